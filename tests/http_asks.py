@@ -4,37 +4,37 @@
 import services
 
 SOURCE = r"""
-#define DUDA_PACKAGES "duda-http",
+#define DUDA_USE "duda-http",
 #include <duda.h>
 #include <duda/http.h>
 #include <errno.h>
 #include <stdlib.h>
 
-static struct duda_http *http(struct duda *d)
+static struct duda_http_client *http(struct duda_ctx *d)
 {
-    return duda_http_find(d, NULL);
+    return duda_http_client(d, NULL);
 }
 
-static int tell(struct duda *d, int e, const struct duda_http_response *r)
+static int tell(struct duda_ctx *d, int e, const struct duda_http_response *r)
 {
     if (e == -ECANCELED)
         return e;
     if (e < 0)
         return duda_printf(d, "%d %.*s", -e, MK_STR_ARG(r->problem));
     duda_printf(d, "%u ", r->status);
-    return duda_say(d, r->content);
+    return duda_write(d, r->content);
 }
 
-static int64_t number(struct duda *d, const char *name, int64_t otherwise)
+static int64_t number(struct duda_ctx *d, const char *name, int64_t otherwise)
 {
     int64_t n = otherwise;
     return duda_query_int(d, name, &n) ? n : otherwise;
 }
 
 /* /ask?method=...&target=...&fields=N&long=N, and its content */
-static int ask(struct duda *d)
+static int ask(struct duda_ctx *d)
 {
-    struct mk_field_line fields[DUDA_HTTP_FIELDS_MAX + 1];
+    struct mk_header fields[DUDA_HTTP_HEADERS_MAX + 1];
     struct duda_http_request request = {.method = duda_query(d, "method"), .target = duda_query(d, "target"), .fields = fields};
     struct duda_http_response r;
     mk_str content;
@@ -44,18 +44,18 @@ static int ask(struct duda *d)
     if (content.len)
         request.content = content;
     while (request.n_fields < (size_t)number(d, "fields", 0))
-        fields[request.n_fields++] = (struct mk_field_line){MK_STR("X-Field"), MK_STR("x")};
+        fields[request.n_fields++] = (struct mk_header){MK_STR("X-Field"), MK_STR("x")};
     if (number(d, "long", 0)) {
         size_t n = (size_t)number(d, "long", 0);
         char *p = duda_alloc(d, n);
         memset(p, 'x', n);
-        fields[request.n_fields++] = (struct mk_field_line){MK_STR("X-Long"), mk_str_of(p, n)};
+        fields[request.n_fields++] = (struct mk_header){MK_STR("X-Long"), mk_str_of(p, n)};
     }
-    return tell(d, duda_http(d, http(d), &request, &r), &r);
+    return tell(d, duda_http_fetch(d, http(d), &request, &r), &r);
 }
 
 /* /send?method=...&length=N&pieces=N&size=N&wait=1&deadline=MS: pieces of a, b, c ... */
-static int send_pieces(struct duda *d)
+static int send_pieces(struct duda_ctx *d)
 {
     const struct duda_http_request request = {.method = duda_query(d, "method"), .type = MK_STR("text/plain")};
     struct duda_http_response r;
@@ -81,7 +81,7 @@ static int send_pieces(struct duda *d)
     }
     e = e < 0 ? e : duda_http_end(d, s);
     e = e ? e : duda_http_read_all(d, s, &r);
-    if (duda_ended(d))
+    if (duda_cancelled(d))
         duda_log(d, MK_LOG_WARN, "ended by %d", e);
     else if (e && s && (duda_http_write(d, s, MK_STR("x")) >= 0 || duda_http_end(d, s) >= 0))
         return 500;
@@ -89,7 +89,7 @@ static int send_pieces(struct duda *d)
 }
 
 /* Hands the content of the request on. */
-static int relay(struct duda *d)
+static int relay(struct duda_ctx *d)
 {
     const struct duda_http_request request = {.method = MK_STR("PUT"), .target = MK_STR("/relayed")};
     struct duda_http_response r;
@@ -109,7 +109,7 @@ static int relay(struct duda *d)
 }
 
 /* Each line is answered before the next one is sent; or with flood=1 no answer is read. */
-static int both(struct duda *d)
+static int both(struct duda_ctx *d)
 {
     const struct duda_http_request request = {.both_ways = true};
     static char flood[1 << 20];
@@ -119,7 +119,7 @@ static int both(struct duda *d)
     int e = duda_http_begin(d, http(d), &request, MK_LENGTH_UNKNOWN, &r, &s);
     for (int i = 0; !e && i < 3; i++) {
         ssize_t n = 0;
-        e = duda_http_write(d, s, duda_print(d, "line %d\n", i));
+        e = duda_http_write(d, s, duda_sprintf(d, "line %d\n", i));
         e = e ? e : duda_http_head(d, s);
         if (!e && (n = duda_http_read(d, s, room, sizeof room)) > 0)
             e = duda_printf(d, "%u %.*s", r.status, (int)n, room);
@@ -134,7 +134,7 @@ static int both(struct duda *d)
     return tell(d, e, &r);
 }
 
-static int misuse(struct duda *d)
+static int misuse(struct duda_ctx *d)
 {
     const struct duda_http_request twice = {.content = MK_STR("x")}, get = {.target = MK_STR("/")};
     struct duda_http_response r, other;
@@ -154,23 +154,23 @@ struct rate {
     mk_str of;
     double rate;
 };
-static const struct duda_member rate_members[] = {DUDA_TEXT(struct rate, of, .max = 3), DUDA_NUMBER(struct rate, rate)};
-static const struct duda_shape rate_shape = DUDA_SHAPE(struct rate, rate_members);
+static const struct duda_schema_field rate_members[] = {DUDA_STRING(struct rate, of, .max = 3), DUDA_DOUBLE(struct rate, rate)};
+static const struct duda_schema rate_shape = DUDA_SCHEMA(struct rate, rate_members);
 
 /* /json?target=... */
-static int json(struct duda *d)
+static int json(struct duda_ctx *d)
 {
     const struct duda_http_request request = {.target = duda_query(d, "target")};
     struct duda_http_response r;
     struct duda_value value;
     struct rate rate, *rates;
     size_t n = 0;
-    int e = duda_http(d, http(d), &request, &r);
+    int e = duda_http_fetch(d, http(d), &request, &r);
     if (e)
         return tell(d, e, &r);
     if (duda_query(d, "any").p) {
         e = duda_http_json_value(d, &r, &value, NULL);
-        return e ? tell(d, e, &r) : duda_json(d, value);
+        return e ? tell(d, e, &r) : duda_send_json(d, value);
     }
     if (duda_query(d, "list").p)
         e = duda_http_json_list(d, &r, &rate_shape, &rates, &n, &(struct duda_json_limits){.items = 7});

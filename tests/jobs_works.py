@@ -5,7 +5,7 @@ import collections
 from proc import wait_until
 
 SOURCE = r"""
-#define DUDA_PACKAGES "duda-jobs",
+#define DUDA_USE "duda-jobs",
 #include <duda.h>
 #include <duda/jobs.h>
 #include <errno.h>
@@ -28,7 +28,7 @@ static void note(const char *what, mk_str text, unsigned attempt)
     close(fd);
 }
 
-static int work(struct duda *d, const struct duda_job *job)
+static int work(struct duda_ctx *d, const struct duda_job *job)
 {
     char pid[16];
     struct mk_buf own = mk_buf_fixed(pid, sizeof pid);
@@ -61,59 +61,59 @@ static int work(struct duda *d, const struct duda_job *job)
         return -EIO;
     if (mk_str_eq(job->text, MK_STR("hopeless")))
         return duda_job_fail(d, -EBADMSG, "no such address");
-    if (mk_str_eq(job->text, MK_STR("says")) && (duda_say(d, MK_STR("x")) != -EALREADY || duda_query(d, "x").p ||
+    if (mk_str_eq(job->text, MK_STR("says")) && (duda_write(d, MK_STR("x")) != -EALREADY || duda_query(d, "x").p ||
                                                  duda_session_get(d, "x").p || duda_session_set(d, "x", MK_STR("y")) != -EALREADY ||
                                                  duda_form(d, "x").p || duda_cookie(d, "x").p || duda_method(d).p ||
-                                                 duda_file(d, "x") != -EALREADY || duda_read(d, (char[1]){0}, 1) != 0 ||
-                                                 duda_request(d) || !duda_id(d).len))
+                                                 duda_send_file(d, "x") != -EALREADY || duda_read(d, (char[1]){0}, 1) != 0 ||
+                                                 duda_request(d) || !duda_request_id(d).len))
         return -EPROTO;
     note("end", job->text, job->attempt);
     return 0;
 }
 
 /* The second of the true clock, whatever a library that was loaded before the program says. */
-static int tick(struct duda *d, const struct duda_job *job)
+static int tick(struct duda_ctx *d, const struct duda_job *job)
 {
     struct timespec t;
     syscall(SYS_clock_gettime, CLOCK_REALTIME, &t);
     note("tick", job->text, job->attempt);
-    note("slot", duda_print(d, "%lld", (long long)t.tv_sec), job->attempt);
+    note("slot", duda_sprintf(d, "%lld", (long long)t.tv_sec), job->attempt);
     return 0;
 }
 
-static const struct duda_job_kind kind = {.name = "work", .fn = work, .parallel = 2, .attempts = 4, .backoff_ms = 1};
-static const struct duda_job_kind often = {.name = "often", .fn = tick, .schedule = "every 1s"};
+static const struct duda_job_type kind = {.name = "work", .fn = work, .parallel = 2, .attempts = 4, .backoff_ms = 1};
+static const struct duda_job_type often = {.name = "often", .fn = tick, .schedule = "every 1s"};
 
 static int start(struct mk_worker *w)
 {
-    int e = duda_jobs_do(w, &kind);
-    return e || !getenv("OFTEN") ? e : duda_jobs_do(w, &often);
+    int e = duda_jobs_register(w, &kind);
+    return e || !getenv("OFTEN") ? e : duda_jobs_register(w, &often);
 }
 
-static int push(struct duda *d)
+static int push(struct duda_ctx *d)
 {
-    struct duda_job_how how = {.unique = duda_query(d, "unique")};
+    struct duda_job_options how = {.unique = duda_query(d, "unique")};
     int64_t delay = 0;
     mk_str id;
     duda_query_int(d, "delay", &delay);
     how.delay_ms = (uint64_t)delay;
-    int e = duda_jobs_push(d, "work", duda_query(d, "text"), &how, &id);
+    int e = duda_jobs_enqueue(d, "work", duda_query(d, "text"), &how, &id);
     return e ? duda_printf(d, "%d", -e) : duda_printf(d, "id %.*s", MK_STR_ARG(id));
 }
 
 /* Texts with NULs; the first job is done at once, and gives back what it had alone. */
-static int binary(struct duda *d)
+static int binary(struct duda_ctx *d)
 {
-    static const struct duda_job_how now = {.unique = {"u\0", 2}}, one = {.unique = {"u\0one", 5}, .delay_ms = 3600000},
+    static const struct duda_job_options now = {.unique = {"u\0", 2}}, one = {.unique = {"u\0one", 5}, .delay_ms = 3600000},
                                      two = {.unique = {"u\0two", 5}, .delay_ms = 3600000};
-    const struct duda_job_how *all[] = {&now, &one, &two, &one};
+    const struct duda_job_options *all[] = {&now, &one, &two, &one};
     int e = 0;
     for (size_t i = 0; i < MK_LEN(all) && !e; i++)
-        e = duda_printf(d, "%d ", duda_jobs_push(d, "work", MK_STR("bin\0ary"), all[i], NULL));
+        e = duda_printf(d, "%d ", duda_jobs_enqueue(d, "work", MK_STR("bin\0ary"), all[i], NULL));
     return e;
 }
 
-static int counts(struct duda *d)
+static int counts(struct duda_ctx *d)
 {
     struct duda_job_counts n;
     int e = duda_jobs_count(d, "work", &n);
@@ -127,19 +127,19 @@ static bool show(void *ctx, const struct duda_job *job)
     return duda_printf(ctx, "%.*s|%.*s|%.*s\n", MK_STR_ARG(job->id), MK_STR_ARG(job->text), MK_STR_ARG(job->problem)) == 0;
 }
 
-static int dead(struct duda *d)
+static int dead(struct duda_ctx *d)
 {
-    return duda_jobs_dead(d, "work", show, d);
+    return duda_jobs_list_failed(d, "work", show, d);
 }
 
-static int revive(struct duda *d)
+static int revive(struct duda_ctx *d)
 {
-    return duda_printf(d, "%d", -duda_jobs_revive(d, "work", duda_query(d, "id")));
+    return duda_printf(d, "%d", -duda_jobs_retry(d, "work", duda_query(d, "id")));
 }
 
-static int drop(struct duda *d)
+static int drop(struct duda_ctx *d)
 {
-    return duda_printf(d, "%d", -duda_jobs_drop(d, "work", duda_query(d, "id")));
+    return duda_printf(d, "%d", -duda_jobs_delete(d, "work", duda_query(d, "id")));
 }
 
 DUDA_SERVICE(works,

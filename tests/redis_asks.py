@@ -2,13 +2,13 @@
 """A service of Duda that asks Redis whatever a test wants, by `ask(server, "GET", "key")`."""
 
 SOURCE = r"""
-#define DUDA_PACKAGES "duda-redis",
+#define DUDA_USE "duda-redis",
 #include <duda.h>
 #include <duda/redis.h>
 #include <errno.h>
 #include <stdlib.h>
 
-static void show(struct duda *d, const struct duda_redis_reply *r)
+static void show(struct duda_ctx *d, const struct duda_redis_reply *r)
 {
     switch (r->type) {
     case DUDA_REDIS_NIL:
@@ -27,12 +27,12 @@ static void show(struct duda *d, const struct duda_redis_reply *r)
         break;
     default:
         duda_puts(d, r->type == DUDA_REDIS_ERROR ? "!" : "");
-        duda_say(d, r->text);
+        duda_write(d, r->text);
     }
 }
 
 /* The content shows an error and its text. */
-static int tell(struct duda *d, int e, const struct duda_redis_reply *r)
+static int tell(struct duda_ctx *d, int e, const struct duda_redis_reply *r)
 {
     if (e == -ECANCELED)
         return e;
@@ -42,13 +42,13 @@ static int tell(struct duda *d, int e, const struct duda_redis_reply *r)
     return 0;
 }
 
-static struct duda_redis *redis(struct duda *d)
+static struct duda_redis *redis(struct duda_ctx *d)
 {
     return duda_redis_find(d, NULL);
 }
 
 /* /ask?c=GET&a=key */
-static int ask(struct duda *d)
+static int ask(struct duda_ctx *d)
 {
     struct duda_redis_reply reply;
     mk_str parts[] = {duda_query(d, "c"), duda_query(d, "a"), duda_query(d, "b"), duda_query(d, "x")};
@@ -59,7 +59,7 @@ static int ask(struct duda *d)
 }
 
 /* As /ask; the error is the answer of the handler. */
-static int bare(struct duda *d)
+static int bare(struct duda_ctx *d)
 {
     struct duda_redis_reply reply;
     mk_str parts[] = {duda_query(d, "c"), duda_query(d, "a"), duda_query(d, "b")};
@@ -69,7 +69,7 @@ static int bare(struct duda *d)
 }
 
 /* As /ask, of commands that may block. */
-static int block(struct duda *d)
+static int block(struct duda_ctx *d)
 {
     struct duda_redis_reply reply;
     mk_str line = duda_query(d, "c"), parts[16];
@@ -78,19 +78,19 @@ static int block(struct duda *d)
     while (n < 16 && (parts[n] = mk_str_word(&line)).len)
         n++;
     duda_query_int(d, "ms", &ms);
-    return tell(d, duda_redis_block(d, redis(d), &reply, (uint32_t)ms, parts, n), &reply);
+    return tell(d, duda_redis_blocking(d, redis(d), &reply, (uint32_t)ms, parts, n), &reply);
 }
 
 /* A write that one replica has, too. */
-static int write_safely(struct duda *d)
+static int write_safely(struct duda_ctx *d)
 {
     struct duda_redis_reply reply;
     const mk_str parts[] = {MK_STR("SET"), duda_query(d, "a"), duda_query(d, "b")};
-    return tell(d, duda_redis_write(d, redis(d), &reply, 1, 500, parts, 3), &reply);
+    return tell(d, duda_redis_write_replicated(d, redis(d), &reply, 1, 500, parts, 3), &reply);
 }
 
 /* Keys of all nodes at once. */
-static int spread(struct duda *d)
+static int spread(struct duda_ctx *d)
 {
     enum { N = 100 };
     mk_str parts[N][3];
@@ -98,39 +98,39 @@ static int spread(struct duda *d)
     struct duda_redis_reply replies[N];
     size_t right = 0;
     for (size_t i = 0; i < N; i++) {
-        mk_str key = duda_print(d, "spread%zu", i);
+        mk_str key = duda_sprintf(d, "spread%zu", i);
         memcpy(parts[i], ((mk_str[]){MK_STR("SET"), key, key}), sizeof parts[i]);
         set[i] = (struct duda_redis_command){parts[i], 3};
     }
-    int e = duda_redis_many(d, redis(d), set, N, replies);
+    int e = duda_redis_pipeline(d, redis(d), set, N, replies);
     for (size_t i = 0; i < N; i++) {
         parts[i][0] = MK_STR("GET");
         get[i] = (struct duda_redis_command){parts[i], 2};
     }
-    e = e ? e : duda_redis_many(d, redis(d), get, N, replies);
+    e = e ? e : duda_redis_pipeline(d, redis(d), get, N, replies);
     for (size_t i = 0; i < N && !e; i++)
         right += replies[i].type == DUDA_REDIS_TEXT && mk_str_eq(replies[i].text, parts[i][1]);
     return e ? tell(d, e, &replies[0]) : duda_printf(d, "%zu", right);
 }
 
-static int hello(struct duda *d)
+static int hello(struct duda_ctx *d)
 {
     struct duda_redis_reply reply;
     int e = duda_redis(d, redis(d), &reply, MK_STR("GET"), MK_STR("key"));
-    return e ? tell(d, e, &reply) : duda_say(d, reply.text);
+    return e ? tell(d, e, &reply) : duda_write(d, reply.text);
 }
 
 /* What is allocated next is not zero by chance. */
-static void use_memory(struct duda *d)
+static void use_memory(struct duda_ctx *d)
 {
-    size_t mark = duda_mark(d);
+    size_t mark = duda_arena_mark(d);
     char *p = duda_alloc(d, 2000);
     if (p)
         memset(p, 'x', 2000);
-    duda_release(d, mark);
+    duda_arena_rewind(d, mark);
 }
 
-static int both(struct duda *d, bool whole)
+static int both(struct duda_ctx *d, bool whole)
 {
     const mk_str add[] = {MK_STR("INCR"), duda_query(d, "k")}, wrong[] = {MK_STR("LPUSH"), duda_query(d, "k"), MK_STR("x")};
     const mk_str odd[] = {MK_STR("NONSENSE")};
@@ -140,7 +140,7 @@ static int both(struct duda *d, bool whole)
     duda_query_int(d, "n", &n);
     use_memory(d);
     int e = whole ? duda_redis_transaction(d, redis(d), all, (size_t)n, replies)
-                  : duda_redis_many(d, redis(d), all, (size_t)n, replies);
+                  : duda_redis_pipeline(d, redis(d), all, (size_t)n, replies);
     if (e && n && (replies[0].type != DUDA_REDIS_ERROR || replies[0].n || replies[0].items || replies[0].number))
         return 500;
     if (e)
@@ -152,26 +152,26 @@ static int both(struct duda *d, bool whole)
     return 0;
 }
 
-static int many(struct duda *d)
+static int many(struct duda_ctx *d)
 {
     return both(d, false);
 }
 
-static int transaction(struct duda *d)
+static int transaction(struct duda_ctx *d)
 {
     return both(d, true);
 }
 
-static int script(struct duda *d)
+static int script(struct duda_ctx *d)
 {
     static struct duda_redis_script add = {.source = "return redis.call('INCRBY', KEYS[1], ARGV[1])"};
     const mk_str arguments[] = {MK_STR("script"), MK_STR("5")};
     struct duda_redis_reply reply;
-    return tell(d, duda_redis_run(d, redis(d), &reply, &add, 1, arguments, 2), &reply);
+    return tell(d, duda_redis_eval(d, redis(d), &reply, &add, 1, arguments, 2), &reply);
 }
 
 /* Says each message until `end` comes. */
-static int listen(struct duda *d)
+static int listen(struct duda_ctx *d)
 {
     struct duda_redis_sub *sub;
     mk_str message;
@@ -192,13 +192,13 @@ static int listen(struct duda *d)
     return e;
 }
 
-static int brief(struct duda *d)
+static int brief(struct duda_ctx *d)
 {
     struct duda_redis_sub *sub;
     mk_str message;
     int e = duda_redis_subscribe(d, redis(d), MK_STR("silence"), &sub);
     e = e ? e : duda_redis_receive(d, sub, 10, &message);
-    duda_redis_leave(sub);
+    duda_redis_unsubscribe(sub);
     return duda_printf(d, "%d", -e);
 }
 

@@ -8,7 +8,7 @@ import services
 from proc import wait_until
 
 SOURCE = r"""
-#define DUDA_PACKAGES "duda-store", "duda-jobs",
+#define DUDA_USE "duda-store", "duda-jobs",
 #include <duda.h>
 #include <duda/jobs.h>
 #include <duda/store.h>
@@ -17,7 +17,7 @@ SOURCE = r"""
 #include <stdlib.h>
 #include <unistd.h>
 
-static struct duda_store *store(struct duda *d)
+static struct duda_store *store(struct duda_ctx *d)
 {
     return duda_store_find(d, NULL);
 }
@@ -34,7 +34,7 @@ static void note(const char *what, mk_str text)
 }
 
 /* Holds the lock until the file `go` is there. */
-static int hold(struct duda *d)
+static int hold(struct duda_ctx *d)
 {
     struct duda_store_lock lock;
     mk_str key = duda_param(d, "key");
@@ -49,7 +49,7 @@ static int hold(struct duda *d)
 }
 
 /* Takes a lock, and gives it back at once. */
-static int try_lock(struct duda *d)
+static int try_lock(struct duda_ctx *d)
 {
     struct duda_store_lock lock;
     int e = duda_store_lock(d, store(d), duda_param(d, "key"), 120000, 0, &lock);
@@ -57,58 +57,58 @@ static int try_lock(struct duda *d)
     return duda_printf(d, "%d", -e);
 }
 
-static int put(struct duda *d)
+static int put(struct duda_ctx *d)
 {
-    return duda_printf(d, "%d", -duda_store_put(d, store(d), duda_param(d, "key"), duda_param(d, "key"), 3600000));
+    return duda_printf(d, "%d", -duda_store_set(d, store(d), duda_param(d, "key"), duda_param(d, "key"), 3600000));
 }
 
-static int get(struct duda *d)
+static int get(struct duda_ctx *d)
 {
     mk_str value;
     int e = duda_store_get(d, store(d), duda_param(d, "key"), &value);
-    return e ? duda_printf(d, "%d", -e) : duda_say(d, value);
+    return e ? duda_printf(d, "%d", -e) : duda_write(d, value);
 }
 
-static int limit(struct duda *d)
+static int limit(struct duda_ctx *d)
 {
-    return duda_printf(d, "%d", -duda_store_limit(d, store(d), duda_param(d, "key"), 5, 3600000));
+    return duda_printf(d, "%d", -duda_store_rate_limit(d, store(d), duda_param(d, "key"), 5, 3600000));
 }
 
-static int log_in(struct duda *d)
+static int log_in(struct duda_ctx *d)
 {
     int e = duda_session_set(d, "user", duda_param(d, "user"));
     return e ? e : duda_puts(d, "in");
 }
 
-static int log_out(struct duda *d)
+static int log_out(struct duda_ctx *d)
 {
-    int e = duda_session_end(d);
+    int e = duda_session_destroy(d);
     return e ? e : duda_puts(d, "out");
 }
 
-static int who(struct duda *d)
+static int who(struct duda_ctx *d)
 {
     mk_str user = duda_session_get(d, "user");
-    return duda_say(d, user.p ? user : MK_STR("none"));
+    return duda_write(d, user.p ? user : MK_STR("none"));
 }
 
-static int work(struct duda *d, const struct duda_job *job)
+static int work(struct duda_ctx *d, const struct duda_job *job)
 {
     (void)d;
     note("done", job->text);
     return 0;
 }
 
-static const struct duda_job_kind kind = {.name = "work", .fn = work, .parallel = 4, .backoff_ms = 20};
+static const struct duda_job_type kind = {.name = "work", .fn = work, .parallel = 4, .backoff_ms = 20};
 
 static int start(struct mk_worker *w)
 {
-    return duda_jobs_do(w, &kind);
+    return duda_jobs_register(w, &kind);
 }
 
-static int push(struct duda *d)
+static int push(struct duda_ctx *d)
 {
-    return duda_printf(d, "%d", -duda_jobs_push(d, "work", duda_param(d, "key"), NULL, NULL));
+    return duda_printf(d, "%d", -duda_jobs_enqueue(d, "work", duda_param(d, "key"), NULL, NULL));
 }
 
 DUDA_SERVICE(things, DUDA_START(start),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compile.h"
 
-#include "child.h"
 #include "messages.h"
+#include "process.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -30,7 +30,7 @@ static const struct mk_hash_key keys[2] = {{1, 2}, {3, 4}};
 
 /* ---- Sources that cannot be services ---- */
 
-static bool say_cpp(const struct dev_source *source, struct mk_buf *said)
+static bool report_cpp_source(const struct dev_source *source, struct mk_buf *said)
 {
     mk_buf_addf(
         said,
@@ -40,11 +40,11 @@ static bool say_cpp(const struct dev_source *source, struct mk_buf *said)
     return false;
 }
 
-static bool is_sound(const struct dev_source *source, struct mk_buf *said)
+static bool check_source(const struct dev_source *source, struct mk_buf *said)
 {
     bool is_name = strspn(source->name, "abcdefghijklmnopqrstuvwxyz0123456789") == strlen(source->name);
     if (dev_source_is_cpp(mk_str_from_c(source->path)))
-        return say_cpp(source, said);
+        return report_cpp_source(source, said);
     if (source->is_service && !is_name)
         mk_buf_addf(
             said,
@@ -56,10 +56,10 @@ static bool is_sound(const struct dev_source *source, struct mk_buf *said)
 
 /* ---- The command ---- */
 
-void dev_compile_add_program(struct dev_words *w)
+void dev_compile_add_compiler(struct dev_argv *w)
 {
     mk_str cc = mk_str_trim(mk_str_from_c(getenv("CC")));
-    dev_words_split(w, cc.len ? cc : MK_STR("cc"));
+    dev_argv_add_split(w, cc.len ? cc : MK_STR("cc"));
 }
 
 static const char *const common[] = {"-std=gnu17",
@@ -80,89 +80,90 @@ static const char *const common[] = {"-std=gnu17",
                                      "-fno-omit-frame-pointer"};
 
 /* Packages of Duda are linked as they are called, installed or not. */
-static bool is_ours(mk_str package)
+static bool is_duda_package(mk_str package)
 {
     return mk_str_eq(package, MK_STR("duda")) || mk_str_starts(package, MK_STR("duda-"));
 }
 
-static bool add_packages(struct dev_words *w, mk_str packages, bool libs, struct mk_buf *said)
+static bool add_pkg_config_flags(struct dev_argv *w, mk_str packages, bool libs, struct mk_buf *said)
 {
-    struct dev_words ask;
+    struct dev_argv ask;
     struct mk_buf flags = mk_buf_growing(64 * 1024);
     mk_str word;
     size_t n = 0;
-    dev_words_init(&ask);
-    dev_words_add(&ask, MK_STR("pkg-config"));
-    dev_words_add(&ask, MK_STR("--cflags"));
+    dev_argv_init(&ask);
+    dev_argv_add(&ask, MK_STR("pkg-config"));
+    dev_argv_add(&ask, MK_STR("--cflags"));
     if (libs)
-        dev_words_add(&ask, MK_STR("--libs"));
-    dev_words_add(&ask, MK_STR("--"));
-    for (; (word = dev_words_cut(&packages)).len; n += !is_ours(word))
-        if (!is_ours(word))
-            dev_words_add(&ask, word);
-    bool ok = n == 0 || dev_child_run(&ask, &flags) == 0;
+        dev_argv_add(&ask, MK_STR("--libs"));
+    dev_argv_add(&ask, MK_STR("--"));
+    for (; (word = dev_argv_next_word(&packages)).len; n += !is_duda_package(word))
+        if (!is_duda_package(word))
+            dev_argv_add(&ask, word);
+    bool ok = n == 0 || dev_process_run(&ask, &flags) == 0;
     if (ok)
-        dev_words_split(w, mk_buf_str(&flags));
+        dev_argv_add_split(w, mk_buf_str(&flags));
     else
         mk_buf_add(said, mk_buf_str(&flags));
-    dev_words_free(&ask);
+    dev_argv_free(&ask);
     mk_buf_free(&flags);
     return ok;
 }
 
-static void add_kind(struct dev_words *w, const struct dev_compile *how)
+static void add_build_flags(struct dev_argv *w, const struct dev_compile *how)
 {
-    dev_words_add(w, how->kind == DEV_COMPILE_DEPLOY ? MK_STR("-O2") : MK_STR("-O0"));
+    dev_argv_add(w, how->kind == DEV_COMPILE_DEPLOY ? MK_STR("-O2") : MK_STR("-O0"));
     if (how->color)
-        dev_words_add(w, MK_STR("-fdiagnostics-color=always"));
-    for (unsigned i = 0; i < how->places->n_headers; i++)
-        dev_words_addf(w, "-I%s", how->places->headers[i]);
+        dev_argv_add(w, MK_STR("-fdiagnostics-color=always"));
+    for (unsigned i = 0; i < how->paths->n_headers; i++)
+        dev_argv_addf(w, "-I%s", how->paths->headers[i]);
 }
 
 /* Services call functions of Duda and its packages, which are objects; those of the program are found by
  * themselves. The linker takes those objects that are called. */
-static void add_duda(struct dev_words *w, const struct dev_compile *how)
+static void add_duda_objects(struct dev_argv *w, const struct dev_compile *how)
 {
-    const char *folder = how->places->objects;
+    const char *folder = how->paths->objects;
     char pattern[PATH_MAX];
     glob_t found;
     if (how->kind == DEV_COMPILE_TEST || !*folder ||
-        !dev_places_print(pattern, "%s/monkey-duda*.so", folder) || glob(pattern, 0, NULL, &found) != 0)
+        !dev_paths_format(pattern, "%s/monkey-duda*.so", folder) || glob(pattern, 0, NULL, &found) != 0)
         return;
     /* What is nowhere is told with its place, and looked up: functions of the program are found later. */
-    dev_words_addf(w, "-Wl,-rpath,%s,--as-needed,-z,defs,--warn-unresolved-symbols", folder);
-    dev_words_addf(w, "-L%s", folder);
+    dev_argv_addf(w, "-Wl,-rpath,%s,--as-needed,-z,defs,--warn-unresolved-symbols", folder);
+    dev_argv_addf(w, "-L%s", folder);
     for (size_t i = 0; i < found.gl_pathc; i++) {
         const char *name = found.gl_pathv[i] + strlen(folder) + 1;
         if (strcmp(name, "monkey-duda-dev.so") != 0)
-            dev_words_addf(w, "-l:%s", name);
+            dev_argv_addf(w, "-l:%s", name);
     }
     globfree(&found);
 }
 
 /* All but the names of the files that it writes. */
-static void add_compiler(struct dev_words *w, const struct dev_compile *how, const struct dev_source *source)
+static void add_compiler_flags(struct dev_argv *w, const struct dev_compile *how,
+                               const struct dev_source *source)
 {
-    dev_compile_add_program(w);
+    dev_compile_add_compiler(w);
     for (size_t i = 0; i < MK_LEN(common); i++)
-        dev_words_add(w, mk_str_from_c(common[i]));
-    add_kind(w, how);
-    dev_words_split(w, mk_buf_str(&source->flags));
+        dev_argv_add(w, mk_str_from_c(common[i]));
+    add_build_flags(w, how);
+    dev_argv_add_split(w, mk_buf_str(&source->flags));
 }
 
-static bool make_command(struct dev_words *w, const struct dev_compile *how, const struct dev_source *source,
-                         const char *input, struct mk_buf *said)
+static bool build_link_command(struct dev_argv *w, const struct dev_compile *how,
+                               const struct dev_source *source, const char *input, struct mk_buf *said)
 {
-    add_compiler(w, how, source);
-    dev_words_add(w, mk_str_from_c(input));
-    bool ok = add_packages(w, mk_buf_str(&source->packages), true, said);
-    add_duda(w, how);
+    add_compiler_flags(w, how, source);
+    dev_argv_add(w, mk_str_from_c(input));
+    bool ok = add_pkg_config_flags(w, mk_buf_str(&source->packages), true, said);
+    add_duda_objects(w, how);
     return ok;
 }
 
 /* ---- The cache ---- */
 
-static void make_key(char hex[HEX + 1], const struct dev_words *command, const struct dev_source *source)
+static void cache_key(char hex[HEX + 1], const struct dev_argv *command, const struct dev_source *source)
 {
     struct mk_buf all = mk_buf_growing(2 * DEV_SOURCE_MAX);
     mk_buf_addf(&all, "%s %d %s %s", MK_VERSION, MK_ABI, source->path, source->name);
@@ -174,26 +175,26 @@ static void make_key(char hex[HEX + 1], const struct dev_words *command, const s
     mk_buf_free(&all);
 }
 
-static void add_sum(struct mk_buf *sums, bool is_there, mk_str text)
+static void append_file_hash(struct mk_buf *sums, bool is_there, mk_str text)
 {
     mk_buf_addf(sums, "%d %llx ", is_there, (unsigned long long)mk_hash(&keys[0], text));
 }
 
 /* The source, if there is one, is what was read before the compiler did: it may have been saved again since.
  */
-static uint64_t stamp_of(mk_str files, const struct dev_source *source)
+static uint64_t hash_files(mk_str files, const struct dev_source *source)
 {
     struct mk_buf sums = mk_buf_growing(FILES_MAX);
     while (files.len) {
         mk_str line = mk_str_cut(&files, '\n');
         if (source && mk_str_eq(line, mk_str_from_c(source->path))) {
-            add_sum(&sums, true, mk_buf_str(&source->text));
+            append_file_hash(&sums, true, mk_buf_str(&source->text));
             continue;
         }
         char path[PATH_MAX];
         struct mk_buf text = mk_buf_growing(DEV_SOURCE_MAX);
-        bool ok = dev_places_print(path, "%.*s", MK_STR_ARG(line)) && dev_source_slurp(path, &text);
-        add_sum(&sums, ok, mk_buf_str(&text));
+        bool ok = dev_paths_format(path, "%.*s", MK_STR_ARG(line)) && dev_source_read_file(path, &text);
+        append_file_hash(&sums, ok, mk_buf_str(&text));
         mk_buf_free(&text);
     }
     uint64_t stamp = mk_hash(&keys[0], mk_buf_str(&sums));
@@ -201,29 +202,29 @@ static uint64_t stamp_of(mk_str files, const struct dev_source *source)
     return stamp;
 }
 
-uint64_t dev_compile_stamp(mk_str files)
+uint64_t dev_compile_hash_files(mk_str files)
 {
-    return stamp_of(files, NULL);
+    return hash_files(files, NULL);
 }
 
 /* ---- Saved while the compiler works ---- */
 
 /* What the compiler reads, as far as it is known beforehand. */
-struct moment {
+struct file_snapshot {
     struct mk_buf files; /* a line each */
     uint64_t mark;
     struct timespec begin;
 };
 
 /* Another number when one of the files was written or replaced, even by the same text. */
-static uint64_t mark_of(mk_str files)
+static uint64_t hash_file_stats(mk_str files)
 {
     struct mk_buf marks = mk_buf_growing(FILES_MAX);
     while (files.len) {
         struct stat st;
         char path[PATH_MAX];
         mk_str line = mk_str_cut(&files, '\n');
-        if (!dev_places_print(path, "%.*s", MK_STR_ARG(line)) || stat(path, &st) < 0)
+        if (!dev_paths_format(path, "%.*s", MK_STR_ARG(line)) || stat(path, &st) < 0)
             st = (struct stat){0};
         mk_buf_addf(&marks, "%llx %llx %lld.%ld ", (unsigned long long)st.st_dev,
                     (unsigned long long)st.st_ino, (long long)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
@@ -233,17 +234,17 @@ static uint64_t mark_of(mk_str files)
     return mark;
 }
 
-static struct moment begin_moment(mk_str known, mk_str sources)
+static struct file_snapshot take_file_snapshot(mk_str known, mk_str sources)
 {
-    struct moment m = {.files = mk_buf_growing(2 * FILES_MAX)};
+    struct file_snapshot m = {.files = mk_buf_growing(2 * FILES_MAX)};
     mk_buf_add(&m.files, known);
     mk_buf_add(&m.files, sources);
-    m.mark = mark_of(mk_buf_str(&m.files));
+    m.mark = hash_file_stats(mk_buf_str(&m.files));
     (void)clock_gettime(CLOCK_REALTIME_COARSE, &m.begin); /* the clock that the times of files come from */
     return m;
 }
 
-static bool has_line(mk_str lines, mk_str line)
+static bool list_contains_line(mk_str lines, mk_str line)
 {
     while (lines.len)
         if (mk_str_eq(mk_str_cut(&lines, '\n'), line))
@@ -251,33 +252,33 @@ static bool has_line(mk_str lines, mk_str line)
     return false;
 }
 
-static bool is_younger(mk_str file, const struct timespec *t)
+static bool is_newer_than(mk_str file, const struct timespec *t)
 {
     char path[PATH_MAX];
     struct stat st;
-    if (!dev_places_print(path, "%.*s", MK_STR_ARG(file)) || stat(path, &st) < 0)
+    if (!dev_paths_format(path, "%.*s", MK_STR_ARG(file)) || stat(path, &st) < 0)
         return true;
     return st.st_ctim.tv_sec > t->tv_sec ||
            (st.st_ctim.tv_sec == t->tv_sec && st.st_ctim.tv_nsec >= t->tv_nsec);
 }
 
 /* Headers that were unknown before the compilation are judged by time alone. */
-static bool was_saved_since(const struct moment *m, mk_str files)
+static bool files_changed_since(const struct file_snapshot *m, mk_str files)
 {
-    bool any = mark_of(mk_buf_str(&m->files)) != m->mark;
+    bool any = hash_file_stats(mk_buf_str(&m->files)) != m->mark;
     while (!any && files.len) {
         mk_str line = mk_str_cut(&files, '\n');
-        any = !has_line(mk_buf_str(&m->files), line) && is_younger(line, &m->begin);
+        any = !list_contains_line(mk_buf_str(&m->files), line) && is_newer_than(line, &m->begin);
     }
     return any;
 }
 
 /* The list of files of an object: their stamp in the first line. */
-static bool read_list(const char *path, struct dev_compiled *out)
+static bool read_cached_file_list(const char *path, struct dev_compile_result *out)
 {
     struct mk_buf text = mk_buf_growing(FILES_MAX);
     unsigned long long stamp = 0;
-    bool ok = dev_source_slurp(path, &text);
+    bool ok = dev_source_read_file(path, &text);
     mk_str rest = mk_buf_str(&text), first = mk_str_cut(&rest, '\n');
     char number[32];
     snprintf(number, sizeof number, "%.*s", MK_STR_ARG(first));
@@ -291,20 +292,20 @@ static bool read_list(const char *path, struct dev_compiled *out)
     return ok;
 }
 
-static bool is_cached(const char *list, struct dev_compiled *out)
+static bool is_cached_object(const char *list, struct dev_compile_result *out)
 {
-    if (access(out->object, R_OK) != 0 || !read_list(list, out) ||
-        dev_compile_stamp(mk_buf_str(&out->files)) != out->stamp)
+    if (access(out->object, R_OK) != 0 || !read_cached_file_list(list, out) ||
+        dev_compile_hash_files(mk_buf_str(&out->files)) != out->stamp)
         return false;
-    (void)utimensat(AT_FDCWD, out->object, NULL, 0); /* it is in use: dev_compile_tidy() keeps it */
+    (void)utimensat(AT_FDCWD, out->object, NULL, 0); /* it is in use: dev_compile_clean_cache() keeps it */
     (void)utimensat(AT_FDCWD, list, NULL, 0);
     return true;
 }
 
-static void write_file(const char *path, mk_str text)
+static void write_file_atomic(const char *path, mk_str text)
 {
     char next[PATH_MAX];
-    if (!dev_places_print(next, "%s.%d", path, (int)getpid()))
+    if (!dev_paths_format(next, "%s.%d", path, (int)getpid()))
         return;
     FILE *f = fopen(next, "we");
     if (!f)
@@ -315,19 +316,19 @@ static void write_file(const char *path, mk_str text)
         unlink(next);
 }
 
-static bool is_of_cache(const char *name)
+static bool is_cache_file_name(const char *name)
 {
     size_t n = strspn(name, "0123456789abcdef");
     return n == HEX && name[n] == '.';
 }
 
-void dev_compile_tidy(const struct dev_places *places)
+void dev_compile_clean_cache(const struct dev_paths *paths)
 {
-    DIR *folder = opendir(places->cache);
+    DIR *folder = opendir(paths->cache);
     struct dirent *entry;
     struct stat st;
     while (folder && (entry = readdir(folder)))
-        if (is_of_cache(entry->d_name) &&
+        if (is_cache_file_name(entry->d_name) &&
             fstatat(dirfd(folder), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
             st.st_mtime < time(NULL) - WEEK_S)
             (void)unlinkat(dirfd(folder), entry->d_name, 0);
@@ -337,7 +338,7 @@ void dev_compile_tidy(const struct dev_places *places)
 
 /* ---- What was included ---- */
 
-void dev_compile_read_rule(mk_str rule, const char *cache, struct mk_buf *files)
+void dev_compile_parse_depfile(mk_str rule, const char *cache, struct mk_buf *files)
 {
     size_t at = mk_str_find(rule, ':'), begin = files->len;
     for (size_t i = at == MK_STR_NONE ? rule.len : at + 1; i <= rule.len; i++) {
@@ -360,42 +361,43 @@ void dev_compile_read_rule(mk_str rule, const char *cache, struct mk_buf *files)
     }
 }
 
-static void read_rule(const char *path, const struct dev_compile *how, struct mk_buf *files)
+static void read_depfile(const char *path, const struct dev_compile *how, struct mk_buf *files)
 {
     struct mk_buf rule = mk_buf_growing(FILES_MAX);
-    if (dev_source_slurp(path, &rule))
-        dev_compile_read_rule(mk_buf_str(&rule), how->places->cache, files);
+    if (dev_source_read_file(path, &rule))
+        dev_compile_parse_depfile(mk_buf_str(&rule), how->paths->cache, files);
     (void)unlink(path);
     mk_buf_free(&rule);
 }
 
-static void list_files(const char *rule, const struct dev_compile *how, const struct dev_source *source,
-                       mk_str others, struct dev_compiled *out)
+static void record_dependencies(const char *rule, const struct dev_compile *how,
+                                const struct dev_source *source, mk_str others,
+                                struct dev_compile_result *out)
 {
     mk_buf_clear(&out->files);
-    read_rule(rule, how, &out->files);
+    read_depfile(rule, how, &out->files);
     if (out->files.len == 0)
         mk_buf_addf(&out->files, "%s\n", source->path);
     mk_buf_add(&out->files, others);
-    out->stamp = stamp_of(mk_buf_str(&out->files), source);
+    out->stamp = hash_files(mk_buf_str(&out->files), source);
 }
 
 /* ---- Other sources of the service ---- */
 
 /* Their paths, a line each. False: one is not there, which is said. */
-static bool find_others(const struct dev_source *source, struct mk_buf *others, struct mk_buf *said)
+static bool find_extra_sources(const struct dev_source *source, struct mk_buf *others, struct mk_buf *said)
 {
     char path[PATH_MAX], real[PATH_MAX];
     const int folder = (int)(strrchr(source->path, '/') - source->path) + 1;
     mk_str rest = mk_buf_str(&source->sources), word;
     bool ok = true;
-    while ((word = dev_words_cut(&rest)).len) {
+    while ((word = dev_argv_next_word(&rest)).len) {
         word = mk_str_ends(word, MK_STR(",")) ? mk_str_first(word, word.len - 1) : word;
         if (dev_source_is_cpp(word))
-            ok = say_cpp(source, said);
+            ok = report_cpp_source(source, said);
         if (!mk_str_ends(word, MK_STR(".c")))
             continue;
-        bool is_found = dev_places_print(path, "%.*s%.*s", word.p[0] == '/' ? 0 : folder, source->path,
+        bool is_found = dev_paths_format(path, "%.*s%.*s", word.p[0] == '/' ? 0 : folder, source->path,
                                          MK_STR_ARG(word)) &&
                         realpath(path, real);
         mk_buf_addf(others, "%s\n", is_found ? real : path); /* it may come */
@@ -408,50 +410,50 @@ static bool find_others(const struct dev_source *source, struct mk_buf *others, 
 }
 
 /* Each becomes an object, of which the last command makes one. Adds what they include to `files`. */
-static bool compile_others(const struct dev_compile *how, const struct dev_source *source, mk_str others,
-                           const char *next, struct mk_buf *files, struct dev_words *command,
-                           struct mk_buf *said)
+static bool compile_extra_sources(const struct dev_compile *how, const struct dev_source *source,
+                                  mk_str others, const char *next, struct mk_buf *files,
+                                  struct dev_argv *command, struct mk_buf *said)
 {
     char rule[PATH_MAX];
     bool ok = true;
     unsigned n = 0;
     for (; others.len; n++) {
-        struct dev_words words;
+        struct dev_argv words;
         mk_str path = mk_str_cut(&others, '\n');
-        dev_words_init(&words);
-        add_compiler(&words, how, source);
-        ok = dev_places_print(rule, "%s.%u.rule", next, n) &&
-             add_packages(&words, mk_buf_str(&source->packages), false, said) && ok;
-        dev_words_add(&words, MK_STR("-c"));
-        dev_words_add(&words, path);
-        dev_words_add(&words, MK_STR("-MMD"));
-        dev_words_add(&words, MK_STR("-MF"));
-        dev_words_add(&words, mk_str_from_c(rule));
-        dev_words_add(&words, MK_STR("-o"));
-        dev_words_addf(&words, "%s.%u.o", next, n);
-        ok = dev_child_run(&words, said) == 0 && ok;
+        dev_argv_init(&words);
+        add_compiler_flags(&words, how, source);
+        ok = dev_paths_format(rule, "%s.%u.rule", next, n) &&
+             add_pkg_config_flags(&words, mk_buf_str(&source->packages), false, said) && ok;
+        dev_argv_add(&words, MK_STR("-c"));
+        dev_argv_add(&words, path);
+        dev_argv_add(&words, MK_STR("-MMD"));
+        dev_argv_add(&words, MK_STR("-MF"));
+        dev_argv_add(&words, mk_str_from_c(rule));
+        dev_argv_add(&words, MK_STR("-o"));
+        dev_argv_addf(&words, "%s.%u.o", next, n);
+        ok = dev_process_run(&words, said) == 0 && ok;
         mk_buf_addf(files, "%.*s\n", MK_STR_ARG(path));
-        read_rule(rule, how, files);
-        dev_words_free(&words);
+        read_depfile(rule, how, files);
+        dev_argv_free(&words);
     }
     for (unsigned i = 0; ok && i < n; i++)
-        dev_words_addf(command, "%s.%u.o", next, i);
+        dev_argv_addf(command, "%s.%u.o", next, i);
     if (!ok) /* its own mistakes are shown, too */
-        dev_words_add(command, MK_STR("-fsyntax-only"));
+        dev_argv_add(command, MK_STR("-fsyntax-only"));
     return ok;
 }
 
-static void remove_objects(const char *next, mk_str others)
+static void remove_temporary_objects(const char *next, mk_str others)
 {
     char path[PATH_MAX];
     for (unsigned i = 0; others.len; i++) {
         (void)mk_str_cut(&others, '\n');
-        if (dev_places_print(path, "%s.%u.o", next, i))
+        if (dev_paths_format(path, "%s.%u.o", next, i))
             (void)unlink(path);
     }
 }
 
-static bool is_in_program(const char *symbol)
+static bool symbol_is_in_program(const char *symbol)
 {
     return dlsym(RTLD_DEFAULT, symbol) != NULL;
 }
@@ -463,105 +465,106 @@ static const char around[] = "#include <duda.h>\n#include \"%s\"\n"
                              "             DUDA_ANY(\"/*rest\", handle, \"The handler of this file.\"));\n";
 
 /* What the compiler gets: the source itself, or a file that makes a service of a mere handler. */
-static bool choose_input(const struct dev_compile *how, const struct dev_source *source, char input[PATH_MAX],
-                         struct mk_buf *said)
+static bool choose_compiler_input(const struct dev_compile *how, const struct dev_source *source,
+                                  char input[PATH_MAX], struct mk_buf *said)
 {
     if (source->is_service || how->kind == DEV_COMPILE_TEST)
-        return dev_places_print(input, "%s", source->path);
+        return dev_paths_format(input, "%s", source->path);
     struct mk_buf text = mk_buf_growing(PATH_MAX + 1024);
     mk_buf_addf(&text, around, source->path, source->name);
     char hex[HEX + 1];
     snprintf(hex, sizeof hex, "%016llx%016llx", (unsigned long long)mk_hash(&keys[0], mk_buf_str(&text)),
              (unsigned long long)mk_hash(&keys[1], mk_buf_str(&text)));
-    bool ok = dev_places_print(input, "%s/%s.c", how->places->cache, hex);
+    bool ok = dev_paths_format(input, "%s/%s.c", how->paths->cache, hex);
     if (ok)
-        write_file(input, mk_buf_str(&text));
+        write_file_atomic(input, mk_buf_str(&text));
     mk_buf_free(&text);
     if (!memmem(source->text.p ? source->text.p : "", source->text.len, "handle", 6)) {
-        mk_buf_addf(
-            said,
-            "%s:1:1: error: there is neither DUDA_SERVICE(...) nor a function `int handle(struct duda *d)`\n",
-            source->path);
+        mk_buf_addf(said,
+                    "%s:1:1: error: there is neither DUDA_SERVICE(...) nor a function `int handle(struct "
+                    "duda_ctx *d)`\n",
+                    source->path);
         return false;
     }
     return ok;
 }
 
-static void compile(const struct dev_compile *how, const struct dev_source *source, mk_str others,
-                    struct dev_words *command, const char *list, struct dev_compiled *out)
+static void run_compiler(const struct dev_compile *how, const struct dev_source *source, mk_str others,
+                         struct dev_argv *command, const char *list, struct dev_compile_result *out)
 {
     char next[PATH_MAX], rule[PATH_MAX];
     struct mk_buf files = mk_buf_growing(FILES_MAX);
-    if (!dev_places_print(next, "%s.%d", out->object, (int)getpid()) ||
-        !dev_places_print(rule, "%s.rule", next)) {
+    if (!dev_paths_format(next, "%s.%d", out->object, (int)getpid()) ||
+        !dev_paths_format(rule, "%s.rule", next)) {
         mk_buf_addf(&out->said, "%s: the path is too long\n", out->object);
         return;
     }
-    dev_words_add(command, MK_STR("-MMD"));
-    dev_words_add(command, MK_STR("-MF"));
-    dev_words_add(command, mk_str_from_c(rule));
-    dev_words_add(command, MK_STR("-o"));
-    dev_words_add(command, mk_str_from_c(next));
+    dev_argv_add(command, MK_STR("-MMD"));
+    dev_argv_add(command, MK_STR("-MF"));
+    dev_argv_add(command, mk_str_from_c(rule));
+    dev_argv_add(command, MK_STR("-o"));
+    dev_argv_add(command, mk_str_from_c(next));
     if (list)
         (void)unlink(list);
-    struct moment moment = begin_moment(how->known, mk_buf_str(&out->files));
-    bool ok = compile_others(how, source, others, next, &files, command, &out->said);
-    int code = dev_child_run(command, &out->said);
-    remove_objects(next, others);
+    struct file_snapshot file_snapshot = take_file_snapshot(how->known, mk_buf_str(&out->files));
+    bool ok = compile_extra_sources(how, source, others, next, &files, command, &out->said);
+    int code = dev_process_run(command, &out->said);
+    remove_temporary_objects(next, others);
     if (code == NOT_STARTED)
         mk_buf_add(&out->said, MK_STR("There is no C compiler: install gcc or clang, or name one in CC.\n"));
-    ok = dev_messages_check_symbols(&out->said, is_in_program) && ok;
+    ok = dev_messages_check_undefined(&out->said, symbol_is_in_program) && ok;
     out->ok = code == 0 && ok;
-    list_files(rule, how, source, mk_buf_str(&files), out);
+    record_dependencies(rule, how, source, mk_buf_str(&files), out);
     mk_buf_free(&files);
-    out->is_unsure = was_saved_since(&moment, mk_buf_str(&out->files));
-    mk_buf_free(&moment.files);
+    out->is_unsure = files_changed_since(&file_snapshot, mk_buf_str(&out->files));
+    mk_buf_free(&file_snapshot.files);
     if (out->ok && rename(next, out->object) < 0) {
         mk_buf_addf(&out->said, "%s: %s\n", out->object, strerror(errno));
         out->ok = false;
     }
     if (!out->ok) {
         (void)unlink(next);
-    } else if (list && !out->is_unsure && dev_compile_stamp(mk_buf_str(&out->files)) == out->stamp) {
+    } else if (list && !out->is_unsure && dev_compile_hash_files(mk_buf_str(&out->files)) == out->stamp) {
         struct mk_buf text = mk_buf_growing(FILES_MAX);
         mk_buf_addf(&text, "%016llx\n", (unsigned long long)out->stamp);
         mk_buf_add(&text, mk_buf_str(&out->files));
-        write_file(list, mk_buf_str(&text));
+        write_file_atomic(list, mk_buf_str(&text));
         mk_buf_free(&text);
     }
 }
 
-void dev_compile(const struct dev_compile *how, const struct dev_source *source, struct dev_compiled *out)
+void dev_compile(const struct dev_compile *how, const struct dev_source *source,
+                 struct dev_compile_result *out)
 {
     char input[PATH_MAX], list[PATH_MAX], hex[HEX + 1];
-    struct dev_words command;
+    struct dev_argv command;
     struct mk_buf all = mk_buf_growing(FILES_MAX);
-    *out = (struct dev_compiled){.said = mk_buf_growing(SAID_MAX), .files = mk_buf_growing(FILES_MAX)};
-    dev_words_init(&command);
+    *out = (struct dev_compile_result){.said = mk_buf_growing(SAID_MAX), .files = mk_buf_growing(FILES_MAX)};
+    dev_argv_init(&command);
     mk_buf_addf(&out->files, "%s\n", source->path);
-    bool ok = is_sound(source, &out->said);
-    ok = find_others(source, &all, &out->said) && ok;
+    bool ok = check_source(source, &out->said);
+    ok = find_extra_sources(source, &all, &out->said) && ok;
     mk_str others = mk_buf_str(&all);
     mk_buf_add(&out->files, others);
-    ok = ok && choose_input(how, source, input, &out->said) &&
-         make_command(&command, how, source, input, &out->said);
-    out->stamp = stamp_of(mk_buf_str(&out->files), source);
-    make_key(hex, &command, source);
+    ok = ok && choose_compiler_input(how, source, input, &out->said) &&
+         build_link_command(&command, how, source, input, &out->said);
+    out->stamp = hash_files(mk_buf_str(&out->files), source);
+    cache_key(hex, &command, source);
     if (ok && how->output) {
-        ok = dev_places_print(out->object, "%s", how->output);
+        ok = dev_paths_format(out->object, "%s", how->output);
         if (ok)
-            compile(how, source, others, &command, NULL, out);
-    } else if (ok && dev_places_print(out->object, "%s/%s.so", how->places->cache, hex) &&
-               dev_places_print(list, "%s/%s.list", how->places->cache, hex)) {
-        out->ok = out->was_cached = is_cached(list, out);
+            run_compiler(how, source, others, &command, NULL, out);
+    } else if (ok && dev_paths_format(out->object, "%s/%s.so", how->paths->cache, hex) &&
+               dev_paths_format(list, "%s/%s.list", how->paths->cache, hex)) {
+        out->ok = out->was_cached = is_cached_object(list, out);
         if (!out->ok)
-            compile(how, source, others, &command, list, out);
+            run_compiler(how, source, others, &command, list, out);
     }
-    dev_words_free(&command);
+    dev_argv_free(&command);
     mk_buf_free(&all);
 }
 
-void dev_compiled_free(struct dev_compiled *c)
+void dev_compile_result_free(struct dev_compile_result *c)
 {
     mk_buf_free(&c->said);
     mk_buf_free(&c->files);

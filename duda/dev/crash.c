@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "trace/trace.h"
+#include "trace/backtrace.h"
 
 enum {
     FRAMES_MAX = 256,
@@ -28,7 +28,7 @@ static struct sigaction before[MK_LEN(signals)];
 static char report[REPORT_MAX];
 static bool serves; /* else exit() is the end of a server, not of a handler */
 
-static void add_frame(struct mk_buf *out, const char *address)
+static void append_frame(struct mk_buf *out, const char *address)
 {
     Dl_info info;
     if (!dladdr(address, &info) || !info.dli_fname) {
@@ -40,7 +40,7 @@ static void add_frame(struct mk_buf *out, const char *address)
 }
 
 /* Of a service: neither of the server and its packages nor of the system. */
-static bool is_service(const void *address, const void *ctx)
+static bool is_service_address(const void *address, const void *ctx)
 {
     static const char *const others[] = {"monkey", "lib", "ld-", "ld.", "linux-"};
     Dl_info info;
@@ -55,50 +55,50 @@ static bool is_service(const void *address, const void *ctx)
 }
 
 /* The innermost frames; and those of services, however deep they are. */
-static void add_frames(struct mk_buf *out, void **frames, size_t n, const void *sp)
+static void append_frames(struct mk_buf *out, void **frames, size_t n, const void *sp)
 {
     size_t shown = n < SHOWN_MAX ? n : SHOWN_MAX, own = 0;
     for (size_t i = 0; i < shown; i++) {
-        add_frame(out, frames[i]);
-        own += is_service(frames[i], NULL);
+        append_frame(out, frames[i]);
+        own += is_service_address(frames[i], NULL);
     }
     for (size_t i = shown; i < n && own < SERVICE_MAX; i++)
-        if (is_service(frames[i], NULL)) {
-            add_frame(out, frames[i]);
+        if (is_service_address(frames[i], NULL)) {
+            append_frame(out, frames[i]);
             own++;
         }
-    size_t found =
-        own || !sp ? 0
-                   : duda_trace_scan(sp, (const char *)sp + SCANNED, is_service, NULL, frames, SERVICE_MAX);
+    size_t found = own || !sp ? 0
+                              : duda_backtrace_scan_stack(sp, (const char *)sp + SCANNED, is_service_address,
+                                                          NULL, frames, SERVICE_MAX);
     for (size_t i = 0; i < found; i++)
-        add_frame(out, frames[i]);
+        append_frame(out, frames[i]);
 }
 
 /* A write just below the stack pointer: the guard was hit. */
-static bool is_overflow(int signal, const siginfo_t *info, const void *context)
+static bool is_stack_overflow(int signal, const siginfo_t *info, const void *context)
 {
-    const char *sp = duda_trace_stack(context), *at = info->si_addr;
+    const char *sp = duda_backtrace_stack_ptr(context), *at = info->si_addr;
     return sp && (signal == SIGSEGV || signal == SIGBUS) && info->si_code > 0 && at < sp + NEAR_STACK &&
            sp < at + NEAR_STACK;
 }
 
-static void write_out(const struct mk_buf *out)
+static void write_to_stderr(const struct mk_buf *out)
 {
     (void)!write(STDERR_FILENO, out->p, out->len);
 }
 
 /* What is called here may hang in a process whose memory is broken: the alarm ends it then. */
-static void write_report(int signal, const siginfo_t *info, const void *context)
+static void write_crash_report(int signal, const siginfo_t *info, const void *context)
 {
     void *frames[FRAMES_MAX];
     struct mk_buf out = mk_buf_fixed(report, sizeof report);
     (void)alarm(PATIENCE_S);
-    size_t n = duda_trace(context, frames, FRAMES_MAX);
+    size_t n = duda_backtrace_from_signal(context, frames, FRAMES_MAX);
     mk_buf_addf(&out, DEV_CRASH_HEAD "%d %p%s\n", signal, signal == SIGABRT ? NULL : info->si_addr,
-                is_overflow(signal, info, context) ? " " DEV_CRASH_OVERFLOW : "");
-    add_frames(&out, frames, n, duda_trace_stack(context));
+                is_stack_overflow(signal, info, context) ? " " DEV_CRASH_OVERFLOW : "");
+    append_frames(&out, frames, n, duda_backtrace_stack_ptr(context));
     mk_buf_add(&out, MK_STR(DEV_CRASH_END "\n"));
-    write_out(&out);
+    write_to_stderr(&out);
 }
 
 /* A handler that calls exit() ends the worker of all requests. */
@@ -113,12 +113,12 @@ static void on_exit_call(int status, void *ctx)
     if (status >= 0)
         mk_buf_addf(&out, " %d", status);
     mk_buf_add_char(&out, '\n');
-    size_t n = duda_trace_here(frames, FRAMES_MAX), own = 0;
-    while (own < n && !is_service(frames[own], NULL)) /* of this file, and of exit() */
+    size_t n = duda_backtrace_here(frames, FRAMES_MAX), own = 0;
+    while (own < n && !is_service_address(frames[own], NULL)) /* of this file, and of exit() */
         own++;
-    add_frames(&out, frames + own, n - own, NULL);
+    append_frames(&out, frames + own, n - own, NULL);
     mk_buf_add(&out, MK_STR(DEV_CRASH_END "\n"));
-    write_out(&out);
+    write_to_stderr(&out);
 }
 
 /* Other libraries than glibc do not tell the status. */
@@ -129,23 +129,23 @@ static void on_exit_without_status(void)
     on_exit_call(-1, NULL);
 }
 
-static bool watch_exit(void)
+static bool install_exit_hook(void)
 {
     return (on_exit ? on_exit(on_exit_call, NULL) : atexit(on_exit_without_status)) == 0;
 }
 
 /* Returning leads to the same instruction again, and so to what was there before us. */
-static void on_crash(int signal, siginfo_t *info, void *context)
+static void on_crash_signal(int signal, siginfo_t *info, void *context)
 {
     for (size_t i = 0; i < MK_LEN(signals); i++) /* of all: what comes now follows from this one */
         (void)sigaction(signals[i], &before[i], NULL);
-    write_report(signal, info, context);
+    write_crash_report(signal, info, context);
     if (info->si_code <= 0) /* sent by a process: nothing happens again by itself */
         (void)raise(signal);
 }
 
 /* An overflow of the stack needs another one to be reported. */
-static int use_own_stack(void)
+static int install_alternate_stack(void)
 {
     stack_t now, own = {.ss_size = STACK};
     if (sigaltstack(NULL, &now) == 0 && !(now.ss_flags & SS_DISABLE) && now.ss_size >= STACK)
@@ -156,22 +156,22 @@ static int use_own_stack(void)
     return sigaltstack(&own, NULL) < 0 ? -errno : 0;
 }
 
-void dev_crash_prepare(void)
+void dev_crash_preload(void)
 {
-    duda_trace_prepare();
+    duda_backtrace_preload();
 }
 
-int dev_crash_watch(void)
+int dev_crash_install_handlers(void)
 {
-    struct sigaction action = {.sa_sigaction = on_crash, .sa_flags = SA_SIGINFO | SA_ONSTACK};
-    int e = use_own_stack();
+    struct sigaction action = {.sa_sigaction = on_crash_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    int e = install_alternate_stack();
     for (size_t i = 0; !e && i < MK_LEN(signals); i++)
         e = sigaction(signals[i], &action, &before[i]) < 0 ? -errno : 0;
-    serves = !e && watch_exit();
+    serves = !e && install_exit_hook();
     return e;
 }
 
-void dev_crash_unwatch(void)
+void dev_crash_ignore_exit(void)
 {
     serves = false;
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The commands for developers of services, and what the servers that `monkey run` starts need of them. */
-#include "build.h"
+#include "command_build.h"
+#include "command_new.h"
+#include "command_routes.h"
+#include "command_run.h"
+#include "command_test.h"
 #include "crash.h"
-#include "gate.h"
-#include "new.h"
-#include "reasons.h"
-#include "routes.h"
-#include "run.h"
-#include "testing.h"
+#include "error_reason.h"
+#include "front_hook.h"
 
 #include <errno.h>
-#include <monkey/routes.h>
+#include <monkey/route_stats.h>
 #include <monkey/upstream.h>
 #include <monkey/version.h>
 #include <stdio.h>
@@ -59,7 +59,7 @@ static int load(struct mk_config *config, void **data)
     if (!dev || !s)
         return -ENOMEM;
     *dev = (struct dev){.settings = s};
-    dev_crash_prepare();
+    dev_crash_preload();
     if (s->service) { /* what printf(3) writes is wanted now, not when 4 KB have gathered */
         uint32_t *tries = mk_config_shared(config, MK_ROUTES_TRIED, sizeof *tries);
         if (!tries)
@@ -72,24 +72,24 @@ static int load(struct mk_config *config, void **data)
 }
 
 /* Its name tells a debugger which of the processes of `monkey run` has the services. */
-static int start(struct mk_worker *worker, void *data)
+static int on_worker_start(struct mk_worker *worker, void *data)
 {
     const struct dev *dev = data;
     (void)worker;
     if (!dev->settings->service)
         return 0;
     (void)prctl(PR_SET_NAME, "monkey: service");
-    return dev_crash_watch();
+    return dev_crash_install_handlers();
 }
 
-static void stop(struct mk_worker *worker, void *data)
+static void on_worker_stop(struct mk_worker *worker, void *data)
 {
     (void)worker, (void)data;
-    dev_crash_unwatch();
+    dev_crash_ignore_exit();
     (void)fflush(stdout);
 }
 
-static int host(struct mk_config *config, struct mk_host *h, void *data, void **host_data)
+static int host(struct mk_config *config, struct mk_vhost *h, void *data, void **host_data)
 {
     const struct dev *dev = data;
     (void)config, (void)h;
@@ -101,47 +101,52 @@ static int host(struct mk_config *config, struct mk_host *h, void *data, void **
 static enum mk_verdict on_request(struct mk_request *request, struct mk_response *response, void *data)
 {
     const struct settings *s = ((const struct dev *)data)->settings;
-    const struct dev_gate gate = {.desk = s->desk.p, .names = s->names};
+    const struct dev_front_hook gate = {.desk = s->desk.p, .names = s->names};
     if (s->service) /* only the server in front can connect */
-        return mk_local_backend_accept_client(request) ? MK_REFUSE : MK_NEXT;
-    return s->desk.len ? dev_gate_ask(&gate, request, response) : MK_NEXT;
+        return mk_local_backend_accept_client(request) ? MK_ERROR : MK_NEXT;
+    return s->desk.len ? dev_front_hook_on_request(&gate, request, response) : MK_NEXT;
 }
 
 static void on_response(struct mk_request *request, struct mk_response *response, void *data)
 {
     const struct dev *dev = data;
     const struct settings *s = dev->settings;
-    const struct dev_gate gate = {.desk = s->desk.p};
+    const struct dev_front_hook gate = {.desk = s->desk.p};
     if (s->service) {
-        dev_reasons_show(request, response);
-        (void)mk_response_set(response, MK_STR("Duda-Run"), MK_STR("1"));
+        dev_error_reason_on_response(request, response);
+        (void)mk_response_set_header(response, MK_STR("Duda-Run"), MK_STR("1"));
     }
     if (s->desk.len)
-        dev_gate_mend(&gate, request, response);
+        dev_front_hook_on_response(&gate, request, response);
 }
 
 static bool on_log(struct mk_request *request, enum mk_log_level level, mk_str message, void *data)
 {
     (void)data;
-    return dev_reasons_keep(request, level, message);
+    return dev_error_reason_on_log(request, level, message);
 }
 
 static const struct mk_conf_table *const sections[] = {&table, NULL};
-static const struct mk_verb *const verbs[] = {
-    &dev_verb_run, &dev_verb_new, &dev_verb_test, &dev_verb_routes, &dev_verb_doc, &dev_verb_build, NULL};
+static const struct mk_command *const verbs[] = {&dev_command_run,
+                                                 &dev_command_new,
+                                                 &dev_command_test,
+                                                 &dev_command_routes,
+                                                 &dev_command_doc,
+                                                 &dev_command_build,
+                                                 NULL};
 
 MK_PLUGIN(duda_dev) = {
     MK_PLUGIN_HEAD,
     .name = "duda-dev",
     .version = MK_VERSION,
     .help = "Commands for developers of services in C.",
-    .order = MK_ORDER_ADDRESS,
+    .order = MK_PRIORITY_ADDRESS,
     .sections = sections,
     .verbs = verbs,
     .load = load,
     .host = host,
-    .worker_start = start,
-    .worker_stop = stop,
+    .worker_start = on_worker_start,
+    .worker_stop = on_worker_stop,
     .on_request = on_request,
     .on_response = on_response,
     .on_log = on_log,

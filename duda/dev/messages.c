@@ -7,7 +7,7 @@
 
 enum { TEXT_MAX = 4 * 1024 * 1024, SYMBOL_MAX = 512 };
 
-static void replace(struct mk_buf *text, struct mk_buf *by)
+static void replace_buf(struct mk_buf *text, struct mk_buf *by)
 {
     mk_buf_free(text);
     *text = *by;
@@ -16,7 +16,7 @@ static void replace(struct mk_buf *text, struct mk_buf *by)
 /* ---- Places ---- */
 
 /* "FILE:LINE" at the beginning; the length of both, 0: there is none. */
-static size_t place_at(mk_str s)
+static size_t location_len(mk_str s)
 {
     size_t colon = mk_str_find(s, ':'), n = colon + 1;
     if (colon == MK_STR_NONE || colon == 0 || s.p[0] != '/')
@@ -27,10 +27,10 @@ static size_t place_at(mk_str s)
 }
 
 /* "error: /a/b.c:5: what" becomes "/a/b.c:5: error: what". */
-static void add_message(struct mk_buf *out, mk_str line)
+static void append_message(struct mk_buf *out, mk_str line)
 {
     mk_str rest = line, severity = mk_str_cut(&rest, ' ');
-    size_t place = rest.p ? place_at(rest) : 0;
+    size_t place = rest.p ? location_len(rest) : 0;
     bool is_one = mk_str_eq(severity, MK_STR("error:")) || mk_str_eq(severity, MK_STR("warning:"));
     if (is_one && place)
         mk_buf_addf(out, "%.*s: %.*s%.*s\n", MK_STR_ARG(mk_str_first(rest, place)), MK_STR_ARG(severity),
@@ -40,31 +40,31 @@ static void add_message(struct mk_buf *out, mk_str line)
 }
 
 /* Behind "FOLDER/back.conf:2:5: "; absent: the line begins otherwise. */
-static mk_str behind_inner_place(mk_str line, mk_str folder)
+static mk_str skip_internal_location(mk_str line, mk_str folder)
 {
     if (!folder.len || !mk_str_starts(line, folder) || line.p[folder.len] != '/')
-        return MK_ABSENT;
+        return MK_STR_NULL;
     size_t end = 0;
     while (end + 1 < line.len && (line.p[end] != ':' || line.p[end + 1] != ' '))
         end++;
-    return end + 1 < line.len ? mk_str_skip(line, end + 2) : MK_ABSENT;
+    return end + 1 < line.len ? mk_str_skip(line, end + 2) : MK_STR_NULL;
 }
 
-void dev_messages_clean(struct mk_buf *text, const char *folder)
+void dev_messages_strip_internal_paths(struct mk_buf *text, const char *folder)
 {
     struct mk_buf out = mk_buf_growing(TEXT_MAX);
     mk_str rest = mk_buf_str(text), inner = mk_str_from_c(folder);
     bool skips = false; /* the line of that file, and a mark below it */
     while (rest.len) {
-        mk_str line = mk_str_cut(&rest, '\n'), message = behind_inner_place(line, inner);
+        mk_str line = mk_str_cut(&rest, '\n'), message = skip_internal_location(line, inner);
         bool is_indented = mk_str_starts(line, MK_STR("    ")) && !mk_str_starts(line, MK_STR("    hint: "));
         if (message.p)
-            add_message(&out, message);
+            append_message(&out, message);
         else if (!(skips && is_indented))
             mk_buf_addf(&out, "%.*s\n", MK_STR_ARG(line));
         skips = message.p || (skips && is_indented);
     }
-    replace(text, &out);
+    replace_buf(text, &out);
 }
 
 /* ---- Symbols ---- */
@@ -72,16 +72,16 @@ void dev_messages_clean(struct mk_buf *text, const char *folder)
 static const mk_str undefined = MK_STR_INIT("undefined reference to `");
 
 /* False: the line is about none. */
-static bool read_symbol(mk_str line, char symbol[SYMBOL_MAX])
+static bool parse_undefined_symbol(mk_str line, char symbol[SYMBOL_MAX])
 {
     const char *at = line.len ? memmem(line.p, line.len, undefined.p, undefined.len) : NULL;
-    mk_str name = at ? mk_str_skip(line, (size_t)(at - line.p) + undefined.len) : MK_ABSENT;
+    mk_str name = at ? mk_str_skip(line, (size_t)(at - line.p) + undefined.len) : MK_STR_NULL;
     int len = snprintf(symbol, SYMBOL_MAX, "%.*s", MK_STR_ARG(mk_str_first(name, mk_str_find(name, '\''))));
     return at && len > 0 && len < SYMBOL_MAX;
 }
 
 /* "LINKER: OBJECT: in function `f':" is ahead of what the linker says about f; "more ... follow" behind it. */
-static bool is_of_linker(mk_str line)
+static bool is_linker_context_line(mk_str line)
 {
     static const char mark[] = ": in function `";
     const char *at = memmem(line.p ? line.p : "", line.len, mark, sizeof mark - 1);
@@ -89,15 +89,15 @@ static bool is_of_linker(mk_str line)
     return goes_on || (at && memmem(line.p, (size_t)(at - line.p), ".o", 2));
 }
 
-static void add_symbol(struct mk_buf *out, mk_str line, const char *symbol)
+static void append_undefined_error(struct mk_buf *out, mk_str line, const char *symbol)
 {
-    size_t place = place_at(line);
+    size_t place = location_len(line);
     if (place)
         mk_buf_addf(out, "%.*s: ", MK_STR_ARG(mk_str_first(line, place)));
     mk_buf_addf(out, "error: `%s` is used, but defined nowhere\n", symbol);
 }
 
-bool dev_messages_check_symbols(struct mk_buf *said, bool (*is_known)(const char *symbol))
+bool dev_messages_check_undefined(struct mk_buf *said, bool (*is_known)(const char *symbol))
 {
     struct mk_buf out = mk_buf_growing(TEXT_MAX);
     mk_str rest = mk_buf_str(said);
@@ -105,14 +105,14 @@ bool dev_messages_check_symbols(struct mk_buf *said, bool (*is_known)(const char
     bool ok = true;
     while (rest.len) {
         mk_str line = mk_str_cut(&rest, '\n');
-        if (!read_symbol(line, symbol)) {
-            if (!is_of_linker(line))
+        if (!parse_undefined_symbol(line, symbol)) {
+            if (!is_linker_context_line(line))
                 mk_buf_addf(&out, "%.*s\n", MK_STR_ARG(line));
         } else if (!is_known(symbol)) {
-            add_symbol(&out, line, symbol);
+            append_undefined_error(&out, line, symbol);
             ok = false;
         }
     }
-    replace(said, &out);
+    replace_buf(said, &out);
     return ok;
 }

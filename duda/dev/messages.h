@@ -9,9 +9,9 @@
 
 /* Takes places in files below `folder` out of the messages of a server. What such a place says about a source
  * becomes a message of that source: "FILE:LINE: error: ...". */
-void dev_messages_clean(struct mk_buf *text, const char *folder);
+void dev_messages_strip_internal_paths(struct mk_buf *text, const char *folder);
 /* The linker warns of what it cannot find. What `is_known` knows is dropped; the others become errors, and the
  * answer is false. */
-bool dev_messages_check_symbols(struct mk_buf *said, bool (*is_known)(const char *symbol));
+bool dev_messages_check_undefined(struct mk_buf *said, bool (*is_known)(const char *symbol));
 
 #endif

@@ -4,12 +4,12 @@
 #ifndef DUDA_DEV_SANITIZER_H
 #define DUDA_DEV_SANITIZER_H
 
+#include "argv.h"
 #include "source.h"
-#include "words.h"
 
 /* The library that the flags of a source ask for; empty: none. The compiler knows where it is. */
-void dev_sanitizer_find(const struct dev_source *source, char library[PATH_MAX]);
+void dev_sanitizer_find_library(const struct dev_source *source, char library[PATH_MAX]);
 /* The beginning of a command that loads the library first. Empty: nothing. */
-void dev_sanitizer_add(struct dev_words *w, const char *library);
+void dev_sanitizer_add_preload(struct dev_argv *w, const char *library);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "servers.h"
 
-#include "configs.h"
-#include "include.h"
+#include "config_include.h"
 #include "messages.h"
-#include "order.h"
-#include "private.h"
+#include "options.h"
+#include "private_dir.h"
 #include "sanitizer.h"
+#include "server_config.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -19,7 +19,7 @@
 
 enum { TEXT_MAX = 256 * 1024, TAIL_MAX = 32 * 1024, START_S = 60, END_STEP_MS = 20, DEATH_MS = 300 };
 
-static bool complain(const char *what, const char *why)
+static bool report_error(const char *what, const char *why)
 {
     fprintf(stderr, "monkey run: %s: %s\n", what, why);
     return false;
@@ -27,7 +27,7 @@ static bool complain(const char *what, const char *why)
 
 /* ---- What they say ---- */
 
-static bool holds(mk_str line, const char *const *texts, size_t n)
+static bool line_contains_any(mk_str line, const char *const *texts, size_t n)
 {
     bool any = false;
     for (size_t i = 0; i < n; i++)
@@ -37,144 +37,145 @@ static bool holds(mk_str line, const char *const *texts, size_t n)
 
 /* What the servers say whenever they start and end, which is each time a file is saved, and when the service
  * ends in the middle of a request, which has a better report. A reference is on pages for visitors. */
-static bool is_noise(mk_str line)
+static bool is_routine_message(mk_str line)
 {
     static const char *const known[] = {
         "serves with 1 worker", "workers run as root", "ending when all open requests",
         ": upstream service: the server unix:", ": upstream service, server unix:"};
     static const char *const info[] = {" [info] "}, *const reference[] = {", reference "};
-    return holds(line, known, MK_LEN(known)) || mk_str_ends(line, MK_STR(": ending")) ||
-           (holds(line, info, 1) && holds(line, reference, 1));
+    return line_contains_any(line, known, MK_LEN(known)) || mk_str_ends(line, MK_STR(": ending")) ||
+           (line_contains_any(line, info, 1) && line_contains_any(line, reference, 1));
 }
 
 /* The report of the watchdog about a handler that was reported with its sources. */
-static bool is_stuck(mk_str line)
+static bool is_watchdog_message(mk_str line)
 {
     static const char *const known[] = {" serves nothing: it has been blocked for ", " serves again"};
-    return holds(line, known, MK_LEN(known));
+    return line_contains_any(line, known, MK_LEN(known));
 }
 
 /* The report of the server about a crash that was reported with its sources. */
-static bool is_report(mk_str line)
+static bool is_crash_message(mk_str line)
 {
     static const char *const known[] = {
         " was killed by signal ",        " crashed with SIG", ":   #",
         ": the lines of that stack in ", " ended its worker", " ended unexpectedly with code "};
-    return holds(line, known, MK_LEN(known));
+    return line_contains_any(line, known, MK_LEN(known));
 }
 
 /* The master says so of each worker, however it died. */
-static bool is_death(mk_str line)
+static bool is_worker_death_message(mk_str line)
 {
     static const char *const known[] = {" was killed by signal ", " ended unexpectedly with code "};
-    return holds(line, known, MK_LEN(known));
+    return line_contains_any(line, known, MK_LEN(known));
 }
 
-static void end_worker(struct dev_servers *s)
+static void record_worker_death(struct dev_servers *s)
 {
     struct mk_buf words = s->last_words;
-    dev_hearing_end_worker(&s->hearing);
+    dev_stderr_reader_worker_died(&s->stderr_reader);
     s->last_words = s->tail;
     mk_buf_clear(&words);
     s->tail = words;
 }
 
-static void on_line(void *ctx, mk_str line)
+static void on_back_stderr_line(void *ctx, mk_str line)
 {
     struct dev_servers *s = ctx;
-    bool dies = is_death(line);
-    bool is_told = s->hearing.has_crashed && is_report(line) && !(dies && s->hearing.has_died);
+    bool dies = is_worker_death_message(line);
+    bool is_told =
+        s->stderr_reader.has_crashed && is_crash_message(line) && !(dies && s->stderr_reader.has_died);
     if (dies && !is_told)
         mk_buf_addf(&s->tail, "%.*s\n", MK_STR_ARG(line));
     if (dies)
-        end_worker(s);
-    if (is_noise(line) || is_told || (s->hearing.has_held && is_stuck(line)))
+        record_worker_death(s);
+    if (is_routine_message(line) || is_told || (s->stderr_reader.has_held && is_watchdog_message(line)))
         return;
-    dev_order_write(stderr, line);
+    dev_print_text(stderr, line);
     fputc('\n', stderr);
     if (dies)
         return;
     if (s->tail.len + line.len > TAIL_MAX)
-        mk_buf_drop(&s->tail, s->tail.len / 2);
+        mk_buf_consume(&s->tail, s->tail.len / 2);
     mk_buf_add(&s->tail, line);
     mk_buf_add_char(&s->tail, '\n');
 }
 
-static void on_crash(void *ctx)
+static void print_crash(void *ctx)
 {
     const struct dev_servers *s = ctx;
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     mk_buf_add(&text, MK_STR("The service crashed: "));
-    dev_hearing_tell(&s->hearing, &text);
-    dev_order_write(stderr, mk_buf_str(&text));
+    dev_stderr_reader_format_crash(&s->stderr_reader, &text);
+    dev_print_text(stderr, mk_buf_str(&text));
     mk_buf_free(&text);
 }
 
-static void on_held(void *ctx)
+static void on_stall(void *ctx)
 {
     struct dev_servers *s = ctx;
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
-    dev_hearing_tell_held(&s->hearing, &text);
-    dev_order_write(stderr, mk_buf_str(&text));
+    dev_stderr_reader_format_stall(&s->stderr_reader, &text);
+    dev_print_text(stderr, mk_buf_str(&text));
     mk_buf_free(&text);
 }
 
-bool dev_servers_init(struct dev_servers *s, const struct dev_places *places)
+bool dev_servers_init(struct dev_servers *s, const struct dev_paths *paths)
 {
     char none[PATH_MAX];
-    *s = (struct dev_servers){.places = places,
+    *s = (struct dev_servers){.paths = paths,
                               .front = {.out = -1, .err = -1},
                               .back = {.out = -1, .err = -1},
                               .tail = mk_buf_growing(2 * TAIL_MAX),
                               .last_words = mk_buf_growing(2 * TAIL_MAX)};
-    dev_hearing_init(&s->hearing, on_line, on_crash, s);
-    s->hearing.on_held = on_held;
+    dev_stderr_reader_init(&s->stderr_reader, on_back_stderr_line, print_crash, s);
+    s->stderr_reader.on_stall = on_stall;
     for (size_t i = 0; i < DEV_LEAVING_MAX; i++)
-        s->leaving[i] = (struct dev_child){.out = -1, .err = -1};
-    if (!dev_private_make(s->folder))
+        s->leaving[i] = (struct dev_process){.out = -1, .err = -1};
+    if (!dev_private_dir_create(s->folder))
         return false;
-    return (dev_places_print(none, "%s/none", s->folder) && mkdir(none, 0700) == 0) ||
-           complain(s->folder, strerror(errno));
+    return (dev_paths_format(none, "%s/none", s->folder) && mkdir(none, 0700) == 0) ||
+           report_error(s->folder, strerror(errno));
 }
 
 /* ---- Starting ---- */
 
-static bool write_config(const char *path, const struct mk_buf *text)
+static bool write_config_file(const char *path, const struct mk_buf *text)
 {
     FILE *f = text->failed ? NULL : fopen(path, "we");
     bool ok = f && fwrite(text->p, 1, text->len, f) == text->len;
     ok = f && fclose(f) == 0 && ok;
-    return ok || complain(path, text->failed ? "the configuration is too long" : strerror(errno));
+    return ok || report_error(path, text->failed ? "the configuration is too long" : strerror(errno));
 }
 
-static bool start(struct dev_child *c, const struct dev_servers *s, const char *config,
-                  const char *const *options, const char *sanitizer)
+static bool start_server(struct dev_process *c, const struct dev_servers *s, const char *config,
+                         const char *const *options, const char *sanitizer)
 {
-    struct dev_words words;
-    dev_words_init(&words);
-    dev_sanitizer_add(&words, sanitizer);
-    dev_words_add(&words, mk_str_from_c(s->places->program));
-    dev_words_add(&words, MK_STR("-c"));
-    dev_words_add(&words, mk_str_from_c(config));
+    struct dev_argv words;
+    dev_argv_init(&words);
+    dev_sanitizer_add_preload(&words, sanitizer);
+    dev_argv_add(&words, mk_str_from_c(s->paths->program));
+    dev_argv_add(&words, MK_STR("-c"));
+    dev_argv_add(&words, mk_str_from_c(config));
     while (options && *options)
-        dev_words_add(&words, mk_str_from_c(*options++));
-    bool ok = dev_child_start(c, &words);
-    dev_words_free(&words);
+        dev_argv_add(&words, mk_str_from_c(*options++));
+    bool ok = dev_process_start(c, &words);
+    dev_argv_free(&words);
     return ok;
 }
 
-static void pass_lines(mk_str text)
+static void print_messages(mk_str text)
 {
     while (text.len) {
         mk_str line = mk_str_cut(&text, '\n');
-        if (line.len && !is_noise(line)) {
-            dev_order_write(stderr, line);
+        if (line.len && !is_routine_message(line)) {
+            dev_print_text(stderr, line);
             fputc('\n', stderr);
         }
     }
 }
 
-static bool says_address(const struct mk_buf *out)
+static bool has_printed_address(const struct mk_buf *out)
 {
     mk_str rest = mk_buf_str(out);
     while (rest.len) {
@@ -186,17 +187,17 @@ static bool says_address(const struct mk_buf *out)
 }
 
 /* True: it serves, and `out` says where. */
-static bool wait_for(struct dev_child *c, struct mk_buf *out, struct mk_buf *err)
+static bool wait_until_serving(struct dev_process *c, struct mk_buf *out, struct mk_buf *err)
 {
     struct pollfd fds[3] = {{.events = POLLIN}, {.events = POLLIN}, {.events = POLLIN}};
-    while (!says_address(out)) {
+    while (!has_printed_address(out)) {
         fds[0].fd = c->out;
         fds[1].fd = c->err;
-        fds[2].fd = dev_child_ending();
+        fds[2].fd = dev_process_interrupt_fd();
         if (c->out < 0 || poll(fds, 3, START_S * 1000) == 0 || fds[2].revents)
             return false;
-        dev_hearing_read_into(&c->err, err);
-        dev_hearing_read_into(&c->out, out);
+        dev_stderr_reader_append_to(&c->err, err);
+        dev_stderr_reader_append_to(&c->out, out);
     }
     return true;
 }
@@ -206,15 +207,15 @@ bool dev_servers_start_front(struct dev_servers *s, const char *listen, const ch
     char config[PATH_MAX];
     struct mk_buf text = mk_buf_growing(TEXT_MAX), out = mk_buf_growing(TEXT_MAX),
                   err = mk_buf_growing(TEXT_MAX);
-    dev_configs_write_front(&text, s->folder, listen, names);
-    bool ok = dev_places_print(config, "%s/front.conf", s->folder) && write_config(config, &text) &&
-              start(&s->front, s, config, NULL, "");
-    bool serves = ok && wait_for(&s->front, &out, &err);
-    pass_lines(mk_buf_str(&err));
+    dev_server_config_write_front(&text, s->folder, listen, names);
+    bool ok = dev_paths_format(config, "%s/front.conf", s->folder) && write_config_file(config, &text) &&
+              start_server(&s->front, s, config, NULL, "");
+    bool serves = ok && wait_until_serving(&s->front, &out, &err);
+    print_messages(mk_buf_str(&err));
     mk_str rest = mk_buf_str(&out);
     (void)mk_str_cut(&rest, '\n'); /* what it serves is said by us */
     if (serves)
-        dev_order_write(stdout, rest);
+        dev_print_text(stdout, rest);
     fflush(stdout);
     mk_buf_free(&text);
     mk_buf_free(&out);
@@ -223,30 +224,30 @@ bool dev_servers_start_front(struct dev_servers *s, const char *listen, const ch
 }
 
 /* The older one goes on with its requests; nothing waits for it. */
-static void retire(struct dev_servers *s)
+static void retire_back_server(struct dev_servers *s)
 {
     size_t i = 0;
     while (i < DEV_LEAVING_MAX - 1 && s->leaving[i].pid)
         i++;
     if (s->leaving[i].pid)
-        dev_child_stop(&s->leaving[i], SIGKILL);
+        dev_process_stop(&s->leaving[i], SIGKILL);
     if (s->back.pid)
         (void)kill(s->back.pid, SIGQUIT);
     s->leaving[i] = s->back;
-    s->leaving[i].rest[1] = s->hearing.line; /* the beginning of its next line */
-    s->hearing.line = (struct mk_buf){0};
+    s->leaving[i].rest[1] = s->stderr_reader.line; /* the beginning of its next line */
+    s->stderr_reader.line = (struct mk_buf){0};
 }
 
 /* The socket of a server that was not to be: it was killed, and did not remove it. */
-static void remove_next(const struct dev_servers *s)
+static void remove_unused_socket(const struct dev_servers *s)
 {
     char path[PATH_MAX];
-    if (dev_places_print(path, "%s/back-%u", s->folder, s->number + 1))
+    if (dev_paths_format(path, "%s/back-%u", s->folder, s->number + 1))
         (void)unlink(path);
 }
 
 /* What services have printed at their start, between the lines of the server. */
-static void pass_start(struct dev_child *c, mk_str text)
+static void print_startup_output(struct dev_process *c, mk_str text)
 {
     while (text.len) {
         mk_str line = mk_str_cut(&text, '\n');
@@ -255,53 +256,54 @@ static void pass_start(struct dev_child *c, mk_str text)
             c->rest[0] = mk_buf_growing(TEXT_MAX);
             mk_buf_add(&c->rest[0], line);
         } else if (!is_ours) {
-            dev_order_write(stdout, line);
-            dev_order_write(stdout, MK_STR("\n"));
+            dev_print_text(stdout, line);
+            dev_print_text(stdout, MK_STR("\n"));
         }
     }
 }
 
 /* Files beside the services are those in html/. A worker alone finds mistakes sooner; a developer may ask for
  * more of them. */
-static bool start_back(struct dev_servers *s, struct dev_child *c, const struct dev_units *u,
-                       const char *extra)
+static bool start_back_server(struct dev_servers *s, struct dev_process *c, const struct dev_source_set *u,
+                              const char *extra)
 {
     char config[PATH_MAX], none[PATH_MAX], listen[PATH_MAX];
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     const char *options[] = {"-p", listen, "-o", u->html[0] ? u->html : none, "-w", "1", NULL};
-    if (extra && dev_include_have(extra, "SERVER", "Workers"))
+    if (extra && dev_config_include_has(extra, "SERVER", "Workers"))
         options[4] = NULL;
-    dev_configs_write_back(&text, u, extra);
-    bool ok = dev_places_print(config, "%s/back.conf", s->folder) &&
-              dev_places_print(none, "%s/none", s->folder) &&
-              dev_places_print(listen, "unix:%s/back-%u", s->folder, s->number + 1) &&
-              write_config(config, &text) && start(c, s, config, options, dev_units_sanitizer(u));
+    dev_server_config_write_back(&text, u, extra);
+    bool ok =
+        dev_paths_format(config, "%s/back.conf", s->folder) && dev_paths_format(none, "%s/none", s->folder) &&
+        dev_paths_format(listen, "unix:%s/back-%u", s->folder, s->number + 1) &&
+        write_config_file(config, &text) && start_server(c, s, config, options, dev_source_set_sanitizer(u));
     mk_buf_free(&text);
     return ok;
 }
 
-bool dev_servers_swap(struct dev_servers *s, const struct dev_units *u, const char *extra, struct mk_buf *why)
+bool dev_servers_replace_back(struct dev_servers *s, const struct dev_source_set *u, const char *extra,
+                              struct mk_buf *why)
 {
     char next[PATH_MAX], path[PATH_MAX];
-    struct dev_child back = {.out = -1, .err = -1};
+    struct dev_process back = {.out = -1, .err = -1};
     struct mk_buf out = mk_buf_growing(TEXT_MAX);
-    bool ok = start_back(s, &back, u, extra) && wait_for(&back, &out, why);
-    pass_start(&back, mk_buf_str(&out));
+    bool ok = start_back_server(s, &back, u, extra) && wait_until_serving(&back, &out, why);
+    print_startup_output(&back, mk_buf_str(&out));
     mk_buf_free(&out);
-    ok = ok && dev_places_print(next, "%s/back-%u", s->folder, s->number + 1) &&
-         dev_places_print(path, "%s/back", s->folder);
-    dev_messages_clean(why, s->folder);
+    ok = ok && dev_paths_format(next, "%s/back-%u", s->folder, s->number + 1) &&
+         dev_paths_format(path, "%s/back", s->folder);
+    dev_messages_strip_internal_paths(why, s->folder);
     /* From here on each connection goes to the new one. */
     if (!ok || rename(next, path) < 0) {
-        dev_child_stop(&back, SIGKILL);
-        remove_next(s);
+        dev_process_stop(&back, SIGKILL);
+        remove_unused_socket(s);
         return false;
     }
-    pass_lines(mk_buf_str(why));
-    retire(s);
+    print_messages(mk_buf_str(why));
+    retire_back_server(s);
     s->back = back;
     s->number++;
-    dev_hearing_begin(&s->hearing);
+    dev_stderr_reader_reset(&s->stderr_reader);
     mk_buf_clear(&s->tail);
     mk_buf_clear(&s->last_words);
     return true;
@@ -309,43 +311,43 @@ bool dev_servers_swap(struct dev_servers *s, const struct dev_units *u, const ch
 
 /* ---- Hearing ---- */
 
-static void on_said(void *ctx, mk_str line)
+static void print_output_line(void *ctx, mk_str line)
 {
     FILE *to = ctx;
-    if (to == stderr && (!line.len || is_noise(line) || is_stuck(line)))
+    if (to == stderr && (!line.len || is_routine_message(line) || is_watchdog_message(line)))
         return;
-    dev_order_write(to, line);
+    dev_print_text(to, line);
     fputc('\n', to);
     (void)fflush(to);
 }
 
 /* What services print is on standard output here, too. */
-static void hear(struct dev_servers *s, struct dev_child *c)
+static void read_server_output(struct dev_servers *s, struct dev_process *c)
 {
-    dev_hearing_pass(&c->out, &c->rest[0], on_said, stdout);
+    dev_stderr_reader_read_lines(&c->out, &c->rest[0], print_output_line, stdout);
     if (c == &s->back)
-        dev_hearing_read(&s->hearing, &c->err);
+        dev_stderr_reader_read(&s->stderr_reader, &c->err);
     else
-        dev_hearing_pass(&c->err, &c->rest[1], on_said, stderr);
+        dev_stderr_reader_read_lines(&c->err, &c->rest[1], print_output_line, stderr);
 }
 
-void dev_servers_hear(struct dev_servers *s)
+void dev_servers_read_output(struct dev_servers *s)
 {
-    hear(s, &s->front);
-    hear(s, &s->back);
+    read_server_output(s, &s->front);
+    read_server_output(s, &s->back);
     for (size_t i = 0; i < DEV_LEAVING_MAX; i++) {
-        bool has_ended = dev_child_status(&s->leaving[i]) >= 0;
-        hear(s, &s->leaving[i]);
+        bool has_ended = dev_process_try_wait(&s->leaving[i]) >= 0;
+        read_server_output(s, &s->leaving[i]);
         if (has_ended)
-            dev_child_close(&s->leaving[i]);
+            dev_process_close_pipes(&s->leaving[i]);
     }
 }
 
-size_t dev_servers_poll(const struct dev_servers *s, struct pollfd *fds)
+size_t dev_servers_add_pollfds(const struct dev_servers *s, struct pollfd *fds)
 {
     size_t n = 0;
     for (size_t i = 0; i < DEV_LEAVING_MAX + 2; i++) {
-        const struct dev_child *c = i == 0 ? &s->front : i == 1 ? &s->back : &s->leaving[i - 2];
+        const struct dev_process *c = i == 0 ? &s->front : i == 1 ? &s->back : &s->leaving[i - 2];
         if (c->out >= 0)
             fds[n++] = (struct pollfd){.fd = c->out, .events = POLLIN};
         if (c->err >= 0)
@@ -356,44 +358,44 @@ size_t dev_servers_poll(const struct dev_servers *s, struct pollfd *fds)
 
 /* A crash or exit() is reported before the connection ends; other deaths are known when the master has said so, a moment later.
  * A death that is known already is that of an earlier request, unless two of them died together: then nothing more comes. */
-mk_str dev_servers_hear_end(struct dev_servers *s)
+mk_str dev_servers_await_crash_output(struct dev_servers *s)
 {
-    const struct dev_hearing *h = &s->hearing;
-    dev_servers_hear(s);
+    const struct dev_stderr_reader *h = &s->stderr_reader;
+    dev_servers_read_output(s);
     bool is_fresh = h->has_crashed && !h->has_died;
     struct pollfd ready = {.fd = s->back.err, .events = POLLIN};
     for (int left = DEATH_MS; !is_fresh && left > 0 && s->back.err >= 0; left -= 50) {
         size_t before = s->last_words.len;
         bool had = h->has_crashed;
         (void)poll(&ready, 1, 50);
-        dev_servers_hear(s);
+        dev_servers_read_output(s);
         is_fresh = had != h->has_crashed || before != s->last_words.len;
         ready.fd = s->back.err;
     }
     return mk_buf_str(h->has_crashed && !h->has_died ? &s->tail : &s->last_words);
 }
 
-bool dev_servers_look(struct dev_servers *s)
+bool dev_servers_check_exits(struct dev_servers *s)
 {
-    if (dev_child_status(&s->back) >= 0)
+    if (dev_process_try_wait(&s->back) >= 0)
         fprintf(stderr, "monkey run: the server of the services has ended; the next change starts another\n");
-    return dev_child_status(&s->front) < 0;
+    return dev_process_try_wait(&s->front) < 0;
 }
 
 /* ---- Ending ---- */
 
 /* One that writes while it ends could wait for a reader for ever. */
-static void end_heard(struct dev_servers *s, struct dev_child *c)
+static void stop_server(struct dev_servers *s, struct dev_process *c)
 {
     if (c->pid > 0)
         (void)kill(c->pid, SIGTERM);
-    while (c->pid > 0 && dev_child_status(c) < 0) {
+    while (c->pid > 0 && dev_process_try_wait(c) < 0) {
         struct pollfd fds[2] = {{.fd = c->out, .events = POLLIN}, {.fd = c->err, .events = POLLIN}};
         (void)poll(fds, 2, END_STEP_MS);
-        hear(s, c);
+        read_server_output(s, c);
     }
-    hear(s, c);
-    dev_child_close(c);
+    read_server_output(s, c);
+    dev_process_close_pipes(c);
 }
 
 void dev_servers_stop(struct dev_servers *s)
@@ -401,11 +403,11 @@ void dev_servers_stop(struct dev_servers *s)
     if (!*s->folder)
         return; /* nothing has begun */
     for (size_t i = 0; i < DEV_LEAVING_MAX; i++)
-        end_heard(s, &s->leaving[i]);
-    end_heard(s, &s->front);
-    end_heard(s, &s->back);
-    dev_private_remove(s->folder);
-    dev_hearing_free(&s->hearing);
+        stop_server(s, &s->leaving[i]);
+    stop_server(s, &s->front);
+    stop_server(s, &s->back);
+    dev_private_dir_remove(s->folder);
+    dev_stderr_reader_free(&s->stderr_reader);
     mk_buf_free(&s->tail);
     mk_buf_free(&s->last_words);
 }

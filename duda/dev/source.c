@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-bool dev_source_slurp(const char *path, struct mk_buf *out)
+bool dev_source_read_file(const char *path, struct mk_buf *out)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     ssize_t n = fd < 0 ? -1 : 0;
-    char room[16 * 1024];
-    while (fd >= 0 && (n = read(fd, room, sizeof room)) > 0)
-        mk_buf_add(out, mk_str_of(room, (size_t)n));
+    char buf[16 * 1024];
+    while (fd >= 0 && (n = read(fd, buf, sizeof buf)) > 0)
+        mk_buf_add(out, mk_str_of(buf, (size_t)n));
     int e = n < 0 ? errno : out->failed ? EFBIG : 0;
     if (fd >= 0)
         close(fd);
@@ -29,7 +29,7 @@ static bool is_word_char(char c)
 }
 
 /* The length of the comment, or of the literal, that begins here; 0: neither does. */
-static size_t comment_at(mk_str s)
+static size_t comment_len(mk_str s)
 {
     if (s.len < 2 || s.p[0] != '/' || (s.p[1] != '/' && s.p[1] != '*'))
         return 0;
@@ -44,7 +44,7 @@ static size_t comment_at(mk_str s)
     return i < s.len ? i + 1 : i;
 }
 
-static size_t literal_at(mk_str s)
+static size_t literal_len(mk_str s)
 {
     if (s.p[0] != '"' && s.p[0] != '\'')
         return 0;
@@ -54,7 +54,7 @@ static size_t literal_at(mk_str s)
     return i < s.len ? i + 1 : s.len;
 }
 
-static bool take(mk_str line, mk_str key, struct mk_buf *out)
+static bool parse_directive(mk_str line, mk_str key, struct mk_buf *out)
 {
     if (!mk_str_starts(line, key))
         return false;
@@ -76,7 +76,7 @@ bool dev_source_is_cpp(mk_str name)
 }
 
 /* A file that is named among the flags would be compiled, but neither watched nor looked at by the cache. */
-static void move_sources(struct dev_source *s)
+static void move_files_out_of_flags(struct dev_source *s)
 {
     struct mk_buf flags = mk_buf_growing(16 * 1024);
     mk_str rest = mk_buf_str(&s->flags), before = MK_STR("");
@@ -93,20 +93,20 @@ static void move_sources(struct dev_source *s)
 }
 
 /* A comment may hold a line `pkg-config: NAME...`, `sources: FILE.c...` or `cflags: FLAG...`. */
-static void read_comment(struct dev_source *s, mk_str comment)
+static void parse_comment(struct dev_source *s, mk_str comment)
 {
     while (comment.p) {
         mk_str line = mk_str_trim(mk_str_cut(&comment, '\n'));
         while (line.len && (line.p[0] == '/' || line.p[0] == '*' || line.p[0] == ' '))
             line = mk_str_skip(line, 1);
-        bool is_taken =
-            take(line, MK_STR("pkg-config:"), &s->packages) || take(line, MK_STR("sources:"), &s->sources);
-        if (!is_taken && take(line, MK_STR("cflags:"), &s->flags))
-            move_sources(s);
+        bool is_taken = parse_directive(line, MK_STR("pkg-config:"), &s->packages) ||
+                        parse_directive(line, MK_STR("sources:"), &s->sources);
+        if (!is_taken && parse_directive(line, MK_STR("cflags:"), &s->flags))
+            move_files_out_of_flags(s);
     }
 }
 
-static bool copy_name(char name[DEV_NAME_MAX], mk_str from)
+static bool copy_service_name(char name[DEV_NAME_MAX], mk_str from)
 {
     size_t n = 0;
     for (size_t i = 0; i < from.len && n < DEV_NAME_MAX - 1; i++) {
@@ -119,7 +119,7 @@ static bool copy_name(char name[DEV_NAME_MAX], mk_str from)
 }
 
 /* DUDA_SERVICE(name, ...) in the code */
-static size_t service_at(struct dev_source *s, mk_str rest)
+static size_t parse_service_macro(struct dev_source *s, mk_str rest)
 {
     static const mk_str macro = MK_STR_INIT("DUDA_SERVICE");
     mk_str all = rest;
@@ -142,7 +142,7 @@ static size_t service_at(struct dev_source *s, mk_str rest)
     return (size_t)(rest.p - all.p) + n;
 }
 
-static size_t word_at(mk_str s)
+static size_t word_len(mk_str s)
 {
     size_t n = 0;
     while (n < s.len && is_word_char(s.p[n]))
@@ -150,7 +150,7 @@ static size_t word_at(mk_str s)
     return n;
 }
 
-static unsigned line_of(mk_str text, mk_str rest)
+static unsigned line_number_of(mk_str text, mk_str rest)
 {
     unsigned line = 1;
     for (const char *at = text.p; at < rest.p; at++)
@@ -158,27 +158,28 @@ static unsigned line_of(mk_str text, mk_str rest)
     return line;
 }
 
-void dev_source_look(struct dev_source *s, mk_str file_name)
+void dev_source_parse(struct dev_source *s, mk_str file_name)
 {
     mk_str rest = mk_buf_str(&s->text);
     while (rest.len) {
-        size_t n = comment_at(rest);
+        size_t n = comment_len(rest);
         if (n)
-            read_comment(s, mk_str_first(rest, n));
+            parse_comment(s, mk_str_first(rest, n));
         if (!n)
-            n = literal_at(rest);
-        if (!n && !s->is_service && (n = service_at(s, rest)))
-            s->line = line_of(mk_buf_str(&s->text), rest);
+            n = literal_len(rest);
+        if (!n && !s->is_service && (n = parse_service_macro(s, rest)))
+            s->line = line_number_of(mk_buf_str(&s->text), rest);
         if (!n)
-            n = word_at(rest);
+            n = word_len(rest);
         rest = mk_str_skip(rest, n ? n : 1);
     }
     size_t dot = mk_str_find_last(file_name, '.');
-    if (!s->is_service && !copy_name(s->name, dot == MK_STR_NONE ? file_name : mk_str_first(file_name, dot)))
+    if (!s->is_service &&
+        !copy_service_name(s->name, dot == MK_STR_NONE ? file_name : mk_str_first(file_name, dot)))
         memcpy(s->name, "service", sizeof "service");
 }
 
-bool dev_source_read(struct dev_source *s, const char *path)
+bool dev_source_load(struct dev_source *s, const char *path)
 {
     *s = (struct dev_source){.text = mk_buf_growing(DEV_SOURCE_MAX),
                              .packages = mk_buf_growing(4096),
@@ -186,14 +187,14 @@ bool dev_source_read(struct dev_source *s, const char *path)
                              .sources = mk_buf_growing(16 * 1024)};
     if (!realpath(path, s->path))
         return false;
-    if (!dev_source_slurp(s->path, &s->text)) {
+    if (!dev_source_read_file(s->path, &s->text)) {
         int e = errno;
         dev_source_free(s);
         errno = e;
         return false;
     }
     mk_str name = mk_str_from_c(s->path);
-    dev_source_look(s, mk_str_skip(name, mk_str_find_last(name, '/') + 1));
+    dev_source_parse(s, mk_str_skip(name, mk_str_find_last(name, '/') + 1));
     return true;
 }
 

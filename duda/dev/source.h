@@ -24,11 +24,11 @@ struct dev_source {
 /* Is it the name of a source of C++? */
 bool dev_source_is_cpp(mk_str name);
 /* Reads all of a file, at most what `out` may hold. False: errno says why. */
-bool dev_source_slurp(const char *path, struct mk_buf *out);
+bool dev_source_read_file(const char *path, struct mk_buf *out);
 /* False: the file cannot be read, which errno tells; then there is nothing to free. */
-bool dev_source_read(struct dev_source *s, const char *path);
+bool dev_source_load(struct dev_source *s, const char *path);
 void dev_source_free(struct dev_source *s);
 /* For tests: fills all but the path out of `s->text`. */
-void dev_source_look(struct dev_source *s, mk_str file_name);
+void dev_source_parse(struct dev_source *s, mk_str file_name);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fiber/fiber.h"
 
-#include "fiber/checkers.h"
+#include "fiber/sanitizer_hooks.h"
 #include "fiber/switch.h"
 
 /* On top of its stack: a fiber that waits needs no memory but the page that its frames are on. */
@@ -11,55 +11,55 @@ struct duda_fiber {
     void (*fn)(void *arg);
     void *arg;
     bool returned;
-    struct duda_checked checked;
+    struct duda_sanitizer_fiber checked;
 };
 
 static __thread struct duda_fiber *starting;
 
-static void run(void)
+static void fiber_main(void)
 {
     struct duda_fiber *f = starting;
-    duda_checkers_entered(&f->checked, true);
+    duda_sanitizer_after_switch_in(&f->checked, true);
     f->fn(f->arg);
     f->returned = true;
-    duda_checkers_leave(&f->checked, true);
-    duda_switch_back(f->at);
+    duda_sanitizer_before_switch_out(&f->checked, true);
+    duda_switch_out(f->at);
     __builtin_unreachable();
 }
 
-struct duda_fiber *duda_fiber_new(struct duda_stacks *stacks, void (*fn)(void *arg), void *arg)
+struct duda_fiber *duda_fiber_new(struct duda_stack_pool *stacks, void (*fn)(void *arg), void *arg)
 {
-    struct duda_stack *stack = duda_stacks_take(stacks);
+    struct duda_stack *stack = duda_stack_pool_acquire(stacks);
     if (!stack)
         return NULL;
     size_t size = (stack->size - sizeof(struct duda_fiber)) & ~(size_t)63;
     struct duda_fiber *f = (struct duda_fiber *)(void *)(stack->low + size);
     *f = (struct duda_fiber){.stack = stack, .fn = fn, .arg = arg};
-    f->at = duda_switch_make(stack->low, &size, run);
-    duda_checkers_open(&f->checked, stack->low, size);
+    f->at = duda_switch_new(stack->low, &size, fiber_main);
+    duda_sanitizer_register_stack(&f->checked, stack->low, size);
     return f;
 }
 
 bool duda_fiber_resume(struct duda_fiber *f)
 {
     starting = f;
-    duda_checkers_enter(&f->checked);
-    duda_switch_to(f->at);
-    duda_checkers_left(&f->checked);
+    duda_sanitizer_before_switch_in(&f->checked);
+    duda_switch_in(f->at);
+    duda_sanitizer_after_switch_out(&f->checked);
     return f->returned;
 }
 
 void duda_fiber_yield(struct duda_fiber *f)
 {
-    duda_checkers_leave(&f->checked, false);
-    duda_switch_back(f->at);
-    duda_checkers_entered(&f->checked, false);
+    duda_sanitizer_before_switch_out(&f->checked, false);
+    duda_switch_out(f->at);
+    duda_sanitizer_after_switch_in(&f->checked, false);
 }
 
 void duda_fiber_free(struct duda_fiber *f)
 {
-    duda_checkers_close(&f->checked, f->stack->low, f->stack->size);
-    duda_stacks_drop(f->stack);
+    duda_sanitizer_unregister_stack(&f->checked, f->stack->low, f->stack->size);
+    duda_stack_pool_release(f->stack);
 }
 
 const struct duda_stack *duda_fiber_stack(const struct duda_fiber *f)

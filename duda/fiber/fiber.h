@@ -3,13 +3,13 @@
 #ifndef DUDA_FIBER_FIBER_H
 #define DUDA_FIBER_FIBER_H
 
-#include "fiber/stacks.h"
+#include "fiber/stack_pool.h"
 
 /* A function under way. All fibers of a pool belong to one thread. */
 struct duda_fiber;
 
 /* It has not begun: duda_fiber_resume() calls fn(arg). NULL: no stack to be had. */
-struct duda_fiber *duda_fiber_new(struct duda_stacks *stacks, void (*fn)(void *arg), void *arg);
+struct duda_fiber *duda_fiber_new(struct duda_stack_pool *stacks, void (*fn)(void *arg), void *arg);
 /* Runs it until it yields or fn has returned. True: it has returned. */
 bool duda_fiber_resume(struct duda_fiber *f);
 /* In the fiber itself: back to who resumed it. */

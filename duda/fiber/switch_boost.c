@@ -16,7 +16,7 @@ struct duda_switch {
     void (*fn)(void);
 };
 
-static void begin(struct transfer t)
+static void switch_entry(struct transfer t)
 {
     struct duda_switch *s = t.data;
     s->back = t.from;
@@ -24,21 +24,21 @@ static void begin(struct transfer t)
     __builtin_unreachable();
 }
 
-struct duda_switch *duda_switch_make(char *low, size_t *size, void (*fn)(void))
+struct duda_switch *duda_switch_new(char *low, size_t *size, void (*fn)(void))
 {
     *size = (*size - sizeof(struct duda_switch)) & ~(size_t)63;
     struct duda_switch *s = (struct duda_switch *)(void *)(low + *size);
-    s->here = make_fcontext(low + *size, *size, begin);
+    s->here = make_fcontext(low + *size, *size, switch_entry);
     s->fn = fn;
     return s;
 }
 
-void duda_switch_to(struct duda_switch *s)
+void duda_switch_in(struct duda_switch *s)
 {
     s->here = jump_fcontext(s->here, s).from;
 }
 
-void duda_switch_back(struct duda_switch *s)
+void duda_switch_out(struct duda_switch *s)
 {
     s->back = jump_fcontext(s->back, s).from;
 }

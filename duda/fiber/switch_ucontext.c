@@ -10,7 +10,7 @@ struct duda_switch {
     ucontext_t here, back;
 };
 
-struct duda_switch *duda_switch_make(char *low, size_t *size, void (*fn)(void))
+struct duda_switch *duda_switch_new(char *low, size_t *size, void (*fn)(void))
 {
     *size = (*size - sizeof(struct duda_switch)) & ~(size_t)63;
     struct duda_switch *s = (struct duda_switch *)(void *)(low + *size);
@@ -22,12 +22,12 @@ struct duda_switch *duda_switch_make(char *low, size_t *size, void (*fn)(void))
     return s;
 }
 
-void duda_switch_to(struct duda_switch *s)
+void duda_switch_in(struct duda_switch *s)
 {
     swapcontext(&s->back, &s->here);
 }
 
-void duda_switch_back(struct duda_switch *s)
+void duda_switch_out(struct duda_switch *s)
 {
     swapcontext(&s->here, &s->back);
 }

@@ -4,47 +4,47 @@
 
 #include <errno.h>
 
-#include "service/keys.h"
-#include "service/said.h"
+#include "service/response.h"
+#include "service/session_config.h"
 #include "service/share.h"
 
 enum { PROOF_MAX = DUDA_COOKIE_MAX, TIME_LEN = 8, MAX_AGE = 400 * 86400 };
 
 /* HTTP/2 may send a line for each cookie. */
-static mk_str find_cookie(const struct duda *d, const char *wanted)
+static mk_str find_cookie(const struct duda_ctx *d, const char *wanted)
 {
     mk_str name, value;
-    for (size_t i = 0; d->request && mk_request_field_at(d->request, i, &name, &value); i++) {
+    for (size_t i = 0; d->request && mk_request_header_at(d->request, i, &name, &value); i++) {
         if (!mk_str_eq_nocase(name, MK_STR("Cookie")))
             continue;
         mk_str found = duda_cookie_find(value, mk_str_from_c(wanted));
         if (found.p)
             return found;
     }
-    return MK_ABSENT;
+    return MK_STR_NULL;
 }
 
-mk_str duda_cookie(struct duda *d, const char *name)
+mk_str duda_cookie(struct duda_ctx *d, const char *name)
 {
     mk_str found = find_cookie(d, name);
-    return found.p ? duda_copy(d, found) : MK_ABSENT;
+    return found.p ? duda_strdup(d, found) : MK_STR_NULL;
 }
 
-int duda_cookies_set(struct duda *d, const struct duda_cookie *cookie)
+int duda_cookie_set_reserved(struct duda_ctx *d, const struct duda_cookie *cookie)
 {
-    char room[DUDA_COOKIE_MAX];
-    struct mk_buf line = mk_buf_fixed(room, sizeof room);
-    int e = duda_cookie_write(&line, cookie, duda_cookies_are_safe(d));
-    return e ? e : duda_said_add(d, "Set-Cookie", mk_buf_str(&line));
+    char buf[DUDA_COOKIE_MAX];
+    struct mk_buf line = mk_buf_fixed(buf, sizeof buf);
+    int e = duda_cookie_write(&line, cookie, duda_request_is_tls(d));
+    return e ? e : duda_response_add_header(d, "Set-Cookie", mk_buf_str(&line));
 }
 
-int duda_cookie_set(struct duda *d, const struct duda_cookie *cookie)
+int duda_cookie_set(struct duda_ctx *d, const struct duda_cookie *cookie)
 {
-    int e = duda_cookies_allow(d, mk_str_from_c(cookie->name));
-    return e ? e : duda_cookies_set(d, cookie);
+    int e = duda_reserved_cookie_check(d, mk_str_from_c(cookie->name));
+    return e ? e : duda_cookie_set_reserved(d, cookie);
 }
 
-int duda_cookie_forget(struct duda *d, const char *name)
+int duda_cookie_delete(struct duda_ctx *d, const char *name)
 {
     return duda_cookie_set(d, &(struct duda_cookie){.name = name, .max_age = -1});
 }
@@ -52,46 +52,46 @@ int duda_cookie_forget(struct duda *d, const char *name)
 /* ---- With a proof ---- */
 
 /* Neither a scope nor the name of a cookie has a line end, so the host is the rest. */
-mk_str duda_cookies_purpose(struct duda *d, mk_str name)
+mk_str duda_cookie_crypto_context(struct duda_ctx *d, mk_str name)
 {
-    mk_str host = mk_request_site_name(d->request), scope = duda_scope(d);
+    mk_str host = mk_request_vhost_name(d->request), scope = duda_scope(d);
     if (!host.p)
-        return MK_ABSENT;
-    host = duda_share_host(d->owner ? d->owner->share : NULL, host);
-    return duda_print(d, "%.*s\n%.*s\n%.*s", MK_STR_ARG(name), MK_STR_ARG(scope), MK_STR_ARG(host));
+        return MK_STR_NULL;
+    host = duda_share_state_host(d->owner ? d->owner->share : NULL, host);
+    return duda_sprintf(d, "%.*s\n%.*s\n%.*s", MK_STR_ARG(name), MK_STR_ARG(scope), MK_STR_ARG(host));
 }
 
 /* When it is over, ahead of the text. */
-static void add_time(struct mk_buf *out, int64_t end)
+static void append_expiry(struct mk_buf *out, int64_t end)
 {
     for (int shift = 56; shift >= 0; shift -= 8)
         mk_buf_add_char(out, (char)((uint64_t)end >> shift));
 }
 
 /* The text behind the time; absent if that is past. */
-static mk_str check_time(const struct duda *d, mk_str text)
+static mk_str check_expiry(const struct duda_ctx *d, mk_str text)
 {
     uint64_t end = 0;
     if (text.len < TIME_LEN)
-        return MK_ABSENT;
+        return MK_STR_NULL;
     for (size_t i = 0; i < TIME_LEN; i++)
         end = end << 8 | (unsigned char)text.p[i];
-    return (int64_t)end > mk_request_time(d->request) ? mk_str_skip(text, TIME_LEN) : MK_ABSENT;
+    return (int64_t)end > mk_request_time(d->request) ? mk_str_skip(text, TIME_LEN) : MK_STR_NULL;
 }
 
-static int set_proven(struct duda *d, const struct duda_cookie *cookie, bool seals)
+static int set_protected_cookie(struct duda_ctx *d, const struct duda_cookie *cookie, bool seals)
 {
-    struct duda_visits *v = d->home->visits;
-    unsigned char mac[DUDA_SEAL_MAC];
+    struct duda_session_config *v = d->worker_ctx->session_config;
+    unsigned char mac[DUDA_COOKIE_CRYPTO_MAC];
     struct mk_buf p = mk_buf_growing(PROOF_MAX), q = mk_buf_growing(PROOF_MAX),
                   b = mk_buf_growing(2 * PROOF_MAX);
-    if (!d->request || !duda_visits_seal(v))
+    if (!d->request || !duda_session_config_load_crypto(v))
         return d->request ? -ENOTSUP : -EALREADY;
-    mk_str purpose = duda_cookies_purpose(d, mk_str_from_c(cookie->name));
+    mk_str purpose = duda_cookie_crypto_context(d, mk_str_from_c(cookie->name));
     if (!purpose.p)
         return -ENOMEM;
     int64_t age = cookie->max_age > 0 ? cookie->max_age : MAX_AGE;
-    add_time(&p, mk_request_time(d->request) + age);
+    append_expiry(&p, mk_request_time(d->request) + age);
     mk_buf_add(&p, cookie->value);
     bool good = !p.failed && (seals ? v->seal->seal(v->keys[0], purpose, mk_buf_str(&p), &q)
                                     : v->seal->mac(v->keys[0], purpose, mk_buf_str(&p), mac));
@@ -102,77 +102,77 @@ static int set_proven(struct duda *d, const struct duda_cookie *cookie, bool sea
     mk_base64_encode(&b, mk_buf_str(&q));
     struct duda_cookie c = *cookie;
     c.value = mk_buf_str(&b);
-    int e = p.failed || q.failed || b.failed ? -EINVAL : good ? duda_cookies_set(d, &c) : -ENOMEM;
+    int e = p.failed || q.failed || b.failed ? -EINVAL : good ? duda_cookie_set_reserved(d, &c) : -ENOMEM;
     mk_buf_free(&p);
     mk_buf_free(&q);
     mk_buf_free(&b);
     return e;
 }
 
-int duda_cookie_set_signed(struct duda *d, const struct duda_cookie *cookie)
+int duda_cookie_set_signed(struct duda_ctx *d, const struct duda_cookie *cookie)
 {
-    int e = duda_cookies_allow(d, mk_str_from_c(cookie->name));
-    return e ? e : set_proven(d, cookie, false);
+    int e = duda_reserved_cookie_check(d, mk_str_from_c(cookie->name));
+    return e ? e : set_protected_cookie(d, cookie, false);
 }
 
-int duda_cookies_set_sealed(struct duda *d, const struct duda_cookie *cookie)
+int duda_cookie_set_reserved_encrypted(struct duda_ctx *d, const struct duda_cookie *cookie)
 {
-    return set_proven(d, cookie, true);
+    return set_protected_cookie(d, cookie, true);
 }
 
-int duda_cookie_set_sealed(struct duda *d, const struct duda_cookie *cookie)
+int duda_cookie_set_encrypted(struct duda_ctx *d, const struct duda_cookie *cookie)
 {
-    int e = duda_cookies_allow(d, mk_str_from_c(cookie->name));
-    return e ? e : duda_cookies_set_sealed(d, cookie);
+    int e = duda_reserved_cookie_check(d, mk_str_from_c(cookie->name));
+    return e ? e : duda_cookie_set_reserved_encrypted(d, cookie);
 }
 
-static bool is_signed(const struct duda_visits *v, size_t i, mk_str purpose, mk_str proven)
+static bool has_valid_mac(const struct duda_session_config *v, size_t i, mk_str purpose, mk_str proven)
 {
-    unsigned char mac[DUDA_SEAL_MAC];
+    unsigned char mac[DUDA_COOKIE_CRYPTO_MAC];
     return proven.len > sizeof mac &&
            v->seal->mac(v->keys[i], purpose, mk_str_skip(proven, sizeof mac), mac) &&
-           mk_secret_eq(mk_str_of((const char *)mac, sizeof mac), mk_str_first(proven, sizeof mac));
+           mk_consttime_eq(mk_str_of((const char *)mac, sizeof mac), mk_str_first(proven, sizeof mac));
 }
 
 /* What is proven by one of the keys: the text with its time, in `plain` or in `proven`. */
-static mk_str prove(const struct duda_visits *v, mk_str purpose, mk_str proven, bool sealed,
-                    struct mk_buf *plain)
+static mk_str verify_or_decrypt(const struct duda_session_config *v, mk_str purpose, mk_str proven,
+                                bool sealed, struct mk_buf *plain)
 {
     for (size_t i = 0; i < v->n_keys; i++) {
         mk_buf_clear(plain);
         if (sealed && v->seal->open(v->keys[i], purpose, proven, plain) && !plain->failed)
             return mk_buf_str(plain);
-        if (!sealed && is_signed(v, i, purpose, proven))
-            return mk_str_skip(proven, DUDA_SEAL_MAC);
+        if (!sealed && has_valid_mac(v, i, purpose, proven))
+            return mk_str_skip(proven, DUDA_COOKIE_CRYPTO_MAC);
     }
-    return MK_ABSENT;
+    return MK_STR_NULL;
 }
 
-static mk_str get_proven(struct duda *d, const char *name, bool sealed)
+static mk_str get_protected_cookie(struct duda_ctx *d, const char *name, bool sealed)
 {
-    struct duda_visits *v = d->home->visits;
-    mk_str text = duda_cookie(d, name), found = MK_ABSENT;
-    if (!text.p || !duda_visits_seal(v))
-        return MK_ABSENT;
-    mk_str purpose = duda_cookies_purpose(d, mk_str_from_c(name));
+    struct duda_session_config *v = d->worker_ctx->session_config;
+    mk_str text = duda_cookie(d, name), found = MK_STR_NULL;
+    if (!text.p || !duda_session_config_load_crypto(v))
+        return MK_STR_NULL;
+    mk_str purpose = duda_cookie_crypto_context(d, mk_str_from_c(name));
     if (!purpose.p)
-        return MK_ABSENT;
+        return MK_STR_NULL;
     struct mk_buf proven = mk_buf_growing(PROOF_MAX), plain = mk_buf_growing(PROOF_MAX);
     if (mk_base64_decode(&proven, text) && !proven.failed)
-        found = check_time(d, prove(v, purpose, mk_buf_str(&proven), sealed, &plain));
+        found = check_expiry(d, verify_or_decrypt(v, purpose, mk_buf_str(&proven), sealed, &plain));
     if (found.p)
-        found = duda_copy(d, found);
+        found = duda_strdup(d, found);
     mk_buf_free(&proven);
     mk_buf_free(&plain);
     return found;
 }
 
-mk_str duda_cookie_signed(struct duda *d, const char *name)
+mk_str duda_cookie_signed(struct duda_ctx *d, const char *name)
 {
-    return get_proven(d, name, false);
+    return get_protected_cookie(d, name, false);
 }
 
-mk_str duda_cookie_sealed(struct duda *d, const char *name)
+mk_str duda_cookie_encrypted(struct duda_ctx *d, const char *name)
 {
-    return get_proven(d, name, true);
+    return get_protected_cookie(d, name, true);
 }

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "service/forms.h"
-#include "service/task.h"
+#include "service/suspend.h"
 
 enum { PIECE = 4096, FILES_FIRST = 4 };
 
@@ -12,22 +12,22 @@ static const char key; /* of what is attached to the request */
 
 /* ---- Memory that lives as long as the request ---- */
 
-static void *from_request(void *ctx, size_t size)
+static void *alloc_from_request(void *ctx, size_t size)
 {
     return mk_request_alloc(ctx, size);
 }
 
-static struct duda_allocator memory_of(struct duda *d)
+static struct duda_allocator request_allocator(struct duda_ctx *d)
 {
-    return (struct duda_allocator){from_request, d->request};
+    return (struct duda_allocator){alloc_from_request, d->request};
 }
 
 /* ---- Parts ---- */
 
 /* While parts arrive. */
-struct receiving {
-    struct duda *d;
-    struct duda_kept_form *form;
+struct multipart_form_parser {
+    struct duda_ctx *d;
+    struct duda_parsed_form *form;
     struct duda_multipart *parts;
     struct duda_form_limits limits;
     struct duda_pair *pairs;
@@ -39,11 +39,11 @@ struct receiving {
 };
 
 /* A copy with a NUL behind it. */
-static mk_str keep(struct duda *d, mk_str s)
+static mk_str copy_to_request(struct duda_ctx *d, mk_str s)
 {
     char *p = s.p ? mk_request_alloc(d->request, s.len + 1) : NULL;
     if (!p)
-        return MK_ABSENT;
+        return MK_STR_NULL;
     if (s.len)
         memcpy(p, s.p, s.len);
     p[s.len] = '\0';
@@ -51,7 +51,7 @@ static mk_str keep(struct duda *d, mk_str s)
 }
 
 /* Room for one more: the array, or a larger copy of it; NULL when memory is out. */
-static void *grown(struct duda *d, void *array, size_t n, size_t *cap, size_t size)
+static void *grow_array(struct duda_ctx *d, void *array, size_t n, size_t *cap, size_t size)
 {
     if (n < *cap)
         return array;
@@ -62,22 +62,23 @@ static void *grown(struct duda *d, void *array, size_t n, size_t *cap, size_t si
     return larger;
 }
 
-static int on_part(void *ctx, const struct duda_part *part)
+static int on_part_begin(void *ctx, const struct duda_part *part)
 {
-    struct receiving *r = ctx;
+    struct multipart_form_parser *r = ctx;
     r->is_file = part->file_name.p;
     r->began = false;
-    r->name = keep(r->d, part->name);
-    r->file = (struct duda_upload){
-        .name = r->name, .file_name = keep(r->d, part->file_name), .type = keep(r->d, part->type)};
+    r->name = copy_to_request(r->d, part->name);
+    r->file = (struct duda_upload){.name = r->name,
+                                   .file_name = copy_to_request(r->d, part->file_name),
+                                   .type = copy_to_request(r->d, part->type)};
     mk_buf_clear(&r->value);
     r->bytes += part->name.len;
     return r->name.p ? 0 : -ENOMEM;
 }
 
-static int on_data(void *ctx, mk_str bytes)
+static int on_part_data(void *ctx, mk_str bytes)
 {
-    struct receiving *r = ctx;
+    struct multipart_form_parser *r = ctx;
     if (r->is_file) {
         if (!r->began)
             r->file.at = duda_multipart_at(r->parts);
@@ -94,29 +95,29 @@ static int on_data(void *ctx, mk_str bytes)
     return r->value.failed ? -ENOMEM : 0;
 }
 
-static int end_file(struct receiving *r)
+static int add_uploaded_file(struct multipart_form_parser *r)
 {
-    struct duda_kept_form *f = r->form;
+    struct duda_parsed_form *f = r->form;
     if (r->file.size == 0 && r->file.file_name.len == 0)
         return 0; /* no file was chosen */
-    f->files = grown(r->d, f->files, f->n_files, &r->cap_files, sizeof *f->files);
+    f->files = grow_array(r->d, f->files, f->n_files, &r->cap_files, sizeof *f->files);
     if (!f->files)
         return -ENOMEM;
     f->files[f->n_files++] = r->file;
     return 0;
 }
 
-static int on_end(void *ctx)
+static int on_part_end(void *ctx)
 {
-    struct receiving *r = ctx;
+    struct multipart_form_parser *r = ctx;
     if (r->is_file)
-        return end_file(r);
+        return add_uploaded_file(r);
     if (r->n_pairs == r->limits.fields || r->name.len > r->limits.name) {
         (void)duda_reason(r->d, -EMSGSIZE, "multipart/form-data: too many fields, or a name is too long");
         return -EFBIG;
     }
-    r->pairs = grown(r->d, r->pairs, r->n_pairs, &r->cap_pairs, sizeof *r->pairs);
-    mk_str value = r->pairs ? keep(r->d, mk_buf_str(&r->value)) : MK_ABSENT;
+    r->pairs = grow_array(r->d, r->pairs, r->n_pairs, &r->cap_pairs, sizeof *r->pairs);
+    mk_str value = r->pairs ? copy_to_request(r->d, mk_buf_str(&r->value)) : MK_STR_NULL;
     if (!value.p)
         return -ENOMEM;
     r->pairs[r->n_pairs++] = (struct duda_pair){r->name, value};
@@ -125,77 +126,79 @@ static int on_end(void *ctx)
 
 /* ---- Content ---- */
 
-static int spool(struct duda *d, uint64_t max, struct mk_spool **out)
+static int spool_body(struct duda_ctx *d, uint64_t max, struct mk_spool **out)
 {
     int e;
     while ((e = mk_spool_request(d->request, max, out)) == -EAGAIN) {
-        e = duda_task_suspend(d, DUDA_FOR_INPUT);
+        e = duda_suspend_until(d, DUDA_SUSPEND_FOR_INPUT);
         if (e)
             return e;
     }
     if (e == -EFBIG)
         duda_log(d, MK_LOG_DEBUG, "413: the content exceeds `.size` of its struct duda_multipart_limits");
-    return e == -ECONNRESET ? duda_task_cancel(d, -ECANCELED) : e < 0 ? (int)mk_spool_status(e) : e;
+    return e == -ECONNRESET ? duda_suspend_cancel(d, -ECANCELED) : e < 0 ? (int)mk_spool_status(e) : e;
 }
 
-static int result_of(int e)
+static int parse_error_result(int e)
 {
     return e == -EFBIG ? -EMSGSIZE : e;
 }
 
 /* Which part breaks which rule. */
-static void explain_parts(struct duda *d, int e, const struct duda_multipart *parts)
+static void set_multipart_reason(struct duda_ctx *d, int e, const struct duda_multipart *parts)
 {
     size_t n;
     const char *why = e ? duda_multipart_why(parts, &n) : NULL;
     if (why)
-        (void)duda_reason(d, result_of(e), "multipart/form-data, part %zu: %s", n, why);
+        (void)duda_reason(d, parse_error_result(e), "multipart/form-data, part %zu: %s", n, why);
 }
 
-static int read_parts(struct mk_spool *content, struct duda_multipart *parts)
+static int parse_spooled_parts(struct mk_spool *content, struct duda_multipart *parts)
 {
-    char room[PIECE];
+    char buf[PIECE];
     uint64_t at = 0;
     ssize_t n;
     int e = 0;
-    while (!e && (n = mk_spool_read(content, room, sizeof room, at)) != 0) {
+    while (!e && (n = mk_spool_read(content, buf, sizeof buf, at)) != 0) {
         if (n < 0)
             return (int)n;
-        e = duda_multipart_feed(parts, mk_str_of(room, (size_t)n));
+        e = duda_multipart_feed(parts, mk_str_of(buf, (size_t)n));
         at += (uint64_t)n;
     }
     return e ? e : duda_multipart_end(parts);
 }
 
-static int load_parts(struct duda *d, struct duda_kept_form *form, mk_str boundary,
-                      const struct duda_form_limits *fields, const struct duda_multipart_limits *files)
+static int load_multipart_form(struct duda_ctx *d, struct duda_parsed_form *form, mk_str boundary,
+                               const struct duda_form_limits *fields,
+                               const struct duda_multipart_limits *files)
 {
-    static const struct duda_multipart_ops ops = {on_part, on_data, on_end};
-    struct receiving r = {.d = d, .form = form, .limits = duda_form_limits_of(fields)};
-    int e = spool(d, duda_multipart_limits_of(files).size, &form->content);
+    static const struct duda_multipart_ops ops = {on_part_begin, on_part_data, on_part_end};
+    struct multipart_form_parser r = {.d = d, .form = form, .limits = duda_form_limits_of(fields)};
+    int e = spool_body(d, duda_multipart_limits_of(files).size, &form->content);
     if (e)
         return e;
     r.value = mk_buf_growing(r.limits.value + PIECE);
     r.parts = duda_multipart_new(boundary, files, &ops, &r);
-    e = r.parts ? read_parts(form->content, r.parts) : -ENOMEM;
+    e = r.parts ? parse_spooled_parts(form->content, r.parts) : -ENOMEM;
     if (r.parts)
-        explain_parts(d, e, r.parts);
+        set_multipart_reason(d, e, r.parts);
     duda_multipart_free(r.parts);
     mk_buf_free(&r.value);
-    form->fields = (struct duda_fields){r.pairs, r.n_pairs};
-    return result_of(e);
+    form->fields = (struct duda_form_data){r.pairs, r.n_pairs};
+    return parse_error_result(e);
 }
 
-static int load_fields(struct duda *d, struct duda_kept_form *form, const struct duda_form_limits *given)
+static int load_urlencoded_form(struct duda_ctx *d, struct duda_parsed_form *form,
+                                const struct duda_form_limits *given)
 {
     const struct duda_form_limits limits = duda_form_limits_of(given);
-    const struct duda_allocator memory = memory_of(d);
+    const struct duda_allocator memory = request_allocator(d);
     mk_str text;
-    size_t mark = duda_mark(d);
+    size_t mark = duda_arena_mark(d);
     int e = duda_read_all(d, limits.size, &text);
     if (!e)
-        e = result_of(duda_fields_parse(text, &memory, &limits, &form->fields));
-    duda_release(d, mark);
+        e = parse_error_result(duda_form_data_parse(text, &memory, &limits, &form->fields));
+    duda_arena_rewind(d, mark);
     if (e == -EBADMSG)
         return duda_reason(d, e, "the form has a %% without two hexadecimal digits");
     return e == -EMSGSIZE
@@ -203,13 +206,13 @@ static int load_fields(struct duda *d, struct duda_kept_form *form, const struct
                : e;
 }
 
-int duda_coding_check(struct duda *d)
+int duda_form_check_encoding(struct duda_ctx *d)
 {
-    mk_str list = duda_field(d, "Content-Encoding"), coding;
-    while (list.p && mk_element_next(&list, &coding)) {
+    mk_str list = duda_header(d, "Content-Encoding"), coding;
+    while (list.p && mk_header_list_next(&list, &coding)) {
         if (mk_str_eq_nocase(coding, MK_STR("identity")))
             continue;
-        (void)duda_set(d, "Accept-Encoding", MK_STR("identity"));
+        (void)duda_header_set(d, "Accept-Encoding", MK_STR("identity"));
         return duda_reason(d, 415,
                            "the content has the Content-Encoding %.*s, and identity alone is accepted",
                            MK_STR_ARG(mk_str_first(coding, 32)));
@@ -217,96 +220,97 @@ int duda_coding_check(struct duda *d)
     return 0;
 }
 
-static bool is_type(mk_str type, mk_str wanted)
+static bool is_media_type(mk_str type, mk_str wanted)
 {
     size_t end = mk_str_find(type, ';');
     return mk_str_eq_nocase(mk_str_trim(mk_str_first(type, end == MK_STR_NONE ? type.len : end)), wanted);
 }
 
-static int load(struct duda *d, struct duda_kept_form *form, const struct duda_form_limits *fields,
-                const struct duda_multipart_limits *files)
+static int load_form(struct duda_ctx *d, struct duda_parsed_form *form, const struct duda_form_limits *fields,
+                     const struct duda_multipart_limits *files)
 {
-    mk_str type = duda_task_field(d, "Content-Type"), boundary;
-    int coded = duda_coding_check(d);
+    mk_str type = duda_header_view(d, "Content-Type"), boundary;
+    int coded = duda_form_check_encoding(d);
     if (coded)
         return coded;
-    if (is_type(type, MK_STR("application/x-www-form-urlencoded")))
-        return load_fields(d, form, fields);
-    if (!is_type(type, MK_STR("multipart/form-data")))
+    if (is_media_type(type, MK_STR("application/x-www-form-urlencoded")))
+        return load_urlencoded_form(d, form, fields);
+    if (!is_media_type(type, MK_STR("multipart/form-data")))
         return duda_reason(d, 415,
                            "the content is no form: its Content-Type is neither multipart/form-data nor "
                            "application/x-www-form-urlencoded");
     return duda_multipart_boundary(type, &boundary)
-               ? load_parts(d, form, boundary, fields, files)
+               ? load_multipart_form(d, form, boundary, fields, files)
                : duda_reason(d, -EBADMSG, "multipart/form-data without a boundary");
 }
 
 /* ---- What handlers ask ---- */
 
-struct duda_kept_form *duda_forms_of(struct duda *d)
+struct duda_parsed_form *duda_form_parsed(struct duda_ctx *d)
 {
     return d->request ? mk_request_attached(d->request, &key) : NULL;
 }
 
-int duda_form_load(struct duda *d, const struct duda_form_limits *fields,
+int duda_form_load(struct duda_ctx *d, const struct duda_form_limits *fields,
                    const struct duda_multipart_limits *files)
 {
-    struct duda_kept_form *form = duda_forms_of(d);
+    struct duda_parsed_form *form = duda_form_parsed(d);
     if (form || !d->request)
         return form ? form->result : 415;
     form = mk_request_alloc(d->request, sizeof *form);
     if (!form)
         return -ENOMEM;
-    *form = (struct duda_kept_form){.result = 0};
+    *form = (struct duda_parsed_form){.result = 0};
     if (mk_request_attach(d->request, &key, form, NULL))
         return -ENOMEM;
-    form->result = load(d, form, fields, files);
+    form->result = load_form(d, form, fields, files);
     if (form->result)
         form->fields.n = form->n_files = 0;
     return form->result;
 }
 
-const struct duda_fields *duda_form_fields(struct duda *d)
+const struct duda_form_data *duda_form_all(struct duda_ctx *d)
 {
-    static const struct duda_fields none;
+    static const struct duda_form_data none;
     int e = duda_form_load(d, NULL, NULL);
-    return e ? &none : &duda_forms_of(d)->fields;
+    return e ? &none : &duda_form_parsed(d)->fields;
 }
 
-mk_str duda_form(struct duda *d, const char *name)
+mk_str duda_form(struct duda_ctx *d, const char *name)
 {
-    return duda_fields_get(duda_form_fields(d), name);
+    return duda_form_data_get(duda_form_all(d), name);
 }
 
-int duda_form_read(struct duda *d, const struct duda_shape *shape, void *out, struct duda_flaws *flaws)
+int duda_bind_form(struct duda_ctx *d, const struct duda_schema *shape, void *out,
+                   struct duda_validation_errors *errors)
 {
     const struct duda_allocator memory = duda_allocator_of(d);
-    flaws->n = 0;
+    errors->n = 0;
     int e = duda_form_load(d, NULL, NULL);
-    return e ? e : duda_fields_read(&duda_forms_of(d)->fields, shape, &memory, out, flaws);
+    return e ? e : duda_form_data_bind(&duda_form_parsed(d)->fields, shape, &memory, out, errors);
 }
 
-int duda_multipart_read(struct duda *d, const struct duda_multipart_limits *limits,
+int duda_multipart_read(struct duda_ctx *d, const struct duda_multipart_limits *limits,
                         const struct duda_multipart_ops *ops, void *ctx)
 {
-    mk_str type = duda_task_field(d, "Content-Type"), boundary;
-    char room[PIECE];
+    mk_str type = duda_header_view(d, "Content-Type"), boundary;
+    char buf[PIECE];
     ssize_t n = 0;
-    int coded = duda_coding_check(d);
+    int coded = duda_form_check_encoding(d);
     if (coded)
         return coded;
-    if (!is_type(type, MK_STR("multipart/form-data")))
+    if (!is_media_type(type, MK_STR("multipart/form-data")))
         return duda_reason(d, 415, "the content is not multipart/form-data");
     if (!duda_multipart_boundary(type, &boundary))
         return duda_reason(d, -EBADMSG, "multipart/form-data without a boundary");
     struct duda_multipart *parts = duda_multipart_new(boundary, limits, ops, ctx);
     int e = parts ? 0 : -ENOMEM;
-    while (!e && (n = duda_read(d, room, sizeof room)) > 0)
-        e = duda_multipart_feed(parts, mk_str_of(room, (size_t)n));
+    while (!e && (n = duda_read(d, buf, sizeof buf)) > 0)
+        e = duda_multipart_feed(parts, mk_str_of(buf, (size_t)n));
     if (!e)
         e = n < 0 ? (int)n : duda_multipart_end(parts);
     if (parts)
-        explain_parts(d, e, parts);
+        set_multipart_reason(d, e, parts);
     duda_multipart_free(parts);
-    return result_of(e);
+    return parse_error_result(e);
 }

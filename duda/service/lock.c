@@ -4,150 +4,150 @@
 #include <duda/scope.h>
 #include <errno.h>
 
-#include "service/locks.h"
-#include "service/task.h"
+#include "service/lock_table.h"
+#include "service/suspend.h"
 
-struct patience {
+struct lock_wait {
     struct duda_wait wait; /* the first */
     struct mk_timer timer; /* not set: without limit */
 };
 
-static void on_late(struct mk_timer *t)
+static void on_lock_timeout(struct mk_timer *t)
 {
-    struct patience *p = MK_CONTAINER(t, struct patience, timer);
+    struct lock_wait *p = MK_CONTAINER(t, struct lock_wait, timer);
     duda_wait_wake(&p->wait);
 }
 
-static void end_patience(struct duda_wait *w)
+static void stop_lock_timer(struct duda_wait *w)
 {
-    mk_timer_stop(&((struct patience *)w)->timer);
+    mk_timer_stop(&((struct lock_wait *)w)->timer);
 }
 
-static void on_turn(void *owner)
+static void on_lock_granted(void *owner)
 {
-    struct patience *p = owner;
+    struct lock_wait *p = owner;
     duda_wait_wake(&p->wait);
 }
 
 /* A lock of the service: "SCOPE:NAME". */
 struct full_name {
-    char room[DUDA_SCOPE_MAX + 1 + DUDA_LOCK_NAME];
+    char buf[DUDA_SCOPE_MAX + 1 + DUDA_LOCK_NAME];
 };
 
-static mk_str bind_name(const struct duda *d, mk_str name, struct full_name *full)
+static mk_str full_lock_name(const struct duda_ctx *d, mk_str name, struct full_name *full)
 {
-    struct mk_buf text = mk_buf_fixed(full->room, sizeof full->room);
+    struct mk_buf text = mk_buf_fixed(full->buf, sizeof full->buf);
     duda_scope_add(&text, duda_scope(d), name);
-    return text.failed ? MK_ABSENT : mk_buf_str(&text);
+    return text.failed ? MK_STR_NULL : mk_buf_str(&text);
 }
 
 /* By its full name. */
-static struct duda_claim **find(struct duda *d, mk_str name)
+static struct duda_lock_waiter **find_held_lock(struct duda_ctx *d, mk_str name)
 {
-    struct duda_claim **at = &d->claims;
-    while (*at && !mk_str_eq(duda_locks_name(*at), name))
+    struct duda_lock_waiter **at = &d->lock_waiters;
+    while (*at && !mk_str_eq(duda_lock_waiter_name(*at), name))
         at = &(*at)->sibling;
     return at;
 }
 
-static void give_back(struct duda *d, struct duda_claim **at)
+static void release_lock(struct duda_ctx *d, struct duda_lock_waiter **at)
 {
-    struct duda_claim *c = *at;
+    struct duda_lock_waiter *c = *at;
     *at = c->sibling;
-    duda_locks_leave(d->home->locks, c);
+    duda_lock_table_dequeue(d->worker_ctx->locks, c);
     mk_mem_free(c);
 }
 
-static void give_all_back(void *ctx)
+static void release_all_locks(void *ctx)
 {
-    struct duda *d = ctx;
+    struct duda_ctx *d = ctx;
     d->gives_back = false;
-    while (d->claims)
-        give_back(d, &d->claims);
+    while (d->lock_waiters)
+        release_lock(d, &d->lock_waiters);
 }
 
-static int promise(struct duda *d)
+static int defer_release_all(struct duda_ctx *d)
 {
     if (d->gives_back)
         return 0;
     d->gives_back = true;
-    return duda_defer(d, give_all_back, d);
+    return duda_defer(d, release_all_locks, d);
 }
 
 /* Takes its place in the queue; `p` is for one that waits. */
-static int claim(struct duda *d, mk_str own_name, struct patience *p)
+static int enqueue_for_lock(struct duda_ctx *d, mk_str own_name, struct lock_wait *p)
 {
     struct full_name full;
     if (own_name.len == 0 || own_name.len > DUDA_LOCK_NAME)
         return -EINVAL;
-    mk_str name = bind_name(d, own_name, &full);
-    if (*find(d, name))
+    mk_str name = full_lock_name(d, own_name, &full);
+    if (*find_held_lock(d, name))
         return -EDEADLK;
-    if (!d->home->locks)
-        d->home->locks = duda_locks_new();
-    struct duda_claim *c = d->home->locks ? mk_mem_zalloc(1, sizeof *c) : NULL;
+    if (!d->worker_ctx->locks)
+        d->worker_ctx->locks = duda_lock_table_new();
+    struct duda_lock_waiter *c = d->worker_ctx->locks ? mk_mem_zalloc(1, sizeof *c) : NULL;
     if (!c)
         return -ENOMEM;
-    *c = (struct duda_claim){.owner = p, .on_turn = on_turn};
-    int e = duda_locks_enter(d->home->locks, name, c);
+    *c = (struct duda_lock_waiter){.owner = p, .on_lock_granted = on_lock_granted};
+    int e = duda_lock_table_enqueue(d->worker_ctx->locks, name, c);
     if (e) {
         mk_mem_free(c);
         return e;
     }
-    c->sibling = d->claims;
-    d->claims = c;
-    return promise(d);
+    c->sibling = d->lock_waiters;
+    d->lock_waiters = c;
+    return defer_release_all(d);
 }
 
-static int wait_for_turn(struct patience *p, const struct duda_claim *c, uint32_t ms)
+static int wait_until_granted(struct lock_wait *p, const struct duda_lock_waiter *c, uint32_t ms)
 {
     if (ms)
         mk_timer_set(&p->timer, duda_worker(p->wait.d), ms);
     int e = duda_wait_suspend(&p->wait);
-    return e ? e : duda_locks_has(c) ? 0 : -ETIMEDOUT;
+    return e ? e : duda_lock_waiter_has_lock(c) ? 0 : -ETIMEDOUT;
 }
 
-static int lock(struct patience *p, mk_str name, uint32_t ms)
+static int lock(struct lock_wait *p, mk_str name, uint32_t ms)
 {
-    struct duda *d = p->wait.d;
-    int e = claim(d, name, p);
-    if (e || duda_locks_has(d->claims))
+    struct duda_ctx *d = p->wait.d;
+    int e = enqueue_for_lock(d, name, p);
+    if (e || duda_lock_waiter_has_lock(d->lock_waiters))
         return e;
-    e = wait_for_turn(p, d->claims, ms);
+    e = wait_until_granted(p, d->lock_waiters, ms);
     if (e)
-        give_back(d, &d->claims); /* the last one that it asked for */
+        release_lock(d, &d->lock_waiters); /* the last one that it asked for */
     return e;
 }
 
-int duda_lock(struct duda *d, mk_str name, uint32_t ms)
+int duda_lock(struct duda_ctx *d, mk_str name, uint32_t ms)
 {
-    struct patience p;
-    mk_timer_init(&p.timer, on_late);
-    int e = duda_wait_begin(d, &p.wait, end_patience);
+    struct lock_wait p;
+    mk_timer_init(&p.timer, on_lock_timeout);
+    int e = duda_wait_begin(d, &p.wait, stop_lock_timer);
     e = e ? e : lock(&p, name, ms);
     duda_wait_end(&p.wait);
     return e;
 }
 
-int duda_lock_try(struct duda *d, mk_str name)
+int duda_lock_try(struct duda_ctx *d, mk_str name)
 {
     struct duda_wait wait;
     int e = duda_wait_begin(d, &wait, NULL);
-    e = e ? e : claim(d, name, NULL);
-    if (!e && !duda_locks_has(d->claims)) {
-        give_back(d, &d->claims);
+    e = e ? e : enqueue_for_lock(d, name, NULL);
+    if (!e && !duda_lock_waiter_has_lock(d->lock_waiters)) {
+        release_lock(d, &d->lock_waiters);
         e = -EBUSY;
     }
     duda_wait_end(&wait);
     return e;
 }
 
-int duda_unlock(struct duda *d, mk_str name)
+int duda_unlock(struct duda_ctx *d, mk_str name)
 {
     struct full_name full;
-    struct duda_claim **at = find(d, bind_name(d, name, &full));
+    struct duda_lock_waiter **at = find_held_lock(d, full_lock_name(d, name, &full));
     if (!*at)
         return -EPERM;
-    give_back(d, at);
+    release_lock(d, at);
     return 0;
 }

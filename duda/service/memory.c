@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "fiber/checkers.h"
+#include "fiber/sanitizer_hooks.h"
 
 /* A worker keeps 1 MB. Without that, where many handlers wait, libc grows and trims the heap for each of
  * them. */
@@ -22,11 +22,11 @@ enum {
 struct duda_chunk {
     struct duda_chunk *before;
     size_t start, used, cap;
-    _Alignas(max_align_t) char room[];
+    _Alignas(max_align_t) char buf[];
 };
 
-struct duda_duty {
-    struct duda_duty *next;
+struct duda_cleanup {
+    struct duda_cleanup *next;
     void (*fn)(void *ctx);
     void *ctx;
 };
@@ -34,18 +34,18 @@ struct duda_duty {
 /* ---- The address sanitizer ---- */
 
 #ifdef DUDA_HAS_ASAN
-static void poison(const void *p, size_t size)
+static void asan_poison(const void *p, size_t size)
 {
     __asan_poison_memory_region(p, size);
 }
 
-static void unpoison(const void *p, size_t size)
+static void asan_unpoison(const void *p, size_t size)
 {
     __asan_unpoison_memory_region(p, size);
 }
 
 /* Our own tests inspect the memory that is kept. */
-static bool may_keep(void)
+static bool may_cache_memory(void)
 {
     return true;
 }
@@ -54,20 +54,20 @@ static bool may_keep(void)
 void __asan_poison_memory_region(const volatile void *p, size_t size) __attribute__((weak));
 void __asan_unpoison_memory_region(const volatile void *p, size_t size) __attribute__((weak));
 
-static void poison(const void *p, size_t size)
+static void asan_poison(const void *p, size_t size)
 {
     if (__asan_poison_memory_region)
         __asan_poison_memory_region(p, size);
 }
 
-static void unpoison(const void *p, size_t size)
+static void asan_unpoison(const void *p, size_t size)
 {
     if (__asan_unpoison_memory_region)
         __asan_unpoison_memory_region(p, size);
 }
 
 /* Else memory is freed, and the sanitizer reports uses after the end of its request. */
-static bool may_keep(void)
+static bool may_cache_memory(void)
 {
     return !__asan_poison_memory_region;
 }
@@ -79,84 +79,84 @@ static bool may_keep(void)
 struct duda_block {
     struct duda_block *next;
     size_t cap;
-    _Alignas(max_align_t) char room[];
+    _Alignas(max_align_t) char buf[];
 };
 
-void *duda_memory_take(struct duda_home *home, size_t size)
+void *duda_memory_acquire_block(struct duda_worker_ctx *worker_ctx, size_t size)
 {
-    struct duda_block *b = size <= BLOCK ? home->blocks : NULL;
+    struct duda_block *b = size <= BLOCK ? worker_ctx->blocks : NULL;
     size_t cap = size <= BLOCK ? BLOCK : size;
     if (b) {
-        home->blocks = b->next;
-        home->n_blocks--;
+        worker_ctx->blocks = b->next;
+        worker_ctx->n_blocks--;
     } else if (!(b = mk_mem_alloc(sizeof *b + cap))) {
         return NULL;
     }
     b->cap = cap;
-    return b->room;
+    return b->buf;
 }
 
-void duda_memory_give(struct duda_home *home, void *memory)
+void duda_memory_release_block(struct duda_worker_ctx *worker_ctx, void *memory)
 {
-    struct duda_block *b = (struct duda_block *)(void *)((char *)memory - offsetof(struct duda_block, room));
-    if (b->cap != BLOCK || home->n_blocks >= BLOCKS_KEPT || !may_keep()) {
+    struct duda_block *b = (struct duda_block *)(void *)((char *)memory - offsetof(struct duda_block, buf));
+    if (b->cap != BLOCK || worker_ctx->n_blocks >= BLOCKS_KEPT || !may_cache_memory()) {
         mk_mem_free(b);
         return;
     }
-    b->next = home->blocks;
-    home->blocks = b;
-    home->n_blocks++;
+    b->next = worker_ctx->blocks;
+    worker_ctx->blocks = b;
+    worker_ctx->n_blocks++;
 }
 
 /* ---- What they allocate ---- */
 
 /* Its room is poisoned but for what duda_alloc() has given out. */
-static struct duda_chunk *take_chunk(struct duda_home *home, size_t cap)
+static struct duda_chunk *acquire_chunk(struct duda_worker_ctx *worker_ctx, size_t cap)
 {
-    struct duda_chunk *c = cap == CHUNK ? home->chunks : NULL;
+    struct duda_chunk *c = cap == CHUNK ? worker_ctx->chunks : NULL;
     if (c) {
-        home->chunks = c->before;
-        home->n_chunks--;
+        worker_ctx->chunks = c->before;
+        worker_ctx->n_chunks--;
     } else if ((c = mk_mem_alloc(sizeof *c + cap))) {
-        poison(c->room, cap);
+        asan_poison(c->buf, cap);
     }
     return c;
 }
 
 static void free_chunk(struct duda_chunk *c)
 {
-    unpoison(c->room, c->cap); /* an allocator of the program knows nothing of it */
+    asan_unpoison(c->buf, c->cap); /* an allocator of the program knows nothing of it */
     mk_mem_free(c);
 }
 
-static void give_chunk(struct duda_home *home, struct duda_chunk *c)
+static void release_chunk(struct duda_worker_ctx *worker_ctx, struct duda_chunk *c)
 {
-    if (c->cap != CHUNK || home->n_chunks >= CHUNKS_KEPT || !may_keep()) {
+    if (c->cap != CHUNK || worker_ctx->n_chunks >= CHUNKS_KEPT || !may_cache_memory()) {
         free_chunk(c);
         return;
     }
-    c->before = home->chunks;
-    home->chunks = c;
-    home->n_chunks++;
-    poison(c->room, c->cap);
+    c->before = worker_ctx->chunks;
+    worker_ctx->chunks = c;
+    worker_ctx->n_chunks++;
+    asan_poison(c->buf, c->cap);
 }
 
-void duda_memory_stop(struct duda_home *home)
+void duda_memory_free_cache(struct duda_worker_ctx *worker_ctx)
 {
-    for (struct duda_chunk *c = home->chunks, *next; c; c = next) {
+    for (struct duda_chunk *c = worker_ctx->chunks, *next; c; c = next) {
         next = c->before;
         free_chunk(c);
     }
-    for (struct duda_block *b = home->blocks, *next; b; b = next) {
+    for (struct duda_block *b = worker_ctx->blocks, *next; b; b = next) {
         next = b->next;
         mk_mem_free(b);
     }
 }
 
-static struct duda_chunk *add_chunk(struct duda *d, size_t size)
+static struct duda_chunk *push_chunk(struct duda_ctx *d, size_t size)
 {
     size_t cap = size > CHUNK ? size : CHUNK;
-    struct duda_chunk *c = take_chunk(d->home, cap);
+    struct duda_chunk *c = acquire_chunk(d->worker_ctx, cap);
     if (!c)
         return NULL;
     c->before = d->chunk;
@@ -167,7 +167,7 @@ static struct duda_chunk *add_chunk(struct duda *d, size_t size)
     return c;
 }
 
-void *duda_alloc(struct duda *d, size_t size)
+void *duda_alloc(struct duda_ctx *d, size_t size)
 {
     struct duda_chunk *c = d->chunk;
     const size_t asked = size;
@@ -175,38 +175,38 @@ void *duda_alloc(struct duda *d, size_t size)
         return NULL;
     size = (size + ALIGNED - 1) & ~(size_t)(ALIGNED - 1);
     if (!c || c->cap - c->used < size)
-        c = add_chunk(d, size);
+        c = push_chunk(d, size);
     if (!c)
         return NULL;
-    void *p = c->room + c->used;
+    void *p = c->buf + c->used;
     c->used += size;
-    unpoison(p, asked);
+    asan_unpoison(p, asked);
     return p;
 }
 
-static void *from_handler(void *ctx, size_t size)
+static void *alloc_from_handler(void *ctx, size_t size)
 {
     return duda_alloc(ctx, size);
 }
 
 /* In include/duda/allocator.h. */
-struct duda_allocator duda_allocator_of(struct duda *d)
+struct duda_allocator duda_allocator_of(struct duda_ctx *d)
 {
-    return (struct duda_allocator){from_handler, d};
+    return (struct duda_allocator){alloc_from_handler, d};
 }
 
-mk_str duda_copy(struct duda *d, mk_str text)
+mk_str duda_strdup(struct duda_ctx *d, mk_str text)
 {
     char *p = text.len < SIZE_MAX / 2 ? duda_alloc(d, text.len + 1) : NULL;
     if (!p)
-        return MK_ABSENT;
+        return MK_STR_NULL;
     if (text.len)
         memcpy(p, text.p, text.len);
     p[text.len] = '\0';
     return mk_str_of(p, text.len);
 }
 
-mk_str duda_print(struct duda *d, const char *fmt, ...)
+mk_str duda_sprintf(struct duda_ctx *d, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
@@ -214,74 +214,74 @@ mk_str duda_print(struct duda *d, const char *fmt, ...)
     va_end(args);
     char *p = n >= 0 ? duda_alloc(d, (size_t)n + 1) : NULL;
     if (!p)
-        return MK_ABSENT;
+        return MK_STR_NULL;
     va_start(args, fmt);
     vsnprintf(p, (size_t)n + 1, fmt, args);
     va_end(args);
     return mk_str_of(p, (size_t)n);
 }
 
-size_t duda_mark(const struct duda *d)
+size_t duda_arena_mark(const struct duda_ctx *d)
 {
     return d->chunk ? d->chunk->start + d->chunk->used : 0;
 }
 
-static void drop_chunk(struct duda *d)
+static void pop_chunk(struct duda_ctx *d)
 {
     struct duda_chunk *c = d->chunk;
     d->chunk = c->before;
-    give_chunk(d->home, c);
+    release_chunk(d->worker_ctx, c);
 }
 
-void duda_release(struct duda *d, size_t mark)
+void duda_arena_rewind(struct duda_ctx *d, size_t mark)
 {
     while (d->chunk && d->chunk->start > mark)
-        drop_chunk(d);
+        pop_chunk(d);
     if (d->chunk && mark - d->chunk->start < d->chunk->used) {
         d->chunk->used = mark - d->chunk->start;
-        poison(d->chunk->room + d->chunk->used, d->chunk->cap - d->chunk->used);
+        asan_poison(d->chunk->buf + d->chunk->used, d->chunk->cap - d->chunk->used);
     }
     if (d->chunk && d->chunk->used == 0) /* a handler that waits for long owns nothing that it does not use */
-        drop_chunk(d);
+        pop_chunk(d);
 }
 
-int duda_defer(struct duda *d, void (*fn)(void *ctx), void *ctx)
+int duda_defer(struct duda_ctx *d, void (*fn)(void *ctx), void *ctx)
 {
-    /* Not in the memory that duda_release() gives back: a duty outlives the mark behind which it was made. */
-    struct duda_duty *duty = mk_mem_alloc(sizeof *duty);
-    if (!duty) {
+    /* Not in the memory that duda_arena_rewind() gives back: a duty outlives the mark behind which it was made. */
+    struct duda_cleanup *cleanup = mk_mem_alloc(sizeof *cleanup);
+    if (!cleanup) {
         fn(ctx);
         return -ENOMEM;
     }
-    *duty = (struct duda_duty){.next = d->duties, .fn = fn, .ctx = ctx};
-    d->duties = duty;
+    *cleanup = (struct duda_cleanup){.next = d->cleanups, .fn = fn, .ctx = ctx};
+    d->cleanups = cleanup;
     return 0;
 }
 
-bool duda_undefer(struct duda *d, void (*fn)(void *ctx), void *ctx)
+bool duda_undefer(struct duda_ctx *d, void (*fn)(void *ctx), void *ctx)
 {
-    struct duda_duty **at = &d->duties, *duty;
-    while ((duty = *at) && (duty->fn != fn || duty->ctx != ctx))
-        at = &duty->next;
-    if (!duty)
+    struct duda_cleanup **at = &d->cleanups, *cleanup;
+    while ((cleanup = *at) && (cleanup->fn != fn || cleanup->ctx != ctx))
+        at = &cleanup->next;
+    if (!cleanup)
         return false;
-    *at = duty->next;
-    mk_mem_free(duty);
+    *at = cleanup->next;
+    mk_mem_free(cleanup);
     return true;
 }
 
-void duda_memory_run_duties(struct duda *d)
+void duda_memory_run_cleanups(struct duda_ctx *d)
 {
-    while (d->duties) {
-        struct duda_duty *duty = d->duties;
-        d->duties = duty->next;
-        duty->fn(duty->ctx);
-        mk_mem_free(duty);
+    while (d->cleanups) {
+        struct duda_cleanup *cleanup = d->cleanups;
+        d->cleanups = cleanup->next;
+        cleanup->fn(cleanup->ctx);
+        mk_mem_free(cleanup);
     }
 }
 
-void duda_memory_free(struct duda *d)
+void duda_memory_free_chunks(struct duda_ctx *d)
 {
     while (d->chunk)
-        drop_chunk(d);
+        pop_chunk(d);
 }

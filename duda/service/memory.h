@@ -3,17 +3,17 @@
 #ifndef DUDA_SERVICE_MEMORY_H
 #define DUDA_SERVICE_MEMORY_H
 
-#include "service/duda_type.h"
+#include "service/duda_ctx.h"
 
 /* Memory for a handler itself: the worker keeps some for the next ones. NULL: no memory. */
-void *duda_memory_take(struct duda_home *home, size_t size);
-void duda_memory_give(struct duda_home *home, void *memory);
+void *duda_memory_acquire_block(struct duda_worker_ctx *worker_ctx, size_t size);
+void duda_memory_release_block(struct duda_worker_ctx *worker_ctx, void *memory);
 
 /* Calls what was deferred, the last one first. */
-void duda_memory_run_duties(struct duda *d);
+void duda_memory_run_cleanups(struct duda_ctx *d);
 /* Gives all memory back. */
-void duda_memory_free(struct duda *d);
+void duda_memory_free_chunks(struct duda_ctx *d);
 /* Frees what the worker keeps for the next handlers. */
-void duda_memory_stop(struct duda_home *home);
+void duda_memory_free_cache(struct duda_worker_ctx *worker_ctx);
 
 #endif

@@ -5,10 +5,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "service/table.h"
+#include "service/route_table.h"
 
-/* Not in the memory of the handler, which duda_release() may give back. */
-int duda_reason(struct duda *d, int error, const char *fmt, ...)
+/* Not in the memory of the handler, which duda_arena_rewind() may give back. */
+int duda_reason(struct duda_ctx *d, int error, const char *fmt, ...)
 {
     va_list args;
     if (!d->reason)
@@ -22,7 +22,7 @@ int duda_reason(struct duda *d, int error, const char *fmt, ...)
     return error;
 }
 
-const char *duda_reason_of(const struct duda *d)
+const char *duda_result_reason(const struct duda_ctx *d)
 {
     bool explains = d->reason && (d->reason->error == d->result || d->result >= 500);
     return explains && d->reason->text[0] ? d->reason->text : NULL;
@@ -43,7 +43,7 @@ static const struct {
     {-ENOSPC, 507},
 };
 
-unsigned duda_result_status(int error)
+unsigned duda_result_errno_to_status(int error)
 {
     for (size_t i = 0; i < MK_LEN(statuses); i++)
         if (statuses[i].error == error)
@@ -51,39 +51,39 @@ unsigned duda_result_status(int error)
     return 500;
 }
 
-void duda_result_challenge(struct duda *d)
+void duda_result_add_www_authenticate(struct duda_ctx *d)
 {
     const mk_str name = MK_STR("WWW-Authenticate");
-    if (!mk_response_field(d->response, name).p)
-        (void)mk_response_add_static(d->response, name, MK_STR("Bearer error=\"invalid_token\""));
+    if (!mk_response_header(d->response, name).p)
+        (void)mk_response_add_header_nocopy(d->response, name, MK_STR("Bearer error=\"invalid_token\""));
 }
 
 /* Without a request there is nothing to send: a result above 0 is as good as 0. */
-static bool is_result(const struct duda *d)
+static bool is_valid_result(const struct duda_ctx *d)
 {
     int r = d->result;
     if (r == 0) /* a guard that is done has said something: else it is a predicate that said no */
         return d->answers->kind != DUDA_IS_BEFORE || d->said || d->has_status || d->has_content || d->tunnels;
-    return r == DUDA_ANSWERED || (r >= 200 && r <= 599) || (r < 0 && r >= -ERRNO_MAX) ||
+    return r == DUDA_HANDLED || (r >= 200 && r <= 599) || (r < 0 && r >= -ERRNO_MAX) ||
            (!d->request && r > 0);
 }
 
 /* What clients cause is no news, but a refusal may be that of a file on this machine. A deadline that has passed is no failure of
  * the handler, unless a function says what has taken so long. */
-static bool is_failure(const struct duda *d, const char *why)
+static bool is_logged_failure(const struct duda_ctx *d, const char *why)
 {
     int r = d->result;
     if (r >= 0)
         return r >= 500 && r <= 599 && why;
     if (r == -ECANCELED || r == -ETIMEDOUT)
         return r == -ETIMEDOUT && why;
-    unsigned status = duda_result_status(r);
+    unsigned status = duda_result_errno_to_status(r);
     return !d->request || status >= 500 || status == 403 || why;
 }
 
-static void report_mistake(struct duda *d, const struct duda_route *r)
+static void log_invalid_result(struct duda_ctx *d, const struct duda_route *r)
 {
-    const struct duda_line *line = d->line;
+    const struct duda_route_entry *line = d->line;
     duda_log(d, MK_LOG_ERROR, "%s() in %s:%d, for the route %s %.*s, returned %d, which is %s: answering 500",
              r->name, r->file, r->line, line->route->method ? line->route->method : "",
              MK_STR_ARG(line->pattern), d->result,
@@ -92,7 +92,7 @@ static void report_mistake(struct duda *d, const struct duda_route *r)
                  : "neither 0, a status from 200 to 599, nor a negated errno value");
 }
 
-void duda_result_explain(struct duda *d)
+void duda_result_log_source(struct duda_ctx *d)
 {
     const struct duda_route *r = d->answers, *handler = d->line->route;
     if (r->kind == DUDA_IS_REQUIRE)
@@ -106,26 +106,26 @@ void duda_result_explain(struct duda *d)
 }
 
 /* What it has answered may be meant for a client that has not logged in. The store may have told a better reason. */
-static void fail_for_session(struct duda *d)
+static void fail_with_session_error(struct duda_ctx *d)
 {
     d->result = 503;
-    if (!duda_reason_of(d))
+    if (!duda_result_reason(d))
         (void)duda_reason(d, d->session_error, "the session cannot be read: %s", strerror(-d->session_error));
 }
 
-void duda_result_settle(struct duda *d)
+void duda_result_validate(struct duda_ctx *d)
 {
     const struct duda_route *r = d->answers;
     if (d->session_error && !d->ended && d->request && !d->tunnels)
-        fail_for_session(d);
-    const char *why = duda_reason_of(d);
-    if (!is_result(d)) {
-        report_mistake(d, r);
+        fail_with_session_error(d);
+    const char *why = duda_result_reason(d);
+    if (!is_valid_result(d)) {
+        log_invalid_result(d, r);
         d->result = 500;
-    } else if (is_failure(d, why) && d->result < 0) {
+    } else if (is_logged_failure(d, why) && d->result < 0) {
         duda_log(d, MK_LOG_WARN, "%s() in %s:%d answered %d (%s)%s%s", r->name, r->file, r->line, d->result,
                  strerror(-d->result), why ? ": " : "", why ? why : "");
-    } else if (is_failure(d, why)) {
+    } else if (is_logged_failure(d, why)) {
         duda_log(d, MK_LOG_WARN, "%s() in %s:%d answered %d: %s", r->name, r->file, r->line, d->result, why);
     }
 }

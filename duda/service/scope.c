@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <duda/scope.h>
 
-#include "service/duda_type.h"
+#include "service/duda_ctx.h"
 
-mk_str duda_scope_of(const struct duda_owner *owner)
+mk_str duda_scope_of(const struct duda_service_ref *owner)
 {
     return owner ? owner->scope : MK_STR("");
 }
 
-mk_str duda_scope(const struct duda *d)
+mk_str duda_scope(const struct duda_ctx *d)
 {
     return duda_scope_of(d->owner);
 }

@@ -5,39 +5,40 @@
 #include <errno.h>
 #include <string.h>
 
-#include "fiber/probe.h"
-#include "service/home.h"
-#include "service/imports.h"
-#include "service/keys.h"
+#include "fiber/stack_probe.h"
+#include "service/dynsym.h"
 #include "service/memory.h"
-#include "service/overlap.h"
-#include "service/pages.h"
-#include "service/run.h"
+#include "service/render.h"
+#include "service/route_conflicts.h"
+#include "service/route_table.h"
+#include "service/scheduler.h"
+#include "service/session_config.h"
 #include "service/share.h"
-#include "service/table.h"
+#include "service/worker_ctx.h"
 
 /* A service in one configuration. */
-struct site {
+struct service_entry {
     const struct duda_service *service;
-    const struct duda_table *table;
+    const struct duda_route_table *table;
     const struct duda_templates *pages;
-    struct duda_owner has;
+    struct duda_service_ref has;
     bool named; /* in some [ROUTES] */
 };
 
 /* Where it answers. */
 struct mount {
-    const struct site *site;
+    const struct service_entry *service_entry;
     mk_str prefix; /* "/shop" of "/shop/..."; may be empty */
 };
 
 static const char copy[1];
 
 /* With the functions of which copy of Duda is it linked? Two of them would know nothing of each other. */
-static struct duda_settings *find_duda(struct mk_config *config, const struct duda_service *service)
+static struct duda_plugin_config *find_duda_config(struct mk_config *config,
+                                                   const struct duda_service *service)
 {
-    const struct mk_plugin *plugin = duda_home_plugin();
-    struct duda_settings *duda = plugin ? mk_config_data(config, plugin) : NULL;
+    const struct mk_plugin *plugin = duda_worker_ctx_plugin();
+    struct duda_plugin_config *duda = plugin ? mk_config_data(config, plugin) : NULL;
     Dl_info ours;
     if (duda)
         return duda;
@@ -47,7 +48,7 @@ static struct duda_settings *find_duda(struct mk_config *config, const struct du
     return NULL;
 }
 
-static void add_packages(struct mk_buf *line, const char *const *names, size_t n)
+static void append_package_names(struct mk_buf *line, const char *const *names, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (strcmp(names[i], "duda") != 0)
@@ -56,30 +57,30 @@ static void add_packages(struct mk_buf *line, const char *const *names, size_t n
 
 /* Does it name the packages that it calls? Else they may be no plugins of this server, and have nothing in
  * its workers. */
-static bool names_packages(struct mk_config *config, const struct duda_service *service)
+static bool check_declared_packages(struct mk_config *config, const struct duda_service *service)
 {
     const char *const *needs = service->plugin->needs;
     const char *missing[8];
-    size_t n_needs = 0, n = duda_imports_unnamed(service, needs, missing, MK_LEN(missing));
+    size_t n_needs = 0, n = duda_dynsym_undeclared_plugins(service, needs, missing, MK_LEN(missing));
     if (n == 0)
         return true;
     while (needs[n_needs])
         n_needs++;
     struct mk_buf line = mk_buf_growing(4096);
-    add_packages(&line, needs, n_needs);
-    add_packages(&line, missing, n);
+    append_package_names(&line, needs, n_needs);
+    append_package_names(&line, missing, n);
     mk_config_error(config, NULL, NULL, "the service `%s` calls the package `%s`, but does not name it",
                     service->name, missing[0]);
-    mk_config_hint(config, "write ahead of the first #include of %s: `#define DUDA_PACKAGES%.*s`",
-                   service->file, MK_STR_ARG(mk_buf_str(&line)));
+    mk_config_hint(config, "write ahead of the first #include of %s: `#define DUDA_USE%.*s`", service->file,
+                   MK_STR_ARG(mk_buf_str(&line)));
     mk_buf_free(&line);
     return false;
 }
 
 /* A frame that jumps over the guard writes into the stack of another request. */
-static bool meets_guards(struct mk_config *config, const struct duda_service *service)
+static bool check_stack_probes(struct mk_config *config, const struct duda_service *service)
 {
-    const char *file = duda_probe_find_fault(service);
+    const char *file = duda_stack_probe_find_unprotected(service);
     if (!file)
         return true;
     mk_config_error(config, NULL, NULL,
@@ -91,20 +92,20 @@ static bool meets_guards(struct mk_config *config, const struct duda_service *se
     return false;
 }
 
-static void prepare_cookies(struct duda_settings *duda, const struct duda_service *service)
+static void prepare_cookie_crypto(struct duda_plugin_config *duda, const struct duda_service *service)
 {
-    static const char *const proven[] = {"duda_cookie_set_signed", "duda_cookie_set_sealed",
-                                         "duda_cookie_signed", "duda_cookie_sealed"};
-    if (duda_imports(service, proven, MK_LEN(proven)))
-        (void)duda_visits_seal(duda->visits); /* without OpenSSL, they say so */
+    static const char *const proven[] = {"duda_cookie_set_signed", "duda_cookie_set_encrypted",
+                                         "duda_cookie_signed", "duda_cookie_encrypted"};
+    if (duda_dynsym_calls_any(service, proven, MK_LEN(proven)))
+        (void)duda_session_config_load_crypto(duda->session_config); /* without OpenSSL, they say so */
 }
 
 /* Whose state it has. */
-static bool bind_state(struct mk_config *config, struct duda_settings *duda,
-                       const struct duda_service *service, struct duda_owner *owner)
+static bool bind_state_scope(struct mk_config *config, struct duda_plugin_config *duda,
+                             const struct duda_service *service, struct duda_service_ref *owner)
 {
     mk_str name = mk_str_from_c(service->name);
-    if (!duda_share_is_name(name)) {
+    if (!duda_share_is_valid_name(name)) {
         mk_config_error(config, NULL, NULL,
                         "the service `%s` needs a name of 1 to %d letters, digits, `-` and `_`",
                         service->name, DUDA_SCOPE_MAX);
@@ -126,83 +127,85 @@ int duda_service_load(const struct duda_service *service, struct mk_config *conf
                         "the service `%s` was built for another version of Duda: rebuild it", service->name);
         return -EINVAL;
     }
-    struct duda_settings *duda = find_duda(config, service);
-    if (!duda || !names_packages(config, service) || !meets_guards(config, service))
+    struct duda_plugin_config *duda = find_duda_config(config, service);
+    if (!duda || !check_declared_packages(config, service) || !check_stack_probes(config, service))
         return -EINVAL;
-    prepare_cookies(duda, service);
-    struct site *site = mk_config_alloc(config, sizeof *site);
-    if (!site)
+    prepare_cookie_crypto(duda, service);
+    struct service_entry *service_entry = mk_config_alloc(config, sizeof *service_entry);
+    if (!service_entry)
         return -ENOMEM;
-    site->service = service;
-    if (!bind_state(config, duda, service, &site->has))
+    service_entry->service = service;
+    if (!bind_state_scope(config, duda, service, &service_entry->has))
         return -EINVAL;
-    site->table = duda_table_make(config, service);
+    service_entry->table = duda_route_table_new(config, service);
     if (service->plugin->sections && service->plugin->sections[0])
-        site->has.settings = mk_config_settings(config, service->plugin->sections[0]);
-    *data = site;
-    return duda_lines_know(config, &duda->sources, service) && site->table &&
-                   duda_pages_load(config, service, &site->pages)
+        service_entry->has.settings = mk_config_settings(config, service->plugin->sections[0]);
+    *data = service_entry;
+    return duda_symbolizer_add_object(config, &duda->sources, service) && service_entry->table &&
+                   duda_render_load_templates(config, service, &service_entry->pages)
                ? 0
                : -EINVAL;
 }
 
 /* The pattern "/shop/..." without its end. */
-static mk_str prefix_of(mk_str pattern)
+static mk_str mount_prefix(mk_str pattern)
 {
     while (pattern.len && (pattern.p[pattern.len - 1] == '*' || pattern.p[pattern.len - 1] == '/'))
         pattern.len--;
     return pattern.len && pattern.p[0] == '/' ? pattern : MK_STR("");
 }
 
-bool duda_service_bind(const struct duda_service *service, const struct mk_conf_spot *spot, mk_str words,
+bool duda_service_bind(const struct duda_service *service, const struct mk_conf_ctx *conf_ctx, mk_str words,
                        void **data)
 {
-    struct site *site = mk_config_data(mk_conf_spot_config(spot), service->plugin);
-    struct mount *mount = mk_conf_spot_alloc(spot, sizeof *mount);
+    struct service_entry *service_entry = mk_config_data(mk_conf_ctx_config(conf_ctx), service->plugin);
+    struct mount *mount = mk_conf_ctx_alloc(conf_ctx, sizeof *mount);
     if (words.len || !mount)
         return false;
     *data = mount;
-    if (!site)
+    if (!service_entry)
         return true; /* it was not loaded, which was reported */
-    mount->site = site;
-    mount->prefix = prefix_of(mk_conf_spot_key(spot));
-    site->named = true;
+    mount->service_entry = service_entry;
+    mount->prefix = mount_prefix(mk_conf_ctx_key(conf_ctx));
+    service_entry->named = true;
     return true;
 }
 
-static bool is_named(const struct mk_host *host, const struct duda_service *service)
+static bool is_in_routes(const struct mk_vhost *host, const struct duda_service *service)
 {
     mk_str pattern, handler;
-    for (size_t i = 0; mk_host_route_at(host, i, &pattern, &handler); i++)
+    for (size_t i = 0; mk_vhost_route_at(host, i, &pattern, &handler); i++)
         if (mk_str_eq_nocase(mk_str_word(&handler), mk_str_from_c(service->name)))
             return true;
     return false;
 }
 
-int duda_service_host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
+int duda_service_host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
 {
-    struct site *site = data;
-    *host_data = site;
-    if (site->named || is_named(host, site->service))
+    struct service_entry *service_entry = data;
+    *host_data = service_entry;
+    if (service_entry->named || is_in_routes(host, service_entry->service))
         return 0;
     struct mount *mount = mk_config_alloc(config, sizeof *mount);
     if (!mount)
         return -ENOMEM;
-    mount->site = site;
+    mount->service_entry = service_entry;
     mount->prefix = MK_STR("");
-    mk_config_add_first_route(config, MK_STR("/*"), site->service->handler, mount);
-    struct duda_settings *duda = mk_config_data(config, duda_home_plugin());
-    return duda_overlap_add(config, &duda->routes, host, site->service, site->table) ? 0 : -EINVAL;
+    mk_config_prepend_route(config, MK_STR("/*"), service_entry->service->handler, mount);
+    struct duda_plugin_config *duda = mk_config_data(config, duda_worker_ctx_plugin());
+    return duda_route_conflicts_add(config, &duda->routes, host, service_entry->service, service_entry->table)
+               ? 0
+               : -EINVAL;
 }
 
 int duda_service_start(struct mk_worker *worker, void *data)
 {
-    const struct site *site = data;
-    struct duda_home *home = duda_home(worker);
-    for (const struct duda_route *r = site->service->routes; r->kind != DUDA_END; r++) {
-        home->starts = &site->has;
+    const struct service_entry *service_entry = data;
+    struct duda_worker_ctx *worker_ctx = duda_worker_ctx(worker);
+    for (const struct duda_route *r = service_entry->service->routes; r->kind != DUDA_END; r++) {
+        worker_ctx->starts = &service_entry->has;
         int e = r->kind == DUDA_IS_START ? r->start(worker) : 0;
-        home->starts = NULL;
+        worker_ctx->starts = NULL;
         if (e) {
             mk_worker_log(worker, MK_LOG_ERROR, "%s() in %s:%d answered %d (%s)", r->name, r->file, r->line,
                           e, strerror(-e));
@@ -214,8 +217,8 @@ int duda_service_start(struct mk_worker *worker, void *data)
 
 void duda_service_stop(struct mk_worker *worker, void *data)
 {
-    const struct site *site = data;
-    for (const struct duda_route *r = site->service->routes; r->kind != DUDA_END; r++)
+    const struct service_entry *service_entry = data;
+    for (const struct duda_route *r = service_entry->service->routes; r->kind != DUDA_END; r++)
         if (r->kind == DUDA_IS_STOP)
             r->stop(worker);
 }
@@ -223,25 +226,25 @@ void duda_service_stop(struct mk_worker *worker, void *data)
 /* ---- Requests ---- */
 
 /* The path is known, the method is not. */
-static enum mk_verdict answer_methods(struct mk_request *request, struct mk_response *response,
-                                      const struct mk_router *router, uint64_t allowed)
+static enum mk_verdict respond_allowed_methods(struct mk_request *request, struct mk_response *response,
+                                               const struct mk_router *router, uint64_t allowed)
 {
-    char room[512];
-    struct mk_buf allow = mk_buf_fixed(room, sizeof room);
+    char buf[512];
+    struct mk_buf allow = mk_buf_fixed(buf, sizeof buf);
     bool asks = mk_request_method(request) == MK_METHOD_OPTIONS;
     mk_router_allow(router, allowed, &allow);
     if (!memmem(allow.p, allow.len, "OPTIONS", 7))
         mk_buf_add(&allow, MK_STR(", OPTIONS"));
     if (!allow.failed)
-        (void)mk_response_add(response, MK_STR("Allow"), mk_buf_str(&allow));
+        (void)mk_response_add_header(response, MK_STR("Allow"), mk_buf_str(&allow));
     if (!asks)
         mk_request_log(request, MK_LOG_DEBUG, "this path has no route for %.*s, only for %.*s",
                        MK_STR_ARG(mk_request_method_name(request)), MK_STR_ARG(mk_buf_str(&allow)));
     (void)mk_response_set_status(response, asks ? 204 : 405);
-    return asks ? MK_DONE : MK_REFUSE;
+    return asks ? MK_DONE : MK_ERROR;
 }
 
-static size_t texts_of(const struct mk_router_match *match)
+static size_t params_text_size(const struct mk_router_match *match)
 {
     size_t n = 0;
     for (size_t i = 0; i < match->n; i++)
@@ -251,26 +254,26 @@ static size_t texts_of(const struct mk_router_match *match)
 
 /* The handler of a tunnel may end long before the tunnel, and one that was terminated lives longer than its request: its memory is
  * its own. */
-static struct duda *alloc(struct mk_request *request, size_t size)
+static struct duda_ctx *alloc_request_ctx(struct mk_request *request, size_t size)
 {
-    struct duda_home *home = duda_home(mk_request_worker(request));
-    struct duda_tie *tie = mk_request_alloc(request, sizeof *tie);
-    if (!tie)
+    struct duda_worker_ctx *worker_ctx = duda_worker_ctx(mk_request_worker(request));
+    struct duda_ctx_ref *ctx_ref = mk_request_alloc(request, sizeof *ctx_ref);
+    if (!ctx_ref)
         return NULL;
-    tie->d = NULL;
-    if (mk_request_on_end(request, duda_run_end, tie))
+    ctx_ref->d = NULL;
+    if (mk_request_add_cleanup(request, duda_scheduler_on_request_end, ctx_ref))
         return NULL;
-    struct duda *d = tie->d = duda_memory_take(home, size);
+    struct duda_ctx *d = ctx_ref->d = duda_memory_acquire_block(worker_ctx, size);
     if (d)
-        *d = (struct duda){.request = request, .tie = tie, .home = home};
+        *d = (struct duda_ctx){.request = request, .ctx_ref = ctx_ref, .worker_ctx = worker_ctx};
     return d;
 }
 
 /* With what the parameters need behind it. */
-static struct duda *make(struct mk_request *request, const struct mk_router_match *match)
+static struct duda_ctx *create_request_ctx(struct mk_request *request, const struct mk_router_match *match)
 {
     size_t params = match->n * sizeof(struct duda_param_value);
-    struct duda *d = alloc(request, sizeof *d + params + texts_of(match));
+    struct duda_ctx *d = alloc_request_ctx(request, sizeof *d + params + params_text_size(match));
     if (!d)
         return NULL;
     struct duda_param_value *p = (struct duda_param_value *)(void *)(d + 1);
@@ -289,31 +292,32 @@ static struct duda *make(struct mk_request *request, const struct mk_router_matc
 }
 
 /* Its handler has crashed too often. */
-static enum mk_verdict refuse_closed(struct mk_request *request, struct mk_response *response,
-                                     int64_t seconds)
+static enum mk_verdict refuse_disabled_route(struct mk_request *request, struct mk_response *response,
+                                             int64_t seconds)
 {
-    char room[24];
-    struct mk_buf wait = mk_buf_fixed(room, sizeof room - 1);
-    memset(room, 0, sizeof room);
+    char buf[24];
+    struct mk_buf wait = mk_buf_fixed(buf, sizeof buf - 1);
+    memset(buf, 0, sizeof buf);
     mk_buf_add_num(&wait, (uint64_t)seconds);
     mk_request_log(request, MK_LOG_DEBUG,
-                   "the handler has crashed too often: it is called again in %s s (CrashLimit)", room);
-    (void)mk_response_add(response, MK_STR("Retry-After"), mk_buf_str(&wait));
+                   "the handler has crashed too often: it is called again in %s s (CrashLimit)", buf);
+    (void)mk_response_add_header(response, MK_STR("Retry-After"), mk_buf_str(&wait));
     (void)mk_response_set_status(response, 503);
-    return MK_REFUSE;
+    return MK_ERROR;
 }
 
-static mk_str path_below(const struct mount *mount, struct mk_request *request)
+static mk_str path_below_mount(const struct mount *mount, struct mk_request *request)
 {
     mk_str path = mk_str_skip(mk_request_path(request), mount->prefix.len);
     return path.len ? path : MK_STR("/");
 }
 
-static const struct duda_line *find_line(const struct mount *mount, struct mk_request *request, mk_str path,
-                                         struct mk_router_match *match, const struct mk_router **router)
+static const struct duda_route_entry *find_route(const struct mount *mount, struct mk_request *request,
+                                                 mk_str path, struct mk_router_match *match,
+                                                 const struct mk_router **router)
 {
-    return duda_table_find(mount->site->table, mk_request_host(request), mk_request_method_name(request),
-                           path, match, router);
+    return duda_route_table_find(mount->service_entry->table, mk_request_host(request),
+                                 mk_request_method_name(request), path, match, router);
 }
 
 /* Content of requests that no handler answers is not read. */
@@ -321,7 +325,8 @@ uint64_t duda_service_body_max(struct mk_request *request, void *data)
 {
     struct mk_router_match match;
     const struct mk_router *router;
-    const struct duda_line *line = find_line(data, request, path_below(data, request), &match, &router);
+    const struct duda_route_entry *line =
+        find_route(data, request, path_below_mount(data, request), &match, &router);
     return !line ? MK_BODY_MAX_PASS : line->route->body_max ? line->route->body_max : MK_BODY_MAX_DEFAULT;
 }
 
@@ -330,8 +335,9 @@ bool duda_service_explain(struct mk_request *request, void *data)
     const struct mount *mount = data;
     struct mk_router_match match;
     const struct mk_router *router;
-    const struct duda_line *line = find_line(mount, request, path_below(mount, request), &match, &router);
-    const char *name = mount->site->service->name;
+    const struct duda_route_entry *line =
+        find_route(mount, request, path_below_mount(mount, request), &match, &router);
+    const char *name = mount->service_entry->service->name;
     if (line)
         mk_request_explain(request, "service", "%s: %s %.*s, %s() in %s:%d", name, line->route->method,
                            MK_STR_ARG(line->pattern), line->route->name, line->route->file,
@@ -348,35 +354,35 @@ bool duda_service_explain(struct mk_request *request, void *data)
     return line || router;
 }
 
-static enum mk_verdict enter(struct mk_request *request, struct mk_response *response,
-                             const struct mount *mount)
+static enum mk_verdict start_request_handler(struct mk_request *request, struct mk_response *response,
+                                             const struct mount *mount)
 {
     struct mk_router_match match;
     const struct mk_router *router;
-    mk_str path = path_below(mount, request);
-    const struct duda_line *line = find_line(mount, request, path, &match, &router);
+    mk_str path = path_below_mount(mount, request);
+    const struct duda_route_entry *line = find_route(mount, request, path, &match, &router);
     if (!line)
-        return router ? answer_methods(request, response, router, match.allowed) : MK_NEXT;
-    int64_t closed = duda_board_closed(line->place, mk_request_time(request));
+        return router ? respond_allowed_methods(request, response, router, match.allowed) : MK_NEXT;
+    int64_t closed = duda_route_slot_disabled_s(line->route_slot, mk_request_time(request));
     if (closed)
-        return refuse_closed(request, response, closed);
-    struct duda *d = make(request, &match);
+        return refuse_disabled_route(request, response, closed);
+    struct duda_ctx *d = create_request_ctx(request, &match);
     if (d) {
         d->response = response;
         d->line = line;
-        d->pages = mount->site->pages;
-        d->owner = &mount->site->has;
+        d->pages = mount->service_entry->pages;
+        d->owner = &mount->service_entry->has;
         d->path = path;
         mk_request_set_data(request, d);
     }
-    if (d && !duda_run_begin(d))
-        return duda_run(d);
+    if (d && !duda_scheduler_start_handler(d))
+        return duda_scheduler_run(d);
     (void)mk_response_set_status(response, 503);
-    return MK_REFUSE;
+    return MK_ERROR;
 }
 
 enum mk_verdict duda_service_handle(struct mk_request *request, struct mk_response *response, void *data)
 {
-    struct duda *d = mk_request_data(request);
-    return d ? duda_run(d) : enter(request, response, data);
+    struct duda_ctx *d = mk_request_data(request);
+    return d ? duda_scheduler_run(d) : start_request_handler(request, response, data);
 }

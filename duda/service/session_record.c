@@ -9,11 +9,11 @@ enum { PAIRS_FIRST = 4, NAME_MAX_LEN = 128 };
 /* ---- Pairs ---- */
 
 /* A copy that lives as long as the request, with a NUL behind it. */
-static mk_str keep(const struct duda_session *s, mk_str text)
+static mk_str copy_to_request(const struct duda_session *s, mk_str text)
 {
     char *p = mk_request_alloc(s->d->request, text.len + 1);
     if (!p)
-        return MK_ABSENT;
+        return MK_STR_NULL;
     if (text.len)
         memcpy(p, text.p, text.len);
     p[text.len] = '\0';
@@ -22,21 +22,21 @@ static mk_str keep(const struct duda_session *s, mk_str text)
 
 static bool add_pair(struct duda_session *s, struct duda_session_pair p)
 {
-    if (s->n == s->room) {
-        size_t room = s->room ? 2 * s->room : PAIRS_FIRST;
-        struct duda_session_pair *more = mk_request_alloc(s->d->request, room * sizeof *more);
+    if (s->n == s->cap) {
+        size_t cap = s->cap ? 2 * s->cap : PAIRS_FIRST;
+        struct duda_session_pair *more = mk_request_alloc(s->d->request, cap * sizeof *more);
         if (!more)
             return false;
         if (s->n)
             memcpy(more, s->pairs, s->n * sizeof *more);
         s->pairs = more;
-        s->room = room;
+        s->cap = cap;
     }
     s->pairs[s->n++] = p;
     return true;
 }
 
-struct duda_session_pair *duda_session_pair_of(const struct duda_session *s, mk_str name)
+struct duda_session_pair *duda_session_find_pair(const struct duda_session *s, mk_str name)
 {
     for (size_t i = 0; i < s->n; i++)
         if (mk_str_eq(s->pairs[i].name, name))
@@ -44,17 +44,17 @@ struct duda_session_pair *duda_session_pair_of(const struct duda_session *s, mk_
     return NULL;
 }
 
-static size_t size_of(const struct duda_session *s)
+static size_t encoded_size(const struct duda_session *s)
 {
-    size_t n = DUDA_MAC + DUDA_SESSION_HEAD;
+    size_t n = DUDA_SIPHASH_TAG + DUDA_SESSION_HEAD;
     for (size_t i = 0; i < s->n; i++)
         n += DUDA_SESSION_PAIR + s->pairs[i].name.len + s->pairs[i].value.len;
     return n;
 }
 
-int duda_session_change(struct duda_session *s, mk_str name, mk_str value)
+int duda_session_put_pair(struct duda_session *s, mk_str name, mk_str value)
 {
-    struct duda_session_pair *p = duda_session_pair_of(s, name);
+    struct duda_session_pair *p = duda_session_find_pair(s, name);
     if (!value.p) {
         if (p)
             *p = s->pairs[--s->n];
@@ -62,9 +62,9 @@ int duda_session_change(struct duda_session *s, mk_str name, mk_str value)
     }
     size_t old = p ? DUDA_SESSION_PAIR + p->name.len + p->value.len : 0;
     if ((!p && s->n == DUDA_SESSION_PAIRS_MAX) || name.len > NAME_MAX_LEN || value.len > DUDA_SESSION_MAX ||
-        size_of(s) - old + DUDA_SESSION_PAIR + name.len + value.len > DUDA_SESSION_MAX)
+        encoded_size(s) - old + DUDA_SESSION_PAIR + name.len + value.len > DUDA_SESSION_MAX)
         return -E2BIG;
-    struct duda_session_pair kept = {keep(s, name), keep(s, value)};
+    struct duda_session_pair kept = {copy_to_request(s, name), copy_to_request(s, value)};
     if (!kept.name.p || !kept.value.p)
         return -ENOMEM;
     if (!p)
@@ -75,30 +75,30 @@ int duda_session_change(struct duda_session *s, mk_str name, mk_str value)
 
 /* ---- Bytes ---- */
 
-static void add_number(struct mk_buf *out, uint64_t n, int bytes)
+static void append_number(struct mk_buf *out, uint64_t n, int bytes)
 {
     for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8)
         mk_buf_add_char(out, (char)(n >> shift));
 }
 
-static uint64_t take_number(mk_str *from, size_t bytes)
+static uint64_t read_number(mk_str *from, size_t bytes)
 {
-    unsigned char room[8] = {0};
+    unsigned char cap[8] = {0};
     uint64_t n;
-    memcpy(room + sizeof room - bytes, from->p, bytes);
-    memcpy(&n, room, sizeof n);
+    memcpy(cap + sizeof cap - bytes, from->p, bytes);
+    memcpy(&n, cap, sizeof n);
     *from = mk_str_skip(*from, bytes);
     return be64toh(n);
 }
 
 void duda_session_encode(const struct duda_session *s, struct mk_buf *out)
 {
-    add_number(out, (uint64_t)s->began, 8);
-    add_number(out, (uint64_t)s->used, 8);
-    add_number(out, s->is_renewed, 1);
+    append_number(out, (uint64_t)s->began, 8);
+    append_number(out, (uint64_t)s->used, 8);
+    append_number(out, s->is_renewed, 1);
     for (size_t i = 0; i < s->n; i++) {
-        add_number(out, s->pairs[i].name.len, 2);
-        add_number(out, s->pairs[i].value.len, 2);
+        append_number(out, s->pairs[i].name.len, 2);
+        append_number(out, s->pairs[i].value.len, 2);
         mk_buf_add(out, s->pairs[i].name);
         mk_buf_add(out, s->pairs[i].value);
     }
@@ -108,15 +108,15 @@ bool duda_session_decode(struct duda_session *s, mk_str data)
 {
     if (data.len < DUDA_SESSION_HEAD)
         return false;
-    s->began = (int64_t)take_number(&data, 8);
-    s->used = (int64_t)take_number(&data, 8);
-    s->is_renewed = take_number(&data, 1) == 1;
+    s->began = (int64_t)read_number(&data, 8);
+    s->used = (int64_t)read_number(&data, 8);
+    s->is_renewed = read_number(&data, 1) == 1;
     while (data.len >= DUDA_SESSION_PAIR && s->n < DUDA_SESSION_PAIRS_MAX) {
-        size_t name = (size_t)take_number(&data, 2), value = (size_t)take_number(&data, 2);
+        size_t name = (size_t)read_number(&data, 2), value = (size_t)read_number(&data, 2);
         if (name + value > data.len)
             return false;
-        struct duda_session_pair p = {keep(s, mk_str_first(data, name)),
-                                      keep(s, mk_str_first(mk_str_skip(data, name), value))};
+        struct duda_session_pair p = {copy_to_request(s, mk_str_first(data, name)),
+                                      copy_to_request(s, mk_str_first(mk_str_skip(data, name), value))};
         if (!p.name.p || !p.value.p || !add_pair(s, p))
             return false;
         data = mk_str_skip(data, name + value);

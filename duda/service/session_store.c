@@ -5,76 +5,76 @@
 #include <monkey/text.h>
 
 #include "service/cookies.h"
-#include "service/keys.h"
+#include "service/session_config.h"
 
 enum { SLACK_MAX_S = 60 };
 
-static const struct duda_session_store *store_of(const struct duda *d)
+static const struct duda_session_store *session_store_of(const struct duda_ctx *d)
 {
-    const struct duda_own_store *own = d->home->own_stores;
+    const struct duda_service_session_store *own = d->worker_ctx->own_stores;
     while (own && own->owner != d->owner)
         own = own->next;
-    return own ? own->store : d->home->store;
+    return own ? own->store : d->worker_ctx->store;
 }
 
-bool duda_session_is_in_cookie(const struct duda *d)
+bool duda_session_is_in_cookie(const struct duda_ctx *d)
 {
-    return !store_of(d) && d->home->visits->store == DUDA_STORE_COOKIE;
+    return !session_store_of(d) && d->worker_ctx->session_config->store == DUDA_SESSION_BACKEND_COOKIE;
 }
 
-bool duda_session_is_in_vault(const struct duda *d)
+bool duda_session_is_in_memory(const struct duda_ctx *d)
 {
-    return !store_of(d) && d->home->visits->store == DUDA_STORE_MEMORY;
+    return !session_store_of(d) && d->worker_ctx->session_config->store == DUDA_SESSION_BACKEND_MEMORY;
 }
 
-bool duda_session_is_nowhere(const struct duda *d)
+bool duda_session_has_no_store(const struct duda_ctx *d)
 {
-    return !store_of(d) && d->home->visits->store == DUDA_STORE_NAMED;
+    return !session_store_of(d) && d->worker_ctx->session_config->store == DUDA_SESSION_BACKEND_STORE;
 }
 
 /* ---- Times ---- */
 
-static int64_t seconds(uint32_t ms)
+static int64_t ms_to_seconds(uint32_t ms)
 {
     return (ms + 999) / 1000;
 }
 
 /* At least one: times are whole seconds. */
-int64_t duda_session_slack(const struct duda_visits *v)
+int64_t duda_session_write_interval_s(const struct duda_session_config *v)
 {
-    int64_t quarter = seconds(v->idle_ms) / 4;
+    int64_t quarter = ms_to_seconds(v->idle_ms) / 4;
     return quarter < 1 ? 1 : quarter > SLACK_MAX_S ? SLACK_MAX_S : quarter;
 }
 
-uint32_t duda_session_seconds_left(const struct duda_session *s)
+uint32_t duda_session_ttl_s(const struct duda_session *s)
 {
-    const struct duda_visits *v = s->d->home->visits;
-    int64_t left = s->began + seconds(v->life_ms) - mk_request_time(s->d->request);
-    int64_t idle = seconds(v->idle_ms) + duda_session_slack(v);
+    const struct duda_session_config *v = s->d->worker_ctx->session_config;
+    int64_t left = s->began + ms_to_seconds(v->life_ms) - mk_request_time(s->d->request);
+    int64_t idle = ms_to_seconds(v->idle_ms) + duda_session_write_interval_s(v);
     return left <= 0 ? 0 : (uint32_t)(left < idle ? left : idle);
 }
 
 /* ---- Proofs ---- */
 
-typedef unsigned char seal_key[DUDA_SEAL_KEY];
+typedef unsigned char seal_key[DUDA_COOKIE_CRYPTO_KEY];
 
 /* Whom a session belongs to: its number, service and host. */
-static mk_str purpose_of(const struct duda_session *s)
+static mk_str session_crypto_context(const struct duda_session *s)
 {
-    return duda_cookies_purpose(s->d, mk_str_of(s->id, sizeof s->id));
+    return duda_cookie_crypto_context(s->d, mk_str_of(s->id, sizeof s->id));
 }
 
-static mk_str key_text(const struct duda_session *s)
+static mk_str store_key_text(const struct duda_session *s)
 {
     return mk_str_of(s->key, sizeof s->key);
 }
 
 /* Numbers have 256 random bits, so the hash does not reveal one, and the hash needs no secret. */
-int duda_session_bind(struct duda_session *s)
+int duda_session_derive_key(struct duda_session *s)
 {
     char hash[DUDA_SESSION_ID / 2];
     struct mk_buf text = mk_buf_fixed(s->key, sizeof s->key);
-    mk_str purpose = purpose_of(s);
+    mk_str purpose = session_crypto_context(s);
     if (!purpose.p)
         return -ENOMEM;
     mk_hmac_sha256(MK_STR("duda session"), purpose, hash);
@@ -83,153 +83,155 @@ int duda_session_bind(struct duda_session *s)
 }
 
 /* Keys of cookies are for nothing else, so each purpose of a record has one that is made of them. */
-static void derive(const seal_key key, mk_str purpose, unsigned char out[DUDA_MAC_KEY])
+static void derive_record_key(const seal_key key, mk_str purpose, unsigned char out[DUDA_SIPHASH_KEY])
 {
     static const char what[] = "duda session record";
-    unsigned char room[sizeof what + DUDA_SEAL_KEY - DUDA_MAC_KEY], first[DUDA_MAC];
-    memcpy(room, what, sizeof what);
-    memcpy(room + sizeof what, key + DUDA_MAC_KEY, DUDA_SEAL_KEY - DUDA_MAC_KEY);
-    duda_mac(key, mk_str_of((const char *)room, sizeof room), first);
-    duda_mac(first, purpose, out);
-    explicit_bzero(room, sizeof room);
+    unsigned char buf[sizeof what + DUDA_COOKIE_CRYPTO_KEY - DUDA_SIPHASH_KEY], first[DUDA_SIPHASH_TAG];
+    memcpy(buf, what, sizeof what);
+    memcpy(buf + sizeof what, key + DUDA_SIPHASH_KEY, DUDA_COOKIE_CRYPTO_KEY - DUDA_SIPHASH_KEY);
+    duda_siphash128(key, mk_str_of((const char *)buf, sizeof buf), first);
+    duda_siphash128(first, purpose, out);
+    explicit_bzero(buf, sizeof buf);
 }
 
 /* Of the body of a record. False: memory is out. */
-static bool prove(const struct duda_session *s, const seal_key key, mk_str body,
-                  unsigned char proof[DUDA_MAC])
+static bool sign_record(const struct duda_session *s, const seal_key key, mk_str body,
+                        unsigned char proof[DUDA_SIPHASH_TAG])
 {
-    unsigned char derived[DUDA_MAC_KEY];
-    mk_str purpose = purpose_of(s);
+    unsigned char derived[DUDA_SIPHASH_KEY];
+    mk_str purpose = session_crypto_context(s);
     if (purpose.p) {
-        derive(key, purpose, derived);
-        duda_mac(derived, body, proof);
+        derive_record_key(key, purpose, derived);
+        duda_siphash128(derived, body, proof);
     }
     return purpose.p;
 }
 
 /* Without configured keys, the store may keep one for all who use it. */
-static int key_of_store(struct duda *d, bool is_fresh, seal_key out)
+static int get_signing_key(struct duda_ctx *d, bool is_fresh, seal_key out)
 {
-    const struct duda_session_store *store = store_of(d);
-    const struct duda_visits *v = d->home->visits;
+    const struct duda_session_store *store = session_store_of(d);
+    const struct duda_session_config *v = d->worker_ctx->session_config;
     if (!v->has_secret && store && store->key)
         return store->key(d, is_fresh, out);
     memcpy(out, store ? v->keys[0] : v->own_key, sizeof(seal_key));
     return 0;
 }
 
-static bool is_proven(const struct duda_session *s, const seal_key key, mk_str record)
+static bool record_mac_matches(const struct duda_session *s, const seal_key key, mk_str record)
 {
-    unsigned char proof[DUDA_MAC];
-    return prove(s, key, mk_str_skip(record, DUDA_MAC), proof) &&
-           mk_secret_eq(mk_str_of((const char *)proof, sizeof proof), mk_str_first(record, DUDA_MAC));
+    unsigned char proof[DUDA_SIPHASH_TAG];
+    return sign_record(s, key, mk_str_skip(record, DUDA_SIPHASH_TAG), proof) &&
+           mk_consttime_eq(mk_str_of((const char *)proof, sizeof proof),
+                           mk_str_first(record, DUDA_SIPHASH_TAG));
 }
 
 /* 0; -ENOENT: it is none of ours. */
-static int check(struct duda_session *s, mk_str record)
+static int verify_record(struct duda_session *s, mk_str record)
 {
-    const struct duda_visits *v = s->d->home->visits;
+    const struct duda_session_config *v = s->d->worker_ctx->session_config;
     seal_key key;
-    if (record.len < DUDA_MAC)
+    if (record.len < DUDA_SIPHASH_TAG)
         return -ENOENT;
-    int e = key_of_store(s->d, false, key);
-    if (e || is_proven(s, key, record))
+    int e = get_signing_key(s->d, false, key);
+    if (e || record_mac_matches(s, key, record))
         return e;
     for (size_t i = 1; v->has_secret && i < v->n_keys; i++)
-        if (is_proven(s, v->keys[i], record))
+        if (record_mac_matches(s, v->keys[i], record))
             return 0;
-    if (v->has_secret || !store_of(s->d) || !store_of(s->d)->key)
+    if (v->has_secret || !session_store_of(s->d) || !session_store_of(s->d)->key)
         return -ENOENT;
-    e = key_of_store(s->d, true, key); /* it may have lost the one that this worker remembers */
-    return e ? e : is_proven(s, key, record) ? 0 : -ENOENT;
+    e = get_signing_key(s->d, true, key); /* it may have lost the one that this worker remembers */
+    return e ? e : record_mac_matches(s, key, record) ? 0 : -ENOENT;
 }
 
 /* `room` has DUDA_SESSION_MAX bytes. */
-static int write_record(const struct duda_session *s, char *room, mk_str *out)
+static int encode_signed_record(const struct duda_session *s, char *buf, mk_str *out)
 {
-    struct mk_buf body = mk_buf_fixed(room + DUDA_MAC, DUDA_SESSION_MAX - DUDA_MAC);
-    unsigned char proof[DUDA_MAC];
+    struct mk_buf body = mk_buf_fixed(buf + DUDA_SIPHASH_TAG, DUDA_SESSION_MAX - DUDA_SIPHASH_TAG);
+    unsigned char proof[DUDA_SIPHASH_TAG];
     seal_key key;
     duda_session_encode(s, &body);
     if (body.failed)
         return -E2BIG;
-    int e = key_of_store(s->d, false, key);
-    if (!e && !prove(s, key, mk_buf_str(&body), proof))
+    int e = get_signing_key(s->d, false, key);
+    if (!e && !sign_record(s, key, mk_buf_str(&body), proof))
         e = -ENOMEM;
     if (e)
         return e;
-    memcpy(room, proof, sizeof proof);
-    *out = mk_str_of(room, DUDA_MAC + body.len);
+    memcpy(buf, proof, sizeof proof);
+    *out = mk_str_of(buf, DUDA_SIPHASH_TAG + body.len);
     return 0;
 }
 
 /* ---- The vault ---- */
 
-struct vault_id {
-    unsigned char bytes[DUDA_VAULT_ID];
+struct session_shm_id {
+    unsigned char bytes[DUDA_SESSION_SHM_ID];
 };
 
-static struct vault_id vault_id(const struct duda_session *s)
+static struct session_shm_id session_shm_id(const struct duda_session *s)
 {
-    struct vault_id id;
+    struct session_shm_id id;
     for (size_t i = 0; i < sizeof id.bytes; i++)
         id.bytes[i] = (unsigned char)(mk_char_hex(s->key[2 * i]) * 16 + mk_char_hex(s->key[2 * i + 1]));
     return id;
 }
 
-static int save_in_vault(const struct duda_session *s, mk_str record)
+static int save_in_memory(const struct duda_session *s, mk_str record)
 {
-    const struct duda_vault *vault = &s->d->home->visits->vault;
-    struct mk_peer client;
-    mk_peer_client(mk_request_address(s->d->request), &client);
-    const struct duda_vault_visitor visitor = {duda_vault_address(vault, &client), s->is_renewed};
-    struct vault_id id = vault_id(s);
-    uint32_t left = duda_session_seconds_left(s);
+    const struct duda_session_shm *vault = &s->d->worker_ctx->session_config->vault;
+    struct mk_addr client;
+    mk_addr_client(mk_request_client_addr(s->d->request), &client);
+    const struct duda_session_shm_client visitor = {duda_session_shm_hash_client(vault, &client),
+                                                    s->is_renewed};
+    struct session_shm_id id = session_shm_id(s);
+    uint32_t left = duda_session_ttl_s(s);
     if (s->is_new)
-        return duda_vault_save(vault, id.bytes, record, &visitor, s->used, left) ? 0 : -EBUSY;
-    return duda_vault_replace(vault, id.bytes, record, &visitor, s->used, left) ? 0 : -ENOENT;
+        return duda_session_shm_insert(vault, id.bytes, record, &visitor, s->used, left) ? 0 : -EBUSY;
+    return duda_session_shm_replace(vault, id.bytes, record, &visitor, s->used, left) ? 0 : -ENOENT;
 }
 
-static int load_from_vault(const struct duda_session *s, mk_str *out)
+static int load_from_memory(const struct duda_session *s, mk_str *out)
 {
-    char room[DUDA_SESSION_MAX];
-    struct mk_buf record = mk_buf_fixed(room, sizeof room);
-    const struct duda_visits *v = s->d->home->visits;
-    struct vault_id id = vault_id(s);
-    if (!duda_vault_load(&v->vault, id.bytes, mk_request_time(s->d->request),
-                         (uint32_t)seconds(v->idle_ms) + 1, &record))
+    char buf[DUDA_SESSION_MAX];
+    struct mk_buf record = mk_buf_fixed(buf, sizeof buf);
+    const struct duda_session_config *v = s->d->worker_ctx->session_config;
+    struct session_shm_id id = session_shm_id(s);
+    if (!duda_session_shm_load(&v->vault, id.bytes, mk_request_time(s->d->request),
+                               (uint32_t)ms_to_seconds(v->idle_ms) + 1, &record))
         return -ENOENT;
-    *out = duda_copy(s->d, mk_buf_str(&record));
+    *out = duda_strdup(s->d, mk_buf_str(&record));
     return out->p ? 0 : -ENOMEM;
 }
 
 /* ---- All of them ---- */
 
-int duda_session_load(struct duda_session *s)
+int duda_session_store_load(struct duda_session *s)
 {
-    const struct duda_session_store *store = store_of(s->d);
-    mk_str record = MK_ABSENT;
-    int e = store ? store->load(s->d, key_text(s), &record) : load_from_vault(s, &record);
-    e = e ? e : check(s, record);
-    return e ? e : duda_session_decode(s, mk_str_skip(record, DUDA_MAC)) ? 0 : -ENOENT;
+    const struct duda_session_store *store = session_store_of(s->d);
+    mk_str record = MK_STR_NULL;
+    int e = store ? store->load(s->d, store_key_text(s), &record) : load_from_memory(s, &record);
+    e = e ? e : verify_record(s, record);
+    return e ? e : duda_session_decode(s, mk_str_skip(record, DUDA_SIPHASH_TAG)) ? 0 : -ENOENT;
 }
 
 static int save_in_store(const struct duda_session *s, const struct duda_session_store *store, mk_str record)
 {
-    return (s->is_new || !store->replace ? store->save : store->replace)(s->d, key_text(s), record,
-                                                                         duda_session_seconds_left(s));
+    return (s->is_new || !store->replace ? store->save : store->replace)(s->d, store_key_text(s), record,
+                                                                         duda_session_ttl_s(s));
 }
 
-int duda_session_save(struct duda_session *s)
+int duda_session_store_save(struct duda_session *s)
 {
-    const struct duda_session_store *store = store_of(s->d);
-    char room[DUDA_SESSION_MAX];
+    const struct duda_session_store *store = session_store_of(s->d);
+    char buf[DUDA_SESSION_MAX];
     mk_str record;
     s->used = mk_request_time(s->d->request);
-    int e = write_record(s, room, &record);
+    int e = encode_signed_record(s, buf, &record);
     if (e)
         return e;
-    e = store ? save_in_store(s, store, record) : save_in_vault(s, record);
+    e = store ? save_in_store(s, store, record) : save_in_memory(s, record);
     if (!e)
         s->is_new = false;
     if (e == -ENOENT) {
@@ -239,20 +241,20 @@ int duda_session_save(struct duda_session *s)
     return e;
 }
 
-int duda_session_drop(struct duda_session *s)
+int duda_session_store_delete(struct duda_session *s)
 {
-    const struct duda_session_store *store = store_of(s->d);
+    const struct duda_session_store *store = session_store_of(s->d);
     if (store)
-        return store->drop(s->d, key_text(s));
-    struct vault_id id = vault_id(s);
-    return duda_vault_drop(&s->d->home->visits->vault, id.bytes) ? 0 : -ENOENT;
+        return store->drop(s->d, store_key_text(s));
+    struct session_shm_id id = session_shm_id(s);
+    return duda_session_shm_delete(&s->d->worker_ctx->session_config->vault, id.bytes) ? 0 : -ENOENT;
 }
 
-void duda_session_stores_free(struct duda_home *home)
+void duda_session_store_free_all(struct duda_worker_ctx *worker_ctx)
 {
-    while (home->own_stores) {
-        struct duda_own_store *own = home->own_stores;
-        home->own_stores = own->next;
+    while (worker_ctx->own_stores) {
+        struct duda_service_session_store *own = worker_ctx->own_stores;
+        worker_ctx->own_stores = own->next;
         mk_mem_free(own);
     }
 }

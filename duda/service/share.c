@@ -3,7 +3,7 @@
 
 #include <duda/scope.h>
 
-bool duda_share_is_name(mk_str name)
+bool duda_share_is_valid_name(mk_str name)
 {
     size_t i = 0;
     while (i < name.len && (mk_char_is_alpha(name.p[i]) || mk_char_is_digit(name.p[i]) || name.p[i] == '-' ||
@@ -12,7 +12,7 @@ bool duda_share_is_name(mk_str name)
     return i == name.len && i > 0 && i <= DUDA_SCOPE_MAX;
 }
 
-static bool has(const mk_str *list, size_t n, mk_str word)
+static bool list_contains(const mk_str *list, size_t n, mk_str word)
 {
     size_t i = 0;
     while (i < n && !mk_str_eq(list[i], word))
@@ -23,13 +23,13 @@ static bool has(const mk_str *list, size_t n, mk_str word)
 const struct duda_share *duda_shares_find(const struct duda_shares *shares, mk_str service)
 {
     for (size_t i = 0; i < shares->n; i++)
-        if (has(shares->at[i].services, shares->at[i].n_services, service))
+        if (list_contains(shares->at[i].services, shares->at[i].n_services, service))
             return &shares->at[i];
     return NULL;
 }
 
 /* A host that a pattern names has the requested name in front, which is the client's to choose. */
-mk_str duda_share_host(const struct duda_share *share, mk_str host)
+mk_str duda_share_state_host(const struct duda_share *share, mk_str host)
 {
     bool is_one = share && share->has_all_hosts;
     mk_str id = host;
@@ -41,66 +41,67 @@ mk_str duda_share_host(const struct duda_share *share, mk_str host)
 
 /* ---- Reading ---- */
 
-static bool refuse(const struct mk_conf_spot *spot, mk_str part, const char *why)
+static bool report_bad_share(const struct mk_conf_ctx *conf_ctx, mk_str part, const char *why)
 {
-    mk_conf_spot_error(spot, part, "%s", why);
-    mk_conf_spot_hint(spot,
-                      "write `Share NAME SERVICE... [on HOST...]`: `Share shop storefront checkout on *`");
+    mk_conf_ctx_error(conf_ctx, part, "%s", why);
+    mk_conf_ctx_hint(conf_ctx,
+                     "write `Share NAME SERVICE... [on HOST...]`: `Share shop storefront checkout on *`");
     return false;
 }
 
-static bool read_name(const struct mk_conf_spot *spot, const struct duda_shares *known, mk_str word,
-                      struct duda_share *share)
+static bool parse_share_name(const struct mk_conf_ctx *conf_ctx, const struct duda_shares *known, mk_str word,
+                             struct duda_share *share)
 {
-    if (!duda_share_is_name(word))
-        return refuse(spot, word, "the name has 1 to 48 letters, digits, `-` and `_`");
+    if (!duda_share_is_valid_name(word))
+        return report_bad_share(conf_ctx, word, "the name has 1 to 48 letters, digits, `-` and `_`");
     for (size_t i = 0; i < known->n; i++)
         if (mk_str_eq(known->at[i].name, word))
-            return refuse(spot, word, "another Share has this name, too");
+            return report_bad_share(conf_ctx, word, "another Share has this name, too");
     share->name = word;
     return true;
 }
 
-static bool read_service(const struct mk_conf_spot *spot, const struct duda_shares *known, mk_str word,
-                         struct duda_share *share)
+static bool parse_share_service(const struct mk_conf_ctx *conf_ctx, const struct duda_shares *known,
+                                mk_str word, struct duda_share *share)
 {
-    if (duda_shares_find(known, word) || has(share->services, share->n_services, word))
-        return refuse(spot, word, "a service has one Share");
-    return mk_conf_spot_append(spot, &share->services, &share->n_services, &word, sizeof word);
+    if (duda_shares_find(known, word) || list_contains(share->services, share->n_services, word))
+        return report_bad_share(conf_ctx, word, "a service has one Share");
+    return mk_conf_ctx_append(conf_ctx, &share->services, &share->n_services, &word, sizeof word);
 }
 
-static bool read_host(const struct mk_conf_spot *spot, mk_str word, struct duda_share *share)
+static bool parse_share_host(const struct mk_conf_ctx *conf_ctx, mk_str word, struct duda_share *share)
 {
     share->has_all_hosts |= mk_str_eq(word, MK_STR("*"));
-    return mk_conf_spot_append(spot, &share->hosts, &share->n_hosts, &word, sizeof word);
+    return mk_conf_ctx_append(conf_ctx, &share->hosts, &share->n_hosts, &word, sizeof word);
 }
 
-bool duda_shares_parse(const struct mk_conf_spot *spot, mk_str value, void *shares)
+bool duda_shares_parse(const struct mk_conf_ctx *conf_ctx, mk_str value, void *shares)
 {
     struct duda_shares *known = shares;
     struct duda_share share = {0};
     bool is_on = false;
     mk_str word;
-    while (mk_conf_spot_word(spot, &value, &word)) {
+    while (mk_conf_ctx_word(conf_ctx, &value, &word)) {
         bool good = true;
         if (!word.p && (!share.n_services || (is_on && !share.n_hosts)))
-            return refuse(spot, mk_conf_spot_value(spot),
-                          is_on ? "`on` names no host" : "it names no service");
+            return report_bad_share(conf_ctx, mk_conf_ctx_value(conf_ctx),
+                                    is_on ? "`on` names no host" : "it names no service");
         if (!word.p)
-            return mk_conf_spot_append(spot, &known->at, &known->n, &share, sizeof share);
+            return mk_conf_ctx_append(conf_ctx, &known->at, &known->n, &share, sizeof share);
         if (!share.name.p)
-            good = read_name(spot, known, word, &share);
+            good = parse_share_name(conf_ctx, known, word, &share);
         else if (share.n_services && !is_on && mk_str_eq(word, MK_STR("on")))
             is_on = true;
         else
-            good = is_on ? read_host(spot, word, &share) : read_service(spot, known, word, &share);
+            good = is_on ? parse_share_host(conf_ctx, word, &share)
+                         : parse_share_service(conf_ctx, known, word, &share);
         if (!good)
             return false;
     }
     return false;
 }
 
-static void add_words(struct mk_buf *out, const mk_str *words, size_t n)
+static void append_words(struct mk_buf *out, const mk_str *words, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         mk_buf_add_char(out, ' ');
@@ -108,17 +109,17 @@ static void add_words(struct mk_buf *out, const mk_str *words, size_t n)
     }
 }
 
-bool duda_shares_show(const void *shares, size_t i, struct mk_buf *out)
+bool duda_shares_format(const void *shares, size_t i, struct mk_buf *out)
 {
     const struct duda_shares *known = shares;
     if (i >= known->n)
         return false;
     const struct duda_share *s = &known->at[i];
     mk_buf_add(out, s->name);
-    add_words(out, s->services, s->n_services);
+    append_words(out, s->services, s->n_services);
     if (s->n_hosts)
         mk_buf_add(out, MK_STR(" on"));
-    add_words(out, s->hosts, s->n_hosts);
+    append_words(out, s->hosts, s->n_hosts);
     return true;
 }
 
@@ -130,12 +131,12 @@ void duda_shares_check(struct mk_config *config, const void *section, const stru
     for (size_t i = 0; i < shares->n; i++) {
         const struct duda_share *s = &shares->at[i];
         for (size_t k = 0; k < s->n_services; k++)
-            if (!has(services, n, s->services[k])) { /* it may be in another group of processes */
+            if (!list_contains(services, n, s->services[k])) { /* it may be in another group of processes */
                 mk_config_warn(config, section, "Share", "no service `%.*s` is loaded here",
                                MK_STR_ARG(s->services[k]));
-                mk_config_meant(config, s->services[k], services, n);
+                mk_config_suggest(config, s->services[k], services, n);
             }
-        if (has(services, n, s->name) && !has(s->services, s->n_services, s->name))
+        if (list_contains(services, n, s->name) && !list_contains(s->services, s->n_services, s->name))
             mk_config_error(config, section, "Share",
                             "`%.*s` is the name of a service that is not among those that share",
                             MK_STR_ARG(s->name));

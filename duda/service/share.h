@@ -18,17 +18,17 @@ struct duda_shares {
 };
 
 /* Of a key of the configuration. */
-bool duda_shares_parse(const struct mk_conf_spot *spot, mk_str value, void *shares);
-bool duda_shares_show(const void *shares, size_t i, struct mk_buf *out);
+bool duda_shares_parse(const struct mk_conf_ctx *conf_ctx, mk_str value, void *shares);
+bool duda_shares_format(const void *shares, size_t i, struct mk_buf *out);
 
 /* Letters, digits, `-` and `_`, and not too long. */
-bool duda_share_is_name(mk_str name);
+bool duda_share_is_valid_name(mk_str name);
 /* NULL: the service shares nothing. */
 const struct duda_share *duda_shares_find(const struct duda_shares *shares, mk_str service);
 /* All services are known: reports names that mean none, and a scope that is the name of another service. */
 void duda_shares_check(struct mk_config *config, const void *section, const struct duda_shares *shares,
                        const mk_str *services, size_t n);
 /* Under which name state of that host is; `share` may be NULL. */
-mk_str duda_share_host(const struct duda_share *share, mk_str host);
+mk_str duda_share_state_host(const struct duda_share *share, mk_str host);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/terminated.h"
 
-#include "service/board.h"
+#include "service/crash_table.h"
 #include "service/memory.h"
-#include "service/table.h"
-#include "service/task.h"
+#include "service/route_table.h"
+#include "service/suspend.h"
 
 /* So many of a worker keep their memory, and each for so long at least: a route that would need more is closed. */
 enum { KEPT_MAX = 1024, KEPT_S = 600 };
@@ -12,13 +12,13 @@ enum { KEPT_MAX = 1024, KEPT_S = 600 };
 /* On top of the handler's stack there is no room: it lies in the memory of the handler. */
 struct duda_terminated {
     struct duda_terminated *next;
-    struct duda *d;
+    struct duda_ctx *d;
     struct duda_fiber *fiber;
     int64_t since;
 };
 
 /* The stack cannot be kept without a note of it. Then it is freed at once. */
-static void note(struct duda *d, struct duda_fiber *fiber)
+static void record_terminated(struct duda_ctx *d, struct duda_fiber *fiber)
 {
     struct duda_terminated *t = duda_alloc(d, sizeof *t);
     if (!t) {
@@ -29,66 +29,67 @@ static void note(struct duda *d, struct duda_fiber *fiber)
     d->terminated = t;
 }
 
-void duda_terminate(struct duda *d)
+void duda_terminate(struct duda_ctx *d)
 {
     struct duda_fiber *fiber = d->fiber;
-    duda_task_log(d, MK_LOG_ERROR,
-                  "%s() in %s:%d ignores cancellation and was terminated: return when a blocking call fails",
-                  d->line->route->name, d->line->route->file, d->line->route->line);
+    duda_log_plain(d, MK_LOG_ERROR,
+                   "%s() in %s:%d ignores cancellation and was terminated: return when a blocking call fails",
+                   d->line->route->name, d->line->route->file, d->line->route->line);
     d->result = d->ended;
     d->fiber = NULL; /* a deferred function that waits gets an error */
     mk_timer_stop(&d->deadline);
-    duda_task_end_waits(d);
-    duda_memory_run_duties(d);
-    note(d, fiber);
+    duda_suspend_end_waits(d);
+    duda_memory_run_cleanups(d);
+    record_terminated(d, fiber);
 }
 
-void duda_terminated_keep_stack(struct duda *d)
+void duda_terminated_keep_stack(struct duda_ctx *d)
 {
-    note(d, d->fiber);
+    record_terminated(d, d->fiber);
     d->fiber = NULL;
 }
 
-static void free_first(struct duda_home *home)
+static void free_oldest_terminated(struct duda_worker_ctx *worker_ctx)
 {
-    struct duda_terminated *t = home->terminated;
-    struct duda *d = t->d;
-    home->terminated = t->next;
-    home->n_terminated--;
+    struct duda_terminated *t = worker_ctx->terminated;
+    struct duda_ctx *d = t->d;
+    worker_ctx->terminated = t->next;
+    worker_ctx->n_terminated--;
     duda_fiber_free(t->fiber);
-    duda_memory_free(d);
-    duda_memory_give(home, d);
+    duda_memory_free_chunks(d);
+    duda_memory_release_block(worker_ctx, d);
 }
 
-static void append(struct duda_home *home, struct duda_terminated *t, int64_t now)
+static void append_terminated(struct duda_worker_ctx *worker_ctx, struct duda_terminated *t, int64_t now)
 {
     t->since = now;
-    if (!home->terminated)
-        home->last_terminated = &home->terminated;
-    *home->last_terminated = t;
-    home->last_terminated = &t->next;
-    home->n_terminated++;
+    if (!worker_ctx->terminated)
+        worker_ctx->last_terminated = &worker_ctx->terminated;
+    *worker_ctx->last_terminated = t;
+    worker_ctx->last_terminated = &t->next;
+    worker_ctx->n_terminated++;
 }
 
-void duda_terminated_keep(struct duda *d)
+void duda_terminated_add(struct duda_ctx *d)
 {
-    struct duda_home *home = d->home;
-    int64_t now = mk_worker_now(home->worker);
-    append(home, d->terminated, now);
+    struct duda_worker_ctx *worker_ctx = d->worker_ctx;
+    int64_t now = mk_worker_now(worker_ctx->worker);
+    append_terminated(worker_ctx, d->terminated, now);
     d->request = NULL; /* what its callbacks still say goes nowhere */
     d->response = NULL;
     d->out = (struct mk_buf){0}; /* it has been given back */
     d->streams = d->tunnels = true;
-    while (home->n_terminated > KEPT_MAX && home->terminated->since + KEPT_S <= now)
-        free_first(home);
-    if (home->n_terminated >= KEPT_MAX && duda_board_close(d->line->place, home->rules, now))
-        mk_worker_log(home->worker, MK_LOG_ERROR,
+    while (worker_ctx->n_terminated > KEPT_MAX && worker_ctx->terminated->since + KEPT_S <= now)
+        free_oldest_terminated(worker_ctx);
+    if (worker_ctx->n_terminated >= KEPT_MAX &&
+        duda_route_slot_disable(d->line->route_slot, worker_ctx->rules, now))
+        mk_worker_log(worker_ctx->worker, MK_LOG_ERROR,
                       "%zu handlers were terminated within %d s: the route %.*s answers 503 for a while",
-                      home->n_terminated, KEPT_S, MK_STR_ARG(d->line->pattern));
+                      worker_ctx->n_terminated, KEPT_S, MK_STR_ARG(d->line->pattern));
 }
 
-void duda_terminated_stop(struct duda_home *home)
+void duda_terminated_free_all(struct duda_worker_ctx *worker_ctx)
 {
-    while (home->terminated)
-        free_first(home);
+    while (worker_ctx->terminated)
+        free_oldest_terminated(worker_ctx);
 }

@@ -12,15 +12,15 @@
 
 enum { BLOCK = 64 << 10, FILE_MODE = 0640 };
 
-const struct duda_upload *duda_upload_at(struct duda *d, size_t i)
+const struct duda_upload *duda_upload_at(struct duda_ctx *d, size_t i)
 {
     if (duda_form_load(d, NULL, NULL))
         return NULL;
-    const struct duda_kept_form *form = duda_forms_of(d);
+    const struct duda_parsed_form *form = duda_form_parsed(d);
     return i < form->n_files ? &form->files[i] : NULL;
 }
 
-const struct duda_upload *duda_upload(struct duda *d, const char *name)
+const struct duda_upload *duda_upload(struct duda_ctx *d, const char *name)
 {
     const struct duda_upload *u;
     for (size_t i = 0; (u = duda_upload_at(d, i)); i++)
@@ -29,22 +29,22 @@ const struct duda_upload *duda_upload(struct duda *d, const char *name)
     return NULL;
 }
 
-ssize_t duda_upload_read(struct duda *d, const struct duda_upload *u, char *room, size_t cap, uint64_t at)
+ssize_t duda_upload_read(struct duda_ctx *d, const struct duda_upload *u, char *buf, size_t cap, uint64_t at)
 {
-    const struct duda_kept_form *form = duda_forms_of(d);
+    const struct duda_parsed_form *form = duda_form_parsed(d);
     if (!form || !form->content)
         return -EINVAL;
     if (at >= u->size)
         return 0;
     uint64_t left = u->size - at;
-    return mk_spool_read(form->content, room, left < cap ? (size_t)left : cap, u->at + at);
+    return mk_spool_read(form->content, buf, left < cap ? (size_t)left : cap, u->at + at);
 }
 
 /* ---- In a thread ---- */
 
 /* A file that has no name yet, or where the file system wants one, a name that says so. It gets its own in the
  * handler: if that has ended, or the thread, nothing is left. */
-struct saving {
+struct upload_save {
     int from, to, result;
     off_t at;
     uint64_t left;
@@ -53,16 +53,16 @@ struct saving {
     char path[];
 };
 
-static int copy(int from, off_t at, uint64_t left, int to, char *room)
+static int copy_file_range_to(int from, off_t at, uint64_t left, int to, char *buf)
 {
     while (left) {
-        ssize_t n = pread(from, room, left < BLOCK ? (size_t)left : BLOCK, at);
+        ssize_t n = pread(from, buf, left < BLOCK ? (size_t)left : BLOCK, at);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
             return n ? -errno : -EIO;
         for (ssize_t done = 0; done < n;) {
-            ssize_t m = write(to, room + done, (size_t)(n - done));
+            ssize_t m = write(to, buf + done, (size_t)(n - done));
             if (m < 0 && errno != EINTR)
                 return -errno;
             done += m > 0 ? m : 0;
@@ -75,15 +75,15 @@ static int copy(int from, off_t at, uint64_t left, int to, char *room)
 
 enum { OPEN = O_WRONLY | O_CLOEXEC, TEMPORARY_ROOM = 64 };
 
-static int open_named(struct saving *s)
+static int open_temporary_file(struct upload_save *s)
 {
     uint64_t number;
-    size_t room = s->folder_len + TEMPORARY_ROOM;
-    s->temporary = mk_mem_alloc(room);
+    size_t buf = s->folder_len + TEMPORARY_ROOM;
+    s->temporary = mk_mem_alloc(buf);
     if (!s->temporary)
         return -ENOMEM;
     mk_random(&number, sizeof number);
-    snprintf(s->temporary, room, "%.*s.duda-%016llx.part", (int)s->folder_len, s->path,
+    snprintf(s->temporary, buf, "%.*s.duda-%016llx.part", (int)s->folder_len, s->path,
              (unsigned long long)number);
     int to = open(s->temporary, OPEN | O_CREAT | O_EXCL | O_NOFOLLOW, FILE_MODE);
     if (to >= 0)
@@ -95,31 +95,31 @@ static int open_named(struct saving *s)
 }
 
 /* Not all file systems have files without a name, and /proc may be missing, by which such a file gets one. */
-static int open_unnamed(struct saving *s)
+static int open_tmpfile(struct upload_save *s)
 {
     char saved = s->path[s->folder_len];
     if (access("/proc/self/fd", X_OK) != 0)
-        return open_named(s);
+        return open_temporary_file(s);
     s->path[s->folder_len] = 0;
     int to = open(s->folder_len ? s->path : ".", OPEN | O_TMPFILE, FILE_MODE), e = errno;
     s->path[s->folder_len] = saved;
     if (to >= 0)
         return to;
-    return e == EOPNOTSUPP || e == EISDIR || e == EINVAL ? open_named(s) : -e;
+    return e == EOPNOTSUPP || e == EISDIR || e == EINVAL ? open_temporary_file(s) : -e;
 }
 
-static void save(void *ctx)
+static void save_upload_in_thread(void *ctx)
 {
-    struct saving *s = ctx;
-    char *room = mk_mem_alloc(BLOCK);
-    s->to = room ? open_unnamed(s) : -ENOMEM;
-    s->result = s->to < 0 ? s->to : copy(s->from, s->at, s->left, s->to, room);
-    mk_mem_free(room);
+    struct upload_save *s = ctx;
+    char *buf = mk_mem_alloc(BLOCK);
+    s->to = buf ? open_tmpfile(s) : -ENOMEM;
+    s->result = s->to < 0 ? s->to : copy_file_range_to(s->from, s->at, s->left, s->to, buf);
+    mk_mem_free(buf);
 }
 
-static void drop(void *ctx)
+static void upload_save_free(void *ctx)
 {
-    struct saving *s = ctx;
+    struct upload_save *s = ctx;
     if (s->from >= 0)
         close(s->from);
     if (s->to >= 0)
@@ -133,7 +133,7 @@ static void drop(void *ctx)
 /* ---- In the handler ---- */
 
 /* It may not have links: then it is moved to a name that was free. */
-static int move(struct saving *s)
+static int link_or_rename(struct upload_save *s)
 {
     if (link(s->temporary, s->path) == 0)
         return 0;
@@ -144,19 +144,19 @@ static int move(struct saving *s)
     return 0;
 }
 
-static int name_file(struct saving *s)
+static int link_final_name(struct upload_save *s)
 {
     char place[64];
     if (s->temporary)
-        return move(s);
+        return link_or_rename(s);
     snprintf(place, sizeof place, "/proc/self/fd/%d", s->to);
     return linkat(AT_FDCWD, place, AT_FDCWD, s->path, AT_SYMLINK_FOLLOW) == 0 ? 0 : -errno;
 }
 
-static struct saving *prepare(int fd, const struct duda_upload *u, const char *path)
+static struct upload_save *upload_save_new(int fd, const struct duda_upload *u, const char *path)
 {
     size_t len = strlen(path) + 1;
-    struct saving *s = mk_mem_zalloc(1, sizeof *s + len);
+    struct upload_save *s = mk_mem_zalloc(1, sizeof *s + len);
     if (!s)
         return NULL;
     memcpy(s->path, path, len);
@@ -169,25 +169,25 @@ static struct saving *prepare(int fd, const struct duda_upload *u, const char *p
     return s;
 }
 
-int duda_upload_save(struct duda *d, const struct duda_upload *u, const char *path)
+int duda_upload_save(struct duda_ctx *d, const struct duda_upload *u, const char *path)
 {
-    const struct duda_kept_form *form = duda_forms_of(d);
+    const struct duda_parsed_form *form = duda_form_parsed(d);
     int fd = form && form->content ? mk_spool_fd(form->content) : -EINVAL;
     if (fd < 0)
         return fd;
-    struct saving *s = prepare(fd, u, path);
+    struct upload_save *s = upload_save_new(fd, u, path);
     if (!s)
         return -ENOMEM;
     if (s->from < 0) {
         int failed = -errno;
-        drop(s);
+        upload_save_free(s);
         return failed;
     }
-    int e = duda_aside_given(d, NULL, save, s, drop);
+    int e = duda_offload_owned(d, NULL, save_upload_in_thread, s, upload_save_free);
     if (e)
-        return e;      /* drop() is called, now or when the thread has ended */
-    e = duda_ended(d); /* while the thread came to its end */
-    e = e ? e : s->result ? s->result : name_file(s);
-    drop(s);
+        return e;          /* upload_save_free() is called, now or when the thread has ended */
+    e = duda_cancelled(d); /* while the thread came to its end */
+    e = e ? e : s->result ? s->result : link_final_name(s);
+    upload_save_free(s);
     return e;
 }

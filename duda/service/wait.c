@@ -2,95 +2,95 @@
 /* Waits: callbacks of the server that wake the handler. */
 #include <errno.h>
 
-#include "service/task.h"
+#include "service/suspend.h"
 
 /* ---- Time ---- */
 
-struct nap {
+struct sleep_wait {
     struct duda_wait wait; /* the first */
     struct mk_timer timer;
 };
 
-static void on_nap_over(struct mk_timer *t)
+static void on_sleep_timer(struct mk_timer *t)
 {
-    struct nap *n = MK_CONTAINER(t, struct nap, timer);
+    struct sleep_wait *n = MK_CONTAINER(t, struct sleep_wait, timer);
     duda_wait_wake(&n->wait);
 }
 
-static void end_nap(struct duda_wait *w)
+static void free_sleep_timer(struct duda_wait *w)
 {
-    mk_timer_stop(&((struct nap *)w)->timer);
+    mk_timer_stop(&((struct sleep_wait *)w)->timer);
 }
 
-int duda_sleep(struct duda *d, uint32_t ms)
+int duda_sleep(struct duda_ctx *d, uint32_t ms)
 {
-    struct nap nap;
-    mk_timer_init(&nap.timer, on_nap_over);
-    int e = duda_wait_begin(d, &nap.wait, end_nap);
+    struct sleep_wait sleep_wait;
+    mk_timer_init(&sleep_wait.timer, on_sleep_timer);
+    int e = duda_wait_begin(d, &sleep_wait.wait, free_sleep_timer);
     if (e)
         return e;
-    mk_timer_set(&nap.timer, duda_worker(d), ms);
-    e = duda_wait_suspend(&nap.wait);
-    duda_wait_end(&nap.wait);
+    mk_timer_set(&sleep_wait.timer, duda_worker(d), ms);
+    e = duda_wait_suspend(&sleep_wait.wait);
+    duda_wait_end(&sleep_wait.wait);
     return e;
 }
 
 /* ---- Descriptors ---- */
 
-struct look {
+struct fd_wait {
     struct duda_wait wait; /* the first */
     struct mk_timer timer;
     struct mk_watcher *watcher;
     unsigned which; /* 0: the time is over */
 };
 
-static void on_ready(void *ctx, unsigned which)
+static void on_fd_ready(void *ctx, unsigned which)
 {
-    struct look *l = ctx;
+    struct fd_wait *l = ctx;
     l->which |= which;
     duda_wait_wake(&l->wait);
 }
 
-static void on_late(struct mk_timer *t)
+static void on_fd_timeout(struct mk_timer *t)
 {
-    struct look *l = MK_CONTAINER(t, struct look, timer);
+    struct fd_wait *l = MK_CONTAINER(t, struct fd_wait, timer);
     duda_wait_wake(&l->wait);
 }
 
-static void end_look(struct duda_wait *w)
+static void free_fd_wait(struct duda_wait *w)
 {
-    struct look *l = (struct look *)w;
+    struct fd_wait *l = (struct fd_wait *)w;
     mk_watcher_free(l->watcher);
     mk_timer_stop(&l->timer);
 }
 
-static int start_look(struct look *l, int fd, unsigned events, uint32_t ms)
+static int start_fd_wait(struct fd_wait *l, int fd, unsigned events, uint32_t ms)
 {
     struct mk_worker *w = duda_worker(l->wait.d);
-    mk_timer_init(&l->timer, on_late);
+    mk_timer_init(&l->timer, on_fd_timeout);
     if (ms)
         mk_timer_set(&l->timer, w, ms);
     errno = 0;
-    l->watcher = mk_watcher_new(w, fd, events, on_ready, l);
+    l->watcher = mk_watcher_new(w, fd, events, on_fd_ready, l);
     return l->watcher ? 0 : errno ? -errno : -ENOMEM;
 }
 
-int duda_ready(struct duda *d, int fd, unsigned events, uint32_t ms)
+int duda_wait_fd(struct duda_ctx *d, int fd, unsigned events, uint32_t ms)
 {
-    struct look look = {.which = 0};
-    int e = duda_wait_begin(d, &look.wait, end_look);
+    struct fd_wait fd_wait = {.which = 0};
+    int e = duda_wait_begin(d, &fd_wait.wait, free_fd_wait);
     if (e)
         return e;
-    e = start_look(&look, fd, events, ms);
-    e = e ? e : duda_wait_suspend(&look.wait);
-    duda_wait_end(&look.wait);
-    return e ? e : look.which ? (int)look.which : -ETIMEDOUT;
+    e = start_fd_wait(&fd_wait, fd, events, ms);
+    e = e ? e : duda_wait_suspend(&fd_wait.wait);
+    duda_wait_end(&fd_wait.wait);
+    return e ? e : fd_wait.which ? (int)fd_wait.which : -ETIMEDOUT;
 }
 
 /* ---- Threads ---- */
 
 /* On the heap: the thread may still work when the handler is gone. */
-struct aside {
+struct offload_job {
     struct duda_wait wait; /* the first */
     void (*work)(void *job);
     void (*drop)(void *job);
@@ -98,15 +98,15 @@ struct aside {
     bool is_over, is_abandoned;
 };
 
-static void run_aside(void *ctx)
+static void run_offloaded_job(void *ctx)
 {
-    struct aside *a = ctx;
+    struct offload_job *a = ctx;
     a->work(a->job);
 }
 
-static void on_aside_done(void *ctx)
+static void on_offload_done(void *ctx)
 {
-    struct aside *a = ctx;
+    struct offload_job *a = ctx;
     a->is_over = true;
     if (!a->is_abandoned) {
         duda_wait_wake(&a->wait);
@@ -117,34 +117,34 @@ static void on_aside_done(void *ctx)
 }
 
 /* The thread that still works on it is the last one to see it. */
-static void end_aside(struct duda_wait *w)
+static void abandon_offload_job(struct duda_wait *w)
 {
-    struct aside *a = (struct aside *)w;
+    struct offload_job *a = (struct offload_job *)w;
     a->is_abandoned = true;
     if (a->is_over)
         mk_mem_free(a);
 }
 
-static int start_aside(struct duda *d, struct mk_threads *threads, struct aside *a)
+static int start_offload_job(struct duda_ctx *d, struct mk_thread_pool *threads, struct offload_job *a)
 {
-    int e = duda_wait_begin(d, &a->wait, end_aside);
+    int e = duda_wait_begin(d, &a->wait, abandon_offload_job);
     if (e)
         return e;
-    return threads ? mk_threads_run(threads, run_aside, on_aside_done, a)
-                   : mk_worker_run_aside(duda_worker(d), run_aside, on_aside_done, a);
+    return threads ? mk_thread_pool_submit(threads, run_offloaded_job, on_offload_done, a)
+                   : mk_worker_offload(duda_worker(d), run_offloaded_job, on_offload_done, a);
 }
 
-int duda_aside_given(struct duda *d, struct mk_threads *threads, void (*work)(void *job), void *job,
-                     void (*drop)(void *job))
+int duda_offload_owned(struct duda_ctx *d, struct mk_thread_pool *threads, void (*work)(void *job), void *job,
+                       void (*drop)(void *job))
 {
     /* The job is the caller's no more: it goes before a handler that has ended may be terminated. */
-    struct aside *a = d->ended ? NULL : mk_mem_zalloc(1, sizeof *a);
+    struct offload_job *a = d->ended ? NULL : mk_mem_zalloc(1, sizeof *a);
     if (!a) {
         drop(job);
         return d->ended ? duda_suspend(d) : -ENOMEM;
     }
-    *a = (struct aside){.work = work, .drop = drop, .job = job};
-    int e = start_aside(d, threads, a);
+    *a = (struct offload_job){.work = work, .drop = drop, .job = job};
+    int e = start_offload_job(d, threads, a);
     if (e) {
         a->is_over = true;
         duda_wait_end(&a->wait);
@@ -157,14 +157,15 @@ int duda_aside_given(struct duda *d, struct mk_threads *threads, void (*work)(vo
     return e;
 }
 
-int duda_aside(struct duda *d, struct mk_threads *threads, void (*work)(void *job), void *job, size_t size)
+int duda_offload(struct duda_ctx *d, struct mk_thread_pool *threads, void (*work)(void *job), void *job,
+                 size_t size)
 {
     void *copy = mk_mem_alloc(size ? size : 1);
     if (!copy)
         return -ENOMEM;
     if (size)
         memcpy(copy, job, size);
-    int e = duda_aside_given(d, threads, work, copy, mk_mem_free);
+    int e = duda_offload_owned(d, threads, work, copy, mk_mem_free);
     if (!e && size)
         memcpy(job, copy, size);
     if (!e)

@@ -5,7 +5,7 @@
 #include <monkey/text.h>
 
 /* RFC 6265bis, section 4.1.1: cookie-octet. Quotes around it are not taken: readers differ about them. */
-static bool is_value(mk_str s)
+static bool is_cookie_value(mk_str s)
 {
     for (size_t i = 0; i < s.len; i++)
         if (s.p[i] <= ' ' || s.p[i] > '~' || strchr("\",;\\", s.p[i]))
@@ -14,7 +14,7 @@ static bool is_value(mk_str s)
 }
 
 /* Of a path or domain: what can end neither the attribute nor the line. */
-static bool is_attribute(mk_str s)
+static bool is_attribute_value(mk_str s)
 {
     for (size_t i = 0; i < s.len; i++)
         if (s.p[i] <= ' ' || s.p[i] > '~' || s.p[i] == ';' || s.p[i] == ',')
@@ -28,7 +28,7 @@ static bool starts_nocase(mk_str s, mk_str prefix)
 }
 
 /* Browsers compare the prefixes without case. */
-static bool prefix_allows(const struct duda_cookie *c, bool secure, mk_str path)
+static bool name_prefix_allows(const struct duda_cookie *c, bool secure, mk_str path)
 {
     mk_str name = mk_str_from_c(c->name);
     if (starts_nocase(name, MK_STR("__Host-")))
@@ -36,7 +36,7 @@ static bool prefix_allows(const struct duda_cookie *c, bool secure, mk_str path)
     return secure || !starts_nocase(name, MK_STR("__Secure-"));
 }
 
-static void add_attributes(struct mk_buf *b, const struct duda_cookie *c, bool secure, mk_str path)
+static void append_attributes(struct mk_buf *b, const struct duda_cookie *c, bool secure, mk_str path)
 {
     static const char *const sites[] = {"Lax", "Strict", "None"};
     mk_buf_addf(b, "; Path=%.*s", MK_STR_ARG(path));
@@ -55,14 +55,14 @@ int duda_cookie_write(struct mk_buf *out, const struct duda_cookie *c, bool is_t
 {
     mk_str path = c->path.len ? c->path : MK_STR("/");
     bool secure = is_tls && !c->without_tls;
-    if (!mk_is_token(mk_str_from_c(c->name)) || !is_value(c->value) || !is_attribute(path) ||
-        path.p[0] != '/' || !is_attribute(c->domain) || c->same_site > DUDA_SAME_SITE_NONE)
+    if (!mk_is_token(mk_str_from_c(c->name)) || !is_cookie_value(c->value) || !is_attribute_value(path) ||
+        path.p[0] != '/' || !is_attribute_value(c->domain) || c->same_site > DUDA_SAME_SITE_NONE)
         return -EINVAL;
-    if (!prefix_allows(c, secure, path) || (c->same_site == DUDA_SAME_SITE_NONE && !secure))
+    if (!name_prefix_allows(c, secure, path) || (c->same_site == DUDA_SAME_SITE_NONE && !secure))
         return -EINVAL;
     size_t before = out->len;
     mk_buf_addf(out, "%s=%.*s", c->name, MK_STR_ARG(c->value));
-    add_attributes(out, c, secure, path);
+    append_attributes(out, c, secure, path);
     if (!out->failed && out->len - before <= DUDA_COOKIE_MAX)
         return 0;
     out->len = before;
@@ -88,5 +88,5 @@ mk_str duda_cookie_find(mk_str field, mk_str wanted)
     while (duda_cookie_next(&field, &name, &value))
         if (mk_str_eq(name, wanted))
             return value;
-    return MK_ABSENT;
+    return MK_STR_NULL;
 }

@@ -13,7 +13,7 @@ struct range {
 
 /* Blanks, characters that are not seen, those that change the direction of text, and those that look like a
  * dot or a slash. */
-static bool is_hidden(uint32_t c)
+static bool is_unsafe_code_point(uint32_t c)
 {
     static const struct range all[] = {
         {0x80, 0xa0},     {0xad, 0xad},       {0x34f, 0x34f},   {0x61c, 0x61c},   {0x115f, 0x1160},
@@ -28,12 +28,12 @@ static bool is_hidden(uint32_t c)
     return false;
 }
 
-static bool is_plain(char c)
+static bool is_plain_char(char c)
 {
     return mk_char_is_alpha(c) || mk_char_is_digit(c) || c == '-' || c == '_' || c == '.';
 }
 
-static uint32_t code_of(mk_str s)
+static uint32_t decode_code_point(mk_str s)
 {
     uint32_t c = (unsigned char)s.p[0] & (0xffU >> (s.len + 1));
     for (size_t i = 1; i < s.len; i++)
@@ -42,20 +42,20 @@ static uint32_t code_of(mk_str s)
 }
 
 /* The next character, as it may be in a name; *used: its bytes in `s`. */
-static mk_str next_of(mk_str s, size_t *used)
+static mk_str next_clean_char(mk_str s, size_t *used)
 {
     static const mk_str escapes[] = {MK_STR("%22"), MK_STR("%0D"), MK_STR("%0A")}; /* of browsers */
-    size_t len = duda_utf8_len(s);
+    size_t len = duda_utf8_char_len(s);
     *used = len ? len : 1;
     for (size_t i = 0; i < MK_LEN(escapes); i++)
         if (mk_str_eq_nocase(mk_str_first(s, 3), escapes[i]))
             *used = 3;
-    if (len > 1 && !is_hidden(code_of(mk_str_first(s, len))))
+    if (len > 1 && !is_unsafe_code_point(decode_code_point(mk_str_first(s, len))))
         return mk_str_first(s, len);
-    return len == 1 && *used == 1 && is_plain(s.p[0]) ? mk_str_first(s, 1) : MK_STR("_");
+    return len == 1 && *used == 1 && is_plain_char(s.p[0]) ? mk_str_first(s, 1) : MK_STR("_");
 }
 
-static mk_str last_part(mk_str name)
+static mk_str strip_folders(mk_str name)
 {
     for (size_t i = name.len; i > 0; i--)
         if (name.p[i - 1] == '/' || name.p[i - 1] == '\\')
@@ -67,8 +67,8 @@ void duda_file_name_clean(struct mk_buf *out, mk_str name)
 {
     size_t begin = out->len, used;
     bool dot = true; /* none in front, no two in a row */
-    for (name = last_part(name); name.len; name = mk_str_skip(name, used)) {
-        mk_str c = next_of(name, &used);
+    for (name = strip_folders(name); name.len; name = mk_str_skip(name, used)) {
+        mk_str c = next_clean_char(name, &used);
         bool is_dot = c.p[0] == '.';
         if (out->len - begin + c.len > CLEAN_MAX)
             break;

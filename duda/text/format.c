@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "text/format.h"
 
-static void add_c(struct mk_buf *out, const char *text)
+static void append_cstr(struct mk_buf *out, const char *text)
 {
     mk_buf_put(out, mk_str_from_c(text ? text : "(null)")); /* as the libc writes it */
 }
 
 /* Writes formats that have no directives but %s, %d, %u, %zu and %%, as most do. False: there is another one. */
-static bool add_simple(struct mk_buf *out, const char *fmt, va_list args)
+static bool append_simple_format(struct mk_buf *out, const char *fmt, va_list args)
 {
     for (const char *at; (at = strchr(fmt, '%')); fmt = at + 1) {
         mk_buf_put(out, mk_str_of(fmt, (size_t)(at - fmt)));
@@ -16,7 +16,7 @@ static bool add_simple(struct mk_buf *out, const char *fmt, va_list args)
         if (is_size)
             mk_buf_add_num(out, va_arg(args, size_t));
         else if (*at == 's')
-            add_c(out, va_arg(args, const char *));
+            append_cstr(out, va_arg(args, const char *));
         else if (*at == 'd')
             mk_buf_add_int(out, va_arg(args, int));
         else if (*at == 'u')
@@ -30,12 +30,12 @@ static bool add_simple(struct mk_buf *out, const char *fmt, va_list args)
     return true;
 }
 
-void duda_format_add(struct mk_buf *out, const char *fmt, va_list args)
+void duda_format_append(struct mk_buf *out, const char *fmt, va_list args)
 {
     size_t from = out->len;
     va_list again;
     va_copy(again, args);
-    if (!add_simple(out, fmt, args)) {
+    if (!append_simple_format(out, fmt, args)) {
         out->len = from;
         mk_buf_addv(out, fmt, again);
     }

@@ -10,7 +10,7 @@ enum { SIZE_DEFAULT = 1 << 20, DEPTH_DEFAULT = 32, ITEMS_DEFAULT = 65536, MESSAG
 /* ---- What is wrong ---- */
 
 /* Columns count characters, as editors do; from 1. */
-static void locate(struct duda_flaw *flaw, mk_str before)
+static void set_line_and_column(struct duda_validation_error *flaw, mk_str before)
 {
     size_t last = mk_str_find_last(before, '\n');
     flaw->line = 1;
@@ -19,45 +19,46 @@ static void locate(struct duda_flaw *flaw, mk_str before)
     flaw->column = 1 + duda_utf8_count(last == MK_STR_NONE ? before : mk_str_skip(before, last + 1));
 }
 
-static bool add(struct duda_json_cursor *c, size_t at, const struct duda_where *where, mk_str text)
+static bool add_error(struct duda_json_cursor *c, size_t at, const struct duda_field_path *where, mk_str text)
 {
-    if (c->flaws->n == DUDA_FLAWS_MAX)
+    if (c->errors->n == DUDA_VALIDATION_ERRORS_MAX)
         return false;
-    bool room = duda_flaws_add(c->flaws, c->memory, where, text);
-    locate(&c->flaws->at[c->flaws->n - 1], mk_str_first(c->text, at));
-    return room;
+    bool buf = duda_validation_errors_add(c->errors, c->memory, where, text);
+    set_line_and_column(&c->errors->at[c->errors->n - 1], mk_str_first(c->text, at));
+    return buf;
 }
 
 /* What ends the reading comes first: the other flaws may only follow from it, as in a text that was cut off. */
-static void lead(struct duda_flaws *flaws)
+static void move_last_error_first(struct duda_validation_errors *errors)
 {
-    struct duda_flaw last = flaws->at[flaws->n - 1];
-    memmove(flaws->at + 1, flaws->at, (flaws->n - 1) * sizeof last);
-    flaws->at[0] = last;
+    struct duda_validation_error last = errors->at[errors->n - 1];
+    memmove(errors->at + 1, errors->at, (errors->n - 1) * sizeof last);
+    errors->at[0] = last;
 }
 
 bool duda_json_fail(struct duda_json_cursor *c, int error, size_t at, const char *fmt, ...)
 {
-    char room[MESSAGE_MAX];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buf[MESSAGE_MAX];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     va_list args;
     va_start(args, fmt);
     mk_buf_addv(&text, fmt, args);
     va_end(args);
     c->error = error;
-    c->flaws->n -= c->flaws->n == DUDA_FLAWS_MAX;
-    (void)add(c, at, NULL, mk_buf_str(&text));
-    lead(c->flaws);
+    c->errors->n -= c->errors->n == DUDA_VALIDATION_ERRORS_MAX;
+    (void)add_error(c, at, NULL, mk_buf_str(&text));
+    move_last_error_first(c->errors);
     return false;
 }
 
-bool duda_json_flaw(struct duda_json_cursor *c, size_t at, const struct duda_where *where, mk_str text)
+bool duda_json_add_error(struct duda_json_cursor *c, size_t at, const struct duda_field_path *where,
+                         mk_str text)
 {
     c->error = -EINVAL;
-    return add(c, at, where, text);
+    return add_error(c, at, where, text);
 }
 
-static bool no_memory(struct duda_json_cursor *c)
+static bool fail_no_memory(struct duda_json_cursor *c)
 {
     c->error = -ENOMEM;
     return false;
@@ -65,8 +66,8 @@ static bool no_memory(struct duda_json_cursor *c)
 
 /* ---- Between values ---- */
 
-bool duda_json_begin(struct duda_json_cursor *c, mk_str text, const struct duda_allocator *memory,
-                     const struct duda_json_limits *limits, struct duda_flaws *flaws)
+bool duda_json_cursor_init(struct duda_json_cursor *c, mk_str text, const struct duda_allocator *memory,
+                           const struct duda_json_limits *limits, struct duda_validation_errors *errors)
 {
     static const struct duda_json_limits none;
     const struct duda_json_limits *l = limits ? limits : &none;
@@ -75,13 +76,13 @@ bool duda_json_begin(struct duda_json_cursor *c, mk_str text, const struct duda_
                                    .memory = memory,
                                    .depth_max = depth < DUDA_JSON_DEPTH_MAX ? depth : DUDA_JSON_DEPTH_MAX,
                                    .items_left = l->items ? l->items : ITEMS_DEFAULT,
-                                   .flaws = flaws};
-    flaws->n = 0;
+                                   .errors = errors};
+    errors->n = 0;
     return text.len <= size ||
            duda_json_fail(c, -EFBIG, 0, "the text has %zu bytes; at most %zu are allowed", text.len, size);
 }
 
-char duda_json_peek(struct duda_json_cursor *c)
+char duda_json_peek_char(struct duda_json_cursor *c)
 {
     for (; c->at < c->text.len; c->at++) {
         char next = c->text.p[c->at];
@@ -91,15 +92,15 @@ char duda_json_peek(struct duda_json_cursor *c)
     return '\0';
 }
 
-bool duda_json_take(struct duda_json_cursor *c, char wanted)
+bool duda_json_accept_char(struct duda_json_cursor *c, char wanted)
 {
-    bool is_next = duda_json_peek(c) == wanted && c->at < c->text.len;
+    bool is_next = duda_json_peek_char(c) == wanted && c->at < c->text.len;
     c->at += is_next;
     return is_next;
 }
 
 /* What is there in place of what was expected. */
-static bool unexpected(struct duda_json_cursor *c, const char *what)
+static bool fail_unexpected(struct duda_json_cursor *c, const char *what)
 {
     if (c->at >= c->text.len)
         return duda_json_fail(c, -EBADMSG, c->at, "the text ends where %s was expected", what);
@@ -109,27 +110,27 @@ static bool unexpected(struct duda_json_cursor *c, const char *what)
     return duda_json_fail(c, -EBADMSG, c->at, "%s was expected, not the byte 0x%02x", what, next);
 }
 
-bool duda_json_expect(struct duda_json_cursor *c, char wanted, const char *what)
+bool duda_json_expect_char(struct duda_json_cursor *c, char wanted, const char *what)
 {
-    return duda_json_take(c, wanted) || unexpected(c, what);
+    return duda_json_accept_char(c, wanted) || fail_unexpected(c, what);
 }
 
-bool duda_json_more(struct duda_json_cursor *c, char close)
+bool duda_json_next_element(struct duda_json_cursor *c, char close)
 {
-    if (duda_json_take(c, ','))
+    if (duda_json_accept_char(c, ','))
         return true;
-    if (!duda_json_take(c, close))
-        (void)unexpected(c, close == ']' ? "`,` or `]`" : "`,` or `}`");
+    if (!duda_json_accept_char(c, close))
+        (void)fail_unexpected(c, close == ']' ? "`,` or `]`" : "`,` or `}`");
     return false;
 }
 
-bool duda_json_end(struct duda_json_cursor *c)
+bool duda_json_expect_end(struct duda_json_cursor *c)
 {
-    (void)duda_json_peek(c);
-    return c->at == c->text.len || unexpected(c, "the end of the text");
+    (void)duda_json_peek_char(c);
+    return c->at == c->text.len || fail_unexpected(c, "the end of the text");
 }
 
-bool duda_json_enter(struct duda_json_cursor *c)
+bool duda_json_enter_nested(struct duda_json_cursor *c)
 {
     if (c->depth == c->depth_max)
         return duda_json_fail(c, -EFBIG, c->at - 1,
@@ -138,12 +139,12 @@ bool duda_json_enter(struct duda_json_cursor *c)
     return true;
 }
 
-void duda_json_leave(struct duda_json_cursor *c)
+void duda_json_leave_nested(struct duda_json_cursor *c)
 {
     c->depth--;
 }
 
-bool duda_json_count(struct duda_json_cursor *c)
+bool duda_json_count_element(struct duda_json_cursor *c)
 {
     if (c->items_left == 0)
         return duda_json_fail(c, -EFBIG, c->at, "the text has more elements than are allowed");
@@ -154,7 +155,7 @@ bool duda_json_count(struct duda_json_cursor *c)
 /* ---- Strings ---- */
 
 /* Behind a "\u": its four digits, or -1. */
-static int32_t four_digits(mk_str s)
+static int32_t parse_four_hex_digits(mk_str s)
 {
     int32_t n = 0;
     if (s.len < 4)
@@ -169,27 +170,28 @@ static int32_t four_digits(mk_str s)
 }
 
 /* The character of an escape that begins at `s`, behind the backslash; its length, or 0. */
-static size_t unicode_escape(mk_str s, char out[4], size_t *out_len)
+static size_t decode_unicode_escape(mk_str s, char out[4], size_t *out_len)
 {
-    int32_t high = four_digits(mk_str_skip(s, 1));
+    int32_t high = parse_four_hex_digits(mk_str_skip(s, 1));
     if (high < 0 || (high >= 0xdc00 && high < 0xe000))
         return 0;
     if (high < 0xd800 || high >= 0xe000) {
-        *out_len = duda_utf8_put(out, (uint32_t)high);
+        *out_len = duda_utf8_encode(out, (uint32_t)high);
         return 5;
     }
-    int32_t low = mk_str_starts(mk_str_skip(s, 5), MK_STR("\\u")) ? four_digits(mk_str_skip(s, 7)) : -1;
+    int32_t low =
+        mk_str_starts(mk_str_skip(s, 5), MK_STR("\\u")) ? parse_four_hex_digits(mk_str_skip(s, 7)) : -1;
     if (low < 0xdc00 || low >= 0xe000)
         return 0;
-    *out_len = duda_utf8_put(out, (uint32_t)(0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00)));
+    *out_len = duda_utf8_encode(out, (uint32_t)(0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00)));
     return 11;
 }
 
-static size_t one_escape(mk_str s, char out[4], size_t *out_len)
+static size_t decode_escape(mk_str s, char out[4], size_t *out_len)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     if (s.len && s.p[0] == 'u')
-        return unicode_escape(s, out, out_len);
+        return decode_unicode_escape(s, out, out_len);
     const char *found = s.len && s.p[0] ? strchr(from, s.p[0]) : NULL;
     if (!found)
         return 0;
@@ -199,50 +201,50 @@ static size_t one_escape(mk_str s, char out[4], size_t *out_len)
 }
 
 /* `raw` is what is between the quotes, well-formed but for its escapes. It never gets longer. */
-static bool unescape(struct duda_json_cursor *c, mk_str raw, mk_str *out)
+static bool unescape_string(struct duda_json_cursor *c, mk_str raw, mk_str *out)
 {
-    char *room = (char *)c->memory->alloc(c->memory->ctx, raw.len + 1);
+    char *buf = (char *)c->memory->alloc(c->memory->ctx, raw.len + 1);
     size_t len = 0;
-    if (!room)
-        return no_memory(c);
+    if (!buf)
+        return fail_no_memory(c);
     for (size_t i = 0; i < raw.len;) {
         if (raw.p[i] != '\\') {
-            room[len++] = raw.p[i++];
+            buf[len++] = raw.p[i++];
             continue;
         }
         char character[4];
-        size_t n = 0, used = one_escape(mk_str_skip(raw, i + 1), character, &n);
+        size_t n = 0, used = decode_escape(mk_str_skip(raw, i + 1), character, &n);
         if (used == 0)
             return duda_json_fail(c, -EBADMSG, (size_t)(raw.p - c->text.p) + i,
                                   "this escape stands for no character");
-        memcpy(room + len, character, n);
+        memcpy(buf + len, character, n);
         len += n;
         i += 1 + used;
     }
-    room[len] = '\0';
-    *out = mk_str_of(room, len);
+    buf[len] = '\0';
+    *out = mk_str_of(buf, len);
     return true;
 }
 
 /* The length of one character of a string that begins at `s`: 0 if it may not be there. */
-static size_t character_len(mk_str s)
+static size_t string_char_len(mk_str s)
 {
     if ((unsigned char)s.p[0] < 0x20)
         return 0;
     if (s.p[0] == '\\')
         return s.len > 1 ? 2 : 1;
-    return duda_utf8_len(s);
+    return duda_utf8_char_len(s);
 }
 
-bool duda_json_string(struct duda_json_cursor *c, mk_str *out)
+bool duda_json_lex_string(struct duda_json_cursor *c, mk_str *out)
 {
-    if (!duda_json_expect(c, '"', "a string"))
+    if (!duda_json_expect_char(c, '"', "a string"))
         return false;
     size_t begin = c->at;
     bool has_escapes = false;
     while (c->at < c->text.len && c->text.p[c->at] != '"') {
         mk_str rest = mk_str_skip(c->text, c->at);
-        size_t len = character_len(rest);
+        size_t len = string_char_len(rest);
         if (len == 0)
             return duda_json_fail(c, -EBADMSG, c->at,
                                   (unsigned char)rest.p[0] < 0x20
@@ -256,23 +258,23 @@ bool duda_json_string(struct duda_json_cursor *c, mk_str *out)
     mk_str raw = mk_str_of(c->text.p + begin, c->at - begin);
     c->at++;
     *out = raw;
-    return !has_escapes || unescape(c, raw, out);
+    return !has_escapes || unescape_string(c, raw, out);
 }
 
-bool duda_json_text(struct duda_json_cursor *c, mk_str *out)
+bool duda_json_lex_string_copy(struct duda_json_cursor *c, mk_str *out)
 {
-    if (!duda_json_string(c, out))
+    if (!duda_json_lex_string(c, out))
         return false;
     bool is_part = out->p >= c->text.p && out->p <= c->text.p + c->text.len;
-    return !is_part || unescape(c, *out, out);
+    return !is_part || unescape_string(c, *out, out);
 }
 
 /* A program that reads it as a text of C would see another name. */
-bool duda_json_name(struct duda_json_cursor *c, mk_str *out)
+bool duda_json_lex_name(struct duda_json_cursor *c, mk_str *out)
 {
-    (void)duda_json_peek(c);
+    (void)duda_json_peek_char(c);
     size_t begin = c->at;
-    if (!duda_json_string(c, out))
+    if (!duda_json_lex_string(c, out))
         return false;
     return !out->len || !memchr(out->p, 0, out->len) ||
            duda_json_fail(c, -EBADMSG, begin, "a name must not have a NUL");
@@ -280,7 +282,7 @@ bool duda_json_name(struct duda_json_cursor *c, mk_str *out)
 
 /* ---- Other values ---- */
 
-bool duda_json_number(struct duda_json_cursor *c, mk_str *out, bool *is_integer)
+bool duda_json_lex_number(struct duda_json_cursor *c, mk_str *out, bool *is_integer)
 {
     mk_str rest = mk_str_skip(c->text, c->at);
     size_t len = duda_number_len(rest, is_integer);
@@ -292,7 +294,7 @@ bool duda_json_number(struct duda_json_cursor *c, mk_str *out, bool *is_integer)
     return true;
 }
 
-bool duda_json_literal(struct duda_json_cursor *c, mk_str word)
+bool duda_json_lex_literal(struct duda_json_cursor *c, mk_str word)
 {
     if (!mk_str_starts(mk_str_skip(c->text, c->at), word))
         return false;
@@ -304,52 +306,52 @@ static bool skip_scalar(struct duda_json_cursor *c)
 {
     mk_str ignored;
     bool is_integer;
-    char next = duda_json_peek(c);
+    char next = duda_json_peek_char(c);
     if (next == '"')
-        return duda_json_string(c, &ignored);
+        return duda_json_lex_string(c, &ignored);
     if (next == '-' || mk_char_is_digit(next))
-        return duda_json_number(c, &ignored, &is_integer);
-    return duda_json_literal(c, MK_STR("true")) || duda_json_literal(c, MK_STR("false")) ||
-           duda_json_literal(c, MK_STR("null")) || unexpected(c, "a value");
+        return duda_json_lex_number(c, &ignored, &is_integer);
+    return duda_json_lex_literal(c, MK_STR("true")) || duda_json_lex_literal(c, MK_STR("false")) ||
+           duda_json_lex_literal(c, MK_STR("null")) || fail_unexpected(c, "a value");
 }
 
 static bool skip_name(struct duda_json_cursor *c)
 {
     mk_str name;
-    return duda_json_name(c, &name) && duda_json_expect(c, ':', "`:`");
+    return duda_json_lex_name(c, &name) && duda_json_expect_char(c, ':', "`:`");
 }
 
 /* Not recursive: `objects` has a bit for each level that is open. */
-bool duda_json_skip(struct duda_json_cursor *c, mk_str *out)
+bool duda_json_skip_value(struct duda_json_cursor *c, mk_str *out)
 {
     uint64_t objects = 0;
     size_t outside = c->depth;
-    (void)duda_json_peek(c);
+    (void)duda_json_peek_char(c);
     size_t begin = c->at;
     do {
-        char next = duda_json_peek(c);
+        char next = duda_json_peek_char(c);
         if (next == '[' || next == '{') {
             c->at++;
-            if (!duda_json_enter(c))
+            if (!duda_json_enter_nested(c))
                 return false;
             objects = objects << 1 | (next == '{');
-            if (!duda_json_take(c, next == '{' ? '}' : ']')) {
-                if (!duda_json_count(c) || (next == '{' && !skip_name(c)))
+            if (!duda_json_accept_char(c, next == '{' ? '}' : ']')) {
+                if (!duda_json_count_element(c) || (next == '{' && !skip_name(c)))
                     return false;
                 continue;
             }
-            duda_json_leave(c);
+            duda_json_leave_nested(c);
             objects >>= 1;
         } else if (!skip_scalar(c)) {
             return false;
         }
-        while (c->depth > outside && !duda_json_more(c, objects & 1 ? '}' : ']')) {
+        while (c->depth > outside && !duda_json_next_element(c, objects & 1 ? '}' : ']')) {
             if (c->error && c->error != -EINVAL)
                 return false;
-            duda_json_leave(c);
+            duda_json_leave_nested(c);
             objects >>= 1;
         }
-        if (c->depth > outside && (!duda_json_count(c) || (objects & 1 && !skip_name(c))))
+        if (c->depth > outside && (!duda_json_count_element(c) || (objects & 1 && !skip_name(c))))
             return false;
     } while (c->depth > outside);
     *out = mk_str_of(c->text.p + begin, c->at - begin);

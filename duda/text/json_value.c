@@ -7,21 +7,21 @@
 #include "text/json_lex.h"
 
 /* Elements while their number is not known: each knows the one before it. */
-struct link {
-    struct link *before;
-    struct duda_named element;
+struct element_link {
+    struct element_link *before;
+    struct duda_entry element;
     size_t at; /* of its name */
 };
 
 /* A name, and where it is in the text. */
-struct place {
+struct name_position {
     const char *name;
     size_t at;
 };
 
-static bool read_any(struct duda_json_cursor *c, struct duda_value *out);
+static bool read_value(struct duda_json_cursor *c, struct duda_value *out);
 
-static void *need(struct duda_json_cursor *c, size_t n, size_t size)
+static void *alloc_or_fail(struct duda_json_cursor *c, size_t n, size_t size)
 {
     void *p = duda_allocator_zalloc(c->memory, n, size);
     if (!p)
@@ -32,34 +32,34 @@ static void *need(struct duda_json_cursor *c, size_t n, size_t size)
 static bool read_name(struct duda_json_cursor *c, const char **out)
 {
     mk_str name;
-    if (!duda_json_name(c, &name) || !duda_json_expect(c, ':', "`:`"))
+    if (!duda_json_lex_name(c, &name) || !duda_json_expect_char(c, ':', "`:`"))
         return false;
-    char *copy = (char *)need(c, name.len + 1, 1);
+    char *copy = (char *)alloc_or_fail(c, name.len + 1, 1);
     if (copy && name.len)
         memcpy(copy, name.p, name.len);
     *out = copy;
     return copy != NULL;
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_names(const void *a, const void *b)
 {
-    const struct place *one = a, *other = b;
+    const struct name_position *one = a, *other = b;
     int order = strcmp(one->name, other->name);
     return order ? order : one->at < other->at ? -1 : one->at > other->at;
 }
 
 /* Programs differ in which one of several they take: so there must be one. */
-static bool check_names(struct duda_json_cursor *c, const struct link *last, size_t n)
+static bool check_duplicate_names(struct duda_json_cursor *c, const struct element_link *last, size_t n)
 {
     enum { SHOWN_MAX = 64, MESSAGE_MAX = 200 };
-    struct place *all = n > 1 ? (struct place *)need(c, n, sizeof *all) : NULL;
-    char room[MESSAGE_MAX];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    struct name_position *all = n > 1 ? (struct name_position *)alloc_or_fail(c, n, sizeof *all) : NULL;
+    char buf[MESSAGE_MAX];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     if (!all)
         return n < 2;
     for (size_t i = 0; i < n; i++, last = last->before)
-        all[i] = (struct place){last->element.name, last->at};
-    qsort(all, n, sizeof *all, by_name);
+        all[i] = (struct name_position){last->element.name, last->at};
+    qsort(all, n, sizeof *all, compare_names);
     for (size_t i = 1; i < n; i++)
         if (strcmp(all[i - 1].name, all[i].name) == 0) {
             mk_buf_add_char(&text, '`');
@@ -70,11 +70,11 @@ static bool check_names(struct duda_json_cursor *c, const struct link *last, siz
     return true;
 }
 
-static bool gather(struct duda_json_cursor *c, const struct link *last, size_t n, bool names,
-                   struct duda_value *out)
+static bool collect_elements(struct duda_json_cursor *c, const struct element_link *last, size_t n,
+                             bool names, struct duda_value *out)
 {
-    struct duda_value *list = names ? NULL : (struct duda_value *)need(c, n, sizeof *list);
-    struct duda_named *map = names ? (struct duda_named *)need(c, n, sizeof *map) : NULL;
+    struct duda_value *list = names ? NULL : (struct duda_value *)alloc_or_fail(c, n, sizeof *list);
+    struct duda_entry *map = names ? (struct duda_entry *)alloc_or_fail(c, n, sizeof *map) : NULL;
     if (!list && !map)
         return false;
     *out = names ? duda_value_map(map, n) : duda_value_list(list, n);
@@ -88,29 +88,31 @@ static bool gather(struct duda_json_cursor *c, const struct link *last, size_t n
     return true;
 }
 
-static bool read_elements(struct duda_json_cursor *c, bool names, struct duda_value *out)
+static bool read_list_or_map(struct duda_json_cursor *c, bool names, struct duda_value *out)
 {
     char close = names ? '}' : ']';
-    struct link *last = NULL;
+    struct element_link *last = NULL;
     size_t n = 0;
     c->at++; /* the bracket */
-    if (!duda_json_enter(c))
+    if (!duda_json_enter_nested(c))
         return false;
-    if (!duda_json_take(c, close))
+    if (!duda_json_accept_char(c, close))
         do {
-            struct link *next = duda_json_count(c) ? (struct link *)need(c, 1, sizeof *next) : NULL;
+            struct element_link *next =
+                duda_json_count_element(c) ? (struct element_link *)alloc_or_fail(c, 1, sizeof *next) : NULL;
             if (!next)
                 return false;
-            (void)duda_json_peek(c);
+            (void)duda_json_peek_char(c);
             next->at = c->at;
-            if ((names && !read_name(c, &next->element.name)) || !read_any(c, &next->element.value))
+            if ((names && !read_name(c, &next->element.name)) || !read_value(c, &next->element.value))
                 return false;
             next->before = last;
             last = next;
             n++;
-        } while (duda_json_more(c, close));
-    duda_json_leave(c);
-    return !c->error && (!names || check_names(c, last, n)) && gather(c, last, n, names, out);
+        } while (duda_json_next_element(c, close));
+    duda_json_leave_nested(c);
+    return !c->error && (!names || check_duplicate_names(c, last, n)) &&
+           collect_elements(c, last, n, names, out);
 }
 
 static bool read_number(struct duda_json_cursor *c, struct duda_value *out)
@@ -120,7 +122,7 @@ static bool read_number(struct duda_json_cursor *c, struct duda_value *out)
     mk_str text;
     struct duda_integer n;
     double number;
-    if (!duda_json_number(c, &text, &is_integer))
+    if (!duda_json_lex_number(c, &text, &is_integer))
         return false;
     if (is_integer && duda_integer_parse(text, &n) && n.amount <= (uint64_t)INT64_MAX + n.is_negative)
         *out = duda_value_integer((int64_t)(n.is_negative ? ~n.amount + 1 : n.amount));
@@ -131,31 +133,31 @@ static bool read_number(struct duda_json_cursor *c, struct duda_value *out)
     return true;
 }
 
-static bool read_any(struct duda_json_cursor *c, struct duda_value *out)
+static bool read_value(struct duda_json_cursor *c, struct duda_value *out)
 {
-    char next = duda_json_peek(c);
+    char next = duda_json_peek_char(c);
     mk_str text;
     if (next == '{' || next == '[')
-        return read_elements(c, next == '{', out);
+        return read_list_or_map(c, next == '{', out);
     if (next == '-' || mk_char_is_digit(next))
         return read_number(c, out);
     if (next == '"') {
-        if (!duda_json_text(c, &text))
+        if (!duda_json_lex_string_copy(c, &text))
             return false;
         *out = duda_value_text(text);
         return true;
     }
-    *out = next == 't' || next == 'f' ? duda_value_bool(next == 't') : duda_value_none();
-    return duda_json_skip(c, &text);
+    *out = next == 't' || next == 'f' ? duda_value_bool(next == 't') : duda_value_null();
+    return duda_json_skip_value(c, &text);
 }
 
 int duda_json_read_value(mk_str text, const struct duda_allocator *memory,
                          const struct duda_json_limits *limits, struct duda_value *out,
-                         struct duda_flaws *flaws)
+                         struct duda_validation_errors *errors)
 {
     struct duda_json_cursor c;
-    *out = duda_value_none();
-    if (duda_json_begin(&c, text, memory, limits, flaws) && read_any(&c, out))
-        (void)duda_json_end(&c);
+    *out = duda_value_null();
+    if (duda_json_cursor_init(&c, text, memory, limits, errors) && read_value(&c, out))
+        (void)duda_json_expect_end(&c);
     return c.error;
 }

@@ -3,7 +3,7 @@
 #include <duda/json.h>
 #include <monkey/text.h>
 
-#include "text/member.h"
+#include "text/schema_field.h"
 
 static void write_value(struct mk_buf *out, const struct duda_value *v, size_t depth);
 
@@ -17,54 +17,54 @@ static void write_name(struct mk_buf *out, const char *name)
 }
 
 /* Names of members as they are written, with the comma ahead: once for all elements of a list. */
-struct names {
-    char room[240];
+struct cached_names {
+    char buf[240];
     unsigned char ends[16];
 };
 
 /* False: they are too many, or too long. */
-static bool write_names(struct names *names, const struct duda_shape *shape)
+static bool cache_field_names(struct cached_names *cached_names, const struct duda_schema *shape)
 {
-    struct mk_buf room = mk_buf_fixed(names->room, sizeof names->room);
+    struct mk_buf buf = mk_buf_fixed(cached_names->buf, sizeof cached_names->buf);
     for (size_t i = 0; i < shape->n; i++) {
-        if (i == MK_LEN(names->ends))
+        if (i == MK_LEN(cached_names->ends))
             return false;
-        write_name(&room, duda_member_name(&shape->members[i]));
-        names->ends[i] = (unsigned char)room.len;
+        write_name(&buf, duda_schema_field_name(&shape->members[i]));
+        cached_names->ends[i] = (unsigned char)buf.len;
     }
-    return !room.failed;
+    return !buf.failed;
 }
 
-static void put_name(struct mk_buf *out, const struct names *names, size_t i)
+static void append_cached_name(struct mk_buf *out, const struct cached_names *cached_names, size_t i)
 {
-    size_t from = i ? names->ends[i - 1] : 0;
-    mk_buf_put(out, mk_str_of(names->room + from, names->ends[i] - from));
+    size_t from = i ? cached_names->ends[i - 1] : 0;
+    mk_buf_put(out, mk_str_of(cached_names->buf + from, cached_names->ends[i] - from));
 }
 
 /* An optional member that is not there is left out. */
-static void write_member(struct mk_buf *out, const struct duda_shape *shape, size_t i,
-                         const struct names *names, const void *base, size_t depth)
+static void write_field(struct mk_buf *out, const struct duda_schema *shape, size_t i,
+                        const struct cached_names *cached_names, const void *base, size_t depth)
 {
-    const struct duda_member *m = &shape->members[i];
+    const struct duda_schema_field *m = &shape->members[i];
     struct duda_value v;
-    bool is_integer = m->kind == DUDA_KIND_INTEGER && !m->is_list && duda_member_has(m, base);
+    bool is_integer = m->kind == DUDA_KIND_INTEGER && !m->is_list && duda_schema_field_is_present(m, base);
     if (!is_integer) {
-        v = duda_member_value(m, base);
-        if (m->optional && v.kind == DUDA_VALUE_NONE)
+        v = duda_schema_field_value(m, base);
+        if (m->optional && v.kind == DUDA_VALUE_NULL)
             return;
     }
-    if (names)
-        put_name(out, names, i);
+    if (cached_names)
+        append_cached_name(out, cached_names, i);
     else
-        write_name(out, duda_member_name(m));
+        write_name(out, duda_schema_field_name(m));
     if (is_integer)
-        duda_member_write_integer(out, m, base);
+        duda_schema_field_write_integer(out, m, base);
     else
         write_value(out, &v, depth);
 }
 
 /* The comma ahead of the first member becomes the bracket. */
-static void end_members(struct mk_buf *out, size_t from)
+static void close_object(struct mk_buf *out, size_t from)
 {
     if (out->len == from)
         mk_buf_put(out, MK_STR("{"));
@@ -74,29 +74,30 @@ static void end_members(struct mk_buf *out, size_t from)
 }
 
 /* `names` may be NULL. */
-static void write_struct(struct mk_buf *out, const struct duda_shape *shape, const struct names *names,
-                         const void *base, size_t depth)
+static void write_struct(struct mk_buf *out, const struct duda_schema *shape,
+                         const struct cached_names *cached_names, const void *base, size_t depth)
 {
     size_t from = out->len;
     for (size_t i = 0; i < shape->n && !out->failed; i++)
-        write_member(out, shape, i, names, base, depth);
-    end_members(out, from);
+        write_field(out, shape, i, cached_names, base, depth);
+    close_object(out, from);
 }
 
 /* ---- What has parts ---- */
 
 static void write_list(struct mk_buf *out, const struct duda_value *v, size_t depth)
 {
-    struct names names;
-    const struct duda_shape *shape = v->kind == DUDA_VALUE_PARTS && v->n > 1 && depth ? v->of.in.shape : NULL;
-    bool has_names = shape && write_names(&names, shape);
+    struct cached_names cached_names;
+    const struct duda_schema *shape =
+        v->kind == DUDA_VALUE_STRUCTS && v->n > 1 && depth ? v->of.in.shape : NULL;
+    bool has_names = shape && cache_field_names(&cached_names, shape);
     mk_buf_put(out, MK_STR("["));
     for (size_t i = 0; i < v->n && !out->failed; i++) {
         struct duda_value element = duda_value_item(v, i);
         if (i)
             mk_buf_put(out, MK_STR(","));
-        if (has_names && element.kind == DUDA_VALUE_SHAPED)
-            write_struct(out, shape, &names, element.of.in.at, depth - 1);
+        if (has_names && element.kind == DUDA_VALUE_STRUCT)
+            write_struct(out, shape, &cached_names, element.of.in.at, depth - 1);
         else
             write_value(out, &element, depth);
     }
@@ -111,14 +112,14 @@ static void write_map(struct mk_buf *out, const struct duda_value *v, size_t dep
         write_name(out, v->of.map[i].name);
         write_value(out, &v->of.map[i].value, depth);
     }
-    end_members(out, from);
+    close_object(out, from);
 }
 
-static void write_parts(struct mk_buf *out, const struct duda_value *v, size_t depth)
+static void write_nested_value(struct mk_buf *out, const struct duda_value *v, size_t depth)
 {
     if (depth == 0)
         mk_buf_put(out, MK_STR("null"));
-    else if (v->kind == DUDA_VALUE_SHAPED)
+    else if (v->kind == DUDA_VALUE_STRUCT)
         write_struct(out, v->of.in.shape, NULL, v->of.in.at, depth - 1);
     else if (v->kind == DUDA_VALUE_MAP)
         write_map(out, v, depth - 1);
@@ -129,17 +130,17 @@ static void write_parts(struct mk_buf *out, const struct duda_value *v, size_t d
 static void write_value(struct mk_buf *out, const struct duda_value *v, size_t depth)
 {
     switch (v->kind) {
-    case DUDA_VALUE_NONE:
+    case DUDA_VALUE_NULL:
         mk_buf_put(out, MK_STR("null"));
         break;
     case DUDA_VALUE_TEXT:
         mk_json_string(out, v->of.text);
         break;
-    case DUDA_VALUE_SHAPED:
-    case DUDA_VALUE_PARTS:
+    case DUDA_VALUE_STRUCT:
+    case DUDA_VALUE_STRUCTS:
     case DUDA_VALUE_LIST:
     case DUDA_VALUE_MAP:
-        write_parts(out, v, depth);
+        write_nested_value(out, v, depth);
         break;
     case DUDA_VALUE_BOOL:
     case DUDA_VALUE_INTEGER:

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Accept-Language: the lookup of RFC 4647, section 3.4, for each range, by its weight. */
-#include <duda/content.h>
+#include <duda/body.h>
 #include <monkey/text.h>
 
 enum { WEIGHT_MAX = 1000 };
 
 /* ";q=0.7" in thousandths; 0 if it is malformed. */
-static unsigned weight(mk_str s)
+static unsigned parse_quality(mk_str s)
 {
     static const unsigned unit[] = {100, 10, 1};
     if (s.len == 0)
@@ -30,7 +30,7 @@ static unsigned weight(mk_str s)
 
 /* How well the language serves the range: 0, not at all. "en" serves "en-GB", and "en-GB" serves "en", but
  * less well than "en" itself. */
-static unsigned closeness(mk_str range, mk_str language)
+static unsigned match_score(mk_str range, mk_str language)
 {
     unsigned same = 0;
     if (mk_str_eq(range, MK_STR("*")))
@@ -44,12 +44,12 @@ static unsigned closeness(mk_str range, mk_str language)
     return 2 * same + !(range.p || language.p);
 }
 
-static int closest(mk_str range, const char *const *languages)
+static int find_best_match(mk_str range, const char *const *languages)
 {
     unsigned best_close = 0;
     int best = -1;
     for (int i = 0; languages[i]; i++) {
-        unsigned close = closeness(range, mk_str_from_c(languages[i]));
+        unsigned close = match_score(range, mk_str_from_c(languages[i]));
         if (close > best_close) {
             best_close = close;
             best = i;
@@ -58,15 +58,15 @@ static int closest(mk_str range, const char *const *languages)
     return best;
 }
 
-int duda_language_choose(mk_str field, const char *const *languages)
+int duda_negotiate_language(mk_str field, const char *const *languages)
 {
     int best = -1;
     unsigned best_q = 0;
     mk_str element;
-    while (mk_element_next(&field, &element)) {
+    while (mk_header_list_next(&field, &element)) {
         mk_str range = mk_str_trim(mk_str_cut(&element, ';'));
-        unsigned q = weight(element.p ? element : MK_STR(""));
-        int found = q > best_q ? closest(range, languages) : -1;
+        unsigned q = parse_quality(element.p ? element : MK_STR(""));
+        int found = q > best_q ? find_best_match(range, languages) : -1;
         if (found >= 0) {
             best = found;
             best_q = q;

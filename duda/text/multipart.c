@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <monkey/mem.h>
 
-#include "text/part.h"
+#include "text/part_header.h"
 
 enum {
     PARTS_DEFAULT = 256,
@@ -34,7 +34,7 @@ struct duda_multipart {
     size_t len;          /* bytes in the room that are not used up */
     char mark[MARK_MAX]; /* CR LF - - boundary */
     size_t mark_len;
-    char room[ROOM];
+    char buf[ROOM];
 };
 
 struct duda_multipart_limits duda_multipart_limits_of(const struct duda_multipart_limits *given)
@@ -63,7 +63,7 @@ struct duda_multipart *duda_multipart_new(mk_str boundary, const struct duda_mul
     memcpy(m->mark, "\r\n--", 4);
     memcpy(m->mark + 4, boundary.p, boundary.len);
     m->mark_len = boundary.len + 4;
-    memcpy(m->room, "\r\n", 2); /* the first boundary has no line before it */
+    memcpy(m->buf, "\r\n", 2); /* the first boundary has no line before it */
     m->len = 2;
     return m;
 }
@@ -73,11 +73,11 @@ void duda_multipart_free(struct duda_multipart *m)
     mk_mem_free(m);
 }
 
-static void use_up(struct duda_multipart *m, size_t n)
+static void consume_input(struct duda_multipart *m, size_t n)
 {
     m->used += n;
     m->len -= n;
-    memmove(m->room, m->room + n, m->len);
+    memmove(m->buf, m->buf + n, m->len);
 }
 
 uint64_t duda_multipart_at(const struct duda_multipart *m)
@@ -85,39 +85,40 @@ uint64_t duda_multipart_at(const struct duda_multipart *m)
     return m->used - 2;
 }
 
-static int fail(struct duda_multipart *m, int error, const char *why)
+static int fail_with_reason(struct duda_multipart *m, int error, const char *why)
 {
     m->why = why;
     return error;
 }
 
-static int give(struct duda_multipart *m, size_t n)
+static int deliver_part_data(struct duda_multipart *m, size_t n)
 {
     if (m->state != DATA || n == 0)
         return 0;
     m->of_part += n;
     if (m->of_part > m->part_max)
-        return fail(m, -EFBIG,
-                    m->is_file ? "the file exceeds `.file` of its struct duda_multipart_limits"
-                               : "the value exceeds `.value` of its struct duda_multipart_limits");
-    return m->ops->data(m->ctx, mk_str_of(m->room, n));
+        return fail_with_reason(m, -EFBIG,
+                                m->is_file
+                                    ? "the file exceeds `.file` of its struct duda_multipart_limits"
+                                    : "the value exceeds `.value` of its struct duda_multipart_limits");
+    return m->ops->data(m->ctx, mk_str_of(m->buf, n));
 }
 
 /* How many bytes at the end may be the beginning of a mark: they stay. */
-static size_t begun(const struct duda_multipart *m)
+static size_t partial_boundary_len(const struct duda_multipart *m)
 {
     size_t most = m->len < m->mark_len - 1 ? m->len : m->mark_len - 1;
     for (size_t n = most; n > 0; n--)
-        if (memcmp(m->room + m->len - n, m->mark, n) == 0)
+        if (memcmp(m->buf + m->len - n, m->mark, n) == 0)
             return n;
     return 0;
 }
 
 /* What follows a mark at `at`: 1: the end of its line, whose CR is at *end; 2: the last one; 0: more must
  * come; -1: the boundary is the beginning of a longer text, which is content. */
-static int after_mark(const struct duda_multipart *m, size_t at, size_t *end)
+static int parse_after_boundary(const struct duda_multipart *m, size_t at, size_t *end)
 {
-    mk_str rest = mk_str_skip(mk_str_of(m->room, m->len), at);
+    mk_str rest = mk_str_skip(mk_str_of(m->buf, m->len), at);
     if (mk_str_starts(rest, MK_STR("--")))
         return 2;
     size_t i = 0;
@@ -131,7 +132,7 @@ static int after_mark(const struct duda_multipart *m, size_t at, size_t *end)
     return open && i < PADDING_MAX ? 0 : -1;
 }
 
-static int leave_part(struct duda_multipart *m, bool is_last)
+static int end_part(struct duda_multipart *m, bool is_last)
 {
     int e = m->state == DATA && m->ops->end ? m->ops->end(m->ctx) : 0;
     m->state = is_last ? EPILOGUE : HEAD;
@@ -139,42 +140,44 @@ static int leave_part(struct duda_multipart *m, bool is_last)
 }
 
 /* Looks for a mark: 1: the state has changed; 0: more must come; or an error. */
-static int pass_content(struct duda_multipart *m)
+static int parse_part_body(struct duda_multipart *m)
 {
-    char *found = memmem(m->room, m->len, m->mark, m->mark_len);
+    char *found = memmem(m->buf, m->len, m->mark, m->mark_len);
     if (!found) {
-        size_t n = m->len - begun(m);
-        int e = give(m, n);
-        use_up(m, n);
+        size_t n = m->len - partial_boundary_len(m);
+        int e = deliver_part_data(m, n);
+        consume_input(m, n);
         return e;
     }
-    size_t at = (size_t)(found - m->room), end = 0;
-    int what = after_mark(m, at + m->mark_len, &end);
+    size_t at = (size_t)(found - m->buf), end = 0;
+    int what = parse_after_boundary(m, at + m->mark_len, &end);
     size_t content = what < 0 ? at + m->mark_len : at; /* it was none: it belongs to the content */
-    int e = give(m, content);
+    int e = deliver_part_data(m, content);
     if (e)
         return e;
     if (what > 0) {
-        e = leave_part(m, what == 2);
+        e = end_part(m, what == 2);
         content = what == 2 ? m->len : end;
     }
-    use_up(m, content);
+    consume_input(m, content);
     return e ? e : what != 0;
 }
 
 /* The head begins with the CR LF that ends the line of the boundary, so that an empty one looks the same. */
-static int pass_head(struct duda_multipart *m)
+static int parse_part_head(struct duda_multipart *m)
 {
-    char *end = memmem(m->room, m->len, "\r\n\r\n", 4);
-    size_t len = end ? (size_t)(end - m->room) + 2 : m->len;
+    char *end = memmem(m->buf, m->len, "\r\n\r\n", 4);
+    size_t len = end ? (size_t)(end - m->buf) + 2 : m->len;
     if (len > m->limits.head + (end ? 4 : 5)) /* three bytes of the end may be there without the fourth */
-        return fail(m, -EFBIG, "the head of a part exceeds `.head` of its struct duda_multipart_limits");
+        return fail_with_reason(m, -EFBIG,
+                                "the head of a part exceeds `.head` of its struct duda_multipart_limits");
     if (!end)
         return 0;
     if (++m->n_parts > m->limits.parts)
-        return fail(m, -EFBIG, "there are more than `.parts` of its struct duda_multipart_limits");
+        return fail_with_reason(m, -EFBIG,
+                                "there are more than `.parts` of its struct duda_multipart_limits");
     struct duda_part part;
-    int e = duda_part_parse(mk_str_of(m->room + 2, len - 2), m->limits.name, &part, &m->why);
+    int e = duda_part_header_parse(mk_str_of(m->buf + 2, len - 2), m->limits.name, &part, &m->why);
     if (!e) {
         m->why = NULL;
         e = m->ops->part(m->ctx, &part);
@@ -183,11 +186,11 @@ static int pass_head(struct duda_multipart *m)
     m->part_max = m->is_file ? m->limits.file : m->limits.value;
     m->of_part = 0;
     m->state = DATA;
-    use_up(m, len + 2);
+    consume_input(m, len + 2);
     return e ? e : 1;
 }
 
-static int pass(struct duda_multipart *m)
+static int parse_buffered_input(struct duda_multipart *m)
 {
     int e = 1;
     while (e > 0) {
@@ -195,7 +198,7 @@ static int pass(struct duda_multipart *m)
             m->len = 0;
             return 0;
         }
-        e = m->state == HEAD ? pass_head(m) : pass_content(m);
+        e = m->state == HEAD ? parse_part_head(m) : parse_part_body(m);
     }
     return e;
 }
@@ -206,13 +209,14 @@ int duda_multipart_feed(struct duda_multipart *m, mk_str bytes)
         return m->error;
     m->total += bytes.len;
     if (m->total > m->limits.size)
-        m->error = fail(m, -EFBIG, "the content exceeds `.size` of its struct duda_multipart_limits");
+        m->error =
+            fail_with_reason(m, -EFBIG, "the content exceeds `.size` of its struct duda_multipart_limits");
     while (bytes.len && !m->error) {
         size_t n = ROOM - m->len < bytes.len ? ROOM - m->len : bytes.len;
-        memcpy(m->room + m->len, bytes.p, n);
+        memcpy(m->buf + m->len, bytes.p, n);
         m->len += n;
         bytes = mk_str_skip(bytes, n);
-        m->error = pass(m);
+        m->error = parse_buffered_input(m);
     }
     return m->error;
 }
@@ -223,7 +227,7 @@ int duda_multipart_end(struct duda_multipart *m)
                                           [HEAD] = "the head of a part has no end",
                                           [DATA] = "it ends without a boundary"};
     if (!m->error && m->state != EPILOGUE)
-        m->error = fail(m, -EBADMSG, missing[m->state]);
+        m->error = fail_with_reason(m, -EBADMSG, missing[m->state]);
     return m->error;
 }
 

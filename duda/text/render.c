@@ -28,9 +28,10 @@ struct rendering {
 
 static int render_nodes(struct rendering *r, size_t from, size_t to, const struct frame *frame);
 
-static int wrong(const struct rendering *r, const struct duda_node *node, int error, const char *what)
+static int report_error(const struct rendering *r, const struct duda_template_node *node, int error,
+                        const char *what)
 {
-    duda_template_place(r->t, node->at, r->why);
+    duda_template_position(r->t, node->at, r->why);
     mk_buf_addf(r->why, "`%.*s` %s", MK_STR_ARG(node->text), what);
     return error;
 }
@@ -38,22 +39,22 @@ static int wrong(const struct rendering *r, const struct duda_node *node, int er
 /* ---- Names ---- */
 
 /* What is missing is an error, or empty, which may be told. */
-static int miss(const struct rendering *r, const struct duda_node *node, const char *what)
+static int report_missing(const struct rendering *r, const struct duda_template_node *node, const char *what)
 {
-    char room[512];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buf[512];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     struct rendering telling = *r;
     if (r->how->strict)
-        return wrong(r, node, -ENOENT, what);
+        return report_error(r, node, -ENOENT, what);
     if (!r->how->missing)
         return 0;
     telling.why = &text;
-    (void)wrong(&telling, node, 0, what);
+    (void)report_error(&telling, node, 0, what);
     r->how->missing(r->how->ctx, mk_buf_str(&text));
     return 0;
 }
 
-static bool look_up(const struct frame *frame, mk_str name, struct duda_value *out)
+static bool look_up_name(const struct frame *frame, mk_str name, struct duda_value *out)
 {
     if (mk_str_eq(name, MK_STR("."))) {
         *out = frame->value;
@@ -72,15 +73,15 @@ static bool look_up(const struct frame *frame, mk_str name, struct duda_value *o
     return true;
 }
 
-static int find(struct rendering *r, const struct duda_node *node, const struct frame *frame,
+static int find(struct rendering *r, const struct duda_template_node *node, const struct frame *frame,
                 struct duda_value *out)
 {
-    if (look_up(frame, node->text, out))
+    if (look_up_name(frame, node->text, out))
         return 0;
-    *out = duda_value_none();
+    *out = duda_value_null();
     bool is_section =
-        node->kind == DUDA_NODE_SECTION || node->kind == DUDA_NODE_UNLESS; /* they may be absent */
-    return is_section && !r->how->strict ? 0 : miss(r, node, "is the name of no value here");
+        node->kind == DUDA_NODE_SECTION || node->kind == DUDA_NODE_INVERTED; /* they may be absent */
+    return is_section && !r->how->strict ? 0 : report_missing(r, node, "is the name of no value here");
 }
 
 /* ---- Text ---- */
@@ -93,7 +94,7 @@ static void write_indent(struct mk_buf *out, const struct indent *indent)
     mk_buf_add(out, indent->text);
 }
 
-static void begin_line(struct rendering *r)
+static void begin_output_line(struct rendering *r)
 {
     if (r->at_line)
         write_indent(r->out, r->indent);
@@ -109,7 +110,7 @@ static void write_text(struct rendering *r, mk_str text)
     while (text.len) {
         size_t end = mk_str_find(text, '\n');
         size_t len = end == MK_STR_NONE ? text.len : end + 1;
-        begin_line(r);
+        begin_output_line(r);
         mk_buf_add(r->out, mk_str_first(text, len));
         r->at_line = end != MK_STR_NONE;
         text = mk_str_skip(text, len);
@@ -120,9 +121,9 @@ enum { SCALAR_MAX = 64 };
 
 static void write_value(struct rendering *r, const struct duda_value *v, bool plain)
 {
-    char room[SCALAR_MAX];
-    struct mk_buf scalar = mk_buf_fixed(room, sizeof room);
-    begin_line(r);
+    char buf[SCALAR_MAX];
+    struct mk_buf scalar = mk_buf_fixed(buf, sizeof buf);
+    begin_output_line(r);
     if (plain)
         duda_value_write(r->out, v);
     else if (v->kind == DUDA_VALUE_TEXT || v->kind == DUDA_VALUE_RAW)
@@ -135,14 +136,14 @@ static void write_value(struct rendering *r, const struct duda_value *v, bool pl
 
 /* ---- Sections and other templates ---- */
 
-static int render_inside(struct rendering *r, const struct duda_node *node, size_t at,
-                         const struct frame *frame, struct duda_value value)
+static int render_with_value(struct rendering *r, const struct duda_template_node *node, size_t at,
+                             const struct frame *frame, struct duda_value value)
 {
     const struct frame inner = {.up = frame, .value = value};
     return render_nodes(r, at + 1, node->end, &inner);
 }
 
-static int render_section(struct rendering *r, const struct duda_node *node, size_t at,
+static int render_section(struct rendering *r, const struct duda_template_node *node, size_t at,
                           const struct frame *frame)
 {
     struct duda_value v;
@@ -150,24 +151,25 @@ static int render_section(struct rendering *r, const struct duda_node *node, siz
     if (e)
         return e;
     bool is_true = duda_value_is_true(&v);
-    if (node->kind == DUDA_NODE_UNLESS)
+    if (node->kind == DUDA_NODE_INVERTED)
         return is_true ? 0 : render_nodes(r, at + 1, node->end, frame);
     if (!is_true)
         return 0;
     if (!duda_value_is_list(&v))
-        return render_inside(r, node, at, frame, v);
+        return render_with_value(r, node, at, frame, v);
     for (size_t i = 0; i < v.n && !e && !r->out->failed; i++)
-        e = render_inside(r, node, at, frame, duda_value_item(&v, i));
+        e = render_with_value(r, node, at, frame, duda_value_item(&v, i));
     return e;
 }
 
-static int render_partial(struct rendering *r, const struct duda_node *node, const struct frame *frame)
+static int render_partial(struct rendering *r, const struct duda_template_node *node,
+                          const struct frame *frame)
 {
     const struct duda_template *t = r->how->find ? r->how->find(r->how->ctx, node->text) : NULL;
     if (!t)
-        return miss(r, node, "is the name of no template");
+        return report_missing(r, node, "is the name of no template");
     if (r->depth == DUDA_TEMPLATE_DEPTH)
-        return wrong(r, node, -ELOOP, "is inside of too many templates");
+        return report_error(r, node, -ELOOP, "is inside of too many templates");
     const struct indent indent = {.up = r->indent, .text = node->indent};
     struct rendering inner = *r;
     inner.t = t;
@@ -175,7 +177,7 @@ static int render_partial(struct rendering *r, const struct duda_node *node, con
     inner.indent = node->alone && (node->indent.len || r->indent) ? &indent : NULL;
     inner.at_line = true;
     if (!node->alone)
-        begin_line(r);
+        begin_output_line(r);
     int e = render_nodes(&inner, 0, t->n, frame);
     r->at_line = node->alone;
     return e;
@@ -185,20 +187,20 @@ static int render_nodes(struct rendering *r, size_t from, size_t to, const struc
 {
     int e = 0;
     for (size_t i = from; i < to && !e; i++) {
-        const struct duda_node *node = &r->t->nodes[i];
+        const struct duda_template_node *node = &r->t->nodes[i];
         struct duda_value v;
         switch (node->kind) {
         case DUDA_NODE_TEXT:
             write_text(r, node->text);
             break;
         case DUDA_NODE_VALUE:
-        case DUDA_NODE_PLAIN:
+        case DUDA_NODE_UNESCAPED:
             e = find(r, node, frame, &v);
             if (!e)
-                write_value(r, &v, node->kind == DUDA_NODE_PLAIN);
+                write_value(r, &v, node->kind == DUDA_NODE_UNESCAPED);
             break;
         case DUDA_NODE_SECTION:
-        case DUDA_NODE_UNLESS:
+        case DUDA_NODE_INVERTED:
             e = render_section(r, node, i, frame);
             i = node->end - 1;
             break;

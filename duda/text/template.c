@@ -9,7 +9,7 @@
 
 enum { MARK_MAX = 16 };
 
-struct compiling {
+struct template_compiler {
     struct duda_template *t;
     struct mk_buf *why;
     size_t at;        /* of the source, so far */
@@ -19,7 +19,7 @@ struct compiling {
     size_t depth;
 };
 
-void duda_template_place(const struct duda_template *t, size_t at, struct mk_buf *out)
+void duda_template_position(const struct duda_template *t, size_t at, struct mk_buf *out)
 {
     mk_str before = mk_str_first(t->source, at);
     size_t line = 1, last = mk_str_find_last(before, '\n');
@@ -29,24 +29,25 @@ void duda_template_place(const struct duda_template *t, size_t at, struct mk_buf
     mk_buf_addf(out, "%s, line %zu, column %zu: ", t->name, line, column);
 }
 
-static bool wrong(struct compiling *c, size_t at, const char *fmt, ...) MK_API_PRINTF(3, 4);
+static bool report_error(struct template_compiler *c, size_t at, const char *fmt, ...) MK_API_PRINTF(3, 4);
 
-static bool wrong(struct compiling *c, size_t at, const char *fmt, ...)
+static bool report_error(struct template_compiler *c, size_t at, const char *fmt, ...)
 {
     va_list args;
-    duda_template_place(c->t, at, c->why);
+    duda_template_position(c->t, at, c->why);
     va_start(args, fmt);
     mk_buf_addv(c->why, fmt, args);
     va_end(args);
     return false;
 }
 
-static struct duda_node *add_node(struct compiling *c, enum duda_node_kind kind, mk_str text, size_t at)
+static struct duda_template_node *add_node(struct template_compiler *c, enum duda_template_node_kind kind,
+                                           mk_str text, size_t at)
 {
     struct duda_template *t = c->t;
     if (t->n == t->cap) {
         size_t cap = t->cap ? t->cap * 2 : 16;
-        struct duda_node *nodes = mk_mem_realloc(t->nodes, cap * sizeof *nodes);
+        struct duda_template_node *nodes = mk_mem_realloc(t->nodes, cap * sizeof *nodes);
         if (!nodes) {
             mk_buf_add(c->why, MK_STR("no memory"));
             return NULL;
@@ -54,11 +55,11 @@ static struct duda_node *add_node(struct compiling *c, enum duda_node_kind kind,
         t->nodes = nodes;
         t->cap = cap;
     }
-    t->nodes[t->n] = (struct duda_node){.kind = kind, .text = text, .at = at};
+    t->nodes[t->n] = (struct duda_template_node){.kind = kind, .text = text, .at = at};
     return &t->nodes[t->n++];
 }
 
-static bool add_text(struct compiling *c, size_t end)
+static bool add_text(struct template_compiler *c, size_t end)
 {
     mk_str text = mk_str_of(c->t->source.p + c->text_from, end - c->text_from);
     return text.len == 0 || add_node(c, DUDA_NODE_TEXT, text, c->text_from);
@@ -73,7 +74,7 @@ static bool is_space(char c)
 
 /* Is there nothing but white space around the tag? Then where its line begins, and where the next one does.
  */
-static bool is_alone(const struct compiling *c, size_t tag, size_t *line, size_t *next)
+static bool tag_is_alone(const struct template_compiler *c, size_t tag, size_t *line, size_t *next)
 {
     mk_str s = c->t->source;
     size_t begin = tag, end = c->at;
@@ -93,7 +94,7 @@ static bool is_alone(const struct compiling *c, size_t tag, size_t *line, size_t
 
 /* ---- Tags ---- */
 
-static bool is_name(mk_str s)
+static bool is_tag_name(mk_str s)
 {
     if (mk_str_eq(s, MK_STR(".")))
         return true;
@@ -105,36 +106,37 @@ static bool is_name(mk_str s)
     return s.len > 0;
 }
 
-static bool open_section(struct compiling *c, enum duda_node_kind kind, mk_str name, size_t tag)
+static bool open_section(struct template_compiler *c, enum duda_template_node_kind kind, mk_str name,
+                         size_t tag)
 {
     if (c->depth == DUDA_TEMPLATE_DEPTH)
-        return wrong(c, tag, "more than %d sections are inside of each other", DUDA_TEMPLATE_DEPTH);
+        return report_error(c, tag, "more than %d sections are inside of each other", DUDA_TEMPLATE_DEPTH);
     c->sections[c->depth++] = c->t->n;
     return add_node(c, kind, name, tag);
 }
 
-static bool close_section(struct compiling *c, mk_str name, size_t tag)
+static bool close_section(struct template_compiler *c, mk_str name, size_t tag)
 {
     if (c->depth == 0)
-        return wrong(c, tag, "the section `%.*s` was never opened", MK_STR_ARG(name));
-    struct duda_node *section = &c->t->nodes[c->sections[c->depth - 1]];
+        return report_error(c, tag, "the section `%.*s` was never opened", MK_STR_ARG(name));
+    struct duda_template_node *section = &c->t->nodes[c->sections[c->depth - 1]];
     if (!mk_str_eq(section->text, name))
-        return wrong(c, tag, "the section `%.*s` has to be closed before `%.*s`", MK_STR_ARG(section->text),
-                     MK_STR_ARG(name));
+        return report_error(c, tag, "the section `%.*s` has to be closed before `%.*s`",
+                            MK_STR_ARG(section->text), MK_STR_ARG(name));
     c->depth--;
     section->end = c->t->n;
     return true;
 }
 
 /* `=<% %>=`: what is between the signs. */
-static bool change_marks(struct compiling *c, mk_str inner, size_t tag)
+static bool set_delimiters(struct template_compiler *c, mk_str inner, size_t tag)
 {
     mk_str open = mk_str_word(&inner), close = mk_str_word(&inner);
     bool good = open.len && close.len && !mk_str_trim(inner).len && open.len <= MARK_MAX &&
                 close.len <= MARK_MAX && mk_str_find(open, '=') == MK_STR_NONE &&
                 mk_str_find(close, '=') == MK_STR_NONE;
     if (!good)
-        return wrong(c, tag, "this tag must be two marks between signs: {{=<%% %%>=}}");
+        return report_error(c, tag, "this tag must be two marks between signs: {{=<%% %%>=}}");
     c->open = open;
     c->close = close;
     return true;
@@ -154,29 +156,29 @@ static size_t find_text(mk_str s, size_t from, mk_str wanted)
     return found ? (size_t)(found - s.p) : MK_STR_NONE;
 }
 
-static bool read_tag(struct compiling *c, size_t begin, struct tag *out)
+static bool parse_tag(struct template_compiler *c, size_t begin, struct tag *out)
 {
     mk_str s = c->t->source;
     size_t at = begin + c->open.len;
-    char room[MARK_MAX + 1];
+    char buf[MARK_MAX + 1];
     mk_str close = c->close;
     out->begin = begin;
     out->sign = at < s.len && s.p[at] && strchr("#^/!>=&{", s.p[at]) ? s.p[at] : '\0';
     at += out->sign != '\0';
     if (out->sign == '{' || out->sign == '=') { /* closed by the same, and then the mark */
-        room[0] = out->sign == '{' ? '}' : '=';
-        memcpy(room + 1, close.p, close.len);
-        close = mk_str_of(room, close.len + 1);
+        buf[0] = out->sign == '{' ? '}' : '=';
+        memcpy(buf + 1, close.p, close.len);
+        close = mk_str_of(buf, close.len + 1);
     }
     size_t end = find_text(s, at, close);
     if (end == MK_STR_NONE)
-        return wrong(c, begin, "this tag has no end: `%.*s` is missing", MK_STR_ARG(close));
+        return report_error(c, begin, "this tag has no end: `%.*s` is missing", MK_STR_ARG(close));
     out->inner = mk_str_of(s.p + at, end - at);
     out->end = end + close.len;
     return true;
 }
 
-static mk_str trimmed(mk_str s)
+static mk_str trim_spaces(mk_str s)
 {
     while (s.len && (unsigned char)s.p[0] <= ' ')
         s = mk_str_skip(s, 1);
@@ -185,9 +187,9 @@ static mk_str trimmed(mk_str s)
     return s;
 }
 
-static bool add_partial(struct compiling *c, mk_str name, size_t tag, bool alone, size_t line)
+static bool add_partial(struct template_compiler *c, mk_str name, size_t tag, bool alone, size_t line)
 {
-    struct duda_node *node = add_node(c, DUDA_NODE_PARTIAL, name, tag);
+    struct duda_template_node *node = add_node(c, DUDA_NODE_PARTIAL, name, tag);
     if (!node)
         return false;
     node->alone = alone;
@@ -196,48 +198,48 @@ static bool add_partial(struct compiling *c, mk_str name, size_t tag, bool alone
     return true;
 }
 
-static bool add_tag(struct compiling *c, const struct tag *tag)
+static bool add_tag(struct template_compiler *c, const struct tag *tag)
 {
     size_t line = tag->begin, next = tag->end;
     bool takes_line = tag->sign && strchr("#^/!>=", tag->sign);
     c->at = tag->end;
-    bool alone = takes_line && is_alone(c, tag->begin, &line, &next);
+    bool alone = takes_line && tag_is_alone(c, tag->begin, &line, &next);
     if (!add_text(c, alone ? line : tag->begin))
         return false;
     c->at = c->text_from = alone ? next : tag->end;
     if (tag->sign == '!')
         return true;
     if (tag->sign == '=')
-        return change_marks(c, tag->inner, tag->begin);
-    mk_str name = trimmed(tag->inner);
-    if (!is_name(name))
-        return wrong(c, tag->begin, "a name was expected in this tag, not `%.*s`",
-                     MK_STR_ARG(mk_str_first(name, 64)));
+        return set_delimiters(c, tag->inner, tag->begin);
+    mk_str name = trim_spaces(tag->inner);
+    if (!is_tag_name(name))
+        return report_error(c, tag->begin, "a name was expected in this tag, not `%.*s`",
+                            MK_STR_ARG(mk_str_first(name, 64)));
     switch (tag->sign) {
     case '#':
         return open_section(c, DUDA_NODE_SECTION, name, tag->begin);
     case '^':
-        return open_section(c, DUDA_NODE_UNLESS, name, tag->begin);
+        return open_section(c, DUDA_NODE_INVERTED, name, tag->begin);
     case '/':
         return close_section(c, name, tag->begin);
     case '>':
         return add_partial(c, name, tag->begin, alone, line);
     default:
-        return add_node(c, tag->sign ? DUDA_NODE_PLAIN : DUDA_NODE_VALUE, name, tag->begin);
+        return add_node(c, tag->sign ? DUDA_NODE_UNESCAPED : DUDA_NODE_VALUE, name, tag->begin);
     }
 }
 
-static bool compile(struct compiling *c)
+static bool compile_template(struct template_compiler *c)
 {
     size_t begin;
     while ((begin = find_text(c->t->source, c->at, c->open)) != MK_STR_NONE) {
         struct tag tag;
-        if (!read_tag(c, begin, &tag) || !add_tag(c, &tag))
+        if (!parse_tag(c, begin, &tag) || !add_tag(c, &tag))
             return false;
     }
     if (c->depth > 0) {
-        const struct duda_node *section = &c->t->nodes[c->sections[c->depth - 1]];
-        return wrong(c, section->at, "the section `%.*s` is not closed", MK_STR_ARG(section->text));
+        const struct duda_template_node *section = &c->t->nodes[c->sections[c->depth - 1]];
+        return report_error(c, section->at, "the section `%.*s` is not closed", MK_STR_ARG(section->text));
     }
     return add_text(c, c->t->source.len);
 }
@@ -257,8 +259,8 @@ struct duda_template *duda_template_new(mk_str text, const char *name, struct mk
     if (text.len)
         memcpy(copy + name_len + 1, text.p, text.len);
     t->source = mk_str_of(copy + name_len + 1, text.len);
-    struct compiling c = {.t = t, .why = why, .open = MK_STR("{{"), .close = MK_STR("}}")};
-    if (compile(&c))
+    struct template_compiler c = {.t = t, .why = why, .open = MK_STR("{{"), .close = MK_STR("}}")};
+    if (compile_template(&c))
         return t;
     duda_template_free(t);
     return NULL;

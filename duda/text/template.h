@@ -5,17 +5,17 @@
 
 #include <duda/template.h>
 
-enum duda_node_kind {
+enum duda_template_node_kind {
     DUDA_NODE_TEXT,
     DUDA_NODE_VALUE,
-    DUDA_NODE_PLAIN,
+    DUDA_NODE_UNESCAPED,
     DUDA_NODE_SECTION,
-    DUDA_NODE_UNLESS,
+    DUDA_NODE_INVERTED,
     DUDA_NODE_PARTIAL
 };
 
-struct duda_node {
-    enum duda_node_kind kind;
+struct duda_template_node {
+    enum duda_template_node_kind kind;
     bool alone;    /* a partial that has its line for itself */
     mk_str text;   /* text, or the name in a tag */
     mk_str indent; /* of such a partial */
@@ -26,11 +26,11 @@ struct duda_node {
 struct duda_template {
     char *name;
     mk_str source; /* all texts point into it */
-    struct duda_node *nodes;
+    struct duda_template_node *nodes;
     size_t n, cap;
 };
 
 /* "people.html, line 3, column 5: ". */
-void duda_template_place(const struct duda_template *t, size_t at, struct mk_buf *out);
+void duda_template_position(const struct duda_template *t, size_t at, struct mk_buf *out);
 
 #endif

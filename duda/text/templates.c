@@ -15,7 +15,7 @@ struct duda_templates *duda_templates_new(void)
     return mk_mem_zalloc(1, sizeof(struct duda_templates));
 }
 
-static struct duda_template **place_of(const struct duda_templates *set, mk_str name)
+static struct duda_template **find_template_slot(const struct duda_templates *set, mk_str name)
 {
     for (size_t i = 0; i < set->n; i++)
         if (mk_str_eq(mk_str_from_c(set->at[i]->name), name))
@@ -26,7 +26,7 @@ static struct duda_template **place_of(const struct duda_templates *set, mk_str 
 int duda_templates_add(struct duda_templates *set, const char *name, mk_str text, struct mk_buf *why)
 {
     struct duda_template *t = duda_template_new(text, name, why);
-    struct duda_template **place = t ? place_of(set, mk_str_from_c(name)) : NULL;
+    struct duda_template **place = t ? find_template_slot(set, mk_str_from_c(name)) : NULL;
     if (!t)
         return -EINVAL;
     if (place) {
@@ -47,7 +47,7 @@ int duda_templates_add(struct duda_templates *set, const char *name, mk_str text
 
 const struct duda_template *duda_templates_find(const struct duda_templates *set, mk_str name)
 {
-    struct duda_template **place = place_of(set, name);
+    struct duda_template **place = find_template_slot(set, name);
     return place ? *place : NULL;
 }
 

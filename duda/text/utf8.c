@@ -2,20 +2,20 @@
 #include "text/utf8.h"
 
 /* The smallest second byte that is neither overlong nor beyond U+10FFFF nor a surrogate, and the largest. */
-static bool is_second(unsigned char first, unsigned char second)
+static bool is_valid_second_byte(unsigned char first, unsigned char second)
 {
     unsigned char low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
     unsigned char high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
     return second >= low && second <= high;
 }
 
-size_t duda_utf8_len(mk_str s)
+size_t duda_utf8_char_len(mk_str s)
 {
     unsigned char first = (unsigned char)s.p[0];
     if (first < 0x80)
         return 1;
     size_t len = first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
-    if (len == 0 || len > s.len || !is_second(first, (unsigned char)s.p[1]))
+    if (len == 0 || len > s.len || !is_valid_second_byte(first, (unsigned char)s.p[1]))
         return 0;
     for (size_t i = 2; i < len; i++)
         if (((unsigned char)s.p[i] & 0xc0) != 0x80)
@@ -23,10 +23,10 @@ size_t duda_utf8_len(mk_str s)
     return len;
 }
 
-size_t duda_utf8_bad(mk_str s)
+size_t duda_utf8_find_invalid(mk_str s)
 {
     for (size_t i = 0; i < s.len;) {
-        size_t len = duda_utf8_len(mk_str_skip(s, i));
+        size_t len = duda_utf8_char_len(mk_str_skip(s, i));
         if (len == 0)
             return i;
         i += len;
@@ -42,7 +42,7 @@ size_t duda_utf8_count(mk_str s)
     return n;
 }
 
-size_t duda_utf8_put(char out[4], uint32_t c)
+size_t duda_utf8_encode(char out[4], uint32_t c)
 {
     if (c < 0x80) {
         out[0] = (char)c;

@@ -6,12 +6,12 @@
 #include <monkey/buf.h>
 
 /* The bytes of the character at the start of `s`, which is not empty; 0 if it is not well-formed. */
-size_t duda_utf8_len(mk_str s);
+size_t duda_utf8_char_len(mk_str s);
 /* Where the first character that is not well-formed begins; MK_STR_NONE if there is none. */
-size_t duda_utf8_bad(mk_str s);
+size_t duda_utf8_find_invalid(mk_str s);
 /* Characters of well-formed text. */
 size_t duda_utf8_count(mk_str s);
 /* Writes a character, up to U+10FFFF and no surrogate: its length. */
-size_t duda_utf8_put(char out[4], uint32_t c);
+size_t duda_utf8_encode(char out[4], uint32_t c);
 
 #endif

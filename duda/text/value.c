@@ -5,25 +5,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "text/member.h"
+#include "text/schema_field.h"
 
 bool duda_value_is_true(const struct duda_value *v)
 {
     switch (v->kind) {
-    case DUDA_VALUE_NONE:
+    case DUDA_VALUE_NULL:
         return false;
     case DUDA_VALUE_BOOL:
         return v->of.truth;
     case DUDA_VALUE_TEXT:
         return v->of.text.len > 0;
     case DUDA_VALUE_LIST:
-    case DUDA_VALUE_PARTS:
+    case DUDA_VALUE_STRUCTS:
         return v->n > 0;
     case DUDA_VALUE_INTEGER:
     case DUDA_VALUE_UNSIGNED:
     case DUDA_VALUE_NUMBER:
     case DUDA_VALUE_RAW:
-    case DUDA_VALUE_SHAPED:
+    case DUDA_VALUE_STRUCT:
     case DUDA_VALUE_MAP:
         break;
     }
@@ -49,10 +49,10 @@ void duda_value_write(struct mk_buf *out, const struct duda_value *v)
     case DUDA_VALUE_RAW:
         mk_buf_add(out, v->of.text);
         break;
-    case DUDA_VALUE_NONE:
+    case DUDA_VALUE_NULL:
     case DUDA_VALUE_LIST:
-    case DUDA_VALUE_PARTS:
-    case DUDA_VALUE_SHAPED:
+    case DUDA_VALUE_STRUCTS:
+    case DUDA_VALUE_STRUCT:
     case DUDA_VALUE_MAP:
         break;
     }
@@ -63,7 +63,7 @@ void duda_value_write(struct mk_buf *out, const struct duda_value *v)
 enum { NUMBER_MAX = 32, SIGNIFICANT = 15, EXACT = 17 };
 
 /* A program that embeds the server may have set a locale with a comma. */
-static void make_point(char *s)
+static void normalize_decimal_point(char *s)
 {
     for (; *s; s++)
         if (!mk_char_is_digit(*s) && !strchr("+-e", *s))
@@ -82,7 +82,7 @@ void duda_number_write(struct mk_buf *out, double n)
         if (digits == EXACT || strtod(text, NULL) == n) /* both of the same locale */
             break;
     }
-    make_point(text);
+    normalize_decimal_point(text);
     mk_buf_add(out, mk_str_from_c(text));
     if (n == 0 && signbit(n))
         mk_buf_add(out, MK_STR(".0")); /* -0 is the integer 0 */

@@ -1,57 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A service for several nodes: notes are in PostgreSQL, how often a client may write is counted in Redis, and
  * what is new goes to the event streams of all nodes. */
-#define DUDA_PACKAGES "duda-sql", "duda-store",
+#define DUDA_USE "duda-sql", "duda-store",
 #include <duda.h>
-#include <duda/room.h>
 #include <duda/sql.h>
 #include <duda/store.h>
+#include <duda/topic.h>
 #include <errno.h>
 
 enum { NOTE_MAX = 1000, PER_MINUTE = 100, MINUTE_MS = 60000, PING_MS = 15000 };
 
-static int list(struct duda *d)
+static int list(struct duda_ctx *d)
 {
     struct duda_sql_result result;
     struct mk_buf json = mk_buf_growing(1 << 20);
-    int e =
-        duda_sql(d, duda_sql_find(d, NULL), &result, "SELECT id, note FROM notes ORDER BY id DESC LIMIT 20");
+    int e = duda_sql_query(d, duda_sql_find(d, NULL), &result,
+                           "SELECT id, note FROM notes ORDER BY id DESC LIMIT 20");
     if (!e)
         duda_sql_json(&json, &result);
     if (!e)
-        e = duda_type(d, "application/json");
+        e = duda_content_type(d, "application/json");
     if (!e)
-        e = duda_say(d, mk_buf_str(&json));
+        e = duda_write(d, mk_buf_str(&json));
     mk_buf_free(&json);
     return e;
 }
 
-static int add(struct duda *d)
+static int add(struct duda_ctx *d)
 {
     struct duda_sql_result result;
     mk_str note;
     int e = duda_read_all(d, NOTE_MAX, &note);
     if (!e)
-        e = duda_store_limit(d, duda_store_find(d, NULL), MK_STR("notes"), PER_MINUTE, MINUTE_MS);
+        e = duda_store_rate_limit(d, duda_store_find(d, NULL), MK_STR("notes"), PER_MINUTE, MINUTE_MS);
     if (e)
         return e == -EDQUOT ? 429 : e;
-    e = duda_sql(d, duda_sql_find(d, NULL), &result, "INSERT INTO notes (note) VALUES ($1)",
-                 duda_sql_text(note));
+    e = duda_sql_query(d, duda_sql_find(d, NULL), &result, "INSERT INTO notes (note) VALUES ($1)",
+                       duda_sql_text(note));
     if (!e)
-        e = duda_room_say(d, MK_STR("notes"), MK_WEBSOCKET_TEXT, note);
+        e = duda_topic_publish(d, MK_STR("notes"), MK_WEBSOCKET_TEXT, note);
     return e && e != -EAGAIN ? e : 201;
 }
 
-static int events(struct duda *d)
+static int events(struct duda_ctx *d)
 {
-    int e = duda_room_listen(d, MK_STR("notes"));
+    int e = duda_topic_subscribe(d, MK_STR("notes"));
     mk_str note = MK_STR(""); /* a comment, so that the client knows that it is connected */
-    size_t mark = duda_mark(d);
+    size_t mark = duda_arena_mark(d);
     while (!e) {
-        e = duda_event(d, note.len ? "note" : NULL, note, NULL);
-        duda_release(d, mark);
-        e = e ? e : duda_room_hear(d, PING_MS, &note);
-        e = e == -ETIMEDOUT ? duda_ended(d) : e;
+        e = duda_sse_send(d, note.len ? "note" : NULL, note, NULL);
+        duda_arena_rewind(d, mark);
+        e = e ? e : duda_topic_receive(d, PING_MS, &note);
+        e = e == -ETIMEDOUT ? duda_cancelled(d) : e;
     }
     return e;
 }

@@ -16,8 +16,8 @@ static const char page[] =
 static enum mk_verdict show_page(struct mk_request *request, struct mk_response *response, void *data)
 {
     (void)request, (void)data;
-    mk_response_add(response, MK_STR("Content-Type"), MK_STR("text/html; charset=utf-8"));
-    mk_response_set_static(response, mk_str_of(page, sizeof page - 1));
+    mk_response_add_header(response, MK_STR("Content-Type"), MK_STR("text/html; charset=utf-8"));
+    mk_response_set_body_nocopy(response, mk_str_of(page, sizeof page - 1));
     return MK_DONE;
 }
 
@@ -37,8 +37,8 @@ static void say(struct room *room, mk_str text)
     struct mk_websocket_message *m = mk_websocket_message_new(MK_WEBSOCKET_TEXT, text);
     for (struct member *at = room->first; m && at; at = at->next)
         if (mk_websocket_send_message(at->socket, m) == -EAGAIN)
-            mk_websocket_drop(at->socket); /* it is too slow for this room */
-    mk_websocket_message_drop(m);
+            mk_websocket_abort(at->socket); /* it is too slow for this room */
+    mk_websocket_message_free(m);
 }
 
 static struct room room;
@@ -72,7 +72,7 @@ static enum mk_verdict join(struct mk_request *request, struct mk_response *resp
     (void)data;
     if (!m || mk_websocket_open(request, response, &options, m, &m->socket)) {
         mk_mem_free(m);
-        return MK_REFUSE; /* the response says why */
+        return MK_ERROR; /* the response says why */
     }
     m->next = room.first;
     room.first = m;
@@ -86,7 +86,7 @@ int main(int argc, char **argv)
     if (mk_server_set(s, "PLUGINS", "Load", "websocket") ||
         mk_server_add_route(s, "GET /", show_page, NULL) || mk_server_add_route(s, "GET /chat", join, NULL) ||
         mk_server_listen(s, argc > 1 ? argv[1] : "127.0.0.1:2001", &port)) {
-        fprintf(stderr, "chat: %s\n", mk_server_why(s));
+        fprintf(stderr, "chat: %s\n", mk_server_error(s));
         mk_server_free(s);
         return 1;
     }

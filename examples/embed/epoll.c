@@ -15,7 +15,7 @@ static enum mk_verdict tell(struct mk_request *request, struct mk_response *resp
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     (void)request, (void)data;
     mk_buf_addf(&text, "turn %u\n", turns);
-    mk_response_set_text(response, mk_buf_str(&text));
+    mk_response_set_body(response, mk_buf_str(&text));
     return MK_DONE;
 }
 
@@ -68,7 +68,7 @@ int main(int argc, char **argv)
         !mk_server_listen(s, argc > 1 ? argv[1] : "127.0.0.1:2001", &port))
         fd = mk_server_fd(s);
     if (fd < 0) {
-        fprintf(stderr, "epoll: %s\n", mk_server_why(s));
+        fprintf(stderr, "epoll: %s\n", mk_server_error(s));
         mk_server_free(s);
         return 1;
     }

@@ -17,7 +17,7 @@ static enum mk_verdict hello(struct mk_request *request, struct mk_response *res
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     (void)request, (void)data;
     mk_buf_addf(&text, "hello from libevent %s\n", event_get_version());
-    mk_response_set_text(response, mk_buf_str(&text));
+    mk_response_set_body(response, mk_buf_str(&text));
     return MK_DONE;
 }
 
@@ -60,7 +60,7 @@ int main(int argc, char **argv)
         !mk_server_listen(app.server, argc > 1 ? argv[1] : "127.0.0.1:2001", &port))
         fd = mk_server_fd(app.server);
     if (fd < 0) {
-        fprintf(stderr, "event: %s\n", mk_server_why(app.server));
+        fprintf(stderr, "event: %s\n", mk_server_error(app.server));
         mk_server_free(app.server);
         return 1;
     }

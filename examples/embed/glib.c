@@ -16,7 +16,7 @@ static enum mk_verdict hello(struct mk_request *request, struct mk_response *res
     (void)request, (void)data;
     g_autofree char *text =
         g_strdup_printf("hello from GLib %u.%u\n", glib_major_version, glib_minor_version);
-    mk_response_set_text(response, mk_str_from_c(text));
+    mk_response_set_body(response, mk_str_from_c(text));
     return MK_DONE;
 }
 
@@ -47,7 +47,7 @@ int main(int argc, char **argv)
         !mk_server_listen(app.server, argc > 1 ? argv[1] : "127.0.0.1:2001", &port))
         fd = mk_server_fd(app.server);
     if (fd < 0) {
-        fprintf(stderr, "glib: %s\n", mk_server_why(app.server));
+        fprintf(stderr, "glib: %s\n", mk_server_error(app.server));
         mk_server_free(app.server);
         return 1;
     }

@@ -6,7 +6,7 @@
 static enum mk_verdict hello(struct mk_request *request, struct mk_response *response, void *data)
 {
     (void)request, (void)data;
-    mk_response_set_static(response, MK_STR("hello\n"));
+    mk_response_set_body_nocopy(response, MK_STR("hello\n"));
     return MK_DONE;
 }
 
@@ -16,7 +16,7 @@ int main(int argc, char **argv)
     struct mk_server *s = mk_server_new(NULL);
     if (mk_server_add_route(s, "GET /hello", hello, NULL) ||
         mk_server_listen(s, argc > 1 ? argv[1] : "127.0.0.1:2001", &port)) {
-        fprintf(stderr, "hello: %s\n", mk_server_why(s));
+        fprintf(stderr, "hello: %s\n", mk_server_error(s));
         mk_server_free(s);
         return 1;
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests that another thread answers: a single worker of the program's own, which takes orders one after
  * the other. A client that has left meanwhile costs nothing: its ticket tells, and the result is dropped. */
+#include <monkey/request_ref.h>
 #include <monkey/server.h>
-#include <monkey/ticket.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 struct order {
     struct order *next;
-    struct mk_ticket *ticket; /* of the request that waits for it */
+    struct mk_request_ref *ticket; /* of the request that waits for it */
     uint64_t number, result;
 };
 
@@ -77,12 +77,12 @@ static void *work(void *unused)
 {
     struct order *o;
     while ((o = take())->ticket) {
-        struct mk_ticket *ticket = o->ticket;
-        if (!mk_ticket_is_stale(ticket))
+        struct mk_request_ref *ticket = o->ticket;
+        if (!mk_request_ref_is_gone(ticket))
             o->result = count_primes(o->number);
-        if (mk_ticket_resume(ticket, deliver, o))
+        if (mk_request_ref_resume(ticket, deliver, o))
             free(o);
-        mk_ticket_free(ticket);
+        mk_request_ref_free(ticket);
     }
     free(o);
     return unused;
@@ -92,14 +92,14 @@ static bool begin(struct mk_request *request, uint64_t number)
 {
     struct waiting *w = mk_request_alloc(request, sizeof *w);
     struct order *o = calloc(1, sizeof *o);
-    if (!w || !o || !(o->ticket = mk_ticket_new(request))) {
+    if (!w || !o || !(o->ticket = mk_request_ref_new(request))) {
         free(o);
         return false;
     }
     *w = (struct waiting){0};
     o->number = number;
     mk_request_set_data(request, w);
-    mk_request_follow_client(request);
+    mk_request_cancel_on_disconnect(request);
     put(o);
     return true;
 }
@@ -113,11 +113,11 @@ static enum mk_verdict answer(struct mk_request *request, struct mk_response *re
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     (void)data;
     if (!w)
-        return begin(request, below->as_uint) ? MK_WAIT : MK_REFUSE;
+        return begin(request, below->as_uint) ? MK_WAIT : MK_ERROR;
     if (!w->is_done)
         return MK_WAIT;
     mk_buf_addf(&text, "%llu\n", (unsigned long long)w->result);
-    mk_response_set_text(response, mk_buf_str(&text));
+    mk_response_set_body(response, mk_buf_str(&text));
     return MK_DONE;
 }
 
@@ -136,7 +136,7 @@ int main(int argc, char **argv)
     if (!end || mk_server_add_route(s, "GET /primes/:below<uint>", answer, NULL) ||
         mk_server_listen(s, argc > 1 ? argv[1] : "127.0.0.1:2001", &port) || mk_server_start(s, 2) ||
         pthread_create(&worker, NULL, work, NULL)) {
-        fprintf(stderr, "later: %s\n", mk_server_why(s));
+        fprintf(stderr, "later: %s\n", mk_server_error(s));
         mk_server_free(s);
         free(end);
         return 1;

@@ -33,9 +33,10 @@ static enum mk_verdict send_metrics(struct mk_request *request, struct mk_respon
                     atomic_load(&c->value));
     }
     if (text.failed)
-        return MK_REFUSE;
-    mk_response_add(response, MK_STR("Content-Type"), MK_STR("text/plain; version=0.0.4; charset=utf-8"));
-    mk_response_set_text(response, mk_buf_str(&text));
+        return MK_ERROR;
+    mk_response_add_header(response, MK_STR("Content-Type"),
+                           MK_STR("text/plain; version=0.0.4; charset=utf-8"));
+    mk_response_set_body(response, mk_buf_str(&text));
     return MK_DONE;
 }
 
@@ -45,7 +46,7 @@ static enum mk_verdict send_health(struct mk_request *request, struct mk_respons
     (void)request, (void)data;
     bool is_well = atomic_load(&errors.value) * 10 <= atomic_load(&records.value);
     mk_response_set_status(response, is_well ? 200 : 503);
-    mk_response_set_static(response, is_well ? MK_STR("ok\n") : MK_STR("error\n"));
+    mk_response_set_body_nocopy(response, is_well ? MK_STR("ok\n") : MK_STR("error\n"));
     return MK_DONE;
 }
 
@@ -65,7 +66,7 @@ static struct mk_server *exporter_start(const char *where, unsigned *port)
         !mk_server_add_route(s, "GET /api/v1/health", send_health, NULL) &&
         !mk_server_listen(s, where, port) && !mk_server_start(s, 1))
         return s;
-    fprintf(stderr, "exporter: %s\n", mk_server_why(s));
+    fprintf(stderr, "exporter: %s\n", mk_server_error(s));
     mk_server_free(s);
     return NULL;
 }

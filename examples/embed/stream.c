@@ -36,7 +36,7 @@ static ssize_t pull(void *ctx, char *room, size_t cap)
     return (ssize_t)done;
 }
 
-static const struct mk_source_ops numbers_ops = {.pull = pull};
+static const struct mk_body_source_ops numbers_ops = {.pull = pull};
 
 /* GET /numbers?N: the numbers from 1 to N. */
 static enum mk_verdict send_numbers(struct mk_request *request, struct mk_response *response, void *data)
@@ -46,11 +46,11 @@ static enum mk_verdict send_numbers(struct mk_request *request, struct mk_respon
     uint64_t last;
     if (!n || !mk_num_parse(mk_request_query(request), &last)) {
         mk_response_set_status(response, n ? 400 : 503);
-        return MK_REFUSE;
+        return MK_ERROR;
     }
     *n = (struct numbers){.next = 1, .last = last};
-    mk_response_add(response, MK_STR("Content-Type"), MK_STR("text/plain"));
-    mk_response_set_source(response, &numbers_ops, n, MK_LENGTH_UNKNOWN);
+    mk_response_add_header(response, MK_STR("Content-Type"), MK_STR("text/plain"));
+    mk_response_set_body_source(response, &numbers_ops, n, MK_LENGTH_UNKNOWN);
     return MK_DONE;
 }
 
@@ -69,7 +69,7 @@ static enum mk_verdict add_up(struct mk_request *request, struct mk_response *re
     (void)data;
     if (!s) {
         if (!(s = mk_request_alloc(request, sizeof *s)))
-            return MK_REFUSE;
+            return MK_ERROR;
         *s = (struct sum){0};
         mk_request_set_data(request, s);
     }
@@ -82,11 +82,11 @@ static enum mk_verdict add_up(struct mk_request *request, struct mk_response *re
         return MK_WAIT;
     if (n < 0) {
         mk_response_set_status(response, n == -EMSGSIZE ? 413 : 400);
-        return MK_REFUSE;
+        return MK_ERROR;
     }
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     mk_buf_addf(&text, "%llu bytes, sum %llu\n", (unsigned long long)s->bytes, (unsigned long long)s->sum);
-    mk_response_set_text(response, mk_buf_str(&text));
+    mk_response_set_body(response, mk_buf_str(&text));
     return MK_DONE;
 }
 
@@ -98,7 +98,7 @@ int main(int argc, char **argv)
         mk_server_add_route(s, "GET /numbers", send_numbers, NULL) ||
         mk_server_add_route(s, "POST /sum", add_up, NULL) ||
         mk_server_listen(s, argc > 1 ? argv[1] : "127.0.0.1:2001", &port)) {
-        fprintf(stderr, "stream: %s\n", mk_server_why(s));
+        fprintf(stderr, "stream: %s\n", mk_server_error(s));
         mk_server_free(s);
         return 1;
     }

@@ -18,7 +18,7 @@ static enum mk_verdict count(struct mk_request *request, struct mk_response *res
     (void)data;
     mk_buf_addf(&text, "visit %lu, thread %u of %u\n", atomic_fetch_add(&visits, 1) + 1,
                 mk_worker_index(worker) + 1, mk_worker_count(worker));
-    mk_response_set_text(response, mk_buf_str(&text));
+    mk_response_set_body(response, mk_buf_str(&text));
     return MK_DONE;
 }
 
@@ -35,7 +35,7 @@ int main(int argc, char **argv)
     struct mk_server *s = mk_server_new(NULL);
     if (mk_server_add_route(s, "GET /count", count, NULL) ||
         mk_server_listen(s, argc > 1 ? argv[1] : "127.0.0.1:2001", &port) || mk_server_start(s, THREADS)) {
-        fprintf(stderr, "threads: %s\n", mk_server_why(s));
+        fprintf(stderr, "threads: %s\n", mk_server_error(s));
         mk_server_free(s);
         return 1;
     }

@@ -21,11 +21,11 @@ static const struct mk_conf_table table = {
     .n = 1,
     .help = "How to greet.",
     .size = sizeof(struct hello),
-    .scope = MK_CONF_HOST,
+    .scope = MK_CONF_VHOST,
 };
 
 /* A host without [HELLO] is not greeted: its data stays NULL, and no hook is called for it. */
-static int host(struct mk_config *config, struct mk_host *h, void *data, void **host_data)
+static int host(struct mk_config *config, struct mk_vhost *h, void *data, void **host_data)
 {
     (void)h, (void)data;
     *host_data = mk_config_section(config, &table, NULL);
@@ -36,7 +36,7 @@ static void on_response(struct mk_request *request, struct mk_response *response
 {
     const struct hello *hello = host_data;
     (void)request;
-    mk_response_add(response, MK_STR("X-Greeting"), hello->greeting);
+    mk_response_add_header(response, MK_STR("X-Greeting"), hello->greeting);
 }
 
 MK_PLUGIN_DECLARE(hello);
@@ -44,7 +44,7 @@ MK_PLUGIN_DECLARE(hello);
 /* GET /hello/NAME */
 static enum mk_verdict greet(struct mk_request *request, struct mk_response *response, void *data)
 {
-    const struct hello *hello = mk_host_data(mk_request_site(request), &MK_PLUGIN_OF(hello));
+    const struct hello *hello = mk_vhost_data(mk_request_vhost(request), &MK_PLUGIN_OF(hello));
     char room[256];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     (void)data;
@@ -58,10 +58,10 @@ static enum mk_verdict greet(struct mk_request *request, struct mk_response *res
     mk_buf_add(&text, MK_STR("!\n"));
     if (text.failed) {
         mk_response_set_status(response, 414);
-        return MK_REFUSE;
+        return MK_ERROR;
     }
-    mk_response_add(response, MK_STR("Content-Type"), MK_STR("text/plain; charset=utf-8"));
-    mk_response_set_text(response, mk_buf_str(&text));
+    mk_response_add_header(response, MK_STR("Content-Type"), MK_STR("text/plain; charset=utf-8"));
+    mk_response_set_body(response, mk_buf_str(&text));
     return MK_DONE;
 }
 

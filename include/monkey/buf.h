@@ -20,7 +20,7 @@ extern "C" {
  *     struct mk_buf b = mk_buf_fixed(room, sizeof room);
  *     mk_buf_addf(&b, "%u items", n);
  *     if (!b.failed)
- *         mk_response_set_text(response, mk_buf_str(&b));
+ *         mk_response_set_body(response, mk_buf_str(&b));
  */
 struct mk_buf {
     char *p;
@@ -85,7 +85,7 @@ MK_API void mk_buf_addf(struct mk_buf *b, const char *fmt, ...) MK_API_PRINTF(2,
 MK_API void mk_buf_addv(struct mk_buf *b, const char *fmt, va_list args) MK_API_PRINTF(2, 0);
 
 /** Removes the first n bytes. */
-MK_API void mk_buf_drop(struct mk_buf *b, size_t n);
+MK_API void mk_buf_consume(struct mk_buf *b, size_t n);
 
 #ifdef __cplusplus
 }

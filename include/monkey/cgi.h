@@ -22,22 +22,22 @@ struct mk_cgi_options {
     bool authorization;     /**< pass the field Authorization, for scripts that check passwords themselves */
     bool underscores; /**< pass fields with an underscore in their names: programs may take them for others */
     bool forwarded;   /**< pass what the client, or a proxy in front, says in Forwarded and its relatives */
-    const struct mk_field_line *set; /**< variables that the configuration sets; they replace others */
+    const struct mk_header *set; /**< variables that the configuration sets; they replace others */
     size_t n_set;
 };
 
 /**
  * Makes all variables except CONTENT_LENGTH, which the client adds: those of the request, its fields as
  * HTTP_NAME, and TLS variables with the names that Apache's mod_ssl uses. Fields that are not the client's to set
- * (see enum mk_field_role) are left out. The array and what it points to live as long as the request. Returns 0 or
+ * (see enum mk_header_role) are left out. The array and what it points to live as long as the request. Returns 0 or
  * -ENOMEM.
  *
- *     struct mk_field_line *variables;
+ *     struct mk_header *variables;
  *     size_t n;
  *     if (mk_cgi_variables(request, &options, &variables, &n) == 0)
  *         ask.fields = variables, ask.n_fields = n;
  */
-MK_API int mk_cgi_variables(struct mk_request *r, const struct mk_cgi_options *o, struct mk_field_line **out,
+MK_API int mk_cgi_variables(struct mk_request *r, const struct mk_cgi_options *o, struct mk_header **out,
                             size_t *n) MK_API_MUST_USE;
 
 /** The head of a script's output (RFC 3875, section 6). Texts are slices of it. */
@@ -60,7 +60,7 @@ MK_API size_t mk_cgi_head_end(mk_str text, size_t seen);
  *     mk_str rest = mk_str_first(output, mk_cgi_head_end(output, 0)), name, value;
  *     if (rest.len && mk_cgi_head_read(&head, rest))
  *         while (mk_cgi_head_next(&rest, &name, &value))
- *             mk_response_add(response, name, value);
+ *             mk_response_add_header(response, name, value);
  */
 MK_API bool mk_cgi_head_read(struct mk_cgi_head *h, mk_str text);
 /** The next field that goes to the client; *rest is the complete head at first. Leaves out Status,

@@ -3,7 +3,7 @@
 #ifndef MONKEY_CONFIG_H
 #define MONKEY_CONFIG_H
 
-#include <monkey/address.h>
+#include <monkey/addr.h>
 #include <monkey/log.h>
 #include <monkey/str.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-struct mk_host;
+struct mk_vhost;
 struct mk_handler;
 struct mk_hash_key;
 struct mk_plugin;
@@ -36,7 +36,7 @@ struct mk_logfile;
  *     };
  *     static const struct mk_conf_table cache_table = {
  *         .section = "CACHE", .keys = cache_keys, .n = 3, .size = sizeof(struct cache),
- *         .scope = MK_CONF_HOST};
+ *         .scope = MK_CONF_VHOST};
  */
 
 /** The type of a value, and of the member that takes it. */
@@ -65,7 +65,7 @@ enum mk_conf_flags {
 enum mk_conf_scope {
     MK_CONF_SERVER, /**< anywhere: it is about the server as a whole */
     /** below a [HOST], for that host; above the first [HOST] for all hosts that have none of their own */
-    MK_CONF_HOST
+    MK_CONF_VHOST
 };
 
 /** The value of a key of type MK_CONF_WORDS. */
@@ -85,62 +85,62 @@ struct mk_conf_table;
 struct mk_config;
 
 /** The place in the configuration that is being read; valid during the call that hands it out. */
-struct mk_conf_spot;
+struct mk_conf_ctx;
 struct mk_hash_key;
 
 /** Key and value as written (references replaced, no blanks at the ends); they live as long as the
  * configuration. */
-MK_API mk_str mk_conf_spot_key(const struct mk_conf_spot *spot);
-MK_API mk_str mk_conf_spot_value(const struct mk_conf_spot *spot);
+MK_API mk_str mk_conf_ctx_key(const struct mk_conf_ctx *spot);
+MK_API mk_str mk_conf_ctx_value(const struct mk_conf_ctx *spot);
 /** The struct that is being filled. */
-MK_API void *mk_conf_spot_out(const struct mk_conf_spot *spot);
+MK_API void *mk_conf_ctx_out(const struct mk_conf_ctx *spot);
 /**
  * In bind() of a handler: the configuration that is being loaded, as the plugin of the handler sees it in
  * host(), with the host whose route it is (mk_config_add_route() is for host() alone). Valid during the call.
  * NULL in parse() and entry(): sections are read before any plugin is loaded; and for what is the server's.
  */
-MK_API struct mk_config *mk_conf_spot_config(const struct mk_conf_spot *spot);
+MK_API struct mk_config *mk_conf_ctx_config(const struct mk_conf_ctx *spot);
 /** Zeroed memory that lives as long as the configuration. NULL when memory is out, which has been reported.
  */
-MK_API void *mk_conf_spot_alloc(const struct mk_conf_spot *spot, size_t size);
+MK_API void *mk_conf_ctx_alloc(const struct mk_conf_ctx *spot, size_t size);
 /**
  * Copies `item` to the end of a vector that only this function makes longer, in memory that lives as long as
  * the configuration. `vector` is the address of a pointer to the elements, NULL at first; `n` is their
  * number, `size` that of bytes in each. False when memory is out, which has been reported.
  *
- *     if (!mk_conf_spot_append(spot, &settings->names, &settings->n_names, &word, sizeof word))
+ *     if (!mk_conf_ctx_append(spot, &settings->names, &settings->n_names, &word, sizeof word))
  *         return false;
  */
-MK_API bool mk_conf_spot_append(const struct mk_conf_spot *spot, void *vector, size_t *n, const void *item,
-                                size_t size);
+MK_API bool mk_conf_ctx_append(const struct mk_conf_ctx *spot, void *vector, size_t *n, const void *item,
+                               size_t size);
 /** The next word of *rest, quotes removed; absent at the end. False (reported) for a quote that is not
  * closed. */
-MK_API bool mk_conf_spot_word(const struct mk_conf_spot *spot, mk_str *rest, mk_str *word);
+MK_API bool mk_conf_ctx_word(const struct mk_conf_ctx *spot, mk_str *rest, mk_str *word);
 /** A time as the keys of type MK_CONF_TIME take it, above 0, in milliseconds; or `off`, which is 0. False
  * (reported) for anything else. */
-MK_API bool mk_conf_spot_time(const struct mk_conf_spot *spot, mk_str text, uint32_t *ms);
+MK_API bool mk_conf_ctx_time(const struct mk_conf_ctx *spot, mk_str text, uint32_t *ms);
 /** A path seen from the folder of the file that says it; ends with a NUL. Absent when memory is out. */
-MK_API mk_str mk_conf_spot_path(const struct mk_conf_spot *spot, mk_str path);
+MK_API mk_str mk_conf_ctx_path(const struct mk_conf_ctx *spot, mk_str path);
 /**
  * Reports an error, with file, line and the source, at `part`, a slice of key or value; an absent one means
  * the whole value. The configuration will not be taken, but the rest of it is still looked at. A hint may
  * follow.
  */
-MK_API void mk_conf_spot_error(const struct mk_conf_spot *spot, mk_str part, const char *fmt, ...)
+MK_API void mk_conf_ctx_error(const struct mk_conf_ctx *spot, mk_str part, const char *fmt, ...)
     MK_API_PRINTF(3, 4);
-MK_API void mk_conf_spot_warn(const struct mk_conf_spot *spot, mk_str part, const char *fmt, ...)
+MK_API void mk_conf_ctx_warn(const struct mk_conf_ctx *spot, mk_str part, const char *fmt, ...)
     MK_API_PRINTF(3, 4);
-MK_API void mk_conf_spot_hint(const struct mk_conf_spot *spot, const char *fmt, ...) MK_API_PRINTF(2, 3);
+MK_API void mk_conf_ctx_hint(const struct mk_conf_ctx *spot, const char *fmt, ...) MK_API_PRINTF(2, 3);
 
 /**
  * Reads `value` into `field` (all zero before the first call). False if it is wrong: then it has reported
- * that with mk_conf_spot_error(), or the server says that key->form was expected.
+ * that with mk_conf_ctx_error(), or the server says that key->form was expected.
  */
-typedef bool mk_conf_parse_fn(const struct mk_conf_spot *spot, mk_str value, void *field);
+typedef bool mk_conf_parse_fn(const struct mk_conf_ctx *spot, mk_str value, void *field);
 /** Writes the i-th value of the field as parse() takes it; false if there is no such one. */
 typedef bool mk_conf_show_fn(const void *field, size_t i, struct mk_buf *out);
 /** Takes one entry whose key is none of the table's; its value is not empty. It reports what is wrong. */
-typedef void mk_conf_entry_fn(const struct mk_conf_spot *spot);
+typedef void mk_conf_entry_fn(const struct mk_conf_ctx *spot);
 /** Writes key and value of the i-th entry of free form; false if there is no such one. */
 typedef bool mk_conf_show_entry_fn(const void *in, size_t i, struct mk_buf *key, struct mk_buf *value);
 
@@ -217,7 +217,7 @@ MK_API struct mk_network_set *mk_config_network_set(struct mk_config *c, const s
                                                     const uint32_t *numbers, size_t n);
 MK_API mk_str mk_config_copy(struct mk_config *c, mk_str text);
 /** Calls fn(data) when the configuration is released. False: no memory, fn will not be called. */
-MK_API bool mk_config_on_end(struct mk_config *c, void (*fn)(void *data), void *data);
+MK_API bool mk_config_add_cleanup(struct mk_config *c, void (*fn)(void *data), void *data);
 
 /**
  * Reports at `key` of the section that filled `section`; a NULL key means the section, a NULL section the
@@ -230,14 +230,14 @@ MK_API void mk_config_warn(struct mk_config *c, const void *section, const char 
 /**
  * An error (MK_LOG_ERROR) or a warning at the line of `key` that holds `part`: a slice of its value, such as
  * a word that parse() has read. For keys that may be repeated; at the last line of the key if no line holds
- * it. In host(), a NULL section means the [HOST]: `ServerName` with what mk_host_name_at() returned names the
+ * it. In host(), a NULL section means the [HOST]: `ServerName` with what mk_vhost_name_at() returned names the
  * line of that name.
  */
 MK_API void mk_config_report(struct mk_config *c, enum mk_log_level level, const void *section,
                              const char *key, mk_str part, const char *fmt, ...) MK_API_PRINTF(6, 7);
 MK_API void mk_config_hint(struct mk_config *c, const char *fmt, ...) MK_API_PRINTF(2, 3);
 /** The hint "did you mean `...`?" with that of the words which is nearest to `word`, if one is near. */
-MK_API void mk_config_meant(struct mk_config *c, mk_str word, const mk_str *words, size_t n);
+MK_API void mk_config_suggest(struct mk_config *c, mk_str word, const mk_str *words, size_t n);
 
 /** A path relative to the folder of the file that contains the section; NUL-terminated. Absent when memory is
  * out. */
@@ -287,14 +287,15 @@ MK_API bool mk_config_error_log_has_priorities(const struct mk_config *c);
  * `ready` must not wait. Any other value is an error, which rejects the configuration; report it as in
  * load(). It is not asked any more once unload() was called. False: memory is out (reported).
  */
-MK_API bool mk_config_await(struct mk_config *c, int (*ready)(struct mk_config *c, void *data), void *data);
+MK_API bool mk_config_wait_ready(struct mk_config *c, int (*ready)(struct mk_config *c, void *data),
+                                 void *data);
 /** True in load(), when another process has loaded this configuration a moment ago, without a mistake. The
  * server serves others meanwhile: what takes long or may hang need not be done again. */
-MK_API bool mk_config_is_tried(const struct mk_config *c);
+MK_API bool mk_config_is_dry_run(const struct mk_config *c);
 
 /** Only in host(): the plugin writes the access log of this host. The AccessLog keys of the server leave
  * its requests out: those of [SERVER], [HOST] and [LOCATION]. */
-MK_API void mk_config_own_access_log(struct mk_config *c);
+MK_API void mk_config_replace_access_log(struct mk_config *c);
 
 /** Only in host(): adds a route after the configured ones. On a host without [ROUTES] it comes before the
  * host's files, unless it matches every path: then it comes after them. `pattern` (one that mk_pattern_set()
@@ -303,11 +304,11 @@ MK_API void mk_config_add_route(struct mk_config *c, mk_str pattern, const struc
                                 void *data);
 /** The same ahead of the configured ones (but not of the `Redirect` of the host): for a handler that answers
  * MK_NEXT to what is not its business. */
-MK_API void mk_config_add_first_route(struct mk_config *c, mk_str pattern, const struct mk_handler *handler,
-                                      void *data);
+MK_API void mk_config_prepend_route(struct mk_config *c, mk_str pattern, const struct mk_handler *handler,
+                                    void *data);
 
-/** Declares use of mk_child_start(): each worker gets a spawner. */
-MK_API void mk_config_want_children(struct mk_config *c);
+/** Declares use of mk_subprocess_start(): each worker gets a spawner. */
+MK_API void mk_config_enable_subprocesses(struct mk_config *c);
 
 /** The user of the workers and of the programs they start, which must own the files they write. False: they
  * keep the user of the server. */
@@ -321,10 +322,10 @@ MK_API void mk_config_allow_path(struct mk_config *c, mk_str path);
  */
 MK_API void mk_config_allow_writing(struct mk_config *c, mk_str folder);
 /** Lets workers read what getaddrinfo() needs, in a thread: it blocks. */
-MK_API void mk_config_allow_names(struct mk_config *c);
+MK_API void mk_config_allow_resolver(struct mk_config *c);
 /** Lets workers read the certificates that this system trusts, for connections to servers; no private keys.
  */
-MK_API void mk_config_allow_trust(struct mk_config *c);
+MK_API void mk_config_allow_trust_store(struct mk_config *c);
 
 #ifdef __cplusplus
 }

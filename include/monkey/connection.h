@@ -3,7 +3,7 @@
 #ifndef MONKEY_CONNECTION_H
 #define MONKEY_CONNECTION_H
 
-#include <monkey/address.h>
+#include <monkey/addr.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -15,10 +15,10 @@ struct mk_worker;
 struct mk_conn;
 
 /** The peer. */
-MK_API const struct mk_peer *mk_conn_peer(const struct mk_conn *c);
+MK_API const struct mk_addr *mk_conn_client_addr(const struct mk_conn *c);
 /** Replaces the peer with the client it forwards for: limits, logs and plugins see the client from now on. 0;
  * -EDQUOT: the client has too many open connections (the hook should REFUSE); -ENOMEM. */
-MK_API int mk_conn_set_peer(struct mk_conn *c, const struct mk_peer *peer);
+MK_API int mk_conn_set_client_addr(struct mk_conn *c, const struct mk_addr *peer);
 /** The client speaks TLS with the proxy that forwards for it: "https" is the scheme of all requests. */
 MK_API void mk_conn_set_secure(struct mk_conn *c);
 /** Received bytes that were not yet consumed. The hook is called right after the connection was accepted, so

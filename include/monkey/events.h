@@ -41,18 +41,18 @@ struct mk_events_options {
 
 /**
  * Makes the response a stream of events: return MK_DONE afterwards. It has no time limit
- * (mk_request_limit_wait()), and ends when the client leaves or mk_events_end() is called. Events may be sent
+ * (mk_request_set_handler_timeout()), and ends when the client leaves or mk_events_end() is called. Events may be sent
  * at once. A second stream for the same request takes the place of the first, which is over.
  *
  * 0, and on_close(ctx) will be called exactly once. Otherwise it will not, and the status is set: answer
- * MK_REFUSE. -EINVAL: the options are wrong, or the plugin is not loaded; -EALREADY: the
+ * MK_ERROR. -EINVAL: the options are wrong, or the plugin is not loaded; -EALREADY: the
  * response was sent; -ENOMEM.
  *
  *     static enum mk_verdict news(struct mk_request *request, struct mk_response *response, void *data)
  *     {
  *         struct mk_events *s;
  *         if (mk_events_open(request, response, &options, data, &s))
- *             return MK_REFUSE;
+ *             return MK_ERROR;
  *         const struct mk_sse_event first = {.data = MK_STR("welcome"), .retry_ms = 2000};
  *         (void)mk_events_send(s, &first);
  *         return MK_DONE;

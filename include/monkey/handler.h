@@ -10,14 +10,14 @@
 extern "C" {
 #endif
 
-struct mk_conf_spot;
+struct mk_conf_ctx;
 
 /** What a hook or a handler decided. */
 enum mk_verdict {
     MK_NEXT,      /**< not handled: continue with the next hook or route */
     MK_DONE,      /**< the response is complete, or has a source that will complete it */
     MK_WAIT,      /**< call me again after mk_request_resume(), or when input of the request arrives */
-    MK_REFUSE,    /**< answer with the status that I set (500 if none) and its error page */
+    MK_ERROR,     /**< answer with the status that I set (500 if none) and its error page */
     MK_REWRITTEN, /**< I called mk_request_rewrite(): begin again with the first hook */
 };
 
@@ -26,8 +26,8 @@ enum mk_verdict {
  *
  *     static enum mk_verdict say_hello(struct mk_request *request, struct mk_response *response, void *data)
  *     {
- *         mk_response_add(response, MK_STR("Content-Type"), MK_STR("text/plain"));
- *         mk_response_set_static(response, MK_STR("hello\n"));
+ *         mk_response_add_header(response, MK_STR("Content-Type"), MK_STR("text/plain"));
+ *         mk_response_set_body_nocopy(response, MK_STR("hello\n"));
  *         return MK_DONE;
  *     }
  *     const struct mk_handler hello = {
@@ -48,7 +48,7 @@ struct mk_handler {
      * handle(). False if they are invalid: it has reported that, or the server reports that `form` was
      * expected. NULL: no words are allowed.
      */
-    bool (*bind)(const struct mk_conf_spot *spot, mk_str words, void **data);
+    bool (*bind)(const struct mk_conf_ctx *spot, mk_str words, void **data);
     /**
      * The most bytes of content that handle() accepts for this request, in place of `MaxBodySize`, for
      * handlers whose paths differ in this. Called once before handle() if the request has content; longer

@@ -42,7 +42,7 @@ static inline bool mk_method_is_idempotent(enum mk_method method)
 /** The party that may set a field of a request. What passes requests on to a program passes the client's fields, and says the
  * rest itself or not at all. Programs that turn names into variables, as those of CGI, take `X_Real_IP` for
  * `X-Real-IP`: a name that looks like one that is not the client's is MK_ROLE_NONE. */
-enum mk_field_role {
+enum mk_header_role {
     MK_ROLE_CLIENT,     /**< the client */
     MK_ROLE_UNDERSCORE, /**< the client, but the name has an underscore: programs may take it for another one */
     MK_ROLE_HOP,        /**< each of one connection for itself (RFC 9110, section 7.6.1) */
@@ -58,7 +58,7 @@ enum mk_field_role {
 };
 
 /** A field line; or, for programs that get those of CGI (RFC 3875, section 4.1), a variable. */
-struct mk_field_line {
+struct mk_header {
     mk_str name, value;
 };
 

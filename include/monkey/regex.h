@@ -19,9 +19,9 @@ struct mk_regex_captures {
 
 /** The result of a match. */
 enum mk_regex_result {
-    MK_REGEX_DIFFERS, /**< the text does not match */
-    MK_REGEX_MATCHES, /**< it does */
-    MK_REGEX_GAVE_UP  /**< unknown: the search took too many steps, or too much memory */
+    MK_REGEX_NO_MATCH, /**< the text does not match */
+    MK_REGEX_MATCH,    /**< it does */
+    MK_REGEX_LIMIT     /**< unknown: the search took too many steps, or too much memory */
 };
 
 /** Why there is no regular expression. */
@@ -56,13 +56,13 @@ struct mk_regex_ops {
  *     struct mk_regex_error why;
  *     struct mk_regex *r = mk_regex_new(MK_STR("^/u/(\\d+)$"), false, &why);
  *     struct mk_regex_captures found;
- *     if (r && mk_regex_match(r, path, &found) == MK_REGEX_MATCHES)
+ *     if (r && mk_regex_match(r, path, &found) == MK_REGEX_MATCH)
  *         use(found.at[1]);
  *     mk_regex_free(r);
  */
 MK_API struct mk_regex *mk_regex_new(mk_str pattern, bool nocase, struct mk_regex_error *why) MK_API_MUST_USE;
 
-/** NULL is fine. Takes any pointer, so that it can be passed to mk_config_on_end(). */
+/** NULL is fine. Takes any pointer, so that it can be passed to mk_config_add_cleanup(). */
 static inline void mk_regex_free(void *regex)
 {
     struct mk_regex *r = MK_API_CAST(struct mk_regex *, regex);
@@ -84,7 +84,7 @@ static inline unsigned mk_regex_group(const struct mk_regex *r, mk_str name)
 
 /**
  * Looks for the pattern anywhere in the text. `out` may be NULL; it is filled when the text matches. The
- * search is bounded: treat MK_REGEX_GAVE_UP as the result that is safe for the caller, because a client
+ * search is bounded: treat MK_REGEX_LIMIT as the result that is safe for the caller, because a client
  * chooses the text.
  */
 static inline enum mk_regex_result mk_regex_match(const struct mk_regex *r, mk_str text,

@@ -3,7 +3,7 @@
 #ifndef MONKEY_REQUEST_H
 #define MONKEY_REQUEST_H
 
-#include <monkey/address.h>
+#include <monkey/addr.h>
 #include <monkey/http.h>
 #include <monkey/log.h>
 #include <monkey/str.h>
@@ -22,7 +22,7 @@ extern "C" {
  */
 struct mk_request;
 struct mk_file_id;
-struct mk_host;
+struct mk_vhost;
 struct mk_plugin;
 struct mk_worker;
 
@@ -130,28 +130,28 @@ MK_API mk_str mk_request_host(const struct mk_request *r);
 /** The value of the first field line of that name, ignoring case; absent if there is none. After a
  * handler's mk_request_rewrite() the request has no content, and no field that describes it (RFC 9110, section
  * 15.4). */
-MK_API mk_str mk_request_field(const struct mk_request *r, mk_str name);
+MK_API mk_str mk_request_header(const struct mk_request *r, mk_str name);
 
 /** The i-th field line, from 0, in the order they came: true, with its name and value, which live as long as
  * the request. False when there are no more; then neither is set. */
-MK_API bool mk_request_field_at(const struct mk_request *r, size_t i, mk_str *name, mk_str *value);
+MK_API bool mk_request_header_at(const struct mk_request *r, size_t i, mk_str *name, mk_str *value);
 
-/** The party that may set the i-th field: mk_field_role() of its name, faster. */
-MK_API enum mk_field_role mk_request_field_role(const struct mk_request *r, size_t i);
+/** The party that may set the i-th field: mk_header_role() of its name, faster. */
+MK_API enum mk_header_role mk_request_header_role(const struct mk_request *r, size_t i);
 
 /** The client's address as text, without port. */
-MK_API mk_str mk_request_peer(struct mk_request *r);
+MK_API mk_str mk_request_client_text(struct mk_request *r);
 /** The client's address. A hook that finds the client behind a proxy sets it for all later calls (0 or
  * -ENOMEM). */
-MK_API const struct mk_peer *mk_request_address(const struct mk_request *r);
-MK_API int mk_request_set_address(struct mk_request *r, const struct mk_peer *peer);
+MK_API const struct mk_addr *mk_request_client_addr(const struct mk_request *r);
+MK_API int mk_request_set_client_addr(struct mk_request *r, const struct mk_addr *peer);
 /** The local address of the connection. 0, or a negated errno value when there is none. */
-MK_API int mk_request_local(const struct mk_request *r, struct mk_peer *out);
+MK_API int mk_request_local_addr(const struct mk_request *r, struct mk_addr *out);
 
 /** "http" or "https": what the client speaks with this server, or with a trusted proxy in front of it. */
 MK_API mk_str mk_request_scheme(const struct mk_request *r);
 /** A trusted proxy has said whether its client speaks TLS with it. This decides the scheme from now on,
- * whatever the connection of the proxy is. Call it from a hook of MK_ORDER_ADDRESS or earlier: the hooks after
+ * whatever the connection of the proxy is. Call it from a hook of MK_PRIORITY_ADDRESS or earlier: the hooks after
  * that order, RedirectToHTTPS and ClientAuthority then see it. */
 MK_API void mk_request_set_secure(struct mk_request *r, bool is_secure);
 
@@ -164,16 +164,16 @@ MK_API mk_str mk_request_user(const struct mk_request *r);
 MK_API int mk_request_set_user(struct mk_request *r, mk_str user);
 
 /** The host that serves the request; NULL if it failed before the host was known. */
-MK_API const struct mk_host *mk_request_site(const struct mk_request *r);
+MK_API const struct mk_vhost *mk_request_vhost(const struct mk_request *r);
 /**
  * Tells the virtual hosts of a server apart, for state that must not pass from one to another: the first
  * ServerName of the host, with its ports if another [HOST] has that name, too. If only a pattern such as
  * `*.example.org` names the host that the client asked for, that host in lower case and a blank are in front. The same
  * after a reload, and on other machines with this configuration. Absent when memory is out.
  */
-MK_API mk_str mk_request_site_name(struct mk_request *r);
+MK_API mk_str mk_request_vhost_name(struct mk_request *r);
 /** A server in front of this one has said it. The text is copied: 0 or -ENOMEM. */
-MK_API int mk_request_set_site_name(struct mk_request *r, mk_str name);
+MK_API int mk_request_set_vhost_name(struct mk_request *r, mk_str name);
 /** The pattern of the route whose handler was called, as written in [ROUTES]. */
 MK_API mk_str mk_request_route(const struct mk_request *r);
 /** The worker that serves it. */
@@ -184,7 +184,7 @@ MK_API int64_t mk_request_time(const struct mk_request *r);
 /**
  * Only from on_request or a handler: the request becomes one for another path. `target` is a path with an
  * optional '?' and query, as a client would write it. Answer MK_REWRITTEN: hooks that follow with an order
- * below MK_ORDER_NORMAL judge the old path first; then the server empties the response and calls all hooks
+ * below MK_PRIORITY_NORMAL judge the old path first; then the server empties the response and calls all hooks
  * again, for the new path. After 10 rewrites the client gets a 500. Answers 0, -EINVAL when the target is not
  * valid, or -ENOMEM.
  *
@@ -211,12 +211,12 @@ enum mk_file_kind { MK_FILE_REGULAR, MK_FILE_FOLDER, MK_FILE_OTHER };
  * What is not cached is opened; what is not there is not remembered.
  *
  *     struct mk_file_id id;
- *     if (mk_request_look(request, mk_request_path(request), &id) == MK_FILE_REGULAR && id.size < 1000)
+ *     if (mk_request_stat(request, mk_request_path(request), &id) == MK_FILE_REGULAR && id.size < 1000)
  */
-MK_API int mk_request_look(const struct mk_request *r, mk_str path, struct mk_file_id *id);
+MK_API int mk_request_stat(const struct mk_request *r, mk_str path, struct mk_file_id *id);
 /**
  * The script that the path of the request leads to: its first part, from the left, that is a regular file
- * beneath the document root, as mk_request_look() finds it, and ends with `extension`, if that is not empty.
+ * beneath the document root, as mk_request_stat() finds it, and ends with `extension`, if that is not empty.
  * *info is the rest of the path. A path that goes through another file leads to no script, so
  * nothing else is ever run; a hidden file is none unless such files are shown. 0, or the status that the
  * request deserves: 404 if there is none; then *name is what was looked for, or absent if no part has that
@@ -229,11 +229,11 @@ MK_API unsigned mk_request_find_script(const struct mk_request *r, mk_str extens
                                        mk_str *info);
 /** The absolute file name of a path, whether or not it exists; NUL-terminated. Absent when memory is out, the
  * host has no root, or the path is invalid. */
-MK_API mk_str mk_request_file_name(const struct mk_request *r, mk_str path);
+MK_API mk_str mk_request_translate_path(const struct mk_request *r, mk_str path);
 /** May names that begin with a dot be served here? */
 MK_API bool mk_request_shows_dot_files(const struct mk_request *r);
 /** The media type of a file of that name, for this host. */
-MK_API mk_str mk_request_type_of(const struct mk_request *r, mk_str file_name);
+MK_API mk_str mk_request_media_type(const struct mk_request *r, mk_str file_name);
 
 /** The client's preference for a content coding ("gzip") or a media type ("text/html"), in thousandths; 0:
  * not acceptable (RFC 9110, sections 12.5.1 and 12.5.3). */
@@ -246,10 +246,10 @@ MK_API void mk_request_log(struct mk_request *r, enum mk_log_level level, const 
 /**
  * A copy of what logs say of the request (host, method, target, address), for mk_request_log() after its end:
  * output that comes late then goes to the log of the same host. Nothing else may be called with it. NULL when
- * memory is out. Ends with mk_request_forget() (NULL is fine), in worker_stop at the latest.
+ * memory is out. Ends with mk_request_log_copy_free() (NULL is fine), in worker_stop at the latest.
  */
-MK_API struct mk_request *mk_request_remember(const struct mk_request *r) MK_API_MUST_USE;
-MK_API void mk_request_forget(struct mk_request *remembered);
+MK_API struct mk_request *mk_request_log_copy(const struct mk_request *r) MK_API_MUST_USE;
+MK_API void mk_request_log_copy_free(struct mk_request *remembered);
 /** For `monkey explain`: one step that decided something. Does nothing for a request of a client. */
 MK_API void mk_request_explain(struct mk_request *r, const char *what, const char *fmt, ...)
     MK_API_PRINTF(3, 4);
@@ -301,7 +301,7 @@ MK_API void mk_request_resume(struct mk_request *r);
  * half-closed connection, RFC 9112, section 9.6), and detects that it has gone only when it sends something.
  * Has no effect in a tunnel: use mk_request_read() there.
  */
-MK_API void mk_request_follow_client(struct mk_request *r);
+MK_API void mk_request_cancel_on_disconnect(struct mk_request *r);
 
 /**
  * Limits of this request alone, in place of `HandlerTimeout` (how long a handler or source may wait for
@@ -309,14 +309,14 @@ MK_API void mk_request_follow_client(struct mk_request *r);
  * longest. They hold for waits that begin after the call. 0 or -ENOMEM.
  *
  * A source of events that may be silent for long asks for a wait without limit. Such a wait ends when the
- * client closes its side, as with mk_request_follow_client().
+ * client closes its side, as with mk_request_cancel_on_disconnect().
  */
-MK_API int mk_request_limit_wait(struct mk_request *r, uint32_t ms);
-MK_API int mk_request_limit_tunnel(struct mk_request *r, uint32_t ms);
+MK_API int mk_request_set_handler_timeout(struct mk_request *r, uint32_t ms);
+MK_API int mk_request_set_tunnel_timeout(struct mk_request *r, uint32_t ms);
 /** The same for `MaxBodySize`, from on_request. It can only be lowered: longer content was refused before any
  * hook, unless a handler raises the limit (mk_handler.body_max), which also wins over this one. UINT64_MAX:
  * no limit. -EMSGSIZE: the content is longer than that, answer 413. */
-MK_API int mk_request_limit_body(struct mk_request *r, uint64_t bytes);
+MK_API int mk_request_set_body_max(struct mk_request *r, uint64_t bytes);
 /** The limit that holds for the content of the request; UINT64_MAX: none. */
 MK_API uint64_t mk_request_body_max(struct mk_request *r);
 
@@ -324,7 +324,7 @@ MK_API uint64_t mk_request_body_max(struct mk_request *r);
 MK_API void *mk_request_alloc(struct mk_request *r, size_t size);
 
 /** Calls fn(data) when the request ends, however it ends. 0, or -ENOMEM: then it will not be called. */
-MK_API int mk_request_on_end(struct mk_request *r, void (*fn)(void *data), void *data);
+MK_API int mk_request_add_cleanup(struct mk_request *r, void (*fn)(void *data), void *data);
 
 /** Attaches data to the request under `key`, an address that belongs to the caller, usually its mk_plugin.
  * When the request ends, `free` (may be NULL) gets the data, even if other data was attached later. 0, or

@@ -87,8 +87,8 @@ enum mk_router_result {
  *
  *     struct mk_router *router = mk_router_new();
  *     struct mk_router_match match;
- *     if (mk_router_add(router, MK_STR("GET /users/:id<int>"), show_user, MK_ABSENT))
- *         fail(mk_router_why(router));
+ *     if (mk_router_add(router, MK_STR("GET /users/:id<int>"), show_user, MK_STR_NULL))
+ *         fail(mk_router_error(router));
  *     if (mk_router_find(router, MK_STR("GET"), MK_STR("/users/7"), &match) == MK_ROUTER_FOUND)
  *         call(match.data, match.params[0].as_int);
  *     mk_router_free(router);
@@ -108,11 +108,11 @@ MK_API void mk_router_free(struct mk_router *router);
  *
  * Returns 0; -EINVAL when the text is wrong or a limit is reached; -EEXIST when a route of the same methods
  * and pattern is there (the names of parameters do not count); -ENOMEM. After a failure the router has the
- * routes that it had, and mk_router_why() says what is wrong.
+ * routes that it had, and mk_router_error() says what is wrong.
  */
 MK_API int mk_router_add(struct mk_router *router, mk_str route, void *data, mk_str where) MK_API_MUST_USE;
 /** Why the last mk_router_add() failed, without a full stop; valid until the next one. */
-MK_API mk_str mk_router_why(const struct mk_router *router);
+MK_API mk_str mk_router_error(const struct mk_router *router);
 
 /**
  * Searches the route for a request. `method` is a word such as "GET"; `path` has the form of

@@ -16,7 +16,7 @@ extern "C" {
  *     static enum mk_verdict hello(struct mk_request *request, struct mk_response *response, void *data)
  *     {
  *         (void)request, (void)data;
- *         mk_response_set_static(response, MK_STR("hello\n"));
+ *         mk_response_set_body_nocopy(response, MK_STR("hello\n"));
  *         return MK_DONE;
  *     }
  *
@@ -26,7 +26,7 @@ extern "C" {
  *         struct mk_server *s = mk_server_new(NULL);
  *         if (!s || mk_server_add_route(s, "GET /hello", hello, NULL) ||
  *             mk_server_listen(s, "127.0.0.1:0", &port) || mk_server_run(s))
- *             fprintf(stderr, "%s\n", mk_server_why(s));
+ *             fprintf(stderr, "%s\n", mk_server_error(s));
  *         mk_server_free(s);
  *     }
  *
@@ -34,7 +34,7 @@ extern "C" {
  * and messages of the configuration file. Then it runs, in one of three ways: mk_server_run(),
  * mk_server_start(), or mk_server_fd() with mk_server_step(). At last it is stopped and freed. It runs once.
  *
- * Functions that return an int return 0, or a negated errno value; mk_server_why() then has a text for
+ * Functions that return an int return 0, or a negated errno value; mk_server_error() then has a text for
  * people. -EINVAL is a wrong value, -EBUSY a call that comes too late or from the wrong place.
  *
  * The library never exits, prints, forks, or changes signals, folders, umask or locale of the program. A
@@ -63,7 +63,7 @@ MK_API struct mk_server *mk_server_new(const struct mk_server_options *options) 
 /** What the last function that failed complains about: one or more lines, the last without its end. Empty if
  * nothing failed, but a configuration that was started may have warnings. Valid until the next call for this
  * server. NULL is fine: then memory is out. */
-MK_API const char *mk_server_why(const struct mk_server *s);
+MK_API const char *mk_server_error(const struct mk_server *s);
 
 /**
  * The heap of all servers of the program, in place of malloc(3): resize(old, size) as realloc(3), where `old`
@@ -79,7 +79,7 @@ MK_API int mk_mem_use(void *(*resize)(void *old, size_t size), void (*give_back)
  * Reads a configuration file, or the monkey.conf of a folder, when the server starts. Keys of [SERVER] that
  * are set by functions replace those of the file; other sections are added. Once.
  */
-MK_API int mk_server_read(struct mk_server *s, const char *file_or_folder);
+MK_API int mk_server_load_config(struct mk_server *s, const char *file_or_folder);
 
 /**
  * One line of the configuration: `key value` in a section. A section of a host, [HOST] too, is that of the
@@ -102,7 +102,7 @@ MK_API int mk_server_add_section(struct mk_server *s, const char *section);
  * the folder of its files (`DocumentRoot`); NULL: it has no files. The first host serves requests for hosts
  * that are not known.
  */
-MK_API int mk_server_add_host(struct mk_server *s, const char *names, const char *root);
+MK_API int mk_server_add_vhost(struct mk_server *s, const char *names, const char *root);
 
 /** Loads a plugin of the program, which must stay there as long as the server. The same one may be added
  * again; -EINVAL: another one has its name. Those that come with Monkey are loaded by name:

@@ -23,10 +23,10 @@ struct mk_request;
  */
 struct mk_spool;
 
-/** In load(), in host(), or in bind() of a route with mk_conf_spot_config(): this configuration spools content,
+/** In load(), in host(), or in bind() of a route with mk_conf_ctx_config(): this configuration spools content,
  * so its workers get access to `SpoolFolder`. Without this, content that does not fit in memory is answered with
  * -EOPNOTSUPP. In bind() it also has `MaxBodySize` of the host compared with `SpoolMax`. */
-MK_API void mk_config_want_spool(struct mk_config *config);
+MK_API void mk_config_enable_body_spool(struct mk_config *config);
 /** `SpoolFolder`, absolute and with a NUL behind it; absent: out of memory, which is reported. */
 MK_API mk_str mk_config_spool_folder(const struct mk_config *config);
 /** `SpoolMax` in bytes; 0: unlimited. */
@@ -34,7 +34,7 @@ MK_API uint64_t mk_config_spool_max(const struct mk_config *config);
 
 /**
  * Receives the content of the request. Call it from the handler, as often as it answers -EAGAIN: return
- * MK_WAIT then. 0: all of it is here, and *out lives as long as the request or until mk_spool_drop().
+ * MK_WAIT then. 0: all of it is here, and *out lives as long as the request or until mk_spool_free().
  *
  * `max` limits the content in addition to `MaxBodySize`; 0: no further limit. Errors: -EFBIG: longer than
  * `max`, or than the half of `SpoolMax` that one client may use (that is logged); -EMSGSIZE: longer than `MaxBodySize`; -EBADMSG: malformed; -ECONNRESET: the client ended in the
@@ -48,7 +48,7 @@ MK_API uint64_t mk_config_spool_max(const struct mk_config *config);
  *         return MK_WAIT;
  *     if (e < 0) {
  *         mk_response_set_status(response, mk_spool_status(e));
- *         return MK_REFUSE;
+ *         return MK_ERROR;
  *     }
  *     start_with(mk_spool_length(content), mk_spool_fd(content));
  */
@@ -64,7 +64,7 @@ MK_API ssize_t mk_spool_read(const struct mk_spool *s, char *room, size_t cap, u
  * value: no memory, or no descriptor. */
 MK_API int mk_spool_fd(struct mk_spool *s);
 /** Gives memory and disk space back before the request ends. `s` may not be used any more. */
-MK_API void mk_spool_drop(struct mk_spool *s);
+MK_API void mk_spool_free(struct mk_spool *s);
 
 /** The status that a request deserves whose content could not be spooled: 400, 411, 413, 500, 503 or 507. With
  * 503, send Retry-After: the spool has room again when others have been served. */

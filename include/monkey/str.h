@@ -40,7 +40,7 @@ typedef struct mk_str {
 #endif
 
 /** An absent text. */
-#define MK_ABSENT (mk_str_of(NULL, 0))
+#define MK_STR_NULL (mk_str_of(NULL, 0))
 
 /** The two arguments of a "%.*s". */
 #define MK_STR_ARG(s) ((int)(s).len), ((s).p ? (s).p : "")

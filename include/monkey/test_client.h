@@ -16,7 +16,7 @@ extern "C" {
  *
  *     struct mk_test_client_answer answer;
  *     struct mk_test_client *client = mk_test_client_open(s);
- *     if (mk_test_client_request(client, "GET", "/hello", NULL, 0, MK_ABSENT, &answer) == 0)
+ *     if (mk_test_client_request(client, "GET", "/hello", NULL, 0, MK_STR_NULL, &answer) == 0)
  *         check(answer.status, answer.content);
  *     mk_test_client_close(client);
  *
@@ -32,7 +32,7 @@ struct mk_test_client_answer {
     mk_str content; /**< without its transfer coding */
 };
 
-/** Opens a connection, and starts the server if need be. NULL: mk_server_why(). */
+/** Opens a connection, and starts the server if need be. NULL: mk_server_error(). */
 MK_API struct mk_test_client *mk_test_client_open(struct mk_server *s) MK_API_MUST_USE;
 
 /**
@@ -56,7 +56,7 @@ MK_API int mk_test_client_use_http2(struct mk_test_client *p);
  * the library notice, was closed.
  */
 MK_API int mk_test_client_request(struct mk_test_client *p, const char *method, const char *target,
-                                  const struct mk_field_line *fields, size_t n, mk_str content,
+                                  const struct mk_header *fields, size_t n, mk_str content,
                                   struct mk_test_client_answer *answer);
 
 /** The first field of that name, ignoring case; absent if there is none. */

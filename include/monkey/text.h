@@ -16,20 +16,20 @@ extern "C" {
 MK_API bool mk_is_token(mk_str s);
 /** Nothing but HTAB, visible characters, spaces and obs-text (RFC 9110, section 5.5): text that cannot end
  * its line. May be empty. */
-MK_API bool mk_is_field_value(mk_str s);
+MK_API bool mk_is_header_value(mk_str s);
 
 /**
  * The next element of a comma separated list (RFC 9110, section 5.6.1), trimmed; empty elements are passed
  * over, commas inside of quoted strings do not separate. Moves *rest behind it; false at the end. An element
  * may be anything between the commas: its syntax is the caller's business.
  */
-MK_API bool mk_element_next(mk_str *rest, mk_str *element);
+MK_API bool mk_header_list_next(mk_str *rest, mk_str *element);
 
 /** The party that may set a request field of that name. */
-MK_API enum mk_field_role mk_field_role(mk_str name);
+MK_API enum mk_header_role mk_header_role(mk_str name);
 
 /** Appends "Name: value" and CRLF. Checks neither. */
-static inline void mk_field_put(struct mk_buf *b, mk_str name, mk_str value)
+static inline void mk_header_append(struct mk_buf *b, mk_str name, mk_str value)
 {
     size_t len = name.len + value.len + 4;
     if ((b->failed || b->cap - b->len < len) && !mk_buf_reserve(b, len))
@@ -79,7 +79,7 @@ MK_API bool mk_base64_decode(struct mk_buf *out, mk_str s);
 MK_API void mk_hex_encode(struct mk_buf *out, mk_str s);
 
 /** Compares in time that does not depend on the contents. The lengths are not secret. */
-MK_API bool mk_secret_eq(mk_str a, mk_str b);
+MK_API bool mk_consttime_eq(mk_str a, mk_str b);
 /** HMAC with SHA-256 (RFC 2104), for instance to derive a secret from another one: `text` says what for. */
 MK_API void mk_hmac_sha256(mk_str key, mk_str text, char out[32]);
 /** Fills the memory with cryptographically secure random bytes. */

@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 struct mk_config;
-struct mk_host;
+struct mk_vhost;
 struct mk_request;
 
 /** What was agreed upon for an encrypted connection. Texts live as long as the request; what is not known is
@@ -64,13 +64,13 @@ MK_API void mk_config_add_certificate(struct mk_config *c, const char *certifica
 MK_API void mk_config_tls_challenges(struct mk_config *c, const char *folder);
 
 /** The certificates that a host shows. */
-struct mk_host_certificate {
+struct mk_vhost_certificate {
     int64_t begins, expires; /**< all of them are valid between: seconds since 1970 */
     bool
         is_kept; /**< the files of one could not be used at the last reload, so the host keeps an earlier one */
 };
 /** False if the host shows none. */
-MK_API bool mk_host_get_certificate(const struct mk_host *h, struct mk_host_certificate *out);
+MK_API bool mk_vhost_certificate_get(const struct mk_vhost *h, struct mk_vhost_certificate *out);
 
 #ifdef __cplusplus
 }

@@ -37,7 +37,7 @@ struct mk_tunnel_ops {
      * there had been no room, or mk_request_resume() was called. 0 ends our direction, and also the tunnel if
      * no more input is wanted (see on_input); a negative errno value other than -EAGAIN aborts the tunnel.
      */
-    struct mk_source_ops source;
+    struct mk_body_source_ops source;
     /**
      * May be NULL: then `source.pull` reads what the client sends. Called when there is input to read,
      * including its end, or after mk_request_resume(), whether or not there is room for output; before
@@ -58,11 +58,11 @@ struct mk_tunnel_ops {
  * The content of the request, if it has any, must have been read: mk_request_read() has answered 0.
  *
  * 0; -EINVAL if the client has asked for none, or its content was not read to the end; -EPROTO if it asked for websocket in a way that is not valid
- * (RFC 6455, section 4.2.1): status and fields say so, answer MK_REFUSE; -EALREADY; -ENOMEM.
+ * (RFC 6455, section 4.2.1): status and fields say so, answer MK_ERROR; -EALREADY; -ENOMEM.
  *
  *     if (!mk_str_eq(mk_request_tunnel(request), MK_STR("websocket")))
  *         return MK_NEXT;
- *     return mk_response_open_tunnel(request, response, &ops, ctx) ? MK_REFUSE : MK_DONE;
+ *     return mk_response_open_tunnel(request, response, &ops, ctx) ? MK_ERROR : MK_DONE;
  */
 MK_API int mk_response_open_tunnel(struct mk_request *request, struct mk_response *r,
                                    const struct mk_tunnel_ops *ops, void *ctx);

@@ -4,10 +4,10 @@
 #define MONKEY_UPSTREAM_H
 
 #include <errno.h>
+#include <monkey/body_source.h>
 #include <monkey/config.h>
 #include <monkey/http.h>
 #include <monkey/plugin.h>
-#include <monkey/source.h>
 #include <monkey/text.h>
 
 #ifdef __cplusplus
@@ -43,7 +43,7 @@ struct mk_upstream_defaults {
  * the same name with the same defaults gives the same upstream. A host name that does not resolve is not an
  * error: the server is down until it resolves. NULL: `name` is wrong, and the error has been reported there.
  */
-MK_API struct mk_upstream *mk_upstream_find(const struct mk_conf_spot *spot, mk_str name,
+MK_API struct mk_upstream *mk_upstream_find(const struct mk_conf_ctx *spot, mk_str name,
                                             const struct mk_upstream_defaults *defaults);
 /**
  * The same in load() or host() of a plugin, for an upstream that a section of its own names: mistakes are
@@ -76,7 +76,7 @@ struct mk_upstream_conn_options {
     int server;     /**< use this server if it is up (a sticky session); -1: any */
     bool fresh;     /**< open a new connection: a pooled one has just failed */
     bool counts;    /**< `hash` is set; without it, `Balance hash` takes the servers in turn */
-    const struct mk_peer
+    const struct mk_addr
         *client; /**< the client of the request, which counts against MaxConnectionsPerAddress. NULL: none.
                                        Must live until the connection is released, or the request is freed */
     mk_str to;   /**< ADDRESS:PORT of a server that another one has named, for protocols that do so: with the
@@ -157,7 +157,7 @@ enum mk_upstream_protocol {
 
 /** Request content that is produced while it is sent. These functions must not free the request. */
 struct mk_upstream_request_body {
-    struct mk_source_ops
+    struct mk_body_source_ops
         source; /**< pull() works as elsewhere: after -EAGAIN call mk_upstream_request_resume(), and
                                       after an error it is not called again. close() is not called */
     /** Starts over at the first byte, for another attempt; false: that is not possible. NULL: never possible
@@ -192,7 +192,7 @@ struct mk_upstream_request_options {
      * Transfer-Encoding, Upgrade, and TE, which only tells whether trailers are wanted. Leave out fields that
      * Connection names. For other protocols these are variables, and CONTENT_LENGTH is ignored.
      */
-    const struct mk_field_line *fields;
+    const struct mk_header *fields;
     size_t n_fields;
     /**
      * For HTTP: fields that are written already, which is faster where most of them are those of a request:
@@ -271,13 +271,13 @@ MK_API int mk_upstream_request_poll(struct mk_upstream_request *c, struct mk_req
 /** Status and fields of the head that was read last; valid until the next one. Fields of connection and
  * framing are left out, and with protocols other than HTTP also `Status`. */
 MK_API unsigned mk_upstream_request_status(const struct mk_upstream_request *c);
-MK_API bool mk_upstream_request_field_at(const struct mk_upstream_request *c, size_t i, mk_str *name,
-                                         mk_str *value);
-MK_API mk_str mk_upstream_request_field(const struct mk_upstream_request *c, mk_str name);
-/** All of these fields: as text, for mk_response_add_lines(), and one by one. They live as long as the
+MK_API bool mk_upstream_request_header_at(const struct mk_upstream_request *c, size_t i, mk_str *name,
+                                          mk_str *value);
+MK_API mk_str mk_upstream_request_header(const struct mk_upstream_request *c, mk_str name);
+/** All of these fields: as text, for mk_response_add_headers(), and one by one. They live as long as the
  * request, or until the next head is read. NULL: there is no head. */
-MK_API const struct mk_field_line *mk_upstream_request_lines(const struct mk_upstream_request *c,
-                                                             mk_str *text, size_t *n);
+MK_API const struct mk_header *mk_upstream_request_headers(const struct mk_upstream_request *c, mk_str *text,
+                                                           size_t *n);
 /** The length of the content; MK_LENGTH_UNKNOWN: it lasts until its end. For HEAD, that of the same GET. */
 MK_API int64_t mk_upstream_request_length(const struct mk_upstream_request *c);
 /** For protocols other than HTTP: does the head consist of a Location that is a path? That is a local redirect
@@ -331,7 +331,7 @@ MK_API int mk_upstream_request_server(const struct mk_upstream_request *c);
  * words go to read(), which returns false for one that is wrong, once it has reported that. Then this returns
  * false as well.
  */
-MK_API bool mk_upstream_limits_read(const struct mk_conf_spot *spot, mk_str words,
+MK_API bool mk_upstream_limits_read(const struct mk_conf_ctx *spot, mk_str words,
                                     struct mk_upstream_limits *limits, bool (*read)(void *ctx, mk_str word),
                                     void *ctx);
 /** May be called at any time; cancels a request that is not complete. NULL is fine. */
@@ -367,7 +367,7 @@ MK_API enum mk_verdict mk_local_backend_handle(struct mk_request *request, struc
                                                struct mk_local_backend *backend);
 
 /** What is known of the client: "ADDRESS PORT SCHEME /SITE", and after a blank the user that hooks have found.
- * The address of a client on a unix socket is "unix:"; SITE is mk_request_site_name(), escaped as a URL is. */
+ * The address of a client on a unix socket is "unix:"; SITE is mk_request_vhost_name(), escaped as a URL is. */
 #define MK_LOCAL_BACKEND_CLIENT "Monkey-Client"
 enum {
     MK_LOCAL_BACKEND_SITE_MAX = 4096 /**< bytes of SITE */
@@ -376,19 +376,19 @@ enum {
  * negated errno value. */
 static inline int mk_local_backend_accept_client(struct mk_request *request)
 {
-    struct mk_peer peer;
+    struct mk_addr peer;
     uint64_t port;
-    mk_str rest = mk_request_field(request, MK_STR(MK_LOCAL_BACKEND_CLIENT)),
+    mk_str rest = mk_request_header(request, MK_STR(MK_LOCAL_BACKEND_CLIENT)),
            address = mk_str_cut(&rest, ' '), number = mk_str_cut(&rest, ' '), scheme = mk_str_cut(&rest, ' '),
            site = mk_str_cut(&rest, ' ');
     struct mk_buf name = mk_buf_growing(MK_LOCAL_BACKEND_SITE_MAX);
     int e = mk_url_unescape(&name, mk_str_skip(site, 1)) && !name.failed
-                ? mk_request_set_site_name(request, mk_buf_str(&name))
+                ? mk_request_set_vhost_name(request, mk_buf_str(&name))
                 : -EBADMSG;
     mk_buf_free(&name);
-    if (!e && mk_peer_parse(address, &peer) && mk_num_parse(number, &port)) {
+    if (!e && mk_addr_parse(address, &peer) && mk_num_parse(number, &port)) {
         peer.port = MK_API_CAST(uint16_t, port);
-        e = mk_request_set_address(request, &peer);
+        e = mk_request_set_client_addr(request, &peer);
     }
     mk_request_set_secure(request, mk_str_eq(scheme, MK_STR("https")));
     return !e && rest.len ? mk_request_set_user(request, rest) : e;
@@ -410,10 +410,10 @@ static inline bool mk_local_backend_verify(struct mk_request *request, mk_str se
     char proof[32];
     char text[2 * sizeof proof];
     struct mk_buf hex = mk_buf_fixed(text, sizeof text);
-    mk_local_backend_sign(secret, mk_request_field(request, MK_STR(MK_LOCAL_BACKEND_CLIENT)),
-                          mk_request_field(request, MK_STR(MK_LOCAL_BACKEND_BODY_MAX)), proof);
+    mk_local_backend_sign(secret, mk_request_header(request, MK_STR(MK_LOCAL_BACKEND_CLIENT)),
+                          mk_request_header(request, MK_STR(MK_LOCAL_BACKEND_BODY_MAX)), proof);
     mk_hex_encode(&hex, mk_str_of(proof, sizeof proof));
-    return mk_secret_eq(mk_buf_str(&hex), mk_request_field(request, MK_STR(MK_LOCAL_BACKEND_SIGNATURE)));
+    return mk_consttime_eq(mk_buf_str(&hex), mk_request_header(request, MK_STR(MK_LOCAL_BACKEND_SIGNATURE)));
 }
 /** The backend has no response of its own. */
 #define MK_LOCAL_BACKEND_DECLINED "Monkey-Declined"

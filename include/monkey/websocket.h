@@ -119,14 +119,14 @@ struct mk_websocket_options {
  * may be sent at once; they follow the handshake.
  *
  * 0, and on_close(ctx) will be called exactly once. Otherwise it will not be called, and the response says
- * why: answer MK_REFUSE. -EINVAL: the client asks for no WebSocket (426; MK_NEXT is fine, too), or the
+ * why: answer MK_ERROR. -EINVAL: the client asks for no WebSocket (426; MK_NEXT is fine, too), or the
  * options are wrong, or the plugin is not loaded (500); -EPROTO: its handshake is not valid (400, 426);
  * -EACCES: its origin may not connect (403); -EALREADY; -ENOMEM (500 or 503).
  *
  *     static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
  *     {
  *         struct mk_websocket *s;
- *         return mk_websocket_open(request, response, &options, data, &s) ? MK_REFUSE : MK_DONE;
+ *         return mk_websocket_open(request, response, &options, data, &s) ? MK_ERROR : MK_DONE;
  *     }
  */
 MK_API int mk_websocket_open(struct mk_request *request, struct mk_response *r,
@@ -170,12 +170,12 @@ struct mk_websocket_message;
  *     struct mk_websocket_message *m = mk_websocket_message_new(MK_WEBSOCKET_TEXT, news);
  *     for (struct member *at = first; m && at; at = at->next)
  *         (void)mk_websocket_send_message(at->socket, m);
- *     mk_websocket_message_drop(m);
+ *     mk_websocket_message_free(m);
  */
 MK_API struct mk_websocket_message *mk_websocket_message_new(enum mk_websocket_kind kind,
                                                              mk_str data) MK_API_MUST_USE;
 /** NULL is fine. */
-MK_API void mk_websocket_message_drop(struct mk_websocket_message *m);
+MK_API void mk_websocket_message_free(struct mk_websocket_message *m);
 /** Queues it. Results as of mk_websocket_send(). */
 MK_API int mk_websocket_send_message(struct mk_websocket *s, struct mk_websocket_message *m);
 
@@ -193,7 +193,7 @@ MK_API int mk_websocket_ping(struct mk_websocket *s, mk_str data);
  */
 MK_API int mk_websocket_close(struct mk_websocket *s, unsigned code, mk_str reason);
 /** Ends it without a closing handshake; on_close() follows, with MK_WEBSOCKET_ABNORMAL. */
-MK_API void mk_websocket_drop(struct mk_websocket *s);
+MK_API void mk_websocket_abort(struct mk_websocket *s);
 
 /** Delivers no messages until mk_websocket_resume(): the client has to wait, and pings are not answered. */
 MK_API void mk_websocket_pause(struct mk_websocket *s);

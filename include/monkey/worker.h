@@ -3,10 +3,10 @@
 #ifndef MONKEY_WORKER_H
 #define MONKEY_WORKER_H
 
-#include <monkey/address.h>
+#include <monkey/access_record.h>
+#include <monkey/addr.h>
 #include <monkey/buf.h>
 #include <monkey/log.h>
-#include <monkey/record.h>
 #include <monkey/timer.h>
 #include <stdint.h>
 
@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-struct mk_host;
+struct mk_vhost;
 struct mk_logfile;
 struct mk_plugin;
 struct mk_stat_registry;
@@ -77,24 +77,24 @@ MK_API void mk_watcher_set_callback(struct mk_watcher *w, void (*on_ready)(void 
 MK_API void mk_watcher_free(struct mk_watcher *w);
 /** The same, once the descriptor is closed: a closed one reports nothing, and this saves the system call that
  * would say so. Only if no other descriptor is of the same open file (dup(2), fork(2)). NULL is fine. */
-MK_API void mk_watcher_drop(struct mk_watcher *w);
+MK_API void mk_watcher_free_closed(struct mk_watcher *w);
 
 /** A call at the end of a turn of the loop. */
-struct mk_turn_end;
+struct mk_deferred;
 
 /**
  * A call at the end of a turn, which is not set. Use it to gather what the requests of a turn want to send to
  * one peer, and send it in one piece: a request to a database costs a fraction of what it costs alone. NULL
  * when memory is out. Free all of them in worker_stop at the latest.
  */
-MK_API struct mk_turn_end *mk_turn_end_new(struct mk_worker *w, void (*on_end)(void *ctx),
+MK_API struct mk_deferred *mk_deferred_new(struct mk_worker *w, void (*on_end)(void *ctx),
                                            void *ctx) MK_API_MUST_USE;
 /** Calls on_end(ctx) once, when all events and timers of this turn are handled and the requests that they
  * resumed have run. Set in an on_end, its own too, it is called at the end of the next turn. Setting it again
  * before that changes nothing. */
-MK_API void mk_turn_end_set(struct mk_turn_end *t);
+MK_API void mk_deferred_post(struct mk_deferred *t);
 /** It is not called any more, and is freed; allowed in its own on_end. NULL is fine. */
-MK_API void mk_turn_end_free(struct mk_turn_end *t);
+MK_API void mk_deferred_free(struct mk_deferred *t);
 
 /**
  * Runs work(ctx) in another thread, which may block, then done(ctx) in the loop. `work` must touch nothing of
@@ -103,26 +103,27 @@ MK_API void mk_turn_end_free(struct mk_turn_end *t);
  * waits for them, before worker_stop. 0, or -EAGAIN when no thread can be had, too much (1024) waits, or the
  * worker stops: then neither is called. Threads are few: the whole worker has 4 of them for this.
  */
-MK_API int mk_worker_run_aside(struct mk_worker *w, void (*work)(void *ctx), void (*done)(void *ctx),
-                               void *ctx);
+MK_API int mk_worker_offload(struct mk_worker *w, void (*work)(void *ctx), void (*done)(void *ctx),
+                             void *ctx);
 
 /** Threads of a plugin's own, for work that would keep the four above from others: a database that only
  * blocks, a slow computation. */
-struct mk_threads;
+struct mk_thread_pool;
 
 /**
  * At most `n` threads (1 to 64), which start when there is work, and at most `waiting_max` jobs that wait for
  * one. In worker_start or later. NULL: no memory, or `n` is out of range. Free it in worker_stop at the
  * latest.
  */
-MK_API struct mk_threads *mk_threads_new(struct mk_worker *w, unsigned n,
-                                         unsigned waiting_max) MK_API_MUST_USE;
-/** As mk_worker_run_aside(), in one of these threads. -EAGAIN: as many jobs as may wait are waiting, or no
+MK_API struct mk_thread_pool *mk_thread_pool_new(struct mk_worker *w, unsigned n,
+                                                 unsigned waiting_max) MK_API_MUST_USE;
+/** As mk_worker_offload(), in one of these threads. -EAGAIN: as many jobs as may wait are waiting, or no
  * thread can be had. */
-MK_API int mk_threads_run(struct mk_threads *t, void (*work)(void *ctx), void (*done)(void *ctx), void *ctx);
+MK_API int mk_thread_pool_submit(struct mk_thread_pool *t, void (*work)(void *ctx), void (*done)(void *ctx),
+                                 void *ctx);
 /** Waits for all jobs, calls done() for each, and frees the threads; not from a done() of theirs. NULL is
  * fine. */
-MK_API void mk_threads_free(struct mk_threads *t);
+MK_API void mk_thread_pool_free(struct mk_thread_pool *t);
 
 /**
  * Calls fn(ctx) in the loop, soon, in the order of the calls. From any thread, as long as the worker lives: a
@@ -132,9 +133,9 @@ MK_API void mk_threads_free(struct mk_threads *t);
 MK_API int mk_worker_post(struct mk_worker *w, void (*fn)(void *ctx), void *ctx);
 
 /** While it is held, a worker that drains does not stop before `DrainTimeout` is over, though its connections
- * are closed: there is work which no connection waits for. Each call needs one of mk_worker_let_go(). */
-MK_API void mk_worker_hold(struct mk_worker *w);
-MK_API void mk_worker_let_go(struct mk_worker *w);
+ * are closed: there is work which no connection waits for. Each call needs one of mk_worker_unref(). */
+MK_API void mk_worker_ref(struct mk_worker *w);
+MK_API void mk_worker_unref(struct mk_worker *w);
 
 /* ---- The server around ---- */
 
@@ -158,7 +159,7 @@ MK_API int mk_worker_send(struct mk_worker *w, const struct mk_plugin *plugin, i
 enum { MK_TO_ALL = -1 };
 
 /** Asks the master to reload the configuration, as HUP does. 0 or a negated errno value. */
-MK_API int mk_worker_ask_reload(struct mk_worker *w);
+MK_API int mk_worker_request_reload(struct mk_worker *w);
 /** Results of all reloads since the server started, whatever triggered them. */
 struct mk_reloads {
     uint64_t done;              /**< succeeded */
@@ -172,7 +173,7 @@ struct mk_reloads {
 MK_API void mk_worker_reloads(const struct mk_worker *w, struct mk_reloads *out, struct mk_buf *why);
 /** What the error log holds, soon and in all workers, until a configuration is loaded. 0 or a negated errno
  * value. */
-MK_API int mk_worker_ask_log_level(struct mk_worker *w, enum mk_log_level level);
+MK_API int mk_worker_set_log_level(struct mk_worker *w, enum mk_log_level level);
 /** What this worker's error log holds now. */
 MK_API enum mk_log_level mk_worker_log_level(const struct mk_worker *w);
 
@@ -192,7 +193,7 @@ struct mk_worker_stats {
     uint64_t open;        /**< connections now */
     uint64_t requests;    /**< that are over */
     uint64_t by_class[6]; /**< responses by the first digit of their status; 0: none was begun */
-    uint64_t by_ending[MK_ENDINGS];
+    uint64_t by_ending[MK_OUTCOMES];
     uint64_t sent; /**< bytes that sockets took */
     bool leaving;  /**< it serves an older configuration and ends when its connections do */
 };
@@ -202,10 +203,10 @@ struct mk_worker_stats {
 MK_API bool mk_worker_stats_at(const struct mk_worker *w, size_t i, struct mk_worker_stats *out);
 /** The sum of what those have counted whose places others took: with all of the above, it is what the server
  * counted since it began. */
-MK_API void mk_worker_stats_past(const struct mk_worker *w, struct mk_worker_stats *out);
+MK_API void mk_worker_stats_ended(const struct mk_worker *w, struct mk_worker_stats *out);
 /** The i-th reason for which connections of HTTP/2 were ended by the server, as a word ("resets", "pings",
  * ...), and how often that was, in all workers since the server was started; false: there are no more. */
-MK_API bool mk_worker_h2_ended(const struct mk_worker *w, size_t i, const char **reason, uint64_t *n);
+MK_API bool mk_worker_h2_error(const struct mk_worker *w, size_t i, const char **reason, uint64_t *n);
 /** The statistics of the server; NULL: nothing is counted. */
 MK_API struct mk_stat_registry *mk_worker_statistics(const struct mk_worker *w);
 /** The cells of a series that this worker writes: see mk_stat_cells(). In worker_start or later. */
@@ -216,7 +217,7 @@ MK_API int64_t mk_worker_server_started(const struct mk_worker *w);
 
 /** One open connection of this worker. Texts are valid during the callback. */
 struct mk_conn_info {
-    struct mk_peer peer;
+    struct mk_addr peer;
     const char *state;     /**< "idle", "head", "flow", "send", ... */
     uint32_t requests;     /**< that it has begun */
     mk_str method, target; /**< of the request under way; absent if there is none */
@@ -236,7 +237,7 @@ MK_API void mk_worker_cache(const struct mk_worker *w, struct mk_cache_info *out
 MK_API void mk_worker_cache_clear(struct mk_worker *w);
 
 /** The i-th host, the default one included; NULL when there are no more. */
-MK_API const struct mk_host *mk_worker_host_at(const struct mk_worker *w, size_t i);
+MK_API const struct mk_vhost *mk_worker_vhost_at(const struct mk_worker *w, size_t i);
 /** The i-th plugin that was loaded, in the order of their hooks; NULL when there are no more. */
 MK_API const struct mk_plugin *mk_worker_plugin_at(const struct mk_worker *w, size_t i);
 /** The effective configuration, as `monkey -T` prints it. */

@@ -89,7 +89,7 @@ static int prepare(struct mk_config *config, struct acme *a)
     if (!a->answers)
         return -ENOMEM;
     mk_config_allow_path(config, mk_str_from_c(a->answers));
-    mk_config_want_children(config);
+    mk_config_enable_subprocesses(config);
     acme_state_check(config, a->settings);
     return 0;
 }
@@ -129,7 +129,8 @@ static int add_wish(struct mk_config *config, struct acme *a, struct acme_wish *
             mk_config_error(config, NULL, NULL,
                             "two hosts have different certificates whose first name is %.*s",
                             MK_STR_ARG(w->names[0]));
-            mk_config_hint(config, "add [ACME_HOST] to one of them, with other `Domains` or in another order");
+            mk_config_hint(config,
+                           "add [ACME_HOST] to one of them, with other `Domains` or in another order");
             return 0;
         }
     }
@@ -139,7 +140,7 @@ static int add_wish(struct mk_config *config, struct acme *a, struct acme_wish *
     return 0;
 }
 
-static int bind_host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
+static int bind_host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
 {
     struct acme *a = data;
     if (!acme_settings_wants(config, host))
@@ -196,10 +197,10 @@ static enum mk_verdict answer(struct mk_request *request, struct mk_response *re
     mk_request_explain(request, "acme", "answer to a challenge: %s", len ? "here it is" : "none");
     if (!len)
         return MK_NEXT;
-    mk_response_add_static(response, MK_STR("Content-Type"), MK_STR("application/octet-stream"));
-    mk_response_add_static(response, MK_STR("Cache-Control"), MK_STR("no-store"));
-    if (mk_response_set_text(response, mk_str_of(room, len)))
-        return MK_REFUSE;
+    mk_response_add_header_nocopy(response, MK_STR("Content-Type"), MK_STR("application/octet-stream"));
+    mk_response_add_header_nocopy(response, MK_STR("Cache-Control"), MK_STR("no-store"));
+    if (mk_response_set_body(response, mk_str_of(room, len)))
+        return MK_ERROR;
     return MK_DONE;
 }
 

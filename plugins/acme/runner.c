@@ -24,7 +24,7 @@ struct acme_runner {
     struct mk_worker *worker;
     const struct acme_job *job;
     struct mk_timer timer; /* of the next start; while the helper runs: of its end */
-    struct mk_child *child;
+    struct mk_subprocess *child;
     struct mk_watcher *watcher;
     int fd; /* its output */
     uint32_t again_ms;
@@ -178,9 +178,9 @@ static bool start_child(struct acme_runner *r, int in, int out)
         if (!text.failed)
             envp[n++] = room + from;
     }
-    const struct mk_child_options o = {
+    const struct mk_subprocess_options o = {
         .argv = argv, .envp = envp, .cwd = r->job->settings->state.p, .in = in, .out = out, .err = out};
-    r->child = mk_child_start(r->worker, &o, on_end, r);
+    r->child = mk_subprocess_start(r->worker, &o, on_end, r);
     return r->child;
 }
 
@@ -206,7 +206,7 @@ static void on_due(struct mk_timer *t)
     struct acme_runner *r = MK_CONTAINER(t, struct acme_runner, timer);
     if (r->child) {
         mk_worker_log(r->worker, MK_LOG_ERROR, "acme: %s did not end in time", r->job->program);
-        mk_child_signal(r->child, SIGKILL);
+        mk_subprocess_signal(r->child, SIGKILL);
     } else if (is_leaving(r->worker)) {
         return;
     } else if (start(r)) {
@@ -234,7 +234,7 @@ void acme_runner_close(struct acme_runner *r)
     if (!r)
         return;
     mk_timer_stop(&r->timer);
-    mk_child_drop(r->child);
+    mk_subprocess_kill(r->child);
     hush(r);
     mk_mem_free(r);
 }

@@ -18,7 +18,7 @@ const char *const acme_key_words[] = {"default", "ecdsa", "rsa", NULL};
 
 /* ---- Values ---- */
 
-static bool parse_directory(const struct mk_conf_spot *spot, mk_str value, void *field)
+static bool parse_directory(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     mk_str *out = field;
     if (mk_str_eq_nocase(value, MK_STR("letsencrypt")))
@@ -28,8 +28,8 @@ static bool parse_directory(const struct mk_conf_spot *spot, mk_str value, void 
     else
         *out = value;
     if (mk_str_starts(*out, MK_STR("http://")))
-        mk_conf_spot_error(spot, value, "`%.*s` is not encrypted: expected a URL that begins with https://",
-                           MK_STR_ARG(value));
+        mk_conf_ctx_error(spot, value, "`%.*s` is not encrypted: expected a URL that begins with https://",
+                          MK_STR_ARG(value));
     else if (!mk_str_starts(*out, MK_STR("https://")) || out->len > 1024 ||
              mk_str_find(*out, ' ') != MK_STR_NONE)
         return false;
@@ -45,25 +45,25 @@ static bool show_text(const void *field, size_t i, struct mk_buf *out)
     return true;
 }
 
-static bool parse_path(const struct mk_conf_spot *spot, mk_str value, void *field)
+static bool parse_path(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     mk_str rest = value, word;
-    if (!mk_conf_spot_word(spot, &rest, &word) || !word.len || mk_str_trim(rest).len)
+    if (!mk_conf_ctx_word(spot, &rest, &word) || !word.len || mk_str_trim(rest).len)
         return false;
-    *(mk_str *)field = mk_conf_spot_path(spot, word);
+    *(mk_str *)field = mk_conf_ctx_path(spot, word);
     return true;
 }
 
-static bool parse_account(const struct mk_conf_spot *spot, mk_str value, void *field)
+static bool parse_account(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
-    struct acme_settings *s = mk_conf_spot_out(spot);
+    struct acme_settings *s = mk_conf_ctx_out(spot);
     mk_str rest = value, id, file;
     (void)field;
-    if (!mk_conf_spot_word(spot, &rest, &id) || !mk_conf_spot_word(spot, &rest, &file) || !id.len ||
+    if (!mk_conf_ctx_word(spot, &rest, &id) || !mk_conf_ctx_word(spot, &rest, &file) || !id.len ||
         !file.len || mk_str_trim(rest).len)
         return false;
     s->account_id = id;
-    s->account_file = mk_conf_spot_path(spot, file);
+    s->account_file = mk_conf_ctx_path(spot, file);
     return true;
 }
 
@@ -187,7 +187,7 @@ const struct mk_conf_table acme_host_table = {
     .n = MK_LEN(host_keys),
     .help = "Settings of one host.",
     .size = sizeof(struct acme_host),
-    .scope = MK_CONF_HOST,
+    .scope = MK_CONF_VHOST,
 };
 
 /* ---- As a whole ---- */
@@ -307,15 +307,15 @@ static bool is_matched(mk_str name, mk_str pattern)
 {
     struct mk_regex_error why;
     struct mk_regex *r = mk_regex_new(pattern, true, &why);
-    bool is = r && mk_regex_match(r, name, NULL) == MK_REGEX_MATCHES;
+    bool is = r && mk_regex_match(r, name, NULL) == MK_REGEX_MATCH;
     mk_regex_free(r);
     return is;
 }
 
-static bool is_served(struct mk_config *config, const struct mk_host *host, mk_str name)
+static bool is_served(struct mk_config *config, const struct mk_vhost *host, mk_str name)
 {
     mk_str its;
-    for (size_t i = 0; (its = mk_host_name_at(host, i)).p; i++)
+    for (size_t i = 0; (its = mk_vhost_name_at(host, i)).p; i++)
         if (mk_str_starts(its, MK_STR("~")) ? is_matched(name, mk_str_skip(its, 1))
                                             : mk_str_match(name, lower(config, its)))
             return true;
@@ -344,7 +344,7 @@ static void refuse_name(struct mk_config *config, const struct acme_host *h, mk_
 }
 
 static bool add_name(struct mk_config *config, struct acme_wish *w, const struct acme_host *h,
-                     const struct mk_host *host, mk_str name)
+                     const struct mk_vhost *host, mk_str name)
 {
     mk_str small = lower(config, name);
     if (!is_name(small)) {
@@ -363,16 +363,16 @@ static bool add_name(struct mk_config *config, struct acme_wish *w, const struct
     return small.p;
 }
 
-static size_t count_names(const struct mk_host *host)
+static size_t count_names(const struct mk_vhost *host)
 {
     size_t n = 0;
-    while (mk_host_name_at(host, n).p)
+    while (mk_vhost_name_at(host, n).p)
         n++;
     return n;
 }
 
 static bool read_names(struct mk_config *config, struct acme_wish *w, const struct acme_host *h,
-                       const struct mk_host *host)
+                       const struct mk_vhost *host)
 {
     bool own = h && h->names.n;
     size_t n = own ? h->names.n : count_names(host);
@@ -384,19 +384,19 @@ static bool read_names(struct mk_config *config, struct acme_wish *w, const stru
         return false;
     bool ok = true;
     for (size_t i = 0; i < n; i++) /* all of them, to report each mistake */
-        ok &= add_name(config, w, h, host, own ? h->names.v[i] : mk_host_name_at(host, i));
+        ok &= add_name(config, w, h, host, own ? h->names.v[i] : mk_vhost_name_at(host, i));
     return ok && w->n;
 }
 
-bool acme_settings_wants(struct mk_config *config, const struct mk_host *host)
+bool acme_settings_wants(struct mk_config *config, const struct mk_vhost *host)
 {
     const struct acme_host *h = mk_config_section(config, &acme_host_table, NULL);
-    return (!h || h->on) && (mk_host_name(host).len || (h && h->names.n)) &&
+    return (!h || h->on) && (mk_vhost_name(host).len || (h && h->names.n)) &&
            !mk_config_has_certificate(config);
 }
 
 struct acme_wish *acme_settings_host(struct mk_config *config, const struct acme_settings *s,
-                                     const struct mk_host *host)
+                                     const struct mk_vhost *host)
 {
     const struct acme_host *h = mk_config_section(config, &acme_host_table, NULL);
     struct acme_wish *w = mk_config_alloc(config, sizeof *w);

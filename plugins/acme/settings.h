@@ -49,9 +49,9 @@ struct acme_settings *acme_settings_of(struct mk_config *config);
 void acme_settings_check(struct mk_config *config, const struct acme_settings *s);
 
 /* Only in host(): does the host need a certificate? Not without a name, nor with a `Certificate`. */
-bool acme_settings_wants(struct mk_config *config, const struct mk_host *host);
+bool acme_settings_wants(struct mk_config *config, const struct mk_vhost *host);
 /* The certificate that it needs; NULL: a mistake (reported). */
 struct acme_wish *acme_settings_host(struct mk_config *config, const struct acme_settings *s,
-                                     const struct mk_host *host);
+                                     const struct mk_vhost *host);
 
 #endif

@@ -43,7 +43,7 @@ static uint64_t own_tag(const struct auth_counted *c)
     return c->hash >> 32 & TAG_MASK;
 }
 
-struct auth_counted auth_attempts_of(const struct auth_shared *s, const struct mk_peer *peer, uint32_t limit,
+struct auth_counted auth_attempts_of(const struct auth_shared *s, const struct mk_addr *peer, uint32_t limit,
                                      uint32_t span_s)
 {
     static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};

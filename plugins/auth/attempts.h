@@ -5,7 +5,7 @@
 
 #include "shared.h"
 
-#include <monkey/address.h>
+#include <monkey/addr.h>
 
 enum { AUTH_ATTEMPTS_MAX = 1000, AUTH_SPAN_MAX_S = 24 * 60 * 60 };
 
@@ -16,7 +16,7 @@ struct auth_counted {
 };
 
 /* An IPv6 address counts with its whole /64, since a client there can use any of its addresses. */
-struct auth_counted auth_attempts_of(const struct auth_shared *s, const struct mk_peer *peer, uint32_t limit,
+struct auth_counted auth_attempts_of(const struct auth_shared *s, const struct mk_addr *peer, uint32_t limit,
                                      uint32_t span_s);
 /* 0: the client may try; otherwise the seconds until it may. */
 uint32_t auth_attempts_blocked(struct auth_shared *s, const struct auth_counted *c, int64_t now);

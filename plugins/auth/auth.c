@@ -26,7 +26,7 @@ struct visit {
 static enum mk_verdict refuse(struct visit *v, unsigned status)
 {
     mk_response_set_status(v->response, status);
-    return MK_REFUSE;
+    return MK_ERROR;
 }
 
 static enum mk_verdict refuse_for(struct visit *v, unsigned status, uint32_t seconds)
@@ -34,7 +34,7 @@ static enum mk_verdict refuse_for(struct visit *v, unsigned status, uint32_t sec
     char room[16];
     struct mk_buf b = mk_buf_fixed(room, sizeof room);
     mk_buf_add_num(&b, seconds);
-    mk_response_set(v->response, MK_STR("Retry-After"), mk_buf_str(&b));
+    mk_response_set_header(v->response, MK_STR("Retry-After"), mk_buf_str(&b));
     return refuse(v, status);
 }
 
@@ -42,7 +42,7 @@ static enum mk_verdict challenge(struct visit *v, bool stale)
 {
     int e = v->place->type == AUTH_TYPE_DIGEST
                 ? auth_digest_challenge(v->shared, v->place, v->response, v->now, stale)
-                : mk_response_add_static(v->response, MK_STR("WWW-Authenticate"), v->place->challenge);
+                : mk_response_add_header_nocopy(v->response, MK_STR("WWW-Authenticate"), v->place->challenge);
     return refuse(v, e ? 503 : 401);
 }
 
@@ -227,7 +227,7 @@ static bool find_field(const struct mk_request *request, mk_str *out)
 {
     mk_str name, value;
     *out = mk_str_of(NULL, 0);
-    for (size_t i = 0; mk_request_field_at(request, i, &name, &value); i++) {
+    for (size_t i = 0; mk_request_header_at(request, i, &name, &value); i++) {
         if (!mk_str_eq_nocase(name, MK_STR("Authorization")))
             continue;
         if (out->p)
@@ -246,7 +246,7 @@ static enum mk_verdict check(struct visit *v)
     mk_str scheme = auth_scheme_cut(value, &text);
     if (!v->desk || !text.p || !mk_str_eq_nocase(scheme, digest ? MK_STR("Digest") : MK_STR("Basic")))
         return challenge(v, false);
-    v->counted = auth_attempts_of(v->shared, mk_request_address(v->request), v->place->attempts,
+    v->counted = auth_attempts_of(v->shared, mk_request_client_addr(v->request), v->place->attempts,
                                   (uint32_t)(v->place->attempt_ms / 1000));
     return digest ? check_digest(v, text) : check_basic(v, text);
 }
@@ -265,7 +265,7 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
         return refuse(&v, status);
     if (!v.place || v.place->type == AUTH_TYPE_NONE)
         return MK_NEXT;
-    if (auth_place_knows(v.place, mk_request_address(request))) {
+    if (auth_place_knows(v.place, mk_request_client_addr(request))) {
         mk_request_explain(request, "auth", "%.*s asks this address for no password",
                            MK_STR_ARG(v.place->location));
         return MK_NEXT;
@@ -294,13 +294,19 @@ static void stop(struct mk_worker *worker, void *data)
 }
 
 static const struct mk_conf_table *const sections[] = {&auth_table, NULL};
-static const struct mk_verb *const verbs[] = {&auth_passwd, NULL};
+static const struct mk_command *const verbs[] = {&auth_passwd, NULL};
 
 MK_PLUGIN(auth) = {
-    MK_PLUGIN_HEAD,           .name = "auth",
-    .version = "1.0",         .help = "Asks for user and password: Basic and Digest.",
-    .order = MK_ORDER_AUTH,   .sections = sections,
-    .verbs = verbs,           .load = auth_places_load,
-    .host = auth_places_bind, .worker_start = start,
-    .worker_stop = stop,      .on_request = on_request,
+    MK_PLUGIN_HEAD,
+    .name = "auth",
+    .version = "1.0",
+    .help = "Asks for user and password: Basic and Digest.",
+    .order = MK_PRIORITY_AUTH,
+    .sections = sections,
+    .verbs = verbs,
+    .load = auth_places_load,
+    .host = auth_places_bind,
+    .worker_start = start,
+    .worker_stop = stop,
+    .on_request = on_request,
 };

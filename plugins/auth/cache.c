@@ -30,8 +30,8 @@ void auth_cache_free(struct auth_cache *c)
 
 static bool is(const struct entry *e, const uint8_t mac[AUTH_MAC_LEN])
 {
-    return e->used && mk_secret_eq(mk_str_of((const char *)e->mac, AUTH_MAC_LEN),
-                                   mk_str_of((const char *)mac, AUTH_MAC_LEN));
+    return e->used && mk_consttime_eq(mk_str_of((const char *)e->mac, AUTH_MAC_LEN),
+                                      mk_str_of((const char *)mac, AUTH_MAC_LEN));
 }
 
 bool auth_cache_has(const struct auth_cache *c, const uint8_t mac[AUTH_MAC_LEN], uint64_t now_ms,

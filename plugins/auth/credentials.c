@@ -124,7 +124,7 @@ bool auth_digest_parse(mk_str text, struct mk_buf *room, struct auth_digest *out
                                              AUTH_RESPONSE, AUTH_CNONCE, AUTH_QOP,   AUTH_NC};
     mk_str element;
     *out = (struct auth_digest){0};
-    while (mk_element_next(&text, &element))
+    while (mk_header_list_next(&text, &element))
         if (!read_param(out, element, room))
             return false;
     if (!decode_username(out, room))

@@ -102,7 +102,7 @@ enum auth_digest_answer auth_digest_check(struct auth_shared *s, const struct au
     *user = d.at[AUTH_USERNAME];
     const struct auth_digest_user *known = auth_users_find_digest(place->users, *user, place->title, kind);
     compute(&d, kind, known ? known->ha1 : decoy.ha1, mk_request_method_text(request), due);
-    bool right = mk_secret_eq(mk_str_of((const char *)given, len), mk_str_of((const char *)due, len));
+    bool right = mk_consttime_eq(mk_str_of((const char *)given, len), mk_str_of((const char *)due, len));
     if (!right || !known || mk_str_eq_nocase(d.at[AUTH_USERHASH], MK_STR("true")))
         return AUTH_DIGEST_WRONG;
     bool ours = auth_nonce_parse(s, place->title, d.at[AUTH_NONCE], &nonce);
@@ -126,7 +126,7 @@ int auth_digest_challenge(const struct auth_shared *s, const struct auth_place *
         mk_buf_addf(&b, "Digest realm=\"%.*s\", qop=\"auth\", algorithm=%s, nonce=\"%.*s\", charset=UTF-8%s",
                     MK_STR_ARG(place->title), algorithms[i].name, AUTH_NONCE_LEN, nonce,
                     stale ? ", stale=true" : "");
-        if (b.failed || mk_response_add(response, MK_STR("WWW-Authenticate"), mk_buf_str(&b)) != 0)
+        if (b.failed || mk_response_add_header(response, MK_STR("WWW-Authenticate"), mk_buf_str(&b)) != 0)
             return -ENOMEM;
     }
     return 0;

@@ -138,7 +138,7 @@ static bool run(struct auth_job *j)
     j->running = true;
     j->desk->n_running++;
     j->desk->n_waiting--;
-    if (mk_worker_run_aside(j->desk->worker, work, done, j) == 0)
+    if (mk_worker_offload(j->desk->worker, work, done, j) == 0)
         return true;
     j->running = false;
     j->desk->n_running--;

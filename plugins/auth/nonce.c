@@ -48,8 +48,8 @@ bool auth_nonce_parse(const struct auth_shared *s, mk_str realm, mk_str text, st
     due = given;
     sign(s, realm, &due);
     *out = (struct auth_nonce){given.time, given.id};
-    return mk_secret_eq(mk_str_of((const char *)given.mac, MAC_LEN),
-                        mk_str_of((const char *)due.mac, MAC_LEN));
+    return mk_consttime_eq(mk_str_of((const char *)given.mac, MAC_LEN),
+                           mk_str_of((const char *)due.mac, MAC_LEN));
 }
 
 static uint64_t key_of(const struct auth_nonce *n)

@@ -285,7 +285,7 @@ static int run(int argc, char **argv)
     return code == FINE ? edit(&o, mk_str_from_c(hash)) : code;
 }
 
-const struct mk_verb auth_passwd = {
+const struct mk_command auth_passwd = {
     .name = "passwd",
     .args = "FILE USER",
     .help = "Add, change or delete a user in a file of users (plugin auth).",

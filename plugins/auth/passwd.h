@@ -5,6 +5,6 @@
 #include <monkey/plugin.h>
 
 /* monkey passwd: makes, changes and deletes entries of files of users. */
-extern const struct mk_verb auth_passwd;
+extern const struct mk_command auth_passwd;
 
 #endif

@@ -138,7 +138,7 @@ static void find_duplicates(struct mk_config *c, const struct auth_site *site)
                             MK_STR_ARG(site->places[i]->location));
 }
 
-int auth_places_bind(struct mk_config *c, struct mk_host *host, void *data, void **host_data)
+int auth_places_bind(struct mk_config *c, struct mk_vhost *host, void *data, void **host_data)
 {
     struct auth_site *site = mk_config_alloc(c, sizeof *site);
     struct auth_place *p;
@@ -171,9 +171,9 @@ bool auth_place_lets_in(const struct auth_place *place, mk_str user)
     return names->n == 0;
 }
 
-bool auth_place_knows(const struct auth_place *place, const struct mk_peer *peer)
+bool auth_place_knows(const struct auth_place *place, const struct mk_addr *peer)
 {
-    return mk_network_set_has(place->required.networks.set, peer);
+    return mk_network_set_contains(place->required.networks.set, peer);
 }
 
 /* "/private/" covers "/private" too, as a handler may answer it with content from the folder. */

@@ -58,7 +58,7 @@ struct auth_site {
 extern const struct mk_conf_table auth_table;
 
 int auth_places_load(struct mk_config *c, void **data);
-int auth_places_bind(struct mk_config *c, struct mk_host *host, void *data, void **host_data);
+int auth_places_bind(struct mk_config *c, struct mk_vhost *host, void *data, void **host_data);
 
 /* The place that a request's path belongs to, or a variant of it that a program could answer for; *place is
  * NULL if there is none. 0, or the status to refuse the request with: 403 when the variants belong to
@@ -66,7 +66,7 @@ int auth_places_bind(struct mk_config *c, struct mk_host *host, void *data, void
 unsigned auth_places_find(const struct auth_site *site, const struct mk_request *request,
                           const struct auth_place **place);
 /* Does the address alone let the client in? */
-bool auth_place_knows(const struct auth_place *place, const struct mk_peer *peer);
+bool auth_place_knows(const struct auth_place *place, const struct mk_addr *peer);
 bool auth_place_lets_in(const struct auth_place *place, mk_str user);
 
 #endif

@@ -19,23 +19,23 @@ static bool can_be_met(mk_str path)
     return true;
 }
 
-static bool parse_location(const struct mk_conf_spot *spot, mk_str value, void *field)
+static bool parse_location(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     mk_str *location = field, rest = value, word;
-    if (!mk_conf_spot_word(spot, &rest, &word) || !word.p || word.p[0] != '/' || mk_str_trim(rest).len)
+    if (!mk_conf_ctx_word(spot, &rest, &word) || !word.p || word.p[0] != '/' || mk_str_trim(rest).len)
         return false;
     if (mk_str_find(word, '*') != MK_STR_NONE || mk_str_find(word, '?') != MK_STR_NONE) {
-        mk_conf_spot_error(spot, value, "a Location is no pattern: it covers every path that begins with it");
+        mk_conf_ctx_error(spot, value, "a Location is no pattern: it covers every path that begins with it");
         return false;
     }
     if (!can_be_met(mk_str_skip(word, 1))) {
-        mk_conf_spot_error(spot, value,
-                           "no path looks like that: \"//\", \".\" and \"..\" are gone when it "
-                           "is compared");
+        mk_conf_ctx_error(spot, value,
+                          "no path looks like that: \"//\", \".\" and \"..\" are gone when it "
+                          "is compared");
         return false;
     }
     if (mk_str_find(word, '%') != MK_STR_NONE)
-        mk_conf_spot_warn(spot, value, "paths are compared decoded: write the character itself, not %%XX");
+        mk_conf_ctx_warn(spot, value, "paths are compared decoded: write the character itself, not %%XX");
     *location = word;
     return true;
 }
@@ -48,12 +48,12 @@ static bool show_text(const void *field, size_t i, struct mk_buf *out)
 }
 
 /* Seen from the file that says so. */
-static bool parse_file(const struct mk_conf_spot *spot, mk_str value, void *field)
+static bool parse_file(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     mk_str *file = field, rest = value, word;
-    if (!mk_conf_spot_word(spot, &rest, &word) || !word.p || word.len == 0 || mk_str_trim(rest).len)
+    if (!mk_conf_ctx_word(spot, &rest, &word) || !word.p || word.len == 0 || mk_str_trim(rest).len)
         return false;
-    *file = mk_conf_spot_path(spot, word);
+    *file = mk_conf_ctx_path(spot, word);
     return file->p != NULL;
 }
 
@@ -62,11 +62,11 @@ static bool show_file(const void *field, size_t i, struct mk_buf *out)
     return ((const mk_str *)field)->p && show_text(field, i, out);
 }
 
-static bool add_name(const struct mk_conf_spot *spot, struct auth_names *names, mk_str name)
+static bool add_name(const struct mk_conf_ctx *spot, struct auth_names *names, mk_str name)
 {
     if (names->n == names->cap) {
         size_t cap = names->cap ? 2 * names->cap : 8;
-        mk_str *v = mk_conf_spot_alloc(spot, cap * sizeof *v);
+        mk_str *v = mk_conf_ctx_alloc(spot, cap * sizeof *v);
         if (!v)
             return false;
         for (size_t i = 0; i < names->n; i++)
@@ -78,11 +78,11 @@ static bool add_name(const struct mk_conf_spot *spot, struct auth_names *names, 
     return true;
 }
 
-static bool grow_networks(const struct mk_conf_spot *spot, struct auth_networks *n)
+static bool grow_networks(const struct mk_conf_ctx *spot, struct auth_networks *n)
 {
     size_t cap = n->cap ? 2 * n->cap : 8;
-    struct mk_network *v = mk_conf_spot_alloc(spot, cap * sizeof *v);
-    mk_str *words = mk_conf_spot_alloc(spot, cap * sizeof *words);
+    struct mk_network *v = mk_conf_ctx_alloc(spot, cap * sizeof *v);
+    mk_str *words = mk_conf_ctx_alloc(spot, cap * sizeof *words);
     if (!v || !words)
         return false;
     for (size_t i = 0; i < n->n; i++) {
@@ -93,17 +93,17 @@ static bool grow_networks(const struct mk_conf_spot *spot, struct auth_networks 
     return true;
 }
 
-static bool add_network(const struct mk_conf_spot *spot, struct auth_networks *n, mk_str word)
+static bool add_network(const struct mk_conf_ctx *spot, struct auth_networks *n, mk_str word)
 {
     struct mk_network network;
     if (!mk_network_parse(word, &network)) {
-        mk_conf_spot_error(spot, word, "`%.*s` is not an address, a network or `unix:`",
-                           MK_STR_ARG(mk_str_first(word, 80)));
+        mk_conf_ctx_error(spot, word, "`%.*s` is not an address, a network or `unix:`",
+                          MK_STR_ARG(mk_str_first(word, 80)));
         return false;
     }
     if (network.is_all) {
-        mk_conf_spot_error(spot, word, "`all` would admit every client without a password");
-        mk_conf_spot_hint(spot, "`Type None` opens a place");
+        mk_conf_ctx_error(spot, word, "`all` would admit every client without a password");
+        mk_conf_ctx_hint(spot, "`Type None` opens a place");
         return false;
     }
     if (n->n == n->cap && !grow_networks(spot, n))
@@ -113,12 +113,12 @@ static bool add_network(const struct mk_conf_spot *spot, struct auth_networks *n
     return true;
 }
 
-static bool parse_require(const struct mk_conf_spot *spot, mk_str value, void *field)
+static bool parse_require(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     struct auth_required *required = field;
     mk_str word, rest = value;
     size_t n = 0;
-    if (!mk_conf_spot_word(spot, &rest, &word))
+    if (!mk_conf_ctx_word(spot, &rest, &word))
         return false;
     if (mk_str_eq(word, MK_STR("valid-user")) && mk_str_trim(rest).len == 0)
         return true;
@@ -126,7 +126,7 @@ static bool parse_require(const struct mk_conf_spot *spot, mk_str value, void *f
     if (!by_address && !mk_str_eq(word, MK_STR("user")))
         return false;
     for (;; n++) {
-        if (!mk_conf_spot_word(spot, &rest, &word))
+        if (!mk_conf_ctx_word(spot, &rest, &word))
             return false;
         if (!word.p)
             return n > 0;
@@ -239,5 +239,5 @@ const struct mk_conf_table auth_table = {
     .repeatable = true,
     .help = "Paths that ask for a password.",
     .size = sizeof(struct auth_place),
-    .scope = MK_CONF_HOST,
+    .scope = MK_CONF_VHOST,
 };

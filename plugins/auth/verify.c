@@ -79,7 +79,7 @@ bool auth_verify_quick(mk_str hash, mk_str password)
     struct mk_buf b = mk_buf_fixed(room, sizeof room);
     auth_hash_joined(AUTH_SHA1, &password, 1, sum);
     mk_base64_encode(&b, mk_str_of((const char *)sum, AUTH_SHA1_LEN));
-    bool equal = !b.failed && mk_secret_eq(sha1_of(hash), mk_buf_str(&b));
+    bool equal = !b.failed && mk_consttime_eq(sha1_of(hash), mk_buf_str(&b));
     explicit_bzero(room, sizeof room);
     explicit_bzero(sum, sizeof sum);
     return equal;
@@ -88,5 +88,5 @@ bool auth_verify_quick(mk_str hash, mk_str password)
 bool auth_verify(const char *hash, const char *password, struct crypt_data *data)
 {
     const char *made = crypt_rn(password, hash, data, (int)sizeof *data);
-    return made && mk_secret_eq(mk_str_from_c(made), mk_str_from_c(hash));
+    return made && mk_consttime_eq(mk_str_from_c(made), mk_str_from_c(hash));
 }

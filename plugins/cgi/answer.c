@@ -64,7 +64,7 @@ static void on_close(void *ctx)
     cgi_call_stop(ctx);
 }
 
-static const struct mk_source_ops content_ops = {.pull = pull, .close = on_close};
+static const struct mk_body_source_ops content_ops = {.pull = pull, .close = on_close};
 
 /* ---- A complete head ---- */
 
@@ -74,10 +74,10 @@ static bool add_fields(struct cgi_call *c, struct mk_response *response)
     bool has_type = !c->route || !c->route->type.p;
     while (mk_cgi_head_next(&rest, &name, &value)) {
         has_type |= mk_str_eq_nocase(name, MK_STR("Content-Type"));
-        if (mk_response_add(response, name, value) == -ENOMEM)
+        if (mk_response_add_header(response, name, value) == -ENOMEM)
             return false;
     }
-    return has_type || mk_response_add(response, MK_STR("Content-Type"), c->route->type) != -ENOMEM;
+    return has_type || mk_response_add_header(response, MK_STR("Content-Type"), c->route->type) != -ENOMEM;
 }
 
 /* The output has ended already: its length is known. */
@@ -93,9 +93,9 @@ static enum mk_verdict answer(struct cgi_call *c, struct mk_response *response, 
     c->bare = mk_request_method(c->request) == MK_METHOD_HEAD || h->status == 204 || h->status == 304;
     c->length = h->length;
     if (c->at_end && !c->bare && h->length > 0 && kept < (uint64_t)h->length)
-        return cgi_call_blame(c, response, 502, "it is shorter than its Content-Length", MK_ABSENT);
+        return cgi_call_blame(c, response, 502, "it is shorter than its Content-Length", MK_STR_NULL);
     if (c->settings->output && h->length > 0 && (uint64_t)h->length > c->settings->output)
-        return cgi_call_blame(c, response, 502, "its Content-Length is more than MaxOutput", MK_ABSENT);
+        return cgi_call_blame(c, response, 502, "its Content-Length is more than MaxOutput", MK_STR_NULL);
     measure(c);
     if (!add_fields(c, response) || mk_response_set_status(response, h->status) != 0)
         return cgi_call_refuse(c, response, 503);
@@ -103,7 +103,8 @@ static enum mk_verdict answer(struct cgi_call *c, struct mk_response *response, 
         mk_buf_free(&c->head);
     c->phase = CGI_CONTENT;
     cgi_call_set_timer(c, 0, "MaxTime");
-    int e = mk_response_set_source(response, &content_ops, c, c->length < 0 ? MK_LENGTH_UNKNOWN : c->length);
+    int e =
+        mk_response_set_body_source(response, &content_ops, c, c->length < 0 ? MK_LENGTH_UNKNOWN : c->length);
     return e ? cgi_call_refuse(c, response, 503) : MK_DONE;
 }
 

@@ -88,9 +88,9 @@ enum mk_verdict cgi_call_refuse(struct cgi_call *c, struct mk_response *response
 {
     cgi_call_stop(c);
     if (status == 503)
-        (void)mk_response_add(response, MK_STR("Retry-After"), MK_STR("1"));
+        (void)mk_response_add_header(response, MK_STR("Retry-After"), MK_STR("1"));
     (void)mk_response_set_status(response, status);
-    return MK_REFUSE;
+    return MK_ERROR;
 }
 
 enum mk_verdict cgi_call_blame(struct cgi_call *c, struct mk_response *response, unsigned status,
@@ -113,5 +113,5 @@ struct cgi_call *cgi_call_new(struct mk_request *request, const struct cgi_scrip
         return NULL;
     *c = (struct cgi_call){.request = request, .script = *script, .length = -1};
     mk_timer_init(&c->timer, on_due);
-    return mk_request_on_end(request, on_request_end, c) ? NULL : c;
+    return mk_request_add_cleanup(request, on_request_end, c) ? NULL : c;
 }

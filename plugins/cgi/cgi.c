@@ -17,12 +17,12 @@ MK_PLUGIN_DECLARE(cgi);
 static int load(struct mk_config *config, void **data)
 {
     *data = mk_config_alloc(config, sizeof(struct cgi));
-    mk_config_want_children(config);
-    mk_config_want_spool(config);
+    mk_config_enable_subprocesses(config);
+    mk_config_enable_body_spool(config);
     return *data ? 0 : -ENOMEM;
 }
 
-static int bind_host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
+static int bind_host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
 {
     struct cgi *cgi = data;
     (void)host;
@@ -58,7 +58,7 @@ static void stop(struct mk_worker *worker, void *data)
 
 static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
 {
-    const struct cgi_settings *settings = mk_host_data(mk_request_site(request), &MK_PLUGIN_OF(cgi));
+    const struct cgi_settings *settings = mk_vhost_data(mk_request_vhost(request), &MK_PLUGIN_OF(cgi));
     struct cgi_pool *pools = mk_worker_data(mk_request_worker(request), &MK_PLUGIN_OF(cgi));
     return cgi_serve_handle(request, response, settings, data, &pools[settings->pool - 1]);
 }

@@ -48,7 +48,7 @@ static void set_length(struct writer *w)
     struct mk_buf text = mk_buf_fixed(digits, sizeof digits);
     enum mk_method method = mk_request_method(w->request);
     bool has_none = method == MK_METHOD_GET || method == MK_METHOD_HEAD;
-    bool is_told = mk_request_field(w->request, MK_STR("Content-Length")).p && !has_none;
+    bool is_told = mk_request_header(w->request, MK_STR("Content-Length")).p && !has_none;
     if (w->length < 0 || (w->length == 0 && !is_told))
         return;
     mk_buf_add_num(&text, (uint64_t)w->length);
@@ -61,7 +61,7 @@ static void set_all_own(struct writer *w)
     set_length(w);
     if (w->length < 0) /* so that it knows that there is content */
         set_own(w, MK_STR("HTTP_TRANSFER_ENCODING"),
-                mk_request_field(w->request, MK_STR("Transfer-Encoding")));
+                mk_request_header(w->request, MK_STR("Transfer-Encoding")));
     set_own(w, MK_STR("PATH"), MK_STR("/usr/local/bin:/usr/bin:/bin"));
 }
 
@@ -72,17 +72,17 @@ static bool set_all(struct writer *w)
     const struct mk_cgi_options options = {
         .script_name = script->name,
         .script_filename = script->file,
-        .document_root = mk_host_root(mk_request_site(w->request)),
+        .document_root = mk_vhost_root(mk_request_vhost(w->request)),
         .path_info = script->info,
         .path_translated =
-            script->info.len ? mk_request_file_name(w->request, script->info) : mk_str_of(NULL, 0),
+            script->info.len ? mk_request_translate_path(w->request, script->info) : mk_str_of(NULL, 0),
         .length = w->length,
         .authorization = w->settings->authorization,
         .underscores = w->settings->underscores,
         .forwarded = w->settings->forwarded,
         .set = w->settings->variables,
         .n_set = w->settings->n_variables};
-    struct mk_field_line *variables;
+    struct mk_header *variables;
     size_t n;
     if (mk_cgi_variables(w->request, &options, &variables, &n))
         return false;

@@ -3,7 +3,7 @@
 
 struct cgi_client {
     struct cgi_client *next;
-    struct mk_peer peer;
+    struct mk_addr peer;
     unsigned used, waiting;
     struct cgi_ticket *first, **last; /* its requests that wait */
 };
@@ -15,10 +15,10 @@ void cgi_pool_init(struct cgi_pool *p, struct mk_worker *worker)
 
 /* ---- Clients ---- */
 
-static struct cgi_client *find_client(struct cgi_pool *p, const struct mk_peer *peer)
+static struct cgi_client *find_client(struct cgi_pool *p, const struct mk_addr *peer)
 {
-    struct mk_peer one;
-    mk_peer_client(peer, &one);
+    struct mk_addr one;
+    mk_addr_client(peer, &one);
     struct cgi_client *c = p->clients;
     while (c && (memcmp(c->peer.ip, one.ip, sizeof one.ip) != 0 || c->peer.is_unix != one.is_unix))
         c = c->next;
@@ -132,7 +132,7 @@ static bool make_room(struct cgi_pool *p, const struct cgi_client *newcomer)
 bool cgi_pool_enter(struct cgi_pool *p, const struct cgi_settings *settings, struct cgi_ticket *ticket,
                     struct mk_request *request)
 {
-    struct cgi_client *c = find_client(p, mk_request_address(request));
+    struct cgi_client *c = find_client(p, mk_request_client_addr(request));
     *ticket = (struct cgi_ticket){.request = request, .client = c};
     p->settings = settings;
     if (!c)

@@ -26,7 +26,7 @@ static void dispose(struct cgi_process *p)
     shut(&p->in, &p->in_ready);
     shut(&p->out, &p->out_ready);
     cgi_errors_fini(&p->errors);
-    mk_request_forget(p->past);
+    mk_request_log_copy_free(p->past);
     mk_timer_stop(&p->timer);
     mk_mem_free(p->name);
     mk_mem_free(p);
@@ -79,7 +79,7 @@ static void on_due(struct mk_timer *t)
         cgi_process_stop(p);
         return;
     }
-    mk_child_drop(p->child);
+    mk_subprocess_kill(p->child);
     retire(p, SIGKILL);
 }
 
@@ -88,14 +88,14 @@ void cgi_process_stop(struct cgi_process *p)
     if (!p->child || p->told)
         return;
     p->told = true;
-    mk_child_signal(p->child, SIGTERM);
+    mk_subprocess_signal(p->child, SIGTERM);
     mk_timer_set(&p->timer, p->pool->worker, KILL_MS);
 }
 
 void cgi_process_leave(struct cgi_process *p, bool has_answered)
 {
     if (p->child)
-        p->past = mk_request_remember(p->request);
+        p->past = mk_request_log_copy(p->request);
     p->request = NULL;
     shut(&p->in, &p->in_ready);
     shut(&p->out, &p->out_ready);
@@ -110,7 +110,7 @@ void cgi_process_leave(struct cgi_process *p, bool has_answered)
 void cgi_process_kill(struct cgi_process *p)
 {
     p->request = NULL;
-    mk_child_drop(p->child);
+    mk_subprocess_kill(p->child);
     retire(p, SIGKILL);
 }
 
@@ -246,7 +246,7 @@ static bool open_pipes(struct cgi_process *p, struct ends *theirs, bool has_inpu
 static bool start_child(struct cgi_process *p, const struct ends *theirs, const struct cgi_start *start)
 {
     const struct cgi_settings *s = p->settings;
-    const struct mk_child_options o = {
+    const struct mk_subprocess_options o = {
         .argv = start->environ->argv,
         .envp = start->environ->envp,
         .cwd = start->script->folder.p,
@@ -257,7 +257,7 @@ static bool start_child(struct cgi_process *p, const struct ends *theirs, const 
         .memory = s->memory,
         .file_size = s->file_size,
     };
-    p->child = mk_child_start(p->pool->worker, &o, on_end, p);
+    p->child = mk_subprocess_start(p->pool->worker, &o, on_end, p);
     return p->child;
 }
 

@@ -13,13 +13,13 @@ struct cgi_process {
     struct cgi_pool *pool;
     struct cgi_client *client; /* the pool's */
     const struct cgi_settings *settings;
-    struct mk_request *request; /* resumed when something happens; NULL: it is over */
-    struct mk_request *past;    /* what logs say of it then; NULL: memory was out */
-    struct mk_child *child;     /* NULL: it has ended, with `status` */
-    struct mk_timer timer;      /* of its forced end */
-    int status;                 /* of waitpid(2), or a negated errno value: it could not be started */
-    bool told;                  /* to end */
-    int in, out;                /* the worker's ends of its pipes; -1: closed */
+    struct mk_request *request;  /* resumed when something happens; NULL: it is over */
+    struct mk_request *past;     /* what logs say of it then; NULL: memory was out */
+    struct mk_subprocess *child; /* NULL: it has ended, with `status` */
+    struct mk_timer timer;       /* of its forced end */
+    int status;                  /* of waitpid(2), or a negated errno value: it could not be started */
+    bool told;                   /* to end */
+    int in, out;                 /* the worker's ends of its pipes; -1: closed */
     struct mk_watcher *in_ready, *out_ready;
     size_t rest; /* bytes of output that it left behind when it ended */
     struct cgi_errors errors;

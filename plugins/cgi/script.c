@@ -44,7 +44,7 @@ static unsigned judge(struct mk_request *request, const struct cgi_script *scrip
 
 static bool name_parts(struct mk_request *request, struct cgi_script *out)
 {
-    out->file = mk_request_file_name(request, out->name);
+    out->file = mk_request_translate_path(request, out->name);
     size_t slash = mk_str_find_last(out->file, '/');
     char *folder = mk_request_alloc(request, out->file.len + 1);
     if (!out->file.p || slash == MK_STR_NONE || !folder)

@@ -112,7 +112,7 @@ static enum mk_verdict start(struct cgi_call *c, struct mk_response *response)
         return cgi_call_refuse(c, response, error == -E2BIG ? 431 : 503);
     }
     if (c->content)
-        mk_spool_drop(c->content);
+        mk_spool_free(c->content);
     c->content = NULL; /* the script has it */
     cgi_call_start_life(c);
     c->phase = CGI_HEAD;
@@ -231,7 +231,7 @@ enum mk_verdict cgi_serve_handle(struct mk_request *request, struct mk_response 
     c = status ? NULL : cgi_call_new(request, &script);
     if (!c) {
         (void)mk_response_set_status(response, status ? status : 503);
-        return MK_REFUSE;
+        return MK_ERROR;
     }
     mk_request_set_data(request, c);
     c->settings = settings;
@@ -239,6 +239,6 @@ enum mk_verdict cgi_serve_handle(struct mk_request *request, struct mk_response 
     c->pool = pool;
     c->head = mk_buf_growing((size_t)settings->head);
     if (settings->follow)
-        mk_request_follow_client(request);
+        mk_request_cancel_on_disconnect(request);
     return receive(c, response);
 }

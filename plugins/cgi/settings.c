@@ -38,42 +38,42 @@ static const char *complaint_about(const char *program)
     return errno == EACCES ? "is not executable" : errno == ENOENT ? "does not exist" : "cannot be reached";
 }
 
-static bool read_program(const struct mk_conf_spot *spot, mk_str word, struct cgi_interpreter *in, size_t at)
+static bool read_program(const struct mk_conf_ctx *spot, mk_str word, struct cgi_interpreter *in, size_t at)
 {
-    char *copy = mk_conf_spot_alloc(spot, word.len + 1);
+    char *copy = mk_conf_ctx_alloc(spot, word.len + 1);
     if (!copy)
         return false;
     memcpy(copy, word.p, word.len); /* the rest of it is zero */
     in->words[at] = copy;
     const char *complaint = at == 0 ? complaint_about(copy) : NULL;
     if (complaint)
-        mk_conf_spot_error(spot, word, "`%s`: %s", copy, complaint);
+        mk_conf_ctx_error(spot, word, "`%s`: %s", copy, complaint);
     return !complaint;
 }
 
-static bool parse_interpreter(const struct mk_conf_spot *spot, mk_str value, void *field)
+static bool parse_interpreter(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     struct cgi_list *list = field;
-    struct cgi_interpreter *in = mk_conf_spot_alloc(spot, sizeof *in);
+    struct cgi_interpreter *in = mk_conf_ctx_alloc(spot, sizeof *in);
     mk_str word;
-    if (!in || !mk_conf_spot_word(spot, &value, &in->suffix))
+    if (!in || !mk_conf_ctx_word(spot, &value, &in->suffix))
         return false;
     if (!mk_str_starts(in->suffix, MK_STR(".")) || in->suffix.len < 2 ||
         mk_str_find(in->suffix, '/') != MK_STR_NONE) {
-        mk_conf_spot_error(spot, in->suffix, "`%.*s` is not a suffix such as .php", MK_STR_ARG(in->suffix));
+        mk_conf_ctx_error(spot, in->suffix, "`%.*s` is not a suffix such as .php", MK_STR_ARG(in->suffix));
         return false;
     }
     for (size_t n = 0;; n++) {
-        if (!mk_conf_spot_word(spot, &value, &word))
+        if (!mk_conf_ctx_word(spot, &value, &word))
             return false;
         if (!word.p && n == 0) {
-            mk_conf_spot_error(spot, in->suffix, "no program for `%.*s`", MK_STR_ARG(in->suffix));
+            mk_conf_ctx_error(spot, in->suffix, "no program for `%.*s`", MK_STR_ARG(in->suffix));
             return false;
         }
         if (!word.p)
             break;
         if (n == CGI_WORDS_MAX) {
-            mk_conf_spot_error(spot, word, "more than %d words", CGI_WORDS_MAX);
+            mk_conf_ctx_error(spot, word, "more than %d words", CGI_WORDS_MAX);
             return false;
         }
         if (!read_program(spot, word, in, n))
@@ -121,24 +121,24 @@ static bool is_name(mk_str s)
     return s.len > 0;
 }
 
-static bool parse_set(const struct mk_conf_spot *spot, mk_str rest, void *field)
+static bool parse_set(const struct mk_conf_ctx *spot, mk_str rest, void *field)
 {
     struct cgi_list *list = field;
     mk_str name, value, more;
-    if (!mk_conf_spot_word(spot, &rest, &name) || !mk_conf_spot_word(spot, &rest, &value) ||
-        !mk_conf_spot_word(spot, &rest, &more))
+    if (!mk_conf_ctx_word(spot, &rest, &name) || !mk_conf_ctx_word(spot, &rest, &value) ||
+        !mk_conf_ctx_word(spot, &rest, &more))
         return false;
     if (!is_name(name)) {
-        mk_conf_spot_error(spot, name, "`%.*s` is not the name of a variable: letters, digits and _",
-                           MK_STR_ARG(name));
+        mk_conf_ctx_error(spot, name, "`%.*s` is not the name of a variable: letters, digits and _",
+                          MK_STR_ARG(name));
         return false;
     }
     if (!value.p || more.p)
         return false;
-    struct cgi_variable *v = mk_conf_spot_alloc(spot, sizeof *v);
+    struct cgi_variable *v = mk_conf_ctx_alloc(spot, sizeof *v);
     if (!v)
         return false;
-    v->line = (struct mk_field_line){name, value};
+    v->line = (struct mk_header){name, value};
     append(list, &v->item);
     return true;
 }
@@ -154,13 +154,13 @@ static bool show_set(const void *field, size_t i, struct mk_buf *out)
 }
 
 /* Before Monkey 1.6 routes were here. */
-static bool parse_match(const struct mk_conf_spot *spot, mk_str value, void *field)
+static bool parse_match(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     (void)field;
     mk_str regex = mk_str_word(&value);
-    mk_conf_spot_error(spot, (mk_str){NULL, 0}, "paths of scripts belong in [ROUTES] or [HANDLERS]");
-    mk_conf_spot_hint(spot, "write it below the [HOST] as [HANDLERS]: `Match %.*s cgi%s%.*s`",
-                      MK_STR_ARG(regex), value.len ? " " : "", MK_STR_ARG(mk_str_trim(value)));
+    mk_conf_ctx_error(spot, (mk_str){NULL, 0}, "paths of scripts belong in [ROUTES] or [HANDLERS]");
+    mk_conf_ctx_hint(spot, "write it below the [HOST] as [HANDLERS]: `Match %.*s cgi%s%.*s`",
+                     MK_STR_ARG(regex), value.len ? " " : "", MK_STR_ARG(mk_str_trim(value)));
     return false;
 }
 
@@ -356,7 +356,7 @@ const struct mk_conf_table cgi_table = {
     .n = sizeof keys / sizeof *keys,
     .help = "Programs that answer requests (RFC 3875).",
     .size = sizeof(struct cgi_settings),
-    .scope = MK_CONF_HOST,
+    .scope = MK_CONF_VHOST,
 };
 
 /* ---- Settings of a host ---- */
@@ -367,7 +367,7 @@ static void put(struct cgi_settings *s, mk_str name, mk_str value)
     size_t i = 0;
     while (i < s->n_variables && !mk_str_eq(s->variables[i].name, name))
         i++;
-    s->variables[i] = (struct mk_field_line){name, value};
+    s->variables[i] = (struct mk_header){name, value};
     s->n_variables += i == s->n_variables;
 }
 
@@ -416,21 +416,21 @@ struct cgi_settings *cgi_settings_of(struct mk_config *config, unsigned *pools)
 
 /* ---- Words of a route ---- */
 
-bool cgi_settings_bind(const struct mk_conf_spot *spot, mk_str words, void **data)
+bool cgi_settings_bind(const struct mk_conf_ctx *spot, mk_str words, void **data)
 {
-    struct cgi_route *r = mk_conf_spot_alloc(spot, sizeof *r);
+    struct cgi_route *r = mk_conf_ctx_alloc(spot, sizeof *r);
     mk_str program, more;
     *data = r;
-    if (!r || !mk_conf_spot_word(spot, &words, &program) || !mk_conf_spot_word(spot, &words, &r->type) ||
-        !mk_conf_spot_word(spot, &words, &more))
+    if (!r || !mk_conf_ctx_word(spot, &words, &program) || !mk_conf_ctx_word(spot, &words, &r->type) ||
+        !mk_conf_ctx_word(spot, &words, &more))
         return false;
-    if (r->type.p && (!mk_is_field_value(r->type) || mk_str_find(r->type, '/') == MK_STR_NONE)) {
-        mk_conf_spot_error(spot, r->type, "`%.*s` is not a media type", MK_STR_ARG(r->type));
+    if (r->type.p && (!mk_is_header_value(r->type) || mk_str_find(r->type, '/') == MK_STR_NONE)) {
+        mk_conf_ctx_error(spot, r->type, "`%.*s` is not a media type", MK_STR_ARG(r->type));
         return false;
     }
     if (!program.p || more.p)
         return !more.p;
-    struct cgi_interpreter *in = mk_conf_spot_alloc(spot, sizeof *in);
+    struct cgi_interpreter *in = mk_conf_ctx_alloc(spot, sizeof *in);
     r->interpreter = in;
     return in && read_program(spot, program, in, 0);
 }

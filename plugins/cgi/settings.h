@@ -27,7 +27,7 @@ struct cgi_interpreter {
 /* Of SetEnv. */
 struct cgi_variable {
     struct cgi_item item;
-    struct mk_field_line line;
+    struct mk_header line;
 };
 
 /* How content reaches a script (RequestContent). */
@@ -39,7 +39,7 @@ enum cgi_paths { CGI_PATHS_CHECKED, CGI_PATHS_RAW };
 struct cgi_settings {
     struct cgi_list interpreters, set;
     struct mk_conf_words pass;
-    struct mk_field_line *variables; /* of SetEnv, and of PassEnv with the values at load time */
+    struct mk_header *variables; /* of SetEnv, and of PassEnv with the values at load time */
     size_t n_variables;
     uint32_t silence_ms, life_ms, wait_ms, cpu_ms;
     uint64_t memory, file_size, output, head, errors;
@@ -63,6 +63,6 @@ extern const struct mk_conf_table cgi_table;
 struct cgi_settings *cgi_settings_of(struct mk_config *config, unsigned *pools);
 
 /* The words behind the name of the handler, as mk_handler.bind. */
-bool cgi_settings_bind(const struct mk_conf_spot *spot, mk_str words, void **data);
+bool cgi_settings_bind(const struct mk_conf_ctx *spot, mk_str words, void **data);
 
 #endif

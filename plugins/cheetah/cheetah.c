@@ -35,7 +35,7 @@ static void unload(void *data)
     cheetah_socket_close(data);
 }
 
-static const struct mk_verb shell = {
+static const struct mk_command shell = {
     .name = "shell",
     .args = "[-s SOCKET] [--json] [COMMAND...]",
     .help = "Talk to the running server: status, reload, log level (plugin cheetah).",
@@ -43,7 +43,7 @@ static const struct mk_verb shell = {
 };
 
 static const struct mk_conf_table *const sections[] = {&cheetah_table, NULL};
-static const struct mk_verb *const verbs[] = {&shell, NULL};
+static const struct mk_command *const verbs[] = {&shell, NULL};
 
 MK_PLUGIN(cheetah) = {
     MK_PLUGIN_HEAD,

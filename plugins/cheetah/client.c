@@ -131,7 +131,7 @@ static void run_lines(struct client *c, bool is_last)
         if (!c->quits)
             prompt(c);
     }
-    mk_buf_drop(&c->in, c->in.len - rest.len);
+    mk_buf_consume(&c->in, c->in.len - rest.len);
 }
 
 static int run_input(struct client *c)

@@ -59,7 +59,7 @@ static bool write_row(const struct mk_conn_info *info, void *ctx)
         p->is_full = true;
         return false;
     }
-    mk_peer_print(&info->peer, &peer);
+    mk_addr_format(&info->peer, &peer);
     if (!info->peer.is_unix)
         mk_buf_addf(&peer, " %u", info->peer.port);
     cheetah_cell_num(&p->sheet, (uint64_t)p->process);
@@ -107,7 +107,7 @@ static void ask(struct cheetah_session *s, struct asking *a)
     note.has_rows = a->has_rows;
     note.cursor = a->cursor;
     a->has_asked = true;
-    (void)cheetah_note_send(shell, (int)a->worker, &note, MK_ABSENT);
+    (void)cheetah_note_send(shell, (int)a->worker, &note, MK_STR_NULL);
     cheetah_session_set_time(s, TRY_MS);
 }
 

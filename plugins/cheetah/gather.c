@@ -25,7 +25,7 @@ static void ask(struct cheetah_session *s, struct cheetah_gathering *g)
     note.token = cheetah_session_token(s);
     note.question = g->question;
     note.from = mk_worker_index(shell->worker);
-    (void)cheetah_note_send(shell, MK_TO_ALL, &note, MK_ABSENT);
+    (void)cheetah_note_send(shell, MK_TO_ALL, &note, MK_STR_NULL);
     cheetah_session_set_time(s, TRY_MS);
 }
 

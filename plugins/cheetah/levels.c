@@ -35,7 +35,7 @@ static void change(struct cheetah_session *s, enum mk_log_level level)
 {
     struct mk_worker *w = cheetah_session_shell(s)->worker;
     cheetah_session_log(s, "changes the log level");
-    int e = mk_worker_ask_log_level(w, level);
+    int e = mk_worker_set_log_level(w, level);
     if (e) {
         cheetah_session_answer(s, CHEETAH_FAILED, "cannot reach the master: %s", strerror(-e));
         return;

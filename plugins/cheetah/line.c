@@ -75,7 +75,7 @@ static int complain(const struct cheetah_line *l, const char *fmt, ...)
 static bool receive(struct cheetah_line *l)
 {
     struct pollfd p = {.fd = l->fd, .events = POLLIN};
-    mk_buf_drop(&l->in, l->in_at);
+    mk_buf_consume(&l->in, l->in_at);
     l->in_at = 0;
     int ready = poll(&p, 1, ANSWER_MS);
     if (ready < 0 && errno == EINTR)

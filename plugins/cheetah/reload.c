@@ -76,7 +76,7 @@ void cheetah_reload(struct cheetah_session *s, mk_str args, bool json)
     *w = (struct waiting){
         .before = r.done + r.failed, .failed_before = r.failed, .awaited = r.under_way ? 2 : 1};
     cheetah_session_log(s, "requests a reload");
-    int e = mk_worker_ask_reload(worker);
+    int e = mk_worker_request_reload(worker);
     if (e)
         cheetah_session_answer(s, CHEETAH_FAILED, "cannot reach the master: %s", strerror(-e));
     else

@@ -139,7 +139,7 @@ static void flush(struct cheetah_session *s)
         if (n < 0 && errno != EINTR)
             s->dead = true;
         if (n > 0) {
-            mk_buf_drop(&s->out, (size_t)n);
+            mk_buf_consume(&s->out, (size_t)n);
             s->active_ms = mk_worker_now_ms(s->shell->worker);
         }
     }

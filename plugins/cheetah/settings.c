@@ -8,15 +8,15 @@ enum { OWNER = 0600, GROUP_WRITES = 0020, WIDEST = 0660 };
 
 /* ---- Values ---- */
 
-static bool parse_listen(const struct mk_conf_spot *spot, mk_str value, void *field)
+static bool parse_listen(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     *(bool *)field = true;
     if (mk_str_eq_nocase(value, MK_STR("SERVER")))
         return true;
     if (!mk_str_eq_nocase(value, MK_STR("STDIN")))
         return false;
-    mk_conf_spot_error(spot, value, "a shell on the terminal of the server itself is no longer supported");
-    mk_conf_spot_hint(spot, "write `Listen SERVER`, and run `monkey shell` in any terminal");
+    mk_conf_ctx_error(spot, value, "a shell on the terminal of the server itself is no longer supported");
+    mk_conf_ctx_hint(spot, "write `Listen SERVER`, and run `monkey shell` in any terminal");
     return false;
 }
 
@@ -28,19 +28,19 @@ static bool show_listen(const void *field, size_t i, struct mk_buf *out)
     return i == 0;
 }
 
-static bool parse_socket(const struct mk_conf_spot *spot, mk_str value, void *field)
+static bool parse_socket(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
-    mk_str path = mk_conf_spot_path(spot, value);
+    mk_str path = mk_conf_ctx_path(spot, value);
     if (!path.p)
         return true; /* reported */
     if (mk_str_ends(value, MK_STR("/"))) {
-        mk_conf_spot_error(spot, value, "`%.*s` is a folder: expected the path of a socket",
-                           MK_STR_ARG(value));
+        mk_conf_ctx_error(spot, value, "`%.*s` is a folder: expected the path of a socket",
+                          MK_STR_ARG(value));
         return false;
     }
     if (path.len > CHEETAH_PATH_MAX) {
-        mk_conf_spot_error(spot, value, "the path of a socket has at most %d bytes, but this one has %zu: %s",
-                           CHEETAH_PATH_MAX, path.len, path.p);
+        mk_conf_ctx_error(spot, value, "the path of a socket has at most %d bytes, but this one has %zu: %s",
+                          CHEETAH_PATH_MAX, path.len, path.p);
         return false;
     }
     *(mk_str *)field = path;
@@ -54,7 +54,7 @@ static bool show_socket(const void *field, size_t i, struct mk_buf *out)
     return i == 0;
 }
 
-static bool parse_group(const struct mk_conf_spot *spot, mk_str value, void *field)
+static bool parse_group(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     struct cheetah_group *group = field;
     char name[256];
@@ -63,7 +63,7 @@ static bool parse_group(const struct mk_conf_spot *spot, mk_str value, void *fie
     name[text.len] = '\0';
     const struct group *found = text.failed ? NULL : getgrnam(name);
     if (!found) {
-        mk_conf_spot_error(spot, value, "there is no group `%.*s`", MK_STR_ARG(value));
+        mk_conf_ctx_error(spot, value, "there is no group `%.*s`", MK_STR_ARG(value));
         return false;
     }
     *group = (struct cheetah_group){.name = value, .gid = found->gr_gid};
@@ -90,22 +90,22 @@ static bool parse_octal(mk_str value, unsigned *mode)
     return value.len == 3 || value.len == 4;
 }
 
-static bool parse_mode(const struct mk_conf_spot *spot, mk_str value, void *field)
+static bool parse_mode(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     unsigned mode;
     if (!parse_octal(value, &mode))
         return false;
     if (mode & ~(unsigned)WIDEST)
-        mk_conf_spot_error(
+        mk_conf_ctx_error(
             spot, value,
             "`%.*s` is too wide: users of the shell control the server, so at most 0660 is allowed",
             MK_STR_ARG(value));
     else if ((mode & OWNER) != OWNER)
-        mk_conf_spot_error(spot, value, "with `%.*s` not even the owner has access: expected 0600 or 0660",
-                           MK_STR_ARG(value));
-    else if (mode == 0640)
-        mk_conf_spot_warn(spot, value, "with %.*s the group cannot connect, which needs write permission",
+        mk_conf_ctx_error(spot, value, "with `%.*s` not even the owner has access: expected 0600 or 0660",
                           MK_STR_ARG(value));
+    else if (mode == 0640)
+        mk_conf_ctx_warn(spot, value, "with %.*s the group cannot connect, which needs write permission",
+                         MK_STR_ARG(value));
     *(unsigned *)field = mode;
     return true;
 }

@@ -56,7 +56,7 @@ static struct totals totals_of(const struct mk_worker *w)
 {
     struct totals t = {0};
     struct mk_worker_stats stats;
-    mk_worker_stats_past(w, &t.all);
+    mk_worker_stats_ended(w, &t.all);
     for (size_t i = 0; mk_worker_stats_at(w, i, &stats); i++) {
         add(&t.all, &stats);
         if (!stats.pid)
@@ -228,12 +228,12 @@ void cheetah_show_cache(struct cheetah_session *s, mk_str args, bool json)
 
 /* ---- The configuration ---- */
 
-static void write_certificate(struct mk_buf *text, const struct mk_host *h)
+static void write_certificate(struct mk_buf *text, const struct mk_vhost *h)
 {
     char date[32];
-    struct mk_host_certificate c;
+    struct mk_vhost_certificate c;
     struct tm tm;
-    if (!mk_host_get_certificate(h, &c))
+    if (!mk_vhost_certificate_get(h, &c))
         return;
     time_t t = (time_t)c.expires;
     if (gmtime_r(&t, &tm) && strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", &tm))
@@ -241,19 +241,19 @@ static void write_certificate(struct mk_buf *text, const struct mk_host *h)
                     c.is_kept ? ", its new files cannot be used" : "");
 }
 
-static void write_host(struct mk_buf *text, const struct mk_host *h)
+static void write_host(struct mk_buf *text, const struct mk_vhost *h)
 {
-    mk_str pattern, handler, name = mk_host_name_at(h, 0);
+    mk_str pattern, handler, name = mk_vhost_name_at(h, 0);
     if (!name.p)
         mk_buf_add(text, MK_STR("(no name)"));
-    for (size_t i = 0; name.p; name = mk_host_name_at(h, ++i)) {
+    for (size_t i = 0; name.p; name = mk_vhost_name_at(h, ++i)) {
         mk_buf_add(text, i ? MK_STR(" ") : MK_STR(""));
         mk_buf_add(text, name);
     }
     mk_buf_add(text, MK_STR("\n    root    "));
-    mk_buf_add(text, mk_host_root(h).len ? mk_host_root(h) : MK_STR("-"));
+    mk_buf_add(text, mk_vhost_root(h).len ? mk_vhost_root(h) : MK_STR("-"));
     write_certificate(text, h);
-    for (size_t i = 0; mk_host_route_at(h, i, &pattern, &handler); i++) {
+    for (size_t i = 0; mk_vhost_route_at(h, i, &pattern, &handler); i++) {
         mk_buf_add(text, MK_STR("\n    route   "));
         mk_buf_add(text, pattern);
         mk_buf_add(text, MK_STR("  "));
@@ -266,9 +266,9 @@ void cheetah_show_hosts(struct cheetah_session *s, mk_str args, bool json)
 {
     const struct mk_worker *w = cheetah_session_shell(s)->worker;
     struct mk_buf text = mk_buf_growing(CHEETAH_TEXT_MAX);
-    const struct mk_host *h;
+    const struct mk_vhost *h;
     (void)args, (void)json;
-    for (size_t i = 0; (h = mk_worker_host_at(w, i)); i++)
+    for (size_t i = 0; (h = mk_worker_vhost_at(w, i)); i++)
         write_host(&text, h);
     cheetah_show_text(s, &text);
 }

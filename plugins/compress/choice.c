@@ -11,7 +11,7 @@ static bool is(mk_str name, const char *other)
 static bool has_element(mk_str list, const char *name)
 {
     mk_str element;
-    while (mk_element_next(&list, &element))
+    while (mk_header_list_next(&list, &element))
         if (is(mk_str_trim(mk_str_cut(&element, '=')), name))
             return true;
     return false;
@@ -44,7 +44,7 @@ void compress_facts_read(struct facts *f, const struct mk_response *response)
 {
     mk_str name, value;
     *f = (struct facts){.status = mk_response_status(response)};
-    for (size_t i = 0; mk_response_field_at(response, i, &name, &value); i++)
+    for (size_t i = 0; mk_response_header_at(response, i, &name, &value); i++)
         read_field(f, name, value);
     f->is_part |= f->status == 206;
 }
@@ -62,7 +62,7 @@ static bool has_type(const struct settings *s, const struct mk_request *request,
 {
     mk_str path = mk_request_path(request), type = f->type;
     if (!type.p && f->status == 304)
-        type = mk_str_ends(path, MK_STR("/")) ? MK_STR("text/html") : mk_request_type_of(request, path);
+        type = mk_str_ends(path, MK_STR("/")) ? MK_STR("text/html") : mk_request_media_type(request, path);
     return type.p && compress_types_have(&s->types, type);
 }
 
@@ -90,17 +90,17 @@ bool compress_is_safe(const struct settings *s, const struct mk_request *request
                       const struct mk_response *response)
 {
     if (s->cross_site || mk_response_is_file(response) ||
-        !mk_str_eq(mk_request_field(request, MK_STR("Sec-Fetch-Site")), MK_STR("cross-site")))
+        !mk_str_eq(mk_request_header(request, MK_STR("Sec-Fetch-Site")), MK_STR("cross-site")))
         return true;
-    bool is_known =
-        mk_request_field(request, MK_STR("Cookie")).p || mk_request_field(request, MK_STR("Authorization")).p;
-    return !is_known || mk_str_eq(mk_request_field(request, MK_STR("Sec-Fetch-User")), MK_STR("?1"));
+    bool is_known = mk_request_header(request, MK_STR("Cookie")).p ||
+                    mk_request_header(request, MK_STR("Authorization")).p;
+    return !is_known || mk_str_eq(mk_request_header(request, MK_STR("Sec-Fetch-User")), MK_STR("?1"));
 }
 
 enum coding compress_choose(const struct settings *s, const struct mk_request *request)
 {
     enum coding best = CODINGS;
-    if (!mk_request_field(request, MK_STR("Accept-Encoding")).p)
+    if (!mk_request_header(request, MK_STR("Accept-Encoding")).p)
         return best;
     unsigned best_q = mk_request_accepts_coding(request, MK_STR("identity"));
     for (size_t i = 0; i < s->codings.n; i++) {

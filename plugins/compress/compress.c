@@ -36,18 +36,18 @@ static int add_vary(struct mk_response *response)
     char room[1024];
     struct mk_buf all = mk_buf_fixed(room, sizeof room);
     mk_str name, value;
-    for (size_t i = 0; mk_response_field_at(response, i, &name, &value); i++) {
+    for (size_t i = 0; mk_response_header_at(response, i, &name, &value); i++) {
         if (!mk_str_eq_nocase(name, MK_STR("Vary")) || value.len == 0)
             continue;
         mk_buf_add(&all, value);
         mk_buf_add(&all, MK_STR(", "));
     }
     if (all.len == 0)
-        return mk_response_add_static(response, MK_STR("Vary"), MK_STR("Accept-Encoding"));
+        return mk_response_add_header_nocopy(response, MK_STR("Vary"), MK_STR("Accept-Encoding"));
     mk_buf_add(&all, MK_STR("Accept-Encoding"));
     if (all.failed)
-        return mk_response_add_static(response, MK_STR("Vary"), MK_STR("Accept-Encoding"));
-    return mk_response_set(response, MK_STR("Vary"), mk_buf_str(&all));
+        return mk_response_add_header_nocopy(response, MK_STR("Vary"), MK_STR("Accept-Encoding"));
+    return mk_response_set_header(response, MK_STR("Vary"), mk_buf_str(&all));
 }
 
 /* The bytes differ, but the content is equivalent (RFC 9110, section 8.8.1). */
@@ -60,8 +60,8 @@ static int weaken_etag(struct mk_response *response, mk_str etag)
     mk_buf_add(&weak, MK_STR("W/"));
     mk_buf_add(&weak, etag);
     if (weak.failed)
-        return mk_response_remove(response, MK_STR("ETag"));
-    return mk_response_set(response, MK_STR("ETag"), mk_buf_str(&weak));
+        return mk_response_remove_header(response, MK_STR("ETag"));
+    return mk_response_set_header(response, MK_STR("ETag"), mk_buf_str(&weak));
 }
 
 /* Sets the fields of the compressed response. 0, or -ENOMEM. */
@@ -69,23 +69,23 @@ static int describe(const struct job *j)
 {
     int e = weaken_etag(j->response, j->facts.etag);
     if (!e)
-        e = mk_response_remove(j->response, MK_STR("Accept-Ranges"));
+        e = mk_response_remove_header(j->response, MK_STR("Accept-Ranges"));
     if (!e)
-        e = mk_response_add_static(j->response, MK_STR("Content-Encoding"),
-                                   mk_str_from_c(compress_coders[j->coding]->name));
+        e = mk_response_add_header_nocopy(j->response, MK_STR("Content-Encoding"),
+                                          mk_str_from_c(compress_coders[j->coding]->name));
     return e;
 }
 
 static void take_back(const struct job *j)
 {
-    (void)mk_response_remove(j->response, MK_STR("Content-Encoding"));
+    (void)mk_response_remove_header(j->response, MK_STR("Content-Encoding"));
 }
 
 /* The client has the compressed representation: the 304 repeats its tag. */
 static void answer_304(const struct job *j)
 {
-    mk_str known = mk_request_field(j->request, MK_STR("If-None-Match")), one;
-    while (mk_element_next(&known, &one))
+    mk_str known = mk_request_header(j->request, MK_STR("If-None-Match")), one;
+    while (mk_header_list_next(&known, &one))
         if (mk_str_starts(one, MK_STR("W/")) && mk_str_eq(mk_str_skip(one, 2), j->facts.etag)) {
             (void)weaken_etag(j->response, j->facts.etag);
             return;
@@ -94,7 +94,7 @@ static void answer_304(const struct job *j)
 
 /* ---- Content ---- */
 
-static ssize_t pull_nothing(void *ctx, struct mk_inner *inner, char *room, size_t cap)
+static ssize_t pull_nothing(void *ctx, struct mk_filter_next *inner, char *room, size_t cap)
 {
     (void)ctx, (void)inner, (void)room, (void)cap;
     return 0;
@@ -123,11 +123,11 @@ static void send_head(const struct job *j)
 
 static void send_cached(const struct job *j, struct cached *copy)
 {
-    if (mk_request_on_end(j->request, compress_cached_drop, copy)) {
+    if (mk_request_add_cleanup(j->request, compress_cached_drop, copy)) {
         compress_cached_drop(copy);
         return;
     }
-    if (describe(j) || mk_response_set_static(j->response, compress_cached_content(copy)))
+    if (describe(j) || mk_response_set_body_nocopy(j->response, compress_cached_content(copy)))
         take_back(j);
     else
         mk_request_explain(j->request, "compress", "%s, from the cache", compress_coders[j->coding]->name);
@@ -184,7 +184,7 @@ static void on_response(struct mk_request *request, struct mk_response *response
         return;
     if (!j.facts.varies && add_vary(response))
         return;
-    j.facts.etag = mk_response_field(response, MK_STR("ETag")); /* it may have moved */
+    j.facts.etag = mk_response_header(response, MK_STR("ETag")); /* it may have moved */
     if (j.facts.status == 304)
         answer_304(&j);
     if (j.facts.status == 304 || j.facts.is_part || !compress_is_safe(j.settings, request, response))
@@ -209,7 +209,7 @@ static void use_all(struct codings *c)
             c->v[c->n++] = (enum coding)i;
 }
 
-static int host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
+static int host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
 {
     struct compress *c = data;
     struct settings *s = mk_config_section(config, &compress_table, NULL);
@@ -252,7 +252,7 @@ MK_PLUGIN(compress) = {
     .name = "compress",
     .version = "1.0",
     .help = "Compresses responses with gzip, brotli and zstd.",
-    .order = MK_ORDER_LIMIT + 10,
+    .order = MK_PRIORITY_LIMIT + 10,
     .sections = (const struct mk_conf_table *const[]){&compress_table, NULL},
     .load = load,
     .host = host,

@@ -11,7 +11,7 @@ static bool has_coding(const struct codings *c, enum coding coding)
     return i < c->n;
 }
 
-static bool add_coding(const struct mk_conf_spot *spot, mk_str word, struct codings *c)
+static bool add_coding(const struct mk_conf_ctx *spot, mk_str word, struct codings *c)
 {
     unsigned i = 0;
     while (i < CODINGS && !mk_str_eq_nocase(word, mk_str_from_c(compress_coders[i]->name)))
@@ -19,14 +19,14 @@ static bool add_coding(const struct mk_conf_spot *spot, mk_str word, struct codi
     if (i == CODINGS)
         return false;
     if (!compress_coders[i]->open)
-        mk_conf_spot_warn(spot, word, "this build has no coding `%s`: the server continues without it",
-                          compress_coders[i]->name);
+        mk_conf_ctx_warn(spot, word, "this build has no coding `%s`: the server continues without it",
+                         compress_coders[i]->name);
     else if (!has_coding(c, (enum coding)i))
         c->v[c->n++] = (enum coding)i;
     return true;
 }
 
-static bool parse_codings(const struct mk_conf_spot *spot, mk_str value, void *field)
+static bool parse_codings(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     struct codings *c = field;
     mk_str rest = value;
@@ -35,7 +35,7 @@ static bool parse_codings(const struct mk_conf_spot *spot, mk_str value, void *f
     for (mk_str word = mk_str_word(&rest); word.len; word = mk_str_word(&rest)) {
         if (add_coding(spot, word, c))
             continue;
-        mk_conf_spot_error(spot, word, "`%.*s` is not a coding: expected zstd, br or gzip", MK_STR_ARG(word));
+        mk_conf_ctx_error(spot, word, "`%.*s` is not a coding: expected zstd, br or gzip", MK_STR_ARG(word));
         return false;
     }
     c->is_off = c->n == 0;
@@ -59,21 +59,21 @@ static bool show_codings(const void *field, size_t i, struct mk_buf *out)
 
 /* ---- Paths ---- */
 
-static bool add_path(const struct mk_conf_spot *spot, mk_str word, struct paths *p)
+static bool add_path(const struct mk_conf_ctx *spot, mk_str word, struct paths *p)
 {
     struct mk_pattern pattern;
     if (mk_pattern_set(&pattern, word))
-        return mk_conf_spot_append(spot, &p->v, &p->n, &pattern, sizeof pattern);
-    mk_conf_spot_error(spot, word, "`%.*s` is not a path: expected a path such as /account/* or *.log",
-                       MK_STR_ARG(word));
+        return mk_conf_ctx_append(spot, &p->v, &p->n, &pattern, sizeof pattern);
+    mk_conf_ctx_error(spot, word, "`%.*s` is not a path: expected a path such as /account/* or *.log",
+                      MK_STR_ARG(word));
     return false;
 }
 
-static bool parse_paths(const struct mk_conf_spot *spot, mk_str value, void *field)
+static bool parse_paths(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     mk_str rest = value, word;
     for (;;) {
-        if (!mk_conf_spot_word(spot, &rest, &word))
+        if (!mk_conf_ctx_word(spot, &rest, &word))
             return false;
         if (!word.p)
             return true;
@@ -183,5 +183,5 @@ const struct mk_conf_table compress_table = {
     .n = MK_LEN(keys),
     .help = "Compresses responses while sending them.",
     .size = sizeof(struct settings),
-    .scope = MK_CONF_HOST,
+    .scope = MK_CONF_VHOST,
 };

@@ -76,13 +76,13 @@ static void on_close(void *ctx)
 /* ---- Compressing ---- */
 
 /* Pulls more content. 1: there is something to do; 0: not now. */
-static ssize_t fetch(struct stream *s, struct mk_inner *inner, size_t *budget)
+static ssize_t fetch(struct stream *s, struct mk_filter_next *inner, size_t *budget)
 {
     if (*budget == 0) {
         s->tired = true;
         return 0;
     }
-    ssize_t n = mk_inner_pull(inner, s->room, *budget < ROOM ? *budget : ROOM);
+    ssize_t n = mk_filter_next_read(inner, s->room, *budget < ROOM ? *budget : ROOM);
     if (n == -EAGAIN && !s->holds_back)
         return 0;
     if (n < 0 && n != -EAGAIN)
@@ -134,7 +134,7 @@ static ssize_t rest(struct stream *s)
     return -EAGAIN;
 }
 
-static ssize_t pull(void *ctx, struct mk_inner *inner, char *room, size_t cap)
+static ssize_t pull(void *ctx, struct mk_filter_next *inner, char *room, size_t cap)
 {
     struct stream *s = ctx;
     struct coder_io io = {.out = room, .out_cap = cap};

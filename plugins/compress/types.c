@@ -18,26 +18,26 @@ static mk_str lower(mk_str text, char *room)
     return mk_str_of(room, text.len);
 }
 
-static bool append(const struct mk_conf_spot *spot, struct types *t, mk_str word)
+static bool append(const struct mk_conf_ctx *spot, struct types *t, mk_str word)
 {
-    char *room = mk_conf_spot_alloc(spot, word.len + 1);
-    mk_str type = room ? lower(word, room) : MK_ABSENT;
-    return room && mk_conf_spot_append(spot, &t->v, &t->n, &type, sizeof type);
+    char *room = mk_conf_ctx_alloc(spot, word.len + 1);
+    mk_str type = room ? lower(word, room) : MK_STR_NULL;
+    return room && mk_conf_ctx_append(spot, &t->v, &t->n, &type, sizeof type);
 }
 
-bool compress_types_parse(const struct mk_conf_spot *spot, mk_str value, void *field)
+bool compress_types_parse(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     mk_str rest = value, word;
     for (;;) {
-        if (!mk_conf_spot_word(spot, &rest, &word))
+        if (!mk_conf_ctx_word(spot, &rest, &word))
             return false;
         if (!word.p)
             return true;
         if (!is_type(word)) {
-            mk_conf_spot_error(spot, word,
-                               "`%.*s` is not a media type: expected a type such as text/html, text/* or "
-                               "application/*+json",
-                               MK_STR_ARG(word));
+            mk_conf_ctx_error(spot, word,
+                              "`%.*s` is not a media type: expected a type such as text/html, text/* or "
+                              "application/*+json",
+                              MK_STR_ARG(word));
             return false;
         }
         if (!append(spot, field, word))

@@ -70,7 +70,7 @@ static const struct mk_conf_table table = {
     .n = MK_LEN(keys),
     .help = "Lists folders without an index file.",
     .size = sizeof(struct settings),
-    .scope = MK_CONF_HOST,
+    .scope = MK_CONF_VHOST,
 };
 
 /* ---- Request ---- */
@@ -129,7 +129,7 @@ static struct wish read_wish(const struct mk_request *request, const struct sett
 static enum mk_verdict refuse(struct mk_response *response, unsigned status)
 {
     mk_response_set_status(response, status);
-    return MK_REFUSE;
+    return MK_ERROR;
 }
 
 static enum mk_verdict fail(struct mk_request *request, struct mk_response *response, int e)
@@ -172,19 +172,21 @@ static enum mk_verdict redirect(struct mk_request *request, struct mk_response *
         mk_buf_add(&to, query);
     }
     mk_response_set_status(response, 301);
-    return to.failed || mk_response_add(response, MK_STR("Location"), mk_buf_str(&to)) ? refuse(response, 503)
-                                                                                       : MK_DONE;
+    return to.failed || mk_response_add_header(response, MK_STR("Location"), mk_buf_str(&to))
+               ? refuse(response, 503)
+               : MK_DONE;
 }
 
 static bool add_fields(struct mk_response *r, const struct wish *w)
 {
-    return mk_response_add_static(r, MK_STR("Content-Type"), w->format->content_type) == 0 &&
-           (w->format_is_asked || mk_response_add_static(r, MK_STR("Vary"), MK_STR("Accept")) == 0) &&
-           mk_response_add_static(r, MK_STR("X-Content-Type-Options"), MK_STR("nosniff")) == 0 &&
+    return mk_response_add_header_nocopy(r, MK_STR("Content-Type"), w->format->content_type) == 0 &&
+           (w->format_is_asked || mk_response_add_header_nocopy(r, MK_STR("Vary"), MK_STR("Accept")) == 0) &&
+           mk_response_add_header_nocopy(r, MK_STR("X-Content-Type-Options"), MK_STR("nosniff")) == 0 &&
            (w->format != &dirlisting_format_html ||
-            mk_response_add_static(r, MK_STR("Content-Security-Policy"),
-                                   MK_STR("default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
-                                          "base-uri 'none'; form-action 'none'")) == 0);
+            mk_response_add_header_nocopy(
+                r, MK_STR("Content-Security-Policy"),
+                MK_STR("default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+                       "base-uri 'none'; form-action 'none'")) == 0);
 }
 
 static enum mk_verdict list(struct mk_request *request, struct mk_response *response, int fd,
@@ -195,7 +197,7 @@ static enum mk_verdict list(struct mk_request *request, struct mk_response *resp
     struct listing *l = dirlisting_new(request, fd, settings, shared, &wish);
     if (!l)
         return refuse(response, 503);
-    if (mk_response_set_source(response, &dirlisting_source, l, MK_LENGTH_UNKNOWN) != 0 ||
+    if (mk_response_set_body_source(response, &dirlisting_source, l, MK_LENGTH_UNKNOWN) != 0 ||
         !add_fields(response, &wish))
         return refuse(response, 503);
     mk_response_set_status(response, 200);
@@ -220,7 +222,7 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
     mk_str path = mk_request_path(request);
     struct stat st;
     if (!settings)
-        settings = mk_host_data(mk_request_site(request), &MK_PLUGIN_OF(dirlisting));
+        settings = mk_vhost_data(mk_request_vhost(request), &MK_PLUGIN_OF(dirlisting));
     if (mk_request_has_encoded_slash(request))
         return MK_NEXT;
     if (!mk_request_shows_dot_files(request) && is_hidden(path))
@@ -247,12 +249,12 @@ static const struct mk_handler handler = {
 
 /* ---- The plugin ---- */
 
-static int host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
+static int host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
 {
     struct settings *s = mk_config_settings(config, &table);
     (void)data;
     *host_data = s;
-    if (mk_config_section(config, &table, NULL) && s->listing && mk_host_root(host).len)
+    if (mk_config_section(config, &table, NULL) && s->listing && mk_vhost_root(host).len)
         mk_config_add_route(config, MK_STR("/*"), &handler, s);
     return 0;
 }

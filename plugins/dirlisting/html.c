@@ -119,7 +119,7 @@ static const char *kind_of(const struct listing *l, const struct entry *e)
     };
     if (e->kind == ENTRY_FOLDER)
         return "folder";
-    mk_str type = mk_request_type_of(l->request, e->name);
+    mk_str type = mk_request_media_type(l->request, e->name);
     for (size_t i = 0; i < MK_LEN(kinds); i++)
         if (mk_str_starts(type, kinds[i].type))
             return kinds[i].kind;

@@ -65,7 +65,7 @@ static int work_aside(struct listing *l)
 {
     l->at = 0;
     l->running = true;
-    if (mk_worker_run_aside(l->worker, work, done, l) == 0)
+    if (mk_worker_offload(l->worker, work, done, l) == 0)
         return -EAGAIN;
     l->running = false;
     l->turn = TURN_MAX; /* enough for this pull */
@@ -280,7 +280,7 @@ static void on_close(void *ctx)
         free_listing(l);
 }
 
-const struct mk_source_ops dirlisting_source = {.pull = pull, .close = on_close};
+const struct mk_body_source_ops dirlisting_source = {.pull = pull, .close = on_close};
 
 struct listing *dirlisting_new(struct mk_request *request, int fd, const struct settings *settings,
                                size_t *shared, const struct wish *wish)

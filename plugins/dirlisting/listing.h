@@ -3,9 +3,9 @@
 #ifndef DIRLISTING_LISTING_H
 #define DIRLISTING_LISTING_H
 
+#include <monkey/body_source.h>
 #include <monkey/config.h>
 #include <monkey/request.h>
-#include <monkey/source.h>
 
 #include "store.h"
 
@@ -67,7 +67,7 @@ extern const char *const dirlisting_sort_words[];
 /* The actual order of the entries. */
 enum sort_key dirlisting_order(const struct listing *l);
 
-extern const struct mk_source_ops dirlisting_source;
+extern const struct mk_body_source_ops dirlisting_source;
 /* Takes ownership of `fd`, even if it returns NULL (out of memory). */
 struct listing *dirlisting_new(struct mk_request *request, int fd, const struct settings *settings,
                                size_t *shared, const struct wish *wish);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "condition.h"
 
-static bool fail_twice(const struct mk_conf_spot *spot, mk_str word, const char *what)
+static bool fail_twice(const struct mk_conf_ctx *spot, mk_str word, const char *what)
 {
-    mk_conf_spot_error(spot, word, "`%.*s` is a second %s: a rule has one at most", MK_STR_ARG(word), what);
-    mk_conf_spot_hint(spot, "write another rule for it");
+    mk_conf_ctx_error(spot, word, "`%.*s` is a second %s: a rule has one at most", MK_STR_ARG(word), what);
+    mk_conf_ctx_hint(spot, "write another rule for it");
     return false;
 }
 
-static bool read_path(const struct mk_conf_spot *spot, mk_str word, struct condition *c)
+static bool read_path(const struct mk_conf_ctx *spot, mk_str word, struct condition *c)
 {
     if (c->has_path)
         return fail_twice(spot, word, "path");
@@ -28,18 +28,18 @@ bool headers_condition_read_type(mk_str word, struct condition *c)
     return true;
 }
 
-static bool read_type(const struct mk_conf_spot *spot, mk_str word, mk_str type, struct condition *c)
+static bool read_type(const struct mk_conf_ctx *spot, mk_str word, mk_str type, struct condition *c)
 {
     if (c->type.p)
         return fail_twice(spot, word, "type");
     if (headers_condition_read_type(type, c))
         return true;
-    mk_conf_spot_error(spot, word, "`%.*s` is not a media type: expected `type:text/html` or `type:image/*`",
-                       MK_STR_ARG(word));
+    mk_conf_ctx_error(spot, word, "`%.*s` is not a media type: expected `type:text/html` or `type:image/*`",
+                      MK_STR_ARG(word));
     return false;
 }
 
-static bool read_status(const struct mk_conf_spot *spot, mk_str word, mk_str status, struct condition *c)
+static bool read_status(const struct mk_conf_ctx *spot, mk_str word, mk_str status, struct condition *c)
 {
     uint64_t n = 0;
     if (c->status_max)
@@ -48,9 +48,8 @@ static bool read_status(const struct mk_conf_spot *spot, mk_str word, mk_str sta
     bool ok = mk_num_parse(is_class ? mk_str_first(status, 1) : status, &n);
     n = is_class && n < 10 ? n * 100 : n;
     if (!ok || n < 200 || n > 599) {
-        mk_conf_spot_error(spot, word,
-                           "`%.*s` is not a status: expected `status:404` or `status:4xx`, 2 to 5",
-                           MK_STR_ARG(word));
+        mk_conf_ctx_error(spot, word, "`%.*s` is not a status: expected `status:404` or `status:4xx`, 2 to 5",
+                          MK_STR_ARG(word));
         return false;
     }
     c->status_min = (uint16_t)n;
@@ -58,7 +57,7 @@ static bool read_status(const struct mk_conf_spot *spot, mk_str word, mk_str sta
     return true;
 }
 
-enum condition_word headers_condition_read(const struct mk_conf_spot *spot, mk_str word, struct condition *c)
+enum condition_word headers_condition_read(const struct mk_conf_ctx *spot, mk_str word, struct condition *c)
 {
     bool ok;
     if (mk_str_starts(word, MK_STR("/")) || mk_str_starts(word, MK_STR("*")))

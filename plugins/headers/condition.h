@@ -19,7 +19,7 @@ struct condition {
 enum condition_word { CONDITION_NONE, CONDITION_TAKEN, CONDITION_WRONG };
 
 /* Is the word a condition? CONDITION_WRONG: it looks like one, and was reported. */
-enum condition_word headers_condition_read(const struct mk_conf_spot *spot, mk_str word, struct condition *c);
+enum condition_word headers_condition_read(const struct mk_conf_ctx *spot, mk_str word, struct condition *c);
 /* The same for a media type without `type:`. False: it is none (not reported). */
 bool headers_condition_read_type(mk_str word, struct condition *c);
 

@@ -43,8 +43,9 @@ static bool is_allowed(const struct cors_rule *r, mk_str origin)
 
 static bool is_preflight(const struct mk_request *request)
 {
-    return mk_request_method(request) == MK_METHOD_OPTIONS && mk_request_field(request, MK_STR("Origin")).p &&
-           mk_request_field(request, MK_STR("Access-Control-Request-Method")).p;
+    return mk_request_method(request) == MK_METHOD_OPTIONS &&
+           mk_request_header(request, MK_STR("Origin")).p &&
+           mk_request_header(request, MK_STR("Access-Control-Request-Method")).p;
 }
 
 bool headers_cors_preflight(const struct cors *cors, struct mk_request *request, unsigned *status)
@@ -54,7 +55,7 @@ bool headers_cors_preflight(const struct cors *cors, struct mk_request *request,
     const struct cors_rule *r = find_rule(cors, mk_request_path(request));
     if (!r)
         return false;
-    bool ok = is_allowed(r, mk_request_field(request, MK_STR("Origin")));
+    bool ok = is_allowed(r, mk_request_header(request, MK_STR("Origin")));
     mk_request_explain(request, "headers", ok ? "answers a preflight request" : "knows no such origin");
     *status = ok ? 204 : 403;
     return true;
@@ -98,7 +99,7 @@ void headers_cors_apply(const struct cors *cors, struct response_facts *facts)
     const struct cors_rule *r = cors->n ? find_rule(cors, facts->path) : NULL;
     if (!r)
         return;
-    mk_str origin = mk_request_field(facts->request, MK_STR("Origin"));
+    mk_str origin = mk_request_header(facts->request, MK_STR("Origin"));
     remove_others(facts);
     if (!r->any) /* a cache must not reuse a response to one origin for another, or for none */
         headers_add(facts, MK_STR("Vary"), MK_STR("Origin"));

@@ -25,20 +25,20 @@ static bool split_origin(mk_str word, struct cors_origin *origin)
     return host.len > 1;
 }
 
-static bool fail_origin(const struct mk_conf_spot *spot, mk_str word)
+static bool fail_origin(const struct mk_conf_ctx *spot, mk_str word)
 {
-    mk_conf_spot_error(spot, word, "`%.*s` is neither an origin nor an option", MK_STR_ARG(word));
+    mk_conf_ctx_error(spot, word, "`%.*s` is neither an origin nor an option", MK_STR_ARG(word));
     if (mk_str_eq_nocase(word, MK_STR("null")))
-        mk_conf_spot_hint(spot, "any page can make itself one of the origin `null`");
+        mk_conf_ctx_hint(spot, "any page can make itself one of the origin `null`");
     else
-        mk_conf_spot_hint(
+        mk_conf_ctx_hint(
             spot, "an origin is `*`, or scheme://host[:port] without a path, as https://example.org or "
                   "https://*.example.org; options are methods=, headers=, expose=, max-age= and "
                   "credentials");
     return false;
 }
 
-static bool read_origin(const struct mk_conf_spot *spot, mk_str word, struct cors_rule *rule)
+static bool read_origin(const struct mk_conf_ctx *spot, mk_str word, struct cors_rule *rule)
 {
     struct cors_origin origin;
     if (mk_str_eq(word, MK_STR("*"))) {
@@ -47,23 +47,23 @@ static bool read_origin(const struct mk_conf_spot *spot, mk_str word, struct cor
     }
     if (!split_origin(word, &origin))
         return fail_origin(spot, word);
-    return mk_conf_spot_append(spot, &rule->origins, &rule->n, &origin, sizeof origin);
+    return mk_conf_ctx_append(spot, &rule->origins, &rule->n, &origin, sizeof origin);
 }
 
 /* "A,B" as a list of tokens with a blank behind each comma. */
-static bool read_list(const struct mk_conf_spot *spot, mk_str word, mk_str list, mk_str *out)
+static bool read_list(const struct mk_conf_ctx *spot, mk_str word, mk_str list, mk_str *out)
 {
     size_t cap = 2 * list.len + 1;
-    char *room = mk_conf_spot_alloc(spot, cap);
+    char *room = mk_conf_ctx_alloc(spot, cap);
     if (!room)
         return false;
     struct mk_buf text = mk_buf_fixed(room, cap);
     while (list.p) {
         mk_str one = mk_str_cut(&list, ',');
         if (!mk_is_token(one)) {
-            mk_conf_spot_error(spot, word,
-                               "`%.*s` is not a list: expected names with commas between them, and no blanks",
-                               MK_STR_ARG(word));
+            mk_conf_ctx_error(spot, word,
+                              "`%.*s` is not a list: expected names with commas between them, and no blanks",
+                              MK_STR_ARG(word));
             return false;
         }
         mk_buf_add(&text, text.len ? MK_STR(", ") : MK_STR(""));
@@ -73,16 +73,16 @@ static bool read_list(const struct mk_conf_spot *spot, mk_str word, mk_str list,
     return true;
 }
 
-static bool read_max_age(const struct mk_conf_spot *spot, mk_str word, mk_str time, mk_str *out)
+static bool read_max_age(const struct mk_conf_ctx *spot, mk_str word, mk_str time, mk_str *out)
 {
     enum { ROOM = 16 };
     uint64_t seconds;
     if (!headers_read_time(time, &seconds)) {
-        mk_conf_spot_error(spot, word, "`%.*s` is not a time: expected a number with s, m, h, d or w",
-                           MK_STR_ARG(word));
+        mk_conf_ctx_error(spot, word, "`%.*s` is not a time: expected a number with s, m, h, d or w",
+                          MK_STR_ARG(word));
         return false;
     }
-    char *room = mk_conf_spot_alloc(spot, ROOM);
+    char *room = mk_conf_ctx_alloc(spot, ROOM);
     if (!room)
         return false;
     struct mk_buf text = mk_buf_fixed(room, ROOM);
@@ -91,7 +91,7 @@ static bool read_max_age(const struct mk_conf_spot *spot, mk_str word, mk_str ti
     return true;
 }
 
-static bool read_word(const struct mk_conf_spot *spot, mk_str word, struct cors_rule *rule)
+static bool read_word(const struct mk_conf_ctx *spot, mk_str word, struct cors_rule *rule)
 {
     mk_str value = word, name = mk_str_cut(&value, '=');
     if (mk_str_eq(word, MK_STR("credentials")))
@@ -112,32 +112,32 @@ static bool is_star(mk_str value)
     return mk_str_eq(value, MK_STR("*"));
 }
 
-static bool check(const struct mk_conf_spot *spot, const struct cors_rule *r)
+static bool check(const struct mk_conf_ctx *spot, const struct cors_rule *r)
 {
     if (!r->any && r->n == 0)
-        mk_conf_spot_error(spot, r->written,
-                           "no origin is allowed: expected `*`, or one like https://example.org");
+        mk_conf_ctx_error(spot, r->written,
+                          "no origin is allowed: expected `*`, or one like https://example.org");
     else if (r->any && r->n)
-        mk_conf_spot_error(spot, r->written, "`*` allows all origins already");
+        mk_conf_ctx_error(spot, r->written, "`*` allows all origins already");
     else if (r->credentials && r->any)
-        mk_conf_spot_error(spot, r->written,
-                           "`*` and `credentials`: every site could read what its visitors may see "
-                           "here. Name the origins");
+        mk_conf_ctx_error(spot, r->written,
+                          "`*` and `credentials`: every site could read what its visitors may see "
+                          "here. Name the origins");
     else if (r->credentials && (is_star(r->methods) || is_star(r->headers) || is_star(r->expose)))
-        mk_conf_spot_error(spot, r->written,
-                           "with `credentials` browsers take a `*` for a name: list the names");
+        mk_conf_ctx_error(spot, r->written,
+                          "with `credentials` browsers take a `*` for a name: list the names");
     else
         return true;
     return false;
 }
 
-bool headers_cors_parse(const struct mk_conf_spot *spot, mk_str value, void *field)
+bool headers_cors_parse(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     struct cors *cors = field;
     struct cors_rule rule = {.written = value};
     mk_str rest = value, word;
     for (bool first = true;; first = false) {
-        if (!mk_conf_spot_word(spot, &rest, &word))
+        if (!mk_conf_ctx_word(spot, &rest, &word))
             return false;
         if (!word.p)
             break;
@@ -146,7 +146,7 @@ bool headers_cors_parse(const struct mk_conf_spot *spot, mk_str value, void *fie
         else if (!read_word(spot, word, &rule))
             return false;
     }
-    return check(spot, &rule) && mk_conf_spot_append(spot, &cors->v, &cors->n, &rule, sizeof rule);
+    return check(spot, &rule) && mk_conf_ctx_append(spot, &cors->v, &cors->n, &rule, sizeof rule);
 }
 
 bool headers_cors_show(const void *field, size_t i, struct mk_buf *out)

@@ -3,19 +3,19 @@
 
 #include <monkey/worker.h>
 
-static bool read_time(const struct mk_conf_spot *spot, mk_str word, struct expiry *e)
+static bool read_time(const struct mk_conf_ctx *spot, mk_str word, struct expiry *e)
 {
     uint64_t seconds = 0;
     e->off = mk_str_eq_nocase(word, MK_STR("off"));
     if (!e->off && !headers_read_time(word, &seconds)) {
-        mk_conf_spot_error(spot, word,
-                           "`%.*s` is not a time: expected a number with s, m, h, d, w or y, or `off`",
-                           MK_STR_ARG(word));
+        mk_conf_ctx_error(spot, word,
+                          "`%.*s` is not a time: expected a number with s, m, h, d, w or y, or `off`",
+                          MK_STR_ARG(word));
         return false;
     }
     e->seconds = (uint32_t)seconds;
     enum { ROOM = 24 };
-    char *room = mk_conf_spot_alloc(spot, ROOM);
+    char *room = mk_conf_ctx_alloc(spot, ROOM);
     if (!room)
         return false;
     struct mk_buf text = mk_buf_fixed(room, ROOM);
@@ -24,17 +24,17 @@ static bool read_time(const struct mk_conf_spot *spot, mk_str word, struct expir
     return true;
 }
 
-bool headers_expires_parse(const struct mk_conf_spot *spot, mk_str value, void *field)
+bool headers_expires_parse(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     struct expiries *list = field;
     struct expiry e = {.written = value};
     mk_str rest = value, word;
     enum condition_word c = CONDITION_TAKEN;
     while (c == CONDITION_TAKEN) {
-        if (!mk_conf_spot_word(spot, &rest, &word))
+        if (!mk_conf_ctx_word(spot, &rest, &word))
             return false;
         if (!word.p) {
-            mk_conf_spot_error(spot, value, "there is no time: expected `Expires [conditions] TIME`");
+            mk_conf_ctx_error(spot, value, "there is no time: expected `Expires [conditions] TIME`");
             return false;
         }
         c = headers_condition_read(spot, word, &e.when);
@@ -45,10 +45,10 @@ bool headers_expires_parse(const struct mk_conf_spot *spot, mk_str value, void *
         return false;
     rest = mk_str_trim(rest);
     if (rest.len) {
-        mk_conf_spot_error(spot, rest, "unexpected `%.*s` after the time", MK_STR_ARG(rest));
+        mk_conf_ctx_error(spot, rest, "unexpected `%.*s` after the time", MK_STR_ARG(rest));
         return false;
     }
-    return mk_conf_spot_append(spot, &list->v, &list->n, &e, sizeof e);
+    return mk_conf_ctx_append(spot, &list->v, &list->n, &e, sizeof e);
 }
 
 bool headers_expires_show(const void *field, size_t i, struct mk_buf *out)

@@ -6,7 +6,7 @@ void headers_facts_init(struct response_facts *f, struct mk_request *request, st
     f->request = request;
     f->response = response;
     f->path = mk_request_path(request);
-    f->type = MK_ABSENT;
+    f->type = MK_STR_NULL;
     f->knows_names = false;
     f->status = mk_response_status(response);
 }
@@ -14,12 +14,13 @@ void headers_facts_init(struct response_facts *f, struct mk_request *request, st
 /* A 304 does not tell its type: it is that of the file, and a folder's is that of a page. */
 static mk_str find_type(const struct response_facts *f)
 {
-    mk_str type = mk_response_field(f->response, MK_STR("Content-Type"));
+    mk_str type = mk_response_header(f->response, MK_STR("Content-Type"));
     if (type.p)
         return mk_str_trim(mk_str_cut(&type, ';'));
     if (f->status != 304)
         return MK_STR("");
-    return mk_str_ends(f->path, MK_STR("/")) ? MK_STR("text/html") : mk_request_type_of(f->request, f->path);
+    return mk_str_ends(f->path, MK_STR("/")) ? MK_STR("text/html")
+                                             : mk_request_media_type(f->request, f->path);
 }
 
 mk_str headers_facts_type(struct response_facts *f)
@@ -46,7 +47,7 @@ static void note_names(struct response_facts *f)
     mk_str name, value;
     f->names = 0;
     f->knows_names = true;
-    for (size_t i = 0; mk_response_field_at(f->response, i, &name, &value); i++)
+    for (size_t i = 0; mk_response_header_at(f->response, i, &name, &value); i++)
         f->names |= bit_of(name);
 }
 
@@ -54,17 +55,17 @@ bool headers_has(struct response_facts *f, mk_str name)
 {
     if (!f->knows_names)
         note_names(f);
-    return (f->names & bit_of(name)) && mk_response_field(f->response, name).p;
+    return (f->names & bit_of(name)) && mk_response_header(f->response, name).p;
 }
 
 void headers_add(struct response_facts *f, mk_str name, mk_str value)
 {
-    mk_response_add_static(f->response, name, value);
+    mk_response_add_header_nocopy(f->response, name, value);
     f->names |= bit_of(name);
 }
 
 void headers_remove(struct response_facts *f, mk_str name)
 {
     if (headers_has(f, name))
-        mk_response_remove(f->response, name);
+        mk_response_remove_header(f->response, name);
 }

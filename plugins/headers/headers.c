@@ -45,18 +45,18 @@ static const struct mk_conf_key keys[] = {
      .show = headers_expires_show},
 };
 
-static void read_entry(const struct mk_conf_spot *spot)
+static void read_entry(const struct mk_conf_ctx *spot)
 {
-    struct settings *s = mk_conf_spot_out(spot);
-    mk_str key = mk_conf_spot_key(spot);
+    struct settings *s = mk_conf_ctx_out(spot);
+    mk_str key = mk_conf_ctx_key(spot);
     enum rule_kind kind;
     if (headers_rules_kind(key, &kind))
         headers_rules_read(spot, kind, &s->rules);
     else
-        mk_conf_spot_error(spot, key,
-                           "unknown key `%.*s` in [HEADERS]: expected Add, Set, Remove, Expires, Cors or "
-                           "Secure",
-                           MK_STR_ARG(mk_str_first(key, 64)));
+        mk_conf_ctx_error(spot, key,
+                          "unknown key `%.*s` in [HEADERS]: expected Add, Set, Remove, Expires, Cors or "
+                          "Secure",
+                          MK_STR_ARG(mk_str_first(key, 64)));
 }
 
 static bool show_entry(const void *in, size_t i, struct mk_buf *key, struct mk_buf *value)
@@ -74,7 +74,7 @@ static const struct mk_conf_table table = {
     .entry_form = "Add|Set [PATH] [type:TYPE] [status:STATUS] NAME VALUE, or Remove [conditions] NAME",
     .entry_help = "Changes a field of responses, errors included, in the order of the rules.",
     .size = sizeof(struct settings),
-    .scope = MK_CONF_HOST,
+    .scope = MK_CONF_VHOST,
 };
 
 static bool does_something(const struct settings *s)
@@ -82,7 +82,7 @@ static bool does_something(const struct settings *s)
     return s->rules.n || s->expires.n || s->cors.n || s->secure;
 }
 
-static int host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
+static int host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
 {
     struct settings *s = mk_config_section(config, &table, NULL);
     (void)host;
@@ -99,7 +99,7 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
     if (s->cors.n == 0 || !headers_cors_preflight(&s->cors, request, &status))
         return MK_NEXT;
     mk_response_set_status(response, status);
-    return status == 204 ? MK_DONE : MK_REFUSE;
+    return status == 204 ? MK_DONE : MK_ERROR;
 }
 
 static void on_response(struct mk_request *request, struct mk_response *response, void *host_data)
@@ -121,7 +121,7 @@ MK_PLUGIN(headers) = {
     .name = "headers",
     .version = "1.0",
     .help = "Adds, sets and removes fields of responses; CORS, security fields, Expires.",
-    .order = MK_ORDER_LIMIT + 50,
+    .order = MK_PRIORITY_LIMIT + 50,
     .sections = sections,
     .host = host,
     .on_request = on_request,

@@ -26,34 +26,34 @@ static bool is_of_server(mk_str name)
     return false;
 }
 
-static bool check_name(const struct mk_conf_spot *spot, mk_str name)
+static bool check_name(const struct mk_conf_ctx *spot, mk_str name)
 {
     if (!mk_is_token(name)) {
-        mk_conf_spot_error(spot, name, "`%.*s` is neither a condition nor the name of a field",
-                           MK_STR_ARG(name));
-        mk_conf_spot_hint(spot,
-                          "write `Set [PATH] [type:TYPE] [status:STATUS] NAME VALUE`; a name has no colon");
+        mk_conf_ctx_error(spot, name, "`%.*s` is neither a condition nor the name of a field",
+                          MK_STR_ARG(name));
+        mk_conf_ctx_hint(spot,
+                         "write `Set [PATH] [type:TYPE] [status:STATUS] NAME VALUE`; a name has no colon");
         return false;
     }
     if (!is_of_server(name))
         return true;
-    mk_conf_spot_error(spot, name, "`%.*s` is a field of the server itself, and cannot be changed",
-                       MK_STR_ARG(name));
+    mk_conf_ctx_error(spot, name, "`%.*s` is a field of the server itself, and cannot be changed",
+                      MK_STR_ARG(name));
     if (mk_str_eq_nocase(name, MK_STR("Server")))
-        mk_conf_spot_hint(spot, "`HideVersion on` in [SERVER] leaves the version out of it");
+        mk_conf_ctx_hint(spot, "`HideVersion on` in [SERVER] leaves the version out of it");
     return false;
 }
 
 /* The conditions, and the name behind them. */
-static bool read_front(const struct mk_conf_spot *spot, mk_str *rest, struct rule *rule)
+static bool read_front(const struct mk_conf_ctx *spot, mk_str *rest, struct rule *rule)
 {
     mk_str word;
     for (;;) {
-        if (!mk_conf_spot_word(spot, rest, &word))
+        if (!mk_conf_ctx_word(spot, rest, &word))
             return false;
         if (!word.p) {
-            mk_conf_spot_error(spot, rule->written, "there is no field name: expected `[conditions] NAME%s`",
-                               rule->kind == RULE_REMOVE ? "" : " VALUE");
+            mk_conf_ctx_error(spot, rule->written, "there is no field name: expected `[conditions] NAME%s`",
+                              rule->kind == RULE_REMOVE ? "" : " VALUE");
             return false;
         }
         switch (headers_condition_read(spot, word, &rule->when)) {
@@ -69,60 +69,59 @@ static bool read_front(const struct mk_conf_spot *spot, mk_str *rest, struct rul
     }
 }
 
-static bool read_variables(const struct mk_conf_spot *spot, struct rule *rule)
+static bool read_variables(const struct mk_conf_ctx *spot, struct rule *rule)
 {
     if (mk_str_find(rule->value, '$') == MK_STR_NONE)
         return true;
-    rule->template = mk_template_read(spot, rule->value);
+    rule->template = mk_format_parse(spot, rule->value);
     return rule->template != NULL;
 }
 
 /* The rest of the line, or a quoted text. */
-static bool read_value(const struct mk_conf_spot *spot, mk_str rest, struct rule *rule)
+static bool read_value(const struct mk_conf_ctx *spot, mk_str rest, struct rule *rule)
 {
     mk_str whole = mk_str_trim(rest);
     rule->value = whole;
     if (mk_str_starts(whole, MK_STR("\""))) {
-        if (!mk_conf_spot_word(spot, &rest, &rule->value))
+        if (!mk_conf_ctx_word(spot, &rest, &rule->value))
             return false;
         rest = mk_str_trim(rest);
         if (rest.len) {
-            mk_conf_spot_error(spot, rest, "unexpected `%.*s` after the value", MK_STR_ARG(rest));
-            mk_conf_spot_hint(spot,
-                              "put quotes around all of the value, and write \\\" for a quote within it");
+            mk_conf_ctx_error(spot, rest, "unexpected `%.*s` after the value", MK_STR_ARG(rest));
+            mk_conf_ctx_hint(spot,
+                             "put quotes around all of the value, and write \\\" for a quote within it");
             return false;
         }
     } else if (whole.len == 0) {
-        mk_conf_spot_error(spot, rule->written,
-                           "`%.*s` has no value: expected `%.*s [conditions] NAME VALUE`",
-                           MK_STR_ARG(rule->name), MK_STR_ARG(words[rule->kind]));
+        mk_conf_ctx_error(spot, rule->written, "`%.*s` has no value: expected `%.*s [conditions] NAME VALUE`",
+                          MK_STR_ARG(rule->name), MK_STR_ARG(words[rule->kind]));
         return false;
     }
-    if (mk_is_field_value(rule->value))
+    if (mk_is_header_value(rule->value))
         return read_variables(spot, rule);
-    mk_conf_spot_error(spot, whole, "the value of `%.*s` holds a control character", MK_STR_ARG(rule->name));
+    mk_conf_ctx_error(spot, whole, "the value of `%.*s` holds a control character", MK_STR_ARG(rule->name));
     return false;
 }
 
-static bool read_nothing(const struct mk_conf_spot *spot, mk_str rest)
+static bool read_nothing(const struct mk_conf_ctx *spot, mk_str rest)
 {
     rest = mk_str_trim(rest);
     if (rest.len == 0)
         return true;
-    mk_conf_spot_error(spot, rest, "unexpected `%.*s` after the name: expected `Remove [conditions] NAME`",
-                       MK_STR_ARG(rest));
+    mk_conf_ctx_error(spot, rest, "unexpected `%.*s` after the name: expected `Remove [conditions] NAME`",
+                      MK_STR_ARG(rest));
     return false;
 }
 
-void headers_rules_read(const struct mk_conf_spot *spot, enum rule_kind kind, struct rules *rules)
+void headers_rules_read(const struct mk_conf_ctx *spot, enum rule_kind kind, struct rules *rules)
 {
-    mk_str rest = mk_conf_spot_value(spot);
+    mk_str rest = mk_conf_ctx_value(spot);
     struct rule rule = {.kind = kind, .written = rest};
     if (!read_front(spot, &rest, &rule))
         return;
     if (kind == RULE_REMOVE ? !read_nothing(spot, rest) : !read_value(spot, rest, &rule))
         return;
-    (void)mk_conf_spot_append(spot, &rules->v, &rules->n, &rule, sizeof rule);
+    (void)mk_conf_ctx_append(spot, &rules->v, &rules->n, &rule, sizeof rule);
 }
 
 bool headers_rules_show(const struct rules *rules, size_t i, struct mk_buf *key, struct mk_buf *value)
@@ -137,7 +136,7 @@ bool headers_rules_show(const struct rules *rules, size_t i, struct mk_buf *key,
 /* Without memory the field is left out. */
 static void add(struct response_facts *facts, const struct rule *r)
 {
-    mk_str value = r->template ? mk_template_print(r->template, facts->request) : r->value;
+    mk_str value = r->template ? mk_format_expand(r->template, facts->request) : r->value;
     if (value.p)
         headers_add(facts, r->name, value);
 }

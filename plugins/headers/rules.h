@@ -3,7 +3,7 @@
 #ifndef HEADERS_RULES_H
 #define HEADERS_RULES_H
 
-#include <monkey/variable.h>
+#include <monkey/format.h>
 
 #include "condition.h"
 
@@ -14,8 +14,8 @@ struct rule {
     struct condition when;
     bool is_type; /* it is about Content-Type, which conditions ask for */
     mk_str name, value;
-    const struct mk_template *template; /* of the value; NULL: it has no variables */
-    mk_str written;                     /* for `monkey -T` */
+    const struct mk_format *template; /* of the value; NULL: it has no variables */
+    mk_str written;                   /* for `monkey -T` */
 };
 
 struct rules {
@@ -24,7 +24,7 @@ struct rules {
 };
 
 bool headers_rules_kind(mk_str key, enum rule_kind *kind);
-void headers_rules_read(const struct mk_conf_spot *spot, enum rule_kind kind, struct rules *rules);
+void headers_rules_read(const struct mk_conf_ctx *spot, enum rule_kind kind, struct rules *rules);
 bool headers_rules_show(const struct rules *rules, size_t i, struct mk_buf *key, struct mk_buf *value);
 void headers_rules_apply(const struct rules *rules, struct response_facts *facts);
 

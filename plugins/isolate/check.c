@@ -124,7 +124,7 @@ static void report(struct mk_config *config, const struct isolate_group *group, 
 
 bool isolate_check(struct mk_config *config, const struct isolate_group *group)
 {
-    if (mk_config_is_tried(config))
+    if (mk_config_is_dry_run(config))
         return true;
     struct mk_buf said = mk_buf_growing(SAID_MAX);
     int status = 0, fd = memfd_create("isolate", MFD_CLOEXEC);

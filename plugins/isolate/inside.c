@@ -43,7 +43,7 @@ int isolate_inside_load(struct mk_config *config, struct isolate_inside **out)
     inside->version = atomic_load(&inside->board->version);
     memcpy(inside->secret, inside->board->secret, sizeof inside->secret);
     *out = inside;
-    return mk_config_on_end(config, unmap, board) ? 0 : -ENOMEM;
+    return mk_config_add_cleanup(config, unmap, board) ? 0 : -ENOMEM;
 }
 
 /* ---- What no handler answers ---- */
@@ -52,8 +52,8 @@ static enum mk_verdict pass(struct mk_request *request, struct mk_response *resp
 {
     (void)request, (void)data;
     (void)mk_response_set_status(response, 404);
-    int e = mk_response_add_static(response, MK_STR(MK_LOCAL_BACKEND_DECLINED), MK_STR("1"));
-    return e || mk_response_set_text(response, MK_STR("")) ? MK_REFUSE : MK_DONE;
+    int e = mk_response_add_header_nocopy(response, MK_STR(MK_LOCAL_BACKEND_DECLINED), MK_STR("1"));
+    return e || mk_response_set_body(response, MK_STR("")) ? MK_ERROR : MK_DONE;
 }
 
 static const struct mk_handler passes = {.name = "isolate", .handle = pass};
@@ -75,7 +75,7 @@ static enum mk_verdict refuse(struct mk_request *request, struct mk_response *re
                       "of the group: 403");
     inside->has_told = true;
     (void)mk_response_set_status(response, 403);
-    return MK_REFUSE;
+    return MK_ERROR;
 }
 
 enum mk_verdict isolate_inside_ask(struct mk_request *request, struct mk_response *response,
@@ -85,11 +85,11 @@ enum mk_verdict isolate_inside_ask(struct mk_request *request, struct mk_respons
     if (!mk_local_backend_verify(request, mk_str_of((const char *)inside->secret, sizeof inside->secret)))
         return refuse(request, response, inside);
     int e = mk_local_backend_accept_client(request);
-    if (!e && mk_num_parse(mk_request_field(request, MK_STR(MK_LOCAL_BACKEND_BODY_MAX)), &max))
-        e = mk_request_limit_body(request, max);
+    if (!e && mk_num_parse(mk_request_header(request, MK_STR(MK_LOCAL_BACKEND_BODY_MAX)), &max))
+        e = mk_request_set_body_max(request, max);
     if (e == -EMSGSIZE)
         (void)mk_response_set_status(response, 413);
-    return e ? MK_REFUSE : MK_NEXT;
+    return e ? MK_ERROR : MK_NEXT;
 }
 
 /* ---- Workers ---- */

@@ -100,21 +100,21 @@ static int load(struct mk_config *config, void **data)
     return 0;
 }
 
-static bool bind(const struct mk_conf_spot *spot, mk_str words, void **data)
+static bool bind(const struct mk_conf_ctx *spot, mk_str words, void **data)
 {
-    struct mk_config *config = mk_conf_spot_config(spot);
+    struct mk_config *config = mk_conf_ctx_config(spot);
     struct isolate *all = mk_config_data(config, &MK_PLUGIN_OF(isolate));
     mk_str name;
-    if (!mk_conf_spot_word(spot, &words, &name))
+    if (!mk_conf_ctx_word(spot, &words, &name))
         return false;
     if (!all)
         return true; /* some [ISOLATE] is wrong, and said so */
     for (struct isolate_group *g = all->groups; g; g = g->next)
         if (mk_str_eq(mk_str_from_c(g->name), name)) {
             *data = g;
-            return isolate_group_mount(config, g, mk_conf_spot_key(spot));
+            return isolate_group_mount(config, g, mk_conf_ctx_key(spot));
         }
-    mk_conf_spot_error(spot, name, "no [ISOLATE] has a service of this name");
+    mk_conf_ctx_error(spot, name, "no [ISOLATE] has a service of this name");
     return false;
 }
 
@@ -133,9 +133,9 @@ static enum mk_verdict refuse(struct mk_request *request, struct mk_response *re
                               const struct isolate_group *g)
 {
     tell_closed(request, g);
-    (void)mk_response_add_static(response, MK_STR("Retry-After"), MK_STR("2"));
+    (void)mk_response_add_header_nocopy(response, MK_STR("Retry-After"), MK_STR("2"));
     (void)mk_response_set_status(response, 503);
-    return MK_REFUSE;
+    return MK_ERROR;
 }
 
 /* A request that came while no worker served: it waits in the queue of the socket, but not for ever. */
@@ -169,7 +169,7 @@ static bool hope(struct mk_request *request, const struct isolate_group *g)
         return false;
     *h = (struct hope){.request = request, .board = g->record->board};
     mk_timer_init(&h->timer, on_look);
-    if (mk_request_on_end(request, give_up_hope, h) || mk_request_attach(request, &hope_key, h, NULL))
+    if (mk_request_add_cleanup(request, give_up_hope, h) || mk_request_attach(request, &hope_key, h, NULL))
         return false;
     mk_timer_set(&h->timer, mk_request_worker(request), LOOK_MS);
     return true;
@@ -185,7 +185,7 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
             return refuse(request, response, g);
         if (is_down && !hope(request, g)) {
             (void)mk_response_set_status(response, 503);
-            return MK_REFUSE;
+            return MK_ERROR;
         }
     }
     return mk_local_backend_handle(request, response, g->part);
@@ -207,7 +207,7 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
 }
 
 /* A service that no route names is asked first, as it is where it is loaded. */
-static int host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
+static int host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
 {
     struct isolate *all = data;
     (void)host;
@@ -217,7 +217,7 @@ static int host(struct mk_config *config, struct mk_host *host, void *data, void
     }
     for (struct isolate_group *g = all->groups; g; g = g->next)
         if (!g->mounts)
-            mk_config_add_first_route(config, MK_STR("/*"), &handler, g);
+            mk_config_prepend_route(config, MK_STR("/*"), &handler, g);
     return 0;
 }
 
@@ -293,7 +293,7 @@ MK_PLUGIN(isolate) = {
     .name = "isolate",
     .version = MK_VERSION,
     .help = "Services in processes of their own, with a user and limits of their own.",
-    .order = MK_ORDER_ADDRESS,
+    .order = MK_PRIORITY_ADDRESS,
     .sections = sections,
     .handlers = handlers,
     .needs = needs,

@@ -79,7 +79,7 @@ struct isolate_record *isolate_record_use(struct mk_config *config, const char *
     if (!r)
         return NULL;
     r->configs++;
-    return mk_config_on_end(config, leave, r) ? r : NULL;
+    return mk_config_add_cleanup(config, leave, r) ? r : NULL;
 }
 
 bool isolate_record_is_needed(int presence_fd)

@@ -300,7 +300,7 @@ bool isolate_group_start(struct mk_config *config, struct isolate_group *g)
     g->config = NULL;
     if (e == -ECANCELED)
         return false;
-    return e ? fail(config, g, e) : mk_config_await(config, is_ready, g);
+    return e ? fail(config, g, e) : mk_config_wait_ready(config, is_ready, g);
 }
 
 /* ---- Ending ---- */

@@ -47,7 +47,7 @@ static int load(struct mk_config *config, void **data)
     return 0;
 }
 
-static int host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
+static int host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
 {
     const struct limits *all = data;
     struct limits_settings *s = mk_config_section(config, &limits_conf_table, NULL);
@@ -106,7 +106,7 @@ static mk_str path_at(const struct paths *p, size_t i)
 
 static bool is_exempt(const struct limits_exempt *e, const struct mk_request *request, const struct paths *p)
 {
-    if (mk_network_set_has(e->set, mk_request_address(request)))
+    if (mk_network_set_contains(e->set, mk_request_client_addr(request)))
         return true;
     for (size_t i = 0; i <= p->n; i++)
         if (!limits_paths_match(e->paths, e->n_paths, path_at(p, i)))
@@ -156,9 +156,9 @@ static enum mk_verdict refuse(struct mk_response *response, uint64_t wait)
     char room[24];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     mk_buf_add_num(&text, wait / (1000 * LIMITS_TICKS) + 1);
-    mk_response_set(response, MK_STR("Retry-After"), mk_buf_str(&text));
+    mk_response_set_header(response, MK_STR("Retry-After"), mk_buf_str(&text));
     mk_response_set_status(response, 429);
-    return MK_REFUSE;
+    return MK_ERROR;
 }
 
 /* Which rules fitted a path that the request has had, by their index. A rule counts a request once, however
@@ -203,7 +203,7 @@ static enum mk_verdict judge(const struct place *place, const struct limits_rule
 static enum mk_verdict fail(struct mk_response *response, unsigned status)
 {
     mk_response_set_status(response, status);
-    return MK_REFUSE;
+    return MK_ERROR;
 }
 
 static enum mk_verdict on_request(struct mk_request *request, struct mk_response *response, void *host_data)
@@ -249,8 +249,8 @@ static void on_response(struct mk_request *request, struct mk_response *response
     const struct limits_settings *s = place->settings;
     const struct limits_rule *list[LIST_MAX];
     size_t n = 0;
-    if (!s->bandwidth.first || !mk_response_will_send_content(request, response) ||
-        mk_network_set_has(s->exempt.set, mk_request_address(request)))
+    if (!s->bandwidth.first || !mk_response_will_send_body(request, response) ||
+        mk_network_set_contains(s->exempt.set, mk_request_client_addr(request)))
         return;
     struct paths p;
     (void)find_paths(request, &p); /* on_request has refused what has no answer to that */
@@ -291,7 +291,7 @@ MK_PLUGIN(limits) = {
     .name = "limits",
     .version = "1.0",
     .help = "Limits requests and bandwidth by address, path or key.",
-    .order = MK_ORDER_LIMIT,
+    .order = MK_PRIORITY_LIMIT,
     .sections = sections,
     .load = load,
     .host = host,

@@ -105,7 +105,7 @@ static void spend(struct pace *p, uint64_t n)
         p->left -= lesser(n, p->left);
 }
 
-static ssize_t pull(void *ctx, struct mk_inner *inner, char *room, size_t cap)
+static ssize_t pull(void *ctx, struct mk_filter_next *inner, char *room, size_t cap)
 {
     struct pace *p = ctx;
     uint64_t may = p->left ? allowance(p) : cap; /* behind the last byte its end is for free */
@@ -113,7 +113,7 @@ static ssize_t pull(void *ctx, struct mk_inner *inner, char *room, size_t cap)
         doze(p);
         return -EAGAIN;
     }
-    ssize_t n = mk_inner_pull(inner, room, (size_t)lesser(cap, may));
+    ssize_t n = mk_filter_next_read(inner, room, (size_t)lesser(cap, may));
     if (n > 0 && p->left)
         spend(p, (uint64_t)n);
     return n;

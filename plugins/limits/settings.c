@@ -17,23 +17,23 @@ static bool is_path(mk_str word)
     return word.len && (word.p[0] == '/' || word.p[0] == '*');
 }
 
-static bool add_path(const struct mk_conf_spot *spot, struct mk_pattern **paths, size_t *n, mk_str word)
+static bool add_path(const struct mk_conf_ctx *spot, struct mk_pattern **paths, size_t *n, mk_str word)
 {
     struct mk_pattern path;
-    return mk_pattern_set(&path, word) && mk_conf_spot_append(spot, paths, n, &path, sizeof path);
+    return mk_pattern_set(&path, word) && mk_conf_ctx_append(spot, paths, n, &path, sizeof path);
 }
 
-static bool fail(const struct mk_conf_spot *spot, mk_str part, const char *what, const char *expected)
+static bool fail(const struct mk_conf_ctx *spot, mk_str part, const char *what, const char *expected)
 {
-    mk_conf_spot_error(spot, part, "`%.*s` is %s: expected %s", MK_STR_ARG(mk_str_first(part, 80)), what,
-                       expected);
+    mk_conf_ctx_error(spot, part, "`%.*s` is %s: expected %s", MK_STR_ARG(mk_str_first(part, 80)), what,
+                      expected);
     return false;
 }
 
 /* ---- Rules ---- */
 
 struct line {
-    const struct mk_conf_spot *spot;
+    const struct mk_conf_ctx *spot;
     struct limits_rule *rule;
     bool is_bandwidth, has_rate;
     mk_str rest, burst, after; /* what follows; the words of these, absent as long as there are none */
@@ -44,7 +44,7 @@ static bool read_value(struct line *line, mk_str name, mk_str *value)
 {
     if (value->p)
         return fail(line->spot, name, "there already", "it once");
-    if (!mk_conf_spot_word(line->spot, &line->rest, value))
+    if (!mk_conf_ctx_word(line->spot, &line->rest, value))
         return false;
     return value->p || fail(line->spot, name, "the last word", "a value behind it");
 }
@@ -81,7 +81,7 @@ static bool read_keys(struct line *line, mk_str by)
     line->rule->by = is_response ? LIMITS_BY_RESPONSE : 0;
     if (!alone && !read_key(line, word))
         return false;
-    while (mk_conf_spot_word(line->spot, &line->rest, &more)) {
+    while (mk_conf_ctx_word(line->spot, &line->rest, &more)) {
         if (!more.p)
             return true;
         if (alone)
@@ -147,7 +147,7 @@ static bool set_bandwidth(struct line *line)
 static bool read_line(struct line *line)
 {
     mk_str word;
-    while (mk_conf_spot_word(line->spot, &line->rest, &word)) {
+    while (mk_conf_ctx_word(line->spot, &line->rest, &word)) {
         if (word.p && !read_word(line, word))
             return false;
         if (word.p)
@@ -159,14 +159,14 @@ static bool read_line(struct line *line)
     return false;
 }
 
-static bool parse_rule(const struct mk_conf_spot *spot, mk_str value, struct limits_rules *rules,
+static bool parse_rule(const struct mk_conf_ctx *spot, mk_str value, struct limits_rules *rules,
                        bool is_bandwidth)
 {
-    struct limits_rule *rule = mk_conf_spot_alloc(spot, sizeof *rule);
+    struct limits_rule *rule = mk_conf_ctx_alloc(spot, sizeof *rule);
     struct line line = {.spot = spot, .rule = rule, .rest = value, .is_bandwidth = is_bandwidth};
     if (!rule)
         return false;
-    rule->written = mk_conf_spot_value(spot);
+    rule->written = mk_conf_ctx_value(spot);
     rule->by = is_bandwidth ? LIMITS_BY_RESPONSE : LIMITS_BY_ADDRESS;
     if (!read_line(&line))
         return false;
@@ -178,12 +178,12 @@ static bool parse_rule(const struct mk_conf_spot *spot, mk_str value, struct lim
     return true;
 }
 
-static bool parse_requests(const struct mk_conf_spot *spot, mk_str value, void *field)
+static bool parse_requests(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     return parse_rule(spot, value, field, false);
 }
 
-static bool parse_bandwidth(const struct mk_conf_spot *spot, mk_str value, void *field)
+static bool parse_bandwidth(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     return parse_rule(spot, value, field, true);
 }
@@ -200,23 +200,23 @@ static bool show_rule(const void *field, size_t i, struct mk_buf *out)
 
 /* ---- Exemptions ---- */
 
-static bool add_exempt(const struct mk_conf_spot *spot, struct limits_exempt *e, mk_str word)
+static bool add_exempt(const struct mk_conf_ctx *spot, struct limits_exempt *e, mk_str word)
 {
     struct mk_network network;
-    if (!mk_conf_spot_append(spot, &e->words, &e->n_words, &word, sizeof word))
+    if (!mk_conf_ctx_append(spot, &e->words, &e->n_words, &word, sizeof word))
         return false;
     if (is_path(word))
         return add_path(spot, &e->paths, &e->n_paths, word);
     if (!mk_network_parse(word, &network))
         return fail(spot, word, "neither a path nor a network",
                     "/path, 192.0.2.7, 192.0.2.0/24, 2001:db8::/32 or unix:");
-    return mk_conf_spot_append(spot, &e->networks, &e->n_networks, &network, sizeof network);
+    return mk_conf_ctx_append(spot, &e->networks, &e->n_networks, &network, sizeof network);
 }
 
-static bool parse_exempt(const struct mk_conf_spot *spot, mk_str value, void *field)
+static bool parse_exempt(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     mk_str word;
-    while (mk_conf_spot_word(spot, &value, &word)) {
+    while (mk_conf_ctx_word(spot, &value, &word)) {
         if (!word.p)
             return true;
         if (!add_exempt(spot, field, word))
@@ -273,7 +273,7 @@ const struct mk_conf_table limits_conf_table = {
     .n = MK_LEN(keys),
     .help = "Limits on request rate and bandwidth.",
     .size = sizeof(struct limits_settings),
-    .scope = MK_CONF_HOST,
+    .scope = MK_CONF_VHOST,
 };
 
 static void number(struct limits_settings *s, struct limits_rules *rules, mk_str place)
@@ -285,14 +285,14 @@ static void number(struct limits_settings *s, struct limits_rules *rules, mk_str
     }
 }
 
-void limits_settings_number(struct limits_settings *s, const struct mk_host *host)
+void limits_settings_number(struct limits_settings *s, const struct mk_vhost *host)
 {
-    mk_str name = host ? mk_host_name(host) : MK_STR("");
+    mk_str name = host ? mk_vhost_name(host) : MK_STR("");
     if (s->has_ids)
         return;
     s->has_ids = true;
-    number(s, &s->requests, name.len || !host ? name : mk_host_root(host));
-    number(s, &s->bandwidth, name.len || !host ? name : mk_host_root(host));
+    number(s, &s->requests, name.len || !host ? name : mk_vhost_root(host));
+    number(s, &s->bandwidth, name.len || !host ? name : mk_vhost_root(host));
 }
 
 bool limits_paths_match(const struct mk_pattern *paths, size_t n, mk_str path)

@@ -56,7 +56,7 @@ struct limits_settings {
 extern const struct mk_conf_table limits_conf_table;
 
 /* Numbers for the rules of the section: those of different hosts differ. */
-void limits_settings_number(struct limits_settings *s, const struct mk_host *host);
+void limits_settings_number(struct limits_settings *s, const struct mk_vhost *host);
 
 bool limits_paths_match(const struct mk_pattern *paths, size_t n, mk_str path);
 

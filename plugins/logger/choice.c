@@ -13,28 +13,28 @@ static bool read_status(mk_str word, struct choice *c)
     return n >= 200 && n <= 599;
 }
 
-static bool read(const struct mk_conf_spot *spot, mk_str word, struct choice *c)
+static bool read(const struct mk_conf_ctx *spot, mk_str word, struct choice *c)
 {
     *c = (struct choice){.written = word};
     if (mk_pattern_set(&c->path, word) || read_status(word, c))
         return true;
-    mk_conf_spot_error(spot, word,
-                       "`%.*s` is neither a path nor a status: expected one like /health, *.css, 404 or 5xx",
-                       MK_STR_ARG(word));
+    mk_conf_ctx_error(spot, word,
+                      "`%.*s` is neither a path nor a status: expected one like /health, *.css, 404 or 5xx",
+                      MK_STR_ARG(word));
     return false;
 }
 
-bool logger_choices_parse(const struct mk_conf_spot *spot, mk_str value, void *field)
+bool logger_choices_parse(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     struct choices *list = field;
     mk_str rest = value, word;
     struct choice c;
     for (;;) {
-        if (!mk_conf_spot_word(spot, &rest, &word))
+        if (!mk_conf_ctx_word(spot, &rest, &word))
             return false;
         if (!word.p)
             return true;
-        if (!read(spot, word, &c) || !mk_conf_spot_append(spot, &list->v, &list->n, &c, sizeof c))
+        if (!read(spot, word, &c) || !mk_conf_ctx_append(spot, &list->v, &list->n, &c, sizeof c))
             return false;
     }
 }
@@ -50,10 +50,10 @@ bool logger_choices_show(const void *field, size_t i, struct mk_buf *out)
     return true;
 }
 
-bool logger_choices_have(const struct choices *list, const struct mk_record *record)
+bool logger_choices_have(const struct choices *list, const struct mk_access_record *record)
 {
-    unsigned status = mk_record_status(record) ? mk_record_status(record) : 499;
-    mk_str path = mk_request_path(mk_record_request(record));
+    unsigned status = mk_access_record_status(record) ? mk_access_record_status(record) : 499;
+    mk_str path = mk_request_path(mk_access_record_request(record));
     for (const struct choice *c = list->v; c < list->v + list->n; c++) {
         bool by_status = status >= c->status_min && status <= c->status_max;
         if (c->status_max ? by_status : path.p && mk_pattern_matches(&c->path, path))

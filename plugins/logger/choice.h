@@ -3,8 +3,8 @@
 #ifndef LOGGER_CHOICE_H
 #define LOGGER_CHOICE_H
 
+#include <monkey/access_record.h>
 #include <monkey/config.h>
-#include <monkey/record.h>
 #include <monkey/text.h>
 
 struct choice {
@@ -19,9 +19,9 @@ struct choices {
 };
 
 /* For mk_conf_key. */
-bool logger_choices_parse(const struct mk_conf_spot *spot, mk_str value, void *field);
+bool logger_choices_parse(const struct mk_conf_ctx *spot, mk_str value, void *field);
 bool logger_choices_show(const void *field, size_t i, struct mk_buf *out);
 
-bool logger_choices_have(const struct choices *c, const struct mk_record *record);
+bool logger_choices_have(const struct choices *c, const struct mk_access_record *record);
 
 #endif

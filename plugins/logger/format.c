@@ -19,7 +19,7 @@ static const struct {
 };
 
 struct compiler {
-    const struct mk_conf_spot *spot;
+    const struct mk_conf_ctx *spot;
     mk_str text, rest;
     bool json, has_tabs;
     bool quoted, escaped; /* what the text so far leads to */
@@ -29,7 +29,7 @@ struct compiler {
 
 static bool fail_verb(const struct compiler *c, mk_str verb, const char *what)
 {
-    mk_conf_spot_error(c->spot, verb, "`%.*s` %s", MK_STR_ARG(verb), what);
+    mk_conf_ctx_error(c->spot, verb, "`%.*s` %s", MK_STR_ARG(verb), what);
     return false;
 }
 
@@ -79,8 +79,8 @@ static bool read_verb(struct compiler *c, struct written *w)
     size_t at = !braces && c->rest.len > 2 && c->rest.p[1] == '>' && c->rest.p[2] == 's' ? 2 : braces ? 2 : 1;
     if (c->rest.len <= at) {
         mk_str what = mk_str_of(from, (size_t)(end - from));
-        mk_conf_spot_error(c->spot, what, "a verb is not complete: `%.*s` has no letter", MK_STR_ARG(what));
-        mk_conf_spot_hint(c->spot, "write %%%% for a percent sign");
+        mk_conf_ctx_error(c->spot, what, "a verb is not complete: `%.*s` has no letter", MK_STR_ARG(what));
+        mk_conf_ctx_hint(c->spot, "write %%%% for a percent sign");
         return false;
     }
     w->letter = c->rest.p[at];
@@ -124,7 +124,7 @@ static bool fail_unknown(const struct compiler *c, const struct written *w)
     fail_verb(c, w->whole, words.len ? "is not a form of this verb" : "is not a verb");
     if (words.len == 0)
         list_letters(&words);
-    mk_conf_spot_hint(c->spot, "expected one of%.*s", MK_STR_ARG(mk_buf_str(&words)));
+    mk_conf_ctx_hint(c->spot, "expected one of%.*s", MK_STR_ARG(mk_buf_str(&words)));
     return false;
 }
 
@@ -164,12 +164,12 @@ static bool add_verb(struct compiler *c)
 static bool fail_whole(const struct compiler *c, mk_str value)
 {
     if (c->quoted)
-        mk_conf_spot_error(c->spot, value, "a quote of the format is not closed");
+        mk_conf_ctx_error(c->spot, value, "a quote of the format is not closed");
     else if (c->json && !mk_str_ends(c->text, MK_STR("}")))
-        mk_conf_spot_error(c->spot, value, "a format that begins with `{` is JSON, and ends with `}`");
+        mk_conf_ctx_error(c->spot, value, "a format that begins with `{` is JSON, and ends with `}`");
     else if (c->longest > LOGGER_LINE_MAX)
-        mk_conf_spot_error(c->spot, value, "its lines could have %zu bytes: %d is the most", c->longest,
-                           LOGGER_LINE_MAX);
+        mk_conf_ctx_error(c->spot, value, "its lines could have %zu bytes: %d is the most", c->longest,
+                          LOGGER_LINE_MAX);
     else
         return true;
     return false;
@@ -195,15 +195,15 @@ static mk_str resolve(mk_str value)
     return value;
 }
 
-bool logger_format_parse(const struct mk_conf_spot *spot, mk_str value, void *field)
+bool logger_format_parse(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     struct format *f = field;
     mk_str text = resolve(value);
     if (text.p == value.p && mk_str_find(value, '%') == MK_STR_NONE)
         return false;
     if (text.p == value.p && mk_str_starts(value, MK_STR("\"")) && mk_str_find(value, '\\') != MK_STR_NONE) {
-        mk_conf_spot_error(spot, value,
-                           "a format has no quotes around it, and no backslashes before those in it");
+        mk_conf_ctx_error(spot, value,
+                          "a format has no quotes around it, and no backslashes before those in it");
         return false;
     }
     size_t most = 1;
@@ -214,7 +214,7 @@ bool logger_format_parse(const struct mk_conf_spot *spot, mk_str value, void *fi
                          .rest = text,
                          .json = mk_str_starts(text, MK_STR("{")),
                          .has_tabs = mk_str_find(text, '\t') != MK_STR_NONE,
-                         .steps = mk_conf_spot_alloc(spot, most * sizeof(struct step))};
+                         .steps = mk_conf_ctx_alloc(spot, most * sizeof(struct step))};
     if (!c.steps || !compile(&c) || !fail_whole(&c, value))
         return false;
     *f = (struct format){.written = value, .json = c.json, .steps = c.steps, .n = c.n};

@@ -102,29 +102,29 @@ static void add_text(struct line *line, const struct step *s, mk_str text)
 static void add_address(struct line *line, const struct step *s)
 {
     (void)s;
-    mk_peer_print(mk_request_address(line->request), &line->out);
+    mk_addr_format(mk_request_client_addr(line->request), &line->out);
 }
 
 static void add_port(struct line *line, const struct step *s)
 {
     (void)s;
-    mk_buf_add_num(&line->out, mk_request_address(line->request)->port);
+    mk_buf_add_num(&line->out, mk_request_client_addr(line->request)->port);
 }
 
 static void add_local_address(struct line *line, const struct step *s)
 {
-    struct mk_peer own;
-    if (mk_request_local(line->request, &own) == 0)
-        mk_peer_print(&own, &line->out);
+    struct mk_addr own;
+    if (mk_request_local_addr(line->request, &own) == 0)
+        mk_addr_format(&own, &line->out);
     else
         add_text(line, s, MK_STR(""));
 }
 
 static void add_local_port(struct line *line, const struct step *s)
 {
-    struct mk_peer own;
+    struct mk_addr own;
     (void)s;
-    mk_buf_add_num(&line->out, mk_request_local(line->request, &own) ? 0 : own.port);
+    mk_buf_add_num(&line->out, mk_request_local_addr(line->request, &own) ? 0 : own.port);
 }
 
 static void add_nobody(struct line *line, const struct step *s)
@@ -220,8 +220,8 @@ static void add_host(struct line *line, const struct step *s)
 
 static void add_site(struct line *line, const struct step *s)
 {
-    const struct mk_host *site = mk_request_site(line->request);
-    add_text(line, s, site ? mk_host_name(site) : MK_STR(""));
+    const struct mk_vhost *site = mk_request_vhost(line->request);
+    add_text(line, s, site ? mk_vhost_name(site) : MK_STR(""));
 }
 
 static void add_route(struct line *line, const struct step *s)
@@ -231,14 +231,14 @@ static void add_route(struct line *line, const struct step *s)
 
 static void add_request_field(struct line *line, const struct step *s)
 {
-    add_text(line, s, mk_request_field(line->request, s->text));
+    add_text(line, s, mk_request_header(line->request, s->text));
 }
 
 /* ---- Result ---- */
 
 static void add_status(struct line *line, const struct step *s)
 {
-    unsigned status = mk_record_status(line->record);
+    unsigned status = mk_access_record_status(line->record);
     (void)s;
     /* 499 is the usual code for a client that left before it got a response */
     mk_buf_add_num(&line->out, status || line->json ? status : 499);
@@ -246,7 +246,7 @@ static void add_status(struct line *line, const struct step *s)
 
 static void add_sent(struct line *line, const struct step *s)
 {
-    uint64_t sent = mk_record_sent(line->record);
+    uint64_t sent = mk_access_record_sent(line->record);
     if (sent || line->json || s->how)
         mk_buf_add_num(&line->out, sent);
     else
@@ -255,18 +255,18 @@ static void add_sent(struct line *line, const struct step *s)
 
 static void add_duration(struct line *line, const struct step *s)
 {
-    mk_buf_add_num(&line->out, mk_record_duration_us(line->record) / s->how);
+    mk_buf_add_num(&line->out, mk_access_record_duration_us(line->record) / s->how);
 }
 
 static void add_ending(struct line *line, const struct step *s)
 {
     (void)s;
-    logger_put(line, mk_str_from_c(mk_ending_name(mk_record_ending(line->record))));
+    logger_put(line, mk_str_from_c(mk_outcome_name(mk_access_record_outcome(line->record))));
 }
 
 static void add_response_field(struct line *line, const struct step *s)
 {
-    add_text(line, s, mk_record_field(line->record, s->text));
+    add_text(line, s, mk_access_record_header(line->record, s->text));
 }
 
 /* ---- Process ---- */

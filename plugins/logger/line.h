@@ -3,8 +3,8 @@
 #ifndef LOGGER_LINE_H
 #define LOGGER_LINE_H
 
+#include <monkey/access_record.h>
 #include <monkey/buf.h>
-#include <monkey/record.h>
 
 enum {
     LOGGER_LINE_MAX = 16000, /* the server writes blocks of 16 KB: a line must fit into one */
@@ -28,7 +28,7 @@ struct clock {
 
 struct line {
     struct mk_buf out;
-    const struct mk_record *record;
+    const struct mk_access_record *record;
     const struct mk_request *request;
     struct clock *clock;
     bool json;

@@ -94,7 +94,7 @@ static const struct mk_conf_table table = {
     .n = MK_LEN(keys),
     .help = "Logs of a host.",
     .size = sizeof(struct settings),
-    .scope = MK_CONF_HOST,
+    .scope = MK_CONF_VHOST,
 };
 
 /* ---- Configuration ---- */
@@ -116,7 +116,7 @@ static struct mk_logfile *open_log(struct mk_config *config, const struct settin
     return where->p ? mk_config_log(config, s, key, *where, s->max_size, s->keep) : NULL;
 }
 
-static int host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
+static int host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
 {
     struct settings *s = mk_config_section(config, &table, NULL);
     (void)host, (void)data;
@@ -128,7 +128,7 @@ static int host(struct mk_config *config, struct mk_host *host, void *data, void
         s->error = open_log(config, s, "ErrorLog", &s->error_log);
     }
     if (s->access_log.len)
-        mk_config_own_access_log(config);
+        mk_config_replace_access_log(config);
     if (s->access || s->error_log.len)
         *host_data = s;
     return 0;
@@ -153,19 +153,19 @@ static void worker_stop(struct mk_worker *worker, void *data)
 
 /* ---- Requests ---- */
 
-static bool is_wanted(const struct settings *s, const struct mk_record *record)
+static bool is_wanted(const struct settings *s, const struct mk_access_record *record)
 {
     return (!s->only.n || logger_choices_have(&s->only, record)) &&
            !(s->skip.n && logger_choices_have(&s->skip, record));
 }
 
-static void on_done(const struct mk_record *record, void *host_data)
+static void on_done(const struct mk_access_record *record, void *host_data)
 {
     const struct settings *s = host_data;
     char room[LOGGER_LINE_MAX];
     if (!s->access || !is_wanted(s, record))
         return;
-    const struct mk_request *request = mk_record_request(record);
+    const struct mk_request *request = mk_access_record_request(record);
     struct mk_worker *worker = mk_request_worker(request);
     struct line line = {.out = mk_buf_fixed(room, sizeof room),
                         .record = record,
@@ -189,7 +189,7 @@ static void write_message(const struct settings *s, struct mk_request *request, 
         mk_buf_add(&out, MK_STR("request"));
     }
     mk_buf_add(&out, MK_STR(" from "));
-    mk_peer_print(mk_request_address(request), &out);
+    mk_addr_format(mk_request_client_addr(request), &out);
     mk_buf_add(&out, MK_STR(": "));
     mk_buf_add(&out, mk_str_first(message, sizeof room - out.len));
     mk_log_message(mk_request_worker(request), s->error, level, mk_buf_str(&out));
@@ -210,7 +210,7 @@ MK_PLUGIN(logger) = {
     .name = "logger",
     .version = "1.0",
     .help = "Access and error logs of hosts, in formats of your own.",
-    .order = MK_ORDER_LATE,
+    .order = MK_PRIORITY_LATE,
     .sections = (const struct mk_conf_table *const[]){&table, NULL},
     .host = host,
     .worker_start = worker_start,

@@ -3,12 +3,12 @@
 
 void metrics_certificates_count(const struct mk_worker *w, struct certificates *out)
 {
-    const struct mk_host *host;
-    struct mk_host_certificate c;
+    const struct mk_vhost *host;
+    struct mk_vhost_certificate c;
     int64_t now = mk_worker_now(w);
     *out = (struct certificates){0};
-    for (size_t i = 0; (host = mk_worker_host_at(w, i)); i++) {
-        if (!mk_host_get_certificate(host, &c))
+    for (size_t i = 0; (host = mk_worker_vhost_at(w, i)); i++) {
+        if (!mk_vhost_certificate_get(host, &c))
             continue;
         out->n[CERTIFICATE_EXPIRED] += c.expires <= now;
         out->n[CERTIFICATE_EARLY] += c.begins > now;

@@ -39,8 +39,8 @@ static void open_series(struct counts *c, struct mk_config *config, struct label
 {
     l->host = mk_stat_series(c->registry, c->hosts, &l->name);
     bool is_full = !l->host;
-    for (unsigned e = 0; e < MK_ENDINGS; e++) {
-        const mk_str values[] = {l->name, mk_str_from_c(mk_ending_name((enum mk_ending)e))};
+    for (unsigned e = 0; e < MK_OUTCOMES; e++) {
+        const mk_str values[] = {l->name, mk_str_from_c(mk_outcome_name((enum mk_outcome)e))};
         l->endings[e] = mk_stat_series(c->registry, c->endings, values);
         is_full |= !l->endings[e];
     }
@@ -78,7 +78,7 @@ struct seen {
 
 /* Of one label. */
 struct counter {
-    uint64_t *host, *endings[MK_ENDINGS];
+    uint64_t *host, *endings[MK_OUTCOMES];
     struct seen *seen;
     unsigned n, room;
 };
@@ -101,7 +101,7 @@ struct counters *metrics_counters_new(struct mk_worker *w, const struct counts *
     for (const struct label *l = c->labels; l; l = l->next) {
         struct counter *of = &all->of[l->index];
         of->host = mk_worker_cells(w, l->host);
-        for (unsigned e = 0; e < MK_ENDINGS; e++)
+        for (unsigned e = 0; e < MK_OUTCOMES; e++)
             of->endings[e] = mk_worker_cells(w, l->endings[e]);
     }
     return all;
@@ -162,24 +162,25 @@ static uint64_t *find_cell(struct counters *all, const struct label *l, unsigned
     return cell ? cell : &all->lost;
 }
 
-void metrics_counters_add(struct counters *all, const struct label *l, const struct mk_record *record,
+void metrics_counters_add(struct counters *all, const struct label *l, const struct mk_access_record *record,
                           bool timed)
 {
     struct counter *c = &all->of[l->index];
-    unsigned method = mk_request_method(mk_record_request(record)), status = mk_record_status(record);
+    unsigned method = mk_request_method(mk_access_record_request(record)),
+             status = mk_access_record_status(record);
     struct seen *s = c->n && c->seen[0].status == status ? c->seen : find_seen(c, status);
     method = method < MK_METHODS ? method : MK_METHOD_UNKNOWN;
     if (s && !s->cells[method])
         s->cells[method] = find_cell(all, l, s->status, method);
     if (s && s->cells[method])
         count(s->cells[method], 1);
-    mk_stat_add(c->endings[mk_record_ending(record) % MK_ENDINGS], 1);
+    mk_stat_add(c->endings[mk_access_record_outcome(record) % MK_OUTCOMES], 1);
     if (!c->host)
         return;
-    count(&c->host[BYTES], mk_record_sent(record));
+    count(&c->host[BYTES], mk_access_record_sent(record));
     if (!timed)
         return;
-    uint64_t us = mk_record_duration_us(record);
+    uint64_t us = mk_access_record_duration_us(record);
     count(&c->host[DURATION + mk_stat_fine_bucket(us)], 1);
     count(&c->host[DURATION + BUCKETS], us);
 }
@@ -225,7 +226,7 @@ void metrics_counts_sum(const struct counts *c, const struct label *l, struct to
         if (mk_str_eq(mk_stat_label(r, s, 0), l->name))
             row_of(out, status_of(mk_stat_label(r, s, 2)))[method_of(mk_stat_label(r, s, 1))] +=
                 mk_stat_sum(r, s, 0);
-    for (unsigned e = 0; e < MK_ENDINGS; e++)
+    for (unsigned e = 0; e < MK_OUTCOMES; e++)
         out->endings[e] += mk_stat_sum(r, l->endings[e], 0);
     out->bytes += mk_stat_sum(r, l->host, BYTES);
     for (unsigned b = 0; b < BUCKETS; b++)
@@ -240,7 +241,7 @@ void metrics_totals_add(const struct totals *t, struct totals *out)
         for (unsigned m = 0; m < MK_METHODS; m++)
             to[m] += t->requests[row][m];
     }
-    for (unsigned e = 0; e < MK_ENDINGS; e++)
+    for (unsigned e = 0; e < MK_OUTCOMES; e++)
         out->endings[e] += t->endings[e];
     for (unsigned b = 0; b < BUCKETS; b++)
         out->buckets[b] += t->buckets[b];

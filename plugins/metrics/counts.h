@@ -19,7 +19,7 @@ enum {
 struct label {
     mk_str name;
     unsigned index;
-    uint32_t host, endings[MK_ENDINGS]; /* series; 0: there are too many */
+    uint32_t host, endings[MK_OUTCOMES]; /* series; 0: there are too many */
     struct label *next;
 };
 
@@ -40,7 +40,7 @@ struct totals {
     unsigned n_rows;
     uint16_t status[TOTAL_ROWS];
     uint64_t requests[TOTAL_ROWS][MK_METHODS];
-    uint64_t endings[MK_ENDINGS];
+    uint64_t endings[MK_OUTCOMES];
     uint64_t bytes, duration_us;
     uint64_t buckets[BUCKETS];
 };
@@ -53,7 +53,7 @@ struct label *metrics_counts_label(struct counts *c, struct mk_config *config, m
 /* NULL: out of memory. */
 struct counters *metrics_counters_new(struct mk_worker *w, const struct counts *c);
 void metrics_counters_free(struct counters *c);
-void metrics_counters_add(struct counters *c, const struct label *l, const struct mk_record *record,
+void metrics_counters_add(struct counters *c, const struct label *l, const struct mk_access_record *record,
                           bool timed);
 
 /* Adds the counts of a label to `out`. */

@@ -66,8 +66,8 @@ static void print_requests(const struct totals *t, struct mk_buf *out)
     print_methods(t, out);
     print_statuses(t, out);
     open_object(out, "by_ending");
-    for (unsigned e = 0; e < MK_ENDINGS; e++)
-        number(out, mk_ending_name((enum mk_ending)e), t->endings[e]);
+    for (unsigned e = 0; e < MK_OUTCOMES; e++)
+        number(out, mk_outcome_name((enum mk_outcome)e), t->endings[e]);
     close_with(out, '}');
     close_with(out, '}');
 }

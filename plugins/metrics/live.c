@@ -55,7 +55,7 @@ static struct event *make_event(const struct live *l)
         return NULL;
     metrics_json_print(s, &data);
     mk_mem_free(s);
-    return event_of(MK_ABSENT, RETRY_MS, &data);
+    return event_of(MK_STR_NULL, RETRY_MS, &data);
 }
 
 /* The first event of each viewer. */
@@ -138,7 +138,7 @@ static void on_close(void *ctx)
     mk_mem_free(w);
 }
 
-static const struct mk_source_ops events = {.pull = pull, .close = on_close};
+static const struct mk_body_source_ops events = {.pull = pull, .close = on_close};
 
 static struct watcher *join(struct live *l, struct mk_request *request)
 {
@@ -166,7 +166,7 @@ int metrics_live_watch(struct live *l, struct mk_request *request, struct mk_res
     if (l->n_watchers >= max)
         return -EBUSY;
     struct watcher *w = join(l, request);
-    return w ? mk_response_set_source(response, &events, w, MK_LENGTH_UNKNOWN) : -ENOMEM;
+    return w ? mk_response_set_body_source(response, &events, w, MK_LENGTH_UNKNOWN) : -ENOMEM;
 }
 
 /* ---- The worker ---- */

@@ -14,17 +14,17 @@ static const struct mk_plugin *const self = &MK_PLUGIN_OF(metrics);
 static enum mk_verdict refuse(struct mk_response *response, unsigned status)
 {
     (void)mk_response_set_status(response, status);
-    return MK_REFUSE;
+    return MK_ERROR;
 }
 
 /* ---- Text ---- */
 
 static enum mk_verdict answer(struct mk_response *response, mk_str type, mk_str text, bool is_constant)
 {
-    if (mk_response_add_static(response, MK_STR("Content-Type"), type) ||
-        mk_response_add_static(response, MK_STR("Cache-Control"), MK_STR("no-store")) ||
-        mk_response_add_static(response, MK_STR("X-Content-Type-Options"), MK_STR("nosniff")) ||
-        (is_constant ? mk_response_set_static(response, text) : mk_response_set_text(response, text)))
+    if (mk_response_add_header_nocopy(response, MK_STR("Content-Type"), type) ||
+        mk_response_add_header_nocopy(response, MK_STR("Cache-Control"), MK_STR("no-store")) ||
+        mk_response_add_header_nocopy(response, MK_STR("X-Content-Type-Options"), MK_STR("nosniff")) ||
+        (is_constant ? mk_response_set_body_nocopy(response, text) : mk_response_set_body(response, text)))
         return refuse(response, 503);
     return MK_DONE;
 }
@@ -59,15 +59,15 @@ static enum mk_verdict answer_events(struct live *l, struct mk_request *request,
     /* Marks the request for on_done: it lasts as long as the page is open, so it must not count as
      * latency. */
     if (mk_request_attach(request, self, l, NULL) ||
-        mk_response_add_static(response, MK_STR("Content-Type"), MK_STR("text/event-stream")) ||
-        mk_response_add_static(response, MK_STR("Cache-Control"), MK_STR("no-store, no-transform")) ||
-        mk_response_add_static(response, MK_STR("X-Accel-Buffering"), MK_STR("no")))
+        mk_response_add_header_nocopy(response, MK_STR("Content-Type"), MK_STR("text/event-stream")) ||
+        mk_response_add_header_nocopy(response, MK_STR("Cache-Control"), MK_STR("no-store, no-transform")) ||
+        mk_response_add_header_nocopy(response, MK_STR("X-Accel-Buffering"), MK_STR("no")))
         return refuse(response, 503);
     if (mk_request_method(request) == MK_METHOD_HEAD)
         return MK_DONE;
     int e = metrics_live_watch(l, request, response, s->watchers);
     if (e == -EBUSY)
-        (void)mk_response_add_static(response, MK_STR("Retry-After"), MK_STR("10"));
+        (void)mk_response_add_header_nocopy(response, MK_STR("Retry-After"), MK_STR("10"));
     return e ? refuse(response, 503) : MK_DONE;
 }
 
@@ -81,7 +81,7 @@ static enum mk_verdict answer_page(struct live *l, struct mk_request *request, s
         return answer(response, MK_STR("text/css; charset=utf-8"), metrics_page_style, true);
     if (mk_str_eq(part, MK_STR("script")))
         return answer(response, MK_STR("text/javascript; charset=utf-8"), metrics_page_script, true);
-    if (mk_response_add_static(
+    if (mk_response_add_header_nocopy(
             response, MK_STR("Content-Security-Policy"),
             MK_STR("default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
                    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")))
@@ -123,7 +123,7 @@ static enum mk_verdict answer_ready(const struct live *l, struct mk_response *re
 
 static const char *const view_words[VIEWS] = {"prometheus", "json", "page", "health", "ready"};
 
-static bool bind_view(const struct mk_conf_spot *spot, mk_str words, void **data)
+static bool bind_view(const struct mk_conf_ctx *spot, mk_str words, void **data)
 {
     mk_str word = mk_str_trim(words);
     (void)spot;
@@ -136,7 +136,7 @@ static bool bind_view(const struct mk_conf_spot *spot, mk_str words, void **data
     return false;
 }
 
-static bool is_loopback(const struct mk_peer *peer)
+static bool is_loopback(const struct mk_addr *peer)
 {
     static const uint8_t v4[13] = {[10] = 0xff, [11] = 0xff, [12] = 127}, v6[16] = {[15] = 1};
     return peer->is_unix || memcmp(peer->ip, v4, sizeof v4) == 0 || memcmp(peer->ip, v6, sizeof v6) == 0;
@@ -152,7 +152,7 @@ static bool is_known_name(const struct mk_request *request)
     for (size_t i = 0; i < sizeof local / sizeof *local; i++)
         if (mk_str_eq_nocase(host, local[i]))
             return true;
-    for (size_t i = 0; (name = mk_host_name_at(mk_request_site(request), i)).p; i++) {
+    for (size_t i = 0; (name = mk_vhost_name_at(mk_request_vhost(request), i)).p; i++) {
         mk_str end = mk_str_skip(name, 1);
         bool is_wild = mk_str_starts(name, MK_STR("*."));
         if (is_wild ? host.len > end.len && mk_str_eq_nocase(mk_str_skip(host, host.len - end.len), end)
@@ -166,7 +166,7 @@ static bool is_known_name(const struct mk_request *request)
  * requests of other clients. So loopback also needs a known name, unless `all` admits every client. */
 static bool may_see(struct mk_request *request, const struct settings *s, enum view view)
 {
-    const struct mk_peer *peer = mk_request_address(request);
+    const struct mk_addr *peer = mk_request_client_addr(request);
     if (view >= VIEW_HEALTH)
         return metrics_networks_have(&s->allow, peer) || metrics_networks_have(&s->allow_health, peer);
     if (!metrics_networks_have(&s->allow, peer))
@@ -181,7 +181,7 @@ static bool may_see(struct mk_request *request, const struct settings *s, enum v
 static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
 {
     enum view view = *(const enum view *)data;
-    const struct site *site = mk_host_data(mk_request_site(request), self);
+    const struct site *site = mk_vhost_data(mk_request_vhost(request), self);
     struct live *l = mk_worker_data(mk_request_worker(request), self);
     if (!site || !l)
         return refuse(response, 503);
@@ -213,7 +213,7 @@ static const struct mk_handler handler = {
 
 /* ---- The plugin ---- */
 
-static int host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
+static int host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
 {
     int e = metrics_settings_host(config, host, data, host_data);
     const struct site *site = *host_data;
@@ -241,10 +241,10 @@ static void worker_stop(struct mk_worker *worker, void *data)
     mk_worker_set_data(worker, self, NULL);
 }
 
-static void on_done(const struct mk_record *record, void *host_data)
+static void on_done(const struct mk_access_record *record, void *host_data)
 {
     const struct site *site = host_data;
-    const struct mk_request *request = mk_record_request(record);
+    const struct mk_request *request = mk_access_record_request(record);
     struct mk_worker *worker = mk_request_worker(request);
     struct live *l = worker ? mk_worker_data(worker, self) : NULL;
     if (!l)

@@ -74,17 +74,17 @@ static void print_problems(const struct snapshot *s, struct mk_buf *out)
 static void print_certificates(const struct snapshot *s, struct mk_buf *out)
 {
     static const char name[] = "monkey_tls_certificate_expiry_timestamp_seconds";
-    const struct mk_host *host;
+    const struct mk_vhost *host;
     bool any = false;
-    for (size_t i = 0; (host = mk_worker_host_at(s->worker, i)); i++) {
-        struct mk_host_certificate c;
-        if (!mk_host_get_certificate(host, &c) || mk_host_name(host).len == 0)
+    for (size_t i = 0; (host = mk_worker_vhost_at(s->worker, i)); i++) {
+        struct mk_vhost_certificate c;
+        if (!mk_vhost_certificate_get(host, &c) || mk_vhost_name(host).len == 0)
             continue;
         if (!any)
             metrics_exposition_begin(out, name, "gauge",
                                      "Expiry of the certificate of a host, in seconds since 1970.");
         any = true;
-        add_name(out, name, mk_host_name(host));
+        add_name(out, name, mk_vhost_name(host));
         mk_buf_add_char(out, '}');
         metrics_exposition_add_value(out, (uint64_t)c.expires);
     }
@@ -212,7 +212,7 @@ static void print_h2(const struct snapshot *s, struct mk_buf *out)
     uint64_t n;
     metrics_exposition_begin(out, name, "counter",
                              "HTTP/2 connections closed because of the behaviour of their clients.");
-    for (size_t i = 0; mk_worker_h2_ended(s->worker, i, &reason, &n); i++) {
+    for (size_t i = 0; mk_worker_h2_error(s->worker, i, &reason, &n); i++) {
         mk_buf_addf(out, "%s{reason=\"%s\"}", name, reason);
         metrics_exposition_add_value(out, n);
     }

@@ -9,24 +9,24 @@ enum { NETWORKS_MAX = 256 };
 
 /* ---- Networks ---- */
 
-static void *append(const struct mk_conf_spot *spot, const void *old, size_t n, size_t size)
+static void *append(const struct mk_conf_ctx *spot, const void *old, size_t n, size_t size)
 {
-    char *grown = mk_conf_spot_alloc(spot, (n + 1) * size);
+    char *grown = mk_conf_ctx_alloc(spot, (n + 1) * size);
     if (grown && n)
         memcpy(grown, old, n * size);
     return grown;
 }
 
-static bool add_network(const struct mk_conf_spot *spot, struct networks *n, mk_str word)
+static bool add_network(const struct mk_conf_ctx *spot, struct networks *n, mk_str word)
 {
     struct mk_network network;
     if (!mk_network_parse(word, &network)) {
-        mk_conf_spot_error(spot, word, "expected an address, a network, `unix:` or `all`, not `%.*s`",
-                           MK_STR_ARG(word));
+        mk_conf_ctx_error(spot, word, "expected an address, a network, `unix:` or `all`, not `%.*s`",
+                          MK_STR_ARG(word));
         return false;
     }
     if (n->n == NETWORKS_MAX) {
-        mk_conf_spot_error(spot, word, "there are more than %d networks", NETWORKS_MAX);
+        mk_conf_ctx_error(spot, word, "there are more than %d networks", NETWORKS_MAX);
         return false;
     }
     struct mk_network *v = append(spot, n->v, n->n, sizeof *v);
@@ -39,11 +39,11 @@ static bool add_network(const struct mk_conf_spot *spot, struct networks *n, mk_
     return true;
 }
 
-static bool parse_networks(const struct mk_conf_spot *spot, mk_str value, void *field)
+static bool parse_networks(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     mk_str word;
     while (true) {
-        if (!mk_conf_spot_word(spot, &value, &word))
+        if (!mk_conf_ctx_word(spot, &value, &word))
             return false;
         if (!word.p)
             return true;
@@ -61,10 +61,10 @@ static bool show_networks(const void *field, size_t i, struct mk_buf *out)
     return true;
 }
 
-bool metrics_networks_have(const struct networks *n, const struct mk_peer *peer)
+bool metrics_networks_have(const struct networks *n, const struct mk_addr *peer)
 {
     for (size_t i = 0; i < n->n; i++)
-        if (mk_network_has(&n->v[i], peer))
+        if (mk_network_contains(&n->v[i], peer))
             return true;
     return false;
 }
@@ -79,7 +79,7 @@ bool metrics_networks_have_all(const struct networks *n)
 
 /* ---- Tables ---- */
 
-static bool parse_path(const struct mk_conf_spot *spot, mk_str value, void *field)
+static bool parse_path(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     struct mk_pattern pattern;
     if (!mk_pattern_set(&pattern, value))
@@ -98,9 +98,9 @@ static bool show_path(const void *field, size_t i, struct mk_buf *out)
     return true;
 }
 
-static bool parse_file(const struct mk_conf_spot *spot, mk_str value, void *field)
+static bool parse_file(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
-    mk_str path = mk_conf_spot_path(spot, value);
+    mk_str path = mk_conf_ctx_path(spot, value);
     if (path.p)
         *(mk_str *)field = path;
     return true;
@@ -173,7 +173,7 @@ const struct mk_conf_table metrics_table = {
     .n = MK_LEN(keys),
     .help = "Metrics of the server: access and paths.",
     .size = sizeof(struct settings),
-    .scope = MK_CONF_HOST,
+    .scope = MK_CONF_VHOST,
 };
 
 /* ---- Loading ---- */
@@ -193,7 +193,7 @@ int metrics_settings_load(struct mk_config *config, void **data)
     return 0;
 }
 
-int metrics_settings_host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
+int metrics_settings_host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
 {
     struct site *site = mk_config_alloc(config, sizeof *site);
     if (!site)
@@ -203,9 +203,9 @@ int metrics_settings_host(struct mk_config *config, struct mk_host *host, void *
         return -ENOMEM;
     *site = (struct site){.settings = s, .metrics = data};
     if (s->count) {
-        mk_str name = !s->by_host              ? MK_STR("other")
-                      : mk_host_name(host).len ? mk_host_name(host)
-                                               : MK_STR("-");
+        mk_str name = !s->by_host               ? MK_STR("other")
+                      : mk_vhost_name(host).len ? mk_vhost_name(host)
+                                                : MK_STR("-");
         struct label *l = metrics_counts_label(&((struct metrics *)data)->counts, config, name);
         if (!l)
             return -ENOMEM;

@@ -42,9 +42,9 @@ extern const struct mk_conf_table metrics_table;
 extern const enum view metrics_views[VIEWS]; /* the data of its routes */
 
 int metrics_settings_load(struct mk_config *config, void **data);
-int metrics_settings_host(struct mk_config *config, struct mk_host *host, void *data, void **host_data);
+int metrics_settings_host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data);
 /* Is one of them `all`? */
 bool metrics_networks_have_all(const struct networks *n);
-bool metrics_networks_have(const struct networks *n, const struct mk_peer *peer);
+bool metrics_networks_have(const struct networks *n, const struct mk_addr *peer);
 
 #endif

@@ -119,7 +119,7 @@ static bool is_hidden(const struct mk_request *request)
 
 static bool is_there(const struct mk_request *request)
 {
-    return !is_hidden(request) && mk_request_look(request, mk_request_path(request), NULL) >= 0;
+    return !is_hidden(request) && mk_request_stat(request, mk_request_path(request), NULL) >= 0;
 }
 
 static bool word_holds(const struct condition *c, const struct mk_request *request, mk_str word)
@@ -153,9 +153,9 @@ static bool holds(const struct condition *c, const struct mk_request *request)
 static bool match_regex(const struct rule *r, mk_str path, struct mk_regex_captures *out, const char **why)
 {
     enum mk_regex_result result = mk_regex_match(r->regex, path, out);
-    if (result == MK_REGEX_GAVE_UP)
+    if (result == MK_REGEX_LIMIT)
         *why = "it took too many steps, or too much memory";
-    return result == MK_REGEX_MATCHES;
+    return result == MK_REGEX_MATCH;
 }
 
 static bool pattern_matches(const struct rule *r, mk_str path, struct mk_regex_captures *out,
@@ -209,7 +209,7 @@ bool rewrite_rule_matches(const struct rule *rule, const struct mk_request *requ
 /* Does the rule lead beneath a path at which the request is already, so that it does not keep clients away? */
 static bool leads_here(const struct rule *rule, mk_str path)
 {
-    mk_str begin = rule->target.n ? rule->target.pieces[0].text : MK_ABSENT;
+    mk_str begin = rule->target.n ? rule->target.pieces[0].text : MK_STR_NULL;
     begin = mk_str_first(begin, mk_str_find(begin, '?'));
     begin = mk_str_first(begin, begin.len - mk_str_ends(begin, MK_STR("/")));
     mk_str rest = mk_str_skip(path, begin.len);

@@ -35,16 +35,17 @@ static void log_once(struct mk_request *request, const struct rule *rule, const 
 static enum mk_verdict refuse(struct mk_response *response, unsigned status)
 {
     (void)mk_response_set_status(response, status);
-    return MK_REFUSE;
+    return MK_ERROR;
 }
 
 static enum mk_verdict redirect(struct mk_response *response, unsigned status, mk_str url)
 {
-    if (mk_response_set_status(response, status) || mk_response_add(response, MK_STR("Location"), url) ||
-        mk_response_add_static(response, MK_STR("Content-Type"), MK_STR("text/html; charset=utf-8")) ||
-        mk_response_set_static(response,
-                               MK_STR("<!doctype html>\n<html lang=\"en\"><head><title>Moved</title></head>\n"
-                                      "<body><p>Moved.</p></body></html>\n")))
+    if (mk_response_set_status(response, status) ||
+        mk_response_add_header(response, MK_STR("Location"), url) ||
+        mk_response_add_header_nocopy(response, MK_STR("Content-Type"), MK_STR("text/html; charset=utf-8")) ||
+        mk_response_set_body_nocopy(
+            response, MK_STR("<!doctype html>\n<html lang=\"en\"><head><title>Moved</title></head>\n"
+                             "<body><p>Moved.</p></body></html>\n")))
         return refuse(response, 503);
     return MK_DONE;
 }
@@ -181,7 +182,7 @@ static int read_regex(struct mk_config *config, struct rule *r)
     r->regex = mk_regex_new(r->pattern, r->nocase, &why);
     if (!r->regex)
         return -ENOMEM;
-    if (mk_config_on_end(config, mk_regex_free, r->regex))
+    if (mk_config_add_cleanup(config, mk_regex_free, r->regex))
         return 0;
     mk_regex_free(r->regex);
     r->regex = NULL;
@@ -197,7 +198,7 @@ static void find_looks(const struct rules *rules)
         r->looks_first = rewrite_rule_looks(r);
 }
 
-static int read_host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
+static int read_host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
 {
     struct rules *rules = mk_config_section(config, &rewrite_rules_table, NULL);
     (void)host;
@@ -237,7 +238,7 @@ MK_PLUGIN(rewrite) = {
     .name = "rewrite",
     .version = MONKEY_VERSION,
     .help = "Redirects and internal rewrites by prefix, glob or regular expression.",
-    .order = MK_ORDER_REWRITE,
+    .order = MK_PRIORITY_REWRITE,
     .sections = sections,
     .host = read_host,
     .worker_start = worker_start,

@@ -13,13 +13,13 @@ static const char *const subjects[] = {[SUBJECT_HOST] = "host",
 #define SUBJECT_WORDS "host, method, scheme, query or file"
 
 /* The next word, which must be there. */
-static bool need_word(const struct mk_conf_spot *spot, mk_str *rest, mk_str *word, const char *what)
+static bool need_word(const struct mk_conf_ctx *spot, mk_str *rest, mk_str *word, const char *what)
 {
-    if (!mk_conf_spot_word(spot, rest, word))
+    if (!mk_conf_ctx_word(spot, rest, word))
         return false;
     if (word->p)
         return true;
-    mk_conf_spot_error(spot, MK_ABSENT, "expected %s at the end", what);
+    mk_conf_ctx_error(spot, MK_STR_NULL, "expected %s at the end", what);
     return false;
 }
 
@@ -33,35 +33,35 @@ static unsigned index_of(mk_str word, const char *const *words, unsigned n)
 
 /* ---- Conditions ---- */
 
-static bool check_word(const struct mk_conf_spot *spot, enum subject subject, mk_str word)
+static bool check_word(const struct mk_conf_ctx *spot, enum subject subject, mk_str word)
 {
     if (subject == SUBJECT_METHOD && !mk_is_token(word)) {
-        mk_conf_spot_error(spot, word, "`%.*s` is not a method", MK_STR_ARG(word));
+        mk_conf_ctx_error(spot, word, "`%.*s` is not a method", MK_STR_ARG(word));
         return false;
     }
     if (subject == SUBJECT_SCHEME && !mk_str_eq(word, MK_STR("http")) && !mk_str_eq(word, MK_STR("https"))) {
-        mk_conf_spot_error(spot, word, "expected `http` or `https`, not `%.*s`", MK_STR_ARG(word));
+        mk_conf_ctx_error(spot, word, "expected `http` or `https`, not `%.*s`", MK_STR_ARG(word));
         return false;
     }
     if (subject == SUBJECT_FILE) {
-        mk_conf_spot_error(spot, word, "nothing follows `file`: it is about the path of the request");
+        mk_conf_ctx_error(spot, word, "nothing follows `file`: it is about the path of the request");
         return false;
     }
     return true;
 }
 
 /* Names of hosts are compared in lower case. */
-static mk_str lower(const struct mk_conf_spot *spot, mk_str s)
+static mk_str lower(const struct mk_conf_ctx *spot, mk_str s)
 {
-    char *room = mk_conf_spot_alloc(spot, s.len + 1);
+    char *room = mk_conf_ctx_alloc(spot, s.len + 1);
     for (size_t i = 0; room && i < s.len; i++)
         room[i] = mk_char_lower(s.p[i]);
     return mk_str_of(room, room ? s.len : 0);
 }
 
-static bool add_word(const struct mk_conf_spot *spot, struct condition *c, mk_str word)
+static bool add_word(const struct mk_conf_ctx *spot, struct condition *c, mk_str word)
 {
-    mk_str *words = mk_conf_spot_alloc(spot, (c->n + 1) * sizeof *words);
+    mk_str *words = mk_conf_ctx_alloc(spot, (c->n + 1) * sizeof *words);
     if (!words || !check_word(spot, c->subject, word))
         return false;
     if (c->n)
@@ -71,21 +71,21 @@ static bool add_word(const struct mk_conf_spot *spot, struct condition *c, mk_st
     return true;
 }
 
-static bool parse_condition(const struct mk_conf_spot *spot, struct condition *c)
+static bool parse_condition(const struct mk_conf_ctx *spot, struct condition *c)
 {
-    mk_str rest = mk_conf_spot_value(spot), word, name;
+    mk_str rest = mk_conf_ctx_value(spot), word, name;
     if (!need_word(spot, &rest, &name, SUBJECT_WORDS))
         return false;
     c->negated = mk_str_starts(name, MK_STR("!"));
     c->subject = (enum subject)index_of(mk_str_skip(name, c->negated), subjects, SUBJECTS);
     if (c->subject == SUBJECTS) {
-        mk_conf_spot_error(spot, name, "expected " SUBJECT_WORDS ", or one of them behind a `!`, not `%.*s`",
-                           MK_STR_ARG(name));
+        mk_conf_ctx_error(spot, name, "expected " SUBJECT_WORDS ", or one of them behind a `!`, not `%.*s`",
+                          MK_STR_ARG(name));
         return false;
     }
-    while (mk_conf_spot_word(spot, &rest, &word)) {
+    while (mk_conf_ctx_word(spot, &rest, &word)) {
         if (!word.p && !c->n && c->subject != SUBJECT_FILE) {
-            mk_conf_spot_error(spot, name, "expected what the %s may be", subjects[c->subject]);
+            mk_conf_ctx_error(spot, name, "expected what the %s may be", subjects[c->subject]);
             return false;
         }
         if (!word.p)
@@ -96,9 +96,9 @@ static bool parse_condition(const struct mk_conf_spot *spot, struct condition *c
     return false;
 }
 
-static void read_condition(const struct mk_conf_spot *spot, struct rules *rules)
+static void read_condition(const struct mk_conf_ctx *spot, struct rules *rules)
 {
-    struct condition *c = mk_conf_spot_alloc(spot, sizeof *c);
+    struct condition *c = mk_conf_ctx_alloc(spot, sizeof *c);
     if (!c || !parse_condition(spot, c))
         return;
     c->next = rules->pending;
@@ -107,18 +107,18 @@ static void read_condition(const struct mk_conf_spot *spot, struct rules *rules)
 
 /* ---- Rules ---- */
 
-static bool parse_status(const struct mk_conf_spot *spot, mk_str word, unsigned *status)
+static bool parse_status(const struct mk_conf_ctx *spot, mk_str word, unsigned *status)
 {
     uint64_t n = 0;
     if (mk_num_parse(word, &n) && (n == 301 || n == 302 || n == 303 || n == 307 || n == 308)) {
         *status = (unsigned)n;
         return true;
     }
-    mk_conf_spot_error(spot, word, "expected 301, 302, 303, 307 or 308, not `%.*s`", MK_STR_ARG(word));
+    mk_conf_ctx_error(spot, word, "expected 301, 302, 303, 307 or 308, not `%.*s`", MK_STR_ARG(word));
     return false;
 }
 
-static bool parse_option(const struct mk_conf_spot *spot, mk_str word, struct rule *r)
+static bool parse_option(const struct mk_conf_ctx *spot, mk_str word, struct rule *r)
 {
     if (mk_str_eq_nocase(word, MK_STR("!query")))
         r->drop_query = true;
@@ -127,29 +127,29 @@ static bool parse_option(const struct mk_conf_spot *spot, mk_str word, struct ru
     else if (mk_str_eq_nocase(word, MK_STR("last")) && !r->status)
         r->last = true;
     else {
-        mk_conf_spot_error(spot, word, "expected %s, not `%.*s`",
-                           r->status ? "!query or nocase" : "!query, nocase or last", MK_STR_ARG(word));
+        mk_conf_ctx_error(spot, word, "expected %s, not `%.*s`",
+                          r->status ? "!query or nocase" : "!query, nocase or last", MK_STR_ARG(word));
         return false;
     }
     return true;
 }
 
-static bool parse_pattern(const struct mk_conf_spot *spot, mk_str *rest, struct rule *r)
+static bool parse_pattern(const struct mk_conf_ctx *spot, mk_str *rest, struct rule *r)
 {
     mk_str word;
     if (!need_word(spot, rest, &word, "prefix, glob or regex"))
         return false;
     r->kind = (enum kind)index_of(word, kinds, KINDS);
     if (r->kind == KINDS) {
-        mk_conf_spot_error(spot, word, "expected prefix, glob or regex, not `%.*s`", MK_STR_ARG(word));
+        mk_conf_ctx_error(spot, word, "expected prefix, glob or regex, not `%.*s`", MK_STR_ARG(word));
         return false;
     }
     if (!need_word(spot, rest, &r->pattern, "a pattern"))
         return false;
     char first = r->pattern.len ? r->pattern.p[0] : '\0';
     if ((r->kind == KIND_PREFIX && first != '/') || (r->kind == KIND_GLOB && first != '/' && first != '*')) {
-        mk_conf_spot_error(spot, r->pattern, "a %s begins with `/`%s", kinds[r->kind],
-                           r->kind == KIND_GLOB ? " or `*`" : "");
+        mk_conf_ctx_error(spot, r->pattern, "a %s begins with `/`%s", kinds[r->kind],
+                          r->kind == KIND_GLOB ? " or `*`" : "");
         return false;
     }
     return true;
@@ -157,14 +157,14 @@ static bool parse_pattern(const struct mk_conf_spot *spot, mk_str *rest, struct 
 
 /* Made a first time to see whether it is right; the one that is used is made when the host takes its rules.
  */
-static bool check_regex(const struct mk_conf_spot *spot, struct rule *r, mk_str target)
+static bool check_regex(const struct mk_conf_ctx *spot, struct rule *r, mk_str target)
 {
     struct mk_regex_error why;
     struct mk_regex *regex = r->kind == KIND_REGEX ? mk_regex_new(r->pattern, r->nocase, &why) : NULL;
     if (r->kind == KIND_REGEX && !regex) {
-        mk_conf_spot_error(spot, mk_str_skip(r->pattern, why.at), "%s", why.text);
+        mk_conf_ctx_error(spot, mk_str_skip(r->pattern, why.at), "%s", why.text);
         if (why.code == -ENOENT)
-            mk_conf_spot_hint(spot, "build with PCRE2 (libpcre2-dev)");
+            mk_conf_ctx_hint(spot, "build with PCRE2 (libpcre2-dev)");
         return false;
     }
     bool ok = rewrite_target_parse(spot, target, r, regex);
@@ -172,17 +172,17 @@ static bool check_regex(const struct mk_conf_spot *spot, struct rule *r, mk_str 
     return ok;
 }
 
-static bool parse_rule(const struct mk_conf_spot *spot, struct rule *r, bool is_redirect)
+static bool parse_rule(const struct mk_conf_ctx *spot, struct rule *r, bool is_redirect)
 {
-    mk_str rest = mk_conf_spot_value(spot), word, target;
-    r->key = mk_conf_spot_key(spot);
+    mk_str rest = mk_conf_ctx_value(spot), word, target;
+    r->key = mk_conf_ctx_key(spot);
     r->value = rest;
     if (is_redirect && (!need_word(spot, &rest, &word, "a status") || !parse_status(spot, word, &r->status)))
         return false;
     if (!parse_pattern(spot, &rest, r) || !need_word(spot, &rest, &target, "where it leads to"))
         return false;
     while (true) {
-        if (!mk_conf_spot_word(spot, &rest, &word))
+        if (!mk_conf_ctx_word(spot, &rest, &word))
             return false;
         if (!word.p)
             return check_regex(spot, r, target);
@@ -191,9 +191,9 @@ static bool parse_rule(const struct mk_conf_spot *spot, struct rule *r, bool is_
     }
 }
 
-static void read_rule(const struct mk_conf_spot *spot, struct rules *rules, bool is_redirect)
+static void read_rule(const struct mk_conf_ctx *spot, struct rules *rules, bool is_redirect)
 {
-    struct rule *r = mk_conf_spot_alloc(spot, sizeof *r);
+    struct rule *r = mk_conf_ctx_alloc(spot, sizeof *r);
     if (!r)
         return;
     r->conditions = rules->pending;
@@ -208,22 +208,22 @@ static void read_rule(const struct mk_conf_spot *spot, struct rules *rules, bool
 
 /* ---- The section ---- */
 
-static void keep_line(const struct mk_conf_spot *spot, struct rules *rules)
+static void keep_line(const struct mk_conf_ctx *spot, struct rules *rules)
 {
-    struct line *l = mk_conf_spot_alloc(spot, sizeof *l);
+    struct line *l = mk_conf_ctx_alloc(spot, sizeof *l);
     if (!l)
         return;
-    *l = (struct line){.key = mk_conf_spot_key(spot), .value = mk_conf_spot_value(spot)};
+    *l = (struct line){.key = mk_conf_ctx_key(spot), .value = mk_conf_ctx_value(spot)};
     if (!rules->lines)
         rules->lines_end = &rules->lines;
     *rules->lines_end = l;
     rules->lines_end = &l->next;
 }
 
-static void read_entry(const struct mk_conf_spot *spot)
+static void read_entry(const struct mk_conf_ctx *spot)
 {
-    struct rules *rules = mk_conf_spot_out(spot);
-    mk_str key = mk_conf_spot_key(spot);
+    struct rules *rules = mk_conf_ctx_out(spot);
+    mk_str key = mk_conf_ctx_key(spot);
     if (mk_str_eq_nocase(key, MK_STR("Redirect")))
         read_rule(spot, rules, true);
     else if (mk_str_eq_nocase(key, MK_STR("Rewrite")))
@@ -231,7 +231,7 @@ static void read_entry(const struct mk_conf_spot *spot)
     else if (mk_str_eq_nocase(key, MK_STR("When")))
         read_condition(spot, rules);
     else
-        mk_conf_spot_error(spot, key, "expected Redirect, Rewrite or When, not `%.*s`", MK_STR_ARG(key));
+        mk_conf_ctx_error(spot, key, "expected Redirect, Rewrite or When, not `%.*s`", MK_STR_ARG(key));
     keep_line(spot, rules);
 }
 
@@ -257,5 +257,5 @@ const struct mk_conf_table rewrite_rules_table = {
         "[nocase] [last], or When [!]SUBJECT WORDS...; KIND is prefix, glob or regex",
     .entry_help = "Rules, and conditions (`When`) of the rule that follows.",
     .size = sizeof(struct rules),
-    .scope = MK_CONF_HOST,
+    .scope = MK_CONF_VHOST,
 };

@@ -63,7 +63,7 @@ extern const struct mk_conf_table rewrite_rules_table;
 
 /* target.c: reads a target; what is wrong is reported. `regex` tells what its captures are called (NULL:
  * none). */
-bool rewrite_target_parse(const struct mk_conf_spot *spot, mk_str text, struct rule *rule,
+bool rewrite_target_parse(const struct mk_conf_ctx *spot, mk_str text, struct rule *rule,
                           const struct mk_regex *regex);
 /* Writes the path and query that the request has now. */
 void rewrite_target_print_here(const struct mk_request *request, struct mk_buf *out);

@@ -6,7 +6,7 @@
 enum { PIECES_MAX = 32 };
 
 struct reader {
-    const struct mk_conf_spot *spot;
+    const struct mk_conf_ctx *spot;
     struct rule *rule;
     const struct mk_regex *regex;
     mk_str text; /* all of it */
@@ -25,7 +25,7 @@ static char char_at(const struct reader *r, size_t at)
 
 static bool fail(const struct reader *r, mk_str part, const char *what)
 {
-    mk_conf_spot_error(r->spot, part, "%s", what);
+    mk_conf_ctx_error(r->spot, part, "%s", what);
     return false;
 }
 
@@ -51,7 +51,7 @@ static bool add_text(struct reader *r, mk_str text)
 
 static char last_char(const struct target *t)
 {
-    mk_str last = t->n ? t->pieces[t->n - 1].text : MK_ABSENT;
+    mk_str last = t->n ? t->pieces[t->n - 1].text : MK_STR_NULL;
     return last.len ? last.p[last.len - 1] : '\0';
 }
 
@@ -96,7 +96,7 @@ static bool add_number(struct reader *r, mk_str reference, unsigned number)
     unsigned n = captures_of(r);
     if (number <= n && number < MK_REGEX_CAPTURES)
         return add_capture(r, number, false);
-    mk_conf_spot_error(r->spot, reference, "`%.*s`: the pattern has %u captures", MK_STR_ARG(reference), n);
+    mk_conf_ctx_error(r->spot, reference, "`%.*s`: the pattern has %u captures", MK_STR_ARG(reference), n);
     return false;
 }
 
@@ -107,8 +107,8 @@ static bool add_named(struct reader *r, mk_str reference, mk_str name)
         return add_capture(r, number, false);
     if (mk_str_eq(name, MK_STR("host")))
         return add_capture(r, 0, true);
-    mk_conf_spot_error(r->spot, reference, "the pattern captures nothing that is called `%.*s`",
-                       MK_STR_ARG(name));
+    mk_conf_ctx_error(r->spot, reference, "the pattern captures nothing that is called `%.*s`",
+                      MK_STR_ARG(name));
     return false;
 }
 
@@ -266,12 +266,12 @@ static bool read_begin(struct reader *r)
     return true;
 }
 
-bool rewrite_target_parse(const struct mk_conf_spot *spot, mk_str text, struct rule *rule,
+bool rewrite_target_parse(const struct mk_conf_ctx *spot, mk_str text, struct rule *rule,
                           const struct mk_regex *regex)
 {
     struct reader r = {.spot = spot, .rule = rule, .regex = regex, .text = text};
     struct target *t = &rule->target;
-    *t = (struct target){.pieces = mk_conf_spot_alloc(spot, PIECES_MAX * sizeof *t->pieces),
+    *t = (struct target){.pieces = mk_conf_ctx_alloc(spot, PIECES_MAX * sizeof *t->pieces),
                          .query = PIECES_MAX,
                          .fragment = PIECES_MAX};
     if (!t->pieces || !read_begin(&r))
@@ -351,7 +351,7 @@ static void drop_double_slash(struct mk_buf *out)
     size_t n = 0;
     while (n + 1 < out->len && out->p[n] == '/' && out->p[n + 1] == '/')
         n++;
-    mk_buf_drop(out, n);
+    mk_buf_consume(out, n);
 }
 
 bool rewrite_target_print(const struct rule *rule, const struct mk_request *request,

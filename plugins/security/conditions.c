@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conditions.h"
 
-bool security_fail(const struct mk_conf_spot *spot, mk_str part, const char *what, const char *expected)
+bool security_fail(const struct mk_conf_ctx *spot, mk_str part, const char *what, const char *expected)
 {
-    mk_conf_spot_error(spot, part, "`%.*s` is %s: expected %s", MK_STR_ARG(mk_str_first(part, 80)), what,
-                       expected);
+    mk_conf_ctx_error(spot, part, "`%.*s` is %s: expected %s", MK_STR_ARG(mk_str_first(part, 80)), what,
+                      expected);
     return false;
 }
 
-bool security_add_path(const struct mk_conf_spot *spot, struct security_rule *rule, mk_str word)
+bool security_add_path(const struct mk_conf_ctx *spot, struct security_rule *rule, mk_str word)
 {
     struct mk_pattern pattern;
     if (!mk_pattern_set(&pattern, word))
         return security_fail(spot, word, "not a path", "/name, /folder/*, *.suffix or the like");
-    return mk_conf_spot_append(spot, &rule->paths, &rule->n_paths, &pattern, sizeof pattern);
+    return mk_conf_ctx_append(spot, &rule->paths, &rule->n_paths, &pattern, sizeof pattern);
 }
 
-bool security_put_network(const struct mk_conf_spot *spot, struct security_rule *rule,
+bool security_put_network(const struct mk_conf_ctx *spot, struct security_rule *rule,
                           const struct mk_network *network)
 {
-    return mk_conf_spot_append(spot, &rule->networks, &rule->n_networks, network, sizeof *network);
+    return mk_conf_ctx_append(spot, &rule->networks, &rule->n_networks, network, sizeof *network);
 }
 
-bool security_add_network(const struct mk_conf_spot *spot, struct security_rule *rule, mk_str word)
+bool security_add_network(const struct mk_conf_ctx *spot, struct security_rule *rule, mk_str word)
 {
     struct mk_network network;
     if (!mk_network_parse(word, &network))
@@ -33,9 +33,9 @@ bool security_add_network(const struct mk_conf_spot *spot, struct security_rule 
     return security_put_network(spot, rule, &network);
 }
 
-static bool add_text(const struct mk_conf_spot *spot, mk_str **texts, size_t *n, mk_str text)
+static bool add_text(const struct mk_conf_ctx *spot, mk_str **texts, size_t *n, mk_str text)
 {
-    return mk_conf_spot_append(spot, texts, n, &text, sizeof text);
+    return mk_conf_ctx_append(spot, texts, n, &text, sizeof text);
 }
 
 static bool is_upper(mk_str word)
@@ -65,7 +65,7 @@ static unsigned method_bit(mk_str word)
     return 0;
 }
 
-bool security_add_method(const struct mk_conf_spot *spot, struct security_rule *rule, mk_str word)
+bool security_add_method(const struct mk_conf_ctx *spot, struct security_rule *rule, mk_str word)
 {
     if (!mk_is_token(word) || !is_upper(word))
         return security_fail(spot, word, "not a method", "GET, PUT, PROPFIND or the like, in capitals");
@@ -74,9 +74,9 @@ bool security_add_method(const struct mk_conf_spot *spot, struct security_rule *
     return bit || add_text(spot, &rule->other_methods, &rule->n_other_methods, word);
 }
 
-static mk_str lower(const struct mk_conf_spot *spot, mk_str text)
+static mk_str lower(const struct mk_conf_ctx *spot, mk_str text)
 {
-    char *room = mk_conf_spot_alloc(spot, text.len + 1);
+    char *room = mk_conf_ctx_alloc(spot, text.len + 1);
     for (size_t i = 0; room && i < text.len; i++)
         room[i] = mk_char_lower(text.p[i]);
     return mk_str_of(room, room ? text.len : 0);
@@ -90,7 +90,7 @@ static bool is_host(mk_str word)
     return word.len > 0;
 }
 
-bool security_add_referer(const struct mk_conf_spot *spot, struct security_rule *rule, mk_str word)
+bool security_add_referer(const struct mk_conf_ctx *spot, struct security_rule *rule, mk_str word)
 {
     struct security_referers *r = &rule->referers;
     unsigned kind = mk_str_eq(word, MK_STR("none"))       ? SECURITY_REFERER_NONE
@@ -107,7 +107,7 @@ bool security_add_referer(const struct mk_conf_spot *spot, struct security_rule 
     return host.p && add_text(spot, &r->hosts, &r->n_hosts, host);
 }
 
-bool security_add_contained(const struct mk_conf_spot *spot, struct security_rule *rule, mk_str word)
+bool security_add_contained(const struct mk_conf_ctx *spot, struct security_rule *rule, mk_str word)
 {
     if (word.len == 0)
         return security_fail(spot, word, "empty", "a part of a path");
@@ -115,7 +115,7 @@ bool security_add_contained(const struct mk_conf_spot *spot, struct security_rul
     return text.p && add_text(spot, &rule->texts, &rule->n_texts, text);
 }
 
-static bool add_known(const struct mk_conf_spot *spot, struct security_networks *known, mk_str word)
+static bool add_known(const struct mk_conf_ctx *spot, struct security_networks *known, mk_str word)
 {
     struct security_rule rule = {.networks = known->at, .n_networks = known->n};
     size_t n = known->n;
@@ -124,19 +124,19 @@ static bool add_known(const struct mk_conf_spot *spot, struct security_networks 
     known->at = rule.networks;
     known->n = n;
     if (known->at[n - 1].bits == 0 && !known->at[n - 1].is_unix)
-        mk_conf_spot_warn(spot, word, "`%.*s` trusts every client: any of them can claim any address",
-                          MK_STR_ARG(word));
+        mk_conf_ctx_warn(spot, word, "`%.*s` trusts every client: any of them can claim any address",
+                         MK_STR_ARG(word));
     return true;
 }
 
-bool security_networks_parse(const struct mk_conf_spot *spot, mk_str value, void *field)
+bool security_networks_parse(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     struct security_networks *known = field;
     mk_str word;
     known->said = true;
     if (mk_str_eq_nocase(value, MK_STR("off")))
         return true;
-    while (mk_conf_spot_word(spot, &value, &word)) {
+    while (mk_conf_ctx_word(spot, &value, &word)) {
         if (!word.p)
             return true;
         if (!add_known(spot, known, word))
@@ -157,12 +157,12 @@ bool security_networks_show(const void *field, size_t i, struct mk_buf *out)
     return true;
 }
 
-struct security_rule *security_rule_new(const struct mk_conf_spot *spot, bool allows)
+struct security_rule *security_rule_new(const struct mk_conf_ctx *spot, bool allows)
 {
-    struct security_rule *rule = mk_conf_spot_alloc(spot, sizeof *rule);
+    struct security_rule *rule = mk_conf_ctx_alloc(spot, sizeof *rule);
     if (rule) {
-        rule->key = mk_conf_spot_key(spot);
-        rule->value = mk_conf_spot_value(spot);
+        rule->key = mk_conf_ctx_key(spot);
+        rule->value = mk_conf_ctx_value(spot);
         rule->allows = allows;
     }
     return rule;

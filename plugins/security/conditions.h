@@ -5,23 +5,23 @@
 
 #include "rule_type.h"
 
-typedef bool security_add_fn(const struct mk_conf_spot *spot, struct security_rule *rule, mk_str word);
+typedef bool security_add_fn(const struct mk_conf_ctx *spot, struct security_rule *rule, mk_str word);
 
 security_add_fn security_add_path, security_add_network, security_add_method, security_add_referer,
     security_add_contained;
 
-bool security_put_network(const struct mk_conf_spot *spot, struct security_rule *rule,
+bool security_put_network(const struct mk_conf_ctx *spot, struct security_rule *rule,
                           const struct mk_network *network);
 
 /* "`part` is what: expected ..."; false. */
-bool security_fail(const struct mk_conf_spot *spot, mk_str part, const char *what, const char *expected);
+bool security_fail(const struct mk_conf_ctx *spot, mk_str part, const char *what, const char *expected);
 
 /* A rule that is written here, without conditions. NULL: no memory. */
-struct security_rule *security_rule_new(const struct mk_conf_spot *spot, bool allows);
+struct security_rule *security_rule_new(const struct mk_conf_ctx *spot, bool allows);
 void security_rule_append(struct security_rules *rules, struct security_rule *rule);
 
 /* A key whose value is networks, or `off`: a struct security_networks. */
-bool security_networks_parse(const struct mk_conf_spot *spot, mk_str value, void *field);
+bool security_networks_parse(const struct mk_conf_ctx *spot, mk_str value, void *field);
 bool security_networks_show(const void *field, size_t i, struct mk_buf *out);
 
 #endif

@@ -6,7 +6,7 @@
 
 enum { WARN_EVERY_MS = 10000 };
 
-void security_complain(struct security_worker *w, struct mk_worker *worker, const struct mk_peer *peer,
+void security_complain(struct security_worker *w, struct mk_worker *worker, const struct mk_addr *peer,
                        const char *what)
 {
     char room[64];
@@ -17,7 +17,7 @@ void security_complain(struct security_worker *w, struct mk_worker *worker, cons
     w->n_complaints++;
     if (w->complained && now - w->complained_ms < WARN_EVERY_MS)
         return;
-    mk_peer_print(peer, &text);
+    mk_addr_format(peer, &text);
     mk_worker_log(worker, MK_LOG_WARN, "security: the proxy %.*s is trusted, but %s (%u times)",
                   MK_STR_ARG(mk_buf_str(&text)), what, w->n_complaints);
     w->complained = true;
@@ -33,18 +33,18 @@ static enum mk_verdict read_proxy(struct mk_conn *c, struct security_worker *w)
     if (n == 0)
         return MK_WAIT;
     if (n < 0) {
-        security_complain(w, mk_conn_worker(c), mk_conn_peer(c), header.wrong);
-        return MK_REFUSE;
+        security_complain(w, mk_conn_worker(c), mk_conn_client_addr(c), header.wrong);
+        return MK_ERROR;
     }
     mk_conn_consume(c, (size_t)n);
     if (header.is_secure)
         mk_conn_set_secure(c);
-    return header.has_peer && mk_conn_set_peer(c, &header.peer) ? MK_REFUSE : MK_NEXT;
+    return header.has_peer && mk_conn_set_client_addr(c, &header.peer) ? MK_ERROR : MK_NEXT;
 }
 
 /* Would every request of the peer be denied, whatever it asks for? Rules that look at requests may let some
  * in, or say what the others say, too. */
-static bool is_denied(const struct security_place *place, const struct mk_peer *peer)
+static bool is_denied(const struct security_place *place, const struct mk_addr *peer)
 {
     struct security_facts facts = {.peer = peer};
     struct security_walk walk = security_walk_of(place, peer);
@@ -62,15 +62,15 @@ static bool is_denied(const struct security_place *place, const struct mk_peer *
 enum mk_verdict security_door(struct mk_conn *c, const struct security *all, struct security_worker *w)
 {
     const struct security_place *door = all->door;
-    if (all->asks_proxies && mk_network_set_has(all->top->trusted.set, mk_conn_peer(c))) {
+    if (all->asks_proxies && mk_network_set_contains(all->top->trusted.set, mk_conn_client_addr(c))) {
         enum mk_verdict v = read_proxy(c, w);
         if (v != MK_NEXT)
             return v;
     }
     if (!door || !(door->parts & SECURITY_FROM))
         return MK_NEXT;
-    const struct mk_peer *peer = mk_conn_peer(c);
-    if (mk_network_set_has(door->real.trusted, peer))
+    const struct mk_addr *peer = mk_conn_client_addr(c);
+    if (mk_network_set_contains(door->real.trusted, peer))
         return MK_NEXT; /* each request will name its client */
-    return is_denied(door, peer) ? MK_REFUSE : MK_NEXT;
+    return is_denied(door, peer) ? MK_ERROR : MK_NEXT;
 }

@@ -14,7 +14,7 @@ struct security_worker {
 enum mk_verdict security_door(struct mk_conn *c, const struct security *all, struct security_worker *w);
 
 /* Logs a fault of a trusted proxy, rate-limited. `w` may be NULL. */
-void security_complain(struct security_worker *w, struct mk_worker *worker, const struct mk_peer *peer,
+void security_complain(struct security_worker *w, struct mk_worker *worker, const struct mk_addr *peer,
                        const char *what);
 
 #endif

@@ -41,7 +41,7 @@ static bool fits_method(const struct security_rule *rule, const struct mk_reques
 static bool fits_referer(const struct security_rule *rule, struct security_facts *facts)
 {
     if (!facts->referer.p) {
-        facts->referer = mk_request_field(facts->request, MK_STR("Referer"));
+        facts->referer = mk_request_header(facts->request, MK_STR("Referer"));
         if (!facts->referer.p)
             facts->referer = MK_STR("");
     }
@@ -56,7 +56,7 @@ static bool fits(const struct security_rule *rule, enum security_part part, stru
     case SECURITY_CONTAINS:
         return fits_contained(rule, facts->path);
     case SECURITY_FROM:
-        return mk_network_set_has(rule->except, facts->peer);
+        return mk_network_set_contains(rule->except, facts->peer);
     case SECURITY_METHOD:
         return fits_method(rule, facts->request);
     case SECURITY_REFERER:
@@ -67,7 +67,7 @@ static bool fits(const struct security_rule *rule, enum security_part part, stru
 
 bool security_rule_is_from(const struct security_rule *rule, const struct security_facts *facts)
 {
-    return !mk_network_set_has(rule->except, facts->peer);
+    return !mk_network_set_contains(rule->except, facts->peer);
 }
 
 bool security_rule_fits(const struct security_rule *rule, struct security_facts *facts)

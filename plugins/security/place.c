@@ -9,7 +9,7 @@
 
 static const char *const statuses[] = {"403", "404", "close", NULL};
 
-static bool parse_real(const struct mk_conf_spot *spot, mk_str value, void *field)
+static bool parse_real(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     struct security_field *real = field;
     (void)spot;
@@ -74,9 +74,9 @@ static const struct mk_conf_key keys[] = {
              "without one it is closed. Only above the hosts."},
 };
 
-static void read_entry(const struct mk_conf_spot *spot)
+static void read_entry(const struct mk_conf_ctx *spot)
 {
-    struct security_settings *s = mk_conf_spot_out(spot);
+    struct security_settings *s = mk_conf_ctx_out(spot);
     security_rules_read(spot, &s->rules);
 }
 
@@ -91,12 +91,12 @@ const struct mk_conf_table security_table = {
         "deny_hotlink PATH [HOST...]",
     .entry_help = "Rules in order: the first matching one decides. Requests that match none are allowed.",
     .size = sizeof(struct security_settings),
-    .scope = MK_CONF_HOST,
+    .scope = MK_CONF_VHOST,
 };
 
-static void read_old_entry(const struct mk_conf_spot *spot)
+static void read_old_entry(const struct mk_conf_ctx *spot)
 {
-    security_rules_read_old(spot, mk_conf_spot_out(spot));
+    security_rules_read_old(spot, mk_conf_ctx_out(spot));
 }
 
 const struct mk_conf_table security_old_table = {
@@ -107,7 +107,7 @@ const struct mk_conf_table security_old_table = {
     .entry_help = "Denies an address or network, paths that contain a text, or such paths if pages of other "
                   "sites embed them.",
     .size = sizeof(struct security_rules),
-    .scope = MK_CONF_HOST,
+    .scope = MK_CONF_VHOST,
 };
 
 /* ---- What holds where ---- */
@@ -174,7 +174,7 @@ static bool is_forwarded(mk_str field)
 /* A proxy that says who its client is usually says how it came. */
 static mk_str usual_scheme(mk_str field)
 {
-    return !field.p ? MK_ABSENT : is_forwarded(field) ? field : MK_STR("X-Forwarded-Proto");
+    return !field.p ? MK_STR_NULL : is_forwarded(field) ? field : MK_STR("X-Forwarded-Proto");
 }
 
 /* Trust depends on the network more than on the host, so a host inherits what it does not set. */
@@ -186,7 +186,7 @@ static void set_real(struct security_place *place, const struct security *all,
     const struct security_settings *schemes = s && s->scheme.said ? s : all->top;
     if (!trusts)
         return;
-    mk_str field = names ? names->real.name : MK_ABSENT;
+    mk_str field = names ? names->real.name : MK_STR_NULL;
     mk_str scheme = schemes && schemes->scheme.said ? schemes->scheme.name : usual_scheme(field);
     if (!field.p && !scheme.p)
         return;
@@ -252,7 +252,7 @@ int security_load(struct mk_config *config, void **data)
     return 0;
 }
 
-int security_host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
+int security_host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
 {
     struct security *all = data;
     struct security_settings *s = mk_config_section(config, &security_table, NULL);

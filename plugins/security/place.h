@@ -48,13 +48,13 @@ struct security {
 /* Goes through the rules of a place in order, without those that are `from` other networks than the peer's. */
 struct security_walk {
     const struct security_place *place;
-    const struct mk_peer *peer;
+    const struct mk_addr *peer;
     size_t other;
     uint32_t found; /* the next one by its networks; MK_NETWORK_NONE: no more */
 };
 
 static inline struct security_walk security_walk_of(const struct security_place *place,
-                                                    const struct mk_peer *peer)
+                                                    const struct mk_addr *peer)
 {
     return (struct security_walk){place, peer, 0, mk_network_set_next(place->from, peer, 0)};
 }
@@ -77,6 +77,6 @@ static inline const struct security_rule *security_walk_next(struct security_wal
 extern const struct mk_conf_table security_table, security_old_table;
 
 int security_load(struct mk_config *config, void **data);
-int security_host(struct mk_config *config, struct mk_host *host, void *data, void **host_data);
+int security_host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data);
 
 #endif

@@ -28,17 +28,17 @@ static bool is_port(mk_str text, uint16_t *port)
 }
 
 /* An address alone, of the family that was announced. */
-static bool is_address(mk_str text, bool v6, struct mk_peer *out)
+static bool is_address(mk_str text, bool v6, struct mk_addr *out)
 {
     size_t colon = mk_str_find(text, ':');
     bool looks_v6 = colon != MK_STR_NONE && colon != mk_str_find_last(text, ':');
     bool odd = text.len == 0 || text.p[0] == '[' || (colon != MK_STR_NONE) != v6 || looks_v6 != v6;
-    return !odd && mk_peer_parse(text, out);
+    return !odd && mk_addr_parse(text, out);
 }
 
 static int read_addresses(mk_str rest, bool v6, int length, struct security_proxy *out)
 {
-    struct mk_peer local;
+    struct mk_addr local;
     mk_str from = mk_str_cut(&rest, ' '), to = mk_str_cut(&rest, ' '), from_port = mk_str_cut(&rest, ' ');
     uint16_t local_port;
     if (!is_address(from, v6, &out->peer) || !is_address(to, v6, &local))
@@ -151,7 +151,7 @@ static const char *read_extras(mk_str header, size_t at, struct security_proxy *
 static void set_peer(mk_str header, unsigned family, struct security_proxy *out)
 {
     static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
-    struct mk_peer *p = &out->peer;
+    struct mk_addr *p = &out->peer;
     out->has_peer = family != V2_UNSPEC;
     p->is_unix = family == V2_UNIX;
     if (family == V2_INET) {

@@ -3,7 +3,7 @@
 #ifndef SECURITY_PROXY_H
 #define SECURITY_PROXY_H
 
-#include <monkey/address.h>
+#include <monkey/addr.h>
 
 enum {
     SECURITY_PROXY_V1_MAX = 107, /* its line feed included */
@@ -14,7 +14,7 @@ enum {
 struct security_proxy {
     bool has_peer;       /* false: the proxy speaks for itself, or does not know */
     bool is_secure;      /* its client speaks TLS with it */
-    struct mk_peer peer; /* its client */
+    struct mk_addr peer; /* its client */
     const char *wrong;   /* why it was refused */
 };
 

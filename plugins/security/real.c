@@ -43,7 +43,7 @@ struct walk {
 static void begin(struct walk *walk)
 {
     mk_str name, value;
-    while (mk_request_field_at(walk->request, walk->line, &name, &value))
+    while (mk_request_header_at(walk->request, walk->line, &name, &value))
         walk->line++;
 }
 
@@ -59,7 +59,7 @@ static bool next(struct walk *walk, mk_str *element)
         }
         if (walk->line == 0)
             return false;
-        if (mk_request_field_at(walk->request, --walk->line, &name, &value) &&
+        if (mk_request_header_at(walk->request, --walk->line, &name, &value) &&
             mk_str_eq_nocase(name, walk->field))
             walk->rest = value;
     }
@@ -112,15 +112,15 @@ static bool is_secret(mk_str node)
     return !node.p || mk_str_starts(node, MK_STR("_")) || mk_str_eq_nocase(node, MK_STR("unknown"));
 }
 
-static enum security_real_end read_hop(const struct security_real *real, mk_str element, struct mk_peer *peer)
+static enum security_real_end read_hop(const struct security_real *real, mk_str element, struct mk_addr *peer)
 {
-    struct mk_peer found;
+    struct mk_addr found;
     mk_str node = element;
     if (real->is_forwarded && !find_parameter(element, MK_STR("for"), &node))
         return SECURITY_REAL_BROKEN;
     if (real->is_forwarded && is_secret(node))
         return SECURITY_REAL_HIDDEN;
-    if (!mk_peer_parse(node, &found))
+    if (!mk_addr_parse(node, &found))
         return SECURITY_REAL_BROKEN;
     *peer = found;
     return SECURITY_REAL_TOLD;
@@ -135,7 +135,7 @@ enum security_real_end security_real_find(const struct security_real *real, cons
     if (!real->field.p)
         return SECURITY_REAL_TOLD;
     begin(&walk);
-    while (mk_network_set_has(real->trusted, &client->peer)) {
+    while (mk_network_set_contains(real->trusted, &client->peer)) {
         if (client->hops == HOPS_MAX)
             return SECURITY_REAL_BROKEN;
         if (!next(&walk, &element))

@@ -21,7 +21,7 @@ enum security_real_end {
 
 /* What the proxies say of their client. */
 struct security_client {
-    struct mk_peer peer;
+    struct mk_addr peer;
     unsigned hops; /* elements that were read for it */
     bool knows_scheme, is_secure;
 };

@@ -32,9 +32,9 @@ static mk_str host_of(mk_str url)
 /* "example.org" of "img.example.org"; of an address nothing, and nothing of a name of one part. */
 static mk_str family_of(mk_str host)
 {
-    struct mk_peer peer;
+    struct mk_addr peer;
     size_t last = mk_str_find_last(host, '.');
-    if (last == MK_STR_NONE || mk_peer_parse(host, &peer))
+    if (last == MK_STR_NONE || mk_addr_parse(host, &peer))
         return mk_str_of(NULL, 0);
     size_t before = mk_str_find_last(mk_str_first(host, last), '.');
     return before == MK_STR_NONE ? host : mk_str_skip(host, before + 1);
@@ -42,11 +42,11 @@ static mk_str family_of(mk_str host)
 
 static bool is_self(const struct mk_request *request, mk_str host)
 {
-    const struct mk_host *site = mk_request_site(request);
+    const struct mk_vhost *site = mk_request_vhost(request);
     if (mk_str_eq_nocase(host, mk_request_host(request)))
         return true;
     mk_str name;
-    for (size_t i = 0; site && (name = mk_host_name_at(site, i)).p; i++)
+    for (size_t i = 0; site && (name = mk_vhost_name_at(site, i)).p; i++)
         if (mk_str_eq_nocase(host, name))
             return true;
     return false;

@@ -6,7 +6,7 @@
 struct part {
     mk_str word;
     unsigned bit;
-    bool (*add)(const struct mk_conf_spot *spot, struct security_rule *rule, mk_str word);
+    bool (*add)(const struct mk_conf_ctx *spot, struct security_rule *rule, mk_str word);
 };
 
 static const struct part parts[] = {
@@ -33,7 +33,7 @@ static const struct part *guess_part(mk_str word)
 }
 
 struct line {
-    const struct mk_conf_spot *spot;
+    const struct mk_conf_ctx *spot;
     struct security_rule *rule;
     const struct part *part; /* with values that follow; NULL: none yet */
     mk_str named;            /* its name, until it has a value */
@@ -76,7 +76,7 @@ static bool read_word(struct line *line, mk_str word)
 static bool read_line(struct line *line, mk_str rest)
 {
     mk_str word;
-    while (mk_conf_spot_word(line->spot, &rest, &word)) {
+    while (mk_conf_ctx_word(line->spot, &rest, &word)) {
         if (!word.p && line->named.p)
             return security_fail(line->spot, line->named, "without a value", "what it is about");
         if (!word.p && line->negation.p)
@@ -90,24 +90,24 @@ static bool read_line(struct line *line, mk_str rest)
     return false;
 }
 
-static void read_rule(const struct mk_conf_spot *spot, bool allows, struct security_rules *rules)
+static void read_rule(const struct mk_conf_ctx *spot, bool allows, struct security_rules *rules)
 {
     struct line line = {.spot = spot, .rule = security_rule_new(spot, allows)};
-    if (line.rule && read_line(&line, mk_conf_spot_value(spot)))
+    if (line.rule && read_line(&line, mk_conf_ctx_value(spot)))
         security_rule_append(rules, line.rule);
 }
 
 /* `deny_hotlink PATTERN [HOST...]` is `Deny PATTERN not referer none self HOST...`. */
-static void read_hotlink(const struct mk_conf_spot *spot, struct security_rules *rules)
+static void read_hotlink(const struct mk_conf_ctx *spot, struct security_rules *rules)
 {
     struct security_rule *rule = security_rule_new(spot, false);
-    mk_str rest = mk_conf_spot_value(spot), word;
-    if (!rule || !mk_conf_spot_word(spot, &rest, &word) || !security_add_path(spot, rule, word))
+    mk_str rest = mk_conf_ctx_value(spot), word;
+    if (!rule || !mk_conf_ctx_word(spot, &rest, &word) || !security_add_path(spot, rule, word))
         return;
     rule->parts = SECURITY_PATH | SECURITY_REFERER;
     rule->negated = SECURITY_REFERER;
     rule->referers.kinds = SECURITY_REFERER_NONE | SECURITY_REFERER_SELF;
-    while (mk_conf_spot_word(spot, &rest, &word)) {
+    while (mk_conf_ctx_word(spot, &rest, &word)) {
         if (!word.p) {
             security_rule_append(rules, rule);
             return;
@@ -117,9 +117,9 @@ static void read_hotlink(const struct mk_conf_spot *spot, struct security_rules 
     }
 }
 
-void security_rules_read(const struct mk_conf_spot *spot, struct security_rules *rules)
+void security_rules_read(const struct mk_conf_ctx *spot, struct security_rules *rules)
 {
-    mk_str key = mk_conf_spot_key(spot);
+    mk_str key = mk_conf_ctx_key(spot);
     if (mk_str_eq_nocase(key, MK_STR("Allow")))
         read_rule(spot, true, rules);
     else if (mk_str_eq_nocase(key, MK_STR("Deny")))
@@ -127,10 +127,10 @@ void security_rules_read(const struct mk_conf_spot *spot, struct security_rules 
     else if (mk_str_eq_nocase(key, MK_STR("deny_hotlink")))
         read_hotlink(spot, rules);
     else
-        mk_conf_spot_error(spot, key,
-                           "unknown key `%.*s` in [SECURITY]: expected Allow, Deny, deny_hotlink, Status, "
-                           "IgnoreCase, TrustedProxy, RealAddress or ProxyProtocol",
-                           MK_STR_ARG(mk_str_first(key, 80)));
+        mk_conf_ctx_error(spot, key,
+                          "unknown key `%.*s` in [SECURITY]: expected Allow, Deny, deny_hotlink, Status, "
+                          "IgnoreCase, TrustedProxy, RealAddress or ProxyProtocol",
+                          MK_STR_ARG(mk_str_first(key, 80)));
 }
 
 /* ---- What a configuration needs of them afterwards ---- */

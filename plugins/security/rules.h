@@ -6,15 +6,15 @@
 #include "rule_type.h"
 
 /* One entry of [SECURITY], and one of [RULES], as Monkey 1 had them. They report what is wrong. */
-void security_rules_read(const struct mk_conf_spot *spot, struct security_rules *rules);
-void security_rules_read_old(const struct mk_conf_spot *spot, struct security_rules *rules);
+void security_rules_read(const struct mk_conf_ctx *spot, struct security_rules *rules);
+void security_rules_read_old(const struct mk_conf_ctx *spot, struct security_rules *rules);
 /* For rules that compare without case: the texts of their paths become lower. False: no memory. */
 bool security_rules_lower(struct mk_config *config, const struct security_rules *rules);
 
 /* What is known of a request. */
 struct security_facts {
     const struct mk_request *request;
-    const struct mk_peer *peer;
+    const struct mk_addr *peer;
     mk_str path;    /* as it is read this time */
     mk_str referer; /* absent until it is needed */
 };

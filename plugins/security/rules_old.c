@@ -6,10 +6,10 @@
 /* "10.20.1.1/24" was fine there, and meant 10.20.1.0/24. */
 static bool read_loose_network(mk_str word, struct mk_network *out)
 {
-    struct mk_peer peer;
+    struct mk_addr peer;
     uint64_t bits;
     mk_str length = word, address = mk_str_cut(&length, '/');
-    if (!mk_peer_parse(address, &peer) || peer.port || !mk_num_parse(length, &bits) || bits > 32 ||
+    if (!mk_addr_parse(address, &peer) || peer.port || !mk_num_parse(length, &bits) || bits > 32 ||
         mk_str_find(address, ':') != MK_STR_NONE)
         return false;
     *out = (struct mk_network){.bits = (uint8_t)(bits + 96)};
@@ -18,7 +18,7 @@ static bool read_loose_network(mk_str word, struct mk_network *out)
     return true;
 }
 
-static bool add_address(const struct mk_conf_spot *spot, struct security_rule *rule, mk_str word)
+static bool add_address(const struct mk_conf_ctx *spot, struct security_rule *rule, mk_str word)
 {
     struct mk_network network;
     if (read_loose_network(word, &network))
@@ -26,9 +26,9 @@ static bool add_address(const struct mk_conf_spot *spot, struct security_rule *r
     return security_add_network(spot, rule, word);
 }
 
-void security_rules_read_old(const struct mk_conf_spot *spot, struct security_rules *rules)
+void security_rules_read_old(const struct mk_conf_ctx *spot, struct security_rules *rules)
 {
-    mk_str key = mk_conf_spot_key(spot), value = mk_conf_spot_value(spot);
+    mk_str key = mk_conf_ctx_key(spot), value = mk_conf_ctx_value(spot);
     struct security_rule *rule = security_rule_new(spot, false);
     bool ok = rule;
     if (rule && mk_str_eq_nocase(key, MK_STR("IP"))) {
@@ -43,8 +43,8 @@ void security_rules_read_old(const struct mk_conf_spot *spot, struct security_ru
         rule->referers.kinds = SECURITY_REFERER_NONE | SECURITY_REFERER_SELF | SECURITY_REFERER_SIBLINGS;
         ok = security_add_contained(spot, rule, value);
     } else if (rule) {
-        mk_conf_spot_error(spot, key, "unknown key `%.*s` in [RULES]: expected IP, URL or deny_hotlink",
-                           MK_STR_ARG(mk_str_first(key, 80)));
+        mk_conf_ctx_error(spot, key, "unknown key `%.*s` in [RULES]: expected IP, URL or deny_hotlink",
+                          MK_STR_ARG(mk_str_first(key, 80)));
         ok = false;
     }
     if (ok)

@@ -22,8 +22,8 @@ static enum mk_verdict on_accept(struct mk_conn *c, void *data)
 /* False: no memory. */
 static bool find_client(const struct security_real *real, struct mk_request *request)
 {
-    const struct mk_peer *proxy = mk_request_address(request);
-    if (!mk_network_set_has(real->trusted, proxy))
+    const struct mk_addr *proxy = mk_request_client_addr(request);
+    if (!mk_network_set_contains(real->trusted, proxy))
         return true;
     struct security_client client = {.peer = *proxy};
     struct mk_worker *w = mk_request_worker(request);
@@ -32,7 +32,7 @@ static bool find_client(const struct security_real *real, struct mk_request *req
     security_real_find_scheme(real, request, &client);
     if (client.knows_scheme)
         mk_request_set_secure(request, client.is_secure);
-    return mk_request_set_address(request, &client.peer) == 0;
+    return mk_request_set_client_addr(request, &client.peer) == 0;
 }
 
 static const struct security_rule *find_rule(const struct security_place *place, struct security_facts *facts)
@@ -54,11 +54,11 @@ static ssize_t pull_nothing(void *ctx, char *room, size_t cap)
 
 static enum mk_verdict deny(struct mk_response *response, unsigned status)
 {
-    static const struct mk_source_ops nothing = {.pull = pull_nothing};
+    static const struct mk_body_source_ops nothing = {.pull = pull_nothing};
     mk_response_set_status(response, status == SECURITY_404 ? 404 : 403);
     if (status == SECURITY_CLOSE && mk_response_set_raw_source(response, &nothing, NULL) == 0)
         return MK_DONE;
-    return MK_REFUSE;
+    return MK_ERROR;
 }
 
 static void explain(struct mk_request *request, const struct security_rule *rule, mk_str path)
@@ -113,7 +113,7 @@ static size_t longest(mk_str path, const mk_str *variants, size_t n)
 static unsigned judge(const struct security_place *place, struct mk_request *request)
 {
     mk_str path = mk_request_path(request);
-    struct security_facts facts = {.request = request, .peer = mk_request_address(request), .path = path};
+    struct security_facts facts = {.request = request, .peer = mk_request_client_addr(request), .path = path};
     bool by_path = place->parts & (SECURITY_PATH | SECURITY_CONTAINS);
     const mk_str *variants = NULL;
     size_t n = 0;
@@ -150,7 +150,7 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
     if (denied == 403)
         return deny(response, place->status);
     mk_response_set_status(response, denied);
-    return MK_REFUSE;
+    return MK_ERROR;
 }
 
 /* ---- Life ---- */
@@ -180,7 +180,7 @@ MK_PLUGIN(security) = {
     .version = "1.0",
     .help = "Allows and denies requests by rules; determines the clients of proxies.",
     .replaces = "mandril",
-    .order = MK_ORDER_ADDRESS,
+    .order = MK_PRIORITY_ADDRESS,
     .sections = sections,
     .load = security_load,
     .host = security_host,

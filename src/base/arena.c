@@ -18,7 +18,7 @@ struct mk_arena_cleanup {
 };
 
 enum { SMALL_BLOCK = 512 };
-enum { HEAD = (sizeof(struct mk_arena_block) + MK_ARENA_ALIGN - 1) / MK_ARENA_ALIGN * MK_ARENA_ALIGN };
+enum { BLOCK_HEAD = (sizeof(struct mk_arena_block) + MK_ARENA_ALIGN - 1) / MK_ARENA_ALIGN * MK_ARENA_ALIGN };
 
 void mk_arena_cache_init(struct mk_arena_cache *c, size_t max)
 {
@@ -36,7 +36,7 @@ void mk_arena_cache_fini(struct mk_arena_cache *c)
     c->n = 0;
 }
 
-static struct mk_arena_block *take_block(struct mk_arena_cache *c, size_t size)
+static struct mk_arena_block *acquire_block(struct mk_arena_cache *c, size_t size)
 {
     if (c && c->spare && size == MK_ARENA_BLOCK) {
         struct mk_arena_block *b = c->spare;
@@ -51,13 +51,14 @@ static struct mk_arena_block *take_block(struct mk_arena_cache *c, size_t size)
     return b;
 }
 
-static void drop_block(struct mk_arena_cache *c, struct mk_arena_block *b)
+static void release_block(struct mk_arena_cache *c, struct mk_arena_block *b)
 {
-    if (c && c->n < c->max && b->size == MK_ARENA_BLOCK && mk_may_keep()) {
+    if (c && c->n < c->max && b->size == MK_ARENA_BLOCK && mk_may_recycle_memory()) {
         b->next = c->spare;
         c->spare = b;
         c->n++;
-        MK_POISON((char *)b + HEAD, MK_ARENA_BLOCK - HEAD); /* reports pointers into a request that is over */
+        MK_POISON((char *)b + BLOCK_HEAD,
+                  MK_ARENA_BLOCK - BLOCK_HEAD); /* reports pointers into a request that is over */
     } else {
         mk_mem_free(b);
     }
@@ -68,7 +69,7 @@ void mk_arena_init(struct mk_arena *a, struct mk_arena_cache *cache)
     *a = (struct mk_arena){.cache = cache};
 }
 
-void mk_arena_end(struct mk_arena *a)
+void mk_arena_destroy(struct mk_arena *a)
 {
     while (a->cleanups) {
         struct mk_arena_cleanup *c = a->cleanups;
@@ -78,21 +79,21 @@ void mk_arena_end(struct mk_arena *a)
     struct mk_arena_cache *cache = a->cache;
     for (struct mk_arena_block *b = a->blocks, *next; b; b = next) {
         next = b->next;
-        drop_block(cache, b);
+        release_block(cache, b);
     }
 }
 
 void mk_arena_fini(struct mk_arena *a)
 {
     struct mk_arena_cache *cache = a->cache;
-    mk_arena_end(a);
+    mk_arena_destroy(a);
     mk_arena_init(a, cache);
 }
 
 /* A piece larger than a block gets its own block; the half-used block stays the current one. */
-static void *alloc_apart(struct mk_arena *a, size_t size)
+static void *alloc_own_block(struct mk_arena *a, size_t size)
 {
-    struct mk_arena_block *b = take_block(a->cache, HEAD + size);
+    struct mk_arena_block *b = acquire_block(a->cache, BLOCK_HEAD + size);
     if (!b)
         return NULL;
     if (a->blocks) {
@@ -102,18 +103,18 @@ static void *alloc_apart(struct mk_arena *a, size_t size)
         b->next = NULL;
         a->blocks = b;
     }
-    return (char *)b + HEAD;
+    return (char *)b + BLOCK_HEAD;
 }
 
-bool mk_arena_begin(struct mk_arena *a, size_t size)
+bool mk_arena_set_first_block(struct mk_arena *a, size_t size)
 {
-    size = HEAD + (size + MK_ARENA_ALIGN - 1) / MK_ARENA_ALIGN * MK_ARENA_ALIGN;
-    struct mk_arena_block *b = take_block(a->cache, size);
+    size = BLOCK_HEAD + (size + MK_ARENA_ALIGN - 1) / MK_ARENA_ALIGN * MK_ARENA_ALIGN;
+    struct mk_arena_block *b = acquire_block(a->cache, size);
     if (!b)
         return false;
     b->next = NULL;
     a->blocks = b;
-    a->next = (char *)b + HEAD;
+    a->next = (char *)b + BLOCK_HEAD;
     a->end = (char *)b + size;
     a->is_small = true;
     return true;
@@ -121,32 +122,32 @@ bool mk_arena_begin(struct mk_arena *a, size_t size)
 
 static void *alloc_in_new_block(struct mk_arena *a, size_t size)
 {
-    size_t whole = a->is_small ? mk_max(SMALL_BLOCK, HEAD + size) : MK_ARENA_BLOCK;
-    struct mk_arena_block *b = take_block(a->cache, whole);
+    size_t whole = a->is_small ? mk_max(SMALL_BLOCK, BLOCK_HEAD + size) : MK_ARENA_BLOCK;
+    struct mk_arena_block *b = acquire_block(a->cache, whole);
     if (!b)
         return NULL;
     b->next = a->blocks;
     a->blocks = b;
-    a->next = (char *)b + HEAD + size;
+    a->next = (char *)b + BLOCK_HEAD + size;
     a->end = (char *)b + whole;
-    return (char *)b + HEAD;
+    return (char *)b + BLOCK_HEAD;
 }
 
 /* Where the current block has no room for it. */
-void *mk_arena_take_more(struct mk_arena *a, size_t size)
+void *mk_arena_alloc_slow(struct mk_arena *a, size_t size)
 {
     void *p = NULL;
     if (size <= SIZE_MAX / 2) {
         size = (size + MK_ARENA_ALIGN - 1) & ~(size_t)(MK_ARENA_ALIGN - 1);
-        p = size > MK_ARENA_BLOCK - HEAD ? alloc_apart(a, size) : alloc_in_new_block(a, size);
+        p = size > MK_ARENA_BLOCK - BLOCK_HEAD ? alloc_own_block(a, size) : alloc_in_new_block(a, size);
     }
     a->failed |= !p;
     return p;
 }
 
-MK_APART void *mk_arena_alloc(struct mk_arena *a, size_t size)
+MK_NOINLINE void *mk_arena_alloc(struct mk_arena *a, size_t size)
 {
-    return mk_arena_take(a, size);
+    return mk_arena_alloc_inline(a, size);
 }
 
 void *mk_arena_zalloc(struct mk_arena *a, size_t n, size_t size)
@@ -162,7 +163,7 @@ mk_str mk_arena_copy(struct mk_arena *a, mk_str s)
 {
     char *p = mk_arena_alloc(a, s.len + 1);
     if (!p)
-        return MK_ABSENT;
+        return MK_STR_NULL;
     if (s.len)
         memcpy(p, s.p, s.len);
     p[s.len] = '\0';
@@ -177,7 +178,7 @@ mk_str mk_arena_printf(struct mk_arena *a, const char *fmt, ...)
     va_end(args);
     char *p = mk_arena_alloc(a, len < 0 ? SIZE_MAX : (size_t)len + 1);
     if (!p)
-        return MK_ABSENT;
+        return MK_STR_NULL;
     va_start(args, fmt);
     vsnprintf(p, (size_t)len + 1, fmt, args);
     va_end(args);
@@ -201,9 +202,9 @@ bool mk_arena_append(struct mk_arena *a, void *vector, size_t *n, const void *it
     return true;
 }
 
-bool mk_arena_on_end(struct mk_arena *a, void (*fn)(void *data), void *data)
+bool mk_arena_add_cleanup(struct mk_arena *a, void (*fn)(void *data), void *data)
 {
-    struct mk_arena_cleanup *c = mk_arena_take(a, sizeof *c);
+    struct mk_arena_cleanup *c = mk_arena_alloc_inline(a, sizeof *c);
     if (!c)
         return false;
     *c = (struct mk_arena_cleanup){.next = a->cleanups, .fn = fn, .data = data};

@@ -29,29 +29,29 @@ struct mk_arena {
     struct mk_arena_cleanup *cleanups;
     struct mk_arena_cache *cache; /* NULL: blocks go straight to the heap */
     bool failed;   /* sticky: an allocation failed, so whatever was built here may be incomplete */
-    bool is_small; /* it was begun with mk_arena_begin() */
+    bool is_small; /* it was begun with mk_arena_set_first_block() */
 };
 
 /* Allocates nothing yet. `cache` may be NULL and must outlive the arena. */
 void mk_arena_init(struct mk_arena *a, struct mk_arena_cache *cache);
 /* Makes the first block one for `size` bytes, and further ones small, for an arena that lives long and needs
  * less than a usual block. False when out of memory. */
-bool mk_arena_begin(struct mk_arena *a, size_t size) MK_MUST_USE;
+bool mk_arena_set_first_block(struct mk_arena *a, size_t size) MK_MUST_USE;
 /* Runs the cleanups and frees all memory. The arena is usable again and `failed` is cleared. */
 void mk_arena_fini(struct mk_arena *a);
 
 /* The same for the last time: it may be in its own memory. */
-void mk_arena_end(struct mk_arena *a);
+void mk_arena_destroy(struct mk_arena *a);
 
 /* `size` bytes, aligned for any type, not zeroed; NULL when out of memory. */
 void *mk_arena_alloc(struct mk_arena *a, size_t size) MK_MUST_USE;
-void *mk_arena_take_more(struct mk_arena *a, size_t size) MK_MUST_USE;
+void *mk_arena_alloc_slow(struct mk_arena *a, size_t size) MK_MUST_USE;
 /* The same, inlined: for what every request allocates. */
-static inline void *mk_arena_take(struct mk_arena *a, size_t size)
+static inline void *mk_arena_alloc_inline(struct mk_arena *a, size_t size)
 {
     void *p = a->next;
     if (MK_UNLIKELY(size >= (size_t)(a->end - a->next))) /* the room is a multiple of the alignment */
-        return mk_arena_take_more(a, size);
+        return mk_arena_alloc_slow(a, size);
     a->next += (size + MK_ARENA_ALIGN - 1) & ~(size_t)(MK_ARENA_ALIGN - 1);
     return p;
 }
@@ -66,7 +66,7 @@ mk_str mk_arena_printf(struct mk_arena *a, const char *fmt, ...) MK_PRINTF(2, 3)
 bool mk_arena_append(struct mk_arena *a, void *vector, size_t *n, const void *item, size_t size) MK_MUST_USE;
 
 /* Calls fn(data) when the arena ends. False when out of memory: fn will not be called. */
-bool mk_arena_on_end(struct mk_arena *a, void (*fn)(void *data), void *data) MK_MUST_USE;
+bool mk_arena_add_cleanup(struct mk_arena *a, void (*fn)(void *data), void *data) MK_MUST_USE;
 
 void mk_arena_cache_init(struct mk_arena_cache *c, size_t max);
 void mk_arena_cache_fini(struct mk_arena_cache *c);

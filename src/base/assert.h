@@ -4,7 +4,7 @@
 #ifndef MK_BASE_ASSERT_H
 #define MK_BASE_ASSERT_H
 
-#include "base/def.h"
+#include "base/compiler.h"
 
 #define MK_ASSERT(cond)                                                                                      \
     do {                                                                                                     \

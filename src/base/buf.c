@@ -41,7 +41,7 @@ bool mk_buf_reserve(struct mk_buf *b, size_t more)
     return true;
 }
 
-MK_APART void mk_buf_add(struct mk_buf *b, mk_str s)
+MK_NOINLINE void mk_buf_add(struct mk_buf *b, mk_str s)
 {
     mk_buf_put(b, s);
 }
@@ -58,7 +58,7 @@ void mk_buf_add_num(struct mk_buf *b, uint64_t n)
 }
 
 /* vsnprintf writes a NUL as well, and the buffer may have no room for it. */
-static MK_PRINTF(3, 0) void print_long(struct mk_buf *b, size_t len, const char *fmt, va_list args)
+static MK_PRINTF(3, 0) void append_long_format(struct mk_buf *b, size_t len, const char *fmt, va_list args)
 {
     char *text = mk_mem_alloc(len + 1);
     if (!text) {
@@ -81,7 +81,7 @@ void mk_buf_addv(struct mk_buf *b, const char *fmt, va_list args)
     else if ((size_t)len < sizeof small)
         mk_buf_add(b, mk_str_of(small, (size_t)len));
     else if (mk_buf_reserve(b, (size_t)len))
-        print_long(b, (size_t)len, fmt, again);
+        append_long_format(b, (size_t)len, fmt, again);
     va_end(again);
 }
 
@@ -93,7 +93,7 @@ void mk_buf_addf(struct mk_buf *b, const char *fmt, ...)
     va_end(args);
 }
 
-void mk_buf_drop(struct mk_buf *b, size_t n)
+void mk_buf_consume(struct mk_buf *b, size_t n)
 {
     MK_ASSERT(n <= b->len);
     b->len -= n;

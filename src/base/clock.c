@@ -24,7 +24,7 @@ unsigned mk_clock_ms_step(void)
     return (unsigned)((step.tv_nsec + 999999) / 1000000);
 }
 
-MK_APART uint64_t mk_clock_us(void)
+MK_NOINLINE uint64_t mk_clock_us(void)
 {
     struct timespec now = read_clock(CLOCK_MONOTONIC);
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;

@@ -5,7 +5,7 @@
 
 #include <monkey/clock.h>
 
-#include "base/def.h"
+#include "base/compiler.h"
 
 /* Resolution of mk_clock_ms: how many milliseconds it may lag. */
 unsigned mk_clock_ms_step(void);

@@ -31,7 +31,7 @@ static mk_str html_reference(char c)
 #define BIT(c) (UINT64_C(1) << (c))
 
 /* All that have a reference are below 64, and letters above. */
-static bool has_reference(char c)
+static bool needs_html_escape(char c)
 {
     unsigned char at = (unsigned char)c;
     return at <= '>' && (BIT(at) & (BIT('&') | BIT('<') | BIT('>') | BIT('"') | BIT('\'')));
@@ -41,7 +41,7 @@ void mk_html_escape(struct mk_buf *out, mk_str s)
 {
     size_t plain = 0;
     for (size_t i = 0; i < s.len; i++) {
-        if (!has_reference(s.p[i]))
+        if (!needs_html_escape(s.p[i]))
             continue;
         mk_str reference = html_reference(s.p[i]);
         mk_buf_add(out, mk_str_of(s.p + plain, i - plain));
@@ -86,7 +86,7 @@ bool mk_url_unescape(struct mk_buf *out, mk_str s)
 
 /* ---- Logs and JSON ---- */
 
-static bool is_plain(char c)
+static bool needs_no_escape(char c)
 {
     return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
@@ -94,7 +94,7 @@ static bool is_plain(char c)
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
 /* Tests eight bytes at a time, with the usual bit tricks for "any byte zero" and "any byte below n". */
-static bool are_plain(const char *p)
+static bool eight_need_no_escape(const char *p)
 {
     uint64_t x, quote, backslash, del;
     memcpy(&x, p, sizeof x);
@@ -107,24 +107,25 @@ static bool are_plain(const char *p)
 }
 
 /* How many bytes at the start need no escape. */
-static size_t plain_len(mk_str s)
+static size_t unescaped_len(mk_str s)
 {
     size_t n = 0;
-    while (s.len - n >= 8 && are_plain(s.p + n))
+    while (s.len - n >= 8 && eight_need_no_escape(s.p + n))
         n += 8;
-    if (s.len > 8 && s.len - n < 8 && are_plain(s.p + s.len - 8)) /* overlaps bytes already checked */
+    if (s.len > 8 && s.len - n < 8 &&
+        eight_need_no_escape(s.p + s.len - 8)) /* overlaps bytes already checked */
         return s.len;
-    while (n < s.len && is_plain(s.p[n]))
+    while (n < s.len && needs_no_escape(s.p[n]))
         n++;
     return n;
 }
 
 /* Adds the longest plain run at once, as long as room for one escaped character remains after it.
  * Afterwards *s starts with a character to escape, or with one that does not fit. */
-static void add_plain(struct mk_buf *out, mk_str *s, size_t end, size_t char_max)
+static void append_unescaped(struct mk_buf *out, mk_str *s, size_t end, size_t char_max)
 {
     size_t room = end > out->len + char_max ? end - out->len - char_max : 0;
-    size_t n = mk_min(plain_len(*s), room);
+    size_t n = mk_min(unescaped_len(*s), room);
     mk_buf_add(out, mk_str_first(*s, n));
     *s = mk_str_skip(*s, n);
 }
@@ -132,7 +133,7 @@ static void add_plain(struct mk_buf *out, mk_str *s, size_t end, size_t char_max
 void mk_log_escape_to(struct mk_buf *out, mk_str s, size_t end)
 {
     for (;;) {
-        add_plain(out, &s, end, LOG_CHAR_MAX);
+        append_unescaped(out, &s, end, LOG_CHAR_MAX);
         if (s.len == 0 || out->len + LOG_CHAR_MAX >= end || out->failed)
             return;
         unsigned char c = (unsigned char)s.p[0];
@@ -148,7 +149,7 @@ void mk_log_escape(struct mk_buf *out, mk_str s)
 }
 
 /* Length of the UTF-8 sequence at the start of `s`; 0 if it is not well-formed. */
-static size_t utf8_len(mk_str s)
+static size_t utf8_sequence_len(mk_str s)
 {
     unsigned char c = (unsigned char)s.p[0];
     size_t len = c < 0x80                ? 1
@@ -167,7 +168,7 @@ static size_t utf8_len(mk_str s)
     return overlong || beyond ? 0 : len;
 }
 
-static void add_json_char(struct mk_buf *out, mk_str s, size_t len)
+static void append_json_escaped(struct mk_buf *out, mk_str s, size_t len)
 {
     unsigned char c = (unsigned char)s.p[0], second = len == 2 ? (unsigned char)s.p[1] : 0;
     if (c == '"' || c == '\\')
@@ -183,11 +184,11 @@ static void add_json_char(struct mk_buf *out, mk_str s, size_t len)
 void mk_json_escape_to(struct mk_buf *out, mk_str s, size_t end)
 {
     for (;;) {
-        add_plain(out, &s, end, JSON_CHAR_MAX);
+        append_unescaped(out, &s, end, JSON_CHAR_MAX);
         if (s.len == 0 || out->len + JSON_CHAR_MAX >= end || out->failed)
             return;
-        size_t len = utf8_len(s);
-        add_json_char(out, s, len);
+        size_t len = utf8_sequence_len(s);
+        append_json_escaped(out, s, len);
         s = mk_str_skip(s, len ? len : 1);
     }
 }
@@ -195,7 +196,7 @@ void mk_json_escape_to(struct mk_buf *out, mk_str s, size_t end)
 /* Nearly all strings, and all names of members, need no escape. */
 void mk_json_string(struct mk_buf *out, mk_str s)
 {
-    size_t plain = plain_len(s);
+    size_t plain = unescaped_len(s);
     if (!mk_buf_reserve(out, plain + 2))
         return;
     out->p[out->len++] = '"';
@@ -235,7 +236,7 @@ static int base64_value(char c)
 }
 
 /* Strips the padding only if it is complete. */
-static mk_str without_padding(mk_str s)
+static mk_str strip_base64_padding(mk_str s)
 {
     size_t n = s.len;
     if (s.len % 4 || s.len == 0)
@@ -249,7 +250,7 @@ bool mk_base64_decode(struct mk_buf *out, mk_str s)
 {
     uint32_t bits = 0;
     unsigned n_bits = 0;
-    s = without_padding(s);
+    s = strip_base64_padding(s);
     if (s.len % 4 == 1)
         return false;
     for (size_t i = 0; i < s.len; i++) {
@@ -282,7 +283,7 @@ void mk_hex_encode(struct mk_buf *out, mk_str s)
 
 /* ---- Secrets ---- */
 
-bool mk_secret_eq(mk_str a, mk_str b)
+bool mk_consttime_eq(mk_str a, mk_str b)
 {
     volatile unsigned char differs = 0; /* volatile: keeps the compiler from leaving the loop early */
     if (a.len != b.len)

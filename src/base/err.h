@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-#include "base/def.h"
+#include "base/compiler.h"
 
 typedef int mk_err;
 

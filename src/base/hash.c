@@ -17,42 +17,42 @@ struct mk_hash_key mk_hash_key_random(void)
     return key;
 }
 
-static inline uint64_t rotate(uint64_t x, int bits)
+static inline uint64_t rotate_left(uint64_t x, int bits)
 {
     return (x << bits) | (x >> (64 - bits));
 }
 
-static inline void mix(uint64_t v[4])
+static inline void siphash_round(uint64_t v[4])
 {
     v[0] += v[1];
     v[2] += v[3];
-    v[1] = rotate(v[1], 13) ^ v[0];
-    v[3] = rotate(v[3], 16) ^ v[2];
-    v[0] = rotate(v[0], 32);
+    v[1] = rotate_left(v[1], 13) ^ v[0];
+    v[3] = rotate_left(v[3], 16) ^ v[2];
+    v[0] = rotate_left(v[0], 32);
     v[2] += v[1];
     v[0] += v[3];
-    v[1] = rotate(v[1], 17) ^ v[2];
-    v[3] = rotate(v[3], 21) ^ v[0];
-    v[2] = rotate(v[2], 32);
+    v[1] = rotate_left(v[1], 17) ^ v[2];
+    v[3] = rotate_left(v[3], 21) ^ v[0];
+    v[2] = rotate_left(v[2], 32);
 }
 
 /* The two halves of the product, one upon the other. */
 #ifdef __SIZEOF_INT128__
-static inline uint64_t fold(uint64_t a, uint64_t b)
+static inline uint64_t multiply_fold(uint64_t a, uint64_t b)
 {
     unsigned __int128 product = (unsigned __int128)a * b;
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 #else
-static inline uint64_t fold(uint64_t a, uint64_t b)
+static inline uint64_t multiply_fold(uint64_t a, uint64_t b)
 {
     uint64_t low = (a & UINT32_MAX) * (b & UINT32_MAX), high = (a >> 32) * (b >> 32);
     uint64_t cross = (a >> 32) * (b & UINT32_MAX), other = (a & UINT32_MAX) * (b >> 32);
-    return low ^ high ^ rotate(cross, 32) ^ rotate(other, 32);
+    return low ^ high ^ rotate_left(cross, 32) ^ rotate_left(other, 32);
 }
 #endif
 
-static inline uint64_t load(const char *at)
+static inline uint64_t load_word(const char *at)
 {
     uint64_t word;
     memcpy(&word, at, sizeof word);
@@ -60,7 +60,7 @@ static inline uint64_t load(const char *at)
 }
 
 /* A text shorter than a word, as one. */
-static inline uint64_t load_short(mk_str s)
+static inline uint64_t load_short_key(mk_str s)
 {
     uint32_t first, last;
     if (s.len < sizeof first) {
@@ -72,14 +72,14 @@ static inline uint64_t load_short(mk_str s)
     return first | (uint64_t)last << 32;
 }
 
-uint64_t mk_hash_known(const struct mk_hash_key *key, mk_str s)
+uint64_t mk_hash_trusted(const struct mk_hash_key *key, mk_str s)
 {
     uint64_t hash = key->k0, last = key->k1 ^ s.len;
     if (s.len < 8)
-        return fold(hash ^ load_short(s), last);
+        return multiply_fold(hash ^ load_short_key(s), last);
     for (size_t i = 0; i + 8 < s.len; i += 8)
-        hash = fold(hash ^ load(s.p + i), key->k1);
-    return fold(hash ^ load(s.p + s.len - 8), last); /* may overlap the word before it */
+        hash = multiply_fold(hash ^ load_word(s.p + i), key->k1);
+    return multiply_fold(hash ^ load_word(s.p + s.len - 8), last); /* may overlap the word before it */
 }
 
 uint64_t mk_hash(const struct mk_hash_key *key, mk_str s)
@@ -91,18 +91,18 @@ uint64_t mk_hash(const struct mk_hash_key *key, mk_str s)
         uint64_t word;
         memcpy(&word, s.p + i, sizeof word);
         v[3] ^= word;
-        mix(v);
+        siphash_round(v);
         v[0] ^= word;
     }
     uint64_t last = (uint64_t)s.len << 56;
     for (size_t i = whole; i < s.len; i++)
         last |= (uint64_t)(unsigned char)s.p[i] << (8 * (i - whole));
     v[3] ^= last;
-    mix(v);
+    siphash_round(v);
     v[0] ^= last;
     v[2] ^= 0xff;
-    mix(v);
-    mix(v);
-    mix(v);
+    siphash_round(v);
+    siphash_round(v);
+    siphash_round(v);
     return v[0] ^ v[1] ^ v[2] ^ v[3];
 }

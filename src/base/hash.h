@@ -13,6 +13,6 @@ struct mk_hash_key mk_hash_key_random(void);
 
 /* For tables whose keys come out of a configuration or a file system: peers look texts up, but put none in.
  * It costs a quarter of mk_hash(), and no proof tells how hard it is to make texts meet without the key. */
-uint64_t mk_hash_known(const struct mk_hash_key *key, mk_str s);
+uint64_t mk_hash_trusted(const struct mk_hash_key *key, mk_str s);
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef MK_BASE_LIST_H
 #define MK_BASE_LIST_H
 
-#include "base/def.h"
+#include "base/compiler.h"
 
 struct mk_list {
     struct mk_list *next, *prev;

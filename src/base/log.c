@@ -14,7 +14,7 @@ const char *const mk_log_level_names[MK_LOG_LEVELS] = {
 
 /* Keeps text from ending the line or sending control sequences to a terminal. Controls are those of ASCII
  * and U+0080 to U+009F (in UTF-8 the byte C2 and one more). */
-void mk_log_disarm(char *text, size_t len)
+void mk_log_sanitize(char *text, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
         unsigned char c = (unsigned char)text[i], next = (unsigned char)text[i + 1];
@@ -25,7 +25,7 @@ void mk_log_disarm(char *text, size_t len)
     }
 }
 
-void mk_log_args(struct mk_log *log, enum mk_log_level level, const char *fmt, va_list args)
+void mk_log_va(struct mk_log *log, enum mk_log_level level, const char *fmt, va_list args)
 {
     if (!log || level > log->level)
         return;
@@ -34,7 +34,7 @@ void mk_log_args(struct mk_log *log, enum mk_log_level level, const char *fmt, v
     if (len < 0)
         return;
     size_t kept = mk_min((size_t)len, sizeof text - 1);
-    mk_log_disarm(text, kept);
+    mk_log_sanitize(text, kept);
     log->write(log, level, mk_str_of(text, kept));
 }
 
@@ -42,6 +42,6 @@ void mk_log(struct mk_log *log, enum mk_log_level level, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    mk_log_args(log, level, fmt, args);
+    mk_log_va(log, level, fmt, args);
     va_end(args);
 }

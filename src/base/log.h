@@ -19,11 +19,11 @@ struct mk_log {
 extern const char *const mk_log_level_names[MK_LOG_LEVELS];
 
 /* Sanitizes text that may quote a client. The text ends with a NUL. */
-void mk_log_disarm(char *text, size_t len);
+void mk_log_sanitize(char *text, size_t len);
 
 /* `log` may be NULL: the message is dropped. */
 void mk_log(struct mk_log *log, enum mk_log_level level, const char *fmt, ...) MK_PRINTF(3, 4);
-void mk_log_args(struct mk_log *log, enum mk_log_level level, const char *fmt, va_list args) MK_PRINTF(3, 0);
+void mk_log_va(struct mk_log *log, enum mk_log_level level, const char *fmt, va_list args) MK_PRINTF(3, 0);
 
 #define mk_log_error(log, ...) mk_log(log, MK_LOG_ERROR, __VA_ARGS__)
 #define mk_log_warn(log, ...)  mk_log(log, MK_LOG_WARN, __VA_ARGS__)

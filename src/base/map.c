@@ -9,15 +9,15 @@ void mk_map_init(struct mk_map *m, struct mk_arena *arena)
 }
 
 /* The slot with the key, or the free one where it belongs. */
-static struct mk_map_slot *find(const struct mk_map *m, mk_str key)
+static struct mk_map_slot *find_slot(const struct mk_map *m, mk_str key)
 {
-    size_t at = (size_t)mk_hash_known(&m->hash_key, key) & (m->cap - 1);
+    size_t at = (size_t)mk_hash_trusted(&m->hash_key, key) & (m->cap - 1);
     while (m->slots[at].value && !mk_str_eq(m->slots[at].key, key))
         at = (at + 1) & (m->cap - 1);
     return &m->slots[at];
 }
 
-static bool grow(struct mk_map *m)
+static bool grow_slots(struct mk_map *m)
 {
     struct mk_map old = *m;
     m->cap = old.cap ? old.cap * 2 : FIRST_CAP;
@@ -28,15 +28,15 @@ static bool grow(struct mk_map *m)
     }
     for (size_t i = 0; i < old.cap; i++)
         if (old.slots[i].value)
-            *find(m, old.slots[i].key) = old.slots[i];
+            *find_slot(m, old.slots[i].key) = old.slots[i];
     return true;
 }
 
 bool mk_map_put(struct mk_map *m, mk_str key, void *value)
 {
-    if (m->n * 2 >= m->cap && !grow(m))
+    if (m->n * 2 >= m->cap && !grow_slots(m))
         return false;
-    struct mk_map_slot *slot = find(m, key);
+    struct mk_map_slot *slot = find_slot(m, key);
     if (!slot->value)
         m->n++;
     *slot = (struct mk_map_slot){key, value};
@@ -45,5 +45,5 @@ bool mk_map_put(struct mk_map *m, mk_str key, void *value)
 
 void *mk_map_get(const struct mk_map *m, mk_str key)
 {
-    return m->n ? find(m, key)->value : NULL;
+    return m->n ? find_slot(m, key)->value : NULL;
 }

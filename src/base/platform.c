@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void print_bug(const char *cond, const char *file, int line)
+static void print_failed_assertion(const char *cond, const char *file, int line)
 {
     fprintf(stderr, "monkey: bug: %s is not true (%s:%d)\n", cond, file, line);
 }
@@ -14,5 +14,5 @@ __attribute__((weak)) const struct mk_platform mk_platform = {
     .resize = realloc,
     .zalloc = calloc,
     .free = free,
-    .on_bug = print_bug,
+    .on_bug = print_failed_assertion,
 };

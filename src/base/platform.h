@@ -3,7 +3,7 @@
 #ifndef MK_BASE_PLATFORM_H
 #define MK_BASE_PLATFORM_H
 
-#include "base/def.h"
+#include "base/compiler.h"
 
 struct mk_platform {
     /* May change what the whole process shares: users, the umask, signals; may fork and print. */

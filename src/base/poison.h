@@ -14,9 +14,9 @@
 
 #ifdef MK_HAS_ASAN
 #include <sanitizer/asan_interface.h>
-#define MK_POISON(p, size)   ASAN_POISON_MEMORY_REGION(p, size)
-#define MK_UNPOISON(p, size) ASAN_UNPOISON_MEMORY_REGION(p, size)
-#define mk_may_keep()        true
+#define MK_POISON(p, size)      ASAN_POISON_MEMORY_REGION(p, size)
+#define MK_UNPOISON(p, size)    ASAN_UNPOISON_MEMORY_REGION(p, size)
+#define mk_may_recycle_memory() true
 #else
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@
 void __asan_poison_memory_region(const volatile void *p, size_t size) __attribute__((weak));
 
 /* May memory of a request be kept for later ones? Else it is freed, and the sanitizer reports later uses. */
-static inline bool mk_may_keep(void)
+static inline bool mk_may_recycle_memory(void)
 {
     return !__asan_poison_memory_region;
 }

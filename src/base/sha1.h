@@ -17,7 +17,7 @@ struct mk_sha1 {
 };
 
 void mk_sha1_init(struct mk_sha1 *s);
-void mk_sha1_add(struct mk_sha1 *s, mk_str piece);
-void mk_sha1_end(struct mk_sha1 *s, unsigned char out[MK_SHA1_LEN]);
+void mk_sha1_update(struct mk_sha1 *s, mk_str piece);
+void mk_sha1_final(struct mk_sha1 *s, unsigned char out[MK_SHA1_LEN]);
 
 #endif

@@ -3,14 +3,14 @@
 
 enum { BLOCK = 64, ROUNDS = 64, LENGTH_AT = BLOCK - 8 };
 
-struct state {
+struct sha256_state {
     uint32_t h[8];
     uint64_t len;
     unsigned char block[BLOCK];
 };
 
-static const uint32_t first[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                                  0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+static const uint32_t initial_hash[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                         0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
 
 static const uint32_t constants[ROUNDS] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
@@ -22,44 +22,44 @@ static const uint32_t constants[ROUNDS] = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-static uint32_t rotate(uint32_t x, unsigned by)
+static uint32_t rotate_right(uint32_t x, unsigned by)
 {
     return x >> by | x << (32 - by);
 }
 
-static uint32_t load(const unsigned char *p)
+static uint32_t load_be32(const unsigned char *p)
 {
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-static void store(unsigned char *p, uint32_t x)
+static void store_be32(unsigned char *p, uint32_t x)
 {
     for (unsigned i = 0; i < 4; i++)
         p[i] = (unsigned char)(x >> (24 - 8 * i));
 }
 
-static void expand(const unsigned char *block, uint32_t w[ROUNDS])
+static void expand_schedule(const unsigned char *block, uint32_t w[ROUNDS])
 {
     for (unsigned i = 0; i < 16; i++)
-        w[i] = load(block + i * 4);
+        w[i] = load_be32(block + i * 4);
     for (unsigned i = 16; i < ROUNDS; i++) {
         uint32_t a = w[i - 15], b = w[i - 2];
-        w[i] = w[i - 16] + (rotate(a, 7) ^ rotate(a, 18) ^ a >> 3) + w[i - 7] +
-               (rotate(b, 17) ^ rotate(b, 19) ^ b >> 10);
+        w[i] = w[i - 16] + (rotate_right(a, 7) ^ rotate_right(a, 18) ^ a >> 3) + w[i - 7] +
+               (rotate_right(b, 17) ^ rotate_right(b, 19) ^ b >> 10);
     }
 }
 
-static void hash_block(struct state *s)
+static void hash_block(struct sha256_state *s)
 {
     uint32_t w[ROUNDS], v[8];
-    expand(s->block, w);
+    expand_schedule(s->block, w);
     memcpy(v, s->h, sizeof v);
     for (unsigned i = 0; i < ROUNDS; i++) {
         uint32_t e = v[4], a = v[0];
-        uint32_t t = v[7] + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + ((e & v[5]) ^ (~e & v[6])) +
-                     constants[i] + w[i];
-        uint32_t u =
-            (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + ((a & v[1]) ^ (a & v[2]) ^ (v[1] & v[2]));
+        uint32_t t = v[7] + (rotate_right(e, 6) ^ rotate_right(e, 11) ^ rotate_right(e, 25)) +
+                     ((e & v[5]) ^ (~e & v[6])) + constants[i] + w[i];
+        uint32_t u = (rotate_right(a, 2) ^ rotate_right(a, 13) ^ rotate_right(a, 22)) +
+                     ((a & v[1]) ^ (a & v[2]) ^ (v[1] & v[2]));
         memmove(v + 1, v, 7 * sizeof *v);
         v[4] += t;
         v[0] = t + u;
@@ -68,13 +68,13 @@ static void hash_block(struct state *s)
         s->h[i] += v[i];
 }
 
-static void begin(struct state *s)
+static void sha256_init(struct sha256_state *s)
 {
-    *s = (struct state){.len = 0};
-    memcpy(s->h, first, sizeof first);
+    *s = (struct sha256_state){.len = 0};
+    memcpy(s->h, initial_hash, sizeof initial_hash);
 }
 
-static void add(struct state *s, mk_str text)
+static void sha256_update(struct sha256_state *s, mk_str text)
 {
     while (text.len) {
         size_t used = s->len % BLOCK, n = mk_min(text.len, BLOCK - used);
@@ -86,7 +86,7 @@ static void add(struct state *s, mk_str text)
     }
 }
 
-static void end(struct state *s, unsigned char out[MK_SHA256_LEN])
+static void sha256_final(struct sha256_state *s, unsigned char out[MK_SHA256_LEN])
 {
     uint64_t bits = s->len * 8;
     size_t used = s->len % BLOCK;
@@ -97,34 +97,34 @@ static void end(struct state *s, unsigned char out[MK_SHA256_LEN])
         used = 0;
     }
     memset(s->block + used, 0, LENGTH_AT - used);
-    store(s->block + LENGTH_AT, (uint32_t)(bits >> 32));
-    store(s->block + LENGTH_AT + 4, (uint32_t)bits);
+    store_be32(s->block + LENGTH_AT, (uint32_t)(bits >> 32));
+    store_be32(s->block + LENGTH_AT + 4, (uint32_t)bits);
     hash_block(s);
     for (unsigned i = 0; i < 8; i++)
-        store(out + i * 4, s->h[i]);
+        store_be32(out + i * 4, s->h[i]);
     explicit_bzero(s, sizeof *s);
 }
 
 void mk_sha256(mk_str text, unsigned char out[MK_SHA256_LEN])
 {
-    struct state s;
-    begin(&s);
-    add(&s, text);
-    end(&s, out);
+    struct sha256_state s;
+    sha256_init(&s);
+    sha256_update(&s, text);
+    sha256_final(&s, out);
 }
 
 /* One of the two hashes: of the padded key and what follows it. */
-static void hash_keyed(const unsigned char key[BLOCK], unsigned char pad, mk_str text,
-                       unsigned char out[MK_SHA256_LEN])
+static void hash_padded_key(const unsigned char key[BLOCK], unsigned char pad, mk_str text,
+                            unsigned char out[MK_SHA256_LEN])
 {
     unsigned char padded[BLOCK];
-    struct state s;
+    struct sha256_state s;
     for (unsigned i = 0; i < BLOCK; i++)
         padded[i] = key[i] ^ pad;
-    begin(&s);
-    add(&s, mk_str_of((const char *)padded, BLOCK));
-    add(&s, text);
-    end(&s, out);
+    sha256_init(&s);
+    sha256_update(&s, mk_str_of((const char *)padded, BLOCK));
+    sha256_update(&s, text);
+    sha256_final(&s, out);
     explicit_bzero(padded, sizeof padded);
 }
 
@@ -135,8 +135,8 @@ void mk_hmac_sha256(mk_str key, mk_str text, char out[32])
         mk_sha256(key, room);
     else if (key.len)
         memcpy(room, key.p, key.len);
-    hash_keyed(room, 0x36, text, inner);
-    hash_keyed(room, 0x5c, mk_str_of((const char *)inner, sizeof inner), sum);
+    hash_padded_key(room, 0x36, text, inner);
+    hash_padded_key(room, 0x5c, mk_str_of((const char *)inner, sizeof inner), sum);
     memcpy(out, sum, sizeof sum);
     explicit_bzero(room, sizeof room);
 }

@@ -8,7 +8,7 @@
 enum { KEPT = MK_SM_CHECKS ? 256 : 1, SHOWN = 16 };
 
 /* The last moves of all machines of this thread: the latest is at `n_moves - 1`. */
-static _Thread_local struct move {
+static _Thread_local struct recorded_move {
     const struct mk_sm *sm;
     const struct mk_sm_machine *machine;
     unsigned to;
@@ -16,57 +16,59 @@ static _Thread_local struct move {
 } moves[KEPT];
 static _Thread_local unsigned n_moves;
 
-static void keep(struct move m)
+static void record_move(struct recorded_move m)
 {
     moves[n_moves++ % KEPT] = m;
 }
 
 void mk_sm_begin(const struct mk_sm *sm, const struct mk_sm_machine *machine, unsigned first)
 {
-    keep((struct move){sm, machine, first, true});
+    record_move((struct recorded_move){sm, machine, first, true});
 }
 
 void mk_sm_trace(const struct mk_sm *sm, const struct mk_sm_machine *machine, unsigned to)
 {
-    keep((struct move){sm, machine, to, false});
+    record_move((struct recorded_move){sm, machine, to, false});
 }
 
-static const char *name_of(const struct mk_sm_machine *machine, unsigned state)
+static const char *state_name(const struct mk_sm_machine *machine, unsigned state)
 {
     return state < machine->n_states ? machine->states->names[state] : "?";
 }
 
 /* The last moves of the object, the oldest first. */
-static void add_moves(struct mk_buf *out, const struct mk_sm *sm, const struct mk_sm_machine *machine)
+static void append_moves(struct mk_buf *out, const struct mk_sm *sm, const struct mk_sm_machine *machine)
 {
     const char *names[SHOWN];
     unsigned n = 0, all = n_moves < KEPT ? n_moves : KEPT;
     bool is_first = false; /* what its memory has been before is of no interest */
     for (unsigned i = 1; i <= all && n < SHOWN && !is_first; i++) {
-        const struct move *m = &moves[(n_moves - i) % KEPT];
+        const struct recorded_move *m = &moves[(n_moves - i) % KEPT];
         if (m->sm != sm || m->machine != machine)
             continue;
-        names[n++] = name_of(machine, m->to);
+        names[n++] = state_name(machine, m->to);
         is_first = m->is_first;
     }
     while (n)
         mk_buf_addf(out, " %s", names[--n]);
 }
 
-static _Noreturn void die(const struct mk_sm *sm, const struct mk_sm_machine *machine, struct mk_buf *said)
+static _Noreturn void abort_with_moves(const struct mk_sm *sm, const struct mk_sm_machine *machine,
+                                       struct mk_buf *message)
 {
-    mk_buf_addf(said, "; its last moves:");
-    add_moves(said, sm, machine);
-    mk_buf_add(said, mk_str_of("\0", 1));
-    mk_assert_fail(said->failed ? machine->name : said->p, __FILE__, __LINE__);
+    mk_buf_addf(message, "; its last moves:");
+    append_moves(message, sm, machine);
+    mk_buf_add(message, mk_str_of("\0", 1));
+    mk_assert_fail(message->failed ? machine->name : message->p, __FILE__, __LINE__);
 }
 
 void mk_sm_fail(const struct mk_sm *sm, const struct mk_sm_machine *machine, unsigned to)
 {
     char room[512];
-    struct mk_buf said = mk_buf_fixed(room, sizeof room);
-    mk_buf_addf(&said, "%s: %s may become %s", machine->name, name_of(machine, sm->is), name_of(machine, to));
-    die(sm, machine, &said);
+    struct mk_buf message = mk_buf_fixed(room, sizeof room);
+    mk_buf_addf(&message, "%s: %s may become %s", machine->name, state_name(machine, sm->is),
+                state_name(machine, to));
+    abort_with_moves(sm, machine, &message);
 }
 
 void mk_sm_check(const struct mk_sm *sm, const struct mk_sm_machine *machine, const void *owner)
@@ -77,7 +79,7 @@ void mk_sm_check(const struct mk_sm *sm, const struct mk_sm_machine *machine, co
         broken = machine->broken(owner);
     if (!broken)
         return;
-    struct mk_buf said = mk_buf_fixed(room, sizeof room);
-    mk_buf_addf(&said, "%s, %s: %s", machine->name, name_of(machine, sm->is), broken);
-    die(sm, machine, &said);
+    struct mk_buf message = mk_buf_fixed(room, sizeof room);
+    mk_buf_addf(&message, "%s, %s: %s", machine->name, state_name(machine, sm->is), broken);
+    abort_with_moves(sm, machine, &message);
 }

@@ -4,8 +4,8 @@
 #include <sched.h>
 #include <string.h>
 
+#include "base/atomic_counter.h"
 #include "base/buf.h"
-#include "base/count.h"
 
 enum {
     PAGE_CELLS = MK_STAT_CELLS_MAX,
@@ -62,20 +62,20 @@ size_t mk_stat_size(void)
     return sizeof(struct mk_stat_registry);
 }
 
-static bool claim(uint64_t *id, uint64_t wanted)
+static bool claim_series_id(uint64_t *id, uint64_t wanted)
 {
     uint64_t none = 0;
     return __atomic_compare_exchange_n(id, &none, wanted, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
-static uint32_t least(uint32_t n, uint32_t max)
+static uint32_t min_u32(uint32_t n, uint32_t max)
 {
     return n < max ? n : max;
 }
 
 /* ---- Tables ---- */
 
-static const char *const *texts_of(const struct mk_stat_metric *m, const char *texts[N_TEXTS])
+static const char *const *metric_texts(const struct mk_stat_metric *m, const char *texts[N_TEXTS])
 {
     texts[NAME] = m->name;
     texts[HELP] = m->help;
@@ -86,7 +86,7 @@ static const char *const *texts_of(const struct mk_stat_metric *m, const char *t
     return texts;
 }
 
-static bool copy(char *to, size_t size, const char *text)
+static bool copy_text(char *to, size_t size, const char *text)
 {
     size_t len = strlen(text);
     if (len >= size)
@@ -95,14 +95,14 @@ static bool copy(char *to, size_t size, const char *text)
     return true;
 }
 
-static unsigned cells_of(unsigned kind)
+static unsigned n_cells_of_kind(unsigned kind)
 {
     return kind == MK_STAT_HISTOGRAM        ? MK_STAT_BUCKETS + 1
            : kind == MK_STAT_FINE_HISTOGRAM ? MK_STAT_FINE_BUCKETS + 1
                                             : 1;
 }
 
-static bool write_metric(struct metric *to, const struct mk_stat_metric *m)
+static bool encode_metric(struct metric *to, const struct mk_stat_metric *m)
 {
     const char *texts[N_TEXTS];
     size_t at = 0;
@@ -110,9 +110,9 @@ static bool write_metric(struct metric *to, const struct mk_stat_metric *m)
                           .is_time = m->is_time,
                           .is_optional = m->is_optional,
                           .mean_of = (uint8_t)m->mean_of};
-    texts_of(m, texts);
+    metric_texts(m, texts);
     for (unsigned i = 0; i < N_TEXTS; at += text_sizes[i++]) {
-        if (texts[i] && !copy(to->text + at, text_sizes[i], texts[i]))
+        if (texts[i] && !copy_text(to->text + at, text_sizes[i], texts[i]))
             return false;
         to->has |= (uint8_t)((texts[i] != NULL) << i);
     }
@@ -120,20 +120,20 @@ static bool write_metric(struct metric *to, const struct mk_stat_metric *m)
 }
 
 /* False: it does not fit. */
-static bool write_table(struct table *to, const struct mk_stat_table *t)
+static bool encode_table(struct table *to, const struct mk_stat_table *t)
 {
     memset(to, 0, sizeof *to);
-    if (t->n_metrics > MK_STAT_METRICS || !copy(to->name, sizeof to->name, t->name))
+    if (t->n_metrics > MK_STAT_METRICS || !copy_text(to->name, sizeof to->name, t->name))
         return false;
     for (; to->n_labels < MK_STAT_LABELS && t->labels[to->n_labels]; to->n_labels++)
-        if (!copy(to->labels[to->n_labels], sizeof to->labels[0], t->labels[to->n_labels]))
+        if (!copy_text(to->labels[to->n_labels], sizeof to->labels[0], t->labels[to->n_labels]))
             return false;
     for (; to->n_metrics < t->n_metrics; to->n_metrics++) {
         const struct mk_stat_metric *m = &t->metrics[to->n_metrics];
         bool is_last = to->n_metrics + 1u == t->n_metrics;
-        if (!write_metric(&to->metrics[to->n_metrics], m) || (cells_of(m->kind) > 1 && !is_last))
+        if (!encode_metric(&to->metrics[to->n_metrics], m) || (n_cells_of_kind(m->kind) > 1 && !is_last))
             return false;
-        to->n_cells = (uint16_t)(to->n_cells + cells_of(m->kind));
+        to->n_cells = (uint16_t)(to->n_cells + n_cells_of_kind(m->kind));
     }
     return true;
 }
@@ -141,8 +141,8 @@ static bool write_table(struct table *to, const struct mk_stat_table *t)
 unsigned mk_stat_define(struct mk_stat_registry *r, const struct mk_stat_table *table)
 {
     struct table made;
-    uint32_t n = least(r->n_tables, MK_STAT_TABLES);
-    if (!write_table(&made, table))
+    uint32_t n = min_u32(r->n_tables, MK_STAT_TABLES);
+    if (!encode_table(&made, table))
         return 0;
     for (unsigned i = 0; i < n; i++)
         if (memcmp(&r->tables[i], &made, sizeof made) == 0)
@@ -161,31 +161,31 @@ unsigned mk_stat_define(struct mk_stat_registry *r, const struct mk_stat_table *
 
 static const struct table *table_at(const struct mk_stat_registry *r, unsigned table)
 {
-    return table && table <= least(LOAD(&r->n_tables), MK_STAT_TABLES) ? &r->tables[table - 1] : NULL;
+    return table && table <= min_u32(LOAD(&r->n_tables), MK_STAT_TABLES) ? &r->tables[table - 1] : NULL;
 }
 
 /* A text may have lost its NUL. */
-static const char *text_of(const char *text, size_t size)
+static const char *checked_text(const char *text, size_t size)
 {
     return memchr(text, 0, size) ? text : "";
 }
 
-static unsigned labels_of(const struct table *t)
+static unsigned n_labels_of(const struct table *t)
 {
-    return least(LOAD(&t->n_labels), MK_STAT_LABELS);
+    return min_u32(LOAD(&t->n_labels), MK_STAT_LABELS);
 }
 
-static unsigned metrics_of(const struct table *t)
+static unsigned n_metrics_of(const struct table *t)
 {
-    return least(LOAD(&t->n_metrics), MK_STAT_METRICS);
+    return min_u32(LOAD(&t->n_metrics), MK_STAT_METRICS);
 }
 
-static void read_metric(const struct metric *from, struct mk_stat_metric *out)
+static void decode_metric(const struct metric *from, struct mk_stat_metric *out)
 {
     const char *texts[N_TEXTS];
     size_t at = 0;
     for (unsigned i = 0; i < N_TEXTS; at += text_sizes[i++])
-        texts[i] = from->has >> i & 1 ? text_of(from->text + at, text_sizes[i]) : NULL;
+        texts[i] = from->has >> i & 1 ? checked_text(from->text + at, text_sizes[i]) : NULL;
     if (texts[LABEL] && !texts[VALUE])
         texts[VALUE] = "";
     *out = (struct mk_stat_metric){.name = texts[NAME],
@@ -206,14 +206,14 @@ bool mk_stat_table_at(const struct mk_stat_registry *r, unsigned table, struct m
     const struct table *t = table_at(r, table);
     if (!t)
         return false;
-    unsigned n_labels = labels_of(t);
-    *out = (struct mk_stat_table){.name = t->is_replaced ? NULL : text_of(t->name, sizeof t->name),
+    unsigned n_labels = n_labels_of(t);
+    *out = (struct mk_stat_table){.name = t->is_replaced ? NULL : checked_text(t->name, sizeof t->name),
                                   .metrics = metrics,
-                                  .n_metrics = metrics_of(t)};
+                                  .n_metrics = n_metrics_of(t)};
     for (unsigned i = 0; i < n_labels; i++)
-        out->labels[i] = text_of(t->labels[i], sizeof t->labels[i]);
+        out->labels[i] = checked_text(t->labels[i], sizeof t->labels[i]);
     for (size_t i = 0; i < out->n_metrics; i++)
-        read_metric(&t->metrics[i], &metrics[i]);
+        decode_metric(&t->metrics[i], &metrics[i]);
     return true;
 }
 
@@ -229,23 +229,23 @@ unsigned mk_stat_find(const struct mk_stat_registry *r, const char *name)
 /* ---- Series ---- */
 
 /* FNV-1a: only the server chooses what labels are called, and clients choose their values from few. */
-static uint64_t mix(uint64_t id, mk_str text)
+static uint64_t hash_label(uint64_t id, mk_str text)
 {
     for (size_t i = 0; i < text.len; i++)
         id = (id ^ (unsigned char)text.p[i]) * 0x100000001b3;
     return (id ^ 0xff) * 0x100000001b3;
 }
 
-static uint64_t id_of(unsigned table, unsigned n_labels, const mk_str *values)
+static uint64_t series_id(unsigned table, unsigned n_labels, const mk_str *values)
 {
     uint64_t id = (0xcbf29ce484222325 ^ table) * 0x100000001b3;
     for (unsigned i = 0; i < n_labels; i++)
-        id = mix(id, values[i]);
+        id = hash_label(id, values[i]);
     return id ? id : 1;
 }
 
 /* What does not fit is cut between characters of UTF-8. */
-static void write_values(struct series *s, uint32_t number, unsigned n, const mk_str *values)
+static void write_label_values(struct series *s, uint32_t number, unsigned n, const mk_str *values)
 {
     struct mk_buf out = mk_buf_fixed(s->values, sizeof s->values);
     memset(s->len, 0, sizeof s->len);
@@ -265,7 +265,7 @@ static void write_values(struct series *s, uint32_t number, unsigned n, const mk
 }
 
 /* So many cells of each row, on one page. False: there are no more. */
-static bool take_cells(struct mk_stat_registry *r, uint32_t n, uint32_t *first)
+static bool alloc_cells(struct mk_stat_registry *r, uint32_t n, uint32_t *first)
 {
     uint32_t used = LOAD(&r->n_cells);
     do {
@@ -278,14 +278,14 @@ static bool take_cells(struct mk_stat_registry *r, uint32_t n, uint32_t *first)
     return true;
 }
 
-static void raise(uint32_t *n, uint32_t to)
+static void atomic_raise_to(uint32_t *n, uint32_t to)
 {
     uint32_t now = LOAD(n);
     while (now < to && !__atomic_compare_exchange_n(n, &now, to, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         ;
 }
 
-static uint32_t refuse(struct mk_stat_registry *r, struct series *s)
+static uint32_t refuse_series(struct mk_stat_registry *r, struct series *s)
 {
     if (s)
         STORE(&s->state, REFUSED);
@@ -293,16 +293,16 @@ static uint32_t refuse(struct mk_stat_registry *r, struct series *s)
     return 0;
 }
 
-static uint32_t make(struct mk_stat_registry *r, uint32_t i, unsigned table, const mk_str *values)
+static uint32_t make_series(struct mk_stat_registry *r, uint32_t i, unsigned table, const mk_str *values)
 {
     const struct table *t = &r->tables[table - 1];
     struct series *s = &r->series[i];
     uint32_t first;
-    if (!take_cells(r, least(LOAD(&t->n_cells), PAGE_CELLS), &first))
-        return refuse(r, s);
+    if (!alloc_cells(r, min_u32(LOAD(&t->n_cells), PAGE_CELLS), &first))
+        return refuse_series(r, s);
     s->first = first;
     s->table = table;
-    write_values(s, i + 1, labels_of(t), values);
+    write_label_values(s, i + 1, n_labels_of(t), values);
     STORE(&s->state, READY);
     return i + 1;
 }
@@ -317,7 +317,8 @@ static uint64_t *cell_at(const struct mk_stat_registry *r, uint32_t first, unsig
 }
 
 /* A hidden series of the same table becomes another one. */
-static uint32_t recycle(struct mk_stat_registry *r, uint64_t id, unsigned table, const mk_str *values)
+static uint32_t recycle_hidden_series(struct mk_stat_registry *r, uint64_t id, unsigned table,
+                                      const mk_str *values)
 {
     const struct table *t = &r->tables[table - 1];
     for (uint32_t i = 0; i < MK_STAT_SERIES; i++) {
@@ -326,22 +327,22 @@ static uint32_t recycle(struct mk_stat_registry *r, uint64_t id, unsigned table,
         if (s->table != table || !__atomic_compare_exchange_n(&s->state, &hidden, MAKING, false,
                                                               __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
             continue;
-        uint32_t n_cells = least(LOAD(&t->n_cells), PAGE_CELLS), first = LOAD(&s->first);
+        uint32_t n_cells = min_u32(LOAD(&t->n_cells), PAGE_CELLS), first = LOAD(&s->first);
         for (unsigned row = 0; row < MK_STAT_ROWS; row++) {
             uint64_t *cells = cell_at(r, first, row);
             for (unsigned c = 0; cells && c < n_cells; c++)
-                mk_count_set(&cells[c], 0);
+                mk_counter_set(&cells[c], 0);
         }
         STORE(&r->ids[i], id);
-        write_values(s, i + 1, labels_of(t), values);
+        write_label_values(s, i + 1, n_labels_of(t), values);
         STORE(&s->state, READY);
         return i + 1;
     }
-    return refuse(r, NULL);
+    return refuse_series(r, NULL);
 }
 
 /* Another worker makes the series, which takes it a few microseconds; or it has died there. */
-static uint32_t state_when_made(const struct series *s)
+static uint32_t wait_series_made(const struct series *s)
 {
     uint32_t state = LOAD(&s->state);
     for (unsigned i = 0; state == MAKING && i < YIELDS; i++) {
@@ -351,10 +352,10 @@ static uint32_t state_when_made(const struct series *s)
     return state;
 }
 
-static uint32_t use(struct mk_stat_registry *r, uint32_t i, uint64_t id)
+static uint32_t use_series(struct mk_stat_registry *r, uint32_t i, uint64_t id)
 {
     struct series *s = &r->series[i];
-    uint32_t state = state_when_made(s);
+    uint32_t state = wait_series_made(s);
     if (state == MAKING || LOAD(&r->ids[i]) != id) /* it was hidden, and becomes another series */
         return MK_STAT_LATER;
     mk_stat_hide(r, i + 1, false);
@@ -365,19 +366,19 @@ uint32_t mk_stat_series(struct mk_stat_registry *r, unsigned table, const mk_str
 {
     if (!table || table > MK_STAT_TABLES)
         return 0;
-    uint64_t id = id_of(table, labels_of(&r->tables[table - 1]), values);
+    uint64_t id = series_id(table, n_labels_of(&r->tables[table - 1]), values);
     for (uint32_t i = 0; i < MK_STAT_SERIES; i++) {
         uint64_t found = LOAD(&r->ids[i]);
-        if (!found && claim(&r->ids[i], id)) {
-            raise(&r->n_series, i + 1);
-            return make(r, i, table, values);
+        if (!found && claim_series_id(&r->ids[i], id)) {
+            atomic_raise_to(&r->n_series, i + 1);
+            return make_series(r, i, table, values);
         }
         if (!found)
             found = LOAD(&r->ids[i]);
         if (found == id)
-            return use(r, i, id);
+            return use_series(r, i, id);
     }
-    return recycle(r, id, table, values);
+    return recycle_hidden_series(r, id, table, values);
 }
 
 static const struct series *series_at(const struct mk_stat_registry *r, uint32_t series)
@@ -395,13 +396,13 @@ void mk_stat_hide(struct mk_stat_registry *r, uint32_t series, bool is_hidden)
 
 uint64_t mk_stat_refused(const struct mk_stat_registry *r)
 {
-    return mk_count_get(&r->refused);
+    return mk_counter_get(&r->refused);
 }
 
 /* ---- Cells ---- */
 
 /* A page for cells of the row. Only its worker takes one, but several may for the server; of two, one stays unused. */
-static bool take_page(struct mk_stat_registry *r, uint32_t first, unsigned row)
+static bool alloc_page(struct mk_stat_registry *r, uint32_t first, unsigned row)
 {
     uint16_t none = 0;
     uint32_t page = ADD(&r->n_pages, 1);
@@ -411,7 +412,7 @@ static bool take_page(struct mk_stat_registry *r, uint32_t first, unsigned row)
     }
     (void)__atomic_compare_exchange_n(&r->pages[row][first / PAGE_CELLS], &none, (uint16_t)(page + 1), false,
                                       __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-    raise(&r->n_rows, row + 1);
+    atomic_raise_to(&r->n_rows, row + 1);
     return true;
 }
 
@@ -422,8 +423,8 @@ uint64_t *mk_stat_cells(struct mk_stat_registry *r, uint32_t series, unsigned ro
     if (!s || row >= MK_STAT_ROWS || first / PAGE_CELLS >= ROW_PAGES)
         return NULL;
     uint64_t *cells = cell_at(r, first, row);
-    if (!cells && !take_page(r, first, row)) {
-        refuse(r, NULL);
+    if (!cells && !alloc_page(r, first, row)) {
+        refuse_series(r, NULL);
         return NULL;
     }
     return cell_at(r, first, row);
@@ -432,26 +433,26 @@ uint64_t *mk_stat_cells(struct mk_stat_registry *r, uint32_t series, unsigned ro
 uint64_t mk_stat_sum(const struct mk_stat_registry *r, uint32_t series, unsigned cell)
 {
     const struct series *s = series_at(r, series);
-    uint32_t n_rows = least(LOAD(&r->n_rows), MK_STAT_ROWS);
+    uint32_t n_rows = min_u32(LOAD(&r->n_rows), MK_STAT_ROWS);
     uint64_t sum = 0;
     for (unsigned row = 0; s && row < n_rows; row++) {
         const uint64_t *c = cell_at(r, s->first + cell, row);
-        sum += c ? mk_count_get(c) : 0;
+        sum += c ? mk_counter_get(c) : 0;
     }
     return sum;
 }
 
 void mk_stat_clear_gauges(struct mk_stat_registry *r, unsigned row)
 {
-    uint32_t n = least(LOAD(&r->n_series), MK_STAT_SERIES);
+    uint32_t n = min_u32(LOAD(&r->n_series), MK_STAT_SERIES);
     for (uint32_t i = 0; i < n; i++) {
         const struct series *s = &r->series[i];
         uint32_t state = LOAD(&s->state);
         const struct table *t = state == READY || state == HIDDEN ? table_at(r, s->table) : NULL;
-        for (unsigned m = 0; t && m < metrics_of(t); m++) {
+        for (unsigned m = 0; t && m < n_metrics_of(t); m++) {
             uint64_t *c = t->metrics[m].kind == MK_STAT_GAUGE ? cell_at(r, s->first + m, row) : NULL;
             if (c)
-                mk_count_set(c, 0);
+                mk_counter_set(c, 0);
         }
     }
 }
@@ -460,7 +461,7 @@ void mk_stat_clear_gauges(struct mk_stat_registry *r, unsigned row)
 
 uint32_t mk_stat_next(const struct mk_stat_registry *r, unsigned table, uint32_t series)
 {
-    uint32_t n = least(LOAD(&r->n_series), MK_STAT_SERIES);
+    uint32_t n = min_u32(LOAD(&r->n_series), MK_STAT_SERIES);
     for (uint32_t i = series; i < n; i++)
         if (LOAD(&r->series[i].state) == READY && r->series[i].table == table)
             return i + 1;
@@ -514,7 +515,7 @@ uint64_t mk_stat_quantile(const uint64_t *buckets, unsigned n, unsigned thousand
 
 /* ---- Columns ---- */
 
-static mk_str word_of(const char *words, uint64_t value)
+static mk_str nth_word(const char *words, uint64_t value)
 {
     mk_str rest = mk_str_from_c(words), word = mk_str_word(&rest);
     while (value-- && rest.len)
@@ -522,8 +523,8 @@ static mk_str word_of(const char *words, uint64_t value)
     return word;
 }
 
-static void fill_histogram(const struct mk_stat_registry *r, uint32_t series, unsigned first, unsigned n,
-                           unsigned which, struct mk_stat_field *out)
+static void fill_histogram_field(const struct mk_stat_registry *r, uint32_t series, unsigned first,
+                                 unsigned n, unsigned which, struct mk_stat_field *out)
 {
     static const char *const names[] = {"mean", "p50", "p99"};
     uint64_t buckets[MK_STAT_FINE_BUCKETS], total = 0;
@@ -538,11 +539,11 @@ static void fill_histogram(const struct mk_stat_registry *r, uint32_t series, un
         out->n = mk_stat_quantile(buckets, n, which == 1 ? 500 : 990);
 }
 
-static void fill_metric(const struct mk_stat_registry *r, uint32_t series, const struct table *t, unsigned at,
-                        struct mk_stat_field *out)
+static void fill_metric_field(const struct mk_stat_registry *r, uint32_t series, const struct table *t,
+                              unsigned at, struct mk_stat_field *out)
 {
     struct mk_stat_metric m;
-    read_metric(&t->metrics[at], &m);
+    decode_metric(&t->metrics[at], &m);
     *out = (struct mk_stat_field){.name = m.column ? m.column : "",
                                   .form = MK_STAT_NUMBER,
                                   .is_time = m.is_time,
@@ -554,7 +555,7 @@ static void fill_metric(const struct mk_stat_registry *r, uint32_t series, const
         out->n /= by;
     if (m.words) {
         out->form = MK_STAT_TEXT;
-        out->text = word_of(m.words, out->n);
+        out->text = nth_word(m.words, out->n);
     }
 }
 
@@ -564,16 +565,16 @@ bool mk_stat_field_at(const struct mk_stat_registry *r, unsigned table, uint32_t
     const struct table *t = table_at(r, table);
     if (!t)
         return false;
-    unsigned n_labels = labels_of(t);
+    unsigned n_labels = n_labels_of(t);
     if (i < n_labels) {
-        *out = (struct mk_stat_field){.name = text_of(t->labels[i], sizeof t->labels[i]),
+        *out = (struct mk_stat_field){.name = checked_text(t->labels[i], sizeof t->labels[i]),
                                       .form = MK_STAT_TEXT,
                                       .text = mk_stat_label(r, series, i)};
         return true;
     }
     i -= n_labels;
-    for (unsigned m = 0; m < metrics_of(t); m++) {
-        unsigned cells = cells_of(LOAD(&t->metrics[m].kind)), n = cells > 1 ? 3 : 1;
+    for (unsigned m = 0; m < n_metrics_of(t); m++) {
+        unsigned cells = n_cells_of_kind(LOAD(&t->metrics[m].kind)), n = cells > 1 ? 3 : 1;
         if (!(t->metrics[m].has >> COLUMN & 1))
             continue;
         if (i >= n) {
@@ -581,9 +582,9 @@ bool mk_stat_field_at(const struct mk_stat_registry *r, unsigned table, uint32_t
             continue;
         }
         if (cells > 1)
-            fill_histogram(r, series, m, cells - 1, i, out);
+            fill_histogram_field(r, series, m, cells - 1, i, out);
         else
-            fill_metric(r, series, t, m, out);
+            fill_metric_field(r, series, t, m, out);
         return true;
     }
     return false;

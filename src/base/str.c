@@ -9,7 +9,7 @@ int mk_char_hex(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static bool same_nocase(const char *a, const char *b, size_t len)
+static bool equal_nocase(const char *a, const char *b, size_t len)
 {
     for (size_t i = 0; i < len; i++)
         if (mk_char_lower(a[i]) != mk_char_lower(b[i]))
@@ -19,7 +19,7 @@ static bool same_nocase(const char *a, const char *b, size_t len)
 
 bool mk_str_eq_nocase(mk_str a, mk_str b)
 {
-    return a.len == b.len && same_nocase(a.p, b.p, a.len);
+    return a.len == b.len && equal_nocase(a.p, b.p, a.len);
 }
 
 bool mk_str_starts(mk_str s, mk_str prefix)
@@ -84,7 +84,7 @@ mk_str mk_str_cut(mk_str *s, char sep)
     mk_str whole = *s;
     size_t at = mk_str_find(whole, sep);
     if (at == MK_STR_NONE) {
-        *s = MK_ABSENT;
+        *s = MK_STR_NULL;
         return whole;
     }
     *s = mk_str_skip(whole, at + 1);

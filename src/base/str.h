@@ -5,6 +5,6 @@
 
 #include <monkey/str.h>
 
-#include "base/def.h"
+#include "base/compiler.h"
 
 #endif

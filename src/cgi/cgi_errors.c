@@ -12,7 +12,7 @@ void mk_cgi_errors_end(struct mk_cgi_errors *e)
 }
 
 /* A NUL would end the message; the log replaces other control characters. */
-static void add(struct mk_cgi_errors *e, char c)
+static void append_char(struct mk_cgi_errors *e, char c)
 {
     if (c == '\n') {
         mk_cgi_errors_end(e);
@@ -26,7 +26,7 @@ static void add(struct mk_cgi_errors *e, char c)
 void mk_cgi_errors_add(struct mk_cgi_errors *e, mk_str text)
 {
     for (size_t i = 0; i < text.len && e->left; i++) {
-        add(e, text.p[i]);
+        append_char(e, text.p[i]);
         if (--e->left)
             continue;
         mk_cgi_errors_end(e);

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <monkey/cgi.h>
 
-#include "http/reply_head.h"
+#include "http/response_head.h"
 
 enum { STATUS_LINE_MAX = 256, STATUS_MIN = 100 };
 
-static const struct mk_reply_request cgi = {.cgi = true};
+static const struct mk_response_parser_options cgi = {.cgi = true};
 
 size_t mk_cgi_head_end(mk_str text, size_t seen)
 {
-    return mk_reply_head_end(text, seen, cgi);
+    return mk_response_head_end(text, seen, cgi);
 }
 
 /* Keeps no lines, so there may be any number of them. */
 bool mk_cgi_head_read(struct mk_cgi_head *h, mk_str text)
 {
-    struct mk_reply_head r = {.fields.at = NULL};
-    const char *problem = mk_reply_head_parse(&r, text, 0, cgi);
+    struct mk_response_head r = {.fields.at = NULL};
+    const char *problem = mk_response_head_parse(&r, text, 0, cgi);
     *h = (struct mk_cgi_head){.status = r.status,
                               .length = r.has_length ? (int64_t)r.length : MK_LENGTH_UNKNOWN,
                               .location = r.location,
-                              .is_local_redirect = mk_reply_head_is_local_redirect(&r),
+                              .is_local_redirect = mk_response_head_is_local_redirect(&r),
                               .problem = problem,
                               .where = r.where};
     return !problem;
@@ -28,8 +28,8 @@ bool mk_cgi_head_read(struct mk_cgi_head *h, mk_str text)
 
 bool mk_cgi_head_next(mk_str *rest, mk_str *name, mk_str *value)
 {
-    struct mk_field field;
-    if (!mk_reply_head_next(rest, &field))
+    struct mk_header_field field;
+    if (!mk_response_head_next_header(rest, &field))
         return false;
     *name = field.name;
     *value = field.value;
@@ -46,5 +46,5 @@ int mk_cgi_head_status_line(mk_str text, unsigned *status)
         return text.len < STATUS_LINE_MAX ? 0 : -1;
     mk_str line = mk_str_first(text, end);
     line.len -= mk_str_ends(line, MK_STR("\r"));
-    return mk_reply_head_read_status(line, STATUS_MIN, status) ? 1 : -1;
+    return mk_response_head_parse_status(line, STATUS_MIN, status) ? 1 : -1;
 }

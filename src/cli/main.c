@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/about.h"
+#include "cli/build_info.h"
+#include "cli/cli_plugins.h"
 #include "cli/https.h"
 #include "cli/options.h"
-#include "cli/plugins.h"
 #include "cli/urls.h"
 #include "conf/print.h"
 #include "conf/words.h"
@@ -27,17 +27,17 @@ enum { TEXT_MAX = 1024 * 1024 };
 
 #define DEFAULT_CONFIG MK_SYSCONFDIR "/monkey"
 
-static int complain_of_memory(void)
+static int print_out_of_memory(void)
 {
     fputs("monkey: out of memory\n", stderr);
     return MK_EXIT_FAILED;
 }
 
-static int print_and_free(struct mk_buf *text)
+static int print_and_free_text(struct mk_buf *text)
 {
     if (text->failed) {
         mk_buf_free(text);
-        return complain_of_memory();
+        return print_out_of_memory();
     }
     bool ok = fwrite(mk_buf_str(text).p, 1, text->len, stdout) == text->len && fflush(stdout) == 0;
     mk_buf_free(text);
@@ -46,7 +46,7 @@ static int print_and_free(struct mk_buf *text)
 
 /* ---- A folder as a configuration ---- */
 
-static bool has_file(const char *folder, const char *name)
+static bool folder_has_file(const char *folder, const char *name)
 {
     char path[PATH_MAX];
     struct stat st;
@@ -57,24 +57,24 @@ static bool has_file(const char *folder, const char *name)
 static void write_folder_config(struct mk_buf *out, const char *folder, const struct mk_https *https)
 {
     struct mk_buf quoted = mk_buf_growing(2 * PATH_MAX);
-    mk_conf_words_write_text(&quoted, mk_str_from_c(folder));
+    mk_conf_words_quote_text(&quoted, mk_str_from_c(folder));
     mk_buf_addf(out, "[SERVER]\n    LogLevel warn\n    AccessLogFormat short\n    AccessLog %s\n",
                 isatty(STDOUT_FILENO) ? "stdout" : "off");
     mk_buf_add(out, MK_STR("[HOST]\n"));
     mk_conf_print_entry(MK_STR("DocumentRoot"), mk_buf_str(&quoted), out);
     if (https)
         mk_https_write_config(https, out);
-    if (has_file(folder, "404.html"))
+    if (folder_has_file(folder, "404.html"))
         mk_buf_add(out, MK_STR("[ERROR_PAGES]\n    404 404.html\n"));
     if (quoted.failed)
         out->failed = true;
     mk_buf_free(&quoted);
-    if (mk_plugins_can_load("dirlisting")) /* a folder without an index file is more than an error then */
+    if (mk_cli_plugins_can_load("dirlisting")) /* a folder without an index file is more than an error then */
         mk_buf_add(out, MK_STR("[PLUGINS]\n    Load dirlisting\n[DIRLISTING]\n    Listing on\n"));
 }
 
 /* Made absolute: a daemon changes its folder, and reloads its configuration later. */
-static const char *absolute(const char *path, char room[PATH_MAX])
+static const char *absolute_path(const char *path, char room[PATH_MAX])
 {
     char here[PATH_MAX];
     if (!path || path[0] == '/' || !getcwd(here, sizeof here))
@@ -84,14 +84,14 @@ static const char *absolute(const char *path, char room[PATH_MAX])
 }
 
 /* Reports a word that is neither a folder nor a command. */
-static void complain_of_word(const char *word, int error)
+static void report_unknown_word(const char *word, int error)
 {
-    char room[MK_PLUGINS_COMMAND_MAX];
+    char room[MK_CLI_PLUGINS_COMMAND_MAX];
     bool is_path = error != ENOENT || strchr(word, '/');
-    struct mk_conf_nearest near = mk_conf_nearest_to(mk_str_from_c(word));
+    struct mk_conf_suggest near = mk_conf_suggest_for(mk_str_from_c(word));
     for (size_t i = 0; i < mk_options_commands_n; i++)
-        mk_conf_nearest_try(&near, mk_str_from_c(mk_options_commands[i].name));
-    mk_plugins_try_commands(&near, room);
+        mk_conf_suggest_try(&near, mk_str_from_c(mk_options_commands[i].name));
+    mk_cli_plugins_suggest_command(&near, room);
     if (is_path)
         fprintf(stderr, "monkey: cannot serve the folder `%s`: %s\n", word, strerror(error));
     else
@@ -102,7 +102,7 @@ static void complain_of_word(const char *word, int error)
         fprintf(stderr, "Name an existing folder (`monkey .`), or try `monkey --help`.\n");
 }
 
-static void complain_of_file(const char *file)
+static void report_file_not_folder(const char *file)
 {
     mk_str name = mk_str_from_c(file);
     size_t slash = mk_str_find_last(name, '/');
@@ -115,17 +115,17 @@ static void complain_of_file(const char *file)
 }
 
 /* False: there is nothing to serve, and the reason was printed. */
-static bool find_origin(const struct mk_arguments *a, const struct mk_https *https, struct mk_origin *origin,
-                        struct mk_buf *text)
+static bool find_config_origin(const struct mk_arguments *a, const struct mk_https *https,
+                               struct mk_origin *origin, struct mk_buf *text)
 {
     static char folder[PATH_MAX], config[PATH_MAX], pid_file[PATH_MAX], root[PATH_MAX];
     struct stat st;
-    *origin = (struct mk_origin){.path = absolute(a->config, config),
+    *origin = (struct mk_origin){.path = absolute_path(a->config, config),
                                  .overrides = {.listens = a->n_listens ? a->listens : NULL,
                                                .listen_host = MK_STR("0.0.0.0"),
                                                .workers = a->workers,
-                                               .pid_file = absolute(a->pid_file, pid_file),
-                                               .root = absolute(a->root, root)}};
+                                               .pid_file = absolute_path(a->pid_file, pid_file),
+                                               .root = absolute_path(a->root, root)}};
     if (!a->config && !a->folder && access(DEFAULT_CONFIG, R_OK) == 0)
         origin->path = DEFAULT_CONFIG;
     if (origin->path)
@@ -136,11 +136,11 @@ static bool find_origin(const struct mk_arguments *a, const struct mk_https *htt
         return false;
     }
     if (!realpath(a->folder, folder)) {
-        complain_of_word(a->folder, errno);
+        report_unknown_word(a->folder, errno);
         return false;
     }
     if (stat(folder, &st) == 0 && !S_ISDIR(st.st_mode)) {
-        complain_of_file(a->folder);
+        report_file_not_folder(a->folder);
         return false;
     }
     write_folder_config(text, folder, https);
@@ -155,14 +155,14 @@ static bool find_origin(const struct mk_arguments *a, const struct mk_https *htt
 /* ---- Looking at a configuration ---- */
 
 /* NULL, and the exit code: the error was printed. */
-static struct mk_generation *load(const struct mk_origin *origin, int *code)
+static struct mk_generation *load_config(const struct mk_origin *origin, int *code)
 {
     struct mk_arena arena;
     struct mk_conf_report report;
     mk_arena_init(&arena, NULL);
     struct mk_generation *g = mk_generation_load(origin, &arena, &report);
     mk_reports_print(&report);
-    *code = g ? MK_EXIT_FINE : mk_conf_report_lacks_memory(&report) ? MK_EXIT_FAILED : MK_EXIT_CONFIGURATION;
+    *code = g ? MK_EXIT_FINE : mk_conf_report_out_of_memory(&report) ? MK_EXIT_FAILED : MK_EXIT_CONFIGURATION;
     mk_arena_fini(&arena);
     return g;
 }
@@ -170,7 +170,7 @@ static struct mk_generation *load(const struct mk_origin *origin, int *code)
 static int test_config(const struct mk_origin *origin)
 {
     int code;
-    struct mk_generation *g = load(origin, &code);
+    struct mk_generation *g = load_config(origin, &code);
     if (!g)
         return code;
     printf("The configuration is valid: %zu host%s, %zu address%s.\n", g->n_sites, g->n_sites == 1 ? "" : "s",
@@ -182,29 +182,29 @@ static int test_config(const struct mk_origin *origin)
 static int print_config(const struct mk_origin *origin)
 {
     int code;
-    struct mk_generation *g = load(origin, &code);
+    struct mk_generation *g = load_config(origin, &code);
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     if (!g)
         return code;
     mk_effective_print(g, &text);
     mk_generation_free(g);
-    return print_and_free(&text);
+    return print_and_free_text(&text);
 }
 
-static int explain(const struct mk_arguments *a, const struct mk_origin *origin)
+static int explain_request(const struct mk_arguments *a, const struct mk_origin *origin)
 {
     int code;
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
-    struct mk_generation *g = load(origin, &code);
+    struct mk_generation *g = load_config(origin, &code);
     if (!g)
         return code;
     mk_err e = mk_explain(g, mk_str_from_c(a->words[0]), mk_str_from_c(a->words[1]), &text);
     mk_generation_free(g);
     if (!e)
-        return print_and_free(&text);
+        return print_and_free_text(&text);
     mk_buf_free(&text);
     if (e == -ENOMEM)
-        return complain_of_memory();
+        return print_out_of_memory();
     fprintf(stderr, "monkey: `%s %s` is not a request: expected a method and a URL or a path\n", a->words[0],
             a->words[1]);
     return MK_EXIT_USAGE;
@@ -213,19 +213,19 @@ static int explain(const struct mk_arguments *a, const struct mk_origin *origin)
 static int list_plugins(const struct mk_origin *origin)
 {
     int code;
-    struct mk_generation *g = load(origin, &code);
+    struct mk_generation *g = load_config(origin, &code);
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     if (!g)
         return code;
-    mk_plugins_write_loaded(g, &text);
+    mk_cli_plugins_write_loaded(g, &text);
     mk_generation_free(g);
-    return print_and_free(&text);
+    return print_and_free_text(&text);
 }
 
 /* ---- Serving ---- */
 
 /* Warns of a URL that would show nothing. */
-static void say_what_is_missing(const struct mk_host *h, struct mk_buf *out)
+static void warn_missing_index(const struct mk_vhost *h, struct mk_buf *out)
 {
     for (size_t i = 0; i < h->n_index; i++) {
         char name[PATH_MAX];
@@ -237,56 +237,56 @@ static void say_what_is_missing(const struct mk_host *h, struct mk_buf *out)
         mk_buf_addf(out, "The folder has no %.*s: request its files by name.\n", MK_STR_ARG(h->index[0]));
 }
 
-static void say_where(const struct mk_generation *g, const struct mk_listeners *listeners, void *https)
+static void print_urls(const struct mk_generation *g, const struct mk_listeners *listeners, void *https)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
-    const struct mk_host *h = &g->sites->host;
+    const struct mk_vhost *h = &g->sites->host;
     bool one = g->n_sites == 1 && *h->root.path;
     mk_buf_addf(&text, "Monkey " MK_VERSION " serves %s at\n", one ? h->root.path : "its hosts");
     mk_urls_write(listeners, &g->listens, &text);
     if (one && h->n_routes == 1 && h->routes[0].handler == &mk_static)
-        say_what_is_missing(h, &text);
+        warn_missing_index(h, &text);
     if (https)
-        mk_https_write_news(https, &text);
-    (void)print_and_free(&text);
+        mk_https_write_notice(https, &text);
+    (void)print_and_free_text(&text);
 }
 
-static void look_after_https(struct mk_log *log, void *https)
+static void renew_https(struct mk_log *log, void *https)
 {
-    mk_https_look(https, log);
+    mk_https_renew(https, log);
 }
 
-static int serve(const struct mk_arguments *a, const struct mk_origin *origin, struct mk_https *https,
-                 char **argv)
+static int serve_config(const struct mk_arguments *a, const struct mk_origin *origin, struct mk_https *https,
+                        char **argv)
 {
     const struct mk_master_options o = {.origin = *origin,
                                         .argv = argv,
                                         .daemon = a->daemon,
                                         .ctx = https,
-                                        .on_serving = say_where,
-                                        .look = https ? look_after_https : NULL};
+                                        .on_serving = print_urls,
+                                        .look = https ? renew_https : NULL};
     return mk_master_run(&o);
 }
 
-static int run_with(const struct mk_arguments *a, struct mk_https *https, char **argv)
+static int run_with_config(const struct mk_arguments *a, struct mk_https *https, char **argv)
 {
     struct mk_origin origin;
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     int code;
     mk_fd_raise_limit(); /* for all commands: -t finds what a start would */
-    if (!find_origin(a, https, &origin, &text))
-        code = text.failed ? complain_of_memory() : MK_EXIT_USAGE;
+    if (!find_config_origin(a, https, &origin, &text))
+        code = text.failed ? print_out_of_memory() : MK_EXIT_USAGE;
     else if (a->verb)
-        code = a->verb->n_args ? explain(a, &origin) : list_plugins(&origin);
+        code = a->verb->n_args ? explain_request(a, &origin) : list_plugins(&origin);
     else if (a->test)
         code = test_config(&origin);
     else
-        code = a->print ? print_config(&origin) : serve(a, &origin, https, argv);
+        code = a->print ? print_config(&origin) : serve_config(a, &origin, https, argv);
     mk_buf_free(&text);
     return code;
 }
 
-static int run(const struct mk_arguments *a, char **argv)
+static int run_arguments(const struct mk_arguments *a, char **argv)
 {
     struct mk_https https;
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
@@ -297,21 +297,21 @@ static int run(const struct mk_arguments *a, char **argv)
     if (a->verb && strcmp(a->verb->name, "authority") == 0)
         return mk_https_show_authority();
     if (a->verb && a->verb->n_args == 0 && !a->config && !a->folder) {
-        mk_plugins_write_all(&text);
-        return print_and_free(&text);
+        mk_cli_plugins_write_all(&text);
+        return print_and_free_text(&text);
     }
     if (!a->https)
-        return run_with(a, NULL, argv);
-    if (!mk_https_start(&https, a))
+        return run_with_config(a, NULL, argv);
+    if (!mk_https_init(&https, a))
         return MK_EXIT_FAILED;
-    int code = run_with(a, &https, argv);
-    mk_https_end(&https);
+    int code = run_with_config(a, &https, argv);
+    mk_https_fini(&https);
     return code;
 }
 
 /* If standard streams are closed, files opened later would take their numbers and receive what we print.
  * The descriptors that fill them reject writes, so printing still fails. */
-static void fill_standard_streams(void)
+static void reserve_standard_fds(void)
 {
     int fd;
     do
@@ -329,7 +329,7 @@ static bool may_be_plugin_command(const char *word)
 }
 
 /* Tells users who meant the folder how to name it. */
-static int hint_at_folder(const char *word, int code)
+static int hint_folder_path(const char *word, int code)
 {
     struct stat st;
     if (code == MK_EXIT_USAGE && stat(word, &st) == 0 && S_ISDIR(st.st_mode))
@@ -341,14 +341,14 @@ static int hint_at_folder(const char *word, int code)
 /* A plugin's command reads its own options only: those of the server before it would be lost. */
 static bool is_command_behind_options(int argc, char **argv)
 {
-    const char *word = mk_options_first_word(argc, argv);
-    if (word == argv[1] || !may_be_plugin_command(word) || !mk_plugins_has_command(word))
+    const char *word = mk_options_first_operand(argc, argv);
+    if (word == argv[1] || !may_be_plugin_command(word) || !mk_cli_plugins_has_command(word))
         return false;
     fprintf(stderr,
             "monkey: `%s` takes no options of the server\nWrite `monkey %s ...`, with its own options "
             "behind it.\n",
             word, word);
-    (void)hint_at_folder(word, MK_EXIT_USAGE);
+    (void)hint_folder_path(word, MK_EXIT_USAGE);
     return true;
 }
 
@@ -358,42 +358,42 @@ static int help(const struct mk_arguments *a)
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     char *words[] = {a->n_words ? a->words[0] : NULL, (char[]){"--help"}, NULL};
     int code = MK_EXIT_USAGE;
-    const struct mk_command *own = words[0] ? mk_options_find_command(words[0]) : NULL;
+    const struct mk_cli_command *own = words[0] ? mk_options_find_command(words[0]) : NULL;
     if (a->n_words > 1) {
         fputs("usage: monkey help [COMMAND]\n", stderr);
         return code;
     }
     if (!words[0])
-        mk_options_write_help(&text, mk_plugins_write_commands);
+        mk_options_write_help(&text, mk_cli_plugins_write_commands);
     else if (own)
         mk_options_write_command(&text, own->name, own->args, own->help);
-    else if (mk_plugins_run_verb(2, words, &code))
+    else if (mk_cli_plugins_run_command(2, words, &code))
         return code;
     if (text.len)
-        return print_and_free(&text);
+        return print_and_free_text(&text);
     fprintf(stderr, "monkey: there is no command `%s`\nTry `monkey help`.\n", words[0]);
     return code;
 }
 
 int main(int argc, char **argv)
 {
-    fill_standard_streams();
+    reserve_standard_fds();
     struct mk_arguments a;
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     int code;
-    if (may_be_plugin_command(argv[1]) && mk_plugins_run_verb(argc - 1, argv + 1, &code))
-        return hint_at_folder(argv[1], code);
+    if (may_be_plugin_command(argv[1]) && mk_cli_plugins_run_command(argc - 1, argv + 1, &code))
+        return hint_folder_path(argv[1], code);
     if (is_command_behind_options(argc, argv) || !mk_options_parse(argc, argv, &a))
         return MK_EXIT_USAGE;
     if (a.help)
-        mk_options_write_help(&text, mk_plugins_write_commands);
+        mk_options_write_help(&text, mk_cli_plugins_write_commands);
     else if (a.version)
         mk_buf_add(&text, MK_STR("Monkey " MK_VERSION "\n"));
     else if (a.build)
-        mk_about_write(&text);
+        mk_build_info_write(&text);
     else if (a.verb && strcmp(a.verb->name, "help") == 0)
-        return hint_at_folder(a.verb->name, help(&a));
+        return hint_folder_path(a.verb->name, help(&a));
     else
-        return a.verb ? hint_at_folder(a.verb->name, run(&a, argv)) : run(&a, argv);
-    return print_and_free(&text);
+        return a.verb ? hint_folder_path(a.verb->name, run_arguments(&a, argv)) : run_arguments(&a, argv);
+    return print_and_free_text(&text);
 }

@@ -29,7 +29,7 @@ const struct mk_option mk_options[] = {
 };
 const size_t mk_options_n = MK_LEN(mk_options);
 
-const struct mk_command mk_options_commands[] = {
+const struct mk_cli_command mk_options_commands[] = {
     {"explain", "METHOD URL",
      "Show what would answer a request, and why: listener, host, route, file, response.", 2},
     {"plugins", "", "List the available plugins, or those of a configuration in their order.", 0},
@@ -38,7 +38,7 @@ const struct mk_command mk_options_commands[] = {
 };
 const size_t mk_options_commands_n = MK_LEN(mk_options_commands);
 
-static void fill_getopt(char letters[], struct option names[])
+static void build_getopt_tables(char letters[], struct option names[])
 {
     *letters++ = ':'; /* reports a missing argument apart from an unknown option */
     for (size_t i = 0; i < mk_options_n; i++) {
@@ -55,13 +55,13 @@ static void fill_getopt(char letters[], struct option names[])
     names[mk_options_n] = (struct option){0};
 }
 
-const char *mk_options_first_word(int argc, char **argv)
+const char *mk_options_first_operand(int argc, char **argv)
 {
     char letters[2 * MK_LEN(mk_options) + 3] =
         "+"; /* without it, options behind the word would be read too */
     struct option names[MK_LEN(mk_options) + 1];
     int letter;
-    fill_getopt(letters + 1, names);
+    build_getopt_tables(letters + 1, names);
     opterr = 0;
     do
         letter = getopt_long(argc, argv, letters, names, NULL);
@@ -71,42 +71,42 @@ const char *mk_options_first_word(int argc, char **argv)
     return word;
 }
 
-static bool complain(const char *what, const char *word)
+static bool usage_error(const char *what, const char *word)
 {
     fprintf(stderr, "monkey: %s%s\nTry `monkey --help`.\n", what, word);
     return false;
 }
 
-static bool read_workers(struct mk_arguments *a, const char *text)
+static bool parse_workers(struct mk_arguments *a, const char *text)
 {
     uint64_t n;
     if (!mk_num_parse(mk_str_from_c(text), &n) || n < 1 || n > 512)
-        return complain("-w expects a number from 1 to 512, not ", text);
+        return usage_error("-w expects a number from 1 to 512, not ", text);
     a->workers = (unsigned)n;
     return true;
 }
 
-static bool read_folder(struct mk_arguments *a, const char *path)
+static bool set_folder(struct mk_arguments *a, const char *path)
 {
     if (a->folder)
-        return complain("expected one folder only, not also ", path);
+        return usage_error("expected one folder only, not also ", path);
     a->folder = path;
     return true;
 }
 
-static bool read_option(struct mk_arguments *a, int letter, const char *arg)
+static bool parse_option(struct mk_arguments *a, int letter, const char *arg)
 {
     switch (letter) {
     case 'p':
         if (a->n_listens == MK_OPTIONS_LISTENS_MAX)
-            return complain("too many -p: ", arg);
+            return usage_error("too many -p: ", arg);
         a->listens[a->n_listens++] = arg;
         break;
     case 'w':
-        return read_workers(a, arg);
+        return parse_workers(a, arg);
     case 'o':
         a->one_shot = true;
-        return read_folder(a, arg);
+        return set_folder(a, arg);
     case 'c':
         a->config = arg;
         break;
@@ -141,7 +141,7 @@ static bool read_option(struct mk_arguments *a, int letter, const char *arg)
     return true;
 }
 
-const struct mk_command *mk_options_find_command(const char *word)
+const struct mk_cli_command *mk_options_find_command(const char *word)
 {
     for (size_t i = 0; i < mk_options_commands_n; i++)
         if (strcmp(word, mk_options_commands[i].name) == 0)
@@ -149,7 +149,7 @@ const struct mk_command *mk_options_find_command(const char *word)
     return NULL;
 }
 
-static bool read_words(struct mk_arguments *a, int argc, char **argv)
+static bool parse_operands(struct mk_arguments *a, int argc, char **argv)
 {
     if (argc == 0)
         return true;
@@ -160,13 +160,13 @@ static bool read_words(struct mk_arguments *a, int argc, char **argv)
         return true;
     }
     for (int i = 0; i < argc; i++)
-        if (!read_folder(a, argv[i]))
+        if (!set_folder(a, argv[i]))
             return false;
     return true;
 }
 
 /* Does an option ask to serve, check or print, which a command does not do? */
-static bool asks_to_serve(const struct mk_arguments *a)
+static bool has_serve_option(const struct mk_arguments *a)
 {
     return a->test || a->print || a->daemon || a->pid_file;
 }
@@ -177,32 +177,32 @@ bool mk_options_parse(int argc, char **argv, struct mk_arguments *out)
     struct option names[MK_LEN(mk_options) + 1];
     int letter;
     *out = (struct mk_arguments){0};
-    fill_getopt(letters, names);
+    build_getopt_tables(letters, names);
     opterr = 0;
     while ((letter = getopt_long(argc, argv, letters, names, NULL)) != -1) {
         if (letter == ':')
-            return complain("this option needs an argument: ", argv[optind - 1]);
+            return usage_error("this option needs an argument: ", argv[optind - 1]);
         if (letter == '?')
-            return complain("unknown option: ", argv[optind - 1]);
-        if (!read_option(out, letter, optarg))
+            return usage_error("unknown option: ", argv[optind - 1]);
+        if (!parse_option(out, letter, optarg))
             return false;
     }
-    if (!read_words(out, argc - optind, argv + optind))
+    if (!parse_operands(out, argc - optind, argv + optind))
         return false;
-    if (out->verb && asks_to_serve(out))
-        return complain("-t, -T, -D and -I do not go with the command ", out->verb->name);
+    if (out->verb && has_serve_option(out))
+        return usage_error("-t, -T, -D and -I do not go with the command ", out->verb->name);
     if (out->config && out->one_shot) {
         out->root = out->folder;
         out->folder = NULL;
     }
     if (out->folder && out->config)
-        return complain("serve a folder or a configuration, not both: ", out->folder);
+        return usage_error("serve a folder or a configuration, not both: ", out->folder);
     if (out->https && !out->folder)
-        return complain("--https is for serving a folder; ", "a configuration says `Listen PORT tls`");
+        return usage_error("--https is for serving a folder; ", "a configuration says `Listen PORT tls`");
     return true;
 }
 
-static void write_row(struct mk_buf *out, const char *left, size_t len, const char *help)
+static void write_help_row(struct mk_buf *out, const char *left, size_t len, const char *help)
 {
     if (len < COLUMN)
         mk_buf_addf(out, "  %s%*s%s\n", left, (int)(COLUMN - len), "", help);
@@ -214,7 +214,7 @@ void mk_options_write_command(struct mk_buf *out, const char *name, const char *
 {
     char left[80];
     int len = snprintf(left, sizeof left, "monkey %s%s%s", name, args && *args ? " " : "", args ? args : "");
-    write_row(out, left, len > 0 ? (size_t)len : 0, help);
+    write_help_row(out, left, len > 0 ? (size_t)len : 0, help);
 }
 
 void mk_options_write_help(struct mk_buf *out, void (*add_commands)(struct mk_buf *out))
@@ -234,7 +234,7 @@ void mk_options_write_help(struct mk_buf *out, void (*add_commands)(struct mk_bu
         char letter[] = {'-', o->letter, ',', '\0'};
         int len = snprintf(left, sizeof left, "%s --%s%s%s", mk_option_has_letter(o) ? letter : "   ",
                            o->name, o->arg_name ? " " : "", o->arg_name ? o->arg_name : "");
-        write_row(out, left, len > 0 ? (size_t)len : 0, o->help);
+        write_help_row(out, left, len > 0 ? (size_t)len : 0, o->help);
     }
     mk_buf_add(
         out,

@@ -25,15 +25,15 @@ extern const struct mk_option mk_options[];
 extern const size_t mk_options_n;
 
 /* A word in the place of the folder. */
-struct mk_command {
+struct mk_cli_command {
     const char *name, *args, *help;
     int n_args;
 };
 
-extern const struct mk_command mk_options_commands[];
+extern const struct mk_cli_command mk_options_commands[];
 extern const size_t mk_options_commands_n;
 
-const struct mk_command *mk_options_find_command(const char *word);
+const struct mk_cli_command *mk_options_find_command(const char *word);
 
 enum { MK_OPTIONS_LISTENS_MAX = 16 };
 
@@ -46,13 +46,13 @@ struct mk_arguments {
     unsigned workers;
     bool test, print, daemon, open_to_all, https, version, build, help;
     bool one_shot; /* the folder is that of -o */
-    const struct mk_command *verb;
+    const struct mk_cli_command *verb;
     char **words; /* the words after the options, NULL-terminated */
     int n_words;
 };
 
 /* The first word that is neither an option nor the argument of one; NULL if there is none. */
-const char *mk_options_first_word(int argc, char **argv);
+const char *mk_options_first_operand(int argc, char **argv);
 /* False: invalid, and the reason was printed on standard error. */
 bool mk_options_parse(int argc, char **argv, struct mk_arguments *out) MK_MUST_USE;
 

@@ -3,11 +3,11 @@
 
 #include "base/assert.h"
 #include "conf/field.h"
-#include "conf/foreign.h"
-#include "conf/nearest.h"
+#include "conf/other_syntax.h"
+#include "conf/suggest.h"
 
 struct binding {
-    struct mk_conf_spot spot;
+    struct mk_conf_ctx spot;
     const struct mk_conf_section *section;
     const struct mk_conf_entry **seen; /* by key: the entry that set it first */
 };
@@ -30,30 +30,31 @@ static void set_defaults(struct binding *b)
     }
 }
 
-static mk_str nearest_key(const struct mk_conf_table *t, mk_str name)
+static mk_str suggest_key(const struct mk_conf_table *t, mk_str name)
 {
-    struct mk_conf_nearest near = mk_conf_nearest_to(name);
+    struct mk_conf_suggest near = mk_conf_suggest_for(name);
     for (size_t i = 0; i < t->n; i++)
         if (!(t->keys[i].flags & (MK_CONF_IGNORED | MK_CONF_DEPRECATED)))
-            mk_conf_nearest_try(&near, mk_str_from_c(t->keys[i].name));
+            mk_conf_suggest_try(&near, mk_str_from_c(t->keys[i].name));
     const struct mk_conf_key *best = near.best.p ? mk_conf_table_find(t, near.best, true) : NULL;
-    return best ? mk_str_from_c(best->name) : MK_ABSENT;
+    return best ? mk_str_from_c(best->name) : MK_STR_NULL;
 }
 
-static void report_unknown(struct binding *b, const struct mk_conf_entry *e)
+static void report_unknown_key(struct binding *b, const struct mk_conf_entry *e)
 {
     size_t equals = mk_str_find(e->key, '=');
     mk_conf_report_error(b->spot.report, &e->at, "unknown key `%.*s` in [%.*s]", MK_CONF_REPORT_ARG(e->key),
                          MK_STR_ARG(section_name(b)));
     if (!mk_conf_report_wants_hint(b->spot.report))
         return;
-    if (equals != MK_STR_NONE && nearest_key(b->spot.table, mk_str_first(e->key, equals)).p)
+    if (equals != MK_STR_NONE && suggest_key(b->spot.table, mk_str_first(e->key, equals)).p)
         mk_conf_report_hint(b->spot.report, "key and value are separated by blanks: write `Key value`");
     else
-        mk_conf_report_meant(b->spot.report, nearest_key(b->spot.table, e->key));
+        mk_conf_report_suggest(b->spot.report, suggest_key(b->spot.table, e->key));
 }
 
-static void report_twice(struct binding *b, const struct mk_conf_entry *e, const struct mk_conf_place *first)
+static void report_duplicate_key(struct binding *b, const struct mk_conf_entry *e,
+                                 const struct mk_conf_source_pos *first)
 {
     if (mk_str_eq(e->at.file, first->file))
         mk_conf_report_error(b->spot.report, &e->at, "`%.*s` is already set in line %u",
@@ -63,7 +64,7 @@ static void report_twice(struct binding *b, const struct mk_conf_entry *e, const
                              MK_CONF_REPORT_ARG(e->key), MK_STR_ARG(first->file), first->line);
 }
 
-static void warn_if_old(struct binding *b, const struct mk_conf_entry *e, const struct mk_conf_key *k)
+static void warn_deprecated_key(struct binding *b, const struct mk_conf_entry *e, const struct mk_conf_key *k)
 {
     struct mk_conf_report *r = b->spot.report;
     if (k->flags & MK_CONF_IGNORED)
@@ -76,37 +77,37 @@ static void warn_if_old(struct binding *b, const struct mk_conf_entry *e, const 
         mk_conf_report_hint(r, "use `%s`", k->alias_of);
 }
 
-static void report_no_value(struct binding *b, const struct mk_conf_entry *e)
+static void report_missing_value(struct binding *b, const struct mk_conf_entry *e)
 {
     char room[512];
     struct mk_buf form = mk_buf_fixed(room, sizeof room);
     if (b->spot.key)
-        mk_conf_table_form(b->spot.key, &form);
+        mk_conf_table_describe(b->spot.key, &form);
     else
         mk_buf_add(&form, mk_str_from_c(b->spot.table->entry_form ? b->spot.table->entry_form : "a value"));
-    mk_conf_spot_error(&b->spot, e->value, "`%.*s` has no value: expected %.*s", MK_CONF_REPORT_ARG(e->key),
-                       MK_STR_ARG(mk_buf_str(&form)));
+    mk_conf_ctx_error(&b->spot, e->value, "`%.*s` has no value: expected %.*s", MK_CONF_REPORT_ARG(e->key),
+                      MK_STR_ARG(mk_buf_str(&form)));
 }
 
-static void bind_free(struct binding *b, const struct mk_conf_entry *e)
+static void bind_free_entry(struct binding *b, const struct mk_conf_entry *e)
 {
     b->spot.key = NULL;
     if (!b->spot.table->entry)
-        report_unknown(b, e);
+        report_unknown_key(b, e);
     else if (e->broken)
         return;
     else if (e->value.len == 0)
-        report_no_value(b, e);
+        report_missing_value(b, e);
     else
         b->spot.table->entry(&b->spot);
 }
 
 /* Any text is a valid value, so a comment or `;` after it is no error. */
-static void warn_of_tail(struct binding *b, const struct mk_conf_entry *e)
+static void warn_trailing_comment(struct binding *b, const struct mk_conf_entry *e)
 {
-    mk_str tail = mk_conf_foreign_tail(e->value);
+    mk_str tail = mk_conf_other_syntax_tail(e->value);
     if (tail.p)
-        mk_conf_spot_warn(&b->spot, tail, "`%.*s` is a part of the value", MK_CONF_REPORT_ARG(tail));
+        mk_conf_ctx_warn(&b->spot, tail, "`%.*s` is a part of the value", MK_CONF_REPORT_ARG(tail));
 }
 
 static void bind_key(struct binding *b, const struct mk_conf_entry *e, const struct mk_conf_key *k)
@@ -116,7 +117,7 @@ static void bind_key(struct binding *b, const struct mk_conf_entry *e, const str
     if (!*first)
         mk_conf_field_clear(k, b->spot.out);
     else if (k->type != MK_CONF_WORDS && !(k->flags & MK_CONF_REPEATABLE)) {
-        report_twice(b, e, &(*first)->at);
+        report_duplicate_key(b, e, &(*first)->at);
         return;
     }
     if (!*first)
@@ -124,13 +125,13 @@ static void bind_key(struct binding *b, const struct mk_conf_entry *e, const str
     if (e->broken)
         return;
     if (e->value.len == 0 && !(k->flags & MK_CONF_MAY_BE_EMPTY)) {
-        report_no_value(b, e);
+        report_missing_value(b, e);
         return;
     }
     size_t n_errors = b->spot.report->n_errors;
     mk_conf_field_set(&b->spot, e->value);
     if (b->spot.report->n_errors == n_errors && (k->type == MK_CONF_TEXT || k->type == MK_CONF_WORDS))
-        warn_of_tail(b, e);
+        warn_trailing_comment(b, e);
 }
 
 static void bind_entry(struct binding *b, const struct mk_conf_entry *e)
@@ -139,10 +140,10 @@ static void bind_entry(struct binding *b, const struct mk_conf_entry *e)
     const struct mk_conf_key *k = mk_conf_table_find(t, e->key, false);
     b->spot.entry = e;
     if (!k) {
-        bind_free(b, e);
+        bind_free_entry(b, e);
         return;
     }
-    warn_if_old(b, e, k);
+    warn_deprecated_key(b, e, k);
     if (!(k->flags & MK_CONF_IGNORED))
         bind_key(b, e, mk_conf_table_find(t, e->key, true));
 }
@@ -150,14 +151,14 @@ static void bind_entry(struct binding *b, const struct mk_conf_entry *e)
 static void check_required(struct binding *b)
 {
     const struct mk_conf_table *t = b->spot.table;
-    struct mk_conf_place nowhere = {.file = MK_STR("")};
+    struct mk_conf_source_pos nowhere = {.file = MK_STR("")};
     for (size_t i = 0; i < t->n; i++)
         if ((t->keys[i].flags & MK_CONF_REQUIRED) && !b->seen[i])
             mk_conf_report_error(b->spot.report, b->section ? &b->section->at : &nowhere,
                                  "[%s] must have `%s`", t->section, t->keys[i].name);
 }
 
-static mk_err bind(struct binding *b, bool complete)
+static mk_err bind_section(struct binding *b, bool complete)
 {
     struct mk_conf_report *report = b->spot.report;
     size_t n_errors = report->n_errors;
@@ -167,9 +168,9 @@ static mk_err bind(struct binding *b, bool complete)
     if (!b->seen)
         return -ENOMEM;
     for (const struct mk_conf_entry *e = b->section ? b->section->first : NULL;
-         e && !mk_conf_report_lacks_memory(report); e = e->next)
+         e && !mk_conf_report_out_of_memory(report); e = e->next)
         bind_entry(b, e);
-    if (mk_conf_report_lacks_memory(report))
+    if (mk_conf_report_out_of_memory(report))
         return -ENOMEM;
     if (complete)
         check_required(b);
@@ -181,13 +182,13 @@ mk_err mk_conf_bind(const struct mk_conf_table *table, const struct mk_conf_sect
 {
     struct binding b = {.spot = {.arena = arena, .report = report, .table = table, .out = out},
                         .section = section};
-    return bind(&b, true);
+    return bind_section(&b, true);
 }
 
-mk_err mk_conf_bind_over(const struct mk_conf_table *table, const struct mk_conf_section *section, void *out,
-                         struct mk_arena *arena, struct mk_conf_report *report)
+mk_err mk_conf_bind_without_defaults(const struct mk_conf_table *table, const struct mk_conf_section *section,
+                                     void *out, struct mk_arena *arena, struct mk_conf_report *report)
 {
     struct binding b = {.spot = {.arena = arena, .report = report, .table = table, .out = out},
                         .section = section};
-    return bind(&b, false);
+    return bind_section(&b, false);
 }

@@ -15,7 +15,8 @@ mk_err mk_conf_bind(const struct mk_conf_table *table, const struct mk_conf_sect
 
 /* The same without defaults and without checking required keys: keys that the section does not set stay
  * unchanged in `out`, which may be a copy of the settings it inherits from. */
-mk_err mk_conf_bind_over(const struct mk_conf_table *table, const struct mk_conf_section *section, void *out,
-                         struct mk_arena *arena, struct mk_conf_report *report) MK_MUST_USE;
+mk_err mk_conf_bind_without_defaults(const struct mk_conf_table *table, const struct mk_conf_section *section,
+                                     void *out, struct mk_arena *arena,
+                                     struct mk_conf_report *report) MK_MUST_USE;
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conf/check.h"
 
-#include "conf/nearest.h"
+#include "conf/suggest.h"
 
-static const struct mk_conf_table *table_of(const struct mk_conf_table *const *tables, size_t n, mk_str name)
+static const struct mk_conf_table *find_table(const struct mk_conf_table *const *tables, size_t n,
+                                              mk_str name)
 {
     for (size_t i = 0; i < n; i++)
         if (mk_str_eq_nocase(mk_str_from_c(tables[i]->section), name))
@@ -11,19 +12,19 @@ static const struct mk_conf_table *table_of(const struct mk_conf_table *const *t
     return NULL;
 }
 
-static void report_unknown(const struct mk_conf_section *s, const struct mk_conf_table *const *tables,
-                           size_t n, struct mk_conf_report *report)
+static void report_unknown_section(const struct mk_conf_section *s, const struct mk_conf_table *const *tables,
+                                   size_t n, struct mk_conf_report *report)
 {
-    struct mk_conf_nearest near = mk_conf_nearest_to(s->name);
+    struct mk_conf_suggest near = mk_conf_suggest_for(s->name);
     mk_conf_report_error(report, &s->at, "unknown section [%.*s]", MK_CONF_REPORT_ARG(s->name));
     for (size_t i = 0; i < n && mk_conf_report_wants_hint(report); i++)
-        mk_conf_nearest_try(&near, mk_str_from_c(tables[i]->section));
+        mk_conf_suggest_try(&near, mk_str_from_c(tables[i]->section));
     if (near.best.p)
         mk_conf_report_hint(report, "did you mean [%.*s]?", MK_CONF_REPORT_ARG(near.best));
 }
 
-static void report_twice(const struct mk_conf_section *s, const struct mk_conf_section *first,
-                         struct mk_conf_report *report)
+static void report_duplicate_section(const struct mk_conf_section *s, const struct mk_conf_section *first,
+                                     struct mk_conf_report *report)
 {
     if (mk_str_eq(s->at.file, first->at.file))
         mk_conf_report_error(report, &s->at, "[%.*s] is already in line %u", MK_CONF_REPORT_ARG(s->name),
@@ -38,14 +39,14 @@ mk_err mk_conf_check_sections(const struct mk_conf_tree *tree, const struct mk_c
 {
     size_t n_errors = report->n_errors;
     for (const struct mk_conf_section *s = tree->first; s; s = s->next) {
-        const struct mk_conf_table *table = table_of(tables, n, s->name);
+        const struct mk_conf_table *table = find_table(tables, n, s->name);
         const struct mk_conf_section *first = table && !table->repeatable && table->scope == MK_CONF_SERVER
                                                   ? mk_conf_tree_find(tree, s->name)
                                                   : s;
         if (!table)
-            report_unknown(s, tables, n, report);
+            report_unknown_section(s, tables, n, report);
         else if (first != s)
-            report_twice(s, first, report);
+            report_duplicate_section(s, first, report);
     }
-    return mk_conf_report_lacks_memory(report) ? -ENOMEM : report->n_errors > n_errors ? -EINVAL : 0;
+    return mk_conf_report_out_of_memory(report) ? -ENOMEM : report->n_errors > n_errors ? -EINVAL : 0;
 }

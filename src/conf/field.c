@@ -2,12 +2,12 @@
 #include "conf/field.h"
 
 #include "base/assert.h"
-#include "conf/nearest.h"
+#include "conf/suggest.h"
 #include "conf/value.h"
 
 enum { FORM_MAX = 512 };
 
-bool mk_conf_field_fits(const struct mk_conf_key *k)
+bool mk_conf_field_has_valid_size(const struct mk_conf_key *k)
 {
     switch (k->type) {
     case MK_CONF_BOOL:
@@ -29,7 +29,7 @@ bool mk_conf_field_fits(const struct mk_conf_key *k)
     }
 }
 
-static void *field_of(const struct mk_conf_spot *spot)
+static void *field_address(const struct mk_conf_ctx *spot)
 {
     return (char *)spot->out + spot->key->offset;
 }
@@ -41,7 +41,7 @@ union number {
     uint64_t n64;
 };
 
-static void store(const struct mk_conf_spot *spot, uint64_t n)
+static void store_number(const struct mk_conf_ctx *spot, uint64_t n)
 {
     union number u = {.n64 = n};
     if (spot->key->size == 1)
@@ -50,7 +50,7 @@ static void store(const struct mk_conf_spot *spot, uint64_t n)
         u.n16 = (uint16_t)n;
     else if (spot->key->size == 4)
         u.n32 = (uint32_t)n;
-    memcpy(field_of(spot), &u, spot->key->size);
+    memcpy(field_address(spot), &u, spot->key->size);
 }
 
 uint64_t mk_conf_field_load(const struct mk_conf_key *k, const void *in)
@@ -62,75 +62,75 @@ uint64_t mk_conf_field_load(const struct mk_conf_key *k, const void *in)
 
 /* "expected a time (ms, s, m, h, d) up to 1h, not `1O`", or with a reason: "`2h` is too large: expected
  * ..." */
-static void fail(const struct mk_conf_spot *spot, mk_str value, const char *what)
+static void report_bad_value(const struct mk_conf_ctx *spot, mk_str value, const char *what)
 {
     char room[FORM_MAX];
     struct mk_buf form = mk_buf_fixed(room, sizeof room);
-    mk_conf_table_form(spot->key, &form);
+    mk_conf_table_describe(spot->key, &form);
     if (what)
-        mk_conf_spot_error(spot, value, "`%.*s` is %s: expected %.*s", MK_CONF_REPORT_ARG(value), what,
-                           MK_STR_ARG(mk_buf_str(&form)));
+        mk_conf_ctx_error(spot, value, "`%.*s` is %s: expected %.*s", MK_CONF_REPORT_ARG(value), what,
+                          MK_STR_ARG(mk_buf_str(&form)));
     else
-        mk_conf_spot_error(spot, value, "expected %.*s, not `%.*s`", MK_STR_ARG(mk_buf_str(&form)),
-                           MK_CONF_REPORT_ARG(value));
+        mk_conf_ctx_error(spot, value, "expected %.*s, not `%.*s`", MK_STR_ARG(mk_buf_str(&form)),
+                          MK_CONF_REPORT_ARG(value));
 }
 
-static void set_bool(const struct mk_conf_spot *spot, mk_str value)
+static void set_bool(const struct mk_conf_ctx *spot, mk_str value)
 {
     bool b;
-    if (mk_conf_value_bool(value, &b) == 0) {
-        memcpy(field_of(spot), &b, sizeof b);
+    if (mk_conf_value_parse_bool(value, &b) == 0) {
+        memcpy(field_address(spot), &b, sizeof b);
         return;
     }
     static const char *const words[] = {"on", "off", "yes", "no", "true", "false"};
-    struct mk_conf_nearest near = mk_conf_nearest_to(value);
+    struct mk_conf_suggest near = mk_conf_suggest_for(value);
     for (size_t i = 0; i < MK_LEN(words); i++)
-        mk_conf_nearest_try(&near, mk_str_from_c(words[i]));
-    fail(spot, value, NULL);
-    mk_conf_report_meant(spot->report, near.best);
+        mk_conf_suggest_try(&near, mk_str_from_c(words[i]));
+    report_bad_value(spot, value, NULL);
+    mk_conf_report_suggest(spot->report, near.best);
 }
 
-static mk_err read_amount(const struct mk_conf_key *k, mk_str value, uint64_t *n)
+static mk_err parse_amount(const struct mk_conf_key *k, mk_str value, uint64_t *n)
 {
     if (k->type == MK_CONF_SIZE)
-        return mk_conf_value_size(value, k->unit, n);
+        return mk_conf_value_parse_size(value, k->unit, n);
     if (k->type == MK_CONF_TIME)
-        return mk_conf_value_time(value, k->unit, n);
-    return mk_conf_value_num(value, n);
+        return mk_conf_value_parse_time(value, k->unit, n);
+    return mk_conf_value_parse_num(value, n);
 }
 
-static void set_amount(const struct mk_conf_spot *spot, mk_str value)
+static void set_amount(const struct mk_conf_ctx *spot, mk_str value)
 {
     const struct mk_conf_key *k = spot->key;
     uint64_t n = 0;
     if (k->zero && mk_str_eq_nocase(value, mk_str_from_c(k->zero))) {
-        store(spot, 0);
+        store_number(spot, 0);
         return;
     }
-    mk_err err = read_amount(k, value, &n);
+    mk_err err = parse_amount(k, value, &n);
     if (err == -EINVAL)
-        fail(spot, value, NULL);
+        report_bad_value(spot, value, NULL);
     else if (err || n > mk_conf_table_max(k))
-        fail(spot, value, "too large");
+        report_bad_value(spot, value, "too large");
     else if (n < k->min)
-        fail(spot, value, "too small");
+        report_bad_value(spot, value, "too small");
     else
-        store(spot, n);
+        store_number(spot, n);
 }
 
-static void set_choice(const struct mk_conf_spot *spot, mk_str value)
+static void set_choice(const struct mk_conf_ctx *spot, mk_str value)
 {
-    struct mk_conf_nearest near = mk_conf_nearest_to(value);
+    struct mk_conf_suggest near = mk_conf_suggest_for(value);
     for (size_t i = 0; spot->key->choices[i]; i++) {
         mk_str choice = mk_str_from_c(spot->key->choices[i]);
         if (mk_str_eq_nocase(value, choice)) {
-            store(spot, i);
+            store_number(spot, i);
             return;
         }
-        mk_conf_nearest_try(&near, choice);
+        mk_conf_suggest_try(&near, choice);
     }
-    fail(spot, value, NULL);
-    mk_conf_report_meant(spot->report, near.best);
+    report_bad_value(spot, value, NULL);
+    mk_conf_report_suggest(spot->report, near.best);
 }
 
 static bool may_be_empty(const struct mk_conf_key *k)
@@ -138,57 +138,57 @@ static bool may_be_empty(const struct mk_conf_key *k)
     return k->flags & MK_CONF_MAY_BE_EMPTY;
 }
 
-static void fail_quote(const struct mk_conf_spot *spot, mk_str value)
+static void report_bad_quotes(const struct mk_conf_ctx *spot, mk_str value)
 {
-    mk_conf_spot_error(spot, value, "the quotes of `%.*s` do not match", MK_CONF_REPORT_ARG(value));
+    mk_conf_ctx_error(spot, value, "the quotes of `%.*s` do not match", MK_CONF_REPORT_ARG(value));
     mk_conf_report_hint(spot->report,
                         "a quoted text begins and ends with \"; within it, write \\\" for a quote");
 }
 
-static void set_text(const struct mk_conf_spot *spot, mk_str value)
+static void set_text(const struct mk_conf_ctx *spot, mk_str value)
 {
     mk_str text;
-    mk_err err = mk_conf_words_text(spot->arena, value, &text);
+    mk_err err = mk_conf_words_unquote(spot->arena, value, &text);
     if (err == -ENOMEM)
         return;
     if (err)
-        fail_quote(spot, value);
+        report_bad_quotes(spot, value);
     else if (text.len == 0 && !may_be_empty(spot->key))
-        fail(spot, value, "empty");
+        report_bad_value(spot, value, "empty");
     else if (text.len && text.len < spot->key->min)
-        fail(spot, value, "too short");
+        report_bad_value(spot, value, "too short");
     else if (text.len > mk_conf_table_max(spot->key))
-        fail(spot, value, "too long");
+        report_bad_value(spot, value, "too long");
     else if ((text = mk_arena_copy(spot->arena, text)).p) /* adds the promised NUL */
-        memcpy(field_of(spot), &text, sizeof text);
+        memcpy(field_address(spot), &text, sizeof text);
 }
 
-static void set_words(const struct mk_conf_spot *spot, mk_str value)
+static void set_words(const struct mk_conf_ctx *spot, mk_str value)
 {
-    struct mk_conf_words *words = field_of(spot);
+    struct mk_conf_words *words = field_address(spot);
     mk_str bad;
-    mk_err err = mk_conf_words_add(spot->arena, value, words, &bad);
+    mk_err err = mk_conf_words_append(spot->arena, value, words, &bad);
     if (err == -ENOMEM)
         return;
     if (err)
-        fail_quote(spot, bad);
+        report_bad_quotes(spot, bad);
     else if (words->n == 0 && !may_be_empty(spot->key))
-        fail(spot, value, "empty");
+        report_bad_value(spot, value, "empty");
     else if (words->n > mk_conf_table_max(spot->key))
-        fail(spot, value, "too long");
+        report_bad_value(spot, value, "too long");
 }
 
-static void set_custom(const struct mk_conf_spot *spot, mk_str value)
+static void set_custom(const struct mk_conf_ctx *spot, mk_str value)
 {
     size_t n_errors = spot->report->n_errors;
-    bool ok = spot->key->parse(spot, value, field_of(spot));
-    if (!ok && spot->report->n_errors == n_errors && !mk_conf_report_lacks_memory(spot->report))
-        fail(spot, value, NULL);
+    bool ok = spot->key->parse(spot, value, field_address(spot));
+    if (!ok && spot->report->n_errors == n_errors && !mk_conf_report_out_of_memory(spot->report))
+        report_bad_value(spot, value, NULL);
 }
 
-void mk_conf_field_set(const struct mk_conf_spot *spot, mk_str value)
+void mk_conf_field_set(const struct mk_conf_ctx *spot, mk_str value)
 {
-    MK_ASSERT(mk_conf_field_fits(spot->key));
+    MK_ASSERT(mk_conf_field_has_valid_size(spot->key));
     switch (spot->key->type) {
     case MK_CONF_BOOL:
         set_bool(spot, value);

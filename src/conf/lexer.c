@@ -26,15 +26,15 @@ static size_t leading_blanks(mk_str s)
     return n;
 }
 
-static struct mk_conf_place place_at(const struct mk_conf_lexer *l, const char *p)
+static struct mk_conf_source_pos pos_at(const struct mk_conf_lexer *l, const char *p)
 {
-    struct mk_conf_place at = l->at;
+    struct mk_conf_source_pos at = l->at;
     at.column = (unsigned)(p - at.source.p) + 1;
     return at;
 }
 
 /* Cuts off the next line, without its end and trailing blanks. */
-static void parse_line(struct mk_conf_lexer *l)
+static void next_source_line(struct mk_conf_lexer *l)
 {
     mk_str line = mk_str_cut(&l->rest, '\n');
     if (line.len && line.p[line.len - 1] == '\r')
@@ -55,7 +55,7 @@ static bool check_bytes(struct mk_conf_lexer *l, mk_str line)
     for (size_t i = 0; i < line.len; i++) {
         unsigned char c = (unsigned char)line.p[i];
         if ((c < 0x20 && c != '\t') || c == 0x7f) {
-            struct mk_conf_place at = place_at(l, line.p + i);
+            struct mk_conf_source_pos at = pos_at(l, line.p + i);
             mk_conf_report_error(l->report, &at,
                                  "control byte 0x%02x: only printable text and tabs are allowed", c);
             return false;
@@ -65,23 +65,24 @@ static bool check_bytes(struct mk_conf_lexer *l, mk_str line)
 }
 
 /* "4 spaces", for messages. */
-static const char *describe(mk_str indent, char room[64])
+static const char *describe_indent(mk_str indent, char buf[64])
 {
     bool tabs = mk_str_find(indent, '\t') != MK_STR_NONE, spaces = mk_str_find(indent, ' ') != MK_STR_NONE;
     const char *what = tabs && spaces ? "tabs and spaces" : tabs ? "tab" : "space";
-    snprintf(room, 64, "%zu %s%s", indent.len, what, tabs != spaces && indent.len > 1 ? "s" : "");
-    return room;
+    snprintf(buf, 64, "%zu %s%s", indent.len, what, tabs != spaces && indent.len > 1 ? "s" : "");
+    return buf;
 }
 
 static void check_indent(struct mk_conf_lexer *l, mk_str indent)
 {
     char found[64], expected[64];
-    struct mk_conf_place at = place_at(l, indent.p + indent.len);
+    struct mk_conf_source_pos at = pos_at(l, indent.p + indent.len);
     if (l->indent.p && mk_str_eq(indent, l->indent))
         return;
     if (l->indent.p) {
         mk_conf_report_error(l->report, &at, "the indent is %s: expected %s, as in line %u",
-                             describe(indent, found), describe(l->indent, expected), l->indent_line);
+                             describe_indent(indent, found), describe_indent(l->indent, expected),
+                             l->indent_line);
         if (mk_str_starts(indent, l->indent))
             mk_conf_report_hint(l->report, "entries have one level only");
     } else if (mk_str_find(indent, '\t') != MK_STR_NONE && mk_str_find(indent, ' ') != MK_STR_NONE) {
@@ -105,28 +106,28 @@ static void split_words(const struct mk_conf_lexer *l, mk_str s, struct mk_conf_
     out->rest = s;
     out->word = mk_str_word(&out->rest);
     out->rest = mk_str_skip(out->rest, leading_blanks(out->rest));
-    out->at = place_at(l, out->word.p);
-    out->rest_column = place_at(l, out->rest.p).column;
+    out->at = pos_at(l, out->word.p);
+    out->rest_column = pos_at(l, out->rest.p).column;
 }
 
 /* An indented section header or directive is a mistake, though it could be parsed as an entry. */
-static bool is_out_of_place(mk_str s)
+static bool is_misplaced_header(mk_str s)
 {
     mk_str rest = s, word = mk_str_word(&rest);
     return (s.p[0] == '[' && s.p[s.len - 1] == ']') || mk_str_eq_nocase(word, MK_STR("@INCLUDE")) ||
            mk_str_eq_nocase(word, MK_STR("@SET"));
 }
 
-static bool read_indented(struct mk_conf_lexer *l, size_t indent_len, struct mk_conf_line *out)
+static bool lex_indented(struct mk_conf_lexer *l, size_t indent_len, struct mk_conf_line *out)
 {
     mk_str s = mk_str_skip(l->at.source, indent_len);
     if (is_dashes(s))
         return false;
-    if (is_out_of_place(s)) {
-        struct mk_conf_place at = place_at(l, s.p);
+    if (is_misplaced_header(s)) {
+        struct mk_conf_source_pos at = pos_at(l, s.p);
         mk_conf_report_error(l->report, &at, "`%.*s` must begin in the first column", MK_CONF_REPORT_ARG(s));
         out->kind = MK_CONF_LINE_SECTION;
-        out->word = MK_ABSENT;
+        out->word = MK_STR_NULL;
         return s.p[0] == '[';
     }
     check_indent(l, mk_str_first(l->at.source, indent_len));
@@ -135,62 +136,62 @@ static bool read_indented(struct mk_conf_lexer *l, size_t indent_len, struct mk_
     return true;
 }
 
-static void check_behind_section(struct mk_conf_lexer *l, mk_str behind)
+static void check_after_section(struct mk_conf_lexer *l, mk_str behind)
 {
     mk_str text = mk_str_trim(behind);
     if (text.len == 0)
         return;
-    struct mk_conf_place at = place_at(l, text.p);
+    struct mk_conf_source_pos at = pos_at(l, text.p);
     mk_conf_report_error(l->report, &at, "expected nothing after `]`");
     if (text.p[0] == '#')
         mk_conf_report_hint(l->report, "a comment has a line of its own");
 }
 
-static void read_section(struct mk_conf_lexer *l, struct mk_conf_line *out)
+static void lex_section(struct mk_conf_lexer *l, struct mk_conf_line *out)
 {
     mk_str s = mk_str_skip(l->at.source, 1);
     size_t close = mk_str_find(s, ']');
     out->kind = MK_CONF_LINE_SECTION;
-    out->at = place_at(l, l->at.source.p);
+    out->at = pos_at(l, l->at.source.p);
     out->word = mk_str_trim(mk_str_first(s, close));
     if (close == MK_STR_NONE)
         mk_conf_report_error(l->report, &out->at, "a section name must be closed by `]`");
     else
-        check_behind_section(l, mk_str_skip(s, close + 1));
+        check_after_section(l, mk_str_skip(s, close + 1));
     if (out->word.len == 0 && close != MK_STR_NONE)
         mk_conf_report_error(l->report, &out->at, "a section must have a name");
     if (out->word.len == 0)
         out->word.p = NULL;
 }
 
-static void report_no_indent(struct mk_conf_lexer *l)
+static void report_missing_indent(struct mk_conf_lexer *l)
 {
-    struct mk_conf_place at = place_at(l, l->at.source.p);
-    char room[64];
+    struct mk_conf_source_pos at = pos_at(l, l->at.source.p);
+    char buf[64];
     mk_conf_report_error(l->report, &at,
                          "expected `[SECTION]`, `@INCLUDE`, `@SET`, a comment or an indented entry");
     if (l->indent.p)
-        mk_conf_report_hint(l->report, "an entry is indented by %s, as in line %u", describe(l->indent, room),
-                            l->indent_line);
+        mk_conf_report_hint(l->report, "an entry is indented by %s, as in line %u",
+                            describe_indent(l->indent, buf), l->indent_line);
     else
         mk_conf_report_hint(l->report, "an entry is indented, by 4 spaces for example");
 }
 
 /* False for a blank line, a comment or an invalid line. */
-static bool read_line(struct mk_conf_lexer *l, struct mk_conf_line *out)
+static bool lex_line(struct mk_conf_lexer *l, struct mk_conf_line *out)
 {
     mk_str line = l->at.source;
     size_t blanks = leading_blanks(line);
     if (blanks == line.len || line.p[blanks] == '#')
         return false;
     if (blanks > 0)
-        return read_indented(l, blanks, out);
+        return lex_indented(l, blanks, out);
     if (line.p[0] == '[') {
-        read_section(l, out);
+        lex_section(l, out);
         return true;
     }
     if (line.p[0] != '@') {
-        report_no_indent(l);
+        report_missing_indent(l);
         return false;
     }
     out->kind = MK_CONF_LINE_DIRECTIVE;
@@ -202,9 +203,9 @@ bool mk_conf_lexer_next(struct mk_conf_lexer *l, struct mk_conf_line *out)
 {
     *out = (struct mk_conf_line){.kind = MK_CONF_LINE_ENTRY};
     while (l->rest.p) {
-        parse_line(l);
+        next_source_line(l);
         out->at = l->at;
-        if (check_bytes(l, l->at.source) && read_line(l, out))
+        if (check_bytes(l, l->at.source) && lex_line(l, out))
             return true;
     }
     return false;

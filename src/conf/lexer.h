@@ -14,14 +14,14 @@ enum mk_conf_line_kind {
 
 struct mk_conf_line {
     enum mk_conf_line_kind kind;
-    mk_str word, rest;       /* slices of the text */
-    struct mk_conf_place at; /* of the word */
+    mk_str word, rest;            /* slices of the text */
+    struct mk_conf_source_pos at; /* of the word */
     unsigned rest_column;
 };
 
 struct mk_conf_lexer {
     mk_str rest; /* absent at the end */
-    struct mk_conf_place at;
+    struct mk_conf_source_pos at;
     struct mk_conf_report *report;
     mk_str indent; /* absent until the first indented line */
     unsigned indent_line;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 /* Takes the next step of a path, skipping "." and empty ones. */
-static bool next_step(mk_str *rest, mk_str *step)
+static bool next_path_segment(mk_str *rest, mk_str *step)
 {
     while (rest->p) {
         *step = mk_str_cut(rest, '/');
@@ -15,10 +15,10 @@ static bool next_step(mk_str *rest, mk_str *step)
 }
 
 /* Appends the steps of `path` to the text of `len` bytes in `room`. */
-static size_t add_steps(char *room, size_t len, mk_str path)
+static size_t append_path_segments(char *room, size_t len, mk_str path)
 {
     mk_str step;
-    while (next_step(&path, &step)) {
+    while (next_path_segment(&path, &step)) {
         if (len && room[len - 1] != '/')
             room[len++] = '/';
         memcpy(room + len, step.p, step.len);
@@ -27,27 +27,28 @@ static size_t add_steps(char *room, size_t len, mk_str path)
     return len;
 }
 
-mk_str mk_conf_path_in(struct mk_arena *a, mk_str folder, mk_str path)
+mk_str mk_conf_path_resolve_in(struct mk_arena *a, mk_str folder, mk_str path)
 {
     bool absolute = mk_str_starts(path, MK_STR("/"));
     if (absolute)
         folder = MK_STR("");
     char *room = mk_arena_alloc(a, folder.len + path.len + 3);
     if (!room)
-        return MK_ABSENT;
+        return MK_STR_NULL;
     size_t len = 0;
     if (absolute || mk_str_starts(folder, MK_STR("/")))
         room[len++] = '/';
-    len = add_steps(room, len, folder);
-    len = add_steps(room, len, path);
+    len = append_path_segments(room, len, folder);
+    len = append_path_segments(room, len, path);
     room[len] = '\0';
     return mk_str_of(room, len);
 }
 
-mk_str mk_conf_path_join(struct mk_arena *a, mk_str from, mk_str path)
+mk_str mk_conf_path_resolve(struct mk_arena *a, mk_str from, mk_str path)
 {
     size_t slash = mk_str_find_last(from, '/');
-    return mk_conf_path_in(a, slash == MK_STR_NONE ? MK_STR("") : mk_str_first(from, slash + 1), path);
+    return mk_conf_path_resolve_in(a, slash == MK_STR_NONE ? MK_STR("") : mk_str_first(from, slash + 1),
+                                   path);
 }
 
 bool mk_conf_path_is_pattern(mk_str path)
@@ -56,23 +57,23 @@ bool mk_conf_path_is_pattern(mk_str path)
            mk_str_find(path, '[') != MK_STR_NONE;
 }
 
-static mk_str name_of(mk_str path)
+static mk_str base_name(mk_str path)
 {
     size_t slash = mk_str_find_last(path, '/');
     return slash == MK_STR_NONE ? path : mk_str_skip(path, slash + 1);
 }
 
-struct gathering {
+struct glob_results {
     struct mk_arena *arena;
     struct mk_conf_path_list *list;
     bool hidden, backups; /* does the pattern ask for them? */
     mk_err err;
 };
 
-static bool on_found(void *data, mk_str path)
+static bool on_glob_match(void *data, mk_str path)
 {
-    struct gathering *g = data;
-    mk_str name = name_of(path);
+    struct glob_results *g = data;
+    mk_str name = base_name(path);
     if ((!g->hidden && mk_str_starts(name, MK_STR("."))) || (!g->backups && mk_str_ends(name, MK_STR("~"))))
         return true;
     mk_str kept = mk_arena_copy(g->arena, path);
@@ -83,7 +84,7 @@ static bool on_found(void *data, mk_str path)
     return g->list->n <= MK_CONF_FILES_MAX;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_paths(const void *a, const void *b)
 {
     return mk_str_cmp(*(const mk_str *)a, *(const mk_str *)b);
 }
@@ -91,14 +92,14 @@ static int compare(const void *a, const void *b)
 mk_err mk_conf_path_glob(struct mk_arena *a, const struct mk_conf_io *io, mk_str pattern,
                          struct mk_conf_path_list *out)
 {
-    mk_str name = name_of(pattern);
+    mk_str name = base_name(pattern);
     *out = (struct mk_conf_path_list){NULL, 0};
-    struct gathering g = {.arena = a,
-                          .list = out,
-                          .hidden = mk_str_starts(name, MK_STR(".")),
-                          .backups = mk_str_ends(name, MK_STR("~"))};
-    mk_err err = io->glob ? io->glob(io->ctx, pattern, on_found, &g) : 0;
+    struct glob_results g = {.arena = a,
+                             .list = out,
+                             .hidden = mk_str_starts(name, MK_STR(".")),
+                             .backups = mk_str_ends(name, MK_STR("~"))};
+    mk_err err = io->glob ? io->glob(io->ctx, pattern, on_glob_match, &g) : 0;
     if (out->n > 1)
-        qsort(out->v, out->n, sizeof *out->v, compare);
+        qsort(out->v, out->n, sizeof *out->v, compare_paths);
     return g.err ? g.err : err;
 }

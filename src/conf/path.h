@@ -8,10 +8,10 @@
 
 /* `path` relative to the folder of the file `from`, without `./` and doubled slashes; absent when out of
  * memory. Keeps `..`, since only the file system knows where it leads. */
-mk_str mk_conf_path_join(struct mk_arena *a, mk_str from, mk_str path) MK_MUST_USE;
+mk_str mk_conf_path_resolve(struct mk_arena *a, mk_str from, mk_str path) MK_MUST_USE;
 
 /* The same, relative to a folder. */
-mk_str mk_conf_path_in(struct mk_arena *a, mk_str folder, mk_str path) MK_MUST_USE;
+mk_str mk_conf_path_resolve_in(struct mk_arena *a, mk_str folder, mk_str path) MK_MUST_USE;
 
 /* Does it contain any of * ? [ ? */
 bool mk_conf_path_is_pattern(mk_str path);

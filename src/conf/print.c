@@ -8,7 +8,7 @@
 
 enum { WORDS_WIDTH = 72 };
 
-static void add_entry(mk_str key, size_t width, mk_str value, struct mk_buf *out)
+static void write_entry(mk_str key, size_t width, mk_str value, struct mk_buf *out)
 {
     mk_buf_add(out, MK_STR("    "));
     mk_buf_add(out, key);
@@ -22,31 +22,31 @@ static void add_entry(mk_str key, size_t width, mk_str value, struct mk_buf *out
 
 void mk_conf_print_entry(mk_str key, mk_str value, struct mk_buf *out)
 {
-    add_entry(key, 0, value, out);
+    write_entry(key, 0, value, out);
 }
 
 /* Writes words on one line until it is long enough, and advances *i past them. */
-static void write_words(const struct mk_conf_words *words, size_t *i, struct mk_buf *out)
+static void write_words_line(const struct mk_conf_words *words, size_t *i, struct mk_buf *out)
 {
     size_t start = out->len;
     while (*i < words->n && out->len - start < WORDS_WIDTH && !out->failed) {
         if (out->len > start)
             mk_buf_add_char(out, ' ');
-        mk_conf_words_write_word(out, words->v[(*i)++]);
+        mk_conf_words_quote_word(out, words->v[(*i)++]);
     }
 }
 
-static bool show_words(const struct mk_conf_key *k, const struct mk_conf_words *words, size_t *i,
-                       struct mk_buf *out)
+static bool write_words_value(const struct mk_conf_key *k, const struct mk_conf_words *words, size_t *i,
+                              struct mk_buf *out)
 {
     if (words->n == 0 && *i == 0 && (k->flags & MK_CONF_MAY_BE_EMPTY)) {
-        mk_conf_words_write_word(out, MK_STR(""));
+        mk_conf_words_quote_word(out, MK_STR(""));
         ++*i;
         return true;
     }
     if (*i >= words->n)
         return false;
-    write_words(words, i, out);
+    write_words_line(words, i, out);
     return true;
 }
 
@@ -62,7 +62,7 @@ static void write_amount(const struct mk_conf_key *k, uint64_t n, struct mk_buf 
         mk_buf_add_num(out, n);
 }
 
-static bool show_choice(const struct mk_conf_key *k, uint64_t n, struct mk_buf *out)
+static bool write_choice_value(const struct mk_conf_key *k, uint64_t n, struct mk_buf *out)
 {
     for (size_t i = 0; k->choices[i]; i++)
         if (i == n) {
@@ -72,14 +72,15 @@ static bool show_choice(const struct mk_conf_key *k, uint64_t n, struct mk_buf *
     return false;
 }
 
-static bool show_text(mk_str text, struct mk_buf *out)
+static bool write_text_value(mk_str text, struct mk_buf *out)
 {
     if (text.p)
-        mk_conf_words_write_text(out, text);
+        mk_conf_words_quote_text(out, text);
     return text.p;
 }
 
-static bool show_one(const struct mk_conf_key *k, const void *in, const void *field, struct mk_buf *out)
+static bool write_scalar_value(const struct mk_conf_key *k, const void *in, const void *field,
+                               struct mk_buf *out)
 {
     switch (k->type) {
     case MK_CONF_BOOL:
@@ -91,9 +92,9 @@ static bool show_one(const struct mk_conf_key *k, const void *in, const void *fi
         write_amount(k, mk_conf_field_load(k, in), out);
         return true;
     case MK_CONF_TEXT:
-        return show_text(*(const mk_str *)field, out);
+        return write_text_value(*(const mk_str *)field, out);
     case MK_CONF_ENUM:
-        return show_choice(k, mk_conf_field_load(k, in), out);
+        return write_choice_value(k, mk_conf_field_load(k, in), out);
     case MK_CONF_WORDS:
     case MK_CONF_CUSTOM:
     case MK_CONF_TYPES:
@@ -107,15 +108,15 @@ static bool show(const struct mk_conf_key *k, const void *in, size_t *i, struct 
 {
     const void *field = (const char *)in + k->offset;
     if (k->type == MK_CONF_WORDS)
-        return show_words(k, field, i, out);
+        return write_words_value(k, field, i, out);
     size_t at = (*i)++;
     if (k->type == MK_CONF_CUSTOM)
         return k->show && k->show(field, at, out);
-    return at == 0 && show_one(k, in, field, out);
+    return at == 0 && write_scalar_value(k, in, field, out);
 }
 
 /* A deprecated key's value is printed under the key that replaced it. */
-static bool is_printed(const struct mk_conf_key *k)
+static bool is_key_printed(const struct mk_conf_key *k)
 {
     return !k->alias_of && !(k->flags & (MK_CONF_IGNORED | MK_CONF_DEPRECATED));
 }
@@ -124,7 +125,7 @@ static size_t widest_key(const struct mk_conf_table *t)
 {
     size_t width = 0;
     for (size_t i = 0; i < t->n; i++)
-        if (is_printed(&t->keys[i]))
+        if (is_key_printed(&t->keys[i]))
             width = mk_max(width, strlen(t->keys[i].name));
     return width;
 }
@@ -141,7 +142,7 @@ static void print_key(const struct mk_conf_key *k, size_t width, const void *in,
     size_t i = 0;
     bool any = false;
     while (show(k, in, &i, &value) && !value.failed) {
-        add_entry(mk_str_from_c(k->name), width, mk_buf_str(&value), out);
+        write_entry(mk_str_from_c(k->name), width, mk_buf_str(&value), out);
         mk_buf_clear(&value);
         any = true;
     }
@@ -155,7 +156,7 @@ static void print_entries(const struct mk_conf_table *table, const void *in, str
 {
     struct mk_buf key = mk_buf_growing(MK_CONF_LINE_MAX), value = mk_buf_growing(MK_CONF_FILE_MAX);
     for (size_t i = 0; table->show_entry(in, i, &key, &value) && !key.failed && !value.failed; i++) {
-        add_entry(mk_buf_str(&key), 0, mk_buf_str(&value), out);
+        write_entry(mk_buf_str(&key), 0, mk_buf_str(&value), out);
         mk_buf_clear(&key);
         mk_buf_clear(&value);
     }
@@ -169,7 +170,7 @@ void mk_conf_print_section(const struct mk_conf_table *table, const void *in, st
     size_t width = widest_key(table);
     mk_buf_addf(out, "[%s]\n", table->section);
     for (size_t i = 0; i < table->n; i++)
-        if (is_printed(&table->keys[i]))
+        if (is_key_printed(&table->keys[i]))
             print_key(&table->keys[i], width, in, out);
     if (table->show_entry)
         print_entries(table, in, out);

@@ -10,7 +10,7 @@
 void mk_conf_print_section(const struct mk_conf_table *table, const void *in, struct mk_buf *out);
 
 /* Writes one entry with indent and line end, and escapes references in the value. `value` is the text that
- * the reader should return (see mk_conf_words_write_text for quotes). */
+ * the reader should return (see mk_conf_words_quote_text for quotes). */
 void mk_conf_print_entry(mk_str key, mk_str value, struct mk_buf *out);
 
 /* Writes the first value of the key as it would be configured. False: there is none. */

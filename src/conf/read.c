@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conf/read.h"
 
-#include "conf/foreign.h"
 #include "conf/lexer.h"
-#include "conf/nearest.h"
+#include "conf/other_syntax.h"
 #include "conf/path.h"
+#include "conf/suggest.h"
 #include "conf/vars.h"
 #include "conf/words.h"
 
 /* A file being read, and the file that includes it. */
-struct frame {
-    const struct frame *up;
+struct include_frame {
+    const struct include_frame *up;
     mk_str path;
     unsigned depth;
-    struct mk_conf_place include;    /* the line of this file that includes the next one */
-    struct mk_conf_section *section; /* NULL: entries have no section */
-    bool lost;                       /* already reported, or the header is broken: drop entries silently */
+    struct mk_conf_source_pos include; /* the line of this file that includes the next one */
+    struct mk_conf_section *section;   /* NULL: entries have no section */
+    bool lost;                         /* already reported, or the header is broken: drop entries silently */
 };
 
 struct reader {
@@ -29,22 +29,22 @@ struct reader {
 };
 
 /* The start of the line's value. */
-static struct mk_conf_place rest_place(const struct mk_conf_line *line)
+static struct mk_conf_source_pos value_pos(const struct mk_conf_line *line)
 {
-    struct mk_conf_place at = line->at;
+    struct mk_conf_source_pos at = line->at;
     at.column = line->rest_column;
     return at;
 }
 
-static void on_section(struct reader *r, struct frame *f, const struct mk_conf_line *line)
+static void on_section(struct reader *r, struct include_frame *f, const struct mk_conf_line *line)
 {
     f->lost = !line->word.p;
     f->section = f->lost ? NULL : mk_conf_tree_add_section(r->tree, r->arena, line->word, &line->at);
 }
 
-static void report_no_section(struct reader *r, struct frame *f, const struct mk_conf_line *line)
+static void report_no_section(struct reader *r, struct include_frame *f, const struct mk_conf_line *line)
 {
-    if (f->lost || mk_conf_report_lacks_memory(r->report))
+    if (f->lost || mk_conf_report_out_of_memory(r->report))
         return;
     f->lost = true;
     mk_conf_report_error(r->report, &line->at, "`%.*s` is not in a section", MK_CONF_REPORT_ARG(line->word));
@@ -54,13 +54,13 @@ static void report_no_section(struct reader *r, struct frame *f, const struct mk
         mk_conf_report_hint(r->report, "a line with `[SECTION]` must come first");
 }
 
-static void on_entry(struct reader *r, struct frame *f, const struct mk_conf_line *line)
+static void on_entry(struct reader *r, struct include_frame *f, const struct mk_conf_line *line)
 {
     if (!f->section) {
         report_no_section(r, f, line);
         return;
     }
-    struct mk_conf_place at = rest_place(line);
+    struct mk_conf_source_pos at = value_pos(line);
     struct mk_conf_entry e = {.key = line->word, .at = line->at, .value_column = line->rest_column};
     e.broken = !mk_conf_vars_expand(&r->vars, line->rest, &at, &e.value);
     (void)!mk_conf_tree_add_entry(f->section, r->arena, &e);
@@ -69,7 +69,7 @@ static void on_entry(struct reader *r, struct frame *f, const struct mk_conf_lin
 static void on_set(struct reader *r, const struct mk_conf_line *line)
 {
     mk_str rest = line->rest, name = mk_str_word(&rest), value = mk_str_trim(rest);
-    struct mk_conf_place at = rest_place(line);
+    struct mk_conf_source_pos at = value_pos(line);
     if (!mk_conf_vars_is_name(name) || value.len == 0) {
         mk_conf_report_error(r->report, &at,
                              "expected `@SET NAME value`, the name of letters, digits and `_`");
@@ -82,9 +82,9 @@ static void on_set(struct reader *r, const struct mk_conf_line *line)
     mk_conf_vars_set(&r->vars, name, expanded);
 }
 
-static void read_path(struct reader *r, const struct frame *up, mk_str path);
+static void read_config_file(struct reader *r, const struct include_frame *up, mk_str path);
 
-static void include_each(struct reader *r, struct frame *f, mk_str pattern)
+static void include_matches(struct reader *r, struct include_frame *f, mk_str pattern)
 {
     struct mk_conf_path_list list;
     mk_err err = mk_conf_path_glob(r->arena, r->io, pattern, &list);
@@ -94,34 +94,34 @@ static void include_each(struct reader *r, struct frame *f, mk_str pattern)
         mk_conf_report_error(r->report, &f->include, "`%.*s` cannot be looked up: %s", MK_STR_ARG(pattern),
                              mk_err_text(err));
     for (size_t i = 0; i < list.n; i++)
-        read_path(r, f, list.v[i]);
+        read_config_file(r, f, list.v[i]);
 }
 
-static void on_include(struct reader *r, struct frame *f, const struct mk_conf_line *line)
+static void on_include(struct reader *r, struct include_frame *f, const struct mk_conf_line *line)
 {
     mk_str text, pattern;
     f->section = NULL;
     f->lost = false;
-    f->include = rest_place(line);
+    f->include = value_pos(line);
     if (!mk_conf_vars_expand(&r->vars, line->rest, &f->include, &text))
         return;
-    mk_err err = mk_conf_words_text(r->arena, text, &pattern);
+    mk_err err = mk_conf_words_unquote(r->arena, text, &pattern);
     if (err == -ENOMEM)
         return;
     if (err || pattern.len == 0) {
         mk_conf_report_error(r->report, &f->include, "expected `@INCLUDE file` or `@INCLUDE folder/*.conf`");
         return;
     }
-    mk_str path = mk_conf_path_join(r->arena, f->path, pattern);
+    mk_str path = mk_conf_path_resolve(r->arena, f->path, pattern);
     if (!path.p)
         return;
     if (mk_conf_path_is_pattern(pattern))
-        include_each(r, f, path);
+        include_matches(r, f, path);
     else
-        read_path(r, f, path);
+        read_config_file(r, f, path);
 }
 
-static void on_directive(struct reader *r, struct frame *f, const struct mk_conf_line *line)
+static void on_directive(struct reader *r, struct include_frame *f, const struct mk_conf_line *line)
 {
     const mk_str include = MK_STR("@INCLUDE"), set = MK_STR("@SET");
     if (mk_str_eq_nocase(line->word, include)) {
@@ -129,21 +129,21 @@ static void on_directive(struct reader *r, struct frame *f, const struct mk_conf
     } else if (mk_str_eq_nocase(line->word, set)) {
         on_set(r, line);
     } else {
-        struct mk_conf_nearest near = mk_conf_nearest_to(line->word);
-        mk_conf_nearest_try(&near, include);
-        mk_conf_nearest_try(&near, set);
+        struct mk_conf_suggest near = mk_conf_suggest_for(line->word);
+        mk_conf_suggest_try(&near, include);
+        mk_conf_suggest_try(&near, set);
         mk_conf_report_error(r->report, &line->at, "unknown directive `%.*s`: expected @INCLUDE or @SET",
                              MK_CONF_REPORT_ARG(line->word));
-        mk_conf_report_meant(r->report, near.best);
+        mk_conf_report_suggest(r->report, near.best);
     }
 }
 
-static void read_lines(struct reader *r, struct frame *f, mk_str text)
+static void parse_lines(struct reader *r, struct include_frame *f, mk_str text)
 {
     struct mk_conf_lexer lexer;
     struct mk_conf_line line;
     mk_conf_lexer_init(&lexer, f->path, text, r->report);
-    while (mk_conf_lexer_next(&lexer, &line) && !mk_conf_report_lacks_memory(r->report)) {
+    while (mk_conf_lexer_next(&lexer, &line) && !mk_conf_report_out_of_memory(r->report)) {
         if (line.kind == MK_CONF_LINE_SECTION)
             on_section(r, f, &line);
         else if (line.kind == MK_CONF_LINE_ENTRY)
@@ -154,29 +154,29 @@ static void read_lines(struct reader *r, struct frame *f, mk_str text)
 }
 
 /* "a.conf:3 -> b.conf:1 -> a.conf", outermost first. */
-static void add_chain(struct mk_buf *out, const struct frame *f)
+static void append_include_chain(struct mk_buf *out, const struct include_frame *f)
 {
     if (f->up)
-        add_chain(out, f->up);
+        append_include_chain(out, f->up);
     mk_buf_addf(out, "%.*s:%u -> ", MK_CONF_REPORT_ARG(f->path), f->include.line);
 }
 
-static void report_cycle(struct reader *r, const struct frame *up, mk_str path)
+static void report_include_cycle(struct reader *r, const struct include_frame *up, mk_str path)
 {
     char room[512];
     struct mk_buf chain = mk_buf_fixed(room, sizeof room);
-    add_chain(&chain, up);
+    append_include_chain(&chain, up);
     mk_buf_addf(&chain, "%.*s", MK_CONF_REPORT_ARG(path));
     mk_conf_report_error(r->report, &up->include, "`%.*s` includes itself", MK_CONF_REPORT_ARG(path));
     mk_conf_report_hint(r->report, "%.*s", MK_STR_ARG(mk_buf_str(&chain)));
 }
 
 /* These limits bound recursion and memory; exceeding one of the last two stops the reading. */
-static bool may_open(struct reader *r, const struct frame *up, mk_str path)
+static bool may_include(struct reader *r, const struct include_frame *up, mk_str path)
 {
-    for (const struct frame *f = up; f; f = f->up)
+    for (const struct include_frame *f = up; f; f = f->up)
         if (mk_str_eq(f->path, path)) {
-            report_cycle(r, up, path);
+            report_include_cycle(r, up, path);
             return false;
         }
     if (up && up->depth == MK_CONF_DEPTH_MAX) {
@@ -192,37 +192,37 @@ static bool may_open(struct reader *r, const struct frame *up, mk_str path)
 }
 
 /* True if the file belongs to another server; then that is its only error. */
-static bool report_foreign(struct reader *r, mk_str path, mk_str text)
+static bool report_other_syntax(struct reader *r, mk_str path, mk_str text)
 {
-    struct mk_conf_foreign found = mk_conf_foreign_find(text);
+    struct mk_conf_other_syntax found = mk_conf_other_syntax_detect(text);
     if (!found.server)
         return false;
-    struct mk_conf_place at = {.file = path, .line = found.line, .source = found.source};
+    struct mk_conf_source_pos at = {.file = path, .line = found.line, .source = found.source};
     mk_conf_report_error(r->report, &at, "this is a configuration for %s, not for Monkey", found.server);
     mk_conf_report_hint(r->report, "%s", found.hint);
     return true;
 }
 
 /* Parses text that is already in the arena. */
-static void read_opened(struct reader *r, const struct frame *up, mk_str path, mk_str text)
+static void parse_file_text(struct reader *r, const struct include_frame *up, mk_str path, mk_str text)
 {
-    struct frame f = {.up = up, .path = path, .depth = up ? up->depth + 1 : 1};
+    struct include_frame f = {.up = up, .path = path, .depth = up ? up->depth + 1 : 1};
     r->n_bytes += text.len;
     if (!text.p)
         return;
-    if (report_foreign(r, path, text))
+    if (report_other_syntax(r, path, text))
         return;
     if (r->n_bytes <= MK_CONF_TOTAL_MAX)
-        read_lines(r, &f, text);
+        parse_lines(r, &f, text);
     else if (!r->full)
-        mk_conf_report_error(r->report, &(struct mk_conf_place){.file = path},
+        mk_conf_report_error(r->report, &(struct mk_conf_source_pos){.file = path},
                              "all files together have more than %d bytes", MK_CONF_TOTAL_MAX);
     r->full = r->full || r->n_bytes > MK_CONF_TOTAL_MAX;
 }
 
-static void report_unreadable(struct reader *r, const struct frame *up, mk_str path, mk_err err)
+static void report_unreadable(struct reader *r, const struct include_frame *up, mk_str path, mk_err err)
 {
-    struct mk_conf_place itself = {.file = path};
+    struct mk_conf_source_pos itself = {.file = path};
     if (err == -ENOMEM)
         r->report->no_memory = true;
     else if (err == -EFBIG)
@@ -233,9 +233,9 @@ static void report_unreadable(struct reader *r, const struct frame *up, mk_str p
                              MK_STR_ARG(path), mk_err_text(err));
 }
 
-static void read_path(struct reader *r, const struct frame *up, mk_str path)
+static void read_config_file(struct reader *r, const struct include_frame *up, mk_str path)
 {
-    if (!may_open(r, up, path))
+    if (!may_include(r, up, path))
         return;
     r->n_files++;
     struct mk_buf buf = mk_buf_growing(MK_CONF_FILE_MAX);
@@ -245,12 +245,12 @@ static void read_path(struct reader *r, const struct frame *up, mk_str path)
     if (err)
         report_unreadable(r, up, path, err);
     else
-        read_opened(r, up, path, mk_arena_copy(r->arena, mk_buf_str(&buf)));
+        parse_file_text(r, up, path, mk_arena_copy(r->arena, mk_buf_str(&buf)));
     mk_buf_free(&buf);
 }
 
-static struct reader reader_of(struct mk_conf_tree *tree, struct mk_arena *arena, const struct mk_conf_io *io,
-                               struct mk_conf_report *report)
+static struct reader init_reader(struct mk_conf_tree *tree, struct mk_arena *arena,
+                                 const struct mk_conf_io *io, struct mk_conf_report *report)
 {
     return (struct reader){.tree = tree,
                            .arena = arena,
@@ -262,20 +262,20 @@ static struct reader reader_of(struct mk_conf_tree *tree, struct mk_arena *arena
 mk_err mk_conf_read_file(struct mk_conf_tree *tree, struct mk_arena *arena, const struct mk_conf_io *io,
                          mk_str path, struct mk_conf_report *report)
 {
-    struct reader r = reader_of(tree, arena, io, report);
-    mk_str clean = mk_conf_path_join(arena, MK_STR(""), path);
+    struct reader r = init_reader(tree, arena, io, report);
+    mk_str clean = mk_conf_path_resolve(arena, MK_STR(""), path);
     if (clean.p)
-        read_path(&r, NULL, clean);
+        read_config_file(&r, NULL, clean);
     return mk_conf_report_result(report);
 }
 
 mk_err mk_conf_read_text(struct mk_conf_tree *tree, struct mk_arena *arena, const struct mk_conf_io *io,
                          mk_str name, mk_str text, struct mk_conf_report *report)
 {
-    struct reader r = reader_of(tree, arena, io, report);
-    mk_str clean = mk_conf_path_join(arena, MK_STR(""), name);
+    struct reader r = init_reader(tree, arena, io, report);
+    mk_str clean = mk_conf_path_resolve(arena, MK_STR(""), name);
     r.n_files++;
     if (clean.p)
-        read_opened(&r, NULL, clean, mk_arena_copy(arena, text));
+        parse_file_text(&r, NULL, clean, mk_arena_copy(arena, text));
     return mk_conf_report_result(report);
 }

@@ -4,7 +4,7 @@
 #include "conf/value.h"
 
 /* Escapes bars, which would end the cell. */
-static void add_cell(mk_str text, struct mk_buf *out)
+static void append_cell(mk_str text, struct mk_buf *out)
 {
     for (size_t i = 0; i < text.len; i++) {
         if (text.p[i] == '|')
@@ -13,14 +13,14 @@ static void add_cell(mk_str text, struct mk_buf *out)
     }
 }
 
-static void add_code(const char *text, struct mk_buf *out)
+static void append_code(const char *text, struct mk_buf *out)
 {
     mk_buf_add_char(out, '`');
-    add_cell(mk_str_from_c(text), out);
+    append_cell(mk_str_from_c(text), out);
     mk_buf_add_char(out, '`');
 }
 
-static void add_form(const struct mk_conf_key *k, struct mk_buf *out)
+static void append_value_form(const struct mk_conf_key *k, struct mk_buf *out)
 {
     char room[512];
     struct mk_buf form = mk_buf_fixed(room, sizeof room);
@@ -28,8 +28,8 @@ static void add_form(const struct mk_conf_key *k, struct mk_buf *out)
         mk_buf_add(out, MK_STR("-"));
         return;
     }
-    mk_conf_table_form(k, &form);
-    add_cell(mk_buf_str(&form), out);
+    mk_conf_table_describe(k, &form);
+    append_cell(mk_buf_str(&form), out);
     if (k->type == MK_CONF_SIZE && k->unit > 1) {
         mk_buf_add(out, MK_STR("; a bare number counts "));
         mk_conf_value_write_size(out, k->unit, 0);
@@ -43,17 +43,17 @@ static void add_form(const struct mk_conf_key *k, struct mk_buf *out)
         mk_buf_add(out, MK_STR("; may repeat"));
 }
 
-static void add_default(const struct mk_conf_key *k, struct mk_buf *out)
+static void append_default(const struct mk_conf_key *k, struct mk_buf *out)
 {
     if (k->flags & MK_CONF_REQUIRED)
         mk_buf_add(out, MK_STR("required"));
     else if (k->def && *k->def && !k->alias_of)
-        add_code(k->def, out);
+        append_code(k->def, out);
     else
         mk_buf_add(out, MK_STR("-"));
 }
 
-static void add_meaning(const struct mk_conf_key *k, struct mk_buf *out)
+static void append_meaning(const struct mk_conf_key *k, struct mk_buf *out)
 {
     if (k->flags & MK_CONF_IGNORED)
         mk_buf_add(out, MK_STR("No longer has an effect. "));
@@ -61,22 +61,22 @@ static void add_meaning(const struct mk_conf_key *k, struct mk_buf *out)
         mk_buf_add(out, MK_STR("Deprecated. "));
     if (k->alias_of) {
         mk_buf_add(out, k->flags & MK_CONF_IGNORED ? MK_STR("Use ") : MK_STR("Another name of "));
-        add_code(k->alias_of, out);
+        append_code(k->alias_of, out);
         mk_buf_add(out, k->help ? MK_STR(". ") : MK_STR("."));
     }
-    add_cell(mk_str_from_c(k->help), out);
+    append_cell(mk_str_from_c(k->help), out);
 }
 
-static void add_row(const struct mk_conf_key *k, struct mk_buf *out)
+static void append_row(const struct mk_conf_key *k, struct mk_buf *out)
 {
     mk_buf_add(out, MK_STR("| "));
-    add_code(k->name, out);
+    append_code(k->name, out);
     mk_buf_add(out, MK_STR(" | "));
-    add_form(k, out);
+    append_value_form(k, out);
     mk_buf_add(out, MK_STR(" | "));
-    add_default(k, out);
+    append_default(k, out);
     mk_buf_add(out, MK_STR(" | "));
-    add_meaning(k, out);
+    append_meaning(k, out);
     mk_buf_add(out, MK_STR(" |\n"));
 }
 
@@ -95,7 +95,7 @@ void mk_conf_reference_print(const struct mk_conf_table *table, struct mk_buf *o
     if (table->n)
         mk_buf_add(out, MK_STR("| Key | Value | Default | Meaning |\n|---|---|---|---|\n"));
     for (size_t i = 0; i < table->n; i++)
-        add_row(&table->keys[i], out);
+        append_row(&table->keys[i], out);
     if (table->n)
         mk_buf_add_char(out, '\n');
 }

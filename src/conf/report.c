@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conf/report.h"
 
-#include "conf/foreign.h"
+#include "conf/other_syntax.h"
 
 #include <stdio.h>
 
@@ -12,39 +12,39 @@ void mk_conf_report_init(struct mk_conf_report *r, struct mk_arena *arena)
     *r = (struct mk_conf_report){.arena = arena};
 }
 
-void mk_conf_report_watch(struct mk_conf_report *r, const struct mk_arena *built_in)
+void mk_conf_report_watch_arena(struct mk_conf_report *r, const struct mk_arena *built_in)
 {
-    r->no_memory = mk_conf_report_lacks_memory(r);
+    r->no_memory = mk_conf_report_out_of_memory(r);
     r->watched = built_in;
 }
 
-bool mk_conf_report_lacks_memory(const struct mk_conf_report *r)
+bool mk_conf_report_out_of_memory(const struct mk_conf_report *r)
 {
     return r->no_memory || r->arena->failed || (r->watched && r->watched->failed);
 }
 
 /* Truncates the message where it does not fit: a value may have 4096 bytes. */
-static MK_PRINTF(2, 0) mk_str format(struct mk_conf_report *r, const char *fmt, va_list args)
+static MK_PRINTF(2, 0) mk_str format_message(struct mk_conf_report *r, const char *fmt, va_list args)
 {
     char room[TEXT_MAX];
     int len = vsnprintf(room, sizeof room, fmt, args);
     return mk_arena_copy(r->arena, mk_str_of(room, mk_min(len < 0 ? 0 : (size_t)len, sizeof room - 1)));
 }
 
-static mk_str copy(struct mk_conf_report *r, mk_str s)
+static mk_str copy_str(struct mk_conf_report *r, mk_str s)
 {
     return s.p ? mk_arena_copy(r->arena, s) : s;
 }
 
-static void keep(struct mk_conf_report *r, const struct mk_conf_problem *problem)
+static void store_problem(struct mk_conf_report *r, const struct mk_conf_problem *problem)
 {
     struct mk_conf_problem *p = mk_arena_alloc(r->arena, sizeof *p);
     if (!p)
         return;
     *p = *problem;
-    p->at.file = copy(r, p->at.file);
-    p->at.source = copy(r, p->at.source);
-    p->hint = mk_str_from_c(mk_conf_foreign_hint(mk_conf_foreign_tail(p->at.source)));
+    p->at.file = copy_str(r, p->at.file);
+    p->at.source = copy_str(r, p->at.source);
+    p->hint = mk_str_from_c(mk_conf_other_syntax_hint(mk_conf_other_syntax_tail(p->at.source)));
     if (r->last)
         r->last->next = p;
     else
@@ -54,15 +54,16 @@ static void keep(struct mk_conf_report *r, const struct mk_conf_problem *problem
 }
 
 void mk_conf_report_addv(struct mk_conf_report *r, enum mk_conf_severity severity,
-                         const struct mk_conf_place *at, const char *fmt, va_list args)
+                         const struct mk_conf_source_pos *at, const char *fmt, va_list args)
 {
     *(severity == MK_CONF_ERROR ? &r->n_errors : &r->n_warnings) += 1;
     r->open = NULL;
     if (r->n_kept < MK_CONF_REPORT_MAX)
-        keep(r, &(struct mk_conf_problem){.severity = severity, .at = *at, .text = format(r, fmt, args)});
+        store_problem(r, &(struct mk_conf_problem){
+                             .severity = severity, .at = *at, .text = format_message(r, fmt, args)});
 }
 
-void mk_conf_report_error(struct mk_conf_report *r, const struct mk_conf_place *at, const char *fmt, ...)
+void mk_conf_report_error(struct mk_conf_report *r, const struct mk_conf_source_pos *at, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
@@ -70,7 +71,7 @@ void mk_conf_report_error(struct mk_conf_report *r, const struct mk_conf_place *
     va_end(args);
 }
 
-void mk_conf_report_warn(struct mk_conf_report *r, const struct mk_conf_place *at, const char *fmt, ...)
+void mk_conf_report_warn(struct mk_conf_report *r, const struct mk_conf_source_pos *at, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
@@ -81,7 +82,7 @@ void mk_conf_report_warn(struct mk_conf_report *r, const struct mk_conf_place *a
 void mk_conf_report_hintv(struct mk_conf_report *r, const char *fmt, va_list args)
 {
     if (r->open)
-        r->open->hint = format(r, fmt, args);
+        r->open->hint = format_message(r, fmt, args);
 }
 
 void mk_conf_report_hint(struct mk_conf_report *r, const char *fmt, ...)
@@ -92,7 +93,7 @@ void mk_conf_report_hint(struct mk_conf_report *r, const char *fmt, ...)
     va_end(args);
 }
 
-void mk_conf_report_meant(struct mk_conf_report *r, mk_str word)
+void mk_conf_report_suggest(struct mk_conf_report *r, mk_str word)
 {
     if (word.p)
         mk_conf_report_hint(r, "did you mean `%.*s`?", MK_CONF_REPORT_ARG(word));
@@ -100,7 +101,7 @@ void mk_conf_report_meant(struct mk_conf_report *r, mk_str word)
 
 mk_err mk_conf_report_result(const struct mk_conf_report *r)
 {
-    return mk_conf_report_lacks_memory(r) ? -ENOMEM : r->n_errors ? -EINVAL : 0;
+    return mk_conf_report_out_of_memory(r) ? -ENOMEM : r->n_errors ? -EINVAL : 0;
 }
 
 static bool is_control(char c)
@@ -109,23 +110,23 @@ static bool is_control(char c)
 }
 
 /* UTF-8 continuation bytes, which take no column of their own. */
-static bool is_inner(char c)
+static bool is_utf8_continuation(char c)
 {
     return ((unsigned char)c & 0xc0) == 0x80;
 }
 
 /* Replaces control characters: untrusted text must not control the terminal. */
-static void add_clean(struct mk_buf *out, mk_str s)
+static void append_sanitized(struct mk_buf *out, mk_str s)
 {
     for (size_t i = 0; i < s.len; i++)
         mk_buf_add_char(out, is_control(s.p[i]) && s.p[i] != '\t' ? '?' : s.p[i]);
 }
 
-static void print_place(const struct mk_conf_place *at, struct mk_buf *out)
+static void print_source_pos(const struct mk_conf_source_pos *at, struct mk_buf *out)
 {
     if (at->file.len == 0)
         return;
-    add_clean(out, at->file);
+    append_sanitized(out, at->file);
     mk_buf_add_char(out, ':');
     if (at->line)
         mk_buf_addf(out, "%u:", at->line);
@@ -136,46 +137,46 @@ static void print_place(const struct mk_conf_place *at, struct mk_buf *out)
 
 /* The line, or the part of a long line around the column; *before is the number of its bytes before the
  * column. */
-static mk_str shown_part(const struct mk_conf_place *at, size_t *before)
+static mk_str visible_part(const struct mk_conf_source_pos *at, size_t *before)
 {
     size_t column = mk_min(at->column ? at->column - 1 : 0, at->source.len);
     size_t from = column > SHOWN ? column - SHOWN_BEFORE : 0;
-    while (from < column && is_inner(at->source.p[from]))
+    while (from < column && is_utf8_continuation(at->source.p[from]))
         from++;
     size_t to = mk_min(at->source.len, from + SHOWN);
-    while (to < at->source.len && is_inner(at->source.p[to]))
+    while (to < at->source.len && is_utf8_continuation(at->source.p[to]))
         to++;
     *before = column - from;
     return mk_str_skip(mk_str_first(at->source, to), from);
 }
 
-static void print_source(const struct mk_conf_place *at, struct mk_buf *out)
+static void print_source_line(const struct mk_conf_source_pos *at, struct mk_buf *out)
 {
     size_t before;
-    mk_str part = shown_part(at, &before);
+    mk_str part = visible_part(at, &before);
     mk_buf_add(out, MK_STR("    "));
-    add_clean(out, part);
+    append_sanitized(out, part);
     mk_buf_add_char(out, '\n');
     if (!at->column)
         return;
     mk_buf_add(out, MK_STR("    "));
     for (size_t i = 0; i < before; i++)
-        if (!is_inner(part.p[i]))
+        if (!is_utf8_continuation(part.p[i]))
             mk_buf_add_char(out, part.p[i] == '\t' ? '\t' : ' ');
     mk_buf_add(out, MK_STR("^\n"));
 }
 
 void mk_conf_report_print_one(const struct mk_conf_problem *p, struct mk_buf *out)
 {
-    print_place(&p->at, out);
+    print_source_pos(&p->at, out);
     mk_buf_add(out, p->severity == MK_CONF_ERROR ? MK_STR("error: ") : MK_STR("warning: "));
-    add_clean(out, p->text);
+    append_sanitized(out, p->text);
     mk_buf_add_char(out, '\n');
     if (p->at.source.len)
-        print_source(&p->at, out);
+        print_source_line(&p->at, out);
     if (p->hint.len) {
         mk_buf_add(out, MK_STR("    hint: "));
-        add_clean(out, p->hint);
+        append_sanitized(out, p->hint);
         mk_buf_add_char(out, '\n');
     }
 }
@@ -184,10 +185,10 @@ void mk_conf_report_print(const struct mk_conf_report *r, struct mk_buf *out)
 {
     for (const struct mk_conf_problem *p = r->first; p; p = p->next)
         mk_conf_report_print_one(p, out);
-    mk_conf_report_print_more(r, out);
+    mk_conf_report_print_omitted(r, out);
 }
 
-void mk_conf_report_print_more(const struct mk_conf_report *r, struct mk_buf *out)
+void mk_conf_report_print_omitted(const struct mk_conf_report *r, struct mk_buf *out)
 {
     size_t more = r->n_errors + r->n_warnings - r->n_kept;
     if (more)

@@ -9,7 +9,7 @@
 #include "base/err.h"
 
 /* A position in a file. The text is in the configuration's arena; within a report, in the report's arena. */
-struct mk_conf_place {
+struct mk_conf_source_pos {
     mk_str file;
     unsigned line;   /* from 1; 0: the whole file */
     unsigned column; /* in bytes, from 1; 0: the whole line */
@@ -24,7 +24,7 @@ enum mk_conf_severity { MK_CONF_ERROR, MK_CONF_WARNING };
 struct mk_conf_problem {
     struct mk_conf_problem *next;
     enum mk_conf_severity severity;
-    struct mk_conf_place at;
+    struct mk_conf_source_pos at;
     mk_str text; /* one sentence without a full stop */
     mk_str hint; /* absent if there is none */
 };
@@ -46,16 +46,16 @@ struct mk_conf_report {
 void mk_conf_report_init(struct mk_conf_report *r, struct mk_arena *arena);
 /* Watches the arena that the result is built in: if it fails, so does the reading. NULL: stops watching
  * but remembers a failure. */
-void mk_conf_report_watch(struct mk_conf_report *r, const struct mk_arena *built_in);
+void mk_conf_report_watch_arena(struct mk_conf_report *r, const struct mk_arena *built_in);
 /* Did the report or the watched arena run out of memory? */
-bool mk_conf_report_lacks_memory(const struct mk_conf_report *r);
+bool mk_conf_report_out_of_memory(const struct mk_conf_report *r);
 
-void mk_conf_report_error(struct mk_conf_report *r, const struct mk_conf_place *at, const char *fmt, ...)
+void mk_conf_report_error(struct mk_conf_report *r, const struct mk_conf_source_pos *at, const char *fmt, ...)
     MK_PRINTF(3, 4);
-void mk_conf_report_warn(struct mk_conf_report *r, const struct mk_conf_place *at, const char *fmt, ...)
+void mk_conf_report_warn(struct mk_conf_report *r, const struct mk_conf_source_pos *at, const char *fmt, ...)
     MK_PRINTF(3, 4);
 void mk_conf_report_addv(struct mk_conf_report *r, enum mk_conf_severity severity,
-                         const struct mk_conf_place *at, const char *fmt, va_list args) MK_PRINTF(4, 0);
+                         const struct mk_conf_source_pos *at, const char *fmt, va_list args) MK_PRINTF(4, 0);
 /* Adds a hint to the last problem. Without one, a `#` or `;` after a value gets its own hint. */
 void mk_conf_report_hint(struct mk_conf_report *r, const char *fmt, ...) MK_PRINTF(2, 3);
 void mk_conf_report_hintv(struct mk_conf_report *r, const char *fmt, va_list args) MK_PRINTF(2, 0);
@@ -65,7 +65,7 @@ static inline bool mk_conf_report_wants_hint(const struct mk_conf_report *r)
     return r->open != NULL;
 }
 /* The same as "did you mean `word`?"; does nothing if the word is absent. */
-void mk_conf_report_meant(struct mk_conf_report *r, mk_str word);
+void mk_conf_report_suggest(struct mk_conf_report *r, mk_str word);
 
 /* The result: -ENOMEM, else -EINVAL if there are errors, else 0 (warnings do not count). */
 mk_err mk_conf_report_result(const struct mk_conf_report *r) MK_MUST_USE;
@@ -80,6 +80,6 @@ void mk_conf_report_print_one(const struct mk_conf_problem *p, struct mk_buf *ou
 /* Writes all problems and the number of those dropped. */
 void mk_conf_report_print(const struct mk_conf_report *r, struct mk_buf *out);
 /* Only how many problems were not kept. */
-void mk_conf_report_print_more(const struct mk_conf_report *r, struct mk_buf *out);
+void mk_conf_report_print_omitted(const struct mk_conf_report *r, struct mk_buf *out);
 
 #endif

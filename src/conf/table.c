@@ -35,7 +35,7 @@ uint64_t mk_conf_table_max(const struct mk_conf_key *k)
     return k->max && k->max < fits ? k->max : fits;
 }
 
-static void add_bound(const struct mk_conf_key *k, uint64_t n, struct mk_buf *out)
+static void append_bound(const struct mk_conf_key *k, uint64_t n, struct mk_buf *out)
 {
     if (k->type == MK_CONF_SIZE)
         mk_conf_value_write_size(out, n, k->unit);
@@ -46,61 +46,61 @@ static void add_bound(const struct mk_conf_key *k, uint64_t n, struct mk_buf *ou
 }
 
 /* " from 1 to 64"; omits a bound that merely comes from the field's width, unless it is small. */
-static void add_range(const struct mk_conf_key *k, struct mk_buf *out)
+static void append_range(const struct mk_conf_key *k, struct mk_buf *out)
 {
     uint64_t max = mk_conf_table_max(k);
     bool bounded = k->max || (k->type == MK_CONF_NUM && k->size < 4);
     if (k->min && bounded) {
         mk_buf_add(out, MK_STR(" from "));
-        add_bound(k, k->min, out);
+        append_bound(k, k->min, out);
         mk_buf_add(out, MK_STR(" to "));
-        add_bound(k, max, out);
+        append_bound(k, max, out);
     } else if (bounded) {
         mk_buf_add(out, MK_STR(" up to "));
-        add_bound(k, max, out);
+        append_bound(k, max, out);
     } else if (k->min) {
         mk_buf_add(out, MK_STR(" of at least "));
-        add_bound(k, k->min, out);
+        append_bound(k, k->min, out);
     }
 }
 
-static void add_choices(const struct mk_conf_key *k, struct mk_buf *out)
+static void append_choices(const struct mk_conf_key *k, struct mk_buf *out)
 {
     mk_buf_add(out, MK_STR("one of "));
     for (const char *const *c = k->choices; *c; c++)
         mk_buf_addf(out, "%s%s", c == k->choices ? "" : ", ", *c);
 }
 
-static void add_text_form(const struct mk_conf_key *k, struct mk_buf *out)
+static void describe_text(const struct mk_conf_key *k, struct mk_buf *out)
 {
     mk_buf_add(out, MK_STR("text"));
     if (k->min || k->max) {
-        add_range(k, out);
+        append_range(k, out);
         mk_buf_add(out, MK_STR(" bytes"));
     }
 }
 
-static void add_words_form(const struct mk_conf_key *k, struct mk_buf *out)
+static void describe_words(const struct mk_conf_key *k, struct mk_buf *out)
 {
     if (k->max)
         mk_buf_addf(out, "up to %llu ", (unsigned long long)k->max);
     mk_buf_add(out, MK_STR("words"));
 }
 
-void mk_conf_table_form(const struct mk_conf_key *k, struct mk_buf *out)
+void mk_conf_table_describe(const struct mk_conf_key *k, struct mk_buf *out)
 {
     switch (k->type) {
     case MK_CONF_BOOL:
         mk_buf_add(out, MK_STR("on or off"));
         return;
     case MK_CONF_TEXT:
-        add_text_form(k, out);
+        describe_text(k, out);
         return;
     case MK_CONF_WORDS:
-        add_words_form(k, out);
+        describe_words(k, out);
         return;
     case MK_CONF_ENUM:
-        add_choices(k, out);
+        append_choices(k, out);
         return;
     case MK_CONF_NUM:
         mk_buf_add(out, MK_STR("a number"));
@@ -117,7 +117,7 @@ void mk_conf_table_form(const struct mk_conf_key *k, struct mk_buf *out)
         mk_buf_add(out, mk_str_from_c(k->form ? k->form : "a value"));
         return;
     }
-    add_range(k, out);
+    append_range(k, out);
     if (k->zero)
         mk_buf_addf(out, ", or %s", k->zero);
 }

@@ -9,7 +9,7 @@
 #include "conf/words.h"
 
 /* The context passed to a function that parses one value. */
-struct mk_conf_spot {
+struct mk_conf_ctx {
     struct mk_arena *arena; /* lives as long as the struct */
     struct mk_conf_report *report;
     const struct mk_conf_table *table;
@@ -27,6 +27,6 @@ const struct mk_conf_entry *mk_conf_table_entry(const struct mk_conf_table *t,
 /* The largest value that the key accepts. */
 uint64_t mk_conf_table_max(const struct mk_conf_key *k);
 /* Describes the values of the key: "a number from 1 to 64", "one of on, off". */
-void mk_conf_table_form(const struct mk_conf_key *k, struct mk_buf *out);
+void mk_conf_table_describe(const struct mk_conf_key *k, struct mk_buf *out);
 
 #endif

@@ -2,7 +2,7 @@
 #include "conf/tree.h"
 
 struct mk_conf_section *mk_conf_tree_add_section(struct mk_conf_tree *t, struct mk_arena *a, mk_str name,
-                                                 const struct mk_conf_place *at)
+                                                 const struct mk_conf_source_pos *at)
 {
     struct mk_conf_section *s = mk_arena_alloc(a, sizeof *s);
     if (!s)
@@ -42,9 +42,9 @@ const struct mk_conf_section *mk_conf_tree_find(const struct mk_conf_tree *t, mk
     return s;
 }
 
-struct mk_conf_place mk_conf_tree_place(const struct mk_conf_entry *e, mk_str part)
+struct mk_conf_source_pos mk_conf_tree_value_pos(const struct mk_conf_entry *e, mk_str part)
 {
-    struct mk_conf_place at = e->at;
+    struct mk_conf_source_pos at = e->at;
     uintptr_t p = (uintptr_t)part.p, line = (uintptr_t)at.source.p;
     /* Compared as integers, since a slice of an expanded value does not point into the line. */
     if (part.p && at.source.p && p >= line && p <= line + at.source.len)

@@ -8,17 +8,17 @@
 
 struct mk_conf_entry {
     struct mk_conf_entry *next;
-    mk_str key;              /* as written; compare ignoring case */
-    mk_str value;            /* references expanded, blanks trimmed; empty (not absent) if there is none */
-    struct mk_conf_place at; /* of the key */
-    unsigned value_column;   /* start of the value; the end of the key if there is none */
-    bool broken;             /* the value is invalid and reported: do not use it */
+    mk_str key;   /* as written; compare ignoring case */
+    mk_str value; /* references expanded, blanks trimmed; empty (not absent) if there is none */
+    struct mk_conf_source_pos at; /* of the key */
+    unsigned value_column;        /* start of the value; the end of the key if there is none */
+    bool broken;                  /* the value is invalid and reported: do not use it */
 };
 
 struct mk_conf_section {
     struct mk_conf_section *next;
     mk_str name; /* as written, without the brackets; compare ignoring case */
-    struct mk_conf_place at;
+    struct mk_conf_source_pos at;
     struct mk_conf_entry *first, *last;
     size_t n;
 };
@@ -31,7 +31,7 @@ struct mk_conf_tree {
 
 /* Append; NULL when out of memory. Text is not copied, the entry is. */
 struct mk_conf_section *mk_conf_tree_add_section(struct mk_conf_tree *t, struct mk_arena *a, mk_str name,
-                                                 const struct mk_conf_place *at) MK_MUST_USE;
+                                                 const struct mk_conf_source_pos *at) MK_MUST_USE;
 struct mk_conf_entry *mk_conf_tree_add_entry(struct mk_conf_section *s, struct mk_arena *a,
                                              const struct mk_conf_entry *like) MK_MUST_USE;
 
@@ -39,6 +39,6 @@ struct mk_conf_entry *mk_conf_tree_add_entry(struct mk_conf_section *s, struct m
 const struct mk_conf_section *mk_conf_tree_find(const struct mk_conf_tree *t, mk_str name);
 
 /* The place of the value, or of `part` if that is a slice of a value without expanded references. */
-struct mk_conf_place mk_conf_tree_place(const struct mk_conf_entry *e, mk_str part);
+struct mk_conf_source_pos mk_conf_tree_value_pos(const struct mk_conf_entry *e, mk_str part);
 
 #endif

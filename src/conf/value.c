@@ -20,7 +20,7 @@ static const struct unit times[] = {
     {MK_STR_INIT("s"), 1000},     {MK_STR_INIT("ms"), 1},
 };
 
-mk_err mk_conf_value_bool(mk_str s, bool *out)
+mk_err mk_conf_value_parse_bool(mk_str s, bool *out)
 {
     static const mk_str words[] = {MK_STR_INIT("off"), MK_STR_INIT("on"),    MK_STR_INIT("no"),
                                    MK_STR_INIT("yes"), MK_STR_INIT("false"), MK_STR_INIT("true")};
@@ -40,14 +40,14 @@ static size_t count_digits(mk_str s)
     return n;
 }
 
-mk_err mk_conf_value_num(mk_str s, uint64_t *out)
+mk_err mk_conf_value_parse_num(mk_str s, uint64_t *out)
 {
     if (s.len == 0 || count_digits(s) != s.len)
         return -EINVAL;
     return mk_num_parse(s, out) ? 0 : -ERANGE;
 }
 
-static bool factor_of(mk_str suffix, const struct unit *units, size_t n, uint64_t bare, uint64_t *factor)
+static bool unit_factor(mk_str suffix, const struct unit *units, size_t n, uint64_t bare, uint64_t *factor)
 {
     *factor = bare;
     for (size_t i = 0; i < n && suffix.len; i++)
@@ -58,11 +58,11 @@ static bool factor_of(mk_str suffix, const struct unit *units, size_t n, uint64_
     return suffix.len == 0;
 }
 
-static mk_err read_amount(mk_str s, const struct unit *units, size_t n, uint64_t bare, uint64_t *out)
+static mk_err parse_amount(mk_str s, const struct unit *units, size_t n, uint64_t bare, uint64_t *out)
 {
     uint64_t number, factor, product;
     size_t digits = count_digits(s);
-    if (digits == 0 || !factor_of(mk_str_skip(s, digits), units, n, bare, &factor))
+    if (digits == 0 || !unit_factor(mk_str_skip(s, digits), units, n, bare, &factor))
         return -EINVAL;
     if (!mk_num_parse(mk_str_first(s, digits), &number) || __builtin_mul_overflow(number, factor, &product))
         return -ERANGE;
@@ -70,14 +70,14 @@ static mk_err read_amount(mk_str s, const struct unit *units, size_t n, uint64_t
     return 0;
 }
 
-mk_err mk_conf_value_size(mk_str s, uint64_t unit, uint64_t *bytes)
+mk_err mk_conf_value_parse_size(mk_str s, uint64_t unit, uint64_t *bytes)
 {
-    return read_amount(s, sizes, MK_LEN(sizes), unit ? unit : 1, bytes);
+    return parse_amount(s, sizes, MK_LEN(sizes), unit ? unit : 1, bytes);
 }
 
-mk_err mk_conf_value_time(mk_str s, uint64_t unit, uint64_t *ms)
+mk_err mk_conf_value_parse_time(mk_str s, uint64_t unit, uint64_t *ms)
 {
-    return read_amount(s, times, MK_LEN(times), unit ? unit : 1000, ms);
+    return parse_amount(s, times, MK_LEN(times), unit ? unit : 1000, ms);
 }
 
 static void write_amount(struct mk_buf *out, uint64_t n, const struct unit *units)

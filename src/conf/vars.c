@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conf/vars.h"
 
-#include "conf/nearest.h"
+#include "conf/suggest.h"
 
 struct mk_conf_var {
     struct mk_conf_var *next;
@@ -11,7 +11,7 @@ struct mk_conf_var {
 /* One text being expanded. */
 struct expansion {
     struct mk_conf_vars *vars;
-    const struct mk_conf_place *at;
+    const struct mk_conf_source_pos *at;
     mk_str text;
     struct mk_buf out;
     bool ok;
@@ -25,7 +25,7 @@ bool mk_conf_vars_is_name(mk_str s)
     return s.len > 0;
 }
 
-static struct mk_conf_var *find(const struct mk_conf_vars *v, mk_str name)
+static struct mk_conf_var *find_var(const struct mk_conf_vars *v, mk_str name)
 {
     struct mk_conf_var *var = v->first;
     while (var && !mk_str_eq(var->name, name))
@@ -35,7 +35,7 @@ static struct mk_conf_var *find(const struct mk_conf_vars *v, mk_str name)
 
 void mk_conf_vars_set(struct mk_conf_vars *v, mk_str name, mk_str value)
 {
-    struct mk_conf_var *var = find(v, name);
+    struct mk_conf_var *var = find_var(v, name);
     if (!var) {
         var = mk_arena_alloc(v->arena, sizeof *var);
         if (!var)
@@ -47,25 +47,25 @@ void mk_conf_vars_set(struct mk_conf_vars *v, mk_str name, mk_str value)
 }
 
 /* Absent if unset. */
-static mk_str look_up(const struct mk_conf_vars *v, mk_str name)
+static mk_str var_value(const struct mk_conf_vars *v, mk_str name)
 {
-    const struct mk_conf_var *var = find(v, name);
+    const struct mk_conf_var *var = find_var(v, name);
     if (var)
         return var->value;
-    return v->io->env ? v->io->env(v->io->ctx, name) : MK_ABSENT;
+    return v->io->env ? v->io->env(v->io->ctx, name) : MK_STR_NULL;
 }
 
-static mk_str nearest_name(const struct mk_conf_vars *v, mk_str name)
+static mk_str suggest_var(const struct mk_conf_vars *v, mk_str name)
 {
-    struct mk_conf_nearest near = mk_conf_nearest_to(name);
+    struct mk_conf_suggest near = mk_conf_suggest_for(name);
     for (const struct mk_conf_var *var = v->first; var; var = var->next)
-        mk_conf_nearest_try(&near, var->name);
+        mk_conf_suggest_try(&near, var->name);
     return near.best;
 }
 
-static MK_PRINTF(3, 4) void fail(struct expansion *x, mk_str part, const char *fmt, ...)
+static MK_PRINTF(3, 4) void report_error_at(struct expansion *x, mk_str part, const char *fmt, ...)
 {
-    struct mk_conf_place at = *x->at;
+    struct mk_conf_source_pos at = *x->at;
     at.column += (unsigned)(part.p - x->text.p);
     va_list args;
     va_start(args, fmt);
@@ -74,19 +74,19 @@ static MK_PRINTF(3, 4) void fail(struct expansion *x, mk_str part, const char *f
     x->ok = false;
 }
 
-static void fail_unset(struct expansion *x, mk_str reference, mk_str name)
+static void report_unset_var(struct expansion *x, mk_str reference, mk_str name)
 {
-    fail(x, reference, "`%.*s` is not set", MK_CONF_REPORT_ARG(name));
+    report_error_at(x, reference, "`%.*s` is not set", MK_CONF_REPORT_ARG(name));
     if (!mk_conf_report_wants_hint(x->vars->report))
         return;
     mk_conf_report_hint(x->vars->report,
                         "set it before with @SET, or in the environment, or write ${%.*s:-default}",
                         MK_CONF_REPORT_ARG(name));
-    mk_conf_report_meant(x->vars->report, nearest_name(x->vars, name));
+    mk_conf_report_suggest(x->vars->report, suggest_var(x->vars, name));
 }
 
 /* The lexer has not checked values from the environment. */
-static bool is_clean(mk_str s)
+static bool has_no_controls(mk_str s)
 {
     for (size_t i = 0; i < s.len; i++)
         if (((unsigned char)s.p[i] < 0x20 && s.p[i] != '\t') || s.p[i] == 0x7f)
@@ -95,28 +95,28 @@ static bool is_clean(mk_str s)
 }
 
 /* `inner` is the text between ${ and }. */
-static void replace(struct expansion *x, mk_str reference, mk_str inner)
+static void expand_reference(struct expansion *x, mk_str reference, mk_str inner)
 {
     size_t colon = mk_str_find(inner, ':');
     bool has_default = colon != MK_STR_NONE && colon + 1 < inner.len && inner.p[colon + 1] == '-';
     mk_str name = has_default ? mk_str_first(inner, colon) : inner;
-    mk_str otherwise = has_default ? mk_str_skip(inner, colon + 2) : MK_ABSENT;
+    mk_str otherwise = has_default ? mk_str_skip(inner, colon + 2) : MK_STR_NULL;
     if (!mk_conf_vars_is_name(name)) {
-        fail(x, reference, "`%.*s` is not a name: expected letters, digits and `_`",
-             MK_CONF_REPORT_ARG(name));
+        report_error_at(x, reference, "`%.*s` is not a name: expected letters, digits and `_`",
+                        MK_CONF_REPORT_ARG(name));
         mk_conf_report_hint(x->vars->report, "write $${ for a plain ${");
         return;
     }
     for (size_t i = 0; i + 1 < otherwise.len; i++)
         if (otherwise.p[i] == '$' && otherwise.p[i + 1] == '{')
-            fail(x, mk_str_skip(otherwise, i), "a default must not hold another ${");
-    mk_str value = look_up(x->vars, name);
+            report_error_at(x, mk_str_skip(otherwise, i), "a default must not hold another ${");
+    mk_str value = var_value(x->vars, name);
     if (has_default && value.len == 0)
         value = otherwise;
     if (!value.p)
-        fail_unset(x, reference, name);
-    else if (!is_clean(value))
-        fail(x, reference, "the value of `%.*s` has a control byte", MK_CONF_REPORT_ARG(name));
+        report_unset_var(x, reference, name);
+    else if (!has_no_controls(value))
+        report_error_at(x, reference, "the value of `%.*s` has a control byte", MK_CONF_REPORT_ARG(name));
     else
         mk_buf_add(&x->out, value);
 }
@@ -140,11 +140,11 @@ static size_t expand_at(struct expansion *x, size_t i)
     mk_str reference = mk_str_skip(x->text, i), inner = mk_str_skip(reference, 2);
     size_t close = mk_str_find(inner, '}');
     if (close == MK_STR_NONE) {
-        fail(x, reference, "`${` must be closed by `}`");
+        report_error_at(x, reference, "`${` must be closed by `}`");
         mk_conf_report_hint(x->vars->report, "write $${ for a plain ${");
         return x->text.len;
     }
-    replace(x, reference, mk_str_first(inner, close));
+    expand_reference(x, reference, mk_str_first(inner, close));
     return i + 2 + close + 1;
 }
 
@@ -156,7 +156,8 @@ static bool has_reference(mk_str s)
     return false;
 }
 
-bool mk_conf_vars_expand(struct mk_conf_vars *v, mk_str text, const struct mk_conf_place *at, mk_str *out)
+bool mk_conf_vars_expand(struct mk_conf_vars *v, mk_str text, const struct mk_conf_source_pos *at,
+                         mk_str *out)
 {
     *out = text;
     if (!has_reference(text))
@@ -167,7 +168,8 @@ bool mk_conf_vars_expand(struct mk_conf_vars *v, mk_str text, const struct mk_co
     for (size_t i = 0; i < text.len;)
         i = expand_at(&x, i);
     if (x.out.failed)
-        fail(&x, text, "the value has more than %d bytes once its references are replaced", MK_CONF_LINE_MAX);
+        report_error_at(&x, text, "the value has more than %d bytes once its references are replaced",
+                        MK_CONF_LINE_MAX);
     mk_str done = mk_arena_copy(v->arena, mk_str_trim(mk_buf_str(&x.out)));
     if (done.p)
         *out = done;

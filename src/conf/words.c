@@ -7,7 +7,7 @@ static bool is_blank(char c)
 }
 
 /* The position of the quote that closes text starting with a quote; MK_STR_NONE if missing. */
-static size_t find_close(mk_str s)
+static size_t find_closing_quote(mk_str s)
 {
     for (size_t i = 1; i < s.len; i++) {
         if (s.p[i] == '"')
@@ -19,7 +19,7 @@ static size_t find_close(mk_str s)
 }
 
 /* The text between the quotes, with \" and \\ resolved. */
-static mk_err unescape(struct mk_arena *a, mk_str inner, mk_str *out)
+static mk_err unescape_quoted(struct mk_arena *a, mk_str inner, mk_str *out)
 {
     *out = inner;
     if (mk_str_find(inner, '\\') == MK_STR_NONE)
@@ -37,21 +37,21 @@ static mk_err unescape(struct mk_arena *a, mk_str inner, mk_str *out)
     return 0;
 }
 
-mk_err mk_conf_words_text(struct mk_arena *a, mk_str s, mk_str *out)
+mk_err mk_conf_words_unquote(struct mk_arena *a, mk_str s, mk_str *out)
 {
     s = mk_str_trim(s);
     if (s.len == 0 || s.p[0] != '"') {
         *out = s.p ? s : MK_STR("");
         return 0;
     }
-    if (find_close(s) != s.len - 1)
+    if (find_closing_quote(s) != s.len - 1)
         return -EINVAL;
-    return unescape(a, mk_str_skip(mk_str_first(s, s.len - 1), 1), out);
+    return unescape_quoted(a, mk_str_skip(mk_str_first(s, s.len - 1), 1), out);
 }
 
-static mk_err read_quoted(struct mk_arena *a, mk_str s, mk_str *rest, mk_str *word)
+static mk_err parse_quoted(struct mk_arena *a, mk_str s, mk_str *rest, mk_str *word)
 {
-    size_t close = find_close(s);
+    size_t close = find_closing_quote(s);
     size_t end = close == MK_STR_NONE ? s.len : close + 1;
     while (end < s.len && !is_blank(s.p[end]))
         end++;
@@ -60,21 +60,21 @@ static mk_err read_quoted(struct mk_arena *a, mk_str s, mk_str *rest, mk_str *wo
         *word = mk_str_first(s, end);
         return -EINVAL;
     }
-    return unescape(a, mk_str_skip(mk_str_first(s, close), 1), word);
+    return unescape_quoted(a, mk_str_skip(mk_str_first(s, close), 1), word);
 }
 
 mk_err mk_conf_words_next(struct mk_arena *a, mk_str *rest, mk_str *word)
 {
     mk_str s = mk_str_trim(*rest);
     if (s.len && s.p[0] == '"')
-        return read_quoted(a, s, rest, word);
+        return parse_quoted(a, s, rest, word);
     *word = mk_str_word(rest);
     if (word->len == 0)
         word->p = NULL;
     return 0;
 }
 
-mk_err mk_conf_words_add(struct mk_arena *a, mk_str s, struct mk_conf_words *words, mk_str *bad)
+mk_err mk_conf_words_append(struct mk_arena *a, mk_str s, struct mk_conf_words *words, mk_str *bad)
 {
     mk_str word;
     mk_err err;
@@ -99,7 +99,7 @@ static void write_quoted(struct mk_buf *out, mk_str s)
     mk_buf_add_char(out, '"');
 }
 
-void mk_conf_words_write_text(struct mk_buf *out, mk_str s)
+void mk_conf_words_quote_text(struct mk_buf *out, mk_str s)
 {
     if (s.len == 0 || s.p[0] == '"' || is_blank(s.p[0]) || is_blank(s.p[s.len - 1]))
         write_quoted(out, s);
@@ -107,7 +107,7 @@ void mk_conf_words_write_text(struct mk_buf *out, mk_str s)
         mk_buf_add(out, s);
 }
 
-void mk_conf_words_write_word(struct mk_buf *out, mk_str s)
+void mk_conf_words_quote_word(struct mk_buf *out, mk_str s)
 {
     if (s.len == 0 || s.p[0] == '"' || mk_str_find(s, ' ') != MK_STR_NONE ||
         mk_str_find(s, '\t') != MK_STR_NONE)

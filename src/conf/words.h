@@ -14,16 +14,17 @@
  * slices of the input where possible, else in the arena. */
 
 /* The whole value or, if it begins with a quote, the text between that quote and the closing one. */
-mk_err mk_conf_words_text(struct mk_arena *a, mk_str s, mk_str *out) MK_MUST_USE;
+mk_err mk_conf_words_unquote(struct mk_arena *a, mk_str s, mk_str *out) MK_MUST_USE;
 /* Takes the next word of *rest; absent at the end. On -EINVAL *word is the bad text, and *rest continues
  * after it. */
 mk_err mk_conf_words_next(struct mk_arena *a, mk_str *rest, mk_str *word) MK_MUST_USE;
 /* Appends every word of `s` except empty ones (""). On -EINVAL *bad is the bad text. Only for lists built
  * by this function. */
-mk_err mk_conf_words_add(struct mk_arena *a, mk_str s, struct mk_conf_words *words, mk_str *bad) MK_MUST_USE;
+mk_err mk_conf_words_append(struct mk_arena *a, mk_str s, struct mk_conf_words *words,
+                            mk_str *bad) MK_MUST_USE;
 
 /* Quotes the text only if it would not read back without quotes. */
-void mk_conf_words_write_text(struct mk_buf *out, mk_str s);
-void mk_conf_words_write_word(struct mk_buf *out, mk_str s);
+void mk_conf_words_quote_text(struct mk_buf *out, mk_str s);
+void mk_conf_words_quote_word(struct mk_buf *out, mk_str s);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "files/mime.h"
 
-#include "http/field.h"
+#include "http/header.h"
 
 void mk_mime_init(struct mk_mime *m, struct mk_arena *arena, mk_str default_type)
 {
@@ -9,19 +9,19 @@ void mk_mime_init(struct mk_mime *m, struct mk_arena *arena, mk_str default_type
     mk_map_init(&m->own, arena);
 }
 
-static mk_str lower(mk_str s, char room[MK_MIME_EXTENSION_MAX])
+static mk_str lowercase(mk_str s, char buf[MK_MIME_EXTENSION_MAX])
 {
     for (size_t i = 0; i < s.len; i++)
-        room[i] = mk_char_lower(s.p[i]);
-    return mk_str_of(room, s.len);
+        buf[i] = mk_char_lower(s.p[i]);
+    return mk_str_of(buf, s.len);
 }
 
 bool mk_mime_add(struct mk_mime *m, mk_str extension, mk_str type)
 {
-    char room[MK_MIME_EXTENSION_MAX];
-    if (extension.len > sizeof room)
+    char buf[MK_MIME_EXTENSION_MAX];
+    if (extension.len > sizeof buf)
         return true; /* nothing that long is ever looked up */
-    mk_str key = mk_arena_copy(m->arena, lower(extension, room));
+    mk_str key = mk_arena_copy(m->arena, lowercase(extension, buf));
     mk_str *value = mk_arena_alloc(m->arena, sizeof *value);
     if (!key.p || !value)
         return false;
@@ -58,12 +58,12 @@ static mk_str find_builtin(mk_str extension)
 
 mk_str mk_mime_find(const struct mk_mime *m, mk_str name)
 {
-    char room[MK_MIME_EXTENSION_MAX];
+    char buf[MK_MIME_EXTENSION_MAX];
     size_t dot = mk_str_find_last(name, '.');
     mk_str extension = dot == MK_STR_NONE ? MK_STR("") : mk_str_skip(name, dot + 1);
-    if (extension.len == 0 || extension.len > sizeof room)
+    if (extension.len == 0 || extension.len > sizeof buf)
         return m->default_type;
-    extension = lower(extension, room);
+    extension = lowercase(extension, buf);
     const mk_str *own = mk_map_get(&m->own, extension);
     if (own)
         return *own;

@@ -8,26 +8,26 @@
 #include "base/mem.h"
 #include "os/fd.h"
 
-static void free_note(struct mk_open_file *f)
+static void free_attachment(struct mk_open_file *f)
 {
     if (f->note)
         f->note->free(f->note);
     f->note = NULL;
 }
 
-void mk_open_file_drop(struct mk_open_file *f)
+void mk_open_file_release(struct mk_open_file *f)
 {
     MK_ASSERT(f->refs > 0);
     f->refs--;
     if (f->refs == 0 || (f->refs == 1 && f->listed && f->note_size == 0))
-        free_note(f);
+        free_attachment(f);
     if (f->refs > 0)
         return;
     mk_fd_close(&f->fd);
     mk_mem_free(f);
 }
 
-struct mk_open_file *mk_open_file_wrap(int fd, uint64_t size)
+struct mk_open_file *mk_open_file_from_fd(int fd, uint64_t size)
 {
     struct mk_open_file *f = mk_mem_alloc(sizeof *f);
     if (!f)
@@ -37,7 +37,7 @@ struct mk_open_file *mk_open_file_wrap(int fd, uint64_t size)
 }
 
 /* A time beyond the range, as archives may carry it, becomes the nearest in it. */
-static int64_t nanoseconds(struct timespec t)
+static int64_t timespec_ns(struct timespec t)
 {
     int64_t ns;
     if (__builtin_mul_overflow((int64_t)t.tv_sec, 1000000000, &ns) ||
@@ -47,7 +47,7 @@ static int64_t nanoseconds(struct timespec t)
 }
 
 /* Reads what the kernel has cached, without waiting for a disk; false if that is not all of it. */
-static bool read_small(int fd, char *room, size_t size)
+static bool read_content_nowait(int fd, char *room, size_t size)
 {
     ssize_t n = mk_file_read_nowait(fd, room, size, 0);
     if (n == -EOPNOTSUPP) /* such a file system keeps small files in memory */
@@ -61,7 +61,7 @@ static uint32_t device(const struct stat *st)
     return (uint32_t)(major(st->st_dev) << 20 | minor(st->st_dev));
 }
 
-static enum mk_open_kind kind_of(const struct stat *st)
+static enum mk_open_kind open_kind(const struct stat *st)
 {
     if (S_ISREG(st->st_mode))
         return MK_OPEN_FILE;
@@ -75,11 +75,11 @@ struct mk_open_file *mk_open_file_new(mk_str path, const struct stat *st, int fd
     if (!f)
         return NULL;
     *f = (struct mk_open_file){
-        .kind = kind_of(st),
+        .kind = open_kind(st),
         .fd = fd,
         .size = S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0,
-        .mtime_ns = nanoseconds(st->st_mtim),
-        .ctime_ns = nanoseconds(st->st_ctim),
+        .mtime_ns = timespec_ns(st->st_mtim),
+        .ctime_ns = timespec_ns(st->st_ctim),
         .dev = device(st),
         .ino = st->st_ino,
         .path_len = (uint16_t)path.len,
@@ -88,7 +88,7 @@ struct mk_open_file *mk_open_file_new(mk_str path, const struct stat *st, int fd
     memcpy(f->path, path.p, path.len);
     f->path[path.len] = '\0';
     mk_list_init(&f->used);
-    if (in_memory && read_small(fd, f->path + path.len + 1, room))
+    if (in_memory && read_content_nowait(fd, f->path + path.len + 1, room))
         f->content = mk_str_of(f->path + path.len + 1, room);
     if (f->content.p || f->kind != MK_OPEN_FILE)
         mk_fd_close(&f->fd);
@@ -104,14 +104,14 @@ struct mk_file_id mk_open_file_id(const struct mk_open_file *f)
                                .changed_ns = f->ctime_ns};
 }
 
-bool mk_open_file_is(const struct mk_open_file *f, const struct stat *st)
+bool mk_open_file_is_inode(const struct mk_open_file *f, const struct stat *st)
 {
     return f->ino == st->st_ino && f->dev == device(st);
 }
 
 bool mk_open_file_is_unchanged(const struct mk_open_file *f, const struct stat *st)
 {
-    return mk_open_file_is(f, st) && f->mtime_ns == nanoseconds(st->st_mtim) &&
-           f->ctime_ns == nanoseconds(st->st_ctim) &&
+    return mk_open_file_is_inode(f, st) && f->mtime_ns == timespec_ns(st->st_mtim) &&
+           f->ctime_ns == timespec_ns(st->st_ctim) &&
            (f->kind != MK_OPEN_FILE || f->size == (uint64_t)st->st_size);
 }

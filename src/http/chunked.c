@@ -38,13 +38,13 @@ void mk_chunked_init(struct mk_chunked *c, size_t trailers_max)
     *c = (struct mk_chunked){.overhead_max = trailers_max, .state = SIZE_FIRST};
 }
 
-void mk_chunked_init_padded(struct mk_chunked *c, size_t trailers_max)
+void mk_chunked_init_allow_padding(struct mk_chunked *c, size_t trailers_max)
 {
     mk_chunked_init(c, trailers_max);
     c->pads = true;
 }
 
-static int fail(struct mk_chunked *c, int status)
+static int set_failed(struct mk_chunked *c, int status)
 {
     c->failed = (int16_t)-status;
     return -status;
@@ -56,7 +56,7 @@ static bool is_blank(char c)
 }
 
 /* What may follow a complete extension, or the size. */
-static enum state after_part(char c, enum state blanks)
+static enum state state_after_part(char c, enum state blanks)
 {
     return c == '\r' ? SIZE_LF : c == ';' ? EXT_NAME_FIRST : is_blank(c) ? blanks : BAD;
 }
@@ -70,13 +70,13 @@ static enum state step_extension(enum state state, char c)
     case EXT_NAME_FIRST:
         return token ? EXT_NAME : is_blank(c) ? EXT_NAME_FIRST : BAD;
     case EXT_NAME:
-        return token ? EXT_NAME : c == '=' ? EXT_VALUE_FIRST : after_part(c, EXT_NAME_BLANK);
+        return token ? EXT_NAME : c == '=' ? EXT_VALUE_FIRST : state_after_part(c, EXT_NAME_BLANK);
     case EXT_NAME_BLANK:
         return is_blank(c) ? EXT_NAME_BLANK : c == '=' ? EXT_VALUE_FIRST : c == ';' ? EXT_NAME_FIRST : BAD;
     case EXT_VALUE_FIRST:
         return token ? EXT_VALUE : c == '"' ? EXT_QUOTED : is_blank(c) ? EXT_VALUE_FIRST : BAD;
     case EXT_VALUE:
-        return token ? EXT_VALUE : after_part(c, EXT_SEMICOLON);
+        return token ? EXT_VALUE : state_after_part(c, EXT_SEMICOLON);
     case EXT_QUOTED:
         return c == '"'                        ? EXT_VALUE_END
                : c == '\\'                     ? EXT_ESCAPED
@@ -85,7 +85,7 @@ static enum state step_extension(enum state state, char c)
     case EXT_ESCAPED:
         return mk_scan_is(c, MK_SCAN_VALUE) ? EXT_QUOTED : BAD;
     default: /* EXT_VALUE_END */
-        return after_part(c, EXT_SEMICOLON);
+        return state_after_part(c, EXT_SEMICOLON);
     }
 }
 
@@ -107,7 +107,7 @@ static enum state step_trailer(enum state state, char c)
 
 /* Extensions are paid for by the data that they come with: LINE_FREE bytes of each line, and as many as half
  * of its chunk, cost nothing. What is beyond adds up, as one-byte chunks with long lines do. */
-static void forgive(struct mk_chunked *c)
+static void discount_overhead(struct mk_chunked *c)
 {
     uint64_t paid = LINE_FREE + c->left / 2;
     c->overhead -= c->overhead < paid ? c->overhead : (size_t)paid;
@@ -117,9 +117,9 @@ static int end_size_line(struct mk_chunked *c)
 {
     uint64_t total;
     if (!mk_num_add(c->total, c->left, &total))
-        return fail(c, 413);
+        return set_failed(c, 413);
     c->total = total;
-    forgive(c);
+    discount_overhead(c);
     c->digits = 0;
     if (c->left) {
         c->state = DATA;
@@ -134,11 +134,11 @@ static int step_size(struct mk_chunked *c, char byte)
 {
     int digit = mk_char_hex(byte);
     if (digit < 0) {
-        c->state = (uint8_t)(c->state == SIZE ? after_part(byte, EXT_SEMICOLON) : BAD);
-        return c->state == BAD ? fail(c, 400) : 0;
+        c->state = (uint8_t)(c->state == SIZE ? state_after_part(byte, EXT_SEMICOLON) : BAD);
+        return c->state == BAD ? set_failed(c, 400) : 0;
     }
     if (c->digits == DIGITS_MAX)
-        return fail(c, 413);
+        return set_failed(c, 413);
     c->digits++;
     c->left = c->left << 4 | (unsigned)digit;
     c->state = SIZE;
@@ -152,7 +152,7 @@ static bool is_overhead(enum state state)
            (state >= TRAILER_FIRST && state <= TRAILER_LF);
 }
 
-static int step(struct mk_chunked *c, char byte)
+static int step_byte(struct mk_chunked *c, char byte)
 {
     enum state state = (enum state)c->state;
     if (state <= SIZE)
@@ -171,9 +171,9 @@ static int step(struct mk_chunked *c, char byte)
         state = state == SIZE_LF ? BAD : step_extension(state, byte);
     c->state = (uint8_t)state;
     if (state == BAD)
-        return fail(c, 400);
+        return set_failed(c, 400);
     if (is_overhead(state) && ++c->overhead > c->overhead_max)
-        return fail(c, 431);
+        return set_failed(c, 431);
     return 0;
 }
 
@@ -198,7 +198,7 @@ static int read_trailers(struct mk_chunked *c, mk_str *in, mk_str *data)
 {
     mk_str from = *in;
     while (in->len && is_trailer(c, in->p[0])) {
-        int r = step(c, in->p[0]);
+        int r = step_byte(c, in->p[0]);
         if (r < 0)
             return r;
         *in = mk_str_skip(*in, 1);
@@ -207,7 +207,7 @@ static int read_trailers(struct mk_chunked *c, mk_str *in, mk_str *data)
     return MK_CHUNKED_TRAILERS;
 }
 
-int mk_chunked_next(struct mk_chunked *c, mk_str *in, mk_str *data)
+int mk_chunked_decode(struct mk_chunked *c, mk_str *in, mk_str *data)
 {
     if (c->failed)
         return c->failed;
@@ -218,7 +218,7 @@ int mk_chunked_next(struct mk_chunked *c, mk_str *in, mk_str *data)
             return read_data(c, in, data);
         if (is_trailer(c, in->p[0]))
             return read_trailers(c, in, data);
-        int r = step(c, in->p[0]);
+        int r = step_byte(c, in->p[0]);
         if (r < 0)
             return r;
         *in = mk_str_skip(*in, 1);

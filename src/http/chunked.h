@@ -33,12 +33,12 @@ void mk_chunked_init(struct mk_chunked *c, size_t trailers_max);
 
 /* The same for a response: some servers fill the line of the size up with blanks. From a client that is 400, as two
  * programs may read it in two ways. */
-void mk_chunked_init_padded(struct mk_chunked *c, size_t trailers_max);
+void mk_chunked_init_allow_padding(struct mk_chunked *c, size_t trailers_max);
 
 /* Takes what it can from the beginning of *in and moves *in behind it. Answers one of the above, or a status,
  * negated: 400 for what is not the coding to the letter, 413 for a size of more than 16 digits or a sum
  * beyond 64 bits, 431 for too many bytes of extensions or trailers. After an error, and after the end, the
  * answer stays the same. */
-int mk_chunked_next(struct mk_chunked *c, mk_str *in, mk_str *data) MK_MUST_USE;
+int mk_chunked_decode(struct mk_chunked *c, mk_str *in, mk_str *data) MK_MUST_USE;
 
 #endif

@@ -9,11 +9,11 @@ static const struct mk_validators none = {.etag = {NULL, 0}, .modified = MK_MODI
 
 /* Does the list that all lines of this id make name the representation? `*` names any that exists, with a tag
  * or without. */
-static bool names_it(const struct mk_fields *fields, enum mk_field_id id, const struct mk_validators *v,
-                     bool weak)
+static bool list_has_etag(const struct mk_headers *fields, enum mk_header_id id,
+                          const struct mk_validators *v, bool weak)
 {
     mk_str value;
-    for (unsigned at = 0; mk_fields_next(fields, id, &at, &value);) {
+    for (unsigned at = 0; mk_headers_next(fields, id, &at, &value);) {
         if (mk_str_eq(value, MK_STR("*")))
             return v != &none;
         if (mk_etag_in_list(value, v->etag, weak))
@@ -23,60 +23,63 @@ static bool names_it(const struct mk_fields *fields, enum mk_field_id id, const 
 }
 
 /* The date in the one line of this id; false if it is no date, or repeated: such a field is ignored. */
-static bool read_date(const struct mk_fields *fields, enum mk_field_id id, int64_t now, int64_t *time)
+static bool parse_date_header(const struct mk_headers *fields, enum mk_header_id id, int64_t now,
+                              int64_t *time)
 {
     mk_str value, second;
     unsigned at = 0;
-    if (!mk_fields_next(fields, id, &at, &value) || mk_fields_next(fields, id, &at, &second))
+    if (!mk_headers_next(fields, id, &at, &value) || mk_headers_next(fields, id, &at, &second))
         return false;
     return mk_date_parse(value, now, time);
 }
 
 /* Steps 1 and 2: the representation must still be the one that the client knows. */
-static bool is_unchanged(const struct mk_fields *fields, const struct mk_validators *v, int64_t now)
+static bool precondition_holds(const struct mk_headers *fields, const struct mk_validators *v, int64_t now)
 {
     int64_t since;
-    if (mk_fields_has(fields, MK_FIELD_IF_MATCH))
-        return names_it(fields, MK_FIELD_IF_MATCH, v, false);
-    if (v->modified == MK_MODIFIED_NONE || !read_date(fields, MK_FIELD_IF_UNMODIFIED_SINCE, now, &since))
+    if (mk_headers_has(fields, MK_HEADER_IF_MATCH))
+        return list_has_etag(fields, MK_HEADER_IF_MATCH, v, false);
+    if (v->modified == MK_MODIFIED_NONE ||
+        !parse_date_header(fields, MK_HEADER_IF_UNMODIFIED_SINCE, now, &since))
         return true;
     return v->modified <= since;
 }
 
 /* Steps 3 and 4: does the client have it already? Dates are asked for GET and HEAD only. */
-static bool is_known(const struct mk_fields *fields, bool reading, const struct mk_validators *v, int64_t now)
+static bool client_has_current(const struct mk_headers *fields, bool reading, const struct mk_validators *v,
+                               int64_t now)
 {
     int64_t since;
-    if (mk_fields_has(fields, MK_FIELD_IF_NONE_MATCH))
-        return names_it(fields, MK_FIELD_IF_NONE_MATCH, v, true);
+    if (mk_headers_has(fields, MK_HEADER_IF_NONE_MATCH))
+        return list_has_etag(fields, MK_HEADER_IF_NONE_MATCH, v, true);
     if (!reading || v->modified == MK_MODIFIED_NONE)
         return false;
-    return read_date(fields, MK_FIELD_IF_MODIFIED_SINCE, now, &since) && v->modified <= since;
+    return parse_date_header(fields, MK_HEADER_IF_MODIFIED_SINCE, now, &since) && v->modified <= since;
 }
 
-enum mk_condition mk_condition_decide(const struct mk_fields *fields, enum mk_method method,
-                                      const struct mk_validators *validators, int64_t now)
+enum mk_condition mk_condition_evaluate(const struct mk_headers *fields, enum mk_method method,
+                                        const struct mk_validators *validators, int64_t now)
 {
     const struct mk_validators *v = validators ? validators : &none;
     bool reading = method == MK_METHOD_GET || method == MK_METHOD_HEAD;
-    if (!is_unchanged(fields, v, now))
+    if (!precondition_holds(fields, v, now))
         return MK_CONDITION_FAILED;
-    if (!is_known(fields, reading, v, now))
+    if (!client_has_current(fields, reading, v, now))
         return MK_CONDITION_PASS;
     return reading ? MK_CONDITION_NOT_MODIFIED : MK_CONDITION_FAILED;
 }
 
-bool mk_condition_range_holds(const struct mk_fields *fields, const struct mk_validators *validators,
-                              int64_t now)
+bool mk_condition_if_range_holds(const struct mk_headers *fields, const struct mk_validators *validators,
+                                 int64_t now)
 {
     int64_t since;
-    mk_str value = mk_fields_get(fields, MK_FIELD_IF_RANGE);
+    mk_str value = mk_headers_get(fields, MK_HEADER_IF_RANGE);
     if (!value.p)
         return true;
     if (mk_etag_is_valid(value))
         return mk_etag_matches(value, validators->etag, false);
     /* A date is strong only where the server knows that nothing changed twice in its second (RFC 9110, 8.8.2.2). A
      * file may have; a client that got an entity tag must use that (13.1.5). */
-    return !validators->etag.p && read_date(fields, MK_FIELD_IF_RANGE, now, &since) &&
+    return !validators->etag.p && parse_date_header(fields, MK_HEADER_IF_RANGE, now, &since) &&
            since == validators->modified && since < now;
 }

@@ -5,7 +5,7 @@
 
 #include <monkey/http.h>
 
-#include "http/field.h"
+#include "http/header.h"
 
 enum mk_condition {
     MK_CONDITION_PASS,         /* go on as if there were no condition */
@@ -22,25 +22,25 @@ struct mk_validators {
 };
 
 /* What mk_condition_check does when there is at least one condition. */
-enum mk_condition mk_condition_decide(const struct mk_fields *fields, enum mk_method method,
-                                      const struct mk_validators *validators, int64_t now);
+enum mk_condition mk_condition_evaluate(const struct mk_headers *fields, enum mk_method method,
+                                        const struct mk_validators *validators, int64_t now);
 
 /* Checks If-Match, If-Unmodified-Since, If-None-Match and If-Modified-Since in the order of section 13.2.2.
  * `validators` is NULL when there is no current representation (a PUT that creates). `now` in seconds since
  * 1970. */
-static inline enum mk_condition mk_condition_check(const struct mk_fields *fields, enum mk_method method,
+static inline enum mk_condition mk_condition_check(const struct mk_headers *fields, enum mk_method method,
                                                    const struct mk_validators *validators, int64_t now)
 {
     const uint8_t *first = fields->first;
-    if (MK_LIKELY(!(first[MK_FIELD_IF_MATCH] | first[MK_FIELD_IF_UNMODIFIED_SINCE] |
-                    first[MK_FIELD_IF_NONE_MATCH] | first[MK_FIELD_IF_MODIFIED_SINCE])))
+    if (MK_LIKELY(!(first[MK_HEADER_IF_MATCH] | first[MK_HEADER_IF_UNMODIFIED_SINCE] |
+                    first[MK_HEADER_IF_NONE_MATCH] | first[MK_HEADER_IF_MODIFIED_SINCE])))
         return MK_CONDITION_PASS;
-    return mk_condition_decide(fields, method, validators, now);
+    return mk_condition_evaluate(fields, method, validators, now);
 }
 
 /* May the Range field be obeyed? True without If-Range, or when the validator there is strong and exactly
  * ours. A date is strong for what has no entity tag, and is at least a second old (sections 8.8.2.2, 13.1.5). */
-bool mk_condition_range_holds(const struct mk_fields *fields, const struct mk_validators *validators,
-                              int64_t now);
+bool mk_condition_if_range_holds(const struct mk_headers *fields, const struct mk_validators *validators,
+                                 int64_t now);
 
 #endif

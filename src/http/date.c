@@ -22,7 +22,7 @@ struct moment {
 
 /* Days since 1970-01-01. Years begin in March here, so that a leap day is the last one; 400 of them are an
  * era of 146097 days. The year is not below 0. */
-static int64_t days_of(int64_t year, unsigned month, unsigned day)
+static int64_t days_since_epoch(int64_t year, unsigned month, unsigned day)
 {
     year += 400 - (month <= 2);
     int64_t era = year / 400, year_of_era = year % 400;
@@ -32,7 +32,7 @@ static int64_t days_of(int64_t year, unsigned month, unsigned day)
 }
 
 /* The way back. */
-static struct moment moment_of(int64_t time)
+static struct moment split_time(int64_t time)
 {
     int64_t from_era =
         time + (719468 + 146097) * DAY; /* one era earlier, for the first months of the year 0 */
@@ -52,15 +52,15 @@ static struct moment moment_of(int64_t time)
 }
 
 /* To the years that have four digits. */
-static int64_t clamp(int64_t time)
+static int64_t clamp_time(int64_t time)
 {
     return time < EARLIEST ? EARLIEST : time > LATEST ? LATEST : time;
 }
 
 void mk_date_write(char out[MK_DATE_LEN], int64_t time)
 {
-    time = clamp(time);
-    struct moment m = moment_of(time);
+    time = clamp_time(time);
+    struct moment m = split_time(time);
     int64_t weekday = (time - EARLIEST) / DAY + 6; /* the year 0 began on a Saturday */
     memcpy(out, "Day, 00 Mon 0000 00:00:00 GMT", MK_DATE_LEN);
     memcpy(out, days + weekday % 7 * 3, 3);
@@ -78,7 +78,7 @@ struct reader {
     bool failed;
 };
 
-static mk_str cut(struct reader *r, size_t len)
+static mk_str read_chars(struct reader *r, size_t len)
 {
     mk_str taken = mk_str_first(r->rest, len);
     r->failed |= taken.len != len;
@@ -86,22 +86,22 @@ static mk_str cut(struct reader *r, size_t len)
     return taken;
 }
 
-static void expect(struct reader *r, mk_str text)
+static void expect_text(struct reader *r, mk_str text)
 {
-    r->failed |= !mk_str_eq(cut(r, text.len), text);
+    r->failed |= !mk_str_eq(read_chars(r, text.len), text);
 }
 
 static unsigned read_number(struct reader *r, size_t digits)
 {
     uint64_t n = 0;
-    r->failed |= !mk_num_parse(cut(r, digits), &n);
+    r->failed |= !mk_num_parse(read_chars(r, digits), &n);
     return (unsigned)n;
 }
 
 /* The number, from 1, of a name of three letters. */
-static unsigned read_name(struct reader *r, const char *names, size_t n)
+static unsigned read_name_index(struct reader *r, const char *names, size_t n)
 {
-    mk_str name = cut(r, 3);
+    mk_str name = read_chars(r, 3);
     for (size_t i = 0; i < n; i++)
         if (mk_str_eq(name, mk_str_of(names + 3 * i, 3)))
             return (unsigned)i + 1;
@@ -111,32 +111,32 @@ static unsigned read_name(struct reader *r, const char *names, size_t n)
 
 static unsigned read_month(struct reader *r)
 {
-    return read_name(r, months, 12);
+    return read_name_index(r, months, 12);
 }
 
 static void read_time(struct reader *r, struct moment *m)
 {
     m->hour = read_number(r, 2);
-    expect(r, MK_STR(":"));
+    expect_text(r, MK_STR(":"));
     m->minute = read_number(r, 2);
-    expect(r, MK_STR(":"));
+    expect_text(r, MK_STR(":"));
     m->second = read_number(r, 2);
 }
 
-static unsigned days_in(int64_t year, unsigned month)
+static unsigned days_in_month(int64_t year, unsigned month)
 {
     bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     return month == 2 ? 28u + leap : 30u + ((month + (month > 7)) & 1);
 }
 
 /* A second of 60 is a leap second: the one after 59. */
-static bool finish(const struct reader *r, const struct moment *m, int64_t *time)
+static bool to_unix_time(const struct reader *r, const struct moment *m, int64_t *time)
 {
-    if (r->failed || r->rest.len || m->day < 1 || m->day > days_in(m->year, m->month))
+    if (r->failed || r->rest.len || m->day < 1 || m->day > days_in_month(m->year, m->month))
         return false;
     if (m->hour > 23 || m->minute > 59 || m->second > 60)
         return false;
-    *time = days_of(m->year, m->month, m->day) * DAY + m->hour * 3600 + m->minute * 60 + m->second;
+    *time = days_since_epoch(m->year, m->month, m->day) * DAY + m->hour * 3600 + m->minute * 60 + m->second;
     return true;
 }
 
@@ -145,17 +145,17 @@ static bool parse_fixdate(mk_str s, int64_t *time)
 {
     struct reader r = {.rest = s};
     struct moment m;
-    read_name(&r, days, 7);
-    expect(&r, MK_STR(", "));
+    read_name_index(&r, days, 7);
+    expect_text(&r, MK_STR(", "));
     m.day = read_number(&r, 2);
-    expect(&r, MK_STR(" "));
+    expect_text(&r, MK_STR(" "));
     m.month = read_month(&r);
-    expect(&r, MK_STR(" "));
+    expect_text(&r, MK_STR(" "));
     m.year = read_number(&r, 4);
-    expect(&r, MK_STR(" "));
+    expect_text(&r, MK_STR(" "));
     read_time(&r, &m);
-    expect(&r, MK_STR(" GMT"));
-    return finish(&r, &m, time);
+    expect_text(&r, MK_STR(" GMT"));
+    return to_unix_time(&r, &m, time);
 }
 
 /* Sun Nov  6 08:49:37 1994 */
@@ -163,26 +163,26 @@ static bool parse_asctime(mk_str s, int64_t *time)
 {
     struct reader r = {.rest = s};
     struct moment m;
-    read_name(&r, days, 7);
-    expect(&r, MK_STR(" "));
+    read_name_index(&r, days, 7);
+    expect_text(&r, MK_STR(" "));
     m.month = read_month(&r);
-    expect(&r, MK_STR(" "));
+    expect_text(&r, MK_STR(" "));
     bool padded = r.rest.len && r.rest.p[0] == ' ';
     if (padded)
-        expect(&r, MK_STR(" "));
+        expect_text(&r, MK_STR(" "));
     m.day = read_number(&r, padded ? 1 : 2);
-    expect(&r, MK_STR(" "));
+    expect_text(&r, MK_STR(" "));
     read_time(&r, &m);
-    expect(&r, MK_STR(" "));
+    expect_text(&r, MK_STR(" "));
     m.year = read_number(&r, 4);
-    return finish(&r, &m, time);
+    return to_unix_time(&r, &m, time);
 }
 
 static void read_long_day(struct reader *r)
 {
     for (size_t i = 0; i < MK_LEN(long_days); i++) {
         if (mk_str_starts(r->rest, long_days[i])) {
-            cut(r, long_days[i].len);
+            read_chars(r, long_days[i].len);
             return;
         }
     }
@@ -190,16 +190,17 @@ static void read_long_day(struct reader *r)
 }
 
 /* The latest year with these two digits that is not after the one 50 years ahead. */
-static int64_t full_year(unsigned digits, int64_t now)
+static int64_t expand_two_digit_year(unsigned digits, int64_t now)
 {
-    int64_t latest = moment_of(clamp(now)).year + 50;
+    int64_t latest = split_time(clamp_time(now)).year + 50;
     return latest - (latest + 100 - digits) % 100;
 }
 
-static int64_t in_50_years(int64_t now)
+static int64_t add_50_years(int64_t now)
 {
-    struct moment m = moment_of(clamp(now));
-    return clamp(now) + (days_of(m.year + 50, m.month, m.day) - days_of(m.year, m.month, m.day)) * DAY;
+    struct moment m = split_time(clamp_time(now));
+    return clamp_time(now) +
+           (days_since_epoch(m.year + 50, m.month, m.day) - days_since_epoch(m.year, m.month, m.day)) * DAY;
 }
 
 /* Sunday, 06-Nov-94 08:49:37 GMT. The century is the latest one that is not more than 50 years ahead of now.
@@ -209,22 +210,22 @@ static bool parse_rfc850(mk_str s, int64_t now, int64_t *time)
     struct reader r = {.rest = s};
     struct moment m;
     read_long_day(&r);
-    expect(&r, MK_STR(", "));
+    expect_text(&r, MK_STR(", "));
     m.day = read_number(&r, 2);
-    expect(&r, MK_STR("-"));
+    expect_text(&r, MK_STR("-"));
     m.month = read_month(&r);
-    expect(&r, MK_STR("-"));
+    expect_text(&r, MK_STR("-"));
     unsigned year = read_number(&r, 2);
-    expect(&r, MK_STR(" "));
+    expect_text(&r, MK_STR(" "));
     read_time(&r, &m);
-    expect(&r, MK_STR(" GMT"));
-    m.year = full_year(year, now);
-    if (!finish(&r, &m, time))
+    expect_text(&r, MK_STR(" GMT"));
+    m.year = expand_two_digit_year(year, now);
+    if (!to_unix_time(&r, &m, time))
         return false;
-    if (*time <= in_50_years(now))
+    if (*time <= add_50_years(now))
         return true;
     m.year -= 100;
-    return finish(&r, &m, time);
+    return to_unix_time(&r, &m, time);
 }
 
 bool mk_date_parse(mk_str s, int64_t now, int64_t *time)

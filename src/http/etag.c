@@ -20,15 +20,15 @@ static bool is_weak(mk_str etag)
     return etag.len >= 2 && etag.p[0] == 'W' && etag.p[1] == '/';
 }
 
-static mk_str opaque(mk_str etag)
+static mk_str strip_weak_prefix(mk_str etag)
 {
     return is_weak(etag) ? mk_str_skip(etag, 2) : etag;
 }
 
 /* Cuts an entity tag off the beginning of *rest; false if there is none. */
-static bool read_etag(mk_str *rest, mk_str *etag)
+static bool parse_etag(mk_str *rest, mk_str *etag)
 {
-    mk_str tag = opaque(*rest);
+    mk_str tag = strip_weak_prefix(*rest);
     if (tag.len < 2 || tag.p[0] != '"')
         return false;
     const char *end = tag.p + tag.len, *quote = mk_scan_skip(tag.p + 1, end, MK_SCAN_ETAG);
@@ -42,14 +42,14 @@ static bool read_etag(mk_str *rest, mk_str *etag)
 bool mk_etag_is_valid(mk_str etag)
 {
     mk_str tag;
-    return read_etag(&etag, &tag) && etag.len == 0;
+    return parse_etag(&etag, &tag) && etag.len == 0;
 }
 
 bool mk_etag_matches(mk_str a, mk_str b, bool weak_comparison)
 {
     if (!weak_comparison && (is_weak(a) || is_weak(b)))
         return false;
-    return a.len && mk_str_eq(opaque(a), opaque(b));
+    return a.len && mk_str_eq(strip_weak_prefix(a), strip_weak_prefix(b));
 }
 
 static mk_str skip_blanks(mk_str s)
@@ -65,7 +65,7 @@ bool mk_etag_in_list(mk_str list, mk_str etag, bool weak_comparison)
         return etag.p != NULL;
     while ((list = skip_blanks(list)).len) {
         mk_str candidate;
-        bool found = read_etag(&list, &candidate) && mk_etag_matches(candidate, etag, weak_comparison);
+        bool found = parse_etag(&list, &candidate) && mk_etag_matches(candidate, etag, weak_comparison);
         list = skip_blanks(list);
         if (list.len && list.p[0] != ',')
             return false;

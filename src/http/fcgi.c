@@ -28,36 +28,36 @@ void mk_fcgi_write_header(char out[MK_FCGI_HEADER], enum mk_fcgi_type type, size
     out[6] = out[7] = 0;
 }
 
-static void add_header(struct mk_buf *out, enum mk_fcgi_type type, size_t len)
+static void append_record_header(struct mk_buf *out, enum mk_fcgi_type type, size_t len)
 {
     char header[MK_FCGI_HEADER];
     mk_fcgi_write_header(header, type, len);
     mk_buf_put(out, mk_str_of(header, sizeof header));
 }
 
-void mk_fcgi_add_begin(struct mk_buf *out)
+void mk_fcgi_append_begin_request(struct mk_buf *out)
 {
     static const char content[] = {0, RESPONDER, KEEP_CONNECTION, 0, 0, 0, 0, 0};
-    add_header(out, MK_FCGI_BEGIN, sizeof content);
+    append_record_header(out, MK_FCGI_BEGIN, sizeof content);
     mk_buf_put(out, mk_str_of(content, sizeof content));
 }
 
 size_t mk_fcgi_begin_params(struct mk_buf *out)
 {
     size_t begun = out->len;
-    add_header(out, MK_FCGI_PARAMS, 0); /* its length comes at the end */
+    append_record_header(out, MK_FCGI_PARAMS, 0); /* its length comes at the end */
     return begun;
 }
 
-static bool is_short(size_t len)
+static bool has_short_length(size_t len)
 {
     return len < LONG_LENGTH;
 }
 
 /* Adds the NULs among what it writes to *nuls. */
-static char *put_length(char *at, size_t len, size_t *nuls)
+static char *put_param_length(char *at, size_t len, size_t *nuls)
 {
-    if (is_short(len)) {
+    if (has_short_length(len)) {
         *nuls += len == 0;
         *at++ = (char)len;
         return at;
@@ -72,32 +72,32 @@ static char *put_length(char *at, size_t len, size_t *nuls)
 }
 
 /* One byte for each length is usual. */
-static inline char *put_lengths(char *at, size_t name, size_t value, size_t *nuls)
+static inline char *put_param_lengths(char *at, size_t name, size_t value, size_t *nuls)
 {
-    if (MK_UNLIKELY(!is_short(name | value)))
-        return put_length(put_length(at, name, nuls), value, nuls);
+    if (MK_UNLIKELY(!has_short_length(name | value)))
+        return put_param_length(put_param_length(at, name, nuls), value, nuls);
     at[0] = (char)name;
     at[1] = (char)value;
     *nuls = (size_t)(name == 0) + (value == 0);
     return at + 2;
 }
 
-static inline char *put(char *at, mk_str s)
+static inline char *put_text(char *at, mk_str s)
 {
     if (s.len)
         memcpy(at, s.p, s.len);
     return at + s.len;
 }
 
-size_t mk_fcgi_add_pair(struct mk_buf *out, mk_str name, mk_str value)
+size_t mk_fcgi_append_param(struct mk_buf *out, mk_str name, mk_str value)
 {
     enum { LENGTHS_MAX = 8 };
     size_t room = LENGTHS_MAX + name.len + value.len;
     if (MK_UNLIKELY(out->failed || out->cap - out->len < room) && !mk_buf_reserve(out, room))
         return 0;
     size_t nuls = 0;
-    char *at = put(put_lengths(out->p + out->len, name.len, value.len, &nuls), name);
-    out->len = (size_t)(put(at, value) - out->p);
+    char *at = put_text(put_param_lengths(out->p + out->len, name.len, value.len, &nuls), name);
+    out->len = (size_t)(put_text(at, value) - out->p);
     return nuls;
 }
 
@@ -118,7 +118,7 @@ void mk_fcgi_end_params(struct mk_buf *out, size_t begun)
         mk_fcgi_write_header(header, MK_FCGI_PARAMS, n);
     }
     if (len)
-        add_header(out, MK_FCGI_PARAMS, 0);
+        append_record_header(out, MK_FCGI_PARAMS, 0);
 }
 
 /* ---- Reading ---- */
@@ -128,14 +128,14 @@ void mk_fcgi_init(struct mk_fcgi *f)
     *f = (struct mk_fcgi){.state = HEADER};
 }
 
-static void fail(struct mk_fcgi *f, const char *problem)
+static void set_error(struct mk_fcgi *f, const char *problem)
 {
     f->state = BAD;
     f->problem = problem;
 }
 
 /* True once the block is whole. */
-static bool fill_block(struct mk_fcgi *f, mk_str *in)
+static bool fill_header_block(struct mk_fcgi *f, mk_str *in)
 {
     mk_str part = mk_str_first(*in, sizeof f->block - f->n_block);
     if (part.len)
@@ -148,7 +148,7 @@ static bool fill_block(struct mk_fcgi *f, mk_str *in)
     return true;
 }
 
-static const char *judge_header(const struct mk_fcgi *f)
+static const char *check_record_header(const struct mk_fcgi *f)
 {
     if (f->block[0] != VERSION)
         return "a record is not of FastCGI 1";
@@ -161,33 +161,33 @@ static const char *judge_header(const struct mk_fcgi *f)
     return f->type == MK_FCGI_STDOUT && f->is_out_over ? "output follows the end of the output" : NULL;
 }
 
-static void read_header(struct mk_fcgi *f, mk_str *in)
+static void parse_record_header(struct mk_fcgi *f, mk_str *in)
 {
-    if (!fill_block(f, in))
+    if (!fill_header_block(f, in))
         return;
     f->type = f->block[1];
     f->left = (uint16_t)(f->block[4] << 8 | f->block[5]);
     f->padding = f->block[6];
-    const char *wrong = judge_header(f);
+    const char *wrong = check_record_header(f);
     if (wrong) {
-        fail(f, wrong);
+        set_error(f, wrong);
         return;
     }
     f->is_out_over |= f->type == MK_FCGI_STDOUT && f->left == 0;
     f->state = f->type == MK_FCGI_END ? ENDING : CONTENT;
 }
 
-static void read_ending(struct mk_fcgi *f, mk_str *in)
+static void parse_end_request(struct mk_fcgi *f, mk_str *in)
 {
-    if (!fill_block(f, in))
+    if (!fill_header_block(f, in))
         return;
     f->status = f->block[4];
     f->state = PADDING;
     if (f->status > MK_FCGI_UNKNOWN_ROLE)
-        fail(f, "an END_REQUEST record has an unknown status");
+        set_error(f, "an END_REQUEST record has an unknown status");
 }
 
-static void read_padding(struct mk_fcgi *f, mk_str *in)
+static void skip_padding(struct mk_fcgi *f, mk_str *in)
 {
     size_t n = mk_min(f->padding, in->len);
     f->padding = (uint8_t)(f->padding - n);
@@ -196,7 +196,7 @@ static void read_padding(struct mk_fcgi *f, mk_str *in)
         f->state = f->type == MK_FCGI_END ? OVER : HEADER;
 }
 
-static enum mk_fcgi_step hand_out(struct mk_fcgi *f, mk_str *in, mk_str *data)
+static enum mk_fcgi_event take_content(struct mk_fcgi *f, mk_str *in, mk_str *data)
 {
     *data = mk_str_first(*in, f->left);
     *in = mk_str_skip(*in, data->len);
@@ -204,13 +204,13 @@ static enum mk_fcgi_step hand_out(struct mk_fcgi *f, mk_str *in, mk_str *data)
     return f->type == MK_FCGI_STDOUT ? MK_FCGI_OUT : MK_FCGI_ERR;
 }
 
-enum mk_fcgi_step mk_fcgi_next(struct mk_fcgi *f, mk_str *in, mk_str *data)
+enum mk_fcgi_event mk_fcgi_parse(struct mk_fcgi *f, mk_str *in, mk_str *data)
 {
     for (;;) {
         if (f->state == CONTENT && f->left == 0)
             f->state = PADDING;
         if (f->state == PADDING)
-            read_padding(f, in); /* which may have no length */
+            skip_padding(f, in); /* which may have no length */
         if (f->state == OVER)
             return MK_FCGI_OVER;
         if (f->state == BAD)
@@ -218,11 +218,11 @@ enum mk_fcgi_step mk_fcgi_next(struct mk_fcgi *f, mk_str *in, mk_str *data)
         if (in->len == 0)
             return MK_FCGI_MORE;
         if (f->state == CONTENT)
-            return hand_out(f, in, data);
+            return take_content(f, in, data);
         if (f->state == ENDING)
-            read_ending(f, in);
+            parse_end_request(f, in);
         else if (f->state == HEADER)
-            read_header(f, in);
+            parse_record_header(f, in);
     }
 }
 

@@ -27,16 +27,16 @@ enum mk_fcgi_type {
 /* The header of a record with content of that length, which follows without padding. */
 void mk_fcgi_write_header(char out[MK_FCGI_HEADER], enum mk_fcgi_type type, size_t len);
 /* The record that begins a request to a responder, which keeps the connection. */
-void mk_fcgi_add_begin(struct mk_buf *out);
+void mk_fcgi_append_begin_request(struct mk_buf *out);
 /* The stream of PARAMS: begin it, add its pairs, end it with what the beginning answered. */
 size_t mk_fcgi_begin_params(struct mk_buf *out);
 /* How many of the bytes that say the two lengths are NUL. */
-size_t mk_fcgi_add_pair(struct mk_buf *out, mk_str name, mk_str value);
+size_t mk_fcgi_append_param(struct mk_buf *out, mk_str name, mk_str value);
 void mk_fcgi_end_params(struct mk_buf *out, size_t begun);
 
 /* ---- Reading ---- */
 
-enum mk_fcgi_step {
+enum mk_fcgi_event {
     MK_FCGI_MORE, /* all of *in was used, and the end is not reached */
     MK_FCGI_OUT,  /* *data is a piece of the standard output, never empty */
     MK_FCGI_ERR,  /* *data is a piece of the standard error, never empty */
@@ -67,8 +67,8 @@ struct mk_fcgi {
 void mk_fcgi_init(struct mk_fcgi *f);
 /* Takes what it can from the beginning of *in and moves *in behind it. How the bytes were cut changes nothing
  * but the pieces of the data. After the end, and after MK_FCGI_BAD, the answer stays the same. */
-enum mk_fcgi_step mk_fcgi_next(struct mk_fcgi *f, mk_str *in, mk_str *data) MK_MUST_USE;
-/* The last n bytes of the piece of the standard output that mk_fcgi_next() has just handed out were not used:
+enum mk_fcgi_event mk_fcgi_parse(struct mk_fcgi *f, mk_str *in, mk_str *data) MK_MUST_USE;
+/* The last n bytes of the piece of the standard output that mk_fcgi_parse() has just handed out were not used:
  * the next call hands them out again. *in begins with them again. */
 void mk_fcgi_unread(struct mk_fcgi *f, mk_str *in, size_t n);
 

@@ -4,21 +4,22 @@
 #include "base/num.h"
 
 /* Has the field more than one line? */
-static bool is_repeated(const struct mk_fields *fields, enum mk_field_id id)
+static bool is_repeated(const struct mk_headers *fields, enum mk_header_id id)
 {
     unsigned at = fields->first[id];
     mk_str value;
-    return at && mk_fields_next(fields, id, &at, &value);
+    return at && mk_headers_next(fields, id, &at, &value);
 }
 
-static int read_host(const struct mk_head *h, struct mk_host_last *last, struct mk_framing *out)
+static int parse_host(const struct mk_request_head *h, struct mk_authority_cache *last,
+                      struct mk_framing *out)
 {
-    mk_str value = mk_fields_get(&h->fields, MK_FIELD_HOST);
+    mk_str value = mk_headers_get(&h->fields, MK_HEADER_HOST);
     if (!value.p)
         return h->minor == 0 ? 0 : 400;
-    if (is_repeated(&h->fields, MK_FIELD_HOST))
+    if (is_repeated(&h->fields, MK_HEADER_HOST))
         return 400;
-    return mk_host_parse_next(last, value, &out->host, &out->port);
+    return mk_authority_parse_cached(last, value, &out->host, &out->port);
 }
 
 struct codings {
@@ -27,7 +28,7 @@ struct codings {
 
 /* `chunked` is allowed once, last and without parameters (RFC 9112, section 7.1). Empty elements,
  * which lists may have elsewhere, are refused: honest clients do not send them. */
-static int read_coding(mk_str element, struct codings *seen)
+static int parse_transfer_coding(mk_str element, struct codings *seen)
 {
     bool has_parameters = mk_str_find(element, ';') != MK_STR_NONE;
     mk_str name = mk_str_trim(mk_str_cut(&element, ';'));
@@ -41,16 +42,16 @@ static int read_coding(mk_str element, struct codings *seen)
     return has_parameters ? 400 : 0;
 }
 
-static int read_transfer_encoding(const struct mk_head *h, struct mk_framing *out)
+static int parse_transfer_encoding(const struct mk_request_head *h, struct mk_framing *out)
 {
     struct codings seen = {0};
-    if (h->minor == 0 || mk_fields_has(&h->fields, MK_FIELD_CONTENT_LENGTH))
+    if (h->minor == 0 || mk_headers_has(&h->fields, MK_HEADER_CONTENT_LENGTH))
         return 400;
     mk_str value;
-    for (unsigned at = 0; mk_fields_next(&h->fields, MK_FIELD_TRANSFER_ENCODING, &at, &value);) {
+    for (unsigned at = 0; mk_headers_next(&h->fields, MK_HEADER_TRANSFER_ENCODING, &at, &value);) {
         while (value.p) {
             mk_str element = mk_str_trim(mk_str_cut(&value, ','));
-            int status = read_coding(element, &seen);
+            int status = parse_transfer_coding(element, &seen);
             if (status)
                 return status;
         }
@@ -59,31 +60,31 @@ static int read_transfer_encoding(const struct mk_head *h, struct mk_framing *ou
     return !seen.chunked ? 400 : seen.others ? 501 : 0;
 }
 
-static int read_content_length(const struct mk_head *h, struct mk_framing *out)
+static int parse_content_length(const struct mk_request_head *h, struct mk_framing *out)
 {
-    mk_str value = mk_fields_get(&h->fields, MK_FIELD_CONTENT_LENGTH);
-    if (is_repeated(&h->fields, MK_FIELD_CONTENT_LENGTH) || !mk_num_parse(value, &out->length))
+    mk_str value = mk_headers_get(&h->fields, MK_HEADER_CONTENT_LENGTH);
+    if (is_repeated(&h->fields, MK_HEADER_CONTENT_LENGTH) || !mk_num_parse(value, &out->length))
         return 400;
     out->body = out->length ? MK_BODY_LENGTH : MK_BODY_NONE;
     return 0;
 }
 
 /* With neither field there is no content, whatever the method (RFC 9112, section 6.3). */
-static int read_body(const struct mk_head *h, struct mk_framing *out)
+static int parse_body_length(const struct mk_request_head *h, struct mk_framing *out)
 {
-    if (mk_fields_has(&h->fields, MK_FIELD_TRANSFER_ENCODING))
-        return read_transfer_encoding(h, out);
-    if (mk_fields_has(&h->fields, MK_FIELD_CONTENT_LENGTH))
-        return read_content_length(h, out);
+    if (mk_headers_has(&h->fields, MK_HEADER_TRANSFER_ENCODING))
+        return parse_transfer_encoding(h, out);
+    if (mk_headers_has(&h->fields, MK_HEADER_CONTENT_LENGTH))
+        return parse_content_length(h, out);
     return 0;
 }
 
-int mk_framing_expects(const struct mk_fields *fields, bool *wants_continue)
+int mk_framing_parse_expect(const struct mk_headers *fields, bool *wants_continue)
 {
     mk_str value, element;
     *wants_continue = false;
-    for (unsigned at = 0; mk_fields_next(fields, MK_FIELD_EXPECT, &at, &value);)
-        while (mk_element_next(&value, &element)) {
+    for (unsigned at = 0; mk_headers_next(fields, MK_HEADER_EXPECT, &at, &value);)
+        while (mk_header_list_next(&value, &element)) {
             if (!mk_str_eq_nocase(element, MK_STR("100-continue")))
                 return 417;
             *wants_continue = true;
@@ -91,33 +92,33 @@ int mk_framing_expects(const struct mk_fields *fields, bool *wants_continue)
     return 0;
 }
 
-static int read_expect(const struct mk_head *h, struct mk_framing *out)
+static int parse_expect(const struct mk_request_head *h, struct mk_framing *out)
 {
-    if (h->minor == 0 || !mk_fields_has(&h->fields, MK_FIELD_EXPECT))
+    if (h->minor == 0 || !mk_headers_has(&h->fields, MK_HEADER_EXPECT))
         return 0;
-    int status = mk_framing_expects(&h->fields, &out->expect_continue);
+    int status = mk_framing_parse_expect(&h->fields, &out->expect_continue);
     out->expect_continue &= out->body != MK_BODY_NONE;
     return status;
 }
 
-static bool keeps_alive(const struct mk_head *h)
+static bool keeps_alive(const struct mk_request_head *h)
 {
-    if (!mk_fields_has(&h->fields, MK_FIELD_CONNECTION))
+    if (!mk_headers_has(&h->fields, MK_HEADER_CONNECTION))
         return h->minor > 0;
-    if (mk_fields_has_token(&h->fields, MK_FIELD_CONNECTION, MK_STR("close")))
+    if (mk_headers_has_token(&h->fields, MK_HEADER_CONNECTION, MK_STR("close")))
         return false;
-    return h->minor > 0 || mk_fields_has_token(&h->fields, MK_FIELD_CONNECTION, MK_STR("keep-alive"));
+    return h->minor > 0 || mk_headers_has_token(&h->fields, MK_HEADER_CONNECTION, MK_STR("keep-alive"));
 }
 
-int mk_framing_of(const struct mk_head *h, struct mk_host_last *last, struct mk_framing *out)
+int mk_framing_parse(const struct mk_request_head *h, struct mk_authority_cache *last, struct mk_framing *out)
 {
     *out = (struct mk_framing){.body = MK_BODY_NONE, .port = MK_PORT_NONE};
-    int status = read_host(h, last, out);
+    int status = parse_host(h, last, out);
     if (!status)
-        status = read_body(h, out);
+        status = parse_body_length(h, out);
     if (!status)
-        status = read_expect(h, out);
+        status = parse_expect(h, out);
     out->keep_alive = keeps_alive(h);
-    bool is_long = mk_fields_count_elements(&h->fields, MK_FIELD_CONNECTION) > MK_CONNECTION_MAX;
+    bool is_long = mk_headers_count_elements(&h->fields, MK_HEADER_CONNECTION) > MK_CONNECTION_MAX;
     return status ? status : is_long ? 400 : 0;
 }

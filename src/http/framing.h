@@ -7,8 +7,8 @@
 #ifndef MK_HTTP_FRAMING_H
 #define MK_HTTP_FRAMING_H
 
-#include "http/head.h"
-#include "http/host.h"
+#include "http/authority.h"
+#include "http/request_head.h"
 
 enum mk_body {
     MK_BODY_NONE,    /* no byte of a body follows; also for Content-Length: 0 */
@@ -37,9 +37,10 @@ struct mk_framing {
  *
  * `host` points into the head. With a target in absolute-form its authority counts, not this one (RFC 9112,
  * section 3.2.2): that is the caller's to choose. `last` is what it keeps from one head to the next. */
-int mk_framing_of(const struct mk_head *h, struct mk_host_last *last, struct mk_framing *out) MK_MUST_USE;
+int mk_framing_parse(const struct mk_request_head *h, struct mk_authority_cache *last,
+                     struct mk_framing *out) MK_MUST_USE;
 
 /* What Expect says in any version that knows it: 0, or 417. */
-int mk_framing_expects(const struct mk_fields *fields, bool *wants_continue) MK_MUST_USE;
+int mk_framing_parse_expect(const struct mk_headers *fields, bool *wants_continue) MK_MUST_USE;
 
 #endif

@@ -4,7 +4,7 @@
 enum { BEST = 1000, LEAST = 1 };
 
 /* qvalue = ( "0" [ "." 0*3DIGIT ] ) / ( "1" [ "." 0*3("0") ] ), in thousandths. */
-static unsigned read_q(mk_str s)
+static unsigned parse_qvalue(mk_str s)
 {
     if (s.len < 1 || s.len > 5 || (s.p[0] != '0' && s.p[0] != '1') || (s.len > 1 && s.p[1] != '.'))
         return 0;
@@ -18,14 +18,14 @@ static unsigned read_q(mk_str s)
 }
 
 /* Behind the name of a coding: nothing, or ";q=" with a weight. */
-static unsigned read_weight(mk_str parameters)
+static unsigned parse_weight(mk_str parameters)
 {
     if (!parameters.p)
         return BEST;
     parameters = mk_str_trim(parameters);
     if (parameters.len < 2 || mk_char_lower(parameters.p[0]) != 'q' || parameters.p[1] != '=')
         return 0;
-    return read_q(mk_str_skip(parameters, 2));
+    return parse_qvalue(mk_str_skip(parameters, 2));
 }
 
 static bool is_coding(mk_str name, mk_str coding)
@@ -35,20 +35,20 @@ static bool is_coding(mk_str name, mk_str coding)
     return mk_str_eq_nocase(name, MK_STR("x-gzip")) && mk_str_eq_nocase(coding, MK_STR("gzip"));
 }
 
-unsigned mk_negotiate_q(const struct mk_fields *fields, enum mk_field_id id, mk_str coding)
+unsigned mk_negotiate_coding_q(const struct mk_headers *fields, enum mk_header_id id, mk_str coding)
 {
     bool identity = mk_str_eq_nocase(coding, MK_STR("identity")), any = false;
-    if (!mk_fields_has(fields, id))
+    if (!mk_headers_has(fields, id))
         return identity ? BEST : 0;
     unsigned otherwise = identity ? LEAST : 0;
     mk_str value, element;
-    for (unsigned at = 0; mk_fields_next(fields, id, &at, &value);) {
-        while (mk_element_next(&value, &element)) {
+    for (unsigned at = 0; mk_headers_next(fields, id, &at, &value);) {
+        while (mk_header_list_next(&value, &element)) {
             mk_str name = mk_str_trim(mk_str_cut(&element, ';'));
             if (is_coding(name, coding))
-                return read_weight(element);
+                return parse_weight(element);
             if (!any && mk_str_eq(name, MK_STR("*"))) {
-                otherwise = read_weight(element);
+                otherwise = parse_weight(element);
                 any = true;
             }
         }
@@ -74,7 +74,7 @@ static mk_str next_parameter(mk_str *rest)
     return parameter;
 }
 
-static mk_str unquoted(mk_str value)
+static mk_str unquote(mk_str value)
 {
     bool quoted = value.len >= 2 && value.p[0] == '"' && value.p[value.len - 1] == '"';
     return quoted ? mk_str_of(value.p + 1, value.len - 2) : value;
@@ -83,7 +83,7 @@ static mk_str unquoted(mk_str value)
 static bool same_parameter(mk_str a, mk_str b)
 {
     mk_str a_name = mk_str_cut(&a, '='), b_name = mk_str_cut(&b, '=');
-    return mk_str_eq_nocase(a_name, b_name) && mk_str_eq_nocase(unquoted(a), unquoted(b));
+    return mk_str_eq_nocase(a_name, b_name) && mk_str_eq_nocase(unquote(a), unquote(b));
 }
 
 static bool has_parameter(mk_str parameters, mk_str wanted)
@@ -94,13 +94,13 @@ static bool has_parameter(mk_str parameters, mk_str wanted)
     return false;
 }
 
-static bool is_weight(mk_str parameter)
+static bool is_weight_parameter(mk_str parameter)
 {
     return parameter.len >= 2 && mk_char_lower(parameter.p[0]) == 'q' && parameter.p[1] == '=';
 }
 
 /* 1 for star/star, 2 for TYPE/star, 3 for the type itself; 0: the type is not in the range. */
-static unsigned match_range(mk_str range, mk_str type)
+static unsigned match_media_range(mk_str range, mk_str type)
 {
     mk_str subtype = type, main_type = mk_str_cut(&subtype, '/');
     mk_str range_sub = range, range_main = mk_str_cut(&range_sub, '/');
@@ -114,14 +114,14 @@ static unsigned match_range(mk_str range, mk_str type)
 }
 
 /* How specific the range is that an element names, 0 if the type is not in it; its weight is *q. */
-static unsigned match_element(mk_str element, mk_str type, mk_str parameters, unsigned *q)
+static unsigned match_accept_element(mk_str element, mk_str type, mk_str parameters, unsigned *q)
 {
-    unsigned specific = match_range(mk_str_trim(mk_str_cut(&element, ';')), type);
+    unsigned specific = match_media_range(mk_str_trim(mk_str_cut(&element, ';')), type);
     *q = BEST;
     while (specific && element.p) {
         mk_str parameter = next_parameter(&element);
-        if (is_weight(parameter)) { /* what follows it is no parameter of the type */
-            *q = read_q(mk_str_skip(parameter, 2));
+        if (is_weight_parameter(parameter)) { /* what follows it is no parameter of the type */
+            *q = parse_qvalue(mk_str_skip(parameter, 2));
             return specific;
         }
         if (parameter.len && !has_parameter(parameters, parameter))
@@ -131,15 +131,15 @@ static unsigned match_element(mk_str element, mk_str type, mk_str parameters, un
     return specific;
 }
 
-unsigned mk_negotiate_type_q(const struct mk_fields *fields, mk_str type)
+unsigned mk_negotiate_type_q(const struct mk_headers *fields, mk_str type)
 {
     mk_str value, element, parameters = type;
     unsigned best = 0, best_q = 0;
     bool any = false;
     type = mk_str_trim(mk_str_cut(&parameters, ';'));
-    for (unsigned at = 0; mk_fields_next(fields, MK_FIELD_ACCEPT, &at, &value);) {
-        while (mk_element_next(&value, &element)) {
-            unsigned q, specific = match_element(element, type, parameters, &q);
+    for (unsigned at = 0; mk_headers_next(fields, MK_HEADER_ACCEPT, &at, &value);) {
+        while (mk_header_list_next(&value, &element)) {
+            unsigned q, specific = match_accept_element(element, type, parameters, &q);
             any = true;
             if (specific > best) {
                 best = specific;

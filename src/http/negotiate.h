@@ -3,9 +3,9 @@
 #ifndef MK_HTTP_NEGOTIATE_H
 #define MK_HTTP_NEGOTIATE_H
 
-#include "http/field.h"
+#include "http/header.h"
 
-/* How welcome a content coding is, in thousandths: 1000 most, 0 not at all. `id` is MK_FIELD_ACCEPT_ENCODING
+/* How welcome a content coding is, in thousandths: 1000 most, 0 not at all. `id` is MK_HEADER_ACCEPT_ENCODING
  * or another field of the same syntax.
  *
  * - An element that names the coding decides; the first one, if there are more. "x-gzip" names gzip as well.
@@ -14,7 +14,7 @@
  * - Without the field "identity" is 1000 and every other coding 0: the RFC would allow any, but a client that
  *   asks for nothing is often unable to decode.
  * - An element whose weight is malformed weighs 0. */
-unsigned mk_negotiate_q(const struct mk_fields *fields, enum mk_field_id id, mk_str coding);
+unsigned mk_negotiate_coding_q(const struct mk_headers *fields, enum mk_header_id id, mk_str coding);
 
 /* How welcome a media type ("text/html", or with parameters) is, in thousandths, after Accept (RFC 9110,
  * section 12.5.1).
@@ -23,6 +23,6 @@ unsigned mk_negotiate_q(const struct mk_fields *fields, enum mk_field_id id, mk_
  *   too, before TYPE/SUBTYPE, before TYPE/star, before star/star; the first one, if there are more.
  * - What no range has is 0. Without the field, or with an empty one, everything is 1000.
  * - A range whose weight is malformed weighs 0; one that is no range at all is passed over. */
-unsigned mk_negotiate_type_q(const struct mk_fields *fields, mk_str type);
+unsigned mk_negotiate_type_q(const struct mk_headers *fields, mk_str type);
 
 #endif

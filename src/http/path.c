@@ -12,7 +12,7 @@ struct path {
 };
 
 /* The character of the escape at `at`, -1 if it is malformed. */
-static int read_escape(mk_str raw, size_t at)
+static int decode_escape(mk_str raw, size_t at)
 {
     if (raw.len - at < 3)
         return -1;
@@ -22,12 +22,12 @@ static int read_escape(mk_str raw, size_t at)
     return high << 4 | low;
 }
 
-static bool is_dots(const char *p, size_t len)
+static bool is_dot_segment(const char *p, size_t len)
 {
     return len >= 1 && len <= 2 && p[0] == '.' && p[len - 1] == '.';
 }
 
-static void put(struct path *path, char c, enum mk_path_mark mark)
+static void append_char(struct path *path, char c, enum mk_path_mark mark)
 {
     if (path->marks)
         path->marks[path->len] = (char)mark;
@@ -44,31 +44,31 @@ static int decode_segment(mk_str raw, size_t *at, struct path *path)
         int c = (unsigned char)raw.p[*at];
         bool escaped = c == '%';
         if (escaped) {
-            c = read_escape(raw, *at);
+            c = decode_escape(raw, *at);
             *at += 2;
         }
         if (c <= 0)
             return 400;
         if (c != '/') {
-            put(path, (char)c, escaped ? MK_PATH_WAS_ESCAPED : MK_PATH_AS_SENT);
+            append_char(path, (char)c, escaped ? MK_PATH_WAS_ESCAPED : MK_PATH_AS_SENT);
             continue;
         }
-        if (is_dots(path->out + piece, path->len - piece))
+        if (is_dot_segment(path->out + piece, path->len - piece))
             return 400;
         for (int i = 0; i < 3; i++)
-            put(path, "%2F"[i], MK_PATH_AS_SENT);
+            append_char(path, "%2F"[i], MK_PATH_AS_SENT);
         piece = path->len;
         cut = true;
     }
     path->flags |= cut ? MK_PATH_ENCODED_SLASH : 0;
-    return cut && is_dots(path->out + piece, path->len - piece) ? 400 : 0;
+    return cut && is_dot_segment(path->out + piece, path->len - piece) ? 400 : 0;
 }
 
 /* Takes back the segment from `from` on if it is of dots, and the one before it if there are two. */
-static int remove_dots(struct path *path, size_t from)
+static int remove_dot_segment(struct path *path, size_t from)
 {
     size_t dots = path->len - from;
-    if (!is_dots(path->out + from, dots))
+    if (!is_dot_segment(path->out + from, dots))
         return 0;
     path->len = from;
     if (dots == 1)
@@ -107,7 +107,7 @@ static bool has_dot_part(const struct path *path)
     return false;
 }
 
-static int decode(mk_str raw, char *out, char *marks, mk_str *result, unsigned *flags)
+static int decode_path(mk_str raw, char *out, char *marks, mk_str *result, unsigned *flags)
 {
     struct path path = {.out = out, .marks = marks};
     if (raw.len == 0 || raw.p[0] != '/')
@@ -115,12 +115,12 @@ static int decode(mk_str raw, char *out, char *marks, mk_str *result, unsigned *
     for (size_t at = 0; at < raw.len;) {
         if (raw.p[at] == '/') {
             if (path.len == 0 || out[path.len - 1] != '/')
-                put(&path, '/', MK_PATH_AS_SENT);
+                append_char(&path, '/', MK_PATH_AS_SENT);
             at++;
             continue;
         }
         size_t from = path.len;
-        if (decode_segment(raw, &at, &path) || remove_dots(&path, from))
+        if (decode_segment(raw, &at, &path) || remove_dot_segment(&path, from))
             return 400;
     }
     out[path.len] = '\0';
@@ -130,23 +130,23 @@ static int decode(mk_str raw, char *out, char *marks, mk_str *result, unsigned *
 }
 
 /* Is it a dot, escaped or not? *at moves past it. */
-static bool take_dot(mk_str raw, size_t *at)
+static bool skip_dot(mk_str raw, size_t *at)
 {
-    bool is_escaped = *at < raw.len && raw.p[*at] == '%' && read_escape(raw, *at) == '.';
+    bool is_escaped = *at < raw.len && raw.p[*at] == '%' && decode_escape(raw, *at) == '.';
     bool is = is_escaped || (*at < raw.len && raw.p[*at] == '.');
     *at += is_escaped ? 3 : is;
     return is;
 }
 
-bool mk_path_has_dots(mk_str raw)
+bool mk_path_has_dot_segments(mk_str raw)
 {
     for (size_t i = 0; i < raw.len; i++) {
         size_t at = i + 1;
         if (raw.p[i] == '\\')
             return true;
-        if (raw.p[i] != '/' || !take_dot(raw, &at))
+        if (raw.p[i] != '/' || !skip_dot(raw, &at))
             continue;
-        (void)take_dot(raw, &at);
+        (void)skip_dot(raw, &at);
         if (at == raw.len || raw.p[at] == '/')
             return true;
     }
@@ -155,13 +155,13 @@ bool mk_path_has_dots(mk_str raw)
 
 int mk_path_decode(mk_str raw, char *out, mk_str *result, unsigned *flags)
 {
-    return decode(raw, out, NULL, result, flags);
+    return decode_path(raw, out, NULL, result, flags);
 }
 
 int mk_path_decode_marked(mk_str raw, char *out, char *marks, mk_str *result)
 {
     unsigned flags;
-    return decode(raw, out, marks, result, &flags);
+    return decode_path(raw, out, marks, result, &flags);
 }
 
 /* What a path may hold as it is (RFC 3986, section 3.3). */

@@ -35,7 +35,7 @@ void mk_path_encode(struct mk_buf *out, mk_str part, const char *marks);
 
 /* Has it dot segments, which another program might not resolve, or a backslash, which is no part of a URL and a
  * slash to browsers? */
-bool mk_path_has_dots(mk_str raw);
+bool mk_path_has_dot_segments(mk_str raw);
 
 /* Is it nearly every path: one of which mk_path_decode() would make the same bytes, and no flags? False
  * decides nothing. */

@@ -35,7 +35,7 @@ static bool is_ascii(char c)
 }
 
 /* How many bytes at the end are a blank; a byte of Latin-1 is none if it may be a part of a character. */
-static size_t blank_at_end(mk_str s)
+static size_t trailing_blank_len(mk_str s)
 {
     char last = s.len ? s.p[s.len - 1] : 'x';
     if (is_ascii(last))
@@ -46,7 +46,7 @@ static size_t blank_at_end(mk_str s)
     return is_latin_blank(last) && (s.len == 1 || is_ascii(s.p[s.len - 2]));
 }
 
-static size_t blank_at_start(mk_str s)
+static size_t leading_blank_len(mk_str s)
 {
     char first = s.len ? s.p[0] : 'x';
     if (is_ascii(first))
@@ -57,9 +57,9 @@ static size_t blank_at_start(mk_str s)
     return is_latin_blank(first);
 }
 
-static bool has_tail(mk_str s)
+static bool has_trimmable_end(mk_str s)
 {
-    return mk_str_ends(s, MK_STR(".")) || blank_at_end(s);
+    return mk_str_ends(s, MK_STR(".")) || trailing_blank_len(s);
 }
 
 /* How long a form of an ASCII character is that begins with this byte and is longer than one byte; 0: none
@@ -109,7 +109,7 @@ static bool is_escape(mk_str s, size_t at)
 }
 
 /* The character of "%XX", or of "%u00XX" as JavaScript's unescape() reads it. Its length; 0: there is none. */
-static size_t read_escape(mk_str s, size_t at, char *c)
+static size_t decode_escape(mk_str s, size_t at, char *c)
 {
     bool is_wide = s.len - at >= 6 && s.p[at] == '%' && mk_char_lower(s.p[at + 1]) == 'u' &&
                    s.p[at + 2] == '0' && s.p[at + 3] == '0' && mk_char_hex(s.p[at + 4]) >= 0 &&
@@ -122,7 +122,7 @@ static size_t read_escape(mk_str s, size_t at, char *c)
 }
 
 /* Parsers of URLs drop tabs and line ends wherever they are. */
-static bool is_dropped(char c)
+static bool is_char_dropped_by_parsers(char c)
 {
     return c == '\t' || c == '\n' || c == '\r';
 }
@@ -139,7 +139,7 @@ static bool starts_with_session(mk_str rest)
     return is_aspnet_session(mk_str_first(rest, mk_str_find(rest, '/')));
 }
 
-static bool varies_at(mk_str path, size_t i)
+static bool may_vary_at(mk_str path, size_t i)
 {
     char c = path.p[i], decoded;
     switch (c) {
@@ -154,31 +154,31 @@ static bool varies_at(mk_str path, size_t i)
     case ':':
         return i + 1 < path.len && path.p[i + 1] == '$';
     case '/': /* a name begins or ends with something that others drop */
-        return has_tail(mk_str_first(path, i)) || blank_at_start(mk_str_skip(path, i + 1)) ||
+        return has_trimmable_end(mk_str_first(path, i)) || leading_blank_len(mk_str_skip(path, i + 1)) ||
                (i + 1 < path.len && path.p[i + 1] == '(' && starts_with_session(mk_str_skip(path, i + 1)));
     case '%':
-        return read_escape(path, i, &decoded) > 0;
+        return decode_escape(path, i, &decoded) > 0;
     default:
         return (unsigned char)c >= 0xc0 && overlong_at(path, i);
     }
 }
 
-static bool varies(mk_str path)
+static bool has_varying_part(mk_str path)
 {
     for (size_t i = 0; i < path.len; i++)
-        if (varies_at(path, i))
+        if (may_vary_at(path, i))
             return true;
-    return has_tail(path);
+    return has_trimmable_end(path);
 }
 
 /* ---- Scripts ---- */
 
 /* How many bytes separate here. */
-static size_t separator_at(mk_str rest, unsigned how)
+static size_t separator_len_at(mk_str rest, unsigned how)
 {
     if (rest.p[0] == '/')
         return 1;
-    if (!(how & MK_READ_SLASHES))
+    if (!(how & MK_PATH_READING_SLASHES))
         return 0;
     if (rest.p[0] == '\\')
         return 1;
@@ -186,7 +186,7 @@ static size_t separator_at(mk_str rest, unsigned how)
 }
 
 /* The length of the ending of a script of PHP, in any case of letters, at the beginning of the text. */
-static size_t php_ending(mk_str rest)
+static size_t php_ending_len(mk_str rest)
 {
     if (mk_str_eq_nocase(mk_str_first(rest, 4), MK_STR(".php")))
         return rest.len > 4 && mk_char_is_digit(rest.p[4]) && (rest.len == 5 || rest.p[5] == '/') ? 5 : 4;
@@ -196,12 +196,12 @@ static size_t php_ending(mk_str rest)
 }
 
 /* How much of the text the ending of a script is; 0: it is not there. */
-static size_t length_of_ending(mk_str rest, mk_str ending)
+static size_t match_script_ending(mk_str rest, mk_str ending)
 {
     for (size_t i = 0; i < ending.len; i++) {
-        bool is_more = i < rest.len && !separator_at(mk_str_skip(rest, i), MK_READ_SLASHES);
+        bool is_more = i < rest.len && !separator_len_at(mk_str_skip(rest, i), MK_PATH_READING_SLASHES);
         if (ending.p[i] == '*') {
-            while (i < rest.len && !separator_at(mk_str_skip(rest, i), MK_READ_SLASHES))
+            while (i < rest.len && !separator_len_at(mk_str_skip(rest, i), MK_PATH_READING_SLASHES))
                 i++;
             return i;
         }
@@ -211,34 +211,37 @@ static size_t length_of_ending(mk_str rest, mk_str ending)
     return ending.len;
 }
 
-static size_t other_ending(mk_str rest, const struct mk_path_scripts *scripts)
+static size_t longest_script_ending(mk_str rest, const struct mk_path_scripts *scripts)
 {
     size_t longest = 0;
     for (size_t i = 0; scripts && i < scripts->n; i++)
-        longest = mk_max(longest, length_of_ending(rest, scripts->endings[i]));
+        longest = mk_max(longest, match_script_ending(rest, scripts->endings[i]));
     return longest;
 }
 
 /* Frameworks compare the beginning of a path with the name of their script, so that a name may go on with the
  * rest of the path: "/index.phpadmin". What follows a dot is the rest of the name of a file. */
-static bool goes_on(mk_str rest)
+static bool may_continue_script(mk_str rest)
 {
     return rest.p[0] != '.' && rest.p[0] != ';';
 }
 
 /* Where the name of a script ends at that dot, if a path for the script follows; 0: none does. */
-static size_t script_at(mk_str path, size_t dot, const struct mk_path_scripts *scripts)
+static size_t script_end_at(mk_str path, size_t dot, const struct mk_path_scripts *scripts)
 {
     mk_str name = mk_str_skip(path, dot);
-    size_t php = php_ending(name), len = mk_max(php, other_ending(name, scripts));
+    size_t php = php_ending_len(name), len = mk_max(php, longest_script_ending(name, scripts));
     mk_str rest = mk_str_skip(name, len);
     if (!len || !rest.len || mk_str_eq(rest, MK_STR("/")))
         return 0;
-    return separator_at(rest, MK_READ_SLASHES) || (php == 4 && len == 4 && goes_on(rest)) ? dot + len : 0;
+    return separator_len_at(rest, MK_PATH_READING_SLASHES) ||
+                   (php == 4 && len == 4 && may_continue_script(rest))
+               ? dot + len
+               : 0;
 }
 
 /* The same for the script that the host names. */
-static size_t script_at_start(mk_str path, const struct mk_path_scripts *scripts)
+static size_t named_script_end(mk_str path, const struct mk_path_scripts *scripts)
 {
     mk_str name = scripts ? scripts->name : MK_STR("");
     mk_str rest = mk_str_skip(path, 1 + name.len);
@@ -248,10 +251,10 @@ static size_t script_at_start(mk_str path, const struct mk_path_scripts *scripts
 
 bool mk_path_has_script(mk_str path, const struct mk_path_scripts *scripts)
 {
-    if (script_at_start(path, scripts))
+    if (named_script_end(path, scripts))
         return true;
     for (size_t i = 0; i < path.len; i++)
-        if (path.p[i] == '.' && script_at(path, i, scripts))
+        if (path.p[i] == '.' && script_end_at(path, i, scripts))
             return true;
     return false;
 }
@@ -264,7 +267,7 @@ static inline bool may_end_script(char c, const struct mk_path_scripts *scripts)
 
 /* Nearly all paths: of characters that every program takes for themselves, no dot at the end of a name, and no
  * script. */
-static bool is_plain(mk_str path, const struct mk_path_scripts *scripts)
+static bool is_plain_path(mk_str path, const struct mk_path_scripts *scripts)
 {
     size_t i;
     if (MK_UNLIKELY(scripts && scripts->name.len))
@@ -277,7 +280,7 @@ static bool is_plain(mk_str path, const struct mk_path_scripts *scripts)
             continue;
         if (path.p[i] != '.' || i + 1 == path.len || path.p[i + 1] == '/')
             return false;
-        if (MK_UNLIKELY(may_end_script(path.p[i + 1], scripts)) && script_at(path, i, scripts))
+        if (MK_UNLIKELY(may_end_script(path.p[i + 1], scripts)) && script_end_at(path, i, scripts))
             return false;
     }
     return true;
@@ -289,16 +292,17 @@ bool mk_path_may_vary(mk_str path, bool has_slash, const struct mk_path_scripts 
         return false;
     if (has_slash)
         return true;
-    return !MK_LIKELY(is_plain(path, scripts)) && (varies(path) || mk_path_has_script(path, scripts));
+    return !MK_LIKELY(is_plain_path(path, scripts)) &&
+           (has_varying_part(path) || mk_path_has_script(path, scripts));
 }
 
 /* ---- One reading ---- */
 
 /* The name at the beginning of *rest, which moves past it and past what separates it from the next one. */
-static mk_str cut_name(mk_str *rest, unsigned how, bool *separated)
+static mk_str next_segment(mk_str *rest, unsigned how, bool *separated)
 {
     size_t len = 0, gap = 0;
-    while (len < rest->len && !(gap = separator_at(mk_str_skip(*rest, len), how)))
+    while (len < rest->len && !(gap = separator_len_at(mk_str_skip(*rest, len), how)))
         len++;
     mk_str name = mk_str_first(*rest, len);
     *rest = mk_str_skip(*rest, len + gap);
@@ -307,7 +311,7 @@ static mk_str cut_name(mk_str *rest, unsigned how, bool *separated)
 }
 
 /* Windows takes "x::$DATA" and "x:$I30:$INDEX_ALLOCATION" for "x". */
-static mk_str cut_stream(mk_str name)
+static mk_str strip_ntfs_stream(mk_str name)
 {
     for (size_t i = 0; i + 1 < name.len; i++)
         if (name.p[i] == ':' && name.p[i + 1] == '$')
@@ -318,26 +322,26 @@ static mk_str cut_stream(mk_str name)
 static mk_str trim_blanks(mk_str name)
 {
     size_t n;
-    while ((n = blank_at_end(name)))
+    while ((n = trailing_blank_len(name)))
         name.len -= n;
-    while ((n = blank_at_start(name)))
+    while ((n = leading_blank_len(name)))
         name = mk_str_skip(name, n);
     return name;
 }
 
 /* What is left of a name for programs that cut path parameters and trim. */
-static mk_str trim(mk_str name)
+static mk_str trim_segment(mk_str name)
 {
-    name = trim_blanks(cut_stream(mk_str_first(name, mk_str_find(name, ';'))));
+    name = trim_blanks(strip_ntfs_stream(mk_str_first(name, mk_str_find(name, ';'))));
     if (mk_str_eq(name, MK_STR("..")))
         return name;
-    while (has_tail(name))
-        name.len -= mk_max(blank_at_end(name), 1u);
+    while (has_trimmable_end(name))
+        name.len -= mk_max(trailing_blank_len(name), 1u);
     return is_aspnet_session(name) ? MK_STR("") : name;
 }
 
 /* The folder above the one that ends here. */
-static size_t climb(const char *room, size_t len)
+static size_t parent_folder_len(const char *room, size_t len)
 {
     if (len > 1)
         len--;
@@ -346,46 +350,46 @@ static size_t climb(const char *room, size_t len)
     return len;
 }
 
-static bool ends_path(char c)
+static bool is_path_end(char c)
 {
     return c == '?' || c == '#' || c == '\0';
 }
 
-static mk_str before_query(mk_str path)
+static mk_str strip_query(mk_str path)
 {
     size_t len = 0;
-    while (len < path.len && !ends_path(path.p[len]))
+    while (len < path.len && !is_path_end(path.p[len]))
         len++;
     return mk_str_first(path, len);
 }
 
 /* What follows the authority of a path that begins with two slashes. */
-static mk_str after_authority(mk_str rest, unsigned how)
+static mk_str skip_authority(mk_str rest, unsigned how)
 {
-    size_t gap = rest.len ? separator_at(rest, how) : 0;
+    size_t gap = rest.len ? separator_len_at(rest, how) : 0;
     bool separated;
     if (!gap)
         return rest;
-    while (rest.len && (gap = separator_at(rest, how)))
+    while (rest.len && (gap = separator_len_at(rest, how)))
         rest = mk_str_skip(rest, gap);
-    (void)cut_name(&rest, how, &separated);
+    (void)next_segment(&rest, how, &separated);
     return rest;
 }
 
-mk_str mk_path_read(mk_str path, unsigned how, char *room)
+mk_str mk_path_interpret(mk_str path, unsigned how, char *room)
 {
     size_t len = 1;
     bool separated;
-    mk_str rest = mk_str_skip(how & MK_READ_QUERY ? before_query(path) : path, 1);
-    if (how & MK_READ_AUTHORITY)
-        rest = after_authority(rest, how);
+    mk_str rest = mk_str_skip(how & MK_PATH_READING_QUERY ? strip_query(path) : path, 1);
+    if (how & MK_PATH_READING_AUTHORITY)
+        rest = skip_authority(rest, how);
     room[0] = '/';
     while (rest.len) {
-        mk_str name = cut_name(&rest, how, &separated);
-        if (how & MK_READ_TAILS)
-            name = trim(name);
+        mk_str name = next_segment(&rest, how, &separated);
+        if (how & MK_PATH_READING_TAILS)
+            name = trim_segment(name);
         if (mk_str_eq(name, MK_STR(".."))) {
-            len = climb(room, len);
+            len = parent_folder_len(room, len);
         } else if (name.len && !mk_str_eq(name, MK_STR("."))) {
             memcpy(room + len, name.p, name.len);
             len += name.len;
@@ -401,7 +405,7 @@ static mk_str decode_escapes(mk_str path, char *room)
     size_t len = 0;
     for (size_t i = 0, n; i < path.len; i += n) {
         char c = path.p[i];
-        n = mk_max(read_escape(path, i, &c), 1u);
+        n = mk_max(decode_escape(path, i, &c), 1u);
         room[len++] = c;
     }
     return mk_str_of(room, len);
@@ -415,7 +419,7 @@ static mk_str decode_overlong(mk_str path, char *room)
         n = overlong_at(path, i);
         char c = n ? overlong_char(path, i, n) : path.p[i];
         n = mk_max(n, 1u);
-        if (!is_dropped(c))
+        if (!is_char_dropped_by_parsers(c))
             room[len++] = c;
     }
     return mk_str_of(room, len);
@@ -431,7 +435,7 @@ static mk_str drop_line_ends(mk_str path, char *room)
 {
     size_t len = 0;
     for (size_t i = 0; i < path.len; i++)
-        if (!is_dropped(path.p[i]))
+        if (!is_char_dropped_by_parsers(path.p[i]))
             room[len++] = path.p[i];
     return mk_str_of(room, len);
 }
@@ -441,10 +445,10 @@ bool mk_path_may_begin_with_slash(mk_str path)
     char room[MK_PATH_VARIED_MAX];
     path = mk_str_first(path, sizeof room); /* what follows does not matter */
     mk_str once = drop_line_ends(path, room);
-    if (once.len && separator_at(once, MK_READ_SLASHES))
+    if (once.len && separator_len_at(once, MK_PATH_READING_SLASHES))
         return true;
     mk_str twice = mk_path_decode_again(path, room);
-    return twice.len && separator_at(twice, MK_READ_SLASHES);
+    return twice.len && separator_len_at(twice, MK_PATH_READING_SLASHES);
 }
 
 /* ---- Dots ---- */
@@ -467,33 +471,34 @@ static bool is_two_dots(mk_str name)
 }
 
 /* Is it so without what may be cut off? A NUL may end it or be a blank. */
-static bool is_climb(mk_str name)
+static bool is_dot_dot_segment(mk_str name)
 {
     name = mk_str_first(mk_str_first(name, mk_str_find(name, ';')), mk_str_find(name, ':'));
-    return is_two_dots(name) || is_two_dots(before_query(trim_blanks(name)));
+    return is_two_dots(name) || is_two_dots(strip_query(trim_blanks(name)));
 }
 
-static bool has_climb(mk_str path)
+static bool has_dot_dot_segment(mk_str path)
 {
     bool separated;
     while (path.len) {
-        mk_str name = cut_name(&path, MK_READ_SLASHES, &separated);
-        if (is_climb(name))
+        mk_str name = next_segment(&path, MK_PATH_READING_SLASHES, &separated);
+        if (is_dot_dot_segment(name))
             return true;
     }
     return false;
 }
 
-bool mk_path_hides_dots(mk_str path)
+bool mk_path_hides_dot_segments(mk_str path)
 {
     char room[MK_PATH_VARIED_MAX], decoded[MK_PATH_VARIED_MAX];
     if (path.len > sizeof room)
         return true;
     path = drop_line_ends(path, room);
-    if (has_climb(path) || has_climb(mk_path_decode_again(path, decoded)))
+    if (has_dot_dot_segment(path) || has_dot_dot_segment(mk_path_decode_again(path, decoded)))
         return true;
     char cut[MK_PATH_VARIED_MAX]; /* a name is trimmed before it is decoded */
-    return has_climb(mk_path_decode_again(mk_path_read(path, MK_READ_TAILS, cut), decoded));
+    return has_dot_dot_segment(
+        mk_path_decode_again(mk_path_interpret(path, MK_PATH_READING_TAILS, cut), decoded));
 }
 
 /* ---- All of them ---- */
@@ -509,7 +514,7 @@ struct variants {
     size_t left; /* bytes of paths behind scripts that may have readings of their own */
 };
 
-static bool is_known(const struct variants *v, mk_str path)
+static bool is_known_variant(const struct variants *v, mk_str path)
 {
     for (size_t i = 0; i < v->n; i++)
         if (mk_str_eq(v->list[i], path))
@@ -518,7 +523,7 @@ static bool is_known(const struct variants *v, mk_str path)
 }
 
 /* The room has as many bytes as the path, which is the longest. 0, or a status. */
-static unsigned make_room(struct variants *v)
+static unsigned alloc_variant(struct variants *v)
 {
     if (v->n == MK_PATH_VARIANTS_MAX)
         return 400;
@@ -528,9 +533,9 @@ static unsigned make_room(struct variants *v)
 }
 
 /* Adds what is in the room, if it is new. A script by itself is no other path of the server. */
-static bool add_new(struct variants *v, mk_str one)
+static bool add_variant(struct variants *v, mk_str one)
 {
-    if (is_known(v, one) || (v->follows_script && one.len == 1))
+    if (is_known_variant(v, one) || (v->follows_script && one.len == 1))
         return false;
     v->list[v->n++] = one;
     v->room = NULL;
@@ -538,72 +543,72 @@ static bool add_new(struct variants *v, mk_str one)
 }
 
 /* The readings in which a path may differ from what it is. */
-static unsigned readings_of(mk_str path)
+static unsigned applicable_readings(mk_str path)
 {
-    unsigned how = MK_READ_TAILS; /* a name may end before any separator */
+    unsigned how = MK_PATH_READING_TAILS; /* a name may end before any separator */
     for (size_t i = 0; i < path.len; i++)
-        if (ends_path(path.p[i]))
-            how |= MK_READ_QUERY;
-        else if (path.p[i] != '/' && separator_at(mk_str_skip(path, i), MK_READ_SLASHES))
-            how |= MK_READ_SLASHES;
+        if (is_path_end(path.p[i]))
+            how |= MK_PATH_READING_QUERY;
+        else if (path.p[i] != '/' && separator_len_at(mk_str_skip(path, i), MK_PATH_READING_SLASHES))
+            how |= MK_PATH_READING_SLASHES;
     mk_str rest = mk_str_skip(path, 1);
-    if (rest.len && separator_at(rest, MK_READ_SLASHES))
-        how |= MK_READ_AUTHORITY;
+    if (rest.len && separator_len_at(rest, MK_PATH_READING_SLASHES))
+        how |= MK_PATH_READING_AUTHORITY;
     return how;
 }
 
 static unsigned add_readings(struct variants *v, mk_str path)
 {
-    unsigned ways = readings_of(path), status;
-    for (unsigned how = 0; how <= MK_READ_ALL; how++) {
+    unsigned ways = applicable_readings(path), status;
+    for (unsigned how = 0; how <= MK_PATH_READING_ALL; how++) {
         if (how & ~ways)
             continue;
-        if ((status = make_room(v)))
+        if ((status = alloc_variant(v)))
             return status;
-        add_new(v, mk_path_read(path, how, v->room));
+        add_variant(v, mk_path_interpret(path, how, v->room));
     }
     return 0;
 }
 
-static bool may_decode(mk_str path)
+static bool has_escapes(mk_str path)
 {
     char c;
     for (size_t i = 0; i < path.len; i++)
-        if (read_escape(path, i, &c) || overlong_at(path, i))
+        if (decode_escape(path, i, &c) || overlong_at(path, i))
             return true;
     return false;
 }
 
 /* Some programs cut path parameters off before they decode, others after that. */
-static unsigned add_in_order(struct variants *v, mk_str path)
+static unsigned add_readings_both_orders(struct variants *v, mk_str path)
 {
     char room[MK_PATH_VARIED_MAX];
     unsigned status = add_readings(v, path);
-    return status ? status : add_readings(v, mk_path_read(path, MK_READ_TAILS, room));
+    return status ? status : add_readings(v, mk_path_interpret(path, MK_PATH_READING_TAILS, room));
 }
 
-static unsigned add_decoded(struct variants *v, mk_str path)
+static unsigned add_decoded_variants(struct variants *v, mk_str path)
 {
     char room[MK_PATH_VARIED_MAX], decoded[MK_PATH_VARIED_MAX];
-    if (!may_decode(path))
+    if (!has_escapes(path))
         return 0;
-    mk_str cut = mk_path_read(path, MK_READ_TAILS, room);
-    unsigned status = add_in_order(v, mk_path_decode_again(path, decoded));
+    mk_str cut = mk_path_interpret(path, MK_PATH_READING_TAILS, room);
+    unsigned status = add_readings_both_orders(v, mk_path_decode_again(path, decoded));
     return status ? status : add_readings(v, mk_path_decode_again(cut, decoded));
 }
 
-static unsigned add_all(struct variants *v, mk_str of)
+static unsigned add_all_variants(struct variants *v, mk_str of)
 {
     char room[MK_PATH_VARIED_MAX];
     mk_str path = drop_line_ends(of, room);
-    unsigned status = add_in_order(v, path);
-    return status ? status : add_decoded(v, path);
+    unsigned status = add_readings_both_orders(v, path);
+    return status ? status : add_decoded_variants(v, path);
 }
 
 /* The path that a script gets: beneath its folder, whose other paths may lead to it, too, or by itself. */
-static unsigned add_behind(struct variants *v, mk_str folder, mk_str rest)
+static unsigned add_path_info(struct variants *v, mk_str folder, mk_str rest)
 {
-    unsigned status = make_room(v);
+    unsigned status = alloc_variant(v);
     if (status)
         return status;
     struct mk_buf out = mk_buf_fixed(v->room, v->path.len);
@@ -611,41 +616,41 @@ static unsigned add_behind(struct variants *v, mk_str folder, mk_str rest)
     mk_buf_add(&out, rest.p[0] == '/' ? MK_STR("") : MK_STR("/"));
     mk_buf_add(&out, rest);
     mk_str one = mk_buf_str(&out);
-    if (!add_new(v, one) || !varies(one))
+    if (!add_variant(v, one) || !has_varying_part(one))
         return 0;
     if (one.len > v->left)
         return 414;
     v->left -= one.len;
-    return add_all(v, one);
+    return add_all_variants(v, one);
 }
 
-static unsigned add_script(struct variants *v, mk_str path, size_t start, size_t end)
+static unsigned add_script_path_infos(struct variants *v, mk_str path, size_t start, size_t end)
 {
     mk_str folder = mk_str_first(path, start), rest = mk_str_skip(path, end);
-    unsigned status = add_behind(v, MK_STR(""), rest);
-    return status || !folder.len ? status : add_behind(v, folder, rest);
+    unsigned status = add_path_info(v, MK_STR(""), rest);
+    return status || !folder.len ? status : add_path_info(v, folder, rest);
 }
 
-static unsigned add_scripts_of(struct variants *v, mk_str path)
+static unsigned add_scripts_in_path(struct variants *v, mk_str path)
 {
-    size_t folder = 0, end = script_at_start(path, v->scripts);
-    unsigned status = end ? add_script(v, path, 0, end) : 0;
+    size_t folder = 0, end = named_script_end(path, v->scripts);
+    unsigned status = end ? add_script_path_infos(v, path, 0, end) : 0;
     for (size_t i = 0; !status && i < path.len; i++) {
         if (path.p[i] == '/')
             folder = i;
-        if (path.p[i] == '.' && (end = script_at(path, i, v->scripts)))
-            status = add_script(v, path, folder, end);
+        if (path.p[i] == '.' && (end = script_end_at(path, i, v->scripts)))
+            status = add_script_path_infos(v, path, folder, end);
     }
     return status;
 }
 
 /* Of the path, and of all that was found, also in this way. */
-static unsigned add_scripts(struct variants *v)
+static unsigned add_all_scripts(struct variants *v)
 {
     v->follows_script = true;
-    unsigned status = add_scripts_of(v, v->path);
+    unsigned status = add_scripts_in_path(v, v->path);
     for (size_t i = 0; !status && i < v->n; i++)
-        status = add_scripts_of(v, v->list[i]);
+        status = add_scripts_in_path(v, v->list[i]);
     return status;
 }
 
@@ -659,10 +664,10 @@ unsigned mk_path_variants(mk_str path, bool has_slash, const struct mk_path_scri
         return 0;
     if (path.len > MK_PATH_VARIED_MAX)
         return 414;
-    unsigned status = add_all(&v, path);
+    unsigned status = add_all_variants(&v, path);
     out->n_readings = v.n;
     if (!status)
-        status = add_scripts(&v);
+        status = add_all_scripts(&v);
     out->n = status ? 0 : v.n;
     return status;
 }

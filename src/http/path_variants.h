@@ -10,12 +10,13 @@
 
 /* How a program may read a path that mk_path_decode() has made: */
 enum mk_path_reading {
-    MK_READ_SLASHES = 1 << 0, /* "%2F" and a backslash separate names */
-    MK_READ_TAILS = 1 << 1, /* names end before ';' and before streams of Windows, without blanks around them
+    MK_PATH_READING_SLASHES = 1 << 0, /* "%2F" and a backslash separate names */
+    MK_PATH_READING_TAILS =
+        1 << 1, /* names end before ';' and before streams of Windows, without blanks around them
                                    and dots after them; sessions of ASP.NET are no names */
-    MK_READ_AUTHORITY = 1 << 2, /* the name after two slashes at the beginning is that of a host */
-    MK_READ_QUERY = 1 << 3,     /* the path ends before '?', '#' and NUL */
-    MK_READ_ALL = 15,
+    MK_PATH_READING_AUTHORITY = 1 << 2, /* the name after two slashes at the beginning is that of a host */
+    MK_PATH_READING_QUERY = 1 << 3,     /* the path ends before '?', '#' and NUL */
+    MK_PATH_READING_ALL = 15,
 };
 
 /* A longer path that may vary is refused where its variants matter: finding them costs much more than the rest
@@ -39,13 +40,13 @@ bool mk_path_may_vary(mk_str path, bool has_slash, const struct mk_path_scripts 
 
 /* Writes the path as it is read with the bits of `how`: dot segments and repeated slashes removed. `room` has
  * as many bytes as the path, which begins with '/'. */
-mk_str mk_path_read(mk_str path, unsigned how, char *room);
+mk_str mk_path_interpret(mk_str path, unsigned how, char *room);
 /* Decodes the path once more, then overlong forms of UTF-8, and drops tabs and line ends. `room` as above. */
 mk_str mk_path_decode_again(mk_str path, char *room);
 
 /* Does any reading have a segment of two dots? What such a segment takes back depends on the reading, so a
  * program may climb out of the folder that a rule or a route is about. True for a path that is too long. */
-bool mk_path_hides_dots(mk_str path);
+bool mk_path_hides_dot_segments(mk_str path);
 
 /* Readings of the whole path come first; then what follows scripts, and the readings of that. */
 struct mk_path_variants {

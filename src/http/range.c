@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/range.h"
 
-#include "http/field.h"
+#include "http/header.h"
 
 enum spec { MALFORMED, UNSATISFIABLE, EMPTY, SATISFIABLE };
 
 /* Digits only. A number that is too big is as good as the biggest. */
-static bool read_position(mk_str s, uint64_t *out)
+static bool parse_position(mk_str s, uint64_t *out)
 {
     uint64_t n = 0;
     for (size_t i = 0; i < s.len; i++) {
@@ -20,10 +20,10 @@ static bool read_position(mk_str s, uint64_t *out)
 }
 
 /* "-N": the last N bytes. */
-static enum spec read_suffix(mk_str digits, uint64_t size, struct mk_range *out)
+static enum spec parse_suffix_range(mk_str digits, uint64_t size, struct mk_range *out)
 {
     uint64_t n;
-    if (!read_position(digits, &n))
+    if (!parse_position(digits, &n))
         return MALFORMED;
     if (n == 0)
         return UNSATISFIABLE;
@@ -33,15 +33,15 @@ static enum spec read_suffix(mk_str digits, uint64_t size, struct mk_range *out)
     return SATISFIABLE;
 }
 
-static enum spec read_spec(mk_str text, uint64_t size, struct mk_range *out)
+static enum spec parse_range_spec(mk_str text, uint64_t size, struct mk_range *out)
 {
     mk_str last = text, first = mk_str_cut(&last, '-');
     if (!last.p)
         return MALFORMED;
     if (first.len == 0)
-        return read_suffix(last, size, out);
+        return parse_suffix_range(last, size, out);
     out->last = UINT64_MAX;
-    if (!read_position(first, &out->first) || (last.len && !read_position(last, &out->last)))
+    if (!parse_position(first, &out->first) || (last.len && !parse_position(last, &out->last)))
         return MALFORMED;
     if (out->last < out->first)
         return MALFORMED;
@@ -53,12 +53,12 @@ static enum spec read_spec(mk_str text, uint64_t size, struct mk_range *out)
 }
 
 /* Do the two overlap or touch? Neither end is UINT64_MAX: both are inside of a size. */
-static bool meet(struct mk_range a, struct mk_range b)
+static bool ranges_touch(struct mk_range a, struct mk_range b)
 {
     return a.first <= b.last + 1 && b.first <= a.last + 1;
 }
 
-static struct mk_range join(struct mk_range a, struct mk_range b)
+static struct mk_range merge_ranges(struct mk_range a, struct mk_range b)
 {
     return (struct mk_range){.first = a.first < b.first ? a.first : b.first,
                              .last = a.last > b.last ? a.last : b.last};
@@ -66,12 +66,12 @@ static struct mk_range join(struct mk_range a, struct mk_range b)
 
 /* Adds a range to those before, which do not meet one another. Merges the ranges that it meets into one, at
  * the place of the first. */
-static unsigned add(struct mk_range *ranges, unsigned n, struct mk_range r)
+static unsigned add_range(struct mk_range *ranges, unsigned n, struct mk_range r)
 {
     unsigned place = n, kept = 0;
     for (unsigned i = 0; i < n; i++) {
-        if (meet(ranges[i], r)) {
-            r = join(ranges[i], r);
+        if (ranges_touch(ranges[i], r)) {
+            r = merge_ranges(ranges[i], r);
             place = place < n ? place : kept++;
         } else {
             ranges[kept++] = ranges[i];
@@ -96,14 +96,14 @@ int mk_range_parse(mk_str value, uint64_t size, struct mk_range *out, unsigned m
     unsigned n = 0, specs = 0;
     bool empty = false;
     mk_str element;
-    while (mk_element_next(&value, &element)) {
+    while (mk_header_list_next(&value, &element)) {
         struct mk_range r;
-        enum spec spec = read_spec(element, size, &r);
+        enum spec spec = parse_range_spec(element, size, &r);
         if (spec == MALFORMED || ++specs > max)
             return 0;
         empty |= spec == EMPTY;
         if (spec == SATISFIABLE)
-            n = add(out, n, r);
+            n = add_range(out, n, r);
     }
     if (n || empty || specs == 0)
         return (int)n;

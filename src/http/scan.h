@@ -89,7 +89,7 @@ static inline bool mk_scan_is_plain(mk_str s)
 #if defined __SSE2__ && defined __x86_64__
 #include "http/scan_sse2.h"
 #else
-#include "http/scan_words.h"
+#include "http/scan_swar.h"
 #endif
 
 /* Without the blanks around it (OWS: RFC 9110, section 5.6.3). */
@@ -104,14 +104,14 @@ static inline mk_str mk_scan_trim(const char *from, const char *to)
 
 /* Eight characters against eight of a known name: only where that one has a letter may the case differ. Of
  * what names are made of (letters, digits, '-'), the letters are the ones with bit 6 set. */
-static inline bool mk_scan_same_word(const char *text, const char *name)
+static inline bool mk_scan_equal_nocase8(const char *text, const char *name)
 {
     uint64_t known = mk_scan_load(name);
     uint64_t letters = (known & MK_SCAN_EACH(0x40)) >> 1;
     return ((mk_scan_load(text) ^ known) & ~letters) == 0;
 }
 
-static inline bool mk_scan_same_half(const char *text, const char *name)
+static inline bool mk_scan_equal_nocase4(const char *text, const char *name)
 {
     uint32_t a, known;
     memcpy(&a, text, sizeof a);
@@ -121,16 +121,16 @@ static inline bool mk_scan_same_half(const char *text, const char *name)
 
 /* Is a text of the same length the name of a field that we know, in any case of letters? The last word
  * overlaps the one before it where the length is no multiple. */
-static inline bool mk_scan_is_name(const char *text, const char *name, size_t len)
+static inline bool mk_scan_is_header_name(const char *text, const char *name, size_t len)
 {
     if (len < 4)
         return mk_str_eq_nocase(mk_str_of(text, len), mk_str_of(name, len));
     if (len < 8)
-        return mk_scan_same_half(text, name) && mk_scan_same_half(text + len - 4, name + len - 4);
+        return mk_scan_equal_nocase4(text, name) && mk_scan_equal_nocase4(text + len - 4, name + len - 4);
     for (size_t i = 0; i + 8 < len; i += 8)
-        if (!mk_scan_same_word(text + i, name + i))
+        if (!mk_scan_equal_nocase8(text + i, name + i))
             return false;
-    return mk_scan_same_word(text + len - 8, name + len - 8);
+    return mk_scan_equal_nocase8(text + len - 8, name + len - 8);
 }
 
 /* Is there a capital letter of ASCII? */

@@ -9,7 +9,7 @@ static bool has_line_end(mk_str s)
     return mk_str_find(s, '\n') != MK_STR_NONE || mk_str_find(s, '\r') != MK_STR_NONE;
 }
 
-static void add_line(struct mk_buf *out, mk_str field, mk_str value)
+static void append_sse_line(struct mk_buf *out, mk_str field, mk_str value)
 {
     mk_buf_add(out, field);
     mk_buf_add(out, value);
@@ -24,7 +24,7 @@ static mk_str next_line(mk_str *rest)
         n++;
     mk_str line = mk_str_first(*rest, n), end = mk_str_skip(*rest, n);
     size_t skip = mk_str_starts(end, MK_STR("\r\n")) ? 2 : 1;
-    *rest = end.len ? mk_str_skip(end, skip) : MK_ABSENT;
+    *rest = end.len ? mk_str_skip(end, skip) : MK_STR_NULL;
     return line;
 }
 
@@ -36,13 +36,13 @@ int mk_sse_write(struct mk_buf *out, const struct mk_sse_event *e)
     if (has_line_end(e->name) || has_line_end(e->id) || mk_str_find(e->id, '\0') != MK_STR_NONE)
         return -EINVAL;
     if (e->name.len)
-        add_line(out, MK_STR("event: "), e->name);
+        append_sse_line(out, MK_STR("event: "), e->name);
     if (e->id.p)
-        add_line(out, MK_STR("id: "), e->id);
+        append_sse_line(out, MK_STR("id: "), e->id);
     if (e->retry_ms)
         mk_buf_addf(out, "retry: %u\n", e->retry_ms);
     for (mk_str rest = e->data; rest.p;)
-        add_line(out, MK_STR("data: "), next_line(&rest));
+        append_sse_line(out, MK_STR("data: "), next_line(&rest));
     mk_buf_add(out, out->len == from ? MK_STR(":\n\n") : MK_STR("\n"));
     if (!out->failed)
         return 0;

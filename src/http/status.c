@@ -84,7 +84,7 @@ static const mk_str lines[][PER_CLASS] = {
         },
 };
 
-mk_str mk_status_line(unsigned status)
+mk_str mk_status_text(unsigned status)
 {
     unsigned class = status / 100, code = status % 100;
     if (class >= MK_LEN(lines) || code >= PER_CLASS || !lines[class][code].p)

@@ -6,6 +6,6 @@
 #include "base/str.h"
 
 /* "404 Not Found"; empty for an unregistered code. Static text. */
-mk_str mk_status_line(unsigned status);
+mk_str mk_status_text(unsigned status);
 
 #endif

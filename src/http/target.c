@@ -15,7 +15,7 @@ static int parse_authority(mk_str text, struct mk_target *out)
 {
     out->form = MK_TARGET_AUTHORITY;
     out->authority = text;
-    int status = mk_host_parse(text, &out->host, &out->port);
+    int status = mk_authority_parse(text, &out->host, &out->port);
     return status || out->port != MK_PORT_NONE ? status : 400;
 }
 
@@ -36,7 +36,7 @@ static int parse_absolute(mk_str text, struct mk_target *out)
     split_query(mk_str_skip(rest, end), out);
     if (out->path.len == 0)
         out->path = MK_STR("/");
-    return mk_host_parse(out->authority, &out->host, &out->port);
+    return mk_authority_parse(out->authority, &out->host, &out->port);
 }
 
 bool mk_target_is_visible(mk_str text)
@@ -48,12 +48,12 @@ bool mk_target_is_visible(mk_str text)
 int mk_target_parse(enum mk_method method, mk_str text, struct mk_target *out)
 {
     if (mk_target_is_visible(text))
-        return mk_target_parse_visible(method, text, out);
+        return mk_target_parse_checked(method, text, out);
     *out = (struct mk_target){.port = MK_PORT_NONE};
     return 400;
 }
 
-int mk_target_parse_visible(enum mk_method method, mk_str text, struct mk_target *out)
+int mk_target_parse_checked(enum mk_method method, mk_str text, struct mk_target *out)
 {
     *out = (struct mk_target){.port = MK_PORT_NONE};
     if (method == MK_METHOD_CONNECT)

@@ -5,7 +5,7 @@
 
 #include <monkey/http.h>
 
-#include "http/host.h"
+#include "http/authority.h"
 #include "http/path.h"
 
 enum mk_target_form {
@@ -30,9 +30,9 @@ struct mk_target {
  * with user information, with a fragment, or with characters other than visible ASCII. */
 int mk_target_parse(enum mk_method method, mk_str text, struct mk_target *out) MK_MUST_USE;
 
-/* Is it visible ASCII without '#', and not empty? mk_head_parse() answers with no other target. */
+/* Is it visible ASCII without '#', and not empty? mk_request_head_parse() answers with no other target. */
 bool mk_target_is_visible(mk_str text);
 /* The same for a text that is so. */
-int mk_target_parse_visible(enum mk_method method, mk_str text, struct mk_target *out) MK_MUST_USE;
+int mk_target_parse_checked(enum mk_method method, mk_str text, struct mk_target *out) MK_MUST_USE;
 
 #endif

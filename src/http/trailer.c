@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/trailer.h"
 
-#include "http/field.h"
+#include "http/header.h"
 
 bool mk_trailer_is_allowed(mk_str name)
 {
-    switch ((int)mk_field_find_id(name)) {
-    case MK_FIELD_OTHER:
-    case MK_FIELD_ETAG:
-    case MK_FIELD_LINK:
-    case MK_FIELD_VIA:
+    switch ((int)mk_header_find_id(name)) {
+    case MK_HEADER_OTHER:
+    case MK_HEADER_ETAG:
+    case MK_HEADER_LINK:
+    case MK_HEADER_VIA:
         return mk_is_token(name) && !mk_str_eq_nocase(name, MK_STR("Warning"));
     default: /* the names we know are known because they change what a message means */
         return false;

@@ -10,7 +10,7 @@
  * false for names of HTTP/2 that begin with a colon, since they are no tokens. */
 bool mk_trailer_is_allowed(mk_str name);
 
-/* The next line of a trailer section that mk_chunked_next found to be well-formed, moved over. False at its
+/* The next line of a trailer section that mk_chunked_decode found to be well-formed, moved over. False at its
  * end. */
 bool mk_trailer_next(mk_str *section, mk_str *name, mk_str *value);
 

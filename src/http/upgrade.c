@@ -16,42 +16,42 @@ static bool is_protocol(mk_str s)
     return mk_is_token(name) && (!has_version || mk_is_token(s));
 }
 
-mk_str mk_upgrade_protocol(const struct mk_fields *fields)
+mk_str mk_upgrade_protocol(const struct mk_headers *fields)
 {
-    mk_str list = mk_fields_get(fields, MK_FIELD_UPGRADE), first;
-    if (!list.p || !mk_fields_has_token(fields, MK_FIELD_CONNECTION, MK_STR("upgrade")) ||
-        !mk_element_next(&list, &first) || !is_protocol(first))
+    mk_str list = mk_headers_get(fields, MK_HEADER_UPGRADE), first;
+    if (!list.p || !mk_headers_has_token(fields, MK_HEADER_CONNECTION, MK_STR("upgrade")) ||
+        !mk_header_list_next(&list, &first) || !is_protocol(first))
         return (mk_str){NULL, 0};
     return mk_str_eq_nocase(first, MK_UPGRADE_WEBSOCKET) ? MK_UPGRADE_WEBSOCKET : first;
 }
 
 /* The value of a field that is allowed only once; absent if it is not there, or more than once. */
-static mk_str only(const struct mk_fields *fields, enum mk_field_id id)
+static mk_str get_unique_header(const struct mk_headers *fields, enum mk_header_id id)
 {
     mk_str value = {NULL, 0}, more;
     unsigned at = 0;
-    if (!mk_fields_next(fields, id, &at, &value) || mk_fields_next(fields, id, &at, &more))
+    if (!mk_headers_next(fields, id, &at, &value) || mk_headers_next(fields, id, &at, &more))
         return (mk_str){NULL, 0};
     return value;
 }
 
-static bool is_key(mk_str key)
+static bool is_valid_key(mk_str key)
 {
     char room[KEY_BYTES + 8];
     struct mk_buf bytes = mk_buf_fixed(room, sizeof room);
     return key.len == MK_UPGRADE_KEY_LEN && mk_base64_decode(&bytes, key) && bytes.len == KEY_BYTES;
 }
 
-int mk_upgrade_check_websocket(const struct mk_fields *fields, bool with_key)
+int mk_upgrade_check_websocket(const struct mk_headers *fields, bool with_key)
 {
-    if (!mk_fields_has(fields, MK_FIELD_SEC_WEBSOCKET_VERSION))
+    if (!mk_headers_has(fields, MK_HEADER_SEC_WEBSOCKET_VERSION))
         return 400;
-    if (!mk_str_eq(only(fields, MK_FIELD_SEC_WEBSOCKET_VERSION), MK_STR("13")))
+    if (!mk_str_eq(get_unique_header(fields, MK_HEADER_SEC_WEBSOCKET_VERSION), MK_STR("13")))
         return 426;
-    return !with_key || is_key(only(fields, MK_FIELD_SEC_WEBSOCKET_KEY)) ? 0 : 400;
+    return !with_key || is_valid_key(get_unique_header(fields, MK_HEADER_SEC_WEBSOCKET_KEY)) ? 0 : 400;
 }
 
-void mk_upgrade_accept_websocket(mk_str key, struct mk_buf *out)
+void mk_upgrade_websocket_accept_key(mk_str key, struct mk_buf *out)
 {
     char room[MK_UPGRADE_KEY_LEN + sizeof MAGIC];
     struct mk_buf joined = mk_buf_fixed(room, sizeof room);

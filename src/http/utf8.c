@@ -5,7 +5,7 @@ enum { FIRST = 0x80, LAST = 0xbf }; /* of bytes that continue a character */
 
 /* The first byte of a character that is not ASCII decides how many follow. The byte behind it has a smaller
  * range where a shorter form, a surrogate or a number above 10FFFF would be possible. */
-static bool begin(struct mk_utf8 *u, unsigned char c)
+static bool begin_sequence(struct mk_utf8 *u, unsigned char c)
 {
     u->low = FIRST;
     u->top = LAST;
@@ -39,7 +39,7 @@ static size_t skip_ascii(const unsigned char *p, size_t len)
     return i;
 }
 
-bool mk_utf8_add(struct mk_utf8 *u, mk_str s)
+bool mk_utf8_feed(struct mk_utf8 *u, mk_str s)
 {
     const unsigned char *p = (const unsigned char *)s.p;
     for (size_t i = 0; i < s.len; i++) {
@@ -52,14 +52,14 @@ bool mk_utf8_add(struct mk_utf8 *u, mk_str s)
             continue;
         }
         i += skip_ascii(p + i, s.len - i);
-        if (i < s.len && !begin(u, p[i]))
+        if (i < s.len && !begin_sequence(u, p[i]))
             return false;
     }
     return true;
 }
 
-bool mk_utf8_check(mk_str s)
+bool mk_utf8_is_valid(mk_str s)
 {
     struct mk_utf8 u = {0, 0, 0};
-    return mk_utf8_add(&u, s) && mk_utf8_is_whole(&u);
+    return mk_utf8_feed(&u, s) && mk_utf8_is_complete(&u);
 }

@@ -3,7 +3,7 @@
 #ifndef MK_HTTP_UTF8_H
 #define MK_HTTP_UTF8_H
 
-#include "base/def.h"
+#include "base/compiler.h"
 #include "base/str.h"
 
 /* Where in a character the text ends so far; zero at first. */
@@ -13,14 +13,14 @@ struct mk_utf8 {
 };
 
 /* The text goes on with `s`: false as soon as it cannot be UTF-8 any more. */
-bool mk_utf8_add(struct mk_utf8 *u, mk_str s) MK_MUST_USE;
+bool mk_utf8_feed(struct mk_utf8 *u, mk_str s) MK_MUST_USE;
 /* Does it end with a whole character? */
-static inline bool mk_utf8_is_whole(const struct mk_utf8 *u)
+static inline bool mk_utf8_is_complete(const struct mk_utf8 *u)
 {
     return u->more == 0;
 }
 
 /* All of it at once. */
-bool mk_utf8_check(mk_str s) MK_MUST_USE;
+bool mk_utf8_is_valid(mk_str s) MK_MUST_USE;
 
 #endif

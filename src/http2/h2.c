@@ -2,12 +2,12 @@
 #include "http2/h2.h"
 
 #include "base/mem.h"
-#include "http2/h2_flow.h"
-#include "http2/h2_guard.h"
+#include "http2/h2_abuse.h"
+#include "http2/h2_dispatch.h"
 #include "http2/h2_input.h"
 #include "http2/h2_output.h"
+#include "http2/h2_recv_window.h"
 #include "http2/h2_stream.h"
-#include "http2/h2_window.h"
 #include "http2/h2_write.h"
 
 enum { TABLE_MAX = 4096 /* the initial size of a client's table */ };
@@ -17,17 +17,17 @@ enum { TABLE_MAX = 4096 /* the initial size of a client's table */ };
 static void send_settings(struct mk_h2 *h2)
 {
     const struct mk_limits *l = h2->conn->service->limits;
-    struct mk_buf *out = mk_h2_write_room(h2, 52);
+    struct mk_buf *out = mk_h2_write_reserve(h2, 52);
     mk_h2_frame_emit_head(out, 5 * 6, MK_H2_SETTINGS, 0, 0);
     mk_h2_frame_emit_setting(out, MK_H2_MAX_CONCURRENT_STREAMS, l->h2.streams_max);
     mk_h2_frame_emit_setting(out, MK_H2_MAX_HEADER_LIST_SIZE, (uint32_t)l->head.head_max);
     mk_h2_frame_emit_setting(out, MK_H2_ENABLE_CONNECT_PROTOCOL, 1);
     mk_h2_frame_emit_setting(out, MK_H2_NO_RFC7540_PRIORITIES, 1);
     mk_h2_frame_emit_setting(out, MK_H2_INITIAL_WINDOW_SIZE, h2->share);
-    mk_h2_write_window(h2, 0, l->h2.unread_max - MK_H2_WINDOW);
+    mk_h2_write_window_update(h2, 0, l->h2.unread_max - MK_H2_WINDOW);
 }
 
-static struct mk_h2 *new_h2(struct mk_conn *c)
+static struct mk_h2 *new_h2_connection(struct mk_conn *c)
 {
     struct mk_h2 *h2 = mk_mem_alloc(sizeof *h2);
     if (!h2)
@@ -46,13 +46,13 @@ static struct mk_h2 *new_h2(struct mk_conn *c)
     mk_list_init(&h2->woken);
     for (unsigned u = 0; u < MK_URGENCIES; u++)
         mk_list_init(&h2->ready[u]);
-    mk_h2_guard_init(h2);
-    mk_h2_window_init(h2);
+    mk_h2_abuse_init(h2);
+    mk_h2_recv_window_init(h2);
     return h2;
 }
 
 /* Ends all streams and frees the state of HTTP/2. */
-static void end_h2(struct mk_conn *c, enum mk_ending ending)
+static void free_h2_connection(struct mk_conn *c, enum mk_outcome ending)
 {
     struct mk_h2 *h2 = c->h2;
     mk_h2_stream_close_all(h2, ending);
@@ -66,9 +66,9 @@ static void end_h2(struct mk_conn *c, enum mk_ending ending)
 /* ---- Ending ---- */
 
 /* All output is sent. */
-static void end_connection(struct mk_conn *c)
+static void linger_connection(struct mk_conn *c)
 {
-    end_h2(c, MK_ENDING_DONE);
+    free_h2_connection(c, MK_OUTCOME_OK);
     mk_conn_linger(c, false);
     while (mk_conn_discard_input(c))
         ;
@@ -76,7 +76,7 @@ static void end_connection(struct mk_conn *c)
 
 /* ---- Turns ---- */
 
-static void run_woken(struct mk_h2 *h2)
+static void run_woken_streams(struct mk_h2 *h2)
 {
     struct mk_list now;
     if (mk_list_empty(&h2->woken))
@@ -88,7 +88,7 @@ static void run_woken(struct mk_h2 *h2)
     while (!mk_list_empty(&now)) {
         struct mk_h2_stream *s = MK_LIST_ENTRY(now.next, struct mk_h2_stream, turn);
         mk_list_remove(&s->turn);
-        mk_h2_flow_run(s);
+        mk_h2_dispatch_run(s);
         mk_h2_stream_free_closed(h2);
     }
     if (!mk_list_empty(&h2->woken))
@@ -96,7 +96,7 @@ static void run_woken(struct mk_h2 *h2)
 }
 
 /* Returns the clock for what the whole connection waits for; streams have their own clocks. */
-static enum mk_clock clock_of(const struct mk_h2 *h2)
+static enum mk_clock connection_clock(const struct mk_h2 *h2)
 {
     struct mk_conn *c = h2->conn;
     mk_str in = mk_conn_input(c);
@@ -112,16 +112,16 @@ static enum mk_clock clock_of(const struct mk_h2 *h2)
     return c->n_requests ? MK_CLOCK_IDLE : MK_CLOCK_HEAD;
 }
 
-static bool is_over(const struct mk_h2 *h2)
+static bool is_connection_over(const struct mk_h2 *h2)
 {
-    if (!mk_outq_empty(&h2->conn->out))
+    if (!mk_send_queue_is_empty(&h2->conn->out))
         return false;
     bool closes = h2->local.is == MK_H2_LOCAL_GOAWAY || h2->remote.is == MK_H2_REMOTE_GOAWAY ||
                   h2->remote.is == MK_H2_REMOTE_CLOSED;
     return h2->local.is == MK_H2_LOCAL_FAILED || (closes && !h2->n_streams);
 }
 
-static void set_clock(struct mk_conn *c, enum mk_clock clock)
+static void set_connection_clock(struct mk_conn *c, enum mk_clock clock)
 {
     bool was_busy = c->h2->idle_at != c->n_requests; /* at least for a part of this turn */
     if (clock == MK_CLOCK_NONE)
@@ -151,16 +151,16 @@ static const struct mk_request_limits *limits(const struct mk_conn *c)
 }
 
 /* Has the connection served its last request, or does the worker drain? */
-static bool must_end(const struct mk_h2 *h2)
+static bool must_shut_down(const struct mk_h2 *h2)
 {
     const struct mk_service *s = h2->conn->service;
     return s->draining || !s->limits->keep_alive ||
            (s->limits->requests_max && h2->conn->n_requests >= s->limits->requests_max);
 }
 
-static void send_goaway(struct mk_h2 *h2)
+static void send_goaway_if_due(struct mk_h2 *h2)
 {
-    if (!must_end(h2))
+    if (!must_shut_down(h2))
         return;
     mk_h2_write_goaway_warning(h2);
     /* A client that keeps sending requests after the first GOAWAY gets the final one without its PING. */
@@ -169,71 +169,71 @@ static void send_goaway(struct mk_h2 *h2)
         mk_h2_write_goaway(h2);
 }
 
-static void end_turn(struct mk_conn *c)
+static void finish_iteration(struct mk_conn *c)
 {
     struct mk_h2 *h2 = c->h2;
     if (h2->local.is != MK_H2_LOCAL_FAILED) {
-        mk_h2_window_update(h2);
-        send_goaway(h2);
+        mk_h2_recv_window_send_updates(h2);
+        send_goaway_if_due(h2);
     }
     if (c->service->out.len)
         (void)mk_h2_write_flush(h2);
     if (h2->local.is == MK_H2_LOCAL_FAILED)
-        mk_h2_stream_close_all(h2, MK_ENDING_REFUSED);
+        mk_h2_stream_close_all(h2, MK_OUTCOME_REJECTED);
     mk_h2_stream_free_closed(h2);
     if (h2->local.is == MK_H2_LOCAL_LOST)
-        mk_conn_close(c, MK_ENDING_GONE);
-    else if (is_over(h2))
-        end_connection(c);
+        mk_conn_close(c, MK_OUTCOME_CLIENT_ABORTED);
+    else if (is_connection_over(h2))
+        linger_connection(c);
     else
-        set_clock(c, clock_of(h2));
+        set_connection_clock(c, connection_clock(h2));
 }
 
-static void leave(struct mk_conn *c)
+static void leave_connection(struct mk_conn *c)
 {
     if (c->state.is == MK_CONN_MULTI)
-        end_turn(c);
+        finish_iteration(c);
     mk_buf_clear(&c->service->out);
     mk_conn_leave(c);
 }
 
-static void serve(struct mk_conn *c)
+static void serve_connection(struct mk_conn *c)
 {
     struct mk_h2 *h2 = c->h2;
     uint64_t *sent = &c->service->counters->sent, before = *sent;
-    mk_err e = mk_outq_push(&c->out, &c->stream, sent);
+    mk_err e = mk_send_queue_flush(&c->out, &c->stream, sent);
     c->progress += *sent - before;
     if (e && e != -EAGAIN)
         mk_h2_state_move_local(h2, MK_H2_LOCAL_LOST);
     mk_h2_input_read(h2);
     if (mk_h2_state_is_alive(h2)) {
-        run_woken(h2);
+        run_woken_streams(h2);
         mk_h2_output_send(h2);
     }
-    leave(c);
+    leave_connection(c);
 }
 
 void mk_h2_serve(struct mk_conn *c)
 {
-    struct mk_h2 *h2 = new_h2(c);
+    struct mk_h2 *h2 = new_h2_connection(c);
     c->ops = &mk_h2_ops;
     mk_conn_move(c, MK_CONN_MULTI);
     c->h2 = h2;
     if (!h2) {
         mk_log_warn(c->service->log, "a connection was closed: out of memory");
-        mk_conn_close(c, MK_ENDING_ABORTED);
+        mk_conn_close(c, MK_OUTCOME_FAILED);
         mk_conn_leave(c);
         return;
     }
     send_settings(h2);
-    serve(c);
+    serve_connection(c);
 }
 
 static void advance(struct mk_conn *c)
 {
     mk_conn_enter(c);
     if (c->state.is == MK_CONN_MULTI) {
-        serve(c);
+        serve_connection(c);
         return;
     }
     if (c->state.is == MK_CONN_IDLE) {
@@ -250,25 +250,25 @@ static void advance(struct mk_conn *c)
 static void on_clock(struct mk_conn *c, enum mk_clock clock)
 {
     if (c->state.is == MK_CONN_LINGER) {
-        mk_conn_close(c, MK_ENDING_DONE);
+        mk_conn_close(c, MK_OUTCOME_OK);
         return;
     }
     if (clock == MK_CLOCK_RATE) {
-        mk_count_add(&c->service->counters->h2_ended[MK_H2_SLOW], 1);
-        mk_conn_reset(c, MK_ENDING_TIMEOUT);
+        mk_counter_add(&c->service->counters->h2_ended[MK_H2_SLOW], 1);
+        mk_conn_reset(c, MK_OUTCOME_TIMEOUT);
         return;
     }
     mk_conn_enter(c);
     mk_h2_write_goaway(c->h2);
-    mk_h2_stream_close_all(c->h2, MK_ENDING_TIMEOUT);
-    leave(c);
+    mk_h2_stream_close_all(c->h2, MK_OUTCOME_TIMEOUT);
+    leave_connection(c);
 }
 
-static void on_close(struct mk_conn *c, enum mk_ending ending)
+static void on_close(struct mk_conn *c, enum mk_outcome ending)
 {
     if (c->state.is != MK_CONN_MULTI || !c->h2)
         return;
-    end_h2(c, ending);
+    free_h2_connection(c, ending);
 }
 
 static void on_drain(struct mk_conn *c)
@@ -277,7 +277,7 @@ static void on_drain(struct mk_conn *c)
         return;
     mk_conn_enter(c);
     mk_h2_write_goaway_warning(c->h2);
-    leave(c);
+    leave_connection(c);
 }
 
 /* A response ends with a frame that says so. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http2/h2_frame.h"
 
-static uint32_t number_of(const char *p, unsigned n)
+static uint32_t read_big_endian(const char *p, unsigned n)
 {
     uint32_t value = 0;
     while (n--)
@@ -9,43 +9,43 @@ static uint32_t number_of(const char *p, unsigned n)
     return value;
 }
 
-uint32_t mk_h2_frame_number(mk_str four_bytes)
+uint32_t mk_h2_frame_read_u32(mk_str four_bytes)
 {
-    return number_of(four_bytes.p, 4);
+    return read_big_endian(four_bytes.p, 4);
 }
 
 struct mk_h2_frame mk_h2_frame_parse(mk_str in)
 {
     return (struct mk_h2_frame){
-        .length = number_of(in.p, 3),
+        .length = read_big_endian(in.p, 3),
         .type = (uint8_t)in.p[3],
         .flags = (uint8_t)in.p[4],
-        .stream = number_of(in.p + 5, 4) & MK_H2_STREAM_MAX,
+        .stream = read_big_endian(in.p + 5, 4) & MK_H2_STREAM_MAX,
     };
 }
 
 /* Where a frame is allowed. */
-enum place { ANYWHERE, ON_STREAM, ON_CONNECTION, NOWHERE };
+enum frame_scope { ANYWHERE, ON_STREAM, ON_CONNECTION, NOWHERE };
 
-static const struct rule {
-    enum place place;
+static const struct frame_rule {
+    enum frame_scope frame_scope;
     uint32_t size; /* exactly; 0: any */
     uint32_t size_min;
-} rules[] = {
-    [MK_H2_DATA] = {.place = ON_STREAM},
-    [MK_H2_HEADERS] = {.place = ON_STREAM},
-    [MK_H2_PRIORITY] = {.place = ON_STREAM, .size = 5},
-    [MK_H2_RST_STREAM] = {.place = ON_STREAM, .size = 4},
-    [MK_H2_SETTINGS] = {.place = ON_CONNECTION},
-    [MK_H2_PUSH_PROMISE] = {.place = NOWHERE},
-    [MK_H2_PING] = {.place = ON_CONNECTION, .size = 8},
-    [MK_H2_GOAWAY] = {.place = ON_CONNECTION, .size_min = 8},
-    [MK_H2_WINDOW_UPDATE] = {.place = ANYWHERE, .size = 4},
-    [MK_H2_CONTINUATION] = {.place = ON_STREAM},
-    [MK_H2_PRIORITY_UPDATE] = {.place = ON_CONNECTION, .size_min = 4},
+} frame_rules[] = {
+    [MK_H2_DATA] = {.frame_scope = ON_STREAM},
+    [MK_H2_HEADERS] = {.frame_scope = ON_STREAM},
+    [MK_H2_PRIORITY] = {.frame_scope = ON_STREAM, .size = 5},
+    [MK_H2_RST_STREAM] = {.frame_scope = ON_STREAM, .size = 4},
+    [MK_H2_SETTINGS] = {.frame_scope = ON_CONNECTION},
+    [MK_H2_PUSH_PROMISE] = {.frame_scope = NOWHERE},
+    [MK_H2_PING] = {.frame_scope = ON_CONNECTION, .size = 8},
+    [MK_H2_GOAWAY] = {.frame_scope = ON_CONNECTION, .size_min = 8},
+    [MK_H2_WINDOW_UPDATE] = {.frame_scope = ANYWHERE, .size = 4},
+    [MK_H2_CONTINUATION] = {.frame_scope = ON_STREAM},
+    [MK_H2_PRIORITY_UPDATE] = {.frame_scope = ON_CONNECTION, .size_min = 4},
 };
 
-static bool is_odd_size(const struct mk_h2_frame *f, const struct rule *r)
+static bool has_wrong_size(const struct mk_h2_frame *f, const struct frame_rule *r)
 {
     if (f->type == MK_H2_SETTINGS)
         return f->flags & MK_H2_ACK ? f->length != 0 : f->length % 6 != 0;
@@ -58,12 +58,12 @@ enum mk_h2_error mk_h2_frame_check(const struct mk_h2_frame *f)
         return MK_H2_FRAME_SIZE_ERROR;
     if (f->type > MK_H2_CONTINUATION && f->type != MK_H2_PRIORITY_UPDATE)
         return MK_H2_NO_ERROR;
-    const struct rule *r = &rules[f->type];
-    bool misplaced = r->place == NOWHERE || (r->place == ON_STREAM && !f->stream) ||
-                     (r->place == ON_CONNECTION && f->stream);
+    const struct frame_rule *r = &frame_rules[f->type];
+    bool misplaced = r->frame_scope == NOWHERE || (r->frame_scope == ON_STREAM && !f->stream) ||
+                     (r->frame_scope == ON_CONNECTION && f->stream);
     if (misplaced)
         return MK_H2_PROTOCOL_ERROR;
-    return is_odd_size(f, r) ? MK_H2_FRAME_SIZE_ERROR : MK_H2_NO_ERROR;
+    return has_wrong_size(f, r) ? MK_H2_FRAME_SIZE_ERROR : MK_H2_NO_ERROR;
 }
 
 bool mk_h2_frame_unpad(const struct mk_h2_frame *f, mk_str *payload)
@@ -90,15 +90,15 @@ bool mk_h2_frame_next_setting(mk_str *payload, unsigned *id, uint32_t *value)
 {
     if (payload->len < 6)
         return false;
-    *id = number_of(payload->p, 2);
-    *value = number_of(payload->p + 2, 4);
+    *id = read_big_endian(payload->p, 2);
+    *value = read_big_endian(payload->p + 2, 4);
     *payload = mk_str_skip(*payload, 6);
     return true;
 }
 
 /* ---- Writing ---- */
 
-static void put(char *at, uint32_t n, unsigned bytes)
+static void write_big_endian(char *at, uint32_t n, unsigned bytes)
 {
     while (bytes--)
         *at++ = (char)(n >> 8 * bytes & 0xff);
@@ -106,10 +106,10 @@ static void put(char *at, uint32_t n, unsigned bytes)
 
 void mk_h2_frame_write_head(char *at, uint32_t length, enum mk_h2_type type, unsigned flags, uint32_t stream)
 {
-    put(at, length, 3);
+    write_big_endian(at, length, 3);
     at[3] = (char)type;
     at[4] = (char)flags;
-    put(at + 5, stream, 4);
+    write_big_endian(at + 5, stream, 4);
 }
 
 void mk_h2_frame_emit_head(struct mk_buf *out, uint32_t length, enum mk_h2_type type, unsigned flags,
@@ -120,38 +120,38 @@ void mk_h2_frame_emit_head(struct mk_buf *out, uint32_t length, enum mk_h2_type 
     mk_buf_add(out, mk_str_of(head, sizeof head));
 }
 
-void mk_h2_frame_emit_number(struct mk_buf *out, uint32_t n)
+void mk_h2_frame_emit_u32(struct mk_buf *out, uint32_t n)
 {
     char bytes[4];
-    put(bytes, n, 4);
+    write_big_endian(bytes, n, 4);
     mk_buf_add(out, mk_str_of(bytes, sizeof bytes));
 }
 
 void mk_h2_frame_emit_setting(struct mk_buf *out, enum mk_h2_setting id, uint32_t value)
 {
     char bytes[2];
-    put(bytes, (uint32_t)id, 2);
+    write_big_endian(bytes, (uint32_t)id, 2);
     mk_buf_add(out, mk_str_of(bytes, sizeof bytes));
-    mk_h2_frame_emit_number(out, value);
+    mk_h2_frame_emit_u32(out, value);
 }
 
 void mk_h2_frame_emit_goaway(struct mk_buf *out, uint32_t last_stream, enum mk_h2_error error)
 {
     mk_h2_frame_emit_head(out, 8, MK_H2_GOAWAY, 0, 0);
-    mk_h2_frame_emit_number(out, last_stream);
-    mk_h2_frame_emit_number(out, error);
+    mk_h2_frame_emit_u32(out, last_stream);
+    mk_h2_frame_emit_u32(out, error);
 }
 
-void mk_h2_frame_emit_reset(struct mk_buf *out, uint32_t stream, enum mk_h2_error error)
+void mk_h2_frame_emit_rst_stream(struct mk_buf *out, uint32_t stream, enum mk_h2_error error)
 {
     mk_h2_frame_emit_head(out, 4, MK_H2_RST_STREAM, 0, stream);
-    mk_h2_frame_emit_number(out, error);
+    mk_h2_frame_emit_u32(out, error);
 }
 
-void mk_h2_frame_emit_window(struct mk_buf *out, uint32_t stream, uint32_t by)
+void mk_h2_frame_emit_window_update(struct mk_buf *out, uint32_t stream, uint32_t by)
 {
     mk_h2_frame_emit_head(out, 4, MK_H2_WINDOW_UPDATE, 0, stream);
-    mk_h2_frame_emit_number(out, by);
+    mk_h2_frame_emit_u32(out, by);
 }
 
 void mk_h2_frame_emit_ping(struct mk_buf *out, bool ack, mk_str eight_bytes)

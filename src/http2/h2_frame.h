@@ -89,7 +89,7 @@ bool mk_h2_frame_unpad(const struct mk_h2_frame *f, mk_str *payload) MK_MUST_USE
 /* The next pair of a SETTINGS payload; false: there is none. */
 bool mk_h2_frame_next_setting(mk_str *payload, unsigned *id, uint32_t *value);
 
-uint32_t mk_h2_frame_number(mk_str four_bytes);
+uint32_t mk_h2_frame_read_u32(mk_str four_bytes);
 
 /* ---- Writing ---- */
 
@@ -97,11 +97,11 @@ void mk_h2_frame_emit_head(struct mk_buf *out, uint32_t length, enum mk_h2_type 
                            uint32_t stream);
 /* The same over nine bytes that were left free for it. */
 void mk_h2_frame_write_head(char *at, uint32_t length, enum mk_h2_type type, unsigned flags, uint32_t stream);
-void mk_h2_frame_emit_number(struct mk_buf *out, uint32_t n);
+void mk_h2_frame_emit_u32(struct mk_buf *out, uint32_t n);
 void mk_h2_frame_emit_setting(struct mk_buf *out, enum mk_h2_setting id, uint32_t value);
 void mk_h2_frame_emit_goaway(struct mk_buf *out, uint32_t last_stream, enum mk_h2_error error);
-void mk_h2_frame_emit_reset(struct mk_buf *out, uint32_t stream, enum mk_h2_error error);
-void mk_h2_frame_emit_window(struct mk_buf *out, uint32_t stream, uint32_t by);
+void mk_h2_frame_emit_rst_stream(struct mk_buf *out, uint32_t stream, enum mk_h2_error error);
+void mk_h2_frame_emit_window_update(struct mk_buf *out, uint32_t stream, uint32_t by);
 void mk_h2_frame_emit_ping(struct mk_buf *out, bool ack, mk_str eight_bytes);
 
 #endif

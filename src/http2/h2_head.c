@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http2/h2_head.h"
 
+#include "http/authority.h"
 #include "http/framing.h"
-#include "http/host.h"
 #include "http/method.h"
 #include "http/scan.h"
 
 enum { MALFORMED = MK_H2_HEAD_MALFORMED };
 
 /* A part of Cookie, which may come in many (RFC 9113, section 8.2.3); those behind the first. */
-struct mk_h2_crumb {
-    struct mk_h2_crumb *next;
+struct mk_h2_cookie_crumb {
+    struct mk_h2_cookie_crumb *next;
     mk_str text;
 };
 
 static const mk_str crumb_end = MK_STR_INIT("; ");
 
-void mk_h2_head_init(struct mk_h2_head *h, struct mk_arena *arena, struct mk_field *room,
-                     const struct mk_head_limits *limits, bool is_trailers)
+void mk_h2_head_init(struct mk_h2_head *h, struct mk_arena *arena, struct mk_header_field *room,
+                     const struct mk_request_head_limits *limits, bool is_trailers)
 {
     *h = (struct mk_h2_head){
         .port = MK_PORT_NONE, .arena = arena, .limits = limits, .is_trailers = is_trailers};
     h->next_crumb = &h->first_crumb;
-    mk_fields_init(&h->fields, room);
+    mk_headers_init(&h->fields, room);
 }
 
 /* ---- One field after the other. Each step answers 0, MALFORMED or a status. ---- */
 
-static int count(struct mk_h2_head *h, mk_str name, mk_str value)
+static int count_header_size(struct mk_h2_head *h, mk_str name, mk_str value)
 {
-    h->size += name.len + value.len + MK_H2_HEAD_FIELD_COST;
+    h->size += name.len + value.len + MK_H2_HEAD_HEADER_OVERHEAD;
     return h->size > h->limits->head_max ? 431 : 0;
 }
 
@@ -39,13 +39,13 @@ static bool is_blank(char c)
 }
 
 /* White space around a value must not be removed here (RFC 9113, section 8.2.1). */
-static bool is_value(mk_str value)
+static bool is_valid_value(mk_str value)
 {
-    return mk_is_field_value(value) &&
+    return mk_is_header_value(value) &&
            !(value.len && (is_blank(value.p[0]) || is_blank(value.p[value.len - 1])));
 }
 
-static int copy(struct mk_h2_head *h, mk_str *to, mk_str from)
+static int copy_to_arena(struct mk_h2_head *h, mk_str *to, mk_str from)
 {
     char *p = mk_arena_alloc(h->arena, from.len);
     if (!p)
@@ -57,7 +57,7 @@ static int copy(struct mk_h2_head *h, mk_str *to, mk_str from)
 }
 
 /* Where the value of a pseudo field belongs; NULL for one that requests do not have. */
-static mk_str *place_of(struct mk_h2_head *h, mk_str name)
+static mk_str *pseudo_header_slot(struct mk_h2_head *h, mk_str name)
 {
     if (mk_str_eq(name, MK_STR(":path")))
         return &h->path;
@@ -70,27 +70,27 @@ static mk_str *place_of(struct mk_h2_head *h, mk_str name)
     return mk_str_eq(name, MK_STR(":protocol")) ? &h->protocol : NULL;
 }
 
-static int read_pseudo(struct mk_h2_head *h, mk_str name, mk_str value)
+static int add_pseudo_header(struct mk_h2_head *h, mk_str name, mk_str value)
 {
-    mk_str *place = h->is_trailers || h->is_regular ? NULL : place_of(h, name);
-    if (!place || place->p || !is_value(value))
+    mk_str *place = h->is_trailers || h->is_regular ? NULL : pseudo_header_slot(h, name);
+    if (!place || place->p || !is_valid_value(value))
         return MALFORMED;
     if (place == &h->path && value.len > h->limits->target_max)
         return 414;
-    int status = count(h, name, value);
+    int status = count_header_size(h, name, value);
     if (!status)
-        status = copy(h, place, value);
+        status = copy_to_arena(h, place, value);
     if (place == &h->method_text)
         h->method = mk_method_find(h->method_text);
     return status;
 }
 
-static int add_line(struct mk_h2_head *h, enum mk_field_id id, mk_str name, mk_str value)
+static int append_header(struct mk_h2_head *h, enum mk_header_id id, mk_str name, mk_str value)
 {
-    struct mk_fields *fields = &h->fields;
+    struct mk_headers *fields = &h->fields;
     if (fields->n == h->limits->fields_max)
         return 431;
-    fields->at[fields->n] = (struct mk_field){.name = name, .value = value, .id = (uint8_t)id};
+    fields->at[fields->n] = (struct mk_header_field){.name = name, .value = value, .id = (uint8_t)id};
     fields->n++;
     if (!fields->first[id])
         fields->first[id] = (uint8_t)fields->n;
@@ -98,15 +98,15 @@ static int add_line(struct mk_h2_head *h, enum mk_field_id id, mk_str name, mk_s
 }
 
 /* All pseudo fields are there: Host takes its place in front of the regular ones. */
-static int begin_regular(struct mk_h2_head *h)
+static int begin_regular_headers(struct mk_h2_head *h)
 {
     if (h->is_regular)
         return 0;
     h->is_regular = true;
-    return h->authority.p ? add_line(h, MK_FIELD_HOST, MK_STR("host"), h->authority) : 0;
+    return h->authority.p ? append_header(h, MK_HEADER_HOST, MK_STR("host"), h->authority) : 0;
 }
 
-static int add_copy(struct mk_h2_head *h, enum mk_field_id id, mk_str name, mk_str value)
+static int append_header_copy(struct mk_h2_head *h, enum mk_header_id id, mk_str name, mk_str value)
 {
     char *p = mk_arena_alloc(h->arena, name.len + value.len);
     if (!p)
@@ -114,105 +114,107 @@ static int add_copy(struct mk_h2_head *h, enum mk_field_id id, mk_str name, mk_s
     memcpy(p, name.p, name.len);
     if (value.len)
         memcpy(p + name.len, value.p, value.len);
-    return add_line(h, id, mk_str_of(p, name.len), mk_str_of(p + name.len, value.len));
+    return append_header(h, id, mk_str_of(p, name.len), mk_str_of(p + name.len, value.len));
 }
 
 /* The port that is meant, written or not. */
-static uint32_t port_of(const struct mk_h2_head *h, uint32_t port)
+static uint32_t effective_port(const struct mk_h2_head *h, uint32_t port)
 {
     bool is_https = mk_str_eq_nocase(h->scheme, MK_STR("https"));
     return port != MK_PORT_NONE ? port : is_https ? 443 : 80;
 }
 
 /* Does Host mean what :authority means (RFC 9113, section 8.3.1)? */
-static int compare_host(const struct mk_h2_head *h, mk_str value)
+static int compare_host_to_authority(const struct mk_h2_head *h, mk_str value)
 {
     mk_str theirs, ours;
     uint32_t their_port, our_port;
     if (mk_str_eq_nocase(value, h->authority))
         return 0;
-    if (mk_host_parse(value, &theirs, &their_port) || mk_host_parse(h->authority, &ours, &our_port))
+    if (mk_authority_parse(value, &theirs, &their_port) || mk_authority_parse(h->authority, &ours, &our_port))
         return 400;
-    bool is_same = mk_str_eq_nocase(theirs, ours) && port_of(h, their_port) == port_of(h, our_port);
+    bool is_same =
+        mk_str_eq_nocase(theirs, ours) && effective_port(h, their_port) == effective_port(h, our_port);
     return is_same ? 0 : MALFORMED;
 }
 
-static int use_host(struct mk_h2_head *h, mk_str name, mk_str value)
+static int add_host(struct mk_h2_head *h, mk_str name, mk_str value)
 {
     if (h->has_host)
         return 400;
     h->has_host = true;
-    return h->authority.p ? compare_host(h, value) : add_copy(h, MK_FIELD_HOST, name, value);
+    return h->authority.p ? compare_host_to_authority(h, value)
+                          : append_header_copy(h, MK_HEADER_HOST, name, value);
 }
 
-static int read_length(struct mk_h2_head *h, mk_str name, mk_str value)
+static int add_content_length(struct mk_h2_head *h, mk_str name, mk_str value)
 {
     if (h->has_length || !mk_num_parse(value, &h->length))
         return 400;
     h->has_length = true;
-    return add_copy(h, MK_FIELD_CONTENT_LENGTH, name, value);
+    return append_header_copy(h, MK_HEADER_CONTENT_LENGTH, name, value);
 }
 
-static int read_cookie(struct mk_h2_head *h, mk_str name, mk_str value)
+static int add_cookie(struct mk_h2_head *h, mk_str name, mk_str value)
 {
     h->cookie_len += value.len;
-    if (!mk_fields_has(&h->fields, MK_FIELD_COOKIE))
-        return add_copy(h, MK_FIELD_COOKIE, name, value);
-    struct mk_h2_crumb *crumb = mk_arena_alloc(h->arena, sizeof *crumb);
+    if (!mk_headers_has(&h->fields, MK_HEADER_COOKIE))
+        return append_header_copy(h, MK_HEADER_COOKIE, name, value);
+    struct mk_h2_cookie_crumb *crumb = mk_arena_alloc(h->arena, sizeof *crumb);
     if (!crumb)
         return 503;
-    *crumb = (struct mk_h2_crumb){0};
+    *crumb = (struct mk_h2_cookie_crumb){0};
     *h->next_crumb = crumb;
     h->next_crumb = &crumb->next;
     h->cookie_len += crumb_end.len;
-    return copy(h, &crumb->text, value);
+    return copy_to_arena(h, &crumb->text, value);
 }
 
 /* What HTTP/1 says with these is said by frames, or cannot be said (RFC 9113, section 8.2.2). */
-static bool is_of_connection(enum mk_field_id id, mk_str value)
+static bool is_connection_specific(enum mk_header_id id, mk_str value)
 {
-    if (id == MK_FIELD_TE)
+    if (id == MK_HEADER_TE)
         return !mk_str_eq_nocase(value, MK_STR("trailers"));
-    return id == MK_FIELD_CONNECTION || id == MK_FIELD_KEEP_ALIVE || id == MK_FIELD_PROXY_CONNECTION ||
-           id == MK_FIELD_TRANSFER_ENCODING || id == MK_FIELD_UPGRADE;
+    return id == MK_HEADER_CONNECTION || id == MK_HEADER_KEEP_ALIVE || id == MK_HEADER_PROXY_CONNECTION ||
+           id == MK_HEADER_TRANSFER_ENCODING || id == MK_HEADER_UPGRADE;
 }
 
-static int add_regular(struct mk_h2_head *h, enum mk_field_id id, mk_str name, mk_str value)
+static int dispatch_regular_header(struct mk_h2_head *h, enum mk_header_id id, mk_str name, mk_str value)
 {
     if (h->is_trailers)
-        return add_copy(h, id, name, value);
-    if (id == MK_FIELD_HOST)
-        return use_host(h, name, value);
-    if (id == MK_FIELD_COOKIE)
-        return read_cookie(h, name, value);
-    if (id == MK_FIELD_CONTENT_LENGTH)
-        return read_length(h, name, value);
-    return add_copy(h, id, name, value);
+        return append_header_copy(h, id, name, value);
+    if (id == MK_HEADER_HOST)
+        return add_host(h, name, value);
+    if (id == MK_HEADER_COOKIE)
+        return add_cookie(h, name, value);
+    if (id == MK_HEADER_CONTENT_LENGTH)
+        return add_content_length(h, name, value);
+    return append_header_copy(h, id, name, value);
 }
 
 /* A name that we know is a token: of the others each character is looked at. */
-static bool is_name(enum mk_field_id id, mk_str name)
+static bool is_valid_name(enum mk_header_id id, mk_str name)
 {
-    return !mk_scan_has_capitals(name) && (id != MK_FIELD_OTHER || mk_is_token(name));
+    return !mk_scan_has_capitals(name) && (id != MK_HEADER_OTHER || mk_is_token(name));
 }
 
-static int read_regular(struct mk_h2_head *h, mk_str name, mk_str value)
+static int add_regular_header(struct mk_h2_head *h, mk_str name, mk_str value)
 {
-    enum mk_field_id id = mk_field_find_id(name);
-    if (!is_name(id, name) || !is_value(value) || is_of_connection(id, value))
+    enum mk_header_id id = mk_header_find_id(name);
+    if (!is_valid_name(id, name) || !is_valid_value(value) || is_connection_specific(id, value))
         return MALFORMED;
-    int status = count(h, name, value);
+    int status = count_header_size(h, name, value);
     if (!status)
-        status = begin_regular(h);
-    return status ? status : add_regular(h, id, name, value);
+        status = begin_regular_headers(h);
+    return status ? status : dispatch_regular_header(h, id, name, value);
 }
 
-int mk_h2_head_on_field(void *head, mk_str name, mk_str value)
+int mk_h2_head_on_header(void *head, mk_str name, mk_str value)
 {
     struct mk_h2_head *h = head;
     bool is_pseudo = name.len && name.p[0] == ':';
     if (!h->answer)
-        h->answer = is_pseudo ? read_pseudo(h, name, value) : read_regular(h, name, value);
+        h->answer = is_pseudo ? add_pseudo_header(h, name, value) : add_regular_header(h, name, value);
     return h->answer;
 }
 
@@ -220,7 +222,7 @@ int mk_h2_head_on_field(void *head, mk_str name, mk_str value)
 
 /* CONNECT has neither scheme nor path, unless it is extended; all other methods have both (RFC 9113,
  * sections 8.3.1 and 8.5). */
-static bool is_complete(const struct mk_h2_head *h)
+static bool has_required_pseudo_headers(const struct mk_h2_head *h)
 {
     bool is_connect = h->method == MK_METHOD_CONNECT;
     if (h->protocol.p && (!is_connect || !mk_is_token(h->protocol)))
@@ -242,10 +244,10 @@ static int check_target(const struct mk_h2_head *h)
 }
 
 /* Also for a refusal: the host may have a page for it. */
-static int read_host(struct mk_h2_head *h)
+static int parse_host(struct mk_h2_head *h)
 {
-    mk_str value = h->authority.p ? h->authority : mk_fields_get(&h->fields, MK_FIELD_HOST);
-    return mk_host_parse(value, &h->host, &h->port);
+    mk_str value = h->authority.p ? h->authority : mk_headers_get(&h->fields, MK_HEADER_HOST);
+    return mk_authority_parse(value, &h->host, &h->port);
 }
 
 static int join_cookie(struct mk_h2_head *h)
@@ -255,10 +257,10 @@ static int join_cookie(struct mk_h2_head *h)
     char *p = mk_arena_alloc(h->arena, h->cookie_len);
     if (!p)
         return 503;
-    mk_str *value = &h->fields.at[h->fields.first[MK_FIELD_COOKIE] - 1].value;
+    mk_str *value = &h->fields.at[h->fields.first[MK_HEADER_COOKIE] - 1].value;
     struct mk_buf out = mk_buf_fixed(p, h->cookie_len);
     mk_buf_add(&out, *value);
-    for (const struct mk_h2_crumb *crumb = h->first_crumb; crumb; crumb = crumb->next) {
+    for (const struct mk_h2_cookie_crumb *crumb = h->first_crumb; crumb; crumb = crumb->next) {
         mk_buf_add(&out, crumb_end);
         mk_buf_add(&out, crumb->text);
     }
@@ -270,25 +272,25 @@ static int check_head(struct mk_h2_head *h, int bad_host)
 {
     if (!mk_is_token(h->method_text))
         return MALFORMED;
-    if (!is_complete(h))
+    if (!has_required_pseudo_headers(h))
         return MALFORMED;
-    if (h->method_text.len > MK_HEAD_METHOD_MAX)
+    if (h->method_text.len > MK_REQUEST_HEAD_METHOD_MAX)
         return 501;
-    int status = begin_regular(h);
+    int status = begin_regular_headers(h);
     if (!status)
         status = join_cookie(h);
     if (!status)
         status = bad_host;
     if (!status)
         status = check_target(h);
-    return status ? status : mk_framing_expects(&h->fields, &h->expects_continue);
+    return status ? status : mk_framing_parse_expect(&h->fields, &h->expects_continue);
 }
 
 int mk_h2_head_finish(struct mk_h2_head *h)
 {
     if (h->is_trailers || h->answer == MALFORMED)
         return h->answer;
-    int bad_host = read_host(h);
+    int bad_host = parse_host(h);
     if (!h->answer)
         h->answer = check_head(h, bad_host);
     return h->answer;

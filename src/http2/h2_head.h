@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The head of a request, and trailers, out of the fields of HTTP/2 (RFC 9113, sections 8.2 and 8.3; extended
- * CONNECT: RFC 8441, section 4). What comes out has the form that http/head.h gives the heads of HTTP/1. */
+ * CONNECT: RFC 8441, section 4). What comes out has the form that http/request_head.h gives the heads of HTTP/1. */
 #ifndef MK_HTTP2_H2_HEAD_H
 #define MK_HTTP2_H2_HEAD_H
 
 #include "base/arena.h"
-#include "http/head.h"
+#include "http/request_head.h"
 
-enum { MK_H2_HEAD_FIELD_COST = 32 }; /* what a field counts beside its bytes (RFC 9113, section 6.5.2) */
+enum { MK_H2_HEAD_HEADER_OVERHEAD = 32 }; /* what a field counts beside its bytes (RFC 9113, section 6.5.2) */
 
-struct mk_h2_crumb;
+struct mk_h2_cookie_crumb;
 
 /* All text is in the arena; what was not there is absent (p == NULL). */
 struct mk_h2_head {
@@ -22,23 +22,23 @@ struct mk_h2_head {
     bool expects_continue;
     /* The regular ones. With :authority the first is Host with its value, and the one that was sent is left
      * out: it said the same. Cookies are one line. */
-    struct mk_fields fields;
+    struct mk_headers fields;
 
     /* Of the reading. */
     struct mk_arena *arena;
-    const struct mk_head_limits *limits;
-    struct mk_h2_crumb *first_crumb, **next_crumb;
+    const struct mk_request_head_limits *limits;
+    struct mk_h2_cookie_crumb *first_crumb, **next_crumb;
     size_t size, cookie_len; /* as the limit counts; of all crumbs, joined */
     int answer;              /* what mk_h2_head_finish() shall say; 0: nothing is wrong so far */
     bool is_trailers, is_regular, has_host;
 };
 
 /* Nothing read yet. `room` is for limits->fields_max lines; both, and the arena, must outlive *h. */
-void mk_h2_head_init(struct mk_h2_head *h, struct mk_arena *arena, struct mk_field *room,
-                     const struct mk_head_limits *limits, bool is_trailers);
+void mk_h2_head_init(struct mk_h2_head *h, struct mk_arena *arena, struct mk_header_field *room,
+                     const struct mk_request_head_limits *limits, bool is_trailers);
 
-/* A mk_hpack_on_field whose context is the head. */
-int mk_h2_head_on_field(void *head, mk_str name, mk_str value);
+/* A mk_hpack_on_header whose context is the head. */
+int mk_h2_head_on_header(void *head, mk_str name, mk_str value);
 
 /* After the last field. 0: *h is complete. MK_H2_HEAD_MALFORMED: to be reset as PROTOCOL_ERROR (RFC 9113,
  * section 8.1.1). Or the status to answer with; *h then holds what is known of the request:

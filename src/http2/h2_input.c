@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http2/h2_input.h"
 
-#include "http2/h2_guard.h"
+#include "http2/h2_abuse.h"
 #include "http2/h2_request.h"
 #include "http2/h2_stream.h"
 #include "http2/h2_write.h"
@@ -11,62 +11,62 @@ enum {
     UNSENT_MAX = 128 * 1024,  /* a scratch full of content, and small frames */
 };
 
-static void fail_protocol(struct mk_h2 *h2)
+static void protocol_error(struct mk_h2 *h2)
 {
-    mk_h2_write_failure(h2, MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL);
+    mk_h2_write_goaway_error(h2, MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL);
 }
 
 /* A stream error. It costs patience: a client could cause many on purpose to keep the server busy. */
-static void fail_stream(struct mk_h2 *h2, struct mk_h2_stream *s, uint32_t id, enum mk_h2_error error)
+static void stream_error(struct mk_h2 *h2, struct mk_h2_stream *s, uint32_t id, enum mk_h2_error error)
 {
-    if (!mk_h2_guard_spend(h2, MK_H2_RESET_COST, MK_H2_MANY_RESETS))
+    if (!mk_h2_abuse_charge(h2, MK_H2_RESET_COST, MK_H2_MANY_RESETS))
         return;
     if (s)
-        mk_h2_stream_reset(s, error, MK_ENDING_REFUSED);
+        mk_h2_stream_reset(s, error, MK_OUTCOME_REJECTED);
     else
-        mk_h2_write_reset(h2, id, error);
+        mk_h2_write_rst_stream(h2, id, error);
 }
 
-static bool is_idle(const struct mk_h2 *h2, uint32_t stream)
+static bool is_idle_stream(const struct mk_h2 *h2, uint32_t stream)
 {
     return stream > h2->last_stream || stream % 2 == 0;
 }
 
 /* ---- Content ---- */
 
-static bool count_content(struct mk_h2 *h2, uint32_t length)
+static bool charge_recv_window(struct mk_h2 *h2, uint32_t length)
 {
     h2->receive_window -= length;
     if (h2->receive_window >= 0)
         return true;
-    mk_h2_write_failure(h2, MK_H2_FLOW_CONTROL_ERROR, MK_H2_BAD_FLOW);
+    mk_h2_write_goaway_error(h2, MK_H2_FLOW_CONTROL_ERROR, MK_H2_BAD_FLOW);
     return false;
 }
 
-static void give_to_stream(struct mk_h2 *h2, struct mk_h2_stream *s, const struct mk_h2_frame *f, mk_str data)
+static void deliver_data(struct mk_h2 *h2, struct mk_h2_stream *s, const struct mk_h2_frame *f, mk_str data)
 {
     bool ends = f->flags & MK_H2_END_STREAM;
     s->receive_window -= f->length;
     if (mk_driver_is_received(&s->d))
-        fail_stream(h2, s, s->id, MK_H2_STREAM_CLOSED);
+        stream_error(h2, s, s->id, MK_H2_STREAM_CLOSED);
     else if (f->length &&
              s->receive_window + h2->early < 0) /* RFC 9113, section 6.9.1: an empty frame may come */
-        fail_stream(h2, s, s->id, MK_H2_FLOW_CONTROL_ERROR);
-    else if (data.len || ends || mk_h2_guard_spend(h2, 1, MK_H2_MANY_EMPTY))
+        stream_error(h2, s, s->id, MK_H2_FLOW_CONTROL_ERROR);
+    else if (data.len || ends || mk_h2_abuse_charge(h2, 1, MK_H2_MANY_EMPTY))
         mk_h2_stream_receive(s, data, ends);
 }
 
 static void on_data(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str payload)
 {
     struct mk_h2_stream *s = mk_h2_stream_find(h2, f->stream);
-    if (!count_content(h2, f->length))
+    if (!charge_recv_window(h2, f->length))
         return;
-    if (!mk_h2_frame_unpad(f, &payload) || (!s && is_idle(h2, f->stream)))
-        fail_protocol(h2);
+    if (!mk_h2_frame_unpad(f, &payload) || (!s && is_idle_stream(h2, f->stream)))
+        protocol_error(h2);
     else if (s)
-        give_to_stream(h2, s, f, payload);
+        deliver_data(h2, s, f, payload);
     else if (!mk_h2_stream_is_late(h2, f->stream) && !mk_h2_stream_was_reset(h2, f->stream))
-        fail_stream(h2, NULL, f->stream, MK_H2_STREAM_CLOSED);
+        stream_error(h2, NULL, f->stream, MK_H2_STREAM_CLOSED);
 }
 
 /* ---- Heads ---- */
@@ -78,10 +78,10 @@ static bool depends_on_itself(const struct mk_h2_frame *f, mk_str payload)
     if (is_head && !(f->flags & MK_H2_WITH_PRIORITY))
         return false;
     return payload.len >= at + 4 &&
-           (mk_h2_frame_number(mk_str_skip(payload, at)) & MK_H2_STREAM_MAX) == f->stream;
+           (mk_h2_frame_read_u32(mk_str_skip(payload, at)) & MK_H2_STREAM_MAX) == f->stream;
 }
 
-static void begin_block(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str piece)
+static void begin_header_block(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str piece)
 {
     h2->block = mk_buf_growing(h2->conn->service->limits->head.head_max + MK_H2_FRAME_MAX);
     h2->block_stream = f->stream;
@@ -89,10 +89,10 @@ static void begin_block(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str pi
     h2->block_frames = 1;
     mk_buf_add(&h2->block, piece);
     if (h2->block.failed)
-        mk_h2_write_failure(h2, MK_H2_INTERNAL_ERROR, MK_H2_NO_MEMORY);
+        mk_h2_write_goaway_error(h2, MK_H2_INTERNAL_ERROR, MK_H2_NO_MEMORY);
 }
 
-static void end_block(struct mk_h2 *h2)
+static void end_header_block(struct mk_h2 *h2)
 {
     struct mk_buf block = h2->block;
     uint32_t stream = h2->block_stream;
@@ -106,69 +106,69 @@ static void on_headers(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str pay
 {
     bool itself = depends_on_itself(f, payload);
     if (f->stream % 2 == 0 || !mk_h2_frame_unpad(f, &payload) || itself)
-        fail_protocol(h2);
+        protocol_error(h2);
     else if (f->flags & MK_H2_END_HEADERS)
         mk_h2_request_receive_block(h2, f->stream, payload, f->flags & MK_H2_END_STREAM);
     else
-        begin_block(h2, f, payload);
+        begin_header_block(h2, f, payload);
 }
 
 static void on_continuation(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str payload)
 {
     if (f->stream != h2->block_stream) {
-        fail_protocol(h2);
+        protocol_error(h2);
         return;
     }
     mk_buf_add(&h2->block, payload);
     if (h2->block.failed || ++h2->block_frames > FRAMES_OF_BLOCK_MAX)
-        mk_h2_write_failure(h2, MK_H2_ENHANCE_YOUR_CALM, MK_H2_LONG_HEAD);
+        mk_h2_write_goaway_error(h2, MK_H2_ENHANCE_YOUR_CALM, MK_H2_LONG_HEAD);
     else if (f->flags & MK_H2_END_HEADERS)
-        end_block(h2);
+        end_header_block(h2);
 }
 
 /* ---- Windows ---- */
 
 /* Is the stream sending content: after its head and before its end? */
-static bool is_sending(const struct mk_h2_stream *s)
+static bool is_sending_body(const struct mk_h2_stream *s)
 {
     return s->d.reply.is != MK_REPLY_PENDING && !mk_driver_is_written(&s->d);
 }
 
-static void grow_window(struct mk_h2 *h2, struct mk_h2_stream *s, uint32_t id, uint32_t by)
+static void grow_send_window(struct mk_h2 *h2, struct mk_h2_stream *s, uint32_t id, uint32_t by)
 {
     int64_t *window = s ? &s->send_window : &h2->send_window;
     if (*window + by > MK_H2_WINDOW_MAX) {
         if (s)
-            fail_stream(h2, s, id, MK_H2_FLOW_CONTROL_ERROR);
+            stream_error(h2, s, id, MK_H2_FLOW_CONTROL_ERROR);
         else
-            mk_h2_write_failure(h2, MK_H2_FLOW_CONTROL_ERROR, MK_H2_BAD_FLOW);
+            mk_h2_write_goaway_error(h2, MK_H2_FLOW_CONTROL_ERROR, MK_H2_BAD_FLOW);
         return;
     }
     bool opens = *window <= 0 && *window + by > 0;
     *window += by;
-    if (s && opens && is_sending(s))
-        mk_h2_stream_make_ready(s);
+    if (s && opens && is_sending_body(s))
+        mk_h2_stream_queue_output(s);
 }
 
 static void on_window_update(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str payload)
 {
     enum { TINY = 256 };
     struct mk_h2_stream *s = f->stream ? mk_h2_stream_find(h2, f->stream) : NULL;
-    uint32_t by = mk_h2_frame_number(payload) & MK_H2_WINDOW_MAX;
-    if (by < TINY && !mk_h2_guard_spend(h2, 1, MK_H2_TINY_WINDOWS))
+    uint32_t by = mk_h2_frame_read_u32(payload) & MK_H2_WINDOW_MAX;
+    if (by < TINY && !mk_h2_abuse_charge(h2, 1, MK_H2_TINY_WINDOWS))
         return;
-    if (f->stream && !s && is_idle(h2, f->stream))
-        fail_protocol(h2);
+    if (f->stream && !s && is_idle_stream(h2, f->stream))
+        protocol_error(h2);
     else if (!by && f->stream)
-        fail_stream(h2, s, f->stream, MK_H2_PROTOCOL_ERROR);
+        stream_error(h2, s, f->stream, MK_H2_PROTOCOL_ERROR);
     else if (!by)
-        fail_protocol(h2);
+        protocol_error(h2);
     else if (s || !f->stream) /* otherwise the stream has ended */
-        grow_window(h2, s, f->stream, by);
+        grow_send_window(h2, s, f->stream, by);
 }
 
 /* A new initial window size also changes the windows of open streams (RFC 9113, section 6.9.2). */
-static bool change_windows(struct mk_h2 *h2, uint32_t size)
+static bool apply_initial_window(struct mk_h2 *h2, uint32_t size)
 {
     int64_t by = (int64_t)size - h2->stream_window;
     if (size > MK_H2_WINDOW_MAX)
@@ -180,8 +180,8 @@ static bool change_windows(struct mk_h2 *h2, uint32_t size)
             s->send_window += by;
             if (s->send_window > MK_H2_WINDOW_MAX)
                 return false;
-            if (opens && is_sending(s))
-                mk_h2_stream_make_ready(s);
+            if (opens && is_sending_body(s))
+                mk_h2_stream_queue_output(s);
         }
     return true;
 }
@@ -204,15 +204,15 @@ static bool apply_setting(struct mk_h2 *h2, unsigned id, uint32_t value)
         h2->table_max = value;
         break;
     case MK_H2_INITIAL_WINDOW_SIZE:
-        if (change_windows(h2, value))
+        if (apply_initial_window(h2, value))
             break;
-        mk_h2_write_failure(h2, MK_H2_FLOW_CONTROL_ERROR, MK_H2_BAD_FLOW);
+        mk_h2_write_goaway_error(h2, MK_H2_FLOW_CONTROL_ERROR, MK_H2_BAD_FLOW);
         return false;
     default: /* limits on streams that we open, of which there are none, and unknown settings */
         break;
     }
     if (!fine)
-        fail_protocol(h2);
+        protocol_error(h2);
     return fine;
 }
 
@@ -221,7 +221,7 @@ static void on_settings(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str pa
     unsigned id;
     uint32_t value;
     bool first = h2->remote.is == MK_H2_REMOTE_SETTINGS;
-    if (!first && !mk_h2_guard_spend(h2, 1 + f->length / 60, MK_H2_MANY_SETTINGS))
+    if (!first && !mk_h2_abuse_charge(h2, 1 + f->length / 60, MK_H2_MANY_SETTINGS))
         return;
     if (f->flags & MK_H2_ACK) {
         h2->early = 0;
@@ -232,17 +232,17 @@ static void on_settings(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str pa
             return;
     if (first)
         mk_h2_state_move_remote(h2, MK_H2_REMOTE_OPEN);
-    mk_h2_frame_emit_head(mk_h2_write_control(h2, MK_H2_FRAME_HEAD), 0, MK_H2_SETTINGS, MK_H2_ACK, 0);
+    mk_h2_frame_emit_head(mk_h2_write_reserve_control(h2, MK_H2_FRAME_HEAD), 0, MK_H2_SETTINGS, MK_H2_ACK, 0);
 }
 
 static void on_ping(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str payload)
 {
-    if (!mk_h2_guard_spend(h2, 1, MK_H2_MANY_PINGS))
+    if (!mk_h2_abuse_charge(h2, 1, MK_H2_MANY_PINGS))
         return;
     if (f->flags & MK_H2_ACK)
         mk_h2_write_goaway_after_ping(h2);
     else
-        mk_h2_frame_emit_ping(mk_h2_write_control(h2, MK_H2_FRAME_HEAD + 8), true, payload);
+        mk_h2_frame_emit_ping(mk_h2_write_reserve_control(h2, MK_H2_FRAME_HEAD + 8), true, payload);
 }
 
 static void on_reset(struct mk_h2 *h2, const struct mk_h2_frame *f)
@@ -251,35 +251,35 @@ static void on_reset(struct mk_h2 *h2, const struct mk_h2_frame *f)
     mk_h2_stream_forget_reset(h2, f->stream);
     if (mk_h2_stream_is_late(h2, f->stream))
         return;
-    if (!s && is_idle(h2, f->stream))
-        fail_protocol(h2);
-    else if (mk_h2_guard_spend(h2, MK_H2_RESET_COST, MK_H2_MANY_RESETS) && s)
-        mk_h2_stream_close(s, MK_ENDING_GONE);
+    if (!s && is_idle_stream(h2, f->stream))
+        protocol_error(h2);
+    else if (mk_h2_abuse_charge(h2, MK_H2_RESET_COST, MK_H2_MANY_RESETS) && s)
+        mk_h2_stream_close(s, MK_OUTCOME_CLIENT_ABORTED);
 }
 
-static void prefer(struct mk_h2_stream *s, struct mk_priority priority)
+static void reprioritize_stream(struct mk_h2_stream *s, struct mk_h2_priority priority)
 {
     bool queued = !mk_list_empty(&s->turn);
     s->priority = priority;
     if (!queued || s->d.x->step != MK_FLOW_READY || mk_driver_is_tunnel(&s->d) || s->due)
         return; /* it does not wait for its turn to send */
     mk_list_remove(&s->turn);
-    mk_h2_stream_make_ready(s);
+    mk_h2_stream_queue_output(s);
 }
 
 static void on_priority_update(struct mk_h2 *h2, mk_str payload)
 {
-    uint32_t id = mk_h2_frame_number(payload) & MK_H2_STREAM_MAX;
+    uint32_t id = mk_h2_frame_read_u32(payload) & MK_H2_STREAM_MAX;
     struct mk_h2_stream *s = mk_h2_stream_find(h2, id);
     if (id % 2 == 0)
-        fail_protocol(h2);
-    else if (mk_h2_guard_spend(h2, 1, MK_H2_MANY_OTHERS) && s)
-        prefer(s, mk_priority_parse(mk_str_skip(payload, 4)));
+        protocol_error(h2);
+    else if (mk_h2_abuse_charge(h2, 1, MK_H2_MANY_OTHERS) && s)
+        reprioritize_stream(s, mk_h2_priority_parse(mk_str_skip(payload, 4)));
 }
 
 /* ---- All of them ---- */
 
-static void dispatch(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str payload)
+static void dispatch_frame(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str payload)
 {
     switch (f->type) {
     case MK_H2_DATA:
@@ -290,9 +290,9 @@ static void dispatch(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str paylo
         break;
     case MK_H2_PRIORITY:
         if (depends_on_itself(f, payload))
-            fail_protocol(h2);
+            protocol_error(h2);
         else
-            (void)mk_h2_guard_spend(h2, 1, MK_H2_MANY_OTHERS);
+            (void)mk_h2_abuse_charge(h2, 1, MK_H2_MANY_OTHERS);
         break;
     case MK_H2_RST_STREAM:
         on_reset(h2, f);
@@ -317,13 +317,13 @@ static void dispatch(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str paylo
         on_priority_update(h2, payload);
         break;
     default:
-        (void)mk_h2_guard_spend(h2, 1, MK_H2_MANY_OTHERS);
+        (void)mk_h2_abuse_charge(h2, 1, MK_H2_MANY_OTHERS);
         break;
     }
 }
 
 /* Is this frame valid and allowed now? */
-static bool check(struct mk_h2 *h2, const struct mk_h2_frame *f)
+static bool check_frame(struct mk_h2 *h2, const struct mk_h2_frame *f)
 {
     enum mk_h2_error error = mk_h2_frame_check(f);
     bool in_place = h2->block_stream ? f->type == MK_H2_CONTINUATION : f->type != MK_H2_CONTINUATION;
@@ -333,9 +333,9 @@ static bool check(struct mk_h2 *h2, const struct mk_h2_frame *f)
     if (!error && in_place)
         return true;
     if (error == MK_H2_FRAME_SIZE_ERROR)
-        mk_h2_write_failure(h2, error, MK_H2_BAD_FRAME_SIZE);
+        mk_h2_write_goaway_error(h2, error, MK_H2_BAD_FRAME_SIZE);
     else
-        fail_protocol(h2);
+        protocol_error(h2);
     return false;
 }
 
@@ -346,11 +346,11 @@ static bool handle_frame(struct mk_h2 *h2)
     if (in.len < MK_H2_FRAME_HEAD)
         return false;
     struct mk_h2_frame f = mk_h2_frame_parse(in);
-    if (!check(h2, &f))
+    if (!check_frame(h2, &f))
         return true;
     if (in.len < MK_H2_FRAME_HEAD + (size_t)f.length)
         return false;
-    dispatch(h2, &f, mk_str_of(in.p + MK_H2_FRAME_HEAD, f.length));
+    dispatch_frame(h2, &f, mk_str_of(in.p + MK_H2_FRAME_HEAD, f.length));
     mk_conn_use_input(h2->conn, MK_H2_FRAME_HEAD + f.length);
     if (f.type != MK_H2_DATA && f.type != MK_H2_HEADERS && f.type != MK_H2_CONTINUATION)
         h2->conn->progress -= MK_H2_FRAME_HEAD + f.length; /* control frames do not count as progress */
@@ -362,7 +362,7 @@ static bool check_preface(struct mk_h2 *h2)
     mk_str in = mk_conn_input(h2->conn), preface = MK_H2_PREFACE;
     size_t n = mk_min(in.len, preface.len);
     if (!mk_str_eq(mk_str_first(in, n), mk_str_first(preface, n))) {
-        fail_protocol(h2);
+        protocol_error(h2);
         return true;
     }
     if (n < preface.len)
@@ -384,14 +384,14 @@ MK_COLD static void on_input_end(struct mk_h2 *h2, ssize_t n)
 }
 
 /* Is so much output unsent that no more input should be read? Responses to it would pile up. */
-static bool is_stuck(const struct mk_h2 *h2)
+static bool has_too_much_unsent(const struct mk_h2 *h2)
 {
-    return mk_outq_len(&h2->conn->out) > UNSENT_MAX;
+    return mk_send_queue_len(&h2->conn->out) > UNSENT_MAX;
 }
 
 void mk_h2_input_read(struct mk_h2 *h2)
 {
-    while (mk_h2_state_is_alive(h2) && h2->remote.is != MK_H2_REMOTE_CLOSED && !is_stuck(h2)) {
+    while (mk_h2_state_is_alive(h2) && h2->remote.is != MK_H2_REMOTE_CLOSED && !has_too_much_unsent(h2)) {
         bool preface = h2->remote.is == MK_H2_REMOTE_PREFACE;
         if (preface ? check_preface(h2) : handle_frame(h2)) {
             mk_h2_stream_free_closed(h2);

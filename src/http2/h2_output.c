@@ -2,7 +2,7 @@
 #include "http2/h2_output.h"
 
 #include "http/status.h"
-#include "http2/h2_guard.h"
+#include "http2/h2_abuse.h"
 #include "http2/h2_stream.h"
 #include "http2/h2_write.h"
 #include "web/trailers.h"
@@ -29,13 +29,13 @@ enum progress {
 
 /* ---- Heads ---- */
 
-static void add_fields(struct mk_buf *out, const struct mk_field *fields, size_t n)
+static void encode_headers(struct mk_buf *out, const struct mk_header_field *fields, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        mk_h2_write_field(out, fields[i].name, fields[i].value);
+        mk_h2_write_header(out, fields[i].name, fields[i].value);
 }
 
-static void add_head(struct mk_h2_stream *s, struct mk_buf *out)
+static void encode_head(struct mk_h2_stream *s, struct mk_buf *out)
 {
     struct mk_service *service = s->h2->conn->service;
     const struct mk_response *r = &s->d.x->response;
@@ -44,24 +44,24 @@ static void add_head(struct mk_h2_stream *s, struct mk_buf *out)
     if (MK_LIKELY(r->status == 200 && r->n_blocks == 1 && r->blocks[0]->packed_ready.p)) {
         mk_buf_add(out, r->blocks[0]->packed_ready);
         mk_buf_add(out, stamp);
-        add_fields(out, r->fields, r->n_fields); /* added by plugins */
+        encode_headers(out, r->fields, r->n_fields); /* added by plugins */
         return;
     }
-    mk_hpack_emit_status(out, r->status);
+    mk_hpack_encode_status(out, r->status);
     mk_buf_add(out, stamp);
     for (unsigned i = 0; i < r->n_blocks; i++)
-        add_fields(out, r->blocks[i]->fields, r->blocks[i]->n);
-    add_fields(out, r->fields, r->n_fields);
+        encode_headers(out, r->blocks[i]->fields, r->blocks[i]->n);
+    encode_headers(out, r->fields, r->n_fields);
     if (mk_status_has_content(r->status) && r->content.length != MK_CONTENT_UNKNOWN)
-        mk_hpack_emit_num(out, MK_STR("Content-Length"), r->content.length);
+        mk_hpack_encode_num(out, MK_STR("Content-Length"), r->content.length);
 }
 
-static bool try_head(struct mk_h2_stream *s, struct mk_buf *out, bool ends)
+static bool try_write_head(struct mk_h2_stream *s, struct mk_buf *out, bool ends)
 {
     size_t from = out->len;
-    mk_h2_write_open_block(s->h2);
-    add_head(s, out);
-    if (!mk_h2_write_close_block(s->h2, from, s->id, ends ? MK_H2_END_STREAM : 0))
+    mk_h2_write_begin_block(s->h2);
+    encode_head(s, out);
+    if (!mk_h2_write_end_block(s->h2, from, s->id, ends ? MK_H2_END_STREAM : 0))
         return false;
     s->head_from = from;
     s->head_to = out->len;
@@ -72,14 +72,14 @@ static bool try_head(struct mk_h2_stream *s, struct mk_buf *out, bool ends)
 /* False: the scratch has no room now. */
 static bool write_head(struct mk_h2_stream *s)
 {
-    struct mk_buf *out = mk_h2_write_scratch(s->h2);
+    struct mk_buf *out = mk_h2_write_buffer(s->h2);
     struct mk_response *r = &s->d.x->response;
     bool ends = !mk_driver_has_content(&s->d) || r->content.length == 0;
     if (r->content.source && out->len > out->cap - SOURCE_ROOM)
         return false;
     if (MK_UNLIKELY(r->own & MK_OWN_TRAILER))
         mk_trailers_settle(&s->d.x->request, r);
-    bool written = try_head(s, out, ends);
+    bool written = try_write_head(s, out, ends);
     if (!written && out->len)
         return false;
     if (!written) { /* not even alone: an error takes its place */
@@ -97,14 +97,14 @@ static bool write_head(struct mk_h2_stream *s)
 /* ---- Content ---- */
 
 /* The content cannot be completed. */
-MK_COLD static enum progress fail(struct mk_h2_stream *s)
+MK_COLD static enum progress fail_response(struct mk_h2_stream *s)
 {
-    const struct mk_buf *out = mk_h2_write_scratch(s->h2);
+    const struct mk_buf *out = mk_h2_write_buffer(s->h2);
     if (s->head_flush != s->h2->n_flushes || s->head_to != out->len) {
         mk_h2_stream_reset(s, MK_H2_INTERNAL_ERROR, mk_driver_fail(&s->d));
         return COMPLETE;
     }
-    mk_h2_write_retract_block(s->h2, s->head_from);
+    mk_h2_write_remove_block(s->h2, s->head_from);
     s->h2->send_window += (int64_t)s->d.sent;
     s->send_window += (int64_t)s->d.sent;
     mk_driver_replace(&s->d);
@@ -112,9 +112,9 @@ MK_COLD static enum progress fail(struct mk_h2_stream *s)
 }
 
 /* Returns how much content the next frame may have. 0: none; *why says what the stream waits for. */
-static size_t frame_room(struct mk_h2_stream *s, enum progress *why)
+static size_t data_frame_room(struct mk_h2_stream *s, enum progress *why)
 {
-    const struct mk_buf *out = mk_h2_write_scratch(s->h2);
+    const struct mk_buf *out = mk_h2_write_buffer(s->h2);
     int64_t window = s->send_window < s->h2->send_window ? s->send_window : s->h2->send_window;
     size_t room = out->cap - out->len;
     *why = s->send_window <= 0 ? WAITS_WINDOW : s->h2->send_window <= 0 ? WAITS_CLIENT : WAITS_ROOM;
@@ -127,14 +127,14 @@ static size_t frame_room(struct mk_h2_stream *s, enum progress *why)
         return most;
     /* A client that opens its window by a few bytes at a time causes much work for little content. */
     *why = WAITS_CLIENT;
-    if (window < TINY && !mk_h2_guard_spend(s->h2, 1, MK_H2_TINY_WINDOWS))
+    if (window < TINY && !mk_h2_abuse_charge(s->h2, 1, MK_H2_TINY_WINDOWS))
         return 0;
     return (size_t)window;
 }
 
-static void write_data(struct mk_h2_stream *s, size_t n, bool ends)
+static void write_data_frame(struct mk_h2_stream *s, size_t n, bool ends)
 {
-    struct mk_buf *out = mk_h2_write_scratch(s->h2);
+    struct mk_buf *out = mk_h2_write_buffer(s->h2);
     bool is_next = s->head_to == out->len;
     mk_h2_frame_write_head(out->p + out->len, (uint32_t)n, MK_H2_DATA, ends ? MK_H2_END_STREAM : 0, s->id);
     out->len += MK_H2_FRAME_HEAD + n;
@@ -155,57 +155,57 @@ static bool has_trailers(const struct mk_h2_stream *s)
 
 static enum progress write_trailers(struct mk_h2_stream *s)
 {
-    struct mk_buf *out = mk_h2_write_scratch(s->h2);
+    struct mk_buf *out = mk_h2_write_buffer(s->h2);
     const struct mk_trailers *t = s->d.x->response.trailers;
     size_t from = out->len;
-    mk_h2_write_open_block(s->h2);
-    add_fields(out, t->at, t->n);
-    if (!mk_h2_write_close_block(s->h2, from, s->id, MK_H2_END_STREAM))
+    mk_h2_write_begin_block(s->h2);
+    encode_headers(out, t->at, t->n);
+    if (!mk_h2_write_end_block(s->h2, from, s->id, MK_H2_END_STREAM))
         return WAITS_ROOM;
     mk_driver_close_local(&s->d);
     return COMPLETE;
 }
 
-static enum progress end_content(struct mk_h2_stream *s)
+static enum progress end_body(struct mk_h2_stream *s)
 {
     if (s->d.reply.is != MK_REPLY_SPENT)
         mk_driver_move_reply(&s->d, MK_REPLY_SPENT);
     if (has_trailers(s))
         return write_trailers(s);
-    write_data(s, 0, true);
+    write_data_frame(s, 0, true);
     return COMPLETE;
 }
 
-static enum progress add_data(struct mk_h2_stream *s)
+static enum progress write_body_frame(struct mk_h2_stream *s)
 {
-    struct mk_buf *out = mk_h2_write_scratch(s->h2);
+    struct mk_buf *out = mk_h2_write_buffer(s->h2);
     enum progress why;
     size_t n = 0;
     if (s->d.reply.is == MK_REPLY_SPENT || s->d.to_send == 0)
-        return end_content(s);
-    size_t most = frame_room(s, &why);
+        return end_body(s);
+    size_t most = data_frame_room(s, &why);
     if (!most)
         return why;
     switch (mk_driver_pull(&s->d, out->p + out->len + MK_H2_FRAME_HEAD, most, &n)) {
     case MK_PULL_DATA:
         break;
     case MK_PULL_END:
-        return end_content(s);
+        return end_body(s);
     case MK_PULL_WAITS:
         return WAITS_CONTENT;
     case MK_PULL_AGAIN:
         return MORE;
     case MK_PULL_FAILED:
-        return fail(s);
+        return fail_response(s);
     }
-    write_data(s, n, n == s->d.to_send && !has_trailers(s));
+    write_data_frame(s, n, n == s->d.to_send && !has_trailers(s));
     return mk_driver_is_written(&s->d) ? COMPLETE : MORE;
 }
 
 /* ---- One stream ---- */
 
 /* The whole response is in the scratch. */
-static void finish(struct mk_h2_stream *s)
+static void finish_response(struct mk_h2_stream *s)
 {
     bool little =
         s->announced == MK_REQUEST_LENGTH_UNKNOWN || s->announced - s->d.received <= MK_H2_DRAIN_MAX;
@@ -215,32 +215,32 @@ static void finish(struct mk_h2_stream *s)
         mk_h2_stream_wake(s);
         mk_conn_resume(s->h2->conn);
     } else if (mk_driver_is_received(&s->d) || s->h2->remote.is == MK_H2_REMOTE_CLOSED) {
-        mk_h2_stream_close(s, MK_ENDING_DONE);
+        mk_h2_stream_close(s, MK_OUTCOME_OK);
     } else if (little) {
         mk_h2_stream_drain(s);
     } else { /* RFC 9113, section 8.1: the client need not send the rest */
-        mk_h2_stream_reset(s, MK_H2_NO_ERROR, MK_ENDING_DONE);
+        mk_h2_stream_reset(s, MK_H2_NO_ERROR, MK_OUTCOME_OK);
     }
 }
 
 /* Writes the head, or one frame of content. */
-static enum progress step(struct mk_h2_stream *s)
+static enum progress write_next_frame(struct mk_h2_stream *s)
 {
     if (s->d.reply.is == MK_REPLY_PENDING && !write_head(s))
         return WAITS_ROOM;
-    return mk_driver_is_written(&s->d) ? COMPLETE : add_data(s);
+    return mk_driver_is_written(&s->d) ? COMPLETE : write_body_frame(s);
 }
 
-bool mk_h2_output_at_once(struct mk_h2_stream *s)
+bool mk_h2_output_try_send_now(struct mk_h2_stream *s)
 {
     struct mk_h2 *h2 = s->h2;
     const struct mk_content *content = &s->d.x->response.content;
-    bool in_the_way = h2->ready_mask || !mk_outq_empty(&h2->conn->out) || !mk_h2_state_is_alive(h2);
+    bool in_the_way = h2->ready_mask || !mk_send_queue_is_empty(&h2->conn->out) || !mk_h2_state_is_alive(h2);
     if (in_the_way || content->source || content->length > AT_ONCE_MAX)
         return false;
-    enum progress p = step(s);
+    enum progress p = write_next_frame(s);
     if (p == COMPLETE)
-        finish(s);
+        finish_response(s);
     return p == COMPLETE;
 }
 
@@ -248,7 +248,7 @@ bool mk_h2_output_at_once(struct mk_h2_stream *s)
 
 /* Returns the most urgent stream that can send; NULL: none can. Heads can be sent even while the connection's
  * window is closed. */
-static struct mk_h2_stream *choose(struct mk_h2 *h2)
+static struct mk_h2_stream *choose_stream(struct mk_h2 *h2)
 {
     for (unsigned u = 0; u < MK_URGENCIES; u++) {
         if (!(h2->ready_mask >> u & 1))
@@ -267,7 +267,7 @@ static struct mk_h2_stream *choose(struct mk_h2 *h2)
 }
 
 /* After a frame of an incremental response, other streams get their turn. */
-static void after_frame(struct mk_h2_stream *s)
+static void requeue_stream(struct mk_h2_stream *s)
 {
     if (mk_driver_is_tunnel(&s->d))
         mk_h2_stream_set_clock(s, MK_CLOCK_TUNNEL);
@@ -275,16 +275,16 @@ static void after_frame(struct mk_h2_stream *s)
         mk_h2_stream_set_clock(s, MK_CLOCK_NONE);
     if (s->priority.incremental) {
         mk_list_remove(&s->turn);
-        mk_h2_stream_make_ready(s);
+        mk_h2_stream_queue_output(s);
     }
 }
 
 /* The stream waits for its source or a disk. */
-static void wait_for_content(struct mk_h2_stream *s)
+static void wait_for_body(struct mk_h2_stream *s)
 {
     mk_list_remove(&s->turn);
     if (s->d.awaits != MK_AWAITS_NOTHING || s->d.coldread) {
-        mk_h2_stream_wait(s);
+        mk_h2_stream_set_wait_clock(s);
         return;
     }
     mk_h2_stream_wake(s); /* its source has resumed itself: other streams first, however urgent this one is */
@@ -295,7 +295,7 @@ static void wait_for_content(struct mk_h2_stream *s)
 static void wait_for_window(struct mk_h2_stream *s, enum progress which)
 {
     if (s->h2->remote.is == MK_H2_REMOTE_CLOSED) {
-        mk_h2_stream_close(s, MK_ENDING_GONE);
+        mk_h2_stream_close(s, MK_OUTCOME_CLIENT_ABORTED);
         return;
     }
     if (which == WAITS_CLIENT)
@@ -306,25 +306,25 @@ static void wait_for_window(struct mk_h2_stream *s, enum progress which)
 }
 
 /* Handles the result of a step. False: nothing more can be sent now. */
-static bool after_step(struct mk_h2_stream *s, enum progress p)
+static bool handle_progress(struct mk_h2_stream *s, enum progress p)
 {
     struct mk_h2 *h2 = s->h2;
     switch (p) {
     case COMPLETE:
-        finish(s);
+        finish_response(s);
         break;
     case MORE:
-        after_frame(s);
+        requeue_stream(s);
         break;
     case WAITS_WINDOW:
     case WAITS_CLIENT:
         wait_for_window(s, p);
         break;
     case WAITS_CONTENT:
-        wait_for_content(s);
+        wait_for_body(s);
         break;
     case WAITS_ROOM:
-        return mk_h2_write_flush(h2) && mk_outq_empty(&h2->conn->out);
+        return mk_h2_write_flush(h2) && mk_send_queue_is_empty(&h2->conn->out);
     }
     return true;
 }
@@ -333,10 +333,10 @@ void mk_h2_output_send(struct mk_h2 *h2)
 {
     uint64_t until = h2->conn->service->counters->sent + TURN_MAX;
     struct mk_h2_stream *s;
-    if (!h2->ready_mask || !mk_outq_empty(&h2->conn->out))
+    if (!h2->ready_mask || !mk_send_queue_is_empty(&h2->conn->out))
         return;
-    while (mk_h2_state_is_alive(h2) && (s = choose(h2)) != NULL) {
-        bool go_on = after_step(s, step(s));
+    while (mk_h2_state_is_alive(h2) && (s = choose_stream(h2)) != NULL) {
+        bool go_on = handle_progress(s, write_next_frame(s));
         mk_h2_stream_free_closed(h2);
         if (!go_on)
             return;
@@ -349,7 +349,7 @@ void mk_h2_output_send(struct mk_h2 *h2)
 
 bool mk_h2_output_is_blocked(const struct mk_h2 *h2)
 {
-    if (!mk_outq_empty(&h2->conn->out))
+    if (!mk_send_queue_is_empty(&h2->conn->out))
         return true;
     for (unsigned u = 0; u < MK_URGENCIES; u++)
         if (!mk_list_empty(&h2->ready[u]))

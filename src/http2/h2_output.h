@@ -8,7 +8,7 @@
 
 /* Sends a small response at once if no other output is pending. True: it was sent, and the stream may be
  * closed. */
-bool mk_h2_output_at_once(struct mk_h2_stream *s);
+bool mk_h2_output_try_send_now(struct mk_h2_stream *s);
 /* Sends for all streams that have something to send. */
 void mk_h2_output_send(struct mk_h2 *h2);
 /* Is there output that only waits for the client's window or socket? */

@@ -3,8 +3,8 @@
 
 #include "http/trailer.h"
 #include "http/upgrade.h"
-#include "http2/h2_flow.h"
-#include "http2/h2_guard.h"
+#include "http2/h2_abuse.h"
+#include "http2/h2_dispatch.h"
 #include "http2/h2_head.h"
 #include "http2/h2_stream.h"
 #include "http2/h2_write.h"
@@ -21,17 +21,17 @@ static struct mk_service *service_of(const struct mk_h2 *h2)
 
 /* Every block must be decoded, even if it is discarded: it changes the table that later blocks use. False:
  * the connection has failed. */
-static bool decode(struct mk_h2 *h2, mk_str block, mk_hpack_on_field *on_field, void *ctx)
+static bool decode_block(struct mk_h2 *h2, mk_str block, mk_hpack_on_header *on_field, void *ctx)
 {
     mk_err e = mk_hpack_decode(h2->decoder, block, on_field, ctx);
     if (e == -EBADMSG)
-        mk_h2_write_failure(h2, MK_H2_COMPRESSION_ERROR, MK_H2_BAD_COMPRESSION);
+        mk_h2_write_goaway_error(h2, MK_H2_COMPRESSION_ERROR, MK_H2_BAD_COMPRESSION);
     else if (e == -ENOMEM)
-        mk_h2_write_failure(h2, MK_H2_INTERNAL_ERROR, MK_H2_NO_MEMORY);
+        mk_h2_write_goaway_error(h2, MK_H2_INTERNAL_ERROR, MK_H2_NO_MEMORY);
     return mk_h2_state_is_alive(h2);
 }
 
-static int ignore(void *ctx, mk_str name, mk_str value)
+static int ignore_header(void *ctx, mk_str name, mk_str value)
 {
     (void)ctx;
     (void)name;
@@ -42,9 +42,9 @@ static int ignore(void *ctx, mk_str name, mk_str value)
 /* ---- Requests ---- */
 
 /* Copies the fields into the arena: all heads share the room they are in. */
-static bool keep_fields(struct mk_h2_stream *s, const struct mk_h2_head *head)
+static bool store_headers(struct mk_h2_stream *s, const struct mk_h2_head *head)
 {
-    struct mk_field *at = mk_arena_alloc(&s->d.x->arena, sizeof *at * head->fields.n);
+    struct mk_header_field *at = mk_arena_alloc(&s->d.x->arena, sizeof *at * head->fields.n);
     if (!at)
         return false;
     if (head->fields.n)
@@ -71,7 +71,7 @@ static int set_target(struct mk_h2_stream *s, const struct mk_h2_head *head, boo
     return tunnel && ends ? 400 : bad; /* it has ended already, and a success would open it */
 }
 
-static void set_content(struct mk_h2_stream *s, const struct mk_h2_head *head, bool ends)
+static void set_body_length(struct mk_h2_stream *s, const struct mk_h2_head *head, bool ends)
 {
     s->announced = ends ? 0 : head->has_length ? head->length : MK_REQUEST_LENGTH_UNKNOWN;
     if (ends)
@@ -81,14 +81,14 @@ static void set_content(struct mk_h2_stream *s, const struct mk_h2_head *head, b
     s->d.x->request.length = head->protocol.p ? 0 : s->announced; /* what follows is of the tunnel */
 }
 
-static unsigned set_request(struct mk_h2_stream *s, const struct mk_h2_head *head, bool ends)
+static unsigned fill_request(struct mk_h2_stream *s, const struct mk_h2_head *head, bool ends)
 {
-    set_content(s, head, ends);
-    if (!keep_fields(s, head))
+    set_body_length(s, head, ends);
+    if (!store_headers(s, head))
         return 503;
-    mk_str priority = mk_fields_get(&s->d.x->request.fields, MK_FIELD_PRIORITY);
+    mk_str priority = mk_headers_get(&s->d.x->request.fields, MK_HEADER_PRIORITY);
     if (priority.p)
-        s->priority = mk_priority_parse(priority);
+        s->priority = mk_h2_priority_parse(priority);
     int bad = set_target(s, head, ends);
     unsigned too_much = ends
                             ? mk_driver_limit_head(&s->d, head->size)
@@ -97,14 +97,15 @@ static unsigned set_request(struct mk_h2_stream *s, const struct mk_h2_head *hea
 }
 
 /* May the client open another stream? Refuses it if not. */
-static bool admit(struct mk_h2 *h2, uint32_t id, mk_str block)
+static bool admit_stream(struct mk_h2 *h2, uint32_t id, mk_str block)
 {
     const struct mk_limits *l = service_of(h2)->limits;
     bool late = mk_h2_stream_is_late(h2, id);
     if (!late && h2->n_streams < l->h2.streams_max)
         return true;
-    if (decode(h2, block, ignore, NULL) && !late && mk_h2_guard_spend(h2, REFUSED_COST, MK_H2_MANY_STREAMS))
-        mk_h2_write_reset(h2, id, MK_H2_REFUSED_STREAM);
+    if (decode_block(h2, block, ignore_header, NULL) && !late &&
+        mk_h2_abuse_charge(h2, REFUSED_COST, MK_H2_MANY_STREAMS))
+        mk_h2_write_rst_stream(h2, id, MK_H2_REFUSED_STREAM);
     return false;
 }
 
@@ -113,34 +114,34 @@ static void open_stream(struct mk_h2 *h2, uint32_t id, mk_str block, bool ends)
     struct mk_service *service = service_of(h2);
     struct mk_h2_head head;
     h2->last_stream = id;
-    if (!admit(h2, id, block))
+    if (!admit_stream(h2, id, block))
         return;
     struct mk_h2_stream *s = mk_h2_stream_new(h2, id);
     if (!s) {
-        if (decode(h2, block, ignore, NULL))
-            mk_h2_write_reset(h2, id, MK_H2_REFUSED_STREAM);
+        if (decode_block(h2, block, ignore_header, NULL))
+            mk_h2_write_rst_stream(h2, id, MK_H2_REFUSED_STREAM);
         return;
     }
     mk_h2_head_init(&head, &s->d.x->arena, service->fields, &service->limits->head, false);
-    if (!decode(h2, block, mk_h2_head_on_field, &head))
+    if (!decode_block(h2, block, mk_h2_head_on_header, &head))
         return; /* the connection has failed, and all streams with it */
     int status = mk_h2_head_finish(&head);
     if (status < 0 || (ends && head.has_length && head.length)) {
-        if (mk_h2_guard_spend(h2, MK_H2_RESET_COST, MK_H2_MANY_RESETS))
-            mk_h2_stream_reset(s, MK_H2_PROTOCOL_ERROR, MK_ENDING_REFUSED);
+        if (mk_h2_abuse_charge(h2, MK_H2_RESET_COST, MK_H2_MANY_RESETS))
+            mk_h2_stream_reset(s, MK_H2_PROTOCOL_ERROR, MK_OUTCOME_REJECTED);
         return;
     }
-    unsigned bad = set_request(s, &head, ends);
+    unsigned bad = fill_request(s, &head, ends);
     if (status || bad)
-        mk_h2_flow_refuse(s, status ? (unsigned)status : bad);
+        mk_h2_dispatch_error(s, status ? (unsigned)status : bad);
     else
-        mk_h2_flow_run(s);
+        mk_h2_dispatch_run(s);
 }
 
 /* ---- Trailers ---- */
 
 /* Omits fields that trailers must not have (RFC 9110, section 6.5.1). */
-static bool keep_trailers(struct mk_h2_stream *s, const struct mk_fields *fields)
+static bool store_trailers(struct mk_h2_stream *s, const struct mk_headers *fields)
 {
     for (unsigned i = 0; i < fields->n; i++)
         if (mk_trailer_is_allowed(fields->at[i].name) &&
@@ -156,15 +157,15 @@ static void end_with_trailers(struct mk_h2_stream *s, mk_str block, bool ends)
     struct mk_h2 *h2 = s->h2;
     struct mk_h2_head head;
     mk_h2_head_init(&head, &s->d.x->arena, service->fields, &service->limits->head, true);
-    if (!decode(h2, block, mk_h2_head_on_field, &head))
+    if (!decode_block(h2, block, mk_h2_head_on_header, &head))
         return;
     if (!ends || mk_h2_head_finish(&head)) {
-        if (mk_h2_guard_spend(h2, MK_H2_RESET_COST, MK_H2_MANY_RESETS))
-            mk_h2_stream_reset(s, MK_H2_PROTOCOL_ERROR, MK_ENDING_REFUSED);
+        if (mk_h2_abuse_charge(h2, MK_H2_RESET_COST, MK_H2_MANY_RESETS))
+            mk_h2_stream_reset(s, MK_H2_PROTOCOL_ERROR, MK_OUTCOME_REJECTED);
         return;
     }
-    if (!keep_trailers(s, &head.fields))
-        mk_h2_stream_reset(s, MK_H2_INTERNAL_ERROR, MK_ENDING_ABORTED);
+    if (!store_trailers(s, &head.fields))
+        mk_h2_stream_reset(s, MK_H2_INTERNAL_ERROR, MK_OUTCOME_FAILED);
     else
         mk_h2_stream_receive(s, MK_STR(""), true);
 }
@@ -177,7 +178,7 @@ void mk_h2_request_receive_block(struct mk_h2 *h2, uint32_t id, mk_str block, bo
     else if (!s && id > h2->last_stream)
         open_stream(h2, id, block, ends);
     else if (!mk_h2_stream_is_late(h2, id) && !mk_h2_stream_was_reset(h2, id))
-        mk_h2_write_failure(h2, MK_H2_STREAM_CLOSED, MK_H2_STREAM_ENDED);
+        mk_h2_write_goaway_error(h2, MK_H2_STREAM_CLOSED, MK_H2_STREAM_ENDED);
     else
-        (void)decode(h2, block, ignore, NULL);
+        (void)decode_block(h2, block, ignore_header, NULL);
 }

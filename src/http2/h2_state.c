@@ -21,14 +21,14 @@ static const struct mk_sm_states local_states = {
 };
 
 /* Without our GOAWAY, each stream is served; without a client that has spoken HTTP/2, there is none. */
-static const char *remote_broken(const void *owner)
+static const char *remote_invariant_error(const void *owner)
 {
     const struct mk_h2 *h2 = owner;
     bool is_early = h2->remote.is == MK_H2_REMOTE_PREFACE || h2->remote.is == MK_H2_REMOTE_SETTINGS;
     return is_early && h2->n_streams ? "the client has opened no stream" : NULL;
 }
 
-static const char *local_broken(const void *owner)
+static const char *local_invariant_error(const void *owner)
 {
     const struct mk_h2 *h2 = owner;
     bool serves_all = h2->local.is == MK_H2_LOCAL_OPEN || h2->local.is == MK_H2_LOCAL_WARNED;
@@ -36,6 +36,6 @@ static const char *local_broken(const void *owner)
 }
 
 const struct mk_sm_machine mk_h2_state_remote_machine = {"client's side of HTTP/2", &remote_states,
-                                                         MK_H2_REMOTES, remote_broken};
+                                                         MK_H2_REMOTES, remote_invariant_error};
 const struct mk_sm_machine mk_h2_state_local_machine = {"our side of HTTP/2", &local_states, MK_H2_LOCALS,
-                                                        local_broken};
+                                                        local_invariant_error};

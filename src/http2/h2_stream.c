@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http2/h2_stream.h"
 
-#include "http2/h2_guard.h"
-#include "http2/h2_window.h"
+#include "http2/h2_abuse.h"
+#include "http2/h2_recv_window.h"
 #include "http2/h2_write.h"
 
 enum { FRAME_ROOM = 64, FIELD_ROOM = 16 }; /* around a block of fields, and around each of them, at most */
@@ -44,7 +44,7 @@ void mk_h2_stream_forget_reset(struct mk_h2 *h2, uint32_t id)
 
 /* ---- Clocks ---- */
 
-static void on_due(struct mk_timer *t)
+static void on_stream_timer(struct mk_timer *t)
 {
     struct mk_h2_stream *s = MK_CONTAINER(t, struct mk_h2_stream, timer);
     struct mk_conn *c = s->h2->conn;
@@ -79,19 +79,19 @@ void mk_h2_stream_set_clock(struct mk_h2_stream *s, enum mk_clock clock)
         mk_timer_stop(&s->timer);
 }
 
-void mk_h2_stream_wait(struct mk_h2_stream *s)
+void mk_h2_stream_set_wait_clock(struct mk_h2_stream *s)
 {
     if (mk_driver_is_tunnel(&s->d))
         return; /* its clock runs already */
     mk_h2_stream_set_clock(s, mk_driver_clock(&s->d));
     if (mk_driver_is_abandoned(&s->d))
-        mk_h2_stream_close(s, MK_ENDING_GONE);
+        mk_h2_stream_close(s, MK_OUTCOME_CLIENT_ABORTED);
 }
 
 /* ---- What the request may ask ---- */
 
 /* In the scratch: with less, it is flushed first. */
-static size_t room_for(const struct mk_field_line *fields, size_t n)
+static size_t interim_size(const struct mk_header *fields, size_t n)
 {
     size_t room = FRAME_ROOM;
     for (size_t i = 0; i < n; i++)
@@ -100,16 +100,15 @@ static size_t room_for(const struct mk_field_line *fields, size_t n)
 }
 
 /* An interim response. False: it does not fit. */
-static bool send_interim(struct mk_h2_stream *s, unsigned status, const struct mk_field_line *fields,
-                         size_t n)
+static bool send_interim(struct mk_h2_stream *s, unsigned status, const struct mk_header *fields, size_t n)
 {
-    struct mk_buf *out = mk_h2_write_room(s->h2, room_for(fields, n));
+    struct mk_buf *out = mk_h2_write_reserve(s->h2, interim_size(fields, n));
     size_t from = out->len;
-    mk_h2_write_open_block(s->h2);
-    mk_hpack_emit_status(out, status);
+    mk_h2_write_begin_block(s->h2);
+    mk_hpack_encode_status(out, status);
     for (size_t i = 0; i < n; i++)
-        mk_h2_write_field(out, fields[i].name, fields[i].value);
-    return mk_h2_write_close_block(s->h2, from, s->id, 0);
+        mk_h2_write_header(out, fields[i].name, fields[i].value);
+    return mk_h2_write_end_block(s->h2, from, s->id, 0);
 }
 
 void mk_h2_stream_send_continue(struct mk_h2_stream *s)
@@ -119,15 +118,15 @@ void mk_h2_stream_send_continue(struct mk_h2_stream *s)
         (void)send_interim(s, 100, NULL, 0);
 }
 
-static mk_err on_interim(void *ctx, unsigned status, const struct mk_field_line *fields, size_t n)
+static mk_err on_interim(void *ctx, unsigned status, const struct mk_header *fields, size_t n)
 {
     struct mk_h2_stream *s = ctx;
     const struct mk_conn *c = s->h2->conn;
-    bool may = service_of(s)->serving == c && mk_outq_empty(&c->out);
+    bool may = service_of(s)->serving == c && mk_send_queue_is_empty(&c->out);
     return may && send_interim(s, status, fields, n) ? 0 : -EAGAIN;
 }
 
-static ssize_t on_read(void *ctx, char *room, size_t cap)
+static ssize_t on_body_read(void *ctx, char *room, size_t cap)
 {
     struct mk_h2_stream *s = ctx;
     if (service_of(s)->serving != s->h2->conn)
@@ -135,18 +134,18 @@ static ssize_t on_read(void *ctx, char *room, size_t cap)
     if (s->d.x->request.tunnel.p && !mk_driver_is_tunnel(&s->d))
         return 0; /* later input belongs to the tunnel, if a handler opens it */
     if (s->first)
-        return (ssize_t)mk_h2_window_read(s, room, cap);
+        return (ssize_t)mk_h2_recv_window_read(s, room, cap);
     if (s->d.x->read_error || mk_driver_is_received(&s->d))
         return s->d.x->read_error;
     if (s->d.input.is == MK_INPUT_HELD)
         mk_h2_stream_send_continue(s);
-    mk_h2_window_widen(s);
+    mk_h2_recv_window_grow(s);
     mk_driver_await_content(&s->d);
     return -EAGAIN;
 }
 
 /* Continues where the stream is: in the flow, or among the streams that send. */
-static void go_on(struct mk_h2_stream *s)
+static void resume_stream(struct mk_h2_stream *s)
 {
     mk_driver_resume(&s->d);
     if (s->d.x->step != MK_FLOW_READY || mk_driver_is_tunnel(&s->d)) {
@@ -155,17 +154,17 @@ static void go_on(struct mk_h2_stream *s)
     }
     if (s->clock == MK_CLOCK_HANDLER) /* from now on it waits for its turn, and for room at the client */
         mk_h2_stream_stop_clock(s);
-    mk_h2_stream_make_ready(s);
+    mk_h2_stream_queue_output(s);
 }
 
 static void on_resume(void *ctx)
 {
     struct mk_h2_stream *s = ctx;
-    go_on(s);
+    resume_stream(s);
     mk_conn_resume(s->h2->conn);
 }
 
-static const struct mk_request_ops request_ops = {.read = on_read,
+static const struct mk_request_ops request_ops = {.read = on_body_read,
                                                   .resume = on_resume,
                                                   .local = mk_driver_local,
                                                   .interim = on_interim,
@@ -186,15 +185,15 @@ struct mk_h2_stream *mk_h2_stream_new(struct mk_h2 *h2, uint32_t id)
                                .send_window = h2->stream_window,
                                .priority = {.urgency = MK_URGENCY_USUAL}};
     mk_list_init(&s->turn);
-    mk_h2_window_open(s);
-    mk_timer_init(&s->timer, on_due);
+    mk_h2_recv_window_init_stream(s);
+    mk_timer_init(&s->timer, on_stream_timer);
     s->d.x->response.no_raw = true;
     *bucket_of(h2, id) = s;
     h2->n_streams++;
     return s;
 }
 
-static void leave_lists(struct mk_h2_stream *s)
+static void unlink_stream(struct mk_h2_stream *s)
 {
     struct mk_h2_stream **at = bucket_of(s->h2, s->id);
     while (*at != s)
@@ -206,9 +205,9 @@ static void leave_lists(struct mk_h2_stream *s)
 }
 
 /* What is left of its response may still wait for room, with the output of the connection. */
-static void leave_limits(const struct mk_h2_stream *s)
+static void keep_rate_limits(const struct mk_h2_stream *s)
 {
-    const struct mk_host *site = s->d.x->request.site;
+    const struct mk_vhost *site = s->d.x->request.site;
     struct mk_h2 *h2 = s->h2;
     if (MK_LIKELY(!s->d.x->limits && (!site || (!site->limits && !site->n_locations))))
         return;
@@ -217,29 +216,29 @@ static void leave_limits(const struct mk_h2_stream *s)
     h2->limits_left = &h2->left;
 }
 
-void mk_h2_stream_close(struct mk_h2_stream *s, enum mk_ending ending)
+void mk_h2_stream_close(struct mk_h2_stream *s, enum mk_outcome ending)
 {
     if (mk_h2_stream_is_closed(s))
         return;
-    leave_limits(s);
+    keep_rate_limits(s);
     mk_driver_record(&s->d, ending);
     mk_driver_close_remote(&s->d);
     mk_driver_close_local(&s->d);
     s->d.x->request.ops = NULL; /* so that on_end functions of handlers can still call resume and read */
-    leave_lists(s);
-    mk_h2_window_close(s);
+    unlink_stream(s);
+    mk_h2_recv_window_close_stream(s);
     mk_list_add_last(&s->h2->closed, &s->turn);
 }
 
-void mk_h2_stream_reset(struct mk_h2_stream *s, enum mk_h2_error error, enum mk_ending ending)
+void mk_h2_stream_reset(struct mk_h2_stream *s, enum mk_h2_error error, enum mk_outcome ending)
 {
     if (mk_h2_stream_is_closed(s))
         return;
-    mk_h2_write_reset(s->h2, s->id, error);
+    mk_h2_write_rst_stream(s->h2, s->id, error);
     mk_h2_stream_close(s, ending);
 }
 
-void mk_h2_stream_close_all(struct mk_h2 *h2, enum mk_ending ending)
+void mk_h2_stream_close_all(struct mk_h2 *h2, enum mk_outcome ending)
 {
     for (unsigned i = 0; i < MK_H2_BUCKETS; i++)
         while (h2->buckets[i])
@@ -257,7 +256,7 @@ void mk_h2_stream_free_closed(struct mk_h2 *h2)
 
 void mk_h2_stream_drain(struct mk_h2_stream *s)
 {
-    mk_driver_record(&s->d, MK_ENDING_DONE);
+    mk_driver_record(&s->d, MK_OUTCOME_OK);
     mk_list_remove(&s->turn);
     mk_h2_stream_discard_input(s);
     s->d.content_max = s->d.received + MK_H2_DRAIN_MAX;
@@ -270,18 +269,18 @@ void mk_h2_stream_drain(struct mk_h2_stream *s)
 static void wake_reader(struct mk_h2_stream *s)
 {
     if (s->d.awaits == MK_AWAITS_CONTENT || mk_driver_is_tunnel(&s->d))
-        go_on(s);
+        resume_stream(s);
 }
 
 void mk_h2_stream_discard_input(struct mk_h2_stream *s)
 {
     if (s->d.input.is != MK_INPUT_UNWANTED)
         mk_driver_move_input(&s->d, MK_INPUT_UNWANTED);
-    mk_h2_window_discard(s);
-    mk_h2_window_touch(s);
+    mk_h2_recv_window_discard(s);
+    mk_h2_recv_window_mark(s);
 }
 
-static void break_input(struct mk_h2_stream *s, mk_err e)
+static void fail_input(struct mk_h2_stream *s, mk_err e)
 {
     if (!s->d.x->read_error)
         s->d.x->read_error = e;
@@ -290,68 +289,70 @@ static void break_input(struct mk_h2_stream *s, mk_err e)
 }
 
 /* Does the content agree with the Content-Length, as far as it has arrived? */
-static bool fits_announced(const struct mk_h2_stream *s, bool ends)
+static bool fits_content_length(const struct mk_h2_stream *s, bool ends)
 {
     return s->announced == MK_REQUEST_LENGTH_UNKNOWN ||
            (ends ? s->d.received == s->announced : s->d.received <= s->announced);
 }
 
-static void refuse_length(struct mk_h2_stream *s)
+static void reset_length_mismatch(struct mk_h2_stream *s)
 {
     /* Clients could provoke resets to get around the limit on concurrent requests (CVE-2025-8671). */
-    if (mk_h2_guard_spend(s->h2, MK_H2_RESET_COST, MK_H2_MANY_RESETS))
-        mk_h2_stream_reset(s, MK_H2_PROTOCOL_ERROR, MK_ENDING_REFUSED);
+    if (mk_h2_abuse_charge(s->h2, MK_H2_RESET_COST, MK_H2_MANY_RESETS))
+        mk_h2_stream_reset(s, MK_H2_PROTOCOL_ERROR, MK_OUTCOME_REJECTED);
 }
 
 /* The stream only waits for the end of unwanted content. */
-static void receive_drained(struct mk_h2_stream *s, bool ends)
+static void receive_while_draining(struct mk_h2_stream *s, bool ends)
 {
     if (ends)
-        mk_h2_stream_close(s, MK_ENDING_DONE);
+        mk_h2_stream_close(s, MK_OUTCOME_OK);
     else if (s->d.received > s->d.content_max)
-        mk_h2_stream_reset(s, MK_H2_NO_ERROR, MK_ENDING_DONE);
+        mk_h2_stream_reset(s, MK_H2_NO_ERROR, MK_OUTCOME_OK);
 }
 
 void mk_h2_stream_receive(struct mk_h2_stream *s, mk_str data, bool ends)
 {
     s->d.received += data.len;
     s->progress += data.len;
-    mk_h2_window_touch(s);
-    if (!fits_announced(s, ends)) {
-        refuse_length(s);
+    mk_h2_recv_window_mark(s);
+    if (!fits_content_length(s, ends)) {
+        reset_length_mismatch(s);
         return;
     }
     if (mk_h2_stream_is_draining(s)) {
-        receive_drained(s, ends);
+        receive_while_draining(s, ends);
         return;
     }
     if (ends)
         mk_driver_close_remote(&s->d);
     if (s->d.input.is == MK_INPUT_UNWANTED)
         return;
-    mk_err e = s->d.received > s->d.content_max ? -EMSGSIZE : mk_h2_window_hold(s, data) ? 0 : -ENOMEM;
+    mk_err e = s->d.received > s->d.content_max     ? -EMSGSIZE
+               : mk_h2_recv_window_enqueue(s, data) ? 0
+                                                    : -ENOMEM;
     if (e)
-        break_input(s, e);
+        fail_input(s, e);
     wake_reader(s);
 }
 
-static void end_input(struct mk_h2_stream *s)
+static void end_stream_input(struct mk_h2_stream *s)
 {
     if (mk_h2_stream_is_draining(s)) {
-        mk_h2_stream_close(s, MK_ENDING_DONE);
+        mk_h2_stream_close(s, MK_OUTCOME_OK);
         return;
     }
     if (!mk_driver_is_received(&s->d) && mk_driver_is_tunnel(&s->d)) {
-        s->d.ending = s->d.ending ? s->d.ending : MK_ENDING_GONE;
-        break_input(s, -ECONNRESET);
+        s->d.ending = s->d.ending ? s->d.ending : MK_OUTCOME_CLIENT_ABORTED;
+        fail_input(s, -ECONNRESET);
     } else if (!mk_driver_is_received(&s->d)) {
         mk_driver_cut_off(&s->d);
-        break_input(s, -ECONNRESET);
+        fail_input(s, -ECONNRESET);
     }
     if (s->clock == MK_CLOCK_HANDLER)
-        mk_h2_stream_wait(s);
+        mk_h2_stream_set_wait_clock(s);
     if (!mk_h2_stream_is_closed(s) && s->d.reply.is != MK_REPLY_PENDING && s->send_window <= 0)
-        mk_h2_stream_make_ready(s); /* to be given up, if it waits for that window */
+        mk_h2_stream_queue_output(s); /* to be given up, if it waits for that window */
 }
 
 void mk_h2_stream_end_input(struct mk_h2 *h2)
@@ -359,7 +360,7 @@ void mk_h2_stream_end_input(struct mk_h2 *h2)
     for (unsigned i = 0; i < MK_H2_BUCKETS; i++)
         for (struct mk_h2_stream *s = h2->buckets[i], *next; s; s = next) {
             next = s->next;
-            end_input(s);
+            end_stream_input(s);
         }
 }
 
@@ -373,7 +374,7 @@ void mk_h2_stream_wake(struct mk_h2_stream *s)
     mk_list_add_last(&s->h2->woken, &s->turn);
 }
 
-void mk_h2_stream_make_ready(struct mk_h2_stream *s)
+void mk_h2_stream_queue_output(struct mk_h2_stream *s)
 {
     struct mk_h2 *h2 = s->h2;
     if (!mk_list_empty(&s->turn))

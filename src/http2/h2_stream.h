@@ -14,10 +14,10 @@ struct mk_h2_stream *mk_h2_stream_new(struct mk_h2 *h2, uint32_t id) MK_MUST_USE
 
 /* Closes the stream and makes its record, if there is none yet. The memory stays until
  * mk_h2_stream_free_closed, so that callers may still read it; all functions below ignore a closed stream. */
-void mk_h2_stream_close(struct mk_h2_stream *s, enum mk_ending ending);
+void mk_h2_stream_close(struct mk_h2_stream *s, enum mk_outcome ending);
 /* The same, with RST_STREAM. */
-void mk_h2_stream_reset(struct mk_h2_stream *s, enum mk_h2_error error, enum mk_ending ending);
-void mk_h2_stream_close_all(struct mk_h2 *h2, enum mk_ending ending);
+void mk_h2_stream_reset(struct mk_h2_stream *s, enum mk_h2_error error, enum mk_outcome ending);
+void mk_h2_stream_close_all(struct mk_h2 *h2, enum mk_outcome ending);
 /* Frees the closed streams. Called between two steps of a turn, when no function has a pointer to one. */
 void mk_h2_stream_free_closed(struct mk_h2 *h2);
 static inline bool mk_h2_stream_is_closed(const struct mk_h2_stream *s)
@@ -55,7 +55,7 @@ void mk_h2_stream_end_input(struct mk_h2 *h2);
 /* Lets the stream run in this turn. */
 void mk_h2_stream_wake(struct mk_h2_stream *s);
 /* Puts the stream in the list of those that have output. */
-void mk_h2_stream_make_ready(struct mk_h2_stream *s);
+void mk_h2_stream_queue_output(struct mk_h2_stream *s);
 void mk_h2_stream_set_clock(struct mk_h2_stream *s, enum mk_clock clock);
 static inline void mk_h2_stream_stop_clock(struct mk_h2_stream *s)
 {
@@ -63,6 +63,6 @@ static inline void mk_h2_stream_stop_clock(struct mk_h2_stream *s)
 }
 /* Sets the clock for what the driver awaits; closes the stream when its client is gone and the handler wants
  * to follow that. */
-void mk_h2_stream_wait(struct mk_h2_stream *s);
+void mk_h2_stream_set_wait_clock(struct mk_h2_stream *s);
 
 #endif

@@ -15,9 +15,9 @@ void mk_h2_tunnel_begin(struct mk_h2_stream *s)
 static void close_stream(struct mk_h2_stream *s)
 {
     if (mk_driver_is_received(&s->d))
-        mk_h2_stream_close(s, MK_ENDING_DONE);
+        mk_h2_stream_close(s, MK_OUTCOME_OK);
     else
-        mk_h2_stream_reset(s, MK_H2_NO_ERROR, MK_ENDING_DONE);
+        mk_h2_stream_reset(s, MK_H2_NO_ERROR, MK_OUTCOME_OK);
 }
 
 void mk_h2_tunnel_run(struct mk_h2_stream *s)
@@ -28,7 +28,7 @@ void mk_h2_tunnel_run(struct mk_h2_stream *s)
     if (may_call)
         mk_driver_feed_tunnel(d);
     if (d->x->read_error || d->x->aborted) {
-        mk_h2_stream_reset(s, MK_H2_CANCEL, MK_ENDING_GONE);
+        mk_h2_stream_reset(s, MK_H2_CANCEL, MK_OUTCOME_CLIENT_ABORTED);
         return;
     }
     if (mk_driver_is_written(d) && mk_driver_is_tunnel_input_over(d, s->first != NULL)) {
@@ -42,5 +42,5 @@ void mk_h2_tunnel_run(struct mk_h2_stream *s)
     if (mk_driver_is_written(d))
         return;
     mk_driver_resume(d);
-    mk_h2_stream_make_ready(s);
+    mk_h2_stream_queue_output(s);
 }

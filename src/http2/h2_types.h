@@ -6,8 +6,8 @@
 
 #include "base/assert.h"
 #include "http2/h2_frame.h"
+#include "http2/h2_priority.h"
 #include "http2/hpack.h"
-#include "http2/priority.h"
 #include "proto/driver.h"
 #include "proto/http2.h"
 
@@ -70,7 +70,7 @@ struct mk_h2 {
     unsigned block_flags;  /* of the first frame */
     unsigned block_frames;
 
-    /* The budget for useless frames; see h2_guard.h. */
+    /* The budget for useless frames; see h2_abuse.h. */
     uint32_t patience;
     uint64_t patience_ms;
 
@@ -86,7 +86,7 @@ struct mk_h2 {
     uint32_t idle_at;     /* and when the connection was last idle */
 };
 
-struct mk_h2_piece;
+struct mk_h2_body_chunk;
 
 /* A stream: one request and its response. Lives in the arena of its exchange. Its state (RFC 9113,
  * section 5.1) is d.state; a closed one that is also recorded takes part in nothing any more. */
@@ -102,13 +102,13 @@ struct mk_h2_stream {
     uint32_t id;
     uint8_t clock; /* enum mk_clock */
     uint8_t due;   /* a clock that has run out and was not handled yet */
-    struct mk_priority priority;
+    struct mk_h2_priority priority;
 
     /* The request. */
-    struct mk_h2_piece *first, *last; /* unread content */
-    uint64_t announced;               /* its Content-Length, MK_REQUEST_LENGTH_UNKNOWN */
-    int64_t receive_window, held;     /* as in struct mk_h2 */
-    uint32_t window_size;             /* what the window is opened to, less what is held */
+    struct mk_h2_body_chunk *first, *last; /* unread content */
+    uint64_t announced;                    /* its Content-Length, MK_REQUEST_LENGTH_UNKNOWN */
+    int64_t receive_window, held;          /* as in struct mk_h2 */
+    uint32_t window_size;                  /* what the window is opened to, less what is held */
 
     /* The response. */
     int64_t send_window;

@@ -12,7 +12,7 @@ bool mk_h2_write_flush(struct mk_h2 *h2)
     uint64_t *sent = &c->service->counters->sent, before = *sent;
     if (h2->local.is == MK_H2_LOCAL_LOST)
         return false;
-    mk_err e = mk_outq_flush(&c->out, &c->stream, &c->service->out, false, sent);
+    mk_err e = mk_send_queue_write(&c->out, &c->stream, &c->service->out, false, sent);
     h2->n_flushes++;
     c->progress += *sent - before;
     if (!e || e == -EAGAIN)
@@ -21,9 +21,9 @@ bool mk_h2_write_flush(struct mk_h2 *h2)
     return false;
 }
 
-struct mk_buf *mk_h2_write_room(struct mk_h2 *h2, size_t n)
+struct mk_buf *mk_h2_write_reserve(struct mk_h2 *h2, size_t n)
 {
-    struct mk_buf *out = mk_h2_write_scratch(h2);
+    struct mk_buf *out = mk_h2_write_buffer(h2);
     if (out->cap - out->len < n)
         (void)mk_h2_write_flush(h2);
     if (h2->local.is == MK_H2_LOCAL_LOST)
@@ -31,21 +31,21 @@ struct mk_buf *mk_h2_write_room(struct mk_h2 *h2, size_t n)
     return out;
 }
 
-struct mk_buf *mk_h2_write_control(struct mk_h2 *h2, size_t n)
+struct mk_buf *mk_h2_write_reserve_control(struct mk_h2 *h2, size_t n)
 {
     h2->conn->progress -= n; /* sending the frame adds the same */
-    return mk_h2_write_room(h2, n);
+    return mk_h2_write_reserve(h2, n);
 }
 
-void mk_h2_write_reset(struct mk_h2 *h2, uint32_t stream, enum mk_h2_error error)
+void mk_h2_write_rst_stream(struct mk_h2 *h2, uint32_t stream, enum mk_h2_error error)
 {
     h2->resets[h2->n_resets++ % MK_H2_RESETS_KEPT] = stream;
-    mk_h2_frame_emit_reset(mk_h2_write_control(h2, MK_H2_FRAME_HEAD + 4), stream, error);
+    mk_h2_frame_emit_rst_stream(mk_h2_write_reserve_control(h2, MK_H2_FRAME_HEAD + 4), stream, error);
 }
 
-void mk_h2_write_window(struct mk_h2 *h2, uint32_t stream, uint32_t by)
+void mk_h2_write_window_update(struct mk_h2 *h2, uint32_t stream, uint32_t by)
 {
-    mk_h2_frame_emit_window(mk_h2_write_control(h2, MK_H2_FRAME_HEAD + 4), stream, by);
+    mk_h2_frame_emit_window_update(mk_h2_write_reserve_control(h2, MK_H2_FRAME_HEAD + 4), stream, by);
 }
 
 /* ---- Blocks of fields ---- */
@@ -56,7 +56,7 @@ enum { TABLE_SIZE_0 = 0x20 };
 
 /* A block that exceeds one frame continues in CONTINUATION frames (RFC 9113, section 6.10). `from`: where the
  * head of the first frame is. */
-static void split_block(struct mk_buf *out, size_t from, uint32_t id, unsigned flags)
+static void split_header_block(struct mk_buf *out, size_t from, uint32_t id, unsigned flags)
 {
     size_t at = from + MK_H2_FRAME_HEAD + MK_H2_FRAME_MAX;
     mk_h2_frame_write_head(out->p + from, MK_H2_FRAME_MAX, MK_H2_HEADERS,
@@ -75,16 +75,16 @@ static void split_block(struct mk_buf *out, size_t from, uint32_t id, unsigned f
     }
 }
 
-bool mk_h2_write_close_block(struct mk_h2 *h2, size_t from, uint32_t id, unsigned flags)
+bool mk_h2_write_end_block(struct mk_h2 *h2, size_t from, uint32_t id, unsigned flags)
 {
-    struct mk_buf *out = mk_h2_write_scratch(h2);
+    struct mk_buf *out = mk_h2_write_buffer(h2);
     if (!out->failed) {
         size_t len = out->len - from - MK_H2_FRAME_HEAD;
         flags |= MK_H2_END_HEADERS;
         if (MK_LIKELY(len <= MK_H2_FRAME_MAX))
             mk_h2_frame_write_head(out->p + from, (uint32_t)len, MK_H2_HEADERS, flags, id);
         else
-            split_block(out, from, id, flags);
+            split_header_block(out, from, id, flags);
     }
     if (out->failed) {
         out->len = from;
@@ -95,64 +95,64 @@ bool mk_h2_write_close_block(struct mk_h2 *h2, size_t from, uint32_t id, unsigne
     return true;
 }
 
-void mk_h2_write_open_block(struct mk_h2 *h2)
+void mk_h2_write_begin_block(struct mk_h2 *h2)
 {
     static const char room[MK_H2_FRAME_HEAD + 1] = {[MK_H2_FRAME_HEAD] = TABLE_SIZE_0};
-    mk_buf_add(mk_h2_write_scratch(h2), mk_str_of(room, MK_H2_FRAME_HEAD + (h2->owes_table_size ? 1 : 0)));
+    mk_buf_add(mk_h2_write_buffer(h2), mk_str_of(room, MK_H2_FRAME_HEAD + (h2->owes_table_size ? 1 : 0)));
 }
 
-void mk_h2_write_retract_block(struct mk_h2 *h2, size_t from)
+void mk_h2_write_remove_block(struct mk_h2 *h2, size_t from)
 {
-    struct mk_buf *out = mk_h2_write_scratch(h2);
+    struct mk_buf *out = mk_h2_write_buffer(h2);
     if (out->p[from + MK_H2_FRAME_HEAD] == TABLE_SIZE_0)
         h2->owes_table_size = true;
     out->len = from;
 }
 
 /* Could a field name of this length need special treatment? Most names are ruled out here. */
-static bool may_be_odd(size_t len)
+static bool may_be_forbidden_len(size_t len)
 {
     return len == 7 || len == 10 || len == 16 || len == 17;
 }
 
 /* Connection-specific fields, which HTTP/2 forbids (RFC 9113, section 8.2.2). Plugins written for HTTP/1 may
  * add them. */
-static bool is_of_connection(mk_str name)
+static bool is_connection_specific(mk_str name)
 {
     return mk_str_eq_nocase(name, MK_STR("Connection")) || mk_str_eq_nocase(name, MK_STR("Keep-Alive")) ||
            mk_str_eq_nocase(name, MK_STR("Transfer-Encoding")) || mk_str_eq_nocase(name, MK_STR("Upgrade")) ||
            mk_str_eq_nocase(name, MK_STR("Proxy-Connection"));
 }
 
-void mk_h2_write_field(struct mk_buf *out, mk_str name, mk_str value)
+void mk_h2_write_header(struct mk_buf *out, mk_str name, mk_str value)
 {
     value = mk_str_trim(value);
-    if (may_be_odd(name.len) && is_of_connection(name))
+    if (may_be_forbidden_len(name.len) && is_connection_specific(name))
         return;
     if (name.len == 10 && mk_str_eq_nocase(name, MK_STR("Set-Cookie")))
-        mk_hpack_emit_secret(out, name, value);
+        mk_hpack_encode_never_indexed(out, name, value);
     else
-        mk_hpack_emit(out, name, value);
+        mk_hpack_encode(out, name, value);
 }
 
 /* ---- The end of the connection ---- */
 
 /* GOAWAY with the last stream that is served, never higher than in an earlier GOAWAY. */
-static void write_goaway(struct mk_h2 *h2, enum mk_h2_error error)
+static void write_goaway_frame(struct mk_h2 *h2, enum mk_h2_error error)
 {
     if (h2->last_stream < h2->final_stream)
         h2->final_stream = h2->last_stream;
-    mk_h2_frame_emit_goaway(mk_h2_write_control(h2, MK_H2_FRAME_HEAD + 8), h2->final_stream, error);
+    mk_h2_frame_emit_goaway(mk_h2_write_reserve_control(h2, MK_H2_FRAME_HEAD + 8), h2->final_stream, error);
 }
 
-void mk_h2_write_failure(struct mk_h2 *h2, enum mk_h2_error error, enum mk_h2_reason why)
+void mk_h2_write_goaway_error(struct mk_h2 *h2, enum mk_h2_error error, enum mk_h2_reason why)
 {
     if (!mk_h2_state_is_alive(h2))
         return;
     mk_h2_state_move_local(h2, MK_H2_LOCAL_FAILED);
-    mk_count_add(&h2->conn->service->counters->h2_ended[why], 1);
+    mk_counter_add(&h2->conn->service->counters->h2_ended[why], 1);
     mk_log_debug(h2->conn->service->log, "ended an HTTP/2 connection: %s", mk_counters_h2_reason_names[why]);
-    write_goaway(h2, error);
+    write_goaway_frame(h2, error);
 }
 
 void mk_h2_write_goaway_warning(struct mk_h2 *h2)
@@ -161,8 +161,9 @@ void mk_h2_write_goaway_warning(struct mk_h2 *h2)
         return;
     mk_h2_state_move_local(h2, MK_H2_LOCAL_WARNED);
     h2->warned_at = h2->conn->n_requests;
-    mk_h2_frame_emit_goaway(mk_h2_write_control(h2, MK_H2_FRAME_HEAD + 8), MK_H2_STREAM_MAX, MK_H2_NO_ERROR);
-    mk_h2_frame_emit_ping(mk_h2_write_control(h2, MK_H2_FRAME_HEAD + 8), false, WARNING_PING);
+    mk_h2_frame_emit_goaway(mk_h2_write_reserve_control(h2, MK_H2_FRAME_HEAD + 8), MK_H2_STREAM_MAX,
+                            MK_H2_NO_ERROR);
+    mk_h2_frame_emit_ping(mk_h2_write_reserve_control(h2, MK_H2_FRAME_HEAD + 8), false, WARNING_PING);
 }
 
 /* Any PING acknowledgement counts: one that we did not ask for only shortens the wait. */
@@ -176,5 +177,5 @@ void mk_h2_write_goaway(struct mk_h2 *h2)
 {
     if (h2->local.is == MK_H2_LOCAL_OPEN || h2->local.is == MK_H2_LOCAL_WARNED)
         mk_h2_state_move_local(h2, MK_H2_LOCAL_GOAWAY);
-    write_goaway(h2, MK_H2_NO_ERROR);
+    write_goaway_frame(h2, MK_H2_NO_ERROR);
 }

@@ -4,29 +4,30 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "lib/key.h"
-#include "lib/known.h"
-#include "lib/why.h"
+#include "lib/handle_registry.h"
+#include "lib/last_error.h"
+#include "lib/setting_check.h"
 #include "os/fd.h"
 
-static mk_str flags_of(bool tls, bool http2)
+static mk_str listen_flags(bool tls, bool http2)
 {
     return tls ? MK_STR(" tls") : http2 ? MK_STR(" http2") : MK_STR("");
 }
 
 /* What the addresses become in the configuration, by which each is found again. */
-static mk_err add_line(struct mk_server *s, const struct mk_addr *addr, bool tls, bool http2)
+static mk_err add_listen_line(struct mk_server *s, const struct mk_sockaddr *addr, bool tls, bool http2)
 {
-    char room[MK_ADDR_TEXT + 8];
+    char room[MK_SOCKADDR_TEXT_MAX + 8];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
-    mk_addr_print(addr, &text);
-    mk_buf_add(&text, flags_of(tls, http2));
-    return text.failed ? -ENAMETOOLONG
-                       : mk_lines_add(&s->lines, MK_STR("SERVER"), MK_STR("Listen"), mk_buf_str(&text));
+    mk_sockaddr_format(addr, &text);
+    mk_buf_add(&text, listen_flags(tls, http2));
+    return text.failed
+               ? -ENAMETOOLONG
+               : mk_config_builder_set(&s->lines, MK_STR("SERVER"), MK_STR("Listen"), mk_buf_str(&text));
 }
 
 /* All that are open stay so. */
-static mk_err open_one(struct mk_server *s, const struct mk_listen *one)
+static mk_err open_listener(struct mk_server *s, const struct mk_listen *one)
 {
     struct mk_listen wanted[MK_LISTENERS_MAX + 1];
     const struct mk_listen *failed;
@@ -40,73 +41,73 @@ static mk_err open_one(struct mk_server *s, const struct mk_listen *one)
     return e;
 }
 
-static bool is_open(const struct mk_listeners *l, const struct mk_addr *addr)
+static bool is_listening_on(const struct mk_listeners *l, const struct mk_sockaddr *addr)
 {
     unsigned i = 0;
-    while (i < l->n && !mk_addr_eq(&l->at[i].addr, addr))
+    while (i < l->n && !mk_sockaddr_eq(&l->at[i].addr, addr))
         i++;
     return i < l->n;
 }
 
-static mk_err check(struct mk_server *s, const char *where, struct mk_listen *one)
+static mk_err check_listen(struct mk_server *s, const char *where, struct mk_listen *one)
 {
-    mk_err e = mk_key_listen(mk_str_from_c(where), one, &s->why);
+    mk_err e = mk_setting_check_listen(mk_str_from_c(where), one, &s->why);
     if (e)
-        return mk_why_end(s, e);
+        return mk_last_error_terminate(s, e);
     if (one->takes_port)
-        return mk_why(s, -EINVAL, "`%s` has no port: expected ADDRESS:PORT", where);
-    if (is_open(&s->listeners, &one->addr))
-        return mk_why(s, -EINVAL, "`%s` already has a Listen", where);
+        return mk_last_error_set(s, -EINVAL, "`%s` has no port: expected ADDRESS:PORT", where);
+    if (is_listening_on(&s->listeners, &one->addr))
+        return mk_last_error_set(s, -EINVAL, "`%s` already has a Listen", where);
     if (s->listeners.n == MK_LISTENERS_MAX)
-        return mk_why(s, -EINVAL, "more than %d addresses to listen on", MK_LISTENERS_MAX);
+        return mk_last_error_set(s, -EINVAL, "more than %d addresses to listen on", MK_LISTENERS_MAX);
     return 0;
 }
 
 int mk_server_listen(struct mk_server *s, const char *where, unsigned *port)
 {
-    int before MK_KEPT = errno;
+    int before MK_KEEP_ERRNO = errno;
     struct mk_listen one;
-    mk_err e = mk_why_setting_up(s);
+    mk_err e = mk_last_error_require_setup(s);
     if (e)
         return e;
     if (!where)
-        return mk_why(s, -EINVAL, "there is no address");
-    e = check(s, where, &one);
+        return mk_last_error_set(s, -EINVAL, "there is no address");
+    e = check_listen(s, where, &one);
     if (e)
         return e;
-    e = open_one(s, &one);
+    e = open_listener(s, &one);
     if (e)
-        return mk_why(s, e, "cannot listen on `%s`: %s", where, mk_err_text(e));
-    const struct mk_addr *addr = &s->listeners.at[s->listeners.n - 1].addr;
+        return mk_last_error_set(s, e, "cannot listen on `%s`: %s", where, mk_err_text(e));
+    const struct mk_sockaddr *addr = &s->listeners.at[s->listeners.n - 1].addr;
     if (port)
-        *port = mk_addr_port(addr);
-    e = add_line(s, addr, one.tls, one.http2);
-    return e ? mk_why_error(s, e) : 0;
+        *port = mk_sockaddr_port(addr);
+    e = add_listen_line(s, addr, one.tls, one.http2);
+    return e ? mk_last_error_set_code(s, e) : 0;
 }
 
 /* ---- Sockets of the program ---- */
 
-static mk_err look_at(int fd, struct mk_addr *addr)
+static mk_err inspect_socket(int fd, struct mk_sockaddr *addr)
 {
     int type = 0;
     socklen_t len = sizeof type;
-    struct mk_addr again;
-    char room[MK_ADDR_TEXT];
+    struct mk_sockaddr again;
+    char room[MK_SOCKADDR_TEXT_MAX];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) < 0)
         return mk_err_last();
-    mk_err e = type == SOCK_STREAM ? mk_addr_of_socket(fd, addr) : -EPROTOTYPE;
+    mk_err e = type == SOCK_STREAM ? mk_sockaddr_getsockname(fd, addr) : -EPROTOTYPE;
     if (e)
         return e;
-    mk_addr_print(addr, &text); /* sockets without a name have none in the configuration either */
-    bool is_bound = addr->any.sa_family == AF_UNIX || mk_addr_port(addr);
-    return !is_bound || text.failed || mk_addr_parse(mk_buf_str(&text), MK_STR(""), &again) ||
-                   !mk_addr_eq(&again, addr)
+    mk_sockaddr_format(addr, &text); /* sockets without a name have none in the configuration either */
+    bool is_bound = addr->any.sa_family == AF_UNIX || mk_sockaddr_port(addr);
+    return !is_bound || text.failed || mk_sockaddr_parse(mk_buf_str(&text), MK_STR(""), &again) ||
+                   !mk_sockaddr_eq(&again, addr)
                ? -EADDRNOTAVAIL
                : 0;
 }
 
-static mk_err adopt(struct mk_server *s, int fd, const struct mk_addr *addr)
+static mk_err adopt_socket(struct mk_server *s, int fd, const struct mk_sockaddr *addr)
 {
     int *fds = mk_mem_zalloc(MK_LISTENER_SOCKETS_MAX, sizeof *fds);
     int own = fds ? fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : -1;
@@ -129,33 +130,33 @@ static mk_err adopt(struct mk_server *s, int fd, const struct mk_addr *addr)
 
 int mk_server_listen_fd(struct mk_server *s, int fd, bool tls)
 {
-    int before MK_KEPT = errno;
-    struct mk_addr addr;
-    mk_err e = mk_why_setting_up(s);
+    int before MK_KEEP_ERRNO = errno;
+    struct mk_sockaddr addr;
+    mk_err e = mk_last_error_require_setup(s);
     if (e)
         return e;
-    e = look_at(fd, &addr);
-    if (!e && (is_open(&s->listeners, &addr) || s->listeners.n == MK_LISTENERS_MAX))
+    e = inspect_socket(fd, &addr);
+    if (!e && (is_listening_on(&s->listeners, &addr) || s->listeners.n == MK_LISTENERS_MAX))
         e = -EINVAL;
     if (!e)
-        e = adopt(s, fd, &addr);
+        e = adopt_socket(s, fd, &addr);
     if (e)
-        return mk_why(s, e, "descriptor %d is not a socket to listen on: %s", fd, mk_err_text(e));
-    e = add_line(s, &addr, tls, false);
-    return e ? mk_why_error(s, e) : 0;
+        return mk_last_error_set(s, e, "descriptor %d is not a socket to listen on: %s", fd, mk_err_text(e));
+    e = add_listen_line(s, &addr, tls, false);
+    return e ? mk_last_error_set_code(s, e) : 0;
 }
 
 int mk_server_address(const struct mk_server *s, size_t i, char *room, size_t cap)
 {
-    int before MK_KEPT = errno;
+    int before MK_KEEP_ERRNO = errno;
     const struct mk_listener *one =
-        mk_known_is(s) && i < s->listeners.n && s->generation ? &s->listeners.at[i] : NULL;
+        mk_handle_is_valid(s) && i < s->listeners.n && s->generation ? &s->listeners.at[i] : NULL;
     const struct mk_listen *as = one ? mk_listener_listen(one, &s->generation->listens) : NULL;
     if (!as)
         return -ENOENT;
     struct mk_buf text = mk_buf_fixed(room, cap);
-    mk_addr_print(&one->addr, &text);
-    mk_buf_add(&text, flags_of(as->tls, as->http2));
+    mk_sockaddr_format(&one->addr, &text);
+    mk_buf_add(&text, listen_flags(as->tls, as->http2));
     mk_buf_add_char(&text, '\0');
     return text.failed ? -ENOSPC : 0;
 }

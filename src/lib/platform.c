@@ -14,7 +14,7 @@ static void *(*zalloc_with)(size_t n, size_t size) = calloc; /* NULL: the heap o
 static void (*free_with)(void *p) = free;
 static atomic_bool in_use;
 
-static void use(void)
+static void mark_heap_used(void)
 {
     if (!atomic_load_explicit(&in_use, memory_order_relaxed))
         atomic_store(&in_use, true);
@@ -22,7 +22,7 @@ static void use(void)
 
 static void *heap_resize(void *old, size_t size)
 {
-    use();
+    mark_heap_used();
     return resize_with(old, size);
 }
 
@@ -30,7 +30,7 @@ static void *heap_resize(void *old, size_t size)
 static void *heap_zalloc(size_t n, size_t size)
 {
     size_t all;
-    use();
+    mark_heap_used();
     if (zalloc_with)
         return zalloc_with(n, size);
     void *p = __builtin_mul_overflow(n, size, &all) ? NULL : resize_with(NULL, all);
@@ -55,7 +55,7 @@ int mk_mem_use(void *(*resizes)(void *old, size_t size), void (*frees)(void *p))
 }
 
 /* A library prints nothing: the core dump has the text. */
-static void keep_bug(const char *cond, const char *file, int line)
+static void keep_failed_assertion(const char *cond, const char *file, int line)
 {
     const char *volatile what = cond;
     const char *volatile where = file;
@@ -68,5 +68,5 @@ const struct mk_platform mk_platform = {
     .resize = heap_resize,
     .zalloc = heap_zalloc,
     .free = heap_free,
-    .on_bug = keep_bug,
+    .on_bug = keep_failed_assertion,
 };

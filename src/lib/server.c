@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Setting up. */
 #include "base/mem.h"
-#include "lib/key.h"
-#include "lib/known.h"
-#include "lib/own.h"
-#include "lib/why.h"
+#include "lib/export_symbols.h"
+#include "lib/handle_registry.h"
+#include "lib/last_error.h"
+#include "lib/setting_check.h"
 
 enum {
     WHY_MAX = 64 * 1024,
@@ -13,19 +13,19 @@ enum {
 
 struct mk_server *mk_server_new(const struct mk_server_options *options)
 {
-    int before MK_KEPT = errno;
-    mk_why_forget(); /* it may get the address of one that was freed */
+    int before MK_KEEP_ERRNO = errno;
+    mk_last_error_clear_misuse(); /* it may get the address of one that was freed */
     size_t size = options ? options->size : 0;
     bool is_known = !options || (size >= OPTIONS_SIZE_MIN && size <= sizeof *options);
     struct mk_server *s = is_known ? mk_mem_zalloc(1, sizeof *s) : NULL;
-    if (!s || !mk_known_add(s)) {
+    if (!s || !mk_handle_register(s)) {
         mk_mem_free(s);
         return NULL;
     }
     if (options)
         memcpy(&s->options, options, size);
     s->why = mk_buf_growing(WHY_MAX);
-    s->plugins[s->embedding.n_plugins++] = &mk_program_plugin;
+    s->plugins[s->embedding.n_plugins++] = &mk_app_routes_plugin;
     s->embedding.plugins = s->plugins;
     s->embedding.listens_if_told = true;
     s->embedding.listens_nowhere = s->options.in_memory;
@@ -33,75 +33,78 @@ struct mk_server *mk_server_new(const struct mk_server_options *options)
     atomic_init(&s->stop_at, MK_SERVER_STOP_NOT_REQUESTED);
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->changed, NULL);
-    mk_own_show();
+    mk_export_symbols();
     return s;
 }
 
-int mk_server_read(struct mk_server *s, const char *file_or_folder)
+int mk_server_load_config(struct mk_server *s, const char *file_or_folder)
 {
-    int before MK_KEPT = errno;
-    mk_err e = mk_why_setting_up(s);
+    int before MK_KEEP_ERRNO = errno;
+    mk_err e = mk_last_error_require_setup(s);
     if (e)
         return e;
     if (!file_or_folder || !*file_or_folder)
-        return mk_why(s, -EINVAL, "there is no name of a file");
+        return mk_last_error_set(s, -EINVAL, "there is no name of a file");
     if (s->path)
-        return mk_why(s, -EINVAL, "`%s` is read already", s->path);
+        return mk_last_error_set(s, -EINVAL, "`%s` is read already", s->path);
     size_t len = strlen(file_or_folder);
     s->path = mk_mem_alloc(len + 1);
     if (!s->path)
-        return mk_why_error(s, -ENOMEM);
+        return mk_last_error_set_code(s, -ENOMEM);
     memcpy(s->path, file_or_folder, len + 1);
     s->embedding.listens_if_told = false;
     return 0;
 }
 
 /* Text that a line of a configuration cannot hold; NULL: none. */
-static const char *odd_one(const char *section, const char *key, const char *value)
+static const char *missing_argument(const char *section, const char *key, const char *value)
 {
     return !section ? "section" : !key ? "key" : !value ? "value" : NULL;
 }
 
 int mk_server_set(struct mk_server *s, const char *section, const char *key, const char *value)
 {
-    int before MK_KEPT = errno;
-    mk_err e = mk_why_setting_up(s);
-    const char *odd = odd_one(section, key, value);
+    int before MK_KEEP_ERRNO = errno;
+    mk_err e = mk_last_error_require_setup(s);
+    const char *odd = missing_argument(section, key, value);
     if (e)
         return e;
     if (odd)
-        return mk_why(s, -EINVAL, "there is no %s", odd);
+        return mk_last_error_set(s, -EINVAL, "there is no %s", odd);
     mk_str in = mk_str_from_c(section), k = mk_str_from_c(key), v = mk_str_from_c(value);
     if (mk_str_find(v, '\n') != MK_STR_NONE)
-        return mk_why(
+        return mk_last_error_set(
             s, -EINVAL,
             "the value of `%s` in [%s] has more than one line; expected what one line of a configuration "
             "file holds, such as the path of a file",
             key, section);
-    e = mk_key_check(in, k, v, &s->why);
+    e = mk_setting_check(in, k, v, &s->why);
     if (e)
-        return mk_why_end(s, e);
-    e = mk_lines_add(&s->lines, in, k, v);
-    return e == -EINVAL ? mk_why(s, e, "`%s` in [%s] cannot be a line of a configuration", key, section)
-           : e          ? mk_why_error(s, e)
-                        : 0;
+        return mk_last_error_terminate(s, e);
+    e = mk_config_builder_set(&s->lines, in, k, v);
+    return e == -EINVAL
+               ? mk_last_error_set(s, e, "`%s` in [%s] cannot be a line of a configuration", key, section)
+           : e ? mk_last_error_set_code(s, e)
+               : 0;
 }
 
 int mk_server_add_section(struct mk_server *s, const char *section)
 {
-    int before MK_KEPT = errno;
-    mk_err e = mk_why_setting_up(s);
+    int before MK_KEEP_ERRNO = errno;
+    mk_err e = mk_last_error_require_setup(s);
     if (!e && !section)
-        e = mk_why(s, -EINVAL, "there is no section");
+        e = mk_last_error_set(s, -EINVAL, "there is no section");
     if (e)
         return e;
-    e = mk_lines_begin(&s->lines, mk_str_from_c(section));
-    return e == -EINVAL ? mk_why(s, e, "`%s` cannot be a section", section) : e ? mk_why_error(s, e) : 0;
+    e = mk_config_builder_begin_section(&s->lines, mk_str_from_c(section));
+    return e == -EINVAL ? mk_last_error_set(s, e, "`%s` cannot be a section", section)
+           : e          ? mk_last_error_set_code(s, e)
+                        : 0;
 }
 
-int mk_server_add_host(struct mk_server *s, const char *names, const char *root)
+int mk_server_add_vhost(struct mk_server *s, const char *names, const char *root)
 {
-    int before MK_KEPT = errno;
+    int before MK_KEEP_ERRNO = errno;
     mk_err e = mk_server_add_section(s, "HOST");
     if (!e && names)
         e = mk_server_set(s, "HOST", "ServerName", names);
@@ -111,7 +114,7 @@ int mk_server_add_host(struct mk_server *s, const char *names, const char *root)
 }
 
 /* The loader tells plugins of a program apart by their names alone, and keeps the first. */
-static bool has_namesake(const struct mk_server *s, const struct mk_plugin *plugin)
+static bool has_plugin_named(const struct mk_server *s, const struct mk_plugin *plugin)
 {
     for (size_t i = 0; i < s->embedding.n_plugins; i++) {
         const struct mk_plugin *p = s->plugins[i];
@@ -123,28 +126,28 @@ static bool has_namesake(const struct mk_server *s, const struct mk_plugin *plug
 
 int mk_server_add_plugin(struct mk_server *s, const struct mk_plugin *plugin)
 {
-    int before MK_KEPT = errno;
-    mk_err e = mk_why_setting_up(s);
+    int before MK_KEEP_ERRNO = errno;
+    mk_err e = mk_last_error_require_setup(s);
     if (e)
         return e;
     if (!plugin)
-        return mk_why(s, -EINVAL, "there is no plugin");
-    if (has_namesake(s, plugin))
-        return mk_why(s, -EINVAL, "another plugin `%s` was added already", plugin->name);
+        return mk_last_error_set(s, -EINVAL, "there is no plugin");
+    if (has_plugin_named(s, plugin))
+        return mk_last_error_set(s, -EINVAL, "another plugin `%s` was added already", plugin->name);
     if (s->embedding.n_plugins == MK_LEN(s->plugins))
-        return mk_why(s, -EINVAL, "more than %zu plugins", MK_LEN(s->plugins) - 1);
+        return mk_last_error_set(s, -EINVAL, "more than %zu plugins", MK_LEN(s->plugins) - 1);
     s->plugins[s->embedding.n_plugins++] = plugin;
     return 0;
 }
 
 int mk_server_add_route(struct mk_server *s, const char *what, mk_server_fn *fn, void *data)
 {
-    int before MK_KEPT = errno;
-    mk_err e = mk_why_setting_up(s);
+    int before MK_KEEP_ERRNO = errno;
+    mk_err e = mk_last_error_require_setup(s);
     if (e)
         return e;
     if (!what || !fn)
-        return mk_why(s, -EINVAL, "there is no %s", what ? "handler" : "route");
-    e = mk_program_add(&s->program, mk_str_from_c(what), s->lines.n_hosts, fn, data, &s->why);
-    return !e ? 0 : s->why.len ? mk_why_end(s, e) : mk_why_error(s, e);
+        return mk_last_error_set(s, -EINVAL, "there is no %s", what ? "handler" : "route");
+    e = mk_app_routes_add(&s->program, mk_str_from_c(what), s->lines.n_hosts, fn, data, &s->why);
+    return !e ? 0 : s->why.len ? mk_last_error_terminate(s, e) : mk_last_error_set_code(s, e);
 }

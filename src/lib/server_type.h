@@ -7,9 +7,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "lib/lines.h"
-#include "lib/office.h"
-#include "lib/program.h"
+#include "lib/app_routes.h"
+#include "lib/config_builder.h"
+#include "lib/worker_handle.h"
 #include "logs/errorlog.h"
 #include "worker/listeners.h"
 #include "worker/worker.h"
@@ -22,7 +22,7 @@ enum mk_server_phase {
 };
 
 /* How it is turned. */
-enum mk_server_way { MK_SERVER_IN_CALLER, MK_SERVER_IN_THREADS, MK_SERVER_IN_STEPS };
+enum mk_server_run_mode { MK_SERVER_IN_CALLER, MK_SERVER_IN_THREADS, MK_SERVER_IN_STEPS };
 
 /* For what depends on a worker and is no part of the library. */
 struct mk_end_hook {
@@ -31,16 +31,16 @@ struct mk_end_hook {
 };
 
 /* One worker, and the thread that turns its loop. */
-struct mk_runner {
+struct mk_lib_worker {
     struct mk_server *server;
     unsigned index;
     struct mk_worker worker;
     struct mk_errorlog log;
     struct mk_worker_socket *sockets;
     size_t n_sockets;
-    struct mk_end_hook *end_hooks; /* run when its worker has ended, and with it its connections */
-    struct mk_timer tickets;       /* of the first one: makes keys for session tickets */
-    struct mk_office *office;      /* for tickets; NULL: there was none yet */
+    struct mk_end_hook *end_hooks;   /* run when its worker has ended, and with it its connections */
+    struct mk_timer tickets;         /* of the first one: makes keys for session tickets */
+    struct mk_worker_handle *office; /* for tickets; NULL: there was none yet */
     pthread_t id;
     bool has_id;        /* `id` is a thread of ours, to be joined */
     mk_err result;      /* why it could not start, or ended */
@@ -60,17 +60,17 @@ struct mk_runner {
 struct mk_server {
     struct mk_server_options options;
     struct mk_buf why;
-    struct mk_lines lines;
-    char *path; /* of mk_server_read(); NULL: none */
+    struct mk_config_builder lines;
+    char *path; /* of mk_server_load_config(); NULL: none */
     const struct mk_plugin *plugins[MK_PLUGINS_MAX];
     struct mk_embedding embedding;
-    struct mk_program program;
+    struct mk_app_routes program;
     struct mk_listeners listeners;
     struct mk_generation *generation;
     struct mk_places places;
-    struct mk_runner *runners;
+    struct mk_lib_worker *runners;
     atomic_uint n_runners; /* set when `runners` is complete */
-    enum mk_server_way way;
+    enum mk_server_run_mode way;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     enum mk_server_phase phase; /* under the lock once it runs */

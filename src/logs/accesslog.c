@@ -10,7 +10,7 @@
 enum { TEXT_MAX = 768, USER_MAX = 192 };
 
 /* strftime() would write the month in the language of the program around us. */
-static void set_local(struct mk_access_clock *c, const struct tm *t)
+static void format_local_time(struct mk_access_clock *c, const struct tm *t)
 {
     static const char months[12][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                        "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
@@ -21,7 +21,7 @@ static void set_local(struct mk_access_clock *c, const struct tm *t)
     c->local[text.len] = '\0';
 }
 
-static void set_clock(struct mk_access_clock *c, int64_t now)
+static void update_clock_text(struct mk_access_clock *c, int64_t now)
 {
     struct tm t;
     time_t seconds = (time_t)now;
@@ -29,27 +29,27 @@ static void set_clock(struct mk_access_clock *c, int64_t now)
         return;
     c->written = now;
     localtime_r(&seconds, &t);
-    set_local(c, &t);
+    format_local_time(c, &t);
     strftime(c->iso, sizeof c->iso, "%Y-%m-%dT%H:%M:%S%z", &t);
     strftime(c->of_day, sizeof c->of_day, "%H:%M:%S", &t);
 }
 
 /* Truncated when its share of the line is used up. */
-static void add_escaped(struct mk_buf *out, mk_str s)
+static void append_escaped(struct mk_buf *out, mk_str s)
 {
     mk_log_escape_to(out, s, mk_min(out->len + TEXT_MAX, out->cap));
 }
 
-static void add_or_dash(struct mk_buf *out, mk_str s)
+static void append_or_dash(struct mk_buf *out, mk_str s)
 {
     if (s.len)
-        add_escaped(out, s);
+        append_escaped(out, s);
     else
         mk_buf_add_char(out, '-');
 }
 
 /* One word: log readers split the fields before the first quote at spaces. */
-static void add_user(struct mk_buf *out, mk_str user)
+static void append_user(struct mk_buf *out, mk_str user)
 {
     size_t end = mk_min(out->len + USER_MAX, out->cap);
     if (user.len == 0)
@@ -59,113 +59,116 @@ static void add_user(struct mk_buf *out, mk_str user)
         mk_log_escape_to(out, mk_str_first(user, blank), end);
         if (blank != MK_STR_NONE && out->len < end)
             mk_buf_add(out, MK_STR("\\x20"));
-        user = blank == MK_STR_NONE ? MK_ABSENT : mk_str_skip(user, blank + 1);
+        user = blank == MK_STR_NONE ? MK_STR_NULL : mk_str_skip(user, blank + 1);
     }
 }
 
-static mk_str version_of(const struct mk_request *r)
+static mk_str protocol_version(const struct mk_request *r)
 {
     return r->version == 10 ? MK_STR("HTTP/1.0") : r->version == 20 ? MK_STR("HTTP/2.0") : MK_STR("HTTP/1.1");
 }
 
-static void add_request_line(struct mk_buf *out, const struct mk_request *r)
+static void append_request_line(struct mk_buf *out, const struct mk_request *r)
 {
     if (!r->method_text.p) {
         mk_buf_add_char(out, '-');
         return;
     }
-    add_escaped(out, r->method_text);
+    append_escaped(out, r->method_text);
     mk_buf_add_char(out, ' ');
-    add_escaped(out, r->target_text);
+    append_escaped(out, r->target_text);
     mk_buf_add_char(out, ' ');
-    mk_buf_add(out, version_of(r));
+    mk_buf_add(out, protocol_version(r));
 }
 
-static mk_str field(const struct mk_request *r, enum mk_field_id id)
+static mk_str request_header(const struct mk_request *r, enum mk_header_id id)
 {
-    return r->fields.at ? mk_fields_get(&r->fields, id) : MK_ABSENT;
+    return r->fields.at ? mk_headers_get(&r->fields, id) : MK_STR_NULL;
 }
 
-static void add_status(struct mk_buf *out, const struct mk_record *rec)
+static void append_status(struct mk_buf *out, const struct mk_access_record *rec)
 {
     /* 499, as other servers log it: the client closed the connection before the response. */
     mk_buf_add_num(out, rec->status ? rec->status : 499);
 }
 
-static void write_combined(struct mk_buf *out, const struct mk_record *rec, const struct mk_access_clock *c)
+static void write_combined(struct mk_buf *out, const struct mk_access_record *rec,
+                           const struct mk_access_clock *c)
 {
     const struct mk_request *r = rec->request;
-    mk_peer_print(r->peer, out);
+    mk_addr_format(r->peer, out);
     mk_buf_add(out, MK_STR(" - "));
-    add_user(out, mk_request_user(r));
+    append_user(out, mk_request_user(r));
     mk_buf_add(out, MK_STR(" ["));
     mk_buf_add(out, mk_str_from_c(c->local));
     mk_buf_add(out, MK_STR("] \""));
-    add_request_line(out, r);
+    append_request_line(out, r);
     mk_buf_add(out, MK_STR("\" "));
-    add_status(out, rec);
+    append_status(out, rec);
     mk_buf_add_char(out, ' ');
     if (rec->content_sent)
         mk_buf_add_num(out, rec->content_sent);
     else
         mk_buf_add_char(out, '-');
     mk_buf_add(out, MK_STR(" \""));
-    add_or_dash(out, field(r, MK_FIELD_REFERER));
+    append_or_dash(out, request_header(r, MK_HEADER_REFERER));
     mk_buf_add(out, MK_STR("\" \""));
-    add_or_dash(out, field(r, MK_FIELD_USER_AGENT));
+    append_or_dash(out, request_header(r, MK_HEADER_USER_AGENT));
     mk_buf_add(out, MK_STR("\"\n"));
 }
 
-static void add_json_up_to(struct mk_buf *out, const char *name, mk_str s, size_t max)
+static void append_json_member_up_to(struct mk_buf *out, const char *name, mk_str s, size_t max)
 {
     mk_buf_addf(out, ",\"%s\":\"", name);
     mk_json_escape_to(out, s, mk_min(out->len + max, out->cap));
     mk_buf_add_char(out, '"');
 }
 
-static void add_json(struct mk_buf *out, const char *name, mk_str s)
+static void append_json_member(struct mk_buf *out, const char *name, mk_str s)
 {
-    add_json_up_to(out, name, s, TEXT_MAX);
+    append_json_member_up_to(out, name, s, TEXT_MAX);
 }
 
-static void write_json(struct mk_buf *out, const struct mk_record *rec, const struct mk_access_clock *c)
+static void write_json(struct mk_buf *out, const struct mk_access_record *rec,
+                       const struct mk_access_clock *c)
 {
     const struct mk_request *r = rec->request;
     mk_buf_addf(out, "{\"time\":\"%s\",\"client\":\"", c->iso);
-    mk_peer_print(r->peer, out);
+    mk_addr_format(r->peer, out);
     mk_buf_add_char(out, '"');
     if (mk_request_user(r).len)
-        add_json_up_to(out, "user", mk_request_user(r), USER_MAX);
-    add_json(out, "host", r->host);
-    add_json(out, "method", r->method_text);
-    add_json(out, "target", r->target_text);
-    add_json(out, "protocol", r->method_text.p ? version_of(r) : MK_STR(""));
+        append_json_member_up_to(out, "user", mk_request_user(r), USER_MAX);
+    append_json_member(out, "host", r->host);
+    append_json_member(out, "method", r->method_text);
+    append_json_member(out, "target", r->target_text);
+    append_json_member(out, "protocol", r->method_text.p ? protocol_version(r) : MK_STR(""));
     mk_buf_addf(out, ",\"status\":%u,\"bytes\":%" PRIu64 ",\"ms\":%" PRIu64 ",\"end\":\"%s\"", rec->status,
-                rec->content_sent, rec->duration_ms, mk_ending_name(rec->ending));
-    add_json(out, "referer", field(r, MK_FIELD_REFERER));
-    add_json(out, "agent", field(r, MK_FIELD_USER_AGENT));
+                rec->content_sent, rec->duration_ms, mk_outcome_name(rec->ending));
+    append_json_member(out, "referer", request_header(r, MK_HEADER_REFERER));
+    append_json_member(out, "agent", request_header(r, MK_HEADER_USER_AGENT));
     mk_buf_add(out, MK_STR("}\n"));
 }
 
-static void write_short(struct mk_buf *out, const struct mk_record *rec, const struct mk_access_clock *c)
+static void write_short(struct mk_buf *out, const struct mk_access_record *rec,
+                        const struct mk_access_clock *c)
 {
     mk_buf_addf(out, "%s ", c->of_day);
-    add_status(out, rec);
+    append_status(out, rec);
     mk_buf_add_char(out, ' ');
-    add_or_dash(out, rec->request->method_text);
+    append_or_dash(out, rec->request->method_text);
     mk_buf_add_char(out, ' ');
-    add_or_dash(out, rec->request->target_text);
+    append_or_dash(out, rec->request->target_text);
     mk_buf_addf(out, "  %" PRIu64 " bytes to ", rec->content_sent);
-    mk_peer_print(rec->request->peer, out);
+    mk_addr_format(rec->request->peer, out);
     if (rec->duration_ms >= 100)
         mk_buf_addf(out, ", %" PRIu64 " ms", rec->duration_ms);
     mk_buf_add_char(out, '\n');
 }
 
-void mk_accesslog_write(struct mk_buf *out, enum mk_access_format format, const struct mk_record *record,
-                        struct mk_access_clock *clock)
+void mk_accesslog_write(struct mk_buf *out, enum mk_access_format format,
+                        const struct mk_access_record *record, struct mk_access_clock *clock)
 {
-    set_clock(clock, record->request->now);
+    update_clock_text(clock, record->request->now);
     switch (format) {
     case MK_ACCESS_COMBINED:
         write_combined(out, record, clock);

@@ -6,7 +6,7 @@
 
 #include "os/fd.h"
 
-static void add_time(struct mk_buf *line)
+static void append_time(struct mk_buf *line)
 {
     char text[32];
     struct tm t;
@@ -16,11 +16,11 @@ static void add_time(struct mk_buf *line)
     mk_buf_add(line, mk_str_of(text, len));
 }
 
-void mk_errorlog_message(const struct mk_logfile *file, enum mk_log_level level, mk_str text,
-                         struct mk_buf *out)
+void mk_errorlog_format_line(const struct mk_logfile *file, enum mk_log_level level, mk_str text,
+                             struct mk_buf *out)
 {
     if (!file || !file->has_priorities) {
-        add_time(out);
+        append_time(out);
         mk_buf_addf(out, " [%s] %d: ", mk_log_level_names[level], (int)getpid());
     }
     mk_buf_add(out, text);
@@ -30,29 +30,29 @@ void mk_errorlog_message(const struct mk_logfile *file, enum mk_log_level level,
 enum { LINE_MAX_SIZE = 1280 };
 
 /* False: the line is lost. */
-static bool say(struct mk_errorlog *e, enum mk_log_level level, mk_str text)
+static bool write_message(struct mk_errorlog *e, enum mk_log_level level, mk_str text)
 {
-    char room[LINE_MAX_SIZE];
-    struct mk_buf line = mk_buf_fixed(room, sizeof room);
+    char buf[LINE_MAX_SIZE];
+    struct mk_buf line = mk_buf_fixed(buf, sizeof buf);
     bool has_file = e->writer->file && e->writer->file->fd >= 0;
     if (e->is_silent && !has_file)
         return true;
-    mk_errorlog_message(e->writer->file, level, text, &line);
+    mk_errorlog_format_line(e->writer->file, level, text, &line);
     if (has_file)
-        return mk_logwriter_say(e->writer, level, mk_buf_str(&line));
+        return mk_logwriter_write_now(e->writer, level, mk_buf_str(&line));
     return mk_fd_write_all(STDERR_FILENO, line.p, line.len) == 0;
 }
 
 /* Reports how many lines the log has lost, as soon as it is writable again. */
-static void tell_lost(struct mk_errorlog *e)
+static void report_lost_lines(struct mk_errorlog *e)
 {
-    char room[160];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buf[160];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     uint64_t n = e->writer->lost;
     mk_buf_addf(&text, "%llu lines of this log were lost: %s", (unsigned long long)n,
-                mk_logwriter_loss(e->writer));
+                mk_logwriter_loss_reason(e->writer));
     e->writer->lost = 0;
-    if (!say(e, MK_LOG_ERROR, mk_buf_str(&text)))
+    if (!write_message(e, MK_LOG_ERROR, mk_buf_str(&text)))
         e->writer->lost = n + (e->writer->lost ? e->writer->lost - 1 : 0); /* without this message */
 }
 
@@ -60,20 +60,20 @@ static void write_line(struct mk_log *log, enum mk_log_level level, mk_str text)
 {
     struct mk_errorlog *e = MK_CONTAINER(log, struct mk_errorlog, log);
     if (e->writer->lost)
-        tell_lost(e);
+        report_lost_lines(e);
     if (e->hear)
         e->hear(e->hear_ctx, level, text);
-    (void)say(e, level, text);
+    (void)write_message(e, level, text);
 }
 
-void mk_errorlog_catch_up(struct mk_log *log)
+void mk_errorlog_report_lost(struct mk_log *log)
 {
     struct mk_errorlog *e = MK_CONTAINER(log, struct mk_errorlog, log);
     if (log->write == write_line && e->writer->lost)
-        tell_lost(e);
+        report_lost_lines(e);
 }
 
-mk_err mk_errorlog_lead(struct mk_log *log, struct mk_logwriter *writer)
+mk_err mk_errorlog_set_writer(struct mk_log *log, struct mk_logwriter *writer)
 {
     struct mk_errorlog *e = MK_CONTAINER(log, struct mk_errorlog, log);
     if (log->write != write_line)
@@ -91,13 +91,13 @@ mk_err mk_errorlog_init(struct mk_errorlog *e, enum mk_log_level level, const st
 {
     *e = (struct mk_errorlog){.log = {.level = level, .write = write_line}, .writer = &e->own};
     mk_logwriter_init(&e->own, file);
-    return mk_errorlog_lead(&e->log, NULL);
+    return mk_errorlog_set_writer(&e->log, NULL);
 }
 
-void mk_errorlog_turn(struct mk_errorlog *e, enum mk_log_level level, const struct mk_logfile *file)
+void mk_errorlog_switch(struct mk_errorlog *e, enum mk_log_level level, const struct mk_logfile *file)
 {
     e->log.level = level;
-    mk_logwriter_turn(&e->own, file);
+    mk_logwriter_switch_file(&e->own, file);
 }
 
 void mk_errorlog_fini(struct mk_errorlog *e)

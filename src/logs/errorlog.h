@@ -22,14 +22,14 @@ mk_err mk_errorlog_init(struct mk_errorlog *e, enum mk_log_level level,
 void mk_errorlog_fini(struct mk_errorlog *e);
 enum { MK_ERRORLOG_HEAD = 64 }; /* bytes of a line besides its text, at most */
 /* Appends a message as a line of the log `file`: with time, level and process where the log does not add them itself. */
-void mk_errorlog_message(const struct mk_logfile *file, enum mk_log_level level, mk_str text,
-                         struct mk_buf *out);
+void mk_errorlog_format_line(const struct mk_logfile *file, enum mk_log_level level, mk_str text,
+                             struct mk_buf *out);
 /* Another configuration serves: from now on, its level and log. */
-void mk_errorlog_turn(struct mk_errorlog *e, enum mk_log_level level, const struct mk_logfile *file);
+void mk_errorlog_switch(struct mk_errorlog *e, enum mk_log_level level, const struct mk_logfile *file);
 /* Lines, and the count of lost ones, go to this writer, which the caller owns, until NULL is given. A log of
  * another kind ignores it. */
-mk_err mk_errorlog_lead(struct mk_log *log, struct mk_logwriter *writer) MK_MUST_USE;
+mk_err mk_errorlog_set_writer(struct mk_log *log, struct mk_logwriter *writer) MK_MUST_USE;
 /* Reports how many lines the error log has lost, if it is writable again. Each message does so, too. */
-void mk_errorlog_catch_up(struct mk_log *log);
+void mk_errorlog_report_lost(struct mk_log *log);
 
 #endif

@@ -11,8 +11,8 @@
 
 #include "os/daemon.h"
 #include "os/fd.h"
-#include "os/guarded.h"
-#include "os/notify.h"
+#include "os/safe_open.h"
+#include "os/sd_notify.h"
 
 static int syslog_socket(void)
 {
@@ -31,7 +31,7 @@ static int connect_syslog(void)
     return e;
 }
 
-static enum mk_logfile_kind kind_of(mk_str where)
+static enum mk_logfile_kind logfile_kind(mk_str where)
 {
     if (where.len == 0 || mk_str_eq_nocase(where, MK_STR("off")))
         return MK_LOGFILE_OFF;
@@ -40,18 +40,18 @@ static enum mk_logfile_kind kind_of(mk_str where)
     return mk_str_eq(where, MK_STR("syslog")) ? MK_LOGFILE_SYSLOG : MK_LOGFILE_FILE;
 }
 
-bool mk_logfile_is_word(mk_str where)
+bool mk_logfile_is_special_name(mk_str where)
 {
-    return kind_of(where) != MK_LOGFILE_FILE;
+    return logfile_kind(where) != MK_LOGFILE_FILE;
 }
 
 /* Non-blocking: a named pipe without a reader must not block the start, and a full one must not block the
  * server. */
-static int open_file(const struct mk_logfile *f, int only)
+static int open_log_file(const struct mk_logfile *f, int only)
 {
     int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | only;
     if (f->workers)
-        return mk_guarded_open(f->where.p, flags, 0640, f->workers);
+        return mk_safe_open(f->where.p, flags, 0640, f->workers);
     int fd = open(f->where.p, flags, 0640);
     return fd < 0 ? mk_err_last() : fd;
 }
@@ -73,7 +73,7 @@ static int open_stream(int stream)
     return fd < 0 ? mk_err_last() : fd;
 }
 
-int mk_logfile_open_again(const struct mk_logfile *f)
+int mk_logfile_reopen(const struct mk_logfile *f)
 {
     switch (f->kind) {
     case MK_LOGFILE_OFF:
@@ -81,24 +81,24 @@ int mk_logfile_open_again(const struct mk_logfile *f)
     case MK_LOGFILE_STREAM:
         return open_stream(mk_str_eq(f->where, MK_STR("stdout")) ? STDOUT_FILENO : STDERR_FILENO);
     case MK_LOGFILE_FILE:
-        return open_file(f, 0);
+        return open_log_file(f, 0);
     case MK_LOGFILE_SYSLOG:
         break;
     }
     return connect_syslog();
 }
 
-int mk_logfile_make(const struct mk_logfile *f)
+int mk_logfile_create(const struct mk_logfile *f)
 {
-    return open_file(f, O_EXCL);
+    return open_log_file(f, O_EXCL);
 }
 
 mk_err mk_logfile_open(struct mk_logfile *f, mk_str where, const struct mk_identity *workers)
 {
-    *f = (struct mk_logfile){.where = where, .kind = kind_of(where), .fd = -1, .workers = workers};
+    *f = (struct mk_logfile){.where = where, .kind = logfile_kind(where), .fd = -1, .workers = workers};
     if (f->kind == MK_LOGFILE_OFF)
         return 0;
-    int fd = mk_logfile_open_again(f);
+    int fd = mk_logfile_reopen(f);
     if (fd < 0 && f->kind == MK_LOGFILE_SYSLOG) {
         f->absent = (mk_err)fd;
         fd = syslog_socket();
@@ -106,11 +106,11 @@ mk_err mk_logfile_open(struct mk_logfile *f, mk_str where, const struct mk_ident
     f->fd = fd < 0 ? -1 : fd;
     f->at_once = fd >= 0 && isatty(fd);
     f->has_priorities =
-        f->kind == MK_LOGFILE_SYSLOG || (f->kind == MK_LOGFILE_STREAM && mk_notify_is_journal(fd));
+        f->kind == MK_LOGFILE_SYSLOG || (f->kind == MK_LOGFILE_STREAM && mk_sd_is_journal_stream(fd));
     return fd < 0 ? fd : 0;
 }
 
-mk_err mk_logfile_exchange(const struct mk_logfile *f, int fd)
+mk_err mk_logfile_replace_fd(const struct mk_logfile *f, int fd)
 {
     return dup3(fd, f->fd, O_CLOEXEC) < 0 ? mk_err_last() : 0;
 }
@@ -130,7 +130,7 @@ bool mk_logfile_is_full(const struct mk_logfile *f)
            S_ISREG(st.st_mode) && (uint64_t)st.st_size >= f->max_size;
 }
 
-static mk_err shift(const char *path, unsigned from)
+static mk_err rename_rotated(const char *path, unsigned from)
 {
     char old[PATH_MAX + 16], new[PATH_MAX + 16];
     snprintf(old, sizeof old, from ? "%s.%u" : "%s", path, from);
@@ -138,14 +138,14 @@ static mk_err shift(const char *path, unsigned from)
     return rename(old, new) < 0 ? mk_err_last() : 0;
 }
 
-static bool is_there(const char *path, unsigned i)
+static bool rotated_file_exists(const char *path, unsigned i)
 {
     char name[PATH_MAX + 16];
     snprintf(name, sizeof name, "%s.%u", path, i);
     return access(name, F_OK) == 0;
 }
 
-mk_err mk_logfile_shift(const struct mk_logfile *f)
+mk_err mk_logfile_rename_rotated(const struct mk_logfile *f)
 {
     struct stat ours, there;
     const char *path = f->where.p;
@@ -156,25 +156,25 @@ mk_err mk_logfile_shift(const struct mk_logfile *f)
     if (f->keep == 0)
         return unlink(path) < 0 ? mk_err_last() : 0;
     unsigned last = 1;
-    while (last < f->keep && is_there(path, last))
+    while (last < f->keep && rotated_file_exists(path, last))
         last++;
     mk_err e = 0;
     while (last-- > 0 && !e)
-        e = shift(path, last);
+        e = rename_rotated(path, last);
     return e == -ENOENT ? -ESTALE : e;
 }
 
-int mk_logfile_next(const struct mk_logfile *f)
+int mk_logfile_rotate(const struct mk_logfile *f)
 {
     struct stat old;
     if (fstat(f->fd, &old) < 0)
         return mk_err_last();
-    mk_err e = mk_logfile_shift(f);
+    mk_err e = mk_logfile_rename_rotated(f);
     if (e && e != -ENOENT)
         return e;
-    int fd = e ? -EEXIST : mk_logfile_make(f);
+    int fd = e ? -EEXIST : mk_logfile_create(f);
     if (fd == -EEXIST)
-        return mk_logfile_open_again(f);
+        return mk_logfile_reopen(f);
     if (fd >= 0) {
         (void)!fchown(fd, old.st_uid, old.st_gid);
         (void)!fchmod(fd, old.st_mode & 07777);
@@ -182,8 +182,8 @@ int mk_logfile_next(const struct mk_logfile *f)
     return fd;
 }
 
-void mk_logfile_silence(const struct mk_logfile *f, int null)
+void mk_logfile_redirect_to_null(const struct mk_logfile *f, int null)
 {
     if (f->kind == MK_LOGFILE_STREAM)
-        mk_daemon_silence(f->fd, null);
+        mk_daemon_redirect_to_null(f->fd, null);
 }

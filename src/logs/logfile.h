@@ -29,26 +29,26 @@ struct mk_logfile {
 
 /* `where` ends with a NUL and outlives the file: a path, "stdout", "stderr", "syslog" or "off". With
  * `workers`, a file is opened only if that user cannot replace it or redirect the path: else -ELOOP or
- * -EPERM, as of mk_guarded_open(). A syslog service may start later than the server: until then, `absent` has
+ * -EPERM, as of mk_safe_open(). A syslog service may start later than the server: until then, `absent` has
  * the reason, and each flush of a writer tries to connect. */
 mk_err mk_logfile_open(struct mk_logfile *f, mk_str where, const struct mk_identity *workers) MK_MUST_USE;
 /* Switches to another descriptor; the caller keeps ownership of `fd`. */
-mk_err mk_logfile_exchange(const struct mk_logfile *f, int fd) MK_MUST_USE;
+mk_err mk_logfile_replace_fd(const struct mk_logfile *f, int fd) MK_MUST_USE;
 void mk_logfile_close(struct mk_logfile *f);
 /* For a daemon: replaces a standard stream with `null`, unless it is a file. */
-void mk_logfile_silence(const struct mk_logfile *f, int null);
+void mk_logfile_redirect_to_null(const struct mk_logfile *f, int null);
 /* True for "stdout" and the other special words, which are not paths. */
-bool mk_logfile_is_word(mk_str where);
+bool mk_logfile_is_special_name(mk_str where);
 bool mk_logfile_is_full(const struct mk_logfile *f);
 /* FILE becomes FILE.1, FILE.1 becomes FILE.2, ... -ENOENT: no file has this name any more. */
-mk_err mk_logfile_shift(const struct mk_logfile *f) MK_MUST_USE;
+mk_err mk_logfile_rename_rotated(const struct mk_logfile *f) MK_MUST_USE;
 /* Reopens the path, for a rotation, or connects to syslog: a new descriptor, or an error. */
-int mk_logfile_open_again(const struct mk_logfile *f);
+int mk_logfile_reopen(const struct mk_logfile *f);
 /* FILE moves out of the way, and this is a descriptor of the file that replaces it, or an error. A new file
  * gets the owner and mode of the old one; an existing one keeps its own, because it may be a link to a file
  * that is not ours. */
-int mk_logfile_next(const struct mk_logfile *f);
+int mk_logfile_rotate(const struct mk_logfile *f);
 /* Creates a file of that name; -EEXIST: the name exists, perhaps as a link. */
-int mk_logfile_make(const struct mk_logfile *f);
+int mk_logfile_create(const struct mk_logfile *f);
 
 #endif

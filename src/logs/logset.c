@@ -22,7 +22,7 @@ struct mk_logfile *mk_logset_open(struct mk_logset *set, mk_str where, uint64_t 
 }
 
 /* A hint for the administrator about that error; NULL: there is none. */
-static const char *hint_of(mk_err why)
+static const char *error_hint(mk_err why)
 {
     if (why == -ELOOP)
         return "as root, monkey follows only links of root to folders, where `User` may not write: write the "
@@ -35,8 +35,9 @@ static const char *hint_of(mk_err why)
     return NULL;
 }
 
-struct mk_logfile *mk_logset_open_at(struct mk_logset *set, mk_str where, uint64_t max_size, unsigned keep,
-                                     const struct mk_conf_place *at, struct mk_conf_report *report)
+struct mk_logfile *mk_logset_open_or_report(struct mk_logset *set, mk_str where, uint64_t max_size,
+                                            unsigned keep, const struct mk_conf_source_pos *at,
+                                            struct mk_conf_report *report)
 {
     mk_err e;
     size_t before = set->n;
@@ -51,8 +52,8 @@ struct mk_logfile *mk_logset_open_at(struct mk_logset *set, mk_str where, uint64
         mk_conf_report_error(report, at, "more than %d log files", MK_LOGFILES_MAX);
     else
         mk_conf_report_error(report, at, "cannot open the log `%s`: %s", where.p, mk_err_text(e));
-    if (hint_of(e))
-        mk_conf_report_hint(report, "%s", hint_of(e));
+    if (error_hint(e))
+        mk_conf_report_hint(report, "%s", error_hint(e));
     return NULL;
 }
 

@@ -20,8 +20,9 @@ struct mk_logset {
 struct mk_logfile *mk_logset_open(struct mk_logset *set, mk_str where, uint64_t max_size, unsigned keep,
                                   mk_err *why);
 /* The same; problems go to the report, at that place. */
-struct mk_logfile *mk_logset_open_at(struct mk_logset *set, mk_str where, uint64_t max_size, unsigned keep,
-                                     const struct mk_conf_place *at, struct mk_conf_report *report);
+struct mk_logfile *mk_logset_open_or_report(struct mk_logset *set, mk_str where, uint64_t max_size,
+                                            unsigned keep, const struct mk_conf_source_pos *at,
+                                            struct mk_conf_report *report);
 void mk_logset_close(struct mk_logset *set);
 
 #endif

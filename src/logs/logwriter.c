@@ -10,12 +10,12 @@
 #include <unistd.h>
 
 #include "os/fd.h"
-#include "os/quiet.h"
+#include "os/sigpipe.h"
 
 enum { PRIORITY_LEN = 3 }; /* "<6>" */
 
 /* Finds out which kind of file the descriptor refers to. */
-static void look(struct mk_logwriter *w)
+static void detect_file_kind(struct mk_logwriter *w)
 {
     struct stat st;
     int fd = w->file ? w->file->fd : -1;
@@ -28,7 +28,7 @@ static void look(struct mk_logwriter *w)
 void mk_logwriter_init(struct mk_logwriter *w, const struct mk_logfile *file)
 {
     *w = (struct mk_logwriter){.file = file, .lines = mk_buf_growing(MK_LOGWRITER_BLOCK)};
-    look(w);
+    detect_file_kind(w);
 }
 
 void mk_logwriter_fini(struct mk_logwriter *w)
@@ -38,37 +38,37 @@ void mk_logwriter_fini(struct mk_logwriter *w)
 }
 
 /* Of what pends, only the rest of a partly written line is left: its beginning is elsewhere. */
-static void begin(struct mk_logwriter *w, const struct mk_logfile *file)
+static void reset_writer(struct mk_logwriter *w, const struct mk_logfile *file)
 {
     w->lost += w->half;
     w->half = false;
     mk_buf_clear(&w->lines);
     w->file = file;
-    look(w);
+    detect_file_kind(w);
 }
 
-void mk_logwriter_turn(struct mk_logwriter *w, const struct mk_logfile *file)
+void mk_logwriter_switch_file(struct mk_logwriter *w, const struct mk_logfile *file)
 {
     mk_logwriter_flush(w);
-    begin(w, file);
+    reset_writer(w, file);
 }
 
-mk_err mk_logwriter_exchange(struct mk_logwriter *w, int fd)
+mk_err mk_logwriter_replace_fd(struct mk_logwriter *w, int fd)
 {
     mk_logwriter_flush(w);
-    mk_err e = mk_logfile_exchange(w->file, fd);
+    mk_err e = mk_logfile_replace_fd(w->file, fd);
     if (!e)
-        begin(w, w->file);
+        reset_writer(w, w->file);
     return e;
 }
 
-static void lose(struct mk_logwriter *w, uint64_t n, mk_err why)
+static void count_lost(struct mk_logwriter *w, uint64_t n, mk_err why)
 {
     w->lost += n;
     w->lost_by = n ? why : w->lost_by;
 }
 
-const char *mk_logwriter_loss(const struct mk_logwriter *w)
+const char *mk_logwriter_loss_reason(const struct mk_logwriter *w)
 {
     bool is_syslog = w->file && w->file->kind == MK_LOGFILE_SYSLOG;
     switch (w->lost_by) {
@@ -93,11 +93,11 @@ static mk_err send_datagram(const struct mk_logwriter *w, mk_str text)
 }
 
 /* A syslog daemon that starts, or starts again, listens on a new socket: connect to it. */
-static mk_err connect_again(struct mk_logwriter *w, mk_err why)
+static mk_err reconnect_syslog(struct mk_logwriter *w, mk_err why)
 {
     if (why != -ECONNREFUSED && why != -ENOTCONN && why != -EPIPE)
         return why;
-    int fd = mk_logfile_open_again(w->file);
+    int fd = mk_logfile_reopen(w->file);
     if (fd < 0)
         return (mk_err)fd;
     mk_err e = dup3(fd, w->file->fd, O_CLOEXEC) < 0 ? mk_err_last() : 0;
@@ -105,8 +105,8 @@ static mk_err connect_again(struct mk_logwriter *w, mk_err why)
     return e;
 }
 
-/* Cuts the priority that mk_logwriter_room() put in front of the line; a further line of one room has none. */
-static int cut_severity(mk_str *line)
+/* Cuts the priority that mk_logwriter_reserve() put in front of the line; a further line of one room has none. */
+static int take_severity(mk_str *line)
 {
     if (line->len < PRIORITY_LEN || line->p[0] != '<' || line->p[2] != '>')
         return LOG_INFO;
@@ -118,30 +118,30 @@ static int cut_severity(mk_str *line)
 /* One datagram per line, facility `daemon`. */
 static void send_to_syslog(struct mk_logwriter *w)
 {
-    char room[2048];
+    char buf[2048];
     bool may_connect = true; /* one reconnect per flush */
     mk_str rest = mk_buf_str(&w->lines);
     while (rest.len) {
-        struct mk_buf text = mk_buf_fixed(room, sizeof room);
+        struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
         mk_str line = mk_str_cut(&rest, '\n');
-        int severity = cut_severity(&line);
+        int severity = take_severity(&line);
         mk_buf_addf(&text, "<%d>monkey[%d]: ", LOG_DAEMON | severity, (int)getpid());
-        mk_buf_add(&text, mk_str_first(line, sizeof room - text.len));
+        mk_buf_add(&text, mk_str_first(line, sizeof buf - text.len));
         mk_err e = send_datagram(w, mk_buf_str(&text));
         if (e && may_connect) {
             may_connect = false;
-            e = connect_again(w, e);
+            e = reconnect_syslog(w, e);
             e = e ? e : send_datagram(w, mk_buf_str(&text));
         }
         if (e)
-            lose(w, 1, e);
+            count_lost(w, 1, e);
     }
     mk_buf_clear(&w->lines);
 }
 
 /* ---- Lines ---- */
 
-static void add_priority(struct mk_logwriter *w, enum mk_log_level level)
+static void append_priority(struct mk_logwriter *w, enum mk_log_level level)
 {
     static const char priorities[MK_LOG_LEVELS][PRIORITY_LEN + 1] = {
         [MK_LOG_ERROR] = "<3>", [MK_LOG_WARN] = "<4>", [MK_LOG_INFO] = "<6>", [MK_LOG_DEBUG] = "<7>"};
@@ -149,21 +149,21 @@ static void add_priority(struct mk_logwriter *w, enum mk_log_level level)
         mk_buf_add(&w->lines, mk_str_from_c(priorities[level]));
 }
 
-struct mk_buf *mk_logwriter_room(struct mk_logwriter *w, enum mk_log_level level, size_t max)
+struct mk_buf *mk_logwriter_reserve(struct mk_logwriter *w, enum mk_log_level level, size_t max)
 {
     max += PRIORITY_LEN;
     if (w->lines.len + max > MK_LOGWRITER_BLOCK)
         mk_logwriter_flush(w);
     if (mk_buf_reserve(&w->lines, max)) {
-        add_priority(w, level);
+        append_priority(w, level);
         return &w->lines;
     }
     w->lines.failed = false;
-    lose(w, 1, -ENOMEM);
+    count_lost(w, 1, -ENOMEM);
     return NULL;
 }
 
-bool mk_logwriter_added(struct mk_logwriter *w)
+bool mk_logwriter_commit(struct mk_logwriter *w)
 {
     if (w->file->at_once)
         mk_logwriter_flush(w);
@@ -178,11 +178,11 @@ static uint64_t count_lines(mk_str text)
     return n;
 }
 
-bool mk_logwriter_say(struct mk_logwriter *w, enum mk_log_level level, mk_str line)
+bool mk_logwriter_write_now(struct mk_logwriter *w, enum mk_log_level level, mk_str line)
 {
     mk_logwriter_flush(w); /* what is lost of them is not this line */
     uint64_t lost = w->lost;
-    struct mk_buf *out = mk_logwriter_room(w, level, line.len);
+    struct mk_buf *out = mk_logwriter_reserve(w, level, line.len);
     if (!out)
         return false;
     mk_buf_add(out, line);
@@ -190,17 +190,17 @@ bool mk_logwriter_say(struct mk_logwriter *w, enum mk_log_level level, mk_str li
     return w->lost == lost && !w->half;
 }
 
-static ssize_t put_into_pipe(const struct mk_logwriter *w, mk_str text)
+static ssize_t write_pipe(const struct mk_logwriter *w, mk_str text)
 {
-    struct mk_quiet quiet;
-    mk_quiet_begin(&quiet);
+    struct mk_sigpipe_guard quiet;
+    mk_sigpipe_block(&quiet);
     ssize_t n = write(w->file->fd, text.p, text.len);
-    mk_quiet_end(&quiet, n);
+    mk_sigpipe_restore(&quiet, n);
     return n;
 }
 
 /* Writes as much as fits now. */
-static ssize_t put(const struct mk_logwriter *w, mk_str text)
+static ssize_t write_nowait(const struct mk_logwriter *w, mk_str text)
 {
     struct pollfd p = {.fd = w->file->fd, .events = POLLOUT};
     if (w->is_socket)
@@ -208,16 +208,16 @@ static ssize_t put(const struct mk_logwriter *w, mk_str text)
     if (w->is_file)
         return write(w->file->fd, text.p, text.len);
     if (!w->may_wait)
-        return put_into_pipe(w, text);
+        return write_pipe(w, text);
     if (poll(&p, 1, 0) == 1)
-        return put_into_pipe(w, mk_str_first(text, PIPE_BUF));
+        return write_pipe(w, mk_str_first(text, PIPE_BUF));
     errno = EAGAIN;
     return -1;
 }
 
 /* Whole lines up to the size that a pipe takes atomically, so that the lines of several workers do not mix.
  */
-static mk_str piece_of(const struct mk_logwriter *w, mk_str text)
+static mk_str atomic_piece(const struct mk_logwriter *w, mk_str text)
 {
     if (w->is_file || text.len <= PIPE_BUF)
         return text;
@@ -226,11 +226,11 @@ static mk_str piece_of(const struct mk_logwriter *w, mk_str text)
 }
 
 /* Returns the unwritten rest, and why it is unwritten. */
-static mk_str write_pieces(const struct mk_logwriter *w, mk_str rest, mk_err *why)
+static mk_str write_lines(const struct mk_logwriter *w, mk_str rest, mk_err *why)
 {
     ssize_t n = 1;
     while (rest.len && n > 0) {
-        n = put(w, piece_of(w, rest));
+        n = write_nowait(w, atomic_piece(w, rest));
         *why = n < 0 ? mk_err_last() : -EIO;
         rest = mk_str_skip(rest, n > 0 ? (size_t)n : 0);
     }
@@ -239,7 +239,7 @@ static mk_str write_pieces(const struct mk_logwriter *w, mk_str rest, mk_err *wh
 
 /* Removes a partly written line from the file. Another process can have written after it only if the disk had
  * free space again immediately. */
-static bool cut_half(const struct mk_logwriter *w, mk_str written)
+static bool truncate_partial_line(const struct mk_logwriter *w, mk_str written)
 {
     struct stat st;
     size_t line_end = mk_str_find_last(written, '\n');
@@ -258,13 +258,14 @@ void mk_logwriter_flush(struct mk_logwriter *w)
         return;
     }
     mk_err why = 0;
-    mk_str all = mk_buf_str(&w->lines), rest = write_pieces(w, all, &why);
+    mk_str all = mk_buf_str(&w->lines), rest = write_lines(w, all, &why);
     mk_str written = mk_str_first(all, all.len - rest.len);
     w->half =
-        rest.len && (written.len ? !mk_str_ends(written, MK_STR("\n")) && !cut_half(w, written) : w->half);
-    lose(w, count_lines(rest) - w->half, why);
+        rest.len &&
+        (written.len ? !mk_str_ends(written, MK_STR("\n")) && !truncate_partial_line(w, written) : w->half);
+    count_lost(w, count_lines(rest) - w->half, why);
     /* The rest of a partly written line comes first. */
     size_t kept = w->half ? mk_str_find(rest, '\n') + 1 : 0;
-    mk_buf_drop(&w->lines, written.len);
+    mk_buf_consume(&w->lines, written.len);
     w->lines.len = kept;
 }

@@ -5,7 +5,7 @@
 
 #include "net/stream.h"
 #include "os/fd.h"
-#include "os/quiet.h"
+#include "os/sigpipe.h"
 
 static ssize_t plain_read(struct mk_stream *s, char *room, size_t cap)
 {
@@ -25,10 +25,10 @@ static ssize_t plain_write(struct mk_stream *s, mk_str bytes, bool more)
 ssize_t mk_stream_plain_send_file(struct mk_stream *s, int file_fd, uint64_t offset, size_t len)
 {
     off_t at = (off_t)offset;
-    struct mk_quiet quiet;
-    mk_quiet_begin(&quiet);
+    struct mk_sigpipe_guard quiet;
+    mk_sigpipe_block(&quiet);
     ssize_t n = sendfile(s->fd, file_fd, &at, len);
-    mk_quiet_end(&quiet, n);
+    mk_sigpipe_restore(&quiet, n);
     return n < 0 ? mk_err_last() : n;
 }
 

@@ -112,7 +112,7 @@ static void empty_slot(struct mk_timer_wheel *w, uint32_t slot)
 }
 
 /* Empties all slots whose time has come. */
-MK_APART static void advance(struct mk_timer_wheel *w, uint32_t now)
+MK_NOINLINE static void advance(struct mk_timer_wheel *w, uint32_t now)
 {
     uint32_t ticks = now / MK_TIMER_TICK_MS - w->now / MK_TIMER_TICK_MS;
     if (now < w->now) /* the 32-bit time wrapped, but its ticks did not, as 2^32 is a multiple of a tick */
@@ -131,7 +131,7 @@ MK_APART static void advance(struct mk_timer_wheel *w, uint32_t now)
         find_next(w);
 }
 
-MK_APART static void fire(struct mk_timer_wheel *w)
+MK_NOINLINE static void fire(struct mk_timer_wheel *w)
 {
     unsigned left = MK_TIMER_WHEEL_AT_ONCE;
     while (left && !is_empty(&w->late)) {

@@ -10,7 +10,7 @@
 
 #include <monkey/timer.h>
 
-#include "base/def.h"
+#include "base/compiler.h"
 
 enum {
     MK_TIMER_TICK_MS = 32,

@@ -10,7 +10,7 @@ extern const struct mk_tls_module mk_tls_module __attribute__((weak));
 static const struct mk_tls_module *module;
 static char why_not[MK_MODULE_WHY];
 
-static void load(void)
+static void load_once(void)
 {
     module = mk_module_load(&(struct mk_module){.name = "tls",
                                                 .symbol = "mk_tls_module",
@@ -25,7 +25,7 @@ static void load(void)
 const struct mk_tls_module *mk_tls_load(const char **why)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, load);
+    pthread_once(&once, load_once);
     if (why)
         *why = module ? NULL : why_not;
     return module;

@@ -4,8 +4,8 @@
 #include "base/mem.h"
 
 struct mk_watcher {
-    struct mk_watch watch;
-    struct mk_task task; /* frees it */
+    struct mk_fd_watch watch;
+    struct mk_loop_task task; /* frees it */
     struct mk_loop *loop;
     int fd;
     unsigned events;
@@ -20,7 +20,7 @@ static uint32_t epoll_events(unsigned events)
 }
 
 /* A hang-up or an error reports all requested events, so that the owner's next call sees the error. */
-static void tell(struct mk_watch *watch, uint32_t events)
+static void on_watch_event(struct mk_fd_watch *watch, uint32_t events)
 {
     struct mk_watcher *w = MK_CONTAINER(watch, struct mk_watcher, watch);
     unsigned which = (events & EPOLLIN ? MK_READABLE : 0u) | (events & EPOLLOUT ? MK_WRITABLE : 0u);
@@ -32,13 +32,13 @@ static void tell(struct mk_watch *watch, uint32_t events)
         w->on_ready(w->ctx, which);
 }
 
-struct mk_watcher *mk_watcher_new_in(struct mk_loop *loop, int fd, unsigned events,
+struct mk_watcher *mk_watcher_new_on(struct mk_loop *loop, int fd, unsigned events,
                                      void (*on_ready)(void *ctx, unsigned which), void *ctx)
 {
     struct mk_watcher *w = mk_mem_alloc(sizeof *w);
     if (!w)
         return NULL;
-    *w = (struct mk_watcher){.watch = {.on_ready = tell},
+    *w = (struct mk_watcher){.watch = {.on_ready = on_watch_event},
                              .loop = loop,
                              .fd = fd,
                              .events = events & (MK_READABLE | MK_WRITABLE),
@@ -53,7 +53,7 @@ struct mk_watcher *mk_watcher_new_in(struct mk_loop *loop, int fd, unsigned even
 int mk_watcher_change(struct mk_watcher *w, unsigned events)
 {
     w->events = events & (MK_READABLE | MK_WRITABLE);
-    return mk_loop_change(w->loop, w->fd, &w->watch, epoll_events(events));
+    return mk_loop_modify(w->loop, w->fd, &w->watch, epoll_events(events));
 }
 
 void mk_watcher_set_callback(struct mk_watcher *w, void (*on_ready)(void *ctx, unsigned which), void *ctx)
@@ -62,7 +62,7 @@ void mk_watcher_set_callback(struct mk_watcher *w, void (*on_ready)(void *ctx, u
     w->ctx = ctx;
 }
 
-static void drop_memory(struct mk_task *t)
+static void free_watcher_memory(struct mk_loop_task *t)
 {
     mk_mem_free(MK_CONTAINER(t, struct mk_watcher, task));
 }
@@ -73,14 +73,14 @@ void mk_watcher_free(struct mk_watcher *w)
     if (!w)
         return;
     mk_loop_remove(w->loop, w->fd);
-    mk_watcher_drop(w);
+    mk_watcher_free_closed(w);
 }
 
-void mk_watcher_drop(struct mk_watcher *w)
+void mk_watcher_free_closed(struct mk_watcher *w)
 {
     if (!w)
         return;
     w->on_ready = NULL;
-    w->task.run = drop_memory;
+    w->task.run = free_watcher_memory;
     mk_loop_defer(w->loop, &w->task);
 }

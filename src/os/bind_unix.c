@@ -10,7 +10,7 @@
 
 struct binding {
     int fd;
-    const struct mk_addr *addr;
+    const struct mk_sockaddr *addr;
     unsigned mode;
     mk_err result;
 };
@@ -38,7 +38,7 @@ static void *bind_in_thread(void *data)
 }
 
 /* All threads share the umask, except one that has left it. */
-static mk_err bind_beside(struct binding *b)
+static mk_err bind_in_new_thread(struct binding *b)
 {
     sigset_t all, before;
     pthread_t thread;
@@ -51,7 +51,7 @@ static mk_err bind_beside(struct binding *b)
     return -e;
 }
 
-mk_err mk_bind_unix(int fd, const struct mk_addr *a, unsigned mode)
+mk_err mk_bind_unix(int fd, const struct mk_sockaddr *a, unsigned mode)
 {
     struct binding b = {.fd = fd, .addr = a, .mode = mode};
     if (fchmod(fd, mode) < 0)
@@ -60,6 +60,6 @@ mk_err mk_bind_unix(int fd, const struct mk_addr *a, unsigned mode)
         bind_with_umask(&b);
         return b.result;
     }
-    mk_err e = bind_beside(&b);
+    mk_err e = bind_in_new_thread(&b);
     return e ? e : b.result;
 }

@@ -7,7 +7,7 @@
 
 #include "os/fd.h"
 
-static _Noreturn void wait_until_ready(int fd)
+static _Noreturn void wait_child_ready(int fd)
 {
     unsigned char code = 1;
     ssize_t n;
@@ -42,7 +42,7 @@ mk_err mk_daemon_start(int *ready_fd)
         return mk_err_last();
     if (pid > 0) {
         close(ends[1]);
-        wait_until_ready(ends[0]);
+        wait_child_ready(ends[0]);
     }
     close(ends[0]);
     *ready_fd = ends[1];
@@ -54,7 +54,7 @@ int mk_daemon_open_null(void)
     return open("/dev/null", O_RDWR | O_CLOEXEC);
 }
 
-void mk_daemon_silence(int fd, int null)
+void mk_daemon_redirect_to_null(int fd, int null)
 {
     struct stat st;
     bool to_file = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
@@ -62,7 +62,7 @@ void mk_daemon_silence(int fd, int null)
         (void)dup3(null, fd, fd > STDERR_FILENO ? O_CLOEXEC : 0);
 }
 
-void mk_daemon_ready(int *ready_fd, int exit_code)
+void mk_daemon_notify_parent(int *ready_fd, int exit_code)
 {
     if (*ready_fd < 0)
         return;
@@ -70,7 +70,7 @@ void mk_daemon_ready(int *ready_fd, int exit_code)
     (void)!write(*ready_fd, &code, 1);
     mk_fd_close(ready_fd);
     int null = mk_daemon_open_null();
-    mk_daemon_silence(STDOUT_FILENO, null);
-    mk_daemon_silence(STDERR_FILENO, null);
+    mk_daemon_redirect_to_null(STDOUT_FILENO, null);
+    mk_daemon_redirect_to_null(STDERR_FILENO, null);
     mk_fd_close(&null);
 }

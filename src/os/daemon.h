@@ -6,15 +6,15 @@
 #include "base/err.h"
 
 /* Forks into the background. The parent exits once the other end of `ready_fd` reports (see
- * mk_daemon_ready); only the child returns. */
+ * mk_daemon_notify_parent); only the child returns. */
 mk_err mk_daemon_start(int *ready_fd) MK_MUST_USE;
 /* Ends the waiting parent with that code, and silences our standard output and error. */
-void mk_daemon_ready(int *ready_fd, int exit_code);
+void mk_daemon_notify_parent(int *ready_fd, int exit_code);
 /* Redirects `fd` to `null` unless it leads to a file: the output has no reader any more, and a pipe's
  * reader must not wait for us to exit. */
-void mk_daemon_silence(int fd, int null);
-/* Opens the descriptor for mk_daemon_silence early, as a sandbox may forbid it later. If negative,
- * mk_daemon_silence does nothing. */
+void mk_daemon_redirect_to_null(int fd, int null);
+/* Opens the descriptor for mk_daemon_redirect_to_null early, as a sandbox may forbid it later. If negative,
+ * mk_daemon_redirect_to_null does nothing. */
 int mk_daemon_open_null(void);
 
 #endif

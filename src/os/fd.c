@@ -63,7 +63,7 @@ void mk_fd_restore_limit(void)
     (void)setrlimit(RLIMIT_NOFILE, &r); /* a lower limit is always allowed */
 }
 
-mk_err mk_fd_limit(uint64_t wanted, uint64_t *limit)
+mk_err mk_fd_set_limit(uint64_t wanted, uint64_t *limit)
 {
     struct rlimit r;
     if (getrlimit(RLIMIT_NOFILE, &r) < 0)

@@ -42,7 +42,7 @@ struct walk {
 
 static mk_err walk_path(struct walk *w, const char *path, int last_flags);
 
-static mk_err step_to(struct walk *w, int fd)
+static mk_err enter_folder(struct walk *w, int fd)
 {
     mk_fd_close(&w->dir);
     w->dir = fd;
@@ -58,7 +58,7 @@ static mk_err follow_link(struct walk *w, int link, const struct stat *link_st, 
     target[len] = '\0';
     if (++w->links > LINKS_MAX)
         return -ELOOP;
-    mk_err e = target[0] == '/' ? step_to(w, open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)) : 0;
+    mk_err e = target[0] == '/' ? enter_folder(w, open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)) : 0;
     if (!e)
         e = walk_path(w, target, flags);
     struct stat st;
@@ -69,7 +69,7 @@ static mk_err follow_link(struct walk *w, int link, const struct stat *link_st, 
     return e;
 }
 
-static mk_err step(struct walk *w, const char *name, int flags)
+static mk_err walk_component(struct walk *w, const char *name, int flags)
 {
     int fd = openat(w->dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     struct stat st;
@@ -91,7 +91,7 @@ static mk_err step(struct walk *w, const char *name, int flags)
         mk_fd_close(&fd);
         return e;
     }
-    return step_to(w, fd);
+    return enter_folder(w, fd);
 }
 
 static mk_err walk_path(struct walk *w, const char *path, int last_flags)
@@ -110,14 +110,14 @@ static mk_err walk_path(struct walk *w, const char *path, int last_flags)
             continue;
         if (more && !*path)
             last_flags |= O_DIRECTORY;
-        mk_err e = step(w, name, *path ? O_PATH : last_flags);
+        mk_err e = walk_component(w, name, *path ? O_PATH : last_flags);
         if (e)
             return e;
     }
     return 0;
 }
 
-static mk_err open_walking(int root, const char *path, bool owner, int *fd)
+static mk_err open_by_walking(int root, const char *path, bool owner, int *fd)
 {
     struct walk w = {.dir = fcntl(root, F_DUPFD_CLOEXEC, 0), .owner = owner};
     if (w.dir < 0)
@@ -129,13 +129,13 @@ static mk_err open_walking(int root, const char *path, bool owner, int *fd)
     return e;
 }
 
-static mk_err open_following(int root, const char *path, int *fd)
+static mk_err open_following_links(int root, const char *path, int *fd)
 {
     *fd = openat(root, path, READ_FLAGS);
     return *fd < 0 ? mk_err_last() : 0;
 }
 
-mk_err mk_file_open_root_of(const char *base, const char *path, uid_t owner, int *fd)
+mk_err mk_file_open_owned_root(const char *base, const char *path, uid_t owner, int *fd)
 {
     struct walk w = {.dir = open(base, O_PATH | O_DIRECTORY | O_CLOEXEC)};
     struct stat st;
@@ -152,23 +152,23 @@ mk_err mk_file_open_root_of(const char *base, const char *path, uid_t owner, int
     return e;
 }
 
-mk_err mk_file_open_beneath(int root, const char *path, const struct mk_file_how *how, int *fd)
+mk_err mk_file_open_beneath(int root, const char *path, const struct mk_file_open_how *how, int *fd)
 {
     if (!*path || how->symlink == MK_SYMLINK_ON)
-        return open_following(root, *path ? path : ".", fd);
+        return open_following_links(root, *path ? path : ".", fd);
     if (how->symlink == MK_SYMLINK_OWNER)
-        return open_walking(root, path, true, fd);
+        return open_by_walking(root, path, true, fd);
     if (how->no_openat2)
-        return open_walking(root, path, false, fd);
+        return open_by_walking(root, path, false, fd);
     *fd = call_openat2(root, path, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
     if (*fd == -ENOSYS || *fd == -EPERM) /* an old kernel, or a container that blocks the call */
-        return open_walking(root, path, false, fd);
+        return open_by_walking(root, path, false, fd);
     return *fd < 0 ? *fd : 0;
 }
 
-ssize_t mk_file_read_nowait(int fd, char *room, size_t cap, uint64_t offset)
+ssize_t mk_file_read_nowait(int fd, char *buf, size_t cap, uint64_t offset)
 {
-    struct iovec v = {.iov_base = room, .iov_len = cap};
+    struct iovec v = {.iov_base = buf, .iov_len = cap};
     /* A raw system call, as not every libc has a wrapper. It takes the offset as two longs; the second one
      * matters only where a long has 32 bits. */
     long n = syscall(SYS_preadv2, fd, &v, 1, (long)offset, sizeof(long) < 8 ? (long)(offset >> 31 >> 1) : 0,
@@ -178,16 +178,16 @@ ssize_t mk_file_read_nowait(int fd, char *room, size_t cap, uint64_t offset)
     return n < 0 ? mk_err_last() : n;
 }
 
-static bool is_byte_warm(int fd, uint64_t offset)
+static bool is_byte_cached(int fd, uint64_t offset)
 {
     char byte;
     return mk_file_read_nowait(fd, &byte, 1, offset) != -EAGAIN;
 }
 
-bool mk_file_is_warm(int fd, uint64_t offset, uint64_t len)
+bool mk_file_is_cached(int fd, uint64_t offset, uint64_t len)
 {
-    return len == 0 || (is_byte_warm(fd, offset) && is_byte_warm(fd, offset + len / 2) &&
-                        is_byte_warm(fd, offset + len - 1));
+    return len == 0 || (is_byte_cached(fd, offset) && is_byte_cached(fd, offset + len / 2) &&
+                        is_byte_cached(fd, offset + len - 1));
 }
 
 mk_err mk_file_read_all(const char *path, struct mk_buf *out)

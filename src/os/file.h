@@ -14,7 +14,7 @@ enum mk_symlink {
     MK_SYMLINK_ON,    /* follow all links, even out of the folder */
 };
 
-struct mk_file_how {
+struct mk_file_open_how {
     enum mk_symlink symlink;
     bool no_openat2; /* walk the path in user space, as on kernels before 5.6; for tests */
 };
@@ -24,20 +24,21 @@ mk_err mk_file_open_root(const char *path, int *fd) MK_MUST_USE;
 
 /* Opens a folder inside one that another user owns: follows no link between `base` and base/path, and the
  * folder must belong to `owner` (else -EPERM). `path` is relative, without `.` and `..`. */
-mk_err mk_file_open_root_of(const char *base, const char *path, uid_t owner, int *fd) MK_MUST_USE;
+mk_err mk_file_open_owned_root(const char *base, const char *path, uid_t owner, int *fd) MK_MUST_USE;
 
 /* Opens root/path for reading, without blocking, not even on a FIFO. `path` is relative, NUL-terminated
  * and without `.` and `..` parts; empty means the root itself. -ELOOP or -EXDEV: a link that may not be
  * followed. */
-mk_err mk_file_open_beneath(int root, const char *path, const struct mk_file_how *how, int *fd) MK_MUST_USE;
+mk_err mk_file_open_beneath(int root, const char *path, const struct mk_file_open_how *how,
+                            int *fd) MK_MUST_USE;
 
 /* Reads from the page cache only. -EAGAIN: the read would wait for the disk; -EOPNOTSUPP: the system
  * cannot tell. */
-ssize_t mk_file_read_nowait(int fd, char *room, size_t cap, uint64_t offset);
+ssize_t mk_file_read_nowait(int fd, char *buf, size_t cap, uint64_t offset);
 
 /* Are these bytes in the page cache? Probes a few of them without waiting; true also when the system
  * cannot tell. */
-bool mk_file_is_warm(int fd, uint64_t offset, uint64_t len);
+bool mk_file_is_cached(int fd, uint64_t offset, uint64_t len);
 
 /* Reads a whole small file, up to `out`'s room; -EFBIG when it is larger. */
 mk_err mk_file_read_all(const char *path, struct mk_buf *out) MK_MUST_USE;

@@ -21,7 +21,7 @@ static bool is_itself_or_parent(mk_str name)
     return mk_str_eq(name, MK_STR(".")) || mk_str_eq(name, MK_STR(".."));
 }
 
-mk_err mk_folder_read(int fd, unsigned most, void (*on_name)(mk_str name, void *data), void *data)
+mk_err mk_folder_list(int fd, unsigned most, void (*on_name)(mk_str name, void *data), void *data)
 {
     _Alignas(struct record) char records[PIECE];
     unsigned n = 0;

@@ -36,7 +36,7 @@ mk_err mk_identity_find(const char *user, const char *group, struct mk_identity 
 }
 
 /* If any root privilege were left, one of these calls would succeed. */
-static mk_err check_no_way_back(const struct mk_identity *id)
+static mk_err check_irrevocable(const struct mk_identity *id)
 {
     uid_t r, e, s;
     gid_t gr, ge, gs;
@@ -58,12 +58,12 @@ mk_err mk_identity_become(const struct mk_identity *id)
     /* A change of ids disables core dumps and debuggers; that choice is the administrator's, or that of a plugin with
      * secrets in our memory. */
     (void)prctl(PR_SET_DUMPABLE, dumpable != 0);
-    return check_no_way_back(id);
+    return check_irrevocable(id);
 }
 
-static mk_err keep_own_rights(struct mk_own_rights *own)
+static mk_err save_own_rights(struct mk_identity_saved *own)
 {
-    *own = (struct mk_own_rights){.n_groups = getgroups(0, NULL), .dumpable = prctl(PR_GET_DUMPABLE)};
+    *own = (struct mk_identity_saved){.n_groups = getgroups(0, NULL), .dumpable = prctl(PR_GET_DUMPABLE)};
     if (own->n_groups < 0)
         return mk_err_last();
     own->groups = mk_mem_zalloc((size_t)own->n_groups + 1, sizeof *own->groups);
@@ -85,11 +85,11 @@ static bool set_file_ids(uid_t uid, gid_t gid)
     return (gid_t)setfsgid((gid_t)-1) == gid && (uid_t)setfsuid((uid_t)-1) == uid;
 }
 
-mk_err mk_identity_borrow(const struct mk_identity *id, struct mk_own_rights *own)
+mk_err mk_identity_impersonate(const struct mk_identity *id, struct mk_identity_saved *own)
 {
     if (!mk_platform.owns_process)
         return -EPERM;
-    mk_err e = keep_own_rights(own);
+    mk_err e = save_own_rights(own);
     if (!e && set_groups_of(id) < 0)
         e = mk_err_last();
     if (e) {
@@ -98,11 +98,11 @@ mk_err mk_identity_borrow(const struct mk_identity *id, struct mk_own_rights *ow
     }
     if (set_file_ids(id->uid, id->gid))
         return 0;
-    mk_identity_return(own);
+    mk_identity_revert(own);
     return -EPERM;
 }
 
-void mk_identity_return(struct mk_own_rights *own)
+void mk_identity_revert(struct mk_identity_saved *own)
 {
     bool is_back = set_file_ids(geteuid(), getegid()) && setgroups((size_t)own->n_groups, own->groups) == 0;
     MK_ASSERT(is_back);

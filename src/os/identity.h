@@ -25,16 +25,16 @@ mk_err mk_identity_find(const char *user, const char *group, struct mk_identity 
 mk_err mk_identity_become(const struct mk_identity *id) MK_MUST_USE;
 
 /* The rights over files that a process had before it borrowed those of another user. */
-struct mk_own_rights {
+struct mk_identity_saved {
     gid_t *groups;
     int n_groups;
     int dumpable;
 };
 
-/* Until mk_identity_return(), the calling thread opens files with the rights of that user and its groups. For
+/* Until mk_identity_revert(), the calling thread opens files with the rights of that user and its groups. For
  * a process of root with one thread. On failure nothing is borrowed. */
-mk_err mk_identity_borrow(const struct mk_identity *id, struct mk_own_rights *own) MK_MUST_USE;
+mk_err mk_identity_impersonate(const struct mk_identity *id, struct mk_identity_saved *own) MK_MUST_USE;
 /* The process ends if it cannot have its own rights back. */
-void mk_identity_return(struct mk_own_rights *own);
+void mk_identity_revert(struct mk_identity_saved *own);
 
 #endif

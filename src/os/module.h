@@ -4,7 +4,7 @@
 #ifndef MK_OS_MODULE_H
 #define MK_OS_MODULE_H
 
-#include "base/def.h"
+#include "base/compiler.h"
 
 enum { MK_MODULE_WHY = 512 };
 

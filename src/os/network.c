@@ -3,17 +3,17 @@
 #include <arpa/inet.h>
 
 #include "base/num.h"
-#include "os/addr.h"
+#include "os/sockaddr.h"
 
 enum { V4_BEFORE = 96, BITS = 128 }; /* prefix of IPv4-mapped addresses; length of an address */
 
-static bool to_c(mk_str text, char room[INET6_ADDRSTRLEN])
+static bool to_cstr(mk_str text, char buf[INET6_ADDRSTRLEN])
 {
     if (text.len >= INET6_ADDRSTRLEN || mk_str_find(text, '\0') != MK_STR_NONE)
         return false;
     if (text.len)
-        memcpy(room, text.p, text.len);
-    room[text.len] = '\0';
+        memcpy(buf, text.p, text.len);
+    buf[text.len] = '\0';
     return true;
 }
 
@@ -21,15 +21,15 @@ static const uint8_t v4_prefix[V4_BEFORE / 8] = {[10] = 0xff, [11] = 0xff};
 
 static bool parse_v4(mk_str text, uint8_t ip[16])
 {
-    char room[INET6_ADDRSTRLEN];
+    char buf[INET6_ADDRSTRLEN];
     memcpy(ip, v4_prefix, sizeof v4_prefix);
-    return to_c(text, room) && inet_pton(AF_INET, room, ip + sizeof v4_prefix) == 1;
+    return to_cstr(text, buf) && inet_pton(AF_INET, buf, ip + sizeof v4_prefix) == 1;
 }
 
 static bool parse_v6(mk_str text, uint8_t ip[16])
 {
-    char room[INET6_ADDRSTRLEN];
-    return to_c(text, room) && inet_pton(AF_INET6, room, ip) == 1;
+    char buf[INET6_ADDRSTRLEN];
+    return to_cstr(text, buf) && inet_pton(AF_INET6, buf, ip) == 1;
 }
 
 /* ":8080" after an address, or nothing. */
@@ -42,9 +42,9 @@ static bool parse_port(mk_str text, uint16_t *port)
     return true;
 }
 
-bool mk_peer_parse(mk_str text, struct mk_peer *out)
+bool mk_addr_parse(mk_str text, struct mk_addr *out)
 {
-    *out = (struct mk_peer){0};
+    *out = (struct mk_addr){0};
     if (mk_str_starts(text, MK_STR("["))) {
         size_t close = mk_str_find(text, ']');
         return close != MK_STR_NONE && parse_v6(mk_str_of(text.p + 1, close - 1), out->ip) &&
@@ -71,7 +71,7 @@ static bool parse_mask(mk_str text, uint64_t *bits)
     return (zeroes & (zeroes + 1)) == 0;
 }
 
-static bool is_zero_behind(const uint8_t ip[16], unsigned bits)
+static bool is_zero_after(const uint8_t ip[16], unsigned bits)
 {
     for (unsigned i = bits; i < BITS; i++)
         if (ip[i / 8] & (0x80u >> i % 8))
@@ -99,13 +99,13 @@ bool mk_network_parse(mk_str text, struct mk_network *out)
     } else {
         return false;
     }
-    if (bits > BITS || !is_zero_behind(out->ip, (unsigned)bits))
+    if (bits > BITS || !is_zero_after(out->ip, (unsigned)bits))
         return false;
     out->bits = (uint8_t)bits;
     return true;
 }
 
-bool mk_network_has(const struct mk_network *n, const struct mk_peer *p)
+bool mk_network_contains(const struct mk_network *n, const struct mk_addr *p)
 {
     if (n->is_all)
         return true;

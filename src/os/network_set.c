@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/def.h"
+#include "base/compiler.h"
 
 enum kind { ADDRESSES, UNIX, ALL };
 enum { V4_BEFORE = 96 }; /* the prefix of IPv4-mapped addresses */
@@ -12,7 +12,7 @@ enum { V4_BEFORE = 96 }; /* the prefix of IPv4-mapped addresses */
 #define NONE UINT32_MAX
 
 /* One network. While the set is made: one for each that was given, with its number in `first`. */
-struct node {
+struct network_node {
     uint64_t high, low; /* the address */
     uint32_t first, n;  /* its numbers, in order */
     uint32_t parent;    /* the smallest network around it; NONE: there is none */
@@ -23,15 +23,15 @@ struct mk_network_set {
     uint32_t n;          /* of networks with addresses, which come first */
     uint32_t unix_, all; /* indexes of the others; NONE: not in the set */
     uint32_t *numbers;
-    struct node nodes[];
+    struct network_node nodes[];
 };
 
 size_t mk_network_set_size(size_t n)
 {
-    return sizeof(struct mk_network_set) + n * (sizeof(struct node) + sizeof(uint32_t));
+    return sizeof(struct mk_network_set) + n * (sizeof(struct network_node) + sizeof(uint32_t));
 }
 
-static uint64_t read64(const uint8_t *p)
+static uint64_t read_be64(const uint8_t *p)
 {
     uint64_t n = 0;
     for (int i = 0; i < 8; i++)
@@ -39,94 +39,94 @@ static uint64_t read64(const uint8_t *p)
     return n;
 }
 
-static uint64_t mask(unsigned bits)
+static uint64_t prefix_mask(unsigned bits)
 {
     return bits == 0 ? 0 : bits >= 64 ? UINT64_MAX : UINT64_MAX << (64 - bits);
 }
 
-static bool contains(const struct node *n, uint64_t high, uint64_t low)
+static bool node_contains(const struct network_node *n, uint64_t high, uint64_t low)
 {
-    return ((n->high ^ high) & mask(n->bits)) == 0 &&
-           (n->bits <= 64 || ((n->low ^ low) & mask(n->bits - 64u)) == 0);
+    return ((n->high ^ high) & prefix_mask(n->bits)) == 0 &&
+           (n->bits <= 64 || ((n->low ^ low) & prefix_mask(n->bits - 64u)) == 0);
 }
 
 /* ---- Making ---- */
 
-static int compare(uint64_t a, uint64_t b)
+static int compare_u64(uint64_t a, uint64_t b)
 {
     return a < b ? -1 : a > b;
 }
 
 /* A network before those inside of it, and its numbers in order. */
-static int by_place(const void *a, const void *b)
+static int compare_nodes(const void *a, const void *b)
 {
-    const struct node *x = a, *y = b;
-    int order = compare(x->kind, y->kind);
-    order = order ? order : compare(x->high, y->high);
-    order = order ? order : compare(x->low, y->low);
-    order = order ? order : compare(x->bits, y->bits);
-    return order ? order : compare(x->first, y->first);
+    const struct network_node *x = a, *y = b;
+    int order = compare_u64(x->kind, y->kind);
+    order = order ? order : compare_u64(x->high, y->high);
+    order = order ? order : compare_u64(x->low, y->low);
+    order = order ? order : compare_u64(x->bits, y->bits);
+    return order ? order : compare_u64(x->first, y->first);
 }
 
-static bool is_same(const struct node *a, const struct node *b)
+static bool is_same_network(const struct network_node *a, const struct network_node *b)
 {
     return a->kind == b->kind && a->high == b->high && a->low == b->low && a->bits == b->bits;
 }
 
-static uint32_t find_parent(const struct node *nodes, uint32_t i)
+static uint32_t find_parent(const struct network_node *nodes, uint32_t i)
 {
     uint32_t parent = i ? i - 1 : NONE;
-    while (parent != NONE &&
-           !(nodes[parent].bits <= nodes[i].bits && contains(&nodes[parent], nodes[i].high, nodes[i].low)))
+    while (parent != NONE && !(nodes[parent].bits <= nodes[i].bits &&
+                               node_contains(&nodes[parent], nodes[i].high, nodes[i].low)))
         parent = nodes[parent].parent;
     return parent;
 }
 
-static void add(struct mk_network_set *s, uint32_t i)
+static void add_node(struct mk_network_set *s, uint32_t i)
 {
-    struct node *node = &s->nodes[i];
-    if (node->kind == UNIX)
+    struct network_node *network_node = &s->nodes[i];
+    if (network_node->kind == UNIX)
         s->unix_ = i;
-    else if (node->kind == ALL)
+    else if (network_node->kind == ALL)
         s->all = i;
     else
-        node->parent = find_parent(s->nodes, s->n++);
+        network_node->parent = find_parent(s->nodes, s->n++);
 }
 
-static struct node node_of(const struct mk_network *v, uint32_t number)
+static struct network_node make_node(const struct mk_network *v, uint32_t number)
 {
-    struct node n = {.first = number,
-                     .parent = NONE,
-                     .kind = v->is_all    ? ALL
-                             : v->is_unix ? UNIX
-                                          : ADDRESSES};
+    struct network_node n = {.first = number,
+                             .parent = NONE,
+                             .kind = v->is_all    ? ALL
+                                     : v->is_unix ? UNIX
+                                                  : ADDRESSES};
     if (n.kind != ADDRESSES)
         return n;
     n.bits = v->bits;
-    n.high = read64(v->ip) & mask(v->bits);
-    n.low = read64(v->ip + 8) & mask(v->bits > 64 ? v->bits - 64u : 0);
+    n.high = read_be64(v->ip) & prefix_mask(v->bits);
+    n.low = read_be64(v->ip + 8) & prefix_mask(v->bits > 64 ? v->bits - 64u : 0);
     return n;
 }
 
-struct mk_network_set *mk_network_set_make(void *memory, const struct mk_network *v, const uint32_t *numbers,
-                                           size_t n)
+struct mk_network_set *mk_network_set_build(void *memory, const struct mk_network *v, const uint32_t *numbers,
+                                            size_t n)
 {
     struct mk_network_set *s = memory;
     uint32_t made = 0;
     *s = (struct mk_network_set){.unix_ = NONE, .all = NONE, .numbers = (uint32_t *)(void *)(s->nodes + n)};
     for (size_t i = 0; i < n; i++)
-        s->nodes[i] = node_of(&v[i], numbers ? numbers[i] : (uint32_t)i);
-    qsort(s->nodes, n, sizeof *s->nodes, by_place);
+        s->nodes[i] = make_node(&v[i], numbers ? numbers[i] : (uint32_t)i);
+    qsort(s->nodes, n, sizeof *s->nodes, compare_nodes);
     for (uint32_t i = 0; i < n; i++) {
-        struct node one = s->nodes[i];
+        struct network_node one = s->nodes[i];
         s->numbers[i] = one.first;
         one.first = i;
         one.n = 1;
-        if (made && is_same(&s->nodes[made - 1], &one)) {
+        if (made && is_same_network(&s->nodes[made - 1], &one)) {
             s->nodes[made - 1].n++;
         } else {
             s->nodes[made] = one;
-            add(s, made++);
+            add_node(s, made++);
         }
     }
     return s;
@@ -135,10 +135,10 @@ struct mk_network_set *mk_network_set_make(void *memory, const struct mk_network
 /* ---- Looking up ---- */
 
 /* The lowest number of the network that is not below `from`; NONE: there is none. */
-static uint32_t lowest(const struct mk_network_set *s, uint32_t node, uint32_t from)
+static uint32_t lowest_number(const struct mk_network_set *s, uint32_t network_node, uint32_t from)
 {
-    const uint32_t *numbers = s->numbers + s->nodes[node].first;
-    uint32_t begin = 0, end = s->nodes[node].n;
+    const uint32_t *numbers = s->numbers + s->nodes[network_node].first;
+    uint32_t begin = 0, end = s->nodes[network_node].n;
     while (begin < end) {
         uint32_t middle = begin + (end - begin) / 2;
         if (numbers[middle] < from)
@@ -146,16 +146,16 @@ static uint32_t lowest(const struct mk_network_set *s, uint32_t node, uint32_t f
         else
             end = middle;
     }
-    return begin < s->nodes[node].n ? numbers[begin] : NONE;
+    return begin < s->nodes[network_node].n ? numbers[begin] : NONE;
 }
 
 /* The last network that begins at or before the address; NONE: there is none. */
-static uint32_t find_last(const struct mk_network_set *s, uint64_t high, uint64_t low)
+static uint32_t find_last_before(const struct mk_network_set *s, uint64_t high, uint64_t low)
 {
     uint32_t begin = 0, end = s->n;
     while (begin < end) {
         uint32_t middle = begin + (end - begin) / 2;
-        const struct node *n = &s->nodes[middle];
+        const struct network_node *n = &s->nodes[middle];
         if (n->high < high || (n->high == high && n->low <= low))
             begin = middle + 1;
         else
@@ -164,19 +164,19 @@ static uint32_t find_last(const struct mk_network_set *s, uint64_t high, uint64_
     return begin ? begin - 1 : NONE;
 }
 
-uint32_t mk_network_set_next(const struct mk_network_set *s, const struct mk_peer *p, uint32_t from)
+uint32_t mk_network_set_next(const struct mk_network_set *s, const struct mk_addr *p, uint32_t from)
 {
     uint32_t best = NONE;
     if (!s)
         return NONE;
     if (s->all != NONE)
-        best = lowest(s, s->all, from);
+        best = lowest_number(s, s->all, from);
     if (p->is_unix)
-        return s->unix_ == NONE ? best : (uint32_t)mk_min(best, lowest(s, s->unix_, from));
-    uint64_t high = read64(p->ip), low = read64(p->ip + 8);
+        return s->unix_ == NONE ? best : (uint32_t)mk_min(best, lowest_number(s, s->unix_, from));
+    uint64_t high = read_be64(p->ip), low = read_be64(p->ip + 8);
     bool is_v4 = high == 0 && low >> 32 == 0xffff; /* an IPv6 network never has an IPv4 client */
-    for (uint32_t i = find_last(s, high, low); i != NONE; i = s->nodes[i].parent)
-        if (contains(&s->nodes[i], high, low) && !(is_v4 && s->nodes[i].bits < V4_BEFORE))
-            best = (uint32_t)mk_min(best, lowest(s, i, from));
+    for (uint32_t i = find_last_before(s, high, low); i != NONE; i = s->nodes[i].parent)
+        if (node_contains(&s->nodes[i], high, low) && !(is_v4 && s->nodes[i].bits < V4_BEFORE))
+            best = (uint32_t)mk_min(best, lowest_number(s, i, from));
     return best;
 }

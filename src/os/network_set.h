@@ -4,12 +4,12 @@
 #ifndef MK_OS_NETWORK_SET_H
 #define MK_OS_NETWORK_SET_H
 
-#include <monkey/address.h>
+#include <monkey/addr.h>
 
 /* The memory that a set of `n` networks needs. */
 size_t mk_network_set_size(size_t n);
 /* Makes the set in that memory, which is aligned for any object. `numbers` NULL: the number of each network is its index. */
-struct mk_network_set *mk_network_set_make(void *memory, const struct mk_network *v, const uint32_t *numbers,
-                                           size_t n);
+struct mk_network_set *mk_network_set_build(void *memory, const struct mk_network *v, const uint32_t *numbers,
+                                            size_t n);
 
 #endif

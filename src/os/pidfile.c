@@ -8,7 +8,7 @@
 #include "base/num.h"
 #include "os/fd.h"
 
-static bool is_file_at(int fd, const char *path)
+static bool is_same_file_as(int fd, const char *path)
 {
     struct stat ours, there;
     return fstat(fd, &ours) == 0 && lstat(path, &there) == 0 && ours.st_ino == there.st_ino &&
@@ -23,14 +23,14 @@ static mk_err open_and_lock(const char *path, int *out)
         return mk_err_last();
     /* A POSIX lock belongs to this process alone: workers that outlive it do not inherit it. */
     struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    mk_err e = fcntl(fd, F_SETLK, &all) < 0 ? -EBUSY : is_file_at(fd, path) ? 0 : -EAGAIN;
+    mk_err e = fcntl(fd, F_SETLK, &all) < 0 ? -EBUSY : is_same_file_as(fd, path) ? 0 : -EAGAIN;
     if (e)
         mk_fd_close(&fd);
     *out = fd;
     return e;
 }
 
-mk_err mk_pidfile_take(const char *path, int *out)
+mk_err mk_pidfile_acquire(const char *path, int *out)
 {
     mk_err e = -EAGAIN;
     for (int tries = 0; e == -EAGAIN && tries < 10; tries++)
@@ -46,7 +46,7 @@ mk_err mk_pidfile_take(const char *path, int *out)
     return e;
 }
 
-void mk_pidfile_drop(const char *path, int *fd)
+void mk_pidfile_release(const char *path, int *fd)
 {
     char digits[MK_NUM_MAX + 2];
     ssize_t n = *fd < 0 ? -1 : pread(*fd, digits, sizeof digits, 0);

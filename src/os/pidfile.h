@@ -7,8 +7,8 @@
 
 /* Writes our pid into the file and keeps it locked while *fd is open. -EBUSY: a running process holds the
  * lock. */
-mk_err mk_pidfile_take(const char *path, int *fd) MK_MUST_USE;
+mk_err mk_pidfile_acquire(const char *path, int *fd) MK_MUST_USE;
 /* Removes the file if it still contains our pid, and unlocks it. */
-void mk_pidfile_drop(const char *path, int *fd);
+void mk_pidfile_release(const char *path, int *fd);
 
 #endif

@@ -19,7 +19,7 @@ unsigned mk_proc_cpus(void)
     return n > 0 ? (unsigned)n : 1;
 }
 
-void mk_proc_hide(void)
+void mk_proc_protect_memory(void)
 {
 #ifndef __SANITIZE_ADDRESS__
     (void)prctl(PR_SET_DUMPABLE, 0);

@@ -13,7 +13,7 @@ unsigned mk_proc_cpus(void);
 
 /* Keeps other processes of the same user from reading our memory. Does nothing under a sanitizer that
  * needs such access. */
-void mk_proc_hide(void);
+void mk_proc_protect_memory(void);
 
 /* Sets the name shown by `ps` and `top`, at most 15 characters. */
 void mk_proc_set_name(const char *name);

@@ -45,7 +45,7 @@ mk_err mk_sandbox_no_new_privs(void)
     return !e && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? mk_err_last() : e;
 }
 
-static uint64_t handled(int abi)
+static uint64_t handled_rights(int abi)
 {
     uint64_t rights = ALL_RIGHTS;
     if (abi >= 2)
@@ -61,12 +61,12 @@ struct ruleset {
 };
 
 /* A process in the sandbox connects to no abstract socket, and sends no signal to a process, outside of it. */
-static uint64_t scopes(int abi)
+static uint64_t handled_scopes(int abi)
 {
     return abi >= 6 ? SCOPE_ABSTRACT_SOCKET | SCOPE_SIGNAL : 0;
 }
 
-static int read_abi(void)
+static int landlock_abi(void)
 {
     return (int)syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 }
@@ -74,15 +74,15 @@ static int read_abi(void)
 mk_err mk_sandbox_open(struct mk_sandbox *s)
 {
     s->fd = -1;
-    s->abi = read_abi();
+    s->abi = landlock_abi();
     if (s->abi < 1)
         return -EOPNOTSUPP;
-    struct ruleset attr = {.handled_access_fs = handled(s->abi), .scoped = scopes(s->abi)};
+    struct ruleset attr = {.handled_access_fs = handled_rights(s->abi), .scoped = handled_scopes(s->abi)};
     s->fd = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr, 0);
     return s->fd < 0 ? mk_err_last() : 0;
 }
 
-static mk_err add_rule(struct mk_sandbox *s, int fd, uint64_t rights)
+static mk_err add_landlock_rule(struct mk_sandbox *s, int fd, uint64_t rights)
 {
     struct landlock_path_beneath_attr rule = {.parent_fd = fd, .allowed_access = rights};
     long r = syscall(SYS_landlock_add_rule, s->fd, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
@@ -96,7 +96,7 @@ mk_err mk_sandbox_allow_fd(struct mk_sandbox *s, int fd)
         return 0;
     if (fstat(fd, &st) < 0)
         return mk_err_last();
-    return add_rule(s, fd, S_ISDIR(st.st_mode) ? READ_RIGHTS : LANDLOCK_ACCESS_FS_READ_FILE);
+    return add_landlock_rule(s, fd, S_ISDIR(st.st_mode) ? READ_RIGHTS : LANDLOCK_ACCESS_FS_READ_FILE);
 }
 
 mk_err mk_sandbox_allow(struct mk_sandbox *s, const char *path)
@@ -118,7 +118,7 @@ static mk_err allow_folder(struct mk_sandbox *s, const char *folder, uint64_t ri
     int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return mk_err_last();
-    mk_err e = add_rule(s, fd, rights & handled(s->abi));
+    mk_err e = add_landlock_rule(s, fd, rights & handled_rights(s->abi));
     close(fd);
     return e;
 }
@@ -136,7 +136,7 @@ mk_err mk_sandbox_allow_writing(struct mk_sandbox *s, const char *folder)
 /* ---- What libraries read ---- */
 
 /* Paths one after the other, each with a NUL at its end. */
-static mk_err allow_all(struct mk_sandbox *s, const char *paths)
+static mk_err allow_paths(struct mk_sandbox *s, const char *paths)
 {
     mk_err first = 0;
     for (; *paths; paths += strlen(paths) + 1) {
@@ -158,7 +158,7 @@ static mk_err allow_resolver(struct mk_sandbox *s)
 }
 
 /* The folder of libc: its modules (nsswitch.conf) are beside it, and what these need. */
-static mk_err allow_modules(struct mk_sandbox *s)
+static mk_err allow_nss_modules(struct mk_sandbox *s)
 {
     char folder[PATH_MAX];
     Dl_info libc;
@@ -169,24 +169,24 @@ static mk_err allow_modules(struct mk_sandbox *s)
     return *folder ? mk_sandbox_allow(s, folder) : 0;
 }
 
-mk_err mk_sandbox_allow_names(struct mk_sandbox *s)
+mk_err mk_sandbox_allow_resolver(struct mk_sandbox *s)
 {
     mk_err e =
-        allow_all(s, "/etc/hosts\0/etc/resolv.conf\0/etc/nsswitch.conf\0/etc/gai.conf\0/etc/host.conf\0"
-                     "/etc/services\0/etc/protocols\0/etc/ld.so.cache\0");
-    mk_err resolver = allow_resolver(s), modules = allow_modules(s);
+        allow_paths(s, "/etc/hosts\0/etc/resolv.conf\0/etc/nsswitch.conf\0/etc/gai.conf\0/etc/host.conf\0"
+                       "/etc/services\0/etc/protocols\0/etc/ld.so.cache\0");
+    mk_err resolver = allow_resolver(s), modules = allow_nss_modules(s);
     return e ? e : resolver ? resolver : modules;
 }
 
 /* Not all of /etc/ssl and /etc/pki: private keys are below them. */
-mk_err mk_sandbox_allow_trust(struct mk_sandbox *s)
+mk_err mk_sandbox_allow_trust_store(struct mk_sandbox *s)
 {
     mk_err e =
-        allow_all(s, "/etc/ssl/certs\0/etc/ssl/cert.pem\0/etc/ssl/ca-bundle.pem\0/etc/ssl/openssl.cnf\0"
-                     "/etc/pki/tls/certs\0/etc/pki/tls/cert.pem\0/etc/pki/tls/openssl.cnf\0"
-                     "/etc/pki/ca-trust\0/etc/ca-certificates\0/etc/crypto-policies\0"
-                     "/usr/share/ca-certificates\0/usr/local/share/ca-certificates\0/usr/lib/ssl\0"
-                     "/usr/share/crypto-policies\0/var/lib/ca-certificates\0");
+        allow_paths(s, "/etc/ssl/certs\0/etc/ssl/cert.pem\0/etc/ssl/ca-bundle.pem\0/etc/ssl/openssl.cnf\0"
+                       "/etc/pki/tls/certs\0/etc/pki/tls/cert.pem\0/etc/pki/tls/openssl.cnf\0"
+                       "/etc/pki/ca-trust\0/etc/ca-certificates\0/etc/crypto-policies\0"
+                       "/usr/share/ca-certificates\0/usr/local/share/ca-certificates\0/usr/lib/ssl\0"
+                       "/usr/share/crypto-policies\0/var/lib/ca-certificates\0");
     static const char *const variables[] = {"SSL_CERT_FILE", "SSL_CERT_DIR"}; /* of OpenSSL */
     for (size_t i = 0; i < MK_LEN(variables); i++) {
         const char *path = getenv(variables[i]);
@@ -196,7 +196,7 @@ mk_err mk_sandbox_allow_trust(struct mk_sandbox *s)
     return e;
 }
 
-mk_err mk_sandbox_close(struct mk_sandbox *s)
+mk_err mk_sandbox_enforce(struct mk_sandbox *s)
 {
     if (s->fd < 0)
         return 0;
@@ -205,11 +205,11 @@ mk_err mk_sandbox_close(struct mk_sandbox *s)
     return e;
 }
 
-void mk_sandbox_keep_signals(void)
+void mk_sandbox_scope_signals(void)
 {
-    struct ruleset attr = {.scoped = scopes(read_abi()) & SCOPE_SIGNAL};
+    struct ruleset attr = {.scoped = handled_scopes(landlock_abi()) & SCOPE_SIGNAL};
     if (!attr.scoped)
         return;
     struct mk_sandbox s = {.fd = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr, 0)};
-    (void)!mk_sandbox_close(&s);
+    (void)!mk_sandbox_enforce(&s);
 }

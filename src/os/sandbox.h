@@ -28,12 +28,12 @@ mk_err mk_sandbox_allow_spooling(struct mk_sandbox *s, const char *folder) MK_MU
 mk_err mk_sandbox_allow_writing(struct mk_sandbox *s, const char *folder) MK_MUST_USE;
 /* Only this: the process and its descendants send no signal to others. Where the kernel knows that (Landlock's ABI 6).
  * Needs no_new_privs. */
-void mk_sandbox_keep_signals(void);
+void mk_sandbox_scope_signals(void);
 /* Reading what getaddrinfo() reads, and the anchors of trust of the system: what of it there is. The first
  * error of those that keep a part of it closed. */
-mk_err mk_sandbox_allow_names(struct mk_sandbox *s) MK_MUST_USE;
-mk_err mk_sandbox_allow_trust(struct mk_sandbox *s) MK_MUST_USE;
+mk_err mk_sandbox_allow_resolver(struct mk_sandbox *s) MK_MUST_USE;
+mk_err mk_sandbox_allow_trust_store(struct mk_sandbox *s) MK_MUST_USE;
 /* Enforces the rules: from now on only allowed files can be opened. Needs no_new_privs. */
-mk_err mk_sandbox_close(struct mk_sandbox *s) MK_MUST_USE;
+mk_err mk_sandbox_enforce(struct mk_sandbox *s) MK_MUST_USE;
 
 #endif

@@ -24,7 +24,7 @@ static void set_tcp_options(int fd, const struct mk_sock_options *o)
         (void)set_option(fd, SOL_SOCKET, SO_SNDBUF, o->send_room);
 }
 
-static int open_for(const struct mk_addr *a)
+static int open_socket(const struct mk_sockaddr *a)
 {
     int fd = socket(a->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
@@ -36,7 +36,7 @@ static int open_for(const struct mk_addr *a)
 }
 
 /* A socket file left by a dead program would make bind() fail. */
-static void remove_stale_file(const struct mk_addr *a)
+static void remove_stale_file(const struct mk_sockaddr *a)
 {
     struct stat st;
     if (stat(a->un.sun_path, &st) < 0 || !S_ISSOCK(st.st_mode))
@@ -49,12 +49,12 @@ static void remove_stale_file(const struct mk_addr *a)
     close(fd);
 }
 
-mk_err mk_sock_begin(int fd, int backlog)
+mk_err mk_sock_start_listening(int fd, int backlog)
 {
     return listen(fd, backlog) < 0 ? mk_err_last() : 0;
 }
 
-static mk_err bind_and_listen(int fd, const struct mk_addr *a, const struct mk_sock_options *o)
+static mk_err bind_and_listen(int fd, const struct mk_sockaddr *a, const struct mk_sock_options *o)
 {
     if (a->any.sa_family == AF_UNIX) {
         remove_stale_file(a);
@@ -68,12 +68,12 @@ static mk_err bind_and_listen(int fd, const struct mk_addr *a, const struct mk_s
         if (bind(fd, &a->any, a->len) < 0)
             return mk_err_last();
     }
-    return o->quiet ? 0 : mk_sock_begin(fd, o->backlog);
+    return o->quiet ? 0 : mk_sock_start_listening(fd, o->backlog);
 }
 
-mk_err mk_sock_listen(const struct mk_addr *a, const struct mk_sock_options *o, int *out)
+mk_err mk_sock_listen(const struct mk_sockaddr *a, const struct mk_sock_options *o, int *out)
 {
-    int fd = open_for(a);
+    int fd = open_socket(a);
     if (fd < 0)
         return fd;
     mk_err e = bind_and_listen(fd, a, o);
@@ -83,11 +83,11 @@ mk_err mk_sock_listen(const struct mk_addr *a, const struct mk_sock_options *o, 
     return e;
 }
 
-mk_err mk_sock_probe(const struct mk_addr *a)
+mk_err mk_sock_test_bind(const struct mk_sockaddr *a)
 {
-    if (a->any.sa_family == AF_UNIX || mk_addr_port(a) == 0)
+    if (a->any.sa_family == AF_UNIX || mk_sockaddr_port(a) == 0)
         return 0;
-    int fd = open_for(a);
+    int fd = open_socket(a);
     if (fd < 0)
         return fd;
     mk_err e = bind(fd, &a->any, a->len) < 0 ? mk_err_last() : 0;
@@ -95,31 +95,31 @@ mk_err mk_sock_probe(const struct mk_addr *a)
     return e;
 }
 
-int mk_sock_accept(int fd, struct mk_peer *peer)
+int mk_sock_accept(int fd, struct mk_addr *peer)
 {
-    struct mk_addr from;
+    struct mk_sockaddr from;
     from.len = sizeof from.un;
     int got = accept4(fd, &from.any, &from.len, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (got < 0)
         return mk_err_last();
-    mk_addr_to_peer(&from, peer);
+    mk_sockaddr_to_addr(&from, peer);
     return got;
 }
 
-bool mk_sock_is_dual(int fd)
+bool mk_sock_is_dual_stack(int fd)
 {
     int v6_only = 1;
     socklen_t len = sizeof v6_only;
     return getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, &len) == 0 && !v6_only;
 }
 
-unsigned mk_sock_unsent(int fd)
+unsigned mk_sock_unsent_bytes(int fd)
 {
     int n = 0;
     return ioctl(fd, SIOCOUTQ, &n) == 0 && n > 0 ? (unsigned)n : 0;
 }
 
-void mk_sock_answer(int *fd, mk_str text)
+void mk_sock_send_and_close(int *fd, mk_str text)
 {
     char unread[1024];
     (void)!recv(*fd, unread, sizeof unread, MSG_DONTWAIT);

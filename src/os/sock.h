@@ -3,32 +3,32 @@
 #ifndef MK_OS_SOCK_H
 #define MK_OS_SOCK_H
 
-#include "os/addr.h"
+#include "os/sockaddr.h"
 
 struct mk_sock_options {
     int backlog;
     int send_room;   /* SO_SNDBUF of the connections; 0: the system's default */
     unsigned mode;   /* of the unix socket file */
     bool reuse_port; /* several sockets share the address; the kernel distributes connections among them */
-    bool quiet;      /* bind only: connections are accepted after mk_sock_begin */
+    bool quiet;      /* bind only: connections are accepted after mk_sock_start_listening */
 };
 
 /* Creates a non-blocking listener. Replaces a stale unix socket file that has no listener. */
-mk_err mk_sock_listen(const struct mk_addr *a, const struct mk_sock_options *o, int *fd) MK_MUST_USE;
+mk_err mk_sock_listen(const struct mk_sockaddr *a, const struct mk_sock_options *o, int *fd) MK_MUST_USE;
 /* Starts accepting connections; harmless when already started. */
-mk_err mk_sock_begin(int fd, int backlog) MK_MUST_USE;
+mk_err mk_sock_start_listening(int fd, int backlog) MK_MUST_USE;
 /* Tests whether we could listen on the address. -EADDRINUSE: another program does. */
-mk_err mk_sock_probe(const struct mk_addr *a) MK_MUST_USE;
+mk_err mk_sock_test_bind(const struct mk_sockaddr *a) MK_MUST_USE;
 /* Accepts the next connection, non-blocking: its descriptor, or a negative error (-EAGAIN when none
  * waits). */
-int mk_sock_accept(int fd, struct mk_peer *peer);
+int mk_sock_accept(int fd, struct mk_addr *peer);
 /* True for an IPv6 listener that accepts IPv4 clients as well, as those of a service manager may. */
-bool mk_sock_is_dual(int fd);
+bool mk_sock_is_dual_stack(int fd);
 /* Bytes in the kernel that the peer has not acknowledged; 0 if unknown. */
-unsigned mk_sock_unsent(int fd);
+unsigned mk_sock_unsent_bytes(int fd);
 /* Closes behind one last text, as far as the kernel takes it at once. Discards what the peer has sent:
  * unread, it would make this a reset. */
-void mk_sock_answer(int *fd, mk_str text);
+void mk_sock_send_and_close(int *fd, mk_str text);
 /* Closes with a reset: the peer notices at once, and no TIME_WAIT remains. */
 void mk_sock_reset(int *fd);
 

@@ -9,7 +9,7 @@
 #include "os/fd.h"
 #include "os/proc.h"
 
-static void set_limit(enum mk_spawn_limit which, uint64_t wanted)
+static void set_rlimit(enum mk_spawn_limit which, uint64_t wanted)
 {
     static const uint8_t resources[MK_SPAWN_LIMITS] = {
         [MK_SPAWN_CPU_S] = RLIMIT_CPU,
@@ -36,7 +36,7 @@ static void reset_signals(void)
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static mk_err take_streams(const int fds[3])
+static mk_err set_standard_streams(const int fds[3])
 {
     for (int i = 0; i < 3; i++)
         if (fds[i] >= 0 && dup2(fds[i], i) < 0)
@@ -46,7 +46,7 @@ static mk_err take_streams(const int fds[3])
 }
 
 /* Runs in the new process, which shares our memory: system calls only. */
-static mk_err become(const struct mk_spawn *s, pid_t parent)
+static mk_err exec_child(const struct mk_spawn *s, pid_t parent)
 {
     mk_err e = setpgid(0, 0) < 0 ? mk_err_last() : 0;
     if (!e)
@@ -54,12 +54,12 @@ static mk_err become(const struct mk_spawn *s, pid_t parent)
     if (!e && chdir(s->cwd) < 0)
         e = mk_err_last();
     if (!e)
-        e = take_streams(s->fds);
+        e = set_standard_streams(s->fds);
     if (e)
         return e;
     mk_fd_restore_limit();
     for (enum mk_spawn_limit i = 0; i < MK_SPAWN_LIMITS; i++)
-        set_limit(i, s->limits[i]);
+        set_rlimit(i, s->limits[i]);
     reset_signals();
     execve(s->argv[0], s->argv, s->envp);
     return mk_err_last();
@@ -70,7 +70,7 @@ pid_t mk_spawn(const struct mk_spawn *s)
     volatile mk_err e = 0;
     pid_t us = getpid(), pid = vfork();
     if (pid == 0) {
-        e = become(s, us);
+        e = exec_child(s, us);
         _exit(127);
     }
     if (pid < 0)

@@ -20,9 +20,9 @@ void mk_spool_init(struct mk_spool *s, size_t max);
 void mk_spool_fini(struct mk_spool *s);
 
 /* Creates an unlinked file in that folder: a descriptor or a negated errno value. */
-int mk_spool_open(const char *folder) MK_MUST_USE;
+int mk_spool_open_tmpfile(const char *folder) MK_MUST_USE;
 /* Moves the bytes in memory to the file, creating it in `folder` if needed. May block; callable in any
  * thread. -ENOSPC: a limit of the file system or of the process was reached. */
-mk_err mk_spool_store(struct mk_spool *s, const char *folder) MK_MUST_USE;
+mk_err mk_spool_write_to_file(struct mk_spool *s, const char *folder) MK_MUST_USE;
 
 #endif

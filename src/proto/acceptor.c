@@ -55,14 +55,14 @@ void mk_acceptor_wake(struct mk_acceptor *a)
 static void turn_away(struct mk_acceptor *a, int fd, unsigned status)
 {
     struct mk_service *s = a->service;
-    mk_count_add(&s->counters->dropped, 1);
+    mk_counter_add(&s->counters->dropped, 1);
     if (!a->wants_tls && !a->wants_h2 && mk_door_sends_status(s, status))
-        mk_sock_answer(&fd, mk_h1_output_busy(status));
+        mk_sock_send_and_close(&fd, mk_h1_output_busy(status));
     else
         mk_sock_reset(&fd);
 }
 
-static void serve(struct mk_acceptor *a, int fd, const struct mk_peer *peer)
+static void serve(struct mk_acceptor *a, int fd, const struct mk_addr *peer)
 {
     struct mk_service *s = a->service;
     bool has_door = s->n_accept_hooks;
@@ -94,7 +94,7 @@ static void serve(struct mk_acceptor *a, int fd, const struct mk_peer *peer)
 /* Gives up the reserve descriptor to answer one connection with 503. False: not even that helped. */
 static bool tell_one(struct mk_acceptor *a)
 {
-    struct mk_peer peer;
+    struct mk_addr peer;
     if (a->service->limits->overcapacity == MK_OVERCAPACITY_RESIST || a->reserve_fd < 0)
         return false;
     mk_fd_close(&a->reserve_fd);
@@ -111,7 +111,7 @@ static void on_exhausted(struct mk_acceptor *a, mk_err e)
 {
     struct mk_service *s = a->service;
     bool by_number = e == -EMFILE || e == -ENFILE;
-    if (by_number && (mk_filecache_shed(&s->web->files) > 0 || tell_one(a)))
+    if (by_number && (mk_file_cache_close_idle(&s->web->files) > 0 || tell_one(a)))
         return;
     pause_taking(a);
     mk_loop_set_timer(s->loop, &a->retry, RETRY_MS);
@@ -121,7 +121,7 @@ static void on_exhausted(struct mk_acceptor *a, mk_err e)
 static bool take_one(struct mk_acceptor *a)
 {
     struct mk_service *s = a->service;
-    struct mk_peer peer;
+    struct mk_addr peer;
     bool full = s->n_conns >= s->limits->connections_max;
     if (full && s->limits->overcapacity == MK_OVERCAPACITY_RESIST) {
         pause_taking(a);
@@ -149,7 +149,7 @@ static void take(struct mk_acceptor *a, unsigned most)
         ;
 }
 
-static void on_ready(struct mk_watch *w, uint32_t events)
+static void on_ready(struct mk_fd_watch *w, uint32_t events)
 {
     (void)events;
     take(MK_CONTAINER(w, struct mk_acceptor, watch), TURN_MAX);

@@ -6,14 +6,14 @@
 #include "proto/conn.h"
 
 struct mk_acceptor {
-    struct mk_watch watch;
+    struct mk_fd_watch watch;
     struct mk_service *service;
     int fd;         /* not owned */
     int reserve_fd; /* closed when no descriptor is left, so that a connection can be accepted and refused */
     bool paused;    /* not in the loop: there is no room */
     bool wants_tls; /* to be set after the start: nothing but TLS is understood there, */
     bool wants_h2;  /* or nothing but HTTP/2; */
-    const struct mk_hosts *hosts; /* whose connections they are; NULL: the service's */
+    const struct mk_vhosts *hosts; /* whose connections they are; NULL: the service's */
     struct mk_timer retry;
 };
 

@@ -9,7 +9,7 @@
 enum { BELIEVED_MS = 1000, PIECE = 32 * 1024 };
 
 struct mk_coldread {
-    struct mk_job job;
+    struct mk_offload_job job;
     struct mk_open_file *file; /* a reference, so the descriptor stays open */
     int fd;
     uint64_t offset, len;
@@ -28,14 +28,14 @@ bool mk_coldread_is_warm(struct mk_service *s, struct mk_open_file *f, uint64_t 
     if (one_window && (int32_t)(f->warm_until_ms - (uint32_t)s->loop->now_ms) > 0)
         return true;
     bool warm =
-        one_window ? mk_file_is_warm(f->fd, 0, f->size) : mk_file_is_warm(f->fd, offset, window_of(len));
+        one_window ? mk_file_is_cached(f->fd, 0, f->size) : mk_file_is_cached(f->fd, offset, window_of(len));
     if (warm)
         f->warm_until_ms = (uint32_t)s->loop->now_ms + BELIEVED_MS;
     return warm;
 }
 
 /* Runs in a thread. The data is discarded; the point is that it is in the page cache then. */
-static void read_through(struct mk_job *job)
+static void read_through(struct mk_offload_job *job)
 {
     struct mk_coldread *r = MK_CONTAINER(job, struct mk_coldread, job);
     char waste[PIECE];
@@ -47,10 +47,10 @@ static void read_through(struct mk_job *job)
     }
 }
 
-static void finish(struct mk_job *job)
+static void finish(struct mk_offload_job *job)
 {
     struct mk_coldread *r = MK_CONTAINER(job, struct mk_coldread, job);
-    mk_open_file_drop(r->file);
+    mk_open_file_release(r->file);
     if (r->on_read)
         r->on_read(r->data);
     mk_mem_free(r);
@@ -69,12 +69,12 @@ struct mk_coldread *mk_coldread_start(struct mk_service *s, struct mk_open_file 
                               .len = window_of(len),
                               .on_read = on_read,
                               .data = data};
-    if (!mk_helper_submit(&s->helper, &r->job)) {
+    if (!mk_offload_submit(&s->helper, &r->job)) {
         mk_mem_free(r);
         return NULL;
     }
     f->refs++;
-    mk_count_add(&s->counters->cold_reads, 1);
+    mk_counter_add(&s->counters->cold_reads, 1);
     return r;
 }
 

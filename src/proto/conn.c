@@ -34,7 +34,7 @@ static const char *broken(const void *owner)
 
 const struct mk_sm_machine mk_conn_machine = {"connection", &states, MK_CONN_STATES, broken};
 
-static void on_ready(struct mk_watch *w, uint32_t events)
+static void on_ready(struct mk_fd_watch *w, uint32_t events)
 {
     struct mk_conn *c = MK_CONTAINER(w, struct mk_conn, watch);
     if (c->state.is == MK_CONN_DEAD)
@@ -44,7 +44,7 @@ static void on_ready(struct mk_watch *w, uint32_t events)
     bool may_have_input = c->state.is == MK_CONN_LINGER || c->state.is == MK_CONN_TUNNEL;
     bool is_over = events & EPOLLERR || (events & EPOLLHUP && !may_have_input);
     if (is_over) {
-        mk_conn_close(c, MK_ENDING_GONE);
+        mk_conn_close(c, MK_OUTCOME_CLIENT_ABORTED);
         return;
     }
     if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP) || c->stream.shutdown_pending)
@@ -56,7 +56,7 @@ static void on_ready(struct mk_watch *w, uint32_t events)
  * a slow peer takes meanwhile must count. */
 static uint64_t progress_of(const struct mk_conn *c)
 {
-    return c->progress - mk_sock_unsent(c->stream.fd);
+    return c->progress - mk_sock_unsent_bytes(c->stream.fd);
 }
 
 /* Peers acknowledge in bursts, when a good part of their own room is free again: what moved above the rate in
@@ -166,7 +166,7 @@ static struct mk_conn *take_memory(struct mk_service *s)
     return c;
 }
 
-static void drop_memory(struct mk_task *t)
+static void drop_memory(struct mk_loop_task *t)
 {
     struct mk_conn *c = MK_CONTAINER(t, struct mk_conn, task);
     struct mk_service *s = c->service;
@@ -174,7 +174,7 @@ static void drop_memory(struct mk_task *t)
         mk_mem_free(c);
         return;
     }
-    c->task.next = (struct mk_task *)(void *)s->spare;
+    c->task.next = (struct mk_loop_task *)(void *)s->spare;
     s->spare = c;
     s->n_spare++;
 }
@@ -190,12 +190,12 @@ bool mk_conn_make_rooms(struct mk_service *s)
     if (!s->window.in)
         s->window.in = mk_mem_alloc(MK_WINDOW);
     if (!s->out.p)
-        s->out = mk_buf_fixed(mk_mem_alloc(MK_OUTQ_WIDE), MK_OUTQ_SCRATCH);
+        s->out = mk_buf_fixed(mk_mem_alloc(MK_SEND_QUEUE_WIDE_BUFFER), MK_SEND_QUEUE_BUFFER);
     return s->window.in && s->out.p;
 }
 
 struct mk_conn *mk_conn_open(struct mk_service *s, const struct mk_conn_ops *ops, int fd,
-                             const struct mk_peer *peer)
+                             const struct mk_addr *peer)
 {
     struct mk_conn *c = mk_conn_make_rooms(s) ? take_memory(s) : NULL;
     if (!c)
@@ -207,12 +207,12 @@ struct mk_conn *mk_conn_open(struct mk_service *s, const struct mk_conn_ops *ops
     mk_timer_init(&c->timer, on_due);
     mk_list_add_last(&s->conns, &c->link);
     s->n_conns++;
-    mk_count_add(&s->counters->accepted, 1);
-    mk_count_set(&s->counters->open, s->n_conns);
+    mk_counter_add(&s->counters->accepted, 1);
+    mk_counter_set(&s->counters->open, s->n_conns);
     return c;
 }
 
-static void set_task(struct mk_conn *c, void (*run)(struct mk_task *t))
+static void set_task(struct mk_conn *c, void (*run)(struct mk_loop_task *t))
 {
     c->task.run = run;
     if (!c->task_set)
@@ -220,7 +220,7 @@ static void set_task(struct mk_conn *c, void (*run)(struct mk_task *t))
     c->task_set = true;
 }
 
-void mk_conn_close(struct mk_conn *c, enum mk_ending ending)
+void mk_conn_close(struct mk_conn *c, enum mk_outcome ending)
 {
     struct mk_service *s = c->service;
     if (c->state.is == MK_CONN_DEAD)
@@ -230,20 +230,20 @@ void mk_conn_close(struct mk_conn *c, enum mk_ending ending)
     c->stream.ops->close(&c->stream);
     mk_timer_stop(&c->timer);
     mk_list_remove(&c->link);
-    mk_outq_free(&c->out);
+    mk_send_queue_free(&c->out);
     mk_mem_free(c->saved);
     c->saved = NULL;
     if (c->standing == MK_CONN_COUNTED)
         mk_peers_leave(&s->peers, &c->peer);
     s->n_unnamed -= c->standing == MK_CONN_UNNAMED;
     s->n_conns--;
-    mk_count_set(&s->counters->open, s->n_conns);
+    mk_counter_set(&s->counters->open, s->n_conns);
     set_task(c, drop_memory);
     if (s->on_room)
         s->on_room(s);
 }
 
-void mk_conn_reset(struct mk_conn *c, enum mk_ending ending)
+void mk_conn_reset(struct mk_conn *c, enum mk_outcome ending)
 {
     if (c->state.is == MK_CONN_DEAD)
         return;
@@ -251,9 +251,9 @@ void mk_conn_reset(struct mk_conn *c, enum mk_ending ending)
     mk_conn_close(c, ending);
 }
 
-static void run_resumed(struct mk_task *t);
+static void run_resumed(struct mk_loop_task *t);
 
-static const struct mk_conn *resumed_of(struct mk_task *t)
+static const struct mk_conn *resumed_of(struct mk_loop_task *t)
 {
     return t && t->run == run_resumed ? MK_CONTAINER(t, struct mk_conn, task) : NULL;
 }
@@ -269,7 +269,7 @@ static void prefetch(const struct mk_conn *c)
             __builtin_prefetch((const char *)c->h1 + at);
 }
 
-static void run_resumed(struct mk_task *t)
+static void run_resumed(struct mk_loop_task *t)
 {
     struct mk_conn *c = MK_CONTAINER(t, struct mk_conn, task);
     prefetch(resumed_of(t->next));
@@ -338,7 +338,7 @@ void mk_conn_leave(struct mk_conn *c)
         return;
     if (!save_input(c) || !start_watching(c)) {
         mk_log_warn(c->service->log, "a connection was closed: out of memory");
-        mk_conn_reset(c, MK_ENDING_ABORTED);
+        mk_conn_reset(c, MK_OUTCOME_FAILED);
     }
 }
 
@@ -377,14 +377,14 @@ ssize_t mk_conn_fill(struct mk_conn *c)
     return n;
 }
 
-mk_err mk_conn_local(struct mk_conn *c, struct mk_peer *out)
+mk_err mk_conn_local(struct mk_conn *c, struct mk_addr *out)
 {
-    struct mk_addr local;
-    mk_err e = c->knows_local ? 0 : mk_addr_of_socket(c->stream.fd, &local);
+    struct mk_sockaddr local;
+    mk_err e = c->knows_local ? 0 : mk_sockaddr_getsockname(c->stream.fd, &local);
     if (e)
         return e;
     if (!c->knows_local)
-        mk_addr_to_peer(&local, &c->local);
+        mk_sockaddr_to_addr(&local, &c->local);
     c->knows_local = true;
     *out = c->local;
     return 0;
@@ -410,11 +410,11 @@ MK_COLD bool mk_conn_discard_input(struct mk_conn *c)
     mk_conn_use_input(c, mk_conn_input(c).len);
     ssize_t n = mk_conn_fill(c);
     if (n <= 0 && n != -EAGAIN)
-        mk_conn_close(c, MK_ENDING_DONE);
+        mk_conn_close(c, MK_OUTCOME_OK);
     return n > 0;
 }
 
-void mk_conn_close_all(struct mk_service *s, enum mk_ending ending)
+void mk_conn_close_all(struct mk_service *s, enum mk_outcome ending)
 {
     while (!mk_list_empty(&s->conns)) {
         struct mk_conn *c = MK_LIST_ENTRY(s->conns.next, struct mk_conn, link);

@@ -76,7 +76,7 @@ struct mk_conn_ops {
     /* The clock that the protocol set ran out. */
     void (*on_clock)(struct mk_conn *c, enum mk_clock clock);
     /* The connection is being closed: end what is under way. */
-    void (*on_close)(struct mk_conn *c, enum mk_ending ending);
+    void (*on_close)(struct mk_conn *c, enum mk_outcome ending);
     /* What the clocks RATE, HANDLER and TUNNEL go by; NULL, as a function or as its answer: the limits of the
      * server. */
     const struct mk_request_limits *(*limits)(const struct mk_conn *c);
@@ -90,7 +90,7 @@ struct mk_conn_ops {
 /* An idle one costs its struct and nothing else: keep it within 256 bytes. What each turn of a tunnel needs
  * comes first: with thousands of them it comes from memory. */
 struct mk_conn {
-    struct mk_watch watch;
+    struct mk_fd_watch watch;
     const struct mk_conn_ops *ops;
     struct mk_service *service;
     struct mk_stream stream;
@@ -98,9 +98,9 @@ struct mk_conn {
         struct mk_h1 *h1; /* the request from MK_CONN_FLOW on, NULL between requests */
         struct mk_h2 *h2; /* in MK_CONN_MULTI, and when it lingers after that */
     };
-    struct mk_task task; /* freeing, or resuming */
+    struct mk_loop_task task; /* freeing, or resuming */
     struct mk_timer timer;
-    struct mk_outq out;
+    struct mk_send_queue out;
     uint64_t progress; /* bytes that moved, in or out */
     uint32_t span;     /* that the clock was set to: the limits need not be found again to restart it */
     uint32_t n_saved;
@@ -111,28 +111,28 @@ struct mk_conn {
     bool knows_local;
     bool watched; /* in epoll */
     bool task_set;
-    bool wants_tls : 1;           /* nothing but TLS is understood on it, */
-    bool wants_h2 : 1;            /* or nothing but HTTP/2 */
-    bool is_told_secure : 1;      /* a trusted proxy says that its client speaks TLS */
-    uint16_t hooks_passed;        /* of the service's accept hooks */
-    uint32_t seen;                /* of the saved input that the head parser has looked at */
-    const struct mk_hosts *hosts; /* that its address leads to */
-    struct mk_list link;          /* in service->conns */
-    uint64_t moves;               /* the last 16 states, the latest in the lowest four bits */
+    bool wants_tls : 1;            /* nothing but TLS is understood on it, */
+    bool wants_h2 : 1;             /* or nothing but HTTP/2 */
+    bool is_told_secure : 1;       /* a trusted proxy says that its client speaks TLS */
+    uint16_t hooks_passed;         /* of the service's accept hooks */
+    uint32_t seen;                 /* of the saved input that the head parser has looked at */
+    const struct mk_vhosts *hosts; /* that its address leads to */
+    struct mk_list link;           /* in service->conns */
+    uint64_t moves;                /* the last 16 states, the latest in the lowest four bits */
     struct mk_rate rate;
     uint32_t n_requests;
-    struct mk_peer peer;
-    struct mk_peer local; /* our end, once it was asked for: see knows_local */
+    struct mk_addr peer;
+    struct mk_addr local; /* our end, once it was asked for: see knows_local */
 };
 
 /* Takes over the descriptor. NULL when memory is out (the descriptor is still the caller's). */
 struct mk_conn *mk_conn_open(struct mk_service *s, const struct mk_conn_ops *ops, int fd,
-                             const struct mk_peer *peer) MK_MUST_USE;
+                             const struct mk_addr *peer) MK_MUST_USE;
 /* Closes now; its memory goes at the end of the turn. */
-void mk_conn_close(struct mk_conn *c, enum mk_ending ending);
+void mk_conn_close(struct mk_conn *c, enum mk_outcome ending);
 /* The same, and what is still in the socket's buffer is thrown away: the peer learns that it is incomplete.
  */
-void mk_conn_reset(struct mk_conn *c, enum mk_ending ending);
+void mk_conn_reset(struct mk_conn *c, enum mk_outcome ending);
 
 static inline void mk_conn_move(struct mk_conn *c, enum mk_conn_state to)
 {
@@ -156,7 +156,7 @@ static inline void mk_conn_stop_clock(struct mk_conn *c)
 }
 
 /* Our end of it; the first call for a connection is a system call. */
-mk_err mk_conn_local(struct mk_conn *c, struct mk_peer *out) MK_MUST_USE;
+mk_err mk_conn_local(struct mk_conn *c, struct mk_addr *out) MK_MUST_USE;
 /* What was agreed upon; nothing (all zero before) for a plain one. */
 void mk_conn_tls(const struct mk_conn *c, struct mk_tls_facts *out);
 
@@ -199,7 +199,7 @@ static inline void mk_conn_use_input(struct mk_conn *c, size_t n)
     c->service->window.from += n;
 }
 
-void mk_conn_close_all(struct mk_service *s, enum mk_ending ending);
+void mk_conn_close_all(struct mk_service *s, enum mk_outcome ending);
 void mk_conn_free_spare(struct mk_service *s);
 /* What connections share while their input is handled: made for the first of them. */
 bool mk_conn_make_rooms(struct mk_service *s) MK_MUST_USE;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A worker's counters, and the trail that shows what a dead worker was doing. In memory that the master
- * shares; only the worker writes, by mk_count_add(), what others read. */
+ * shares; only the worker writes, by mk_counter_add(), what others read. */
 #ifndef MK_PROTO_COUNTERS_H
 #define MK_PROTO_COUNTERS_H
 
-#include "base/count.h"
-#include "base/def.h"
+#include "base/atomic_counter.h"
+#include "base/compiler.h"
 #include "web/record.h"
 
 enum { MK_TRAIL_LINE = 96 };
@@ -40,7 +40,7 @@ struct mk_counters {
     uint64_t unsecured;   /* or should have and did not */
     uint64_t requests;    /* records made */
     uint64_t by_class[6]; /* responses by the first digit of their status; 0: none was begun */
-    uint64_t by_ending[MK_ENDINGS];
+    uint64_t by_ending[MK_OUTCOMES];
     uint64_t sent;                    /* bytes that sockets took */
     uint64_t h2_ended[MK_H2_REASONS]; /* connections that were ended for it */
     uint64_t cold_reads;              /* times that a file had to be fetched from its disk first */

@@ -13,8 +13,8 @@ enum { UNNAMED_PART = 4 };
 
 MK_COLD static void refuse(struct mk_conn *c)
 {
-    mk_count_add(&c->service->counters->dropped, 1);
-    mk_conn_reset(c, MK_ENDING_REFUSED);
+    mk_counter_add(&c->service->counters->dropped, 1);
+    mk_conn_reset(c, MK_OUTCOME_REJECTED);
 }
 
 bool mk_door_sends_status(const struct mk_service *s, unsigned status)
@@ -30,12 +30,12 @@ MK_COLD static void turn_away(struct mk_conn *c, unsigned status)
         refuse(c);
         return;
     }
-    mk_count_add(&c->service->counters->dropped, 1);
+    mk_counter_add(&c->service->counters->dropped, 1);
     if (mk_conn_input(c).len < MK_WINDOW)
         (void)mk_conn_fill(c); /* a close with unread input would reset the answer */
     (void)c->stream.ops->write(&c->stream, mk_h1_output_busy(status), false);
     c->stream.ops->shutdown(&c->stream);
-    mk_conn_close(c, MK_ENDING_REFUSED);
+    mk_conn_close(c, MK_OUTCOME_REJECTED);
 }
 
 /* Waits for the peer, while it is not known which client it speaks for: it counts for no address, so that
@@ -55,7 +55,7 @@ static void wait(struct mk_conn *c)
 }
 
 /* It counts for the address that it has by now. */
-static mk_err enter(struct mk_conn *c, const struct mk_peer *peer)
+static mk_err enter(struct mk_conn *c, const struct mk_addr *peer)
 {
     struct mk_service *s = c->service;
     mk_err e = c->standing == MK_CONN_COUNTED ? mk_peers_move(&s->peers, &c->peer, peer)
@@ -79,7 +79,7 @@ static bool read_more(struct mk_conn *c)
     if (n == -EAGAIN)
         wait(c);
     else if (n <= 0)
-        mk_conn_close(c, MK_ENDING_GONE);
+        mk_conn_close(c, MK_OUTCOME_CLIENT_ABORTED);
     return n > 0;
 }
 
@@ -92,9 +92,9 @@ static bool ask(struct mk_conn *c, const struct mk_accept_hook *hook)
             return false;
     if (verdict == MK_NEXT)
         return true;
-    if (verdict != MK_REFUSE)
+    if (verdict != MK_ERROR)
         mk_log_error(c->service->log,
-                     "the plugin %s returned %d from on_accept: expected MK_NEXT, MK_WAIT or MK_REFUSE; the "
+                     "the plugin %s returned %d from on_accept: expected MK_NEXT, MK_WAIT or MK_ERROR; the "
                      "connection was refused",
                      hook->name, (int)verdict);
     refuse(c);
@@ -136,10 +136,10 @@ static void advance(struct mk_conn *c)
 static void on_clock(struct mk_conn *c, enum mk_clock clock)
 {
     (void)clock;
-    mk_conn_close(c, MK_ENDING_TIMEOUT);
+    mk_conn_close(c, MK_OUTCOME_TIMEOUT);
 }
 
-static void on_close(struct mk_conn *c, enum mk_ending ending)
+static void on_close(struct mk_conn *c, enum mk_outcome ending)
 {
     (void)c;
     (void)ending;
@@ -149,12 +149,12 @@ const struct mk_conn_ops mk_door_ops = {.advance = advance, .on_clock = on_clock
 
 /* ---- What hooks may ask ---- */
 
-const struct mk_peer *mk_conn_peer(const struct mk_conn *c)
+const struct mk_addr *mk_conn_client_addr(const struct mk_conn *c)
 {
     return &c->peer;
 }
 
-int mk_conn_set_peer(struct mk_conn *c, const struct mk_peer *peer)
+int mk_conn_set_client_addr(struct mk_conn *c, const struct mk_addr *peer)
 {
     return enter(c, peer);
 }

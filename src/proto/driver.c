@@ -63,7 +63,7 @@ MK_COLD static struct mk_exchange *new_small(struct mk_service *s, size_t room)
 {
     struct mk_arena arena;
     mk_arena_init(&arena, &s->arenas);
-    if (!mk_arena_begin(&arena, sizeof(struct mk_exchange) + room))
+    if (!mk_arena_set_first_block(&arena, sizeof(struct mk_exchange) + room))
         return NULL;
     return mk_exchange_new_in(&arena, s->web, s->loop->now_ms, s->loop->now_unix);
 }
@@ -75,7 +75,7 @@ void *mk_driver_new(struct mk_conn *c, size_t size, unsigned version, const stru
     struct mk_exchange *x = MK_UNLIKELY(room)
                                 ? new_small(s, room)
                                 : mk_exchange_new(s->web, &s->arenas, s->loop->now_ms, s->loop->now_unix);
-    struct mk_driver *d = x ? mk_arena_take(&x->arena, size) : NULL;
+    struct mk_driver *d = x ? mk_arena_alloc_inline(&x->arena, size) : NULL;
     if (!d) {
         if (x)
             mk_exchange_free(x);
@@ -96,7 +96,7 @@ void *mk_driver_new(struct mk_conn *c, size_t size, unsigned version, const stru
     return d;
 }
 
-void mk_driver_record(struct mk_driver *d, enum mk_ending ending)
+void mk_driver_record(struct mk_driver *d, enum mk_outcome ending)
 {
     if (!mk_sm_may(&d->reply, &mk_driver_reply_machine, MK_REPLY_RECORDED)) /* it is there */
         return;
@@ -142,7 +142,7 @@ MK_COLD void mk_driver_cut_off(struct mk_driver *d)
 {
     d->x->read_error = -ECONNRESET;
     if (!d->ending)
-        d->ending = MK_ENDING_GONE;
+        d->ending = MK_OUTCOME_CLIENT_ABORTED;
 }
 
 bool mk_driver_is_abandoned(const struct mk_driver *d)
@@ -159,7 +159,7 @@ bool mk_driver_wants_continue(const struct mk_driver *d)
            mk_filter_origin(&d->x->response.content)->source;
 }
 
-mk_err mk_driver_local(void *ctx, struct mk_peer *out)
+mk_err mk_driver_local(void *ctx, struct mk_addr *out)
 {
     const struct mk_driver *d = ctx;
     return mk_conn_local(d->conn, out);
@@ -226,9 +226,9 @@ enum mk_driver_pull mk_driver_pull(struct mk_driver *d, char *room, size_t cap, 
     return MK_PULL_DATA;
 }
 
-MK_COLD enum mk_ending mk_driver_fail(struct mk_driver *d)
+MK_COLD enum mk_outcome mk_driver_fail(struct mk_driver *d)
 {
-    d->ending = mk_exchange_is_cut_off(d->x) ? MK_ENDING_GONE : MK_ENDING_ABORTED;
+    d->ending = mk_exchange_is_cut_off(d->x) ? MK_OUTCOME_CLIENT_ABORTED : MK_OUTCOME_FAILED;
     return d->ending;
 }
 

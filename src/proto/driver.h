@@ -57,7 +57,7 @@ struct mk_driver {
     uint64_t to_send;             /* content of the response that is left; MK_CONTENT_UNKNOWN */
     uint64_t sent;                /* content of the response so far */
     struct mk_coldread *coldread; /* the disk that the response waits for */
-    enum mk_ending ending;        /* 0: decided when the record is made */
+    enum mk_outcome ending;       /* 0: decided when the record is made */
 };
 
 /* ---- States ---- */
@@ -110,7 +110,7 @@ static inline void mk_driver_close_local(struct mk_driver *d)
 void *mk_driver_new(struct mk_conn *c, size_t size, unsigned version, const struct mk_request_ops *ops,
                     size_t room) MK_MUST_USE;
 /* Makes the record, if there is none yet. */
-void mk_driver_record(struct mk_driver *d, enum mk_ending ending);
+void mk_driver_record(struct mk_driver *d, enum mk_outcome ending);
 /* Frees the exchange and with it the driver. The record must have been made. */
 void mk_driver_free(struct mk_driver *d);
 
@@ -157,14 +157,14 @@ static inline enum mk_clock mk_driver_clock(const struct mk_driver *d)
     return d->awaits == MK_AWAITS_CONTENT ? MK_CLOCK_RATE : MK_CLOCK_HANDLER;
 }
 /* Has the client closed its sending side while the handler waits for something else, and does the handler follow the
- * client, or may it wait without limit? See mk_request_follow_client. */
+ * client, or may it wait without limit? See mk_request_cancel_on_disconnect. */
 bool mk_driver_is_abandoned(const struct mk_driver *d);
 /* Does the source of the response need content that the client holds back? After the head of the response it
  * would be too late for 100 Continue. */
 bool mk_driver_wants_continue(const struct mk_driver *d);
 
 /* request ops of both protocols; `ctx` is the driver. */
-mk_err mk_driver_local(void *ctx, struct mk_peer *out);
+mk_err mk_driver_local(void *ctx, struct mk_addr *out);
 void mk_driver_tls(void *ctx, struct mk_tls_facts *out);
 
 /* ---- The response ---- */
@@ -201,7 +201,7 @@ static inline void mk_driver_count_sent(struct mk_driver *d, uint64_t n)
 bool mk_driver_is_warm(struct mk_driver *d, struct mk_part *part);
 
 /* The content cannot be completed. Sets and returns the reason. */
-enum mk_ending mk_driver_fail(struct mk_driver *d);
+enum mk_outcome mk_driver_fail(struct mk_driver *d);
 /* Puts an error in the place of a response that cannot be sent, and of which nothing has left the scratch:
  * with the status that its source asked for, 500 if none, or 400 when the client did not send all of its
  * content. Its head is to be written again. */

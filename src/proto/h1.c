@@ -11,10 +11,10 @@
 #include "web/filter.h"
 
 enum {
-    DRAIN_MAX = 64 * 1024,           /* unread content: up to here it is read to keep the connection, */
-    DRAIN_CHUNKS_MAX = 1024 * 1024,  /* and here when its length was unknown */
-    BATCH_MAX = MK_OUTQ_SCRATCH / 2, /* pipelined answers are gathered up to here */
-    AT_ONCE = 4096,                  /* content that leaves our socket without waiting for the client */
+    DRAIN_MAX = 64 * 1024,                /* unread content: up to here it is read to keep the connection, */
+    DRAIN_CHUNKS_MAX = 1024 * 1024,       /* and here when its length was unknown */
+    BATCH_MAX = MK_SEND_QUEUE_BUFFER / 2, /* pipelined answers are gathered up to here */
+    AT_ONCE = 4096,                       /* content that leaves our socket without waiting for the client */
 };
 
 /* ---- Waiting for a request ---- */
@@ -33,13 +33,14 @@ MK_COLD static bool on_input_end(struct mk_conn *c)
 {
     struct mk_service *s = c->service;
     /* Answers that wait for their batch go first. */
-    if (s->out.len && mk_outq_flush(&c->out, &c->stream, &s->out, false, &s->counters->sent) == -EAGAIN) {
+    if (s->out.len &&
+        mk_send_queue_write(&c->out, &c->stream, &s->out, false, &s->counters->sent) == -EAGAIN) {
         mk_conn_set_clock(c, MK_CLOCK_RATE);
         return false; /* the input ends once more when they are sent */
     }
     if (mk_conn_input(c).len > 0 && mk_h1_request_new(c))
-        c->h1->d.ending = MK_ENDING_GONE; /* the record of a request that never was whole */
-    mk_conn_close(c, MK_ENDING_GONE);
+        c->h1->d.ending = MK_OUTCOME_CLIENT_ABORTED; /* the record of a request that never was whole */
+    mk_conn_close(c, MK_OUTCOME_CLIENT_ABORTED);
     return false;
 }
 
@@ -61,9 +62,9 @@ enum head {
 static enum head parse_head(struct mk_conn *c, mk_str in)
 {
     struct mk_service *s = c->service;
-    struct mk_head head;
+    struct mk_request_head head;
     head.fields.at = s->fields;
-    int n = mk_head_parse(&head, in, c->seen, &s->limits->head);
+    int n = mk_request_head_parse(&head, in, c->seen, &s->limits->head);
     if (n > 0)
         return mk_h1_request_start(c, &head) ? HEAD_BEGUN : HEAD_OVER;
     if (n < 0 && is_h2_preface(c, in)) {
@@ -135,7 +136,7 @@ MK_COLD static bool wait_for_call(struct mk_conn *c)
 {
     const struct mk_driver *d = &c->h1->d;
     if (mk_driver_is_abandoned(d))
-        mk_conn_close(c, MK_ENDING_GONE);
+        mk_conn_close(c, MK_OUTCOME_CLIENT_ABORTED);
     else if (d->awaits != MK_AWAITS_NOTHING)
         mk_conn_set_clock(c, mk_driver_clock(d));
     return false;
@@ -194,14 +195,14 @@ static bool end_connection(struct mk_conn *c)
         mk_conn_linger(c, true);
         return true;
     }
-    mk_conn_close(c, MK_ENDING_DONE);
+    mk_conn_close(c, MK_OUTCOME_OK);
     return false;
 }
 
 static bool after_response(struct mk_conn *c)
 {
     struct mk_h1 *h = c->h1;
-    mk_driver_record(&h->d, MK_ENDING_DONE);
+    mk_driver_record(&h->d, MK_OUTCOME_OK);
     if (h->persistence != MK_H1_PERSISTENT || h->left > DRAIN_MAX)
         return end_connection(c);
     if (!mk_driver_is_received(&h->d)) {
@@ -217,14 +218,14 @@ static bool after_response(struct mk_conn *c)
 /* May more answers go out in the same write? The client has sent its requests without waiting. */
 static bool can_batch(const struct mk_conn *c)
 {
-    return c->h1->persistence == MK_H1_PERSISTENT && mk_outq_empty(&c->out) && mk_conn_input(c).len > 0 &&
-           c->service->out.len < BATCH_MAX && mk_driver_is_received(&c->h1->d);
+    return c->h1->persistence == MK_H1_PERSISTENT && mk_send_queue_is_empty(&c->out) &&
+           mk_conn_input(c).len > 0 && c->service->out.len < BATCH_MAX && mk_driver_is_received(&c->h1->d);
 }
 
 static enum mk_h1_progress go_on_sending(struct mk_conn *c)
 {
     struct mk_h1 *h = c->h1;
-    enum mk_h1_progress p = mk_outq_empty(&c->out) ? MK_H1_COMPLETE : mk_h1_output_flush(h);
+    enum mk_h1_progress p = mk_send_queue_is_empty(&c->out) ? MK_H1_COMPLETE : mk_h1_output_flush(h);
     if (p != MK_H1_COMPLETE)
         return p;
     if (h->d.x->response.content.source && !mk_driver_is_written(&h->d) && !mk_h1_state_may_call(h))
@@ -248,7 +249,7 @@ static bool send_response(struct mk_conn *c)
     case MK_H1_BROKEN:
         break;
     }
-    bool incomplete = h->d.ending == MK_ENDING_ABORTED || mk_exchange_is_cut_off(h->d.x);
+    bool incomplete = h->d.ending == MK_OUTCOME_FAILED || mk_exchange_is_cut_off(h->d.x);
     if (incomplete && h->delimiter == MK_H1_BY_CLOSE)
         mk_conn_reset(c, h->d.ending); /* a proper end would make it look complete */
     else
@@ -263,7 +264,7 @@ MK_COLD static bool run_tunnel(struct mk_conn *c)
     case MK_H1_TUNNEL_OPEN:
         break;
     case MK_H1_TUNNEL_OVER:
-        mk_driver_record(&h->d, MK_ENDING_DONE);
+        mk_driver_record(&h->d, MK_OUTCOME_OK);
         return end_connection(c);
     case MK_H1_TUNNEL_BROKEN:
         mk_conn_reset(c, h->d.ending); /* a proper end would make it look complete */
@@ -333,9 +334,9 @@ static void flush_batch(struct mk_conn *c)
     struct mk_service *s = c->service;
     if (s->out.len == 0)
         return;
-    mk_err e = mk_outq_flush(&c->out, &c->stream, &s->out, false, &s->counters->sent);
+    mk_err e = mk_send_queue_write(&c->out, &c->stream, &s->out, false, &s->counters->sent);
     if (e && e != -EAGAIN)
-        mk_conn_close(c, MK_ENDING_GONE);
+        mk_conn_close(c, MK_OUTCOME_CLIENT_ABORTED);
     else if (e && awaits_request(c))
         mk_conn_set_clock(c, MK_CLOCK_RATE);
 }
@@ -347,7 +348,7 @@ static void leave(struct mk_conn *c)
         flush_batch(c);
     if (c->state.is == MK_CONN_DEAD)
         mk_buf_clear(&c->service->out);
-    c->service->out.cap = MK_OUTQ_SCRATCH;
+    c->service->out.cap = MK_SEND_QUEUE_BUFFER;
     mk_conn_leave(c);
 }
 
@@ -355,19 +356,19 @@ static void leave(struct mk_conn *c)
 MK_COLD static void push_batch(struct mk_conn *c)
 {
     uint64_t *sent = &c->service->counters->sent, before = *sent;
-    mk_err e = mk_outq_push(&c->out, &c->stream, sent);
+    mk_err e = mk_send_queue_flush(&c->out, &c->stream, sent);
     c->progress += *sent - before;
     if (e && e != -EAGAIN)
-        mk_conn_close(c, MK_ENDING_GONE);
+        mk_conn_close(c, MK_OUTCOME_CLIENT_ABORTED);
     else if (!e && awaits_request(c))
         mk_conn_stop_clock(c);
 }
 
 void mk_h1_serve(struct mk_conn *c)
 {
-    if (!mk_outq_empty(&c->out) && (awaits_request(c) || c->state.is == MK_CONN_FLOW))
+    if (!mk_send_queue_is_empty(&c->out) && (awaits_request(c) || c->state.is == MK_CONN_FLOW))
         push_batch(c);
-    while (mk_outq_empty(&c->out) || !awaits_request(c))
+    while (mk_send_queue_is_empty(&c->out) || !awaits_request(c))
         if (!step(c))
             break;
     if (MK_LIKELY(c->ops == &mk_h1_ops))
@@ -390,7 +391,7 @@ static void on_head_timeout(struct mk_conn *c)
     if (!begun) {
         /* Browsers open connections before they need them: they would take an answer to nothing for one to
          * their next request. */
-        mk_conn_close(c, MK_ENDING_TIMEOUT);
+        mk_conn_close(c, MK_OUTCOME_TIMEOUT);
         return;
     }
     mk_conn_enter(c);
@@ -404,11 +405,11 @@ static void on_head_timeout(struct mk_conn *c)
 static void on_wait_timeout(struct mk_conn *c, unsigned status)
 {
     if (c->state.is != MK_CONN_FLOW) {
-        mk_conn_reset(c, MK_ENDING_TIMEOUT);
+        mk_conn_reset(c, MK_OUTCOME_TIMEOUT);
         return;
     }
     mk_conn_enter(c);
-    c->h1->d.ending = MK_ENDING_TIMEOUT;
+    c->h1->d.ending = MK_OUTCOME_TIMEOUT;
     if (mk_h1_request_refuse(c, status))
         while (step(c))
             ;
@@ -428,21 +429,21 @@ static void on_clock(struct mk_conn *c, enum mk_clock clock)
         on_wait_timeout(c, 504);
         break;
     case MK_CLOCK_TUNNEL:
-        if (mk_outq_empty(&c->out))
-            mk_conn_close(c, MK_ENDING_TIMEOUT);
+        if (mk_send_queue_is_empty(&c->out))
+            mk_conn_close(c, MK_OUTCOME_TIMEOUT);
         else
-            mk_conn_reset(c, MK_ENDING_TIMEOUT);
+            mk_conn_reset(c, MK_OUTCOME_TIMEOUT);
         break;
     case MK_CLOCK_IDLE:
     case MK_CLOCK_LINGER:
     case MK_CLOCK_DOOR:
     case MK_CLOCK_NONE:
-        mk_conn_close(c, MK_ENDING_DONE);
+        mk_conn_close(c, MK_OUTCOME_OK);
         break;
     }
 }
 
-static void on_close(struct mk_conn *c, enum mk_ending ending)
+static void on_close(struct mk_conn *c, enum mk_outcome ending)
 {
     if (!c->h1)
         return;

@@ -12,7 +12,7 @@ mk_err mk_h1_input_continue(struct mk_h1 *h)
     if (d->received || mk_conn_input(c).len || d->x->response.sealed)
         return 0; /* the client did not wait for it, or has its answer */
     mk_buf_add(&c->service->out, MK_STR("HTTP/1.1 100 Continue\r\n\r\n"));
-    mk_err e = mk_outq_flush(&c->out, &c->stream, &c->service->out, false, &c->service->counters->sent);
+    mk_err e = mk_send_queue_write(&c->out, &c->stream, &c->service->out, false, &c->service->counters->sent);
     return e == -EAGAIN ? 0 : e;
 }
 
@@ -64,7 +64,7 @@ static ssize_t read_length(struct mk_h1 *h, char *room, size_t cap)
 static ssize_t decode(struct mk_h1 *h, char *room, size_t cap)
 {
     mk_str in = mk_str_first(mk_conn_input(h->d.conn), cap), rest = in, data;
-    int r = mk_chunked_next(h->chunked, &rest, &data);
+    int r = mk_chunked_decode(h->chunked, &rest, &data);
     mk_conn_use_input(h->d.conn, in.len - rest.len);
     if (h->chunked->total > h->d.content_max)
         return -EMSGSIZE; /* known as soon as the size of the chunk is */

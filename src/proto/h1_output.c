@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/h1_output.h"
 
-#include "http/emit.h"
+#include "http/serialize.h"
 #include "http/status.h"
 #include "proto/h1_state.h"
 #include "proto/h1_trailers.h"
@@ -26,7 +26,7 @@ static struct mk_buf *scratch_of(const struct mk_h1 *h)
  * that would be accepted? */
 static bool names_upgrade(const struct mk_response *r)
 {
-    return r->status == 101 || (r->status == 426 && mk_response_field(r, MK_STR("Sec-WebSocket-Version")).p);
+    return r->status == 101 || (r->status == 426 && mk_response_header(r, MK_STR("Sec-WebSocket-Version")).p);
 }
 
 /* Adds Connection and the fields that it lists. */
@@ -34,7 +34,7 @@ MK_COLD static void write_upgrade(struct mk_h1 *h, struct mk_buf *out)
 {
     bool closes = h->d.x->response.status != 101 && h->persistence != MK_H1_PERSISTENT;
     mk_buf_add(out, closes ? MK_STR("Connection: upgrade, close\r\n") : MK_STR("Connection: upgrade\r\n"));
-    mk_emit_field(out, MK_STR("Upgrade"), h->d.x->request.tunnel);
+    mk_serialize_header(out, MK_STR("Upgrade"), h->d.x->request.tunnel);
 }
 
 static void write_delimiter(struct mk_h1 *h, struct mk_buf *out)
@@ -44,7 +44,7 @@ static void write_delimiter(struct mk_h1 *h, struct mk_buf *out)
     if (!mk_status_has_content(r->status))
         return;
     if (r->content.length != MK_CONTENT_UNKNOWN) {
-        mk_emit_field_num(out, MK_STR("Content-Length"), r->content.length);
+        mk_serialize_header_num(out, MK_STR("Content-Length"), r->content.length);
         return;
     }
     h->delimiter = chunked ? MK_H1_BY_CHUNKS : MK_H1_BY_CLOSE;
@@ -82,7 +82,7 @@ static bool write_head(struct mk_h1 *h, struct mk_buf *out)
     if (MK_LIKELY(is_ready(h, r))) {
         mk_buf_put(out, r->blocks[0]->ready);
         for (unsigned i = 0; i < r->n_fields; i++) /* added by plugins */
-            mk_emit_field(out, r->fields[i].name, r->fields[i].value);
+            mk_serialize_header(out, r->fields[i].name, r->fields[i].value);
         mk_buf_put(out, mk_str_of(stamp.p, stamp.len + 2));
         return !out->failed;
     }
@@ -91,14 +91,14 @@ static bool write_head(struct mk_h1 *h, struct mk_buf *out)
         h->delimiter = MK_H1_BY_CLOSE;
         return true;
     }
-    mk_emit_status(out, r->status);
+    mk_serialize_status_line(out, r->status);
     mk_buf_put(out, mk_stamp_without(stamp, s->stamp.server_len, r->own));
     for (unsigned i = 0; i < r->n_blocks; i++)
         mk_buf_add(out, r->blocks[i]->text);
     for (unsigned i = 0; i < r->n_fields; i++)
-        mk_emit_field(out, r->fields[i].name, r->fields[i].value);
+        mk_serialize_header(out, r->fields[i].name, r->fields[i].value);
     write_framing(h, out);
-    mk_emit_end(out);
+    mk_serialize_head_end(out);
     return !out->failed;
 }
 
@@ -126,17 +126,17 @@ static bool try_head(struct mk_h1 *h, struct mk_buf *out)
     return true;
 }
 
-mk_err mk_h1_output_interim(struct mk_h1 *h, unsigned status, const struct mk_field_line *fields, size_t n)
+mk_err mk_h1_output_interim(struct mk_h1 *h, unsigned status, const struct mk_header *fields, size_t n)
 {
     const struct mk_conn *c = h->d.conn;
     struct mk_buf *out = scratch_of(h);
     size_t from = out->len;
-    if (c->service->serving != c || !mk_outq_empty(&c->out))
+    if (c->service->serving != c || !mk_send_queue_is_empty(&c->out))
         return -EAGAIN;
-    mk_emit_status(out, status);
+    mk_serialize_status_line(out, status);
     for (size_t i = 0; i < n; i++)
-        mk_emit_field(out, fields[i].name, fields[i].value);
-    mk_emit_end(out);
+        mk_serialize_header(out, fields[i].name, fields[i].value);
+    mk_serialize_head_end(out);
     if (!out->failed)
         return 0;
     out->len = from;
@@ -186,7 +186,7 @@ bool mk_h1_output_head(struct mk_h1 *h)
 
 /* ---- Content ---- */
 
-static enum mk_h1_progress break_off(struct mk_h1 *h, enum mk_ending ending)
+static enum mk_h1_progress break_off(struct mk_h1 *h, enum mk_outcome ending)
 {
     h->d.ending = ending;
     return MK_H1_BROKEN;
@@ -196,7 +196,7 @@ static enum mk_h1_progress flush(struct mk_h1 *h, bool more)
 {
     struct mk_conn *c = h->d.conn;
     uint64_t *sent = &c->service->counters->sent, before = *sent;
-    mk_err e = mk_outq_flush(&c->out, &c->stream, &c->service->out, more, sent);
+    mk_err e = mk_send_queue_write(&c->out, &c->stream, &c->service->out, more, sent);
     if (h->d.reply.is == MK_REPLY_BUFFERED)
         mk_driver_move_reply(&h->d, MK_REPLY_CONTENT);
     c->progress += *sent - before;
@@ -204,7 +204,7 @@ static enum mk_h1_progress flush(struct mk_h1 *h, bool more)
         return MK_H1_COMPLETE;
     if (e == -EAGAIN)
         return MK_H1_WAITS_ROOM;
-    return break_off(h, e == -ENOMEM ? MK_ENDING_ABORTED : MK_ENDING_GONE);
+    return break_off(h, e == -ENOMEM ? MK_OUTCOME_FAILED : MK_OUTCOME_CLIENT_ABORTED);
 }
 
 enum mk_h1_progress mk_h1_output_flush(struct mk_h1 *h)
@@ -240,13 +240,13 @@ static enum mk_h1_progress send_file(struct mk_h1 *h, struct mk_content *content
     if (n == -EAGAIN)
         return MK_H1_WAITS_ROOM;
     if (n == 0) /* the file is shorter now than Content-Length says */
-        mk_filecache_forget(part->file);
+        mk_file_cache_invalidate(part->file);
     if (n <= 0)
-        return break_off(h, n == 0 || n == -EIO ? MK_ENDING_ABORTED : MK_ENDING_GONE);
+        return break_off(h, n == 0 || n == -EIO ? MK_OUTCOME_FAILED : MK_OUTCOME_CLIENT_ABORTED);
     mk_content_advance(content, (uint64_t)n);
     mk_driver_count_sent(&h->d, (uint64_t)n);
     c->progress += (uint64_t)n;
-    mk_count_add(&c->service->counters->sent, (uint64_t)n);
+    mk_counter_add(&c->service->counters->sent, (uint64_t)n);
     return MK_H1_COMPLETE;
 }
 
@@ -277,7 +277,7 @@ static enum mk_h1_progress end_content(struct mk_h1 *h)
         return MK_H1_COMPLETE;
     if (h->d.x->response.trailers)
         return end_with_trailers(h);
-    mk_emit_last_chunk(scratch_of(h));
+    mk_serialize_last_chunk(scratch_of(h));
     return MK_H1_COMPLETE;
 }
 
@@ -314,10 +314,12 @@ static enum mk_h1_progress flush_and_wait(struct mk_h1 *h)
 static void choose_width(const struct mk_h1 *h, struct mk_buf *out)
 {
     const struct mk_stream *s = &h->d.conn->stream;
-    bool is_large = h->d.to_send != MK_CONTENT_UNKNOWN && h->d.to_send > MK_OUTQ_SCRATCH;
-    if (out->len && out->cap == MK_OUTQ_WIDE)
+    bool is_large = h->d.to_send != MK_CONTENT_UNKNOWN && h->d.to_send > MK_SEND_QUEUE_BUFFER;
+    if (out->len && out->cap == MK_SEND_QUEUE_WIDE_BUFFER)
         return;
-    out->cap = is_large && s->ops->room && s->ops->room(s) >= MK_OUTQ_WIDE ? MK_OUTQ_WIDE : MK_OUTQ_SCRATCH;
+    out->cap = is_large && s->ops->room && s->ops->room(s) >= MK_SEND_QUEUE_WIDE_BUFFER
+                   ? MK_SEND_QUEUE_WIDE_BUFFER
+                   : MK_SEND_QUEUE_BUFFER;
 }
 
 static enum mk_h1_progress pull(struct mk_h1 *h, const struct mk_content *content)

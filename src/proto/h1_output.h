@@ -14,7 +14,7 @@ enum mk_h1_progress {
 };
 
 /* An interim response, behind what is in the scratch. 0 or -EAGAIN: there is no room for it. */
-mk_err mk_h1_output_interim(struct mk_h1 *h, unsigned status, const struct mk_field_line *fields,
+mk_err mk_h1_output_interim(struct mk_h1 *h, unsigned status, const struct mk_header *fields,
                             size_t n) MK_MUST_USE;
 /* Seals the response and writes its head into the scratch. h->persistence must be decided. False: the
  * connection is broken, h->d.ending says why. */

@@ -25,7 +25,7 @@ static void on_resume(void *ctx)
     mk_conn_resume(h->d.conn);
 }
 
-static mk_err on_interim(void *ctx, unsigned status, const struct mk_field_line *fields, size_t n)
+static mk_err on_interim(void *ctx, unsigned status, const struct mk_header *fields, size_t n)
 {
     return mk_h1_output_interim(ctx, status, fields, n);
 }
@@ -67,11 +67,11 @@ struct mk_h1 *mk_h1_request_new(struct mk_conn *c)
 }
 
 /* What a request for a tunnel needs beside its exchange; 0 for others, which get a usual block. */
-static size_t room_of(const struct mk_head *head)
+static size_t room_of(const struct mk_request_head *head)
 {
-    if (MK_LIKELY(!mk_fields_has(&head->fields, MK_FIELD_UPGRADE)))
+    if (MK_LIKELY(!mk_headers_has(&head->fields, MK_HEADER_UPGRADE)))
         return 0;
-    return sizeof(struct mk_h1) + head->len + head->fields.n * sizeof(struct mk_field) + TUNNEL_ROOM;
+    return sizeof(struct mk_h1) + head->len + head->fields.n * sizeof(struct mk_header_field) + TUNNEL_ROOM;
 }
 
 /* Without memory for a request, the client gets a response that needs none. */
@@ -79,7 +79,7 @@ MK_COLD static bool give_up(struct mk_conn *c)
 {
     (void)c->stream.ops->write(&c->stream, mk_h1_output_busy(503), false);
     mk_log_warn(c->service->log, "a request was refused: out of memory");
-    mk_conn_close(c, MK_ENDING_ABORTED);
+    mk_conn_close(c, MK_OUTCOME_FAILED);
     return false;
 }
 
@@ -91,16 +91,16 @@ bool mk_h1_request_refuse(struct mk_conn *c, unsigned status)
     mk_h1_state_close_after(h);
     mk_driver_close_remote(&h->d); /* later input is ignored */
     if (!h->d.ending)
-        h->d.ending = status == 408 ? MK_ENDING_TIMEOUT : MK_ENDING_REFUSED;
+        h->d.ending = status == 408 ? MK_OUTCOME_TIMEOUT : MK_OUTCOME_REJECTED;
     mk_flow_refuse(h->d.x, status);
     return true;
 }
 
 /* Copies head and fields from the window, which the next turn overwrites, into the arena. */
-static bool keep_head(struct mk_exchange *x, struct mk_head *head, mk_str bytes)
+static bool keep_head(struct mk_exchange *x, struct mk_request_head *head, mk_str bytes)
 {
-    size_t size = sizeof(struct mk_field) * head->fields.n;
-    struct mk_field *fields = mk_arena_take(&x->arena, size + bytes.len);
+    size_t size = sizeof(struct mk_header_field) * head->fields.n;
+    struct mk_header_field *fields = mk_arena_alloc_inline(&x->arena, size + bytes.len);
     if (!fields)
         return false;
     char *copy = (char *)fields + size;
@@ -164,15 +164,16 @@ MK_COLD static void find_upgrade(struct mk_request *r, const struct mk_framing *
 /* Only HTTP/1.0 has requests without the field. */
 MK_COLD static bool add_host_field(struct mk_request *r, mk_str authority)
 {
-    struct mk_fields *f = &r->fields;
-    struct mk_field *at = f->n < MK_FIELDS_MAX ? mk_arena_alloc(r->arena, (f->n + 1) * sizeof *at) : NULL;
+    struct mk_headers *f = &r->fields;
+    struct mk_header_field *at =
+        f->n < MK_HEADERS_MAX ? mk_arena_alloc(r->arena, (f->n + 1) * sizeof *at) : NULL;
     if (!at)
         return false;
     if (f->n)
         memcpy(at, f->at, f->n * sizeof *at);
-    at[f->n] = (struct mk_field){.name = MK_STR("Host"), .value = authority, .id = MK_FIELD_HOST};
+    at[f->n] = (struct mk_header_field){.name = MK_STR("Host"), .value = authority, .id = MK_HEADER_HOST};
     f->at = at;
-    f->first[MK_FIELD_HOST] = (uint8_t)++f->n;
+    f->first[MK_HEADER_HOST] = (uint8_t)++f->n;
     return true;
 }
 
@@ -181,7 +182,7 @@ MK_COLD static bool add_host_field(struct mk_request *r, mk_str authority)
 static bool set_host_field(struct mk_request *r)
 {
     mk_str authority = r->received.target.authority;
-    unsigned first = r->fields.first[MK_FIELD_HOST];
+    unsigned first = r->fields.first[MK_HEADER_HOST];
     if (MK_LIKELY(!authority.p))
         return true;
     if (!first)
@@ -191,14 +192,14 @@ static bool set_host_field(struct mk_request *r)
 }
 
 /* The host is the one of the Host field, until the target names one. */
-static int receive_target(struct mk_request *r, const struct mk_head *head)
+static int receive_target(struct mk_request *r, const struct mk_request_head *head)
 {
     if (MK_UNLIKELY(!head->path_len || head->method == MK_METHOD_CONNECT))
         return mk_asked_receive_visible(r, head->target, (mk_str){NULL, 0});
     return mk_asked_receive_plain(r, head->target, head->path_len);
 }
 
-static unsigned set_request(struct mk_h1 *h, struct mk_head *head)
+static unsigned set_request(struct mk_h1 *h, struct mk_request_head *head)
 {
     struct mk_request *r = &h->d.x->request;
     struct mk_framing framing;
@@ -210,20 +211,20 @@ static unsigned set_request(struct mk_h1 *h, struct mk_head *head)
     mk_service_leave_line(h->d.conn->service,
                           mk_str_of(line, (size_t)(head->target.p - line) + head->target.len));
     int bad = receive_target(r, head);
-    int worse = mk_framing_of(head, &h->d.conn->service->last_host, &framing);
+    int worse = mk_framing_parse(head, &h->d.conn->service->last_host, &framing);
     if (!bad && !r->host.p)
         r->host = framing.host; /* also for a refusal: the host may have an error page */
     if (bad || worse)
         return (unsigned)(bad ? bad : worse);
     if (!set_host_field(r))
         return 503;
-    if (MK_UNLIKELY(mk_fields_has(&r->fields, MK_FIELD_UPGRADE)))
+    if (MK_UNLIKELY(mk_headers_has(&r->fields, MK_HEADER_UPGRADE)))
         find_upgrade(r, &framing);
     h->persistence = persistence_of(h->d.conn, &framing);
     return set_framing(h, &framing, head->len);
 }
 
-bool mk_h1_request_start(struct mk_conn *c, struct mk_head *head)
+bool mk_h1_request_start(struct mk_conn *c, struct mk_request_head *head)
 {
     struct mk_h1 *h = new_request(c, room_of(head));
     mk_str bytes = mk_str_first(mk_conn_input(c), head->len);

@@ -10,7 +10,7 @@ struct mk_h1 *mk_h1_request_new(struct mk_conn *c) MK_MUST_USE;
 
 /* Creates a request from that head and consumes it from the beginning of the input. The connection is in FLOW
  * then, possibly with a refusal. False: out of memory, the connection is closed. */
-bool mk_h1_request_start(struct mk_conn *c, struct mk_head *head) MK_MUST_USE;
+bool mk_h1_request_start(struct mk_conn *c, struct mk_request_head *head) MK_MUST_USE;
 
 /* The client violated the protocol: sends one response and serves no more requests, since the start of the
  * next one is unknown. Returns the same as mk_h1_request_start. */

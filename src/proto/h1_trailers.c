@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/h1_trailers.h"
 
-#include "http/emit.h"
+#include "http/serialize.h"
 #include "http/trailer.h"
 #include "web/trailers.h"
 
@@ -46,6 +46,6 @@ void mk_h1_trailers_write(const struct mk_h1 *h, struct mk_buf *out)
     bool wanted = mk_request_accepts_trailers(&h->d.x->request);
     mk_buf_add(out, MK_STR("0\r\n"));
     for (unsigned i = 0; wanted && i < t->n; i++)
-        mk_emit_field(out, t->at[i].name, t->at[i].value);
-    mk_emit_end(out);
+        mk_serialize_header(out, t->at[i].name, t->at[i].value);
+    mk_serialize_head_end(out);
 }

@@ -10,7 +10,7 @@
 mk_err mk_h1_trailers_gather(struct mk_h1 *h, mk_str piece) MK_MUST_USE;
 mk_err mk_h1_trailers_end(struct mk_h1 *h) MK_MUST_USE;
 
-/* Response trailers, instead of mk_emit_last_chunk. An empty scratch has room for them. */
+/* Response trailers, instead of mk_serialize_last_chunk. An empty scratch has room for them. */
 void mk_h1_trailers_write(const struct mk_h1 *h, struct mk_buf *out);
 
 #endif

@@ -22,7 +22,7 @@ void mk_h1_tunnel_begin(struct mk_h1 *h)
 /* Sends the rest of earlier output, then, if the handler may be called, what it has for the client. */
 static enum mk_h1_progress send_ours(struct mk_h1 *h, bool may_call)
 {
-    enum mk_h1_progress p = mk_outq_empty(&h->d.conn->out) ? MK_H1_COMPLETE : mk_h1_output_flush(h);
+    enum mk_h1_progress p = mk_send_queue_is_empty(&h->d.conn->out) ? MK_H1_COMPLETE : mk_h1_output_flush(h);
     if (p == MK_H1_COMPLETE && may_call && !mk_driver_is_written(&h->d))
         p = mk_h1_output_tunnel(h);
     if (p == MK_H1_COMPLETE)
@@ -69,7 +69,7 @@ enum mk_h1_tunnel_turn mk_h1_tunnel_run(struct mk_h1 *h)
     enum mk_h1_progress p = run(h);
     if (p == MK_H1_BROKEN || d->x->read_error || d->x->aborted) {
         if (!d->ending)
-            d->ending = MK_ENDING_GONE;
+            d->ending = MK_OUTCOME_CLIENT_ABORTED;
         return MK_H1_TUNNEL_BROKEN;
     }
     if (mk_driver_is_written(d) && p == MK_H1_COMPLETE) {

@@ -19,10 +19,10 @@ MK_COLD static bool fail(struct mk_conn *c, const char *why)
 {
     char room[64];
     struct mk_buf peer = mk_buf_fixed(room, sizeof room);
-    mk_peer_print(&c->peer, &peer);
-    mk_count_add(&c->service->counters->unsecured, 1);
+    mk_addr_format(&c->peer, &peer);
+    mk_counter_add(&c->service->counters->unsecured, 1);
     mk_log_debug(c->service->log, "TLS failed with %.*s: %s", MK_STR_ARG(mk_buf_str(&peer)), why);
-    mk_conn_close(c, MK_ENDING_REFUSED);
+    mk_conn_close(c, MK_OUTCOME_REJECTED);
     return false;
 }
 
@@ -34,7 +34,7 @@ MK_COLD static bool answer_plain(struct mk_conn *c)
     mk_str text = MK_STR("HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 80\r\n"
                          "Connection: close\r\n\r\n" PLAIN_TEXT);
     _Static_assert(sizeof PLAIN_TEXT - 1 == 80, "its length is written in the head");
-    mk_count_add(&c->service->counters->unsecured, 1);
+    mk_counter_add(&c->service->counters->unsecured, 1);
     mk_conn_use_input(c, mk_conn_input(c).len);
     (void)c->stream.ops->write(&c->stream, text, false);
     mk_conn_linger(c, false);
@@ -68,7 +68,7 @@ static bool read_record(struct mk_conn *c)
         if (got <= 0 && in.len)
             return fail(c, "the peer is gone");
         if (got <= 0) {
-            mk_conn_close(c, MK_ENDING_GONE);
+            mk_conn_close(c, MK_OUTCOME_CLIENT_ABORTED);
             return false;
         }
     }
@@ -81,7 +81,7 @@ static bool begin(struct mk_conn *c)
     mk_err e = s->tls ? s->tls->open(&c->stream, c->stream.fd, &c->hosts->tls, in) : -ENOSYS;
     if (e) {
         mk_log_warn(s->log, "a connection was closed: TLS cannot begin: %s", mk_err_text(e));
-        mk_conn_reset(c, MK_ENDING_ABORTED);
+        mk_conn_reset(c, MK_OUTCOME_FAILED);
         return false;
     }
     mk_conn_use_input(c, in.len);
@@ -120,7 +120,7 @@ static void hand_over(struct mk_conn *c)
 {
     struct mk_tls_facts facts;
     mk_conn_tls(c, &facts);
-    mk_count_add(&c->service->counters->secured, 1);
+    mk_counter_add(&c->service->counters->secured, 1);
     mk_conn_stop_clock(c); /* the first request gets its full time */
     if (mk_str_eq(facts.protocol, MK_STR("acme-tls/1"))) {
         c->ops = &mk_h1_ops; /* the validation server has received the certificate (RFC 8737) */
@@ -160,11 +160,11 @@ static void on_clock(struct mk_conn *c, enum mk_clock clock)
 {
     (void)clock;
     if (c->stream.tls || c->n_saved)
-        mk_count_add(&c->service->counters->unsecured, 1);
-    mk_conn_close(c, MK_ENDING_TIMEOUT);
+        mk_counter_add(&c->service->counters->unsecured, 1);
+    mk_conn_close(c, MK_OUTCOME_TIMEOUT);
 }
 
-static void on_close(struct mk_conn *c, enum mk_ending ending)
+static void on_close(struct mk_conn *c, enum mk_outcome ending)
 {
     (void)c;
     (void)ending;

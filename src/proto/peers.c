@@ -17,10 +17,10 @@ void mk_peers_fini(struct mk_peers *p)
     *p = (struct mk_peers){0};
 }
 
-static void key_of(const struct mk_peer *peer, uint8_t key[16])
+static void key_of(const struct mk_addr *peer, uint8_t key[16])
 {
-    struct mk_peer client;
-    mk_peer_client(peer, &client);
+    struct mk_addr client;
+    mk_addr_client(peer, &client);
     memcpy(key, client.ip, 16);
 }
 
@@ -54,7 +54,7 @@ static mk_err grow(struct mk_peers *p)
     return 0;
 }
 
-mk_err mk_peers_enter(struct mk_peers *p, const struct mk_peer *peer)
+mk_err mk_peers_enter(struct mk_peers *p, const struct mk_addr *peer)
 {
     uint8_t key[16];
     if (!p->max || peer->is_unix)
@@ -89,7 +89,7 @@ static void close_gap(struct mk_peers *p, size_t gap)
     }
 }
 
-void mk_peers_leave(struct mk_peers *p, const struct mk_peer *peer)
+void mk_peers_leave(struct mk_peers *p, const struct mk_addr *peer)
 {
     uint8_t key[16];
     if (!p->max || peer->is_unix)
@@ -103,7 +103,7 @@ void mk_peers_leave(struct mk_peers *p, const struct mk_peer *peer)
     close_gap(p, (size_t)(slot - p->slots));
 }
 
-mk_err mk_peers_move(struct mk_peers *p, const struct mk_peer *from, const struct mk_peer *to)
+mk_err mk_peers_move(struct mk_peers *p, const struct mk_addr *from, const struct mk_addr *to)
 {
     uint8_t old[16], new[16];
     key_of(from, old);

@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 #include "base/hash.h"
-#include "os/addr.h"
+#include "os/sockaddr.h"
 
 struct mk_peer_count {
     uint8_t ip[16];
@@ -24,10 +24,10 @@ void mk_peers_init(struct mk_peers *p, unsigned max);
 void mk_peers_fini(struct mk_peers *p);
 /* Counts one more connection of that address. -EDQUOT: the address has reached its limit. -ENOMEM. Peers on
  * unix sockets are not counted. */
-mk_err mk_peers_enter(struct mk_peers *p, const struct mk_peer *peer) MK_MUST_USE;
+mk_err mk_peers_enter(struct mk_peers *p, const struct mk_addr *peer) MK_MUST_USE;
 /* Moves a connection to another address, because its real client became known. On an error it stays where it
  * was. */
-mk_err mk_peers_move(struct mk_peers *p, const struct mk_peer *from, const struct mk_peer *to) MK_MUST_USE;
-void mk_peers_leave(struct mk_peers *p, const struct mk_peer *peer);
+mk_err mk_peers_move(struct mk_peers *p, const struct mk_addr *from, const struct mk_addr *to) MK_MUST_USE;
+void mk_peers_leave(struct mk_peers *p, const struct mk_addr *peer);
 
 #endif

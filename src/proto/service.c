@@ -20,7 +20,7 @@ mk_err mk_service_init(struct mk_service *s, struct mk_loop *loop, struct mk_web
     mk_list_init(&s->conns);
     mk_turns_init(&s->handshakes, loop);
     s->fields = mk_mem_zalloc(limits->head.fields_max, sizeof *s->fields);
-    mk_err e = mk_helper_init(&s->helper, loop);
+    mk_err e = mk_offload_init(&s->helper, loop);
     if (!e && !s->fields)
         e = -ENOMEM;
     if (e)
@@ -30,7 +30,7 @@ mk_err mk_service_init(struct mk_service *s, struct mk_loop *loop, struct mk_web
 
 void mk_service_fini(struct mk_service *s)
 {
-    mk_helper_fini(&s->helper);
+    mk_offload_fini(&s->helper);
     mk_conn_free_spare(s);
     mk_mem_free(s->window.in);
     mk_mem_free(s->out.p);
@@ -47,14 +47,14 @@ void mk_service_use_http2(struct mk_service *s, const struct mk_http2_module *mo
         module->pack_stamp(&s->stamp);
 }
 
-void mk_service_record(struct mk_service *s, struct mk_exchange *x, enum mk_ending ending,
+void mk_service_record(struct mk_service *s, struct mk_exchange *x, enum mk_outcome ending,
                        uint64_t content_sent)
 {
     struct mk_counters *n = s->counters;
     unsigned class = x->response.sealed ? x->response.status / 100 : 0;
-    mk_count_add(&n->requests, 1);
-    mk_count_add(&n->by_class[class < MK_LEN(n->by_class) ? class : 0], 1);
-    mk_count_add(&n->by_ending[ending], 1);
+    mk_counter_add(&n->requests, 1);
+    mk_counter_add(&n->by_class[class < MK_LEN(n->by_class) ? class : 0], 1);
+    mk_counter_add(&n->by_ending[ending], 1);
     mk_flow_end(x, ending, content_sent, s->loop->now_ms);
 }
 
@@ -79,5 +79,5 @@ void mk_service_leave_trail(struct mk_service *s, mk_str method, mk_str target)
 void mk_service_share_descriptors(struct mk_service *s)
 {
     unsigned left = s->limits->descriptors > s->n_conns ? s->limits->descriptors - s->n_conns : 0;
-    mk_filecache_allow(&s->web->files, left - left / 4);
+    mk_file_cache_set_max_entries(&s->web->files, left - left / 4);
 }

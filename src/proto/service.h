@@ -16,7 +16,7 @@ void mk_service_fini(struct mk_service *s);
 void mk_service_use_http2(struct mk_service *s, const struct mk_http2_module *module);
 
 /* Makes the one record of a request: counts it and passes it to hooks and logs. */
-void mk_service_record(struct mk_service *s, struct mk_exchange *x, enum mk_ending ending,
+void mk_service_record(struct mk_service *s, struct mk_exchange *x, enum mk_outcome ending,
                        uint64_t content_sent);
 /* Lets open files use three quarters of the descriptors that connections leave. */
 void mk_service_share_descriptors(struct mk_service *s);

@@ -5,9 +5,9 @@
 #define MK_PROTO_SERVICE_TYPE_H
 
 #include "http/framing.h"
-#include "net/helper.h"
 #include "net/loop.h"
-#include "net/outq.h"
+#include "net/offload.h"
+#include "net/send_queue.h"
 #include "net/tls.h"
 #include "proto/counters.h"
 #include "proto/peers.h"
@@ -25,12 +25,12 @@ struct mk_h2_limits {
     bool on;
     unsigned streams_max; /* concurrent, on one connection; not 0 */
     uint32_t unread_max;  /* bytes of content of all its requests that no handler has read; at least 64K */
-    uint32_t patience;    /* budget for useless frames; see h2_guard.h */
+    uint32_t patience;    /* budget for useless frames; see h2_abuse.h */
 };
 
 /* Every limit of a connection. Times in milliseconds; 0 is "no limit" where not said otherwise. */
 struct mk_limits {
-    struct mk_head_limits head; /* none may be 0 */
+    struct mk_request_head_limits head; /* none may be 0 */
     struct mk_h2_limits h2;
     struct mk_request_limits request; /* where host and location have none of their own */
     uint64_t request_max;             /* bytes of head and content together */
@@ -75,12 +75,12 @@ struct mk_service {
 
     struct mk_arena_cache arenas;
     struct mk_window window;
-    struct mk_buf out; /* the scratch, see net/outq.h */
-    struct mk_field *fields;
-    struct mk_host_last last_host;
+    struct mk_buf out; /* the scratch, see net/send_queue.h */
+    struct mk_header_field *fields;
+    struct mk_authority_cache last_host;
     struct mk_stamp stamp;
     struct mk_peers peers;
-    struct mk_helper helper;
+    struct mk_offload helper;
 
     const struct mk_http2_module *http2; /* NULL: no HTTP/2; see mk_service_use_http2() */
     const struct mk_tls_module *tls;     /* for listeners with TLS; set before connections are accepted */

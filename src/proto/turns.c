@@ -8,14 +8,14 @@ static void set_task(struct mk_turns *t)
     t->task_set = true;
 }
 
-static void serve(struct mk_task *own)
+static void serve(struct mk_loop_task *own)
 {
     struct mk_turns *t = MK_CONTAINER(own, struct mk_turns, task);
     t->task_set = false;
     t->left = MK_TURNS_MAX;
     t->serving = true;
     while (t->first && t->left) {
-        struct mk_task *task = t->first;
+        struct mk_loop_task *task = t->first;
         t->first = task->next;
         task->run(task); /* does its piece, unless it no longer needs to */
     }
@@ -38,7 +38,7 @@ bool mk_turns_begin(struct mk_turns *t)
     return true;
 }
 
-void mk_turns_add(struct mk_turns *t, struct mk_task *task)
+void mk_turns_add(struct mk_turns *t, struct mk_loop_task *task)
 {
     task->next = NULL;
     if (t->first)

@@ -33,13 +33,13 @@ static const struct pattern *pattern_of(const struct mk_regex *r)
     return (const struct pattern *)(const void *)r; /* its first member */
 }
 
-static void *take(PCRE2_SIZE size, void *data)
+static void *pcre2_alloc_memory(PCRE2_SIZE size, void *data)
 {
     (void)data;
     return mk_mem_alloc(size);
 }
 
-static void give_back(void *p, void *data)
+static void pcre2_free_memory(void *p, void *data)
 {
     (void)data;
     mk_mem_free(p);
@@ -71,58 +71,58 @@ static unsigned group(const struct mk_regex *r, mk_str name)
 /* ---- Matching ---- */
 
 /* What a match works with. A worker has one for all patterns, so that its requests do not allocate. */
-struct desk {
+struct match_context {
     pcre2_match_data *data;
     pcre2_match_context *limits;
 };
 
-static _Thread_local struct desk own;
+static _Thread_local struct match_context thread_context;
 
 /* Threads of programs around the server come and go. */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t at_exit_of_thread;
 static bool has_key;
 
-static void free_desk(void *p)
+static void free_match_context(void *p)
 {
-    struct desk *desk = p;
-    pcre2_match_data_free(desk->data);
-    pcre2_match_context_free(desk->limits);
-    *desk = (struct desk){0};
+    struct match_context *match_context = p;
+    pcre2_match_data_free(match_context->data);
+    pcre2_match_context_free(match_context->limits);
+    *match_context = (struct match_context){0};
 }
 
-static void make_key(void)
+static void create_thread_key(void)
 {
-    has_key = pthread_key_create(&at_exit_of_thread, free_desk) == 0;
+    has_key = pthread_key_create(&at_exit_of_thread, free_match_context) == 0;
 }
 
-static struct desk *desk_of_thread(void)
+static struct match_context *thread_match_context(void)
 {
-    if (own.data)
-        return &own;
-    pthread_once(&once, make_key);
-    pcre2_general_context *memory = pcre2_general_context_create(take, give_back, NULL);
-    own.limits = memory ? pcre2_match_context_create(memory) : NULL;
-    own.data = own.limits ? pcre2_match_data_create(MK_REGEX_CAPTURES, memory) : NULL;
+    if (thread_context.data)
+        return &thread_context;
+    pthread_once(&once, create_thread_key);
+    pcre2_general_context *memory = pcre2_general_context_create(pcre2_alloc_memory, pcre2_free_memory, NULL);
+    thread_context.limits = memory ? pcre2_match_context_create(memory) : NULL;
+    thread_context.data = thread_context.limits ? pcre2_match_data_create(MK_REGEX_CAPTURES, memory) : NULL;
     pcre2_general_context_free(memory); /* the others have copied it */
-    if (!own.data) {
-        pcre2_match_context_free(own.limits);
+    if (!thread_context.data) {
+        pcre2_match_context_free(thread_context.limits);
         return NULL;
     }
     if (has_key)
-        (void)pthread_setspecific(at_exit_of_thread, &own);
-    pcre2_set_depth_limit(own.limits, STEPS_MAX);
-    pcre2_set_heap_limit(own.limits, HEAP_MAX_KB);
-    return &own;
+        (void)pthread_setspecific(at_exit_of_thread, &thread_context);
+    pcre2_set_depth_limit(thread_context.limits, STEPS_MAX);
+    pcre2_set_heap_limit(thread_context.limits, HEAP_MAX_KB);
+    return &thread_context;
 }
 
-static uint32_t steps_for(const struct pattern *p, size_t len)
+static uint32_t match_limit_for(const struct pattern *p, size_t len)
 {
     size_t share = p->anchored ? STEPS_MAX : STEPS_SHARED / (len + 1);
     return share < STEPS_MAX ? (uint32_t)share : STEPS_MAX;
 }
 
-static int64_t read_us(clockid_t clock)
+static int64_t clock_us(clockid_t clock)
 {
     struct timespec t;
     clock_gettime(clock, &t);
@@ -137,30 +137,32 @@ struct deadline {
 
 static struct deadline set_deadline(void)
 {
-    return (struct deadline){.cpu_us = read_us(CLOCK_THREAD_CPUTIME_ID) + SLOW_US,
-                             .us = read_us(CLOCK_MONOTONIC) + SLOW_US};
+    return (struct deadline){.cpu_us = clock_us(CLOCK_THREAD_CPUTIME_ID) + SLOW_US,
+                             .us = clock_us(CLOCK_MONOTONIC) + SLOW_US};
 }
 
-static bool has_passed(struct deadline *d)
+static bool deadline_has_passed(struct deadline *d)
 {
-    int64_t now = read_us(CLOCK_MONOTONIC);
+    int64_t now = clock_us(CLOCK_MONOTONIC);
     if (now <= d->us)
         return false;
-    int64_t left = d->cpu_us - read_us(CLOCK_THREAD_CPUTIME_ID);
+    int64_t left = d->cpu_us - clock_us(CLOCK_THREAD_CPUTIME_ID);
     d->us = now + left;
     return left < 0;
 }
 
 /* Each place where a match may begin has all steps, until the time is over. */
-static int match_slowly(const struct pattern *p, mk_str text, const struct desk *desk)
+static int match_with_deadline(const struct pattern *p, mk_str text,
+                               const struct match_context *match_context)
 {
     struct deadline end = set_deadline();
     int n = PCRE2_ERROR_NOMATCH;
-    pcre2_set_match_limit(desk->limits, STEPS_MAX);
+    pcre2_set_match_limit(match_context->limits, STEPS_MAX);
     for (size_t at = 0; at <= text.len && n == PCRE2_ERROR_NOMATCH; at++) {
-        if (has_passed(&end))
+        if (deadline_has_passed(&end))
             return PCRE2_ERROR_MATCHLIMIT;
-        n = pcre2_match(p->code, (PCRE2_SPTR)text.p, text.len, at, PCRE2_ANCHORED, desk->data, desk->limits);
+        n = pcre2_match(p->code, (PCRE2_SPTR)text.p, text.len, at, PCRE2_ANCHORED, match_context->data,
+                        match_context->limits);
     }
     return n;
 }
@@ -179,22 +181,25 @@ static void copy_captures(pcre2_match_data *data, unsigned n, mk_str text, struc
 static enum mk_regex_result match(const struct mk_regex *r, mk_str text, struct mk_regex_captures *out)
 {
     const struct pattern *p = pattern_of(r);
-    const struct desk *desk = desk_of_thread();
-    if (!desk)
-        return MK_REGEX_GAVE_UP;
+    const struct match_context *match_context = thread_match_context();
+    if (!match_context)
+        return MK_REGEX_LIMIT;
     if (!text.p)
         text = MK_STR("");
-    pcre2_set_match_limit(desk->limits, steps_for(p, text.len));
-    int n = pcre2_match(p->code, (PCRE2_SPTR)text.p, text.len, 0, 0, desk->data, desk->limits);
+    pcre2_set_match_limit(match_context->limits, match_limit_for(p, text.len));
+    int n =
+        pcre2_match(p->code, (PCRE2_SPTR)text.p, text.len, 0, 0, match_context->data, match_context->limits);
     if (n == PCRE2_ERROR_JIT_STACKLIMIT) /* the interpreter has more room */
-        n = pcre2_match(p->code, (PCRE2_SPTR)text.p, text.len, 0, PCRE2_NO_JIT, desk->data, desk->limits);
+        n = pcre2_match(p->code, (PCRE2_SPTR)text.p, text.len, 0, PCRE2_NO_JIT, match_context->data,
+                        match_context->limits);
     if (n == PCRE2_ERROR_MATCHLIMIT && !p->anchored)
-        n = match_slowly(p, text, desk);
+        n = match_with_deadline(p, text, match_context);
     if (n < 0)
-        return n == PCRE2_ERROR_NOMATCH ? MK_REGEX_DIFFERS : MK_REGEX_GAVE_UP;
+        return n == PCRE2_ERROR_NOMATCH ? MK_REGEX_NO_MATCH : MK_REGEX_LIMIT;
     if (out)
-        copy_captures(desk->data, n ? (unsigned)n : MK_REGEX_CAPTURES, text, out); /* 0: there are more */
-    return MK_REGEX_MATCHES;
+        copy_captures(match_context->data, n ? (unsigned)n : MK_REGEX_CAPTURES, text,
+                      out); /* 0: there are more */
+    return MK_REGEX_MATCH;
 }
 
 static const struct mk_regex_ops ops = {
@@ -202,7 +207,7 @@ static const struct mk_regex_ops ops = {
 
 /* ---- Compiling ---- */
 
-static void explain(int number, PCRE2_SIZE at, mk_str pattern, struct mk_regex_error *why)
+static void fill_compile_error(int number, PCRE2_SIZE at, mk_str pattern, struct mk_regex_error *why)
 {
     why->code = number == PCRE2_ERROR_HEAP_FAILED ? -ENOMEM : -EINVAL;
     why->at = at < pattern.len ? at : pattern.len;
@@ -224,11 +229,11 @@ static pcre2_code *compile_code(mk_str pattern, bool nocase, pcre2_general_conte
                                      options | (nocase ? PCRE2_CASELESS : 0), &number, &at, context);
     pcre2_compile_context_free(context);
     if (!code)
-        explain(number, at, pattern, why);
+        fill_compile_error(number, at, pattern, why);
     return code;
 }
 
-static void finish(struct pattern *p)
+static void finish_pattern(struct pattern *p)
 {
     uint32_t n = 0, all = 0;
     pcre2_pattern_info(p->code, PCRE2_INFO_CAPTURECOUNT, &n);
@@ -244,13 +249,13 @@ extern mk_regex_compile mk_pcre2_compile;
 struct mk_regex *mk_pcre2_compile(mk_str pattern, bool nocase, struct mk_regex_error *why)
 {
     *why = (struct mk_regex_error){.code = -ENOMEM, .text = "memory is out"};
-    pcre2_general_context *memory = pcre2_general_context_create(take, give_back, NULL);
+    pcre2_general_context *memory = pcre2_general_context_create(pcre2_alloc_memory, pcre2_free_memory, NULL);
     struct pattern *p = memory ? mk_mem_zalloc(1, sizeof *p) : NULL;
     if (p)
         p->code = compile_code(pattern.p ? pattern : MK_STR(""), nocase, memory, why);
     pcre2_general_context_free(memory);
     if (p && p->code) {
-        finish(p);
+        finish_pattern(p);
         return &p->regex;
     }
     mk_mem_free(p);

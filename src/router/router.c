@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* It calls nothing but the public interface, so that objects may have a copy of it. */
+#include "router/router_param_type.h"
 #include "router/router_tree.h"
-#include "router/router_type.h"
 
 #include <errno.h>
 #include <monkey/mem.h>
 
 enum { WHY_MAX = 4096, REASON_MAX = 512, SHOWN = 200, FIRST_ROUTES = 16 };
 
-static const uint64_t any = UINT64_MAX;
+static const uint64_t any_method = UINT64_MAX;
 
-struct written {
+struct route_text {
     mk_str text, where;
     void *data;
 };
 
 struct route {
-    struct written as_added;
+    struct route_text as_added;
     mk_str *names; /* of parameters; the texts stand in the same block */
     size_t n_names;
     uint64_t methods; /* by the numbers of their names; any: all that are left over */
@@ -32,9 +32,9 @@ struct mk_router {
     struct mk_buf why;
 };
 
-static const mk_str usual[] = {MK_STR_INIT("GET"),    MK_STR_INIT("HEAD"),  MK_STR_INIT("POST"),
-                               MK_STR_INIT("PUT"),    MK_STR_INIT("PATCH"), MK_STR_INIT("DELETE"),
-                               MK_STR_INIT("OPTIONS")};
+static const mk_str usual_methods[] = {MK_STR_INIT("GET"),    MK_STR_INIT("HEAD"),  MK_STR_INIT("POST"),
+                                       MK_STR_INIT("PUT"),    MK_STR_INIT("PATCH"), MK_STR_INIT("DELETE"),
+                                       MK_STR_INIT("OPTIONS")};
 enum { GET, HEAD };
 
 /* ---- Beginning and end ---- */
@@ -45,8 +45,8 @@ struct mk_router *mk_router_new(void)
     if (!r)
         return NULL;
     r->why = mk_buf_growing(WHY_MAX);
-    for (size_t i = 0; i < MK_LEN(usual); i++)
-        r->methods[r->n_methods++] = usual[i];
+    for (size_t i = 0; i < MK_LEN(usual_methods); i++)
+        r->methods[r->n_methods++] = usual_methods[i];
     if (!mk_router_tree_init(&r->tree)) {
         mk_router_free(r);
         return NULL;
@@ -78,11 +78,11 @@ static uint32_t find_method(const struct mk_router *r, mk_str name)
 }
 
 /* Of `GET,POST`. 0 when there are too many different ones in the router. */
-static uint64_t add_methods(struct mk_router *r, mk_str names)
+static uint64_t methods_bitmask(struct mk_router *r, mk_str names)
 {
     uint64_t bits = 0;
     if (names.len == 0)
-        return any;
+        return any_method;
     while (names.p) {
         mk_str name = mk_str_cut(&names, ',');
         uint32_t i = find_method(r, name);
@@ -111,7 +111,7 @@ void mk_router_allow(const struct mk_router *r, uint64_t methods, struct mk_buf 
 
 /* ---- Adding ---- */
 
-static void name_route(struct mk_router *r, const struct written *route)
+static void describe_route(struct mk_router *r, const struct route_text *route)
 {
     mk_str text = mk_str_first(route->text, SHOWN), where = mk_str_first(route->where, SHOWN);
     mk_buf_addf(&r->why, "`%.*s%s`", MK_STR_ARG(text), text.len < route->text.len ? "..." : "");
@@ -119,12 +119,12 @@ static void name_route(struct mk_router *r, const struct written *route)
         mk_buf_addf(&r->why, " (%.*s)", MK_STR_ARG(where));
 }
 
-static int refuse(struct mk_router *r, const struct route *route, int err, const char *why)
+static int reject_route(struct mk_router *r, const struct route *route, int err, const char *why)
 {
     if (err == -ENOMEM) {
         mk_buf_clear(&r->why);
         mk_buf_addf(&r->why, "not enough memory for the route ");
-        name_route(r, &route->as_added);
+        describe_route(r, &route->as_added);
     } else {
         mk_buf_addf(&r->why, "%s", why);
     }
@@ -132,7 +132,7 @@ static int refuse(struct mk_router *r, const struct route *route, int err, const
     return err;
 }
 
-static mk_str put(char **to, mk_str s)
+static mk_str append_copy(char **to, mk_str s)
 {
     mk_str copy = mk_str_of(*to, s.len);
     if (s.len)
@@ -149,8 +149,8 @@ static bool copy_route(struct route *route, struct mk_router_pattern *p)
     if (!names)
         return false;
     char *to = (char *)(names + p->n_params);
-    route->as_added.text = put(&to, text);
-    route->as_added.where = put(&to, where);
+    route->as_added.text = append_copy(&to, text);
+    route->as_added.where = append_copy(&to, where);
     p->methods.p = route->as_added.text.p + (p->methods.p - text.p);
     for (size_t i = 0; i < p->n; i++) {
         mk_str name = p->segments[i].text;
@@ -161,7 +161,7 @@ static bool copy_route(struct route *route, struct mk_router_pattern *p)
     return true;
 }
 
-static bool make_room(struct mk_router *r)
+static bool reserve_route(struct mk_router *r)
 {
     if (r->n < r->cap)
         return true;
@@ -175,48 +175,48 @@ static bool make_room(struct mk_router *r)
 }
 
 /* A route that answers the same requests; NULL if there is none. */
-static const struct route *find_rival(const struct mk_router *r, const struct mk_router_node *node,
-                                      uint64_t methods)
+static const struct route *find_conflicting_route(const struct mk_router *r,
+                                                  const struct mk_router_node *node, uint64_t methods)
 {
     for (uint32_t i = node->routes; i != UINT32_MAX; i = r->routes[i].next) {
         const struct route *other = &r->routes[i];
-        if ((other->methods == any) == (methods == any) && (other->methods & methods))
+        if ((other->methods == any_method) == (methods == any_method) && (other->methods & methods))
             return other;
     }
     return NULL;
 }
 
 /* Those without methods come last. */
-static void link_route(struct mk_router *r, struct mk_router_node *node, struct route route)
+static void link_route_to_node(struct mk_router *r, struct mk_router_node *node, struct route route)
 {
     uint32_t *at = &node->routes;
-    while (route.methods == any && *at != UINT32_MAX)
+    while (route.methods == any_method && *at != UINT32_MAX)
         at = &r->routes[*at].next;
     route.next = *at;
     *at = r->n;
     r->routes[r->n++] = route;
 }
 
-static int insert(struct mk_router *r, struct route *route, const struct mk_router_pattern *p)
+static int insert_route(struct mk_router *r, struct route *route, const struct mk_router_pattern *p)
 {
     uint32_t n_methods = r->n_methods;
-    mk_router_node_id id = make_room(r) ? mk_router_tree_add(&r->tree, p->segments, p->n) : 0;
+    mk_router_node_id id = reserve_route(r) ? mk_router_tree_add(&r->tree, p->segments, p->n) : 0;
     if (!id)
-        return refuse(r, route, -ENOMEM, NULL);
+        return reject_route(r, route, -ENOMEM, NULL);
     struct mk_router_node *node = &r->tree.nodes[id];
-    route->methods = add_methods(r, p->methods);
-    const struct route *rival = find_rival(r, node, route->methods);
+    route->methods = methods_bitmask(r, p->methods);
+    const struct route *rival = find_conflicting_route(r, node, route->methods);
     if (route->methods && !rival) {
-        link_route(r, node, *route);
+        link_route_to_node(r, node, *route);
         return 0;
     }
     r->n_methods = n_methods;
-    name_route(r, &route->as_added);
+    describe_route(r, &route->as_added);
     if (!rival)
-        return refuse(r, route, -EINVAL, ": the routes have too many different methods");
+        return reject_route(r, route, -EINVAL, ": the routes have too many different methods");
     mk_buf_addf(&r->why, " and ");
-    name_route(r, &rival->as_added);
-    return refuse(r, route, -EEXIST, " answer the same requests; change one of them");
+    describe_route(r, &rival->as_added);
+    return reject_route(r, route, -EEXIST, " answer the same requests; change one of them");
 }
 
 int mk_router_add(struct mk_router *r, mk_str text, void *data, mk_str where)
@@ -227,25 +227,25 @@ int mk_router_add(struct mk_router *r, mk_str text, void *data, mk_str where)
     struct route route = {.as_added = {.text = mk_str_trim(text), .where = where, .data = data}};
     mk_buf_clear(&r->why);
     if (r->n == MK_ROUTER_ROUTES)
-        return refuse(r, &route, -EINVAL, "there are too many routes");
-    if (!mk_router_pattern_read(&pattern, route.as_added.text, room, &why)) {
-        name_route(r, &route.as_added);
+        return reject_route(r, &route, -EINVAL, "there are too many routes");
+    if (!mk_router_pattern_parse(&pattern, route.as_added.text, room, &why)) {
+        describe_route(r, &route.as_added);
         mk_buf_addf(&r->why, ": %.*s", MK_STR_ARG(mk_buf_str(&why)));
         return -EINVAL;
     }
     if (!copy_route(&route, &pattern))
-        return refuse(r, &route, -ENOMEM, NULL);
-    return insert(r, &route, &pattern);
+        return reject_route(r, &route, -ENOMEM, NULL);
+    return insert_route(r, &route, &pattern);
 }
 
-mk_str mk_router_why(const struct mk_router *r)
+mk_str mk_router_error(const struct mk_router *r)
 {
     return mk_buf_str(&r->why);
 }
 
 /* ---- Searching ---- */
 
-struct search {
+struct route_search {
     const struct mk_router *router;
     const char *end;          /* of the path */
     uint64_t method, instead; /* bits of the method, and of GET for HEAD */
@@ -253,14 +253,14 @@ struct search {
 };
 
 /* The route of this node for the method; UINT32_MAX if there is none. */
-static uint32_t choose(struct search *s, mk_router_node_id node)
+static uint32_t choose_route(struct route_search *s, mk_router_node_id node)
 {
     uint32_t substitute = UINT32_MAX;
     for (uint32_t i = s->router->tree.nodes[node].routes; i != UINT32_MAX; i = s->router->routes[i].next) {
         uint64_t methods = s->router->routes[i].methods;
-        if (methods & s->method && methods != any)
+        if (methods & s->method && methods != any_method)
             return i;
-        if (substitute == UINT32_MAX && (methods == any || methods & s->instead))
+        if (substitute == UINT32_MAX && (methods == any_method || methods & s->instead))
             substitute = i;
         s->out->allowed |= methods;
     }
@@ -269,14 +269,15 @@ static uint32_t choose(struct search *s, mk_router_node_id node)
 
 /* The most specific route below `node` for the path from `begin` on. A node is visited at most once, so a
  * search ends soon even if it has to try several ways; it goes as deep as the longest pattern. */
-static uint32_t descend(struct search *s, mk_router_node_id node, const char *begin, size_t n_params)
+static uint32_t match_subtree(struct route_search *s, mk_router_node_id node, const char *begin,
+                              size_t n_params)
 {
     const struct mk_router_tree *t = &s->router->tree;
     const char *slash = memchr(begin, '/', (size_t)(s->end - begin)), *end = slash ? slash : s->end;
     mk_str segment = mk_str_of(begin, (size_t)(end - begin));
-    mk_router_node_id at = mk_router_tree_text(t, node, segment);
+    mk_router_node_id at = mk_router_tree_find_text(t, node, segment);
     if (at) {
-        uint32_t found = slash ? descend(s, at, slash + 1, n_params) : choose(s, at);
+        uint32_t found = slash ? match_subtree(s, at, slash + 1, n_params) : choose_route(s, at);
         if (found != UINT32_MAX)
             return found;
     }
@@ -284,16 +285,17 @@ static uint32_t descend(struct search *s, mk_router_node_id node, const char *be
         enum mk_router_type type = t->nodes[at].type;
         bool is_rest = type == MK_ROUTER_REST;
         mk_str value = is_rest ? mk_str_of(begin, (size_t)(s->end - begin)) : segment;
-        if (!mk_router_type_read(type, value, &s->out->params[n_params]))
+        if (!mk_router_type_parse(type, value, &s->out->params[n_params]))
             continue;
-        uint32_t found = slash && !is_rest ? descend(s, at, slash + 1, n_params + 1) : choose(s, at);
+        uint32_t found =
+            slash && !is_rest ? match_subtree(s, at, slash + 1, n_params + 1) : choose_route(s, at);
         if (found != UINT32_MAX)
             return found;
     }
     return UINT32_MAX;
 }
 
-static void fill(struct mk_router_match *out, const struct route *route)
+static void fill_match(struct mk_router_match *out, const struct route *route)
 {
     out->data = route->as_added.data;
     out->n = route->n_names;
@@ -305,7 +307,7 @@ enum mk_router_result mk_router_find(const struct mk_router *r, mk_str method, m
                                      struct mk_router_match *out)
 {
     uint32_t number = find_method(r, method);
-    struct search s = {.router = r, .end = path.p + path.len, .out = out};
+    struct route_search s = {.router = r, .end = path.p + path.len, .out = out};
     s.method = number < MK_ROUTER_METHODS ? UINT64_C(1) << number : 0;
     s.instead = number == HEAD ? UINT64_C(1) << GET : 0;
     out->data = NULL;
@@ -314,13 +316,13 @@ enum mk_router_result mk_router_find(const struct mk_router *r, mk_str method, m
     out->n = 0;
     if (path.len == 0 || path.p[0] != '/')
         return MK_ROUTER_NO_PATH;
-    uint32_t found = descend(&s, 0, path.p + 1, 0);
+    uint32_t found = match_subtree(&s, 0, path.p + 1, 0);
     if (found == UINT32_MAX) {
         out->allowed |= out->allowed & UINT64_C(1) << GET ? UINT64_C(1) << HEAD : 0;
         return out->allowed ? MK_ROUTER_NO_METHOD : MK_ROUTER_NO_PATH;
     }
     out->allowed = 0;
     out->route = found;
-    fill(out, &r->routes[found]);
+    fill_match(out, &r->routes[found]);
     return MK_ROUTER_FOUND;
 }

@@ -19,6 +19,6 @@ struct mk_router_pattern {
 
 /* Takes a route apart; `room` has place for MK_ROUTER_PATTERN bytes. False: what is wrong was written to
  * `why`. */
-bool mk_router_pattern_read(struct mk_router_pattern *out, mk_str route, char *room, struct mk_buf *why);
+bool mk_router_pattern_parse(struct mk_router_pattern *out, mk_str route, char *room, struct mk_buf *why);
 
 #endif

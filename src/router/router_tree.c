@@ -3,7 +3,7 @@
 
 #include <monkey/mem.h>
 
-#include "base/def.h"
+#include "base/compiler.h"
 
 enum { FIRST_NODES = 32, FIRST_SLOTS = 64 };
 
@@ -35,7 +35,7 @@ void mk_router_tree_fini(struct mk_router_tree *t)
 
 /* FNV-1a, and a last mix. Texts in the table come out of the program, so no client can make many of them
  * meet. */
-static uint32_t hash_of(mk_router_node_id parent, mk_str text)
+static uint32_t text_hash(mk_router_node_id parent, mk_str text)
 {
     uint32_t hash = 2166136261u ^ parent * 2654435761u;
     for (size_t i = 0; i < text.len; i++)
@@ -44,8 +44,8 @@ static uint32_t hash_of(mk_router_node_id parent, mk_str text)
 }
 
 /* The slot of the text, or the free one in its place. The table always has free ones. */
-static mk_router_node_id *slot_of(const struct mk_router_tree *t, uint32_t hash, mk_router_node_id parent,
-                                  mk_str text)
+static mk_router_node_id *text_slot(const struct mk_router_tree *t, uint32_t hash, mk_router_node_id parent,
+                                    mk_str text)
 {
     for (uint32_t i = hash;; i++) {
         mk_router_node_id *slot = &t->slots[i & t->mask];
@@ -55,15 +55,16 @@ static mk_router_node_id *slot_of(const struct mk_router_tree *t, uint32_t hash,
     }
 }
 
-mk_router_node_id mk_router_tree_text(const struct mk_router_tree *t, mk_router_node_id parent, mk_str text)
+mk_router_node_id mk_router_tree_find_text(const struct mk_router_tree *t, mk_router_node_id parent,
+                                           mk_str text)
 {
     if (text.len >= t->nodes[parent].text_max)
         return 0;
-    return *slot_of(t, hash_of(parent, text), parent, text);
+    return *text_slot(t, text_hash(parent, text), parent, text);
 }
 
 /* Keeps half of the slots free. */
-static bool make_slots(struct mk_router_tree *t)
+static bool grow_slots(struct mk_router_tree *t)
 {
     if (2 * (t->n_texts + 1) <= t->mask)
         return true;
@@ -77,15 +78,15 @@ static bool make_slots(struct mk_router_tree *t)
     for (mk_router_node_id i = 1; i < t->n; i++) {
         const struct mk_router_node *node = &t->nodes[i];
         if (node->type == MK_ROUTER_TYPES)
-            *slot_of(t, node->hash, node->parent, node->text) = i;
+            *text_slot(t, node->hash, node->parent, node->text) = i;
     }
     return true;
 }
 
 /* ---- Adding ---- */
 
-static mk_router_node_id make_node(struct mk_router_tree *t, mk_router_node_id parent,
-                                   enum mk_router_type type)
+static mk_router_node_id append_node(struct mk_router_tree *t, mk_router_node_id parent,
+                                     enum mk_router_type type)
 {
     if (t->n == t->cap) {
         struct mk_router_node *nodes = mk_mem_realloc(t->nodes, 2 * sizeof *nodes * t->cap);
@@ -98,10 +99,10 @@ static mk_router_node_id make_node(struct mk_router_tree *t, mk_router_node_id p
     return t->n++;
 }
 
-static mk_router_node_id make_text(struct mk_router_tree *t, mk_router_node_id parent, mk_str text)
+static mk_router_node_id append_text_node(struct mk_router_tree *t, mk_router_node_id parent, mk_str text)
 {
     char *copy = mk_mem_alloc(text.len + 1);
-    mk_router_node_id id = copy && make_slots(t) ? make_node(t, parent, MK_ROUTER_TYPES) : 0;
+    mk_router_node_id id = copy && grow_slots(t) ? append_node(t, parent, MK_ROUTER_TYPES) : 0;
     if (!id) {
         mk_mem_free(copy);
         return 0;
@@ -109,21 +110,21 @@ static mk_router_node_id make_text(struct mk_router_tree *t, mk_router_node_id p
     memcpy(copy, text.p, text.len);
     struct mk_router_node *node = &t->nodes[id], *above = &t->nodes[parent];
     node->text = mk_str_of(copy, text.len);
-    node->hash = hash_of(parent, text);
-    *slot_of(t, node->hash, parent, text) = id;
+    node->hash = text_hash(parent, text);
+    *text_slot(t, node->hash, parent, text) = id;
     above->text_max = (uint32_t)mk_max(above->text_max, text.len + 1);
     t->n_texts++;
     return id;
 }
 
-static mk_router_node_id add_text(struct mk_router_tree *t, mk_router_node_id parent, mk_str text)
+static mk_router_node_id find_or_add_text(struct mk_router_tree *t, mk_router_node_id parent, mk_str text)
 {
-    mk_router_node_id id = mk_router_tree_text(t, parent, text);
-    return id ? id : make_text(t, parent, text);
+    mk_router_node_id id = mk_router_tree_find_text(t, parent, text);
+    return id ? id : append_text_node(t, parent, text);
 }
 
-static mk_router_node_id add_param(struct mk_router_tree *t, mk_router_node_id parent,
-                                   enum mk_router_type type)
+static mk_router_node_id find_or_add_param(struct mk_router_tree *t, mk_router_node_id parent,
+                                           enum mk_router_type type)
 {
     mk_router_node_id before = 0, after = t->nodes[parent].params;
     while (after && t->nodes[after].type < type) {
@@ -132,7 +133,7 @@ static mk_router_node_id add_param(struct mk_router_tree *t, mk_router_node_id p
     }
     if (after && t->nodes[after].type == type)
         return after;
-    mk_router_node_id id = make_node(t, parent, type);
+    mk_router_node_id id = append_node(t, parent, type);
     if (!id)
         return 0;
     t->nodes[id].next = after;
@@ -144,7 +145,8 @@ mk_router_node_id mk_router_tree_add(struct mk_router_tree *t, const struct mk_r
 {
     mk_router_node_id at = 0;
     for (size_t i = 0; i < n; i++) {
-        at = s[i].type == MK_ROUTER_TYPES ? add_text(t, at, s[i].text) : add_param(t, at, s[i].type);
+        at = s[i].type == MK_ROUTER_TYPES ? find_or_add_text(t, at, s[i].text)
+                                          : find_or_add_param(t, at, s[i].type);
         if (!at)
             break;
     }

@@ -35,6 +35,7 @@ void mk_router_tree_fini(struct mk_router_tree *t);
 mk_router_node_id mk_router_tree_add(struct mk_router_tree *t, const struct mk_router_segment *s, size_t n);
 
 /* The node of this text below another one; 0 if there is none. */
-mk_router_node_id mk_router_tree_text(const struct mk_router_tree *t, mk_router_node_id parent, mk_str text);
+mk_router_node_id mk_router_tree_find_text(const struct mk_router_tree *t, mk_router_node_id parent,
+                                           mk_str text);
 
 #endif

@@ -5,8 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "os/crash_probe.h"
 #include "os/fd.h"
-#include "os/trial.h"
 #include "server/reports.h"
 #include "settings/shared.h"
 #include "setup/plugins.h"
@@ -48,7 +48,7 @@ mk_err mk_attempt_try(struct mk_attempt *a)
     a->said_fd = memfd_create("monkey-trial", MFD_CLOEXEC);
     if (a->said_fd < 0)
         return mk_err_last();
-    pid_t pid = mk_trial_start(try_out, a, TRIAL_S);
+    pid_t pid = mk_crash_probe_start(try_out, a, TRIAL_S);
     if (pid < 0) {
         mk_fd_close(&a->said_fd);
         return (mk_err)pid;
@@ -86,7 +86,7 @@ void mk_attempt_bury(struct mk_attempt *a, pid_t pid, int status)
     kill_trial(a);
     a->pid = 0;
     mk_timer_stop(&a->trial_timer);
-    end_trial(a, a->is_late ? SIGALRM : mk_trial_result(status));
+    end_trial(a, a->is_late ? SIGALRM : mk_crash_probe_result(status));
 }
 
 /* It has an alarm of its own, but may ignore that. */

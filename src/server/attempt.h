@@ -18,7 +18,7 @@ struct mk_attempt {
     struct mk_generation *generation;
     struct mk_conf_report report; /* and `arena` is its memory */
     struct mk_arena arena;
-    /* The trial has ended: `e` as mk_trial_run() has it. `said`: mistakes; empty: it found none. */
+    /* The trial has ended: `e` as mk_crash_probe_run() has it. `said`: mistakes; empty: it found none. */
     void (*on_tried)(struct mk_attempt *a, int e, mk_str said);
     void (*on_prepared)(struct mk_attempt *a, bool ok);
     /* Called after either of them: another attempt may begin. */

@@ -10,7 +10,7 @@
 #include "conf/print.h"
 #include "http/method.h"
 #include "http/status.h"
-#include "os/reach.h"
+#include "os/access_check.h"
 #include "settings/keys.h"
 #include "setup/allowed.h"
 #include "setup/certificates.h"
@@ -43,7 +43,7 @@ static uint32_t port_of(const struct mk_request *r)
     return mk_str_eq_nocase(r->asked->target.scheme, MK_STR("https")) ? 443 : 80;
 }
 
-static bool has_name(const struct mk_host *h, mk_str name)
+static bool has_name(const struct mk_vhost *h, mk_str name)
 {
     for (size_t i = 0; i < h->n_names; i++)
         if (mk_str_eq_nocase(h->names[i], name))
@@ -53,7 +53,8 @@ static bool has_name(const struct mk_host *h, mk_str name)
 
 static bool fits(const struct mk_listen *l, const struct mk_request *r)
 {
-    return !r->asked->target.authority.p || (mk_addr_port(&l->addr) == port_of(r) && l->tls == r->encrypted);
+    return !r->asked->target.authority.p ||
+           (mk_sockaddr_port(&l->addr) == port_of(r) && l->tls == r->encrypted);
 }
 
 /* A path alone goes to the first listener. If several listeners have the port, the one with a host of that
@@ -65,7 +66,7 @@ static const struct mk_listen *find_listener(const struct mk_generation *g, cons
         const struct mk_listen *l = &g->listens.at[i];
         if (!fits(l, r))
             continue;
-        if (has_name(mk_hosts_find(l->hosts, r->host), r->host))
+        if (has_name(mk_vhosts_find(l->hosts, r->host), r->host))
             return l;
         first = first ? first : l;
     }
@@ -74,7 +75,7 @@ static const struct mk_listen *find_listener(const struct mk_generation *g, cons
 
 static void explain_listener(const struct mk_generation *g, struct mk_request *r, struct mk_buf *out)
 {
-    char room[MK_ADDR_TEXT];
+    char room[MK_SOCKADDR_TEXT_MAX];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     const struct mk_listen *l = find_listener(g, r);
     if (!l) {
@@ -82,7 +83,7 @@ static void explain_listener(const struct mk_generation *g, struct mk_request *r
             port_of(r), r->encrypted ? " with TLS" : "");
         return;
     }
-    mk_addr_print(&l->addr, &text);
+    mk_sockaddr_format(&l->addr, &text);
     say(out, "listener", "%.*s%s", MK_STR_ARG(mk_buf_str(&text)), l->tls ? " tls" : "");
     r->encrypted = l->tls;
     r->hosts = l->hosts;
@@ -104,7 +105,7 @@ static void explain_certificate(const struct mk_generation *g, const struct mk_r
 }
 
 /* Is the name below one of those with a star? */
-static bool has_star(const struct mk_host *h, mk_str name)
+static bool has_star(const struct mk_vhost *h, mk_str name)
 {
     for (size_t i = 0; i < h->n_names; i++) {
         mk_str end = mk_str_skip(h->names[i], 1);
@@ -117,9 +118,9 @@ static bool has_star(const struct mk_host *h, mk_str name)
 
 static void explain_host(const struct mk_request *r, struct mk_buf *out)
 {
-    const struct mk_host *h = r->site;
-    mk_str regex =
-        has_name(h, r->host) || has_star(h, r->host) ? (mk_str){NULL, 0} : mk_host_matching_regex(h, r->host);
+    const struct mk_vhost *h = r->site;
+    mk_str regex = has_name(h, r->host) || has_star(h, r->host) ? (mk_str){NULL, 0}
+                                                                : mk_vhost_matching_regex(h, r->host);
     const char *why = !r->host.p             ? "the request names no host: the default one"
                       : has_name(h, r->host) ? "by its name"
                       : regex.p              ? "by the regular expression "
@@ -149,7 +150,7 @@ static void write_settings(const struct mk_location_settings *settings, struct m
 static void explain_limits(const struct mk_request *r, struct mk_buf *out)
 {
     bool gave_up;
-    const struct mk_location *l = mk_host_location(r->site, r->received.path, &gave_up);
+    const struct mk_location *l = mk_vhost_location(r->site, r->received.path, &gave_up);
     const struct mk_site *site = r->site->source;
     struct mk_location_settings of_host = {.request = site->settings.site.request};
     const struct mk_site_location *own = l ? l->source : NULL;
@@ -199,8 +200,8 @@ static const char *name_of(const struct mk_static_found *found, bool has_slash)
 static bool explain_route(struct mk_request *r, mk_str path, struct mk_buf *out)
 {
     enum mk_regex_result result;
-    size_t i = mk_host_next_route(r->site, 0, path, &result);
-    if (i == r->site->n_routes || result == MK_REGEX_GAVE_UP) /* the flow has said so */
+    size_t i = mk_vhost_next_route(r->site, 0, path, &result);
+    if (i == r->site->n_routes || result == MK_REGEX_LIMIT) /* the flow has said so */
         return false;
     const struct mk_route *route = &r->site->routes[i];
     say(out, "route", "%.*s  %.*s", MK_STR_ARG(route->pattern.text), MK_STR_ARG(route->written));
@@ -216,7 +217,7 @@ static bool explain_rights(const struct mk_generation *g, const struct mk_root *
     int len = snprintf(full, sizeof full, "%s/%.*s", root->path, MK_STR_ARG(path));
     if (!g->has_identity || len < 0 || (size_t)len >= sizeof full)
         return false;
-    size_t closed = mk_reach_find_closed(&g->identity, full, strlen(root->path));
+    size_t closed = mk_access_check_find_denied(&g->identity, full, strlen(root->path));
     if (closed)
         say(out, "warning", "the User %s may not read %.*s", g->identity.user, (int)closed, full);
     return closed;
@@ -273,7 +274,7 @@ static bool explain_file(const struct mk_generation *g, struct mk_request *r, st
     bool is_closed = explain_rights(g, found.root, mk_open_file_path(found.file), out);
     if (rep)
         say(out, "type", "%.*s", MK_STR_ARG(rep->type));
-    mk_open_file_drop(found.file);
+    mk_open_file_release(found.file);
     return is_closed;
 }
 
@@ -283,7 +284,7 @@ static void explain_forbidden(const struct mk_request *r, struct mk_buf *out)
     mk_str page = mk_errorpage_find(r->site, 403);
     if (page.p)
         say(out, "page", "%.*s, of [ERROR_PAGES]", MK_STR_ARG(page));
-    say(out, "answer", "%.*s", MK_STR_ARG(mk_status_line(403)));
+    say(out, "answer", "%.*s", MK_STR_ARG(mk_status_text(403)));
 }
 
 static void explain_answer(const struct mk_exchange *x, struct mk_buf *out)
@@ -292,7 +293,7 @@ static void explain_answer(const struct mk_exchange *x, struct mk_buf *out)
     mk_str page = mk_errorpage_find(x->request.site, r->status);
     if (r->status >= 400 && page.p)
         say(out, "page", "%.*s, of [ERROR_PAGES]", MK_STR_ARG(page));
-    say(out, "answer", "%.*s", MK_STR_ARG(mk_status_line(r->status)));
+    say(out, "answer", "%.*s", MK_STR_ARG(mk_status_text(r->status)));
     for (unsigned i = 0; i < r->n_blocks; i++)
         for (unsigned j = 0; j < r->blocks[i]->n; j++)
             say(out, "", "%.*s: %.*s", MK_STR_ARG(r->blocks[i]->fields[j].name),
@@ -341,7 +342,7 @@ static bool run(struct mk_worker *w, struct mk_exchange *x, struct explaining *c
     uint64_t end_ms = mk_clock_ms() + WAIT_MAX_MS;
     while (!mk_flow_run(x)) {
         for (ctx->resumed = false; !ctx->resumed;)
-            if (mk_clock_ms() >= end_ms || mk_loop_turn(&w->loop, WAIT_STEP_MS))
+            if (mk_clock_ms() >= end_ms || mk_loop_run_once(&w->loop, WAIT_STEP_MS))
                 return false;
     }
     return true;
@@ -372,14 +373,14 @@ static mk_err explain(struct mk_worker *w, struct mk_exchange *x, mk_str method,
     r->received.method = mk_method_find(method);
     r->method_text = method;
     r->version = 11;
-    int refused = mk_asked_receive(&x->request, url, MK_ABSENT);
+    int refused = mk_asked_receive(&x->request, url, MK_STR_NULL);
     if (!mk_is_token(method) || (refused && !r->asked->target.path.p))
         return -EINVAL;
     r->ops = &ops;
     r->ops_ctx = &ctx;
     r->encrypted = mk_str_eq_nocase(r->asked->target.scheme, MK_STR("https"));
     explain_listener(w->generation, r, out);
-    r->site = mk_hosts_find(r->hosts, r->host);
+    r->site = mk_vhosts_find(r->hosts, r->host);
     explain_host(r, out);
     explain_certificate(w->generation, r, out);
     if (refused) {
@@ -409,7 +410,7 @@ static mk_err explain(struct mk_worker *w, struct mk_exchange *x, mk_str method,
     return 0;
 }
 
-static const struct mk_peer local_peer = {.is_unix = 1};
+static const struct mk_addr local_peer = {.is_unix = 1};
 
 /* Uses a real worker without listeners, so that hooks behave as usual. */
 mk_err mk_explain(struct mk_generation *g, mk_str method, mk_str url, struct mk_buf *out)

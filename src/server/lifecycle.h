@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/def.h"
+#include "base/compiler.h"
 
 enum mk_phase {
     MK_PHASE_PREPARING_FIRST, /* the plugins of the first configuration prepare: there are no workers yet */

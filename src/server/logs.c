@@ -8,7 +8,7 @@
 static void exchange(struct mk_workers *w, const struct mk_logfile *f, int fd)
 {
     struct mk_logwriter *own = &w->log->own;
-    (void)!(own->file == f ? mk_logwriter_exchange(own, fd) : mk_logfile_exchange(f, fd));
+    (void)!(own->file == f ? mk_logwriter_replace_fd(own, fd) : mk_logfile_replace_fd(f, fd));
 }
 
 static void send_to_workers(struct mk_workers *w, mk_str where, int fd)
@@ -21,7 +21,7 @@ void mk_logs_reopen(struct mk_workers *w, struct mk_generation *g)
     for (size_t i = 0; i < g->logs.n; i++) {
         const struct mk_logfile *f = &g->logs.at[i];
         bool may_move = f->kind == MK_LOGFILE_FILE || f->kind == MK_LOGFILE_SYSLOG;
-        int fd = may_move ? mk_logfile_open_again(f) : -ENOENT;
+        int fd = may_move ? mk_logfile_reopen(f) : -ENOENT;
         if (fd >= 0) {
             exchange(w, f, fd);
             send_to_workers(w, f->where, fd);
@@ -49,7 +49,7 @@ void mk_logs_rotate_if_full(struct mk_workers *w, struct mk_generation *const *g
     }
     if (!full)
         return;
-    int fd = mk_logfile_next(full);
+    int fd = mk_logfile_rotate(full);
     if (fd < 0) {
         mk_log_error(&w->log->log, "cannot rotate the log %s: %s", full->where.p, mk_err_text(fd));
         return;

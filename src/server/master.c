@@ -13,7 +13,7 @@
 #include "base/num.h"
 #include "os/daemon.h"
 #include "os/fd.h"
-#include "os/notify.h"
+#include "os/sd_notify.h"
 #include "server/attempt.h"
 #include "server/lifecycle.h"
 #include "server/logs.h"
@@ -32,7 +32,7 @@ struct master {
     struct mk_lifecycle life;
     bool advances; /* advance() runs: what its steps cause belongs to its next turn */
     struct mk_loop loop;
-    struct mk_watch signals;
+    struct mk_fd_watch signals;
     int signal_fd;
     struct mk_errorlog log;
     int asked_level; /* the level that a plugin asked for instead; -1: none */
@@ -55,7 +55,7 @@ struct master {
 
 static void tell_manager(struct master *m, const char *state)
 {
-    mk_err e = mk_notify(state);
+    mk_err e = mk_sd_notify(state);
     if (e)
         mk_log_warn(&m->log.log, "cannot notify the service manager of \"%s\": %s", state, mk_err_text(e));
 }
@@ -122,10 +122,10 @@ static void begin_serving(struct master *m)
     snprintf(state, sizeof state, "READY=1\nMAINPID=%d", (int)getpid());
     tell_manager(m, state);
     mk_upgrade_finish(&m->upgrade);
-    mk_daemon_ready(&m->ready_fd, MK_EXIT_FINE);
+    mk_daemon_notify_parent(&m->ready_fd, MK_EXIT_FINE);
     int null = mk_daemon_open_null();
     for (size_t i = 0; m->o->daemon && i < m->generation->logs.n; i++)
-        mk_logfile_silence(&m->generation->logs.at[i], null);
+        mk_logfile_redirect_to_null(&m->generation->logs.at[i], null);
     mk_fd_close(&null);
 }
 
@@ -180,7 +180,7 @@ static void keep_old(struct master *m)
 static void abandon_reload(struct master *m, mk_str why)
 {
     mk_workers_end(&m->workers, m->other, SIGKILL, false);
-    mk_errorlog_turn(&m->log, level_of(m, m->generation), m->generation->error_log);
+    mk_errorlog_switch(&m->log, level_of(m, m->generation), m->generation->error_log);
     free_other(m);
     mk_listeners_close_unwanted(&m->listeners, true);
     mk_workers_return(&m->workers, m->generation);
@@ -233,7 +233,7 @@ static mk_err open_sockets(struct master *m, const struct mk_generation *g, stru
                              mk_err_text(e));
     if (e == -EADDRINUSE)
         mk_conf_report_hint(report, "another program listens there; choose another port (-p PORT)");
-    if (e == -EACCES && failed && mk_addr_port(&failed->addr) < 1024)
+    if (e == -EACCES && failed && mk_sockaddr_port(&failed->addr) < 1024)
         mk_conf_report_hint(report, "ports below 1024 are for root, or for CAP_NET_BIND_SERVICE");
     return e;
 }
@@ -267,7 +267,7 @@ static void on_prepared(struct mk_attempt *a, bool ok)
 
 static void start_new(struct master *m)
 {
-    mk_errorlog_turn(&m->log, (enum mk_log_level)m->other->server.log_level, m->other->error_log);
+    mk_errorlog_switch(&m->log, (enum mk_log_level)m->other->server.log_level, m->other->error_log);
     mk_err e = mk_workers_start(&m->workers, m->other);
     if (e)
         mk_log_error(&m->log.log, "cannot start workers: %s", mk_err_text(e));
@@ -522,7 +522,7 @@ static void handle_signal(struct master *m, int signal)
     }
 }
 
-static void on_signal(struct mk_watch *w, uint32_t events)
+static void on_signal(struct mk_fd_watch *w, uint32_t events)
 {
     struct master *m = MK_CONTAINER(w, struct master, signals);
     struct signalfd_siginfo info;
@@ -581,11 +581,11 @@ static mk_err start_loop(struct master *m)
 /* A socket from the service manager that no Listen wants: connections to it would never be answered. */
 static void warn_of_unwanted(const struct master *m, struct mk_conf_report *report)
 {
-    const struct mk_conf_place at = {.file = MK_STR("LISTEN_FDS")};
+    const struct mk_conf_source_pos at = {.file = MK_STR("LISTEN_FDS")};
     for (unsigned i = 0; m->generation && i < m->listeners.n; i++) {
-        char room[MK_ADDR_TEXT];
+        char room[MK_SOCKADDR_TEXT_MAX];
         struct mk_buf addr = mk_buf_fixed(room, sizeof room);
-        mk_addr_print(&m->listeners.at[i].addr, &addr);
+        mk_sockaddr_format(&m->listeners.at[i].addr, &addr);
         if (m->listeners.at[i].managed && !m->listeners.at[i].wanted)
             mk_conf_report_warn(report, &at, "no Listen names the passed socket %.*s: closed",
                                 MK_STR_ARG(mk_buf_str(&addr)));
@@ -598,9 +598,9 @@ static int load_and_listen(struct master *m)
     struct mk_conf_report report;
     mk_arena_init(&arena, NULL);
     m->generation = mk_generation_load(&m->origin, &arena, &report);
-    int code = m->generation                          ? MK_EXIT_FINE
-               : mk_conf_report_lacks_memory(&report) ? MK_EXIT_FAILED
-                                                      : MK_EXIT_CONFIGURATION;
+    int code = m->generation                           ? MK_EXIT_FINE
+               : mk_conf_report_out_of_memory(&report) ? MK_EXIT_FAILED
+                                                       : MK_EXIT_CONFIGURATION;
     mk_listeners_inherit(&m->listeners, NULL);
     if (m->generation && open_sockets(m, m->generation, &report))
         code = MK_EXIT_FAILED;
@@ -678,7 +678,7 @@ int mk_master_run(const struct mk_master_options *o)
         code = e ? MK_EXIT_FAILED : m->exit_code;
     }
     close_all(m);
-    mk_daemon_ready(&m->ready_fd, code);
+    mk_daemon_notify_parent(&m->ready_fd, code);
     mk_pid_fini(&m->pid);
     mk_mem_free(m);
     return code;

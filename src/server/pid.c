@@ -17,22 +17,22 @@ void mk_pid_fini(struct mk_pid *p)
 void mk_pid_drop(struct mk_pid *p)
 {
     if (p->path.p)
-        mk_pidfile_drop(p->path.p, &p->fd);
+        mk_pidfile_release(p->path.p, &p->fd);
 }
 
 void mk_pid_take_again(struct mk_pid *p)
 {
-    if (p->path.p && p->fd < 0 && mk_pidfile_take(p->path.p, &p->fd))
+    if (p->path.p && p->fd < 0 && mk_pidfile_acquire(p->path.p, &p->fd))
         p->fd = -1;
 }
 
 const char *mk_pid_take(struct mk_pid *p, mk_str path)
 {
-    p->path = MK_ABSENT;
+    p->path = MK_STR_NULL;
     if (path.len == 0)
         return NULL;
     p->path = mk_arena_copy(&p->arena, path);
-    mk_err e = p->path.p ? mk_pidfile_take(p->path.p, &p->fd) : -ENOMEM;
+    mk_err e = p->path.p ? mk_pidfile_acquire(p->path.p, &p->fd) : -ENOMEM;
     return !e ? NULL : e == -EBUSY ? "a running monkey holds it" : mk_err_text(e);
 }
 

@@ -22,7 +22,7 @@ enum { MESSAGES_MAX = 64 /* in one turn */, READY_MS = 5000 };
 
 struct process {
     struct mk_worker worker;
-    struct mk_watch signals, control;
+    struct mk_fd_watch signals, control;
     struct mk_listeners *listeners;
     int signal_fd, control_fd;
     struct mk_log *log;
@@ -61,7 +61,7 @@ int mk_process_signal_fd(void)
 
 static mk_err allow_site(struct mk_sandbox *box, const struct mk_site *s)
 {
-    const struct mk_host *h = &s->host;
+    const struct mk_vhost *h = &s->host;
     mk_err e = h->root.fd >= 0 ? mk_sandbox_allow_fd(box, h->root.fd) : 0;
     /* Symbolic links may lead anywhere on the file system. */
     if (!e && h->root.how.symlink != MK_SYMLINK_OFF)
@@ -84,11 +84,11 @@ static mk_err allow_one(struct mk_sandbox *box, const struct mk_allowed *a)
     case MK_ALLOWS_WRITING:
         return mk_sandbox_allow_writing(box, a->path.p);
     case MK_ALLOWS_NAMES:
-        return mk_sandbox_allow_names(box);
+        return mk_sandbox_allow_resolver(box);
     case MK_ALLOWS_TRUST:
         break;
     }
-    return mk_sandbox_allow_trust(box);
+    return mk_sandbox_allow_trust_store(box);
 }
 
 /* A path that the worker's user cannot reach does not prevent serving. */
@@ -122,7 +122,7 @@ static mk_err enter_sandbox(const struct mk_generation *g, struct mk_log *log)
     if (!e)
         e = mk_sandbox_allow(&box, "/etc/localtime");
     if (!e)
-        e = mk_sandbox_close(&box);
+        e = mk_sandbox_enforce(&box);
     mk_fd_close(&box.fd);
     return e;
 }
@@ -142,7 +142,7 @@ static mk_err start_spawner(struct process *p, const struct mk_generation *g)
 /* The master has checked that it can write there; the worker's user may lack that right. */
 static void try_spool_folder(const struct mk_generation *g, struct mk_log *log)
 {
-    int fd = g->wants_spool ? mk_spool_open(g->server.spool_folder.p) : -1;
+    int fd = g->wants_spool ? mk_spool_open_tmpfile(g->server.spool_folder.p) : -1;
     if (g->wants_spool && fd < 0)
         mk_log_error(log,
                      "workers cannot spool content in SpoolFolder %s: %s; requests with more than 64 KB fail",
@@ -154,7 +154,7 @@ static mk_err give_up_privileges(struct process *p, const struct mk_generation *
 {
     struct mk_log *log = p->log;
     uint64_t fds;
-    mk_err e = mk_fd_limit(g->server.fd_limit, &fds);
+    mk_err e = mk_fd_set_limit(g->server.fd_limit, &fds);
     if (e)
         mk_log_warn(log, "FDLimit %llu: %s; it stays at %llu", (unsigned long long)g->server.fd_limit,
                     mk_err_text(e), (unsigned long long)fds);
@@ -191,7 +191,7 @@ static void on_spawner_lost(struct mk_children *c)
     drain(MK_CONTAINER(c, struct process, worker.children), true);
 }
 
-static void on_signal(struct mk_watch *w, uint32_t events)
+static void on_signal(struct mk_fd_watch *w, uint32_t events)
 {
     struct process *p = MK_CONTAINER(w, struct process, signals);
     struct signalfd_siginfo info;
@@ -214,7 +214,7 @@ static void replace_log(struct process *p, const struct mk_control_message *m)
     for (size_t i = 0; i < g->logs.n; i++) {
         if (!mk_str_eq(g->logs.at[i].where, m->text) || g->logs.at[i].fd < 0)
             continue;
-        mk_err e = mk_logwriter_exchange(&p->worker.logs[i], m->fd);
+        mk_err e = mk_logwriter_replace_fd(&p->worker.logs[i], m->fd);
         if (e)
             mk_log_error(p->log, "cannot replace the log %.*s: %s", MK_STR_ARG(m->text), mk_err_text(e));
         p->worker.logs[i].asked_ms = 0;
@@ -235,7 +235,7 @@ static void handle_message(struct process *p, const struct mk_control_message *m
         mk_worker_tell_exit(&p->worker);
 }
 
-static void on_control(struct mk_watch *w, uint32_t events)
+static void on_control(struct mk_fd_watch *w, uint32_t events)
 {
     struct process *p = MK_CONTAINER(w, struct process, control);
     struct mk_control_room room;
@@ -335,10 +335,10 @@ static mk_err init_worker(struct process *p, const struct mk_process_options *o)
 
 static void leave_terminal(const struct mk_process_options *o, int null)
 {
-    mk_daemon_silence(STDOUT_FILENO, null);
-    mk_daemon_silence(STDERR_FILENO, null);
+    mk_daemon_redirect_to_null(STDOUT_FILENO, null);
+    mk_daemon_redirect_to_null(STDERR_FILENO, null);
     for (size_t i = 0; i < o->generation->logs.n; i++)
-        mk_logfile_silence(&o->generation->logs.at[i], null);
+        mk_logfile_redirect_to_null(&o->generation->logs.at[i], null);
 }
 
 static mk_err start(struct process *p, const struct mk_process_options *o)
@@ -352,7 +352,7 @@ static mk_err start(struct process *p, const struct mk_process_options *o)
     if (!e)
         e = start_hearing(p, o);
     if (!e && p->has_spawner) /* programs have our user, but must not read our memory */
-        mk_proc_hide();
+        mk_proc_protect_memory();
     if (!e && o->silent)
         leave_terminal(o, null);
     mk_fd_close(&null);

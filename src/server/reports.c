@@ -5,15 +5,17 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "os/notify.h"
-#include "os/program.h"
+#include "os/executable.h"
+#include "os/sd_notify.h"
 
 enum { REPORT_MAX = 256 * 1024 };
 
 /* Terminals and files get the text alone, the journal the priority of each line as well. */
 static void print_lines(enum mk_log_level level, mk_str text)
 {
-    const char *priority = !mk_notify_is_journal(STDERR_FILENO) ? "" : level == MK_LOG_ERROR ? "<3>" : "<4>";
+    const char *priority = !mk_sd_is_journal_stream(STDERR_FILENO) ? ""
+                           : level == MK_LOG_ERROR                 ? "<3>"
+                                                                   : "<4>";
     while (text.len) {
         mk_str line = mk_str_cut(&text, '\n');
         fprintf(stderr, "%s%.*s\n", priority, MK_STR_ARG(line));
@@ -36,7 +38,7 @@ static void for_each(const struct mk_conf_report *report,
         take(ctx, level_of(p), mk_buf_str(&text));
     }
     mk_buf_clear(&text);
-    mk_conf_report_print_more(report, &text);
+    mk_conf_report_print_omitted(report, &text);
     if (text.len)
         take(ctx, report->n_errors ? MK_LOG_ERROR : MK_LOG_WARN, mk_buf_str(&text));
     mk_buf_free(&text);
@@ -51,7 +53,7 @@ static void print_problem(void *ctx, enum mk_log_level level, mk_str text)
 void mk_reports_print(const struct mk_conf_report *report)
 {
     for_each(report, print_problem, NULL);
-    if (mk_conf_report_lacks_memory(report))
+    if (mk_conf_report_out_of_memory(report))
         mk_reports_complain("out of memory while reading the configuration");
 }
 
@@ -105,7 +107,7 @@ static void write_problem(void *ctx, enum mk_log_level level, mk_str text)
 void mk_reports_write(const struct mk_conf_report *report, struct mk_buf *out)
 {
     for_each(report, write_problem, out);
-    if (mk_conf_report_lacks_memory(report))
+    if (mk_conf_report_out_of_memory(report))
         write_problem(out, MK_LOG_ERROR, MK_STR("out of memory\n"));
 }
 
@@ -122,7 +124,7 @@ static void read_problems(struct mk_log *log, struct mk_buf *all, mk_str said)
 /* Plugins of another build expect another program. */
 static const char *cause(void)
 {
-    return mk_program_is_replaced()
+    return mk_executable_is_replaced()
                ? "the program on disk is another build than the one that runs: restart the server"
                : "one of its plugins is broken";
 }

@@ -17,7 +17,7 @@ void mk_reports_log(struct mk_log *log, struct mk_history *history, const struct
                     bool taken);
 /* Writes the problems for mk_reports_trial(). */
 void mk_reports_write(const struct mk_conf_report *report, struct mk_buf *out);
-/* What the trial of a configuration has found: `e` as mk_trial_run() has it, or else the problems that it wrote
+/* What the trial of a configuration has found: `e` as mk_crash_probe_run() has it, or else the problems that it wrote
  * with mk_reports_write(). `path`: of the configuration; NULL: the command line. */
 void mk_reports_trial(struct mk_log *log, struct mk_history *history, const char *path, int e, mk_str said);
 

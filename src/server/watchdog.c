@@ -57,7 +57,7 @@ static void look(struct mk_timer *t)
         if (w->procs[i].pid)
             look_at(&w->procs[i], w->generation->server.loop_ms);
     }
-    mk_errorlog_catch_up(&w->log->log); /* the master may have nothing else to write for hours */
+    mk_errorlog_report_lost(&w->log->log); /* the master may have nothing else to write for hours */
     mk_loop_set_timer(w->loop, t, LOOK_MS);
 }
 

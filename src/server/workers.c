@@ -57,7 +57,7 @@ static void tell(struct mk_worker_proc *p, const struct mk_control_message *m)
     bool has_waited = p->outbox.first;
     mk_err e = mk_outbox_send(&p->outbox, p->control_fd, m);
     if (!has_waited && p->outbox.first)
-        (void)!mk_loop_change(w->loop, p->control_fd, &p->control, EPOLLIN | EPOLLOUT);
+        (void)!mk_loop_modify(w->loop, p->control_fd, &p->control, EPOLLIN | EPOLLOUT);
     if (e && e != -EPIPE)
         mk_log_warn(&w->log->log, "cannot send messages to worker %d: %s", (int)p->pid, mk_err_text(e));
 }
@@ -86,7 +86,7 @@ static void handle_message(struct mk_worker_proc *p, const struct mk_control_mes
     p->all->on_change(p->all);
 }
 
-static void on_control(struct mk_watch *watch, uint32_t events)
+static void on_control(struct mk_fd_watch *watch, uint32_t events)
 {
     struct mk_worker_proc *p = MK_CONTAINER(watch, struct mk_worker_proc, control);
     struct mk_loop *loop = p->all->loop;
@@ -96,7 +96,7 @@ static void on_control(struct mk_watch *watch, uint32_t events)
     if (!p->pid)
         return;
     if (events & EPOLLOUT && mk_outbox_flush(&p->outbox, p->control_fd) == 0)
-        (void)!mk_loop_change(loop, p->control_fd, watch, EPOLLIN);
+        (void)!mk_loop_modify(loop, p->control_fd, watch, EPOLLIN);
     /* Signals wait meanwhile, so leave the rest for the next turn. */
     for (int i = 0; i < MESSAGES_MAX && (e == 0 || e == -EBADMSG); i++) {
         e = mk_control_receive(p->control_fd, &room, &m);

@@ -11,7 +11,7 @@ enum { MK_WORKERS_MAX = 1024 }; /* including the ending ones */
 struct mk_workers;
 
 struct mk_worker_proc {
-    struct mk_watch control;
+    struct mk_fd_watch control;
     struct mk_workers *all;
     struct mk_place *place;
     pid_t pid; /* 0: the slot is free */

@@ -17,42 +17,42 @@ static bool is_mountable(mk_str path)
     return true;
 }
 
-static bool check_path(const struct mk_conf_spot *spot, const struct mk_aliases *list, mk_str word,
+static bool check_path(const struct mk_conf_ctx *spot, const struct mk_aliases *list, mk_str word,
                        mk_str path)
 {
     if (!is_mountable(path)) {
-        mk_conf_spot_error(spot, word, "`%.*s` is not a path for an Alias: expected %s",
-                           MK_CONF_REPORT_ARG(word), spot->key->form);
+        mk_conf_ctx_error(spot, word, "`%.*s` is not a path for an Alias: expected %s",
+                          MK_CONF_REPORT_ARG(word), spot->key->form);
         if (path.len == 0)
-            mk_conf_spot_hint(spot, "the folder of `/` is the DocumentRoot");
+            mk_conf_ctx_hint(spot, "the folder of `/` is the DocumentRoot");
         return false;
     }
     for (size_t i = 0; i < list->n; i++) {
         if (!mk_str_eq(list->at[i].path, path))
             continue;
-        mk_conf_spot_error(spot, word, "`%.*s` already has an Alias in line %u", MK_CONF_REPORT_ARG(word),
-                           list->at[i].entry->at.line);
+        mk_conf_ctx_error(spot, word, "`%.*s` already has an Alias in line %u", MK_CONF_REPORT_ARG(word),
+                          list->at[i].entry->at.line);
         return false;
     }
     return true;
 }
 
-bool mk_alias_parse(const struct mk_conf_spot *spot, mk_str value, void *field)
+bool mk_alias_parse(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     struct mk_aliases *list = field;
     struct mk_alias one = {.entry = spot->entry};
     mk_str rest = value, path, folder, more;
-    if (!mk_conf_spot_word(spot, &rest, &path) || !mk_conf_spot_word(spot, &rest, &folder) ||
-        !mk_conf_spot_word(spot, &rest, &more))
+    if (!mk_conf_ctx_word(spot, &rest, &path) || !mk_conf_ctx_word(spot, &rest, &folder) ||
+        !mk_conf_ctx_word(spot, &rest, &more))
         return false;
     if (folder.len == 0 || more.p) {
-        mk_conf_spot_error(spot, value, "expected a path and one folder: %s", spot->key->form);
+        mk_conf_ctx_error(spot, value, "expected a path and one folder: %s", spot->key->form);
         return false;
     }
     one.path = mk_str_ends(path, MK_STR("/")) ? mk_str_first(path, path.len - 1) : path;
     if (!check_path(spot, list, path, one.path))
         return false;
-    one.folder = mk_conf_spot_path(spot, folder);
+    one.folder = mk_conf_ctx_path(spot, folder);
     return one.folder.p && mk_arena_append(spot->arena, &list->at, &list->n, &one, sizeof one);
 }
 
@@ -61,21 +61,21 @@ bool mk_alias_show(const void *field, size_t i, struct mk_buf *out)
     const struct mk_aliases *list = field;
     if (i >= list->n)
         return false;
-    mk_conf_words_write_word(out, list->at[i].path);
+    mk_conf_words_quote_word(out, list->at[i].path);
     mk_buf_add_char(out, ' ');
-    mk_conf_words_write_word(out, list->at[i].folder);
+    mk_conf_words_quote_word(out, list->at[i].folder);
     return true;
 }
 
 /* Without descriptors every other folder would fail, too: one error says it. */
-static void report_shortage(struct mk_generation *g, const struct mk_conf_place *at,
+static void report_shortage(struct mk_generation *g, const struct mk_conf_source_pos *at,
                             struct mk_conf_report *report, mk_err e)
 {
     uint64_t limit = 0;
     if (g->lacks_descriptors)
         return;
     g->lacks_descriptors = true;
-    (void)!mk_fd_limit(0, &limit);
+    (void)!mk_fd_set_limit(0, &limit);
     mk_conf_report_error(report, at, "cannot open the folders of all hosts: %s", mk_err_text(e));
     if (e == -EMFILE)
         mk_conf_report_hint(report,
@@ -84,7 +84,7 @@ static void report_shortage(struct mk_generation *g, const struct mk_conf_place 
                             (unsigned long long)limit);
 }
 
-void mk_alias_open_folder(struct mk_generation *g, const char *path, const struct mk_conf_place *at,
+void mk_alias_open_folder(struct mk_generation *g, const char *path, const struct mk_conf_source_pos *at,
                           struct mk_conf_report *report, int *fd)
 {
     mk_err e = mk_folders_acquire(&g->shared->folders, path, fd);
@@ -107,7 +107,7 @@ void mk_alias_open(struct mk_generation *g, struct mk_site *site, struct mk_conf
         const struct mk_alias *a = &list->at[i];
         roots[i] = (struct mk_root){.fd = -1, .at = a->path, .path = a->folder.p, .how = site->host.root.how};
         site->host.n_aliases++;
-        struct mk_conf_place at = mk_conf_tree_place(a->entry, a->entry->value);
+        struct mk_conf_source_pos at = mk_conf_tree_value_pos(a->entry, a->entry->value);
         mk_alias_open_folder(g, a->folder.p, &at, report, &roots[i].fd);
     }
 }

@@ -15,7 +15,7 @@ void mk_alias_open(struct mk_generation *g, struct mk_site *site, struct mk_conf
 /* Closes them. */
 void mk_alias_close(struct mk_generation *g, struct mk_site *site);
 /* Opens one folder that the host serves. Errors go to the report, at that place. */
-void mk_alias_open_folder(struct mk_generation *g, const char *path, const struct mk_conf_place *at,
+void mk_alias_open_folder(struct mk_generation *g, const char *path, const struct mk_conf_source_pos *at,
                           struct mk_conf_report *report, int *fd);
 
 #endif

@@ -12,7 +12,7 @@
 #include "settings/shared.h"
 #include "settings/tickets.h"
 #include "settings/watched.h"
-#include "web/host.h"
+#include "web/vhost.h"
 
 /* Command-line options that override the configuration. */
 struct mk_overrides {
@@ -67,14 +67,14 @@ struct mk_plugin_sections {
 
 /* A host and what its sections said, kept for printing. */
 struct mk_site {
-    struct mk_host host;
-    struct mk_host_settings settings;
+    struct mk_vhost host;
+    struct mk_vhost_settings settings;
     struct mk_pairs routes, error_pages, cache_control, handlers;
     struct mk_site_location *locations; /* in the order of the configuration */
     size_t n_locations;
     const struct mk_conf_section *section;
     struct mk_brought *brought;
-    const struct mk_hosts *hosts; /* the hosts at its first address */
+    const struct mk_vhosts *hosts; /* the hosts at its first address */
     struct mk_plugin_sections sections;
     bool spools;       /* a route of it spools content */
     bool has_conflict; /* it shares a name with another host, which was reported */
@@ -123,7 +123,7 @@ struct mk_generation {
     struct mk_site *sites;
     size_t n_sites;
     struct mk_listens listens; /* of the server and of all hosts, without duplicates */
-    struct mk_hosts hosts;     /* without a Listen of their own */
+    struct mk_vhosts hosts;    /* without a Listen of their own */
     struct mk_mime mime;
     struct mk_pairs mime_types;
     struct mk_loaded *plugins;                          /* in the order of `Load` */

@@ -46,31 +46,31 @@ const char *mk_keys_read_flags(mk_str *rest, struct mk_listen *one, mk_str *word
 /* An address alone gets the port of Port, as in Monkey before 1.6. */
 static mk_err parse_listen_addr(struct mk_listen *one)
 {
-    char room[MK_ADDR_TEXT];
+    char room[MK_SOCKADDR_TEXT_MAX];
     struct mk_buf with_port = mk_buf_fixed(room, sizeof room);
-    mk_err e = mk_addr_parse(one->written, MK_STR("0.0.0.0"), &one->addr);
+    mk_err e = mk_sockaddr_parse(one->written, MK_STR("0.0.0.0"), &one->addr);
     if (!e)
         return 0;
     one->takes_port = true;
     mk_buf_addf(&with_port, "%.*s:0", MK_STR_ARG(one->written));
-    return with_port.failed ? e : mk_addr_parse(mk_buf_str(&with_port), MK_STR("0.0.0.0"), &one->addr);
+    return with_port.failed ? e : mk_sockaddr_parse(mk_buf_str(&with_port), MK_STR("0.0.0.0"), &one->addr);
 }
 
-static bool parse_listen(const struct mk_conf_spot *spot, mk_str value, void *field)
+static bool parse_listen(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     struct mk_listens *list = field;
     mk_str rest = value, word = mk_str_word(&rest);
     struct mk_listen one = {.written = word};
     if (spot->entry)
-        one.at = mk_conf_tree_place(spot->entry, word);
+        one.at = mk_conf_tree_value_pos(spot->entry, word);
     if (parse_listen_addr(&one)) {
-        mk_conf_spot_error(spot, word, "`%.*s` is not an address to listen on: expected %s", MK_STR_ARG(word),
-                           spot->key->form);
+        mk_conf_ctx_error(spot, word, "`%.*s` is not an address to listen on: expected %s", MK_STR_ARG(word),
+                          spot->key->form);
         return false;
     }
     const char *problem = mk_keys_read_flags(&rest, &one, &word);
     if (problem) {
-        mk_conf_spot_error(spot, word, "`%.*s` %s", MK_CONF_REPORT_ARG(word), problem);
+        mk_conf_ctx_error(spot, word, "`%.*s` %s", MK_CONF_REPORT_ARG(word), problem);
         return false;
     }
     return mk_arena_append(spot->arena, &list->at, &list->n, &one, sizeof one);
@@ -81,7 +81,7 @@ static bool show_listen(const void *field, size_t i, struct mk_buf *out)
     const struct mk_listens *list = field;
     if (i >= list->n)
         return false;
-    mk_addr_print(&list->at[i].addr, out);
+    mk_sockaddr_format(&list->at[i].addr, out);
     mk_buf_add(out, list->at[i].tls ? MK_STR(" tls") : list->at[i].http2 ? MK_STR(" http2") : MK_STR(""));
     return true;
 }
@@ -90,7 +90,7 @@ static bool show_listen(const void *field, size_t i, struct mk_buf *out)
 
 #define LISTEN_FORM      "PORT, ADDRESS:PORT, [ADDRESS6]:PORT or unix:/path, and `tls` or `http2`"
 #define SERVER(member)   MK_CONF_AT(struct mk_server_settings, member)
-#define HOST(member)     MK_CONF_AT(struct mk_host_settings, member)
+#define HOST(member)     MK_CONF_AT(struct mk_vhost_settings, member)
 #define LOCATION(member) MK_CONF_AT(struct mk_location_settings, member)
 
 /* clang-format off */
@@ -130,7 +130,7 @@ static bool show_listen(const void *field, size_t i, struct mk_buf *out)
          .def = DEF("500"),                                                                                  \
          .help = "Bytes per second that a client must send or receive at least; slower clients are cut "     \
                  "off."},                                                                                    \
-        {.name = "MinRateInterval",                                                                              \
+        {.name = "MinRateInterval",                                                                          \
          .type = MK_CONF_TIME,                                                                               \
          AT(IN.rate_ms),                                                                                     \
          .min = 1000,                                                                                        \
@@ -147,12 +147,12 @@ static bool show_listen(const void *field, size_t i, struct mk_buf *out)
 /* The keys of struct mk_site_settings but those of requests, in [SERVER] with defaults and in [HOST] without.
  */
 #define SITE_KEYS(AT, DEF)                                                                                   \
-    {.name = "Index",                                                                                    \
+    {.name = "Index",                                                                                        \
      .type = MK_CONF_WORDS,                                                                                  \
      AT(site.index),                                                                                         \
      .def = DEF("index.html index.htm"),                                                                     \
      .help = "Index files of folders, in the order in which they are tried."},                               \
-        {.name = "FollowSymlinks",                                                                                  \
+        {.name = "FollowSymlinks",                                                                           \
          .type = MK_CONF_ENUM,                                                                               \
          AT(site.symlink),                                                                                   \
          .choices = symlink_words,                                                                           \
@@ -185,7 +185,7 @@ static bool show_listen(const void *field, size_t i, struct mk_buf *out)
          AT(site.user_dir),                                                                                  \
          .help = "Serve this folder of each home directory as `/~name/`; `off` (the default) serves none. "  \
                  "Users are looked up when the configuration is loaded."},                                   \
-        {.name = "Indexfile", .alias_of = "Index"}, /* the names of Monkey 1.6 */                              \
+        {.name = "Indexfile", .alias_of = "Index"}, /* the names of Monkey 1.6 */                            \
         {.name = "SymLink", .alias_of = "FollowSymlinks"}, {.name = "Resume", .alias_of = "Ranges"},         \
         MK_SETTINGS_TLS_KEYS(AT, DEF)
 #define WITH_DEFAULT(text) text
@@ -362,7 +362,7 @@ static const struct mk_conf_key server_keys[] = {
      .type = MK_CONF_NUM,
      SERVER(max_fields),
      .min = 8,
-     .max = MK_FIELDS_MAX,
+     .max = MK_HEADERS_MAX,
      .def = "100",
      .help = "Field lines of a request head (431)."},
     {.name = "MaxStreams",
@@ -530,7 +530,7 @@ static const struct mk_conf_table location_table = {
             "same name in the [HOST]. The first [LOCATION] with a `Path` that matches decides.",
 };
 
-static void read_pair(const struct mk_conf_spot *spot)
+static void read_pair(const struct mk_conf_ctx *spot)
 {
     struct mk_pairs *pairs = spot->out;
     struct mk_pair one = {.key = spot->entry->key, .value = spot->entry->value, .entry = spot->entry};

@@ -12,31 +12,31 @@ const char *const mk_keys_tls_clients[] = {"off", "optional", "required", NULL};
 /* ---- Files ---- */
 
 /* The next word as a path; absent without one. False: an error, which was reported. */
-static bool read_path(const struct mk_conf_spot *spot, mk_str *rest, mk_str *path)
+static bool read_path(const struct mk_conf_ctx *spot, mk_str *rest, mk_str *path)
 {
     mk_str word;
-    *path = MK_ABSENT;
-    if (!mk_conf_spot_word(spot, rest, &word))
+    *path = MK_STR_NULL;
+    if (!mk_conf_ctx_word(spot, rest, &word))
         return false;
     if (!word.p)
         return true;
     if (word.len == 0) {
-        mk_conf_spot_error(spot, *rest, "a file name is empty: expected %s", spot->key->form);
+        mk_conf_ctx_error(spot, *rest, "a file name is empty: expected %s", spot->key->form);
         return false;
     }
-    *path = mk_conf_spot_path(spot, word);
+    *path = mk_conf_ctx_path(spot, word);
     return path->p != NULL;
 }
 
-static bool at_end(const struct mk_conf_spot *spot, mk_str rest)
+static bool at_end(const struct mk_conf_ctx *spot, mk_str rest)
 {
     rest = mk_str_trim(rest);
     if (rest.len)
-        mk_conf_spot_error(spot, rest, "expected nothing after %s", spot->key->form);
+        mk_conf_ctx_error(spot, rest, "expected nothing after %s", spot->key->form);
     return rest.len == 0;
 }
 
-bool mk_keys_tls_parse_certificate(const struct mk_conf_spot *spot, mk_str value, void *field)
+bool mk_keys_tls_parse_certificate(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     struct mk_certificates *list = field;
     struct mk_certificate one = {.entry = spot->entry};
@@ -56,12 +56,12 @@ bool mk_keys_tls_show_certificate(const void *field, size_t i, struct mk_buf *ou
     for (size_t j = 0; j < MK_LEN(words) && words[j].p; j++) {
         if (j)
             mk_buf_add_char(out, ' ');
-        mk_conf_words_write_word(out, words[j]);
+        mk_conf_words_quote_word(out, words[j]);
     }
     return true;
 }
 
-bool mk_keys_tls_parse_authority(const struct mk_conf_spot *spot, mk_str value, void *field)
+bool mk_keys_tls_parse_authority(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     mk_str rest = value;
     return read_path(spot, &rest, field) && at_end(spot, rest);
@@ -72,24 +72,24 @@ bool mk_keys_tls_show_authority(const void *field, size_t i, struct mk_buf *out)
     const mk_str *path = field;
     if (i || !path->p)
         return false;
-    mk_conf_words_write_word(out, *path);
+    mk_conf_words_quote_word(out, *path);
     return true;
 }
 
 /* ---- HSTS ---- */
 
-static bool parse_age(const struct mk_conf_spot *spot, mk_str word, uint64_t *age_ms)
+static bool parse_age(const struct mk_conf_ctx *spot, mk_str word, uint64_t *age_ms)
 {
-    mk_err e = mk_conf_value_time(word, 0, age_ms);
+    mk_err e = mk_conf_value_parse_time(word, 0, age_ms);
     if (e || *age_ms / 1000 > HSTS_MAX_S) {
-        mk_conf_spot_error(spot, word, "`%.*s` is not a time of up to 10 years: expected %s",
-                           MK_CONF_REPORT_ARG(word), spot->key->form);
+        mk_conf_ctx_error(spot, word, "`%.*s` is not a time of up to 10 years: expected %s",
+                          MK_CONF_REPORT_ARG(word), spot->key->form);
         return false;
     }
     return true;
 }
 
-bool mk_keys_tls_parse_hsts(const struct mk_conf_spot *spot, mk_str value, void *field)
+bool mk_keys_tls_parse_hsts(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     struct mk_hsts *h = field;
     mk_str rest = value, word = mk_str_word(&rest);
@@ -105,8 +105,8 @@ bool mk_keys_tls_parse_hsts(const struct mk_conf_spot *spot, mk_str value, void 
         } else if (mk_str_eq_nocase(word, MK_STR("preload"))) {
             h->preload = true;
         } else {
-            mk_conf_spot_error(spot, word, "`%.*s` is unknown: expected %s", MK_CONF_REPORT_ARG(word),
-                               spot->key->form);
+            mk_conf_ctx_error(spot, word, "`%.*s` is unknown: expected %s", MK_CONF_REPORT_ARG(word),
+                              spot->key->form);
             return false;
         }
     }
@@ -130,15 +130,15 @@ bool mk_keys_tls_show_hsts(const void *field, size_t i, struct mk_buf *out)
 
 /* ---- RedirectToHTTPS ---- */
 
-bool mk_keys_tls_parse_redirect(const struct mk_conf_spot *spot, mk_str value, void *field)
+bool mk_keys_tls_parse_redirect(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     uint32_t *port = field;
     uint64_t n;
     bool on;
     (void)spot;
-    if (mk_conf_value_bool(value, &on) == 0)
+    if (mk_conf_value_parse_bool(value, &on) == 0)
         *port = on ? MK_HTTPS_ON : 0;
-    else if (mk_conf_value_num(value, &n) == 0 && n >= 1 && n <= 65535)
+    else if (mk_conf_value_parse_num(value, &n) == 0 && n >= 1 && n <= 65535)
         *port = (uint32_t)n;
     else
         return false;

@@ -44,9 +44,9 @@ bool mk_secret_key(struct mk_shared *shared, mk_str purpose, struct mk_hash_key 
     if (!s->is_set)
         make(s);
     mk_sha1_init(&sha);
-    mk_sha1_add(&sha, mk_str_of((const char *)s->bytes, sizeof s->bytes));
-    mk_sha1_add(&sha, purpose);
-    mk_sha1_end(&sha, sum);
+    mk_sha1_update(&sha, mk_str_of((const char *)s->bytes, sizeof s->bytes));
+    mk_sha1_update(&sha, purpose);
+    mk_sha1_final(&sha, sum);
     memcpy(out, sum, sizeof *out);
     return true;
 }

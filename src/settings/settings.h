@@ -5,19 +5,19 @@
 
 #include "conf/table.h"
 #include "conf/words.h"
-#include "os/addr.h"
+#include "os/sockaddr.h"
 
-struct mk_hosts;
+struct mk_vhosts;
 
 struct mk_listen {
-    struct mk_addr addr;
+    struct mk_sockaddr addr;
     mk_str written;
-    struct mk_conf_place at;
-    bool takes_port;        /* only an address: `Port` has the port, before or after this line */
-    bool tls;               /* accepts only TLS connections */
-    bool http2;             /* accepts only HTTP/2, without TLS */
-    bool of_server;         /* from [SERVER]: hosts without a Listen use it */
-    struct mk_hosts *hosts; /* the hosts of this address; set by addresses.c */
+    struct mk_conf_source_pos at;
+    bool takes_port;         /* only an address: `Port` has the port, before or after this line */
+    bool tls;                /* accepts only TLS connections */
+    bool http2;              /* accepts only HTTP/2, without TLS */
+    bool of_server;          /* from [SERVER]: hosts without a Listen use it */
+    struct mk_vhosts *hosts; /* the hosts of this address; set by addresses.c */
 };
 
 struct mk_listens {
@@ -112,7 +112,7 @@ struct mk_aliases {
     size_t n;
 };
 
-struct mk_host_settings {
+struct mk_vhost_settings {
     struct mk_conf_words names;
     struct mk_listens listens;
     struct mk_aliases aliases;

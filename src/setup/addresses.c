@@ -23,7 +23,7 @@ static void override(struct collect *c, struct mk_listens *list, size_t n)
         mk_str rest = mk_str_from_c(p[i]), word;
         list->at[i].written = mk_str_word(&rest);
         list->at[i].at.file = MK_STR("command line");
-        if (mk_addr_parse(list->at[i].written, c->overrides->listen_host, &list->at[i].addr))
+        if (mk_sockaddr_parse(list->at[i].written, c->overrides->listen_host, &list->at[i].addr))
             mk_conf_report_error(
                 c->report, &list->at[i].at,
                 "`%.*s` is not a port to listen on: expected PORT, ADDRESS:PORT, [ADDRESS6]:PORT or "
@@ -77,7 +77,8 @@ static void add_default(struct collect *c)
     mk_str host = c->overrides->listen_host;
     mk_str port = mk_arena_printf(&c->g->arena, "%u", c->g->server.port);
     c->g->listens_by_default = !has_own_listens(c->g);
-    if (list->at && port.p && mk_addr_parse(port, host.p ? host : MK_STR("0.0.0.0"), &list->at[0].addr) == 0)
+    if (list->at && port.p &&
+        mk_sockaddr_parse(port, host.p ? host : MK_STR("0.0.0.0"), &list->at[0].addr) == 0)
         list->at[0].written = port;
 }
 
@@ -100,10 +101,10 @@ static void report_conflict(struct collect *c, const struct mk_listen *one, cons
                          first->at.line);
 }
 
-static struct mk_listen *find(const struct mk_listens *list, const struct mk_addr *addr)
+static struct mk_listen *find(const struct mk_listens *list, const struct mk_sockaddr *addr)
 {
     for (size_t i = 0; i < list->n; i++)
-        if (mk_addr_eq(&list->at[i].addr, addr))
+        if (mk_sockaddr_eq(&list->at[i].addr, addr))
             return &list->at[i];
     return NULL;
 }
@@ -125,8 +126,8 @@ static void gather(struct collect *c, struct mk_listens *list, bool of_server)
     for (size_t i = 0; i < list->n; i++) {
         struct mk_listen *one = &list->at[i];
         if (one->takes_port)
-            mk_addr_set_port(&one->addr, c->g->server.port);
-        bool twice = mk_addr_port(&one->addr) && find(list, &one->addr) != one;
+            mk_sockaddr_set_port(&one->addr, c->g->server.port);
+        bool twice = mk_sockaddr_port(&one->addr) && find(list, &one->addr) != one;
         const struct mk_listen *first = find(&c->g->listens, &one->addr);
         if (twice)
             mk_conf_report_error(c->report, &one->at, "`%.*s` already has a Listen",
@@ -156,7 +157,7 @@ struct lead {
     struct mk_generation *g;
     struct mk_conf_report *report;
     const struct mk_listen *listen;
-    struct mk_hosts *hosts;
+    struct mk_vhosts *hosts;
 };
 
 bool mk_addresses_reach(const struct mk_listen *l, const struct mk_site *s)
@@ -176,11 +177,11 @@ static void choose_default(struct lead *l)
             chosen = s;
     }
     if (chosen)
-        mk_hosts_set_default(l->hosts, &chosen->host);
+        mk_vhosts_set_default(l->hosts, &chosen->host);
 }
 
 /* A conflict between two hosts that share several addresses is reported once. */
-static void report_taken(struct lead *l, struct mk_site *s, mk_str name, const struct mk_host *other)
+static void report_taken(struct lead *l, struct mk_site *s, mk_str name, const struct mk_vhost *other)
 {
     if (!s->has_conflict)
         mk_conf_report_error(l->report, &s->section->at,
@@ -197,7 +198,7 @@ static void check_defaults(struct lead *l)
             mk_conf_table_entry(mk_keys_tables[MK_SECTION_HOST], s->section, MK_STR("Default"));
         if (!mk_addresses_reach(l->listen, s) || !s->settings.is_default)
             continue;
-        struct mk_conf_place at = e ? mk_conf_tree_place(e, e->value) : s->section->at;
+        struct mk_conf_source_pos at = e ? mk_conf_tree_value_pos(e, e->value) : s->section->at;
         if (first && !s->has_conflict)
             mk_conf_report_error(l->report, &at, "another [HOST] is already the default: the one in %.*s",
                                  MK_STR_ARG(first->host.written_at));
@@ -208,13 +209,13 @@ static void check_defaults(struct lead *l)
 
 static void add_sites(struct lead *l)
 {
-    mk_hosts_init(l->hosts, &l->g->arena);
+    mk_vhosts_init(l->hosts, &l->g->arena);
     for (struct mk_site *s = l->g->sites; s; s = s->next) {
         mk_str taken;
-        const struct mk_host *other;
+        const struct mk_vhost *other;
         if (!mk_addresses_reach(l->listen, s))
             continue;
-        mk_err e = mk_hosts_add(l->hosts, &s->host, &taken, &other);
+        mk_err e = mk_vhosts_add(l->hosts, &s->host, &taken, &other);
         if (e == -EEXIST)
             report_taken(l, s, taken, other);
         s->hosts = s->hosts ? s->hosts : l->hosts;
@@ -277,16 +278,16 @@ static struct tally *tally_of(struct mk_map *m, mk_str name)
 /* Ports, because machines of one configuration may have other addresses. */
 static mk_str name_with_ports(struct mk_generation *g, const struct mk_site *s)
 {
-    mk_str text = mk_host_name(&s->host);
+    mk_str text = mk_vhost_name(&s->host);
     for (size_t i = 0; i < s->settings.listens.n && text.p; i++)
         text = mk_arena_printf(&g->arena, "%.*s%c%u", MK_STR_ARG(text), i ? ',' : '@',
-                               (unsigned)mk_addr_port(&s->settings.listens.at[i].addr));
+                               (unsigned)mk_sockaddr_port(&s->settings.listens.at[i].addr));
     return text;
 }
 
 static void choose_id(struct mk_generation *g, struct mk_site *s, struct mk_map *names, struct mk_map *ids)
 {
-    mk_str name = mk_host_name(&s->host);
+    mk_str name = mk_vhost_name(&s->host);
     const struct tally *same = tally_of(names, name);
     s->host.id = same && same->n > 1 ? name_with_ports(g, s) : name;
     struct tally *earlier = tally_of(ids, s->host.id);
@@ -303,7 +304,7 @@ static void tell_apart(struct mk_generation *g)
     mk_map_init(&names, &arena);
     mk_map_init(&ids, &arena);
     for (const struct mk_site *s = g->sites; s; s = s->next) {
-        struct tally *t = tally_of(&names, mk_host_name(&s->host));
+        struct tally *t = tally_of(&names, mk_vhost_name(&s->host));
         if (t)
             t->n++;
     }

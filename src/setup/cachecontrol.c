@@ -4,8 +4,8 @@
 #include <monkey/text.h>
 
 #include "base/num.h"
-#include "conf/nearest.h"
-#include "http/field.h"
+#include "conf/suggest.h"
+#include "http/header.h"
 
 /* The kind of value that a directive takes after `=`. */
 enum argument { NOTHING, SECONDS, FIELDS };
@@ -34,7 +34,7 @@ struct line {
 
 static void MK_PRINTF(3, 4) complain(const struct line *l, mk_str part, const char *fmt, ...)
 {
-    struct mk_conf_place at = mk_conf_tree_place(l->entry, part);
+    struct mk_conf_source_pos at = mk_conf_tree_value_pos(l->entry, part);
     va_list args;
     va_start(args, fmt);
     mk_conf_report_addv(l->report, MK_CONF_ERROR, &at, fmt, args);
@@ -51,7 +51,7 @@ static const struct directive *find(mk_str name)
 
 static void report_unknown(const struct line *l, mk_str element, mk_str name)
 {
-    struct mk_conf_nearest near = mk_conf_nearest_to(name);
+    struct mk_conf_suggest near = mk_conf_suggest_for(name);
     mk_str rest = name, first = mk_str_word(&rest);
     if (rest.len && find(first)) {
         complain(l, element, "`%.*s` is more than one directive", MK_CONF_REPORT_ARG(element));
@@ -60,13 +60,13 @@ static void report_unknown(const struct line *l, mk_str element, mk_str name)
     }
     complain(l, element, "`%.*s` is not a directive of Cache-Control", MK_CONF_REPORT_ARG(name));
     for (size_t i = 0; i < MK_LEN(directives); i++)
-        mk_conf_nearest_try(&near, directives[i].name);
-    mk_conf_report_meant(l->report, near.best);
+        mk_conf_suggest_try(&near, directives[i].name);
+    mk_conf_report_suggest(l->report, near.best);
 }
 
 static bool is_quoted(mk_str s)
 {
-    return s.len >= 3 && s.p[0] == '"' && s.p[s.len - 1] == '"' && mk_is_field_value(s);
+    return s.len >= 3 && s.p[0] == '"' && s.p[s.len - 1] == '"' && mk_is_header_value(s);
 }
 
 static void check_argument(const struct line *l, const struct directive *d, mk_str element, mk_str value)
@@ -126,7 +126,7 @@ static mk_str check_directives(const struct mk_pair *pair, mk_str value, struct 
 {
     struct line l = {.entry = pair->entry, .report = report};
     mk_str rest = value, element;
-    for (; mk_element_next(&rest, &element); l.n++)
+    for (; mk_header_list_next(&rest, &element); l.n++)
         check_directive(&l, element);
     if (l.n == 0)
         complain(&l, pair->value,

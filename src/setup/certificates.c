@@ -41,14 +41,14 @@ static const struct mk_site *fallback_of(const struct mk_site *s)
 }
 
 /* The place of the key in the host's section or, without one there, in [SERVER]. */
-static struct mk_conf_place place_of(const struct build *b, const struct mk_site *s, const char *key)
+static struct mk_conf_source_pos place_of(const struct build *b, const struct mk_site *s, const char *key)
 {
     const struct mk_conf_section *server = mk_conf_tree_find(&b->g->tree, MK_STR("SERVER"));
     const struct mk_conf_entry *e =
         mk_conf_table_entry(mk_keys_tables[MK_SECTION_HOST], s->section, mk_str_from_c(key));
     if (!e && server)
         e = mk_conf_table_entry(mk_keys_tables[MK_SECTION_SERVER], server, mk_str_from_c(key));
-    return e ? mk_conf_tree_place(e, e->value) : s->section->at;
+    return e ? mk_conf_tree_value_pos(e, e->value) : s->section->at;
 }
 
 /* ---- Which files ---- */
@@ -176,24 +176,25 @@ static struct mk_brought *find_brought(const struct mk_site *s, const char *file
 }
 
 /* That of a rule, of which there may be none. */
-static struct mk_conf_place place_of_rule(const struct build *b, const struct mk_site *s)
+static struct mk_conf_source_pos place_of_rule(const struct build *b, const struct mk_site *s)
 {
     static const char *const keys[] = {"TLSCiphers", "TLSSuites", "TLSGroups", "Certificate"};
     for (size_t i = 0; i < MK_LEN(keys); i++) {
-        struct mk_conf_place at = place_of(b, s, keys[i]);
+        struct mk_conf_source_pos at = place_of(b, s, keys[i]);
         if (at.line != s->section->at.line)
             return at;
     }
     return s->section->at;
 }
 
-static struct mk_conf_place place_of_file(const struct build *b, const struct mk_site *s, const char *file)
+static struct mk_conf_source_pos place_of_file(const struct build *b, const struct mk_site *s,
+                                               const char *file)
 {
     const struct mk_certificate *c = find_certificate(&s->settings.site.tls.certificates, file);
     if (!c)
         c = find_certificate(&fallback_of(s)->settings.site.tls.certificates, file);
     if (c && c->entry)
-        return mk_conf_tree_place(c->entry, c->entry->value);
+        return mk_conf_tree_value_pos(c->entry, c->entry->value);
     if (is_file(s->settings.site.tls.client_authority, file))
         return place_of(b, s, "ClientAuthority");
     return place_of_rule(b, s);
@@ -202,7 +203,7 @@ static struct mk_conf_place place_of_file(const struct build *b, const struct mk
 /* Reports the problem, if there is one: an error, or (fine) a warning. */
 static void report(struct build *b, const struct mk_site *s, const struct mk_tls_problem *p, bool fine)
 {
-    struct mk_conf_place at = place_of_file(b, s, p->file);
+    struct mk_conf_source_pos at = place_of_file(b, s, p->file);
     if (!*p->text)
         return;
     if (fine)
@@ -239,7 +240,7 @@ static bool keep_previous(struct build *b, const struct mk_site *s, const struct
     const struct mk_tls_pair *pair = find_pair(pairs, p->file);
     const struct mk_tls_context *previous = pair ? find_previous(b, pair->certificate) : NULL;
     struct kept *k = previous ? mk_arena_zalloc(&b->g->arena, 1, sizeof *k) : NULL;
-    struct mk_conf_place at = place_of_file(b, s, p->file);
+    struct mk_conf_source_pos at = place_of_file(b, s, p->file);
     if (!k)
         return false;
     *k = (struct kept){.next = b->kept, .certificate = pair->certificate, .context = previous};
@@ -277,7 +278,7 @@ static void check_end(struct build *b, const struct mk_site *s, const struct mk_
     int64_t left = made->expires - mk_clock_unix();
     if (!made->expires || left <= 0 || left > (int64_t)WARN_DAYS * DAY_S)
         return;
-    struct mk_conf_place at = place_of(b, s, "Certificate");
+    struct mk_conf_source_pos at = place_of(b, s, "Certificate");
     mk_certificates_write_date(made->expires, date);
     mk_conf_report_warn(b->report, &at, "the certificate ends in %lld day%s, on %s",
                         (long long)(left / DAY_S), left / DAY_S == 1 ? "" : "s", date);
@@ -387,7 +388,7 @@ static void set_clients(struct build *b, struct mk_site *s)
     s->host.client_required = t->clients == MK_TLS_CLIENTS_REQUIRED;
     for (size_t i = 0; i < b->g->listens.n; i++)
         b->g->listens.at[i].hosts->client_rules |= t->clients != MK_TLS_CLIENTS_OFF;
-    struct mk_conf_place at = place_of(b, s, "ClientCertificates");
+    struct mk_conf_source_pos at = place_of(b, s, "ClientCertificates");
     if (t->clients && !t->client_authority.p)
         mk_conf_report_error(
             b->report, &at,
@@ -430,7 +431,7 @@ static void warn_of_bare(struct build *b)
 static void warn_of_unused(struct build *b)
 {
     for (const struct mk_site *s = b->g->sites; s; s = s->next) {
-        struct mk_conf_place at = place_of(b, s, "Certificate");
+        struct mk_conf_source_pos at = place_of(b, s, "Certificate");
         bool inherits = first_listen(b->g) && !has_own(b, s);
         if (!s->settings.site.tls.certificates.n || inherits || is_encrypted(b->g, s))
             continue;
@@ -484,7 +485,7 @@ static uint32_t https_port(const struct mk_generation *g, const struct mk_site *
     uint32_t port = 0;
     for (size_t i = g->listens.n; i-- > 0;) {
         const struct mk_listen *l = &g->listens.at[i];
-        uint32_t its = mk_addr_port(&l->addr);
+        uint32_t its = mk_sockaddr_port(&l->addr);
         if (l->tls && its && port != HTTPS_PORT && (!s || mk_addresses_reach(l, s)))
             port = its;
     }
@@ -502,7 +503,7 @@ static void set_redirect(struct build *b, struct mk_site *s)
 {
     uint32_t wanted = s->settings.site.tls.redirect;
     uint32_t port = wanted == MK_HTTPS_ON ? find_https_port(b->g, s) : wanted;
-    struct mk_conf_place at = place_of(b, s, "RedirectToHTTPS");
+    struct mk_conf_source_pos at = place_of(b, s, "RedirectToHTTPS");
     if (wanted && !port) {
         mk_conf_report_error(b->report, &at, "RedirectToHTTPS: no Listen has `tls` on a known port");
         mk_conf_report_hint(b->report, "add `Listen 443 tls`, or name the port: `RedirectToHTTPS 443`");
@@ -514,7 +515,7 @@ static void set_redirect(struct build *b, struct mk_site *s)
 
 static const struct mk_tls_context *choose(void *ctx, mk_str name)
 {
-    return mk_hosts_find(ctx, name)->tls;
+    return mk_vhosts_find(ctx, name)->tls;
 }
 
 static bool load_module(struct build *b)
@@ -577,7 +578,7 @@ void mk_certificates_build(struct mk_generation *g, struct mk_conf_report *repor
 static void remind_of(const struct mk_made_context *m, int64_t now, struct mk_log *log)
 {
     char date[MK_CERTIFICATES_DATE];
-    const struct mk_host *h = &m->site->host;
+    const struct mk_vhost *h = &m->site->host;
     mk_str name = h->n_names ? h->names[0] : MK_STR("without a name");
     mk_certificates_write_date(m->expires, date);
     if (m->expires <= now)

@@ -7,8 +7,8 @@
 
 #include "base/assert.h"
 #include "conf/bind.h"
-#include "conf/nearest.h"
 #include "conf/path.h"
+#include "conf/suggest.h"
 #include "settings/secret.h"
 #include "setup/sections.h"
 #include "web/static.h"
@@ -47,7 +47,7 @@ struct mk_network_set *mk_config_network_set(struct mk_config *c, const struct m
                                              const uint32_t *numbers, size_t n)
 {
     void *memory = mk_config_alloc(c, mk_network_set_size(n));
-    return memory ? mk_network_set_make(memory, v, numbers, n) : NULL;
+    return memory ? mk_network_set_build(memory, v, numbers, n) : NULL;
 }
 
 mk_str mk_config_copy(struct mk_config *c, mk_str text)
@@ -55,19 +55,19 @@ mk_str mk_config_copy(struct mk_config *c, mk_str text)
     return mk_arena_copy(&c->generation->arena, text);
 }
 
-bool mk_config_on_end(struct mk_config *c, void (*fn)(void *data), void *data)
+bool mk_config_add_cleanup(struct mk_config *c, void (*fn)(void *data), void *data)
 {
-    return mk_arena_on_end(&c->generation->arena, fn, data);
+    return mk_arena_add_cleanup(&c->generation->arena, fn, data);
 }
 
-static struct mk_conf_place place_of(const struct mk_config *c, const void *settings, const char *key)
+static struct mk_conf_source_pos place_of(const struct mk_config *c, const void *settings, const char *key)
 {
     const struct mk_plugin_section *s = mk_sections_of(c->generation, settings);
     if (!s)
         return c->plugin->entry->at;
     const struct mk_conf_entry *e =
         key ? mk_conf_table_entry(s->table, s->section, mk_str_from_c(key)) : NULL;
-    return e ? mk_conf_tree_place(e, e->value) : s->section->at;
+    return e ? mk_conf_tree_value_pos(e, e->value) : s->section->at;
 }
 
 static bool holds(const struct mk_conf_entry *e, mk_str part)
@@ -76,21 +76,21 @@ static bool holds(const struct mk_conf_entry *e, mk_str part)
     return p >= value && p - value < e->value.len;
 }
 
-static struct mk_conf_place place_of_part(const struct mk_config *c, const void *settings, const char *key,
-                                          mk_str part)
+static struct mk_conf_source_pos place_of_part(const struct mk_config *c, const void *settings,
+                                               const char *key, mk_str part)
 {
     const struct mk_plugin_section *s = mk_sections_of(c->generation, settings);
     const struct mk_conf_section *in = s ? s->section : c->site ? c->site->section : NULL;
     for (const struct mk_conf_entry *e = in ? in->first : NULL; e; e = e->next)
         if (holds(e, part))
-            return mk_conf_tree_place(e, part);
+            return mk_conf_tree_value_pos(e, part);
     return place_of(c, settings, key);
 }
 
 static MK_PRINTF(6, 0) void report(struct mk_config *c, enum mk_conf_severity severity, const void *section,
                                    const char *key, mk_str part, const char *fmt, va_list args)
 {
-    struct mk_conf_place at = place_of_part(c, section, key, part);
+    struct mk_conf_source_pos at = place_of_part(c, section, key, part);
     mk_conf_report_addv(c->report, severity, &at, fmt, args);
 }
 
@@ -98,7 +98,7 @@ void mk_config_error(struct mk_config *c, const void *section, const char *key, 
 {
     va_list args;
     va_start(args, fmt);
-    report(c, MK_CONF_ERROR, section, key, MK_ABSENT, fmt, args);
+    report(c, MK_CONF_ERROR, section, key, MK_STR_NULL, fmt, args);
     va_end(args);
 }
 
@@ -106,7 +106,7 @@ void mk_config_warn(struct mk_config *c, const void *section, const char *key, c
 {
     va_list args;
     va_start(args, fmt);
-    report(c, MK_CONF_WARNING, section, key, MK_ABSENT, fmt, args);
+    report(c, MK_CONF_WARNING, section, key, MK_STR_NULL, fmt, args);
     va_end(args);
 }
 
@@ -125,7 +125,7 @@ void *mk_config_data(const struct mk_config *c, const struct mk_plugin *plugin)
     const struct mk_loaded *l = mk_loaded_find(c->generation, plugin);
     if (l)
         return l->started ? l->data : NULL;
-    struct mk_conf_place at = place_of(c, NULL, NULL);
+    struct mk_conf_source_pos at = place_of(c, NULL, NULL);
     if (mk_loaded_named(c->generation, plugin->name))
         mk_conf_report_error(c->report, &at,
                              "the file of `%s` was replaced while `%s` uses it: restart the server",
@@ -141,24 +141,24 @@ void mk_config_hint(struct mk_config *c, const char *fmt, ...)
     va_end(args);
 }
 
-void mk_config_meant(struct mk_config *c, mk_str word, const mk_str *words, size_t n)
+void mk_config_suggest(struct mk_config *c, mk_str word, const mk_str *words, size_t n)
 {
-    struct mk_conf_nearest near = mk_conf_nearest_to(word);
+    struct mk_conf_suggest near = mk_conf_suggest_for(word);
     for (size_t i = 0; i < n; i++)
-        mk_conf_nearest_try(&near, words[i]);
-    mk_conf_report_meant(c->report, near.best);
+        mk_conf_suggest_try(&near, words[i]);
+    mk_conf_report_suggest(c->report, near.best);
 }
 
 mk_str mk_config_path(struct mk_config *c, const void *section, mk_str path)
 {
     mk_str file = place_of(c, section, NULL).file;
-    return mk_conf_path_join(&c->generation->arena, file, path);
+    return mk_conf_path_resolve(&c->generation->arena, file, path);
 }
 
 /* Makes room for one more route, at a place of the list. */
 static struct mk_route *insert_route(struct mk_config *c, size_t at)
 {
-    struct mk_host *h = &c->site->host;
+    struct mk_vhost *h = &c->site->host;
     struct mk_route *more = mk_config_alloc(c, (h->n_routes + 1) * sizeof *more);
     if (!more)
         return NULL;
@@ -211,8 +211,8 @@ void mk_config_add_route(struct mk_config *c, mk_str pattern, const struct mk_ha
     add_route(c, place_behind_written(c->site, pattern), pattern, handler, data);
 }
 
-void mk_config_add_first_route(struct mk_config *c, mk_str pattern, const struct mk_handler *handler,
-                               void *data)
+void mk_config_prepend_route(struct mk_config *c, mk_str pattern, const struct mk_handler *handler,
+                             void *data)
 {
     MK_ASSERT(c->site);
     add_route(c, c->site->settings.redirect.len > 0, pattern, handler, data);
@@ -257,20 +257,21 @@ int mk_config_hash_key(struct mk_config *c, const char *purpose, struct mk_hash_
 struct mk_logfile *mk_config_log(struct mk_config *c, const void *section, const char *key, mk_str where,
                                  uint64_t max_size, unsigned keep)
 {
-    mk_str path = mk_logfile_is_word(where) ? mk_config_copy(c, where) : mk_config_path(c, section, where);
+    mk_str path =
+        mk_logfile_is_special_name(where) ? mk_config_copy(c, where) : mk_config_path(c, section, where);
     if (!path.p)
         return NULL;
-    struct mk_conf_place at = place_of(c, section, key);
-    return mk_logset_open_at(&c->generation->logs, path, max_size, keep, &at, c->report);
+    struct mk_conf_source_pos at = place_of(c, section, key);
+    return mk_logset_open_or_report(&c->generation->logs, path, max_size, keep, &at, c->report);
 }
 
-void mk_config_own_access_log(struct mk_config *c)
+void mk_config_replace_access_log(struct mk_config *c)
 {
     MK_ASSERT(c->site);
     c->site->host.has_own_access_log = true;
 }
 
-void mk_config_want_children(struct mk_config *c)
+void mk_config_enable_subprocesses(struct mk_config *c)
 {
     if (c->generation->embedding)
         mk_config_warn(c, NULL, NULL,
@@ -279,7 +280,7 @@ void mk_config_want_children(struct mk_config *c)
     c->generation->wants_children = true;
 }
 
-void mk_config_want_spool(struct mk_config *c)
+void mk_config_enable_body_spool(struct mk_config *c)
 {
     c->generation->wants_spool = true;
     if (c->site)
@@ -316,12 +317,12 @@ bool mk_config_error_log_has_priorities(const struct mk_config *c)
     return c->generation->error_log && c->generation->error_log->has_priorities;
 }
 
-bool mk_config_is_tried(const struct mk_config *c)
+bool mk_config_is_dry_run(const struct mk_config *c)
 {
     return c->generation->tried;
 }
 
-bool mk_config_await(struct mk_config *c, int (*ready)(struct mk_config *c, void *data), void *data)
+bool mk_config_wait_ready(struct mk_config *c, int (*ready)(struct mk_config *c, void *data), void *data)
 {
     struct mk_await **end = &c->generation->awaits;
     while (*end)

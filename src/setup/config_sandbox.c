@@ -38,7 +38,7 @@ static void watch(struct mk_config *c, const char *path)
         (void)!mk_watched_add(&c->generation->watched, &c->generation->arena, path);
 }
 
-void mk_config_allow_names(struct mk_config *c)
+void mk_config_allow_resolver(struct mk_config *c)
 {
     allow(c, MK_ALLOWS_NAMES, MK_STR(""));
     watch(c, "/etc/hosts");
@@ -46,7 +46,7 @@ void mk_config_allow_names(struct mk_config *c)
     watch(c, "/etc/nsswitch.conf");
 }
 
-void mk_config_allow_trust(struct mk_config *c)
+void mk_config_allow_trust_store(struct mk_config *c)
 {
     allow(c, MK_ALLOWS_TRUST, MK_STR(""));
 }

@@ -23,7 +23,7 @@ void mk_config_add_certificate(struct mk_config *c, const char *certificate, con
     MK_ASSERT(c->site);
     struct mk_brought *b = mk_config_alloc(c, sizeof *b);
     mk_str file = mk_config_copy(c, mk_str_from_c(certificate));
-    mk_str key_file = key ? mk_config_copy(c, mk_str_from_c(key)) : MK_ABSENT;
+    mk_str key_file = key ? mk_config_copy(c, mk_str_from_c(key)) : MK_STR_NULL;
     if (!b || !file.p || (key && !key_file.p))
         return;
     *b = (struct mk_brought){.next = c->site->brought,

@@ -11,13 +11,14 @@ enum {
     CONNECTIONS = 32, /* fewer than these are no service */
 };
 
-static struct mk_conf_place place_of(const struct mk_generation *g, const char *key)
+static struct mk_conf_source_pos place_of(const struct mk_generation *g, const char *key)
 {
     const struct mk_conf_section *section = mk_conf_tree_find(&g->tree, MK_STR("SERVER"));
     const struct mk_conf_entry *e =
         mk_conf_table_entry(mk_keys_tables[MK_SECTION_SERVER], section, mk_str_from_c(key));
-    struct mk_conf_place file = {.file = g->sites ? g->sites->section->at.file : MK_STR("configuration")};
-    return e ? mk_conf_tree_place(e, e->value) : section ? section->at : file;
+    struct mk_conf_source_pos file = {.file =
+                                          g->sites ? g->sites->section->at.file : MK_STR("configuration")};
+    return e ? mk_conf_tree_value_pos(e, e->value) : section ? section->at : file;
 }
 
 static void hint(struct mk_conf_report *report)
@@ -29,7 +30,7 @@ static void check_master(const struct mk_generation *g, uint64_t limit, uint64_t
                          struct mk_conf_report *report)
 {
     uint64_t wanted = open + FIXED + g->server.workers * (g->listens.n + PER_WORKER);
-    struct mk_conf_place at = place_of(g, "FDLimit");
+    struct mk_conf_source_pos at = place_of(g, "FDLimit");
     if (wanted <= limit)
         return;
     mk_conf_report_warn(report, &at,
@@ -43,7 +44,7 @@ static void check_workers(const struct mk_generation *g, uint64_t limit, uint64_
 {
     uint64_t fixed = open + FIXED + g->listens.n, most = g->server.max_connections;
     uint64_t each = most ? (most + g->server.workers - 1) / g->server.workers : CONNECTIONS;
-    struct mk_conf_place at = place_of(g, g->server.fd_limit ? "FDLimit" : "MaxConnections");
+    struct mk_conf_source_pos at = place_of(g, g->server.fd_limit ? "FDLimit" : "MaxConnections");
     if (g->server.fd_limit)
         limit = g->server.fd_limit;
     if (fixed + each <= limit)
@@ -58,7 +59,7 @@ static void check_workers(const struct mk_generation *g, uint64_t limit, uint64_
 void mk_descriptors_check(const struct mk_generation *g, struct mk_conf_report *report)
 {
     uint64_t limit = 0;
-    if (g->embedding || g->lacks_descriptors || mk_fd_limit(0, &limit))
+    if (g->embedding || g->lacks_descriptors || mk_fd_set_limit(0, &limit))
         return;
     uint64_t open = mk_fd_count();
     check_master(g, limit, open, report);

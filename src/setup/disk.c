@@ -43,7 +43,7 @@ static mk_str read_env(void *ctx, mk_str name)
     char text[256];
     (void)ctx;
     if (name.len >= sizeof text)
-        return MK_ABSENT;
+        return MK_STR_NULL;
     memcpy(text, name.p, name.len);
     text[name.len] = '\0';
     return mk_str_from_c(getenv(text));

@@ -18,7 +18,7 @@ static void print_pairs(enum mk_section which, const struct mk_pairs *pairs, str
 
 static void print_site(const struct mk_generation *g, const struct mk_site *s, struct mk_buf *out)
 {
-    struct mk_host_settings settings = s->settings;
+    struct mk_vhost_settings settings = s->settings;
     if (s->host.root.path && *s->host.root.path)
         settings.root = mk_str_from_c(s->host.root.path);
     mk_buf_add(out, MK_STR("\n"));

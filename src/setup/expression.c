@@ -7,13 +7,13 @@
 /* NULL: no memory, which the report sees in its arena. */
 static struct mk_regex *keep(struct mk_arena *arena, struct mk_regex *r)
 {
-    if (mk_arena_on_end(arena, mk_regex_free, r))
+    if (mk_arena_add_cleanup(arena, mk_regex_free, r))
         return r;
     mk_regex_free(r);
     return NULL;
 }
 
-static void report_problem(struct mk_conf_report *report, const struct mk_conf_place *at, mk_str pattern,
+static void report_problem(struct mk_conf_report *report, const struct mk_conf_source_pos *at, mk_str pattern,
                            const struct mk_regex_error *why)
 {
     if (why->code == -ENOMEM) {
@@ -31,7 +31,7 @@ static void report_problem(struct mk_conf_report *report, const struct mk_conf_p
 }
 
 struct mk_regex *mk_expression_new(struct mk_arena *arena, struct mk_conf_report *report,
-                                   const struct mk_conf_place *at, mk_str pattern, bool nocase)
+                                   const struct mk_conf_source_pos *at, mk_str pattern, bool nocase)
 {
     struct mk_regex_error why;
     if (pattern.len == 0) {
@@ -61,13 +61,13 @@ static enum mk_regex_result match_posix(const struct mk_regex *r, mk_str text, s
     const struct posix *p = (const struct posix *)(const void *)r; /* its first member */
     int e = regexec(&p->code, text.p, 0, NULL, 0);
     (void)out;
-    return e == 0 ? MK_REGEX_MATCHES : e == REG_NOMATCH ? MK_REGEX_DIFFERS : MK_REGEX_GAVE_UP;
+    return e == 0 ? MK_REGEX_MATCH : e == REG_NOMATCH ? MK_REGEX_NO_MATCH : MK_REGEX_LIMIT;
 }
 
 static const struct mk_regex_ops posix_ops = {.free = free_posix, .match = match_posix};
 
 struct mk_regex *mk_expression_posix(struct mk_arena *arena, struct mk_conf_report *report,
-                                     const struct mk_conf_place *at, mk_str pattern)
+                                     const struct mk_conf_source_pos *at, mk_str pattern)
 {
     struct posix *p = mk_arena_zalloc(arena, 1, sizeof *p);
     if (!p || !pattern.p)

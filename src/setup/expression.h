@@ -10,10 +10,11 @@
 
 /* NULL: the reason was reported. */
 struct mk_regex *mk_expression_new(struct mk_arena *arena, struct mk_conf_report *report,
-                                   const struct mk_conf_place *at, mk_str pattern, bool nocase) MK_MUST_USE;
+                                   const struct mk_conf_source_pos *at, mk_str pattern,
+                                   bool nocase) MK_MUST_USE;
 /* POSIX extended, in any case of letters. The pattern, and each text that is matched, ends with a NUL. */
 struct mk_regex *mk_expression_posix(struct mk_arena *arena, struct mk_conf_report *report,
-                                     const struct mk_conf_place *at, mk_str pattern) MK_MUST_USE;
+                                     const struct mk_conf_source_pos *at, mk_str pattern) MK_MUST_USE;
 
 /* For a word that looks like the rest of a regular expression. */
 #define MK_EXPRESSION_BLANK "a blank ends the regular expression: write it as `\\x20`"

@@ -12,11 +12,11 @@
 #include "conf/check.h"
 #include "conf/path.h"
 #include "conf/table.h"
-#include "http/field.h"
+#include "http/header.h"
+#include "os/access_check.h"
 #include "os/fd.h"
 #include "os/identity.h"
 #include "os/proc.h"
-#include "os/reach.h"
 #include "os/spool.h"
 #include "settings/keys.h"
 #include "setup/addresses.h"
@@ -53,7 +53,7 @@ static void set_folder(struct load *l, const char *path, bool is_folder)
 
 static mk_str in_folder(struct load *l, const char *name)
 {
-    return mk_conf_path_in(&l->g->arena, l->g->folder, mk_str_from_c(name));
+    return mk_conf_path_resolve_in(&l->g->arena, l->g->folder, mk_str_from_c(name));
 }
 
 /* The report has the problems; the result only says that there are some. */
@@ -161,7 +161,8 @@ static struct mk_site *add_site(struct load *l, const struct mk_conf_section *se
     if (mk_conf_table_entry(mk_keys_tables[MK_SECTION_HOST], section, MK_STR("Index")))
         site->settings.site.index = (struct mk_conf_words){0};
     const struct mk_conf_problem *before = l->report->last;
-    if (mk_conf_bind_over(mk_keys_tables[MK_SECTION_HOST], section, &site->settings, &l->g->arena, l->report))
+    if (mk_conf_bind_without_defaults(mk_keys_tables[MK_SECTION_HOST], section, &site->settings, &l->g->arena,
+                                      l->report))
         hint_at_others(l, section, MK_SECTION_HOST, before);
     if (l->origin->overrides.root && !site->settings.root.len && !site->settings.redirect.len)
         site->settings.root = mk_str_from_c(l->origin->overrides.root);
@@ -181,8 +182,8 @@ static void add_location(struct load *l, struct mk_site *site, const struct mk_c
     location->section = section;
     location->settings.request = site->settings.site.request;
     const struct mk_conf_problem *before = l->report->last;
-    if (mk_conf_bind_over(mk_keys_tables[MK_SECTION_LOCATION], section, &location->settings, &l->g->arena,
-                          l->report))
+    if (mk_conf_bind_without_defaults(mk_keys_tables[MK_SECTION_LOCATION], section, &location->settings,
+                                      &l->g->arena, l->report))
         hint_at_others(l, section, MK_SECTION_LOCATION, before);
 }
 
@@ -291,32 +292,32 @@ static void apply_overrides(struct load *l)
     if (o->pid_file)
         l->g->server.pid_file = mk_str_from_c(o->pid_file);
     else if (l->g->server.pid_file.len)
-        l->g->server.pid_file = mk_conf_path_in(&l->g->arena, l->g->folder, l->g->server.pid_file);
+        l->g->server.pid_file = mk_conf_path_resolve_in(&l->g->arena, l->g->folder, l->g->server.pid_file);
 }
 
 /* ---- Building ---- */
 
-static struct mk_conf_place server_place(const struct load *l, const char *key)
+static struct mk_conf_source_pos server_place(const struct load *l, const char *key)
 {
     const struct mk_conf_section *s = mk_conf_tree_find(&l->g->tree, MK_STR("SERVER"));
     const struct mk_conf_entry *e =
         mk_conf_table_entry(mk_keys_tables[MK_SECTION_SERVER], s, mk_str_from_c(key));
     if (e)
-        return mk_conf_tree_place(e, e->value);
-    return s ? s->at : (struct mk_conf_place){.file = MK_STR("command line")};
+        return mk_conf_tree_value_pos(e, e->value);
+    return s ? s->at : (struct mk_conf_source_pos){.file = MK_STR("command line")};
 }
 
 static void build_mime(struct load *l)
 {
     struct mk_generation *g = l->g;
-    struct mk_conf_place at = server_place(l, "DefaultMimeType");
+    struct mk_conf_source_pos at = server_place(l, "DefaultMimeType");
     if (!mk_mime_is_type(g->server.default_type))
         mk_conf_report_error(l->report, &at, "`%.*s` is not a media type",
                              MK_STR_ARG(g->server.default_type));
     mk_mime_init(&g->mime, &g->arena, g->server.default_type);
     for (size_t i = 0; i < g->mime_types.n; i++) {
         const struct mk_pair *pair = &g->mime_types.at[i];
-        if (!mk_is_field_value(pair->value) || !mk_mime_is_type(pair->value))
+        if (!mk_is_header_value(pair->value) || !mk_mime_is_type(pair->value))
             mk_conf_report_error(l->report, &pair->entry->at, "`%.*s` is not a media type",
                                  MK_STR_ARG(pair->value));
         else
@@ -330,8 +331,8 @@ static void build_hosts(struct load *l)
         mk_site_build(l->g, s, l->report);
     mk_addresses_lead(l->g, l->report);
     if (!l->g->sites && !l->unread) {
-        struct mk_conf_place at = {.file = l->origin->path ? mk_str_from_c(l->origin->path)
-                                                           : MK_STR("command line")};
+        struct mk_conf_source_pos at = {.file = l->origin->path ? mk_str_from_c(l->origin->path)
+                                                                : MK_STR("command line")};
         mk_conf_report_error(l->report, &at, "there is no [HOST]: nothing to serve");
         mk_conf_report_hint(l->report, "add a [HOST] with a DocumentRoot, here or in sites/");
     }
@@ -366,7 +367,7 @@ static void become_able(struct mk_generation *g)
 static void find_identity(struct load *l)
 {
     struct mk_server_settings *s = &l->g->server;
-    struct mk_conf_place at = server_place(l, "User");
+    struct mk_conf_source_pos at = server_place(l, "User");
     if (l->g->embedding) /* the program has its own */
         return;
     if (!s->user.len && s->group.len) {
@@ -393,9 +394,9 @@ static void find_identity(struct load *l)
  * 403. */
 static void check_root(struct load *l, const struct mk_root *root, const struct mk_conf_entry *e)
 {
-    if (root->fd < 0 || !e || !mk_reach_find_closed(&l->g->identity, root->path, strlen(root->path)))
+    if (root->fd < 0 || !e || !mk_access_check_find_denied(&l->g->identity, root->path, strlen(root->path)))
         return;
-    struct mk_conf_place at = mk_conf_tree_place(e, e->value);
+    struct mk_conf_source_pos at = mk_conf_tree_value_pos(e, e->value);
     mk_conf_report_warn(l->report, &at, "the User %s may not enter `%s`: workers will answer 403",
                         l->g->identity.user, root->path);
     mk_conf_report_hint(l->report, "let others search it: `chmod o+x %s`", root->path);
@@ -416,26 +417,26 @@ static mk_str absolute(struct load *l, mk_str where)
 {
     if (where.len == 0)
         return mk_arena_copy(&l->g->arena, MK_STR(""));
-    return mk_conf_path_in(&l->g->arena, l->g->folder, where);
+    return mk_conf_path_resolve_in(&l->g->arena, l->g->folder, where);
 }
 
 /* Always copied into the generation's arena: the log keeps a pointer to its path. */
 static mk_str log_path(struct load *l, mk_str where)
 {
-    mk_str word = mk_logfile_is_word(where) ? mk_arena_copy(&l->g->arena, where) : MK_ABSENT;
+    mk_str word = mk_logfile_is_special_name(where) ? mk_arena_copy(&l->g->arena, where) : MK_STR_NULL;
     return word.p ? word : absolute(l, where);
 }
 
-static struct mk_logfile *open_log(struct load *l, mk_str where, struct mk_conf_place at)
+static struct mk_logfile *open_log(struct load *l, mk_str where, struct mk_conf_source_pos at)
 {
     mk_str path = log_path(l, where);
-    return path.p ? mk_logset_open_at(&l->g->logs, path, 0, 0, &at, l->report) : NULL;
+    return path.p ? mk_logset_open_or_report(&l->g->logs, path, 0, 0, &at, l->report) : NULL;
 }
 
 static void open_logs(struct load *l)
 {
     struct mk_generation *g = l->g;
-    struct mk_conf_place error_log_at = server_place(l, "ErrorLog");
+    struct mk_conf_source_pos error_log_at = server_place(l, "ErrorLog");
     if (g->embedding)
         mk_embedding_default_logs(g);
     else if (mk_str_eq_nocase(g->server.error_log, MK_STR("off")))
@@ -457,7 +458,7 @@ static void check_sizes(struct load *l)
 {
     const struct mk_server_settings *s = &l->g->server;
     const struct mk_conf_section *section = mk_conf_tree_find(&l->g->tree, MK_STR("SERVER"));
-    struct mk_conf_place at = server_place(l, "MaxURISize");
+    struct mk_conf_source_pos at = server_place(l, "MaxURISize");
     if (mk_conf_table_entry(mk_keys_tables[MK_SECTION_SERVER], section, MK_STR("MaxURISize")) &&
         s->max_uri_size > s->max_head_size)
         mk_conf_report_error(l->report, &at,
@@ -471,9 +472,9 @@ static void find_spool_folder(struct load *l)
 
 static void check_spool_folder(struct load *l)
 {
-    struct mk_conf_place at = server_place(l, "SpoolFolder");
+    struct mk_conf_source_pos at = server_place(l, "SpoolFolder");
     mk_str folder = l->g->server.spool_folder;
-    int fd = folder.p && l->g->wants_spool ? mk_spool_open(folder.p) : -1;
+    int fd = folder.p && l->g->wants_spool ? mk_spool_open_tmpfile(folder.p) : -1;
     if (!l->g->wants_spool || !folder.p || fd >= 0) {
         mk_fd_close(&fd);
         return;
@@ -525,7 +526,7 @@ struct mk_generation *mk_generation_load(const struct mk_origin *origin, struct 
     }
     mk_arena_init(&g->arena, NULL);
     mk_map_init(&g->sections_by_settings, &g->arena);
-    mk_conf_report_watch(report, &g->arena);
+    mk_conf_report_watch_arena(report, &g->arena);
     g->shared = origin->shared ? origin->shared : &g->own_shared;
     g->embedding = origin->embedding;
     g->tried = origin->tried;
@@ -535,7 +536,7 @@ struct mk_generation *mk_generation_load(const struct mk_origin *origin, struct 
     bind_all(&l);
     build_all(&l);
     g->previous = NULL;
-    mk_conf_report_watch(report, NULL);
+    mk_conf_report_watch_arena(report, NULL);
     if (mk_conf_report_result(report) == 0)
         return g;
     mk_generation_free(g);

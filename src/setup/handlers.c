@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "setup/handlers.h"
 
-#include "conf/nearest.h"
+#include "conf/suggest.h"
 #include "setup/config.h"
 #include "setup/expression.h"
 #include "setup/ours.h"
@@ -17,13 +17,13 @@ bool mk_handlers_has(const struct mk_generation *g, mk_str name)
 static void report_unknown(struct mk_generation *g, struct mk_conf_report *report,
                            const struct mk_conf_entry *entry, mk_str name)
 {
-    struct mk_conf_nearest near = mk_conf_nearest_to(name);
-    struct mk_conf_place at = mk_conf_tree_place(entry, name);
+    struct mk_conf_suggest near = mk_conf_suggest_for(name);
+    struct mk_conf_source_pos at = mk_conf_tree_value_pos(entry, name);
     for (size_t i = 0; mk_ours_at(i); i++)
-        mk_conf_nearest_try(&near, mk_str_from_c(mk_ours_at(i)->handler->name));
+        mk_conf_suggest_try(&near, mk_str_from_c(mk_ours_at(i)->handler->name));
     for (const struct mk_loaded *l = g->plugins; l; l = l->next)
         for (const struct mk_handler *const *h = l->object.plugin->handlers; h && *h; h++)
-            mk_conf_nearest_try(&near, mk_str_from_c((*h)->name));
+            mk_conf_suggest_try(&near, mk_str_from_c((*h)->name));
     mk_conf_report_error(
         report, &at, "there is no handler `%.*s`: expected static, redirect, status or a plugin's handler",
         MK_CONF_REPORT_ARG(name));
@@ -31,7 +31,7 @@ static void report_unknown(struct mk_generation *g, struct mk_conf_report *repor
     if (plugin)
         mk_conf_report_hint(report, "the plugin `%s` brings it: add `Load %s` to [PLUGINS]", plugin, plugin);
     else if (near.best.p || !mk_str_starts(entry->key, MK_STR("~")))
-        mk_conf_report_meant(report, near.best);
+        mk_conf_report_suggest(report, near.best);
     else
         mk_conf_report_hint(report, MK_EXPRESSION_BLANK);
 }
@@ -39,7 +39,7 @@ static void report_unknown(struct mk_generation *g, struct mk_conf_report *repor
 static void report_form(struct mk_conf_report *report, const struct mk_conf_entry *entry, mk_str words,
                         const struct mk_handler *h, const char *example)
 {
-    struct mk_conf_place at = mk_conf_tree_place(entry, words);
+    struct mk_conf_source_pos at = mk_conf_tree_value_pos(entry, words);
     mk_conf_report_error(report, &at, "the handler `%s` expects %s", h->name,
                          h->form ? h->form : "nothing after it");
     if (example && report->open && !report->open->hint.p)
@@ -60,13 +60,13 @@ bool mk_handlers_bind(struct mk_generation *g, struct mk_site *site, struct mk_c
     }
     struct mk_config config = {.generation = g, .report = report, .site = site};
     config.plugin = ours ? NULL : mk_loaded_find(g, route->plugin);
-    struct mk_conf_spot spot = {
+    struct mk_conf_ctx spot = {
         .arena = &g->arena, .report = report, .entry = entry, .config = ours ? NULL : &config};
-    bool (*bind)(const struct mk_conf_spot *, mk_str, void **) = ours ? ours->bind : h->bind;
+    bool (*bind)(const struct mk_conf_ctx *, mk_str, void **) = ours ? ours->bind : h->bind;
     size_t n_errors = report->n_errors;
     rest = mk_str_trim(rest);
     bool ok = bind ? bind(&spot, rest, &route->data) : rest.len == 0;
-    if (!ok && report->n_errors == n_errors && !mk_conf_report_lacks_memory(report))
+    if (!ok && report->n_errors == n_errors && !mk_conf_report_out_of_memory(report))
         report_form(report, entry, ours ? words : rest, h, ours ? ours->example : NULL);
     return ok;
 }

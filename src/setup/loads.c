@@ -11,7 +11,7 @@
 
 static unsigned order_of(const struct mk_loaded *l)
 {
-    return l->object.plugin->order ? l->object.plugin->order : MK_ORDER_NORMAL;
+    return l->object.plugin->order ? l->object.plugin->order : MK_PRIORITY_NORMAL;
 }
 
 static void add(struct mk_generation *g, struct mk_loaded *l)
@@ -41,9 +41,9 @@ static bool is_load(const struct mk_conf_entry *e)
 /* A relative path starts at the folder of the configuration file that has it. */
 static mk_str file_of(struct mk_generation *g, const struct mk_conf_entry *e, struct mk_conf_report *report)
 {
-    struct mk_conf_spot spot = {.arena = &g->arena, .report = report, .entry = e};
+    struct mk_conf_ctx spot = {.arena = &g->arena, .report = report, .entry = e};
     bool is_file = mk_str_find(e->value, '/') != MK_STR_NONE;
-    return is_file ? mk_conf_spot_path(&spot, e->value) : e->value;
+    return is_file ? mk_conf_ctx_path(&spot, e->value) : e->value;
 }
 
 /* The NAME in /usr/lib/monkey/monkey-NAME.so; absent when the file has another kind of name. */
@@ -52,7 +52,7 @@ static mk_str name_in(mk_str path)
     mk_str name = mk_str_skip(path, mk_str_find_last(path, '/') + 1), prefix = MK_STR("monkey-"),
            suffix = MK_STR(".so");
     if (!mk_str_starts(name, prefix) || !mk_str_ends(name, suffix) || name.len <= prefix.len + suffix.len)
-        return MK_ABSENT;
+        return MK_STR_NULL;
     return mk_str_first(mk_str_skip(name, prefix.len), name.len - prefix.len - suffix.len);
 }
 
@@ -63,7 +63,7 @@ static mk_str short_name(mk_str path)
 }
 
 /* A configuration of Monkey 1 may name a plugin file that is gone: load today's plugin of the same name. */
-static bool open_successor(struct mk_loaded *l, mk_str path, const struct mk_conf_place *at,
+static bool open_successor(struct mk_loaded *l, mk_str path, const struct mk_conf_source_pos *at,
                            struct mk_conf_report *report)
 {
     char why[MK_OBJECT_WHY];
@@ -77,7 +77,7 @@ static bool open_successor(struct mk_loaded *l, mk_str path, const struct mk_con
 }
 
 /* A missing plugin is always an error: it may have restricted access. */
-static void report_gone(struct mk_generation *g, mk_str path, const struct mk_conf_place *at,
+static void report_gone(struct mk_generation *g, mk_str path, const struct mk_conf_source_pos *at,
                         struct mk_conf_report *report)
 {
     mk_str name = name_in(path);
@@ -103,8 +103,8 @@ static bool has_handler(const struct mk_generation *g, mk_str name)
 }
 
 /* Two plugins must not share a section or handler: the configuration would be ambiguous. */
-static bool is_taken(const struct mk_generation *g, const struct mk_plugin *p, const struct mk_conf_place *at,
-                     struct mk_conf_report *report)
+static bool is_taken(const struct mk_generation *g, const struct mk_plugin *p,
+                     const struct mk_conf_source_pos *at, struct mk_conf_report *report)
 {
     size_t n_errors = report->n_errors;
     for (const struct mk_conf_table *const *t = p->sections; t && *t; t++) {
@@ -123,7 +123,7 @@ static bool is_taken(const struct mk_generation *g, const struct mk_plugin *p, c
     return report->n_errors > n_errors;
 }
 
-static void keep(struct mk_generation *g, struct mk_loaded *l, const struct mk_conf_place *at,
+static void keep(struct mk_generation *g, struct mk_loaded *l, const struct mk_conf_source_pos *at,
                  struct mk_conf_report *report)
 {
     const char *name = l->object.plugin->name;
@@ -147,7 +147,7 @@ enum { DEPTH_MAX = 8 }; /* plugins that need each other would go on forever */
 
 static void open_one(struct mk_generation *g, const struct mk_conf_entry *e, struct mk_conf_report *report,
                      unsigned depth);
-static void settle(struct mk_generation *g, struct mk_loaded *l, const struct mk_conf_place *at,
+static void settle(struct mk_generation *g, struct mk_loaded *l, const struct mk_conf_source_pos *at,
                    struct mk_conf_report *report, unsigned depth);
 
 /* The line that loads this plugin itself, which may be a later one; NULL if there is none. */
@@ -165,7 +165,7 @@ static void open_needed(struct mk_generation *g, const struct mk_loaded *by, mk_
 {
     char why[MK_OBJECT_WHY] = "plugins need each other";
     const struct mk_conf_entry *line = depth < DEPTH_MAX ? find_line(g, name) : NULL;
-    struct mk_conf_place at = mk_conf_tree_place(by->entry, by->entry->value);
+    struct mk_conf_source_pos at = mk_conf_tree_value_pos(by->entry, by->entry->value);
     struct mk_loaded *l = mk_arena_zalloc(&g->arena, 1, sizeof *l);
     if (!l)
         return;
@@ -180,7 +180,7 @@ static void open_needed(struct mk_generation *g, const struct mk_loaded *by, mk_
 }
 
 /* They come first, so that they are loaded first. */
-static void settle(struct mk_generation *g, struct mk_loaded *l, const struct mk_conf_place *at,
+static void settle(struct mk_generation *g, struct mk_loaded *l, const struct mk_conf_source_pos *at,
                    struct mk_conf_report *report, unsigned depth)
 {
     size_t n_errors = report->n_errors;
@@ -203,7 +203,7 @@ static void open_one(struct mk_generation *g, const struct mk_conf_entry *e, str
     mk_str name = file_of(g, e, report);
     if (!l || !name.p)
         return;
-    struct mk_conf_place at = mk_conf_tree_place(e, e->value);
+    struct mk_conf_source_pos at = mk_conf_tree_value_pos(e, e->value);
     bool is_gone = e->value.p[0] == '/' && name_in(name).p && access(name.p, F_OK) != 0;
     bool opened = is_gone ? open_successor(l, name, &at, report) : mk_object_open(&l->object, name, why);
     l->entry = e;

@@ -57,11 +57,12 @@ static struct mk_logfile *open_log(struct mk_generation *g, const struct mk_conf
         settings->access_log = otherwise ? otherwise->where : settings->access_log;
         return otherwise;
     }
-    struct mk_conf_place at = mk_conf_tree_place(e, e->value);
+    struct mk_conf_source_pos at = mk_conf_tree_value_pos(e, e->value);
     mk_str where = settings->access_log;
-    mk_str path = mk_logfile_is_word(where) ? mk_arena_copy(&g->arena, where)
-                                            : mk_conf_path_join(&g->arena, section->at.file, where);
-    struct mk_logfile *f = path.p ? mk_logset_open_at(&g->logs, path, 0, 0, &at, report) : NULL;
+    mk_str path = mk_logfile_is_special_name(where)
+                      ? mk_arena_copy(&g->arena, where)
+                      : mk_conf_path_resolve(&g->arena, section->at.file, where);
+    struct mk_logfile *f = path.p ? mk_logset_open_or_report(&g->logs, path, 0, 0, &at, report) : NULL;
     if (f) /* printed, it means the same from any folder */
         settings->access_log = f->where;
     return f;
@@ -73,15 +74,15 @@ static mk_str place_text(struct mk_generation *g, const struct mk_conf_section *
 }
 
 /* The word's place: `Path` may repeat. */
-static struct mk_conf_place place_of(const struct mk_conf_section *section, mk_str word)
+static struct mk_conf_source_pos place_of(const struct mk_conf_section *section, mk_str word)
 {
     for (const struct mk_conf_entry *e = section->first; e; e = e->next)
         if (word.p >= e->value.p && word.p < e->value.p + e->value.len)
-            return mk_conf_tree_place(e, word);
+            return mk_conf_tree_value_pos(e, word);
     return section->at;
 }
 
-static struct mk_location_path *add_pattern(const struct mk_conf_place *at, mk_str word,
+static struct mk_location_path *add_pattern(const struct mk_conf_source_pos *at, mk_str word,
                                             struct mk_location_path *out, struct mk_conf_report *report)
 {
     if (mk_pattern_set(&out->pattern, word))
@@ -103,7 +104,7 @@ static void build_paths(struct mk_generation *g, const struct mk_site_location *
         mk_conf_report_hint(report, "name its paths as in [ROUTES]: `Path /upload/*`");
     }
     for (size_t i = 0; end && i < words->n; i++) {
-        struct mk_conf_place at = place_of(from->section, words->v[i]);
+        struct mk_conf_source_pos at = place_of(from->section, words->v[i]);
         bool is_regex = mk_str_starts(words->v[i], MK_STR("~"));
         mk_str word = is_regex ? mk_str_skip(words->v[i], 1) : words->v[i];
         if (is_regex && !word.len && i + 1 < words->n)
@@ -156,7 +157,7 @@ static void check_log(const struct mk_conf_section *section, const struct mk_req
 void mk_location_check_logs(const struct mk_generation *g, struct mk_conf_report *report)
 {
     for (const struct mk_site *s = g->sites; s; s = s->next) {
-        const struct mk_host *h = &s->host;
+        const struct mk_vhost *h = &s->host;
         if (!h->has_own_access_log)
             continue;
         if (h->limits)

@@ -2,7 +2,7 @@
 #include "setup/mailboxes.h"
 
 #include "os/fd.h"
-#include "os/rights.h"
+#include "os/fd_passing.h"
 #include "setup/plugins.h"
 
 static bool are_wanted(const struct mk_generation *g)
@@ -21,7 +21,7 @@ mk_err mk_mailboxes_open(struct mk_generation *g)
     mk_err e = g->mailboxes ? 0 : -ENOMEM;
     for (; g->n_mailboxes < g->server.workers && !e; g->n_mailboxes += !e) {
         struct mk_mailbox *m = &g->mailboxes[g->n_mailboxes];
-        e = mk_rights_pair(&m->send_fd, &m->receive_fd);
+        e = mk_fd_passing_pair(&m->send_fd, &m->receive_fd);
     }
     return e;
 }

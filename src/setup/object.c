@@ -11,9 +11,9 @@
 
 #include "base/mem.h"
 #include "conf/field.h"
-#include "os/place.h"
-#include "os/program.h"
-#include "os/trial.h"
+#include "os/crash_probe.h"
+#include "os/executable.h"
+#include "os/module_path.h"
 #include "setup/builtin.h"
 
 /* Weak: the program's build defines the list of built-in plugins, unit tests link without it. */
@@ -58,14 +58,14 @@ static bool is_odd(const struct mk_conf_table *t, const struct mk_conf_key *k)
         return false;
     const struct mk_conf_key *real =
         k->alias_of ? mk_conf_table_find(t, mk_str_from_c(k->alias_of), false) : k;
-    return !real || real->alias_of || !mk_conf_field_fits(real) || real->size > t->size ||
+    return !real || real->alias_of || !mk_conf_field_has_valid_size(real) || real->size > t->size ||
            real->offset > t->size - real->size || (real->type == MK_CONF_ENUM && !real->choices);
 }
 
 /* Behind a message about an object that does not fit. */
 static const char *other_build(void)
 {
-    return mk_program_is_replaced()
+    return mk_executable_is_replaced()
                ? "; the program on disk is another build than this one: restart the server"
                : "";
 }
@@ -92,7 +92,7 @@ static bool check_contents(const struct mk_plugin *p, char why[MK_OBJECT_WHY])
     for (const struct mk_handler *const *h = p->handlers; h && *h; h++)
         if (!(*h)->name || !(*h)->handle)
             return fail(why, "one of its handlers lacks its name or its handle()");
-    for (const struct mk_verb *const *v = p->verbs; v && *v; v++)
+    for (const struct mk_command *const *v = p->verbs; v && *v; v++)
         if (!(*v)->name || !(*v)->run)
             return fail(why, "one of its verbs lacks its name or its run()");
     return true;
@@ -180,7 +180,7 @@ static void try_out(void *ctx)
 /* Loading a badly broken object can crash the process, so a child process tries it first. */
 static bool survives(char *path, char why[MK_OBJECT_WHY])
 {
-    int e = mk_trial_run(try_out, path, TRIAL_S);
+    int e = mk_crash_probe_run(try_out, path, TRIAL_S);
     if (e == SIGALRM)
         return fail(why, "it is broken: loading it takes longer than %d seconds", TRIAL_S);
     if (e > 0)
@@ -237,20 +237,21 @@ bool mk_object_open(struct mk_object *o, mk_str name, char why[MK_OBJECT_WHY])
 {
     *o = (struct mk_object){0};
     if (mk_str_find(name, '/') != MK_STR_NONE) {
-        if (!mk_place_print(o->path, "%.*s", MK_STR_ARG(name)))
+        if (!mk_module_path_format(o->path, "%.*s", MK_STR_ARG(name)))
             return fail(why, "its name is too long");
         return open_file(o, why);
     }
     o->plugin = find_built_in(name);
     if (o->plugin)
         return true;
-    if (mk_place_find(name, o->path))
+    if (mk_module_path_find(name, o->path))
         return open_file(o, why);
     char room[MK_OBJECT_WHY / 2];
     struct mk_buf folders = mk_buf_fixed(room, sizeof room);
-    mk_place_print_folders(&folders);
-    return fail(why, "it is not built in, and " MK_PLACE_PREFIX "%.*s" MK_PLACE_SUFFIX " is not in %.*s",
-                MK_STR_ARG(name), MK_STR_ARG(mk_buf_str(&folders)));
+    mk_module_path_list_folders(&folders);
+    return fail(
+        why, "it is not built in, and " MK_MODULE_PATH_PREFIX "%.*s" MK_MODULE_PATH_SUFFIX " is not in %.*s",
+        MK_STR_ARG(name), MK_STR_ARG(mk_buf_str(&folders)));
 }
 
 bool mk_object_open_needed(struct mk_object *o, const struct mk_object *by, mk_str name,
@@ -259,8 +260,8 @@ bool mk_object_open_needed(struct mk_object *o, const struct mk_object *by, mk_s
     char beside[PATH_MAX];
     const char *base = strrchr(by->path, '/');
     if (base && !find_built_in(name) &&
-        mk_place_print(beside, "%.*s/" MK_PLACE_PREFIX "%.*s" MK_PLACE_SUFFIX, (int)(base - by->path),
-                       by->path, MK_STR_ARG(name)) &&
+        mk_module_path_format(beside, "%.*s/" MK_MODULE_PATH_PREFIX "%.*s" MK_MODULE_PATH_SUFFIX,
+                              (int)(base - by->path), by->path, MK_STR_ARG(name)) &&
         access(beside, F_OK) == 0)
         name = mk_str_from_c(beside);
     return mk_object_open(o, name, why);
@@ -287,7 +288,7 @@ static bool each_in(const char *folder, bool (*each)(const struct mk_object *o, 
     char pattern[PATH_MAX], why[MK_OBJECT_WHY];
     glob_t found;
     bool goes_on = true;
-    if (!mk_place_print(pattern, "%s/" MK_PLACE_PREFIX "*" MK_PLACE_SUFFIX, folder) ||
+    if (!mk_module_path_format(pattern, "%s/" MK_MODULE_PATH_PREFIX "*" MK_MODULE_PATH_SUFFIX, folder) ||
         glob(pattern, 0, NULL, &found) != 0)
         return true;
     for (size_t i = 0; goes_on && i < found.gl_pathc; i++) {
@@ -309,8 +310,8 @@ void mk_object_each(bool (*each)(const struct mk_object *o, void *ctx), void *ct
             return;
     /* Only the first readable folder counts: a program in its build tree does not list the installed
      * plugins. */
-    for (unsigned i = 0; i < MK_PLACE_FOLDERS; i++)
-        if (mk_place_folder(i, folder) && access(folder, R_OK) == 0) {
+    for (unsigned i = 0; i < MK_MODULE_PATH_FOLDERS; i++)
+        if (mk_module_path_folder(i, folder) && access(folder, R_OK) == 0) {
             each_in(folder, each, ctx);
             return;
         }

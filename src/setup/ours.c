@@ -2,7 +2,7 @@
 #include "setup/ours.h"
 
 #include "base/num.h"
-#include "http/field.h"
+#include "http/header.h"
 #include "web/fixed.h"
 #include "web/redirect.h"
 #include "web/static.h"
@@ -16,16 +16,16 @@ static bool parse_status(mk_str word, unsigned from, unsigned to, unsigned *stat
     return true;
 }
 
-static bool bind_redirect(const struct mk_conf_spot *spot, mk_str words, void **data)
+static bool bind_redirect(const struct mk_conf_ctx *spot, mk_str words, void **data)
 {
-    struct mk_redirect *r = mk_conf_spot_alloc(spot, sizeof *r);
+    struct mk_redirect *r = mk_conf_ctx_alloc(spot, sizeof *r);
     *data = r;
     if (!r)
         return false;
     bool known = parse_status(mk_str_word(&words), 301, 308, &r->status);
     r->url = mk_str_word(&words);
     bool is_redirect = r->status <= 303 || r->status >= 307;
-    return known && is_redirect && words.len == 0 && mk_is_field_value(r->url) &&
+    return known && is_redirect && words.len == 0 && mk_is_header_value(r->url) &&
            mk_redirect_is_target(r->url);
 }
 
@@ -49,10 +49,10 @@ static bool read_quoted(mk_str s, char *out, mk_str *text)
     return i + 1 == s.len;
 }
 
-static bool bind_status(const struct mk_conf_spot *spot, mk_str words, void **data)
+static bool bind_status(const struct mk_conf_ctx *spot, mk_str words, void **data)
 {
-    struct mk_fixed *answer = mk_conf_spot_alloc(spot, sizeof *answer);
-    char *room = mk_conf_spot_alloc(spot, words.len + 1);
+    struct mk_fixed *answer = mk_conf_ctx_alloc(spot, sizeof *answer);
+    char *room = mk_conf_ctx_alloc(spot, words.len + 1);
     *data = answer;
     if (!answer || !room || !parse_status(mk_str_word(&words), 200, 599, &answer->status) ||
         !mk_fixed_allows(answer->status))

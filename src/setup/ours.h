@@ -10,7 +10,7 @@
 /* The layer of these handlers knows no configuration, so `bind` of struct mk_handler is here. */
 struct mk_ours {
     const struct mk_handler *handler;
-    bool (*bind)(const struct mk_conf_spot *spot, mk_str words, void **data);
+    bool (*bind)(const struct mk_conf_ctx *spot, mk_str words, void **data);
     const char *example; /* a line of [ROUTES] */
 };
 

@@ -148,7 +148,7 @@ const char *mk_plugins_seek_handler(struct mk_generation *g, mk_str handler)
 /* Reports a plugin that failed without an error message of its own. */
 static void report_failure(struct mk_config *c, const char *what, size_t n_errors, int e)
 {
-    if (e && c->report->n_errors == n_errors && !mk_conf_report_lacks_memory(c->report))
+    if (e && c->report->n_errors == n_errors && !mk_conf_report_out_of_memory(c->report))
         mk_config_error(c, NULL, NULL, "the plugin `%s` cannot %s: %s", c->plugin->object.plugin->name, what,
                         mk_err_text(e));
 }
@@ -215,14 +215,14 @@ void mk_plugins_enter_hosts(struct mk_generation *g, struct mk_conf_report *repo
 bool mk_plugins_prepare(struct mk_generation *g, struct mk_conf_report *report)
 {
     size_t n_errors = report->n_errors;
-    mk_conf_report_watch(report, &g->arena);
+    mk_conf_report_watch_arena(report, &g->arena);
     for (struct mk_loaded *l = g->plugins;
-         l && report->n_errors == n_errors && !mk_conf_report_lacks_memory(report); l = l->next) {
+         l && report->n_errors == n_errors && !mk_conf_report_out_of_memory(report); l = l->next) {
         struct mk_config c = {.generation = g, .report = report, .plugin = l};
         const struct mk_plugin *p = l->object.plugin;
         report_failure(&c, "start", n_errors, p->master_start ? p->master_start(&c, l->data) : 0);
     }
-    mk_conf_report_watch(report, NULL);
+    mk_conf_report_watch_arena(report, NULL);
     return report->n_errors == n_errors && !report->no_memory;
 }
 

@@ -13,7 +13,7 @@ void mk_plugins_enter_hosts(struct mk_generation *g, struct mk_conf_report *repo
 /* Called in the master before it starts the workers of the generation. False: a plugin failed, which was
  * reported. */
 bool mk_plugins_prepare(struct mk_generation *g, struct mk_conf_report *report) MK_MUST_USE;
-/* What they wait for since (mk_config_await()): 0, -EAGAIN: ask again soon, or an error, which was reported.
+/* What they wait for since (mk_config_wait_ready()): 0, -EAGAIN: ask again soon, or an error, which was reported.
  */
 mk_err mk_plugins_await(struct mk_generation *g, struct mk_conf_report *report) MK_MUST_USE;
 /* Calls their unload(). Their code must stay loaded until the arena of the generation is freed, because its

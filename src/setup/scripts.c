@@ -8,12 +8,12 @@ static mk_str ending_of(mk_str pattern)
         pattern.len -= 2;
     size_t dot = mk_str_find_last(pattern, '.');
     if (dot == MK_STR_NONE || dot == 0 || pattern.p[dot - 1] != '*')
-        return MK_ABSENT;
+        return MK_STR_NULL;
     mk_str ending = mk_str_skip(pattern, dot);
     for (size_t i = 1; i < ending.len; i++)
         if (!mk_char_is_alpha(ending.p[i]) && !mk_char_is_digit(ending.p[i]))
-            return MK_ABSENT;
-    return ending.len > 1 ? ending : MK_ABSENT;
+            return MK_STR_NULL;
+    return ending.len > 1 ? ending : MK_STR_NULL;
 }
 
 struct endings {
@@ -132,19 +132,19 @@ static bool runs_programs(const struct mk_route *route)
 }
 
 /* A fallback that is no page but a program gets every other path as well. */
-static bool find_controller(struct mk_arena *arena, const struct mk_host *host, mk_str *name)
+static bool find_controller(struct mk_arena *arena, const struct mk_vhost *host, mk_str *name)
 {
     mk_str path = mk_arena_printf(arena, "/%.*s", MK_STR_ARG(host->fallback));
-    if (path.p && host->fallback.len && runs_programs(mk_host_route(host, path)))
+    if (path.p && host->fallback.len && runs_programs(mk_vhost_route(host, path)))
         *name = host->fallback;
     return path.p;
 }
 
-bool mk_scripts_find(struct mk_arena *arena, struct mk_host *host)
+bool mk_scripts_find(struct mk_arena *arena, struct mk_vhost *host)
 {
     struct endings all = {.arena = arena};
     for (const struct mk_route *r = host->routes; r < host->routes + host->n_routes; r++) {
-        mk_str ending = r->regex ? MK_ABSENT : ending_of(r->pattern.text);
+        mk_str ending = r->regex ? MK_STR_NULL : ending_of(r->pattern.text);
         if (!runs_programs(r))
             continue;
         if (r->regex)

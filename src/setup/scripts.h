@@ -3,9 +3,9 @@
 #ifndef MK_SETUP_SCRIPTS_H
 #define MK_SETUP_SCRIPTS_H
 
-#include "web/host.h"
+#include "web/vhost.h"
 
 /* Sets host->scripts. False when memory is out. */
-bool mk_scripts_find(struct mk_arena *arena, struct mk_host *host) MK_MUST_USE;
+bool mk_scripts_find(struct mk_arena *arena, struct mk_vhost *host) MK_MUST_USE;
 
 #endif

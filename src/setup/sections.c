@@ -37,7 +37,7 @@ static bool is_list(const struct mk_conf_table *table)
     bool is = table->entry;
     for (size_t i = 0; i < table->n; i++)
         is |= table->keys[i].flags & MK_CONF_REPEATABLE || table->keys[i].type == MK_CONF_WORDS;
-    return is && !table->repeatable && table->scope == MK_CONF_HOST;
+    return is && !table->repeatable && table->scope == MK_CONF_VHOST;
 }
 
 static struct mk_conf_section *find_between(struct mk_conf_section *from, const struct mk_conf_section *to,

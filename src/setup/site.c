@@ -10,7 +10,7 @@
 #include "base/num.h"
 #include "conf/path.h"
 #include "conf/table.h"
-#include "http/host.h"
+#include "http/authority.h"
 #include "os/fd.h"
 #include "os/identity.h"
 #include "settings/alias.h"
@@ -36,11 +36,11 @@ static void *alloc(struct build *b, size_t n, size_t size)
     return mk_arena_zalloc(b->arena, n ? n : 1, size);
 }
 
-static struct mk_conf_place place_of_key(const struct build *b, const char *key)
+static struct mk_conf_source_pos place_of_key(const struct build *b, const char *key)
 {
     const struct mk_conf_entry *e =
         mk_conf_table_entry(mk_keys_tables[MK_SECTION_HOST], b->site->section, mk_str_from_c(key));
-    return e ? mk_conf_tree_place(e, e->value) : b->site->section->at;
+    return e ? mk_conf_tree_value_pos(e, e->value) : b->site->section->at;
 }
 
 /* Relative to the folder of the configuration file, as @INCLUDE is; ends with a NUL. */
@@ -49,13 +49,13 @@ static mk_str full_path(struct build *b, mk_str path)
     mk_str file = b->site->section->at.file;
     size_t slash = mk_str_find_last(file, '/');
     mk_str folder = slash == MK_STR_NONE ? b->g->folder : mk_str_first(file, slash);
-    return mk_conf_path_in(b->arena, folder, path);
+    return mk_conf_path_resolve_in(b->arena, folder, path);
 }
 
 static void open_root(struct build *b)
 {
     struct mk_root *root = &b->site->host.root;
-    struct mk_conf_place at = place_of_key(b, "DocumentRoot");
+    struct mk_conf_source_pos at = place_of_key(b, "DocumentRoot");
     root->fd = -1;
     root->how.symlink = (enum mk_symlink)b->site->settings.site.symlink;
     if (b->site->settings.root.len == 0) {
@@ -85,14 +85,14 @@ static bool is_safe_relative(mk_str path)
  * not enter themselves. */
 static mk_err open_as_worker(const struct build *b, const char *path, int *fd)
 {
-    struct mk_own_rights own;
+    struct mk_identity_saved own;
     if (!b->g->has_identity)
         return mk_file_open_root(path, fd);
-    mk_err e = mk_identity_borrow(&b->g->identity, &own);
+    mk_err e = mk_identity_impersonate(&b->g->identity, &own);
     if (e)
         return e;
     e = mk_file_open_root(path, fd);
-    mk_identity_return(&own);
+    mk_identity_revert(&own);
     return e;
 }
 
@@ -106,7 +106,7 @@ static void add_home(struct build *b, struct mk_user_homes *homes, const struct 
         return;
     bool follows = b->site->host.root.how.symlink == MK_SYMLINK_ON;
     if (follows ? open_as_worker(b, path, &fd)
-                : mk_file_open_root_of(pw->pw_dir, path + (size_t)len - dir.len, pw->pw_uid, &fd))
+                : mk_file_open_owned_root(pw->pw_dir, path + (size_t)len - dir.len, pw->pw_uid, &fd))
         return;
     struct mk_user_home *home = alloc(b, 1, sizeof *home);
     mk_str name = mk_arena_copy(b->arena, mk_str_from_c(pw->pw_name));
@@ -124,7 +124,7 @@ static void find_homes(struct build *b)
     if (dir.len == 0 || mk_str_eq_nocase(dir, MK_STR("off")))
         return;
     if (!is_safe_relative(dir)) {
-        struct mk_conf_place at = place_of_key(b, "UserDir");
+        struct mk_conf_source_pos at = place_of_key(b, "UserDir");
         mk_conf_report_error(b->report, &at, "`%.*s` is not a folder in the homes of users", MK_STR_ARG(dir));
         return;
     }
@@ -151,7 +151,7 @@ static bool bind_match(struct build *b, const struct mk_pair *pair, struct mk_ro
 {
     mk_str rest = pair->value, pattern = mk_arena_copy(b->arena, mk_str_word(&rest));
     mk_str words = mk_str_trim(rest), name = mk_str_word(&rest);
-    struct mk_conf_place at = mk_conf_tree_place(pair->entry, words);
+    struct mk_conf_source_pos at = mk_conf_tree_value_pos(pair->entry, words);
     if (!mk_str_eq_nocase(pair->key, MK_STR("Match")) || name.len == 0) {
         mk_conf_report_error(b->report, &pair->entry->at, "expected `Match REGEX HANDLER [WORDS...]`");
         return false;
@@ -175,10 +175,10 @@ static bool bind_match(struct build *b, const struct mk_pair *pair, struct mk_ro
 static bool bind_regex(struct build *b, const struct mk_pair *pair, struct mk_route *route)
 {
     mk_str rest = pair->value, pattern = mk_str_skip(pair->key, 1);
-    struct mk_conf_place at = pair->entry->at;
+    struct mk_conf_source_pos at = pair->entry->at;
     if (pattern.len == 0) {
         pattern = mk_str_word(&rest);
-        at = mk_conf_tree_place(pair->entry, pattern);
+        at = mk_conf_tree_value_pos(pair->entry, pattern);
     }
     if (mk_str_trim(rest).len == 0) {
         mk_conf_report_error(b->report, &at, "expected `~ REGEX HANDLER [WORDS...]`");
@@ -243,7 +243,7 @@ struct wide {
 
 static bool find_wide(const struct build *b, struct wide *wide)
 {
-    const struct mk_host *h = &b->site->host;
+    const struct mk_vhost *h = &b->site->host;
     *wide = (struct wide){.at = mk_arena_zalloc(b->arena, h->n_routes + 1, sizeof *wide->at)};
     for (size_t i = 0; wide->at && i < h->n_routes; i++) {
         const struct mk_route *r = &h->routes[i];
@@ -296,8 +296,8 @@ static void warn_of_prefixes(struct build *b)
 /* With [ROUTES], files need a route as well. A route for all paths says that they are not wanted. */
 static void warn_of_unserved_root(struct build *b)
 {
-    const struct mk_host *h = &b->site->host;
-    struct mk_conf_place at = place_of_key(b, "DocumentRoot");
+    const struct mk_vhost *h = &b->site->host;
+    struct mk_conf_source_pos at = place_of_key(b, "DocumentRoot");
     if (h->root.fd < 0 || !b->site->routes.n || b->g->embedding)
         return;
     for (size_t i = 0; i < h->n_routes; i++)
@@ -311,7 +311,7 @@ static void warn_of_unserved_root(struct build *b)
 /* A host whose routes need no files needs no folder. */
 static void check_need_of_root(struct build *b)
 {
-    const struct mk_host *h = &b->site->host;
+    const struct mk_vhost *h = &b->site->host;
     bool needs = !b->site->routes.n;
     for (size_t i = 0; i < h->n_routes; i++)
         needs = needs || has_trait(&h->routes[i], MK_HANDLER_FILES);
@@ -407,7 +407,7 @@ static void build_error_pages(struct build *b)
 static void check_names_of_files(struct build *b)
 {
     const struct mk_site_settings *s = &b->site->settings.site;
-    struct mk_conf_place at = place_of_key(b, "Index");
+    struct mk_conf_source_pos at = place_of_key(b, "Index");
     for (size_t i = 0; i < s->index.n; i++)
         if (!is_safe_relative(s->index.v[i]))
             mk_conf_report_error(b->report, &at, "`%.*s` is not a file in a folder",
@@ -423,14 +423,14 @@ static bool is_host_name(mk_str name)
 {
     mk_str host;
     uint32_t port;
-    return mk_host_parse(name, &host, &port) == 0 && host.len == name.len;
+    return mk_authority_parse(name, &host, &port) == 0 && host.len == name.len;
 }
 
 /* `~REGEX` */
 static void add_name_regex(struct build *b, size_t i)
 {
-    struct mk_host *h = &b->site->host;
-    struct mk_conf_place at = place_of_key(b, "ServerName");
+    struct mk_vhost *h = &b->site->host;
+    struct mk_conf_source_pos at = place_of_key(b, "ServerName");
     struct mk_regex **regexes = b->name_regexes;
     if (!regexes)
         h->regexes = regexes = b->name_regexes = alloc(b, h->n_names, sizeof(struct mk_regex *));
@@ -444,7 +444,7 @@ static void check_names(struct build *b)
     for (size_t i = 0; i < names->n; i++) {
         mk_str name = names->v[i];
         mk_str rest = mk_str_starts(name, MK_STR("*.")) ? mk_str_skip(name, 2) : name;
-        struct mk_conf_place at = place_of_key(b, "ServerName");
+        struct mk_conf_source_pos at = place_of_key(b, "ServerName");
         if (mk_str_starts(name, MK_STR("~")))
             add_name_regex(b, i);
         else if (rest.len == 0 || mk_str_find(rest, '*') != MK_STR_NONE)
@@ -463,8 +463,8 @@ static void check_names(struct build *b)
 static void check_redirect(struct build *b)
 {
     mk_str url = b->site->settings.redirect;
-    struct mk_conf_place at = place_of_key(b, "Redirect");
-    if (url.len && !(mk_is_field_value(url) && mk_redirect_is_target(url)))
+    struct mk_conf_source_pos at = place_of_key(b, "Redirect");
+    if (url.len && !(mk_is_header_value(url) && mk_redirect_is_target(url)))
         mk_conf_report_error(b->report, &at,
                              "`%.*s` is not a URL to redirect to: expected SCHEME://HOST... or /PATH, "
                              "without blanks",
@@ -474,9 +474,9 @@ static void check_redirect(struct build *b)
 void mk_site_build(struct mk_generation *g, struct mk_site *site, struct mk_conf_report *report)
 {
     struct build b = {.g = g, .site = site, .report = report, .arena = &g->arena};
-    const struct mk_host_settings *s = &site->settings;
-    struct mk_host *h = &site->host;
-    *h = (struct mk_host){
+    const struct mk_vhost_settings *s = &site->settings;
+    struct mk_vhost *h = &site->host;
+    *h = (struct mk_vhost){
         .names = s->names.v,
         .n_names = s->names.n,
         .index = s->site.index.v,

@@ -26,7 +26,7 @@ static void check_size(struct check *c, const struct mk_conf_entry *e, uint64_t 
     if (!e || e == c->reported || (max && max <= c->share))
         return;
     c->reported = e;
-    struct mk_conf_place at = mk_conf_tree_place(e, e->value);
+    struct mk_conf_source_pos at = mk_conf_tree_value_pos(e, e->value);
     mk_conf_value_write_size(&share, c->share, 1);
     mk_conf_report_warn(
         c->report, &at,

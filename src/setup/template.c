@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texts with variables: read with the configuration, printed for each request. */
-#include <monkey/variable.h>
+#include <monkey/format.h>
 
-#include "base/def.h"
-#include "conf/nearest.h"
+#include "base/compiler.h"
+#include "conf/suggest.h"
 #include "conf/table.h"
 
 enum { PRINTED_MAX = 16 * 1024 };
@@ -15,12 +15,12 @@ struct piece {
     bool is_name;
 };
 
-struct mk_template {
+struct mk_format {
     struct piece *first;
 };
 
 struct reader {
-    const struct mk_conf_spot *spot;
+    const struct mk_conf_ctx *spot;
     struct piece **end;
 };
 
@@ -28,7 +28,7 @@ static bool add(struct reader *r, mk_str text, bool is_name)
 {
     if (text.len == 0)
         return true;
-    struct piece *p = mk_conf_spot_alloc(r->spot, sizeof *p);
+    struct piece *p = mk_conf_ctx_alloc(r->spot, sizeof *p);
     if (!p)
         return false;
     *p = (struct piece){.text = text, .is_name = is_name};
@@ -44,17 +44,17 @@ static bool is_name_char(char c)
 
 static bool check_name(struct reader *r, mk_str name)
 {
-    struct mk_conf_nearest near = mk_conf_nearest_to(name);
+    struct mk_conf_suggest near = mk_conf_suggest_for(name);
     for (size_t i = 0; mk_variable_name(i); i++) {
         if (mk_str_eq(name, mk_str_from_c(mk_variable_name(i))))
             return true;
-        mk_conf_nearest_try(&near, mk_str_from_c(mk_variable_name(i)));
+        mk_conf_suggest_try(&near, mk_str_from_c(mk_variable_name(i)));
     }
-    mk_conf_spot_error(r->spot, name, "there is no variable `$%.*s`", MK_STR_ARG(mk_str_first(name, 64)));
+    mk_conf_ctx_error(r->spot, name, "there is no variable `$%.*s`", MK_STR_ARG(mk_str_first(name, 64)));
     if (near.best.p)
-        mk_conf_spot_hint(r->spot, "did you mean `$%.*s`?", MK_STR_ARG(near.best));
+        mk_conf_ctx_hint(r->spot, "did you mean `$%.*s`?", MK_STR_ARG(near.best));
     else
-        mk_conf_spot_hint(r->spot, "write `$$` for a dollar");
+        mk_conf_ctx_hint(r->spot, "write `$$` for a dollar");
     return false;
 }
 
@@ -73,17 +73,17 @@ static bool read_reference(struct reader *r, mk_str *rest)
         len++;
     *rest = mk_str_skip(name, len + is_braced);
     if (len == 0 || (is_braced && (len == name.len || name.p[len] != '}'))) {
-        mk_conf_spot_error(r->spot, mk_str_first(name, 1), "expected the name of a variable after `$`");
-        mk_conf_spot_hint(r->spot, "write `$$` for a dollar");
+        mk_conf_ctx_error(r->spot, mk_str_first(name, 1), "expected the name of a variable after `$`");
+        mk_conf_ctx_hint(r->spot, "write `$$` for a dollar");
         return false;
     }
     name = mk_str_first(name, len);
     return check_name(r, name) && add(r, name, true);
 }
 
-const struct mk_template *mk_template_read(const struct mk_conf_spot *spot, mk_str text)
+const struct mk_format *mk_format_parse(const struct mk_conf_ctx *spot, mk_str text)
 {
-    struct mk_template *t = mk_conf_spot_alloc(spot, sizeof *t);
+    struct mk_format *t = mk_conf_ctx_alloc(spot, sizeof *t);
     if (!t)
         return NULL;
     struct reader r = {.spot = spot, .end = &t->first};
@@ -100,7 +100,7 @@ const struct mk_template *mk_template_read(const struct mk_conf_spot *spot, mk_s
     return t;
 }
 
-static void print(const struct mk_template *t, const struct mk_request *r, struct mk_buf *out)
+static void print(const struct mk_format *t, const struct mk_request *r, struct mk_buf *out)
 {
     for (const struct piece *p = t->first; p; p = p->next)
         if (!p->is_name || !mk_variable_print(p->text, r, out))
@@ -108,7 +108,7 @@ static void print(const struct mk_template *t, const struct mk_request *r, struc
 }
 
 /* Printing first to measure the length would double the cost: a typical text fits into the first buffer. */
-mk_str mk_template_print(const struct mk_template *t, struct mk_request *r)
+mk_str mk_format_expand(const struct mk_format *t, struct mk_request *r)
 {
     for (size_t cap = 256; cap <= PRINTED_MAX; cap *= 8) {
         char *room = mk_request_alloc(r, cap);

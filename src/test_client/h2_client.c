@@ -104,15 +104,15 @@ static void write_fields(struct mk_buf *block, const struct mk_http2_question *q
             host = q->fields[i].value;
         has_length |= mk_str_eq_nocase(q->fields[i].name, MK_STR("Content-Length"));
     }
-    mk_hpack_emit(block, MK_STR(":method"), q->method);
-    mk_hpack_emit(block, MK_STR(":scheme"), MK_STR("http"));
-    mk_hpack_emit(block, MK_STR(":authority"), host);
-    mk_hpack_emit(block, MK_STR(":path"), q->target);
+    mk_hpack_encode(block, MK_STR(":method"), q->method);
+    mk_hpack_encode(block, MK_STR(":scheme"), MK_STR("http"));
+    mk_hpack_encode(block, MK_STR(":authority"), host);
+    mk_hpack_encode(block, MK_STR(":path"), q->target);
     if (!has_length)
-        mk_hpack_emit_num(block, MK_STR("Content-Length"), q->content.len);
+        mk_hpack_encode_num(block, MK_STR("Content-Length"), q->content.len);
     for (size_t i = 0; i < q->n; i++)
         if (!mk_str_eq_nocase(q->fields[i].name, MK_STR("Host")))
-            mk_hpack_emit(block, q->fields[i].name, q->fields[i].value);
+            mk_hpack_encode(block, q->fields[i].name, q->fields[i].value);
 }
 
 static mk_err ask(struct mk_http2_client *c, const struct mk_http2_question *q, struct mk_buf *out)
@@ -183,7 +183,7 @@ static mk_err take_data(const struct hearing *h, const struct mk_h2_frame *f, mk
 {
     struct mk_http2_client *c = h->client;
     if (f->length)
-        mk_h2_frame_emit_window(h->out, 0, f->length);
+        mk_h2_frame_emit_window_update(h->out, 0, f->length);
     if (f->stream != c->stream)
         return f->stream < c->stream ? 0 : -EBADMSG;
     if (!c->has_head || c->is_whole || !mk_h2_frame_unpad(f, &payload))
@@ -191,7 +191,7 @@ static mk_err take_data(const struct hearing *h, const struct mk_h2_frame *f, mk
     mk_buf_add(h->answer->content, payload);
     c->is_whole = f->flags & MK_H2_END_STREAM;
     if (f->length && !c->is_whole)
-        mk_h2_frame_emit_window(h->out, f->stream, f->length);
+        mk_h2_frame_emit_window_update(h->out, f->stream, f->length);
     return 0;
 }
 
@@ -215,16 +215,16 @@ static void take_window(const struct hearing *h, const struct mk_h2_frame *f, mk
 {
     struct mk_http2_client *c = h->client;
     if (f->stream == 0)
-        c->window_all += mk_h2_frame_number(payload);
+        c->window_all += mk_h2_frame_read_u32(payload);
     else if (f->stream == c->stream)
-        c->window += mk_h2_frame_number(payload);
+        c->window += mk_h2_frame_read_u32(payload);
     send_content(c, h->out);
 }
 
 /* Requests above the last stream were not looked at. */
 static mk_err take_goaway(const struct mk_http2_client *c, mk_str payload)
 {
-    return (mk_h2_frame_number(payload) & MK_H2_STREAM_MAX) < c->stream ? -ECONNRESET : 0;
+    return (mk_h2_frame_read_u32(payload) & MK_H2_STREAM_MAX) < c->stream ? -ECONNRESET : 0;
 }
 
 static mk_err take(const struct hearing *h, const struct mk_h2_frame *f, mk_str payload)

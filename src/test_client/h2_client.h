@@ -7,11 +7,11 @@
 #include "base/err.h"
 
 struct mk_http2_client;
-struct mk_field_line;
+struct mk_header;
 
 struct mk_http2_question {
     mk_str method, target;
-    const struct mk_field_line *fields; /* a Host among them is the authority */
+    const struct mk_header *fields; /* a Host among them is the authority */
     size_t n;
     mk_str content; /* kept by the caller until the answer is whole */
 };

@@ -4,9 +4,9 @@
 #include <poll.h>
 
 #include "base/mem.h"
-#include "lib/known.h"
-#include "lib/runner.h"
-#include "lib/why.h"
+#include "lib/handle_registry.h"
+#include "lib/last_error.h"
+#include "lib/lib_worker.h"
 #include "proto/door.h"
 #include "proto/h1.h"
 #include "proto/http2.h"
@@ -35,7 +35,7 @@ static void on_end(struct mk_end_hook *h)
 static struct mk_test_client *client_of(struct mk_stream *s)
 {
     struct mk_conn *c = MK_CONTAINER(s, struct mk_conn, stream);
-    struct mk_end_hook *h = MK_CONTAINER(c->service->worker, struct mk_runner, worker)->end_hooks;
+    struct mk_end_hook *h = MK_CONTAINER(c->service->worker, struct mk_lib_worker, worker)->end_hooks;
     while (h->run != on_end || of_hook(h)->conn != c)
         h = h->next;
     return of_hook(h);
@@ -48,7 +48,7 @@ static ssize_t memory_read(struct mk_stream *s, char *room, size_t cap)
     if (n == 0)
         return p->has_ended ? 0 : -EAGAIN;
     memcpy(room, p->sent.p, n);
-    mk_buf_drop(&p->sent, n);
+    mk_buf_consume(&p->sent, n);
     return (ssize_t)n;
 }
 
@@ -81,12 +81,12 @@ static const struct mk_stream_ops memory_ops = {
 
 /* ---- Opening ---- */
 
-static struct mk_runner *runner_of(const struct mk_test_client *p)
+static struct mk_lib_worker *runner_of(const struct mk_test_client *p)
 {
     return &p->server->runners[0];
 }
 
-static void deliver(struct mk_task *t)
+static void deliver(struct mk_loop_task *t)
 {
     struct mk_test_client *p = MK_CONTAINER(t, struct mk_test_client, task);
     p->task_set = false;
@@ -112,11 +112,11 @@ static void forget_client(struct mk_test_client *p)
 mk_err mk_test_client_connect(struct mk_test_client *p)
 {
     struct mk_service *s = &runner_of(p)->worker.service;
-    struct mk_peer peer;
+    struct mk_addr peer;
     bool has_door = s->n_accept_hooks;
     if (p->conn) /* after an error response it lingers: the new connection takes its place */
-        mk_conn_close(p->conn, MK_ENDING_GONE);
-    (void)mk_peer_parse(MK_STR("127.0.0.1"), &peer);
+        mk_conn_close(p->conn, MK_OUTCOME_CLIENT_ABORTED);
+    (void)mk_addr_parse(MK_STR("127.0.0.1"), &peer);
     mk_err e = has_door ? 0 : mk_peers_enter(&s->peers, &peer);
     if (e)
         return e == -EDQUOT ? -ECONNRESET : e;
@@ -139,21 +139,23 @@ mk_err mk_test_client_connect(struct mk_test_client *p)
 
 static mk_err check(struct mk_server *s)
 {
-    if (mk_runner_is_inside(s))
-        return mk_why_misuse(s, "a test client was opened by the server itself");
+    if (mk_lib_worker_is_in_call(s))
+        return mk_last_error_set_misuse(s, "a test client was opened by the server itself");
     int fd = mk_server_fd(s);
-    return fd < 0 ? fd : s->phase != MK_SERVER_RUNNING ? mk_why(s, -ESHUTDOWN, "the server has ended") : 0;
+    return fd < 0                          ? fd
+           : s->phase != MK_SERVER_RUNNING ? mk_last_error_set(s, -ESHUTDOWN, "the server has ended")
+                                           : 0;
 }
 
 struct mk_test_client *mk_test_client_open(struct mk_server *s)
 {
-    int before MK_KEPT = errno;
-    if (!mk_known_is(s) || check(s))
+    int before MK_KEEP_ERRNO = errno;
+    if (!mk_handle_is_valid(s) || check(s))
         return NULL;
     struct mk_test_client *p = mk_mem_zalloc(1, sizeof *p);
-    if (!p || !mk_known_add(p)) {
+    if (!p || !mk_handle_register(p)) {
         mk_mem_free(p);
-        (void)mk_why_error(s, -ENOMEM);
+        (void)mk_last_error_set_code(s, -ENOMEM);
         return NULL;
     }
     *p = (struct mk_test_client){.server = s,
@@ -163,23 +165,23 @@ struct mk_test_client *mk_test_client_open(struct mk_server *s)
                                  .heard = mk_buf_growing(BYTES_MAX),
                                  .head = mk_buf_growing(BYTES_MAX),
                                  .content = mk_buf_growing(BYTES_MAX)};
-    mk_runner_add_end_hook(&s->runners[0], &p->end_hook);
+    mk_lib_worker_add_end_hook(&s->runners[0], &p->end_hook);
     mk_err e = mk_test_client_connect(p);
     if (!e)
         return p;
-    (void)mk_why_error(s, e);
+    (void)mk_last_error_set_code(s, e);
     mk_test_client_close(p);
     return NULL;
 }
 
 int mk_test_client_use_http2(struct mk_test_client *p)
 {
-    int before MK_KEPT = errno;
-    if (!mk_known_is(p))
+    int before MK_KEEP_ERRNO = errno;
+    if (!mk_handle_is_valid(p))
         return -EINVAL;
     if (!p->server || p->server->phase != MK_SERVER_RUNNING)
         return -ESHUTDOWN;
-    if (mk_runner_is_inside(p->server))
+    if (mk_lib_worker_is_in_call(p->server))
         return -EBUSY;
     struct mk_service *s = &runner_of(p)->worker.service;
     if (!s->limits->h2.on || !s->http2)
@@ -188,7 +190,7 @@ int mk_test_client_use_http2(struct mk_test_client *p)
         return 0;
     p->http2 = &mk_h2_client_ops;
     if (p->conn)
-        mk_conn_close(p->conn, MK_ENDING_GONE); /* it may have spoken HTTP/1.1 */
+        mk_conn_close(p->conn, MK_OUTCOME_CLIENT_ABORTED); /* it may have spoken HTTP/1.1 */
     return 0;
 }
 
@@ -196,7 +198,7 @@ int mk_test_client_use_http2(struct mk_test_client *p)
 
 int mk_test_client_send(struct mk_test_client *p, mk_str bytes)
 {
-    if (!mk_known_is(p))
+    if (!mk_handle_is_valid(p))
         return -EINVAL;
     if (!p->server || !p->conn)
         return -ECONNRESET;
@@ -211,12 +213,12 @@ int mk_test_client_send(struct mk_test_client *p, mk_str bytes)
 
 int mk_test_client_step(struct mk_test_client *p, uint32_t ms)
 {
-    int before MK_KEPT = errno;
-    if (!mk_known_is(p))
+    int before MK_KEEP_ERRNO = errno;
+    if (!mk_handle_is_valid(p))
         return -EINVAL;
     if (!p->server)
         return -ESHUTDOWN;
-    if (mk_runner_is_inside(p->server))
+    if (mk_lib_worker_is_in_call(p->server))
         return -EBUSY;
     struct pollfd ready = {.fd = mk_server_fd(p->server), .events = POLLIN};
     (void)poll(&ready, 1, (int)mk_min(ms, (uint32_t)INT32_MAX));
@@ -226,7 +228,7 @@ int mk_test_client_step(struct mk_test_client *p, uint32_t ms)
 
 mk_str mk_test_client_received(const struct mk_test_client *p)
 {
-    return mk_known_is(p) ? mk_buf_str(&p->heard) : MK_ABSENT;
+    return mk_handle_is_valid(p) ? mk_buf_str(&p->heard) : MK_STR_NULL;
 }
 
 /* ---- The end ---- */
@@ -235,18 +237,18 @@ mk_str mk_test_client_received(const struct mk_test_client *p)
 static void leave(struct mk_test_client *p)
 {
     if (p->conn)
-        mk_conn_close(p->conn, MK_ENDING_GONE);
+        mk_conn_close(p->conn, MK_OUTCOME_CLIENT_ABORTED);
     if (p->task_set)
         (void)mk_server_step(p->server);
-    mk_runner_remove_end_hook(runner_of(p), &p->end_hook);
+    mk_lib_worker_remove_end_hook(runner_of(p), &p->end_hook);
 }
 
 void mk_test_client_close(struct mk_test_client *p)
 {
-    int before MK_KEPT = errno;
-    if (!mk_known_is(p) || (p->server && mk_runner_is_inside(p->server)))
+    int before MK_KEEP_ERRNO = errno;
+    if (!mk_handle_is_valid(p) || (p->server && mk_lib_worker_is_in_call(p->server)))
         return;
-    mk_known_remove(p);
+    mk_handle_unregister(p);
     if (p->server)
         leave(p);
     forget_client(p);

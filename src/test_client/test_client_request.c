@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whole requests of a client in memory. */
 #include "base/clock.h"
-#include "http/reply.h"
-#include "lib/known.h"
-#include "lib/runner.h"
-#include "lib/why.h"
+#include "http/response_parser.h"
+#include "lib/handle_registry.h"
+#include "lib/last_error.h"
+#include "lib/lib_worker.h"
 #include "test_client/h2_client.h"
 #include "test_client/test_client.h"
 
@@ -25,7 +25,7 @@ static bool is_word(mk_str s)
     return s.len > 0 && is_line(s) && mk_str_find(s, ' ') == MK_STR_NONE;
 }
 
-static bool has(const struct mk_field_line *fields, size_t n, mk_str name)
+static bool has(const struct mk_header *fields, size_t n, mk_str name)
 {
     for (size_t i = 0; i < n; i++)
         if (mk_str_eq_nocase(fields[i].name, name))
@@ -33,7 +33,7 @@ static bool has(const struct mk_field_line *fields, size_t n, mk_str name)
     return false;
 }
 
-static bool are_lines(const struct mk_field_line *fields, size_t n)
+static bool are_lines(const struct mk_header *fields, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (!is_word(fields[i].name) || !is_line(fields[i].value))
@@ -78,33 +78,34 @@ static mk_err send_request(struct mk_test_client *p, const struct mk_http2_quest
 
 /* ---- Reading ---- */
 
-static void keep_head(struct mk_test_client *p, const struct mk_reply_head *head,
+static void keep_head(struct mk_test_client *p, const struct mk_response_head *head,
                       struct mk_test_client_answer *answer)
 {
     answer->status = head->status;
     for (size_t i = 0; i < head->fields.n; i++) {
-        const struct mk_field *f = &head->fields.at[i];
+        const struct mk_header_field *f = &head->fields.at[i];
         mk_buf_addf(&p->head, "%.*s: %.*s\r\n", MK_STR_ARG(f->name), MK_STR_ARG(f->value));
     }
 }
 
 /* Uses what was heard. 1: the answer is complete; 0: not yet. */
-static int use(struct mk_test_client *p, struct mk_reply *reply, struct mk_test_client_answer *answer)
+static int use(struct mk_test_client *p, struct mk_response_parser *reply,
+               struct mk_test_client_answer *answer)
 {
     mk_str in = mk_buf_str(&p->heard), data;
-    enum mk_reply_step step;
-    while ((step = mk_reply_next(reply, &in, &data)) == MK_REPLY_HEADED || step == MK_REPLY_DATA ||
-           step == MK_REPLY_TRAILERS)
-        if (step == MK_REPLY_HEADED && reply->head.status >= 200)
+    enum mk_response_parser_event step;
+    while ((step = mk_response_parser_next(reply, &in, &data)) == MK_RESPONSE_PARSER_HEAD ||
+           step == MK_RESPONSE_PARSER_DATA || step == MK_RESPONSE_PARSER_TRAILERS)
+        if (step == MK_RESPONSE_PARSER_HEAD && reply->head.status >= 200)
             keep_head(p, &reply->head, answer);
-        else if (step == MK_REPLY_DATA)
+        else if (step == MK_RESPONSE_PARSER_DATA)
             mk_buf_add(&p->content, data);
-    mk_buf_drop(&p->heard, p->heard.len - in.len);
-    if (step == MK_REPLY_BAD)
+    mk_buf_consume(&p->heard, p->heard.len - in.len);
+    if (step == MK_RESPONSE_PARSER_ERROR)
         return -EBADMSG;
     if (p->head.failed || p->content.failed)
         return -ENOMEM;
-    return step == MK_REPLY_END;
+    return step == MK_RESPONSE_PARSER_END;
 }
 
 static int use_http2(struct mk_test_client *p, struct mk_test_client_answer *answer)
@@ -114,7 +115,7 @@ static int use_http2(struct mk_test_client *p, struct mk_test_client_answer *ans
     mk_str in = mk_buf_str(&p->heard);
     int done = p->http2->hear(p->client, &in, &more, &a);
     answer->status = a.status;
-    mk_buf_drop(&p->heard, p->heard.len - in.len);
+    mk_buf_consume(&p->heard, p->heard.len - in.len);
     if (done >= 0 && more.len && p->conn) {
         mk_err e = mk_test_client_send(p, mk_buf_str(&more));
         done = e ? e : done;
@@ -123,7 +124,7 @@ static int use_http2(struct mk_test_client *p, struct mk_test_client_answer *ans
     return done;
 }
 
-static int wait_for_answer(struct mk_test_client *p, struct mk_reply *reply,
+static int wait_for_answer(struct mk_test_client *p, struct mk_response_parser *reply,
                            struct mk_test_client_answer *answer)
 {
     uint64_t until = mk_clock_ms() + PATIENCE_MS;
@@ -131,7 +132,7 @@ static int wait_for_answer(struct mk_test_client *p, struct mk_reply *reply,
     while ((done = p->http2 ? use_http2(p, answer) : use(p, reply, answer)) == 0) {
         uint64_t now = mk_clock_ms();
         if (!p->conn || p->is_shut)
-            return !p->http2 && mk_reply_close(reply) == MK_REPLY_END ? 1 : -ECONNRESET;
+            return !p->http2 && mk_response_parser_eof(reply) == MK_RESPONSE_PARSER_END ? 1 : -ECONNRESET;
         if (now >= until)
             return -ETIMEDOUT;
         int e = mk_test_client_step(p, (uint32_t)(until - now));
@@ -142,19 +143,19 @@ static int wait_for_answer(struct mk_test_client *p, struct mk_reply *reply,
 }
 
 int mk_test_client_request(struct mk_test_client *p, const char *method, const char *target,
-                           const struct mk_field_line *fields, size_t n, mk_str content,
+                           const struct mk_header *fields, size_t n, mk_str content,
                            struct mk_test_client_answer *answer)
 {
-    int before MK_KEPT = errno;
-    struct mk_field room[MK_FIELDS_MAX];
-    struct mk_reply reply;
+    int before MK_KEEP_ERRNO = errno;
+    struct mk_header_field room[MK_HEADERS_MAX];
+    struct mk_response_parser reply;
     if (answer)
         *answer = (struct mk_test_client_answer){0};
-    if (!mk_known_is(p) || !answer || !method || !target || (n && !fields))
+    if (!mk_handle_is_valid(p) || !answer || !method || !target || (n && !fields))
         return -EINVAL;
     if (!p->server || p->server->phase != MK_SERVER_RUNNING)
         return -ESHUTDOWN;
-    if (mk_runner_is_inside(p->server))
+    if (mk_lib_worker_is_in_call(p->server))
         return -EBUSY;
     mk_buf_clear(&p->head);
     mk_buf_clear(&p->content);
@@ -166,12 +167,13 @@ int mk_test_client_request(struct mk_test_client *p, const char *method, const c
     mk_err e = send_request(p, &q);
     if (e)
         return e;
-    mk_reply_init(&reply, (struct mk_reply_request){.head = mk_str_eq(q.method, MK_STR("HEAD"))}, room,
-                  MK_FIELDS_MAX);
+    mk_response_parser_init(&reply,
+                            (struct mk_response_parser_options){.head = mk_str_eq(q.method, MK_STR("HEAD"))},
+                            room, MK_HEADERS_MAX);
     int done = wait_for_answer(p, &reply, answer);
-    mk_reply_fini(&reply);
+    mk_response_parser_fini(&reply);
     if (done < 0 && p->http2 && p->conn) /* its next request would find what is left of this one */
-        mk_conn_close(p->conn, MK_ENDING_GONE);
+        mk_conn_close(p->conn, MK_OUTCOME_CLIENT_ABORTED);
     answer->head = mk_buf_str(&p->head);
     answer->content = mk_buf_str(&p->content);
     return done < 0 ? done : 0;
@@ -185,5 +187,5 @@ mk_str mk_test_client_header(const struct mk_test_client_answer *answer, mk_str 
         if (mk_str_eq_nocase(key, name))
             return mk_str_trim(mk_str_first(value, value.len - (value.len > 0)));
     }
-    return MK_ABSENT;
+    return MK_STR_NULL;
 }

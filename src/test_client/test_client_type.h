@@ -15,7 +15,7 @@ struct mk_test_client {
     struct mk_end_hook end_hook; /* in the list of the runner */
     struct mk_server *server;    /* NULL: it was freed */
     struct mk_conn *conn;        /* NULL: closed */
-    struct mk_task task;         /* tells the connection of what was sent */
+    struct mk_loop_task task;    /* tells the connection of what was sent */
     bool task_set;
     bool has_ended;                          /* the client sends no more */
     bool is_shut;                            /* nor does the server */

@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/def.h"
+#include "base/compiler.h"
 
 static MK_PRINTF(3, 0) void say(struct mk_tls_problem *p, const char *file, const char *fmt, va_list args)
 {

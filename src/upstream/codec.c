@@ -5,30 +5,30 @@
 
 const struct mk_codec_frame mk_codec_plain = {0};
 
-enum mk_reply_step mk_codec_fail(struct mk_codec_input *input, int error, const char *problem)
+enum mk_response_parser_event mk_codec_fail(struct mk_codec_input *input, int error, const char *problem)
 {
     input->error = error;
     input->problem = problem;
-    return MK_REPLY_BAD;
+    return MK_RESPONSE_PARSER_ERROR;
 }
 
-enum mk_reply_step mk_codec_blame(struct mk_codec_input *input)
+enum mk_response_parser_event mk_codec_blame(struct mk_codec_input *input)
 {
-    const struct mk_reply *r = &input->reply;
+    const struct mk_response_parser *r = &input->reply;
     int error = r->text.failed ? -ENOMEM : r->head.is_too_long ? -EOVERFLOW : -EPROTO;
     return mk_codec_fail(input, error, r->problem);
 }
 
-enum mk_reply_step mk_codec_read(struct mk_codec_input *input, mk_str *in, mk_str *data)
+enum mk_response_parser_event mk_codec_read(struct mk_codec_input *input, mk_str *in, mk_str *data)
 {
-    enum mk_reply_step step = mk_reply_next(&input->reply, in, data);
-    return step == MK_REPLY_BAD ? mk_codec_blame(input) : step;
+    enum mk_response_parser_event step = mk_response_parser_next(&input->reply, in, data);
+    return step == MK_RESPONSE_PARSER_ERROR ? mk_codec_blame(input) : step;
 }
 
-enum mk_reply_step mk_codec_read_end(struct mk_codec_input *input)
+enum mk_response_parser_event mk_codec_read_end(struct mk_codec_input *input)
 {
-    enum mk_reply_step step = mk_reply_close(&input->reply);
-    return step == MK_REPLY_BAD ? mk_codec_fail(input, -ECONNRESET, input->reply.problem) : step;
+    enum mk_response_parser_event step = mk_response_parser_eof(&input->reply);
+    return step == MK_RESPONSE_PARSER_ERROR ? mk_codec_fail(input, -ECONNRESET, input->reply.problem) : step;
 }
 
 bool mk_codec_awaits_continue(const struct mk_upstream_request_options *ask)

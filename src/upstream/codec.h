@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "http/fcgi.h"
-#include "http/reply.h"
+#include "http/response_parser.h"
 
 /* How a piece of the request's content is written: with so much room before it and behind it. */
 struct mk_codec_frame {
@@ -22,11 +22,11 @@ enum { MK_CODEC_PIECE_MAX = 0xffff }; /* no frame holds more content */
 
 /* What is known of the response while it is being read. */
 struct mk_codec_input {
-    struct mk_reply reply;
+    struct mk_response_parser reply;
     struct mk_fcgi fcgi;
     void (*on_error_text)(void *ctx, mk_str text);
     void *ctx;
-    int error;           /* once a step was MK_REPLY_BAD: what mk_upstream_request_head() answers */
+    int error; /* once a step was MK_RESPONSE_PARSER_ERROR: what mk_upstream_request_head() answers */
     const char *problem; /* and why: static */
 };
 
@@ -38,9 +38,9 @@ struct mk_codec_ops {
     mk_err (*write_head)(struct mk_buf *out, const struct mk_upstream_request_options *ask,
                          const char **problem);
     const struct mk_codec_frame *(*frame)(const struct mk_upstream_request_options *ask);
-    /* As mk_reply_next() and mk_reply_close(); MK_REPLY_BAD sets input->error. */
-    enum mk_reply_step (*read)(struct mk_codec_input *input, mk_str *in, mk_str *data);
-    enum mk_reply_step (*read_end)(struct mk_codec_input *input);
+    /* As mk_response_parser_next() and mk_response_parser_eof(); MK_RESPONSE_PARSER_ERROR sets input->error. */
+    enum mk_response_parser_event (*read)(struct mk_codec_input *input, mk_str *in, mk_str *data);
+    enum mk_response_parser_event (*read_end)(struct mk_codec_input *input);
 };
 
 extern const struct mk_codec_ops mk_codec_http, mk_codec_fastcgi, mk_codec_scgi, mk_codec_uwsgi;
@@ -51,11 +51,11 @@ extern const struct mk_codec_ops mk_codec_http, mk_codec_fastcgi, mk_codec_scgi,
 extern const struct mk_codec_frame mk_codec_plain;
 
 /* The response is nothing but its bytes. */
-enum mk_reply_step mk_codec_read(struct mk_codec_input *input, mk_str *in, mk_str *data);
-enum mk_reply_step mk_codec_read_end(struct mk_codec_input *input);
-/* MK_REPLY_BAD, for this reason, or for that of input->reply. */
-enum mk_reply_step mk_codec_fail(struct mk_codec_input *input, int error, const char *problem);
-enum mk_reply_step mk_codec_blame(struct mk_codec_input *input);
+enum mk_response_parser_event mk_codec_read(struct mk_codec_input *input, mk_str *in, mk_str *data);
+enum mk_response_parser_event mk_codec_read_end(struct mk_codec_input *input);
+/* MK_RESPONSE_PARSER_ERROR, for this reason, or for that of input->reply. */
+enum mk_response_parser_event mk_codec_fail(struct mk_codec_input *input, int error, const char *problem);
+enum mk_response_parser_event mk_codec_blame(struct mk_codec_input *input);
 
 /* Is its content sent when the server has asked for it? */
 bool mk_codec_awaits_continue(const struct mk_upstream_request_options *ask);

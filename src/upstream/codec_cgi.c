@@ -11,7 +11,7 @@ static bool has(mk_str s, char c)
 bool mk_codec_cgi_has_nul(const struct mk_upstream_request_options *ask)
 {
     for (size_t i = 0; i < ask->n_fields; i++) {
-        const struct mk_field_line *f = &ask->fields[i];
+        const struct mk_header *f = &ask->fields[i];
         if (!mk_codec_cgi_is_ours(f->name) && (has(f->name, '\0') || has(f->value, '\0')))
             return true;
     }
@@ -45,5 +45,5 @@ mk_err mk_codec_cgi_check(const struct mk_upstream_request_options *ask, const c
 mk_str mk_codec_cgi_length(const struct mk_upstream_request_options *ask, char digits[MK_NUM_MAX])
 {
     bool is_said = ask->length > 0 || mk_codec_expects_content(ask->method);
-    return is_said ? mk_str_of(digits, mk_num_write(digits, (uint64_t)ask->length)) : MK_ABSENT;
+    return is_said ? mk_str_of(digits, mk_num_write(digits, (uint64_t)ask->length)) : MK_STR_NULL;
 }

@@ -6,13 +6,13 @@
 static size_t write_pairs(struct mk_buf *out, const struct mk_upstream_request_options *ask)
 {
     char digits[MK_NUM_MAX];
-    const struct mk_field_line length = {MK_STR("CONTENT_LENGTH"), mk_codec_cgi_length(ask, digits)};
+    const struct mk_header length = {MK_STR("CONTENT_LENGTH"), mk_codec_cgi_length(ask, digits)};
     size_t nuls = 0;
     for (size_t i = 0; i <= ask->n_fields; i++) {
-        const struct mk_field_line *f = i ? &ask->fields[i - 1] : &length;
+        const struct mk_header *f = i ? &ask->fields[i - 1] : &length;
         if (i ? !mk_codec_cgi_is_ours(f->name) : f->value.p != NULL)
-            nuls +=
-                mk_fcgi_add_pair(out, f->name, f->value); /* one call, so that the compiler puts it here */
+            nuls += mk_fcgi_append_param(out, f->name,
+                                         f->value); /* one call, so that the compiler puts it here */
     }
     return nuls;
 }
@@ -33,7 +33,7 @@ static mk_err write_head(struct mk_buf *out, const struct mk_upstream_request_op
     mk_err e = mk_codec_cgi_check(ask, problem);
     if (e)
         return e;
-    mk_fcgi_add_begin(out);
+    mk_fcgi_append_begin_request(out);
     size_t begun = mk_fcgi_begin_params(out), from = out->len, nuls = write_pairs(out, ask);
     *problem = MK_CODEC_CGI_INVALID;
     if (!out->failed && count_nuls(mk_str_skip(mk_buf_str(out), from)) != nuls)
@@ -66,7 +66,7 @@ static const struct mk_codec_frame *frame(const struct mk_upstream_request_optio
 
 /* ---- The response ---- */
 
-static enum mk_reply_step read_over(struct mk_codec_input *input)
+static enum mk_response_parser_event read_over(struct mk_codec_input *input)
 {
     switch ((enum mk_fcgi_status)input->fcgi.status) {
     case MK_FCGI_COMPLETE:
@@ -83,26 +83,27 @@ static enum mk_reply_step read_over(struct mk_codec_input *input)
 }
 
 /* What the parser of responses does not take of the piece it gets again, with what follows. */
-static enum mk_reply_step read_out(struct mk_codec_input *input, mk_str *in, mk_str piece, mk_str *data)
+static enum mk_response_parser_event read_out(struct mk_codec_input *input, mk_str *in, mk_str piece,
+                                              mk_str *data)
 {
-    enum mk_reply_step step = mk_codec_read(input, &piece, data);
-    if (step == MK_REPLY_END)
-        return MK_REPLY_MORE; /* content behind its length, or of a response that has none: discarded */
-    if (step != MK_REPLY_BAD && piece.len)
+    enum mk_response_parser_event step = mk_codec_read(input, &piece, data);
+    if (step == MK_RESPONSE_PARSER_END)
+        return MK_RESPONSE_PARSER_MORE; /* content behind its length, or of a response that has none: discarded */
+    if (step != MK_RESPONSE_PARSER_ERROR && piece.len)
         mk_fcgi_unread(&input->fcgi, in, piece.len);
     return step;
 }
 
-static enum mk_reply_step read_records(struct mk_codec_input *input, mk_str *in, mk_str *data)
+static enum mk_response_parser_event read_records(struct mk_codec_input *input, mk_str *in, mk_str *data)
 {
-    enum mk_reply_step step = MK_REPLY_MORE;
+    enum mk_response_parser_event step = MK_RESPONSE_PARSER_MORE;
     mk_str piece;
     if (input->error)
-        return MK_REPLY_BAD;
-    while (step == MK_REPLY_MORE) {
-        switch (mk_fcgi_next(&input->fcgi, in, &piece)) {
+        return MK_RESPONSE_PARSER_ERROR;
+    while (step == MK_RESPONSE_PARSER_MORE) {
+        switch (mk_fcgi_parse(&input->fcgi, in, &piece)) {
         case MK_FCGI_MORE:
-            return MK_REPLY_MORE;
+            return MK_RESPONSE_PARSER_MORE;
         case MK_FCGI_OUT:
             step = read_out(input, in, piece, data);
             break;
@@ -120,10 +121,10 @@ static enum mk_reply_step read_records(struct mk_codec_input *input, mk_str *in,
 }
 
 /* Not at the end of the request: the connection ended before. */
-static enum mk_reply_step read_end(struct mk_codec_input *input)
+static enum mk_response_parser_event read_end(struct mk_codec_input *input)
 {
     if (input->error)
-        return MK_REPLY_BAD;
+        return MK_RESPONSE_PARSER_ERROR;
     return mk_codec_fail(input, -ECONNRESET,
                          input->reply.begun ? "it ended in the middle"
                                             : "the connection was closed without a response");

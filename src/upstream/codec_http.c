@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HTTP/1.1. What could be read as another request, or as the end of this one, is refused. */
-#include "http/emit.h"
 #include "http/scan.h"
+#include "http/serialize.h"
 #include "http/trailer.h"
 #include "upstream/codec.h"
 
@@ -65,30 +65,30 @@ static bool write_line(struct writer *w)
 
 /* Fields of the connection and of the framing are ours alone. Whether we wait for 100 Continue is for the caller to
  * say, not for a field of its client. */
-static bool is_ours(enum mk_field_id id)
+static bool is_ours(enum mk_header_id id)
 {
-    return mk_field_is_of_connection(id) || id == MK_FIELD_EXPECT || id == MK_FIELD_HTTP2_SETTINGS;
+    return mk_header_is_hop_by_hop(id) || id == MK_HEADER_EXPECT || id == MK_HEADER_HTTP2_SETTINGS;
 }
 
 static bool names_trailers(mk_str value)
 {
     mk_str element;
-    while (mk_element_next(&value, &element))
+    while (mk_header_list_next(&value, &element))
         if (mk_str_eq_nocase(element, MK_STR("trailers")))
             return true;
     return false;
 }
 
-static bool write_field(struct writer *w, const struct mk_field_line *field)
+static bool write_field(struct writer *w, const struct mk_header *field)
 {
-    enum mk_field_id id = mk_field_find_id(field->name);
-    bool is_name = id != MK_FIELD_OTHER || mk_is_token(field->name);
-    if (!is_name || !mk_is_field_value(field->value))
+    enum mk_header_id id = mk_header_find_id(field->name);
+    bool is_name = id != MK_HEADER_OTHER || mk_is_token(field->name);
+    if (!is_name || !mk_is_header_value(field->value))
         return false;
-    w->n_hosts += id == MK_FIELD_HOST;
-    w->wants_trailers |= id == MK_FIELD_TE && names_trailers(field->value);
+    w->n_hosts += id == MK_HEADER_HOST;
+    w->wants_trailers |= id == MK_HEADER_TE && names_trailers(field->value);
     if (!is_ours(id))
-        mk_emit_field(w->out, field->name, mk_str_trim(field->value));
+        mk_serialize_header(w->out, field->name, mk_str_trim(field->value));
     return true;
 }
 
@@ -113,7 +113,7 @@ static bool write_connection(struct writer *w)
         bool is_streamed = w->ask->length && !w->ask->content.p; /* its source has what follows the 101 */
         if (!is_protocol(w->ask->upgrade) || is_streamed)
             return false;
-        mk_emit_field(w->out, MK_STR("Upgrade"), w->ask->upgrade);
+        mk_serialize_header(w->out, MK_STR("Upgrade"), w->ask->upgrade);
         mk_buf_add(w->out, w->wants_trailers ? MK_STR("Connection: Upgrade, TE\r\n")
                                              : MK_STR("Connection: Upgrade\r\n"));
     } else if (w->wants_trailers) {
@@ -131,7 +131,7 @@ static void write_framing(struct writer *w)
     if (ask->length == MK_LENGTH_UNKNOWN)
         mk_buf_add(w->out, MK_STR("Transfer-Encoding: chunked\r\n"));
     else if (ask->length > 0 || mk_codec_expects_content(ask->method))
-        mk_emit_field_num(w->out, MK_STR("Content-Length"), (uint64_t)ask->length);
+        mk_serialize_header_num(w->out, MK_STR("Content-Length"), (uint64_t)ask->length);
     if (mk_codec_awaits_continue(ask))
         mk_buf_add(w->out, MK_STR("Expect: 100-continue\r\n"));
 }
@@ -150,7 +150,7 @@ static mk_err write_head(struct mk_buf *out, const struct mk_upstream_request_op
     if (!write_connection(&w))
         return -EINVAL;
     write_framing(&w);
-    mk_emit_end(out);
+    mk_serialize_head_end(out);
     return 0;
 }
 
@@ -174,9 +174,9 @@ static void end_chunks(struct mk_buf *out, const struct mk_upstream_request_body
     mk_str name, value;
     mk_buf_add(out, MK_STR("0\r\n"));
     for (size_t i = 0; source && source->trailer_at && source->trailer_at(ctx, i, &name, &value); i++)
-        if (mk_trailer_is_allowed(name) && mk_is_field_value(value))
-            mk_emit_field(out, name, mk_str_trim(value));
-    mk_emit_end(out);
+        if (mk_trailer_is_allowed(name) && mk_is_header_value(value))
+            mk_serialize_header(out, name, mk_str_trim(value));
+    mk_serialize_head_end(out);
 }
 
 static const struct mk_codec_frame chunked = {

@@ -66,9 +66,9 @@ static void go_on_later(struct mk_upstream_conn *c)
     if (!c->stream.holds)
         return;
     if (!c->later)
-        c->later = mk_turn_end_new(c->worker, on_later, c);
+        c->later = mk_deferred_new(c->worker, on_later, c);
     if (c->later)
-        mk_turn_end_set(c->later);
+        mk_deferred_post(c->later);
 }
 
 static void shake_hands(struct mk_upstream_conn *c)
@@ -177,7 +177,7 @@ static int connect_socket(struct mk_upstream_conn *c)
 }
 
 int mk_upstream_conn_dial(struct mk_upstream_conn *c, const struct mk_upstream_server *server,
-                          const struct mk_addr *to, struct mk_worker *w, struct mk_tls_session **session)
+                          const struct mk_sockaddr *to, struct mk_worker *w, struct mk_tls_session **session)
 {
     c->server = server;
     c->worker = w;
@@ -212,9 +212,9 @@ void mk_upstream_conn_close(struct mk_upstream_conn *c)
     mk_upstream_conn_move(c, MK_UPSTREAM_CONN_WAITING);
     mk_list_remove(&c->backend_link);
     mk_timer_stop(&c->timer);
-    mk_turn_end_free(c->later);
+    mk_deferred_free(c->later);
     c->stream.ops->close(&c->stream);
-    mk_watcher_drop(c->watcher);
+    mk_watcher_free_closed(c->watcher);
     c->later = NULL;
     c->watcher = NULL;
     c->was_used = c->has_slot = c->has_written = c->is_prompt = false;
@@ -239,7 +239,7 @@ void mk_upstream_conn_adopt(struct mk_upstream_conn *c, struct mk_upstream_conn 
     mk_watcher_set_callback(c->watcher, on_ready, c);
     mk_timer_stop(&from->timer);
     if (MK_UNLIKELY(from->later))
-        mk_turn_end_free(from->later);
+        mk_deferred_free(from->later);
 }
 
 int mk_upstream_conn_state(const struct mk_upstream_conn *c)

@@ -39,7 +39,7 @@ struct mk_upstream_conn {
     struct mk_stream stream;
     struct mk_watcher *watcher;
     struct mk_timer timer;     /* for connecting */
-    struct mk_turn_end *later; /* reads what TLS holds; NULL until it is needed */
+    struct mk_deferred *later; /* reads what TLS holds; NULL until it is needed */
     const struct mk_upstream_server *server;
     struct mk_worker *worker;
     struct mk_backend *backend;
@@ -74,7 +74,8 @@ struct mk_upstream_conn {
     bool is_held_back; /* a share of its client kept it from a connection, when it was tried last */
     bool is_answered;  /* a byte of the response came */
 
-    struct mk_addr to; /* where the socket leads; last, because it is large, and nothing before it is known */
+    struct mk_sockaddr
+        to; /* where the socket leads; last, because it is large, and nothing before it is known */
 };
 
 static inline void mk_upstream_conn_move(struct mk_upstream_conn *c, enum mk_upstream_conn_state to)
@@ -89,7 +90,7 @@ static inline bool mk_upstream_conn_has_socket(const struct mk_upstream_conn *c)
 
 /* Begins to connect to the address; on_event is called from then on. 0, or why it failed at once: then there is no socket. */
 int mk_upstream_conn_dial(struct mk_upstream_conn *c, const struct mk_upstream_server *server,
-                          const struct mk_addr *to, struct mk_worker *w, struct mk_tls_session **session);
+                          const struct mk_sockaddr *to, struct mk_worker *w, struct mk_tls_session **session);
 /* Closes the socket of one that has one. */
 void mk_upstream_conn_close(struct mk_upstream_conn *c);
 /* `c`, which waits, gets the socket of `from`, which is to be freed then. */

@@ -20,8 +20,8 @@ static bool is_host(mk_str host)
 
 static bool is_address6(mk_str host)
 {
-    struct mk_peer p;
-    return host.len < 64 && mk_str_find(host, ':') != MK_STR_NONE && mk_peer_parse(host, &p) && !p.port;
+    struct mk_addr p;
+    return host.len < 64 && mk_str_find(host, ':') != MK_STR_NONE && mk_addr_parse(host, &p) && !p.port;
 }
 
 static bool parse_port(mk_str text, uint16_t *port)

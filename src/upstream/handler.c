@@ -29,8 +29,8 @@ enum mk_verdict mk_upstream_handler_refuse(struct mk_response *response, unsigne
 {
     mk_response_set_status(response, status);
     if (status == 503)
-        (void)mk_response_add_static(response, MK_STR("Retry-After"), MK_STR("1"));
-    return MK_REFUSE;
+        (void)mk_response_add_header_nocopy(response, MK_STR("Retry-After"), MK_STR("1"));
+    return MK_ERROR;
 }
 
 /* The upstream request stays until ours ends: fields of the response may be in it. */
@@ -87,7 +87,7 @@ static ssize_t handler_pull(void *ctx, char *room, size_t cap)
     return n;
 }
 
-static const struct mk_source_ops response_body = {.pull = handler_pull};
+static const struct mk_body_source_ops response_body = {.pull = handler_pull};
 
 /* A small body that came with the head is sent with it, and its backend serves others at once. The upstream request has
  * the body and the fields of the response. */
@@ -98,12 +98,12 @@ static int handler_set_body(struct mk_upstream_handler *h)
     bool is_head = mk_request_method(h->request) == MK_METHOD_HEAD;
     mk_str all;
     if (!is_head && status != 204 && status != 304 && mk_upstream_request_buffered_body(h->upstream, &all))
-        return mk_response_set_static(h->response, all);
+        return mk_response_set_body_nocopy(h->response, all);
     if (!is_head && length == 0)
-        return mk_response_set_static(h->response, MK_STR(""));
+        return mk_response_set_body_nocopy(h->response, MK_STR(""));
     if (h->spools)
         mk_upstream_request_spool(h->upstream, h->request);
-    return mk_response_set_source(h->response, &response_body, h, length);
+    return mk_response_set_body_source(h->response, &response_body, h, length);
 }
 
 /* ---- Tunnels ---- */
@@ -127,7 +127,7 @@ static enum mk_verdict handler_open_tunnel(struct mk_upstream_handler *h)
     h->body.is_tunnel = true;
     if (h->ops->copy_head(h))
         return handler_refuse(h, 503);
-    return mk_response_open_tunnel(h->request, h->response, &tunnel, h) ? MK_REFUSE : MK_DONE;
+    return mk_response_open_tunnel(h->request, h->response, &tunnel, h) ? MK_ERROR : MK_DONE;
 }
 
 /* ---- The head of the response ---- */
@@ -169,7 +169,7 @@ static enum mk_verdict handler_start(struct mk_upstream_handler *h)
     struct mk_upstream_request_options options = {
         .method = mk_request_method_name(h->request),
         .is_safe_to_repeat = mk_method_is_idempotent(mk_request_method(h->request)),
-        .conn = {.server = -1, .client = mk_request_address(h->request)},
+        .conn = {.server = -1, .client = mk_request_client_addr(h->request)},
         .on_error_text = h->ops->on_error_text,
     };
     unsigned status = h->ops->make_request(h, &options);
@@ -196,7 +196,7 @@ static enum mk_verdict handler_advance(struct mk_upstream_handler *h)
 {
     if (h->step.is == MK_HANDLER_RECEIVE_BODY)
         return handler_receive_body(h);
-    return h->step.is == MK_HANDLER_WAIT_HEAD ? handler_read_head(h) : MK_REFUSE;
+    return h->step.is == MK_HANDLER_WAIT_HEAD ? handler_read_head(h) : MK_ERROR;
 }
 
 enum mk_verdict mk_upstream_handler_run(struct mk_upstream_handler *h)
@@ -210,10 +210,10 @@ enum mk_verdict mk_upstream_handler_run(struct mk_upstream_handler *h)
 enum mk_verdict mk_upstream_handler_begin(struct mk_upstream_handler *h)
 {
     h->body.request = h->request;
-    if (!mk_request_body_begin(&h->body) || mk_request_on_end(h->request, handler_on_end, h))
+    if (!mk_request_body_begin(&h->body) || mk_request_add_cleanup(h->request, handler_on_end, h))
         return mk_upstream_handler_refuse(h->response, 503);
     mk_request_set_data(h->request, h);
-    mk_request_follow_client(h->request);
-    (void)mk_request_limit_wait(h->request, 0); /* the route has timeouts of its own */
+    mk_request_cancel_on_disconnect(h->request);
+    (void)mk_request_set_handler_timeout(h->request, 0); /* the route has timeouts of its own */
     return mk_upstream_handler_run(h);
 }

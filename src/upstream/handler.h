@@ -6,7 +6,7 @@
 
 #include <monkey/sm.h>
 
-#include "base/def.h"
+#include "base/compiler.h"
 #include "upstream/request_body.h"
 
 enum mk_handler_step {

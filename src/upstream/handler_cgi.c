@@ -26,7 +26,7 @@ struct cgi_route {
     mk_str root;   /* the document root as the backend sees it; absent: where it really is */
     mk_str split;  /* how names of scripts end; absent: there are no files */
     mk_str prefix; /* of the pattern, without a slash at its end: SCRIPT_NAME where there are no files */
-    struct mk_field_line *set;
+    struct mk_header *set;
     size_t n_set;
     bool streams;
     bool passes_underscores, passes_forwarded;
@@ -69,7 +69,7 @@ static bool cgi_read_split(const struct mk_route_option *o)
     struct cgi_route *r = o->route;
     mk_str split = o->value;
     bool is_off = mk_str_eq(split, MK_STR("off"));
-    r->split = is_off ? MK_ABSENT : split;
+    r->split = is_off ? MK_STR_NULL : split;
     return is_off || (split.len > 1 && split.p[0] == '.' && mk_str_find(split, '/') == MK_STR_NONE) ||
            mk_route_option_fail(o, "an extension such as `.php`, or `off`");
 }
@@ -77,13 +77,13 @@ static bool cgi_read_split(const struct mk_route_option *o)
 static bool cgi_read_set(const struct mk_route_option *o)
 {
     struct cgi_route *r = o->route;
-    struct mk_field_line field = {.value = o->value};
+    struct mk_header field = {.value = o->value};
     field.name = mk_str_cut(&field.value, '=');
     if (!field.value.p || !mk_is_token(field.name))
         return mk_route_option_fail(o, "a variable, such as `set=APP_ENV=production`");
     if (mk_str_eq(field.name, MK_STR("CONTENT_LENGTH")) || mk_str_eq(field.name, MK_STR("SCGI")))
         return mk_route_option_fail(o, "another variable: the server sets this one");
-    return mk_conf_spot_append(o->spot, &r->set, &r->n_set, &field, sizeof field);
+    return mk_conf_ctx_append(o->spot, &r->set, &r->n_set, &field, sizeof field);
 }
 
 static const char *const checked_or_raw[] = {"checked", "raw"};
@@ -109,12 +109,12 @@ static mk_str pattern_extension(mk_str pattern)
         pattern.len -= 2;
     size_t dot = mk_str_find_last(pattern, '.');
     if (dot == MK_STR_NONE || dot == 0 || pattern.p[dot - 1] != '*')
-        return MK_ABSENT;
+        return MK_STR_NULL;
     mk_str extension = mk_str_skip(pattern, dot);
     for (size_t i = 1; i < extension.len; i++)
         if (!mk_char_is_alpha(extension.p[i]) && !mk_char_is_digit(extension.p[i]))
-            return MK_ABSENT;
-    return extension.len > 1 ? extension : MK_ABSENT;
+            return MK_STR_NULL;
+    return extension.len > 1 ? extension : MK_STR_NULL;
 }
 
 /* The part in front of its first wildcard, without a slash at its end. */
@@ -129,13 +129,12 @@ static mk_str pattern_prefix(mk_str pattern)
     return pattern;
 }
 
-static bool cgi_bind(const struct mk_conf_spot *spot, mk_str words, const struct gateway *gateway,
-                     void **data)
+static bool cgi_bind(const struct mk_conf_ctx *spot, mk_str words, const struct gateway *gateway, void **data)
 {
-    struct cgi_route *r = mk_conf_spot_alloc(spot, sizeof *r);
+    struct cgi_route *r = mk_conf_ctx_alloc(spot, sizeof *r);
     struct mk_upstream_defaults defaults = {.port = gateway->port};
-    mk_str server, pattern = mk_conf_spot_key(spot), extension = pattern_extension(pattern);
-    if (!r || !mk_conf_spot_word(spot, &words, &server) || !server.p)
+    mk_str server, pattern = mk_conf_ctx_key(spot), extension = pattern_extension(pattern);
+    if (!r || !mk_conf_ctx_word(spot, &words, &server) || !server.p)
         return false;
     *r = (struct cgi_route){.gateway = gateway, .prefix = pattern_prefix(pattern), .split = extension};
     if (!extension.p && gateway->split)
@@ -147,7 +146,7 @@ static bool cgi_bind(const struct mk_conf_spot *spot, mk_str words, const struct
     if (!mk_route_options_read(spot, words, cgi_options, MK_LEN(cgi_options), r, &r->limits))
         return false;
     if (!r->streams)
-        mk_config_want_spool(mk_conf_spot_config(spot));
+        mk_config_enable_body_spool(mk_conf_ctx_config(spot));
     return true;
 }
 
@@ -156,7 +155,7 @@ static bool cgi_bind(const struct mk_conf_spot *spot, mk_str words, const struct
 static int cgi_load(struct mk_config *config, void **data)
 {
     (void)data;
-    mk_config_want_spool(config);
+    mk_config_enable_body_spool(config);
     return 0;
 }
 
@@ -165,10 +164,10 @@ static mk_str without_slash(mk_str path)
     return mk_str_first(path, path.len - mk_str_ends(path, MK_STR("/")));
 }
 
-static int cgi_enter_host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
+static int cgi_enter_host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
 {
     struct document_root *root = mk_config_alloc(config, sizeof *root);
-    mk_str path = mk_host_root(host);
+    mk_str path = mk_vhost_root(host);
     char real[PATH_MAX];
     (void)data;
     *host_data = root;
@@ -219,12 +218,12 @@ static bool is_server_made(mk_str name)
     return name.len == accept.len && mk_str_eq_nocase(name, accept);
 }
 
-static int cgi_add_others(struct mk_upstream_handler *h, const struct mk_field_line *lines, size_t n)
+static int cgi_add_others(struct mk_upstream_handler *h, const struct mk_header *lines, size_t n)
 {
     int e = 0;
     for (size_t i = 0; !e && i < n; i++)
         if (!is_server_made(lines[i].name))
-            e = mk_response_add_static(h->response, lines[i].name, lines[i].value);
+            e = mk_response_add_header_nocopy(h->response, lines[i].name, lines[i].value);
     return e;
 }
 
@@ -233,12 +232,12 @@ static int cgi_copy_head(struct mk_upstream_handler *h)
 {
     mk_str text;
     size_t n;
-    const struct mk_field_line *lines = mk_upstream_request_lines(h->upstream, &text, &n);
+    const struct mk_header *lines = mk_upstream_request_headers(h->upstream, &text, &n);
     int e = mk_response_set_status(h->response, mk_upstream_request_status(h->upstream));
     for (size_t i = 0; !e && i < n; i++)
         if (is_server_made(lines[i].name))
             return cgi_add_others(h, lines, n);
-    return e ? e : mk_response_add_lines(h->response, text, lines, n);
+    return e ? e : mk_response_add_headers(h->response, text, lines, n);
 }
 
 /* RFC 3875, section 6.2.2. */
@@ -246,7 +245,7 @@ static bool cgi_redirect(struct mk_upstream_handler *h, enum mk_verdict *verdict
 {
     if (!mk_upstream_request_is_local_redirect(h->upstream))
         return false;
-    int e = mk_request_rewrite(h->request, mk_upstream_request_field(h->upstream, MK_STR("Location")));
+    int e = mk_request_rewrite(h->request, mk_upstream_request_header(h->upstream, MK_STR("Location")));
     if (e == -EINVAL)
         mk_request_log(h->request, MK_LOG_ERROR, "upstream %.*s: its Location leads nowhere",
                        MK_STR_ARG(mk_upstream_name(cgi_of(h)->route->upstream)));
@@ -262,15 +261,15 @@ static mk_str cgi_join(struct cgi_request *c, mk_str folder, mk_str path)
     struct mk_buf out = mk_buf_fixed(room, folder.len + path.len + 1);
     mk_buf_add(&out, folder);
     mk_buf_add(&out, path);
-    return room ? mk_buf_str(&out) : MK_ABSENT;
+    return room ? mk_buf_str(&out) : MK_STR_NULL;
 }
 
 static mk_str cgi_file_name(struct cgi_request *c, const struct document_root *root)
 {
-    mk_str name = mk_request_file_name(c->handler.request, c->script_name);
+    mk_str name = mk_request_translate_path(c->handler.request, c->script_name);
     if (c->route->root.p)
         return cgi_join(c, c->route->root, c->script_name);
-    mk_str rest = mk_str_starts(name, root->path) ? mk_str_skip(name, root->path.len) : MK_ABSENT;
+    mk_str rest = mk_str_starts(name, root->path) ? mk_str_skip(name, root->path.len) : MK_STR_NULL;
     if (!rest.len || rest.p[0] != '/' || mk_str_eq(root->path, root->real))
         return name; /* or it is beneath the folder of an Alias or of a user */
     return cgi_join(c, root->real, rest);
@@ -281,8 +280,8 @@ static bool cgi_make_variables(struct cgi_request *c, struct mk_upstream_request
 {
     const struct cgi_route *route = c->route;
     const struct document_root *root =
-        mk_host_data(mk_request_site(c->handler.request), route->gateway->plugin);
-    struct mk_field_line *variables;
+        mk_vhost_data(mk_request_vhost(c->handler.request), route->gateway->plugin);
+    struct mk_header *variables;
     struct mk_cgi_options choices = {.script_name = c->script_name,
                                      .document_root = route->root.p ? route->root : root->real,
                                      .path_info = c->path_info,
@@ -354,7 +353,7 @@ static enum mk_verdict cgi_handle(struct mk_request *request, struct mk_response
 {
     struct mk_upstream_handler *h = mk_upstream_handler_of(request);
     const struct cgi_route *route = data;
-    mk_str name = MK_ABSENT, info = MK_ABSENT;
+    mk_str name = MK_STR_NULL, info = MK_STR_NULL;
     unsigned status = 0;
     if (h)
         return mk_upstream_handler_run(h);
@@ -386,7 +385,7 @@ static const char *const needs[] = {"upstream", NULL};
 #define GATEWAY(name_, help_, ...)                                                                           \
     MK_PLUGIN_DECLARE(name_);                                                                                \
     static const struct gateway name_ = {.plugin = &MK_PLUGIN_OF(name_), __VA_ARGS__};                       \
-    static bool bind_##name_(const struct mk_conf_spot *spot, mk_str words, void **data)                     \
+    static bool bind_##name_(const struct mk_conf_ctx *spot, mk_str words, void **data)                      \
     {                                                                                                        \
         return cgi_bind(spot, words, &name_, data);                                                          \
     }                                                                                                        \

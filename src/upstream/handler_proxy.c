@@ -55,7 +55,7 @@ static int proxy_copy_head(struct mk_upstream_handler *h)
 {
     struct mk_proxy *p = proxy_of(h);
     if (h->step.is == MK_HANDLER_TUNNEL && p->route->limits_tunnel &&
-        mk_request_limit_tunnel(h->request, p->route->tunnel_ms))
+        mk_request_set_tunnel_timeout(h->request, p->route->tunnel_ms))
         return -ENOMEM;
     return mk_proxy_response_copy_head(p);
 }
@@ -65,7 +65,7 @@ static int proxy_copy_head(struct mk_upstream_handler *h)
 static bool proxy_is_declined(struct mk_upstream_handler *h, enum mk_verdict *verdict)
 {
     char room[64];
-    if (!mk_upstream_request_field(h->upstream, MK_STR(MK_LOCAL_BACKEND_DECLINED)).p ||
+    if (!mk_upstream_request_header(h->upstream, MK_STR(MK_LOCAL_BACKEND_DECLINED)).p ||
         mk_request_length(h->request) != 0)
         return false;
     while (mk_upstream_request_read(h->upstream, room, sizeof room) > 0)
@@ -98,7 +98,7 @@ static mk_str proxy_find_upgrade(const struct mk_request *request)
     mk_str name = mk_str_cut(&rest, '/');
     for (size_t i = 0; i < MK_LEN(refused); i++)
         if (mk_str_eq_nocase(name, refused[i]))
-            return MK_ABSENT;
+            return MK_STR_NULL;
     return protocol;
 }
 
@@ -106,7 +106,7 @@ static mk_str proxy_find_upgrade(const struct mk_request *request)
 static bool proxy_expects_continue(struct mk_request *request)
 {
     return mk_request_version(request) >= 11 && mk_request_length(request) &&
-           mk_str_eq_nocase(mk_request_field(request, MK_STR("Expect")), MK_STR("100-continue"));
+           mk_str_eq_nocase(mk_request_header(request, MK_STR("Expect")), MK_STR("100-continue"));
 }
 
 static bool proxy_sends_trailer(struct mk_request_body *b, mk_str name)

@@ -81,7 +81,7 @@ static void finish(struct mk_health_check *c, bool ok, const char *why)
         judge(c, ok, why);
 }
 
-static bool is_judgement(struct mk_health_check *c, const struct mk_addr *at, int error)
+static bool is_judgement(struct mk_health_check *c, const struct mk_sockaddr *at, int error)
 {
     struct mk_resolver *names = &c->backend->names;
     if (mk_health_is_shortage(error))
@@ -91,7 +91,7 @@ static bool is_judgement(struct mk_health_check *c, const struct mk_addr *at, in
 
 /* Connecting failed. What we lack says nothing about the server, nor does one of its addresses: the next
  * check may. */
-static void give_up(struct mk_health_check *c, const struct mk_addr *at, int error)
+static void give_up(struct mk_health_check *c, const struct mk_sockaddr *at, int error)
 {
     c->was_refused = error == -ECONNREFUSED || error == -ENOENT;
     if (is_judgement(c, at, error))
@@ -199,7 +199,7 @@ static void begin(struct mk_health_check *c)
     struct mk_backend *o = c->backend;
     int error = -EHOSTUNREACH;
     mk_resolver_refresh(&o->names);
-    const struct mk_addr *to = mk_resolver_next(&o->names);
+    const struct mk_sockaddr *to = mk_resolver_next(&o->names);
     if (!to && mk_resolver_is_pending(&o->names))
         return;
     c->is_sent = c->is_judged = c->was_refused = false;

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/def.h"
+#include "base/compiler.h"
 #include "base/platform.h"
 
 /* A request of another worker goes first if it has waited longer by this: less would only move connections to

@@ -16,7 +16,7 @@
 struct maker {
     struct mk_config *config;
     struct mk_upstreams *all;
-    const struct mk_conf_spot *spot; /* NULL: a key */
+    const struct mk_conf_ctx *spot; /* NULL: a key */
     const void *owner;
     const char *key;
     mk_str name;
@@ -28,7 +28,7 @@ struct maker {
 #define REPORT_NAME(m, ...)                                                                                  \
     do {                                                                                                     \
         if ((m)->spot)                                                                                       \
-            mk_conf_spot_error((m)->spot, (m)->name, __VA_ARGS__);                                           \
+            mk_conf_ctx_error((m)->spot, (m)->name, __VA_ARGS__);                                            \
         else                                                                                                 \
             mk_config_error((m)->config, (m)->owner, (m)->key, __VA_ARGS__);                                 \
     } while (0)
@@ -51,7 +51,7 @@ static bool are_equal(const struct mk_upstream_defaults *a, const struct mk_upst
 static mk_str path_of(const struct maker *m, mk_str path)
 {
     if (!m->section && m->spot)
-        return mk_conf_spot_path(m->spot, path);
+        return mk_conf_ctx_path(m->spot, path);
     return mk_config_path(m->config, m->section ? m->section : m->owner, path);
 }
 
@@ -119,10 +119,10 @@ static bool add_server(struct maker *m, struct mk_upstream *u, const struct mk_s
 
 static void want_names(struct maker *m, const struct mk_upstream *u)
 {
-    struct mk_addr ignored;
+    struct mk_sockaddr ignored;
     for (unsigned i = 0; i < u->n; i++)
         if (!mk_resolver_fix(&u->servers[i], &ignored)) {
-            mk_config_allow_names(m->config);
+            mk_config_allow_resolver(m->config);
             return;
         }
 }
@@ -180,7 +180,7 @@ static bool add_tls(struct maker *m, struct mk_upstream *u)
     }
     if (*problem.text)
         mk_config_warn(m->config, m->section, "TLSCertificate", "%s: %s", problem.file, problem.text);
-    return mk_config_on_end(m->config, free_tls, u);
+    return mk_config_add_cleanup(m->config, free_tls, u);
 }
 
 /* ---- Settings ---- */
@@ -299,10 +299,10 @@ static struct mk_upstream *find(struct maker *m, const struct mk_upstream_defaul
     return make(m, defaults);
 }
 
-struct mk_upstream *mk_lookup_upstream(struct mk_upstreams *all, const struct mk_conf_spot *spot, mk_str name,
+struct mk_upstream *mk_lookup_upstream(struct mk_upstreams *all, const struct mk_conf_ctx *spot, mk_str name,
                                        const struct mk_upstream_defaults *defaults)
 {
-    struct maker m = {.config = mk_conf_spot_config(spot), .all = all, .spot = spot, .name = name};
+    struct maker m = {.config = mk_conf_ctx_config(spot), .all = all, .spot = spot, .name = name};
     return find(&m, defaults);
 }
 
@@ -338,19 +338,19 @@ uint64_t mk_upstream_server_id(const struct mk_upstream *u, unsigned i)
 
 enum { TRIES = 2, TRIES_MAX = 16, WAIT_MS = 60000 };
 
-static bool read_tries(const struct mk_conf_spot *spot, mk_str value, unsigned *out)
+static bool read_tries(const struct mk_conf_ctx *spot, mk_str value, unsigned *out)
 {
     uint64_t n;
     bool is_good = mk_num_parse(value, &n) && n >= 1 && n <= TRIES_MAX;
     if (is_good)
         *out = (unsigned)n;
     else
-        mk_conf_spot_error(spot, value, "expected a number from 1 to %d", TRIES_MAX);
+        mk_conf_ctx_error(spot, value, "expected a number from 1 to %d", TRIES_MAX);
     return is_good;
 }
 
 /* 1: it was one of these; 0: another one; -EINVAL: it is wrong. */
-static int read_limit(const struct mk_conf_spot *spot, mk_str word, struct mk_upstream_limits *l)
+static int read_limit(const struct mk_conf_ctx *spot, mk_str word, struct mk_upstream_limits *l)
 {
     bool is_good;
     mk_str value = word, name = mk_str_cut(&value, '=');
@@ -359,21 +359,21 @@ static int read_limit(const struct mk_conf_spot *spot, mk_str word, struct mk_up
     if (mk_str_eq(name, MK_STR("max_tries")))
         is_good = read_tries(spot, value, &l->tries);
     else if (mk_str_eq(name, MK_STR("response_timeout")))
-        is_good = mk_conf_spot_time(spot, value, &l->response_ms);
+        is_good = mk_conf_ctx_time(spot, value, &l->response_ms);
     else if (mk_str_eq(name, MK_STR("read_timeout")))
-        is_good = mk_conf_spot_time(spot, value, &l->silence_ms);
+        is_good = mk_conf_ctx_time(spot, value, &l->silence_ms);
     else
         return 0;
     return is_good ? 1 : -EINVAL;
 }
 
-bool mk_upstream_limits_read(const struct mk_conf_spot *spot, mk_str words, struct mk_upstream_limits *limits,
+bool mk_upstream_limits_read(const struct mk_conf_ctx *spot, mk_str words, struct mk_upstream_limits *limits,
                              bool (*read)(void *ctx, mk_str word), void *ctx)
 {
     *limits = (struct mk_upstream_limits){.tries = TRIES, .response_ms = WAIT_MS, .silence_ms = WAIT_MS};
     for (;;) {
         mk_str word;
-        if (!mk_conf_spot_word(spot, &words, &word))
+        if (!mk_conf_ctx_word(spot, &words, &word))
             return false;
         if (!word.p)
             return true;

@@ -6,7 +6,7 @@
 #include "upstream/server.h"
 
 /* See mk_upstream_find(). */
-struct mk_upstream *mk_lookup_upstream(struct mk_upstreams *all, const struct mk_conf_spot *spot, mk_str name,
+struct mk_upstream *mk_lookup_upstream(struct mk_upstreams *all, const struct mk_conf_ctx *spot, mk_str name,
                                        const struct mk_upstream_defaults *defaults);
 /* See mk_upstream_open(). */
 struct mk_upstream *mk_lookup_for_key(struct mk_upstreams *all, struct mk_config *config, const void *section,

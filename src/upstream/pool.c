@@ -143,7 +143,7 @@ static int dial(struct mk_backend *o, struct mk_upstream_conn *c)
 {
     int e = -EHOSTUNREACH;
     for (unsigned i = 0; e && i < o->names.n; i++) {
-        const struct mk_addr *to = mk_resolver_next(&o->names);
+        const struct mk_sockaddr *to = mk_resolver_next(&o->names);
         e = mk_upstream_conn_dial(c, o->server, to, o->pool->worker, &o->session);
         if (mk_health_is_shortage(e))
             break;
@@ -234,7 +234,7 @@ static int take_from(struct mk_backend *o, struct mk_upstream_conn *l)
 int mk_pool_dial(struct mk_backend_set *g, struct mk_upstream_conn *l)
 {
     struct mk_backend *o = &g->backends[0];
-    struct mk_addr to;
+    struct mk_sockaddr to;
     int e = mk_resolver_parse(l->options.to, &to) ? 0 : -EINVAL;
     e = e ? e : mk_upstream_conn_dial(l, o->server, &to, o->pool->worker, &o->session);
     if (e)
@@ -581,7 +581,7 @@ static void on_names(struct mk_resolver *n)
 static bool have_threads(struct mk_pool *p)
 {
     if (!p->threads)
-        p->threads = mk_threads_new(p->worker, LOOKUPS, MK_UPSTREAM_SERVERS);
+        p->threads = mk_thread_pool_new(p->worker, LOOKUPS, MK_UPSTREAM_SERVERS);
     return p->threads;
 }
 
@@ -635,7 +635,7 @@ static int open_all(struct mk_pool *p)
     p->sets = mk_mem_zalloc(all->n + 1, sizeof *p->sets);
     p->backends = mk_mem_zalloc(all->n_servers + 1, sizeof *p->backends);
     mk_timer_init(&p->timer, sweep);
-    p->end = mk_turn_end_new(p->worker, mk_pool_on_turn_end, p);
+    p->end = mk_deferred_new(p->worker, mk_pool_on_turn_end, p);
     if (!p->sets || !p->backends || !p->end)
         return -ENOMEM;
     if (!mk_limit_join(&p->limit, &p->row))
@@ -691,8 +691,8 @@ void mk_pool_stop(struct mk_pool *p)
         mk_limit_leave(&p->limit, p->row);
     }
     mk_watcher_free(p->wakes);
-    mk_threads_free(p->threads);
-    mk_turn_end_free(p->end);
+    mk_thread_pool_free(p->threads);
+    mk_deferred_free(p->end);
     mk_timer_stop(&p->timer);
     mk_freelist_fini(&p->conns);
     mk_freelist_fini(&p->blocks);

@@ -11,7 +11,7 @@ void mk_pool_notify(struct mk_pool *p, struct mk_upstream_conn *l)
 {
     mk_list_remove(&l->changed);
     mk_list_add_last(&p->changed, &l->changed);
-    mk_turn_end_set(p->end);
+    mk_deferred_post(p->end);
 }
 
 bool mk_pool_defer(struct mk_upstream_conn *c)

@@ -39,7 +39,7 @@ struct mk_backend_set {
 /* The last clients, whose hashes need not be calculated again: mk_share_client(). */
 enum { MK_SHARE_MEMO = 64 };
 struct mk_share_memo {
-    uint64_t ip[2];  /* as in struct mk_peer */
+    uint64_t ip[2];  /* as in struct mk_addr */
     uint64_t client; /* 0: unused */
 };
 
@@ -54,9 +54,9 @@ struct mk_pool {
     struct mk_watcher *wakes;    /* by other workers; NULL: there are none */
     struct mk_timer timer;       /* sweeps, while there is anything to sweep */
     uint64_t sweeps_at_ms;       /* 0: it does not */
-    struct mk_turn_end *end;     /* reports to requests whose connection changed */
+    struct mk_deferred *end;     /* reports to requests whose connection changed */
     struct mk_list changed;
-    struct mk_threads *threads; /* that look up names; NULL until there is one */
+    struct mk_thread_pool *threads; /* that look up names; NULL until there is one */
     struct mk_freelist conns;
     struct mk_freelist blocks; /* of requests */
     struct mk_share_memo clients[MK_SHARE_MEMO];

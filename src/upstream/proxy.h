@@ -59,7 +59,7 @@ static inline bool mk_proxy_route_is_local(const struct mk_proxy_route *route)
     return route->forwarded == MK_PROXY_FORWARDED_LOCAL;
 }
 
-bool mk_proxy_route_bind(const struct mk_conf_spot *spot, mk_str words, void **data);
+bool mk_proxy_route_bind(const struct mk_conf_ctx *spot, mk_str words, void **data);
 
 extern const char mk_proxy_route_form[];
 
@@ -113,12 +113,12 @@ bool mk_proxy_fields_limit_hops(struct mk_proxy *p, enum mk_verdict *verdict);
 /* ---- Which server: by a cookie that names one, or by a hash of the request ---- */
 
 void mk_proxy_sticky_choose(const struct mk_proxy *p, struct mk_upstream_conn_options *options);
-/* Names the server that answered, unless the client has named it. 0 or what mk_response_add() answers. */
+/* Names the server that answered, unless the client has named it. 0 or what mk_response_add_header() answers. */
 int mk_proxy_sticky_add_cookie(struct mk_proxy *p);
 
 /* ---- The head of the response ---- */
 
-/* Status and fields. 0, or a negated errno value of mk_response_add(). */
+/* Status and fields. 0, or a negated errno value of mk_response_add_header(). */
 int mk_proxy_response_copy_head(struct mk_proxy *p);
 /* Passes an interim response on, such as early hints. */
 void mk_proxy_response_send_interim(struct mk_proxy *p);

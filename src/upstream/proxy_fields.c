@@ -32,7 +32,7 @@ struct request_fields {
 static bool named_add(struct mk_proxy_named *named, mk_str connection)
 {
     mk_str option;
-    while (mk_element_next(&connection, &option)) {
+    while (mk_header_list_next(&connection, &option)) {
         if (mk_str_eq_nocase(option, MK_STR("keep-alive")) || mk_str_eq_nocase(option, MK_STR("close")))
             continue;
         if (named->n == MK_PROXY_NAMED_MAX)
@@ -51,7 +51,7 @@ static bool named_has(const struct mk_proxy_named *named, mk_str name)
 }
 
 /* False: the request is wrong. */
-static bool fields_note_role(struct request_fields *l, enum mk_field_role role, mk_str value)
+static bool fields_note_role(struct request_fields *l, enum mk_header_role role, mk_str value)
 {
     bool is_first = !(l->roles >> role & 1);
     l->roles |= 1u << role;
@@ -73,8 +73,8 @@ static unsigned fields_reserve(struct request_fields *l)
     mk_str name, value;
     size_t size =
         ADDED + ADDRESS_MAX + l->route->authority.len + l->route->host.len + mk_request_user(l->request).len;
-    for (size_t i = 0; mk_request_field_at(l->request, i, &name, &value); i++) {
-        if (!fields_note_role(l, mk_request_field_role(l->request, i), value))
+    for (size_t i = 0; mk_request_header_at(l->request, i, &name, &value); i++) {
+        if (!fields_note_role(l, mk_request_header_role(l->request, i), value))
             return 400;
         size += name.len + value.len + sizeof ": \r\n";
     }
@@ -83,7 +83,7 @@ static unsigned fields_reserve(struct request_fields *l)
     if (l->route->certificate == MK_PROXY_CERTIFICATE_ON)
         l->certificate = mk_request_client_certificate(l->request);
     if (mk_proxy_route_is_local(l->route))
-        l->site = mk_request_site_name(l->request);
+        l->site = mk_request_vhost_name(l->request);
     unsigned status =
         l->destination.p ? mk_proxy_target_map_destination(l->request, l->route, &l->destination) : 0;
     if (status)
@@ -94,7 +94,7 @@ static unsigned fields_reserve(struct request_fields *l)
 }
 
 /* A local backend reads them as the server does. */
-static bool local_backend_gets_field(enum mk_field_role role, mk_str name)
+static bool local_backend_gets_field(enum mk_header_role role, mk_str name)
 {
     bool is_of_connection = role == MK_ROLE_HOP || role == MK_ROLE_CONNECTION || role == MK_ROLE_FRAMING;
     return !is_of_connection && role != MK_ROLE_HOST &&
@@ -104,7 +104,7 @@ static bool local_backend_gets_field(enum mk_field_role role, mk_str name)
            !mk_str_eq_nocase(name, MK_STR(MK_LOCAL_BACKEND_SIGNATURE));
 }
 
-static bool route_sends_field(const struct mk_proxy_route *route, enum mk_field_role role, mk_str name)
+static bool route_sends_field(const struct mk_proxy_route *route, enum mk_header_role role, mk_str name)
 {
     if (mk_proxy_route_is_local(route))
         return local_backend_gets_field(role, name);
@@ -132,7 +132,7 @@ static bool route_sends_field(const struct mk_proxy_route *route, enum mk_field_
 
 bool mk_proxy_fields_may_have(const struct mk_proxy *p, mk_str name)
 {
-    enum mk_field_role role = mk_field_role(name);
+    enum mk_header_role role = mk_header_role(name);
     return role != MK_ROLE_DESTINATION && route_sends_field(p->route, role, name) &&
            !named_has(&p->named, name);
 }
@@ -140,13 +140,13 @@ bool mk_proxy_fields_may_have(const struct mk_proxy *p, mk_str name)
 static void fields_write_received(struct request_fields *l)
 {
     mk_str name, value;
-    for (size_t i = 0; mk_request_field_at(l->request, i, &name, &value); i++) {
-        enum mk_field_role role = mk_request_field_role(l->request, i);
+    for (size_t i = 0; mk_request_header_at(l->request, i, &name, &value); i++) {
+        enum mk_header_role role = mk_request_header_role(l->request, i);
         bool is_ours = role == MK_ROLE_MAX_FORWARDS && l->limits_hops;
         if (role == MK_ROLE_DESTINATION && l->destination.p)
             value = l->destination;
         if (!is_ours && route_sends_field(l->route, role, name) && !named_has(l->named, name))
-            mk_field_put(&l->text, name, value);
+            mk_header_append(&l->text, name, value);
     }
 }
 
@@ -156,7 +156,7 @@ static void fields_write_received(struct request_fields *l)
 static void fields_write_former(struct request_fields *l, mk_str name)
 {
     mk_str other, value;
-    for (size_t i = 0; mk_request_field_at(l->request, i, &other, &value); i++)
+    for (size_t i = 0; mk_request_header_at(l->request, i, &other, &value); i++)
         if (mk_str_eq_nocase(other, name)) {
             mk_buf_add(&l->text, value);
             mk_buf_add(&l->text, MK_STR(", "));
@@ -175,14 +175,14 @@ static void forwarded_write_node(struct mk_buf *out, mk_str address)
 static mk_str fields_write_address(struct request_fields *l)
 {
     size_t from = l->text.len;
-    mk_peer_print(mk_request_address(l->request), &l->text);
+    mk_addr_format(mk_request_client_addr(l->request), &l->text);
     return mk_str_skip(mk_buf_str(&l->text), from);
 }
 
 /* What is said of it to others: a peer over a unix socket has no address (RFC 7239, section 6.2). */
 static mk_str fields_write_client(struct request_fields *l)
 {
-    if (!mk_request_address(l->request)->is_unix)
+    if (!mk_request_client_addr(l->request)->is_unix)
         return fields_write_address(l);
     mk_buf_put(&l->text, MK_STR("unknown"));
     return MK_STR("unknown");
@@ -191,8 +191,8 @@ static mk_str fields_write_client(struct request_fields *l)
 /* As the proxy in front of us names it: it may have ended TLS. */
 static mk_str fields_find_scheme(struct request_fields *l)
 {
-    mk_str list = mk_request_field(l->request, MK_STR("X-Forwarded-Proto")), first;
-    if (mk_element_next(&list, &first))
+    mk_str list = mk_request_header(l->request, MK_STR("X-Forwarded-Proto")), first;
+    if (mk_header_list_next(&list, &first))
         for (size_t i = 0; i < MK_LEN(schemes); i++)
             if (mk_str_eq_nocase(first, schemes[i]))
                 return schemes[i];
@@ -221,9 +221,9 @@ static void fields_write_forwarded(struct request_fields *l)
         mk_buf_put(out, MK_STR("\""));
     }
     mk_buf_put(out, MK_STR("\r\n"));
-    mk_field_put(out, MK_STR("X-Forwarded-Proto"), appends ? fields_find_scheme(l) : scheme);
+    mk_header_append(out, MK_STR("X-Forwarded-Proto"), appends ? fields_find_scheme(l) : scheme);
     if (host.len)
-        mk_field_put(out, MK_STR("X-Forwarded-Host"), host);
+        mk_header_append(out, MK_STR("X-Forwarded-Host"), host);
 }
 
 /* RFC 9440. There is no Client-Cert-Chain: it would come and go, because tickets keep no chain. */
@@ -268,11 +268,11 @@ static void fields_write_client_facts(struct request_fields *l)
     mk_buf_put(&l->text, MK_STR(MK_LOCAL_BACKEND_CLIENT ": "));
     size_t client = l->text.len;
     fields_write_address(l);
-    mk_buf_addf(&l->text, " %u %.*s", mk_request_address(l->request)->port,
+    mk_buf_addf(&l->text, " %u %.*s", mk_request_client_addr(l->request)->port,
                 MK_STR_ARG(mk_request_scheme(l->request)));
     mk_buf_put(&l->text, MK_STR(" /"));
     mk_url_escape(&l->text, l->site);
-    if (user.len && mk_is_field_value(user))
+    if (user.len && mk_is_header_value(user))
         mk_buf_addf(&l->text, " %.*s", MK_STR_ARG(user));
     size_t client_len = l->text.len - client;
     mk_buf_addf(&l->text, "\r\n" MK_LOCAL_BACKEND_BODY_MAX ": ");
@@ -301,7 +301,7 @@ static bool fields_write_websocket_key(struct request_fields *l)
 
 unsigned mk_proxy_fields_make(struct mk_proxy *p, struct mk_upstream_request_options *options)
 {
-    static const struct mk_field_line trailers = {MK_STR_INIT("TE"), MK_STR_INIT("trailers")};
+    static const struct mk_header trailers = {MK_STR_INIT("TE"), MK_STR_INIT("trailers")};
     struct mk_request *request = p->handler.request;
     const struct mk_proxy_route *route = p->route;
     struct request_fields l = {
@@ -310,7 +310,7 @@ unsigned mk_proxy_fields_make(struct mk_proxy *p, struct mk_upstream_request_opt
     if (status)
         return status;
     mk_str host = route->host.p ? route->host : l.host;
-    mk_field_put(&l.text, MK_STR("Host"), host.p ? host : route->authority);
+    mk_header_append(&l.text, MK_STR("Host"), host.p ? host : route->authority);
     fields_write_received(&l);
     if (route->forwarded == MK_PROXY_FORWARDED_REPLACE || route->forwarded == MK_PROXY_FORWARDED_APPEND)
         fields_write_forwarded(&l);
@@ -337,9 +337,9 @@ unsigned mk_proxy_fields_make(struct mk_proxy *p, struct mk_upstream_request_opt
 static bool hops_find(const struct mk_request *request, mk_str *found)
 {
     mk_str name, value;
-    *found = MK_ABSENT;
-    for (size_t i = 0; mk_request_field_at(request, i, &name, &value); i++) {
-        if (mk_request_field_role(request, i) != MK_ROLE_MAX_FORWARDS)
+    *found = MK_STR_NULL;
+    for (size_t i = 0; mk_request_header_at(request, i, &name, &value); i++) {
+        if (mk_request_header_role(request, i) != MK_ROLE_MAX_FORWARDS)
             continue;
         if (found->p || !value.len)
             return false;
@@ -362,10 +362,10 @@ static uint32_t hops_parse(mk_str digits)
 static enum mk_verdict hops_respond(struct mk_proxy *p, enum mk_method method)
 {
     if (method == MK_METHOD_OPTIONS && !mk_response_set_status(p->handler.response, 200) &&
-        !mk_response_set_static(p->handler.response, MK_STR("")))
+        !mk_response_set_body_nocopy(p->handler.response, MK_STR("")))
         return MK_DONE;
     (void)mk_response_set_status(p->handler.response, method == MK_METHOD_TRACE ? 501 : 503);
-    return MK_REFUSE;
+    return MK_ERROR;
 }
 
 bool mk_proxy_fields_limit_hops(struct mk_proxy *p, enum mk_verdict *verdict)
@@ -376,7 +376,7 @@ bool mk_proxy_fields_limit_hops(struct mk_proxy *p, enum mk_verdict *verdict)
         return false;
     if (!hops_find(p->handler.request, &limit)) {
         (void)mk_response_set_status(p->handler.response, 400);
-        *verdict = MK_REFUSE;
+        *verdict = MK_ERROR;
         return true;
     }
     uint32_t n = limit.p ? hops_parse(limit) : 0;

@@ -18,7 +18,7 @@ static bool authority_parse(mk_str text, uint64_t port, struct authority *out)
 {
     size_t bracket = mk_str_find_last(text, ']'), colon = mk_str_find_last(text, ':');
     bool has_port = colon != MK_STR_NONE && (bracket == MK_STR_NONE || bracket < colon);
-    mk_str digits = has_port ? mk_str_skip(text, colon + 1) : MK_ABSENT;
+    mk_str digits = has_port ? mk_str_skip(text, colon + 1) : MK_STR_NULL;
     *out = (struct authority){
         .host = mk_str_first(text, has_port ? colon : text.len), .port = port, .has_port = digits.len};
     bool is_number = !digits.len || mk_num_parse(digits, &out->port);
@@ -80,7 +80,7 @@ static bool location_cut_authority(const struct mk_proxy *p, struct location *l,
         (r->host.p && same_scheme && authority_equals(&named, r->host, l->port)))
         return true;
     if (!r->path.p || r->host.p ||
-        !authority_equals(&named, mk_request_field(p->handler.request, MK_STR("Host")), l->port))
+        !authority_equals(&named, mk_request_header(p->handler.request, MK_STR("Host")), l->port))
         return false;
     *kept = mk_str_of(l->scheme.p, l->scheme.len + l->authority.len);
     return true;
@@ -298,11 +298,11 @@ static int response_add_field(struct mk_proxy *p, mk_str name, mk_str value)
 {
     if (field_is(name, MK_STR("Sec-WebSocket-Accept")))
         return 0; /* the server makes its own for a tunnel */
-    return mk_response_add_static(p->handler.response, name, field_map(p, name, value));
+    return mk_response_add_header_nocopy(p->handler.response, name, field_map(p, name, value));
 }
 
 /* Most responses have no field that is changed. */
-static bool fields_may_change(const struct mk_field_line *lines, size_t n)
+static bool fields_may_change(const struct mk_header *lines, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         switch (lines[i].name.len) {
@@ -329,10 +329,10 @@ static int response_copy_fields(struct mk_proxy *p)
 {
     mk_str text;
     size_t n;
-    const struct mk_field_line *lines = mk_upstream_request_lines(p->handler.upstream, &text, &n);
+    const struct mk_header *lines = mk_upstream_request_headers(p->handler.upstream, &text, &n);
     int e = 0;
     if (!fields_may_change(lines, n))
-        return mk_response_add_lines(p->handler.response, text, lines, n);
+        return mk_response_add_headers(p->handler.response, text, lines, n);
     for (size_t i = 0; !e && i < n; i++)
         e = response_add_field(p, lines[i].name, lines[i].value);
     return e;
@@ -347,7 +347,7 @@ int mk_proxy_response_copy_head(struct mk_proxy *p)
     if (!e)
         e = response_copy_fields(p);
     if (!e && !mk_proxy_route_is_local(p->route))
-        e = mk_response_add_static(p->handler.response, MK_STR("Via"), MK_STR("1.1 monkey"));
+        e = mk_response_add_header_nocopy(p->handler.response, MK_STR("Via"), MK_STR("1.1 monkey"));
     return e ? e : mk_proxy_sticky_add_cookie(p);
 }
 
@@ -355,13 +355,12 @@ void mk_proxy_response_send_interim(struct mk_proxy *p)
 {
     mk_str text;
     size_t n;
-    const struct mk_field_line *lines = mk_upstream_request_lines(p->handler.upstream, &text, &n);
-    struct mk_field_line *mapped =
+    const struct mk_header *lines = mk_upstream_request_headers(p->handler.upstream, &text, &n);
+    struct mk_header *mapped =
         fields_may_change(lines, n) ? mk_request_alloc(p->handler.request, n * sizeof *mapped) : NULL;
     for (size_t i = 0; mapped && i < n; i++)
-        mapped[i] = (struct mk_field_line){lines[i].name, field_map(p, lines[i].name, lines[i].value)};
+        mapped[i] = (struct mk_header){lines[i].name, field_map(p, lines[i].name, lines[i].value)};
     /* A client can do without it, and HTTP/1.0 knows none. */
-    (void)mk_response_send_interim(p->handler.request, p->handler.response,
-                                   mk_upstream_request_status(p->handler.upstream), mapped ? mapped : lines,
-                                   n);
+    (void)mk_response_send_1xx(p->handler.request, p->handler.response,
+                               mk_upstream_request_status(p->handler.upstream), mapped ? mapped : lines, n);
 }

@@ -45,7 +45,7 @@ static bool option_read_host(const struct mk_route_option *o)
         r->host = r->authority;
     else
         r->host = o->value;
-    return !r->host.p || (r->host.len && mk_is_field_value(r->host)) ||
+    return !r->host.p || (r->host.len && mk_is_header_value(r->host)) ||
            mk_route_option_fail(o, "`client`, `upstream` or a host");
 }
 
@@ -106,7 +106,7 @@ static bool option_read_share(const struct mk_route_option *o)
 static bool option_read_tunnel(const struct mk_route_option *o)
 {
     struct mk_proxy_route *r = o->route;
-    return r->limits_tunnel = mk_conf_spot_time(o->spot, o->value, &r->tunnel_ms);
+    return r->limits_tunnel = mk_conf_ctx_time(o->spot, o->value, &r->tunnel_ms);
 }
 
 static const char *const checked_or_raw[] = {"checked", "raw"};
@@ -135,7 +135,7 @@ static bool route_check_share(const struct mk_route_option *o)
 {
     struct mk_proxy_route *r = o->route;
     if (!r->mirror && r->share) {
-        mk_conf_spot_error(o->spot, o->word, "share is of a mirror: expected `mirror=http://SERVER`, too");
+        mk_conf_ctx_error(o->spot, o->word, "share is of a mirror: expected `mirror=http://SERVER`, too");
         return false;
     }
     r->share = r->share ? r->share : MK_PROXY_SHARE_ALL;
@@ -147,14 +147,14 @@ static bool route_check_share(const struct mk_route_option *o)
 /* The part of the pattern in front of its first wildcard. */
 static bool route_set_prefix(const struct mk_route_option *o, struct mk_proxy_route *r)
 {
-    mk_str pattern = mk_conf_spot_key(o->spot);
+    mk_str pattern = mk_conf_ctx_key(o->spot);
     size_t end = mk_str_find(pattern, '*'), other = mk_str_find(pattern, '?');
     r->prefix = mk_str_first(pattern, end < other ? end : other);
     if (pattern.len && pattern.p[0] == '/')
         return true;
-    mk_conf_spot_error(o->spot, o->word,
-                       "a target with a path replaces the beginning of the pattern, so that must "
-                       "begin with `/`");
+    mk_conf_ctx_error(o->spot, o->word,
+                      "a target with a path replaces the beginning of the pattern, so that must "
+                      "begin with `/`");
     return false;
 }
 
@@ -168,7 +168,7 @@ static bool route_read_target(struct mk_route_option *o)
     mk_str server, path;
     target_split(mk_str_skip(o->word, scheme), &server, &path);
     if (path.p &&
-        (!path.len || path.p[0] != '/' || mk_str_find(path, '?') != MK_STR_NONE || !mk_is_field_value(path)))
+        (!path.len || path.p[0] != '/' || mk_str_find(path, '?') != MK_STR_NONE || !mk_is_header_value(path)))
         return mk_route_option_fail(o, "a path that begins with `/`, without a query");
     r->upstream = mk_upstream_find(o->spot, server, &defaults);
     r->authority = mk_str_starts(server, MK_STR("unix:")) ? MK_STR("localhost") : server;
@@ -177,11 +177,11 @@ static bool route_read_target(struct mk_route_option *o)
     return r->upstream && (!path.p || route_set_prefix(o, r));
 }
 
-bool mk_proxy_route_bind(const struct mk_conf_spot *spot, mk_str words, void **data)
+bool mk_proxy_route_bind(const struct mk_conf_ctx *spot, mk_str words, void **data)
 {
-    struct mk_proxy_route *r = mk_conf_spot_alloc(spot, sizeof *r);
+    struct mk_proxy_route *r = mk_conf_ctx_alloc(spot, sizeof *r);
     struct mk_route_option o = {.spot = spot, .route = r};
-    if (!r || !mk_conf_spot_word(spot, &words, &o.word) || !o.word.p || !route_read_target(&o))
+    if (!r || !mk_conf_ctx_word(spot, &words, &o.word) || !o.word.p || !route_read_target(&o))
         return false;
     r->rewrites_redirects = true;
     *data = r;
@@ -189,6 +189,6 @@ bool mk_proxy_route_bind(const struct mk_conf_spot *spot, mk_str words, void **d
         !route_check_share(&o))
         return false;
     if (!r->streams)
-        mk_config_want_spool(mk_conf_spot_config(spot));
+        mk_config_enable_body_spool(mk_conf_ctx_config(spot));
     return true;
 }

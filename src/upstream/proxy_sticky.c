@@ -9,7 +9,7 @@ enum { ID_LEN = 16 };
 static mk_str request_find_cookie(const struct mk_request *request, mk_str name)
 {
     mk_str field, lines;
-    for (size_t i = 0; mk_request_field_at(request, i, &field, &lines); i++) {
+    for (size_t i = 0; mk_request_header_at(request, i, &field, &lines); i++) {
         if (!mk_str_eq_nocase(field, MK_STR("Cookie")))
             continue;
         while (lines.p) {
@@ -35,13 +35,13 @@ static mk_str sticky_hash_key(const struct mk_proxy *p)
     const struct mk_proxy_route *r = p->route;
     switch (r->hash) {
     case MK_PROXY_HASH_ADDRESS:
-        return mk_request_peer(p->handler.request);
+        return mk_request_client_text(p->handler.request);
     case MK_PROXY_HASH_PATH:
         return mk_request_path(p->handler.request);
     case MK_PROXY_HASH_COOKIE:
         return request_find_cookie(p->handler.request, r->hash_name);
     case MK_PROXY_HASH_FIELD:
-        return mk_request_field(p->handler.request, r->hash_name);
+        return mk_request_header(p->handler.request, r->hash_name);
     case MK_PROXY_HASH_NONE:
         break;
     }
@@ -60,7 +60,7 @@ static int sticky_find_server(const struct mk_upstream *u, mk_str value)
     char id[ID_LEN];
     for (unsigned i = 0; value.len == ID_LEN && i < mk_upstream_count(u); i++) {
         server_id_write(mk_upstream_server_id(u, i), id);
-        if (mk_secret_eq(mk_str_of(id, sizeof id), value))
+        if (mk_consttime_eq(mk_str_of(id, sizeof id), value))
             return (int)i;
     }
     return -1;
@@ -73,7 +73,7 @@ void mk_proxy_sticky_choose(const struct mk_proxy *p, struct mk_upstream_conn_op
     *options = (struct mk_upstream_conn_options){.server = -1,
                                                  .hash = text_hash(key),
                                                  .counts = key.p,
-                                                 .client = mk_request_address(p->handler.request)};
+                                                 .client = mk_request_client_addr(p->handler.request)};
     if (r->sticky.p)
         options->server = sticky_find_server(r->upstream, request_find_cookie(p->handler.request, r->sticky));
 }
@@ -94,6 +94,7 @@ int mk_proxy_sticky_add_cookie(struct mk_proxy *p)
     mk_buf_add(&cookie, MK_STR("; Path=/; HttpOnly; SameSite=Lax"));
     if (mk_str_eq(mk_request_scheme(p->handler.request), MK_STR("https")))
         mk_buf_add(&cookie, MK_STR("; Secure"));
-    return cookie.failed ? 0
-                         : mk_response_add(p->handler.response, MK_STR("Set-Cookie"), mk_buf_str(&cookie));
+    return cookie.failed
+               ? 0
+               : mk_response_add_header(p->handler.response, MK_STR("Set-Cookie"), mk_buf_str(&cookie));
 }

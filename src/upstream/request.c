@@ -239,7 +239,7 @@ void mk_upstream_request_resume(struct mk_upstream_request *c)
 static void read_end(struct mk_upstream_request *c)
 {
     char room[64];
-    if (c->state.is == MK_UPSTREAM_REQUEST_CONTENT && mk_reply_is_over(&c->input.reply))
+    if (c->state.is == MK_UPSTREAM_REQUEST_CONTENT && mk_response_parser_has_all_body(&c->input.reply))
         mk_upstream_request_receive_content(c, room, sizeof room);
 }
 
@@ -299,7 +299,8 @@ int mk_upstream_request_head(struct mk_upstream_request *c)
 
 void mk_upstream_request_spool(struct mk_upstream_request *c, struct mk_request *request)
 {
-    bool has_more = c->state.is == MK_UPSTREAM_REQUEST_CONTENT && !mk_reply_is_over(&c->input.reply);
+    bool has_more =
+        c->state.is == MK_UPSTREAM_REQUEST_CONTENT && !mk_response_parser_has_all_body(&c->input.reply);
     if (has_more && !c->ahead.request && !mk_upstream_request_state_is_event_stream(c))
         mk_upstream_request_ahead_start(c, request);
 }
@@ -374,7 +375,7 @@ unsigned mk_upstream_request_status(const struct mk_upstream_request *c)
     return c->input.reply.head.status;
 }
 
-bool mk_upstream_request_field_at(const struct mk_upstream_request *c, size_t i, mk_str *name, mk_str *value)
+bool mk_upstream_request_header_at(const struct mk_upstream_request *c, size_t i, mk_str *name, mk_str *value)
 {
     if (i >= c->n_fields)
         return false;
@@ -383,20 +384,20 @@ bool mk_upstream_request_field_at(const struct mk_upstream_request *c, size_t i,
     return true;
 }
 
-const struct mk_field_line *mk_upstream_request_lines(const struct mk_upstream_request *c, mk_str *text,
-                                                      size_t *n)
+const struct mk_header *mk_upstream_request_headers(const struct mk_upstream_request *c, mk_str *text,
+                                                    size_t *n)
 {
     *text = c->text;
     *n = c->n_fields;
     return c->fields;
 }
 
-mk_str mk_upstream_request_field(const struct mk_upstream_request *c, mk_str name)
+mk_str mk_upstream_request_header(const struct mk_upstream_request *c, mk_str name)
 {
     for (unsigned i = 0; i < c->n_fields; i++)
         if (mk_str_eq_nocase(c->fields[i].name, name))
             return c->fields[i].value;
-    return MK_ABSENT;
+    return MK_STR_NULL;
 }
 
 int64_t mk_upstream_request_length(const struct mk_upstream_request *c)
@@ -417,7 +418,7 @@ bool mk_upstream_request_is_local_redirect(const struct mk_upstream_request *c)
 static bool is_named(const struct mk_upstream_request *c, mk_str name)
 {
     mk_str rest = mk_buf_str(&c->named), option;
-    while (mk_element_next(&rest, &option))
+    while (mk_header_list_next(&rest, &option))
         if (mk_str_eq_nocase(option, name))
             return true;
     return false;

@@ -13,7 +13,7 @@ static mk_str find_in_lines(mk_str lines)
         if (mk_str_eq_nocase(name, key_name))
             return mk_str_trim(mk_str_first(line, mk_str_find(line, '\r')));
     }
-    return MK_ABSENT;
+    return MK_STR_NULL;
 }
 
 static mk_str find_key(const struct mk_upstream_request_options *ask)
@@ -27,19 +27,19 @@ static mk_str find_key(const struct mk_upstream_request_options *ask)
 size_t mk_upstream_request_handshake_accept(const struct mk_upstream_request_options *ask, char *room)
 {
     struct mk_buf accept = mk_buf_fixed(room, MK_UPGRADE_ACCEPT_LEN);
-    mk_str key = mk_str_eq_nocase(ask->upgrade, MK_UPGRADE_WEBSOCKET) ? find_key(ask) : MK_ABSENT;
+    mk_str key = mk_str_eq_nocase(ask->upgrade, MK_UPGRADE_WEBSOCKET) ? find_key(ask) : MK_STR_NULL;
     if (!key.p || key.len > MK_UPGRADE_KEY_LEN)
         return 0;
-    mk_upgrade_accept_websocket(key, &accept);
+    mk_upgrade_websocket_accept_key(key, &accept);
     return accept.failed ? 0 : accept.len;
 }
 
-bool mk_upstream_request_handshake_fits(const struct mk_upstream_request *c, const struct mk_fields *fields)
+bool mk_upstream_request_handshake_fits(const struct mk_upstream_request *c, const struct mk_headers *fields)
 {
     mk_str wanted = mk_str_of(c->upgrade + c->upgrade_len, c->accept_len), value, more;
     unsigned at = 0;
     if (!c->accept_len)
         return true;
-    return mk_fields_next(fields, MK_FIELD_SEC_WEBSOCKET_ACCEPT, &at, &value) && mk_str_eq(value, wanted) &&
-           !mk_fields_next(fields, MK_FIELD_SEC_WEBSOCKET_ACCEPT, &at, &more);
+    return mk_headers_next(fields, MK_HEADER_SEC_WEBSOCKET_ACCEPT, &at, &value) && mk_str_eq(value, wanted) &&
+           !mk_headers_next(fields, MK_HEADER_SEC_WEBSOCKET_ACCEPT, &at, &more);
 }

@@ -9,6 +9,6 @@
  * a key. */
 size_t mk_upstream_request_handshake_accept(const struct mk_upstream_request_options *ask, char *room);
 /* Does the response have it, once? */
-bool mk_upstream_request_handshake_fits(const struct mk_upstream_request *c, const struct mk_fields *fields);
+bool mk_upstream_request_handshake_fits(const struct mk_upstream_request *c, const struct mk_headers *fields);
 
 #endif

@@ -14,10 +14,10 @@ enum { LAST_MAX = 4096 };
 
 /* ---- Beginnings and ends ---- */
 
-static void init_input(struct mk_upstream_request *c, struct mk_reply_request request)
+static void init_input(struct mk_upstream_request *c, struct mk_response_parser_options request)
 {
     /* The room for fields is that of each call: see mk_upstream_request_receive_head(). */
-    mk_reply_init(&c->input.reply, request, NULL, MK_UPSTREAM_REQUEST_RECEIVE_FIELDS);
+    mk_response_parser_init(&c->input.reply, request, NULL, MK_UPSTREAM_REQUEST_RECEIVE_FIELDS);
     mk_fcgi_init(&c->input.fcgi);
     c->input.error = 0;
     c->input.problem = NULL;
@@ -27,23 +27,23 @@ static void init_input(struct mk_upstream_request *c, struct mk_reply_request re
 void mk_upstream_request_receive_begin(struct mk_upstream_request *c,
                                        const struct mk_upstream_request_options *ask)
 {
-    init_input(c, (struct mk_reply_request){.head = mk_str_eq(ask->method, MK_STR("HEAD")),
-                                            .upgrade = ask->upgrade.len > 0,
-                                            .cgi = c->codec->is_cgi});
-    c->trailers = mk_buf_growing(MK_REPLY_TRAILERS_MAX);
-    c->named = mk_buf_growing(2 * MK_REPLY_HEAD_MAX);
+    init_input(c, (struct mk_response_parser_options){.head = mk_str_eq(ask->method, MK_STR("HEAD")),
+                                                      .upgrade = ask->upgrade.len > 0,
+                                                      .cgi = c->codec->is_cgi});
+    c->trailers = mk_buf_growing(MK_RESPONSE_PARSER_TRAILERS_MAX);
+    c->named = mk_buf_growing(2 * MK_RESPONSE_PARSER_HEAD_MAX);
     c->length = MK_LENGTH_UNKNOWN;
 }
 
 void mk_upstream_request_receive_again(struct mk_upstream_request *c)
 {
-    mk_reply_fini(&c->input.reply);
+    mk_response_parser_fini(&c->input.reply);
     init_input(c, c->input.reply.request);
 }
 
 void mk_upstream_request_receive_fini(struct mk_upstream_request *c)
 {
-    mk_reply_fini(&c->input.reply);
+    mk_response_parser_fini(&c->input.reply);
     mk_buf_free(&c->trailers);
     mk_buf_free(&c->named);
     mk_freelist_dealloc(c->blocks, c->fields, c->fields_cap);
@@ -77,7 +77,7 @@ static bool has_more(struct mk_upstream_request *c)
 /* All of the response is there. */
 static void finish(struct mk_upstream_request *c)
 {
-    const struct mk_reply *r = &c->input.reply;
+    const struct mk_response_parser *r = &c->input.reply;
     bool keeps = c->codec->keeps && (c->codec->is_cgi || r->head.keep_alive) &&
                  !mk_upstream_conn_has_ended(c->conn) && c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_SENT &&
                  !has_more(c);
@@ -96,24 +96,24 @@ static void fail(struct mk_upstream_request *c, int error, const char *problem)
 static bool find_data(struct mk_upstream_request *c)
 {
     for (;;) {
-        mk_str piece = MK_ABSENT;
+        mk_str piece = MK_STR_NULL;
         switch (c->codec->read(&c->input, &c->in, &piece)) {
-        case MK_REPLY_DATA:
+        case MK_RESPONSE_PARSER_DATA:
             c->data = piece;
             return true;
-        case MK_REPLY_TRAILERS:
+        case MK_RESPONSE_PARSER_TRAILERS:
             mk_buf_add(&c->trailers, piece);
             if (!c->trailers.failed)
                 break;
             fail(c, -ENOMEM, "no memory for the trailers of the response");
             return false;
-        case MK_REPLY_MORE:
+        case MK_RESPONSE_PARSER_MORE:
             return false;
-        case MK_REPLY_END:
+        case MK_RESPONSE_PARSER_END:
             finish(c);
             return false;
-        case MK_REPLY_HEADED: /* there was one */
-        case MK_REPLY_BAD:
+        case MK_RESPONSE_PARSER_HEAD: /* there was one */
+        case MK_RESPONSE_PARSER_ERROR:
             fail(c, c->input.error ? c->input.error : -EPROTO, c->input.problem);
             return false;
         }
@@ -123,14 +123,14 @@ static bool find_data(struct mk_upstream_request *c)
 /* ---- The head ---- */
 
 /* Of the connection or the framing (RFC 9110, section 7.6.1), or written by the client's caller. */
-static bool is_hidden(const struct mk_upstream_request *c, const struct mk_fields *fields,
-                      const struct mk_field *f)
+static bool is_hidden(const struct mk_upstream_request *c, const struct mk_headers *fields,
+                      const struct mk_header_field *f)
 {
-    if (mk_field_is_of_connection(f->id))
+    if (mk_header_is_hop_by_hop(f->id))
         return true;
-    if (f->id == MK_FIELD_STATUS)
+    if (f->id == MK_HEADER_STATUS)
         return c->codec->is_cgi;
-    return c->input.reply.head.names_fields && mk_fields_has_token(fields, MK_FIELD_CONNECTION, f->name);
+    return c->input.reply.head.names_fields && mk_headers_has_token(fields, MK_HEADER_CONNECTION, f->name);
 }
 
 /* Lines that are as we write them, one behind the other, are copied at once. */
@@ -149,14 +149,14 @@ static void end_run(struct run *r)
 }
 
 /* "Name: value", and CRLF. What was read ends with an empty line, so that there is something behind it. */
-static bool is_usual(const struct mk_field *f)
+static bool is_usual(const struct mk_header_field *f)
 {
     const char *end = f->value.p + f->value.len;
     return f->value.p == f->name.p + f->name.len + 2 && f->value.p[-1] == ' ' && end[0] == '\r' &&
            end[1] == '\n';
 }
 
-static struct mk_field_line add_usual(struct run *r, const struct mk_field *f)
+static struct mk_header add_usual(struct run *r, const struct mk_header_field *f)
 {
     if (f->name.p != r->to) {
         end_run(r);
@@ -164,29 +164,29 @@ static struct mk_field_line add_usual(struct run *r, const struct mk_field *f)
     }
     char *at = r->at + (f->name.p - r->from);
     r->to = f->value.p + f->value.len + 2;
-    return (struct mk_field_line){mk_str_of(at, f->name.len), mk_str_of(at + f->name.len + 2, f->value.len)};
+    return (struct mk_header){mk_str_of(at, f->name.len), mk_str_of(at + f->name.len + 2, f->value.len)};
 }
 
-static struct mk_field_line add_other(struct run *r, const struct mk_field *f)
+static struct mk_header add_other(struct run *r, const struct mk_header_field *f)
 {
     size_t len = f->name.len + f->value.len + 4;
     end_run(r);
     struct mk_buf line = mk_buf_fixed(r->at, len);
-    mk_field_put(&line, f->name, f->value);
+    mk_header_append(&line, f->name, f->value);
     char *at = r->at;
     r->at += len;
-    return (struct mk_field_line){mk_str_of(at, f->name.len), mk_str_of(at + f->name.len + 2, f->value.len)};
+    return (struct mk_header){mk_str_of(at, f->name.len), mk_str_of(at + f->name.len + 2, f->value.len)};
 }
 
 /* The fields that are to be seen: their lines, and their text behind them. Its end. */
-static char *keep_fields(struct mk_upstream_request *c, struct mk_field_line *kept)
+static char *keep_fields(struct mk_upstream_request *c, struct mk_header *kept)
 {
-    const struct mk_fields *fields = &c->input.reply.head.fields;
+    const struct mk_headers *fields = &c->input.reply.head.fields;
     char *begin = (char *)(kept + fields->n);
     struct run r = {.at = begin};
     c->n_fields = 0;
     for (unsigned i = 0; i < fields->n; i++) {
-        const struct mk_field *f = &fields->at[i];
+        const struct mk_header_field *f = &fields->at[i];
         if (!is_hidden(c, fields, f))
             kept[c->n_fields++] = is_usual(f) ? add_usual(&r, f) : add_other(&r, f);
     }
@@ -202,7 +202,7 @@ static bool keep_named(struct mk_upstream_request *c)
     mk_buf_clear(&c->named);
     if (!c->input.reply.head.names_fields)
         return true;
-    for (unsigned at = 0; mk_fields_next(&c->input.reply.head.fields, MK_FIELD_CONNECTION, &at, &value);) {
+    for (unsigned at = 0; mk_headers_next(&c->input.reply.head.fields, MK_HEADER_CONNECTION, &at, &value);) {
         mk_buf_add(&c->named, value);
         mk_buf_add_char(&c->named, ',');
     }
@@ -213,12 +213,12 @@ static bool keep_named(struct mk_upstream_request *c)
  */
 static bool keep_head(struct mk_upstream_request *c)
 {
-    const struct mk_fields *fields = &c->input.reply.head.fields;
+    const struct mk_headers *fields = &c->input.reply.head.fields;
     size_t size = c->in.len;
     for (unsigned i = 0; i < fields->n; i++)
-        size += sizeof(struct mk_field_line) + fields->at[i].name.len + fields->at[i].value.len + 4;
+        size += sizeof(struct mk_header) + fields->at[i].name.len + fields->at[i].value.len + 4;
     size_t cap = size + 1;
-    struct mk_field_line *kept = mk_freelist_alloc(c->blocks, &cap);
+    struct mk_header *kept = mk_freelist_alloc(c->blocks, &cap);
     if (!kept || !keep_named(c)) {
         mk_freelist_dealloc(c->blocks, kept, cap);
         return false;
@@ -235,8 +235,8 @@ static bool keep_head(struct mk_upstream_request *c)
 
 static int64_t length_of(const struct mk_upstream_request *c)
 {
-    const struct mk_reply_head *h = &c->input.reply.head;
-    bool is_empty = h->body == MK_REPLY_NONE && !c->input.reply.request.head && h->status != 304;
+    const struct mk_response_head *h = &c->input.reply.head;
+    bool is_empty = h->body == MK_RESPONSE_BODY_NONE && !c->input.reply.request.head && h->status != 304;
     if (h->has_length)
         return (int64_t)h->length;
     return is_empty ? 0 : MK_LENGTH_UNKNOWN;
@@ -246,8 +246,8 @@ static int64_t length_of(const struct mk_upstream_request *c)
 static bool is_wanted_upgrade(const struct mk_upstream_request *c)
 {
     return c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_SENT &&
-           mk_fields_has_token(&c->input.reply.head.fields, MK_FIELD_UPGRADE,
-                               mk_str_of(c->upgrade, c->upgrade_len));
+           mk_headers_has_token(&c->input.reply.head.fields, MK_HEADER_UPGRADE,
+                                mk_str_of(c->upgrade, c->upgrade_len));
 }
 
 /* It answers without the content, which it will not read then. */
@@ -270,7 +270,7 @@ static int take_head(struct mk_upstream_request *c)
         return -EPROTO;
     c->problem = "no memory for the head of the response";
     c->length = length_of(c);
-    c->is_local_redirect = c->codec->is_cgi && mk_reply_head_is_local_redirect(&c->input.reply.head);
+    c->is_local_redirect = c->codec->is_cgi && mk_response_head_is_local_redirect(&c->input.reply.head);
     if (!keep_head(c))
         return -ENOMEM;
     if (status == 101) {
@@ -281,7 +281,7 @@ static int take_head(struct mk_upstream_request *c)
     } else {
         end_hold(c);
         mk_upstream_request_state_move(c, MK_UPSTREAM_REQUEST_CONTENT);
-        if (mk_reply_is_over(&c->input.reply))
+        if (mk_response_parser_has_all_body(&c->input.reply))
             (void)find_data(c); /* there is none: this is its end */
     }
     mk_upstream_request_timer_await(c, MK_UPSTREAM_REQUEST_AWAITS_NOTHING);
@@ -340,14 +340,14 @@ static int read_head(struct mk_upstream_request *c)
     int e = 1;
     while (e > 0) {
         switch ((int)c->codec->read(&c->input, &c->in, &c->data)) {
-        case MK_REPLY_HEADED:
+        case MK_RESPONSE_PARSER_HEAD:
             if (has_crossed(c))
                 return refuse_crossed(c);
             if (c->input.reply.head.status != 100)
                 return take_head(c);
             mk_upstream_request_send_continue(c);
             break;
-        case MK_REPLY_MORE:
+        case MK_RESPONSE_PARSER_MORE:
             e = rounds++ < MK_UPSTREAM_REQUEST_RECEIVE_ROUNDS ? read_more(c, room, sizeof room)
                                                               : wait_for_turn(c);
             break;
@@ -362,7 +362,7 @@ static int read_head(struct mk_upstream_request *c)
 /* What was read is parsed before this returns: it lies in the frames of this function and of read_head(). */
 int mk_upstream_request_receive_head(struct mk_upstream_request *c)
 {
-    struct mk_field fields[MK_UPSTREAM_REQUEST_RECEIVE_FIELDS];
+    struct mk_header_field fields[MK_UPSTREAM_REQUEST_RECEIVE_FIELDS];
     c->input.reply.head.fields.at = fields;
     int e = read_head(c);
     c->input.reply.head.fields.at = NULL;
@@ -388,7 +388,7 @@ static size_t take_data(struct mk_upstream_request *c, char *room, size_t cap)
 /* The server sends no more. */
 static void end_content(struct mk_upstream_request *c)
 {
-    if (c->codec->read_end(&c->input) == MK_REPLY_END)
+    if (c->codec->read_end(&c->input) == MK_RESPONSE_PARSER_END)
         finish(c);
     else
         fail(c, c->input.error, c->input.problem);
@@ -397,7 +397,8 @@ static void end_content(struct mk_upstream_request *c)
 /* Is that room for all that is left, and for nothing behind it? */
 static bool is_last(const struct mk_upstream_request *c, size_t room)
 {
-    return c->codec == &mk_codec_http && room <= LAST_MAX && mk_reply_left(&c->input.reply) == room;
+    return c->codec == &mk_codec_http && room <= LAST_MAX &&
+           mk_response_parser_body_left(&c->input.reply) == room;
 }
 
 /* Into the room behind `len` bytes of content: how many there are then. A small rest is read with room for a

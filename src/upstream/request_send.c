@@ -221,7 +221,7 @@ void mk_upstream_request_send_upgraded(struct mk_upstream_request *c)
 {
     c->head_len = c->out.len = c->sent = 0;
     c->frame = &mk_codec_plain;
-    c->content.text = MK_ABSENT; /* the source has what follows */
+    c->content.text = MK_STR_NULL; /* the source has what follows */
     c->content.length = MK_LENGTH_UNKNOWN;
     c->content.is_over = false;
     if (c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_SENT)

@@ -25,16 +25,16 @@ void mk_upstream_request_timer_start(struct mk_upstream_request *c, void (*on_du
 void mk_upstream_request_timer_fini(struct mk_upstream_request *c)
 {
     mk_timer_stop(&c->timer);
-    mk_turn_end_free(c->later);
+    mk_deferred_free(c->later);
 }
 
 /* Without memory for it, the next event goes on. */
 void mk_upstream_request_timer_defer(struct mk_upstream_request *c)
 {
     if (!c->later)
-        c->later = mk_turn_end_new(c->worker, c->on_later, c);
+        c->later = mk_deferred_new(c->worker, c->on_later, c);
     if (c->later)
-        mk_turn_end_set(c->later);
+        mk_deferred_post(c->later);
 }
 
 static void set_timer(struct mk_upstream_request *c, uint64_t now, uint64_t due)

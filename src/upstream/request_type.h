@@ -97,9 +97,9 @@ struct mk_upstream_request {
 
     /* The response. */
     struct mk_codec_input input;
-    struct mk_field_line *fields; /* of the last head, its text, and what `in` was: one allocation */
-    size_t fields_cap;            /* its size */
-    mk_str text;                  /* the lines of `fields` */
+    struct mk_header *fields; /* of the last head, its text, and what `in` was: one allocation */
+    size_t fields_cap;        /* its size */
+    mk_str text;              /* the lines of `fields` */
     unsigned n_fields;
     int64_t length;
     mk_str in;   /* was read, and is to be parsed */
@@ -112,7 +112,7 @@ struct mk_upstream_request {
     uint64_t looks_ms;         /* when it is to look whether the reader is slow; 0: not */
     uint64_t since_ms;         /* what we await */
     uint64_t rings_ms;         /* when the timer fires; 0: it is not set */
-    struct mk_turn_end *later; /* NULL until it is needed */
+    struct mk_deferred *later; /* NULL until it is needed */
     void (*on_later)(void *c);
 
     struct mk_upstream_request_ahead ahead;

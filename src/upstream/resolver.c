@@ -19,13 +19,13 @@ struct mk_lookup {
     unsigned n;
     int error; /* of getaddrinfo() */
     int os_error;
-    struct mk_addr addresses[MK_ADDRESSES_MAX];
+    struct mk_sockaddr addresses[MK_ADDRESSES_MAX];
     char host[];
 };
 
 static void keep(struct mk_lookup *l, const struct addrinfo *a)
 {
-    struct mk_addr *at = &l->addresses[l->n];
+    struct mk_sockaddr *at = &l->addresses[l->n];
     if (a->ai_addrlen > sizeof at->v6 || (a->ai_family != AF_INET && a->ai_family != AF_INET6))
         return;
     memcpy(&at->any, a->ai_addr, a->ai_addrlen);
@@ -61,13 +61,13 @@ static void work(void *ctx)
     freeaddrinfo(found);
 }
 
-static bool is_equal(const struct mk_addr *a, const struct mk_addr *b)
+static bool is_equal(const struct mk_sockaddr *a, const struct mk_sockaddr *b)
 {
     return a->len == b->len && memcmp(&a->any, &b->any, a->len) == 0;
 }
 
 /* The index of the address; n->n: it is none of these. */
-static unsigned find(const struct mk_resolver *n, const struct mk_addr *at)
+static unsigned find(const struct mk_resolver *n, const struct mk_sockaddr *at)
 {
     unsigned i = 0;
     while (i < n->n && !is_equal(&n->addresses[i], at))
@@ -75,7 +75,7 @@ static unsigned find(const struct mk_resolver *n, const struct mk_addr *at)
     return i;
 }
 
-bool mk_resolver_has(const struct mk_resolver *n, const struct mk_addr *at)
+bool mk_resolver_has(const struct mk_resolver *n, const struct mk_sockaddr *at)
 {
     return find(n, at) < n->n;
 }
@@ -119,9 +119,9 @@ static void done(void *ctx)
     mk_mem_free(l);
 }
 
-bool mk_resolver_fix(const struct mk_upstream_server *server, struct mk_addr *out)
+bool mk_resolver_fix(const struct mk_upstream_server *server, struct mk_sockaddr *out)
 {
-    *out = (struct mk_addr){0};
+    *out = (struct mk_sockaddr){0};
     if (!server->host.p) {
         if (server->path.len >= sizeof out->un.sun_path)
             return false;
@@ -145,9 +145,9 @@ bool mk_resolver_fix(const struct mk_upstream_server *server, struct mk_addr *ou
     return false;
 }
 
-bool mk_resolver_parse(mk_str text, struct mk_addr *out)
+bool mk_resolver_parse(mk_str text, struct mk_sockaddr *out)
 {
-    char host[MK_ADDR_TEXT];
+    char host[MK_SOCKADDR_TEXT_MAX];
     size_t colon = mk_str_find_last(text, ':');
     uint64_t port;
     mk_str name = mk_str_first(text, colon);
@@ -188,7 +188,7 @@ void mk_resolver_refresh(struct mk_resolver *n)
     l->names = n;
     l->port = n->server->port;
     memcpy(l->host, n->server->host.p, n->server->host.len);
-    if (mk_threads_run(n->threads, work, done, l)) {
+    if (mk_thread_pool_submit(n->threads, work, done, l)) {
         mk_mem_free(l);
         n->fresh_until_ms = now + RETRY_MS;
         return;
@@ -206,7 +206,7 @@ static bool is_avoided(const struct mk_resolver *n, unsigned i)
     return n->avoided_until_ms[i] > mk_worker_now_ms(n->worker);
 }
 
-const struct mk_addr *mk_resolver_next(struct mk_resolver *n)
+const struct mk_sockaddr *mk_resolver_next(struct mk_resolver *n)
 {
     if (!n->n)
         return NULL;
@@ -217,7 +217,7 @@ const struct mk_addr *mk_resolver_next(struct mk_resolver *n)
     return &n->addresses[best];
 }
 
-bool mk_resolver_fail(struct mk_resolver *n, const struct mk_addr *at)
+bool mk_resolver_fail(struct mk_resolver *n, const struct mk_sockaddr *at)
 {
     unsigned i = find(n, at);
     if (i < n->n && n->n > 1)

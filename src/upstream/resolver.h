@@ -4,20 +4,20 @@
 #ifndef MK_UPSTREAM_RESOLVER_H
 #define MK_UPSTREAM_RESOLVER_H
 
-#include "os/addr.h"
+#include "os/sockaddr.h"
 #include "upstream/server.h"
 
 enum { MK_ADDRESSES_MAX = 8 };
 
 struct mk_lookup;
-struct mk_threads;
+struct mk_thread_pool;
 
 struct mk_resolver {
     const struct mk_upstream_server *server;
     struct mk_worker *worker;
-    struct mk_threads *threads;               /* that look it up */
+    struct mk_thread_pool *threads;           /* that look it up */
     void (*on_change)(struct mk_resolver *n); /* a lookup has ended */
-    struct mk_addr addresses[MK_ADDRESSES_MAX];
+    struct mk_sockaddr addresses[MK_ADDRESSES_MAX];
     uint64_t avoided_until_ms[MK_ADDRESSES_MAX]; /* those where connecting failed */
     unsigned n;
     unsigned version;         /* grows when the name loses an address */
@@ -37,15 +37,15 @@ void mk_resolver_refresh(struct mk_resolver *n);
 bool mk_resolver_is_pending(const struct mk_resolver *n);
 /* The next address, in turn, of those where connecting has not failed lately, or else of all; NULL if there
  * is none. */
-const struct mk_addr *mk_resolver_next(struct mk_resolver *n);
+const struct mk_sockaddr *mk_resolver_next(struct mk_resolver *n);
 /* Connecting to this address failed. Is there another one where it has not? */
-bool mk_resolver_fail(struct mk_resolver *n, const struct mk_addr *at);
+bool mk_resolver_fail(struct mk_resolver *n, const struct mk_sockaddr *at);
 /* Is this one of the addresses? */
-bool mk_resolver_has(const struct mk_resolver *n, const struct mk_addr *at);
+bool mk_resolver_has(const struct mk_resolver *n, const struct mk_sockaddr *at);
 
 /* Reads an address without a name: host and port, or the path of a unix socket. False: it is a name. */
-bool mk_resolver_fix(const struct mk_upstream_server *server, struct mk_addr *out);
+bool mk_resolver_fix(const struct mk_upstream_server *server, struct mk_sockaddr *out);
 /* Reads ADDRESS:PORT or [ADDRESS6]:PORT. */
-bool mk_resolver_parse(mk_str text, struct mk_addr *out);
+bool mk_resolver_parse(mk_str text, struct mk_sockaddr *out);
 
 #endif

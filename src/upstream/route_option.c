@@ -7,7 +7,7 @@
 enum { TEXT_MAX = 320 };
 
 struct options {
-    const struct mk_conf_spot *spot;
+    const struct mk_conf_ctx *spot;
     const struct mk_route_option_type *types;
     size_t n;
     void *route;
@@ -15,7 +15,7 @@ struct options {
 
 bool mk_route_option_fail(const struct mk_route_option *o, const char *expected)
 {
-    mk_conf_spot_error(o->spot, o->word, "expected %s", expected);
+    mk_conf_ctx_error(o->spot, o->word, "expected %s", expected);
     return false;
 }
 
@@ -30,7 +30,7 @@ static void option_store(const struct mk_route_option_type *type, void *route, u
 
 static bool option_fail_list(const struct mk_route_option *o, const struct mk_buf *list)
 {
-    mk_conf_spot_error(o->spot, o->word, "expected %.*s", MK_STR_ARG(mk_buf_str(list)));
+    mk_conf_ctx_error(o->spot, o->word, "expected %.*s", MK_STR_ARG(mk_buf_str(list)));
     return false;
 }
 
@@ -89,7 +89,7 @@ static bool option_read(void *ctx, mk_str word)
     return true;
 }
 
-bool mk_route_options_read(const struct mk_conf_spot *spot, mk_str words,
+bool mk_route_options_read(const struct mk_conf_ctx *spot, mk_str words,
                            const struct mk_route_option_type *types, size_t n, void *route,
                            struct mk_upstream_limits *limits)
 {

@@ -7,7 +7,7 @@
 
 /* An option as the configuration has it. */
 struct mk_route_option {
-    const struct mk_conf_spot *spot;
+    const struct mk_conf_ctx *spot;
     mk_str word, value;
     void *route;
 };
@@ -31,7 +31,7 @@ struct mk_route_option_type {
 bool mk_route_option_fail(const struct mk_route_option *o, const char *expected);
 
 /* Reads options by the table, and those of MK_UPSTREAM_LIMITS_FORM. False: one is wrong, and is reported. */
-bool mk_route_options_read(const struct mk_conf_spot *spot, mk_str words,
+bool mk_route_options_read(const struct mk_conf_ctx *spot, mk_str words,
                            const struct mk_route_option_type *types, size_t n, void *route,
                            struct mk_upstream_limits *limits);
 

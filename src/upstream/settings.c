@@ -12,7 +12,7 @@ enum { WEIGHT_MAX = 100 };
 
 static const char server_form[] = "ADDRESS:PORT, HOST:PORT or unix:/path, then [weight=NUMBER] [backup]";
 
-static bool read_option(const struct mk_conf_spot *spot, struct mk_server_line *line, mk_str word)
+static bool read_option(const struct mk_conf_ctx *spot, struct mk_server_line *line, mk_str word)
 {
     mk_str prefix = MK_STR("weight=");
     uint64_t n;
@@ -22,32 +22,32 @@ static bool read_option(const struct mk_conf_spot *spot, struct mk_server_line *
     }
     if (!mk_str_starts(word, prefix) || !mk_num_parse(mk_str_skip(word, prefix.len), &n) || n < 1 ||
         n > WEIGHT_MAX) {
-        mk_conf_spot_error(spot, word, "expected `backup` or `weight=` with a number from 1 to %d",
-                           WEIGHT_MAX);
+        mk_conf_ctx_error(spot, word, "expected `backup` or `weight=` with a number from 1 to %d",
+                          WEIGHT_MAX);
         return false;
     }
     line->weight = (unsigned)n;
     return true;
 }
 
-static bool check_address(const struct mk_conf_spot *spot, mk_str address)
+static bool check_address(const struct mk_conf_ctx *spot, mk_str address)
 {
     struct mk_endpoint ignored;
     if (mk_endpoint_parse(&ignored, address))
         return true;
-    mk_conf_spot_error(spot, address,
-                       "`%.*s` is not a server: expected HOST:PORT, [ADDRESS6]:PORT or unix:/path",
-                       MK_STR_ARG(mk_str_first(address, 80)));
+    mk_conf_ctx_error(spot, address,
+                      "`%.*s` is not a server: expected HOST:PORT, [ADDRESS6]:PORT or unix:/path",
+                      MK_STR_ARG(mk_str_first(address, 80)));
     if (mk_str_starts(address, MK_STR("http://")) || mk_str_starts(address, MK_STR("https://")))
-        mk_conf_spot_hint(spot, "write it without http:// or https://; the key TLS is for the latter");
+        mk_conf_ctx_hint(spot, "write it without http:// or https://; the key TLS is for the latter");
     return false;
 }
 
-static bool parse_server(const struct mk_conf_spot *spot, mk_str value, void *field)
+static bool parse_server(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
-    struct mk_server_line **end = field, *line = mk_conf_spot_alloc(spot, sizeof *line);
+    struct mk_server_line **end = field, *line = mk_conf_ctx_alloc(spot, sizeof *line);
     mk_str word;
-    if (!line || !mk_conf_spot_word(spot, &value, &line->address))
+    if (!line || !mk_conf_ctx_word(spot, &value, &line->address))
         return false;
     while (*end)
         end = &(*end)->next;
@@ -56,7 +56,7 @@ static bool parse_server(const struct mk_conf_spot *spot, mk_str value, void *fi
     if (!check_address(spot, line->address))
         return false;
     for (;;) {
-        if (!mk_conf_spot_word(spot, &value, &word))
+        if (!mk_conf_ctx_word(spot, &value, &word))
             return false;
         if (!word.p)
             break;
@@ -83,7 +83,7 @@ static bool show_server(const void *field, size_t i, struct mk_buf *out)
 }
 
 /* A number or time that is the plugin's to choose as long as the section says nothing. */
-static bool parse_number(const struct mk_conf_spot *spot, mk_str value, void *field)
+static bool parse_number(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     uint32_t *out = field;
     uint64_t n;
@@ -110,7 +110,7 @@ static bool show_number(const void *field, size_t i, struct mk_buf *out)
     return true;
 }
 
-static bool parse_status(const struct mk_conf_spot *spot, mk_str value, void *field)
+static bool parse_status(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     struct mk_health_check_status *out = field;
     mk_str to = value, from = mk_str_cut(&to, '-');
@@ -149,9 +149,9 @@ static const struct mk_conf_key keys[] = {
      AT(balance),
      .choices = balances,
      .def = "round_robin",
-     .help =
-         "Which server gets the next request: `round_robin`, each in turn, by weight; `least_conn`, the one with the "
-         "fewest connections in use; `hash`, the one that a hash of what the route names leads to."},
+     .help = "Which server gets the next request: `round_robin`, each in turn, by weight; `least_conn`, the "
+             "one with the "
+             "fewest connections in use; `hash`, the one that a hash of what the route names leads to."},
     {.name = "MaxConnections",
      .type = MK_CONF_CUSTOM,
      AT(max),

@@ -3,16 +3,16 @@
 
 #define LOAD(p) __atomic_load_n(p, __ATOMIC_RELAXED)
 
-static uint64_t hash_client(const struct mk_hash_key *key, const struct mk_peer *peer)
+static uint64_t hash_client(const struct mk_hash_key *key, const struct mk_addr *peer)
 {
-    struct mk_peer one;
-    mk_peer_client(peer, &one);
+    struct mk_addr one;
+    mk_addr_client(peer, &one);
     uint64_t client = mk_hash(key, mk_str_of((const char *)one.ip, sizeof one.ip));
     return client ? client : 1;
 }
 
 /* Behind a unix socket there is another server, which has clients of its own. */
-uint64_t mk_share_client(struct mk_pool *p, const struct mk_peer *peer)
+uint64_t mk_share_client(struct mk_pool *p, const struct mk_addr *peer)
 {
     uint64_t ip[2];
     if (!peer || peer->is_unix)

@@ -8,7 +8,7 @@
 
 /* The number that stands for the client in memory that all workers share; 0: it has no address of its own, so
  * no share limits it. */
-uint64_t mk_share_client(struct mk_pool *p, const struct mk_peer *peer);
+uint64_t mk_share_client(struct mk_pool *p, const struct mk_addr *peer);
 /* What limits the connections of all workers to the server, as the last configuration has it: a worker of a
  * former one, whose requests wait longest, would hold up others with less. */
 struct mk_limit_rule mk_share_rule(const struct mk_backend *o);

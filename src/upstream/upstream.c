@@ -28,9 +28,9 @@ static void check(struct mk_config *config, const struct mk_settings_index *inde
         mk_config_error(config, s, "Name", "there are two upstreams `%.*s`", MK_STR_ARG(s->name));
     if (s->check.len && s->check.p[0] != '/' && !mk_str_eq(s->check, MK_STR("connect")))
         mk_config_error(config, s, "HealthCheck", "expected a path that begins with `/`, or `connect`");
-    else if (s->check_host.len && !mk_is_field_value(s->check_host))
+    else if (s->check_host.len && !mk_is_header_value(s->check_host))
         mk_config_error(config, s, "HealthHost", "expected a host, such as `app.example.org`");
-    else if (!mk_is_field_value(s->check) || mk_str_find(s->check, ' ') != MK_STR_NONE || s->check.len > 512)
+    else if (!mk_is_header_value(s->check) || mk_str_find(s->check, ' ') != MK_STR_NONE || s->check.len > 512)
         mk_config_error(config, s, "HealthCheck", "expected a path without blanks, at most 512 bytes long");
 }
 
@@ -55,10 +55,10 @@ static int load(struct mk_config *config, void **data)
     return 0;
 }
 
-struct mk_upstream *mk_upstream_find(const struct mk_conf_spot *spot, mk_str name,
+struct mk_upstream *mk_upstream_find(const struct mk_conf_ctx *spot, mk_str name,
                                      const struct mk_upstream_defaults *defaults)
 {
-    struct mk_upstreams *all = mk_config_data(mk_conf_spot_config(spot), &MK_PLUGIN_OF(upstream));
+    struct mk_upstreams *all = mk_config_data(mk_conf_ctx_config(spot), &MK_PLUGIN_OF(upstream));
     return mk_lookup_upstream(all, spot, name, defaults);
 }
 
@@ -143,7 +143,7 @@ MK_PLUGIN(upstream) = {
     .name = "upstream",
     .version = MK_VERSION,
     .help = "Servers behind this one, for the gateways: pools of connections, limits, health, balancing.",
-    .order = MK_ORDER_ADDRESS,
+    .order = MK_PRIORITY_ADDRESS,
     .sections = sections,
     .load = load,
     .unload = unload,

@@ -3,7 +3,7 @@
 
 #include "base/err.h"
 #include "web/exchange.h"
-#include "web/host.h"
+#include "web/vhost.h"
 
 /* The copy ends with a NUL, as a decoded path does: plugins and services hand it to functions of the libc. */
 static int copy_path(struct mk_arena *arena, struct mk_asked *a)
@@ -48,7 +48,7 @@ int mk_asked_receive_visible(struct mk_request *r, mk_str target_text, mk_str ho
 {
     struct mk_asked *a = &r->received;
     r->target_text = target_text;
-    if (mk_target_parse_visible(a->method, target_text, &a->target) != 0)
+    if (mk_target_parse_checked(a->method, target_text, &a->target) != 0)
         return 400;
     r->host = a->target.authority.p ? a->target.host : host;
     if (a->target.form == MK_TARGET_ASTERISK || a->target.form == MK_TARGET_AUTHORITY) {
@@ -140,13 +140,13 @@ static mk_str compose_target(struct mk_arena *arena, const struct mk_asked *a)
     char *room = mk_arena_alloc(arena, cap);
     struct mk_buf out = mk_buf_fixed(room, cap);
     if (!room)
-        return MK_ABSENT;
+        return MK_STR_NULL;
     encode(arena, a, a->path, &out);
     if (query.p) {
         mk_buf_add(&out, MK_STR("?"));
         mk_buf_add(&out, query);
     }
-    return out.failed ? MK_ABSENT : mk_buf_str(&out);
+    return out.failed ? MK_STR_NULL : mk_buf_str(&out);
 }
 
 /* Programs that parse it as a reference would take what follows two slashes for the name of a host. */
@@ -161,7 +161,7 @@ static mk_str with_one_slash(mk_str target)
 static bool has_dots(const struct mk_asked *a)
 {
     mk_str path = a->target.path;
-    return a->is_plain ? mk_str_find(path, '\\') != MK_STR_NONE : mk_path_has_dots(path);
+    return a->is_plain ? mk_str_find(path, '\\') != MK_STR_NONE : mk_path_has_dot_segments(path);
 }
 
 /* What a script gets must not begin with two slashes either. */

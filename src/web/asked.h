@@ -3,7 +3,7 @@
 #ifndef MK_WEB_ASKED_H
 #define MK_WEB_ASKED_H
 
-#include "base/def.h"
+#include "base/compiler.h"
 #include "web/request_type.h"
 
 /* The client's target and Host in their parts. 0, 400, or 503 when memory is out. `host` is the one of the

@@ -9,7 +9,7 @@
 static enum mk_verdict refuse(struct mk_response *response, unsigned status)
 {
     (void)mk_response_set_status(response, status);
-    return MK_REFUSE;
+    return MK_ERROR;
 }
 
 static enum mk_verdict unsatisfiable(struct mk_response *response, uint64_t size)
@@ -87,7 +87,7 @@ enum mk_verdict mk_byteranges_serve(struct mk_request *request, struct mk_respon
                                     const struct mk_representation *r)
 {
     struct mk_range ranges[MK_BYTERANGES_MAX];
-    int n = mk_range_parse(mk_fields_get(&request->fields, MK_FIELD_RANGE), r->file->size, ranges,
+    int n = mk_range_parse(mk_headers_get(&request->fields, MK_HEADER_RANGE), r->file->size, ranges,
                            MK_BYTERANGES_MAX);
     if (n < 0)
         return unsatisfiable(response, r->file->size);

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
-#include "files/filecache.h"
+#include "files/file_cache.h"
 
 void mk_content_fini(struct mk_content *c)
 {
@@ -57,7 +57,8 @@ bool mk_content_add_file(struct mk_content *c, struct mk_arena *arena, struct mk
     return true;
 }
 
-void mk_content_set_source(struct mk_content *c, const struct mk_source_ops *ops, void *ctx, uint64_t length)
+void mk_content_set_source(struct mk_content *c, const struct mk_body_source_ops *ops, void *ctx,
+                           uint64_t length)
 {
     mk_content_fini(c);
     c->source = ops;
@@ -112,7 +113,7 @@ static ssize_t read_file(const struct mk_part *p, char *room, size_t cap)
     }
     if (n)
         return n;
-    mk_filecache_forget(p->file); /* it has become shorter: the next request opens it again */
+    mk_file_cache_invalidate(p->file); /* it has become shorter: the next request opens it again */
     return -EIO;
 }
 

@@ -4,7 +4,7 @@
 #ifndef MK_WEB_CONTENT_H
 #define MK_WEB_CONTENT_H
 
-#include <monkey/source.h>
+#include <monkey/body_source.h>
 #include <monkey/tunnel.h>
 
 #include "base/arena.h"
@@ -25,7 +25,7 @@ struct mk_content {
     uint64_t length; /* of the whole, as it was at the beginning; MK_CONTENT_UNKNOWN */
     struct mk_part *parts, *last;
     struct mk_part first; /* most content has one part: it needs no memory of its own */
-    const struct mk_source_ops *source;
+    const struct mk_body_source_ops *source;
     void *source_ctx;
     const struct mk_tunnel_ops *tunnel; /* of a source: it is our direction of a tunnel; NULL: it is not */
     const struct mk_open_file *origin;  /* the file that it comes from, in memory or not; NULL: none */
@@ -50,7 +50,8 @@ bool mk_content_add_text(struct mk_content *c, struct mk_arena *arena, mk_str te
 bool mk_content_add_file(struct mk_content *c, struct mk_arena *arena, struct mk_open_file *f,
                          uint64_t offset, uint64_t len) MK_MUST_USE;
 /* Instead of parts. The content will close the source. */
-void mk_content_set_source(struct mk_content *c, const struct mk_source_ops *ops, void *ctx, uint64_t length);
+void mk_content_set_source(struct mk_content *c, const struct mk_body_source_ops *ops, void *ctx,
+                           uint64_t length);
 
 /* To another place, which is not initialised; leaves `from` empty. */
 void mk_content_move(struct mk_content *to, struct mk_content *from);
@@ -71,7 +72,7 @@ static inline bool mk_content_is_tunnel(const struct mk_content *c)
 struct mk_part *mk_content_part(struct mk_content *c);
 void mk_content_advance(struct mk_content *c, uint64_t n);
 
-/* Bytes from wherever they are, as mk_source_ops.pull answers. -EIO when a file ended too early; -EAGAIN also
+/* Bytes from wherever they are, as mk_body_source_ops.pull answers. -EIO when a file ended too early; -EAGAIN also
  * when the part at the cursor is in a file and beyond what is warm: a disk would have to be waited for. */
 ssize_t mk_content_pull(struct mk_content *c, char *room, size_t cap);
 

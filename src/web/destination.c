@@ -23,8 +23,8 @@ static unsigned find(const struct mk_request *r, struct mk_asked **out)
     if (!to)
         return 503;
     *to = (struct mk_asked){.by = MK_ASKED_BY_CLIENT};
-    bool is_one = mk_fields_next(&r->fields, MK_FIELD_DESTINATION, &at, &text) &&
-                  !mk_fields_next(&r->fields, MK_FIELD_DESTINATION, &at, &more);
+    bool is_one = mk_headers_next(&r->fields, MK_HEADER_DESTINATION, &at, &text) &&
+                  !mk_headers_next(&r->fields, MK_HEADER_DESTINATION, &at, &more);
     unsigned status = is_one ? parse(r, text, to) : 400;
     if (!status)
         *out = to;
@@ -42,9 +42,9 @@ unsigned mk_destination_of(const struct mk_request *r, struct mk_asked **out)
 unsigned mk_request_destination(const struct mk_request *r, struct mk_destination *out)
 {
     struct mk_asked *to;
-    unsigned status = mk_fields_has(&r->fields, MK_FIELD_DESTINATION) ? mk_destination_of(r, &to) : 0;
+    unsigned status = mk_headers_has(&r->fields, MK_HEADER_DESTINATION) ? mk_destination_of(r, &to) : 0;
     *out = (struct mk_destination){0};
-    if (status || !mk_fields_has(&r->fields, MK_FIELD_DESTINATION) || !to)
+    if (status || !mk_headers_has(&r->fields, MK_HEADER_DESTINATION) || !to)
         return status;
     *out = (struct mk_destination){.host = to->target.host, .path = to->path, .uri = mk_asked_uri(r, to)};
     return out->uri.p ? 0 : 503;

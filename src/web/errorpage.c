@@ -117,7 +117,7 @@ static void write_reference(struct mk_request *request, unsigned status, char ro
 static void fill_builtin(struct mk_request *request, struct mk_response *response, unsigned status)
 {
     char when[TIME_ROOM], reference[REFERENCE_ROOM];
-    mk_str line = mk_status_line(status);
+    mk_str line = mk_status_text(status);
     if (line.len == 0) /* no reason is known */
         line = mk_arena_printf(response->arena, "%u", status);
     write_time(request, when);
@@ -137,31 +137,31 @@ static void fill_builtin(struct mk_request *request, struct mk_response *respons
 
 static void on_end(void *file)
 {
-    mk_open_file_drop(file);
+    mk_open_file_release(file);
 }
 
 /* A page that a route of its own gives to another handler is a script: it must not leave as text. */
-static bool is_static(const struct mk_host *host, struct mk_arena *arena, mk_str path)
+static bool is_static(const struct mk_vhost *host, struct mk_arena *arena, mk_str path)
 {
     mk_str whole = mk_arena_printf(arena, "/%.*s", MK_STR_ARG(path));
-    const struct mk_route *route = whole.p ? mk_host_route(host, whole) : NULL;
+    const struct mk_route *route = whole.p ? mk_vhost_route(host, whole) : NULL;
     return whole.p && (!route || route->handler == &mk_static || mk_route_is_catch_all(route));
 }
 
-static bool fill_from_file(const struct mk_host *host, struct mk_request *request,
+static bool fill_from_file(const struct mk_vhost *host, struct mk_request *request,
                            struct mk_response *response, mk_str path)
 {
     struct mk_open_file *f;
     if (!is_static(host, request->arena, path))
         return false;
-    mk_err e = mk_filecache_take(&request->web->files, &host->root, path, request->now_ms, &f);
+    mk_err e = mk_file_cache_acquire(&request->web->files, &host->root, path, request->now_ms, &f);
     if (e) {
         mk_log_debug(request->web->log, "cannot open the error page %.*s of %s: %s", MK_STR_ARG(path),
                      host->root.path, mk_err_text(e));
         return false;
     }
-    if (f->kind != MK_OPEN_FILE || !mk_arena_on_end(request->arena, on_end, f)) {
-        mk_open_file_drop(f);
+    if (f->kind != MK_OPEN_FILE || !mk_arena_add_cleanup(request->arena, on_end, f)) {
+        mk_open_file_release(f);
         return false;
     }
     mk_str type = mk_mime_find(host->mime, path);
@@ -171,7 +171,7 @@ static bool fill_from_file(const struct mk_host *host, struct mk_request *reques
            mk_content_add_file(&response->content, response->arena, f, 0, f->size);
 }
 
-mk_str mk_errorpage_find(const struct mk_host *host, unsigned status)
+mk_str mk_errorpage_find(const struct mk_vhost *host, unsigned status)
 {
     mk_str of_class = {NULL, 0};
     for (size_t i = 0; host && i < host->n_error_pages; i++) {
@@ -183,7 +183,7 @@ mk_str mk_errorpage_find(const struct mk_host *host, unsigned status)
     return of_class;
 }
 
-void mk_errorpage_fill(const struct mk_host *host, struct mk_request *request, struct mk_response *response,
+void mk_errorpage_fill(const struct mk_vhost *host, struct mk_request *request, struct mk_response *response,
                        unsigned status)
 {
     mk_str path = mk_errorpage_find(host, status);

@@ -9,10 +9,10 @@
 /* Makes the response an answer with that status; fields that were added already (Allow, Content-Range) stay.
  * `host` is NULL when the request died before its host was known. Never fails: without memory the page is
  * empty. */
-void mk_errorpage_fill(const struct mk_host *host, struct mk_request *request, struct mk_response *response,
+void mk_errorpage_fill(const struct mk_vhost *host, struct mk_request *request, struct mk_response *response,
                        unsigned status);
 
 /* The host's own page for that status, seen from the document root; absent if it has none. */
-mk_str mk_errorpage_find(const struct mk_host *host, unsigned status);
+mk_str mk_errorpage_find(const struct mk_vhost *host, unsigned status);
 
 #endif

@@ -14,7 +14,7 @@ struct mk_exchange *mk_exchange_new(struct mk_web *web, struct mk_arena_cache *c
 struct mk_exchange *mk_exchange_new_in(struct mk_arena *arena, struct mk_web *web, uint64_t now_ms,
                                        int64_t now)
 {
-    struct mk_exchange *x = mk_arena_take(arena, sizeof *x);
+    struct mk_exchange *x = mk_arena_alloc_inline(arena, sizeof *x);
     if (!x) {
         mk_arena_fini(arena);
         return NULL;
@@ -43,5 +43,5 @@ void mk_exchange_free(struct mk_exchange *x)
 {
     if (x->response.content.source)
         mk_content_fini(&x->response.content);
-    mk_arena_end(&x->arena);
+    mk_arena_destroy(&x->arena);
 }

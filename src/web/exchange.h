@@ -30,7 +30,7 @@ struct mk_exchange {
     unsigned passed_with;               /* the status that the last handler set that passed; 0: none */
     mk_err read_error;                  /* what mk_request_read() answers from now on; 0: it has not failed */
     const struct mk_plugin *decided_by; /* whose on_request answered; NULL: none did */
-    bool follows_client;                /* as mk_request_follow_client */
+    bool follows_client;                /* as mk_request_cancel_on_disconnect */
     bool content_over;                  /* all of the content was read */
     bool aborted;                       /* its tunnel is to end: mk_request_abort_tunnel() */
     bool replaced;    /* the response failed before any of it was sent, and this is an error page */

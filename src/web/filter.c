@@ -4,7 +4,7 @@
 #include "web/response.h"
 
 /* In the arena of the request. */
-struct mk_inner {
+struct mk_filter_next {
     const struct mk_filter_ops *ops;
     void *ctx;
     struct mk_content content;
@@ -14,7 +14,7 @@ struct mk_inner {
 };
 
 /* Once it has ended or failed, the content below is not pulled again. */
-static void note(struct mk_inner *inner, ssize_t n)
+static void note(struct mk_filter_next *inner, ssize_t n)
 {
     inner->ended = n == 0;
     inner->broken = n < 0 ? (mk_err)n : 0;
@@ -22,7 +22,7 @@ static void note(struct mk_inner *inner, ssize_t n)
         inner->left -= (uint64_t)n;
 }
 
-ssize_t mk_inner_pull(struct mk_inner *inner, char *room, size_t cap)
+ssize_t mk_filter_next_read(struct mk_filter_next *inner, char *room, size_t cap)
 {
     if (inner->broken || inner->ended)
         return inner->broken;
@@ -42,25 +42,25 @@ ssize_t mk_inner_pull(struct mk_inner *inner, char *room, size_t cap)
 
 static ssize_t pull(void *ctx, char *room, size_t cap)
 {
-    struct mk_inner *inner = ctx;
+    struct mk_filter_next *inner = ctx;
     return inner->ops->pull(inner->ctx, inner, room, cap);
 }
 
 static void close_all(void *ctx)
 {
-    struct mk_inner *inner = ctx;
+    struct mk_filter_next *inner = ctx;
     if (inner->ops->close)
         inner->ops->close(inner->ctx);
     mk_content_fini(&inner->content);
 }
 
-static const struct mk_source_ops filter_source = {.pull = pull, .close = close_all};
+static const struct mk_body_source_ops filter_source = {.pull = pull, .close = close_all};
 
 int mk_response_add_filter(struct mk_response *r, const struct mk_filter_ops *ops, void *ctx, int64_t length)
 {
     bool odd =
         length < MK_LENGTH_UNKNOWN || mk_content_is_raw(&r->content) || mk_content_is_tunnel(&r->content);
-    struct mk_inner *inner = r->sealed || odd ? NULL : mk_arena_alloc(r->arena, sizeof *inner);
+    struct mk_filter_next *inner = r->sealed || odd ? NULL : mk_arena_alloc(r->arena, sizeof *inner);
     if (!inner) {
         if (ops->close)
             ops->close(ctx);
@@ -81,7 +81,7 @@ int mk_response_add_filter(struct mk_response *r, const struct mk_filter_ops *op
 struct mk_content *mk_filter_origin(struct mk_content *c)
 {
     while (c->source == &filter_source) {
-        struct mk_inner *inner = c->source_ctx;
+        struct mk_filter_next *inner = c->source_ctx;
         c = &inner->content;
     }
     return c;

@@ -30,11 +30,11 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
     (void)request;
     response->status = answer->status;
     if (!answer->text.p)
-        return answer->status < 400 ? MK_DONE : MK_REFUSE;
+        return answer->status < 400 ? MK_DONE : MK_ERROR;
     if (add_text(response, answer->text))
         return MK_DONE;
     response->status = 503;
-    return MK_REFUSE;
+    return MK_ERROR;
 }
 
 const struct mk_handler mk_fixed = {

@@ -15,18 +15,18 @@ enum { ALWAYS_ALLOWED = MK_METHOD_BIT(MK_METHOD_OPTIONS), REROUTES_MAX = 4, REWR
  * speaks of the size. */
 static bool is_about_content(mk_str name)
 {
-    switch ((int)mk_field_find_id(name)) {
-    case MK_FIELD_ACCEPT_RANGES:
-    case MK_FIELD_CONTENT_DISPOSITION:
-    case MK_FIELD_CONTENT_ENCODING:
-    case MK_FIELD_CONTENT_LANGUAGE:
-    case MK_FIELD_CONTENT_LOCATION:
-    case MK_FIELD_CONTENT_TYPE:
-    case MK_FIELD_DATE:
-    case MK_FIELD_ETAG:
-    case MK_FIELD_LAST_MODIFIED:
-    case MK_FIELD_SERVER:
-    case MK_FIELD_TRAILER:
+    switch ((int)mk_header_find_id(name)) {
+    case MK_HEADER_ACCEPT_RANGES:
+    case MK_HEADER_CONTENT_DISPOSITION:
+    case MK_HEADER_CONTENT_ENCODING:
+    case MK_HEADER_CONTENT_LANGUAGE:
+    case MK_HEADER_CONTENT_LOCATION:
+    case MK_HEADER_CONTENT_TYPE:
+    case MK_HEADER_DATE:
+    case MK_HEADER_ETAG:
+    case MK_HEADER_LAST_MODIFIED:
+    case MK_HEADER_SERVER:
+    case MK_HEADER_TRAILER:
         return true;
     default:
         return false;
@@ -80,7 +80,7 @@ static bool finish(struct mk_exchange *x)
 static void set_host(struct mk_exchange *x)
 {
     if (!x->request.site)
-        x->request.site = mk_hosts_find(x->request.hosts, x->request.host);
+        x->request.site = mk_vhosts_find(x->request.hosts, x->request.host);
 }
 
 const struct mk_request_limits *mk_flow_limits(struct mk_exchange *x)
@@ -159,7 +159,7 @@ static bool apply_verdict(struct mk_exchange *x, enum mk_verdict v)
     case MK_DONE:
         x->step = MK_FLOW_FINISH;
         return true;
-    case MK_REFUSE:
+    case MK_ERROR:
         break;
     case MK_REWRITTEN: /* but it was not */
     default:
@@ -201,19 +201,19 @@ static bool turn_away(struct mk_exchange *x)
 /* May the plugin find out what a proxy says of its client? */
 static bool knows_clients(const struct mk_plugin *plugin)
 {
-    return plugin->order && plugin->order <= MK_ORDER_ADDRESS;
+    return plugin->order && plugin->order <= MK_PRIORITY_ADDRESS;
 }
 
 /* Does the plugin come before all that judge clients? The plugin that answers challenges does. */
 static bool is_first(const struct mk_plugin *plugin)
 {
-    return plugin->order && plugin->order < MK_ORDER_ADDRESS;
+    return plugin->order && plugin->order < MK_PRIORITY_ADDRESS;
 }
 
 /* Only a file that is there answers a challenge: no other handler, no folder and no fallback. */
 static bool answer_challenge(struct mk_exchange *x)
 {
-    const struct mk_route *route = mk_host_route(x->request.site, x->request.asked->path);
+    const struct mk_route *route = mk_vhost_route(x->request.site, x->request.asked->path);
     if (!route || route->handler != &mk_static)
         return turn_away(x);
     x->request.route = route;
@@ -282,7 +282,7 @@ static bool end_hooks(struct mk_exchange *x)
 /* Does the plugin decide whether the client may have what it asked for? */
 static bool is_guard(const struct mk_plugin *plugin)
 {
-    return plugin->order && plugin->order < MK_ORDER_NORMAL;
+    return plugin->order && plugin->order < MK_PRIORITY_NORMAL;
 }
 
 /* A path that hooks have not judged must not reach a handler. */
@@ -441,17 +441,17 @@ MK_COLD static bool explain_route(struct mk_exchange *x, const struct mk_route *
 
 static bool run_route(struct mk_exchange *x)
 {
-    const struct mk_host *host = x->request.site;
+    const struct mk_vhost *host = x->request.site;
     if (MK_UNLIKELY(x->challenge))
         return answer_challenge(x);
     enum mk_regex_result result;
-    x->at = (unsigned)mk_host_next_route(host, x->at, x->request.asked->path, &result);
+    x->at = (unsigned)mk_vhost_next_route(host, x->at, x->request.asked->path, &result);
     if (x->at == host->n_routes) {
         conclude(x);
         return true;
     }
     const struct mk_route *route = &host->routes[x->at];
-    if (MK_UNLIKELY(result == MK_REGEX_GAVE_UP))
+    if (MK_UNLIKELY(result == MK_REGEX_LIMIT))
         return give_up_route(x, route);
     unsigned methods = methods_of(route->handler);
     if (methods && !(methods & MK_METHOD_BIT(x->request.asked->method))) {
@@ -516,19 +516,19 @@ bool mk_flow_run(struct mk_exchange *x)
     return false;
 }
 
-static bool is_cut_off(enum mk_ending ending)
+static bool is_cut_off(enum mk_outcome ending)
 {
-    return ending != MK_ENDING_DONE && ending != MK_ENDING_REFUSED;
+    return ending != MK_OUTCOME_OK && ending != MK_OUTCOME_REJECTED;
 }
 
-void mk_flow_end(struct mk_exchange *x, enum mk_ending ending, uint64_t content_sent, uint64_t now_ms)
+void mk_flow_end(struct mk_exchange *x, enum mk_outcome ending, uint64_t content_sent, uint64_t now_ms)
 {
     const struct mk_web *web = x->request.web;
-    const struct mk_host *site = x->request.site ? x->request.site : x->request.hosts->fallback;
-    x->response.sent = ending == MK_ENDING_DONE;
+    const struct mk_vhost *site = x->request.site ? x->request.site : x->request.hosts->fallback;
+    x->response.sent = ending == MK_OUTCOME_OK;
     if (!web->on_record && (!site || (!site->hooks.done.n && !is_cut_off(ending))))
         return; /* no hook and no log waits for it */
-    struct mk_record record = {
+    struct mk_access_record record = {
         .request = &x->request,
         .response = x->response.sealed ? &x->response : NULL,
         .status = x->response.sealed ? x->response.status : 0,

@@ -27,6 +27,6 @@ void mk_flow_replace(struct mk_exchange *x, unsigned status) MK_COLD;
 
 /* The request is over: calls on_abort and on_done hooks and makes the record. The exchange is to be freed
  * next. */
-void mk_flow_end(struct mk_exchange *x, enum mk_ending ending, uint64_t content_sent, uint64_t now_ms);
+void mk_flow_end(struct mk_exchange *x, enum mk_outcome ending, uint64_t content_sent, uint64_t now_ms);
 
 #endif

@@ -57,9 +57,9 @@ MK_COLD static const struct mk_request_limits *be_strict(struct mk_exchange *x, 
 
 static const struct mk_request_limits *find_for(struct mk_exchange *x, mk_str path)
 {
-    const struct mk_host *host = x->request.site;
+    const struct mk_vhost *host = x->request.site;
     bool gave_up;
-    const struct mk_location *l = mk_host_location(host, path, &gave_up);
+    const struct mk_location *l = mk_vhost_location(host, path, &gave_up);
     const struct mk_request_limits *found = !l                     ? host->limits
                                             : MK_UNLIKELY(gave_up) ? be_strict(x, l)
                                                                    : &l->limits;
@@ -67,7 +67,7 @@ static const struct mk_request_limits *find_for(struct mk_exchange *x, mk_str pa
 }
 
 /* A variant may belong to any location. */
-static void meet_all(const struct mk_host *host, struct mk_request_limits *all)
+static void meet_all(const struct mk_vhost *host, struct mk_request_limits *all)
 {
     for (size_t i = 0; i < host->n_locations; i++)
         *all = mk_limits_stricter(all, &host->locations[i].limits);
@@ -92,7 +92,7 @@ static unsigned meet_variants(struct mk_exchange *x, const struct mk_asked *a, s
 static unsigned meet_destination(struct mk_exchange *x, struct mk_request_limits *all)
 {
     struct mk_asked *to = NULL;
-    bool has = mk_fields_has(&x->request.fields, MK_FIELD_DESTINATION);
+    bool has = mk_headers_has(&x->request.fields, MK_HEADER_DESTINATION);
     unsigned status = has ? mk_destination_of(&x->request, &to) : 0;
     if (status || !to)
         return status;
@@ -121,7 +121,7 @@ const struct mk_request_limits *mk_limits_find(struct mk_exchange *x)
         return x->of_variants;
     bool may_vary =
         mk_path_may_vary(a->path, a->path_flags & MK_PATH_ENCODED_SLASH, &x->request.site->scripts) ||
-        mk_fields_has(&x->request.fields, MK_FIELD_DESTINATION);
+        mk_headers_has(&x->request.fields, MK_HEADER_DESTINATION);
     return MK_UNLIKELY(may_vary) ? find_strictest(x) : find_for(x, a->path);
 }
 

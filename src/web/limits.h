@@ -4,7 +4,7 @@
 #define MK_WEB_LIMITS_H
 
 #include "web/exchange.h"
-#include "web/host.h"
+#include "web/vhost.h"
 
 /* Of each limit the stricter one; the log of `own`. */
 struct mk_request_limits mk_limits_stricter(const struct mk_request_limits *own,

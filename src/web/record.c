@@ -3,42 +3,42 @@
 
 #include "base/clock.h"
 
-static const char *const names[MK_ENDINGS] = {
-    [MK_ENDING_DONE] = "done",       [MK_ENDING_REFUSED] = "refused", [MK_ENDING_GONE] = "gone",
-    [MK_ENDING_TIMEOUT] = "timeout", [MK_ENDING_ABORTED] = "aborted", [MK_ENDING_SHUTDOWN] = "shutdown",
+static const char *const names[MK_OUTCOMES] = {
+    [MK_OUTCOME_OK] = "done",         [MK_OUTCOME_REJECTED] = "refused", [MK_OUTCOME_CLIENT_ABORTED] = "gone",
+    [MK_OUTCOME_TIMEOUT] = "timeout", [MK_OUTCOME_FAILED] = "aborted",   [MK_OUTCOME_SHUTDOWN] = "shutdown",
 };
 
-const char *mk_ending_name(enum mk_ending ending)
+const char *mk_outcome_name(enum mk_outcome ending)
 {
-    return (unsigned)ending < MK_ENDINGS ? names[ending] : "";
+    return (unsigned)ending < MK_OUTCOMES ? names[ending] : "";
 }
 
-const struct mk_request *mk_record_request(const struct mk_record *r)
+const struct mk_request *mk_access_record_request(const struct mk_access_record *r)
 {
     return r->request;
 }
 
-unsigned mk_record_status(const struct mk_record *r)
+unsigned mk_access_record_status(const struct mk_access_record *r)
 {
     return r->status;
 }
 
-enum mk_ending mk_record_ending(const struct mk_record *r)
+enum mk_outcome mk_access_record_outcome(const struct mk_access_record *r)
 {
     return r->ending;
 }
 
-uint64_t mk_record_sent(const struct mk_record *r)
+uint64_t mk_access_record_sent(const struct mk_access_record *r)
 {
     return r->content_sent;
 }
 
-uint64_t mk_record_duration_us(const struct mk_record *r)
+uint64_t mk_access_record_duration_us(const struct mk_access_record *r)
 {
     return r->began_us ? mk_clock_us() - r->began_us : r->duration_ms * 1000;
 }
 
-mk_str mk_record_field(const struct mk_record *r, mk_str name)
+mk_str mk_access_record_header(const struct mk_access_record *r, mk_str name)
 {
-    return r->response ? mk_response_field(r->response, name) : (mk_str){NULL, 0};
+    return r->response ? mk_response_header(r->response, name) : (mk_str){NULL, 0};
 }

@@ -4,16 +4,16 @@
 #ifndef MK_WEB_RECORD_H
 #define MK_WEB_RECORD_H
 
-#include <monkey/record.h>
+#include <monkey/access_record.h>
 
 #include "web/request_type.h"
 #include "web/response.h"
 
-struct mk_record {
+struct mk_access_record {
     const struct mk_request *request;   /* what is known of it: a request that died early has absent texts */
     const struct mk_response *response; /* NULL: none was begun */
     unsigned status;                    /* 0: no response was begun */
-    enum mk_ending ending;
+    enum mk_outcome ending;
     uint64_t content_sent; /* bytes after the head, transfer coding included */
     uint64_t duration_ms;
     uint64_t began_us; /* 0: it was not measured */

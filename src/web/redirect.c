@@ -66,7 +66,7 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
     if (url.p && answer(response, to->status, url))
         return MK_DONE;
     (void)mk_response_set_status(response, 503);
-    return MK_REFUSE;
+    return MK_ERROR;
 }
 
 const struct mk_handler mk_redirect = {

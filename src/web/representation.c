@@ -5,11 +5,11 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "files/suffixes.h"
+#include "files/sibling_suffixes.h"
 #include "http/date.h"
-#include "http/emit.h"
 #include "http/etag.h"
 #include "http/negotiate.h"
+#include "http/serialize.h"
 
 enum { NO_CODING = -1 };
 
@@ -25,7 +25,7 @@ enum {
 
 /* Kept as the note of an open file. */
 struct family {
-    struct mk_open_file_note note;
+    struct mk_open_file_attachment note;
     struct mk_representation self;
     struct mk_representation *others[MK_CODINGS]; /* NULL: there is no such neighbour */
     uint64_t looked_ms;                           /* when it last looked for neighbours */
@@ -38,13 +38,13 @@ static void drop_other(struct family *f, size_t i)
 {
     if (!f->others[i])
         return;
-    mk_open_file_drop(f->others[i]->file);
+    mk_open_file_release(f->others[i]->file);
     mk_mem_free(f->others[i]->room);
     mk_mem_free(f->others[i]);
     f->others[i] = NULL;
 }
 
-static void free_family(struct mk_open_file_note *note)
+static void free_family(struct mk_open_file_attachment *note)
 {
     struct family *f = MK_CONTAINER(note, struct family, note);
     for (size_t i = 0; i < MK_CODINGS; i++)
@@ -58,7 +58,7 @@ static void free_family(struct mk_open_file_note *note)
 static void add(struct mk_representation *r, struct mk_field_block *b, struct mk_buf *text, mk_str name,
                 mk_str value)
 {
-    struct mk_field *field = &r->fields[r->whole.n];
+    struct mk_header_field *field = &r->fields[r->whole.n];
     char *line = text->p + text->len;
     mk_buf_add(text, name);
     mk_buf_add(text, MK_STR(": "));
@@ -66,8 +66,8 @@ static void add(struct mk_representation *r, struct mk_field_block *b, struct mk
     mk_buf_add(text, MK_STR("\r\n"));
     if (text->failed)
         return;
-    *field = (struct mk_field){.name = mk_str_of(line, name.len),
-                               .value = mk_str_of(line + name.len + 2, value.len)};
+    *field = (struct mk_header_field){.name = mk_str_of(line, name.len),
+                                      .value = mk_str_of(line + name.len + 2, value.len)};
     if (b->n == 0) {
         b->fields = field;
         b->text.p = line;
@@ -103,7 +103,7 @@ static void add_modified(struct mk_representation *r, struct mk_buf *text)
     add(r, &r->about, text, MK_STR("Last-Modified"), mk_str_of(date, sizeof date));
 }
 
-static mk_str cache_control(const struct mk_host *host, const struct mk_root *root, mk_str name)
+static mk_str cache_control(const struct mk_vhost *host, const struct mk_root *root, mk_str name)
 {
     char room[2 * PATH_MAX];
     struct mk_buf path = mk_buf_fixed(room, sizeof room);
@@ -130,9 +130,9 @@ static void add_type(struct mk_representation *r, struct mk_buf *text, mk_str ty
 static mk_str make_ready(struct mk_buf *text, mk_str fields, uint64_t size)
 {
     char *from = text->p + text->len;
-    mk_emit_status(text, 200);
+    mk_serialize_status_line(text, 200);
     mk_buf_add(text, fields);
-    mk_emit_field_num(text, MK_STR("Content-Length"), size);
+    mk_serialize_header_num(text, MK_STR("Content-Length"), size);
     return mk_str_of(from, (size_t)(text->p + text->len - from));
 }
 
@@ -142,7 +142,7 @@ static mk_str make_packed(struct mk_buf *text, const struct mk_representation *r
     char *from = text->p + text->len;
     pack(text, &r->whole, r->file->size);
     size_t len = (size_t)(text->p + text->len - from);
-    return len ? mk_str_of(from, len) : MK_ABSENT;
+    return len ? mk_str_of(from, len) : MK_STR_NULL;
 }
 
 static void move(mk_str *s, const char *from, char *to)
@@ -171,13 +171,13 @@ static bool store_text(struct mk_representation *r, const struct mk_buf *text)
 
 /* What a representation is made from. */
 struct origin {
-    const struct mk_host *host;
+    const struct mk_vhost *host;
     mk_str type, cached; /* of the file that was asked for, which may be another one */
     int coding;
     bool varies, lasting;
 };
 
-static struct origin origin_of(const struct family *f, const struct mk_host *host, int coding, bool varies)
+static struct origin origin_of(const struct family *f, const struct mk_vhost *host, int coding, bool varies)
 {
     mk_str name = mk_open_file_path(f->self.file);
     return (struct origin){.host = host,
@@ -234,7 +234,7 @@ static bool describe(struct mk_representation *r, const struct origin *o)
     return ok;
 }
 
-static bool describe_self(struct family *f, const struct mk_host *host, bool varies)
+static bool describe_self(struct family *f, const struct mk_vhost *host, bool varies)
 {
     struct mk_representation before = f->self;
     struct origin o = origin_of(f, host, NO_CODING, varies);
@@ -249,7 +249,7 @@ static bool describe_self(struct family *f, const struct mk_host *host, bool var
 
 enum { LASTING_SIZE = sizeof(struct family) + 640 }; /* with the texts of a usual file */
 
-MK_COLD static struct family *make_family(struct mk_open_file *file, const struct mk_host *host,
+MK_COLD static struct family *make_family(struct mk_open_file *file, const struct mk_vhost *host,
                                           uint64_t now_ms)
 {
     struct family *f = mk_mem_zalloc(1, sizeof *f);
@@ -257,12 +257,12 @@ MK_COLD static struct family *make_family(struct mk_open_file *file, const struc
         return NULL;
     f->note.free = free_family;
     f->self.file = file;
-    f->lasting = mk_filecache_has_room(file, LASTING_SIZE, now_ms);
+    f->lasting = mk_file_cache_may_attach(file, LASTING_SIZE, now_ms);
     if (!describe_self(f, host, false)) {
         mk_mem_free(f);
         return NULL;
     }
-    mk_filecache_set_note(file, &f->note, f->lasting ? LASTING_SIZE : 0);
+    mk_file_cache_attach(file, &f->note, f->lasting ? LASTING_SIZE : 0);
     return f;
 }
 
@@ -273,17 +273,17 @@ static struct mk_open_file *open_neighbour(const struct mk_open_file *file, mk_s
     struct mk_open_file *found;
     mk_buf_add(&path, mk_open_file_path(file));
     mk_buf_add(&path, suffix);
-    if (path.failed || mk_filecache_take(file->cache, file->root, mk_buf_str(&path), now_ms, &found))
+    if (path.failed || mk_file_cache_acquire(file->cache, file->root, mk_buf_str(&path), now_ms, &found))
         return NULL;
     /* A neighbour that is older than the file was made from an earlier version of it. */
     if (found->kind == MK_OPEN_FILE && found->mtime_ns / 1000000000 >= file->mtime_ns / 1000000000)
         return found;
-    mk_open_file_drop(found);
+    mk_open_file_release(found);
     return NULL;
 }
 
 static struct mk_representation *make_other(const struct family *f, struct mk_open_file *neighbour,
-                                            const struct mk_host *host, int coding)
+                                            const struct mk_vhost *host, int coding)
 {
     struct origin o = origin_of(f, host, coding, true);
     struct mk_representation *r = mk_mem_zalloc(1, sizeof *r);
@@ -296,18 +296,18 @@ static struct mk_representation *make_other(const struct family *f, struct mk_op
     return NULL;
 }
 
-static void look_for_one(struct family *f, size_t i, const struct mk_host *host, uint64_t now_ms)
+static void look_for_one(struct family *f, size_t i, const struct mk_vhost *host, uint64_t now_ms)
 {
     struct mk_open_file *found = open_neighbour(f->self.file, suffixes[i], now_ms);
     if (found && f->others[i] && f->others[i]->file == found) {
-        mk_open_file_drop(found);
+        mk_open_file_release(found);
         return;
     }
     drop_other(f, i);
     if (found)
         f->others[i] = make_other(f, found, host, (int)i);
     if (found && !f->others[i])
-        mk_open_file_drop(found);
+        mk_open_file_release(found);
 }
 
 static uint32_t absent_now(const struct family *f)
@@ -319,13 +319,15 @@ static uint32_t absent_now(const struct family *f)
 }
 
 /* The entry remembers which neighbours were absent, also for the next family that does not last. */
-static void look_beside(struct family *f, const struct mk_host *host, uint64_t now_ms)
+static void look_beside(struct family *f, const struct mk_vhost *host, uint64_t now_ms)
 {
     struct mk_open_file *file = f->self.file;
     bool remembers = !f->looked && (uint32_t)now_ms - file->absent_ms < file->cache->limits.recheck_ms;
     uint32_t absent = remembers ? file->absent : 0;
     uint32_t beside =
-        absent == ALL ? 0 : mk_suffixes_beside(file, suffixes, MK_CODINGS, now_ms, mk_clock_unix()) & ~absent;
+        absent == ALL
+            ? 0
+            : mk_sibling_suffixes_find(file, suffixes, MK_CODINGS, now_ms, mk_clock_unix()) & ~absent;
     for (size_t i = 0; i < MK_CODINGS; i++)
         if (beside >> i & 1 || f->others[i])
             look_for_one(f, i, host, now_ms);
@@ -337,7 +339,7 @@ static void look_beside(struct family *f, const struct mk_host *host, uint64_t n
 
 /* Not more often than the files themselves are checked. A response on its way points into what would be
  * replaced: while another request uses the file, the next one opens it again. */
-MK_APART static void look_for_others(struct family *f, const struct mk_host *host, uint64_t now_ms)
+MK_NOINLINE static void look_for_others(struct family *f, const struct mk_vhost *host, uint64_t now_ms)
 {
     struct mk_open_file *file = f->self.file;
     bool trusted = f->looked && now_ms - f->looked_ms < file->cache->limits.recheck_ms;
@@ -345,7 +347,7 @@ MK_APART static void look_for_others(struct family *f, const struct mk_host *hos
     if (trusted)
         return;
     if (f->looked && in_use) {
-        mk_filecache_forget(file);
+        mk_file_cache_invalidate(file);
         return;
     }
     bool varied = f->self.about.n > 0 && f->accompanied;
@@ -356,15 +358,15 @@ MK_APART static void look_for_others(struct family *f, const struct mk_host *hos
         (void)describe_self(f, host, f->accompanied);
 }
 
-static const struct mk_representation *pick(const struct family *f, const struct mk_fields *wishes)
+static const struct mk_representation *pick(const struct family *f, const struct mk_headers *wishes)
 {
     const struct mk_representation *best = &f->self;
     unsigned best_q = 0;
     if (!f->accompanied)
         return best;
-    best_q = mk_negotiate_q(wishes, MK_FIELD_ACCEPT_ENCODING, MK_STR("identity"));
+    best_q = mk_negotiate_coding_q(wishes, MK_HEADER_ACCEPT_ENCODING, MK_STR("identity"));
     for (size_t i = MK_CODINGS; i-- > 0;) {
-        unsigned q = f->others[i] ? mk_negotiate_q(wishes, MK_FIELD_ACCEPT_ENCODING, codings[i]) : 0;
+        unsigned q = f->others[i] ? mk_negotiate_coding_q(wishes, MK_HEADER_ACCEPT_ENCODING, codings[i]) : 0;
         if (q > 0 && q >= best_q) {
             best = f->others[i];
             best_q = q;
@@ -374,8 +376,8 @@ static const struct mk_representation *pick(const struct family *f, const struct
 }
 
 const struct mk_representation *mk_representation_choose(struct mk_open_file *file,
-                                                         const struct mk_host *host,
-                                                         const struct mk_fields *wishes, uint64_t now_ms)
+                                                         const struct mk_vhost *host,
+                                                         const struct mk_headers *wishes, uint64_t now_ms)
 {
     struct family *f =
         file->note ? MK_CONTAINER(file->note, struct family, note) : make_family(file, host, now_ms);
@@ -383,7 +385,7 @@ const struct mk_representation *mk_representation_choose(struct mk_open_file *fi
         return NULL;
     if (!host->precompressed)
         return &f->self;
-    if (!f->looked || mk_fields_has(wishes, MK_FIELD_ACCEPT_ENCODING))
+    if (!f->looked || mk_headers_has(wishes, MK_HEADER_ACCEPT_ENCODING))
         look_for_others(f, host, now_ms);
     return pick(f, wishes);
 }

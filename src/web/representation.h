@@ -5,8 +5,8 @@
 #define MK_WEB_REPRESENTATION_H
 
 #include "http/condition.h"
-#include "web/host.h"
 #include "web/response.h"
+#include "web/vhost.h"
 
 enum { MK_CODINGS = 3 }; /* br, zstd, gzip: in the order of preference */
 
@@ -17,15 +17,15 @@ struct mk_representation {
     struct mk_field_block form;  /* Content-Type, Content-Encoding, Accept-Ranges: for 200 and 206 */
     struct mk_field_block whole; /* both of them */
     mk_str type;
-    bool coded;                /* a precompressed neighbour */
-    char *room;                /* of all its text */
-    struct mk_field fields[8]; /* of both, one after the other */
+    bool coded;                       /* a precompressed neighbour */
+    char *room;                       /* of all its text */
+    struct mk_header_field fields[8]; /* of both, one after the other */
 };
 
 /* The representation of the file that suits the request best: itself, or a precompressed neighbour. It lives
  * as long as the reference to `file`. NULL when memory is out. */
 const struct mk_representation *mk_representation_choose(struct mk_open_file *file,
-                                                         const struct mk_host *host,
-                                                         const struct mk_fields *wishes, uint64_t now_ms);
+                                                         const struct mk_vhost *host,
+                                                         const struct mk_headers *wishes, uint64_t now_ms);
 
 #endif

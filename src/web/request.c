@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "http/field_role.h"
+#include "http/header_role.h"
 #include "web/request_type.h"
 
 #include <monkey/tls.h>
@@ -70,9 +70,9 @@ static bool is_of_content(mk_str name)
 
 /* The i-th one of those that handlers see, or NULL. A request that has lost its content has lost their
  * descriptions, too. */
-static const struct mk_field *field_at(const struct mk_request *r, size_t i)
+static const struct mk_header_field *field_at(const struct mk_request *r, size_t i)
 {
-    const struct mk_field *f = r->fields.at, *end = f + r->fields.n;
+    const struct mk_header_field *f = r->fields.at, *end = f + r->fields.n;
     if (MK_LIKELY(!mk_request_lost_content(r)))
         return i < r->fields.n ? f + i : NULL;
     while (f < end && (is_of_content(f->name) || i-- > 0))
@@ -80,15 +80,15 @@ static const struct mk_field *field_at(const struct mk_request *r, size_t i)
     return f < end ? f : NULL;
 }
 
-mk_str mk_request_field(const struct mk_request *r, mk_str name)
+mk_str mk_request_header(const struct mk_request *r, mk_str name)
 {
     bool is_hidden = mk_request_lost_content(r) && is_of_content(name);
-    return is_hidden ? MK_ABSENT : mk_fields_find(&r->fields, name);
+    return is_hidden ? MK_STR_NULL : mk_headers_find(&r->fields, name);
 }
 
-bool mk_request_field_at(const struct mk_request *r, size_t i, mk_str *name, mk_str *value)
+bool mk_request_header_at(const struct mk_request *r, size_t i, mk_str *name, mk_str *value)
 {
-    const struct mk_field *f = field_at(r, i);
+    const struct mk_header_field *f = field_at(r, i);
     if (!f)
         return false;
     *name = f->name;
@@ -96,30 +96,30 @@ bool mk_request_field_at(const struct mk_request *r, size_t i, mk_str *name, mk_
     return true;
 }
 
-enum mk_field_role mk_request_field_role(const struct mk_request *r, size_t i)
+enum mk_header_role mk_request_header_role(const struct mk_request *r, size_t i)
 {
-    const struct mk_field *f = field_at(r, i);
-    return mk_field_role_of((enum mk_field_id)f->id, f->name);
+    const struct mk_header_field *f = field_at(r, i);
+    return mk_header_role_of_id((enum mk_header_id)f->id, f->name);
 }
 
 /* ---- Addresses ---- */
 
-mk_str mk_request_peer(struct mk_request *r)
+mk_str mk_request_client_text(struct mk_request *r)
 {
-    char room[MK_ADDR_TEXT];
+    char room[MK_SOCKADDR_TEXT_MAX];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
-    mk_peer_print(r->peer, &text);
+    mk_addr_format(r->peer, &text);
     return mk_arena_copy(r->arena, mk_buf_str(&text));
 }
 
-const struct mk_peer *mk_request_address(const struct mk_request *r)
+const struct mk_addr *mk_request_client_addr(const struct mk_request *r)
 {
     return r->peer;
 }
 
-int mk_request_set_address(struct mk_request *r, const struct mk_peer *peer)
+int mk_request_set_client_addr(struct mk_request *r, const struct mk_addr *peer)
 {
-    struct mk_peer *own = mk_arena_alloc(r->arena, sizeof *own); /* the old one is the connection's */
+    struct mk_addr *own = mk_arena_alloc(r->arena, sizeof *own); /* the old one is the connection's */
     if (!own)
         return -ENOMEM;
     *own = *peer;
@@ -127,7 +127,7 @@ int mk_request_set_address(struct mk_request *r, const struct mk_peer *peer)
     return 0;
 }
 
-int mk_request_local(const struct mk_request *r, struct mk_peer *out)
+int mk_request_local_addr(const struct mk_request *r, struct mk_addr *out)
 {
     return r->ops && r->ops->local ? r->ops->local(r->ops_ctx, out) : -ENOTCONN;
 }
@@ -184,7 +184,7 @@ bool mk_request_has_encoded_slash(const struct mk_request *r)
 /* A host that a pattern names may be many: each subdomain may have an owner of its own. */
 static bool is_named_by_pattern(const struct mk_request *r)
 {
-    return r->host.p && mk_host_has_pattern(r->site) && !mk_host_has_name(r->site, r->host);
+    return r->host.p && mk_vhost_has_pattern(r->site) && !mk_vhost_has_name(r->site, r->host);
 }
 
 /* "NAME ID": at another address, NAME may be a host of its own. */
@@ -203,7 +203,7 @@ static mk_str name_by_pattern(const struct mk_request *r)
     return mk_str_of(text, name.len + 1 + id.len);
 }
 
-mk_str mk_request_site_name(struct mk_request *r)
+mk_str mk_request_vhost_name(struct mk_request *r)
 {
     if (r->told_site.p || !r->site)
         return r->told_site.p ? r->told_site : MK_STR("");
@@ -212,7 +212,7 @@ mk_str mk_request_site_name(struct mk_request *r)
     return name_by_pattern(r);
 }
 
-int mk_request_set_site_name(struct mk_request *r, mk_str name)
+int mk_request_set_vhost_name(struct mk_request *r, mk_str name)
 {
     mk_str copy = mk_arena_copy(r->arena, name);
     if (copy.p)
@@ -220,7 +220,7 @@ int mk_request_set_site_name(struct mk_request *r, mk_str name)
     return copy.p ? 0 : -ENOMEM;
 }
 
-const struct mk_host *mk_request_site(const struct mk_request *r)
+const struct mk_vhost *mk_request_vhost(const struct mk_request *r)
 {
     return r->site;
 }
@@ -240,7 +240,7 @@ int64_t mk_request_time(const struct mk_request *r)
     return r->now;
 }
 
-void mk_request_follow_client(struct mk_request *r)
+void mk_request_cancel_on_disconnect(struct mk_request *r)
 {
     mk_exchange_of(r)->follows_client = true;
 }
@@ -256,9 +256,9 @@ void *mk_request_alloc(struct mk_request *r, size_t size)
     return mk_arena_alloc(r->arena, size);
 }
 
-int mk_request_on_end(struct mk_request *r, void (*fn)(void *data), void *data)
+int mk_request_add_cleanup(struct mk_request *r, void (*fn)(void *data), void *data)
 {
-    return mk_arena_on_end(r->arena, fn, data) ? 0 : -ENOMEM;
+    return mk_arena_add_cleanup(r->arena, fn, data) ? 0 : -ENOMEM;
 }
 
 void mk_request_set_data(struct mk_request *r, void *data)
@@ -283,7 +283,7 @@ int mk_request_attach(struct mk_request *r, const void *key, void *data, void (*
 {
     struct mk_attached *a =
         r->arena ? mk_arena_alloc(r->arena, sizeof *a) : NULL; /* none: a remembered one */
-    if (!a || (fn && !mk_arena_on_end(r->arena, fn, data))) {
+    if (!a || (fn && !mk_arena_add_cleanup(r->arena, fn, data))) {
         if (fn)
             fn(data);
         return -ENOMEM;
@@ -324,10 +324,10 @@ mk_str mk_request_user(const struct mk_request *r)
 
 static void log_plain(struct mk_request *r, enum mk_log_level level, mk_str message)
 {
-    char room[MK_ADDR_TEXT];
+    char room[MK_SOCKADDR_TEXT_MAX];
     struct mk_buf peer = mk_buf_fixed(room, sizeof room);
     if (r->peer)
-        mk_peer_print(r->peer, &peer);
+        mk_addr_format(r->peer, &peer);
     if (!r->method_text.p) /* it died before it was one */
         mk_log(r->web->log, level, "request from %.*s: %.*s", MK_STR_ARG(mk_buf_str(&peer)),
                MK_STR_ARG(message));
@@ -351,7 +351,7 @@ void mk_request_log(struct mk_request *r, enum mk_log_level level, const char *f
     if (len < 0)
         return;
     mk_str message = mk_str_of(text, mk_min((size_t)len, sizeof text - 1));
-    mk_log_disarm(text, message.len);
+    mk_log_sanitize(text, message.len);
     for (size_t i = 0; i < hooks->n; i++)
         if (hooks->at[i].plugin->on_log(r, level, message, hooks->at[i].data))
             return;
@@ -360,11 +360,11 @@ void mk_request_log(struct mk_request *r, enum mk_log_level level, const char *f
 
 struct remembered {
     struct mk_request request;
-    struct mk_peer peer;
+    struct mk_addr peer;
     char text[METHOD_SHOWN + TARGET_SHOWN];
 };
 
-struct mk_request *mk_request_remember(const struct mk_request *r)
+struct mk_request *mk_request_log_copy(const struct mk_request *r)
 {
     struct remembered *m = mk_mem_zalloc(1, sizeof *m);
     if (!m)
@@ -382,7 +382,7 @@ struct mk_request *mk_request_remember(const struct mk_request *r)
     return &m->request;
 }
 
-void mk_request_forget(struct mk_request *remembered)
+void mk_request_log_copy_free(struct mk_request *remembered)
 {
     mk_mem_free(remembered); /* the first member of its struct */
 }

@@ -51,7 +51,7 @@ static mk_err find_root(const struct mk_request *r, mk_str *path, const struct m
         return -EINVAL;
     if (!r->site)
         return -ENOENT;
-    *root = mk_host_choose_root(r->site, path);
+    *root = mk_vhost_choose_root(r->site, path);
     *path = relative(*path);
     return (*root)->fd < 0 ? -ENOENT : 0;
 }
@@ -62,11 +62,11 @@ int mk_request_open(const struct mk_request *r, mk_str path)
     int fd;
     mk_err e = find_root(r, &path, &root);
     if (!e)
-        e = mk_filecache_open(&r->web->files, root, path, &fd);
+        e = mk_file_cache_open_uncached(&r->web->files, root, path, &fd);
     return e ? e : fd;
 }
 
-int mk_request_look(const struct mk_request *r, mk_str path, struct mk_file_id *id)
+int mk_request_stat(const struct mk_request *r, mk_str path, struct mk_file_id *id)
 {
     const struct mk_root *root;
     struct mk_open_file *f;
@@ -75,21 +75,21 @@ int mk_request_look(const struct mk_request *r, mk_str path, struct mk_file_id *
     while (path.len && path.p[path.len - 1] == '/')
         path.len--;
     if (!e)
-        e = mk_filecache_take(&r->web->files, root, path, *r->web->now_ms, &f);
+        e = mk_file_cache_acquire(&r->web->files, root, path, *r->web->now_ms, &f);
     if (e)
         return e;
     int kind = (int)f->kind;
     if (id)
         *id = mk_open_file_id(f);
-    mk_open_file_drop(f);
+    mk_open_file_release(f);
     return wants_folder && kind != MK_FILE_FOLDER ? -ENOTDIR : kind;
 }
 
-mk_str mk_request_file_name(const struct mk_request *r, mk_str path)
+mk_str mk_request_translate_path(const struct mk_request *r, mk_str path)
 {
     if (!r->site || !is_clean(path))
         return (mk_str){NULL, 0};
-    const struct mk_root *root = mk_host_choose_root(r->site, &path);
+    const struct mk_root *root = mk_vhost_choose_root(r->site, &path);
     mk_str folder = mk_str_from_c(root->path);
     if (folder.len == 0)
         return (mk_str){NULL, 0};
@@ -98,7 +98,7 @@ mk_str mk_request_file_name(const struct mk_request *r, mk_str path)
     path = relative(path);
     char *name = mk_arena_alloc(r->arena, folder.len + 1 + path.len + 1);
     if (!name)
-        return MK_ABSENT;
+        return MK_STR_NULL;
     memcpy(name, folder.p, folder.len);
     name[folder.len] = '/';
     memcpy(name + folder.len + 1, path.p, path.len);
@@ -111,14 +111,14 @@ bool mk_request_shows_dot_files(const struct mk_request *r)
     return r->site && r->site->dot_files;
 }
 
-mk_str mk_request_type_of(const struct mk_request *r, mk_str file_name)
+mk_str mk_request_media_type(const struct mk_request *r, mk_str file_name)
 {
     return r->site ? mk_mime_find(r->site->mime, file_name) : MK_STR("application/octet-stream");
 }
 
 unsigned mk_request_accepts_coding(const struct mk_request *r, mk_str coding)
 {
-    return mk_negotiate_q(&r->fields, MK_FIELD_ACCEPT_ENCODING, coding);
+    return mk_negotiate_coding_q(&r->fields, MK_HEADER_ACCEPT_ENCODING, coding);
 }
 
 unsigned mk_request_accepts_type(const struct mk_request *r, mk_str type)

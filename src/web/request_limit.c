@@ -20,7 +20,7 @@ static uint32_t at_most_a_day(uint32_t ms)
     return ms < DAY_MS ? ms : DAY_MS;
 }
 
-int mk_request_limit_wait(struct mk_request *r, uint32_t ms)
+int mk_request_set_handler_timeout(struct mk_request *r, uint32_t ms)
 {
     struct mk_request_limits *l = own_limits(r);
     if (l)
@@ -28,7 +28,7 @@ int mk_request_limit_wait(struct mk_request *r, uint32_t ms)
     return l ? 0 : -ENOMEM;
 }
 
-int mk_request_limit_tunnel(struct mk_request *r, uint32_t ms)
+int mk_request_set_tunnel_timeout(struct mk_request *r, uint32_t ms)
 {
     struct mk_request_limits *l = own_limits(r);
     if (l)
@@ -36,7 +36,7 @@ int mk_request_limit_tunnel(struct mk_request *r, uint32_t ms)
     return l ? 0 : -ENOMEM;
 }
 
-int mk_request_limit_body(struct mk_request *r, uint64_t bytes)
+int mk_request_set_body_max(struct mk_request *r, uint64_t bytes)
 {
     struct mk_exchange *x = mk_exchange_of(r);
     struct mk_request_limits *l = own_limits(r);

@@ -10,7 +10,7 @@
 /* 0: a regular file; -EISDIR: a folder; -EACCES: anything else; or why it cannot be opened. */
 static int look(const struct mk_request *r, mk_str path)
 {
-    int kind = mk_request_look(r, path, NULL);
+    int kind = mk_request_stat(r, path, NULL);
     if (kind < 0)
         return kind;
     return kind == MK_FILE_REGULAR ? 0 : kind == MK_FILE_FOLDER ? -EISDIR : -EACCES;
@@ -80,7 +80,7 @@ static size_t names_end(const struct mk_request *r, mk_str path)
 static int find_part(const struct mk_request *r, mk_str path, mk_str extension, mk_str *name)
 {
     int e = -ENOENT;
-    *name = MK_ABSENT;
+    *name = MK_STR_NULL;
     for (size_t end = 0, last = names_end(r, path); end < last;) {
         end = part_end(path, end + 1);
         mk_str candidate = mk_str_first(path, end);
@@ -102,7 +102,7 @@ static void log_forbidden(const struct mk_request *r, mk_str name, int e)
     if (atomic_exchange_explicit(&last, now, memory_order_relaxed) == now)
         return;
     mk_request_log((struct mk_request *)(uintptr_t)r, MK_LOG_WARN, "403: the script %.*s beneath %.*s: %s",
-                   MK_STR_ARG(name), MK_STR_ARG(mk_host_root(mk_request_site(r))), strerror(-e));
+                   MK_STR_ARG(name), MK_STR_ARG(mk_vhost_root(mk_request_vhost(r))), strerror(-e));
 }
 
 unsigned mk_request_find_script(const struct mk_request *r, mk_str extension, mk_str *name, mk_str *info)

@@ -7,11 +7,11 @@
 #include <monkey/request.h>
 
 #include "base/arena.h"
-#include "base/def.h"
-#include "http/field.h"
+#include "base/compiler.h"
+#include "http/header.h"
 #include "http/target.h"
 #include "net/tls.h"
-#include "os/addr.h"
+#include "os/sockaddr.h"
 
 /* The target of a request: first as the client sent it, then as each rewrite or route changed it. Each step
  * is a value of its own that never changes. */
@@ -43,8 +43,8 @@ struct mk_asked {
 };
 
 struct mk_attached;
-struct mk_field_line;
-struct mk_hosts;
+struct mk_header;
+struct mk_vhosts;
 struct mk_route;
 struct mk_trailers;
 struct mk_web;
@@ -53,9 +53,9 @@ struct mk_web;
 struct mk_request_ops {
     ssize_t (*read)(void *ctx, char *room, size_t cap); /* as mk_request_read */
     void (*resume)(void *ctx);                          /* as mk_request_resume */
-    mk_err (*local)(void *ctx, struct mk_peer *out);    /* as mk_request_local; may be NULL */
-    /* As mk_response_send_interim: 0 or -EAGAIN; may be NULL. */
-    mk_err (*interim)(void *ctx, unsigned status, const struct mk_field_line *fields, size_t n);
+    mk_err (*local)(void *ctx, struct mk_addr *out);    /* as mk_request_local_addr; may be NULL */
+    /* As mk_response_send_1xx: 0 or -EAGAIN; may be NULL. */
+    mk_err (*interim)(void *ctx, unsigned status, const struct mk_header *fields, size_t n);
     /* What is known of the connection, if the request is encrypted; NULL: nothing. */
     void (*tls)(void *ctx, struct mk_tls_facts *out);
     /* Sets the limit of the content. -EMSGSIZE: the content is longer. May be NULL. */
@@ -69,15 +69,15 @@ struct mk_request {
     struct mk_web *web;
 
     /* What was received: set once, before the flow begins. */
-    const struct mk_hosts *hosts; /* that its address leads to */
-    unsigned version;             /* 10, 11, 20 */
-    bool encrypted;               /* on its way to us */
-    bool is_told, is_told_secure; /* a trusted proxy says which scheme its client uses */
+    const struct mk_vhosts *hosts; /* that its address leads to */
+    unsigned version;              /* 10, 11, 20 */
+    bool encrypted;                /* on its way to us */
+    bool is_told, is_told_secure;  /* a trusted proxy says which scheme its client uses */
     mk_str method_text, target_text;
     mk_str host;      /* the authority of the target or else the Host field; without port */
     mk_str told_site; /* by a server in front of this one; absent: none */
     struct mk_asked received;
-    struct mk_fields fields;
+    struct mk_headers fields;
     uint64_t length; /* of the content; MK_REQUEST_LENGTH_UNKNOWN */
     mk_str tunnel;   /* the protocol that the client wants to speak; absent: none */
     mk_str upgrade;  /* that of a request with content, or with another method than GET */
@@ -89,11 +89,11 @@ struct mk_request {
     const struct mk_asked *asked;
 
     /* What the flow and its hooks found out. */
-    const struct mk_host *site;
+    const struct mk_vhost *site;
     const struct mk_route *route; /* of the last called handler; NULL: none was */
     bool found_missing;           /* a handler has passed, with 404: nothing is at the path */
     bool is_ambiguous;            /* a hook would have judged a variant of the path otherwise */
-    const struct mk_peer *peer;   /* the connection's, or the client that a hook found behind it */
+    const struct mk_addr *peer;   /* the connection's, or the client that a hook found behind it */
     struct mk_attached *attached;
     void *data;
 

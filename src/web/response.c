@@ -80,7 +80,7 @@ void mk_response_unready(struct mk_response *r)
 static bool grow(struct mk_response *r)
 {
     unsigned cap = r->cap_fields < 4 ? 8 : r->cap_fields * 2;
-    struct mk_field *more = mk_arena_alloc(r->arena, sizeof *more * cap);
+    struct mk_header_field *more = mk_arena_alloc(r->arena, sizeof *more * cap);
     if (!more)
         return false;
     memcpy(more, r->fields, sizeof *more * r->n_fields);
@@ -93,37 +93,38 @@ bool mk_response_add_ready(struct mk_response *r, mk_str name, mk_str value)
 {
     if (r->n_fields == r->cap_fields && !grow(r))
         return false;
-    r->fields[r->n_fields++] = (struct mk_field){.name = name, .value = value};
+    r->fields[r->n_fields++] = (struct mk_header_field){.name = name, .value = value};
     return true;
 }
 
-static bool is_ours(enum mk_field_id id)
+static bool is_ours(enum mk_header_id id)
 {
-    return id == MK_FIELD_CONTENT_LENGTH || id == MK_FIELD_TRANSFER_ENCODING || id == MK_FIELD_CONNECTION ||
-           id == MK_FIELD_KEEP_ALIVE || id == MK_FIELD_UPGRADE || id == MK_FIELD_SEC_WEBSOCKET_ACCEPT;
+    return id == MK_HEADER_CONTENT_LENGTH || id == MK_HEADER_TRANSFER_ENCODING ||
+           id == MK_HEADER_CONNECTION || id == MK_HEADER_KEEP_ALIVE || id == MK_HEADER_UPGRADE ||
+           id == MK_HEADER_SEC_WEBSOCKET_ACCEPT;
 }
 
-static uint8_t own_of(enum mk_field_id id)
+static uint8_t own_of(enum mk_header_id id)
 {
-    return id == MK_FIELD_DATE      ? MK_OWN_DATE
-           : id == MK_FIELD_SERVER  ? MK_OWN_SERVER
-           : id == MK_FIELD_TRAILER ? MK_OWN_TRAILER
-                                    : 0;
+    return id == MK_HEADER_DATE      ? MK_OWN_DATE
+           : id == MK_HEADER_SERVER  ? MK_OWN_SERVER
+           : id == MK_HEADER_TRAILER ? MK_OWN_TRAILER
+                                     : 0;
 }
 
 /* As own_of(), of names. */
 static uint8_t own_of_name(mk_str name)
 {
     bool may_be = name.len == 4 || name.len == 6 || name.len == 7; /* Date, Server, Trailer */
-    return may_be ? own_of(mk_field_find_id(name)) : 0;
+    return may_be ? own_of(mk_header_find_id(name)) : 0;
 }
 
-static int check_field(const struct mk_response *r, mk_str name, mk_str value, enum mk_field_id id)
+static int check_field(const struct mk_response *r, mk_str name, mk_str value, enum mk_header_id id)
 {
     if (r->sealed)
         return -EALREADY;
-    bool is_name = id == MK_FIELD_OTHER ? mk_is_token(name) : !is_ours(id);
-    return is_name && mk_is_field_value(value) ? 0 : -EINVAL;
+    bool is_name = id == MK_HEADER_OTHER ? mk_is_token(name) : !is_ours(id);
+    return is_name && mk_is_header_value(value) ? 0 : -EINVAL;
 }
 
 static int add_line(struct mk_response *r, mk_str name, mk_str value, uint8_t own)
@@ -134,12 +135,12 @@ static int add_line(struct mk_response *r, mk_str name, mk_str value, uint8_t ow
     return 0;
 }
 
-int mk_response_add(struct mk_response *r, mk_str name, mk_str value)
+int mk_response_add_header(struct mk_response *r, mk_str name, mk_str value)
 {
-    enum mk_field_id id = mk_field_find_id(name);
+    enum mk_header_id id = mk_header_find_id(name);
     uint8_t own = own_of(id);
     if (own & r->own & (MK_OWN_DATE | MK_OWN_SERVER))
-        return mk_response_set(r, name, value);
+        return mk_response_set_header(r, name, value);
     int e = check_field(r, name, value, id);
     if (e)
         return e;
@@ -151,30 +152,30 @@ int mk_response_add(struct mk_response *r, mk_str name, mk_str value)
     return add_line(r, mk_str_of(copy, name.len), mk_str_of(copy + name.len, value.len), own);
 }
 
-int mk_response_add_static(struct mk_response *r, mk_str name, mk_str value)
+int mk_response_add_header_nocopy(struct mk_response *r, mk_str name, mk_str value)
 {
     uint8_t own = own_of_name(name);
     if (r->sealed)
         return -EALREADY;
     if (own & r->own & (MK_OWN_DATE | MK_OWN_SERVER))
-        return mk_response_set(r, name, value);
+        return mk_response_set_header(r, name, value);
     return add_line(r, name, value, own);
 }
 
-static int add_each(struct mk_response *r, const struct mk_field_line *lines, size_t n)
+static int add_each(struct mk_response *r, const struct mk_header *lines, size_t n)
 {
     int e = 0;
     for (size_t i = 0; i < n && !e; i++)
-        e = mk_response_add_static(r, lines[i].name, lines[i].value);
+        e = mk_response_add_header_nocopy(r, lines[i].name, lines[i].value);
     return e;
 }
 
 struct own_block {
     struct mk_field_block block;
-    struct mk_field fields[];
+    struct mk_header_field fields[];
 };
 
-int mk_response_add_lines(struct mk_response *r, mk_str text, const struct mk_field_line *lines, size_t n)
+int mk_response_add_headers(struct mk_response *r, mk_str text, const struct mk_header *lines, size_t n)
 {
     struct own_block *b = mk_arena_alloc(r->arena, sizeof *b + n * sizeof *b->fields);
     uint8_t own = r->own & (MK_OWN_DATE | MK_OWN_SERVER), twice = 0;
@@ -184,7 +185,7 @@ int mk_response_add_lines(struct mk_response *r, mk_str text, const struct mk_fi
         uint8_t one = own_of_name(lines[i].name);
         twice |= own & one;
         own |= one;
-        b->fields[i] = (struct mk_field){.name = lines[i].name, .value = lines[i].value};
+        b->fields[i] = (struct mk_header_field){.name = lines[i].name, .value = lines[i].value};
     }
     if (r->n_blocks || twice) /* something is to be replaced */
         return add_each(r, lines, n);
@@ -194,7 +195,7 @@ int mk_response_add_lines(struct mk_response *r, mk_str text, const struct mk_fi
     return 0;
 }
 
-static mk_str find_in(const struct mk_field *fields, unsigned n, mk_str name)
+static mk_str find_in(const struct mk_header_field *fields, unsigned n, mk_str name)
 {
     for (unsigned i = 0; i < n; i++)
         if (mk_str_eq_nocase(fields[i].name, name))
@@ -210,15 +211,15 @@ static mk_str find_in_blocks(const struct mk_response *r, mk_str name)
     return found;
 }
 
-mk_str mk_response_field(const struct mk_response *r, mk_str name)
+mk_str mk_response_header(const struct mk_response *r, mk_str name)
 {
     mk_str found = find_in_blocks(r, name);
     return found.p ? found : find_in(r->fields, r->n_fields, name);
 }
 
-bool mk_response_field_at(const struct mk_response *r, size_t i, mk_str *name, mk_str *value)
+bool mk_response_header_at(const struct mk_response *r, size_t i, mk_str *name, mk_str *value)
 {
-    const struct mk_field *found = NULL;
+    const struct mk_header_field *found = NULL;
     for (unsigned b = 0; b < r->n_blocks && !found; b++) {
         if (i < r->blocks[b]->n)
             found = &r->blocks[b]->fields[i];
@@ -240,7 +241,7 @@ static bool own_fields(struct mk_response *r)
     unsigned n = 0, cap = r->n_fields + MK_RESPONSE_FIRST_FIELDS;
     for (unsigned i = 0; i < r->n_blocks; i++)
         cap += r->blocks[i]->n;
-    struct mk_field *own = mk_arena_alloc(r->arena, sizeof *own * cap);
+    struct mk_header_field *own = mk_arena_alloc(r->arena, sizeof *own * cap);
     if (!own)
         return false;
     for (unsigned i = 0; i < r->n_blocks; i++)
@@ -264,20 +265,20 @@ static void remove_from(struct mk_response *r, unsigned i, mk_str name)
     r->n_fields = kept;
 }
 
-int mk_response_remove(struct mk_response *r, mk_str name)
+int mk_response_remove_header(struct mk_response *r, mk_str name)
 {
     if (r->sealed)
         return -EALREADY;
     if (find_in_blocks(r, name).p && !own_fields(r))
         return -ENOMEM;
     remove_from(r, 0, name);
-    r->own &= (uint8_t)(~(own_of(mk_field_find_id(name)) & (MK_OWN_DATE | MK_OWN_SERVER)));
+    r->own &= (uint8_t)(~(own_of(mk_header_find_id(name)) & (MK_OWN_DATE | MK_OWN_SERVER)));
     return 0;
 }
 
-int mk_response_set(struct mk_response *r, mk_str name, mk_str value)
+int mk_response_set_header(struct mk_response *r, mk_str name, mk_str value)
 {
-    enum mk_field_id id = mk_field_find_id(name);
+    enum mk_header_id id = mk_header_find_id(name);
     int e = check_field(r, name, value, id);
     if (e)
         return e;
@@ -287,7 +288,7 @@ int mk_response_set(struct mk_response *r, mk_str name, mk_str value)
         return -ENOMEM;
     for (unsigned i = 0; i < r->n_fields; i++) {
         if (mk_str_eq_nocase(r->fields[i].name, name)) {
-            r->fields[i] = (struct mk_field){.name = name, .value = value};
+            r->fields[i] = (struct mk_header_field){.name = name, .value = value};
             remove_from(r, i + 1, name);
             return 0;
         }
@@ -295,12 +296,12 @@ int mk_response_set(struct mk_response *r, mk_str name, mk_str value)
     return add_line(r, name, value, own_of(id));
 }
 
-int mk_response_send_interim(struct mk_request *request, const struct mk_response *r, unsigned status,
-                             const struct mk_field_line *fields, size_t n)
+int mk_response_send_1xx(struct mk_request *request, const struct mk_response *r, unsigned status,
+                         const struct mk_header *fields, size_t n)
 {
     int e = r->sealed ? -EALREADY : status < 102 || status > 199 ? -EINVAL : 0;
     for (size_t i = 0; i < n && !e; i++)
-        e = check_field(r, fields[i].name, fields[i].value, mk_field_find_id(fields[i].name));
+        e = check_field(r, fields[i].name, fields[i].value, mk_header_find_id(fields[i].name));
     if (e)
         return e;
     if (request->version < 11 || !request->ops || !request->ops->interim)
@@ -329,7 +330,7 @@ bool mk_response_file_id(const struct mk_response *r, struct mk_file_id *id)
     return true;
 }
 
-int mk_response_set_static(struct mk_response *r, mk_str text)
+int mk_response_set_body_nocopy(struct mk_response *r, mk_str text)
 {
     if (is_settled(r))
         return -EALREADY;
@@ -338,30 +339,30 @@ int mk_response_set_static(struct mk_response *r, mk_str text)
     return mk_content_add_text(&r->content, r->arena, text) ? 0 : -ENOMEM;
 }
 
-int mk_response_set_text(struct mk_response *r, mk_str text)
+int mk_response_set_body(struct mk_response *r, mk_str text)
 {
     if (is_settled(r))
         return -EALREADY;
     mk_str copy = mk_arena_copy(r->arena, text);
-    return copy.p ? mk_response_set_static(r, copy) : -ENOMEM;
+    return copy.p ? mk_response_set_body_nocopy(r, copy) : -ENOMEM;
 }
 
 static void on_end(void *file)
 {
-    mk_open_file_drop(file);
+    mk_open_file_release(file);
 }
 
-int mk_response_set_file(struct mk_response *r, int fd, uint64_t offset, uint64_t length)
+int mk_response_set_body_file(struct mk_response *r, int fd, uint64_t offset, uint64_t length)
 {
     uint64_t end;
     bool odd = fd < 0 || !mk_num_add(offset, length, &end) || end > INT64_MAX;
-    struct mk_open_file *f = is_settled(r) || odd ? NULL : mk_open_file_wrap(fd, end);
+    struct mk_open_file *f = is_settled(r) || odd ? NULL : mk_open_file_from_fd(fd, end);
     if (!f) {
         mk_fd_close(&fd);
         return is_settled(r) ? -EALREADY : odd ? -EINVAL : -ENOMEM;
     }
-    if (!mk_arena_on_end(r->arena, on_end, f)) {
-        mk_open_file_drop(f);
+    if (!mk_arena_add_cleanup(r->arena, on_end, f)) {
+        mk_open_file_release(f);
         return -ENOMEM;
     }
     mk_content_fini(&r->content);
@@ -370,7 +371,7 @@ int mk_response_set_file(struct mk_response *r, int fd, uint64_t offset, uint64_
 }
 
 /* The content of `r` from here on, or closed. */
-static int set_source(struct mk_response *r, const struct mk_source_ops *ops, void *ctx, uint64_t length,
+static int set_source(struct mk_response *r, const struct mk_body_source_ops *ops, void *ctx, uint64_t length,
                       int e)
 {
     if (is_settled(r))
@@ -384,13 +385,14 @@ static int set_source(struct mk_response *r, const struct mk_source_ops *ops, vo
     return e;
 }
 
-int mk_response_set_source(struct mk_response *r, const struct mk_source_ops *ops, void *ctx, int64_t length)
+int mk_response_set_body_source(struct mk_response *r, const struct mk_body_source_ops *ops, void *ctx,
+                                int64_t length)
 {
     uint64_t len = length < 0 ? MK_CONTENT_UNKNOWN : (uint64_t)length;
     return set_source(r, ops, ctx, len, length < MK_LENGTH_UNKNOWN ? -EINVAL : 0);
 }
 
-int mk_response_set_raw_source(struct mk_response *r, const struct mk_source_ops *ops, void *ctx)
+int mk_response_set_raw_source(struct mk_response *r, const struct mk_body_source_ops *ops, void *ctx)
 {
     int e = set_source(r, ops, ctx, MK_CONTENT_UNKNOWN, r->no_raw ? -EOPNOTSUPP : 0);
     if (!e)
@@ -403,7 +405,7 @@ bool mk_response_was_sent(const struct mk_response *r)
     return r->sent;
 }
 
-bool mk_response_will_send_content(const struct mk_request *request, const struct mk_response *r)
+bool mk_response_will_send_body(const struct mk_request *request, const struct mk_response *r)
 {
     return request->asked->method != MK_METHOD_HEAD && mk_status_has_content(mk_response_status(r)) &&
            r->content.length > 0 && !mk_content_is_raw(&r->content) && !mk_content_is_tunnel(&r->content);

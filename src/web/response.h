@@ -5,7 +5,7 @@
 
 #include <monkey/response.h>
 
-#include "http/field.h"
+#include "http/header.h"
 #include "web/content.h"
 
 struct mk_trailers;
@@ -17,7 +17,7 @@ struct mk_field_block {
     mk_str text;  /* "Name: value\r\n..." */
     mk_str ready; /* or absent: status line, these fields and Content-Length of a 200 that has no others */
     mk_str packed_ready; /* the same in the form of HTTP/2; absent with it, and without HTTP/2 */
-    const struct mk_field *fields;
+    const struct mk_header_field *fields;
     unsigned n;
 };
 
@@ -35,8 +35,8 @@ struct mk_response {
     uint16_t fails_with;    /* the status in its place if its content fails at once; 0: 500 */
     unsigned n_blocks, n_fields, cap_fields;
     const struct mk_field_block *blocks[MK_RESPONSE_BLOCKS]; /* outlive the request */
-    struct mk_field *fields;
-    struct mk_field first_fields[MK_RESPONSE_FIRST_FIELDS];
+    struct mk_header_field *fields;
+    struct mk_header_field first_fields[MK_RESPONSE_FIRST_FIELDS];
     struct mk_trailers *trailers; /* NULL: none */
     struct mk_content content;
 };

@@ -7,8 +7,8 @@
 #include <monkey/handler.h>
 #include <monkey/regex.h>
 
-#include "base/def.h"
-#include "http/pattern.h"
+#include "base/compiler.h"
+#include "http/path_pattern.h"
 
 struct mk_plugin;
 
@@ -21,13 +21,13 @@ struct mk_route {
     mk_str written;                 /* handler and arguments, for people */
 };
 
-/* MK_REGEX_GAVE_UP must never lead to the routes below: they may be less strict. As a truth value it says
+/* MK_REGEX_LIMIT must never lead to the routes below: they may be less strict. As a truth value it says
  * that the route matches. */
 static inline enum mk_regex_result mk_route_matches(const struct mk_route *r, mk_str path)
 {
     if (MK_UNLIKELY(r->regex != NULL))
         return mk_regex_match(r->regex, path, NULL);
-    return mk_pattern_matches(&r->pattern, path) ? MK_REGEX_MATCHES : MK_REGEX_DIFFERS;
+    return mk_pattern_matches(&r->pattern, path) ? MK_REGEX_MATCH : MK_REGEX_NO_MATCH;
 }
 
 /* True if the pattern matches every path: such a route was not chosen for this path in particular. */

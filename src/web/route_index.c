@@ -179,12 +179,12 @@ size_t mk_route_index_find(const struct mk_route_index *x, size_t from, mk_str p
                            enum mk_regex_result *result)
 {
     size_t best = find_by_text(x, from, path);
-    *result = MK_REGEX_MATCHES;
+    *result = MK_REGEX_MATCH;
     for (size_t i = 0; i < x->n_others && x->others[i] < best; i++) {
         if (x->others[i] < from)
             continue;
         enum mk_regex_result r = mk_route_matches(&x->routes[x->others[i]], path);
-        if (r == MK_REGEX_DIFFERS)
+        if (r == MK_REGEX_NO_MATCH)
             continue;
         *result = r;
         return x->others[i];

@@ -8,7 +8,7 @@ enum { HTTPS_PORT = 443 };
 static enum mk_verdict refuse(struct mk_response *response, unsigned status)
 {
     response->status = status;
-    return MK_REFUSE;
+    return MK_ERROR;
 }
 
 static bool is_token(mk_str text)
@@ -36,7 +36,7 @@ MK_COLD bool mk_secure_is_challenge(const struct mk_request *r)
 /* The one that was asked for, or the first that we have; absent: none. */
 static mk_str name_of(const struct mk_request *r)
 {
-    mk_str name = r->host.p ? r->host : mk_host_plain_name(r->site);
+    mk_str name = r->host.p ? r->host : mk_vhost_plain_name(r->site);
     return name.len ? name : (mk_str){NULL, 0};
 }
 
@@ -89,7 +89,7 @@ static enum mk_verdict enter_encrypted(struct mk_request *r, struct mk_response 
     if (!r->hosts->client_rules || !r->ops || !r->ops->tls)
         return MK_NEXT;
     r->ops->tls(r->ops_ctx, &facts);
-    const struct mk_host *named = mk_hosts_find(r->hosts, facts.server_name);
+    const struct mk_vhost *named = mk_vhosts_find(r->hosts, facts.server_name);
     if (named->client_rules != r->site->client_rules)
         return refuse(response, 421);
     bool is_unknown = r->site->client_required && !facts.client_fingerprint.p;
@@ -107,7 +107,7 @@ enum mk_verdict mk_secure_enter(struct mk_request *r, struct mk_response *respon
 bool mk_secure_mark(const struct mk_request *r, struct mk_response *response)
 {
     mk_str name = MK_STR("Strict-Transport-Security");
-    if (!mk_request_is_secure(r) || mk_response_field(response, name).p)
+    if (!mk_request_is_secure(r) || mk_response_header(response, name).p)
         return true;
     return mk_response_add_ready(response, name, r->site->hsts);
 }

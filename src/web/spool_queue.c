@@ -19,7 +19,7 @@ enum {
 
 struct mk_spool_queue {
     struct mk_spool spool;
-    struct mk_job job;
+    struct mk_offload_job job;
     struct mk_spools *all;
     struct mk_spool_client *client;
     struct mk_request *request; /* for the log */
@@ -86,10 +86,10 @@ void mk_spool_queue_free(struct mk_spool_queue *q)
 
 /* ---- Into the file ---- */
 
-static void run(struct mk_job *job)
+static void run(struct mk_offload_job *job)
 {
     struct mk_spool_queue *q = MK_CONTAINER(job, struct mk_spool_queue, job);
-    q->error = mk_spool_store(&q->spool, q->all->folder);
+    q->error = mk_spool_write_to_file(&q->spool, q->all->folder);
 }
 
 /* What could not be written is still in the buffer. */
@@ -106,7 +106,7 @@ static void end_writing(struct mk_spool_queue *q)
                    q->all->folder, mk_err_text(q->error));
 }
 
-static void on_written(struct mk_job *job)
+static void on_written(struct mk_offload_job *job)
 {
     struct mk_spool_queue *q = MK_CONTAINER(job, struct mk_spool_queue, job);
     bool was_asked = q->was_asked;
@@ -128,8 +128,8 @@ static int store(struct mk_spool_queue *q)
     if (e)
         return e == -EOPNOTSUPP ? -EDQUOT : e;
     q->charged += n;
-    q->job = (struct mk_job){.run = run, .done = on_written};
-    q->is_writing = q->all->helper && mk_helper_submit(q->all->helper, &q->job);
+    q->job = (struct mk_offload_job){.run = run, .done = on_written};
+    q->is_writing = q->all->helper && mk_offload_submit(q->all->helper, &q->job);
     q->was_asked = q->is_writing;
     if (q->is_writing)
         return -EAGAIN;

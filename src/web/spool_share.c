@@ -16,10 +16,10 @@ static struct mk_spool_client **bucket_of(struct mk_spools *all, const uint8_t i
     return &all->clients[mk_hash(&all->hash_key, mk_str_of((const char *)ip, 16)) % MK_SPOOL_BUCKETS];
 }
 
-struct mk_spool_client *mk_spool_client_enter(struct mk_spools *all, const struct mk_peer *peer)
+struct mk_spool_client *mk_spool_client_enter(struct mk_spools *all, const struct mk_addr *peer)
 {
-    struct mk_peer one;
-    mk_peer_client(peer, &one);
+    struct mk_addr one;
+    mk_addr_client(peer, &one);
     struct mk_spool_client **first = bucket_of(all, one.ip), *c = *first;
     while (c && memcmp(c->ip, one.ip, sizeof c->ip) != 0)
         c = c->next;

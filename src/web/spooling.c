@@ -13,7 +13,7 @@ enum {
 
 struct spooling {
     struct mk_spool spool;
-    struct mk_job job;
+    struct mk_offload_job job;
     struct mk_spools *all;
     struct mk_spool_client *client; /* NULL: everything has been given back */
     struct mk_request *request;     /* NULL: it ended while a thread writes */
@@ -72,13 +72,13 @@ static void on_request_end(void *data)
 
 /* ---- Into a file ---- */
 
-static void run(struct mk_job *job)
+static void run(struct mk_offload_job *job)
 {
     struct spooling *s = MK_CONTAINER(job, struct spooling, job);
-    s->error = mk_spool_store(&s->spool, s->all->folder);
+    s->error = mk_spool_write_to_file(&s->spool, s->all->folder);
 }
 
-static void on_written(struct mk_job *job)
+static void on_written(struct mk_offload_job *job)
 {
     struct spooling *s = MK_CONTAINER(job, struct spooling, job);
     s->writing = false;
@@ -100,8 +100,8 @@ static void store(struct spooling *s)
         return;
     }
     s->stored += n;
-    s->job = (struct mk_job){.run = run, .done = on_written};
-    s->writing = s->all->helper && mk_helper_submit(s->all->helper, &s->job);
+    s->job = (struct mk_offload_job){.run = run, .done = on_written};
+    s->writing = s->all->helper && mk_offload_submit(s->all->helper, &s->job);
     if (s->writing)
         return;
     run(&s->job);
@@ -239,7 +239,7 @@ int mk_spool_request(struct mk_request *r, uint64_t max, struct mk_spool **out)
     return s->writing ? -EAGAIN : s->error ? s->error : is_whole(s) ? 0 : -EAGAIN;
 }
 
-void mk_spool_drop(struct mk_spool *spool)
+void mk_spool_free(struct mk_spool *spool)
 {
     release(MK_CONTAINER(spool, struct spooling, spool));
 }

@@ -5,12 +5,12 @@
 #ifndef MK_WEB_SPOOLS_H
 #define MK_WEB_SPOOLS_H
 
-#include <monkey/address.h>
+#include <monkey/addr.h>
 #include <monkey/spool.h>
 
 #include "base/err.h"
 #include "base/hash.h"
-#include "net/helper.h"
+#include "net/offload.h"
 
 enum { MK_SPOOL_BUCKETS = 64 };
 
@@ -26,11 +26,11 @@ struct mk_spool_client {
 
 /* One for each worker. All zero: nothing leaves the memory. */
 struct mk_spools {
-    const char *folder;       /* NULL: no plugin has asked for one */
-    uint64_t max;             /* bytes in files, of all clients; UINT64_MAX: no limit */
-    uint64_t stored;          /* of requests and responses, */
-    uint64_t responses;       /* and of responses alone */
-    struct mk_helper *helper; /* writes the files; NULL: the caller does */
+    const char *folder;        /* NULL: no plugin has asked for one */
+    uint64_t max;              /* bytes in files, of all clients; UINT64_MAX: no limit */
+    uint64_t stored;           /* of requests and responses, */
+    uint64_t responses;        /* and of responses alone */
+    struct mk_offload *helper; /* writes the files; NULL: the caller does */
     struct mk_hash_key hash_key;
     struct mk_spool_client *clients[MK_SPOOL_BUCKETS];
 };
@@ -38,7 +38,7 @@ struct mk_spools {
 /* ---- Shares ---- */
 
 /* The entry of the client, with one user more. NULL: no memory. */
-struct mk_spool_client *mk_spool_client_enter(struct mk_spools *all, const struct mk_peer *peer);
+struct mk_spool_client *mk_spool_client_enter(struct mk_spools *all, const struct mk_addr *peer);
 /* One user less. */
 void mk_spool_client_leave(struct mk_spools *all, struct mk_spool_client *c);
 /* May the client have so many bytes of buffers more? */

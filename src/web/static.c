@@ -50,10 +50,11 @@ static enum mk_static_find find_of_error(mk_err e)
 
 static void open_path(const struct mk_request *request, mk_str path, struct mk_static_found *found)
 {
-    found->error = mk_filecache_take(&request->web->files, found->root, path, request->now_ms, &found->file);
+    found->error =
+        mk_file_cache_acquire(&request->web->files, found->root, path, request->now_ms, &found->file);
     found->what = found->error ? find_of_error(found->error) : MK_STATIC_FILE;
     if (!found->error && found->file->kind == MK_OPEN_OTHER) {
-        mk_open_file_drop(found->file);
+        mk_open_file_release(found->file);
         found->what = MK_STATIC_FORBIDDEN;
     }
 }
@@ -64,13 +65,13 @@ static void check_route(const struct mk_request *request, mk_str folder, mk_str 
                         struct mk_static_found *found)
 {
     mk_str path = mk_arena_printf(request->arena, "%.*s%.*s", MK_STR_ARG(folder), MK_STR_ARG(name));
-    const struct mk_host *host = request->site;
+    const struct mk_vhost *host = request->site;
     const struct mk_route *ours = request->route ? request->route : host->routes;
     enum mk_regex_result result;
-    const struct mk_route *route = &host->routes[path.p ? mk_host_next_route(host, 0, path, &result) : 0];
+    const struct mk_route *route = &host->routes[path.p ? mk_vhost_next_route(host, 0, path, &result) : 0];
     if (path.p && (route >= ours || route->handler == &mk_static))
         return;
-    mk_open_file_drop(found->file);
+    mk_open_file_release(found->file);
     found->what = MK_STATIC_ELSEWHERE;
     found->elsewhere = path;
 }
@@ -91,7 +92,7 @@ static void open_index(const struct mk_request *request, mk_str folder, struct m
             return;
         }
         if (found->what == MK_STATIC_FILE)
-            mk_open_file_drop(found->file);
+            mk_open_file_release(found->file);
         else if (found->what != MK_STATIC_MISSING)
             return;
     }
@@ -101,7 +102,7 @@ static void open_index(const struct mk_request *request, mk_str folder, struct m
 static void find_beneath(const struct mk_request *request, struct mk_static_found *found)
 {
     mk_str path = request->asked->path;
-    found->root = mk_host_choose_root(request->site, &path);
+    found->root = mk_vhost_choose_root(request->site, &path);
     bool has_slash = path.len == 0 || path.p[path.len - 1] == '/';
     if (path.len == 0) { /* /~name, or the path of an Alias */
         found->what = MK_STATIC_FOLDER_WITHOUT_SLASH;
@@ -114,7 +115,7 @@ static void find_beneath(const struct mk_request *request, struct mk_static_foun
     bool is_folder = found->file->kind == MK_OPEN_FOLDER;
     if (!is_folder && !has_slash)
         return;
-    mk_open_file_drop(found->file);
+    mk_open_file_release(found->file);
     if (!is_folder)
         found->what = MK_STATIC_MISSING;
     else if (!has_slash)
@@ -128,7 +129,7 @@ static void find_beneath(const struct mk_request *request, struct mk_static_foun
 static bool wants_fallback(const struct mk_request *request)
 {
     mk_str last = mk_str_skip(request->asked->path, mk_str_find_last(request->asked->path, '/') + 1);
-    mk_str accept = mk_fields_get(&request->fields, MK_FIELD_ACCEPT);
+    mk_str accept = mk_headers_get(&request->fields, MK_HEADER_ACCEPT);
     return mk_str_find(last, '.') == MK_STR_NONE || mk_str_starts(accept, MK_STR("text/html"));
 }
 
@@ -141,13 +142,13 @@ static void find_fallback(const struct mk_request *request, struct mk_static_fou
     if (is_file)
         check_route(request, MK_STR("/"), request->site->fallback, &fallback);
     if (!is_file && fallback.what == MK_STATIC_FILE) {
-        mk_open_file_drop(fallback.file);
+        mk_open_file_release(fallback.file);
         fallback.what = MK_STATIC_MISSING;
     }
     if (fallback.what == MK_STATIC_ELSEWHERE || wants_fallback(request))
         *found = fallback;
     else if (fallback.what == MK_STATIC_FILE)
-        mk_open_file_drop(fallback.file);
+        mk_open_file_release(fallback.file);
 }
 
 void mk_static_find(const struct mk_request *request, struct mk_static_found *found)
@@ -170,12 +171,12 @@ void mk_static_find(const struct mk_request *request, struct mk_static_found *fo
 static enum mk_verdict refuse(struct mk_response *response, unsigned status)
 {
     (void)mk_response_set_status(response, status);
-    return MK_REFUSE;
+    return MK_ERROR;
 }
 
 static void on_end(void *file)
 {
-    mk_open_file_drop(file);
+    mk_open_file_release(file);
 }
 
 static enum mk_verdict send_whole(struct mk_response *response, const struct mk_representation *r)
@@ -189,8 +190,8 @@ static enum mk_verdict send_whole(struct mk_response *response, const struct mk_
 static inline enum mk_verdict serve(struct mk_request *request, struct mk_response *response,
                                     struct mk_open_file *file)
 {
-    if (!mk_arena_on_end(request->arena, on_end, file)) {
-        mk_open_file_drop(file);
+    if (!mk_arena_add_cleanup(request->arena, on_end, file)) {
+        mk_open_file_release(file);
         return refuse(response, 503);
     }
     const struct mk_representation *r =
@@ -208,8 +209,8 @@ static inline enum mk_verdict serve(struct mk_request *request, struct mk_respon
         break;
     }
     bool wants_range = request->site->ranges && request->asked->method == MK_METHOD_GET &&
-                       mk_fields_has(&request->fields, MK_FIELD_RANGE) &&
-                       mk_condition_range_holds(&request->fields, &r->validators, request->now);
+                       mk_headers_has(&request->fields, MK_HEADER_RANGE) &&
+                       mk_condition_if_range_holds(&request->fields, &r->validators, request->now);
     enum mk_verdict v = wants_range ? mk_byteranges_serve(request, response, r) : MK_NEXT;
     return v == MK_NEXT ? send_whole(response, r) : v;
 }
@@ -228,7 +229,7 @@ enum mk_verdict mk_static_answer_file(struct mk_request *request, struct mk_resp
         return MK_NEXT;
     if (!found.is_fallback)
         return mk_static_serve(request, response, found.file);
-    mk_open_file_drop(found.file);
+    mk_open_file_release(found.file);
     return MK_NEXT;
 }
 
@@ -249,7 +250,7 @@ enum mk_verdict mk_static_pass_on(struct mk_request *request, struct mk_response
     struct mk_static_found found;
     mk_static_find(request, &found);
     if (found.what == MK_STATIC_FILE)
-        mk_open_file_drop(found.file);
+        mk_open_file_release(found.file);
     return found.what == MK_STATIC_ELSEWHERE ? reroute(request, response, found.elsewhere) : MK_NEXT;
 }
 
@@ -283,7 +284,7 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
     case MK_STATIC_FILE:
         if (found.is_fallback || !was_missing(request))
             return serve(request, response, found.file);
-        mk_open_file_drop(found.file);
+        mk_open_file_release(found.file);
         break;
     case MK_STATIC_ELSEWHERE:
         return reroute(request, response, found.elsewhere);

@@ -10,7 +10,7 @@ enum { RESPONSE_MAX = 16 * 1024, FRAMING = 4 };
 bool mk_trailers_add(struct mk_trailers **list, struct mk_arena *a, mk_str name, mk_str value)
 {
     struct mk_trailers *t = *list ? *list : mk_arena_zalloc(a, 1, sizeof *t);
-    struct mk_field one = {.name = name, .value = value};
+    struct mk_header_field one = {.name = name, .value = value};
     if (!t || !mk_arena_append(a, &t->at, &t->n, &one, sizeof one))
         return false;
     t->bytes += name.len + value.len + FRAMING;
@@ -26,7 +26,7 @@ mk_str mk_request_trailer(const struct mk_request *r, mk_str name)
     for (size_t i = 0; mk_request_trailer_at(r, i, &other, &value); i++)
         if (mk_str_eq_nocase(other, name))
             return value;
-    return MK_ABSENT;
+    return MK_STR_NULL;
 }
 
 bool mk_request_trailer_at(const struct mk_request *r, size_t i, mk_str *name, mk_str *value)
@@ -40,7 +40,7 @@ bool mk_request_trailer_at(const struct mk_request *r, size_t i, mk_str *name, m
 
 bool mk_request_accepts_trailers(const struct mk_request *r)
 {
-    return r->version > 10 && mk_fields_has_token(&r->fields, MK_FIELD_TE, MK_STR("trailers"));
+    return r->version > 10 && mk_headers_has_token(&r->fields, MK_HEADER_TE, MK_STR("trailers"));
 }
 
 /* ---- Of a response ---- */
@@ -48,7 +48,7 @@ bool mk_request_accepts_trailers(const struct mk_request *r)
 int mk_response_add_trailer(struct mk_response *r, mk_str name, mk_str value)
 {
     size_t before = r->trailers ? r->trailers->bytes : 0;
-    if (!mk_is_token(name) || !mk_is_field_value(value) || !mk_trailer_is_allowed(name))
+    if (!mk_is_token(name) || !mk_is_header_value(value) || !mk_trailer_is_allowed(name))
         return -EINVAL;
     if (name.len > RESPONSE_MAX || value.len > RESPONSE_MAX ||
         before + name.len + value.len + FRAMING > RESPONSE_MAX)
@@ -70,7 +70,7 @@ static bool announce(struct mk_response *r)
             mk_buf_add(&names, MK_STR(", "));
         mk_buf_add(&names, r->trailers->at[i].name);
     }
-    bool added = mk_response_add(r, MK_STR("Trailer"), mk_buf_str(&names)) == 0;
+    bool added = mk_response_add_header(r, MK_STR("Trailer"), mk_buf_str(&names)) == 0;
     mk_buf_free(&names);
     return added;
 }
@@ -79,7 +79,7 @@ void mk_trailers_settle(const struct mk_request *request, struct mk_response *r)
 {
     bool framed = request->version >= 20 || r->content.length == MK_CONTENT_UNKNOWN;
     if (!framed || !mk_request_accepts_trailers(request))
-        (void)mk_response_remove(r, MK_STR("Trailer"));
-    else if (r->trailers && !mk_response_field(r, MK_STR("Trailer")).p)
+        (void)mk_response_remove_header(r, MK_STR("Trailer"));
+    else if (r->trailers && !mk_response_header(r, MK_STR("Trailer")).p)
         (void)announce(r);
 }

@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "http/field.h"
+#include "http/header.h"
 
 struct mk_request;
 struct mk_response;
@@ -13,7 +13,7 @@ struct mk_response;
 struct mk_trailers {
     size_t n;
     size_t bytes; /* that all of them take as lines */
-    struct mk_field *at;
+    struct mk_header_field *at;
 };
 
 /* Adds one to a list that may be NULL yet. Neither copied nor checked. False when memory is out. */

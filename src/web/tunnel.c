@@ -36,7 +36,7 @@ static int shake_hands(const struct mk_request *request, struct mk_response *r)
         return 0;
     char room[ACCEPT_LEN + 4];
     struct mk_buf accept = mk_buf_fixed(room, sizeof room);
-    mk_upgrade_accept_websocket(mk_fields_get(&request->fields, MK_FIELD_SEC_WEBSOCKET_KEY), &accept);
+    mk_upgrade_websocket_accept_key(mk_headers_get(&request->fields, MK_HEADER_SEC_WEBSOCKET_KEY), &accept);
     mk_str copy = mk_arena_copy(r->arena, mk_buf_str(&accept));
     if (!copy.p || !mk_response_add_ready(r, MK_STR("Sec-WebSocket-Accept"), copy))
         return refuse(r, 503, -ENOMEM);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What variables stand for. */
-#include <monkey/variable.h>
+#include <monkey/format.h>
 
 #include "web/request_type.h"
 #include "web/web.h"
@@ -9,8 +9,8 @@
  * expression is no name. */
 static mk_str server_name(const struct mk_request *r)
 {
-    mk_str name = r->site ? mk_host_name(r->site) : MK_STR("");
-    return mk_str_starts(name, MK_STR("~")) ? mk_host_plain_name(r->site) : name;
+    mk_str name = r->site ? mk_vhost_name(r->site) : MK_STR("");
+    return mk_str_starts(name, MK_STR("~")) ? mk_vhost_plain_name(r->site) : name;
 }
 
 static mk_str host(const struct mk_request *r)
@@ -67,7 +67,7 @@ bool mk_variable_print(mk_str name, const struct mk_request *r, struct mk_buf *o
     if (v->value)
         add_escaped(out, v->value(r), v->is_decoded);
     else
-        mk_peer_print(r->peer, out);
+        mk_addr_format(r->peer, out);
     return true;
 }
 

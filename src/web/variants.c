@@ -89,7 +89,7 @@ unsigned mk_request_variants(const struct mk_request *r, const mk_str **list, si
     unsigned status = mk_variants_of(r, r->asked, &v);
     *list = v->list;
     *n = v->n;
-    if (MK_LIKELY(!mk_fields_has(&r->fields, MK_FIELD_DESTINATION)) || status)
+    if (MK_LIKELY(!mk_headers_has(&r->fields, MK_HEADER_DESTINATION)) || status)
         return status;
     status = add_destination(r, v, list, n);
     *n = status ? 0 : *n;
@@ -110,15 +110,15 @@ void mk_request_set_ambiguous(struct mk_request *r)
 }
 
 /* Does the variant come to the route `at` as the path has: past all routes that the path has passed? */
-static bool comes_to(const struct mk_host *host, unsigned at, mk_str path, mk_str variant)
+static bool comes_to(const struct mk_vhost *host, unsigned at, mk_str path, mk_str variant)
 {
     enum mk_regex_result result;
-    for (size_t i = 0; (i = mk_host_next_route(host, i, variant, &result)) <= at; i++) {
-        if (result == MK_REGEX_GAVE_UP || i == host->n_routes)
+    for (size_t i = 0; (i = mk_vhost_next_route(host, i, variant, &result)) <= at; i++) {
+        if (result == MK_REGEX_LIMIT || i == host->n_routes)
             return false;
         if (i == at)
             return true;
-        if (mk_route_matches(&host->routes[i], path) != MK_REGEX_MATCHES)
+        if (mk_route_matches(&host->routes[i], path) != MK_REGEX_MATCH)
             return false;
     }
     return false;
@@ -131,15 +131,15 @@ static bool refuses(const struct mk_route *route)
 
 /* Would a route refuse it that does not match the path itself? Handlers of files pass on what is not
  * there to the routes below. */
-static bool is_refused(const struct mk_host *host, mk_str path, mk_str variant)
+static bool is_refused(const struct mk_vhost *host, mk_str path, mk_str variant)
 {
     enum mk_regex_result result;
-    for (size_t i = 0; (i = mk_host_next_route(host, i, variant, &result)) < host->n_routes; i++) {
+    for (size_t i = 0; (i = mk_vhost_next_route(host, i, variant, &result)) < host->n_routes; i++) {
         const struct mk_route *route = &host->routes[i];
-        if (result == MK_REGEX_GAVE_UP)
+        if (result == MK_REGEX_LIMIT)
             return true;
         if (refuses(route))
-            return mk_route_matches(route, path) != MK_REGEX_MATCHES;
+            return mk_route_matches(route, path) != MK_REGEX_MATCH;
         if (!(route->handler->traits & MK_HANDLER_FILES))
             return false;
     }
@@ -175,7 +175,7 @@ static unsigned find_other(const struct mk_request *r, const struct mk_asked *a,
 /* Of a path that may vary. */
 static unsigned check_dots(struct mk_request *r, const struct mk_asked *a)
 {
-    if (a->path.len > MK_PATH_VARIED_MAX || !mk_path_hides_dots(a->path))
+    if (a->path.len > MK_PATH_VARIED_MAX || !mk_path_hides_dot_segments(a->path))
         return 0;
     mk_request_explain(r, "path",
                        "%.*s may be read as one with the segment `..`: gateways answer 400 (unless the route "
@@ -209,7 +209,7 @@ unsigned mk_request_check_path(struct mk_request *r)
     unsigned status = r->is_ambiguous ? 400 : 0, at = x->at;
     struct other other = {0};
     const struct mk_asked *a = x->step == MK_FLOW_ROUTES ? r->asked : NULL;
-    if (MK_UNLIKELY(mk_fields_has(&r->fields, MK_FIELD_DESTINATION)) && a && !status)
+    if (MK_UNLIKELY(mk_headers_has(&r->fields, MK_HEADER_DESTINATION)) && a && !status)
         status = check_destination(r, &other);
     while (!status && a) {
         if (MK_UNLIKELY(may_vary(r, a))) {

@@ -6,10 +6,10 @@
 #include <monkey/handler.h>
 
 #include "base/log.h"
-#include "files/filecache.h"
-#include "web/host.h"
+#include "files/file_cache.h"
 #include "web/record.h"
 #include "web/spools.h"
+#include "web/vhost.h"
 
 struct mk_worker;
 
@@ -19,13 +19,13 @@ struct mk_explanation {
 };
 
 struct mk_web {
-    const struct mk_hosts *hosts; /* of a connection that says nothing else */
-    struct mk_filecache files;
+    const struct mk_vhosts *hosts; /* of a connection that says nothing else */
+    struct mk_file_cache files;
     struct mk_spools spools;
     const uint64_t *now_ms;                 /* the loop's; `now_ms` of a request is when it came in */
     const struct mk_request_limits *limits; /* where host, location and request have none of their own */
     /* Gets every record, after the hooks of its host. May be NULL. */
-    void (*on_record)(const struct mk_record *record, void *data);
+    void (*on_record)(const struct mk_access_record *record, void *data);
     void *on_record_data;
     struct mk_explanation *explanation;
     struct mk_log *log;

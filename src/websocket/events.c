@@ -62,7 +62,7 @@ static void on_end(void *ctx)
     mk_ws_queue_clear(&s->queue);
 }
 
-static const struct mk_source_ops source = {.pull = pull, .close = on_end};
+static const struct mk_body_source_ops source = {.pull = pull, .close = on_end};
 
 static int queue(struct mk_events *s, mk_str text)
 {
@@ -115,12 +115,12 @@ int mk_events_open_in(struct mk_events_worker *w, struct mk_request *request, st
     *s = (struct mk_events){.worker = w, .request = request, .options = options, .ctx = ctx};
     mk_timer_init(&s->timer, on_due);
     mk_list_init(&s->open);
-    int e = mk_response_set_source(r, &source, s, MK_LENGTH_UNKNOWN);
+    int e = mk_response_set_body_source(r, &source, s, MK_LENGTH_UNKNOWN);
     if (e)
         return refuse(r, 503, e);
-    if (mk_request_limit_wait(request, 0) ||
-        mk_response_set(r, MK_STR("Content-Type"), MK_STR("text/event-stream")) ||
-        mk_response_set(r, MK_STR("Cache-Control"), MK_STR("no-store")))
+    if (mk_request_set_handler_timeout(request, 0) ||
+        mk_response_set_header(r, MK_STR("Content-Type"), MK_STR("text/event-stream")) ||
+        mk_response_set_header(r, MK_STR("Cache-Control"), MK_STR("no-store")))
         return refuse(r, 503, -ENOMEM); /* on_end() follows when the handler refuses */
     s->is_open = true;
     mk_list_add_last(&w->open, &s->open);
@@ -138,7 +138,7 @@ struct mk_request *mk_events_request(const struct mk_events *s)
 
 mk_str mk_events_last_id(const struct mk_events *s)
 {
-    return mk_request_field(s->request, MK_STR("Last-Event-ID"));
+    return mk_request_header(s->request, MK_STR("Last-Event-ID"));
 }
 
 size_t mk_events_queued(const struct mk_events *s)

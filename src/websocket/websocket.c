@@ -12,7 +12,7 @@ MK_PLUGIN_DECLARE(websocket);
 struct mk_live {
     struct mk_ws_worker sockets;
     struct mk_events_worker events;
-    struct mk_turn_end *goodbye; /* ends all of them, once the worker drains */
+    struct mk_deferred *goodbye; /* ends all of them, once the worker drains */
     bool is_draining;
 };
 
@@ -33,7 +33,7 @@ int mk_websocket_open(struct mk_request *request, struct mk_response *r,
 {
     struct mk_live *live = live_of(request, r);
     if (live && live->is_draining)
-        mk_turn_end_set(live->goodbye);
+        mk_deferred_post(live->goodbye);
     return live ? mk_ws_socket_open(&live->sockets, request, r, options, ctx, out) : -EINVAL;
 }
 
@@ -42,7 +42,7 @@ int mk_events_open(struct mk_request *request, struct mk_response *r, const stru
 {
     struct mk_live *live = live_of(request, r);
     if (live && live->is_draining)
-        mk_turn_end_set(live->goodbye);
+        mk_deferred_post(live->goodbye);
     return live ? mk_events_open_in(&live->events, request, r, options, ctx, out) : -EINVAL;
 }
 
@@ -56,7 +56,7 @@ static void say_goodbye(void *ctx)
 static bool start_events(struct mk_live *live, struct mk_worker *worker)
 {
     mk_events_start(&live->events, worker);
-    live->goodbye = mk_turn_end_new(worker, say_goodbye, live);
+    live->goodbye = mk_deferred_new(worker, say_goodbye, live);
     return live->goodbye;
 }
 
@@ -88,7 +88,7 @@ static void worker_drain(struct mk_worker *worker, void *data)
     struct mk_live *live = mk_worker_data(worker, &MK_PLUGIN_OF(websocket));
     (void)data;
     live->is_draining = true;
-    mk_turn_end_set(live->goodbye);
+    mk_deferred_post(live->goodbye);
 }
 
 static void worker_stop(struct mk_worker *worker, void *data)
@@ -98,7 +98,7 @@ static void worker_stop(struct mk_worker *worker, void *data)
     if (!live)
         return;
     mk_ws_socket_stop(&live->sockets);
-    mk_turn_end_free(live->goodbye);
+    mk_deferred_free(live->goodbye);
     mk_mem_free(live);
     mk_worker_set_data(worker, &MK_PLUGIN_OF(websocket), NULL);
 }
@@ -108,7 +108,7 @@ MK_PLUGIN(websocket) = {
     .name = "websocket",
     .version = MK_VERSION,
     .help = "WebSocket and server-sent events, for plugins that speak them.",
-    .order = MK_ORDER_ADDRESS,
+    .order = MK_PRIORITY_ADDRESS,
     .worker_start = worker_start,
     .worker_drain = worker_drain,
     .worker_stop = worker_stop,

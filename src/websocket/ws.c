@@ -49,7 +49,7 @@ void mk_ws_wake_later(struct mk_websocket *s)
     if (!mk_list_empty(&s->later))
         return;
     mk_list_add_last(&s->worker->later, &s->later);
-    mk_turn_end_set(s->worker->turn_end);
+    mk_deferred_post(s->worker->turn_end);
 }
 
 void mk_ws_wake_all(struct mk_ws_worker *w)
@@ -103,7 +103,7 @@ size_t mk_ws_compress_min(const struct mk_websocket *s)
 
 struct mk_ws_coder *mk_ws_shared_coder(struct mk_ws_worker *w, unsigned bits)
 {
-    struct mk_ws_coder **c = &w->coders[bits - MK_WSOFFER_BITS_MIN];
+    struct mk_ws_coder **c = &w->coders[bits - MK_WS_EXTENSION_BITS_MIN];
     mk_timer_set(&w->rest, w->worker, REST_MS);
     if (!*c)
         *c = mk_ws_coder_new(bits);

@@ -8,7 +8,7 @@
 #include <monkey/worker.h>
 
 #include "base/list.h"
-#include "http/wsoffer.h"
+#include "http/ws_extension.h"
 #include "websocket/ws_coder.h"
 #include "websocket/ws_queue.h"
 
@@ -41,7 +41,7 @@ struct mk_websocket {
     uint8_t reason_len;
     struct mk_sm state; /* enum mk_ws_state */
     uint16_t code;      /* for on_close() */
-    struct mk_wsoffer offer;
+    struct mk_ws_extension offer;
     bool is_compressed : 1; /* permessage-deflate was agreed upon */
     bool is_paused : 1;     /* by its owner, while it is open */
     bool is_within : 1;     /* its tunnel calls us, and will ask for output by itself */
@@ -52,13 +52,13 @@ struct mk_websocket {
     uint8_t parts_kind;                               /* of the message whose parts are sent; 0: none is */
 };
 
-enum { MK_WS_CODERS = MK_WSOFFER_BITS_MAX - MK_WSOFFER_BITS_MIN + 1 };
+enum { MK_WS_CODERS = MK_WS_EXTENSION_BITS_MAX - MK_WS_EXTENSION_BITS_MIN + 1 };
 
 struct mk_ws_worker {
     struct mk_worker *worker;
     struct mk_list later;
     struct mk_list open; /* sockets */
-    struct mk_turn_end *turn_end;
+    struct mk_deferred *turn_end;
     struct mk_ws_coder
         *coders[MK_WS_CODERS]; /* without contexts, by their window; NULL until they are needed */
     struct mk_timer rest;      /* runs from their last use until they give memory back */

@@ -5,7 +5,7 @@
 #include <monkey/mem.h>
 
 #include "http/utf8.h"
-#include "http/wsframe.h"
+#include "http/ws_frame_head.h"
 #include "websocket/ws_send.h"
 
 enum { CODE_LEN = 2 };
@@ -39,8 +39,8 @@ void mk_ws_close_fail(struct mk_websocket *s, unsigned code)
     if (!mk_ws_move(s, MK_WS_ENDING))
         return;
     s->code = (uint16_t)code;
-    if (was_open && !send_close(s, code, MK_ABSENT)) {
-        mk_websocket_drop(s);
+    if (was_open && !send_close(s, code, MK_STR_NULL)) {
+        mk_websocket_abort(s);
         return;
     }
     limit(s);
@@ -53,7 +53,7 @@ static unsigned read_code(mk_str payload)
         return MK_WEBSOCKET_NO_CODE;
     const uint8_t *p = (const uint8_t *)payload.p;
     unsigned code = payload.len < CODE_LEN ? 0 : (unsigned)p[0] << 8 | p[1];
-    return mk_wsframe_is_code(code) ? code : 0;
+    return mk_ws_frame_is_close_code(code) ? code : 0;
 }
 
 static void keep_reason(struct mk_websocket *s, mk_str reason)
@@ -73,7 +73,7 @@ void mk_ws_close_receive(struct mk_websocket *s, mk_str payload)
         mk_ws_close_fail(s, MK_WEBSOCKET_PROTOCOL_ERROR);
         return;
     }
-    if (!mk_utf8_check(reason)) {
+    if (!mk_utf8_is_valid(reason)) {
         mk_ws_close_fail(s, MK_WEBSOCKET_BAD_DATA);
         return;
     }
@@ -82,8 +82,8 @@ void mk_ws_close_receive(struct mk_websocket *s, mk_str payload)
         return;
     s->code = (uint16_t)code;
     keep_reason(s, reason);
-    if (was_open && !send_close(s, code, MK_ABSENT)) {
-        mk_websocket_drop(s);
+    if (was_open && !send_close(s, code, MK_STR_NULL)) {
+        mk_websocket_abort(s);
         return;
     }
     limit(s);
@@ -98,19 +98,19 @@ void mk_ws_close_end(struct mk_websocket *s)
 int mk_websocket_close(struct mk_websocket *s, unsigned code, mk_str reason)
 {
     bool has_code = code != MK_WEBSOCKET_NO_CODE;
-    if ((has_code && !mk_wsframe_is_code(code)) || reason.len > (has_code ? MK_WEBSOCKET_REASON_MAX : 0) ||
-        !mk_utf8_check(reason))
+    if ((has_code && !mk_ws_frame_is_close_code(code)) ||
+        reason.len > (has_code ? MK_WEBSOCKET_REASON_MAX : 0) || !mk_utf8_is_valid(reason))
         return -EINVAL;
     if (!mk_ws_move(s, MK_WS_CLOSING))
         return -EALREADY;
     if (send_close(s, code, reason))
         limit(s);
     else
-        mk_websocket_drop(s);
+        mk_websocket_abort(s);
     return 0;
 }
 
-void mk_websocket_drop(struct mk_websocket *s)
+void mk_websocket_abort(struct mk_websocket *s)
 {
     if (!mk_ws_move(s, MK_WS_BROKEN))
         return;

@@ -6,7 +6,7 @@
 
 #include <monkey/buf.h>
 
-#include "base/def.h"
+#include "base/compiler.h"
 
 /* One direction each of compressing and inflating. Both are made when they are first needed. */
 struct mk_ws_coder;

@@ -7,7 +7,7 @@
 static bool next_value(const struct mk_request *request, mk_str wanted, size_t *at, mk_str *value)
 {
     mk_str name;
-    while (mk_request_field_at(request, (*at)++, &name, value))
+    while (mk_request_header_at(request, (*at)++, &name, value))
         if (mk_str_eq_nocase(name, wanted))
             return true;
     return false;
@@ -17,7 +17,7 @@ static bool next_value(const struct mk_request *request, mk_str wanted, size_t *
  * plain: a proxy in front of us has ended TLS. */
 static bool is_same(const struct mk_request *request, mk_str origin)
 {
-    mk_str rest = origin, scheme = mk_str_cut(&rest, ':'), host = mk_request_field(request, MK_STR("Host"));
+    mk_str rest = origin, scheme = mk_str_cut(&rest, ':'), host = mk_request_header(request, MK_STR("Host"));
     if (!host.p)
         host = mk_request_host(request); /* over HTTP/2 it need not be a field */
     bool fits =
@@ -28,7 +28,7 @@ static bool is_same(const struct mk_request *request, mk_str origin)
 
 bool mk_ws_handshake_may_connect(const struct mk_request *request, const char *origins)
 {
-    mk_str origin = mk_request_field(request, MK_STR("Origin")), list = mk_str_from_c(origins), word;
+    mk_str origin = mk_request_header(request, MK_STR("Origin")), list = mk_str_from_c(origins), word;
     if (!origins || !origin.p)
         return true;
     while ((word = mk_str_word(&list)).len)
@@ -40,7 +40,7 @@ bool mk_ws_handshake_may_connect(const struct mk_request *request, const char *o
 static bool has_element(mk_str list, mk_str wanted)
 {
     mk_str element;
-    while (mk_element_next(&list, &element))
+    while (mk_header_list_next(&list, &element))
         if (mk_str_eq(element, wanted))
             return true;
     return false;
@@ -50,19 +50,19 @@ mk_str mk_ws_handshake_subprotocol(const struct mk_request *request, const char 
 {
     mk_str value, element;
     for (size_t at = 0; ours && next_value(request, MK_STR("Sec-WebSocket-Protocol"), &at, &value);)
-        while (mk_element_next(&value, &element))
+        while (mk_header_list_next(&value, &element))
             if (mk_is_token(element) && has_element(mk_str_from_c(ours), element))
                 return element;
-    return MK_ABSENT;
+    return MK_STR_NULL;
 }
 
-bool mk_ws_handshake_offer(const struct mk_request *request, unsigned flags, struct mk_wsoffer *out)
+bool mk_ws_handshake_offer(const struct mk_request *request, unsigned flags, struct mk_ws_extension *out)
 {
     mk_str value;
     if (!(flags & MK_WEBSOCKET_COMPRESS) || !mk_ws_coder_exists())
         return false;
     for (size_t at = 0; next_value(request, MK_STR("Sec-WebSocket-Extensions"), &at, &value);)
-        if (mk_wsoffer_take(value, flags & MK_WEBSOCKET_KEEP_CONTEXT, out))
+        if (mk_ws_extension_negotiate(value, flags & MK_WEBSOCKET_KEEP_CONTEXT, out))
             return true;
     return false;
 }

@@ -10,6 +10,6 @@ bool mk_ws_handshake_may_connect(const struct mk_request *request, const char *o
 /* The first subprotocol of the client's list that is one of ours; absent if there is none. */
 mk_str mk_ws_handshake_subprotocol(const struct mk_request *request, const char *ours);
 /* The first offer of compression that is possible; false: there is none. */
-bool mk_ws_handshake_offer(const struct mk_request *request, unsigned flags, struct mk_wsoffer *out);
+bool mk_ws_handshake_offer(const struct mk_request *request, unsigned flags, struct mk_ws_extension *out);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <monkey/mem.h>
 
-#include "http/wsframe.h"
+#include "http/ws_frame_head.h"
 
 struct mk_websocket_message {
     size_t refs;
@@ -25,7 +25,7 @@ struct mk_websocket_message *mk_websocket_message_new(enum mk_websocket_kind kin
     if (!m)
         return NULL;
     *m = (struct mk_websocket_message){.refs = 1, .opcode = (uint8_t)kind, .len = data.len};
-    m->head_len = (uint8_t)mk_wsframe_write(head, MK_WS_FIN | m->opcode, data.len);
+    m->head_len = (uint8_t)mk_ws_frame_head_write(head, MK_WS_FIN | m->opcode, data.len);
     memcpy(m->text, head, m->head_len);
     if (data.len)
         memcpy(m->text + m->head_len, data.p, data.len);
@@ -38,7 +38,7 @@ void mk_ws_message_hold(struct mk_websocket_message *m)
     m->refs++;
 }
 
-void mk_websocket_message_drop(struct mk_websocket_message *m)
+void mk_websocket_message_free(struct mk_websocket_message *m)
 {
     if (!m || --m->refs)
         return;
@@ -65,7 +65,7 @@ static void pack(struct mk_websocket_message *m, struct mk_ws_coder *coder)
         mk_buf_free(&code);
         return;
     }
-    size_t n = mk_wsframe_write(head, MK_WS_FIN | MK_WS_COMPRESSED | m->opcode, code.len);
+    size_t n = mk_ws_frame_head_write(head, MK_WS_FIN | MK_WS_COMPRESSED | m->opcode, code.len);
     m->code = mk_buf_growing(n + code.len);
     if (mk_buf_reserve(&m->code, n + code.len)) {
         mk_buf_add(&m->code, mk_str_of((const char *)head, n));

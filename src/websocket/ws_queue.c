@@ -70,7 +70,7 @@ bool mk_ws_queue_add_shared(struct mk_ws_queue *q, const struct mk_ws_frame *f)
 
 static void remove_only(struct mk_ws_queue *q)
 {
-    mk_websocket_message_drop(q->only->message);
+    mk_websocket_message_free(q->only->message);
     q->only = NULL;
     q->at = q->weight = 0;
 }
@@ -83,7 +83,7 @@ static void remove_first(struct mk_ws_queue *q)
     q->first = c->next;
     if (!q->first)
         q->last = NULL;
-    mk_websocket_message_drop(c->message);
+    mk_websocket_message_free(c->message);
     mk_mem_free(c);
 }
 

@@ -5,7 +5,7 @@
 
 #include <monkey/websocket.h>
 
-#include "base/def.h"
+#include "base/compiler.h"
 
 struct mk_ws_chunk;
 struct mk_ws_frame;

@@ -5,7 +5,7 @@
 #include <monkey/mem.h>
 
 #include "http/utf8.h"
-#include "http/wsframe.h"
+#include "http/ws_frame_head.h"
 #include "websocket/ws_close.h"
 #include "websocket/ws_send.h"
 
@@ -18,7 +18,7 @@ enum {
 
 /* What has arrived of a message and its frames. Kept only from one read to the next in the middle of one. */
 struct mk_ws_inflow {
-    struct mk_wsframe frame;
+    struct mk_ws_frame_head frame;
     uint64_t at; /* bytes of its payload that were taken */
     bool is_in_frame;
     bool is_compressed; /* the message */
@@ -76,16 +76,16 @@ static void deliver(struct mk_websocket *s, unsigned kind, mk_str data)
 static void deliver_compressed(struct mk_websocket *s, unsigned kind, mk_str code)
 {
     bool keeps = s->offer.client_keeps;
-    struct mk_ws_coder *c = keeps ? s->coder : mk_ws_shared_coder(s->worker, MK_WSOFFER_BITS_MAX);
+    struct mk_ws_coder *c = keeps ? s->coder : mk_ws_shared_coder(s->worker, MK_WS_EXTENSION_BITS_MAX);
     struct mk_buf data = mk_buf_growing(mk_ws_message_max(s));
     int e = c ? mk_ws_coder_inflate(c, code, keeps, &data, &s->worker->inflated) : -ENOMEM;
     s->is_coding = true;
-    mk_turn_end_set(s->worker->turn_end); /* which counts from 0 again */
+    mk_deferred_post(s->worker->turn_end); /* which counts from 0 again */
     if (e)
         mk_ws_close_fail(s, e == -EMSGSIZE ? MK_WEBSOCKET_TOO_BIG
                             : e == -ENOMEM ? MK_WEBSOCKET_INTERNAL_ERROR
                                            : MK_WEBSOCKET_BAD_DATA);
-    else if (kind == MK_WS_TEXT && !mk_utf8_check(mk_buf_str(&data)))
+    else if (kind == MK_WS_TEXT && !mk_utf8_is_valid(mk_buf_str(&data)))
         mk_ws_close_fail(s, MK_WEBSOCKET_BAD_DATA);
     else
         deliver(s, kind, mk_buf_str(&data));
@@ -96,7 +96,7 @@ static void end_message(struct mk_websocket *s, struct mk_ws_inflow *in, mk_str 
 {
     if (in->is_compressed)
         deliver_compressed(s, in->kind, data);
-    else if (in->kind == MK_WS_TEXT && !mk_utf8_is_whole(&in->utf8))
+    else if (in->kind == MK_WS_TEXT && !mk_utf8_is_complete(&in->utf8))
         mk_ws_close_fail(s, MK_WEBSOCKET_BAD_DATA);
     else
         deliver(s, in->kind, data);
@@ -108,7 +108,7 @@ static void end_message(struct mk_websocket *s, struct mk_ws_inflow *in, mk_str 
 static void take_data(struct mk_websocket *s, struct mk_ws_inflow *in, mk_str piece, bool is_last)
 {
     bool ends = is_last && in->frame.is_final;
-    if (in->kind == MK_WS_TEXT && !in->is_compressed && !mk_utf8_add(&in->utf8, piece)) {
+    if (in->kind == MK_WS_TEXT && !in->is_compressed && !mk_utf8_feed(&in->utf8, piece)) {
         mk_ws_close_fail(s, MK_WEBSOCKET_BAD_DATA);
         return;
     }
@@ -147,7 +147,7 @@ static void take_control(struct mk_websocket *s, struct mk_ws_inflow *in)
 /* The code to refuse a frame of data with, or 0. */
 static unsigned judge_data(const struct mk_websocket *s, const struct mk_ws_inflow *in)
 {
-    const struct mk_wsframe *f = &in->frame;
+    const struct mk_ws_frame_head *f = &in->frame;
     bool continues = f->opcode == MK_WS_CONTINUATION;
     if (continues != (in->kind != 0) || (f->is_compressed && (continues || !s->is_compressed)))
         return MK_WEBSOCKET_PROTOCOL_ERROR;
@@ -161,7 +161,7 @@ static unsigned judge(const struct mk_websocket *s, const struct mk_ws_inflow *i
 {
     if (!in->frame.is_masked)
         return MK_WEBSOCKET_PROTOCOL_ERROR;
-    if (mk_wsframe_is_control(in->frame.opcode))
+    if (mk_ws_frame_is_control(in->frame.opcode))
         return in->frame.is_compressed ? MK_WEBSOCKET_PROTOCOL_ERROR : 0;
     return judge_data(s, in);
 }
@@ -177,13 +177,13 @@ static void begin_message(struct mk_websocket *s, struct mk_ws_inflow *in)
 static void end_frame(struct mk_websocket *s, struct mk_ws_inflow *in)
 {
     in->is_in_frame = false;
-    if (mk_wsframe_is_control(in->frame.opcode))
+    if (mk_ws_frame_is_control(in->frame.opcode))
         take_control(s, in);
 }
 
 static void begin_frame(struct mk_websocket *s, struct mk_ws_inflow *in)
 {
-    const char *problem = mk_wsframe_read(&in->frame, in->head);
+    const char *problem = mk_ws_frame_head_parse(&in->frame, in->head);
     unsigned code = problem ? MK_WEBSOCKET_PROTOCOL_ERROR : judge(s, in);
     in->n_head = 0;
     in->n_control = 0;
@@ -192,7 +192,7 @@ static void begin_frame(struct mk_websocket *s, struct mk_ws_inflow *in)
         mk_ws_close_fail(s, code);
         return;
     }
-    bool is_control = mk_wsframe_is_control(in->frame.opcode);
+    bool is_control = mk_ws_frame_is_control(in->frame.opcode);
     if (!is_control && in->frame.opcode != MK_WS_CONTINUATION)
         begin_message(s, in);
     in->is_in_frame = true;
@@ -207,7 +207,7 @@ static size_t take_head(struct mk_websocket *s, struct mk_ws_inflow *in, const c
 {
     size_t n = 0;
     for (;;) {
-        size_t need = in->n_head < MK_WS_HEAD_MIN ? MK_WS_HEAD_MIN : mk_wsframe_head_len(in->head);
+        size_t need = in->n_head < MK_WS_HEAD_MIN ? MK_WS_HEAD_MIN : mk_ws_frame_head_len(in->head);
         if (in->n_head == need) {
             begin_frame(s, in);
             return n;
@@ -225,10 +225,10 @@ static size_t take_payload(struct mk_websocket *s, struct mk_ws_inflow *in, char
 {
     uint64_t left = in->frame.len - in->at;
     size_t n = left < len ? (size_t)left : len;
-    mk_wsframe_mask(p, n, in->frame.mask, in->at);
+    mk_ws_frame_mask(p, n, in->frame.mask, in->at);
     in->at += n;
     bool is_last = in->at == in->frame.len;
-    if (mk_wsframe_is_control(in->frame.opcode)) {
+    if (mk_ws_frame_is_control(in->frame.opcode)) {
         memcpy(in->control + in->n_control, p, n);
         in->n_control = (uint8_t)(in->n_control + n);
     } else {
@@ -297,7 +297,7 @@ static bool use(struct mk_websocket *s, struct mk_ws_inflow *in, char *room, ssi
         if (got == 0)
             mk_ws_close_end(s);
         else
-            mk_websocket_drop(s);
+            mk_websocket_abort(s);
         return false;
     }
     s->was_heard = true;

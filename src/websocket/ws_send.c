@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "http/wsframe.h"
+#include "http/ws_frame_head.h"
 #include "websocket/ws_message.h"
 
 bool mk_ws_send_has_room(const struct mk_websocket *s)
@@ -14,7 +14,7 @@ bool mk_ws_send_has_room(const struct mk_websocket *s)
 static int add_frame(struct mk_websocket *s, unsigned first, mk_str payload)
 {
     uint8_t head[MK_WS_HEAD_MAX];
-    size_t n = mk_wsframe_write(head, first, payload.len);
+    size_t n = mk_ws_frame_head_write(head, first, payload.len);
     if (!mk_ws_queue_add(&s->queue, mk_str_of((const char *)head, n), payload))
         return -ENOMEM;
     mk_ws_wake(s);
@@ -72,8 +72,8 @@ static int add_message(struct mk_websocket *s, unsigned opcode, mk_str data)
 static const struct mk_ws_frame *choose_frame(struct mk_websocket *s, struct mk_websocket_message *m)
 {
     struct mk_ws_coder *coder = NULL;
-    if (is_worth_it(s, mk_ws_message_len(m)) && s->offer.server_bits == MK_WSOFFER_BITS_MAX)
-        coder = mk_ws_shared_coder(s->worker, MK_WSOFFER_BITS_MAX);
+    if (is_worth_it(s, mk_ws_message_len(m)) && s->offer.server_bits == MK_WS_EXTENSION_BITS_MAX)
+        coder = mk_ws_shared_coder(s->worker, MK_WS_EXTENSION_BITS_MAX);
     const struct mk_ws_frame *packed = coder ? mk_ws_message_packed(m, coder) : NULL;
     if (!packed)
         return mk_ws_message_plain(m);

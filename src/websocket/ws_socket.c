@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <monkey/mem.h>
 
-#include "http/wsframe.h"
+#include "http/ws_frame_head.h"
 #include "websocket/ws_handshake.h"
 #include "websocket/ws_receive.h"
 #include "websocket/ws_send.h"
@@ -105,12 +105,12 @@ static void on_due(struct mk_timer *t)
     if (s->coder && !s->is_coding)
         mk_ws_coder_rest(s->coder, s->offer.client_keeps);
     if (s->state.is != MK_WS_OPEN || (s->was_pinged && !is_alive(s))) {
-        mk_websocket_drop(s);
+        mk_websocket_abort(s);
         return;
     }
     s->was_pinged = !is_alive(s);
     if (s->was_pinged && !mk_ws_send_control(s, MK_WS_PING, MK_STR(""))) {
-        mk_websocket_drop(s);
+        mk_websocket_abort(s);
         return;
     }
     set_clock(s);
@@ -137,7 +137,7 @@ bool mk_ws_socket_start(struct mk_ws_worker *w, struct mk_worker *worker)
     mk_list_init(&w->open);
     mk_timer_init(&w->rest, on_rest);
     w->worker = worker;
-    w->turn_end = mk_turn_end_new(worker, on_turn_end, w);
+    w->turn_end = mk_deferred_new(worker, on_turn_end, w);
     return w->turn_end;
 }
 
@@ -146,7 +146,7 @@ void mk_ws_socket_stop(struct mk_ws_worker *w)
     for (size_t i = 0; i < MK_WS_CODERS; i++)
         mk_ws_coder_free(w->coders[i]);
     mk_timer_stop(&w->rest);
-    mk_turn_end_free(w->turn_end);
+    mk_deferred_free(w->turn_end);
 }
 
 void mk_ws_socket_drain(struct mk_ws_worker *w)
@@ -171,15 +171,15 @@ static bool agree(struct mk_websocket *s, struct mk_response *r)
 {
     const struct mk_websocket_options *o = s->options;
     s->subprotocol = mk_ws_handshake_subprotocol(s->request, o->subprotocols);
-    if (s->subprotocol.p && mk_response_add(r, MK_STR("Sec-WebSocket-Protocol"), s->subprotocol))
+    if (s->subprotocol.p && mk_response_add_header(r, MK_STR("Sec-WebSocket-Protocol"), s->subprotocol))
         return false;
     if (!mk_ws_handshake_offer(s->request, o->flags, &s->offer))
         return true;
-    char room[MK_WSOFFER_ANSWER_MAX];
+    char room[MK_WS_EXTENSION_TEXT_MAX];
     struct mk_buf answer = mk_buf_fixed(room, sizeof room);
-    mk_wsoffer_answer(&s->offer, &answer);
+    mk_ws_extension_format(&s->offer, &answer);
     s->is_compressed = true;
-    if (mk_response_add(r, MK_STR("Sec-WebSocket-Extensions"), mk_buf_str(&answer)))
+    if (mk_response_add_header(r, MK_STR("Sec-WebSocket-Extensions"), mk_buf_str(&answer)))
         return false;
     if (!s->offer.server_keeps && !s->offer.client_keeps)
         return true;

@@ -7,12 +7,12 @@
 
 #include "base/mem.h"
 #include "os/fd.h"
-#include "os/rights.h"
+#include "os/fd_passing.h"
 #include "worker/worker_type.h"
 
 enum { TEXT_MAX = 120 * 1024 }; /* as documented in the header */
 
-struct mk_child {
+struct mk_subprocess {
     struct mk_list link;
     struct mk_children *all;
     uint32_t id;
@@ -22,7 +22,7 @@ struct mk_child {
     void *ctx;
 };
 
-static void let_go(struct mk_child *c)
+static void let_go(struct mk_subprocess *c)
 {
     mk_list_remove(&c->link);
     mk_mem_free(c);
@@ -30,7 +30,7 @@ static void let_go(struct mk_child *c)
 
 /* ---- Hearing ---- */
 
-static void end_child(struct mk_child *c, int status)
+static void end_child(struct mk_subprocess *c, int status)
 {
     c->ended = true;
     if (!c->dropped)
@@ -44,43 +44,43 @@ static void lose_spawner(struct mk_children *c)
     mk_fd_close(&c->spawner.fd);
     mk_log_error(c->log, "the spawner, process %d, has ended", (int)c->spawner.pid);
     while (!mk_list_empty(&c->list))
-        end_child(MK_LIST_ENTRY(c->list.next, struct mk_child, link), -EPIPE);
+        end_child(MK_LIST_ENTRY(c->list.next, struct mk_subprocess, link), -EPIPE);
     if (c->on_lost)
         c->on_lost(c);
 }
 
-static struct mk_child *find(const struct mk_children *c, uint32_t id)
+static struct mk_subprocess *find(const struct mk_children *c, uint32_t id)
 {
     for (struct mk_list *l = c->list.next; l != &c->list; l = l->next)
-        if (MK_LIST_ENTRY(l, struct mk_child, link)->id == id)
-            return MK_LIST_ENTRY(l, struct mk_child, link);
+        if (MK_LIST_ENTRY(l, struct mk_subprocess, link)->id == id)
+            return MK_LIST_ENTRY(l, struct mk_subprocess, link);
     return NULL;
 }
 
-static mk_err send_signal(struct mk_child *c, int signal)
+static mk_err send_signal(struct mk_subprocess *c, int signal)
 {
     struct mk_spawner_request q = {.kind = MK_SPAWNER_SIGNAL, .id = c->id, .signal = signal};
     const struct iovec v = {.iov_base = &q, .iov_len = sizeof q};
-    return mk_rights_send(c->all->spawner.fd, &v, 1, NULL, 0);
+    return mk_fd_passing_send(c->all->spawner.fd, &v, 1, NULL, 0);
 }
 
-static void send_rest(struct mk_child *c)
+static void send_rest(struct mk_subprocess *c)
 {
     for (int i = 1; c->unsent && i < 64; i++)
         if (c->unsent >> i & 1 && send_signal(c, i) == 0)
             c->unsent &= ~(UINT64_C(1) << i);
 }
 
-static void on_spawner(struct mk_watch *w, uint32_t events)
+static void on_spawner(struct mk_fd_watch *w, uint32_t events)
 {
     struct mk_children *c = MK_CONTAINER(w, struct mk_children, watch);
     struct mk_spawner_answer a;
-    int fds[MK_RIGHTS_MAX];
+    int fds[MK_FD_PASSING_MAX];
     ssize_t n;
     if (c->spawner.fd < 0) /* a late event: the spawner was lost earlier in this turn */
         return;
-    while ((n = mk_rights_receive(c->spawner.fd, &a, sizeof a, fds)) == (ssize_t)sizeof a) {
-        struct mk_child *child = find(c, a.id);
+    while ((n = mk_fd_passing_receive(c->spawner.fd, &a, sizeof a, fds)) == (ssize_t)sizeof a) {
+        struct mk_subprocess *child = find(c, a.id);
         if (child)
             end_child(child, a.status);
     }
@@ -90,7 +90,7 @@ static void on_spawner(struct mk_watch *w, uint32_t events)
     }
     if (events & EPOLLOUT)
         for (struct mk_list *l = c->list.next; l != &c->list; l = l->next)
-            send_rest(MK_LIST_ENTRY(l, struct mk_child, link));
+            send_rest(MK_LIST_ENTRY(l, struct mk_subprocess, link));
 }
 
 mk_err mk_children_init(struct mk_children *c, struct mk_loop *loop, struct mk_log *log,
@@ -109,7 +109,7 @@ void mk_children_fini(struct mk_children *c)
 {
     mk_fd_close(&c->spawner.fd);
     while (!mk_list_empty(&c->list))
-        let_go(MK_LIST_ENTRY(c->list.next, struct mk_child, link));
+        let_go(MK_LIST_ENTRY(c->list.next, struct mk_subprocess, link));
 }
 
 void mk_children_reap(struct mk_children *c)
@@ -128,7 +128,7 @@ static uint32_t add_texts(struct mk_buf *out, const char *const *list)
     return n;
 }
 
-static mk_err ask(struct mk_children *all, uint32_t id, const struct mk_child_options *o)
+static mk_err ask(struct mk_children *all, uint32_t id, const struct mk_subprocess_options *o)
 {
     struct mk_spawner_request q = {
         .kind = MK_SPAWNER_START,
@@ -139,7 +139,7 @@ static mk_err ask(struct mk_children *all, uint32_t id, const struct mk_child_op
                    [MK_SPAWN_FILE_SIZE] = o->file_size},
     };
     const int given[] = {o->in, o->out, o->err};
-    int fds[MK_RIGHTS_MAX];
+    int fds[MK_FD_PASSING_MAX];
     size_t n_fds = 0;
     for (unsigned i = 0; i < MK_LEN(given); i++)
         if (given[i] >= 0) {
@@ -156,19 +156,19 @@ static mk_err ask(struct mk_children *all, uint32_t id, const struct mk_child_op
                         {.iov_base = text.p, .iov_len = text.len}};
     mk_err e = !fits || v[1].iov_len > PATH_MAX ? -E2BIG : text.failed ? -ENOMEM : 0;
     if (!e)
-        e = mk_rights_send(all->spawner.fd, v, MK_LEN(v), fds, n_fds);
+        e = mk_fd_passing_send(all->spawner.fd, v, MK_LEN(v), fds, n_fds);
     mk_buf_free(&text);
     return e;
 }
 
-static mk_err check(const struct mk_children *all, const struct mk_child_options *o)
+static mk_err check(const struct mk_children *all, const struct mk_subprocess_options *o)
 {
     if (!o->argv || !o->argv[0] || !strchr(o->argv[0], '/') || !o->envp)
         return -EINVAL;
     return all->spawner.fd < 0 ? -ENOTCONN : 0;
 }
 
-static void report(struct mk_children *all, const struct mk_child_options *o, mk_err e)
+static void report(struct mk_children *all, const struct mk_subprocess_options *o, mk_err e)
 {
     const char *file = o->argv && o->argv[0] ? o->argv[0] : "?";
     if (e == -ENOTCONN)
@@ -177,11 +177,11 @@ static void report(struct mk_children *all, const struct mk_child_options *o, mk
         mk_log_error(all->log, "cannot start %s: %s", file, mk_err_text(e));
 }
 
-struct mk_child *mk_child_start(struct mk_worker *w, const struct mk_child_options *o,
-                                void (*on_end)(void *ctx, int status), void *ctx)
+struct mk_subprocess *mk_subprocess_start(struct mk_worker *w, const struct mk_subprocess_options *o,
+                                          void (*on_end)(void *ctx, int status), void *ctx)
 {
     struct mk_children *all = &w->children;
-    struct mk_child *c = mk_mem_zalloc(1, sizeof *c);
+    struct mk_subprocess *c = mk_mem_zalloc(1, sizeof *c);
     mk_err e = c ? check(all, o) : -ENOMEM;
     if (!e)
         e = ask(all, ++all->last_id, o);
@@ -190,12 +190,12 @@ struct mk_child *mk_child_start(struct mk_worker *w, const struct mk_child_optio
         mk_mem_free(c);
         return NULL;
     }
-    *c = (struct mk_child){.all = all, .id = all->last_id, .on_end = on_end, .ctx = ctx};
+    *c = (struct mk_subprocess){.all = all, .id = all->last_id, .on_end = on_end, .ctx = ctx};
     mk_list_add_last(&all->list, &c->link);
     return c;
 }
 
-void mk_child_signal(struct mk_child *c, int signal)
+void mk_subprocess_signal(struct mk_subprocess *c, int signal)
 {
     if (c->ended || signal < 1 || signal > 63)
         return;
@@ -203,10 +203,10 @@ void mk_child_signal(struct mk_child *c, int signal)
         c->unsent |= UINT64_C(1) << signal;
 }
 
-void mk_child_drop(struct mk_child *c)
+void mk_subprocess_kill(struct mk_subprocess *c)
 {
     if (!c || c->ended)
         return;
     c->dropped = true; /* kept until the spawner reports its end */
-    mk_child_signal(c, SIGKILL);
+    mk_subprocess_signal(c, SIGKILL);
 }

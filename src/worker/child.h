@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The other programs of one worker, as <monkey/child.h> offers them: asks the spawner to start them, and
+/* The other programs of one worker, as <monkey/subprocess.h> offers them: asks the spawner to start them, and
  * receives their exit statuses. */
 #ifndef MK_WORKER_CHILD_H
 #define MK_WORKER_CHILD_H
 
-#include <monkey/child.h>
+#include <monkey/subprocess.h>
 
 #include "worker/child_type.h"
 

@@ -12,7 +12,7 @@ struct mk_children {
     struct mk_loop *loop;
     struct mk_log *log;
     struct mk_spawner spawner; /* fd -1: none, or it is lost */
-    struct mk_watch watch;
+    struct mk_fd_watch watch;
     struct mk_list list;
     uint32_t last_id;
     void (*on_lost)(struct mk_children *c); /* the spawner is gone; may be NULL */

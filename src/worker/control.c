@@ -2,7 +2,7 @@
 #include "worker/control.h"
 
 #include "os/fd.h"
-#include "os/rights.h"
+#include "os/fd_passing.h"
 
 /* The header before the text. */
 struct head {
@@ -12,7 +12,7 @@ struct head {
 
 mk_err mk_control_open(int *master_end, int *worker_end)
 {
-    return mk_rights_pair(master_end, worker_end);
+    return mk_fd_passing_pair(master_end, worker_end);
 }
 
 mk_err mk_control_send(int end, const struct mk_control_message *m)
@@ -24,7 +24,7 @@ mk_err mk_control_send(int end, const struct mk_control_message *m)
         {.iov_base = &head, .iov_len = sizeof head},
         {.iov_base = (void *)(uintptr_t)m->text.p, .iov_len = m->text.len},
     };
-    return mk_rights_send(end, parts, MK_LEN(parts), &m->fd, m->fd >= 0);
+    return mk_fd_passing_send(end, parts, MK_LEN(parts), &m->fd, m->fd >= 0);
 }
 
 mk_err mk_control_say(int end, enum mk_control_kind kind)
@@ -46,8 +46,8 @@ static bool parse(mk_str bytes, struct mk_control_message *m)
 
 mk_err mk_control_receive(int end, struct mk_control_room *room, struct mk_control_message *m)
 {
-    int fds[MK_RIGHTS_MAX];
-    ssize_t n = mk_rights_receive(end, room->bytes, sizeof room->bytes, fds);
+    int fds[MK_FD_PASSING_MAX];
+    ssize_t n = mk_fd_passing_receive(end, room->bytes, sizeof room->bytes, fds);
     if (n < 0)
         return n == -EMSGSIZE ? -EBADMSG : (mk_err)n;
     m->fd = fds[0];

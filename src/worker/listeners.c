@@ -7,19 +7,19 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "os/fd.h"
-#include "os/notify.h"
+#include "os/sd_notify.h"
 #include "os/sock.h"
 
 #define INHERIT_VARIABLE "MONKEY_SOCKETS"
 
 enum { SEND_ROOM = 256 * 1024, UNIX_MODE = 0666 };
 
-static bool is_for(const struct mk_listener *one, const struct mk_addr *asked)
+static bool is_for(const struct mk_listener *one, const struct mk_sockaddr *asked)
 {
-    return mk_addr_eq(&one->asked, asked) || mk_addr_eq(&one->addr, asked);
+    return mk_sockaddr_eq(&one->asked, asked) || mk_sockaddr_eq(&one->addr, asked);
 }
 
-static struct mk_listener *find(struct mk_listeners *l, const struct mk_addr *asked)
+static struct mk_listener *find(struct mk_listeners *l, const struct mk_sockaddr *asked)
 {
     for (unsigned i = 0; i < l->n; i++)
         if (is_for(&l->at[i], asked))
@@ -28,12 +28,12 @@ static struct mk_listener *find(struct mk_listeners *l, const struct mk_addr *as
 }
 
 /* Port 0: keep the port that the system gave our predecessor. */
-static struct mk_listener *find_heir(struct mk_listeners *l, const struct mk_addr *asked)
+static struct mk_listener *find_heir(struct mk_listeners *l, const struct mk_sockaddr *asked)
 {
-    for (unsigned i = 0; mk_addr_port(asked) == 0 && i < l->n; i++) {
-        struct mk_addr any_port = l->at[i].addr;
-        mk_addr_set_port(&any_port, 0);
-        if (l->at[i].lent && mk_addr_eq(&any_port, asked)) {
+    for (unsigned i = 0; mk_sockaddr_port(asked) == 0 && i < l->n; i++) {
+        struct mk_sockaddr any_port = l->at[i].addr;
+        mk_sockaddr_set_port(&any_port, 0);
+        if (l->at[i].lent && mk_sockaddr_eq(&any_port, asked)) {
             l->at[i].asked = *asked;
             return &l->at[i];
         }
@@ -41,7 +41,7 @@ static struct mk_listener *find_heir(struct mk_listeners *l, const struct mk_add
     return NULL;
 }
 
-static struct mk_listener *add(struct mk_listeners *l, const struct mk_addr *asked)
+static struct mk_listener *add(struct mk_listeners *l, const struct mk_sockaddr *asked)
 {
     int *fds = mk_mem_zalloc(MK_LISTENER_SOCKETS_MAX, sizeof *fds);
     if (!fds || l->n == MK_LISTENERS_MAX) {
@@ -70,11 +70,11 @@ static void forget(struct mk_listeners *l, unsigned i)
 
 static void adopt(struct mk_listeners *l, int fd, bool managed, struct mk_log *log)
 {
-    struct mk_addr addr;
+    struct mk_sockaddr addr;
     int is_listening = 0;
     socklen_t len = sizeof is_listening;
     if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &len) < 0 || !is_listening ||
-        mk_addr_of_socket(fd, &addr) || mk_fd_set_nonblock(fd) || mk_fd_set_cloexec(fd, true)) {
+        mk_sockaddr_getsockname(fd, &addr) || mk_fd_set_nonblock(fd) || mk_fd_set_cloexec(fd, true)) {
         mk_log_warn(log, "descriptor %d from the service manager is not a listening socket: ignored", fd);
         return;
     }
@@ -102,9 +102,9 @@ void mk_listeners_inherit(struct mk_listeners *l, struct mk_log *log)
         if (mk_num_parse(mk_str_skip(part, managed), &fd) && fd > 2 && fd < INT32_MAX)
             adopt(l, (int)fd, managed, log);
     }
-    unsigned n = mk_notify_sockets();
+    unsigned n = mk_sd_listen_fds();
     for (unsigned i = 0; i < n; i++)
-        adopt(l, MK_NOTIFY_FIRST_FD + (int)i, true, log);
+        adopt(l, MK_SD_LISTEN_FDS_START + (int)i, true, log);
     unsetenv(INHERIT_VARIABLE);
     unsetenv("LISTEN_FDS");
     unsetenv("LISTEN_PID");
@@ -148,8 +148,8 @@ static mk_err open_socket(struct mk_listener *one)
     mk_err e = mk_sock_listen(&one->addr, &o, &one->fds[one->n_fds]);
     if (e)
         return e;
-    if (one->n_fds++ == 0 && mk_addr_port(&one->addr) == 0 && one->addr.any.sa_family != AF_UNIX)
-        return mk_addr_of_socket(one->fds[0], &one->addr);
+    if (one->n_fds++ == 0 && mk_sockaddr_port(&one->addr) == 0 && one->addr.any.sa_family != AF_UNIX)
+        return mk_sockaddr_getsockname(one->fds[0], &one->addr);
     return 0;
 }
 
@@ -165,20 +165,20 @@ static mk_err fill(struct mk_listener *one, unsigned workers)
 }
 
 /* True if we listen on that port ourselves, at any address. */
-static bool is_our_port(const struct mk_listeners *l, const struct mk_addr *asked)
+static bool is_our_port(const struct mk_listeners *l, const struct mk_sockaddr *asked)
 {
     for (unsigned i = 0; i < l->n; i++)
-        if (l->at[i].n_fds && mk_addr_port(&l->at[i].addr) &&
-            mk_addr_port(&l->at[i].addr) == mk_addr_port(asked))
+        if (l->at[i].n_fds && mk_sockaddr_port(&l->at[i].addr) &&
+            mk_sockaddr_port(&l->at[i].addr) == mk_sockaddr_port(asked))
             return true;
     return false;
 }
 
-static mk_err open_new(struct mk_listeners *l, const struct mk_addr *asked, unsigned workers)
+static mk_err open_new(struct mk_listeners *l, const struct mk_sockaddr *asked, unsigned workers)
 {
     /* With SO_REUSEPORT, bind() succeeds even if another server of the same user has the port: probe first.
      * The probe would also fail on our own sockets, so it is skipped for our own ports. */
-    mk_err e = is_our_port(l, asked) ? 0 : mk_sock_probe(asked);
+    mk_err e = is_our_port(l, asked) ? 0 : mk_sock_test_bind(asked);
     if (e)
         return e;
     struct mk_listener *one = add(l, asked);

@@ -13,8 +13,8 @@
 enum { MK_LISTENERS_MAX = 64, MK_LISTENER_SOCKETS_MAX = 512, MK_LISTENERS_BACKLOG = 4096 };
 
 struct mk_listener {
-    struct mk_addr addr; /* with the port that the system chose if 0 was requested */
-    struct mk_addr asked;
+    struct mk_sockaddr addr; /* with the port that the system chose if 0 was requested */
+    struct mk_sockaddr asked;
     int *fds;
     unsigned n_fds;
     unsigned n_settled; /* how many of them the serving workers use */

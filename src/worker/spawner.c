@@ -13,8 +13,8 @@
 #include "base/str.h"
 #include "os/daemon.h"
 #include "os/fd.h"
+#include "os/fd_passing.h"
 #include "os/proc.h"
-#include "os/rights.h"
 #include "os/sandbox.h"
 
 enum { SOCKET = STDERR_FILENO + 1, SIGNALS }; /* the numbers of our two descriptors */
@@ -126,8 +126,8 @@ static void signal_child(const struct spawner *s, const struct mk_spawner_reques
 static void handle_request(struct spawner *s)
 {
     struct mk_spawner_request q;
-    int fds[MK_RIGHTS_MAX] = {-1, -1, -1};
-    ssize_t n = mk_rights_receive(SOCKET, s->room, sizeof q + MK_SPAWNER_TEXT, fds); /* poll saw it */
+    int fds[MK_FD_PASSING_MAX] = {-1, -1, -1};
+    ssize_t n = mk_fd_passing_receive(SOCKET, s->room, sizeof q + MK_SPAWNER_TEXT, fds); /* poll saw it */
     if (n == -EPIPE)
         end(s);
     if (n < 0 && n != -EMSGSIZE)
@@ -141,7 +141,7 @@ static void handle_request(struct spawner *s)
         start_child(s, &q, mk_str_of(s->room + sizeof q, (size_t)n - sizeof q), fds);
     else
         signal_child(s, &q);
-    for (size_t i = 0; i < MK_RIGHTS_MAX; i++)
+    for (size_t i = 0; i < MK_FD_PASSING_MAX; i++)
         mk_fd_close(&fds[i]);
 }
 
@@ -189,13 +189,13 @@ static mk_err keep_little(int socket)
 static _Noreturn void serve(int socket, char *room, bool is_confined)
 {
     struct spawner s = {.room = room};
-    mk_proc_hide(); /* its memory is a copy of the worker's, and its programs, of the same user, must not read
+    mk_proc_protect_memory(); /* its memory is a copy of the worker's, and its programs, of the same user, must not read
                        it */
     if (keep_little(socket))
         _exit(1);
     mk_proc_set_name("monkey: spawner");
     if (is_confined)
-        mk_sandbox_keep_signals();
+        mk_sandbox_scope_signals();
     for (;;) {
         struct pollfd p[] = {{.fd = SOCKET, .events = POLLIN}, {.fd = SIGNALS, .events = POLLIN}};
         if (poll(p, MK_LEN(p), -1) < 0)
@@ -210,7 +210,7 @@ static _Noreturn void serve(int socket, char *room, bool is_confined)
 static mk_err start_with(struct mk_spawner *s, char *room, bool is_confined)
 {
     int theirs;
-    mk_err e = mk_rights_pair(&s->fd, &theirs);
+    mk_err e = mk_fd_passing_pair(&s->fd, &theirs);
     if (e)
         return e;
     s->pid = fork();

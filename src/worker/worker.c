@@ -30,7 +30,7 @@ static void start_flush_timer(struct mk_worker *w)
         mk_loop_set_timer(&w->loop, &w->flush_timer, FLUSH_MS);
 }
 
-static void write_access(const struct mk_record *record, void *data)
+static void write_access(const struct mk_access_record *record, void *data)
 {
     struct mk_worker *w = data;
     /* A request that failed before its host was known counts for the default host. */
@@ -39,34 +39,34 @@ static void write_access(const struct mk_record *record, void *data)
     if (!f || f->fd < 0 || record->request->site->has_own_access_log)
         return;
     struct mk_logwriter *log = &w->logs[f->index];
-    struct mk_buf *out = mk_logwriter_room(log, MK_LOG_INFO, MK_ACCESS_LINE);
+    struct mk_buf *out = mk_logwriter_reserve(log, MK_LOG_INFO, MK_ACCESS_LINE);
     if (!out)
         return;
     mk_accesslog_write(out, (enum mk_access_format)limits->log_format, record, &w->clock);
-    if (mk_logwriter_added(log))
+    if (mk_logwriter_commit(log))
         start_flush_timer(w);
 }
 
 void mk_log_write(struct mk_worker *w, struct mk_logfile *log, mk_str line)
 {
     struct mk_buf *out =
-        log->fd < 0 ? NULL : mk_logwriter_room(&w->logs[log->index], MK_LOG_INFO, line.len + 1);
+        log->fd < 0 ? NULL : mk_logwriter_reserve(&w->logs[log->index], MK_LOG_INFO, line.len + 1);
     if (!out)
         return;
     mk_buf_add(out, line);
     mk_buf_add(out, MK_STR("\n"));
-    if (mk_logwriter_added(&w->logs[log->index]))
+    if (mk_logwriter_commit(&w->logs[log->index]))
         start_flush_timer(w);
 }
 
 void mk_log_message(struct mk_worker *w, struct mk_logfile *log, enum mk_log_level level, mk_str text)
 {
     struct mk_buf *out =
-        log->fd < 0 ? NULL : mk_logwriter_room(&w->logs[log->index], level, text.len + MK_ERRORLOG_HEAD);
+        log->fd < 0 ? NULL : mk_logwriter_reserve(&w->logs[log->index], level, text.len + MK_ERRORLOG_HEAD);
     if (!out)
         return;
-    mk_errorlog_message(log, level, text, out);
-    if (mk_logwriter_added(&w->logs[log->index]))
+    mk_errorlog_format_line(log, level, text, out);
+    if (mk_logwriter_commit(&w->logs[log->index]))
         start_flush_timer(w);
 }
 
@@ -78,10 +78,10 @@ static void report_lost(struct mk_worker *w, struct mk_logwriter *log)
     if (!log->lost)
         return;
     if (log == errors)
-        mk_errorlog_catch_up(w->service.log);
+        mk_errorlog_report_lost(w->service.log);
     else
         mk_log_error(w->service.log, "%llu lines of the log %s were lost: %s", (unsigned long long)log->lost,
-                     log->file->where.p, mk_logwriter_loss(log));
+                     log->file->where.p, mk_logwriter_loss_reason(log));
     if (log != errors && errors->lost <= before)
         log->lost = 0;
     if (log->lost)
@@ -110,13 +110,13 @@ static mk_err init_logs(struct mk_worker *w, struct mk_log *log)
         return -ENOMEM;
     for (size_t i = 0; i < g->logs.n; i++)
         mk_logwriter_init(&w->logs[i], &g->logs.at[i]);
-    return log ? mk_errorlog_lead(log, &w->logs[g->error_log->index]) : 0;
+    return log ? mk_errorlog_set_writer(log, &w->logs[g->error_log->index]) : 0;
 }
 
 static void fini_logs(struct mk_worker *w)
 {
     if (w->web.log)
-        (void)!mk_errorlog_lead(w->web.log, NULL);
+        (void)!mk_errorlog_set_writer(w->web.log, NULL);
     for (size_t i = 0; w->logs && i < w->generation->logs.n; i++)
         mk_logwriter_fini(&w->logs[i]);
     mk_mem_free(w->logs);
@@ -207,7 +207,7 @@ static mk_err start_accepting(struct mk_worker *w, const struct mk_worker_option
     if (!w->acceptors)
         return -ENOMEM;
     for (size_t i = 0; i < o->n_listeners; i++) {
-        mk_err e = mk_sock_begin(o->listeners[i].fd, MK_LISTENERS_BACKLOG);
+        mk_err e = mk_sock_start_listening(o->listeners[i].fd, MK_LISTENERS_BACKLOG);
         if (!e)
             e = mk_acceptor_start(&w->acceptors[i], &w->service, o->listeners[i].fd);
         if (e)
@@ -223,7 +223,7 @@ static mk_err start_accepting(struct mk_worker *w, const struct mk_worker_option
 static mk_err init_web(struct mk_worker *w, const struct mk_worker_options *o)
 {
     const struct mk_server_settings *s = &o->generation->server;
-    struct mk_filecache_limits limits = {
+    struct mk_file_cache_limits limits = {
         .files = s->fdt ? s->file_cache : 0,
         .memory = (size_t)(s->file_cache_memory < SIZE_MAX ? s->file_cache_memory : SIZE_MAX),
         .small = (size_t)s->small_file,
@@ -239,7 +239,7 @@ static mk_err init_web(struct mk_worker *w, const struct mk_worker_options *o)
         w->web.on_record = write_access;
         w->web.on_record_data = w;
     }
-    return mk_filecache_init(&w->web.files, &limits);
+    return mk_file_cache_init(&w->web.files, &limits);
 }
 
 /* On failure, undoes what has been set up. */
@@ -257,7 +257,7 @@ static mk_err init_parts(struct mk_worker *w, const struct mk_worker_options *o)
         if (e)
             mk_worker_wait_end(w);
         if (e)
-            mk_filecache_fini(&w->web.files);
+            mk_file_cache_fini(&w->web.files);
     }
     if (e)
         mk_loop_fini(&w->loop);
@@ -274,7 +274,7 @@ mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
                             .places = o->places,
                             .master_fd = o->master_fd ? *o->master_fd : -1,
                             .web.log = o->log};
-    (void)!mk_fd_limit(0, &fds);
+    (void)!mk_fd_set_limit(0, &fds);
     set_limits(&w->limits, s, &o->generation->limits, fds, o->workers);
     mk_timer_init(&w->flush_timer, on_flush);
     mk_timer_init(&w->drain_timer, on_drain_over);
@@ -314,7 +314,7 @@ void mk_worker_fini(struct mk_worker *w)
     for (size_t i = 0; i < w->n_acceptors; i++)
         mk_acceptor_stop(&w->acceptors[i]);
     w->n_acceptors = 0;
-    mk_conn_close_all(&w->service, MK_ENDING_SHUTDOWN);
+    mk_conn_close_all(&w->service, MK_OUTCOME_SHUTDOWN);
     mk_loop_run_tasks(&w->loop);
     mk_worker_enter(w, "waiting for its threads", "");
     mk_worker_wait_end(w); /* before the targets of its callbacks are freed */
@@ -325,7 +325,7 @@ void mk_worker_fini(struct mk_worker *w)
     mk_children_fini(&w->children);
     mk_worker_mail_fini(w);
     mk_service_fini(&w->service);
-    mk_filecache_fini(&w->web.files);
+    mk_file_cache_fini(&w->web.files);
     mk_loop_fini(&w->loop);
     mk_mem_free(w->acceptors);
     fini_logs(w);
@@ -365,12 +365,12 @@ void mk_worker_drain(struct mk_worker *w, bool has_heir, uint32_t span_ms)
         mk_loop_set_timer(&w->loop, &w->drain_timer, span_ms);
 }
 
-void mk_worker_hold(struct mk_worker *w)
+void mk_worker_ref(struct mk_worker *w)
 {
     w->n_holds++;
 }
 
-void mk_worker_let_go(struct mk_worker *w)
+void mk_worker_unref(struct mk_worker *w)
 {
     MK_ASSERT(w->n_holds > 0);
     w->n_holds--;

@@ -9,7 +9,7 @@
 struct mk_worker_socket {
     int fd;
     bool tls, http2;
-    const struct mk_hosts *hosts; /* the hosts served here; NULL: those without a Listen of their own */
+    const struct mk_vhosts *hosts; /* the hosts served here; NULL: those without a Listen of their own */
 };
 
 struct mk_worker_options {

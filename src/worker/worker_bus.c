@@ -14,12 +14,12 @@ static mk_err tell_master(struct mk_worker *w, struct mk_control_message m)
 
 /* ---- What plugins call ---- */
 
-int mk_worker_ask_reload(struct mk_worker *w)
+int mk_worker_request_reload(struct mk_worker *w)
 {
     return tell_master(w, (struct mk_control_message){.kind = MK_CONTROL_RELOAD});
 }
 
-int mk_worker_ask_log_level(struct mk_worker *w, enum mk_log_level level)
+int mk_worker_set_log_level(struct mk_worker *w, enum mk_log_level level)
 {
     if ((unsigned)level >= MK_LOG_LEVELS)
         return -EINVAL;

@@ -29,7 +29,7 @@ void mk_worker_log(struct mk_worker *w, enum mk_log_level level, const char *fmt
 {
     va_list args;
     va_start(args, fmt);
-    mk_log_args(w->service.log, level, fmt, args);
+    mk_log_va(w->service.log, level, fmt, args);
     va_end(args);
 }
 
@@ -37,15 +37,15 @@ void mk_worker_log(struct mk_worker *w, enum mk_log_level level, const char *fmt
 
 static void count(struct mk_worker_stats *out, const struct mk_counters *n)
 {
-    *out = (struct mk_worker_stats){.accepted = mk_count_get(&n->accepted),
-                                    .dropped = mk_count_get(&n->dropped),
-                                    .open = mk_count_get(&n->open),
-                                    .requests = mk_count_get(&n->requests),
-                                    .sent = mk_count_get(&n->sent)};
+    *out = (struct mk_worker_stats){.accepted = mk_counter_get(&n->accepted),
+                                    .dropped = mk_counter_get(&n->dropped),
+                                    .open = mk_counter_get(&n->open),
+                                    .requests = mk_counter_get(&n->requests),
+                                    .sent = mk_counter_get(&n->sent)};
     for (size_t i = 0; i < MK_LEN(out->by_class); i++)
-        out->by_class[i] = mk_count_get(&n->by_class[i]);
+        out->by_class[i] = mk_counter_get(&n->by_class[i]);
     for (size_t i = 0; i < MK_LEN(out->by_ending); i++)
-        out->by_ending[i] = mk_count_get(&n->by_ending[i]);
+        out->by_ending[i] = mk_counter_get(&n->by_ending[i]);
 }
 
 bool mk_worker_stats_at(const struct mk_worker *w, size_t i, struct mk_worker_stats *out)
@@ -60,20 +60,20 @@ bool mk_worker_stats_at(const struct mk_worker *w, size_t i, struct mk_worker_st
     return true;
 }
 
-void mk_worker_stats_past(const struct mk_worker *w, struct mk_worker_stats *out)
+void mk_worker_stats_ended(const struct mk_worker *w, struct mk_worker_stats *out)
 {
     static const struct mk_counters none;
     count(out, w->places.history ? &w->places.history->past : &none);
 }
 
-bool mk_worker_h2_ended(const struct mk_worker *w, size_t i, const char **reason, uint64_t *n)
+bool mk_worker_h2_error(const struct mk_worker *w, size_t i, const char **reason, uint64_t *n)
 {
     if (i >= MK_H2_REASONS)
         return false;
     *reason = mk_counters_h2_reason_names[i];
     *n = w->places.history ? w->places.history->past.h2_ended[i] : 0;
     for (size_t p = 0; p < w->places.n; p++)
-        *n += mk_count_get(&w->places.at[p].counters.h2_ended[i]);
+        *n += mk_counter_get(&w->places.at[p].counters.h2_ended[i]);
     return true;
 }
 
@@ -143,19 +143,19 @@ void mk_worker_each_conn(struct mk_worker *w, bool (*each)(const struct mk_conn_
 
 void mk_worker_cache(const struct mk_worker *w, struct mk_cache_info *out)
 {
-    const struct mk_filecache *f = &w->web.files;
+    const struct mk_file_cache *f = &w->web.files;
     *out = (struct mk_cache_info){
         .files = f->n, .files_max = f->limits.files, .memory = f->memory, .memory_max = f->limits.memory};
 }
 
 void mk_worker_cache_clear(struct mk_worker *w)
 {
-    mk_filecache_clear(&w->web.files);
+    mk_file_cache_evict_idle(&w->web.files);
 }
 
 /* ---- The configuration ---- */
 
-const struct mk_host *mk_worker_host_at(const struct mk_worker *w, size_t i)
+const struct mk_vhost *mk_worker_vhost_at(const struct mk_worker *w, size_t i)
 {
     const struct mk_site *s = w->generation->sites;
     while (s && i--)

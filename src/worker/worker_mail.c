@@ -55,7 +55,7 @@ static void deliver(struct mk_worker *w, mk_str records)
     }
 }
 
-static void on_arrival(struct mk_watch *watch, uint32_t events)
+static void on_arrival(struct mk_fd_watch *watch, uint32_t events)
 {
     struct mk_worker *w = MK_CONTAINER(watch, struct mk_worker, mail.arrival);
     char room[PACKET_MAX];
@@ -68,7 +68,7 @@ static void on_arrival(struct mk_watch *watch, uint32_t events)
     }
 }
 
-static void hear_ourselves(struct mk_task *t)
+static void hear_ourselves(struct mk_loop_task *t)
 {
     struct mk_worker *w = MK_CONTAINER(t, struct mk_worker, mail.hear);
     struct mk_buf *own = &w->mail.queues[w->count].records, records = *own;
@@ -131,19 +131,19 @@ static void flush(struct mk_mail_queue *q)
             complain(q, e);
         rest = mk_str_skip(rest, e == -EAGAIN ? 0 : packet.len);
     }
-    mk_buf_drop(&q->records, q->records.len - rest.len);
+    mk_buf_consume(&q->records, q->records.len - rest.len);
     if (!rest.len && q->records.cap > KEPT_MAX)
         mk_buf_free(&q->records);
     wait_for_room(q, rest.len > 0);
 }
 
-static void on_room(struct mk_watch *watch, uint32_t events)
+static void on_room(struct mk_fd_watch *watch, uint32_t events)
 {
     (void)events;
     flush(MK_CONTAINER(watch, struct mk_mail_queue, room));
 }
 
-static void send_gathered(struct mk_task *t)
+static void send_gathered(struct mk_loop_task *t)
 {
     struct mk_worker *w = MK_CONTAINER(t, struct mk_worker, mail.send);
     w->mail.sends = false;
@@ -182,7 +182,7 @@ static mk_err add_to_other(struct mk_worker *w, unsigned to, const struct head *
     mk_err e = add(&w->mail.queues[to], head, message);
     if (!e && !w->mail.sends) {
         w->mail.sends = true;
-        mk_loop_defer_to_last(&w->loop, &w->mail.send);
+        mk_loop_defer_last(&w->loop, &w->mail.send);
     }
     return e;
 }

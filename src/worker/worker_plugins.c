@@ -29,7 +29,7 @@ void mk_worker_enter(struct mk_worker *w, const char *what, const char *of)
     struct mk_counters *n = w->service.counters;
     n->moves = 0; /* says that the line is no request */
     snprintf(n->line, sizeof n->line, "%s%s", what, of);
-    mk_loop_pulse(&w->loop, true);
+    mk_loop_heartbeat(&w->loop, true);
 }
 
 mk_err mk_worker_start_plugins(struct mk_worker *w)

@@ -5,8 +5,8 @@
 
 #include "logs/accesslog.h"
 #include "logs/logwriter.h"
-#include "net/inbox.h"
-#include "net/threads.h"
+#include "net/post_queue.h"
+#include "net/thread_pool.h"
 #include "proto/acceptor.h"
 #include "setup/generation.h"
 #include "worker/child_type.h"
@@ -15,16 +15,16 @@
 /* Messages to the worker of one place, or to ourselves. */
 struct mk_mail_queue {
     struct mk_worker *worker;
-    struct mk_buf records;  /* not sent yet */
-    struct mk_watch room;   /* in its mailbox */
-    bool waits;             /* for that */
-    uint64_t complained_ms; /* when lost messages were last reported; 0: never */
+    struct mk_buf records;   /* not sent yet */
+    struct mk_fd_watch room; /* in its mailbox */
+    bool waits;              /* for that */
+    uint64_t complained_ms;  /* when lost messages were last reported; 0: never */
 };
 
 struct mk_mail {
     struct mk_mail_queue *queues; /* one for each place, then that to ourselves; NULL: none was needed yet */
-    struct mk_watch arrival;
-    struct mk_task send, hear;
+    struct mk_fd_watch arrival;
+    struct mk_loop_task send, hear;
     bool sends, hears; /* these are in the lists of the loop */
     bool replaced;     /* another worker receives what is for our place */
 };
@@ -43,9 +43,9 @@ struct mk_worker {
     struct mk_timer drain_timer;
     struct mk_acceptor *acceptors;
     size_t n_acceptors;
-    struct mk_threads aside; /* for plugins: a slow plugin must not delay files */
-    struct mk_inbox inbox;
-    void (*on_bell)(struct mk_worker *w); /* its loop was rung; NULL: what was posted is all */
+    struct mk_thread_pool aside; /* for plugins: a slow plugin must not delay files */
+    struct mk_post_queue inbox;
+    void (*on_wakeup)(struct mk_worker *w); /* its loop was rung; NULL: what was posted is all */
     /* A log has reached its size; its errno. NULL: the master is asked to rotate it. */
     mk_err (*on_full)(struct mk_worker *w, const struct mk_logfile *log);
     struct mk_children children;

@@ -13,69 +13,69 @@ SOURCE = r"""
 #include <errno.h>
 #include <time.h>
 
-static int away(struct duda *d)
+static int away(struct duda_ctx *d)
 {
     return duda_redirect(d, 303, duda_query_or(d, "to", "/"));
 }
 
-static int local(struct duda *d)
+static int local(struct duda_ctx *d)
 {
     return duda_redirect_local(d, 303, duda_query_or(d, "to", NULL));
 }
 
-static int page(struct duda *d)
+static int page(struct duda_ctx *d)
 {
-    int e = duda_unchanged(d, "v1", 1000000000);
+    int e = duda_check_preconditions(d, "v1", 1000000000);
     return e ? e : duda_puts(d, "a page\n");
 }
 
-static int file(struct duda *d)
+static int file(struct duda_ctx *d)
 {
-    return duda_file(d, duda_query_or(d, "name", "/none"));
+    return duda_send_file(d, duda_query_or(d, "name", "/none"));
 }
 
-static int event(struct duda *d)
+static int event(struct duda_ctx *d)
 {
-    int e = duda_event(d, NULL, MK_STR(""), NULL);
+    int e = duda_sse_send(d, NULL, MK_STR(""), NULL);
     for (int i = 0; i < 3 && !e; i++) {
-        size_t mark = duda_mark(d);
-        e = duda_event(d, "tick", duda_print(d, "one\r\ntwo %d", i), "7");
-        duda_release(d, mark);
+        size_t mark = duda_arena_mark(d);
+        e = duda_sse_send(d, "tick", duda_sprintf(d, "one\r\ntwo %d", i), "7");
+        duda_arena_rewind(d, mark);
         if (!e)
             e = duda_sleep(d, 20);
     }
     return e;
 }
 
-static int hinted(struct duda *d)
+static int hinted(struct duda_ctx *d)
 {
-    int e = duda_hint(d, "</style.css>; rel=preload; as=style");
-    return e ? e : duda_html(d, duda_escape(d, MK_STR("<b>\"&\"</b>")));
+    int e = duda_early_hints(d, "</style.css>; rel=preload; as=style");
+    return e ? e : duda_html(d, duda_html_escape(d, MK_STR("<b>\"&\"</b>")));
 }
 
-static int field(struct duda *d)
+static int field(struct duda_ctx *d)
 {
-    int e = duda_set(d, "X-Said", duda_query(d, "value"));
+    int e = duda_header_set(d, "X-Said", duda_query(d, "value"));
     return e == -EINVAL ? duda_puts(d, "refused\n") : e ? e : duda_puts(d, "set\n");
 }
 
-static int typed(struct duda *d)
+static int typed(struct duda_ctx *d)
 {
-    int e = mk_str_eq(duda_query(d, "how"), MK_STR("added")) ? duda_add(d, "content-type", MK_STR("text/x")) : 0;
+    int e = mk_str_eq(duda_query(d, "how"), MK_STR("added")) ? duda_header_add(d, "content-type", MK_STR("text/x")) : 0;
     if (mk_str_eq(duda_query(d, "how"), MK_STR("set")))
-        e = duda_type(d, "text/x");
-    e = e ? e : duda_json(d, duda_value_integer(1));
-    e = e ? e : duda_json(d, duda_value_integer(2));
+        e = duda_content_type(d, "text/x");
+    e = e ? e : duda_send_json(d, duda_value_integer(1));
+    e = e ? e : duda_send_json(d, duda_value_integer(2));
     return !e && mk_str_eq(duda_query(d, "how"), MK_STR("changed")) ? duda_problem(d, 409, "no") : e;
 }
 
-static int logged(struct duda *d)
+static int logged(struct duda_ctx *d)
 {
     duda_log(d, MK_LOG_WARN, "said by %s", "me");
-    return duda_puts(d, duda_id(d).p);
+    return duda_puts(d, duda_request_id(d).p);
 }
 
-static int endless(struct duda *d)
+static int endless(struct duda_ctx *d)
 {
     for (int e = 0; ; )
         if ((e = duda_puts(d, "all work and no play makes a long page\n")))
@@ -84,11 +84,11 @@ static int endless(struct duda *d)
 
 static void note(void *ctx)
 {
-    struct duda *d = ctx;
-    duda_log(d, MK_LOG_WARN, "deferred, result %d", duda_ended(d));
+    struct duda_ctx *d = ctx;
+    duda_log(d, MK_LOG_WARN, "deferred, result %d", duda_cancelled(d));
 }
 
-static int patient(struct duda *d)
+static int patient(struct duda_ctx *d)
 {
     if (duda_defer(d, note, d))
         return 503;
@@ -97,7 +97,7 @@ static int patient(struct duda *d)
     return e;
 }
 
-static int stubborn(struct duda *d)
+static int stubborn(struct duda_ctx *d)
 {
     if (duda_defer(d, note, d))
         return 503;
@@ -113,24 +113,24 @@ static void work_slowly(void *job)
     *(int *)job = 1;
 }
 
-static int abandoned(struct duda *d)
+static int abandoned(struct duda_ctx *d)
 {
-    int done = 0, e = duda_aside(d, NULL, work_slowly, &done, sizeof done);
+    int done = 0, e = duda_offload(d, NULL, work_slowly, &done, sizeof done);
     duda_log(d, MK_LOG_WARN, "abandoned: %d", e == -ECANCELED);
     return e;
 }
 
-static int echo(struct duda *d)
+static int echo(struct duda_ctx *d)
 {
     char room[1000];
     ssize_t n;
     int e = 0;
     while (!e && (n = duda_read(d, room, sizeof room)) > 0)
-        e = duda_say(d, mk_str_of(room, (size_t)n));
+        e = duda_write(d, mk_str_of(room, (size_t)n));
     return e ? e : n < 0 ? (int)n : 0;
 }
 
-static int broken(struct duda *d)
+static int broken(struct duda_ctx *d)
 {
     int e = duda_puts(d, "begun");
     e = e ? e : duda_flush(d);

@@ -12,26 +12,26 @@ from backend import Backend, response
 pytestmark = pytest.mark.skipif(not services.has("http"), reason="this build has no Duda")
 
 SOURCE = r"""
-#define DUDA_PACKAGES "duda-http",
+#define DUDA_USE "duda-http",
 #include <duda.h>
 #include <duda/http.h>
 #include <errno.h>
 
-static int tell(struct duda *d, int e, const struct duda_http_response *r)
+static int tell(struct duda_ctx *d, int e, const struct duda_http_response *r)
 {
     if (e == -ECANCELED)
         return e;
     if (e)
         return duda_printf(d, "%d %.*s", -e, MK_STR_ARG(r->problem));
-    duda_printf(d, "%u %.*s ", r->status, MK_STR_ARG(duda_http_field(r, MK_STR("x-answer"))));
-    return duda_say(d, r->content);
+    duda_printf(d, "%u %.*s ", r->status, MK_STR_ARG(duda_http_header(r, MK_STR("x-answer"))));
+    return duda_write(d, r->content);
 }
 
 /* /ask?to=NAME&target=/...&method=...&field=VALUE, and its content */
-static int ask(struct duda *d)
+static int ask(struct duda_ctx *d)
 {
-    struct duda_http *http = duda_http_find(d, duda_query_or(d, "to", "main"));
-    const struct mk_field_line field = {MK_STR("X-Field"), duda_query(d, "field")};
+    struct duda_http_client *http = duda_http_client(d, duda_query_or(d, "to", "main"));
+    const struct mk_header field = {MK_STR("X-Field"), duda_query(d, "field")};
     struct duda_http_request request = {.method = duda_query(d, "method"), .target = duda_query(d, "target")};
     struct duda_http_response r;
     mk_str content;
@@ -48,28 +48,28 @@ static int ask(struct duda *d)
         request.content = content;
         request.type = MK_STR("application/json");
     }
-    return tell(d, duda_http(d, http, &request, &r), &r);
+    return tell(d, duda_http_fetch(d, http, &request, &r), &r);
 }
 
 /* Hands content on as it comes. */
-static int stream(struct duda *d)
+static int stream(struct duda_ctx *d)
 {
     const struct duda_http_request request = {.target = MK_STR("/large")};
     struct duda_http_response r;
     struct duda_http_stream *s;
     char room[5000];
     ssize_t n;
-    int e = duda_http_open(d, duda_http_find(d, NULL), &request, &r, &s);
+    int e = duda_http_open(d, duda_http_client(d, NULL), &request, &r, &s);
     if (e)
         return tell(d, e, &r);
     while ((n = duda_http_read(d, s, room, sizeof room)) > 0)
-        if ((e = duda_say(d, mk_str_of(room, (size_t)n))))
+        if ((e = duda_write(d, mk_str_of(room, (size_t)n))))
             return e;
     duda_http_close(s);
     return (int)n;
 }
 
-static int who(struct duda *d)
+static int who(struct duda_ctx *d)
 {
     return duda_printf(d, "worker %u of another service", mk_worker_index(duda_worker(d)));
 }
@@ -116,7 +116,7 @@ def test_a_service_of_the_same_server(monkey, site, tmp_path):
 def test_requests_cannot_be_forged(monkey, site, backend, query):
     server = start(monkey, site, backend)
     text = server.get(f"/ask?{query}").text
-    assert re.match(r"22 \[HTTP\] main[,:] ", text), text
+    assert re.match(r"22 \[HTTP_CLIENT\] main[,:] ", text), text
     assert not backend.asked
 
 
@@ -137,8 +137,8 @@ def test_what_a_server_says(monkey, site):
         assert ask("/early") == "200  late"
         assert ask("/exact") == "200  " + "x" * 2000
         assert ask("/long") == "90 [HTTP_CLIENT] main: the content is longer than MaxBodySize"
-        assert re.match(r"71 \[HTTP\] main, 127\.0\.0\.1:\d+: ", ask("/nonsense"))
-        assert re.match(r"\d+ \[HTTP\] main, 127\.0\.0\.1:\d+: ", ask("/none"))
+        assert re.match(r"71 \[HTTP_CLIENT\] main, 127\.0\.0\.1:\d+: ", ask("/nonsense"))
+        assert re.match(r"\d+ \[HTTP_CLIENT\] main, 127\.0\.0\.1:\d+: ", ask("/none"))
 
 
 def test_a_server_that_is_silent_or_gone(monkey, site):
@@ -150,8 +150,8 @@ def test_a_server_that_is_silent_or_gone(monkey, site):
         closed.bind(("127.0.0.1", 0))
         gone = f"[HTTP_CLIENT]\n    Name gone\n    Server 127.0.0.1:{closed.getsockname()[1]}\n"
         server = start(monkey, site, backend, "    Timeout 100ms\n    MaxTries 1\n" + gone)
-        assert re.match(r"110 \[HTTP\] main, 127\.0\.0\.1:\d+: ", server.get("/ask").text)
-        assert re.match(r"111 \[HTTP\] gone, 127\.0\.0\.1:\d+: ", server.get("/ask?to=gone").text)
+        assert re.match(r"110 \[HTTP_CLIENT\] main, 127\.0\.0\.1:\d+: ", server.get("/ask").text)
+        assert re.match(r"111 \[HTTP_CLIENT\] gone, 127\.0\.0\.1:\d+: ", server.get("/ask?to=gone").text)
 
 
 def test_content_is_handed_on(monkey, site):

@@ -47,11 +47,11 @@ def test_pieces(monkey, site):
 def test_content_of_another_length(monkey, site):
     with Backend() as backend:
         server = start(monkey, site, backend.address)
-        assert re.fullmatch(r"22 \[HTTP\] main, [\d.:]+: the content is longer than its length",
+        assert re.fullmatch(r"22 \[HTTP_CLIENT\] main, [\d.:]+: the content is longer than its length",
                             server.get("/send?pieces=3&length=2").text)
-        assert re.fullmatch(r"74 \[HTTP\] main, [\d.:]+: the content of the request is shorter than its length",
+        assert re.fullmatch(r"74 \[HTTP_CLIENT\] main, [\d.:]+: the content of the request is shorter than its length",
                             server.get("/send?pieces=3&length=4").text)
-        assert re.match(r"22 \[HTTP\] main: ", server.get("/send?method=A%20B&pieces=1").text)
+        assert re.match(r"22 \[HTTP_CLIENT\] main: ", server.get("/send?method=A%20B&pieces=1").text)
         assert {asked.method for asked in backend.asked} <= {"POST"}
 
 
@@ -104,7 +104,7 @@ def test_a_server_that_does_not_read(monkey, site):
 
     with Backend(script=read_late) as backend:
         server = start(monkey, site, backend.address, "    Timeout 200ms\n")
-        assert re.fullmatch(r"110 \[HTTP\] main, [\d.:]+: the server does not read the request",
+        assert re.fullmatch(r"110 \[HTTP_CLIENT\] main, [\d.:]+: the server does not read the request",
                             server.get("/send?pieces=1000&size=64000").text)
         with server.connect() as client:
             client.ask("/send?pieces=1000&size=64000&deadline=150")
@@ -171,7 +171,7 @@ def test_both_ways(monkey, site):
     with Backend(script=answer_lines) as backend:
         server = start(monkey, site, backend.address, "    Timeout 300ms\n")
         assert server.get("/both").text == "200 LINE 0\n200 LINE 1\n200 LINE 2\n200 last"
-        assert re.fullmatch(r"(200 LINE \d\n)+110 \[HTTP\] main, [\d.:]+: the server does not read the request",
+        assert re.fullmatch(r"(200 LINE \d\n)+110 \[HTTP_CLIENT\] main, [\d.:]+: the server does not read the request",
                             server.get("/both?flood=1").text)
         over.set()
         server.stop()

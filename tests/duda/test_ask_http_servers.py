@@ -51,7 +51,7 @@ def test_tls(monkey, site, tmp_path):
             server = start(monkey, site, "others", top=upstream(backend.address, keys=keys))
             server.allow("TLS")
             for target in ("/ask?target=/secret", "/send?pieces=3&size=3"):
-                assert re.match(r"71 \[HTTP\] main, [\d.:]+: the TLS handshake with the server failed$", server.get(target).text)
+                assert re.match(r"71 \[HTTP_CLIENT\] main, [\d.:]+: the TLS handshake with the server failed$", server.get(target).text)
             server.stop()
         assert len(backend.asked) == 2, "nothing was sent to a server that is not trusted"
 
@@ -154,7 +154,7 @@ def test_timeouts(monkey, site, said, why):
     with Backend(script=stop_there) as backend:
         server = start(monkey, site, backend.address, "    Timeout 100ms\n    MaxTries 1\n")
         for target in ("/ask", "/send?pieces=2&size=10"):
-            assert re.fullmatch(rf"110 \[HTTP\] main, [\d.:]+: {why}", server.get(target).text)
+            assert re.fullmatch(rf"110 \[HTTP_CLIENT\] main, [\d.:]+: {why}", server.get(target).text)
         over.set()
 
 

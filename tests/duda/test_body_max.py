@@ -14,7 +14,7 @@ MB = 1 << 20
 SERVICE = r"""
 #include <duda.h>
 
-static int count(struct duda *d)
+static int count(struct duda_ctx *d)
 {
     static char room[4096];
     unsigned long long all = 0;
@@ -24,26 +24,26 @@ static int count(struct duda *d)
     return n < 0 ? (int)n : duda_printf(d, "%llu\n", all);
 }
 
-static int count_all(struct duda *d)
+static int count_all(struct duda_ctx *d)
 {
     mk_str all;
     int e = duda_read_all(d, 64 << 20, &all);
     return e ? e : duda_printf(d, "%zu\n", all.len);
 }
 
-static int form(struct duda *d)
+static int form(struct duda_ctx *d)
 {
     int e = duda_form_load(d, NULL, NULL);
     return e ? e : duda_printf(d, "%llu\n", (unsigned long long)duda_upload_at(d, 0)->size);
 }
 
-static int refuse(struct duda *d)
+static int refuse(struct duda_ctx *d)
 {
     (void)d;
     return 403;
 }
 
-static int ignore(struct duda *d)
+static int ignore(struct duda_ctx *d)
 {
     return duda_puts(d, "not read\n");
 }

@@ -13,14 +13,14 @@ pytestmark = [pytest.mark.skipif(not services.has("child"), reason="this build h
               pytest.mark.processes("it starts no programs")]
 
 SOURCE = r"""
-#define DUDA_PACKAGES "duda-child",
+#define DUDA_USE "duda-child",
 #include <duda.h>
-#include <duda/child.h>
+#include <duda/subprocess.h>
 #include <errno.h>
 #include <signal.h>
 
 /* The script of the query, for a shell. */
-static struct duda_child_options shell(struct duda *d)
+static struct duda_subprocess_options shell(struct duda_ctx *d)
 {
     const char **argv = duda_alloc(d, 4 * sizeof *argv);
     int64_t ms = 0;
@@ -29,80 +29,80 @@ static struct duda_child_options shell(struct duda *d)
     argv[2] = duda_query_or(d, "script", "cat");
     argv[3] = NULL;
     duda_query_int(d, "ms", &ms);
-    return (struct duda_child_options){.argv = argv, .ms = (uint32_t)ms, .joins_errors = duda_query(d, "join").p != NULL};
+    return (struct duda_subprocess_options){.argv = argv, .ms = (uint32_t)ms, .joins_errors = duda_query(d, "join").p != NULL};
 }
 
-static int run(struct duda *d)
+static int run(struct duda_ctx *d)
 {
-    struct duda_child_options o = shell(d);
+    struct duda_subprocess_options o = shell(d);
     mk_str input, output;
     int64_t max = 10 << 20;
     int status, e = duda_read_all(d, 10 << 20, &input);
     duda_query_int(d, "max", &max);
     if (!e)
-        e = duda_child_run(d, &o, input, (size_t)max, &output, &status);
+        e = duda_subprocess_run(d, &o, input, (size_t)max, &output, &status);
     if (e == -ECANCELED)
         return e;
     return e ? duda_printf(d, "error %d", -e) : duda_printf(d, "%d %.*s", status, MK_STR_ARG(output));
 }
 
 /* What it writes goes to the client at once. */
-static int follow(struct duda *d)
+static int follow(struct duda_ctx *d)
 {
-    struct duda_child_options o = shell(d);
-    struct duda_child *c;
+    struct duda_subprocess_options o = shell(d);
+    struct duda_subprocess *c;
     char room[100];
     ssize_t n;
-    int status = -1, e = duda_child_start(d, &o, &c);
-    while (!e && (n = duda_child_read(d, c, room, sizeof room)) != 0) {
-        e = n < 0 ? (int)n : duda_say(d, mk_str_of(room, (size_t)n));
+    int status = -1, e = duda_subprocess_start(d, &o, &c);
+    while (!e && (n = duda_subprocess_read(d, c, room, sizeof room)) != 0) {
+        e = n < 0 ? (int)n : duda_write(d, mk_str_of(room, (size_t)n));
         e = e ? e : duda_flush(d);
     }
     if (!e)
-        e = duda_child_wait(d, c, &status);
+        e = duda_subprocess_wait(d, c, &status);
     duda_log(d, MK_LOG_WARN, "follow ends: %d", e);
     return e ? e : duda_printf(d, " and %d", status);
 }
 
 /* A conversation, line by line. */
-static int talk(struct duda *d)
+static int talk(struct duda_ctx *d)
 {
-    struct duda_child_options o = shell(d);
-    struct duda_child *c;
+    struct duda_subprocess_options o = shell(d);
+    struct duda_subprocess *c;
     char room[100];
-    int status, e = duda_child_start(d, &o, &c);
+    int status, e = duda_subprocess_start(d, &o, &c);
     for (int i = 0; i < 3 && !e; i++) {
-        e = duda_child_write(d, c, duda_print(d, "%d\n", i));
-        ssize_t n = e ? 0 : duda_child_read(d, c, room, sizeof room);
-        e = e ? e : n < 0 ? (int)n : duda_say(d, mk_str_of(room, (size_t)n));
+        e = duda_subprocess_write(d, c, duda_sprintf(d, "%d\n", i));
+        ssize_t n = e ? 0 : duda_subprocess_read(d, c, room, sizeof room);
+        e = e ? e : n < 0 ? (int)n : duda_write(d, mk_str_of(room, (size_t)n));
     }
     if (!e)
-        e = duda_child_wait(d, c, &status);
+        e = duda_subprocess_wait(d, c, &status);
     return e ? e : duda_printf(d, "%d", status);
 }
 
 /* Goes on reading although every wait says that it has ended. */
-static int stubborn(struct duda *d)
+static int stubborn(struct duda_ctx *d)
 {
-    struct duda_child_options o = shell(d);
-    struct duda_child *c;
+    struct duda_subprocess_options o = shell(d);
+    struct duda_subprocess *c;
     char room[100];
-    int e = duda_child_start(d, &o, &c);
+    int e = duda_subprocess_start(d, &o, &c);
     while (!e)
-        (void)!duda_child_read(d, c, room, sizeof room);
+        (void)!duda_subprocess_read(d, c, room, sizeof room);
     return e;
 }
 
-static int polite(struct duda *d)
+static int polite(struct duda_ctx *d)
 {
-    struct duda_child_options o = shell(d);
-    struct duda_child *c;
+    struct duda_subprocess_options o = shell(d);
+    struct duda_subprocess *c;
     char room[100];
-    int status, e = duda_child_start(d, &o, &c);
-    if (!e && duda_child_read(d, c, room, sizeof room) > 0) /* it has begun */
-        duda_child_signal(c, SIGTERM);
+    int status, e = duda_subprocess_start(d, &o, &c);
+    if (!e && duda_subprocess_read(d, c, room, sizeof room) > 0) /* it has begun */
+        duda_subprocess_signal(c, SIGTERM);
     if (!e)
-        e = duda_child_wait(d, c, &status);
+        e = duda_subprocess_wait(d, c, &status);
     return e ? e : duda_printf(d, "%d", status);
 }
 

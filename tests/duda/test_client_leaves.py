@@ -24,24 +24,24 @@ static unsigned n_live, n_cancelled, n_done, n_other;
 
 static void leave(void *ctx)
 {
-    int e = duda_ended(ctx);
+    int e = duda_cancelled(ctx);
     n_live--;
     *(e == -ECANCELED ? &n_cancelled : e == 0 ? &n_done : &n_other) += 1;
 }
 
-static int begin(struct duda *d)
+static int begin(struct duda_ctx *d)
 {
     n_live++;
     return duda_defer(d, leave, d);
 }
 
-static int waits(struct duda *d)
+static int waits(struct duda_ctx *d)
 {
     int e = begin(d);
     return e ? e : duda_sleep(d, LONG_MS);
 }
 
-static int streams(struct duda *d)
+static int streams(struct duda_ctx *d)
 {
     int e = begin(d);
     e = e ? e : duda_puts(d, "begun\n");
@@ -50,42 +50,42 @@ static int streams(struct duda *d)
 }
 
 /* The client does not read: the handler waits for room. */
-static int fills(struct duda *d)
+static int fills(struct duda_ctx *d)
 {
     static char much[60000];
     int e = begin(d);
     while (!e) {
-        e = duda_say(d, mk_str_of(much, sizeof much));
+        e = duda_write(d, mk_str_of(much, sizeof much));
         e = e ? e : duda_flush(d);
     }
     return e;
 }
 
-static int content(struct duda *d)
+static int content(struct duda_ctx *d)
 {
     mk_str text;
     int e = begin(d);
     return e ? e : duda_read_all(d, 1 << 20, &text);
 }
 
-static int hello(struct duda *d)
+static int hello(struct duda_ctx *d)
 {
     int e = begin(d);
     return e ? e : duda_puts(d, "hello\n");
 }
 
-static int sockets(struct duda *d)
+static int sockets(struct duda_ctx *d)
 {
-    struct duda_socket *s;
+    struct duda_websocket *s;
     struct duda_message m;
     int e = begin(d);
-    e = e ? e : duda_socket_open(d, NULL, NULL, &s);
-    while (!e && duda_socket_receive(d, s, &m) > 0)
+    e = e ? e : duda_websocket_open(d, NULL, NULL, &s);
+    while (!e && duda_websocket_receive(d, s, &m) > 0)
         continue;
     return e ? e : duda_sleep(d, LONG_MS); /* refused at once: the client has gone */
 }
 
-static int count(struct duda *d)
+static int count(struct duda_ctx *d)
 {
     return duda_printf(d, "%u %u %u %u", n_live, n_cancelled, n_done, n_other);
 }

@@ -18,23 +18,23 @@ SOURCE = r"""
 #include <duda.h>
 #include <errno.h>
 
-static int item(struct duda *d)
+static int item(struct duda_ctx *d)
 {
     return duda_puts(d, "an item\n");
 }
 
-static int slow(struct duda *d)
+static int slow(struct duda_ctx *d)
 {
     return duda_sleep(d, 30) ? 503 : 204;
 }
 
-static int wrong(struct duda *d)
+static int wrong(struct duda_ctx *d)
 {
     (void)d;
     return -EIO;
 }
 
-static int patient(struct duda *d)
+static int patient(struct duda_ctx *d)
 {
     int e = duda_flush(d);
     return e ? e : duda_sleep(d, 3600000);

@@ -20,16 +20,16 @@ pytestmark = pytest.mark.skipif(
     not memcached_server.PROGRAM or not postgres_server.is_usable(), reason="a package or its server is missing")
 
 SOURCE = r"""
-#define DUDA_PACKAGES "duda-kv", "duda-redis", "duda-memcache", "duda-sql", "duda-http", "duda-store", "duda-jobs", "duda-smtp", \
+#define DUDA_USE "duda-kv", "duda-redis", "duda-memcache", "duda-sql", "duda-http", "duda-store", "duda-jobs", "duda-smtp", \
     "duda-child",
 #include <duda.h>
-#include <duda/child.h>
+#include <duda/subprocess.h>
 #include <duda/http.h>
 #include <duda/jobs.h>
 #include <duda/kv.h>
-#include <duda/memcache.h>
+#include <duda/memcached.h>
 #include <duda/redis.h>
-#include <duda/room.h>
+#include <duda/topic.h>
 #include <duda/smtp.h>
 #include <duda/sql.h>
 #include <duda/store.h>
@@ -51,85 +51,85 @@ static bool each(void *ctx, mk_str key, mk_str value)
     return true;
 }
 
-static int use_kv(struct duda *d)
+static int use_kv(struct duda_ctx *d)
 {
     struct duda_kv *kv = duda_kv_find(d, "main");
     mk_str v;
     int64_t n;
-    int a = duda_kv_put(d, kv, MK_STR("k"), MK_STR("text"), 0), b = duda_kv_get(d, kv, MK_STR("k"), &v),
-        c = duda_kv_get(d, kv, MK_STR("none"), &v), e = duda_kv_count(d, kv, MK_STR("k"), 1, 0, &n),
-        f = duda_kv_scan(d, kv, MK_STR(""), MK_ABSENT, each, NULL), g = duda_kv_put(d, kv, mk_str_of(big, 481), v, 0);
+    int a = duda_kv_set(d, kv, MK_STR("k"), MK_STR("text"), 0), b = duda_kv_get(d, kv, MK_STR("k"), &v),
+        c = duda_kv_get(d, kv, MK_STR("none"), &v), e = duda_kv_incr(d, kv, MK_STR("k"), 1, 0, &n),
+        f = duda_kv_scan(d, kv, MK_STR(""), MK_STR_NULL, each, NULL), g = duda_kv_set(d, kv, mk_str_of(big, 481), v, 0);
     SAY(a, b, c, e, f, g);
     return 0;
 }
 
-static int use_redis(struct duda *d)
+static int use_redis(struct duda_ctx *d)
 {
     struct duda_redis *r = duda_redis_find(d, NULL);
     struct duda_redis_reply replies[2];
     const mk_str get[] = {MK_STR("GET"), MK_STR("k")};
     const struct duda_redis_command two[] = {{get, 2}, {get, 2}};
     int a = duda_redis(d, r, replies, MK_STR("SET"), MK_STR("k"), MK_STR("text")),
-        b = duda_redis(d, r, replies, MK_STR("GET"), MK_STR("none")), c = duda_redis_many(d, r, two, 2, replies),
+        b = duda_redis(d, r, replies, MK_STR("GET"), MK_STR("none")), c = duda_redis_pipeline(d, r, two, 2, replies),
         e = duda_redis_transaction(d, r, two, 2, replies), f = duda_redis(d, r, replies, MK_STR("INCR"), MK_STR("k"));
     SAY(a, b, c, e, f);
     return 0;
 }
 
-static int use_memcache(struct duda *d)
+static int use_memcache(struct duda_ctx *d)
 {
-    struct duda_memcache *m = duda_memcache_find(d, NULL);
-    struct duda_memcache_item items[2] = {{.key = MK_STR("k")}, {.key = MK_STR("none")}};
+    struct duda_memcached *m = duda_memcached_find(d, NULL);
+    struct duda_memcached_item items[2] = {{.key = MK_STR("k")}, {.key = MK_STR("none")}};
     mk_str v;
-    int a = duda_memcache_put(d, m, MK_STR("k"), MK_STR("text"), 0), b = duda_memcache_get(d, m, MK_STR("k"), &v),
-        c = duda_memcache_get(d, m, MK_STR("none"), &v), e = duda_memcache_get_many(d, m, items, 2),
-        f = duda_memcache_put(d, m, MK_STR(""), MK_STR("x"), 0);
+    int a = duda_memcached_set(d, m, MK_STR("k"), MK_STR("text"), 0), b = duda_memcached_get(d, m, MK_STR("k"), &v),
+        c = duda_memcached_get(d, m, MK_STR("none"), &v), e = duda_memcached_get_many(d, m, items, 2),
+        f = duda_memcached_set(d, m, MK_STR(""), MK_STR("x"), 0);
     SAY(a, b, c, e, f);
     return 0;
 }
 
-static int use_sql(struct duda *d)
+static int use_sql(struct duda_ctx *d)
 {
-    struct duda_sql *db = duda_sql_find(d, duda_param(d, "name").p);
-    const struct duda_sql_query two[] = {{"SELECT 1", NULL, 0}, {"SELECT 2", NULL, 0}};
+    struct duda_sql_db *db = duda_sql_find(d, duda_param(d, "name").p);
+    const struct duda_sql_statement two[] = {{"SELECT 1", NULL, 0}, {"SELECT 2", NULL, 0}};
     struct duda_sql_result results[2];
-    int a = duda_sql(d, db, results, "SELECT 1"), b = duda_sql_many(d, db, two, 2, results), c = duda_sql_begin(d, db),
-        e = duda_sql(d, db, results, "SELECT 1"), f = duda_sql_commit(d, db), g = duda_sql(d, db, results, "SELEC 1");
+    int a = duda_sql_query(d, db, results, "SELECT 1"), b = duda_sql_batch(d, db, two, 2, results), c = duda_sql_begin(d, db),
+        e = duda_sql_query(d, db, results, "SELECT 1"), f = duda_sql_commit(d, db), g = duda_sql_query(d, db, results, "SELEC 1");
     SAY(a, b, c, e, f, g);
     return 0;
 }
 
-static int use_http(struct duda *d)
+static int use_http(struct duda_ctx *d)
 {
     struct duda_http_response r;
     int results[2];
     for (size_t i = 0; i < 2; i++)
-        results[i] = duda_http(d, duda_http_find(d, NULL),
+        results[i] = duda_http_fetch(d, duda_http_client(d, NULL),
                                &(struct duda_http_request){.target = i ? MK_STR("/cut") : MK_STR("/404")}, &r);
     SAY(results[0], results[1]);
     return 0;
 }
 
-static int hold(struct duda *d)
+static int hold(struct duda_ctx *d)
 {
     struct duda_http_response r;
-    return duda_http(d, duda_http_find(d, NULL), &(struct duda_http_request){.target = MK_STR("/held")}, &r);
+    return duda_http_fetch(d, duda_http_client(d, NULL), &(struct duda_http_request){.target = MK_STR("/held")}, &r);
 }
 
-static int use_store(struct duda *d)
+static int use_store(struct duda_ctx *d)
 {
     struct duda_store *s = duda_store_find(d, "memory");
     struct duda_store_lock lock;
     mk_str v;
-    int a = duda_store_put(d, s, MK_STR("k"), MK_STR("text"), 0), b = duda_store_get(d, s, MK_STR("k"), &v),
-        c = duda_store_get(d, s, MK_STR("none"), &v), e = duda_store_limit(d, s, MK_STR("l"), 0, 1000),
+    int a = duda_store_set(d, s, MK_STR("k"), MK_STR("text"), 0), b = duda_store_get(d, s, MK_STR("k"), &v),
+        c = duda_store_get(d, s, MK_STR("none"), &v), e = duda_store_rate_limit(d, s, MK_STR("l"), 0, 1000),
         f = duda_store_lock(d, s, MK_STR("lock"), 1000, 0, &lock), g = duda_store_unlock(d, &lock),
-        h = duda_store_put(d, s, MK_STR("big"), mk_str_of(big, sizeof big), 0);
+        h = duda_store_set(d, s, MK_STR("big"), mk_str_of(big, sizeof big), 0);
     SAY(a, b, c, e, f, g, h);
     return 0;
 }
 
-static int use_smtp(struct duda *d)
+static int use_smtp(struct duda_ctx *d)
 {
     const mk_str to[] = {MK_STR("ana@example.org"), MK_STR("ana@elsewhere.org")};
     struct duda_smtp_result r;
@@ -143,7 +143,7 @@ static int use_smtp(struct duda *d)
 }
 
 /* One is done, one is done at the second attempt, one can never be. */
-static int work(struct duda *d, const struct duda_job *job)
+static int work(struct duda_ctx *d, const struct duda_job *job)
 {
     (void)d;
     if (mk_str_eq(job->text, MK_STR("never")))
@@ -151,42 +151,42 @@ static int work(struct duda *d, const struct duda_job *job)
     return mk_str_eq(job->text, MK_STR("later")) && job->attempt < 2 ? -EAGAIN : 0;
 }
 
-static const struct duda_job_kind kind = {.name = "work", .fn = work, .backoff_ms = 1};
+static const struct duda_job_type kind = {.name = "work", .fn = work, .backoff_ms = 1};
 
 static int start(struct mk_worker *worker)
 {
     memset(big, 'x', sizeof big);
-    return duda_jobs_do(worker, &kind);
+    return duda_jobs_register(worker, &kind);
 }
 
-static int use_jobs(struct duda *d)
+static int use_jobs(struct duda_ctx *d)
 {
-    int a = duda_jobs_push(d, "work", MK_STR("now"), NULL, NULL), b = duda_jobs_push(d, "work", MK_STR("later"), NULL, NULL),
-        c = duda_jobs_push(d, "work", MK_STR("never"), NULL, NULL);
+    int a = duda_jobs_enqueue(d, "work", MK_STR("now"), NULL, NULL), b = duda_jobs_enqueue(d, "work", MK_STR("later"), NULL, NULL),
+        c = duda_jobs_enqueue(d, "work", MK_STR("never"), NULL, NULL);
     SAY(a, b, c);
     return 0;
 }
 
-static int run(struct duda *d, const char *script, uint32_t ms)
+static int run(struct duda_ctx *d, const char *script, uint32_t ms)
 {
     const char *const argv[] = {script ? "/bin/sh" : "/none", "-c", script, NULL};
-    const struct duda_child_options o = {.argv = argv, .ms = ms};
+    const struct duda_subprocess_options o = {.argv = argv, .ms = ms};
     mk_str said;
-    int status = -1, e = duda_child_run(d, &o, MK_STR(""), 100, &said, &status);
+    int status = -1, e = duda_subprocess_run(d, &o, MK_STR(""), 100, &said, &status);
     return e ? e : status;
 }
 
-static int use_child(struct duda *d)
+static int use_child(struct duda_ctx *d)
 {
     int a = run(d, "exit 0", 0), b = run(d, "exit 7", 0), c = run(d, NULL, 0), e = run(d, "sleep 3600", 1);
     SAY(a, b, c, e);
     return 0;
 }
 
-static int use_rooms(struct duda *d)
+static int use_rooms(struct duda_ctx *d)
 {
-    int a = duda_room_say(d, MK_STR("town"), MK_WEBSOCKET_TEXT, MK_STR("x")),
-        b = duda_room_say(d, MK_STR(""), MK_WEBSOCKET_TEXT, MK_STR("x"));
+    int a = duda_topic_publish(d, MK_STR("town"), MK_WEBSOCKET_TEXT, MK_STR("x")),
+        b = duda_topic_publish(d, MK_STR(""), MK_WEBSOCKET_TEXT, MK_STR("x"));
     SAY(a, b);
     return 0;
 }

@@ -19,33 +19,33 @@ SOURCE = r"""
 #include <stdlib.h>
 #include <time.h>
 
-static int fine(struct duda *d)
+static int fine(struct duda_ctx *d)
 {
     return duda_puts(d, "fine\n");
 }
 
 static int *volatile nowhere;
 
-int first_crash_here(struct duda *d);
-int first_crash_here(struct duda *d)
+int first_crash_here(struct duda_ctx *d);
+int first_crash_here(struct duda_ctx *d)
 {
     *nowhere = 1; /* the first frame */
     return duda_puts(d, "");
 }
 
-static int crash(struct duda *d)
+static int crash(struct duda_ctx *d)
 {
     return first_crash_here(d) + 1; /* the second one */
 }
 
-static int stop(struct duda *d)
+static int stop(struct duda_ctx *d)
 {
     (void)d;
     abort();
 }
 
 /* Waits for a byte of its client. */
-static int stop_later(struct duda *d)
+static int stop_later(struct duda_ctx *d)
 {
     char byte;
     if (duda_read(d, &byte, 1) != 1)
@@ -62,14 +62,14 @@ static int deep(volatile char *from)
     return depth-- > 0 ? deep(room) + room[0] : 0;
 }
 
-static int overflow(struct duda *d)
+static int overflow(struct duda_ctx *d)
 {
     (void)d;
     return deep(NULL);
 }
 
 /* Some 300 KB of stack, with waits above and below. */
-static int dig_to(struct duda *d, int left)
+static int dig_to(struct duda_ctx *d, int left)
 {
     volatile char room[1024];
     room[0] = (char)left;
@@ -77,20 +77,20 @@ static int dig_to(struct duda *d, int left)
     return e ? e : room[0] != (char)left;
 }
 
-static int dig(struct duda *d)
+static int dig(struct duda_ctx *d)
 {
     int e = dig_to(d, 300);
     return e ? e : duda_puts(d, "deep\n");
 }
 
-static int hold(struct duda *d)
+static int hold(struct duda_ctx *d)
 {
     struct timespec t = {.tv_sec = 1, .tv_nsec = 500000000};
     int e = nanosleep(&t, NULL);
     return duda_puts(d, e ? "cut\n" : "held\n");
 }
 
-static int compute(struct duda *d)
+static int compute(struct duda_ctx *d)
 {
     struct timespec begun, now;
     clock_gettime(CLOCK_MONOTONIC, &begun);
@@ -101,14 +101,14 @@ static int compute(struct duda *d)
 }
 
 /* A frame that is larger than the stack, of which the far end alone is used. Others have a stack beside it. */
-static int leap(struct duda *d)
+static int leap(struct duda_ctx *d)
 {
     volatile char line[96 * 1024];
     line[0] = 'A';
     return duda_printf(d, "%c\n", line[0]);
 }
 
-static int leap_at_run_time(struct duda *d)
+static int leap_at_run_time(struct duda_ctx *d)
 {
     int64_t n = 0;
     (void)duda_param_int(d, "n", &n);
@@ -117,7 +117,7 @@ static int leap_at_run_time(struct duda *d)
     return duda_printf(d, "%c\n", line[0]);
 }
 
-static int keep(struct duda *d)
+static int keep(struct duda_ctx *d)
 {
     volatile char room[40 * 1024];
     memset((char *)room, 'B', sizeof room);
@@ -329,7 +329,7 @@ DEEP = r"""
 
 int descend(int left, int *volatile nowhere);
 
-static int deep(struct duda *d)
+static int deep(struct duda_ctx *d)
 {
     return descend(60, NULL) + duda_puts(d, ""); /* the call of the library */
 }

@@ -18,19 +18,19 @@ SOURCE = r"""
 #include <stdlib.h>
 #include <unistd.h>
 
-static int echo(struct duda *d)
+static int echo(struct duda_ctx *d)
 {
     return duda_printf(d, "%d %s", (int)getpid(), duda_param(d, "n").p);
 }
 
 /* Some handlers wait while another one crashes. */
-static int nap(struct duda *d)
+static int nap(struct duda_ctx *d)
 {
     int e = duda_sleep(d, 1);
     return e ? e : echo(d);
 }
 
-static int crash(struct duda *d)
+static int crash(struct duda_ctx *d)
 {
     (void)d;
     abort();

@@ -24,29 +24,29 @@ TOKENS = r"""
 #include <duda/crypto.h>
 #include <errno.h>
 
-static int check(struct duda *d)
+static int check(struct duda_ctx *d)
 {
     struct duda_jwt_key *key = duda_jwt_key_new(DUDA_JWT_HS256, MK_STR("ours"), MK_STR("0123456789abcdef0123456789abcdef"));
-    struct duda_jwt_keys *none = duda_jwt_keys_new(MK_STR("{\"keys\":[]}"));
+    struct duda_jwks *none = duda_jwks_new(MK_STR("{\"keys\":[]}"));
     struct mk_buf claims = mk_buf_growing(1 << 20);
     const struct duda_jwt_rules rules = {.now = 2000, .issuer = MK_STR("us"), .audience = MK_STR("shop")};
     const char *how = duda_query_or(d, "how", "");
-    mk_str token = duda_field(d, "Authorization");
-    int e = !strcmp(how, "own") ? duda_set(d, "WWW-Authenticate", MK_STR("Basic realm=\"shop\"")) : 0;
+    mk_str token = duda_header(d, "Authorization");
+    int e = !strcmp(how, "own") ? duda_header_set(d, "WWW-Authenticate", MK_STR("Basic realm=\"shop\"")) : 0;
     token = mk_str_skip(token, sizeof "Bearer " - 1);
     if (!e)
-        e = !strcmp(how, "set")   ? duda_jwt_check_by(&claims, none, token, &rules)
-            : !strcmp(how, "jws") ? duda_jws_check(&claims, key, token)
-                                  : duda_jwt_check(&claims, key, token, &rules);
+        e = !strcmp(how, "set")   ? duda_jwt_verify_jwks(&claims, none, token, &rules)
+            : !strcmp(how, "jws") ? duda_jws_verify(&claims, key, token)
+                                  : duda_jwt_verify(&claims, key, token, &rules);
     if (!e)
-        e = duda_say(d, mk_buf_str(&claims));
+        e = duda_write(d, mk_buf_str(&claims));
     mk_buf_free(&claims);
     duda_jwt_key_free(key);
-    duda_jwt_keys_free(none);
+    duda_jwks_free(none);
     return e;
 }
 
-static int refuse(struct duda *d)
+static int refuse(struct duda_ctx *d)
 {
     (void)d;
     return 401;
@@ -128,7 +128,7 @@ def test_challenge_of_the_handler_is_kept(tokens):
 # ---- Backends ----
 
 HEAD = """
-#define DUDA_PACKAGES %s
+#define DUDA_USE %s
 #include <duda.h>
 #include <duda/%s.h>
 """
@@ -138,10 +138,10 @@ CALLS = {
     return duda_redis(d, duda_redis_find(d, NULL), &reply, MK_STR("GET"), MK_STR("x"));""",
     "memcache": """
     mk_str value;
-    return duda_memcache_get(d, duda_memcache_find(d, NULL), MK_STR("x"), &value);""",
+    return duda_memcached_get(d, duda_memcached_find(d, NULL), MK_STR("x"), &value);""",
     "postgres": """
     struct duda_sql_result result;
-    return duda_sql(d, duda_sql_find(d, NULL), &result, "SELECT 1");""",
+    return duda_sql_query(d, duda_sql_find(d, NULL), &result, "SELECT 1");""",
     "smtp": """
     struct duda_smtp_result result;
     const mk_str to = MK_STR("ana@example.org");
@@ -150,7 +150,7 @@ CALLS = {
     "http": """
     struct duda_http_response response;
     const struct duda_http_request request = {.target = MK_STR("/")};
-    return duda_http(d, duda_http_find(d, NULL), &request, &response);""",
+    return duda_http_fetch(d, duda_http_client(d, NULL), &request, &response);""",
 }
 
 
@@ -158,7 +158,7 @@ def start(monkey, site, package, top, **how):
     if not services.has(package):
         pytest.skip(f"this build has no {package}")
     packages = [package, *(["sql"] if package == "postgres" else [])]
-    source = HEAD % ("".join(f'"duda-{name}",' for name in packages), packages[-1]) + "static int call(struct duda *d)\n{" + CALLS[package] + "\n}\n" \
+    source = HEAD % ("".join(f'"duda-{name}",' for name in packages), packages[-1]) + "static int call(struct duda_ctx *d)\n{" + CALLS[package] + "\n}\n" \
         'DUDA_SERVICE(calls, DUDA_GET("/", call, "Calls the backend."));\n'
     return monkey(plugins=[services.build(site.path.parent, "calls", source, packages=packages)], top=top, workers=1, **how)
 

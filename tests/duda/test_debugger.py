@@ -16,12 +16,12 @@ pytestmark = [pytest.mark.skipif(not services.BUILT.exists() or not shutil.which
               pytest.mark.skipif(not shutil.which("gdb"), reason="gdb is not installed")]
 SOURCE = """#include <duda.h>
 
-static int twice(struct duda *d, int n)
+static int twice(struct duda_ctx *d, int n)
 {
     return duda_printf(d, "%d\\n", 2 * n); /* here */
 }
 
-static int handler_of_pages(struct duda *d)
+static int handler_of_pages(struct duda_ctx *d)
 {
     int e = duda_sleep(d, 1); /* goes on in another turn of the loop */
     return e ? e : twice(d, 21);

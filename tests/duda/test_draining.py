@@ -17,35 +17,35 @@ SOURCE = r"""
 #include <errno.h>
 
 /* Waits for a room, or sleeps; what it answers then says that something is wrong. */
-static int listening(struct duda *d)
+static int listening(struct duda_ctx *d)
 {
     mk_str text;
-    int e = duda_room_listen(d, MK_STR("news"));
-    e = e ? e : duda_event(d, "ready", MK_STR("yes"), NULL);
+    int e = duda_topic_subscribe(d, MK_STR("news"));
+    e = e ? e : duda_sse_send(d, "ready", MK_STR("yes"), NULL);
     while (!e) {
-        e = duda_room_hear(d, 0, &text);
-        e = e ? e : duda_event(d, "news", text, NULL);
+        e = duda_topic_receive(d, 0, &text);
+        e = e ? e : duda_sse_send(d, "news", text, NULL);
     }
     duda_log(d, MK_LOG_WARN, "listening ends: %d", e == -ECANCELED);
     return e;
 }
 
-static int ticking(struct duda *d)
+static int ticking(struct duda_ctx *d)
 {
-    int e = duda_event(d, "ready", MK_STR("yes"), NULL);
+    int e = duda_sse_send(d, "ready", MK_STR("yes"), NULL);
     while (!e)
         e = duda_sleep(d, 60000);
-    (void)duda_event(d, "late", MK_STR("no"), NULL);
+    (void)duda_sse_send(d, "late", MK_STR("no"), NULL);
     return 0;
 }
 
-static int socket(struct duda *d)
+static int socket(struct duda_ctx *d)
 {
-    struct duda_socket *s;
+    struct duda_websocket *s;
     struct duda_message m;
-    int e = duda_socket_open(d, NULL, NULL, &s);
-    while (!e && duda_socket_receive(d, s, &m) > 0)
-        e = duda_socket_send(d, s, m.kind, m.data);
+    int e = duda_websocket_open(d, NULL, NULL, &s);
+    while (!e && duda_websocket_receive(d, s, &m) > 0)
+        e = duda_websocket_send(d, s, m.kind, m.data);
     return e;
 }
 

@@ -16,10 +16,10 @@ pytestmark = pytest.mark.skipif(not services.has("child"), reason="this build ha
 
 SOURCE = r"""
 #include <duda.h>
-#include <duda/child.h>
+#include <duda/subprocess.h>
 #include <duda/http.h>
 #include <duda/kv.h>
-#include <duda/memcache.h>
+#include <duda/memcached.h>
 #include <duda/postgres.h>
 #include <duda/redis.h>
 #include <duda/smtp.h>
@@ -34,18 +34,18 @@ SOURCE = r"""
 enum { LONG_MS = 3600000 };
 static char much[60000];
 
-static int content(struct duda *d)
+static int content(struct duda_ctx *d)
 {
     mk_str text;
     return duda_read_all(d, 1 << 20, &text);
 }
 
-static int form(struct duda *d)
+static int form(struct duda_ctx *d)
 {
     return duda_form_load(d, NULL, NULL);
 }
 
-static int timer(struct duda *d)
+static int timer(struct duda_ctx *d)
 {
     return duda_sleep(d, LONG_MS);
 }
@@ -55,21 +55,21 @@ static void close_it(void *ctx)
     close((int)(intptr_t)ctx);
 }
 
-static int descriptor(struct duda *d)
+static int descriptor(struct duda_ctx *d)
 {
     int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    int e = fd < 0 || duda_defer(d, close_it, (void *)(intptr_t)fd) ? -EMFILE : duda_ready(d, fd, MK_READABLE, 0);
+    int e = fd < 0 || duda_defer(d, close_it, (void *)(intptr_t)fd) ? -EMFILE : duda_wait_fd(d, fd, MK_READABLE, 0);
     return e;
 }
 
 /* The first one has it, the others wait for it. */
-static int lock(struct duda *d)
+static int lock(struct duda_ctx *d)
 {
     int e = duda_lock(d, MK_STR("one"), LONG_MS);
     return e ? e : duda_sleep(d, LONG_MS);
 }
 
-static int store_lock(struct duda *d)
+static int store_lock(struct duda_ctx *d)
 {
     struct duda_store_lock lock;
     int e = duda_store_lock(d, duda_store_find(d, "memory"), MK_STR("one"), LONG_MS, LONG_MS, &lock);
@@ -80,13 +80,13 @@ static int store_lock(struct duda *d)
     return e;
 }
 
-static int child(struct duda *d)
+static int child(struct duda_ctx *d)
 {
     static const char *const argv[] = {"/bin/sleep", "3600", NULL};
-    const struct duda_child_options o = {.argv = argv};
+    const struct duda_subprocess_options o = {.argv = argv};
     mk_str out;
     int status;
-    return duda_child_run(d, &o, mk_str_of(much, sizeof much), 100, &out, &status);
+    return duda_subprocess_run(d, &o, mk_str_of(much, sizeof much), 100, &out, &status);
 }
 
 static void nap(void *job)
@@ -96,103 +96,103 @@ static void nap(void *job)
     nanosleep(&t, NULL);
 }
 
-static int thread(struct duda *d)
+static int thread(struct duda_ctx *d)
 {
     int e = 0, job[100] = {0};
     while (!e || e == -EAGAIN)
-        e = duda_aside(d, NULL, nap, job, sizeof job);
+        e = duda_offload(d, NULL, nap, job, sizeof job);
     return e;
 }
 
-static int room(struct duda *d)
+static int room(struct duda_ctx *d)
 {
     mk_str text;
-    int e = duda_room_listen(d, MK_STR("hall"));
+    int e = duda_topic_subscribe(d, MK_STR("hall"));
     while (!e)
-        e = duda_room_hear(d, LONG_MS, &text);
+        e = duda_topic_receive(d, LONG_MS, &text);
     return e;
 }
 
 /* The client does not read. */
-static int output(struct duda *d)
+static int output(struct duda_ctx *d)
 {
     int e = 0;
     while (!e) {
-        e = duda_say(d, mk_str_of(much, sizeof much));
+        e = duda_write(d, mk_str_of(much, sizeof much));
         e = e ? e : duda_flush(d);
     }
     return e;
 }
 
 /* Rooms that are full of news while those that hear them leave. */
-static int events(struct duda *d)
+static int events(struct duda_ctx *d)
 {
-    int e = duda_room_listen(d, MK_STR("news"));
-    size_t mark = duda_mark(d);
+    int e = duda_topic_subscribe(d, MK_STR("news"));
+    size_t mark = duda_arena_mark(d);
     while (!e) {
         mk_str text;
-        e = duda_room_say(d, MK_STR("news"), MK_WEBSOCKET_TEXT, MK_STR("some news"));
-        e = e ? e : duda_room_hear(d, LONG_MS, &text);
-        e = e ? e : duda_event(d, "news", text, NULL);
+        e = duda_topic_publish(d, MK_STR("news"), MK_WEBSOCKET_TEXT, MK_STR("some news"));
+        e = e ? e : duda_topic_receive(d, LONG_MS, &text);
+        e = e ? e : duda_sse_send(d, "news", text, NULL);
         e = e ? e : duda_sleep(d, 1);
-        duda_release(d, mark);
+        duda_arena_rewind(d, mark);
     }
     return e;
 }
 
-static int http(struct duda *d)
+static int http(struct duda_ctx *d)
 {
     const struct duda_http_request request = {.target = MK_STR("/"), .content = mk_str_of(much, sizeof much)};
     struct duda_http_response response;
-    return duda_http(d, duda_http_find(d, NULL), &request, &response);
+    return duda_http_fetch(d, duda_http_client(d, NULL), &request, &response);
 }
 
 /* The server accepts the connection, and reads nothing of it. */
-static int upload(struct duda *d)
+static int upload(struct duda_ctx *d)
 {
     const struct duda_http_request request = {.target = MK_STR("/"), .method = MK_STR("PUT")};
     struct duda_http_response response;
     struct duda_http_stream *stream;
-    int e = duda_http_begin(d, duda_http_find(d, NULL), &request, MK_LENGTH_UNKNOWN, &response, &stream);
+    int e = duda_http_begin(d, duda_http_client(d, NULL), &request, MK_LENGTH_UNKNOWN, &response, &stream);
     while (!e)
         e = duda_http_write(d, stream, mk_str_of(much, sizeof much));
     return e;
 }
 
 /* A program that waits for input. */
-static int pipes(struct duda *d)
+static int pipes(struct duda_ctx *d)
 {
     static const char *const argv[] = {"/bin/cat", NULL};
-    struct duda_child *c;
+    struct duda_subprocess *c;
     char room[100];
-    int e = duda_child_start(d, &(struct duda_child_options){.argv = argv}, &c);
-    e = e ? e : (int)duda_child_read(d, c, room, sizeof room);
+    int e = duda_subprocess_start(d, &(struct duda_subprocess_options){.argv = argv}, &c);
+    e = e ? e : (int)duda_subprocess_read(d, c, room, sizeof room);
     return e;
 }
 
-static int full_pipe(struct duda *d)
+static int full_pipe(struct duda_ctx *d)
 {
     static const char *const argv[] = {"/bin/sleep", "3600", NULL};
-    struct duda_child *c;
-    int e = duda_child_start(d, &(struct duda_child_options){.argv = argv}, &c);
+    struct duda_subprocess *c;
+    int e = duda_subprocess_start(d, &(struct duda_subprocess_options){.argv = argv}, &c);
     while (!e)
-        e = duda_child_write(d, c, mk_str_of(much, sizeof much));
+        e = duda_subprocess_write(d, c, mk_str_of(much, sizeof much));
     return e;
 }
 
-static int memcache(struct duda *d)
+static int memcache(struct duda_ctx *d)
 {
     mk_str value;
-    return duda_memcache_get(d, duda_memcache_find(d, NULL), MK_STR("key"), &value);
+    return duda_memcached_get(d, duda_memcached_find(d, NULL), MK_STR("key"), &value);
 }
 
-static int memcache_many(struct duda *d)
+static int memcached_many(struct duda_ctx *d)
 {
-    struct duda_memcache_item items[3] = {{.key = MK_STR("one")}, {.key = MK_STR("two")}, {.key = MK_STR("three")}};
-    return duda_memcache_get_many(d, duda_memcache_find(d, NULL), items, 3);
+    struct duda_memcached_item items[3] = {{.key = MK_STR("one")}, {.key = MK_STR("two")}, {.key = MK_STR("three")}};
+    return duda_memcached_get_many(d, duda_memcached_find(d, NULL), items, 3);
 }
 
-static int smtp(struct duda *d)
+static int smtp(struct duda_ctx *d)
 {
     static const mk_str to[] = {MK_STR("you@example.org")};
     const struct duda_smtp_message m = {.from = MK_STR("me@example.org"), .to = to, .n_to = 1, .text = MK_STR("Subject: x\n\nx\n")};
@@ -200,7 +200,7 @@ static int smtp(struct duda *d)
     return duda_smtp_send_text(d, duda_smtp_find(d, NULL), &m, &result);
 }
 
-static int callback(struct duda *d)
+static int callback(struct duda_ctx *d)
 {
     int e = 0;
     while (!e)
@@ -209,17 +209,17 @@ static int callback(struct duda *d)
 }
 
 #ifdef HAS_KV
-static int kv(struct duda *d)
+static int kv(struct duda_ctx *d)
 {
     int e = 0;
     while (!e)
-        e = duda_kv_put(d, duda_kv_find(d, NULL), MK_STR("key"), mk_str_of(much, 1000), 0);
+        e = duda_kv_set(d, duda_kv_find(d, NULL), MK_STR("key"), mk_str_of(much, 1000), 0);
     return e;
 }
 #endif
 
 #ifdef HAS_REDIS
-static int redis(struct duda *d)
+static int redis(struct duda_ctx *d)
 {
     struct duda_redis_reply reply;
     int e = 0;
@@ -230,25 +230,25 @@ static int redis(struct duda *d)
 #endif
 
 #ifdef HAS_REDIS
-static int redis_many(struct duda *d)
+static int redis_many(struct duda_ctx *d)
 {
     static const mk_str set[] = {MK_STR("SET"), MK_STR("key"), MK_STR("value")};
     const struct duda_redis_command commands[] = {{set, 3}, {set, 3}};
     struct duda_redis_reply replies[2];
     int e = 0;
     while (!e)
-        e = duda_redis_many(d, duda_redis_find(d, "redis"), commands, 2, replies);
+        e = duda_redis_pipeline(d, duda_redis_find(d, "redis"), commands, 2, replies);
     return e;
 }
 
-static int redis_block(struct duda *d)
+static int redis_block(struct duda_ctx *d)
 {
     static const mk_str parts[] = {MK_STR("BLPOP"), MK_STR("nothing"), MK_STR("0")};
     struct duda_redis_reply reply;
-    return duda_redis_block(d, duda_redis_find(d, "redis"), &reply, 0, parts, 3);
+    return duda_redis_blocking(d, duda_redis_find(d, "redis"), &reply, 0, parts, 3);
 }
 
-static int subscribed(struct duda *d)
+static int subscribed(struct duda_ctx *d)
 {
     struct duda_redis_sub *sub;
     mk_str text;
@@ -258,61 +258,61 @@ static int subscribed(struct duda *d)
 #endif
 
 #ifdef HAS_POSTGRES
-static int postgres(struct duda *d)
+static int postgres(struct duda_ctx *d)
 {
     struct duda_sql_result result;
-    return duda_sql(d, duda_sql_find(d, "postgres"), &result, "SELECT 1");
+    return duda_sql_query(d, duda_sql_find(d, "postgres"), &result, "SELECT 1");
 }
 
-static int postgres_many(struct duda *d)
+static int postgres_many(struct duda_ctx *d)
 {
-    const struct duda_sql_query queries[] = {{"SELECT 1", NULL, 0}, {"SELECT 2", NULL, 0}};
+    const struct duda_sql_statement queries[] = {{"SELECT 1", NULL, 0}, {"SELECT 2", NULL, 0}};
     struct duda_sql_result results[2];
-    return duda_sql_many(d, duda_sql_find(d, "postgres"), queries, 2, results);
+    return duda_sql_batch(d, duda_sql_find(d, "postgres"), queries, 2, results);
 }
 
-static int transaction(struct duda *d)
+static int transaction(struct duda_ctx *d)
 {
     return duda_sql_begin(d, duda_sql_find(d, "postgres"));
 }
 
-static int copy(struct duda *d)
+static int copy(struct duda_ctx *d)
 {
     struct duda_sql_result result;
     struct duda_postgres_copy *c;
     return duda_postgres_copy(d, duda_sql_find(d, "postgres"), &result, "COPY t FROM STDIN", &c);
 }
 
-static int listening(struct duda *d)
+static int listening(struct duda_ctx *d)
 {
     struct duda_postgres_sub *sub;
-    return duda_postgres_listen(d, duda_sql_find(d, "postgres"), MK_STR("channel"), &sub);
+    return duda_postgres_subscribe(d, duda_sql_find(d, "postgres"), MK_STR("channel"), &sub);
 }
 #endif
 
 #ifdef HAS_SQLITE
-static int sqlite_transaction(struct duda *d)
+static int sqlite_transaction(struct duda_ctx *d)
 {
     int e = duda_sql_begin(d, duda_sql_find(d, NULL)); /* one has it, the others wait for it, or for a thread */
     return e ? e : duda_sleep(d, LONG_MS);
 }
 
-static int sql(struct duda *d)
+static int sql(struct duda_ctx *d)
 {
     struct duda_sql_result result;
-    return duda_sql(d, duda_sql_find(d, NULL), &result,
+    return duda_sql_query(d, duda_sql_find(d, NULL), &result,
                     "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c");
 }
 #endif
 
 static const struct {
     const char *name;
-    int (*fn)(struct duda *d);
+    int (*fn)(struct duda_ctx *d);
 } kinds[] = {
     {"content", content}, {"form", form}, {"timer", timer}, {"descriptor", descriptor}, {"lock", lock}, {"child", child},
     {"thread", thread}, {"room", room}, {"output", output}, {"events", events}, {"http", http}, {"callback", callback},
     {"store", store_lock}, {"upload", upload}, {"pipes", pipes}, {"full_pipe", full_pipe}, {"memcache", memcache},
-    {"memcache_many", memcache_many}, {"smtp", smtp},
+    {"memcached_many", memcached_many}, {"smtp", smtp},
 #ifdef HAS_KV
     {"kv", kv},
 #endif
@@ -331,43 +331,43 @@ static const struct {
 static unsigned n_live, n_cancelled, n_late, n_other;
 
 struct visit {
-    struct duda *d;
+    struct duda_ctx *d;
     void *room;
 };
 
 static void leave(void *ctx)
 {
     struct visit *v = ctx;
-    int e = duda_ended(v->d);
+    int e = duda_cancelled(v->d);
     n_live--;
     *(e == -ECANCELED ? &n_cancelled : e == -ETIMEDOUT ? &n_late : &n_other) += 1;
     free(v->room);
 }
 
-static int wait_for(struct duda *d)
+static int wait_for(struct duda_ctx *d)
 {
     struct visit *v = duda_alloc(d, sizeof *v);
-    struct duda_socket *s;
+    struct duda_websocket *s;
     int64_t ms = 0;
     *v = (struct visit){d, malloc(5000)};
     n_live++;
     if (duda_defer(d, leave, v) || (duda_query_int(d, "ms", &ms) && duda_deadline(d, (uint32_t)ms)))
         return 500;
-    if (duda_query(d, "socket").p && duda_socket_open(d, NULL, NULL, &s))
+    if (duda_query(d, "socket").p && duda_websocket_open(d, NULL, NULL, &s))
         return 500;
     for (size_t i = 0; i < MK_LEN(kinds); i++)
         if (mk_str_eq(mk_str_from_c(kinds[i].name), duda_param(d, "kind"))) {
             int e = kinds[i].fn(d);
             while (duda_query(d, "stubborn").p)
                 e = kinds[i].fn(d);
-            if (e != duda_ended(d))
+            if (e != duda_cancelled(d))
                 duda_log(d, MK_LOG_ERROR, "a wait for %s answers %d", kinds[i].name, e);
             return e;
         }
     return 404;
 }
 
-static int count(struct duda *d)
+static int count(struct duda_ctx *d)
 {
     return duda_printf(d, "%u %u %u %u", n_live, n_cancelled, n_late, n_other);
 }
@@ -380,7 +380,7 @@ CHILDREN = [pytest.param(kind, marks=pytest.mark.processes("it starts no program
 BY_PACKAGE = {"kv": ["kv"], "redis": ["redis", "redis_many", "redis_block", "subscribed"], "sqlite": ["sql", "sqlite_transaction"],
               "postgres": ["postgres", "postgres_many", "transaction", "copy", "listening"]}
 KINDS = ["content", "form", "timer", "descriptor", "lock", *CHILDREN, "thread", "room", "output", "events", "http", "upload", "callback",
-         "store", "memcache", "memcache_many", "smtp", *(kind for package in BY_PACKAGE if OPTIONAL[package] for kind in BY_PACKAGE[package])]
+         "store", "memcache", "memcached_many", "smtp", *(kind for package in BY_PACKAGE if OPTIONAL[package] for kind in BY_PACKAGE[package])]
 N = 6
 
 

@@ -49,7 +49,7 @@ def answer_of(server, code, target, how, wanted):
     end = time.monotonic() + SECONDS
     while True:
         answer = server.get(target, **how)
-        if answer.text.strip("\n") == wanted or how["method"] != "GET" or "duda_room_say" not in code or time.monotonic() > end:
+        if answer.text.strip("\n") == wanted or how["method"] != "GET" or "duda_topic_publish" not in code or time.monotonic() > end:
             return answer
         time.sleep(0.05)
 

@@ -32,13 +32,13 @@ def pieces():
 
 # What a service does with a piece: packages, what comes ahead of it, and what comes behind it.
 JOB = """
-static const struct duda_job_kind kind = {.name = "NAME", .fn = send_mail};
-static int start(struct mk_worker *worker) { return duda_jobs_do(worker, &kind); }
-static int push(struct duda *d) { return duda_jobs_push(d, "NAME", duda_query(d, "to"), NULL, NULL); }
+static const struct duda_job_type kind = {.name = "NAME", .fn = send_mail};
+static int start(struct mk_worker *worker) { return duda_jobs_register(worker, &kind); }
+static int push(struct duda_ctx *d) { return duda_jobs_enqueue(d, "NAME", duda_query(d, "to"), NULL, NULL); }
 DUDA_SERVICE(NAME, DUDA_START(start), DUDA_GET("/NAME", push, ""));
 """
 HELLO = """
-static int hello(struct duda *d) { return duda_puts(d, duda_kv_find(d, NULL) ? "hello" : "no store"); }
+static int hello(struct duda_ctx *d) { return duda_puts(d, duda_kv_find(d, NULL) ? "hello" : "no store"); }
 DUDA_SERVICE(NAME, DUDA_GET("/NAME", hello, ""));
 """
 SHOWN = {
@@ -49,26 +49,26 @@ SHOWN = {
     "redis": ("redis", 0, ["redis"], "", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME/:key", show, ""));'),
     "memcache": ("memcache", 0, ["memcache"], """
 static int made;
-static mk_str make_page(struct duda *d) { return duda_print(d, "page %d", ++made); }
+static mk_str make_page(struct duda_ctx *d) { return duda_sprintf(d, "page %d", ++made); }
 """, 'DUDA_SERVICE(NAME, DUDA_GET("/NAME/:key", show, ""));'),
     "sql": ("sql: databases", 0, ["sql"], "", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", show, ""));'),
     "rate": ("http: asking other servers", 0, ["http"], "", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", rate, ""));'),
     "thumbnail": ("child: other programs", 0, ["child"], "", 'DUDA_SERVICE(NAME, DUDA_POST("/NAME", thumbnail, ""));'),
     "shop": ("jobs: work in the background", 0, [], """
-static int deliver(struct duda *d, mk_str text)
+static int deliver(struct duda_ctx *d, mk_str text)
 {
     duda_log(d, MK_LOG_WARN, "delivered to %.*s", MK_STR_ARG(text));
     return 0;
 }
 """, ""),
     "limited": ("store: caches, limits, locks and sessions", 0, ["store"],
-                'static int check_password(struct duda *d) { return duda_puts(d, "checked"); }',
+                'static int check_password(struct duda_ctx *d) { return duda_puts(d, "checked"); }',
                 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", sign_in, ""));'),
     "follow": ("Messages (LISTEN, NOTIFY)", 0, ["sql", "postgres"], """
-static int show_all(struct duda *d, struct duda_sql *db)
+static int show_all(struct duda_ctx *d, struct duda_sql_db *db)
 {
     (void)db;
-    return duda_event(d, "all", MK_STR("of it"), NULL);
+    return duda_sse_send(d, "all", MK_STR("of it"), NULL);
 }
 """, 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", follow, ""));'),
     "import": ("Rows as a stream (COPY)", 0, ["sql", "postgres"], "", 'DUDA_SERVICE(NAME, DUDA_POST("/NAME", import, ""));'),
@@ -90,7 +90,7 @@ def build(folder, name, change=lambda code: code):
         head, code = "".join(includes), re.sub(r"^#.*\n", "", code, flags=re.MULTILINE)
     else:
         plugins = "".join(f'"duda-{package}", ' for package in packages if package not in LIBRARIES)
-        head = f"#define DUDA_PACKAGES {plugins}\n#include <duda.h>\n" + "".join(f"#include <duda/{p}.h>\n" for p in packages)
+        head = f"#define DUDA_USE {plugins}\n#include <duda.h>\n" + "".join(f"#include <duda/{p}.h>\n" for p in packages)
         head += "#include <errno.h>\n"
     source = head + ahead + code + behind.replace("NAME", name)
     return services.build(folder, name, source, packages=[LIBRARIES.get(p, p) for p in packages])

@@ -9,12 +9,12 @@ pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build 
 SOURCE = r"""
 #include <duda.h>
 
-static int hello(struct duda *d)
+static int hello(struct duda_ctx *d)
 {
     return duda_printf(d, "hello %s\n", duda_query_or(d, "name", "world"));
 }
 
-static int item(struct duda *d)
+static int item(struct duda_ctx *d)
 {
     int64_t n;
     if (!duda_param_int(d, "id", &n))
@@ -22,12 +22,12 @@ static int item(struct duda *d)
     return duda_printf(d, "item %lld\n", (long long)n);
 }
 
-static int rest(struct duda *d)
+static int rest(struct duda_ctx *d)
 {
     return duda_printf(d, "rest %s of %s\n", duda_param(d, "rest").p, duda_path(d).p);
 }
 
-static int count(struct duda *d)
+static int count(struct duda_ctx *d)
 {
     char room[100];
     ssize_t n;
@@ -37,13 +37,13 @@ static int count(struct duda *d)
     return n < 0 ? (int)n : duda_printf(d, "%zu bytes\n", all);
 }
 
-static int nap(struct duda *d)
+static int nap(struct duda_ctx *d)
 {
     int e = duda_sleep(d, 50);
     return e ? e : duda_puts(d, "awake\n");
 }
 
-static int lines(struct duda *d)
+static int lines(struct duda_ctx *d)
 {
     int64_t n = 10;
     if (!duda_query_int(d, "n", &n))
@@ -61,19 +61,19 @@ static void twice(void *ctx)
     *(int *)ctx *= 2;
 }
 
-static int aside(struct duda *d)
+static int aside(struct duda_ctx *d)
 {
-    int n = 21, e = duda_aside(d, NULL, twice, &n, sizeof n);
+    int n = 21, e = duda_offload(d, NULL, twice, &n, sizeof n);
     return e ? e : duda_printf(d, "%d\n", n);
 }
 
-static int nothing(struct duda *d)
+static int nothing(struct duda_ctx *d)
 {
     (void)d;
     return 0;
 }
 
-static int late(struct duda *d)
+static int late(struct duda_ctx *d)
 {
     int e = duda_deadline(d, 50);
     return e ? e : duda_sleep(d, 3600000);

@@ -25,14 +25,14 @@ pytestmark = pytest.mark.skipif(
     not memcached_server.PROGRAM or not postgres_server.is_usable(), reason="a package or its server is missing")
 
 SOURCE = r"""
-#define DUDA_PACKAGES "duda-kv", "duda-redis", "duda-memcache", "duda-sql", "duda-postgres", "duda-http", "duda-store", "duda-jobs", "duda-smtp",
+#define DUDA_USE "duda-kv", "duda-redis", "duda-memcache", "duda-sql", "duda-postgres", "duda-http", "duda-store", "duda-jobs", "duda-smtp",
 #include <duda.h>
 #include <duda/chart.h>
 #include <duda/csv.h>
 #include <duda/http.h>
 #include <duda/jobs.h>
 #include <duda/kv.h>
-#include <duda/memcache.h>
+#include <duda/memcached.h>
 #include <duda/postgres.h>
 #include <duda/qr.h>
 #include <duda/redis.h>
@@ -44,21 +44,21 @@ SOURCE = r"""
 #define WORD MK_STR("word")
 
 /* The number of the error, or 0 and what came back. */
-static int tell(struct duda *d, int e, mk_str back)
+static int tell(struct duda_ctx *d, int e, mk_str back)
 {
     if (e == -ECANCELED)
         return e;
     duda_printf(d, "%d|", -e);
-    return e ? 0 : duda_say(d, back);
+    return e ? 0 : duda_write(d, back);
 }
 
 /* What came back is `word` if the hostile value was a key. */
-static int back_for(struct duda *d, int e, mk_str back, mk_str v)
+static int back_for(struct duda_ctx *d, int e, mk_str back, mk_str v)
 {
     return tell(d, e, !e && mk_str_eq(back, WORD) ? v : back);
 }
 
-static bool is_part(const struct duda *d, const char *what)
+static bool is_part(const struct duda_ctx *d, const char *what)
 {
     return mk_str_eq(duda_param(d, "part"), mk_str_from_c(what));
 }
@@ -78,41 +78,41 @@ static bool each(void *ctx, mk_str key, mk_str value)
     return true;
 }
 
-static int use_kv(struct duda *d)
+static int use_kv(struct duda_ctx *d)
 {
     struct duda_kv *kv = duda_kv_find(d, "main");
-    mk_str v = duda_query(d, "v"), back = MK_ABSENT, key = is_part(d, "value") ? WORD : v;
+    mk_str v = duda_query(d, "v"), back = MK_STR_NULL, key = is_part(d, "value") ? WORD : v;
     struct found f = {v, 0, 0};
-    int e = duda_kv_put(d, kv, key, is_part(d, "value") ? v : WORD, 0);
+    int e = duda_kv_set(d, kv, key, is_part(d, "value") ? v : WORD, 0);
     e = e ? e : duda_kv_get(d, kv, key, &back);
     if (is_part(d, "prefix")) {
-        e = e ? e : duda_kv_scan(d, kv, v, MK_ABSENT, each, &f);
+        e = e ? e : duda_kv_scan(d, kv, v, MK_STR_NULL, each, &f);
         back = f.n && !f.n_others ? v : WORD;
     }
     return back_for(d, e, back, v);
 }
 
-static int use_store(struct duda *d)
+static int use_store(struct duda_ctx *d)
 {
     struct duda_store *s = duda_store_find(d, duda_query_or(d, "store", ""));
     mk_str v = duda_query(d, "v"), back = WORD, key = is_part(d, "value") ? WORD : v;
     struct duda_store_lock lock;
     int64_t n;
     if (is_part(d, "lock")) {
-        int e = duda_store_lock(d, s, duda_print(d, "k%.*s", MK_STR_ARG(v)), 86400000, 0, &lock);
+        int e = duda_store_lock(d, s, duda_sprintf(d, "k%.*s", MK_STR_ARG(v)), 86400000, 0, &lock);
         return back_for(d, e ? e : duda_store_unlock(d, &lock), back, v);
     }
     if (is_part(d, "limit"))
-        return back_for(d, duda_store_limit(d, s, duda_print(d, "l%.*s", MK_STR_ARG(v)), 1000, 86400000), back, v);
+        return back_for(d, duda_store_rate_limit(d, s, duda_sprintf(d, "l%.*s", MK_STR_ARG(v)), 1000, 86400000), back, v);
     if (is_part(d, "count"))
-        return back_for(d, duda_store_count(d, s, duda_print(d, "c%.*s", MK_STR_ARG(v)), 1, 86400000, &n), back, v);
-    int e = duda_store_put(d, s, key, is_part(d, "value") ? v : WORD, 86400000);
+        return back_for(d, duda_store_incr(d, s, duda_sprintf(d, "c%.*s", MK_STR_ARG(v)), 1, 86400000, &n), back, v);
+    int e = duda_store_set(d, s, key, is_part(d, "value") ? v : WORD, 86400000);
     e = e ? e : duda_store_get(d, s, key, &back);
-    e = e ? e : duda_store_remove(d, s, key, back);
+    e = e ? e : duda_store_delete_if(d, s, key, back);
     return back_for(d, e, back, v);
 }
 
-static int use_redis(struct duda *d)
+static int use_redis(struct duda_ctx *d)
 {
     static struct duda_redis_script script = {.source = "return KEYS[1]..'|'..ARGV[1]"};
     struct duda_redis *r = duda_redis_find(d, NULL);
@@ -125,11 +125,11 @@ static int use_redis(struct duda *d)
     if (is_part(d, "command"))
         return tell(d, duda_redis(d, r, &reply, v), WORD);
     if (is_part(d, "script")) {
-        e = duda_redis_run(d, r, &reply, &script, 1, both, 2);
+        e = duda_redis_eval(d, r, &reply, &script, 1, both, 2);
         return tell(d, e, !e && reply.text.len == 2 * v.len + 1 ? mk_str_first(reply.text, v.len) : reply.text);
     }
     if (is_part(d, "transaction") || is_part(d, "many")) {
-        e = (is_part(d, "many") ? duda_redis_many : duda_redis_transaction)(d, r, commands, 2, replies);
+        e = (is_part(d, "many") ? duda_redis_pipeline : duda_redis_transaction)(d, r, commands, 2, replies);
         e = e ? e : duda_redis(d, r, &reply, MK_STR("DEL"), v);
         return tell(d, e, replies[1].text);
     }
@@ -140,97 +140,97 @@ static int use_redis(struct duda *d)
     return tell(d, duda_redis(d, r, &reply, MK_STR("ECHO"), v), reply.text);
 }
 
-static int use_memcache(struct duda *d)
+static int use_memcache(struct duda_ctx *d)
 {
-    struct duda_memcache *m = duda_memcache_find(d, NULL);
-    mk_str v = duda_query(d, "v"), back = MK_ABSENT, key = is_part(d, "value") ? WORD : v;
-    int e = duda_memcache_put(d, m, key, is_part(d, "value") ? v : WORD, 0);
-    struct duda_memcache_item item = {.key = key};
+    struct duda_memcached *m = duda_memcached_find(d, NULL);
+    mk_str v = duda_query(d, "v"), back = MK_STR_NULL, key = is_part(d, "value") ? WORD : v;
+    int e = duda_memcached_set(d, m, key, is_part(d, "value") ? v : WORD, 0);
+    struct duda_memcached_item item = {.key = key};
     if (is_part(d, "many")) {
-        e = e ? e : duda_memcache_get_many(d, m, &item, 1);
+        e = e ? e : duda_memcached_get_many(d, m, &item, 1);
         return back_for(d, e, item.value, v);
     }
-    e = e ? e : duda_memcache_get(d, m, key, &back);
+    e = e ? e : duda_memcached_get(d, m, key, &back);
     return back_for(d, e, back, v);
 }
 
-static int use_sql(struct duda *d)
+static int use_sql(struct duda_ctx *d)
 {
-    struct duda_sql *db = duda_sql_find(d, duda_query_or(d, "db", ""));
+    struct duda_sql_db *db = duda_sql_find(d, duda_query_or(d, "db", ""));
     struct duda_sql_result result;
     mk_str v = duda_query(d, "v");
     int e;
     if (is_part(d, "blob")) {
-        e = duda_sql(d, db, &result, "INSERT INTO blobs (b) VALUES ($1)", duda_sql_blob(v));
-        e = e ? e : duda_sql(d, db, &result, "SELECT b FROM blobs WHERE b = $1", duda_sql_blob(v));
+        e = duda_sql_query(d, db, &result, "INSERT INTO blobs (b) VALUES ($1)", duda_sql_blob(v));
+        e = e ? e : duda_sql_query(d, db, &result, "SELECT b FROM blobs WHERE b = $1", duda_sql_blob(v));
     } else if (is_part(d, "quoted")) {
         mk_str quoted = duda_postgres_quote(d, v);
-        e = quoted.p ? duda_sql(d, db, &result, duda_print(d, "SELECT %.*s", MK_STR_ARG(quoted)).p) : -EBADMSG;
+        e = quoted.p ? duda_sql_query(d, db, &result, duda_sprintf(d, "SELECT %.*s", MK_STR_ARG(quoted)).p) : -EBADMSG;
     } else {
-        e = duda_sql(d, db, &result, "SELECT CAST($1 AS TEXT)", duda_sql_text(v));
+        e = duda_sql_query(d, db, &result, "SELECT CAST($1 AS TEXT)", duda_sql_text(v));
     }
-    return tell(d, e, e ? MK_ABSENT : duda_sql_at(&result, 0, 0)->text);
+    return tell(d, e, e ? MK_STR_NULL : duda_sql_cell(&result, 0, 0)->text);
 }
 
-static int done(struct duda *d, const struct duda_job *job)
+static int done(struct duda_ctx *d, const struct duda_job *job)
 {
     struct duda_redis_reply reply;
     return duda_redis(d, duda_redis_find(d, NULL), &reply, MK_STR("SET"), MK_STR("job"), job->text);
 }
 
-static const struct duda_job_kind kind = {.name = "work", .fn = done};
+static const struct duda_job_type kind = {.name = "work", .fn = done};
 
 static int start(struct mk_worker *worker)
 {
-    return duda_jobs_do(worker, &kind);
+    return duda_jobs_register(worker, &kind);
 }
 
-static int use_jobs(struct duda *d)
+static int use_jobs(struct duda_ctx *d)
 {
     mk_str v = duda_query(d, "v");
-    const struct duda_job_how how = {.unique = v, .delay_ms = 1000000};
+    const struct duda_job_options how = {.unique = v, .delay_ms = 1000000};
     if (is_part(d, "kind"))
-        return tell(d, duda_jobs_push(d, v.p, WORD, NULL, NULL), WORD);
+        return tell(d, duda_jobs_enqueue(d, v.p, WORD, NULL, NULL), WORD);
     if (is_part(d, "id"))
-        return tell(d, duda_jobs_revive(d, "work", v), WORD);
+        return tell(d, duda_jobs_retry(d, "work", v), WORD);
     if (is_part(d, "unique")) {
-        int e = duda_jobs_push(d, "later", WORD, &how, NULL), again = duda_jobs_push(d, "later", WORD, &how, NULL);
+        int e = duda_jobs_enqueue(d, "later", WORD, &how, NULL), again = duda_jobs_enqueue(d, "later", WORD, &how, NULL);
         return tell(d, e, again == -EEXIST ? v : WORD);
     }
-    return tell(d, duda_jobs_push(d, "work", v, NULL, NULL), v);
+    return tell(d, duda_jobs_enqueue(d, "work", v, NULL, NULL), v);
 }
 
-static int use_http(struct duda *d)
+static int use_http(struct duda_ctx *d)
 {
     mk_str v = duda_query(d, "v");
-    const struct mk_field_line field = {is_part(d, "name") ? v : MK_STR("X-Field"), is_part(d, "field") ? v : WORD};
+    const struct mk_header field = {is_part(d, "name") ? v : MK_STR("X-Field"), is_part(d, "field") ? v : WORD};
     const struct duda_http_request request = {.method = is_part(d, "method") ? v : MK_STR("POST"),
                                               .target = is_part(d, "target")    ? v
-                                                        : is_part(d, "escaped") ? duda_print(d, "/%.*s", MK_STR_ARG(duda_query(d, "e")))
+                                                        : is_part(d, "escaped") ? duda_sprintf(d, "/%.*s", MK_STR_ARG(duda_query(d, "e")))
                                                                                 : MK_STR("/x"),
                                               .fields = &field,
                                               .n_fields = 1,
                                               .type = is_part(d, "type") ? v : MK_STR("text/plain"),
                                               .content = is_part(d, "content") ? v : WORD};
     struct duda_http_response r;
-    return tell(d, duda_http(d, duda_http_find(d, NULL), &request, &r), MK_STR("asked"));
+    return tell(d, duda_http_fetch(d, duda_http_client(d, NULL), &request, &r), MK_STR("asked"));
 }
 
-static int use_smtp(struct duda *d)
+static int use_smtp(struct duda_ctx *d)
 {
     mk_str v = duda_query(d, "v"), to = is_part(d, "to") ? v : MK_STR("ana@example.org");
     const struct duda_mail m = {.from = is_part(d, "from") ? v : MK_STR("a@example.org"),
                                 .to = &to,
                                 .n_to = 1,
-                                .reply_to = is_part(d, "reply") ? v : MK_ABSENT,
+                                .reply_to = is_part(d, "reply") ? v : MK_STR_NULL,
                                 .subject = is_part(d, "subject") ? v : WORD,
-                                .type = is_part(d, "type") ? v : MK_ABSENT,
+                                .type = is_part(d, "type") ? v : MK_STR_NULL,
                                 .text = is_part(d, "text") ? v : WORD};
     struct duda_smtp_result r;
     return tell(d, duda_smtp_send(d, duda_smtp_find(d, NULL), &m, &r), MK_STR("sent"));
 }
 
-static int use_formats(struct duda *d)
+static int use_formats(struct duda_ctx *d)
 {
     mk_str v = duda_query(d, "v");
     const double values[] = {1, 2};

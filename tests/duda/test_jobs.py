@@ -211,34 +211,34 @@ def test_no_store(monkey, site, service):
 
 
 WRONG = r"""
-#define DUDA_PACKAGES "duda-jobs",
+#define DUDA_USE "duda-jobs",
 #include <duda.h>
-#include <duda/errand.h>
+#include <duda/task.h>
 #include <duda/jobs.h>
 #include <errno.h>
 
-static int work(struct duda *d, const struct duda_job *job)
+static int work(struct duda_ctx *d, const struct duda_job *job)
 {
     (void)d, (void)job;
     return 0;
 }
 
-static int rest(struct duda *d)
+static int rest(struct duda_ctx *d)
 {
     return duda_sleep(d, 1);
 }
 
 static int start(struct mk_worker *w)
 {
-    static const struct duda_job_kind kinds[] = {
+    static const struct duda_job_type kinds[] = {
         {.name = "two words", .fn = work}, {.name = "often", .fn = work, .schedule = "sometimes"},
         {.name = "deep", .fn = work, .stack = DUDA_STACK_MAX + 1}, {.name = "fine", .fn = work, .stack = DUDA_STACK_MAX},
         {.name = "fine", .fn = work}};
-    struct duda *d;
+    struct duda_ctx *d;
     for (size_t i = 0; i < MK_LEN(kinds); i++)
-        if ((duda_jobs_do(w, &kinds[i]) == 0) != (i == 3))
+        if ((duda_jobs_register(w, &kinds[i]) == 0) != (i == 3))
             return -EPROTO;
-    return duda_errand_begin(w, &(struct duda_errand){.name = "rest", .fn = rest, .stack = DUDA_STACK_MAX + 1}, &d) == -EINVAL ? 0
+    return duda_task_spawn(w, &(struct duda_task){.name = "rest", .fn = rest, .stack = DUDA_STACK_MAX + 1}, &d) == -EINVAL ? 0
            : -EPROTO;
 }
 

@@ -18,7 +18,7 @@ from proc import wait_until
 pytestmark = pytest.mark.skipif(not services.has("kv"), reason="this build has no LMDB")
 
 SOURCE = r"""
-#define DUDA_PACKAGES "duda-kv",
+#define DUDA_USE "duda-kv",
 #include <duda.h>
 #include <duda/kv.h>
 #include <errno.h>
@@ -35,36 +35,36 @@ static int answer(int e)
     return e;
 }
 
-static int get(struct duda *d)
+static int get(struct duda_ctx *d)
 {
     mk_str value;
     int e = duda_kv_get(d, duda_kv_find(d, NULL), duda_param(d, "key"), &value);
-    return e ? answer(e) : duda_say(d, value);
+    return e ? answer(e) : duda_write(d, value);
 }
 
-static int put(struct duda *d)
+static int put(struct duda_ctx *d)
 {
     mk_str value;
     int64_t ttl = 0;
     int e = duda_read_all(d, DUDA_KV_VALUE_MAX + 1, &value);
     duda_query_int(d, "ttl", &ttl);
-    return e ? e : answer(duda_kv_put(d, duda_kv_find(d, NULL), duda_param(d, "key"), value, (uint64_t)ttl));
+    return e ? e : answer(duda_kv_set(d, duda_kv_find(d, NULL), duda_param(d, "key"), value, (uint64_t)ttl));
 }
 
-static int drop(struct duda *d)
+static int drop(struct duda_ctx *d)
 {
     return answer(duda_kv_delete(d, duda_kv_find(d, NULL), duda_param(d, "key")));
 }
 
-static int count(struct duda *d)
+static int count(struct duda_ctx *d)
 {
     int64_t n = 0;
-    int e = duda_kv_count(d, duda_kv_find(d, NULL), duda_param(d, "key"), 1, 0, &n);
+    int e = duda_kv_incr(d, duda_kv_find(d, NULL), duda_param(d, "key"), 1, 0, &n);
     return e ? e : duda_printf(d, "%lld %u", (long long)n, mk_worker_index(duda_worker(d)));
 }
 
 /* Adds to a number by reading it, as often as another handler comes in between. */
-static int swap(struct duda *d)
+static int swap(struct duda_ctx *d)
 {
     struct duda_kv *kv = duda_kv_find(d, NULL);
     mk_str key = duda_param(d, "key"), old;
@@ -72,23 +72,23 @@ static int swap(struct duda *d)
     do {
         e = duda_kv_get(d, kv, key, &old);
         if (e == -ENOENT)
-            old = MK_ABSENT;
+            old = MK_STR_NULL;
         else if (e)
             return e;
-        mk_str next = duda_print(d, "%d", old.p ? atoi(old.p) + 1 : 1);
-        e = duda_kv_swap(d, kv, key, old, next, 0);
+        mk_str next = duda_sprintf(d, "%d", old.p ? atoi(old.p) + 1 : 1);
+        e = duda_kv_compare_and_set(d, kv, key, old, next, 0);
     } while (e == -ESTALE);
     return e;
 }
 
-static int transfer(struct duda *d)
+static int transfer(struct duda_ctx *d)
 {
     struct duda_kv *kv = duda_kv_find(d, NULL);
-    struct duda_kv_batch *b = duda_kv_begin(kv);
+    struct duda_kv_batch *b = duda_kv_batch_begin(kv);
     duda_kv_batch_expect(b, MK_STR("from"), MK_STR("1"));
     duda_kv_batch_delete(b, MK_STR("from"));
-    duda_kv_batch_put(b, MK_STR("to"), MK_STR("1"), 0);
-    return answer(duda_kv_commit(d, b));
+    duda_kv_batch_set(b, MK_STR("to"), MK_STR("1"), 0);
+    return answer(duda_kv_batch_commit(d, b));
 }
 
 static bool each(void *ctx, mk_str key, mk_str value)
@@ -96,17 +96,17 @@ static bool each(void *ctx, mk_str key, mk_str value)
     return duda_printf(ctx, "%.*s=%.*s\n", MK_STR_ARG(key), MK_STR_ARG(value)) == 0;
 }
 
-static int list(struct duda *d)
+static int list(struct duda_ctx *d)
 {
     return duda_kv_scan(d, duda_kv_find(d, NULL), duda_param(d, "prefix"), duda_query(d, "after"), each, d);
 }
 
-static int other(struct duda *d)
+static int other(struct duda_ctx *d)
 {
     mk_str value;
     if (duda_kv_find(d, "none") || !duda_kv_find(d, "main") || !duda_kv_find(d, "cache"))
         return 500;
-    int e = duda_kv_put(d, duda_kv_find(d, "cache"), MK_STR("k"), MK_STR("v"), 0);
+    int e = duda_kv_set(d, duda_kv_find(d, "cache"), MK_STR("k"), MK_STR("v"), 0);
     return e ? e : duda_kv_get(d, duda_kv_find(d, "main"), MK_STR("k"), &value) == -ENOENT ? 200 : 500;
 }
 

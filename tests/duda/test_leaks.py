@@ -30,18 +30,18 @@ pytestmark = [
                        reason="this build lacks packages, or a server is not there")]
 
 SOURCE = r"""
-#define DUDA_PACKAGES "duda-redis", "duda-memcache", "duda-sql", "duda-postgres", "duda-kv", "duda-store", "duda-http", "duda-jobs",
+#define DUDA_USE "duda-redis", "duda-memcache", "duda-sql", "duda-postgres", "duda-kv", "duda-store", "duda-http", "duda-jobs",
 #include <duda.h>
 #include <duda/http.h>
 #include <duda/jobs.h>
 #include <duda/kv.h>
-#include <duda/memcache.h>
+#include <duda/memcached.h>
 #include <duda/postgres.h>
 #include <duda/redis.h>
-#include <duda/room.h>
+#include <duda/topic.h>
 #include <duda/sql.h>
 #include <duda/store.h>
-#include <duda/visitor.h>
+#include <duda/session.h>
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -50,13 +50,13 @@ SOURCE = r"""
 
 extern size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
 
-static mk_str key(struct duda *d)
+static mk_str key(struct duda_ctx *d)
 {
     static unsigned n;
-    return duda_print(d, "key%u", n++ % 100);
+    return duda_sprintf(d, "key%u", n++ % 100);
 }
 
-static int done(struct duda *d, int e)
+static int done(struct duda_ctx *d, int e)
 {
     return e ? e : duda_puts(d, "ok\n");
 }
@@ -67,66 +67,66 @@ static bool take_first(void *ctx, mk_str name, mk_str value)
     return false;
 }
 
-static int kv(struct duda *d)
+static int kv(struct duda_ctx *d)
 {
     mk_str name = key(d), value;
-    int e = duda_kv_put(d, duda_kv_find(d, NULL), name, VALUE, 60000);
+    int e = duda_kv_set(d, duda_kv_find(d, NULL), name, VALUE, 60000);
     e = e ? e : duda_kv_get(d, duda_kv_find(d, NULL), name, &value);
-    return done(d, e ? e : duda_kv_scan(d, duda_kv_find(d, NULL), name, MK_ABSENT, take_first, NULL));
+    return done(d, e ? e : duda_kv_scan(d, duda_kv_find(d, NULL), name, MK_STR_NULL, take_first, NULL));
 }
 
-static int store(struct duda *d)
+static int store(struct duda_ctx *d)
 {
     struct duda_store *s = duda_store_find(d, "memory");
     struct duda_store_lock lock;
     int64_t sum;
     mk_str name = key(d);
     int e = duda_store_lock(d, s, name, 10000, 5000, &lock);
-    e = e ? e : duda_store_count(d, s, MK_STR("count"), 1, 0, &sum);
+    e = e ? e : duda_store_incr(d, s, MK_STR("count"), 1, 0, &sum);
     return done(d, e ? e : duda_store_unlock(d, &lock));
 }
 
-static int sql(struct duda *d, const char *name)
+static int sql(struct duda_ctx *d, const char *name)
 {
-    struct duda_sql *db = duda_sql_find(d, name);
+    struct duda_sql_db *db = duda_sql_find(d, name);
     struct duda_sql_result result;
     struct duda_sql_value k = duda_sql_text(key(d));
-    int e = duda_sql(d, db, &result, "INSERT INTO kept (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = $2", k,
+    int e = duda_sql_query(d, db, &result, "INSERT INTO kept (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = $2", k,
                      duda_sql_text(VALUE));
-    e = e ? e : duda_sql(d, db, &result, "SELECT name, value FROM kept WHERE name = $1", k);
+    e = e ? e : duda_sql_query(d, db, &result, "SELECT name, value FROM kept WHERE name = $1", k);
     return done(d, e);
 }
 
-static int sqlite(struct duda *d)
+static int sqlite(struct duda_ctx *d)
 {
     return sql(d, "file");
 }
 
-static int postgres(struct duda *d)
+static int postgres(struct duda_ctx *d)
 {
     return sql(d, "server");
 }
 
-static int copy(struct duda *d)
+static int copy(struct duda_ctx *d)
 {
     struct duda_sql_result result;
     struct duda_postgres_copy *rows;
     mk_str row = MK_STR("");
     int e = duda_postgres_copy(d, duda_sql_find(d, "server"), &result, "COPY (VALUES (1), (2)) TO STDOUT", &rows);
     while (!e && row.p)
-        e = duda_postgres_get(d, rows, &row);
+        e = duda_postgres_copy_read(d, rows, &row);
     return done(d, e ? e : duda_postgres_copy_end(d, rows));
 }
 
 /* The handler leaves the statement, and the package asks the server to cancel it. */
-static int cancelled(struct duda *d)
+static int cancelled(struct duda_ctx *d)
 {
     struct duda_sql_result result;
-    int e = duda_sql(d, duda_sql_find(d, "server"), &result, "SELECT pg_sleep(3600)");
+    int e = duda_sql_query(d, duda_sql_find(d, "server"), &result, "SELECT pg_sleep(3600)");
     return e ? e : -EPROTO;
 }
 
-static int redis(struct duda *d)
+static int redis(struct duda_ctx *d)
 {
     struct duda_redis_reply reply;
     mk_str name = key(d);
@@ -134,7 +134,7 @@ static int redis(struct duda *d)
     return done(d, e ? e : duda_redis(d, duda_redis_find(d, NULL), &reply, MK_STR("GET"), name));
 }
 
-static int redis_says(struct duda *d)
+static int redis_says(struct duda_ctx *d)
 {
     struct duda_redis *r = duda_redis_find(d, NULL);
     struct duda_redis_reply reply;
@@ -145,14 +145,14 @@ static int redis_says(struct duda *d)
     return done(d, e ? e : duda_redis_receive(d, sub, 5000, &message));
 }
 
-static int memcache(struct duda *d)
+static int memcache(struct duda_ctx *d)
 {
     mk_str name = key(d), value;
-    int e = duda_memcache_put(d, duda_memcache_find(d, NULL), name, VALUE, 0);
-    return done(d, e ? e : duda_memcache_get(d, duda_memcache_find(d, NULL), name, &value));
+    int e = duda_memcached_set(d, duda_memcached_find(d, NULL), name, VALUE, 0);
+    return done(d, e ? e : duda_memcached_get(d, duda_memcached_find(d, NULL), name, &value));
 }
 
-static int hello(struct duda *d)
+static int hello(struct duda_ctx *d)
 {
     return duda_puts(d, "hello\n");
 }
@@ -165,92 +165,92 @@ static void nothing(void *job)
 }
 
 /* Each of two handlers waits for the other one, with a limit, and gets the lock in time. */
-static int locks(struct duda *d)
+static int locks(struct duda_ctx *d)
 {
     struct duda_store_lock lock;
     int e = 0;
     for (int i = 0; i < OFTEN && !e; i++) {
         e = duda_store_lock(d, duda_store_find(d, "memory"), MK_STR("one"), 10000, 5000, &lock);
-        e = e ? e : duda_aside(d, NULL, nothing, NULL, 0);
+        e = e ? e : duda_offload(d, NULL, nothing, NULL, 0);
         e = e ? e : duda_store_unlock(d, &lock);
-        e = e ? e : duda_aside(d, NULL, nothing, NULL, 0); /* it is the other one's turn */
+        e = e ? e : duda_offload(d, NULL, nothing, NULL, 0); /* it is the other one's turn */
     }
     return done(d, e);
 }
 
 static unsigned n_hearing;
 
-static int hears(struct duda *d)
+static int hears(struct duda_ctx *d)
 {
-    struct duda_room_message m;
-    int e = duda_room_listen(d, MK_STR("hall"));
+    struct duda_topic_message m;
+    int e = duda_topic_subscribe(d, MK_STR("hall"));
     n_hearing++;
     for (unsigned n = 0; n < OFTEN && !e; n += 1 + m.missed)
-        e = duda_room_next(d, 5000, &m);
+        e = duda_topic_receive_message(d, 5000, &m);
     n_hearing--;
     return done(d, e);
 }
 
-static int says(struct duda *d)
+static int says(struct duda_ctx *d)
 {
     int e = 0;
     while (!n_hearing && !e)
-        e = duda_aside(d, NULL, nothing, NULL, 0);
+        e = duda_offload(d, NULL, nothing, NULL, 0);
     for (int i = 0; i < OFTEN && !e; i++) {
-        e = duda_room_say(d, MK_STR("hall"), MK_WEBSOCKET_TEXT, VALUE);
-        e = e ? e : duda_aside(d, NULL, nothing, NULL, 0);
+        e = duda_topic_publish(d, MK_STR("hall"), MK_WEBSOCKET_TEXT, VALUE);
+        e = e ? e : duda_offload(d, NULL, nothing, NULL, 0);
     }
     return done(d, e);
 }
 
-static int http(struct duda *d)
+static int http(struct duda_ctx *d)
 {
     const struct duda_http_request request = {.target = MK_STR("/hello")};
     struct duda_http_response response;
-    int e = duda_http(d, duda_http_find(d, NULL), &request, &response);
+    int e = duda_http_fetch(d, duda_http_client(d, NULL), &request, &response);
     return done(d, e ? e : response.status == 200 ? 0 : -EPROTO);
 }
 
-static int visit(struct duda *d)
+static int visit(struct duda_ctx *d)
 {
     int e = duda_session_set(d, "user", VALUE);
     return done(d, e ? e : duda_session_get(d, "user").p ? 0 : -EPROTO);
 }
 
-static int rooms(struct duda *d)
+static int rooms(struct duda_ctx *d)
 {
     mk_str name = key(d), text;
-    int e = duda_room_listen(d, name);
-    e = e ? e : duda_room_say(d, name, MK_WEBSOCKET_TEXT, VALUE);
-    return done(d, e ? e : duda_room_hear(d, 5000, &text));
+    int e = duda_topic_subscribe(d, name);
+    e = e ? e : duda_topic_publish(d, name, MK_WEBSOCKET_TEXT, VALUE);
+    return done(d, e ? e : duda_topic_receive(d, 5000, &text));
 }
 
-static int work(struct duda *d, const struct duda_job *job)
+static int work(struct duda_ctx *d, const struct duda_job *job)
 {
     (void)d;
     return job->text.len ? 0 : -EBADMSG;
 }
 
-static const struct duda_job_kind kind = {.name = "work", .fn = work, .parallel = 8};
+static const struct duda_job_type kind = {.name = "work", .fn = work, .parallel = 8};
 
 static int start(struct mk_worker *w)
 {
-    return duda_jobs_do(w, &kind);
+    return duda_jobs_register(w, &kind);
 }
 
-static int jobs(struct duda *d)
+static int jobs(struct duda_ctx *d)
 {
-    return done(d, duda_jobs_push(d, "work", VALUE, NULL, NULL));
+    return done(d, duda_jobs_enqueue(d, "work", VALUE, NULL, NULL));
 }
 
-static int left(struct duda *d)
+static int left(struct duda_ctx *d)
 {
     struct duda_job_counts n;
     int e = duda_jobs_count(d, "work", &n);
     return e ? e : duda_printf(d, "%llu", (unsigned long long)(n.waiting + n.running));
 }
 
-static int leak(struct duda *d)
+static int leak(struct duda_ctx *d)
 {
     static char *volatile last;
     last = malloc(32);
@@ -259,7 +259,7 @@ static int leak(struct duda *d)
 }
 
 /* Bytes that are in use. */
-static int heap(struct duda *d)
+static int heap(struct duda_ctx *d)
 {
     struct mallinfo2 m = mallinfo2();
     return duda_printf(d, "%zu", __sanitizer_get_current_allocated_bytes ? __sanitizer_get_current_allocated_bytes() : m.uordblks + m.hblkhd);

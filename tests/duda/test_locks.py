@@ -13,7 +13,7 @@ SOURCE = r"""
 #include <errno.h>
 
 /* Has the lock until the content ends. */
-static int hold(struct duda *d)
+static int hold(struct duda_ctx *d)
 {
     int64_t ms = 0;
     mk_str who = duda_param(d, "who"), text;
@@ -30,11 +30,11 @@ static int hold(struct duda *d)
 
 static void at_end(void *ctx)
 {
-    struct duda *d = ctx;
+    struct duda_ctx *d = ctx;
     duda_log(d, MK_LOG_WARN, "still has it: %d", duda_lock_try(d, MK_STR("mine")) == -EDEADLK);
 }
 
-static int rules(struct duda *d)
+static int rules(struct duda_ctx *d)
 {
     char room[DUDA_LOCK_NAME + 1];
     memset(room, 'x', sizeof room);
@@ -58,7 +58,7 @@ static int rules(struct duda *d)
     return e;
 }
 
-static int stubborn(struct duda *d)
+static int stubborn(struct duda_ctx *d)
 {
     int e = duda_lock(d, MK_STR("stubborn"), 0);
     duda_log(d, MK_LOG_WARN, "stubborn has it: %d", e);

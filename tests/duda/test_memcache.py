@@ -19,107 +19,107 @@ pytestmark = pytest.mark.skipif(not services.has("memcache") or not memcached_se
                                 reason="this build has no Duda, or there is no memcached")
 
 SOURCE = r"""
-#define DUDA_PACKAGES "duda-memcache",
+#define DUDA_USE "duda-memcache",
 #include <duda.h>
-#include <duda/memcache.h>
+#include <duda/memcached.h>
 #include <errno.h>
 
-static struct duda_memcache *cache(struct duda *d)
+static struct duda_memcached *cache(struct duda_ctx *d)
 {
-    return duda_memcache_find(d, NULL);
+    return duda_memcached_find(d, NULL);
 }
 
-static int64_t number(struct duda *d, const char *name)
+static int64_t number(struct duda_ctx *d, const char *name)
 {
     int64_t n = 0;
     return duda_query_int(d, name, &n) ? n : 0;
 }
 
-static uint64_t ttl(struct duda *d)
+static uint64_t ttl(struct duda_ctx *d)
 {
     return (uint64_t)number(d, "ttl");
 }
 
-static mk_str key(struct duda *d)
+static mk_str key(struct duda_ctx *d)
 {
     return duda_query(d, "k");
 }
 
 /* The number of the error, and what went wrong where. */
-static int say(struct duda *d, int e)
+static int say(struct duda_ctx *d, int e)
 {
-    mk_str why = e ? duda_memcache_why(d, cache(d), key(d)) : MK_ABSENT;
+    mk_str why = e ? duda_memcached_error(d, cache(d), key(d)) : MK_STR_NULL;
     return e == -ECANCELED ? e : duda_printf(d, "%d %.*s", -e, MK_STR_ARG(why));
 }
 
-static int get(struct duda *d)
+static int get(struct duda_ctx *d)
 {
     mk_str value;
-    int e = duda_memcache_get(d, cache(d), key(d), &value);
-    return e ? say(d, e) : duda_say(d, value);
+    int e = duda_memcached_get(d, cache(d), key(d), &value);
+    return e ? say(d, e) : duda_write(d, value);
 }
 
-static int put(struct duda *d)
+static int put(struct duda_ctx *d)
 {
-    return say(d, duda_memcache_put(d, cache(d), key(d), duda_query(d, "v"), ttl(d)));
+    return say(d, duda_memcached_set(d, cache(d), key(d), duda_query(d, "v"), ttl(d)));
 }
 
-static int big(struct duda *d)
+static int big(struct duda_ctx *d)
 {
     size_t size = (size_t)number(d, "size");
     char *room = duda_alloc(d, size);
     if (!room)
         return 500;
     memset(room, 'x', size);
-    return say(d, duda_memcache_put(d, cache(d), key(d), mk_str_of(room, size), 0));
+    return say(d, duda_memcached_set(d, cache(d), key(d), mk_str_of(room, size), 0));
 }
 
-static int add(struct duda *d)
+static int add(struct duda_ctx *d)
 {
-    return say(d, duda_memcache_add(d, cache(d), key(d), duda_query(d, "v"), ttl(d)));
+    return say(d, duda_memcached_add(d, cache(d), key(d), duda_query(d, "v"), ttl(d)));
 }
 
-static int drop(struct duda *d)
+static int drop(struct duda_ctx *d)
 {
-    return say(d, duda_memcache_delete(d, cache(d), key(d)));
+    return say(d, duda_memcached_delete(d, cache(d), key(d)));
 }
 
-static int touch(struct duda *d)
+static int touch(struct duda_ctx *d)
 {
-    return say(d, duda_memcache_touch(d, cache(d), key(d), ttl(d)));
+    return say(d, duda_memcached_touch(d, cache(d), key(d), ttl(d)));
 }
 
-static int count(struct duda *d)
+static int count(struct duda_ctx *d)
 {
     uint64_t sum;
-    int e = duda_memcache_count(d, cache(d), key(d), number(d, "by"), ttl(d), &sum);
+    int e = duda_memcached_incr(d, cache(d), key(d), number(d, "by"), ttl(d), &sum);
     return e ? say(d, e) : duda_printf(d, "%llu", (unsigned long long)sum);
 }
 
 /* Adds one to a number by compare and swap, as often as another handler comes in between. */
-static int swap(struct duda *d)
+static int swap(struct duda_ctx *d)
 {
     int e;
     do {
-        struct duda_memcache_item item = {.key = key(d)};
+        struct duda_memcached_item item = {.key = key(d)};
         uint64_t n = 0;
-        e = duda_memcache_get_many(d, cache(d), &item, 1);
+        e = duda_memcached_get_many(d, cache(d), &item, 1);
         if (e || item.error || !mk_num_parse(item.value, &n))
             return say(d, e ? e : item.error);
-        e = duda_memcache_swap(d, cache(d), key(d), item.cas, duda_print(d, "%llu", (unsigned long long)n + 1), 0);
+        e = duda_memcached_cas(d, cache(d), key(d), item.cas, duda_sprintf(d, "%llu", (unsigned long long)n + 1), 0);
     } while (e == -ESTALE);
     return say(d, e);
 }
 
 /* key0 to keyN, and one that cannot be. */
-static int many(struct duda *d)
+static int many(struct duda_ctx *d)
 {
-    struct duda_memcache_item items[101] = {{.key = MK_ABSENT}};
+    struct duda_memcached_item items[101] = {{.key = MK_STR_NULL}};
     int64_t n = number(d, "n");
     for (int64_t i = 0; i < n; i++)
-        items[i].key = duda_print(d, "key%lld", (long long)i);
+        items[i].key = duda_sprintf(d, "key%lld", (long long)i);
     items[n].key = MK_STR("");
-    int e = duda_memcache_get_many(d, cache(d), items, (size_t)n + (number(d, "wrong") != 0));
+    int e = duda_memcached_get_many(d, cache(d), items, (size_t)n + (number(d, "wrong") != 0));
     duda_printf(d, "%d:", -e);
     for (int64_t i = 0; i < n; i++)
         if (items[i].error)
@@ -196,7 +196,7 @@ def test_times_to_live(server):
 def test_counters(server):
     assert [ask(server, "count", "n", by=by) for by in (5, 5, -3, -100)] == ["5", "10", "7", "0"]
     assert ask(server, "put", "text", v="x") == "0 "
-    assert re.fullmatch(r"33 \[MEMCACHE\] main, unix:\S+: cannot increment.*", ask(server, "count", "text", by=1))
+    assert re.fullmatch(r"33 \[MEMCACHED\] main, unix:\S+: cannot increment.*", ask(server, "count", "text", by=1))
 
 
 def test_compare_and_swap(server):
@@ -238,7 +238,7 @@ def test_answers_are_not_mixed_up(server):
 
 # ---- What goes wrong ----
 
-AWAY = r"(110|111|104) \[MEMCACHE\] main, unix:\S+: .*"
+AWAY = r"(110|111|104) \[MEMCACHED\] main, unix:\S+: .*"
 
 
 def test_a_restart_is_not_seen(monkey, site, one):
@@ -262,10 +262,10 @@ def test_a_server_that_is_gone(monkey, site, one):
             assert re.fullmatch(r"(0|2|104|110|111):((2|104|110|111);)*", answer)
             return "111;" in answer and ";2;" in answer
         wait_until(some_fail_at_once, "commands for that server fail at once, the other one has its keys")
-        server.err.wait_for(r"\[error\] .*\[MEMCACHE\] main, unix:\S+: ")
+        server.err.wait_for(r"\[error\] .*\[MEMCACHED\] main, unix:\S+: ")
         one.start()
         wait_until(lambda: server.get("/many?n=50").text == "0:" + "2;" * 50, "it is back")
-        server.err.wait_for(r"\[MEMCACHE\] main, unix:\S+ is back")
+        server.err.wait_for(r"\[MEMCACHED\] main, unix:\S+ is back")
     finally:
         other.stop()
 
@@ -299,9 +299,9 @@ def test_a_server_that_is_full(monkey, site):
         server = start(monkey, site, full, keys="    Timeout 30s\n    MaxValueSize 4M\n")
         answers = {ask(server, "big", f"big{i}", size=200_000) for i in range(30)}
         assert len(answers) == 2 and "0 " in answers
-        assert re.fullmatch(r"28 \[MEMCACHE\] main, unix:\S+: out of memory.*", (answers - {"0 "}).pop())
+        assert re.fullmatch(r"28 \[MEMCACHED\] main, unix:\S+: out of memory.*", (answers - {"0 "}).pop())
         assert ask(server, "drop", "big0") == "0 "
-        assert re.fullmatch(r"90 \[MEMCACHE\].*: object too large for cache", ask(server, "big", "huge", size=3_000_000))
+        assert re.fullmatch(r"90 \[MEMCACHED\].*: object too large for cache", ask(server, "big", "huge", size=3_000_000))
         assert ask(server, "big", "huge", size=4 * 1024 * 1024 + 1).startswith("90 ")
     finally:
         full.stop()

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.skipif(not services.has("sql"), reason="this build has 
 SOURCE = r"""
 #include <duda.h>
 #include <duda/http.h>
-#include <duda/memcache.h>
+#include <duda/memcached.h>
 #include <duda/smtp.h>
 #include <duda/sql.h>
 #include <duda/store.h>
@@ -37,48 +37,48 @@ static bool none(void *ctx, mk_str key, mk_str value)
 }
 
 /* All functions, with the NULL that the search has answered. */
-static int all(struct duda *d)
+static int all(struct duda_ctx *d)
 {
     const char *name = duda_query_or(d, "name", "nope");
     mk_str a = MK_STR("a"), text;
     int64_t sum;
     int e;
     struct duda_sql_result result, results[2];
-    const struct duda_sql_query queries[] = {{"SELECT 1", NULL, 0}, {"SELECT 2", NULL, 0}};
-    struct duda_sql *db = duda_sql_find(d, name);
-    EXPECT(duda_sql(d, db, &result, "SELECT 1"));
-    EXPECT(duda_sql_many(d, db, queries, 2, results));
+    const struct duda_sql_statement queries[] = {{"SELECT 1", NULL, 0}, {"SELECT 2", NULL, 0}};
+    struct duda_sql_db *db = duda_sql_find(d, name);
+    EXPECT(duda_sql_query(d, db, &result, "SELECT 1"));
+    EXPECT(duda_sql_batch(d, db, queries, 2, results));
     EXPECT(duda_sql_begin(d, db));
     EXPECT(duda_sql_commit(d, db));
     EXPECT(duda_sql_rollback(d, db));
     struct duda_store *store = duda_store_find(d, name);
     struct duda_store_lock lock;
     EXPECT(duda_store_get(d, store, a, &text));
-    EXPECT(duda_store_put(d, store, a, a, 0));
+    EXPECT(duda_store_set(d, store, a, a, 0));
     EXPECT(duda_store_replace(d, store, a, a, 0));
     EXPECT(duda_store_add(d, store, a, a, 0));
-    EXPECT(duda_store_remove(d, store, a, a));
-    EXPECT(duda_store_count(d, store, a, 1, 0, &sum));
-    EXPECT(duda_store_limit(d, store, a, 1, 1000));
+    EXPECT(duda_store_delete_if(d, store, a, a));
+    EXPECT(duda_store_incr(d, store, a, 1, 0, &sum));
+    EXPECT(duda_store_rate_limit(d, store, a, 1, 1000));
     EXPECT(duda_store_lock(d, store, a, 1000, 1000, &lock));
     EXPECT(duda_store_unlock(d, &lock));
-    struct duda_memcache *m = duda_memcache_find(d, name);
-    struct duda_memcache_item item = {.key = a};
+    struct duda_memcached *m = duda_memcached_find(d, name);
+    struct duda_memcached_item item = {.key = a};
     uint64_t total;
-    EXPECT(duda_memcache_get(d, m, a, &text));
-    EXPECT(duda_memcache_get_many(d, m, &item, 1));
-    EXPECT(duda_memcache_put(d, m, a, a, 0));
-    EXPECT(duda_memcache_add(d, m, a, a, 0));
-    EXPECT(duda_memcache_swap(d, m, a, 1, a, 0));
-    EXPECT(duda_memcache_delete(d, m, a));
-    EXPECT(duda_memcache_touch(d, m, a, 0));
-    EXPECT(duda_memcache_count(d, m, a, 1, 0, &total));
-    if (!duda_memcache_why(d, m, a).len)
+    EXPECT(duda_memcached_get(d, m, a, &text));
+    EXPECT(duda_memcached_get_many(d, m, &item, 1));
+    EXPECT(duda_memcached_set(d, m, a, a, 0));
+    EXPECT(duda_memcached_add(d, m, a, a, 0));
+    EXPECT(duda_memcached_cas(d, m, a, 1, a, 0));
+    EXPECT(duda_memcached_delete(d, m, a));
+    EXPECT(duda_memcached_touch(d, m, a, 0));
+    EXPECT(duda_memcached_incr(d, m, a, 1, 0, &total));
+    if (!duda_memcached_error(d, m, a).len)
         return 500;
-    struct duda_http *http = duda_http_find(d, name);
+    struct duda_http_client *http = duda_http_client(d, name);
     struct duda_http_response response;
     struct duda_http_stream *stream;
-    EXPECT(duda_http(d, http, &(struct duda_http_request){.target = MK_STR("/")}, &response));
+    EXPECT(duda_http_fetch(d, http, &(struct duda_http_request){.target = MK_STR("/")}, &response));
     EXPECT(duda_http_open(d, http, &(struct duda_http_request){.target = MK_STR("/")}, &response, &stream));
     EXPECT(duda_http_begin(d, http, &(struct duda_http_request){.target = MK_STR("/")}, 0, &response, &stream));
     struct duda_smtp *smtp = duda_smtp_find(d, name);
@@ -88,19 +88,19 @@ static int all(struct duda *d)
 #ifdef HAS_KV
     struct duda_kv *kv = duda_kv_find(d, name);
     EXPECT(duda_kv_get(d, kv, a, &text));
-    EXPECT(duda_kv_scan(d, kv, a, MK_ABSENT, none, NULL));
-    EXPECT(duda_kv_put(d, kv, a, a, 0));
+    EXPECT(duda_kv_scan(d, kv, a, MK_STR_NULL, none, NULL));
+    EXPECT(duda_kv_set(d, kv, a, a, 0));
     EXPECT(duda_kv_delete(d, kv, a));
-    EXPECT(duda_kv_touch(d, kv, a, 0));
-    EXPECT(duda_kv_swap(d, kv, a, a, a, 0));
-    EXPECT(duda_kv_count(d, kv, a, 1, 0, &sum));
-    struct duda_kv_batch *b = duda_kv_begin(kv);
-    duda_kv_batch_put(b, a, a, 0);
+    EXPECT(duda_kv_expire(d, kv, a, 0));
+    EXPECT(duda_kv_compare_and_set(d, kv, a, a, a, 0));
+    EXPECT(duda_kv_incr(d, kv, a, 1, 0, &sum));
+    struct duda_kv_batch *b = duda_kv_batch_begin(kv);
+    duda_kv_batch_set(b, a, a, 0);
     duda_kv_batch_expect(b, a, a);
     duda_kv_batch_delete(b, a);
-    EXPECT(duda_kv_commit(d, b));
-    b = duda_kv_begin(kv);
-    duda_kv_abort(b);
+    EXPECT(duda_kv_batch_commit(d, b));
+    b = duda_kv_batch_begin(kv);
+    duda_kv_batch_abort(b);
 #endif
 #ifdef HAS_REDIS
     struct duda_redis *r = duda_redis_find(d, name);
@@ -109,26 +109,26 @@ static int all(struct duda *d)
     static struct duda_redis_script script = {.source = "return 1"};
     const struct duda_redis_command command = {&a, 1};
     EXPECT(duda_redis(d, r, &reply, MK_STR("PING")));
-    EXPECT(duda_redis_block(d, r, &reply, 10, &a, 1));
-    EXPECT(duda_redis_write(d, r, &reply, 1, 10, &a, 1));
-    EXPECT(duda_redis_many(d, r, &command, 1, replies));
+    EXPECT(duda_redis_blocking(d, r, &reply, 10, &a, 1));
+    EXPECT(duda_redis_write_replicated(d, r, &reply, 1, 10, &a, 1));
+    EXPECT(duda_redis_pipeline(d, r, &command, 1, replies));
     EXPECT(duda_redis_transaction(d, r, &command, 1, replies));
-    EXPECT(duda_redis_run(d, r, &reply, &script, 0, &a, 1));
+    EXPECT(duda_redis_eval(d, r, &reply, &script, 0, &a, 1));
     EXPECT(duda_redis_subscribe(d, r, a, &sub));
 #endif
 #ifdef HAS_POSTGRES
     struct duda_postgres_sub *heard;
     struct duda_postgres_copy *copy;
-    EXPECT(duda_postgres_listen(d, db, a, &heard));
+    EXPECT(duda_postgres_subscribe(d, db, a, &heard));
     EXPECT(duda_postgres_copy(d, db, &result, "COPY t TO STDOUT", &copy));
 #endif
     return duda_puts(d, none(NULL, a, a) ? "all\n" : "");
 }
 
-static int as_the_guide(struct duda *d)
+static int as_the_guide(struct duda_ctx *d)
 {
     struct duda_sql_result result;
-    int e = duda_sql(d, duda_sql_find(d, NULL), &result, "SELECT 1");
+    int e = duda_sql_query(d, duda_sql_find(d, NULL), &result, "SELECT 1");
     return e ? e : duda_puts(d, "found\n");
 }
 
@@ -136,7 +136,7 @@ DUDA_SERVICE(missing, DUDA_GET("/all", all, ""), DUDA_GET("/guide", as_the_guide
 """
 PACKAGES = ["store", "sql", "memcache", "http", "smtp", *(name for name in ("kv", "redis", "postgres") if services.has(name))]
 SECTIONS = {"store": r"\[KV\] or \[REDIS\]", "sql": r"\[SQLITE\] or \[POSTGRES\]", "kv": r"\[KV\]", "redis": r"\[REDIS\]",
-            "memcache": r"\[MEMCACHE\]", "http": r"\[HTTP\]", "smtp": r"\[SMTP\]"}
+            "memcache": r"\[MEMCACHED\]", "http": r"\[HTTP_CLIENT\]", "smtp": r"\[SMTP\]"}
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build 
 HELLO = r"""
 #include <duda.h>
 
-static int hello(struct duda *d)
+static int hello(struct duda_ctx *d)
 {
     return CALL;
 }
@@ -22,7 +22,7 @@ DUDA_SERVICE(hello, DUDA_GET("/", hello, ""));
 """
 CALLS = {"puts": 'duda_puts(d, "hello\\n")',
          "signs": 'duda_cookie_signed(d, "who").p ? 0 : duda_puts(d, "hello\\n")',
-         "seals": 'duda_cookie_set_sealed(d, &(const struct duda_cookie){.name = "who", .value = MK_STR("me")})'
+         "seals": 'duda_cookie_set_encrypted(d, &(const struct duda_cookie){.name = "who", .value = MK_STR("me")})'
                   ' ? 500 : duda_puts(d, "hello\\n")'}
 
 
@@ -70,7 +70,7 @@ UNNAMED = r"""
 #include <duda/sql.h>
 #include <duda/store.h>
 
-static int look(struct duda *d)
+static int look(struct duda_ctx *d)
 {
     return duda_store_find(d, NULL) && duda_sql_find(d, NULL) ? 200 : 404;
 }
@@ -93,23 +93,23 @@ def test_a_package_that_is_called_and_not_named_is_an_error(run, tmp_path, named
         return
     assert done.code == 3
     assert re.search(f"`forgets` calls the package `duda-({error})`, but does not name it", done.err), done.err
-    line = re.search(r"write ahead of the first #include of .*forgets.c: `#define DUDA_PACKAGES (.*)`", done.err)
+    line = re.search(r"write ahead of the first #include of .*forgets.c: `#define DUDA_USE (.*)`", done.err)
     assert line and sorted(line[1].split()) == ['"duda-sql",', '"duda-store",'], done.err
 
 
 FRAMED = r"""
 #include <duda.h>
 
-int more(struct duda *d);
+int more(struct duda_ctx *d);
 
-static int hello(struct duda *d)
+static int hello(struct duda_ctx *d)
 {
     return more(d);
 }
 
 DUDA_SERVICE(framed, DUDA_GET("/", hello, ""));
 """
-MORE = '#include <duda.h>\nint more(struct duda *d);\nint more(struct duda *d)\n{\n    return duda_puts(d, "more\\n");\n}\n'
+MORE = '#include <duda.h>\nint more(struct duda_ctx *d);\nint more(struct duda_ctx *d)\n{\n    return duda_puts(d, "more\\n");\n}\n'
 COMPILERS = [pytest.param(name, marks=pytest.mark.skipif(not shutil.which(name), reason=f"{name} is not installed"))
              for name in ("gcc", "clang")]
 

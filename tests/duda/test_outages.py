@@ -26,7 +26,7 @@ SOURCE = r"""
 #include <errno.h>
 
 PACKAGE
-static int put(struct duda *d)
+static int put(struct duda_ctx *d)
 {
     mk_str value;
     int e = duda_read_all(d, 1 << 20, &value);
@@ -34,54 +34,54 @@ static int put(struct duda *d)
 }
 
 /* Only -ENOENT says that there is no such value. Any other error becomes what Duda makes of it. */
-static int get(struct duda *d)
+static int get(struct duda_ctx *d)
 {
     mk_str value;
     int e = look_up(d, duda_param(d, "key"), &value);
-    return e == -ENOENT ? 404 : e ? e : duda_say(d, value);
+    return e == -ENOENT ? 404 : e ? e : duda_write(d, value);
 }
 
 DUDA_SERVICE(keeper, DUDA_PUT("/v/:key", put, "Writes."), DUDA_GET("/v/:key", get, "Reads."));
 """
 STORE = r"""
 #include <duda/store.h>
-static int keep(struct duda *d, mk_str key, mk_str value)
+static int keep(struct duda_ctx *d, mk_str key, mk_str value)
 {
-    return duda_store_put(d, duda_store_find(d, NULL), key, value, 0);
+    return duda_store_set(d, duda_store_find(d, NULL), key, value, 0);
 }
 
-static int look_up(struct duda *d, mk_str key, mk_str *value)
+static int look_up(struct duda_ctx *d, mk_str key, mk_str *value)
 {
     return duda_store_get(d, duda_store_find(d, NULL), key, value);
 }
 """
 MEMCACHE = r"""
-#include <duda/memcache.h>
-static int keep(struct duda *d, mk_str key, mk_str value)
+#include <duda/memcached.h>
+static int keep(struct duda_ctx *d, mk_str key, mk_str value)
 {
-    return duda_memcache_put(d, duda_memcache_find(d, NULL), key, value, 0);
+    return duda_memcached_set(d, duda_memcached_find(d, NULL), key, value, 0);
 }
 
-static int look_up(struct duda *d, mk_str key, mk_str *value)
+static int look_up(struct duda_ctx *d, mk_str key, mk_str *value)
 {
-    return duda_memcache_get(d, duda_memcache_find(d, NULL), key, value);
+    return duda_memcached_get(d, duda_memcached_find(d, NULL), key, value);
 }
 """
 SQL = r"""
 #include <duda/sql.h>
-static int keep(struct duda *d, mk_str key, mk_str value)
+static int keep(struct duda_ctx *d, mk_str key, mk_str value)
 {
     struct duda_sql_result result;
-    return duda_sql(d, duda_sql_find(d, NULL), &result, "INSERT INTO kept (name, value) VALUES ($1, $2)", duda_sql_text(key),
+    return duda_sql_query(d, duda_sql_find(d, NULL), &result, "INSERT INTO kept (name, value) VALUES ($1, $2)", duda_sql_text(key),
                     duda_sql_text(value));
 }
 
-static int look_up(struct duda *d, mk_str key, mk_str *value)
+static int look_up(struct duda_ctx *d, mk_str key, mk_str *value)
 {
     struct duda_sql_result result;
-    int e = duda_sql(d, duda_sql_find(d, NULL), &result, "SELECT value FROM kept WHERE name = $1", duda_sql_text(key));
+    int e = duda_sql_query(d, duda_sql_find(d, NULL), &result, "SELECT value FROM kept WHERE name = $1", duda_sql_text(key));
     if (!e && result.n_rows)
-        *value = duda_sql_at(&result, 0, 0)->text;
+        *value = duda_sql_cell(&result, 0, 0)->text;
     return e ? e : result.n_rows ? 0 : -ENOENT;
 }
 """
@@ -347,7 +347,7 @@ class Node:
         self.monkey, self.place = monkey, place
         head = "".join(f'"duda-{each}",' for each in place.packages)
         self.object = services.build(folder, "keeper", SOURCE.replace("PACKAGE", place.source).replace(
-            "#include <duda.h>", f"#define DUDA_PACKAGES {head}\n#include <duda.h>", 1), packages=place.packages)
+            "#include <duda.h>", f"#define DUDA_USE {head}\n#include <duda.h>", 1), packages=place.packages)
         self.start()
 
     def start(self):

@@ -22,39 +22,39 @@ pytestmark = pytest.mark.skipif(not services.has("postgres") or not postgres_ser
                                 reason="this build has no libpq, or there is no PostgreSQL")
 
 SOURCE = r"""
-#define DUDA_PACKAGES "duda-sql", "duda-postgres",
+#define DUDA_USE "duda-sql", "duda-postgres",
 #include <duda.h>
 #include <duda/postgres.h>
 #include <duda/sql.h>
 #include <errno.h>
 
 /* /run?sql=TEXT&a=VALUE&b=VALUE: the first value of the first row. */
-static int run(struct duda *d)
+static int run(struct duda_ctx *d)
 {
     struct duda_sql_result result;
     const struct duda_sql_value all[] = {duda_sql_text(duda_query(d, "a")), duda_sql_text(duda_query(d, "b"))};
     size_t n = (size_t)(all[0].text.p != NULL) + (all[1].text.p != NULL);
-    int e = duda_sql_do(d, duda_sql_find(d, NULL), &result, duda_query_or(d, "sql", ""), all, n);
+    int e = duda_sql_query_values(d, duda_sql_find(d, NULL), &result, duda_query_or(d, "sql", ""), all, n);
     if (e == -ECANCELED)
         return e;
     if (e)
         return duda_printf(d, "%d %.*s", -e, MK_STR_ARG(result.problem));
     if (!result.n_rows || !result.n_columns)
         return duda_puts(d, "nothing");
-    const struct duda_sql_value *v = duda_sql_at(&result, 0, 0);
-    return v->type == DUDA_SQL_INTEGER ? duda_printf(d, "%lld", (long long)v->number) : duda_say(d, v->text);
+    const struct duda_sql_value *v = duda_sql_cell(&result, 0, 0);
+    return v->type == DUDA_SQL_INTEGER ? duda_printf(d, "%lld", (long long)v->number) : duda_write(d, v->text);
 }
 
 /* ---- Messages ---- */
 
 /* /listen?channel=NAME&ms=N: `ready`, then a line for each message, until one is `end`. */
-static int listen_to(struct duda *d)
+static int listen_to(struct duda_ctx *d)
 {
     struct duda_postgres_sub *sub;
     int64_t ms = 0;
     mk_str text;
     duda_query_int(d, "ms", &ms);
-    int e = duda_postgres_listen(d, duda_sql_find(d, NULL), duda_query(d, "channel"), &sub);
+    int e = duda_postgres_subscribe(d, duda_sql_find(d, NULL), duda_query(d, "channel"), &sub);
     if (e)
         return duda_printf(d, "%d", -e);
     e = duda_puts(d, "ready\n");
@@ -66,7 +66,7 @@ static int listen_to(struct duda *d)
             break;
         e = e ? duda_printf(d, "lost %d\n", -e) : duda_printf(d, "%.*s\n", MK_STR_ARG(text));
     }
-    duda_postgres_leave(sub);
+    duda_postgres_unsubscribe(sub);
     if (duda_postgres_receive(d, sub, 0, &text) != -EINVAL)
         return 500;
     return duda_puts(d, "over\n");
@@ -87,8 +87,8 @@ static void on_first(void *ctx, mk_str text)
 {
     add(ctx, text);
     if (mk_str_eq(text, MK_STR("stop")) && second) {
-        duda_postgres_leave(second);
-        duda_postgres_leave(first);
+        duda_postgres_unsubscribe(second);
+        duda_postgres_unsubscribe(first);
         first = second = NULL;
     }
 }
@@ -97,29 +97,29 @@ static void on_second(void *ctx, mk_str text)
 {
     add(ctx, text);
     if (mk_str_eq(text, MK_STR("end second"))) {
-        duda_postgres_leave(second);
+        duda_postgres_unsubscribe(second);
         second = NULL;
     }
 }
 
 static int start(struct mk_worker *w)
 {
-    int e = duda_postgres_hear(w, NULL, MK_STR("prices"), on_first, (void *)"first", &first);
-    e = e ? e : duda_postgres_hear(w, NULL, MK_STR("prices"), on_second, (void *)"second", &second);
-    if (duda_postgres_hear(w, "none", MK_STR("prices"), on_first, NULL, NULL) != -ENOENT ||
-        duda_postgres_hear(w, NULL, MK_STR(""), on_first, NULL, NULL) != -EINVAL)
+    int e = duda_postgres_subscribe_callback(w, NULL, MK_STR("prices"), on_first, (void *)"first", &first);
+    e = e ? e : duda_postgres_subscribe_callback(w, NULL, MK_STR("prices"), on_second, (void *)"second", &second);
+    if (duda_postgres_subscribe_callback(w, "none", MK_STR("prices"), on_first, NULL, NULL) != -ENOENT ||
+        duda_postgres_subscribe_callback(w, NULL, MK_STR(""), on_first, NULL, NULL) != -EINVAL)
         return -EINVAL;
     return e;
 }
 
-static int show_heard(struct duda *d)
+static int show_heard(struct duda_ctx *d)
 {
     return duda_puts(d, heard);
 }
 
 /* ---- Rows as a stream ---- */
 
-static int tell(struct duda *d, int e, const struct duda_sql_result *result)
+static int tell(struct duda_ctx *d, int e, const struct duda_sql_result *result)
 {
     if (e == -ECANCELED)
         return e;
@@ -128,7 +128,7 @@ static int tell(struct duda *d, int e, const struct duda_sql_result *result)
 }
 
 /* The content goes to the COPY of the query. */
-static int import(struct duda *d)
+static int import(struct duda_ctx *d)
 {
     struct duda_sql_result result;
     struct duda_postgres_copy *copy;
@@ -136,14 +136,14 @@ static int import(struct duda *d)
     ssize_t n = 0;
     int e = duda_postgres_copy(d, duda_sql_find(d, NULL), &result, duda_query_or(d, "sql", ""), &copy);
     while (!e && (n = duda_read(d, room, sizeof room)) > 0)
-        e = duda_postgres_put(d, copy, mk_str_of(room, (size_t)n));
+        e = duda_postgres_copy_write(d, copy, mk_str_of(room, (size_t)n));
     e = e ? e : n < 0 ? (int)n : duda_postgres_copy_end(d, copy);
     if (e && copy && duda_postgres_copy_end(d, copy) != e)
         return 500;
     return tell(d, e, &result);
 }
 
-static int export(struct duda *d)
+static int export(struct duda_ctx *d)
 {
     struct duda_sql_result result;
     struct duda_postgres_copy *copy;
@@ -154,14 +154,14 @@ static int export(struct duda *d)
     if (e)
         return tell(d, e, &result);
     duda_deadline(d, 0);
-    while (most-- && !(e = duda_postgres_get(d, copy, &row)) && row.p)
-        e = duda_say(d, row);
+    while (most-- && !(e = duda_postgres_copy_read(d, copy, &row)) && row.p)
+        e = duda_write(d, row);
     e = e ? e : duda_postgres_copy_end(d, copy);
     return tell(d, e, &result);
 }
 
 /* n rows of all types. */
-static int fill(struct duda *d)
+static int fill(struct duda_ctx *d)
 {
     struct duda_sql_result result;
     struct duda_postgres_copy *copy;
@@ -169,7 +169,7 @@ static int fill(struct duda *d)
     duda_query_int(d, "n", &n);
     int e = duda_postgres_copy(d, duda_sql_find(d, NULL), &result, "COPY kinds FROM STDIN", &copy);
     for (int64_t i = 0; i < n && !e; i++)
-        e = duda_postgres_put_row(d, copy, duda_sql_integer(i), duda_sql_real((double)i / 10),
+        e = duda_postgres_copy_write_row(d, copy, duda_sql_integer(i), duda_sql_real((double)i / 10),
                                   i ? duda_sql_text(MK_STR("a\\\n\t'\r\xc3\xa9\\N")) : duda_sql_null(),
                                   duda_sql_blob(MK_STR("\0\xff\\")));
     e = e ? e : duda_postgres_copy_end(d, copy);
@@ -178,54 +178,54 @@ static int fill(struct duda *d)
 
 /* In a transaction: `how` is commit, rollback, leave, wrong (a row), busy (a statement in the middle), end (the transaction
  * ends in the middle), or early (TO STDOUT is not read to its end). */
-static int mixed(struct duda *d)
+static int mixed(struct duda_ctx *d)
 {
-    struct duda_sql *db = duda_sql_find(d, NULL);
+    struct duda_sql_db *db = duda_sql_find(d, NULL);
     struct duda_sql_result result, other;
     struct duda_postgres_copy *copy = NULL;
     mk_str how = duda_query(d, "how"), row;
     int e = duda_sql_begin(d, db);
-    e = e ? e : duda_sql(d, db, &result, "INSERT INTO goods (id, name) VALUES (1, 'one')");
+    e = e ? e : duda_sql_query(d, db, &result, "INSERT INTO goods (id, name) VALUES (1, 'one')");
     if (!e && mk_str_eq(how, MK_STR("early"))) {
         e = duda_postgres_copy(d, db, &result, "COPY (SELECT generate_series(1, 1000000)) TO STDOUT", &copy);
-        e = e ? e : duda_postgres_get(d, copy, &row);
+        e = e ? e : duda_postgres_copy_read(d, copy, &row);
         e = e ? e : duda_postgres_copy_end(d, copy);
-        e = e ? e : duda_sql(d, db, &result, "SELECT 1");
+        e = e ? e : duda_sql_query(d, db, &result, "SELECT 1");
         return tell(d, e, &result);
     }
     e = e ? e : duda_postgres_copy(d, db, &result, "COPY goods FROM STDIN", &copy);
-    e = e ? e : duda_postgres_put(d, copy, MK_STR("2\ttwo\n3\tthr"));
-    if (!e && mk_str_eq(how, MK_STR("busy")) && duda_sql(d, db, &other, "SELECT 1") != -EALREADY)
+    e = e ? e : duda_postgres_copy_write(d, copy, MK_STR("2\ttwo\n3\tthr"));
+    if (!e && mk_str_eq(how, MK_STR("busy")) && duda_sql_query(d, db, &other, "SELECT 1") != -EALREADY)
         return 500;
     if (!e && mk_str_eq(how, MK_STR("end"))) {
         if (duda_sql_commit(d, db) != -EALREADY)
             return 500;
-        return tell(d, duda_postgres_put(d, copy, MK_STR("x")), &result);
+        return tell(d, duda_postgres_copy_write(d, copy, MK_STR("x")), &result);
     }
-    e = e ? e : duda_postgres_put(d, copy, mk_str_eq(how, MK_STR("wrong")) ? MK_STR("ee\tmore\n") : MK_STR("ee\n"));
+    e = e ? e : duda_postgres_copy_write(d, copy, mk_str_eq(how, MK_STR("wrong")) ? MK_STR("ee\tmore\n") : MK_STR("ee\n"));
     e = e ? e : duda_postgres_copy_end(d, copy);
     if (e || mk_str_eq(how, MK_STR("leave")))
         return tell(d, e, &result);
     struct duda_sql_result limit = {0};
-    e = duda_sql(d, db, &limit, "SHOW statement_timeout");
-    if (e || mk_str_eq(duda_sql_at(&limit, 0, 0)->text, MK_STR("0")))
+    e = duda_sql_query(d, db, &limit, "SHOW statement_timeout");
+    if (e || mk_str_eq(duda_sql_cell(&limit, 0, 0)->text, MK_STR("0")))
         return 500;
     e = mk_str_eq(how, MK_STR("rollback")) ? duda_sql_rollback(d, db) : duda_sql_commit(d, db);
     return tell(d, e, &result);
 }
 
 /* A text in quotes of ours, as PostgreSQL reads it. */
-static int quote(struct duda *d)
+static int quote(struct duda_ctx *d)
 {
     struct duda_sql_result result;
     struct duda_postgres_copy *copy;
     mk_str quoted = duda_postgres_quote(d, duda_query(d, "text")), row;
     if (!quoted.p)
         return 400;
-    mk_str text = duda_print(d, "COPY (SELECT encode(convert_to(%.*s, 'UTF8'), 'hex')) TO STDOUT", MK_STR_ARG(quoted));
+    mk_str text = duda_sprintf(d, "COPY (SELECT encode(convert_to(%.*s, 'UTF8'), 'hex')) TO STDOUT", MK_STR_ARG(quoted));
     int e = duda_postgres_copy(d, duda_sql_find(d, NULL), &result, text.p, &copy);
-    e = e ? e : duda_postgres_get(d, copy, &row);
-    return e ? tell(d, e, &result) : duda_say(d, mk_str_trim(row));
+    e = e ? e : duda_postgres_copy_read(d, copy, &row);
+    return e ? tell(d, e, &result) : duda_write(d, mk_str_trim(row));
 }
 
 DUDA_SERVICE(rows, DUDA_START(start),
@@ -300,7 +300,7 @@ def test_bytes_in_either_form(monkey, site, cluster, form):
     assert server.get("/run?" + urllib.parse.urlencode({"sql": value})).body == bytes.fromhex("00ff5c275c5c783020ff")
 
 
-# SQLSTATE (appendix A of PostgreSQL's manual), and the error of duda_sql().
+# SQLSTATE (appendix A of PostgreSQL's manual), and the error of duda_sql_query().
 STATES = {"23505": errno.EEXIST, "23503": errno.EEXIST, "40001": errno.ESTALE, "40P01": errno.ESTALE, "22021": errno.EBADMSG,
           "57014": errno.ETIMEDOUT, "53100": errno.ENOSPC, "57P01": errno.ECONNRESET, "40003": errno.EREMOTEIO, "22012": errno.EREMOTEIO}
 

@@ -17,53 +17,53 @@ pytestmark = pytest.mark.skipif(not services.has("postgres") or not postgres_ser
                                 reason="this build has no libpq, or there is no PostgreSQL")
 
 SOURCE = r"""
-#define DUDA_PACKAGES "duda-sql", "duda-postgres",
+#define DUDA_USE "duda-sql", "duda-postgres",
 #include <duda.h>
 #include <duda/postgres.h>
 #include <duda/sql.h>
 
 /* /all?sql=TEXT&in=1: that statement 20 times with one call, maybe in a transaction. */
-static int ask_all(struct duda *d)
+static int ask_all(struct duda_ctx *d)
 {
-    struct duda_sql *db = duda_sql_find(d, NULL);
-    struct duda_sql_query queries[20];
+    struct duda_sql_db *db = duda_sql_find(d, NULL);
+    struct duda_sql_statement queries[20];
     struct duda_sql_result results[MK_LEN(queries)];
     bool in = duda_query(d, "in").p != NULL;
     for (size_t i = 0; i < MK_LEN(queries); i++)
-        queries[i] = (struct duda_sql_query){duda_query_or(d, "sql", ""), NULL, 0};
+        queries[i] = (struct duda_sql_statement){duda_query_or(d, "sql", ""), NULL, 0};
     int e = in ? duda_sql_begin(d, db) : 0;
-    e = e ? e : duda_sql_many(d, db, queries, MK_LEN(queries), results);
+    e = e ? e : duda_sql_batch(d, db, queries, MK_LEN(queries), results);
     e = e || !in ? e : duda_sql_commit(d, db);
     return e ? e : duda_puts(d, "done");
 }
 
-static int ask_one(struct duda *d)
+static int ask_one(struct duda_ctx *d)
 {
     struct duda_sql_result result;
-    int e = duda_sql(d, duda_sql_find(d, NULL), &result, duda_query_or(d, "sql", ""));
+    int e = duda_sql_query(d, duda_sql_find(d, NULL), &result, duda_query_or(d, "sql", ""));
     return e ? e : duda_puts(d, "done");
 }
 
-static int copy_one(struct duda *d)
+static int copy_one(struct duda_ctx *d)
 {
     struct duda_sql_result result;
     struct duda_postgres_copy *copy;
     int e = duda_postgres_copy(d, duda_sql_find(d, NULL), &result, "COPY goods FROM STDIN", &copy);
-    e = e ? e : duda_postgres_put(d, copy, MK_STR("1\n"));
+    e = e ? e : duda_postgres_copy_write(d, copy, MK_STR("1\n"));
     e = e ? e : duda_postgres_copy_end(d, copy);
     return e ? e : duda_puts(d, "done");
 }
 
-static int hear_one(struct duda *d)
+static int hear_one(struct duda_ctx *d)
 {
-    struct duda_sql *db = duda_sql_find(d, NULL);
+    struct duda_sql_db *db = duda_sql_find(d, NULL);
     struct duda_sql_result result;
     struct duda_postgres_sub *sub;
     mk_str text;
-    int e = duda_postgres_listen(d, db, MK_STR("x"), &sub);
-    e = e ? e : duda_sql(d, db, &result, "SELECT pg_notify('x', 'done')");
+    int e = duda_postgres_subscribe(d, db, MK_STR("x"), &sub);
+    e = e ? e : duda_sql_query(d, db, &result, "SELECT pg_notify('x', 'done')");
     e = e ? e : duda_postgres_receive(d, sub, 0, &text);
-    return e ? e : duda_say(d, text);
+    return e ? e : duda_write(d, text);
 }
 
 DUDA_SERVICE(packets,

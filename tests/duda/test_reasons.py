@@ -12,35 +12,35 @@ SOURCE = r"""
 #include <duda.h>
 #include <errno.h>
 
-static int returned(struct duda *d)
+static int returned(struct duda_ctx *d)
 {
     (void)duda_reason(d, -EBUSY, "an earlier one");
     return duda_reason(d, -EREMOTEIO, "the printer says: %s", duda_query_or(d, "why", "no paper"));
 }
 
-static int mapped(struct duda *d)
+static int mapped(struct duda_ctx *d)
 {
     (void)duda_reason(d, -EREMOTEIO, "the printer says: mapped");
     return 503;
 }
 
-static int survived(struct duda *d)
+static int survived(struct duda_ctx *d)
 {
     (void)duda_reason(d, -EREMOTEIO, "the printer says: survived");
     return duda_puts(d, "fine");
 }
 
-static int other(struct duda *d)
+static int other(struct duda_ctx *d)
 {
     (void)duda_reason(d, -EREMOTEIO, "the printer says: other");
     return -EIO;
 }
 
-static int released(struct duda *d)
+static int released(struct duda_ctx *d)
 {
-    size_t mark = duda_mark(d);
+    size_t mark = duda_arena_mark(d);
     (void)duda_reason(d, -EIO, "the printer says: released");
-    duda_release(d, mark);
+    duda_arena_rewind(d, mark);
     memset(duda_alloc(d, 2000), 'x', 2000);
     return -EIO;
 }

@@ -35,57 +35,57 @@ pytestmark = [pytest.mark.slow,
               pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("ip"), reason="network namespaces need root and ip")]
 
 TALK = r"""
-static int talk(struct duda *d)
+static int talk(struct duda_ctx *d)
 {
-    struct duda_socket *s;
+    struct duda_websocket *s;
     struct duda_message m;
-    int e = duda_socket_open(d, NULL, NULL, &s);
-    e = e ? e : duda_room_join(s, MK_STR("chat"));
-    while (!e && (e = duda_socket_receive(d, s, &m)) > 0)
-        e = duda_room_say(d, MK_STR("chat"), m.kind, m.data);
+    int e = duda_websocket_open(d, NULL, NULL, &s);
+    e = e ? e : duda_topic_attach(s, MK_STR("chat"));
+    while (!e && (e = duda_websocket_receive(d, s, &m)) > 0)
+        e = duda_topic_publish(d, MK_STR("chat"), m.kind, m.data);
     return e;
 }
 
 /* A write that a replica has, too. With none, it is not acknowledged. */
 /* What all nodes need is no reason to take one of them out. */
-static int health(struct duda *d)
+static int health(struct duda_ctx *d)
 {
     return duda_puts(d, "well");
 }
 
-static int put_redis(struct duda *d)
+static int put_redis(struct duda_ctx *d)
 {
     struct duda_redis_reply reply;
     mk_str value;
     int e = duda_read_all(d, 1 << 16, &value);
     const mk_str parts[] = {MK_STR("SET"), duda_param(d, "key"), value};
-    e = e ? e : duda_redis_write(d, redis(d), &reply, 1, 500, parts, 3);
+    e = e ? e : duda_redis_write_replicated(d, redis(d), &reply, 1, 500, parts, 3);
     return e == -ENOLINK ? 503 : e;
 }
 
-static int get_redis(struct duda *d)
+static int get_redis(struct duda_ctx *d)
 {
     struct duda_redis_reply reply;
     int e = duda_redis(d, redis(d), &reply, MK_STR("GET"), duda_param(d, "key"));
-    return e ? e : reply.type == DUDA_REDIS_NIL ? 404 : duda_say(d, reply.text);
+    return e ? e : reply.type == DUDA_REDIS_NIL ? 404 : duda_write(d, reply.text);
 }
 
 /* As PUT wants: the proxy may ask a second node, when the first one has gone before it has answered. */
-static int put_sql(struct duda *d)
+static int put_sql(struct duda_ctx *d)
 {
     struct duda_sql_result result;
     mk_str value;
     int e = duda_read_all(d, 1 << 16, &value);
-    return e ? e : duda_sql(d, duda_sql_find(d, NULL), &result,
+    return e ? e : duda_sql_query(d, duda_sql_find(d, NULL), &result,
                             "INSERT INTO kept (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = $2",
                             duda_sql_text(duda_param(d, "key")), duda_sql_text(value));
 }
 
-static int get_sql(struct duda *d)
+static int get_sql(struct duda_ctx *d)
 {
     struct duda_sql_result result;
-    int e = duda_sql(d, duda_sql_find(d, NULL), &result, "SELECT value FROM kept WHERE name = $1", duda_sql_text(duda_param(d, "key")));
-    return e ? e : result.n_rows ? duda_say(d, duda_sql_at(&result, 0, 0)->text) : 404;
+    int e = duda_sql_query(d, duda_sql_find(d, NULL), &result, "SELECT value FROM kept WHERE name = $1", duda_sql_text(duda_param(d, "key")));
+    return e ? e : result.n_rows ? duda_write(d, duda_sql_cell(&result, 0, 0)->text) : 404;
 }
 
 DUDA_SERVICE(asks,

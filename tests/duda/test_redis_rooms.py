@@ -15,25 +15,25 @@ pytestmark = pytest.mark.skipif(not services.has("redis") or not redis_server.PR
 SOURCE = r"""
 #include <duda.h>
 
-static int talk(struct duda *d)
+static int talk(struct duda_ctx *d)
 {
-    struct duda_socket *s;
+    struct duda_websocket *s;
     struct duda_message m;
-    int e = duda_socket_open(d, NULL, NULL, &s);
-    e = e ? e : duda_room_join(s, MK_STR("news"));
-    while (!e && (e = duda_socket_receive(d, s, &m)) > 0)
-        e = duda_room_say(d, MK_STR("news"), m.kind, m.data);
+    int e = duda_websocket_open(d, NULL, NULL, &s);
+    e = e ? e : duda_topic_attach(s, MK_STR("news"));
+    while (!e && (e = duda_websocket_receive(d, s, &m)) > 0)
+        e = duda_topic_publish(d, MK_STR("news"), m.kind, m.data);
     return e;
 }
 
-static int hear(struct duda *d)
+static int hear(struct duda_ctx *d)
 {
     mk_str text;
     duda_deadline(d, 0);
-    int e = duda_room_listen(d, MK_STR("news"));
-    e = e ? e : duda_event(d, "ready", MK_STR("yes"), NULL);
-    while (!e && !(e = duda_room_hear(d, 0, &text)))
-        e = duda_event(d, "news", text, NULL);
+    int e = duda_topic_subscribe(d, MK_STR("news"));
+    e = e ? e : duda_sse_send(d, "ready", MK_STR("yes"), NULL);
+    while (!e && !(e = duda_topic_receive(d, 0, &text)))
+        e = duda_sse_send(d, "news", text, NULL);
     return e;
 }
 

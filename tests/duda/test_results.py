@@ -16,17 +16,17 @@ SOURCE = r"""
 #include <limits.h>
 #include <stdlib.h>
 
-static int number(struct duda *d)
+static int number(struct duda_ctx *d)
 {
     const char *text = duda_query_or(d, "n", "0");
     if (!strcmp(text, "next"))
         return DUDA_NEXT;
     if (!strcmp(text, "answered"))
-        return (duda_status(d, 201), duda_puts(d, "said\n")) ? 500 : DUDA_ANSWERED;
+        return (duda_status(d, 201), duda_puts(d, "said\n")) ? 500 : DUDA_HANDLED;
     return (int)strtol(text, NULL, 10);
 }
 
-static int streamed(struct duda *d)
+static int streamed(struct duda_ctx *d)
 {
     int e = duda_puts(d, "begun\n");
     e = e ? e : duda_flush(d);
@@ -34,55 +34,55 @@ static int streamed(struct duda *d)
     return e ? e : number(d);
 }
 
-static int secret(struct duda *d)
+static int secret(struct duda_ctx *d)
 {
     return duda_puts(d, "SECRET");
 }
 
-static bool has_key(struct duda *d)
+static bool has_key(struct duda_ctx *d)
 {
-    return mk_str_eq(duda_field(d, "X-Key"), MK_STR("sesame"));
+    return mk_str_eq(duda_header(d, "X-Key"), MK_STR("sesame"));
 }
 
 /* A predicate in the place of a guard: the mistake. */
-static int is_staff(struct duda *d)
+static int is_staff(struct duda_ctx *d)
 {
     return has_key(d);
 }
 
-static int is_staff_negative(struct duda *d)
+static int is_staff_negative(struct duda_ctx *d)
 {
     return has_key(d) ? 0 : -1;
 }
 
-static int redirects(struct duda *d)
+static int redirects(struct duda_ctx *d)
 {
     return has_key(d) ? DUDA_NEXT : duda_redirect(d, 303, "/log-in");
 }
 
-static int says(struct duda *d)
+static int says(struct duda_ctx *d)
 {
     return has_key(d) ? DUDA_NEXT : duda_puts(d, "said by the guard");
 }
 
-static bool never(struct duda *d)
+static bool never(struct duda_ctx *d)
 {
     (void)d;
     return false;
 }
 
-static bool waits(struct duda *d)
+static bool waits(struct duda_ctx *d)
 {
     return !duda_sleep(d, 60000);
 }
 
-static bool allows(struct duda *d)
+static bool allows(struct duda_ctx *d)
 {
     (void)d;
     return true;
 }
 
-static int set_result(struct duda *d)
+static int set_result(struct duda_ctx *d)
 {
     if (duda_query_or(d, "set", "")[0])
         duda_set_result(d, atoi(duda_query_or(d, "set", "")));
@@ -212,8 +212,8 @@ def test_predicate_that_is_cut_off_admits_nobody(server):
     ("DUDA_REQUIRE(NULL, 403)", "needs a predicate and a status from 400 to 599"),
     ("DUDA_BEFORE(NULL)", "needs a function")])
 def test_guard_that_cannot_work_is_refused(run, tmp_path, line, said):
-    source = "#include <duda.h>\nbool allows(struct duda *d);\nbool allows(struct duda *d)\n{\n    return d != NULL;\n}\n" \
-        "static int secret(struct duda *d)\n{\n    return duda_puts(d, \"\");\n}\n" \
+    source = "#include <duda.h>\nbool allows(struct duda_ctx *d);\nbool allows(struct duda_ctx *d)\n{\n    return d != NULL;\n}\n" \
+        "static int secret(struct duda_ctx *d)\n{\n    return duda_puts(d, \"\");\n}\n" \
         f'DUDA_SERVICE(results, {line}, DUDA_GET("/secret", secret, ""));\n'
     (tmp_path / "monkey.conf").write_text(f"[PLUGINS]\n    Load {services.build(tmp_path, 'results', source)}\n")
     done = run("-t", "-c", tmp_path / "monkey.conf")

@@ -12,30 +12,30 @@ SOURCE = r"""
 #include <duda.h>
 #include <errno.h>
 
-static int tell(struct duda *d, uint32_t ms)
+static int tell(struct duda_ctx *d, uint32_t ms)
 {
-    struct duda_room_message m;
-    int e = duda_room_next(d, ms, &m);
+    struct duda_topic_message m;
+    int e = duda_topic_receive_message(d, ms, &m);
     if (e)
         return duda_printf(d, "%d %d ", -e, m.room.p != NULL);
     return duda_printf(d, "%.*s:%.*s:%c:%u ", MK_STR_ARG(m.room), MK_STR_ARG(m.text),
                        m.kind == MK_WEBSOCKET_BINARY ? 'b' : 't', m.missed);
 }
 
-static int say(struct duda *d, const char *room, const char *text)
+static int say(struct duda_ctx *d, const char *room, const char *text)
 {
-    return duda_room_say(d, mk_str_from_c(room), *text == 'b' ? MK_WEBSOCKET_BINARY : MK_WEBSOCKET_TEXT,
+    return duda_topic_publish(d, mk_str_from_c(room), *text == 'b' ? MK_WEBSOCKET_BINARY : MK_WEBSOCKET_TEXT,
                          mk_str_from_c(text));
 }
 
-static int several(struct duda *d)
+static int several(struct duda_ctx *d)
 {
     mk_str text;
     tell(d, 10); /* it does not listen */
-    duda_room_quit(d, MK_STR("a"));
-    int e = duda_room_listen(d, MK_STR("a"));
-    e = e ? e : duda_room_listen(d, MK_STR("b"));
-    duda_printf(d, "%d ", -duda_room_listen(d, MK_STR("b")));
+    duda_topic_unsubscribe(d, MK_STR("a"));
+    int e = duda_topic_subscribe(d, MK_STR("a"));
+    e = e ? e : duda_topic_subscribe(d, MK_STR("b"));
+    duda_printf(d, "%d ", -duda_topic_subscribe(d, MK_STR("b")));
     e = e ? e : say(d, "a", "text");
     e = e ? e : say(d, "b", "bytes");
     e = e ? e : say(d, "c", "nothing");
@@ -43,22 +43,22 @@ static int several(struct duda *d)
     tell(d, 0);
     tell(d, 10);
     e = e ? e : say(d, "b", "before");
-    duda_room_quit(d, MK_STR("b"));
-    duda_room_quit(d, MK_STR("b"));
+    duda_topic_unsubscribe(d, MK_STR("b"));
+    duda_topic_unsubscribe(d, MK_STR("b"));
     e = e ? e : say(d, "b", "after");
     e = e ? e : say(d, "a", "");
     tell(d, 0);
-    e = e ? e : duda_room_hear(d, 0, &text);
+    e = e ? e : duda_topic_receive(d, 0, &text);
     duda_printf(d, "%zu ", text.len);
     tell(d, 10);
     return e;
 }
 
-static int slow(struct duda *d)
+static int slow(struct duda_ctx *d)
 {
-    int e = duda_room_listen(d, MK_STR("slow"));
-    for (int i = 0; !e && i < DUDA_ROOM_WAITING + 6; i++)
-        e = say(d, "slow", duda_print(d, "%d", i).p);
+    int e = duda_topic_subscribe(d, MK_STR("slow"));
+    for (int i = 0; !e && i < DUDA_TOPIC_QUEUE_MAX + 6; i++)
+        e = say(d, "slow", duda_sprintf(d, "%d", i).p);
     tell(d, 0);
     tell(d, 0);
     e = e ? e : say(d, "slow", "more");
@@ -69,32 +69,32 @@ static int slow(struct duda *d)
 }
 
 /* Joins both rooms and waits for a message of each, from any worker. */
-static int wait_for_both(struct duda *d)
+static int wait_for_both(struct duda_ctx *d)
 {
-    int e = duda_room_listen(d, MK_STR("left"));
-    e = e ? e : duda_room_listen(d, MK_STR("right"));
-    e = e ? e : duda_event(d, "ready", MK_STR(""), NULL);
+    int e = duda_topic_subscribe(d, MK_STR("left"));
+    e = e ? e : duda_topic_subscribe(d, MK_STR("right"));
+    e = e ? e : duda_sse_send(d, "ready", MK_STR(""), NULL);
     for (int i = 0; i < 2 && !e; i++) {
-        struct duda_room_message m;
-        e = duda_room_next(d, 0, &m);
-        e = e ? e : duda_event(d, m.room.p, m.text, NULL);
+        struct duda_topic_message m;
+        e = duda_topic_receive_message(d, 0, &m);
+        e = e ? e : duda_sse_send(d, m.room.p, m.text, NULL);
     }
     return e;
 }
 
 /* As a client does that may name rooms. */
-static int many(struct duda *d)
+static int many(struct duda_ctx *d)
 {
     unsigned n = 0;
     int e = 0;
-    while (n < 10000 && !(e = duda_room_listen(d, duda_print(d, "room%u", n))))
+    while (n < 10000 && !(e = duda_topic_subscribe(d, duda_sprintf(d, "room%u", n))))
         n++;
-    duda_printf(d, "%d %d %d", n == DUDA_ROOM_MEMBERSHIPS, e == -EDQUOT, duda_room_listen(d, MK_STR("room7")) == -EALREADY);
-    duda_room_quit(d, MK_STR("room7"));
-    return duda_printf(d, " %d", duda_room_listen(d, MK_STR("other")));
+    duda_printf(d, "%d %d %d", n == DUDA_TOPIC_SUBSCRIPTIONS_MAX, e == -EDQUOT, duda_topic_subscribe(d, MK_STR("room7")) == -EALREADY);
+    duda_topic_unsubscribe(d, MK_STR("room7"));
+    return duda_printf(d, " %d", duda_topic_subscribe(d, MK_STR("other")));
 }
 
-static int call(struct duda *d)
+static int call(struct duda_ctx *d)
 {
     int e = say(d, "left", "one");
     return e ? e : say(d, "right", "two");

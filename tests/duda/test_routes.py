@@ -10,56 +10,56 @@ pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build 
 SOURCE = r"""
 #include <duda.h>
 
-static int where(struct duda *d)
+static int where(struct duda_ctx *d)
 {
     return duda_printf(d, "%s\n", duda_path(d).p);
 }
 
-static int number(struct duda *d)
+static int number(struct duda_ctx *d)
 {
     int64_t n = 0;
     return duda_param_int(d, "id", &n) ? duda_printf(d, "number %lld\n", (long long)n) : 500;
 }
 
-static int word(struct duda *d)
+static int word(struct duda_ctx *d)
 {
     return duda_printf(d, "word %s\n", duda_param(d, "id").p);
 }
 
-static int api(struct duda *d)
+static int api(struct duda_ctx *d)
 {
     return duda_puts(d, "api\n");
 }
 
-static int guard(struct duda *d)
+static int guard(struct duda_ctx *d)
 {
-    if (!duda_field(d, "X-Pass").p)
+    if (!duda_header(d, "X-Pass").p)
         return 403;
-    if (mk_str_eq(duda_field(d, "X-Pass"), MK_STR("early")))
+    if (mk_str_eq(duda_header(d, "X-Pass"), MK_STR("early")))
         return duda_puts(d, "answered before\n") ? 500 : 200;
-    int e = duda_set(d, "X-Guard", MK_STR("passed"));
+    int e = duda_header_set(d, "X-Guard", MK_STR("passed"));
     return e ? e : DUDA_NEXT;
 }
 
-static int inner(struct duda *d)
+static int inner(struct duda_ctx *d)
 {
-    return duda_add(d, "X-After", MK_STR("inner"));
+    return duda_header_add(d, "X-After", MK_STR("inner"));
 }
 
-static int outer(struct duda *d)
+static int outer(struct duda_ctx *d)
 {
     if (duda_result(d) == 418) {
         duda_set_result(d, 0);
         duda_status(d, 418);
         duda_puts(d, "a teapot\n");
     }
-    return duda_add(d, "X-After", MK_STR("outer"));
+    return duda_header_add(d, "X-After", MK_STR("outer"));
 }
 
-static int teapot(struct duda *d)
+static int teapot(struct duda_ctx *d)
 {
     duda_puts(d, "dropped");
-    duda_clear(d);
+    duda_response_reset(d);
     return 418;
 }
 
@@ -161,7 +161,7 @@ def test_hosts(server):
     ('DUDA_GROUP("/g/", more, ""), DUDA_GROUP("h", more, "")', ["third.c:4: a group needs"]),
 ])
 def test_mistakes_in_a_table_are_errors_at_the_start(monkey, tmp_path, table, said):
-    source = "#include <duda.h>\nstatic int f(struct duda *d) { return duda_puts(d, \"\"); }\n" \
+    source = "#include <duda.h>\nstatic int f(struct duda_ctx *d) { return duda_puts(d, \"\"); }\n" \
              f"DUDA_ROUTES(more, DUDA_GET(\"/\", f, \"\"));\nDUDA_SERVICE(third, {table}, DUDA_GROUP(\"\", more, \"\"));\n"
     server = monkey(plugins=[services.build(tmp_path, "third", source)], expect_start=False, sections="""
         [ROUTES]
@@ -188,7 +188,7 @@ def test_routes_of_the_server_decide_where_a_service_answers(monkey, tmp_path, s
 
 
 TWO = """#include <duda.h>
-static int say(struct duda *d) { return duda_puts(d, "NAME"); }
+static int say(struct duda_ctx *d) { return duda_puts(d, "NAME"); }
 DUDA_SERVICE(NAME, DUDA_GET("/same/:ID", say, "Says."), DUDA_GET("/NAME", say, "Says."),
              DUDA_HOST("NAME.test"), DUDA_GET("/of-host", say, "Says."));
 """

@@ -22,12 +22,12 @@ RELEASE = Path(os.environ.get("MONKEY_RELEASE", ROOT / "build/release/monkey"))
 HELLO = r"""#include <duda.h>
 #include "word.h"
 
-static int hello(struct duda *d)
+static int hello(struct duda_ctx *d)
 {
     return duda_printf(d, "%s %s\n", WORD, duda_query_or(d, "name", "world"));
 }
 
-static int crash(struct duda *d)
+static int crash(struct duda_ctx *d)
 {
     const char *none = NULL;
     return duda_printf(d, "<%c>\n", *none); /* here */
@@ -181,7 +181,7 @@ def test_nothing_compiled_yet(start, src):
     answer = server.get("/")
     assert answer.status == 500 and "missing.h" in answer.text
     (src / "missing.h").write_text("#include <duda.h>\n")
-    path.write_text('/* cflags: -I. */\n#include "missing.h"\nstatic int a(struct duda *d) { return duda_puts(d, "there"); }\n'
+    path.write_text('/* cflags: -I. */\n#include "missing.h"\nstatic int a(struct duda_ctx *d) { return duda_puts(d, "there"); }\n'
                     'DUDA_SERVICE(bad, DUDA_GET("/", a, "A."));\n')
     assert server.get("/").text == "there"
 
@@ -211,13 +211,13 @@ def test_a_crash_names_its_line(start, src, program, compiler):
     ('return duda_printf(d, duda_query_or(d, "q", ""));', "format-security"),
     ("duda_log(d, MK_LOG_WARN, duda_method(d).p); return 0;", "format-security"),
     ("static duda_fn *const fn = (0, allows); return fn(d);", "incompatible-(function-)?pointer-types"),
-    ("char room[100000]; memset(room, 1, sizeof room); return duda_say(d, mk_str_of(room, sizeof room));", "frame"),
-    ('duda_session_renew(d); return 0;', "unused-result"),
+    ("char room[100000]; memset(room, 1, sizeof room); return duda_write(d, mk_str_of(room, sizeof room));", "frame"),
+    ('duda_session_regenerate(d); return 0;', "unused-result"),
     ('duda_printf(d, "%d", "text"); return 0;', "format")])
 def test_dangerous_line_is_named_by_the_compiler(run, tmp_path, cache, compiler, line, said):
     """What would let a client write formats, or open a guarded route, is an error; the others are warnings."""
-    (tmp_path / "bad.c").write_text("#include <duda.h>\nbool allows(struct duda *d);\nbool allows(struct duda *d)\n{\n    return d != NULL;\n}\n"
-                                    f"static int bad(struct duda *d)\n{{\n    (void)d;\n    {line}\n}}\n"
+    (tmp_path / "bad.c").write_text("#include <duda.h>\nbool allows(struct duda_ctx *d);\nbool allows(struct duda_ctx *d)\n{\n    return d != NULL;\n}\n"
+                                    f"static int bad(struct duda_ctx *d)\n{{\n    (void)d;\n    {line}\n}}\n"
                                     'DUDA_SERVICE(bad, DUDA_GET("/", bad, "Is bad."));\n')
     done = run("build", "bad.c", environment={"XDG_CACHE_HOME": str(cache), "CC": compiler})
     is_error = "security" in said or "pointer" in said
@@ -227,7 +227,7 @@ def test_dangerous_line_is_named_by_the_compiler(run, tmp_path, cache, compiler,
 
 def test_a_service_that_cannot_be_loaded(start, src, tmp_path, runtime):
     path = src / "lost.c"
-    path.write_text('#include <duda.h>\nint missing(void);\nstatic int a(struct duda *d) { return missing() + duda_puts(d, "a"); }\n'
+    path.write_text('#include <duda.h>\nint missing(void);\nstatic int a(struct duda_ctx *d) { return missing() + duda_puts(d, "a"); }\n'
                     'DUDA_SERVICE(lost, DUDA_GET("/", a, "A."));\n')
     server = start(path)
     page = server.get("/", fields=BROWSER)
@@ -239,7 +239,7 @@ def test_a_service_that_cannot_be_loaded(start, src, tmp_path, runtime):
 def test_routes_that_conflict(start, src):
     """Both places are shown, and the page goes away with the conflict."""
     path = src / "twice.c"
-    text = ('#include <duda.h>\nstatic int a(struct duda *d) { return duda_puts(d, "a"); }\nDUDA_SERVICE(twice,\n'
+    text = ('#include <duda.h>\nstatic int a(struct duda_ctx *d) { return duda_puts(d, "a"); }\nDUDA_SERVICE(twice,\n'
             '    DUDA_GET("/:x", a, "A."),\n    DUDA_GET("/:y", a, "Again."));\n')
     path.write_text(text)
     server = start(path)
@@ -284,7 +284,7 @@ static int begin(struct mk_worker *worker)
     return 0;
 }
 
-static int hello(struct duda *d)
+static int hello(struct duda_ctx *d)
 {
     return duda_puts(d, "hello\n");
 }
@@ -326,7 +326,7 @@ def test_the_end_waits_for_nothing(start, src, tmp_path, runtime):
 
 
 def test_a_folder_of_handlers(start, src):
-    (src / "one.c").write_text('#include <duda.h>\nstatic int handle(struct duda *d) { return duda_printf(d, "one %s\\n", '
+    (src / "one.c").write_text('#include <duda.h>\nstatic int handle(struct duda_ctx *d) { return duda_printf(d, "one %s\\n", '
                                'duda_path(d).p); }\n')
     for name in ("page.html", "keys.db", "shop.conf", ".secret"):
         (src / name).write_text("not for browsers")
@@ -338,10 +338,10 @@ def test_a_folder_of_handlers(start, src):
     assert server.get("/page.html").text == "a page", "the folder may come later"
     assert server.get("/one").text == "one /\n" and server.get("/one/more").text == "one /more\n"
     assert [server.get(path).status for path in ("/one.c", "/off_", "/none", "/a/b")] == [404] * 4
-    (src / "two.c").write_text('#include <duda.h>\nstatic int two(struct duda *d) { return duda_puts(d, "two\\n"); }\n'
+    (src / "two.c").write_text('#include <duda.h>\nstatic int two(struct duda_ctx *d) { return duda_puts(d, "two\\n"); }\n'
                                'DUDA_SERVICE(two, DUDA_GET("/:x", two, "Two."));\n')
     assert server.get("/two/x").text == "two\n" and server.get("/one").text == "one /\n"
-    (src / "index.c").write_text('#include <duda.h>\nstatic int handle(struct duda *d) { return duda_puts(d, "home\\n"); }\n')
+    (src / "index.c").write_text('#include <duda.h>\nstatic int handle(struct duda_ctx *d) { return duda_puts(d, "home\\n"); }\n')
     assert server.get("/").text == "home\n"
     (src / "two.c").unlink()
     assert server.get("/two/x").status in (200, 404), "index.c answers for all that is left"
@@ -349,7 +349,7 @@ def test_a_folder_of_handlers(start, src):
 
 
 def test_a_folder_goes_on_without_what_is_broken(start, src):
-    one = '#include <duda.h>\nstatic int say(struct duda *d) { return duda_puts(d, "%s"); }\nDUDA_SERVICE(%s, DUDA_GET("/", say, "Says.")%s);\n'
+    one = '#include <duda.h>\nstatic int say(struct duda_ctx *d) { return duda_puts(d, "%s"); }\nDUDA_SERVICE(%s, DUDA_GET("/", say, "Says.")%s);\n'
     (src / "good.c").write_text(one % ("good", "good", ""))
     (src / "bad.c").write_text(one.replace('("', '(') % ("bad", "bad", ""))
     (src / "twice.c").write_text(one % ("twice", "twice", ', DUDA_GET("/", say, "Says, too.")'))
@@ -376,7 +376,7 @@ def test_a_folder_goes_on_without_what_is_broken(start, src):
 def test_libraries_and_flags(start, src):
     path = src / "flags.c"
     path.write_text('/* pkg-config: zlib\n * cflags: -DWORD="it" */\n#include <duda.h>\n#include <zlib.h>\n#define TEXT_(x) #x\n'
-                    '#define TEXT(x) TEXT_(x)\nstatic int a(struct duda *d) { return duda_printf(d, "%s %d", TEXT(WORD), '
+                    '#define TEXT(x) TEXT_(x)\nstatic int a(struct duda_ctx *d) { return duda_printf(d, "%s %d", TEXT(WORD), '
                     'zlibVersion()[0] > 0); }\nDUDA_SERVICE(flags, DUDA_GET("/", a, "A."));\n')
     server = start(path)
     if shutil.which("pkg-config"):
@@ -401,38 +401,38 @@ static int begin(struct mk_worker *worker)
     return 0;
 }
 
-static int say(struct duda *d)
+static int say(struct duda_ctx *d)
 {
     printf("said %s\n", duda_query_or(d, "word", "nothing"));
     return duda_puts(d, "said\n");
 }
 
-static int many(struct duda *d)
+static int many(struct duda_ctx *d)
 {
     for (int i = 0; i < 5000; i++)
         printf("line %d of many, which are more than a pipe holds\n", i);
     return duda_puts(d, "many\n");
 }
 
-static int who(struct duda *d)
+static int who(struct duda_ctx *d)
 {
-    mk_str peer = mk_request_peer(duda_request(d)), scheme = mk_request_scheme(duda_request(d));
+    mk_str peer = mk_request_client_text(duda_request(d)), scheme = mk_request_scheme(duda_request(d));
     return duda_printf(d, "%.*s %.*s\n", MK_STR_ARG(peer), MK_STR_ARG(scheme));
 }
 
-static int take(struct duda *d)
+static int take(struct duda_ctx *d)
 {
     mk_str all;
     int e = duda_read_all(d, 64 << 20, &all);
     return e ? e : duda_printf(d, "%zu\n", all.len);
 }
 
-static int give(struct duda *d)
+static int give(struct duda_ctx *d)
 {
     return atoi(duda_query_or(d, "result", "0"));
 }
 
-static int crash(struct duda *d)
+static int crash(struct duda_ctx *d)
 {
     (void)d;
     abort();
@@ -562,7 +562,7 @@ def test_what_templates_lack_is_told(start, src):
     """The page stays as it is; the terminal names each place, sections apart, which may be absent."""
     (src / "templates").mkdir()
     (src / "templates/page.html").write_text("<p>{{name}}</p>{{#more}}x{{/more}}\n{{nosuch}}\n{{>missing.html}}\n")
-    (src / "page.c").write_text('#include <duda.h>\nstatic int show(struct duda *d)\n{\n    const struct duda_named page[] = {{"name", duda_value_c("Ana")}};\n'
+    (src / "page.c").write_text('#include <duda.h>\nstatic int show(struct duda_ctx *d)\n{\n    const struct duda_entry page[] = {{"name", duda_value_cstr("Ana")}};\n'
                                 '    return duda_render(d, "page.html", duda_value_map(page, 1));\n}\n'
                                 'DUDA_SERVICE(page, DUDA_GET("/", show, "Shows."));\n')
     server = start(src / "page.c")
@@ -575,7 +575,7 @@ def test_what_templates_lack_is_told(start, src):
 def test_template_with_many_wrong_names_logs_five(start, src):
     (src / "templates").mkdir()
     (src / "templates/page.html").write_text("".join(f"{{{{nosuch{i}}}}}\n" for i in range(9)))
-    (src / "page.c").write_text('#include <duda.h>\nstatic int show(struct duda *d)\n{\n'
+    (src / "page.c").write_text('#include <duda.h>\nstatic int show(struct duda_ctx *d)\n{\n'
                                 '    return duda_render(d, "page.html", duda_value_map(NULL, 0));\n}\n'
                                 'DUDA_SERVICE(page, DUDA_GET("/", show, "Shows."));\n')
     server = start(src / "page.c")
@@ -600,21 +600,21 @@ def test_killed_one_leaves_nothing_for_long(start, src, tmp_path, runtime):
 
 LIVE = r"""#include <duda.h>
 
-static int events(struct duda *d)
+static int events(struct duda_ctx *d)
 {
-    int e = duda_event(d, NULL, MK_STR("VERSION"), NULL);
+    int e = duda_sse_send(d, NULL, MK_STR("VERSION"), NULL);
     while (!e)
         e = duda_sleep(d, 3600000);
     return e;
 }
 
-static int echo(struct duda *d)
+static int echo(struct duda_ctx *d)
 {
-    struct duda_socket *s;
+    struct duda_websocket *s;
     struct duda_message m;
-    int e = duda_socket_open(d, NULL, NULL, &s);
-    while (!e && (e = duda_socket_receive(d, s, &m)) > 0)
-        e = duda_socket_send(d, s, m.kind, MK_STR("VERSION"));
+    int e = duda_websocket_open(d, NULL, NULL, &s);
+    while (!e && (e = duda_websocket_receive(d, s, &m)) > 0)
+        e = duda_websocket_send(d, s, m.kind, MK_STR("VERSION"));
     return e;
 }
 

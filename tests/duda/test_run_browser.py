@@ -18,7 +18,7 @@ static int first_letter(const char *of)
     return of[0]; /* reads it */
 }
 
-static int hello(struct duda *d)
+static int hello(struct duda_ctx *d)
 {
     return duda_printf(d, "hello %c", first_letter(duda_query_or(d, "name", "world")));
 }

@@ -17,19 +17,19 @@ FAULTS = r"""#include <duda.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-static int in_libc(struct duda *d)
+static int in_libc(struct duda_ctx *d)
 {
     return duda_puts(d, (const char *)8); /* in_libc */
 }
 
-static int in_program(struct duda *d)
+static int in_program(struct duda_ctx *d)
 {
-    return duda_say(d, mk_str_of((const char *)8, 4)); /* in_program */
+    return duda_write(d, mk_str_of((const char *)8, 4)); /* in_program */
 }
 
-static int in_format(struct duda *d)
+static int in_format(struct duda_ctx *d)
 {
-    return duda_set(d, "X-A", mk_str_of((const char *)8, 4)); /* in_format */
+    return duda_header_set(d, "X-A", mk_str_of((const char *)8, 4)); /* in_format */
 }
 
 static int compare(const void *a, const void *b)
@@ -38,20 +38,20 @@ static int compare(const void *a, const void *b)
     return *(volatile int *)8; /* in_callback */
 }
 
-static int in_callback(struct duda *d)
+static int in_callback(struct duda_ctx *d)
 {
     int some[] = {3, 2, 1};
     qsort(some, 3, sizeof *some, compare);
     return duda_puts(d, "");
 }
 
-static int no_function(struct duda *d)
+static int no_function(struct duda_ctx *d)
 {
     duda_fn *volatile none = NULL;
     return none(d) + 1; /* no_function */
 }
 
-static int twice_freed(struct duda *d)
+static int twice_freed(struct duda_ctx *d)
 {
     char *volatile p = malloc(10);
     free(p);
@@ -59,13 +59,13 @@ static int twice_freed(struct duda *d)
     return duda_puts(d, "");
 }
 
-static int called_exit(struct duda *d)
+static int called_exit(struct duda_ctx *d)
 {
     (void)d;
     exit(3); /* called_exit */
 }
 
-static int left(struct duda *d)
+static int left(struct duda_ctx *d)
 {
     (void)d;
     _exit(4);
@@ -80,19 +80,19 @@ static int recurse(volatile char *from)
     return depth-- > 0 ? recurse(room) + room[0] : 0; /* recursion */
 }
 
-static int recursion(struct duda *d)
+static int recursion(struct duda_ctx *d)
 {
     return recurse(NULL) + duda_puts(d, "");
 }
 
-static int large_array(struct duda *d)
+static int large_array(struct duda_ctx *d)
 {
     volatile char room[4 << 20]; /* large_array */
     room[0] = 1;
     return duda_printf(d, "%d", room[0]);
 }
 
-static int fine(struct duda *d)
+static int fine(struct duda_ctx *d)
 {
     duda_log(d, MK_LOG_WARN, "said by %s", duda_query_or(d, "who", "nobody"));
     return duda_puts(d, "fine");

@@ -15,37 +15,37 @@ GUARDED = r"""#include <duda.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-static bool is_staff(struct duda *d)
+static bool is_staff(struct duda_ctx *d)
 {
     return duda_query(d, "staff").p != NULL;
 }
 
-static int check(struct duda *d)
+static int check(struct duda_ctx *d)
 {
     return duda_query(d, "result").p ? atoi(duda_query(d, "result").p) : DUDA_NEXT;
 }
 
-static int show(struct duda *d)
+static int show(struct duda_ctx *d)
 {
     return duda_query(d, "own").p ? 404 : duda_puts(d, "shown\n");
 }
 
 static volatile int zero;
 
-static int compute(struct duda *d)
+static int compute(struct duda_ctx *d)
 {
     while (!zero) /* computes */
         zero += 0; /* computes, too */
     return duda_puts(d, "never\n");
 }
 
-static int nap(struct duda *d)
+static int nap(struct duda_ctx *d)
 {
     sleep(2); /* sleeps */
     return duda_puts(d, "napped\n");
 }
 
-static int crash(struct duda *d)
+static int crash(struct duda_ctx *d)
 {
     abort();
     return duda_puts(d, "never\n");

@@ -16,7 +16,7 @@ SPLIT = r"""/* sources: util.c, more/deep.c */
 int util_add(int a, int b);
 int deep(void);
 
-static int add(struct duda *d)
+static int add(struct duda_ctx *d)
 {
     return duda_printf(d, "%d\n", util_add(1, 2) + deep());
 }
@@ -74,7 +74,7 @@ def test_build_takes_all_sources_from_another_folder(run, monkey, src, split, ca
 @compilers
 def test_undefined_function_has_a_place(start, src, compiler):
     path = src / "lost.c"
-    text = ('#include <duda.h>\nint missing(void);\n\nstatic int a(struct duda *d)\n{\n    return missing() + duda_puts(d, "a");\n}\n'
+    text = ('#include <duda.h>\nint missing(void);\n\nstatic int a(struct duda_ctx *d)\n{\n    return missing() + duda_puts(d, "a");\n}\n'
             'DUDA_SERVICE(lost, DUDA_GET("/", a, "A."));\n')
     path.write_text(text)
     server = start(path, compiler=compiler)
@@ -87,7 +87,7 @@ def test_undefined_function_has_a_place(start, src, compiler):
 
 def test_errors_come_before_warnings(start, src):
     path = src / "both.c"
-    path.write_text('#include <duda.h>\nstatic int unused(void) { return 1; }\nstatic int a(struct duda *d) { return duda_puts(d, "a") }\n'
+    path.write_text('#include <duda.h>\nstatic int unused(void) { return 1; }\nstatic int a(struct duda_ctx *d) { return duda_puts(d, "a") }\n'
                     'DUDA_SERVICE(both, DUDA_GET("/", a, "A."));\n')
     for page in (start(path).get("/", fields=BROWSER).text, start(path).get("/").text):
         assert "both.c:3: error" in page and page.index("both.c:3: error") < page.index("warning:"), page
@@ -96,7 +96,7 @@ def test_errors_come_before_warnings(start, src):
 @pytest.mark.parametrize("name, text, said", [
     ("brk.c", '#include <duda.h>\n\nDUDA_SERVICE(My_brk, DUDA_GET("/", 0, ""));\n', "brk.c:3: error: DUDA_SERVICE(My_brk, ...): the name of a service"),
     ("hello.cpp", "int main() {}\n", "hello.cpp:1: error: services are written in C"),
-    ("twice.c", '#include <duda.h>\nstatic int a(struct duda *d) { return duda_puts(d, "a"); }\nDUDA_SERVICE(twice,\n'
+    ("twice.c", '#include <duda.h>\nstatic int a(struct duda_ctx *d) { return duda_puts(d, "a"); }\nDUDA_SERVICE(twice,\n'
      '    DUDA_GET("/:x", a, "A."),\n    DUDA_GET("/:y", a, "Again."));\n', "twice.c:5: error: `GET /:y`")])
 def test_messages_have_a_place_of_the_developer(start, src, tmp_path, name, text, said):
     """Neither the configuration that `monkey run` writes nor its cache is in them."""

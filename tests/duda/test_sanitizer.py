@@ -31,21 +31,21 @@ KEPT = r"""/* cflags: -fsanitize=address */
 static mk_str kept;
 static char *block;
 
-static int keep(struct duda *d)
+static int keep(struct duda_ctx *d)
 {
-    kept = duda_query(d, "what").p[0] == 'f' ? duda_field(d, "X-Kept") : duda_query(d, "what").p[0] == 'a' ? duda_copy(d, MK_STR("abc"))
+    kept = duda_query(d, "what").p[0] == 'f' ? duda_header(d, "X-Kept") : duda_query(d, "what").p[0] == 'a' ? duda_strdup(d, MK_STR("abc"))
         : duda_query(d, "what").p[0] == 'm' ? mk_str_of(mk_request_alloc(duda_request(d), 8), 8)
-        : duda_id(d);
+        : duda_request_id(d);
     return duda_printf(d, "%zu\n", kept.len);
 }
 
-static int keep_param(struct duda *d)
+static int keep_param(struct duda_ctx *d)
 {
     kept = duda_param(d, "name");
     return duda_printf(d, "%zu\n", kept.len);
 }
 
-static int keep_copy(struct duda *d)
+static int keep_copy(struct duda_ctx *d)
 {
     static char copy[16];
     duda_alloc(d, 100);
@@ -53,29 +53,29 @@ static int keep_copy(struct duda *d)
     return duda_puts(d, "16\n");
 }
 
-static int use(struct duda *d)
+static int use(struct duda_ctx *d)
 {
     volatile char c = kept.p[0]; /* used */
     return duda_printf(d, "%d\n", c);
 }
 
-static int release(struct duda *d)
+static int release(struct duda_ctx *d)
 {
-    size_t mark = duda_mark(d);
+    size_t mark = duda_arena_mark(d);
     volatile char *p = duda_alloc(d, 64);
     p[63] = 'x';
-    duda_release(d, mark);
+    duda_arena_rewind(d, mark);
     return duda_printf(d, "%d\n", p[63]); /* released */
 }
 
-static int beyond(struct duda *d)
+static int beyond(struct duda_ctx *d)
 {
     volatile char *p = duda_alloc(d, 20);
     p[20] = 'x'; /* beyond */
     return duda_puts(d, "x\n");
 }
 
-static int freed(struct duda *d)
+static int freed(struct duda_ctx *d)
 {
     block = malloc(10);
     free(block);

@@ -16,7 +16,7 @@ sealing = pytest.mark.skipif(not (services.OBJECTS / "monkey-duda-seal.so").exis
 
 # What each line of the answer says is 0 or `-` where nothing is there.
 SOURCE = r"""
-#define DUDA_PACKAGES "duda-store", PACKAGES
+#define DUDA_USE "duda-store", PACKAGES
 #include <duda.h>
 #include <duda/store.h>
 #include <errno.h>
@@ -31,70 +31,70 @@ SOURCE = r"""
 #define K MK_STR("key")
 #define V MK_STR("value")
 
-static struct duda_store *store(struct duda *d)
+static struct duda_store *store(struct duda_ctx *d)
 {
     return duda_store_find(d, NULL);
 }
 
-static int show(struct duda *d, const char *what, mk_str value)
+static int show(struct duda_ctx *d, const char *what, mk_str value)
 {
     return duda_printf(d, "%s %.*s\n", what, MK_STR_ARG(value.p ? value : MK_STR("-")));
 }
 
-static int show_number(struct duda *d, const char *what, long long n)
+static int show_number(struct duda_ctx *d, const char *what, long long n)
 {
     return duda_printf(d, "%s %lld\n", what, n);
 }
 
-/* ---- duda/visitor.h ---- */
+/* ---- duda/session.h ---- */
 
-static int visitor_set(struct duda *d)
+static int visitor_set(struct duda_ctx *d)
 {
     const struct duda_cookie s = {.name = "signed", .value = V, .max_age = 100}, e = {.name = "sealed", .value = V, .max_age = 100};
     int result = duda_session_set(d, "user", V);
-    result = result ? result : duda_session_renew(d);
+    result = result ? result : duda_session_regenerate(d);
     result = result ? result : SEALS ? duda_cookie_set_signed(d, &s) : 0;
-    result = result ? result : SEALS ? duda_cookie_set_sealed(d, &e) : 0;
-    return result ? result : duda_printf(d, "%.*s", MK_STR_ARG(duda_token(d)));
+    result = result ? result : SEALS ? duda_cookie_set_encrypted(d, &e) : 0;
+    return result ? result : duda_printf(d, "%.*s", MK_STR_ARG(duda_csrf_token(d)));
 }
 
-static int visitor_get(struct duda *d)
+static int visitor_get(struct duda_ctx *d)
 {
     show(d, "session", duda_session_get(d, "user"));
-    show(d, "signed", SEALS ? duda_cookie_signed(d, "signed") : MK_ABSENT);
-    return show(d, "sealed", SEALS ? duda_cookie_sealed(d, "sealed") : MK_ABSENT);
+    show(d, "signed", SEALS ? duda_cookie_signed(d, "signed") : MK_STR_NULL);
+    return show(d, "sealed", SEALS ? duda_cookie_encrypted(d, "sealed") : MK_STR_NULL);
 }
 
-static int guarded(struct duda *d)
+static int guarded(struct duda_ctx *d)
 {
-    int e = duda_guard(d);
+    int e = duda_csrf_check(d);
     return e != DUDA_NEXT ? e : duda_puts(d, "guarded\n");
 }
 
-static int session_change(struct duda *d)
+static int session_change(struct duda_ctx *d)
 {
-    int e = duda_session_renew(d);
-    return e ? e : duda_session_end(d);
+    int e = duda_session_regenerate(d);
+    return e ? e : duda_session_destroy(d);
 }
 
-/* ---- duda/room.h and duda/lock.h: as long as the client listens ---- */
+/* ---- duda/topic.h and duda/lock.h: as long as the client listens ---- */
 
-static int listen_and_lock(struct duda *d)
+static int listen_and_lock(struct duda_ctx *d)
 {
     struct duda_store_lock lock;
     mk_str text;
-    int e = duda_room_listen(d, K);
+    int e = duda_topic_subscribe(d, K);
     e = e ? e : duda_lock(d, K, 0);
     e = e ? e : duda_store_lock(d, store(d), K, 60000, 0, &lock);
-    e = e ? e : duda_event(d, "ready", V, NULL);
-    e = e ? e : duda_room_hear(d, 0, &text);
-    return e ? e : duda_event(d, "heard", text, NULL);
+    e = e ? e : duda_sse_send(d, "ready", V, NULL);
+    e = e ? e : duda_topic_receive(d, 0, &text);
+    return e ? e : duda_sse_send(d, "heard", text, NULL);
 }
 
-static int lock_get(struct duda *d)
+static int lock_get(struct duda_ctx *d)
 {
     struct duda_store_lock lock;
-    show_number(d, "members", (long long)duda_room_members(d, K));
+    show_number(d, "members", (long long)duda_topic_subscribers(d, K));
     show_number(d, "lock", -duda_lock_try(d, K));
     show_number(d, "wait", -duda_lock(d, MK_STR("other"), 10));
     show_number(d, "unlock", duda_unlock(d, MK_STR("other")));
@@ -103,37 +103,37 @@ static int lock_get(struct duda *d)
     return e ? 0 : duda_store_unlock(d, &lock);
 }
 
-static int say(struct duda *d)
+static int say(struct duda_ctx *d)
 {
-    return duda_room_say(d, K, MK_WEBSOCKET_TEXT, duda_query(d, "text"));
+    return duda_topic_publish(d, K, MK_WEBSOCKET_TEXT, duda_query(d, "text"));
 }
 
 /* ---- duda/store.h ---- */
 
-static int store_set(struct duda *d)
+static int store_set(struct duda_ctx *d)
 {
     int64_t sum;
-    int e = duda_store_put(d, store(d), K, V, 0);
+    int e = duda_store_set(d, store(d), K, V, 0);
     e = e ? e : duda_store_add(d, store(d), MK_STR("added"), V, 0);
-    e = e ? e : duda_store_count(d, store(d), MK_STR("n"), 7, 0, &sum);
-    e = e ? e : duda_store_limit(d, store(d), K, 1, 60000);
+    e = e ? e : duda_store_incr(d, store(d), MK_STR("n"), 7, 0, &sum);
+    e = e ? e : duda_store_rate_limit(d, store(d), K, 1, 60000);
     return e ? e : duda_puts(d, "set\n");
 }
 
-static int store_get(struct duda *d)
+static int store_get(struct duda_ctx *d)
 {
     mk_str value;
     int64_t sum;
     int e = duda_store_get(d, store(d), K, &value);
-    show(d, "get", e ? MK_ABSENT : value);
+    show(d, "get", e ? MK_STR_NULL : value);
     show_number(d, "replace", -duda_store_replace(d, store(d), K, value, 0));
-    show_number(d, "remove", -duda_store_remove(d, store(d), K, MK_STR("value2")));
+    show_number(d, "remove", -duda_store_delete_if(d, store(d), K, MK_STR("value2")));
     e = duda_store_add(d, store(d), MK_STR("added"), V, 1000);
     show_number(d, "add", -e);
-    e = e ? e : duda_store_remove(d, store(d), MK_STR("added"), V);
-    e = duda_store_count(d, store(d), MK_STR("n"), 0, 1, &sum);
+    e = e ? e : duda_store_delete_if(d, store(d), MK_STR("added"), V);
+    e = duda_store_incr(d, store(d), MK_STR("n"), 0, 1, &sum);
     show_number(d, "count", e ? e : sum);
-    return show_number(d, "limit", -duda_store_limit(d, store(d), K, 1, 1));
+    return show_number(d, "limit", -duda_store_rate_limit(d, store(d), K, 1, 1));
 }
 
 /* ---- Only where there are such ---- */
@@ -146,40 +146,40 @@ static bool count_one(void *ctx, mk_str key, mk_str value)
     return key.len > 0;
 }
 
-static int kv_set(struct duda *d)
+static int kv_set(struct duda_ctx *d)
 {
     struct duda_kv *kv = duda_kv_find(d, NULL);
     int64_t sum;
-    int e = duda_kv_put(d, kv, K, V, 0);
-    e = e ? e : duda_kv_count(d, kv, MK_STR("n"), 7, 0, &sum);
+    int e = duda_kv_set(d, kv, K, V, 0);
+    e = e ? e : duda_kv_incr(d, kv, MK_STR("n"), 7, 0, &sum);
     return e ? e : duda_puts(d, "set\n");
 }
 
-static int kv_get(struct duda *d)
+static int kv_get(struct duda_ctx *d)
 {
     struct duda_kv *kv = duda_kv_find(d, NULL);
     mk_str value;
     int n = 0;
     int64_t sum;
     int e = duda_kv_get(d, kv, K, &value);
-    show(d, "get", e ? MK_ABSENT : value);
-    e = duda_kv_scan(d, kv, MK_STR(""), MK_ABSENT, count_one, &n);
+    show(d, "get", e ? MK_STR_NULL : value);
+    e = duda_kv_scan(d, kv, MK_STR(""), MK_STR_NULL, count_one, &n);
     show_number(d, "scan", e ? e : n);
-    show_number(d, "touch", -duda_kv_touch(d, kv, K, 0));
-    show_number(d, "swap", -duda_kv_swap(d, kv, K, V, V, 0));
-    struct duda_kv_batch *b = duda_kv_begin(kv);
+    show_number(d, "touch", -duda_kv_expire(d, kv, K, 0));
+    show_number(d, "swap", -duda_kv_compare_and_set(d, kv, K, V, V, 0));
+    struct duda_kv_batch *b = duda_kv_batch_begin(kv);
     duda_kv_batch_expect(b, K, V);
-    duda_kv_batch_put(b, K, V, 0);
-    show_number(d, "batch", -duda_kv_commit(d, b));
-    b = duda_kv_begin(kv);
+    duda_kv_batch_set(b, K, V, 0);
+    show_number(d, "batch", -duda_kv_batch_commit(d, b));
+    b = duda_kv_batch_begin(kv);
     duda_kv_batch_delete(b, MK_STR("nothing"));
     duda_kv_batch_expect(b, MK_STR("n"), MK_STR("7"));
-    show_number(d, "expect", -duda_kv_commit(d, b));
-    e = duda_kv_count(d, kv, MK_STR("n"), 0, 1, &sum);
+    show_number(d, "expect", -duda_kv_batch_commit(d, b));
+    e = duda_kv_incr(d, kv, MK_STR("n"), 0, 1, &sum);
     return show_number(d, "count", e ? e : sum);
 }
 
-static int kv_delete(struct duda *d)
+static int kv_delete(struct duda_ctx *d)
 {
     return show_number(d, "delete", -duda_kv_delete(d, duda_kv_find(d, NULL), K));
 }
@@ -189,7 +189,7 @@ static int kv_delete(struct duda *d)
 #endif
 
 #ifdef HAS_JOBS
-static int fail(struct duda *d, const struct duda_job *job)
+static int fail(struct duda_ctx *d, const struct duda_job *job)
 {
     (void)job;
     return duda_job_fail(d, -EBADMSG, "NAME_OF_SERVICE");
@@ -197,15 +197,15 @@ static int fail(struct duda *d, const struct duda_job *job)
 
 static int start(struct mk_worker *w)
 {
-    static const struct duda_job_kind kind = {.name = "kind", .fn = fail};
-    return getenv("SHARES") && strcmp("NAME_OF_SERVICE", "alpha") != 0 ? 0 : duda_jobs_do(w, &kind);
+    static const struct duda_job_type kind = {.name = "kind", .fn = fail};
+    return getenv("SHARES") && strcmp("NAME_OF_SERVICE", "alpha") != 0 ? 0 : duda_jobs_register(w, &kind);
 }
 
-static int jobs_set(struct duda *d)
+static int jobs_set(struct duda_ctx *d)
 {
-    const struct duda_job_how later = {.unique = K, .delay_ms = 3600000};
-    int e = duda_jobs_push(d, "kind", V, &later, NULL);
-    return e ? e : duda_jobs_push(d, "kind", V, NULL, NULL);
+    const struct duda_job_options later = {.unique = K, .delay_ms = 3600000};
+    int e = duda_jobs_enqueue(d, "kind", V, &later, NULL);
+    return e ? e : duda_jobs_enqueue(d, "kind", V, NULL, NULL);
 }
 
 static bool show_dead(void *ctx, const struct duda_job *job)
@@ -215,26 +215,26 @@ static bool show_dead(void *ctx, const struct duda_job *job)
     return true;
 }
 
-static int jobs_get(struct duda *d)
+static int jobs_get(struct duda_ctx *d)
 {
     struct duda_job_counts n;
     int e = duda_jobs_count(d, "kind", &n);
     show_number(d, "waiting", e ? e : (long long)n.waiting);
     show_number(d, "dead", e ? e : (long long)n.dead);
-    return e ? e : duda_jobs_dead(d, "kind", show_dead, d);
+    return e ? e : duda_jobs_list_failed(d, "kind", show_dead, d);
 }
 
-static int jobs_drop(struct duda *d)
+static int jobs_drop(struct duda_ctx *d)
 {
     mk_str id = duda_query(d, "id");
-    show_number(d, "revive", -duda_jobs_revive(d, "kind", id));
-    return show_number(d, "drop", -duda_jobs_drop(d, "kind", id));
+    show_number(d, "revive", -duda_jobs_retry(d, "kind", id));
+    return show_number(d, "drop", -duda_jobs_delete(d, "kind", id));
 }
 
-static int jobs_push(struct duda *d)
+static int jobs_push(struct duda_ctx *d)
 {
-    const struct duda_job_how later = {.unique = K, .delay_ms = 3600000};
-    return show_number(d, "push", -duda_jobs_push(d, "kind", V, &later, NULL));
+    const struct duda_job_options later = {.unique = K, .delay_ms = 3600000};
+    return show_number(d, "push", -duda_jobs_enqueue(d, "kind", V, &later, NULL));
 }
 #define JOB_ROUTES DUDA_START(start), DUDA_GET("/jobs/set", jobs_set, ""), DUDA_GET("/jobs/get", jobs_get, ""), \
                    DUDA_GET("/jobs/drop", jobs_drop, ""), DUDA_GET("/jobs/push", jobs_push, ""),
@@ -549,19 +549,19 @@ OWN = r"""
 #include <duda.h>
 #include <errno.h>
 
-static int load(struct duda *d, mk_str id, mk_str *out)
+static int load(struct duda_ctx *d, mk_str id, mk_str *out)
 {
     (void)d, (void)id, (void)out;
     return -ENOENT;
 }
 
-static int save(struct duda *d, mk_str id, mk_str data, uint32_t seconds)
+static int save(struct duda_ctx *d, mk_str id, mk_str data, uint32_t seconds)
 {
     (void)d, (void)id, (void)data, (void)seconds;
     return -ECONNREFUSED;
 }
 
-static int drop(struct duda *d, mk_str id)
+static int drop(struct duda_ctx *d, mk_str id)
 {
     (void)d, (void)id;
     return 0;
@@ -570,11 +570,11 @@ static int drop(struct duda *d, mk_str id)
 static int start(struct mk_worker *w)
 {
     static const struct duda_session_store own = {.load = load, .save = save, .drop = drop};
-    duda_session_use(w, &own);
+    duda_session_set_store(w, &own);
     return 0;
 }
 
-static int set(struct duda *d)
+static int set(struct duda_ctx *d)
 {
     return duda_printf(d, "%d", -duda_session_set(d, "user", MK_STR("ana")));
 }

@@ -9,58 +9,58 @@ from proc import wait_until
 pytestmark = pytest.mark.skipif(not services.has("redis") or not redis_server.PROGRAM, reason="no Redis here")
 
 SOURCE = r"""
-#define DUDA_PACKAGES "duda-store", "duda-redis",
+#define DUDA_USE "duda-store", "duda-redis",
 #include <duda.h>
 #include <duda/redis.h>
 #include <duda/store.h>
 
-static int log_in(struct duda *d)
+static int log_in(struct duda_ctx *d)
 {
-    int e = duda_session_renew(d);
+    int e = duda_session_regenerate(d);
     e = e ? e : duda_session_set(d, "user", MK_STR("ana"));
     return e ? e : duda_puts(d, "welcome\n");
 }
 
-static int show(struct duda *d)
+static int show(struct duda_ctx *d)
 {
     mk_str user = duda_session_get(d, "user");
     return user.p ? duda_printf(d, "hello %s\n", user.p) : duda_puts(d, "hello stranger\n");
 }
 
-static int forbid(struct duda *d)
+static int forbid(struct duda_ctx *d)
 {
     return duda_session_get(d, "user").p ? duda_puts(d, "secret\n") : 403;
 }
 
-static int redirect(struct duda *d)
+static int redirect(struct duda_ctx *d)
 {
     return duda_session_get(d, "user").p ? duda_puts(d, "secret\n") : duda_redirect(d, 303, "/log-in");
 }
 
-static bool is_known(struct duda *d)
+static bool is_known(struct duda_ctx *d)
 {
     return duda_session_get(d, "user").p;
 }
 
 /* Absent lets through: the handler must not run. */
-static int is_not_banned(struct duda *d)
+static int is_not_banned(struct duda_ctx *d)
 {
     return duda_session_get(d, "banned").p ? 403 : DUDA_NEXT;
 }
 
 static unsigned n_runs;
 
-static int run(struct duda *d)
+static int run(struct duda_ctx *d)
 {
     return duda_printf(d, "%u\n", ++n_runs);
 }
 
-static int runs(struct duda *d)
+static int runs(struct duda_ctx *d)
 {
     return duda_printf(d, "%u\n", n_runs);
 }
 
-static int uses_redis(struct duda *d)
+static int uses_redis(struct duda_ctx *d)
 {
     return duda_redis_find(d, NULL) && duda_store_find(d, NULL) ? 200 : 404;
 }

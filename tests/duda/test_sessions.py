@@ -18,7 +18,7 @@ RELEASED = RELEASE.parent / "plugins"
 pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
 
 SOURCE = r"""
-#define DUDA_PACKAGES PACKAGES
+#define DUDA_USE PACKAGES
 #include <duda.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -29,53 +29,53 @@ SOURCE = r"""
 #include <duda/redis.h>
 #endif
 
-static int visit(struct duda *d)
+static int visit(struct duda_ctx *d)
 {
     int e = duda_session_set(d, "user", duda_param(d, "user"));
     return e ? e : duda_puts(d, "visits\n");
 }
 
-static int log_in(struct duda *d)
+static int log_in(struct duda_ctx *d)
 {
-    int e = duda_session_renew(d);
+    int e = duda_session_regenerate(d);
     return e ? e : visit(d);
 }
 
-static int log_out(struct duda *d)
+static int log_out(struct duda_ctx *d)
 {
-    int e = duda_session_end(d);
+    int e = duda_session_destroy(d);
     return e ? e : duda_puts(d, "out\n");
 }
 
 /* As a client that logs in again and again. */
-static int churn(struct duda *d)
+static int churn(struct duda_ctx *d)
 {
     int e = 0;
     for (int i = 0; i < 400000 && !e; i++)
-        e = duda_session_renew(d);
+        e = duda_session_regenerate(d);
     return e ? e : visit(d);
 }
 
-static int show(struct duda *d)
+static int show(struct duda_ctx *d)
 {
     mk_str user = duda_session_get(d, "user");
     return duda_printf(d, "%.*s\n", MK_STR_ARG(user.p ? user : MK_STR("-")));
 }
 
-static int crash(struct duda *d)
+static int crash(struct duda_ctx *d)
 {
     if (duda_session_get(d, "user").p)
         abort();
     return 404;
 }
 
-static int now(struct duda *d)
+static int now(struct duda_ctx *d)
 {
     return duda_printf(d, "%lld", (long long)mk_request_time(duda_request(d)));
 }
 
 /* Changes the session when its client has sent all. */
-static int late(struct duda *d)
+static int late(struct duda_ctx *d)
 {
     mk_str content, user = duda_session_get(d, "user");
     int e = duda_read_all(d, 100, &content);
@@ -84,24 +84,24 @@ static int late(struct duda *d)
 }
 
 /* Hexadecimal, for bytes of any kind. */
-static mk_str bytes(struct duda *d, const char *name)
+static mk_str bytes(struct duda_ctx *d, const char *name)
 {
     mk_str text = duda_query(d, name);
     char *out = duda_alloc(d, text.len / 2 + 1);
     for (size_t i = 0; out && i + 1 < text.len; i += 2)
         out[i / 2] = (char)(mk_char_hex(text.p[i]) * 16 + mk_char_hex(text.p[i + 1]));
-    return out ? mk_str_of(out, text.len / 2) : MK_ABSENT;
+    return out ? mk_str_of(out, text.len / 2) : MK_STR_NULL;
 }
 
 #ifdef HAS_KV
-static int put(struct duda *d)
+static int put(struct duda_ctx *d)
 {
-    return duda_printf(d, "%d\n", -duda_kv_put(d, duda_kv_find(d, NULL), bytes(d, "key"), bytes(d, "value"), 0));
+    return duda_printf(d, "%d\n", -duda_kv_set(d, duda_kv_find(d, NULL), bytes(d, "key"), bytes(d, "value"), 0));
 }
 #elif defined(HAS_REDIS)
 static struct duda_redis_script script = {.source = "return redis.call('SET', KEYS[1], ARGV[1])"};
 
-static int put(struct duda *d)
+static int put(struct duda_ctx *d)
 {
     struct duda_redis *r = duda_redis_find(d, NULL);
     struct duda_redis_reply reply[2];
@@ -113,17 +113,17 @@ static int put(struct duda *d)
     int e = -EINVAL;
     switch (*how) {
     case 'd': e = duda_redis_do(d, r, reply, parts, 3); break;
-    case 'm': e = duda_redis_many(d, r, commands, 2, reply); break;
+    case 'm': e = duda_redis_pipeline(d, r, commands, 2, reply); break;
     case 't': e = duda_redis_transaction(d, r, commands, 2, reply); break;
-    case 'w': e = duda_redis_write(d, r, reply, 0, 10, parts, 3); break;
-    case 'b': e = duda_redis_block(d, r, reply, 10, parts, 3); break;
-    case 'r': e = duda_redis_run(d, r, reply, &script, 1, arguments, 2); break;
+    case 'w': e = duda_redis_write_replicated(d, r, reply, 0, 10, parts, 3); break;
+    case 'b': e = duda_redis_blocking(d, r, reply, 10, parts, 3); break;
+    case 'r': e = duda_redis_eval(d, r, reply, &script, 1, arguments, 2); break;
     case 's': e = duda_redis_subscribe(d, r, parts[1], &sub); break;
     }
     return duda_printf(d, "%d\n", -e);
 }
 #else
-static int put(struct duda *d)
+static int put(struct duda_ctx *d)
 {
     return bytes(d, "key").p ? 404 : 500;
 }

@@ -25,7 +25,7 @@ static const struct mk_conf_key shop_keys[] = {
 static const struct mk_conf_table shop_table = {
     .section = "SHOP", .keys = shop_keys, .n = MK_LEN(shop_keys), .size = sizeof(struct shop), .help = "A shop."};
 
-static int show(struct duda *d)
+static int show(struct duda_ctx *d)
 {
     const struct shop *shop = duda_settings(d);
     return duda_printf(d, "%s %u %.*s", shop->name.p, shop->items_max, MK_STR_ARG(shop->key));

@@ -19,12 +19,12 @@ from mail_server import boxes
 pytestmark = pytest.mark.skipif(not services.has("smtp"), reason="this build has no Duda")
 
 SOURCE = r"""
-#define DUDA_PACKAGES "duda-smtp",
+#define DUDA_USE "duda-smtp",
 #include <duda.h>
 #include <duda/smtp.h>
 #include <errno.h>
 
-static int tell(struct duda *d, int e, const struct duda_smtp_result *r)
+static int tell(struct duda_ctx *d, int e, const struct duda_smtp_result *r)
 {
     if (e == -ECANCELED)
         return e;
@@ -36,7 +36,7 @@ static int tell(struct duda *d, int e, const struct duda_smtp_result *r)
 }
 
 /* /mail or /text?from=...&subject=...&to=ONE,TWO, and its content */
-static size_t read_to(struct duda *d, mk_str *to)
+static size_t read_to(struct duda_ctx *d, mk_str *to)
 {
     mk_str rest = duda_query(d, "to");
     size_t n = 0;
@@ -45,7 +45,7 @@ static size_t read_to(struct duda *d, mk_str *to)
     return n;
 }
 
-static int mail(struct duda *d)
+static int mail(struct duda_ctx *d)
 {
     struct duda_smtp_result r;
     mk_str to[8], content;
@@ -57,7 +57,7 @@ static int mail(struct duda *d)
     return tell(d, duda_smtp_send(d, duda_smtp_find(d, NULL), &m, &r), &r);
 }
 
-static int text(struct duda *d)
+static int text(struct duda_ctx *d)
 {
     struct duda_smtp_result r;
     mk_str to[8], content;

@@ -18,121 +18,121 @@ SOURCE = r"""
 #include <duda.h>
 #include <errno.h>
 
-static int echo(struct duda *d)
+static int echo(struct duda_ctx *d)
 {
-    struct duda_socket *s;
+    struct duda_websocket *s;
     struct duda_message m;
-    int e = duda_socket_open(d, NULL, NULL, &s);
-    while (!e && (e = duda_socket_receive(d, s, &m)) > 0)
-        e = duda_socket_send(d, s, m.kind, m.data);
+    int e = duda_websocket_open(d, NULL, NULL, &s);
+    while (!e && (e = duda_websocket_receive(d, s, &m)) > 0)
+        e = duda_websocket_send(d, s, m.kind, m.data);
     duda_log(d, MK_LOG_WARN, "echo ended: %d", e);
     return e;
 }
 
-static int slowly(struct duda *d)
+static int slowly(struct duda_ctx *d)
 {
-    struct duda_socket *s;
+    struct duda_websocket *s;
     struct duda_message m;
-    int e = duda_socket_open(d, NULL, NULL, &s);
-    while (!e && (e = duda_socket_receive(d, s, &m)) > 0)
+    int e = duda_websocket_open(d, NULL, NULL, &s);
+    while (!e && (e = duda_websocket_receive(d, s, &m)) > 0)
         if (!(e = duda_sleep(d, 1)))
-            e = duda_socket_send(d, s, m.kind, m.data);
+            e = duda_websocket_send(d, s, m.kind, m.data);
     return e;
 }
 
-static int ticks(struct duda *d)
+static int ticks(struct duda_ctx *d)
 {
-    struct duda_socket *s;
-    int e = duda_socket_open(d, NULL, NULL, &s);
+    struct duda_websocket *s;
+    int e = duda_websocket_open(d, NULL, NULL, &s);
     for (int i = 0; i < 3 && !e; i++) {
         e = duda_sleep(d, 10);
         if (!e)
-            e = duda_socket_printf(d, s, "tick %d", i);
+            e = duda_websocket_printf(d, s, "tick %d", i);
     }
     return e;
 }
 
-static int early(struct duda *d)
+static int early(struct duda_ctx *d)
 {
-    struct duda_socket *s;
-    int e = duda_socket_open(d, NULL, NULL, &s);
-    return e ? e : duda_socket_send(d, s, MK_WEBSOCKET_TEXT, MK_STR("bye"));
+    struct duda_websocket *s;
+    int e = duda_websocket_open(d, NULL, NULL, &s);
+    return e ? e : duda_websocket_send(d, s, MK_WEBSOCKET_TEXT, MK_STR("bye"));
 }
 
-static int patient(struct duda *d)
+static int patient(struct duda_ctx *d)
 {
-    struct duda_socket *s;
-    int e = duda_socket_open(d, NULL, NULL, &s);
+    struct duda_websocket *s;
+    int e = duda_websocket_open(d, NULL, NULL, &s);
     if (!e)
         e = duda_sleep(d, 3600000);
     duda_log(d, MK_LOG_WARN, "patient ended: %d", e == -ECANCELED);
     return e;
 }
 
-static int flood(struct duda *d)
+static int flood(struct duda_ctx *d)
 {
     static char much[60000];
-    struct duda_socket *s;
-    int e = duda_socket_open(d, NULL, NULL, &s);
+    struct duda_websocket *s;
+    int e = duda_websocket_open(d, NULL, NULL, &s);
     for (int i = 0; i < 200 && !e; i++)
-        e = duda_socket_send(d, s, MK_WEBSOCKET_BINARY, mk_str_of(much, sizeof much));
+        e = duda_websocket_send(d, s, MK_WEBSOCKET_BINARY, mk_str_of(much, sizeof much));
     return e;
 }
 
-static void on_message(struct duda_socket *s, enum mk_websocket_kind kind, mk_str data, void *ctx)
+static void on_message(struct duda_websocket *s, enum mk_websocket_kind kind, mk_str data, void *ctx)
 {
     (void)ctx;
     if (mk_str_eq(data, MK_STR("leave")))
-        duda_room_leave(s, MK_STR("lobby"));
+        duda_topic_detach(s, MK_STR("lobby"));
     else
-        duda_socket_try(s, kind, data);
+        duda_websocket_try_send(s, kind, data);
 }
 
-static void on_close(struct duda_socket *s, unsigned code, void *ctx)
+static void on_close(struct duda_websocket *s, unsigned code, void *ctx)
 {
     (void)s;
     mk_worker_log(ctx, MK_LOG_WARN, "callback closed %u", code);
 }
 
-static const struct duda_socket_options lobby_options = {
+static const struct duda_websocket_options lobby_options = {
     .on_message = on_message, .on_close = on_close, .queue_max = 100000, .origins = "https://fine.example same"};
 
-static int lobby(struct duda *d)
+static int lobby(struct duda_ctx *d)
 {
-    struct duda_socket *s;
-    int e = duda_socket_open(d, &lobby_options, duda_worker(d), &s);
+    struct duda_websocket *s;
+    int e = duda_websocket_open(d, &lobby_options, duda_worker(d), &s);
     if (!e)
-        e = duda_room_join(s, MK_STR("lobby"));
-    return e ? e : duda_socket_try(s, MK_WEBSOCKET_TEXT, MK_STR("joined"));
+        e = duda_topic_attach(s, MK_STR("lobby"));
+    return e ? e : duda_websocket_try_send(s, MK_WEBSOCKET_TEXT, MK_STR("joined"));
 }
 
-static int quiet(struct duda *d)
+static int quiet(struct duda_ctx *d)
 {
-    static const struct duda_socket_options options = {.on_message = on_message};
-    struct duda_socket *s;
-    mk_str name = duda_print(d, "%s", duda_query_or(d, "name", "nobody"));
-    return name.p ? duda_socket_open(d, &options, NULL, &s) : -ENOMEM;
+    static const struct duda_websocket_options options = {.on_message = on_message};
+    struct duda_websocket *s;
+    mk_str name = duda_sprintf(d, "%s", duda_query_or(d, "name", "nobody"));
+    return name.p ? duda_websocket_open(d, &options, NULL, &s) : -ENOMEM;
 }
 
-static int say(struct duda *d)
+static int say(struct duda_ctx *d)
 {
     mk_str text;
     int e = duda_read_all(d, 100000, &text);
     if (!e)
-        e = duda_room_say(d, MK_STR("lobby"), MK_WEBSOCKET_TEXT, text);
-    return e ? e : duda_printf(d, "%zu", duda_room_members(d, MK_STR("lobby")));
+        e = duda_topic_publish(d, MK_STR("lobby"), MK_WEBSOCKET_TEXT, text);
+    return e ? e : duda_printf(d, "%zu", duda_topic_subscribers(d, MK_STR("lobby")));
 }
 
-static int stream(struct duda *d)
+static int stream(struct duda_ctx *d)
 {
     mk_str text;
-    int e = duda_room_listen(d, MK_STR("lobby"));
+    int e = duda_topic_subscribe(d, MK_STR("lobby"));
     if (!e)
-        e = duda_event(d, NULL, MK_STR(""), NULL);
-    size_t mark = duda_mark(d);
-    while (!e && !(e = duda_room_hear(d, 0, &text))) {
-        e = duda_event(d, "said", text, NULL);
-        duda_release(d, mark);
+        e = duda_sse_send(d, NULL, MK_STR(""), NULL);
+    size_t mark = duda_arena_mark(d);
+    while (!e && !(e = duda_topic_receive(d, 0, &text))) {
+        e = duda_sse_send(d, "said", text, NULL);
+        duda_arena_rewind(d, mark);
     }
     return e;
 }

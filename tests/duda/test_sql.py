@@ -18,7 +18,7 @@ from monkey import ENVIRONMENT
 from proc import wait_until
 
 SOURCE = r"""
-#define DUDA_PACKAGES "duda-sql",
+#define DUDA_USE "duda-sql",
 #include <duda.h>
 #include <duda/sql.h>
 #include <errno.h>
@@ -30,7 +30,7 @@ __attribute__((constructor)) static void set_locale(void)
     setlocale(LC_NUMERIC, "comma");
 }
 
-static int tell(struct duda *d, int e, const struct duda_sql_result *result)
+static int tell(struct duda_ctx *d, int e, const struct duda_sql_result *result)
 {
     if (e == -ECANCELED)
         return e;
@@ -38,49 +38,49 @@ static int tell(struct duda *d, int e, const struct duda_sql_result *result)
         return duda_printf(d, "%d %.*s", -e, MK_STR_ARG(result->problem));
     struct mk_buf json = mk_buf_growing(1 << 24);
     duda_sql_json(&json, result);
-    duda_say(d, mk_buf_str(&json));
+    duda_write(d, mk_buf_str(&json));
     mk_buf_free(&json);
     return duda_printf(d, " %lld", (long long)result->changed);
 }
 
 /* /run?sql=TEXT&a=VALUE&b=VALUE */
-static int run(struct duda *d)
+static int run(struct duda_ctx *d)
 {
     struct duda_sql_result result;
     const struct duda_sql_value all[] = {duda_sql_text(duda_query(d, "a")), duda_sql_text(duda_query(d, "b"))};
     size_t n = (size_t)(all[0].text.p != NULL) + (all[1].text.p != NULL);
-    return tell(d, duda_sql_do(d, duda_sql_find(d, NULL), &result, duda_query_or(d, "sql", ""), all, n), &result);
+    return tell(d, duda_sql_query_values(d, duda_sql_find(d, NULL), &result, duda_query_or(d, "sql", ""), all, n), &result);
 }
 
-static int types(struct duda *d)
+static int types(struct duda_ctx *d)
 {
-    struct duda_sql *db = duda_sql_find(d, NULL);
+    struct duda_sql_db *db = duda_sql_find(d, NULL);
     struct duda_sql_result result;
-    int e = duda_sql(d, db, &result, "DELETE FROM kinds");
+    int e = duda_sql_query(d, db, &result, "DELETE FROM kinds");
     e = e ? e
-          : duda_sql(d, db, &result, "INSERT INTO kinds (i, r, t, b) VALUES ($1, $2, $3, $4)",
+          : duda_sql_query(d, db, &result, "INSERT INTO kinds (i, r, t, b) VALUES ($1, $2, $3, $4)",
                      duda_sql_integer(INT64_MIN), duda_sql_real(0.1), duda_sql_text(MK_STR("a\"\\\n\xc3\xa9")),
                      duda_sql_blob(MK_STR("\0\xff'")));
     e = e ? e
-          : duda_sql(d, db, &result, "INSERT INTO kinds (i, r, t, b) VALUES ($1, $2, $3, $4)", duda_sql_null(),
+          : duda_sql_query(d, db, &result, "INSERT INTO kinds (i, r, t, b) VALUES ($1, $2, $3, $4)", duda_sql_null(),
                      duda_sql_null(), duda_sql_text(MK_STR("")), duda_sql_blob(MK_STR("")));
-    e = e ? e : duda_sql(d, db, &result, "SELECT i, r, t, b FROM kinds ORDER BY t DESC");
+    e = e ? e : duda_sql_query(d, db, &result, "SELECT i, r, t, b FROM kinds ORDER BY t DESC");
     return tell(d, e, &result);
 }
 
 /* Moves one; `how` is commit, rollback, leave (without an end) or fail. */
-static int move(struct duda *d)
+static int move(struct duda_ctx *d)
 {
-    struct duda_sql *db = duda_sql_find(d, NULL);
+    struct duda_sql_db *db = duda_sql_find(d, NULL);
     struct duda_sql_result result = {0};
     mk_str how = duda_query(d, "how");
     int e = duda_sql_begin(d, db);
     if (!e && duda_sql_begin(d, db) != -EALREADY)
         return 500;
-    e = e ? e : duda_sql(d, db, &result, "UPDATE accounts SET n = n - 1 WHERE id = 1");
-    e = e ? e : duda_sql(d, db, &result, "UPDATE accounts SET n = n + 1 WHERE id = 2");
+    e = e ? e : duda_sql_query(d, db, &result, "UPDATE accounts SET n = n - 1 WHERE id = 1");
+    e = e ? e : duda_sql_query(d, db, &result, "UPDATE accounts SET n = n + 1 WHERE id = 2");
     if (!e && mk_str_eq(how, MK_STR("fail")))
-        e = duda_sql(d, db, &result, "INSERT INTO accounts (id, n) VALUES (1, 0)");
+        e = duda_sql_query(d, db, &result, "INSERT INTO accounts (id, n) VALUES (1, 0)");
     if (e || mk_str_eq(how, MK_STR("leave")))
         return tell(d, e, &result);
     e = mk_str_eq(how, MK_STR("commit")) ? duda_sql_commit(d, db) : duda_sql_rollback(d, db);
@@ -90,27 +90,27 @@ static int move(struct duda *d)
 }
 
 /* ?ids=1,2,x&how=plain, commit or rollback: asks for each account at once; one that is no number is an error. */
-static int many(struct duda *d)
+static int many(struct duda_ctx *d)
 {
     enum { MAX = 1200 };
-    static struct duda_sql_query queries[MAX];
+    static struct duda_sql_statement queries[MAX];
     static struct duda_sql_value ids[MAX];
     struct duda_sql_result *results = duda_alloc(d, MAX * sizeof *results);
-    struct duda_sql *db = duda_sql_find(d, NULL);
+    struct duda_sql_db *db = duda_sql_find(d, NULL);
     mk_str left = duda_query(d, "ids"), how = duda_query(d, "how");
     size_t n = 0;
     for (; left.len && n < MAX; n++) {
         uint64_t id;
         bool is_good = mk_num_parse(mk_str_cut(&left, ','), &id);
         ids[n] = duda_sql_integer(is_good ? (int64_t)id : 0);
-        queries[n] = (struct duda_sql_query){
+        queries[n] = (struct duda_sql_statement){
             is_good ? "UPDATE accounts SET n = n + 1 WHERE id = $1 RETURNING id" : "SELEC 1", &ids[n], is_good};
     }
     int e = how.len > 5 ? duda_sql_begin(d, db) : 0;
-    e = e ? e : duda_sql_many(d, db, queries, n, results);
+    e = e ? e : duda_sql_batch(d, db, queries, n, results);
     duda_printf(d, "%d:", -e);
-    for (size_t i = 0; i < n && n <= DUDA_SQL_MANY_MAX; i++)
-        duda_printf(d, " %lld", results[i].n_rows ? (long long)duda_sql_at(&results[i], 0, 0)->number
+    for (size_t i = 0; i < n && n <= DUDA_SQL_BATCH_MAX; i++)
+        duda_printf(d, " %lld", results[i].n_rows ? (long long)duda_sql_cell(&results[i], 0, 0)->number
                                                   : results[i].problem.len ? -1 : 0);
     return how.len > 5 ? mk_str_eq(how, MK_STR("commit")) ? duda_sql_commit(d, db) : duda_sql_rollback(d, db) : 0;
 }

@@ -19,12 +19,12 @@ from proc import wait_until
 from relay import Relay
 
 SOURCE = r"""
-#define DUDA_PACKAGES "duda-sql",
+#define DUDA_USE "duda-sql",
 #include <duda.h>
 #include <duda/sql.h>
 #include <errno.h>
 
-static void tell(struct duda *d, int e, const struct duda_sql_result *result)
+static void tell(struct duda_ctx *d, int e, const struct duda_sql_result *result)
 {
     struct mk_buf json = mk_buf_growing(1 << 24);
     if (e) {
@@ -32,17 +32,17 @@ static void tell(struct duda *d, int e, const struct duda_sql_result *result)
         return;
     }
     duda_sql_json(&json, result);
-    duda_say(d, mk_buf_str(&json));
+    duda_write(d, mk_buf_str(&json));
     mk_buf_free(&json);
     duda_puts(d, "\n");
 }
 
 /* ?sql=TEXT&a=VALUE */
-static int run(struct duda *d)
+static int run(struct duda_ctx *d)
 {
     struct duda_sql_result result;
     const struct duda_sql_value value = duda_sql_text(duda_query(d, "a"));
-    int e = duda_sql_do(d, duda_sql_find(d, NULL), &result, duda_query_or(d, "sql", ""), &value, value.text.p != NULL);
+    int e = duda_sql_query_values(d, duda_sql_find(d, NULL), &result, duda_query_or(d, "sql", ""), &value, value.text.p != NULL);
     if (e == -ECANCELED)
         return e;
     tell(d, e, &result);
@@ -50,34 +50,34 @@ static int run(struct duda *d)
 }
 
 /* As above; its error is the answer of the handler. */
-static int bare(struct duda *d)
+static int bare(struct duda_ctx *d)
 {
     struct duda_sql_result result;
     const struct duda_sql_value value = duda_sql_text(duda_query(d, "a"));
-    int e = duda_sql_do(d, duda_sql_find(d, NULL), &result, duda_query_or(d, "sql", ""), &value, value.text.p != NULL);
+    int e = duda_sql_query_values(d, duda_sql_find(d, NULL), &result, duda_query_or(d, "sql", ""), &value, value.text.p != NULL);
     return e ? e : duda_puts(d, "fine");
 }
 
 /* ?sql=A|B|C: in a transaction, or ?many=A|B|C: at once. A line for each, and of the transaction one for its end. */
-static int several(struct duda *d)
+static int several(struct duda_ctx *d)
 {
     enum { MAX = 50 };
-    struct duda_sql *db = duda_sql_find(d, NULL);
+    struct duda_sql_db *db = duda_sql_find(d, NULL);
     struct duda_sql_result result = {0}, results[MAX];
-    struct duda_sql_query queries[MAX];
+    struct duda_sql_statement queries[MAX];
     mk_str left = duda_query(d, "sql"), many = duda_query(d, "many");
     size_t n = 0;
     for (; many.len && n < MAX; n++)
-        queries[n] = (struct duda_sql_query){duda_copy(d, mk_str_cut(&many, '|')).p, NULL, 0};
+        queries[n] = (struct duda_sql_statement){duda_strdup(d, mk_str_cut(&many, '|')).p, NULL, 0};
     if (n) {
-        int e = duda_sql_many(d, db, queries, n, results);
+        int e = duda_sql_batch(d, db, queries, n, results);
         for (size_t i = 0; i < n; i++)
             tell(d, results[i].problem.len ? e : 0, &results[i]);
         return 0;
     }
     int e = duda_sql_begin(d, db);
     while (!e && left.len) {
-        int failed = duda_sql_do(d, db, &result, duda_copy(d, mk_str_cut(&left, '|')).p, NULL, 0);
+        int failed = duda_sql_query_values(d, db, &result, duda_strdup(d, mk_str_cut(&left, '|')).p, NULL, 0);
         if (failed == -ECANCELED)
             return failed;
         tell(d, failed, &result);

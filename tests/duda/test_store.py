@@ -12,63 +12,63 @@ from proc import wait_until
 pytestmark = pytest.mark.skipif(not services.has("store"), reason="this build has no Duda")
 
 SOURCE = r"""
-#define DUDA_PACKAGES "duda-store",
+#define DUDA_USE "duda-store",
 #include <duda.h>
 #include <duda/store.h>
 #include <errno.h>
 
-static struct duda_store *store(struct duda *d)
+static struct duda_store *store(struct duda_ctx *d)
 {
     return duda_store_find(d, NULL);
 }
 
-static int64_t ttl(struct duda *d)
+static int64_t ttl(struct duda_ctx *d)
 {
     int64_t ms = 0;
     return duda_query_int(d, "ttl", &ms) ? ms : 0;
 }
 
-static int get(struct duda *d)
+static int get(struct duda_ctx *d)
 {
     mk_str value;
     int e = duda_store_get(d, store(d), duda_param(d, "key"), &value);
-    return e ? duda_printf(d, "%d", -e) : duda_say(d, value);
+    return e ? duda_printf(d, "%d", -e) : duda_write(d, value);
 }
 
-static int put(struct duda *d)
+static int put(struct duda_ctx *d)
 {
-    return duda_printf(d, "%d", -duda_store_put(d, store(d), duda_param(d, "key"), duda_query(d, "v"), (uint64_t)ttl(d)));
+    return duda_printf(d, "%d", -duda_store_set(d, store(d), duda_param(d, "key"), duda_query(d, "v"), (uint64_t)ttl(d)));
 }
 
-static int replace(struct duda *d)
+static int replace(struct duda_ctx *d)
 {
     return duda_printf(d, "%d", -duda_store_replace(d, store(d), duda_param(d, "key"), duda_query(d, "v"), (uint64_t)ttl(d)));
 }
 
-static int add(struct duda *d)
+static int add(struct duda_ctx *d)
 {
     return duda_printf(d, "%d", -duda_store_add(d, store(d), duda_param(d, "key"), duda_query(d, "v"), (uint64_t)ttl(d)));
 }
 
-static int drop(struct duda *d)
+static int drop(struct duda_ctx *d)
 {
-    return duda_printf(d, "%d", -duda_store_remove(d, store(d), duda_param(d, "key"), duda_query(d, "v")));
+    return duda_printf(d, "%d", -duda_store_delete_if(d, store(d), duda_param(d, "key"), duda_query(d, "v")));
 }
 
-static int limit(struct duda *d)
+static int limit(struct duda_ctx *d)
 {
-    return duda_printf(d, "%d", -duda_store_limit(d, store(d), duda_param(d, "key"), 5, 3600000));
+    return duda_printf(d, "%d", -duda_store_rate_limit(d, store(d), duda_param(d, "key"), 5, 3600000));
 }
 
-static int count(struct duda *d)
+static int count(struct duda_ctx *d)
 {
     int64_t sum = 0;
-    int e = duda_store_count(d, store(d), duda_param(d, "key"), 3, 0, &sum);
+    int e = duda_store_incr(d, store(d), duda_param(d, "key"), 3, 0, &sum);
     return duda_printf(d, "%d %lld", -e, (long long)sum);
 }
 
 /* Reads a number and writes it again in two steps: without the lock, some would be lost. */
-static int guarded(struct duda *d)
+static int guarded(struct duda_ctx *d)
 {
     struct duda_store_lock lock;
     mk_str value;
@@ -79,13 +79,13 @@ static int guarded(struct duda *d)
     if (duda_store_get(d, store(d), MK_STR("guarded"), &value) == 0 && !mk_num_parse(value, &n))
         return 500;
     e = duda_sleep(d, 1);
-    e = e ? e : duda_store_put(d, store(d), MK_STR("guarded"), duda_print(d, "%llu", (unsigned long long)n + 1), 0);
+    e = e ? e : duda_store_set(d, store(d), MK_STR("guarded"), duda_sprintf(d, "%llu", (unsigned long long)n + 1), 0);
     e = e ? e : duda_store_unlock(d, &lock);
     return duda_printf(d, "%d", -e);
 }
 
 /* Holds a lock until the content of the request ends. */
-static int hold(struct duda *d)
+static int hold(struct duda_ctx *d)
 {
     struct duda_store_lock lock;
     mk_str text;
@@ -96,7 +96,7 @@ static int hold(struct duda *d)
     return duda_printf(d, "%d", -e);
 }
 
-static int locks(struct duda *d)
+static int locks(struct duda_ctx *d)
 {
     struct duda_store_lock first, second;
     int a = duda_store_lock(d, store(d), MK_STR("other"), 60000, 0, &first);
@@ -115,35 +115,35 @@ DUDA_SERVICE(shares,
 
 
 FLOOD = r"""
-#define DUDA_PACKAGES "duda-store",
+#define DUDA_USE "duda-store",
 #include <duda.h>
 #include <duda/store.h>
 
-static int limit(struct duda *d)
+static int limit(struct duda_ctx *d)
 {
-    return duda_printf(d, "%d", -duda_store_limit(d, duda_store_find(d, NULL), duda_query(d, "name"), 5, 3600000));
+    return duda_printf(d, "%d", -duda_store_rate_limit(d, duda_store_find(d, NULL), duda_query(d, "name"), 5, 3600000));
 }
 
-static int lock(struct duda *d)
+static int lock(struct duda_ctx *d)
 {
     struct duda_store_lock l;
     return duda_printf(d, "%d", -duda_store_lock(d, duda_store_find(d, NULL), duda_query(d, "name"), 3600000, 0, &l));
 }
 
 /* What it answers is the status. */
-static int hold(struct duda *d)
+static int hold(struct duda_ctx *d)
 {
     struct duda_store_lock l;
     int e = duda_store_lock(d, duda_store_find(d, NULL), duda_query(d, "name"), 3600000, 0, &l);
     return e ? e : duda_puts(d, "held");
 }
 
-static int put(struct duda *d)
+static int put(struct duda_ctx *d)
 {
-    return duda_printf(d, "%d", -duda_store_put(d, duda_store_find(d, NULL), duda_query(d, "name"), MK_STR("v"), 0));
+    return duda_printf(d, "%d", -duda_store_set(d, duda_store_find(d, NULL), duda_query(d, "name"), MK_STR("v"), 0));
 }
 
-static int flood(struct duda *d)
+static int flood(struct duda_ctx *d)
 {
     const char *kind = duda_query_or(d, "kind", "");
     struct duda_store *s = duda_store_find(d, NULL);
@@ -152,13 +152,13 @@ static int flood(struct duda *d)
     struct duda_store_lock l;
     duda_query_int(d, "n", &n);
     for (int64_t i = 0; i < n; i++) {
-        size_t mark = duda_mark(d);
-        mk_str name = duda_print(d, "%s%0399lld", duda_query_or(d, "of", "-"), (long long)i);
-        failed += (*kind == 'l'   ? duda_store_limit(d, s, name, 5, 3600000)
-                   : *kind == 'c' ? duda_store_count(d, s, name, 1, 3600000, &sum)
+        size_t mark = duda_arena_mark(d);
+        mk_str name = duda_sprintf(d, "%s%0399lld", duda_query_or(d, "of", "-"), (long long)i);
+        failed += (*kind == 'l'   ? duda_store_rate_limit(d, s, name, 5, 3600000)
+                   : *kind == 'c' ? duda_store_incr(d, s, name, 1, 3600000, &sum)
                    : *kind == 'h' ? duda_store_lock(d, s, name, 3600000, 0, &l)
                                   : duda_store_add(d, s, name, MK_STR("v"), 3600000)) != 0;
-        duda_release(d, mark);
+        duda_arena_rewind(d, mark);
     }
     return duda_printf(d, "%d", failed);
 }

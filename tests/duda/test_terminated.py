@@ -20,7 +20,7 @@ enum { MAGIC = 0x600d600d };
 struct question {
     struct duda_wait wait; /* the first */
     struct question *next;
-    struct duda *d;
+    struct duda_ctx *d;
     bool over, is_outer, is_linked;
     int magic;
 };
@@ -61,7 +61,7 @@ static void on_answer(void *ctx)
     }
 }
 
-static void ask(struct question *q, struct duda *d)
+static void ask(struct question *q, struct duda_ctx *d)
 {
     for (struct question *one = questions; one; one = one->next)
         if (one == q)
@@ -79,7 +79,7 @@ static void on_end(void *ctx)
     n_deferred++;
 }
 
-static int wait_for_ever(struct duda *d, bool is_on_heap)
+static int wait_for_ever(struct duda_ctx *d, bool is_on_heap)
 {
     int local = MAGIC;
     struct question room = {.over = false}, *q = is_on_heap ? duda_alloc(d, sizeof *q) : &room;
@@ -93,7 +93,7 @@ static int wait_for_ever(struct duda *d, bool is_on_heap)
     }
 }
 
-static int ignores(struct duda *d)
+static int ignores(struct duda_ctx *d)
 {
     return wait_for_ever(d, duda_query_or(d, "heap", "")[0]);
 }
@@ -105,7 +105,7 @@ static void wait_once_more(void *ctx)
     n_waited += duda_sleep(ctx, 10) == -ETIMEDOUT; /* it must not wait, and gets an error */
 }
 
-static int defers_a_wait(struct duda *d)
+static int defers_a_wait(struct duda_ctx *d)
 {
     if (duda_defer(d, wait_once_more, d))
         return -ENOMEM;
@@ -113,12 +113,12 @@ static int defers_a_wait(struct duda *d)
         (void)!duda_sleep(d, 1000);
 }
 
-static int waited(struct duda *d)
+static int waited(struct duda_ctx *d)
 {
     return duda_printf(d, "%u\n", n_waited);
 }
 
-static int links(struct duda *d)
+static int links(struct duda_ctx *d)
 {
     struct question outer = {.over = false};
     int local = MAGIC;
@@ -133,7 +133,7 @@ static int links(struct duda *d)
 }
 
 /* The author of this package looks at no error. */
-static void ask_and_wait(struct duda *d)
+static void ask_and_wait(struct duda_ctx *d)
 {
     struct question q = {.over = false};
     ask(&q, d);
@@ -144,7 +144,7 @@ static void ask_and_wait(struct duda *d)
 }
 
 /* And this one does not look at his. */
-static int asks_on(struct duda *d)
+static int asks_on(struct duda_ctx *d)
 {
     int local = MAGIC;
     if (duda_defer(d, on_end, &local))
@@ -154,7 +154,7 @@ static int asks_on(struct duda *d)
 }
 
 /* It begins, and does not wait. */
-static int begins_on(struct duda *d)
+static int begins_on(struct duda_ctx *d)
 {
     struct duda_wait wait;
     int local = MAGIC, e = duda_sleep(d, 1000);
@@ -170,20 +170,20 @@ static int begins_on(struct duda *d)
 static char much[30000];
 size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
 
-static int heap(struct duda *d)
+static int heap(struct duda_ctx *d)
 {
     return duda_printf(d, "%zu", __sanitizer_get_current_allocated_bytes ? __sanitizer_get_current_allocated_bytes() : 0);
 }
 
-static int events(struct duda *d)
+static int events(struct duda_ctx *d)
 {
     int e = duda_sleep(d, 1000);
     while (e < 1)
-        e = duda_event(d, NULL, mk_str_of(much, sizeof much), NULL);
+        e = duda_sse_send(d, NULL, mk_str_of(much, sizeof much), NULL);
     return e;
 }
 
-static int problem(struct duda *d)
+static int problem(struct duda_ctx *d)
 {
     int e = duda_sleep(d, 1000);
     while (e < 0)
@@ -191,25 +191,25 @@ static int problem(struct duda *d)
     return e;
 }
 
-static int flaws(struct duda *d)
+static int flaws(struct duda_ctx *d)
 {
-    struct duda_flaws some = {.n = 1};
+    struct duda_validation_errors some = {.n = 1};
     int e = duda_sleep(d, 1000);
-    some.at[0] = (struct duda_flaw){.pointer = mk_str_of(much, 4000), .text = mk_str_of(much, 4000)};
+    some.at[0] = (struct duda_validation_error){.pointer = mk_str_of(much, 4000), .text = mk_str_of(much, 4000)};
     while (e < 0)
-        e = duda_problem_flaws(d, 400, &some);
+        e = duda_problem_errors(d, 400, &some);
     return e;
 }
 
-static int template(struct duda *d)
+static int template(struct duda_ctx *d)
 {
     int e = duda_sleep(d, 1000);
     while (e)
-        e = duda_render_text(d, mk_str_of(much, sizeof much), duda_value_none());
+        e = duda_render_text(d, mk_str_of(much, sizeof much), duda_value_null());
     return e;
 }
 
-static int content(struct duda *d)
+static int content(struct duda_ctx *d)
 {
     mk_str text;
     int e = duda_sleep(d, 1000);
@@ -218,24 +218,24 @@ static int content(struct duda *d)
     return e;
 }
 
-static int opens_a_socket(struct duda *d)
+static int opens_a_socket(struct duda_ctx *d)
 {
-    struct duda_socket *s;
+    struct duda_websocket *s;
     int e = duda_sleep(d, 1000);
     while (e)
-        e = duda_socket_open(d, NULL, NULL, &s);
+        e = duda_websocket_open(d, NULL, NULL, &s);
     return e;
 }
 
-static int socket(struct duda *d)
+static int socket(struct duda_ctx *d)
 {
-    struct duda_socket *s;
-    int e = duda_socket_open(d, NULL, NULL, &s);
+    struct duda_websocket *s;
+    int e = duda_websocket_open(d, NULL, NULL, &s);
     return e ? e : wait_for_ever(d, false);
 }
 
 /* Fills stacks, and chunks of memory, with other things. */
-static int reuse(struct duda *d)
+static int reuse(struct duda_ctx *d)
 {
     volatile char room[8192];
     char *more = duda_alloc(d, 3000);
@@ -250,13 +250,13 @@ static int reuse(struct duda *d)
     return e ? e : duda_puts(d, "reused\n");
 }
 
-static int answer(struct duda *d)
+static int answer(struct duda_ctx *d)
 {
     on_answer(NULL);
     return duda_puts(d, "answered\n");
 }
 
-static int count(struct duda *d)
+static int count(struct duda_ctx *d)
 {
     unsigned left = 0;
     for (struct question *q = questions; q; q = q->next)

@@ -23,52 +23,52 @@ struct person {
     mk_str *tags;
     size_t n_tags;
 };
-static const struct duda_member members[] = {
-    DUDA_TEXT(struct person, name, .min = 1, .max = 20),
+static const struct duda_schema_field members[] = {
+    DUDA_STRING(struct person, name, .min = 1, .max = 20),
     DUDA_INTEGER(struct person, age, .optional = true, .high = 150),
-    DUDA_LIST(struct person, tags, n_tags, DUDA_KIND_TEXT, .optional = true),
+    DUDA_LIST(struct person, tags, n_tags, DUDA_KIND_STRING, .optional = true),
 };
-static const struct duda_shape shape = DUDA_SHAPE(struct person, members);
+static const struct duda_schema shape = DUDA_SCHEMA(struct person, members);
 
-static int one(struct duda *d)
+static int one(struct duda_ctx *d)
 {
     struct person p = {.age = 18};
-    int e = duda_read_json(d, &shape, &p, &(struct duda_json_limits){.size = 1000});
-    return e ? e : duda_json_of(d, &shape, &p);
+    int e = duda_bind_json(d, &shape, &p, &(struct duda_json_limits){.size = 1000});
+    return e ? e : duda_send_json_struct(d, &shape, &p);
 }
 
-static int many(struct duda *d)
+static int many(struct duda_ctx *d)
 {
     struct person *list;
     size_t n;
-    int e = duda_read_json_list(d, &shape, &list, &n, NULL);
-    return e ? e : duda_json(d, duda_value_structs(&shape, list, n));
+    int e = duda_bind_json_list(d, &shape, &list, &n, NULL);
+    return e ? e : duda_send_json(d, duda_value_structs(&shape, list, n));
 }
 
-static int any(struct duda *d)
+static int any(struct duda_ctx *d)
 {
     struct duda_value v;
-    int e = duda_read_json_value(d, &v, NULL);
-    return e ? e : duda_json(d, v);
+    int e = duda_read_json(d, &v, NULL);
+    return e ? e : duda_send_json(d, v);
 }
 
-static int taken(struct duda *d)
+static int taken(struct duda_ctx *d)
 {
     int e = duda_puts(d, "dropped");
     return e ? e : duda_problem(d, 409, "the name \"%s\" is taken", duda_query_or(d, "name", "x"));
 }
 
-static int likes(struct duda *d)
+static int likes(struct duda_ctx *d)
 {
     static const char *const types[] = {"text/html", "application/json", NULL};
     static const char *const languages[] = {"en", "de", NULL};
-    int type = duda_choose_type(d, types);
-    return duda_printf(d, "%d %s\n", type, languages[duda_choose_language(d, languages)]);
+    int type = duda_accepts(d, types);
+    return duda_printf(d, "%d %s\n", type, languages[duda_accepts_language(d, languages)]);
 }
 
-static int say_form(struct duda *d, int e)
+static int say_form(struct duda_ctx *d, int e)
 {
-    const struct duda_fields *fields = duda_form_fields(d);
+    const struct duda_form_data *fields = duda_form_all(d);
     const struct duda_upload *u;
     for (size_t i = 0; !e && i < fields->n; i++)
         e = duda_printf(d, "%s=%s\n", fields->at[i].name.p, fields->at[i].value.p);
@@ -81,26 +81,26 @@ static int say_form(struct duda *d, int e)
     return e;
 }
 
-static int form(struct duda *d)
+static int form(struct duda_ctx *d)
 {
     return say_form(d, duda_form_load(d, NULL, NULL));
 }
 
-static int narrow(struct duda *d)
+static int narrow(struct duda_ctx *d)
 {
     return say_form(d, duda_form_load(d, &(struct duda_form_limits){.size = 100},
                                       &(struct duda_multipart_limits){.size = 2000, .file = 1000, .parts = 3}));
 }
 
-static int check(struct duda *d)
+static int check(struct duda_ctx *d)
 {
     struct person p = {.age = 18};
-    struct duda_flaws flaws;
-    int e = duda_form_read(d, &shape, &p, &flaws);
-    return e == -EINVAL ? duda_problem_flaws(d, 422, &flaws) : e ? e : duda_json_of(d, &shape, &p);
+    struct duda_validation_errors flaws;
+    int e = duda_bind_form(d, &shape, &p, &flaws);
+    return e == -EINVAL ? duda_problem_errors(d, 422, &flaws) : e ? e : duda_send_json_struct(d, &shape, &p);
 }
 
-static int save(struct duda *d)
+static int save(struct duda_ctx *d)
 {
     const struct duda_upload *u = duda_upload(d, "photo");
     int e = u ? duda_upload_save(d, u, TARGET) : 400;
@@ -108,7 +108,7 @@ static int save(struct duda *d)
 }
 
 /* With a millisecond for all. */
-static int hurry(struct duda *d)
+static int hurry(struct duda_ctx *d)
 {
     int e = duda_form_load(d, NULL, NULL);
     e = e ? e : duda_deadline(d, 1);
@@ -116,7 +116,7 @@ static int hurry(struct duda *d)
 }
 
 struct sum {
-    struct duda *d;
+    struct duda_ctx *d;
     uint64_t bytes;
     unsigned parts;
 };
@@ -135,7 +135,7 @@ static int on_data(void *ctx, mk_str bytes)
     return s->parts % 2 ? 0 : duda_sleep(s->d, 1);
 }
 
-static int stream(struct duda *d)
+static int stream(struct duda_ctx *d)
 {
     static const struct duda_multipart_ops ops = {on_part, on_data, NULL};
     struct sum s = {.d = d};
@@ -143,22 +143,22 @@ static int stream(struct duda *d)
     return e ? e : duda_printf(d, "%u parts, %llu bytes\n", s.parts, (unsigned long long)s.bytes);
 }
 
-static int page(struct duda *d)
+static int page(struct duda_ctx *d)
 {
     mk_str tags[] = {MK_STR("a"), MK_STR("<b>")};
     struct person p = {duda_query(d, "name"), 7, tags, 2};
     return duda_render(d, duda_query_or(d, "page", "person.html"), duda_value_struct(&shape, &p));
 }
 
-static int query(struct duda *d)
+static int query(struct duda_ctx *d)
 {
     int e = duda_puts(d, duda_query_or(d, "my name", "-"));
     return e || !duda_query(d, "plus").p ? e : duda_printf(d, " %s", duda_query_or(d, "a+b", "-"));
 }
 
-static int inline_page(struct duda *d)
+static int inline_page(struct duda_ctx *d)
 {
-    const struct duda_named v[] = {{"n", duda_value_integer(3)}};
+    const struct duda_entry v[] = {{"n", duda_value_integer(3)}};
     return duda_render_text(d, MK_STR("<p>{{n}}"), duda_value_map(v, MK_LEN(v)));
 }
 
@@ -466,10 +466,10 @@ ENDED = r"""
 struct note {
     mk_str title;
 };
-static const struct duda_member members[] = {DUDA_TEXT(struct note, title, .max = 100)};
-static const struct duda_shape shape = DUDA_SHAPE(struct note, members);
+static const struct duda_schema_field members[] = {DUDA_STRING(struct note, title, .max = 100)};
+static const struct duda_schema shape = DUDA_SCHEMA(struct note, members);
 
-static int show(struct duda *d, const char *name, mk_str text)
+static int show(struct duda_ctx *d, const char *name, mk_str text)
 {
     if (!text.p)
         return duda_printf(d, "%s: absent\n", name);
@@ -478,50 +478,50 @@ static int show(struct duda *d, const char *name, mk_str text)
     return duda_printf(d, "%s: %s\n", name, text.p);
 }
 
-static int all(struct duda *d)
+static int all(struct duda_ctx *d)
 {
-    return show(d, "method", duda_method(d)) || show(d, "path", duda_path(d)) || show(d, "field", duda_field(d, "User-Agent")) ||
-           show(d, "none", duda_field(d, "X-None")) || show(d, "param", duda_param(d, "p")) || show(d, "query", duda_query(d, "q")) ||
-           show(d, "empty", duda_query(d, "e")) || show(d, "cookie", duda_cookie(d, "a")) || show(d, "id", duda_id(d)) ||
-           show(d, "session", duda_session_get(d, "kept")) || show(d, "token", duda_token(d));
+    return show(d, "method", duda_method(d)) || show(d, "path", duda_path(d)) || show(d, "field", duda_header(d, "User-Agent")) ||
+           show(d, "none", duda_header(d, "X-None")) || show(d, "param", duda_param(d, "p")) || show(d, "query", duda_query(d, "q")) ||
+           show(d, "empty", duda_query(d, "e")) || show(d, "cookie", duda_cookie(d, "a")) || show(d, "id", duda_request_id(d)) ||
+           show(d, "session", duda_session_get(d, "kept")) || show(d, "token", duda_csrf_token(d));
 }
 
-static int keep(struct duda *d)
+static int keep(struct duda_ctx *d)
 {
     int e = duda_session_set(d, "kept", MK_STR("in the session"));
     e = e ? e : duda_session_set(d, "next", MK_STR("another"));
     return e ? e : duda_puts(d, "kept");
 }
 
-static int json(struct duda *d)
+static int json(struct duda_ctx *d)
 {
     struct note note;
-    int e = duda_read_json(d, &shape, &note, NULL);
+    int e = duda_bind_json(d, &shape, &note, NULL);
     return e ? e : show(d, "title", note.title);
 }
 
-static int value(struct duda *d)
+static int value(struct duda_ctx *d)
 {
     struct duda_value v;
-    int e = duda_read_json_value(d, &v, NULL);
+    int e = duda_read_json(d, &v, NULL);
     return e ? e : show(d, "value", v.of.text);
 }
 
-static int form(struct duda *d)
+static int form(struct duda_ctx *d)
 {
     const struct duda_upload *u = duda_upload(d, "f");
     int e = show(d, "form", duda_form(d, "a"));
     return e || !u ? e : show(d, "name", u->name) || show(d, "file", u->file_name) || show(d, "type", u->type);
 }
 
-static int content(struct duda *d)
+static int content(struct duda_ctx *d)
 {
     mk_str text;
     int e = duda_read_all(d, 1000, &text);
     return e ? e : show(d, "content", text);
 }
 
-static int cells(struct duda *d)
+static int cells(struct duda_ctx *d)
 {
     struct mk_buf room = mk_buf_growing(1000);
     struct duda_csv csv = duda_csv_of(MK_STR("a,\"b\"\"c\",\"d\",e\n"), ',', &room);

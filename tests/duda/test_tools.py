@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(not services.BUILT.exists() or not shutil.which(
 
 SERVICE = r"""#include <duda.h>
 
-static int any(struct duda *d)
+static int any(struct duda_ctx *d)
 {
     return duda_printf(d, "%s </script>", duda_path(d).p);
 }
@@ -90,15 +90,15 @@ def test_tests_that_fail(call, odd, tmp_path):
 MESSAGES = r"""#include <duda/test.h>
 DUDA_TEST(all)
 {
-    struct duda_reply r = duda_test_get(t, "/items/7");
+    struct duda_test_response r = duda_test_get(t, "/items/7");
     duda_expect_status(t, r, 404);
-    duda_expect_number(t, r.body.len, 3);
-    duda_expect_part(t, r.body, "\"none\"");
-    duda_expect_text(t, duda_reply_field(&r, "X-None"), "");
+    duda_expect_int(t, r.body.len, 3);
+    duda_expect_contains(t, r.body, "\"none\"");
+    duda_expect_text(t, duda_test_response_header(&r, "X-None"), "");
     const char *a = "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789a\n";
     duda_expect_text(t, mk_str_from_c(a), "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234"
                                           "567890123456789b");
-    duda_test_ask(t, &(struct duda_ask){.target = "/ /"});
+    duda_test_send(t, &(struct duda_test_request){.target = "/ /"});
 }
 """
 
@@ -110,7 +110,7 @@ def test_what_messages_say(call, odd, tmp_path):
         '  odd_test.c:5: expected status 404, got 200 with "/items/7 </script>"',
         "  odd_test.c:6: r.body.len: expected 3, got 18",
         '  odd_test.c:7: r.body: expected "\\"none\\"" in it, got "/items/7 </script>"',
-        '  odd_test.c:8: duda_reply_field(&r, "X-None"): expected "", got nothing',
+        '  odd_test.c:8: duda_test_response_header(&r, "X-None"): expected "", got nothing',
         '  odd_test.c:10: mk_str_from_c(a): expected ..."678901234567890123456789b", got ..."678901234567890123456789a\\n"',
         "  GET / /: this request cannot be written", "not ok odd.all", "1 of 1 test failed"]
 
@@ -119,12 +119,12 @@ def test_a_crash_costs_one_test(call, tmp_path):
     """The service, or the test, crashes or ends: the stack is shown, and the tests behind run."""
     (tmp_path / "frail.c").write_text(r"""#include <duda.h>
 #include <stdlib.h>
-static int crash(struct duda *d)
+static int crash(struct duda_ctx *d)
 {
     const char *none = NULL;
     return duda_printf(d, "%c\n", *none); /* here */
 }
-static int leave(struct duda *d)
+static int leave(struct duda_ctx *d)
 {
     (void)d;
     exit(0);
@@ -158,7 +158,7 @@ DUDA_TEST(listens_nowhere)
         int listens = 0;
         socklen_t size = sizeof listens;
         (void)getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size);
-        duda_expect_number(t, listens, 0);
+        duda_expect_int(t, listens, 0);
     }
 }
 """)
@@ -178,7 +178,7 @@ static const struct mk_conf_key keys[] = {
     {.name = "Limit", .type = MK_CONF_NUM, MK_CONF_AT(struct settings, limit), .max = 9, .def = "3", .help = "How many."}};
 static const struct mk_conf_table table = {
     .section = "SET", .keys = keys, .n = MK_LEN(keys), .help = "Of the test.", .size = sizeof(struct settings)};
-static int limit(struct duda *d)
+static int limit(struct duda_ctx *d)
 {
     const struct settings *s = duda_settings(d);
     duda_log(d, MK_LOG_WARN, "the limit is asked for");
@@ -203,12 +203,12 @@ DUDA_SERVICE(set, DUDA_GET("/limit", limit, "Says the limit."));
 def test_what_a_test_sees(call, odd, tmp_path):
     (tmp_path / "odd_test.c").write_text(
         '#include <duda/test.h>\nDUDA_TEST(all)\n{\n'
-        '    struct duda_reply r = duda_test_ask(t, &(struct duda_ask){.target = "/items/1", .fields = "Host2: x\\r\\n", .body = '
+        '    struct duda_test_response r = duda_test_send(t, &(struct duda_test_request){.target = "/items/1", .fields = "Host2: x\\r\\n", .body = '
         'MK_STR("x")});\n    duda_expect(t, r.status == 200);\n'
-        '    duda_expect_text(t, duda_reply_field(&r, "content-TYPE"), "text/plain; charset=utf-8");\n'
-        '    duda_expect(t, !duda_reply_field(&r, "none").p);\n'
+        '    duda_expect_text(t, duda_test_response_header(&r, "content-TYPE"), "text/plain; charset=utf-8");\n'
+        '    duda_expect(t, !duda_test_response_header(&r, "none").p);\n'
         '    duda_expect(t, duda_test_post(t, "/items/2", "text/plain", "").status == 200);\n'
-        '    r = duda_test_ask(t, &(struct duda_ask){.method = "DELETE", .target = "/deep/x"});\n'
+        '    r = duda_test_send(t, &(struct duda_test_request){.method = "DELETE", .target = "/deep/x"});\n'
         '    duda_expect(t, r.status == 405);\n}\n')
     done = call("test", tmp_path / "odd_test.c")
     assert done.code == 0, done
@@ -259,32 +259,32 @@ struct thing {
     mk_str raw;
 };
 static const char *const colors[] = {"red", "blue", NULL};
-static const struct duda_member of_part[] = {
-    DUDA_NUMBER(struct part, weight, .low = 0.1, .high = -1), DUDA_LIST(struct part, tags, n_tags, DUDA_KIND_TEXT, .max = 3)};
-static const struct duda_shape part = DUDA_SHAPE(struct part, of_part, .ignores_unknown = true);
-static const struct duda_member of_thing[] = {
-    DUDA_TEXT(struct thing, name, .min = 1, .max = 9, .called = "the \"name\""), DUDA_INTEGER(struct thing, count),
+static const struct duda_schema_field of_part[] = {
+    DUDA_DOUBLE(struct part, weight, .low = 0.1, .high = -1), DUDA_LIST(struct part, tags, n_tags, DUDA_KIND_STRING, .max = 3)};
+static const struct duda_schema part = DUDA_SCHEMA(struct part, of_part, .ignores_unknown = true);
+static const struct duda_schema_field of_thing[] = {
+    DUDA_STRING(struct thing, name, .min = 1, .max = 9, .called = "the \"name\""), DUDA_INTEGER(struct thing, count),
     DUDA_INTEGER(struct thing, big, .optional = true), DUDA_INTEGER(struct thing, size, .low = -1, .high = 5),
-    DUDA_WORD(struct thing, color, colors), DUDA_BOOL(struct thing, sold, .optional = true),
-    DUDA_OBJECT(struct thing, part, &part), DUDA_RAW(struct thing, raw, .optional = true)};
-static const struct duda_shape thing = DUDA_SHAPE(struct thing, of_thing);
+    DUDA_ENUM(struct thing, color, colors), DUDA_BOOL(struct thing, sold, .optional = true),
+    DUDA_OBJECT(struct thing, part, &part), DUDA_JSON_RAW(struct thing, raw, .optional = true)};
+static const struct duda_schema thing = DUDA_SCHEMA(struct thing, of_thing);
 struct page {
     unsigned from, color;
 };
-static const struct duda_member of_page[] = {
-    DUDA_INTEGER(struct page, from, .optional = true, .high = 9), DUDA_WORD(struct page, color, colors, .optional = true)};
-static const struct duda_shape page = DUDA_SHAPE(struct page, of_page);
-static int ask(struct duda *d)
+static const struct duda_schema_field of_page[] = {
+    DUDA_INTEGER(struct page, from, .optional = true, .high = 9), DUDA_ENUM(struct page, color, colors, .optional = true)};
+static const struct duda_schema page = DUDA_SCHEMA(struct page, of_page);
+static int ask(struct duda_ctx *d)
 {
     struct page p = {.from = 3};
-    int e = duda_query_read(d, &page, &p);
+    int e = duda_bind_query(d, &page, &p);
     return e ? e : duda_printf(d, "%u %u", p.from, p.color);
 }
-static int take(struct duda *d)
+static int take(struct duda_ctx *d)
 {
     struct thing t = {0};
-    int e = duda_read_json(d, &thing, &t, NULL);
-    return e ? e : duda_json_of(d, &thing, &t);
+    int e = duda_bind_json(d, &thing, &t, NULL);
+    return e ? e : duda_send_json_struct(d, &thing, &t);
 }
 DUDA_ROUTES(inner, DUDA_GET("/x", ask, "Within."), DUDA_GROUP("/more", (const struct duda_route[]){{.kind = DUDA_END}}, "None."),
             DUDA_GET("/y", ask, "Within, too."));
@@ -338,7 +338,7 @@ def test_operation_ids_are_stable(call, tmp_path):
     before = operation_ids(json.loads(call("doc", "-j", "shaped.c").out))
     assert before[("get", "/ask")] == "ask" and before[("post", "/take")] == "take" and before[("get", "/in/x")] == "ask-get-in-x"
     assert len(set(before.values())) == len(before)
-    more = SHAPED.replace("DUDA_SERVICE(shaped, ", 'static int first(struct duda *d) { return ask(d); }\n'
+    more = SHAPED.replace("DUDA_SERVICE(shaped, ", 'static int first(struct duda_ctx *d) { return ask(d); }\n'
                           'DUDA_SERVICE(shaped, DUDA_ROUTE("GET,POST", "/first/:id", first, "Before all others."), ')
     (tmp_path / "shaped.c").write_text(more)
     api = json.loads(call("doc", "-j", "shaped.c").out)
@@ -351,12 +351,12 @@ def test_operation_ids_are_stable(call, tmp_path):
 def test_schema_that_holds_itself_is_named(call, tmp_path):
     (tmp_path / "tree.c").write_text(r"""#include <duda.h>
 struct node { mk_str name; struct node *children; size_t n; };
-static const struct duda_shape node;
-static const struct duda_member members[] = {
-    DUDA_TEXT(struct node, name), DUDA_LIST(struct node, children, n, DUDA_KIND_OBJECT, .shape = &node)};
-static const struct duda_shape node = DUDA_SHAPE(struct node, members);
-static const struct duda_shape other = DUDA_SHAPE(struct node, members, .ignores_unknown = true);
-static int give(struct duda *d) { return duda_puts(d, "x"); }
+static const struct duda_schema node;
+static const struct duda_schema_field members[] = {
+    DUDA_STRING(struct node, name), DUDA_LIST(struct node, children, n, DUDA_KIND_OBJECT, .shape = &node)};
+static const struct duda_schema node = DUDA_SCHEMA(struct node, members);
+static const struct duda_schema other = DUDA_SCHEMA(struct node, members, .ignores_unknown = true);
+static int give(struct duda_ctx *d) { return duda_puts(d, "x"); }
 DUDA_SERVICE(tree, DUDA_GET("/", give, "Gives.", .gives = &node), DUDA_GET("/other", give, "Gives.", .gives = &other));
 """)
     api = json.loads(call("doc", "-j", "tree.c").out)
@@ -373,10 +373,10 @@ DUDA_TEST(queries)
 {
     duda_expect_text(t, duda_test_get(t, "/ask").body, "3 0");
     duda_expect_text(t, duda_test_get(t, "/ask?from=9&color=blue&other=1").body, "9 1");
-    struct duda_reply reply = duda_test_get(t, "/ask?from=10&color=green");
+    struct duda_test_response reply = duda_test_get(t, "/ask?from=10&color=green");
     duda_expect_status(t, reply, 400);
-    duda_expect_part(t, reply.body, "\"pointer\":\"/color\"");
-    duda_expect_part(t, reply.body, "\"pointer\":\"/from\"");
+    duda_expect_contains(t, reply.body, "\"pointer\":\"/color\"");
+    duda_expect_contains(t, reply.body, "\"pointer\":\"/from\"");
     duda_expect_status(t, duda_test_get(t, "/ask?from=%zz"), 400);
 }
 """)

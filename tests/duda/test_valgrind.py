@@ -27,30 +27,30 @@ SOURCE = r"""
 
 enum { LONG_MS = 3600000, SHORT_MS = 3 };
 
-static uint32_t span(struct duda *d)
+static uint32_t span(struct duda_ctx *d)
 {
     return duda_query(d, "long").p ? LONG_MS : SHORT_MS;
 }
 
-static int hello(struct duda *d)
+static int hello(struct duda_ctx *d)
 {
     return duda_printf(d, "hello %s", duda_query_or(d, "name", "world"));
 }
 
-static int timer(struct duda *d)
+static int timer(struct duda_ctx *d)
 {
     int e = duda_sleep(d, span(d));
     return e ? e : duda_puts(d, "timer");
 }
 
-static int content(struct duda *d)
+static int content(struct duda_ctx *d)
 {
     mk_str text;
     int e = duda_read_all(d, 1 << 20, &text);
     return e ? e : duda_printf(d, "content %zu", text.len);
 }
 
-static int lock(struct duda *d)
+static int lock(struct duda_ctx *d)
 {
     int e = duda_lock(d, MK_STR("one"), 0);
     e = e ? e : duda_sleep(d, span(d));
@@ -70,12 +70,12 @@ static void work(void *ctx)
 }
 
 /* A thread cannot be cancelled: it works for some milliseconds, and the handler asks again. */
-static int thread(struct duda *d)
+static int thread(struct duda_ctx *d)
 {
     struct job job = {SHORT_MS, 0};
     int e;
     do
-        e = duda_aside(d, NULL, work, &job, sizeof job);
+        e = duda_offload(d, NULL, work, &job, sizeof job);
     while ((!e || e == -EAGAIN) && span(d) == LONG_MS);
     return e ? e : duda_printf(d, "thread %u", job.n);
 }
@@ -85,18 +85,18 @@ static void close_it(void *ctx)
     close((int)(intptr_t)ctx);
 }
 
-static int descriptor(struct duda *d)
+static int descriptor(struct duda_ctx *d)
 {
     int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     const struct itimerspec t = {.it_value = {span(d) / 1000, span(d) % 1000 * 1000000}};
     if (fd < 0 || timerfd_settime(fd, 0, &t, NULL) || duda_defer(d, close_it, (void *)(intptr_t)fd))
         return 500;
-    int e = duda_ready(d, fd, MK_READABLE, 0);
+    int e = duda_wait_fd(d, fd, MK_READABLE, 0);
     return e < 0 ? e : duda_puts(d, "descriptor");
 }
 
 /* It waits while much of a large stack is in use. */
-static int fall(struct duda *d, unsigned n)
+static int fall(struct duda_ctx *d, unsigned n)
 {
     volatile char room[16384];
     room[0] = (char)n;
@@ -105,7 +105,7 @@ static int fall(struct duda *d, unsigned n)
     return e ? e : room[0] != (char)n;
 }
 
-static int deep(struct duda *d)
+static int deep(struct duda_ctx *d)
 {
     int e = fall(d, 200);
     return e ? e : duda_puts(d, "deep");
@@ -115,15 +115,15 @@ static unsigned n_live, n_cancelled;
 
 static void leave(void *ctx)
 {
-    struct duda **d = ctx;
+    struct duda_ctx **d = ctx;
     n_live--;
-    n_cancelled += duda_ended(*d) == -ECANCELED;
+    n_cancelled += duda_cancelled(*d) == -ECANCELED;
     free(d);
 }
 
-static int enter(struct duda *d)
+static int enter(struct duda_ctx *d)
 {
-    struct duda **own = malloc(sizeof *own);
+    struct duda_ctx **own = malloc(sizeof *own);
     if (!own)
         return 503;
     *own = d;
@@ -132,7 +132,7 @@ static int enter(struct duda *d)
     return e ? e : DUDA_NEXT;
 }
 
-static int count(struct duda *d)
+static int count(struct duda_ctx *d)
 {
     return duda_printf(d, "%u %u", n_live, n_cancelled);
 }

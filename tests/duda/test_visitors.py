@@ -15,105 +15,105 @@ SOURCE = r"""
 #include <duda.h>
 #include <errno.h>
 
-static mk_str asked(struct duda *d, const char *name)
+static mk_str asked(struct duda_ctx *d, const char *name)
 {
     return duda_query(d, name);
 }
 
-static int set(struct duda *d)
+static int set(struct duda_ctx *d)
 {
     const struct duda_cookie c = {.name = duda_query_or(d, "name", ""), .value = asked(d, "value"), .max_age = 100};
     const char *how = duda_query_or(d, "how", "plain");
     int e = how[0] == 's' ? duda_cookie_set_signed(d, &c)
-            : how[0] == 'e' ? duda_cookie_set_sealed(d, &c) : duda_cookie_set(d, &c);
+            : how[0] == 'e' ? duda_cookie_set_encrypted(d, &c) : duda_cookie_set(d, &c);
     return e ? duda_printf(d, "%d\n", e) : duda_puts(d, "set\n");
 }
 
-static int forget(struct duda *d)
+static int forget(struct duda_ctx *d)
 {
-    return duda_printf(d, "%d\n", duda_cookie_forget(d, duda_query_or(d, "name", "")));
+    return duda_printf(d, "%d\n", duda_cookie_delete(d, duda_query_or(d, "name", "")));
 }
 
 /* As a field: how=set, how=add. */
-static int field(struct duda *d)
+static int field(struct duda_ctx *d)
 {
     const char *name = duda_query_or(d, "field", "Set-Cookie");
-    int e = mk_str_eq(asked(d, "how"), MK_STR("set")) ? duda_set(d, name, asked(d, "value")) : duda_add(d, name, asked(d, "value"));
+    int e = mk_str_eq(asked(d, "how"), MK_STR("set")) ? duda_header_set(d, name, asked(d, "value")) : duda_header_add(d, name, asked(d, "value"));
     return duda_printf(d, "%d\n", e);
 }
 
-static int refuse(struct duda *d)
+static int refuse(struct duda_ctx *d)
 {
     return duda_cookie_set(d, &(struct duda_cookie){.name = duda_query_or(d, "name", ""), .value = MK_STR("1")});
 }
 
-static int get(struct duda *d)
+static int get(struct duda_ctx *d)
 {
     const char *how = duda_query_or(d, "how", "plain"), *name = duda_query_or(d, "name", "");
     mk_str value = how[0] == 's' ? duda_cookie_signed(d, name)
-                   : how[0] == 'e' ? duda_cookie_sealed(d, name) : duda_cookie(d, name);
+                   : how[0] == 'e' ? duda_cookie_encrypted(d, name) : duda_cookie(d, name);
     return value.p ? duda_printf(d, "(%.*s)\n", MK_STR_ARG(value)) : duda_puts(d, "none\n");
 }
 
-static int show(struct duda *d)
+static int show(struct duda_ctx *d)
 {
     mk_str user = duda_session_get(d, "user"), cart = duda_session_get(d, "cart");
     return duda_printf(d, "%s %s\n", user.p ? user.p : "-", cart.p ? cart.p : "-");
 }
 
-static int change(struct duda *d)
+static int change(struct duda_ctx *d)
 {
     static const char *const names[] = {"user", "cart"};
     for (size_t i = 0; i < MK_LEN(names); i++) {
         mk_str value = asked(d, names[i]);
-        int e = value.p ? duda_session_set(d, names[i], value.len ? value : MK_ABSENT) : 0;
+        int e = value.p ? duda_session_set(d, names[i], value.len ? value : MK_STR_NULL) : 0;
         if (e)
             return duda_printf(d, "%d\n", e);
     }
     return show(d);
 }
 
-static int large(struct duda *d)
+static int large(struct duda_ctx *d)
 {
     static char much[3000];
     memset(much, 'x', sizeof much);
     return duda_printf(d, "%d\n", duda_session_set(d, "much", mk_str_of(much, sizeof much)) == -E2BIG);
 }
 
-static int renew(struct duda *d)
+static int renew(struct duda_ctx *d)
 {
-    int e = duda_session_renew(d);
+    int e = duda_session_regenerate(d);
     return e ? e : change(d);
 }
 
-static int end(struct duda *d)
+static int end(struct duda_ctx *d)
 {
-    int e = duda_session_end(d);
+    int e = duda_session_destroy(d);
     return e ? e : show(d);
 }
 
 /* Looks at the session, waits for the content, then does what the content says. */
-static int late(struct duda *d)
+static int late(struct duda_ctx *d)
 {
     mk_str user = duda_session_get(d, "user"), how;
     duda_log(d, MK_LOG_WARN, "%s waits to %s", user.p ? user.p : "nobody", duda_query_or(d, "n", ""));
     int e = duda_read_all(d, 100, &how);
     if (e)
         return e;
-    e = mk_str_eq(how, MK_STR("renew")) ? duda_session_renew(d) : duda_session_set(d, "user", MK_STR("late"));
+    e = mk_str_eq(how, MK_STR("renew")) ? duda_session_regenerate(d) : duda_session_set(d, "user", MK_STR("late"));
     user = duda_session_get(d, "user");
     return duda_printf(d, "%d %s\n", e == -ESTALE, user.p ? user.p : "-");
 }
 
-static int token(struct duda *d)
+static int token(struct duda_ctx *d)
 {
-    mk_str first = duda_token(d);
-    return duda_printf(d, "%s %s", first.p, duda_token(d).p);
+    mk_str first = duda_csrf_token(d);
+    return duda_printf(d, "%s %s", first.p, duda_csrf_token(d).p);
 }
 
-static int guarded(struct duda *d)
+static int guarded(struct duda_ctx *d)
 {
-    int e = duda_guard(d);
+    int e = duda_csrf_check(d);
     return e == DUDA_NEXT ? duda_puts(d, "passed\n") : e;
 }
 
@@ -200,7 +200,7 @@ def test_cookies_over_tls(lasting):
 
 ASKS = {"plain": "/set?how=plain&name={name}&value=1", "signed": "/set?how=signed&name={name}&value=1",
         "encrypted": "/set?how=encrypted&name={name}&value=1", "forget": "/forget?name={name}",
-        "duda_set": "/field?how=set&value={name}%3D1", "duda_add": "/field?how=add&value={name}%3D1",
+        "duda_header_set": "/field?how=set&value={name}%3D1", "duda_header_add": "/field?how=add&value={name}%3D1",
         "nameless": "/field?how=add&value=%3D{name}%3D1", "lower case": "/field?how=set&field=set-cookie&value=%20{name}%20%3D1"}
 
 

@@ -16,50 +16,50 @@ SOURCE = r"""
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-static int brief(struct duda *d)
+static int brief(struct duda_ctx *d)
 {
     return duda_puts(d, "brief\n");
 }
 
-static int patient(struct duda *d)
+static int patient(struct duda_ctx *d)
 {
     int e = duda_sleep(d, 400);
     return e ? e : duda_puts(d, "patient\n");
 }
 
-static int silent(struct duda *d)
+static int silent(struct duda_ctx *d)
 {
     int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    int e = duda_ready(d, fd, MK_READABLE, 20), again = duda_sleep(d, 1);
-    again = again || eventfd_write(fd, 1) ? 0 : duda_ready(d, fd, MK_READABLE, 1000); /* the first wait has left it */
+    int e = duda_wait_fd(d, fd, MK_READABLE, 20), again = duda_sleep(d, 1);
+    again = again || eventfd_write(fd, 1) ? 0 : duda_wait_fd(d, fd, MK_READABLE, 1000); /* the first wait has left it */
     close(fd);
-    return duda_printf(d, "%d %d %d\n", e == -ETIMEDOUT, duda_ended(d), again == MK_READABLE);
+    return duda_printf(d, "%d %d %d\n", e == -ETIMEDOUT, duda_cancelled(d), again == MK_READABLE);
 }
 
-static int both(struct duda *d)
+static int both(struct duda_ctx *d)
 {
     int fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
-    int e = duda_ready(d, fd, MK_READABLE | MK_WRITABLE, 1000);
+    int e = duda_wait_fd(d, fd, MK_READABLE | MK_WRITABLE, 1000);
     close(fd);
     return duda_printf(d, "%d\n", e > 0 && (e & MK_READABLE) != 0);
 }
 
-static int first(struct duda *d)
+static int first(struct duda_ctx *d)
 {
     int e = duda_lock(d, MK_STR("one"), 0);
     e = e ? e : duda_sleep(d, 50);
     e = e ? e : duda_unlock(d, MK_STR("one"));
-    return e ? e : duda_room_say(d, MK_STR("hall"), MK_WEBSOCKET_TEXT, MK_STR("it is free"));
+    return e ? e : duda_topic_publish(d, MK_STR("hall"), MK_WEBSOCKET_TEXT, MK_STR("it is free"));
 }
 
 /* Whatever has a limit is over before that; then the time of all limits passes. */
-static int second(struct duda *d)
+static int second(struct duda_ctx *d)
 {
     mk_str text;
-    int fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK), e = duda_room_listen(d, MK_STR("hall"));
+    int fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK), e = duda_topic_subscribe(d, MK_STR("hall"));
     e = e ? e : duda_lock(d, MK_STR("one"), 300);
-    e = e ? e : duda_room_hear(d, 300, &text);
-    int ready = e ? e : duda_ready(d, fd, MK_READABLE, 300);
+    e = e ? e : duda_topic_receive(d, 300, &text);
+    int ready = e ? e : duda_wait_fd(d, fd, MK_READABLE, 300);
     close(fd);
     e = ready < 0 ? ready : duda_sleep(d, 600);
     return e ? e : duda_puts(d, "second\n");
@@ -109,17 +109,17 @@ def test_example_of_the_header_waits(monkey, tmp_path):
 #include <errno.h>
 #include <monkey/worker.h>
 
-int ask(struct duda *d);
+int ask(struct duda_ctx *d);
 
 {package}
 
-static int answer(struct duda *d)
+static int answer(struct duda_ctx *d)
 {{
     int e = ask(d);
     return e ? e : duda_puts(d, "answered\\n");
 }}
 
-static int ask_on(struct duda *d)
+static int ask_on(struct duda_ctx *d)
 {{
     int e = 0;
     while (e <= 0)

@@ -35,7 +35,7 @@ static void check_fields(mk_str head, const struct mk_cgi_head *h)
     while (mk_cgi_head_next(&rest, &name, &value)) {
         check_slice(head, name);
         check_slice(head, value);
-        MK_ASSERT(mk_is_token(name) && mk_is_field_value(value));
+        MK_ASSERT(mk_is_token(name) && mk_is_header_value(value));
         MK_ASSERT(mk_str_trim(value).len == value.len);
         MK_ASSERT(!mk_str_eq_nocase(name, MK_STR("Content-Length")));
         MK_ASSERT(!mk_str_eq_nocase(name, MK_STR("Transfer-Encoding")));

@@ -47,7 +47,7 @@ static mk_str on_env(void *ctx, mk_str name)
     (void)ctx;
     if (mk_str_eq(name, MK_STR("E")))
         return MK_STR("a \"b\" ${C} d");
-    return mk_str_eq(name, MK_STR("B")) ? MK_STR("bad\n") : MK_ABSENT;
+    return mk_str_eq(name, MK_STR("B")) ? MK_STR("bad\n") : MK_STR_NULL;
 }
 
 static bool is_clean(mk_str s)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What duda-dev reads: sources, rules of compilers and their messages, reports of crashes, patterns, names.
  */
+#include "allowed_hosts.h"
 #include "compile.h"
 #include "crash.h"
-#include "describe.h"
-#include "frames.h"
-#include "names.h"
-#include "page.h"
+#include "error_page.h"
+#include "introspect.h"
+#include "symbolize.h"
 
 #include "base/assert.h"
 
@@ -25,7 +25,7 @@ static void check_source(mk_str text)
                            .packages = mk_buf_growing(TEXT_MAX),
                            .flags = mk_buf_growing(TEXT_MAX)};
     mk_buf_add(&s.text, text);
-    dev_source_look(&s, mk_str_first(text, 80));
+    dev_source_parse(&s, mk_str_first(text, 80));
     MK_ASSERT(s.name[0] && strlen(s.name) < DEV_NAME_MAX);
     dev_source_free(&s);
 }
@@ -33,7 +33,7 @@ static void check_source(mk_str text)
 static void check_rule(mk_str text)
 {
     struct mk_buf files = mk_buf_growing(TEXT_MAX);
-    dev_compile_read_rule(text, "/cache", &files);
+    dev_compile_parse_depfile(text, "/cache", &files);
     MK_ASSERT(files.len <= text.len + 1 && (!files.len || files.p[files.len - 1] == '\n'));
     mk_buf_free(&files);
 }
@@ -44,22 +44,22 @@ static void check_lines(mk_str text)
         mk_str line = mk_str_cut(&text, '\n'), path, what;
         uint64_t row, column;
         struct dev_frame f;
-        if (dev_page_read_message(line, &path, &row, &column, &what))
+        if (dev_error_page_parse_message(line, &path, &row, &column, &what))
             MK_ASSERT(path.len && is_within(path, line) && is_within(what, line));
-        if (dev_frames_read(line, &f))
+        if (dev_symbolize_parse_frame(line, &f))
             MK_ASSERT(is_within(f.object, line) && is_within(f.symbol, line));
-        if (dev_frames_read_place(line, &path, &row))
+        if (dev_symbolize_parse_location(line, &path, &row))
             MK_ASSERT(row > 0 && is_within(path, line));
-        (void)dev_names_have(line, line);
+        (void)dev_allowed_hosts_contain(line, line);
     }
 }
 
 static void check_page(mk_str text)
 {
     struct mk_buf out = mk_buf_growing(8 * TEXT_MAX);
-    const struct dev_page html = {.out = &out, .html = true};
-    dev_page_text(&html, text);
-    dev_frames_write_cause(&out, text);
+    const struct dev_error_page html = {.out = &out, .html = true};
+    dev_error_page_text(&html, text);
+    dev_symbolize_write_cause(&out, text);
     mk_str inner = mk_str_skip(mk_buf_str(&out), strlen("<pre><span>"));
     size_t tag = mk_str_find(inner, '<'); /* what comes first is our own end */
     MK_ASSERT(tag != MK_STR_NONE && mk_str_starts(mk_str_skip(inner, tag), MK_STR("</span>")));
@@ -70,7 +70,7 @@ static void check_pattern(mk_str pattern)
 {
     mk_str rest = pattern, text;
     struct dev_param p;
-    while (dev_describe_segment(&rest, &text, &p))
+    while (dev_introspect_next_segment(&rest, &text, &p))
         MK_ASSERT(is_within(text, pattern) && is_within(p.name, text) && rest.len < pattern.len);
 }
 

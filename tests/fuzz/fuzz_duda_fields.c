@@ -12,15 +12,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_fields(mk_str text)
 {
-    struct duda_fields fields;
-    int e = duda_fields_parse(text, &pool, NULL, &fields);
+    struct duda_form_data fields;
+    int e = duda_form_data_parse(text, &pool, NULL, &fields);
     MK_ASSERT(e == 0 || e == -EBADMSG || e == -EFBIG);
     for (size_t i = 0; i < fields.n; i++)
         MK_ASSERT(!fields.at[i].name.p[fields.at[i].name.len] &&
                   !fields.at[i].value.p[fields.at[i].value.len]);
     struct person p = {.age = 1};
-    struct duda_flaws flaws;
-    e = duda_fields_read(&fields, &person_shape, &pool, &p, &flaws);
+    struct duda_validation_errors flaws;
+    e = duda_form_data_bind(&fields, &person_shape, &pool, &p, &flaws);
     MK_ASSERT((e == 0) == (flaws.n == 0));
     if (e == 0)
         MK_ASSERT(p.age <= 150 && p.name.len >= 1 && p.n_tags <= 3 && (unsigned)p.colour <= 1);

@@ -17,16 +17,16 @@ static struct mk_buf written(const struct duda_value *v)
     return out;
 }
 
-static void check_flaws(const struct duda_flaws *flaws, int e)
+static void check_flaws(const struct duda_validation_errors *flaws, int e)
 {
-    MK_ASSERT(flaws->n <= DUDA_FLAWS_MAX && (e == 0) == (flaws->n == 0));
+    MK_ASSERT(flaws->n <= DUDA_VALIDATION_ERRORS_MAX && (e == 0) == (flaws->n == 0));
     for (size_t i = 0; i < flaws->n; i++)
         MK_ASSERT(flaws->at[i].line > 0 && flaws->at[i].column > 0 && flaws->at[i].text.len > 0);
 }
 
 static void check_value(mk_str text)
 {
-    struct duda_flaws flaws;
+    struct duda_validation_errors flaws;
     struct duda_value v;
     int e = duda_json_read_value(text, &pool, NULL, &v, &flaws);
     check_flaws(&flaws, e);
@@ -44,7 +44,7 @@ static void check_value(mk_str text)
 
 static void check_struct(mk_str text)
 {
-    struct duda_flaws flaws;
+    struct duda_validation_errors flaws;
     struct person p = {.age = 1};
     int e = duda_json_read(text, &person_shape, &pool, NULL, &p, &flaws);
     check_flaws(&flaws, e);

@@ -47,7 +47,7 @@ static void hear(mk_str bytes)
     MK_ASSERT(!heard.failed);
     if (conn->ops == &mk_h1_ops) /* it gave up before it had heard the whole preface */
         return;
-    mk_buf_drop(&heard, h2_hear(&client, mk_buf_str(&heard)));
+    mk_buf_consume(&heard, h2_hear(&client, mk_buf_str(&heard)));
     if (client.why)
         fprintf(stderr, "on stream %u: %s\n", client.where, client.why);
     MK_ASSERT(!client.why);
@@ -116,9 +116,9 @@ static void note_frame(const struct mk_h2_frame *f, mk_str payload)
         break;
     case MK_H2_WINDOW_UPDATE:
         if (f->length == 4 && !f->stream)
-            client.window += mk_h2_frame_number(payload) & MK_H2_WINDOW_MAX;
+            client.window += mk_h2_frame_read_u32(payload) & MK_H2_WINDOW_MAX;
         else if (f->length == 4 && s)
-            s->window += mk_h2_frame_number(payload) & MK_H2_WINDOW_MAX;
+            s->window += mk_h2_frame_read_u32(payload) & MK_H2_WINDOW_MAX;
         break;
     case MK_H2_RST_STREAM:
         if (s)
@@ -151,11 +151,11 @@ static void note_said(void)
 
 static struct {
     unsigned status;
-    enum mk_ending ending;
+    enum mk_outcome ending;
     bool made;
 } records[H2_STREAMS];
 
-static void on_done(const struct mk_record *record, void *data)
+static void on_done(const struct mk_access_record *record, void *data)
 {
     const struct mk_h2_stream *s = record->request->ops_ctx;
     (void)data;
@@ -180,7 +180,7 @@ static void check_answers(void)
             continue;
         if (records[i].made && s->status)
             MK_ASSERT(s->status == records[i].status);
-        if (records[i].made && records[i].ending == MK_ENDING_DONE)
+        if (records[i].made && records[i].ending == MK_OUTCOME_OK)
             MK_ASSERT(s->ended);
     }
 }
@@ -213,11 +213,11 @@ static void check_h2(const struct mk_conn *c)
             check_stream(s);
     MK_ASSERT(n == h2->n_streams && n <= limits.h2.streams_max);
     MK_ASSERT(c->clock || n > 0);
-    bool waits = !mk_outq_empty(&c->out);
+    bool waits = !mk_send_queue_is_empty(&c->out);
     for (unsigned u = 0; u < MK_URGENCIES; u++)
         waits |= !mk_list_empty(&h2->ready[u]);
     MK_ASSERT(!waits || c->clock == MK_CLOCK_RATE);
-    MK_ASSERT(mk_outq_len(&c->out) < 512 * 1024);
+    MK_ASSERT(mk_send_queue_len(&c->out) < 512 * 1024);
 }
 
 static void run_tasks(const struct mk_conn *c)
@@ -369,7 +369,7 @@ static void say_priority(struct script *s)
     const char *text = priorities[next(s) % MK_LEN(priorities)];
     uint32_t id = choose_stream(s);
     mk_h2_frame_emit_head(&said, 4 + (uint32_t)strlen(text), MK_H2_PRIORITY_UPDATE, 0, 0);
-    mk_h2_frame_emit_number(&said, id);
+    mk_h2_frame_emit_u32(&said, id);
     mk_buf_add(&said, mk_str_from_c(text));
 }
 
@@ -432,13 +432,13 @@ static void act(struct script *s, struct mk_conn *c)
         say_data(s);
         break;
     case 5:
-        mk_h2_frame_emit_reset(&said, choose_stream(s), MK_H2_CANCEL);
+        mk_h2_frame_emit_rst_stream(&said, choose_stream(s), MK_H2_CANCEL);
         break;
     case 6:
-        mk_h2_frame_emit_window(&said, choose_stream(s), amounts[next(s) % MK_LEN(amounts)]);
+        mk_h2_frame_emit_window_update(&said, choose_stream(s), amounts[next(s) % MK_LEN(amounts)]);
         break;
     case 7:
-        mk_h2_frame_emit_window(&said, 0, amounts[next(s) % MK_LEN(amounts)]);
+        mk_h2_frame_emit_window_update(&said, 0, amounts[next(s) % MK_LEN(amounts)]);
         break;
     case 8:
         say_settings(s);
@@ -491,7 +491,7 @@ static void play(struct mk_conn *c, struct script *s)
     }
     note_said();
     if (full) { /* it cannot be followed any longer */
-        mk_conn_close_all(&service, MK_ENDING_SHUTDOWN);
+        mk_conn_close_all(&service, MK_OUTCOME_SHUTDOWN);
         return;
     }
     peer.takes = SIZE_MAX;

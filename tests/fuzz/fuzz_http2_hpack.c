@@ -3,7 +3,7 @@
  * length, whose fields become heads. What was not wanted from a block changes nothing for the next. Encoding:
  * the rest is fields, and they come back as they went. */
 #include "base/assert.h"
-#include "http/host.h"
+#include "http/authority.h"
 #include "http2/h2_head.h"
 #include "http2/hpack.h"
 
@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { FIELDS_MAX = 16, HEADS_MAX = 2000, SHOWN_MAX = 1 << 16 };
 
-static const struct mk_head_limits limits = {
+static const struct mk_request_head_limits limits = {
     .head_max = HEADS_MAX, .target_max = 100, .fields_max = FIELDS_MAX};
 
 static mk_str cut(mk_str *rest, size_t len)
@@ -52,28 +52,28 @@ static int on_field(void *ctx, mk_str name, mk_str value)
 static void check_head(mk_str method, const struct mk_h2_head *h)
 {
     bool is_connect = mk_str_eq(method, MK_STR("CONNECT")) && !h->protocol.p;
-    MK_ASSERT(mk_is_token(method) && method.len <= MK_HEAD_METHOD_MAX);
+    MK_ASSERT(mk_is_token(method) && method.len <= MK_REQUEST_HEAD_METHOD_MAX);
     MK_ASSERT(is_connect || (h->path.len > 0 && h->path.len <= limits.target_max));
     MK_ASSERT(is_connect || h->path.p[0] == '/' || mk_str_eq(h->path, MK_STR("*")));
-    MK_ASSERT(h->host.len > 0 && h->port <= MK_PORT_NONE && mk_fields_has(&h->fields, MK_FIELD_HOST));
-    MK_ASSERT(!mk_fields_has(&h->fields, MK_FIELD_TRANSFER_ENCODING));
-    MK_ASSERT(!mk_fields_has(&h->fields, MK_FIELD_CONNECTION));
-    MK_ASSERT(h->has_length == mk_fields_has(&h->fields, MK_FIELD_CONTENT_LENGTH));
+    MK_ASSERT(h->host.len > 0 && h->port <= MK_PORT_NONE && mk_headers_has(&h->fields, MK_HEADER_HOST));
+    MK_ASSERT(!mk_headers_has(&h->fields, MK_HEADER_TRANSFER_ENCODING));
+    MK_ASSERT(!mk_headers_has(&h->fields, MK_HEADER_CONNECTION));
+    MK_ASSERT(h->has_length == mk_headers_has(&h->fields, MK_HEADER_CONTENT_LENGTH));
     unsigned n_cookies = 0;
     mk_str value;
-    for (unsigned at = 0; mk_fields_next(&h->fields, MK_FIELD_COOKIE, &at, &value);)
+    for (unsigned at = 0; mk_headers_next(&h->fields, MK_HEADER_COOKIE, &at, &value);)
         n_cookies++;
     MK_ASSERT(n_cookies <= 1);
 }
 
-static void check_fields(const struct mk_fields *fields)
+static void check_fields(const struct mk_headers *fields)
 {
     MK_ASSERT(fields->n <= FIELDS_MAX);
     for (unsigned i = 0; i < fields->n; i++) {
-        const struct mk_field *f = &fields->at[i];
-        MK_ASSERT(mk_is_token(f->name) && mk_is_field_value(f->value));
-        MK_ASSERT(mk_str_trim(f->value).len == f->value.len || f->id == MK_FIELD_COOKIE);
-        MK_ASSERT(mk_field_find_id(f->name) == f->id);
+        const struct mk_header_field *f = &fields->at[i];
+        MK_ASSERT(mk_is_token(f->name) && mk_is_header_value(f->value));
+        MK_ASSERT(mk_str_trim(f->value).len == f->value.len || f->id == MK_HEADER_COOKIE);
+        MK_ASSERT(mk_header_find_id(f->name) == f->id);
         unsigned first = fields->first[f->id];
         MK_ASSERT(first > 0 && first <= i + 1 && fields->at[first - 1].id == f->id);
     }
@@ -81,12 +81,12 @@ static void check_fields(const struct mk_fields *fields)
 
 static void take_head(struct mk_hpack *decoder, mk_str block, mk_err expected, bool is_trailers)
 {
-    struct mk_field room[FIELDS_MAX];
+    struct mk_header_field room[FIELDS_MAX];
     struct mk_arena arena;
     struct mk_h2_head h;
     mk_arena_init(&arena, NULL);
     mk_h2_head_init(&h, &arena, room, &limits, is_trailers);
-    mk_err e = mk_hpack_decode(decoder, block, mk_h2_head_on_field, &h);
+    mk_err e = mk_hpack_decode(decoder, block, mk_h2_head_on_header, &h);
     int answer = mk_h2_head_finish(&h);
     MK_ASSERT(e == expected || (e == -ECANCELED && answer));
     MK_ASSERT(answer == 0 || answer == MK_H2_HEAD_MALFORMED || answer == 431 ||
@@ -167,14 +167,14 @@ static void encode(mk_str rest)
     struct sent sent = {.status = 100 + cut_number(&rest)};
     struct mk_buf out = mk_buf_growing(1 << 20);
     sent.rest = rest;
-    mk_hpack_emit_status(&out, (unsigned)sent.status);
+    mk_hpack_encode_status(&out, (unsigned)sent.status);
     while (rest.len) {
         bool is_secret = cut_number(&rest) & 1;
         mk_str name = cut(&rest, cut_number(&rest)), value = cut(&rest, cut_number(&rest));
         if (is_secret)
-            mk_hpack_emit_secret(&out, name, value);
+            mk_hpack_encode_never_indexed(&out, name, value);
         else
-            mk_hpack_emit(&out, name, value);
+            mk_hpack_encode(&out, name, value);
     }
     MK_ASSERT(!out.failed);
     struct mk_hpack *decoder = mk_hpack_new();

@@ -12,7 +12,7 @@ static void check_list(mk_str list)
 {
     mk_str rest = list, element;
     const char *before = list.p;
-    while (mk_element_next(&rest, &element)) {
+    while (mk_header_list_next(&rest, &element)) {
         MK_ASSERT(element.len > 0 && mk_str_trim(element).len == element.len);
         MK_ASSERT(element.p >= before && element.p + element.len <= list.p + list.len);
         before = element.p + element.len;
@@ -20,15 +20,15 @@ static void check_list(mk_str list)
     MK_ASSERT(rest.len == 0);
 }
 
-static void check_coding(const struct mk_fields *fields, mk_str coding)
+static void check_coding(const struct mk_headers *fields, mk_str coding)
 {
-    unsigned q = mk_negotiate_q(fields, MK_FIELD_ACCEPT_ENCODING, coding);
+    unsigned q = mk_negotiate_coding_q(fields, MK_HEADER_ACCEPT_ENCODING, coding);
     MK_ASSERT(q <= 1000);
-    if (mk_fields_has_token(fields, MK_FIELD_ACCEPT_ENCODING, coding) && fields->n == 1)
+    if (mk_headers_has_token(fields, MK_HEADER_ACCEPT_ENCODING, coding) && fields->n == 1)
         MK_ASSERT(q == 1000 || mk_str_find(fields->at[0].value, ';') != MK_STR_NONE);
 }
 
-static void check_type(const struct mk_fields *fields, mk_str type)
+static void check_type(const struct mk_headers *fields, mk_str type)
 {
     unsigned q = mk_negotiate_type_q(fields, type);
     MK_ASSERT(q <= 1000);
@@ -38,10 +38,10 @@ static void check_type(const struct mk_fields *fields, mk_str type)
 
 static void check_types(mk_str text)
 {
-    struct mk_field room[FIELDS_MAX];
-    struct mk_fields fields;
+    struct mk_header_field room[FIELDS_MAX];
+    struct mk_headers fields;
     mk_str type = mk_str_cut(&text, '\n'); /* the first line is what is asked for */
-    mk_fields_init(&fields, room);
+    mk_headers_init(&fields, room);
     while (text.p)
         if (!fields_add(&fields, FIELDS_MAX, MK_STR("Accept"), mk_str_trim(mk_str_cut(&text, '\n'))))
             break;
@@ -52,9 +52,9 @@ static void check_types(mk_str text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct mk_field room[FIELDS_MAX];
-    struct mk_fields fields;
-    mk_fields_init(&fields, room);
+    struct mk_header_field room[FIELDS_MAX];
+    struct mk_headers fields;
+    mk_headers_init(&fields, room);
     mk_str text = mk_str_of((const char *)data, size);
     while (text.p) {
         mk_str line = mk_str_cut(&text, '\n');

@@ -2,7 +2,7 @@
 /* A chunked body decoded at once and in pieces gives the same bytes, the same answer and the same rest. */
 #include "base/assert.h"
 #include "http/chunked.h"
-#include "http/field.h"
+#include "http/header.h"
 #include "http/trailer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -32,7 +32,7 @@ static void check_trailers(const struct result *result)
     mk_str section = mk_str_of(result->trailers, result->trailers_len), name, value;
     MK_ASSERT(section.len == 0 || mk_str_ends(section, MK_STR("\r\n")));
     while (mk_trailer_next(&section, &name, &value))
-        MK_ASSERT(mk_is_token(name) && mk_is_field_value(value));
+        MK_ASSERT(mk_is_token(name) && mk_is_header_value(value));
     MK_ASSERT(section.len == 0);
 }
 
@@ -50,7 +50,7 @@ static void decode(mk_str in, size_t step, struct result *result)
         }
         mk_str rest = mk_str_skip(mk_str_first(in, arrived), result->used), data = MK_STR("");
         size_t before = rest.len;
-        result->answer = mk_chunked_next(&c, &rest, &data);
+        result->answer = mk_chunked_decode(&c, &rest, &data);
         result->used += before - rest.len;
         if (result->answer != MK_CHUNKED_DATA && result->answer != MK_CHUNKED_TRAILERS)
             continue;

@@ -11,7 +11,7 @@ enum { FIELDS_MAX = 16, MODIFIED = 784111777, NOW = MODIFIED + 100 };
 
 static const struct mk_validators ours = {.etag = MK_STR_INIT("\"x\""), .modified = MODIFIED};
 
-static void read_fields(struct mk_fields *fields, mk_str text)
+static void read_fields(struct mk_headers *fields, mk_str text)
 {
     while (text.p) {
         mk_str value = mk_str_cut(&text, '\n'), name = mk_str_cut(&value, ':');
@@ -20,13 +20,13 @@ static void read_fields(struct mk_fields *fields, mk_str text)
     }
 }
 
-static bool has_any(const struct mk_fields *f)
+static bool has_any(const struct mk_headers *f)
 {
-    return mk_fields_has(f, MK_FIELD_IF_MATCH) || mk_fields_has(f, MK_FIELD_IF_NONE_MATCH) ||
-           mk_fields_has(f, MK_FIELD_IF_MODIFIED_SINCE) || mk_fields_has(f, MK_FIELD_IF_UNMODIFIED_SINCE);
+    return mk_headers_has(f, MK_HEADER_IF_MATCH) || mk_headers_has(f, MK_HEADER_IF_NONE_MATCH) ||
+           mk_headers_has(f, MK_HEADER_IF_MODIFIED_SINCE) || mk_headers_has(f, MK_HEADER_IF_UNMODIFIED_SINCE);
 }
 
-static void check(const struct mk_fields *f, const struct mk_validators *v)
+static void check(const struct mk_headers *f, const struct mk_validators *v)
 {
     enum mk_condition get = mk_condition_check(f, MK_METHOD_GET, v, NOW);
     enum mk_condition put = mk_condition_check(f, MK_METHOD_PUT, v, NOW);
@@ -49,14 +49,14 @@ static void check_tags(mk_str list)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct mk_field room[FIELDS_MAX];
-    struct mk_fields fields;
-    mk_fields_init(&fields, room);
+    struct mk_header_field room[FIELDS_MAX];
+    struct mk_headers fields;
+    mk_headers_init(&fields, room);
     read_fields(&fields, mk_str_of((const char *)data, size));
     check(&fields, &ours);
     check(&fields, NULL);
-    if (mk_condition_range_holds(&fields, &ours, MODIFIED))
-        MK_ASSERT(mk_condition_range_holds(&fields, &ours, NOW));
+    if (mk_condition_if_range_holds(&fields, &ours, MODIFIED))
+        MK_ASSERT(mk_condition_if_range_holds(&fields, &ours, NOW));
     for (unsigned i = 0; i < fields.n; i++)
         check_tags(fields.at[i].value);
     return 0;

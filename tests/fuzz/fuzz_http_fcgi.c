@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 enum { INPUT_MAX = 4096 };
 
 struct result {
-    enum mk_fcgi_step step;
+    enum mk_fcgi_event step;
     const char *problem;
     unsigned status;
     size_t rest, n_out, n_err;
@@ -26,9 +26,9 @@ static void add(char *room, size_t *len, mk_str data)
 static void take(struct mk_fcgi *f, mk_str *in, struct result *r, size_t back)
 {
     bool gave_back = false;
-    mk_str data = MK_ABSENT, whole = *in;
+    mk_str data = MK_STR_NULL, whole = *in;
     do {
-        r->step = mk_fcgi_next(f, in, &data);
+        r->step = mk_fcgi_parse(f, in, &data);
         if (r->step != MK_FCGI_OUT && r->step != MK_FCGI_ERR)
             return;
         MK_ASSERT(data.len > 0 && data.p >= whole.p && data.p + data.len == in->p);

@@ -16,7 +16,7 @@ static void check_host(mk_str host, uint32_t port)
             MK_ASSERT(host.p[i] == '.' || mk_scan_is(host.p[i], MK_SCAN_LABEL));
     mk_str again;
     uint32_t none;
-    MK_ASSERT(mk_host_parse(host, &again, &none) == 0 && mk_str_eq(again, host) && none == MK_PORT_NONE);
+    MK_ASSERT(mk_authority_parse(host, &again, &none) == 0 && mk_str_eq(again, host) && none == MK_PORT_NONE);
 }
 
 /* Between slashes is anything but nothing and dots. */
@@ -85,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (unsigned method = 0; method < MK_METHODS; method++)
         check_target((enum mk_method)method, text);
     decode(text);
-    if (mk_host_parse(text, &host, &port) == 0)
+    if (mk_authority_parse(text, &host, &port) == 0)
         check_host(host, port);
     return 0;
 }

@@ -13,16 +13,16 @@ static void check_reading(mk_str path, unsigned how)
 {
     char *room = mk_mem_alloc(path.len), *again = mk_mem_alloc(path.len);
     MK_ASSERT(room && again);
-    mk_str read = mk_path_read(path, how, room);
+    mk_str read = mk_path_interpret(path, how, room);
     MK_ASSERT(read.len >= 1 && read.len <= path.len && read.p[0] == '/');
     for (size_t i = 0; i < read.len; i++) {
         MK_ASSERT(i == 0 || read.p[i] != '/' || read.p[i - 1] != '/');
-        MK_ASSERT(!(how & MK_READ_TAILS) || read.p[i] != ';');
-        MK_ASSERT(!(how & MK_READ_QUERY) || (read.p[i] && read.p[i] != '?' && read.p[i] != '#'));
-        MK_ASSERT(!(how & MK_READ_SLASHES) || read.p[i] != '\\');
+        MK_ASSERT(!(how & MK_PATH_READING_TAILS) || read.p[i] != ';');
+        MK_ASSERT(!(how & MK_PATH_READING_QUERY) || (read.p[i] && read.p[i] != '?' && read.p[i] != '#'));
+        MK_ASSERT(!(how & MK_PATH_READING_SLASHES) || read.p[i] != '\\');
     }
-    if (!(how & MK_READ_AUTHORITY))
-        MK_ASSERT(mk_str_eq(mk_path_read(read, how, again), read));
+    if (!(how & MK_PATH_READING_AUTHORITY))
+        MK_ASSERT(mk_str_eq(mk_path_interpret(read, how, again), read));
     mk_mem_free(room);
     mk_mem_free(again);
 }
@@ -54,7 +54,7 @@ static void check_dots(mk_str path)
     struct mk_path_variants v;
     mk_str folder = MK_STR("/folder");
     char room[MK_PATH_VARIED_MAX];
-    if (path.len > sizeof room - folder.len || mk_path_hides_dots(path))
+    if (path.len > sizeof room - folder.len || mk_path_hides_dot_segments(path))
         return;
     memcpy(room, folder.p, folder.len);
     memcpy(room + folder.len, path.p, path.len);
@@ -74,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     unsigned flags;
     mk_str path;
     if (room && mk_path_decode(mk_str_of((const char *)data, size), room, &path, &flags) == 0) {
-        for (unsigned how = 0; how <= MK_READ_ALL; how++)
+        for (unsigned how = 0; how <= MK_PATH_READING_ALL; how++)
             check_reading(path, how);
         check_variants(path, flags);
         check_dots(path);

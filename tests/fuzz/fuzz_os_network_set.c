@@ -29,17 +29,17 @@ static struct mk_network network_of(const uint8_t *p)
 }
 
 static uint32_t next_in_list(const struct mk_network *v, const uint32_t *numbers, size_t n,
-                             const struct mk_peer *p, uint32_t from)
+                             const struct mk_addr *p, uint32_t from)
 {
     uint32_t lowest = MK_NETWORK_NONE;
     for (size_t i = 0; i < n; i++)
-        if (numbers[i] >= from && numbers[i] < lowest && mk_network_has(&v[i], p))
+        if (numbers[i] >= from && numbers[i] < lowest && mk_network_contains(&v[i], p))
             lowest = numbers[i];
     return lowest;
 }
 
 static void check(const struct mk_network_set *s, const struct mk_network *v, const uint32_t *numbers,
-                  size_t n, const struct mk_peer *p)
+                  size_t n, const struct mk_addr *p)
 {
     for (uint32_t from = 0; from != MK_NETWORK_NONE;) {
         uint32_t next = mk_network_set_next(s, p, from);
@@ -61,14 +61,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     const uint8_t length_of_all[EACH] = {128, data[0], data[1], data[2], data[3], data[4]};
     struct mk_network at = network_of(length_of_all);
-    struct mk_peer p = {.is_unix = at.is_unix};
+    struct mk_addr p = {.is_unix = at.is_unix};
     memcpy(p.ip, at.ip, sizeof p.ip);
     void *memory = malloc(mk_network_set_size(n));
     MK_ASSERT(memory);
-    const struct mk_network_set *set = mk_network_set_make(memory, v, numbers, n);
+    const struct mk_network_set *set = mk_network_set_build(memory, v, numbers, n);
     check(set, v, numbers, n, &p);
     for (size_t i = 0; i < n; i++) { /* their own addresses are the likely ones */
-        struct mk_peer own = {.is_unix = v[i].is_unix};
+        struct mk_addr own = {.is_unix = v[i].is_unix};
         memcpy(own.ip, v[i].ip, sizeof own.ip);
         check(set, v, numbers, n, &own);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any text is a record of a job or none; one that was read is written as it was. */
-#include <jobs/record.h>
+#include <jobs/job_record.h>
 
 #include "base/assert.h"
 
@@ -20,16 +20,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     mk_str in = mk_str_of((const char *)data, size);
     struct job_record r, again;
-    if (!job_record_read(in, &r))
+    if (!job_record_parse(in, &r))
         return 0;
     MK_ASSERT(r.pushed_ms >= 0 && r.text.p && is_within(in, r.unique) && is_within(in, r.problem));
     MK_ASSERT(is_within(in, r.text) && r.unique.len + r.problem.len + r.text.len < in.len);
     struct mk_buf out = mk_buf_growing(size + JOB_RECORD_HEAD);
-    job_record_write(&out, &r);
-    MK_ASSERT(!out.failed && job_record_read(mk_buf_str(&out), &again));
+    job_record_format(&out, &r);
+    MK_ASSERT(!out.failed && job_record_parse(mk_buf_str(&out), &again));
     MK_ASSERT(again.pushed_ms == r.pushed_ms && is_same(again.unique, r.unique) &&
               is_same(again.text, r.text));
-    MK_ASSERT(is_same(again.problem, mk_str_first(r.problem, JOB_PROBLEM_MAX)));
+    MK_ASSERT(is_same(again.problem, mk_str_first(r.problem, JOB_ERROR_MAX)));
     mk_buf_free(&out);
     return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any text is a schedule or is refused; what is due next is later, at a time that the schedule names, and no
  * earlier minute is one. */
-#include <jobs/schedule.h>
+#include <jobs/job_schedule.h>
 #include <time.h>
 
 #include "base/assert.h"
@@ -30,7 +30,7 @@ static void check_fields(const struct job_schedule *s)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct job_schedule s;
-    if (size > 200 || job_schedule_read(&s, mk_str_of((const char *)data, size)))
+    if (size > 200 || job_schedule_parse(&s, mk_str_of((const char *)data, size)))
         return 0;
     int64_t now = (int64_t)NOW_S * 1000 + 17, next = job_schedule_next(&s, now);
     if (s.every_ms) {

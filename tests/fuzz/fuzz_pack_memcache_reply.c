@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes are read as replies of Memcached or refused; how they are cut into pieces does not matter. */
 #include <errno.h>
-#include <memcache/reply.h>
+#include <memcached/reply.h>
 
 #include "base/assert.h"
 
@@ -9,25 +9,25 @@ enum { VALUE_MAX = 1000 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check(mk_str in, const struct memcache_reply *r, ssize_t n)
+static void check(mk_str in, const struct memcached_reply *r, ssize_t n)
 {
-    struct memcache_reply less;
+    struct memcached_reply less;
     MK_ASSERT(n == -EPROTO || n == -EMSGSIZE || (n >= 0 && (size_t)n <= in.len));
     if (n <= 0)
         return;
     MK_ASSERT(!r->value.p || (r->value.p >= in.p && r->value.p + r->value.len <= in.p + n));
-    MK_ASSERT(r->word != MEMCACHE_VALUE || r->value.len <= VALUE_MAX);
+    MK_ASSERT(r->word != MEMCACHED_VALUE || r->value.len <= VALUE_MAX);
     for (size_t cut = (size_t)n > 8 ? (size_t)n - 8 : 0; cut < (size_t)n; cut++)
-        MK_ASSERT(memcache_reply_read(mk_str_first(in, cut), VALUE_MAX, &less) == 0);
+        MK_ASSERT(memcached_reply_parse(mk_str_first(in, cut), VALUE_MAX, &less) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct memcache_reply r;
+    struct memcached_reply r;
     mk_str in = mk_str_of((const char *)data, size);
     ssize_t n;
     do {
-        n = memcache_reply_read(in, VALUE_MAX, &r);
+        n = memcached_reply_parse(in, VALUE_MAX, &r);
         check(in, &r, n);
         in = mk_str_skip(in, n > 0 ? (size_t)n : 0);
     } while (n > 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any text within a constant or a row of COPY is read by PostgreSQL's rules as it was: nothing in it ends the
  * constant, the cell or the row. Bytes are read in both forms. */
-#include <postgres/row.h>
+#include <postgres/text_format.h>
 
 #include "base/assert.h"
 
@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void check_constant(mk_str in)
 {
     struct mk_buf out = mk_buf_growing(2 * TEXT_MAX + 8), back = mk_buf_growing(TEXT_MAX);
-    postgres_text_quote(&out, in);
+    postgres_quote_literal(&out, in);
     bool has_nul = in.len && memchr(in.p, 0, in.len);
     mk_str said = mk_buf_str(&out);
     MK_ASSERT(out.failed == has_nul);
@@ -50,12 +50,12 @@ static void check_row(mk_str in)
 {
     const struct duda_sql_value row[] = {duda_sql_text(in), duda_sql_blob(in), duda_sql_text(in)};
     struct mk_buf out = mk_buf_growing(8 * TEXT_MAX), bytes = mk_buf_growing(TEXT_MAX);
-    postgres_row_write(&out, row, MK_LEN(row));
+    postgres_copy_row_format(&out, row, MK_LEN(row));
     mk_str line = mk_buf_str(&out), rest = mk_str_first(line, line.len - 1);
     MK_ASSERT(!out.failed && mk_str_find(line, '\n') == line.len - 1);
     check_cell(mk_str_cut(&rest, '\t'), in);
     mk_str hex = mk_str_cut(&rest, '\t');
-    postgres_bytes_read(&bytes, mk_str_skip(hex, 1));
+    postgres_bytea_decode(&bytes, mk_str_skip(hex, 1));
     MK_ASSERT(hex.p[0] == '\\' && mk_str_eq(mk_buf_str(&bytes), in));
     check_cell(mk_str_cut(&rest, '\t'), in);
     MK_ASSERT(!rest.p);
@@ -74,10 +74,10 @@ static void check_bytes(mk_str in)
         else
             mk_buf_addf(&out, c == '\\' ? "\\\\" : "%c", c);
     }
-    postgres_bytes_read(&back, mk_buf_str(&out));
+    postgres_bytea_decode(&back, mk_buf_str(&out));
     MK_ASSERT(mk_str_eq(mk_buf_str(&back), in));
     mk_buf_clear(&back);
-    postgres_bytes_read(&back, in);
+    postgres_bytea_decode(&back, in);
     MK_ASSERT(back.len <= in.len);
     mk_buf_free(&out);
     mk_buf_free(&back);

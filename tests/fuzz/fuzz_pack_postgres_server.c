@@ -3,8 +3,8 @@
  * each list, in their order, whichever comes first. */
 #include <errno.h>
 #include <monkey/config.h>
-#include <postgres/hosts.h>
-#include <postgres/server.h>
+#include <postgres/conninfo.h>
+#include <postgres/resolver.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -49,14 +49,14 @@ void mk_config_allow_path(struct mk_config *c, mk_str path)
     MK_ASSERT(path.len);
 }
 
-void mk_config_allow_names(struct mk_config *c)
+void mk_config_allow_resolver(struct mk_config *c)
 {
     (void)c;
     allows_names = true;
 }
 
 /* Names are not looked up here. */
-int mk_worker_run_aside(struct mk_worker *w, void (*work)(void *ctx), void (*done)(void *ctx), void *ctx)
+int mk_worker_offload(struct mk_worker *w, void (*work)(void *ctx), void (*done)(void *ctx), void *ctx)
 {
     (void)w, (void)work, (void)done, (void)ctx;
     MK_ASSERT(allows_names);
@@ -74,40 +74,40 @@ static unsigned count(const struct mk_buf *list)
     return n;
 }
 
-static void check_turn(const struct postgres_places *all, const struct postgres_hosts *h)
+static void check_turn(const struct postgres_host_list *all, const struct postgres_resolver *h)
 {
     mk_str hosts = mk_str_from_c(h->hosts.p), addresses = mk_str_from_c(h->addresses.p),
            ports = mk_str_from_c(h->ports.p);
     MK_ASSERT(count(&h->hosts) == all->n && count(&h->addresses) == all->n && count(&h->ports) == all->n);
     for (unsigned i = 0; i < all->n; i++) {
-        const struct postgres_place *p = &all->v[(h->first + i) % all->n];
+        const struct postgres_host *p = &all->v[(h->first + i) % all->n];
         MK_ASSERT(mk_str_eq(mk_str_cut(&hosts, ','), p->host) && mk_str_eq(mk_str_cut(&ports, ','), p->port));
         MK_ASSERT(mk_str_eq(mk_str_cut(&addresses, ','), p->address));
     }
 }
 
-static void check(const struct postgres_places *all)
+static void check(const struct postgres_host_list *all)
 {
-    struct postgres_hosts h = {.first = 0};
+    struct postgres_resolver h = {.first = 0};
     bool has_names = false;
-    MK_ASSERT(all->n <= POSTGRES_PLACES_MAX && all->has_names == allows_names);
+    MK_ASSERT(all->n <= POSTGRES_HOSTS_MAX && all->has_names == allows_names);
     for (unsigned i = 0; i < all->n; i++) {
-        const struct postgres_place *p = &all->v[i];
+        const struct postgres_host *p = &all->v[i];
         MK_ASSERT(!p->host.p[p->host.len] && !p->address.p[p->address.len] && !p->port.p[p->port.len]);
         MK_ASSERT(!p->is_name || (p->host.len && !p->address.len));
         has_names = has_names || p->is_name;
     }
     MK_ASSERT(has_names == all->has_names || !all->n);
-    postgres_hosts_init(&h, NULL, all);
+    postgres_resolver_init(&h, NULL, all);
     for (unsigned i = 0; i < 2 * all->n; i++) {
-        int e = postgres_hosts_find(&h);
+        int e = postgres_resolver_resolve(&h);
         MK_ASSERT(e == (all->has_names ? -ENOMEM : 0));
         if (e == 0)
             check_turn(all, &h);
-        postgres_hosts_turn(&h, h.first);
+        postgres_resolver_rotate(&h, h.first);
     }
     MK_ASSERT(h.first == 0);
-    postgres_hosts_fini(&h);
+    postgres_resolver_fini(&h);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -118,7 +118,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     n_errors = 0;
     allows_names = false;
     s.server = mk_config_copy(NULL, mk_str_of((const char *)data, size));
-    bool is_right = postgres_server_read(NULL, &s);
+    bool is_right = postgres_conninfo_parse(NULL, &s);
     MK_ASSERT(is_right == (n_errors == 0) && n_errors < 2);
     if (is_right)
         check(&s.places);

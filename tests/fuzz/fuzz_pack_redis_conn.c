@@ -5,7 +5,7 @@
 
 #include <duda/wait.h>
 #include <redis/cluster.h>
-#include <redis/keys.h>
+#include <redis/key_slot.h>
 
 enum { SENTINEL = 1, CLUSTER = 2, DATABASE = 4, REPLY_MAX = 4096, SLOTS_SHOWN = 7 };
 
@@ -17,8 +17,8 @@ static unsigned n_nodes;
 
 /* ---- In place of those above the connection ---- */
 
-int redis_queue_init(struct redis_queue *q, struct mk_worker *w, const struct redis_settings *settings,
-                     const char *address)
+int redis_command_queue_init(struct redis_command_queue *q, struct mk_worker *w,
+                             const struct redis_settings *settings, const char *address)
 {
     (void)w, (void)settings;
     size_t n = strlen(address);
@@ -28,13 +28,13 @@ int redis_queue_init(struct redis_queue *q, struct mk_worker *w, const struct re
     return 0;
 }
 
-void redis_queue_fini(struct redis_queue *q)
+void redis_command_queue_fini(struct redis_command_queue *q)
 {
     MK_ASSERT(q->conn.address[0]);
     n_nodes--;
 }
 
-int redis_request_run(struct duda *d, struct redis_queue *q, const struct redis_request *r,
+int redis_request_run(struct duda_ctx *d, struct redis_command_queue *q, const struct redis_request *r,
                       struct duda_redis_reply *replies, bool *is_unsent)
 {
     (void)d, (void)q;
@@ -44,7 +44,7 @@ int redis_request_run(struct duda *d, struct redis_queue *q, const struct redis_
     return 0;
 }
 
-mk_str duda_print(struct duda *d, const char *fmt, ...)
+mk_str duda_sprintf(struct duda_ctx *d, const char *fmt, ...)
 {
     char room[100];
     va_list args;
@@ -52,27 +52,27 @@ mk_str duda_print(struct duda *d, const char *fmt, ...)
     int n = vsnprintf(room, sizeof room, fmt, args);
     va_end(args);
     MK_ASSERT(n >= 0 && (size_t)n < sizeof room);
-    return duda_copy(d, mk_str_of(room, (size_t)n));
+    return duda_strdup(d, mk_str_of(room, (size_t)n));
 }
 
-size_t duda_mark(const struct duda *d)
+size_t duda_arena_mark(const struct duda_ctx *d)
 {
     (void)d;
     return 0;
 }
 
-void duda_release(struct duda *d, size_t mark)
+void duda_arena_rewind(struct duda_ctx *d, size_t mark)
 {
     (void)d, (void)mark;
 }
 
-int duda_ended(const struct duda *d)
+int duda_cancelled(const struct duda_ctx *d)
 {
     (void)d;
     return 0;
 }
 
-int duda_sleep(struct duda *d, uint32_t ms)
+int duda_sleep(struct duda_ctx *d, uint32_t ms)
 {
     (void)d, (void)ms;
     MK_ASSERT(false); /* one handler fetches the map at a time */
@@ -81,46 +81,46 @@ int duda_sleep(struct duda *d, uint32_t ms)
 
 /* ---- The owner of the connection ---- */
 
-static void on_up(struct pack_link *l)
+static void on_up(struct package_conn *l)
 {
-    MK_ASSERT(pack_link_is(l, PACK_LINK_UP));
+    MK_ASSERT(package_conn_is_in_state(l, PACKAGE_CONN_READY));
 }
 
-static void on_down(struct pack_link *l, int error)
+static void on_down(struct package_conn *l, int error)
 {
-    MK_ASSERT(pack_link_is(l, PACK_LINK_DOWN) && error < 0 && l->why[0]);
+    MK_ASSERT(package_conn_is_in_state(l, PACKAGE_CONN_DOWN) && error < 0 && l->why[0]);
 }
 
 static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
 {
-    struct redis_queue *q = NULL;
+    struct redis_command_queue *q = NULL;
     MK_ASSERT(redis_conn_is_up(c));
     said = *reply;
-    enum redis_advice advice = redis_cluster_advise(cluster, reply, 1, &q);
-    MK_ASSERT((advice == REDIS_GO || advice == REDIS_ASK) == (q != NULL));
-    if (advice != REDIS_DONE)
+    enum redis_redirect advice = redis_cluster_parse_redirect(cluster, reply, 1, &q);
+    MK_ASSERT((advice == REDIS_REDIRECT_MOVED || advice == REDIS_REDIRECT_ASK) == (q != NULL));
+    if (advice != REDIS_REDIRECT_NONE)
         MK_ASSERT(reply->type == DUDA_REDIS_ERROR);
-    redis_cluster_doubt(cluster);
+    redis_cluster_invalidate(cluster);
     for (int i = 0; i < SLOTS_SHOWN; i++) {
         q = NULL;
-        int e = redis_cluster_find(NULL, cluster, i ? (i - 1) * 2731 % REDIS_SLOTS : REDIS_NO_KEY, &q);
+        int e = redis_cluster_find_node(NULL, cluster, i ? (i - 1) * 2731 % REDIS_SLOTS : REDIS_NO_KEY, &q);
         MK_ASSERT(e == 0 || !q || q->conn.address[0] || q == (void *)c);
     }
     MK_ASSERT(n_nodes <= 255);
 }
 
-static const struct pack_link_ops link_ops = {.section = "REDIS",
-                                              .connect = redis_conn_connect,
-                                              .close = redis_conn_close,
-                                              .on_up = on_up,
-                                              .on_down = on_down};
+static const struct package_conn_ops link_ops = {.section = "REDIS",
+                                                 .connect = redis_conn_connect,
+                                                 .close = redis_conn_close,
+                                                 .on_up = on_up,
+                                                 .on_down = on_down};
 
 static const struct redis_conn_ops conn_ops = {.on_reply = on_reply};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct redis_settings settings = {.name = MK_STR("main"), .timeout_ms = 1000, .reply_max = REPLY_MAX};
-    struct redis_queue any = {.n_like = 0};
+    struct redis_command_queue any = {.n_like = 0};
     if (size < 2 || size > REPLY_MAX)
         return 0;
     settings.sentinel = data[0] & SENTINEL ? MK_STR("shop") : MK_STR("");
@@ -133,7 +133,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     cluster = redis_cluster_new(NULL, &settings, &any);
     MK_ASSERT(cluster);
     while (peer_says.len)
-        pack_link_open(&any.conn.stream.link);
+        package_conn_open(&any.conn.stream.link);
     redis_conn_fini(&any.conn);
     redis_cluster_free(cluster);
     MK_ASSERT(!n_nodes && !peer_open);

@@ -3,7 +3,7 @@
  * memory they are made, and what they take is in proportion to their length. */
 #include <duda/memory.h>
 #include <errno.h>
-#include <redis/reply.h>
+#include <redis/reply_parser.h>
 
 #include "base/assert.h"
 #include "unit/duda/pool.h"
@@ -14,17 +14,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* ---- A handler ---- */
 
-void *duda_alloc(struct duda *d, size_t size)
+void *duda_alloc(struct duda_ctx *d, size_t size)
 {
     (void)d;
     return pool_alloc(NULL, size);
 }
 
-mk_str duda_copy(struct duda *d, mk_str text)
+mk_str duda_strdup(struct duda_ctx *d, mk_str text)
 {
     char *room = duda_alloc(d, text.len + 1);
     if (!room)
-        return MK_ABSENT;
+        return MK_STR_NULL;
     if (text.len)
         memcpy(room, text.p, text.len);
     room[text.len] = 0;
@@ -49,18 +49,18 @@ static void show(struct mk_buf *out, const struct duda_redis_reply *r)
 static void read_all(struct mk_buf *out, mk_str in, size_t piece, bool is_handler)
 {
     static char someone;
-    struct redis_parser p = {.list_max = REPLY_MAX};
+    struct redis_reply_parser p = {.list_max = REPLY_MAX};
     struct duda_redis_reply own, *reply;
     int e = 0;
-    redis_parser_init(&p);
+    redis_reply_parser_init(&p);
     while (in.len && (e == 0 || e == -EAGAIN)) {
         mk_str now = mk_str_first(in, piece < in.len ? piece : in.len);
         in = mk_str_skip(in, now.len);
-        MK_ASSERT(redis_parser_feed(&p, now) == 0);
+        MK_ASSERT(redis_reply_parser_feed(&p, now) == 0);
         do {
-            p.d = is_handler ? (struct duda *)(void *)&someone : NULL;
+            p.d = is_handler ? (struct duda_ctx *)(void *)&someone : NULL;
             p.to = &own;
-            e = redis_parser_next(&p, &reply);
+            e = redis_reply_parser_next(&p, &reply);
             if (e)
                 continue;
             mk_buf_add_char(out, p.is_push ? '>' : ' ');
@@ -70,7 +70,7 @@ static void read_all(struct mk_buf *out, mk_str in, size_t piece, bool is_handle
     MK_ASSERT(e == 0 || e == -EAGAIN || e == -EPROTO || e == -EMSGSIZE);
     MK_ASSERT(!p.is_out_of_memory);
     mk_buf_addf(out, "%d", e);
-    redis_parser_fini(&p);
+    redis_reply_parser_fini(&p);
     pool_free();
 }
 

@@ -3,56 +3,56 @@
  * room, on other machines. */
 #include "peer.h"
 
-#include <redis/rooms.h>
-#include <service/home.h>
-#include <service/membership.h>
+#include <redis/topic_relay.h>
+#include <service/topics.h>
+#include <service/worker_ctx.h>
 
 enum { MACHINES_MAX = 4096 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char origin[] = "machine";
-static struct duda_home home;
+static struct duda_worker_ctx worker_ctx;
 static unsigned heard;
 static mk_str all;
 
 /* ---- In place of Duda and of the queue of commands ---- */
 
-struct duda_home *duda_home(struct mk_worker *worker)
+struct duda_worker_ctx *duda_worker_ctx(struct mk_worker *worker)
 {
     (void)worker;
-    return &home;
+    return &worker_ctx;
 }
 
-const struct mk_plugin *duda_home_plugin(void)
+const struct mk_plugin *duda_worker_ctx_plugin(void)
 {
     return NULL;
 }
 
-int redis_queue_begin(struct redis_queue *q, struct redis_wait *wait, size_t n_replies,
-                      struct redis_job **out)
+int redis_batch_begin(struct redis_command_queue *q, struct redis_reply_wait *wait, size_t n_replies,
+                      struct redis_batch **out)
 {
     (void)q, (void)wait, (void)n_replies, (void)out;
     return -EBUSY;
 }
 
-int redis_queue_add(struct redis_queue *q, struct redis_job *job)
+int redis_batch_enqueue(struct redis_command_queue *q, struct redis_batch *job)
 {
     (void)q, (void)job;
     return 0;
 }
 
-void pack_inbox_put(struct pack_inbox *in, mk_str text)
+void package_message_queue_push(struct package_message_queue *in, mk_str text)
 {
     (void)in, (void)text;
 }
 
-void pack_inbox_wake(struct pack_inbox *in)
+void package_message_queue_wake(struct package_message_queue *in)
 {
     (void)in;
 }
 
-void mk_websocket_message_drop(struct mk_websocket_message *m)
+void mk_websocket_message_free(struct mk_websocket_message *m)
 {
     MK_ASSERT(!m);
 }
@@ -77,7 +77,7 @@ int mk_worker_send(struct mk_worker *w, const struct mk_plugin *plugin, int to, 
 
 /* ---- Members ---- */
 
-static void hear(void *owner, struct duda_news *news)
+static void hear(void *owner, struct duda_topic_delivery *news)
 {
     MK_ASSERT(mk_str_eq(news->room, mk_str_from_c(owner)) && !news->framed);
     MK_ASSERT(news->kind == MK_WEBSOCKET_TEXT || news->kind == MK_WEBSOCKET_BINARY);
@@ -88,34 +88,34 @@ static void hear(void *owner, struct duda_news *news)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static char chat[] = "s:chat", other[] = "s:o";
-    const struct duda_hall hall = {&home, MK_STR("s")};
+    const struct duda_topic_scope hall = {&worker_ctx, MK_STR("s")};
     uint64_t machine;
-    struct duda_guest *guests = NULL;
+    struct duda_subscriber *guests = NULL;
     struct redis_settings settings = {.name = MK_STR("main"),
                                       .rooms = MK_STR("r"),
                                       .timeout_ms = 1000,
                                       .reply_max = MACHINES_MAX,
                                       .origin = &machine};
-    struct redis_queue queue = {.conn.settings = &settings};
-    struct redis_hub hub = {.subs = NULL};
+    struct redis_command_queue queue = {.conn.settings = &settings};
+    struct redis_pubsub hub = {.subs = NULL};
     if (size < 2 || size > MACHINES_MAX)
         return 0;
     memcpy(&machine, origin, sizeof machine);
     all = mk_str_of((const char *)data, size);
     peer_piece = data[0] % 64 + 1;
     peer_says = mk_str_skip(all, 1);
-    MK_ASSERT(duda_membership_begin(hall, &guests, MK_STR("chat"), chat, hear) == 0);
-    MK_ASSERT(duda_membership_begin(hall, &guests, MK_STR("o"), other, hear) == 0);
-    MK_ASSERT(redis_hub_init(&hub, NULL, &settings) == 0);
-    struct redis_rooms *rooms = redis_rooms_new(NULL, &queue, &hub);
+    MK_ASSERT(duda_topics_subscribe(hall, &guests, MK_STR("chat"), chat, hear) == 0);
+    MK_ASSERT(duda_topics_subscribe(hall, &guests, MK_STR("o"), other, hear) == 0);
+    MK_ASSERT(redis_pubsub_init(&hub, NULL, &settings) == 0);
+    struct redis_topic_relay *rooms = redis_topic_relay_new(NULL, &queue, &hub);
     MK_ASSERT(rooms);
     while (peer_says.len)
-        pack_link_open(&hub.conn.stream.link);
-    redis_rooms_free(rooms);
-    redis_hub_fini(&hub);
-    duda_membership_end(&home, &guests);
-    duda_rooms_free(home.rooms);
-    home.rooms = NULL;
-    MK_ASSERT(!peer_open && !home.relay);
+        package_conn_open(&hub.conn.stream.link);
+    redis_topic_relay_free(rooms);
+    redis_pubsub_fini(&hub);
+    duda_topics_unsubscribe_all(&worker_ctx, &guests);
+    duda_topic_table_free(worker_ctx.rooms);
+    worker_ctx.rooms = NULL;
+    MK_ASSERT(!peer_open && !worker_ctx.relay);
     return 0;
 }

@@ -3,8 +3,8 @@
  * all had come at once, or the connection has failed. */
 #include "peer.h"
 
-#include <duda/asked.h>
-#include <smtp/line.h>
+#include <duda/request.h>
+#include <smtp/session.h>
 
 enum { TALK_MAX = 1 << 16, SHOWN_MAX = 1 << 19 };
 
@@ -12,14 +12,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void (*free_it)(void *ctx);
 
-int duda_defer(struct duda *d, void (*fn)(void *ctx), void *ctx)
+int duda_defer(struct duda_ctx *d, void (*fn)(void *ctx), void *ctx)
 {
     (void)d, (void)ctx;
     free_it = fn;
     return 0;
 }
 
-struct mk_worker *duda_worker(const struct duda *d)
+struct mk_worker *duda_worker(const struct duda_ctx *d)
 {
     (void)d;
     return NULL;
@@ -47,12 +47,12 @@ void duda_wait_wake(struct duda_wait *w)
 static void converse(struct mk_buf *out, mk_str says, size_t piece)
 {
     struct duda_smtp smtp = {.name = MK_STR("main"), .timeout_ms = 1000, .message_max = 1000};
-    struct smtp_line *line = smtp_line_new(NULL, &smtp);
+    struct smtp_session *line = smtp_session_new(NULL, &smtp);
     int e;
     peer_says = says;
     peer_piece = piece;
-    MK_ASSERT(line && smtp_line_connect(line) == 0 && smtp_line_write(line, MK_STR("EHLO x\r\n")) == 0);
-    while ((e = smtp_line_read(line)) == 0) {
+    MK_ASSERT(line && smtp_session_connect(line) == 0 && smtp_session_write(line, MK_STR("EHLO x\r\n")) == 0);
+    while ((e = smtp_session_read(line)) == 0) {
         MK_ASSERT(line->code >= 200 && line->code <= 599 && line->text.p);
         for (size_t i = 0; i < line->text.len; i++)
             MK_ASSERT(line->text.p[i] >= ' ' && line->text.p[i] <= '~');

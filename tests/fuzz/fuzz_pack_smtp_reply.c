@@ -2,7 +2,7 @@
 /* Any bytes are replies of a mail server or are refused, however they are cut into pieces; any bytes are a
  * message that ends at its end alone. */
 #include <errno.h>
-#include <smtp/reply.h>
+#include <smtp/protocol.h>
 
 #include "base/assert.h"
 
@@ -13,12 +13,12 @@ static void check_reply(mk_str in, const struct smtp_reply *r, size_t n)
     struct smtp_reply less;
     struct mk_buf text = mk_buf_growing(1 << 20);
     MK_ASSERT(n <= in.len && r->code >= 200 && r->code <= 599 && r->lines.p == in.p && r->lines.len == n);
-    smtp_reply_show(&text, r);
+    smtp_reply_format_printable(&text, r);
     for (size_t i = 0; i < text.len; i++)
         MK_ASSERT(text.p[i] >= ' ' && text.p[i] <= '~');
-    (void)smtp_extensions_read(r);
+    (void)smtp_extensions_parse(r);
     for (size_t cut = n > 8 ? n - 8 : 0; cut < n; cut++)
-        MK_ASSERT(smtp_reply_read(mk_str_first(in, cut), &less) == 0);
+        MK_ASSERT(smtp_reply_parse(mk_str_first(in, cut), &less) == 0);
     mk_buf_free(&text);
 }
 
@@ -30,7 +30,7 @@ static bool has(mk_str s, size_t at, const char *text)
 static void check_message(mk_str in)
 {
     struct mk_buf out = mk_buf_growing(1 << 22);
-    int e = smtp_data_write(&out, in);
+    int e = smtp_data_format(&out, in);
     mk_str data = mk_buf_str(&out);
     MK_ASSERT(e == 0 || e == -EINVAL || e == -ENOMEM);
     for (size_t i = 0; !e && i < data.len; i++) {
@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct smtp_reply r;
     mk_str all = mk_str_of((const char *)data, size), in = all;
     ssize_t n;
-    while ((n = smtp_reply_read(in, &r)) > 0) {
+    while ((n = smtp_reply_parse(in, &r)) > 0) {
         check_reply(in, &r, (size_t)n);
         in = mk_str_skip(in, (size_t)n);
     }

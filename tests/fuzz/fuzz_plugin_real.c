@@ -12,12 +12,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { ROOM = 8192 };
 
-static void check(const struct security_real *real, struct mk_field *fields, unsigned n, mk_str expected)
+static void check(const struct security_real *real, struct mk_header_field *fields, unsigned n,
+                  mk_str expected)
 {
     struct mk_request request = {.fields = {.at = fields, .n = n}};
-    struct mk_peer wanted;
+    struct mk_addr wanted;
     struct security_client client;
-    MK_ASSERT(mk_peer_parse(expected, &wanted) && mk_peer_parse(MK_STR("10.0.0.1"), &client.peer));
+    MK_ASSERT(mk_addr_parse(expected, &wanted) && mk_addr_parse(MK_STR("10.0.0.1"), &client.peer));
     MK_ASSERT(security_real_find(real, &request, &client) == SECURITY_REAL_TOLD);
     MK_ASSERT(memcmp(&wanted, &client.peer, sizeof wanted) == 0);
     security_real_find_scheme(real, &request, &client);
@@ -31,16 +32,16 @@ static void add(const char *name, mk_str value, const char *address)
     struct mk_network network;
     _Alignas(max_align_t) char memory[256];
     MK_ASSERT(mk_network_parse(MK_STR("10.0.0.0/8"), &network) && mk_network_set_size(1) <= sizeof memory);
-    const struct mk_network_set *trusted = mk_network_set_make(memory, &network, NULL, 1);
+    const struct mk_network_set *trusted = mk_network_set_build(memory, &network, NULL, 1);
     struct security_real real = {.field = mk_str_from_c(name),
                                  .is_forwarded = strcmp(name, "Forwarded") == 0,
                                  .scheme_is_forwarded = true,
                                  .trusted = trusted};
-    struct mk_field fields[] = {{.name = real.field, .value = value}, {.name = real.field}};
+    struct mk_header_field fields[] = {{.name = real.field, .value = value}, {.name = real.field}};
     struct mk_request alone = {.fields = {.at = fields, .n = 1}};
     struct security_client client;
-    MK_ASSERT(mk_peer_parse(MK_STR("10.0.0.1"), &client.peer));
-    real.scheme_field = real.is_forwarded ? real.field : MK_ABSENT;
+    MK_ASSERT(mk_addr_parse(MK_STR("10.0.0.1"), &client.peer));
+    real.scheme_field = real.is_forwarded ? real.field : MK_STR_NULL;
     (void)security_real_find(&real, &alone, &client);
     security_real_find_scheme(&real, &alone, &client);
     mk_buf_addf(&joined, ", %s", address);
@@ -56,7 +57,7 @@ static void add(const char *name, mk_str value, const char *address)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     mk_str value = mk_str_of((const char *)data, size);
-    if (size > ROOM / 2 || !mk_is_field_value(value))
+    if (size > ROOM / 2 || !mk_is_header_value(value))
         return 0;
     add("X-Forwarded-For", value, "203.0.113.9");
     add("Forwarded", value, "host=\"a, for=6.6.6.6;\\\"\";for=203.0.113.9;proto=http");

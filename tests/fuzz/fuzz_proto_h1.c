@@ -37,11 +37,11 @@ static void hear(mk_str bytes)
 static struct {
     unsigned status;
     bool is_head;
-    enum mk_ending ending;
+    enum mk_outcome ending;
 } records[RECORDS_MAX];
 static unsigned n_records;
 
-static void on_done(const struct mk_record *record, void *data)
+static void on_done(const struct mk_access_record *record, void *data)
 {
     (void)data;
     MK_ASSERT(n_records < RECORDS_MAX);
@@ -65,8 +65,8 @@ static void check_answers(void)
         MK_ASSERT(got != REPLY_WHOLE || r.status == records[i].status);
         if (records[i].status == 101) /* the rest is what the tunnel said */
             rest = mk_str_skip(rest, rest.len);
-        MK_ASSERT(got == REPLY_WHOLE || records[i].ending == MK_ENDING_ABORTED ||
-                  records[i].ending == MK_ENDING_GONE || records[i].ending == MK_ENDING_TIMEOUT);
+        MK_ASSERT(got == REPLY_WHOLE || records[i].ending == MK_OUTCOME_FAILED ||
+                  records[i].ending == MK_OUTCOME_CLIENT_ABORTED || records[i].ending == MK_OUTCOME_TIMEOUT);
         cut = got != REPLY_WHOLE;
         reply_fini(&r);
     }
@@ -150,7 +150,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     n_heard = n_records = 0;
     struct mk_conn *c = peer_connect();
     play(c, data + 1, n_plan);
-    mk_conn_close_all(&service, MK_ENDING_SHUTDOWN);
+    mk_conn_close_all(&service, MK_OUTCOME_SHUTDOWN);
     mk_loop_run_tasks(&loop);
     MK_ASSERT(service.n_conns == 0 && peer.closed);
     check_answers();

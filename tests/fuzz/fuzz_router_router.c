@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (line.len == 0)
             break;
         int err = mk_router_add(router, line, NULL, MK_STR("here"));
-        expect((err == 0) == (mk_router_why(router).len == 0));
+        expect((err == 0) == (mk_router_error(router).len == 0));
     }
     while (text.p)
         search(router, mk_str_cut(&text, '\n'));

@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { NUMBERS = 6 };
 
-static mk_str line_of(enum mk_access_format format, const struct mk_record *record)
+static mk_str line_of(enum mk_access_format format, const struct mk_access_record *record)
 {
     static char room[MK_ACCESS_LINE];
     static struct mk_access_clock clock;
@@ -39,7 +39,7 @@ static size_t count(mk_str text, char c)
     return n;
 }
 
-static void check(const struct mk_record *record)
+static void check(const struct mk_access_record *record)
 {
     mk_str combined = line_of(MK_ACCESS_COMBINED, record);
     check_bytes(combined, false);
@@ -54,30 +54,30 @@ static void check(const struct mk_record *record)
 static mk_str next_text(mk_str *rest)
 {
     mk_str text = mk_str_cut(rest, '\f');
-    return text.len ? text : MK_ABSENT;
+    return text.len ? text : MK_STR_NULL;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct mk_field fields[2];
+    struct mk_header_field fields[2];
     struct mk_arena arena;
     if (size < NUMBERS)
         return 0;
-    const struct mk_peer peer = {.ip = {data[0], data[1], [10] = data[2], [11] = data[2]},
+    const struct mk_addr peer = {.ip = {data[0], data[1], [10] = data[2], [11] = data[2]},
                                  .is_unix = data[3] & 1};
     mk_str rest = mk_str_of((const char *)data + NUMBERS, size - NUMBERS);
     struct mk_request request = {.peer = &peer, .version = data[3] % 3 ? 11 : 10, .now = data[4] * 1000003};
     request.method_text = mk_str_first(next_text(&rest), 32);
     request.target_text = next_text(&rest);
     request.host = mk_str_first(next_text(&rest), 255);
-    mk_fields_init(&request.fields, fields);
+    mk_headers_init(&request.fields, fields);
     MK_ASSERT(fields_add(&request.fields, 2, MK_STR("Referer"), next_text(&rest)));
     MK_ASSERT(fields_add(&request.fields, 2, MK_STR("User-Agent"), rest));
-    const struct mk_record record = {.request = &request,
-                                     .status = data[5] < 2 ? 0 : 200u + data[5],
-                                     .ending = (enum mk_ending)(data[4] % MK_ENDINGS),
-                                     .content_sent = (uint64_t)data[2] << data[3] % 56,
-                                     .duration_ms = data[4]};
+    const struct mk_access_record record = {.request = &request,
+                                            .status = data[5] < 2 ? 0 : 200u + data[5],
+                                            .ending = (enum mk_outcome)(data[4] % MK_OUTCOMES),
+                                            .content_sent = (uint64_t)data[2] << data[3] % 56,
+                                            .duration_ms = data[4]};
     mk_arena_init(&arena, NULL);
     request.arena = &arena;
     if (data[4] & 1)

@@ -19,7 +19,7 @@ static bool is_ours(mk_str name)
 }
 
 /* What the codecs write themselves they do not take from others. */
-static bool is_bad(const struct mk_field_line *f)
+static bool is_bad(const struct mk_header *f)
 {
     if (is_ours(f->name))
         return false;
@@ -101,7 +101,7 @@ static void expect_pairs(enum mk_upstream_protocol protocol, mk_str in,
 {
     mk_str name, value;
     for (size_t i = 0; i < ask->n_fields; i++) {
-        const struct mk_field_line *f = &ask->fields[i];
+        const struct mk_header *f = &ask->fields[i];
         if (is_ours(f->name))
             continue;
         do
@@ -150,13 +150,13 @@ static mk_str next_text(mk_str *in)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct mk_field_line fields[FIELDS];
+    struct mk_header fields[FIELDS];
     mk_str in = mk_str_of((const char *)data, size);
     struct mk_upstream_request_options ask = {.method = MK_STR("POST"), .fields = fields};
     bool bad = false;
     ask.length = in.len ? (int64_t)take_byte(&in) : 0;
     for (; in.len && ask.n_fields < FIELDS; ask.n_fields++) {
-        struct mk_field_line *f = &fields[ask.n_fields];
+        struct mk_header *f = &fields[ask.n_fields];
         f->name = next_text(&in);
         f->value = next_text(&in);
         bad |= is_bad(f);

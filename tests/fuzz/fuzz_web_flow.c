@@ -25,7 +25,7 @@ static void on_response(struct mk_request *request, struct mk_response *response
     n_responses++;
 }
 
-static void on_done(const struct mk_record *record, void *data)
+static void on_done(const struct mk_access_record *record, void *data)
 {
     (void)data;
     MK_ASSERT(record->status >= 200 && record->status <= 599);
@@ -73,7 +73,7 @@ static void set_host(uint8_t how)
     site.host.precompressed = how & 2;
     site.host.dot_files = how & 4;
     site.host.root.how.no_openat2 = how & 8;
-    site.host.fallback = how & 16 ? MK_STR("index.html") : MK_ABSENT;
+    site.host.fallback = how & 16 ? MK_STR("index.html") : MK_STR_NULL;
 }
 
 /* ---- Content of the request ---- */
@@ -102,7 +102,7 @@ static const struct mk_request_ops ops = {.read = on_read, .resume = on_resume};
 
 static void check_field(mk_str name, mk_str value)
 {
-    MK_ASSERT(mk_is_token(name) && mk_is_field_value(value));
+    MK_ASSERT(mk_is_token(name) && mk_is_header_value(value));
 }
 
 static void check_fields(const struct mk_response *r)
@@ -149,14 +149,14 @@ static void check_answer(struct mk_exchange *x)
     check_fields(&x->response);
     check_content(x);
     x->response.sealed = true;
-    mk_flow_end(x, MK_ENDING_DONE, 0, site.now_ms);
+    mk_flow_end(x, MK_OUTCOME_OK, 0, site.now_ms);
     MK_ASSERT(n_records == 1);
 }
 
 /* ---- The way ---- */
 
 /* 0, or the status to refuse with: as a connection does. */
-static unsigned take_head(struct mk_exchange *x, struct mk_head *head)
+static unsigned take_head(struct mk_exchange *x, struct mk_request_head *head)
 {
     struct mk_request *r = &x->request;
     struct mk_framing framing;
@@ -164,9 +164,9 @@ static unsigned take_head(struct mk_exchange *x, struct mk_head *head)
     r->received.method = head->method;
     r->method_text = head->method_text;
     r->fields = head->fields;
-    int status = mk_asked_receive(r, head->target, MK_ABSENT);
+    int status = mk_asked_receive(r, head->target, MK_STR_NULL);
     if (!status)
-        status = mk_framing_of(head, &(struct mk_host_last){0}, &framing);
+        status = mk_framing_parse(head, &(struct mk_authority_cache){0}, &framing);
     if (status)
         return (unsigned)status;
     if (!r->host.p)
@@ -178,11 +178,11 @@ static unsigned take_head(struct mk_exchange *x, struct mk_head *head)
 
 static void run(struct mk_exchange *x, mk_str in)
 {
-    static const struct mk_head_limits limits = {
+    static const struct mk_request_head_limits limits = {
         .head_max = 2048, .target_max = 1024, .fields_max = FIELDS_MAX};
-    struct mk_field room[FIELDS_MAX];
-    struct mk_head head = {.fields = {.at = room}};
-    int n = mk_head_parse(&head, in, 0, &limits);
+    struct mk_header_field room[FIELDS_MAX];
+    struct mk_request_head head = {.fields = {.at = room}};
+    int n = mk_request_head_parse(&head, in, 0, &limits);
     unsigned status = n > 0 ? take_head(x, &head) : n < 0 ? (unsigned)-n : 400;
     content = mk_str_skip(in, n > 0 ? head.len : in.len);
     bool ready = false;

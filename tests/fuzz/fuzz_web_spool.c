@@ -27,7 +27,7 @@ struct actor {
 };
 
 static struct site site;
-static struct mk_peer peers[PEERS];
+static struct mk_addr peers[PEERS];
 static struct actor actors[ACTORS];
 
 /* ---- The disk ---- */
@@ -185,7 +185,7 @@ static void use_descriptor(struct actor *a)
 
 static void drop(struct actor *a)
 {
-    mk_spool_drop(a->spool);
+    mk_spool_free(a->spool);
     a->is_dropped = true;
     struct mk_spool *again;
     MK_ASSERT(mk_spool_request(&a->x->request, a->limit, &again) == (a->result ? a->result : -EINVAL));
@@ -282,7 +282,7 @@ static void start(void)
     site_init(&site);
     atexit(stop);
     for (uint8_t i = 0; i < PEERS; i++)
-        peers[i] = (struct mk_peer){.ip = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = (uint8_t)(i + 1)}};
+        peers[i] = (struct mk_addr){.ip = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = (uint8_t)(i + 1)}};
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -49,7 +49,7 @@ static struct result play(unsigned kind, mk_str in, int in_end, size_t size, siz
     MK_ASSERT(actor_open(&kinds[kind]) == 0);
     arrive(size, takes);
     if (!world.is_over && in_end == -EAGAIN) {
-        MK_ASSERT(mk_websocket_close(actor.socket, 1000, MK_ABSENT) != -EINVAL);
+        MK_ASSERT(mk_websocket_close(actor.socket, 1000, MK_STR_NULL) != -EINVAL);
         world_settle();
         world_pass(6000);
     }
@@ -75,9 +75,9 @@ static void add_masks(struct mk_buf *out, mk_str in)
         uint8_t head[MK_WS_HEAD_MAX] = {0};
         memcpy(head, in.p, mk_min(in.len, sizeof head));
         head[1] &= 0x7f;
-        size_t n = mk_min(mk_wsframe_head_len(head), in.len);
-        struct mk_wsframe f;
-        const char *problem = mk_wsframe_read(&f, head);
+        size_t n = mk_min(mk_ws_frame_head_len(head), in.len);
+        struct mk_ws_frame_head f;
+        const char *problem = mk_ws_frame_head_parse(&f, head);
         head[1] |= 0x80;
         mk_buf_add(out, mk_str_of((const char *)head, n));
         mk_buf_add(out, mk_str_of("\0\0\0\0", 4));

@@ -94,32 +94,32 @@ void mk_timer_stop(struct mk_timer *t)
     (void)t;
 }
 
-struct mk_turn_end *mk_turn_end_new(struct mk_worker *w, void (*on_end)(void *ctx), void *ctx)
+struct mk_deferred *mk_deferred_new(struct mk_worker *w, void (*on_end)(void *ctx), void *ctx)
 {
     static char turn;
     (void)w, (void)on_end, (void)ctx;
-    return (struct mk_turn_end *)(void *)&turn;
+    return (struct mk_deferred *)(void *)&turn;
 }
 
-void mk_turn_end_set(struct mk_turn_end *t)
+void mk_deferred_post(struct mk_deferred *t)
 {
     (void)t;
 }
 
-void mk_turn_end_free(struct mk_turn_end *t)
+void mk_deferred_free(struct mk_deferred *t)
 {
     (void)t;
 }
 
 /* ---- A handler ---- */
 
-void *duda_alloc(struct duda *d, size_t size)
+void *duda_alloc(struct duda_ctx *d, size_t size)
 {
     (void)d;
     return pool_alloc(NULL, size);
 }
 
-mk_str duda_copy(struct duda *d, mk_str text)
+mk_str duda_strdup(struct duda_ctx *d, mk_str text)
 {
     char *room = duda_alloc(d, text.len + 1);
     MK_ASSERT(room);

@@ -71,7 +71,7 @@ static struct mk_conn *peer_connect(void)
 {
     static const struct mk_stream_ops ops = {
         .read = peer_read, .write = peer_write, .shutdown = peer_shutdown, .close = peer_close};
-    static const struct mk_peer who = {.is_unix = 1};
+    static const struct mk_addr who = {.is_unix = 1};
     struct mk_conn *c = mk_conn_open(&service, &mk_h1_ops, eventfd(0, EFD_CLOEXEC), &who);
     MK_ASSERT(c != NULL);
     c->stream.ops = &ops;
@@ -88,7 +88,7 @@ static void server_end(void)
 }
 
 static void server_begin(const struct mk_limits *limits,
-                         void (*on_done)(const struct mk_record *record, void *data))
+                         void (*on_done)(const struct mk_access_record *record, void *data))
 {
     site_init(&site);
     site_add(&site, "index.html", MK_STR("front page"));

@@ -75,7 +75,7 @@ def check_vendor_includes(root):
 
 # The rooms of Duda, and those that each may look into; all see the public headers.
 ROOMS = {"fiber": set(), "text": set(), "trace": set(), "seal": set(), "service": {"fiber", "text", "trace", "seal"},
-         "dev": {"text", "trace"}, "packs": {"text"}}
+         "dev": {"text", "trace"}, "packages": {"text"}}
 
 
 def check_duda_rooms(root):
@@ -98,7 +98,7 @@ def files_graph(root):
     for path in house.files(root, ("src", "plugins", *(f"duda/{room}" for room in ROOMS)), (".c", ".h")):
         name = path.relative_to(root).with_suffix("").as_posix()
         for line, included, _ in includes(path):
-            for target in (root / "src" / included, root / "duda" / included, root / "duda/packs" / included,
+            for target in (root / "src" / included, root / "duda" / included, root / "duda/packages" / included,
                            path.parent / included):
                 other = target.relative_to(root).with_suffix("").as_posix()
                 if other != name and target.exists():
@@ -245,7 +245,7 @@ def check(args):
         complaints += check_plugin(name, paths, ours, public)
     rooms = sorted(args.build.glob("duda/**/CMakeFiles/duda_*.dir"))
     complaints += check_plugin("duda", [path for room in rooms for path in sorted(room.rglob("*.o"))], ours, public)
-    for pack in sorted(args.build.glob("duda/packs/CMakeFiles/pack_*.dir")):
+    for pack in sorted(args.build.glob("duda/packages/CMakeFiles/pack_*.dir")):
         parts = pack.with_name(f"mk_{pack.name}")
         complaints += check_plugin(pack.stem, sorted([*pack.rglob("*.o"), *parts.rglob("*.o")]), ours, public)
     return complaints + check_symbols(ours, public)
@@ -271,8 +271,8 @@ def objects_of(test, sources):
 
 
 def judge_plugin(test, sources, public=()):
-    """A plugin of these files ({leaf: text}), beside a server with mk_inner and mk_public."""
-    server = {"base/a.c": "void mk_inner(void) {}\nvoid mk_public(void) {}\n"}
+    """A plugin of these files ({leaf: text}), beside a server with mk_filter_next and mk_public."""
+    server = {"base/a.c": "void mk_filter_next(void) {}\nvoid mk_public(void) {}\n"}
     libraries = build_libraries(test, server | {f"x/{leaf}": text for leaf, text in sources.items()})
     objects = sorted(libraries[0].parent.glob("x/*.o"))
     return check_plugin("x", objects, Objects([lib for lib in libraries if lib.name == "libmk_base.a"]), set(public))
@@ -296,10 +296,10 @@ def self_test(test):
     test.expect("plugin and Duda", judge({"plugins/x/x.c": "#include <duda/duda.h>\n"}), "plugins may not include duda")
     test.expect("Duda inside", judge({"duda/text/x.c": '#include "base/buf.h"\n'}), "duda may not")
     test.expect("a room of Duda", judge({"duda/service/x.c": '#include "fiber/fiber.h"\n#include "service/y.h"\n'}))
-    test.expect("a room above", judge({"duda/fiber/x.c": '#include "service/run.h"\n'}), "fiber may not include service/run.h")
+    test.expect("a room above", judge({"duda/fiber/x.c": '#include "service/scheduler.h"\n'}), "fiber may not include service/scheduler.h")
     test.expect("a room that is new", judge({"duda/attic/x.c": ""}), "duda/attic: check_layers.py does not know")
-    test.expect("public header inside", judge({"include/monkey/x.h": '#include "base/def.h"\n'}), "include may not")
-    test.expect("example inside", judge({"examples/x.c": "#include <http/head.h>\n"}), "examples may not")
+    test.expect("public header inside", judge({"include/monkey/x.h": '#include "base/compiler.h"\n'}), "include may not")
+    test.expect("example inside", judge({"examples/x.c": "#include <http/request_head.h>\n"}), "examples may not")
 
     inner = {"src/os/a.c": '#include "os/a.h"\n#include "os/b.h"\n', "src/os/a.h": "struct a;\n",
              "src/os/b.h": '#include "os/a.h"\n'}
@@ -307,8 +307,8 @@ def self_test(test):
     test.expect("a header of types opens it", judge(inner | {"src/os/b.h": '#include "os/a_type.h"\n', "src/os/a_type.h": ""}))
     test.expect("files of a plugin in a ring", judge({"plugins/x/a.c": '#include "a.h"\n#include "b.h"\n', "plugins/x/a.h": "",
                                                       "plugins/x/b.h": '#include "a.h"\n'}), "ring of 2 files")
-    test.expect("files of a package in a ring", judge({"duda/packs/x/a.c": '#include "b.h"\n', "duda/packs/x/a.h": "",
-                                                       "duda/packs/x/b.h": '#include "a.h"\n'}), "ring of 2 files")
+    test.expect("files of a package in a ring", judge({"duda/packages/x/a.c": '#include "b.h"\n', "duda/packages/x/a.h": "",
+                                                       "duda/packages/x/b.h": '#include "a.h"\n'}), "ring of 2 files")
     test.expect("OpenSSL in its place", judge({"src/tls/a.c": '#include <openssl/ssl.h>\n#include "tls/b.h"\n'}))
     test.expect("OpenSSL elsewhere", judge({"src/net/a.c": "#include <openssl/rand.h>\n"}), r"^src/net/a\.c:1: openssl/rand\.h may be")
     test.expect("OpenSSL in public", judge({"include/monkey/a.h": "#include <openssl/ssl.h>\n"}), "in src/tls only")

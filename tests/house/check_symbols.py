@@ -32,7 +32,7 @@ ALSO = {"cli/features": "mkabout", "regex/pcre2": "mkregex", "upstream/upstream"
 
 def nouns(layer, stem):
     """Where the names of a file may begin, without their underscores: files of one first word, such as worker_bus.c,
-    share it; `hosts` is host.c's."""
+    share it; `vhosts` is vhost.c's."""
     noun = re.sub(r"s$", "", stem.split("_")[0])
     return f"mk{noun}", f"mk{layer}{noun}", ALSO.get(f"{layer}/{stem}", "mk" + noun)
 
@@ -162,8 +162,8 @@ def self_test(test):
         house.call("ar", "rcs", root / "libmk_web.a", root / f"{stem}.c.o")
         return check_addresses(root / "libmk_web.a", set(public))
 
-    test.expect("addresses", addressed("hosts", "int mk_hosts_a, mk_host_b, mk_web_hosts_c;\n"))
-    test.expect("addresses of a family", addressed("host_more", "int mk_host_more_a, mk_host_b;\n"))
+    test.expect("addresses", addressed("vhosts", "int mk_vhosts_a, mk_vhost_b, mk_web_vhosts_c;\n"))
+    test.expect("addresses of a family", addressed("vhost_more", "int mk_vhost_more_a, mk_vhost_b;\n"))
     test.expect("a public name", addressed("flow", "int mk_request_a;\n", ["mk_request_a"]))
     test.expect("a name of another file", addressed("flow", "int mk_request_a;\n"),
                 r"^src/web/flow\.c defines mk_request_a; a name of that file begins with mk_flow_")
@@ -173,17 +173,17 @@ def self_test(test):
     test.expect("what other plugins call", check_plugin("x", [compiled("int mk_x_one;\n")], {"mk_x_one"}))
     test.expect("a public name of others", check_plugin("x", [compiled("int mk_y_one;\n")], {"mk_y_one"}), "defines mk_y_one")
 
-    text = "#include <stdio.h>\nint mk_public(void) { return 1; }\nint mk_inner(void) { return puts(\"\"); }\n" \
-           "int main(void) { fputs(\"\", stdout); return mk_inner() + mk_public(); }\n"
+    text = "#include <stdio.h>\nint mk_public(void) { return 1; }\nint mk_filter_next(void) { return puts(\"\"); }\n" \
+           "int main(void) { fputs(\"\", stdout); return mk_filter_next() + mk_public(); }\n"
     test.expect("a program without the test client", check_test_client(compiled("int mk_test_x, mk_h2_y;\n")))
     test.expect("a hidden test client", check_test_client(compiled('__attribute__((visibility("hidden"))) int mk_test_client_x;\n')),
                 "has mk_test_client_x, which is for libmonkey-test alone")
     test.expect("nothing exported", check_program(compiled(text, "-Wl,--gc-sections"), set()))
     everything = check_program(compiled(text, "-rdynamic"), {"mk_public", "main"})
-    test.expect("an inner function exported", everything, "program exports mk_inner")
-    needs = compiled("int mk_inner(void);\nint mk_x(void) { return mk_inner(); }\n", "-shared", "-fPIC")
-    test.expect("an object that needs what the program offers", check_object(needs, {"mk_inner"}))
-    test.expect("an object that needs more", check_object(needs, set()), "needs mk_inner, which the program")
+    test.expect("an inner function exported", everything, "program exports mk_filter_next")
+    needs = compiled("int mk_filter_next(void);\nint mk_x(void) { return mk_filter_next(); }\n", "-shared", "-fPIC")
+    test.expect("an object that needs what the program offers", check_object(needs, {"mk_filter_next"}))
+    test.expect("an object that needs more", check_object(needs, set()), "needs mk_filter_next, which the program")
     now = test.tree({"src/web/x.h": "", "src/tls/y.h": ""})
     os.utime(now / "src/web/x.h", (1, 1))
     test.expect("a program that is newer than its headers", [] if not is_older(needs, now) else ["it is not older"])

@@ -5,8 +5,8 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <monkey/events.h>
+#include <monkey/request_ref.h>
 #include <monkey/server.h>
-#include <monkey/ticket.h>
 #include <monkey/websocket.h>
 #include <pthread.h>
 #include <signal.h>
@@ -26,7 +26,7 @@ __attribute__((format(printf, 2, 3))) static enum mk_verdict say(struct mk_respo
     va_start(list, form);
     int len = vsnprintf(room, sizeof room, form, list);
     va_end(list);
-    mk_response_set_text(response, mk_str_of(room, (size_t)len));
+    mk_response_set_body(response, mk_str_of(room, (size_t)len));
     return MK_DONE;
 }
 
@@ -48,9 +48,9 @@ static void bring(struct mk_request *request, void *ctx)
 static void *work(void *ctx)
 {
     static char result[] = "from another thread\n";
-    struct mk_ticket *t = ctx;
-    (void)mk_ticket_resume(t, bring, result);
-    mk_ticket_free(t);
+    struct mk_request_ref *t = ctx;
+    (void)mk_request_ref_resume(t, bring, result);
+    mk_request_ref_free(t);
     return NULL;
 }
 
@@ -62,15 +62,15 @@ static enum mk_verdict later(struct mk_request *request, struct mk_response *res
     pthread_t thread;
     (void)data;
     if (result) {
-        mk_response_set_static(response, mk_str_from_c(result));
+        mk_response_set_body_nocopy(response, mk_str_from_c(result));
         return MK_DONE;
     }
     if (mk_request_attached(request, &key))
         return MK_WAIT;
-    struct mk_ticket *t = mk_ticket_new(request);
+    struct mk_request_ref *t = mk_request_ref_new(request);
     if (!t || mk_request_attach(request, &key, t, NULL) || pthread_create(&thread, NULL, work, t)) {
-        mk_ticket_free(t);
-        return MK_REFUSE;
+        mk_request_ref_free(t);
+        return MK_ERROR;
     }
     pthread_detach(thread);
     return MK_WAIT;
@@ -103,13 +103,13 @@ static void close_numbers(void *ctx)
 
 static enum mk_verdict source(struct mk_request *request, struct mk_response *response, void *data)
 {
-    static const struct mk_source_ops ops = {.pull = pull, .close = close_numbers};
+    static const struct mk_body_source_ops ops = {.pull = pull, .close = close_numbers};
     struct numbers *n = mk_request_alloc(request, sizeof *n);
     (void)data;
     if (!n)
-        return MK_REFUSE;
+        return MK_ERROR;
     *n = (struct numbers){.end = mk_server_param(request, "n")->as_uint};
-    return mk_response_set_source(response, &ops, n, MK_LENGTH_UNKNOWN) ? MK_REFUSE : MK_DONE;
+    return mk_response_set_body_source(response, &ops, n, MK_LENGTH_UNKNOWN) ? MK_ERROR : MK_DONE;
 }
 
 static enum mk_verdict tell_pulled(struct mk_request *request, struct mk_response *response, void *data)
@@ -127,9 +127,9 @@ static enum mk_verdict file(struct mk_request *request, struct mk_response *resp
     int fd = open(data, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st)) {
         mk_response_set_status(response, 404);
-        return MK_REFUSE;
+        return MK_ERROR;
     }
-    return mk_response_set_file(response, fd, 0, (uint64_t)st.st_size) ? MK_REFUSE : MK_DONE;
+    return mk_response_set_body_file(response, fd, 0, (uint64_t)st.st_size) ? MK_ERROR : MK_DONE;
 }
 
 /* ---- Content as it arrives ---- */
@@ -146,7 +146,7 @@ static enum mk_verdict add_up(struct mk_request *request, struct mk_response *re
     (void)data;
     if (!s) {
         if (!(s = mk_request_alloc(request, sizeof *s)))
-            return MK_REFUSE;
+            return MK_ERROR;
         *s = (struct sum){0};
         mk_request_set_data(request, s);
     }
@@ -156,7 +156,7 @@ static enum mk_verdict add_up(struct mk_request *request, struct mk_response *re
         s->bytes += (uint64_t)n;
     }
     return n == -EAGAIN ? MK_WAIT
-           : n < 0      ? MK_REFUSE
+           : n < 0      ? MK_ERROR
                         : say(response, "%" PRIu64 " %" PRIu64, s->bytes, s->sum);
 }
 
@@ -178,7 +178,7 @@ static enum mk_verdict echo(struct mk_request *request, struct mk_response *resp
     static const struct mk_websocket_ops ops = {.on_message = on_message, .on_close = on_left};
     static const struct mk_websocket_options options = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops};
     struct mk_websocket *s;
-    return mk_websocket_open(request, response, &options, data, &s) ? MK_REFUSE : MK_DONE;
+    return mk_websocket_open(request, response, &options, data, &s) ? MK_ERROR : MK_DONE;
 }
 
 static void on_over(void *ctx, struct mk_events *s)
@@ -194,7 +194,7 @@ static enum mk_verdict events(struct mk_request *request, struct mk_response *re
                                      second = {.name = MK_STR_INIT("more"), .data = MK_STR_INIT("two")};
     struct mk_events *s;
     if (mk_events_open(request, response, &options, data, &s))
-        return MK_REFUSE;
+        return MK_ERROR;
     (void)mk_events_send(s, &first);
     (void)mk_events_send(s, &second);
     mk_events_end(s);
@@ -241,7 +241,7 @@ int main(int argc, char **argv)
     sigprocmask(SIG_BLOCK, &set, NULL);
     if (!s || set_up(s, argv) || mk_server_listen(s, "127.0.0.1:0", &clear) ||
         mk_server_listen(s, "127.0.0.1:0 tls", &encrypted) || mk_server_start(s, 2)) {
-        fprintf(stderr, "alike: %s\n", mk_server_why(s));
+        fprintf(stderr, "alike: %s\n", mk_server_error(s));
         mk_server_free(s);
         return 1;
     }

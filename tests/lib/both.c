@@ -13,7 +13,7 @@ static enum mk_verdict tell(struct mk_request *request, struct mk_response *resp
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     (void)request, (void)data;
     mk_buf_addf(&text, "%d call of Monkey 1\n", monkey_1_calls);
-    mk_response_set_text(response, mk_buf_str(&text));
+    mk_response_set_body(response, mk_buf_str(&text));
     return MK_DONE;
 }
 
@@ -29,7 +29,7 @@ int main(int argc, char **argv)
     struct mk_server *s = mk_server_new(NULL);
     if (mk_server_add_route(s, "GET /calls", tell, NULL) ||
         mk_server_listen(s, argc > 1 ? argv[1] : "127.0.0.1:0", &port) || mk_server_start(s, 1)) {
-        fprintf(stderr, "%s\n", mk_server_why(s));
+        fprintf(stderr, "%s\n", mk_server_error(s));
         return 1;
     }
     printf("http://127.0.0.1:%u/calls\n", port);

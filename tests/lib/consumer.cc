@@ -24,8 +24,8 @@ struct App {
 enum mk_verdict greet(mk_request *, mk_response *response, void *data)
 {
     const App *app = static_cast<const App *>(data);
-    mk_response_add(response, MK_STR("Content-Type"), MK_STR("text/plain"));
-    mk_response_set_text(response, mk_str_of(app->greeting.data(), app->greeting.size()));
+    mk_response_add_header(response, MK_STR("Content-Type"), MK_STR("text/plain"));
+    mk_response_set_body(response, mk_str_of(app->greeting.data(), app->greeting.size()));
     return MK_DONE;
 }
 
@@ -43,7 +43,7 @@ int main(int argc, char **argv)
     std::unique_ptr<mk_server, Free> server(mk_server_new(nullptr));
     if (mk_server_add_route(server.get(), "GET /hello", greet, &app) ||
         mk_server_listen(server.get(), argc > 1 ? argv[1] : "127.0.0.1:0", &port) || mk_server_start(server.get(), 2)) {
-        std::fprintf(stderr, "%s\n", mk_server_why(server.get()));
+        std::fprintf(stderr, "%s\n", mk_server_error(server.get()));
         return 1;
     }
     std::printf("http://127.0.0.1:%u/hello\n", port);

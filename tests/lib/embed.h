@@ -49,7 +49,7 @@ static inline enum mk_verdict say_hello(struct mk_request *request, struct mk_re
 {
     (void)request;
     (void)data;
-    mk_response_set_static(response, MK_STR("hello"));
+    mk_response_set_body_nocopy(response, MK_STR("hello"));
     return MK_DONE;
 }
 

@@ -73,11 +73,11 @@ int main(int argc, char **argv)
     sigprocmask(SIG_BLOCK, &ours, NULL);
     if (argc != 3 || strcmp(argv[1], "-c") != 0)
         return 2;
-    int e = mk_server_read(s, argv[2]);
+    int e = mk_server_load_config(s, argv[2]);
     if (!e)
         e = mk_server_start(s, threads_of(argv[2]));
-    if (*mk_server_why(s))
-        fprintf(stderr, "%s\n", mk_server_why(s));
+    if (*mk_server_error(s))
+        fprintf(stderr, "%s\n", mk_server_error(s));
     if (!e)
         serve(s, &ours);
     mk_server_free(s);

@@ -10,7 +10,7 @@ static enum mk_verdict tell(struct mk_request *request, struct mk_response *resp
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     (void)data;
     mk_buf_addf(&text, "%.*s %u\n", MK_STR_ARG(mk_request_scheme(request)), mk_request_version(request));
-    mk_response_set_text(response, mk_buf_str(&text));
+    mk_response_set_body(response, mk_buf_str(&text));
     return MK_DONE;
 }
 
@@ -29,7 +29,7 @@ int main(int argc, char **argv)
     if (mk_server_set(s, "SERVER", "Certificate", pair) ||
         mk_server_add_route(s, "GET /version", tell, NULL) || mk_server_listen(s, where, &port) ||
         mk_server_start(s, 2)) {
-        fprintf(stderr, "secure: %s\n", mk_server_why(s));
+        fprintf(stderr, "secure: %s\n", mk_server_error(s));
         mk_server_free(s);
         return 1;
     }

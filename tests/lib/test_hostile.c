@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program that calls in the wrong order, twice, from the wrong place: it gets errors. What a debug build
  * alone can know is left out of others. */
+#include <monkey/request_ref.h>
 #include <monkey/test_client.h>
-#include <monkey/ticket.h>
 
 #include "lib/embed.h"
 
@@ -22,13 +22,13 @@ static void calls_come_too_late(void **state)
     assert_int_equal(mk_server_step(s), -EBUSY);
     assert_int_equal(mk_server_set(s, "SERVER", "KeepAlive", "off"), -EBUSY);
     assert_int_equal(mk_server_add_section(s, "LOCATION"), -EBUSY);
-    assert_int_equal(mk_server_add_host(s, "a", NULL), -EBUSY);
+    assert_int_equal(mk_server_add_vhost(s, "a", NULL), -EBUSY);
     assert_int_equal(mk_server_add_route(s, "GET /x", say_hello, NULL), -EBUSY);
     assert_int_equal(mk_server_add_plugin(s, NULL), -EBUSY);
     assert_int_equal(mk_server_listen(s, "127.0.0.1:0", NULL), -EBUSY);
     assert_int_equal(mk_server_listen_fd(s, 0, false), -EBUSY);
-    assert_int_equal(mk_server_read(s, "/etc"), -EBUSY);
-    assert_holds(mk_server_why(s), "was started");
+    assert_int_equal(mk_server_load_config(s, "/etc"), -EBUSY);
+    assert_holds(mk_server_error(s), "was started");
     assert_holds(ask(port, "GET", "/"), "hello");
     mk_server_stop(s, UINT32_MAX);
     mk_server_stop(s, 0);
@@ -52,8 +52,8 @@ static void nothing_is_no_server(void **state)
     assert_int_equal(mk_server_address(NULL, 0, NULL, 0), -ENOENT);
     mk_server_stop(NULL, 0);
     mk_server_free(NULL);
-    assert_int_equal(mk_ticket_resume(NULL, NULL, NULL), -EINVAL);
-    assert_true(mk_ticket_is_stale(NULL));
+    assert_int_equal(mk_request_ref_resume(NULL, NULL, NULL), -EINVAL);
+    assert_true(mk_request_ref_is_gone(NULL));
     assert_int_equal(mk_test_client_step(NULL, 0), -EINVAL);
 }
 
@@ -70,7 +70,7 @@ static void a_server_may_be_freed_twice(void **state)
     assert_int_equal(mk_server_wait(s), -EINVAL);
     assert_int_equal(mk_server_start(s, 1), -EINVAL);
     assert_int_equal(mk_server_set(s, "SERVER", "KeepAlive", "off"), -EINVAL);
-    assert_holds(mk_server_why(s), "it was freed");
+    assert_holds(mk_server_error(s), "it was freed");
 }
 
 static void a_test_client_may_be_closed_twice(void **state)
@@ -80,10 +80,10 @@ static void a_test_client_may_be_closed_twice(void **state)
     struct mk_test_client_answer answer;
     struct mk_server *s = server_with("GET /", say_hello, NULL, &port);
     struct mk_test_client *p = mk_test_client_open(s);
-    assert_int_equal(mk_test_client_request(p, "GET", "/", NULL, 0, MK_ABSENT, &answer), 0);
+    assert_int_equal(mk_test_client_request(p, "GET", "/", NULL, 0, MK_STR_NULL, &answer), 0);
     mk_test_client_close(p);
     mk_test_client_close(p);
-    assert_int_equal(mk_test_client_request(p, "GET", "/", NULL, 0, MK_ABSENT, &answer), -EINVAL);
+    assert_int_equal(mk_test_client_request(p, "GET", "/", NULL, 0, MK_STR_NULL, &answer), -EINVAL);
     assert_int_equal(mk_test_client_send(p, MK_STR("GET")), -EINVAL);
     assert_int_equal(mk_test_client_step(p, 0), -EINVAL);
     assert_null(mk_test_client_received(p).p);
@@ -93,11 +93,11 @@ static void a_test_client_may_be_closed_twice(void **state)
 static enum mk_verdict free_a_ticket_twice(struct mk_request *request, struct mk_response *response,
                                            void *data)
 {
-    struct mk_ticket *t = mk_ticket_new(request);
-    mk_ticket_free(t);
-    mk_ticket_free(t);
-    assert_true(mk_ticket_is_stale(t));
-    assert_int_equal(mk_ticket_resume(t, NULL, NULL), -EINVAL);
+    struct mk_request_ref *t = mk_request_ref_new(request);
+    mk_request_ref_free(t);
+    mk_request_ref_free(t);
+    assert_true(mk_request_ref_is_gone(t));
+    assert_int_equal(mk_request_ref_resume(t, NULL, NULL), -EINVAL);
     return say_hello(request, response, data);
 }
 
@@ -234,21 +234,21 @@ static void close_badly(void *ctx)
 
 static enum mk_verdict send_badly(struct mk_request *request, struct mk_response *response, void *data)
 {
-    static const struct mk_source_ops ops = {.pull = pull_badly, .close = close_badly};
+    static const struct mk_body_source_ops ops = {.pull = pull_badly, .close = close_badly};
     unsigned *n = mk_request_alloc(request, sizeof *n);
     (void)data;
     *n = 0;
-    return mk_response_set_source(response, &ops, n, MK_LENGTH_UNKNOWN) ? MK_REFUSE : MK_DONE;
+    return mk_response_set_body_source(response, &ops, n, MK_LENGTH_UNKNOWN) ? MK_ERROR : MK_DONE;
 }
 
 static void bring_badly(struct mk_request *request, void *ctx)
 {
-    struct mk_ticket *t = ctx;
+    struct mk_request_ref *t = ctx;
     misbehave_anywhere();
     if (request)
         mk_request_set_data(request, t);
-    assert_int_equal(mk_ticket_resume(t, NULL, NULL), 0); /* once more */
-    mk_ticket_free(t);
+    assert_int_equal(mk_request_ref_resume(t, NULL, NULL), 0); /* once more */
+    mk_request_ref_free(t);
 }
 
 static enum mk_verdict wait_badly(struct mk_request *request, struct mk_response *response, void *data)
@@ -257,9 +257,9 @@ static enum mk_verdict wait_badly(struct mk_request *request, struct mk_response
     if (mk_request_data(request))
         return say_hello(request, response, data);
     if (!mk_request_attached(request, &key)) {
-        struct mk_ticket *t = mk_ticket_new(request);
+        struct mk_request_ref *t = mk_request_ref_new(request);
         assert_int_equal(mk_request_attach(request, &key, t, NULL), 0);
-        assert_int_equal(mk_ticket_resume(t, bring_badly, t), 0);
+        assert_int_equal(mk_request_ref_resume(t, bring_badly, t), 0);
     }
     return MK_WAIT;
 }
@@ -329,7 +329,7 @@ static void a_step_excludes_those_of_other_threads(void **state)
     pthread_create(&thread, NULL, step, s);
     wait_until(&n_inside, 1);
     assert_int_equal(mk_server_step(s), -EBUSY);
-    assert_holds(mk_server_why(s), "another thread is in mk_server_step()");
+    assert_holds(mk_server_error(s), "another thread is in mk_server_step()");
     mk_server_free(s);
     assert_int_equal(atomic_load(&n_told), 1);
     atomic_store(&may_leave, 1);
@@ -370,7 +370,7 @@ static void a_thread_that_cannot_start_is_an_error(void **state)
     struct mk_server *s = server_with("GET /", say_hello, NULL, &port);
     assert_int_equal(mk_server_add_plugin(s, &plugin), 0);
     assert_int_equal(mk_server_start(s, 3), -EPERM);
-    assert_holds(mk_server_why(s), "cannot start 3 threads");
+    assert_holds(mk_server_error(s), "cannot start 3 threads");
     mk_server_free(s);
 }
 

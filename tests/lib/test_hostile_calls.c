@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program that passes nothing, or nonsense: each call is refused, and the server serves. */
 #include <fcntl.h>
+#include <monkey/request_ref.h>
 #include <monkey/router.h>
 #include <monkey/test_client.h>
-#include <monkey/ticket.h>
 #include <monkey/websocket.h>
 #include <stdlib.h>
 
@@ -19,7 +19,7 @@ static void options_of_another_library_are_refused(void **state)
     for (options.size = 0; options.size < offsetof(struct mk_server_options, in_memory) + 1;
          options.size += 4)
         assert_null(mk_server_new(&options));
-    assert_string_equal(mk_server_why(NULL), "out of memory");
+    assert_string_equal(mk_server_error(NULL), "out of memory");
 }
 
 static void texts_that_are_missing_are_refused(void **state)
@@ -31,12 +31,12 @@ static void texts_that_are_missing_are_refused(void **state)
     assert_int_equal(mk_server_set(s, "SERVER", NULL, "off"), -EINVAL);
     assert_int_equal(mk_server_set(s, "SERVER", "KeepAlive", NULL), -EINVAL);
     assert_int_equal(mk_server_add_section(s, NULL), -EINVAL);
-    assert_int_equal(mk_server_read(s, NULL), -EINVAL);
+    assert_int_equal(mk_server_load_config(s, NULL), -EINVAL);
     assert_int_equal(mk_server_add_plugin(s, NULL), -EINVAL);
     assert_int_equal(mk_server_add_route(s, NULL, say_hello, NULL), -EINVAL);
     assert_int_equal(mk_server_add_route(s, "GET /x", NULL, NULL), -EINVAL);
     assert_int_equal(mk_server_listen(s, NULL, NULL), -EINVAL);
-    assert_int_not_equal(mk_server_why(s)[0], '\0');
+    assert_int_not_equal(mk_server_error(s)[0], '\0');
     assert_int_equal(mk_server_start(s, 1), 0);
     assert_int_equal(mk_server_address(s, 0, NULL, 0), -ENOSPC);
     assert_int_equal(mk_server_address(s, SIZE_MAX, NULL, 0), -ENOENT);
@@ -82,7 +82,7 @@ static void descriptors_that_cannot_be_served_are_refused(void **state)
     for (size_t i = 0; i < MK_LEN(fds); i++) {
         if (mk_server_listen_fd(s, fds[i], false) >= 0)
             fail_msg("descriptor %zu is taken", i);
-        assert_int_not_equal(mk_server_why(s)[0], '\0');
+        assert_int_not_equal(mk_server_error(s)[0], '\0');
     }
     mk_server_free(s);
     assert_int_equal(close(bare), 0);
@@ -106,7 +106,7 @@ static void a_plugin_of_nonsense_is_refused(void **state)
         struct mk_server *s = server_with("GET /", say_hello, NULL, &port);
         if (mk_server_add_plugin(s, all[i]) == 0 && mk_server_start(s, 1) == 0)
             fail_msg("plugin %zu is taken", i);
-        assert_int_not_equal(mk_server_why(s)[0], '\0');
+        assert_int_not_equal(mk_server_error(s)[0], '\0');
         mk_server_free(s);
     }
 }
@@ -131,7 +131,7 @@ static void a_plugin_is_loaded_once(void **state)
     assert_int_equal(mk_server_add_plugin(s, &plugin), 0);
     assert_int_equal(mk_server_add_plugin(s, &plugin), 0);
     assert_int_equal(mk_server_add_plugin(s, &other), -EINVAL);
-    assert_holds(mk_server_why(s), "another plugin `twice`");
+    assert_holds(mk_server_error(s), "another plugin `twice`");
     assert_int_equal(mk_server_start(s, 1), 0);
     assert_int_equal(n_loads, 1);
     mk_server_free(s);
@@ -139,8 +139,8 @@ static void a_plugin_is_loaded_once(void **state)
 
 static void a_test_client_gets_no_nonsense(void **state)
 {
-    static const struct mk_field_line none = {MK_STR_INIT(""), MK_STR_INIT("x")},
-                                      lines = {MK_STR_INIT("a"), MK_STR_INIT("b\r\nc: d")};
+    static const struct mk_header none = {MK_STR_INIT(""), MK_STR_INIT("x")},
+                                  lines = {MK_STR_INIT("a"), MK_STR_INIT("b\r\nc: d")};
     (void)state;
     unsigned port;
     struct mk_test_client_answer answer;
@@ -149,15 +149,15 @@ static void a_test_client_gets_no_nonsense(void **state)
     assert_null(mk_test_client_open(NULL));
     struct mk_test_client *p = mk_test_client_open(s);
     for (int http2 = 0; http2 <= HAS_HTTP2; http2++) {
-        assert_int_equal(mk_test_client_request(p, NULL, "/", NULL, 0, MK_ABSENT, &answer), -EINVAL);
-        assert_int_equal(mk_test_client_request(p, "GET", NULL, NULL, 0, MK_ABSENT, &answer), -EINVAL);
-        assert_int_equal(mk_test_client_request(p, "GET", "/", NULL, 1, MK_ABSENT, &answer), -EINVAL);
-        assert_int_equal(mk_test_client_request(p, "GET", "/", &none, 1, MK_ABSENT, &answer), -EINVAL);
-        assert_int_equal(mk_test_client_request(p, "GET", "/", &lines, 1, MK_ABSENT, &answer), -EINVAL);
-        assert_int_equal(mk_test_client_request(p, "", "/", NULL, 0, MK_ABSENT, &answer), -EINVAL);
-        assert_int_equal(mk_test_client_request(p, "GET", "", NULL, 0, MK_ABSENT, &answer), -EINVAL);
-        assert_int_equal(mk_test_client_request(p, "GET", "/", NULL, 0, MK_ABSENT, NULL), -EINVAL);
-        assert_int_equal(mk_test_client_request(p, "GET", "/", NULL, 0, MK_ABSENT, &answer), 0);
+        assert_int_equal(mk_test_client_request(p, NULL, "/", NULL, 0, MK_STR_NULL, &answer), -EINVAL);
+        assert_int_equal(mk_test_client_request(p, "GET", NULL, NULL, 0, MK_STR_NULL, &answer), -EINVAL);
+        assert_int_equal(mk_test_client_request(p, "GET", "/", NULL, 1, MK_STR_NULL, &answer), -EINVAL);
+        assert_int_equal(mk_test_client_request(p, "GET", "/", &none, 1, MK_STR_NULL, &answer), -EINVAL);
+        assert_int_equal(mk_test_client_request(p, "GET", "/", &lines, 1, MK_STR_NULL, &answer), -EINVAL);
+        assert_int_equal(mk_test_client_request(p, "", "/", NULL, 0, MK_STR_NULL, &answer), -EINVAL);
+        assert_int_equal(mk_test_client_request(p, "GET", "", NULL, 0, MK_STR_NULL, &answer), -EINVAL);
+        assert_int_equal(mk_test_client_request(p, "GET", "/", NULL, 0, MK_STR_NULL, NULL), -EINVAL);
+        assert_int_equal(mk_test_client_request(p, "GET", "/", NULL, 0, MK_STR_NULL, &answer), 0);
         assert_int_equal(answer.status, 200);
         if (HAS_HTTP2 && !http2)
             assert_int_equal(mk_test_client_use_http2(p), 0);
@@ -174,7 +174,7 @@ static enum mk_verdict ask_itself(struct mk_request *request, struct mk_response
 {
     struct mk_test_client *p = *(struct mk_test_client **)data;
     struct mk_test_client_answer answer;
-    assert_int_equal(mk_test_client_request(p, "GET", "/", NULL, 0, MK_ABSENT, &answer), -EBUSY);
+    assert_int_equal(mk_test_client_request(p, "GET", "/", NULL, 0, MK_STR_NULL, &answer), -EBUSY);
     assert_int_equal(mk_test_client_step(p, 0), -EBUSY);
     return say_hello(request, response, NULL);
 }
@@ -187,7 +187,7 @@ static void a_handler_cannot_ask_the_server_that_it_serves(void **state)
     struct mk_test_client *p;
     struct mk_server *s = server_with("GET /", ask_itself, &p, &port);
     p = mk_test_client_open(s);
-    assert_int_equal(mk_test_client_request(p, "GET", "/", NULL, 0, MK_ABSENT, &answer), 0);
+    assert_int_equal(mk_test_client_request(p, "GET", "/", NULL, 0, MK_STR_NULL, &answer), 0);
     assert_int_equal(answer.status, 200);
     mk_test_client_close(p);
     mk_server_free(s);
@@ -198,11 +198,11 @@ static void a_router_gets_no_nonsense(void **state)
     (void)state;
     struct mk_router *router = mk_router_new();
     struct mk_router_match match;
-    const mk_str routes[] = {MK_ABSENT,    MK_STR(""),     MK_STR("GET"),
+    const mk_str routes[] = {MK_STR_NULL,  MK_STR(""),     MK_STR("GET"),
                              MK_STR("/:"), MK_STR("/:a<"), MK_STR("/:a<no>")};
     for (size_t i = 0; i < MK_LEN(routes); i++)
-        assert_int_equal(mk_router_add(router, routes[i], NULL, MK_ABSENT), -EINVAL);
-    assert_int_equal(mk_router_find(router, MK_ABSENT, MK_ABSENT, &match), MK_ROUTER_NO_PATH);
+        assert_int_equal(mk_router_add(router, routes[i], NULL, MK_STR_NULL), -EINVAL);
+    assert_int_equal(mk_router_find(router, MK_STR_NULL, MK_STR_NULL, &match), MK_ROUTER_NO_PATH);
     assert_int_equal(mk_router_find(router, MK_STR(""), MK_STR(""), &match), MK_ROUTER_NO_PATH);
     mk_router_free(router);
     mk_router_free(NULL);
@@ -211,9 +211,9 @@ static void a_router_gets_no_nonsense(void **state)
 static void nothing_is_no_handle(void **state)
 {
     (void)state;
-    assert_null(mk_ticket_new(NULL));
-    mk_ticket_free(NULL);
-    mk_websocket_message_drop(NULL);
+    assert_null(mk_request_ref_new(NULL));
+    mk_request_ref_free(NULL);
+    mk_websocket_message_free(NULL);
     assert_int_equal(mk_mem_use(NULL, NULL), -EINVAL);
     assert_int_equal(mk_mem_use(realloc, free), -EBUSY); /* it is too late */
 }

@@ -2,8 +2,8 @@
 /* Handlers, WebSockets and streams of events that do what they must not, and servers that end while such are
  * open, in each of the three ways to run: each learns so exactly once. */
 #include <monkey/events.h>
+#include <monkey/request_ref.h>
 #include <monkey/test_client.h>
-#include <monkey/ticket.h>
 #include <monkey/websocket.h>
 #include <stdlib.h>
 
@@ -46,7 +46,7 @@ static void close_again(struct mk_websocket *s)
     must(mk_websocket_send(s, MK_WEBSOCKET_TEXT, MK_STR("x")) == -ESHUTDOWN);
     must(mk_websocket_send_part(s, MK_WEBSOCKET_TEXT, MK_STR("x"), true) == -ESHUTDOWN);
     must(mk_websocket_ping(s, MK_STR("x")) == -ESHUTDOWN);
-    must(mk_websocket_close(s, 1000, MK_ABSENT) == -EALREADY);
+    must(mk_websocket_close(s, 1000, MK_STR_NULL) == -EALREADY);
     mk_websocket_pause(s);
     mk_websocket_resume(s);
 }
@@ -55,8 +55,8 @@ static void on_close(void *ctx, struct mk_websocket *s, unsigned code, mk_str re
 {
     (void)ctx, (void)code, (void)reason;
     close_again(s);
-    mk_websocket_drop(s);
-    mk_websocket_drop(s);
+    mk_websocket_abort(s);
+    mk_websocket_abort(s);
     misuse_the_server();
     atomic_fetch_add(&n_closed, 1);
 }
@@ -67,7 +67,7 @@ static void close_wrongly(struct mk_websocket *s)
     char text[126];
     memset(text, 'a', sizeof text);
     for (size_t i = 0; i < MK_LEN(codes); i++)
-        must(mk_websocket_close(s, codes[i], MK_ABSENT) == -EINVAL);
+        must(mk_websocket_close(s, codes[i], MK_STR_NULL) == -EINVAL);
     must(mk_websocket_close(s, 1000, mk_str_of(text, MK_WEBSOCKET_REASON_MAX + 1)) == -EINVAL);
     must(mk_websocket_ping(s, mk_str_of(text, sizeof text)) == -EINVAL);
 }
@@ -86,8 +86,8 @@ static void on_message(void *ctx, struct mk_websocket *s, enum mk_websocket_kind
         close_again(s);
         return;
     case 'd':
-        mk_websocket_drop(s);
-        mk_websocket_drop(s);
+        mk_websocket_abort(s);
+        mk_websocket_abort(s);
         close_again(s);
         return;
     case 'p':
@@ -102,7 +102,7 @@ static void on_message(void *ctx, struct mk_websocket *s, enum mk_websocket_kind
     case 'm':
         must(mk_websocket_send_part(s, MK_WEBSOCKET_TEXT, MK_STR("a"), false) == 0);
         must(mk_websocket_send(s, MK_WEBSOCKET_TEXT, MK_STR("b")) == -EBUSY);
-        must(mk_websocket_send_part(s, MK_WEBSOCKET_TEXT, MK_ABSENT, true) == 0);
+        must(mk_websocket_send_part(s, MK_WEBSOCKET_TEXT, MK_STR_NULL, true) == 0);
         break;
     default:
         break;
@@ -120,10 +120,10 @@ static enum mk_verdict open_socket(struct mk_request *request, struct mk_respons
     if (mk_str_eq(mk_request_path(request), MK_STR("/odd")))
         return mk_websocket_open(request, response, &no_ops, NULL, &s) == -EINVAL &&
                        mk_websocket_open(request, response, &no_size, NULL, &s) == -EINVAL
-                   ? MK_REFUSE
+                   ? MK_ERROR
                    : MK_DONE;
     if (mk_websocket_open(request, response, &options, NULL, &s))
-        return MK_REFUSE;
+        return MK_ERROR;
     atomic_fetch_add(&n_open, 1);
     must(mk_websocket_open(request, response, &options, NULL, &s) == -EALREADY);
     return MK_DONE;
@@ -149,7 +149,7 @@ static enum mk_verdict open_events(struct mk_request *request, struct mk_respons
     struct mk_events *s;
     (void)data;
     if (mk_events_open(request, response, &options, NULL, &s))
-        return MK_REFUSE;
+        return MK_ERROR;
     atomic_fetch_add(&n_open, 1);
     if (mk_str_eq(mk_request_path(request), MK_STR("/again"))) { /* the first one is over */
         must(mk_events_open(request, response, &options, NULL, &s) == 0);
@@ -374,7 +374,7 @@ static void a_server_is_freed_below_its_clients(void **state)
     assert_int_equal(atomic_load(&n_open), 2);
     mk_server_free(s);
     assert_int_equal(atomic_load(&n_closed), 2);
-    assert_int_equal(mk_test_client_request(socket, "GET", "/", NULL, 0, MK_ABSENT, &answer), -ESHUTDOWN);
+    assert_int_equal(mk_test_client_request(socket, "GET", "/", NULL, 0, MK_STR_NULL, &answer), -ESHUTDOWN);
     assert_true(mk_test_client_send(events, MK_STR("x")) < 0);
     assert_true(mk_test_client_step(events, 0) <= 0);
     mk_test_client_close(socket);
@@ -385,7 +385,7 @@ static void a_server_is_freed_below_its_clients(void **state)
 
 enum { TICKETS = 16 };
 
-static struct mk_ticket *tickets[TICKETS];
+static struct mk_request_ref *tickets[TICKETS];
 static atomic_int n_places, n_tickets, n_brought, n_gone;
 
 static void bring(struct mk_request *request, void *ctx)
@@ -399,7 +399,7 @@ static enum mk_verdict take_ticket(struct mk_request *request, struct mk_respons
     static const char key;
     (void)response, (void)data;
     if (!mk_request_attached(request, &key)) {
-        struct mk_ticket *t = mk_ticket_new(request);
+        struct mk_request_ref *t = mk_request_ref_new(request);
         must(mk_request_attach(request, &key, t, NULL) == 0);
         tickets[atomic_fetch_add(&n_places, 1)] = t;
         atomic_fetch_add(&n_tickets, 1);
@@ -413,7 +413,7 @@ static void *resume_all(void *ctx)
     (void)ctx;
     for (int round = 0; round < 200; round++)
         for (int i = 0; i < TICKETS; i++)
-            n += mk_ticket_resume(tickets[i], bring, NULL) == 0;
+            n += mk_request_ref_resume(tickets[i], bring, NULL) == 0;
     return (void *)n;
 }
 
@@ -437,9 +437,9 @@ static void tickets_outlive_their_server(void **state)
     pthread_join(thread, &n_taken);
     assert_int_equal(atomic_load(&n_brought) + atomic_load(&n_gone), (intptr_t)n_taken);
     for (int i = 0; i < TICKETS; i++) {
-        assert_true(mk_ticket_is_stale(tickets[i]));
-        assert_int_equal(mk_ticket_resume(tickets[i], bring, NULL), -ESTALE);
-        mk_ticket_free(tickets[i]);
+        assert_true(mk_request_ref_is_gone(tickets[i]));
+        assert_int_equal(mk_request_ref_resume(tickets[i], bring, NULL), -ESTALE);
+        mk_request_ref_free(tickets[i]);
         close(fds[i]);
     }
 }

@@ -35,7 +35,7 @@ static void its_objects_find_its_symbols(void **state)
     find("mk_server_new", &create);
     find("mk_server_set", &set);
     find("mk_server_start", &start);
-    find("mk_server_why", &why);
+    find("mk_server_error", &why);
     find("mk_server_free", &end);
     assert_null(dlsym(RTLD_DEFAULT, "mk_server_no_such_function"));
     struct mk_server *s = create(NULL);

@@ -31,7 +31,7 @@ static struct mk_server *set_up(unsigned *port)
     assert_int_equal(mk_server_set(s, "PLUGINS", "Load", "headers"), 0);
     assert_int_equal(mk_server_set(s, "PLUGINS", "Load", "dirlisting"), 0);
     assert_int_equal(mk_server_set(s, "SERVER", "AccessLog", in_folder("log")), 0);
-    assert_int_equal(mk_server_add_host(s, NULL, folder), 0);
+    assert_int_equal(mk_server_add_vhost(s, NULL, folder), 0);
     return s;
 }
 
@@ -199,7 +199,7 @@ static void errno_stays(void **state)
     assert_int_equal(mk_server_listen(s, "127.0.0.1:0", &port), 0);
     assert_int_equal(mk_server_listen_fd(s, -1, false), -EBADF);
     assert_int_equal(mk_server_add_route(s, "GET /", say_hello, NULL), 0);
-    assert_int_equal(mk_server_add_host(s, "a", "/no/such/folder"), 0);
+    assert_int_equal(mk_server_add_vhost(s, "a", "/no/such/folder"), 0);
     assert_int_equal(mk_server_start(s, 1), -EINVAL);
     mk_server_free(s);
     assert_int_equal(errno, 77);

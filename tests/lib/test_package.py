@@ -115,7 +115,7 @@ int main(int argc, char **argv)
         mk_server_set(s, "UPSTREAM", "TLS", "on") || mk_server_set(s, "UPSTREAM", "TLSName", "localhost") ||
         mk_server_set(s, "ROUTES", "/*", "proxy http://secure") || mk_server_listen(s, "127.0.0.1:0", &port) ||
         mk_server_start(s, 1)) {
-        fprintf(stderr, "%s\\n", mk_server_why(s));
+        fprintf(stderr, "%s\\n", mk_server_error(s));
         return 1;
     }
     printf("http://127.0.0.1:%u/version\\n", port);
@@ -160,7 +160,7 @@ int main(int argc, char **argv)
 {
     struct mk_server *s = mk_server_new(NULL);
     int e = argc < 2 || mk_server_set(s, "PLUGINS", "Load", argv[1]) || mk_server_start(s, 1);
-    puts(e ? mk_server_why(s) : "it serves");
+    puts(e ? mk_server_error(s) : "it serves");
     mk_server_free(s);
     return 0;
 }

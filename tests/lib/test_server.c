@@ -103,28 +103,28 @@ static void mistakes_are_told_with_the_nearest_word(void **state)
 {
     (void)state;
     struct mk_server *s = mk_server_new(NULL);
-    assert_string_equal(mk_server_why(s), "");
+    assert_string_equal(mk_server_error(s), "");
     assert_int_equal(mk_server_set(s, "SERVER", "KepAlive", "on"), -EINVAL);
-    assert_holds(mk_server_why(s), "unknown key `KepAlive`");
-    assert_holds(mk_server_why(s), "did you mean `KeepAlive`?");
+    assert_holds(mk_server_error(s), "unknown key `KepAlive`");
+    assert_holds(mk_server_error(s), "did you mean `KeepAlive`?");
     assert_int_equal(mk_server_set(s, "SERVER", "Timeout", "1x"), -EINVAL);
-    assert_holds(mk_server_why(s), "expected a time");
-    assert_holds(mk_server_why(s), "not `1x`");
+    assert_holds(mk_server_error(s), "expected a time");
+    assert_holds(mk_server_error(s), "not `1x`");
     assert_int_equal(mk_server_set(s, "SERVER", "KeepAlive", "on\n    Timeout 1"), -EINVAL);
     assert_int_equal(mk_server_set(s, "SERVER]\n[HOST", "KeepAlive", "on"), -EINVAL);
     assert_int_equal(mk_server_set(s, "SERVER", "# KeepAlive", "on"), -EINVAL);
     assert_int_equal(mk_server_set(s, NULL, "KeepAlive", "on"), -EINVAL);
     assert_int_equal(mk_server_add_route(s, "GET users", say_hello, NULL), -EINVAL);
-    assert_holds(mk_server_why(s), "users");
+    assert_holds(mk_server_error(s), "users");
     assert_int_equal(mk_server_add_route(s, "GET /", NULL, NULL), -EINVAL);
     assert_int_equal(mk_server_listen(s, "localhost:80", NULL), -EINVAL);
-    assert_holds(mk_server_why(s), "`localhost:80` is not an address");
+    assert_holds(mk_server_error(s), "`localhost:80` is not an address");
     assert_int_equal(mk_server_listen(s, "127.0.0.1", NULL), -EINVAL);
     assert_int_equal(mk_server_listen(s, "127.0.0.1:0 tsl", NULL), -EINVAL);
     assert_int_equal(mk_server_listen_fd(s, -1, false), -EBADF);
-    assert_int_equal(mk_server_read(s, ""), -EINVAL);
+    assert_int_equal(mk_server_load_config(s, ""), -EINVAL);
     assert_int_equal(mk_server_set(s, "SERVER", "KeepAlive", "off"), 0);
-    assert_string_equal(mk_server_why(s), "");
+    assert_string_equal(mk_server_error(s), "");
     mk_server_free(s);
 }
 
@@ -135,11 +135,11 @@ static void mistakes_of_the_whole_are_told_when_it_starts(void **state)
     assert_int_equal(mk_server_set(s, "SEVRER", "KeepAlive", "on"), 0);
     assert_int_equal(mk_server_set(s, "PLUGINS", "Load", "nothing-like-that"), 0);
     assert_int_equal(mk_server_start(s, 1), -EINVAL);
-    assert_holds(mk_server_why(s), "unknown section [SEVRER]");
-    assert_holds(mk_server_why(s), "did you mean [SERVER]?");
-    assert_holds(mk_server_why(s), "cannot load the plugin `nothing-like-that`");
+    assert_holds(mk_server_error(s), "unknown section [SEVRER]");
+    assert_holds(mk_server_error(s), "did you mean [SERVER]?");
+    assert_holds(mk_server_error(s), "cannot load the plugin `nothing-like-that`");
     mk_server_free(s);
-    assert_string_equal(mk_server_why(NULL), "out of memory");
+    assert_string_equal(mk_server_error(NULL), "out of memory");
     assert_null(mk_server_new(&(struct mk_server_options){.size = 9999}));
 }
 
@@ -151,8 +151,8 @@ static void start_with_wrong_line_shows_the_line_alone(void **state)
     assert_int_equal(mk_server_set(s, "TYPES", "text/x-own", "own"), 0);
     assert_int_equal(mk_server_listen(s, "127.0.0.1:0", NULL), 0);
     assert_int_equal(mk_server_start(s, 1), -EINVAL);
-    assert_holds(mk_server_why(s), "error: unknown section [TYPES]\n    [TYPES]");
-    assert_null(strstr(mk_server_why(s), "the program:"));
+    assert_holds(mk_server_error(s), "error: unknown section [TYPES]\n    [TYPES]");
+    assert_null(strstr(mk_server_error(s), "the program:"));
     mk_server_free(s);
 }
 
@@ -162,7 +162,7 @@ static void start_without_address_says_so(void **state)
     struct mk_server *s = mk_server_new(NULL);
     assert_int_equal(mk_server_add_route(s, "GET /", say_hello, NULL), 0);
     assert_int_equal(mk_server_start(s, 1), 0);
-    assert_string_equal(mk_server_why(s),
+    assert_string_equal(mk_server_error(s),
                         "warning: the server has no address: call mk_server_listen() before it starts");
     mk_server_free(s);
 }
@@ -172,7 +172,7 @@ static void set_with_two_lines_is_refused_at_once(void **state)
     (void)state;
     struct mk_server *s = mk_server_new(NULL);
     assert_int_equal(mk_server_set(s, "HOST", "Certificate", "-----BEGIN CERTIFICATE-----\nMII"), -EINVAL);
-    assert_holds(mk_server_why(s), "the value of `Certificate` in [HOST] has more than one line");
+    assert_holds(mk_server_error(s), "the value of `Certificate` in [HOST] has more than one line");
     mk_server_free(s);
 }
 
@@ -184,7 +184,7 @@ static void a_port_in_use_is_an_error_at_once(void **state)
     struct mk_server *s = server_with("GET /", say_hello, NULL, &port), *other = mk_server_new(NULL);
     snprintf(where, sizeof where, "127.0.0.1:%u", port);
     assert_int_equal(mk_server_listen(other, where, NULL), -EADDRINUSE);
-    assert_holds(mk_server_why(other), where);
+    assert_holds(mk_server_error(other), where);
     mk_server_free(other);
     mk_server_free(s);
 }
@@ -275,7 +275,7 @@ static void files_are_behind_the_routes_of_a_host(void **state)
     struct folder *f = *state;
     unsigned port;
     struct mk_server *s = mk_server_new(NULL);
-    assert_int_equal(mk_server_add_host(s, "a *.a", f->path), 0);
+    assert_int_equal(mk_server_add_vhost(s, "a *.a", f->path), 0);
     assert_int_equal(mk_server_add_route(s, "GET /hello", say_hello, NULL), 0);
     assert_int_equal(mk_server_listen(s, "127.0.0.1:0", &port), 0);
     assert_int_equal(mk_server_start(s, 1), 0);
@@ -290,8 +290,8 @@ static void a_configuration_is_read_and_changed(void **state)
     char path[PATH_MAX];
     struct mk_server *s = mk_server_new(NULL);
     snprintf(path, sizeof path, "%s/monkey.conf", f->path);
-    assert_int_equal(mk_server_read(s, path), 0);
-    assert_int_equal(mk_server_read(s, path), -EINVAL);
+    assert_int_equal(mk_server_load_config(s, path), 0);
+    assert_int_equal(mk_server_load_config(s, path), -EINVAL);
     assert_int_equal(mk_server_set(s, "SERVER", "HideVersion", "on"), 0);
     assert_int_equal(mk_server_start(s, 1), 0);
     const char *answer = ask(port_of(s, 0), "GET", "/");
@@ -310,7 +310,7 @@ static enum mk_verdict show_user(struct mk_request *request, struct mk_response 
     assert_null(mk_server_param(request, "other"));
     mk_buf_addf(&text, "%s user %lld of %.*s", (const char *)data, (long long)id->as_int,
                 MK_STR_ARG(mk_request_route(request)));
-    mk_response_set_text(response, mk_buf_str(&text));
+    mk_response_set_body(response, mk_buf_str(&text));
     return MK_DONE;
 }
 
@@ -321,10 +321,10 @@ static void routes_have_methods_and_parameters(void **state)
     unsigned port;
     struct mk_server *s = server_with("GET,DELETE /users/:id<int>", show_user, all, &port);
     assert_int_equal(mk_server_add_route(s, "GET /users/:other<int>", show_user, NULL), -EEXIST);
-    assert_holds(mk_server_why(s), "/users/:id<int>");
-    assert_int_equal(mk_server_add_host(s, "a", f->path), 0);
+    assert_holds(mk_server_error(s), "/users/:id<int>");
+    assert_int_equal(mk_server_add_vhost(s, "a", f->path), 0);
     assert_int_equal(mk_server_add_route(s, "PUT /users/:id<int>", show_user, own), 0);
-    assert_int_equal(mk_server_add_host(s, "b", NULL), 0);
+    assert_int_equal(mk_server_add_vhost(s, "b", NULL), 0);
     assert_int_equal(mk_server_start(s, 1), 0);
     assert_holds(ask(port, "GET", "/users/-7"), "any user -7 of /users/:id<int>");
     assert_holds(ask(port, "PUT", "/users/7"), "own user 7 of");
@@ -342,7 +342,7 @@ static enum mk_verdict greet(struct mk_request *request, struct mk_response *res
 {
     (void)request;
     (void)data;
-    mk_response_add(response, MK_STR("X-Greeting"), MK_STR("hello"));
+    mk_response_add_header(response, MK_STR("X-Greeting"), MK_STR("hello"));
     return MK_NEXT;
 }
 
@@ -361,7 +361,7 @@ static void plugins_are_loaded_as_structs(void **state)
     s = server_with("GET /hello", say_hello, NULL, &port);
     assert_int_equal(mk_server_add_plugin(s, &odd), 0);
     assert_int_equal(mk_server_start(s, 1), -EINVAL);
-    assert_holds(mk_server_why(s), "built for ABI 99");
+    assert_holds(mk_server_error(s), "built for ABI 99");
     mk_server_free(s);
 }
 
@@ -420,7 +420,7 @@ static void logs_that_are_full_are_rotated(void **state)
     snprintf(path, sizeof path, "%s/log", f->path);
     snprintf(target, sizeof target, "/?%0300d", 0);
     assert_int_equal(mk_server_set(s, "PLUGINS", "Load", "logger"), 0);
-    assert_int_equal(mk_server_add_host(s, NULL, f->path), 0);
+    assert_int_equal(mk_server_add_vhost(s, NULL, f->path), 0);
     assert_int_equal(mk_server_set(s, "LOGGER", "AccessLog", path), 0);
     assert_int_equal(mk_server_set(s, "LOGGER", "MaxSize", "4K"), 0);
     assert_int_equal(mk_server_set(s, "LOGGER", "Keep", "1"), 0);
@@ -444,7 +444,7 @@ static void what_is_absent_is_a_warning(void **state)
     struct mk_server *s = server_with("GET /hello", say_hello, NULL, &port);
     assert_int_equal(mk_server_set(s, "PLUGINS", "Load", "cgi"), 0);
     assert_int_equal(mk_server_start(s, 1), 0);
-    assert_holds(mk_server_why(s), "`cgi` starts programs, which libmonkey does not");
+    assert_holds(mk_server_error(s), "`cgi` starts programs, which libmonkey does not");
     mk_server_free(s);
 }
 
@@ -513,7 +513,7 @@ static void in_memory_it_listens_nowhere(void **state)
     const struct mk_server_options options = {.size = sizeof options, .in_memory = true};
     struct mk_server *s = mk_server_new(&options);
     snprintf(path, sizeof path, "%s/monkey.conf", f->path);
-    assert_int_equal(mk_server_read(s, path), 0);
+    assert_int_equal(mk_server_load_config(s, path), 0);
     assert_int_equal(mk_server_start(s, 1), 0);
     assert_int_not_equal(mk_server_address(s, 0, room, sizeof room), 0);
     mk_server_free(s);
@@ -534,7 +534,7 @@ static void in_memory_hosts_may_share_a_name(void **state)
                 hosts[i]);
     fclose(file);
     struct mk_server *s = mk_server_new(&options);
-    assert_int_equal(mk_server_read(s, path), 0);
+    assert_int_equal(mk_server_load_config(s, path), 0);
     assert_int_equal(mk_server_start(s, 1), 0);
     mk_server_free(s);
     unlink(path);

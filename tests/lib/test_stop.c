@@ -13,7 +13,7 @@ static _Atomic(struct mk_worker *) worker;
 static enum mk_verdict wait_forever(struct mk_request *request, struct mk_response *response, void *data)
 {
     (void)response, (void)data;
-    mk_request_limit_wait(request, 0);
+    mk_request_set_handler_timeout(request, 0);
     atomic_store(&worker, mk_request_worker(request));
     return MK_WAIT;
 }

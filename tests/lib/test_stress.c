@@ -4,7 +4,7 @@
  * sanitizers listen.
  *
  *     lib_test_stress [ROUNDS [THREADS]] */
-#include <monkey/ticket.h>
+#include <monkey/request_ref.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -21,12 +21,12 @@ static char folder[64];
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t more;
-    struct mk_ticket *waiting[QUEUE];
+    struct mk_request_ref *waiting[QUEUE];
     unsigned n;
     bool ends;
 } tickets = {.lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER};
 
-static bool hand_over(struct mk_ticket *t)
+static bool hand_over(struct mk_request_ref *t)
 {
     pthread_mutex_lock(&tickets.lock);
     bool fits = tickets.n < QUEUE;
@@ -37,9 +37,9 @@ static bool hand_over(struct mk_ticket *t)
     return fits;
 }
 
-static struct mk_ticket *take(void)
+static struct mk_request_ref *take(void)
 {
-    struct mk_ticket *t = NULL;
+    struct mk_request_ref *t = NULL;
     pthread_mutex_lock(&tickets.lock);
     while (!tickets.n && !tickets.ends)
         pthread_cond_wait(&tickets.more, &tickets.lock);
@@ -62,12 +62,12 @@ static void bring(struct mk_request *request, void *ctx)
 
 static void *help(void *ctx)
 {
-    struct mk_ticket *t;
+    struct mk_request_ref *t;
     (void)ctx;
     while ((t = take())) {
-        int e = mk_ticket_resume(t, bring, NULL);
+        int e = mk_request_ref_resume(t, bring, NULL);
         assert_true(e == 0 || e == -ESTALE);
-        mk_ticket_free(t);
+        mk_request_ref_free(t);
     }
     return NULL;
 }
@@ -80,15 +80,15 @@ static enum mk_verdict answer_later(struct mk_request *request, struct mk_respon
     (void)data;
     if (text) {
         mk_request_log(request, MK_LOG_INFO, "answered by another thread");
-        mk_response_set_static(response, mk_str_from_c(text));
+        mk_response_set_body_nocopy(response, mk_str_from_c(text));
         return MK_DONE;
     }
     if (mk_request_attached(request, &key))
         return MK_WAIT;
-    struct mk_ticket *t = mk_ticket_new(request);
+    struct mk_request_ref *t = mk_request_ref_new(request);
     if (!t || mk_request_attach(request, &key, t, NULL) || !hand_over(t)) {
-        mk_ticket_free(t);
-        return MK_REFUSE;
+        mk_request_ref_free(t);
+        return MK_ERROR;
     }
     return MK_WAIT;
 }
@@ -106,7 +106,7 @@ static void computed(void *ctx)
 static enum mk_verdict answer_aside(struct mk_request *request, struct mk_response *response, void *data)
 {
     int *job = calloc(1, sizeof *job);
-    if (job && mk_worker_run_aside(mk_request_worker(request), compute, computed, job))
+    if (job && mk_worker_offload(mk_request_worker(request), compute, computed, job))
         free(job);
     return say_hello(request, response, data);
 }
@@ -192,7 +192,7 @@ static void set_up(struct mk_server *s)
     assert_int_equal(mk_server_add_route(s, "GET /hello", say_hello, NULL), 0);
     assert_int_equal(mk_server_add_route(s, "GET /later", answer_later, NULL), 0);
     assert_int_equal(mk_server_add_route(s, "GET /aside", answer_aside, NULL), 0);
-    assert_int_equal(mk_server_add_host(s, "a", folder), 0);
+    assert_int_equal(mk_server_add_vhost(s, "a", folder), 0);
     assert_int_equal(mk_server_set(s, "ROUTES", "/*", "static"), 0);
 }
 
@@ -204,7 +204,7 @@ static void serve_once(unsigned round)
     set_up(s);
     assert_int_equal(mk_server_listen(s, "127.0.0.1:0", &port), 0);
     if (mk_server_start(s, threads))
-        fail_msg("%s", mk_server_why(s));
+        fail_msg("%s", mk_server_error(s));
     for (int i = 0; i < CLIENTS; i++)
         pthread_create(&clients[i], NULL, be_a_client, &port);
     if (round % 2) { /* in the middle */

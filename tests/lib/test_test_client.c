@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests that go through the whole server without a socket. */
-#include <monkey/source.h>
+#include <monkey/body_source.h>
+#include <monkey/request_ref.h>
 #include <monkey/test_client.h>
-#include <monkey/ticket.h>
 #include <stdlib.h>
 
 #include "lib/embed.h"
@@ -35,8 +35,8 @@ static enum mk_verdict echo(struct mk_request *request, struct mk_response *resp
         *len += (size_t)n;
     if (n == -EAGAIN)
         return MK_WAIT;
-    mk_response_add(response, MK_STR("X-Type"), mk_request_field(request, MK_STR("Content-Type")));
-    mk_response_set_text(response, mk_str_of(room, *len));
+    mk_response_add_header(response, MK_STR("X-Type"), mk_request_header(request, MK_STR("Content-Type")));
+    mk_response_set_body(response, mk_str_of(room, *len));
     return MK_DONE;
 }
 
@@ -56,15 +56,15 @@ static void requests_need_no_socket(void **state)
     struct mk_test_client_answer a;
     assert_non_null(p);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(mk_test_client_request(p, "GET", "/hello", NULL, 0, MK_ABSENT, &a), 0);
+        assert_int_equal(mk_test_client_request(p, "GET", "/hello", NULL, 0, MK_STR_NULL, &a), 0);
         assert_int_equal(a.status, 200);
         assert_text(a.content, "hello");
         assert_text(mk_test_client_header(&a, MK_STR("content-length")), "5");
         assert_null(mk_test_client_header(&a, MK_STR("X-Nothing")).p);
     }
-    assert_int_equal(mk_test_client_request(p, "GET", "/missing", NULL, 0, MK_ABSENT, &a), 0);
+    assert_int_equal(mk_test_client_request(p, "GET", "/missing", NULL, 0, MK_STR_NULL, &a), 0);
     assert_int_equal(a.status, 404);
-    assert_int_equal(mk_test_client_request(p, "HEAD", "/hello", NULL, 0, MK_ABSENT, &a), 0);
+    assert_int_equal(mk_test_client_request(p, "HEAD", "/hello", NULL, 0, MK_STR_NULL, &a), 0);
     assert_int_equal(a.content.len, 0);
     mk_test_client_close(p);
     mk_server_free(s);
@@ -77,7 +77,7 @@ static void content_goes_both_ways(void **state)
     struct mk_test_client *p = mk_test_client_open(s);
     struct mk_test_client_answer a;
     char *large = malloc(90000);
-    const struct mk_field_line type = {MK_STR_INIT("Content-Type"), MK_STR_INIT("text/x")};
+    const struct mk_header type = {MK_STR_INIT("Content-Type"), MK_STR_INIT("text/x")};
     memset(large, 'x', 90000);
     assert_int_equal(mk_test_client_request(p, "POST", "/echo", &type, 1, mk_str_of(large, 90000), &a), 0);
     assert_int_equal(a.status, 200);
@@ -97,9 +97,9 @@ static void a_closed_connection_is_opened_again(void **state)
     struct mk_server *s = set_up();
     struct mk_test_client *p = mk_test_client_open(s);
     struct mk_test_client_answer a;
-    const struct mk_field_line last = {MK_STR_INIT("Connection"), MK_STR_INIT("close")};
+    const struct mk_header last = {MK_STR_INIT("Connection"), MK_STR_INIT("close")};
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(mk_test_client_request(p, "GET", "/hello", &last, 1, MK_ABSENT, &a), 0);
+        assert_int_equal(mk_test_client_request(p, "GET", "/hello", &last, 1, MK_STR_NULL, &a), 0);
         assert_text(a.content, "hello");
     }
     mk_test_client_close(p);
@@ -119,9 +119,9 @@ static void ask_after_error_that_closes_gets_an_answer(void **state)
         assert_int_equal(
             mk_test_client_request(p, "POST", "/hello", NULL, 0, MK_STR("more than ten bytes"), &answer), 0);
         assert_int_equal(answer.status, 413);
-        assert_int_equal(mk_test_client_request(p, "GET", "/%00", NULL, 0, MK_ABSENT, &answer), 0);
+        assert_int_equal(mk_test_client_request(p, "GET", "/%00", NULL, 0, MK_STR_NULL, &answer), 0);
         assert_int_equal(answer.status, 400);
-        assert_int_equal(mk_test_client_request(p, "GET", "/hello", NULL, 0, MK_ABSENT, &answer), 0);
+        assert_int_equal(mk_test_client_request(p, "GET", "/hello", NULL, 0, MK_STR_NULL, &answer), 0);
         assert_int_equal(answer.status, 200);
     }
     mk_test_client_close(p);
@@ -134,11 +134,11 @@ static void requests_that_cannot_be_written_are_refused(void **state)
     struct mk_server *s = set_up();
     struct mk_test_client *p = mk_test_client_open(s);
     struct mk_test_client_answer a;
-    const struct mk_field_line odd = {MK_STR_INIT("X"), MK_STR_INIT("1\r\nY: 2")};
-    assert_int_equal(mk_test_client_request(p, "GET", "/a b", NULL, 0, MK_ABSENT, &a), -EINVAL);
-    assert_int_equal(mk_test_client_request(p, "G\nT", "/", NULL, 0, MK_ABSENT, &a), -EINVAL);
-    assert_int_equal(mk_test_client_request(p, "GET", "/", &odd, 1, MK_ABSENT, &a), -EINVAL);
-    assert_int_equal(mk_test_client_request(p, "GET", "/hello", NULL, 0, MK_ABSENT, &a), 0);
+    const struct mk_header odd = {MK_STR_INIT("X"), MK_STR_INIT("1\r\nY: 2")};
+    assert_int_equal(mk_test_client_request(p, "GET", "/a b", NULL, 0, MK_STR_NULL, &a), -EINVAL);
+    assert_int_equal(mk_test_client_request(p, "G\nT", "/", NULL, 0, MK_STR_NULL, &a), -EINVAL);
+    assert_int_equal(mk_test_client_request(p, "GET", "/", &odd, 1, MK_STR_NULL, &a), -EINVAL);
+    assert_int_equal(mk_test_client_request(p, "GET", "/hello", NULL, 0, MK_STR_NULL, &a), 0);
     mk_test_client_close(p);
     mk_server_free(s);
 }
@@ -180,9 +180,9 @@ static struct mk_test_client *open_http2(struct mk_server *s)
 static enum mk_verdict name_protocol(struct mk_request *request, struct mk_response *response, void *data)
 {
     (void)data;
-    mk_response_set_text(response, mk_request_field(request, MK_STR("Host")));
-    mk_response_add(response, MK_STR("X-Protocol"),
-                    mk_request_version(request) == 20 ? MK_STR("2") : MK_STR("1"));
+    mk_response_set_body(response, mk_request_header(request, MK_STR("Host")));
+    mk_response_add_header(response, MK_STR("X-Protocol"),
+                           mk_request_version(request) == 20 ? MK_STR("2") : MK_STR("1"));
     return MK_DONE;
 }
 
@@ -191,24 +191,24 @@ static void it_speaks_http2(void **state)
     (void)state;
     struct mk_server *s = set_up();
     struct mk_test_client_answer a;
-    const struct mk_field_line host = {MK_STR_INIT("Host"), MK_STR_INIT("example.org")};
+    const struct mk_header host = {MK_STR_INIT("Host"), MK_STR_INIT("example.org")};
     assert_int_equal(mk_server_add_route(s, "GET /protocol", name_protocol, NULL), 0);
     struct mk_test_client *p = open_http2(s);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(mk_test_client_request(p, "GET", "/protocol", &host, 1, MK_ABSENT, &a), 0);
+        assert_int_equal(mk_test_client_request(p, "GET", "/protocol", &host, 1, MK_STR_NULL, &a), 0);
         assert_int_equal(a.status, 200);
         assert_text(a.content, "example.org");
         assert_text(mk_test_client_header(&a, MK_STR("X-Protocol")), "2");
         assert_true(mk_str_find(a.head, ':') > 0);
     }
-    assert_int_equal(mk_test_client_request(p, "GET", "/missing", NULL, 0, MK_ABSENT, &a), 0);
+    assert_int_equal(mk_test_client_request(p, "GET", "/missing", NULL, 0, MK_STR_NULL, &a), 0);
     assert_int_equal(a.status, 404);
-    assert_int_equal(mk_test_client_request(p, "HEAD", "/hello", NULL, 0, MK_ABSENT, &a), 0);
+    assert_int_equal(mk_test_client_request(p, "HEAD", "/hello", NULL, 0, MK_STR_NULL, &a), 0);
     assert_int_equal(a.content.len, 0);
     assert_text(mk_test_client_header(&a, MK_STR("Content-Length")), "5");
-    assert_int_equal(mk_test_client_request(p, "GET", "/a b", NULL, 0, MK_ABSENT, &a), -EINVAL);
+    assert_int_equal(mk_test_client_request(p, "GET", "/a b", NULL, 0, MK_STR_NULL, &a), -EINVAL);
     assert_int_equal(mk_test_client_use_http2(p), 0);
-    assert_int_equal(mk_test_client_request(p, "GET", "/hello", NULL, 0, MK_ABSENT, &a), 0);
+    assert_int_equal(mk_test_client_request(p, "GET", "/hello", NULL, 0, MK_STR_NULL, &a), 0);
     assert_text(a.content, "hello");
     mk_test_client_close(p);
     mk_server_free(s);
@@ -248,11 +248,11 @@ static ssize_t break_off(void *ctx, char *room, size_t cap)
 
 static enum mk_verdict give_up(struct mk_request *request, struct mk_response *response, void *data)
 {
-    static const struct mk_source_ops ops = {.pull = break_off};
+    static const struct mk_body_source_ops ops = {.pull = break_off};
     size_t *sent = mk_request_alloc(request, sizeof *sent);
     (void)data;
     *sent = 0;
-    mk_response_set_source(response, &ops, sent, MK_LENGTH_UNKNOWN);
+    mk_response_set_body_source(response, &ops, sent, MK_LENGTH_UNKNOWN);
     return MK_DONE;
 }
 
@@ -264,8 +264,8 @@ static void a_request_that_is_given_up_is_an_error(void **state)
     assert_int_equal(mk_server_add_route(s, "GET /abort", give_up, NULL), 0);
     struct mk_test_client *p = open_http2(s);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(mk_test_client_request(p, "GET", "/abort", NULL, 0, MK_ABSENT, &a), -ECONNRESET);
-        assert_int_equal(mk_test_client_request(p, "GET", "/hello", NULL, 0, MK_ABSENT, &a), 0);
+        assert_int_equal(mk_test_client_request(p, "GET", "/abort", NULL, 0, MK_STR_NULL, &a), -ECONNRESET);
+        assert_int_equal(mk_test_client_request(p, "GET", "/hello", NULL, 0, MK_STR_NULL, &a), 0);
         assert_text(a.content, "hello");
     }
     mk_test_client_close(p);
@@ -280,7 +280,7 @@ static void http2_may_be_off(void **state)
     struct mk_test_client *p = mk_test_client_open(s);
     struct mk_test_client_answer a;
     assert_int_equal(mk_test_client_use_http2(p), -EOPNOTSUPP);
-    assert_int_equal(mk_test_client_request(p, "GET", "/hello", NULL, 0, MK_ABSENT, &a), 0);
+    assert_int_equal(mk_test_client_request(p, "GET", "/hello", NULL, 0, MK_STR_NULL, &a), 0);
     mk_test_client_close(p);
     mk_server_free(s);
 }
@@ -291,17 +291,17 @@ static const char key;
 
 static void *resume(void *ctx)
 {
-    struct mk_ticket *t = ctx;
+    struct mk_request_ref *t = ctx;
     usleep(2000);
-    (void)mk_ticket_resume(t, NULL, NULL);
-    mk_ticket_free(t);
+    (void)mk_request_ref_resume(t, NULL, NULL);
+    mk_request_ref_free(t);
     return NULL;
 }
 
 static enum mk_verdict answer_later(struct mk_request *request, struct mk_response *response, void *data)
 {
     pthread_t thread;
-    struct mk_ticket *t = mk_request_attached(request, &key) ? NULL : mk_ticket_new(request);
+    struct mk_request_ref *t = mk_request_attached(request, &key) ? NULL : mk_request_ref_new(request);
     if (!t)
         return say_hello(request, response, data);
     (void)mk_request_attach(request, &key, t, NULL);
@@ -317,7 +317,7 @@ static void it_waits_for_other_threads(void **state)
     struct mk_test_client_answer a;
     assert_int_equal(mk_server_add_route(s, "GET /later", answer_later, NULL), 0);
     struct mk_test_client *p = mk_test_client_open(s);
-    assert_int_equal(mk_test_client_request(p, "GET", "/later", NULL, 0, MK_ABSENT, &a), 0);
+    assert_int_equal(mk_test_client_request(p, "GET", "/later", NULL, 0, MK_STR_NULL, &a), 0);
     assert_text(a.content, "hello");
     mk_test_client_close(p);
     mk_server_free(s);
@@ -331,7 +331,7 @@ static void it_may_outlive_the_server(void **state)
     struct mk_test_client *p = mk_test_client_open(s), *other = mk_test_client_open(s);
     assert_int_equal(mk_test_client_send(other, MK_STR("GET /hello HTTP/1.1\r\n")), 0);
     mk_server_free(s);
-    assert_int_equal(mk_test_client_request(p, "GET", "/hello", NULL, 0, MK_ABSENT, &a), -ESHUTDOWN);
+    assert_int_equal(mk_test_client_request(p, "GET", "/hello", NULL, 0, MK_STR_NULL, &a), -ESHUTDOWN);
     assert_int_equal(mk_test_client_send(p, MK_STR("x")), -ECONNRESET);
     assert_int_equal(mk_test_client_step(p, 0), -ESHUTDOWN);
     assert_int_equal(mk_test_client_use_http2(p), -ESHUTDOWN);
@@ -347,7 +347,7 @@ static void servers_in_threads_have_none(void **state)
     struct mk_server *s = set_up();
     assert_int_equal(mk_server_start(s, 1), 0);
     assert_null(mk_test_client_open(s));
-    assert_holds(mk_server_why(s), "was started");
+    assert_holds(mk_server_error(s), "was started");
     mk_server_free(s);
     assert_null(mk_test_client_open(NULL));
 }

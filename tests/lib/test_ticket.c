@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Handlers that answer later, from other threads, or never. */
-#include <monkey/ticket.h>
+#include <monkey/request_ref.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -8,8 +8,8 @@
 
 /* What a handler gives to another thread, and what comes back. */
 struct job {
-    struct mk_ticket *ticket;
-    int result;  /* of mk_ticket_resume() */
+    struct mk_request_ref *ticket;
+    int result;  /* of mk_request_ref_resume() */
     bool ended;  /* in_loop got no request */
     bool called; /* it got something */
 };
@@ -32,16 +32,16 @@ static enum mk_verdict wait_for_data(struct mk_request *request, struct mk_respo
     (void)data;
     const char *text = mk_request_data(request);
     if (text) {
-        mk_response_set_static(response, mk_str_from_c(text));
+        mk_response_set_body_nocopy(response, mk_str_from_c(text));
         return MK_DONE;
     }
     if (!mk_request_attached(request, &key)) {
-        job.ticket = mk_ticket_new(request);
+        job.ticket = mk_request_ref_new(request);
         (void)mk_request_attach(request, &key, &job, NULL);
-        mk_request_follow_client(request);
+        mk_request_cancel_on_disconnect(request);
         atomic_fetch_add(&n_waiting, 1);
     }
-    return job.ticket ? MK_WAIT : MK_REFUSE;
+    return job.ticket ? MK_WAIT : MK_ERROR;
 }
 
 static void bring(struct mk_request *request, void *ctx)
@@ -63,17 +63,17 @@ static void another_thread_answers(void **state)
     int client = dial(port);
     ask_on(client, "GET", "/");
     wait_until(&n_waiting, 1);
-    assert_false(mk_ticket_is_stale(job.ticket));
-    assert_int_equal(mk_ticket_resume(job.ticket, NULL, NULL), 0); /* for nothing: it goes on to wait */
-    assert_int_equal(mk_ticket_resume(job.ticket, bring, &job), 0);
+    assert_false(mk_request_ref_is_gone(job.ticket));
+    assert_int_equal(mk_request_ref_resume(job.ticket, NULL, NULL), 0); /* for nothing: it goes on to wait */
+    assert_int_equal(mk_request_ref_resume(job.ticket, bring, &job), 0);
     assert_holds(hear_all(client), "from elsewhere");
     mk_server_free(s);
     assert_true(job.called);
     assert_false(job.ended);
-    assert_true(mk_ticket_is_stale(job.ticket));
-    assert_int_equal(mk_ticket_resume(job.ticket, bring, &job), -ESTALE);
-    mk_ticket_free(job.ticket);
-    mk_ticket_free(NULL);
+    assert_true(mk_request_ref_is_gone(job.ticket));
+    assert_int_equal(mk_request_ref_resume(job.ticket, bring, &job), -ESTALE);
+    mk_request_ref_free(job.ticket);
+    mk_request_ref_free(NULL);
 }
 
 static void a_request_that_has_ended_is_reported(void **state)
@@ -86,13 +86,13 @@ static void a_request_that_has_ended_is_reported(void **state)
     ask_on(client, "GET", "/");
     wait_until(&n_waiting, 1);
     close(client);
-    for (int i = 0; !mk_ticket_is_stale(job.ticket); i++) {
+    for (int i = 0; !mk_request_ref_is_gone(job.ticket); i++) {
         assert_true(i < PATIENCE_S * 1000);
         usleep(1000);
     }
-    assert_int_equal(mk_ticket_resume(job.ticket, bring, &job), -ESTALE);
+    assert_int_equal(mk_request_ref_resume(job.ticket, bring, &job), -ESTALE);
     assert_false(job.called);
-    mk_ticket_free(job.ticket);
+    mk_request_ref_free(job.ticket);
     mk_server_free(s);
 }
 
@@ -110,12 +110,12 @@ static void a_request_that_ends_meanwhile_is_not_touched(void **state)
         usleep(1000);
         assert_int_equal(mk_server_step(s), 1);
     }
-    assert_int_equal(mk_ticket_resume(job.ticket, bring, &job), 0);
+    assert_int_equal(mk_request_ref_resume(job.ticket, bring, &job), 0);
     mk_server_free(s); /* ends the request first, then makes the call */
     assert_true(job.called);
     assert_true(job.ended);
-    assert_int_equal(mk_ticket_resume(job.ticket, bring, &job), -ESTALE);
-    mk_ticket_free(job.ticket);
+    assert_int_equal(mk_request_ref_resume(job.ticket, bring, &job), -ESTALE);
+    mk_request_ref_free(job.ticket);
     close(client);
 }
 

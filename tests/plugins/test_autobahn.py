@@ -27,29 +27,29 @@ HOUR = 3600
 SERVICE = r"""
 #include <duda.h>
 
-static void hear(struct duda_socket *s, enum mk_websocket_kind kind, mk_str data, void *ctx)
+static void hear(struct duda_websocket *s, enum mk_websocket_kind kind, mk_str data, void *ctx)
 {
     (void)ctx;
-    if (duda_socket_try(s, kind, data))
-        duda_socket_close(s, 1011, "full");
+    if (duda_websocket_try_send(s, kind, data))
+        duda_websocket_close(s, 1011, "full");
 }
 
-static const struct duda_socket_options called = {.on_message = hear, .message_max = 20 << 20, .queue_max = 64 << 20};
-static const struct duda_socket_options straight = {.compress = true, .message_max = 20 << 20};
+static const struct duda_websocket_options called = {.on_message = hear, .message_max = 20 << 20, .queue_max = 64 << 20};
+static const struct duda_websocket_options straight = {.compress = true, .message_max = 20 << 20};
 
-static int calls(struct duda *d)
+static int calls(struct duda_ctx *d)
 {
-    struct duda_socket *s;
-    return duda_socket_open(d, &called, NULL, &s);
+    struct duda_websocket *s;
+    return duda_websocket_open(d, &called, NULL, &s);
 }
 
-static int line(struct duda *d)
+static int line(struct duda_ctx *d)
 {
-    struct duda_socket *s;
+    struct duda_websocket *s;
     struct duda_message m;
-    int e = duda_socket_open(d, &straight, NULL, &s);
-    while (!e && (e = duda_socket_receive(d, s, &m)) > 0)
-        e = duda_socket_send(d, s, m.kind, m.data);
+    int e = duda_websocket_open(d, &straight, NULL, &s);
+    while (!e && (e = duda_websocket_receive(d, s, &m)) > 0)
+        e = duda_websocket_send(d, s, m.kind, m.data);
     return e;
 }
 

@@ -32,40 +32,40 @@ SOURCE = r"""
 #include <stdlib.h>
 #include <unistd.h>
 
-static int who(struct duda *d)
+static int who(struct duda_ctx *d)
 {
     struct mk_request *r = duda_request(d);
-    mk_str user = mk_request_user(r), host = mk_request_host(r), claim = mk_request_field(r, MK_STR("X-Forwarded-For"));
-    return duda_printf(d, "%.*s %d %.*s %.*s (%.*s) %.*s\n", MK_STR_ARG(mk_request_peer(r)),
-                       mk_request_address(r)->port > 0, MK_STR_ARG(mk_request_scheme(r)), MK_STR_ARG(host),
+    mk_str user = mk_request_user(r), host = mk_request_host(r), claim = mk_request_header(r, MK_STR("X-Forwarded-For"));
+    return duda_printf(d, "%.*s %d %.*s %.*s (%.*s) %.*s\n", MK_STR_ARG(mk_request_client_text(r)),
+                       mk_request_client_addr(r)->port > 0, MK_STR_ARG(mk_request_scheme(r)), MK_STR_ARG(host),
                        MK_STR_ARG(user), MK_STR_ARG(claim));
 }
 
-static int pid(struct duda *d)
+static int pid(struct duda_ctx *d)
 {
     return duda_printf(d, "%d " VERSION "\n", (int)getpid());
 }
 
-static int login(struct duda *d)
+static int login(struct duda_ctx *d)
 {
     int e = duda_session_set(d, "name", MK_STR("Ann"));
     return e ? e : duda_puts(d, "in\n");
 }
 
-static int name(struct duda *d)
+static int name(struct duda_ctx *d)
 {
     mk_str n = duda_session_get(d, "name");
     return duda_printf(d, "%.*s\n", MK_STR_ARG(n));
 }
 
-static int keep(struct duda *d)
+static int keep(struct duda_ctx *d)
 {
     const struct duda_cookie c = {.name = "kept", .value = MK_STR("1"), .max_age = 60};
     int e = duda_cookie_set(d, &c);
     return e ? e : duda_puts(d, "kept\n");
 }
 
-static int count(struct duda *d)
+static int count(struct duda_ctx *d)
 {
     char room[8192];
     size_t all = 0;
@@ -75,36 +75,36 @@ static int count(struct duda *d)
     return n ? (int)n : duda_printf(d, "%zu\n", all);
 }
 
-static int events(struct duda *d)
+static int events(struct duda_ctx *d)
 {
     int e = 0;
     for (int i = 0; i < 3 && !e; i++)
-        if (!(e = duda_event(d, "tick", MK_STR("data"), NULL)))
+        if (!(e = duda_sse_send(d, "tick", MK_STR("data"), NULL)))
             e = duda_sleep(d, 1);
     return e;
 }
 
-static int hint(struct duda *d)
+static int hint(struct duda_ctx *d)
 {
-    int e = duda_hint(d, "</a.css>; rel=preload; as=style");
+    int e = duda_early_hints(d, "</a.css>; rel=preload; as=style");
     return e ? e : duda_puts(d, "hinted\n");
 }
 
-static int chat(struct duda *d)
+static int chat(struct duda_ctx *d)
 {
-    struct duda_socket *s;
+    struct duda_websocket *s;
     struct duda_message m;
-    int e = duda_socket_open(d, NULL, NULL, &s);
+    int e = duda_websocket_open(d, NULL, NULL, &s);
     if (!e)
-        e = duda_room_join(s, MK_STR("room"));
+        e = duda_topic_attach(s, MK_STR("room"));
     if (!e)
-        e = duda_socket_printf(d, s, "here %d", (int)getpid());
-    while (!e && (e = duda_socket_receive(d, s, &m)) > 0)
-        e = duda_room_say(d, MK_STR("room"), m.kind, m.data);
+        e = duda_websocket_printf(d, s, "here %d", (int)getpid());
+    while (!e && (e = duda_websocket_receive(d, s, &m)) > 0)
+        e = duda_topic_publish(d, MK_STR("room"), m.kind, m.data);
     return e;
 }
 
-static int wait(struct duda *d)
+static int wait(struct duda_ctx *d)
 {
     duda_log(d, MK_LOG_WARN, "wait begins");
     int e = duda_sleep(d, 3600000);
@@ -112,7 +112,7 @@ static int wait(struct duda *d)
     return e;
 }
 
-static int until(struct duda *d)
+static int until(struct duda_ctx *d)
 {
     const char *path = duda_query_or(d, "path", "");
     int e = 0;
@@ -122,13 +122,13 @@ static int until(struct duda *d)
     return e ? e : duda_puts(d, "done " VERSION "\n");
 }
 
-static int crash(struct duda *d)
+static int crash(struct duda_ctx *d)
 {
     (void)d;
     abort();
 }
 
-static int spin(struct duda *d)
+static int spin(struct duda_ctx *d)
 {
     const char *path = duda_query_or(d, "path", "");
     duda_log(d, MK_LOG_WARN, "spins");
@@ -137,7 +137,7 @@ static int spin(struct duda *d)
     return duda_puts(d, "spun\n");
 }
 
-static int eat(struct duda *d)
+static int eat(struct duda_ctx *d)
 {
     char *p = malloc(200 << 20);
     if (!p)
@@ -148,14 +148,14 @@ static int eat(struct duda *d)
     return e;
 }
 
-static int gorge(struct duda *d)
+static int gorge(struct duda_ctx *d)
 {
     volatile char *p = malloc(200 << 20);
     *p = 1;
     return duda_puts(d, "");
 }
 
-static int touch(struct duda *d)
+static int touch(struct duda_ctx *d)
 {
     int fd = open(duda_query_or(d, "path", ""), O_WRONLY | O_CREAT, 0600);
     int e = fd < 0 ? errno : 0;
@@ -170,7 +170,7 @@ static const struct mk_conf_key keys[] = {
 static const struct mk_conf_table table = {
     .section = "GUEST", .keys = keys, .n = 1, .size = sizeof(struct settings), .help = "A guest."};
 
-static int word(struct duda *d)
+static int word(struct duda_ctx *d)
 {
     const struct settings *s = duda_settings(d);
     return duda_printf(d, "%.*s\n", MK_STR_ARG(s->word));

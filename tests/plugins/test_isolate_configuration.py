@@ -23,7 +23,7 @@ static const struct mk_conf_key keys[] = {
 static const struct mk_conf_table table = {
     .section = "GUEST", .keys = keys, .n = 1, .size = sizeof(struct settings), .help = "A guest."};
 
-static int pid(struct duda *d)
+static int pid(struct duda_ctx *d)
 {
     return duda_printf(d, "1\n");
 }

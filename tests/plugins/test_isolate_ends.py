@@ -24,12 +24,12 @@ SOURCE = r"""
 #include <pthread.h>
 #include <unistd.h>
 
-static int pid(struct duda *d)
+static int pid(struct duda_ctx *d)
 {
     return duda_printf(d, "%d\n", (int)getpid());
 }
 
-static int until(struct duda *d)
+static int until(struct duda_ctx *d)
 {
     const char *path = duda_query_or(d, "path", "");
     int e = 0;
@@ -48,7 +48,7 @@ static void *talk(void *data)
     return NULL;
 }
 
-static int flood(struct duda *d)
+static int flood(struct duda_ctx *d)
 {
     pthread_t thread;
     for (int i = 0; i < 2; i++)

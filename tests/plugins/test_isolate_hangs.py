@@ -46,12 +46,12 @@ static int begin(struct mk_worker *w)
     return 0;
 }
 
-static int pid(struct duda *d)
+static int pid(struct duda_ctx *d)
 {
     return duda_printf(d, "%d\n", (int)getpid());
 }
 
-static int crash(struct duda *d)
+static int crash(struct duda_ctx *d)
 {
     (void)d;
     abort();

@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.skipif(not services.BUILT.exists(), reason="this build
 SOURCE = r"""
 #include <duda.h>
 
-static int hello(struct duda *d)
+static int hello(struct duda_ctx *d)
 {
     return duda_puts(d, "hello\n");
 }

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.skipif(not services.BUILT.exists(), reason="this build
 SOURCE = r"""
 #include <duda.h>
 
-static int item(struct duda *d)
+static int item(struct duda_ctx *d)
 {
     return duda_printf(d, "%s\n", duda_param(d, "n").p);
 }

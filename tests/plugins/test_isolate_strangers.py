@@ -44,27 +44,27 @@ __attribute__((constructor)) static void tell_environment(void)
         close(fd);
 }
 
-static int who(struct duda *d)
+static int who(struct duda_ctx *d)
 {
     struct mk_request *r = duda_request(d);
-    mk_str user = mk_request_user(r), client = mk_request_field(r, MK_STR("Monkey-Client")),
-           max = mk_request_field(r, MK_STR("Monkey-Body-Max")), proof = mk_request_field(r, MK_STR("Monkey-Signature"));
-    return duda_printf(d, "%.*s|%.*s|%.*s|%.*s|%.*s\n", MK_STR_ARG(mk_request_peer(r)), MK_STR_ARG(user), MK_STR_ARG(client),
+    mk_str user = mk_request_user(r), client = mk_request_header(r, MK_STR("Monkey-Client")),
+           max = mk_request_header(r, MK_STR("Monkey-Body-Max")), proof = mk_request_header(r, MK_STR("Monkey-Signature"));
+    return duda_printf(d, "%.*s|%.*s|%.*s|%.*s|%.*s\n", MK_STR_ARG(mk_request_client_text(r)), MK_STR_ARG(user), MK_STR_ARG(client),
                        MK_STR_ARG(max), MK_STR_ARG(proof));
 }
 
-static int pids(struct duda *d)
+static int pids(struct duda_ctx *d)
 {
     return duda_printf(d, "%d %d\n", (int)getpid(), (int)getppid());
 }
 
-static int tell(struct duda *d)
+static int tell(struct duda_ctx *d)
 {
     int n = kill((pid_t)atoi(duda_query(d, "pid").p), 0);
     return duda_printf(d, "%s\n", n == 0 ? "0" : errno == EPERM ? "EPERM" : strerror(errno));
 }
 
-static int abstract(struct duda *d)
+static int abstract(struct duda_ctx *d)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     mk_str name = duda_query(d, "name");
@@ -75,7 +75,7 @@ static int abstract(struct duda *d)
     return duda_printf(d, "%s\n", n == 0 ? "0" : e == EPERM ? "EPERM" : strerror(e));
 }
 
-static int say(struct duda *d)
+static int say(struct duda_ctx *d)
 {
     static const char text[] = "\033[2J\007bell\xc2\x9b" "31m\n2026-01-01T00:00:00+0000 [error] 1: FORGED\nlast\n";
     return write(STDERR_FILENO, text, sizeof text - 1) > 0 ? duda_puts(d, "said\n") : 500;

@@ -19,10 +19,10 @@ TEXTS = [b'a"b', b"a\\b", b'\\"', "\u00e4\u20ac\U0001f600".encode(), b"\xc2\x9b3
 SERVICE = r"""
 #include <duda.h>
 
-static int say(struct duda *d)
+static int say(struct duda_ctx *d)
 {
-    const struct duda_named all[] = {{"agent", duda_value_text(duda_field(d, "User-Agent"))}};
-    return duda_json(d, duda_value_map(all, 1));
+    const struct duda_entry all[] = {{"agent", duda_value_text(duda_header(d, "User-Agent"))}};
+    return duda_send_json(d, duda_value_map(all, 1));
 }
 
 DUDA_SERVICE(says, DUDA_GET("/say", say, "What it was told."));

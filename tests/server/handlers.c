@@ -35,7 +35,7 @@ static uint64_t number(const struct mk_request *request, uint64_t otherwise)
 static enum mk_verdict refuse(struct mk_response *response, unsigned status)
 {
     mk_response_set_status(response, status);
-    return MK_REFUSE;
+    return MK_ERROR;
 }
 
 /* What an error of mk_request_read is to be answered with. */
@@ -46,8 +46,8 @@ static enum mk_verdict refuse_read(struct mk_response *response, ssize_t error)
 
 static enum mk_verdict answer(struct mk_response *response, const char *text)
 {
-    mk_response_add(response, MK_STR("Content-Type"), MK_STR("text/plain"));
-    return mk_response_set_text(response, mk_str_from_c(text)) == 0 ? MK_DONE : refuse(response, 503);
+    mk_response_add_header(response, MK_STR("Content-Type"), MK_STR("text/plain"));
+    return mk_response_set_body(response, mk_str_from_c(text)) == 0 ? MK_DONE : refuse(response, 503);
 }
 
 /* ---- echo: content goes back as it comes, never more of it in memory than a piece ---- */
@@ -57,12 +57,12 @@ static ssize_t pull_echo(void *ctx, char *room, size_t cap)
     return mk_request_read(ctx, room, cap < ROOM ? cap : ROOM);
 }
 
-static const struct mk_source_ops echo_ops = {.pull = pull_echo};
+static const struct mk_body_source_ops echo_ops = {.pull = pull_echo};
 
 static enum mk_verdict echo(struct mk_request *request, struct mk_response *response, void *data)
 {
     (void)data;
-    mk_response_set_source(response, &echo_ops, request, mk_request_length(request));
+    mk_response_set_body_source(response, &echo_ops, request, mk_request_length(request));
     return MK_DONE;
 }
 
@@ -122,7 +122,7 @@ static void stop_waiting(void *data)
 static struct wait *start_waiting(struct mk_request *request, uint32_t ms)
 {
     struct wait *w = mk_request_alloc(request, sizeof *w);
-    if (!w || mk_request_on_end(request, stop_waiting, w) != 0)
+    if (!w || mk_request_add_cleanup(request, stop_waiting, w) != 0)
         return NULL;
     *w = (struct wait){.request = request};
     mk_timer_init(&w->timer, on_due);
@@ -150,21 +150,21 @@ static enum mk_verdict never(struct mk_request *request, struct mk_response *res
 /* ---- thread: waits for another thread, which rings ---- */
 
 struct elsewhere {
-    struct mk_job job;
+    struct mk_offload_job job;
     struct mk_request *request; /* NULL once it is gone */
     int result;                 /* the thread's, until done() was called */
     bool delivered;             /* it was */
 };
 
-static struct mk_helper helper;
+static struct mk_offload helper;
 
-static void compute(struct mk_job *job)
+static void compute(struct mk_offload_job *job)
 {
     struct elsewhere *e = MK_CONTAINER(job, struct elsewhere, job);
     e->result = 6 * 7;
 }
 
-static void computed(struct mk_job *job)
+static void computed(struct mk_offload_job *job)
 {
     struct elsewhere *e = MK_CONTAINER(job, struct elsewhere, job);
     e->delivered = true;
@@ -196,14 +196,14 @@ static enum mk_verdict thread(struct mk_request *request, struct mk_response *re
     if (e)
         return MK_WAIT;
     e = mk_mem_zalloc(1, sizeof *e);
-    if (!e || mk_request_on_end(request, abandon, e) != 0) {
+    if (!e || mk_request_add_cleanup(request, abandon, e) != 0) {
         mk_mem_free(e);
         return refuse(response, 503);
     }
     e->request = request;
-    e->job = (struct mk_job){.run = compute, .done = computed};
+    e->job = (struct mk_offload_job){.run = compute, .done = computed};
     mk_request_set_data(request, e);
-    return mk_helper_submit(&helper, &e->job) ? MK_WAIT : refuse(response, 503);
+    return mk_offload_submit(&helper, &e->job) ? MK_WAIT : refuse(response, 503);
 }
 
 /* ---- known, unknown, broken: so many bytes of 'x', in pieces ---- */
@@ -234,7 +234,7 @@ static void close_letters(void *ctx)
     n_closed++;
 }
 
-static const struct mk_source_ops letters_ops = {.pull = pull_letters, .close = close_letters};
+static const struct mk_body_source_ops letters_ops = {.pull = pull_letters, .close = close_letters};
 
 static enum mk_verdict send_letters(struct mk_request *request, struct mk_response *response, bool known,
                                     bool breaks)
@@ -244,7 +244,7 @@ static enum mk_verdict send_letters(struct mk_request *request, struct mk_respon
         return refuse(response, 503);
     *l = (struct letters){.left = number(request, 10000), .breaks = breaks};
     int64_t length = known ? (int64_t)l->left + breaks : MK_LENGTH_UNKNOWN;
-    mk_response_set_source(response, &letters_ops, l, length);
+    mk_response_set_body_source(response, &letters_ops, l, length);
     return MK_DONE;
 }
 
@@ -283,7 +283,7 @@ static enum mk_verdict mad(struct mk_request *request, struct mk_response *respo
     (void)request, (void)data;
     memset(value, 'm', sizeof value);
     for (int i = 0; i < 20; i++)
-        mk_response_add(response, MK_STR("X-Mad"), mk_str_of(value, sizeof value));
+        mk_response_add_header(response, MK_STR("X-Mad"), mk_str_of(value, sizeof value));
     return answer(response, "mad\n");
 }
 
@@ -296,7 +296,7 @@ static enum mk_verdict early(struct mk_request *request, struct mk_response *res
 static enum mk_verdict error(struct mk_request *request, struct mk_response *response, void *data)
 {
     (void)request, (void)response, (void)data;
-    return MK_REFUSE;
+    return MK_ERROR;
 }
 
 /* ---- The server around them ---- */
@@ -348,7 +348,7 @@ static void fill_routes(void)
 
 static int signal_fd;
 
-static void on_signal(struct mk_watch *w, uint32_t events)
+static void on_signal(struct mk_fd_watch *w, uint32_t events)
 {
     (void)w, (void)events;
     mk_loop_stop(&loop);
@@ -356,7 +356,7 @@ static void on_signal(struct mk_watch *w, uint32_t events)
 
 static void end_on_sigterm(void)
 {
-    static struct mk_watch watch = {.on_ready = on_signal};
+    static struct mk_fd_watch watch = {.on_ready = on_signal};
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
@@ -367,20 +367,20 @@ static void end_on_sigterm(void)
 
 static int listen_somewhere(void)
 {
-    struct mk_addr at;
+    struct mk_sockaddr at;
     struct mk_sock_options o = {.backlog = 64};
     int fd = -1;
-    MK_ASSERT(mk_addr_parse(MK_STR("127.0.0.1:0"), MK_STR(""), &at) == 0);
-    MK_ASSERT(mk_sock_listen(&at, &o, &fd) == 0 && mk_addr_of_socket(fd, &at) == 0);
-    printf("  http://127.0.0.1:%u/\n", mk_addr_port(&at));
+    MK_ASSERT(mk_sockaddr_parse(MK_STR("127.0.0.1:0"), MK_STR(""), &at) == 0);
+    MK_ASSERT(mk_sock_listen(&at, &o, &fd) == 0 && mk_sockaddr_getsockname(fd, &at) == 0);
+    printf("  http://127.0.0.1:%u/\n", mk_sockaddr_port(&at));
     fflush(stdout);
     return fd;
 }
 
-static void print_record(const struct mk_record *record, void *data)
+static void print_record(const struct mk_access_record *record, void *data)
 {
     (void)data;
-    printf("%u %s %" PRIu64 " %.*s\n", record->status, mk_ending_name(record->ending), record->content_sent,
+    printf("%u %s %" PRIu64 " %.*s\n", record->status, mk_outcome_name(record->ending), record->content_sent,
            MK_STR_ARG(mk_request_path(record->request)));
     fflush(stdout);
 }
@@ -388,10 +388,10 @@ static void print_record(const struct mk_record *record, void *data)
 int main(int argc, char **argv)
 {
     static struct mk_counters counters;
-    static struct mk_host host;
-    struct mk_hosts hosts = {.fallback = &host};
+    static struct mk_vhost host;
+    struct mk_vhosts hosts = {.fallback = &host};
     struct mk_web web = {.hosts = &hosts, .on_record = print_record};
-    struct mk_filecache_limits files = {.files = 16, .memory = 65536, .small = 4096};
+    struct mk_file_cache_limits files = {.files = 16, .memory = 65536, .small = 4096};
     struct mk_service service;
     struct mk_acceptor acceptor;
     uint64_t unread_max;
@@ -402,8 +402,8 @@ int main(int argc, char **argv)
     host.n_routes = MK_LEN(routes);
     host.root.fd = -1;
     signal(SIGPIPE, SIG_IGN);
-    MK_ASSERT(mk_loop_init(&loop) == 0 && mk_filecache_init(&web.files, &files) == 0);
-    MK_ASSERT(mk_helper_init(&helper, &loop) == 0);
+    MK_ASSERT(mk_loop_init(&loop) == 0 && mk_file_cache_init(&web.files, &files) == 0);
+    MK_ASSERT(mk_offload_init(&helper, &loop) == 0);
     MK_ASSERT(mk_service_init(&service, &loop, &web, &limits, &counters, MK_STR("Monkey/test")) == 0);
     mk_service_use_http2(&service, mk_http2_get());
     end_on_sigterm();
@@ -411,11 +411,11 @@ int main(int argc, char **argv)
     MK_ASSERT(mk_acceptor_start(&acceptor, &service, fd) == 0);
     MK_ASSERT(mk_loop_run(&loop) == 0);
     mk_acceptor_stop(&acceptor);
-    mk_conn_close_all(&service, MK_ENDING_SHUTDOWN);
+    mk_conn_close_all(&service, MK_OUTCOME_SHUTDOWN);
     mk_loop_run_tasks(&loop);
-    mk_helper_fini(&helper);
+    mk_offload_fini(&helper);
     mk_service_fini(&service);
-    mk_filecache_fini(&web.files);
+    mk_file_cache_fini(&web.files);
     mk_loop_fini(&loop);
     close(signal_fd);
     close(fd);

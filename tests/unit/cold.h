@@ -11,8 +11,8 @@
 
 ssize_t __real_mk_file_read_nowait(int fd, char *room, size_t cap, uint64_t offset);
 ssize_t __wrap_mk_file_read_nowait(int fd, char *room, size_t cap, uint64_t offset);
-bool __real_mk_file_is_warm(int fd, uint64_t offset, uint64_t len);
-bool __wrap_mk_file_is_warm(int fd, uint64_t offset, uint64_t len);
+bool __real_mk_file_is_cached(int fd, uint64_t offset, uint64_t len);
+bool __wrap_mk_file_is_cached(int fd, uint64_t offset, uint64_t len);
 
 static unsigned cold_left;
 
@@ -31,13 +31,13 @@ ssize_t __wrap_mk_file_read_nowait(int fd, char *room, size_t cap, uint64_t offs
     return __real_mk_file_read_nowait(fd, room, cap, offset);
 }
 
-bool __wrap_mk_file_is_warm(int fd, uint64_t offset, uint64_t len)
+bool __wrap_mk_file_is_cached(int fd, uint64_t offset, uint64_t len)
 {
     if (cold_left > 0) {
         cold_left--;
         return false;
     }
-    return __real_mk_file_is_warm(fd, offset, len);
+    return __real_mk_file_is_cached(fd, offset, len);
 }
 
 #endif

@@ -6,12 +6,12 @@
 
 #include <monkey/worker.h>
 
-#include "base/def.h"
+#include "base/compiler.h"
 #include "unit/test.h"
 
 enum { FAKE_TIMERS = 32 };
 
-struct mk_turn_end {
+struct mk_deferred {
     void (*on_end)(void *ctx);
     void *ctx;
     bool is_set;
@@ -20,7 +20,7 @@ struct mk_turn_end {
 static struct {
     uint64_t now_ms;
     struct mk_timer *timers[FAKE_TIMERS]; /* that are set */
-    struct mk_turn_end end;
+    struct mk_deferred end;
     unsigned n_timers, n_ends;
 } fake_clock;
 
@@ -93,20 +93,20 @@ uint64_t mk_worker_now_ms(const struct mk_worker *w)
     return fake_clock.now_ms;
 }
 
-struct mk_turn_end *mk_turn_end_new(struct mk_worker *w, void (*on_end)(void *ctx), void *ctx)
+struct mk_deferred *mk_deferred_new(struct mk_worker *w, void (*on_end)(void *ctx), void *ctx)
 {
     (void)w;
     fake_clock.n_ends++;
-    fake_clock.end = (struct mk_turn_end){.on_end = on_end, .ctx = ctx};
+    fake_clock.end = (struct mk_deferred){.on_end = on_end, .ctx = ctx};
     return &fake_clock.end;
 }
 
-void mk_turn_end_set(struct mk_turn_end *t)
+void mk_deferred_post(struct mk_deferred *t)
 {
     t->is_set = true;
 }
 
-void mk_turn_end_free(struct mk_turn_end *t)
+void mk_deferred_free(struct mk_deferred *t)
 {
     fake_clock.n_ends -= t != NULL;
     if (t)

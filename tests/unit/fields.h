@@ -4,15 +4,15 @@
 #ifndef MK_UNIT_FIELDS_H
 #define MK_UNIT_FIELDS_H
 
-#include "http/field.h"
+#include "http/header.h"
 
 /* Adds a line as it is (nothing is checked or copied); false when there are `max` lines already. */
-static inline bool fields_add(struct mk_fields *fields, unsigned max, mk_str name, mk_str value)
+static inline bool fields_add(struct mk_headers *fields, unsigned max, mk_str name, mk_str value)
 {
     if (fields->n >= max)
         return false;
-    uint8_t id = (uint8_t)mk_field_find_id(name);
-    fields->at[fields->n++] = (struct mk_field){name, value, id};
+    uint8_t id = (uint8_t)mk_header_find_id(name);
+    fields->at[fields->n++] = (struct mk_header_field){name, value, id};
     if (!fields->first[id])
         fields->first[id] = (uint8_t)fields->n;
     return true;

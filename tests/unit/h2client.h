@@ -9,7 +9,7 @@
 
 #include "base/assert.h"
 #include "base/num.h"
-#include "http/field.h"
+#include "http/header.h"
 #include "http/scan.h"
 #include "http2/h2_frame.h"
 #include "http2/hpack.h"
@@ -140,7 +140,7 @@ static inline void h2_say_setting(struct h2_client *c, struct mk_buf *out, enum 
 static inline void h2_say_window(struct h2_client *c, struct mk_buf *out, uint32_t stream, uint32_t by)
 {
     struct h2_stream *s = h2_find(c, stream);
-    mk_h2_frame_emit_window(out, stream, by);
+    mk_h2_frame_emit_window_update(out, stream, by);
     if (!stream)
         c->window += by;
     else if (s)
@@ -151,7 +151,7 @@ static inline void h2_say_reset(struct h2_client *c, struct mk_buf *out, uint32_
                                 enum mk_h2_error error)
 {
     struct h2_stream *s = h2_find(c, stream);
-    mk_h2_frame_emit_reset(out, stream, error);
+    mk_h2_frame_emit_rst_stream(out, stream, error);
     if (s)
         s->left = s->said = true;
 }
@@ -180,7 +180,7 @@ static inline void h2_pack(struct mk_buf *block, const char *fields)
     while (rest.len) {
         mk_str line = mk_str_cut(&rest, '\n');
         size_t n = mk_str_find(mk_str_skip(line, 1), ':') + 1; /* names may begin with one */
-        mk_hpack_emit(block, mk_str_first(line, n), mk_str_skip(line, n + 2));
+        mk_hpack_encode(block, mk_str_first(line, n), mk_str_skip(line, n + 2));
     }
 }
 
@@ -285,7 +285,7 @@ static inline int h2_on_field(void *ctx, mk_str name, mk_str value)
         return 0;
     }
     r->in_regular = true;
-    if (!mk_is_token(name) || mk_scan_has_capitals(name) || !mk_is_field_value(value) ||
+    if (!mk_is_token(name) || mk_scan_has_capitals(name) || !mk_is_header_value(value) ||
         mk_str_trim(value).len != value.len || h2_is_of_connection(name))
         h2_bad(r->c, r->s->id, "a field");
     (void)h2_hear_known(r, name, value);
@@ -416,7 +416,7 @@ static inline bool h2_hear_settings(struct h2_client *c, const struct mk_h2_fram
 static inline bool h2_hear_window(struct h2_client *c, const struct mk_h2_frame *f, mk_str payload)
 {
     struct h2_stream *s = h2_find(c, f->stream);
-    uint32_t by = mk_h2_frame_number(payload);
+    uint32_t by = mk_h2_frame_read_u32(payload);
     if (!by || by > MK_H2_WINDOW_MAX)
         return h2_bad(c, f->stream, "a window opened by nothing");
     if (f->stream && !s)
@@ -431,18 +431,18 @@ static inline bool h2_hear_reset(struct h2_client *c, const struct mk_h2_frame *
     struct h2_stream *s = h2_find(c, f->stream);
     if (!s) /* those that were passed over are closed (section 5.1.1) */
         return f->stream < c->highest || h2_bad(c, f->stream, "an idle stream is reset");
-    s->error = (enum mk_h2_error)mk_h2_frame_number(payload);
+    s->error = (enum mk_h2_error)mk_h2_frame_read_u32(payload);
     s->reset = true;
     return true;
 }
 
 static inline bool h2_hear_goaway(struct h2_client *c, mk_str payload)
 {
-    uint32_t last = mk_h2_frame_number(payload);
+    uint32_t last = mk_h2_frame_read_u32(payload);
     if (last > c->last_stream)
         return h2_bad(c, last, "GOAWAY takes back what it said");
     c->last_stream = last;
-    c->error = (enum mk_h2_error)mk_h2_frame_number(mk_str_skip(payload, 4));
+    c->error = (enum mk_h2_error)mk_h2_frame_read_u32(mk_str_skip(payload, 4));
     c->n_goaways++;
     return true;
 }

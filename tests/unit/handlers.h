@@ -14,13 +14,13 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/num.h"
-#include "net/helper.h"
+#include "net/offload.h"
 #include "web/route.h"
 
 /* The data of every route made here. Without a loop there is no `slow`, without a helper no `thread`. */
 struct handlers {
     struct mk_loop *loop;
-    struct mk_helper *helper;
+    struct mk_offload *helper;
 };
 
 static inline uint64_t handlers_number(const struct mk_request *request, const char *name, uint64_t otherwise)
@@ -38,13 +38,13 @@ static inline uint64_t handlers_number(const struct mk_request *request, const c
 static inline enum mk_verdict handlers_refuse(struct mk_response *response, unsigned status)
 {
     (void)mk_response_set_status(response, status);
-    return MK_REFUSE;
+    return MK_ERROR;
 }
 
 static inline enum mk_verdict handlers_say(struct mk_response *response, mk_str text)
 {
-    (void)mk_response_add(response, MK_STR("Content-Type"), MK_STR("text/plain"));
-    return mk_response_set_text(response, text) ? handlers_refuse(response, 503) : MK_DONE;
+    (void)mk_response_add_header(response, MK_STR("Content-Type"), MK_STR("text/plain"));
+    return mk_response_set_body(response, text) ? handlers_refuse(response, 503) : MK_DONE;
 }
 
 /* ---- Reading ---- */
@@ -121,10 +121,10 @@ static inline ssize_t handlers_pull_echo(void *ctx, char *room, size_t cap)
 static inline enum mk_verdict handlers_echo(struct mk_request *request, struct mk_response *response,
                                             void *data)
 {
-    static const struct mk_source_ops source = {.pull = handlers_pull_echo};
+    static const struct mk_body_source_ops source = {.pull = handlers_pull_echo};
     (void)data;
-    (void)mk_response_add(response, MK_STR("Content-Type"), MK_STR("application/octet-stream"));
-    return mk_response_set_source(response, &source, request, mk_request_length(request))
+    (void)mk_response_add_header(response, MK_STR("Content-Type"), MK_STR("application/octet-stream"));
+    return mk_response_set_body_source(response, &source, request, mk_request_length(request))
                ? handlers_refuse(response, 500)
                : MK_DONE;
 }
@@ -134,7 +134,7 @@ static inline void handlers_limit(struct mk_request *request)
 {
     uint64_t wait = handlers_number(request, "wait", UINT64_MAX);
     if (wait != UINT64_MAX)
-        (void)mk_request_limit_wait(request, (uint32_t)wait);
+        (void)mk_request_set_handler_timeout(request, (uint32_t)wait);
 }
 
 /* ---- Writing ---- */
@@ -179,11 +179,11 @@ static inline struct handlers_source *handlers_new_source(struct mk_request *req
 }
 
 static inline enum mk_verdict handlers_start(struct mk_response *response, struct handlers_source *s,
-                                             const struct mk_source_ops *ops)
+                                             const struct mk_body_source_ops *ops)
 {
     bool unknown = handlers_number(s->request, "unknown", 0);
-    (void)mk_response_add(response, MK_STR("Content-Type"), MK_STR("text/plain"));
-    return mk_response_set_source(response, ops, s, unknown ? MK_LENGTH_UNKNOWN : (int64_t)s->n)
+    (void)mk_response_add_header(response, MK_STR("Content-Type"), MK_STR("text/plain"));
+    return mk_response_set_body_source(response, ops, s, unknown ? MK_LENGTH_UNKNOWN : (int64_t)s->n)
                ? handlers_refuse(response, 500)
                : MK_DONE;
 }
@@ -192,7 +192,7 @@ static inline enum mk_verdict handlers_start(struct mk_response *response, struc
 static inline enum mk_verdict handlers_stream(struct mk_request *request, struct mk_response *response,
                                               void *data)
 {
-    static const struct mk_source_ops ops = {.pull = handlers_pull};
+    static const struct mk_body_source_ops ops = {.pull = handlers_pull};
     struct handlers_source *s = handlers_new_source(request);
     (void)data;
     return s ? handlers_start(response, s, &ops) : handlers_refuse(response, 503);
@@ -202,7 +202,7 @@ static inline enum mk_verdict handlers_stream(struct mk_request *request, struct
 static inline enum mk_verdict handlers_broken(struct mk_request *request, struct mk_response *response,
                                               void *data)
 {
-    static const struct mk_source_ops ops = {.pull = handlers_pull};
+    static const struct mk_body_source_ops ops = {.pull = handlers_pull};
     struct handlers_source *s = handlers_new_source(request);
     (void)data;
     if (!s)
@@ -216,14 +216,15 @@ static inline enum mk_verdict handlers_broken(struct mk_request *request, struct
 static inline enum mk_verdict handlers_liar(struct mk_request *request, struct mk_response *response,
                                             void *data)
 {
-    static const struct mk_source_ops ops = {.pull = handlers_pull};
+    static const struct mk_body_source_ops ops = {.pull = handlers_pull};
     struct handlers_source *s = handlers_new_source(request);
     (void)data;
     if (!s)
         return handlers_refuse(response, 503);
     int64_t promised = (int64_t)s->n;
     s->n = handlers_number(request, "has", s->n);
-    return mk_response_set_source(response, &ops, s, promised) ? handlers_refuse(response, 500) : MK_DONE;
+    return mk_response_set_body_source(response, &ops, s, promised) ? handlers_refuse(response, 500)
+                                                                    : MK_DONE;
 }
 
 /* mad: a head of n bytes, a million at most. */
@@ -235,7 +236,7 @@ static inline enum mk_verdict handlers_mad(struct mk_request *request, struct mk
     (void)data;
     memset(value, 'm', sizeof value);
     for (; left; left -= mk_min(left, sizeof value))
-        (void)mk_response_add(response, MK_STR("X-Mad"), mk_str_of(value, mk_min(left, sizeof value)));
+        (void)mk_response_add_header(response, MK_STR("X-Mad"), mk_str_of(value, mk_min(left, sizeof value)));
     return handlers_say(response, MK_STR("mad\n"));
 }
 
@@ -281,7 +282,7 @@ static inline struct handlers_slow *handlers_new_slow(struct mk_request *request
     s->source = (struct handlers_source){
         .request = request, .n = handlers_number(request, "n", 5), .fails_at = UINT64_MAX};
     mk_timer_init(&s->timer, handlers_on_due);
-    return mk_request_on_end(request, handlers_stop_timer, &s->timer) ? NULL : s;
+    return mk_request_add_cleanup(request, handlers_stop_timer, &s->timer) ? NULL : s;
 }
 
 static inline void handlers_sleep(struct handlers_slow *s)
@@ -324,9 +325,9 @@ static inline enum mk_verdict handlers_hint(struct mk_request *request, struct m
     mk_request_set_data(request, s);
     memset(room, 'h', sizeof room);
     size_t size = mk_min((size_t)handlers_number(request, "size", 10), sizeof room);
-    const struct mk_field_line line = {MK_STR("X-Hint"), mk_str_of(room, size)};
+    const struct mk_header line = {MK_STR("X-Hint"), mk_str_of(room, size)};
     for (uint64_t i = 0; i < s->source.n; i++)
-        s->source.at += mk_response_send_interim(request, response, 103, &line, 1) == 0;
+        s->source.at += mk_response_send_1xx(request, response, 103, &line, 1) == 0;
     handlers_sleep(s);
     return MK_WAIT;
 }
@@ -349,27 +350,27 @@ static inline ssize_t handlers_pull_drop(void *ctx, char *room, size_t cap)
 static inline enum mk_verdict handlers_drip(struct mk_request *request, struct mk_response *response,
                                             void *data)
 {
-    static const struct mk_source_ops ops = {.pull = handlers_pull_drop};
+    static const struct mk_body_source_ops ops = {.pull = handlers_pull_drop};
     struct handlers_slow *s = handlers_new_slow(request, data);
-    if (!s || mk_response_set_source(response, &ops, s, MK_LENGTH_UNKNOWN))
+    if (!s || mk_response_set_body_source(response, &ops, s, MK_LENGTH_UNKNOWN))
         return handlers_refuse(response, 503);
     return MK_DONE;
 }
 
 struct handlers_job {
-    struct mk_job job;
+    struct mk_offload_job job;
     struct mk_request *request; /* NULL: it has ended */
     bool done;
 };
 
-static inline void handlers_run_job(struct mk_job *job)
+static inline void handlers_run_job(struct mk_offload_job *job)
 {
     (void)job;
     const struct timespec little = {.tv_nsec = 5000000};
     nanosleep(&little, NULL);
 }
 
-static inline void handlers_on_job_done(struct mk_job *job)
+static inline void handlers_on_job_done(struct mk_offload_job *job)
 {
     struct handlers_job *j = MK_CONTAINER(job, struct handlers_job, job);
     j->done = true;
@@ -401,7 +402,7 @@ static inline enum mk_verdict handlers_thread(struct mk_request *request, struct
         return handlers_refuse(response, 503);
     *j = (struct handlers_job){.job = {.run = handlers_run_job, .done = handlers_on_job_done},
                                .request = request};
-    if (mk_request_on_end(request, handlers_forget_job, j) || !mk_helper_submit(h->helper, &j->job)) {
+    if (mk_request_add_cleanup(request, handlers_forget_job, j) || !mk_offload_submit(h->helper, &j->job)) {
         mk_mem_free(j);
         return handlers_refuse(response, 503);
     }
@@ -467,7 +468,7 @@ static inline enum mk_verdict handlers_open(struct mk_request *request, struct m
                                   .stops_at = handlers_number(request, "stops", UINT64_MAX),
                                   .fails_at = handlers_number(request, "fails", UINT64_MAX)};
     bool by_itself = t->stops_at != UINT64_MAX;
-    return mk_response_open_tunnel(request, response, by_itself ? &apart : &echo, t) ? MK_REFUSE : MK_DONE;
+    return mk_response_open_tunnel(request, response, by_itself ? &apart : &echo, t) ? MK_ERROR : MK_DONE;
 }
 
 static inline ssize_t handlers_pull_trailers(void *ctx, char *room, size_t cap)
@@ -486,12 +487,13 @@ static inline ssize_t handlers_pull_trailers(void *ctx, char *room, size_t cap)
 static inline enum mk_verdict handlers_trailers(struct mk_request *request, struct mk_response *response,
                                                 void *data)
 {
-    static const struct mk_source_ops ops = {.pull = handlers_pull_trailers};
+    static const struct mk_body_source_ops ops = {.pull = handlers_pull_trailers};
     (void)data;
     mk_request_set_data(request, response);
     (void)mk_response_add_trailer(response, MK_STR("X-First"), MK_STR("known"));
-    return mk_response_set_source(response, &ops, request, MK_LENGTH_UNKNOWN) ? handlers_refuse(response, 503)
-                                                                              : MK_DONE;
+    return mk_response_set_body_source(response, &ops, request, MK_LENGTH_UNKNOWN)
+               ? handlers_refuse(response, 503)
+               : MK_DONE;
 }
 
 /* ---- Routes ---- */

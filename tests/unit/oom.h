@@ -27,12 +27,12 @@ void __wrap_mk_mem_free(void *p);
 void *__real_mk_arena_alloc(struct mk_arena *a, size_t size);
 void *__real_mk_arena_zalloc(struct mk_arena *a, size_t n, size_t size);
 mk_str __real_mk_arena_copy(struct mk_arena *a, mk_str s);
-bool __real_mk_arena_on_end(struct mk_arena *a, void (*fn)(void *data), void *data);
+bool __real_mk_arena_add_cleanup(struct mk_arena *a, void (*fn)(void *data), void *data);
 void *__wrap_mk_arena_alloc(struct mk_arena *a, size_t size);
 void *__wrap_mk_arena_zalloc(struct mk_arena *a, size_t n, size_t size);
 mk_str __wrap_mk_arena_copy(struct mk_arena *a, mk_str s);
 mk_str __wrap_mk_arena_printf(struct mk_arena *a, const char *fmt, ...) MK_PRINTF(2, 3);
-bool __wrap_mk_arena_on_end(struct mk_arena *a, void (*fn)(void *data), void *data);
+bool __wrap_mk_arena_add_cleanup(struct mk_arena *a, void (*fn)(void *data), void *data);
 
 static struct {
     size_t fail_at; /* the allocation that fails, counted from 1; 0: none */
@@ -100,7 +100,7 @@ void *__wrap_mk_arena_zalloc(struct mk_arena *a, size_t n, size_t size)
 
 mk_str __wrap_mk_arena_copy(struct mk_arena *a, mk_str s)
 {
-    return arena_fails(a) ? MK_ABSENT : __real_mk_arena_copy(a, s);
+    return arena_fails(a) ? MK_STR_NULL : __real_mk_arena_copy(a, s);
 }
 
 mk_str __wrap_mk_arena_printf(struct mk_arena *a, const char *fmt, ...)
@@ -110,14 +110,14 @@ mk_str __wrap_mk_arena_printf(struct mk_arena *a, const char *fmt, ...)
     va_start(args, fmt);
     int len = vasprintf(&text, fmt, args);
     va_end(args);
-    mk_str copy = arena_fails(a) || len < 0 ? MK_ABSENT : __real_mk_arena_copy(a, mk_str_from_c(text));
+    mk_str copy = arena_fails(a) || len < 0 ? MK_STR_NULL : __real_mk_arena_copy(a, mk_str_from_c(text));
     free(text);
     return copy;
 }
 
-bool __wrap_mk_arena_on_end(struct mk_arena *a, void (*fn)(void *data), void *data)
+bool __wrap_mk_arena_add_cleanup(struct mk_arena *a, void (*fn)(void *data), void *data)
 {
-    return !arena_fails(a) && __real_mk_arena_on_end(a, fn, data);
+    return !arena_fails(a) && __real_mk_arena_add_cleanup(a, fn, data);
 }
 
 /* The next allocation fails, and only that one. */

@@ -3,7 +3,7 @@
 #ifndef UNIT_OPENED_H
 #define UNIT_OPENED_H
 
-#include "files/filecache.h"
+#include "files/file_cache.h"
 
 #include <sys/resource.h>
 
@@ -12,17 +12,17 @@
 
 enum { RECHECK_MS = 1000 };
 
-static const struct mk_filecache_limits usual = {
+static const struct mk_file_cache_limits usual = {
     .files = 4, .memory = 100, .small = 20, .recheck_ms = RECHECK_MS};
 
 static struct folder folder;
 static struct mk_root root;
-static struct mk_filecache cache;
+static struct mk_file_cache cache;
 static uint64_t now = 5000;
 
-static inline void init_cache(const struct mk_filecache_limits *limits)
+static inline void init_cache(const struct mk_file_cache_limits *limits)
 {
-    assert_int_equal(mk_filecache_init(&cache, limits), 0);
+    assert_int_equal(mk_file_cache_init(&cache, limits), 0);
 }
 
 static inline int start(void **state)
@@ -42,7 +42,7 @@ static inline int start(void **state)
 static inline int stop(void **state)
 {
     (void)state;
-    mk_filecache_fini(&cache);
+    mk_file_cache_fini(&cache);
     folder_fini(&folder);
     return 0;
 }
@@ -50,7 +50,7 @@ static inline int stop(void **state)
 static inline struct mk_open_file *take(const char *path)
 {
     struct mk_open_file *f = NULL;
-    mk_err e = mk_filecache_take(&cache, &root, mk_str_from_c(path), now, &f);
+    mk_err e = mk_file_cache_acquire(&cache, &root, mk_str_from_c(path), now, &f);
     if (e)
         fail_msg("%s: %s", path, mk_err_text(e));
     assert_true(f->refs >= 1);
@@ -63,14 +63,14 @@ static inline struct mk_open_file *take(const char *path)
 static inline const struct mk_open_file *look(const char *path)
 {
     struct mk_open_file *f = take(path);
-    mk_open_file_drop(f);
+    mk_open_file_release(f);
     return f;
 }
 
 static inline mk_err take_error(const char *path)
 {
     struct mk_open_file *f = NULL;
-    return mk_filecache_take(&cache, &root, mk_str_from_c(path), now, &f);
+    return mk_file_cache_acquire(&cache, &root, mk_str_from_c(path), now, &f);
 }
 
 static inline void add_many(unsigned n)
@@ -96,9 +96,9 @@ static inline bool is_listed(const char *path)
     return is_in(&cache.rich, path) || is_in(&cache.lean, path);
 }
 
-static inline void init_with(struct mk_filecache_limits limits)
+static inline void init_with(struct mk_file_cache_limits limits)
 {
-    mk_filecache_fini(&cache);
+    mk_file_cache_fini(&cache);
     init_cache(&limits);
 }
 

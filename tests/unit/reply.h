@@ -8,7 +8,7 @@
 
 #include "base/num.h"
 #include "http/chunked.h"
-#include "http/field.h"
+#include "http/header.h"
 #include "unit/fields.h"
 
 enum { REPLY_FIELDS = 128, REPLY_CONTENT = 1 << 22 };
@@ -23,8 +23,8 @@ enum reply_result {
 struct reply {
     unsigned status;
     mk_str head; /* with its empty line */
-    struct mk_fields fields;
-    struct mk_field room[REPLY_FIELDS];
+    struct mk_headers fields;
+    struct mk_header_field room[REPLY_FIELDS];
     struct mk_buf content;  /* its transfer coding removed; to be freed */
     struct mk_buf trailers; /* the lines behind the last chunk */
     bool closes;            /* says, or means, that no other follows */
@@ -52,7 +52,7 @@ static inline bool reply_read_status(struct reply *r, mk_str line)
     if (!mk_num_parse(mk_str_first(mk_str_skip(line, 9), 3), &status) || status < 100 || status > 599)
         return false;
     r->status = (unsigned)status;
-    return mk_is_field_value(mk_str_skip(line, 13));
+    return mk_is_header_value(mk_str_skip(line, 13));
 }
 
 static inline bool reply_read_field(struct reply *r, mk_str line)
@@ -61,7 +61,7 @@ static inline bool reply_read_field(struct reply *r, mk_str line)
     mk_str name = mk_str_first(line, colon), value = mk_str_skip(line, colon + 2);
     if (colon == MK_STR_NONE || colon + 1 >= line.len || line.p[colon + 1] != ' ')
         return false;
-    return mk_is_token(name) && mk_is_field_value(value) && mk_str_trim(value).len == value.len &&
+    return mk_is_token(name) && mk_is_header_value(value) && mk_str_trim(value).len == value.len &&
            fields_add(&r->fields, REPLY_FIELDS, name, value);
 }
 
@@ -70,7 +70,7 @@ static inline mk_str reply_line(mk_str *rest)
 {
     size_t end = mk_str_find(*rest, '\n');
     if (end == MK_STR_NONE || end == 0 || rest->p[end - 1] != '\r')
-        return MK_ABSENT;
+        return MK_STR_NULL;
     mk_str line = mk_str_first(*rest, end - 1);
     *rest = mk_str_skip(*rest, end + 1);
     return line;
@@ -81,7 +81,7 @@ static inline mk_str reply_find_head(mk_str text)
     for (size_t i = 0; i + 4 <= text.len; i++)
         if (memcmp(text.p + i, "\r\n\r\n", 4) == 0)
             return mk_str_first(text, i + 4);
-    return MK_ABSENT;
+    return MK_STR_NULL;
 }
 
 static inline enum reply_result reply_read_head(struct reply *r, mk_str *rest)
@@ -100,11 +100,11 @@ static inline enum reply_result reply_read_head(struct reply *r, mk_str *rest)
     return head.len == 0 ? REPLY_WHOLE : reply_bad(r, "a line end");
 }
 
-static inline bool reply_is_twice(const struct reply *r, enum mk_field_id id)
+static inline bool reply_is_twice(const struct reply *r, enum mk_header_id id)
 {
     unsigned at = 0, n = 0;
     mk_str value;
-    while (mk_fields_next(&r->fields, id, &at, &value))
+    while (mk_headers_next(&r->fields, id, &at, &value))
         n++;
     return n > 1;
 }
@@ -115,7 +115,7 @@ static inline enum reply_result reply_read_chunks(struct reply *r, mk_str *rest)
     mk_str data;
     int got;
     mk_chunked_init(&c, 32 * 1024);
-    while ((got = mk_chunked_next(&c, rest, &data)) == MK_CHUNKED_DATA || got == MK_CHUNKED_TRAILERS)
+    while ((got = mk_chunked_decode(&c, rest, &data)) == MK_CHUNKED_DATA || got == MK_CHUNKED_TRAILERS)
         mk_buf_add(got == MK_CHUNKED_DATA ? &r->content : &r->trailers, data);
     return got == MK_CHUNKED_END ? REPLY_WHOLE : got < 0 ? reply_bad(r, "a chunk") : REPLY_PART;
 }
@@ -132,8 +132,8 @@ static inline enum reply_result reply_read_length(struct reply *r, mk_str *rest,
 
 static inline enum reply_result reply_read_content(struct reply *r, mk_str *rest, bool ended)
 {
-    mk_str coding = mk_fields_get(&r->fields, MK_FIELD_TRANSFER_ENCODING),
-           length = mk_fields_get(&r->fields, MK_FIELD_CONTENT_LENGTH);
+    mk_str coding = mk_headers_get(&r->fields, MK_HEADER_TRANSFER_ENCODING),
+           length = mk_headers_get(&r->fields, MK_HEADER_CONTENT_LENGTH);
     if (coding.p && length.p)
         return reply_bad(r, "both length and coding");
     if (coding.p)
@@ -155,30 +155,30 @@ static inline enum reply_result reply_next(struct reply *r, mk_str *rest, bool i
         memset(r, 0, sizeof *r);
         r->content = mk_buf_growing(REPLY_CONTENT);
         r->trailers = mk_buf_growing(REPLY_CONTENT);
-        mk_fields_init(&r->fields, r->room);
+        mk_headers_init(&r->fields, r->room);
         if (rest->len == 0)
             return REPLY_NONE;
         enum reply_result got = reply_read_head(r, rest);
         if (got != REPLY_WHOLE)
             return got;
     } while (r->status < 200 && r->status != 101);
-    if (reply_is_twice(r, MK_FIELD_CONTENT_LENGTH) || reply_is_twice(r, MK_FIELD_TRANSFER_ENCODING) ||
-        reply_is_twice(r, MK_FIELD_CONTENT_TYPE) || reply_is_twice(r, MK_FIELD_DATE) ||
-        reply_is_twice(r, MK_FIELD_CONNECTION))
+    if (reply_is_twice(r, MK_HEADER_CONTENT_LENGTH) || reply_is_twice(r, MK_HEADER_TRANSFER_ENCODING) ||
+        reply_is_twice(r, MK_HEADER_CONTENT_TYPE) || reply_is_twice(r, MK_HEADER_DATE) ||
+        reply_is_twice(r, MK_HEADER_CONNECTION))
         return reply_bad(r, "a field that is there twice");
     /* RFC 9110, section 6.6.1: what is said in need, with 5xx, may go without. */
     if (r->status < 500 &&
-        (!mk_fields_has(&r->fields, MK_FIELD_DATE) || !mk_fields_has(&r->fields, MK_FIELD_SERVER)))
+        (!mk_headers_has(&r->fields, MK_HEADER_DATE) || !mk_headers_has(&r->fields, MK_HEADER_SERVER)))
         return reply_bad(r, "no Date or no Server");
-    r->closes = mk_fields_has_token(&r->fields, MK_FIELD_CONNECTION, MK_STR("close"));
+    r->closes = mk_headers_has_token(&r->fields, MK_HEADER_CONNECTION, MK_STR("close"));
     if (is_head || r->status == 101 || r->status == 204 || r->status == 304)
         return REPLY_WHOLE;
     return reply_read_content(r, rest, ended);
 }
 
-static inline mk_str reply_field(const struct reply *r, enum mk_field_id id)
+static inline mk_str reply_field(const struct reply *r, enum mk_header_id id)
 {
-    return mk_fields_get(&r->fields, id);
+    return mk_headers_get(&r->fields, id);
 }
 
 #endif

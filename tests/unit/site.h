@@ -18,10 +18,10 @@ struct site {
     struct mk_arena arena;
     struct mk_arena_cache blocks;
     struct mk_mime mime;
-    struct mk_host host;
-    struct mk_hosts hosts;
+    struct mk_vhost host;
+    struct mk_vhosts hosts;
     struct mk_web web;
-    struct mk_peer peer;
+    struct mk_addr peer;
     uint64_t now_ms; /* when the next request comes in */
     int64_t now;
     struct mk_log log;
@@ -29,7 +29,7 @@ struct site {
     unsigned n_logged;
 };
 
-static const struct mk_filecache_limits site_limits = {
+static const struct mk_file_cache_limits site_limits = {
     .files = 64, .memory = 64 * 1024, .small = 1024, .recheck_ms = 1000};
 
 static const mk_str site_index[] = {MK_STR_INIT("index.html"), MK_STR_INIT("index.htm")};
@@ -48,30 +48,30 @@ static inline void site_log(struct mk_log *log, enum mk_log_level level, mk_str 
 
 /* Serves its folder with the static handler, at a fixed time. Everything may be changed before the first
  * request. */
-static inline void site_init_with(struct site *s, const struct mk_filecache_limits *limits)
+static inline void site_init_with(struct site *s, const struct mk_file_cache_limits *limits)
 {
     mk_str taken;
-    const struct mk_host *holder;
+    const struct mk_vhost *holder;
     memset(s, 0, sizeof *s);
     folder_init(&s->folder);
     mk_arena_init(&s->arena, NULL);
     mk_arena_cache_init(&s->blocks, 8);
     mk_mime_init(&s->mime, &s->arena, MK_STR("application/octet-stream"));
-    s->host = (struct mk_host){.root = {.fd = s->folder.fd, .path = s->folder.path},
-                               .index = site_index,
-                               .n_index = MK_LEN(site_index),
-                               .routes = &site_route,
-                               .n_routes = 1,
-                               .mime = &s->mime,
-                               .ranges = true,
-                               .precompressed = true};
-    mk_hosts_init(&s->hosts, &s->arena);
-    MK_ASSERT(mk_hosts_add(&s->hosts, &s->host, &taken, &holder) == 0);
+    s->host = (struct mk_vhost){.root = {.fd = s->folder.fd, .path = s->folder.path},
+                                .index = site_index,
+                                .n_index = MK_LEN(site_index),
+                                .routes = &site_route,
+                                .n_routes = 1,
+                                .mime = &s->mime,
+                                .ranges = true,
+                                .precompressed = true};
+    mk_vhosts_init(&s->hosts, &s->arena);
+    MK_ASSERT(mk_vhosts_add(&s->hosts, &s->host, &taken, &holder) == 0);
     s->log = (struct mk_log){.level = MK_LOG_DEBUG, .write = site_log, .data = s};
     static const struct mk_request_limits unlimited = {.content_max = UINT64_MAX};
     s->web = (struct mk_web){.hosts = &s->hosts, .log = &s->log, .now_ms = &s->now_ms, .limits = &unlimited};
-    MK_ASSERT(mk_filecache_init(&s->web.files, limits) == 0);
-    s->peer = (struct mk_peer){.is_unix = 1};
+    MK_ASSERT(mk_file_cache_init(&s->web.files, limits) == 0);
+    s->peer = (struct mk_addr){.is_unix = 1};
     s->now_ms = 1000000;
     s->now = 1800000000;
 }
@@ -83,7 +83,7 @@ static inline void site_init(struct site *s)
 
 static inline void site_fini(struct site *s)
 {
-    mk_filecache_fini(&s->web.files);
+    mk_file_cache_fini(&s->web.files);
     mk_arena_cache_fini(&s->blocks);
     mk_arena_fini(&s->arena);
     folder_fini(&s->folder);
@@ -101,26 +101,26 @@ static inline void site_add(const struct site *s, const char *name, mk_str text)
 /* A request out of the bytes of a head, as a connection would make it. NULL when memory is out. */
 static inline struct mk_exchange *site_ask(struct site *s, const char *head_text)
 {
-    static const struct mk_head_limits limits = {
+    static const struct mk_request_head_limits limits = {
         .head_max = 65536, .target_max = 32768, .fields_max = SITE_FIELDS};
     struct mk_exchange *x = mk_exchange_new(&s->web, &s->blocks, s->now_ms, s->now);
-    mk_str text = x ? mk_arena_copy(&x->arena, mk_str_from_c(head_text)) : MK_ABSENT;
-    struct mk_field *fields = x ? mk_arena_alloc(&x->arena, SITE_FIELDS * sizeof *fields) : NULL;
+    mk_str text = x ? mk_arena_copy(&x->arena, mk_str_from_c(head_text)) : MK_STR_NULL;
+    struct mk_header_field *fields = x ? mk_arena_alloc(&x->arena, SITE_FIELDS * sizeof *fields) : NULL;
     if (!text.p || !fields) {
         if (x)
             mk_exchange_free(x);
         return NULL;
     }
-    struct mk_head head = {.fields = {.at = fields}};
+    struct mk_request_head head = {.fields = {.at = fields}};
     struct mk_framing framing = {.host = {NULL, 0}};
-    MK_ASSERT(mk_head_parse(&head, text, 0, &limits) == (int)text.len);
+    MK_ASSERT(mk_request_head_parse(&head, text, 0, &limits) == (int)text.len);
     struct mk_request *r = &x->request;
     r->version = head.minor ? 11 : 10;
     r->received.method = head.method;
     r->method_text = head.method_text;
     r->fields = head.fields;
     r->peer = &s->peer;
-    (void)!mk_framing_of(&head, &(struct mk_host_last){0}, &framing);
+    (void)!mk_framing_parse(&head, &(struct mk_authority_cache){0}, &framing);
     int status = mk_asked_receive(r, head.target, framing.host);
     if (status)
         mk_flow_refuse(x, (unsigned)status);
@@ -162,7 +162,7 @@ static inline mk_str site_content(struct mk_exchange *x)
 
 static inline mk_str site_field(const struct mk_exchange *x, const char *name)
 {
-    return mk_response_field(&x->response, mk_str_from_c(name));
+    return mk_response_header(&x->response, mk_str_from_c(name));
 }
 
 #endif

@@ -32,12 +32,12 @@ SERVICE = r"""
 #include <stdlib.h>
 #include <unistd.h>
 
-static int who(struct duda *d)
+static int who(struct duda_ctx *d)
 {
     return duda_printf(d, "%d", (int)getpid());
 }
 
-static int crash(struct duda *d)
+static int crash(struct duda_ctx *d)
 {
     (void)d;
     abort();

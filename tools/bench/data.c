@@ -1,42 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The pages that tools/bench/data.py compares with each other: one text, from each place. */
-#define DUDA_PACKAGES "duda-kv",
+#define DUDA_USE "duda-kv",
 #include <duda.h>
 #include <duda/kv.h>
-#include <duda/visitor.h>
+#include <duda/session.h>
 
 #define MESSAGE "Redis says: \"hello\" & <welcome>" /* as in tools/contest/contest/data.py */
 
-static int show(struct duda *d, mk_str text)
+static int show(struct duda_ctx *d, mk_str text)
 {
     int e = duda_html(d, MK_STR("<!DOCTYPE html><p>"));
-    e = e ? e : duda_say(d, duda_escape(d, text));
+    e = e ? e : duda_write(d, duda_html_escape(d, text));
     return e ? e : duda_puts(d, "</p>\n");
 }
 
-static int plain(struct duda *d)
+static int plain(struct duda_ctx *d)
 {
     return show(d, MK_STR(MESSAGE));
 }
 
-static int kept(struct duda *d)
+static int kept(struct duda_ctx *d)
 {
     mk_str text;
     int e = duda_kv_get(d, duda_kv_find(d, "pages"), MK_STR("message"), &text);
     return e ? e : show(d, text);
 }
 
-static int keep(struct duda *d)
+static int keep(struct duda_ctx *d)
 {
-    return duda_kv_put(d, duda_kv_find(d, "pages"), MK_STR("message"), MK_STR(MESSAGE), 0);
+    return duda_kv_set(d, duda_kv_find(d, "pages"), MK_STR("message"), MK_STR(MESSAGE), 0);
 }
 
-static int begin(struct duda *d)
+static int begin(struct duda_ctx *d)
 {
     return duda_session_set(d, "text", MK_STR(MESSAGE));
 }
 
-static int visit(struct duda *d)
+static int visit(struct duda_ctx *d)
 {
     mk_str text = duda_session_get(d, "text");
     return text.p ? show(d, text) : 404;

@@ -405,7 +405,7 @@ def restart(bench):
 
 HELLO = """#include <duda.h>
 
-static int hello(struct duda *d)
+static int hello(struct duda_ctx *d)
 {
     return duda_printf(d, "hello %s\\n", duda_query_or(d, "name", "world"));
 }

@@ -20,11 +20,11 @@ import sys
 from pathlib import Path
 
 SKIPPED = ("CHANGELOG.md", "tools/dev/renames/", "tests/fuzz/corpus")
-ROOTS = ("include/", "duda/include/", "src/", "duda/", "plugins/", "tests/unit/", "tests/", "tools/", "")
+ROOTS = ("include/", "duda/include/", "src/", "duda/dev/", "duda/packages/", "duda/packages/", "duda/", "plugins/", "tests/unit/", "tests/", "tools/", "")
 WORD = re.compile(r"\\[a-z]|[A-Za-z_][A-Za-z0-9_]*")  # the n of "\nKey" is not of the word
 STRING = r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
-OTHER = {  # comments and strings
-    ".c": r"//[^\n]*|/\*.*?\*/|" + STRING,
+OTHER = {  # comments, strings and includes
+    ".c": r"#\s*include[^\n]*|//[^\n]*|/\*.*?\*/|" + STRING,
     ".py": r'"{3}.*?"{3}|#[^\n]*|' + STRING,
 }
 OTHER[".h"] = OTHER[".c"]

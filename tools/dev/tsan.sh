@@ -31,7 +31,7 @@ stress_libmonkey() {
 
 # The tests find reports in what the program says. What does not have to do with threads is left out.
 ask_duda() {
-    local names=(endings rooms sockets locks sql jobs kv store postgres redis redis_rooms memcache counted hello ask_http texts visitors
+    local names=(endings rooms sockets locks sql jobs kv store postgres redis redis_topic_relay memcache counted hello ask_http texts visitors
                  answers) modules
     modules=("${names[@]/#/tests/duda/test_}")
     MONKEY_EMBEDDED=1 MONKEY_PROGRAM=$PWD/$folder/monkey MONKEY_SERVICE_FLAGS=-fsanitize=thread TSAN_OPTIONS=$options \

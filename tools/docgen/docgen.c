@@ -29,7 +29,7 @@ static struct {
 } shelf;
 
 /* Those of the program itself, then those that plugins bring. */
-static struct mk_command commands[COMMANDS_MAX];
+static struct mk_cli_command commands[COMMANDS_MAX];
 static size_t n_commands;
 
 static int by_name(const void *a, const void *b)
@@ -66,10 +66,10 @@ static void collect_commands(void)
     for (size_t i = 0; i < mk_options_commands_n; i++)
         commands[n_commands++] = mk_options_commands[i];
     for (size_t i = 0; i < shelf.n; i++)
-        for (const struct mk_verb *const *v = shelf.plugins[i]->verbs; v && *v && n_commands < COMMANDS_MAX;
-             v++)
+        for (const struct mk_command *const *v = shelf.plugins[i]->verbs;
+             v && *v && n_commands < COMMANDS_MAX; v++)
             commands[n_commands++] =
-                (struct mk_command){.name = (*v)->name, .args = (*v)->args, .help = (*v)->help};
+                (struct mk_cli_command){.name = (*v)->name, .args = (*v)->args, .help = (*v)->help};
 }
 
 /* ---- Man page ---- */
@@ -180,17 +180,17 @@ static void write_man(struct mk_buf *out)
 
 /* ---- Man pages of commands ---- */
 
-static const struct mk_verb *find_verb(const char *name)
+static const struct mk_command *find_verb(const char *name)
 {
     for (size_t i = 0; i < shelf.n; i++)
-        for (const struct mk_verb *const *v = shelf.plugins[i]->verbs; v && *v; v++)
+        for (const struct mk_command *const *v = shelf.plugins[i]->verbs; v && *v; v++)
             if (strcmp((*v)->name, name) == 0)
                 return *v;
     return NULL;
 }
 
 /* What the command says with --help. */
-static bool ask_help(const struct mk_verb *verb, struct mk_buf *out)
+static bool ask_help(const struct mk_command *verb, struct mk_buf *out)
 {
     char name[64], help[] = "--help", room[4096];
     char *argv[] = {name, help, NULL};
@@ -288,7 +288,7 @@ static void man_examples(struct mk_buf *out, const char *verb)
 
 static void write_man_of(const char *name, struct mk_buf *out)
 {
-    const struct mk_verb *verb = find_verb(name);
+    const struct mk_command *verb = find_verb(name);
     struct mk_buf help = mk_buf_growing(TEXT_MAX);
     static const mk_str usage = MK_STR_INIT("usage: ");
     if (!verb || !ask_help(verb, &help) || !mk_str_starts(mk_buf_str(&help), usage)) {
@@ -440,7 +440,7 @@ static void write_section(struct mk_buf *out, const struct mk_conf_table *table)
 {
     mk_buf_add_char(out, '#'); /* it goes below its plugin */
     mk_conf_reference_print(table, out);
-    if (table->scope == MK_CONF_HOST)
+    if (table->scope == MK_CONF_VHOST)
         mk_buf_add(out, MK_STR("After a [HOST] it applies to that host; before the first one, to all hosts "
                                "without their own.\n\n"));
     else
@@ -456,7 +456,7 @@ static void write_plugin(struct mk_buf *out, const struct mk_plugin *p)
     for (const struct mk_handler *const *h = p->handlers; h && *h; h++)
         mk_buf_addf(out, "- A handler for [ROUTES]: `%s%s%s`\n", (*h)->name, (*h)->form ? " " : "",
                     (*h)->form ? (*h)->form : "");
-    for (const struct mk_verb *const *v = p->verbs; v && *v; v++)
+    for (const struct mk_command *const *v = p->verbs; v && *v; v++)
         mk_buf_addf(out, "- A command: `monkey %s%s%s`. %s\n", (*v)->name, (*v)->args ? " " : "",
                     (*v)->args ? (*v)->args : "", (*v)->help);
     if (p->handlers || p->verbs)

@@ -3,7 +3,7 @@
 #ifndef LOAD_OPTION_H
 #define LOAD_OPTION_H
 
-#include "base/def.h"
+#include "base/compiler.h"
 #include "base/sha1.h"
 
 /* Says what is wrong, in the program's own way; always false. */

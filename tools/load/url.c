@@ -72,7 +72,8 @@ const char *load_url_parse(mk_str text, struct load_url *out)
     return read_authority(out);
 }
 
-size_t load_url_resolve(const struct load_url *u, struct mk_addr at[LOAD_URL_ADDRESSES_MAX], const char **why)
+size_t load_url_resolve(const struct load_url *u, struct mk_sockaddr at[LOAD_URL_ADDRESSES_MAX],
+                        const char **why)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found;
     int r = getaddrinfo(u->host, NULL, &hints, &found);
@@ -83,9 +84,9 @@ size_t load_url_resolve(const struct load_url *u, struct mk_addr at[LOAD_URL_ADD
     for (struct addrinfo *a = found; a && n < LOAD_URL_ADDRESSES_MAX; a = a->ai_next) {
         if (a->ai_addrlen > sizeof at[n].v6)
             continue;
-        at[n] = (struct mk_addr){.len = a->ai_addrlen};
+        at[n] = (struct mk_sockaddr){.len = a->ai_addrlen};
         memcpy(&at[n].any, a->ai_addr, a->ai_addrlen);
-        mk_addr_set_port(&at[n++], u->port);
+        mk_sockaddr_set_port(&at[n++], u->port);
     }
     freeaddrinfo(found);
     return n;

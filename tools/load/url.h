@@ -3,7 +3,7 @@
 #ifndef LOAD_URL_H
 #define LOAD_URL_H
 
-#include "os/addr.h"
+#include "os/sockaddr.h"
 
 enum { LOAD_URL_HOST_MAX = 255, LOAD_URL_ADDRESSES_MAX = 8 };
 
@@ -21,7 +21,7 @@ bool load_url_is(mk_str text);
 /* NULL, or what is wrong with it, static. `text` must outlive *out. */
 const char *load_url_parse(mk_str text, struct load_url *out) MK_MUST_USE;
 /* How many addresses it has, at most LOAD_URL_ADDRESSES_MAX; 0: none, and why. */
-size_t load_url_resolve(const struct load_url *u, struct mk_addr at[LOAD_URL_ADDRESSES_MAX],
+size_t load_url_resolve(const struct load_url *u, struct mk_sockaddr at[LOAD_URL_ADDRESSES_MAX],
                         const char **why);
 
 #endif

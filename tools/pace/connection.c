@@ -11,10 +11,10 @@ void pace_connection_init(struct pace_connection *c)
     *c = (struct pace_connection){.fd = -1, .phase = PACE_CLOSED};
     mk_list_init(&c->link);
     mk_list_init(&c->again);
-    mk_reply_init(&c->reply, (struct mk_reply_request){0}, NULL, 0);
+    mk_response_parser_init(&c->reply, (struct mk_response_parser_options){0}, NULL, 0);
 }
 
-static mk_err begin(struct pace_connection *c, const struct mk_addr *to, struct pace_waiter *w)
+static mk_err begin(struct pace_connection *c, const struct mk_sockaddr *to, struct pace_waiter *w)
 {
     static const int on = 1;
     (void)setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -23,7 +23,7 @@ static mk_err begin(struct pace_connection *c, const struct mk_addr *to, struct 
     return pace_waiter_add(w, c->fd, c);
 }
 
-mk_err pace_connection_open(struct pace_connection *c, const struct mk_addr *to, struct pace_waiter *w)
+mk_err pace_connection_open(struct pace_connection *c, const struct mk_sockaddr *to, struct pace_waiter *w)
 {
     c->fd = socket(to->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (c->fd < 0)
@@ -63,8 +63,8 @@ mk_err pace_connection_send(struct pace_connection *c, mk_str request)
 
 void pace_connection_reset(struct pace_connection *c)
 {
-    mk_reply_fini(&c->reply);
-    mk_reply_init(&c->reply, (struct mk_reply_request){0}, NULL, 0);
+    mk_response_parser_fini(&c->reply);
+    mk_response_parser_init(&c->reply, (struct mk_response_parser_options){0}, NULL, 0);
     c->comparison = (struct pace_comparison){0};
     c->sent = 0;
 }

@@ -5,8 +5,8 @@
 #define PACE_CONNECTION_H
 
 #include "base/list.h"
-#include "http/reply.h"
-#include "os/addr.h"
+#include "http/response_parser.h"
+#include "os/sockaddr.h"
 #include "pace/reference.h"
 #include "pace/waiter.h"
 
@@ -22,13 +22,13 @@ struct pace_connection {
     uint64_t due, begun, free_since;
     uint64_t own; /* of the time since its request was due: for so long the client may have been the reason */
     size_t sent;
-    struct mk_reply reply;
+    struct mk_response_parser reply;
     struct pace_comparison comparison;
 };
 
 void pace_connection_init(struct pace_connection *c);
 /* Begins to connect: PACE_CONNECTING. */
-mk_err pace_connection_open(struct pace_connection *c, const struct mk_addr *to,
+mk_err pace_connection_open(struct pace_connection *c, const struct mk_sockaddr *to,
                             struct pace_waiter *w) MK_MUST_USE;
 /* Is it there now? Only when the socket can be written to, or has failed: then PACE_SENDING. */
 mk_err pace_connection_finish_open(struct pace_connection *c) MK_MUST_USE;

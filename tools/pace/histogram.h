@@ -4,7 +4,7 @@
 #ifndef PACE_HISTOGRAM_H
 #define PACE_HISTOGRAM_H
 
-#include "base/def.h"
+#include "base/compiler.h"
 
 enum {
     PACE_HISTOGRAM_STEP_BITS = 7,

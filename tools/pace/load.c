@@ -220,22 +220,22 @@ static void feed(struct pace_load *l, struct pace_connection *c, mk_str in)
     char why[PACE_REFERENCE_WHY];
     mk_str data;
     for (;;) {
-        switch (mk_reply_next(&c->reply, &in, &data)) {
-        case MK_REPLY_HEADED:
-        case MK_REPLY_TRAILERS:
+        switch (mk_response_parser_next(&c->reply, &in, &data)) {
+        case MK_RESPONSE_PARSER_HEAD:
+        case MK_RESPONSE_PARSER_TRAILERS:
             break;
-        case MK_REPLY_DATA:
+        case MK_RESPONSE_PARSER_DATA:
             if (!take_data(l, c, data))
                 return;
             break;
-        case MK_REPLY_END:
+        case MK_RESPONSE_PARSER_END:
             complete(l, c, in.len > 0);
             return;
-        case MK_REPLY_BAD:
+        case MK_RESPONSE_PARSER_ERROR:
             snprintf(why, sizeof why, "not an HTTP/1 response: %s", c->reply.problem);
             fail(l, c, PACE_READ, why);
             return;
-        case MK_REPLY_MORE:
+        case MK_RESPONSE_PARSER_MORE:
             return;
         }
     }
@@ -245,7 +245,7 @@ static void on_end(struct pace_load *l, struct pace_connection *c)
 {
     if (c->phase == PACE_IDLE)
         shut(l, c, false);
-    else if (mk_reply_close(&c->reply) == MK_REPLY_END)
+    else if (mk_response_parser_eof(&c->reply) == MK_RESPONSE_PARSER_END)
         complete(l, c, false);
     else
         lose(l, c, PACE_READ, c->reply.problem);

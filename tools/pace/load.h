@@ -13,7 +13,7 @@
 
 struct pace_load {
     /* Set these before pace_load_init(). */
-    struct mk_addr address;
+    struct mk_sockaddr address;
     mk_str request;
     struct pace_reference *reference;  /* what is not recorded yet, the first answer records */
     unsigned n;                        /* connections */

@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-#include "base/def.h"
+#include "base/compiler.h"
 
 #define PACE_SECOND UINT64_C(1000000000)
 #define PACE_NEVER  UINT64_MAX

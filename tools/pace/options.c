@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/num.h"
-#include "http/field.h"
+#include "http/header.h"
 #include "load/request.h"
 #include "pace/now.h"
 
@@ -117,11 +117,11 @@ static bool read_field(struct reading *r, char *text)
     mk_str field = mk_str_from_c(text);
     size_t colon = mk_str_find(field, ':');
     mk_str name = mk_str_first(field, colon == MK_STR_NONE ? 0 : colon);
-    if (!mk_is_token(name) || !mk_is_field_value(mk_str_skip(field, name.len + 1)))
+    if (!mk_is_token(name) || !mk_is_header_value(mk_str_skip(field, name.len + 1)))
         return complain("-H expects `Name: value`, not \"%s\"", text);
-    enum mk_field_id id = mk_field_find_id(name);
-    if (id == MK_FIELD_CONTENT_LENGTH || id == MK_FIELD_TRANSFER_ENCODING || id == MK_FIELD_TE ||
-        id == MK_FIELD_UPGRADE || id == MK_FIELD_EXPECT)
+    enum mk_header_id id = mk_header_find_id(name);
+    if (id == MK_HEADER_CONTENT_LENGTH || id == MK_HEADER_TRANSFER_ENCODING || id == MK_HEADER_TE ||
+        id == MK_HEADER_UPGRADE || id == MK_HEADER_EXPECT)
         return complain("pace sends no content and requests no upgrade, so it cannot send \"%s\"", text);
     if (r->n_fields == FIELDS_MAX)
         return complain("-H may be repeated at most %d times", FIELDS_MAX);

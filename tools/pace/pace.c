@@ -35,9 +35,9 @@ static int complain(const struct pace_options *o, const char *what, const char *
 static bool allow_descriptors(const struct pace_options *o)
 {
     uint64_t wanted = (uint64_t)o->connections + SPARE_FDS, limit = 0;
-    if (mk_fd_limit(0, &limit) == 0 && limit >= wanted)
+    if (mk_fd_set_limit(0, &limit) == 0 && limit >= wanted)
         return true;
-    if (mk_fd_limit(wanted, &limit) == 0 && limit >= wanted)
+    if (mk_fd_set_limit(wanted, &limit) == 0 && limit >= wanted)
         return true;
     fprintf(stderr,
             "pace: %u connections need %llu open files, but only %llu are allowed: raise `ulimit -n`\n",
@@ -49,7 +49,7 @@ static bool allow_descriptors(const struct pace_options *o)
  * a listener: the first reachable one is used. */
 static bool probe(struct pace_load *load, const struct pace_options *o, struct pace_tally *t)
 {
-    struct mk_addr addresses[LOAD_URL_ADDRESSES_MAX];
+    struct mk_sockaddr addresses[LOAD_URL_ADDRESSES_MAX];
     const char *why;
     size_t n = load_url_resolve(&o->url, addresses, &why);
     if (n == 0) {

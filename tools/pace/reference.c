@@ -44,8 +44,8 @@ static bool find_length(const struct pace_reference *r, uint64_t *out)
     return r->expected.has_length || (r->recorded && !r->varies);
 }
 
-bool pace_reference_take(struct pace_reference *r, struct pace_comparison *c, const struct mk_reply *reply,
-                         mk_str data, char why[PACE_REFERENCE_WHY])
+bool pace_reference_take(struct pace_reference *r, struct pace_comparison *c,
+                         const struct mk_response_parser *reply, mk_str data, char why[PACE_REFERENCE_WHY])
 {
     uint64_t most;
     if (reply->head.status != r->expected.status)
@@ -64,7 +64,7 @@ bool pace_reference_take(struct pace_reference *r, struct pace_comparison *c, co
     return true;
 }
 
-static enum pace_verdict judge_status(const struct pace_reference *r, const struct mk_reply *reply,
+static enum pace_verdict judge_status(const struct pace_reference *r, const struct mk_response_parser *reply,
                                       char why[PACE_REFERENCE_WHY])
 {
     if (reply->head.status == r->expected.status)
@@ -74,7 +74,7 @@ static enum pace_verdict judge_status(const struct pace_reference *r, const stru
 }
 
 enum pace_verdict pace_reference_judge(const struct pace_reference *r, const struct pace_comparison *c,
-                                       const struct mk_reply *reply, char why[PACE_REFERENCE_WHY])
+                                       const struct mk_response_parser *reply, char why[PACE_REFERENCE_WHY])
 {
     enum pace_verdict verdict = judge_status(r, reply, why);
     if (verdict != PACE_RIGHT)
@@ -96,7 +96,7 @@ static void write_sha1(struct mk_buf *out, const unsigned char sha1[MK_SHA1_LEN]
     mk_hex_encode(out, mk_str_of((const char *)sha1, MK_SHA1_LEN));
 }
 
-enum pace_verdict pace_reference_finish(struct pace_reference *r, const struct mk_reply *reply,
+enum pace_verdict pace_reference_finish(struct pace_reference *r, const struct mk_response_parser *reply,
                                         char why[PACE_REFERENCE_WHY])
 {
     static const struct pace_comparison same;

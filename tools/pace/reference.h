@@ -5,7 +5,7 @@
 #define PACE_REFERENCE_H
 
 #include "base/buf.h"
-#include "http/reply.h"
+#include "http/response_parser.h"
 #include "load/option.h"
 
 enum { PACE_REFERENCE_MAX = 256 * 1024 * 1024, PACE_REFERENCE_WHY = 200 };
@@ -32,14 +32,15 @@ void pace_reference_fini(struct pace_reference *r);
 
 /* A piece of the content of `reply`, in order: it is compared, or recorded when it is that of the first.
  * False: no more is wanted, since it is longer than it may be, or than can be kept; `why` gets the words. */
-bool pace_reference_take(struct pace_reference *r, struct pace_comparison *c, const struct mk_reply *reply,
-                         mk_str data, char why[PACE_REFERENCE_WHY]) MK_MUST_USE;
+bool pace_reference_take(struct pace_reference *r, struct pace_comparison *c,
+                         const struct mk_response_parser *reply, mk_str data,
+                         char why[PACE_REFERENCE_WHY]) MK_MUST_USE;
 
 /* Judges a complete answer; `why` gets the words if it is wrong. */
 enum pace_verdict pace_reference_judge(const struct pace_reference *r, const struct pace_comparison *c,
-                                       const struct mk_reply *reply, char why[PACE_REFERENCE_WHY]);
+                                       const struct mk_response_parser *reply, char why[PACE_REFERENCE_WHY]);
 /* Ends the recording, and judges that answer. */
-enum pace_verdict pace_reference_finish(struct pace_reference *r, const struct mk_reply *reply,
+enum pace_verdict pace_reference_finish(struct pace_reference *r, const struct mk_response_parser *reply,
                                         char why[PACE_REFERENCE_WHY]);
 
 #endif

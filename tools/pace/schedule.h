@@ -4,7 +4,7 @@
 #ifndef PACE_SCHEDULE_H
 #define PACE_SCHEDULE_H
 
-#include "base/def.h"
+#include "base/compiler.h"
 
 enum pace_spacing {
     PACE_CONSTANT,    /* one every 1/rate seconds, the first at the start */

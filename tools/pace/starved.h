@@ -3,7 +3,7 @@
 #ifndef PACE_STARVED_H
 #define PACE_STARVED_H
 
-#include "base/def.h"
+#include "base/compiler.h"
 
 /* -1 if the kernel does not count it. Close it with mk_fd_close(). */
 int pace_starved_open(void);

@@ -3,7 +3,7 @@
 #ifndef PACE_TALLY_H
 #define PACE_TALLY_H
 
-#include "base/def.h"
+#include "base/compiler.h"
 #include "pace/histogram.h"
 
 enum pace_class {

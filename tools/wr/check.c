@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/codec.h"
 #include "base/err.h"
-#include "http/reply.h"
+#include "http/response_parser.h"
 #include "load/request.h"
 #include "os/fd.h"
 #include "wr/child.h"
@@ -19,7 +19,7 @@ enum { DEADLINE_S = 30, FIELDS_MAX = 64 };
 
 static int connect_to(const struct load_url *url, const char **why)
 {
-    struct mk_addr at[LOAD_URL_ADDRESSES_MAX];
+    struct mk_sockaddr at[LOAD_URL_ADDRESSES_MAX];
     struct timeval limit = {.tv_sec = DEADLINE_S};
     size_t n = load_url_resolve(url, at, why);
     int fd = -1;
@@ -57,25 +57,26 @@ static mk_err send_request(int fd, const struct load_url *url, char *const *fiel
     return e;
 }
 
-static enum mk_reply_step take(struct mk_reply *r, struct mk_sha1 *sum, mk_str in)
+static enum mk_response_parser_event take(struct mk_response_parser *r, struct mk_sha1 *sum, mk_str in)
 {
-    enum mk_reply_step step;
+    enum mk_response_parser_event step;
     mk_str data;
     do {
-        step = mk_reply_next(r, &in, &data);
-        if (step == MK_REPLY_DATA)
-            mk_sha1_add(sum, data);
-    } while (step == MK_REPLY_DATA || step == MK_REPLY_HEADED || step == MK_REPLY_TRAILERS);
+        step = mk_response_parser_next(r, &in, &data);
+        if (step == MK_RESPONSE_PARSER_DATA)
+            mk_sha1_update(sum, data);
+    } while (step == MK_RESPONSE_PARSER_DATA || step == MK_RESPONSE_PARSER_HEAD ||
+             step == MK_RESPONSE_PARSER_TRAILERS);
     return step;
 }
 
 /* NULL, or why there is no whole one. */
-static const char *read_answer(int fd, struct mk_reply *r, struct mk_sha1 *sum)
+static const char *read_answer(int fd, struct mk_response_parser *r, struct mk_sha1 *sum)
 {
     static char room[1 << 16];
-    enum mk_reply_step step = MK_REPLY_MORE;
+    enum mk_response_parser_event step = MK_RESPONSE_PARSER_MORE;
     uint64_t until = mk_clock_us() + (uint64_t)DEADLINE_S * 1000000;
-    while (step == MK_REPLY_MORE) {
+    while (step == MK_RESPONSE_PARSER_MORE) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
         uint64_t now = mk_clock_us();
         int ready = now < until ? poll(&p, 1, (int)((until - now) / 1000) + 1) : 0;
@@ -84,7 +85,7 @@ static const char *read_answer(int fd, struct mk_reply *r, struct mk_sha1 *sum)
         if (ready <= 0)
             return "it does not arrive, or is incomplete, within half a minute";
         ssize_t n = read(fd, room, sizeof room);
-        step = n > 0 ? take(r, sum, mk_str_of(room, (size_t)n)) : mk_reply_close(r);
+        step = n > 0 ? take(r, sum, mk_str_of(room, (size_t)n)) : mk_response_parser_eof(r);
     }
     return r->problem;
 }
@@ -92,20 +93,20 @@ static const char *read_answer(int fd, struct mk_reply *r, struct mk_sha1 *sum)
 static bool fetch_plain(const struct load_url *url, char *const *fields, struct wr_checked *out)
 {
     const char *why;
-    struct mk_reply r;
+    struct mk_response_parser r;
     struct mk_sha1 sum;
     int fd = connect_to(url, &why);
     if (fd < 0)
         return wr_say_error("cannot connect to %.*s: %s; is the server running?", MK_STR_ARG(url->whole),
                             why);
-    mk_reply_init(&r, (struct mk_reply_request){0}, NULL, 0);
+    mk_response_parser_init(&r, (struct mk_response_parser_options){0}, NULL, 0);
     mk_sha1_init(&sum);
     mk_err e = send_request(fd, url, fields);
     why = e ? mk_err_text(e) : read_answer(fd, &r, &sum);
     mk_fd_close(&fd);
     *out = (struct wr_checked){.status = r.head.status, .length = r.length};
-    mk_sha1_end(&sum, out->sha1);
-    mk_reply_fini(&r);
+    mk_sha1_final(&sum, out->sha1);
+    mk_response_parser_fini(&r);
     return !why || wr_say_error("cannot check the response to GET %.*s: %s; --unchecked skips the check",
                                 MK_STR_ARG(url->whole), why);
 }
@@ -118,7 +119,7 @@ struct body {
 static void on_body(void *data, mk_str piece)
 {
     struct body *b = data;
-    mk_sha1_add(&b->sum, piece);
+    mk_sha1_update(&b->sum, piece);
     b->length += piece.len;
 }
 
@@ -177,7 +178,7 @@ static bool fetch_with_curl(const struct load_url *url, char *const *fields, str
                MK_STR_ARG(url->whole), MK_STR_ARG(mk_str_first(said, mk_str_find(said, '\n'))));
     wr_child_fini(&curl);
     *out = (struct wr_checked){.status = (unsigned)status, .length = body.length};
-    mk_sha1_end(&body.sum, out->sha1);
+    mk_sha1_final(&body.sum, out->sha1);
     return good;
 }
 

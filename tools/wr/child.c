@@ -116,7 +116,7 @@ static void keep(struct wr_child *c, struct mk_buf *kept, mk_str piece)
     mk_buf_add(kept, piece);
     if (kept->len <= (size_t)2 * WR_CHILD_KEEPS)
         return;
-    mk_buf_drop(kept, kept->len - WR_CHILD_KEEPS);
+    mk_buf_consume(kept, kept->len - WR_CHILD_KEEPS);
     c->was_cut = true;
 }
 

@@ -249,7 +249,7 @@ mk_str wr_command_url(char *const *words)
     for (size_t i = 0; words[i]; i++)
         if (load_url_is(mk_str_from_c(words[i])))
             return mk_str_from_c(words[i]);
-    return MK_ABSENT;
+    return MK_STR_NULL;
 }
 
 void wr_command_write(char *const *words, struct mk_buf *out)

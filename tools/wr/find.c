@@ -41,7 +41,7 @@ static bool find_pids(const struct wr_find *what, struct wr_family *out)
 /* The sockets that clients reach there. */
 static bool find_sockets(const struct wr_find *what, struct wr_listeners *l)
 {
-    struct mk_addr at[LOAD_URL_ADDRESSES_MAX];
+    struct mk_sockaddr at[LOAD_URL_ADDRESSES_MAX];
     const char *why;
     if (!wr_listeners_read(l, what->port))
         return cannot_look();
@@ -85,7 +85,7 @@ static bool say_all(const struct wr_find *what, const struct wr_listeners *l)
         if (first != h)
             continue;
         mk_buf_addf(&text, "%s%d (%s) at ", i ? ", " : "", (int)h->pid, h->name);
-        mk_addr_print(&l->sockets[h->socket].at, &text);
+        mk_sockaddr_format(&l->sockets[h->socket].at, &text);
     }
     return wr_say_error("several servers listen on port %u: %s%s; choose one with --pid%s", what->port, room,
                         text.failed ? " and others" : "",

@@ -64,9 +64,9 @@ bool wr_listeners_read(struct wr_listeners *l, unsigned port)
     return read_list(l, "/proc/net/tcp", port) && read_list(l, "/proc/net/tcp6", port);
 }
 
-static struct mk_addr unmapped(const struct mk_addr *a)
+static struct mk_sockaddr unmapped(const struct mk_sockaddr *a)
 {
-    struct mk_addr v4 = {.len = sizeof v4.v4, .v4.sin_family = AF_INET};
+    struct mk_sockaddr v4 = {.len = sizeof v4.v4, .v4.sin_family = AF_INET};
     if (a->any.sa_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&a->v6.sin6_addr))
         return *a;
     v4.v4.sin_port = a->v6.sin6_port;
@@ -77,19 +77,19 @@ static struct mk_addr unmapped(const struct mk_addr *a)
 /* As the kernel chooses: its own address comes before all addresses. */
 enum closeness { ELSEWHERE, ALL_OF_BOTH, ALL, ITS_OWN };
 
-static enum closeness find_closeness(const struct mk_addr *socket, const struct mk_addr *to)
+static enum closeness find_closeness(const struct mk_sockaddr *socket, const struct mk_sockaddr *to)
 {
-    struct mk_addr at = unmapped(socket), wanted = unmapped(to);
-    if (mk_addr_eq(&at, &wanted))
+    struct mk_sockaddr at = unmapped(socket), wanted = unmapped(to);
+    if (mk_sockaddr_eq(&at, &wanted))
         return ITS_OWN;
-    if (!mk_addr_is_any(&at))
+    if (!mk_sockaddr_is_any(&at))
         return ELSEWHERE;
     return at.any.sa_family == wanted.any.sa_family ? ALL
            : at.any.sa_family == AF_INET6           ? ALL_OF_BOTH
                                                     : ELSEWHERE;
 }
 
-static void keep(struct wr_listeners *l, const struct mk_addr *to, enum closeness best)
+static void keep(struct wr_listeners *l, const struct mk_sockaddr *to, enum closeness best)
 {
     size_t n = 0;
     for (size_t i = 0; i < l->n; i++)
@@ -101,7 +101,7 @@ static void keep(struct wr_listeners *l, const struct mk_addr *to, enum closenes
     l->n = n;
 }
 
-bool wr_listeners_keep(struct wr_listeners *l, const struct mk_addr *to, size_t n)
+bool wr_listeners_keep(struct wr_listeners *l, const struct mk_sockaddr *to, size_t n)
 {
     enum closeness best = ELSEWHERE;
     for (size_t i = 0; best == ELSEWHERE && i < n; i++) {
@@ -203,7 +203,7 @@ static bool share_address(const struct wr_listeners *l, size_t a, size_t b)
 {
     for (size_t i = 0; i < l->n; i++)
         for (size_t k = 0; l->sockets[i].server == a && k < l->n; k++)
-            if (l->sockets[k].server == b && mk_addr_eq(&l->sockets[i].at, &l->sockets[k].at))
+            if (l->sockets[k].server == b && mk_sockaddr_eq(&l->sockets[i].at, &l->sockets[k].at))
                 return true;
     return false;
 }

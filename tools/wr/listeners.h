@@ -25,7 +25,7 @@ bool wr_listeners_read(struct wr_listeners *l, unsigned port) MK_MUST_USE;
 void wr_listeners_fini(struct wr_listeners *l);
 /* Keeps those that a client reaches at the first of the addresses where it reaches any: those bound to it,
  * else those of all addresses. False, and changes nothing, when there are none. */
-bool wr_listeners_keep(struct wr_listeners *l, const struct mk_addr *to, size_t n) MK_MUST_USE;
+bool wr_listeners_keep(struct wr_listeners *l, const struct mk_sockaddr *to, size_t n) MK_MUST_USE;
 /* Finds the holders. A holder that shares a socket with another, is its child, or has the same name and
  * listens at the same address, belongs to the same server. False as above. */
 bool wr_listeners_find_holders(struct wr_listeners *l) MK_MUST_USE;

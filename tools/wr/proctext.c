@@ -80,7 +80,7 @@ mk_str wr_proctext_cgroup(mk_str text)
         if (mk_str_starts(line, MK_STR("0::/")))
             return mk_str_skip(line, 3);
     }
-    return MK_ABSENT;
+    return MK_STR_NULL;
 }
 
 bool wr_cpu_stat_parse(mk_str text, struct wr_cpu_stat *out)
@@ -111,7 +111,7 @@ static bool parse_hex(mk_str s, uint64_t *out)
 }
 
 /* "0100007F:1F90": each 4 bytes of the address as the number that they are in memory. */
-static bool parse_local(mk_str word, struct mk_addr *out)
+static bool parse_local(mk_str word, struct mk_sockaddr *out)
 {
     enum { DIGITS = 8 };
     uint32_t parts[4];
@@ -126,10 +126,10 @@ static bool parse_local(mk_str word, struct mk_addr *out)
             return false;
         parts[i] = (uint32_t)number;
     }
-    *out = (struct mk_addr){.len = n == 1 ? sizeof out->v4 : sizeof out->v6};
+    *out = (struct mk_sockaddr){.len = n == 1 ? sizeof out->v4 : sizeof out->v6};
     out->any.sa_family = n == 1 ? AF_INET : AF_INET6;
     memcpy(n == 1 ? (void *)&out->v4.sin_addr : (void *)&out->v6.sin6_addr, parts, n * sizeof *parts);
-    mk_addr_set_port(out, (uint16_t)port);
+    mk_sockaddr_set_port(out, (uint16_t)port);
     return true;
 }
 
@@ -140,7 +140,7 @@ bool wr_proctext_listens(mk_str line, unsigned port, struct wr_listener *out)
     *out = (struct wr_listener){.inode = 0};
     for (unsigned i = 0; i <= INODE; i++) {
         mk_str word = mk_str_word(&line);
-        if (i == LOCAL && (!parse_local(word, &out->at) || mk_addr_port(&out->at) != port))
+        if (i == LOCAL && (!parse_local(word, &out->at) || mk_sockaddr_port(&out->at) != port))
             return false;
         if (i == STATE_AT && (!parse_hex(word, &number) || number != LISTENING))
             return false;

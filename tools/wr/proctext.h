@@ -6,7 +6,7 @@
 #include <sched.h>
 
 #include "base/buf.h"
-#include "os/addr.h"
+#include "os/sockaddr.h"
 
 /* /proc/PID/stat: what of it is needed. Times are in ticks of the clock. */
 struct wr_stat {
@@ -43,7 +43,7 @@ struct wr_cpu_stat {
 bool wr_cpu_stat_parse(mk_str text, struct wr_cpu_stat *out) MK_MUST_USE;
 
 struct wr_listener {
-    struct mk_addr at;
+    struct mk_sockaddr at;
     uint64_t inode;
     size_t server; /* see listeners.h */
 };

@@ -4,7 +4,7 @@
 #ifndef WR_RESULT_H
 #define WR_RESULT_H
 
-#include "base/def.h"
+#include "base/compiler.h"
 
 #define WR_UNKNOWN (-1)
 

@@ -3,7 +3,7 @@
 #ifndef WR_SAY_H
 #define WR_SAY_H
 
-#include "base/def.h"
+#include "base/compiler.h"
 
 /* "wr: ...", on a line of its own. */
 void wr_say(const char *fmt, ...) MK_PRINTF(1, 2);

@@ -3,7 +3,7 @@
 #ifndef WR_SPREAD_H
 #define WR_SPREAD_H
 
-#include "base/def.h"
+#include "base/compiler.h"
 
 struct wr_spread {
     double *all;

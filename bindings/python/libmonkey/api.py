@@ -64,17 +64,17 @@ class Param(Structure):
 
 
 class SourceOps(Structure):
-    """struct mk_source_ops"""
+    """struct mk_body_source_ops"""
     _fields_ = [("pull", Pull), ("close", Close)]
 
 
 DECLARATIONS = {
     "mk_server_new": (c_void_p, POINTER(Options)),
-    "mk_server_why": (c_char_p, c_void_p),
-    "mk_server_read": (c_int, c_void_p, c_char_p),
+    "mk_server_error": (c_char_p, c_void_p),
+    "mk_server_load_config": (c_int, c_void_p, c_char_p),
     "mk_server_set": (c_int, c_void_p, c_char_p, c_char_p, c_char_p),
     "mk_server_add_section": (c_int, c_void_p, c_char_p),
-    "mk_server_add_host": (c_int, c_void_p, c_char_p, c_char_p),
+    "mk_server_add_vhost": (c_int, c_void_p, c_char_p, c_char_p),
     "mk_server_add_route": (c_int, c_void_p, c_char_p, Handler, c_void_p),
     "mk_server_listen": (c_int, c_void_p, c_char_p, POINTER(c_uint)),
     "mk_server_listen_fd": (c_int, c_void_p, c_int, c_bool),
@@ -90,20 +90,20 @@ DECLARATIONS = {
     "mk_request_query": (Str, c_void_p),
     "mk_request_host": (Str, c_void_p),
     "mk_request_scheme": (Str, c_void_p),
-    "mk_request_peer": (Str, c_void_p),
-    "mk_request_field": (Str, c_void_p, Str),
-    "mk_request_field_at": (c_bool, c_void_p, c_size_t, POINTER(Str), POINTER(Str)),
+    "mk_request_client_text": (Str, c_void_p),
+    "mk_request_header": (Str, c_void_p, Str),
+    "mk_request_header_at": (c_bool, c_void_p, c_size_t, POINTER(Str), POINTER(Str)),
     "mk_server_param": (POINTER(Param), c_void_p, c_char_p),
     "mk_request_read": (c_ssize_t, c_void_p, c_void_p, c_size_t),
     "mk_request_resume": (None, c_void_p),
-    "mk_request_follow_client": (None, c_void_p),
-    "mk_request_on_end": (c_int, c_void_p, Close, c_void_p),
+    "mk_request_cancel_on_disconnect": (None, c_void_p),
+    "mk_request_add_cleanup": (c_int, c_void_p, Close, c_void_p),
     "mk_response_set_status": (c_int, c_void_p, c_uint),
-    "mk_response_add": (c_int, c_void_p, Str, Str),
-    "mk_response_set": (c_int, c_void_p, Str, Str),
-    "mk_response_set_text": (c_int, c_void_p, Str),
-    "mk_response_set_file": (c_int, c_void_p, c_int, ctypes.c_uint64, ctypes.c_uint64),
-    "mk_response_set_source": (c_int, c_void_p, POINTER(SourceOps), c_void_p, c_int64),
+    "mk_response_add_header": (c_int, c_void_p, Str, Str),
+    "mk_response_set_header": (c_int, c_void_p, Str, Str),
+    "mk_response_set_body": (c_int, c_void_p, Str),
+    "mk_response_set_body_file": (c_int, c_void_p, c_int, ctypes.c_uint64, ctypes.c_uint64),
+    "mk_response_set_body_source": (c_int, c_void_p, POINTER(SourceOps), c_void_p, c_int64),
 }
 
 

@@ -48,12 +48,12 @@ class Request(Handle):
     query = property(lambda self: self._text(lib.mk_request_query) or "", doc="what follows the ?, not decoded")
     host = property(lambda self: self._text(lib.mk_request_host), doc="the name that the client asked for")
     scheme = property(lambda self: self._text(lib.mk_request_scheme), doc="http or https")
-    peer = property(lambda self: self._text(lib.mk_request_peer), doc="the client's address")
+    peer = property(lambda self: self._text(lib.mk_request_client_text), doc="the client's address")
 
     def field(self, name, otherwise=None):
         """The value of a field, whatever the case of its name."""
         text, _data = as_str(name)
-        value = self._text(lambda pointer: lib.mk_request_field(pointer, text))
+        value = self._text(lambda pointer: lib.mk_request_header(pointer, text))
         return otherwise if value is None else value
 
     def param(self, name):
@@ -67,7 +67,7 @@ class Request(Handle):
     def fields(self):
         """All field lines, as pairs."""
         name, value, found = Str(), Str(), []
-        while lib.mk_request_field_at(self._use(), len(found), ctypes.byref(name), ctypes.byref(value)):
+        while lib.mk_request_header_at(self._use(), len(found), ctypes.byref(name), ctypes.byref(value)):
             found.append((name.text(), value.text()))
         return found
 
@@ -135,17 +135,17 @@ class Response(Handle):
 
     def add(self, name, value):
         """Adds a field line."""
-        self._put(lib.mk_response_add, name, value)
+        self._put(lib.mk_response_add_header, name, value)
 
     def set(self, name, value):
         """Adds a field line in place of all others of that name."""
-        self._put(lib.mk_response_set, name, value)
+        self._put(lib.mk_response_set_header, name, value)
 
     def send_file(self, path):
         """The content is that file. Its media type follows from its name, unless Content-Type was set."""
         pointer = self._use()
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        self._check(lib.mk_response_set_file(pointer, fd, 0, os.fstat(fd).st_size))  # it closes the descriptor
+        self._check(lib.mk_response_set_body_file(pointer, fd, 0, os.fstat(fd).st_size))  # it closes the descriptor
         self._default_type(mimetypes.guess_type(os.fspath(path))[0] or "application/octet-stream")
 
     def _default_type(self, media_type):
@@ -154,10 +154,10 @@ class Response(Handle):
 
     def _set_content(self, content):
         text, _data = as_str(content)
-        self._check(lib.mk_response_set_text(self._use(), text))
+        self._check(lib.mk_response_set_body(self._use(), text))
 
     def _set_source(self, ops, key):
-        self._check(lib.mk_response_set_source(self._use(), ops, key, LENGTH_UNKNOWN))
+        self._check(lib.mk_response_set_body_source(self._use(), ops, key, LENGTH_UNKNOWN))
 
     def _end(self):
         self._pointer = None

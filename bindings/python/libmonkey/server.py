@@ -95,7 +95,7 @@ class Server:
 
     def _check(self, result):
         if result < 0:
-            raise Error(lib.mk_server_why(self._pointer).decode())
+            raise Error(lib.mk_server_error(self._pointer).decode())
         return result
 
     def _use(self):
@@ -107,7 +107,7 @@ class Server:
 
     def read(self, path):
         """Reads a configuration file, or the monkey.conf of a folder."""
-        self._check(lib.mk_server_read(self._use(), as_c(str(path))))
+        self._check(lib.mk_server_load_config(self._use(), as_c(str(path))))
 
     def set(self, section, key, value):
         """A line of the configuration: server.set("SERVER", "KeepAliveTimeout", "5s")."""
@@ -119,7 +119,7 @@ class Server:
 
     def add_host(self, names=None, root=None):
         """Adds a host: its names, with blanks between them, and the folder of its files."""
-        self._check(lib.mk_server_add_host(self._use(), names and as_c(names), root and as_c(str(root))))
+        self._check(lib.mk_server_add_vhost(self._use(), names and as_c(names), root and as_c(str(root))))
 
     def listen(self, where="127.0.0.1:0", tls=False):
         """Opens an address, and tells its port."""
@@ -195,7 +195,7 @@ class Server:
         if pointer in self._waiting:
             return
         self._waiting[pointer] = exchange
-        if lib.mk_request_on_end(pointer, self._end, pointer) < 0:
+        if lib.mk_request_add_cleanup(pointer, self._end, pointer) < 0:
             del self._waiting[pointer]
             raise MemoryError
 
@@ -220,7 +220,7 @@ class Server:
             coroutine.close()
             raise
         exchange.task = self._loop.create_task(coroutine)
-        lib.mk_request_follow_client(pointer)
+        lib.mk_request_cancel_on_disconnect(pointer)
         exchange.task.add_done_callback(lambda _task: self._resume(exchange))
         return WAIT
 

@@ -3,8 +3,8 @@
 #ifndef DUDA_DEV_OPENAPI_H
 #define DUDA_DEV_OPENAPI_H
 
-#include "describe.h"
+#include "introspect.h"
 
-void dev_openapi_write(const struct dev_description *d, struct mk_buf *out);
+void dev_openapi_write(const struct dev_introspection *d, struct mk_buf *out);
 
 #endif

@@ -24,40 +24,40 @@ static void on_log(void *ctx, enum mk_log_level level, mk_str text)
     fprintf(stderr, "%s: %.*s\n", level < MK_LOG_LEVELS ? names[level] : "?", MK_STR_ARG(text));
 }
 
-static int complain(const char *what)
+static int print_error(const char *what)
 {
     fprintf(stderr, "monkey test: %s\n", what);
     return BROKEN;
 }
 
-static bool set_up(struct mk_server *s, char **words)
+static bool configure_server(struct mk_server *s, char **words)
 {
     return mk_server_set(s, "PLUGINS", "Load", words[1]) == 0 &&
-           mk_server_add_host(s, NULL, *words[2] ? words[2] : NULL) == 0 &&
-           (!*words[3] || mk_server_read(s, words[3]) == 0) && mk_server_fd(s) >= 0;
+           mk_server_add_vhost(s, NULL, *words[2] ? words[2] : NULL) == 0 &&
+           (!*words[3] || mk_server_load_config(s, words[3]) == 0) && mk_server_fd(s) >= 0;
 }
 
-static int test(struct mk_server *s, char **words)
+static int load_and_run_tests(struct mk_server *s, char **words)
 {
-    if (!set_up(s, words))
-        return complain(mk_server_why(s));
+    if (!configure_server(s, words))
+        return print_error(mk_server_error(s));
     if (!dlopen(words[4], RTLD_NOW | RTLD_LOCAL))
-        return complain(dlerror());
-    if (dev_tests_count() == 0)
-        return complain("there is no DUDA_TEST() in the tests");
-    return dev_tests_run(s, strtoul(words[6], NULL, 10), words[5]) ? FAILED : FINE;
+        return print_error(dlerror());
+    if (tester_tests_count() == 0)
+        return print_error("there is no DUDA_TEST() in the tests");
+    return tester_tests_run(s, strtoul(words[6], NULL, 10), words[5]) ? FAILED : FINE;
 }
 
 int main(int argc, char **argv)
 {
     const struct mk_server_options options = {.size = sizeof options, .on_log = on_log, .in_memory = true};
     if (argc != WORDS)
-        return complain("this program is for `monkey test`");
-    dev_crash_prepare();
-    (void)!dev_crash_watch(); /* without reports, a crash is still one */
+        return print_error("this program is for `monkey test`");
+    dev_crash_preload();
+    (void)!dev_crash_install_handlers(); /* without reports, a crash is still one */
     struct mk_server *s = mk_server_new(&options);
-    int code = test(s, argv);
-    dev_crash_unwatch();
+    int code = load_and_run_tests(s, argv);
+    dev_crash_ignore_exit();
     mk_server_free(s);
     return fflush(stdout) ? BROKEN : code;
 }

@@ -4,7 +4,7 @@
 #ifndef DUDA_DEV_PROGRESS_H
 #define DUDA_DEV_PROGRESS_H
 
-#define DEV_TEST_BEGINS "duda-test: begins " /* number, name */
-#define DEV_TEST_ENDS   "duda-test: ends "   /* "ok" or "not ok" */
+#define DEV_TEST_PROGRESS_BEGIN "duda-test: begins " /* number, name */
+#define DEV_TEST_PROGRESS_END   "duda-test: ends "   /* "ok" or "not ok" */
 
 #endif

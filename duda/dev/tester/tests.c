@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests.h"
 
+#include "failure_report.h"
 #include "progress.h"
-#include "say.h"
 
 #include <duda/test.h>
 #include <errno.h>
@@ -34,17 +34,17 @@ void duda_test_add(const char *name, void (*fn)(struct duda_test *t))
     tests[n_tests++].fn = fn;
 }
 
-size_t dev_tests_count(void)
+size_t tester_tests_count(void)
 {
     return n_tests;
 }
 
 /* ---- Expecting ---- */
 
-static bool fail(struct duda_test *t, const char *file, int line)
+static bool fail_test(struct duda_test *t, const char *file, int line)
 {
     t->failed = true;
-    tester_say_place(file, line);
+    tester_report_location(file, line);
     return false;
 }
 
@@ -52,7 +52,7 @@ bool duda_test_expect(struct duda_test *t, bool is_true, const char *what, const
 {
     if (is_true)
         return true;
-    fail(t, file, line);
+    fail_test(t, file, line);
     printf("%s is not true\n", what);
     return false;
 }
@@ -62,46 +62,46 @@ bool duda_test_expect_text(struct duda_test *t, mk_str got, const char *wanted, 
 {
     if (got.p && mk_str_eq(got, mk_str_from_c(wanted)))
         return true;
-    fail(t, file, line);
-    tester_say_difference(what, got, mk_str_from_c(wanted));
+    fail_test(t, file, line);
+    tester_report_difference(what, got, mk_str_from_c(wanted));
     return false;
 }
 
-bool duda_test_expect_part(struct duda_test *t, mk_str got, const char *part, const char *what,
-                           const char *file, int line)
+bool duda_test_expect_contains(struct duda_test *t, mk_str got, const char *part, const char *what,
+                               const char *file, int line)
 {
     if (got.p && memmem(got.p, got.len, part, strlen(part)))
         return true;
-    fail(t, file, line);
-    tester_say_part(what, got, mk_str_from_c(part));
+    fail_test(t, file, line);
+    tester_report_missing_part(what, got, mk_str_from_c(part));
     return false;
 }
 
-bool duda_test_expect_number(struct duda_test *t, long long got, long long wanted, const char *what,
-                             const char *file, int line)
+bool duda_test_expect_int(struct duda_test *t, long long got, long long wanted, const char *what,
+                          const char *file, int line)
 {
     if (got == wanted)
         return true;
-    fail(t, file, line);
+    fail_test(t, file, line);
     printf("%s: expected %lld, got %lld\n", what, wanted, got);
     return false;
 }
 
-bool duda_test_expect_status(struct duda_test *t, struct duda_reply reply, unsigned wanted, const char *file,
-                             int line)
+bool duda_test_expect_status(struct duda_test *t, struct duda_test_response reply, unsigned wanted,
+                             const char *file, int line)
 {
     if (reply.status == wanted)
         return true;
-    fail(t, file, line);
+    fail_test(t, file, line);
     printf("expected status %u, got %u", wanted, reply.status);
-    tester_say_content(reply.body);
+    tester_report_body(reply.body);
     return false;
 }
 
 /* ---- Asking ---- */
 
 /* "Name: value\r\n..."; false: there is a line that is no field, or too many. */
-static bool read_fields(const char *text, struct mk_field_line *fields, size_t *n)
+static bool parse_headers(const char *text, struct mk_header *fields, size_t *n)
 {
     mk_str rest = mk_str_from_c(text);
     while (rest.len) {
@@ -111,12 +111,12 @@ static bool read_fields(const char *text, struct mk_field_line *fields, size_t *
         mk_str name = mk_str_first(value, mk_str_find(value, ':'));
         if (*n == FIELDS_MAX || name.len == value.len)
             return false;
-        fields[(*n)++] = (struct mk_field_line){name, mk_str_trim(mk_str_skip(value, name.len + 1))};
+        fields[(*n)++] = (struct mk_header){name, mk_str_trim(mk_str_skip(value, name.len + 1))};
     }
     return true;
 }
 
-static const char *reason(int e)
+static const char *request_error_text(int e)
 {
     switch (e) {
     case -EINVAL:
@@ -133,7 +133,8 @@ static const char *reason(int e)
 }
 
 /* The texts move into the test, whose next request they outlive. */
-static void keep(struct mk_buf *room, const struct mk_test_client_answer *answer, struct duda_reply *reply)
+static void store_response(struct mk_buf *room, const struct mk_test_client_answer *answer,
+                           struct duda_test_response *reply)
 {
     *room = mk_buf_growing(REPLY_MAX);
     mk_buf_add(room, answer->head);
@@ -142,55 +143,58 @@ static void keep(struct mk_buf *room, const struct mk_test_client_answer *answer
     mk_buf_add_char(room, '\0');
     if (room->failed)
         return;
-    *reply = (struct duda_reply){.status = answer->status,
-                                 .head = mk_str_first(mk_buf_str(room), answer->head.len),
-                                 .body = mk_str_of(room->p + answer->head.len + 1, answer->content.len)};
+    *reply =
+        (struct duda_test_response){.status = answer->status,
+                                    .head = mk_str_first(mk_buf_str(room), answer->head.len),
+                                    .body = mk_str_of(room->p + answer->head.len + 1, answer->content.len)};
 }
 
-static int ask(struct duda_test *t, const struct duda_ask *ask, const char *method, struct duda_reply *reply)
+static int request(struct duda_test *t, const struct duda_test_request *request, const char *method,
+                   struct duda_test_response *reply)
 {
-    struct mk_field_line fields[FIELDS_MAX];
+    struct mk_header fields[FIELDS_MAX];
     struct mk_test_client_answer answer;
     size_t n = 0;
     if (t->n == REPLIES_MAX)
         return -ENOSPC;
-    if (!read_fields(ask->fields, fields, &n))
+    if (!parse_headers(request->fields, fields, &n))
         return -EINVAL;
     struct mk_test_client *probe = mk_test_client_open(t->server);
-    int e = probe ? mk_test_client_request(probe, method, ask->target, fields, n, ask->body, &answer)
+    int e = probe ? mk_test_client_request(probe, method, request->target, fields, n, request->body, &answer)
                   : -ESHUTDOWN;
     if (!e)
-        keep(&t->replies[t->n++], &answer, reply);
+        store_response(&t->replies[t->n++], &answer, reply);
     mk_test_client_close(probe);
     return e;
 }
 
-struct duda_reply duda_test_ask(struct duda_test *t, const struct duda_ask *question)
+struct duda_test_response duda_test_send(struct duda_test *t, const struct duda_test_request *question)
 {
-    struct duda_reply reply = {.head = MK_STR(""), .body = MK_STR("")};
+    struct duda_test_response reply = {.head = MK_STR(""), .body = MK_STR("")};
     const char *method = question->method ? question->method : question->body.p ? "POST" : "GET";
-    int e = ask(t, question, method, &reply);
+    int e = request(t, question, method, &reply);
     if (!e)
         return reply;
     t->failed = true;
-    printf("  %s %s: %s\n", method, question->target, reason(e));
+    printf("  %s %s: %s\n", method, question->target, request_error_text(e));
     return reply;
 }
 
-struct duda_reply duda_test_get(struct duda_test *t, const char *target)
+struct duda_test_response duda_test_get(struct duda_test *t, const char *target)
 {
-    return duda_test_ask(t, &(struct duda_ask){.target = target});
+    return duda_test_send(t, &(struct duda_test_request){.target = target});
 }
 
-struct duda_reply duda_test_post(struct duda_test *t, const char *target, const char *type, const char *body)
+struct duda_test_response duda_test_post(struct duda_test *t, const char *target, const char *type,
+                                         const char *body)
 {
     char fields[300];
     snprintf(fields, sizeof fields, "Content-Type: %.250s\r\n", type);
-    return duda_test_ask(t,
-                         &(struct duda_ask){.target = target, .fields = fields, .body = mk_str_from_c(body)});
+    return duda_test_send(
+        t, &(struct duda_test_request){.target = target, .fields = fields, .body = mk_str_from_c(body)});
 }
 
-mk_str duda_reply_field(const struct duda_reply *reply, const char *name)
+mk_str duda_test_response_header(const struct duda_test_response *reply, const char *name)
 {
     const struct mk_test_client_answer answer = {.head = reply->head};
     return mk_test_client_header(&answer, mk_str_from_c(name));
@@ -198,7 +202,7 @@ mk_str duda_reply_field(const struct duda_reply *reply, const char *name)
 
 /* ---- All of them ---- */
 
-static bool run_one(struct duda_test *t, size_t i, struct mk_server *s)
+static bool run_one_test(struct duda_test *t, size_t i, struct mk_server *s)
 {
     *t = (struct duda_test){.name = tests[i].name, .server = s};
     tests[i].fn(t);
@@ -207,16 +211,16 @@ static bool run_one(struct duda_test *t, size_t i, struct mk_server *s)
     return !t->failed;
 }
 
-size_t dev_tests_run(struct mk_server *s, size_t first, const char *prefix)
+size_t tester_tests_run(struct mk_server *s, size_t first, const char *prefix)
 {
     static struct duda_test test;
     size_t failed = 0;
     for (size_t i = first; i < n_tests; i++) {
-        fprintf(stderr, DEV_TEST_BEGINS "%zu %s\n", i, tests[i].name);
-        bool ok = run_one(&test, i, s);
+        fprintf(stderr, DEV_TEST_PROGRESS_BEGIN "%zu %s\n", i, tests[i].name);
+        bool ok = run_one_test(&test, i, s);
         printf("%s %s.%s\n", ok ? "ok" : "not ok", prefix, tests[i].name);
         fflush(stdout);
-        fprintf(stderr, DEV_TEST_ENDS "%s\n", ok ? "ok" : "not ok");
+        fprintf(stderr, DEV_TEST_PROGRESS_END "%s\n", ok ? "ok" : "not ok");
         failed += !ok;
     }
     return failed;

@@ -7,7 +7,7 @@
 
 /* Runs those from `first` on, and says how they went; answers how many failed. `prefix` is the name of their
  * file. */
-size_t dev_tests_run(struct mk_server *s, size_t first, const char *prefix);
-size_t dev_tests_count(void);
+size_t tester_tests_run(struct mk_server *s, size_t first, const char *prefix);
+size_t tester_tests_count(void);
 
 #endif

@@ -46,9 +46,9 @@ static inline mk_str duda_allocator_copy(const struct duda_allocator *m, mk_str 
     return mk_str_of(p, p ? s.len : 0);
 }
 
-struct duda;
+struct duda_ctx;
 /** Memory of a handler, as duda_alloc() gives it. */
-MK_API struct duda_allocator duda_allocator_of(struct duda *d);
+MK_API struct duda_allocator duda_allocator_of(struct duda_ctx *d);
 
 #ifdef __cplusplus
 }

@@ -21,7 +21,7 @@ struct duda_hash {
     uint8_t bytes[DUDA_DIGEST_MAX];
     size_t len; /**< of these */
 };
-/** It as text, for mk_hex_encode(), mk_secret_eq() and others. */
+/** It as text, for mk_hex_encode(), mk_consttime_eq() and others. */
 static inline mk_str duda_hash_str(const struct duda_hash *hash)
 {
     return mk_str_of((const char *)hash->bytes, hash->len);
@@ -41,13 +41,13 @@ struct duda_hasher;
 /** NULL: out of memory. */
 MK_API struct duda_hasher *duda_hasher_new(enum duda_digest digest) MK_API_MUST_USE;
 /** Adds a piece. */
-MK_API int duda_hasher_add(struct duda_hasher *h, mk_str data) MK_API_MUST_USE;
+MK_API int duda_hasher_update(struct duda_hasher *h, mk_str data) MK_API_MUST_USE;
 /** The hash of all pieces; only duda_hasher_free() may follow. */
-MK_API int duda_hasher_end(struct duda_hasher *h, struct duda_hash *out) MK_API_MUST_USE;
+MK_API int duda_hasher_final(struct duda_hasher *h, struct duda_hash *out) MK_API_MUST_USE;
 /** Frees it. NULL is fine. */
 MK_API void duda_hasher_free(struct duda_hasher *h);
 
-/** HMAC (RFC 2104). 0, or -ENOMEM. Compare results with mk_secret_eq(). */
+/** HMAC (RFC 2104). 0, or -ENOMEM. Compare results with mk_consttime_eq(). */
 MK_API int duda_hmac(enum duda_digest digest, mk_str key, mk_str data, struct duda_hash *out) MK_API_MUST_USE;
 /**
  * HKDF (RFC 5869): derives `size` bytes from a secret of high entropy, not from a password. `info` names what
@@ -79,7 +79,7 @@ MK_API void duda_random_text(struct mk_buf *out, size_t bytes);
 enum { DUDA_PASSWORD_SIZE = 384, DUDA_PASSWORD_MAX = 511 };
 /**
  * Hashes a password for a file or a database (yescrypt). It takes 10 ms or more of one core, on purpose:
- * call it in a thread, by duda_aside() or mk_worker_run_aside(). 0; -EINVAL: it is empty, too long, or holds
+ * call it in a thread, by duda_offload() or mk_worker_offload(). 0; -EINVAL: it is empty, too long, or holds
  * a NUL; -ENOMEM. `out` ends with a NUL.
  */
 MK_API int duda_password_hash(mk_str password, char out[DUDA_PASSWORD_SIZE]) MK_API_MUST_USE;
@@ -88,7 +88,7 @@ MK_API int duda_password_hash(mk_str password, char out[DUDA_PASSWORD_SIZE]) MK_
  * An absent hash takes the same time and is never right: pass it for users who do not exist, so that the time
  * does not tell.
  */
-MK_API bool duda_password_matches(mk_str password, mk_str hash) MK_API_MUST_USE;
+MK_API bool duda_password_verify(mk_str password, mk_str hash) MK_API_MUST_USE;
 
 /** How a token is signed (RFC 7518). */
 enum duda_jwt_algorithm {
@@ -130,11 +130,11 @@ MK_API int duda_jwt_sign(struct mk_buf *out, const struct duda_jwt_key *key, mk_
  *     int e = duda_jws_sign(&text, key, MK_STR("order 17 of ana"));
  */
 MK_API int duda_jws_sign(struct mk_buf *out, const struct duda_jwt_key *key, mk_str payload) MK_API_MUST_USE;
-/** Checks a signed text, and writes what was signed to `payload`. Errors as of duda_jwt_check(): -EBADMSG,
+/** Checks a signed text, and writes what was signed to `payload`. Errors as of duda_jwt_verify(): -EBADMSG,
  * -EKEYREJECTED, -ENOMEM. Nothing is written on errors. Nothing expires: use a token for what is valid for a
  * while. */
-MK_API int duda_jws_check(struct mk_buf *payload, const struct duda_jwt_key *key,
-                          mk_str text) MK_API_MUST_USE;
+MK_API int duda_jws_verify(struct mk_buf *payload, const struct duda_jwt_key *key,
+                           mk_str text) MK_API_MUST_USE;
 
 /** What a token must be, besides rightly signed. */
 struct duda_jwt_rules {
@@ -153,15 +153,15 @@ struct duda_jwt_rules {
  * Nothing is written on errors. Tokens above 32 KB are refused. A handler may return these errors: the client
  * gets 400 for what is no token, else 401 with a challenge (see duda_fn).
  */
-MK_API int duda_jwt_check(struct mk_buf *claims, const struct duda_jwt_key *key, mk_str token,
-                          const struct duda_jwt_rules *rules) MK_API_MUST_USE;
+MK_API int duda_jwt_verify(struct mk_buf *claims, const struct duda_jwt_key *key, mk_str token,
+                           const struct duda_jwt_rules *rules) MK_API_MUST_USE;
 
 /** The public keys of a server that signs tokens: a JWK set (RFC 7517). Tokens may be checked by many threads
  * at once. */
-struct duda_jwt_keys;
+struct duda_jwks;
 
 /** The limits of a set: bytes of its text, keys in it. */
-enum { DUDA_JWT_KEYS_TEXT = 256 << 10, DUDA_JWT_KEYS_MAX = 64 };
+enum { DUDA_JWKS_TEXT_MAX = 256 << 10, DUDA_JWKS_MAX = 64 };
 
 /**
  * Reads a set, JSON as an OpenID provider publishes it at its `jwks_uri`. Keys for RS256, ES256 and EdDSA are
@@ -169,23 +169,23 @@ enum { DUDA_JWT_KEYS_TEXT = 256 << 10, DUDA_JWT_KEYS_MAX = 64 };
  * `key_ops`), and those that are weak or damaged. NULL: the text is no such set, or exceeds the limits (errno
  * is EINVAL), or memory is out (ENOMEM).
  */
-MK_API struct duda_jwt_keys *duda_jwt_keys_new(mk_str text) MK_API_MUST_USE;
+MK_API struct duda_jwks *duda_jwks_new(mk_str text) MK_API_MUST_USE;
 /** Frees it. NULL is fine. */
-MK_API void duda_jwt_keys_free(struct duda_jwt_keys *keys);
+MK_API void duda_jwks_free(struct duda_jwks *keys);
 /** How many keys were taken. */
-MK_API size_t duda_jwt_keys_count(const struct duda_jwt_keys *keys);
+MK_API size_t duda_jwks_count(const struct duda_jwks *keys);
 
 /**
- * As duda_jwt_check(), by the key of the set that `kid` of the token names; a token without `kid` is checked
+ * As duda_jwt_verify(), by the key of the set that `kid` of the token names; a token without `kid` is checked
  * by the only key of its algorithm. Besides those errors, -EKEYREVOKED: there is no such key, so it may be a new
  * one: fetch the set again, but not for each such token: clients can send any number.
  *
- *     int e = duda_jwt_check_by(&claims, keys, token, &rules);
+ *     int e = duda_jwt_verify_jwks(&claims, keys, token, &rules);
  *     if (e == -EKEYREVOKED && now - fetched > 60)
  *         ...
  */
-MK_API int duda_jwt_check_by(struct mk_buf *claims, const struct duda_jwt_keys *keys, mk_str token,
-                             const struct duda_jwt_rules *rules) MK_API_MUST_USE;
+MK_API int duda_jwt_verify_jwks(struct mk_buf *claims, const struct duda_jwks *keys, mk_str token,
+                                const struct duda_jwt_rules *rules) MK_API_MUST_USE;
 
 #ifdef __cplusplus
 }

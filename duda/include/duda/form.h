@@ -3,7 +3,7 @@
 #ifndef DUDA_FORM_H
 #define DUDA_FORM_H
 
-#include <duda/shape.h>
+#include <duda/schema.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -15,7 +15,7 @@ struct duda_pair {
 };
 
 /** The fields of a form, in the order in which they came. */
-struct duda_fields {
+struct duda_form_data {
     const struct duda_pair *at;
     size_t n;
 };
@@ -35,15 +35,16 @@ MK_API struct duda_form_limits duda_form_limits_of(const struct duda_form_limits
  * Decodes application/x-www-form-urlencoded, such as content and queries: `a=1&b=x+y%21`. 0; -EBADMSG: a `%`
  * without two hexadecimal digits (400); -EFBIG: a limit is exceeded (413); -ENOMEM. From any thread.
  *
- *     struct duda_fields fields;
- *     int e = duda_fields_parse(MK_STR("name=Ana&tag=x&tag=y"), &memory, NULL, &fields);
- *     mk_str name = duda_fields_get(&fields, "name");
+ *     struct duda_form_data fields;
+ *     int e = duda_form_data_parse(MK_STR("name=Ana&tag=x&tag=y"), &memory, NULL, &fields);
+ *     mk_str name = duda_form_data_get(&fields, "name");
  */
-MK_API int duda_fields_parse(mk_str text, const struct duda_allocator *memory,
-                             const struct duda_form_limits *limits, struct duda_fields *out) MK_API_MUST_USE;
+MK_API int duda_form_data_parse(mk_str text, const struct duda_allocator *memory,
+                                const struct duda_form_limits *limits,
+                                struct duda_form_data *out) MK_API_MUST_USE;
 /** The value of the first field of that name, and of its i-th one; absent if there is none. */
-MK_API mk_str duda_fields_get(const struct duda_fields *f, const char *name);
-MK_API mk_str duda_fields_get_at(const struct duda_fields *f, const char *name, size_t i);
+MK_API mk_str duda_form_data_get(const struct duda_form_data *f, const char *name);
+MK_API mk_str duda_form_data_get_at(const struct duda_form_data *f, const char *name, size_t i);
 
 /**
  * Fills a struct from fields: names are those of the members, `home.street` for a struct inside of it.
@@ -53,9 +54,9 @@ MK_API mk_str duda_fields_get_at(const struct duda_fields *f, const char *name, 
  * without `.min`. Fields that no member has are passed over: buttons and tokens are among them. 0, -EINVAL
  * (the flaws say why: 422), or -ENOMEM.
  */
-MK_API int duda_fields_read(const struct duda_fields *f, const struct duda_shape *shape,
-                            const struct duda_allocator *memory, void *out,
-                            struct duda_flaws *flaws) MK_API_MUST_USE;
+MK_API int duda_form_data_bind(const struct duda_form_data *f, const struct duda_schema *shape,
+                               const struct duda_allocator *memory, void *out,
+                               struct duda_validation_errors *flaws) MK_API_MUST_USE;
 
 #ifdef __cplusplus
 }

@@ -11,7 +11,7 @@ extern "C" {
 
 /*
  * For files, mail and other servers: what a client gets is packed by the plugin `compress`, without a line of
- * code. All functions of this file may be called from any thread; large texts belong into one (duda_aside()),
+ * code. All functions of this file may be called from any thread; large texts belong into one (duda_offload()),
  * for packing a megabyte takes some 20 ms.
  */
 
@@ -52,7 +52,7 @@ MK_API void duda_gzip_free(struct duda_gzip_stream *z);
  *         do {
  *             mk_buf_clear(&out);
  *             more = duda_gzip_step(z, &in, n == 0, &out, 16384);
- *             if (more >= 0 && (e = duda_say(d, mk_buf_str(&out))))
+ *             if (more >= 0 && (e = duda_write(d, mk_buf_str(&out))))
  *                 return e;
  *         } while (more == 1);
  *         if (more < 0 || n == 0)

@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 /*
- * The functions are in monkey-duda-jobs.so: `#define DUDA_PACKAGES "duda-jobs",` ahead of <duda.h>, and link
+ * The functions are in monkey-duda-jobs.so: `#define DUDA_USE "duda-jobs",` ahead of <duda.h>, and link
  * with `pkg-config --libs duda-jobs`. Jobs are kept in a store (duda/store.h): a folder of this machine, or
  * Redis, for all machines. A kind belongs to its service, as duda/scope.h tells: others may have one of the same name.
  *
@@ -39,21 +39,21 @@ struct duda_job {
 /**
  * Does a job. 0: it is done. -EBADMSG: it can never be done, so it goes to the dead ones at once. Any other
  * negated errno value: it is done again later, unless it was the last attempt: then it goes to the dead ones,
- * where people look for it. `d` is that of a handler without a request (duda/errand.h), with the settings
- * (duda/settings.h) of the service whose DUDA_START() function has called duda_jobs_do().
+ * where people look for it. `d` is that of a handler without a request (duda/task.h), with the settings
+ * (duda/config.h) of the service whose DUDA_START() function has called duda_jobs_register().
  *
- *     static int send(struct duda *d, const struct duda_job *job)
+ *     static int send(struct duda_ctx *d, const struct duda_job *job)
  *     {
  *         int e = deliver(d, job->text);
  *         return e == -EINVAL ? duda_job_fail(d, -EBADMSG, "no such address") : e;
  *     }
  */
-typedef int duda_job_fn(struct duda *d, const struct duda_job *job);
+typedef int duda_job_fn(struct duda_ctx *d, const struct duda_job *job);
 /** Says why, for the log and for those who look at dead jobs; answers `error`. */
-MK_API int duda_job_fail(struct duda *d, int error, const char *why);
+MK_API int duda_job_fail(struct duda_ctx *d, int error, const char *why);
 
 /** A kind of jobs. Zero means the default. */
-struct duda_job_kind {
+struct duda_job_type {
     const char *name;     /**< letters, digits, `-`, `_` */
     duda_job_fn *fn;      /**< does one */
     unsigned parallel;    /**< so many at a time in each worker; default 1 */
@@ -71,16 +71,16 @@ struct duda_job_kind {
  * This worker does jobs of that kind from now on. Call it in a DUDA_START() function of a service; `kind`
  * must live as long as the worker. 0; -EINVAL: a name, schedule or stack is wrong, which is logged; -ENOMEM.
  *
- *     static const struct duda_job_kind mail = {.name = "mail", .fn = send, .parallel = 4};
+ *     static const struct duda_job_type mail = {.name = "mail", .fn = send, .parallel = 4};
  *     static int start(struct mk_worker *worker)
  *     {
- *         return duda_jobs_do(worker, &mail);
+ *         return duda_jobs_register(worker, &mail);
  *     }
  */
-MK_API int duda_jobs_do(struct mk_worker *worker, const struct duda_job_kind *kind) MK_API_MUST_USE;
+MK_API int duda_jobs_register(struct mk_worker *worker, const struct duda_job_type *kind) MK_API_MUST_USE;
 
 /** How a job is pushed. */
-struct duda_job_how {
+struct duda_job_options {
     uint64_t delay_ms; /**< not before so many milliseconds */
     mk_str unique;     /**< no second one with the same text until this one is done or dead */
 };
@@ -90,24 +90,25 @@ struct duda_job_how {
  * Once it answers 0 the job is kept. Waits. -EEXIST: there is one of the same `unique`; -EINVAL; -EMSGSIZE;
  * -ENOTSUP: the store of [JOBS] keeps no jobs, or is not there; or what the store answers.
  *
- *     int e = duda_jobs_push(d, "mail", text, &(struct duda_job_how){.unique = address}, NULL);
+ *     int e = duda_jobs_enqueue(d, "mail", text, &(struct duda_job_options){.unique = address}, NULL);
  */
-MK_API int duda_jobs_push(struct duda *d, const char *kind, mk_str text, const struct duda_job_how *how,
-                          mk_str *id) MK_API_MUST_USE;
+MK_API int duda_jobs_enqueue(struct duda_ctx *d, const char *kind, mk_str text,
+                             const struct duda_job_options *how, mk_str *id) MK_API_MUST_USE;
 
 /** Jobs of a kind now. */
 struct duda_job_counts {
     uint64_t waiting, running, dead;
 };
-MK_API int duda_jobs_count(struct duda *d, const char *kind, struct duda_job_counts *out) MK_API_MUST_USE;
+MK_API int duda_jobs_count(struct duda_ctx *d, const char *kind, struct duda_job_counts *out) MK_API_MUST_USE;
 
 /** Calls each(ctx, job) for dead jobs, oldest first, until it answers false. It must not wait. */
-MK_API int duda_jobs_dead(struct duda *d, const char *kind,
-                          bool (*each)(void *ctx, const struct duda_job *job), void *ctx) MK_API_MUST_USE;
+MK_API int duda_jobs_list_failed(struct duda_ctx *d, const char *kind,
+                                 bool (*each)(void *ctx, const struct duda_job *job),
+                                 void *ctx) MK_API_MUST_USE;
 /** Lets a dead job wait again, as if it were new; -ENOENT. */
-MK_API int duda_jobs_revive(struct duda *d, const char *kind, mk_str id) MK_API_MUST_USE;
+MK_API int duda_jobs_retry(struct duda_ctx *d, const char *kind, mk_str id) MK_API_MUST_USE;
 /** Removes a dead job; -ENOENT. */
-MK_API int duda_jobs_drop(struct duda *d, const char *kind, mk_str id) MK_API_MUST_USE;
+MK_API int duda_jobs_delete(struct duda_ctx *d, const char *kind, mk_str id) MK_API_MUST_USE;
 
 #ifdef __cplusplus
 }

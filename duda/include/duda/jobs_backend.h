@@ -39,25 +39,25 @@ enum duda_jobs_end {
  */
 struct duda_jobs_ops {
     /** -EEXIST: there is one of this id, or of this `unique`. */
-    int (*push)(struct duda *d, struct duda_store *s, mk_str queue, mk_str id, mk_str record, mk_str unique,
-                struct duda_jobs_due due);
+    int (*enqueue)(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str record,
+                   mk_str unique, struct duda_jobs_due due);
     /** Takes the first job that is due, for lease_ms, after which others take it. -ENOENT: there is none. */
-    int (*take)(struct duda *d, struct duda_store *s, mk_str queue, mk_str token, uint64_t lease_ms,
-                struct duda_jobs_taken *out);
+    int (*dequeue)(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str token, uint64_t lease_ms,
+                   struct duda_jobs_taken *out);
     /** Keeps it for lease_ms from now on. -ESTALE: it has been taken by another. */
-    int (*renew)(struct duda *d, struct duda_store *s, mk_str queue, mk_str id, mk_str token,
+    int (*renew)(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str token,
                  uint64_t lease_ms);
     /** -ESTALE: it has been taken by another. */
-    int (*finish)(struct duda *d, struct duda_store *s, mk_str queue, mk_str id, mk_str token, mk_str record,
-                  mk_str unique, enum duda_jobs_end how, struct duda_jobs_due due);
+    int (*complete)(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str token,
+                    mk_str record, mk_str unique, enum duda_jobs_end how, struct duda_jobs_due due);
     /** The clock of the queue, in milliseconds since 1970: the same one for all machines that use it. */
-    int (*now)(struct duda *d, struct duda_store *s, mk_str queue, uint64_t *ms);
-    int (*count)(struct duda *d, struct duda_store *s, mk_str queue, struct duda_job_counts *out);
+    int (*now)(struct duda_ctx *d, struct duda_store *s, mk_str queue, uint64_t *ms);
+    int (*count)(struct duda_ctx *d, struct duda_store *s, mk_str queue, struct duda_job_counts *out);
     /** Calls each() for dead jobs in the order of their ids, until it answers false. */
-    int (*list)(struct duda *d, struct duda_store *s, mk_str queue,
+    int (*list)(struct duda_ctx *d, struct duda_store *s, mk_str queue,
                 bool (*each)(void *ctx, mk_str id, mk_str record), void *ctx);
     /** Lets a dead one wait again, as if it were new, or removes it. -ENOENT. */
-    int (*revive)(struct duda *d, struct duda_store *s, mk_str queue, mk_str id, bool drops);
+    int (*retry)(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, bool drops);
 };
 
 #ifdef __cplusplus

@@ -28,20 +28,20 @@ enum { DUDA_JSON_DEPTH_MAX = 64 };
  * -ENOMEM. All but the last are described in *flaws. The struct is partly written then. From any thread.
  *
  *     struct person person = {.age = 18};
- *     struct duda_flaws flaws;
+ *     struct duda_validation_errors flaws;
  *     int e = duda_json_read(text, &person_shape, &memory, NULL, &person, &flaws);
  */
-MK_API int duda_json_read(mk_str text, const struct duda_shape *shape, const struct duda_allocator *memory,
+MK_API int duda_json_read(mk_str text, const struct duda_schema *shape, const struct duda_allocator *memory,
                           const struct duda_json_limits *limits, void *out,
-                          struct duda_flaws *flaws) MK_API_MUST_USE;
+                          struct duda_validation_errors *flaws) MK_API_MUST_USE;
 /** The same for a list of such structs: *list and *n are in `memory`. */
-MK_API int duda_json_read_list(mk_str text, const struct duda_shape *shape,
+MK_API int duda_json_read_list(mk_str text, const struct duda_schema *shape,
                                const struct duda_allocator *memory, const struct duda_json_limits *limits,
-                               void *list, size_t *n, struct duda_flaws *flaws) MK_API_MUST_USE;
+                               void *list, size_t *n, struct duda_validation_errors *flaws) MK_API_MUST_USE;
 /** Reads JSON of any shape. Integers that fit are integers, all other numbers are doubles. */
 MK_API int duda_json_read_value(mk_str text, const struct duda_allocator *memory,
                                 const struct duda_json_limits *limits, struct duda_value *out,
-                                struct duda_flaws *flaws) MK_API_MUST_USE;
+                                struct duda_validation_errors *flaws) MK_API_MUST_USE;
 
 /** Writes a value. Text that is not UTF-8 is read as Latin-1, so that the result always is JSON. Optional
  * members that are not there are left out. Values inside of each other below DUDA_JSON_DEPTH_MAX levels are

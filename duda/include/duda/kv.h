@@ -41,7 +41,7 @@ struct duda_kv;
 
 /** The store of that Name; NULL names the first section. Valid as long as the worker. NULL: there is none, which is an error in the log.
  * Functions that are given NULL answer -ENODEV, which is status 503. */
-MK_API struct duda_kv *duda_kv_find(struct duda *d, const char *name);
+MK_API struct duda_kv *duda_kv_find(struct duda_ctx *d, const char *name);
 
 /*
  * Functions answer 0 or a negated errno value: -EINVAL: an empty or too long key; -EMSGSIZE: a value or a
@@ -51,60 +51,61 @@ MK_API struct duda_kv *duda_kv_find(struct duda *d, const char *name);
  */
 
 /** The value, a copy that lives until the handler returns; -ENOENT. */
-MK_API int duda_kv_get(struct duda *d, struct duda_kv *kv, mk_str key, mk_str *value) MK_API_MUST_USE;
+MK_API int duda_kv_get(struct duda_ctx *d, struct duda_kv *kv, mk_str key, mk_str *value) MK_API_MUST_USE;
 
 /**
  * Calls each(ctx, key, value) for all entries whose key begins with `prefix`, in the order of bytes, behind
  * the key `after` (absent: from the first), until it answers false. It sees one state of the store. Texts are
  * valid during the call, which must not wait.
  */
-MK_API int duda_kv_scan(struct duda *d, struct duda_kv *kv, mk_str prefix, mk_str after,
+MK_API int duda_kv_scan(struct duda_ctx *d, struct duda_kv *kv, mk_str prefix, mk_str after,
                         bool (*each)(void *ctx, mk_str key, mk_str value), void *ctx) MK_API_MUST_USE;
 
 /** Sets a value, which disappears after ttl_ms (0: it stays). Waits.
  *
  *     struct duda_kv *kv = duda_kv_find(d, NULL);
- *     int e = duda_kv_put(d, kv, MK_STR("name"), value, 0);
+ *     int e = duda_kv_set(d, kv, MK_STR("name"), value, 0);
  */
-MK_API int duda_kv_put(struct duda *d, struct duda_kv *kv, mk_str key, mk_str value,
+MK_API int duda_kv_set(struct duda_ctx *d, struct duda_kv *kv, mk_str key, mk_str value,
                        uint64_t ttl_ms) MK_API_MUST_USE;
 /** Removes an entry; -ENOENT. Waits. */
-MK_API int duda_kv_delete(struct duda *d, struct duda_kv *kv, mk_str key) MK_API_MUST_USE;
+MK_API int duda_kv_delete(struct duda_ctx *d, struct duda_kv *kv, mk_str key) MK_API_MUST_USE;
 /** Gives an entry another time to live (0: it stays); -ENOENT. Waits. */
-MK_API int duda_kv_touch(struct duda *d, struct duda_kv *kv, mk_str key, uint64_t ttl_ms) MK_API_MUST_USE;
+MK_API int duda_kv_expire(struct duda_ctx *d, struct duda_kv *kv, mk_str key,
+                          uint64_t ttl_ms) MK_API_MUST_USE;
 /** Sets `value` (absent: removes the entry) if the value is `expected` (absent: if there is none); else
  * -ESTALE. Waits. */
-MK_API int duda_kv_swap(struct duda *d, struct duda_kv *kv, mk_str key, mk_str expected, mk_str value,
-                        uint64_t ttl_ms) MK_API_MUST_USE;
+MK_API int duda_kv_compare_and_set(struct duda_ctx *d, struct duda_kv *kv, mk_str key, mk_str expected,
+                                   mk_str value, uint64_t ttl_ms) MK_API_MUST_USE;
 /** Adds to a number, kept as decimal text, which begins as 0 and then gets this time to live. *result is the
  * sum. -EDOM: the value is no number, or the sum would not fit. Waits. */
-MK_API int duda_kv_count(struct duda *d, struct duda_kv *kv, mk_str key, int64_t delta, uint64_t ttl_ms,
-                         int64_t *result) MK_API_MUST_USE;
+MK_API int duda_kv_incr(struct duda_ctx *d, struct duda_kv *kv, mk_str key, int64_t delta, uint64_t ttl_ms,
+                        int64_t *result) MK_API_MUST_USE;
 
 /**
  * Several operations that are done all or not at all.
  *
- *     struct duda_kv_batch *b = duda_kv_begin(kv);
+ *     struct duda_kv_batch *b = duda_kv_batch_begin(kv);
  *     duda_kv_batch_expect(b, MK_STR("stock"), old);      // it is still the same
- *     duda_kv_batch_put(b, MK_STR("stock"), less, 0);
- *     duda_kv_batch_put(b, order, what, 0);
- *     int e = duda_kv_commit(d, b);                        // -ESTALE: read again
+ *     duda_kv_batch_set(b, MK_STR("stock"), less, 0);
+ *     duda_kv_batch_set(b, order, what, 0);
+ *     int e = duda_kv_batch_commit(d, b);                        // -ESTALE: read again
  */
 struct duda_kv_batch;
 
-/** An empty batch: commit it, or free it with duda_kv_abort(). NULL: out of memory, which the functions below
- * take, so that only the result of duda_kv_commit() needs a look. */
-MK_API struct duda_kv_batch *duda_kv_begin(struct duda_kv *kv) MK_API_MUST_USE;
+/** An empty batch: commit it, or free it with duda_kv_batch_abort(). NULL: out of memory, which the functions below
+ * take, so that only the result of duda_kv_batch_commit() needs a look. */
+MK_API struct duda_kv_batch *duda_kv_batch_begin(struct duda_kv *kv) MK_API_MUST_USE;
 /** What must hold when it is committed, or nothing is done: that this is the value, or (absent) that there is
  * none. All expectations are looked at before the first operation. */
 MK_API void duda_kv_batch_expect(struct duda_kv_batch *b, mk_str key, mk_str value);
 /** Sets a value, removes an entry if it is there. */
-MK_API void duda_kv_batch_put(struct duda_kv_batch *b, mk_str key, mk_str value, uint64_t ttl_ms);
+MK_API void duda_kv_batch_set(struct duda_kv_batch *b, mk_str key, mk_str value, uint64_t ttl_ms);
 MK_API void duda_kv_batch_delete(struct duda_kv_batch *b, mk_str key);
 /** Does it, and frees the batch in any case. 0, -ESTALE, or as above; -ENOMEM for NULL. Waits. */
-MK_API int duda_kv_commit(struct duda *d, struct duda_kv_batch *b) MK_API_MUST_USE;
+MK_API int duda_kv_batch_commit(struct duda_ctx *d, struct duda_kv_batch *b) MK_API_MUST_USE;
 /** Frees it. NULL is fine. */
-MK_API void duda_kv_abort(struct duda_kv_batch *b);
+MK_API void duda_kv_batch_abort(struct duda_kv_batch *b);
 
 #ifdef __cplusplus
 }

@@ -25,18 +25,18 @@ extern "C" {
  * Two handlers that each wait for the lock of the other one wait for ever: give `ms`, or let all take them in
  * the same order.
  *
- *     int e = duda_lock(d, duda_print(d, "order %s", id), 5000);
+ *     int e = duda_lock(d, duda_sprintf(d, "order %s", id), 5000);
  *     if (!e)
  *         e = read_price(d, id, &price);       // waits for the database
  *     if (!e)
  *         e = write_price(d, id, price + 1);
  *     return e;                                // and the next handler goes on
  */
-MK_API int duda_lock(struct duda *d, mk_str name, uint32_t ms) MK_API_MUST_USE;
+MK_API int duda_lock(struct duda_ctx *d, mk_str name, uint32_t ms) MK_API_MUST_USE;
 /** The same without waiting: -EBUSY when another handler has it, or waits for it. */
-MK_API int duda_lock_try(struct duda *d, mk_str name) MK_API_MUST_USE;
+MK_API int duda_lock_try(struct duda_ctx *d, mk_str name) MK_API_MUST_USE;
 /** The next handler that waits gets it, at the end of this turn. 0, or -EPERM: it is not this handler's. */
-MK_API int duda_unlock(struct duda *d, mk_str name);
+MK_API int duda_unlock(struct duda_ctx *d, mk_str name);
 
 /** The bytes of a name. */
 enum { DUDA_LOCK_NAME = 250 };

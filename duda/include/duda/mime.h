@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* The type of a file by its name is a matter of the configuration: mk_request_type_of(duda_request(d), name)
+/* The type of a file by its name is a matter of the configuration: mk_request_media_type(duda_request(d), name)
  * answers what the server itself would say. All functions of this file may be called from any thread. */
 
 /** A media type (RFC 9110, section 8.3.1): slices of the text that was read, so no NUL follows them. */
@@ -21,7 +21,7 @@ struct duda_mime {
 /** Reads a text. False: it is no media type, or one of its parameters is none; an absent text, too.
  *
  *     struct duda_mime mime;
- *     if (!duda_mime_read(duda_field(d, "Content-Type"), &mime) || !duda_mime_is(&mime, MK_STR("image/png")))
+ *     if (!duda_mime_read(duda_header(d, "Content-Type"), &mime) || !duda_mime_is(&mime, MK_STR("image/png")))
  *         return 415;
  */
 MK_API bool duda_mime_read(mk_str text, struct duda_mime *out) MK_API_MUST_USE;

@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 /*
- * The functions are in monkey-duda-redis.so: `#define DUDA_PACKAGES "duda-redis",` ahead of <duda.h>, and
+ * The functions are in monkey-duda-redis.so: `#define DUDA_USE "duda-redis",` ahead of <duda.h>, and
  * link with `pkg-config --libs duda-redis`. The configuration says where the server is:
  *
  *     [REDIS]
@@ -32,7 +32,7 @@ extern "C" {
  */
 
 /** Limits: [REDIS] sections; commands of one call; parts of a command; bytes of all their parts. */
-enum { DUDA_REDIS_SERVERS_MAX = 16, DUDA_REDIS_MANY_MAX = 1000, DUDA_REDIS_PARTS_MAX = 10000 };
+enum { DUDA_REDIS_SERVERS_MAX = 16, DUDA_REDIS_PIPELINE_MAX = 1000, DUDA_REDIS_PARTS_MAX = 10000 };
 #define DUDA_REDIS_BYTES_MAX ((size_t)64 << 20)
 
 /** A server: one [REDIS] section, in one worker. */
@@ -40,7 +40,7 @@ struct duda_redis;
 
 /** The server of that Name; NULL names the first section. Valid as long as the worker. NULL: there is none. That is an error in the log, and functions
  * that are given NULL answer -ENODEV, which is status 503. */
-MK_API struct duda_redis *duda_redis_find(struct duda *d, const char *name);
+MK_API struct duda_redis *duda_redis_find(struct duda_ctx *d, const char *name);
 
 /** What a reply is. */
 enum duda_redis_type {
@@ -93,7 +93,7 @@ struct duda_redis_command {
 #define duda_redis(d, r, reply, ...)                                                                         \
     duda_redis_do(d, r, reply, (const mk_str[]){__VA_ARGS__}, MK_LEN(((const mk_str[]){__VA_ARGS__})))
 /** The same with an array of parts. */
-MK_API int duda_redis_do(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply,
+MK_API int duda_redis_do(struct duda_ctx *d, struct duda_redis *r, struct duda_redis_reply *reply,
                          const mk_str *parts, size_t n) MK_API_MUST_USE;
 
 /**
@@ -103,28 +103,30 @@ MK_API int duda_redis_do(struct duda *d, struct duda_redis *r, struct duda_redis
  *
  *     struct duda_redis_reply reply;
  *     const mk_str parts[] = {MK_STR("XREAD"), MK_STR("BLOCK"), MK_STR("5000"), MK_STR("STREAMS"), key,
- * last}; int e = duda_redis_block(d, redis, &reply, 5000, parts, MK_LEN(parts));
+ * last}; int e = duda_redis_blocking(d, redis, &reply, 5000, parts, MK_LEN(parts));
  */
-MK_API int duda_redis_block(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply, uint32_t ms,
-                            const mk_str *parts, size_t n) MK_API_MUST_USE;
+MK_API int duda_redis_blocking(struct duda_ctx *d, struct duda_redis *r, struct duda_redis_reply *reply,
+                               uint32_t ms, const mk_str *parts, size_t n) MK_API_MUST_USE;
 
 /**
  * A command that writes, and is done when so many replicas have it, too: what is acknowledged then survives
  * the end of the master. `ms` is how long to wait for them; 0: without limit. Results as above, or -ENOLINK:
  * it is written, but fewer replicas have it.
  */
-MK_API int duda_redis_write(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply,
-                            unsigned replicas, uint32_t ms, const mk_str *parts, size_t n) MK_API_MUST_USE;
+MK_API int duda_redis_write_replicated(struct duda_ctx *d, struct duda_redis *r,
+                                       struct duda_redis_reply *reply, unsigned replicas, uint32_t ms,
+                                       const mk_str *parts, size_t n) MK_API_MUST_USE;
 
 /** Sends n commands at once and waits for their replies; those that the server refuses have the type
  * DUDA_REDIS_ERROR, and do not stop the others. Errors as above, but for those of a refusal. */
-MK_API int duda_redis_many(struct duda *d, struct duda_redis *r, const struct duda_redis_command *commands,
-                           size_t n, struct duda_redis_reply *replies) MK_API_MUST_USE;
+MK_API int duda_redis_pipeline(struct duda_ctx *d, struct duda_redis *r,
+                               const struct duda_redis_command *commands, size_t n,
+                               struct duda_redis_reply *replies) MK_API_MUST_USE;
 
 /** The same as one transaction (MULTI, EXEC): no command of another client comes in between, and none is done
  * if the server cannot queue one of them (-EREMOTEIO, and the first reply says why). In a cluster, its keys
  * must be of one slot. For conditions, use a script. */
-MK_API int duda_redis_transaction(struct duda *d, struct duda_redis *r,
+MK_API int duda_redis_transaction(struct duda_ctx *d, struct duda_redis *r,
                                   const struct duda_redis_command *commands, size_t n,
                                   struct duda_redis_reply *replies) MK_API_MUST_USE;
 
@@ -135,9 +137,9 @@ struct duda_redis_script {
 };
 /** Runs a script; the first n_keys of the n arguments are KEYS, the others ARGV. The source is sent to each
  * server once. Errors as of duda_redis(). */
-MK_API int duda_redis_run(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply,
-                          struct duda_redis_script *script, size_t n_keys, const mk_str *arguments,
-                          size_t n) MK_API_MUST_USE;
+MK_API int duda_redis_eval(struct duda_ctx *d, struct duda_redis *r, struct duda_redis_reply *reply,
+                           struct duda_redis_script *script, size_t n_keys, const mk_str *arguments,
+                           size_t n) MK_API_MUST_USE;
 
 /* ---- Messages ---- */
 
@@ -149,16 +151,16 @@ struct duda_redis_sub;
 
 /**
  * Subscribes; waits until the server has confirmed. *out lives until the handler returns, or
- * duda_redis_leave(). All subscriptions of a worker share one connection. 0, -EINVAL (the name is empty or
+ * duda_redis_unsubscribe(). All subscriptions of a worker share one connection. 0, -EINVAL (the name is empty or
  * too long), or as above.
  *
  *     struct duda_redis_sub *sub;
  *     mk_str message;
  *     int e = duda_redis_subscribe(d, redis, MK_STR("news"), &sub);
  *     while (!e && !(e = duda_redis_receive(d, sub, 0, &message)))
- *         e = duda_say(d, message);
+ *         e = duda_write(d, message);
  */
-MK_API int duda_redis_subscribe(struct duda *d, struct duda_redis *r, mk_str channel,
+MK_API int duda_redis_subscribe(struct duda_ctx *d, struct duda_redis *r, mk_str channel,
                                 struct duda_redis_sub **out) MK_API_MUST_USE;
 /**
  * Waits for the next message, which is valid until the next call; at most `ms` milliseconds (0: without
@@ -167,10 +169,10 @@ MK_API int duda_redis_subscribe(struct duda *d, struct duda_redis *r, mk_str cha
  * subscription is kept, and comes back with the server. Publish with duda_redis(d, r, &reply,
  * MK_STR("PUBLISH"), channel, message).
  */
-MK_API int duda_redis_receive(struct duda *d, struct duda_redis_sub *sub, uint32_t ms,
+MK_API int duda_redis_receive(struct duda_ctx *d, struct duda_redis_sub *sub, uint32_t ms,
                               mk_str *message) MK_API_MUST_USE;
 /** Ends a subscription before the handler does. */
-MK_API void duda_redis_leave(struct duda_redis_sub *sub);
+MK_API void duda_redis_unsubscribe(struct duda_redis_sub *sub);
 
 #ifdef __cplusplus
 }

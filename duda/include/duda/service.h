@@ -14,8 +14,8 @@ extern "C" {
  * waits suspends the handler, never the worker. It lives until the handler has returned, and belongs to the
  * worker that called the handler: no other thread may use it.
  */
-struct duda;
-struct duda_shape;
+struct duda_ctx;
+struct duda_schema;
 
 /**
  * A handler. Its result decides what the client gets:
@@ -23,7 +23,7 @@ struct duda_shape;
  * - 0: what was said. 204 if nothing was.
  * - 200 to 399: the same, with this status.
  * - 400 to 599: the error page of this status; what was said is dropped.
- * - DUDA_ANSWERED: what was said, with the status that was set.
+ * - DUDA_HANDLED: what was said, with the status that was set.
  * - a negated errno value: the error page of a status, so what a function of Duda answers may be returned as it is:
  *
  *       400  -EBADMSG
@@ -42,21 +42,21 @@ struct duda_shape;
  *
  *   From 500 on, and for 403, the log names the handler and the error.
  *
- *   401 is for a token of the client that is no good, as duda_jwt_check() answers. These errors send the
+ *   401 is for a token of the client that is no good, as duda_jwt_verify() answers. These errors send the
  *   challenge `WWW-Authenticate: Bearer error="invalid_token"`, unless the handler has set that field with
- *   duda_set(). A handler that returns the number 401 must set it: HTTP demands a challenge. -ENOKEY is for a
+ *   duda_header_set(). A handler that returns the number 401 must set it: HTTP demands a challenge. -ENOKEY is for a
  *   backend, such as a database, that does not accept our credentials: the client can do nothing about those.
  * - Anything else, such as 1, 150, 999 or the DUDA_NEXT of a guard, is a mistake: 500, and the log says so.
  *
  * Once the response has begun (it is long, or duda_flush() was called), the client gets what was said, and an
  * error closes the connection, so that the client sees that the response is incomplete.
  *
- *     static int hello(struct duda *d)
+ *     static int hello(struct duda_ctx *d)
  *     {
  *         return duda_printf(d, "hello %s\n", duda_query_or(d, "name", "world"));
  *     }
  */
-typedef int duda_fn(struct duda *d);
+typedef int duda_fn(struct duda_ctx *d);
 
 /** What a line of a table is. */
 enum duda_kind {
@@ -92,13 +92,13 @@ struct duda_route {
      * `DUDA_POST("/items", create, "Creates an item.", .takes = &item_shape, .gives = &item_shape, .answers =
      * "201 409")`
      */
-    const struct duda_shape *query; /**< the names of the query: see duda_query_read() */
-    const struct duda_shape *takes; /**< the content, JSON: see duda_read_json() */
-    const struct duda_shape *form;  /**< the content, a form: see duda_form_read() */
-    const struct duda_shape *gives; /**< the content of the answer, JSON: see duda_json_of() */
-    bool takes_list, gives_list;    /**< it is a list of them */
-    const char *answers;            /**< statuses of answers, the usual one first: "201 409"; NULL: 200 */
-    bool (*allows)(struct duda *d); /**< see DUDA_REQUIRE() */
+    const struct duda_schema *query;    /**< the names of the query: see duda_bind_query() */
+    const struct duda_schema *takes;    /**< the content, JSON: see duda_bind_json() */
+    const struct duda_schema *form;     /**< the content, a form: see duda_bind_form() */
+    const struct duda_schema *gives;    /**< the content of the answer, JSON: see duda_send_json_struct() */
+    bool takes_list, gives_list;        /**< it is a list of them */
+    const char *answers;                /**< statuses of answers, the usual one first: "201 409"; NULL: 200 */
+    bool (*allows)(struct duda_ctx *d); /**< see DUDA_REQUIRE() */
     unsigned status;
     int (*start)(struct mk_worker *); /**< see DUDA_START() */
     void (*stop)(struct mk_worker *);
@@ -132,12 +132,12 @@ struct duda_route {
 #define DUDA_ANY(path, fn, ...) DUDA_ROUTE("*", path, fn, __VA_ARGS__)
 
 /** The packages that a service calls and that are plugins: the server loads them, too. Say which ones before
- * the first #include: `#define DUDA_PACKAGES "duda-kv", "duda-redis",`, with the comma at the end. */
-#ifndef DUDA_PACKAGES
-#define DUDA_PACKAGES
+ * the first #include: `#define DUDA_USE "duda-kv", "duda-redis",`, with the comma at the end. */
+#ifndef DUDA_USE
+#define DUDA_USE
 #endif
 
-/** The section of the service in the configuration: see duda/settings.h. */
+/** The section of the service in the configuration: see duda/config.h. */
 #ifdef DUDA_SETTINGS
 #define DUDA_SECTION &DUDA_SETTINGS,
 #else
@@ -168,7 +168,7 @@ enum { DUDA_NEXT = 0x4e455854 };
  * one there is DUDA_REQUIRE(). After: it runs in any case, the last one first, sees duda_result(), and may change it with
  * duda_set_result(); what it answers itself is ignored. It cannot change a response that has begun.
  *
- *     static int only_staff(struct duda *d)
+ *     static int only_staff(struct duda_ctx *d)
  *     {
  *         return is_staff(d) ? DUDA_NEXT : duda_redirect(d, 303, "/login");
  *     }
@@ -182,7 +182,7 @@ enum { DUDA_NEXT = 0x4e455854 };
 /**
  * The same for a predicate: without `true` from it the client gets the error page of this status, 400 to 599.
  *
- *     static bool is_staff(struct duda *d)
+ *     static bool is_staff(struct duda_ctx *d)
  *     {
  *         return mk_str_eq(duda_session_get(d, "role"), MK_STR("staff"));
  *     }
@@ -281,7 +281,7 @@ struct duda_service {
                                                             __stop_duda_probes};                             \
     extern MK_API const struct duda_service *const duda_service_of_##word;                                   \
     const struct duda_service *const duda_service_of_##word = &duda_service_##word;                          \
-    static bool duda_bind_##word(const struct mk_conf_spot *spot, mk_str words, void **data)                 \
+    static bool duda_bind_##word(const struct mk_conf_ctx *spot, mk_str words, void **data)                  \
     {                                                                                                        \
         return duda_service_bind(&duda_service_##word, spot, words, data);                                   \
     }                                                                                                        \
@@ -296,7 +296,7 @@ struct duda_service {
                                                           .explain = duda_service_explain};                  \
     static const struct mk_handler *const duda_handlers_##word[] = {&duda_handler_##word, NULL};             \
     static const struct mk_conf_table *const duda_sections_##word[] = {DUDA_SECTION NULL};                   \
-    static const char *const duda_needs_##word[] = {"duda", DUDA_PACKAGES NULL};                             \
+    static const char *const duda_needs_##word[] = {"duda", DUDA_USE NULL};                                  \
     MK_PLUGIN(word) = {                                                                                      \
         MK_PLUGIN_HEAD,                                                                                      \
         .name = #word,                                                                                       \
@@ -312,10 +312,10 @@ struct duda_service {
 
 /** What DUDA_SERVICE() consists of; nothing else calls these. */
 MK_API int duda_service_load(const struct duda_service *service, struct mk_config *config, void **data);
-MK_API int duda_service_host(struct mk_config *config, struct mk_host *host, void *data, void **host_data);
+MK_API int duda_service_host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data);
 MK_API int duda_service_start(struct mk_worker *worker, void *data);
 MK_API void duda_service_stop(struct mk_worker *worker, void *data);
-MK_API bool duda_service_bind(const struct duda_service *service, const struct mk_conf_spot *spot,
+MK_API bool duda_service_bind(const struct duda_service *service, const struct mk_conf_ctx *spot,
                               mk_str words, void **data);
 MK_API enum mk_verdict duda_service_handle(struct mk_request *request, struct mk_response *response,
                                            void *data);

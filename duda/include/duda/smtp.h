@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /*
- * The functions are in monkey-duda-smtp.so: `#define DUDA_PACKAGES "duda-smtp",` ahead of <duda.h>, and link
+ * The functions are in monkey-duda-smtp.so: `#define DUDA_USE "duda-smtp",` ahead of <duda.h>, and link
  * with `pkg-config --libs duda-smtp`. The server is the mail server of this machine or network, which
  * delivers messages to others; the configuration says where it is:
  *
@@ -31,7 +31,7 @@ struct duda_smtp;
 
 /** The server of that Name; NULL names the first section. Valid as long as the worker. NULL: there is none. That is an error in the log, and functions
  * that are given NULL answer -ENODEV, which is status 503. */
-MK_API struct duda_smtp *duda_smtp_find(struct duda *d, const char *name);
+MK_API struct duda_smtp *duda_smtp_find(struct duda_ctx *d, const char *name);
 
 /** A recipient that the server has refused. */
 struct duda_smtp_refused {
@@ -66,7 +66,7 @@ struct duda_smtp_result {
  *                                    .subject = MK_STR("Welcome"), .text = MK_STR("Thank you.\n")};
  *     return duda_smtp_send(d, duda_smtp_find(d, NULL), &mail, &result);
  */
-MK_API int duda_smtp_send(struct duda *d, struct duda_smtp *smtp, const struct duda_mail *mail,
+MK_API int duda_smtp_send(struct duda_ctx *d, struct duda_smtp *smtp, const struct duda_mail *mail,
                           struct duda_smtp_result *result) MK_API_MUST_USE;
 
 /** What duda_smtp_send_text() sends, to whom. */
@@ -79,7 +79,7 @@ struct duda_smtp_message {
 /** The same for a message that something else has written, with attachments for example: its header says what
  * readers see, and `to` names its recipients. -EOPNOTSUPP: it has bytes above 127, which the server does not
  * take. */
-MK_API int duda_smtp_send_text(struct duda *d, struct duda_smtp *smtp,
+MK_API int duda_smtp_send_text(struct duda_ctx *d, struct duda_smtp *smtp,
                                const struct duda_smtp_message *message,
                                struct duda_smtp_result *result) MK_API_MUST_USE;
 

@@ -30,33 +30,33 @@ MK_API void duda_sql_rows_fail(struct duda_sql_rows *r, int error, const char *w
 /** Forgets all, for the next statement. */
 MK_API void duda_sql_rows_clear(struct duda_sql_rows *r);
 /** Copies all into the memory of the handler. The error, or 0. */
-MK_API int duda_sql_rows_give(struct duda_sql_rows *r, struct duda *d, struct duda_sql_result *result);
+MK_API int duda_sql_rows_give(struct duda_sql_rows *r, struct duda_ctx *d, struct duda_sql_result *result);
 /** Gives the memory back. */
 MK_API void duda_sql_rows_free(struct duda_sql_rows *r);
 
 /** The functions of a kind. They wait as those of sql.h do. */
 struct duda_sql_ops {
     /** Runs a statement: in this session, or, if that is NULL, in any. */
-    int (*run)(struct duda *d, struct duda_sql *db, void *session, struct duda_sql_result *result,
-               const struct duda_sql_query *query);
-    /** The same for several, as duda_sql_many(); all of the results are zero. NULL: they are run in turn. */
-    int (*many)(struct duda *d, struct duda_sql *db, void *session, struct duda_sql_result *results,
-                const struct duda_sql_query *queries, size_t n);
+    int (*run_statement)(struct duda_ctx *d, struct duda_sql_db *db, void *session,
+                         struct duda_sql_result *result, const struct duda_sql_statement *query);
+    /** The same for several, as duda_sql_batch(); all of the results are zero. NULL: they are run in turn. */
+    int (*run_batch)(struct duda_ctx *d, struct duda_sql_db *db, void *session,
+                     struct duda_sql_result *results, const struct duda_sql_statement *queries, size_t n);
     /** Takes a session, in which a transaction has begun. */
-    int (*begin)(struct duda *d, struct duda_sql *db, struct duda_sql_result *result, void **session);
+    int (*begin)(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result, void **session);
     /** Ends the transaction: all is done (`commits`), or nothing. */
-    int (*finish)(struct duda *d, struct duda_sql *db, void *session, struct duda_sql_result *result,
+    int (*finish)(struct duda_ctx *d, struct duda_sql_db *db, void *session, struct duda_sql_result *result,
                   bool commits);
     /** Gives it back. Unless `over`, the transaction is to be rolled back. Must not wait. */
-    void (*end)(struct duda_sql *db, void *session, bool over);
+    void (*end)(struct duda_sql_db *db, void *session, bool over);
 };
 
 /** The beginning of a backend's own struct. */
-struct duda_sql {
+struct duda_sql_db {
     const struct duda_sql_ops *ops;
     mk_str name;
-    struct duda_sql *next; /**< of the worker */
-    uint64_t *meter;       /**< of its section, in this worker; may be NULL */
+    struct duda_sql_db *next; /**< of the worker */
+    uint64_t *meter;          /**< of its section, in this worker; may be NULL */
 };
 
 /** In load() of a backend: `section` will be a database of that name, which lives as long as the
@@ -64,12 +64,12 @@ struct duda_sql {
 MK_API void duda_sql_declare(struct mk_config *config, const void *section, mk_str name);
 
 /** In worker_start of a backend, which needs "duda-sql": makes it known. 0, or -EEXIST: the name is taken. */
-MK_API int duda_sql_add(struct mk_worker *w, struct duda_sql *db);
+MK_API int duda_sql_add(struct mk_worker *w, struct duda_sql_db *db);
 
 /** As duda_sql_find(), without a handler. */
-MK_API struct duda_sql *duda_sql_of(struct mk_worker *w, const char *name);
+MK_API struct duda_sql_db *duda_sql_of(struct mk_worker *w, const char *name);
 /** The session of the transaction that the handler is in; NULL: it is in none. */
-MK_API void *duda_sql_session(const struct duda *d, const struct duda_sql *db);
+MK_API void *duda_sql_session(const struct duda_ctx *d, const struct duda_sql_db *db);
 
 /** A step of a database's history. */
 struct duda_sql_migration {

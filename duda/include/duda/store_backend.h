@@ -18,15 +18,15 @@ enum { DUDA_STORE_FULL_KEY_MAX = DUDA_STORE_KEY_MAX + DUDA_SCOPE_MAX + 3 };
  * there was none. Keys are those of duda-store, made of the scope of the service and its key: at most
  * DUDA_STORE_FULL_KEY_MAX bytes. They must be out of reach of what a service calls by itself. */
 struct duda_store_ops {
-    int (*get)(struct duda *d, struct duda_store *s, mk_str key, mk_str *value);
-    int (*put)(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms);
-    int (*add)(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms);
-    int (*remove)(struct duda *d, struct duda_store *s, mk_str key, mk_str value);
-    int (*count)(struct duda *d, struct duda_store *s, mk_str key, int64_t delta, uint64_t ttl_ms,
+    int (*get)(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str *value);
+    int (*put)(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms);
+    int (*add)(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms);
+    int (*remove)(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value);
+    int (*count)(struct duda_ctx *d, struct duda_store *s, mk_str key, int64_t delta, uint64_t ttl_ms,
                  int64_t *sum);
-    int (*replace)(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms);
-    /** As duda_store_limit(). NULL: it is made of `count`. */
-    int (*limit)(struct duda *d, struct duda_store *s, mk_str key, int64_t max, uint64_t window_ms);
+    int (*replace)(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms);
+    /** As duda_store_rate_limit(). NULL: it is made of `count`. */
+    int (*limit)(struct duda_ctx *d, struct duda_store *s, mk_str key, int64_t max, uint64_t window_ms);
     bool is_far; /**< other machines change it, too */
 };
 

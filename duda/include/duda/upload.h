@@ -31,26 +31,26 @@ struct duda_upload {
  *     if (e)
  *         return e;
  */
-MK_API int duda_form_load(struct duda *d, const struct duda_form_limits *fields,
+MK_API int duda_form_load(struct duda_ctx *d, const struct duda_form_limits *fields,
                           const struct duda_multipart_limits *files) MK_API_MUST_USE;
 /** The value of the first field of that name; absent if there is none, or the form could not be received. A
  * NUL follows it. It lives as long as the request. */
-MK_API mk_str duda_form(struct duda *d, const char *name);
+MK_API mk_str duda_form(struct duda_ctx *d, const char *name);
 /** All fields; none if the form could not be received. */
-MK_API const struct duda_fields *duda_form_fields(struct duda *d);
+MK_API const struct duda_form_data *duda_form_all(struct duda_ctx *d);
 /**
- * Fills a struct (see duda_fields_read()). 0; -EINVAL: *flaws say why, for the page that shows the form
+ * Fills a struct (see duda_form_data_bind()). 0; -EINVAL: *flaws say why, for the page that shows the form
  * again; anything else is what the handler returns.
  */
-MK_API int duda_form_read(struct duda *d, const struct duda_shape *shape, void *out,
-                          struct duda_flaws *flaws) MK_API_MUST_USE;
+MK_API int duda_bind_form(struct duda_ctx *d, const struct duda_schema *shape, void *out,
+                          struct duda_validation_errors *flaws) MK_API_MUST_USE;
 
 /** The first file of that name, and the i-th of all; NULL if there is none. A field of a form that was left
  * empty is none. */
-MK_API const struct duda_upload *duda_upload(struct duda *d, const char *name);
-MK_API const struct duda_upload *duda_upload_at(struct duda *d, size_t i);
+MK_API const struct duda_upload *duda_upload(struct duda_ctx *d, const char *name);
+MK_API const struct duda_upload *duda_upload_at(struct duda_ctx *d, size_t i);
 /** Copies up to `cap` bytes of it from position `at`: how many, 0 at its end, or a negated errno value. */
-MK_API ssize_t duda_upload_read(struct duda *d, const struct duda_upload *upload, char *room, size_t cap,
+MK_API ssize_t duda_upload_read(struct duda_ctx *d, const struct duda_upload *upload, char *room, size_t cap,
                                 uint64_t at) MK_API_MUST_USE;
 /**
  * Copies it to a new file, in a thread, and waits for that. The path is the service's: never make it of what
@@ -59,7 +59,7 @@ MK_API ssize_t duda_upload_read(struct duda *d, const struct duda_upload *upload
  * says; or an error of a wait: on every error there is no file. A file system that has no unnamed files (O_TMPFILE),
  * such as NFS, has a file `.duda-NUMBER.part` in the folder in the meantime, which a crash leaves there.
  */
-MK_API int duda_upload_save(struct duda *d, const struct duda_upload *upload,
+MK_API int duda_upload_save(struct duda_ctx *d, const struct duda_upload *upload,
                             const char *path) MK_API_MUST_USE;
 
 /**
@@ -67,7 +67,7 @@ MK_API int duda_upload_save(struct duda *d, const struct duda_upload *upload,
  * disk. The ops may wait: what is not read yet stays with the client. Not together with the functions above.
  * As duda_form_load(), or what the ops have answered.
  */
-MK_API int duda_multipart_read(struct duda *d, const struct duda_multipart_limits *limits,
+MK_API int duda_multipart_read(struct duda_ctx *d, const struct duda_multipart_limits *limits,
                                const struct duda_multipart_ops *ops, void *ctx) MK_API_MUST_USE;
 
 #ifdef __cplusplus

@@ -3,7 +3,7 @@
 #ifndef DUDA_VALUE_H
 #define DUDA_VALUE_H
 
-#include <duda/shape.h>
+#include <duda/schema.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -11,26 +11,26 @@ extern "C" {
 
 /** What a value is. */
 enum duda_value_kind {
-    DUDA_VALUE_NONE, /**< null, or not there */
+    DUDA_VALUE_NULL, /**< null, or not there */
     DUDA_VALUE_BOOL,
     DUDA_VALUE_INTEGER,
     DUDA_VALUE_UNSIGNED,
     DUDA_VALUE_NUMBER,
     DUDA_VALUE_TEXT,
-    DUDA_VALUE_RAW,    /**< JSON as it is to be written */
-    DUDA_VALUE_SHAPED, /**< a struct with a shape */
-    DUDA_VALUE_PARTS,  /**< elements that a member of kind list counts */
-    DUDA_VALUE_LIST,   /**< values */
-    DUDA_VALUE_MAP     /**< values with names */
+    DUDA_VALUE_RAW,     /**< JSON as it is to be written */
+    DUDA_VALUE_STRUCT,  /**< a struct with a shape */
+    DUDA_VALUE_STRUCTS, /**< elements that a member of kind list counts */
+    DUDA_VALUE_LIST,    /**< values */
+    DUDA_VALUE_MAP      /**< values with names */
 };
 
-struct duda_named;
+struct duda_entry;
 
 /**
  * A value: passed by value, owner of nothing. What it points to must live as long as it is used.
  *
- *     const struct duda_named page[] = {
- *         {"title", duda_value_c("People")},
+ *     const struct duda_entry page[] = {
+ *         {"title", duda_value_cstr("People")},
  *         {"people", duda_value_structs(&person_shape, people, n_people)},
  *     };
  *     duda_render(d, "people.html", duda_value_map(page, MK_LEN(page)));
@@ -45,34 +45,34 @@ struct duda_value {
         double number;
         mk_str text;
         struct {
-            const struct duda_member *member; /**< of PARTS; NULL: structs of that shape */
-            const struct duda_shape *shape;
+            const struct duda_schema_field *member; /**< of PARTS; NULL: structs of that shape */
+            const struct duda_schema *shape;
             const void *at;
         } in;
         const struct duda_value *list;
-        const struct duda_named *map;
+        const struct duda_entry *map;
     } of;
 };
 
 /** A value and its name. */
-struct duda_named {
+struct duda_entry {
     const char *name;
     struct duda_value value;
 };
 
 /** Nothing: null in JSON, empty in a template. */
-static inline struct duda_value duda_value_none(void)
+static inline struct duda_value duda_value_null(void)
 {
     struct duda_value v;
     memset(&v, 0, sizeof v);
-    v.kind = DUDA_VALUE_NONE;
+    v.kind = DUDA_VALUE_NULL;
     return v;
 }
 
 /** True or false. */
 static inline struct duda_value duda_value_bool(bool truth)
 {
-    struct duda_value v = duda_value_none();
+    struct duda_value v = duda_value_null();
     v.kind = DUDA_VALUE_BOOL;
     v.of.truth = truth;
     return v;
@@ -81,7 +81,7 @@ static inline struct duda_value duda_value_bool(bool truth)
 /** A whole number, with its sign. */
 static inline struct duda_value duda_value_integer(int64_t n)
 {
-    struct duda_value v = duda_value_none();
+    struct duda_value v = duda_value_null();
     v.kind = DUDA_VALUE_INTEGER;
     v.of.integer = n;
     return v;
@@ -90,7 +90,7 @@ static inline struct duda_value duda_value_integer(int64_t n)
 /** A whole number that may be beyond INT64_MAX. */
 static inline struct duda_value duda_value_unsigned(uint64_t n)
 {
-    struct duda_value v = duda_value_none();
+    struct duda_value v = duda_value_null();
     v.kind = DUDA_VALUE_UNSIGNED;
     v.of.natural = n;
     return v;
@@ -99,7 +99,7 @@ static inline struct duda_value duda_value_unsigned(uint64_t n)
 /** A number with a fraction; infinity and NaN are `null` in JSON. */
 static inline struct duda_value duda_value_number(double n)
 {
-    struct duda_value v = duda_value_none();
+    struct duda_value v = duda_value_null();
     v.kind = DUDA_VALUE_NUMBER;
     v.of.number = n;
     return v;
@@ -108,33 +108,33 @@ static inline struct duda_value duda_value_number(double n)
 /** A text, which is not copied; an absent one is a value that is not there. */
 static inline struct duda_value duda_value_text(mk_str s)
 {
-    struct duda_value v = duda_value_none();
-    v.kind = s.p ? DUDA_VALUE_TEXT : DUDA_VALUE_NONE;
+    struct duda_value v = duda_value_null();
+    v.kind = s.p ? DUDA_VALUE_TEXT : DUDA_VALUE_NULL;
     v.of.text = s;
     return v;
 }
 
 /** The same of a C string; NULL is a value that is not there. */
-static inline struct duda_value duda_value_c(const char *s)
+static inline struct duda_value duda_value_cstr(const char *s)
 {
     return duda_value_text(mk_str_from_c(s));
 }
 
 /** A struct with a shape; NULL is a value that is not there. */
-static inline struct duda_value duda_value_struct(const struct duda_shape *shape, const void *at)
+static inline struct duda_value duda_value_struct(const struct duda_schema *shape, const void *at)
 {
-    struct duda_value v = duda_value_none();
-    v.kind = at ? DUDA_VALUE_SHAPED : DUDA_VALUE_NONE;
+    struct duda_value v = duda_value_null();
+    v.kind = at ? DUDA_VALUE_STRUCT : DUDA_VALUE_NULL;
     v.of.in.shape = shape;
     v.of.in.at = at;
     return v;
 }
 
 /** An array of `n` structs with this shape. */
-static inline struct duda_value duda_value_structs(const struct duda_shape *shape, const void *at, size_t n)
+static inline struct duda_value duda_value_structs(const struct duda_schema *shape, const void *at, size_t n)
 {
     struct duda_value v = duda_value_struct(shape, at);
-    v.kind = DUDA_VALUE_PARTS;
+    v.kind = DUDA_VALUE_STRUCTS;
     v.n = n;
     return v;
 }
@@ -142,7 +142,7 @@ static inline struct duda_value duda_value_structs(const struct duda_shape *shap
 /** Values one after the other. */
 static inline struct duda_value duda_value_list(const struct duda_value *at, size_t n)
 {
-    struct duda_value v = duda_value_none();
+    struct duda_value v = duda_value_null();
     v.kind = DUDA_VALUE_LIST;
     v.n = n;
     v.of.list = at;
@@ -150,9 +150,9 @@ static inline struct duda_value duda_value_list(const struct duda_value *at, siz
 }
 
 /** Values with names, as a JSON object has them. */
-static inline struct duda_value duda_value_map(const struct duda_named *at, size_t n)
+static inline struct duda_value duda_value_map(const struct duda_entry *at, size_t n)
 {
-    struct duda_value v = duda_value_none();
+    struct duda_value v = duda_value_null();
     v.kind = DUDA_VALUE_MAP;
     v.n = n;
     v.of.map = at;

@@ -15,37 +15,37 @@ extern "C" {
  * memory stay for a while, so that a callback that still knows of them does no harm. */
 
 /** Waits for so many milliseconds; precise to some 32 ms, never early. */
-MK_API int duda_sleep(struct duda *d, uint32_t ms) MK_API_MUST_USE;
+MK_API int duda_sleep(struct duda_ctx *d, uint32_t ms) MK_API_MUST_USE;
 
 /** Waits until the descriptor (non-blocking) is ready for `events`, MK_READABLE or MK_WRITABLE, at most `ms`
  * milliseconds (0: without limit). What is ready (above 0), -ETIMEDOUT when this time or the deadline is
  * over, -ECANCELED, -ENOMEM, -EEXIST (another handler waits for it). */
-MK_API int duda_ready(struct duda *d, int fd, unsigned events, uint32_t ms) MK_API_MUST_USE;
+MK_API int duda_wait_fd(struct duda_ctx *d, int fd, unsigned events, uint32_t ms) MK_API_MUST_USE;
 
 /**
  * Runs work(job) in another thread, which may block, and waits for it. The thread gets a copy of the job,
  * `size` bytes, which is copied back when work has returned: work may write results into it, and must touch
  * nothing of the handler, not even through pointers, because the handler may be cancelled meanwhile.
  *
- * `threads` are those of mk_threads_new(); NULL: the four of the worker. 0; -EAGAIN: too much waits for a
+ * `threads` are those of mk_thread_pool_new(); NULL: the four of the worker. 0; -EAGAIN: too much waits for a
  * thread; -ENOMEM, -ETIMEDOUT, -ECANCELED: then `work` may still be running.
  *
  *     struct job job = {.n = 40};
- *     int e = duda_aside(d, NULL, fibonacci, &job, sizeof job);
+ *     int e = duda_offload(d, NULL, fibonacci, &job, sizeof job);
  */
-MK_API int duda_aside(struct duda *d, struct mk_threads *threads, void (*work)(void *job), void *job,
-                      size_t size) MK_API_MUST_USE;
+MK_API int duda_offload(struct duda_ctx *d, struct mk_thread_pool *threads, void (*work)(void *job),
+                        void *job, size_t size) MK_API_MUST_USE;
 /** The same without copies: the job is on the heap. 0: it is the caller's again. Any other result: drop(job)
  * is called, at once or when work has returned. */
-MK_API int duda_aside_given(struct duda *d, struct mk_threads *threads, void (*work)(void *job), void *job,
-                            void (*drop)(void *job)) MK_API_MUST_USE;
+MK_API int duda_offload_owned(struct duda_ctx *d, struct mk_thread_pool *threads, void (*work)(void *job),
+                              void *job, void (*drop)(void *job)) MK_API_MUST_USE;
 
 /** The handler has to end within `ms` from now, or its waits answer -ETIMEDOUT; 0: it has all the time of the
  * world, and the HandlerTimeout of the configuration does not hold either. 0 or -ENOMEM. */
-MK_API int duda_deadline(struct duda *d, uint32_t ms);
+MK_API int duda_deadline(struct duda_ctx *d, uint32_t ms);
 
 /** 0, -ECANCELED or -ETIMEDOUT: what waits answer. For long computations. */
-MK_API int duda_ended(const struct duda *d);
+MK_API int duda_cancelled(const struct duda_ctx *d);
 
 /* ---- Callbacks of your own ---- */
 
@@ -70,7 +70,7 @@ MK_API int duda_ended(const struct duda *d);
  *         mk_timer_stop(&((struct question *)w)->timer); // on_answer() is not called any more
  *     }
  *
- *     int ask(struct duda *d)
+ *     int ask(struct duda_ctx *d)
  *     {
  *         struct question q;
  *         mk_timer_init(&q.timer, on_answer);
@@ -84,7 +84,7 @@ MK_API int duda_ended(const struct duda *d);
  *     }
  */
 struct duda_wait {
-    struct duda *d; /**< whose wait it is; all else is Duda's */
+    struct duda_ctx *d; /**< whose wait it is; all else is Duda's */
     struct duda_wait *outer;
     void (*on_end)(struct duda_wait *w);
     bool is_under_way, is_woken;
@@ -96,7 +96,7 @@ struct duda_wait {
  * on_end(w) is called once, when the wait ends: by duda_wait_end(), or because the handler ends or is terminated. It takes
  * back whatever would wake the handler, and must not wait. NULL: there is nothing to take back.
  */
-MK_API int duda_wait_begin(struct duda *d, struct duda_wait *w,
+MK_API int duda_wait_begin(struct duda_ctx *d, struct duda_wait *w,
                            void (*on_end)(struct duda_wait *w)) MK_API_MUST_USE;
 /** Suspends the handler until duda_wait_wake(): 0, also if it was woken before, or if the handler ends at the same time. Else
  * -ECANCELED or -ETIMEDOUT, and the wait has ended. Call it again to be woken again. */
@@ -111,9 +111,9 @@ MK_API void duda_wait_end(struct duda_wait *w);
  * The same without a struct: suspends the handler until duda_wake(). A wake before it counts, so it may return early: look
  * at what you wait for, in a loop. What would call duda_wake() must end with the handler: free it by duda_defer().
  */
-MK_API int duda_suspend(struct duda *d) MK_API_MUST_USE;
+MK_API int duda_suspend(struct duda_ctx *d) MK_API_MUST_USE;
 /** Lets the handler go on at the end of this turn of the loop. Only in the loop of its worker. */
-MK_API void duda_wake(struct duda *d);
+MK_API void duda_wake(struct duda_ctx *d);
 
 #ifdef __cplusplus
 }

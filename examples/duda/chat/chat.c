@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A chat over WebSocket: what one says all hear, whichever worker serves them. */
 #include <duda.h>
-#include <duda/room.h>
+#include <duda/topic.h>
 
 enum { TEXT_MAX = 500 };
 
@@ -19,22 +19,22 @@ static const char page[] =
     "document.getElementById('text');\n"
     "  if (input.value) socket.send(input.value);\n  input.value = '';\n};\n</script>\n</html>\n";
 
-static int show(struct duda *d)
+static int show(struct duda_ctx *d)
 {
     return duda_html(d, mk_str_from_c(page));
 }
 
-static int talk(struct duda *d)
+static int talk(struct duda_ctx *d)
 {
-    static const struct duda_socket_options options = {.message_max = TEXT_MAX * 4, .ping_ms = 30000};
+    static const struct duda_websocket_options options = {.message_max = TEXT_MAX * 4, .ping_ms = 30000};
     static const mk_str room = MK_STR_INIT("chat");
-    struct duda_socket *s;
+    struct duda_websocket *s;
     struct duda_message m;
-    int e = duda_socket_open(d, &options, NULL, &s);
+    int e = duda_websocket_open(d, &options, NULL, &s);
     if (!e)
-        e = duda_room_join(s, room);
-    while (!e && (e = duda_socket_receive(d, s, &m)) > 0)
-        e = m.kind == MK_WEBSOCKET_TEXT ? duda_room_say(d, room, MK_WEBSOCKET_TEXT, m.data) : 0;
+        e = duda_topic_attach(s, room);
+    while (!e && (e = duda_websocket_receive(d, s, &m)) > 0)
+        e = m.kind == MK_WEBSOCKET_TEXT ? duda_topic_publish(d, room, MK_WEBSOCKET_TEXT, m.data) : 0;
     return e;
 }
 

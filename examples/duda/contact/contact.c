@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A contact form: what visitors write comes by mail. A job sends it, so that no visitor waits for the mail
  * server, and nothing is lost while that is away. */
-#define DUDA_PACKAGES "duda-jobs", "duda-kv", "duda-smtp",
+#define DUDA_USE      "duda-jobs", "duda-kv", "duda-smtp",
 #define DUDA_SETTINGS contact_table
 #include <duda.h>
 #include <duda/jobs.h>
@@ -34,7 +34,7 @@ static const struct mk_conf_table contact_table = {.section = "CONTACT",
 
 /* The job is the address of the visitor, a line end, and the text. It is tried again while the mail server is
  * away, but not if the message is refused for good. */
-static int send_mail(struct duda *d, const struct duda_job *job)
+static int send_mail(struct duda_ctx *d, const struct duda_job *job)
 {
     const struct contact *contact = duda_settings(d);
     mk_str text = job->text, visitor = mk_str_cut(&text, '\n');
@@ -49,11 +49,11 @@ static int send_mail(struct duda *d, const struct duda_job *job)
     return e && result.problem.p ? duda_job_fail(d, e == -EINVAL ? -EBADMSG : e, result.problem.p) : e;
 }
 
-static const struct duda_job_kind mail_job = {.name = "mail", .fn = send_mail};
+static const struct duda_job_type mail_job = {.name = "mail", .fn = send_mail};
 
 static int start(struct mk_worker *worker)
 {
-    return duda_jobs_do(worker, &mail_job);
+    return duda_jobs_register(worker, &mail_job);
 }
 
 /* ---- The form ---- */
@@ -62,17 +62,17 @@ struct message {
     mk_str address, text;
 };
 
-static const struct duda_member members[] = {
-    DUDA_TEXT(struct message, address, .min = 3, .max = DUDA_MAIL_ADDRESS_MAX),
-    DUDA_TEXT(struct message, text, .min = 1, .max = 5000),
+static const struct duda_schema_field members[] = {
+    DUDA_STRING(struct message, address, .min = 3, .max = DUDA_MAIL_ADDRESS_MAX),
+    DUDA_STRING(struct message, text, .min = 1, .max = 5000),
 };
-static const struct duda_shape shape = DUDA_SHAPE(struct message, members, .ignores_unknown = true);
+static const struct duda_schema shape = DUDA_SCHEMA(struct message, members, .ignores_unknown = true);
 
-static int render(struct duda *d, const struct message *m, const char *problem)
+static int render(struct duda_ctx *d, const struct message *m, const char *problem)
 {
-    const struct duda_named page[] = {
-        {"token", duda_value_text(duda_token(d))},
-        {"problem", problem ? duda_value_text(mk_str_from_c(problem)) : duda_value_none()},
+    const struct duda_entry page[] = {
+        {"token", duda_value_text(duda_csrf_token(d))},
+        {"problem", problem ? duda_value_text(mk_str_from_c(problem)) : duda_value_null()},
         {"sent", duda_value_bool(duda_query(d, "sent").p != NULL)},
         {"address", duda_value_text(m->address)},
         {"text", duda_value_text(m->text)},
@@ -80,24 +80,24 @@ static int render(struct duda *d, const struct message *m, const char *problem)
     return duda_render(d, "form.html", duda_value_map(page, MK_LEN(page)));
 }
 
-static int show(struct duda *d)
+static int show(struct duda_ctx *d)
 {
     return render(d, &(struct message){MK_STR(""), MK_STR("")}, NULL);
 }
 
-static int receive(struct duda *d)
+static int receive(struct duda_ctx *d)
 {
     struct message m = {MK_STR(""), MK_STR("")};
-    struct duda_flaws flaws;
-    int e = duda_form_read(d, &shape, &m, &flaws);
+    struct duda_validation_errors flaws;
+    int e = duda_bind_form(d, &shape, &m, &flaws);
     if (e == -EINVAL || (!e && !duda_mail_is_address(m.address))) {
         e = render(d, &m, "Please give your address, as in ana@example.org, and a text.");
         return e ? e : duda_status(d, 422);
     }
-    mk_str job = duda_print(d, "%.*s\n%.*s\n", MK_STR_ARG(m.address), MK_STR_ARG(m.text));
-    e = e ? e : duda_jobs_push(d, "mail", job, NULL, NULL);
+    mk_str job = duda_sprintf(d, "%.*s\n%.*s\n", MK_STR_ARG(m.address), MK_STR_ARG(m.text));
+    e = e ? e : duda_jobs_enqueue(d, "mail", job, NULL, NULL);
     return e ? e : duda_redirect(d, 303, "/?sent=1");
 }
 
-DUDA_SERVICE(contact, DUDA_START(start), DUDA_BEFORE(duda_guard), DUDA_GET("/", show, "The form."),
+DUDA_SERVICE(contact, DUDA_START(start), DUDA_BEFORE(duda_csrf_check), DUDA_GET("/", show, "The form."),
              DUDA_POST("/", receive, "Sends a message."));

@@ -14,28 +14,28 @@ static const char page[] =
     "  for (const [k, v] of Object.entries(JSON.parse(e.data))) document.getElementById(k).textContent = v;\n"
     "  document.getElementById('n').textContent = ++n;\n});\n</script>\n</html>\n";
 
-static int show(struct duda *d)
+static int show(struct duda_ctx *d)
 {
     return duda_html(d, mk_str_from_c(page));
 }
 
-static mk_str state(struct duda *d)
+static mk_str state(struct duda_ctx *d)
 {
     struct sysinfo info;
     if (sysinfo(&info) < 0)
         return MK_STR("{}");
     double load = (double)info.loads[0] / (1 << SI_LOAD_SHIFT);
     unsigned long long mb = (unsigned long long)info.freeram * info.mem_unit >> 20;
-    return duda_print(d, "{\"up\":%ld,\"load\":\"%.2f\",\"free\":%llu}", info.uptime, load, mb);
+    return duda_sprintf(d, "{\"up\":%ld,\"load\":\"%.2f\",\"free\":%llu}", info.uptime, load, mb);
 }
 
 /* Until the client leaves: then the waits answer -ECANCELED. */
-static int events(struct duda *d)
+static int events(struct duda_ctx *d)
 {
-    size_t mark = duda_mark(d);
+    size_t mark = duda_arena_mark(d);
     int e;
-    while (!(e = duda_event(d, "state", state(d), NULL)) && !(e = duda_sleep(d, PAUSE_MS)))
-        duda_release(d, mark);
+    while (!(e = duda_sse_send(d, "state", state(d), NULL)) && !(e = duda_sleep(d, PAUSE_MS)))
+        duda_arena_rewind(d, mark);
     return e;
 }
 

@@ -2,7 +2,7 @@
 /* Tables for people: expenses come as CSV, packed by gzip or not, and are shown as a chart. They leave as
  * CSV, with a QR code that brings a telephone there. A program sends them: printf 'rent,800\nfood,312.5\n' |
  * curl --data-binary @- -H 'Content-Type: text/csv' localhost:2001 */
-#define DUDA_PACKAGES "duda-kv",
+#define DUDA_USE "duda-kv",
 #include <duda.h>
 #include <duda/chart.h>
 #include <duda/csv.h>
@@ -36,9 +36,9 @@ static const char *take_amount(struct table *t, const char *text)
 }
 
 /* A cell is valid until the next one is read, so it is copied. */
-static const char *take(struct duda *d, struct table *t, const struct duda_csv *csv, mk_str cell)
+static const char *take(struct duda_ctx *d, struct table *t, const struct duda_csv *csv, mk_str cell)
 {
-    mk_str text = duda_copy(d, cell);
+    mk_str text = duda_strdup(d, cell);
     if (!text.p)
         return "memory is out";
     if (csv->column == 2)
@@ -52,7 +52,7 @@ static const char *take(struct duda *d, struct table *t, const struct duda_csv *
 }
 
 /* Says what is wrong where, if anything is. */
-static void read_table(struct duda *d, struct table *t, mk_str text)
+static void read_table(struct duda_ctx *d, struct table *t, mk_str text)
 {
     struct mk_buf room = mk_buf_growing(CELL_MAX);
     struct duda_csv csv = duda_csv_of(text, ',', &room);
@@ -68,10 +68,10 @@ static void read_table(struct duda *d, struct table *t, mk_str text)
 }
 
 /* What is packed may be much longer than what has come: the room is the limit. */
-static int unpack(struct duda *d, mk_str content, struct mk_buf *out)
+static int unpack(struct duda_ctx *d, mk_str content, struct mk_buf *out)
 {
     struct duda_mime mime;
-    if (!duda_mime_read(duda_field(d, "Content-Type"), &mime))
+    if (!duda_mime_read(duda_header(d, "Content-Type"), &mime))
         return 415;
     if (duda_mime_is(&mime, MK_STR("text/csv"))) {
         mk_buf_add(out, content);
@@ -83,7 +83,7 @@ static int unpack(struct duda *d, mk_str content, struct mk_buf *out)
     return e == -EBADMSG ? 422 : e == -EFBIG ? 413 : e;
 }
 
-static int keep(struct duda *d, mk_str text)
+static int keep(struct duda_ctx *d, mk_str text)
 {
     struct table *t = duda_alloc(d, sizeof *t);
     if (!t)
@@ -91,11 +91,11 @@ static int keep(struct duda *d, mk_str text)
     read_table(d, t, text);
     if (t->problem)
         return duda_problem(d, 422, "line %u: %s", t->line, t->problem);
-    int e = duda_kv_put(d, duda_kv_find(d, NULL), MK_STR("table"), text, 0);
+    int e = duda_kv_set(d, duda_kv_find(d, NULL), MK_STR("table"), text, 0);
     return e ? e : 204;
 }
 
-static int receive(struct duda *d)
+static int receive(struct duda_ctx *d)
 {
     struct mk_buf text = mk_buf_growing(CONTENT_MAX);
     mk_str content;
@@ -108,7 +108,7 @@ static int receive(struct duda *d)
 
 /* ---- Showing ---- */
 
-static int load(struct duda *d, struct table **out)
+static int load(struct duda_ctx *d, struct table **out)
 {
     mk_str text = MK_STR("");
     struct table *t = duda_alloc(d, sizeof *t);
@@ -120,17 +120,17 @@ static int load(struct duda *d, struct table **out)
     return 0;
 }
 
-static int write_page(struct duda *d, struct mk_buf *out, const struct table *t)
+static int write_page(struct duda_ctx *d, struct mk_buf *out, const struct table *t)
 {
-    const struct duda_chart_row row = {MK_ABSENT, t->amounts, t->n};
+    const struct duda_chart_row row = {MK_STR_NULL, t->amounts, t->n};
     const struct duda_chart chart = {.kind = DUDA_CHART_BARS,
                                      .title = MK_STR("Expenses"),
                                      .labels = t->names,
                                      .n_labels = t->n,
                                      .rows = &row,
                                      .n_rows = 1};
-    mk_str address = duda_print(d, "http://%.*s/expenses.csv",
-                                MK_STR_ARG(mk_str_first(duda_field(d, "Host"), ADDRESS_MAX)));
+    mk_str address = duda_sprintf(d, "http://%.*s/expenses.csv",
+                                  MK_STR_ARG(mk_str_first(duda_header(d, "Host"), ADDRESS_MAX)));
     mk_buf_add(out, MK_STR("<!DOCTYPE html>\n<html lang=en><meta charset=utf-8><title>expenses</title>\n"));
     int e = t->n ? duda_chart_svg(out, &chart) : 0;
     mk_buf_add(out, t->n ? MK_STR("\n<p><a href=/expenses.csv>CSV</a>, <a href=/expenses.csv.gz>packed</a>\n")
@@ -138,7 +138,7 @@ static int write_page(struct duda *d, struct mk_buf *out, const struct table *t)
     return e ? e : duda_qr_svg(out, address, DUDA_QR_MEDIUM, 200);
 }
 
-static int show(struct duda *d)
+static int show(struct duda_ctx *d)
 {
     struct mk_buf page = mk_buf_growing(PAGE_MAX);
     struct table *t;
@@ -152,37 +152,37 @@ static int show(struct duda *d)
 /* ---- Export ---- */
 
 /* People open it in a spreadsheet, which would run a name such as =1+1: `guard` is against that. */
-static int write_csv(struct duda *d, struct mk_buf *out)
+static int write_csv(struct duda_ctx *d, struct mk_buf *out)
 {
     struct duda_csv_writer w = {.out = out, .guard = true};
     struct table *t;
     int e = load(d, &t);
     for (size_t i = 0; !e && i < t->n; i++) {
         duda_csv_add(&w, t->names[i]);
-        duda_csv_add(&w, duda_print(d, "%.2f", t->amounts[i]));
+        duda_csv_add(&w, duda_sprintf(d, "%.2f", t->amounts[i]));
         duda_csv_end(&w);
     }
     return e ? e : out->failed ? -ENOMEM : 0;
 }
 
-static int export(struct duda *d, bool packs)
+static int export(struct duda_ctx *d, bool packs)
 {
     struct mk_buf text = mk_buf_growing(PAGE_MAX), packed = mk_buf_growing(PAGE_MAX);
     int e = write_csv(d, &text);
     e = e || !packs ? e : duda_gzip(&packed, mk_buf_str(&text), 0);
-    e = e ? e : duda_type(d, packs ? "application/gzip" : "text/csv; charset=utf-8; header=absent");
-    e = e ? e : duda_say(d, mk_buf_str(packs ? &packed : &text));
+    e = e ? e : duda_content_type(d, packs ? "application/gzip" : "text/csv; charset=utf-8; header=absent");
+    e = e ? e : duda_write(d, mk_buf_str(packs ? &packed : &text));
     mk_buf_free(&text);
     mk_buf_free(&packed);
     return e;
 }
 
-static int export_plain(struct duda *d)
+static int export_plain(struct duda_ctx *d)
 {
     return export(d, false);
 }
 
-static int export_packed(struct duda *d)
+static int export_packed(struct duda_ctx *d)
 {
     return export(d, true);
 }

@@ -2,24 +2,24 @@
 /* Another program does the work: `factor` of coreutils finds the prime factors of a number. It gets the
  * number as input, not as an argument, so nothing in it is taken for an option, and it is killed if it takes
  * too long. */
-#define DUDA_PACKAGES "duda-child",
+#define DUDA_USE "duda-child",
 #include <duda.h>
-#include <duda/child.h>
+#include <duda/subprocess.h>
 #include <errno.h>
 
 enum { OUTPUT_MAX = 4096, TIME_MS = 5000, MEMORY_MAX = 256 << 20 };
 
-static int show(struct duda *d)
+static int show(struct duda_ctx *d)
 {
     static const char *const argv[] = {"/usr/bin/factor", NULL};
-    const struct duda_child_options factor = {.argv = argv, .ms = TIME_MS, .memory = MEMORY_MAX};
-    mk_str output, input = duda_print(d, "%.*s\n", MK_STR_ARG(duda_param(d, "number")));
-    int status, e = duda_child_run(d, &factor, input, OUTPUT_MAX, &output, &status);
+    const struct duda_subprocess_options factor = {.argv = argv, .ms = TIME_MS, .memory = MEMORY_MAX};
+    mk_str output, input = duda_sprintf(d, "%.*s\n", MK_STR_ARG(duda_param(d, "number")));
+    int status, e = duda_subprocess_run(d, &factor, input, OUTPUT_MAX, &output, &status);
     if (e == -ETIMEDOUT)
         return duda_problem(d, 422, "this number takes too long");
     if (!e && status)
         return duda_problem(d, 422, "this is no number");
-    return e ? e : duda_say(d, output);
+    return e ? e : duda_write(d, output);
 }
 
 DUDA_SERVICE(factor, DUDA_GET("/:number", show, "The prime factors of a number."));

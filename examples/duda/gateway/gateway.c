@@ -2,30 +2,30 @@
 /* Asks another service for each request, and answers with what it says and how long that took. The wait is a
  * line of C; the worker serves others meanwhile. To pass requests on as they are, a route to `proxy` needs no
  * code at all. */
-#define DUDA_PACKAGES "duda-http",
+#define DUDA_USE "duda-http",
 #include <duda.h>
 #include <duda/http.h>
 #include <errno.h>
 
-static int ask(struct duda *d)
+static int ask(struct duda_ctx *d)
 {
     const struct duda_http_request request = {.target = mk_request_raw_target(duda_request(d))};
     struct duda_http_response response;
     uint64_t begin = mk_worker_now_ms(duda_worker(d));
-    int e = duda_http(d, duda_http_find(d, "behind"), &request, &response);
+    int e = duda_http_fetch(d, duda_http_client(d, "behind"), &request, &response);
     if (e == -ECANCELED)
         return e;
     if (e) {
         duda_log(d, MK_LOG_WARN, "%.*s", MK_STR_ARG(response.problem));
         return duda_problem(d, e == -ETIMEDOUT ? 504 : 502, "the service behind does not answer");
     }
-    const struct duda_named values[] = {
+    const struct duda_entry values[] = {
         {"status", duda_value_unsigned(response.status)},
         {"milliseconds", duda_value_unsigned(mk_worker_now_ms(duda_worker(d)) - begin)},
-        {"type", duda_value_text(duda_http_field(&response, MK_STR("Content-Type")))},
+        {"type", duda_value_text(duda_http_header(&response, MK_STR("Content-Type")))},
         {"content", duda_value_text(response.content)},
     };
-    return duda_json(d, duda_value_map(values, MK_LEN(values)));
+    return duda_send_json(d, duda_value_map(values, MK_LEN(values)));
 }
 
 DUDA_SERVICE(gateway, DUDA_GET("/*path", ask, "Asks the other service for the same path."));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Forms and templates: a guestbook, with checked entries, which other sites cannot forge. */
-#define DUDA_PACKAGES "duda-kv",
+#define DUDA_USE "duda-kv",
 #include <duda.h>
 #include <duda/kv.h>
 #include <errno.h>
@@ -11,14 +11,14 @@ struct entry {
     mk_str name, text;
 };
 
-static const struct duda_member members[] = {
-    DUDA_TEXT(struct entry, name, .min = 1, .max = 40),
-    DUDA_TEXT(struct entry, text, .min = 1, .max = 1000),
+static const struct duda_schema_field members[] = {
+    DUDA_STRING(struct entry, name, .min = 1, .max = 40),
+    DUDA_STRING(struct entry, text, .min = 1, .max = 1000),
 };
-static const struct duda_shape shape = DUDA_SHAPE(struct entry, members, .ignores_unknown = true);
+static const struct duda_schema shape = DUDA_SCHEMA(struct entry, members, .ignores_unknown = true);
 
 struct listing {
-    struct duda *d;
+    struct duda_ctx *d;
     struct entry entries[SHOWN_MAX];
     size_t n;
 };
@@ -26,7 +26,7 @@ struct listing {
 static bool add(void *ctx, mk_str key, mk_str value)
 {
     struct listing *l = ctx;
-    mk_str text = duda_copy(l->d, value);
+    mk_str text = duda_strdup(l->d, value);
     (void)key;
     l->entries[l->n].name = mk_str_cut(&text, '\n');
     l->entries[l->n++].text = text;
@@ -34,19 +34,19 @@ static bool add(void *ctx, mk_str key, mk_str value)
 }
 
 /* The newest first: keys count down. What was wrong with a form is shown with it. */
-static int show_with(struct duda *d, const struct entry *form, const struct duda_flaws *flaws)
+static int show_with(struct duda_ctx *d, const struct entry *form, const struct duda_validation_errors *flaws)
 {
     struct listing *l = duda_alloc(d, sizeof *l);
-    struct duda_value texts[DUDA_FLAWS_MAX];
+    struct duda_value texts[DUDA_VALIDATION_ERRORS_MAX];
     if (!l)
         return -ENOMEM;
     l->d = d;
     l->n = 0;
-    int e = duda_kv_scan(d, duda_kv_find(d, NULL), MK_STR("entry/"), MK_ABSENT, add, l);
+    int e = duda_kv_scan(d, duda_kv_find(d, NULL), MK_STR("entry/"), MK_STR_NULL, add, l);
     for (size_t i = 0; flaws && i < flaws->n; i++)
         texts[i] = duda_value_text(flaws->at[i].text);
-    const struct duda_named page[] = {
-        {"token", duda_value_text(duda_token(d))},
+    const struct duda_entry page[] = {
+        {"token", duda_value_text(duda_csrf_token(d))},
         {"name", duda_value_text(form ? form->name : MK_STR(""))},
         {"text", duda_value_text(form ? form->text : MK_STR(""))},
         {"flaws", duda_value_list(texts, flaws ? flaws->n : 0)},
@@ -55,26 +55,26 @@ static int show_with(struct duda *d, const struct entry *form, const struct duda
     return e ? e : duda_render(d, "book.html", duda_value_map(page, MK_LEN(page)));
 }
 
-static int show(struct duda *d)
+static int show(struct duda_ctx *d)
 {
     return show_with(d, NULL, NULL);
 }
 
-static int store(struct duda *d, const struct entry *entry)
+static int store(struct duda_ctx *d, const struct entry *entry)
 {
     struct duda_kv *kv = duda_kv_find(d, NULL);
     int64_t n = 0;
-    int e = duda_kv_count(d, kv, MK_STR("count"), 1, 0, &n);
-    mk_str key = duda_print(d, "entry/%019lld", (long long)(INT64_MAX - n));
-    mk_str value = duda_print(d, "%.*s\n%.*s", MK_STR_ARG(entry->name), MK_STR_ARG(entry->text));
-    return e ? e : duda_kv_put(d, kv, key, value, 0);
+    int e = duda_kv_incr(d, kv, MK_STR("count"), 1, 0, &n);
+    mk_str key = duda_sprintf(d, "entry/%019lld", (long long)(INT64_MAX - n));
+    mk_str value = duda_sprintf(d, "%.*s\n%.*s", MK_STR_ARG(entry->name), MK_STR_ARG(entry->text));
+    return e ? e : duda_kv_set(d, kv, key, value, 0);
 }
 
-static int write_entry(struct duda *d)
+static int write_entry(struct duda_ctx *d)
 {
     struct entry entry = {MK_STR(""), MK_STR("")};
-    struct duda_flaws flaws;
-    int e = duda_form_read(d, &shape, &entry, &flaws);
+    struct duda_validation_errors flaws;
+    int e = duda_bind_form(d, &shape, &entry, &flaws);
     if (e == -EINVAL) {
         e = show_with(d, &entry, &flaws);
         return e ? e : duda_status(d, 422);
@@ -84,5 +84,5 @@ static int write_entry(struct duda *d)
     return e ? e : duda_redirect(d, 303, "/");
 }
 
-DUDA_SERVICE(guestbook, DUDA_BEFORE(duda_guard), DUDA_GET("/", show, "The book."),
+DUDA_SERVICE(guestbook, DUDA_BEFORE(duda_csrf_check), DUDA_GET("/", show, "The book."),
              DUDA_POST("/", write_entry, "Writes an entry."));

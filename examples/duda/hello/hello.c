@@ -2,12 +2,12 @@
 /* The smallest services: `curl localhost:2001/?name=you`, `curl localhost:2001/square/12`. */
 #include <duda.h>
 
-static int hello(struct duda *d)
+static int hello(struct duda_ctx *d)
 {
     return duda_printf(d, "hello %s\n", duda_query_or(d, "name", "world"));
 }
 
-static int square(struct duda *d)
+static int square(struct duda_ctx *d)
 {
     int64_t n;
     if (!duda_param_int(d, "n", &n) || n < -1000000 || n > 1000000)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A REST service: items in JSON, which are checked, and kept in a store on disk. */
-#define DUDA_PACKAGES "duda-kv",
+#define DUDA_USE "duda-kv",
 #include <duda.h>
 #include <duda/kv.h>
 #include <errno.h>
@@ -15,28 +15,28 @@ struct item {
     unsigned state;
 };
 
-static const struct duda_member members[] = {
-    DUDA_TEXT(struct item, name, .min = 1, .max = 80),
-    DUDA_NUMBER(struct item, price, .low = 0, .high = 1e6),
-    DUDA_WORD(struct item, state, states, .optional = true),
+static const struct duda_schema_field members[] = {
+    DUDA_STRING(struct item, name, .min = 1, .max = 80),
+    DUDA_DOUBLE(struct item, price, .low = 0, .high = 1e6),
+    DUDA_ENUM(struct item, state, states, .optional = true),
 };
-static const struct duda_shape shape = DUDA_SHAPE(struct item, members);
+static const struct duda_schema shape = DUDA_SCHEMA(struct item, members);
 
 struct page {
     int64_t after;
 };
 
-static const struct duda_member page_members[] = {
+static const struct duda_schema_field page_members[] = {
     DUDA_INTEGER(struct page, after, .optional = true, .high = 1e9)};
-static const struct duda_shape page_shape = DUDA_SHAPE(struct page, page_members);
+static const struct duda_schema page_shape = DUDA_SCHEMA(struct page, page_members);
 
 /* Keys sort as numbers do: item/0000000012. */
-static mk_str key_of(struct duda *d, int64_t id)
+static mk_str key_of(struct duda_ctx *d, int64_t id)
 {
-    return duda_print(d, "item/%010lld", (long long)id);
+    return duda_sprintf(d, "item/%010lld", (long long)id);
 }
 
-static mk_str key_asked(struct duda *d)
+static mk_str key_asked(struct duda_ctx *d)
 {
     int64_t id = 0;
     (void)duda_param_int(d, "id", &id);
@@ -44,42 +44,42 @@ static mk_str key_asked(struct duda *d)
 }
 
 /* Stores an item, and says it. */
-static int store(struct duda *d, mk_str key, const struct item *item)
+static int store(struct duda_ctx *d, mk_str key, const struct item *item)
 {
     char room[1024];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     struct duda_value value = duda_value_struct(&shape, item);
     duda_json_write(&text, &value);
-    int e = text.failed ? -EMSGSIZE : duda_kv_put(d, duda_kv_find(d, NULL), key, mk_buf_str(&text), 0);
-    return e ? e : duda_json(d, value);
+    int e = text.failed ? -EMSGSIZE : duda_kv_set(d, duda_kv_find(d, NULL), key, mk_buf_str(&text), 0);
+    return e ? e : duda_send_json(d, value);
 }
 
-static int create(struct duda *d)
+static int create(struct duda_ctx *d)
 {
     struct item item = {.state = 0};
     int64_t id = 0;
-    int e = duda_read_json(d, &shape, &item, NULL);
+    int e = duda_bind_json(d, &shape, &item, NULL);
     if (!e)
-        e = duda_kv_count(d, duda_kv_find(d, NULL), MK_STR("last"), 1, 0, &id);
+        e = duda_kv_incr(d, duda_kv_find(d, NULL), MK_STR("last"), 1, 0, &id);
     if (!e)
         e = store(d, key_of(d, id), &item);
     if (!e)
-        e = duda_set(d, "Location", duda_print(d, "/items/%lld", (long long)id));
+        e = duda_header_set(d, "Location", duda_sprintf(d, "/items/%lld", (long long)id));
     return e ? e : 201;
 }
 
-static int show(struct duda *d)
+static int show(struct duda_ctx *d)
 {
     mk_str value;
     int e = duda_kv_get(d, duda_kv_find(d, NULL), key_asked(d), &value);
     if (e == -ENOENT)
         return duda_problem(d, 404, "there is no such item");
     if (!e)
-        e = duda_type(d, "application/json");
-    return e ? e : duda_say(d, value);
+        e = duda_content_type(d, "application/json");
+    return e ? e : duda_write(d, value);
 }
 
-static int replace(struct duda *d)
+static int replace(struct duda_ctx *d)
 {
     struct item item = {.state = 0};
     mk_str value;
@@ -87,18 +87,18 @@ static int replace(struct duda *d)
     if (e == -ENOENT)
         return duda_problem(d, 404, "there is no such item");
     if (!e)
-        e = duda_read_json(d, &shape, &item, NULL);
+        e = duda_bind_json(d, &shape, &item, NULL);
     return e ? e : store(d, key_asked(d), &item);
 }
 
-static int drop(struct duda *d)
+static int drop(struct duda_ctx *d)
 {
     int e = duda_kv_delete(d, duda_kv_find(d, NULL), key_asked(d));
     return e == -ENOENT ? duda_problem(d, 404, "there is no such item") : e;
 }
 
 struct listing {
-    struct duda *d;
+    struct duda_ctx *d;
     unsigned n;
 };
 
@@ -113,14 +113,14 @@ static bool add(void *ctx, mk_str key, mk_str value)
 }
 
 /* A page of them: ?after=ID */
-static int list(struct duda *d)
+static int list(struct duda_ctx *d)
 {
     struct listing l = {.d = d};
     struct page page = {0};
-    int e = duda_query_read(d, &page_shape, &page);
+    int e = duda_bind_query(d, &page_shape, &page);
     if (e)
         return e;
-    (void)duda_type(d, "application/json");
+    (void)duda_content_type(d, "application/json");
     (void)duda_puts(d, "[");
     e = duda_kv_scan(d, duda_kv_find(d, NULL), MK_STR("item/"), key_of(d, page.after), add, &l);
     return e ? e : duda_puts(d, "]\n");

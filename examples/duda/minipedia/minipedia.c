@@ -2,7 +2,7 @@
 /* A small encyclopedia. Minipedia was the sample of Duda I/O; its author wished for coroutines, a store of
  * keys and values, and disks that nothing waits for. Here they are. It also computed Fibonacci numbers while
  * all others waited: now a thread does. */
-#define DUDA_PACKAGES "duda-kv",
+#define DUDA_USE "duda-kv",
 #include <duda.h>
 #include <duda/kv.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 enum { LISTED_MAX = 200, PARAGRAPHS_MAX = 200, TEXT_MAX = 64 * 1024, FIBONACCI_MAX = 40 };
 
 struct listing {
-    struct duda *d;
+    struct duda_ctx *d;
     struct duda_value names[LISTED_MAX];
     size_t n;
 };
@@ -19,29 +19,29 @@ static bool add_name(void *ctx, mk_str key, mk_str value)
 {
     struct listing *l = ctx;
     (void)value;
-    l->names[l->n++] = duda_value_text(duda_copy(l->d, mk_str_skip(key, 5)));
+    l->names[l->n++] = duda_value_text(duda_strdup(l->d, mk_str_skip(key, 5)));
     return l->n < LISTED_MAX;
 }
 
-static int list(struct duda *d)
+static int list(struct duda_ctx *d)
 {
     struct listing *l = duda_alloc(d, sizeof *l);
     if (!l)
         return -ENOMEM;
     l->d = d;
     l->n = 0;
-    int e = duda_kv_scan(d, duda_kv_find(d, NULL), MK_STR("page/"), MK_ABSENT, add_name, l);
-    const struct duda_named page[] = {{"title", duda_value_c("minipedia")},
+    int e = duda_kv_scan(d, duda_kv_find(d, NULL), MK_STR("page/"), MK_STR_NULL, add_name, l);
+    const struct duda_entry page[] = {{"title", duda_value_cstr("minipedia")},
                                       {"articles", duda_value_list(l->names, l->n)}};
     return e ? e : duda_render(d, "list.html", duda_value_map(page, MK_LEN(page)));
 }
 
-static mk_str key_of(struct duda *d)
+static mk_str key_of(struct duda_ctx *d)
 {
-    return duda_print(d, "page/%.*s", MK_STR_ARG(duda_param(d, "name")));
+    return duda_sprintf(d, "page/%.*s", MK_STR_ARG(duda_param(d, "name")));
 }
 
-static int show(struct duda *d)
+static int show(struct duda_ctx *d)
 {
     struct duda_value paragraphs[PARAGRAPHS_MAX];
     size_t n = 0;
@@ -54,15 +54,15 @@ static int show(struct duda *d)
         if (line.len)
             paragraphs[n++] = duda_value_text(line);
     }
-    const struct duda_named page[] = {{"title", duda_value_text(duda_param(d, "name"))},
+    const struct duda_entry page[] = {{"title", duda_value_text(duda_param(d, "name"))},
                                       {"text", duda_value_text(text)},
                                       {"paragraphs", duda_value_list(paragraphs, n)},
-                                      {"token", duda_value_text(duda_token(d))}};
+                                      {"token", duda_value_text(duda_csrf_token(d))}};
     int said = duda_render(d, "article.html", duda_value_map(page, MK_LEN(page)));
     return said || !e ? said : duda_status(d, 404);
 }
 
-static int save(struct duda *d)
+static int save(struct duda_ctx *d)
 {
     mk_str text = duda_form(d, "text");
     char room[1024];
@@ -74,7 +74,7 @@ static int save(struct duda *d)
     room[url.len] = '\0';
     int e = url.failed ? -EINVAL : 0;
     if (!e)
-        e = text.len ? duda_kv_put(d, duda_kv_find(d, NULL), key_of(d), text, 0)
+        e = text.len ? duda_kv_set(d, duda_kv_find(d, NULL), key_of(d), text, 0)
                      : duda_kv_delete(d, duda_kv_find(d, NULL), key_of(d));
     return e && e != -ENOENT ? e : duda_redirect(d, 303, room);
 }
@@ -90,17 +90,17 @@ static void compute(void *job)
     *n = fibonacci_of((unsigned)*n);
 }
 
-static int fibonacci(struct duda *d)
+static int fibonacci(struct duda_ctx *d)
 {
     int64_t asked;
     if (!duda_param_int(d, "n", &asked) || asked > FIBONACCI_MAX)
         return duda_problem(d, 400, "up to %d", FIBONACCI_MAX);
     unsigned long n = (unsigned long)asked;
-    int e = duda_aside(d, NULL, compute, &n, sizeof n);
+    int e = duda_offload(d, NULL, compute, &n, sizeof n);
     return e ? e : duda_printf(d, "%lu\n", n);
 }
 
-DUDA_SERVICE(minipedia, DUDA_BEFORE(duda_guard), DUDA_GET("/", list, "All articles."),
+DUDA_SERVICE(minipedia, DUDA_BEFORE(duda_csrf_check), DUDA_GET("/", list, "All articles."),
              DUDA_GET("/wiki/:name<slug>", show, "An article."),
              DUDA_POST("/wiki/:name<slug>", save, "Saves an article; an empty one is removed."),
              DUDA_GET("/fibonacci/:n<uint>", fibonacci, "Computes, in a thread.", .deadline_ms = 10000));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A page with a message of the day that is in Redis: one command for each request. */
-#define DUDA_PACKAGES "duda-redis",
+#define DUDA_USE "duda-redis",
 #include <duda.h>
 #include <duda/redis.h>
 #include <errno.h>
 
-static int show(struct duda *d)
+static int show(struct duda_ctx *d)
 {
     struct duda_redis_reply reply;
     int e = duda_redis(d, duda_redis_find(d, NULL), &reply, MK_STR("GET"), MK_STR("message"));
@@ -13,7 +13,7 @@ static int show(struct duda *d)
         return e;
     mk_str text = reply.type == DUDA_REDIS_TEXT ? reply.text : MK_STR("There is no message today.");
     e = duda_html(d, MK_STR("<!DOCTYPE html><p>"));
-    e = e ? e : duda_say(d, duda_escape(d, text));
+    e = e ? e : duda_write(d, duda_html_escape(d, text));
     return e ? e : duda_puts(d, "</p>\n");
 }
 
@@ -21,14 +21,14 @@ struct message {
     mk_str text;
 };
 
-static const struct duda_member members[] = {DUDA_TEXT(struct message, text, .min = 1, .max = 200)};
-static const struct duda_shape shape = DUDA_SHAPE(struct message, members);
+static const struct duda_schema_field members[] = {DUDA_STRING(struct message, text, .min = 1, .max = 200)};
+static const struct duda_schema shape = DUDA_SCHEMA(struct message, members);
 
-static int change(struct duda *d)
+static int change(struct duda_ctx *d)
 {
     struct message message = {MK_STR("")};
     struct duda_redis_reply reply;
-    int e = duda_read_json(d, &shape, &message, NULL);
+    int e = duda_bind_json(d, &shape, &message, NULL);
     e = e ? e
           : duda_redis(d, duda_redis_find(d, NULL), &reply, MK_STR("SET"), MK_STR("message"), message.text);
     return e ? e : 204;

@@ -2,7 +2,7 @@
 /* Log-in by an OpenID provider (OpenID Connect Core 1.0): the authorization code flow with PKCE (RFC 7636).
  * The provider says where its pages and keys are; what it says of a user is believed when one of these keys
  * has signed it, for us, in answer to this log-in. Each worker keeps addresses and keys for an hour. */
-#define DUDA_PACKAGES "duda-http",
+#define DUDA_USE      "duda-http",
 #define DUDA_SETTINGS oidc_table
 #include <duda.h>
 #include <duda/crypto.h>
@@ -49,45 +49,46 @@ static const struct mk_conf_table oidc_table = {.section = "OIDC",
 struct places {
     mk_str issuer, authorization, token, keys, end;
 };
-static const struct duda_member place_members[] = {
-    DUDA_TEXT(struct places, issuer, .max = URL_MAX),
-    DUDA_TEXT(struct places, authorization, .called = "authorization_endpoint", .max = URL_MAX),
-    DUDA_TEXT(struct places, token, .called = "token_endpoint", .max = URL_MAX),
-    DUDA_TEXT(struct places, keys, .called = "jwks_uri", .max = URL_MAX),
-    DUDA_TEXT(struct places, end, .called = "end_session_endpoint", .max = URL_MAX, .optional = true),
+static const struct duda_schema_field place_members[] = {
+    DUDA_STRING(struct places, issuer, .max = URL_MAX),
+    DUDA_STRING(struct places, authorization, .called = "authorization_endpoint", .max = URL_MAX),
+    DUDA_STRING(struct places, token, .called = "token_endpoint", .max = URL_MAX),
+    DUDA_STRING(struct places, keys, .called = "jwks_uri", .max = URL_MAX),
+    DUDA_STRING(struct places, end, .called = "end_session_endpoint", .max = URL_MAX, .optional = true),
 };
-static const struct duda_shape places_shape =
-    DUDA_SHAPE(struct places, place_members, .ignores_unknown = true);
+static const struct duda_schema places_shape =
+    DUDA_SCHEMA(struct places, place_members, .ignores_unknown = true);
 
 struct tokens {
     mk_str id_token;
 };
-static const struct duda_member token_members[] = {DUDA_TEXT(struct tokens, id_token, .max = TOKEN_MAX)};
-static const struct duda_shape tokens_shape =
-    DUDA_SHAPE(struct tokens, token_members, .ignores_unknown = true);
+static const struct duda_schema_field token_members[] = {
+    DUDA_STRING(struct tokens, id_token, .max = TOKEN_MAX)};
+static const struct duda_schema tokens_shape =
+    DUDA_SCHEMA(struct tokens, token_members, .ignores_unknown = true);
 
 struct claims {
     mk_str sub, nonce, name, azp, aud;
 };
-static const struct duda_member claim_members[] = {
-    DUDA_TEXT(struct claims, sub, .min = 1, .max = 255),
-    DUDA_TEXT(struct claims, nonce, .max = 100),
-    DUDA_TEXT(struct claims, name, .max = 255, .optional = true),
-    DUDA_TEXT(struct claims, azp, .max = 255, .optional = true),
-    DUDA_RAW(struct claims, aud),
+static const struct duda_schema_field claim_members[] = {
+    DUDA_STRING(struct claims, sub, .min = 1, .max = 255),
+    DUDA_STRING(struct claims, nonce, .max = 100),
+    DUDA_STRING(struct claims, name, .max = 255, .optional = true),
+    DUDA_STRING(struct claims, azp, .max = 255, .optional = true),
+    DUDA_JSON_RAW(struct claims, aud),
 };
-static const struct duda_shape claims_shape =
-    DUDA_SHAPE(struct claims, claim_members, .ignores_unknown = true);
+static const struct duda_schema claims_shape =
+    DUDA_SCHEMA(struct claims, claim_members, .ignores_unknown = true);
 
 /* What this worker knows of the provider: in a program, workers are threads. */
 static _Thread_local struct {
     char room[4][URL_MAX + 1];
     struct places places;
-    struct duda_jwt_keys *keys;
+    struct duda_jwks *keys;
     int64_t places_at, keys_at, asked_again_at;
 } known;
 
-static int64_t now(const struct duda *d)
+static int64_t now(const struct duda_ctx *d)
 {
     return (int64_t)mk_worker_now(duda_worker(d));
 }
@@ -100,7 +101,7 @@ static mk_str keep(unsigned i, mk_str text)
     return mk_str_of(known.room[i], text.len);
 }
 
-static int refuse(struct duda *d, unsigned status, const char *why)
+static int refuse(struct duda_ctx *d, unsigned status, const char *why)
 {
     duda_log(d, MK_LOG_WARN, "log-in: %s", why);
     return duda_problem(d, status, "%s", why);
@@ -109,7 +110,7 @@ static int refuse(struct duda *d, unsigned status, const char *why)
 /* ---- Asking the provider ---- */
 
 /* Asks the [HTTP_CLIENT] section whose Name is the host of the URL. */
-static int ask(struct duda *d, mk_str url, struct duda_http_request *request, mk_str *content)
+static int ask(struct duda_ctx *d, mk_str url, struct duda_http_request *request, mk_str *content)
 {
     const struct oidc *oidc = duda_settings(d);
     struct duda_http_response response;
@@ -117,12 +118,12 @@ static int ask(struct duda *d, mk_str url, struct duda_http_request *request, mk
     if (!mk_str_eq(mk_str_cut(&rest, ':'), mk_str_cut(&ours, ':')) || !mk_str_starts(rest, MK_STR("//")))
         return refuse(d, 502, "the provider names an address of another kind than its own");
     rest = mk_str_skip(rest, 2);
-    mk_str host = duda_copy(d, mk_str_cut(&rest, '/'));
-    struct duda_http *http = host.p ? duda_http_find(d, host.p) : NULL;
+    mk_str host = duda_strdup(d, mk_str_cut(&rest, '/'));
+    struct duda_http_client *http = host.p ? duda_http_client(d, host.p) : NULL;
     if (!http)
         return refuse(d, 502, "the provider names a host that has no section [HTTP_CLIENT]");
-    request->target = duda_print(d, "/%.*s", MK_STR_ARG(rest));
-    int e = duda_http(d, http, request, &response);
+    request->target = duda_sprintf(d, "/%.*s", MK_STR_ARG(rest));
+    int e = duda_http_fetch(d, http, request, &response);
     if (e == -ECANCELED)
         return e;
     if (e)
@@ -133,11 +134,11 @@ static int ask(struct duda *d, mk_str url, struct duda_http_request *request, mk
     return 0;
 }
 
-static int ask_json(struct duda *d, mk_str url, struct duda_http_request *request,
-                    const struct duda_shape *shape, void *out)
+static int ask_json(struct duda_ctx *d, mk_str url, struct duda_http_request *request,
+                    const struct duda_schema *shape, void *out)
 {
     const struct duda_allocator memory = duda_allocator_of(d);
-    struct duda_flaws flaws;
+    struct duda_validation_errors flaws;
     mk_str content;
     int e = ask(d, url, request, &content);
     if (!e && duda_json_read(content, shape, &memory, NULL, out, &flaws))
@@ -145,13 +146,13 @@ static int ask_json(struct duda *d, mk_str url, struct duda_http_request *reques
     return e;
 }
 
-static int read_places(struct duda *d)
+static int read_places(struct duda_ctx *d)
 {
     const struct oidc *oidc = duda_settings(d);
-    struct places p = {.end = MK_ABSENT};
+    struct places p = {.end = MK_STR_NULL};
     const char *slash = mk_str_ends(oidc->issuer, MK_STR("/")) ? "" : "/";
-    mk_str url = duda_print(d, "%.*s%s.well-known/openid-configuration", MK_STR_ARG(oidc->issuer), slash);
-    int e = ask_json(d, url, &(struct duda_http_request){.method = MK_ABSENT}, &places_shape, &p);
+    mk_str url = duda_sprintf(d, "%.*s%s.well-known/openid-configuration", MK_STR_ARG(oidc->issuer), slash);
+    int e = ask_json(d, url, &(struct duda_http_request){.method = MK_STR_NULL}, &places_shape, &p);
     if (!e && !mk_str_eq(p.issuer, oidc->issuer))
         e = refuse(d, 502, "the provider calls itself otherwise than Issuer");
     if (e)
@@ -165,23 +166,23 @@ static int read_places(struct duda *d)
     return 0;
 }
 
-static int read_keys(struct duda *d)
+static int read_keys(struct duda_ctx *d)
 {
     mk_str text;
-    int e = ask(d, known.places.keys, &(struct duda_http_request){.method = MK_ABSENT}, &text);
+    int e = ask(d, known.places.keys, &(struct duda_http_request){.method = MK_STR_NULL}, &text);
     if (e)
         return e;
-    struct duda_jwt_keys *keys = duda_jwt_keys_new(text);
+    struct duda_jwks *keys = duda_jwks_new(text);
     if (!keys)
         return refuse(d, 502, "the provider's keys are not of the expected form");
-    duda_jwt_keys_free(known.keys);
+    duda_jwks_free(known.keys);
     known.keys = keys;
     known.keys_at = now(d);
     return 0;
 }
 
 /* Reads what is not known yet, or no more; handlers that come meanwhile wait for the first one. */
-static int know(struct duda *d)
+static int know(struct duda_ctx *d)
 {
     int e = duda_lock(d, MK_STR("oidc"), 10000);
     if (e)
@@ -197,7 +198,7 @@ static int know(struct duda *d)
 }
 
 /* For a key that we do not know: a new one, maybe. Clients can send any token, so not each time. */
-static int know_new_keys(struct duda *d)
+static int know_new_keys(struct duda_ctx *d)
 {
     int e = duda_lock(d, MK_STR("oidc"), 10000); /* the keys may be new when we have it */
     if (e)
@@ -213,23 +214,23 @@ static int know_new_keys(struct duda *d)
 
 /* ---- There: the browser goes to the provider, and we keep what the answer must have ---- */
 
-static mk_str secret(struct duda *d)
+static mk_str secret(struct duda_ctx *d)
 {
     char room[64];
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
     duda_random_text(&out, SECRET_BYTES);
-    return duda_copy(d, mk_buf_str(&out));
+    return duda_strdup(d, mk_buf_str(&out));
 }
 
-static mk_str sha256(struct duda *d, mk_str text)
+static mk_str sha256(struct duda_ctx *d, mk_str text)
 {
     char room[64];
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
     struct duda_hash hash;
     if (duda_hash(DUDA_SHA256, text, &hash))
-        return MK_ABSENT;
+        return MK_STR_NULL;
     duda_base64url_encode(&out, duda_hash_str(&hash));
-    return duda_copy(d, mk_buf_str(&out));
+    return duda_strdup(d, mk_buf_str(&out));
 }
 
 /* Adds `&name=value`. */
@@ -239,21 +240,21 @@ static void add(struct mk_buf *out, const char *name, mk_str value)
     mk_url_escape(out, value);
 }
 
-static mk_str callback(struct duda *d)
+static mk_str callback(struct duda_ctx *d)
 {
     const struct oidc *oidc = duda_settings(d);
-    return duda_print(d, "%.*s/callback", MK_STR_ARG(oidc->site));
+    return duda_sprintf(d, "%.*s/callback", MK_STR_ARG(oidc->site));
 }
 
-static int go(struct duda *d, mk_str to, const struct mk_buf *query)
+static int go(struct duda_ctx *d, mk_str to, const struct mk_buf *query)
 {
     bool has_query = memchr(to.p, '?', to.len) != NULL;
-    mk_str url = duda_print(d, "%.*s%c%.*s", MK_STR_ARG(to), has_query ? '&' : '?',
-                            MK_STR_ARG(mk_str_skip(mk_buf_str(query), 1)));
+    mk_str url = duda_sprintf(d, "%.*s%c%.*s", MK_STR_ARG(to), has_query ? '&' : '?',
+                              MK_STR_ARG(mk_str_skip(mk_buf_str(query), 1)));
     return url.p && !query->failed ? duda_redirect(d, 303, url.p) : -ENOMEM;
 }
 
-static int log_in(struct duda *d)
+static int log_in(struct duda_ctx *d)
 {
     const struct oidc *oidc = duda_settings(d);
     mk_str state = secret(d), nonce = secret(d), verifier = secret(d);
@@ -282,13 +283,13 @@ static int log_in(struct duda *d)
 /* ---- And back ---- */
 
 /* A text of the session that is good for one attempt. */
-static int take(struct duda *d, const char *name, mk_str *out)
+static int take(struct duda_ctx *d, const char *name, mk_str *out)
 {
-    *out = duda_copy(d, duda_session_get(d, name));
-    return out->p ? duda_session_set(d, name, MK_ABSENT) : 0;
+    *out = duda_strdup(d, duda_session_get(d, name));
+    return out->p ? duda_session_set(d, name, MK_STR_NULL) : 0;
 }
 
-static int buy(struct duda *d, mk_str code, mk_str verifier, struct tokens *out)
+static int buy(struct duda_ctx *d, mk_str code, mk_str verifier, struct tokens *out)
 {
     const struct oidc *oidc = duda_settings(d);
     char form_room[8192], pair_room[2048], field_room[3072] = "";
@@ -307,7 +308,7 @@ static int buy(struct duda *d, mk_str code, mk_str verifier, struct tokens *out)
     mk_base64_encode(&field, mk_buf_str(&pair));
     if (form.failed || pair.failed || field.failed)
         return 400;
-    const struct mk_field_line basic = {MK_STR("Authorization"), mk_buf_str(&field)};
+    const struct mk_header basic = {MK_STR("Authorization"), mk_buf_str(&field)};
     struct duda_http_request request = {.method = MK_STR("POST"),
                                         .fields = &basic,
                                         .n_fields = oidc->secret.p ? 1 : 0,
@@ -316,17 +317,17 @@ static int buy(struct duda *d, mk_str code, mk_str verifier, struct tokens *out)
     return ask_json(d, known.places.token, &request, &tokens_shape, out);
 }
 
-static int check(struct duda *d, struct mk_buf *json, mk_str token)
+static int check(struct duda_ctx *d, struct mk_buf *json, mk_str token)
 {
     const struct oidc *oidc = duda_settings(d);
     const struct duda_jwt_rules rules = {
         .now = now(d), .leeway = LEEWAY_S, .issuer = oidc->issuer, .audience = oidc->client};
-    int e = duda_jwt_check_by(json, known.keys, token, &rules);
+    int e = duda_jwt_verify_jwks(json, known.keys, token, &rules);
     if (e == -EKEYREVOKED) {
         e = know_new_keys(d);
         if (e)
             return e;
-        e = duda_jwt_check_by(json, known.keys, token, &rules);
+        e = duda_jwt_verify_jwks(json, known.keys, token, &rules);
     }
     return e == -ENOMEM ? e : e ? refuse(d, 403, "the provider's token is not good") : 0;
 }
@@ -338,17 +339,17 @@ static bool is_for_us(const struct claims *c, mk_str client)
     return c->azp.p ? mk_str_eq(c->azp, client) : is_one;
 }
 
-static int enter(struct duda *d, mk_str json, mk_str nonce)
+static int enter(struct duda_ctx *d, mk_str json, mk_str nonce)
 {
     const struct oidc *oidc = duda_settings(d);
     const struct duda_allocator memory = duda_allocator_of(d);
-    struct claims claims = {.name = MK_ABSENT};
-    struct duda_flaws flaws;
+    struct claims claims = {.name = MK_STR_NULL};
+    struct duda_validation_errors flaws;
     if (duda_json_read(json, &claims_shape, &memory, NULL, &claims, &flaws))
         return refuse(d, 403, "the provider's token lacks something");
-    if (!mk_secret_eq(claims.nonce, nonce) || !is_for_us(&claims, oidc->client))
+    if (!mk_consttime_eq(claims.nonce, nonce) || !is_for_us(&claims, oidc->client))
         return refuse(d, 403, "the provider's token is not for this log-in");
-    int e = duda_session_renew(d); /* no number is kept from before the rights changed */
+    int e = duda_session_regenerate(d); /* no number is kept from before the rights changed */
     if (!e)
         e = duda_session_set(d, "user", claims.sub);
     if (!e)
@@ -356,11 +357,11 @@ static int enter(struct duda *d, mk_str json, mk_str nonce)
     return e ? e : duda_redirect(d, 303, "/");
 }
 
-static int come_back(struct duda *d)
+static int come_back(struct duda_ctx *d)
 {
     const struct oidc *oidc = duda_settings(d);
     struct mk_buf json = mk_buf_growing(TOKEN_MAX);
-    struct tokens tokens = {.id_token = MK_ABSENT};
+    struct tokens tokens = {.id_token = MK_STR_NULL};
     mk_str state, nonce, verifier, iss = duda_query(d, "iss"), code = duda_query(d, "code");
     int e = take(d, "state", &state);
     if (!e)
@@ -369,7 +370,7 @@ static int come_back(struct duda *d)
         e = take(d, "verifier", &verifier);
     if (e)
         return e;
-    if (!state.p || !mk_secret_eq(state, duda_query(d, "state")) ||
+    if (!state.p || !mk_consttime_eq(state, duda_query(d, "state")) ||
         (iss.p && !mk_str_eq(iss, oidc->issuer))) /* RFC 9207 */
         return refuse(d, 403, "this is no answer to a log-in that began here");
     if (!code.len)
@@ -387,36 +388,36 @@ static int come_back(struct duda *d)
 
 /* ---- Our pages ---- */
 
-static int show(struct duda *d)
+static int show(struct duda_ctx *d)
 {
-    const struct duda_named page[] = {
+    const struct duda_entry page[] = {
         {"name", duda_value_text(duda_session_get(d, "name"))},
-        {"token", duda_value_text(duda_token(d))},
+        {"token", duda_value_text(duda_csrf_token(d))},
     };
     return duda_render(d, "oidc.html", duda_value_map(page, MK_LEN(page)));
 }
 
-static int log_out(struct duda *d)
+static int log_out(struct duda_ctx *d)
 {
     const struct oidc *oidc = duda_settings(d);
     char room[1024];
     struct mk_buf query = mk_buf_fixed(room, sizeof room);
-    int e = duda_session_end(d);
+    int e = duda_session_destroy(d);
     if (e || !known.places.end.p)
         return e ? e : duda_redirect(d, 303, "/");
     add(&query, "client_id", oidc->client);
-    add(&query, "post_logout_redirect_uri", duda_print(d, "%.*s/", MK_STR_ARG(oidc->site)));
+    add(&query, "post_logout_redirect_uri", duda_sprintf(d, "%.*s/", MK_STR_ARG(oidc->site)));
     return go(d, known.places.end, &query);
 }
 
 static void stop(struct mk_worker *worker)
 {
     (void)worker;
-    duda_jwt_keys_free(known.keys);
+    duda_jwks_free(known.keys);
     known.keys = NULL;
 }
 
-DUDA_SERVICE(oidc, DUDA_STOP(stop), DUDA_BEFORE(duda_guard), DUDA_GET("/", show, "The page."),
+DUDA_SERVICE(oidc, DUDA_STOP(stop), DUDA_BEFORE(duda_csrf_check), DUDA_GET("/", show, "The page."),
              DUDA_GET("/in", log_in, "Sends the browser to the provider."),
              DUDA_GET("/callback", come_back, "Where the provider sends it back."),
              DUDA_POST("/out", log_out, "Logs out, here and there."));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What PostgreSQL alone can do: pages learn of each order by LISTEN and NOTIFY, whichever program has stored
  * it, and tables of any size come and go as CSV by COPY. */
-#define DUDA_PACKAGES "duda-sql", "duda-postgres",
+#define DUDA_USE "duda-sql", "duda-postgres",
 #include <duda.h>
 #include <duda/postgres.h>
 #include <duda/sql.h>
@@ -14,53 +14,53 @@ struct order {
     int64_t pieces;
 };
 
-static const struct duda_member members[] = {
-    DUDA_TEXT(struct order, goods, .min = 1, .max = 100),
+static const struct duda_schema_field members[] = {
+    DUDA_STRING(struct order, goods, .min = 1, .max = 100),
     DUDA_INTEGER(struct order, pieces, .low = 1, .high = 1000),
 };
-static const struct duda_shape shape = DUDA_SHAPE(struct order, members);
+static const struct duda_schema shape = DUDA_SCHEMA(struct order, members);
 
-static struct duda_sql *database(struct duda *d)
+static struct duda_sql_db *database(struct duda_ctx *d)
 {
     return duda_sql_find(d, NULL);
 }
 
 /* A trigger of the table notifies the listeners when the statement is committed. */
-static int order(struct duda *d)
+static int order(struct duda_ctx *d)
 {
     struct duda_sql_result result;
     struct order o = {.pieces = 1};
-    int e = duda_read_json(d, &shape, &o, NULL);
+    int e = duda_bind_json(d, &shape, &o, NULL);
     e = e ? e
-          : duda_sql(d, database(d), &result, "INSERT INTO orders (goods, pieces) VALUES ($1, $2)",
-                     duda_sql_text(o.goods), duda_sql_integer(o.pieces));
+          : duda_sql_query(d, database(d), &result, "INSERT INTO orders (goods, pieces) VALUES ($1, $2)",
+                           duda_sql_text(o.goods), duda_sql_integer(o.pieces));
     return e ? e : 201;
 }
 
 /* ---- News ---- */
 
-static int show_sum(struct duda *d)
+static int show_sum(struct duda_ctx *d)
 {
     struct duda_sql_result result;
-    int e = duda_sql(d, database(d), &result, "SELECT count(*) AS n FROM orders");
+    int e = duda_sql_query(d, database(d), &result, "SELECT count(*) AS n FROM orders");
     return e ? e
-             : duda_event(d, "sum", duda_print(d, "%lld", (long long)duda_sql_at(&result, 0, 0)->number),
-                          NULL);
+             : duda_sse_send(d, "sum",
+                             duda_sprintf(d, "%lld", (long long)duda_sql_cell(&result, 0, 0)->number), NULL);
 }
 
 /* First it listens, then it counts: nothing is missed in between. A connection that was lost is back when
  * -ECONNRESET says so, and what was said meanwhile is in the sum. */
-static int follow(struct duda *d)
+static int follow(struct duda_ctx *d)
 {
     struct duda_postgres_sub *sub;
     mk_str text;
-    int e = duda_postgres_listen(d, database(d), MK_STR("orders"), &sub);
+    int e = duda_postgres_subscribe(d, database(d), MK_STR("orders"), &sub);
     e = e ? e : duda_deadline(d, 0);
     e = e ? e : show_sum(d);
     while (!e) {
         e = duda_postgres_receive(d, sub, 0, &text);
         if (!e)
-            e = duda_event(d, "order", text, NULL);
+            e = duda_sse_send(d, "order", text, NULL);
         else if (e == -ECONNRESET || e == -EOVERFLOW)
             e = show_sum(d);
     }
@@ -69,7 +69,7 @@ static int follow(struct duda *d)
 
 /* ---- Tables ---- */
 
-static int export(struct duda *d)
+static int export(struct duda_ctx *d)
 {
     struct duda_sql_result result;
     struct duda_postgres_copy *copy;
@@ -77,13 +77,13 @@ static int export(struct duda *d)
     int e = duda_postgres_copy(d, database(d), &result,
                                "COPY (SELECT goods, pieces FROM orders ORDER BY id) TO STDOUT (FORMAT csv)",
                                &copy);
-    e = e ? e : duda_type(d, "text/csv; charset=utf-8; header=absent");
-    while (!e && !(e = duda_postgres_get(d, copy, &row)) && row.p)
-        e = duda_say(d, row);
+    e = e ? e : duda_content_type(d, "text/csv; charset=utf-8; header=absent");
+    while (!e && !(e = duda_postgres_copy_read(d, copy, &row)) && row.p)
+        e = duda_write(d, row);
     return e ? e : duda_postgres_copy_end(d, copy);
 }
 
-static int import(struct duda *d)
+static int import(struct duda_ctx *d)
 {
     struct duda_sql_result result;
     struct duda_postgres_copy *copy;
@@ -92,7 +92,7 @@ static int import(struct duda *d)
     int e = duda_postgres_copy(d, database(d), &result, "COPY orders (goods, pieces) FROM STDIN (FORMAT csv)",
                                &copy);
     while (!e && (n = duda_read(d, room, sizeof room)) > 0)
-        e = duda_postgres_put(d, copy, mk_str_of(room, (size_t)n));
+        e = duda_postgres_copy_write(d, copy, mk_str_of(room, (size_t)n));
     e = e ? e : n < 0 ? (int)n : duda_postgres_copy_end(d, copy);
     if (e == -EBADMSG || e == -EEXIST)
         return duda_problem(d, 422, "%.*s", MK_STR_ARG(result.problem));

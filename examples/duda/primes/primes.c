@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A cache in front of a slow page: the first visitor of a number waits until its primes are counted, the
  * others get what Memcached has kept for a minute. Without Memcached the page is slow, but it is there. */
-#define DUDA_PACKAGES "duda-memcache",
+#define DUDA_USE "duda-memcache",
 #include <duda.h>
-#include <duda/memcache.h>
+#include <duda/memcached.h>
 #include <errno.h>
 #include <monkey/mem.h>
 
@@ -26,28 +26,28 @@ static void count(void *job)
     mk_mem_free(is_composite);
 }
 
-static int make(struct duda *d, int64_t below, mk_str *page)
+static int make(struct duda_ctx *d, int64_t below, mk_str *page)
 {
     struct sieve s = {.below = (size_t)below};
-    int e = duda_aside(d, NULL, count, &s, sizeof s);
-    *page = e ? MK_ABSENT : duda_print(d, "%zu primes are below %lld\n", s.found, (long long)below);
+    int e = duda_offload(d, NULL, count, &s, sizeof s);
+    *page = e ? MK_STR_NULL : duda_sprintf(d, "%zu primes are below %lld\n", s.found, (long long)below);
     return e ? e : page->p ? 0 : -ENOMEM;
 }
 
-static int show(struct duda *d)
+static int show(struct duda_ctx *d)
 {
-    struct duda_memcache *cache = duda_memcache_find(d, NULL);
+    struct duda_memcached *cache = duda_memcached_find(d, NULL);
     int64_t below;
     mk_str page;
     if (!duda_param_int(d, "n", &below) || below < 0 || below > NUMBER_MAX)
         return duda_problem(d, 400, "ask for a number up to %d", NUMBER_MAX);
-    mk_str key = duda_print(d, "primes/%lld", (long long)below);
-    bool hit = duda_memcache_get(d, cache, key, &page) == 0;
+    mk_str key = duda_sprintf(d, "primes/%lld", (long long)below);
+    bool hit = duda_memcached_get(d, cache, key, &page) == 0;
     int e = hit ? 0 : make(d, below, &page);
-    if (!e && !hit && duda_memcache_put(d, cache, key, page, KEPT_MS))
-        duda_log(d, MK_LOG_WARN, "not cached: %.*s", MK_STR_ARG(duda_memcache_why(d, cache, key)));
-    e = e ? e : duda_set(d, "X-Cache", hit ? MK_STR("hit") : MK_STR("miss"));
-    return e ? e : duda_say(d, page);
+    if (!e && !hit && duda_memcached_set(d, cache, key, page, KEPT_MS))
+        duda_log(d, MK_LOG_WARN, "not cached: %.*s", MK_STR_ARG(duda_memcached_error(d, cache, key)));
+    e = e ? e : duda_header_set(d, "X-Cache", hit ? MK_STR("hit") : MK_STR("miss"));
+    return e ? e : duda_write(d, page);
 }
 
 DUDA_SERVICE(primes, DUDA_GET("/:n<int>", show, "Counts the primes below n."));

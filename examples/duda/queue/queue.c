@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs with a dashboard: orders are handled in the background, tried again, and looked at when they fail. */
-#define DUDA_PACKAGES "duda-jobs", "duda-kv",
+#define DUDA_USE "duda-jobs", "duda-kv",
 #include <duda.h>
 #include <duda/jobs.h>
 #include <duda/kv.h>
@@ -11,7 +11,7 @@ enum { SHOWN_MAX = 50, TEXT_MAX_LEN = 200 };
 /* ---- What is done in the background ---- */
 
 /* Pretends to print and to pack. At least once: so it counts what is handled by its number, not by adding. */
-static int handle_order(struct duda *d, const struct duda_job *job)
+static int handle_order(struct duda_ctx *d, const struct duda_job *job)
 {
     int e = duda_sleep(d, 50);
     if (e)
@@ -20,12 +20,12 @@ static int handle_order(struct duda *d, const struct duda_job *job)
         return duda_job_fail(d, -EBADMSG, "nobody sells nonsense");
     if (mk_str_eq(job->text, MK_STR("glass")) && job->attempt < 3)
         return duda_job_fail(d, -EAGAIN, "it broke");
-    return duda_kv_put(d, duda_kv_find(d, NULL), duda_print(d, "done/%.*s", MK_STR_ARG(job->id)), job->text,
+    return duda_kv_set(d, duda_kv_find(d, NULL), duda_sprintf(d, "done/%.*s", MK_STR_ARG(job->id)), job->text,
                        0);
 }
 
 /* Once a minute, in one of the workers. */
-static int report(struct duda *d, const struct duda_job *job)
+static int report(struct duda_ctx *d, const struct duda_job *job)
 {
     struct duda_job_counts n;
     (void)job;
@@ -36,14 +36,14 @@ static int report(struct duda *d, const struct duda_job *job)
     return e;
 }
 
-static const struct duda_job_kind order = {
+static const struct duda_job_type order = {
     .name = "order", .fn = handle_order, .parallel = 4, .attempts = 5, .backoff_ms = 100};
-static const struct duda_job_kind minute = {.name = "report", .fn = report, .schedule = "every 1m"};
+static const struct duda_job_type minute = {.name = "report", .fn = report, .schedule = "every 1m"};
 
 static int start(struct mk_worker *worker)
 {
-    int e = duda_jobs_do(worker, &order);
-    return e ? e : duda_jobs_do(worker, &minute);
+    int e = duda_jobs_register(worker, &order);
+    return e ? e : duda_jobs_register(worker, &minute);
 }
 
 /* ---- The dashboard ---- */
@@ -52,15 +52,15 @@ struct dead {
     mk_str id, text, problem;
 };
 
-static const struct duda_member members[] = {
-    DUDA_TEXT(struct dead, id),
-    DUDA_TEXT(struct dead, text),
-    DUDA_TEXT(struct dead, problem),
+static const struct duda_schema_field members[] = {
+    DUDA_STRING(struct dead, id),
+    DUDA_STRING(struct dead, text),
+    DUDA_STRING(struct dead, problem),
 };
-static const struct duda_shape shape = DUDA_SHAPE(struct dead, members);
+static const struct duda_schema shape = DUDA_SCHEMA(struct dead, members);
 
 struct listing {
-    struct duda *d;
+    struct duda_ctx *d;
     struct dead dead[SHOWN_MAX];
     size_t n;
 };
@@ -68,8 +68,8 @@ struct listing {
 static bool add(void *ctx, const struct duda_job *job)
 {
     struct listing *l = ctx;
-    l->dead[l->n++] =
-        (struct dead){duda_copy(l->d, job->id), duda_copy(l->d, job->text), duda_copy(l->d, job->problem)};
+    l->dead[l->n++] = (struct dead){duda_strdup(l->d, job->id), duda_strdup(l->d, job->text),
+                                    duda_strdup(l->d, job->problem)};
     return l->n < SHOWN_MAX;
 }
 
@@ -80,7 +80,7 @@ static bool count(void *ctx, mk_str key, mk_str value)
     return true;
 }
 
-static int show(struct duda *d)
+static int show(struct duda_ctx *d)
 {
     struct duda_job_counts n;
     int64_t done = 0;
@@ -90,10 +90,10 @@ static int show(struct duda *d)
     l->d = d;
     l->n = 0;
     int e = duda_jobs_count(d, "order", &n);
-    e = e ? e : duda_kv_scan(d, duda_kv_find(d, NULL), MK_STR("done/"), MK_ABSENT, count, &done);
-    e = e ? e : duda_jobs_dead(d, "order", add, l);
-    const struct duda_named page[] = {
-        {"token", duda_value_text(duda_token(d))},
+    e = e ? e : duda_kv_scan(d, duda_kv_find(d, NULL), MK_STR("done/"), MK_STR_NULL, count, &done);
+    e = e ? e : duda_jobs_list_failed(d, "order", add, l);
+    const struct duda_entry page[] = {
+        {"token", duda_value_text(duda_csrf_token(d))},
         {"waiting", duda_value_integer((int64_t)n.waiting)},
         {"running", duda_value_integer((int64_t)n.running)},
         {"done", duda_value_integer(done)},
@@ -102,23 +102,23 @@ static int show(struct duda *d)
     return e ? e : duda_render(d, "board.html", duda_value_map(page, MK_LEN(page)));
 }
 
-static int push(struct duda *d)
+static int push(struct duda_ctx *d)
 {
     mk_str text = duda_form(d, "text");
     if (!text.len || text.len > TEXT_MAX_LEN)
         return 422;
-    int e = duda_jobs_push(d, "order", text, NULL, NULL);
+    int e = duda_jobs_enqueue(d, "order", text, NULL, NULL);
     return e ? e : duda_redirect(d, 303, "/");
 }
 
-static int decide(struct duda *d)
+static int decide(struct duda_ctx *d)
 {
     mk_str id = duda_form(d, "id");
-    int e = mk_str_eq(duda_form(d, "what"), MK_STR("drop")) ? duda_jobs_drop(d, "order", id)
-                                                            : duda_jobs_revive(d, "order", id);
+    int e = mk_str_eq(duda_form(d, "what"), MK_STR("drop")) ? duda_jobs_delete(d, "order", id)
+                                                            : duda_jobs_retry(d, "order", id);
     return e == -ENOENT ? 404 : e ? e : duda_redirect(d, 303, "/");
 }
 
-DUDA_SERVICE(queue, DUDA_START(start), DUDA_BEFORE(duda_guard), DUDA_GET("/", show, "The dashboard."),
+DUDA_SERVICE(queue, DUDA_START(start), DUDA_BEFORE(duda_csrf_check), DUDA_GET("/", show, "The dashboard."),
              DUDA_POST("/", push, "Takes an order."),
              DUDA_POST("/dead", decide, "Lets a dead order wait again, or drops it."));

@@ -14,7 +14,7 @@ enum { KEPT = 120, PAGE_MAX = 64 * 1024 };
 static double readings[KEPT];
 static size_t n_readings;
 
-static int add(struct duda *d)
+static int add(struct duda_ctx *d)
 {
     mk_str text;
     char *end;
@@ -30,18 +30,18 @@ static int add(struct duda *d)
     return 204;
 }
 
-static int now(struct duda *d)
+static int now(struct duda_ctx *d)
 {
     struct sysinfo info;
     if (sysinfo(&info) < 0)
         return -errno;
-    const struct duda_named values[] = {
-        {"value", n_readings ? duda_value_number(readings[n_readings - 1]) : duda_value_none()},
+    const struct duda_entry values[] = {
+        {"value", n_readings ? duda_value_number(readings[n_readings - 1]) : duda_value_null()},
         {"readings", duda_value_unsigned(n_readings)},
         {"uptime", duda_value_integer(info.uptime)},
         {"load", duda_value_number((double)info.loads[0] / (1 << SI_LOAD_SHIFT))},
     };
-    return duda_json(d, duda_value_map(values, MK_LEN(values)));
+    return duda_send_json(d, duda_value_map(values, MK_LEN(values)));
 }
 
 static void write_page(struct mk_buf *out)
@@ -60,7 +60,7 @@ static void write_page(struct mk_buf *out)
         mk_buf_add(out, MK_STR("<p>There is no chart.</p>"));
 }
 
-static int page(struct duda *d)
+static int page(struct duda_ctx *d)
 {
     struct mk_buf out = mk_buf_growing(PAGE_MAX);
     write_page(&out);

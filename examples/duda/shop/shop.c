@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A shop: customers, goods, a basket in the session, and orders in transactions. It keeps to SQL that SQLite
  * and PostgreSQL both know, so one line of its configuration moves it from one to the other. */
-#define DUDA_PACKAGES "duda-sql",
+#define DUDA_USE "duda-sql",
 #include <duda.h>
 #include <duda/crypto.h>
 #include <duda/sql.h>
@@ -9,7 +9,7 @@
 
 enum { NAME_LEN_MAX = 40, PASSWORD_LEN_MIN = 8, SEARCH_LEN_MAX = 100, LINES_MAX = 20, N_MAX = 99, TRIES = 3 };
 
-static struct duda_sql *data(struct duda *d)
+static struct duda_sql_db *data(struct duda_ctx *d)
 {
     return duda_sql_find(d, NULL);
 }
@@ -22,25 +22,25 @@ struct item {
     bool is_first; /* of its order */
 };
 
-static const struct duda_member item_members[] = {
-    DUDA_INTEGER(struct item, id),    DUDA_INTEGER(struct item, n),  DUDA_TEXT(struct item, order),
-    DUDA_TEXT(struct item, name),     DUDA_TEXT(struct item, price), DUDA_TEXT(struct item, sum),
+static const struct duda_schema_field item_members[] = {
+    DUDA_INTEGER(struct item, id),    DUDA_INTEGER(struct item, n),    DUDA_STRING(struct item, order),
+    DUDA_STRING(struct item, name),   DUDA_STRING(struct item, price), DUDA_STRING(struct item, sum),
     DUDA_BOOL(struct item, is_first),
 };
-static const struct duda_shape item_shape = DUDA_SHAPE(struct item, item_members);
+static const struct duda_schema item_shape = DUDA_SCHEMA(struct item, item_members);
 
-static mk_str money(struct duda *d, int64_t cents)
+static mk_str money(struct duda_ctx *d, int64_t cents)
 {
-    return duda_print(d, "%lld.%02lld", (long long)(cents / 100), (long long)(cents % 100));
+    return duda_sprintf(d, "%lld.%02lld", (long long)(cents / 100), (long long)(cents % 100));
 }
 
-static int show(struct duda *d, const char *page, unsigned status, const char *said, const struct item *items,
-                size_t n, int64_t total)
+static int show(struct duda_ctx *d, const char *page, unsigned status, const char *said,
+                const struct item *items, size_t n, int64_t total)
 {
-    const struct duda_named values[] = {
+    const struct duda_entry values[] = {
         {"customer", duda_value_text(duda_session_get(d, "customer"))},
-        {"token", duda_value_text(duda_token(d))},
-        {"said", duda_value_c(said)},
+        {"token", duda_value_text(duda_csrf_token(d))},
+        {"said", duda_value_cstr(said)},
         {"q", duda_value_text(duda_query(d, "q"))},
         {"items", duda_value_structs(&item_shape, items, n)},
         {"total", duda_value_text(money(d, total))},
@@ -50,7 +50,7 @@ static int show(struct duda *d, const char *page, unsigned status, const char *s
 }
 
 /* -EBADMSG is the client's fault, and no news. */
-static int fail(struct duda *d, int e, const struct duda_sql_result *result)
+static int fail(struct duda_ctx *d, int e, const struct duda_sql_result *result)
 {
     if (e != -EBADMSG)
         duda_log(d, MK_LOG_ERROR, "%.*s", MK_STR_ARG(result->problem));
@@ -60,7 +60,7 @@ static int fail(struct duda *d, int e, const struct duda_sql_result *result)
 /* ---- Goods ---- */
 
 /* What is between the two parts; LIKE has letters of its own, which are to be ordinary ones. */
-static mk_str pattern(struct duda *d, mk_str search)
+static mk_str pattern(struct duda_ctx *d, mk_str search)
 {
     char room[2 * SEARCH_LEN_MAX + 3];
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
@@ -71,14 +71,14 @@ static mk_str pattern(struct duda *d, mk_str search)
         mk_buf_add_char(&out, search.p[i]);
     }
     mk_buf_add_char(&out, '%');
-    return duda_copy(d, mk_buf_str(&out));
+    return duda_strdup(d, mk_buf_str(&out));
 }
 
-static struct item *items_of(struct duda *d, const struct duda_sql_result *r, int64_t *total)
+static struct item *items_of(struct duda_ctx *d, const struct duda_sql_result *r, int64_t *total)
 {
     struct item *items = duda_alloc(d, (r->n_rows + 1) * sizeof *items);
     for (size_t i = 0; items && i < r->n_rows; i++) {
-        const struct duda_sql_value *row = duda_sql_at(r, i, 0); /* id, name, price, n, order */
+        const struct duda_sql_value *row = duda_sql_cell(r, i, 0); /* id, name, price, n, order */
         int64_t sum = row[2].number * row[3].number;
         items[i] = (struct item){.id = row[0].number,
                                  .n = row[3].number,
@@ -92,18 +92,18 @@ static struct item *items_of(struct duda *d, const struct duda_sql_result *r, in
     return items;
 }
 
-static int list(struct duda *d)
+static int list(struct duda_ctx *d)
 {
     struct duda_sql_result result;
     int64_t total = 0;
     mk_str search = duda_query(d, "q");
     if (search.len > SEARCH_LEN_MAX)
         return 422;
-    int e =
-        duda_sql(d, data(d), &result,
-                 "SELECT id, name, price, stock, '' FROM goods WHERE lower(name) LIKE lower($1) ESCAPE '!' "
-                 "ORDER BY name LIMIT 100",
-                 duda_sql_text(pattern(d, search)));
+    int e = duda_sql_query(
+        d, data(d), &result,
+        "SELECT id, name, price, stock, '' FROM goods WHERE lower(name) LIKE lower($1) ESCAPE '!' "
+        "ORDER BY name LIMIT 100",
+        duda_sql_text(pattern(d, search)));
     if (e)
         return fail(d, e, &result);
     const struct item *items = items_of(d, &result, &total);
@@ -121,7 +121,7 @@ struct basket {
     } lines[LINES_MAX];
 };
 
-static void read_basket(struct duda *d, struct basket *b)
+static void read_basket(struct duda_ctx *d, struct basket *b)
 {
     mk_str rest = duda_session_get(d, "basket");
     b->number = mk_str_cut(&rest, ' ');
@@ -133,7 +133,7 @@ static void read_basket(struct duda *d, struct basket *b)
     }
 }
 
-static int write_basket(struct duda *d, const struct basket *b)
+static int write_basket(struct duda_ctx *d, const struct basket *b)
 {
     char room[DUDA_UUID_LEN + LINES_MAX * 24], number[DUDA_UUID_LEN];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
@@ -142,7 +142,7 @@ static int write_basket(struct duda *d, const struct basket *b)
     for (size_t i = 0; i < b->n; i++)
         mk_buf_addf(&text, " %llu:%llu", (unsigned long long)b->lines[i].id,
                     (unsigned long long)b->lines[i].n);
-    return text.failed ? -EINVAL : duda_session_set(d, "basket", b->n ? mk_buf_str(&text) : MK_ABSENT);
+    return text.failed ? -EINVAL : duda_session_set(d, "basket", b->n ? mk_buf_str(&text) : MK_STR_NULL);
 }
 
 /* Goods are in the order of their numbers, in which transactions take them: so none waits for another in a
@@ -167,7 +167,7 @@ static bool put(struct basket *b, uint64_t id, uint64_t n)
     return true;
 }
 
-static int change_basket(struct duda *d)
+static int change_basket(struct duda_ctx *d)
 {
     struct basket b;
     struct duda_sql_result result;
@@ -175,7 +175,8 @@ static int change_basket(struct duda *d)
     if (!mk_num_parse(duda_form(d, "id"), &id) || id > INT32_MAX || !mk_num_parse(duda_form(d, "n"), &n) ||
         n > N_MAX)
         return 422;
-    int e = duda_sql(d, data(d), &result, "SELECT 1 FROM goods WHERE id = $1", duda_sql_integer((int64_t)id));
+    int e = duda_sql_query(d, data(d), &result, "SELECT 1 FROM goods WHERE id = $1",
+                           duda_sql_integer((int64_t)id));
     if (e)
         return fail(d, e, &result);
     if (!result.n_rows)
@@ -187,7 +188,7 @@ static int change_basket(struct duda *d)
     return e ? e : duda_redirect(d, 303, "/basket");
 }
 
-static int show_basket_with(struct duda *d, unsigned status, const char *said)
+static int show_basket_with(struct duda_ctx *d, unsigned status, const char *said)
 {
     struct basket b;
     struct duda_sql_result result;
@@ -196,16 +197,16 @@ static int show_basket_with(struct duda *d, unsigned status, const char *said)
     size_t n = 0;
     read_basket(d, &b);
     for (size_t i = 0; items && i < b.n; i++) {
-        int e = duda_sql(d, data(d), &result, "SELECT name, price FROM goods WHERE id = $1",
-                         duda_sql_integer((int64_t)b.lines[i].id));
+        int e = duda_sql_query(d, data(d), &result, "SELECT name, price FROM goods WHERE id = $1",
+                               duda_sql_integer((int64_t)b.lines[i].id));
         if (e)
             return fail(d, e, &result);
         if (!result.n_rows)
             continue;
-        int64_t count = (int64_t)b.lines[i].n, price = duda_sql_at(&result, 0, 1)->number;
+        int64_t count = (int64_t)b.lines[i].n, price = duda_sql_cell(&result, 0, 1)->number;
         items[n++] = (struct item){.id = (int64_t)b.lines[i].id,
                                    .n = count,
-                                   .name = duda_sql_at(&result, 0, 0)->text,
+                                   .name = duda_sql_cell(&result, 0, 0)->text,
                                    .price = money(d, price),
                                    .sum = money(d, price * count),
                                    .order = MK_STR("")};
@@ -214,7 +215,7 @@ static int show_basket_with(struct duda *d, unsigned status, const char *said)
     return items ? show(d, "basket.html", status, said, items, n, total) : -ENOMEM;
 }
 
-static int show_basket(struct duda *d)
+static int show_basket(struct duda_ctx *d)
 {
     return show_basket_with(d, 200, NULL);
 }
@@ -222,30 +223,31 @@ static int show_basket(struct duda *d)
 /* ---- Orders ---- */
 
 /* One kind of goods, at the price of this moment. -ENODATA: there are not enough of it. */
-static int take(struct duda *d, mk_str order, uint64_t id, uint64_t n, struct duda_sql_result *result)
+static int take(struct duda_ctx *d, mk_str order, uint64_t id, uint64_t n, struct duda_sql_result *result)
 {
     const struct duda_sql_value good = duda_sql_integer((int64_t)id), count = duda_sql_integer((int64_t)n);
-    int e = duda_sql(d, data(d), result, "UPDATE goods SET stock = stock - $2 WHERE id = $1 AND stock >= $2",
-                     good, count);
+    int e = duda_sql_query(d, data(d), result,
+                           "UPDATE goods SET stock = stock - $2 WHERE id = $1 AND stock >= $2", good, count);
     if (!e && result->changed != 1)
         return -ENODATA;
     return e ? e
-             : duda_sql(d, data(d), result,
-                        "INSERT INTO order_lines (order_id, good, n, price) SELECT $1, id, $3, price FROM "
-                        "goods WHERE id = $2",
-                        duda_sql_text(order), good, count);
+             : duda_sql_query(
+                   d, data(d), result,
+                   "INSERT INTO order_lines (order_id, good, n, price) SELECT $1, id, $3, price FROM "
+                   "goods WHERE id = $2",
+                   duda_sql_text(order), good, count);
 }
 
 /* All of it or nothing. The number comes from the basket, so that an order that is sent twice is one:
  * -EEXIST. */
-static int place(struct duda *d, const struct basket *b, struct duda_sql_result *result)
+static int place(struct duda_ctx *d, const struct basket *b, struct duda_sql_result *result)
 {
     int e = duda_sql_begin(d, data(d));
     if (e)
         return e;
-    e = duda_sql(d, data(d), result, "INSERT INTO orders (id, customer, made) VALUES ($1, $2, $3)",
-                 duda_sql_text(b->number), duda_sql_text(duda_session_get(d, "customer")),
-                 duda_sql_integer(mk_worker_now(duda_worker(d))));
+    e = duda_sql_query(d, data(d), result, "INSERT INTO orders (id, customer, made) VALUES ($1, $2, $3)",
+                       duda_sql_text(b->number), duda_sql_text(duda_session_get(d, "customer")),
+                       duda_sql_integer(mk_worker_now(duda_worker(d))));
     for (size_t i = 0; i < b->n && !e; i++)
         e = take(d, b->number, b->lines[i].id, b->lines[i].n, result);
     if (!e)
@@ -255,13 +257,13 @@ static int place(struct duda *d, const struct basket *b, struct duda_sql_result 
 }
 
 /* 0: there is one of this number. -EEXIST: something else was in the way of it. */
-static int find(struct duda *d, mk_str number, struct duda_sql_result *result)
+static int find(struct duda_ctx *d, mk_str number, struct duda_sql_result *result)
 {
-    int e = duda_sql(d, data(d), result, "SELECT 1 FROM orders WHERE id = $1", duda_sql_text(number));
+    int e = duda_sql_query(d, data(d), result, "SELECT 1 FROM orders WHERE id = $1", duda_sql_text(number));
     return e || result->n_rows ? e : -EEXIST;
 }
 
-static int order(struct duda *d)
+static int order(struct duda_ctx *d)
 {
     struct basket b;
     struct duda_sql_result result = {.problem = MK_STR("the order was not placed")};
@@ -279,18 +281,18 @@ static int order(struct duda *d)
         e = find(d, b.number, &result);
     if (e)
         return fail(d, e, &result);
-    e = duda_session_set(d, "basket", MK_ABSENT);
+    e = duda_session_set(d, "basket", MK_STR_NULL);
     return e ? e : duda_redirect(d, 303, "/orders");
 }
 
-static int show_orders(struct duda *d)
+static int show_orders(struct duda_ctx *d)
 {
     struct duda_sql_result result;
     int64_t total = 0;
     mk_str customer = duda_session_get(d, "customer");
     if (!customer.len)
         return duda_redirect(d, 303, "/account");
-    int e = duda_sql(
+    int e = duda_sql_query(
         d, data(d), &result,
         "SELECT g.id, g.name, l.price, l.n, o.id FROM orders o JOIN order_lines l ON l.order_id = o.id "
         "JOIN goods g ON g.id = l.good WHERE o.customer = $1 ORDER BY o.made DESC, o.id, g.id LIMIT 500",
@@ -320,10 +322,10 @@ static void compare(void *job)
 {
     struct secret *s = job;
     s->is_right =
-        duda_password_matches(mk_str_from_c(s->password), s->hash[0] ? mk_str_from_c(s->hash) : MK_ABSENT);
+        duda_password_verify(mk_str_from_c(s->password), s->hash[0] ? mk_str_from_c(s->hash) : MK_STR_NULL);
 }
 
-static bool read_secret(struct duda *d, struct secret *s)
+static bool read_secret(struct duda_ctx *d, struct secret *s)
 {
     mk_str name = duda_form(d, "name"), password = duda_form(d, "password");
     *s = (struct secret){.is_right = false};
@@ -335,65 +337,66 @@ static bool read_secret(struct duda *d, struct secret *s)
     return true;
 }
 
-static int show_account_with(struct duda *d, unsigned status, const char *said)
+static int show_account_with(struct duda_ctx *d, unsigned status, const char *said)
 {
     return show(d, "account.html", status, said, NULL, 0, 0);
 }
 
-static int show_account(struct duda *d)
+static int show_account(struct duda_ctx *d)
 {
     return show_account_with(d, 200, NULL);
 }
 
-static int enter(struct duda *d)
+static int enter(struct duda_ctx *d)
 {
-    int e = duda_session_renew(d); /* nobody keeps a number from before */
+    int e = duda_session_regenerate(d); /* nobody keeps a number from before */
     e = e ? e : duda_session_set(d, "customer", duda_form(d, "name"));
     return e ? e : duda_redirect(d, 303, "/");
 }
 
-static int sign_up(struct duda *d)
+static int sign_up(struct duda_ctx *d)
 {
     struct duda_sql_result result;
     struct secret s;
     if (!read_secret(d, &s))
         return show_account_with(d, 422, "A name has 1 to 40 bytes, a password at least 8.");
-    int e = duda_aside(d, NULL, hash, &s, sizeof s);
+    int e = duda_offload(d, NULL, hash, &s, sizeof s);
     if (e || !s.is_right)
         return e ? e : -EIO;
-    e = duda_sql(d, data(d), &result, "INSERT INTO customers (name, password, joined) VALUES ($1, $2, $3)",
-                 duda_sql_text(duda_form(d, "name")), duda_sql_text(mk_str_from_c(s.hash)),
-                 duda_sql_integer(mk_worker_now(duda_worker(d))));
+    e = duda_sql_query(d, data(d), &result,
+                       "INSERT INTO customers (name, password, joined) VALUES ($1, $2, $3)",
+                       duda_sql_text(duda_form(d, "name")), duda_sql_text(mk_str_from_c(s.hash)),
+                       duda_sql_integer(mk_worker_now(duda_worker(d))));
     if (e == -EEXIST)
         return show_account_with(d, 409, "This name is taken.");
     return e ? fail(d, e, &result) : enter(d);
 }
 
-static int log_in(struct duda *d)
+static int log_in(struct duda_ctx *d)
 {
     struct duda_sql_result result;
     struct secret s;
     bool is_whole = read_secret(d, &s);
-    int e = is_whole ? duda_sql(d, data(d), &result, "SELECT password FROM customers WHERE name = $1",
-                                duda_sql_text(duda_form(d, "name")))
+    int e = is_whole ? duda_sql_query(d, data(d), &result, "SELECT password FROM customers WHERE name = $1",
+                                      duda_sql_text(duda_form(d, "name")))
                      : 0;
     if (e)
         return fail(d, e, &result);
-    if (is_whole && result.n_rows && duda_sql_at(&result, 0, 0)->text.len < sizeof s.hash)
-        memcpy(s.hash, duda_sql_at(&result, 0, 0)->text.p, duda_sql_at(&result, 0, 0)->text.len);
-    e = is_whole ? duda_aside(d, NULL, compare, &s, sizeof s) : 0;
+    if (is_whole && result.n_rows && duda_sql_cell(&result, 0, 0)->text.len < sizeof s.hash)
+        memcpy(s.hash, duda_sql_cell(&result, 0, 0)->text.p, duda_sql_cell(&result, 0, 0)->text.len);
+    e = is_whole ? duda_offload(d, NULL, compare, &s, sizeof s) : 0;
     if (e)
         return e;
     return s.is_right ? enter(d) : show_account_with(d, 403, "Name or password is wrong.");
 }
 
-static int log_out(struct duda *d)
+static int log_out(struct duda_ctx *d)
 {
-    int e = duda_session_end(d);
+    int e = duda_session_destroy(d);
     return e ? e : duda_redirect(d, 303, "/");
 }
 
-DUDA_SERVICE(shop, DUDA_BEFORE(duda_guard), DUDA_GET("/", list, "Goods, or those that a search finds."),
+DUDA_SERVICE(shop, DUDA_BEFORE(duda_csrf_check), DUDA_GET("/", list, "Goods, or those that a search finds."),
              DUDA_GET("/basket", show_basket, "The basket."),
              DUDA_POST("/basket", change_basket, "Puts goods into it; 0 takes them out."),
              DUDA_POST("/orders", order, "Orders what is in the basket."),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The seven test types of TechEmpower's framework benchmarks: JSON, a text, rows of PostgreSQL, a page made
  * by a template, and a cache. */
-#define DUDA_PACKAGES "duda-sql", "duda-store",
+#define DUDA_USE "duda-sql", "duda-store",
 #include <duda.h>
 #include <duda/memory.h>
 #include <duda/sql.h>
@@ -20,18 +20,18 @@ struct message {
     mk_str message;
 };
 
-static const struct duda_member message_members[] = {DUDA_TEXT(struct message, message)};
-static const struct duda_shape message_shape = DUDA_SHAPE(struct message, message_members);
+static const struct duda_schema_field message_members[] = {DUDA_STRING(struct message, message)};
+static const struct duda_schema message_shape = DUDA_SCHEMA(struct message, message_members);
 
-static int json(struct duda *d)
+static int json(struct duda_ctx *d)
 {
     const struct message m = {MK_STR("Hello, World!")};
-    return duda_json_of(d, &message_shape, &m);
+    return duda_send_json_struct(d, &message_shape, &m);
 }
 
-static int plaintext(struct duda *d)
+static int plaintext(struct duda_ctx *d)
 {
-    int e = duda_type(d, "text/plain");
+    int e = duda_content_type(d, "text/plain");
     return e ? e : duda_puts(d, "Hello, World!");
 }
 
@@ -41,11 +41,11 @@ struct world {
     int id, number;
 };
 
-static const struct duda_member world_members[] = {
+static const struct duda_schema_field world_members[] = {
     DUDA_INTEGER(struct world, id),
     DUDA_INTEGER(struct world, number, .called = "randomNumber"),
 };
-static const struct duda_shape world_shape = DUDA_SHAPE(struct world, world_members);
+static const struct duda_schema world_shape = DUDA_SCHEMA(struct world, world_members);
 
 /* From 1 to 10,000. Random bytes come from the kernel, many at a time. */
 static int any_number(void)
@@ -60,7 +60,7 @@ static int any_number(void)
 }
 
 /* How many are wanted: 1 to 500, and 1 if it is no number. */
-static size_t count_asked(struct duda *d, const char *name)
+static size_t count_asked(struct duda_ctx *d, const char *name)
 {
     char *end;
     const char *text = duda_query_or(d, name, "");
@@ -72,44 +72,44 @@ static int take_row(const struct duda_sql_result *result, struct world *out)
 {
     if (result->n_rows != 1)
         return -ENOENT;
-    out->id = (int)duda_sql_at(result, 0, 0)->number;
-    out->number = (int)duda_sql_at(result, 0, 1)->number;
+    out->id = (int)duda_sql_cell(result, 0, 0)->number;
+    out->number = (int)duda_sql_cell(result, 0, 1)->number;
     return 0;
 }
 
 /* A query for each; all are under way at once. */
-static int read_rows(struct duda *d, struct world *rows, size_t n)
+static int read_rows(struct duda_ctx *d, struct world *rows, size_t n)
 {
-    struct duda_sql_query *queries = duda_alloc(d, n * sizeof *queries);
+    struct duda_sql_statement *queries = duda_alloc(d, n * sizeof *queries);
     struct duda_sql_value *ids = duda_alloc(d, n * sizeof *ids);
     struct duda_sql_result *results = duda_alloc(d, n * sizeof *results);
     if (!queries || !ids || !results)
         return -ENOMEM;
     for (size_t i = 0; i < n; i++) {
         ids[i] = duda_sql_integer(any_number());
-        queries[i] = (struct duda_sql_query){read_row, &ids[i], 1};
+        queries[i] = (struct duda_sql_statement){read_row, &ids[i], 1};
     }
-    int e = duda_sql_many(d, duda_sql_find(d, NULL), queries, n, results);
+    int e = duda_sql_batch(d, duda_sql_find(d, NULL), queries, n, results);
     for (size_t i = 0; i < n && !e; i++)
         e = take_row(&results[i], &rows[i]);
     return e;
 }
 
-static int db(struct duda *d)
+static int db(struct duda_ctx *d)
 {
     struct duda_sql_result result;
     struct world row;
-    int e = duda_sql(d, duda_sql_find(d, NULL), &result, read_row, duda_sql_integer(any_number()));
+    int e = duda_sql_query(d, duda_sql_find(d, NULL), &result, read_row, duda_sql_integer(any_number()));
     e = e ? e : take_row(&result, &row);
-    return e ? e : duda_json_of(d, &world_shape, &row);
+    return e ? e : duda_send_json_struct(d, &world_shape, &row);
 }
 
-static int queries(struct duda *d)
+static int queries(struct duda_ctx *d)
 {
     size_t n = count_asked(d, "queries");
     struct world *rows = duda_alloc(d, n * sizeof *rows);
     int e = rows ? read_rows(d, rows, n) : -ENOMEM;
-    return e ? e : duda_json(d, duda_value_structs(&world_shape, rows, n));
+    return e ? e : duda_send_json(d, duda_value_structs(&world_shape, rows, n));
 }
 
 /* ---- Fortunes ---- */
@@ -119,29 +119,30 @@ struct fortune {
     mk_str message;
 };
 
-static const struct duda_member fortune_members[] = {
+static const struct duda_schema_field fortune_members[] = {
     DUDA_INTEGER(struct fortune, id),
-    DUDA_TEXT(struct fortune, message),
+    DUDA_STRING(struct fortune, message),
 };
-static const struct duda_shape fortune_shape = DUDA_SHAPE(struct fortune, fortune_members);
+static const struct duda_schema fortune_shape = DUDA_SCHEMA(struct fortune, fortune_members);
 
 static int by_message(const void *a, const void *b)
 {
     return mk_str_cmp(((const struct fortune *)a)->message, ((const struct fortune *)b)->message);
 }
 
-static int fortunes(struct duda *d)
+static int fortunes(struct duda_ctx *d)
 {
     struct duda_sql_result result;
     struct fortune all[FORTUNES_MAX + 1] = {{0, MK_STR("Additional fortune added at request time.")}};
-    int e = duda_sql(d, duda_sql_find(d, NULL), &result, "SELECT id, message FROM fortune");
+    int e = duda_sql_query(d, duda_sql_find(d, NULL), &result, "SELECT id, message FROM fortune");
     if (e)
         return e;
     size_t n = 1;
     for (size_t i = 0; i < result.n_rows && n <= FORTUNES_MAX; i++, n++)
-        all[n] = (struct fortune){(int)duda_sql_at(&result, i, 0)->number, duda_sql_at(&result, i, 1)->text};
+        all[n] =
+            (struct fortune){(int)duda_sql_cell(&result, i, 0)->number, duda_sql_cell(&result, i, 1)->text};
     qsort(all, n, sizeof *all, by_message);
-    const struct duda_named page[] = {{"fortunes", duda_value_structs(&fortune_shape, all, n)}};
+    const struct duda_entry page[] = {{"fortunes", duda_value_structs(&fortune_shape, all, n)}};
     return duda_render(d, "fortunes.html", duda_value_map(page, MK_LEN(page)));
 }
 
@@ -169,7 +170,7 @@ static void write_array(struct mk_buf *out, const struct world *rows, size_t n, 
 }
 
 /* In the order of their ids, so that no two of us wait for each other. */
-static int write_rows(struct duda *d, struct world *rows, size_t n)
+static int write_rows(struct duda_ctx *d, struct world *rows, size_t n)
 {
     enum { NUMBER_ROOM = 7 };
     struct duda_sql_result result;
@@ -181,13 +182,13 @@ static int write_rows(struct duda *d, struct world *rows, size_t n)
     qsort(rows, n, sizeof *rows, by_id);
     write_array(&ids, rows, n, offsetof(struct world, id));
     write_array(&numbers, rows, n, offsetof(struct world, number));
-    return duda_sql(d, duda_sql_find(d, NULL), &result,
-                    "UPDATE world SET randomnumber = new.number FROM (SELECT unnest($1::int[]) AS id, "
-                    "unnest($2::int[]) AS number ORDER BY 1) AS new WHERE world.id = new.id",
-                    duda_sql_text(mk_buf_str(&ids)), duda_sql_text(mk_buf_str(&numbers)));
+    return duda_sql_query(d, duda_sql_find(d, NULL), &result,
+                          "UPDATE world SET randomnumber = new.number FROM (SELECT unnest($1::int[]) AS id, "
+                          "unnest($2::int[]) AS number ORDER BY 1) AS new WHERE world.id = new.id",
+                          duda_sql_text(mk_buf_str(&ids)), duda_sql_text(mk_buf_str(&numbers)));
 }
 
-static int updates(struct duda *d)
+static int updates(struct duda_ctx *d)
 {
     size_t n = count_asked(d, "queries");
     struct world *rows = duda_alloc(d, n * sizeof *rows);
@@ -195,13 +196,13 @@ static int updates(struct duda *d)
     for (size_t i = 0; i < n && !e; i++)
         rows[i].number = any_number();
     e = e ? e : write_rows(d, rows, n);
-    return e ? e : duda_json(d, duda_value_structs(&world_shape, rows, n));
+    return e ? e : duda_send_json(d, duda_value_structs(&world_shape, rows, n));
 }
 
 /* ---- The cache ---- */
 
 /* Of a row that is not in the cache the database is asked. */
-static int read_cached(struct duda *d, struct duda_store *cache, int id, struct world *out)
+static int read_cached(struct duda_ctx *d, struct duda_store *cache, int id, struct world *out)
 {
     char room[KEY_ROOM];
     struct mk_buf key = mk_buf_fixed(room, sizeof room);
@@ -214,12 +215,12 @@ static int read_cached(struct duda *d, struct duda_store *cache, int id, struct 
         memcpy(out, value.p, sizeof *out);
         return 0;
     }
-    e = duda_sql(d, duda_sql_find(d, NULL), &result, read_row, duda_sql_integer(id));
+    e = duda_sql_query(d, duda_sql_find(d, NULL), &result, read_row, duda_sql_integer(id));
     e = e ? e : take_row(&result, out);
-    return e ? e : duda_store_put(d, cache, mk_buf_str(&key), mk_str_of((const char *)out, sizeof *out), 0);
+    return e ? e : duda_store_set(d, cache, mk_buf_str(&key), mk_str_of((const char *)out, sizeof *out), 0);
 }
 
-static int cached(struct duda *d)
+static int cached(struct duda_ctx *d)
 {
     size_t n = count_asked(d, "count");
     struct world *rows = duda_alloc(d, n * sizeof *rows);
@@ -227,7 +228,7 @@ static int cached(struct duda *d)
     int e = rows ? 0 : -ENOMEM;
     for (size_t i = 0; i < n && !e; i++)
         e = read_cached(d, cache, any_number(), &rows[i]);
-    return e ? e : duda_json(d, duda_value_structs(&world_shape, rows, n));
+    return e ? e : duda_send_json(d, duda_value_structs(&world_shape, rows, n));
 }
 
 DUDA_SERVICE(techempower, DUDA_GET("/json", json, "An object."), DUDA_GET("/plaintext", plaintext, "A text."),

@@ -2,10 +2,10 @@
 /* Topics: what is said about one goes to everything that hears it, in all workers: event streams and
  * WebSockets. The last message of each topic is kept in a store, for clients that come later or are too slow.
  * With machines.conf all of that holds for several machines. */
-#define DUDA_PACKAGES "duda-store",
+#define DUDA_USE "duda-store",
 #include <duda.h>
-#include <duda/room.h>
 #include <duda/store.h>
+#include <duda/topic.h>
 #include <errno.h>
 
 enum { NAME_MAX_ = 40, TEXT_MAX = 4000, PING_MS = 15000 };
@@ -23,28 +23,28 @@ static const char page[] =
     "document.getElementById('text');\n  fetch('topics/news', {method: 'POST', body: input.value});\n"
     "  input.value = '';\n};\n</script>\n</html>\n";
 
-static int show(struct duda *d)
+static int show(struct duda_ctx *d)
 {
     return duda_html(d, mk_str_from_c(page));
 }
 
 /* The name of the room, which is also that of the last message; other services may have rooms, too. */
-static mk_str topic(struct duda *d)
+static mk_str topic(struct duda_ctx *d)
 {
     mk_str name = duda_param(d, "name");
-    return name.len <= NAME_MAX_ ? duda_print(d, "topic/%.*s", MK_STR_ARG(name)) : MK_ABSENT;
+    return name.len <= NAME_MAX_ ? duda_sprintf(d, "topic/%.*s", MK_STR_ARG(name)) : MK_STR_NULL;
 }
 
 /* Kept first, then said: a client that is told to look finds it. */
-static int publish(struct duda *d, mk_str room, mk_str text)
+static int publish(struct duda_ctx *d, mk_str room, mk_str text)
 {
-    int e = duda_store_put(d, duda_store_find(d, NULL), room, text, 0);
+    int e = duda_store_set(d, duda_store_find(d, NULL), room, text, 0);
     if (!e)
-        e = duda_room_say(d, room, MK_WEBSOCKET_TEXT, text);
+        e = duda_topic_publish(d, room, MK_WEBSOCKET_TEXT, text);
     return e == -EAGAIN ? 0 : e; /* a worker that is far behind reads what was kept */
 }
 
-static int say(struct duda *d)
+static int say(struct duda_ctx *d)
 {
     mk_str room = topic(d), text;
     int e = duda_read_all(d, TEXT_MAX, &text);
@@ -53,57 +53,57 @@ static int say(struct duda *d)
     return e ? e : 204;
 }
 
-static int last(struct duda *d, mk_str room, mk_str *text)
+static int last(struct duda_ctx *d, mk_str room, mk_str *text)
 {
     int e = duda_store_get(d, duda_store_find(d, NULL), room, text);
     if (e == -ENOENT)
-        *text = MK_ABSENT;
+        *text = MK_STR_NULL;
     return e == -ENOENT ? 0 : e;
 }
 
-static int show_last(struct duda *d)
+static int show_last(struct duda_ctx *d)
 {
-    mk_str room = topic(d), text = MK_ABSENT;
+    mk_str room = topic(d), text = MK_STR_NULL;
     int e = room.p ? last(d, room, &text) : 400;
-    return e ? e : text.p ? duda_say(d, text) : 404;
+    return e ? e : text.p ? duda_write(d, text) : 404;
 }
 
 /* The next message, or the last one if some were missed; absent when there was none for a while. */
-static int hear(struct duda *d, mk_str room, mk_str *text)
+static int hear(struct duda_ctx *d, mk_str room, mk_str *text)
 {
-    struct duda_room_message m;
-    int e = duda_room_next(d, PING_MS, &m);
+    struct duda_topic_message m;
+    int e = duda_topic_receive_message(d, PING_MS, &m);
     *text = m.text;
     if (!e && m.missed)
         e = last(d, room, text);
-    return e == -ETIMEDOUT && !duda_ended(d) ? 0 : e;
+    return e == -ETIMEDOUT && !duda_cancelled(d) ? 0 : e;
 }
 
-static int events(struct duda *d)
+static int events(struct duda_ctx *d)
 {
     mk_str room = topic(d), text;
-    int e = room.p ? duda_room_listen(d, room) : 400; /* from now on: nothing is missed in between */
+    int e = room.p ? duda_topic_subscribe(d, room) : 400; /* from now on: nothing is missed in between */
     if (!e)
         e = last(d, room, &text);
-    size_t mark = duda_mark(d);
+    size_t mark = duda_arena_mark(d);
     while (!e) {
-        e = duda_event(d, text.p ? "said" : NULL, text.p ? text : MK_STR(""), NULL);
-        duda_release(d, mark);
+        e = duda_sse_send(d, text.p ? "said" : NULL, text.p ? text : MK_STR(""), NULL);
+        duda_arena_rewind(d, mark);
         e = e ? e : hear(d, room, &text);
     }
     return e;
 }
 
-static int talk(struct duda *d)
+static int talk(struct duda_ctx *d)
 {
-    static const struct duda_socket_options options = {.message_max = TEXT_MAX, .ping_ms = PING_MS};
+    static const struct duda_websocket_options options = {.message_max = TEXT_MAX, .ping_ms = PING_MS};
     mk_str room = topic(d);
-    struct duda_socket *s;
+    struct duda_websocket *s;
     struct duda_message m;
-    int e = room.p ? duda_socket_open(d, &options, NULL, &s) : 400;
+    int e = room.p ? duda_websocket_open(d, &options, NULL, &s) : 400;
     if (!e)
-        e = duda_room_join(s, room);
-    while (!e && (e = duda_socket_receive(d, s, &m)) > 0)
+        e = duda_topic_attach(s, room);
+    while (!e && (e = duda_websocket_receive(d, s, &m)) > 0)
         e = m.kind == MK_WEBSOCKET_TEXT ? publish(d, room, m.data) : 0;
     return e;
 }

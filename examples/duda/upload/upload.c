@@ -12,13 +12,13 @@ static const char page[] =
     "<form method=post enctype=multipart/form-data>\n"
     "<input type=file name=file aria-label=File required> <button>Send</button></form>\n";
 
-static int show(struct duda *d)
+static int show(struct duda_ctx *d)
 {
     return duda_html(d, mk_str_from_c(page));
 }
 
 struct reading {
-    struct duda *d;
+    struct duda_ctx *d;
     struct duda_hasher *hasher;
     char room[128];
     struct mk_buf name;
@@ -42,7 +42,7 @@ static int on_data(void *ctx, mk_str bytes)
     if (!r->is_file)
         return 0;
     r->size += bytes.len;
-    return duda_hasher_add(r->hasher, bytes);
+    return duda_hasher_update(r->hasher, bytes);
 }
 
 static void free_hasher(void *ctx)
@@ -50,7 +50,7 @@ static void free_hasher(void *ctx)
     duda_hasher_free(ctx);
 }
 
-static int take(struct duda *d)
+static int take(struct duda_ctx *d)
 {
     static const struct duda_multipart_ops ops = {.part = on_part, .data = on_data};
     static const struct duda_multipart_limits limits = {.size = SIZE_MAX_, .file = SIZE_MAX_};
@@ -65,7 +65,7 @@ static int take(struct duda *d)
     if (!e && r.name.len == 0)
         return duda_problem(d, 422, "there is no file in the form");
     if (!e)
-        e = duda_hasher_end(r.hasher, &sum);
+        e = duda_hasher_final(r.hasher, &sum);
     if (e)
         return e;
     mk_hex_encode(&hex, mk_str_of((const char *)sum.bytes, sum.len));

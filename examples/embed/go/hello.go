@@ -31,7 +31,7 @@ func hello(request *C.struct_mk_request, response *C.struct_mk_response, _ unsaf
 	answer := fmt.Sprintf("hello from Go, %s\n", text(C.mk_request_path(request)))
 	content := C.CString(answer)
 	defer C.free(unsafe.Pointer(content))
-	C.mk_response_set_text(response, C.mk_str_from_c(content))
+	C.mk_response_set_body(response, C.mk_str_from_c(content))
 	return C.MK_DONE
 }
 
@@ -43,7 +43,7 @@ func start(where string) (*C.struct_mk_server, C.uint) {
 	server := C.mk_server_new(nil)
 	if C.mk_server_add_route(server, route, (*C.mk_server_fn)(C.hello), nil) != 0 ||
 		C.mk_server_listen(server, address, &port) != 0 || C.mk_server_start(server, 2) != 0 {
-		fmt.Fprintln(os.Stderr, C.GoString(C.mk_server_why(server)))
+		fmt.Fprintln(os.Stderr, C.GoString(C.mk_server_error(server)))
 		os.Exit(1)
 	}
 	return server, port

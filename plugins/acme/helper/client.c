@@ -91,7 +91,7 @@ static bool fetch_nonce(struct acme_client *c, struct acme_fault *f)
     struct acme_reply r;
     if (c->nonce[0])
         return true;
-    bool ok = acme_net_ask(c->net, c->new_nonce, MK_ABSENT, &r, f);
+    bool ok = acme_net_ask(c->net, c->new_nonce, MK_STR_NULL, &r, f);
     if (ok && r.status / 100 != 2)
         ok = report(c->new_nonce, &r, f);
     keep_nonce(c, &r);
@@ -191,7 +191,7 @@ bool acme_client_open(struct acme_client *c, const struct acme_plan *plan, struc
     struct acme_reply r = {0};
     *c = (struct acme_client){.plan = plan, .answers = mk_buf_growing(ANSWERS_MAX)};
     c->net = acme_net_open(plan->agent, plan->authority, f);
-    bool ok = c->net && acme_net_ask(c->net, plan->directory, MK_ABSENT, &r, f);
+    bool ok = c->net && acme_net_ask(c->net, plan->directory, MK_STR_NULL, &r, f);
     json_t *d = ok ? json_loadb(r.body.p ? r.body.p : "", r.body.len, 0, NULL) : NULL;
     if (ok && r.status != 200)
         ok = report(plan->directory, &r, f);

@@ -15,13 +15,13 @@
 static enum mk_verdict refuse(struct mk_response *response, unsigned status)
 {
     mk_response_set_status(response, status);
-    return MK_REFUSE;
+    return MK_ERROR;
 }
 
 static enum mk_verdict answer(struct mk_response *response, mk_str text)
 {
-    mk_response_add_static(response, MK_STR("Content-Type"), MK_STR("text/plain"));
-    return mk_response_set_text(response, text) ? refuse(response, 503) : MK_DONE;
+    mk_response_add_header_nocopy(response, MK_STR("Content-Type"), MK_STR("text/plain"));
+    return mk_response_set_body(response, text) ? refuse(response, 503) : MK_DONE;
 }
 
 static uint64_t number_of(const struct mk_request *request)
@@ -38,13 +38,13 @@ static enum mk_verdict text(struct mk_request *request, struct mk_response *resp
     return answer(response, mk_str_from_c(data));
 }
 
-static bool bind_text(const struct mk_conf_spot *spot, mk_str words, void **data)
+static bool bind_text(const struct mk_conf_ctx *spot, mk_str words, void **data)
 {
-    char *copy = mk_conf_spot_alloc(spot, words.len + 1);
+    char *copy = mk_conf_ctx_alloc(spot, words.len + 1);
     if (!copy || words.len == 0)
         return false;
     if (mk_str_eq(words, MK_STR("forbidden"))) {
-        mk_conf_spot_error(spot, words, "`%.*s` is not to be said", MK_STR_ARG(words));
+        mk_conf_ctx_error(spot, words, "`%.*s` is not to be said", MK_STR_ARG(words));
         return false;
     }
     memcpy(copy, words.p, words.len);
@@ -59,10 +59,10 @@ static enum mk_verdict verdict(struct mk_request *request, struct mk_response *r
     uint64_t n = number_of(request);
     (void)data;
     if (mk_str_eq(mk_request_query(request), MK_STR("follow"))) {
-        mk_request_follow_client(request);
+        mk_request_cancel_on_disconnect(request);
         return MK_WAIT;
     }
-    if (n == MK_REFUSE)
+    if (n == MK_ERROR)
         mk_response_set_status(response, 418);
     return (enum mk_verdict)n;
 }
@@ -81,10 +81,10 @@ static enum mk_verdict file(struct mk_request *request, struct mk_response *resp
         return refuse(response, 416);
     }
     uint64_t len = (uint64_t)st.st_size - 2, most = number_of(request);
-    mk_response_add(response, MK_STR("Content-Type"), mk_request_type_of(request, path));
-    mk_response_add(response, MK_STR("X-File"), mk_request_file_name(request, path));
-    return mk_response_set_file(response, fd, 2, most && most < len ? most : len) ? refuse(response, 503)
-                                                                                  : MK_DONE;
+    mk_response_add_header(response, MK_STR("Content-Type"), mk_request_media_type(request, path));
+    mk_response_add_header(response, MK_STR("X-File"), mk_request_translate_path(request, path));
+    return mk_response_set_body_file(response, fd, 2, most && most < len ? most : len) ? refuse(response, 503)
+                                                                                       : MK_DONE;
 }
 
 /* /count?N: N bytes that a source makes; with a minus at the end of the path, of unknown length. */
@@ -109,7 +109,7 @@ static void count_closed(void *ctx)
     mk_worker_log(c->worker, MK_LOG_INFO, "answers: source closed, %llu left", (unsigned long long)c->left);
 }
 
-static const struct mk_source_ops count_ops = {.pull = count, .close = count_closed};
+static const struct mk_body_source_ops count_ops = {.pull = count, .close = count_closed};
 
 static enum mk_verdict counted(struct mk_request *request, struct mk_response *response, void *data)
 {
@@ -120,7 +120,7 @@ static enum mk_verdict counted(struct mk_request *request, struct mk_response *r
     *c = (struct counter){.left = number_of(request), .worker = mk_request_worker(request)};
     bool unknown = mk_str_ends(mk_request_path(request), MK_STR("-"));
     int64_t len = unknown ? MK_LENGTH_UNKNOWN : (int64_t)c->left;
-    return mk_response_set_source(response, &count_ops, c, len) ? refuse(response, 503) : MK_DONE;
+    return mk_response_set_body_source(response, &count_ops, c, len) ? refuse(response, 503) : MK_DONE;
 }
 
 /* /raw: the whole answer, status line included. */
@@ -133,7 +133,7 @@ static ssize_t pull_raw(void *ctx, char *room, size_t cap)
     return (ssize_t)n;
 }
 
-static const struct mk_source_ops raw_ops = {.pull = pull_raw};
+static const struct mk_body_source_ops raw_ops = {.pull = pull_raw};
 
 static enum mk_verdict raw(struct mk_request *request, struct mk_response *response, void *data)
 {
@@ -185,7 +185,7 @@ struct wait {
     struct mk_request *request;
     struct mk_timer timer;
     struct mk_watcher *watcher;
-    struct mk_child *child;
+    struct mk_subprocess *child;
     int fd;
     bool over;
     char text[256];
@@ -198,7 +198,7 @@ static void end_wait(void *data)
     struct wait *w = data;
     mk_timer_stop(&w->timer);
     mk_watcher_free(w->watcher);
-    mk_child_drop(w->child);
+    mk_subprocess_kill(w->child);
     if (w->fd >= 0)
         close(w->fd);
 }
@@ -210,7 +210,7 @@ static struct wait *start_wait(struct mk_request *request)
         return NULL;
     *w = (struct wait){.request = request, .fd = -1};
     mk_request_set_data(request, w);
-    return mk_request_on_end(request, end_wait, w) ? NULL : w;
+    return mk_request_add_cleanup(request, end_wait, w) ? NULL : w;
 }
 
 static void finish(struct wait *w)
@@ -331,8 +331,8 @@ static enum mk_verdict child(struct mk_request *request, struct mk_response *res
         return refuse(response, 503);
     snprintf(script, sizeof script, "echo child $X; exit %llu", (unsigned long long)number_of(request));
     const char *argv[] = {"/bin/sh", "-c", script, NULL}, *envp[] = {"X=of mine", NULL};
-    struct mk_child_options o = {.argv = argv, .envp = envp, .in = -1, .out = fd, .err = -1};
-    w->child = mk_child_start(mk_request_worker(request), &o, on_end, w);
+    struct mk_subprocess_options o = {.argv = argv, .envp = envp, .in = -1, .out = fd, .err = -1};
+    w->child = mk_subprocess_start(mk_request_worker(request), &o, on_end, w);
     close(fd);
     return w->child ? MK_WAIT : refuse(response, 503);
 }
@@ -385,19 +385,19 @@ static enum mk_verdict aside(struct mk_request *request, struct mk_response *res
     if (!k)
         return refuse(response, 503);
     *k = (struct work){.request = request, .n = number_of(request)};
-    if (mk_worker_run_aside(mk_request_worker(request), add_up, added_up, k)) {
+    if (mk_worker_offload(mk_request_worker(request), add_up, added_up, k)) {
         mk_mem_free(k);
         return refuse(response, 503);
     }
     mk_request_set_data(request, k);
-    return mk_request_on_end(request, leave_work, k) ? refuse(response, 503) : MK_WAIT;
+    return mk_request_add_cleanup(request, leave_work, k) ? refuse(response, 503) : MK_WAIT;
 }
 
 /* ---- Filters ---- */
 
-static ssize_t pull_upper(void *ctx, struct mk_inner *inner, char *room, size_t cap)
+static ssize_t pull_upper(void *ctx, struct mk_filter_next *inner, char *room, size_t cap)
 {
-    ssize_t n = mk_inner_pull(inner, room, cap);
+    ssize_t n = mk_filter_next_read(inner, room, cap);
     (void)ctx;
     for (ssize_t i = 0; i < n; i++)
         if (room[i] >= 'a' && room[i] <= 'z')
@@ -408,12 +408,12 @@ static ssize_t pull_upper(void *ctx, struct mk_inner *inner, char *room, size_t 
 static const struct mk_filter_ops upper_ops = {.pull = pull_upper};
 
 /* Every byte twice: the length is not what it was. */
-static ssize_t pull_double(void *ctx, struct mk_inner *inner, char *room, size_t cap)
+static ssize_t pull_double(void *ctx, struct mk_filter_next *inner, char *room, size_t cap)
 {
     (void)ctx;
     if (cap < 2)
         return -EIO;
-    ssize_t n = mk_inner_pull(inner, room, cap / 2);
+    ssize_t n = mk_filter_next_read(inner, room, cap / 2);
     for (ssize_t i = n - 1; i >= 0; i--)
         room[2 * i] = room[2 * i + 1] = room[i];
     return n > 0 ? 2 * n : n;
@@ -423,9 +423,9 @@ static const struct mk_filter_ops double_ops = {.pull = pull_double};
 
 static void on_response(struct mk_request *request, struct mk_response *response, void *host_data)
 {
-    mk_str wanted = mk_request_field(request, MK_STR("X-Filter"));
+    mk_str wanted = mk_request_header(request, MK_STR("X-Filter"));
     (void)host_data;
-    if (!mk_response_will_send_content(request, response))
+    if (!mk_response_will_send_body(request, response))
         return;
     if (mk_str_eq(wanted, MK_STR("upper")) || mk_str_eq(wanted, MK_STR("both")))
         mk_response_add_filter(response, &upper_ops, NULL, mk_response_length(response));
@@ -437,9 +437,9 @@ static void on_response(struct mk_request *request, struct mk_response *response
 
 static enum mk_verdict on_request(struct mk_request *request, struct mk_response *response, void *host_data)
 {
-    mk_str to = mk_request_field(request, MK_STR("X-Rewrite"));
+    mk_str to = mk_request_header(request, MK_STR("X-Rewrite"));
     (void)host_data;
-    mk_response_add(response, MK_STR("X-Asked"), MK_STR("yes"));
+    mk_response_add_header(response, MK_STR("X-Asked"), MK_STR("yes"));
     if (!to.p || mk_str_eq(to, mk_request_path(request)))
         return MK_NEXT;
     return mk_request_rewrite(request, to) ? refuse(response, 400) : MK_REWRITTEN;
@@ -448,7 +448,7 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
 static int load(struct mk_config *config, void **data)
 {
     (void)data;
-    mk_config_want_children(config);
+    mk_config_enable_subprocesses(config);
     return 0;
 }
 

@@ -26,7 +26,7 @@ struct bus {
 /* What one worker has heard. */
 struct ears {
     struct mk_buf lines;
-    struct mk_child *child; /* the last one that was begun */
+    struct mk_subprocess *child; /* the last one that was begun */
     uint64_t written;
 };
 
@@ -67,8 +67,8 @@ static void on_end(void *ctx, int status)
 static int run(struct mk_worker *w, const char *script)
 {
     const char *argv[] = {"/bin/sh", "-c", script, NULL}, *envp[] = {"PATH=/usr/bin:/bin", NULL};
-    const struct mk_child_options o = {.argv = argv, .envp = envp, .in = -1, .out = -1, .err = -1};
-    ears_of(w)->child = mk_child_start(w, &o, on_end, ears_of(w));
+    const struct mk_subprocess_options o = {.argv = argv, .envp = envp, .in = -1, .out = -1, .err = -1};
+    ears_of(w)->child = mk_subprocess_start(w, &o, on_end, ears_of(w));
     return ears_of(w)->child ? 0 : -ECHILD;
 }
 
@@ -119,17 +119,17 @@ static void obey(struct mk_worker *w, const struct bus *bus, mk_str word, mk_str
     else if (mk_str_eq(word, MK_STR("heard")))
         mk_buf_add(out, mk_buf_str(&ears_of(w)->lines));
     else if (mk_str_eq(word, MK_STR("reload")))
-        mk_buf_addf(out, "%d", mk_worker_ask_reload(w));
+        mk_buf_addf(out, "%d", mk_worker_request_reload(w));
     else if (mk_str_eq(word, MK_STR("level")))
         mk_buf_addf(out, "%d",
-                    text.len ? mk_worker_ask_log_level(w, (enum mk_log_level)n)
+                    text.len ? mk_worker_set_log_level(w, (enum mk_log_level)n)
                              : (int)mk_worker_log_level(w));
     else if (mk_str_eq(word, MK_STR("run")))
         mk_buf_addf(out, "%d", run(w, text.p));
     else if (mk_str_eq(word, MK_STR("signal")))
-        mk_child_signal(ears_of(w)->child, n);
+        mk_subprocess_signal(ears_of(w)->child, n);
     else if (mk_str_eq(word, MK_STR("drop")))
-        mk_child_drop(ears_of(w)->child);
+        mk_subprocess_kill(ears_of(w)->child);
     else if (mk_str_eq(word, MK_STR("count")))
         mk_buf_addf(out, "%llu", (unsigned long long)atomic_fetch_add(bus->counter, 1));
     else if (mk_str_eq(word, MK_STR("write")))
@@ -147,9 +147,9 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
     struct mk_buf text = mk_buf_growing(64 * 1024), out = mk_buf_growing(1024 * 1024);
     mk_url_unescape(&text, mk_request_query(request));
     mk_buf_add_char(&text, '\0');
-    obey(mk_request_worker(request), mk_host_data(mk_request_site(request), &mk_plugin), word,
+    obey(mk_request_worker(request), mk_vhost_data(mk_request_vhost(request), &mk_plugin), word,
          mk_str_of(text.p, text.len - 1), &out);
-    mk_response_set_text(response, mk_buf_str(&out));
+    mk_response_set_body(response, mk_buf_str(&out));
     mk_buf_free(&text);
     mk_buf_free(&out);
     return MK_DONE;
@@ -166,7 +166,7 @@ static int load(struct mk_config *c, void **data)
     if (!bus->settings)
         return 0;
     if (bus->settings->children)
-        mk_config_want_children(c);
+        mk_config_enable_subprocesses(c);
     if (bus->settings->log.len)
         bus->log = mk_config_log(c, bus->settings, "Log", bus->settings->log, bus->settings->size,
                                  bus->settings->keep);
@@ -200,7 +200,7 @@ static void stop(struct mk_worker *w, void *data)
 {
     (void)data;
     struct ears *ears = ears_of(w);
-    mk_child_drop(ears->child);
+    mk_subprocess_kill(ears->child);
     mk_buf_free(&ears->lines);
     mk_mem_free(ears);
 }

@@ -41,7 +41,7 @@ mk_str callee_text(struct mk_config *config, mk_str words)
     const struct callee *plain = mk_config_defaults(config, &table);
     struct mk_buf text = mk_buf_growing(1000);
     if (!c || !plain)
-        return MK_ABSENT;
+        return MK_STR_NULL;
     mk_buf_addf(&text, "%.*s, not %.*s: %.*s", MK_STR_ARG(c->text), MK_STR_ARG(plain->text),
                 MK_STR_ARG(words));
     mk_str copy = mk_config_copy(config, mk_buf_str(&text));

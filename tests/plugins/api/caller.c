@@ -12,10 +12,10 @@ struct caller {
     mk_str name;
 };
 
-static bool read_name(const struct mk_conf_spot *spot, mk_str value, void *field)
+static bool read_name(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
-    if (mk_conf_spot_config(spot))
-        mk_conf_spot_error(spot, value, "there is a configuration before there is one");
+    if (mk_conf_ctx_config(spot))
+        mk_conf_ctx_error(spot, value, "there is a configuration before there is one");
     *(mk_str *)field = value;
     return true;
 }
@@ -29,7 +29,7 @@ static const struct mk_conf_key keys[] = {
 };
 
 static const struct mk_conf_table table = {
-    .section = "CALLER", .keys = keys, .n = 1, .size = sizeof(struct caller), .scope = MK_CONF_HOST};
+    .section = "CALLER", .keys = keys, .n = 1, .size = sizeof(struct caller), .scope = MK_CONF_VHOST};
 
 MK_PLUGIN_DECLARE(caller);
 
@@ -61,13 +61,13 @@ static void on_end(void *data)
     (void)data;
 }
 
-static bool bind_call(const struct mk_conf_spot *spot, mk_str words, void **data)
+static bool bind_call(const struct mk_conf_ctx *spot, mk_str words, void **data)
 {
-    struct mk_config *config = mk_conf_spot_config(spot);
+    struct mk_config *config = mk_conf_ctx_config(spot);
     struct route *r = mk_config_alloc(config, sizeof *r);
     const struct called *c = mk_config_data(config, &MK_PLUGIN_OF(caller));
     const struct caller *settings = mk_config_settings(config, &table);
-    if (!r || !c || !settings || !mk_config_on_end(config, on_end, r))
+    if (!r || !c || !settings || !mk_config_add_cleanup(config, on_end, r))
         return false;
     mk_config_allow_path(config, MK_STR("/dev/null"));
     if (mk_str_eq(words, MK_STR("wrong"))) {
@@ -86,7 +86,7 @@ static enum mk_verdict call(struct mk_request *request, struct mk_response *resp
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     mk_buf_addf(&text, "%.*s\n%.*s\n%.*s\n%u\n", MK_STR_ARG(r->loaded), MK_STR_ARG(r->bound),
                 MK_STR_ARG(r->name), callee_count(mk_request_worker(request)));
-    return mk_response_set_text(response, mk_buf_str(&text)) ? MK_REFUSE : MK_DONE;
+    return mk_response_set_body(response, mk_buf_str(&text)) ? MK_ERROR : MK_DONE;
 }
 
 static const struct mk_handler handler = {.name = "call", .handle = call, .bind = bind_call};

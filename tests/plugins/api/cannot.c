@@ -53,7 +53,7 @@ static enum mk_verdict pass(struct mk_request *request, struct mk_response *resp
 
 static const struct mk_handler handler = {.name = "pass", .handle = pass};
 
-static int host(struct mk_config *config, struct mk_host *h, void *data, void **host_data)
+static int host(struct mk_config *config, struct mk_vhost *h, void *data, void **host_data)
 {
     (void)h, (void)host_data;
     if (if_it_is(data, ROUTE))
@@ -72,7 +72,7 @@ static int await(struct mk_config *config, void *data)
 
 static int master_start(struct mk_config *config, void *data)
 {
-    return mk_config_await(config, await, data) ? if_it_is(data, MASTER) : -ENOMEM;
+    return mk_config_wait_ready(config, await, data) ? if_it_is(data, MASTER) : -ENOMEM;
 }
 
 static int worker_start(struct mk_worker *worker, void *data)

@@ -9,7 +9,7 @@
 static enum mk_verdict refuse(struct mk_response *response, unsigned status)
 {
     mk_response_set_status(response, status);
-    return MK_REFUSE;
+    return MK_ERROR;
 }
 
 /* ---- made?size=N&type=T&known=1&as=text|raw&breaks=1&status=N&field=NAME:VALUE&... ---- */
@@ -43,7 +43,7 @@ static ssize_t pull(void *ctx, char *room, size_t cap)
     return (ssize_t)n;
 }
 
-static const struct mk_source_ops made_ops = {.pull = pull};
+static const struct mk_body_source_ops made_ops = {.pull = pull};
 
 static void read_word(struct made *m, struct mk_response *response, mk_str name, mk_str value)
 {
@@ -61,7 +61,7 @@ static void read_word(struct made *m, struct mk_response *response, mk_str name,
         mk_response_set_status(response, (unsigned)n);
     else if (mk_str_eq(name, MK_STR("field"))) {
         mk_str field = mk_str_cut(&value, ':');
-        mk_response_add(response, field, value);
+        mk_response_add_header(response, field, value);
     }
 }
 
@@ -72,7 +72,7 @@ static enum mk_verdict make_text(struct made *m, struct mk_response *response)
     if (!room)
         return refuse(response, 503);
     fill(0, room, size);
-    int e = mk_response_set_text(response, mk_str_of(room, size));
+    int e = mk_response_set_body(response, mk_str_of(room, size));
     free(room);
     return e ? refuse(response, 503) : MK_DONE;
 }
@@ -93,14 +93,14 @@ static enum mk_verdict make(struct mk_request *request, struct mk_response *resp
         read_word(m, response, name, mk_str_eq(name, MK_STR("as")) ? value : mk_buf_str(&query));
     }
     mk_buf_free(&query);
-    if (!mk_response_field(response, MK_STR("Content-Type")).p)
-        mk_response_add_static(response, MK_STR("Content-Type"), MK_STR("text/plain"));
+    if (!mk_response_header(response, MK_STR("Content-Type")).p)
+        mk_response_add_header_nocopy(response, MK_STR("Content-Type"), MK_STR("text/plain"));
     if (mk_str_eq(m->as, MK_STR("text")))
         return make_text(m, response);
     if (mk_str_eq(m->as, MK_STR("raw")))
         return mk_response_set_raw_source(response, &made_ops, m) ? refuse(response, 503) : MK_DONE;
     int64_t length = m->known ? (int64_t)m->size + m->breaks : MK_LENGTH_UNKNOWN;
-    return mk_response_set_source(response, &made_ops, m, length) ? refuse(response, 503) : MK_DONE;
+    return mk_response_set_body_source(response, &made_ops, m, length) ? refuse(response, 503) : MK_DONE;
 }
 
 /* ---- events, and say?TEXT, to the last of those that listen ---- */
@@ -120,7 +120,7 @@ static ssize_t pull_said(void *ctx, char *room, size_t cap)
     if (n == 0)
         return l->ends ? 0 : -EAGAIN;
     memcpy(room, l->said.p, n);
-    mk_buf_drop(&l->said, n);
+    mk_buf_consume(&l->said, n);
     return (ssize_t)n;
 }
 
@@ -133,7 +133,7 @@ static void stop_listening(void *ctx)
     free(l);
 }
 
-static const struct mk_source_ops listener_ops = {.pull = pull_said, .close = stop_listening};
+static const struct mk_body_source_ops listener_ops = {.pull = pull_said, .close = stop_listening};
 
 static enum mk_verdict listen(struct mk_request *request, struct mk_response *response, void *data)
 {
@@ -143,9 +143,9 @@ static enum mk_verdict listen(struct mk_request *request, struct mk_response *re
         return refuse(response, 503);
     *l = (struct listener){.request = request, .said = mk_buf_growing(1 << 20)};
     last = l;
-    mk_response_add_static(response, MK_STR("Content-Type"), MK_STR("text/event-stream"));
-    return mk_response_set_source(response, &listener_ops, l, MK_LENGTH_UNKNOWN) ? refuse(response, 503)
-                                                                                 : MK_DONE;
+    mk_response_add_header_nocopy(response, MK_STR("Content-Type"), MK_STR("text/event-stream"));
+    return mk_response_set_body_source(response, &listener_ops, l, MK_LENGTH_UNKNOWN) ? refuse(response, 503)
+                                                                                      : MK_DONE;
 }
 
 static enum mk_verdict say(struct mk_request *request, struct mk_response *response, void *data)
@@ -159,7 +159,7 @@ static enum mk_verdict say(struct mk_request *request, struct mk_response *respo
     else
         last->ends = true;
     mk_request_resume(last->request);
-    return mk_response_set_static(response, MK_STR("said\n")) ? refuse(response, 503) : MK_DONE;
+    return mk_response_set_body_nocopy(response, MK_STR("said\n")) ? refuse(response, 503) : MK_DONE;
 }
 
 static const struct mk_handler made_handler = {.name = "made", .handle = make},

@@ -19,10 +19,10 @@ static const struct mk_conf_table table = {.section = "ENCRYPTED",
                                            .keys = keys,
                                            .n = sizeof keys / sizeof keys[0],
                                            .size = sizeof(struct bring),
-                                           .scope = MK_CONF_HOST,
+                                           .scope = MK_CONF_VHOST,
                                            .help = "What a test wants to bring."};
 
-static int host(struct mk_config *config, struct mk_host *h, void *data, void **host_data)
+static int host(struct mk_config *config, struct mk_vhost *h, void *data, void **host_data)
 {
     const struct bring *b = mk_config_section(config, &table, NULL);
     (void)h, (void)data, (void)host_data;
@@ -57,11 +57,11 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
         line(&out, "serial", tls.client_serial);
         line(&out, "fingerprint", tls.client_fingerprint);
         mk_buf_addf(&out, "expires=%" PRId64 "\n", tls.client_expires);
-        struct mk_host_certificate shown = {0};
-        (void)mk_host_get_certificate(mk_request_site(request), &shown);
+        struct mk_vhost_certificate shown = {0};
+        (void)mk_vhost_certificate_get(mk_request_vhost(request), &shown);
         mk_buf_addf(&out, "ends=%" PRId64 "\n", shown.expires);
     }
-    return mk_response_set_text(response, mk_buf_str(&out)) ? MK_REFUSE : MK_DONE;
+    return mk_response_set_body(response, mk_buf_str(&out)) ? MK_ERROR : MK_DONE;
 }
 
 static const struct mk_handler encrypted = {

@@ -24,7 +24,7 @@ static uint64_t number_of(const struct mk_request *request, const char *name, ui
 static enum mk_verdict refuse(struct mk_response *response, unsigned status)
 {
     mk_response_set_status(response, status);
-    return MK_REFUSE;
+    return MK_ERROR;
 }
 
 /* ---- fails?at=N&status=S: a source of unknown length that fails behind N bytes; early=1 says the status
@@ -61,7 +61,7 @@ static int read_all(struct mk_request *request)
 
 static enum mk_verdict fails(struct mk_request *request, struct mk_response *response, void *data)
 {
-    static const struct mk_source_ops ops = {.pull = pull_failing};
+    static const struct mk_body_source_ops ops = {.pull = pull_failing};
     struct fails *f = mk_request_alloc(request, sizeof *f);
     (void)data;
     if (!f)
@@ -71,9 +71,10 @@ static enum mk_verdict fails(struct mk_request *request, struct mk_response *res
         return MK_WAIT;
     if (word_of(request, "early").p && mk_response_fail(response, (unsigned)number_of(request, "status", 0)))
         return refuse(response, 501);
-    mk_response_add_static(response, MK_STR("Cache-Control"), MK_STR("max-age=99"));
-    mk_response_add_static(response, MK_STR("Content-Type"), MK_STR("text/plain"));
-    return mk_response_set_source(response, &ops, f, MK_LENGTH_UNKNOWN) ? refuse(response, 503) : MK_DONE;
+    mk_response_add_header_nocopy(response, MK_STR("Cache-Control"), MK_STR("max-age=99"));
+    mk_response_add_header_nocopy(response, MK_STR("Content-Type"), MK_STR("text/plain"));
+    return mk_response_set_body_source(response, &ops, f, MK_LENGTH_UNKNOWN) ? refuse(response, 503)
+                                                                             : MK_DONE;
 }
 
 /* ---- closes?size=N&known=1&status=S&lies=1&name=X: a source that says at its end what became of the
@@ -114,23 +115,23 @@ static void on_end(void *ctx)
 
 static enum mk_verdict closes(struct mk_request *request, struct mk_response *response, void *data)
 {
-    static const struct mk_source_ops ops = {.pull = pull_counted, .close = on_close};
+    static const struct mk_body_source_ops ops = {.pull = pull_counted, .close = on_close};
     struct closes *c = mk_request_alloc(request, sizeof *c);
     uint64_t size = number_of(request, "size", 1000);
     (void)data;
-    if (!c || mk_request_on_end(request, on_end, c))
+    if (!c || mk_request_add_cleanup(request, on_end, c))
         return refuse(response, 503);
     *c = (struct closes){
         .request = request, .response = response, .left = size, .lies = word_of(request, "lies").p};
     mk_response_set_status(response, (unsigned)number_of(request, "status", 200));
     int64_t length = word_of(request, "known").p ? (int64_t)size + c->lies : MK_LENGTH_UNKNOWN;
-    return mk_response_set_source(response, &ops, c, length) ? refuse(response, 503) : MK_DONE;
+    return mk_response_set_body_source(response, &ops, c, length) ? refuse(response, 503) : MK_DONE;
 }
 
-static ssize_t pull_little(void *ctx, struct mk_inner *inner, char *room, size_t cap)
+static ssize_t pull_little(void *ctx, struct mk_filter_next *inner, char *room, size_t cap)
 {
     uint64_t *left = ctx;
-    ssize_t n = *left ? mk_inner_pull(inner, room, *left < cap ? (size_t)*left : cap) : 0;
+    ssize_t n = *left ? mk_filter_next_read(inner, room, *left < cap ? (size_t)*left : cap) : 0;
     *left -= n > 0 ? (uint64_t)n : 0;
     return n;
 }
@@ -173,9 +174,9 @@ static int give_hints(struct mk_request *request, struct mk_response *response)
         char room[64];
         struct mk_buf text = mk_buf_fixed(room, sizeof room);
         mk_buf_addf(&text, "</%llu.css>; rel=preload", (unsigned long long)i);
-        const struct mk_field_line fields[] = {{MK_STR("Link"), mk_buf_str(&text)},
-                                               {MK_STR("X-Hint"), MK_STR("yes")}};
-        int e = mk_response_send_interim(request, response, status, fields, MK_LEN(fields));
+        const struct mk_header fields[] = {{MK_STR("Link"), mk_buf_str(&text)},
+                                           {MK_STR("X-Hint"), MK_STR("yes")}};
+        int e = mk_response_send_1xx(request, response, status, fields, MK_LEN(fields));
         if (e)
             return e;
     }
@@ -189,7 +190,7 @@ static struct hints *begin_hints(struct mk_request *request)
         return NULL;
     *h = (struct hints){.request = request};
     mk_timer_init(&h->timer, on_due);
-    if (mk_request_on_end(request, end_hints, h))
+    if (mk_request_add_cleanup(request, end_hints, h))
         return NULL;
     mk_request_set_data(request, h);
     mk_timer_set(&h->timer, mk_request_worker(request), (uint32_t)number_of(request, "wait", 0));
@@ -207,16 +208,16 @@ static enum mk_verdict hints(struct mk_request *request, struct mk_response *res
             (void)read_all(request);
         int e = give_hints(request, response);
         snprintf(text, sizeof text, "%d", e);
-        mk_response_set(response, MK_STR("X-Error"), mk_str_from_c(text));
+        mk_response_set_header(response, MK_STR("X-Error"), mk_str_from_c(text));
         h = begin_hints(request);
     }
     if (!h)
         return refuse(response, 503);
     if (read_all(request) == -EAGAIN || !h->over)
         return MK_WAIT;
-    mk_response_add_static(response, MK_STR("Link"), MK_STR("</final.css>"));
-    mk_response_add_static(response, MK_STR("Content-Type"), MK_STR("text/plain"));
-    return mk_response_set_static(response, MK_STR("final\n")) ? refuse(response, 503) : MK_DONE;
+    mk_response_add_header_nocopy(response, MK_STR("Link"), MK_STR("</final.css>"));
+    mk_response_add_header_nocopy(response, MK_STR("Content-Type"), MK_STR("text/plain"));
+    return mk_response_set_body_nocopy(response, MK_STR("final\n")) ? refuse(response, 503) : MK_DONE;
 }
 
 /* ---- origin?field=NAME:VALUE&...&known=1&early=NAME:VALUE&late=NAME:VALUE&refuse=S: a response that
@@ -259,19 +260,19 @@ static ssize_t pull_origin(void *ctx, char *room, size_t cap)
 
 static enum mk_verdict origin(struct mk_request *request, struct mk_response *response, void *data)
 {
-    static const struct mk_source_ops ops = {.pull = pull_origin};
+    static const struct mk_body_source_ops ops = {.pull = pull_origin};
     struct origin *o = mk_request_alloc(request, sizeof *o);
     (void)data;
     if (!o)
         return refuse(response, 503);
     *o = (struct origin){.request = request, .response = response};
-    add_all(o, "field", mk_response_add);
+    add_all(o, "field", mk_response_add_header);
     add_all(o, "early", mk_response_add_trailer);
     if (word_of(request, "refuse").p)
         return refuse(response, (unsigned)number_of(request, "refuse", 0));
-    mk_response_add_static(response, MK_STR("Content-Type"), MK_STR("text/plain"));
+    mk_response_add_header_nocopy(response, MK_STR("Content-Type"), MK_STR("text/plain"));
     int64_t length = word_of(request, "known").p ? 5 : MK_LENGTH_UNKNOWN;
-    return mk_response_set_source(response, &ops, o, length) ? refuse(response, 503) : MK_DONE;
+    return mk_response_set_body_source(response, &ops, o, length) ? refuse(response, 503) : MK_DONE;
 }
 
 /* ---- events?silence=MS&limit=MS&name=X: an event, silence, another event; the handler may wait for so long,
@@ -316,7 +317,7 @@ static void close_events(void *ctx)
 
 static enum mk_verdict events(struct mk_request *request, struct mk_response *response, void *data)
 {
-    static const struct mk_source_ops ops = {.pull = pull_event, .close = close_events};
+    static const struct mk_body_source_ops ops = {.pull = pull_event, .close = close_events};
     struct events *e = mk_request_alloc(request, sizeof *e);
     (void)data;
     if (!e)
@@ -324,10 +325,11 @@ static enum mk_verdict events(struct mk_request *request, struct mk_response *re
     *e = (struct events){.request = request, .response = response, .due = 1};
     mk_timer_init(&e->timer, on_event);
     if (word_of(request, "limit").p &&
-        mk_request_limit_wait(request, (uint32_t)number_of(request, "limit", 0)))
+        mk_request_set_handler_timeout(request, (uint32_t)number_of(request, "limit", 0)))
         return refuse(response, 503);
-    mk_response_add_static(response, MK_STR("Content-Type"), MK_STR("text/event-stream"));
-    return mk_response_set_source(response, &ops, e, MK_LENGTH_UNKNOWN) ? refuse(response, 503) : MK_DONE;
+    mk_response_add_header_nocopy(response, MK_STR("Content-Type"), MK_STR("text/event-stream"));
+    return mk_response_set_body_source(response, &ops, e, MK_LENGTH_UNKNOWN) ? refuse(response, 503)
+                                                                             : MK_DONE;
 }
 
 /* ---- raw: says what is to be sent on, and what came. What begins with /old is rewritten. ---- */
@@ -338,8 +340,8 @@ static enum mk_verdict raw(struct mk_request *request, struct mk_response *respo
     struct mk_buf text = mk_buf_growing(8192);
     (void)data;
     mk_buf_addf(&text, "%.*s\n%.*s\n", MK_STR_ARG(now), MK_STR_ARG(then));
-    mk_response_add_static(response, MK_STR("Content-Type"), MK_STR("text/plain"));
-    int e = mk_response_set_text(response, mk_buf_str(&text));
+    mk_response_add_header_nocopy(response, MK_STR("Content-Type"), MK_STR("text/plain"));
+    int e = mk_response_set_body(response, mk_buf_str(&text));
     mk_buf_free(&text);
     return e ? refuse(response, 503) : MK_DONE;
 }
@@ -361,20 +363,20 @@ static enum mk_verdict look(struct mk_request *request, struct mk_response *resp
     struct mk_file_id id = {0};
     char room[256];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
-    int kind = mk_request_look(request, mk_request_query(request), &id);
+    int kind = mk_request_stat(request, mk_request_query(request), &id);
     (void)data;
     if (kind < 0)
         mk_buf_addf(&text, "%d", kind);
     else
         mk_buf_addf(&text, "%s %llu %lld", kinds[kind], (unsigned long long)id.size,
                     (long long)(id.modified_ns / 1000000000));
-    mk_response_add_static(response, MK_STR("Content-Type"), MK_STR("text/plain"));
-    return mk_response_set_text(response, mk_buf_str(&text)) ? refuse(response, 503) : MK_DONE;
+    mk_response_add_header_nocopy(response, MK_STR("Content-Type"), MK_STR("text/plain"));
+    return mk_response_set_body(response, mk_buf_str(&text)) ? refuse(response, 503) : MK_DONE;
 }
 
 /* ---- The plugin ---- */
 
-static int host(struct mk_config *config, struct mk_host *h, void *data, void **host_data)
+static int host(struct mk_config *config, struct mk_vhost *h, void *data, void **host_data)
 {
     (void)config, (void)data;
     *host_data = h;
@@ -384,9 +386,9 @@ static int host(struct mk_config *config, struct mk_host *h, void *data, void **
 static void on_response(struct mk_request *request, struct mk_response *response, void *host_data)
 {
     (void)host_data;
-    mk_response_add_static(response, MK_STR("X-Seen"), MK_STR("once"));
+    mk_response_add_header_nocopy(response, MK_STR("X-Seen"), MK_STR("once"));
     if (word_of(request, "replaced").p)
-        mk_response_set_static(response, MK_STR("replaced"));
+        mk_response_set_body_nocopy(response, MK_STR("replaced"));
     if (word_of(request, "cut").p)
         cut(request, response);
 }

@@ -35,9 +35,9 @@ static int load(struct mk_config *c, void **data)
         mk_config_allow_writing(c, mk_config_path(c, g, g->write));
     for (int i = 0; i < 2; i++) { /* the second time changes nothing */
         if (g->names)
-            mk_config_allow_names(c);
+            mk_config_allow_resolver(c);
         if (g->trust)
-            mk_config_allow_trust(c);
+            mk_config_allow_trust_store(c);
     }
     return 0;
 }
@@ -79,7 +79,7 @@ static enum mk_verdict answer(struct mk_request *request, struct mk_response *re
     (void)data;
     (void)snprintf(text, sizeof text, "%.*s", MK_STR_ARG(mk_request_query(request)));
     mk_buf_addf(&said, "%d", try_out(mk_request_path(request), text));
-    return mk_response_set_text(response, mk_buf_str(&said)) ? MK_REFUSE : MK_DONE;
+    return mk_response_set_body(response, mk_buf_str(&said)) ? MK_ERROR : MK_DONE;
 }
 
 static const struct mk_handler handler = {.name = "granted", .handle = answer};

@@ -27,8 +27,8 @@ static ssize_t pull_never(void *ctx, char *room, size_t cap)
 
 static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
 {
-    static const struct mk_source_ops too_much = {.pull = pull_too_much}, error = {.pull = pull_error},
-                                      never = {.pull = pull_never};
+    static const struct mk_body_source_ops too_much = {.pull = pull_too_much}, error = {.pull = pull_error},
+                                           never = {.pull = pull_never};
     mk_str how = mk_request_query(request);
     (void)data;
     if (mk_str_eq(how, MK_STR("crash")))
@@ -41,25 +41,25 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
     else if (mk_str_eq(how, MK_STR("sleep")))
         sleep(3);
     else if (mk_str_eq(how, MK_STR("too-much")))
-        mk_response_set_source(response, &too_much, NULL, MK_LENGTH_UNKNOWN);
+        mk_response_set_body_source(response, &too_much, NULL, MK_LENGTH_UNKNOWN);
     else if (mk_str_eq(how, MK_STR("error")))
-        mk_response_set_source(response, &error, NULL, 10);
+        mk_response_set_body_source(response, &error, NULL, 10);
     else if (mk_str_eq(how, MK_STR("never")))
-        mk_response_set_source(response, &never, NULL, 10);
+        mk_response_set_body_source(response, &never, NULL, 10);
     else if (mk_str_eq(how, MK_STR("resume")))
         for (int i = 0; i < 1000; i++)
             mk_request_resume(request);
     else if (mk_str_eq(how, MK_STR("fields")))
         for (int i = 0; i < 100000; i++)
-            mk_response_add(response, MK_STR("X-Many"), MK_STR("0123456789"));
+            mk_response_add_header(response, MK_STR("X-Many"), MK_STR("0123456789"));
     else if (mk_str_eq(how, MK_STR("own")) &&
-             mk_response_add(response, MK_STR("Content-Length"), MK_STR("9")) != -EINVAL)
-        return MK_REFUSE;
+             mk_response_add_header(response, MK_STR("Content-Length"), MK_STR("9")) != -EINVAL)
+        return MK_ERROR;
     else if (mk_str_eq(how, MK_STR("split")) &&
-             mk_response_add(response, MK_STR("X"), MK_STR("a\r\nB: c")) != -EINVAL)
-        return MK_REFUSE;
+             mk_response_add_header(response, MK_STR("X"), MK_STR("a\r\nB: c")) != -EINVAL)
+        return MK_ERROR;
     else if (mk_str_eq(how, MK_STR("status")) && mk_response_set_status(response, 99) != -EINVAL)
-        return MK_REFUSE;
+        return MK_ERROR;
     else if (mk_str_eq(how, MK_STR("wait")))
         return MK_WAIT;
     return MK_DONE;
@@ -110,7 +110,7 @@ static int worker_start(struct mk_worker *worker, void *data)
 {
     if (hangs(data, "start"))
         wait_forever(NULL);
-    return hangs(data, "thread") ? mk_worker_run_aside(worker, wait_forever, NULL, NULL) : 0;
+    return hangs(data, "thread") ? mk_worker_offload(worker, wait_forever, NULL, NULL) : 0;
 }
 
 static void worker_stop(struct mk_worker *worker, void *data)

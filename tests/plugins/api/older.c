@@ -7,7 +7,7 @@
 
 MK_PLUGIN_DECLARE(older);
 
-static int host(struct mk_config *config, struct mk_host *h, void *data, void **host_data)
+static int host(struct mk_config *config, struct mk_vhost *h, void *data, void **host_data)
 {
     (void)h, (void)data;
     *host_data = mk_config_alloc(config, 1);
@@ -32,12 +32,12 @@ static enum mk_verdict count(struct mk_request *request, struct mk_response *res
     unsigned *n = mk_worker_data(mk_request_worker(request), &MK_PLUGIN_OF(older));
     char room[40];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
-    bool known = mk_host_data(mk_request_site(request), &MK_PLUGIN_OF(older)) == host_data;
+    bool known = mk_vhost_data(mk_request_vhost(request), &MK_PLUGIN_OF(older)) == host_data;
     mk_buf_addf(&text, "%u %s", n ? ++*n : 0u, known ? "known" : "unknown");
-    return mk_response_add(response, MK_STR("Older"), mk_buf_str(&text)) ? MK_REFUSE : MK_NEXT;
+    return mk_response_add_header(response, MK_STR("Older"), mk_buf_str(&text)) ? MK_ERROR : MK_NEXT;
 }
 
-static void on_done(const struct mk_record *record, void *host_data)
+static void on_done(const struct mk_access_record *record, void *host_data)
 {
     (void)record, (void)host_data;
     abort();

@@ -17,7 +17,7 @@ static const struct mk_conf_table table = {.section = "PROBE",
                                            .keys = keys,
                                            .n = sizeof keys / sizeof keys[0],
                                            .size = sizeof(struct probe),
-                                           .scope = MK_CONF_HOST,
+                                           .scope = MK_CONF_VHOST,
                                            .help = "What a test wants to hear."};
 
 struct loads {
@@ -30,12 +30,12 @@ static int load(struct mk_config *config, void **data)
     return *data ? 0 : -1;
 }
 
-static int host(struct mk_config *config, struct mk_host *h, void *data, void **host_data)
+static int host(struct mk_config *config, struct mk_vhost *h, void *data, void **host_data)
 {
     struct probe *p = mk_config_section(config, &table, NULL);
     ((struct loads *)data)->hosts++;
     if (p && p->refuse)
-        mk_config_error(config, p, "Refuse", "the host %.*s is refused", MK_STR_ARG(mk_host_name(h)));
+        mk_config_error(config, p, "Refuse", "the host %.*s is refused", MK_STR_ARG(mk_vhost_name(h)));
     *host_data = p;
     return 0;
 }
@@ -63,7 +63,7 @@ static enum mk_verdict on_accept(struct mk_conn *connection, void *data)
     char room[64];
     struct mk_buf peer = mk_buf_fixed(room, sizeof room);
     (void)data;
-    mk_peer_print(mk_conn_peer(connection), &peer);
+    mk_addr_format(mk_conn_client_addr(connection), &peer);
     mk_worker_log(mk_conn_worker(connection), MK_LOG_INFO, "probe: accept %.*s",
                   MK_STR_ARG(mk_buf_str(&peer)));
     return MK_NEXT;
@@ -91,7 +91,7 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
     if (a)
         *a = (struct attached){mk_request_worker(request), p};
     if (!a || mk_request_attach(request, &MK_PLUGIN_OF(probe), a, on_end))
-        return MK_REFUSE;
+        return MK_ERROR;
     return MK_NEXT;
 }
 
@@ -100,7 +100,7 @@ static void on_response(struct mk_request *request, struct mk_response *response
     const struct attached *a = mk_request_attached(request, &MK_PLUGIN_OF(probe));
     say(request, host_data, "response");
     if (a)
-        mk_response_add(response, MK_STR("X-Probe"), a->probe->name);
+        mk_response_add_header(response, MK_STR("X-Probe"), a->probe->name);
 }
 
 static void on_abort(struct mk_request *request, void *host_data)
@@ -108,15 +108,16 @@ static void on_abort(struct mk_request *request, void *host_data)
     say(request, host_data, "abort");
 }
 
-static void on_done(const struct mk_record *record, void *host_data)
+static void on_done(const struct mk_access_record *record, void *host_data)
 {
     const struct probe *p = host_data;
-    const struct mk_request *request = mk_record_request(record);
-    mk_str type = mk_record_field(record, MK_STR("Content-Type"));
+    const struct mk_request *request = mk_access_record_request(record);
+    mk_str type = mk_access_record_header(record, MK_STR("Content-Type"));
     mk_worker_log(mk_request_worker(request), MK_LOG_INFO, "probe %.*s: done %.*s %u %s %llu [%.*s]%s",
-                  MK_STR_ARG(p->name), MK_STR_ARG(mk_request_path(request)), mk_record_status(record),
-                  mk_ending_name(mk_record_ending(record)), (unsigned long long)mk_record_sent(record),
-                  MK_STR_ARG(type), mk_record_duration_us(record) < 60000000 ? "" : " (long)");
+                  MK_STR_ARG(p->name), MK_STR_ARG(mk_request_path(request)), mk_access_record_status(record),
+                  mk_outcome_name(mk_access_record_outcome(record)),
+                  (unsigned long long)mk_access_record_sent(record), MK_STR_ARG(type),
+                  mk_access_record_duration_us(record) < 60000000 ? "" : " (long)");
 }
 
 static bool on_log(struct mk_request *request, enum mk_log_level level, mk_str message, void *host_data)
@@ -143,7 +144,7 @@ static enum mk_verdict send_message(struct mk_request *request, struct mk_respon
     (void)data;
     if (mk_worker_send(w, &MK_PLUGIN_OF(probe), MK_TO_ALL, mk_request_query(request)))
         mk_response_set_status(response, 503);
-    return mk_response_set_static(response, MK_STR("said\n")) ? MK_REFUSE : MK_DONE;
+    return mk_response_set_body_nocopy(response, MK_STR("said\n")) ? MK_ERROR : MK_DONE;
 }
 
 /* /log?TEXT */
@@ -151,7 +152,7 @@ static enum mk_verdict log_it(struct mk_request *request, struct mk_response *re
 {
     (void)data;
     mk_request_log(request, MK_LOG_WARN, "%.*s", MK_STR_ARG(mk_request_query(request)));
-    return mk_response_set_static(response, MK_STR("logged\n")) ? MK_REFUSE : MK_DONE;
+    return mk_response_set_body_nocopy(response, MK_STR("logged\n")) ? MK_ERROR : MK_DONE;
 }
 
 static const struct mk_handler say_handler = {.name = "probe-say", .handle = send_message};

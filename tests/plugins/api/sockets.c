@@ -93,7 +93,7 @@ static void send_parts(struct mk_websocket *s, mk_str words)
         mk_str word = mk_str_word(&words);
         (void)mk_websocket_send_part(s, MK_WEBSOCKET_TEXT, word, words.len == 0);
         if (words.len && mk_websocket_send(s, MK_WEBSOCKET_TEXT, word) != -EBUSY)
-            mk_websocket_drop(s);
+            mk_websocket_abort(s);
     }
 }
 
@@ -102,7 +102,7 @@ static void send_to_all(struct mk_websocket *s, mk_str text)
     struct mk_websocket_message *m = mk_websocket_message_new(MK_WEBSOCKET_TEXT, text);
     for (struct member *at = world_of(s)->first; m && at; at = at->next)
         (void)mk_websocket_send_message(at->socket, m);
-    mk_websocket_message_drop(m);
+    mk_websocket_message_free(m);
 }
 
 static void send_news(struct mk_websocket *s, mk_str text)
@@ -134,11 +134,11 @@ static bool obey(struct member *m, mk_str words)
         unsigned code = (unsigned)number(&words);
         if (mk_websocket_close(s, code, mk_str_trim(words)))
             say(s, "no");
-        else if (mk_websocket_close(s, 1000, MK_ABSENT) != -EALREADY ||
+        else if (mk_websocket_close(s, 1000, MK_STR_NULL) != -EALREADY ||
                  mk_websocket_send(s, MK_WEBSOCKET_TEXT, what) != -ESHUTDOWN)
-            mk_websocket_drop(s);
+            mk_websocket_abort(s);
     } else if (mk_str_eq(what, MK_STR("/drop")))
-        mk_websocket_drop(s);
+        mk_websocket_abort(s);
     else if (mk_str_eq(what, MK_STR("/ping"))) {
         m->has_pinged = true;
         say(s, "ping %d", mk_websocket_ping(s, words));
@@ -166,7 +166,7 @@ static void on_message(void *ctx, struct mk_websocket *s, enum mk_websocket_kind
     if (kind == MK_WEBSOCKET_TEXT && mk_str_starts(data, MK_STR("/")) && obey(ctx, data))
         return;
     if (mk_websocket_send(s, kind, data)) /* from here an answer is always accepted */
-        mk_websocket_drop(s);
+        mk_websocket_abort(s);
 }
 
 static void on_room(void *ctx, struct mk_websocket *s)
@@ -191,7 +191,7 @@ static void on_close(void *ctx, struct mk_websocket *s, unsigned code, mk_str re
                   MK_STR_ARG(reason));
     if (mk_websocket_send(s, MK_WEBSOCKET_TEXT, reason) != -ESHUTDOWN)
         mk_worker_log(mk_request_worker(mk_websocket_request(s)), MK_LOG_ERROR, "sockets: it is not over");
-    mk_websocket_drop(s);
+    mk_websocket_abort(s);
     mk_timer_stop(&m->timer);
     mk_mem_free(m);
 }
@@ -202,12 +202,12 @@ static enum mk_verdict open_it(struct mk_request *request, struct mk_response *r
     struct world *world = mk_worker_data(mk_request_worker(request), &MK_PLUGIN_OF(sockets));
     struct member *m = mk_mem_zalloc(1, sizeof *m);
     if (!m)
-        return MK_REFUSE;
+        return MK_ERROR;
     mk_timer_init(&m->timer, on_over);
     int e = mk_websocket_open(request, response, options, m, &m->socket);
     if (e) {
         mk_mem_free(m);
-        return e == -EINVAL ? MK_NEXT : MK_REFUSE;
+        return e == -EINVAL ? MK_NEXT : MK_ERROR;
     }
     m->next = world->first;
     world->first = m;
@@ -282,7 +282,7 @@ static enum mk_verdict open_events(struct mk_request *request, struct mk_respons
     (void)data;
     if (!r || mk_events_open(request, response, &events_options, r, &r->events)) {
         mk_mem_free(r);
-        return MK_REFUSE;
+        return MK_ERROR;
     }
     r->next = world->readers;
     world->readers = r;

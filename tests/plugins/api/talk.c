@@ -165,7 +165,7 @@ static void on_message(struct mk_worker *w, mk_str message, void *data)
 
 static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
 {
-    struct talk *talk = mk_host_data(mk_request_site(request), &mk_plugin);
+    struct talk *talk = mk_vhost_data(mk_request_vhost(request), &mk_plugin);
     struct counts *c = talk->counts;
     char text[256];
     uint64_t pace;
@@ -175,7 +175,7 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
     int n =
         snprintf(text, sizeof text, "%llu %llu %llu %llu", (unsigned long long)c->said,
                  (unsigned long long)c->refused, (unsigned long long)c->heard, (unsigned long long)c->wrong);
-    mk_response_set_text(response, (mk_str){text, (size_t)n});
+    mk_response_set_body(response, (mk_str){text, (size_t)n});
     return MK_DONE;
 }
 

@@ -58,7 +58,7 @@ static ssize_t pull(void *ctx, char *room, size_t cap)
         return 0;
     }
     memcpy(room, a->text.p, n);
-    mk_buf_drop(&a->text, n);
+    mk_buf_consume(&a->text, n);
     return (ssize_t)n;
 }
 
@@ -67,7 +67,7 @@ static void on_end(void *ctx)
     mk_buf_free(&((struct answer *)ctx)->text);
 }
 
-static const struct mk_source_ops ops = {.pull = pull};
+static const struct mk_body_source_ops ops = {.pull = pull};
 
 static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
 {
@@ -76,10 +76,10 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
     if (!a) {
         a = mk_request_alloc(request, sizeof *a);
         if (!a)
-            return MK_REFUSE;
+            return MK_ERROR;
         *a = (struct answer){.request = request, .response = response, .text = mk_buf_growing(1 << 20)};
-        if (mk_request_on_end(request, on_end, a))
-            return MK_REFUSE;
+        if (mk_request_add_cleanup(request, on_end, a))
+            return MK_ERROR;
         mk_request_set_data(request, a);
     }
     int e = read_all(a);
@@ -87,15 +87,15 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
         return MK_WAIT;
     if (e) {
         mk_response_set_status(response, 400);
-        return MK_REFUSE;
+        return MK_ERROR;
     }
     write_trailers(a);
     add(a, "known");
     add(a, "refused");
     mk_str query = mk_request_query(request);
     bool known = mk_str_starts(query, MK_STR("length"));
-    return mk_response_set_source(response, &ops, a, known ? (int64_t)a->text.len : MK_LENGTH_UNKNOWN)
-               ? MK_REFUSE
+    return mk_response_set_body_source(response, &ops, a, known ? (int64_t)a->text.len : MK_LENGTH_UNKNOWN)
+               ? MK_ERROR
                : MK_DONE;
 }
 

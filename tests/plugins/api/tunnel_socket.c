@@ -68,7 +68,7 @@ static int work(struct socket *s)
     while (!s->closing && s->out.len < MESSAGE_MAX && (got = read_frame(&s->in, &f)) > 0) {
         if ((f.first & 0x0f) != PONG)
             answer(s, &f);
-        mk_buf_drop(&s->in, f.head + f.len);
+        mk_buf_consume(&s->in, f.head + f.len);
     }
     return got < 0 ? -EPROTO : 0;
 }
@@ -90,7 +90,7 @@ static ssize_t pull(void *ctx, char *room, size_t cap)
     size_t n = s->out.len < cap ? s->out.len : cap;
     if (n)
         memcpy(room, s->out.p, n);
-    mk_buf_drop(&s->out, n);
+    mk_buf_consume(&s->out, n);
     return s->in.failed || s->out.failed ? -ENOMEM : (ssize_t)n;
 }
 
@@ -110,13 +110,13 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
         return MK_NEXT;
     struct socket *s = mk_request_alloc(request, sizeof *s);
     if (!s)
-        return MK_REFUSE;
+        return MK_ERROR;
     *s = (struct socket){
         .request = request, .in = mk_buf_growing(2 * MESSAGE_MAX), .out = mk_buf_growing(3 * MESSAGE_MAX)};
-    mk_str protocols = mk_request_field(request, MK_STR("Sec-WebSocket-Protocol")), first;
-    if (mk_element_next(&protocols, &first))
-        mk_response_add(response, MK_STR("Sec-WebSocket-Protocol"), first);
-    return mk_response_open_tunnel(request, response, &ops, s) ? MK_REFUSE : MK_DONE;
+    mk_str protocols = mk_request_header(request, MK_STR("Sec-WebSocket-Protocol")), first;
+    if (mk_header_list_next(&protocols, &first))
+        mk_response_add_header(response, MK_STR("Sec-WebSocket-Protocol"), first);
+    return mk_response_open_tunnel(request, response, &ops, s) ? MK_ERROR : MK_DONE;
 }
 
 static const struct mk_handler handler = {

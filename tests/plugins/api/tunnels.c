@@ -162,10 +162,10 @@ static enum mk_verdict open_it(struct mk_request *request, struct mk_response *r
         return MK_NEXT;
     struct tunnel *t = new_tunnel(request, text);
     if (!t)
-        return MK_REFUSE;
-    mk_response_add(response, MK_STR("X-Tunnel"), mk_request_tunnel(request));
+        return MK_ERROR;
+    mk_response_add_header(response, MK_STR("X-Tunnel"), mk_request_tunnel(request));
     if (mk_response_open_tunnel(request, response, ops, t))
-        return MK_REFUSE;
+        return MK_ERROR;
     return MK_DONE;
 }
 
@@ -195,10 +195,10 @@ static enum mk_verdict open_alarm(struct mk_request *request, struct mk_response
     struct tunnel *t = new_tunnel(request, nothing);
     (void)data;
     if (!t)
-        return MK_REFUSE;
+        return MK_ERROR;
     mk_timer_init(&t->timer, on_tick);
     if (mk_response_open_tunnel(request, response, &ticks, t))
-        return MK_REFUSE;
+        return MK_ERROR;
     mk_timer_set(&t->timer, mk_request_worker(request), 50);
     return MK_DONE;
 }
@@ -211,16 +211,15 @@ static enum mk_verdict open_two(struct mk_request *request, struct mk_response *
     if (open_it(request, response, &echo, nothing) != MK_DONE)
         return MK_NEXT;
     if (mk_request_read(request, room, sizeof room) != -EAGAIN || mk_request_length(request) != -1 ||
-        mk_response_length(response) != MK_LENGTH_UNKNOWN ||
-        mk_response_will_send_content(request, response) ||
-        mk_response_set_text(response, MK_STR("no")) != -EALREADY ||
+        mk_response_length(response) != MK_LENGTH_UNKNOWN || mk_response_will_send_body(request, response) ||
+        mk_response_set_body(response, MK_STR("no")) != -EALREADY ||
         mk_response_set_status(response, 200) != -EALREADY)
         abort();
     if (mk_str_eq(what, MK_STR("twice")) &&
         mk_response_open_tunnel(request, response, &echo, new_tunnel(request, nothing)) != -EALREADY)
         abort();
     if (mk_str_eq(what, MK_STR("refuse")))
-        return MK_REFUSE;
+        return MK_ERROR;
     return mk_str_eq(what, MK_STR("next")) ? MK_NEXT : MK_DONE;
 }
 

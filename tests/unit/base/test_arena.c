@@ -63,7 +63,7 @@ static void the_first_block_may_be_small(void **state)
     (void)state;
     mk_arena_cache_init(&cache, 4);
     mk_arena_init(&a, &cache);
-    assert_true(mk_arena_begin(&a, 100));
+    assert_true(mk_arena_set_first_block(&a, 100));
     char *first = mk_arena_alloc(&a, 50), *second = mk_arena_alloc(&a, 40), *third = mk_arena_alloc(&a, 300);
     assert_true(first && second == first + 64 && third);
     memset(third, 1, 300);
@@ -97,8 +97,8 @@ static void cleanups_run_last_first(void **state)
     struct mk_arena a;
     mk_arena_init(&a, NULL);
     char text[8] = {0};
-    assert_true(mk_arena_on_end(&a, push_digit, text));
-    assert_true(mk_arena_on_end(&a, push_letter, text));
+    assert_true(mk_arena_add_cleanup(&a, push_digit, text));
+    assert_true(mk_arena_add_cleanup(&a, push_letter, text));
     mk_arena_fini(&a);
     assert_string_equal(text + 1, "x0");
 }

@@ -14,7 +14,7 @@ static void an_empty_buffer_owns_nothing(void **state)
     assert_int_equal(b.cap, 0);
     assert_str(mk_buf_str(&b), "");
     assert_non_null(mk_buf_str(&b).p);
-    mk_buf_add(&b, MK_ABSENT);
+    mk_buf_add(&b, MK_STR_NULL);
     assert_null(b.p);
     assert_false(b.failed);
     mk_buf_free(&b);
@@ -169,13 +169,13 @@ static void dropping_moves_the_rest_forward(void **state)
     (void)state;
     struct mk_buf b = mk_buf_growing(1000);
     mk_buf_add(&b, MK_STR("first second"));
-    mk_buf_drop(&b, 0);
+    mk_buf_consume(&b, 0);
     assert_str(mk_buf_str(&b), "first second");
-    mk_buf_drop(&b, 6);
+    mk_buf_consume(&b, 6);
     assert_str(mk_buf_str(&b), "second");
-    mk_buf_drop(&b, 6);
+    mk_buf_consume(&b, 6);
     assert_str(mk_buf_str(&b), "");
-    mk_buf_drop(&b, 0);
+    mk_buf_consume(&b, 0);
     mk_buf_add(&b, MK_STR("again"));
     assert_str(mk_buf_str(&b), "again");
     mk_buf_free(&b);

@@ -194,13 +194,13 @@ static void hex(void **state)
 static void secrets(void **state)
 {
     (void)state;
-    assert_true(mk_secret_eq(MK_STR(""), MK_ABSENT));
-    assert_true(mk_secret_eq(MK_STR("secret"), MK_STR("secret")));
-    assert_false(mk_secret_eq(MK_STR("secret"), MK_STR("Secret")));
-    assert_false(mk_secret_eq(MK_STR("secret"), MK_STR("secres")));
-    assert_false(mk_secret_eq(MK_STR("secret"), MK_STR("secre")));
-    assert_false(mk_secret_eq(MK_STR("\x80"), MK_STR("\0")));
-    assert_false(mk_secret_eq(MK_STR("\x01\x01"), MK_STR("\0\0")));
+    assert_true(mk_consttime_eq(MK_STR(""), MK_STR_NULL));
+    assert_true(mk_consttime_eq(MK_STR("secret"), MK_STR("secret")));
+    assert_false(mk_consttime_eq(MK_STR("secret"), MK_STR("Secret")));
+    assert_false(mk_consttime_eq(MK_STR("secret"), MK_STR("secres")));
+    assert_false(mk_consttime_eq(MK_STR("secret"), MK_STR("secre")));
+    assert_false(mk_consttime_eq(MK_STR("\x80"), MK_STR("\0")));
+    assert_false(mk_consttime_eq(MK_STR("\x01\x01"), MK_STR("\0\0")));
 }
 
 static void it_cannot_be_guessed(void **state)

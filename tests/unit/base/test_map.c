@@ -40,7 +40,7 @@ static void what_was_put_is_there(void **state)
     assert_ptr_equal(mk_map_get(m, MK_STR("a")), &a);
     assert_ptr_equal(mk_map_get(m, MK_STR("b")), &b);
     assert_ptr_equal(mk_map_get(m, MK_STR("")), &none);
-    assert_ptr_equal(mk_map_get(m, MK_ABSENT), &none);
+    assert_ptr_equal(mk_map_get(m, MK_STR_NULL), &none);
     assert_null(mk_map_get(m, MK_STR("A")));
     assert_null(mk_map_get(m, MK_STR("a\0")));
     assert_int_equal(m->n, 3);

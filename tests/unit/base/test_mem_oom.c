@@ -30,7 +30,7 @@ static bool use_arena(void)
     n_cleaned = 0;
     int n_asked = 0;
     for (int i = 0; i < 300; i++)
-        n_asked += mk_arena_on_end(&a, count, NULL);
+        n_asked += mk_arena_add_cleanup(&a, count, NULL);
     mk_arena_fini(&a);
     assert_int_equal(n_cleaned, n_asked);
     mk_arena_cache_fini(&cache);

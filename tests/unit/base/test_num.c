@@ -44,7 +44,7 @@ static void anything_else_is_refused_and_changes_nothing(void **state)
     for (size_t i = 0; i < MK_LEN(decimal); i++)
         if (mk_num_parse(mk_str_from_c(decimal[i]), &n) || n != 7)
             fail_msg("\"%s\" was taken for a number", decimal[i]);
-    assert_false(mk_num_parse(MK_ABSENT, &n));
+    assert_false(mk_num_parse(MK_STR_NULL, &n));
     assert_false(mk_num_parse(MK_STR("1\0"), &n));
 }
 

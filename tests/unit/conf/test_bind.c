@@ -179,11 +179,11 @@ static void the_first_one_may_be_in_another_file(void **state)
         .key = MK_STR("Level"), .value = MK_STR("1"), .at = {.file = MK_STR("a"), .line = 7}};
     const struct mk_conf_entry two = {
         .key = MK_STR("Level"), .value = MK_STR("2"), .at = {.file = MK_STR("b"), .line = 2}};
-    const struct mk_conf_place at = {.line = 1};
+    const struct mk_conf_source_pos at = {.line = 1};
     struct mk_conf_section *section = mk_conf_tree_add_section(&w.tree, &w.arena, MK_STR("SERVER"), &at);
     assert_non_null(mk_conf_tree_add_entry(section, &w.arena, &one));
     assert_non_null(mk_conf_tree_add_entry(section, &w.arena, &two));
-    assert_int_equal(mk_conf_bind_over(&sample_table, section, &s, &w.arena, &w.report), -EINVAL);
+    assert_int_equal(mk_conf_bind_without_defaults(&sample_table, section, &s, &w.arena, &w.report), -EINVAL);
     assert_str(world_problems(&w), "b:2:0: error: `Level` is already set in a:7\n");
 }
 
@@ -236,7 +236,8 @@ static void what_is_inherited_stays(void **state)
     w.tree = (struct mk_conf_tree){0};
     assert_int_equal(world_read_text(&w, "[X]\n Timeout 4\n ServerName c\n Port 3\n Workers 3\n"), 0);
     struct sample over = s;
-    assert_int_equal(mk_conf_bind_over(&sample_table, w.tree.first, &over, &w.arena, &w.report), 0);
+    assert_int_equal(mk_conf_bind_without_defaults(&sample_table, w.tree.first, &over, &w.arena, &w.report),
+                     0);
     assert_str(over.root, "/srv");
     assert_int_equal(over.timeout_ms, 4000);
     assert_int_equal(over.workers, 3);

@@ -95,11 +95,11 @@ static bool use_small_pieces(void)
     struct mk_conf_words words = {NULL, 0};
     mk_str bad, text;
     mk_arena_init(&a, NULL);
-    bool ok = mk_conf_words_add(&a, MK_STR("a \"b \\\\ c\" d"), &words, &bad) == 0 && words.n == 3;
+    bool ok = mk_conf_words_append(&a, MK_STR("a \"b \\\\ c\" d"), &words, &bad) == 0 && words.n == 3;
     mk_arena_fini(&a);
-    ok = mk_conf_words_text(&a, MK_STR("\"a\\\\\""), &text) == 0 && ok;
+    ok = mk_conf_words_unquote(&a, MK_STR("\"a\\\\\""), &text) == 0 && ok;
     mk_arena_fini(&a);
-    ok = mk_conf_path_join(&a, MK_STR("a/b"), MK_STR("c")).p && ok;
+    ok = mk_conf_path_resolve(&a, MK_STR("a/b"), MK_STR("c")).p && ok;
     mk_arena_fini(&a);
     return ok;
 }

@@ -31,7 +31,7 @@ static void set(struct numbers *n, const char *text, size_t n_errors)
     mk_arena_init(&a, NULL);
     mk_conf_report_init(&r, &a);
     for (size_t i = 0; i < MK_LEN(keys); i++) {
-        const struct mk_conf_spot spot = {
+        const struct mk_conf_ctx spot = {
             .arena = &a, .report = &r, .table = &table, .key = &keys[i], .out = n};
         mk_conf_field_set(&spot, mk_str_from_c(text));
     }
@@ -70,13 +70,14 @@ static void fields_that_cannot_hold_their_type(void **state)
     (void)state;
     for (size_t i = 0; i < MK_LEN(sample_keys); i++)
         if (!sample_keys[i].alias_of && !(sample_keys[i].flags & MK_CONF_IGNORED))
-            assert_true(mk_conf_field_fits(&sample_keys[i]));
-    assert_false(mk_conf_field_fits(&(struct mk_conf_key){.type = MK_CONF_NUM, .size = 3}));
-    assert_false(mk_conf_field_fits(&(struct mk_conf_key){.type = MK_CONF_BOOL, .size = 4}));
-    assert_false(mk_conf_field_fits(&(struct mk_conf_key){.type = MK_CONF_TEXT, .size = sizeof(mk_str) - 1}));
-    assert_false(mk_conf_field_fits(&(struct mk_conf_key){.type = MK_CONF_CUSTOM, .size = 8}));
-    assert_false(
-        mk_conf_field_fits(&(struct mk_conf_key){.type = MK_CONF_TYPES, .size = sizeof(mk_str) - 1}));
+            assert_true(mk_conf_field_has_valid_size(&sample_keys[i]));
+    assert_false(mk_conf_field_has_valid_size(&(struct mk_conf_key){.type = MK_CONF_NUM, .size = 3}));
+    assert_false(mk_conf_field_has_valid_size(&(struct mk_conf_key){.type = MK_CONF_BOOL, .size = 4}));
+    assert_false(mk_conf_field_has_valid_size(
+        &(struct mk_conf_key){.type = MK_CONF_TEXT, .size = sizeof(mk_str) - 1}));
+    assert_false(mk_conf_field_has_valid_size(&(struct mk_conf_key){.type = MK_CONF_CUSTOM, .size = 8}));
+    assert_false(mk_conf_field_has_valid_size(
+        &(struct mk_conf_key){.type = MK_CONF_TYPES, .size = sizeof(mk_str) - 1}));
 }
 
 int main(void)

@@ -2,23 +2,23 @@
 /* Suggestions cost time, so they are searched for the problems that a report keeps, and for no others. */
 #include "conf/bind.h"
 #include "conf/check.h"
-#include "conf/nearest.h"
+#include "conf/suggest.h"
 
 #include "unit/conf/sample.h"
 #include "unit/conf/world.h"
 
 enum { MISTAKES = 5 * MK_CONF_REPORT_MAX };
 
-/* These take the place of conf/nearest.c, and count. */
+/* These take the place of conf/suggest.c, and count. */
 static size_t searches, tries;
 
-struct mk_conf_nearest mk_conf_nearest_to(mk_str word)
+struct mk_conf_suggest mk_conf_suggest_for(mk_str word)
 {
     searches++;
-    return (struct mk_conf_nearest){.word = word};
+    return (struct mk_conf_suggest){.word = word};
 }
 
-void mk_conf_nearest_try(struct mk_conf_nearest *n, mk_str candidate)
+void mk_conf_suggest_try(struct mk_conf_suggest *n, mk_str candidate)
 {
     (void)n;
     (void)candidate;

@@ -7,7 +7,7 @@ static void join(const char *from, const char *path, const char *expected)
 {
     struct mk_arena a;
     mk_arena_init(&a, NULL);
-    assert_str(mk_conf_path_join(&a, mk_str_from_c(from), mk_str_from_c(path)), expected);
+    assert_str(mk_conf_path_resolve(&a, mk_str_from_c(from), mk_str_from_c(path)), expected);
     mk_arena_fini(&a);
 }
 
@@ -85,10 +85,10 @@ static void a_path_is_seen_from_a_folder(void **state)
     (void)state;
     struct mk_arena a;
     mk_arena_init(&a, NULL);
-    assert_str(mk_conf_path_in(&a, MK_STR("/etc/monkey"), MK_STR("sites")), "/etc/monkey/sites");
-    assert_str(mk_conf_path_in(&a, MK_STR("/etc/monkey/"), MK_STR("./a//b")), "/etc/monkey/a/b");
-    assert_str(mk_conf_path_in(&a, MK_STR("/etc/monkey"), MK_STR("/var/log/x")), "/var/log/x");
-    assert_str(mk_conf_path_in(&a, MK_STR(""), MK_STR("x")), "x");
+    assert_str(mk_conf_path_resolve_in(&a, MK_STR("/etc/monkey"), MK_STR("sites")), "/etc/monkey/sites");
+    assert_str(mk_conf_path_resolve_in(&a, MK_STR("/etc/monkey/"), MK_STR("./a//b")), "/etc/monkey/a/b");
+    assert_str(mk_conf_path_resolve_in(&a, MK_STR("/etc/monkey"), MK_STR("/var/log/x")), "/var/log/x");
+    assert_str(mk_conf_path_resolve_in(&a, MK_STR(""), MK_STR("x")), "x");
     mk_arena_fini(&a);
 }
 

@@ -24,10 +24,10 @@ static void a_problem_shows_its_line(void **state)
                               "    \t     \t^\n"
                               "    hint: did you mean `x`?\n");
     p.severity = MK_CONF_WARNING;
-    p.hint = MK_ABSENT;
+    p.hint = MK_STR_NULL;
     p.at.column = 0;
     assert_str(print_one(&p), "a.conf:7: warning: `value` is wrong\n    \tKey \xc3\xa4\tvalue\n");
-    p.at = (struct mk_conf_place){.file = MK_STR("a.conf")};
+    p.at = (struct mk_conf_source_pos){.file = MK_STR("a.conf")};
     assert_str(print_one(&p), "a.conf: warning: `value` is wrong\n");
     p.at.file = MK_STR("");
     assert_str(print_one(&p), "warning: `value` is wrong\n");
@@ -68,7 +68,7 @@ static void problems_stay_in_order_and_are_counted(void **state)
     (void)state;
     struct mk_arena a;
     struct mk_conf_report r;
-    struct mk_conf_place at = {.file = MK_STR("f"), .line = 1};
+    struct mk_conf_source_pos at = {.file = MK_STR("f"), .line = 1};
     mk_arena_init(&a, NULL);
     mk_conf_report_init(&r, &a);
     assert_int_equal(mk_conf_report_result(&r), 0);
@@ -76,8 +76,8 @@ static void problems_stay_in_order_and_are_counted(void **state)
     mk_conf_report_warn(&r, &at, "first %d", 1);
     assert_int_equal(mk_conf_report_result(&r), 0);
     mk_conf_report_error(&r, &at, "second");
-    mk_conf_report_meant(&r, MK_ABSENT);
-    mk_conf_report_meant(&r, MK_STR("word"));
+    mk_conf_report_suggest(&r, MK_STR_NULL);
+    mk_conf_report_suggest(&r, MK_STR("word"));
     assert_int_equal(mk_conf_report_result(&r), -EINVAL);
     for (int i = 0; i < 200; i++)
         mk_conf_report_error(&r, &at, "more");
@@ -104,7 +104,7 @@ static void long_messages_are_cut(void **state)
     struct mk_conf_report r;
     mk_arena_init(&a, NULL);
     mk_conf_report_init(&r, &a);
-    mk_conf_report_error(&r, &(struct mk_conf_place){.line = 1}, "%3000d", 1);
+    mk_conf_report_error(&r, &(struct mk_conf_source_pos){.line = 1}, "%3000d", 1);
     assert_int_equal(r.last->text.len, 1023);
     mk_arena_fini(&a);
 }
@@ -117,7 +117,7 @@ static void a_report_outlives_the_configuration(void **state)
     char config[] = "a.confKey";
     mk_arena_init(&arena, NULL);
     mk_conf_report_init(&r, &arena);
-    const struct mk_conf_place at = {mk_str_of(config, 6), 1, 1, mk_str_of(config + 6, 3)};
+    const struct mk_conf_source_pos at = {mk_str_of(config, 6), 1, 1, mk_str_of(config + 6, 3)};
     mk_conf_report_error(&r, &at, "wrong");
     memset(config, '#', sizeof config);
     assert_str(print_one(r.first), "a.conf:1:1: error: wrong\n    Key\n    ^\n");

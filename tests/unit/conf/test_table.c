@@ -52,7 +52,7 @@ static void form_is(struct mk_conf_key k, const char *expected)
 {
     char room[256];
     struct mk_buf b = mk_buf_fixed(room, sizeof room);
-    mk_conf_table_form(&k, &b);
+    mk_conf_table_describe(&k, &b);
     assert_str(mk_buf_str(&b), expected);
 }
 

@@ -25,14 +25,14 @@ static void a_part_of_a_value_has_its_place(void **state)
     world_init(&w, NULL, NULL);
     assert_int_equal(world_read_text(&w, "[A]\n    k  one two\n    l ${X:-one} two\n    m\n"), 0);
     const struct mk_conf_entry *e = w.tree.first->first;
-    assert_int_equal(mk_conf_tree_place(e, mk_str_skip(e->value, 4)).column, 12);
-    assert_int_equal(mk_conf_tree_place(e, e->key).column, 5);
-    assert_int_equal(mk_conf_tree_place(e, MK_ABSENT).column, 8);
-    assert_int_equal(mk_conf_tree_place(e, MK_STR("elsewhere")).column, 8);
+    assert_int_equal(mk_conf_tree_value_pos(e, mk_str_skip(e->value, 4)).column, 12);
+    assert_int_equal(mk_conf_tree_value_pos(e, e->key).column, 5);
+    assert_int_equal(mk_conf_tree_value_pos(e, MK_STR_NULL).column, 8);
+    assert_int_equal(mk_conf_tree_value_pos(e, MK_STR("elsewhere")).column, 8);
     e = e->next;
-    assert_int_equal(mk_conf_tree_place(e, mk_str_skip(e->value, 4)).column, 7);
+    assert_int_equal(mk_conf_tree_value_pos(e, mk_str_skip(e->value, 4)).column, 7);
     e = e->next;
-    assert_int_equal(mk_conf_tree_place(e, e->value).column, 6);
+    assert_int_equal(mk_conf_tree_value_pos(e, e->value).column, 6);
     assert_true(e->value.p && e->value.len == 0);
     world_fini(&w);
 }

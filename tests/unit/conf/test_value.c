@@ -9,34 +9,34 @@ static void switches(void **state)
     static const char *const words[] = {"off", "on", "no", "yes", "FALSE", "TRUE", "Off", "oN"};
     for (size_t i = 0; i < MK_LEN(words); i++) {
         bool b = i % 2 == 0;
-        assert_int_equal(mk_conf_value_bool(mk_str_from_c(words[i]), &b), 0);
+        assert_int_equal(mk_conf_value_parse_bool(mk_str_from_c(words[i]), &b), 0);
         assert_int_equal(b, i % 2);
     }
     bool b;
-    assert_int_equal(mk_conf_value_bool(MK_STR("1"), &b), -EINVAL);
-    assert_int_equal(mk_conf_value_bool(MK_STR(""), &b), -EINVAL);
-    assert_int_equal(mk_conf_value_bool(MK_STR("onn"), &b), -EINVAL);
+    assert_int_equal(mk_conf_value_parse_bool(MK_STR("1"), &b), -EINVAL);
+    assert_int_equal(mk_conf_value_parse_bool(MK_STR(""), &b), -EINVAL);
+    assert_int_equal(mk_conf_value_parse_bool(MK_STR("onn"), &b), -EINVAL);
 }
 
 static void numbers(void **state)
 {
     (void)state;
     uint64_t n = 7;
-    assert_int_equal(mk_conf_value_num(MK_STR("18446744073709551615"), &n), 0);
+    assert_int_equal(mk_conf_value_parse_num(MK_STR("18446744073709551615"), &n), 0);
     assert_true(n == UINT64_MAX);
-    assert_int_equal(mk_conf_value_num(MK_STR("18446744073709551616"), &n), -ERANGE);
-    assert_int_equal(mk_conf_value_num(MK_STR("99999999999999999999999"), &n), -ERANGE);
-    assert_int_equal(mk_conf_value_num(MK_STR("-1"), &n), -EINVAL);
-    assert_int_equal(mk_conf_value_num(MK_STR("1 "), &n), -EINVAL);
-    assert_int_equal(mk_conf_value_num(MK_STR("0x10"), &n), -EINVAL);
-    assert_int_equal(mk_conf_value_num(MK_STR(""), &n), -EINVAL);
+    assert_int_equal(mk_conf_value_parse_num(MK_STR("18446744073709551616"), &n), -ERANGE);
+    assert_int_equal(mk_conf_value_parse_num(MK_STR("99999999999999999999999"), &n), -ERANGE);
+    assert_int_equal(mk_conf_value_parse_num(MK_STR("-1"), &n), -EINVAL);
+    assert_int_equal(mk_conf_value_parse_num(MK_STR("1 "), &n), -EINVAL);
+    assert_int_equal(mk_conf_value_parse_num(MK_STR("0x10"), &n), -EINVAL);
+    assert_int_equal(mk_conf_value_parse_num(MK_STR(""), &n), -EINVAL);
     assert_true(n == UINT64_MAX);
 }
 
 static void size_is(const char *text, uint64_t unit, uint64_t expected)
 {
     uint64_t n;
-    assert_int_equal(mk_conf_value_size(mk_str_from_c(text), unit, &n), 0);
+    assert_int_equal(mk_conf_value_parse_size(mk_str_from_c(text), unit, &n), 0);
     assert_true(n == expected);
 }
 
@@ -52,20 +52,20 @@ static void sizes(void **state)
     size_is("3M", 0, 3 << 20);
     size_is("2g", 0, 2ULL << 30);
     size_is("17179869183G", 0, 17179869183ULL << 30);
-    assert_int_equal(mk_conf_value_size(MK_STR("17179869184G"), 0, &n), -ERANGE);
-    assert_int_equal(mk_conf_value_size(MK_STR("18446744073709551615"), 1024, &n), -ERANGE);
-    assert_int_equal(mk_conf_value_size(MK_STR("K"), 0, &n), -EINVAL);
-    assert_int_equal(mk_conf_value_size(MK_STR("1KB"), 0, &n), -EINVAL);
-    assert_int_equal(mk_conf_value_size(MK_STR("1 K"), 0, &n), -EINVAL);
-    assert_int_equal(mk_conf_value_size(MK_STR("1T"), 0, &n), -EINVAL);
-    assert_int_equal(mk_conf_value_size(MK_STR("1.5K"), 0, &n), -EINVAL);
-    assert_int_equal(mk_conf_value_size(MK_STR("99999999999999999999999K"), 0, &n), -ERANGE);
+    assert_int_equal(mk_conf_value_parse_size(MK_STR("17179869184G"), 0, &n), -ERANGE);
+    assert_int_equal(mk_conf_value_parse_size(MK_STR("18446744073709551615"), 1024, &n), -ERANGE);
+    assert_int_equal(mk_conf_value_parse_size(MK_STR("K"), 0, &n), -EINVAL);
+    assert_int_equal(mk_conf_value_parse_size(MK_STR("1KB"), 0, &n), -EINVAL);
+    assert_int_equal(mk_conf_value_parse_size(MK_STR("1 K"), 0, &n), -EINVAL);
+    assert_int_equal(mk_conf_value_parse_size(MK_STR("1T"), 0, &n), -EINVAL);
+    assert_int_equal(mk_conf_value_parse_size(MK_STR("1.5K"), 0, &n), -EINVAL);
+    assert_int_equal(mk_conf_value_parse_size(MK_STR("99999999999999999999999K"), 0, &n), -ERANGE);
 }
 
 static void time_is(const char *text, uint64_t unit, uint64_t expected)
 {
     uint64_t n;
-    assert_int_equal(mk_conf_value_time(mk_str_from_c(text), unit, &n), 0);
+    assert_int_equal(mk_conf_value_parse_time(mk_str_from_c(text), unit, &n), 0);
     assert_true(n == expected);
 }
 
@@ -81,11 +81,11 @@ static void times(void **state)
     time_is("2m", 0, 120000);
     time_is("2h", 0, 7200000);
     time_is("2d", 0, 172800000);
-    assert_int_equal(mk_conf_value_time(MK_STR("18446744073709551615"), 0, &n), -ERANGE);
-    assert_int_equal(mk_conf_value_time(MK_STR("ms"), 0, &n), -EINVAL);
-    assert_int_equal(mk_conf_value_time(MK_STR("1w"), 0, &n), -EINVAL);
-    assert_int_equal(mk_conf_value_time(MK_STR("1O"), 0, &n), -EINVAL);
-    assert_int_equal(mk_conf_value_time(MK_STR(""), 0, &n), -EINVAL);
+    assert_int_equal(mk_conf_value_parse_time(MK_STR("18446744073709551615"), 0, &n), -ERANGE);
+    assert_int_equal(mk_conf_value_parse_time(MK_STR("ms"), 0, &n), -EINVAL);
+    assert_int_equal(mk_conf_value_parse_time(MK_STR("1w"), 0, &n), -EINVAL);
+    assert_int_equal(mk_conf_value_parse_time(MK_STR("1O"), 0, &n), -EINVAL);
+    assert_int_equal(mk_conf_value_parse_time(MK_STR(""), 0, &n), -EINVAL);
 }
 
 static void writes_size(uint64_t n, uint64_t unit, const char *expected)
@@ -95,7 +95,7 @@ static void writes_size(uint64_t n, uint64_t unit, const char *expected)
     struct mk_buf b = mk_buf_fixed(room, sizeof room);
     mk_conf_value_write_size(&b, n, unit);
     assert_str(mk_buf_str(&b), expected);
-    assert_int_equal(mk_conf_value_size(mk_buf_str(&b), unit, &again), 0);
+    assert_int_equal(mk_conf_value_parse_size(mk_buf_str(&b), unit, &again), 0);
     assert_true(again == n);
 }
 
@@ -106,7 +106,7 @@ static void writes_time(uint64_t n, const char *expected)
     struct mk_buf b = mk_buf_fixed(room, sizeof room);
     mk_conf_value_write_time(&b, n);
     assert_str(mk_buf_str(&b), expected);
-    assert_int_equal(mk_conf_value_time(mk_buf_str(&b), 60000, &again), 0);
+    assert_int_equal(mk_conf_value_parse_time(mk_buf_str(&b), 60000, &again), 0);
     assert_true(again == n);
 }
 

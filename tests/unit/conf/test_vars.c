@@ -99,7 +99,7 @@ static void escaping_is_undone_by_expansion(void **state)
         struct mk_buf b = mk_buf_fixed(room, sizeof room);
         world_init(&w, NULL, NULL);
         struct mk_conf_vars v = {.arena = &w.arena, .io = &w.io, .report = &w.report};
-        struct mk_conf_place at = {.line = 1, .column = 1};
+        struct mk_conf_source_pos at = {.line = 1, .column = 1};
         mk_str out;
         mk_conf_vars_escape(mk_str_from_c(texts[i]), &b);
         assert_true(mk_conf_vars_expand(&v, mk_buf_str(&b), &at, &out));

@@ -16,7 +16,7 @@ static int setup(void **state)
 static void text_is(const char *in, const char *expected)
 {
     mk_str out;
-    assert_int_equal(mk_conf_words_text(&arena, mk_str_from_c(in), &out), 0);
+    assert_int_equal(mk_conf_words_unquote(&arena, mk_str_from_c(in), &out), 0);
     assert_non_null(out.p);
     assert_str(out, expected);
 }
@@ -33,11 +33,11 @@ static void text_comes_plain_or_quoted(void **state)
     text_is("\"\"", "");
     text_is("\"a \\\"b\\\" \\\\ \\d\"", "a \"b\" \\ \\d");
     text_is("\"\\\\\"", "\\");
-    assert_int_equal(mk_conf_words_text(&arena, MK_STR("\""), &out), -EINVAL);
-    assert_int_equal(mk_conf_words_text(&arena, MK_STR("\"a"), &out), -EINVAL);
-    assert_int_equal(mk_conf_words_text(&arena, MK_STR("\"a\" b"), &out), -EINVAL);
-    assert_int_equal(mk_conf_words_text(&arena, MK_STR("\"a\\\""), &out), -EINVAL);
-    assert_int_equal(mk_conf_words_text(&arena, MK_STR("\"a\"b\""), &out), -EINVAL);
+    assert_int_equal(mk_conf_words_unquote(&arena, MK_STR("\""), &out), -EINVAL);
+    assert_int_equal(mk_conf_words_unquote(&arena, MK_STR("\"a"), &out), -EINVAL);
+    assert_int_equal(mk_conf_words_unquote(&arena, MK_STR("\"a\" b"), &out), -EINVAL);
+    assert_int_equal(mk_conf_words_unquote(&arena, MK_STR("\"a\\\""), &out), -EINVAL);
+    assert_int_equal(mk_conf_words_unquote(&arena, MK_STR("\"a\"b\""), &out), -EINVAL);
     text_is("\\\"", "\\\"");
 }
 
@@ -48,7 +48,7 @@ static const char *words_of(const char *in, mk_err expected)
     struct mk_buf b = mk_buf_fixed(room, sizeof room - 1);
     struct mk_conf_words words = {NULL, 0};
     mk_str bad = MK_STR("unset");
-    assert_int_equal(mk_conf_words_add(&arena, mk_str_from_c(in), &words, &bad), expected);
+    assert_int_equal(mk_conf_words_append(&arena, mk_str_from_c(in), &words, &bad), expected);
     for (size_t i = 0; i < words.n; i++)
         mk_buf_addf(&b, "%.*s|", MK_STR_ARG(words.v[i]));
     if (expected)
@@ -79,7 +79,8 @@ static void lists_grow(void **state)
     mk_str bad;
     for (size_t i = 0; i < 1000; i++) {
         char c = (char)('a' + i % 26);
-        assert_int_equal(mk_conf_words_add(&arena, mk_arena_copy(&arena, mk_str_of(&c, 1)), &words, &bad), 0);
+        assert_int_equal(mk_conf_words_append(&arena, mk_arena_copy(&arena, mk_str_of(&c, 1)), &words, &bad),
+                         0);
     }
     assert_int_equal(words.n, 1000);
     for (size_t i = 0; i < 1000; i++)
@@ -96,11 +97,11 @@ static void what_is_written_reads_back(void **state)
         char room[64];
         struct mk_buf b = mk_buf_fixed(room, sizeof room);
         mk_str out;
-        mk_conf_words_write_text(&b, mk_str_from_c(texts[i]));
-        assert_int_equal(mk_conf_words_text(&arena, mk_buf_str(&b), &out), 0);
+        mk_conf_words_quote_text(&b, mk_str_from_c(texts[i]));
+        assert_int_equal(mk_conf_words_unquote(&arena, mk_buf_str(&b), &out), 0);
         assert_str(out, texts[i]);
         mk_buf_clear(&b);
-        mk_conf_words_write_word(&b, mk_str_from_c(texts[i]));
+        mk_conf_words_quote_word(&b, mk_str_from_c(texts[i]));
         mk_buf_add(&b, MK_STR(" end"));
         mk_str rest = mk_buf_str(&b);
         assert_int_equal(mk_conf_words_next(&arena, &rest, &out), 0);

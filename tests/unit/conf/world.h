@@ -48,7 +48,7 @@ static inline mk_str world_env(void *ctx, mk_str name)
     for (const struct world_file *f = w->env; f && f->path; f++)
         if (mk_str_eq(mk_str_from_c(f->path), name))
             return mk_str_from_c(f->text);
-    return MK_ABSENT;
+    return MK_STR_NULL;
 }
 
 static inline void world_init(struct world *w, const struct world_file *files, const struct world_file *env)

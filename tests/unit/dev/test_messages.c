@@ -11,7 +11,7 @@ static const char *clean(const char *text)
     static char room[2048];
     struct mk_buf all = mk_buf_growing(4096);
     mk_buf_add(&all, mk_str_from_c(text));
-    dev_messages_clean(&all, "/tmp/run");
+    dev_messages_strip_internal_paths(&all, "/tmp/run");
     snprintf(room, sizeof room, "%.*s", MK_STR_ARG(mk_buf_str(&all)));
     mk_buf_free(&all);
     return room;
@@ -51,7 +51,7 @@ static const char *check(const char *text, bool *ok)
     static char room[2048];
     struct mk_buf all = mk_buf_growing(4096);
     mk_buf_add(&all, mk_str_from_c(text));
-    *ok = dev_messages_check_symbols(&all, is_known);
+    *ok = dev_messages_check_undefined(&all, is_known);
     snprintf(room, sizeof room, "%.*s", MK_STR_ARG(mk_buf_str(&all)));
     mk_buf_free(&all);
     return room;

@@ -2,9 +2,9 @@
 /* What compilers, addr2line, crashed processes and sources say. */
 #include "compile.h"
 #include "crash.h"
-#include "describe.h"
-#include "frames.h"
-#include "page.h"
+#include "error_page.h"
+#include "introspect.h"
+#include "symbolize.h"
 
 #include "unit/test.h"
 
@@ -14,7 +14,7 @@ static const char *files_of(const char *rule)
 {
     static char room[1024];
     struct mk_buf out = mk_buf_fixed(room, sizeof room - 1);
-    dev_compile_read_rule(mk_str_from_c(rule), "/cache", &out);
+    dev_compile_parse_depfile(mk_str_from_c(rule), "/cache", &out);
     room[out.len] = '\0';
     return room;
 }
@@ -39,7 +39,7 @@ static void expect_message(const char *line, const char *path, uint64_t row, uin
 {
     mk_str p, w;
     uint64_t r, c;
-    assert_true(dev_page_read_message(mk_str_from_c(line), &p, &r, &c, &w));
+    assert_true(dev_error_page_parse_message(mk_str_from_c(line), &p, &r, &c, &w));
     assert_str(p, path);
     assert_str(w, what);
     assert_int_equal(r, row);
@@ -65,7 +65,7 @@ static void test_messages_of_compilers_are_read(void **state)
     expect_message("a.h:1:10: fatal error: b.h: No such file", "a.h", 1, 10,
                    "fatal error: b.h: No such file");
     for (size_t i = 0; i < MK_LEN(others); i++)
-        if (dev_page_read_message(mk_str_from_c(others[i]), &path, &row, &column, &what))
+        if (dev_error_page_parse_message(mk_str_from_c(others[i]), &path, &row, &column, &what))
             fail_msg("%s", others[i]);
 }
 
@@ -73,12 +73,12 @@ static void test_text_is_escaped_and_without_colors(void **state)
 {
     char room[512];
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
-    const struct dev_page html = {.out = &out, .html = true}, plain = {.out = &out};
+    const struct dev_error_page html = {.out = &out, .html = true}, plain = {.out = &out};
     (void)state;
-    dev_page_text(&html, MK_STR("\033[01m<b>\033[K&\033"));
+    dev_error_page_text(&html, MK_STR("\033[01m<b>\033[K&\033"));
     assert_str(mk_buf_str(&out), "<pre><span>&lt;b&gt;&amp;\033</span></pre>\n");
     mk_buf_clear(&out);
-    dev_page_text(&plain, MK_STR("\033[31mred\033[m"));
+    dev_error_page_text(&plain, MK_STR("\033[31mred\033[m"));
     assert_str(mk_buf_str(&out), "red\n");
 }
 
@@ -88,15 +88,15 @@ static void test_frames_are_read(void **state)
 {
     struct dev_frame f;
     (void)state;
-    assert_true(dev_frames_read(MK_STR(DEV_CRASH_FRAME "/c/a.so 0x1f4 hello"), &f));
+    assert_true(dev_symbolize_parse_frame(MK_STR(DEV_CRASH_FRAME "/c/a.so 0x1f4 hello"), &f));
     assert_str(f.object, "/c/a.so");
     assert_str(f.symbol, "hello");
     assert_int_equal(f.offset, 0x1f4);
-    assert_true(dev_frames_read(MK_STR(DEV_CRASH_FRAME "? 0x10"), &f));
+    assert_true(dev_symbolize_parse_frame(MK_STR(DEV_CRASH_FRAME "? 0x10"), &f));
     assert_int_equal(f.symbol.len, 0);
-    assert_true(dev_frames_read(MK_STR(DEV_CRASH_FRAME), &f));
+    assert_true(dev_symbolize_parse_frame(MK_STR(DEV_CRASH_FRAME), &f));
     assert_int_equal(f.offset, 0);
-    assert_false(dev_frames_read(MK_STR(DEV_CRASH_HEAD "11 (nil)"), &f));
+    assert_false(dev_symbolize_parse_frame(MK_STR(DEV_CRASH_HEAD "11 (nil)"), &f));
 }
 
 static void test_places_are_read(void **state)
@@ -104,16 +104,16 @@ static void test_places_are_read(void **state)
     mk_str path;
     uint64_t row;
     (void)state;
-    assert_true(dev_frames_read_place(MK_STR("/s/a.c:12 (discriminator 3)"), &path, &row));
+    assert_true(dev_symbolize_parse_location(MK_STR("/s/a.c:12 (discriminator 3)"), &path, &row));
     assert_str(path, "/s/a.c");
     assert_int_equal(row, 12);
-    assert_true(dev_frames_read_place(MK_STR("/s/a:b.c:7"), &path, &row));
+    assert_true(dev_symbolize_parse_location(MK_STR("/s/a:b.c:7"), &path, &row));
     assert_str(path, "/s/a:b.c");
-    assert_false(dev_frames_read_place(MK_STR("??:0"), &path, &row));
-    assert_false(dev_frames_read_place(MK_STR("a.c:?"), &path, &row));
-    assert_false(dev_frames_read_place(MK_STR("a.c:0"), &path, &row));
-    assert_false(dev_frames_read_place(MK_STR("a.c"), &path, &row));
-    assert_false(dev_frames_read_place(MK_STR(""), &path, &row));
+    assert_false(dev_symbolize_parse_location(MK_STR("??:0"), &path, &row));
+    assert_false(dev_symbolize_parse_location(MK_STR("a.c:?"), &path, &row));
+    assert_false(dev_symbolize_parse_location(MK_STR("a.c:0"), &path, &row));
+    assert_false(dev_symbolize_parse_location(MK_STR("a.c"), &path, &row));
+    assert_false(dev_symbolize_parse_location(MK_STR(""), &path, &row));
 }
 
 static void test_causes_are_named(void **state)
@@ -121,13 +121,13 @@ static void test_causes_are_named(void **state)
     char room[256];
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
     (void)state;
-    dev_frames_write_cause(&out, MK_STR(DEV_CRASH_HEAD "11 (nil)\n"));
+    dev_symbolize_write_cause(&out, MK_STR(DEV_CRASH_HEAD "11 (nil)\n"));
     assert_str(mk_buf_str(&out), "SIGSEGV (Segmentation fault) through a NULL pointer");
     mk_buf_clear(&out);
-    dev_frames_write_cause(&out, MK_STR(DEV_CRASH_HEAD "8 0x12\n"));
+    dev_symbolize_write_cause(&out, MK_STR(DEV_CRASH_HEAD "8 0x12\n"));
     assert_str(mk_buf_str(&out), "SIGFPE (Floating point exception) at address 0x12");
     mk_buf_clear(&out);
-    dev_frames_write_cause(&out, MK_STR(DEV_CRASH_HEAD "999"));
+    dev_symbolize_write_cause(&out, MK_STR(DEV_CRASH_HEAD "999"));
     assert_str(mk_buf_str(&out), "SIG? (?)");
 }
 
@@ -138,7 +138,7 @@ static struct dev_source look(const char *text)
     struct dev_source s = {
         .text = mk_buf_growing(4096), .packages = mk_buf_growing(4096), .flags = mk_buf_growing(4096)};
     mk_buf_add(&s.text, mk_str_from_c(text));
-    dev_source_look(&s, MK_STR("My-File.2.c"));
+    dev_source_parse(&s, MK_STR("My-File.2.c"));
     return s;
 }
 
@@ -174,7 +174,7 @@ static void expect_segment(mk_str *rest, const char *text, const char *name, con
 {
     struct dev_param p;
     mk_str got;
-    assert_true(dev_describe_segment(rest, &got, &p));
+    assert_true(dev_introspect_next_segment(rest, &got, &p));
     assert_str(got, text);
     if (!name)
         assert_null(p.name.p);
@@ -192,7 +192,7 @@ static void test_segments_of_patterns(void **state)
     expect_segment(&rest, ":id<int>", "id", "int");
     expect_segment(&rest, ":word", "word", "");
     expect_segment(&rest, "*rest", "rest", "rest");
-    assert_false(dev_describe_segment(&rest, &text, &p));
+    assert_false(dev_introspect_next_segment(&rest, &text, &p));
     rest = MK_STR("/:a</:/x");
     expect_segment(&rest, ":a<", "a", "");
     expect_segment(&rest, ":", NULL, "");

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The server and the files of Duda that handlers need, for a test of duda/service/run.c: `fake` has what they were asked for. */
+/* The server and the files of Duda that handlers need, for a test of duda/service/scheduler.c: `fake` has what they were asked for. */
 #ifndef UNIT_DUDA_RUNNING_H
 #define UNIT_DUDA_RUNNING_H
 
 #include <errno.h>
-#include <monkey/routes.h>
+#include <monkey/route_stats.h>
 
-#include "service/cookie_names.h"
-#include "service/hold.h"
-#include "service/home.h"
 #include "service/memory.h"
+#include "service/reserved_cookies.h"
 #include "service/result.h"
-#include "service/streams.h"
-#include "service/task.h"
+#include "service/sse_streams.h"
+#include "service/stall_detector.h"
+#include "service/suspend.h"
 #include "service/terminated.h"
-#include "trace/limit.h"
+#include "service/worker_ctx.h"
+#include "trace/memory_limit.h"
 #include "unit/test.h"
 
 /* ---- The server ---- */
 
-static struct duda_home home;
+static struct duda_worker_ctx worker_ctx;
 static uint64_t counts[MK_ROUTE_DURATION + MK_STAT_BUCKETS + 1];
 static char request; /* its address alone is used */
 static struct {
-    unsigned status, resumed, followed, turns, settled, kept, freed, terminated, duties, entered, left;
+    unsigned status, resumed, followed, turns, settled, kept, freed, terminated, cleanups, entered, left;
     bool fails, begun;
-    const struct mk_source_ops *ops;
+    const struct mk_body_source_ops *ops;
     void *ctx;
     mk_str content;
     void (*on_turn_end)(void *ctx);
@@ -55,30 +55,31 @@ int mk_response_set_status(struct mk_response *r, unsigned status)
     return 0;
 }
 
-int mk_response_set(struct mk_response *r, mk_str name, mk_str value)
+int mk_response_set_header(struct mk_response *r, mk_str name, mk_str value)
 {
     (void)r, (void)name, (void)value;
     return 0;
 }
 
-int mk_response_add(struct mk_response *r, mk_str name, mk_str value)
+int mk_response_add_header(struct mk_response *r, mk_str name, mk_str value)
 {
-    return mk_response_set(r, name, value);
+    return mk_response_set_header(r, name, value);
 }
 
-int mk_response_add_static(struct mk_response *r, mk_str name, mk_str value)
+int mk_response_add_header_nocopy(struct mk_response *r, mk_str name, mk_str value)
 {
-    return mk_response_set(r, name, value);
+    return mk_response_set_header(r, name, value);
 }
 
-int mk_response_set_static(struct mk_response *r, mk_str text)
+int mk_response_set_body_nocopy(struct mk_response *r, mk_str text)
 {
     (void)r;
     fake.content = text;
     return fake.fails ? -ENOMEM : 0;
 }
 
-int mk_response_set_source(struct mk_response *r, const struct mk_source_ops *ops, void *ctx, int64_t length)
+int mk_response_set_body_source(struct mk_response *r, const struct mk_body_source_ops *ops, void *ctx,
+                                int64_t length)
 {
     (void)r;
     assert_true(length == MK_LENGTH_UNKNOWN);
@@ -93,7 +94,7 @@ void mk_request_resume(struct mk_request *r)
     fake.resumed++;
 }
 
-void mk_request_follow_client(struct mk_request *r)
+void mk_request_cancel_on_disconnect(struct mk_request *r)
 {
     (void)r;
     fake.followed++;
@@ -111,7 +112,7 @@ int64_t mk_request_time(const struct mk_request *r)
     return 1;
 }
 
-int mk_request_limit_wait(struct mk_request *r, uint32_t ms)
+int mk_request_set_handler_timeout(struct mk_request *r, uint32_t ms)
 {
     (void)r, (void)ms;
     return 0;
@@ -137,79 +138,79 @@ void mk_timer_stop(struct mk_timer *t)
     (void)t;
 }
 
-struct mk_turn_end *mk_turn_end_new(struct mk_worker *w, void (*on_end)(void *ctx), void *ctx)
+struct mk_deferred *mk_deferred_new(struct mk_worker *w, void (*on_end)(void *ctx), void *ctx)
 {
     (void)w;
-    assert_ptr_equal(ctx, &home);
+    assert_ptr_equal(ctx, &worker_ctx);
     fake.on_turn_end = on_end;
-    return fake.fails ? NULL : (struct mk_turn_end *)(void *)&request;
+    return fake.fails ? NULL : (struct mk_deferred *)(void *)&request;
 }
 
-void mk_turn_end_set(struct mk_turn_end *t)
+void mk_deferred_post(struct mk_deferred *t)
 {
-    assert_ptr_equal(t, home.turn);
+    assert_ptr_equal(t, worker_ctx.turn);
     fake.turns++;
 }
 
-void mk_turn_end_free(struct mk_turn_end *t)
+void mk_deferred_free(struct mk_deferred *t)
 {
     (void)t;
 }
 
 /* ---- The other files of Duda ---- */
 
-void duda_log(struct duda *d, enum mk_log_level level, const char *fmt, ...)
+void duda_log(struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...)
 {
     (void)d, (void)level, (void)fmt;
 }
 
-void duda_limit_print(char *room, size_t cap)
+void duda_memory_limit_format(char *room, size_t cap)
 {
     (void)cap;
     *room = 0;
 }
 
-void duda_hold_enter(struct duda_hold *h)
+void duda_stall_detector_enter(struct duda_stall_detector *h)
 {
     (void)h;
     fake.entered++;
 }
 
-bool duda_hold_leave(struct duda_hold *h)
+bool duda_stall_detector_leave(struct duda_stall_detector *h)
 {
     (void)h;
     fake.left++;
     return false;
 }
 
-void duda_home_report(struct duda_home *h)
+void duda_worker_ctx_log_crash(struct duda_worker_ctx *h)
 {
     (void)h;
 }
 
-void duda_memory_run_duties(struct duda *d)
+void duda_memory_run_cleanups(struct duda_ctx *d)
 {
     assert_true(d->runs); /* they may wait */
-    fake.duties++;
+    fake.cleanups++;
 }
 
-void duda_memory_free(struct duda *d)
+void duda_memory_free_chunks(struct duda_ctx *d)
 {
     (void)d;
     fake.freed++;
 }
 
-void duda_memory_give(struct duda_home *h, void *memory)
+void duda_memory_release_block(struct duda_worker_ctx *h, void *memory)
 {
     (void)h, (void)memory;
 }
 
-void duda_streams_leave(struct duda *d)
+void duda_sse_streams_remove(struct duda_ctx *d)
 {
     (void)d;
 }
 
-void duda_terminate(struct duda *d)
+void duda_terminate(struct duda_ctx *d)
 {
     fake.terminated++;
     duda_fiber_free(d->fiber);
@@ -217,39 +218,39 @@ void duda_terminate(struct duda *d)
     d->terminated = (struct duda_terminated *)(void *)&request;
 }
 
-void duda_terminated_keep_stack(struct duda *d)
+void duda_terminated_keep_stack(struct duda_ctx *d)
 {
     duda_terminate(d);
 }
 
-void duda_terminated_keep(struct duda *d)
+void duda_terminated_add(struct duda_ctx *d)
 {
     (void)d;
     fake.kept++;
 }
 
-void duda_result_settle(struct duda *d)
+void duda_result_validate(struct duda_ctx *d)
 {
     (void)d;
     fake.settled++;
 }
 
-void duda_result_explain(struct duda *d)
+void duda_result_log_source(struct duda_ctx *d)
 {
     (void)d;
 }
 
-unsigned duda_result_status(int error)
+unsigned duda_result_errno_to_status(int error)
 {
     return error == -ENOENT ? 404 : 500;
 }
 
-void duda_result_challenge(struct duda *d)
+void duda_result_add_www_authenticate(struct duda_ctx *d)
 {
     (void)d;
 }
 
-int duda_cookies_allow_line(const struct duda *d, mk_str line)
+int duda_reserved_cookie_check_header(const struct duda_ctx *d, mk_str line)
 {
     (void)d, (void)line;
     return 0;

@@ -88,7 +88,7 @@ static void found(void **state)
     assert_str(duda_cookie_find(field, MK_STR("A")), "3");
     assert_null(duda_cookie_find(field, MK_STR("c")).p);
     assert_null(duda_cookie_find(field, MK_STR("")).p);
-    assert_null(duda_cookie_find(MK_ABSENT, MK_STR("a")).p);
+    assert_null(duda_cookie_find(MK_STR_NULL, MK_STR("a")).p);
 }
 
 int main(void)

@@ -15,20 +15,20 @@
 #include "fiber/switch.h"
 #include "unit/test.h"
 
-static struct duda_stacks *stacks;
+static struct duda_stack_pool *stacks;
 
 static int make_stacks(void **state)
 {
     (void)state;
-    stacks = duda_stacks_new(64 << 10);
+    stacks = duda_stack_pool_new(64 << 10);
     return stacks ? 0 : -1;
 }
 
 static int free_stacks(void **state)
 {
     (void)state;
-    assert_int_equal(duda_stacks_used(stacks), 0);
-    duda_stacks_free(stacks);
+    assert_int_equal(duda_stack_pool_count_used(stacks), 0);
+    duda_stack_pool_free(stacks);
     return 0;
 }
 
@@ -87,7 +87,7 @@ static void many_take_turns(void **state)
             }
     for (int i = 0; i < MANY; i++)
         assert_int_equal(jobs[i].steps, i % 7);
-    assert_true(duda_stacks_made(stacks) >= MANY);
+    assert_true(duda_stack_pool_count_all(stacks) >= MANY);
 }
 
 static void nest(void *arg)
@@ -127,14 +127,14 @@ static void one_that_has_not_returned_can_be_forgotten(void **state)
 
 static void the_guard_is_below_the_stack(void **state)
 {
-    struct duda_stack *s = duda_stacks_take(stacks), *other = duda_stacks_take(stacks);
+    struct duda_stack *s = duda_stack_pool_acquire(stacks), *other = duda_stack_pool_acquire(stacks);
     (void)state;
-    assert_ptr_equal(duda_stacks_guarded(stacks, s->low - 1), s);
-    assert_ptr_equal(duda_stacks_guarded(stacks, other->low - 1), other);
-    assert_null(duda_stacks_guarded(stacks, s->low));
-    assert_null(duda_stacks_guarded(stacks, &s));
-    duda_stacks_drop(s);
-    duda_stacks_drop(other);
+    assert_ptr_equal(duda_stack_pool_find_by_guard(stacks, s->low - 1), s);
+    assert_ptr_equal(duda_stack_pool_find_by_guard(stacks, other->low - 1), other);
+    assert_null(duda_stack_pool_find_by_guard(stacks, s->low));
+    assert_null(duda_stack_pool_find_by_guard(stacks, &s));
+    duda_stack_pool_release(s);
+    duda_stack_pool_release(other);
 }
 
 /* The kernel cannot read there for us: no signal, and no process for each of them. */
@@ -148,21 +148,21 @@ static bool can_be_read(int fd, const char *address)
 /* A frame of a megabyte that touches its far end only is noticed. */
 static void guard_covers_large_frames(void **state)
 {
-    struct duda_stack *s = duda_stacks_take(stacks);
+    struct duda_stack *s = duda_stack_pool_acquire(stacks);
     int fds[2];
     (void)state;
-    assert_true(DUDA_STACKS_GUARD >= 1 << 20 || sizeof(void *) == 4);
+    assert_true(DUDA_STACK_POOL_GUARD >= 1 << 20 || sizeof(void *) == 4);
     assert_int_equal(pipe(fds), 0);
-    for (size_t down = 1; down <= DUDA_STACKS_GUARD; down += 4096) {
+    for (size_t down = 1; down <= DUDA_STACK_POOL_GUARD; down += 4096) {
         assert_false(can_be_read(fds[1], s->low - down));
-        assert_ptr_equal(duda_stacks_guarded(stacks, s->low - down), s);
+        assert_ptr_equal(duda_stack_pool_find_by_guard(stacks, s->low - down), s);
     }
-    assert_false(can_be_read(fds[1], s->low - DUDA_STACKS_GUARD));
-    assert_ptr_equal(duda_stacks_guarded(stacks, s->low - DUDA_STACKS_GUARD), s);
-    assert_ptr_not_equal(duda_stacks_guarded(stacks, s->low - DUDA_STACKS_GUARD - 1), s);
+    assert_false(can_be_read(fds[1], s->low - DUDA_STACK_POOL_GUARD));
+    assert_ptr_equal(duda_stack_pool_find_by_guard(stacks, s->low - DUDA_STACK_POOL_GUARD), s);
+    assert_ptr_not_equal(duda_stack_pool_find_by_guard(stacks, s->low - DUDA_STACK_POOL_GUARD - 1), s);
     close(fds[0]);
     close(fds[1]);
-    duda_stacks_drop(s);
+    duda_stack_pool_release(s);
 }
 
 /* In kilobytes. */
@@ -186,15 +186,15 @@ static int take_within(uint8_t resource, const char *used, size_t more, int n)
     struct rlimit limit = {.rlim_cur = (value_of(used) << 10) + more, .rlim_max = RLIM_INFINITY};
     if (pipe(fds) || setrlimit(resource, &limit))
         return 1;
-    struct duda_stacks *own = duda_stacks_new(64 << 10);
+    struct duda_stack_pool *own = duda_stack_pool_new(64 << 10);
     if (!own)
         return 1;
     for (int i = 0; i < n; i++) {
-        struct duda_stack *s = duda_stacks_take(own);
+        struct duda_stack *s = duda_stack_pool_acquire(own);
         if (!s)
             return 2;
         if (can_be_read(fds[1], s->low - 1) || !can_be_read(fds[1], s->low) ||
-            !duda_stacks_guarded(own, s->low - 1))
+            !duda_stack_pool_find_by_guard(own, s->low - 1))
             return 3;
     }
     return 0;
@@ -227,7 +227,7 @@ static void limit_of_address_space_shrinks_guards(void **state)
 
 static void an_overflow_meets_the_guard(void **state)
 {
-    struct duda_stack *s = duda_stacks_take(stacks);
+    struct duda_stack *s = duda_stack_pool_acquire(stacks);
     (void)state;
     pid_t pid = fork();
     if (!pid) {
@@ -240,7 +240,7 @@ static void an_overflow_meets_the_guard(void **state)
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFSIGNALED(status));
     s->low[0] = 1;
-    duda_stacks_drop(s);
+    duda_stack_pool_release(s);
 }
 
 static int count_mappings(void)
@@ -279,8 +279,8 @@ static void guards_need_no_mappings(void **state)
     }
     assert_int_equal(pipe(fds), 0);
     for (int i = 0; i < MANY; i++)
-        assert_non_null(all[i] = duda_stacks_take(stacks));
-    assert_int_equal(duda_stacks_used(stacks), MANY);
+        assert_non_null(all[i] = duda_stack_pool_acquire(stacks));
+    assert_int_equal(duda_stack_pool_count_used(stacks), MANY);
     for (int i = 0; i < MANY; i++) {
         assert_false(can_be_read(fds[1], all[i]->low - 1));
         if (i % 100 == 0)
@@ -288,7 +288,7 @@ static void guards_need_no_mappings(void **state)
     }
     assert_true(count_mappings() < before + MAPPINGS);
     for (int i = 0; i < MANY; i++)
-        duda_stacks_drop(all[i]);
+        duda_stack_pool_release(all[i]);
     close(fds[0]);
     close(fds[1]);
 }
@@ -296,7 +296,7 @@ static void guards_need_no_mappings(void **state)
 static void take_all(struct duda_stack **all, int n)
 {
     for (int i = 0; i < n; i++) {
-        all[i] = duda_stacks_take(stacks);
+        all[i] = duda_stack_pool_acquire(stacks);
         all[i]->low[0] = 1;
     }
 }
@@ -304,14 +304,14 @@ static void take_all(struct duda_stack **all, int n)
 static void drop_all(struct duda_stack **all, int n)
 {
     for (int i = 0; i < n; i++)
-        duda_stacks_drop(all[i]);
+        duda_stack_pool_release(all[i]);
 }
 
 static int count_cleared(struct duda_stack **all, int n)
 {
     int n_cleared = 0;
     for (int i = 0; i < n; i++) {
-        all[i] = duda_stacks_take(stacks);
+        all[i] = duda_stack_pool_acquire(stacks);
         n_cleared += all[i]->low[0] == 0;
     }
     drop_all(all, n);
@@ -320,7 +320,7 @@ static int count_cleared(struct duda_stack **all, int n)
 
 static void free_ones_give_their_memory_back(void **state)
 {
-    enum { MANY = DUDA_STACKS_WARM + 100 };
+    enum { MANY = DUDA_STACK_POOL_WARM_MAX + 100 };
     static struct duda_stack *all[MANY];
     (void)state;
     take_all(all, MANY);
@@ -335,7 +335,7 @@ static void what_a_burst_leaves_is_given_back_later(void **state)
     (void)state;
     take_all(all, MANY);
     drop_all(all, MANY);
-    for (int i = 0; i < 2 * DUDA_STACKS_SPAN; i++) {
+    for (int i = 0; i < 2 * DUDA_STACK_POOL_SPAN; i++) {
         take_all(all, 10);
         drop_all(all, 10);
     }
@@ -344,16 +344,16 @@ static void what_a_burst_leaves_is_given_back_later(void **state)
 
 static void sizes_have_limits(void **state)
 {
-    static const size_t asked[] = {0, 1, 100000, DUDA_STACKS_SIZE_MAX, (size_t)1 << 40};
+    static const size_t asked[] = {0, 1, 100000, DUDA_STACK_POOL_SIZE_MAX, (size_t)1 << 40};
     (void)state;
     for (size_t i = 0; i < MK_LEN(asked); i++) {
-        struct duda_stacks *s = duda_stacks_new(asked[i]);
-        struct duda_stack *one = duda_stacks_take(s);
+        struct duda_stack_pool *s = duda_stack_pool_new(asked[i]);
+        struct duda_stack *one = duda_stack_pool_acquire(s);
         assert_non_null(one);
-        assert_true(one->size >= DUDA_STACKS_SIZE_MIN && one->size <= DUDA_STACKS_SIZE_MAX);
-        assert_true(one->size >= asked[i] || asked[i] > DUDA_STACKS_SIZE_MAX);
-        duda_stacks_drop(one);
-        duda_stacks_free(s);
+        assert_true(one->size >= DUDA_STACK_POOL_SIZE_MIN && one->size <= DUDA_STACK_POOL_SIZE_MAX);
+        assert_true(one->size >= asked[i] || asked[i] > DUDA_STACK_POOL_SIZE_MAX);
+        duda_stack_pool_release(one);
+        duda_stack_pool_free(s);
     }
 }
 

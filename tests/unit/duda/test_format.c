@@ -13,7 +13,7 @@ static MK_API_PRINTF(1, 2) void add(const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    duda_format_add(&out, fmt, args);
+    duda_format_append(&out, fmt, args);
     va_end(args);
 }
 

@@ -9,7 +9,7 @@
 #include "unit/duda/pool.h"
 #include "unit/test.h"
 
-static struct duda_flaws flaws;
+static struct duda_validation_errors flaws;
 static char room[8192];
 
 static int read_person(const char *text, struct person *out)
@@ -31,7 +31,7 @@ static mk_str complaints(void)
 {
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
     for (size_t i = 0; i < flaws.n; i++) {
-        duda_flaw_write(&out, &flaws.at[i]);
+        duda_validation_error_write(&out, &flaws.at[i]);
         mk_buf_add_char(&out, '\n');
     }
     return mk_buf_str(&out);
@@ -107,11 +107,11 @@ static void json_cut_off_reports_the_syntax_first(void **state)
     char many[2048] = "{";
     struct mk_buf out = mk_buf_fixed(many, sizeof many - 1);
     mk_buf_add(&out, MK_STR("{"));
-    for (unsigned i = 0; i < DUDA_FLAWS_MAX; i++)
+    for (unsigned i = 0; i < DUDA_VALIDATION_ERRORS_MAX; i++)
         mk_buf_addf(&out, "\"unknown%u\":1,", i);
     many[out.len] = '\0';
     (void)read_person(many, &p);
-    assert_int_equal(flaws.n, DUDA_FLAWS_MAX);
+    assert_int_equal(flaws.n, DUDA_VALIDATION_ERRORS_MAX);
 }
 
 static void there_are_only_so_many_flaws(void **state)
@@ -123,7 +123,7 @@ static void there_are_only_so_many_flaws(void **state)
                     "\"a\":1,\"a\":1,\"a\":1,\"a\":1,\"a\":1,\"a\":1,\"a\":1,\"a\":1,\"a\":1,\"a\":1}",
                     &p),
         -EINVAL);
-    assert_int_equal(flaws.n, DUDA_FLAWS_MAX);
+    assert_int_equal(flaws.n, DUDA_VALIDATION_ERRORS_MAX);
 }
 
 static const char *ends_later(const void *at)
@@ -139,10 +139,10 @@ struct span {
 static void rules_of_the_whole(void **state)
 {
     (void)state;
-    static const struct duda_member members[] = {DUDA_INTEGER(struct span, begin),
-                                                 DUDA_INTEGER(struct span, end)};
-    static const struct duda_shape shape =
-        DUDA_SHAPE(struct span, members, .check = ends_later, .ignores_unknown = true);
+    static const struct duda_schema_field members[] = {DUDA_INTEGER(struct span, begin),
+                                                       DUDA_INTEGER(struct span, end)};
+    static const struct duda_schema shape =
+        DUDA_SCHEMA(struct span, members, .check = ends_later, .ignores_unknown = true);
     struct span s;
     assert_int_equal(
         duda_json_read(MK_STR(" {\"begin\":2,\"x\":{},\"end\":2}"), &shape, &pool, NULL, &s, &flaws),
@@ -368,11 +368,11 @@ static void numbers(void **state)
 static void hand_made_values(void **state)
 {
     (void)state;
-    const struct duda_value inner[] = {duda_value_integer(-1), duda_value_none(), duda_value_c(NULL),
+    const struct duda_value inner[] = {duda_value_integer(-1), duda_value_null(), duda_value_cstr(NULL),
                                        duda_value_text(MK_STR("\xff</script>"))};
-    const struct duda_named map[] = {{"list", duda_value_list(inner, 4)},
+    const struct duda_entry map[] = {{"list", duda_value_list(inner, 4)},
                                      {"a \"b\"", duda_value_unsigned(UINT64_MAX)},
-                                     {"none", duda_value_none()},
+                                     {"none", duda_value_null()},
                                      {"empty", duda_value_structs(&person_shape, NULL, 0)}};
     struct duda_value v = duda_value_map(map, MK_LEN(map));
     assert_str(written(&v),
@@ -390,9 +390,9 @@ struct part {
     bool has_first;
 };
 
-static const struct duda_member part_members[] = {
+static const struct duda_schema_field part_members[] = {
     DUDA_INTEGER(struct part, first, .called = "the \"first\"", .optional = true,
-                 .has_at = DUDA_HAS(struct part, has_first)),
+                 .has_at = DUDA_PRESENCE(struct part, has_first)),
     DUDA_INTEGER(struct part, second),
 };
 
@@ -401,14 +401,14 @@ static void lists_of_structs(void **state)
 {
     (void)state;
     static const struct part parts[] = {{1, -2, true}, {3, 4, false}, {5, 6, true}};
-    const struct duda_shape shape = DUDA_SHAPE(struct part, part_members);
+    const struct duda_schema shape = DUDA_SCHEMA(struct part, part_members);
     struct duda_value v = duda_value_structs(&shape, parts, 3);
     assert_str(written(&v), "[{\"the \\\"first\\\"\":1,\"second\":-2},{\"second\":4},"
                             "{\"the \\\"first\\\"\":5,\"second\":6}]");
-    struct duda_member many[17], named = part_members[1];
+    struct duda_schema_field many[17], named = part_members[1];
     for (size_t i = 0; i < MK_LEN(many); i++)
         many[i] = named;
-    const struct duda_shape wide = {.members = many, .n = MK_LEN(many), .size = sizeof(struct part)};
+    const struct duda_schema wide = {.members = many, .n = MK_LEN(many), .size = sizeof(struct part)};
     v = duda_value_structs(&wide, parts, 2);
     mk_str text = written(&v);
     assert_int_equal(text.len, 2 * (17 * strlen("\"second\":4,") + 1) + 17 + 3);
@@ -416,10 +416,10 @@ static void lists_of_structs(void **state)
     memset(long_name, 'x', sizeof long_name - 1);
     long_name[sizeof long_name - 1] = 0;
     named.called = long_name;
-    const struct duda_shape lengthy = {.members = &named, .n = 1, .size = sizeof(struct part)};
+    const struct duda_schema lengthy = {.members = &named, .n = 1, .size = sizeof(struct part)};
     v = duda_value_structs(&lengthy, parts, 2);
     assert_int_equal(written(&v).len, 2 * (sizeof long_name - 1 + 6) + 3 + 1);
-    const struct duda_shape nothing = {.members = &named, .n = 0, .size = sizeof(struct part)};
+    const struct duda_schema nothing = {.members = &named, .n = 0, .size = sizeof(struct part)};
     v = duda_value_structs(&nothing, parts, 2);
     assert_str(written(&v), "[{},{}]");
 }

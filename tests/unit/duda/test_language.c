@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Accept-Language: what is chosen among en, de-CH, de and fr. */
-#include <duda/content.h>
+#include <duda/body.h>
 
 #include "unit/test.h"
 
@@ -34,10 +34,10 @@ static void choices(void **state)
         {",,;;,fr", 3},
     };
     for (size_t i = 0; i < MK_LEN(cases); i++)
-        if (duda_language_choose(mk_str_from_c(cases[i].field), languages) != cases[i].choice)
+        if (duda_negotiate_language(mk_str_from_c(cases[i].field), languages) != cases[i].choice)
             fail_msg("%s: %d", cases[i].field,
-                     duda_language_choose(mk_str_from_c(cases[i].field), languages));
-    assert_int_equal(duda_language_choose(MK_ABSENT, languages), -1);
+                     duda_negotiate_language(mk_str_from_c(cases[i].field), languages));
+    assert_int_equal(duda_negotiate_language(MK_STR_NULL, languages), -1);
 }
 
 int main(void)

@@ -206,7 +206,7 @@ static void boundaries(void **state)
          NULL},
     };
     for (size_t i = 0; i < MK_LEN(cases); i++) {
-        mk_str boundary = MK_ABSENT;
+        mk_str boundary = MK_STR_NULL;
         assert_int_equal(duda_multipart_boundary(mk_str_from_c(cases[i].type), &boundary),
                          cases[i].boundary != NULL);
         if (cases[i].boundary)

@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "service/task.h"
+#include "service/suspend.h"
 #include "unit/test.h"
 
-static struct duda d;
+static struct duda_ctx d;
 static struct duda_wait *under_way;
 static struct {
     int refuses, ends; /* what the threads and the wait answer */
@@ -15,12 +15,12 @@ static struct {
 } fake;
 static unsigned n_worked, n_dropped;
 
-int duda_suspend(struct duda *self)
+int duda_suspend(struct duda_ctx *self)
 {
     return self->ended;
 }
 
-int duda_wait_begin(struct duda *self, struct duda_wait *w, void (*on_end)(struct duda_wait *w))
+int duda_wait_begin(struct duda_ctx *self, struct duda_wait *w, void (*on_end)(struct duda_wait *w))
 {
     assert_ptr_equal(self, &d);
     *w = (struct duda_wait){.d = self, .on_end = on_end, .is_under_way = true};
@@ -55,13 +55,13 @@ void duda_wait_wake(struct duda_wait *w)
     w->is_woken = true;
 }
 
-struct mk_worker *duda_worker(const struct duda *self)
+struct mk_worker *duda_worker(const struct duda_ctx *self)
 {
     assert_ptr_equal(self, &d);
     return NULL;
 }
 
-int mk_worker_run_aside(struct mk_worker *w, void (*work)(void *ctx), void (*done)(void *ctx), void *ctx)
+int mk_worker_offload(struct mk_worker *w, void (*work)(void *ctx), void (*done)(void *ctx), void *ctx)
 {
     assert_null(w);
     fake.work = work;
@@ -70,10 +70,11 @@ int mk_worker_run_aside(struct mk_worker *w, void (*work)(void *ctx), void (*don
     return fake.refuses;
 }
 
-int mk_threads_run(struct mk_threads *t, void (*work)(void *ctx), void (*done)(void *ctx), void *ctx)
+int mk_thread_pool_submit(struct mk_thread_pool *t, void (*work)(void *ctx), void (*done)(void *ctx),
+                          void *ctx)
 {
     assert_null(t);
-    return mk_worker_run_aside(NULL, work, done, ctx);
+    return mk_worker_offload(NULL, work, done, ctx);
 }
 
 /* Waits that are not tested here. */
@@ -118,7 +119,7 @@ static int given(int refuses, int ends)
     n_worked = n_dropped = 0;
     fake.refuses = refuses;
     fake.ends = ends;
-    int e = duda_aside_given(&d, NULL, work, job, drop);
+    int e = duda_offload_owned(&d, NULL, work, job, drop);
     assert_null(under_way); /* else a handler that is terminated leaves pointers to its stack */
     if (!e)
         free(job);
@@ -152,10 +153,10 @@ static void copies_need_no_care(void **state)
     d.ended = 0;
     n_worked = 0;
     fake.refuses = fake.ends = 0;
-    assert_int_equal(duda_aside(&d, NULL, work, &job, sizeof job), 0);
+    assert_int_equal(duda_offload(&d, NULL, work, &job, sizeof job), 0);
     assert_int_equal(n_worked, 2);
     fake.refuses = -EAGAIN;
-    assert_int_equal(duda_aside(&d, NULL, work, &job, sizeof job), -EAGAIN);
+    assert_int_equal(duda_offload(&d, NULL, work, &job, sizeof job), -EAGAIN);
 }
 
 int main(void)

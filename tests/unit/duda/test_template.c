@@ -23,7 +23,7 @@ static const struct duda_template *find(void *ctx, mk_str name)
 
 static int render(const struct example *c, bool strict, struct mk_buf *out)
 {
-    struct duda_flaws flaws;
+    struct duda_validation_errors flaws;
     struct duda_value value;
     why = mk_buf_fixed(reasons, sizeof reasons);
     *out = mk_buf_fixed(room, sizeof room);

@@ -13,15 +13,15 @@ static void data_are_slices_of_the_input(void **state)
     mk_str in = mk_str_from_c(text), data;
     struct mk_chunked c;
     mk_chunked_init(&c, 100);
-    assert_int_equal(mk_chunked_next(&c, &in, &data), MK_CHUNKED_DATA);
+    assert_int_equal(mk_chunked_decode(&c, &in, &data), MK_CHUNKED_DATA);
     assert_str(data, "hello");
     assert_ptr_equal(data.p, text + 3);
     assert_int_equal(c.total, 5);
-    assert_int_equal(mk_chunked_next(&c, &in, &data), MK_CHUNKED_DATA);
+    assert_int_equal(mk_chunked_decode(&c, &in, &data), MK_CHUNKED_DATA);
     assert_str(data, "!");
-    assert_int_equal(mk_chunked_next(&c, &in, &data), MK_CHUNKED_END);
+    assert_int_equal(mk_chunked_decode(&c, &in, &data), MK_CHUNKED_END);
     assert_str(in, "GET");
-    assert_int_equal(mk_chunked_next(&c, &in, &data), MK_CHUNKED_END);
+    assert_int_equal(mk_chunked_decode(&c, &in, &data), MK_CHUNKED_END);
     assert_str(in, "GET");
     assert_int_equal(c.total, 6);
 }
@@ -32,19 +32,19 @@ static void a_chunk_may_come_in_pieces(void **state)
     struct mk_chunked c;
     mk_chunked_init(&c, 100);
     mk_str in = MK_STR("a\r\n0123"), data;
-    assert_int_equal(mk_chunked_next(&c, &in, &data), MK_CHUNKED_DATA);
+    assert_int_equal(mk_chunked_decode(&c, &in, &data), MK_CHUNKED_DATA);
     assert_str(data, "0123");
     assert_int_equal(c.total, 10);
-    assert_int_equal(mk_chunked_next(&c, &in, &data), MK_CHUNKED_MORE);
+    assert_int_equal(mk_chunked_decode(&c, &in, &data), MK_CHUNKED_MORE);
     assert_int_equal(in.len, 0);
     in = MK_STR("456789\r");
-    assert_int_equal(mk_chunked_next(&c, &in, &data), MK_CHUNKED_DATA);
+    assert_int_equal(mk_chunked_decode(&c, &in, &data), MK_CHUNKED_DATA);
     assert_str(data, "456789");
-    assert_int_equal(mk_chunked_next(&c, &in, &data), MK_CHUNKED_MORE);
-    in = MK_ABSENT;
-    assert_int_equal(mk_chunked_next(&c, &in, &data), MK_CHUNKED_MORE);
+    assert_int_equal(mk_chunked_decode(&c, &in, &data), MK_CHUNKED_MORE);
+    in = MK_STR_NULL;
+    assert_int_equal(mk_chunked_decode(&c, &in, &data), MK_CHUNKED_MORE);
     in = MK_STR("\n0\r\n\r\n");
-    assert_int_equal(mk_chunked_next(&c, &in, &data), MK_CHUNKED_END);
+    assert_int_equal(mk_chunked_decode(&c, &in, &data), MK_CHUNKED_END);
 }
 
 static void errors_stay(void **state)
@@ -53,9 +53,9 @@ static void errors_stay(void **state)
     struct mk_chunked c;
     mk_chunked_init(&c, 100);
     mk_str in = MK_STR("x"), data;
-    assert_int_equal(mk_chunked_next(&c, &in, &data), -400);
+    assert_int_equal(mk_chunked_decode(&c, &in, &data), -400);
     in = MK_STR("0\r\n\r\n");
-    assert_int_equal(mk_chunked_next(&c, &in, &data), -400);
+    assert_int_equal(mk_chunked_decode(&c, &in, &data), -400);
 }
 
 /* However the section is cut, the pieces make it whole; the empty line is none of it. */
@@ -70,7 +70,7 @@ static void trailers_are_slices_of_the_input(void **state)
         mk_str all = mk_str_from_c(text), in = {NULL, 0}, data;
         mk_chunked_init(&c, 100);
         for (;;) {
-            int r = mk_chunked_next(&c, &in, &data);
+            int r = mk_chunked_decode(&c, &in, &data);
             if (r == MK_CHUNKED_END)
                 break;
             if (r == MK_CHUNKED_TRAILERS) {
@@ -94,7 +94,7 @@ static int decode(const char *text, size_t trailers_max)
     mk_chunked_init(&c, trailers_max);
     mk_str in = mk_str_from_c(text), data;
     int r;
-    while ((r = mk_chunked_next(&c, &in, &data)) == MK_CHUNKED_DATA || r == MK_CHUNKED_TRAILERS)
+    while ((r = mk_chunked_decode(&c, &in, &data)) == MK_CHUNKED_DATA || r == MK_CHUNKED_TRAILERS)
         ;
     return r;
 }
@@ -120,11 +120,11 @@ static void long_extensions_of_long_chunks_are_paid_for(void **state)
     memset(body, 'b', sizeof body);
     for (int i = 0; i < 50; i++) {
         mk_str in = MK_STR("c8;signature=0123456789012345678901234567890123456789\r\n"), data;
-        assert_int_equal(mk_chunked_next(&c, &in, &data), MK_CHUNKED_MORE);
+        assert_int_equal(mk_chunked_decode(&c, &in, &data), MK_CHUNKED_MORE);
         in = mk_str_of(body, sizeof body);
-        assert_int_equal(mk_chunked_next(&c, &in, &data), MK_CHUNKED_DATA);
+        assert_int_equal(mk_chunked_decode(&c, &in, &data), MK_CHUNKED_DATA);
         in = MK_STR("\r\n");
-        assert_int_equal(mk_chunked_next(&c, &in, &data), MK_CHUNKED_MORE);
+        assert_int_equal(mk_chunked_decode(&c, &in, &data), MK_CHUNKED_MORE);
     }
     assert_int_equal(c.total, 10000);
 }
@@ -145,11 +145,11 @@ static int decode_all(const char *text, bool pads)
     mk_str in = mk_str_from_c(text), data;
     int r = MK_CHUNKED_DATA;
     if (pads)
-        mk_chunked_init_padded(&c, 100);
+        mk_chunked_init_allow_padding(&c, 100);
     else
         mk_chunked_init(&c, 100);
     while (r == MK_CHUNKED_DATA || r == MK_CHUNKED_TRAILERS)
-        r = mk_chunked_next(&c, &in, &data);
+        r = mk_chunked_decode(&c, &in, &data);
     return r;
 }
 

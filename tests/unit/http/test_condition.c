@@ -10,14 +10,14 @@
 
 enum { MODIFIED = 784111777, NOW = MODIFIED + 1000 };
 
-static struct mk_field room[8];
+static struct mk_header_field room[8];
 static const struct mk_validators ours = {.etag = MK_STR_INIT("\"x\""), .modified = MODIFIED};
 
 /* Fields out of "Name: value" lines. */
-static struct mk_fields fields_of(const char *lines)
+static struct mk_headers fields_of(const char *lines)
 {
-    struct mk_fields fields;
-    mk_fields_init(&fields, room);
+    struct mk_headers fields;
+    mk_headers_init(&fields, room);
     mk_str rest = mk_str_from_c(lines);
     while (rest.len) {
         mk_str value = mk_str_cut(&rest, '\n');
@@ -29,7 +29,7 @@ static struct mk_fields fields_of(const char *lines)
 
 static enum mk_condition check(const char *lines, enum mk_method method, const struct mk_validators *v)
 {
-    struct mk_fields fields = fields_of(lines);
+    struct mk_headers fields = fields_of(lines);
     return mk_condition_check(&fields, method, v, NOW);
 }
 
@@ -126,8 +126,8 @@ static void there_but_without_validators(void **state)
 
 static bool holds(const char *lines, const struct mk_validators *v, int64_t now)
 {
-    struct mk_fields fields = fields_of(lines);
-    return mk_condition_range_holds(&fields, v, now);
+    struct mk_headers fields = fields_of(lines);
+    return mk_condition_if_range_holds(&fields, v, now);
 }
 
 static void ranges_hold_for_what_is_exactly_ours(void **state)

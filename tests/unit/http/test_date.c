@@ -133,7 +133,7 @@ static void texts_that_are_no_dates(void **state)
             fail_msg("%s", texts[i]);
     }
     int64_t time;
-    assert_false(mk_date_parse(MK_ABSENT, NOW, &time));
+    assert_false(mk_date_parse(MK_STR_NULL, NOW, &time));
 }
 
 int main(void)

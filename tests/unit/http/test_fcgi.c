@@ -12,7 +12,7 @@
 enum { TEXT_MAX = 256 };
 
 struct outcome {
-    enum mk_fcgi_step step;
+    enum mk_fcgi_event step;
     const char *problem;
     unsigned status;
     size_t rest;
@@ -20,7 +20,7 @@ struct outcome {
     struct mk_buf text; /* "e" before each byte of the standard error */
 };
 
-static void note(struct outcome *o, enum mk_fcgi_step step, mk_str data)
+static void note(struct outcome *o, enum mk_fcgi_event step, mk_str data)
 {
     for (size_t i = 0; i < data.len; i++) {
         if (step == MK_FCGI_ERR)
@@ -34,8 +34,8 @@ static void take(struct mk_fcgi *f, struct outcome *o, mk_str in)
 {
     bool gave_back = false;
     for (;;) {
-        mk_str data = MK_ABSENT;
-        o->step = mk_fcgi_next(f, &in, &data);
+        mk_str data = MK_STR_NULL;
+        o->step = mk_fcgi_parse(f, &in, &data);
         o->rest = in.len;
         if (o->step != MK_FCGI_OUT && o->step != MK_FCGI_ERR)
             return;
@@ -66,7 +66,7 @@ static void read_in_pieces(mk_str text, size_t first, size_t size, struct outcom
     o->problem = f.problem;
     o->status = f.status;
     mk_str nothing = mk_str_of("", 0), data;
-    assert_int_equal(mk_fcgi_next(&f, &nothing, &data), o->step);
+    assert_int_equal(mk_fcgi_parse(&f, &nothing, &data), o->step);
 }
 
 static void assert_same(const struct outcome *a, const struct outcome *b)
@@ -176,7 +176,7 @@ static void a_request_begins(void **state)
     char room[64];
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
     (void)state;
-    mk_fcgi_add_begin(&out);
+    mk_fcgi_append_begin_request(&out);
     assert_true(mk_str_eq(mk_buf_str(&out), TEXT("\1\1\0\1\0\10\0\0\0\1\1\0\0\0\0\0")));
 }
 
@@ -187,9 +187,9 @@ static void parameters_are_pairs(void **state)
     (void)state;
     memset(value, 'v', sizeof value);
     size_t begun = mk_fcgi_begin_params(&out);
-    mk_fcgi_add_pair(&out, MK_STR("A"), MK_STR("bc"));
-    mk_fcgi_add_pair(&out, MK_STR("EMPTY"), MK_STR(""));
-    mk_fcgi_add_pair(&out, MK_STR("L"), mk_str_of(value, sizeof value));
+    mk_fcgi_append_param(&out, MK_STR("A"), MK_STR("bc"));
+    mk_fcgi_append_param(&out, MK_STR("EMPTY"), MK_STR(""));
+    mk_fcgi_append_param(&out, MK_STR("L"), mk_str_of(value, sizeof value));
     mk_fcgi_end_params(&out, begun);
     mk_str text = mk_buf_str(&out);
     assert_int_equal(text.len, 8 + 5 + 7 + 6 + 200 + 8);
@@ -203,7 +203,7 @@ static size_t nuls_of(size_t name, size_t value)
     static char text[70000];
     struct mk_buf out = mk_buf_growing(1 << 20);
     memset(text, 't', sizeof text);
-    size_t said = mk_fcgi_add_pair(&out, mk_str_of(text, name), mk_str_of(text, value)), there = 0;
+    size_t said = mk_fcgi_append_param(&out, mk_str_of(text, name), mk_str_of(text, value)), there = 0;
     assert_false(out.failed);
     for (size_t i = 0; i < out.len; i++)
         there += out.p[i] == '\0';
@@ -258,9 +258,9 @@ static void many_parameters_are_several_records(void **state)
     for (size_t i = 0; i < MK_LEN(lengths); i++) {
         struct mk_buf out = mk_buf_growing(1 << 20), plain = mk_buf_growing(1 << 20);
         size_t begun = (mk_buf_add(&out, MK_STR("before")), mk_fcgi_begin_params(&out));
-        mk_fcgi_add_pair(&out, MK_STR("N"), mk_str_of(value, lengths[i]));
+        mk_fcgi_append_param(&out, MK_STR("N"), mk_str_of(value, lengths[i]));
         mk_fcgi_end_params(&out, begun);
-        mk_fcgi_add_pair(&plain, MK_STR("N"), mk_str_of(value, lengths[i]));
+        mk_fcgi_append_param(&plain, MK_STR("N"), mk_str_of(value, lengths[i]));
         assert_false(out.failed);
         struct mk_buf joined = join(mk_str_skip(mk_buf_str(&out), 6));
         assert_true(mk_str_eq(mk_buf_str(&joined), mk_buf_str(&plain)));
@@ -276,8 +276,8 @@ static void what_does_not_fit_fails_for_good(void **state)
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
     (void)state;
     size_t begun = mk_fcgi_begin_params(&out);
-    mk_fcgi_add_pair(&out, MK_STR("A"), MK_STR("a value of more than that room"));
-    mk_fcgi_add_pair(&out, MK_STR("A"), MK_STR("a value of more than that room"));
+    mk_fcgi_append_param(&out, MK_STR("A"), MK_STR("a value of more than that room"));
+    mk_fcgi_append_param(&out, MK_STR("A"), MK_STR("a value of more than that room"));
     mk_fcgi_end_params(&out, begun);
     assert_true(out.failed);
 }

@@ -2,18 +2,18 @@
 /* The many ways to be refused are in tests/wire/framing.txt; here is what they cannot show. */
 #include "http/framing.h"
 
-#include "http/host.h"
+#include "http/authority.h"
 #include "unit/test.h"
 
-static struct mk_field room[MK_FIELDS_MAX];
-static const struct mk_head_limits limits = {
-    .head_max = 65536, .target_max = 8192, .fields_max = MK_FIELDS_MAX};
+static struct mk_header_field room[MK_HEADERS_MAX];
+static const struct mk_request_head_limits limits = {
+    .head_max = 65536, .target_max = 8192, .fields_max = MK_HEADERS_MAX};
 
 static int framing(const char *text, struct mk_framing *f)
 {
-    struct mk_head h = {.fields = {.at = room}};
-    assert_true(mk_head_parse(&h, mk_str_from_c(text), 0, &limits) > 0);
-    return mk_framing_of(&h, &(struct mk_host_last){0}, f);
+    struct mk_request_head h = {.fields = {.at = room}};
+    assert_true(mk_request_head_parse(&h, mk_str_from_c(text), 0, &limits) > 0);
+    return mk_framing_parse(&h, &(struct mk_authority_cache){0}, f);
 }
 
 static void a_plain_request(void **state)

@@ -22,7 +22,7 @@ static void other_texts_are_unknown(void **state)
                                         "PURGE", "OPTION", "CONNECTED", "M-SEARCH"};
     for (size_t i = 0; i < MK_LEN(texts); i++)
         assert_int_equal(mk_method_find(mk_str_from_c(texts[i])), MK_METHOD_UNKNOWN);
-    assert_int_equal(mk_method_find(MK_ABSENT), MK_METHOD_UNKNOWN);
+    assert_int_equal(mk_method_find(MK_STR_NULL), MK_METHOD_UNKNOWN);
     assert_str(mk_method_name(MK_METHOD_UNKNOWN), "");
     assert_str(mk_method_name(MK_METHODS), "");
 }

@@ -4,18 +4,18 @@
 #include "unit/fields.h"
 #include "unit/test.h"
 
-static struct mk_field room[4];
+static struct mk_header_field room[4];
 
 static unsigned q2(const char *first, const char *second, const char *coding)
 {
-    struct mk_fields fields;
-    mk_fields_init(&fields, room);
+    struct mk_headers fields;
+    mk_headers_init(&fields, room);
     mk_str name = MK_STR("Accept-Encoding");
     if (first)
         assert_true(fields_add(&fields, MK_LEN(room), name, mk_str_from_c(first)));
     if (second)
         assert_true(fields_add(&fields, MK_LEN(room), name, mk_str_from_c(second)));
-    return mk_negotiate_q(&fields, MK_FIELD_ACCEPT_ENCODING, mk_str_from_c(coding));
+    return mk_negotiate_coding_q(&fields, MK_HEADER_ACCEPT_ENCODING, mk_str_from_c(coding));
 }
 
 static unsigned q(const char *value, const char *coding)
@@ -92,8 +92,8 @@ static void weights(void **state)
 
 static unsigned type_q2(const char *first, const char *second, const char *type)
 {
-    struct mk_fields fields;
-    mk_fields_init(&fields, room);
+    struct mk_headers fields;
+    mk_headers_init(&fields, room);
     mk_str name = MK_STR("Accept");
     if (first)
         assert_true(fields_add(&fields, MK_LEN(room), name, mk_str_from_c(first)));

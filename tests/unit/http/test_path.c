@@ -113,7 +113,7 @@ static void a_nul_is_refused(void **state)
     mk_str path;
     unsigned flags;
     assert_int_equal(mk_path_decode(MK_STR("/a\0b"), out, &path, &flags), 400);
-    assert_int_equal(mk_path_decode(MK_ABSENT, out, &path, &flags), 400);
+    assert_int_equal(mk_path_decode(MK_STR_NULL, out, &path, &flags), 400);
 }
 
 int main(void)

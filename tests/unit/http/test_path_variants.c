@@ -172,14 +172,14 @@ static void a_path_with_one_reading_has_no_variant(void **state)
 static bool is_decoded(mk_str path)
 {
     char room[32];
-    return mk_str_eq(mk_path_read(path, 0, room), path);
+    return mk_str_eq(mk_path_interpret(path, 0, room), path);
 }
 
 static bool is_read_otherwise(mk_str path)
 {
     char room[32];
-    for (unsigned how = 1; how <= MK_READ_ALL; how++)
-        if (!mk_str_eq(mk_path_read(path, how, room), path))
+    for (unsigned how = 1; how <= MK_PATH_READING_ALL; how++)
+        if (!mk_str_eq(mk_path_interpret(path, how, room), path))
             return true;
     return !mk_str_eq(mk_path_decode_again(path, room), path);
 }
@@ -208,7 +208,7 @@ static bool hides(const char *raw)
 {
     struct found f;
     find(&f, raw);
-    bool is = mk_path_hides_dots(f.path);
+    bool is = mk_path_hides_dot_segments(f.path);
     mk_arena_fini(&f.arena);
     return is;
 }

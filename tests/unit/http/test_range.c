@@ -78,7 +78,7 @@ static void malformed_fields_are_ignored(void **state)
     for (size_t i = 0; i < MK_LEN(values); i++)
         check(values[i], 10, "0");
     struct mk_range out[1];
-    assert_int_equal(mk_range_parse(MK_ABSENT, 10, out, 1), 0);
+    assert_int_equal(mk_range_parse(MK_STR_NULL, 10, out, 1), 0);
 }
 
 static void ranges_behind_the_end(void **state)

@@ -118,7 +118,7 @@ static void nothing_is_read_behind_the_end(void **state)
         assert_ptr_equal(mk_scan_find(exact, exact + len, ':'), exact + len);
         test_free(exact);
     }
-    assert_true(mk_scan_all(MK_ABSENT, MK_SCAN_TOKEN));
+    assert_true(mk_scan_all(MK_STR_NULL, MK_SCAN_TOKEN));
 }
 
 /* Every byte, at every place of a word and behind it. */

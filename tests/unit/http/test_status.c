@@ -7,12 +7,12 @@
 static void well_known_ones(void **state)
 {
     (void)state;
-    assert_str(mk_status_line(200), "200 OK");
-    assert_str(mk_status_line(404), "404 Not Found");
-    assert_str(mk_status_line(431), "431 Request Header Fields Too Large");
-    assert_str(mk_status_line(226), "226 IM Used");
-    assert_str(mk_status_line(451), "451 Unavailable For Legal Reasons");
-    assert_str(mk_status_line(511), "511 Network Authentication Required");
+    assert_str(mk_status_text(200), "200 OK");
+    assert_str(mk_status_text(404), "404 Not Found");
+    assert_str(mk_status_text(431), "431 Request Header Fields Too Large");
+    assert_str(mk_status_text(226), "226 IM Used");
+    assert_str(mk_status_text(451), "451 Unavailable For Legal Reasons");
+    assert_str(mk_status_text(511), "511 Network Authentication Required");
 }
 
 static void each_line_begins_with_its_own_code(void **state)
@@ -20,7 +20,7 @@ static void each_line_begins_with_its_own_code(void **state)
     (void)state;
     unsigned n = 0;
     for (unsigned status = 0; status < 1000; status++) {
-        mk_str line = mk_status_line(status);
+        mk_str line = mk_status_text(status);
         if (line.len == 0)
             continue;
         uint64_t code;
@@ -38,7 +38,7 @@ static void unregistered_codes_are_empty(void **state)
     (void)state;
     static const unsigned codes[] = {0, 99, 199, 209, 299, 306, 418, 430, 499, 509, 552, 600, 999, 70000};
     for (size_t i = 0; i < MK_LEN(codes); i++)
-        assert_str(mk_status_line(codes[i]), "");
+        assert_str(mk_status_text(codes[i]), "");
 }
 
 int main(void)

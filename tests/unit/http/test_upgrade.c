@@ -8,13 +8,13 @@
 
 enum { LINES = 8 };
 
-static struct mk_field room[LINES];
+static struct mk_header_field room[LINES];
 
 /* "Name: value" lines, up to a NULL. */
-static struct mk_fields fields_of(const char *const *lines)
+static struct mk_headers fields_of(const char *const *lines)
 {
-    struct mk_fields fields;
-    mk_fields_init(&fields, room);
+    struct mk_headers fields;
+    mk_headers_init(&fields, room);
     for (; *lines; lines++) {
         mk_str value = mk_str_from_c(*lines), name = mk_str_cut(&value, ':');
         assert_true(fields_add(&fields, LINES, name, mk_str_trim(value)));
@@ -27,7 +27,7 @@ static struct mk_fields fields_of(const char *const *lines)
 static void the_first_protocol_counts(void **state)
 {
     (void)state;
-    struct mk_fields f = FIELDS("Connection: x, Upgrade", "Upgrade: a/1.0, websocket");
+    struct mk_headers f = FIELDS("Connection: x, Upgrade", "Upgrade: a/1.0, websocket");
     assert_str(mk_upgrade_protocol(&f), "a/1.0");
     f = FIELDS("Upgrade: WebSocket", "Connection: upgrade");
     assert_str(mk_upgrade_protocol(&f), "websocket");
@@ -51,14 +51,14 @@ static void no_upgrade_is_requested(void **state)
         {"Upgrade: \"a\", b", "Connection: upgrade"},
     };
     for (size_t i = 0; i < MK_LEN(bad); i++) {
-        struct mk_fields f = fields_of(bad[i]);
+        struct mk_headers f = fields_of(bad[i]);
         assert_null(mk_upgrade_protocol(&f).p);
     }
 }
 
 static int check(bool with_key, const char *version, const char *key)
 {
-    struct mk_fields f = fields_of((const char *const[]){"Host: a", version, key, NULL});
+    struct mk_headers f = fields_of((const char *const[]){"Host: a", version, key, NULL});
     return mk_upgrade_check_websocket(&f, with_key);
 }
 
@@ -79,7 +79,7 @@ static void handshakes(void **state)
                                       "Sec-WebSocket-Key: ********************===="};
     for (size_t i = 0; i < MK_LEN(bad); i++)
         assert_int_equal(check(true, "Sec-WebSocket-Version: 13", bad[i]), 400);
-    struct mk_fields twice =
+    struct mk_headers twice =
         FIELDS("Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: " KEY, "Sec-WebSocket-Key: " KEY);
     assert_int_equal(mk_upgrade_check_websocket(&twice, true), 400);
     twice = FIELDS("Sec-WebSocket-Version: 13", "Sec-WebSocket-Version: 13");
@@ -92,7 +92,7 @@ static void the_answer_to_a_key(void **state)
     (void)state;
     char text[28];
     struct mk_buf out = mk_buf_fixed(text, sizeof text);
-    mk_upgrade_accept_websocket(MK_STR(KEY), &out);
+    mk_upgrade_websocket_accept_key(MK_STR(KEY), &out);
     assert_str(mk_buf_str(&out), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
 }
 

@@ -8,14 +8,14 @@
 static bool check_cut(mk_str s, size_t cut)
 {
     struct mk_utf8 u = {0, 0, 0};
-    return mk_utf8_add(&u, mk_str_first(s, cut)) && mk_utf8_add(&u, mk_str_skip(s, cut)) &&
-           mk_utf8_is_whole(&u);
+    return mk_utf8_feed(&u, mk_str_first(s, cut)) && mk_utf8_feed(&u, mk_str_skip(s, cut)) &&
+           mk_utf8_is_complete(&u);
 }
 
 /* At once, and cut in two at every place. */
 static bool is_utf8(mk_str s)
 {
-    bool whole = mk_utf8_check(s);
+    bool whole = mk_utf8_is_valid(s);
     for (size_t cut = 0; cut <= s.len; cut++)
         assert_int_equal(check_cut(s, cut), whole);
     return whole;
@@ -50,7 +50,7 @@ static void the_end_of_text_is_known_to_be_wrong_at_once(void **state)
 {
     struct mk_utf8 u = {0, 0, 0};
     (void)state;
-    assert_false(mk_utf8_add(&u, TEXT("\xed\xa0")));
+    assert_false(mk_utf8_feed(&u, TEXT("\xed\xa0")));
 }
 
 int main(void)

@@ -8,7 +8,8 @@
 
 enum { FIELDS_MAX = 64, TRAILERS_MAX = 1024, FILE_MAX = 1 << 18 };
 
-static const struct mk_head_limits limits = {.head_max = 8192, .target_max = 4096, .fields_max = FIELDS_MAX};
+static const struct mk_request_head_limits limits = {
+    .head_max = 8192, .target_max = 4096, .fields_max = FIELDS_MAX};
 
 /* A connection: what was sent, how much of it has arrived, and what came of it. */
 struct wire {
@@ -48,11 +49,11 @@ static mk_str received(const struct wire *w)
 }
 
 /* False when there is nothing more to do on this connection. */
-static bool play_head(struct wire *w, struct mk_head *h)
+static bool play_head(struct wire *w, struct mk_request_head *h)
 {
     size_t seen = 0;
     int r;
-    while ((r = mk_head_parse(h, received(w), seen, &limits)) == 0) {
+    while ((r = mk_request_head_parse(h, received(w), seen, &limits)) == 0) {
         seen = received(w).len;
         if (!receive(w)) {
             if (seen)
@@ -68,17 +69,17 @@ static bool play_head(struct wire *w, struct mk_head *h)
     return r > 0;
 }
 
-static void show_fields(struct wire *w, const struct mk_head *h)
+static void show_fields(struct wire *w, const struct mk_request_head *h)
 {
     for (unsigned i = 0; i < h->fields.n; i++) {
         struct mk_buf *line = wire_lines_add(w->events);
-        const struct mk_field *f = &h->fields.at[i];
+        const struct mk_header_field *f = &h->fields.at[i];
         mk_buf_addf(line, "field %.*s:%s", MK_STR_ARG(f->name), f->value.len ? " " : "");
         mk_buf_add(line, f->value);
     }
 }
 
-static void show_request(struct wire *w, const struct mk_head *h, const struct mk_framing *f,
+static void show_request(struct wire *w, const struct mk_request_head *h, const struct mk_framing *f,
                          const struct mk_target *t, mk_str path)
 {
     mk_buf_addf(wire_lines_add(w->events), "request %.*s %.*s HTTP/1.%u", MK_STR_ARG(h->method_text),
@@ -96,12 +97,12 @@ static void show_request(struct wire *w, const struct mk_head *h, const struct m
         event(w, "continue", MK_STR(""));
 }
 
-static bool play_request(struct wire *w, const struct mk_head *h, struct mk_framing *f)
+static bool play_request(struct wire *w, const struct mk_request_head *h, struct mk_framing *f)
 {
     struct mk_target t;
     char out[8192];
     unsigned flags;
-    int status = mk_framing_of(h, &(struct mk_host_last){0}, f);
+    int status = mk_framing_parse(h, &(struct mk_authority_cache){0}, f);
     if (!status)
         status = mk_target_parse(h->method, h->target, &t);
     mk_str path = status ? MK_STR("") : t.path;
@@ -124,14 +125,14 @@ static bool play_length(struct wire *w, uint64_t length)
     return true;
 }
 
-/* Answers as mk_chunked_next does. */
+/* Answers as mk_chunked_decode does. */
 static int play_chunks(struct wire *w)
 {
     struct mk_chunked c;
     mk_chunked_init(&c, TRAILERS_MAX);
     for (;;) {
         mk_str in = received(w), data;
-        int r = mk_chunked_next(&c, &in, &data);
+        int r = mk_chunked_decode(&c, &in, &data);
         w->at = w->arrived - in.len;
         if (r == MK_CHUNKED_DATA)
             mk_buf_add(&w->body, data);
@@ -167,11 +168,11 @@ static void play(const struct wire_case *c, size_t step, struct wire_lines *even
 {
     struct wire w = {.sent = mk_buf_str(&c->bytes), .step = step, .events = events};
     w.body = mk_buf_growing(WIRE_TEXT_MAX);
-    struct mk_field fields[FIELDS_MAX];
+    struct mk_header_field fields[FIELDS_MAX];
     struct mk_framing f;
     bool more = true;
     while (more) {
-        struct mk_head h = {.fields = {.at = fields}};
+        struct mk_request_head h = {.fields = {.at = fields}};
         more = play_head(&w, &h) && play_request(&w, &h, &f) && play_body(&w, &f);
     }
     mk_buf_free(&w.body);

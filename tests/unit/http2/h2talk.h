@@ -186,15 +186,16 @@ static inline void h2talk_expect_idle(struct h2talk *h)
     assert_false(h->talk.ended || h->talk.reset);
     assert_int_equal(h->talk.conn->h2->n_streams, 0);
     assert_int_equal(h->client.n_goaways, 0);
-    assert_true(mk_outq_empty(&h->talk.conn->out));
+    assert_true(mk_send_queue_is_empty(&h->talk.conn->out));
 }
 
-static inline void h2talk_expect_records(struct h2talk *h, unsigned n, unsigned status, enum mk_ending ending)
+static inline void h2talk_expect_records(struct h2talk *h, unsigned n, unsigned status,
+                                         enum mk_outcome ending)
 {
     assert_int_equal(h->talk.n_records, n);
     assert_int_equal(h->talk.statuses[n - 1], status);
     if (h->talk.endings[n - 1] != ending)
-        fail_msg("it ended as %s", mk_ending_name(h->talk.endings[n - 1]));
+        fail_msg("it ended as %s", mk_outcome_name(h->talk.endings[n - 1]));
 }
 
 #endif

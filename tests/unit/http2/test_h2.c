@@ -318,7 +318,7 @@ static void frames_that_end_a_connection(void **state)
         h2talk_get(&h, 11, "/early"); /* which is not heard any more */
         h2talk_on(&h);
         h2talk_expect_failed(&h, bad[i].error, bad[i].why);
-        assert_int_equal(h.talk.endings[0], MK_ENDING_REFUSED);
+        assert_int_equal(h.talk.endings[0], MK_OUTCOME_REJECTED);
         assert_true(h.talk.n_records <= 2);
         assert_int_equal(h2_find(&h.client, 11)->status, 0);
     }
@@ -367,7 +367,7 @@ static void frames_after_the_end_of_a_stream(void **state)
     h2talk_data(&h, 1, "x", false);
     h2talk_on(&h);
     h2talk_expect_reset(&h, 1, MK_H2_STREAM_CLOSED);
-    h2talk_expect_records(&h, 1, 0, MK_ENDING_REFUSED);
+    h2talk_expect_records(&h, 1, 0, MK_OUTCOME_REJECTED);
     h2talk_get(&h, 3, "/early");
     h2talk_on(&h);
     h2talk_data(&h, 3, "x", true);
@@ -391,13 +391,13 @@ static void frames_that_crossed_a_reset_are_no_error(void **state)
     h2talk_expect_reset(&h, 1, MK_H2_PROTOCOL_ERROR);
     unsigned heard = h.client.n_log;
     h2talk_data(&h, 1, "yyy", false);
-    mk_h2_frame_emit_window(&h.say, 1, 1000);
+    mk_h2_frame_emit_window_update(&h.say, 1, 1000);
     h2_say_head(&h.client, &h.say, 1, MK_H2_END_STREAM, "x-trailer: x\n");
     h2_say_reset(&h.client, &h.say, 1, MK_H2_CANCEL);
     h2talk_on(&h);
     assert_int_equal(h.client.n_log, heard);
     h2talk_expect_idle(&h);
-    h2talk_expect_records(&h, 1, 0, MK_ENDING_REFUSED);
+    h2talk_expect_records(&h, 1, 0, MK_OUTCOME_REJECTED);
 }
 
 static void a_client_may_take_a_request_back(void **state)
@@ -418,7 +418,7 @@ static void a_client_may_take_a_request_back(void **state)
     h2_say_reset(&h.client, &h.say, 23, MK_H2_CANCEL);
     h2talk_on(&h);
     h2talk_expect_idle(&h);
-    h2talk_expect_records(&h, MK_LEN(targets) + 2, 200, MK_ENDING_GONE);
+    h2talk_expect_records(&h, MK_LEN(targets) + 2, 200, MK_OUTCOME_CLIENT_ABORTED);
     h2talk_pass(&h, 50); /* timers and threads that come too late */
     h2talk_expect_idle(&h);
 }
@@ -438,7 +438,7 @@ static void numbers_may_be_far_apart(void **state)
     for (size_t i = 0; i < MK_LEN(ids); i++)
         h2talk_expect(&h, ids[i], 200, i % 2 ? "odd" : "even");
     h2talk_expect_idle(&h);
-    mk_h2_frame_emit_window(&h.say, 35, 100); /* closed, not idle */
+    mk_h2_frame_emit_window_update(&h.say, 35, 100); /* closed, not idle */
     h2talk_on(&h);
     h2talk_expect_idle(&h);
 }

@@ -94,7 +94,7 @@ static void a_frame_has_its_time_and_no_byte_extends_it(void **state)
         h2talk_pass(&h, 5);
     }
     assert_in_range(mk_clock_ms() - began, SHORT_MS, SHORT_MS * 20);
-    h2talk_expect_records(&h, 1, 0, MK_ENDING_TIMEOUT);
+    h2talk_expect_records(&h, 1, 0, MK_OUTCOME_TIMEOUT);
 }
 
 static void a_head_in_pieces_has_its_time_too(void **state)
@@ -119,7 +119,7 @@ static void expect_slow(void)
 {
     assert_int_equal(h.talk.counters.h2_ended[MK_H2_SLOW], 1);
     assert_int_equal(h.talk.service.n_conns, 0);
-    assert_int_equal(h.talk.endings[h.talk.n_records - 1], MK_ENDING_TIMEOUT);
+    assert_int_equal(h.talk.endings[h.talk.n_records - 1], MK_OUTCOME_TIMEOUT);
 }
 
 static void what_is_said_must_be_taken(void **state)
@@ -132,7 +132,7 @@ static void what_is_said_must_be_taken(void **state)
     h2talk_get(&h, 3, "/never");
     h2talk_send(&h);
     for (int i = 0; i < 1000 && h.talk.service.n_conns; i++)
-        assert_int_equal(mk_loop_turn(&h.talk.loop, 5), 0);
+        assert_int_equal(mk_loop_run_once(&h.talk.loop, 5), 0);
     assert_int_equal(h.talk.n_records, 2);
     expect_slow();
 }
@@ -180,14 +180,14 @@ static void a_client_that_reads_steadily_gets_all(void **state)
     while (h.talk.n_records == 0 || !h2_find(&h.client, 1)->ended) {
         char piece[1500];
         for (int i = 0; i < 3; i++)
-            assert_int_equal(mk_loop_turn(&h.talk.loop, 5), 0);
+            assert_int_equal(mk_loop_run_once(&h.talk.loop, 5), 0);
         ssize_t n = recv(h.talk.fd, piece, sizeof piece, MSG_DONTWAIT);
         if (n > 0)
             mk_buf_add(&h.talk.heard, mk_str_of(piece, (size_t)n));
         h2talk_hear(&h);
     }
     h2talk_expect(&h, 1, 200, NULL);
-    h2talk_expect_records(&h, 1, 200, MK_ENDING_DONE);
+    h2talk_expect_records(&h, 1, 200, MK_OUTCOME_OK);
 }
 
 /* ---- Of one stream; the others go on ---- */
@@ -211,7 +211,7 @@ static void content_must_come_fast_enough(void **state)
         h2talk_pass(&h, SHORT_MS / 4);
     }
     h2talk_expect(&h, 1, 408, NULL);
-    h2talk_expect_records(&h, 1, 408, MK_ENDING_TIMEOUT);
+    h2talk_expect_records(&h, 1, 408, MK_OUTCOME_TIMEOUT);
     h2talk_expect_open(&h, 3);
     h2talk_get(&h, 5, "/early");
     h2talk_on(&h);
@@ -228,7 +228,7 @@ static void a_streams_window_must_be_opened(void **state)
     h2talk_on(&h);
     wait_for_records(1);
     h2talk_expect_reset(&h, 1, MK_H2_CANCEL);
-    h2talk_expect_records(&h, 1, 200, MK_ENDING_TIMEOUT);
+    h2talk_expect_records(&h, 1, 200, MK_OUTCOME_TIMEOUT);
     h2talk_expect_idle(&h);
 }
 
@@ -247,7 +247,7 @@ static void not_by_a_byte_now_and_then(void **state)
         h2talk_pass(&h, SHORT_MS / 4);
     }
     h2talk_expect_reset(&h, 1, MK_H2_CANCEL);
-    h2talk_expect_records(&h, 1, 200, MK_ENDING_TIMEOUT);
+    h2talk_expect_records(&h, 1, 200, MK_OUTCOME_TIMEOUT);
 }
 
 static void a_steady_window_is_enough(void **state)
@@ -279,7 +279,7 @@ static void a_handler_that_never_comes_back_is_504(void **state)
     wait_for_records(2);
     h2talk_expect(&h, 1, 504, NULL);
     h2talk_expect(&h, 3, 504, NULL);
-    h2talk_expect_records(&h, 2, 504, MK_ENDING_TIMEOUT);
+    h2talk_expect_records(&h, 2, 504, MK_OUTCOME_TIMEOUT);
     h2talk_data(&h, 3, "x", true);
     h2talk_on(&h);
     h2talk_expect_idle(&h);
@@ -327,7 +327,7 @@ static void a_path_has_its_own_rate_for_content(void **state)
 static void wait_without_reading(void)
 {
     for (int i = 0; i < SHORT_MS; i++)
-        assert_int_equal(mk_loop_turn(&h.talk.loop, 5), 0);
+        assert_int_equal(mk_loop_run_once(&h.talk.loop, 5), 0);
 }
 
 static void a_path_may_do_without_a_rate_for_answers(void **state)
@@ -366,7 +366,7 @@ static void also_for_the_end_of_its_answers(void **state)
     h2talk_get(&h, 3, "/source?n=20000");
     h2talk_send(&h);
     for (int i = 0; i < 1000 && h.talk.service.n_conns; i++)
-        assert_int_equal(mk_loop_turn(&h.talk.loop, 5), 0);
+        assert_int_equal(mk_loop_run_once(&h.talk.loop, 5), 0);
     assert_int_equal(h.talk.service.n_conns, 0);
     assert_int_equal(h.talk.counters.h2_ended[MK_H2_SLOW], 1);
 }
@@ -389,11 +389,11 @@ static void a_request_may_have_its_own_time_for_a_handler(void **state)
     h2talk_expect(&h, 5, 504, NULL);
     h2_say_reset(&h.client, &h.say, 9, MK_H2_CANCEL);
     h2talk_on(&h);
-    h2talk_expect_records(&h, 4, 200, MK_ENDING_GONE);
+    h2talk_expect_records(&h, 4, 200, MK_OUTCOME_CLIENT_ABORTED);
     h2talk_expect_open(&h, 7);
     shutdown(h.talk.fd, SHUT_WR); /* waits without limit end with their client */
     talk_on(&h.talk);
-    h2talk_expect_records(&h, 6, 200, MK_ENDING_GONE);
+    h2talk_expect_records(&h, 6, 200, MK_OUTCOME_CLIENT_ABORTED);
 }
 
 /* The limits of a stream that has ended count until its last byte is taken. */
@@ -406,7 +406,7 @@ static void a_request_may_have_its_own_rate(void **state)
     h2talk_get(&h, 1, "/source?n=20000&rate=0");
     h2talk_send(&h);
     wait_without_reading();
-    h2talk_expect_records(&h, 1, 200, MK_ENDING_DONE);
+    h2talk_expect_records(&h, 1, 200, MK_OUTCOME_OK);
     assert_int_equal(h.talk.service.n_conns, 1);
     h2talk_on(&h);
     h2talk_expect(&h, 1, 200, NULL);
@@ -433,7 +433,7 @@ static void a_source_that_never_comes_back_is_cut_off(void **state)
     h2talk_on(&h);
     wait_for_records(2);
     h2talk_expect_reset(&h, 1, MK_H2_INTERNAL_ERROR);
-    h2talk_expect_records(&h, 2, 200, MK_ENDING_TIMEOUT);
+    h2talk_expect_records(&h, 2, 200, MK_OUTCOME_TIMEOUT);
     h2talk_expect_idle(&h);
 }
 
@@ -448,7 +448,7 @@ static void unwanted_content_must_come_fast_enough_too(void **state)
         h2talk_pass(&h, 5);
     h2talk_expect(&h, 1, 200, "early\n");
     h2talk_expect_reset(&h, 1, MK_H2_NO_ERROR);
-    h2talk_expect_records(&h, 1, 200, MK_ENDING_DONE);
+    h2talk_expect_records(&h, 1, 200, MK_OUTCOME_OK);
     h2talk_expect_idle(&h);
 }
 
@@ -467,7 +467,7 @@ static void a_tunnel_must_not_be_silent(void **state)
     h2talk_expect_open(&h, 1);
     wait_for_records(1);
     h2talk_expect_reset(&h, 1, MK_H2_CANCEL);
-    h2talk_expect_records(&h, 1, 200, MK_ENDING_TIMEOUT);
+    h2talk_expect_records(&h, 1, 200, MK_OUTCOME_TIMEOUT);
     h2talk_expect_idle(&h);
 }
 
@@ -485,7 +485,7 @@ static void a_tunnel_that_did_not_begin(void **state)
                 ":method: CONNECT\n:protocol: other\n:scheme: http\n:authority: a\n:path: /tunnel\n");
     h2talk_send(&h);
     for (int i = 0; i < 100; i++)
-        assert_int_equal(mk_loop_turn(&h.talk.loop, 5), 0);
+        assert_int_equal(mk_loop_run_once(&h.talk.loop, 5), 0);
     h2talk_on(&h);
     h2talk_expect(&h, 1, 200, NULL);
     h2talk_expect_reset(&h, 3, MK_H2_CANCEL);
@@ -603,7 +603,7 @@ static void the_server_may_end_in_every_state(void **state)
     (void)state;
     for (size_t i = 0; i < MK_LEN(situations); i++) {
         reach(i);
-        mk_conn_close_all(&h.talk.service, MK_ENDING_SHUTDOWN);
+        mk_conn_close_all(&h.talk.service, MK_OUTCOME_SHUTDOWN);
         check_gone(i);
     }
     talk_pass(&h.talk, 50);
@@ -621,7 +621,7 @@ static void a_client_may_end_its_side_in_every_state(void **state)
             h2talk_pass(&h, 5);
         if (is_over() == waits_for_ever)
             fail_msg("case %zu: %s", i, waits_for_ever ? "it ended" : "it did not end");
-        mk_conn_close_all(&h.talk.service, MK_ENDING_SHUTDOWN);
+        mk_conn_close_all(&h.talk.service, MK_OUTCOME_SHUTDOWN);
         check_gone(i);
     }
 }

@@ -142,7 +142,7 @@ static void a_client_that_exceeds_the_window(void **state)
         h2_say_data(&h.client, &h.say, 1, mk_str_of(piece, sizeof piece), false);
     h2talk_on(&h);
     h2talk_expect_reset(&h, 1, MK_H2_FLOW_CONTROL_ERROR);
-    h2talk_expect_records(&h, 1, 0, MK_ENDING_REFUSED);
+    h2talk_expect_records(&h, 1, 0, MK_OUTCOME_REJECTED);
     h2talk_expect_idle(&h);
 }
 
@@ -309,7 +309,7 @@ static void much_is_not(void **state)
     h2talk_expect_reset(&h, 3, MK_H2_NO_ERROR);
     h2talk_expect_idle(&h);
     assert_int_equal(h.talk.n_records, 2);
-    assert_int_equal(h.talk.endings[1], MK_ENDING_DONE);
+    assert_int_equal(h.talk.endings[1], MK_OUTCOME_OK);
 }
 
 static void what_a_handler_leaves_is_let_run_out(void **state)
@@ -373,7 +373,7 @@ static void content_that_is_cut_off(void **state)
     assert_int_equal(h.talk.n_records, 4);
     unsigned gone = 0;
     for (unsigned i = 0; i < 4; i++)
-        gone += h.talk.endings[i] == MK_ENDING_GONE;
+        gone += h.talk.endings[i] == MK_OUTCOME_CLIENT_ABORTED;
     assert_int_equal(gone, 2);
 }
 
@@ -381,7 +381,7 @@ static enum mk_verdict follow(struct mk_request *request, struct mk_response *re
 {
     (void)response;
     (void)data;
-    mk_request_follow_client(request);
+    mk_request_cancel_on_disconnect(request);
     return MK_WAIT;
 }
 
@@ -396,7 +396,7 @@ static void a_handler_without_a_client_is_aborted(void **state)
     shutdown(h.talk.fd, SHUT_WR);
     talk_on(&h.talk);
     assert_true(h.talk.ended);
-    h2talk_expect_records(&h, 1, 0, MK_ENDING_GONE);
+    h2talk_expect_records(&h, 1, 0, MK_OUTCOME_CLIENT_ABORTED);
 }
 
 int main(void)

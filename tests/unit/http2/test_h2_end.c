@@ -32,7 +32,7 @@ static void a_worker_that_ends_says_so_in_two_steps(void **state)
     h2talk_expect(&h, 1, 200, NULL);
     assert_true(h.talk.ended);
     assert_int_equal(h.client.error, MK_H2_NO_ERROR);
-    h2talk_expect_records(&h, 2, 200, MK_ENDING_DONE);
+    h2talk_expect_records(&h, 2, 200, MK_OUTCOME_OK);
 }
 
 static void what_comes_too_late_is_ignored(void **state)
@@ -48,7 +48,7 @@ static void what_comes_too_late_is_ignored(void **state)
         h2talk_data(&h, 3, "too late", false);
     h2_say_head(&h.client, &h.say, 3, MK_H2_END_STREAM, "x-trailer: x\n");
     h2talk_get(&h, 5, "/early");
-    mk_h2_frame_emit_window(&h.say, 5, 1000);
+    mk_h2_frame_emit_window_update(&h.say, 5, 1000);
     h2_say_reset(&h.client, &h.say, 5, MK_H2_CANCEL);
     h2talk_on(&h);
     assert_int_equal(h.client.last_stream, 1);

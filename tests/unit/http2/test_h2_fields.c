@@ -77,10 +77,10 @@ static enum mk_verdict answer_oddly(struct mk_request *request, struct mk_respon
     (void)request;
     (void)data;
     for (size_t i = 0; i < MK_LEN(names); i++)
-        (void)mk_response_add_static(response, mk_str_from_c(names[i]), MK_STR("x"));
-    (void)mk_response_add(response, MK_STR("Set-Cookie"), MK_STR("a=b"));
-    (void)mk_response_add(response, MK_STR("X-Space"), MK_STR(" \tx y\t "));
-    (void)mk_response_add(response, MK_STR("X-Empty"), MK_STR(" "));
+        (void)mk_response_add_header_nocopy(response, mk_str_from_c(names[i]), MK_STR("x"));
+    (void)mk_response_add_header(response, MK_STR("Set-Cookie"), MK_STR("a=b"));
+    (void)mk_response_add_header(response, MK_STR("X-Space"), MK_STR(" \tx y\t "));
+    (void)mk_response_add_header(response, MK_STR("X-Empty"), MK_STR(" "));
     return handlers_say(response, MK_STR("odd\n"));
 }
 

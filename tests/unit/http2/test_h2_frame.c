@@ -184,7 +184,7 @@ static void settings_are_read_in_pairs(void **state)
     assert_int_equal(id, 0xffff);
     assert_int_equal(value, 0xffffffff);
     assert_false(mk_h2_frame_next_setting(&payload, &id, &value));
-    assert_int_equal(mk_h2_frame_number(MK_STR("\1\2\3\xff")), 0x010203ff);
+    assert_int_equal(mk_h2_frame_read_u32(MK_STR("\1\2\3\xff")), 0x010203ff);
 }
 
 /* ---- Writing ---- */
@@ -196,9 +196,9 @@ static void small_frames_are_written(void **state)
     (void)state;
     mk_h2_frame_emit_goaway(&out, 7, MK_H2_ENHANCE_YOUR_CALM);
     EXPECT_OUT("\0\0\x08\x07\0\0\0\0\0\0\0\0\x07\0\0\0\x0b");
-    mk_h2_frame_emit_reset(&out, 3, MK_H2_CANCEL);
+    mk_h2_frame_emit_rst_stream(&out, 3, MK_H2_CANCEL);
     EXPECT_OUT("\0\0\x04\x03\0\0\0\0\3\0\0\0\x08");
-    mk_h2_frame_emit_window(&out, 0x7fffffff, 0x01020304);
+    mk_h2_frame_emit_window_update(&out, 0x7fffffff, 0x01020304);
     EXPECT_OUT("\0\0\x04\x08\0\x7f\xff\xff\xff\1\2\3\4");
     mk_h2_frame_emit_ping(&out, true, MK_STR("12345678"));
     EXPECT_OUT("\0\0\x08\x06\1\0\0\0\0"

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "http/host.h"
+#include "http/authority.h"
 #include "unit/http2/h2_head_case.h"
 
 #include "unit/arena.h"
@@ -34,8 +34,8 @@ static void expect_lines(const char *expected)
     char room[2048];
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
     for (unsigned i = 0; i < h.fields.n; i++) {
-        const struct mk_field *f = &h.fields.at[i];
-        assert_int_equal(f->id, mk_field_find_id(f->name));
+        const struct mk_header_field *f = &h.fields.at[i];
+        assert_int_equal(f->id, mk_header_find_id(f->name));
         assert_in_range(h.fields.first[f->id], 1, i + 1);
         mk_buf_addf(&out, "%.*s|%.*s\n", MK_STR_ARG(f->name), MK_STR_ARG(f->value));
     }
@@ -60,8 +60,8 @@ static void a_request(void **state)
     assert_false(h.has_length);
     assert_false(h.expects_continue);
     expect_lines("host|example.org:8443\nuser-agent|me\naccept|*/*\n");
-    assert_str(mk_fields_get(&h.fields, MK_FIELD_HOST), "example.org:8443");
-    assert_str(mk_fields_find(&h.fields, MK_STR("User-Agent")), "me");
+    assert_str(mk_headers_get(&h.fields, MK_HEADER_HOST), "example.org:8443");
+    assert_str(mk_headers_find(&h.fields, MK_STR("User-Agent")), "me");
 }
 
 static void pseudo_fields_in_any_order_and_alone(void **state)
@@ -277,14 +277,14 @@ static void zeros_and_line_ends(void **state)
     (void)state;
     static const mk_str bad[] = {MK_STR_INIT("a\0b"), MK_STR_INIT("\n"), MK_STR_INIT("a\nb"),
                                  MK_STR_INIT("\0")};
-    struct mk_field room[2];
+    struct mk_header_field room[2];
     for (size_t i = 0; i < MK_LEN(bad); i++) {
         mk_h2_head_init(&h, &arena, room, &h2head_limits, false);
-        assert_int_equal(mk_h2_head_on_field(&h, MK_STR("x"), bad[i]), BAD);
+        assert_int_equal(mk_h2_head_on_header(&h, MK_STR("x"), bad[i]), BAD);
         mk_h2_head_init(&h, &arena, room, &h2head_limits, false);
-        assert_int_equal(mk_h2_head_on_field(&h, bad[i], MK_STR("x")), BAD);
+        assert_int_equal(mk_h2_head_on_header(&h, bad[i], MK_STR("x")), BAD);
         mk_h2_head_init(&h, &arena, room, &h2head_limits, false);
-        assert_int_equal(mk_h2_head_on_field(&h, MK_STR(":path"), bad[i]), BAD);
+        assert_int_equal(mk_h2_head_on_header(&h, MK_STR(":path"), bad[i]), BAD);
         assert_int_equal(mk_h2_head_finish(&h), BAD);
     }
 }
@@ -406,11 +406,11 @@ static void rules_of_trailers(void **state)
 static void the_first_mistake_counts(void **state)
 {
     (void)state;
-    struct mk_field room[2];
+    struct mk_header_field room[2];
     mk_h2_head_init(&h, &arena, room, &h2head_limits, false);
-    assert_int_equal(mk_h2_head_on_field(&h, MK_STR("host"), MK_STR("a")), 0);
-    assert_int_equal(mk_h2_head_on_field(&h, MK_STR("host"), MK_STR("a")), 400);
-    assert_int_equal(mk_h2_head_on_field(&h, MK_STR("X"), MK_STR("a")), 400);
+    assert_int_equal(mk_h2_head_on_header(&h, MK_STR("host"), MK_STR("a")), 0);
+    assert_int_equal(mk_h2_head_on_header(&h, MK_STR("host"), MK_STR("a")), 400);
+    assert_int_equal(mk_h2_head_on_header(&h, MK_STR("X"), MK_STR("a")), 400);
     assert_int_equal(mk_h2_head_finish(&h), 400);
 }
 

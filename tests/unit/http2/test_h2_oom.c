@@ -87,11 +87,11 @@ static const struct dialogue {
 static const struct dialogue *current;
 
 /* As those do that write logs: what is known of a request can be looked at. */
-static void look_at(const struct mk_record *record, void *data)
+static void look_at(const struct mk_access_record *record, void *data)
 {
     static const char *const names[] = {"host", "cookie", "user-agent"};
     for (size_t i = 0; i < MK_LEN(names); i++) {
-        mk_str value = mk_request_field(record->request, mk_str_from_c(names[i]));
+        mk_str value = mk_request_header(record->request, mk_str_from_c(names[i]));
         assert_true(value.len == 0 || value.p[0]);
     }
     talk_on_done(record, data);
@@ -116,7 +116,7 @@ static bool connect_it(void)
 {
     int ends[2];
     struct talk *t = &h.talk;
-    const struct mk_peer peer = {.is_unix = 1};
+    const struct mk_addr peer = {.is_unix = 1};
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     assert_int_equal(mk_fd_set_nonblock(ends[0]), 0);
     t->fd = ends[1];
@@ -191,14 +191,14 @@ static void forget_all(void)
 {
     struct talk *t = &h.talk;
     mk_fd_close(&t->fd);
-    mk_conn_close_all(&t->service, MK_ENDING_SHUTDOWN);
-    mk_helper_fini(&t->service.helper); /* a thread may be at work still */
-    assert_int_equal(mk_helper_init(&t->service.helper, &t->loop), 0);
+    mk_conn_close_all(&t->service, MK_OUTCOME_SHUTDOWN);
+    mk_offload_fini(&t->service.helper); /* a thread may be at work still */
+    assert_int_equal(mk_offload_init(&t->service.helper, &t->loop), 0);
     mk_loop_run_tasks(&t->loop);
     mk_conn_free_spare(&t->service);
     mk_arena_cache_fini(&t->service.arenas);
-    mk_filecache_clear(&t->site.web.files);
-    mk_filecache_clear(&t->site.web.files); /* neighbours, which those that are gone now held */
+    mk_file_cache_evict_idle(&t->site.web.files);
+    mk_file_cache_evict_idle(&t->site.web.files); /* neighbours, which those that are gone now held */
     assert_int_equal(t->site.web.files.n, 0);
     h2_fini(&h.client);
     mk_buf_free(&h.say);

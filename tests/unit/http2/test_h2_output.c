@@ -51,7 +51,7 @@ static void a_stream_waits_for_its_window(void **state)
     h2talk_expect(&h, 1, 200, NULL);
     expect_source(1, 300000);
     h2talk_expect_idle(&h);
-    h2talk_expect_records(&h, 2, 200, MK_ENDING_DONE);
+    h2talk_expect_records(&h, 2, 200, MK_OUTCOME_OK);
     assert_int_equal(h.talk.content_sent[1], 300000);
 }
 
@@ -89,7 +89,7 @@ static void windows_of_a_client_that_ends_its_side(void **state)
         h2talk_on(&h);
         shutdown(h.talk.fd, SHUT_WR);
         talk_on(&h.talk);
-        h2talk_expect_records(&h, 1, 200, MK_ENDING_GONE);
+        h2talk_expect_records(&h, 1, 200, MK_OUTCOME_CLIENT_ABORTED);
         for (int n = 0; n < 4000 && !h.talk.ended && !h.talk.reset; n++)
             h2talk_pass(&h, 5);
         assert_true(h.talk.ended);
@@ -148,7 +148,7 @@ static void a_window_beyond_all_bounds(void **state)
     h2talk_open(&h);
     h2talk_get(&h, 1, "/never");
     h2talk_get(&h, 3, "/never");
-    mk_h2_frame_emit_window(&h.say, 1, MK_H2_WINDOW_MAX);
+    mk_h2_frame_emit_window_update(&h.say, 1, MK_H2_WINDOW_MAX);
     h2_say_window(&h.client, &h.say, 3, MK_H2_WINDOW_MAX - MK_H2_WINDOW);
     h2talk_on(&h);
     h2talk_expect_reset(&h, 1, MK_H2_FLOW_CONTROL_ERROR);
@@ -163,7 +163,7 @@ static void a_window_opened_by_nothing(void **state)
     (void)state;
     h2talk_open(&h);
     h2talk_get(&h, 1, "/never");
-    mk_h2_frame_emit_window(&h.say, 1, 0);
+    mk_h2_frame_emit_window_update(&h.say, 1, 0);
     h2talk_on(&h);
     h2talk_expect_reset(&h, 1, MK_H2_PROTOCOL_ERROR);
     h2talk_expect_idle(&h);
@@ -195,7 +195,7 @@ static void what_cannot_be_completed(void **state)
     h2talk_expect(&h, 13, 413, NULL);
     assert_true(h2_find(&h.client, 13)->content.len > 200);
     h2talk_expect_idle(&h);
-    h2talk_expect_records(&h, 7, 413, MK_ENDING_DONE);
+    h2talk_expect_records(&h, 7, 413, MK_OUTCOME_OK);
 }
 
 /* What was taken back has not used up windows. */
@@ -273,7 +273,7 @@ static void one_after_the_other_or_in_turns(void **state)
 static void say_priority(uint32_t id, const char *text)
 {
     mk_h2_frame_emit_head(&h.say, 4 + (uint32_t)strlen(text), MK_H2_PRIORITY_UPDATE, 0, 0);
-    mk_h2_frame_emit_number(&h.say, id);
+    mk_h2_frame_emit_u32(&h.say, id);
     mk_buf_add(&h.say, mk_str_from_c(text));
 }
 
@@ -321,13 +321,13 @@ static ssize_t pull_slowly(void *ctx, char *room, size_t cap)
 
 static enum mk_verdict work(struct mk_request *request, struct mk_response *response, void *data)
 {
-    static const struct mk_source_ops ops = {.pull = pull_slowly};
+    static const struct mk_body_source_ops ops = {.pull = pull_slowly};
     struct worker *w = mk_request_alloc(request, sizeof *w);
     (void)data;
     if (!w)
         return handlers_refuse(response, 503);
     *w = (struct worker){request, (unsigned)handlers_number(request, "turns", 200)};
-    return mk_response_set_source(response, &ops, w, MK_LENGTH_UNKNOWN) ? MK_REFUSE : MK_DONE;
+    return mk_response_set_body_source(response, &ops, w, MK_LENGTH_UNKNOWN) ? MK_ERROR : MK_DONE;
 }
 
 static void a_busy_stream_does_not_hold_up_others(void **state)
@@ -341,7 +341,7 @@ static void a_busy_stream_does_not_hold_up_others(void **state)
     ask_urgently(5, "/?turns=4", "u=7");
     h2talk_send(&h);
     for (int i = 0; i < 30; i++)
-        assert_int_equal(mk_loop_turn(&h.talk.loop, 0), 0);
+        assert_int_equal(mk_loop_run_once(&h.talk.loop, 0), 0);
     while (talk_listen(&h.talk))
         continue;
     h2talk_hear(&h);
@@ -369,7 +369,7 @@ static void a_client_takes_it_in_small_pieces(void **state)
     h2talk_send(&h);
     for (int i = 0; i < 3000 && h.talk.n_records < 4; i++) {
         char piece[700];
-        assert_int_equal(mk_loop_turn(&h.talk.loop, 0), 0);
+        assert_int_equal(mk_loop_run_once(&h.talk.loop, 0), 0);
         ssize_t n = recv(h.talk.fd, piece, sizeof piece, MSG_DONTWAIT);
         if (n > 0)
             mk_buf_add(&h.talk.heard, mk_str_of(piece, (size_t)n));
@@ -445,7 +445,7 @@ static void other_connections_have_their_turn(void **state)
     h2talk_send(&h);
     for (size_t turns = 0; h.talk.n_records == 0; turns++) {
         size_t before = hole.n;
-        assert_int_equal(mk_loop_turn(&h.talk.loop, 0), 0);
+        assert_int_equal(mk_loop_run_once(&h.talk.loop, 0), 0);
         assert_in_range(hole.n - before, 1, TURN * 2);
         assert_true(turns < MUCH / TURN + 2);
     }
@@ -465,7 +465,7 @@ static void much_of_one_answer(void **state)
     h2talk_get(&h, 1, "/source?n=12000000");
     h2talk_send(&h);
     for (int i = 0; i < 1000 && h.talk.n_records < 1; i++) {
-        assert_int_equal(mk_loop_turn(&t->loop, 0), 0);
+        assert_int_equal(mk_loop_run_once(&t->loop, 0), 0);
         while (talk_listen(t))
             continue;
         h2talk_hear(&h);
@@ -535,7 +535,7 @@ static void resume_it(void *request)
 static enum mk_verdict cling(struct mk_request *request, struct mk_response *response, void *data)
 {
     (void)data;
-    if (mk_request_on_end(request, resume_it, request))
+    if (mk_request_add_cleanup(request, resume_it, request))
         return handlers_refuse(response, 503);
     return handlers_number(request, "wait", 0) ? MK_WAIT : handlers_say(response, MK_STR("end\n"));
 }

@@ -50,7 +50,7 @@ static void bytes_come_back(void **state)
     h2talk_expect(&h, 3, 200, "early\n");
     assert_true(s->ended);
     assert_false(s->reset);
-    h2talk_expect_records(&h, 2, 200, MK_ENDING_DONE);
+    h2talk_expect_records(&h, 2, 200, MK_OUTCOME_OK);
     assert_int_equal(h.talk.content_sent[1], 15 + 10 + 4);
     h2talk_expect_idle(&h);
 }
@@ -76,7 +76,7 @@ static void our_half_ends_first(void **state)
     assert_int_equal(h.talk.n_records, 0);
     h2talk_data(&h, 5, "", true);
     h2talk_on(&h);
-    h2talk_expect_records(&h, 1, 200, MK_ENDING_DONE);
+    h2talk_expect_records(&h, 1, 200, MK_OUTCOME_OK);
     assert_false(half->reset);
 }
 
@@ -89,7 +89,7 @@ static void unwanted_input(void **state)
     h2talk_data(&h, 1, "12345", false);
     h2talk_on(&h);
     h2talk_expect_reset(&h, 1, MK_H2_NO_ERROR);
-    h2talk_expect_records(&h, 1, 200, MK_ENDING_DONE);
+    h2talk_expect_records(&h, 1, 200, MK_OUTCOME_OK);
     h2talk_data(&h, 1, "and more", false);
     h2talk_on(&h);
     h2talk_expect_idle(&h);
@@ -108,7 +108,7 @@ static void directions_do_not_wait_for_each_other(void **state)
     assert_true(s->ended);
     h2talk_data(&h, 1, "", true);
     h2talk_on(&h);
-    h2talk_expect_records(&h, 1, 200, MK_ENDING_DONE);
+    h2talk_expect_records(&h, 1, 200, MK_OUTCOME_OK);
 }
 
 /* What there is no room for is not asked for, and the client's window closes. */
@@ -138,7 +138,7 @@ static void one_that_fails(void **state)
     h2talk_data(&h, 1, "456", false);
     h2talk_on(&h);
     h2talk_expect_reset(&h, 1, MK_H2_INTERNAL_ERROR);
-    h2talk_expect_records(&h, 1, 200, MK_ENDING_ABORTED);
+    h2talk_expect_records(&h, 1, 200, MK_OUTCOME_FAILED);
     struct h2_stream *s = wish(3, "/tunnel?fails=0", ""); /* before anything was said */
     h2talk_on(&h);
     assert_true(s->reset || (s->ended && s->status == 500));
@@ -148,7 +148,7 @@ static void one_that_fails(void **state)
     h2talk_on(&h);
     h2talk_expect_idle(&h);
     assert_int_equal(h.talk.n_records, 2);
-    assert_int_equal(h.talk.endings[1], MK_ENDING_ABORTED);
+    assert_int_equal(h.talk.endings[1], MK_OUTCOME_FAILED);
 }
 
 static void a_client_that_breaks_it_off(void **state)
@@ -158,12 +158,12 @@ static void a_client_that_breaks_it_off(void **state)
     open_tunnel(3, "/tunnel");
     h2_say_reset(&h.client, &h.say, 1, MK_H2_CANCEL);
     h2talk_on(&h);
-    h2talk_expect_records(&h, 1, 200, MK_ENDING_GONE);
+    h2talk_expect_records(&h, 1, 200, MK_OUTCOME_CLIENT_ABORTED);
     shutdown(h.talk.fd, SHUT_WR);
     h2talk_on(&h);
     h2talk_expect_reset(&h, 3, MK_H2_CANCEL);
     assert_true(h.talk.ended);
-    h2talk_expect_records(&h, 2, 200, MK_ENDING_GONE);
+    h2talk_expect_records(&h, 2, 200, MK_OUTCOME_CLIENT_ABORTED);
 }
 
 static void priorities_take_nothing_away(void **state)
@@ -173,14 +173,14 @@ static void priorities_take_nothing_away(void **state)
     for (int i = 0; i < 8; i++) {
         h2talk_data(&h, 1, "heard", false);
         mk_h2_frame_emit_head(&h.say, 7, MK_H2_PRIORITY_UPDATE, 0, 0);
-        mk_h2_frame_emit_number(&h.say, 1);
+        mk_h2_frame_emit_u32(&h.say, 1);
         mk_buf_add(&h.say, i % 2 ? MK_STR("u=1") : MK_STR("u=6"));
         expect_heard(s, "heard");
     }
     wish(3, "/tunnel?stops=1000", "");
     h2talk_data(&h, 3, "heard", false);
     mk_h2_frame_emit_head(&h.say, 7, MK_H2_PRIORITY_UPDATE, 0, 0);
-    mk_h2_frame_emit_number(&h.say, 3);
+    mk_h2_frame_emit_u32(&h.say, 3);
     mk_buf_add(&h.say, MK_STR("u=1"));
     h2talk_on(&h);
     assert_null(mk_h2_stream_find(h.talk.conn->h2, 3) ? mk_h2_stream_find(h.talk.conn->h2, 3)->first : NULL);
@@ -211,7 +211,7 @@ static void a_path_has_its_own_time_for_a_tunnel(void **state)
         h2talk_pass(&h, 5);
     assert_true(mk_clock_ms() - began >= 60);
     h2talk_expect_reset(&h, 1, MK_H2_CANCEL);
-    h2talk_expect_records(&h, 1, 200, MK_ENDING_TIMEOUT);
+    h2talk_expect_records(&h, 1, 200, MK_OUTCOME_TIMEOUT);
 }
 
 /* No other handler may answer with success. */
@@ -262,7 +262,7 @@ static void tunnels_at_the_end_of_a_worker(void **state)
     h2talk_data(&h, 1, "", true);
     h2talk_on(&h);
     assert_true(h.talk.ended);
-    h2talk_expect_records(&h, 1, 200, MK_ENDING_DONE);
+    h2talk_expect_records(&h, 1, 200, MK_OUTCOME_OK);
 }
 
 int main(void)

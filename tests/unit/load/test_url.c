@@ -70,13 +70,13 @@ static void anything_else_is_refused(void **state)
 
 static void addresses_need_no_resolver(void **state)
 {
-    struct mk_addr at[LOAD_URL_ADDRESSES_MAX];
+    struct mk_sockaddr at[LOAD_URL_ADDRESSES_MAX];
     struct load_url u;
     const char *why;
     (void)state;
     assert_null(load_url_parse(MK_STR("http://127.0.0.1:8080/"), &u));
     assert_int_equal(load_url_resolve(&u, at, &why), 1);
-    assert_int_equal(mk_addr_port(&at[0]), 8080);
+    assert_int_equal(mk_sockaddr_port(&at[0]), 8080);
 }
 
 static void a_host_has_at_most_255_bytes(void **state)

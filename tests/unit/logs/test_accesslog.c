@@ -13,20 +13,20 @@ enum { NOW = 1795250096 }; /* Sat, 21 Nov 2026 08:34:56 GMT */
 static const enum mk_access_format formats[] = {MK_ACCESS_COMBINED, MK_ACCESS_JSON, MK_ACCESS_SHORT};
 
 static struct mk_request request;
-static struct mk_field fields[4];
-static struct mk_peer peer;
-static struct mk_record record;
+static struct mk_header_field fields[4];
+static struct mk_addr peer;
+static struct mk_access_record record;
 static struct mk_access_clock clock_text;
 static char line[2 * MK_ACCESS_LINE];
 
 static int start(void **state)
 {
-    struct mk_addr a;
+    struct mk_sockaddr a;
     (void)state;
     setenv("TZ", "UTC", 1);
     tzset();
-    assert_int_equal(mk_addr_parse(MK_STR("192.0.2.1:1234"), MK_STR(""), &a), 0);
-    mk_addr_to_peer(&a, &peer);
+    assert_int_equal(mk_sockaddr_parse(MK_STR("192.0.2.1:1234"), MK_STR(""), &a), 0);
+    mk_sockaddr_to_addr(&a, &peer);
     memset(&clock_text, 0, sizeof clock_text);
     request = (struct mk_request){.version = 11,
                                   .received.method = MK_METHOD_GET,
@@ -35,8 +35,9 @@ static int start(void **state)
                                   .host = MK_STR("example.org"),
                                   .peer = &peer,
                                   .now = NOW};
-    mk_fields_init(&request.fields, fields);
-    record = (struct mk_record){.request = &request, .status = 200, .content_sent = 1234, .duration_ms = 7};
+    mk_headers_init(&request.fields, fields);
+    record =
+        (struct mk_access_record){.request = &request, .status = 200, .content_sent = 1234, .duration_ms = 7};
     return 0;
 }
 
@@ -116,7 +117,7 @@ static void the_json_format(void **state)
 {
     (void)state;
     add_field("User-Agent", MK_STR("curl"));
-    record.ending = MK_ENDING_ABORTED;
+    record.ending = MK_OUTCOME_FAILED;
     check_json(
         "{\"time\":\"2026-11-21T08:34:56+0000\",\"client\":\"192.0.2.1\",\"host\":\"example.org\","
         "\"method\":\"GET\",\"target\":\"/a?b\",\"protocol\":\"HTTP/1.1\",\"status\":200,\"bytes\":1234,"

@@ -129,7 +129,7 @@ static void without_a_file_it_goes_to_standard_error(void **state)
     mk_str said = on_stderr(say_it, room);
     check_line(mk_str_first(said, said.len - 1), "error", "heard");
     mk_logfile_close(&file);
-    mk_errorlog_turn(&e, MK_LOG_INFO, &file);
+    mk_errorlog_switch(&e, MK_LOG_INFO, &file);
     said = on_stderr(say_it, room);
     check_line(mk_str_first(said, said.len - 1), "error", "heard");
 }
@@ -146,8 +146,8 @@ static void a_worker_lends_its_writer(void **state)
     mk_logwriter_init(&workers, &file);
     e.own.lost = 2;
     e.own.lost_by = -ENOSPC;
-    assert_int_equal(mk_errorlog_lead(&e.log, &workers), 0);
-    mk_buf_add(mk_logwriter_room(&workers, MK_LOG_INFO, 10), MK_STR("waits\n"));
+    assert_int_equal(mk_errorlog_set_writer(&e.log, &workers), 0);
+    mk_buf_add(mk_logwriter_reserve(&workers, MK_LOG_INFO, 10), MK_STR("waits\n"));
     mk_log_error(&e.log, "said");
     mk_str rest = read_log(room);
     assert_str(mk_str_cut(&rest, '\n'), "waits");
@@ -155,15 +155,15 @@ static void a_worker_lends_its_writer(void **state)
     check_line(mk_str_cut(&rest, '\n'), "error", "said");
     assert_int_equal(e.own.lines.len, 0);
     assert_int_equal(mk_logfile_open(&full, MK_STR("/dev/full"), NULL), 0);
-    mk_logwriter_turn(&workers, &full);
+    mk_logwriter_switch_file(&workers, &full);
     mk_log_error(&e.log, "lost");
-    assert_int_equal(mk_errorlog_lead(&e.log, NULL), 0);
+    assert_int_equal(mk_errorlog_set_writer(&e.log, NULL), 0);
     assert_int_equal(workers.lost, 0);
     assert_int_equal(e.own.lost, 1);
-    assert_int_equal(mk_errorlog_lead(&other, &workers), 0); /* which is no error log */
+    assert_int_equal(mk_errorlog_set_writer(&other, &workers), 0); /* which is no error log */
     mk_logwriter_fini(&workers);
     mk_logfile_close(&full);
-    mk_errorlog_catch_up(&e.log);
+    mk_errorlog_report_lost(&e.log);
     rest = read_log(room);
     assert_contains(rest, "1 lines of this log were lost: No space left on device");
 }
@@ -190,14 +190,14 @@ static void lines_lost_during_the_report_stay_counted(void **state)
     struct mk_logfile full;
     begin(&file);
     assert_int_equal(mk_logfile_open(&full, MK_STR("/dev/full"), NULL), 0);
-    mk_errorlog_turn(&e, MK_LOG_INFO, &full);
+    mk_errorlog_switch(&e, MK_LOG_INFO, &full);
     e.own.lost = 5;
     for (int i = 0; i < 3; i++)
-        mk_buf_add(mk_logwriter_room(&e.own, MK_LOG_INFO, 10), MK_STR("waits\n"));
-    mk_errorlog_catch_up(&e.log);
+        mk_buf_add(mk_logwriter_reserve(&e.own, MK_LOG_INFO, 10), MK_STR("waits\n"));
+    mk_errorlog_report_lost(&e.log);
     assert_int_equal(e.own.lost, 8);
     assert_int_equal(e.own.lost_by, -ENOSPC);
-    mk_errorlog_turn(&e, MK_LOG_INFO, &file);
+    mk_errorlog_switch(&e, MK_LOG_INFO, &file);
     mk_logfile_close(&full);
 }
 

@@ -27,7 +27,7 @@ static void a_log_may_be_off(void **state)
         open_log(off[i]);
         assert_int_equal(f.kind, MK_LOGFILE_OFF);
         assert_int_equal(f.fd, -1);
-        assert_int_equal(mk_logfile_open_again(&f), -ENOENT);
+        assert_int_equal(mk_logfile_reopen(&f), -ENOENT);
         mk_logfile_close(&f);
     }
 }
@@ -38,14 +38,14 @@ static void a_file_is_made_only_where_nothing_is(void **state)
     char link[PATH_MAX], target[PATH_MAX];
     struct stat st;
     open_log(path);
-    assert_int_equal(mk_logfile_make(&f), -EEXIST);
+    assert_int_equal(mk_logfile_create(&f), -EEXIST);
     mk_logfile_close(&f);
     assert_int_equal(symlink(folder_path(&folder, "target", target), folder_path(&folder, "link", link)), 0);
     f = (struct mk_logfile){.where = mk_str_from_c(link), .kind = MK_LOGFILE_FILE, .fd = -1};
-    assert_int_equal(mk_logfile_make(&f), -EEXIST);
+    assert_int_equal(mk_logfile_create(&f), -EEXIST);
     assert_int_equal(stat(target, &st), -1);
     assert_int_equal(unlink(link), 0);
-    f.fd = mk_logfile_make(&f);
+    f.fd = mk_logfile_create(&f);
     assert_true(f.fd >= 0);
     assert_int_equal(lstat(link, &st), 0);
     assert_true(S_ISREG(st.st_mode));
@@ -90,9 +90,9 @@ static bool has(const char *name)
 /* Puts another file in its place, as the master does. */
 static void next(void)
 {
-    assert_int_equal(mk_logfile_shift(&f), 0);
+    assert_int_equal(mk_logfile_rename_rotated(&f), 0);
     assert_false(has("log"));
-    int fd = mk_logfile_open_again(&f);
+    int fd = mk_logfile_reopen(&f);
     assert_true(fd >= 0);
     assert_true(dup3(fd, f.fd, O_CLOEXEC) >= 0);
     close(fd);
@@ -136,9 +136,9 @@ static void a_file_that_is_not_ours_stays(void **state)
     open_log(path);
     f.keep = 1;
     assert_int_equal(rename(path, folder_path(&folder, "moved", room)), 0);
-    assert_int_equal(mk_logfile_shift(&f), -ENOENT);
+    assert_int_equal(mk_logfile_rename_rotated(&f), -ENOENT);
     folder_add(&folder, "log", MK_STR("new"));
-    assert_int_equal(mk_logfile_shift(&f), -ENOENT);
+    assert_int_equal(mk_logfile_rename_rotated(&f), -ENOENT);
     check("log", "new");
     assert_false(has("log.1"));
 }
@@ -149,7 +149,7 @@ static void what_is_in_the_way_stays(void **state)
     open_log(path);
     f.keep = 1;
     folder_add_folder(&folder, "log.1");
-    assert_int_equal(mk_logfile_shift(&f), -EISDIR);
+    assert_int_equal(mk_logfile_rename_rotated(&f), -EISDIR);
     assert_true(has("log"));
 }
 
@@ -158,9 +158,9 @@ static void words_are_no_files(void **state)
     (void)state;
     static const char *const words[] = {"stdout", "stderr", "syslog", "off", "Off", ""};
     for (size_t i = 0; i < MK_LEN(words); i++)
-        assert_true(mk_logfile_is_word(mk_str_from_c(words[i])));
-    assert_false(mk_logfile_is_word(MK_STR("/var/log/x")));
-    assert_false(mk_logfile_is_word(MK_STR("log")));
+        assert_true(mk_logfile_is_special_name(mk_str_from_c(words[i])));
+    assert_false(mk_logfile_is_special_name(MK_STR("/var/log/x")));
+    assert_false(mk_logfile_is_special_name(MK_STR("log")));
 }
 
 int main(void)

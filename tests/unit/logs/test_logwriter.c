@@ -28,10 +28,10 @@ static void open_log(const char *where)
 
 static bool add(const char *line)
 {
-    struct mk_buf *out = mk_logwriter_room(&w, MK_LOG_INFO, 100);
+    struct mk_buf *out = mk_logwriter_reserve(&w, MK_LOG_INFO, 100);
     assert_non_null(out);
     mk_buf_add(out, mk_str_from_c(line));
-    return mk_logwriter_added(&w);
+    return mk_logwriter_commit(&w);
 }
 
 static void lines_are_gathered_and_appended(void **state)
@@ -89,7 +89,7 @@ static void what_cannot_be_written_is_counted(void **state)
     add("three\n");
     mk_logwriter_flush(&w);
     assert_int_equal(w.lost, 3);
-    assert_string_equal(mk_logwriter_loss(&w), "No space left on device");
+    assert_string_equal(mk_logwriter_loss_reason(&w), "No space left on device");
 }
 
 static void limit_file_size(rlim_t size)
@@ -115,7 +115,7 @@ static void a_line_is_whole_or_lost(void **state)
     add("longer than that\n");
     mk_logwriter_flush(&w);
     assert_int_equal(w.lost, 3);
-    assert_string_equal(mk_logwriter_loss(&w), "File too large");
+    assert_string_equal(mk_logwriter_loss_reason(&w), "File too large");
     limit_file_size(RLIM_INFINITY);
     add("four\n");
     mk_logwriter_flush(&w);
@@ -134,7 +134,7 @@ static void the_rest_of_a_line_follows_its_beginning(void **state)
     int reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     assert_int_equal(fcntl(reader, F_SETPIPE_SZ, 4096), 4096);
     open_log(path);
-    mk_buf_add(mk_logwriter_room(&w, MK_LOG_INFO, sizeof line), mk_str_of(line, sizeof line));
+    mk_buf_add(mk_logwriter_reserve(&w, MK_LOG_INFO, sizeof line), mk_str_of(line, sizeof line));
     mk_logwriter_flush(&w);
     add("next\n");
     mk_logwriter_flush(&w);
@@ -172,12 +172,12 @@ static void a_shared_stream_that_is_full_stops_nothing(void **state)
     open_log("stdout");
     assert_int_equal(dup3(ends[1], f.fd, O_CLOEXEC),
                      f.fd); /* as if the kernel gave no descriptor of our own */
-    assert_int_equal(mk_logwriter_exchange(&w, ends[1]), 0);
+    assert_int_equal(mk_logwriter_replace_fd(&w, ends[1]), 0);
     add("a line\n");
     mk_logwriter_flush(&w);
     assert_int_equal(dup2(out, STDOUT_FILENO), STDOUT_FILENO);
     assert_int_equal(w.lost, 1);
-    assert_string_equal(mk_logwriter_loss(&w), "its reader is too slow");
+    assert_string_equal(mk_logwriter_loss_reason(&w), "its reader is too slow");
     char room[4096];
     ssize_t n = read(ends[0], room, sizeof room);
     assert_true(n > 0 && n % 7 == 0); /* whole lines */
@@ -204,7 +204,7 @@ static void a_pipe_without_a_reader_stops_nothing(void **state)
         add(line);
     mk_logwriter_flush(&w);
     assert_in_range(w.lost, 1, 1999);
-    assert_string_equal(mk_logwriter_loss(&w), "its reader is too slow");
+    assert_string_equal(mk_logwriter_loss_reason(&w), "its reader is too slow");
     char room[1000];
     size_t got = 0;
     for (ssize_t n; (n = read(reader, room, sizeof room)) > 0;)
@@ -215,7 +215,7 @@ static void a_pipe_without_a_reader_stops_nothing(void **state)
     add("behind\n");
     mk_logwriter_flush(&w);
     signal(SIGPIPE, handler);
-    assert_string_equal(mk_logwriter_loss(&w), "it has no reader");
+    assert_string_equal(mk_logwriter_loss_reason(&w), "it has no reader");
 }
 
 static void after_a_rotation_there_is_a_new_file(void **state)
@@ -226,7 +226,7 @@ static void after_a_rotation_there_is_a_new_file(void **state)
     add("before\n");
     mk_logwriter_flush(&w);
     assert_int_equal(rename(path, folder_path(&folder, "log.1", moved)), 0);
-    int fd = mk_logfile_open_again(&f);
+    int fd = mk_logfile_reopen(&f);
     assert_true(fd >= 0);
     assert_int_equal(dup2(fd, f.fd), f.fd);
     close(fd);
@@ -277,7 +277,7 @@ static void what_is_said_is_written_behind_what_waits(void **state)
     (void)state;
     open_log(path);
     add("waits\n");
-    assert_true(mk_logwriter_say(&w, MK_LOG_ERROR, MK_STR("said\n")));
+    assert_true(mk_logwriter_write_now(&w, MK_LOG_ERROR, MK_STR("said\n")));
     check("log", "waits\nsaid\n");
     assert_int_equal(w.lines.len, 0);
 }
@@ -289,7 +289,7 @@ static void every_line_for_the_journal_has_its_priority(void **state)
     open_log(path);
     f.has_priorities = true;
     add("<0>client\n");
-    assert_true(mk_logwriter_say(&w, MK_LOG_WARN, MK_STR("said\n")));
+    assert_true(mk_logwriter_write_now(&w, MK_LOG_WARN, MK_STR("said\n")));
     check("log", "<6><0>client\n<4>said\n");
 }
 

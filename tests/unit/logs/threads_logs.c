@@ -24,10 +24,10 @@ struct worker {
 
 static void write_line(struct mk_logwriter *w, char name, int i)
 {
-    struct mk_buf *out = mk_logwriter_room(w, MK_LOG_INFO, 64);
+    struct mk_buf *out = mk_logwriter_reserve(w, MK_LOG_INFO, 64);
     MK_ASSERT(out);
     mk_buf_addf(out, "%c %06d\n", name, i);
-    (void)mk_logwriter_added(w);
+    (void)mk_logwriter_commit(w);
 }
 
 static void *serve(void *ctx)
@@ -35,7 +35,7 @@ static void *serve(void *ctx)
     struct worker *w = ctx;
     for (size_t i = 0; i < LOGS; i++)
         mk_logwriter_init(&w->writers[i], &logs[i]);
-    MK_ASSERT(mk_errorlog_lead(&w->errors.log, &w->writers[0]) == 0);
+    MK_ASSERT(mk_errorlog_set_writer(&w->errors.log, &w->writers[0]) == 0);
     for (int i = 0; i < LINES; i++) {
         write_line(&w->writers[1], w->name, i);
         write_line(&w->writers[2], w->name, i);

@@ -34,15 +34,15 @@ static int start(void **state)
 
 /* A pipe whose reading end is watched. */
 struct ear {
-    struct mk_watch watch;
+    struct mk_fd_watch watch;
     int ends[2];
     char name;
     uint32_t events;
-    struct mk_task *defers;
+    struct mk_loop_task *defers;
     struct ear *deafens;
 };
 
-static void on_ready(struct mk_watch *w, uint32_t events)
+static void on_ready(struct mk_fd_watch *w, uint32_t events)
 {
     struct ear *e = MK_CONTAINER(w, struct ear, watch);
     e->events = events;
@@ -74,7 +74,7 @@ static void speak(struct ear *e)
 
 static void turn(int max_wait_ms)
 {
-    assert_int_equal(mk_loop_turn(&loop, max_wait_ms), 0);
+    assert_int_equal(mk_loop_run_once(&loop, max_wait_ms), 0);
 }
 
 static void what_is_ready_is_called(void **state)
@@ -129,13 +129,13 @@ static void a_descriptor_is_added_once(void **state)
 /* ---- What is put off ---- */
 
 struct chore {
-    struct mk_task task;
+    struct mk_loop_task task;
     char name;
     unsigned again; /* so many times it puts itself off */
-    struct mk_task *defers;
+    struct mk_loop_task *defers;
 };
 
-static void run(struct mk_task *t)
+static void run(struct mk_loop_task *t)
 {
     struct chore *c = MK_CONTAINER(t, struct chore, task);
     say(c->name);
@@ -260,7 +260,7 @@ static void a_turn_waits_no_longer_than_its_limit(void **state)
 
 /* ---- The bell ---- */
 
-static void on_bell(struct mk_loop *l)
+static void on_wakeup(struct mk_loop *l)
 {
     assert_ptr_equal(l, &loop);
     say('!');
@@ -270,7 +270,7 @@ static void *ring_later(void *arg)
 {
     (void)arg;
     usleep(30000);
-    mk_loop_ring(&loop);
+    mk_loop_wakeup(&loop);
     return NULL;
 }
 
@@ -278,7 +278,7 @@ static void another_thread_wakes_the_loop(void **state)
 {
     (void)state;
     pthread_t thread;
-    loop.on_bell = on_bell;
+    loop.on_wakeup = on_wakeup;
     assert_int_equal(pthread_create(&thread, NULL, ring_later, NULL), 0);
     turn(-1);
     assert_string_equal(said, "!");
@@ -290,9 +290,9 @@ static void another_thread_wakes_the_loop(void **state)
 static void many_rings_are_one(void **state)
 {
     (void)state;
-    loop.on_bell = on_bell;
+    loop.on_wakeup = on_wakeup;
     for (int i = 0; i < 1000; i++)
-        mk_loop_ring(&loop);
+        mk_loop_wakeup(&loop);
     turn(LONG_MS);
     turn(0);
     assert_string_equal(said, "!");
@@ -301,7 +301,7 @@ static void many_rings_are_one(void **state)
 static void an_unanswered_bell(void **state)
 {
     (void)state;
-    mk_loop_ring(&loop);
+    mk_loop_wakeup(&loop);
     turn(LONG_MS);
     uint64_t before = mk_clock_us();
     turn(20);
@@ -328,7 +328,7 @@ static void a_signal_ends_a_turn_without_harm(void **state)
     sigaction(SIGALRM, &old, NULL);
 }
 
-static void stop_loop(struct mk_task *t)
+static void stop_loop(struct mk_loop_task *t)
 {
     (void)t;
     say('s');
@@ -339,7 +339,7 @@ static void a_loop_runs_until_it_is_stopped(void **state)
 {
     (void)state;
     struct ear a;
-    struct mk_task stopping = {.run = stop_loop};
+    struct mk_loop_task stopping = {.run = stop_loop};
     open_ear(&a, 'a', EPOLLIN | EPOLLET)->defers = &stopping;
     speak(&a);
     assert_int_equal(mk_loop_run(&loop), 0);
@@ -358,7 +358,7 @@ static void a_broken_loop_says_so(void **state)
 
 static uint64_t pulse, pulse_at_work;
 
-static void note_pulse(struct mk_task *t)
+static void note_pulse(struct mk_loop_task *t)
 {
     (void)t;
     pulse_at_work = pulse;
@@ -368,30 +368,30 @@ static void its_pulse_counts_work_outside_of_turns(void **state)
 {
     (void)state;
     pulse = 0;
-    mk_loop_pulse(&loop, true); /* without a place for it */
+    mk_loop_heartbeat(&loop, true); /* without a place for it */
     loop.pulse = &pulse;
-    mk_loop_pulse(&loop, true);
+    mk_loop_heartbeat(&loop, true);
     assert_int_equal(pulse, 1);
-    mk_loop_pulse(&loop, true); /* other work */
+    mk_loop_heartbeat(&loop, true); /* other work */
     assert_int_equal(pulse, 3);
-    assert_int_equal(mk_loop_turn(&loop, 0), 0);
+    assert_int_equal(mk_loop_run_once(&loop, 0), 0);
     assert_int_equal(pulse, 5);
-    mk_loop_pulse(&loop, false);
+    mk_loop_heartbeat(&loop, false);
     assert_int_equal(pulse, 6);
-    mk_loop_pulse(&loop, false);
+    mk_loop_heartbeat(&loop, false);
     assert_int_equal(pulse, 6);
 }
 
 static void its_pulse_says_whether_it_works(void **state)
 {
     (void)state;
-    struct mk_task task = {.run = note_pulse};
+    struct mk_loop_task task = {.run = note_pulse};
     uint64_t before = 0;
     pulse = 0;
     loop.pulse = &pulse;
     for (int i = 0; i < 3; i++) {
         mk_loop_defer(&loop, &task);
-        assert_int_equal(mk_loop_turn(&loop, 0), 0);
+        assert_int_equal(mk_loop_run_once(&loop, 0), 0);
         assert_int_equal(pulse_at_work % 2, 1);
         assert_true(pulse_at_work > before); /* another one for each turn */
         before = pulse_at_work;

@@ -41,7 +41,7 @@ static int stop(void **state)
 
 static void turn(void)
 {
-    assert_int_equal(mk_loop_turn(&loop, 0), 0);
+    assert_int_equal(mk_loop_run_once(&loop, 0), 0);
 }
 
 static void note(void *ctx, unsigned which)
@@ -53,7 +53,7 @@ static void note(void *ctx, unsigned which)
 
 static struct mk_watcher *watch(int fd, unsigned events)
 {
-    struct mk_watcher *w = mk_watcher_new_in(&loop, fd, events, note, &n_calls);
+    struct mk_watcher *w = mk_watcher_new_on(&loop, fd, events, note, &n_calls);
     assert_non_null(w);
     return w;
 }
@@ -156,10 +156,10 @@ static void not_everything_can_be_watched(void **state)
 {
     (void)state;
     int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    assert_null(mk_watcher_new_in(&loop, file, MK_READABLE, note, NULL));
-    assert_null(mk_watcher_new_in(&loop, -1, MK_READABLE, note, NULL));
+    assert_null(mk_watcher_new_on(&loop, file, MK_READABLE, note, NULL));
+    assert_null(mk_watcher_new_on(&loop, -1, MK_READABLE, note, NULL));
     struct mk_watcher *w = watch(ours[0], MK_READABLE);
-    assert_null(mk_watcher_new_in(&loop, ours[0], MK_READABLE, note, NULL));
+    assert_null(mk_watcher_new_on(&loop, ours[0], MK_READABLE, note, NULL));
     mk_watcher_free(w);
     turn();
     w = watch(ours[0], MK_READABLE); /* again, now that it is free */
@@ -182,7 +182,7 @@ static void one_that_is_called_may_free_itself_and_others(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++)
-        watchers[i] = mk_watcher_new_in(&loop, ours[i], MK_WRITABLE, free_both, NULL);
+        watchers[i] = mk_watcher_new_on(&loop, ours[i], MK_WRITABLE, free_both, NULL);
     turn();
     assert_int_equal(n_calls, 1);
     turn();
@@ -205,7 +205,7 @@ static void close_and_drop_both(void *ctx, unsigned which)
     note(ctx, which);
     for (int i = 0; i < 2; i++) {
         mk_fd_close(&ours[i]);
-        mk_watcher_drop(watchers[i]);
+        mk_watcher_free_closed(watchers[i]);
     }
 }
 
@@ -213,7 +213,7 @@ static void dropped_ones_report_nothing_more(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++) {
-        watchers[i] = mk_watcher_new_in(&loop, ours[i], MK_READABLE, close_and_drop_both, &n_calls);
+        watchers[i] = mk_watcher_new_on(&loop, ours[i], MK_READABLE, close_and_drop_both, &n_calls);
         assert_non_null(watchers[i]);
         assert_int_equal(send(theirs[i], "a", 1, 0), 1);
     }

@@ -10,7 +10,7 @@ static int be_daemon(int code)
         return 99;
     bool left = getsid(0) == getpid() && getpgrp() == getpid();
     if (code >= 0)
-        mk_daemon_ready(&ready_fd, left ? code : 98);
+        mk_daemon_notify_parent(&ready_fd, left ? code : 98);
     _exit(0);
 }
 

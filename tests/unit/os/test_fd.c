@@ -43,17 +43,17 @@ static void the_limit_is_read_and_changed(void **state)
     struct rlimit before, now;
     uint64_t limit = 0;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-    assert_int_equal(mk_fd_limit(0, &limit), 0);
+    assert_int_equal(mk_fd_set_limit(0, &limit), 0);
     assert_int_equal(limit, before.rlim_cur);
-    assert_int_equal(mk_fd_limit(before.rlim_cur - 1, &limit), 0);
+    assert_int_equal(mk_fd_set_limit(before.rlim_cur - 1, &limit), 0);
     assert_int_equal(limit, before.rlim_cur - 1);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &now), 0);
     assert_int_equal(now.rlim_cur, before.rlim_cur - 1);
     assert_int_equal(now.rlim_max, before.rlim_max);
-    assert_int_equal(mk_fd_limit(before.rlim_cur, &limit), 0);
+    assert_int_equal(mk_fd_set_limit(before.rlim_cur, &limit), 0);
     assert_int_equal(limit, before.rlim_cur);
     /* More than the system allows: the old limit stays, and is reported. */
-    assert_true(mk_fd_limit((uint64_t)1 << 62, &limit) < 0);
+    assert_true(mk_fd_set_limit((uint64_t)1 << 62, &limit) < 0);
     assert_int_equal(limit, before.rlim_cur);
 }
 

@@ -17,7 +17,7 @@ enum { OTHER_OWNER = 1234, LINKS_MAX = 16 };
 /* Ways to open: each must keep its promise for every path. */
 enum way { OFF, OFF_WALKING, OWNER, ON, WAYS };
 
-static const struct mk_file_how hows[WAYS] = {
+static const struct mk_file_open_how hows[WAYS] = {
     [OFF] = {.symlink = MK_SYMLINK_OFF},
     [OFF_WALKING] = {.symlink = MK_SYMLINK_OFF, .no_openat2 = true},
     [OWNER] = {.symlink = MK_SYMLINK_OWNER},
@@ -322,7 +322,7 @@ static void a_file_of_many_gigabytes_is_opened(void **state)
         assert_int_equal(mk_file_open_beneath(root, "large", &hows[way], &fd), 0);
         assert_int_equal(fstat(fd, &st), 0);
         assert_true(st.st_size == size);
-        assert_true(mk_file_is_warm(fd, (uint64_t)size - 1, 1)); /* a hole: nothing is waited for */
+        assert_true(mk_file_is_cached(fd, (uint64_t)size - 1, 1)); /* a hole: nothing is waited for */
         mk_fd_close(&fd);
     }
     assert_int_equal(unlink(room), 0);
@@ -351,7 +351,7 @@ static void without_the_call_warm_pages_are_unknown(void **state)
     pid_t child = fork();
     if (child == 0) {
         forget_preadv2();
-        _exit(mk_file_read_nowait(fd, &byte, 1, 0) == -EOPNOTSUPP && mk_file_is_warm(fd, 0, 1) ? 0 : 1);
+        _exit(mk_file_read_nowait(fd, &byte, 1, 0) == -EOPNOTSUPP && mk_file_is_cached(fd, 0, 1) ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);

@@ -39,7 +39,7 @@ static void add(unsigned n)
 static void an_empty_folder_has_no_names(void **state)
 {
     (void)state;
-    assert_int_equal(mk_folder_read(fd, 0, count, NULL), 0);
+    assert_int_equal(mk_folder_list(fd, 0, count, NULL), 0);
     assert_int_equal(n_names, 0);
 }
 
@@ -49,7 +49,7 @@ static void each_name_is_listed_once(void **state)
     add(500);
     folder_add(&folder, ".hidden", MK_STR(""));
     folder_add_folder(&folder, "folder");
-    assert_int_equal(mk_folder_read(fd, 502, count, NULL), 0);
+    assert_int_equal(mk_folder_list(fd, 502, count, NULL), 0);
     assert_int_equal(n_names, 502);
     assert_int_equal(length, 500 * 50 + 7 + 6);
 }
@@ -59,7 +59,7 @@ static void it_is_read_from_its_beginning(void **state)
     (void)state;
     add(3);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(mk_folder_read(fd, 3, count, NULL), 0);
+        assert_int_equal(mk_folder_list(fd, 3, count, NULL), 0);
     assert_int_equal(n_names, 9);
 }
 
@@ -67,7 +67,7 @@ static void not_more_than_that(void **state)
 {
     (void)state;
     add(5);
-    assert_int_equal(mk_folder_read(fd, 4, count, NULL), -E2BIG);
+    assert_int_equal(mk_folder_list(fd, 4, count, NULL), -E2BIG);
     assert_int_equal(n_names, 4);
 }
 
@@ -76,9 +76,9 @@ static void what_is_no_folder_is_an_error(void **state)
     (void)state;
     folder_add(&folder, "file", MK_STR("text"));
     int file = openat(folder.fd, "file", O_RDONLY | O_CLOEXEC);
-    assert_int_equal(mk_folder_read(file, 10, count, NULL), -ENOTDIR);
+    assert_int_equal(mk_folder_list(file, 10, count, NULL), -ENOTDIR);
     mk_fd_close(&file);
-    assert_int_equal(mk_folder_read(-1, 10, count, NULL), -EBADF);
+    assert_int_equal(mk_folder_list(-1, 10, count, NULL), -EBADF);
     assert_int_equal(n_names, 0);
 }
 

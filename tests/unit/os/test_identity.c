@@ -110,10 +110,10 @@ static bool opens(const char *path)
 static int borrow_and_return(void)
 {
     struct mk_identity daemon;
-    struct mk_own_rights own;
+    struct mk_identity_saved own;
     gid_t before[64], after[64];
     int n = getgroups(MK_LEN(before), before);
-    if (mk_identity_find("daemon", NULL, &daemon) || mk_identity_borrow(&daemon, &own))
+    if (mk_identity_find("daemon", NULL, &daemon) || mk_identity_impersonate(&daemon, &own))
         return 1;
     if (opens(secret_path) || !opens(own_path))
         return 2;
@@ -121,7 +121,7 @@ static int borrow_and_return(void)
         return 3; /* only the rights over files are borrowed */
     if (getgroups(MK_LEN(after), after) != daemon.n_groups || after[0] != daemon.groups[0])
         return 4;
-    mk_identity_return(&own);
+    mk_identity_revert(&own);
     if (!opens(secret_path) || opens(own_path) != opens(secret_path))
         return 5;
     if (getgroups(MK_LEN(after), after) != n || memcmp(before, after, (size_t)n * sizeof *before))
@@ -132,21 +132,21 @@ static int borrow_and_return(void)
 static int borrow_what_may_not_be(void)
 {
     struct mk_identity daemon, odd;
-    struct mk_own_rights own;
+    struct mk_identity_saved own;
     gid_t before[64], after[64];
     int n = getgroups(MK_LEN(before), before);
     if (mk_identity_find("daemon", NULL, &daemon))
         return 1;
     odd = daemon;
     odd.uid = (uid_t)-1; /* the kernel ignores it */
-    if (mk_identity_borrow(&odd, &own) != -EPERM)
+    if (mk_identity_impersonate(&odd, &own) != -EPERM)
         return 2;
     if (!opens(secret_path) || getgroups(MK_LEN(after), after) != n ||
         memcmp(before, after, (size_t)n * sizeof *before))
         return 3;
     if (mk_identity_become(&daemon))
         return 4;
-    return mk_identity_borrow(&daemon, &own) == -EPERM ? 0 : 5;
+    return mk_identity_impersonate(&daemon, &own) == -EPERM ? 0 : 5;
 }
 
 static void rights_over_files_are_borrowed_and_returned(void **state)

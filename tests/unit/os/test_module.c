@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "os/place.h"
+#include "os/module_path.h"
 #include "unit/test.h"
 
 struct table {
@@ -40,7 +40,7 @@ static void what_is_no_object_is_named(void **state)
     (void)state;
     char folder[PATH_MAX], path[PATH_MAX + 32], why[MK_MODULE_WHY] = "";
     struct mk_module m = {.name = "unit-broken", .symbol = "s", .needs = "LibX", .abi = 7};
-    assert_true(mk_place_folder(0, folder));
+    assert_true(mk_module_path_folder(0, folder));
     (void)mkdir(folder, 0755);
     (void)snprintf(path, sizeof path, "%s/monkey-unit-broken.so", folder);
     FILE *f = fopen(path, "w");
@@ -57,9 +57,9 @@ static void place_folders_are_printed_as_a_list(void **state)
     (void)state;
     char room[3 * PATH_MAX], folder[PATH_MAX];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
-    mk_place_print_folders(&text);
-    for (unsigned i = 0; i < MK_PLACE_FOLDERS; i++)
-        if (mk_place_folder(i, folder))
+    mk_module_path_list_folders(&text);
+    for (unsigned i = 0; i < MK_MODULE_PATH_FOLDERS; i++)
+        if (mk_module_path_folder(i, folder))
             assert_contains(mk_buf_str(&text), folder);
     assert_contains(mk_buf_str(&text), " or /");
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "os/addr.h"
+#include "os/sockaddr.h"
 #include "unit/test.h"
 
-static struct mk_peer peer_of(const char *text)
+static struct mk_addr peer_of(const char *text)
 {
-    struct mk_peer p = {.is_unix = 1};
-    if (strcmp(text, "unix:") != 0 && !mk_peer_parse(mk_str_from_c(text), &p))
+    struct mk_addr p = {.is_unix = 1};
+    if (strcmp(text, "unix:") != 0 && !mk_addr_parse(mk_str_from_c(text), &p))
         fail_msg("%s is refused", text);
     return p;
 }
@@ -38,10 +38,10 @@ static void peers_are_read(void **state)
         {"1:2:3:4:5:6:7:8", "1:2:3:4:5:6:7:8", 0},
     };
     for (size_t i = 0; i < MK_LEN(cases); i++) {
-        char room[MK_ADDR_TEXT];
+        char room[MK_SOCKADDR_TEXT_MAX];
         struct mk_buf out = mk_buf_fixed(room, sizeof room);
-        struct mk_peer p = peer_of(cases[i].text);
-        mk_peer_print(&p, &out);
+        struct mk_addr p = peer_of(cases[i].text);
+        mk_addr_format(&p, &out);
         assert_str(mk_buf_str(&out), cases[i].printed);
         assert_int_equal(p.port, cases[i].port);
         assert_int_equal(p.is_unix, 0);
@@ -85,13 +85,13 @@ static void what_is_no_peer(void **state)
                                       "0x7f.1",
                                       "2130706433",
                                       "1111:2222:3333:4444:5555:6666:7777:8888:9999:0000:1111:2222:3333"};
-    struct mk_peer p;
+    struct mk_addr p;
     for (size_t i = 0; i < MK_LEN(bad); i++)
-        if (mk_peer_parse(mk_str_from_c(bad[i]), &p))
+        if (mk_addr_parse(mk_str_from_c(bad[i]), &p))
             fail_msg("\"%s\" is taken", bad[i]);
-    assert_false(mk_peer_parse(MK_ABSENT, &p));
-    assert_false(mk_peer_parse(MK_STR("192.0.2.7\0"), &p));
-    assert_false(mk_peer_parse(MK_STR("::1\0"), &p));
+    assert_false(mk_addr_parse(MK_STR_NULL, &p));
+    assert_false(mk_addr_parse(MK_STR("192.0.2.7\0"), &p));
+    assert_false(mk_addr_parse(MK_STR("::1\0"), &p));
 }
 
 static void networks_have_lengths(void **state)
@@ -158,7 +158,7 @@ static void what_is_no_network(void **state)
     for (size_t i = 0; i < MK_LEN(bad); i++)
         if (mk_network_parse(mk_str_from_c(bad[i]), &n))
             fail_msg("\"%s\" is taken", bad[i]);
-    assert_false(mk_network_parse(MK_ABSENT, &n));
+    assert_false(mk_network_parse(MK_STR_NULL, &n));
     assert_false(mk_network_parse(MK_STR("192.0.2.7\0/32"), &n));
 }
 
@@ -188,13 +188,13 @@ static void networks_have_peers(void **state)
     for (size_t i = 0; i < MK_LEN(cases); i++) {
         struct mk_network n = network_of(cases[i].network);
         for (size_t j = 0; j < 4 && cases[i].yes[j]; j++) {
-            struct mk_peer p = peer_of(cases[i].yes[j]);
-            if (!mk_network_has(&n, &p))
+            struct mk_addr p = peer_of(cases[i].yes[j]);
+            if (!mk_network_contains(&n, &p))
                 fail_msg("%s has not %s", cases[i].network, cases[i].yes[j]);
         }
         for (size_t j = 0; j < 4 && cases[i].no[j]; j++) {
-            struct mk_peer p = peer_of(cases[i].no[j]);
-            if (mk_network_has(&n, &p))
+            struct mk_addr p = peer_of(cases[i].no[j]);
+            if (mk_network_contains(&n, &p))
                 fail_msg("%s has %s", cases[i].network, cases[i].no[j]);
         }
     }

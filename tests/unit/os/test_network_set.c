@@ -18,10 +18,10 @@ static struct mk_network network_of(const char *text)
     return n;
 }
 
-static struct mk_peer peer_of(const char *text)
+static struct mk_addr peer_of(const char *text)
 {
-    struct mk_peer p = {.is_unix = strcmp(text, "unix:") == 0};
-    if (!p.is_unix && !mk_peer_parse(mk_str_from_c(text), &p))
+    struct mk_addr p = {.is_unix = strcmp(text, "unix:") == 0};
+    if (!p.is_unix && !mk_addr_parse(mk_str_from_c(text), &p))
         fail_msg("%s is no peer", text);
     return p;
 }
@@ -31,7 +31,7 @@ static struct mk_network_set *make(const struct mk_network *v, const uint32_t *n
     free(memory);
     memory = malloc(mk_network_set_size(n)); /* exactly: the sanitizer watches the end */
     assert_non_null(memory);
-    return mk_network_set_make(memory, v, numbers, n);
+    return mk_network_set_build(memory, v, numbers, n);
 }
 
 static int drop(void **state)
@@ -47,11 +47,11 @@ static void expect(const struct mk_network_set *s, const char *peer, const char 
 {
     char room[256];
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
-    struct mk_peer p = peer_of(peer);
+    struct mk_addr p = peer_of(peer);
     for (uint32_t i = 0; (i = mk_network_set_next(s, &p, i)) != MK_NETWORK_NONE; i++)
         mk_buf_addf(&out, "%s%u", out.len ? " " : "", i);
     assert_str(mk_buf_str(&out), numbers);
-    assert_int_equal(mk_network_set_has(s, &p), *numbers != 0);
+    assert_int_equal(mk_network_set_contains(s, &p), *numbers != 0);
 }
 
 static void set_without_networks_has_nobody(void **state)
@@ -95,7 +95,7 @@ static void numbers_may_be_given_and_shared(void **state)
     const struct mk_network_set *s = make(v, numbers, MK_LEN(v));
     expect(s, "10.0.0.1", "3 7 4000000000");
     expect(s, "10.0.0.2", "3 7 4000000000");
-    struct mk_peer p = peer_of("10.0.0.1");
+    struct mk_addr p = peer_of("10.0.0.1");
     assert_int_equal(mk_network_set_next(s, &p, 4), 7);
     assert_int_equal(mk_network_set_next(s, &p, 8), 4000000000u);
 }
@@ -133,13 +133,13 @@ static void thousands_answer_as_a_list_does(void **state)
     const struct mk_network_set *s = make(v, NULL, MANY);
     for (unsigned i = 0; i < 500; i++) {
         seed = seed * 1664525 + 1013904223;
-        struct mk_peer p = peer_of("0.0.0.0");
+        struct mk_addr p = peer_of("0.0.0.0");
         memcpy(p.ip + 12, &seed, 4);
         if (i % 2) /* inside of one of them */
             memcpy(p.ip, v[i].ip, sizeof p.ip);
         uint32_t next = mk_network_set_next(s, &p, 0);
         for (uint32_t j = 0; j < MANY; j++) {
-            if (!mk_network_has(&v[j], &p))
+            if (!mk_network_contains(&v[j], &p))
                 continue;
             assert_int_equal(next, j);
             next = mk_network_set_next(s, &p, j + 1);

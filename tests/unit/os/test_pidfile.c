@@ -31,12 +31,12 @@ static void our_number_is_written_and_removed(void **state)
     char expected[32];
     int fd = -1;
     snprintf(expected, sizeof expected, "%d\n", (int)getpid());
-    assert_int_equal(mk_pidfile_take(pid_path, &fd), 0);
+    assert_int_equal(mk_pidfile_acquire(pid_path, &fd), 0);
     check_pidfile(expected);
-    mk_pidfile_drop(pid_path, &fd);
+    mk_pidfile_release(pid_path, &fd);
     assert_int_equal(fd, -1);
     assert_int_equal(access(pid_path, F_OK), -1);
-    mk_pidfile_drop(pid_path, &fd);
+    mk_pidfile_release(pid_path, &fd);
 }
 
 static void what_a_dead_process_left_is_taken_over(void **state)
@@ -46,15 +46,15 @@ static void what_a_dead_process_left_is_taken_over(void **state)
     int fd = -1;
     snprintf(expected, sizeof expected, "%d\n", (int)getpid());
     folder_add(&f, "monkey.pid", MK_STR("123456789012345\nand more\n"));
-    assert_int_equal(mk_pidfile_take(pid_path, &fd), 0);
+    assert_int_equal(mk_pidfile_acquire(pid_path, &fd), 0);
     check_pidfile(expected);
-    mk_pidfile_drop(pid_path, &fd);
+    mk_pidfile_release(pid_path, &fd);
 }
 
 static int take_it_too(void)
 {
     int fd = -1;
-    mk_err e = mk_pidfile_take(pid_path, &fd);
+    mk_err e = mk_pidfile_acquire(pid_path, &fd);
     return e == -EBUSY && fd == -1 ? 0 : 1;
 }
 
@@ -64,10 +64,10 @@ static void a_living_process_keeps_it(void **state)
     char expected[32];
     int fd = -1;
     snprintf(expected, sizeof expected, "%d\n", (int)getpid());
-    assert_int_equal(mk_pidfile_take(pid_path, &fd), 0);
+    assert_int_equal(mk_pidfile_acquire(pid_path, &fd), 0);
     assert_int_equal(in_child(take_it_too), 0);
     check_pidfile(expected);
-    mk_pidfile_drop(pid_path, &fd);
+    mk_pidfile_release(pid_path, &fd);
     assert_int_equal(in_child(take_it_too), 1); /* now it is free */
 }
 
@@ -84,13 +84,13 @@ static void the_number_of_another_is_not_removed(void **state)
 {
     (void)state;
     int fd = -1;
-    assert_int_equal(mk_pidfile_take(pid_path, &fd), 0);
+    assert_int_equal(mk_pidfile_acquire(pid_path, &fd), 0);
     write_over("1\n");
-    mk_pidfile_drop(pid_path, &fd);
+    mk_pidfile_release(pid_path, &fd);
     check_pidfile("1\n");
-    assert_int_equal(mk_pidfile_take(pid_path, &fd), 0);
+    assert_int_equal(mk_pidfile_acquire(pid_path, &fd), 0);
     write_over("");
-    mk_pidfile_drop(pid_path, &fd);
+    mk_pidfile_release(pid_path, &fd);
     check_pidfile("");
 }
 
@@ -115,12 +115,12 @@ static void the_lock_is_on_the_file_of_that_name(void **state)
     (void)state;
     int fd = -1;
     removals = 2;
-    assert_int_equal(mk_pidfile_take(pid_path, &fd), 0);
+    assert_int_equal(mk_pidfile_acquire(pid_path, &fd), 0);
     assert_int_equal(removals, 0);
     assert_int_equal(in_child(take_it_too), 0);
-    mk_pidfile_drop(pid_path, &fd);
+    mk_pidfile_release(pid_path, &fd);
     removals = 1000;
-    assert_int_equal(mk_pidfile_take(pid_path, &fd), -EAGAIN); /* not without end */
+    assert_int_equal(mk_pidfile_acquire(pid_path, &fd), -EAGAIN); /* not without end */
     assert_int_equal(fd, -1);
     removals = 0;
 }
@@ -131,10 +131,10 @@ static void places_where_it_cannot_be(void **state)
     int fd = -1;
     char room[PATH_MAX];
     folder_add_link(&f, "link", "victim");
-    assert_int_equal(mk_pidfile_take(folder_path(&f, "link", room), &fd), -ELOOP);
+    assert_int_equal(mk_pidfile_acquire(folder_path(&f, "link", room), &fd), -ELOOP);
     assert_int_equal(access(folder_path(&f, "victim", room), F_OK), -1);
-    assert_int_equal(mk_pidfile_take(folder_path(&f, "no/folder", room), &fd), -ENOENT);
-    assert_int_equal(mk_pidfile_take(f.path, &fd), -EISDIR);
+    assert_int_equal(mk_pidfile_acquire(folder_path(&f, "no/folder", room), &fd), -ENOENT);
+    assert_int_equal(mk_pidfile_acquire(f.path, &fd), -EISDIR);
 }
 
 int main(void)

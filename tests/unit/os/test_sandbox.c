@@ -51,7 +51,7 @@ static int live_in_sandbox(void)
     char room[PATH_MAX];
     if (mk_sandbox_allow_spooling(&box, folder_path(&f, "spool", room)))
         return __LINE__ % 256;
-    if (mk_sandbox_close(&box) || box.fd != -1)
+    if (mk_sandbox_enforce(&box) || box.fd != -1)
         return __LINE__ % 256;
     if (try_open("spool", O_TMPFILE | O_RDWR) || try_open("spool/new", O_RDWR | O_CREAT) != EACCES)
         return __LINE__ % 256;
@@ -96,7 +96,7 @@ static int write_in_sandbox(void)
         mk_sandbox_allow_writing(&box, folder_path(&f, "single", room)) != -ENOTDIR)
         return __LINE__ % 256;
     bool refers = box.abi >= 2;
-    if (mk_sandbox_close(&box))
+    if (mk_sandbox_enforce(&box))
         return __LINE__ % 256;
     if (try_open("spool/new", O_RDWR | O_CREAT) || try_mkdir("spool/dir") || try_open("spool/dir", O_RDONLY))
         return __LINE__ % 256;
@@ -122,9 +122,9 @@ static int read_in_sandbox(bool names)
     struct mk_sandbox box;
     if (mk_sandbox_no_new_privs() || mk_sandbox_open(&box))
         return __LINE__ % 256;
-    if (names ? mk_sandbox_allow_names(&box) : mk_sandbox_allow_trust(&box))
+    if (names ? mk_sandbox_allow_resolver(&box) : mk_sandbox_allow_trust_store(&box))
         return __LINE__ % 256;
-    if (mk_sandbox_close(&box))
+    if (mk_sandbox_enforce(&box))
         return __LINE__ % 256;
     int hosts = open("/etc/hosts", O_RDONLY), certs = open("/etc/ssl/certs", O_RDONLY);
     if (access("/etc/hosts", F_OK) == 0 && (hosts >= 0) != names)
@@ -218,9 +218,9 @@ static void without_landlock_nothing_is_done(void **state)
     struct mk_sandbox box = {.fd = -1};
     assert_int_equal(allow(&box, "nothing"), 0);
     assert_int_equal(mk_sandbox_allow_writing(&box, "nothing"), 0);
-    assert_int_equal(mk_sandbox_allow_names(&box), 0);
-    assert_int_equal(mk_sandbox_allow_trust(&box), 0);
-    assert_int_equal(mk_sandbox_close(&box), 0);
+    assert_int_equal(mk_sandbox_allow_resolver(&box), 0);
+    assert_int_equal(mk_sandbox_allow_trust_store(&box), 0);
+    assert_int_equal(mk_sandbox_enforce(&box), 0);
     assert_int_equal(try_open("other/file", O_RDONLY), 0);
 }
 

@@ -10,23 +10,23 @@
 
 static const struct mk_sock_options options = {.backlog = 16, .mode = 0600};
 
-static struct mk_addr addr(const char *text)
+static struct mk_sockaddr addr(const char *text)
 {
-    struct mk_addr a;
-    assert_int_equal(mk_addr_parse(mk_str_from_c(text), MK_STR("127.0.0.1"), &a), 0);
+    struct mk_sockaddr a;
+    assert_int_equal(mk_sockaddr_parse(mk_str_from_c(text), MK_STR("127.0.0.1"), &a), 0);
     return a;
 }
 
-static int listen_at(const struct mk_addr *a, const struct mk_sock_options *o, struct mk_addr *bound)
+static int listen_at(const struct mk_sockaddr *a, const struct mk_sock_options *o, struct mk_sockaddr *bound)
 {
     int fd = -1;
     assert_int_equal(mk_sock_listen(a, o, &fd), 0);
-    assert_int_equal(mk_addr_of_socket(fd, bound), 0);
+    assert_int_equal(mk_sockaddr_getsockname(fd, bound), 0);
     return fd;
 }
 
 /* A client that has spoken: listeners wait for the first bytes before they hand a connection out. */
-static int call(const struct mk_addr *a)
+static int call(const struct mk_sockaddr *a)
 {
     int fd = socket(a->any.sa_family, SOCK_STREAM, 0);
     assert_int_equal(connect(fd, &a->any, a->len), 0);
@@ -34,7 +34,7 @@ static int call(const struct mk_addr *a)
     return fd;
 }
 
-static int take(int listener, struct mk_peer *peer)
+static int take(int listener, struct mk_addr *peer)
 {
     struct pollfd p = {.fd = listener, .events = POLLIN};
     assert_int_equal(poll(&p, 1, 5000), 1);
@@ -59,18 +59,18 @@ static void check_flags(int fd)
 
 static void check_connection(const char *where, const char *peer_text)
 {
-    char room[MK_ADDR_TEXT];
+    char room[MK_SOCKADDR_TEXT_MAX];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     struct mk_sock_options o = {.backlog = 16, .send_room = 100000};
-    struct mk_addr asked = addr(where), bound;
-    struct mk_peer peer;
+    struct mk_sockaddr asked = addr(where), bound;
+    struct mk_addr peer;
     int listener = listen_at(&asked, &o, &bound);
     check_flags(listener);
-    assert_false(mk_sock_is_dual(listener));
+    assert_false(mk_sock_is_dual_stack(listener));
     assert_int_equal(mk_sock_accept(listener, &peer), -EAGAIN);
     int client = call(&bound), fd = take(listener, &peer);
     check_flags(fd);
-    mk_peer_print(&peer, &text);
+    mk_addr_format(&peer, &text);
     assert_str(mk_buf_str(&text), peer_text);
     assert_true(peer.port > 0);
     assert_int_equal(option(fd, IPPROTO_TCP, TCP_NODELAY), 1);
@@ -89,7 +89,7 @@ static void connections_are_taken(void **state)
 static void connections_are_taken_over_ipv6(void **state)
 {
     (void)state;
-    struct mk_addr a = addr("[::1]:0");
+    struct mk_sockaddr a = addr("[::1]:0");
     int fd = -1;
     if (mk_sock_listen(&a, &options, &fd))
         skip();
@@ -100,13 +100,13 @@ static void connections_are_taken_over_ipv6(void **state)
 static void an_address_is_listened_on_once(void **state)
 {
     (void)state;
-    struct mk_addr asked = addr("0"), bound;
+    struct mk_sockaddr asked = addr("0"), bound;
     int first = listen_at(&asked, &options, &bound), second = 0;
     assert_int_equal(mk_sock_listen(&bound, &options, &second), -EADDRINUSE);
     assert_int_equal(second, -1);
-    assert_int_equal(mk_sock_probe(&bound), -EADDRINUSE);
+    assert_int_equal(mk_sock_test_bind(&bound), -EADDRINUSE);
     close(first);
-    assert_int_equal(mk_sock_probe(&bound), 0);
+    assert_int_equal(mk_sock_test_bind(&bound), 0);
 }
 
 static void several_sockets_share_an_address_if_they_say_so(void **state)
@@ -114,10 +114,10 @@ static void several_sockets_share_an_address_if_they_say_so(void **state)
     (void)state;
     struct mk_sock_options shared = options;
     shared.reuse_port = true;
-    struct mk_addr asked = addr("0"), bound, again;
+    struct mk_sockaddr asked = addr("0"), bound, again;
     int first = listen_at(&asked, &shared, &bound), second = listen_at(&bound, &shared, &again);
-    assert_true(mk_addr_eq(&bound, &again));
-    assert_int_equal(mk_sock_probe(&bound), -EADDRINUSE); /* another program is still told */
+    assert_true(mk_sockaddr_eq(&bound, &again));
+    assert_int_equal(mk_sock_test_bind(&bound), -EADDRINUSE); /* another program is still told */
     close(first);
     close(second);
 }
@@ -125,16 +125,16 @@ static void several_sockets_share_an_address_if_they_say_so(void **state)
 static void any_port_can_be_had(void **state)
 {
     (void)state;
-    struct mk_addr any_port = addr("0"), file = addr("unix:/nowhere/at/all");
+    struct mk_sockaddr any_port = addr("0"), file = addr("unix:/nowhere/at/all");
     int fd = -1;
-    assert_int_equal(mk_sock_probe(&any_port), 0);
-    assert_int_equal(mk_sock_probe(&file), 0);
+    assert_int_equal(mk_sock_test_bind(&any_port), 0);
+    assert_int_equal(mk_sock_test_bind(&file), 0);
     assert_int_equal(mk_sock_listen(&file, &options, &fd), -ENOENT);
 }
 
 /* ---- Unix sockets ---- */
 
-static struct mk_addr unix_addr(const struct folder *f, const char *name)
+static struct mk_sockaddr unix_addr(const struct folder *f, const char *name)
 {
     char text[128];
     snprintf(text, sizeof text, "unix:%s/%s", f->path, name);
@@ -146,11 +146,11 @@ static void a_unix_socket_has_its_mode_and_no_address(void **state)
     (void)state;
     struct folder f;
     struct stat st;
-    struct mk_peer peer;
+    struct mk_addr peer;
     folder_init(&f);
-    struct mk_addr a = unix_addr(&f, "s"), bound;
+    struct mk_sockaddr a = unix_addr(&f, "s"), bound;
     int listener = listen_at(&a, &options, &bound);
-    assert_true(mk_addr_eq(&a, &bound));
+    assert_true(mk_sockaddr_eq(&a, &bound));
     assert_int_equal(fstatat(f.fd, "s", &st, 0), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
     int client = call(&a), fd = take(listener, &peer);
@@ -186,11 +186,11 @@ static void the_mode_is_that_of_the_socket_whatever_takes_its_place(void **state
     (void)state;
     struct folder f;
     struct mk_sock_options open_to_all = {.backlog = 16, .mode = 0666};
-    struct mk_addr bound;
+    struct mk_sockaddr bound;
     folder_init(&f);
     folder_add(&f, "victim", MK_STR("secret"));
     assert_int_equal(fchmodat(f.fd, "victim", 0600, 0), 0);
-    struct mk_addr a = unix_addr(&f, "s");
+    struct mk_sockaddr a = unix_addr(&f, "s");
     mode_t before = umask(027);
     swaps = &f;
     int listener = listen_at(&a, &open_to_all, &bound);
@@ -206,10 +206,10 @@ static void a_stale_file_is_replaced_a_living_one_is_not(void **state)
 {
     (void)state;
     struct folder f;
-    struct mk_peer peer;
+    struct mk_addr peer;
     int second = 0;
     folder_init(&f);
-    struct mk_addr a = unix_addr(&f, "s"), bound;
+    struct mk_sockaddr a = unix_addr(&f, "s"), bound;
     int first = listen_at(&a, &options, &bound);
     assert_int_equal(mk_sock_listen(&a, &options, &second), -EADDRINUSE);
     int client = call(&a), fd = take(first, &peer); /* the living one was not disturbed */
@@ -234,7 +234,7 @@ static void what_is_no_socket_is_never_removed(void **state)
     int fd = -1;
     folder_init(&f);
     folder_add(&f, "s", MK_STR("precious"));
-    struct mk_addr a = unix_addr(&f, "s");
+    struct mk_sockaddr a = unix_addr(&f, "s");
     assert_int_equal(mk_sock_listen(&a, &options, &fd), -EADDRINUSE);
     assert_int_equal(mk_file_read_all(folder_path(&f, "s", room), &out), 0);
     assert_str(mk_buf_str(&out), "precious");
@@ -244,8 +244,8 @@ static void what_is_no_socket_is_never_removed(void **state)
 static void a_reset_is_felt_at_once(void **state)
 {
     (void)state;
-    struct mk_addr asked = addr("0"), bound;
-    struct mk_peer peer;
+    struct mk_sockaddr asked = addr("0"), bound;
+    struct mk_addr peer;
     char room[8];
     int listener = listen_at(&asked, &options, &bound), client = call(&bound), fd = take(listener, &peer);
     mk_sock_reset(&fd);

@@ -83,9 +83,9 @@ static void what_is_stored_and_what_is_kept_read_as_one(void **state)
     struct mk_spool s;
     mk_spool_init(&s, 64);
     mk_buf_add(&s.kept, MK_STR("one"));
-    assert_int_equal(mk_spool_store(&s, f.path), 0);
+    assert_int_equal(mk_spool_write_to_file(&s, f.path), 0);
     mk_buf_add(&s.kept, MK_STR("two"));
-    assert_int_equal(mk_spool_store(&s, f.path), 0);
+    assert_int_equal(mk_spool_write_to_file(&s, f.path), 0);
     mk_buf_add(&s.kept, MK_STR("three"));
     assert_int_equal(mk_spool_length(&s), 11);
     assert_reads(&s, 0, "onetwothree");
@@ -101,7 +101,7 @@ static void the_file_has_no_name_and_no_other_reader(void **state)
     struct stat st;
     mk_spool_init(&s, 64);
     mk_buf_add(&s.kept, MK_STR("secret"));
-    assert_int_equal(mk_spool_store(&s, f.path), 0);
+    assert_int_equal(mk_spool_write_to_file(&s, f.path), 0);
     assert_int_equal(fstat(s.fd, &st), 0);
     assert_int_equal(st.st_nlink, 0);
     assert_int_equal(st.st_mode & 0777, 0600);
@@ -115,7 +115,7 @@ static void a_folder_that_is_not_there_is_an_error(void **state)
     struct mk_spool s;
     mk_spool_init(&s, 64);
     mk_buf_add(&s.kept, MK_STR("x"));
-    assert_int_equal(mk_spool_store(&s, "/nowhere/at/all"), -ENOENT);
+    assert_int_equal(mk_spool_write_to_file(&s, "/nowhere/at/all"), -ENOENT);
     assert_int_equal(mk_spool_length(&s), 1);
     mk_spool_fini(&s);
 }
@@ -130,7 +130,7 @@ static int store_too_much(void)
     mk_buf_add(&s.kept, MK_STR("too much"));
     if (setrlimit(RLIMIT_FSIZE, &two) < 0)
         return 1;
-    return mk_spool_store(&s, f.path) == -ENOSPC && mk_spool_fd(&s) < 0 ? 0 : 2;
+    return mk_spool_write_to_file(&s, f.path) == -ENOSPC && mk_spool_fd(&s) < 0 ? 0 : 2;
 }
 
 static void every_limit_on_file_sizes_is_a_full_disk(void **state)
@@ -152,7 +152,7 @@ static void a_full_device_is_a_full_disk(void **state)
     mk_spool_init(&s, 64);
     mk_buf_add(&s.kept, MK_STR("x"));
     s.fd = open("/dev/full", O_RDWR | O_CLOEXEC);
-    assert_int_equal(mk_spool_store(&s, f.path), -ENOSPC);
+    assert_int_equal(mk_spool_write_to_file(&s, f.path), -ENOSPC);
     mk_spool_fini(&s);
 }
 

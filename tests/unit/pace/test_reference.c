@@ -3,14 +3,14 @@
 
 #include "unit/test.h"
 
-static struct mk_reply answer_of(unsigned status, const char *body)
+static struct mk_response_parser answer_of(unsigned status, const char *body)
 {
-    return (struct mk_reply){.head.status = status, .length = strlen(body)};
+    return (struct mk_response_parser){.head.status = status, .length = strlen(body)};
 }
 
 static enum pace_verdict record(struct pace_reference *r, const char *body, char *why)
 {
-    struct mk_reply a = answer_of(200, body);
+    struct mk_response_parser a = answer_of(200, body);
     struct pace_comparison c = {0};
     if (!pace_reference_take(r, &c, &a, mk_str_from_c(body), why))
         return PACE_WRONG_CONTENT;
@@ -19,7 +19,7 @@ static enum pace_verdict record(struct pace_reference *r, const char *body, char
 
 static enum pace_verdict judge(struct pace_reference *r, unsigned status, const char *body, char *why)
 {
-    struct mk_reply a = answer_of(status, "");
+    struct mk_response_parser a = answer_of(status, "");
     struct pace_comparison c = {0};
     for (size_t i = 0; body[i]; i++) { /* in the smallest pieces */
         a.length++;
@@ -91,7 +91,7 @@ static void what_is_longer_than_it_may_be_is_not_kept(void **state)
 {
     char why[PACE_REFERENCE_WHY];
     struct pace_reference r = {.expected = {.status = 200, .has_length = true, .length = 5}};
-    struct mk_reply a = answer_of(200, "hello!"), busy = answer_of(503, "please wait");
+    struct mk_response_parser a = answer_of(200, "hello!"), busy = answer_of(503, "please wait");
     struct pace_comparison c = {0};
     (void)state;
     assert_false(pace_reference_take(&r, &c, &a, MK_STR("hello!"), why));

@@ -8,19 +8,19 @@
 #include "unit/duda/pool.h"
 
 static char handler_room;
-#define HANDLER ((struct duda *)(void *)&handler_room)
+#define HANDLER ((struct duda_ctx *)(void *)&handler_room)
 
-void *duda_alloc(struct duda *d, size_t size)
+void *duda_alloc(struct duda_ctx *d, size_t size)
 {
     (void)d;
     return pool_alloc(NULL, size);
 }
 
-mk_str duda_copy(struct duda *d, mk_str text)
+mk_str duda_strdup(struct duda_ctx *d, mk_str text)
 {
     char *room = duda_alloc(d, text.len + 1);
     if (!room)
-        return MK_ABSENT;
+        return MK_STR_NULL;
     if (text.len)
         memcpy(room, text.p, text.len);
     room[text.len] = 0;

@@ -34,60 +34,60 @@ static void pass(uint64_t ms)
 
 enum { TIMEOUT = 2000 };
 
-static struct pack_link link_;
+static struct package_conn link_;
 static bool is_refused; /* connect() fails at once */
 static unsigned n_connects, n_closes, n_ups, n_downs, n_late, n_sends;
 static int down_with;
 static uint64_t connected_ms[64];
 
 struct question {
-    struct pack_request request;
+    struct package_request request;
     bool is_over, was_sent;
     int error;
 };
 
-static void on_connect(struct pack_link *l)
+static void on_connect(struct package_conn *l)
 {
     connected_ms[n_connects++ % 64] = now_ms;
-    pack_link_move(l, PACK_LINK_CONNECTING);
+    package_conn_set_state(l, PACKAGE_CONN_CONNECTING);
     if (is_refused)
-        pack_link_fail_errno(l, -ECONNREFUSED);
+        package_conn_fail_errno(l, -ECONNREFUSED);
 }
 
-static void on_close(struct pack_link *l)
+static void on_close(struct package_conn *l)
 {
     (void)l;
     n_closes++;
 }
 
-static void on_up(struct pack_link *l)
+static void on_up(struct package_conn *l)
 {
-    assert_true(pack_link_is_up(l));
+    assert_true(package_conn_is_ready(l));
     n_ups++;
 }
 
-static void on_down(struct pack_link *l, int error)
+static void on_down(struct package_conn *l, int error)
 {
-    assert_int_equal(l->state.is, PACK_LINK_DOWN);
+    assert_int_equal(l->state.is, PACKAGE_CONN_DOWN);
     assert_null(l->sent.first);
     down_with = error;
     n_downs++;
 }
 
-static void on_late(struct pack_link *l)
+static void on_late(struct package_conn *l)
 {
-    assert_int_not_equal(l->state.is, PACK_LINK_DOWN);
+    assert_int_not_equal(l->state.is, PACKAGE_CONN_DOWN);
     n_late++;
 }
 
-static void send_all(struct pack_link *l)
+static void send_all(struct package_conn *l)
 {
-    assert_int_equal(l->state.is, PACK_LINK_UP);
-    pack_requests_append(&l->sent, &l->waiting);
+    assert_int_equal(l->state.is, PACKAGE_CONN_READY);
+    package_request_queue_append(&l->sent, &l->waiting);
     n_sends++;
 }
 
-static void finish(struct pack_link *l, struct pack_request *r, int error, bool is_sent)
+static void finish(struct package_conn *l, struct package_request *r, int error, bool is_sent)
 {
     struct question *q = (struct question *)r;
     (void)l;
@@ -95,14 +95,14 @@ static void finish(struct pack_link *l, struct pack_request *r, int error, bool 
     *q = (struct question){.is_over = true, .was_sent = is_sent, .error = error};
 }
 
-static const struct pack_link_ops ops = {.section = "REDIS",
-                                         .connect = on_connect,
-                                         .close = on_close,
-                                         .on_up = on_up,
-                                         .on_down = on_down,
-                                         .on_late = on_late,
-                                         .send = send_all,
-                                         .finish = finish};
+static const struct package_conn_ops ops = {.section = "REDIS",
+                                            .connect = on_connect,
+                                            .close = on_close,
+                                            .on_up = on_up,
+                                            .on_down = on_down,
+                                            .on_late = on_late,
+                                            .send = send_all,
+                                            .finish = finish};
 
 static int set_up(void **state)
 {
@@ -114,14 +114,14 @@ static int set_up(void **state)
     n_logged = n_timers_set = n_connects = n_closes = n_ups = n_downs = n_late = n_sends = 0;
     down_with = 0;
     logged[0] = 0;
-    assert_int_equal(pack_link_init(&link_, NULL, &ops, MK_STR("main"), TIMEOUT), 0);
+    assert_int_equal(package_conn_init(&link_, NULL, &ops, MK_STR("main"), TIMEOUT), 0);
     return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    pack_link_fini(&link_);
+    package_conn_fini(&link_);
     assert_int_equal(n_open, 0);
     assert_int_equal(timer_at, 0);
     return 0;
@@ -129,15 +129,15 @@ static int tear_down(void **state)
 
 static void go_up(void)
 {
-    pack_link_open(&link_);
-    pack_link_up(&link_);
-    assert_int_equal(link_.state.is, PACK_LINK_UP);
+    package_conn_open(&link_);
+    package_conn_mark_ready(&link_);
+    assert_int_equal(link_.state.is, PACKAGE_CONN_READY);
 }
 
 static void add(struct question *q)
 {
     *q = (struct question){.request.due_ms = now_ms + TIMEOUT};
-    pack_link_enqueue(&link_, &q->request);
+    package_conn_enqueue(&link_, &q->request);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

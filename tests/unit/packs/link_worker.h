@@ -3,7 +3,7 @@
 #ifndef MK_UNIT_PACKS_LINK_WORKER_H
 #define MK_UNIT_PACKS_LINK_WORKER_H
 
-#include <link/link.h>
+#include <conn/package_conn.h>
 #include <monkey/text.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,7 +62,7 @@ void mk_timer_stop(struct mk_timer *t)
         timer_at = 0;
 }
 
-struct mk_turn_end *mk_turn_end_new(struct mk_worker *w, void (*on_end)(void *ctx), void *ctx)
+struct mk_deferred *mk_deferred_new(struct mk_worker *w, void (*on_end)(void *ctx), void *ctx)
 {
     (void)w;
     if (is_out_of_memory)
@@ -70,16 +70,16 @@ struct mk_turn_end *mk_turn_end_new(struct mk_worker *w, void (*on_end)(void *ct
     end_of_turn = on_end;
     turn_ctx = ctx;
     n_open++;
-    return (struct mk_turn_end *)(void *)&a_thing;
+    return (struct mk_deferred *)(void *)&a_thing;
 }
 
-void mk_turn_end_set(struct mk_turn_end *t)
+void mk_deferred_post(struct mk_deferred *t)
 {
     assert_non_null(t);
     turn_is_set = true;
 }
 
-void mk_turn_end_free(struct mk_turn_end *t)
+void mk_deferred_free(struct mk_deferred *t)
 {
     n_open -= t != NULL;
 }

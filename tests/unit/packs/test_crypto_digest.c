@@ -28,15 +28,15 @@ static void test_hash(void **state)
     (void)state;
     assert_int_equal(duda_hash(DUDA_SHA256, MK_STR("abc"), &hash), 0);
     assert_str(hex(duda_hash_str(&hash)), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-    assert_int_equal(duda_hash(DUDA_SHA256, MK_ABSENT, &hash), 0);
+    assert_int_equal(duda_hash(DUDA_SHA256, MK_STR_NULL, &hash), 0);
     assert_str(hex(duda_hash_str(&hash)), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
     assert_int_equal(duda_hash(DUDA_SHA1, MK_STR("abc"), &hash), 0);
     assert_str(hex(duda_hash_str(&hash)), "a9993e364706816aba3e25717850c26c9cd0d89d");
     struct duda_hasher *h = duda_hasher_new(DUDA_SHA256);
     assert_non_null(h);
-    assert_int_equal(duda_hasher_add(h, MK_STR("a")), 0);
-    assert_int_equal(duda_hasher_add(h, MK_STR("bc")), 0);
-    assert_int_equal(duda_hasher_end(h, &hash), 0);
+    assert_int_equal(duda_hasher_update(h, MK_STR("a")), 0);
+    assert_int_equal(duda_hasher_update(h, MK_STR("bc")), 0);
+    assert_int_equal(duda_hasher_final(h, &hash), 0);
     duda_hasher_free(h);
     assert_str(mk_str_first(hex(duda_hash_str(&hash)), 8), "ba7816bf");
     assert_int_equal(duda_hash((enum duda_digest)99, MK_STR("abc"), &hash), -ENOMEM);
@@ -56,7 +56,8 @@ static void test_keyed(void **state)
                      0);
     assert_str(hex(mk_str_of((char *)out, sizeof out)),
                "3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf34007208d5b887185865");
-    assert_int_equal(duda_hkdf(DUDA_SHA256, MK_STR("x"), MK_ABSENT, MK_ABSENT, out, 255 * 32 + 1), -EINVAL);
+    assert_int_equal(duda_hkdf(DUDA_SHA256, MK_STR("x"), MK_STR_NULL, MK_STR_NULL, out, 255 * 32 + 1),
+                     -EINVAL);
 }
 
 static void test_letters(void **state)
@@ -106,12 +107,12 @@ static void test_password(void **state)
     assert_int_equal(duda_password_hash(MK_STR("secret"), hash), 0);
     assert_int_equal(duda_password_hash(MK_STR("secret"), other), 0);
     assert_string_not_equal(hash, other);
-    assert_true(duda_password_matches(MK_STR("secret"), mk_str_from_c(hash)));
-    assert_false(duda_password_matches(MK_STR("Secret"), mk_str_from_c(hash)));
-    assert_false(duda_password_matches(MK_STR("secret"), MK_ABSENT));
-    assert_false(duda_password_matches(MK_STR("secret"), MK_STR("*")));
-    assert_false(duda_password_matches(MK_STR("secret"), MK_STR("")));
-    assert_false(duda_password_matches(MK_STR(""), mk_str_from_c(hash)));
+    assert_true(duda_password_verify(MK_STR("secret"), mk_str_from_c(hash)));
+    assert_false(duda_password_verify(MK_STR("Secret"), mk_str_from_c(hash)));
+    assert_false(duda_password_verify(MK_STR("secret"), MK_STR_NULL));
+    assert_false(duda_password_verify(MK_STR("secret"), MK_STR("*")));
+    assert_false(duda_password_verify(MK_STR("secret"), MK_STR("")));
+    assert_false(duda_password_verify(MK_STR(""), mk_str_from_c(hash)));
     assert_int_equal(duda_password_hash(MK_STR(""), hash), -EINVAL);
     assert_int_equal(duda_password_hash(MK_STR("a\0b"), hash), -EINVAL);
 }

@@ -31,12 +31,12 @@ static mk_str sign(EVP_PKEY *pair, enum duda_jwt_algorithm algorithm, const char
     return mk_buf_str(&out);
 }
 
-static int check(const struct duda_jwt_keys *keys, mk_str token)
+static int check(const struct duda_jwks *keys, mk_str token)
 {
     char room[1024];
     struct mk_buf claims = mk_buf_fixed(room, sizeof room);
     const struct duda_jwt_rules rules = {.now = 1000, .audience = MK_STR("me")};
-    int e = duda_jwt_check_by(&claims, keys, token, &rules);
+    int e = duda_jwt_verify_jwks(&claims, keys, token, &rules);
     assert_true(e ? claims.len == 0 : claims.len > 0);
     return e;
 }
@@ -87,10 +87,10 @@ static struct mk_buf begin(void)
     return out;
 }
 
-static struct duda_jwt_keys *end(struct mk_buf *out)
+static struct duda_jwks *end(struct mk_buf *out)
 {
     mk_buf_add(out, MK_STR("{}]}"));
-    struct duda_jwt_keys *keys = duda_jwt_keys_new(mk_buf_str(out));
+    struct duda_jwks *keys = duda_jwks_new(mk_buf_str(out));
     assert_non_null(keys);
     return keys;
 }
@@ -110,8 +110,8 @@ static void test_each_algorithm(void **state)
     add_curve(&out, curve, ",\"kid\":\"c\",\"crv\":\"P-256\",\"key_ops\":[\"verify\"]");
     add_curve(&out, other, ",\"kid\":\"d\",\"crv\":\"P-256\"");
     add_edwards(&out, edwards);
-    struct duda_jwt_keys *keys = end(&out);
-    assert_int_equal(duda_jwt_keys_count(keys), 4);
+    struct duda_jwks *keys = end(&out);
+    assert_int_equal(duda_jwks_count(keys), 4);
     assert_int_equal(check(keys, sign(rsa, DUDA_JWT_RS256, "r")), 0);
     assert_int_equal(check(keys, sign(rsa, DUDA_JWT_RS256, NULL)), 0);
     assert_int_equal(check(keys, sign(curve, DUDA_JWT_ES256, "c")), 0);
@@ -121,7 +121,7 @@ static void test_each_algorithm(void **state)
     assert_int_equal(check(keys, sign(curve, DUDA_JWT_ES256, NULL)), -EKEYREVOKED); /* one of two */
     assert_int_equal(check(keys, sign(curve, DUDA_JWT_ES256, "r")), -EKEYREVOKED);  /* an RSA key's id */
     assert_int_equal(check(keys, sign(rsa, DUDA_JWT_RS256, "new")), -EKEYREVOKED);
-    duda_jwt_keys_free(keys);
+    duda_jwks_free(keys);
     EVP_PKEY_free(rsa), EVP_PKEY_free(curve), EVP_PKEY_free(other), EVP_PKEY_free(edwards);
 }
 
@@ -144,10 +144,10 @@ static void test_keys_that_are_passed_over(void **state)
         &out,
         MK_STR("{\"kty\":\"EC\",\"crv\":\"P-256\",\"x\":\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAE\","
                "\"y\":\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAE\"},"));
-    struct duda_jwt_keys *keys = end(&out);
-    assert_int_equal(duda_jwt_keys_count(keys), 0);
+    struct duda_jwks *keys = end(&out);
+    assert_int_equal(duda_jwks_count(keys), 0);
     assert_int_equal(check(keys, sign(rsa, DUDA_JWT_RS256, NULL)), -EKEYREVOKED);
-    duda_jwt_keys_free(keys);
+    duda_jwks_free(keys);
     EVP_PKEY_free(rsa), EVP_PKEY_free(weak), EVP_PKEY_free(curve);
 }
 
@@ -165,7 +165,7 @@ static void test_tokens_do_not_choose(void **state)
     struct mk_buf out = begin(), forged = mk_buf_fixed(token_room, sizeof token_room);
     (void)state;
     add_rsa(&out, rsa, ",\"kid\":\"r\"");
-    struct duda_jwt_keys *keys = end(&out);
+    struct duda_jwks *keys = end(&out);
     /* an HMAC whose secret is the published key */
     struct duda_jwt_key *confused = duda_jwt_key_new(DUDA_JWT_HS256, MK_STR("r"), mk_buf_str(&out));
     assert_int_equal(duda_jwt_sign(&forged, confused, MK_STR("{\"exp\":2000,\"aud\":\"me\"}")), 0);
@@ -178,7 +178,7 @@ static void test_tokens_do_not_choose(void **state)
     assert_int_equal(check(keys, MK_STR("")), -EBADMSG);
     assert_int_equal(check(keys, MK_STR("e30")), -EBADMSG);
     duda_jwt_key_free(confused);
-    duda_jwt_keys_free(keys);
+    duda_jwks_free(keys);
     EVP_PKEY_free(rsa);
 }
 
@@ -190,14 +190,14 @@ static void test_what_is_no_set(void **state)
     (void)state;
     for (size_t i = 0; i < MK_LEN(texts); i++) {
         errno = 0;
-        assert_null(duda_jwt_keys_new(mk_str_from_c(texts[i])));
+        assert_null(duda_jwks_new(mk_str_from_c(texts[i])));
         assert_int_equal(errno, EINVAL);
     }
-    for (int i = 0; i < DUDA_JWT_KEYS_MAX; i++)
+    for (int i = 0; i < DUDA_JWKS_MAX; i++)
         mk_buf_add(&many, MK_STR("{},"));
     mk_buf_add(&many, MK_STR("{}]}"));
-    assert_null(duda_jwt_keys_new(mk_buf_str(&many)));
-    duda_jwt_keys_free(NULL);
+    assert_null(duda_jwks_new(mk_buf_str(&many)));
+    duda_jwks_free(NULL);
 }
 
 int main(void)

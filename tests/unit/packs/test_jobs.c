@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <jobs/record.h>
-#include <jobs/schedule.h>
+#include <jobs/job_record.h>
+#include <jobs/job_schedule.h>
 #include <time.h>
 
 #include "unit/test.h"
@@ -13,9 +13,9 @@ static void records_are_read_as_they_were_written(void **state)
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
     struct job_record r;
     (void)state;
-    job_record_write(&out,
-                     &(struct job_record){.pushed_ms = 17, .unique = MK_STR("a\nb"), .text = MK_STR("")});
-    assert_true(job_record_read(mk_buf_str(&out), &r));
+    job_record_format(&out,
+                      &(struct job_record){.pushed_ms = 17, .unique = MK_STR("a\nb"), .text = MK_STR("")});
+    assert_true(job_record_parse(mk_buf_str(&out), &r));
     assert_int_equal(r.pushed_ms, 17);
     assert_str(r.unique, "a\nb");
     assert_null(r.problem.p);
@@ -23,8 +23,8 @@ static void records_are_read_as_they_were_written(void **state)
     r.problem = MK_STR("no");
     r.text = MK_STR("some\ntext");
     mk_buf_clear(&out);
-    job_record_write(&out, &r);
-    assert_true(job_record_read(mk_buf_str(&out), &r));
+    job_record_format(&out, &r);
+    assert_true(job_record_parse(mk_buf_str(&out), &r));
     assert_str(r.problem, "no");
     assert_str(r.text, "some\ntext");
 }
@@ -36,7 +36,7 @@ static void other_texts_are_no_records(void **state)
     struct job_record r;
     (void)state;
     for (size_t i = 0; i < MK_LEN(wrong); i++)
-        assert_false(job_record_read(mk_str_from_c(wrong[i]), &r));
+        assert_false(job_record_parse(mk_str_from_c(wrong[i]), &r));
 }
 
 /* ---- Schedules ---- */
@@ -51,7 +51,7 @@ static int64_t at(int year, int month, int day, int hour, int minute)
 static int64_t next(const char *text, int64_t now)
 {
     struct job_schedule s;
-    const char *wrong = job_schedule_read(&s, mk_str_from_c(text));
+    const char *wrong = job_schedule_parse(&s, mk_str_from_c(text));
     if (wrong)
         fail_msg("%s: %s", text, wrong);
     return job_schedule_next(&s, now);
@@ -95,7 +95,7 @@ static void what_is_no_schedule(void **state)
     struct job_schedule s;
     (void)state;
     for (size_t i = 0; i < MK_LEN(wrong); i++)
-        if (!job_schedule_read(&s, mk_str_from_c(wrong[i])))
+        if (!job_schedule_parse(&s, mk_str_from_c(wrong[i])))
             fail_msg("`%s` was taken", wrong[i]);
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What services ask of jobs: the store, the queues and Duda are the test's. */
-#include <duda/asked.h>
-#include <duda/errand.h>
 #include <duda/memory.h>
+#include <duda/request.h>
 #include <duda/service.h>
+#include <duda/task.h>
 #include <errno.h>
-#include <jobs/work.h>
+#include <jobs/jobs_worker.h>
 #include <monkey/mem.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,22 +16,22 @@
 
 /* ---- In place of Duda and the rest of the package ---- */
 
-static struct jobs_work work;
+static struct jobs_worker work;
 static bool has_store;
 static unsigned announced;
 
-struct jobs_work *jobs_work_of(struct mk_worker *w)
+struct jobs_worker *jobs_worker_get(struct mk_worker *w)
 {
     (void)w;
     return &work;
 }
 
-mk_str jobs_work_queue(mk_str scope, const char *kind, char *room)
+mk_str jobs_queue_name(mk_str scope, const char *kind, char *room)
 {
     return mk_str_of(room, (size_t)snprintf(room, JOBS_QUEUE_MAX, "%.*s.%s", MK_STR_ARG(scope), kind));
 }
 
-int duda_wait_begin(struct duda *d, struct duda_wait *w, void (*on_end)(struct duda_wait *w))
+int duda_wait_begin(struct duda_ctx *d, struct duda_wait *w, void (*on_end)(struct duda_wait *w))
 {
     *w = (struct duda_wait){.d = d, .on_end = on_end};
     return 0;
@@ -42,50 +42,50 @@ void duda_wait_end(struct duda_wait *w)
     w->on_end(w);
 }
 
-void jobs_work_announce(struct mk_worker *w, mk_str queue)
+void jobs_worker_notify(struct mk_worker *w, mk_str queue)
 {
     (void)w;
     assert_str(queue, "shop.mail");
     announced++;
 }
 
-uint64_t jobs_work_now_ms(void)
+uint64_t jobs_now_ms(void)
 {
     return 0x123456789abc;
 }
 
-const struct duda_owner *duda_errand_owner(struct mk_worker *w)
+const struct duda_service_ref *duda_task_owner(struct mk_worker *w)
 {
     (void)w;
     return NULL;
 }
 
-mk_str duda_scope_of(const struct duda_owner *owner)
+mk_str duda_scope_of(const struct duda_service_ref *owner)
 {
     (void)owner;
     return MK_STR("shop");
 }
 
-mk_str duda_scope(const struct duda *d)
+mk_str duda_scope(const struct duda_ctx *d)
 {
     (void)d;
     return MK_STR("shop");
 }
 
-struct mk_worker *duda_worker(const struct duda *d)
+struct mk_worker *duda_worker(const struct duda_ctx *d)
 {
     (void)d;
     return NULL;
 }
 
-mk_str duda_print(struct duda *d, const char *fmt, ...)
+mk_str duda_sprintf(struct duda_ctx *d, const char *fmt, ...)
 {
     char room[200];
     va_list args;
     va_start(args, fmt);
     int n = vsnprintf(room, sizeof room, fmt, args);
     va_end(args);
-    return duda_copy(d, mk_str_of(room, (size_t)n));
+    return duda_strdup(d, mk_str_of(room, (size_t)n));
 }
 
 static char logged[256];
@@ -109,14 +109,14 @@ static char pushed[64], queue_of_push[64];
 static unsigned n_dead, asked_for;
 static bool dropped;
 
-static int push(struct duda *d, struct duda_store *s, mk_str queue, mk_str id, mk_str record, mk_str only,
-                struct duda_jobs_due when)
+static int enqueue(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str record,
+                   mk_str only, struct duda_jobs_due when)
 {
     struct job_record r;
     (void)d, (void)s;
     assert_int_equal(id.len, 24);
     assert_int_equal(strncmp(id.p, "123456789abc", 12), 0);
-    assert_true(job_record_read(record, &r));
+    assert_true(job_record_parse(record, &r));
     assert_int_equal(r.pushed_ms, 0x123456789abc);
     (void)snprintf(pushed, sizeof pushed, "%.*s", r.text.len < 40 ? (int)r.text.len : 40, r.text.p);
     (void)snprintf(queue_of_push, sizeof queue_of_push, "%.*s", MK_STR_ARG(queue));
@@ -125,7 +125,7 @@ static int push(struct duda *d, struct duda_store *s, mk_str queue, mk_str id, m
     return result;
 }
 
-static int count(struct duda *d, struct duda_store *s, mk_str queue, struct duda_job_counts *out)
+static int count(struct duda_ctx *d, struct duda_store *s, mk_str queue, struct duda_job_counts *out)
 {
     (void)d, (void)s;
     assert_str(queue, "shop.mail");
@@ -133,7 +133,7 @@ static int count(struct duda *d, struct duda_store *s, mk_str queue, struct duda
     return result;
 }
 
-static int list(struct duda *d, struct duda_store *s, mk_str queue,
+static int list(struct duda_ctx *d, struct duda_store *s, mk_str queue,
                 bool (*each)(void *ctx, mk_str id, mk_str record), void *ctx)
 {
     (void)d, (void)s;
@@ -146,7 +146,7 @@ static int list(struct duda *d, struct duda_store *s, mk_str queue,
     return result;
 }
 
-static int revive(struct duda *d, struct duda_store *s, mk_str queue, mk_str id, bool drops)
+static int retry(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, bool drops)
 {
     (void)d, (void)s;
     assert_str(queue, "shop.mail");
@@ -155,10 +155,10 @@ static int revive(struct duda *d, struct duda_store *s, mk_str queue, mk_str id,
     return result;
 }
 
-static const struct duda_jobs_ops ops = {.push = push, .count = count, .list = list, .revive = revive};
+static const struct duda_jobs_ops ops = {.enqueue = enqueue, .count = count, .list = list, .retry = retry};
 static struct duda_store store = {.jobs = &ops};
 
-struct duda_store *jobs_work_store(struct duda *d)
+struct duda_store *jobs_store_find(struct duda_ctx *d)
 {
     (void)d;
     return has_store ? &store : NULL;
@@ -187,10 +187,10 @@ static int end(void **state)
 
 /* ---- Kinds ---- */
 
-static void expect_kind(const struct duda_job_kind *kind, int e, const char *says)
+static void expect_kind(const struct duda_job_type *kind, int e, const char *says)
 {
     logged[0] = '\0';
-    assert_int_equal(duda_jobs_do(NULL, kind), e);
+    assert_int_equal(duda_jobs_register(NULL, kind), e);
     if (!strstr(logged, says))
         fail_msg("`%s` does not say `%s`", logged, says);
 }
@@ -201,40 +201,40 @@ static void kind_has_a_name_and_a_stack_that_can_be(void **state)
                       longer[] = "0123456789abcdefghij0123456789abcdefghijk";
     (void)state;
     assert_int_equal(strlen(longest), DUDA_JOBS_NAME);
-    expect_kind(&(struct duda_job_kind){.name = "a_B-9"}, 0, "");
+    expect_kind(&(struct duda_job_type){.name = "a_B-9"}, 0, "");
     assert_str(mk_str_of(work.runners->queue, work.runners->queue_len), "shop.a_B-9");
-    expect_kind(&(struct duda_job_kind){.name = longest}, 0, "");
-    expect_kind(&(struct duda_job_kind){.name = longer}, -EINVAL, "expected letters, digits");
-    expect_kind(&(struct duda_job_kind){.name = ""}, -EINVAL, "expected letters, digits");
-    expect_kind(&(struct duda_job_kind){.name = "a.b"}, -EINVAL, "expected letters, digits");
-    expect_kind(&(struct duda_job_kind){.name = "stack", .stack = DUDA_STACK_MAX}, 0, "");
-    expect_kind(&(struct duda_job_kind){.name = "large", .stack = DUDA_STACK_MAX + 1}, -EINVAL,
+    expect_kind(&(struct duda_job_type){.name = longest}, 0, "");
+    expect_kind(&(struct duda_job_type){.name = longer}, -EINVAL, "expected letters, digits");
+    expect_kind(&(struct duda_job_type){.name = ""}, -EINVAL, "expected letters, digits");
+    expect_kind(&(struct duda_job_type){.name = "a.b"}, -EINVAL, "expected letters, digits");
+    expect_kind(&(struct duda_job_type){.name = "stack", .stack = DUDA_STACK_MAX}, 0, "");
+    expect_kind(&(struct duda_job_type){.name = "large", .stack = DUDA_STACK_MAX + 1}, -EINVAL,
                 "at most 8 MB");
 }
 
 static void kinds_have_names_of_their_own(void **state)
 {
     (void)state;
-    expect_kind(&(struct duda_job_kind){.name = "a"}, 0, "");
-    expect_kind(&(struct duda_job_kind){.name = "b"}, 0, "");
-    expect_kind(&(struct duda_job_kind){.name = "a"}, -EINVAL, "one of this name already");
+    expect_kind(&(struct duda_job_type){.name = "a"}, 0, "");
+    expect_kind(&(struct duda_job_type){.name = "b"}, 0, "");
+    expect_kind(&(struct duda_job_type){.name = "a"}, -EINVAL, "one of this name already");
     assert_null(work.runners->next->next);
 }
 
 static void schedule_that_is_none_is_reported(void **state)
 {
     (void)state;
-    expect_kind(&(struct duda_job_kind){.name = "a", .schedule = "every 5m"}, 0, "");
-    expect_kind(&(struct duda_job_kind){.name = "b", .schedule = "now and then"}, -EINVAL, "jobs `b`: ");
+    expect_kind(&(struct duda_job_type){.name = "a", .schedule = "every 5m"}, 0, "");
+    expect_kind(&(struct duda_job_type){.name = "b", .schedule = "now and then"}, -EINVAL, "jobs `b`: ");
 }
 
 /* ---- Pushing ---- */
 
 static void job_is_pushed_and_announced(void **state)
 {
-    mk_str id = MK_ABSENT;
+    mk_str id = MK_STR_NULL;
     (void)state;
-    assert_int_equal(duda_jobs_push(HANDLER, "mail", MK_STR("text"), NULL, &id), 0);
+    assert_int_equal(duda_jobs_enqueue(HANDLER, "mail", MK_STR("text"), NULL, &id), 0);
     assert_string_equal(queue_of_push, "shop.mail");
     assert_string_equal(pushed, "text");
     assert_int_equal(id.len, 24);
@@ -242,13 +242,14 @@ static void job_is_pushed_and_announced(void **state)
     assert_int_equal(due.at_ms, 0);
     assert_int_equal(due.delay_ms, 0);
     assert_int_equal(announced, 1);
-    assert_int_equal(duda_jobs_push(HANDLER, "mail", MK_STR(""),
-                                    &(struct duda_job_how){.delay_ms = 7, .unique = MK_STR("u")}, NULL),
+    assert_int_equal(duda_jobs_enqueue(HANDLER, "mail", MK_STR(""),
+                                       &(struct duda_job_options){.delay_ms = 7, .unique = MK_STR("u")},
+                                       NULL),
                      0);
     assert_str(unique, "u");
     assert_int_equal(due.delay_ms, 7);
     result = -EEXIST;
-    assert_int_equal(duda_jobs_push(HANDLER, "mail", MK_STR("text"), NULL, &id), -EEXIST);
+    assert_int_equal(duda_jobs_enqueue(HANDLER, "mail", MK_STR("text"), NULL, &id), -EEXIST);
     assert_null(id.p);
     assert_int_equal(announced, 2);
 }
@@ -256,23 +257,24 @@ static void job_is_pushed_and_announced(void **state)
 static void job_that_cannot_be_is_refused(void **state)
 {
     static char text[DUDA_JOBS_TEXT_MAX + 1];
-    const struct duda_job_how longest = {.unique = {.p = text, .len = DUDA_JOBS_UNIQUE},
-                                         .delay_ms = (uint64_t)3650 * 86400000},
-                              longer = {.unique = {.p = text, .len = DUDA_JOBS_UNIQUE + 1}},
-                              later = {.delay_ms = (uint64_t)3650 * 86400000 + 1};
+    const struct duda_job_options longest = {.unique = {.p = text, .len = DUDA_JOBS_UNIQUE},
+                                             .delay_ms = (uint64_t)3650 * 86400000},
+                                  longer = {.unique = {.p = text, .len = DUDA_JOBS_UNIQUE + 1}},
+                                  later = {.delay_ms = (uint64_t)3650 * 86400000 + 1};
     (void)state;
     memset(text, 'x', sizeof text);
-    assert_int_equal(duda_jobs_push(HANDLER, "mail", mk_str_of(text, DUDA_JOBS_TEXT_MAX), &longest, NULL), 0);
-    assert_int_equal(duda_jobs_push(HANDLER, "mail", mk_str_of(text, DUDA_JOBS_TEXT_MAX + 1), NULL, NULL),
+    assert_int_equal(duda_jobs_enqueue(HANDLER, "mail", mk_str_of(text, DUDA_JOBS_TEXT_MAX), &longest, NULL),
+                     0);
+    assert_int_equal(duda_jobs_enqueue(HANDLER, "mail", mk_str_of(text, DUDA_JOBS_TEXT_MAX + 1), NULL, NULL),
                      -EMSGSIZE);
-    assert_int_equal(duda_jobs_push(HANDLER, "mail", MK_STR(""), &longer, NULL), -EINVAL);
-    assert_int_equal(duda_jobs_push(HANDLER, "mail", MK_STR(""), &later, NULL), -EINVAL);
-    assert_int_equal(duda_jobs_push(HANDLER, "ma il", MK_STR(""), NULL, NULL), -EINVAL);
+    assert_int_equal(duda_jobs_enqueue(HANDLER, "mail", MK_STR(""), &longer, NULL), -EINVAL);
+    assert_int_equal(duda_jobs_enqueue(HANDLER, "mail", MK_STR(""), &later, NULL), -EINVAL);
+    assert_int_equal(duda_jobs_enqueue(HANDLER, "ma il", MK_STR(""), NULL, NULL), -EINVAL);
     pool_left = 0;
-    assert_int_equal(duda_jobs_push(HANDLER, "mail", MK_STR("x"), NULL, NULL), -ENOMEM);
+    assert_int_equal(duda_jobs_enqueue(HANDLER, "mail", MK_STR("x"), NULL, NULL), -ENOMEM);
     pool_left = SIZE_MAX;
     has_store = false;
-    assert_int_equal(duda_jobs_push(HANDLER, "mail", MK_STR(""), NULL, NULL), -ENOTSUP);
+    assert_int_equal(duda_jobs_enqueue(HANDLER, "mail", MK_STR(""), NULL, NULL), -ENOTSUP);
 }
 
 /* ---- Looking ---- */
@@ -307,7 +309,7 @@ static void dead_jobs_are_listed_up_to_a_thousand(void **state)
     struct seen s = {.most = 5000};
     (void)state;
     n_dead = DUDA_JOBS_LISTED + 5;
-    assert_int_equal(duda_jobs_dead(HANDLER, "mail", see, &s), 0);
+    assert_int_equal(duda_jobs_list_failed(HANDLER, "mail", see, &s), 0);
     assert_int_equal(s.n, DUDA_JOBS_LISTED);
     assert_int_equal(asked_for, DUDA_JOBS_LISTED);
     assert_str(s.last.id, "id");
@@ -315,34 +317,34 @@ static void dead_jobs_are_listed_up_to_a_thousand(void **state)
     assert_str(s.last.text, "text");
     assert_int_equal(s.last.pushed_ms, 17);
     s = (struct seen){.most = 3};
-    assert_int_equal(duda_jobs_dead(HANDLER, "mail", see, &s), 0);
+    assert_int_equal(duda_jobs_list_failed(HANDLER, "mail", see, &s), 0);
     assert_int_equal(s.n, 3);
     s = (struct seen){.most = 1}; /* what is no record is there as it is */
-    assert_int_equal(duda_jobs_dead(HANDLER, "mail", see, &s), 0);
+    assert_int_equal(duda_jobs_list_failed(HANDLER, "mail", see, &s), 0);
     assert_str(s.last.text, "no record");
-    assert_int_equal(duda_jobs_dead(HANDLER, "", see, &s), -EINVAL);
+    assert_int_equal(duda_jobs_list_failed(HANDLER, "", see, &s), -EINVAL);
     has_store = false;
-    assert_int_equal(duda_jobs_dead(HANDLER, "mail", see, &s), -ENOTSUP);
+    assert_int_equal(duda_jobs_list_failed(HANDLER, "mail", see, &s), -ENOTSUP);
 }
 
 static void dead_job_waits_again_or_is_dropped(void **state)
 {
     const mk_str id = MK_STR("0123456789abcdef01234567");
     (void)state;
-    assert_int_equal(duda_jobs_revive(HANDLER, "mail", id), 0);
+    assert_int_equal(duda_jobs_retry(HANDLER, "mail", id), 0);
     assert_false(dropped);
     assert_int_equal(announced, 1);
-    assert_int_equal(duda_jobs_drop(HANDLER, "mail", id), 0);
+    assert_int_equal(duda_jobs_delete(HANDLER, "mail", id), 0);
     assert_true(dropped);
     assert_int_equal(announced, 1);
-    assert_int_equal(duda_jobs_revive(HANDLER, "mail", mk_str_first(id, 23)), -ENOENT);
-    assert_int_equal(duda_jobs_revive(HANDLER, "mail", MK_STR("0123456789abcdef0123456x")), -ENOENT);
-    assert_int_equal(duda_jobs_revive(HANDLER, "ma il", id), -ENOENT);
+    assert_int_equal(duda_jobs_retry(HANDLER, "mail", mk_str_first(id, 23)), -ENOENT);
+    assert_int_equal(duda_jobs_retry(HANDLER, "mail", MK_STR("0123456789abcdef0123456x")), -ENOENT);
+    assert_int_equal(duda_jobs_retry(HANDLER, "ma il", id), -ENOENT);
     result = -ENOENT;
-    assert_int_equal(duda_jobs_revive(HANDLER, "mail", id), -ENOENT);
+    assert_int_equal(duda_jobs_retry(HANDLER, "mail", id), -ENOENT);
     assert_int_equal(announced, 1);
     has_store = false;
-    assert_int_equal(duda_jobs_drop(HANDLER, "mail", id), -ENOTSUP);
+    assert_int_equal(duda_jobs_delete(HANDLER, "mail", id), -ENOTSUP);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)

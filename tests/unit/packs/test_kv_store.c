@@ -9,11 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "kv/store.h"
+#include "kv/db.h"
 #include "unit/test.h"
 
 static char folder[] = "/tmp/mk-kv-XXXXXX";
-static struct duda_kv_store *store;
+static struct duda_kv_db *store;
 static char got[4096];
 static struct mk_buf shown = {got, 0, sizeof got, 0, false};
 
@@ -22,7 +22,7 @@ static int set_up(void **state)
     (void)state;
     memcpy(folder + sizeof folder - 7, "XXXXXX", 6);
     assert_non_null(mkdtemp(folder));
-    assert_int_equal(duda_kv_store_open(folder, 64 << 20, false, &store), 0);
+    assert_int_equal(duda_kv_db_open(folder, 64 << 20, false, &store), 0);
     return 0;
 }
 
@@ -30,7 +30,7 @@ static int tear_down(void **state)
 {
     char path[64];
     (void)state;
-    duda_kv_store_close(store);
+    duda_kv_db_close(store);
     snprintf(path, sizeof path, "%s/data.mdb", folder);
     unlink(path);
     snprintf(path, sizeof path, "%s/lock.mdb", folder);
@@ -38,7 +38,7 @@ static int tear_down(void **state)
     return rmdir(folder);
 }
 
-static struct duda_kv_op op(enum duda_kv_verb verb, const char *key, const char *value, uint64_t ttl)
+static struct duda_kv_op op(enum duda_kv_op_type verb, const char *key, const char *value, uint64_t ttl)
 {
     return (struct duda_kv_op){
         .verb = verb, .key = mk_str_from_c(key), .value = mk_str_from_c(value), .ttl_ms = ttl};
@@ -47,11 +47,11 @@ static struct duda_kv_op op(enum duda_kv_verb verb, const char *key, const char 
 /* Does these operations as one batch at that time. */
 static int run(uint64_t now, size_t n, const struct duda_kv_op *ops)
 {
-    struct duda_kv_batch *b = duda_kv_batch_make(NULL);
+    struct duda_kv_batch *b = duda_kv_batch_new(NULL);
     for (size_t i = 0; i < n; i++)
-        duda_kv_batch_add(b, ops[i]);
+        duda_kv_batch_add_op(b, ops[i]);
     if (!b->error)
-        duda_kv_store_write(store, b, now);
+        duda_kv_db_write(store, b, now);
     int e = b->error;
     duda_kv_batch_free(b);
     return e;
@@ -59,13 +59,13 @@ static int run(uint64_t now, size_t n, const struct duda_kv_op *ops)
 
 static int put(uint64_t now, const char *key, const char *value, uint64_t ttl)
 {
-    const struct duda_kv_op one = op(DUDA_KV_PUT, key, value, ttl);
+    const struct duda_kv_op one = op(DUDA_KV_OP_SET, key, value, ttl);
     return run(now, 1, &one);
 }
 
 static int count(uint64_t now, const char *key, int64_t delta, uint64_t ttl, int64_t *result)
 {
-    struct duda_kv_op one = op(DUDA_KV_COUNT, key, NULL, ttl);
+    struct duda_kv_op one = op(DUDA_KV_OP_INCR, key, NULL, ttl);
     one.delta = delta;
     one.result = result;
     return run(now, 1, &one);
@@ -81,21 +81,20 @@ static bool show(void *ctx, mk_str key, mk_str value)
 static mk_str get(uint64_t now, const char *key)
 {
     mk_buf_clear(&shown);
-    int e = duda_kv_store_get(store, mk_str_from_c(key), now, show, NULL);
+    int e = duda_kv_db_get(store, mk_str_from_c(key), now, show, NULL);
     return e == -ENOENT ? MK_STR("none") : e ? MK_STR("error") : mk_buf_str(&shown);
 }
 
 static mk_str scan(uint64_t now, const char *prefix, const char *from, size_t max)
 {
     mk_buf_clear(&shown);
-    assert_int_equal(duda_kv_store_scan(store, mk_str_from_c(prefix), mk_str_from_c(from), now, show, &max),
-                     0);
+    assert_int_equal(duda_kv_db_scan(store, mk_str_from_c(prefix), mk_str_from_c(from), now, show, &max), 0);
     return mk_buf_str(&shown);
 }
 
 static void test_put_and_delete(void **state)
 {
-    const struct duda_kv_op delete = op(DUDA_KV_DELETE, "a", NULL, 0);
+    const struct duda_kv_op delete = op(DUDA_KV_OP_DELETE, "a", NULL, 0);
     (void)state;
     assert_str(get(1, "a"), "none");
     assert_int_equal(put(1, "a", "1", 0), 0);
@@ -124,7 +123,7 @@ static void test_scan(void **state)
 
 static void test_time_to_live(void **state)
 {
-    const struct duda_kv_op stay = op(DUDA_KV_TOUCH, "a", NULL, 0);
+    const struct duda_kv_op stay = op(DUDA_KV_OP_EXPIRE, "a", NULL, 0);
     (void)state;
     assert_int_equal(put(1000, "a", "1", 50), 0);
     assert_str(get(1049, "a"), "a=1;");
@@ -147,10 +146,11 @@ static void test_time_to_live(void **state)
 
 static void test_expectations(void **state)
 {
-    const struct duda_kv_op first[] = {op(DUDA_KV_PUT, "x", "1", 0), op(DUDA_KV_EXPECT, "a", NULL, 0),
-                                       op(DUDA_KV_PUT, "a", "1", 0)};
-    const struct duda_kv_op second[] = {op(DUDA_KV_PUT, "x", "2", 0), op(DUDA_KV_DELETE, "none", NULL, 0),
-                                        op(DUDA_KV_EXPECT, "a", "1", 0)};
+    const struct duda_kv_op first[] = {op(DUDA_KV_OP_SET, "x", "1", 0), op(DUDA_KV_OP_EXPECT, "a", NULL, 0),
+                                       op(DUDA_KV_OP_SET, "a", "1", 0)};
+    const struct duda_kv_op second[] = {op(DUDA_KV_OP_SET, "x", "2", 0),
+                                        op(DUDA_KV_OP_DELETE, "none", NULL, 0),
+                                        op(DUDA_KV_OP_EXPECT, "a", "1", 0)};
     (void)state;
     assert_int_equal(run(1, 3, first), 0);
     assert_int_equal(run(1, 3, first), -ESTALE);
@@ -180,7 +180,8 @@ static void test_counters(void **state)
 static void test_limits(void **state)
 {
     static char big[DUDA_KV_VALUE_MAX + 1], key[DUDA_KV_ROW_KEY_MAX + 2];
-    struct duda_kv_op one = {.verb = DUDA_KV_PUT, .key = MK_STR("big"), .value = mk_str_of(big, sizeof big)};
+    struct duda_kv_op one = {
+        .verb = DUDA_KV_OP_SET, .key = MK_STR("big"), .value = mk_str_of(big, sizeof big)};
     (void)state;
     assert_int_equal(run(1, 1, &one), -EMSGSIZE);
     one.value.len--;
@@ -208,20 +209,21 @@ static void test_limits(void **state)
 static void test_group(void **state)
 {
     static char big[DUDA_KV_VALUE_MAX];
-    struct duda_kv_batch *a = duda_kv_batch_make(NULL), *b = duda_kv_batch_make(NULL),
-                         *c = duda_kv_batch_make(NULL);
-    struct duda_kv_store *small;
+    struct duda_kv_batch *a = duda_kv_batch_new(NULL), *b = duda_kv_batch_new(NULL),
+                         *c = duda_kv_batch_new(NULL);
+    struct duda_kv_db *small;
     (void)state;
-    duda_kv_store_close(store);
-    assert_int_equal(duda_kv_store_open(folder, 1 << 20, false, &small), 0);
+    duda_kv_db_close(store);
+    assert_int_equal(duda_kv_db_open(folder, 1 << 20, false, &small), 0);
     store = small;
-    duda_kv_batch_add(a, op(DUDA_KV_PUT, "a", "1", 0));
-    duda_kv_batch_add(
-        b, (struct duda_kv_op){.verb = DUDA_KV_PUT, .key = MK_STR("b"), .value = mk_str_of(big, sizeof big)});
-    duda_kv_batch_add(c, op(DUDA_KV_DELETE, "none", NULL, 0));
+    duda_kv_batch_add_op(a, op(DUDA_KV_OP_SET, "a", "1", 0));
+    duda_kv_batch_add_op(
+        b,
+        (struct duda_kv_op){.verb = DUDA_KV_OP_SET, .key = MK_STR("b"), .value = mk_str_of(big, sizeof big)});
+    duda_kv_batch_add_op(c, op(DUDA_KV_OP_DELETE, "none", NULL, 0));
     a->next = b;
     b->next = c;
-    duda_kv_store_write(store, a, 1);
+    duda_kv_db_write(store, a, 1);
     assert_int_equal(a->error, 0);
     assert_int_equal(b->error, -ENOSPC);
     assert_int_equal(c->error, -ENOENT);
@@ -234,8 +236,8 @@ static void test_group(void **state)
 /* Writes numbers, and says each once it is acknowledged, until it is killed. */
 static void write_until_killed(int pipe_fd)
 {
-    struct duda_kv_store *mine;
-    if (duda_kv_store_open(folder, 64 << 20, true, &mine))
+    struct duda_kv_db *mine;
+    if (duda_kv_db_open(folder, 64 << 20, true, &mine))
         _exit(1);
     store = mine;
     for (int i = 0;; i++) {
@@ -249,7 +251,7 @@ static void write_until_killed(int pipe_fd)
 static void test_kill(void **state)
 {
     (void)state;
-    duda_kv_store_close(store);
+    duda_kv_db_close(store);
     store = NULL;
     for (int round = 0; round < 5; round++) {
         int fds[2], last = -1;
@@ -265,14 +267,14 @@ static void test_kill(void **state)
         }
         close(fds[0]);
         waitpid(child, NULL, 0);
-        assert_int_equal(duda_kv_store_open(folder, 64 << 20, true, &store), 0);
+        assert_int_equal(duda_kv_db_open(folder, 64 << 20, true, &store), 0);
         for (int i = 0; i <= last; i++) {
             char key[16];
             snprintf(key, sizeof key, "k%d", i);
             assert_false(mk_str_eq(get(1, key), MK_STR("none")));
         }
         assert_int_equal(put(1, "lock", "free", 0), 0); /* the dead one's lock is not in the way */
-        duda_kv_store_close(store);
+        duda_kv_db_close(store);
         store = NULL;
     }
 }
@@ -294,7 +296,7 @@ static void write_all(const char *text)
 
 /* While it looks at the first entry, the other worker reads and writes. */
 struct look {
-    struct duda_kv_store *first, *second;
+    struct duda_kv_db *first, *second;
     int n, n_old;
 };
 
@@ -320,11 +322,11 @@ static void workers_of_one_process_have_readers_of_their_own(void **state)
     memset(old_text, 'o', sizeof old_text - 1);
     memset(new_text, 'n', sizeof new_text - 1);
     write_all(old_text);
-    assert_int_equal(duda_kv_store_open(folder, 64 << 20, false, &l.second), 0);
-    assert_int_equal(duda_kv_store_scan(store, MK_STR("k"), MK_STR(""), 1, look_at, &l), 0);
+    assert_int_equal(duda_kv_db_open(folder, 64 << 20, false, &l.second), 0);
+    assert_int_equal(duda_kv_db_scan(store, MK_STR("k"), MK_STR(""), 1, look_at, &l), 0);
     assert_int_equal(l.n, ENTRIES);
     assert_int_equal(l.n_old, ENTRIES);
-    duda_kv_store_close(l.second);
+    duda_kv_db_close(l.second);
     assert_int_equal(get(1, "k007").len, 5 + sizeof new_text); /* closing one leaves the other's reader */
     assert_int_equal(put(1, "k007", "x", 0), 0);
     assert_str(get(1, "k007"), "k007=x;");

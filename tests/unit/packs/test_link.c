@@ -9,29 +9,29 @@
 /* ---- States ---- */
 
 /* Moves there from DOWN. */
-static void reach(struct pack_link *l, enum pack_link_state to)
+static void reach(struct package_conn *l, enum package_conn_state to)
 {
-    static const enum pack_link_state before[] = {[PACK_LINK_RESOLVING] = PACK_LINK_DOWN,
-                                                  [PACK_LINK_CONNECTING] = PACK_LINK_DOWN,
-                                                  [PACK_LINK_GREETING] = PACK_LINK_CONNECTING,
-                                                  [PACK_LINK_UP] = PACK_LINK_GREETING,
-                                                  [PACK_LINK_EXCLUSIVE] = PACK_LINK_UP};
-    if (to == PACK_LINK_DOWN)
+    static const enum package_conn_state before[] = {[PACKAGE_CONN_RESOLVING] = PACKAGE_CONN_DOWN,
+                                                     [PACKAGE_CONN_CONNECTING] = PACKAGE_CONN_DOWN,
+                                                     [PACKAGE_CONN_HANDSHAKE] = PACKAGE_CONN_CONNECTING,
+                                                     [PACKAGE_CONN_READY] = PACKAGE_CONN_HANDSHAKE,
+                                                     [PACKAGE_CONN_EXCLUSIVE] = PACKAGE_CONN_READY};
+    if (to == PACKAGE_CONN_DOWN)
         return;
     reach(l, before[to]);
-    pack_link_move(l, to);
+    package_conn_set_state(l, to);
 }
 
 /* In a process of its own, which a forbidden move aborts. */
-static bool may_move(enum pack_link_state from, enum pack_link_state to)
+static bool may_move(enum package_conn_state from, enum package_conn_state to)
 {
     int status;
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (!pid) {
-        struct pack_link l = {.ops = &ops, .name = MK_STR("main")};
+        struct package_conn l = {.ops = &ops, .name = MK_STR("main")};
         reach(&l, from);
-        pack_link_move(&l, to);
+        package_conn_set_state(&l, to);
         _exit(l.state.is == to ? 0 : 1);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -47,12 +47,13 @@ static void link_state_moves_only_as_its_table_allows(void **state)
 {
     static const char *const allowed[] = {
         /* to:                      DRCGUE */
-        [PACK_LINK_DOWN] = "011000",     [PACK_LINK_RESOLVING] = "101000", [PACK_LINK_CONNECTING] = "110110",
-        [PACK_LINK_GREETING] = "100010", [PACK_LINK_UP] = "100001",        [PACK_LINK_EXCLUSIVE] = "100010"};
+        [PACKAGE_CONN_DOWN] = "011000",       [PACKAGE_CONN_RESOLVING] = "101000",
+        [PACKAGE_CONN_CONNECTING] = "110110", [PACKAGE_CONN_HANDSHAKE] = "100010",
+        [PACKAGE_CONN_READY] = "100001",      [PACKAGE_CONN_EXCLUSIVE] = "100010"};
     (void)state;
-    for (int from = PACK_LINK_DOWN; from <= PACK_LINK_EXCLUSIVE; from++)
-        for (int to = PACK_LINK_DOWN; to <= PACK_LINK_EXCLUSIVE; to++) {
-            bool is_allowed = may_move((enum pack_link_state)from, (enum pack_link_state)to);
+    for (int from = PACKAGE_CONN_DOWN; from <= PACKAGE_CONN_EXCLUSIVE; from++)
+        for (int to = PACKAGE_CONN_DOWN; to <= PACKAGE_CONN_EXCLUSIVE; to++) {
+            bool is_allowed = may_move((enum package_conn_state)from, (enum package_conn_state)to);
             assert_int_equal(is_allowed, allowed[from][to] == '1');
         }
 }
@@ -60,23 +61,24 @@ static void link_state_moves_only_as_its_table_allows(void **state)
 static void link_state_tells_attempt_from_connection(void **state)
 {
     (void)state;
-    for (int i = PACK_LINK_DOWN; i <= PACK_LINK_EXCLUSIVE; i++) {
-        struct pack_link l = {.ops = &ops};
-        reach(&l, (enum pack_link_state)i);
-        bool opens = i == PACK_LINK_RESOLVING || i == PACK_LINK_CONNECTING || i == PACK_LINK_GREETING;
-        assert_int_equal(pack_link_is_opening(&l), opens);
-        assert_int_equal(pack_link_is_up(&l), i == PACK_LINK_UP || i == PACK_LINK_EXCLUSIVE);
+    for (int i = PACKAGE_CONN_DOWN; i <= PACKAGE_CONN_EXCLUSIVE; i++) {
+        struct package_conn l = {.ops = &ops};
+        reach(&l, (enum package_conn_state)i);
+        bool opens =
+            i == PACKAGE_CONN_RESOLVING || i == PACKAGE_CONN_CONNECTING || i == PACKAGE_CONN_HANDSHAKE;
+        assert_int_equal(package_conn_is_opening(&l), opens);
+        assert_int_equal(package_conn_is_ready(&l), i == PACKAGE_CONN_READY || i == PACKAGE_CONN_EXCLUSIVE);
     }
 }
 
 static void link_open_begins_one_attempt_at_a_time(void **state)
 {
     (void)state;
-    pack_link_open(&link_);
-    pack_link_open(&link_);
+    package_conn_open(&link_);
+    package_conn_open(&link_);
     assert_int_equal(n_connects, 1);
-    pack_link_up(&link_);
-    pack_link_open(&link_);
+    package_conn_mark_ready(&link_);
+    package_conn_open(&link_);
     assert_int_equal(n_connects, 1);
     assert_int_equal(n_ups, 1);
     assert_int_equal(n_closes, 0);
@@ -85,11 +87,11 @@ static void link_open_begins_one_attempt_at_a_time(void **state)
 static void link_attempt_without_an_end_fails_after_timeout(void **state)
 {
     (void)state;
-    pack_link_open(&link_);
+    package_conn_open(&link_);
     pass(TIMEOUT - 1);
-    assert_int_equal(link_.state.is, PACK_LINK_CONNECTING);
+    assert_int_equal(link_.state.is, PACKAGE_CONN_CONNECTING);
     pass(1);
-    assert_int_equal(link_.state.is, PACK_LINK_DOWN);
+    assert_int_equal(link_.state.is, PACKAGE_CONN_DOWN);
     assert_int_equal(down_with, -ETIMEDOUT);
     assert_int_equal(n_late, 1);
     assert_string_equal(logged, "[REDIS] main: it does not answer within Timeout");
@@ -98,13 +100,13 @@ static void link_attempt_without_an_end_fails_after_timeout(void **state)
 static void link_in_greeting_fails_after_timeout_of_the_attempt(void **state)
 {
     (void)state;
-    pack_link_open(&link_);
+    package_conn_open(&link_);
     pass(TIMEOUT - 100);
-    pack_link_move(&link_, PACK_LINK_GREETING);
+    package_conn_set_state(&link_, PACKAGE_CONN_HANDSHAKE);
     pass(99);
-    assert_int_equal(link_.state.is, PACK_LINK_GREETING);
+    assert_int_equal(link_.state.is, PACKAGE_CONN_HANDSHAKE);
     pass(1);
-    assert_int_equal(link_.state.is, PACK_LINK_DOWN);
+    assert_int_equal(link_.state.is, PACKAGE_CONN_DOWN);
 }
 
 static void link_that_is_up_may_be_idle(void **state)
@@ -112,7 +114,7 @@ static void link_that_is_up_may_be_idle(void **state)
     (void)state;
     go_up();
     pass(100ul * TIMEOUT);
-    assert_int_equal(link_.state.is, PACK_LINK_UP);
+    assert_int_equal(link_.state.is, PACKAGE_CONN_READY);
     assert_int_equal(timer_at, 0);
     assert_int_equal(n_late, 0);
 }
@@ -152,7 +154,7 @@ static void link_pause_is_shorter_by_chance_but_at_least_half(void **state)
         link_.backoff_ms = 0;
         for (int attempt = 0; attempt < 8; attempt++) {
             now_ms = link_.retry_ms;
-            pack_link_open(&link_);
+            package_conn_open(&link_);
             last = (uint32_t)(link_.retry_ms - now_ms);
             assert_in_range(last, link_.backoff_ms / 2, link_.backoff_ms);
             first = attempt == 0 ? last : first;
@@ -169,7 +171,7 @@ static void link_that_was_up_is_replaced_at_once_whatever_chance_says(void **sta
     (void)state;
     chance = UINT32_MAX;
     go_up();
-    pack_link_fail(&link_, -ECONNRESET, "closed");
+    package_conn_fail(&link_, -ECONNRESET, "closed");
     assert_int_equal(link_.retry_ms, now_ms);
 }
 
@@ -177,13 +179,13 @@ static void link_waits_before_it_tries_again(void **state)
 {
     (void)state;
     is_refused = true;
-    pack_link_open(&link_);
-    pack_link_open(&link_);
+    package_conn_open(&link_);
+    package_conn_open(&link_);
     now_ms += 49;
-    pack_link_open(&link_);
+    package_conn_open(&link_);
     assert_int_equal(n_connects, 1);
     now_ms++;
-    pack_link_open(&link_);
+    package_conn_open(&link_);
     assert_int_equal(n_connects, 2);
 }
 
@@ -191,12 +193,12 @@ static void link_that_was_up_may_be_opened_at_once(void **state)
 {
     (void)state;
     go_up();
-    pack_link_fail(&link_, -ECONNRESET, "closed");
+    package_conn_fail(&link_, -ECONNRESET, "closed");
     assert_int_equal(n_closes, 1);
-    pack_link_open(&link_);
+    package_conn_open(&link_);
     assert_int_equal(n_connects, 2);
-    pack_link_fail(&link_, -ECONNRESET, "closed");
-    pack_link_open(&link_);
+    package_conn_fail(&link_, -ECONNRESET, "closed");
+    package_conn_open(&link_);
     assert_int_equal(n_connects, 2);
 }
 
@@ -205,7 +207,7 @@ static void link_that_stays_up_is_opened_again_by_itself(void **state)
     (void)state;
     link_.stays_up = true;
     go_up();
-    pack_link_fail(&link_, -ECONNRESET, "closed");
+    package_conn_fail(&link_, -ECONNRESET, "closed");
     is_refused = true;
     pass(149); /* at once, and after 50 and 100 ms */
     assert_int_equal(n_connects, 3);
@@ -214,9 +216,9 @@ static void link_that_stays_up_is_opened_again_by_itself(void **state)
     is_refused = false;
     pass(200);
     assert_int_equal(n_connects, 5);
-    pack_link_up(&link_);
+    package_conn_mark_ready(&link_);
     link_.stays_up = false;
-    pack_link_fail(&link_, -ECONNRESET, "closed");
+    package_conn_fail(&link_, -ECONNRESET, "closed");
     pass(10000);
     assert_int_equal(n_connects, 5);
 }
@@ -224,13 +226,13 @@ static void link_that_stays_up_is_opened_again_by_itself(void **state)
 static void link_that_is_to_stay_up_is_opened_at_the_end_of_the_turn(void **state)
 {
     (void)state;
-    pack_link_stay_up(&link_);
+    package_conn_stay_up(&link_);
     assert_int_equal(n_connects, 0);
     end_turn();
     assert_int_equal(n_connects, 1);
-    pack_link_stay_up(&link_);
+    package_conn_stay_up(&link_);
     assert_false(turn_is_set);
-    pack_link_up(&link_);
+    package_conn_mark_ready(&link_);
     end_turn();
     assert_int_equal(n_connects, 1);
     assert_int_equal(n_sends, 0);
@@ -239,7 +241,7 @@ static void link_that_is_to_stay_up_is_opened_at_the_end_of_the_turn(void **stat
 static void link_that_nobody_wants_at_the_end_of_the_turn_stays_closed(void **state)
 {
     (void)state;
-    pack_link_stay_up(&link_);
+    package_conn_stay_up(&link_);
     link_.stays_up = false;
     end_turn();
     assert_int_equal(n_connects, 0);
@@ -250,14 +252,14 @@ static void link_back_off_begins_anew_after_success(void **state)
     (void)state;
     is_refused = true;
     for (int i = 0; i < 4; i++) {
-        pack_link_open(&link_);
+        package_conn_open(&link_);
         now_ms += 1000;
     }
     is_refused = false;
     go_up();
-    pack_link_fail(&link_, -ECONNRESET, "closed");
+    package_conn_fail(&link_, -ECONNRESET, "closed");
     is_refused = true;
-    pack_link_open(&link_);
+    package_conn_open(&link_);
     assert_int_equal(link_.retry_ms - now_ms, 50);
 }
 
@@ -265,8 +267,8 @@ static void link_with_exclusive_use_counts_as_up(void **state)
 {
     (void)state;
     go_up();
-    pack_link_move(&link_, PACK_LINK_EXCLUSIVE);
-    pack_link_fail(&link_, -ECONNRESET, "closed");
+    package_conn_set_state(&link_, PACKAGE_CONN_EXCLUSIVE);
+    package_conn_fail(&link_, -ECONNRESET, "closed");
     assert_int_equal(link_.retry_ms, now_ms);
     assert_int_equal(n_logged, 0);
 }
@@ -275,7 +277,7 @@ static void link_that_nobody_waits_for_is_not_opened_by_itself(void **state)
 {
     (void)state;
     is_refused = true;
-    pack_link_open(&link_);
+    package_conn_open(&link_);
     pass(100ul * TIMEOUT);
     assert_int_equal(n_connects, 1);
 }
@@ -288,7 +290,7 @@ static void link_outage_is_logged_once(void **state)
     link_.server = MK_STR("unix:/run/redis");
     is_refused = true;
     for (int i = 0; i < 10; i++) {
-        pack_link_open(&link_);
+        package_conn_open(&link_);
         now_ms += 1000;
     }
     assert_int_equal(n_downs, 10);
@@ -306,35 +308,35 @@ static void link_that_is_replaced_at_once_is_not_logged(void **state)
 {
     (void)state;
     go_up();
-    pack_link_fail(&link_, -ECONNRESET, "the server has closed the connection");
+    package_conn_fail(&link_, -ECONNRESET, "the server has closed the connection");
     go_up();
     assert_int_equal(n_logged, 0);
     assert_string_equal(link_.why, "[REDIS] main: the server has closed the connection");
-    assert_string_equal(pack_link_reason(&link_), "the server has closed the connection");
+    assert_string_equal(package_conn_error_reason(&link_), "the server has closed the connection");
 }
 
 static void link_that_is_down_cannot_fail(void **state)
 {
     (void)state;
     go_up();
-    pack_link_fail(&link_, -ECONNRESET, "closed");
-    pack_link_fail(&link_, -ECANCELED, "given up");
+    package_conn_fail(&link_, -ECONNRESET, "closed");
+    package_conn_fail(&link_, -ECANCELED, "given up");
     assert_int_equal(n_downs, 1);
     assert_int_equal(n_closes, 1);
     assert_int_equal(n_logged, 0);
     assert_int_equal(link_.retry_ms, now_ms);
-    assert_string_equal(pack_link_reason(&link_), "closed");
+    assert_string_equal(package_conn_error_reason(&link_), "closed");
 }
 
 static void link_second_outage_is_logged_again(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++) {
-        pack_link_open(&link_);
-        pack_link_fail(&link_, -EPROTO, "odd");
+        package_conn_open(&link_);
+        package_conn_fail(&link_, -EPROTO, "odd");
         now_ms += 1000;
         go_up();
-        pack_link_fail(&link_, -ECONNRESET, "closed");
+        package_conn_fail(&link_, -ECONNRESET, "closed");
     }
     assert_int_equal(n_logged, 4);
 }
@@ -345,24 +347,25 @@ static void link_reason_is_one_line_that_fits(void **state)
     (void)state;
     memset(server, 's', sizeof server);
     memset(reason, 'r', sizeof reason);
-    pack_link_explain(&link_, MK_STR(" FATAL:\n no such database\n"));
+    package_conn_set_error(&link_, MK_STR(" FATAL:\n no such database\n"));
     assert_string_equal(link_.why, "[REDIS] main: FATAL:  no such database");
     link_.server = mk_str_of(server, sizeof server);
-    pack_link_explain(&link_, mk_str_of(reason, sizeof reason));
-    assert_int_equal(strlen(link_.why), PACK_LINK_WHY_MAX - 1);
-    assert_int_equal(strspn(pack_link_reason(&link_), "r"), strlen(pack_link_reason(&link_)));
-    assert_true(strlen(pack_link_reason(&link_)) > 300);
+    package_conn_set_error(&link_, mk_str_of(reason, sizeof reason));
+    assert_int_equal(strlen(link_.why), PACKAGE_CONN_ERROR_MAX - 1);
+    assert_int_equal(strspn(package_conn_error_reason(&link_), "r"),
+                     strlen(package_conn_error_reason(&link_)));
+    assert_true(strlen(package_conn_error_reason(&link_)) > 300);
 }
 
 static void link_reason_of_another_link_is_copied_whole(void **state)
 {
-    struct pack_link other = {.ops = &ops, .name = MK_STR("the other"), .server = MK_STR("far")};
+    struct package_conn other = {.ops = &ops, .name = MK_STR("the other"), .server = MK_STR("far")};
     (void)state;
-    pack_link_explain(&link_, MK_STR("before"));
-    pack_link_explain(&other, MK_STR("it is full"));
-    pack_link_copy_why(&link_, &other);
+    package_conn_set_error(&link_, MK_STR("before"));
+    package_conn_set_error(&other, MK_STR("it is full"));
+    package_conn_copy_error(&link_, &other);
     assert_string_equal(link_.why, "[REDIS] the other, far: it is full");
-    assert_string_equal(pack_link_reason(&link_), "it is full");
+    assert_string_equal(package_conn_error_reason(&link_), "it is full");
 }
 
 /* ---- Errors ---- */
@@ -378,19 +381,19 @@ static void link_error_tells_nothing_about_the_client(void **state)
     (void)state;
     for (size_t i = 0; i < MK_LEN(cases); i++) {
         now_ms += 10000;
-        pack_link_open(&link_);
-        pack_link_fail_errno(&link_, cases[i][0]);
+        package_conn_open(&link_);
+        package_conn_fail_errno(&link_, cases[i][0]);
         assert_int_equal(down_with, cases[i][1]);
-        assert_int_equal(pack_link_error(cases[i][0]), cases[i][1]);
-        assert_string_equal(pack_link_reason(&link_), pack_link_error_text(cases[i][0]));
+        assert_int_equal(package_conn_map_errno(cases[i][0]), cases[i][1]);
+        assert_string_equal(package_conn_error_reason(&link_), package_conn_strerror(cases[i][0]));
     }
 }
 
 static void link_error_text_is_that_of_the_kernel_but_for_names(void **state)
 {
     (void)state;
-    assert_string_equal(pack_link_error_text(-ENOENT), strerror(ENOENT));
-    assert_string_equal(pack_link_error_text(-EHOSTUNREACH), "its name does not resolve, or it is down");
+    assert_string_equal(package_conn_strerror(-ENOENT), strerror(ENOENT));
+    assert_string_equal(package_conn_strerror(-EHOSTUNREACH), "its name does not resolve, or it is down");
 }
 
 int main(void)

@@ -4,27 +4,27 @@
 
 static void requests_leave_in_their_order(void **state)
 {
-    struct pack_requests a = {0}, b = {0};
-    struct pack_request r[4] = {{.due_ms = 10}, {.due_ms = 20}, {.due_ms = 30}, {.due_ms = 40}};
+    struct package_request_queue a = {0}, b = {0};
+    struct package_request r[4] = {{.due_ms = 10}, {.due_ms = 20}, {.due_ms = 30}, {.due_ms = 40}};
     (void)state;
-    assert_null(pack_requests_pop(&a));
-    pack_requests_push(&a, &r[0]);
-    pack_requests_append(&b, &a);
+    assert_null(package_request_queue_pop(&a));
+    package_request_queue_push(&a, &r[0]);
+    package_request_queue_append(&b, &a);
     assert_null(a.first);
-    pack_requests_push(&a, &r[1]);
-    pack_requests_push(&a, &r[2]);
-    pack_requests_append(&b, &a);
-    pack_requests_append(&b, &a);
-    pack_requests_push(&b, &r[3]);
+    package_request_queue_push(&a, &r[1]);
+    package_request_queue_push(&a, &r[2]);
+    package_request_queue_append(&b, &a);
+    package_request_queue_append(&b, &a);
+    package_request_queue_push(&b, &r[3]);
     assert_int_equal(a.n, 0);
     assert_int_equal(b.n, 4);
-    assert_null(pack_requests_pop_due(&b, 9));
-    assert_ptr_equal(pack_requests_pop_due(&b, 10), &r[0]);
+    assert_null(package_request_queue_pop_due(&b, 9));
+    assert_ptr_equal(package_request_queue_pop_due(&b, 10), &r[0]);
     for (size_t i = 1; i < MK_LEN(r); i++)
-        assert_ptr_equal(pack_requests_pop(&b), &r[i]);
+        assert_ptr_equal(package_request_queue_pop(&b), &r[i]);
     assert_int_equal(b.n, 0);
-    assert_null(pack_requests_pop_due(&b, 100));
-    pack_requests_push(&b, &r[0]);
+    assert_null(package_request_queue_pop_due(&b, 100));
+    package_request_queue_push(&b, &r[0]);
     assert_ptr_equal(b.first, &r[0]);
     assert_null(b.first->next);
 }
@@ -39,14 +39,14 @@ static void link_request_opens_the_connection_and_goes_with_the_end_of_a_turn(vo
     end_turn();
     assert_int_equal(n_connects, 1);
     assert_int_equal(n_sends, 0);
-    pack_link_up(&link_);
+    package_conn_mark_ready(&link_);
     assert_int_equal(n_sends, 0);
     end_turn();
     assert_int_equal(n_sends, 1);
     assert_int_equal(link_.sent.n, 2);
-    pack_link_finish_first(&link_, 0);
+    package_conn_finish_first_sent(&link_, 0);
     assert_true(a.is_over && a.was_sent && !a.error && !b.is_over);
-    pack_link_finish_first(&link_, -EPROTO);
+    package_conn_finish_first_sent(&link_, -EPROTO);
     assert_int_equal(b.error, -EPROTO);
     end_turn();
     assert_int_equal(n_sends, 1);
@@ -69,14 +69,14 @@ static void link_loss_fails_what_was_sent_and_opens_for_what_was_not(void **stat
     end_turn();
     add(&unsent);
     turn_is_set = false;
-    pack_link_fail(&link_, -ECONNRESET, "closed");
+    package_conn_fail(&link_, -ECONNRESET, "closed");
     assert_true(sent.is_over && sent.was_sent);
     assert_int_equal(sent.error, -ECONNRESET);
     assert_false(unsent.is_over);
     assert_true(turn_is_set);
     end_turn();
     assert_int_equal(n_connects, 2);
-    pack_link_up(&link_);
+    package_conn_mark_ready(&link_);
     end_turn();
     assert_ptr_equal(link_.sent.first, &unsent.request);
 }
@@ -102,14 +102,14 @@ static void link_request_that_waits_fails_once_the_server_is_away(void **state)
     static struct question q;
     (void)state;
     is_refused = true;
-    pack_link_open(&link_);
+    package_conn_open(&link_);
     now_ms += TIMEOUT - 100;
-    assert_false(pack_link_is_away(&link_));
+    assert_false(package_conn_is_unavailable(&link_));
     add(&q);
     pass(99);
     assert_false(q.is_over);
     now_ms++;
-    assert_true(pack_link_is_away(&link_));
+    assert_true(package_conn_is_unavailable(&link_));
     pass(1000);
     assert_int_equal(q.error, -ECONNREFUSED);
     assert_false(q.was_sent);
@@ -120,16 +120,16 @@ static void link_away_admits_no_request_before_the_next_attempt(void **state)
     (void)state;
     is_refused = true;
     for (int i = 0; i < 10; i++) {
-        assert_int_equal(pack_link_admit(&link_, 1), 0);
-        pack_link_open(&link_);
+        assert_int_equal(package_conn_check_capacity(&link_, 1), 0);
+        package_conn_open(&link_);
         now_ms += 1000;
     }
-    pack_link_open(&link_);
-    assert_int_equal(pack_link_admit(&link_, 1), -ECONNREFUSED);
+    package_conn_open(&link_);
+    assert_int_equal(package_conn_check_capacity(&link_, 1), -ECONNREFUSED);
     now_ms += 999;
-    assert_int_equal(pack_link_admit(&link_, 1), -ECONNREFUSED);
+    assert_int_equal(package_conn_check_capacity(&link_, 1), -ECONNREFUSED);
     now_ms++;
-    assert_int_equal(pack_link_admit(&link_, 1), 0);
+    assert_int_equal(package_conn_check_capacity(&link_, 1), 0);
 }
 
 static void link_admits_requests_up_to_a_number(void **state)
@@ -139,11 +139,11 @@ static void link_admits_requests_up_to_a_number(void **state)
     go_up();
     add(&a);
     end_turn();
-    assert_int_equal(pack_link_admit(&link_, 2), 0);
+    assert_int_equal(package_conn_check_capacity(&link_, 2), 0);
     add(&b);
-    assert_int_equal(pack_link_admit(&link_, 2), -EBUSY);
-    pack_link_finish_first(&link_, 0);
-    assert_int_equal(pack_link_admit(&link_, 2), 0);
+    assert_int_equal(package_conn_check_capacity(&link_, 2), -EBUSY);
+    package_conn_finish_first_sent(&link_, 0);
+    assert_int_equal(package_conn_check_capacity(&link_, 2), 0);
 }
 
 static void link_refusal_of_the_password_fails_what_waits(void **state)
@@ -152,7 +152,7 @@ static void link_refusal_of_the_password_fails_what_waits(void **state)
     (void)state;
     add(&q);
     end_turn();
-    pack_link_fail(&link_, -ENOKEY, "wrong password");
+    package_conn_fail(&link_, -ENOKEY, "wrong password");
     assert_int_equal(q.error, -ENOKEY);
     assert_false(q.was_sent);
 }
@@ -164,10 +164,10 @@ static void link_that_fails_fast_keeps_no_request_after_an_attempt(void **state)
     link_.fails_fast = true;
     go_up();
     add(&a);
-    pack_link_fail(&link_, -ECONNRESET, "closed");
+    package_conn_fail(&link_, -ECONNRESET, "closed");
     assert_false(a.is_over);
     end_turn();
-    pack_link_fail(&link_, -ECONNREFUSED, "refused");
+    package_conn_fail(&link_, -ECONNREFUSED, "refused");
     assert_int_equal(a.error, -ECONNREFUSED);
     add(&b);
     pass(49);
@@ -186,7 +186,7 @@ static void link_reply_that_is_late_closes_the_connection(void **state)
     pass(1000);
     add(&b);
     pass(TIMEOUT - 1001);
-    assert_int_equal(link_.state.is, PACK_LINK_UP);
+    assert_int_equal(link_.state.is, PACKAGE_CONN_READY);
     add(&c);
     turn_is_set = false;
     pass(1);
@@ -194,7 +194,7 @@ static void link_reply_that_is_late_closes_the_connection(void **state)
     assert_int_equal(a.error, -ETIMEDOUT);
     assert_int_equal(b.error, -ETIMEDOUT);
     assert_false(c.is_over);
-    assert_string_equal(pack_link_reason(&link_), "no reply within Timeout");
+    assert_string_equal(package_conn_error_reason(&link_), "no reply within Timeout");
     assert_int_equal(n_connects, 2);
 }
 
@@ -207,9 +207,9 @@ static void link_reply_that_comes_gives_the_next_one_its_own_time(void **state)
     pass(1000);
     add(&b);
     pass(500);
-    pack_link_finish_first(&link_, 0);
+    package_conn_finish_first_sent(&link_, 0);
     pass(TIMEOUT - 501);
-    assert_int_equal(link_.state.is, PACK_LINK_UP);
+    assert_int_equal(link_.state.is, PACKAGE_CONN_READY);
     pass(1);
     assert_int_equal(b.error, -ETIMEDOUT);
 }
@@ -223,14 +223,14 @@ static void link_timer_is_not_touched_by_each_request(void **state)
     for (size_t i = 0; i < MK_LEN(q); i++) {
         add(&q[i]);
         end_turn();
-        pack_link_finish_first(&link_, 0);
+        package_conn_finish_first_sent(&link_, 0);
     }
     assert_int_equal(n_timers_set, 0); /* that of the attempt will fire */
     pass(10ul * TIMEOUT);
     assert_int_equal(n_timers_set, 0);
     add(&q[0]);
     assert_int_equal(n_timers_set, 1);
-    pack_requests_pop(&link_.waiting);
+    package_request_queue_pop(&link_.waiting);
 }
 
 static void link_request_that_is_due_earlier_is_not_forgotten(void **state)
@@ -240,11 +240,11 @@ static void link_request_that_is_due_earlier_is_not_forgotten(void **state)
     late.request.due_ms = UINT64_MAX;
     go_up();
     pass(TIMEOUT);
-    pack_link_enqueue(&link_, &late.request);
+    package_conn_enqueue(&link_, &late.request);
     end_turn();
     assert_int_equal(timer_at, 0);
     early.request.due_ms = now_ms + 100;
-    pack_link_enqueue(&link_, &early.request);
+    package_conn_enqueue(&link_, &early.request);
     turn_is_set = false;
     pass(100);
     assert_int_equal(early.error, -ETIMEDOUT);
@@ -259,23 +259,23 @@ static void link_end_fails_all_requests(void **state)
     add(&sent);
     end_turn();
     add(&waiting);
-    pack_link_fini(&link_);
+    package_conn_fini(&link_);
     assert_int_equal(sent.error, -ECANCELED);
     assert_int_equal(waiting.error, -ECANCELED);
     assert_true(sent.was_sent && !waiting.was_sent);
-    assert_int_equal(link_.state.is, PACK_LINK_DOWN);
+    assert_int_equal(link_.state.is, PACKAGE_CONN_DOWN);
     assert_int_equal(n_closes, 1);
-    pack_link_fini(&link_);
+    package_conn_fini(&link_);
     assert_int_equal(n_closes, 1);
 }
 
 static void link_without_memory_is_not_made(void **state)
 {
-    struct pack_link l = {0};
+    struct package_conn l = {0};
     (void)state;
     is_out_of_memory = true;
-    assert_int_equal(pack_link_init(&l, NULL, &ops, MK_STR("main"), TIMEOUT), -ENOMEM);
-    pack_link_fini(&l);
+    assert_int_equal(package_conn_init(&l, NULL, &ops, MK_STR("main"), TIMEOUT), -ENOMEM);
+    package_conn_fini(&l);
 }
 
 int main(void)

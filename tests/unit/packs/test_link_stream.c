@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A link over a connection of the plugin `upstream`, which is the test's. */
-#include <link/stream.h>
+#include <conn/package_stream.h>
 
 #include "unit/packs/link_worker.h"
 
@@ -79,46 +79,46 @@ bool mk_upstream_is_tls(const struct mk_upstream *u)
 
 /* ---- An owner ---- */
 
-static struct pack_stream stream;
+static struct package_stream stream;
 static unsigned n_connected, n_pieces, n_ready;
 static size_t n_bytes;
 static int down_with;
 static enum { READS, CLOSES, OPENS_ANOTHER } does;
 
-static void on_connected(struct pack_stream *s)
+static void on_connected(struct package_stream *s)
 {
     n_connected++;
-    pack_link_up(&s->link);
+    package_conn_mark_ready(&s->link);
 }
 
-static void on_bytes(struct pack_stream *s, mk_str bytes)
+static void on_bytes(struct package_stream *s, mk_str bytes)
 {
     n_pieces++;
     n_bytes += bytes.len;
     if (does != READS)
-        pack_link_fail(&s->link, -EPROTO, "odd");
+        package_conn_fail(&s->link, -EPROTO, "odd");
     if (does == OPENS_ANOTHER) {
         conn_state = -EAGAIN;
-        pack_link_open(&s->link);
+        package_conn_open(&s->link);
     }
 }
 
-static void on_ready(struct pack_stream *s)
+static void on_ready(struct package_stream *s)
 {
     assert_ptr_equal(s, &stream);
     n_ready++;
 }
 
-static void on_down(struct pack_link *l, int error)
+static void on_down(struct package_conn *l, int error)
 {
-    assert_null(((struct pack_stream *)l)->conn);
+    assert_null(((struct package_stream *)l)->conn);
     down_with = error;
 }
 
-static const struct pack_stream_ops reading = {.on_connected = on_connected, .on_bytes = on_bytes};
-static const struct pack_stream_ops telling = {.on_connected = on_connected, .on_ready = on_ready};
-static const struct pack_link_ops link_ops = {
-    .section = "REDIS", .connect = pack_stream_connect, .close = pack_stream_close, .on_down = on_down};
+static const struct package_stream_ops reading = {.on_connected = on_connected, .on_bytes = on_bytes};
+static const struct package_stream_ops telling = {.on_connected = on_connected, .on_ready = on_ready};
+static const struct package_conn_ops link_ops = {
+    .section = "REDIS", .connect = package_stream_connect, .close = package_stream_close, .on_down = on_down};
 
 static int set_up(void **state)
 {
@@ -132,15 +132,15 @@ static int set_up(void **state)
     n_bytes = n_written = 0;
     takes = 1 << 30;
     does = READS;
-    pack_stream_init(&stream, &reading, NULL);
-    assert_int_equal(pack_link_init(&stream.link, NULL, &link_ops, MK_STR("main"), 1000), 0);
+    package_stream_init(&stream, &reading, NULL);
+    assert_int_equal(package_conn_init(&stream.link, NULL, &link_ops, MK_STR("main"), 1000), 0);
     return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    pack_link_fini(&stream.link);
+    package_conn_fini(&stream.link);
     assert_int_equal(n_acquired, n_released);
     assert_int_equal(n_open, 0);
     assert_int_equal(timer_at, 0);
@@ -149,8 +149,8 @@ static int tear_down(void **state)
 
 static void go_up(void)
 {
-    pack_link_open(&stream.link);
-    assert_true(pack_link_is(&stream.link, PACK_LINK_UP));
+    package_conn_open(&stream.link);
+    assert_true(package_conn_is_in_state(&stream.link, PACKAGE_CONN_READY));
     n_reads = 0;
 }
 
@@ -159,7 +159,7 @@ static void go_up(void)
 static void stream_acquires_a_fresh_connection_to_any_server(void **state)
 {
     (void)state;
-    pack_link_open(&stream.link);
+    package_conn_open(&stream.link);
     assert_true(asked_for.fresh && !asked_for.to.p);
     assert_int_equal(asked_for.server, -1);
     assert_int_equal(n_connected, 1);
@@ -169,7 +169,7 @@ static void stream_acquires_a_connection_to_the_address_that_was_named(void **st
 {
     (void)state;
     stream.to = MK_STR("127.0.0.1:6380");
-    pack_link_open(&stream.link);
+    package_conn_open(&stream.link);
     assert_str(asked_for.to, "127.0.0.1:6380");
 }
 
@@ -177,7 +177,7 @@ static void stream_waits_for_the_connection(void **state)
 {
     (void)state;
     conn_state = -EAGAIN;
-    pack_link_open(&stream.link);
+    package_conn_open(&stream.link);
     ready(ready_ctx, MK_WRITABLE);
     assert_int_equal(n_connected, 0);
     assert_int_equal(n_reads, 0);
@@ -191,9 +191,9 @@ static void stream_that_cannot_connect_fails_with_the_error_for_handlers(void **
 {
     (void)state;
     conn_state = -ENOENT;
-    pack_link_open(&stream.link);
+    package_conn_open(&stream.link);
     assert_int_equal(down_with, -ECONNREFUSED);
-    assert_string_equal(pack_link_reason(&stream.link), strerror(ENOENT));
+    assert_string_equal(package_conn_error_reason(&stream.link), strerror(ENOENT));
     assert_int_equal(n_connected + n_reads, 0);
 }
 
@@ -201,7 +201,7 @@ static void stream_without_memory_for_a_connection_fails(void **state)
 {
     (void)state;
     has_no_memory = true;
-    pack_link_open(&stream.link);
+    package_conn_open(&stream.link);
     assert_int_equal(down_with, -ENOMEM);
 }
 
@@ -209,7 +209,7 @@ static void stream_without_on_bytes_tells_its_owner(void **state)
 {
     (void)state;
     stream.ops = &telling;
-    pack_link_open(&stream.link);
+    package_conn_open(&stream.link);
     assert_int_equal(n_ready, 1);
     ready(ready_ctx, MK_READABLE);
     assert_int_equal(n_ready, 2);
@@ -224,7 +224,7 @@ static void stream_keeps_what_the_socket_does_not_take(void **state)
     go_up();
     takes = 3;
     mk_buf_add(&stream.out, MK_STR("PING\r\n"));
-    pack_stream_flush(&stream);
+    package_stream_flush(&stream);
     assert_str(mk_buf_str(&stream.out), "G\r\n");
     takes = 100;
     ready(ready_ctx, MK_WRITABLE);
@@ -237,16 +237,16 @@ static void stream_keeps_no_large_buffer(void **state)
     (void)state;
     go_up();
     mk_buf_add(&stream.out, MK_STR("PING\r\n"));
-    pack_stream_flush(&stream);
+    package_stream_flush(&stream);
     assert_true(stream.out.cap > 0);
     assert_true(mk_buf_reserve(&stream.out, 300 << 10));
     stream.out.len = 300 << 10;
     takes = 1000;
     memset(stream.out.p, 'x', stream.out.len);
-    pack_stream_flush(&stream);
+    package_stream_flush(&stream);
     assert_true(stream.out.cap >= 300 << 10 && stream.out.len);
     takes = 1 << 30;
-    pack_stream_flush(&stream);
+    package_stream_flush(&stream);
     assert_int_equal(stream.out.cap, 0);
 }
 
@@ -255,9 +255,9 @@ static void stream_without_memory_for_bytes_fails(void **state)
     (void)state;
     go_up();
     stream.out.failed = true;
-    pack_stream_flush(&stream);
+    package_stream_flush(&stream);
     assert_int_equal(down_with, -ENOMEM);
-    assert_string_equal(pack_link_reason(&stream.link), "out of memory for commands");
+    assert_string_equal(package_conn_error_reason(&stream.link), "out of memory for commands");
     assert_false(stream.out.failed);
 }
 
@@ -267,13 +267,13 @@ static void stream_write_error_closes_it(void **state)
     go_up();
     takes = -EPIPE;
     mk_buf_add(&stream.out, MK_STR("PING\r\n"));
-    pack_stream_flush(&stream);
+    package_stream_flush(&stream);
     assert_int_equal(down_with, -EPIPE);
     assert_int_equal(stream.out.len, 0);
     now_ms += 1000;
     takes = -EACCES;
     go_up();
-    assert_int_equal(pack_stream_write(&stream, MK_STR("x")), -ENOKEY);
+    assert_int_equal(package_stream_write(&stream, MK_STR("x")), -ENOKEY);
     assert_int_equal(down_with, -ENOKEY);
 }
 
@@ -299,7 +299,7 @@ static void stream_reads_all_records_of_tls(void **state)
     ready(ready_ctx, MK_READABLE);
     assert_int_equal(n_reads, 3);
     assert_int_equal(n_pieces, 2);
-    assert_true(pack_link_is(&stream.link, PACK_LINK_UP));
+    assert_true(package_conn_is_in_state(&stream.link, PACKAGE_CONN_READY));
 }
 
 static void stream_reads_up_to_the_end(void **state)
@@ -314,7 +314,7 @@ static void stream_reads_up_to_the_end(void **state)
         ready(ready_ctx, MK_READABLE | ends[i]);
         assert_int_equal(n_pieces, i + 1);
         assert_int_equal(down_with, -ECONNRESET);
-        assert_string_equal(pack_link_reason(&stream.link), "the server has closed the connection");
+        assert_string_equal(package_conn_error_reason(&stream.link), "the server has closed the connection");
         memset(reads, 0, sizeof reads);
     }
 }
@@ -326,7 +326,7 @@ static void stream_read_error_closes_it(void **state)
     reads[0] = -ETIMEDOUT;
     ready(ready_ctx, MK_READABLE);
     assert_int_equal(down_with, -ETIMEDOUT);
-    assert_string_equal(pack_link_reason(&stream.link), strerror(ETIMEDOUT));
+    assert_string_equal(package_conn_error_reason(&stream.link), strerror(ETIMEDOUT));
 }
 
 static void stream_that_its_reader_closes_is_not_read(void **state)
@@ -347,7 +347,7 @@ static void stream_that_its_reader_opens_anew_is_read_when_it_is_connected(void 
     reads[0] = reads[1] = ROOM;
     ready(ready_ctx, MK_READABLE);
     assert_int_equal(n_reads, 1);
-    assert_true(pack_link_is(&stream.link, PACK_LINK_CONNECTING));
+    assert_true(package_conn_is_in_state(&stream.link, PACKAGE_CONN_CONNECTING));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -11,7 +11,7 @@ static char name[POSTGRES_NAME_MAX];
 static int begin(void **state)
 {
     (void)state;
-    postgres_prepared_begin(&list);
+    postgres_prepared_init(&list);
     return 0;
 }
 
@@ -43,7 +43,7 @@ static void names_of_two_connections_differ(void **state)
 {
     (void)state;
     struct postgres_prepared_list other;
-    postgres_prepared_begin(&other);
+    postgres_prepared_init(&other);
     struct postgres_prepared *a = add("SELECT 1"), *b = postgres_prepared_add(&other, MK_STR("SELECT 1"));
     assert_string_not_equal(a->name, b->name);
     assert_true(strlen(a->name) < POSTGRES_NAME_MAX - 1);
@@ -88,18 +88,18 @@ static void a_server_that_forgets_again_and_again_is_told_none(void **state)
     for (uint64_t i = 0; i < 10; i++) { /* once in a while: as by DISCARD ALL */
         struct postgres_prepared *p = add("a");
         p->is_kept = true;
-        assert_false(postgres_prepared_lose(&list, p, 1000000 + i * 100000));
+        assert_false(postgres_prepared_forget_all(&list, p, 1000000 + i * 100000));
         assert_true(p->is_dead && !p->is_kept);
-        assert_false(
-            postgres_prepared_lose(&list, p, 1000000 + i * 100000)); /* another one under way hears it, too */
+        assert_false(postgres_prepared_forget_all(
+            &list, p, 1000000 + i * 100000)); /* another one under way hears it, too */
         assert_false(postgres_prepared_sweep(&list, name));
     }
     assert_false(list.is_off);
     uint64_t now = 9000000;
-    assert_false(postgres_prepared_lose(&list, add("a"), now));
-    assert_false(postgres_prepared_lose(&list, add("b"), now + 1));
+    assert_false(postgres_prepared_forget_all(&list, add("a"), now));
+    assert_false(postgres_prepared_forget_all(&list, add("b"), now + 1));
     struct postgres_prepared *both[] = {add("c"), add("d")};
-    assert_true(postgres_prepared_lose(&list, both[0], now + 2));
+    assert_true(postgres_prepared_forget_all(&list, both[0], now + 2));
     assert_true(list.is_off && both[1]->is_dead);
     assert_null(add("e"));
 }

@@ -7,7 +7,7 @@
 static const char *shown(const char *text)
 {
     static char room[8];
-    struct postgres_statement s = postgres_statement_read(mk_str_from_c(text));
+    struct postgres_statement s = postgres_statement_classify(mk_str_from_c(text));
     char *at = room;
     const struct {
         bool is;

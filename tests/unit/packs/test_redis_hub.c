@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Subscriptions share a connection, which the loop opens: the stack of a handler may be too small for that. */
-#include <redis/hub.h>
+#include <redis/pubsub.h>
 
 #include "unit/packs/handler.h"
 #include "unit/packs/link_worker.h"
 
-static struct redis_hub hub;
+static struct redis_pubsub hub;
 static unsigned n_acquired;
 static const struct redis_settings settings = {
     .name = MK_STR("main"), .server = MK_STR("here"), .timeout_ms = 1000, .reply_max = 4096};
@@ -52,12 +52,12 @@ bool mk_upstream_is_tls(const struct mk_upstream *u)
 
 /* ---- In place of the inbox ---- */
 
-void pack_inbox_put(struct pack_inbox *in, mk_str text)
+void package_message_queue_push(struct package_message_queue *in, mk_str text)
 {
     (void)in, (void)text;
 }
 
-void pack_inbox_wake(struct pack_inbox *in)
+void package_message_queue_wake(struct package_message_queue *in)
 {
     (void)in;
 }
@@ -71,13 +71,13 @@ static int set_up(void **state)
     now_ms = 1000000;
     turn_is_set = false;
     n_acquired = 0;
-    return redis_hub_init(&hub, NULL, &settings);
+    return redis_pubsub_init(&hub, NULL, &settings);
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    redis_hub_fini(&hub);
+    redis_pubsub_fini(&hub);
     assert_int_equal(n_open, 0);
     return 0;
 }
@@ -94,21 +94,21 @@ static void hub_connects_at_the_end_of_the_turn(void **state)
     struct duda_redis_sub one = {.inbox.d = HANDLER, .channel = "one", .channel_len = 3},
                           two = {.inbox.d = HANDLER, .channel = "two", .channel_len = 3};
     (void)state;
-    redis_hub_join(&hub, &one);
-    redis_hub_join(&hub, &two);
+    redis_pubsub_subscribe(&hub, &one);
+    redis_pubsub_subscribe(&hub, &two);
     assert_int_equal(n_acquired, 0);
     end_turn();
     assert_int_equal(n_acquired, 1);
-    redis_hub_leave(&one);
-    redis_hub_leave(&two);
+    redis_pubsub_unsubscribe(&one);
+    redis_pubsub_unsubscribe(&two);
 }
 
 static void hub_without_subscriptions_does_not_connect(void **state)
 {
     struct duda_redis_sub one = {.inbox.d = HANDLER, .channel = "one", .channel_len = 3};
     (void)state;
-    redis_hub_join(&hub, &one);
-    redis_hub_leave(&one);
+    redis_pubsub_subscribe(&hub, &one);
+    redis_pubsub_unsubscribe(&one);
     end_turn();
     assert_int_equal(n_acquired, 0);
 }

@@ -2,23 +2,23 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "redis/keys.h"
+#include "redis/key_slot.h"
 #include "unit/test.h"
 
 /* The slot of a command of words; -EXDEV. */
 static int slot_of(const char *text)
 {
     mk_str parts[16], rest = mk_str_from_c(text);
-    struct redis_clash clash;
+    struct redis_crossslot clash;
     size_t n = 0;
     while ((parts[n] = mk_str_word(&rest)).len)
         n++;
-    return redis_slot_of(parts, n, &clash);
+    return redis_command_slot(parts, n, &clash);
 }
 
 static int slot(const char *key)
 {
-    return redis_slot(mk_str_from_c(key));
+    return redis_key_slot(mk_str_from_c(key));
 }
 
 /* Those of the specification, and of `redis-cli cluster keyslot`. */
@@ -151,9 +151,9 @@ static void commands_of_the_server_have_no_key(void **state)
 static void a_clash_says_which_keys(void **state)
 {
     const mk_str parts[] = {MK_STR("MSET"), MK_STR("foo"), MK_STR("x"), MK_STR("bar"), MK_STR("y")};
-    struct redis_clash clash;
+    struct redis_crossslot clash;
     (void)state;
-    assert_int_equal(redis_slot_of(parts, 5, &clash), -EXDEV);
+    assert_int_equal(redis_command_slot(parts, 5, &clash), -EXDEV);
     assert_str(clash.a, "foo");
     assert_str(clash.b, "bar");
     assert_int_equal(clash.slot_a, 12182);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commands of handlers over one connection. The server is the test's: what it has got, and what it replies. */
-#include <redis/queue.h>
+#include <redis/command_queue.h>
 
 #include "unit/packs/handler.h"
 #include "unit/packs/link_worker.h"
@@ -71,7 +71,7 @@ bool mk_upstream_is_tls(const struct mk_upstream *u)
 
 /* ---- Handlers ---- */
 
-static struct redis_queue queue;
+static struct redis_command_queue queue;
 static const struct redis_settings settings = {.name = MK_STR("main"),
                                                .server = MK_STR("here"),
                                                .waiting_max = MAX,
@@ -80,21 +80,21 @@ static const struct redis_settings settings = {.name = MK_STR("main"),
 
 struct handler {
     struct duda_wait suspended;
-    struct redis_wait wait;
+    struct redis_reply_wait wait;
     struct duda_redis_reply reply;
 };
 
 static int ask(struct handler *h, const char *command)
 {
-    struct redis_job *job;
+    struct redis_batch *job;
     const mk_str parts[] = {mk_str_from_c(command)};
     *h = (struct handler){.wait = {.wait = &h->suspended, .replies = &h->reply}};
     h->suspended.d = HANDLER;
-    int e = redis_queue_begin(&queue, &h->wait, 1, &job);
+    int e = redis_batch_begin(&queue, &h->wait, 1, &job);
     if (e)
         return e;
-    redis_conn_write(&queue.bytes, parts, 1);
-    return redis_queue_add(&queue, job);
+    redis_command_format(&queue.bytes, parts, 1);
+    return redis_batch_enqueue(&queue, job);
 }
 
 static void reply(const char *text)
@@ -139,17 +139,17 @@ static int set_up(void **state)
     conn_state = 0;
     turn_is_set = false;
     n_acquired = n_released = n_woken = 0;
-    replies = MK_ABSENT;
+    replies = MK_STR_NULL;
     got = mk_buf_growing(4096);
     memset(&queue, 0, sizeof queue);
-    assert_int_equal(redis_queue_init(&queue, NULL, &settings, NULL), 0);
+    assert_int_equal(redis_command_queue_init(&queue, NULL, &settings, NULL), 0);
     return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    redis_queue_fini(&queue);
+    redis_command_queue_fini(&queue);
     mk_buf_free(&got);
     pool_free();
     assert_int_equal(n_acquired, n_released);
@@ -242,10 +242,10 @@ static void queue_tells_lost_commands_from_unsent_ones(void **state)
     end_turn();
     end_turn();
     assert_int_equal(ask(&b, "B"), 0);
-    pack_link_fail(&queue.conn.stream.link, -ECONNRESET, "closed");
+    package_conn_fail(&queue.conn.stream.link, -ECONNRESET, "closed");
     assert_true(a.wait.is_over && !a.wait.is_unsent && !b.wait.is_over);
     assert_int_equal(a.wait.error, -ECONNRESET);
-    assert_int_equal(redis_queue_count(&queue), 1);
+    assert_int_equal(redis_command_queue_count(&queue), 1);
 }
 
 static void queue_leaves_a_replica_after_the_last_reply_and_goes_on(void **state)
@@ -276,16 +276,16 @@ static void queue_takes_commands_up_to_a_number(void **state)
     for (size_t i = 0; i < MAX; i++)
         assert_int_equal(ask(&h[i], "A"), 0);
     assert_int_equal(ask(&h[MAX], "A"), -EBUSY);
-    assert_int_equal(redis_queue_count(&queue), MAX);
+    assert_int_equal(redis_command_queue_count(&queue), MAX);
 }
 
 static void queue_of_a_node_keeps_no_command_after_an_attempt(void **state)
 {
     static struct handler a;
     (void)state;
-    redis_queue_fini(&queue);
+    redis_command_queue_fini(&queue);
     memset(&queue, 0, sizeof queue);
-    assert_int_equal(redis_queue_init(&queue, NULL, &settings, "127.0.0.1:7001"), 0);
+    assert_int_equal(redis_command_queue_init(&queue, NULL, &settings, "127.0.0.1:7001"), 0);
     conn_state = -ECONNREFUSED;
     assert_int_equal(ask(&a, "A"), 0);
     end_turn();

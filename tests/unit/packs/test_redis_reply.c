@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Each kind of value of RESP2 and RESP3 is read, in pieces of any length, and what is no reply is refused. */
 #include <errno.h>
-#include <redis/reply.h>
+#include <redis/reply_parser.h>
 #include <stdio.h>
 
 #include "unit/packs/handler.h"
@@ -9,20 +9,20 @@
 
 enum { LIST_MAX = 1000 };
 
-static struct redis_parser parser;
+static struct redis_reply_parser parser;
 static struct duda_redis_reply mine;
 
 static int begin(void **state)
 {
     (void)state;
-    parser = (struct redis_parser){.list_max = LIST_MAX};
-    redis_parser_init(&parser);
+    parser = (struct redis_reply_parser){.list_max = LIST_MAX};
+    redis_reply_parser_init(&parser);
     return 0;
 }
 
 static int stop(void **state)
 {
-    redis_parser_fini(&parser);
+    redis_reply_parser_fini(&parser);
     return pool_stop(state);
 }
 
@@ -46,18 +46,18 @@ static void show(struct mk_buf *out, const struct duda_redis_reply *r)
 }
 
 /* All replies, one a line; the last line is the error, unless bytes are missing. */
-static mk_str read_pieces(mk_str in, size_t piece, struct duda *d)
+static mk_str read_pieces(mk_str in, size_t piece, struct duda_ctx *d)
 {
     static char room[4000];
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
     struct duda_redis_reply *reply;
     int e = -EAGAIN;
     for (; in.len && e == -EAGAIN; in = mk_str_skip(in, piece)) {
-        assert_int_equal(redis_parser_feed(&parser, mk_str_first(in, piece)), 0);
+        assert_int_equal(redis_reply_parser_feed(&parser, mk_str_first(in, piece)), 0);
         for (;;) {
             parser.d = d;
             parser.to = &mine;
-            e = redis_parser_next(&parser, &reply);
+            e = redis_reply_parser_next(&parser, &reply);
             if (e)
                 break;
             if (parser.is_push)
@@ -77,9 +77,9 @@ static void check(const char *in, const char *expected)
     mk_str bytes = mk_str_from_c(in);
     for (size_t piece = 1; piece <= bytes.len; piece++) {
         assert_str(read_pieces(bytes, piece, NULL), expected);
-        redis_parser_reset(&parser);
+        redis_reply_parser_reset(&parser);
         assert_str(read_pieces(bytes, piece, HANDLER), expected);
-        redis_parser_reset(&parser);
+        redis_reply_parser_reset(&parser);
     }
 }
 
@@ -182,15 +182,15 @@ static void a_handler_without_memory_fails_alone(void **state)
     (void)state;
     for (size_t left = 0; left < 3; left++) {
         const mk_str in = MK_STR("*1\r\n+long\r\n+b\r\n:4\r\n");
-        assert_int_equal(redis_parser_feed(&parser, in), 0);
+        assert_int_equal(redis_reply_parser_feed(&parser, in), 0);
         parser.d = HANDLER;
         parser.to = &mine;
         pool_left = left;
-        assert_int_equal(redis_parser_next(&parser, &reply), 0);
+        assert_int_equal(redis_reply_parser_next(&parser, &reply), 0);
         assert_int_equal(parser.is_out_of_memory, left < 2);
-        assert_int_equal(redis_parser_next(&parser, &reply), 0);
+        assert_int_equal(redis_reply_parser_next(&parser, &reply), 0);
         assert_int_equal(parser.is_out_of_memory, left < 3);
-        assert_int_equal(redis_parser_next(&parser, &reply), 0);
+        assert_int_equal(redis_reply_parser_next(&parser, &reply), 0);
         assert_int_equal(reply->number, 4);
         pool_free();
     }
@@ -215,7 +215,7 @@ static void errors_have_meanings(void **state)
                {"", -EREMOTEIO}};
     (void)state;
     for (size_t i = 0; i < MK_LEN(all); i++)
-        assert_int_equal(redis_reply_error(&(struct duda_redis_reply){.text = mk_str_from_c(all[i].text)}),
+        assert_int_equal(redis_reply_errno(&(struct duda_redis_reply){.text = mk_str_from_c(all[i].text)}),
                          all[i].error);
 }
 

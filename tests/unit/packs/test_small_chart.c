@@ -45,7 +45,7 @@ static void test_odd_values(void **state)
     (void)state;
     for (size_t i = 0; i < MK_LEN(all); i++)
         for (size_t n = 0; n <= 3; n++) {
-            struct duda_chart_row row = {MK_ABSENT, all[i], n};
+            struct duda_chart_row row = {MK_STR_NULL, all[i], n};
             struct duda_chart chart = {.rows = &row, .n_rows = 1};
             draw(&chart);
             chart.kind = DUDA_CHART_BARS;
@@ -61,7 +61,7 @@ static void test_limits(void **state)
     (void)state;
     assert_int_equal(duda_chart_svg(&out, &(struct duda_chart){.width = 10001}), -EINVAL);
     assert_int_equal(duda_chart_svg(&out, &(struct duda_chart){.n_rows = DUDA_CHART_ROWS + 1}), -EINVAL);
-    struct duda_chart_row row = {MK_ABSENT, NULL, DUDA_CHART_POINTS + 1};
+    struct duda_chart_row row = {MK_STR_NULL, NULL, DUDA_CHART_POINTS + 1};
     assert_int_equal(duda_chart_svg(&out, &(struct duda_chart){.rows = &row, .n_rows = 1}), -EINVAL);
 }
 

@@ -32,7 +32,7 @@ static void refuses_what_is_no_type(void **state)
     (void)state;
     for (size_t i = 0; i < MK_LEN(wrong); i++)
         assert_false(duda_mime_read(mk_str_from_c(wrong[i]), &mime));
-    assert_false(duda_mime_read(MK_ABSENT, &mime));
+    assert_false(duda_mime_read(MK_STR_NULL, &mime));
 }
 
 static void compares_types(void **state)

@@ -4,14 +4,14 @@
 #include <stdlib.h>
 
 #include <errno.h>
-#include <smtp/reply.h>
+#include <smtp/protocol.h>
 
 #include "unit/test.h"
 
 static struct smtp_reply read_reply(const char *text)
 {
     struct smtp_reply r;
-    assert_int_equal(smtp_reply_read(mk_str_from_c(text), &r), strlen(text));
+    assert_int_equal(smtp_reply_parse(mk_str_from_c(text), &r), strlen(text));
     return r;
 }
 
@@ -19,7 +19,7 @@ static mk_str shown(const struct smtp_reply *r)
 {
     static char room[1000];
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
-    smtp_reply_show(&out, r);
+    smtp_reply_format_printable(&out, r);
     return mk_buf_str(&out);
 }
 
@@ -34,7 +34,7 @@ static void reads_replies(void **state)
     assert_str(shown(&r), "no such user at all\\x1b[2J");
     r = read_reply("354\r\n");
     assert_str(shown(&r), "");
-    assert_int_equal(smtp_reply_read(MK_STR("220 a\r\n250 b\r\n"), &r), 7);
+    assert_int_equal(smtp_reply_parse(MK_STR("220 a\r\n250 b\r\n"), &r), 7);
 }
 
 static void waits_for_whole_replies(void **state)
@@ -43,7 +43,7 @@ static void waits_for_whole_replies(void **state)
     struct smtp_reply r;
     (void)state;
     for (size_t n = 0; n < sizeof text - 1; n++)
-        assert_int_equal(smtp_reply_read(mk_str_of(text, n), &r), 0);
+        assert_int_equal(smtp_reply_parse(mk_str_of(text, n), &r), 0);
 }
 
 static void refuses_what_is_no_reply(void **state)
@@ -55,14 +55,14 @@ static void refuses_what_is_no_reply(void **state)
     struct mk_buf many = mk_buf_growing(1 << 20);
     (void)state;
     for (size_t i = 0; i < MK_LEN(wrong); i++)
-        assert_int_equal(smtp_reply_read(mk_str_from_c(wrong[i]), &r), -EPROTO);
+        assert_int_equal(smtp_reply_parse(mk_str_from_c(wrong[i]), &r), -EPROTO);
     for (int i = 0; i < SMTP_LINE_MAX; i++)
         mk_buf_add_char(&many, '2');
-    assert_int_equal(smtp_reply_read(mk_buf_str(&many), &r), -EPROTO);
+    assert_int_equal(smtp_reply_parse(mk_buf_str(&many), &r), -EPROTO);
     mk_buf_clear(&many);
     for (int i = 0; i < SMTP_LINES_MAX; i++)
         mk_buf_add(&many, MK_STR("250-x\r\n"));
-    assert_int_equal(smtp_reply_read(mk_buf_str(&many), &r), -EPROTO);
+    assert_int_equal(smtp_reply_parse(mk_buf_str(&many), &r), -EPROTO);
     mk_buf_free(&many);
 }
 
@@ -70,22 +70,22 @@ static void reads_extensions(void **state)
 {
     struct smtp_reply r =
         read_reply("250-8BITMIME greets you\r\n250-size 1000\r\n250-AUTH LOGIN plain\r\n250 8bitMIME\r\n");
-    struct smtp_extensions x = smtp_extensions_read(&r);
+    struct smtp_extensions x = smtp_extensions_parse(&r);
     (void)state;
     assert_true(x.takes_8bit && x.auth_plain && x.has_size);
     assert_int_equal(x.size_max, 1000);
     r = read_reply("250-AUTH PLAIN\r\n250-SIZE\r\n250 AUTHPLAIN\r\n");
-    x = smtp_extensions_read(&r);
+    x = smtp_extensions_parse(&r);
     assert_true(!x.takes_8bit && !x.auth_plain && x.has_size && x.size_max == 0);
     r = read_reply("250-x\r\n250 SIZE 99999999999999999999999\r\n");
-    assert_int_equal(smtp_extensions_read(&r).size_max, 0);
+    assert_int_equal(smtp_extensions_parse(&r).size_max, 0);
 }
 
 static mk_str data_of(const char *text)
 {
     static char room[4096];
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
-    assert_int_equal(smtp_data_write(&out, mk_str_from_c(text)), 0);
+    assert_int_equal(smtp_data_format(&out, mk_str_from_c(text)), 0);
     return mk_buf_str(&out);
 }
 
@@ -99,13 +99,13 @@ static void messages_end_where_they_end(void **state)
     assert_str(data_of("a\r.\rMAIL\n.\n"), "a\r\n..\r\nMAIL\r\n..\r\n.\r\n");
     assert_str(data_of("\r\n\n\r.\n\r"), "\r\n\r\n\r\n..\r\n\r\n.\r\n");
     assert_str(data_of(""), ".\r\n");
-    assert_int_equal(smtp_data_write(&out, MK_STR("a\0b")), -EINVAL);
-    assert_int_equal(smtp_data_write(&out, MK_STR("more than ten")), -ENOMEM);
+    assert_int_equal(smtp_data_format(&out, MK_STR("a\0b")), -EINVAL);
+    assert_int_equal(smtp_data_format(&out, MK_STR("more than ten")), -ENOMEM);
     memset(line, 'x', SMTP_TEXT_LINE_MAX + 1);
     struct mk_buf large = mk_buf_growing(5000);
-    assert_int_equal(smtp_data_write(&large, mk_str_of(line, SMTP_TEXT_LINE_MAX + 1)), -EINVAL);
+    assert_int_equal(smtp_data_format(&large, mk_str_of(line, SMTP_TEXT_LINE_MAX + 1)), -EINVAL);
     mk_buf_clear(&large);
-    assert_int_equal(smtp_data_write(&large, mk_str_of(line, SMTP_TEXT_LINE_MAX)), 0);
+    assert_int_equal(smtp_data_format(&large, mk_str_of(line, SMTP_TEXT_LINE_MAX)), 0);
     mk_buf_free(&large);
     assert_true(smtp_is_8bit(MK_STR("\xc3\xa4")) && !smtp_is_8bit(MK_STR("a\x7f")));
 }
@@ -122,7 +122,7 @@ static void a_message_ends_with_its_last_byte(void **state)
         char *exact = malloc(len);
         assert_non_null(exact);
         memcpy(exact, texts[i], len);
-        assert_int_equal(smtp_data_write(&out, mk_str_of(exact, len)), 0);
+        assert_int_equal(smtp_data_format(&out, mk_str_of(exact, len)), 0);
         (void)snprintf(wanted, sizeof wanted, "%s\r\n.\r\n", texts[i][0] == 'a' ? "a" : "");
         assert_str(mk_buf_str(&out), wanted);
         free(exact);

@@ -34,7 +34,7 @@ static int check(const char *text, const char *service, const char *of)
         names[at][name.len] = 0;
         if (list) {
             rows[i] = (struct duda_sql_done){number, mk_str_from_c(of), mk_str_from_c(names[at]),
-                                             mark == '-'   ? MK_ABSENT
+                                             mark == '-'   ? MK_STR_NULL
                                              : mark == '!' ? MK_STR("other")
                                                            : mk_str_from_c(names[at])};
         } else {

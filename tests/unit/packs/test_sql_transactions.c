@@ -12,19 +12,19 @@
 enum { HANDLERS = 3 };
 
 static struct call {
-    struct duda *d;
+    struct duda_ctx *d;
     void (*fn)(void *ctx);
     void *ctx;
 } deferred[HANDLERS];
 static size_t n_deferred, defers_left;
 static char handlers[HANDLERS];
 
-static struct duda *handler(size_t i)
+static struct duda_ctx *handler(size_t i)
 {
-    return (struct duda *)(void *)&handlers[i];
+    return (struct duda_ctx *)(void *)&handlers[i];
 }
 
-int duda_defer(struct duda *d, void (*fn)(void *ctx), void *ctx)
+int duda_defer(struct duda_ctx *d, void (*fn)(void *ctx), void *ctx)
 {
     if (!defers_left) {
         fn(ctx);
@@ -36,7 +36,7 @@ int duda_defer(struct duda *d, void (*fn)(void *ctx), void *ctx)
     return 0;
 }
 
-bool duda_undefer(struct duda *d, void (*fn)(void *ctx), void *ctx)
+bool duda_undefer(struct duda_ctx *d, void (*fn)(void *ctx), void *ctx)
 {
     for (size_t i = 0; i < n_deferred; i++)
         if (deferred[i].d == d && deferred[i].fn == fn && deferred[i].ctx == ctx) {
@@ -47,7 +47,7 @@ bool duda_undefer(struct duda *d, void (*fn)(void *ctx), void *ctx)
 }
 
 /* The handler returns: what it has deferred runs. */
-static void end_handler(struct duda *d)
+static void end_handler(struct duda_ctx *d)
 {
     for (size_t i = n_deferred; i--;) {
         struct call call = deferred[i];
@@ -62,7 +62,7 @@ static char sessions[HANDLERS * 1000];
 static size_t n_begun, n_taken, n_committed, n_rolled_back;
 static int begin_answers, finish_answers;
 
-static int begin(struct duda *d, struct duda_sql *db, struct duda_sql_result *result, void **session)
+static int begin(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result, void **session)
 {
     (void)d, (void)db, (void)result;
     if (begin_answers)
@@ -72,7 +72,7 @@ static int begin(struct duda *d, struct duda_sql *db, struct duda_sql_result *re
     return 0;
 }
 
-static int finish(struct duda *d, struct duda_sql *db, void *session, struct duda_sql_result *result,
+static int finish(struct duda_ctx *d, struct duda_sql_db *db, void *session, struct duda_sql_result *result,
                   bool commits)
 {
     (void)d, (void)db, (void)result, (void)commits;
@@ -80,7 +80,7 @@ static int finish(struct duda *d, struct duda_sql *db, void *session, struct dud
     return finish_answers;
 }
 
-static void end(struct duda_sql *db, void *session, bool over)
+static void end(struct duda_sql_db *db, void *session, bool over)
 {
     (void)db;
     assert_non_null(session);
@@ -89,7 +89,7 @@ static void end(struct duda_sql *db, void *session, bool over)
 }
 
 static const struct duda_sql_ops ops = {.begin = begin, .finish = finish, .end = end};
-static struct duda_sql shop = {.ops = &ops}, bank = {.ops = &ops};
+static struct duda_sql_db shop = {.ops = &ops}, bank = {.ops = &ops};
 static struct sql_transactions all;
 static struct duda_sql_result result;
 

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <monkey/buf.h>
 #include <signal.h>
-#include <store/counters.h>
+#include <store/rate_limiter.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,13 +11,13 @@
 
 enum { SIZE = 128 << 10, NOW = 1000 };
 
-static struct store_counters counters;
+static struct store_rate_limiter counters;
 
 static int start(void **state)
 {
     void *memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     (void)state;
-    return memory == MAP_FAILED ? -1 : store_counters_begin(&counters, memory, SIZE);
+    return memory == MAP_FAILED ? -1 : store_rate_limiter_init(&counters, memory, SIZE);
 }
 
 static int stop(void **state)
@@ -28,7 +28,7 @@ static int stop(void **state)
 
 static int use(const char *key, uint64_t max, uint64_t now, uint64_t expires)
 {
-    return store_counters_use(&counters, mk_str_from_c(key), max, now, expires);
+    return store_rate_limiter_count(&counters, mk_str_from_c(key), max, now, expires);
 }
 
 static int use_made_up(unsigned i)
@@ -36,7 +36,7 @@ static int use_made_up(unsigned i)
     char room[32];
     struct mk_buf b = mk_buf_fixed(room, sizeof room);
     mk_buf_addf(&b, "name%u", i);
-    return store_counters_use(&counters, mk_buf_str(&b), 5, NOW, NOW + 60000);
+    return store_rate_limiter_count(&counters, mk_buf_str(&b), 5, NOW, NOW + 60000);
 }
 
 static void counter_refuses_what_is_above_its_limit_until_its_time_is_over(void **state)
@@ -83,18 +83,18 @@ static void of_two_that_are_as_far_from_their_limit_the_first_to_end_goes(void *
 static void table_that_is_too_small_is_refused(void **state)
 {
     static char small[4096];
-    struct store_counters c;
+    struct store_rate_limiter c;
     (void)state;
-    assert_int_equal(store_counters_begin(&c, small, sizeof small), -EINVAL);
+    assert_int_equal(store_rate_limiter_init(&c, small, sizeof small), -EINVAL);
 }
 
 static void table_that_is_in_use_keeps_its_counters(void **state)
 {
-    struct store_counters again;
+    struct store_rate_limiter again;
     (void)state;
     assert_int_equal(use("a", 1, NOW, NOW + 10), 0);
-    assert_int_equal(store_counters_begin(&again, counters.memory, SIZE), 0);
-    assert_int_equal(store_counters_use(&again, MK_STR("a"), 1, NOW, NOW + 10), -EDQUOT);
+    assert_int_equal(store_rate_limiter_init(&again, counters.memory, SIZE), 0);
+    assert_int_equal(store_rate_limiter_count(&again, MK_STR("a"), 1, NOW, NOW + 10), -EDQUOT);
 }
 
 static void process_that_dies_locks_nobody_out(void **state)

@@ -16,7 +16,7 @@ static struct store_table make(void)
     struct store_table t = {0};
     void *memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(memory, MAP_FAILED);
-    assert_int_equal(store_table_begin(&t, memory, SIZE), 0);
+    assert_int_equal(store_table_init(&t, memory, SIZE), 0);
     return t;
 }
 
@@ -52,7 +52,7 @@ static void a_reader_without_memory_locks_nobody_out(void **state)
     struct store_table t = make();
     mk_str value;
     (void)state;
-    assert_int_equal(store_table_put(&t, MK_STR("a"), MK_STR("1"), 1, 0), 0);
+    assert_int_equal(store_table_set(&t, MK_STR("a"), MK_STR("1"), 1, 0), 0);
     assert_int_equal(store_table_get(&t, MK_STR("a"), 1, room_of, &(bool){false}, &value), -ENOMEM);
     assert_true(mk_str_eq(value_at(&t, "a", 1), MK_STR("1")));
     drop(&t);
@@ -66,12 +66,12 @@ static void keeps_values_of_any_length(void **state)
     memset(text, 'v', sizeof text);
     for (size_t n = 0; n < 1200; n += 13) {
         text[n ? n - 1 : 0] = 'e';
-        assert_int_equal(store_table_put(&t, MK_STR("k"), mk_str_of(text, n), NOW, 0), 0);
+        assert_int_equal(store_table_set(&t, MK_STR("k"), mk_str_of(text, n), NOW, 0), 0);
         mk_str got = value_at(&t, "k", NOW);
         assert_true(mk_str_eq(got, mk_str_of(text, n)));
         text[n ? n - 1 : 0] = 'v';
     }
-    assert_int_equal(store_table_put(&t, MK_STR("k"), mk_str_of(text, sizeof text), NOW, 0), -EMSGSIZE);
+    assert_int_equal(store_table_set(&t, MK_STR("k"), mk_str_of(text, sizeof text), NOW, 0), -EMSGSIZE);
     drop(&t);
 }
 
@@ -85,9 +85,9 @@ static void sets_under_conditions(void **state)
     assert_int_equal(store_table_add(&t, k, MK_STR("2"), NOW, 0), -EEXIST);
     assert_int_equal(store_table_replace(&t, k, MK_STR("2"), NOW, 0), 0);
     assert_str(value_at(&t, "k", NOW), "2");
-    assert_int_equal(store_table_remove(&t, k, MK_STR("1"), NOW), -ESTALE);
-    assert_int_equal(store_table_remove(&t, k, MK_STR("2"), NOW), 0);
-    assert_int_equal(store_table_remove(&t, k, MK_ABSENT, NOW), -ENOENT);
+    assert_int_equal(store_table_delete_if(&t, k, MK_STR("1"), NOW), -ESTALE);
+    assert_int_equal(store_table_delete_if(&t, k, MK_STR("2"), NOW), 0);
+    assert_int_equal(store_table_delete_if(&t, k, MK_STR_NULL, NOW), -ENOENT);
     assert_str(value_at(&t, "k", NOW), "none");
     drop(&t);
 }
@@ -108,14 +108,14 @@ static void counts(void **state)
     struct store_table t = make();
     int64_t sum;
     (void)state;
-    assert_int_equal(store_table_count(&t, MK_STR("n"), 5, NOW, NOW + 10, &sum), 0);
-    assert_int_equal(store_table_count(&t, MK_STR("n"), -7, NOW + 9, NOW + 99, &sum), 0);
+    assert_int_equal(store_table_incr(&t, MK_STR("n"), 5, NOW, NOW + 10, &sum), 0);
+    assert_int_equal(store_table_incr(&t, MK_STR("n"), -7, NOW + 9, NOW + 99, &sum), 0);
     assert_int_equal(sum, -2);
-    assert_int_equal(store_table_count(&t, MK_STR("n"), 1, NOW + 10, 0, &sum), 0);
+    assert_int_equal(store_table_incr(&t, MK_STR("n"), 1, NOW + 10, 0, &sum), 0);
     assert_int_equal(sum, 1);
-    assert_int_equal(store_table_count(&t, MK_STR("n"), INT64_MAX, NOW, 0, &sum), -EDOM);
-    assert_int_equal(store_table_put(&t, MK_STR("t"), MK_STR("x"), NOW, 0), 0);
-    assert_int_equal(store_table_count(&t, MK_STR("t"), 1, NOW, 0, &sum), -EDOM);
+    assert_int_equal(store_table_incr(&t, MK_STR("n"), INT64_MAX, NOW, 0, &sum), -EDOM);
+    assert_int_equal(store_table_set(&t, MK_STR("t"), MK_STR("x"), NOW, 0), 0);
+    assert_int_equal(store_table_incr(&t, MK_STR("t"), 1, NOW, 0, &sum), -EDOM);
     drop(&t);
 }
 
@@ -129,7 +129,7 @@ static void a_full_table_forgets_values_but_no_lock(void **state)
     for (unsigned i = 0; i < 100; i++)
         assert_int_equal(store_table_add(&t, numbered(room, i), MK_STR("lock"), NOW, NOW + 1000), 0);
     for (unsigned i = 1000; i < 6000; i++)
-        assert_int_equal(store_table_put(&t, numbered(room, i), mk_str_of(text, sizeof text), NOW, 0), 0);
+        assert_int_equal(store_table_set(&t, numbered(room, i), mk_str_of(text, sizeof text), NOW, 0), 0);
     for (unsigned i = 0; i < 100; i++)
         assert_int_equal(store_table_add(&t, numbered(room, i), MK_STR("lock"), NOW, 0), -EEXIST);
     assert_str(value_at(&t, "key1000", NOW), "none");
@@ -151,17 +151,17 @@ static void full_table_that_gives_way_drops_the_first_to_expire(void **state)
     (void)state;
     t.gives_way = true;
     for (unsigned i = 0; i < 200; i++)
-        assert_int_equal(store_table_count(&t, numbered(room, i), 7, NOW, NOW + 100000, &sum), 0);
+        assert_int_equal(store_table_incr(&t, numbered(room, i), 7, NOW, NOW + 100000, &sum), 0);
     for (unsigned i = 1000; i < 60000; i++)
-        assert_int_equal(store_table_count(&t, numbered(room, i), 1, NOW, NOW + 50000, &sum), 0);
+        assert_int_equal(store_table_incr(&t, numbered(room, i), 1, NOW, NOW + 50000, &sum), 0);
     for (unsigned i = 0; i < 200; i++) {
-        assert_int_equal(store_table_count(&t, numbered(room, i), 0, NOW, NOW + 100000, &sum), 0);
+        assert_int_equal(store_table_incr(&t, numbered(room, i), 0, NOW, NOW + 100000, &sum), 0);
         lost += sum != 7;
     }
     assert_true(lost < 20);
     /* The one that is made longer does not give way for itself. */
-    assert_int_equal(store_table_put(&t, numbered(room, 1), mk_str_of(room, 20), NOW, NOW + 1), 0);
-    assert_int_equal(store_table_put(&t, numbered(room, 1), MK_STR("x"), NOW, NOW + 1), 0);
+    assert_int_equal(store_table_set(&t, numbered(room, 1), mk_str_of(room, 20), NOW, NOW + 1), 0);
+    assert_int_equal(store_table_set(&t, numbered(room, 1), MK_STR("x"), NOW, NOW + 1), 0);
     drop(&t);
 }
 
@@ -173,13 +173,13 @@ static void values_give_way_before_entries_that_stay(void **state)
     (void)state;
     t.gives_way = true;
     for (unsigned i = 0; i < 300; i++)
-        assert_int_equal(store_table_count(&t, numbered(room, i), 7, NOW, NOW + 10, &sum), 0);
+        assert_int_equal(store_table_incr(&t, numbered(room, i), 7, NOW, NOW + 10, &sum), 0);
     for (unsigned i = 1000; i < 60000; i++) {
-        assert_int_equal(store_table_put(&t, numbered(room, i), MK_STR("x"), NOW, 0), 0);
+        assert_int_equal(store_table_set(&t, numbered(room, i), MK_STR("x"), NOW, 0), 0);
         assert_str(value_at(&t, room, NOW), "x"); /* it was used since */
     }
     for (unsigned i = 0; i < 300; i++) {
-        assert_int_equal(store_table_count(&t, numbered(room, i), 0, NOW, 0, &sum), 0);
+        assert_int_equal(store_table_incr(&t, numbered(room, i), 0, NOW, 0, &sum), 0);
         assert_int_equal(sum, 7);
     }
     drop(&t);
@@ -193,7 +193,7 @@ static void call_looks_for_room_in_a_piece_of_a_large_table(void **state)
     char room[32];
     unsigned i = 0, calls = 0;
     (void)state;
-    assert_int_equal(store_table_begin(&t, calloc(1, LARGE), LARGE), 0);
+    assert_int_equal(store_table_init(&t, calloc(1, LARGE), LARGE), 0);
     while (!store_table_add(&t, numbered(room, i), MK_STR("lock"), NOW, NOW + (i < 100000 ? 1000 : 10)))
         i++;
     assert_in_range(i, 110000, 140000);
@@ -210,7 +210,7 @@ static unsigned fill_for(const struct store_table *t, uint32_t owner, unsigned f
     char room[32];
     unsigned n = 0, refused = 0;
     for (unsigned i = first; refused < 200; i++) {
-        int e = store_table_add_for(t, owner, numbered(room, i), MK_STR("lock"), NOW, NOW + 1000);
+        int e = store_table_add_for_client(t, owner, numbered(room, i), MK_STR("lock"), NOW, NOW + 1000);
         assert_true(e == 0 || e == -EDQUOT || e == -ENOSPC);
         n += !e;
         refused += e != 0;
@@ -222,17 +222,19 @@ static void check_shares(size_t size)
 {
     struct store_table t = {0};
     char room[32];
-    assert_int_equal(store_table_begin(&t, calloc(1, size), size), 0);
-    uint32_t first = store_table_owner(&t, MK_STR("first")), second = store_table_owner(&t, MK_STR("second"));
+    assert_int_equal(store_table_init(&t, calloc(1, size), size), 0);
+    uint32_t first = store_table_client_id(&t, MK_STR("first")),
+             second = store_table_client_id(&t, MK_STR("second"));
     assert_int_not_equal(first, second);
     unsigned max = t.n_blocks * STORE_PARTS, n = fill_for(&t, first, 0);
     assert_in_range(n, max * 9 / 20, max * 11 / 20);
-    assert_int_equal(store_table_add_for(&t, first, numbered(room, 0), MK_STR("x"), NOW, 0), -EEXIST);
+    assert_int_equal(store_table_add_for_client(&t, first, numbered(room, 0), MK_STR("x"), NOW, 0), -EEXIST);
     /* The other half is that of others */
     n = fill_for(&t, second, 10000000);
     assert_in_range(n, max * 9 / 20, max * 11 / 20);
     /* What is over does not count */
-    assert_int_equal(store_table_add_for(&t, first, MK_STR("later"), MK_STR("x"), NOW + 1000, NOW + 2000), 0);
+    assert_int_equal(
+        store_table_add_for_client(&t, first, MK_STR("later"), MK_STR("x"), NOW + 1000, NOW + 2000), 0);
     free(t.memory);
 }
 
@@ -249,11 +251,11 @@ static void client_that_removes_entries_may_add_others(void **state)
     struct store_table t = make();
     char room[32];
     (void)state;
-    uint32_t owner = store_table_owner(&t, MK_STR("client"));
+    uint32_t owner = store_table_client_id(&t, MK_STR("client"));
     for (unsigned i = 0; i < 100000; i++) {
         mk_str key = numbered(room, i);
-        assert_int_equal(store_table_add_for(&t, owner, key, MK_STR("lock"), NOW, 0), 0);
-        assert_int_equal(store_table_remove(&t, key, MK_STR("lock"), NOW), 0);
+        assert_int_equal(store_table_add_for_client(&t, owner, key, MK_STR("lock"), NOW, 0), 0);
+        assert_int_equal(store_table_delete_if(&t, key, MK_STR("lock"), NOW), 0);
     }
     drop(&t);
 }
@@ -263,13 +265,13 @@ static void short_keys_differ(void **state)
     struct store_table t = make(), other = make();
     unsigned char a[STORE_SHORT_KEY], b[STORE_SHORT_KEY], c[STORE_SHORT_KEY];
     (void)state;
-    store_table_shorten(&t, MK_STR("l:shop:a"), a);
-    store_table_shorten(&t, MK_STR("l:shop:b"), b);
+    store_table_hash_key(&t, MK_STR("l:shop:a"), a);
+    store_table_hash_key(&t, MK_STR("l:shop:b"), b);
     assert_memory_not_equal(a, b, sizeof a);
     assert_memory_not_equal(a, a + 8, 8);
-    store_table_shorten(&other, MK_STR("l:shop:a"), c);
+    store_table_hash_key(&other, MK_STR("l:shop:a"), c);
     assert_memory_not_equal(a, c, sizeof a);
-    store_table_shorten(&t, MK_STR("l:shop:a"), c);
+    store_table_hash_key(&t, MK_STR("l:shop:a"), c);
     assert_memory_equal(a, c, sizeof a);
     drop(&t);
     drop(&other);
@@ -283,15 +285,15 @@ static void an_old_value_outlives_a_put_that_fails(void **state)
     mk_str k = MK_STR("k"), larger = mk_str_of(longest, 2000);
     (void)state;
     assert_int_equal(store_table_add(&t, k, MK_STR("old"), NOW, 0), 0);
-    assert_int_equal(store_table_put(&t, k, mk_str_of(longest, sizeof longest), NOW, 0), -EMSGSIZE);
+    assert_int_equal(store_table_set(&t, k, mk_str_of(longest, sizeof longest), NOW, 0), -EMSGSIZE);
     assert_str(value_at(&t, "k", NOW), "old");
     for (unsigned i = 0; i < 10000; i++)
         (void)store_table_add(&t, numbered(room, i), MK_STR("lock"), NOW, 0);
-    assert_int_equal(store_table_put(&t, k, larger, NOW, 0), -ENOSPC);
+    assert_int_equal(store_table_set(&t, k, larger, NOW, 0), -ENOSPC);
     assert_int_equal(store_table_replace(&t, k, larger, NOW, 0), -ENOSPC);
     assert_str(value_at(&t, "k", NOW), "old");
     /* The room of the old one is enough. */
-    assert_int_equal(store_table_put(&t, k, MK_STR("new"), NOW, 0), 0);
+    assert_int_equal(store_table_set(&t, k, MK_STR("new"), NOW, 0), 0);
     assert_str(value_at(&t, "k", NOW), "new");
     drop(&t);
 }
@@ -302,9 +304,9 @@ static void a_value_that_is_used_stays_longer(void **state)
     char room[32], text[1000];
     (void)state;
     memset(text, 'x', sizeof text);
-    assert_int_equal(store_table_put(&t, MK_STR("loved"), MK_STR("still"), NOW, 0), 0);
+    assert_int_equal(store_table_set(&t, MK_STR("loved"), MK_STR("still"), NOW, 0), 0);
     for (unsigned i = 0; i < 5000; i++) {
-        assert_int_equal(store_table_put(&t, numbered(room, i), mk_str_of(text, sizeof text), NOW, 0), 0);
+        assert_int_equal(store_table_set(&t, numbered(room, i), mk_str_of(text, sizeof text), NOW, 0), 0);
         assert_str(value_at(&t, "loved", NOW), "still");
     }
     drop(&t);
@@ -317,9 +319,9 @@ static void change_for_ever(const struct store_table *t)
     int64_t sum;
     memset(text, 'x', sizeof text);
     for (unsigned i = 0;; i++) {
-        (void)store_table_put(t, numbered(room, i % 3000), mk_str_of(text, i % sizeof text), NOW, 0);
-        (void)store_table_remove(t, numbered(room, (i * 7) % 3000), MK_ABSENT, NOW);
-        (void)store_table_count(t, MK_STR("n"), 1, NOW, 0, &sum);
+        (void)store_table_set(t, numbered(room, i % 3000), mk_str_of(text, i % sizeof text), NOW, 0);
+        (void)store_table_delete_if(t, numbered(room, (i * 7) % 3000), MK_STR_NULL, NOW);
+        (void)store_table_incr(t, MK_STR("n"), 1, NOW, 0, &sum);
     }
 }
 
@@ -330,20 +332,20 @@ static void a_process_that_dies_leaves_it_in_order(void **state)
     (void)state;
     for (unsigned round = 0; round < 50; round++) {
         int64_t before, after;
-        assert_int_equal(store_table_count(&t, MK_STR("n"), 1, NOW, 0, &before), 0);
+        assert_int_equal(store_table_incr(&t, MK_STR("n"), 1, NOW, 0, &before), 0);
         pid_t pid = fork();
         if (pid == 0)
             change_for_ever(&t);
         assert_true(pid > 0);
         do
-            assert_int_equal(store_table_count(&t, MK_STR("n"), 1, NOW, 0, &after), 0);
+            assert_int_equal(store_table_incr(&t, MK_STR("n"), 1, NOW, 0, &after), 0);
         while (after < before + 100);
         kill(pid, SIGKILL);
         assert_int_equal(waitpid(pid, NULL, 0), pid);
         for (unsigned i = 0; i < 3000; i += 50) {
             mk_str key = numbered(room, i);
-            assert_int_equal(store_table_put(&t, key, MK_STR("mine"), NOW, 0), 0);
-            assert_int_equal(store_table_remove(&t, key, MK_STR("mine"), NOW), 0);
+            assert_int_equal(store_table_set(&t, key, MK_STR("mine"), NOW, 0), 0);
+            assert_int_equal(store_table_delete_if(&t, key, MK_STR("mine"), NOW), 0);
         }
     }
     drop(&t);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <store/waiting.h>
+#include <store/lock_waiters.h>
 
 #include "unit/test.h"
 
-static struct store_waiting waiting;
+static struct store_lock_waiters waiting;
 
 static int set_up(void **state)
 {
@@ -14,44 +14,45 @@ static int set_up(void **state)
 
 static void others_wait_until_they_look_by_themselves(void **state)
 {
-    uint32_t g = store_waiting_load(&waiting), mine = store_waiting_place(g, 0),
-             other = store_waiting_place(g, 127);
+    uint32_t g = store_lock_waiters_new_generation(&waiting), mine = store_lock_waiters_slot(g, 0),
+             other = store_lock_waiters_slot(g, 127);
     (void)state;
-    assert_false(store_waiting_others(&waiting, mine, 1000));
-    store_waiting_note(&waiting, other, 1250);
-    assert_true(store_waiting_others(&waiting, mine, 1249));
-    assert_false(store_waiting_others(&waiting, mine, 1250));
-    assert_false(store_waiting_others(&waiting, other, 1000)); /* its own it knows */
+    assert_false(store_lock_waiters_has_others(&waiting, mine, 1000));
+    store_lock_waiters_mark(&waiting, other, 1250);
+    assert_true(store_lock_waiters_has_others(&waiting, mine, 1249));
+    assert_false(store_lock_waiters_has_others(&waiting, mine, 1250));
+    assert_false(store_lock_waiters_has_others(&waiting, other, 1000)); /* its own it knows */
 }
 
 static void the_last_of_a_worker_counts(void **state)
 {
-    uint32_t g = store_waiting_load(&waiting), mine = store_waiting_place(g, 0),
-             other = store_waiting_place(g, 1);
+    uint32_t g = store_lock_waiters_new_generation(&waiting), mine = store_lock_waiters_slot(g, 0),
+             other = store_lock_waiters_slot(g, 1);
     (void)state;
-    store_waiting_note(&waiting, other, 1250);
-    store_waiting_note(&waiting, other, 1100);
-    assert_true(store_waiting_others(&waiting, mine, 1200));
+    store_lock_waiters_mark(&waiting, other, 1250);
+    store_lock_waiters_mark(&waiting, other, 1100);
+    assert_true(store_lock_waiters_has_others(&waiting, mine, 1200));
 }
 
 static void workers_of_several_configurations_do_not_know_each_other(void **state)
 {
-    uint32_t old = store_waiting_place(store_waiting_load(&waiting), 5);
+    uint32_t old = store_lock_waiters_slot(store_lock_waiters_new_generation(&waiting), 5);
     (void)state;
-    store_waiting_note(&waiting, old, 1250);
+    store_lock_waiters_mark(&waiting, old, 1250);
     for (unsigned i = 1; i < STORE_GENERATIONS; i++) {
-        uint32_t fresh = store_waiting_place(store_waiting_load(&waiting), 5);
+        uint32_t fresh = store_lock_waiters_slot(store_lock_waiters_new_generation(&waiting), 5);
         assert_int_not_equal(fresh, old);
-        store_waiting_note(&waiting, fresh, 1001);
-        assert_true(store_waiting_others(&waiting, fresh, 1200)); /* the one that drains still waits */
+        store_lock_waiters_mark(&waiting, fresh, 1001);
+        assert_true(
+            store_lock_waiters_has_others(&waiting, fresh, 1200)); /* the one that drains still waits */
     }
 }
 
 static void numbers_beyond_all_places_have_one(void **state)
 {
     (void)state;
-    assert_in_range(store_waiting_place(UINT32_MAX, 1000), 0, STORE_WORKERS_MAX * STORE_GENERATIONS - 1);
-    assert_int_equal(store_waiting_place(STORE_GENERATIONS - 1, STORE_WORKERS_MAX - 1),
+    assert_in_range(store_lock_waiters_slot(UINT32_MAX, 1000), 0, STORE_WORKERS_MAX * STORE_GENERATIONS - 1);
+    assert_int_equal(store_lock_waiters_slot(STORE_GENERATIONS - 1, STORE_WORKERS_MAX - 1),
                      STORE_WORKERS_MAX * STORE_GENERATIONS - 1);
 }
 

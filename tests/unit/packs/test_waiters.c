@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Handlers that wait for something of which there are a few. The test takes the place of Duda: while one handler is suspended,
  * the next one begins to wait, and the last one does what the test wants. */
-#include "waiters/waiters.h"
+#include "wait_queue/wait_queue.h"
 
 #include <errno.h>
 
@@ -9,7 +9,7 @@
 
 enum { HANDLERS = 3 };
 
-static struct pack_waiters all;
+static struct package_wait_queue all;
 static struct duda_wait *waits[HANDLERS];
 static int results[HANDLERS], ends[HANDLERS], refusal; /* `ends` is what has ended the handler */
 static void *got[HANDLERS];
@@ -17,7 +17,7 @@ static size_t n;
 static char things[HANDLERS];
 static void (*act)(void);
 
-int duda_wait_begin(struct duda *d, struct duda_wait *w, void (*on_end)(struct duda_wait *w))
+int duda_wait_begin(struct duda_ctx *d, struct duda_wait *w, void (*on_end)(struct duda_wait *w))
 {
     *w = (struct duda_wait){.d = d, .on_end = on_end, .is_under_way = !refusal};
     return refusal;
@@ -40,7 +40,7 @@ void duda_wait_end(struct duda_wait *w)
 static void wait_for_one(void)
 {
     size_t i = n++;
-    results[i] = pack_waiters_wait(&all, NULL, &got[i]);
+    results[i] = package_wait_queue_wait(&all, NULL, &got[i]);
 }
 
 int duda_wait_suspend(struct duda_wait *w)
@@ -59,7 +59,7 @@ int duda_wait_suspend(struct duda_wait *w)
 
 static void run(void (*what)(void))
 {
-    pack_waiters_init(&all);
+    package_wait_queue_init(&all);
     memset(got, 0, sizeof got);
     n = 0;
     refusal = 0;
@@ -76,8 +76,8 @@ static void give_all(void)
 {
     assert_int_equal(all.n, HANDLERS);
     for (size_t i = 0; i < HANDLERS; i++)
-        assert_true(pack_waiters_give(&all, &things[i]));
-    assert_false(pack_waiters_give(&all, &things[0]));
+        assert_true(package_wait_queue_hand_over(&all, &things[i]));
+    assert_false(package_wait_queue_hand_over(&all, &things[0]));
 }
 
 static void first_come_first_served(void **state)
@@ -92,7 +92,7 @@ static void first_come_first_served(void **state)
 
 static void fail_all(void)
 {
-    pack_waiters_fail(&all, -ECONNREFUSED);
+    package_wait_queue_fail_all(&all, -ECONNREFUSED);
     assert_int_equal(all.n, 0);
 }
 
@@ -116,7 +116,7 @@ static void let_one_leave(void)
     if (leaver == HANDLERS - 1)
         assert_ptr_equal(*all.last, NULL);
     for (size_t i = 0; i < HANDLERS - 1; i++)
-        assert_true(pack_waiters_give(&all, &things[i]));
+        assert_true(package_wait_queue_hand_over(&all, &things[i]));
 }
 
 static void handler_that_ends_leaves_the_queue(void **state)
@@ -148,11 +148,11 @@ static void all_can_end_without_being_served(void **state)
 static void ended_handler_does_not_wait(void **state)
 {
     (void)state;
-    pack_waiters_init(&all);
+    package_wait_queue_init(&all);
     refusal = -ETIMEDOUT;
-    assert_int_equal(pack_waiters_wait(&all, NULL, &got[0]), -ETIMEDOUT);
+    assert_int_equal(package_wait_queue_wait(&all, NULL, &got[0]), -ETIMEDOUT);
     assert_int_equal(all.n, 0);
-    assert_false(pack_waiters_give(&all, &things[0]));
+    assert_false(package_wait_queue_hand_over(&all, &things[0]));
 }
 
 int main(void)

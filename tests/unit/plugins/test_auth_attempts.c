@@ -19,8 +19,8 @@ static int begin(void **state)
 
 static struct auth_counted of(const char *address)
 {
-    struct mk_peer peer;
-    assert_true(mk_peer_parse(mk_str_from_c(address), &peer));
+    struct mk_addr peer;
+    assert_true(mk_addr_parse(mk_str_from_c(address), &peer));
     return auth_attempts_of(&shared, &peer, LIMIT, SPAN);
 }
 
@@ -99,13 +99,13 @@ static void no_limit_blocks_nobody(void **state)
 /* A subscriber has a whole network of IPv6; another rule has a count of its own. */
 static void clients_and_rules_are_told_apart(void **state)
 {
-    struct mk_peer a, unix_peer = {.is_unix = 1};
+    struct mk_addr a, unix_peer = {.is_unix = 1};
     (void)state;
     assert_int_equal(of("2001:db8:1:2::1").hash, of("2001:db8:1:2:ffff::9").hash);
     assert_int_not_equal(of("2001:db8:1:2::1").hash, of("2001:db8:1:3::1").hash);
     assert_int_equal(of("192.0.2.7:80").hash, of("192.0.2.7:81").hash);
     assert_int_not_equal(of("192.0.2.7").hash, of("192.0.2.8").hash);
-    assert_true(mk_peer_parse(MK_STR("192.0.2.7"), &a));
+    assert_true(mk_addr_parse(MK_STR("192.0.2.7"), &a));
     assert_int_not_equal(auth_attempts_of(&shared, &a, LIMIT + 1, SPAN).hash, of("192.0.2.7").hash);
     assert_int_not_equal(auth_attempts_of(&shared, &a, LIMIT, SPAN + 1).hash, of("192.0.2.7").hash);
     assert_int_not_equal(auth_attempts_of(&shared, &unix_peer, LIMIT, SPAN).hash, of("::").hash);

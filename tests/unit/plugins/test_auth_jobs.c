@@ -23,7 +23,7 @@ static int refusal; /* what the threads answer; 0: they take it */
 static unsigned resumed;
 static uint64_t now_ms;
 
-int mk_worker_run_aside(struct mk_worker *w, void (*work)(void *ctx), void (*done)(void *ctx), void *ctx)
+int mk_worker_offload(struct mk_worker *w, void (*work)(void *ctx), void (*done)(void *ctx), void *ctx)
 {
     (void)w;
     if (refusal)

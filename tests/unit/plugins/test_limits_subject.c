@@ -7,31 +7,31 @@
 #include "subject.h"
 
 static struct limits_table table = {.key = {.k0 = 1, .k1 = 2}};
-static struct mk_peer peer;
+static struct mk_addr peer;
 static mk_str field, host;
 static bool has_host;
 
 /* ---- In place of the server ---- */
 
-mk_str mk_request_field(const struct mk_request *r, mk_str name)
+mk_str mk_request_header(const struct mk_request *r, mk_str name)
 {
     (void)r;
     return mk_str_eq(name, MK_STR("Key")) ? field : mk_str_of(NULL, 0);
 }
 
-const struct mk_peer *mk_request_address(const struct mk_request *r)
+const struct mk_addr *mk_request_client_addr(const struct mk_request *r)
 {
     (void)r;
     return &peer;
 }
 
-const struct mk_host *mk_request_site(const struct mk_request *r)
+const struct mk_vhost *mk_request_vhost(const struct mk_request *r)
 {
     (void)r;
-    return has_host ? (const struct mk_host *)(const void *)&host : NULL;
+    return has_host ? (const struct mk_vhost *)(const void *)&host : NULL;
 }
 
-mk_str mk_host_name(const struct mk_host *h)
+mk_str mk_vhost_name(const struct mk_vhost *h)
 {
     (void)h;
     return host;
@@ -42,7 +42,7 @@ mk_str mk_host_name(const struct mk_host *h)
 static uint64_t subject(unsigned by, const char *address, const char *value, const char *path)
 {
     const struct limits_rule rule = {.id = 7, .by = by, .field = MK_STR("Key")};
-    assert_true(mk_peer_parse(mk_str_from_c(address), &peer));
+    assert_true(mk_addr_parse(mk_str_from_c(address), &peer));
     field = mk_str_from_c(value);
     return limits_subject_hash(&rule, &table, NULL, mk_str_from_c(path));
 }
@@ -63,7 +63,7 @@ static void clients_are_addresses_or_networks_of_ipv6(void **state)
     assert_int_not_equal(subject(by, "2001:db8:1:2::1", "", "/"), subject(by, "2001:db8:1:3::1", "", "/"));
     uint64_t none = subject(by, "::", "", "/");
     const struct limits_rule rule = {.id = 7, .by = by};
-    peer = (struct mk_peer){.is_unix = 1};
+    peer = (struct mk_addr){.is_unix = 1};
     assert_int_not_equal(limits_subject_hash(&rule, &table, NULL, MK_STR("/")), none);
 }
 

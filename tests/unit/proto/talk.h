@@ -34,7 +34,7 @@ struct talk {
     size_t read;          /* of it, as far as replies were taken */
     /* What is left of requests. */
     unsigned n_records, statuses[TALK_RECORDS];
-    enum mk_ending endings[TALK_RECORDS];
+    enum mk_outcome endings[TALK_RECORDS];
     uint64_t content_sent[TALK_RECORDS];
 };
 
@@ -52,7 +52,7 @@ static const struct mk_limits talk_limits = {
     .request.rate_ms = 10000,
 };
 
-static inline void talk_on_done(const struct mk_record *record, void *data)
+static inline void talk_on_done(const struct mk_access_record *record, void *data)
 {
     struct talk *t = data;
     assert_true(t->n_records < TALK_RECORDS);
@@ -82,7 +82,7 @@ static inline void talk_init(struct talk *t)
 static inline void talk_fini(struct talk *t)
 {
     mk_fd_close(&t->fd);
-    mk_conn_close_all(&t->service, MK_ENDING_SHUTDOWN);
+    mk_conn_close_all(&t->service, MK_OUTCOME_SHUTDOWN);
     mk_loop_run_tasks(&t->loop);
     assert_int_equal(t->service.n_conns, 0);
     assert_int_equal(t->service.out.len, 0);
@@ -112,7 +112,7 @@ static inline void talk_say(struct talk *t, const char *text)
 
 /* Connected by `ends`, the server's first, with `text` on its way already; lets the server see it, as an
  * acceptor does. */
-static inline void talk_open_by(struct talk *t, const struct mk_conn_ops *ops, const struct mk_peer *peer,
+static inline void talk_open_by(struct talk *t, const struct mk_conn_ops *ops, const struct mk_addr *peer,
                                 const int ends[2], const char *text)
 {
     mk_fd_close(&t->fd);
@@ -130,7 +130,7 @@ static inline void talk_open_by(struct talk *t, const struct mk_conn_ops *ops, c
     t->conn->ops->advance(t->conn);
 }
 
-static inline void talk_open_as(struct talk *t, const struct mk_conn_ops *ops, const struct mk_peer *peer,
+static inline void talk_open_as(struct talk *t, const struct mk_conn_ops *ops, const struct mk_addr *peer,
                                 const char *text)
 {
     int ends[2];
@@ -140,7 +140,7 @@ static inline void talk_open_as(struct talk *t, const struct mk_conn_ops *ops, c
 
 static inline void talk_open(struct talk *t, const char *text)
 {
-    const struct mk_peer peer = {.is_unix = 1};
+    const struct mk_addr peer = {.is_unix = 1};
     talk_open_as(t, &mk_h1_ops, &peer, text);
 }
 
@@ -170,14 +170,14 @@ static inline bool talk_listen(struct talk *t)
 static inline void talk_work(struct talk *t)
 {
     for (int i = 0; i < TALK_QUIET_TURNS; i++)
-        assert_int_equal(mk_loop_turn(&t->loop, 0), 0);
+        assert_int_equal(mk_loop_run_once(&t->loop, 0), 0);
 }
 
 /* Both go on until nothing happens any more. */
 static inline void talk_on(struct talk *t)
 {
     for (int quiet = 0; quiet < TALK_QUIET_TURNS; quiet++) {
-        assert_int_equal(mk_loop_turn(&t->loop, 0), 0);
+        assert_int_equal(mk_loop_run_once(&t->loop, 0), 0);
         while (talk_listen(t))
             quiet = -1;
     }
@@ -188,7 +188,7 @@ static inline void talk_wait(struct talk *t, size_t more)
 {
     size_t until = t->heard.len + more;
     for (int i = 0; i < 2000 && t->heard.len < until && !t->ended && !t->reset; i++) {
-        assert_int_equal(mk_loop_turn(&t->loop, 5), 0);
+        assert_int_equal(mk_loop_run_once(&t->loop, 5), 0);
         while (talk_listen(t))
             ;
     }
@@ -200,7 +200,7 @@ static inline void talk_pass(struct talk *t, unsigned ms)
 {
     uint64_t until = mk_clock_ms() + ms;
     do {
-        assert_int_equal(mk_loop_turn(&t->loop, 5), 0);
+        assert_int_equal(mk_loop_run_once(&t->loop, 5), 0);
         while (talk_listen(t))
             ;
     } while (mk_clock_ms() < until);
@@ -248,7 +248,8 @@ static inline void talk_expect_nothing(struct talk *t)
 }
 
 /* No more comes, and all requests have left their record: the last one with that status and ending. */
-static inline void talk_expect_end(struct talk *t, unsigned n_records, unsigned status, enum mk_ending ending)
+static inline void talk_expect_end(struct talk *t, unsigned n_records, unsigned status,
+                                   enum mk_outcome ending)
 {
     talk_expect_nothing(t);
     assert_true(t->ended || t->reset);

@@ -12,7 +12,7 @@ enum { CLIENTS_MAX = 8 };
 
 static struct talk t;
 static struct mk_acceptor acceptor;
-static struct mk_addr where;
+static struct mk_sockaddr where;
 static int listener, clients[CLIENTS_MAX];
 static unsigned n_clients;
 
@@ -29,9 +29,9 @@ static int start(void **state)
     talk_init(&t);
     t.service.on_room = on_room;
     n_clients = 0;
-    assert_int_equal(mk_addr_parse(MK_STR("127.0.0.1:0"), MK_STR(""), &where), 0);
+    assert_int_equal(mk_sockaddr_parse(MK_STR("127.0.0.1:0"), MK_STR(""), &where), 0);
     assert_int_equal(mk_sock_listen(&where, &o, &listener), 0);
-    assert_int_equal(mk_addr_of_socket(listener, &where), 0);
+    assert_int_equal(mk_sockaddr_getsockname(listener, &where), 0);
     return 0;
 }
 
@@ -79,7 +79,7 @@ static mk_str hear(int fd)
 {
     static char room[1000];
     for (int i = 0; i < 20; i++) {
-        assert_int_equal(mk_loop_turn(&t.loop, 2), 0);
+        assert_int_equal(mk_loop_run_once(&t.loop, 2), 0);
         ssize_t n = recv(fd, room, sizeof room, MSG_DONTWAIT);
         if (n > 0)
             return mk_str_of(room, (size_t)n);
@@ -132,7 +132,7 @@ static enum mk_verdict judge(struct mk_conn *c, void *data)
 static void accept_hooks_come_first(void **state)
 {
     (void)state;
-    enum mk_verdict verdict = MK_REFUSE;
+    enum mk_verdict verdict = MK_ERROR;
     const struct mk_accept_hook hook = {.name = "sample", .on_accept = judge, .data = &verdict};
     t.service.accept_hooks = &hook;
     t.service.n_accept_hooks = 1;

@@ -14,7 +14,7 @@ static int start(void **state)
     talk_begin(&t);
     site_add(&t.site, "f.bin", mk_str_of(content, sizeof content));
     n_read = 0;
-    return mk_filecache_take(&t.site.web.files, &t.site.host.root, MK_STR("f.bin"), t.loop.now_ms, &file);
+    return mk_file_cache_acquire(&t.site.web.files, &t.site.host.root, MK_STR("f.bin"), t.loop.now_ms, &file);
 }
 
 static void on_read(void *data)
@@ -29,7 +29,7 @@ static void what_was_just_written_is_warm(void **state)
     assert_true(file->fd >= 0);
     assert_true(mk_coldread_is_warm(&t.service, file, 0, file->size));
     assert_true(file->warm_until_ms > t.loop.now_ms); /* and believed to be, for a while */
-    mk_open_file_drop(file);
+    mk_open_file_release(file);
 }
 
 static void a_waiting_caller_is_called_once(void **state)
@@ -41,12 +41,12 @@ static void a_waiting_caller_is_called_once(void **state)
     assert_int_equal(t.counters.cold_reads, 1);
     assert_int_equal(n_read, 0);
     for (int i = 0; i < 500 && !n_read; i++)
-        assert_int_equal(mk_loop_turn(&t.loop, 10), 0);
+        assert_int_equal(mk_loop_run_once(&t.loop, 10), 0);
     assert_int_equal(n_read, 1);
     assert_int_equal(file->refs, refs);
     talk_work(&t);
     assert_int_equal(n_read, 1);
-    mk_open_file_drop(file);
+    mk_open_file_release(file);
 }
 
 static void a_caller_that_forgot_it_is_not_called(void **state)
@@ -55,21 +55,21 @@ static void a_caller_that_forgot_it_is_not_called(void **state)
     struct mk_coldread *r = mk_coldread_start(&t.service, file, 0, file->size, on_read, &t);
     assert_non_null(r);
     mk_coldread_forget(r);
-    mk_filecache_forget(file);
+    mk_file_cache_invalidate(file);
     for (int i = 0; i < 20; i++)
-        assert_int_equal(mk_loop_turn(&t.loop, 5), 0);
+        assert_int_equal(mk_loop_run_once(&t.loop, 5), 0);
     assert_int_equal(n_read, 0);
-    mk_open_file_drop(file);
+    mk_open_file_release(file);
 }
 
 static void the_end_waits_for_the_thread(void **state)
 {
     (void)state;
     assert_non_null(mk_coldread_start(&t.service, file, 0, file->size, on_read, &t));
-    mk_helper_fini(&t.service.helper);
+    mk_offload_fini(&t.service.helper);
     assert_int_equal(n_read, 1);
-    assert_int_equal(mk_helper_init(&t.service.helper, &t.loop), 0);
-    mk_open_file_drop(file);
+    assert_int_equal(mk_offload_init(&t.service.helper, &t.loop), 0);
+    mk_open_file_release(file);
 }
 
 int main(void)

@@ -9,7 +9,7 @@
 /* A protocol that only remembers what it was asked. */
 static unsigned n_advances, n_clocks, n_closes;
 static enum mk_clock last_clock;
-static enum mk_ending last_ending;
+static enum mk_outcome last_ending;
 static bool closes_on_clock;
 
 static void advance(struct mk_conn *c)
@@ -24,10 +24,10 @@ static void on_clock(struct mk_conn *c, enum mk_clock clock)
     n_clocks++;
     last_clock = clock;
     if (closes_on_clock)
-        mk_conn_close(c, MK_ENDING_TIMEOUT);
+        mk_conn_close(c, MK_OUTCOME_TIMEOUT);
 }
 
-static void on_close(struct mk_conn *c, enum mk_ending ending)
+static void on_close(struct mk_conn *c, enum mk_outcome ending)
 {
     (void)c;
     n_closes++;
@@ -50,7 +50,7 @@ static int start(void **state)
 static struct mk_conn *open_conn(int *client)
 {
     int ends[2];
-    const struct mk_peer peer = {.is_unix = 1};
+    const struct mk_addr peer = {.is_unix = 1};
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
     *client = ends[1];
     struct mk_conn *c = mk_conn_open(&t.service, &ops, ends[0], &peer);
@@ -137,13 +137,13 @@ static void open_connections_are_counted(void **state)
     assert_int_equal(t.service.n_conns, 2);
     assert_int_equal(t.counters.open, 2);
     assert_int_equal(t.counters.accepted, 2);
-    mk_conn_close(first, MK_ENDING_DONE);
+    mk_conn_close(first, MK_OUTCOME_OK);
     assert_int_equal(t.service.n_conns, 1);
     assert_int_equal(t.counters.open, 1);
-    mk_conn_close_all(&t.service, MK_ENDING_SHUTDOWN);
+    mk_conn_close_all(&t.service, MK_OUTCOME_SHUTDOWN);
     assert_int_equal(t.service.n_conns, 0);
     assert_int_equal(n_closes, 2);
-    assert_int_equal(last_ending, MK_ENDING_SHUTDOWN);
+    assert_int_equal(last_ending, MK_OUTCOME_SHUTDOWN);
     close(a);
     close(b);
 }
@@ -164,13 +164,13 @@ static void closing_happens_once(void **state)
     struct mk_conn *c = open_conn(&client);
     t.service.on_room = on_room;
     n_rooms = 0;
-    mk_conn_close(c, MK_ENDING_GONE);
-    mk_conn_close(c, MK_ENDING_DONE);
-    mk_conn_reset(c, MK_ENDING_DONE);
+    mk_conn_close(c, MK_OUTCOME_CLIENT_ABORTED);
+    mk_conn_close(c, MK_OUTCOME_OK);
+    mk_conn_reset(c, MK_OUTCOME_OK);
     mk_conn_resume(c);
     assert_int_equal(n_closes, 1);
     assert_int_equal(n_rooms, 1);
-    assert_int_equal(last_ending, MK_ENDING_GONE);
+    assert_int_equal(last_ending, MK_OUTCOME_CLIENT_ABORTED);
     assert_int_equal(recv(client, room, sizeof room, 0), 0);
     talk_work(&t);
     assert_int_equal(n_advances, 0);
@@ -183,7 +183,7 @@ static void memory_is_used_again_when_the_turn_is_over(void **state)
     int client;
     struct mk_conn *c = open_conn(&client), *other;
     close(client);
-    mk_conn_close(c, MK_ENDING_DONE);
+    mk_conn_close(c, MK_OUTCOME_OK);
     assert_int_equal(t.service.n_spare, 0);
     other = open_conn(&client);
     assert_ptr_not_equal(other, c); /* an event of this turn may still be on its way to it */
@@ -207,7 +207,7 @@ static void the_local_address_costs_one_system_call(void **state)
 {
     (void)state;
     int client, pipe_ends[2];
-    struct mk_peer local = {0};
+    struct mk_addr local = {0};
     struct mk_conn *c = open_conn(&client);
     assert_int_equal(pipe(pipe_ends), 0);
     assert_int_equal(mk_conn_local(c, &local), 0);
@@ -216,11 +216,11 @@ static void the_local_address_costs_one_system_call(void **state)
     local.is_unix = false;
     assert_int_equal(mk_conn_local(c, &local), 0);
     assert_true(local.is_unix);
-    mk_conn_close(c, MK_ENDING_DONE);
+    mk_conn_close(c, MK_OUTCOME_OK);
     struct mk_conn *other = open_conn(&client);
     assert_int_equal(dup2(pipe_ends[0], other->stream.fd), other->stream.fd);
     assert_int_equal(mk_conn_local(other, &local), -ENOTSOCK); /* it does not know that of another */
-    mk_conn_close(other, MK_ENDING_DONE);
+    mk_conn_close(other, MK_OUTCOME_OK);
     close(pipe_ends[0]);
     close(pipe_ends[1]);
 }
@@ -235,11 +235,11 @@ static void a_resumed_connection_is_called_once_in_the_turn(void **state)
     mk_conn_resume(c);
     mk_conn_resume(c);
     assert_int_equal(n_advances, 0);
-    assert_int_equal(mk_loop_turn(&t.loop, 0), 0);
+    assert_int_equal(mk_loop_run_once(&t.loop, 0), 0);
     assert_int_equal(n_advances, 1);
     mk_conn_resume(c);
-    mk_conn_close(c, MK_ENDING_DONE); /* the task now frees it */
-    assert_int_equal(mk_loop_turn(&t.loop, 0), 0);
+    mk_conn_close(c, MK_OUTCOME_OK); /* the task now frees it */
+    assert_int_equal(mk_loop_run_once(&t.loop, 0), 0);
     assert_int_equal(n_advances, 1);
     assert_int_equal(t.service.n_spare, 1);
     close(client);
@@ -343,7 +343,7 @@ static void a_client_that_sends_much_waits_for_the_others(void **state)
     }
     assert_in_range(total, 256 * 1024, 8 << 20);
     mk_conn_leave(c);
-    assert_int_equal(mk_loop_turn(&t.loop, 0), 0);
+    assert_int_equal(mk_loop_run_once(&t.loop, 0), 0);
     assert_true(n_advances >= 1); /* it was resumed */
     close(client);
 }
@@ -387,14 +387,14 @@ static void events_call_the_protocol(void **state)
     close(client);
     talk_work(&t);
     assert_int_equal(n_closes, 1);
-    assert_int_equal(last_ending, MK_ENDING_GONE);
+    assert_int_equal(last_ending, MK_OUTCOME_CLIENT_ABORTED);
 }
 
 static void turn_for(unsigned ms)
 {
     uint64_t until = mk_clock_ms() + ms;
     do
-        assert_int_equal(mk_loop_turn(&t.loop, 5), 0);
+        assert_int_equal(mk_loop_run_once(&t.loop, 5), 0);
     while (mk_clock_ms() < until);
 }
 
@@ -416,7 +416,7 @@ static void each_clock_has_its_span(void **state)
         turn_for(100);
         assert_int_equal(n_clocks, 1);
         assert_int_equal(last_clock, clocks[i]);
-        mk_conn_close(c, MK_ENDING_DONE);
+        mk_conn_close(c, MK_OUTCOME_OK);
         close(client);
     }
 }

@@ -11,7 +11,7 @@
 enum { SHORT_MS = 60, HOOKS_MAX = 3 };
 
 static struct talk t;
-static struct mk_peer client; /* as the kernel tells it */
+static struct mk_addr client; /* as the kernel tells it */
 static struct mk_accept_hook hooks[HOOKS_MAX];
 static unsigned n_calls[HOOKS_MAX], n_errors;
 static enum mk_verdict verdicts[HOOKS_MAX];
@@ -30,19 +30,19 @@ static enum mk_verdict obey(struct mk_conn *c, void *data)
 /* "PEER address\n" goes before the request, and says who it is from. */
 static enum mk_verdict read_peer(struct mk_conn *c, void *data)
 {
-    struct mk_peer peer;
+    struct mk_addr peer;
     mk_str in = mk_conn_peek(c);
     size_t end = mk_str_find(in, '\n');
     n_calls[0]++;
     assert_null(data);
     if (!mk_str_starts(mk_str_first(MK_STR("PEER "), in.len), mk_str_first(in, 5)))
-        return MK_REFUSE;
+        return MK_ERROR;
     if (end == MK_STR_NONE)
         return MK_WAIT;
-    assert_true(mk_peer_parse(mk_str_skip(mk_str_first(in, end), 5), &peer));
+    assert_true(mk_addr_parse(mk_str_skip(mk_str_first(in, end), 5), &peer));
     mk_conn_consume(c, end + 1);
-    set_error = mk_conn_set_peer(c, &peer);
-    return set_error ? MK_REFUSE : MK_NEXT;
+    set_error = mk_conn_set_client_addr(c, &peer);
+    return set_error ? MK_ERROR : MK_NEXT;
 }
 
 static void write_log(struct mk_log *log, enum mk_log_level level, mk_str text)
@@ -69,7 +69,7 @@ static int start(void **state)
     n_errors = 0;
     set_error = 0;
     t.service.log = &error_log;
-    client = (struct mk_peer){.ip = {[10] = 0xff, [11] = 0xff, [12] = 192, [14] = 2, [15] = 7}};
+    client = (struct mk_addr){.ip = {[10] = 0xff, [11] = 0xff, [12] = 192, [14] = 2, [15] = 7}};
     for (size_t i = 0; i < HOOKS_MAX; i++) {
         hooks[i] = (struct mk_accept_hook){.name = "sample", .on_accept = obey, .data = &verdicts[i]};
         verdicts[i] = MK_NEXT;
@@ -106,7 +106,7 @@ static void all_are_asked_in_their_order_before_a_byte_has_come(void **state)
 {
     (void)state;
     use(3);
-    verdicts[2] = MK_REFUSE;
+    verdicts[2] = MK_ERROR;
     knock("");
     for (int i = 0; i < HOOKS_MAX; i++)
         assert_int_equal(n_calls[i], 1);
@@ -118,7 +118,7 @@ static void no_hook_is_called_after_one_that_refuses(void **state)
 {
     (void)state;
     use(2);
-    verdicts[0] = MK_REFUSE;
+    verdicts[0] = MK_ERROR;
     knock(REQUEST);
     assert_int_equal(n_calls[1], 0);
     expect_refused();
@@ -181,7 +181,7 @@ static void they_can_ask_for_their_worker(void **state)
     verdicts[0] = MK_WAIT;
     knock("");
     assert_ptr_equal(mk_conn_worker(t.conn), &t);
-    assert_memory_equal(mk_conn_peer(t.conn)->ip, client.ip, 16);
+    assert_memory_equal(mk_conn_client_addr(t.conn)->ip, client.ip, 16);
     t.service.worker = NULL;
 }
 
@@ -309,7 +309,7 @@ static void a_client_that_sends_all_and_half_closes_is_served(void **state)
     shutdown(t.fd, SHUT_WR);
     talk_on(&t);
     talk_expect(&t, 200, "early\n");
-    talk_expect_end(&t, 1, 200, MK_ENDING_DONE);
+    talk_expect_end(&t, 1, 200, MK_OUTCOME_OK);
 }
 
 static void waiting_has_an_end_when_the_window_is_full(void **state)
@@ -354,7 +354,7 @@ static void the_end_of_the_server_is_the_end_of_the_wait(void **state)
 {
     (void)state;
     knock("PEER 1");
-    mk_conn_close_all(&t.service, MK_ENDING_SHUTDOWN);
+    mk_conn_close_all(&t.service, MK_OUTCOME_SHUTDOWN);
     assert_int_equal(t.service.n_conns, 0);
     assert_int_equal(t.n_records, 0);
 }

@@ -28,11 +28,11 @@ static void a_request_is_answered(void **state)
     talk_expect_state(&t, MK_CONN_IDLE);
     assert_int_equal(t.n_records, 1);
     assert_int_equal(t.statuses[0], 200);
-    assert_int_equal(t.endings[0], MK_ENDING_DONE);
+    assert_int_equal(t.endings[0], MK_OUTCOME_OK);
     assert_int_equal(t.content_sent[0], 6);
     assert_int_equal(t.counters.requests, 1);
     assert_int_equal(t.counters.by_class[2], 1);
-    assert_int_equal(t.counters.by_ending[MK_ENDING_DONE], 1);
+    assert_int_equal(t.counters.by_ending[MK_OUTCOME_OK], 1);
     assert_int_equal(t.counters.sent, t.heard.len);
     assert_string_equal(t.counters.line, "GET /early");
 }
@@ -44,7 +44,7 @@ static void an_idle_connection_owns_nothing(void **state)
     talk_on(&t);
     assert_null(t.conn->h1);
     assert_null(t.conn->saved);
-    assert_true(mk_outq_empty(&t.conn->out));
+    assert_true(mk_send_queue_is_empty(&t.conn->out));
     assert_true(t.service.arenas.n > 0); /* its arena is the next one's */
 }
 
@@ -81,7 +81,7 @@ static void connect_by_tcp(int ends[2])
     close(listener);
 }
 
-static void on_record_say_more(const struct mk_record *record, void *data)
+static void on_record_say_more(const struct mk_access_record *record, void *data)
 {
     (void)record;
     talk_say(data, "\r\n");
@@ -90,7 +90,7 @@ static void on_record_say_more(const struct mk_record *record, void *data)
 /* The connection ends with unread bytes that came after the last read. */
 static void last_answer(const char *request, size_t size)
 {
-    const struct mk_peer peer = {.is_unix = 1};
+    const struct mk_addr peer = {.is_unix = 1};
     struct reply r;
     int ends[2];
     connect_by_tcp(ends);
@@ -191,7 +191,7 @@ static void a_client_may_leave_while_a_thread_works(void **state)
     mk_fd_close(&t.fd);
     talk_work(&t);
     assert_int_equal(t.service.n_conns, 0);
-    assert_int_equal(t.endings[0], MK_ENDING_GONE);
+    assert_int_equal(t.endings[0], MK_OUTCOME_CLIENT_ABORTED);
     talk_pass(&t, 50); /* the thread returns to a closed connection */
 }
 
@@ -203,9 +203,9 @@ static void head_has_no_content(void **state)
     talk_on(&t);
     struct reply r;
     assert_int_equal(talk_reply(&t, &r, true), REPLY_WHOLE);
-    assert_str(reply_field(&r, MK_FIELD_CONTENT_LENGTH), "100");
+    assert_str(reply_field(&r, MK_HEADER_CONTENT_LENGTH), "100");
     assert_int_equal(talk_reply(&t, &r, true), REPLY_WHOLE);
-    assert_str(reply_field(&r, MK_FIELD_TRANSFER_ENCODING), "chunked");
+    assert_str(reply_field(&r, MK_HEADER_TRANSFER_ENCODING), "chunked");
     expect(200, "early\n", false);
     assert_int_equal(t.content_sent[0], 0);
 }
@@ -224,7 +224,7 @@ static void the_old_version_closes_unless_asked(void **state)
     talk_on(&t);
     struct reply r;
     assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
-    assert_str(reply_field(&r, MK_FIELD_CONNECTION), "keep-alive");
+    assert_str(reply_field(&r, MK_HEADER_CONNECTION), "keep-alive");
     reply_fini(&r);
     assert_false(t.ended);
 }
@@ -235,7 +235,7 @@ static void a_client_may_ask_for_the_end(void **state)
     talk_open(&t, "GET /early HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" GET("/early"));
     talk_on(&t);
     expect(200, "early\n", true);
-    talk_expect_end(&t, 1, 200, MK_ENDING_DONE);
+    talk_expect_end(&t, 1, 200, MK_OUTCOME_OK);
 }
 
 static void connections_may_be_for_one_request(void **state)
@@ -245,7 +245,7 @@ static void connections_may_be_for_one_request(void **state)
     talk_open(&t, GET("/early") GET("/early"));
     talk_on(&t);
     expect(200, "early\n", true);
-    talk_expect_end(&t, 1, 200, MK_ENDING_DONE);
+    talk_expect_end(&t, 1, 200, MK_OUTCOME_OK);
 }
 
 static void requests_on_a_connection_may_be_limited(void **state)
@@ -257,7 +257,7 @@ static void requests_on_a_connection_may_be_limited(void **state)
     expect(200, "early\n", false);
     expect(200, "early\n", false);
     expect(200, "early\n", true);
-    talk_expect_end(&t, 3, 200, MK_ENDING_DONE);
+    talk_expect_end(&t, 3, 200, MK_OUTCOME_OK);
 }
 
 static void a_service_that_drains_answers_once_more(void **state)
@@ -270,7 +270,7 @@ static void a_service_that_drains_answers_once_more(void **state)
     talk_say(&t, GET("/early") GET("/early"));
     talk_on(&t);
     expect(200, "early\n", true);
-    talk_expect_end(&t, 2, 200, MK_ENDING_DONE);
+    talk_expect_end(&t, 2, 200, MK_OUTCOME_OK);
 }
 
 static void what_a_client_still_says_is_listened_to(void **state)
@@ -304,7 +304,7 @@ static void a_half_closed_client_is_answered(void **state)
     expect(200, "early\n", false);
     expect(200, "slow\n", false);
     expect(200, "early\n", false);
-    talk_expect_end(&t, 3, 200, MK_ENDING_DONE);
+    talk_expect_end(&t, 3, 200, MK_OUTCOME_OK);
     assert_false(t.reset);
 }
 
@@ -327,7 +327,7 @@ static void a_client_that_stops_in_its_content_has_aborted_the_request(void **st
         shutdown(t.fd, SHUT_WR);
         talk_on(&t);
         expect(cases[i].status, NULL, true);
-        talk_expect_end(&t, 1, cases[i].status, MK_ENDING_GONE);
+        talk_expect_end(&t, 1, cases[i].status, MK_OUTCOME_CLIENT_ABORTED);
     }
     t.n_records = 0;
     talk_open(&t, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello");
@@ -336,7 +336,7 @@ static void a_client_that_stops_in_its_content_has_aborted_the_request(void **st
     talk_on(&t);
     assert_int_equal(t.n_records, 1);
     assert_int_equal(t.statuses[0], 200);
-    assert_int_equal(t.endings[0], MK_ENDING_GONE);
+    assert_int_equal(t.endings[0], MK_OUTCOME_CLIENT_ABORTED);
 }
 
 static void requests_before_the_end_of_input_are_answered(void **state)
@@ -353,7 +353,7 @@ static void requests_before_the_end_of_input_are_answered(void **state)
         shutdown(t.fd, SHUT_WR);
         talk_on(&t);
         expect(404, NULL, false);
-        talk_expect_end(&t, 3, 0, MK_ENDING_GONE);
+        talk_expect_end(&t, 3, 0, MK_OUTCOME_CLIENT_ABORTED);
     }
 }
 
@@ -403,7 +403,7 @@ static void what_is_no_request_is_refused_and_closed(void **state)
         talk_say(&t, GET("/early")); /* where it begins is unknown */
         talk_on(&t);
         expect(cases[i].status, NULL, true);
-        talk_expect_end(&t, 1, cases[i].status, MK_ENDING_REFUSED);
+        talk_expect_end(&t, 1, cases[i].status, MK_OUTCOME_REJECTED);
     }
 }
 
@@ -415,7 +415,7 @@ static void a_refusal_comes_behind_what_was_fine(void **state)
     expect(200, "early\n", false);
     expect(200, "early\n", false);
     expect(400, NULL, true);
-    talk_expect_end(&t, 3, 400, MK_ENDING_REFUSED);
+    talk_expect_end(&t, 3, 400, MK_OUTCOME_REJECTED);
 }
 
 static void a_target_that_is_absolute_names_the_host(void **state)

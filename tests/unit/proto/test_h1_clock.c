@@ -54,7 +54,7 @@ static void a_head_has_its_time_and_no_byte_extends_it(void **state)
     }
     assert_in_range(mk_clock_ms() - began, SHORT_MS, SHORT_MS * 20);
     talk_expect(&t, 408, NULL);
-    talk_expect_end(&t, 1, 408, MK_ENDING_TIMEOUT);
+    talk_expect_end(&t, 1, 408, MK_OUTCOME_TIMEOUT);
 }
 
 static void content_must_come_fast_enough(void **state)
@@ -75,7 +75,7 @@ static void content_must_come_fast_enough(void **state)
         talk_pass(&t, SHORT_MS / 4);
     }
     talk_expect(&t, 408, NULL);
-    talk_expect_end(&t, 1, 408, MK_ENDING_TIMEOUT);
+    talk_expect_end(&t, 1, 408, MK_OUTCOME_TIMEOUT);
 }
 
 static void answers_must_be_taken_fast_enough(void **state)
@@ -87,12 +87,12 @@ static void answers_must_be_taken_fast_enough(void **state)
     talk_set_room(&t, 1);
     talk_say(&t, GET("/source?n=1000000"));
     for (int i = 0; i < 1000 && t.service.n_conns; i++)
-        assert_int_equal(mk_loop_turn(&t.loop, 5), 0);
+        assert_int_equal(mk_loop_run_once(&t.loop, 5), 0);
     assert_int_equal(t.service.n_conns, 0);
     talk_on(&t);
     assert_true(t.heard.len < 500000);
     assert_int_equal(t.n_records, 1);
-    assert_int_equal(t.endings[0], MK_ENDING_TIMEOUT);
+    assert_int_equal(t.endings[0], MK_OUTCOME_TIMEOUT);
 }
 
 static void a_client_that_reads_steadily_gets_all(void **state)
@@ -106,12 +106,12 @@ static void a_client_that_reads_steadily_gets_all(void **state)
     while (t.n_records == 0) {
         char piece[1500];
         for (int i = 0; i < 3; i++)
-            assert_int_equal(mk_loop_turn(&t.loop, 5), 0);
+            assert_int_equal(mk_loop_run_once(&t.loop, 5), 0);
         ssize_t n = recv(t.fd, piece, sizeof piece, MSG_DONTWAIT);
         if (n > 0)
             mk_buf_add(&t.heard, mk_str_of(piece, (size_t)n));
     }
-    assert_int_equal(t.endings[0], MK_ENDING_DONE);
+    assert_int_equal(t.endings[0], MK_OUTCOME_OK);
     talk_on(&t);
     talk_expect(&t, 200, NULL);
 }
@@ -125,7 +125,7 @@ static void a_handler_that_never_comes_back_is_504(void **state)
     talk_expect_nothing(&t);
     talk_pass(&t, SHORT_MS * 2);
     talk_expect(&t, 504, NULL);
-    talk_expect_end(&t, 1, 504, MK_ENDING_TIMEOUT);
+    talk_expect_end(&t, 1, 504, MK_OUTCOME_TIMEOUT);
 }
 
 static void a_request_may_have_its_own_time_for_a_handler(void **state)
@@ -134,7 +134,7 @@ static void a_request_may_have_its_own_time_for_a_handler(void **state)
     talk_open(&t, "GET /never?wait=60 HTTP/1.1\r\nHost: a\r\n\r\n");
     talk_pass(&t, SHORT_MS * 3);
     talk_expect(&t, 504, NULL);
-    talk_expect_end(&t, 1, 504, MK_ENDING_TIMEOUT);
+    talk_expect_end(&t, 1, 504, MK_OUTCOME_TIMEOUT);
     t.limits.request.handler_ms = SHORT_MS;
     talk_open(&t, GET("/slow?ms=200&wait=0") GET("/drip?n=2&ms=200&wait=0") GET("/never"));
     while (t.n_records < 4)
@@ -156,7 +156,7 @@ static void a_wait_without_limit_ends_with_its_client(void **state)
         shutdown(t.fd, SHUT_WR);
         talk_on(&t);
         assert_int_equal(t.n_records, i + 1);
-        assert_int_equal(t.endings[i], MK_ENDING_GONE);
+        assert_int_equal(t.endings[i], MK_OUTCOME_CLIENT_ABORTED);
     }
     t.limits.request.handler_ms = 0; /* the same if the configuration has none */
     talk_open(&t, GET("/never"));
@@ -190,7 +190,7 @@ static void a_path_has_its_own_time_for_a_handler(void **state)
     talk_expect_nothing(&t);
     talk_pass(&t, SHORT_MS * 2);
     talk_expect(&t, 504, NULL);
-    talk_expect_end(&t, 1, 504, MK_ENDING_TIMEOUT);
+    talk_expect_end(&t, 1, 504, MK_OUTCOME_TIMEOUT);
 }
 
 static void a_host_has_its_own_time_for_a_handler(void **state)
@@ -201,7 +201,7 @@ static void a_host_has_its_own_time_for_a_handler(void **state)
     talk_open(&t, GET("/never"));
     talk_pass(&t, SHORT_MS * 2);
     talk_expect(&t, 504, NULL);
-    talk_expect_end(&t, 1, 504, MK_ENDING_TIMEOUT);
+    talk_expect_end(&t, 1, 504, MK_OUTCOME_TIMEOUT);
 }
 
 static void a_path_has_its_own_rate_for_content(void **state)
@@ -212,7 +212,7 @@ static void a_path_has_its_own_rate_for_content(void **state)
     talk_open(&t, POST("/sink"));
     talk_pass(&t, SHORT_MS * 3);
     talk_expect(&t, 408, NULL);
-    talk_expect_end(&t, 1, 408, MK_ENDING_TIMEOUT);
+    talk_expect_end(&t, 1, 408, MK_OUTCOME_TIMEOUT);
 }
 
 static void a_path_may_do_without_a_rate_for_answers(void **state)
@@ -225,11 +225,11 @@ static void a_path_may_do_without_a_rate_for_answers(void **state)
     talk_set_room(&t, 1);
     talk_say(&t, GET("/source?n=20000"));
     for (int i = 0; i < SHORT_MS; i++) /* many spans */
-        assert_int_equal(mk_loop_turn(&t.loop, 5), 0);
+        assert_int_equal(mk_loop_run_once(&t.loop, 5), 0);
     assert_int_equal(t.service.n_conns, 1);
     while (t.n_records == 0)
         talk_pass(&t, 1);
-    assert_int_equal(t.endings[0], MK_ENDING_DONE);
+    assert_int_equal(t.endings[0], MK_OUTCOME_OK);
     talk_on(&t);
     talk_expect(&t, 200, NULL);
 }
@@ -245,7 +245,7 @@ static void each_wait_of_a_handler_has_all_of_its_time(void **state)
     assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
     assert_int_equal(r.content.len, 10);
     reply_fini(&r);
-    assert_int_equal(t.endings[0], MK_ENDING_DONE);
+    assert_int_equal(t.endings[0], MK_OUTCOME_OK);
 }
 
 static void a_source_that_never_comes_back_is_cut_off(void **state)
@@ -256,7 +256,7 @@ static void a_source_that_never_comes_back_is_cut_off(void **state)
     talk_pass(&t, SHORT_MS * 3);
     assert_int_equal(t.n_records, 1);
     assert_int_equal(t.statuses[0], 200);
-    assert_int_equal(t.endings[0], MK_ENDING_TIMEOUT);
+    assert_int_equal(t.endings[0], MK_OUTCOME_TIMEOUT);
     assert_int_equal(t.service.n_conns, 0);
 }
 
@@ -271,7 +271,7 @@ static void a_client_that_stays_is_left_in_the_end(void **state)
     uint64_t began = mk_clock_ms();
     while (t.service.n_conns && mk_clock_ms() - began < 3000) {
         (void)!send(t.fd, "x", 1, MSG_NOSIGNAL); /* talking does not extend it */
-        assert_int_equal(mk_loop_turn(&t.loop, 5), 0);
+        assert_int_equal(mk_loop_run_once(&t.loop, 5), 0);
     }
     assert_in_range(mk_clock_ms() - began, SHORT_MS / 2, SHORT_MS * 20);
     assert_int_equal(t.n_records, 1);
@@ -331,7 +331,7 @@ static void reach(size_t i)
     talk_expect_state(&t, situations[i].state);
 }
 
-static void check_gone(size_t i, unsigned before, enum mk_ending ending)
+static void check_gone(size_t i, unsigned before, enum mk_outcome ending)
 {
     bool was_over = situations[i].state >= MK_CONN_DRAIN || situations[i].state <= MK_CONN_HEAD;
     assert_int_equal(t.service.n_conns, 0);
@@ -339,7 +339,7 @@ static void check_gone(size_t i, unsigned before, enum mk_ending ending)
     if (situations[i].n_records) {
         assert_int_equal(t.statuses[before], situations[i].status);
         if (!was_over && t.endings[before] != ending)
-            fail_msg("case %zu ended as %s", i, mk_ending_name(t.endings[before]));
+            fail_msg("case %zu ended as %s", i, mk_outcome_name(t.endings[before]));
     }
 }
 
@@ -352,7 +352,7 @@ static void a_client_may_go_away_in_every_state(void **state)
         reach(i);
         mk_fd_close(&t.fd);
         talk_work(&t);
-        check_gone(i, before, MK_ENDING_GONE);
+        check_gone(i, before, MK_OUTCOME_CLIENT_ABORTED);
     }
     talk_pass(&t, 50); /* timers and threads that come too late */
     assert_int_equal(t.service.n_spare, 1);
@@ -365,8 +365,8 @@ static void the_server_may_end_in_every_state(void **state)
     for (size_t i = 0; i < MK_LEN(situations); i++) {
         unsigned before = t.n_records;
         reach(i);
-        mk_conn_close_all(&t.service, MK_ENDING_SHUTDOWN);
-        check_gone(i, before, MK_ENDING_SHUTDOWN);
+        mk_conn_close_all(&t.service, MK_OUTCOME_SHUTDOWN);
+        check_gone(i, before, MK_OUTCOME_SHUTDOWN);
     }
     talk_pass(&t, 50);
 }
@@ -383,7 +383,7 @@ static void a_client_may_end_its_side_in_every_state(void **state)
         bool waits_for_ever = strstr(situations[i].said, "/never");
         if ((t.ended || t.reset) == waits_for_ever)
             fail_msg("case %zu: %s", i, waits_for_ever ? "it ended" : "it did not end");
-        mk_conn_close_all(&t.service, MK_ENDING_SHUTDOWN);
+        mk_conn_close_all(&t.service, MK_OUTCOME_SHUTDOWN);
     }
 }
 

@@ -216,7 +216,7 @@ static void too_much_is_413(void **state)
     t.limits.request.content_max = 1000;
     open_post("/sink", "Content-Length: 1001\r\n");
     talk_expect(&t, 413, NULL);
-    talk_expect_end(&t, 1, 413, MK_ENDING_REFUSED);
+    talk_expect_end(&t, 1, 413, MK_OUTCOME_REJECTED);
     t.n_records = 0;
     open_post("/sink", "Transfer-Encoding: chunked\r\n");
     say_often("64\r\nxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
@@ -224,7 +224,7 @@ static void too_much_is_413(void **state)
               "\r\n",
               11, "0\r\n\r\n");
     talk_expect(&t, 413, NULL);
-    talk_expect_end(&t, 1, 413, MK_ENDING_DONE);
+    talk_expect_end(&t, 1, 413, MK_OUTCOME_OK);
     open_post("/sink", "Transfer-Encoding: chunked\r\n");
     talk_say(&t, "ffffffffffffffff0\r\n");
     talk_on(&t);
@@ -280,7 +280,7 @@ static void broken_chunks_are_400(void **state)
         talk_say(&t, GET_EARLY);
         talk_on(&t);
         talk_expect(&t, 400, NULL);
-        talk_expect_end(&t, 1, 400, MK_ENDING_DONE);
+        talk_expect_end(&t, 1, 400, MK_OUTCOME_OK);
     }
 }
 
@@ -296,7 +296,7 @@ static void an_echo_of_broken_chunks_is_incomplete(void **state)
     assert_int_equal(talk_reply(&t, &r, false), REPLY_PART);
     assert_str(mk_buf_str(&r.content), "xx");
     reply_fini(&r);
-    talk_expect_end(&t, 1, 200, MK_ENDING_ABORTED);
+    talk_expect_end(&t, 1, 200, MK_OUTCOME_FAILED);
 }
 
 static void content_that_ends_too_early(void **state)
@@ -307,7 +307,7 @@ static void content_that_ends_too_early(void **state)
     shutdown(t.fd, SHUT_WR);
     talk_on(&t);
     talk_expect(&t, 400, NULL);
-    talk_expect_end(&t, 1, 400, MK_ENDING_GONE);
+    talk_expect_end(&t, 1, 400, MK_OUTCOME_CLIENT_ABORTED);
     t.n_records = 0;
     open_post("/sink", "Transfer-Encoding: chunked\r\n");
     talk_say(&t, "5\r\nxx");
@@ -347,7 +347,7 @@ static void much_is_not(void **state)
     reply_fini(&r);
     talk_expect_state(&t, MK_CONN_LINGER);
     say_often("x", 70000, GET_EARLY);
-    talk_expect_end(&t, 1, 200, MK_ENDING_DONE);
+    talk_expect_end(&t, 1, 200, MK_OUTCOME_OK);
     open_post("/early", "Transfer-Encoding: chunked\r\n");
     talk_expect(&t, 200, "early\n");
     say_often("3e8\r\n" THOUSAND "\r\n", 1000, "0\r\n\r\n" GET_EARLY);
@@ -392,7 +392,7 @@ static void broken_content_ends_the_connection(void **state)
     talk_expect(&t, 200, "early\n");
     talk_say(&t, "nonsense\r\n" GET_EARLY);
     talk_on(&t);
-    talk_expect_end(&t, 1, 200, MK_ENDING_DONE);
+    talk_expect_end(&t, 1, 200, MK_OUTCOME_OK);
 }
 
 static void get_may_have_content_too(void **state)

@@ -21,7 +21,7 @@ struct shift {
     struct mk_request *request;
 };
 
-static ssize_t pull_shifted(void *ctx, struct mk_inner *inner, char *room, size_t cap)
+static ssize_t pull_shifted(void *ctx, struct mk_filter_next *inner, char *room, size_t cap)
 {
     struct shift *s = ctx;
     if (s->at >= s->fails_at)
@@ -32,7 +32,7 @@ static ssize_t pull_shifted(void *ctx, struct mk_inner *inner, char *room, size_
         return -EAGAIN;
     }
     s->napped = 0;
-    ssize_t n = mk_inner_pull(inner, room, cap);
+    ssize_t n = mk_filter_next_read(inner, room, cap);
     for (ssize_t i = 0; i < n; i++)
         room[i]++;
     s->at += n > 0 ? (uint64_t)n : 0;
@@ -57,7 +57,7 @@ static void on_response(struct mk_request *request, struct mk_response *response
 {
     (void)data;
     for (unsigned i = 0; i < plan.filters; i++) {
-        if (!plan.always && !mk_response_will_send_content(request, response))
+        if (!plan.always && !mk_response_will_send_body(request, response))
             return;
         struct shift *s = mk_request_alloc(request, sizeof *s);
         assert_non_null(s);
@@ -102,7 +102,7 @@ static void expect_shifted(size_t n, int by, bool chunked)
     for (size_t i = 0; i < n; i++)
         if (r.content.p[i] != handlers_byte(i) + by)
             fail_msg("byte %zu is wrong", i);
-    assert_int_equal(mk_fields_has(&r.fields, MK_FIELD_TRANSFER_ENCODING), chunked);
+    assert_int_equal(mk_headers_has(&r.fields, MK_HEADER_TRANSFER_ENCODING), chunked);
     reply_fini(&r);
 }
 
@@ -209,7 +209,7 @@ static void a_filter_that_fails_at_once_is_500(void **state)
         talk_open(&t, requests[i]);
         talk_on(&t);
         talk_expect(&t, 500, ""); /* the error page fails in the same way */
-        talk_expect_end(&t, 1, 500, MK_ENDING_ABORTED);
+        talk_expect_end(&t, 1, 500, MK_OUTCOME_FAILED);
     }
     assert_int_equal(n_closed, 6);
 }
@@ -224,12 +224,12 @@ static void a_filter_that_fails_in_the_middle_is_incomplete(void **state)
     talk_wait(&t, LARGE);
     assert_int_equal(talk_reply(&t, &r, false), REPLY_PART);
     reply_fini(&r);
-    talk_expect_end(&t, 1, 200, MK_ENDING_ABORTED);
+    talk_expect_end(&t, 1, 200, MK_OUTCOME_FAILED);
     t.n_records = 0;
     talk_open(&t, "GET /f.bin HTTP/1.0\r\n\r\n");
     talk_wait(&t, LARGE);
     assert_true(t.ended || t.reset);
-    assert_int_equal(t.endings[0], MK_ENDING_ABORTED);
+    assert_int_equal(t.endings[0], MK_OUTCOME_FAILED);
     assert_int_equal(n_closed, 2);
 }
 
@@ -259,7 +259,7 @@ static void a_client_that_leaves_closes_it(void **state)
     mk_fd_close(&t.fd);
     talk_work(&t);
     assert_int_equal(n_closed, 1);
-    assert_int_equal(t.endings[0], MK_ENDING_GONE);
+    assert_int_equal(t.endings[0], MK_OUTCOME_CLIENT_ABORTED);
 }
 
 /* ---- Pages that are on their disk alone ---- */
@@ -300,7 +300,7 @@ static enum mk_verdict send_file(struct mk_request *request, struct mk_response 
     (void)data;
     int fd = mk_request_open(request, MK_STR("/f.bin"));
     assert_true(fd >= 0);
-    return mk_response_set_file(response, fd, from, n) ? MK_REFUSE : MK_DONE;
+    return mk_response_set_body_file(response, fd, from, n) ? MK_ERROR : MK_DONE;
 }
 
 /* All of the text at once, then its end; behind a '!' it fails. */
@@ -316,7 +316,7 @@ static ssize_t pull_raw(void *ctx, char *room, size_t cap)
     return (ssize_t)n;
 }
 
-static const struct mk_source_ops raw_ops = {.pull = pull_raw, .close = on_close};
+static const struct mk_body_source_ops raw_ops = {.pull = pull_raw, .close = on_close};
 
 static enum mk_verdict speak_raw(struct mk_request *request, struct mk_response *response, void *data)
 {
@@ -324,18 +324,18 @@ static enum mk_verdict speak_raw(struct mk_request *request, struct mk_response 
     assert_non_null(text);
     *text = mk_str_from_c(*(const char *const *)data);
     assert_int_equal(mk_response_set_status(response, 203), 0);
-    return mk_response_set_raw_source(response, &raw_ops, text) ? MK_REFUSE : MK_DONE;
+    return mk_response_set_raw_source(response, &raw_ops, text) ? MK_ERROR : MK_DONE;
 }
 
 static struct mk_request *seen;
-static struct mk_peer local;
+static struct mk_addr local;
 
 static enum mk_verdict look_at_local(struct mk_request *request, struct mk_response *response, void *data)
 {
     (void)data;
     seen = request;
-    assert_int_equal(mk_request_local(request, &local), 0);
-    return mk_response_set_static(response, MK_STR("local")) ? MK_REFUSE : MK_DONE;
+    assert_int_equal(mk_request_local_addr(request, &local), 0);
+    return mk_response_set_body_nocopy(response, MK_STR("local")) ? MK_ERROR : MK_DONE;
 }
 
 static const char *raw_text;
@@ -401,9 +401,9 @@ static void a_client_that_leaves_during_a_cold_read(void **state)
     talk_open(&t, GET("/file?n=3000000"));
     mk_fd_close(&t.fd);
     while (t.n_records < 1)
-        assert_int_equal(mk_loop_turn(&t.loop, 5), 0);
-    mk_helper_fini(&t.service.helper); /* the thread has its own hold of the file */
-    assert_int_equal(mk_helper_init(&t.service.helper, &t.loop), 0);
+        assert_int_equal(mk_loop_run_once(&t.loop, 5), 0);
+    mk_offload_fini(&t.service.helper); /* the thread has its own hold of the file */
+    assert_int_equal(mk_offload_init(&t.service.helper, &t.loop), 0);
     talk_work(&t);
     assert_true(mk_fd_count() <= fds + 1);
 }
@@ -417,7 +417,7 @@ static void a_file_that_is_too_short_is_incomplete(void **state)
     assert_int_equal(talk_reply(&t, &r, false), REPLY_PART);
     assert_int_equal(r.content.len, LARGE);
     reply_fini(&r);
-    talk_expect_end(&t, 1, 200, MK_ENDING_ABORTED);
+    talk_expect_end(&t, 1, 200, MK_OUTCOME_FAILED);
 }
 
 static void a_file_of_a_handler_is_filtered(void **state)
@@ -448,7 +448,7 @@ static void raw_bytes_go_out_as_they_are(void **state)
         assert_true(t.ended && !t.reset);
         assert_int_equal(t.n_records, 1);
         assert_int_equal(t.statuses[0], 203);
-        assert_int_equal(t.endings[0], MK_ENDING_DONE);
+        assert_int_equal(t.endings[0], MK_OUTCOME_OK);
         assert_int_equal(t.content_sent[0], strlen(raw_text));
     }
     assert_int_equal(n_closed, 3);
@@ -473,7 +473,7 @@ static void a_raw_source_that_fails_is_not_whole(void **state)
     talk_open(&t, GET("/raw"));
     talk_on(&t);
     talk_expect(&t, 500, NULL); /* nothing of it was sent yet */
-    talk_expect_end(&t, 1, 500, MK_ENDING_ABORTED);
+    talk_expect_end(&t, 1, 500, MK_OUTCOME_FAILED);
     assert_int_equal(n_closed, 1);
 }
 
@@ -483,7 +483,7 @@ static void a_raw_source_that_says_nothing(void **state)
     raw_text = &"\n"[1];
     talk_open(&t, GET("/raw"));
     talk_on(&t);
-    talk_expect_end(&t, 1, 203, MK_ENDING_DONE);
+    talk_expect_end(&t, 1, 203, MK_OUTCOME_OK);
 }
 
 /* ---- Our end ---- */

@@ -58,7 +58,7 @@ static int start(void **state)
 static bool open_talk(const struct dialogue *d)
 {
     int ends[2];
-    const struct mk_peer peer = {.is_unix = 1};
+    const struct mk_addr peer = {.is_unix = 1};
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     assert_int_equal(mk_fd_set_nonblock(ends[0]), 0);
     t.fd = ends[1];
@@ -109,14 +109,14 @@ static bool waits_for_thread(void)
 static void forget_all(void)
 {
     mk_fd_close(&t.fd);
-    mk_conn_close_all(&t.service, MK_ENDING_SHUTDOWN);
-    mk_helper_fini(&t.service.helper); /* a thread may be at work still */
-    assert_int_equal(mk_helper_init(&t.service.helper, &t.loop), 0);
+    mk_conn_close_all(&t.service, MK_OUTCOME_SHUTDOWN);
+    mk_offload_fini(&t.service.helper); /* a thread may be at work still */
+    assert_int_equal(mk_offload_init(&t.service.helper, &t.loop), 0);
     mk_loop_run_tasks(&t.loop);
     mk_conn_free_spare(&t.service);
     mk_arena_cache_fini(&t.service.arenas);
-    mk_filecache_clear(&t.site.web.files);
-    mk_filecache_clear(&t.site.web.files); /* neighbours, which those that are gone now held */
+    mk_file_cache_evict_idle(&t.site.web.files);
+    mk_file_cache_evict_idle(&t.site.web.files); /* neighbours, which those that are gone now held */
     assert_int_equal(t.site.web.files.n, 0);
 }
 
@@ -179,7 +179,7 @@ static bool let_peers_in(void)
     bool ok = true;
     mk_peers_init(&p, 2);
     for (unsigned i = 0; i < 100; i++) {
-        const struct mk_peer peer = {.ip = {[0] = 0x20, [6] = (uint8_t)i}};
+        const struct mk_addr peer = {.ip = {[0] = 0x20, [6] = (uint8_t)i}};
         mk_err e = mk_peers_enter(&p, &peer);
         assert_true(e == 0 || e == -ENOMEM);
         ok &= e == 0;

@@ -3,7 +3,7 @@
 #include "unit/death.h"
 #include "unit/proto/talk_case.h"
 
-enum { SCRATCH = MK_OUTQ_SCRATCH };
+enum { SCRATCH = MK_SEND_QUEUE_BUFFER };
 
 static void ask(const char *target, const char *version)
 {
@@ -22,7 +22,7 @@ static void expect_source(size_t n, bool chunked, bool closes)
     for (size_t i = 0; i < n; i++)
         if (r.content.p[i] != handlers_byte(i))
             fail_msg("byte %zu is wrong", i);
-    assert_int_equal(mk_fields_has(&r.fields, MK_FIELD_TRANSFER_ENCODING), chunked);
+    assert_int_equal(mk_headers_has(&r.fields, MK_HEADER_TRANSFER_ENCODING), chunked);
     assert_int_equal(r.closes, closes);
     reply_fini(&r);
 }
@@ -72,7 +72,7 @@ static void the_old_version_gets_it_up_to_the_end(void **state)
         talk_on(&t);
         assert_true(t.ended && !t.reset);
         expect_source(sizes[i], false, true);
-        talk_expect_end(&t, 1, 200, MK_ENDING_DONE);
+        talk_expect_end(&t, 1, 200, MK_OUTCOME_OK);
         assert_int_equal(t.content_sent[0], sizes[i]);
     }
 }
@@ -99,7 +99,7 @@ static void a_source_that_has_less_is_incomplete(void **state)
     assert_int_equal(talk_reply(&t, &r, false), REPLY_PART);
     assert_true(r.content.len <= 100000);
     reply_fini(&r);
-    talk_expect_end(&t, 1, 200, MK_ENDING_ABORTED); /* nothing of what follows is answered */
+    talk_expect_end(&t, 1, 200, MK_OUTCOME_FAILED); /* nothing of what follows is answered */
 }
 
 /* The next reply is the error page of that status. Is its connection to be closed? */
@@ -130,7 +130,7 @@ static void a_source_that_fails_before_anything_was_sent_is_500(void **state)
         talk_open(&t, requests[i]);
         talk_on(&t);
         assert_true(expect_page(500));
-        talk_expect_end(&t, 1, 500, MK_ENDING_ABORTED);
+        talk_expect_end(&t, 1, 500, MK_OUTCOME_FAILED);
     }
 }
 
@@ -149,7 +149,7 @@ static void or_it_is_what_its_handler_says(void **state)
         assert_false(expect_page(statuses[i]));
         talk_expect(&t, 200, "early\n");
         assert_int_equal(t.statuses[0], statuses[i]);
-        assert_int_equal(t.endings[0], MK_ENDING_DONE);
+        assert_int_equal(t.endings[0], MK_OUTCOME_OK);
     }
     ask("/broken?status=502", "1.0");
     talk_on(&t);
@@ -164,7 +164,7 @@ static void but_not_once_something_was_sent(void **state)
     talk_on(&t);
     assert_int_equal(talk_reply(&t, &r, false), REPLY_PART);
     reply_fini(&r);
-    talk_expect_end(&t, 1, 200, MK_ENDING_ABORTED);
+    talk_expect_end(&t, 1, 200, MK_OUTCOME_FAILED);
 }
 
 static void unread_content_ends_the_connection_behind_it(void **state)
@@ -175,7 +175,7 @@ static void unread_content_ends_the_connection_behind_it(void **state)
     assert_true(expect_page(502));
     talk_say(&t, "hello");
     talk_on(&t);
-    talk_expect_end(&t, 1, 502, MK_ENDING_DONE);
+    talk_expect_end(&t, 1, 502, MK_OUTCOME_OK);
 }
 
 static void answers_before_one_that_fails_are_not_lost(void **state)
@@ -220,7 +220,7 @@ static void a_source_that_fails_is_incomplete(void **state)
         assert_int_equal(talk_reply(&t, &r, false), REPLY_PART);
         assert_true(r.content.len < 100001);
         reply_fini(&r);
-        talk_expect_end(&t, 1, 200, MK_ENDING_ABORTED);
+        talk_expect_end(&t, 1, 200, MK_OUTCOME_FAILED);
         assert_true(t.content_sent[0] <= 100000);
     }
 }
@@ -238,7 +238,7 @@ static void a_mad_head_is_an_honest_500(void **state)
     assert_int_equal(r.status, 500);
     assert_true(r.closes);
     reply_fini(&r);
-    talk_expect_end(&t, 1, 500, MK_ENDING_ABORTED);
+    talk_expect_end(&t, 1, 500, MK_OUTCOME_FAILED);
 }
 
 static void a_large_head_is_sent(void **state)
@@ -259,14 +259,14 @@ static void a_large_head_is_sent_behind_others(void **state)
     talk_expect(&t, 200, "mad\n");
     expect_source(30000, false, false);
     assert_true(expect_page(500));
-    talk_expect_end(&t, 4, 500, MK_ENDING_ABORTED);
+    talk_expect_end(&t, 4, 500, MK_OUTCOME_FAILED);
 }
 
 static enum mk_verdict answer_with(struct mk_request *request, struct mk_response *response, void *data)
 {
     (void)request;
     assert_int_equal(mk_response_set_status(response, *(unsigned *)data), 0);
-    assert_int_equal(mk_response_set_text(response, MK_STR("text")), 0);
+    assert_int_equal(mk_response_set_body(response, MK_STR("text")), 0);
     return MK_DONE;
 }
 
@@ -287,7 +287,7 @@ static void some_statuses_have_no_content(void **state)
             assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
             assert_int_equal(r.status, statuses[i]);
             assert_int_equal(r.content.len, i < 2 ? 0 : 4);
-            assert_int_equal(mk_fields_has(&r.fields, MK_FIELD_CONTENT_LENGTH), i >= 2);
+            assert_int_equal(mk_headers_has(&r.fields, MK_HEADER_CONTENT_LENGTH), i >= 2);
             reply_fini(&r);
         }
         talk_expect_nothing(&t);
@@ -401,7 +401,7 @@ static void a_ready_answer_is_what_any_other_is(void **state)
     assert_int_equal(ready.fields.n + 1, other.fields.n);
     for (unsigned i = 0; i < ready.fields.n; i++)
         assert_true(
-            mk_str_eq(mk_fields_find(&other.fields, ready.fields.at[i].name), ready.fields.at[i].value));
+            mk_str_eq(mk_headers_find(&other.fields, ready.fields.at[i].name), ready.fields.at[i].value));
     assert_true(mk_str_eq(mk_buf_str(&ready.content), mk_buf_str(&other.content)));
     reply_fini(&ready);
     reply_fini(&other);
@@ -439,7 +439,7 @@ static void a_file_that_shrinks_is_incomplete(void **state)
     assert_int_equal(r.content.len, t.content_sent[0]);
     assert_true(t.content_sent[0] < 3000000);
     reply_fini(&r);
-    talk_expect_end(&t, 1, 200, MK_ENDING_ABORTED);
+    talk_expect_end(&t, 1, 200, MK_OUTCOME_FAILED);
     ask("/f.bin", "1.1"); /* a new request gets the file as it is now */
     talk_on(&t);
     expect_source(1000, false, false);
@@ -475,7 +475,7 @@ static void an_echo_stops_reading_when_the_client_does(void **state)
     for (int i = 0; i < 2000 && said < 1000000; i++) {
         ssize_t n = send(t.fd, piece, mk_min(sizeof piece, 1000000 - said), MSG_DONTWAIT);
         said += n > 0 ? (size_t)n : 0;
-        assert_int_equal(mk_loop_turn(&t.loop, 0), 0);
+        assert_int_equal(mk_loop_run_once(&t.loop, 0), 0);
     }
     assert_true(said < 900000); /* it blocks: the kernel holds what we do not read */
     while (said < 1000000) {
@@ -514,11 +514,11 @@ static void fill_up(void)
     add_file("small.bin", 900);
     talk_open(&t, "G");
     talk_set_room(&t, 1);
-    for (int i = 0; i < 100 && mk_outq_empty(&t.conn->out); i++) {
+    for (int i = 0; i < 100 && mk_send_queue_is_empty(&t.conn->out); i++) {
         talk_say(&t, "ET /small.bin HTTP/1.1\r\nHost: a\r\n\r\n" GET("/small.bin") "G");
         talk_work(&t);
     }
-    assert_false(mk_outq_empty(&t.conn->out));
+    assert_false(mk_send_queue_is_empty(&t.conn->out));
     talk_expect_state(&t, MK_CONN_HEAD);
 }
 
@@ -544,11 +544,11 @@ static void an_answer_waits_behind_those_that_wait_for_room(void **state)
     talk_set_room(&t, 1);
     talk_say_bytes(&t, mk_buf_str(&all));
     talk_work(&t);
-    assert_false(mk_outq_empty(&t.conn->out));
+    assert_false(mk_send_queue_is_empty(&t.conn->out));
     talk_expect_state(&t, MK_CONN_FLOW);
     uint64_t until = mk_clock_ms() + 100;
     while (mk_clock_ms() < until)
-        assert_int_equal(mk_loop_turn(&t.loop, 5), 0);
+        assert_int_equal(mk_loop_run_once(&t.loop, 5), 0);
     talk_expect_state(&t, MK_CONN_SEND);
     talk_wait(&t, 25 * 900);
     for (int i = 0; i < 25; i++)
@@ -571,7 +571,7 @@ static void what_waits_for_room_does_not_wait_for_a_handler(void **state)
     talk_set_room(&t, 1);
     talk_say_bytes(&t, mk_buf_str(&all));
     talk_work(&t);
-    assert_false(mk_outq_empty(&t.conn->out));
+    assert_false(mk_send_queue_is_empty(&t.conn->out));
     talk_on(&t);
     for (int i = 0; i < 25; i++)
         expect_source(900, false, false);
@@ -593,12 +593,12 @@ static void what_waits_for_room_is_never_heard_by_another(void **state)
     talk_set_room(&t, 1);
     talk_say_bytes(&t, mk_buf_str(&all));
     talk_work(&t);
-    assert_false(mk_outq_empty(&t.conn->out));
+    assert_false(mk_send_queue_is_empty(&t.conn->out));
     int slow = t.fd;
     t.fd = -1;
     uint64_t until = mk_clock_ms() + 150;
     while (mk_clock_ms() < until) /* the handler's time runs out; its 504 has to wait */
-        assert_int_equal(mk_loop_turn(&t.loop, 5), 0);
+        assert_int_equal(mk_loop_run_once(&t.loop, 5), 0);
     assert_int_equal(t.service.out.len, 0);
     talk_open(&t, GET("/early"));
     talk_on(&t);

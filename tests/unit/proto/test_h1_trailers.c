@@ -13,7 +13,7 @@ static void expect(const char *trailers)
     assert_int_equal(r.status, 200);
     assert_str(mk_buf_str(&r.content), "abc");
     assert_str(mk_buf_str(&r.trailers), trailers);
-    assert_true(*trailers == '\0' || mk_str_eq(reply_field(&r, MK_FIELD_TRAILER), MK_STR("X-First")));
+    assert_true(*trailers == '\0' || mk_str_eq(reply_field(&r, MK_HEADER_TRAILER), MK_STR("X-First")));
     reply_fini(&r);
 }
 

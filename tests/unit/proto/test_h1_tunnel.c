@@ -32,7 +32,7 @@ static void bytes_come_back(void **state)
     expect_heard(WISH("/early"));
     shutdown(t.fd, SHUT_WR);
     talk_on(&t);
-    talk_expect_end(&t, 1, 101, MK_ENDING_DONE);
+    talk_expect_end(&t, 1, 101, MK_OUTCOME_OK);
     assert_int_equal(t.content_sent[0], 16 + sizeof WISH("/early") - 1);
     assert_int_equal(t.counters.by_class[1], 1);
 }
@@ -75,7 +75,7 @@ static void our_half_ends_first(void **state)
     talk_expect_state(&t, MK_CONN_TUNNEL);
     shutdown(t.fd, SHUT_WR);
     talk_on(&t);
-    talk_expect_end(&t, 1, 101, MK_ENDING_DONE);
+    talk_expect_end(&t, 1, 101, MK_OUTCOME_OK);
     assert_int_equal(t.service.n_conns, 0);
 }
 
@@ -93,7 +93,7 @@ static void unwanted_input_is_discarded(void **state)
     talk_work(&t);
     shutdown(t.fd, SHUT_WR);
     talk_on(&t);
-    talk_expect_end(&t, 1, 101, MK_ENDING_DONE);
+    talk_expect_end(&t, 1, 101, MK_OUTCOME_OK);
 }
 
 /* A peer that does not take what we say is heard nevertheless. */
@@ -111,7 +111,7 @@ static void directions_do_not_wait_for_each_other(void **state)
     assert_true(t.ended);
     shutdown(t.fd, SHUT_WR);
     talk_on(&t);
-    talk_expect_end(&t, 1, 101, MK_ENDING_DONE);
+    talk_expect_end(&t, 1, 101, MK_OUTCOME_OK);
     assert_int_equal(t.content_sent[0], MANY);
 }
 
@@ -143,7 +143,7 @@ static void it_breaks_off(void **state)
     talk_say(&t, "abc");
     talk_on(&t);
     assert_int_equal(t.n_records, 1);
-    assert_int_equal(t.endings[0], MK_ENDING_ABORTED);
+    assert_int_equal(t.endings[0], MK_OUTCOME_FAILED);
     assert_int_equal(t.service.n_conns, 0);
 }
 
@@ -183,7 +183,7 @@ static void it_may_not_be_idle_for_ever(void **state)
     t.limits.request.tunnel_ms = SHORT_MS;
     open_tunnel(WISH("/tunnel"));
     talk_pass(&t, SHORT_MS * 3);
-    talk_expect_end(&t, 1, 101, MK_ENDING_TIMEOUT);
+    talk_expect_end(&t, 1, 101, MK_OUTCOME_TIMEOUT);
 }
 
 static void every_byte_restarts_it(void **state)
@@ -199,7 +199,7 @@ static void every_byte_restarts_it(void **state)
     assert_int_equal(talk_heard(&t).len, 8);
     t.read = t.heard.len;
     talk_pass(&t, SHORT_MS * 6);
-    talk_expect_end(&t, 1, 101, MK_ENDING_TIMEOUT);
+    talk_expect_end(&t, 1, 101, MK_OUTCOME_TIMEOUT);
 }
 
 static void no_limit_is_none(void **state)
@@ -222,18 +222,18 @@ static void a_client_that_reads_nothing_is_cut_off(void **state)
     talk_say_bytes(&t, mk_str_of(piece, 50000));
     uint64_t until = mk_clock_ms() + 5000;
     while (!t.n_records && mk_clock_ms() < until)
-        assert_int_equal(mk_loop_turn(&t.loop, 5), 0);
+        assert_int_equal(mk_loop_run_once(&t.loop, 5), 0);
     assert_int_equal(t.n_records, 1);
-    assert_int_equal(t.endings[0], MK_ENDING_TIMEOUT);
+    assert_int_equal(t.endings[0], MK_OUTCOME_TIMEOUT);
 }
 
 static void a_server_that_stops_ends_it(void **state)
 {
     (void)state;
     open_tunnel(WISH("/tunnel"));
-    mk_conn_close_all(&t.service, MK_ENDING_SHUTDOWN);
+    mk_conn_close_all(&t.service, MK_OUTCOME_SHUTDOWN);
     talk_on(&t);
-    talk_expect_end(&t, 1, 101, MK_ENDING_SHUTDOWN);
+    talk_expect_end(&t, 1, 101, MK_OUTCOME_SHUTDOWN);
 }
 
 /* ---- Refusals ---- */
@@ -247,9 +247,9 @@ static void a_handshake_that_is_none(void **state)
     struct reply r;
     assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
     assert_int_equal(r.status, 426);
-    assert_str(reply_field(&r, MK_FIELD_UPGRADE), "websocket");
-    assert_str(reply_field(&r, MK_FIELD_SEC_WEBSOCKET_VERSION), "13");
-    assert_str(reply_field(&r, MK_FIELD_CONNECTION), "upgrade");
+    assert_str(reply_field(&r, MK_HEADER_UPGRADE), "websocket");
+    assert_str(reply_field(&r, MK_HEADER_SEC_WEBSOCKET_VERSION), "13");
+    assert_str(reply_field(&r, MK_HEADER_CONNECTION), "upgrade");
     reply_fini(&r);
     talk_expect_state(&t, MK_CONN_IDLE);
 }

@@ -28,9 +28,9 @@ static void ask_with_room(int bytes, size_t must_be, const char *text)
 static void large_content_is_pulled_at_once_where_the_socket_has_room(void **state)
 {
     (void)state;
-    ask_with_room(1 << 20, MK_OUTQ_WIDE, GET("/source?n=200000") GET("/source?n=100"));
-    assert_in_range(handlers_most, 190000, MK_OUTQ_WIDE);
-    assert_int_equal(t.service.out.cap, MK_OUTQ_SCRATCH);
+    ask_with_room(1 << 20, MK_SEND_QUEUE_WIDE_BUFFER, GET("/source?n=200000") GET("/source?n=100"));
+    assert_in_range(handlers_most, 190000, MK_SEND_QUEUE_WIDE_BUFFER);
+    assert_int_equal(t.service.out.cap, MK_SEND_QUEUE_BUFFER);
     talk_on(&t);
     expect_source(200000);
     expect_source(100);
@@ -41,8 +41,8 @@ static void a_slow_client_keeps_no_more_than_one_scratch(void **state)
 {
     (void)state;
     ask_with_room(10000, 1, GET("/source?n=1000000"));
-    assert_in_range(handlers_most, 1, MK_OUTQ_SCRATCH);
-    assert_in_range(mk_outq_len(&t.conn->out), 1, MK_OUTQ_SCRATCH);
+    assert_in_range(handlers_most, 1, MK_SEND_QUEUE_BUFFER);
+    assert_in_range(mk_send_queue_len(&t.conn->out), 1, MK_SEND_QUEUE_BUFFER);
     talk_on(&t);
     expect_source(1000000);
 }

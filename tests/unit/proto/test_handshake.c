@@ -55,7 +55,7 @@ static int start(void **state)
 
 static void open_with(mk_str said)
 {
-    const struct mk_peer peer = {.is_unix = 1};
+    const struct mk_addr peer = {.is_unix = 1};
     talk_open_as(&t, &mk_handshake_ops, &peer, "");
     talk_say_bytes(&t, said);
     talk_on(&t);
@@ -192,7 +192,7 @@ static void a_queued_handshake_may_end(void **state)
     t.conn->stream.dry = false;
     t.conn->ops->advance(t.conn);
     assert_true(t.conn->task_set);
-    mk_conn_close(t.conn, MK_ENDING_GONE);
+    mk_conn_close(t.conn, MK_OUTCOME_CLIENT_ABORTED);
     talk_on(&t);
     assert_int_equal(t.service.n_conns, 0);
     assert_null(t.service.handshakes.first);

@@ -8,19 +8,19 @@
 
 static struct mk_peers peers;
 
-static struct mk_peer peer(const char *text)
+static struct mk_addr peer(const char *text)
 {
-    struct mk_addr a;
-    struct mk_peer p;
-    assert_int_equal(mk_addr_parse(mk_str_from_c(text), MK_STR(""), &a), 0);
-    mk_addr_to_peer(&a, &p);
+    struct mk_sockaddr a;
+    struct mk_addr p;
+    assert_int_equal(mk_sockaddr_parse(mk_str_from_c(text), MK_STR(""), &a), 0);
+    mk_sockaddr_to_addr(&a, &p);
     return p;
 }
 
 /* 10.x.y.z by its number. */
-static struct mk_peer peer_number(unsigned n)
+static struct mk_addr peer_number(unsigned n)
 {
-    struct mk_peer p = {.ip = {[10] = 0xff, [11] = 0xff, [12] = 10}};
+    struct mk_addr p = {.ip = {[10] = 0xff, [11] = 0xff, [12] = 10}};
     p.ip[13] = (uint8_t)(n >> 16);
     p.ip[14] = (uint8_t)(n >> 8);
     p.ip[15] = (uint8_t)n;
@@ -30,13 +30,13 @@ static struct mk_peer peer_number(unsigned n)
 
 static mk_err enter(const char *text)
 {
-    struct mk_peer p = peer(text);
+    struct mk_addr p = peer(text);
     return mk_peers_enter(&peers, &p);
 }
 
 static void leave(const char *text)
 {
-    struct mk_peer p = peer(text);
+    struct mk_addr p = peer(text);
     mk_peers_leave(&peers, &p);
 }
 
@@ -133,7 +133,7 @@ static void many_come_and_go(void **state)
         /* Waves: mostly coming, then mostly going. */
         unsigned i = (unsigned)rand() % CLIENTS;
         bool comes = rand() % 10 < (step / 2000 % 2 ? 2 : 8);
-        struct mk_peer p = peer_number(i * 7);
+        struct mk_addr p = peer_number(i * 7);
         if (comes) {
             mk_err e = mk_peers_enter(&peers, &p);
             assert_int_equal(e, there[i] == MAX ? -EDQUOT : 0);
@@ -148,7 +148,7 @@ static void many_come_and_go(void **state)
     }
     assert_true(peers.cap > peers.n);
     for (unsigned i = 0; i < CLIENTS; i++) {
-        struct mk_peer p = peer_number(i * 7);
+        struct mk_addr p = peer_number(i * 7);
         for (; there[i]; there[i]--)
             mk_peers_leave(&peers, &p);
     }
@@ -159,7 +159,7 @@ static void many_come_and_go(void **state)
 
 static mk_err move(const char *from, const char *to)
 {
-    struct mk_peer a = peer(from), b = peer(to);
+    struct mk_addr a = peer(from), b = peer(to);
     return mk_peers_move(&peers, &a, &b);
 }
 

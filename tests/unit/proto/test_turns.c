@@ -9,7 +9,7 @@ enum { GUESTS = 3 * MK_TURNS_MAX };
 static struct mk_loop loop;
 static struct mk_turns turns;
 static struct guest {
-    struct mk_task task;
+    struct mk_loop_task task;
     bool waits;
 } guests[GUESTS];
 static unsigned served[GUESTS], n_served;
@@ -23,7 +23,7 @@ static void work(struct guest *g)
         served[n_served++] = (unsigned)(g - guests);
 }
 
-static void on_turn(struct mk_task *t)
+static void on_turn(struct mk_loop_task *t)
 {
     work(MK_CONTAINER(t, struct guest, task));
 }
@@ -46,7 +46,7 @@ static void a_few_at_a_time_in_order(void **state)
         work(&guests[i]);
     assert_int_equal(n_served, MK_TURNS_MAX);
     for (unsigned turn = 2; n_served < GUESTS; turn++) {
-        assert_int_equal(mk_loop_turn(&loop, 0), 0);
+        assert_int_equal(mk_loop_run_once(&loop, 0), 0);
         assert_int_equal(n_served, turn * MK_TURNS_MAX);
     }
     for (unsigned i = 0; i < GUESTS; i++)
@@ -62,7 +62,7 @@ static void later_tasks_wait_behind(void **state)
     turns.left = 1; /* even where there would be a turn */
     work(&guests[GUESTS - 1]);
     assert_true(guests[GUESTS - 1].waits);
-    assert_int_equal(mk_loop_turn(&loop, 0), 0);
+    assert_int_equal(mk_loop_run_once(&loop, 0), 0);
     assert_int_equal(n_served, MK_TURNS_MAX + 3);
     assert_int_equal(served[n_served - 1], GUESTS - 1);
 }
@@ -72,7 +72,7 @@ static void each_turn_has_its_own(void **state)
     (void)state;
     for (unsigned i = 0; i < 10 * MK_TURNS_MAX; i++) {
         assert_true(mk_turns_begin(&turns));
-        assert_int_equal(mk_loop_turn(&loop, 0), 0);
+        assert_int_equal(mk_loop_run_once(&loop, 0), 0);
         assert_null(loop.tasks); /* the loop may sleep */
     }
 }

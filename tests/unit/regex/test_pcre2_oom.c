@@ -18,7 +18,7 @@ static void compiling(void **state)
         struct mk_regex *r = mk_pcre2_compile(pattern, false, &why);
         oom.fail_at = 0;
         if (r) { /* one that was not needed, or none failed */
-            assert_int_equal(mk_regex_match(r, MK_STR("/aab"), NULL), MK_REGEX_MATCHES);
+            assert_int_equal(mk_regex_match(r, MK_STR("/aab"), NULL), MK_REGEX_MATCH);
             mk_regex_free(r);
             if (!oom.n_failed)
                 return;
@@ -35,25 +35,25 @@ static void matching(void **state)
 {
     (void)state;
     struct mk_regex *r = make("^(?:a|(b))+$", false);
-    enum mk_regex_result result = MK_REGEX_GAVE_UP;
-    for (size_t n = 1; result == MK_REGEX_GAVE_UP; n++) {
+    enum mk_regex_result result = MK_REGEX_LIMIT;
+    for (size_t n = 1; result == MK_REGEX_LIMIT; n++) {
         oom.n_allocs = oom.n_failed = 0;
         oom.fail_at = n;
         result = mk_regex_match(r, MK_STR("ab"), NULL);
         oom.fail_at = 0;
-        assert_true(n > 3 || result == MK_REGEX_GAVE_UP);
+        assert_true(n > 3 || result == MK_REGEX_LIMIT);
     }
-    assert_int_equal(result, MK_REGEX_MATCHES);
+    assert_int_equal(result, MK_REGEX_MATCH);
     oom.n_allocs = 0;
     for (int i = 0; i < 100; i++)
-        assert_int_equal(mk_regex_match(r, MK_STR("abab"), NULL), MK_REGEX_MATCHES);
+        assert_int_equal(mk_regex_match(r, MK_STR("abab"), NULL), MK_REGEX_MATCH);
     assert_int_equal(oom.n_allocs, 0);
     mk_regex_free(r);
 }
 
 static void *match_once(void *regex)
 {
-    return (void *)(uintptr_t)(mk_regex_match(regex, MK_STR("ab"), NULL) == MK_REGEX_MATCHES);
+    return (void *)(uintptr_t)(mk_regex_match(regex, MK_STR("ab"), NULL) == MK_REGEX_MATCH);
 }
 
 static void a_thread_frees_what_it_matches_with(void **state)

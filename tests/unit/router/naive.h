@@ -110,7 +110,7 @@ static inline mk_str naive_methods(mk_str *route)
 static inline int naive_find(const mk_str *routes, int n, mk_str method, mk_str path)
 {
     int best = -404, best_suits = 0;
-    mk_str best_pattern = MK_ABSENT;
+    mk_str best_pattern = MK_STR_NULL;
     for (int i = 0; i < n; i++) {
         mk_str pattern = routes[i], methods = naive_methods(&pattern);
         int suits = naive_suits(methods, method);

@@ -26,8 +26,8 @@ static int stop(void **state)
 /* A route's data is its own text. */
 static void add(const char *route)
 {
-    if (mk_router_add(router, mk_str_from_c(route), (void *)(uintptr_t)route, MK_ABSENT))
-        fail_msg("%.*s", MK_STR_ARG(mk_router_why(router)));
+    if (mk_router_add(router, mk_str_from_c(route), (void *)(uintptr_t)route, MK_STR_NULL))
+        fail_msg("%.*s", MK_STR_ARG(mk_router_error(router)));
 }
 
 static void expect(const char *method, const char *path, const char *route)
@@ -66,8 +66,8 @@ static void expect_allow(const char *method, const char *path, const char *allow
 static void refuses(const char *route, int err, const char *why)
 {
     assert_int_equal(mk_router_add(router, mk_str_from_c(route), NULL, MK_STR("b.c:2")), err);
-    assert_contains(mk_router_why(router), why);
-    assert_contains(mk_router_why(router), "b.c:2");
+    assert_contains(mk_router_error(router), why);
+    assert_contains(mk_router_error(router), "b.c:2");
 }
 
 static void nothing_leads_nowhere(void **state)
@@ -251,7 +251,7 @@ static void conflicts_name_both(void **state)
     add("PUT /u/:id<int>");
     add("GET /u/:id<uint>");
     add("POST /any");
-    assert_int_equal(mk_router_why(router).len, 0);
+    assert_int_equal(mk_router_error(router).len, 0);
 }
 
 static void mistakes_are_explained(void **state)
@@ -292,7 +292,7 @@ static void repeat(struct mk_buf *out, const char *beginning, int n)
 
 static int add_text(const struct mk_buf *text)
 {
-    return mk_router_add(router, mk_buf_str(text), NULL, MK_ABSENT);
+    return mk_router_add(router, mk_buf_str(text), NULL, MK_STR_NULL);
 }
 
 static void limits(void **state)
@@ -303,12 +303,12 @@ static void limits(void **state)
     assert_int_equal(add_text(&text), 0);
     repeat(&text, "/:p", MK_ROUTER_PARAMS + 1);
     assert_int_equal(add_text(&text), -EINVAL);
-    assert_contains(mk_router_why(router), "more than 16 parameters");
+    assert_contains(mk_router_error(router), "more than 16 parameters");
     repeat(&text, "/s", MK_ROUTER_SEGMENTS);
     assert_int_equal(add_text(&text), 0);
     repeat(&text, "/s", MK_ROUTER_SEGMENTS + 1);
     assert_int_equal(add_text(&text), -EINVAL);
-    assert_contains(mk_router_why(router), "more than 64 segments");
+    assert_contains(mk_router_error(router), "more than 64 segments");
     mk_buf_clear(&text);
     mk_buf_add_char(&text, '/');
     for (int i = 1; i < MK_ROUTER_PATTERN; i++)
@@ -316,7 +316,7 @@ static void limits(void **state)
     assert_int_equal(add_text(&text), 0);
     mk_buf_add_char(&text, 'a');
     assert_int_equal(add_text(&text), -EINVAL);
-    assert_contains(mk_router_why(router), "more than 1024 bytes");
+    assert_contains(mk_router_error(router), "more than 1024 bytes");
     int n = 0, err = 0;
     for (; !err && n < 100; n++) {
         mk_buf_clear(&text);
@@ -324,7 +324,7 @@ static void limits(void **state)
         err = add_text(&text);
     }
     assert_int_equal(err, -EINVAL);
-    assert_contains(mk_router_why(router), "too many different methods");
+    assert_contains(mk_router_error(router), "too many different methods");
     assert_int_equal(n, MK_ROUTER_METHODS - 7 + 1);
     mk_buf_free(&text);
 }

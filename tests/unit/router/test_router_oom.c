@@ -30,7 +30,7 @@ static bool add_more(struct mk_router *router)
     for (size_t i = 0; i < 40; i++) {
         char text[32];
         snprintf(text, sizeof text, "GET /more%zu/:x/y", i);
-        all_well &= mk_router_add(router, mk_str_from_c(text), NULL, MK_ABSENT) == 0;
+        all_well &= mk_router_add(router, mk_str_from_c(text), NULL, MK_STR_NULL) == 0;
     }
     return all_well;
 }
@@ -40,7 +40,7 @@ static bool fill(void)
     struct mk_router *router = mk_router_new();
     bool taken[MK_LEN(texts)] = {false}, all_well = router && add_more(router);
     for (size_t i = 0; router && i < MK_LEN(texts); i++) {
-        int err = mk_router_add(router, mk_str_from_c(texts[i]), NULL, MK_ABSENT);
+        int err = mk_router_add(router, mk_str_from_c(texts[i]), NULL, MK_STR_NULL);
         assert_true(err == 0 || err == -ENOMEM);
         taken[i] = err == 0;
         all_well &= taken[i];

@@ -57,7 +57,7 @@ static int fill(struct mk_router *router, char texts[][TEXT], mk_str *routes)
     for (int i = 0; i < ROUTES; i++) {
         make_route(texts[n]);
         routes[n] = mk_str_from_c(texts[n]);
-        int err = mk_router_add(router, routes[n], texts[n], MK_ABSENT);
+        int err = mk_router_add(router, routes[n], texts[n], MK_STR_NULL);
         if (err != -EEXIST)
             assert_int_equal(err, 0);
         n += err == 0;
@@ -122,7 +122,7 @@ static void thousands_of_routes(void **state)
     (void)state;
     for (int i = 0; i < N; i++) {
         snprintf(text, sizeof text, "GET /service%d/item/:id<int>", i);
-        assert_int_equal(mk_router_add(router, mk_str_from_c(text), NULL, MK_ABSENT), 0);
+        assert_int_equal(mk_router_add(router, mk_str_from_c(text), NULL, MK_STR_NULL), 0);
     }
     for (int i = 0; i < N; i++) {
         snprintf(text, sizeof text, "/service%d/item/%d", i, i);

@@ -37,7 +37,7 @@ static mk_str line(mk_str text, const char *what)
         if (mk_str_eq(mk_str_trim(mk_str_first(one, 10)), mk_str_from_c(what)))
             return mk_str_skip(one, 10);
     }
-    return MK_ABSENT;
+    return MK_STR_NULL;
 }
 
 static void every_step_is_explained(void **state)
@@ -83,7 +83,8 @@ static void problems_of_a_file_are_explained(void **state)
     assert_contains(line(explain("GET", "/.hidden"), "file"), "begins with a dot");
     assert_contains(line(explain("GET", "/dir"), "file"), "redirected to its name with a slash");
     assert_contains(line(explain("GET", "/dir/"), "file"), "without any of the index files");
-    assert_contains(line(explain("GET", "/link"), "file"), "a symbolic link that FollowSymlinks does not allow");
+    assert_contains(line(explain("GET", "/link"), "file"),
+                    "a symbolic link that FollowSymlinks does not allow");
     assert_contains(line(explain("GET", "http://x.two.example/route"), "file"), "(the Fallback)");
 }
 

@@ -12,7 +12,7 @@
 /* Room for the struct of any section. */
 union settings {
     struct mk_server_settings server;
-    struct mk_host_settings host;
+    struct mk_vhost_settings host;
     struct mk_location_settings location;
     struct mk_pairs pairs;
 };
@@ -49,7 +49,7 @@ static const struct mk_conf_section *read_section(const char *name, mk_str text)
 
 static void expect_no_problem(const char *what)
 {
-    if (report.n_errors == 0 && !mk_conf_report_lacks_memory(&report))
+    if (report.n_errors == 0 && !mk_conf_report_out_of_memory(&report))
         return;
     fail_msg("%s: %.*s", what, MK_STR_ARG(report.first->text));
 }
@@ -98,7 +98,7 @@ static void bind_one(const struct mk_conf_table *t, const char *key, const char 
 {
     mk_str text = mk_arena_printf(&arena, "[%s]\n    %s %s\n", t->section, key, value);
     memset(out, 0, sizeof *out);
-    (void)!mk_conf_bind_over(t, read_section(t->section, text), out, &arena, &report);
+    (void)!mk_conf_bind_without_defaults(t, read_section(t->section, text), out, &arena, &report);
 }
 
 static void every_default_is_what_one_could_write(void **state)
@@ -186,12 +186,12 @@ static void what_is_printed_is_read_again(void **state)
 static void expect_listen(const char *value, const char *address)
 {
     union settings out;
-    char room[MK_ADDR_TEXT];
+    char room[MK_SOCKADDR_TEXT_MAX];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     bind_one(table_of(MK_SECTION_SERVER), "Listen", value, &out);
     expect_no_problem(value);
     assert_int_equal(out.server.listens.n, 1);
-    mk_addr_print(&out.server.listens.at[0].addr, &text);
+    mk_sockaddr_format(&out.server.listens.at[0].addr, &text);
     assert_str(mk_buf_str(&text), address);
 }
 
@@ -301,7 +301,7 @@ static void there_may_be_many(void **state)
     expect_no_problem("Listen");
     assert_int_equal(out.listens.n, 50);
     for (unsigned i = 0; i < 50; i++) {
-        assert_int_equal(mk_addr_port(&out.listens.at[i].addr), i + 1);
+        assert_int_equal(mk_sockaddr_port(&out.listens.at[i].addr), i + 1);
         assert_int_equal(out.listens.at[i].at.line, i + 2);
     }
     mk_buf_free(&text);

@@ -49,7 +49,7 @@ static void what_is_no_secret_is_ignored(void **state)
     mk_secret_export(&none, text);
     assert_string_equal(text, "");
     memset(upper, 'A', sizeof upper - 1);
-    const mk_str texts[] = {MK_STR(""), MK_STR("00"), mk_str_of(upper, sizeof upper - 1), MK_ABSENT};
+    const mk_str texts[] = {MK_STR(""), MK_STR("00"), mk_str_of(upper, sizeof upper - 1), MK_STR_NULL};
     for (size_t i = 0; i < MK_LEN(texts); i++) {
         struct mk_shared a = {0}, b = {0};
         mk_secret_import(&a, texts[i]);

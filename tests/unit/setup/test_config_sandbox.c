@@ -38,9 +38,9 @@ static void each_plugin_has_its_own(void **state)
 {
     (void)state;
     mk_config_allow_path(&of_first, MK_STR("/a"));
-    mk_config_allow_trust(&of_second);
+    mk_config_allow_trust_store(&of_second);
     mk_config_allow_writing(&of_first, MK_STR("/a"));
-    mk_config_allow_names(&of_first);
+    mk_config_allow_resolver(&of_first);
     expect(&first, "may read /a, write below /a, resolve names\n");
     expect(&second, "may read trust anchors\n");
 }
@@ -50,7 +50,7 @@ static void what_is_allowed_twice_is_kept_once(void **state)
     (void)state;
     for (int i = 0; i < 3; i++) {
         mk_config_allow_path(&of_first, MK_STR("/a"));
-        mk_config_allow_names(&of_first);
+        mk_config_allow_resolver(&of_first);
         mk_config_allow_path(&of_second, MK_STR("/a"));
     }
     expect(&first, "may read /a, resolve names\n");
@@ -85,9 +85,9 @@ static bool is_plain(const char *path)
 static void files_of_names_are_watched(void **state)
 {
     (void)state;
-    mk_config_allow_trust(&of_first);
+    mk_config_allow_trust_store(&of_first);
     assert_null(g.watched);
-    mk_config_allow_names(&of_first);
+    mk_config_allow_resolver(&of_first);
     assert_int_equal(is_watched("/etc/hosts"), is_plain("/etc/hosts"));
     assert_int_equal(is_watched("/etc/resolv.conf"), is_plain("/etc/resolv.conf"));
 }
@@ -96,7 +96,7 @@ static void without_a_sandbox_no_file_is_watched(void **state)
 {
     (void)state;
     g.server.sandbox = false;
-    mk_config_allow_names(&of_first);
+    mk_config_allow_resolver(&of_first);
     assert_null(g.watched);
 }
 

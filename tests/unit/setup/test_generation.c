@@ -18,7 +18,7 @@ static int start(void **state)
 
 #define HOST "[HOST]\n    DocumentRoot site\n"
 
-static void expect_route(const struct mk_host *h, size_t i, const char *pattern,
+static void expect_route(const struct mk_vhost *h, size_t i, const char *pattern,
                          const struct mk_handler *handler)
 {
     assert_true(i < h->n_routes);
@@ -26,9 +26,9 @@ static void expect_route(const struct mk_host *h, size_t i, const char *pattern,
     assert_ptr_equal(h->routes[i].handler, handler);
 }
 
-static const struct mk_host *host(const char *name)
+static const struct mk_vhost *host(const char *name)
 {
-    return mk_hosts_find(&c.g->hosts, mk_str_from_c(name));
+    return mk_vhosts_find(&c.g->hosts, mk_str_from_c(name));
 }
 
 /* ---- What is fine ---- */
@@ -40,10 +40,10 @@ static void a_host_with_a_folder_is_enough(void **state)
     assert_int_equal(c.report.n_warnings, 0);
     assert_int_equal(c.g->n_sites, 1);
     assert_int_equal(c.g->listens.n, 1);
-    assert_int_equal(mk_addr_port(&c.g->listens.at[0].addr), 2001);
+    assert_int_equal(mk_sockaddr_port(&c.g->listens.at[0].addr), 2001);
     assert_true(c.g->listens_by_default);
     assert_true(c.g->server.workers >= 1);
-    const struct mk_host *h = host("anything");
+    const struct mk_vhost *h = host("anything");
     assert_true(h->root.fd >= 0);
     assert_true(mk_str_ends(mk_str_from_c(h->root.path), MK_STR("/site")));
     assert_int_equal(h->root.how.symlink, MK_SYMLINK_OFF);
@@ -64,7 +64,7 @@ static void hosts_inherit_and_differ(void **state)
     assert_false(host("one")->ranges);
     assert_int_equal(host("one")->n_index, 3);
     assert_int_equal(host("one")->root.how.symlink, MK_SYMLINK_ON);
-    const struct mk_host *two = host("x.two");
+    const struct mk_vhost *two = host("x.two");
     assert_ptr_equal(two, host("two"));
     assert_true(two->ranges);
     assert_int_equal(two->n_index, 1);
@@ -102,7 +102,7 @@ static void routes_come_in_their_order(void **state)
     configured_expect(&c,
                       HOST "    Redirect /elsewhere\n[ROUTES]\n    /old/* redirect 302 https://example.org\n"
                            "    *.php status 403\n    /* static\n");
-    const struct mk_host *h = host("a");
+    const struct mk_vhost *h = host("a");
     assert_int_equal(h->n_routes, 4);
     expect_route(h, 0, "/*", &mk_redirect);
     expect_route(h, 1, "/old/*", &mk_redirect);
@@ -163,7 +163,7 @@ static void limits_are_those_of_the_nearest_section(void **state)
                           "[LOCATION]\n    Path /*\n    MinRateInterval 2\n");
     assert_null(host("one")->limits);
     assert_int_equal(host("one")->n_locations, 0);
-    const struct mk_host *two = host("two");
+    const struct mk_vhost *two = host("two");
     assert_int_equal(c.g->limits.content_max, 1024);
     assert_int_equal(two->limits->content_max, 1024);
     assert_int_equal(two->limits->handler_ms, 9000);
@@ -189,7 +189,7 @@ static void hosts_and_locations_have_their_own_logs(void **state)
                           "[HOST]\n    ServerName two\n    DocumentRoot site\n    AccessLog two.log\n"
                           "[LOCATION]\n    Path /all\n    AccessLog all.log\n    AccessLogFormat json\n"
                           "[LOCATION]\n    Path /two\n    MaxBodySize 1\n");
-    const struct mk_host *one = host("one"), *two = host("two");
+    const struct mk_vhost *one = host("one"), *two = host("two");
     assert_null(one->limits);
     assert_int_equal(one->locations[0].limits.log->kind, MK_LOGFILE_OFF);
     assert_true(mk_str_ends(two->limits->log->where, MK_STR("/two.log")));
@@ -207,10 +207,10 @@ static void the_command_line_says_over_it(void **state)
         .listens = listens, .listen_host = MK_STR("127.0.0.1"), .workers = 7, .pid_file = "/run/x.pid"};
     configured_expect(
         &c, "[SERVER]\n    Listen 1\n    Listen 2\n    Listen 3\n    Workers 2\n    PidFile y\n" HOST);
-    char room[MK_ADDR_TEXT];
+    char room[MK_SOCKADDR_TEXT_MAX];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     assert_int_equal(c.g->listens.n, 2);
-    mk_addr_print(&c.g->listens.at[0].addr, &text);
+    mk_sockaddr_format(&c.g->listens.at[0].addr, &text);
     assert_str(mk_buf_str(&text), "127.0.0.1:8080");
     assert_int_equal(c.g->server.workers, 7);
     assert_str(c.g->server.pid_file, "/run/x.pid");
@@ -247,13 +247,14 @@ static void what_is_printed_loads_again(void **state)
 {
     (void)state;
     struct mk_buf once = mk_buf_growing(1 << 18), again = mk_buf_growing(1 << 18);
-    configured_expect(&c, "[SERVER]\n    Listen 127.0.0.1:8080\n    AccessLog access.log\n    HeaderTimeout 3\n"
-                          "    MaxBodySize 5M\n"
-                          "[HOST]\n    ServerName one *.one\n    DocumentRoot site\n    UserDir off\n"
-                          "[ROUTES]\n    /x redirect 301 https://example.org\n    /* static\n"
-                          "[ERROR_PAGES]\n    404 index.html\n[CACHE_CONTROL]\n    *.css no-cache, private\n"
-                          "[HOST]\n    ServerName two\n    DocumentRoot site\n    Default on\n"
-                          "[MIMETYPES]\n    foo text/foo\n");
+    configured_expect(&c,
+                      "[SERVER]\n    Listen 127.0.0.1:8080\n    AccessLog access.log\n    HeaderTimeout 3\n"
+                      "    MaxBodySize 5M\n"
+                      "[HOST]\n    ServerName one *.one\n    DocumentRoot site\n    UserDir off\n"
+                      "[ROUTES]\n    /x redirect 301 https://example.org\n    /* static\n"
+                      "[ERROR_PAGES]\n    404 index.html\n[CACHE_CONTROL]\n    *.css no-cache, private\n"
+                      "[HOST]\n    ServerName two\n    DocumentRoot site\n    Default on\n"
+                      "[MIMETYPES]\n    foo text/foo\n");
     mk_effective_print(c.g, &once);
     folder_add(&c.folder, "printed.conf", mk_buf_str(&once));
     if (!configured_load_file(&c, "printed.conf")) {
@@ -380,7 +381,7 @@ static void handlers_that_are_not_there_answer_501(void **state)
     (void)state;
     configured_expect(&c, HOST "[HANDLERS]\n    Match /.*\\.php fastcgi\n    Match /l/ dirlisting\n"
                                "    Match /s/ static\n");
-    const struct mk_host *h = host("a");
+    const struct mk_vhost *h = host("a");
     assert_int_equal(c.report.n_warnings, 2);
     assert_ptr_equal(h->routes[0].handler, &mk_fixed);
     assert_int_equal(((const struct mk_fixed *)h->routes[0].data)->status, 501);

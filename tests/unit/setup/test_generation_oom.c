@@ -55,8 +55,8 @@ static int start(void **state)
 /* What counts is there: nothing of it may be missing from a configuration that was taken. */
 static void check_whole(void)
 {
-    const struct mk_host *two = mk_hosts_find(&c.g->hosts, MK_STR("two"));
-    const struct mk_host *one = mk_hosts_find(&c.g->hosts, MK_STR("x.one"));
+    const struct mk_vhost *two = mk_vhosts_find(&c.g->hosts, MK_STR("two"));
+    const struct mk_vhost *one = mk_vhosts_find(&c.g->hosts, MK_STR("x.one"));
     assert_int_equal(c.g->n_sites, 2);
     assert_int_equal(c.g->server.listens.n, 2);
     assert_true(c.g->server.pid_file.len > 0);
@@ -75,7 +75,7 @@ static void check_whole(void)
 static bool load(void)
 {
     bool ok = configured_load_file(&c, file);
-    bool told = c.report.n_errors > 0 || mk_conf_report_lacks_memory(&c.report);
+    bool told = c.report.n_errors > 0 || mk_conf_report_out_of_memory(&c.report);
     size_t at = oom.fail_at;
     oom.fail_at = 0;
     if (ok)
@@ -97,7 +97,7 @@ static void a_configuration_is_whole_or_refused(void **state)
 static bool refuse(void)
 {
     assert_false(configured_load_file(&c, file));
-    bool whole = c.report.n_errors == 2 && !mk_conf_report_lacks_memory(&c.report);
+    bool whole = c.report.n_errors == 2 && !mk_conf_report_out_of_memory(&c.report);
     struct mk_buf out = mk_buf_growing(1 << 16);
     mk_conf_report_print(&c.report, &out);
     whole &= !out.failed;

@@ -34,7 +34,7 @@ struct call {
     bool cannot_rewind;
 };
 
-static const struct mk_field_line call_fields[] = {{MK_STR_INIT("Host"), MK_STR_INIT("example.org")}};
+static const struct mk_header call_fields[] = {{MK_STR_INIT("Host"), MK_STR_INIT("example.org")}};
 
 /* ---- Its source ---- */
 
@@ -126,9 +126,9 @@ static inline void call_check_lines(const struct call *call)
     struct mk_buf expected = mk_buf_fixed(room, sizeof room);
     mk_str text;
     size_t n;
-    const struct mk_field_line *lines = mk_upstream_request_lines(call->client, &text, &n);
+    const struct mk_header *lines = mk_upstream_request_headers(call->client, &text, &n);
     for (size_t i = 0; i < n; i++)
-        mk_field_put(&expected, lines[i].name, lines[i].value);
+        mk_header_append(&expected, lines[i].name, lines[i].value);
     assert_false(expected.failed);
     assert_true(mk_str_eq(text, mk_buf_str(&expected)));
 }
@@ -138,7 +138,7 @@ static inline void call_note_head(struct call *call)
     call_check_lines(call);
     mk_str name, value;
     mk_buf_addf(&call->heads, "%u", mk_upstream_request_status(call->client));
-    for (size_t i = 0; mk_upstream_request_field_at(call->client, i, &name, &value); i++)
+    for (size_t i = 0; mk_upstream_request_header_at(call->client, i, &name, &value); i++)
         mk_buf_addf(&call->heads, " %.*s: %.*s", MK_STR_ARG(name), MK_STR_ARG(value));
     mk_buf_add_char(&call->heads, '|');
 }

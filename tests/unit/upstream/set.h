@@ -179,7 +179,7 @@ static inline int accept_from(unsigned i)
 static inline void until_open(struct mk_upstream_conn *l)
 {
     for (int i = 0; mk_upstream_conn_state(l) == -EAGAIN && i < 100; i++)
-        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+        assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
     assert_int_equal(mk_upstream_conn_state(l), 0);
 }
 

@@ -8,7 +8,7 @@
 #include "unit/upstream/set.h"
 #include "upstream/move.h"
 
-static struct mk_peer peers[2];
+static struct mk_addr peers[2];
 static struct told told[4];
 static int fd; /* of the server */
 
@@ -20,7 +20,7 @@ static int start(void **state)
     settings.max_client = MK_SETTING_UNSET;
     fd = -1;
     for (unsigned i = 0; i < 2; i++)
-        peers[i] = (struct mk_peer){.ip = {[10] = 0xff, [11] = 0xff, [12] = 192, [15] = (uint8_t)(i + 1)}};
+        peers[i] = (struct mk_addr){.ip = {[10] = 0xff, [11] = 0xff, [12] = 192, [15] = (uint8_t)(i + 1)}};
     return 0;
 }
 
@@ -30,7 +30,7 @@ static int stop(void **state)
     return harness_stop(state);
 }
 
-static struct mk_upstream_conn *take_for(unsigned i, const struct mk_peer *peer)
+static struct mk_upstream_conn *take_for(unsigned i, const struct mk_addr *peer)
 {
     return take_with(&told[i], (struct mk_upstream_conn_options){.server = -1, .client = peer});
 }
@@ -56,13 +56,13 @@ static void cancel(struct mk_upstream_conn *l, uint32_t ms, bool streams)
 static void turns(void)
 {
     for (unsigned i = 0; i < 5; i++)
-        assert_int_equal(mk_loop_turn(&worker.loop, 2), 0);
+        assert_int_equal(mk_loop_run_once(&worker.loop, 2), 0);
 }
 
 static void until_closed(void)
 {
     for (unsigned i = 0; info_of(0).open && i < 300; i++)
-        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+        assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
     assert_int_equal(info_of(0).open, 0);
 }
 
@@ -157,7 +157,7 @@ static void each_is_waited_for_by_its_own_time(void **state)
     int first = fd;
     cancel(send_request(), 1, false);
     for (unsigned i = 0; info_of(0).open == 2 && i < 300; i++)
-        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+        assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
     assert_int_equal(info_of(0).open, 1);
     assert_true(abandoned()->until_ms > worker.loop.now_ms);
     mk_fd_close(&first);

@@ -188,7 +188,7 @@ static void a_handshake_goes_on_with_what_tls_holds(void **state)
     begin_pool();
     struct mk_upstream_conn *l = take(&told);
     for (int i = 0; handshake == HELD && i < 100; i++)
-        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+        assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
     turn(&worker);
     turn(&worker);
     assert_int_equal(mk_upstream_conn_state(l), 0);
@@ -232,7 +232,7 @@ static void an_idle_one_that_its_server_closes_goes(void **state)
     assert_int_equal(info_of(0).open, 1);
     close(fd);
     for (int i = 0; info_of(0).open && i < 100; i++)
-        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+        assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
     assert_int_equal(info_of(0).open, 0);
     assert_int_equal(info_of(0).failures, 0);
 }
@@ -248,7 +248,7 @@ static void idle_ones_end_in_time(void **state)
     until_open(l);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
     for (int i = 0; info_of(0).open && i < 300; i++)
-        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+        assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
     assert_int_equal(info_of(0).open, 0);
 }
 
@@ -339,7 +339,7 @@ static void when_all_refuse_the_error_says_so(void **state)
     for (int i = 0; i < 8; i++) { /* those that are down are tried all the same */
         struct mk_upstream_conn *l = take(&told);
         for (int k = 0; mk_upstream_conn_state(l) == -EAGAIN && k < 100; k++)
-            assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+            assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
         assert_int_equal(mk_upstream_conn_state(l), -ECONNREFUSED);
         mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
     }
@@ -379,7 +379,7 @@ static void a_link_may_name_another_server(void **state)
     mk_fd_close(&fd);
     l = take_to(&told, port);
     for (int k = 0; mk_upstream_conn_state(l) == -EAGAIN && k < 100; k++)
-        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+        assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
     assert_int_equal(mk_upstream_conn_state(l), -ECONNREFUSED);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_FAILED);
     assert_int_equal(info_of(0).state, MK_UPSTREAM_UP);
@@ -445,7 +445,7 @@ static void the_queue_is_bounded_in_length_and_time(void **state)
     assert_int_equal(mk_upstream_conn_state(b), -EAGAIN);
     assert_int_equal(mk_upstream_conn_state(c), -EBUSY);
     for (int i = 0; mk_upstream_conn_state(b) == -EAGAIN && i < 300; i++)
-        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+        assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
     assert_int_equal(mk_upstream_conn_state(b), -EBUSY);
     assert_int_equal(told[1].n, 1);
     mk_upstream_conn_release(c, MK_UPSTREAM_CONN_CLOSE);

@@ -21,7 +21,7 @@ struct mk_request {
 struct mk_response {
     unsigned status, failed_status;
     bool has_retry_after, has_trailer, has_source, has_static, is_tunnel;
-    const struct mk_source_ops *source;
+    const struct mk_body_source_ops *source;
     void *source_ctx;
 };
 
@@ -55,7 +55,7 @@ int mk_request_body_receive(struct mk_request_body *b)
     return request.receives;
 }
 
-int mk_request_on_end(struct mk_request *r, void (*end)(void *), void *ctx)
+int mk_request_add_cleanup(struct mk_request *r, void (*end)(void *), void *ctx)
 {
     r->on_end = end;
     r->end_ctx = ctx;
@@ -72,12 +72,12 @@ void *mk_request_data(const struct mk_request *r)
     return r->data;
 }
 
-void mk_request_follow_client(struct mk_request *r)
+void mk_request_cancel_on_disconnect(struct mk_request *r)
 {
     (void)r;
 }
 
-int mk_request_limit_wait(struct mk_request *r, uint32_t ms)
+int mk_request_set_handler_timeout(struct mk_request *r, uint32_t ms)
 {
     (void)r;
     assert_int_equal(ms, 0);
@@ -94,7 +94,7 @@ mk_str mk_request_method_name(const struct mk_request *r)
     return r->method == MK_METHOD_POST ? MK_STR("POST") : MK_STR("GET");
 }
 
-const struct mk_peer *mk_request_address(const struct mk_request *r)
+const struct mk_addr *mk_request_client_addr(const struct mk_request *r)
 {
     (void)r;
     return NULL;
@@ -122,7 +122,7 @@ int mk_response_set_status(struct mk_response *r, unsigned status)
     return 0;
 }
 
-int mk_response_add_static(struct mk_response *r, mk_str name, mk_str value)
+int mk_response_add_header_nocopy(struct mk_response *r, mk_str name, mk_str value)
 {
     (void)value;
     r->has_retry_after |= mk_str_eq(name, MK_STR("Retry-After"));
@@ -136,14 +136,15 @@ int mk_response_add_trailer(struct mk_response *r, mk_str name, mk_str value)
     return 0;
 }
 
-int mk_response_set_static(struct mk_response *r, mk_str text)
+int mk_response_set_body_nocopy(struct mk_response *r, mk_str text)
 {
     (void)text;
     r->has_static = true;
     return 0;
 }
 
-int mk_response_set_source(struct mk_response *r, const struct mk_source_ops *ops, void *ctx, int64_t length)
+int mk_response_set_body_source(struct mk_response *r, const struct mk_body_source_ops *ops, void *ctx,
+                                int64_t length)
 {
     (void)length;
     r->has_source = true;
@@ -400,11 +401,11 @@ static void failures_have_statuses(void **state)
         upstream.polls[0] = cases[i].polls;
         refused_with = cases[i].refused_with;
         lacks_memory = cases[i].lacks_memory;
-        assert_int_equal(mk_upstream_handler_begin(&handler), MK_REFUSE);
+        assert_int_equal(mk_upstream_handler_begin(&handler), MK_ERROR);
         assert_int_equal(response.status, cases[i].status);
         assert_int_equal(response.has_retry_after, cases[i].status == 503);
         assert_int_equal(handler.step.is, MK_HANDLER_DONE);
-        assert_int_equal(mk_upstream_handler_run(&handler), MK_REFUSE);
+        assert_int_equal(mk_upstream_handler_run(&handler), MK_ERROR);
         end_request();
     }
 }

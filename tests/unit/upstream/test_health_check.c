@@ -22,7 +22,7 @@ static struct shown info(void)
 static void until_checked(uint64_t n)
 {
     for (int i = 0; info().checks < n && i < 300; i++)
-        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+        assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
     assert_true(info().checks >= n);
 }
 
@@ -33,11 +33,11 @@ static void answer(const char *text)
 {
     struct pollfd waiting = {.fd = listening[0], .events = POLLIN};
     while (poll(&waiting, 1, 0) == 0)
-        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+        assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
     int fd = accept4(listening[0], NULL, NULL, SOCK_CLOEXEC);
     assert_true(fd >= 0);
     for (int i = 0; i < 5; i++)
-        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+        assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
     ssize_t n = recv(fd, asked, sizeof asked - 1, MSG_DONTWAIT);
     asked[n > 0 ? n : 0] = '\0';
     assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
@@ -80,7 +80,7 @@ static void a_server_may_send_all_of_its_response(void **state)
     begin_pool();
     struct pollfd waiting = {.fd = listening[0], .events = POLLIN};
     while (poll(&waiting, 1, 0) == 0)
-        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+        assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
     int fd = accept4(listening[0], NULL, NULL, SOCK_CLOEXEC);
     const char *pieces[] = {"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello", "world"};
     for (unsigned i = 0; i < 2; i++) {
@@ -91,7 +91,7 @@ static void a_server_may_send_all_of_its_response(void **state)
     shutdown(fd, SHUT_WR);
     ssize_t n;
     while ((n = recv(fd, asked, sizeof asked, MSG_DONTWAIT)) > 0 || (n < 0 && errno == EAGAIN))
-        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+        assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
     assert_int_equal(n, 0); /* not reset */
     close(fd);
 }
@@ -150,7 +150,7 @@ static void only_the_first_worker_checks(void **state)
     worker.index = 1;
     begin_pool();
     for (int i = 0; i < 20; i++)
-        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+        assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
     assert_int_equal(info().checks, 0);
 }
 
@@ -243,7 +243,7 @@ static void a_failed_check_tells_all_workers(void **state)
     stop_server(1);
     begin_pool();
     for (int i = 0; !worker.n_messages && i < 100; i++)
-        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+        assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
     assert_int_equal(worker.last_to, MK_TO_ALL);
     assert_int_equal(worker.last_message, upstream.index | 2u << 16);
 }

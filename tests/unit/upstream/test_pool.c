@@ -7,7 +7,7 @@
 
 #include "unit/upstream/set.h"
 
-static struct mk_peer peers[2];
+static struct mk_addr peers[2];
 static struct told told[8];
 
 static int start(void **state)
@@ -15,11 +15,11 @@ static int start(void **state)
     (void)state;
     group_begin(1);
     for (unsigned i = 0; i < 2; i++)
-        peers[i] = (struct mk_peer){.ip = {[10] = 0xff, [11] = 0xff, [12] = 192, [15] = (uint8_t)(i + 1)}};
+        peers[i] = (struct mk_addr){.ip = {[10] = 0xff, [11] = 0xff, [12] = 192, [15] = (uint8_t)(i + 1)}};
     return 0;
 }
 
-static struct mk_upstream_conn *take_for(unsigned i, const struct mk_peer *peer)
+static struct mk_upstream_conn *take_for(unsigned i, const struct mk_addr *peer)
 {
     return take_with(&told[i], (struct mk_upstream_conn_options){.server = -1, .client = peer});
 }
@@ -92,10 +92,10 @@ static void a_server_that_is_down_is_shown_as_up_again_without_requests(void **s
         turn(&worker);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
     for (int i = 0; info_of(0).state != MK_UPSTREAM_DOWN && i < 300; i++)
-        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+        assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
     assert_int_equal(info_of(0).state, MK_UPSTREAM_DOWN);
     for (int i = 0; info_of(0).state != MK_UPSTREAM_UP && i < 500; i++)
-        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+        assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
     assert_int_equal(info_of(0).state, MK_UPSTREAM_UP);
 }
 
@@ -104,7 +104,7 @@ static void an_unknown_address_is_not_avoided(void **state)
     (void)state;
     begin_pool();
     struct mk_resolver *n = &pool->backends[0].names;
-    struct mk_addr unknown = n->addresses[0];
+    struct mk_sockaddr unknown = n->addresses[0];
     n->addresses[1] = n->addresses[0];
     n->addresses[1].v4.sin_port = htons(2);
     n->n = 2;
@@ -232,7 +232,7 @@ static void an_idle_connection_ends_after_idle_time(void **state)
         MK_LIST_ENTRY(pool->backends[0].idle.next, struct mk_upstream_conn, backend_link);
     c->idle_since_ms = worker.loop.now_ms - upstream.idle_ms;
     for (int i = 0; info_of(0).idle && i < 300; i++)
-        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+        assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
     assert_int_equal(info_of(0).open, 0);
 }
 

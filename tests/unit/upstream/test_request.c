@@ -168,7 +168,7 @@ static void another_protocol_is_read_as_it_comes(void **state)
           .gives = MK_UPSTREAM_CONN_KEEP);
     CHECK("HTTP/1.1 101 \r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nabc", -ECONNRESET, "101|", "abc",
           .end = -ECONNRESET, .gives = MK_UPSTREAM_CONN_FAILED);
-    asks.upgrade = MK_ABSENT;
+    asks.upgrade = MK_STR_NULL;
 }
 
 /* ---- Bytes behind a response ---- */
@@ -290,13 +290,13 @@ static void a_field_is_found_by_its_name(void **state)
     (void)state;
     begin(&call,
           MK_STR("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nSet-Cookie: a\r\nset-cookie: b\r\nEmpty:\r\n\r\n"));
-    assert_str(mk_upstream_request_field(call.client, MK_STR("SET-COOKIE")), "a");
-    assert_str(mk_upstream_request_field(call.client, MK_STR("empty")), "");
-    assert_null(mk_upstream_request_field(call.client, MK_STR("Content-Length")).p);
-    assert_null(mk_upstream_request_field(call.client, MK_STR("X")).p);
-    assert_true(mk_upstream_request_field_at(call.client, 1, &name, &value));
+    assert_str(mk_upstream_request_header(call.client, MK_STR("SET-COOKIE")), "a");
+    assert_str(mk_upstream_request_header(call.client, MK_STR("empty")), "");
+    assert_null(mk_upstream_request_header(call.client, MK_STR("Content-Length")).p);
+    assert_null(mk_upstream_request_header(call.client, MK_STR("X")).p);
+    assert_true(mk_upstream_request_header_at(call.client, 1, &name, &value));
     assert_str(name, "set-cookie");
-    assert_false(mk_upstream_request_field_at(call.client, 3, &name, &value));
+    assert_false(mk_upstream_request_header_at(call.client, 3, &name, &value));
     assert_false(mk_upstream_request_trailer_at(call.client, 0, &name, &value));
     assert_false(mk_upstream_request_is_upgraded(call.client));
     assert_false(mk_upstream_request_is_local_redirect(call.client));
@@ -339,7 +339,7 @@ static void lines_are_kept_as_we_write_them(void **state)
     (void)state;
     begin(&call, MK_STR("HTTP/1.1 200 OK\r\nA: b\r\nC:d\r\nConnection: keep-alive\r\nE:\t f \r\nG: \r\n"
                         "H:\r\nContent-Length: 5\r\nI: j\r\nK: l\r\n\r\n"));
-    assert_non_null(mk_upstream_request_lines(call.client, &text, &n));
+    assert_non_null(mk_upstream_request_headers(call.client, &text, &n));
     assert_int_equal(n, 7);
     assert_str(text, "A: b\r\nC: d\r\nE: f\r\nG: \r\nH: \r\nI: j\r\nK: l\r\n");
     call_fini(&call);

@@ -17,7 +17,7 @@ struct mk_request {
     mk_str text;
     size_t arrived, read;
     bool lacks_memory, ends_early;
-    const struct mk_field_line *trailers;
+    const struct mk_header *trailers;
     size_t n_trailers;
     struct mk_spool spool;
     unsigned n_reads, n_resumed;
@@ -248,8 +248,8 @@ static bool sends_x(struct mk_request_body *b, mk_str name)
 
 static void trailers_are_filtered_and_need_chunks(void **state)
 {
-    const struct mk_field_line lines[] = {{MK_STR_INIT("Host"), MK_STR_INIT("a")},
-                                          {MK_STR_INIT("X-Sum"), MK_STR_INIT("1")}};
+    const struct mk_header lines[] = {{MK_STR_INIT("Host"), MK_STR_INIT("a")},
+                                      {MK_STR_INIT("X-Sum"), MK_STR_INIT("1")}};
     struct mk_request r = request_with(MK_LENGTH_UNKNOWN, MK_STR("hello"));
     mk_str name, value;
     char room[9];

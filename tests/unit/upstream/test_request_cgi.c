@@ -10,8 +10,8 @@
 #define FIELD(name, value) {MK_STR_INIT(name), MK_STR_INIT(value)}
 /* clang-format on */
 
-static const struct mk_field_line variables[] = {FIELD("A", "b"), FIELD("CONTENT_LENGTH", "77"),
-                                                 FIELD("SCGI", "2"), FIELD("EMPTY", "")};
+static const struct mk_header variables[] = {FIELD("A", "b"), FIELD("CONTENT_LENGTH", "77"),
+                                             FIELD("SCGI", "2"), FIELD("EMPTY", "")};
 
 static void begin(struct call *call, enum mk_upstream_protocol protocol, mk_str in, int in_end)
 {
@@ -136,8 +136,8 @@ static void expect_refusal(struct call *call, int error)
 
 static void what_cannot_be_handed_over_is_refused(void **state)
 {
-    static const struct mk_field_line bad[] = {FIELD("", "x"), FIELD("A=B", "x"), FIELD("A\0B", "x"),
-                                               FIELD("A", "x\0y")};
+    static const struct mk_header bad[] = {FIELD("", "x"), FIELD("A=B", "x"), FIELD("A\0B", "x"),
+                                           FIELD("A", "x\0y")};
     (void)state;
     for (enum mk_upstream_protocol protocol = MK_UPSTREAM_PROTOCOL_FASTCGI;
          protocol <= MK_UPSTREAM_PROTOCOL_UWSGI; protocol++) {
@@ -158,20 +158,20 @@ static void what_cannot_be_handed_over_is_refused(void **state)
 }
 
 /* One variable of that length, named A. */
-static void begin_long(struct call *call, enum mk_upstream_protocol protocol, struct mk_field_line *field,
+static void begin_long(struct call *call, enum mk_upstream_protocol protocol, struct mk_header *field,
                        size_t len)
 {
     static char value[128 * 1024];
     begin(call, protocol, MK_STR(""), -EAGAIN);
     memset(value, 'v', sizeof value);
-    *field = (struct mk_field_line){.name = MK_STR("A"), .value = mk_str_of(value, len)};
+    *field = (struct mk_header){.name = MK_STR("A"), .value = mk_str_of(value, len)};
     call->ask.fields = field;
     call->ask.n_fields = 1;
 }
 
 static void uwsgi_takes_64_kb(void **state)
 {
-    struct mk_field_line field;
+    struct mk_header field;
     struct call call;
     (void)state;
     begin_long(&call, MK_UPSTREAM_PROTOCOL_UWSGI, &field, 65535 - 5);

@@ -14,7 +14,7 @@ static char large[3 << 20];
 
 struct request {
     const char *method, *target;
-    struct mk_field_line fields[4];
+    struct mk_header fields[4];
     size_t n_fields;
     mk_str lines; /* in place of our own Host */
     int64_t length;
@@ -263,9 +263,9 @@ static void content_of_unknown_length_is_chunked(void **state)
 
 static bool trailer_at(void *ctx, size_t i, mk_str *name, mk_str *value)
 {
-    static const struct mk_field_line trailers[] = {FIELD("A", "b"), FIELD("Content-Length", "5"),
-                                                    FIELD("C\n", "d"), FIELD("E", "f\r\nG: h"),
-                                                    FIELD("I", " j ")};
+    static const struct mk_header trailers[] = {FIELD("A", "b"), FIELD("Content-Length", "5"),
+                                                FIELD("C\n", "d"), FIELD("E", "f\r\nG: h"),
+                                                FIELD("I", " j ")};
     (void)ctx;
     if (i >= MK_LEN(trailers))
         return false;
@@ -295,9 +295,9 @@ static mk_str dechunk(mk_str text, struct mk_buf *out)
     mk_str data;
     mk_chunked_init(&chunked, 100);
     int step;
-    while ((step = mk_chunked_next(&chunked, &text, &data)) == MK_CHUNKED_DATA)
+    while ((step = mk_chunked_decode(&chunked, &text, &data)) == MK_CHUNKED_DATA)
         mk_buf_add(out, data);
-    return step == MK_CHUNKED_END && text.len == 0 ? mk_buf_str(out) : MK_ABSENT;
+    return step == MK_CHUNKED_END && text.len == 0 ? mk_buf_str(out) : MK_STR_NULL;
 }
 
 static void expect_large(struct call *call, bool is_chunked)

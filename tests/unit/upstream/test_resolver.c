@@ -206,7 +206,7 @@ static void a_server_fails_when_all_of_them_do(void **state)
     for (int i = 0; i < 2; i++) {
         struct mk_upstream_conn *l = take(&told);
         for (int k = 0; mk_upstream_conn_state(l) == -EAGAIN && k < 100; k++)
-            assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+            assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
         assert_int_equal(mk_upstream_conn_state(l), -ECONNREFUSED);
         mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
     }
@@ -222,11 +222,11 @@ static void a_check_needs_one_of_them(void **state)
     stop_server(0);
     begin();
     for (int i = 0; info().checks < 3 && i < 300; i++)
-        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+        assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
     assert_int_equal(info().checks_failed, 0);
     stop_server(1);
     for (int i = 0; !info().checks_failed && i < 300; i++)
-        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+        assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
     assert_true(mk_health_is_refused(&servers[0]));
 }
 

@@ -6,7 +6,7 @@
 
 #include "unit/upstream/set.h"
 
-static struct mk_peer peers[3];
+static struct mk_addr peers[3];
 static struct told told[8];
 
 static int start(void **state)
@@ -17,16 +17,16 @@ static int start(void **state)
     upstream.max = 4;
     begin_pool();
     for (unsigned i = 0; i < 3; i++)
-        peers[i] = (struct mk_peer){.ip = {[10] = 0xff, [11] = 0xff, [12] = 192, [15] = (uint8_t)(i + 1)}};
+        peers[i] = (struct mk_addr){.ip = {[10] = 0xff, [11] = 0xff, [12] = 192, [15] = (uint8_t)(i + 1)}};
     return 0;
 }
 
-static struct mk_upstream_conn *take_for(unsigned i, const struct mk_peer *peer)
+static struct mk_upstream_conn *take_for(unsigned i, const struct mk_addr *peer)
 {
     return take_with(&told[i], (struct mk_upstream_conn_options){.server = -1, .client = peer});
 }
 
-static uint64_t client_of(const struct mk_peer *peer)
+static uint64_t client_of(const struct mk_addr *peer)
 {
     return mk_share_client(pool, peer);
 }
@@ -59,7 +59,7 @@ static unsigned at_most(uint64_t client)
 static void a_client_is_an_address_or_a_network_of_ipv6(void **state)
 {
     (void)state;
-    struct mk_peer a = {.ip = {0x20, 1, 0xd, 0xb8, [15] = 1}}, b = a, other = a, local = {.is_unix = 1};
+    struct mk_addr a = {.ip = {0x20, 1, 0xd, 0xb8, [15] = 1}}, b = a, other = a, local = {.is_unix = 1};
     b.ip[15] = 2;
     b.port = 5;
     other.ip[7] = 1;
@@ -76,7 +76,7 @@ static void a_client_has_the_same_number_whatever_others_ask(void **state)
 {
     (void)state;
     static uint64_t numbers[4 * MK_SHARE_MEMO];
-    struct mk_peer one = peers[0];
+    struct mk_addr one = peers[0];
     for (unsigned round = 0; round < 2; round++)
         for (unsigned i = 0; i < MK_LEN(numbers); i++) {
             one = peers[0];

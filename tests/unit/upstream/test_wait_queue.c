@@ -84,7 +84,7 @@ static void one_that_waits_in_vain_is_told_in_time(void **state)
     settings.queue_ms = 30;
     struct mk_upstream_conn *first = take(&told[2]);
     while (mk_upstream_conn_state(first) == -EAGAIN && n < MOST) {
-        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+        assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
         all[n] = take(&more[n]);
         n++;
     }

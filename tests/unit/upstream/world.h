@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 
 #include "base/stats.h"
+#include "net/deferred.h"
 #include "net/loop.h"
-#include "net/turnend.h"
 #include "net/watcher.h"
 #include "unit/test.h"
 #include "upstream/health.h"
@@ -68,28 +68,29 @@ void mk_timer_set(struct mk_timer *t, struct mk_worker *w, uint32_t ms)
 struct mk_watcher *mk_watcher_new(struct mk_worker *w, int fd, unsigned events,
                                   void (*on_ready)(void *ctx, unsigned which), void *ctx)
 {
-    return mk_watcher_new_in(&w->loop, fd, events, on_ready, ctx);
+    return mk_watcher_new_on(&w->loop, fd, events, on_ready, ctx);
 }
 
-struct mk_turn_end *mk_turn_end_new(struct mk_worker *w, void (*on_end)(void *ctx), void *ctx)
+struct mk_deferred *mk_deferred_new(struct mk_worker *w, void (*on_end)(void *ctx), void *ctx)
 {
-    return mk_turn_end_new_in(&w->loop, on_end, ctx);
+    return mk_deferred_new_on(&w->loop, on_end, ctx);
 }
 
-struct mk_threads {
+struct mk_thread_pool {
     struct mk_worker *worker;
 };
 
-struct mk_threads *mk_threads_new(struct mk_worker *w, unsigned n, unsigned waiting_max)
+struct mk_thread_pool *mk_thread_pool_new(struct mk_worker *w, unsigned n, unsigned waiting_max)
 {
     assert_true(n > 0 && waiting_max > 0);
-    struct mk_threads *t = w->lacks_memory ? NULL : mk_mem_alloc(sizeof *t);
+    struct mk_thread_pool *t = w->lacks_memory ? NULL : mk_mem_alloc(sizeof *t);
     if (t)
         t->worker = w;
     return t;
 }
 
-int mk_threads_run(struct mk_threads *t, void (*work)(void *ctx), void (*done)(void *ctx), void *ctx)
+int mk_thread_pool_submit(struct mk_thread_pool *t, void (*work)(void *ctx), void (*done)(void *ctx),
+                          void *ctx)
 {
     struct mk_worker *w = t->worker;
     if (!w->has_threads)
@@ -112,7 +113,7 @@ static inline void end_work(struct mk_worker *w)
     done(w->work_ctx);
 }
 
-void mk_threads_free(struct mk_threads *t)
+void mk_thread_pool_free(struct mk_thread_pool *t)
 {
     if (t)
         end_work(t->worker);
@@ -131,7 +132,7 @@ int mk_worker_send(struct mk_worker *w, const struct mk_plugin *plugin, int to, 
 
 static inline void turn(struct mk_worker *w)
 {
-    assert_int_equal(mk_loop_turn(&w->loop, 0), 0);
+    assert_int_equal(mk_loop_run_once(&w->loop, 0), 0);
 }
 
 static inline void *new_shared(size_t size)

@@ -28,7 +28,7 @@ static struct mk_hook hooks[HOOKS_MAX];
 static size_t n_hooks;
 static struct mk_arena arena;
 static struct mk_route routes[ROUTES_MAX];
-static struct mk_record last_record;
+static struct mk_access_record last_record;
 static unsigned n_records;
 
 static inline void say(const char *what, const char *name)
@@ -44,9 +44,9 @@ static inline enum mk_verdict act(struct actor *a, struct mk_response *response)
     if (a->status)
         assert_int_equal(mk_response_set_status(response, a->status), 0);
     if (a->text)
-        assert_int_equal(mk_response_set_text(response, mk_str_from_c(a->text)), 0);
+        assert_int_equal(mk_response_set_body(response, mk_str_from_c(a->text)), 0);
     if (a->field)
-        assert_int_equal(mk_response_add(response, mk_str_from_c(a->field), MK_STR("x")), 0);
+        assert_int_equal(mk_response_add_header(response, mk_str_from_c(a->field), MK_STR("x")), 0);
     return (enum mk_verdict)(strchr(letters, a->answers[i < last ? i : last]) - letters);
 }
 
@@ -79,7 +79,7 @@ static inline void on_abort(struct mk_request *request, void *data)
     say("x", ((struct actor *)data)->name);
 }
 
-static inline void on_done(const struct mk_record *record, void *data)
+static inline void on_done(const struct mk_access_record *record, void *data)
 {
     say(".", ((struct actor *)data)->name);
     last_record = *record;

@@ -27,7 +27,7 @@ static inline int stop(void **state)
 
 static inline int add(const char *name, const char *value)
 {
-    return mk_response_add(&r, mk_str_from_c(name), mk_str_from_c(value));
+    return mk_response_add_header(&r, mk_str_from_c(name), mk_str_from_c(value));
 }
 
 #endif

@@ -3,16 +3,16 @@
 #ifndef MK_UNIT_WEB_SPOOLED_H
 #define MK_UNIT_WEB_SPOOLED_H
 
-#include "net/helper.h"
+#include "net/offload.h"
 #include "unit/net/loop.h"
 #include "unit/site.h"
 #include "unit/test.h"
 #include "web/spools.h"
 
 static struct site site;
-static struct mk_peer others[4];
+static struct mk_addr others[4];
 static struct mk_loop loop;
-static struct mk_helper helper;
+static struct mk_offload helper;
 
 /* Nothing is left when a case has ended. */
 static inline void spooled_end(void *p)
@@ -31,13 +31,13 @@ static inline int spooled_start(void **state)
     site.web.spools = (struct mk_spools){.folder = site.folder.path, .max = UINT64_MAX};
     harness_defer(spooled_end, &site.web.spools);
     for (size_t i = 0; i < MK_LEN(others); i++)
-        others[i] = (struct mk_peer){.ip = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = (uint8_t)(i + 1)}};
+        others[i] = (struct mk_addr){.ip = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = (uint8_t)(i + 1)}};
     return 0;
 }
 
 static inline void spooled_end_thread(void *p)
 {
-    mk_helper_fini(p);
+    mk_offload_fini(p);
 }
 
 /* The same, and a thread writes the files. */
@@ -45,7 +45,7 @@ static inline int spooled_start_with_thread(void **state)
 {
     spooled_start(state);
     loop_begin(&loop);
-    assert_int_equal(mk_helper_init(&helper, &loop), 0);
+    assert_int_equal(mk_offload_init(&helper, &loop), 0);
     harness_defer(spooled_end_thread, &helper);
     site.web.spools.helper = &helper;
     return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "web/content.h"
 
-#include "files/filecache.h"
+#include "files/file_cache.h"
 #include "unit/death.h"
 #include "unit/folder.h"
 #include "unit/test.h"
@@ -109,25 +109,25 @@ static void going_beyond_a_part_is_a_bug(void **state)
 /* ---- Files ---- */
 
 static struct folder folder;
-static struct mk_filecache cache;
+static struct mk_file_cache cache;
 static struct mk_root root;
 static struct mk_open_file *file;
 
 static void open_file(size_t small)
 {
-    const struct mk_filecache_limits limits = {.files = 4, .memory = 1000, .small = small};
+    const struct mk_file_cache_limits limits = {.files = 4, .memory = 1000, .small = small};
     folder_init(&folder);
     folder_add(&folder, "f", MK_STR("0123456789"));
     root = (struct mk_root){.fd = folder.fd, .path = folder.path};
-    assert_int_equal(mk_filecache_init(&cache, &limits), 0);
-    assert_int_equal(mk_filecache_take(&cache, &root, MK_STR("f"), 0, &file), 0);
+    assert_int_equal(mk_file_cache_init(&cache, &limits), 0);
+    assert_int_equal(mk_file_cache_acquire(&cache, &root, MK_STR("f"), 0, &file), 0);
     assert_int_equal(file->content.p != NULL, small > 0);
 }
 
 static void close_file(void)
 {
-    mk_open_file_drop(file);
-    mk_filecache_fini(&cache);
+    mk_open_file_release(file);
+    mk_file_cache_fini(&cache);
     folder_fini(&folder);
 }
 
@@ -212,8 +212,8 @@ static void close_source(void *ctx)
     ((struct source *)ctx)->n_closes++;
 }
 
-static const struct mk_source_ops ops = {.pull = pull, .close = close_source};
-static const struct mk_source_ops ops_without_close = {.pull = pull};
+static const struct mk_body_source_ops ops = {.pull = pull, .close = close_source};
+static const struct mk_body_source_ops ops_without_close = {.pull = pull};
 
 static void a_source_is_asked_and_closed_once(void **state)
 {

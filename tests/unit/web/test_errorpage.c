@@ -4,7 +4,7 @@
 #include "http/status.h"
 #include "unit/web/site_case.h"
 
-static struct mk_exchange *fill(const struct mk_host *host, unsigned status)
+static struct mk_exchange *fill(const struct mk_vhost *host, unsigned status)
 {
     struct mk_exchange *x = site_get(&site, "/", "");
     mk_errorpage_fill(host, &x->request, &x->response, status);
@@ -49,7 +49,7 @@ static void every_status_has_a_sentence(void **state)
         mk_str page = site_content(x);
         const char *begin = strstr(page.p, "<p>"), *end = strstr(page.p, "</p>");
         assert_true(begin && end && end - begin > 20 && end[-1] == '.');
-        if (status >= 400 && mk_status_line(status).len) {
+        if (status >= 400 && mk_status_text(status).len) {
             snprintf(told[n], sizeof *told, "%.*s", (int)(end - begin), begin);
             for (size_t i = 0; i < n; i++)
                 assert_string_not_equal(told[i], told[n]);
@@ -119,10 +119,10 @@ static void a_page_is_held_as_long_as_the_request(void **state)
     add_pages();
     struct mk_exchange *x = fill(&site.host, 500);
     assert_int_equal(unlinkat(site.folder.fd, "errors/large.png", 0), 0);
-    mk_filecache_fini(&site.web.files);
+    mk_file_cache_fini(&site.web.files);
     assert_int_equal(site_content(x).len, 10000);
     mk_exchange_free(x);
-    assert_int_equal(mk_filecache_init(&site.web.files, &site_limits), 0);
+    assert_int_equal(mk_file_cache_init(&site.web.files, &site_limits), 0);
 }
 
 static unsigned n_closed;
@@ -144,13 +144,13 @@ static void close_source(void *ctx)
 static void what_was_to_be_sent_is_not_but_fields_stay(void **state)
 {
     (void)state;
-    static const struct mk_source_ops source = {.pull = pull, .close = close_source};
+    static const struct mk_body_source_ops source = {.pull = pull, .close = close_source};
     static const struct mk_field_block block = {.text = MK_STR_INIT("")};
     n_closed = 0;
     struct mk_exchange *x = site_get(&site, "/", "");
-    assert_int_equal(mk_response_add(&x->response, MK_STR("Allow"), MK_STR("GET")), 0);
+    assert_int_equal(mk_response_add_header(&x->response, MK_STR("Allow"), MK_STR("GET")), 0);
     mk_response_add_block(&x->response, &block);
-    assert_int_equal(mk_response_set_source(&x->response, &source, NULL, 5), 0);
+    assert_int_equal(mk_response_set_body_source(&x->response, &source, NULL, 5), 0);
     mk_errorpage_fill(&site.host, &x->request, &x->response, 405);
     assert_int_equal(n_closed, 1);
     assert_int_equal(x->response.n_blocks, 0);

@@ -26,7 +26,7 @@ struct filter {
     unsigned n_pulls;
 };
 
-static ssize_t pull_filter(void *ctx, struct mk_inner *inner, char *room, size_t cap)
+static ssize_t pull_filter(void *ctx, struct mk_filter_next *inner, char *room, size_t cap)
 {
     struct filter *f = ctx;
     char piece[64];
@@ -35,7 +35,7 @@ static ssize_t pull_filter(void *ctx, struct mk_inner *inner, char *room, size_t
         return f->answer;
     size_t n = mk_min(cap / 2, f->step ? f->step : sizeof piece);
     assert_true(n > 0);
-    f->last = mk_inner_pull(inner, piece, n);
+    f->last = mk_filter_next_read(inner, piece, n);
     for (ssize_t i = 0; i < f->last; i++) {
         room[2 * i] = piece[i];
         room[2 * i + 1] = f->letter;
@@ -76,7 +76,7 @@ static void close_source(void *ctx)
     say('s');
 }
 
-static const struct mk_source_ops source_ops = {.pull = pull_source, .close = close_source};
+static const struct mk_body_source_ops source_ops = {.pull = pull_source, .close = close_source};
 
 static int start(void **state)
 {
@@ -96,7 +96,7 @@ static void a_filter_changes_text(void **state)
     (void)state;
     struct filter f = {.name = 'f', .letter = '.'};
     struct mk_exchange *x = site_get(&site, "/", "");
-    assert_int_equal(mk_response_set_static(&x->response, MK_STR("abc")), 0);
+    assert_int_equal(mk_response_set_body_nocopy(&x->response, MK_STR("abc")), 0);
     add(x, &f, 6);
     assert_int_equal(mk_response_length(&x->response), 6);
     assert_str(site_content(x), "a.b.c.");
@@ -111,7 +111,7 @@ static void later_filters_see_what_earlier_made(void **state)
     struct filter f = {.name = 'f', .letter = '1'}, g = {.name = 'g', .letter = '2'};
     struct source s = {.text = "ab"};
     struct mk_exchange *x = site_get(&site, "/", "");
-    assert_int_equal(mk_response_set_source(&x->response, &source_ops, &s, 2), 0);
+    assert_int_equal(mk_response_set_body_source(&x->response, &source_ops, &s, 2), 0);
     add(x, &f, MK_LENGTH_UNKNOWN);
     add(x, &g, MK_LENGTH_UNKNOWN);
     assert_int_equal(mk_response_length(&x->response), MK_LENGTH_UNKNOWN);
@@ -172,7 +172,7 @@ static void the_end_is_asked_for_once(void **state)
     struct source s = {.text = "a"};
     char room[8];
     struct mk_exchange *x = site_get(&site, "/", "");
-    assert_int_equal(mk_response_set_source(&x->response, &source_ops, &s, MK_LENGTH_UNKNOWN), 0);
+    assert_int_equal(mk_response_set_body_source(&x->response, &source_ops, &s, MK_LENGTH_UNKNOWN), 0);
     add(x, &f, MK_LENGTH_UNKNOWN);
     assert_int_equal(mk_content_pull(&x->response.content, room, sizeof room), 2);
     for (int i = 0; i < 3; i++)
@@ -188,7 +188,7 @@ static void errors_come_through_and_stay(void **state)
     struct source s = {.text = "a", .end = -EAGAIN};
     char room[8];
     struct mk_exchange *x = site_get(&site, "/", "");
-    assert_int_equal(mk_response_set_source(&x->response, &source_ops, &s, MK_LENGTH_UNKNOWN), 0);
+    assert_int_equal(mk_response_set_body_source(&x->response, &source_ops, &s, MK_LENGTH_UNKNOWN), 0);
     add(x, &f, MK_LENGTH_UNKNOWN);
     assert_int_equal(mk_content_pull(&x->response.content, room, sizeof room), 2);
     assert_int_equal(mk_content_pull(&x->response.content, room, sizeof room), -EAGAIN);
@@ -212,14 +212,14 @@ static void the_inner_content_keeps_its_length(void **state)
     struct filter f = {.name = 'f', .letter = '.'};
     struct source s = {.text = "abc"};
     struct mk_exchange *x = site_get(&site, "/", "");
-    assert_int_equal(mk_response_set_source(&x->response, &source_ops, &s, 4), 0);
+    assert_int_equal(mk_response_set_body_source(&x->response, &source_ops, &s, 4), 0);
     add(x, &f, MK_LENGTH_UNKNOWN);
     assert_int_equal(mk_content_pull(&x->response.content, room, sizeof room), 6);
     assert_int_equal(mk_content_pull(&x->response.content, room, sizeof room), -EIO); /* one is missing */
     mk_exchange_free(x);
     s = (struct source){.text = "abc"};
     x = site_get(&site, "/", "");
-    assert_int_equal(mk_response_set_source(&x->response, &source_ops, &s, 2), 0);
+    assert_int_equal(mk_response_set_body_source(&x->response, &source_ops, &s, 2), 0);
     add(x, &f, MK_LENGTH_UNKNOWN);
     assert_str(site_content(x), "a.b."); /* more is not asked for */
     assert_int_equal(s.n_pulls, 1);
@@ -235,20 +235,20 @@ static ssize_t pull_too_much(void *ctx, char *room, size_t cap)
 static void a_source_that_says_too_much_is_not_believed(void **state)
 {
     (void)state;
-    static const struct mk_source_ops ops = {.pull = pull_too_much};
+    static const struct mk_body_source_ops ops = {.pull = pull_too_much};
     char room[8];
     struct filter f = {.name = 'f', .letter = '.'};
     struct mk_exchange *x = site_get(&site, "/", "");
-    assert_int_equal(mk_response_set_source(&x->response, &ops, NULL, MK_LENGTH_UNKNOWN), 0);
+    assert_int_equal(mk_response_set_body_source(&x->response, &ops, NULL, MK_LENGTH_UNKNOWN), 0);
     add(x, &f, MK_LENGTH_UNKNOWN);
     assert_int_equal(mk_content_pull(&x->response.content, room, sizeof room), -EIO);
     mk_exchange_free(x);
 }
 
-static ssize_t pull_nothing(void *ctx, struct mk_inner *inner, char *room, size_t cap)
+static ssize_t pull_nothing(void *ctx, struct mk_filter_next *inner, char *room, size_t cap)
 {
     (void)ctx, (void)cap;
-    return mk_inner_pull(inner, room, 0);
+    return mk_filter_next_read(inner, room, 0);
 }
 
 static void no_pull_without_room(void **state)
@@ -257,7 +257,7 @@ static void no_pull_without_room(void **state)
     static const struct mk_filter_ops ops = {.pull = pull_nothing};
     char room[8];
     struct mk_exchange *x = site_get(&site, "/", "");
-    assert_int_equal(mk_response_set_static(&x->response, MK_STR("abc")), 0);
+    assert_int_equal(mk_response_set_body_nocopy(&x->response, MK_STR("abc")), 0);
     assert_int_equal(mk_response_add_filter(&x->response, &ops, NULL, MK_LENGTH_UNKNOWN), 0);
     assert_int_equal(mk_content_pull(&x->response.content, room, sizeof room), -EINVAL);
     mk_exchange_free(x);
@@ -271,7 +271,7 @@ static void a_rejected_filter_is_closed(void **state)
     static const struct mk_filter_ops ops_without_close = {.pull = pull_filter};
     struct mk_exchange *x = site_get(&site, "/", "");
     struct mk_response *r = &x->response;
-    assert_int_equal(mk_response_set_static(r, MK_STR("abc")), 0);
+    assert_int_equal(mk_response_set_body_nocopy(r, MK_STR("abc")), 0);
     assert_int_equal(mk_response_add_filter(r, &filter_ops, &f, -2), -EINVAL);
     assert_string_equal(said, "f");
     assert_str(site_content(x), "abc");
@@ -292,10 +292,10 @@ static void other_content_closes_all_of_it(void **state)
     struct filter f = {.name = 'f'}, g = {.name = 'g'};
     struct source s = {.text = "ab"};
     struct mk_exchange *x = site_get(&site, "/", "");
-    assert_int_equal(mk_response_set_source(&x->response, &source_ops, &s, 2), 0);
+    assert_int_equal(mk_response_set_body_source(&x->response, &source_ops, &s, 2), 0);
     add(x, &f, MK_LENGTH_UNKNOWN);
     add(x, &g, MK_LENGTH_UNKNOWN);
-    assert_int_equal(mk_response_set_static(&x->response, MK_STR("other")), 0);
+    assert_int_equal(mk_response_set_body_nocopy(&x->response, MK_STR("other")), 0);
     assert_string_equal(said, "gfs");
     assert_str(site_content(x), "other");
     mk_exchange_free(x);
@@ -309,11 +309,11 @@ static struct filter hooked;
 static void on_response(struct mk_request *request, struct mk_response *response, void *data)
 {
     (void)data;
-    if (!mk_response_will_send_content(request, response))
+    if (!mk_response_will_send_body(request, response))
         return;
     assert_int_equal(mk_response_add_filter(response, &filter_ops, &hooked, MK_LENGTH_UNKNOWN), 0);
-    assert_int_equal(mk_response_set(response, MK_STR("Content-Encoding"), MK_STR("dots")), 0);
-    assert_int_equal(mk_response_remove(response, MK_STR("Accept-Ranges")), 0);
+    assert_int_equal(mk_response_set_header(response, MK_STR("Content-Encoding"), MK_STR("dots")), 0);
+    assert_int_equal(mk_response_remove_header(response, MK_STR("Accept-Ranges")), 0);
 }
 
 static void add_hook(void)

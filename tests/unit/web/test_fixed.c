@@ -24,7 +24,7 @@ static void expect(struct mk_fixed answer, enum mk_verdict verdict)
 static void an_error_without_text_gets_its_page(void **state)
 {
     (void)state;
-    expect((struct mk_fixed){.status = 403}, MK_REFUSE);
+    expect((struct mk_fixed){.status = 403}, MK_ERROR);
     expect((struct mk_fixed){.status = 503, .text = MK_STR("soon\n")}, MK_DONE);
 }
 

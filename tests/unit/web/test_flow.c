@@ -18,12 +18,12 @@ static void hooks_come_first_then_the_handler_then_hooks(void **state)
     assert_string_equal(said, "?a ?b h !b !a");
     x->response.sealed = true;
     assert_false(mk_response_was_sent(&x->response));
-    mk_flow_end(x, MK_ENDING_DONE, 5, site.now_ms + 7);
+    mk_flow_end(x, MK_OUTCOME_OK, 5, site.now_ms + 7);
     assert_string_equal(said, "?a ?b h !b !a .a .b");
     assert_true(mk_response_was_sent(&x->response));
     assert_int_equal(n_records, 2);
     assert_int_equal(last_record.status, 200);
-    assert_int_equal(last_record.ending, MK_ENDING_DONE);
+    assert_int_equal(last_record.ending, MK_OUTCOME_OK);
     assert_int_equal(last_record.content_sent, 5);
     assert_int_equal(last_record.duration_ms, 7);
     mk_exchange_free(x);
@@ -45,7 +45,7 @@ static void any_hook_may_be_missing(void **state)
     add_route("/*", &any, &h);
     struct mk_exchange *x = ask("GET", "/");
     assert_true(mk_flow_run(x));
-    mk_flow_end(x, MK_ENDING_GONE, 0, site.now_ms);
+    mk_flow_end(x, MK_OUTCOME_CLIENT_ABORTED, 0, site.now_ms);
     assert_string_equal(said, "?a h !a xa .a .a");
     assert_int_equal(last_record.status, 0); /* nothing was begun */
     assert_false(mk_response_was_sent(&x->response));
@@ -70,12 +70,12 @@ static void the_host_of_the_name_is_asked(void **state)
     (void)state;
     struct actor a = {.name = "a", .answers = "d"}, b = {.name = "b", .answers = "d"};
     mk_str name = MK_STR("b.example"), taken;
-    const struct mk_host *holder;
+    const struct mk_vhost *holder;
     struct mk_route other_route = {
         .pattern = {.text = MK_STR("/*"), .kind = MK_PATTERN_ALL}, .handler = &any, .data = &b};
-    struct mk_host other = {.names = &name, .n_names = 1, .routes = &other_route, .n_routes = 1};
+    struct mk_vhost other = {.names = &name, .n_names = 1, .routes = &other_route, .n_routes = 1};
     add_route("/*", &any, &a);
-    assert_int_equal(mk_hosts_add(&site.hosts, &other, &taken, &holder), 0);
+    assert_int_equal(mk_vhosts_add(&site.hosts, &other, &taken, &holder), 0);
     expect("GET", "/", 200, "a");
     expect("GET", "http://B.example:99/", 200, "b");
 }
@@ -333,7 +333,7 @@ static void close_source(void *ctx)
     n_closed++;
 }
 
-static const struct mk_source_ops source = {.pull = pull, .close = close_source};
+static const struct mk_body_source_ops source = {.pull = pull, .close = close_source};
 
 static enum mk_verdict handle_with_source(struct mk_request *request, struct mk_response *response,
                                           void *data)
@@ -341,7 +341,7 @@ static enum mk_verdict handle_with_source(struct mk_request *request, struct mk_
     const enum mk_verdict *verdict = data;
     unsigned *left = mk_request_alloc(request, sizeof *left);
     *left = 3;
-    assert_int_equal(mk_response_set_source(response, &source, left, MK_LENGTH_UNKNOWN), 0);
+    assert_int_equal(mk_response_set_body_source(response, &source, left, MK_LENGTH_UNKNOWN), 0);
     return *verdict;
 }
 
@@ -372,7 +372,7 @@ static void a_source_lives_until_the_exchange_ends(void **state)
 static void the_source_of_a_refusing_handler_is_closed_at_once(void **state)
 {
     (void)state;
-    enum mk_verdict refuse = MK_REFUSE, next = MK_NEXT, wait = MK_WAIT;
+    enum mk_verdict refuse = MK_ERROR, next = MK_NEXT, wait = MK_WAIT;
     struct mk_exchange *x = ask_source(&refuse);
     assert_int_equal(x->response.status, 500);
     assert_int_equal(n_closed, 1);

@@ -37,9 +37,9 @@ static void the_routes_may_be_tried_again_but_not_endlessly(void **state)
 /* Rewrites requests for its path to another one. */
 static enum mk_verdict send_elsewhere(struct mk_request *request, struct mk_response *response, void *data)
 {
-    assert_false(mk_response_field(response, MK_STR("X-Sent")).p);
-    assert_int_equal(mk_response_add(response, MK_STR("X-Sent"), MK_STR("yes")), 0);
-    assert_int_equal(mk_response_set_text(response, MK_STR("not for you")), 0);
+    assert_false(mk_response_header(response, MK_STR("X-Sent")).p);
+    assert_int_equal(mk_response_add_header(response, MK_STR("X-Sent"), MK_STR("yes")), 0);
+    assert_int_equal(mk_response_set_body(response, MK_STR("not for you")), 0);
     say(">", mk_request_method(request) == MK_METHOD_GET ? "get" : "other");
     assert_null(mk_request_data(request));
     mk_request_set_data(request, request);
@@ -91,26 +91,26 @@ static void after_a_rewrite_by_a_handler_no_field_describes_content(void **state
                "Digest: e\r\nAccept: f\r\nContent: g\r\nTrailer: h\r\n\r\n");
     assert_non_null(x);
     build_hooks();
-    assert_str(mk_request_field(&x->request, MK_STR("Content-Type")), "a/b");
-    assert_true(mk_request_field_at(&x->request, 6, &name, &value));
-    struct mk_field line = {.name = MK_STR("X-Sum"), .value = MK_STR("i")};
+    assert_str(mk_request_header(&x->request, MK_STR("Content-Type")), "a/b");
+    assert_true(mk_request_header_at(&x->request, 6, &name, &value));
+    struct mk_header_field line = {.name = MK_STR("X-Sum"), .value = MK_STR("i")};
     struct mk_trailers trailers = {.at = &line, .n = 1};
     x->request.trailers = &trailers;
     assert_str(mk_request_trailer(&x->request, MK_STR("x-sum")), "i");
     assert_true(mk_flow_run(x));
     assert_null(mk_request_trailer(&x->request, MK_STR("x-sum")).p);
     assert_int_equal(x->response.status, 200);
-    assert_null(mk_request_field(&x->request, MK_STR("Content-Type")).p);
-    assert_null(mk_request_field(&x->request, MK_STR("CONTENT-MD5")).p);
-    assert_str(mk_request_field(&x->request, MK_STR("Content")), "g");
+    assert_null(mk_request_header(&x->request, MK_STR("Content-Type")).p);
+    assert_null(mk_request_header(&x->request, MK_STR("CONTENT-MD5")).p);
+    assert_str(mk_request_header(&x->request, MK_STR("Content")), "g");
     static const char *const left[] = {"Host", "Accept", "Content"};
     for (size_t i = 0; i < MK_LEN(left); i++) {
-        assert_true(mk_request_field_at(&x->request, i, &name, &value));
+        assert_true(mk_request_header_at(&x->request, i, &name, &value));
         assert_str(name, left[i]);
     }
-    assert_int_equal(mk_request_field_role(&x->request, 0), MK_ROLE_HOST);
-    assert_int_equal(mk_request_field_role(&x->request, 1), MK_ROLE_CLIENT);
-    assert_false(mk_request_field_at(&x->request, 3, &name, &value));
+    assert_int_equal(mk_request_header_role(&x->request, 0), MK_ROLE_HOST);
+    assert_int_equal(mk_request_header_role(&x->request, 1), MK_ROLE_CLIENT);
+    assert_false(mk_request_header_at(&x->request, 3, &name, &value));
     mk_exchange_free(x);
 }
 
@@ -138,7 +138,7 @@ static void a_handler_may_send_the_request_elsewhere(void **state)
     assert_int_equal(mk_request_method(&x->request), MK_METHOD_GET);
     assert_int_equal(mk_request_length(&x->request), 0);
     assert_null(mk_request_data(&x->request));
-    assert_false(mk_response_field(&x->response, MK_STR("X-Sent")).p);
+    assert_false(mk_response_header(&x->response, MK_STR("X-Sent")).p);
     assert_int_equal(mk_response_length(&x->response), 0);
     assert_str(mk_request_method_text(&x->request), "POST"); /* as the client wrote it */
     assert_str(mk_request_method_name(&x->request), "GET");
@@ -176,9 +176,9 @@ static void guards_judge_the_path_that_a_rewrite_leads_away_from(void **state)
     (void)state;
     struct actor guard = {.name = "guard", .answers = "n"}, late = {.name = "late", .answers = "n"},
                  h = {.name = "h", .answers = "d"};
-    plugins[0] = (struct mk_plugin){.name = "r", .order = MK_ORDER_REWRITE, .on_request = rewrite_once};
+    plugins[0] = (struct mk_plugin){.name = "r", .order = MK_PRIORITY_REWRITE, .on_request = rewrite_once};
     hooks[n_hooks++] = (struct mk_hook){.plugin = &plugins[0], .data = (void *)(uintptr_t)("/new?q")};
-    add_ordered(&guard, MK_ORDER_AUTH);
+    add_ordered(&guard, MK_PRIORITY_AUTH);
     add_hook(&late);
     build_hooks();
     add_route("/new", &any, &h);

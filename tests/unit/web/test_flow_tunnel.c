@@ -37,7 +37,7 @@ static enum mk_verdict answer(struct mk_request *request, struct mk_response *re
 {
     (void)data;
     assert_int_equal(mk_request_length(request), 0);
-    assert_int_equal(mk_response_set_static(response, MK_STR("plain")), 0);
+    assert_int_equal(mk_response_set_body_nocopy(response, MK_STR("plain")), 0);
     return MK_DONE;
 }
 
@@ -90,7 +90,7 @@ static void one_that_was_not_meant_so(void **state)
     assert_int_equal(x->response.status, 200);
     assert_int_equal(x->response.content.length, 5);
     mk_exchange_free(x);
-    x = ask(11, true, MK_REFUSE);
+    x = ask(11, true, MK_ERROR);
     assert_int_equal(plan.n_closed, 2);
     assert_int_equal(x->response.status, 500);
     mk_exchange_free(x);
@@ -111,7 +111,7 @@ static void one_that_is_not_accepted(void **state)
     assert_int_equal(x->response.status, 501);
     assert_false(mk_content_is_tunnel(&x->response.content));
     mk_exchange_free(x);
-    x = ask(20, false, MK_REFUSE);
+    x = ask(20, false, MK_ERROR);
     assert_int_equal(x->response.status, 500);
     mk_exchange_free(x);
 }

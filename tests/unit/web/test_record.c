@@ -20,29 +20,29 @@ static int start(void **state)
 static void endings_have_names(void **state)
 {
     (void)state;
-    for (unsigned i = 0; i < MK_ENDINGS; i++)
-        assert_true(strlen(mk_ending_name((enum mk_ending)i)) > 3);
-    assert_string_equal(mk_ending_name(MK_ENDING_GONE), "gone");
-    assert_string_equal(mk_ending_name(MK_ENDINGS), "");
+    for (unsigned i = 0; i < MK_OUTCOMES; i++)
+        assert_true(strlen(mk_outcome_name((enum mk_outcome)i)) > 3);
+    assert_string_equal(mk_outcome_name(MK_OUTCOME_CLIENT_ABORTED), "gone");
+    assert_string_equal(mk_outcome_name(MK_OUTCOMES), "");
 }
 
-static void on_done(const struct mk_record *r, void *data)
+static void on_done(const struct mk_access_record *r, void *data)
 {
     const struct mk_exchange *x = *(struct mk_exchange **)data;
     n_records++;
-    assert_ptr_equal(mk_record_request(r), &x->request);
-    assert_int_equal(mk_record_status(r), x->response.sealed ? 200 : 0);
-    assert_int_equal(mk_record_ending(r), MK_ENDING_TIMEOUT);
-    assert_int_equal(mk_record_sent(r), 5);
+    assert_ptr_equal(mk_access_record_request(r), &x->request);
+    assert_int_equal(mk_access_record_status(r), x->response.sealed ? 200 : 0);
+    assert_int_equal(mk_access_record_outcome(r), MK_OUTCOME_TIMEOUT);
+    assert_int_equal(mk_access_record_sent(r), 5);
     if (x->response.sealed)
-        assert_str(mk_record_field(r, MK_STR("content-type")), "text/plain; charset=utf-8");
+        assert_str(mk_access_record_header(r, MK_STR("content-type")), "text/plain; charset=utf-8");
     else
-        assert_null(mk_record_field(r, MK_STR("content-type")).p);
-    assert_null(mk_record_field(r, MK_STR("X-None")).p);
+        assert_null(mk_access_record_header(r, MK_STR("content-type")).p);
+    assert_null(mk_access_record_header(r, MK_STR("X-None")).p);
     if (site.web.precise)
-        assert_in_range(mk_record_duration_us(r), 2000, 1000000);
+        assert_in_range(mk_access_record_duration_us(r), 2000, 1000000);
     else
-        assert_int_equal(mk_record_duration_us(r), 7000);
+        assert_int_equal(mk_access_record_duration_us(r), 7000);
 }
 
 static void ask(bool sealed)
@@ -56,7 +56,7 @@ static void ask(bool sealed)
     x->response.sealed = sealed;
     site.host.hooks.done = (struct mk_hook_list){.at = &hook, .n = 1};
     nanosleep(&nap, NULL);
-    mk_flow_end(x, MK_ENDING_TIMEOUT, 5, site.now_ms + 7);
+    mk_flow_end(x, MK_OUTCOME_TIMEOUT, 5, site.now_ms + 7);
     site.host.hooks.done.n = 0;
     mk_exchange_free(x);
 }

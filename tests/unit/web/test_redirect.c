@@ -9,7 +9,7 @@ static void expect_folder(const char *target, const char *location)
     assert_true(mk_redirect_to_folder(&x->request, &x->response, 301));
     assert_int_equal(x->response.status, 301);
     assert_str(site_field(x, "Location"), location);
-    assert_true(mk_is_field_value(site_field(x, "Location")));
+    assert_true(mk_is_header_value(site_field(x, "Location")));
     assert_str(site_field(x, "Content-Type"), "text/html; charset=utf-8");
     assert_true(site_content(x).len > 0);
     mk_exchange_free(x);

@@ -25,16 +25,16 @@ static struct mk_open_file *take(const char *name)
 {
     struct mk_open_file *f = NULL;
     assert_int_equal(
-        mk_filecache_take(&site.web.files, &site.host.root, mk_str_from_c(name), site.now_ms, &f), 0);
+        mk_file_cache_acquire(&site.web.files, &site.host.root, mk_str_from_c(name), site.now_ms, &f), 0);
     return f;
 }
 
 /* What suits a client that accepts these codings (NULL: says nothing). */
 static const struct mk_representation *choose(struct mk_open_file *f, const char *accepted)
 {
-    struct mk_field room[1];
-    struct mk_fields wishes;
-    mk_fields_init(&wishes, room);
+    struct mk_header_field room[1];
+    struct mk_headers wishes;
+    mk_headers_init(&wishes, room);
     if (accepted)
         assert_true(fields_add(&wishes, 1, MK_STR("Accept-Encoding"), mk_str_from_c(accepted)));
     const struct mk_representation *r = mk_representation_choose(f, &site.host, &wishes, site.now_ms);
@@ -47,7 +47,7 @@ static mk_str field(const struct mk_representation *r, const char *name)
     for (unsigned i = 0; i < r->whole.n; i++)
         if (mk_str_eq(r->whole.fields[i].name, mk_str_from_c(name)))
             return r->whole.fields[i].value;
-    return MK_ABSENT;
+    return MK_STR_NULL;
 }
 
 /* The lines of a block are what its text says, and the other way round. */
@@ -87,7 +87,7 @@ static void expect_coding(const char *accepted, const char *coding)
     if (!mk_str_eq(found, mk_str_from_c(coding)))
         fail_msg("\"%s\" gets \"%.*s\", not \"%s\"", accepted ? accepted : "", MK_STR_ARG(found), coding);
     check_blocks(r);
-    mk_open_file_drop(f);
+    mk_open_file_release(f);
 }
 
 static void a_file_is_described(void **state)
@@ -106,7 +106,7 @@ static void a_file_is_described(void **state)
     assert_ptr_equal(r->file, f);
     check_blocks(r);
     assert_ptr_equal(choose(f, NULL), r);
-    mk_open_file_drop(f);
+    mk_open_file_release(f);
 }
 
 static void types_follow_the_name(void **state)
@@ -117,8 +117,8 @@ static void types_follow_the_name(void **state)
     struct mk_open_file *png = take("x.png"), *unknown = take("x");
     assert_str(choose(png, NULL)->type, "image/png");
     assert_str(choose(unknown, NULL)->type, "application/octet-stream");
-    mk_open_file_drop(png);
-    mk_open_file_drop(unknown);
+    mk_open_file_release(png);
+    mk_open_file_release(unknown);
 }
 
 static void ranges_may_be_off(void **state)
@@ -129,7 +129,7 @@ static void ranges_may_be_off(void **state)
     const struct mk_representation *r = choose(f, NULL);
     assert_null(field(r, "Accept-Ranges").p);
     check_blocks(r);
-    mk_open_file_drop(f);
+    mk_open_file_release(f);
 }
 
 static void the_first_rule_for_caches_counts(void **state)
@@ -151,9 +151,9 @@ static void the_first_rule_for_caches_counts(void **state)
     assert_str(field(choose(html, NULL), "Cache-Control"), "max-age=1");
     assert_null(field(choose(css, NULL), "Cache-Control").p);
     check_blocks(choose(html, NULL));
-    mk_open_file_drop(a);
-    mk_open_file_drop(html);
-    mk_open_file_drop(css);
+    mk_open_file_release(a);
+    mk_open_file_release(html);
+    mk_open_file_release(css);
 }
 
 static void nothing_was_modified_in_the_future(void **state)
@@ -166,7 +166,7 @@ static void nothing_was_modified_in_the_future(void **state)
     assert_true(r->validators.modified <= mk_clock_unix());
     mk_date_write(date, r->validators.modified);
     assert_str(field(r, "Last-Modified"), date);
-    mk_open_file_drop(f);
+    mk_open_file_release(f);
 }
 
 /* ---- Neighbours ---- */
@@ -228,7 +228,7 @@ static void each_form_is_described(void **state)
     assert_false(mk_str_eq(self->validators.etag, gzip->validators.etag));
     assert_false(mk_str_eq(br->validators.etag, gzip->validators.etag));
     assert_true(mk_etag_is_valid(gzip->validators.etag));
-    mk_open_file_drop(f);
+    mk_open_file_release(f);
 }
 
 static void forms_of_one_size_and_time_have_tags_of_their_own(void **state)
@@ -240,7 +240,7 @@ static void forms_of_one_size_and_time_have_tags_of_their_own(void **state)
     mk_str self = choose(f, NULL)->validators.etag, gzip = choose(f, "gzip")->validators.etag,
            br = choose(f, "br")->validators.etag;
     assert_false(mk_str_eq(self, gzip) || mk_str_eq(self, br) || mk_str_eq(gzip, br));
-    mk_open_file_drop(f);
+    mk_open_file_release(f);
 }
 
 static void without_neighbours_nothing_varies(void **state)
@@ -248,7 +248,7 @@ static void without_neighbours_nothing_varies(void **state)
     (void)state;
     struct mk_open_file *f = take("page.html");
     assert_null(field(choose(f, "gzip"), "Vary").p);
-    mk_open_file_drop(f);
+    mk_open_file_release(f);
 }
 
 static void neighbours_may_be_off(void **state)
@@ -259,7 +259,7 @@ static void neighbours_may_be_off(void **state)
     expect_coding("gzip, br, zstd", "");
     struct mk_open_file *f = take("page.html");
     assert_null(field(choose(f, "gzip"), "Vary").p);
-    mk_open_file_drop(f);
+    mk_open_file_release(f);
 }
 
 static void a_neighbour_that_is_older_is_not_used(void **state)
@@ -291,13 +291,13 @@ static void neighbours_come_and_go(void **state)
     expect_coding("gzip", "gzip");
     struct mk_open_file *f = take("page.html");
     assert_str(field(choose(f, NULL), "Vary"), "Accept-Encoding");
-    mk_open_file_drop(f);
+    mk_open_file_release(f);
     assert_int_equal(unlinkat(site.folder.fd, "page.html.gz", 0), 0);
     site.now_ms += 1000;
     expect_coding("gzip", "");
     f = take("page.html");
     assert_null(field(choose(f, NULL), "Vary").p);
-    mk_open_file_drop(f);
+    mk_open_file_release(f);
 }
 
 static void a_changed_neighbour_is_described_again(void **state)
@@ -311,7 +311,7 @@ static void a_changed_neighbour_is_described_again(void **state)
     const struct mk_representation *r = choose(f, "gzip");
     assert_int_equal(r->file->size, 11);
     assert_str(r->file->content, "longer gzip");
-    mk_open_file_drop(f);
+    mk_open_file_release(f);
 }
 
 static void what_is_on_its_way_stays_what_it_was(void **state)
@@ -328,29 +328,29 @@ static void what_is_on_its_way_stays_what_it_was(void **state)
         site.now_ms += 1000;
         struct mk_open_file *f = take("page.html");
         (void)choose(f, "gzip");
-        mk_open_file_drop(f);
+        mk_open_file_release(f);
     }
     expect_coding("gzip", "gzip"); /* others get the new one, sooner or later */
     assert_ptr_equal(before->file, sending);
     assert_true(mk_str_eq(before->whole.text, mk_str_of(copy, text.len)));
-    mk_open_file_drop(sending);
+    mk_open_file_release(sending);
 }
 
 static void all_of_it_works_without_a_cache(void **state)
 {
     (void)state;
-    static const struct mk_filecache_limits none = {.files = 0, .small = 100};
-    mk_filecache_fini(&site.web.files);
-    assert_int_equal(mk_filecache_init(&site.web.files, &none), 0);
+    static const struct mk_file_cache_limits none = {.files = 0, .small = 100};
+    mk_file_cache_fini(&site.web.files);
+    assert_int_equal(mk_file_cache_init(&site.web.files, &none), 0);
     add_neighbours();
     expect_coding("br", "br");
     expect_coding(NULL, "");
 }
 
-static void init_cache(const struct mk_filecache_limits *limits)
+static void init_cache(const struct mk_file_cache_limits *limits)
 {
-    mk_filecache_fini(&site.web.files);
-    assert_int_equal(mk_filecache_init(&site.web.files, limits), 0);
+    mk_file_cache_fini(&site.web.files);
+    assert_int_equal(mk_file_cache_init(&site.web.files, limits), 0);
 }
 
 static void pack(struct mk_buf *out, const struct mk_field_block *whole, uint64_t size)
@@ -366,15 +366,15 @@ static void only_what_lasts_has_ready_heads(void **state)
     const struct mk_representation *r = choose(f, NULL);
     assert_non_null(r->whole.ready.p);
     assert_true(mk_str_ends(r->whole.packed_ready, MK_STR(" bytes")));
-    mk_open_file_drop(f);
-    init_cache(&(struct mk_filecache_limits){.files = 64, .small = 100, .recheck_ms = 1000});
+    mk_open_file_release(f);
+    init_cache(&(struct mk_file_cache_limits){.files = 64, .small = 100, .recheck_ms = 1000});
     f = take("page.html");
     r = choose(f, NULL);
     check_blocks(r);
     assert_null(r->whole.ready.p);
     assert_null(r->whole.packed_ready.p);
     assert_ptr_equal(choose(f, NULL), r); /* for as long as the request */
-    mk_open_file_drop(f);
+    mk_open_file_release(f);
     assert_null(f->note);
     assert_true(site.web.files.memory < 100); /* what it knows of the folder */
 }
@@ -382,7 +382,7 @@ static void only_what_lasts_has_ready_heads(void **state)
 static void absent_neighbours_are_remembered_without_memory(void **state)
 {
     (void)state;
-    init_cache(&(struct mk_filecache_limits){.files = 64, .small = 100, .recheck_ms = 1000});
+    init_cache(&(struct mk_file_cache_limits){.files = 64, .small = 100, .recheck_ms = 1000});
     site.now_ms += 5000;
     expect_coding("gzip", "");
     site_add(&site, "page.html.gz", MK_STR("gzip"));

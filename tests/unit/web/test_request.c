@@ -20,10 +20,10 @@ static void what_the_head_says_is_known(void **state)
     assert_int_equal(mk_request_path(r).p[4], '\0');
     assert_str(mk_request_query(r), "x=%20&y");
     assert_str(mk_request_host(r), "Example.org");
-    assert_str(mk_request_field(r, MK_STR("X-ONE")), "1");
-    assert_str(mk_request_field(r, MK_STR("content-length")), "3");
-    assert_null(mk_request_field(r, MK_STR("x-two")).p);
-    assert_null(mk_request_field(r, MK_STR("")).p);
+    assert_str(mk_request_header(r, MK_STR("X-ONE")), "1");
+    assert_str(mk_request_header(r, MK_STR("content-length")), "3");
+    assert_null(mk_request_header(r, MK_STR("x-two")).p);
+    assert_null(mk_request_header(r, MK_STR("")).p);
     mk_exchange_free(x);
 }
 
@@ -34,14 +34,14 @@ static void all_fields_are_walked_in_order(void **state)
     struct mk_exchange *x = site_get(&site, "/", "B: 1\r\nA:\r\nB: 2\r\n");
     mk_str name, value;
     size_t i = 0;
-    for (; mk_request_field_at(&x->request, i, &name, &value); i++) {
+    for (; mk_request_header_at(&x->request, i, &name, &value); i++) {
         assert_true(i < MK_LEN(expected));
         assert_str(name, expected[i][0]);
         assert_str(value, expected[i][1]);
         assert_non_null(value.p);
     }
     assert_int_equal(i, MK_LEN(expected));
-    assert_false(mk_request_field_at(&x->request, SIZE_MAX, &name, &value));
+    assert_false(mk_request_header_at(&x->request, SIZE_MAX, &name, &value));
     mk_exchange_free(x);
 }
 
@@ -145,12 +145,12 @@ static void rewrites_change_what_is_sent_on(void **state)
 static void the_peer_is_known(void **state)
 {
     (void)state;
-    struct mk_addr a;
+    struct mk_sockaddr a;
     struct mk_exchange *x = site_get(&site, "/", "");
-    assert_str(mk_request_peer(&x->request), "unix:");
-    assert_int_equal(mk_addr_parse(MK_STR("192.0.2.7:1"), MK_STR(""), &a), 0);
-    mk_addr_to_peer(&a, &site.peer);
-    assert_str(mk_request_peer(&x->request), "192.0.2.7");
+    assert_str(mk_request_client_text(&x->request), "unix:");
+    assert_int_equal(mk_sockaddr_parse(MK_STR("192.0.2.7:1"), MK_STR(""), &a), 0);
+    mk_sockaddr_to_addr(&a, &site.peer);
+    assert_str(mk_request_client_text(&x->request), "192.0.2.7");
     mk_exchange_free(x);
 }
 
@@ -173,10 +173,10 @@ static void on_resume(void *ctx)
     ((struct protocol *)ctx)->n_resumes++;
 }
 
-static mk_err on_local(void *ctx, struct mk_peer *out)
+static mk_err on_local(void *ctx, struct mk_addr *out)
 {
     (void)ctx;
-    *out = (struct mk_peer){.port = 8080};
+    *out = (struct mk_addr){.port = 8080};
     return 0;
 }
 
@@ -225,13 +225,13 @@ static void our_end_is_known_to_the_protocol(void **state)
 {
     (void)state;
     static const struct mk_request_ops without = {.read = on_read, .resume = on_resume};
-    struct mk_peer local;
+    struct mk_addr local;
     struct mk_exchange *x = site_get(&site, "/", "");
-    assert_int_equal(mk_request_local(&x->request, &local), -ENOTCONN);
+    assert_int_equal(mk_request_local_addr(&x->request, &local), -ENOTCONN);
     x->request.ops = &without;
-    assert_int_equal(mk_request_local(&x->request, &local), -ENOTCONN);
+    assert_int_equal(mk_request_local_addr(&x->request, &local), -ENOTCONN);
     x->request.ops = &protocol_ops;
-    assert_int_equal(mk_request_local(&x->request, &local), 0);
+    assert_int_equal(mk_request_local_addr(&x->request, &local), 0);
     assert_int_equal(local.port, 8080);
     mk_exchange_free(x);
 }
@@ -241,14 +241,14 @@ static void our_end_is_known_to_the_protocol(void **state)
 static void a_hook_replaces_the_peer(void **state)
 {
     (void)state;
-    struct mk_peer other;
+    struct mk_addr other;
     struct mk_exchange *x = site_get(&site, "/", "");
-    assert_ptr_equal(mk_request_address(&x->request), &site.peer);
-    assert_true(mk_peer_parse(MK_STR("2001:db8::7"), &other));
-    assert_int_equal(mk_request_set_address(&x->request, &other), 0);
+    assert_ptr_equal(mk_request_client_addr(&x->request), &site.peer);
+    assert_true(mk_addr_parse(MK_STR("2001:db8::7"), &other));
+    assert_int_equal(mk_request_set_client_addr(&x->request, &other), 0);
     memset(&other, 0, sizeof other);
-    assert_str(mk_request_peer(&x->request), "2001:db8::7");
-    assert_int_equal(mk_request_address(&x->request)->ip[0], 0x20);
+    assert_str(mk_request_client_text(&x->request), "2001:db8::7");
+    assert_int_equal(mk_request_client_addr(&x->request)->ip[0], 0x20);
     assert_int_equal(site.peer.is_unix, 1); /* that of the connection stays */
     mk_exchange_free(x);
 }
@@ -284,10 +284,10 @@ static void what_surrounds_it(void **state)
     assert_true(mk_request_has_encoded_slash(r));
     assert_int_equal(mk_request_time(r), site.now);
     assert_ptr_equal(mk_request_worker(r), worker);
-    assert_null(mk_request_site(r));
+    assert_null(mk_request_vhost(r));
     assert_null(mk_request_route(r).p);
     assert_true(mk_flow_run(x));
-    assert_ptr_equal(mk_request_site(r), &site.host);
+    assert_ptr_equal(mk_request_vhost(r), &site.host);
     assert_str(mk_request_route(r), "/*");
     mk_exchange_free(x);
     x = site_get(&site, "/a/b", "");
@@ -329,7 +329,7 @@ static void memory_lives_as_long_as_the_request(void **state)
     memset(large, 1, 100000);
     memset(ended, 0, sizeof ended);
     for (size_t i = 0; i < 3; i++)
-        assert_int_equal(mk_request_on_end(&x->request, on_end, (void *)(uintptr_t)&names[i]), 0);
+        assert_int_equal(mk_request_add_cleanup(&x->request, on_end, (void *)(uintptr_t)&names[i]), 0);
     mk_request_set_data(&x->request, large);
     assert_ptr_equal(mk_request_data(&x->request), large);
     assert_string_equal(ended, "");
@@ -365,7 +365,7 @@ static void the_log_says_what_it_is_about(void **state)
 {
     (void)state;
     struct mk_exchange *x = site_get(&site, "/path?q", "");
-    assert_true(mk_peer_parse(MK_STR("192.0.2.7"), &site.peer));
+    assert_true(mk_addr_parse(MK_STR("192.0.2.7"), &site.peer));
     mk_request_log(&x->request, MK_LOG_WARN, "%s is %d", "it", 7);
     assert_string_equal(site.logged, "GET /path?q from 192.0.2.7: it is 7");
     mk_request_log(&x->request, MK_LOG_WARN, "a\nb\x1b[2J\xc2\x9b");

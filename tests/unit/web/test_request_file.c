@@ -76,7 +76,7 @@ static void files_and_folders_are_opened(void **state)
 
 static int look(const char *path, struct mk_file_id *id)
 {
-    return mk_request_look(&x->request, mk_str_from_c(path), id);
+    return mk_request_stat(&x->request, mk_str_from_c(path), id);
 }
 
 static void files_and_folders_are_looked_at(void **state)
@@ -169,11 +169,11 @@ static void no_path_leads_out(void **state)
         for (size_t i = 0; i < MK_LEN(bad); i++) {
             expect_error(bad[i], -EINVAL);
             assert_int_equal(look(bad[i], NULL), -EINVAL);
-            assert_null(mk_request_file_name(&x->request, mk_str_from_c(bad[i])).p);
+            assert_null(mk_request_translate_path(&x->request, mk_str_from_c(bad[i])).p);
         }
         expect_open("/dir", true);
         assert_int_equal(mk_request_open(&x->request, MK_STR("/file.txt\0")), -EINVAL);
-        assert_int_equal(mk_request_open(&x->request, MK_ABSENT), -EINVAL);
+        assert_int_equal(mk_request_open(&x->request, MK_STR_NULL), -EINVAL);
     }
     char large[PATH_MAX + 10];
     memset(large, 'a', sizeof large);
@@ -219,7 +219,7 @@ static void users_have_homes(void **state)
     expect_error("/~user/file.txt", -ENOENT);
     expect_error("/~nobody/mine.txt", -ENOENT);
     char expected[PATH_MAX];
-    assert_str(mk_request_file_name(&x->request, MK_STR("/~user/mine.txt")),
+    assert_str(mk_request_translate_path(&x->request, MK_STR("/~user/mine.txt")),
                folder_path(&home, "mine.txt", expected));
     site.host.homes = NULL;
     folder_fini(&home);
@@ -229,14 +229,14 @@ static void names_of_files(void **state)
 {
     (void)state;
     char expected[PATH_MAX];
-    mk_str name = mk_request_file_name(&x->request, MK_STR("/dir//none.txt"));
+    mk_str name = mk_request_translate_path(&x->request, MK_STR("/dir//none.txt"));
     assert_str(name, folder_path(&site.folder, "dir//none.txt", expected));
     assert_int_equal(name.p[name.len], '\0');
-    assert_str(mk_request_file_name(&x->request, MK_STR("/")), folder_path(&site.folder, "", expected));
+    assert_str(mk_request_translate_path(&x->request, MK_STR("/")), folder_path(&site.folder, "", expected));
     site.host.root.path = "/";
-    assert_str(mk_request_file_name(&x->request, MK_STR("//etc")), "/etc");
+    assert_str(mk_request_translate_path(&x->request, MK_STR("//etc")), "/etc");
     site.host.root.path = "";
-    assert_null(mk_request_file_name(&x->request, MK_STR("/etc")).p);
+    assert_null(mk_request_translate_path(&x->request, MK_STR("/etc")).p);
 }
 
 static void without_a_root_or_a_host_there_is_nothing(void **state)
@@ -248,9 +248,9 @@ static void without_a_root_or_a_host_there_is_nothing(void **state)
     site.host.root.fd = fd;
     x->request.site = NULL;
     expect_error("/file.txt", -ENOENT);
-    assert_null(mk_request_file_name(&x->request, MK_STR("/a")).p);
+    assert_null(mk_request_translate_path(&x->request, MK_STR("/a")).p);
     assert_false(mk_request_shows_dot_files(&x->request));
-    assert_str(mk_request_type_of(&x->request, MK_STR("a.html")), "application/octet-stream");
+    assert_str(mk_request_media_type(&x->request, MK_STR("a.html")), "application/octet-stream");
 }
 
 static void idle_descriptors_make_room(void **state)
@@ -259,15 +259,15 @@ static void idle_descriptors_make_room(void **state)
     char large[3000] = {0};
     struct mk_open_file *f;
     site_add(&site, "large", mk_str_of(large, sizeof large)); /* kept as a descriptor */
-    assert_int_equal(mk_filecache_take(&site.web.files, &site.host.root, MK_STR("large"), 0, &f), 0);
-    mk_open_file_drop(f);
+    assert_int_equal(mk_file_cache_acquire(&site.web.files, &site.host.root, MK_STR("large"), 0, &f), 0);
+    mk_open_file_release(f);
     uint64_t before, now;
-    assert_int_equal(mk_fd_limit(0, &before), 0);
+    assert_int_equal(mk_fd_set_limit(0, &before), 0);
     int next = dup(STDERR_FILENO); /* the number that the next one will get */
     close(next);
-    assert_int_equal(mk_fd_limit((uint64_t)next, &now), 0);
+    assert_int_equal(mk_fd_set_limit((uint64_t)next, &now), 0);
     expect_open("/file.txt", false);
-    assert_int_equal(mk_fd_limit(before, &now), 0);
+    assert_int_equal(mk_fd_set_limit(before, &now), 0);
 }
 
 static void what_the_host_says_of_files(void **state)
@@ -276,8 +276,8 @@ static void what_the_host_says_of_files(void **state)
     assert_false(mk_request_shows_dot_files(&x->request));
     site.host.dot_files = true;
     assert_true(mk_request_shows_dot_files(&x->request));
-    assert_str(mk_request_type_of(&x->request, MK_STR("a.html")), "text/html");
-    assert_str(mk_request_type_of(&x->request, MK_STR("a")), "application/octet-stream");
+    assert_str(mk_request_media_type(&x->request, MK_STR("a.html")), "text/html");
+    assert_str(mk_request_media_type(&x->request, MK_STR("a")), "application/octet-stream");
 }
 
 static void what_the_client_accepts(void **state)

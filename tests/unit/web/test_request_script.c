@@ -12,7 +12,7 @@ static const char *const files[] = {"/a.php", "/uploads/",   "/uploads/a.jpg", "
 struct mk_request {
     mk_str path;
     bool encoded_slash, shows_dots;
-    int fails; /* each mk_request_look() */
+    int fails; /* each mk_request_stat() */
     unsigned n_looks;
 };
 
@@ -26,13 +26,13 @@ void mk_request_log(struct mk_request *r, enum mk_log_level level, const char *f
     (void)fmt;
 }
 
-const struct mk_host *mk_request_site(const struct mk_request *r)
+const struct mk_vhost *mk_request_vhost(const struct mk_request *r)
 {
     (void)r;
     return NULL;
 }
 
-mk_str mk_host_root(const struct mk_host *h)
+mk_str mk_vhost_root(const struct mk_vhost *h)
 {
     (void)h;
     return MK_STR("/root");
@@ -53,7 +53,7 @@ bool mk_request_shows_dot_files(const struct mk_request *r)
     return r->shows_dots;
 }
 
-int mk_request_look(const struct mk_request *r, mk_str path, struct mk_file_id *id)
+int mk_request_stat(const struct mk_request *r, mk_str path, struct mk_file_id *id)
 {
     ((struct mk_request *)(uintptr_t)r)->n_looks++;
     assert_null(id);

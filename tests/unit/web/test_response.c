@@ -30,11 +30,11 @@ static void fields_are_copied(void **state)
     assert_int_equal(add(name, value), 0);
     memset(name, '?', sizeof name - 1);
     memset(value, '?', sizeof value - 1);
-    assert_str(mk_response_field(&r, MK_STR("x-name")), "value");
+    assert_str(mk_response_header(&r, MK_STR("x-name")), "value");
     assert_int_equal(add("X-Empty", ""), 0);
-    assert_int_equal(mk_response_field(&r, MK_STR("X-Empty")).len, 0);
-    assert_non_null(mk_response_field(&r, MK_STR("X-Empty")).p);
-    assert_null(mk_response_field(&r, MK_STR("X-Nam")).p);
+    assert_int_equal(mk_response_header(&r, MK_STR("X-Empty")).len, 0);
+    assert_non_null(mk_response_header(&r, MK_STR("X-Empty")).p);
+    assert_null(mk_response_header(&r, MK_STR("X-Nam")).p);
 }
 
 static void no_field_can_bring_another(void **state)
@@ -50,9 +50,9 @@ static void no_field_can_bring_another(void **state)
     for (size_t i = 0; i < MK_LEN(values); i++)
         if (add("X-Name", values[i]) != -EINVAL)
             fail_msg("the value \"%s\" is taken", values[i]);
-    assert_int_equal(mk_response_add(&r, MK_STR("X\0Y"), MK_STR("x")), -EINVAL);
-    assert_int_equal(mk_response_add(&r, MK_STR("X"), MK_STR("x\0y")), -EINVAL);
-    assert_int_equal(mk_response_add(&r, MK_ABSENT, MK_STR("x")), -EINVAL);
+    assert_int_equal(mk_response_add_header(&r, MK_STR("X\0Y"), MK_STR("x")), -EINVAL);
+    assert_int_equal(mk_response_add_header(&r, MK_STR("X"), MK_STR("x\0y")), -EINVAL);
+    assert_int_equal(mk_response_add_header(&r, MK_STR_NULL, MK_STR("x")), -EINVAL);
     assert_int_equal(r.n_fields, 0);
     assert_int_equal(add("X-Fine", "tab\tand \xc3\xa4, \"quotes\"; all = fine"), 0);
     assert_int_equal(r.n_fields, 1);
@@ -81,17 +81,17 @@ static void an_origin_brings_date_and_server(void **state)
     assert_int_equal(add("SERVER", "origin"), 0);
     assert_int_equal(r.own, MK_OWN_DATE | MK_OWN_SERVER);
     assert_int_equal(r.n_fields, 3);
-    assert_str(mk_response_field(&r, MK_STR("Date")), "Sun, 06 Nov 1994 08:49:38 GMT");
-    assert_int_equal(mk_response_set(&r, MK_STR("Server"), MK_STR("other")), 0);
+    assert_str(mk_response_header(&r, MK_STR("Date")), "Sun, 06 Nov 1994 08:49:38 GMT");
+    assert_int_equal(mk_response_set_header(&r, MK_STR("Server"), MK_STR("other")), 0);
     assert_int_equal(r.n_fields, 3);
-    assert_str(mk_response_field(&r, MK_STR("Server")), "other");
-    assert_int_equal(mk_response_remove(&r, MK_STR("Date")), 0);
+    assert_str(mk_response_header(&r, MK_STR("Server")), "other");
+    assert_int_equal(mk_response_remove_header(&r, MK_STR("Date")), 0);
     assert_int_equal(r.own, MK_OWN_SERVER); /* the server adds its Date again */
-    assert_int_equal(mk_response_set(&r, MK_STR("Date"), MK_STR("now")), 0);
+    assert_int_equal(mk_response_set_header(&r, MK_STR("Date"), MK_STR("now")), 0);
     assert_int_equal(r.own, MK_OWN_DATE | MK_OWN_SERVER);
     mk_response_reset(&r);
     assert_int_equal(r.own, 0);
-    assert_int_equal(mk_response_add_static(&r, MK_STR("date"), MK_STR("never")), 0);
+    assert_int_equal(mk_response_add_header_nocopy(&r, MK_STR("date"), MK_STR("never")), 0);
     assert_int_equal(r.own, MK_OWN_DATE);
     r.sealed = true;
     assert_int_equal(add("Date", "x"), -EALREADY);
@@ -104,47 +104,47 @@ static void an_origin_brings_date_and_server(void **state)
 
 static void lines_are_taken_as_a_block(void **state)
 {
-    static const struct mk_field_line lines[] = {LINE("A", "b"), LINE("Server", "origin")};
+    static const struct mk_header lines[] = {LINE("A", "b"), LINE("Server", "origin")};
     mk_str name, value;
     (void)state;
     assert_int_equal(add("X", "1"), 0);
-    assert_int_equal(mk_response_add_lines(&r, MK_STR(TEXT), lines, 2), 0);
+    assert_int_equal(mk_response_add_headers(&r, MK_STR(TEXT), lines, 2), 0);
     assert_int_equal(r.n_blocks, 1);
     assert_str(r.blocks[0]->text, TEXT);
     assert_int_equal(r.own, MK_OWN_SERVER);
-    assert_str(mk_response_field(&r, MK_STR("a")), "b");
-    assert_true(mk_response_field_at(&r, 1, &name, &value));
+    assert_str(mk_response_header(&r, MK_STR("a")), "b");
+    assert_true(mk_response_header_at(&r, 1, &name, &value));
     assert_str(value, "origin");
-    assert_int_equal(mk_response_add_lines(&r, MK_STR("A: b\r\n"), lines, 1), 0); /* one by one */
+    assert_int_equal(mk_response_add_headers(&r, MK_STR("A: b\r\n"), lines, 1), 0); /* one by one */
     assert_int_equal(r.n_blocks, 1);
     assert_int_equal(r.n_fields, 2);
-    assert_int_equal(mk_response_remove(&r, MK_STR("A")), 0);
-    assert_null(mk_response_field(&r, MK_STR("A")).p);
-    assert_str(mk_response_field(&r, MK_STR("server")), "origin");
+    assert_int_equal(mk_response_remove_header(&r, MK_STR("A")), 0);
+    assert_null(mk_response_header(&r, MK_STR("A")).p);
+    assert_str(mk_response_header(&r, MK_STR("server")), "origin");
     mk_response_reset(&r);
-    assert_int_equal(mk_response_add_lines(&r, MK_STR(""), NULL, 0), 0);
+    assert_int_equal(mk_response_add_headers(&r, MK_STR(""), NULL, 0), 0);
     r.sealed = true;
-    assert_int_equal(mk_response_add_lines(&r, MK_STR(TEXT), lines, 2), -EALREADY);
+    assert_int_equal(mk_response_add_headers(&r, MK_STR(TEXT), lines, 2), -EALREADY);
 }
 
 static void of_lines_the_last_server_counts(void **state)
 {
-    static const struct mk_field_line lines[] = {LINE("Server", "a"), LINE("B", "c"), LINE("server", "d")};
+    static const struct mk_header lines[] = {LINE("Server", "a"), LINE("B", "c"), LINE("server", "d")};
     (void)state;
-    assert_int_equal(mk_response_add_lines(&r, MK_STR("Server: a\r\nB: c\r\nserver: d\r\n"), lines, 3), 0);
+    assert_int_equal(mk_response_add_headers(&r, MK_STR("Server: a\r\nB: c\r\nserver: d\r\n"), lines, 3), 0);
     assert_int_equal(r.n_blocks, 0);
     assert_int_equal(r.n_fields, 2);
-    assert_str(mk_response_field(&r, MK_STR("Server")), "d");
+    assert_str(mk_response_header(&r, MK_STR("Server")), "d");
     mk_response_reset(&r);
     assert_int_equal(add("Server", "ours"), 0);
-    assert_int_equal(mk_response_add_lines(&r, MK_STR("Server: a\r\n"), lines, 1), 0);
+    assert_int_equal(mk_response_add_headers(&r, MK_STR("Server: a\r\n"), lines, 1), 0);
     assert_int_equal(r.n_fields, 1);
-    assert_str(mk_response_field(&r, MK_STR("Server")), "a");
+    assert_str(mk_response_header(&r, MK_STR("Server")), "a");
 }
 
 static unsigned n_interim, last_interim;
 
-static mk_err on_interim(void *ctx, unsigned status, const struct mk_field_line *fields, size_t n)
+static mk_err on_interim(void *ctx, unsigned status, const struct mk_header *fields, size_t n)
 {
     assert_ptr_equal(ctx, &r);
     assert_true(n == 0 || fields);
@@ -157,30 +157,30 @@ static void interim_responses_are_checked(void **state)
 {
     (void)state;
     static const struct mk_request_ops ops = {.interim = on_interim}, none = {0};
-    static const struct mk_field_line fine = {MK_STR_INIT("Link"), MK_STR_INIT("<a>")},
-                                      bad[] = {{MK_STR_INIT("Link"), MK_STR_INIT("a\r\nb: c")},
-                                               {MK_STR_INIT("a b"), MK_STR_INIT("c")},
-                                               {MK_STR_INIT("Content-Length"), MK_STR_INIT("5")},
-                                               {MK_STR_INIT("Connection"), MK_STR_INIT("close")}};
+    static const struct mk_header fine = {MK_STR_INIT("Link"), MK_STR_INIT("<a>")},
+                                  bad[] = {{MK_STR_INIT("Link"), MK_STR_INIT("a\r\nb: c")},
+                                           {MK_STR_INIT("a b"), MK_STR_INIT("c")},
+                                           {MK_STR_INIT("Content-Length"), MK_STR_INIT("5")},
+                                           {MK_STR_INIT("Connection"), MK_STR_INIT("close")}};
     static const unsigned statuses[] = {0, 100, 101, 200, 204, UINT32_MAX};
     struct mk_request request = {.version = 11, .ops = &ops, .ops_ctx = &r};
     for (size_t i = 0; i < MK_LEN(statuses); i++)
-        assert_int_equal(mk_response_send_interim(&request, &r, statuses[i], &fine, 1), -EINVAL);
+        assert_int_equal(mk_response_send_1xx(&request, &r, statuses[i], &fine, 1), -EINVAL);
     for (size_t i = 0; i < MK_LEN(bad); i++)
-        assert_int_equal(mk_response_send_interim(&request, &r, 103, &bad[i], 1), -EINVAL);
+        assert_int_equal(mk_response_send_1xx(&request, &r, 103, &bad[i], 1), -EINVAL);
     assert_int_equal(n_interim, 0);
-    assert_int_equal(mk_response_send_interim(&request, &r, 103, &fine, 1), 0);
-    assert_int_equal(mk_response_send_interim(&request, &r, 102, NULL, 0), 0);
+    assert_int_equal(mk_response_send_1xx(&request, &r, 103, &fine, 1), 0);
+    assert_int_equal(mk_response_send_1xx(&request, &r, 102, NULL, 0), 0);
     request.version = 20;
-    assert_int_equal(mk_response_send_interim(&request, &r, 199, &fine, 1), 0);
+    assert_int_equal(mk_response_send_1xx(&request, &r, 199, &fine, 1), 0);
     assert_int_equal(n_interim, 3);
     assert_int_equal(last_interim, 199);
     request.version = 10;
-    assert_int_equal(mk_response_send_interim(&request, &r, 103, &fine, 1), -EOPNOTSUPP);
+    assert_int_equal(mk_response_send_1xx(&request, &r, 103, &fine, 1), -EOPNOTSUPP);
     request = (struct mk_request){.version = 11, .ops = &none};
-    assert_int_equal(mk_response_send_interim(&request, &r, 103, &fine, 1), -EOPNOTSUPP);
+    assert_int_equal(mk_response_send_1xx(&request, &r, 103, &fine, 1), -EOPNOTSUPP);
     r.sealed = true;
-    assert_int_equal(mk_response_send_interim(&request, &r, 103, NULL, 0), -EALREADY);
+    assert_int_equal(mk_response_send_1xx(&request, &r, 103, NULL, 0), -EALREADY);
     assert_int_equal(r.n_fields, 0);
 }
 
@@ -198,12 +198,13 @@ static void there_may_be_many_fields(void **state)
     for (int i = 0; i < N; i++) {
         snprintf(name, sizeof name, "x-%d", i);
         snprintf(value, sizeof value, "%d", i);
-        assert_str(mk_response_field(&r, mk_str_from_c(name)), value);
+        assert_str(mk_response_header(&r, mk_str_from_c(name)), value);
         assert_str(r.fields[i].value, value);
     }
 }
 
-static const struct mk_field block_fields[] = {{.name = MK_STR_INIT("ETag"), .value = MK_STR_INIT("\"x\"")}};
+static const struct mk_header_field block_fields[] = {
+    {.name = MK_STR_INIT("ETag"), .value = MK_STR_INIT("\"x\"")}};
 static const struct mk_field_block block = {
     .text = MK_STR_INIT("ETag: \"x\"\r\n"), .fields = block_fields, .n = 1};
 
@@ -212,7 +213,7 @@ static void blocks_are_found_first(void **state)
     (void)state;
     assert_int_equal(add("ETag", "\"y\""), 0);
     mk_response_add_block(&r, &block);
-    assert_str(mk_response_field(&r, MK_STR("etag")), "\"x\"");
+    assert_str(mk_response_header(&r, MK_STR("etag")), "\"x\"");
 }
 
 static void add_a_block(void *ctx)
@@ -247,8 +248,8 @@ static void close_source(void *ctx)
     n_closed++;
 }
 
-static const struct mk_source_ops source = {.pull = pull, .close = close_source};
-static const struct mk_source_ops source_without_close = {.pull = pull};
+static const struct mk_body_source_ops source = {.pull = pull, .close = close_source};
+static const struct mk_body_source_ops source_without_close = {.pull = pull};
 
 static mk_str text_of_content(void)
 {
@@ -261,19 +262,19 @@ static void the_last_content_counts(void **state)
     (void)state;
     char text[] = "copied";
     n_closed = 0;
-    assert_int_equal(mk_response_set_text(&r, mk_str_from_c(text)), 0);
+    assert_int_equal(mk_response_set_body(&r, mk_str_from_c(text)), 0);
     memset(text, '?', sizeof text - 1);
     assert_str(text_of_content(), "copied");
-    assert_int_equal(mk_response_set_static(&r, MK_STR("static")), 0);
+    assert_int_equal(mk_response_set_body_nocopy(&r, MK_STR("static")), 0);
     assert_str(text_of_content(), "static");
     assert_int_equal(r.content.length, 6);
-    assert_int_equal(mk_response_set_source(&r, &source, &r, 100), 0);
+    assert_int_equal(mk_response_set_body_source(&r, &source, &r, 100), 0);
     assert_int_equal(r.content.length, 100);
     assert_int_equal(n_closed, 0);
-    assert_int_equal(mk_response_set_source(&r, &source, &r, MK_LENGTH_UNKNOWN), 0);
+    assert_int_equal(mk_response_set_body_source(&r, &source, &r, MK_LENGTH_UNKNOWN), 0);
     assert_true(r.content.length == MK_CONTENT_UNKNOWN);
     assert_int_equal(n_closed, 1);
-    assert_int_equal(mk_response_set_text(&r, MK_STR("")), 0);
+    assert_int_equal(mk_response_set_body(&r, MK_STR("")), 0);
     assert_int_equal(n_closed, 2);
     assert_int_equal(r.content.length, 0);
     assert_null(r.content.source);
@@ -283,12 +284,12 @@ static void a_source_that_is_not_taken_is_closed(void **state)
 {
     (void)state;
     n_closed = 0;
-    assert_int_equal(mk_response_set_source(&r, &source, &r, -2), -EINVAL);
+    assert_int_equal(mk_response_set_body_source(&r, &source, &r, -2), -EINVAL);
     assert_int_equal(n_closed, 1);
     r.sealed = true;
-    assert_int_equal(mk_response_set_source(&r, &source, &r, 5), -EALREADY);
+    assert_int_equal(mk_response_set_body_source(&r, &source, &r, 5), -EALREADY);
     assert_int_equal(n_closed, 2);
-    assert_int_equal(mk_response_set_source(&r, &source_without_close, &r, 5), -EALREADY);
+    assert_int_equal(mk_response_set_body_source(&r, &source_without_close, &r, 5), -EALREADY);
     assert_null(r.content.source);
 }
 
@@ -297,13 +298,13 @@ static void a_sealed_response_is_not_changed(void **state)
     (void)state;
     assert_int_equal(mk_response_set_status(&r, 201), 0);
     assert_int_equal(add("A", "b"), 0);
-    assert_int_equal(mk_response_set_static(&r, MK_STR("content")), 0);
+    assert_int_equal(mk_response_set_body_nocopy(&r, MK_STR("content")), 0);
     r.sealed = true;
     assert_int_equal(mk_response_set_status(&r, 500), -EALREADY);
     assert_int_equal(mk_response_set_status(&r, 1), -EALREADY);
     assert_int_equal(add("B", "c"), -EALREADY);
-    assert_int_equal(mk_response_set_static(&r, MK_STR("x")), -EALREADY);
-    assert_int_equal(mk_response_set_text(&r, MK_STR("x")), -EALREADY);
+    assert_int_equal(mk_response_set_body_nocopy(&r, MK_STR("x")), -EALREADY);
+    assert_int_equal(mk_response_set_body(&r, MK_STR("x")), -EALREADY);
     assert_int_equal(mk_response_status(&r), 201);
     assert_int_equal(r.n_fields, 1);
     assert_str(text_of_content(), "content");
@@ -323,12 +324,12 @@ static void all_of_it_can_be_forgotten_until_it_is_sealed(void **state)
     for (int i = 0; i < 20; i++)
         assert_int_equal(add("A", "b"), 0);
     mk_response_add_block(&r, &block);
-    assert_int_equal(mk_response_set_source(&r, &source, &r, 5), 0);
+    assert_int_equal(mk_response_set_body_source(&r, &source, &r, 5), 0);
     mk_response_reset(&r);
     assert_int_equal(n_closed, 1);
     assert_int_equal(mk_response_status(&r), 200);
-    assert_null(mk_response_field(&r, MK_STR("A")).p);
-    assert_null(mk_response_field(&r, MK_STR("ETag")).p);
+    assert_null(mk_response_header(&r, MK_STR("A")).p);
+    assert_null(mk_response_header(&r, MK_STR("ETag")).p);
     assert_int_equal(r.content.length, 0);
     r.sealed = true;
     assert_bug(reset_it, NULL, "!r->sealed");

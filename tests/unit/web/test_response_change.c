@@ -7,20 +7,21 @@
 #include "web/request_type.h"
 #include "web/response.h"
 
-static const struct mk_field block_fields[] = {{.name = MK_STR_INIT("ETag"), .value = MK_STR_INIT("\"x\"")},
-                                               {.name = MK_STR_INIT("Vary"), .value = MK_STR_INIT("A")},
-                                               {.name = MK_STR_INIT("Vary"), .value = MK_STR_INIT("B")}};
+static const struct mk_header_field block_fields[] = {
+    {.name = MK_STR_INIT("ETag"), .value = MK_STR_INIT("\"x\"")},
+    {.name = MK_STR_INIT("Vary"), .value = MK_STR_INIT("A")},
+    {.name = MK_STR_INIT("Vary"), .value = MK_STR_INIT("B")}};
 static const struct mk_field_block block = {.text = MK_STR_INIT("ETag: \"x\"\r\nVary: A\r\nVary: B\r\n"),
                                             .ready = MK_STR_INIT("HTTP/1.1 200 OK\r\n..."),
                                             .fields = block_fields,
                                             .n = MK_LEN(block_fields)};
-static const struct mk_field more_fields[] = {{.name = MK_STR_INIT("Age"), .value = MK_STR_INIT("1")}};
+static const struct mk_header_field more_fields[] = {{.name = MK_STR_INIT("Age"), .value = MK_STR_INIT("1")}};
 static const struct mk_field_block more = {
     .text = MK_STR_INIT("Age: 1\r\n"), .fields = more_fields, .n = MK_LEN(more_fields)};
 
 static int set(const char *name, const char *value)
 {
-    return mk_response_set(&r, mk_str_from_c(name), mk_str_from_c(value));
+    return mk_response_set_header(&r, mk_str_from_c(name), mk_str_from_c(value));
 }
 
 /* All fields in order, as "Name=value Name=value". */
@@ -30,10 +31,10 @@ static void expect_fields(const char *expected)
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
     mk_str name, value;
     size_t i = 0;
-    for (; mk_response_field_at(&r, i, &name, &value); i++)
+    for (; mk_response_header_at(&r, i, &name, &value); i++)
         mk_buf_addf(&out, "%s%.*s=%.*s", i ? " " : "", MK_STR_ARG(name), MK_STR_ARG(value));
-    assert_false(mk_response_field_at(&r, i + 1, &name, &value));
-    assert_false(mk_response_field_at(&r, SIZE_MAX, &name, &value));
+    assert_false(mk_response_header_at(&r, i + 1, &name, &value));
+    assert_false(mk_response_header_at(&r, SIZE_MAX, &name, &value));
     assert_str(mk_buf_str(&out), expected);
 }
 
@@ -52,23 +53,23 @@ static void static_fields_are_not_copied(void **state)
 {
     (void)state;
     static const char name[] = "X-Static", value[] = "v";
-    assert_int_equal(mk_response_add_static(&r, mk_str_from_c(name), mk_str_from_c(value)), 0);
-    assert_ptr_equal(mk_response_field(&r, MK_STR("x-static")).p, value);
+    assert_int_equal(mk_response_add_header_nocopy(&r, mk_str_from_c(name), mk_str_from_c(value)), 0);
+    assert_ptr_equal(mk_response_header(&r, MK_STR("x-static")).p, value);
     r.sealed = true;
-    assert_int_equal(mk_response_add_static(&r, MK_STR("A"), MK_STR("b")), -EALREADY);
+    assert_int_equal(mk_response_add_header_nocopy(&r, MK_STR("A"), MK_STR("b")), -EALREADY);
 }
 
 static void removing_leaves_the_others(void **state)
 {
     (void)state;
     static const char *const names[] = {"A", "B", "a", "C", "A"};
-    assert_int_equal(mk_response_remove(&r, MK_STR("A")), 0);
+    assert_int_equal(mk_response_remove_header(&r, MK_STR("A")), 0);
     for (size_t i = 0; i < MK_LEN(names); i++)
         assert_int_equal(add(names[i], "1"), 0);
-    assert_int_equal(mk_response_remove(&r, MK_STR("a")), 0);
+    assert_int_equal(mk_response_remove_header(&r, MK_STR("a")), 0);
     expect_fields("B=1 C=1");
-    assert_int_equal(mk_response_remove(&r, MK_STR("Z")), 0);
-    assert_int_equal(mk_response_remove(&r, MK_STR("")), 0);
+    assert_int_equal(mk_response_remove_header(&r, MK_STR("Z")), 0);
+    assert_int_equal(mk_response_remove_header(&r, MK_STR("")), 0);
     expect_fields("B=1 C=1");
 }
 
@@ -79,10 +80,10 @@ static void a_shared_block_is_never_changed(void **state)
     mk_response_add_block(&r, &more);
     for (int i = 0; i < MK_RESPONSE_FIRST_FIELDS + 2; i++)
         assert_int_equal(add("X", "1"), 0);
-    assert_int_equal(mk_response_remove(&r, MK_STR("X")), 0);
+    assert_int_equal(mk_response_remove_header(&r, MK_STR("X")), 0);
     assert_int_equal(r.n_blocks, 2); /* nothing of theirs was touched: they stay */
     assert_int_equal(add("Y", "2"), 0);
-    assert_int_equal(mk_response_remove(&r, MK_STR("vary")), 0);
+    assert_int_equal(mk_response_remove_header(&r, MK_STR("vary")), 0);
     expect_fields("ETag=\"x\" Age=1 Y=2");
     assert_int_equal(r.n_blocks, 0);
     assert_int_equal(set("age", "7"), 0);
@@ -107,7 +108,7 @@ static void setting_replaces_all_lines(void **state)
     mk_response_add_block(&r, &block);
     assert_int_equal(set("VARY", "C"), 0);
     expect_fields("ETag=\"x\" VARY=C A=new B=1");
-    assert_int_equal(mk_response_set(&r, MK_STR("B"), mk_response_field(&r, MK_STR("A"))), 0);
+    assert_int_equal(mk_response_set_header(&r, MK_STR("B"), mk_response_header(&r, MK_STR("A"))), 0);
     expect_fields("ETag=\"x\" VARY=C A=new B=new");
 }
 
@@ -125,7 +126,7 @@ static void what_may_not_be_added_may_not_be_set(void **state)
     expect_fields("A=1");
     r.sealed = true;
     assert_int_equal(set("A", "2"), -EALREADY);
-    assert_int_equal(mk_response_remove(&r, MK_STR("A")), -EALREADY);
+    assert_int_equal(mk_response_remove_header(&r, MK_STR("A")), -EALREADY);
     expect_fields("A=1");
 }
 
@@ -135,12 +136,12 @@ static void other_content_has_another_length_than_what_is_ready(void **state)
 {
     (void)state;
     mk_response_add_block(&r, &block);
-    assert_int_equal(mk_response_set_static(&r, MK_STR("text")), 0);
+    assert_int_equal(mk_response_set_body_nocopy(&r, MK_STR("text")), 0);
     assert_true(r.n_blocks != 1); /* h1_output takes a ready block only if it is the only one */
     expect_fields("ETag=\"x\" Vary=A Vary=B");
-    assert_int_equal(mk_response_set_static(&r, MK_STR("text")), 0);
-    assert_int_equal(mk_response_set_static(&r, MK_STR("text")), 0);
-    assert_int_equal(mk_response_remove(&r, MK_STR("ETag")), 0);
+    assert_int_equal(mk_response_set_body_nocopy(&r, MK_STR("text")), 0);
+    assert_int_equal(mk_response_set_body_nocopy(&r, MK_STR("text")), 0);
+    assert_int_equal(mk_response_remove_header(&r, MK_STR("ETag")), 0);
     expect_fields("Vary=A Vary=B");
 }
 
@@ -158,17 +159,17 @@ static void close_source(void *ctx)
     n_closed++;
 }
 
-static const struct mk_source_ops source = {.pull = pull, .close = close_source};
+static const struct mk_body_source_ops source = {.pull = pull, .close = close_source};
 
 static void lengths(void **state)
 {
     (void)state;
     assert_int_equal(mk_response_length(&r), 0);
-    assert_int_equal(mk_response_set_static(&r, MK_STR("text")), 0);
+    assert_int_equal(mk_response_set_body_nocopy(&r, MK_STR("text")), 0);
     assert_int_equal(mk_response_length(&r), 4);
-    assert_int_equal(mk_response_set_source(&r, &source, NULL, 100), 0);
+    assert_int_equal(mk_response_set_body_source(&r, &source, NULL, 100), 0);
     assert_int_equal(mk_response_length(&r), 100);
-    assert_int_equal(mk_response_set_source(&r, &source, NULL, MK_LENGTH_UNKNOWN), 0);
+    assert_int_equal(mk_response_set_body_source(&r, &source, NULL, MK_LENGTH_UNKNOWN), 0);
     assert_int_equal(mk_response_length(&r), MK_LENGTH_UNKNOWN);
 }
 
@@ -179,11 +180,11 @@ static void raw_sources(void **state)
     assert_int_equal(mk_response_set_raw_source(&r, &source, NULL), 0);
     assert_true(mk_content_is_raw(&r.content));
     assert_int_equal(mk_response_length(&r), MK_LENGTH_UNKNOWN);
-    assert_int_equal(mk_response_set_source(&r, &source, NULL, 5), 0);
+    assert_int_equal(mk_response_set_body_source(&r, &source, NULL, 5), 0);
     assert_int_equal(n_closed, 1);
     assert_false(mk_content_is_raw(&r.content));
     assert_int_equal(mk_response_set_raw_source(&r, &source, NULL), 0);
-    assert_int_equal(mk_response_set_static(&r, MK_STR("text")), 0);
+    assert_int_equal(mk_response_set_body_nocopy(&r, MK_STR("text")), 0);
     assert_int_equal(n_closed, 3);
     assert_false(mk_content_is_raw(&r.content));
     r.no_raw = true;
@@ -210,14 +211,14 @@ static void responses_that_have_content(void **state)
     for (size_t i = 0; i < MK_LEN(cases); i++) {
         struct mk_request request = {.received.method = cases[i].method, .asked = &request.received};
         r.status = cases[i].status;
-        assert_int_equal(mk_response_set_static(&r, MK_STR("")), 0);
-        assert_false(mk_response_will_send_content(&request, &r));
-        assert_int_equal(mk_response_set_static(&r, MK_STR("x")), 0);
-        assert_int_equal(mk_response_will_send_content(&request, &r), cases[i].sent);
-        assert_int_equal(mk_response_set_source(&r, &source, NULL, MK_LENGTH_UNKNOWN), 0);
-        assert_int_equal(mk_response_will_send_content(&request, &r), cases[i].sent);
+        assert_int_equal(mk_response_set_body_nocopy(&r, MK_STR("")), 0);
+        assert_false(mk_response_will_send_body(&request, &r));
+        assert_int_equal(mk_response_set_body_nocopy(&r, MK_STR("x")), 0);
+        assert_int_equal(mk_response_will_send_body(&request, &r), cases[i].sent);
+        assert_int_equal(mk_response_set_body_source(&r, &source, NULL, MK_LENGTH_UNKNOWN), 0);
+        assert_int_equal(mk_response_will_send_body(&request, &r), cases[i].sent);
         assert_int_equal(mk_response_set_raw_source(&r, &source, NULL), 0);
-        assert_false(mk_response_will_send_content(&request, &r));
+        assert_false(mk_response_will_send_body(&request, &r));
     }
 }
 
@@ -245,7 +246,7 @@ static void a_file_belongs_to_the_response(void **state)
     char piece[16];
     folder_init(&folder);
     int fd = open_file("0123456789");
-    assert_int_equal(mk_response_set_file(&r, fd, 2, 5), 0);
+    assert_int_equal(mk_response_set_body_file(&r, fd, 2, 5), 0);
     assert_int_equal(mk_response_length(&r), 5);
     assert_int_equal(mk_content_pull(&r.content, piece, 3), 3);
     assert_memory_equal(piece, "234", 3);
@@ -264,14 +265,14 @@ static void it_is_known_what_is_of_a_file(void **state)
     static const struct mk_filter_ops nothing = {0};
     struct mk_file_id id;
     folder_init(&folder);
-    assert_int_equal(mk_response_set_static(&r, MK_STR("text")), 0);
+    assert_int_equal(mk_response_set_body_nocopy(&r, MK_STR("text")), 0);
     assert_false(mk_response_is_file(&r));
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(mk_response_set_file(&r, open_file("0123456789"), 0, 10), 0);
+        assert_int_equal(mk_response_set_body_file(&r, open_file("0123456789"), 0, 10), 0);
         assert_true(mk_response_is_file(&r));
         assert_false(mk_response_file_id(&r, &id)); /* a descriptor: nothing is known about its file */
         if (i == 0)
-            assert_int_equal(mk_response_set_static(&r, MK_STR("text")), 0);
+            assert_int_equal(mk_response_set_body_nocopy(&r, MK_STR("text")), 0);
         else
             assert_int_equal(mk_response_add_filter(&r, &nothing, NULL, 10), 0);
         assert_false(mk_response_is_file(&r));
@@ -284,15 +285,15 @@ static void a_file_that_is_not_taken_is_closed(void **state)
     (void)state;
     folder_init(&folder);
     int fd = open_file("0123456789");
-    assert_int_equal(mk_response_set_file(&r, fd, UINT64_MAX, 1), -EINVAL);
+    assert_int_equal(mk_response_set_body_file(&r, fd, UINT64_MAX, 1), -EINVAL);
     assert_false(is_open(fd));
     fd = open_file("0123456789");
-    assert_int_equal(mk_response_set_file(&r, fd, 1, INT64_MAX), -EINVAL);
+    assert_int_equal(mk_response_set_body_file(&r, fd, 1, INT64_MAX), -EINVAL);
     assert_false(is_open(fd));
-    assert_int_equal(mk_response_set_file(&r, -1, 0, 1), -EINVAL);
+    assert_int_equal(mk_response_set_body_file(&r, -1, 0, 1), -EINVAL);
     fd = open_file("0123456789");
     r.sealed = true;
-    assert_int_equal(mk_response_set_file(&r, fd, 0, 1), -EALREADY);
+    assert_int_equal(mk_response_set_body_file(&r, fd, 0, 1), -EALREADY);
     assert_false(is_open(fd));
     assert_null(mk_content_part(&r.content));
     folder_fini(&folder);

@@ -31,7 +31,7 @@ static struct mk_file_id id_of(const char *path)
     assert_true(mk_content_add_file(&r.content, &arena, f, 0, f->size));
     assert_true(mk_response_file_id(&r, &id));
     mk_content_fini(&r.content);
-    mk_open_file_drop(f);
+    mk_open_file_release(f);
     return id;
 }
 
@@ -102,7 +102,7 @@ static void a_part_of_a_file_is_not_the_file(void **state)
         assert_true(mk_response_is_file(&r));
         assert_false(mk_response_file_id(&r, &id));
         mk_content_fini(&r.content);
-        mk_open_file_drop(f);
+        mk_open_file_release(f);
     }
 }
 
@@ -112,7 +112,7 @@ static void what_comes_from_no_cache_has_no_identity(void **state)
     struct mk_file_id id;
     int fd = openat(folder.fd, "small", O_RDONLY | O_CLOEXEC);
     assert_false(mk_response_file_id(&r, &id));
-    assert_int_equal(mk_response_set_file(&r, fd, 0, 10), 0);
+    assert_int_equal(mk_response_set_body_file(&r, fd, 0, 10), 0);
     assert_true(mk_response_is_file(&r));
     assert_false(mk_response_file_id(&r, &id));
 }

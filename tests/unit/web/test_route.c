@@ -26,9 +26,9 @@ static void only_a_lone_star_takes_all(void **state)
 static enum mk_regex_result judge(const struct mk_regex *r, mk_str text, struct mk_regex_captures *out)
 {
     (void)r, (void)out;
-    return mk_str_eq(text, MK_STR("/yes"))    ? MK_REGEX_MATCHES
-           : mk_str_eq(text, MK_STR("/long")) ? MK_REGEX_GAVE_UP
-                                              : MK_REGEX_DIFFERS;
+    return mk_str_eq(text, MK_STR("/yes"))    ? MK_REGEX_MATCH
+           : mk_str_eq(text, MK_STR("/long")) ? MK_REGEX_LIMIT
+                                              : MK_REGEX_NO_MATCH;
 }
 
 static void a_regular_expression_takes_the_place_of_the_pattern(void **state)
@@ -37,9 +37,9 @@ static void a_regular_expression_takes_the_place_of_the_pattern(void **state)
     static const struct mk_regex_ops ops = {.match = judge};
     struct mk_regex regex = {&ops};
     struct mk_route r = {.pattern = {.text = MK_STR("/*"), .kind = MK_PATTERN_ALL}, .regex = &regex};
-    assert_int_equal(mk_route_matches(&r, MK_STR("/yes")), MK_REGEX_MATCHES);
-    assert_int_equal(mk_route_matches(&r, MK_STR("/no")), MK_REGEX_DIFFERS);
-    assert_int_equal(mk_route_matches(&r, MK_STR("/long")), MK_REGEX_GAVE_UP);
+    assert_int_equal(mk_route_matches(&r, MK_STR("/yes")), MK_REGEX_MATCH);
+    assert_int_equal(mk_route_matches(&r, MK_STR("/no")), MK_REGEX_NO_MATCH);
+    assert_int_equal(mk_route_matches(&r, MK_STR("/long")), MK_REGEX_LIMIT);
     assert_true(mk_route_matches(&r, MK_STR("/long"))); /* whatever is below it is not asked */
 }
 

@@ -228,12 +228,12 @@ static void what_a_thread_writes_is_waited_for(void **state)
     assert_int_equal(fill(q, &in, M), -EAGAIN);
     assert_int_equal(mk_spool_queue_read(q, room, sizeof room), -EAGAIN);
     while (!n_woken)
-        assert_int_equal(mk_loop_turn(&loop, 1000), 0);
+        assert_int_equal(mk_loop_run_once(&loop, 1000), 0);
     assert_int_equal(fill(q, &in, M), -EAGAIN);
     take(q, &out, 64 * K, 1000); /* the first part is in the file already */
     assert_int_equal(mk_spool_queue_read(q, room, sizeof room), -EAGAIN);
     while (n_woken < 2)
-        assert_int_equal(mk_loop_turn(&loop, 1000), 0);
+        assert_int_equal(mk_loop_run_once(&loop, 1000), 0);
     take(q, &out, 64 * K, 1000);
     mk_spool_queue_free(q);
     mk_exchange_free(x);
@@ -249,7 +249,7 @@ static void a_queue_is_freed_while_a_thread_writes(void **state)
     mk_spool_queue_free(q);
     mk_exchange_free(x);
     while (site.web.spools.stored)
-        assert_int_equal(mk_loop_turn(&loop, 1000), 0);
+        assert_int_equal(mk_loop_run_once(&loop, 1000), 0);
     assert_int_equal(n_woken, 0);
 }
 

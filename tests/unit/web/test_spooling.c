@@ -201,7 +201,7 @@ static void what_is_dropped_makes_room(void **state)
     site.web.spools.max = 220 * K;
     struct mk_exchange *x = post(&w, w.left), *y = post(&other, other.left);
     assert_int_equal(mk_spool_request(&x->request, 0, &s), 0);
-    mk_spool_drop(s);
+    mk_spool_free(s);
     assert_int_equal(mk_spool_request(&x->request, 0, &s), -EINVAL);
     assert_int_equal(mk_spool_request(&y->request, 0, &s), 0);
     mk_exchange_free(x);
@@ -236,7 +236,7 @@ static void nothing_is_read_while_the_thread_writes(void **state)
         assert_int_equal(mk_spool_request(&x->request, 0, &s), -EAGAIN);
         assert_int_equal(w.at, at);
         while (w.n_resumed == n)
-            assert_int_equal(mk_loop_turn(&loop, 1000), 0);
+            assert_int_equal(mk_loop_run_once(&loop, 1000), 0);
     }
     assert_int_equal(e, 0);
     assert_int_equal(w.n_resumed, 4);

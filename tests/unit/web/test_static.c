@@ -298,7 +298,7 @@ static enum mk_verdict list_folder(struct mk_request *request, struct mk_respons
 {
     (void)request;
     (void)data;
-    assert_int_equal(mk_response_set_static(response, MK_STR("a list")), 0);
+    assert_int_equal(mk_response_set_body_nocopy(response, MK_STR("a list")), 0);
     return MK_DONE;
 }
 
@@ -323,7 +323,7 @@ static enum mk_verdict run_script(struct mk_request *request, struct mk_response
 {
     (void)data;
     mk_str said = mk_arena_printf(request->arena, "ran %.*s", MK_STR_ARG(request->asked->path));
-    assert_int_equal(mk_response_set_text(response, said), 0);
+    assert_int_equal(mk_response_set_body(response, said), 0);
     return MK_DONE;
 }
 

@@ -31,9 +31,9 @@ static void of_a_request(void **state)
 static void which_requests_accept_trailers(void **state)
 {
     (void)state;
-    struct mk_field room[2];
+    struct mk_header_field room[2];
     struct mk_request r = {.version = 11};
-    mk_fields_init(&r.fields, room);
+    mk_headers_init(&r.fields, room);
     assert_false(mk_request_accepts_trailers(&r));
     assert_true(fields_add(&r.fields, 2, MK_STR("TE"), MK_STR("gzip;q=1, Trailers")));
     assert_true(mk_request_accepts_trailers(&r));

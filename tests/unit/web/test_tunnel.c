@@ -7,7 +7,7 @@
 
 static struct mk_arena arena;
 static struct mk_exchange x;
-static struct mk_field room[8];
+static struct mk_header_field room[8];
 static unsigned n_closed;
 
 static ssize_t pull(void *ctx, char *to, size_t cap)
@@ -30,7 +30,7 @@ static int start(void **state)
     mk_arena_init(&arena, NULL);
     mk_response_init(&x.response, &arena);
     x.request = (struct mk_request){.arena = &arena, .version = 11, .asked = &x.request.received};
-    mk_fields_init(&x.request.fields, room);
+    mk_headers_init(&x.request.fields, room);
     n_closed = 0;
     return 0;
 }
@@ -81,19 +81,20 @@ static void nothing_can_be_changed_any_more(void **state)
     assert_int_equal(mk_response_status(&x.response), 101);
     assert_int_equal(mk_response_length(&x.response), MK_LENGTH_UNKNOWN);
     assert_int_equal(mk_request_length(&x.request), -1);
-    assert_false(mk_response_will_send_content(&x.request, &x.response));
+    assert_false(mk_response_will_send_body(&x.request, &x.response));
     assert_int_equal(open_tunnel(), -EALREADY);
     assert_int_equal(n_closed, 1); /* the other one */
     static const struct mk_filter_ops filter = {0};
     assert_int_equal(mk_response_set_status(&x.response, 200), -EALREADY);
-    assert_int_equal(mk_response_set_text(&x.response, MK_STR("x")), -EALREADY);
-    assert_int_equal(mk_response_set_static(&x.response, MK_STR("x")), -EALREADY);
-    assert_int_equal(mk_response_set_file(&x.response, -1, 0, 0), -EALREADY);
-    assert_int_equal(mk_response_set_source(&x.response, &ops.source, NULL, 1), -EALREADY);
+    assert_int_equal(mk_response_set_body(&x.response, MK_STR("x")), -EALREADY);
+    assert_int_equal(mk_response_set_body_nocopy(&x.response, MK_STR("x")), -EALREADY);
+    assert_int_equal(mk_response_set_body_file(&x.response, -1, 0, 0), -EALREADY);
+    assert_int_equal(mk_response_set_body_source(&x.response, &ops.source, NULL, 1), -EALREADY);
     assert_int_equal(mk_response_set_raw_source(&x.response, &ops.source, NULL), -EALREADY);
     assert_int_equal(mk_response_add_filter(&x.response, &filter, NULL, 1), -EINVAL);
-    assert_int_equal(mk_response_add(&x.response, MK_STR("X"), MK_STR("y")), 0);
-    assert_int_equal(mk_response_add(&x.response, MK_STR("Sec-WebSocket-Accept"), MK_STR("y")), -EINVAL);
+    assert_int_equal(mk_response_add_header(&x.response, MK_STR("X"), MK_STR("y")), 0);
+    assert_int_equal(mk_response_add_header(&x.response, MK_STR("Sec-WebSocket-Accept"), MK_STR("y")),
+                     -EINVAL);
     n_closed = 0;
     mk_response_reset(&x.response);
     assert_int_equal(n_closed, 1);
@@ -106,7 +107,7 @@ static void handshake_over_http1(void **state)
     ask_for_websocket(11);
     assert_int_equal(open_tunnel(), 0);
     assert_int_equal(x.response.status, 101);
-    assert_str(mk_response_field(&x.response, MK_STR("Sec-WebSocket-Accept")),
+    assert_str(mk_response_header(&x.response, MK_STR("Sec-WebSocket-Accept")),
                "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
 }
 
@@ -116,7 +117,7 @@ static void handshake_over_http2(void **state)
     ask_for_websocket(20);
     assert_int_equal(open_tunnel(), 0);
     assert_int_equal(x.response.status, 200);
-    assert_null(mk_response_field(&x.response, MK_STR("Sec-WebSocket-Accept")).p);
+    assert_null(mk_response_header(&x.response, MK_STR("Sec-WebSocket-Accept")).p);
 }
 
 static void bad_handshakes(void **state)
@@ -128,7 +129,7 @@ static void bad_handshakes(void **state)
     add_field("Sec-WebSocket-Version", "14");
     assert_int_equal(open_tunnel(), -EPROTO);
     assert_int_equal(x.response.status, 426);
-    assert_str(mk_response_field(&x.response, MK_STR("Sec-WebSocket-Version")), "13");
+    assert_str(mk_response_header(&x.response, MK_STR("Sec-WebSocket-Version")), "13");
     assert_int_equal(n_closed, 2);
     assert_false(mk_content_is_tunnel(&x.response.content));
 }

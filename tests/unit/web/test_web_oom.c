@@ -28,14 +28,14 @@ static int start(void **state)
     mk_buf_addf(&large, "%3000d", 1);
     site_add(&site, "large", mk_buf_str(&large));
     mk_buf_free(&large);
-    mk_filecache_fini(&site.web.files);
+    mk_file_cache_fini(&site.web.files);
     return 0;
 }
 
 static int stop(void **state)
 {
     (void)state;
-    assert_int_equal(mk_filecache_init(&site.web.files, &site_limits), 0);
+    assert_int_equal(mk_file_cache_init(&site.web.files, &site_limits), 0);
     site_fini(&site);
     return 0;
 }
@@ -48,10 +48,10 @@ static void check(struct mk_exchange *x)
     /* One kind of content, never two. */
     unsigned types = 0;
     for (unsigned i = 0; i < x->response.n_fields; i++)
-        types += mk_field_find_id(x->response.fields[i].name) == MK_FIELD_CONTENT_TYPE;
+        types += mk_header_find_id(x->response.fields[i].name) == MK_HEADER_CONTENT_TYPE;
     for (unsigned i = 0; i < x->response.n_blocks; i++)
         for (unsigned j = 0; j < x->response.blocks[i]->n; j++)
-            types += mk_field_find_id(x->response.blocks[i]->fields[j].name) == MK_FIELD_CONTENT_TYPE;
+            types += mk_header_find_id(x->response.blocks[i]->fields[j].name) == MK_HEADER_CONTENT_TYPE;
     if (types > 1)
         fail_msg("%s: %u types of content", target, types);
 }
@@ -59,7 +59,7 @@ static void check(struct mk_exchange *x)
 /* True when it is the answer that was to be. */
 static bool answer(void)
 {
-    if (mk_filecache_init(&site.web.files, &site_limits))
+    if (mk_file_cache_init(&site.web.files, &site_limits))
         return false;
     struct mk_exchange *x = site_get(&site, target, fields);
     bool ok = x != NULL;
@@ -74,7 +74,7 @@ static bool answer(void)
             assert_true(mk_str_starts(content, mk_str_from_c(expected_content)));
         mk_exchange_free(x);
     }
-    mk_filecache_fini(&site.web.files);
+    mk_file_cache_fini(&site.web.files);
     mk_arena_cache_fini(&site.blocks);
     return ok;
 }
@@ -121,13 +121,13 @@ static enum mk_verdict say_much(struct mk_request *request, struct mk_response *
     char value[500], *large = mk_request_alloc(request, 10000);
     (void)data;
     if (!large)
-        return MK_REFUSE;
+        return MK_ERROR;
     memset(value, 'v', sizeof value);
     memset(large, 'l', 10000);
     for (int i = 0; i < 40; i++)
-        if (mk_response_add(response, MK_STR("X-Field"), mk_str_of(value, sizeof value)))
-            return MK_REFUSE;
-    return mk_response_set_text(response, mk_str_of(large, 10000)) ? MK_REFUSE : MK_DONE;
+        if (mk_response_add_header(response, MK_STR("X-Field"), mk_str_of(value, sizeof value)))
+            return MK_ERROR;
+    return mk_response_set_body(response, mk_str_of(large, 10000)) ? MK_ERROR : MK_DONE;
 }
 
 static bool answer_much(void)
@@ -136,7 +136,7 @@ static bool answer_much(void)
     static const struct mk_route route = {.handler = &handler};
     struct mk_arena_cache *blocks = &site.blocks;
     site.host.routes = &route;
-    if (mk_filecache_init(&site.web.files, &site_limits))
+    if (mk_file_cache_init(&site.web.files, &site_limits))
         return false;
     struct mk_exchange *x = site_get(&site, "/", "");
     bool ok = x && mk_flow_run(x) && x->response.status == 200;
@@ -144,7 +144,7 @@ static bool answer_much(void)
         assert_true(x->response.status == 200 || x->response.status == 500 || x->response.status == 503);
         mk_exchange_free(x);
     }
-    mk_filecache_fini(&site.web.files);
+    mk_file_cache_fini(&site.web.files);
     mk_arena_cache_fini(blocks);
     return ok;
 }
@@ -167,21 +167,21 @@ static void give_back(void *data)
     n_given_back++;
 }
 
-static ssize_t pull_through(void *ctx, struct mk_inner *inner, char *room, size_t cap)
+static ssize_t pull_through(void *ctx, struct mk_filter_next *inner, char *room, size_t cap)
 {
     (void)ctx;
-    return mk_inner_pull(inner, room, cap);
+    return mk_filter_next_read(inner, room, cap);
 }
 
 static enum mk_verdict find_out(struct mk_request *request, struct mk_response *response, void *data)
 {
-    const struct mk_peer peer = {.ip = {[15] = 1}};
+    const struct mk_addr peer = {.ip = {[15] = 1}};
     (void)response;
     n_taken++;
     all_well &= mk_request_attach(request, data, &site, give_back) == 0;
     all_well &= mk_request_set_user(request, MK_STR("user")) == 0;
-    all_well &= mk_request_set_address(request, &peer) == 0;
-    all_well &= mk_request_file_name(request, MK_STR("/a")).p != NULL;
+    all_well &= mk_request_set_client_addr(request, &peer) == 0;
+    all_well &= mk_request_translate_path(request, MK_STR("/a")).p != NULL;
     return MK_NEXT;
 }
 
@@ -190,9 +190,9 @@ static void change(struct mk_request *request, struct mk_response *response, voi
     static const struct mk_filter_ops ops = {.pull = pull_through, .close = give_back};
     (void)request;
     (void)data;
-    all_well &= mk_response_set(response, MK_STR("ETag"), MK_STR("\"other\"")) == 0;
-    all_well &= mk_response_remove(response, MK_STR("Accept-Ranges")) == 0;
-    all_well &= mk_response_add_static(response, MK_STR("X-Static"), MK_STR("1")) == 0;
+    all_well &= mk_response_set_header(response, MK_STR("ETag"), MK_STR("\"other\"")) == 0;
+    all_well &= mk_response_remove_header(response, MK_STR("Accept-Ranges")) == 0;
+    all_well &= mk_response_add_header_nocopy(response, MK_STR("X-Static"), MK_STR("1")) == 0;
     n_taken += 2;
     all_well &= mk_response_add_filter(response, &ops, &site, MK_LENGTH_UNKNOWN) == 0;
     all_well &= mk_response_add_filter(response, &ops, &site, MK_LENGTH_UNKNOWN) == 0;
@@ -203,7 +203,7 @@ static bool answer_changed(void)
     static const struct mk_plugin plugin = {.name = "changes", .on_request = find_out, .on_response = change};
     static struct mk_hook hook = {.plugin = &plugin, .data = &n_taken};
     struct mk_arena_cache *blocks = &site.blocks;
-    if (mk_filecache_init(&site.web.files, &site_limits))
+    if (mk_file_cache_init(&site.web.files, &site_limits))
         return false;
     n_taken = n_given_back = 0;
     all_well = true;
@@ -219,7 +219,7 @@ static bool answer_changed(void)
     if (x)
         mk_exchange_free(x);
     assert_int_equal(n_taken, n_given_back);
-    mk_filecache_fini(&site.web.files);
+    mk_file_cache_fini(&site.web.files);
     mk_arena_cache_fini(blocks);
     site.host.hooks = (struct mk_hooks){0};
     return ok && oom.n_failed == 0;
@@ -236,19 +236,19 @@ static bool answer_with_a_file(void)
     char room[PATH_MAX];
     int fd = open(folder_path(&site.folder, "large", room), O_RDONLY | O_CLOEXEC);
     assert_true(fd >= 0);
-    if (mk_filecache_init(&site.web.files, &site_limits)) {
+    if (mk_file_cache_init(&site.web.files, &site_limits)) {
         mk_fd_close(&fd);
         return false;
     }
     struct mk_exchange *x = site_get(&site, "/", "");
-    bool ok = x && mk_response_set_file(&x->response, fd, 0, LARGE) == 0;
+    bool ok = x && mk_response_set_body_file(&x->response, fd, 0, LARGE) == 0;
     ok &= oom.n_failed == 0; /* what failed before has another answer already */
     if (x)
         mk_exchange_free(x);
     else
         close(fd);
     assert_int_equal(fcntl(fd, F_GETFD), -1);
-    mk_filecache_fini(&site.web.files);
+    mk_file_cache_fini(&site.web.files);
     mk_arena_cache_fini(&site.blocks);
     return ok;
 }

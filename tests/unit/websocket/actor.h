@@ -40,8 +40,8 @@ static void on_close(void *ctx, struct mk_websocket *s, unsigned code, mk_str re
     assert_ptr_equal(ctx, &actor);
     assert_ptr_equal(s, actor.socket);
     assert_int_equal(mk_websocket_send(s, MK_WEBSOCKET_TEXT, MK_STR("x")), -ESHUTDOWN);
-    assert_int_equal(mk_websocket_close(s, 1000, MK_ABSENT), -EALREADY);
-    mk_websocket_drop(s);
+    assert_int_equal(mk_websocket_close(s, 1000, MK_STR_NULL), -EALREADY);
+    mk_websocket_abort(s);
     actor.n_closes++;
     actor.code = code;
     assert_true(reason.len <= MK_WEBSOCKET_REASON_MAX);

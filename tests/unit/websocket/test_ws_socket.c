@@ -172,11 +172,11 @@ static void one_message_for_many(void **state)
     open_it(&plain);
     assert_int_equal(mk_websocket_send_message(actor.socket, m), 0);
     assert_int_equal(mk_websocket_send_message(actor.socket, m), 0);
-    mk_websocket_message_drop(m);
+    mk_websocket_message_free(m);
     world.room = 5;
     world_settle();
     OUT("\x82\4news\x82\4news");
-    mk_websocket_message_drop(NULL);
+    mk_websocket_message_free(NULL);
 }
 
 /* The first waits without memory of its own, until another one follows; a part of it may be gone by then. */
@@ -197,7 +197,7 @@ static void messages_for_many_keep_their_place(void **state)
         assert_int_equal(actor.socket->queue.weight, 0);
     }
     assert_int_equal(mk_websocket_send_message(actor.socket, m), 0); /* waits when the socket ends */
-    mk_websocket_message_drop(m);
+    mk_websocket_message_free(m);
 }
 
 /* ---- Back-pressure ---- */
@@ -354,7 +354,7 @@ static void a_drop_ends_it_at_once(void **state)
     (void)state;
     open_it(&plain);
     assert_int_equal(mk_websocket_send(actor.socket, MK_WEBSOCKET_TEXT, MK_STR("lost")), 0);
-    mk_websocket_drop(actor.socket);
+    mk_websocket_abort(actor.socket);
     assert_int_equal(actor.n_closes, 0);
     assert_int_equal(actor.socket->queue.weight, 0);
     world_settle();

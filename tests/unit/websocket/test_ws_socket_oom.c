@@ -23,7 +23,7 @@ static void talk(void)
         (void)mk_websocket_send_message(actor.socket, m);
         (void)mk_websocket_send_message(actor.socket, m); /* where one waits already */
     }
-    mk_websocket_message_drop(m);
+    mk_websocket_message_free(m);
     while (world.request.arrived < in.len && !world.is_over)
         world_arrive(5);
     if (!world.is_over)
@@ -80,7 +80,7 @@ static void a_message_for_many_needs_no_memory(void **state)
         assert_int_equal(oom.n_allocs, 0);
     }
     oom.fail_at = 0;
-    mk_websocket_message_drop(m);
+    mk_websocket_message_free(m);
     world_close();
     mk_ws_socket_stop(&world.ws);
     world_end();

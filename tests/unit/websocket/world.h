@@ -8,8 +8,8 @@
 #include <monkey/plugin.h>
 #include <monkey/websocket.h>
 
-#include "base/def.h"
-#include "http/wsframe.h"
+#include "base/compiler.h"
+#include "http/ws_frame_head.h"
 #include "unit/fake_clock.h"
 #include "unit/test.h"
 #include "websocket/ws_socket.h"
@@ -21,7 +21,7 @@ struct mk_worker {
 };
 
 struct mk_request {
-    struct mk_field_line fields[WORLD_FIELDS];
+    struct mk_header fields[WORLD_FIELDS];
     size_t n_fields;
     const char *tunnel;
     /* What the client sends: so much of it has arrived, and was read; what a read answers behind it. */
@@ -36,7 +36,7 @@ struct mk_request {
 
 struct mk_response {
     unsigned status;
-    struct mk_field_line fields[WORLD_FIELDS];
+    struct mk_header fields[WORLD_FIELDS];
     size_t n_fields;
     char room[512];
     struct mk_buf text;
@@ -98,7 +98,7 @@ mk_str mk_request_host(const struct mk_request *r)
     return MK_STR("example.org");
 }
 
-bool mk_request_field_at(const struct mk_request *r, size_t i, mk_str *name, mk_str *value)
+bool mk_request_header_at(const struct mk_request *r, size_t i, mk_str *name, mk_str *value)
 {
     if (i >= r->n_fields)
         return false;
@@ -107,12 +107,12 @@ bool mk_request_field_at(const struct mk_request *r, size_t i, mk_str *name, mk_
     return true;
 }
 
-mk_str mk_request_field(const struct mk_request *r, mk_str name)
+mk_str mk_request_header(const struct mk_request *r, mk_str name)
 {
     for (size_t i = 0; i < r->n_fields; i++)
         if (mk_str_eq_nocase(r->fields[i].name, name))
             return r->fields[i].value;
-    return MK_ABSENT;
+    return MK_STR_NULL;
 }
 
 void *mk_request_alloc(struct mk_request *r, size_t size)
@@ -151,13 +151,13 @@ int mk_response_set_status(struct mk_response *r, unsigned status)
     return 0;
 }
 
-int mk_response_add(struct mk_response *r, mk_str name, mk_str value)
+int mk_response_add_header(struct mk_response *r, mk_str name, mk_str value)
 {
     size_t from = r->text.len;
     mk_buf_add(&r->text, value);
     if (r->n_fields == WORLD_FIELDS || r->text.failed)
         return -ENOMEM;
-    r->fields[r->n_fields++] = (struct mk_field_line){name, mk_str_skip(mk_buf_str(&r->text), from)};
+    r->fields[r->n_fields++] = (struct mk_header){name, mk_str_skip(mk_buf_str(&r->text), from)};
     return 0;
 }
 
@@ -199,7 +199,7 @@ static inline void world_init(void)
 static inline void world_add_field(mk_str name, mk_str value)
 {
     assert_true(world.request.n_fields < WORLD_FIELDS);
-    world.request.fields[world.request.n_fields++] = (struct mk_field_line){name, value};
+    world.request.fields[world.request.n_fields++] = (struct mk_header){name, value};
 }
 
 static inline void world_close(void)
@@ -288,14 +288,14 @@ static inline void add_frame(struct mk_buf *b, unsigned first, mk_str payload)
 {
     static const uint8_t mask[4] = {0x12, 0x34, 0x56, 0x78};
     uint8_t head[MK_WS_HEAD_MAX];
-    size_t n = mk_wsframe_write(head, first, payload.len);
+    size_t n = mk_ws_frame_head_write(head, first, payload.len);
     head[1] |= 0x80;
     mk_buf_add(b, mk_str_of((const char *)head, n));
     mk_buf_add(b, mk_str_of((const char *)mask, sizeof mask));
     size_t from = b->len;
     mk_buf_add(b, payload);
     if (!b->failed && payload.len)
-        mk_wsframe_mask(b->p + from, payload.len, mask, 0);
+        mk_ws_frame_mask(b->p + from, payload.len, mask, 0);
 }
 
 #endif

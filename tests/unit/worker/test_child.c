@@ -79,15 +79,15 @@ static int stop(void **state)
 static void wait_for(const int *what, int value)
 {
     for (uint64_t end = mk_clock_ms() + 20000; *what != value && mk_clock_ms() < end;)
-        assert_int_equal(mk_loop_turn(&w.loop, 100), 0);
+        assert_int_equal(mk_loop_run_once(&w.loop, 100), 0);
     assert_int_equal(*what, value);
 }
 
-static struct mk_child *run(const char *script)
+static struct mk_subprocess *run(const char *script)
 {
     const char *argv[] = {"/bin/sh", "-c", script, NULL}, *envp[] = {"PATH=/usr/bin:/bin", "A=b", NULL};
-    const struct mk_child_options o = {.argv = argv, .envp = envp, .in = -1, .out = ends[1], .err = -1};
-    return mk_child_start(&w, &o, on_end, &ended);
+    const struct mk_subprocess_options o = {.argv = argv, .envp = envp, .in = -1, .out = ends[1], .err = -1};
+    return mk_subprocess_start(&w, &o, on_end, &ended);
 }
 
 /* Everything that was written until no process can write any more. */
@@ -101,7 +101,7 @@ static mk_str output(void)
         if (n == 0)
             return mk_str_of(room, len);
         len += n > 0 ? (size_t)n : 0;
-        assert_int_equal(mk_loop_turn(&w.loop, 10), 0);
+        assert_int_equal(mk_loop_run_once(&w.loop, 10), 0);
     }
     fail_msg("some process still holds the pipe");
     return MK_STR("");
@@ -129,14 +129,14 @@ static void a_failed_start_is_reported_later(void **state)
 {
     (void)state;
     const char *argv[] = {"/bin/none", NULL}, *envp[] = {NULL};
-    struct mk_child_options o = {.argv = argv, .envp = envp, .in = -1, .out = -1, .err = -1};
-    assert_non_null(mk_child_start(&w, &o, on_end, &ended));
+    struct mk_subprocess_options o = {.argv = argv, .envp = envp, .in = -1, .out = -1, .err = -1};
+    assert_non_null(mk_subprocess_start(&w, &o, on_end, &ended));
     assert_int_equal(ended, 0);
     wait_for(&ended, 1);
     assert_int_equal(status, -ENOENT);
     argv[0] = "/bin/true";
     o.cwd = "/none";
-    assert_non_null(mk_child_start(&w, &o, on_end, &ended));
+    assert_non_null(mk_subprocess_start(&w, &o, on_end, &ended));
     wait_for(&ended, 2);
     assert_int_equal(status, -ENOENT);
 }
@@ -146,14 +146,14 @@ static void an_invalid_request_is_reported_at_once(void **state)
     (void)state;
     static char big[120 * 1024];
     const char *argv[] = {"sh", NULL}, *envp[] = {"A=b", NULL};
-    struct mk_child_options o = {.argv = argv, .envp = envp, .in = -1, .out = -1, .err = -1};
-    assert_null(mk_child_start(&w, &o, on_end, &ended));
+    struct mk_subprocess_options o = {.argv = argv, .envp = envp, .in = -1, .out = -1, .err = -1};
+    assert_null(mk_subprocess_start(&w, &o, on_end, &ended));
     memset(big, 'x', sizeof big - 1);
     argv[0] = "/bin/true";
     envp[0] = big;
-    assert_null(mk_child_start(&w, &o, on_end, &ended));
+    assert_null(mk_subprocess_start(&w, &o, on_end, &ended));
     big[sizeof big - 1 - sizeof "/bin/true"] = '\0';
-    assert_non_null(mk_child_start(&w, &o, on_end, &ended));
+    assert_non_null(mk_subprocess_start(&w, &o, on_end, &ended));
     wait_for(&ended, 1);
     assert_int_equal(status, 0);
 }
@@ -161,9 +161,9 @@ static void an_invalid_request_is_reported_at_once(void **state)
 static void a_signal_reaches_the_whole_group(void **state)
 {
     (void)state;
-    struct mk_child *c = run("sleep 1000 & sleep 1000 & wait");
+    struct mk_subprocess *c = run("sleep 1000 & sleep 1000 & wait");
     assert_non_null(c);
-    mk_child_signal(c, SIGTERM);
+    mk_subprocess_signal(c, SIGTERM);
     wait_for(&ended, 1);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
     assert_str(output(), "");
@@ -172,14 +172,14 @@ static void a_signal_reaches_the_whole_group(void **state)
 static void a_dropped_child_dies_silently(void **state)
 {
     (void)state;
-    struct mk_child *c = run("trap '' TERM; sleep 1000 & sleep 1000");
+    struct mk_subprocess *c = run("trap '' TERM; sleep 1000 & sleep 1000");
     assert_non_null(c);
-    mk_child_drop(c);
-    mk_child_drop(NULL);
+    mk_subprocess_kill(c);
+    mk_subprocess_kill(NULL);
     assert_str(output(), "");
     const int none = 0;
     for (uint64_t end = mk_clock_ms() + 20000; !mk_list_empty(&w.children.list) && mk_clock_ms() < end;)
-        assert_int_equal(mk_loop_turn(&w.loop, 100), 0);
+        assert_int_equal(mk_loop_run_once(&w.loop, 100), 0);
     assert_true(mk_list_empty(&w.children.list));
     assert_int_equal(ended, none);
 }
@@ -197,17 +197,17 @@ static void many_are_kept_apart(void **state)
 static void signals_wait_for_room(void **state)
 {
     (void)state;
-    struct mk_child *c = run("trap 'echo x; exit 9' USR1; while :; do sleep 0.01; done"), *other;
+    struct mk_subprocess *c = run("trap 'echo x; exit 9' USR1; while :; do sleep 0.01; done"), *other;
     assert_non_null(c);
     kill(w.children.spawner.pid, SIGSTOP);
     while ((other = run("sleep 1000")))
-        mk_child_drop(other);
-    mk_child_signal(c, SIGKILL);
+        mk_subprocess_kill(other);
+    mk_subprocess_signal(c, SIGKILL);
     kill(w.children.spawner.pid, SIGCONT);
     wait_for(&ended, 1);
     assert_true(WIFSIGNALED(status));
     for (uint64_t end = mk_clock_ms() + 20000; !mk_list_empty(&w.children.list) && mk_clock_ms() < end;)
-        assert_int_equal(mk_loop_turn(&w.loop, 100), 0);
+        assert_int_equal(mk_loop_run_once(&w.loop, 100), 0);
     assert_true(mk_list_empty(&w.children.list));
 }
 
@@ -215,7 +215,7 @@ static void all_die_with_the_worker(void **state)
 {
     (void)state;
     assert_non_null(run("trap '' TERM HUP; sleep 1000 & sleep 1000"));
-    mk_child_signal(run("exit 0"), SIGCONT); /* both have begun when the next line is reached */
+    mk_subprocess_signal(run("exit 0"), SIGCONT); /* both have begun when the next line is reached */
     wait_for(&ended, 1);
     mk_fd_close(&ends[1]);
     mk_children_fini(&w.children);
@@ -228,7 +228,7 @@ static void all_die_with_the_worker(void **state)
 static void a_spawner_that_dies_is_noticed(void **state)
 {
     (void)state;
-    struct mk_child *c = run("exec sleep 1000");
+    struct mk_subprocess *c = run("exec sleep 1000");
     assert_non_null(c);
     assert_non_null(run("exec sleep 1000"));
     assert_non_null(run("exit 0"));

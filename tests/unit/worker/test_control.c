@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "os/fd.h"
-#include "os/rights.h"
+#include "os/fd_passing.h"
 #include "unit/descriptor.h"
 #include "unit/test.h"
 
@@ -110,11 +110,11 @@ static void what_is_no_message_is_passed_over(void **state)
     unsigned before = mk_fd_count();
     for (size_t i = 0; i < MK_LEN(bad); i++) {
         const struct iovec v = {.iov_base = (void *)(uintptr_t)bad[i].p, .iov_len = bad[i].len};
-        assert_int_equal(mk_rights_send(worker, &v, 1, (int[]){1, 2, 1}, 3), 0);
+        assert_int_equal(mk_fd_passing_send(worker, &v, 1, (int[]){1, 2, 1}, 3), 0);
         assert_int_equal(mk_control_receive(master, &room, &m), -EBADMSG);
     }
     const struct iovec v = {.iov_base = big, .iov_len = sizeof big};
-    assert_int_equal(mk_rights_send(worker, &v, 1, NULL, 0), 0);
+    assert_int_equal(mk_fd_passing_send(worker, &v, 1, NULL, 0), 0);
     assert_int_equal(mk_control_receive(master, &room, &m), -EBADMSG);
     assert_int_equal(mk_fd_count(), before);
     assert_int_equal(mk_control_say(worker, MK_CONTROL_READY), 0);

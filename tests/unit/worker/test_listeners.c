@@ -46,21 +46,21 @@ static int stop(void **state)
     return 0;
 }
 
-static struct mk_addr addr(const char *text)
+static struct mk_sockaddr addr(const char *text)
 {
-    struct mk_addr a;
-    assert_int_equal(mk_addr_parse(mk_str_from_c(text), MK_STR("127.0.0.1"), &a), 0);
+    struct mk_sockaddr a;
+    assert_int_equal(mk_sockaddr_parse(mk_str_from_c(text), MK_STR("127.0.0.1"), &a), 0);
     return a;
 }
 
-static struct mk_addr unix_addr(const char *name)
+static struct mk_sockaddr unix_addr(const char *name)
 {
     char text[128];
     snprintf(text, sizeof text, "unix:%s/%s", folder.path, name);
     return addr(text);
 }
 
-static void want(struct mk_addr a)
+static void want(struct mk_sockaddr a)
 {
     wanted_at[wanted.n++] = (struct mk_listen){.addr = a, .written = MK_STR("?")};
 }
@@ -74,7 +74,7 @@ static mk_err open_wanted(unsigned workers)
 }
 
 /* The address that the kernel chose. */
-static struct mk_addr open_any_port(unsigned workers)
+static struct mk_sockaddr open_any_port(unsigned workers)
 {
     want(addr("0"));
     assert_int_equal(open_wanted(workers), 0);
@@ -118,15 +118,15 @@ static void each_socket_has_a_worker_and_each_worker_has_one(void **state)
 static void an_address_has_a_socket_for_each_worker(void **state)
 {
     (void)state;
-    struct mk_addr a = open_any_port(3);
+    struct mk_sockaddr a = open_any_port(3);
     assert_int_equal(l.n, 1);
     assert_int_equal(l.at[0].n_fds, 3);
     assert_false(l.at[0].shared);
-    assert_true(mk_addr_port(&a) > 0);
+    assert_true(mk_sockaddr_port(&a) > 0);
     for (unsigned i = 0; i < 3; i++) {
-        struct mk_addr got;
-        assert_int_equal(mk_addr_of_socket(l.at[0].fds[i], &got), 0);
-        assert_true(mk_addr_eq(&got, &a));
+        struct mk_sockaddr got;
+        assert_int_equal(mk_sockaddr_getsockname(l.at[0].fds[i], &got), 0);
+        assert_true(mk_sockaddr_eq(&got, &a));
         assert_true(fcntl(l.at[0].fds[i], F_GETFD) & FD_CLOEXEC);
     }
     assert_int_equal(open_wanted(5), 0); /* more workers, more sockets; nothing is reopened */
@@ -171,10 +171,10 @@ static void what_fails_changes_nothing(void **state)
 {
     (void)state;
     struct mk_sock_options o = {.backlog = 1};
-    struct mk_addr any = addr("0"), taken;
+    struct mk_sockaddr any = addr("0"), taken;
     int other = -1;
     assert_int_equal(mk_sock_listen(&any, &o, &other), 0);
-    assert_int_equal(mk_addr_of_socket(other, &taken), 0);
+    assert_int_equal(mk_sockaddr_getsockname(other, &taken), 0);
     want(unix_addr("a"));
     want(unix_addr("b"));
     assert_int_equal(open_wanted(2), 0);
@@ -193,7 +193,7 @@ static void what_fails_changes_nothing(void **state)
 static void sockets_of_what_failed_are_closed(void **state)
 {
     (void)state;
-    struct mk_addr a = open_any_port(2);
+    struct mk_sockaddr a = open_any_port(2);
     wanted.n = 0;
     want(a);
     want(unix_addr("no/such/folder"));
@@ -206,10 +206,10 @@ static void a_port_is_not_taken_from_another(void **state)
 {
     (void)state;
     struct mk_sock_options o = {.backlog = 1, .reuse_port = true};
-    struct mk_addr any = addr("0"), taken;
+    struct mk_sockaddr any = addr("0"), taken;
     int other = -1;
     assert_int_equal(mk_sock_listen(&any, &o, &other), 0);
-    assert_int_equal(mk_addr_of_socket(other, &taken), 0);
+    assert_int_equal(mk_sockaddr_getsockname(other, &taken), 0);
     want(taken);
     assert_int_equal(open_wanted(1), -EADDRINUSE);
     close(other);
@@ -241,8 +241,8 @@ static void beside_those_that_serve_a_worker_begins_itself(void **state)
     assert_int_equal(open_wanted(3), 0);
     int new = l.at[0].fds[2];
     assert_true(listens(l.at[0].fds[0]) && listens(l.at[0].fds[1]) && !listens(new));
-    assert_int_equal(mk_sock_begin(new, 1), 0);
-    assert_int_equal(mk_sock_begin(new, 1), 0);
+    assert_int_equal(mk_sock_start_listening(new, 1), 0);
+    assert_int_equal(mk_sock_start_listening(new, 1), 0);
     assert_true(listens(new));
 }
 
@@ -269,7 +269,7 @@ static void a_successor_takes_over(void **state)
     assert_int_equal(n_logged, 0);
     assert_int_equal(heir.n, 2);
     for (unsigned i = 0; i < 2; i++) {
-        assert_true(mk_addr_eq(&heir.at[i].addr, &l.at[i].addr));
+        assert_true(mk_sockaddr_eq(&heir.at[i].addr, &l.at[i].addr));
         assert_int_equal(heir.at[i].n_fds, l.at[i].n_fds);
         assert_int_equal(heir.at[i].shared, l.at[i].shared);
         assert_true(fcntl(heir.at[i].fds[0], F_GETFD) & FD_CLOEXEC);

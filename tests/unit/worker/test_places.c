@@ -42,7 +42,7 @@ static void a_new_worker_starts_at_zero_and_the_past_is_kept(void **state)
                                                      .open = 3,
                                                      .requests = 4,
                                                      .by_class = {[2] = 5},
-                                                     .by_ending = {[MK_ENDING_GONE] = 6},
+                                                     .by_ending = {[MK_OUTCOME_CLIENT_ABORTED] = 6},
                                                      .sent = 7};
         places.at[1].leaving = true;
     }
@@ -52,7 +52,7 @@ static void a_new_worker_starts_at_zero_and_the_past_is_kept(void **state)
     assert_int_equal(past->open, 0); /* no connection is left */
     assert_int_equal(past->requests, 8);
     assert_int_equal(past->by_class[2], 10);
-    assert_int_equal(past->by_ending[MK_ENDING_GONE], 12);
+    assert_int_equal(past->by_ending[MK_OUTCOME_CLIENT_ABORTED], 12);
     assert_int_equal(past->sent, 14);
 }
 
@@ -79,7 +79,7 @@ static void long_reasons_are_cut_and_short_ones_leave_nothing_of_them(void **sta
     memset(reason, 'x', sizeof reason);
     mk_history_stayed(places.history, mk_str_of(reason, sizeof reason));
     assert_int_equal(strlen(places.history->why), MK_HISTORY_WHY - 1);
-    mk_history_stayed(places.history, MK_ABSENT);
+    mk_history_stayed(places.history, MK_STR_NULL);
     assert_string_equal(places.history->why, "");
 }
 

@@ -11,7 +11,7 @@
 static struct configured c;
 static struct mk_worker w;
 static struct mk_counters counters;
-static struct mk_addr where;
+static struct mk_sockaddr where;
 static int listener, client;
 
 static int start(void **state)
@@ -21,11 +21,11 @@ static int start(void **state)
     configured_begin(&c);
     client = -1;
     memset(&counters, 0, sizeof counters);
-    assert_int_equal(mk_addr_parse(MK_STR("127.0.0.1:0"), MK_STR(""), &where), 0);
+    assert_int_equal(mk_sockaddr_parse(MK_STR("127.0.0.1:0"), MK_STR(""), &where), 0);
     assert_int_equal(mk_sock_listen(&where, &o, &listener), 0);
     descriptor_begin(&client);
     descriptor_begin(&listener);
-    return mk_addr_of_socket(listener, &where);
+    return mk_sockaddr_getsockname(listener, &where);
 }
 
 static void serve(const char *text)
@@ -42,7 +42,7 @@ static void serve(const char *text)
 static void turn(int times)
 {
     for (int i = 0; i < times; i++)
-        assert_int_equal(mk_loop_turn(&w.loop, 5), 0);
+        assert_int_equal(mk_loop_run_once(&w.loop, 5), 0);
 }
 
 static void send_request(const char *target)
@@ -88,12 +88,13 @@ static void files_of_the_configuration_are_served(void **state)
 static void limits_are_those_of_the_configuration(void **state)
 {
     (void)state;
-    serve(
-        "[SERVER]\n    HeaderTimeout 3\n    KeepAliveTimeout 2\n    HandlerTimeout unlimited\n    MaxBodySize 5M\n"
-        "    MaxRequestSize 7\n    MaxHeaderSize 1K\n    MaxURISize 512\n    MaxHeaders 9\n    MaxConnections "
-        "33\n"
-        "    MaxConnectionsPerAddress 4\n    OverCapacity TooBusy\n    KeepAlive off\n    HideVersion on\n"
-        "    KeepAliveRequests 6\n    OpenFileCache off\n" HOST);
+    serve("[SERVER]\n    HeaderTimeout 3\n    KeepAliveTimeout 2\n    HandlerTimeout unlimited\n    "
+          "MaxBodySize 5M\n"
+          "    MaxRequestSize 7\n    MaxHeaderSize 1K\n    MaxURISize 512\n    MaxHeaders 9\n    "
+          "MaxConnections "
+          "33\n"
+          "    MaxConnectionsPerAddress 4\n    OverCapacity TooBusy\n    KeepAlive off\n    HideVersion on\n"
+          "    KeepAliveRequests 6\n    OpenFileCache off\n" HOST);
     assert_int_equal(w.limits.head_ms, 3000);
     assert_int_equal(w.limits.idle_ms, 2000);
     assert_int_equal(w.limits.request.content_max, 5 << 20);
@@ -154,13 +155,13 @@ static void a_draining_worker_waits_for_what_holds_it(void **state)
 {
     (void)state;
     serve(HOST);
-    mk_worker_hold(&w);
-    mk_worker_hold(&w);
-    mk_worker_let_go(&w);
+    mk_worker_ref(&w);
+    mk_worker_ref(&w);
+    mk_worker_unref(&w);
     mk_worker_drain(&w, true, c.g->server.drain_ms);
     turn(2);
     assert_false(w.loop.stopped);
-    mk_worker_let_go(&w);
+    mk_worker_unref(&w);
     assert_true(w.loop.stopped);
     mk_worker_fini(&w);
 }
@@ -169,10 +170,10 @@ static void what_holds_a_draining_worker_does_so_until_its_time_is_over(void **s
 {
     (void)state;
     serve("[SERVER]\n    DrainTimeout 50ms\n" HOST);
-    mk_worker_hold(&w);
+    mk_worker_ref(&w);
     mk_worker_drain(&w, true, c.g->server.drain_ms);
     assert_int_equal(mk_worker_run(&w), 0);
-    mk_worker_let_go(&w);
+    mk_worker_unref(&w);
     mk_worker_fini(&w);
 }
 

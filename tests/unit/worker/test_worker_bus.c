@@ -20,9 +20,9 @@ static void alone_it_sets_its_own_level_and_reloads_nothing(void **state)
 {
     (void)state;
     start_with(-1);
-    assert_int_equal(mk_worker_ask_reload(&w), -ENOTCONN);
-    assert_int_equal(mk_worker_ask_log_level(&w, MK_LOG_LEVELS), -EINVAL);
-    assert_int_equal(mk_worker_ask_log_level(&w, MK_LOG_DEBUG), 0);
+    assert_int_equal(mk_worker_request_reload(&w), -ENOTCONN);
+    assert_int_equal(mk_worker_set_log_level(&w, MK_LOG_LEVELS), -EINVAL);
+    assert_int_equal(mk_worker_set_log_level(&w, MK_LOG_DEBUG), 0);
     assert_int_equal(mk_worker_log_level(&w), MK_LOG_DEBUG);
 }
 
@@ -34,8 +34,8 @@ static void a_master_is_asked(void **state)
     struct mk_control_message m;
     assert_int_equal(mk_control_open(&master, &worker), 0);
     start_with(worker);
-    assert_int_equal(mk_worker_ask_reload(&w), 0);
-    assert_int_equal(mk_worker_ask_log_level(&w, MK_LOG_ERROR), 0);
+    assert_int_equal(mk_worker_request_reload(&w), 0);
+    assert_int_equal(mk_worker_set_log_level(&w, MK_LOG_ERROR), 0);
     assert_int_equal(mk_worker_log_level(&w), MK_LOG_INFO); /* until the master says so */
     assert_int_equal(mk_control_receive(master, &room, &m), 0);
     assert_int_equal(m.kind, MK_CONTROL_RELOAD);
@@ -43,7 +43,7 @@ static void a_master_is_asked(void **state)
     assert_int_equal(m.kind, MK_CONTROL_LOG_LEVEL);
     assert_int_equal(m.number, MK_LOG_ERROR);
     mk_fd_close(&master); /* a master that is gone is none */
-    assert_int_equal(mk_worker_ask_reload(&w), -ENOTCONN);
+    assert_int_equal(mk_worker_request_reload(&w), -ENOTCONN);
     mk_fd_close(&worker);
 }
 

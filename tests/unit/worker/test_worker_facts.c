@@ -11,7 +11,7 @@ static struct configured c;
 static struct mk_worker w;
 static struct mk_place places[4];
 static struct mk_history history;
-static struct mk_addr where;
+static struct mk_sockaddr where;
 static int listener, client;
 static char last_log[256];
 
@@ -31,9 +31,9 @@ static int start(void **state)
     client = -1;
     memset(places, 0, sizeof places);
     memset(&history, 0, sizeof history);
-    assert_int_equal(mk_addr_parse(MK_STR("127.0.0.1:0"), MK_STR(""), &where), 0);
+    assert_int_equal(mk_sockaddr_parse(MK_STR("127.0.0.1:0"), MK_STR(""), &where), 0);
     assert_int_equal(mk_sock_listen(&where, &o, &listener), 0);
-    return mk_addr_of_socket(listener, &where);
+    return mk_sockaddr_getsockname(listener, &where);
 }
 
 static int stop(void **state)
@@ -64,7 +64,7 @@ static void serve(const char *text)
 static void turn(int times)
 {
     for (int i = 0; i < times; i++)
-        assert_int_equal(mk_loop_turn(&w.loop, 5), 0);
+        assert_int_equal(mk_loop_run_once(&w.loop, 5), 0);
 }
 
 static void say(const char *text)
@@ -121,7 +121,7 @@ static void every_process_is_counted(void **state)
     assert_int_equal(s.open, 1);
     assert_int_equal(s.requests, 1);
     assert_int_equal(s.by_class[2], 1);
-    assert_int_equal(s.by_ending[MK_ENDING_DONE], 1);
+    assert_int_equal(s.by_ending[MK_OUTCOME_OK], 1);
     assert_in_range(s.sent, 50, 1000);
     assert_false(s.leaving);
     assert_true(mk_worker_stats_at(&w, 2, &s));
@@ -140,7 +140,7 @@ static void the_past_is_reported(void **state)
     struct mk_worker_stats s;
     history.past = (struct mk_counters){.accepted = 3, .requests = 8, .by_class = {[4] = 2}, .sent = 1000};
     serve(HOST);
-    mk_worker_stats_past(&w, &s);
+    mk_worker_stats_ended(&w, &s);
     assert_int_equal(s.pid, 0);
     assert_int_equal(s.accepted, 3);
     assert_int_equal(s.requests, 8);
@@ -178,7 +178,7 @@ static void without_a_master_there_is_no_past(void **state)
     struct mk_reloads r;
     serve(HOST);
     w.places.history = NULL;
-    mk_worker_stats_past(&w, &s);
+    mk_worker_stats_ended(&w, &s);
     mk_worker_reloads(&w, &r, NULL);
     assert_int_equal(s.requests, 0);
     assert_int_equal(r.done + r.failed, 0);
@@ -233,7 +233,7 @@ static void connections_can_be_looked_at(void **state)
 /* Looks on while its own request is under way. */
 static struct seen during;
 
-static void look_on(const struct mk_record *record, void *data)
+static void look_on(const struct mk_access_record *record, void *data)
 {
     (void)record;
     (void)data;
@@ -282,10 +282,10 @@ static void hosts_are_reported_one_by_one(void **state)
     (void)state;
     serve(
         "[HOST]\n    DocumentRoot site\n    ServerName a\n[HOST]\n    DocumentRoot site\n    ServerName b\n");
-    assert_str(mk_worker_host_at(&w, 0)->names[0], "a");
-    assert_str(mk_worker_host_at(&w, 1)->names[0], "b");
-    assert_null(mk_worker_host_at(&w, 2));
-    assert_null(mk_worker_host_at(&w, SIZE_MAX));
+    assert_str(mk_worker_vhost_at(&w, 0)->names[0], "a");
+    assert_str(mk_worker_vhost_at(&w, 1)->names[0], "b");
+    assert_null(mk_worker_vhost_at(&w, 2));
+    assert_null(mk_worker_vhost_at(&w, SIZE_MAX));
 }
 
 static void the_configuration_is_printed(void **state)

@@ -136,7 +136,7 @@ static struct mk_worker *worker(unsigned i)
 
 static void turn(unsigned i)
 {
-    assert_int_equal(mk_loop_turn(&worker(i)->loop, 0), 0);
+    assert_int_equal(mk_loop_run_once(&worker(i)->loop, 0), 0);
 }
 
 static void check(unsigned i, const char *expected)
@@ -244,11 +244,11 @@ static void say_at_the_end(void *ctx)
 static void what_is_said_at_the_end_of_a_turn_leaves_in_it(void **state)
 {
     (void)state;
-    struct mk_turn_end *end = mk_turn_end_new(worker(0), say_at_the_end, NULL);
-    mk_turn_end_set(end);
+    struct mk_deferred *end = mk_deferred_new(worker(0), say_at_the_end, NULL);
+    mk_deferred_post(end);
     turn(0);
     check(1, "late ");
-    mk_turn_end_free(end);
+    mk_deferred_free(end);
 }
 
 /* At the start of a plugin, for example. */
@@ -256,7 +256,7 @@ static void what_is_said_before_the_first_turn_leaves_in_it(void **state)
 {
     (void)state;
     assert_int_equal(send_to(0, 1, "early"), 0);
-    assert_int_equal(mk_loop_turn(&worker(0)->loop, -1), 0); /* it does not wait */
+    assert_int_equal(mk_loop_run_once(&worker(0)->loop, -1), 0); /* it does not wait */
     check(1, "early ");
 }
 

@@ -39,7 +39,7 @@ static bool talk(void)
         sent += mk_worker_send(&w[1], &plugin, 1, mk_str_of(text, len)) == 0 ? len : 0;
     }
     for (unsigned i = 0; i < 2; i++)
-        assert_int_equal(mk_loop_turn(&w[i].loop, 0), 0);
+        assert_int_equal(mk_loop_run_once(&w[i].loop, 0), 0);
     assert_int_equal(heard, sent);
     for (unsigned i = 0; i < 2; i++) {
         mk_worker_mail_fini(&w[i]);

@@ -42,7 +42,7 @@ static int stop(void **state)
 static void turn_until(const unsigned *n, unsigned is)
 {
     while (*n < is)
-        assert_int_equal(mk_loop_turn(&w.loop, 5000), 0);
+        assert_int_equal(mk_loop_run_once(&w.loop, 5000), 0);
 }
 
 /* ---- Alarms and watchers ---- */
@@ -118,7 +118,7 @@ static void work_is_done_aside_and_ends_in_the_loop(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 50; i++)
-        assert_int_equal(mk_worker_run_aside(&w, work, done, &n_dones), 0);
+        assert_int_equal(mk_worker_offload(&w, work, done, &n_dones), 0);
     assert_int_equal(n_dones, 0);
     turn_until(&n_dones, 50);
     assert_int_equal(n_works, 50);
@@ -138,11 +138,11 @@ static void not_too_much_waits(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < AT_ONCE; i++)
-        assert_int_equal(mk_worker_run_aside(&w, work_later, done, &n_dones), 0);
-    assert_int_equal(mk_worker_run_aside(&w, work_later, done, &n_dones), -EAGAIN);
+        assert_int_equal(mk_worker_offload(&w, work_later, done, &n_dones), 0);
+    assert_int_equal(mk_worker_offload(&w, work_later, done, &n_dones), -EAGAIN);
     sem_post(&may_work);
     turn_until(&n_dones, 1);
-    assert_int_equal(mk_worker_run_aside(&w, work_later, done, &n_dones), 0);
+    assert_int_equal(mk_worker_offload(&w, work_later, done, &n_dones), 0);
     for (unsigned i = 0; i < AT_ONCE; i++)
         sem_post(&may_work);
     turn_until(&n_dones, AT_ONCE + 1);
@@ -162,14 +162,14 @@ static void use_much_stack(void *ctx)
 static void there_is_room_for_libraries(void **state)
 {
     (void)state;
-    assert_int_equal(mk_worker_run_aside(&w, use_much_stack, done, &n_dones), 0);
+    assert_int_equal(mk_worker_offload(&w, use_much_stack, done, &n_dones), 0);
     turn_until(&n_dones, 1);
     mk_worker_fini(&w);
 }
 
 static void try_more(void *ctx)
 {
-    assert_int_equal(mk_worker_run_aside(&w, work, done, &n_dones), -EAGAIN);
+    assert_int_equal(mk_worker_offload(&w, work, done, &n_dones), -EAGAIN);
     assert_int_equal(mk_worker_post(&w, call, &n_calls), 0); /* that is still called */
     done(ctx);
 }
@@ -178,7 +178,7 @@ static void the_end_waits_for_work_that_was_begun_and_begins_no_more(void **stat
 {
     (void)state;
     for (unsigned i = 0; i < 20; i++)
-        assert_int_equal(mk_worker_run_aside(&w, work_later, try_more, &n_dones), 0);
+        assert_int_equal(mk_worker_offload(&w, work_later, try_more, &n_dones), 0);
     for (unsigned i = 0; i < 20; i++)
         sem_post(&may_work);
     mk_worker_fini(&w);

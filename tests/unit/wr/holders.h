@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "os/addr.h"
+#include "os/sockaddr.h"
 #include "unit/test.h"
 
 /* Bound, so that the port stays ours; it does not listen. */
@@ -17,18 +17,18 @@ struct reserved {
     unsigned port;
 };
 
-static inline struct mk_addr holders_address(const char *host, unsigned port)
+static inline struct mk_sockaddr holders_address(const char *host, unsigned port)
 {
-    struct mk_addr a;
-    assert_int_equal(mk_addr_parse(MK_STR("1"), mk_str_from_c(host), &a), 0);
-    mk_addr_set_port(&a, (uint16_t)port);
+    struct mk_sockaddr a;
+    assert_int_equal(mk_sockaddr_parse(MK_STR("1"), mk_str_from_c(host), &a), 0);
+    mk_sockaddr_set_port(&a, (uint16_t)port);
     return a;
 }
 
 static inline int holders_bind(const char *host, unsigned port)
 {
     static const int on = 1;
-    struct mk_addr a = holders_address(host, port);
+    struct mk_sockaddr a = holders_address(host, port);
     int fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) < 0 ||
         bind(fd, &a.any, a.len) < 0) {
@@ -40,11 +40,11 @@ static inline int holders_bind(const char *host, unsigned port)
 
 static inline struct reserved holders_reserve(void)
 {
-    struct mk_addr a;
+    struct mk_sockaddr a;
     struct reserved r = {.fd = holders_bind("127.0.0.1", 0)};
     assert_true(r.fd >= 0);
-    assert_int_equal(mk_addr_of_socket(r.fd, &a), 0);
-    r.port = mk_addr_port(&a);
+    assert_int_equal(mk_sockaddr_getsockname(r.fd, &a), 0);
+    r.port = mk_sockaddr_port(&a);
     return r;
 }
 

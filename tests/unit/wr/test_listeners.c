@@ -10,7 +10,7 @@ static void expect_kept(const char *hosts, const char *to, const char *letters)
 {
     struct wr_listener sockets[8];
     struct wr_listeners l = {.sockets = sockets};
-    struct mk_addr at[8];
+    struct mk_sockaddr at[8];
     char kept[9] = "";
     size_t n = 0;
     for (mk_str rest = mk_str_from_c(hosts); rest.p; l.n++) {

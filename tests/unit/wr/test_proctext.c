@@ -141,11 +141,11 @@ static void listeners_by_port(void **state)
     assert_true(wr_proctext_listens(v4, 8080, &l));
     assert_int_equal(l.inode, 17245);
     assert_int_equal(l.at.v4.sin_family, AF_INET);
-    assert_int_equal(mk_addr_port(&l.at), 8080);
+    assert_int_equal(mk_sockaddr_port(&l.at), 8080);
     assert_true(wr_proctext_listens(v6, 8080, &l));
     assert_int_equal(l.inode, 99);
     assert_int_equal(l.at.v6.sin6_family, AF_INET6);
-    assert_true(mk_addr_is_any(&l.at));
+    assert_true(mk_sockaddr_is_any(&l.at));
     assert_false(wr_proctext_listens(MK_STR("0: 0100007:1F90 0:0 0A 0 0 0 0 0 99"), 8080, &l));
     assert_false(wr_proctext_listens(MK_STR("0: :1F90 0:0 0A 0 0 0 0 0 99"), 8080, &l));
     assert_false(wr_proctext_listens(MK_STR("0: 0100007F:11F90 0:0 0A 0 0 0 0 0 99"), 8080, &l));

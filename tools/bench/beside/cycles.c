@@ -16,7 +16,7 @@ struct memory {
 static enum mk_verdict hello(struct mk_request *request, struct mk_response *response, void *data)
 {
     (void)request, (void)data;
-    mk_response_set_static(response, MK_STR("hello\n"));
+    mk_response_set_body_nocopy(response, MK_STR("hello\n"));
     return MK_DONE;
 }
 
@@ -25,7 +25,7 @@ static struct mk_server *start(void)
     struct mk_server *s = mk_server_new(NULL);
     if (mk_server_add_route(s, "GET /", hello, NULL) || mk_server_listen(s, "127.0.0.1:0", NULL) ||
         mk_server_start(s, 1)) {
-        fprintf(stderr, "cycles: %s\n", mk_server_why(s));
+        fprintf(stderr, "cycles: %s\n", mk_server_error(s));
         exit(1);
     }
     return s;

@@ -10,7 +10,7 @@
 static enum mk_verdict hello(struct mk_request *request, struct mk_response *response, void *data)
 {
     (void)request, (void)data;
-    mk_response_set_static(response, MK_STR("hello\n"));
+    mk_response_set_body_nocopy(response, MK_STR("hello\n"));
     return MK_DONE;
 }
 
@@ -43,7 +43,7 @@ int main(int argc, char **argv)
     if (mk_server_set(s, "SERVER", "KeepAliveRequests", "unlimited") ||
         mk_server_add_route(s, "GET /", hello, NULL) || mk_server_listen(s, where, NULL) ||
         run(s, argc > 2 ? argv[2] : "")) {
-        fprintf(stderr, "monkey: %s\n", mk_server_why(s));
+        fprintf(stderr, "monkey: %s\n", mk_server_error(s));
         return 1;
     }
     return 0;

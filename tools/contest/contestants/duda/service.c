@@ -2,9 +2,9 @@
 /* What web services are asked for, as one writes it with Duda. */
 #include <duda.h>
 
-static int greet(struct duda *d)
+static int greet(struct duda_ctx *d)
 {
-    int e = duda_type(d, "text/plain");
+    int e = duda_content_type(d, "text/plain");
     return e ? e : duda_puts(d, CONTEST_HELLO);
 }
 
@@ -12,18 +12,18 @@ struct message {
     mk_str message;
 };
 
-static const struct duda_member members[] = {DUDA_TEXT(struct message, message)};
-static const struct duda_shape shape = DUDA_SHAPE(struct message, members);
+static const struct duda_schema_field members[] = {DUDA_STRING(struct message, message)};
+static const struct duda_schema shape = DUDA_SCHEMA(struct message, members);
 
-static int json(struct duda *d)
+static int json(struct duda_ctx *d)
 {
     const struct message m = {MK_STR("Hello, World!")};
-    return duda_json_of(d, &shape, &m);
+    return duda_send_json_struct(d, &shape, &m);
 }
 
-static int plaintext(struct duda *d)
+static int plaintext(struct duda_ctx *d)
 {
-    int e = duda_type(d, "text/plain");
+    int e = duda_content_type(d, "text/plain");
     return e ? e : duda_puts(d, "Hello, World!");
 }
 

@@ -5,8 +5,8 @@
 static enum mk_verdict greet(struct mk_request *request, struct mk_response *response, void *data)
 {
     (void)request, (void)data;
-    mk_response_add(response, MK_STR("Content-Type"), MK_STR("text/plain"));
-    mk_response_set_text(response, MK_STR(CONTEST_HELLO));
+    mk_response_add_header(response, MK_STR("Content-Type"), MK_STR("text/plain"));
+    mk_response_set_body(response, MK_STR(CONTEST_HELLO));
     return MK_DONE;
 }
 

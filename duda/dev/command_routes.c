@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "command_routes.h"
+
+#include "doc/doc.h"
+#include "doc/openapi.h"
+#include "ipc_protocol.h"
+#include "options.h"
+
+#include <monkey/text.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TEXT_MAX = 8 * 1024 * 1024 };
+
+/* ---- A list ---- */
+
+struct columns {
+    int method, path, name;
+};
+
+static int wider_column(int width, const char *text)
+{
+    int len = (int)strnlen(text, 60);
+    return len > width ? len : width;
+}
+
+static void measure_columns(const struct dev_route *r, void *ctx)
+{
+    struct columns *c = ctx;
+    c->method = wider_column(c->method, r->line->method);
+    c->path = wider_column(c->path, r->pattern);
+    c->name = wider_column(c->name, r->line->name);
+}
+
+static void print_route(const struct dev_route *r, void *ctx)
+{
+    const struct columns *c = ctx;
+    const char *slash = strrchr(r->line->file, '/');
+    printf("%-*s  %-*s  %-*s  %s:%d%s%s%s%s\n", c->method, r->line->method, c->path, r->pattern, c->name,
+           r->line->name, slash ? slash + 1 : r->line->file, r->line->line, *r->host ? "  " : "", r->host,
+           r->line->doc ? "  " : "", r->line->doc ? r->line->doc : "");
+}
+
+static int run_routes(int argc, char **argv)
+{
+    struct dev_options order = {
+        .usage = "usage: monkey routes SOURCE.c\n",
+        .help = "Lists the routes of a service: methods, path, handler, place in the source, "
+                "what it does.\n\n  -h, --help  this text\n",
+        .words_min = 1,
+        .words_max = 1};
+    struct dev_introspection d;
+    struct columns columns = {0};
+    int code;
+    if (!dev_options_parse(&order, argc, argv, &code))
+        return code;
+    if (!dev_introspect_load(&d, "routes", order.words[0]))
+        return DEV_EXIT_FAILED;
+    dev_introspect_each_route(&d, measure_columns, &columns);
+    dev_introspect_each_route(&d, print_route, &columns);
+    dev_introspect_free(&d);
+    return fflush(stdout) == 0 ? DEV_EXIT_OK : DEV_EXIT_FAILED;
+}
+
+const struct mk_command dev_command_routes = {
+    .name = "routes",
+    .args = "SOURCE.c",
+    .help = "List the routes of a service.",
+    .run = run_routes,
+};
+
+/* ---- A page ---- */
+
+/* JSON within HTML: no text in it may end the element. */
+static void append_script_json(struct mk_buf *out, mk_str json)
+{
+    for (size_t i = 0; i < json.len; i++)
+        if (json.p[i] == '<')
+            mk_buf_add(out, MK_STR("\\u003c"));
+        else
+            mk_buf_add_char(out, json.p[i]);
+}
+
+static void write_doc_page(const struct dev_introspection *d, mk_str json, struct mk_buf *out)
+{
+    mk_buf_add(out, MK_STR("<!DOCTYPE html>\n<html lang=en><meta charset=utf-8>"
+                           "<meta name=viewport content=\"width=device-width,initial-scale=1\">\n<style>\n"));
+    mk_buf_add(out, dev_doc_style);
+    mk_buf_add(out, MK_STR("</style>\n<title>"));
+    mk_html_escape(out, mk_str_from_c(d->service->name));
+    mk_buf_add(out, MK_STR("</title>\n<h1>"));
+    mk_html_escape(out, mk_str_from_c(d->service->name));
+    mk_buf_add(out, MK_STR("</h1>\n<main></main>\n<script type=application/json id=api>"));
+    append_script_json(out, json);
+    mk_buf_add(out, MK_STR("</script>\n<script>\n"));
+    mk_buf_add(out, dev_doc_script);
+    mk_buf_add(out, MK_STR("</script>\n</html>\n"));
+}
+
+static int write_doc_output(const char *path, const struct mk_buf *text)
+{
+    FILE *f = text->failed ? NULL : path ? fopen(path, "we") : stdout;
+    if (!f)
+        return dev_print_error(DEV_EXIT_FAILED, "doc", path, "it cannot be written");
+    bool ok = fwrite(text->p, 1, text->len, f) == text->len;
+    ok = (path ? fclose(f) : fflush(f)) == 0 && ok;
+    return ok ? DEV_EXIT_OK : dev_print_error(DEV_EXIT_FAILED, "doc", path, "it cannot be written");
+}
+
+static int run_doc(int argc, char **argv)
+{
+    const char *output = NULL;
+    bool is_json = false;
+    const struct dev_option options[] = {{'o', "output", &output, NULL}, {'j', "json", NULL, &is_json}};
+    struct dev_options order = {.usage = "usage: monkey doc [-j] [-o FILE] SOURCE.c\n",
+                                .help = "Writes a page about the routes of a service, on which they can be "
+                                        "tried. `monkey run` shows it at "
+                                        "" DEV_DOC_PATH ".\n\n"
+                                        "  -j, --json         OpenAPI 3.1 in place of the page\n"
+                                        "  -o, --output FILE  where to; standard output if it is not said\n"
+                                        "  -h, --help         this text\n",
+                                .options = options,
+                                .n_options = MK_LEN(options),
+                                .words_min = 1,
+                                .words_max = 1};
+    struct mk_buf json = mk_buf_growing(TEXT_MAX), page = mk_buf_growing(2 * TEXT_MAX);
+    struct dev_introspection d;
+    int code;
+    if (!dev_options_parse(&order, argc, argv, &code))
+        return code;
+    if (!dev_introspect_load(&d, "doc", order.words[0]))
+        return DEV_EXIT_FAILED;
+    dev_openapi_write(&d, &json);
+    write_doc_page(&d, mk_buf_str(&json), &page);
+    code = write_doc_output(output, is_json ? &json : &page);
+    mk_buf_free(&json);
+    mk_buf_free(&page);
+    dev_introspect_free(&d);
+    return code;
+}
+
+const struct mk_command dev_command_doc = {
+    .name = "doc",
+    .args = "SOURCE.c",
+    .help = "Write a page about a service's routes, or OpenAPI.",
+    .run = run_doc,
+};

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "command_run.h"
+
+#include "command_routes.h"
+#include "file_watch.h"
+#include "ipc_protocol.h"
+#include "ipc_server.h"
+#include "options.h"
+#include "process.h"
+#include "servers.h"
+#include "symbolize.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <monkey/mem.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { WHY_MAX = 256 * 1024, NAMES_MAX = 1024, OWN_FDS = 3 + DEV_SERVERS_FDS, DOCS_MAX = 4, UPDATES_MAX = 3 };
+
+struct run {
+    struct dev_paths paths;
+    struct dev_source_set source_set;
+    struct dev_servers servers;
+    struct dev_ipc_server ipc_server;
+    const char *extra;                 /* a file of the configuration */
+    int watch, ending, children;       /* descriptors: of changed files, of signals */
+    struct dev_process docs[DOCS_MAX]; /* they write pages about routes */
+    bool serves;                       /* the server with the services has what the sources say */
+    struct mk_buf why;                 /* it could not be started */
+    struct pollfd fds[DEV_IPC_CLIENTS_MAX + 1 + OWN_FDS];
+};
+
+static const char usage[] = "usage: monkey run [-p [ADDRESS:]PORT] [-n NAMES] [-i FILE] SOURCE.c|FOLDER\n";
+static const char help[] =
+    "Compiles a service of Duda, serves it, and does both again whenever the source changes.\n"
+    "\n"
+    "  -p, --port [ADDRESS:]PORT  where to listen; 127.0.0.1:2001 if it is not said\n"
+    "  -n, --names NAME,...       answer for these hosts, too, beside localhost and addresses\n"
+    "  -i, --include FILE         more of the configuration: sections of the service and of other plugins\n"
+    "  -h, --help                 this text\n"
+    "\n"
+    "In a FOLDER each NAME.c answers below /NAME, and is compiled when that is asked for; index.c answers at "
+    "/.\n"
+    "Mistakes and crashes are shown here and in the browser. /.duda/doc lists the routes of a service, in a "
+    "FOLDER\n"
+    "/NAME/.duda/doc. Ctrl+C ends it.\n";
+
+/* ---- Following the sources ---- */
+
+/* Says why the server cannot be started, unless that is known. */
+static void print_new_error(struct mk_buf *known, struct mk_buf *why, bool *news)
+{
+    if (!mk_str_eq(mk_buf_str(why), mk_buf_str(known))) {
+        dev_print_text(stderr, mk_buf_str(why));
+        *news = true;
+    }
+    mk_buf_free(known);
+    *known = *why;
+}
+
+static bool restart_back(struct run *r, struct mk_buf *known, bool *news)
+{
+    struct mk_buf why = mk_buf_growing(WHY_MAX);
+    bool ok = dev_servers_replace_back(&r->servers, &r->source_set, r->extra, &why);
+    if (ok)
+        mk_buf_clear(&why);
+    print_new_error(known, &why, news);
+    return ok;
+}
+
+/* The server goes on without those that it cannot load. */
+static void restart_with_each_source(struct run *r, bool *news)
+{
+    for (size_t i = 0; i < r->source_set.n; i++) {
+        struct dev_source_unit *one = r->source_set.at[i];
+        if (!one->is_held)
+            continue;
+        one->is_held = false;
+        (void)dev_source_set_mark_loaded(&r->source_set, restart_back(r, &one->why, news));
+    }
+    r->serves = r->servers.back.pid || restart_back(r, &r->why, news);
+}
+
+/* True: there is news. */
+static bool replace_back_server(struct run *r)
+{
+    bool before = r->serves, news = false;
+    struct mk_buf why = mk_buf_growing(WHY_MAX);
+    r->serves = dev_servers_replace_back(&r->servers, &r->source_set, r->extra, &why);
+    bool any = dev_source_set_mark_loaded(&r->source_set, r->serves);
+    bool tries_each = !r->serves && any && r->source_set.is_folder;
+    if (r->serves || tries_each)
+        mk_buf_clear(&why);
+    print_new_error(&r->why, &why, &news);
+    if (tries_each)
+        restart_with_each_source(r, &news);
+    return news || r->serves != before;
+}
+
+static void watch_all_files(struct run *r)
+{
+    dev_file_watch_add_folder(r->watch, r->source_set.templates);
+    dev_file_watch_add_files(r->watch, mk_buf_str(&r->source_set.extra_files));
+    for (size_t i = 0; i < r->source_set.n; i++) {
+        dev_file_watch_add_files(r->watch, mk_str_from_c(r->source_set.at[i]->path));
+        dev_file_watch_add_files(r->watch, mk_buf_str(&r->source_set.at[i]->built.files));
+    }
+}
+
+/* What is saved meanwhile is compiled at once, or, if that goes on and on, with the next request. A header in another folder is
+ * watched only after the first compilation. */
+static bool recompile_changed_sources(struct run *r)
+{
+    bool news = false;
+    for (unsigned i = 0; i < UPDATES_MAX && (i == 0 || dev_source_set_is_outdated(&r->source_set)); i++) {
+        watch_all_files(r);
+        news = dev_source_set_update(&r->source_set) || news;
+        watch_all_files(r);
+    }
+    return news;
+}
+
+static void rebuild_and_restart(struct run *r)
+{
+    bool news = recompile_changed_sources(r);
+    bool is_due = dev_source_set_needs_restart(&r->source_set) || !r->serves;
+    if (!news && !is_due)
+        return;
+    if (!r->source_set.is_folder && !dev_source_set_is_compiled(&r->source_set))
+        r->serves = false;
+    else if (is_due)
+        news = replace_back_server(r) || news;
+    if (news)
+        dev_ipc_server_publish_state(&r->ipc_server, r->ipc_server.state + 1);
+}
+
+static void check_for_file_changes(struct run *r)
+{
+    if (!dev_file_watch_drain(r->watch) && !dev_source_set_changed_in_build(&r->source_set))
+        return;
+    dev_source_set_retry_failed(&r->source_set);
+    rebuild_and_restart(r);
+}
+
+/* ---- Questions of the server in front ---- */
+
+static void write_failure_page(struct run *r, const struct dev_source_unit *one, bool html,
+                               struct mk_buf *answer)
+{
+    const struct dev_error_page page = {.out = answer, .html = html};
+    mk_buf_addf(answer, "page 500 text/%s; charset=utf-8\n", html ? "html" : "plain");
+    if (!one || one->built.ok) {
+        dev_error_page_begin(&page, "The service does not start",
+                             MK_STR("It was compiled, but the server cannot load it."));
+        dev_error_page_messages(&page, mk_buf_str(one && one->is_held ? &one->why : &r->why),
+                                MK_STR("The server's words"));
+    } else {
+        dev_error_page_begin(&page, "The service is not compiled", MK_STR(""));
+        dev_source_set_write_errors(one, &page);
+    }
+    dev_error_page_end(&page, r->ipc_server.state);
+}
+
+static struct dev_process *find_doc_slot(struct run *r)
+{
+    for (size_t i = 0; i < DOCS_MAX; i++)
+        if (!r->docs[i].pid || dev_process_try_wait(&r->docs[i]) >= 0)
+            return &r->docs[i];
+    dev_process_stop(&r->docs[0], SIGKILL); /* they hang */
+    return &r->docs[0];
+}
+
+/* The page about the routes comes from `monkey doc`, which loads the service: whatever that takes, nothing
+ * waits for it but the browser. */
+static bool start_doc_process(struct run *r, const struct dev_source_unit *one, int fd)
+{
+    static const mk_str head = MK_STR_INIT("page 200 text/html; charset=utf-8\n");
+    struct dev_argv words;
+    dev_argv_init(&words);
+    dev_argv_add(&words, mk_str_from_c(r->paths.program));
+    dev_argv_add(&words, MK_STR("doc"));
+    dev_argv_add(&words, mk_str_from_c(one->path));
+    bool ok = fcntl(fd, F_SETFL, 0) == 0 && send(fd, head.p, head.len, MSG_NOSIGNAL) == (ssize_t)head.len &&
+              dev_process_start_stdout_to(find_doc_slot(r), &words, fd);
+    dev_argv_free(&words);
+    return ok;
+}
+
+/* "/.duda/doc" is about the only source, or that of "/"; "/shop/.duda/doc" about shop.c in a folder. */
+static bool is_doc_request(const struct dev_source_unit *one, mk_str target)
+{
+    mk_str url_segment = mk_str_from_c(one->url_segment);
+    return mk_str_eq(mk_str_skip(target, url_segment.len ? url_segment.len + 1 : 0), MK_STR(DEV_DOC_PATH));
+}
+
+static bool on_request_check(void *ctx, bool html, mk_str method, mk_str target, int fd,
+                             struct mk_buf *answer)
+{
+    struct run *r = ctx;
+    (void)method;
+    check_for_file_changes(r);
+    bool is_new = dev_source_set_add_for_target(&r->source_set, target);
+    const struct dev_source_unit *one = dev_source_set_find_by_target(&r->source_set, target);
+    if (is_new)
+        rebuild_and_restart(r);
+    bool serves = r->serves && (!one || (one->built.ok && !one->is_held));
+    if (serves && one && is_doc_request(one, target))
+        return !start_doc_process(r, one, fd);
+    if (serves)
+        mk_buf_add(answer, MK_STR("go\n"));
+    else
+        write_failure_page(r, one, html, answer);
+    return true;
+}
+
+static void on_missing_response(void *ctx, bool html, mk_str method, mk_str target, struct mk_buf *answer)
+{
+    struct run *r = ctx;
+    const struct dev_error_page page = {.out = answer, .html = html};
+    struct mk_buf about = mk_buf_growing(DEV_LINE_MAX);
+    mk_str words = dev_servers_await_crash_output(&r->servers);
+    mk_buf_addf(answer, "page 500 text/%s; charset=utf-8\n", html ? "html" : "plain");
+    if (r->servers.stderr_reader.has_crashed) {
+        dev_symbolize_write_cause(&about, mk_buf_str(&r->servers.stderr_reader.crash));
+        mk_buf_addf(&about, " in the handler of %.*s %.*s", MK_STR_ARG(method), MK_STR_ARG(target));
+        dev_error_page_begin(&page, "The service crashed", mk_buf_str(&about));
+        dev_symbolize_write_stack(&page, mk_buf_str(&r->servers.stderr_reader.crash));
+    } else {
+        mk_buf_addf(&about, "%.*s %.*s got no response.", MK_STR_ARG(method), MK_STR_ARG(target));
+        dev_error_page_begin(&page, "The service broke off", mk_buf_str(&about));
+    }
+    if (words.len) {
+        dev_error_page_heading(&page, MK_STR("What it said"));
+        dev_error_page_text(&page, words);
+    }
+    dev_error_page_end(&page, r->ipc_server.state);
+    mk_buf_free(&about);
+}
+
+static const struct dev_ipc_server_ops ops = {.ask = on_request_check, .fault = on_missing_response};
+
+/* ---- The loop ---- */
+
+static void add_pollfd(struct run *r, size_t *n, int fd)
+{
+    if (fd >= 0)
+        r->fds[(*n)++] = (struct pollfd){.fd = fd, .events = POLLIN};
+}
+
+static size_t collect_pollfds(struct run *r)
+{
+    size_t n = 0;
+    add_pollfd(r, &n, r->ending);
+    add_pollfd(r, &n, r->children);
+    add_pollfd(r, &n, r->watch);
+    n += dev_servers_add_pollfds(&r->servers, r->fds + n);
+    return n + dev_ipc_server_add_pollfds(&r->ipc_server, r->fds + n);
+}
+
+static bool drain_signalfd(int fd)
+{
+    struct signalfd_siginfo info;
+    bool any = false;
+    while (read(fd, &info, sizeof info) == (ssize_t)sizeof info)
+        any = true;
+    return any;
+}
+
+static void reap_doc_processes(struct run *r)
+{
+    for (size_t i = 0; i < DOCS_MAX; i++)
+        (void)dev_process_try_wait(&r->docs[i]);
+}
+
+static int run_event_loop(struct run *r)
+{
+    for (;;) {
+        size_t n = collect_pollfds(r);
+        if (poll(r->fds, n, -1) < 0 && errno != EINTR)
+            return dev_print_error(DEV_EXIT_FAILED, "run", NULL, strerror(errno));
+        if (drain_signalfd(r->ending))
+            return DEV_EXIT_OK;
+        if (drain_signalfd(r->children))
+            reap_doc_processes(r);
+        dev_servers_read_output(&r->servers);
+        if (!dev_servers_check_exits(&r->servers))
+            return dev_print_error(DEV_EXIT_FAILED, "run", NULL, "the server in front has ended");
+        check_for_file_changes(r);
+        dev_ipc_server_process(&r->ipc_server);
+    }
+}
+
+/* ---- Beginning and end ---- */
+
+static int open_signalfd(const int *ours, size_t n)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < n; i++)
+        sigaddset(&set, ours[i]);
+    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+/* Two descriptors: children end all the time, and what waits for one of them must hear of Ctrl+C alone. */
+static bool setup_signalfds(struct run *r)
+{
+    static const int ending[] = {SIGINT, SIGTERM, SIGHUP}, children[] = {SIGCHLD};
+    (void)signal(SIGPIPE, SIG_IGN);
+    r->ending = open_signalfd(ending, MK_LEN(ending));
+    r->children = open_signalfd(children, MK_LEN(children));
+    dev_process_set_interrupt_fd(r->ending);
+    return r->ending >= 0 && r->children >= 0;
+}
+
+/* A number alone is a port of this machine, which others cannot reach. */
+static void format_listen_address(char buf[128], const char *port)
+{
+    bool is_number = port && *port && strspn(port, "0123456789") == strlen(port);
+    if (!port)
+        snprintf(buf, 128, "127.0.0.1:2001");
+    else
+        snprintf(buf, 128, "%s%.100s", is_number ? "127.0.0.1:" : "", port);
+}
+
+/* Who can be asked from other machines is called by its own name there. */
+static void format_host_names(struct mk_buf *out, const char *listen, const char *names)
+{
+    char own[HOST_NAME_MAX + 1] = "";
+    if (names)
+        mk_buf_addf(out, "%s ", names);
+    if (strncmp(listen, "127.", 4) != 0 && gethostname(own, sizeof own - 1) == 0)
+        mk_buf_addf(out, "%s %s.local", own, own);
+}
+
+static bool start_all(struct run *r, const char *path, const char *port, const char *names)
+{
+    char desk[PATH_MAX], listen[128], buf[NAMES_MAX + 1] = "";
+    struct mk_buf all = mk_buf_fixed(buf, NAMES_MAX);
+    bool watches = setup_signalfds(r);
+    r->watch = dev_file_watch_open();
+    format_listen_address(listen, port);
+    if (strpbrk(listen, " \t\r\n\"#$"))
+        return dev_print_error(false, "run", port, "this is no address");
+    format_host_names(&all, listen, names);
+    if (all.failed || strpbrk(buf, "\r\n"))
+        return dev_print_error(false, "run", names, "these names are too long");
+    if (r->watch < 0 || !watches || !dev_paths_find(&r->paths) ||
+        !dev_source_set_init(&r->source_set, &r->paths, path) || !dev_servers_init(&r->servers, &r->paths) ||
+        !dev_paths_format(desk, "%s/desk", r->servers.folder) ||
+        !dev_ipc_server_open(&r->ipc_server, desk, &ops, r))
+        return false;
+    r->source_set.extra = r->extra;
+    r->ipc_server.state = (uint64_t)time(NULL) * 1000;
+    dev_compile_clean_cache(&r->paths);
+    if (r->source_set.is_folder)
+        dev_file_watch_add_folder(r->watch, r->source_set.path);
+    else /* what is saved while it is compiled is seen, too */
+        dev_file_watch_add_files(r->watch, mk_str_from_c(r->source_set.path));
+    printf("Monkey runs %s at\n", path);
+    fflush(stdout);
+    return dev_servers_start_front(&r->servers, listen, buf);
+}
+
+static int serve_until_interrupted(struct run *r, const char *path, const char *port, const char *names)
+{
+    int code = DEV_EXIT_FAILED;
+    if (start_all(r, path, port, names)) {
+        rebuild_and_restart(r);
+        code = run_event_loop(r);
+    }
+    dev_ipc_server_close(&r->ipc_server);
+    for (size_t i = 0; i < DOCS_MAX; i++)
+        dev_process_stop(&r->docs[i], SIGKILL);
+    dev_servers_stop(&r->servers);
+    dev_source_set_free(&r->source_set);
+    mk_buf_free(&r->why);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    const char *port = NULL, *names = NULL, *extra = NULL;
+    const struct dev_option options[] = {
+        {'p', "port", &port, NULL}, {'n', "names", &names, NULL}, {'i', "include", &extra, NULL}};
+    struct dev_options order = {.usage = usage,
+                                .help = help,
+                                .options = options,
+                                .n_options = MK_LEN(options),
+                                .words_min = 1,
+                                .words_max = 1};
+    char path[PATH_MAX];
+    int code;
+    if (!dev_options_parse(&order, argc, argv, &code))
+        return code;
+    if (extra && !realpath(extra, path))
+        return dev_print_error(DEV_EXIT_FAILED, "run", extra, strerror(errno));
+    struct run *r = mk_mem_zalloc(1, sizeof *r);
+    if (!r)
+        return dev_print_error(DEV_EXIT_FAILED, "run", NULL, strerror(ENOMEM));
+    r->extra = extra ? path : NULL;
+    r->ipc_server.fd = r->watch = r->ending = r->children = -1;
+    for (size_t i = 0; i < DOCS_MAX; i++)
+        r->docs[i] = (struct dev_process){.out = -1, .err = -1};
+    code = serve_until_interrupted(r, order.words[0], port, names);
+    mk_mem_free(r);
+    return code;
+}
+
+const struct mk_command dev_command_run = {
+    .name = "run",
+    .args = "SOURCE.c|FOLDER",
+    .help = "Compile and serve a service, and follow its changes.",
+    .run = run,
+};

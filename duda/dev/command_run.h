@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `monkey run`: serves sources, and follows their changes. */
+#ifndef DUDA_DEV_COMMAND_RUN_H
+#define DUDA_DEV_COMMAND_RUN_H
+
+#include <monkey/plugin.h>
+
+extern const struct mk_command dev_command_run;
+
+#endif

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "command_test.h"
+
+#include "config_quote.h"
+#include "options.h"
+#include "process.h"
+#include "sanitizer.h"
+#include "source_set.h"
+#include "stderr_reader.h"
+#include "symbolize.h"
+#include "tester/progress.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <monkey/mem.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { TEXT_MAX = 256 * 1024, PATIENCE_S = 60, NAME_MAX_SHOWN = 128 };
+
+static const char usage[] = "usage: monkey test [-i FILE] [FOLDER|NAME_test.c]...\n";
+static const char help[] = "Runs the tests of services. NAME_test.c holds those of NAME.c: see duda/test.h. "
+                           "Without an argument: all\n"
+                           "of this folder.\n"
+                           "\n"
+                           "  -i, --include FILE  more of the configuration of the service\n"
+                           "  -h, --help          this text\n"
+                           "\n"
+                           "Service and tests run in one process, with a server and a client in memory: no "
+                           "port is opened. The exit\n"
+                           "code is 1 if a test failed.\n";
+
+static const mk_str ending = MK_STR_INIT("_test.c");
+
+struct tally {
+    size_t ok, failed;
+};
+
+/* What one file of tests needs. */
+struct test_job {
+    const struct dev_paths *paths;
+    const char *extra; /* a file of the configuration; or "" */
+    struct dev_source_set source_set;
+    struct dev_compile_result tests;
+    char service[PATH_MAX], program[PATH_MAX], name[DEV_NAME_MAX];
+    struct dev_stderr_reader stderr_reader;
+    struct tally tally;
+    size_t at;                     /* the number of the test under way, */
+    char test[NAME_MAX_SHOWN + 1]; /* and its name; empty: none is */
+};
+
+/* ---- What the process with the tests says ---- */
+
+static void on_tester_line(void *ctx, mk_str line)
+{
+    static const mk_str begins = MK_STR_INIT(DEV_TEST_PROGRESS_BEGIN),
+                        ends = MK_STR_INIT(DEV_TEST_PROGRESS_END);
+    struct test_job *test_job = ctx;
+    if (mk_str_starts(line, begins)) {
+        uint64_t number = 0;
+        mk_str name = mk_str_skip(line, begins.len);
+        (void)mk_num_parse(mk_str_word(&name), &number);
+        test_job->at = (size_t)number;
+        snprintf(test_job->test, sizeof test_job->test, "%.*s",
+                 MK_STR_ARG(mk_str_first(mk_str_trim(name), NAME_MAX_SHOWN)));
+    } else if (mk_str_starts(line, ends)) {
+        bool ok = mk_str_eq(mk_str_skip(line, ends.len), MK_STR("ok"));
+        *(ok ? &test_job->tally.ok : &test_job->tally.failed) += 1;
+        test_job->test[0] = '\0';
+    } else {
+        dev_print_text(stderr, line);
+        fputc('\n', stderr);
+    }
+}
+
+static void ignore_crash(void *ctx)
+{
+    (void)ctx; /* told when the process has ended */
+}
+
+/* How the process with the tests ended while one of them was under way. */
+static void print_test_crash(const struct test_job *test_job, int status, bool was_slow)
+{
+    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    const char *test = test_job->test[0] ? test_job->test : "the service, outside of its tests";
+    printf("not ok %s.%s: ", test_job->name, test);
+    if (was_slow)
+        printf("it took more than %d s, and was ended\n", PATIENCE_S);
+    else if (WIFSIGNALED(status) ||
+             (test_job->stderr_reader.has_crashed &&
+              !dev_symbolize_is_exit_report(mk_buf_str(&test_job->stderr_reader.crash))))
+        printf("it crashed\n");
+    else
+        printf("it ended the process, with exit code %d\n", WEXITSTATUS(status));
+    if (test_job->stderr_reader.has_crashed)
+        dev_stderr_reader_format_crash(&test_job->stderr_reader, &text);
+    else if (WIFSIGNALED(status))
+        mk_buf_addf(&text, "%s\n", strsignal(WTERMSIG(status)));
+    dev_print_text(stdout, mk_buf_str(&text));
+    mk_buf_free(&text);
+}
+
+/* ---- That process ---- */
+
+static bool start_tester(struct test_job *test_job, struct dev_process *c)
+{
+    char path[3 * PATH_MAX], root[3 * PATH_MAX] = "";
+    struct mk_buf load = mk_buf_fixed(path, sizeof path - 1), html = mk_buf_fixed(root, sizeof root - 1);
+    struct dev_argv words;
+    dev_config_quote_path(&load, test_job->source_set.at[0]->built.object);
+    path[load.len] = '\0';
+    if (test_job->source_set.html[0])
+        dev_config_quote_text(&html, test_job->source_set.html);
+    root[html.len] = '\0';
+    dev_argv_init(&words);
+    dev_sanitizer_add_preload(&words, dev_source_set_sanitizer(&test_job->source_set));
+    const char *const list[] = {test_job->program,      path,          root, test_job->extra,
+                                test_job->tests.object, test_job->name};
+    for (size_t i = 0; i < MK_LEN(list); i++)
+        dev_argv_add(&words, mk_str_from_c(list[i]));
+    dev_argv_addf(&words, "%zu", test_job->at);
+    bool ok = !load.failed && !html.failed && dev_process_start_piped_stderr(c, &words);
+    dev_argv_free(&words);
+    return ok;
+}
+
+/* True: it had to be ended. Its silence is measured: whatever it does, it says when a test begins. */
+static bool read_tester_until_exit(struct test_job *test_job, struct dev_process *c)
+{
+    bool was_slow = false;
+    dev_stderr_reader_reset(&test_job->stderr_reader);
+    while (c->err >= 0) {
+        struct pollfd ready = {.fd = c->err, .events = POLLIN};
+        int n = poll(&ready, 1, PATIENCE_S * 1000);
+        if (n == 0) {
+            (void)kill(c->pid, was_slow ? SIGKILL : SIGABRT); /* which says where it is */
+            was_slow = true;
+        }
+        dev_stderr_reader_read(&test_job->stderr_reader, &c->err);
+    }
+    return was_slow;
+}
+
+/* DEV_EXIT_OK: all tests have run. A crash ends one of them; the others get another process. */
+static int run_tests(struct test_job *test_job)
+{
+    struct dev_process c;
+    int status = 0;
+    test_job->at = 0;
+    for (;;) {
+        if (!start_tester(test_job, &c))
+            return DEV_EXIT_FAILED;
+        bool was_slow = read_tester_until_exit(test_job, &c);
+        while (waitpid(c.pid, &status, 0) < 0 && errno == EINTR)
+            ;
+        bool ended = WIFEXITED(status) && WEXITSTATUS(status) <= DEV_EXIT_FAILED;
+        if (test_job->test[0] == '\0' && (ended || WIFEXITED(status)))
+            return ended && test_job->tally.ok + test_job->tally.failed ? DEV_EXIT_OK : DEV_EXIT_FAILED;
+        print_test_crash(test_job, status, was_slow);
+        if (test_job->test[0] == '\0')
+            return DEV_EXIT_FAILED;
+        test_job->tally.failed++;
+        test_job->test[0] = '\0';
+        test_job->at++;
+    }
+}
+
+/* ---- The service ---- */
+
+static bool compile_tests(struct test_job *test_job, const char *path)
+{
+    struct dev_source source;
+    if (!dev_source_load(&source, path))
+        return dev_print_error(false, "test", path, strerror(errno));
+    const struct dev_compile how = {.paths = test_job->paths, .kind = DEV_COMPILE_TEST};
+    dev_compile(&how, &source, &test_job->tests);
+    dev_print_text(stderr, mk_buf_str(&test_job->tests.said));
+    dev_source_free(&source);
+    return test_job->tests.ok;
+}
+
+static bool find_service_source(struct test_job *test_job, const char *path)
+{
+    mk_str all = mk_str_from_c(path);
+    if (!mk_str_ends(all, ending))
+        return dev_print_error(false, "test", path, "the name of a file of tests ends with _test.c");
+    mk_str base = mk_str_first(all, all.len - ending.len);
+    mk_str leaf = mk_str_skip(base, mk_str_find_last(base, '/') + 1);
+    snprintf(test_job->name, sizeof test_job->name, "%.*s",
+             MK_STR_ARG(mk_str_first(leaf, sizeof test_job->name - 1)));
+    return dev_paths_format(test_job->service, "%.*s.c", MK_STR_ARG(base));
+}
+
+static int compile_and_test_service(struct test_job *test_job, const char *path)
+{
+    int code = DEV_EXIT_FAILED;
+    dev_stderr_reader_init(&test_job->stderr_reader, on_tester_line, ignore_crash, test_job);
+    (void)dev_source_set_update(&test_job->source_set);
+    if (dev_source_set_is_compiled(&test_job->source_set) && compile_tests(test_job, path))
+        code = run_tests(test_job);
+    dev_stderr_reader_free(&test_job->stderr_reader);
+    return code;
+}
+
+static int test_file(const struct dev_paths *paths, const char *path, const char *extra, struct tally *tally)
+{
+    struct test_job *test_job = mk_mem_zalloc(1, sizeof *test_job);
+    int code = DEV_EXIT_FAILED;
+    if (!test_job)
+        return code;
+    test_job->paths = paths;
+    test_job->extra = extra;
+    if (!dev_paths_format(test_job->program, "%s/monkey-duda-test", paths->objects) ||
+        access(test_job->program, X_OK) != 0) {
+        code = dev_print_error(DEV_EXIT_FAILED, "test", test_job->program,
+                               "this part of Monkey is not installed");
+    } else if (find_service_source(test_job, path) &&
+               dev_source_set_init(&test_job->source_set, paths, test_job->service)) {
+        code = compile_and_test_service(test_job, path);
+        dev_source_set_free(&test_job->source_set);
+        dev_compile_result_free(&test_job->tests);
+    }
+    tally->ok += test_job->tally.ok;
+    tally->failed += test_job->tally.failed;
+    mk_mem_free(test_job);
+    return code;
+}
+
+static int test_folder(const struct dev_paths *paths, const char *folder, const char *extra,
+                       struct tally *tally)
+{
+    char pattern[PATH_MAX];
+    glob_t found;
+    int code = DEV_EXIT_OK;
+    if (!dev_paths_format(pattern, "%s/*_test.c", folder) || glob(pattern, 0, NULL, &found) != 0)
+        return dev_print_error(DEV_EXIT_FAILED, "test", folder,
+                               "there is no file whose name ends with _test.c");
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        code |= test_file(paths, found.gl_pathv[i], extra, tally);
+    globfree(&found);
+    return code;
+}
+
+static void print_summary(const struct tally *tally)
+{
+    size_t all = tally->ok + tally->failed;
+    if (tally->failed)
+        printf("%zu of %zu test%s failed\n", tally->failed, all, all == 1 ? "" : "s");
+    else if (all)
+        printf("%zu test%s passed\n", all, all == 1 ? "" : "s");
+}
+
+static int run(int argc, char **argv)
+{
+    const char *extra = NULL;
+    const struct dev_option options[] = {{'i', "include", &extra, NULL}};
+    struct dev_options order = {
+        .usage = usage, .help = help, .options = options, .n_options = 1, .words_max = 1024};
+    struct dev_paths paths;
+    struct tally tally = {0};
+    char path[PATH_MAX] = "";
+    struct stat st;
+    int code;
+    if (!dev_options_parse(&order, argc, argv, &code))
+        return code;
+    if (extra && !realpath(extra, path))
+        return dev_print_error(DEV_EXIT_FAILED, "test", extra, strerror(errno));
+    if (!dev_paths_find(&paths))
+        return DEV_EXIT_FAILED;
+    code = order.n_words ? DEV_EXIT_OK : test_folder(&paths, ".", path, &tally);
+    for (int i = 0; i < order.n_words; i++)
+        code |= stat(order.words[i], &st) == 0 && S_ISDIR(st.st_mode)
+                    ? test_folder(&paths, order.words[i], path, &tally)
+                    : test_file(&paths, order.words[i], path, &tally);
+    print_summary(&tally);
+    return code || tally.failed ? DEV_EXIT_FAILED : DEV_EXIT_OK;
+}
+
+const struct mk_command dev_command_test = {
+    .name = "test",
+    .args = "[FOLDER|NAME_test.c]...",
+    .help = "Compile and run the tests of services.",
+    .run = run,
+};

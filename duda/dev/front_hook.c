@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "front_hook.h"
+
+#include "allowed_hosts.h"
+#include "error_reason.h"
+#include "ipc_protocol.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* One question to the desk; lives as long as the request. */
+struct ipc_call {
+    struct mk_request *request;
+    struct mk_watcher *watcher;
+    int fd;
+    bool ended, passes;
+    bool is_content; /* the first line was dropped */
+    struct mk_buf answer;
+};
+
+static const char key; /* of the call that asks whether the request may pass */
+
+static void on_ipc_readable(void *ctx, unsigned which)
+{
+    struct ipc_call *c = ctx;
+    (void)which;
+    mk_request_resume(c->request);
+}
+
+static void ipc_call_close(void *ctx)
+{
+    struct ipc_call *c = ctx;
+    mk_watcher_free(c->watcher);
+    if (c->fd >= 0)
+        close(c->fd);
+    mk_buf_free(&c->answer);
+}
+
+static int connect_unix_socket(const char *path)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    size_t len = strlen(path);
+    if (len >= sizeof a.sun_path)
+        return -1;
+    memcpy(a.sun_path, path, len + 1);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)&a, sizeof a) < 0) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static bool write_ipc_request(int fd, struct mk_request *r, const char *what)
+{
+    char buf[DEV_LINE_MAX];
+    struct mk_buf line = mk_buf_fixed(buf, sizeof buf);
+    if (strcmp(what, "events") == 0)
+        mk_buf_add(&line, MK_STR("events\n"));
+    else
+        mk_buf_addf(&line, "%s %s %.*s %.*s\n", what, dev_error_reason_accepts_html(r) ? "html" : "text",
+                    MK_STR_ARG(mk_str_first(mk_request_method_text(r), 32)),
+                    MK_STR_ARG(mk_str_first(mk_request_target(r), DEV_LINE_MAX / 2)));
+    return !line.failed && send(fd, line.p, line.len, MSG_NOSIGNAL) == (ssize_t)line.len;
+}
+
+/* NULL: the desk is closed, or memory is out. */
+static struct ipc_call *ipc_call_open(const struct dev_front_hook *g, struct mk_request *r, const char *what)
+{
+    struct ipc_call *c = mk_request_alloc(r, sizeof *c);
+    if (!c)
+        return NULL;
+    *c = (struct ipc_call){.request = r, .fd = -1, .answer = mk_buf_growing(DEV_PAGE_MAX)};
+    if (mk_request_add_cleanup(r, ipc_call_close, c))
+        return NULL;
+    c->fd = connect_unix_socket(g->desk);
+    if (c->fd < 0 || !write_ipc_request(c->fd, r, what))
+        return NULL;
+    c->watcher = mk_watcher_new(mk_request_worker(r), c->fd, MK_READABLE, on_ipc_readable, c);
+    return c->watcher && mk_request_set_handler_timeout(r, 0) == 0 ? c : NULL;
+}
+
+/* ---- The answer ---- */
+
+static ssize_t ipc_call_recv(const struct ipc_call *c, char *buf, size_t cap)
+{
+    ssize_t n = recv(c->fd, buf, cap, MSG_DONTWAIT);
+    return n >= 0 ? n : errno == EINTR ? -EAGAIN : -errno;
+}
+
+static void ipc_call_read_reply(struct ipc_call *c)
+{
+    char buf[16 * 1024];
+    ssize_t n = -1;
+    while (!c->ended && (n = ipc_call_recv(c, buf, sizeof buf)) > 0)
+        mk_buf_add(&c->answer, mk_str_of(buf, (size_t)n));
+    if (n != -EAGAIN)
+        c->ended = true;
+    if (c->ended) {
+        mk_watcher_free(c->watcher);
+        c->watcher = NULL;
+    }
+}
+
+/* "page STATUS TYPE", and the content behind it. False: it is none. */
+static bool set_page_response(struct mk_response *response, mk_str answer)
+{
+    uint64_t status;
+    mk_str line = mk_str_cut(&answer, '\n');
+    if (!mk_str_eq(mk_str_word(&line), MK_STR("page")) || !mk_num_parse(mk_str_word(&line), &status) ||
+        status > 599)
+        return false;
+    (void)mk_response_set_status(response, (unsigned)status);
+    (void)mk_response_set_header(response, MK_STR("Content-Type"), mk_str_trim(line));
+    (void)mk_response_set_header(response, MK_STR("Cache-Control"), MK_STR("no-store"));
+    return mk_response_set_body(response, answer) == 0;
+}
+
+/* ---- The stream of events ---- */
+
+static ssize_t read_event_stream(void *ctx, char *buf, size_t cap)
+{
+    return ipc_call_recv(ctx, buf, cap);
+}
+
+static const struct mk_body_source_ops events = {.pull = read_event_stream};
+
+static enum mk_verdict stream_events(const struct dev_front_hook *g, struct mk_request *r,
+                                     struct mk_response *response)
+{
+    struct ipc_call *c = ipc_call_open(g, r, "events");
+    if (!c)
+        return MK_ERROR;
+    mk_request_cancel_on_disconnect(r);
+    (void)mk_response_set_header(response, MK_STR("Content-Type"), MK_STR("text/event-stream"));
+    (void)mk_response_set_header(response, MK_STR("Cache-Control"), MK_STR("no-store"));
+    return mk_response_set_body_source(response, &events, c, MK_LENGTH_UNKNOWN) == 0 ? MK_DONE : MK_ERROR;
+}
+
+/* ---- May it pass? ---- */
+
+static enum mk_verdict refuse_host_name(struct mk_response *response)
+{
+    (void)mk_response_set_status(response, 403);
+    (void)mk_response_set_header(response, MK_STR("Content-Type"), MK_STR("text/plain; charset=utf-8"));
+    return mk_response_set_body(response,
+                                MK_STR("monkey run answers for localhost and for addresses. Another name "
+                                       "must be allowed: monkey run -n NAME\n"))
+               ? MK_ERROR
+               : MK_DONE;
+}
+
+enum mk_verdict dev_front_hook_on_request(const struct dev_front_hook *g, struct mk_request *request,
+                                          struct mk_response *response)
+{
+    struct ipc_call *c = mk_request_attached(request, &key);
+    if (!c && !dev_allowed_hosts_contain(mk_request_host(request), g->names))
+        return refuse_host_name(response);
+    if (!c && mk_str_eq(mk_request_path(request), MK_STR(DEV_EVENTS_PATH)))
+        return stream_events(g, request, response);
+    if (!c) {
+        c = ipc_call_open(g, request, "ask");
+        if (!c || mk_request_attach(request, &key, c, NULL))
+            return MK_ERROR;
+    }
+    if (c->passes)
+        return MK_NEXT;
+    ipc_call_read_reply(c);
+    mk_str answer = mk_buf_str(&c->answer);
+    c->passes = mk_str_eq(answer, MK_STR("go\n"));
+    if (!c->ended)
+        return MK_WAIT;
+    if (c->passes)
+        return MK_NEXT;
+    return set_page_response(response, answer) ? MK_DONE : MK_ERROR;
+}
+
+/* ---- A response that never came ---- */
+
+static ssize_t read_page_body(void *ctx, char *buf, size_t cap)
+{
+    struct ipc_call *c = ctx;
+    ipc_call_read_reply(c);
+    if (!c->ended)
+        return -EAGAIN;
+    size_t line = mk_str_find(mk_buf_str(&c->answer), '\n');
+    if (!c->is_content)
+        mk_buf_consume(&c->answer, line == MK_STR_NONE ? c->answer.len : line + 1);
+    c->is_content = true;
+    size_t n = c->answer.len < cap ? c->answer.len : cap;
+    memcpy(buf, c->answer.p ? c->answer.p : "", n);
+    mk_buf_consume(&c->answer, n);
+    return (ssize_t)n;
+}
+
+static const struct mk_body_source_ops page = {.pull = read_page_body};
+
+void dev_front_hook_on_response(const struct dev_front_hook *g, struct mk_request *request,
+                                struct mk_response *response)
+{
+    const struct ipc_call *asked = mk_request_attached(request, &key);
+    unsigned status = mk_response_status(response);
+    bool is_of_service = mk_response_header(response, MK_STR("Duda-Run")).p != NULL;
+    (void)mk_response_remove_header(response, MK_STR("Duda-Run"));
+    if (is_of_service || !asked || !asked->passes || (status != 502 && status != 504)) {
+        dev_error_reason_on_response(request, response);
+        return;
+    }
+    struct ipc_call *c = ipc_call_open(g, request, "fault");
+    if (!c || mk_response_set_body_source(response, &page, c, MK_LENGTH_UNKNOWN))
+        return;
+    (void)mk_response_set_status(response, 500);
+    (void)mk_response_set_header(response, MK_STR("Content-Type"),
+                                 dev_error_reason_accepts_html(request)
+                                     ? MK_STR("text/html; charset=utf-8")
+                                     : MK_STR("text/plain; charset=utf-8"));
+    (void)mk_response_set_header(response, MK_STR("Cache-Control"), MK_STR("no-store"));
+}

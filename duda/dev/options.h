@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command lines of all commands: a few options, some words. */
+#ifndef DUDA_DEV_OPTIONS_H
+#define DUDA_DEV_OPTIONS_H
+
+#include <monkey/str.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+enum { DEV_EXIT_OK = 0, DEV_EXIT_FAILED = 1, DEV_EXIT_USAGE = 2 };
+
+struct dev_option {
+    char letter;
+    const char *name;
+    const char **value; /* where its argument goes; NULL: it has none, */
+    bool *given;        /* and this becomes true */
+};
+
+struct dev_options {
+    const char *usage, *help; /* `usage: monkey ...` in lines; what --help adds to it */
+    const struct dev_option *options;
+    size_t n_options;
+    int words_min, words_max;
+    int n_words; /* out */
+    char **words;
+};
+
+/* DEV_EXIT_OK: go on. Else the command ends with *code, and has said why. */
+bool dev_options_parse(struct dev_options *o, int argc, char **argv, int *code);
+/* All of it to the stream, at once. */
+void dev_print_text(FILE *to, mk_str text);
+/* "monkey COMMAND: about: what" to standard error; answers `code`. */
+int dev_print_error(int code, const char *command, const char *about, const char *what);
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "private_dir.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* Paths of sockets must be short. */
+enum { BASE_MAX = 60 };
+
+static const char name[] = "monkey-run-";
+
+static void remove_entry(const char *folder, const char *leaf, bool is_folder)
+{
+    char path[PATH_MAX];
+    if (dev_paths_format(path, "%s/%s", folder, leaf))
+        (void)(is_folder ? rmdir(path) : unlink(path));
+}
+
+static void remove_sockets(const char *folder)
+{
+    char pattern[PATH_MAX];
+    glob_t found;
+    if (!dev_paths_format(pattern, "%s/back-[0-9]*", folder) || glob(pattern, 0, NULL, &found) != 0)
+        return;
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        (void)unlink(found.gl_pathv[i]);
+    globfree(&found);
+}
+
+void dev_private_dir_remove(const char *folder)
+{
+    static const char *const files[] = {"front.conf", "back.conf", "back", "desk"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        remove_entry(folder, files[i], false);
+    remove_sockets(folder);
+    remove_entry(folder, "none", true);
+    (void)rmdir(folder);
+}
+
+/* ---- Those that were left ---- */
+
+/* Its `monkey run` was killed: nobody listens at its socket. One that only begins has none yet. */
+static bool is_stale_dir(const char *folder)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    struct stat st;
+    int len = snprintf(a.sun_path, sizeof a.sun_path, "%s/desk", folder);
+    if (lstat(folder, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() || len < 0 ||
+        len >= (int)sizeof a.sun_path)
+        return false;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool refused = fd >= 0 && connect(fd, (const struct sockaddr *)&a, sizeof a) < 0 && errno == ECONNREFUSED;
+    if (fd >= 0)
+        close(fd);
+    return refused;
+}
+
+static void remove_stale_dirs(const char *base)
+{
+    char pattern[PATH_MAX];
+    glob_t found;
+    if (!dev_paths_format(pattern, "%s/%s*", base, name) || glob(pattern, 0, NULL, &found) != 0)
+        return;
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        if (is_stale_dir(found.gl_pathv[i]))
+            dev_private_dir_remove(found.gl_pathv[i]);
+    globfree(&found);
+}
+
+static bool make_temporary_dir(char folder[PATH_MAX], const char *base)
+{
+    return dev_paths_format(folder, "%s/%sXXXXXX", base, name) && mkdtemp(folder);
+}
+
+bool dev_private_dir_create(char folder[PATH_MAX])
+{
+    const char *base = getenv("XDG_RUNTIME_DIR");
+    bool is_short = base && *base == '/' && strlen(base) < BASE_MAX;
+    remove_stale_dirs(is_short ? base : "/tmp");
+    if ((is_short && make_temporary_dir(folder, base)) || make_temporary_dir(folder, "/tmp"))
+        return true;
+    fprintf(stderr, "monkey run: cannot make a folder in /tmp: %s\n", strerror(errno));
+    folder[0] = '\0';
+    return false;
+}

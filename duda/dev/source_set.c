@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "source_set.h"
+
+#include "config_include.h"
+#include "options.h"
+#include "sanitizer.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <monkey/clock.h>
+#include <monkey/mem.h>
+#include <monkey/text.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool report_error(const char *path, const char *what)
+{
+    fprintf(stderr, "monkey run: %s: %s\n", path, what);
+    return false;
+}
+
+static struct dev_source_unit *add_source(struct dev_source_set *u, const char *path, mk_str url_segment)
+{
+    struct dev_source_unit *one = u->n < DEV_SOURCE_SET_MAX ? mk_mem_zalloc(1, sizeof *one) : NULL;
+    if (!one)
+        return NULL;
+    one->is_new = true;
+    if (!dev_paths_format(one->path, "%s", path) || url_segment.len >= sizeof one->url_segment) {
+        mk_mem_free(one);
+        return NULL;
+    }
+    memcpy(one->url_segment, url_segment.p ? url_segment.p : "", url_segment.len);
+    return u->at[u->n++] = one;
+}
+
+bool dev_source_set_init(struct dev_source_set *u, const struct dev_paths *paths, const char *path)
+{
+    struct stat st;
+    *u = (struct dev_source_set){.how = {.paths = paths,
+                                         .kind = DEV_COMPILE_QUICK,
+                                         .color = isatty(STDERR_FILENO) == 1 && !getenv("NO_COLOR")}};
+    if (!realpath(path, u->path) || stat(u->path, &st) < 0)
+        return report_error(path, strerror(errno));
+    u->is_folder = S_ISDIR(st.st_mode);
+    if (!dev_paths_format(u->folder, "%s", u->path))
+        return report_error(path, "its path is too long");
+    if (u->is_folder)
+        return dev_paths_format(u->templates, "%s/templates", u->folder) ||
+               report_error(path, "its path is too long");
+    char *slash = strrchr(u->folder, '/');
+    slash[slash == u->folder] = '\0';
+    if (!dev_paths_format(u->templates, "%s/templates", u->folder))
+        return report_error(path, "its path is too long");
+    return add_source(u, u->path, MK_STR("")) || report_error(path, strerror(ENOMEM));
+}
+
+static void free_source_unit(struct dev_source_unit *one)
+{
+    dev_compile_result_free(&one->built);
+    mk_buf_free(&one->why);
+    mk_mem_free(one);
+}
+
+void dev_source_set_free(struct dev_source_set *u)
+{
+    mk_buf_free(&u->extra_files);
+    while (u->n)
+        free_source_unit(u->at[--u->n]);
+}
+
+/* ---- Folders ---- */
+
+static bool is_valid_url_segment(mk_str s)
+{
+    bool ok = s.len > 0 && s.len < DEV_NAME_MAX && s.p[0] != '_';
+    for (size_t i = 0; ok && i < s.len; i++)
+        ok = mk_char_is_alpha(s.p[i]) || mk_char_is_digit(s.p[i]) || s.p[i] == '_' || s.p[i] == '-';
+    return ok && s.p[s.len - 1] != '_';
+}
+
+static bool has_source(const struct dev_source_set *u, mk_str url_segment)
+{
+    for (size_t i = 0; i < u->n; i++)
+        if (mk_str_eq(mk_str_from_c(u->at[i]->url_segment), url_segment))
+            return true;
+    return false;
+}
+
+static bool add_file_if_exists(struct dev_source_set *u, mk_str url_segment, const char *name)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    return !has_source(u, url_segment) && dev_paths_format(path, "%s/%s.c", u->folder, name) &&
+           stat(path, &st) == 0 && S_ISREG(st.st_mode) && add_source(u, path, url_segment);
+}
+
+/* The first segment of the path of a target. */
+static mk_str first_path_segment(mk_str target)
+{
+    size_t n = 0;
+    target = mk_str_skip(target, 1);
+    while (n < target.len && target.p[n] != '/' && target.p[n] != '?')
+        n++;
+    return mk_str_first(target, n);
+}
+
+/* NAME.c answers below /NAME; index.c at all that nothing else answers. */
+bool dev_source_set_add_for_target(struct dev_source_set *u, mk_str target)
+{
+    char name[DEV_NAME_MAX];
+    if (!u->is_folder)
+        return false;
+    bool any = add_file_if_exists(u, MK_STR(""), "index");
+    mk_str url_segment = first_path_segment(target);
+    if (!is_valid_url_segment(url_segment) || mk_str_eq(url_segment, MK_STR("index")))
+        return any;
+    memcpy(name, url_segment.p, url_segment.len);
+    name[url_segment.len] = '\0';
+    return add_file_if_exists(u, url_segment, name) || any;
+}
+
+const struct dev_source_unit *dev_source_set_find_by_target(const struct dev_source_set *u, mk_str target)
+{
+    const struct dev_source_unit *found = NULL;
+    mk_str url_segment = first_path_segment(target);
+    for (size_t i = 0; i < u->n; i++) {
+        mk_str own = mk_str_from_c(u->at[i]->url_segment);
+        if (own.len && mk_str_eq(own, url_segment))
+            return u->at[i];
+        if (!own.len)
+            found = u->at[i];
+    }
+    return found;
+}
+
+/* ---- Compiling ---- */
+
+static void print_compile_result(const struct dev_source_unit *one, double ms)
+{
+    const char *slash = strrchr(one->path, '/');
+    if (one->built.said.len)
+        dev_print_text(stderr, mk_buf_str(&one->built.said));
+    if (one->built.ok && !one->built.was_cached)
+        printf("%s: compiled in %.0f ms\n", slash + 1, ms);
+    else if (!one->built.ok)
+        printf("%s: not compiled; save it to try again\n", slash + 1);
+    fflush(stdout);
+}
+
+static void use_compiled_object(struct dev_source_set *u, struct dev_source_unit *one)
+{
+    (void)dev_paths_format(one->object, "%s", one->built.object);
+    memcpy(one->service, one->name, sizeof one->service);
+    u->is_changed = true;
+}
+
+/* The same mistake as before is no news. */
+static bool is_same_failure(const struct dev_source_unit *one, const struct dev_compile_result *before,
+                            const char *error)
+{
+    return !before->ok && !one->built.ok && strcmp(one->error, error) == 0 &&
+           mk_str_eq(mk_buf_str(&before->said), mk_buf_str(&one->built.said));
+}
+
+/* True: there is news. */
+static bool compile_source(struct dev_source_set *u, struct dev_source_unit *one)
+{
+    struct dev_source source;
+    struct dev_compile_result before = one->built;
+    char error[sizeof one->error];
+    double begin = (double)mk_clock_us() / 1e3;
+    memcpy(error, one->error, sizeof error);
+    one->error[0] = '\0';
+    one->built = (struct dev_compile_result){0};
+    u->how.known = mk_buf_str(&before.files);
+    if (dev_source_load(&source, one->path)) {
+        memcpy(one->name, source.name, sizeof one->name);
+        dev_compile(&u->how, &source, &one->built);
+        dev_sanitizer_find_library(&source, one->sanitizer);
+        dev_source_free(&source);
+    } else {
+        snprintf(one->error, sizeof one->error, "it cannot be read: %s", strerror(errno));
+    }
+    bool news = one->is_new || !is_same_failure(one, &before, error);
+    one->is_new = false;
+    dev_compile_result_free(&before);
+    if (news && one->error[0])
+        report_error(one->path, one->error);
+    else if (news)
+        print_compile_result(one, (double)mk_clock_us() / 1e3 - begin);
+    if (one->built.ok)
+        use_compiled_object(u, one);
+    return news;
+}
+
+static bool is_source_outdated(const struct dev_source_unit *one)
+{
+    return one->built.is_unsure || dev_compile_hash_files(mk_buf_str(&one->built.files)) != one->built.stamp;
+}
+
+/* What failed may have missed a file that is there now, so it is always tried again. */
+static bool needs_compile(const struct dev_source_unit *one)
+{
+    return one->is_new || !one->built.ok || is_source_outdated(one);
+}
+
+/* Templates are compiled by the server when it loads the service, so that it must do so again. */
+static bool check_templates_changed(struct dev_source_set *u)
+{
+    char pattern[PATH_MAX];
+    struct mk_buf files = mk_buf_growing(1 << 20);
+    glob_t found;
+    if (dev_paths_format(pattern, "%s/*", u->templates) && glob(pattern, 0, NULL, &found) == 0) {
+        for (size_t i = 0; i < found.gl_pathc; i++)
+            mk_buf_addf(&files, "%s\n", found.gl_pathv[i]);
+        globfree(&found);
+    }
+    uint64_t stamp = files.len ? dev_compile_hash_files(mk_buf_str(&files)) : 0, before = u->stamp;
+    mk_buf_free(&files);
+    u->stamp = stamp;
+    u->is_changed = u->is_changed || stamp != before;
+    return stamp != before;
+}
+
+/* The server reads it, and so must be started again. */
+static bool check_extra_config_changed(struct dev_source_set *u)
+{
+    uint64_t before = u->extra_stamp;
+    if (!u->extra)
+        return false;
+    if (!u->extra_files.p)
+        u->extra_files = mk_buf_growing(1 << 20);
+    mk_buf_clear(&u->extra_files);
+    dev_config_include_list_files(u->extra, &u->extra_files);
+    u->extra_stamp = dev_compile_hash_files(mk_buf_str(&u->extra_files));
+    u->is_changed = u->is_changed || u->extra_stamp != before;
+    return u->extra_stamp != before;
+}
+
+static bool check_html_folder(struct dev_source_set *u)
+{
+    struct stat st;
+    bool was_there = u->html[0];
+    bool is_there =
+        dev_paths_format(u->html, "%s/html", u->folder) && stat(u->html, &st) == 0 && S_ISDIR(st.st_mode);
+    if (!is_there)
+        u->html[0] = '\0';
+    u->is_changed = u->is_changed || is_there != was_there;
+    return is_there != was_there;
+}
+
+bool dev_source_set_update(struct dev_source_set *u)
+{
+    bool any = check_templates_changed(u);
+    any = check_html_folder(u) || any;
+    any = check_extra_config_changed(u) || any;
+    for (size_t i = 0; i < u->n;) {
+        struct dev_source_unit *one = u->at[i];
+        if (u->is_folder && access(one->path, F_OK) != 0) {
+            free_source_unit(one);
+            u->at[i] = u->at[--u->n];
+            any = u->is_changed = true;
+            continue;
+        }
+        if (needs_compile(one))
+            any = compile_source(u, one) || any;
+        i++;
+    }
+    return any;
+}
+
+bool dev_source_set_is_outdated(const struct dev_source_set *u)
+{
+    bool any = false;
+    for (size_t i = 0; i < u->n; i++)
+        any = any || is_source_outdated(u->at[i]);
+    return any;
+}
+
+bool dev_source_set_changed_in_build(const struct dev_source_set *u)
+{
+    bool any = false;
+    for (size_t i = 0; i < u->n; i++)
+        any = any || u->at[i]->built.is_unsure;
+    return any;
+}
+
+bool dev_source_set_is_compiled(const struct dev_source_set *u)
+{
+    bool fine = true;
+    for (size_t i = 0; i < u->n; i++)
+        fine = fine && u->at[i]->built.ok;
+    return fine;
+}
+
+void dev_source_set_write_errors(const struct dev_source_unit *one, const struct dev_error_page *p)
+{
+    if (one->error[0]) {
+        dev_error_page_heading(p, mk_str_from_c(one->path));
+        dev_error_page_text(p, mk_str_from_c(one->error));
+    } else {
+        dev_error_page_messages(p, mk_buf_str(&one->built.said), MK_STR("The compiler's words"));
+    }
+}
+
+/* ---- What the server has ---- */
+
+const char *dev_source_set_sanitizer(const struct dev_source_set *u)
+{
+    const char *found = "";
+    for (size_t i = 0; i < u->n && !*found; i++)
+        found = u->at[i]->sanitizer;
+    return found;
+}
+
+const char *dev_source_set_object_path(const struct dev_source_unit *one)
+{
+    return one->is_held ? one->running : one->object;
+}
+
+static bool needs_load(const struct dev_source_unit *one)
+{
+    return !one->is_held && strcmp(one->object, one->running) != 0;
+}
+
+bool dev_source_set_needs_restart(const struct dev_source_set *u)
+{
+    bool any = u->is_changed;
+    for (size_t i = 0; i < u->n; i++)
+        any = any || needs_load(u->at[i]);
+    return any;
+}
+
+bool dev_source_set_mark_loaded(struct dev_source_set *u, bool loaded)
+{
+    bool any = false;
+    u->is_changed = false;
+    for (size_t i = 0; i < u->n; i++) {
+        struct dev_source_unit *one = u->at[i];
+        bool is_new = needs_load(one);
+        any = any || is_new;
+        if (loaded)
+            memcpy(one->running, dev_source_set_object_path(one), sizeof one->running);
+        else if (u->is_folder)
+            one->is_held = one->is_held || is_new;
+    }
+    return any;
+}
+
+void dev_source_set_retry_failed(struct dev_source_set *u)
+{
+    for (size_t i = 0; i < u->n; i++)
+        u->at[i]->is_held = false;
+}

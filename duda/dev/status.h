@@ -1,9 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* Names of statuses (RFC 9110, section 15). */
-#ifndef DUDA_DEV_STATUS_H
-#define DUDA_DEV_STATUS_H
-
-/* "Not Found"; empty for a status that services rarely send. */
-const char *dev_status_phrase(unsigned status);
-
-#endif

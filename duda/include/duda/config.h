@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A section of the configuration for a service: typed keys, and secrets that are kept elsewhere. */
+#ifndef DUDA_CONFIG_H
+#define DUDA_CONFIG_H
+
+#include <duda/service.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * The settings of the service: the struct that its section has filled, or one with the defaults. NULL for a
+ * service without a section. Say which table describes it before the first #include (see monkey/config.h for
+ * tables; the scope is MK_CONF_SERVER):
+ *
+ *     #define DUDA_SETTINGS shop_table
+ *     #include <duda.h>
+ *
+ *     struct shop { uint32_t items_max; mk_str key; };
+ *     static const struct mk_conf_key shop_keys[] = {
+ *         {.name = "ItemsMax", .type = MK_CONF_NUM, MK_CONF_AT(struct shop, items_max), .def = "100"},
+ *         {.name = "Key", .type = MK_CONF_CUSTOM, MK_CONF_AT(struct shop, key), .parse = duda_secret,
+ *          .form = DUDA_SECRET_FORM},
+ *     };
+ *     static const struct mk_conf_table shop_table = {
+ *         .section = "SHOP", .keys = shop_keys, .n = MK_LEN(shop_keys), .size = sizeof(struct shop)};
+ *
+ *     const struct shop *shop = duda_settings(d);
+ */
+MK_API const void *duda_settings(const struct duda_ctx *d);
+
+/** What a key of a secret looks like. */
+#define DUDA_SECRET_FORM "env:NAME or file:PATH"
+enum {
+    DUDA_SECRET_MAX = 64 << 10 /**< bytes of a secret */
+};
+
+/**
+ * Reads a secret into a mk_str (`parse` of a key of type MK_CONF_CUSTOM): from a variable of the environment,
+ * or from a file, with the rights of the server, when the configuration is loaded. A line end at its end is
+ * dropped, an empty secret is an error. `monkey -T` does not show it.
+ */
+MK_API bool duda_secret(const struct mk_conf_ctx *spot, mk_str value, void *field);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

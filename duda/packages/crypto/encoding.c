@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bytes as letters and back: base64 for URLs, hexadecimal digits, UUIDs. */
+#include <duda/crypto.h>
+
+static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+void duda_base64url_encode(struct mk_buf *out, mk_str s)
+{
+    unsigned have = 0, bits = 0;
+    for (size_t i = 0; i < s.len; i++) {
+        bits = (bits << 8 | (uint8_t)s.p[i]) & 0xffff;
+        for (have += 8; have >= 6; have -= 6)
+            mk_buf_add_char(out, letters[bits >> (have - 6) & 63]);
+    }
+    if (have)
+        mk_buf_add_char(out, letters[bits << (6 - have) & 63]);
+}
+
+static int base64url_value(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (c >= '0' && c <= '9')
+        return c - '0' + 52;
+    return c == '-' ? 62 : c == '_' ? 63 : -1;
+}
+
+bool duda_base64url_decode(struct mk_buf *out, mk_str s)
+{
+    unsigned have = 0, bits = 0;
+    if (s.len % 4 == 1)
+        return false;
+    for (size_t i = 0; i < s.len; i++) {
+        int value = base64url_value(s.p[i]);
+        if (value < 0)
+            return false;
+        bits = (bits << 6 | (unsigned)value) & 0xffff;
+        have += 6;
+        if (have >= 8) {
+            have -= 8;
+            mk_buf_add_char(out, (char)(bits >> have));
+        }
+    }
+    return (bits & ((1U << have) - 1)) == 0 && !out->failed;
+}
+
+bool duda_hex_decode(struct mk_buf *out, mk_str s)
+{
+    if (s.len % 2)
+        return false;
+    for (size_t i = 0; i < s.len; i += 2) {
+        int high = mk_char_hex(s.p[i]), low = mk_char_hex(s.p[i + 1]);
+        if (high < 0 || low < 0)
+            return false;
+        mk_buf_add_char(out, (char)(high << 4 | low));
+    }
+    return !out->failed;
+}
+
+void duda_random_text(struct mk_buf *out, size_t bytes)
+{
+    uint8_t buf[32];
+    /* 30 is a multiple of 3: pieces of it make one text. */
+    for (size_t n; bytes; bytes -= n) {
+        n = bytes < 30 ? bytes : 30;
+        mk_random(buf, n);
+        duda_base64url_encode(out, mk_str_of((const char *)buf, n));
+    }
+}
+
+static void format_uuid(char *out, uint8_t b[16], unsigned version)
+{
+    struct mk_buf text = mk_buf_fixed(out, DUDA_UUID_LEN);
+    b[6] = (uint8_t)((b[6] & 0x0f) | version << 4);
+    b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
+    for (size_t i = 0; i < 16; i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10)
+            mk_buf_add_char(&text, '-');
+        mk_hex_encode(&text, mk_str_of((const char *)b + i, 1));
+    }
+}
+
+void duda_uuid4(char out[DUDA_UUID_LEN])
+{
+    uint8_t b[16];
+    mk_random(b, sizeof b);
+    format_uuid(out, b, 4);
+}
+
+void duda_uuid7(char out[DUDA_UUID_LEN], uint64_t now_ms)
+{
+    uint8_t b[16];
+    mk_random(b, sizeof b);
+    for (unsigned i = 0; i < 6; i++)
+        b[i] = (uint8_t)(now_ms >> (40 - 8 * i));
+    format_uuid(out, b, 7);
+}

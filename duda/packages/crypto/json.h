@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What tokens and keys need of jansson. */
+#ifndef DUDA_CRYPTO_JSON_H
+#define DUDA_CRYPTO_JSON_H
+
+#include <jansson.h>
+#include <monkey/str.h>
+
+enum { JSON_NESTED_MAX = 16 };
+
+/* jansson recurses to a depth of 2048: a client could fill the stack of a handler with brackets. */
+static inline bool duda_json_is_deep(mk_str text)
+{
+    bool is_quoted = false;
+    unsigned depth = 0;
+    for (size_t i = 0; i < text.len && depth <= JSON_NESTED_MAX; i++) {
+        char c = text.p[i];
+        if (c == '"')
+            is_quoted = !is_quoted;
+        else if (is_quoted)
+            i += c == '\\';
+        else if (c == '[' || c == '{')
+            depth++;
+        else if ((c == ']' || c == '}') && depth)
+            depth--;
+    }
+    return depth > JSON_NESTED_MAX;
+}
+
+/* A JSON object of which each name has one value; NULL: it is none, or its parts are in too many others. */
+static inline json_t *duda_json_parse_object(mk_str text)
+{
+    if (duda_json_is_deep(text))
+        return NULL;
+    json_t *json = json_loadb(text.p ? text.p : "", text.len, JSON_REJECT_DUPLICATES, NULL);
+    if (json_is_object(json))
+        return json;
+    json_decref(json);
+    return NULL;
+}
+
+/* Absent unless it is a text. */
+static inline mk_str duda_json_lex_string_copy(const json_t *json)
+{
+    return json_is_string(json) ? mk_str_of(json_string_value(json), json_string_length(json)) : MK_STR_NULL;
+}
+
+/* Is the text in the list? */
+static inline bool duda_json_list_contains(const json_t *list, mk_str text)
+{
+    size_t i;
+    json_t *one;
+    json_array_foreach(list, i, one) if (json_is_string(one) &&
+                                         mk_str_eq(duda_json_lex_string_copy(one), text)) return true;
+    return false;
+}
+
+#endif

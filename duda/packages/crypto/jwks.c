@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* JWK sets (RFC 7517): public keys that others publish. What a key is for is decided by its own type, never
+ * by a token. */
+#include <duda/crypto.h>
+#include <errno.h>
+#include <jansson.h>
+#include <monkey/mem.h>
+#include <openssl/core_names.h>
+#include <openssl/param_build.h>
+
+#include "digest.h"
+#include "json.h"
+#include "jwt_key.h"
+
+enum { NUMBER_MAX = 1024, HEAD_MAX = 4096, P256_HALF = 32, ED25519_SIZE = 32 };
+
+struct one {
+    struct duda_jwt_key *key;
+    mk_str id; /* absent: it has none */
+};
+
+struct duda_jwks {
+    json_t *json; /* the ids are in it */
+    size_t n;
+    struct one keys[];
+};
+
+static mk_str member_text(const json_t *json, const char *name)
+{
+    return duda_json_lex_string_copy(json_object_get(json, name));
+}
+
+/* Reads a number in base64 for URLs into the room; absent if it is none. */
+static mk_str decode_member(const json_t *jwk, const char *name, char *buf, size_t cap)
+{
+    struct mk_buf out = mk_buf_fixed(buf, cap);
+    mk_str text = member_text(jwk, name);
+    return text.len && duda_base64url_decode(&out, text) ? mk_buf_str(&out) : MK_STR_NULL;
+}
+
+static EVP_PKEY *pkey_from_params(const char *type, OSSL_PARAM *params)
+{
+    EVP_PKEY *pair = NULL;
+    EVP_PKEY_CTX *ctx = EVP_PKEY_CTX_new_from_name(NULL, type, NULL);
+    if (!params || !ctx || EVP_PKEY_fromdata_init(ctx) != 1 ||
+        EVP_PKEY_fromdata(ctx, &pair, EVP_PKEY_PUBLIC_KEY, params) != 1)
+        pair = NULL;
+    EVP_PKEY_CTX_free(ctx);
+    OSSL_PARAM_free(params);
+    return pair;
+}
+
+static BIGNUM *bytes_to_bignum(mk_str bytes)
+{
+    return BN_bin2bn(duda_str_bytes(bytes), (int)bytes.len, NULL);
+}
+
+static EVP_PKEY *parse_rsa_jwk(const json_t *jwk)
+{
+    char n_room[NUMBER_MAX + 1], e_room[8];
+    mk_str n = decode_member(jwk, "n", n_room, sizeof n_room),
+           e = decode_member(jwk, "e", e_room, sizeof e_room);
+    if (!n.p || !e.p)
+        return NULL;
+    OSSL_PARAM *params = NULL;
+    OSSL_PARAM_BLD *builder = OSSL_PARAM_BLD_new();
+    BIGNUM *modulus = bytes_to_bignum(n), *exponent = bytes_to_bignum(e);
+    if (builder && modulus && exponent && BN_is_odd(modulus) && BN_is_odd(exponent) && !BN_is_one(exponent) &&
+        OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_RSA_N, modulus) == 1 &&
+        OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_RSA_E, exponent) == 1)
+        params = OSSL_PARAM_BLD_to_param(builder);
+    EVP_PKEY *pair = pkey_from_params("RSA", params);
+    OSSL_PARAM_BLD_free(builder);
+    BN_free(modulus);
+    BN_free(exponent);
+    return pair;
+}
+
+static EVP_PKEY *parse_ec_jwk(const json_t *jwk)
+{
+    char point[1 + 2 * P256_HALF] = {4}; /* not compressed */
+    mk_str x = decode_member(jwk, "x", point + 1, P256_HALF),
+           y = decode_member(jwk, "y", point + 1 + P256_HALF, P256_HALF);
+    if (x.len != P256_HALF || y.len != P256_HALF || !mk_str_eq(member_text(jwk, "crv"), MK_STR("P-256")))
+        return NULL;
+    OSSL_PARAM *params = NULL;
+    OSSL_PARAM_BLD *builder = OSSL_PARAM_BLD_new();
+    if (builder &&
+        OSSL_PARAM_BLD_push_utf8_string(builder, OSSL_PKEY_PARAM_GROUP_NAME, "prime256v1", 0) == 1 &&
+        OSSL_PARAM_BLD_push_octet_string(builder, OSSL_PKEY_PARAM_PUB_KEY, point, sizeof point) == 1)
+        params = OSSL_PARAM_BLD_to_param(builder);
+    EVP_PKEY *pair = pkey_from_params("EC", params);
+    OSSL_PARAM_BLD_free(builder);
+    return pair;
+}
+
+static EVP_PKEY *parse_okp_jwk(const json_t *jwk)
+{
+    char buf[ED25519_SIZE];
+    mk_str x = decode_member(jwk, "x", buf, sizeof buf);
+    if (x.len != ED25519_SIZE || !mk_str_eq(member_text(jwk, "crv"), MK_STR("Ed25519")))
+        return NULL;
+    return EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, duda_str_bytes(x), x.len);
+}
+
+static const struct type {
+    const char *type, *name;
+    enum duda_jwt_algorithm algorithm;
+    EVP_PKEY *(*read)(const json_t *jwk);
+} types[] = {
+    {"RSA", "RS256", DUDA_JWT_RS256, parse_rsa_jwk},
+    {"EC", "ES256", DUDA_JWT_ES256, parse_ec_jwk},
+    {"OKP", "EdDSA", DUDA_JWT_EDDSA, parse_okp_jwk},
+};
+
+static bool is_signature_key(const json_t *jwk, const char *algorithm)
+{
+    const json_t *use = json_object_get(jwk, "use"), *name = json_object_get(jwk, "alg"),
+                 *uses = json_object_get(jwk, "key_ops");
+    if (use && !mk_str_eq(duda_json_lex_string_copy(use), MK_STR("sig")))
+        return false;
+    if (uses && !duda_json_list_contains(uses, MK_STR("verify")))
+        return false;
+    return !name || mk_str_eq(duda_json_lex_string_copy(name), mk_str_from_c(algorithm));
+}
+
+static struct duda_jwt_key *parse_jwk(const json_t *jwk)
+{
+    for (size_t i = 0; i < MK_LEN(types); i++)
+        if (mk_str_eq(member_text(jwk, "kty"), mk_str_from_c(types[i].type)))
+            return is_signature_key(jwk, types[i].name)
+                       ? duda_jwt_key_from_pkey(types[i].algorithm, types[i].read(jwk))
+                       : NULL;
+    return NULL;
+}
+
+struct duda_jwks *duda_jwks_new(mk_str text)
+{
+    json_t *json = text.len <= DUDA_JWKS_TEXT_MAX ? duda_json_parse_object(text) : NULL, *one;
+    const json_t *list = json_object_get(json, "keys");
+    size_t i;
+    duda_digest_md(DUDA_SHA256); /* OpenSSL is set up */
+    if (!json_is_array(list) || json_array_size(list) > DUDA_JWKS_MAX) {
+        json_decref(json);
+        errno = EINVAL;
+        return NULL;
+    }
+    struct duda_jwks *keys = mk_mem_zalloc(1, sizeof *keys + json_array_size(list) * sizeof keys->keys[0]);
+    if (!keys) {
+        json_decref(json);
+        errno = ENOMEM;
+        return NULL;
+    }
+    keys->json = json;
+    json_array_foreach(list, i, one)
+    {
+        struct duda_jwt_key *key = parse_jwk(one);
+        if (key)
+            keys->keys[keys->n++] = (struct one){key, member_text(one, "kid")};
+    }
+    return keys;
+}
+
+void duda_jwks_free(struct duda_jwks *keys)
+{
+    if (!keys)
+        return;
+    for (size_t i = 0; i < keys->n; i++)
+        duda_jwt_key_free(keys->keys[i].key);
+    json_decref(keys->json);
+    mk_mem_free(keys);
+}
+
+size_t duda_jwks_count(const struct duda_jwks *keys)
+{
+    return keys->n;
+}
+
+/* The key of that algorithm and id; without an id, the only one of that algorithm. */
+static const struct duda_jwt_key *jwks_find(const struct duda_jwks *keys, mk_str algorithm, mk_str id)
+{
+    const struct duda_jwt_key *found = NULL;
+    for (size_t i = 0; i < keys->n; i++) {
+        const struct one *one = &keys->keys[i];
+        if (!mk_str_eq(duda_jwt_key_algorithm(one->key), algorithm))
+            continue;
+        if (id.p && one->id.p && mk_str_eq(one->id, id))
+            return one->key;
+        if (!id.p && found)
+            return NULL;
+        if (!id.p)
+            found = one->key;
+    }
+    return found;
+}
+
+static bool is_supported_algorithm(mk_str algorithm)
+{
+    for (size_t i = 0; i < MK_LEN(types); i++)
+        if (mk_str_eq(algorithm, mk_str_from_c(types[i].name)))
+            return true;
+    return false;
+}
+
+int duda_jwt_verify_jwks(struct mk_buf *claims, const struct duda_jwks *keys, mk_str token,
+                         const struct duda_jwt_rules *rules)
+{
+    char buf[HEAD_MAX];
+    struct mk_buf head = mk_buf_fixed(buf, sizeof buf);
+    mk_str rest = token;
+    json_t *json = duda_base64url_decode(&head, mk_str_cut(&rest, '.')) && rest.p
+                       ? duda_json_parse_object(mk_buf_str(&head))
+                       : NULL;
+    if (!json)
+        return -EBADMSG;
+    mk_str algorithm = member_text(json, "alg");
+    const struct duda_jwt_key *key = jwks_find(keys, algorithm, member_text(json, "kid"));
+    int e = key ? 0 : is_supported_algorithm(algorithm) ? -EKEYREVOKED : -EKEYREJECTED;
+    json_decref(json);
+    return e ? e : duda_jwt_verify(claims, key, token, rules);
+}

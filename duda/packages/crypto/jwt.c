@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Signed texts in the compact form of JWS (RFC 7515), and tokens in it: JWT (RFC 7519). Nothing of them is
+ * believed before their signature is right. */
+#include <duda/crypto.h>
+#include <errno.h>
+
+#include "json.h"
+#include "jwt_key.h"
+
+enum { CLAIMS_MAX = 16 * 1024, TOKEN_MAX = 32 * 1024 };
+
+/* `type` is the rest of the header. */
+static int sign_compact(struct mk_buf *out, const struct duda_jwt_key *key, mk_str payload, const char *type)
+{
+    uint8_t signature[DUDA_JWT_SIGNATURE_MAX];
+    char buf[DUDA_JWT_KEY_ID_MAX * 6 + 64];
+    struct mk_buf head = mk_buf_fixed(buf, sizeof buf);
+    size_t len = 0, begin = out->len;
+    if (payload.len > CLAIMS_MAX)
+        return -EMSGSIZE;
+    mk_buf_addf(&head, "{\"alg\":\"%.*s\"%s", MK_STR_ARG(duda_jwt_key_algorithm(key)), type);
+    if (duda_jwt_key_id(key).p) {
+        mk_buf_add(&head, MK_STR(",\"kid\":"));
+        mk_json_string(&head, duda_jwt_key_id(key));
+    }
+    mk_buf_add_char(&head, '}');
+    duda_base64url_encode(out, mk_buf_str(&head));
+    mk_buf_add_char(out, '.');
+    duda_base64url_encode(out, payload);
+    if (head.failed || out->failed)
+        return -ENOMEM;
+    int e = duda_jwt_key_sign(key, mk_str_skip(mk_buf_str(out), begin), signature, &len);
+    if (e)
+        return e;
+    mk_buf_add_char(out, '.');
+    duda_base64url_encode(out, mk_str_of((const char *)signature, len));
+    return out->failed ? -ENOMEM : 0;
+}
+
+int duda_jws_sign(struct mk_buf *out, const struct duda_jwt_key *key, mk_str payload)
+{
+    return sign_compact(out, key, payload, "");
+}
+
+int duda_jwt_sign(struct mk_buf *out, const struct duda_jwt_key *key, mk_str claims)
+{
+    if (claims.len > CLAIMS_MAX)
+        return -EMSGSIZE;
+    json_t *json = duda_json_parse_object(claims);
+    if (!json)
+        return -EINVAL;
+    json_decref(json);
+    return sign_compact(out, key, claims, ",\"typ\":\"JWT\"");
+}
+
+/* The key decides: a header that names another algorithm is no reason to use it. */
+static int check_header(mk_str text, const struct duda_jwt_key *key)
+{
+    json_t *json = duda_json_parse_object(text);
+    int e = 0;
+    if (!json || json_object_get(json, "crit"))
+        e = -EBADMSG;
+    else if (!mk_str_eq(duda_json_lex_string_copy(json_object_get(json, "alg")), duda_jwt_key_algorithm(key)))
+        e = -EKEYREJECTED;
+    else if (duda_jwt_key_id(key).p &&
+             !mk_str_eq(duda_json_lex_string_copy(json_object_get(json, "kid")), duda_jwt_key_id(key)))
+        e = -EKEYREJECTED;
+    json_decref(json);
+    return e;
+}
+
+/* NumericDate (RFC 7519, section 2): seconds, maybe with a part of one. */
+static bool parse_numeric_date(const json_t *json, double *out)
+{
+    *out = json_number_value(json);
+    return json_is_number(json);
+}
+
+static bool audience_contains(const json_t *audience, mk_str us)
+{
+    if (json_is_array(audience))
+        return duda_json_list_contains(audience, us);
+    return audience && mk_str_eq(duda_json_lex_string_copy(audience), us);
+}
+
+static int check_claims(const json_t *json, const struct duda_jwt_rules *rules)
+{
+    const json_t *expires = json_object_get(json, "exp"), *begins = json_object_get(json, "nbf");
+    double at = 0;
+    if (expires ? !parse_numeric_date(expires, &at) : !rules->eternal)
+        return -EKEYEXPIRED;
+    if (expires && at + rules->leeway <= (double)rules->now)
+        return -EKEYEXPIRED;
+    if (begins && (!parse_numeric_date(begins, &at) || at - rules->leeway > (double)rules->now))
+        return -EKEYEXPIRED;
+    if (rules->issuer.p && !mk_str_eq(duda_json_lex_string_copy(json_object_get(json, "iss")), rules->issuer))
+        return -EKEYREJECTED;
+    if (rules->audience.p && !audience_contains(json_object_get(json, "aud"), rules->audience))
+        return -EKEYREJECTED;
+    return 0;
+}
+
+/* 0: the room has the payload. */
+static int verify_signature(struct mk_buf *buf, const struct duda_jwt_key *key, mk_str token)
+{
+    mk_str rest = token, head = mk_str_cut(&rest, '.'), body = mk_str_cut(&rest, '.');
+    mk_str data = mk_str_first(token, head.len + 1 + body.len);
+    if (!rest.p || !duda_base64url_decode(buf, head))
+        return -EBADMSG;
+    int e = check_header(mk_buf_str(buf), key);
+    if (e)
+        return e;
+    mk_buf_clear(buf);
+    if (!duda_base64url_decode(buf, rest))
+        return -EBADMSG;
+    e = duda_jwt_key_verify(key, data, mk_buf_str(buf));
+    if (e)
+        return e;
+    mk_buf_clear(buf);
+    return duda_base64url_decode(buf, body) ? 0 : -EBADMSG;
+}
+
+/* `rules` is NULL: any payload will do. */
+static int verify_token(struct mk_buf *out, const struct duda_jwt_key *key, mk_str token,
+                        const struct duda_jwt_rules *rules)
+{
+    struct mk_buf buf = mk_buf_growing(TOKEN_MAX);
+    int e = token.len > TOKEN_MAX ? -EBADMSG : verify_signature(&buf, key, token);
+    if (!e && rules) {
+        json_t *json = duda_json_parse_object(mk_buf_str(&buf));
+        e = json ? check_claims(json, rules) : -EBADMSG;
+        json_decref(json);
+    }
+    if (!e)
+        mk_buf_add(out, mk_buf_str(&buf));
+    mk_buf_free(&buf);
+    return !e && out->failed ? -ENOMEM : e;
+}
+
+int duda_jws_verify(struct mk_buf *payload, const struct duda_jwt_key *key, mk_str text)
+{
+    return verify_token(payload, key, text, NULL);
+}
+
+int duda_jwt_verify(struct mk_buf *claims, const struct duda_jwt_key *key, mk_str token,
+                    const struct duda_jwt_rules *rules)
+{
+    return verify_token(claims, key, token, rules);
+}

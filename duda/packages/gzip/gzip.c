@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <duda/gzip.h>
+
+#include <errno.h>
+#include <limits.h>
+#include <monkey/mem.h>
+#define ZLIB_CONST
+#include <zlib.h>
+
+enum { GZIP_ALONE = 15 + 16, MEMORY_LEVEL = 8, LEVEL_DEFAULT = 6, LEVEL_MAX = 9, STEP = 64 * 1024 };
+
+struct duda_gzip_stream {
+    z_stream z;
+    bool packs;
+    bool begun; /* unpacking: a text has begun that has not ended */
+    bool any;   /* unpacking: there was one */
+};
+
+static void *zlib_alloc(void *ctx, unsigned n, unsigned size)
+{
+    (void)ctx;
+    return mk_mem_alloc((size_t)n * size);
+}
+
+static void zlib_free(void *ctx, void *p)
+{
+    (void)ctx;
+    mk_mem_free(p);
+}
+
+static struct duda_gzip_stream *stream_new(bool packs, int level)
+{
+    struct duda_gzip_stream *s = mk_mem_zalloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->packs = packs;
+    s->z.zalloc = zlib_alloc;
+    s->z.zfree = zlib_free;
+    int r = packs ? deflateInit2(&s->z, level ? level : LEVEL_DEFAULT, Z_DEFLATED, GZIP_ALONE, MEMORY_LEVEL,
+                                 Z_DEFAULT_STRATEGY)
+                  : inflateInit2(&s->z, GZIP_ALONE);
+    if (r == Z_OK)
+        return s;
+    mk_mem_free(s);
+    return NULL;
+}
+
+static bool is_valid_level(int level)
+{
+    return level >= 0 && level <= LEVEL_MAX;
+}
+
+struct duda_gzip_stream *duda_gzip_new(int level)
+{
+    return is_valid_level(level) ? stream_new(true, level) : NULL;
+}
+
+struct duda_gzip_stream *duda_gunzip_new(void)
+{
+    return stream_new(false, 0);
+}
+
+void duda_gzip_free(struct duda_gzip_stream *s)
+{
+    if (!s)
+        return;
+    (void)(s->packs ? deflateEnd(&s->z) : inflateEnd(&s->z));
+    mk_mem_free(s);
+}
+
+static int deflate_step(struct duda_gzip_stream *s, bool is_last)
+{
+    int r = deflate(&s->z, is_last ? Z_FINISH : Z_NO_FLUSH);
+    if (r == Z_STREAM_ERROR)
+        return -EINVAL;
+    return is_last ? r != Z_STREAM_END : s->z.avail_in || !s->z.avail_out;
+}
+
+static int inflate_step(struct duda_gzip_stream *s, bool is_last)
+{
+    if (s->z.avail_in)
+        s->begun = s->any = true;
+    int r = s->begun ? inflate(&s->z, Z_NO_FLUSH) : Z_BUF_ERROR;
+    if (r == Z_MEM_ERROR)
+        return -ENOMEM;
+    if (r == Z_STREAM_END) {
+        s->begun = false; /* maybe another one follows */
+        return inflateReset(&s->z) == Z_OK ? s->z.avail_in > 0 : -EBADMSG;
+    }
+    if (r != Z_OK && r != Z_BUF_ERROR)
+        return -EBADMSG;
+    if (s->z.avail_in || !s->z.avail_out)
+        return 1;
+    return is_last && (s->begun || !s->any) ? -EBADMSG : 0;
+}
+
+int duda_gzip_step(struct duda_gzip_stream *s, mk_str *in, bool is_last, struct mk_buf *out, size_t most)
+{
+    size_t taken = in->len < UINT_MAX ? in->len : UINT_MAX;
+    size_t had = out->len, limit = out->max ? out->max : out->cap;
+    size_t buf = limit - had < most ? limit - had : most;
+    buf = buf < UINT_MAX ? buf : UINT_MAX;
+    if (!most)
+        return -EINVAL;
+    if (buf && !mk_buf_reserve(out, buf))
+        return -ENOMEM;
+    char none;
+    s->z.next_in = (const unsigned char *)in->p;
+    s->z.avail_in = (unsigned)taken;
+    s->z.next_out = (unsigned char *)(buf ? out->p + had : &none);
+    s->z.avail_out = (unsigned)buf;
+    bool ends = is_last && taken == in->len;
+    int r = s->packs ? deflate_step(s, ends) : inflate_step(s, ends);
+    size_t written = buf - s->z.avail_out;
+    *in = mk_str_skip(*in, taken - s->z.avail_in);
+    out->len += written;
+    if (r == 1 && out->len == limit && !written && taken - s->z.avail_in == 0)
+        return -EFBIG;
+    return r == 0 && in->len ? 1 : r;
+}
+
+static int run_to_end(struct duda_gzip_stream *s, struct mk_buf *out, mk_str data)
+{
+    int more = 1;
+    if (!s)
+        return -ENOMEM;
+    while (more == 1)
+        more = duda_gzip_step(s, &data, true, out, STEP);
+    duda_gzip_free(s);
+    return more;
+}
+
+int duda_gzip(struct mk_buf *out, mk_str data, int level)
+{
+    if (!is_valid_level(level))
+        return -EINVAL;
+    int e = run_to_end(duda_gzip_new(level), out, data);
+    return e == -EFBIG ? -ENOMEM : e;
+}
+
+int duda_gunzip(struct mk_buf *out, mk_str data)
+{
+    return run_to_end(duda_gunzip_new(), out, data);
+}

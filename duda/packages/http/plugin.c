@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plugin: [HTTP_CLIENT] sections. */
+#include <duda/request.h>
+#include <errno.h>
+#include <monkey/plugin.h>
+#include <monkey/text.h>
+
+#include "client.h"
+#include "package.h"
+
+#define AT(member) MK_CONF_AT(struct duda_http_client, member)
+
+static const struct mk_conf_key keys[] = {
+    PACKAGE_NAME_KEY,
+    {.name = "Server",
+     .type = MK_CONF_TEXT,
+     AT(server),
+     .max = 1024,
+     .help =
+         "Where it is: HOST:PORT, unix:/path or the Name of an [UPSTREAM], which adds TLS and more servers."},
+    {.name = "Host",
+     .type = MK_CONF_TEXT,
+     AT(host),
+     .max = 255,
+     .help = "The field Host; else that is Server."},
+    {.name = "Timeout",
+     .type = MK_CONF_TIME,
+     AT(timeout_ms),
+     .def = "10s",
+     .min = 10,
+     .max = 3600000,
+     .help = "Until a response begins, and between two pieces of it."},
+    {.name = "MaxTries",
+     .type = MK_CONF_NUM,
+     AT(tries),
+     .def = "2",
+     .min = 1,
+     .max = 16,
+     .help = "How many servers are tried with a request that may be repeated."},
+    {.name = "MaxBodySize",
+     .type = MK_CONF_SIZE,
+     AT(content_max),
+     .def = "16M",
+     .min = 1,
+     .max = (uint64_t)1 << 30,
+     .help = "How long a response may be that is read as a whole."},
+};
+
+static bool check_section(struct mk_config *config, const struct package_sections *before, void *settings)
+{
+    static const struct mk_upstream_defaults defaults = {.port = 80, .keep = 32};
+    struct duda_http_client *s = settings;
+    (void)before;
+    if (!s->host.len)
+        s->host = mk_str_starts(s->server, MK_STR("unix:")) ? MK_STR("localhost") : s->server;
+    if (!mk_is_header_value(s->host))
+        mk_config_error(config, s, "Host", "expected the name of a host");
+    s->upstream = mk_upstream_open(config, s, "Server", s->server, &defaults);
+    return s->upstream != NULL;
+}
+
+PACKAGE_TYPE(http, "HTTP_CLIENT", struct duda_http_client, struct duda_http_client,
+             "A server that services of Duda ask over HTTP.", .place = "Server", .max = DUDA_HTTP_SERVERS_MAX,
+             .check_section = check_section);
+
+struct duda_http_client *duda_http_client(struct duda_ctx *d, const char *name)
+{
+    return package_find_instance(&kind, d, name);
+}
+
+PACKAGE_PLUGIN(http, "Requests to other servers for services of Duda.",
+               .needs = PACKAGE_NEEDS("upstream", "duda"));

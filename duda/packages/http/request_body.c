@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Content that a handler sends piece by piece. The exchange pulls it: a handler that writes lays a piece
+ * ready, and waits until all of it was taken. */
+#include <duda/request.h>
+#include <errno.h>
+
+#include "package.h"
+#include "stream.h"
+
+static ssize_t pull(void *ctx, char *buf, size_t cap)
+{
+    struct duda_http_stream *stream = ctx;
+    struct http_request_body *o = &stream->output;
+    mk_str part = mk_str_first(o->piece, cap);
+    if (!part.len)
+        return o->is_open ? -EAGAIN : 0;
+    memcpy(buf, part.p, part.len);
+    o->piece = mk_str_skip(o->piece, part.len);
+    if (!o->piece.len)
+        duda_wait_wake(&stream->wait);
+    return (ssize_t)part.len;
+}
+
+static void on_timeout(struct mk_timer *t)
+{
+    struct duda_http_stream *stream = MK_CONTAINER(t, struct duda_http_stream, output.timer);
+    stream->output.is_late = true;
+    duda_wait_wake(&stream->wait);
+}
+
+static int fail_stream(struct duda_http_stream *stream, int e, const char *why)
+{
+    stream->why = why;
+    http_stream_set_error(stream, stream->d, stream->http, stream->response, e);
+    stream->error = e;
+    stream->output.piece = MK_STR_NULL;
+    duda_http_close(stream);
+    return e;
+}
+
+/* It is counted until the response begins. */
+static int record_result(struct duda_http_stream *stream, int e)
+{
+    package_meter_end(package_meter(duda_worker(stream->d), stream->http), stream->output.begun, e);
+    stream->output.begun = 0;
+    return e;
+}
+
+/* 0: the head is there; -EAGAIN, or an error, by which the stream has ended. */
+static int poll_headers(struct duda_http_stream *stream)
+{
+    int e = stream->has_head ? 0 : http_stream_poll_headers(stream, stream->response);
+    if (!e && stream->output.begun)
+        return record_result(stream, 0);
+    return e && e != -EAGAIN ? fail_stream(stream, e, NULL) : e;
+}
+
+static int check_stream(const struct duda_http_stream *stream)
+{
+    return stream->error ? stream->error : stream->client && stream->response ? 0 : -EINVAL;
+}
+
+/* ---- Its beginning ---- */
+
+static int begin_request(struct duda_http_stream *stream, const struct duda_http_request *request,
+                         int64_t length)
+{
+    static const struct mk_upstream_request_body source = {.source = {.pull = pull}};
+    struct http_request_body *o = &stream->output;
+    if (request->content.p || length < MK_LENGTH_UNKNOWN)
+        return -EINVAL;
+    o->is_open = true;
+    o->goes_on = request->both_ways;
+    o->left = length == MK_LENGTH_UNKNOWN ? UINT64_MAX : (uint64_t)length;
+    mk_timer_init(&o->timer, on_timeout);
+    int e = http_stream_start(stream, request, &source, length);
+    if (e)
+        return e;
+    e = http_stream_poll_headers(stream, stream->response); /* a request that is none fails at once */
+    return e == -EAGAIN ? 0 : e;
+}
+
+static int open_exchange(struct duda_ctx *d, struct duda_http_client *http,
+                         const struct duda_http_request *request, int64_t length,
+                         struct duda_http_response *response, struct duda_http_stream **out)
+{
+    struct duda_http_stream *stream = http_stream_new(d, http);
+    if (!stream)
+        return http_stream_set_error(NULL, d, http, response, -ENOMEM);
+    stream->response = response;
+    stream->output.begun = package_meter_begin(package_meter(duda_worker(d), http));
+    int e = begin_request(stream, request, length);
+    if (e)
+        return fail_stream(stream, e, NULL);
+    *out = stream;
+    return 0;
+}
+
+int duda_http_begin(struct duda_ctx *d, struct duda_http_client *http,
+                    const struct duda_http_request *request, int64_t length,
+                    struct duda_http_response *response, struct duda_http_stream **out)
+{
+    if (!http) {
+        *response = (struct duda_http_response){.problem = MK_STR("there is no such [HTTP_CLIENT]")};
+        *out = NULL;
+        return -ENODEV;
+    }
+    struct package_call call;
+    *response = (struct duda_http_response){.from = http->name};
+    *out = NULL;
+    int e = package_call_begin(&call, d, NULL); /* the exchange is counted, until its response begins */
+    return package_call_end(&call, e ? e : open_exchange(d, http, request, length, response, out));
+}
+
+/* ---- Pieces ---- */
+
+/* Once the response has begun, the clock of the exchange runs for that. */
+static int wait_writable(struct duda_http_stream *stream)
+{
+    struct http_request_body *o = &stream->output;
+    if (!stream->has_head)
+        return duda_wait_suspend(&stream->wait);
+    o->is_late = false;
+    mk_timer_set(&o->timer, duda_worker(stream->d), stream->http->timeout_ms);
+    int e = duda_wait_suspend(&stream->wait);
+    mk_timer_stop(&o->timer);
+    return e ? e : o->is_late && o->piece.len ? -ETIMEDOUT : 0;
+}
+
+/* 0: all of it was taken; 1: the server wants no more. */
+static int send_piece(struct duda_http_stream *stream)
+{
+    struct http_request_body *o = &stream->output;
+    mk_upstream_request_resume(stream->client);
+    for (;;) {
+        int e = poll_headers(stream);
+        if (e == 0 && (!o->goes_on || !mk_upstream_request_is_sending(stream->client)))
+            return 1;
+        if (e && e != -EAGAIN)
+            return e;
+        if (!o->piece.len)
+            return 0;
+        e = wait_writable(stream);
+        if (e)
+            return fail_stream(stream, e, o->is_late ? "the server does not read the request" : NULL);
+    }
+}
+
+static int write_piece(struct duda_http_stream *stream, mk_str piece)
+{
+    struct http_request_body *o = &stream->output;
+    int e = check_stream(stream);
+    if (e)
+        return e;
+    if (!o->is_open)
+        return stream->has_head && !o->goes_on ? 1 : -EINVAL;
+    if (piece.len > o->left)
+        return fail_stream(stream, -EINVAL, "the content is longer than its length");
+    if (o->left != UINT64_MAX)
+        o->left -= piece.len;
+    o->piece = piece;
+    e = send_piece(stream);
+    o->piece = MK_STR_NULL;
+    return e;
+}
+
+int duda_http_write(struct duda_ctx *d, struct duda_http_stream *stream, mk_str piece)
+{
+    int e = duda_wait_begin(d, &stream->wait, NULL);
+    e = e ? e : write_piece(stream, piece);
+    duda_wait_end(&stream->wait);
+    return e;
+}
+
+static int wait_for_headers(struct duda_http_stream *stream)
+{
+    int e = check_stream(stream);
+    while (!e && (e = poll_headers(stream)) == -EAGAIN) {
+        e = duda_wait_suspend(&stream->wait);
+        if (e)
+            return fail_stream(stream, e, NULL);
+    }
+    return e;
+}
+
+int duda_http_head(struct duda_ctx *d, struct duda_http_stream *stream)
+{
+    int e = duda_wait_begin(d, &stream->wait, NULL);
+    e = e ? e : wait_for_headers(stream);
+    duda_wait_end(&stream->wait);
+    return e;
+}
+
+int duda_http_end(struct duda_ctx *d, struct duda_http_stream *stream)
+{
+    struct http_request_body *o = &stream->output;
+    int e = duda_wait_begin(d, &stream->wait, NULL);
+    e = e ? e : check_stream(stream);
+    if (!e && (!stream->has_head || o->goes_on)) {
+        o->is_open = false;
+        mk_upstream_request_resume(stream->client);
+    }
+    e = e ? e : wait_for_headers(stream);
+    duda_wait_end(&stream->wait);
+    return e;
+}

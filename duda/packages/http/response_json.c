@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* JSON of a response. */
+#include <duda/http.h>
+#include <duda/memory.h>
+#include <duda/mime.h>
+#include <errno.h>
+
+enum { WHY_MAX = 512, TYPE_SHOWN = 80 };
+
+static int set_response_error(struct duda_ctx *d, struct duda_http_response *r, int e, mk_str why)
+{
+    r->problem = duda_sprintf(d, "[HTTP_CLIENT] %.*s: %.*s", MK_STR_ARG(r->from), MK_STR_ARG(why));
+    return e;
+}
+
+static int check_json_response(struct duda_ctx *d, struct duda_http_response *r)
+{
+    struct duda_mime mime;
+    mk_str type = duda_http_header(r, MK_STR("Content-Type"));
+    if (duda_mime_read(type, &mime) &&
+        (duda_mime_is(&mime, MK_STR("application/json")) || duda_mime_is(&mime, MK_STR("*/*+json"))))
+        return 0;
+    return set_response_error(d, r, -EBADMSG,
+                              type.p ? duda_sprintf(d, "its content is no JSON, but %.*s",
+                                                    MK_STR_ARG(mk_str_first(type, TYPE_SHOWN)))
+                                     : MK_STR("its content is no JSON, but has no Content-Type"));
+}
+
+/* The first flaw says where it is. */
+static int report_json_error(struct duda_ctx *d, struct duda_http_response *r, int e,
+                             const struct duda_validation_errors *flaws)
+{
+    char buf[WHY_MAX];
+    struct mk_buf why = mk_buf_fixed(buf, sizeof buf);
+    if (!e)
+        return 0;
+    if (e == -ENOMEM || !flaws->n)
+        return set_response_error(d, r, e, mk_str_from_c(strerror(-e)));
+    mk_buf_add(&why, MK_STR("its JSON, "));
+    duda_validation_error_write(&why, &flaws->at[0]);
+    if (flaws->n > 1)
+        mk_buf_addf(&why, "; and %zu more", flaws->n - 1);
+    return set_response_error(d, r, e, mk_buf_str(&why));
+}
+
+int duda_http_json(struct duda_ctx *d, struct duda_http_response *response, const struct duda_schema *shape,
+                   void *out, const struct duda_json_limits *limits)
+{
+    const struct duda_allocator memory = duda_allocator_of(d);
+    struct duda_validation_errors flaws = {.n = 0};
+    int e = check_json_response(d, response);
+    return e ? e
+             : report_json_error(d, response,
+                                 duda_json_read(response->content, shape, &memory, limits, out, &flaws),
+                                 &flaws);
+}
+
+int duda_http_json_list(struct duda_ctx *d, struct duda_http_response *response,
+                        const struct duda_schema *shape, void *list, size_t *n,
+                        const struct duda_json_limits *limits)
+{
+    const struct duda_allocator memory = duda_allocator_of(d);
+    struct duda_validation_errors flaws = {.n = 0};
+    int e = check_json_response(d, response);
+    return e ? e
+             : report_json_error(
+                   d, response,
+                   duda_json_read_list(response->content, shape, &memory, limits, list, n, &flaws), &flaws);
+}
+
+int duda_http_json_value(struct duda_ctx *d, struct duda_http_response *response, struct duda_value *out,
+                         const struct duda_json_limits *limits)
+{
+    const struct duda_allocator memory = duda_allocator_of(d);
+    struct duda_validation_errors flaws = {.n = 0};
+    int e = check_json_response(d, response);
+    return e ? e
+             : report_json_error(d, response,
+                                 duda_json_read_value(response->content, &memory, limits, out, &flaws),
+                                 &flaws);
+}

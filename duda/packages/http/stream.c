@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Exchanges of monkey/upstream.h, for which a handler waits. */
+#include <duda/memory.h>
+#include <duda/request.h>
+#include <errno.h>
+#include <monkey/http.h>
+#include <monkey/mem.h>
+
+#include "conn/package_conn.h"
+#include "package.h"
+#include "stream.h"
+
+enum { READ_ROOM = 16 * 1024 };
+
+static void on_ready(void *ctx)
+{
+    struct duda_http_stream *stream = ctx;
+    duda_wait_wake(&stream->wait);
+}
+
+void duda_http_close(struct duda_http_stream *stream)
+{
+    struct http_request_body *o = &stream->output;
+    mk_upstream_request_free(stream->client);
+    stream->client = NULL;
+    mk_timer_stop(&o->timer);
+    if (o->begun)
+        package_meter_end(package_meter(duda_worker(stream->d), stream->http), o->begun,
+                          stream->error ? stream->error : -ECANCELED);
+    o->begun = 0;
+}
+
+static void free_stream(void *ctx)
+{
+    duda_http_close(ctx);
+    mk_mem_free(ctx);
+}
+
+struct duda_http_stream *http_stream_new(struct duda_ctx *d, struct duda_http_client *http)
+{
+    struct duda_http_stream *stream = mk_mem_zalloc(1, sizeof *stream);
+    if (!stream)
+        return NULL;
+    stream->d = d;
+    stream->http = http;
+    return duda_defer(d, free_stream, stream) ? NULL : stream;
+}
+
+/* ---- The request ---- */
+
+static mk_str request_method(const struct duda_http_request *request, bool has_content)
+{
+    return request->method.p ? request->method : has_content ? MK_STR("POST") : MK_STR("GET");
+}
+
+int http_stream_start(struct duda_http_stream *stream, const struct duda_http_request *request,
+                      const struct mk_upstream_request_body *source, int64_t length)
+{
+    const struct duda_http_client *http = stream->http;
+    struct mk_header fields[DUDA_HTTP_HEADERS_MAX + 2];
+    size_t n = 0;
+    mk_str method = request_method(request, request->content.p || source);
+    if (request->n_fields > DUDA_HTTP_HEADERS_MAX)
+        return -E2BIG;
+    if (request->target.p && (!request->target.len || request->target.p[0] != '/'))
+        return -EINVAL;
+    fields[n++] = (struct mk_header){.name = MK_STR("Host"), .value = http->host};
+    if (request->type.p)
+        fields[n++] = (struct mk_header){.name = MK_STR("Content-Type"), .value = request->type};
+    for (size_t i = 0; i < request->n_fields; i++)
+        fields[n++] = request->fields[i];
+    const struct mk_upstream_request_options ask = {
+        .to = http->upstream,
+        .protocol = MK_UPSTREAM_PROTOCOL_HTTP,
+        .method = method,
+        .target = request->target.p ? request->target : MK_STR("/"),
+        .fields = fields,
+        .n_fields = n,
+        .content = request->content,
+        .length = length,
+        .source = source,
+        .source_ctx = stream,
+        .is_safe_to_repeat = mk_method_is_idempotent(mk_method_find(method)),
+        .limits = {.tries = http->tries, .response_ms = http->timeout_ms, .silence_ms = http->timeout_ms},
+        .conn = {.server = -1},
+    };
+    stream->client = mk_upstream_request_start(duda_worker(stream->d), &ask, on_ready, stream);
+    return stream->client ? 0 : -ENOMEM;
+}
+
+/* ---- The response ---- */
+
+static const char *error_reason(const struct duda_http_stream *stream, int e)
+{
+    const char *problem = stream && stream->client ? mk_upstream_request_error_text(stream->client) : "";
+    if (stream && stream->why)
+        return stream->why;
+    if (e == -EMSGSIZE)
+        return "the content is longer than MaxBodySize";
+    return *problem && e != -ENOMEM ? problem : strerror(-e);
+}
+
+int http_stream_set_error(const struct duda_http_stream *stream, struct duda_ctx *d,
+                          const struct duda_http_client *http, struct duda_http_response *response, int e)
+{
+    bool is_theirs = stream && stream->client && e != -EMSGSIZE;
+    mk_str server = is_theirs ? mk_upstream_request_server_name(stream->client) : MK_STR_NULL;
+    if (e == -ECANCELED)
+        return e;
+    response->problem =
+        duda_sprintf(d, server.p ? "[HTTP_CLIENT] %.*s, %.*s: %s" : "[HTTP_CLIENT] %.*s%.*s: %s",
+                     MK_STR_ARG(http->name), MK_STR_ARG(server), error_reason(stream, e));
+    return duda_reason(d, e, "%.*s", MK_STR_ARG(response->problem));
+}
+
+static bool copy_headers(struct duda_http_stream *stream, struct duda_http_response *response)
+{
+    mk_str name, value;
+    size_t n = 0;
+    while (mk_upstream_request_header_at(stream->client, n, &name, &value))
+        n++;
+    struct mk_header *fields = duda_alloc(stream->d, (n + 1) * sizeof *fields);
+    if (!fields)
+        return false;
+    memset(fields, 0, (n + 1) * sizeof *fields);
+    for (size_t i = 0; i < n && mk_upstream_request_header_at(stream->client, i, &name, &value); i++) {
+        fields[i].name = duda_strdup(stream->d, name);
+        fields[i].value = duda_strdup(stream->d, value);
+        if (!fields[i].name.p || !fields[i].value.p)
+            return false;
+    }
+    response->status = mk_upstream_request_status(stream->client);
+    response->fields = fields;
+    response->n_fields = n;
+    return true;
+}
+
+/* Interim responses are nothing to a handler. */
+int http_stream_poll_headers(struct duda_http_stream *stream, struct duda_http_response *response)
+{
+    int e = 1;
+    while (e > 0)
+        e = mk_upstream_request_head(stream->client);
+    if (e)
+        return package_conn_map_errno(e);
+    stream->has_head = true;
+    return copy_headers(stream, response) ? 0 : -ENOMEM;
+}
+
+int http_stream_wait_headers(struct duda_http_stream *stream, struct duda_http_response *response)
+{
+    int e = duda_wait_begin(stream->d, &stream->wait, NULL), head = 0;
+    while (!e && (head = http_stream_poll_headers(stream, response)) == -EAGAIN)
+        e = duda_wait_suspend(&stream->wait);
+    duda_wait_end(&stream->wait);
+    return e ? e : head;
+}
+
+static int open_stream(struct duda_ctx *d, struct duda_http_client *http,
+                       const struct duda_http_request *request, struct duda_http_response *response,
+                       struct duda_http_stream **out)
+{
+    struct duda_http_stream *stream = http_stream_new(d, http);
+    int e = stream ? http_stream_start(stream, request, NULL, 0) : -ENOMEM;
+    e = e ? e : http_stream_wait_headers(stream, response);
+    if (!e) {
+        *out = stream;
+        return 0;
+    }
+    http_stream_set_error(stream, d, http, response, e);
+    if (stream)
+        duda_http_close(stream);
+    return e;
+}
+
+int duda_http_open(struct duda_ctx *d, struct duda_http_client *http, const struct duda_http_request *request,
+                   struct duda_http_response *response, struct duda_http_stream **out)
+{
+    if (!http) {
+        *response = (struct duda_http_response){.problem = MK_STR("there is no such [HTTP_CLIENT]")};
+        *out = NULL;
+        return -ENODEV;
+    }
+    struct package_call call;
+    *response = (struct duda_http_response){.from = http->name};
+    *out = NULL;
+    int e = package_call_begin(&call, d, package_meter(duda_worker(d), http));
+    return package_call_end(&call, e ? e : open_stream(d, http, request, response, out));
+}
+
+static ssize_t try_read(const struct duda_http_stream *stream, char *buf, size_t cap)
+{
+    if (!stream->client || !stream->has_head)
+        return stream->error ? stream->error : -EINVAL;
+    return mk_upstream_request_read(stream->client, buf, cap);
+}
+
+ssize_t duda_http_read(struct duda_ctx *d, struct duda_http_stream *stream, char *buf, size_t cap)
+{
+    int e = duda_wait_begin(d, &stream->wait, NULL);
+    ssize_t n = 0;
+    while (!e && (n = try_read(stream, buf, cap)) == -EAGAIN)
+        e = duda_wait_suspend(&stream->wait);
+    duda_wait_end(&stream->wait);
+    return e ? e : n;
+}
+
+/* All the content of a response. */
+struct gathering {
+    struct duda_wait wait; /* the first */
+    struct mk_buf all;
+};
+
+static void free_gathered(struct duda_wait *w)
+{
+    mk_buf_free(&((struct gathering *)w)->all);
+}
+
+static int read_rest(struct duda_ctx *d, struct duda_http_stream *stream, struct mk_buf *all)
+{
+    ssize_t n;
+    do {
+        if (!mk_buf_reserve(all, 1))
+            return -EMSGSIZE;
+        size_t buf = all->cap - all->len;
+        n = duda_http_read(d, stream, all->p + all->len, buf < READ_ROOM ? buf : READ_ROOM);
+        all->len += n > 0 ? (size_t)n : 0;
+    } while (n > 0);
+    return (int)n;
+}
+
+int duda_http_read_all(struct duda_ctx *d, struct duda_http_stream *stream,
+                       struct duda_http_response *response)
+{
+    size_t max = (size_t)stream->http->content_max;
+    struct gathering g = {.all = mk_buf_growing(max + 1)}; /* one byte more says that it is too much */
+    int e = duda_wait_begin(d, &g.wait, free_gathered);
+    e = e ? e : read_rest(d, stream, &g.all);
+    if (!e && g.all.len > max)
+        e = -EMSGSIZE;
+    if (!e) {
+        response->content = duda_strdup(d, mk_buf_str(&g.all));
+        e = response->content.p ? 0 : -ENOMEM;
+    }
+    duda_wait_end(&g.wait);
+    if (e)
+        http_stream_set_error(stream, d, stream->http, response, e);
+    duda_http_close(stream);
+    return e;
+}
+
+/* What counts is the whole answer, content and all. */
+int duda_http_fetch(struct duda_ctx *d, struct duda_http_client *http,
+                    const struct duda_http_request *request, struct duda_http_response *response)
+{
+    if (!http) {
+        *response = (struct duda_http_response){.problem = MK_STR("there is no such [HTTP_CLIENT]")};
+        return -ENODEV;
+    }
+    struct duda_http_stream *stream = NULL;
+    struct package_call call;
+    *response = (struct duda_http_response){.from = http->name};
+    int e = package_call_begin(&call, d, package_meter(duda_worker(d), http));
+    e = e ? e : open_stream(d, http, request, response, &stream);
+    return package_call_end(&call, e ? e : duda_http_read_all(d, stream, response));
+}
+
+mk_str duda_http_header(const struct duda_http_response *response, mk_str name)
+{
+    for (size_t i = 0; i < response->n_fields; i++)
+        if (mk_str_eq_nocase(response->fields[i].name, name))
+            return response->fields[i].value;
+    return MK_STR_NULL;
+}

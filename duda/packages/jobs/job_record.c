@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A line of numbers: when it was pushed, and the lengths of the texts that follow; 0 is absent. */
+#include "job_record.h"
+
+void job_record_format(struct mk_buf *out, const struct job_record *r)
+{
+    mk_str problem = mk_str_first(r->problem, JOB_ERROR_MAX);
+    mk_buf_addf(out, "%lld %zu %zu\n", (long long)r->pushed_ms, r->unique.len, problem.len);
+    mk_buf_add(out, r->unique);
+    mk_buf_add(out, problem);
+    mk_buf_add(out, r->text);
+}
+
+static bool cut_text(mk_str *from, uint64_t len, mk_str *out)
+{
+    if (len > from->len)
+        return false;
+    *out = len ? mk_str_first(*from, (size_t)len) : MK_STR_NULL;
+    *from = mk_str_skip(*from, (size_t)len);
+    return true;
+}
+
+bool job_record_parse(mk_str in, struct job_record *r)
+{
+    uint64_t pushed, unique, problem;
+    mk_str line = mk_str_cut(&in, '\n');
+    *r = (struct job_record){0};
+    if (!in.p || !mk_num_parse(mk_str_cut(&line, ' '), &pushed) || pushed > INT64_MAX ||
+        !mk_num_parse(mk_str_cut(&line, ' '), &unique) || !mk_num_parse(line, &problem))
+        return false;
+    r->pushed_ms = (int64_t)pushed;
+    if (!cut_text(&in, unique, &r->unique) || !cut_text(&in, problem, &r->problem))
+        return false;
+    r->text = in;
+    return true;
+}

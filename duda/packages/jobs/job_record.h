@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A job as text for a store. */
+#ifndef DUDA_JOBS_JOB_RECORD_H
+#define DUDA_JOBS_JOB_RECORD_H
+
+#include <monkey/buf.h>
+#include <stdint.h>
+
+struct job_record {
+    int64_t pushed_ms;
+    mk_str unique, problem; /* may be absent */
+    mk_str text;
+};
+
+enum { JOB_ERROR_MAX = 300, JOB_RECORD_HEAD = 100 };
+
+void job_record_format(struct mk_buf *out, const struct job_record *r);
+/* Its texts are slices of `in`. False: this is none. */
+bool job_record_parse(mk_str in, struct job_record *r);
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What services ask: to push jobs, and to look at them. */
+#include <duda/memory.h>
+#include <duda/request.h>
+#include <duda/task.h>
+#include <errno.h>
+#include <monkey/mem.h>
+#include <monkey/text.h>
+
+#include "jobs_worker.h"
+
+enum { ID_RANDOM = 6, DELAY_MAX_DAYS = 3650 };
+
+static bool is_valid_name(const char *name)
+{
+    size_t n = strlen(name);
+    for (size_t i = 0; i < n; i++)
+        if (!mk_char_is_alpha(name[i]) && !mk_char_is_digit(name[i]) && !strchr("-_", name[i]))
+            return false;
+    return n > 0 && n <= DUDA_JOBS_NAME;
+}
+
+int duda_jobs_register(struct mk_worker *w, const struct duda_job_type *kind)
+{
+    struct jobs_worker *work = jobs_worker_get(w);
+    struct jobs_runner *r = work ? mk_mem_zalloc(1, sizeof *r) : NULL;
+    char buf[JOBS_QUEUE_MAX];
+    const struct duda_service_ref *owner = duda_task_owner(w);
+    mk_str queue = jobs_queue_name(duda_scope_of(owner), kind->name, buf);
+    const char *wrong =
+        is_valid_name(kind->name) ? NULL : "expected letters, digits, `-` and `_` as its name";
+    if (!r)
+        return -ENOMEM;
+    if (!wrong && kind->stack > DUDA_STACK_MAX)
+        wrong = "a `.stack` is at most 8 MB: what needs more belongs on the heap";
+    if (!wrong && kind->schedule)
+        wrong = job_schedule_parse(&r->schedule, mk_str_from_c(kind->schedule));
+    for (const struct jobs_runner *other = work->runners; other && !wrong; other = other->next)
+        if (mk_str_eq(mk_str_of(other->queue, other->queue_len), queue))
+            wrong = "its service, or one that has a Share with it, has one of this name already";
+    if (wrong) {
+        mk_worker_log(w, MK_LOG_ERROR, "jobs `%s`: %s", kind->name, wrong);
+        mk_mem_free(r);
+        return -EINVAL;
+    }
+    r->work = work;
+    r->kind = kind;
+    r->owner = owner;
+    memcpy(r->queue, queue.p, queue.len);
+    r->queue_len = queue.len;
+    r->next = work->runners;
+    work->runners = r;
+    return 0;
+}
+
+struct queue_name {
+    char buf[JOBS_QUEUE_MAX];
+};
+
+/* That of the service whose handler this is. */
+static mk_str job_queue(const struct duda_ctx *d, const char *kind, struct queue_name *name)
+{
+    return jobs_queue_name(duda_scope(d), kind, name->buf);
+}
+
+/* In the order of time. */
+static mk_str make_job_id(struct duda_ctx *d)
+{
+    char bits[ID_RANDOM], buf[2 * ID_RANDOM];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
+    mk_random(bits, sizeof bits);
+    mk_hex_encode(&text, mk_str_of(bits, sizeof bits));
+    return duda_sprintf(d, "%012llx%.*s", (unsigned long long)jobs_now_ms(), MK_STR_ARG(mk_buf_str(&text)));
+}
+
+static int check_job(const char *kind, mk_str text, const struct duda_job_options *how)
+{
+    if (!is_valid_name(kind) || how->unique.len > DUDA_JOBS_UNIQUE ||
+        how->delay_ms > (uint64_t)DELAY_MAX_DAYS * 86400000)
+        return -EINVAL;
+    return text.len > DUDA_JOBS_TEXT_MAX ? -EMSGSIZE : 0;
+}
+
+/* A job that is on its way to the store. */
+struct pushing {
+    struct duda_wait wait; /* the first */
+    struct mk_buf record;
+};
+
+static void free_record(struct duda_wait *w)
+{
+    mk_buf_free(&((struct pushing *)w)->record);
+}
+
+static int enqueue(struct pushing *p, const char *kind, mk_str text, const struct duda_job_options *how,
+                   mk_str number)
+{
+    struct duda_ctx *d = p->wait.d;
+    struct duda_store *s = jobs_store_find(d);
+    struct queue_name name;
+    mk_str unique = how->unique.len ? how->unique : MK_STR_NULL, queue = job_queue(d, kind, &name);
+    job_record_format(&p->record, &(struct job_record){
+                                      .pushed_ms = (int64_t)jobs_now_ms(), .unique = unique, .text = text});
+    if (p->record.failed || !number.p)
+        return -ENOMEM;
+    int e = s->jobs->enqueue(d, s, queue, number, mk_buf_str(&p->record), unique,
+                             (struct duda_jobs_due){.delay_ms = how->delay_ms});
+    if (!e)
+        jobs_worker_notify(duda_worker(d), queue);
+    return e;
+}
+
+int duda_jobs_enqueue(struct duda_ctx *d, const char *kind, mk_str text, const struct duda_job_options *how,
+                      mk_str *id)
+{
+    static const struct duda_job_options plain;
+    struct pushing p = {.record = mk_buf_growing(DUDA_JOBS_TEXT_MAX + DUDA_JOBS_UNIQUE + JOB_RECORD_HEAD)};
+    int e = check_job(kind, text, how = how ? how : &plain);
+    if (e || !jobs_store_find(d))
+        return e ? e : -ENOTSUP;
+    e = duda_wait_begin(d, &p.wait, free_record);
+    if (e)
+        return e;
+    mk_str number = make_job_id(d);
+    e = enqueue(&p, kind, text, how, number);
+    duda_wait_end(&p.wait);
+    if (id)
+        *id = e ? MK_STR_NULL : number;
+    return e;
+}
+
+/* ---- Looking at them ---- */
+
+int duda_jobs_count(struct duda_ctx *d, const char *kind, struct duda_job_counts *out)
+{
+    struct duda_store *s = jobs_store_find(d);
+    struct queue_name name;
+    *out = (struct duda_job_counts){0};
+    if (!s || !is_valid_name(kind))
+        return s ? -EINVAL : -ENOTSUP;
+    return s->jobs->count(d, s, job_queue(d, kind, &name), out);
+}
+
+struct list {
+    bool (*each)(void *ctx, const struct duda_job *job);
+    void *ctx;
+    unsigned n;
+};
+
+static bool list_job(void *ctx, mk_str id, mk_str text)
+{
+    struct list *l = ctx;
+    struct job_record r;
+    if (!job_record_parse(text, &r))
+        r = (struct job_record){.text = text};
+    const struct duda_job job = {.id = id, .text = r.text, .pushed_ms = r.pushed_ms, .problem = r.problem};
+    return l->each(l->ctx, &job) && ++l->n < DUDA_JOBS_LISTED;
+}
+
+int duda_jobs_list_failed(struct duda_ctx *d, const char *kind,
+                          bool (*each)(void *ctx, const struct duda_job *job), void *ctx)
+{
+    struct duda_store *s = jobs_store_find(d);
+    struct list l = {each, ctx, 0};
+    struct queue_name name;
+    if (!s || !is_valid_name(kind))
+        return s ? -EINVAL : -ENOTSUP;
+    return s->jobs->list(d, s, job_queue(d, kind, &name), list_job, &l);
+}
+
+static bool is_job_id(mk_str id)
+{
+    for (size_t i = 0; i < id.len; i++)
+        if (mk_char_hex(id.p[i]) < 0)
+            return false;
+    return id.len == 2 * (6 + ID_RANDOM);
+}
+
+static int retry(struct duda_ctx *d, const char *kind, mk_str id, bool drops)
+{
+    struct duda_store *s = jobs_store_find(d);
+    struct queue_name name;
+    if (!s)
+        return -ENOTSUP;
+    int e = !is_valid_name(kind) || !is_job_id(id)
+                ? -ENOENT
+                : s->jobs->retry(d, s, job_queue(d, kind, &name), id, drops);
+    if (!e && !drops)
+        jobs_worker_notify(duda_worker(d), job_queue(d, kind, &name));
+    return e;
+}
+
+int duda_jobs_retry(struct duda_ctx *d, const char *kind, mk_str id)
+{
+    return retry(d, kind, id, false);
+}
+
+int duda_jobs_delete(struct duda_ctx *d, const char *kind, mk_str id)
+{
+    return retry(d, kind, id, true);
+}

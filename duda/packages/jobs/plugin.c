@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plugin: the section [JOBS], and the kinds that a worker does. It starts after the stores and services,
+ * and stops before them. */
+#include <errno.h>
+#include <monkey/plugin.h>
+
+#include "jobs_worker.h"
+
+MK_PLUGIN_DECLARE(duda_jobs);
+
+static const struct mk_conf_key keys[] = {
+    {.name = "Store",
+     .type = MK_CONF_TEXT,
+     MK_CONF_AT(struct jobs_settings, store),
+     .min = 1,
+     .max = 63,
+     .help = "The Name of the [KV] or [REDIS] that keeps jobs; `main` if this is not said."},
+    {.name = "Lease",
+     .type = MK_CONF_TIME,
+     MK_CONF_AT(struct jobs_settings, lease_ms),
+     .def = "30s",
+     .min = 300,
+     .max = 3600000,
+     .help = "A job whose worker has not been heard of for so long is done by another one."},
+    {.name = "RunJobs",
+     .type = MK_CONF_BOOL,
+     MK_CONF_AT(struct jobs_settings, runs),
+     .def = "on",
+     .help = "Do jobs. With `off` they are pushed alone: other machines do them."},
+};
+
+static const struct mk_conf_table table = {
+    .section = "JOBS",
+    .keys = keys,
+    .n = MK_LEN(keys),
+    .help = "Jobs of services of Duda.",
+    .size = sizeof(struct jobs_settings),
+    .scope = MK_CONF_SERVER,
+};
+
+static int load(struct mk_config *config, void **data)
+{
+    jobs_worker_set_plugin(&MK_PLUGIN_OF(duda_jobs));
+    struct jobs_settings *s = mk_config_settings(config, &table);
+    if (s)
+        s->meter = mk_meter_get(config, MK_STR("jobs"), s->store.len ? s->store : MK_STR("main"));
+    *data = s;
+    return s ? 0 : -ENOMEM;
+}
+
+/* By now the packages have said which stores there are. Without a word about it, there may be none: the log
+ * says so. */
+static int host(struct mk_config *config, struct mk_vhost *h, void *data, void **host_data)
+{
+    struct jobs_settings *s = data;
+    (void)h;
+    if (!s->store.len)
+        s->store = MK_STR("main");
+    else if (!s->is_checked)
+        duda_store_expect(config, s, s->store);
+    s->is_checked = true;
+    *host_data = data;
+    return 0;
+}
+
+static void worker_stop(struct mk_worker *w, void *data)
+{
+    struct jobs_worker *work = mk_worker_data(w, &MK_PLUGIN_OF(duda_jobs));
+    (void)data;
+    while (work && work->runners) {
+        struct jobs_runner *r = work->runners;
+        work->runners = r->next;
+        jobs_runner_stop(r);
+        mk_mem_free(r);
+    }
+    mk_worker_set_data(w, &MK_PLUGIN_OF(duda_jobs), NULL);
+    mk_mem_free(work);
+}
+
+static int worker_start(struct mk_worker *w, void *data)
+{
+    struct jobs_worker *work = jobs_worker_get(w);
+    int e = work ? 0 : -ENOMEM;
+    if (work) {
+        work->settings = data;
+        work->meter = mk_worker_cells(w, work->settings->meter);
+    }
+    for (struct jobs_runner *r = work ? work->runners : NULL; r && !e && work->settings->runs; r = r->next)
+        e = jobs_runner_start(r);
+    if (e)
+        worker_stop(w, data);
+    return e;
+}
+
+static void worker_drain(struct mk_worker *w, void *data)
+{
+    struct jobs_worker *work = mk_worker_data(w, &MK_PLUGIN_OF(duda_jobs));
+    (void)data;
+    if (work)
+        work->is_draining = true;
+    for (struct jobs_runner *r = work ? work->runners : NULL; r; r = r->next)
+        jobs_runner_drain(r);
+}
+
+static void on_message(struct mk_worker *w, mk_str message, void *data)
+{
+    (void)data;
+    jobs_worker_on_notify(w, message);
+}
+
+static const struct mk_conf_table *const sections[] = {&table, NULL};
+static const char *const needs[] = {"duda", "duda-store", NULL};
+
+MK_PLUGIN(duda_jobs) = {
+    MK_PLUGIN_HEAD,
+    .name = "duda-jobs",
+    .version = MK_VERSION,
+    .help = "Jobs of services of Duda: done later, again and again, at least once.",
+    .order = MK_PRIORITY_LATE,
+    .sections = sections,
+    .load = load,
+    .host = host,
+    .worker_start = worker_start,
+    .worker_stop = worker_stop,
+    .worker_drain = worker_drain,
+    .on_message = on_message,
+    .needs = needs,
+};

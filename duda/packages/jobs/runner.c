@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Takes jobs and does them: an errand takes, another one is the job itself, whose lease the first one keeps.
+ * When the worker dies, the lease ends, and others take the job. */
+#include <duda/memory.h>
+#include <duda/request.h>
+#include <duda/task.h>
+#include <errno.h>
+#include <monkey/mem.h>
+#include <monkey/text.h>
+
+#include "jobs_worker.h"
+#include "package.h"
+
+enum {
+    LOOK_MS = 1000,
+    ATTEMPTS = 10,
+    BACKOFF_MS = 1000,
+    BACKOFF_MAX_MS = 3600000,
+    DEADLINE_MS = 300000,
+    TOKEN_BYTES = 12
+};
+
+/* A job that was taken, while it is done. */
+struct taken {
+    struct duda_store *store;
+    mk_str queue, token;
+    struct duda_jobs_taken job;
+    struct job_record record;
+    uint64_t taken_us; /* by the clock of the meter */
+    bool is_scheduled;
+};
+
+static mk_str runner_queue(const struct jobs_runner *r)
+{
+    return mk_str_of(r->queue, r->queue_len);
+}
+
+static bool is_scheduled_id(mk_str id)
+{
+    return mk_str_starts(id, MK_STR("schedule-"));
+}
+
+/* ---- Waiting ---- */
+
+static void on_alarm(struct mk_timer *timer)
+{
+    struct jobs_slot *t = MK_CONTAINER(timer, struct jobs_slot, timer);
+    t->may_look = true;
+    duda_wait_wake(&t->wait);
+}
+
+static void stop_waiting(struct duda_wait *w)
+{
+    struct jobs_slot *t = (struct jobs_slot *)w;
+    t->may_look = t->is_idle = false;
+    mk_timer_stop(&t->timer);
+}
+
+static int wait_for_notification(struct jobs_slot *t, uint64_t ms)
+{
+    int e = duda_wait_begin(t->d, &t->wait, stop_waiting);
+    if (e)
+        return e;
+    t->is_idle = true;
+    mk_timer_set(&t->timer, duda_worker(t->d), ms < LOOK_MS ? (uint32_t)ms : LOOK_MS);
+    while (!t->may_look && !e)
+        e = duda_wait_suspend(&t->wait);
+    duda_wait_end(&t->wait);
+    return e;
+}
+
+/* ---- The job itself ---- */
+
+int duda_job_fail(struct duda_ctx *d, int error, const char *why)
+{
+    struct jobs_slot *t = duda_task_context(d);
+    struct mk_buf text = mk_buf_fixed(t->problem, sizeof t->problem);
+    mk_buf_add(&text, mk_str_first(mk_str_from_c(why), sizeof t->problem));
+    t->problem_len = text.len;
+    return error;
+}
+
+static int run_handler(struct duda_ctx *d)
+{
+    const struct jobs_slot *t = duda_task_context(d);
+    return t->runner->kind->fn(d, t->given);
+}
+
+static void on_end(void *ctx, int result)
+{
+    struct jobs_slot *t = ctx;
+    mk_meter_end(t->runner->work->meter, mk_clock_us() - t->begun_us, result < 0);
+    t->job = NULL;
+    t->is_over = true;
+    t->result = result;
+    duda_wait_wake(&t->wait);
+}
+
+static int start_handler_task(struct jobs_slot *t)
+{
+    const struct duda_job_type *kind = t->runner->kind;
+    const struct duda_task errand = {.name = kind->name,
+                                     .fn = run_handler,
+                                     .ctx = t,
+                                     .stack = kind->stack,
+                                     .deadline_ms = kind->deadline_ms ? kind->deadline_ms : DEADLINE_MS,
+                                     .owner = t->runner->owner,
+                                     .on_end = on_end};
+    t->is_over = false;
+    t->problem_len = 0;
+    t->begun_us = package_meter_begin(t->runner->work->meter);
+    int e = duda_task_spawn(t->runner->work->worker, &errand, &t->job);
+    if (e)
+        mk_meter_end(t->runner->work->meter, 0, true);
+    return e;
+}
+
+/* It has been taken by another: there it is done again. */
+static void cancel_lost_job(struct jobs_slot *t, const struct taken *job)
+{
+    duda_log(t->d, MK_LOG_WARN, "the job %s/%.*s was not renewed in time, and is done by another worker, too",
+             t->runner->kind->name, MK_STR_ARG(job->job.id));
+}
+
+/* Until it is over. 0, -ESTALE, or what ended the taker. */
+static int wait_for_handler(struct jobs_slot *t, const struct taken *job)
+{
+    uint32_t lease = t->runner->work->settings->lease_ms;
+    bool is_ours = true;
+    int e = duda_wait_begin(t->d, &t->wait, stop_waiting);
+    while (!e && !t->is_over) {
+        mk_timer_set(&t->timer, duda_worker(t->d), lease / 3);
+        t->may_look = false;
+        while (!t->is_over && !t->may_look && !e)
+            e = duda_wait_suspend(&t->wait);
+        if (e || t->is_over || !is_ours)
+            continue;
+        is_ours =
+            job->store->jobs->renew(t->d, job->store, job->queue, job->job.id, job->token, lease) != -ESTALE;
+        if (!is_ours)
+            cancel_lost_job(t, job);
+    }
+    duda_wait_end(&t->wait);
+    return e ? e : is_ours ? 0 : -ESTALE;
+}
+
+/* ---- Its end ---- */
+
+static uint64_t retry_backoff_ms(const struct duda_job_type *kind, unsigned tries)
+{
+    uint64_t ms = kind->backoff_ms ? kind->backoff_ms : BACKOFF_MS;
+    while (--tries && ms < BACKOFF_MAX_MS)
+        ms *= 2;
+    return ms < BACKOFF_MAX_MS ? ms : BACKOFF_MAX_MS;
+}
+
+/* By the clock of the store, because those of machines differ: a time that one of them has had must not come again
+ * on another one. */
+static struct duda_jobs_due next_schedule_time(const struct jobs_runner *r, uint64_t now_ms)
+{
+    int64_t next = job_schedule_next(&r->schedule, (int64_t)now_ms);
+    return next < 0 ? (struct duda_jobs_due){.delay_ms = UINT32_MAX}
+                    : (struct duda_jobs_due){.at_ms = (uint64_t)next};
+}
+
+static mk_str format_record(struct duda_ctx *d, const struct job_record *r)
+{
+    size_t cap = r->text.len + r->unique.len + JOB_ERROR_MAX + JOB_RECORD_HEAD;
+    char *buf = duda_alloc(d, cap);
+    struct mk_buf out = mk_buf_fixed(buf, buf ? cap : 0);
+    job_record_format(&out, r);
+    return out.failed ? MK_STR_NULL : mk_buf_str(&out);
+}
+
+static enum duda_jobs_end decide_outcome(const struct jobs_slot *t, const struct taken *job,
+                                         struct duda_jobs_due *due)
+{
+    const struct duda_job_type *kind = t->runner->kind;
+    unsigned attempts = kind->attempts ? kind->attempts : ATTEMPTS;
+    *due = (struct duda_jobs_due){0};
+    if (job->is_scheduled) {
+        uint64_t elapsed_ms = (mk_clock_us() - job->taken_us) / 1000;
+        *due = next_schedule_time(t->runner, job->job.now_ms + elapsed_ms);
+        return DUDA_JOBS_AGAIN;
+    }
+    if (t->result >= 0)
+        return DUDA_JOBS_DONE;
+    if (t->result == -EBADMSG || job->job.tries >= attempts)
+        return DUDA_JOBS_DEAD;
+    due->delay_ms = retry_backoff_ms(kind, job->job.tries);
+    return DUDA_JOBS_LATER;
+}
+
+static int complete(struct jobs_slot *t, struct taken *job)
+{
+    struct duda_jobs_due due;
+    enum duda_jobs_end how = decide_outcome(t, job, &due);
+    job->record.problem = MK_STR_NULL;
+    if (t->result < 0) {
+        job->record.problem =
+            t->problem_len ? mk_str_of(t->problem, t->problem_len) : mk_str_from_c(strerror(-t->result));
+        duda_log(t->d, how == DUDA_JOBS_DEAD ? MK_LOG_ERROR : MK_LOG_WARN,
+                 "the job %s/%.*s has failed%s: %.*s", t->runner->kind->name, MK_STR_ARG(job->job.id),
+                 how == DUDA_JOBS_DEAD ? ", and is dead" : "", MK_STR_ARG(job->record.problem));
+    }
+    mk_str record = format_record(t->d, &job->record);
+    if (!record.p)
+        return -ENOMEM;
+    return job->store->jobs->complete(t->d, job->store, job->queue, job->job.id, job->token, record,
+                                      job->record.unique, how, due);
+}
+
+/* ---- One after the other ---- */
+
+/* What is left of a schedule that the service has no more. */
+static bool is_stale_schedule(const struct jobs_slot *t, const struct taken *job)
+{
+    const char *schedule = t->runner->kind->schedule;
+    return is_scheduled_id(job->job.id) &&
+           (!schedule || !mk_str_eq(job->record.text, mk_str_from_c(schedule)));
+}
+
+/* A NUL follows the copy. Absent text stays absent. */
+static bool copy_text(struct duda_ctx *d, mk_str text, mk_str *out)
+{
+    *out = text.p ? duda_strdup(d, text) : MK_STR_NULL;
+    return out->p || !text.p;
+}
+
+static int run_job(struct jobs_slot *t, struct taken *job)
+{
+    const struct duda_job_type *kind = t->runner->kind;
+    unsigned attempts = kind->attempts ? kind->attempts : ATTEMPTS;
+    struct duda_job given = {.attempt = job->job.tries, .pushed_ms = job->record.pushed_ms};
+    if (!copy_text(t->d, job->job.id, &given.id) || !copy_text(t->d, job->record.text, &given.text) ||
+        !copy_text(t->d, job->record.problem, &given.problem))
+        return -ENOMEM;
+    t->given = &given;
+    t->result = 0;
+    t->problem_len = 0;
+    if (is_stale_schedule(t, job))
+        return complete(t, job);
+    job->is_scheduled = is_scheduled_id(job->job.id);
+    if (job->job.tries > attempts && !job->is_scheduled) { /* no attempt has come to an end */
+        t->result = -EOWNERDEAD;
+        return complete(t, job);
+    }
+    int e = start_handler_task(t);
+    if (e) {
+        t->result = e == -EAGAIN ? -EBUSY : e; /* its handler has crashed too often of late */
+        return complete(t, job);
+    }
+    e = wait_for_handler(t, job);
+    return e ? e : complete(t, job);
+}
+
+static mk_str make_lease_token(struct duda_ctx *d)
+{
+    char bits[TOKEN_BYTES], buf[2 * TOKEN_BYTES];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
+    mk_random(bits, sizeof bits);
+    mk_hex_encode(&text, mk_str_of(bits, sizeof bits));
+    return duda_strdup(d, mk_buf_str(&text));
+}
+
+/* The store does not answer, or there is none: said once. */
+static int log_store_error(struct jobs_slot *t, int e)
+{
+    struct jobs_runner *r = t->runner;
+    if (e == -ECANCELED || e == -ETIMEDOUT)
+        return wait_for_notification(t, LOOK_MS);
+    if (!r->is_reported)
+        duda_log(t->d, MK_LOG_ERROR, "[JOBS] Store %.*s: no jobs `%s` from there: %s",
+                 MK_STR_ARG(r->work->settings->store), r->kind->name,
+                 e == -ENOTSUP ? "there is no [KV] or [REDIS] of this Name, or it is not loaded"
+                               : strerror(-e));
+    r->is_reported = true;
+    return wait_for_notification(t, LOOK_MS);
+}
+
+static int dequeue_job(struct jobs_slot *t)
+{
+    struct taken job = {
+        .store = jobs_store_find(t->d), .queue = runner_queue(t->runner), .token = make_lease_token(t->d)};
+    if (!job.store)
+        return log_store_error(t, -ENOTSUP);
+    int e = job.store->jobs->dequeue(t->d, job.store, job.queue, job.token,
+                                     t->runner->work->settings->lease_ms, &job.job);
+    if (e && e != -ENOENT)
+        return log_store_error(t, e);
+    t->runner->is_reported = false;
+    job.taken_us = mk_clock_us();
+    if (e)
+        return wait_for_notification(t, job.job.next_ms);
+    if (!job_record_parse(job.job.record, &job.record))
+        job.record = (struct job_record){.text = job.job.record};
+    e = run_job(t, &job);
+    return e == -ESTALE ? 0 : e ? log_store_error(t, e) : 0;
+}
+
+/* A kind with a schedule has one job, which comes again and again; whoever is first pushes it. */
+static int enqueue_scheduled(struct jobs_slot *t)
+{
+    static const struct mk_hash_key any = {0x7363686564756c65, 0x6a6f62};
+    const struct duda_job_type *kind = t->runner->kind;
+    struct duda_store *s = jobs_store_find(t->d);
+    if (!kind->schedule || t != t->runner->slots || !s)
+        return 0;
+    mk_str text = mk_str_from_c(kind->schedule);
+    const struct job_record record = {.pushed_ms = (int64_t)jobs_now_ms(), .text = text};
+    mk_str id = duda_sprintf(t->d, "schedule-%016llx", (unsigned long long)mk_hash(&any, text));
+    uint64_t now_ms;
+    int e = s->jobs->now(t->d, s, runner_queue(t->runner), &now_ms);
+    e = e ? e
+          : s->jobs->enqueue(t->d, s, runner_queue(t->runner), id, format_record(t->d, &record), MK_STR_NULL,
+                             next_schedule_time(t->runner, now_ms));
+    return e == -EEXIST ? 0 : e;
+}
+
+static bool should_continue(const struct jobs_slot *t)
+{
+    return !duda_cancelled(t->d) && !t->runner->work->is_draining;
+}
+
+static int slot_loop(struct duda_ctx *d)
+{
+    struct jobs_slot *t = duda_task_context(d);
+    int e;
+    while ((e = enqueue_scheduled(t)) && should_continue(t))
+        (void)log_store_error(t, e);
+    while (should_continue(t)) {
+        size_t mark = duda_arena_mark(d);
+        (void)dequeue_job(t);
+        duda_arena_rewind(d, mark);
+    }
+    return duda_cancelled(d);
+}
+
+static void on_slot_end(void *ctx, int result)
+{
+    struct jobs_slot *t = ctx;
+    (void)result;
+    t->d = NULL;
+    if (t->holds)
+        mk_worker_unref(t->runner->work->worker);
+    t->holds = false;
+}
+
+/* ---- Its life ---- */
+
+int jobs_runner_start(struct jobs_runner *r)
+{
+    struct mk_worker *w = r->work->worker;
+    size_t n = r->kind->parallel ? r->kind->parallel : 1;
+    r->slots = mk_mem_zalloc(n, sizeof *r->slots);
+    if (!r->slots)
+        return -ENOMEM;
+    for (; r->n < n;) {
+        struct jobs_slot *t = &r->slots[r->n++];
+        t->runner = r;
+        mk_timer_init(&t->timer, on_alarm);
+        const struct duda_task errand = {.name = "jobs", .fn = slot_loop, .ctx = t, .on_end = on_slot_end};
+        int e = duda_task_spawn(w, &errand, &t->d);
+        if (e)
+            return e;
+    }
+    return 0;
+}
+
+void jobs_runner_drain(struct jobs_runner *r)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        struct jobs_slot *t = &r->slots[i];
+        if (t->d && t->is_idle) {
+            t->may_look = true;
+            duda_wait_wake(&t->wait);
+        } else if (t->d) {
+            t->holds = true;
+            mk_worker_ref(r->work->worker);
+        }
+    }
+}
+
+void jobs_runner_stop(struct jobs_runner *r)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        struct jobs_slot *t = &r->slots[i];
+        if (t->job)
+            duda_task_cancel(t->job); /* it reads what the taker has */
+        if (t->d)
+            duda_task_cancel(t->d);
+        mk_timer_stop(&t->timer);
+    }
+    mk_mem_free(r->slots);
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Jobs as entries: each step is one batch, which expects what it has read, and is tried again if another
+ * worker was faster. Keys of the queue `shop:mail`:
+ *
+ *     jobs/shop:mail/j/ID         tries, a blank, and the record: of jobs that are not dead
+ *     jobs/shop:mail/w/TIME/ID    it waits until then
+ *     jobs/shop:mail/r/ID         until when it is taken, a blank, and by whom
+ *     jobs/shop:mail/x/ID         the record of a dead one
+ *     jobs/shop:mail/u/UNIQUE     the ID that has it
+ */
+#include "jobs_backend.h"
+
+#include <duda/memory.h>
+#include <errno.h>
+#include <monkey/text.h>
+
+#include "raw.h"
+
+enum { TIME_DIGITS = 16, CHOICES = 8, TRIES_MAX = 100 };
+
+static uint64_t due_time_ms(struct duda_jobs_due due)
+{
+    return due.at_ms ? due.at_ms : mk_clock_unix_ms() + due.delay_ms;
+}
+
+static mk_str key(struct duda_ctx *d, mk_str queue, char table, mk_str id)
+{
+    return duda_sprintf(d, "jobs/%.*s/%c/%.*s", MK_STR_ARG(queue), table, MK_STR_ARG(id));
+}
+
+static mk_str waiting_key(struct duda_ctx *d, mk_str queue, uint64_t due, mk_str id)
+{
+    return duda_sprintf(d, "jobs/%.*s/w/%016llx/%.*s", MK_STR_ARG(queue), (unsigned long long)due,
+                        MK_STR_ARG(id));
+}
+
+/* What clients have chosen may have any bytes, NULs too, and be long. */
+static mk_str concat(struct duda_ctx *d, mk_str head, mk_str tail)
+{
+    char *both = head.p ? duda_alloc(d, head.len + tail.len) : NULL;
+    if (!both)
+        return MK_STR_NULL;
+    memcpy(both, head.p, head.len);
+    if (tail.len)
+        memcpy(both + head.len, tail.p, tail.len);
+    return mk_str_of(both, head.len + tail.len);
+}
+
+static mk_str unique_key(struct duda_ctx *d, mk_str queue, mk_str unique)
+{
+    return concat(d, key(d, queue, 'u', MK_STR("")), unique);
+}
+
+static mk_str format_entry(struct duda_ctx *d, unsigned tries, mk_str record)
+{
+    return concat(d, duda_sprintf(d, "%u ", tries), record);
+}
+
+/* A number, and what is behind the blank. */
+static uint64_t parse_leading_number(mk_str *text)
+{
+    uint64_t n = 0;
+    return mk_num_parse(mk_str_cut(text, ' '), &n) ? n : 0;
+}
+
+/* ---- Pushing ---- */
+
+static int enqueue(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str record,
+                   mk_str unique, struct duda_jobs_due due)
+{
+    struct duda_kv_batch *b = duda_kv_batch_new(s->of);
+    kv_raw_expect(b, key(d, queue, 'j', id), MK_STR_NULL);
+    if (unique.p) {
+        kv_raw_expect(b, unique_key(d, queue, unique), MK_STR_NULL);
+        kv_raw_set(b, unique_key(d, queue, unique), id, 0);
+    }
+    kv_raw_set(b, key(d, queue, 'j', id), format_entry(d, 0, record), 0);
+    kv_raw_set(b, waiting_key(d, queue, due_time_ms(due), id), MK_STR(""), 0);
+    int e = kv_raw_commit(d, b, NULL);
+    return e == -ESTALE ? -EEXIST : e;
+}
+
+/* ---- Taking ---- */
+
+/* Some that are due, of which a worker takes any: so many workers do not all want the same. */
+struct look {
+    struct duda_ctx *d;
+    uint64_t now, next;
+    mk_str keys[CHOICES];
+    unsigned n;
+};
+
+static bool find_due_entry(void *ctx, mk_str name, mk_str value)
+{
+    struct look *l = ctx;
+    uint64_t due = 0;
+    (void)value;
+    size_t slash = mk_str_find_last(name, '/');
+    if (slash == MK_STR_NONE || slash < TIME_DIGITS)
+        return true;
+    for (unsigned i = 0; i < TIME_DIGITS; i++) {
+        int digit = mk_char_hex(name.p[slash - TIME_DIGITS + i]);
+        due = due << 4 | (unsigned)(digit < 0 ? 0 : digit);
+    }
+    if (due > l->now) {
+        l->next = due - l->now;
+        return false;
+    }
+    l->keys[l->n++] = duda_strdup(l->d, name);
+    return l->n < CHOICES;
+}
+
+static int dequeue_job(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str waiting, mk_str token,
+                       uint64_t lease_ms, struct duda_jobs_taken *out)
+{
+    mk_str id = mk_str_skip(waiting, mk_str_find_last(waiting, '/') + 1), old;
+    int e = kv_raw_get(d, s->of, key(d, queue, 'j', id), &old);
+    if (e)
+        return e == -ENOENT ? -ESTALE : e;
+    mk_str rest = old;
+    out->id = id;
+    out->tries = (unsigned)parse_leading_number(&rest) + 1;
+    out->record = rest;
+    out->now_ms = mk_clock_unix_ms();
+    struct duda_kv_batch *b = duda_kv_batch_new(s->of);
+    kv_raw_expect(b, waiting, MK_STR(""));
+    kv_raw_delete(b, waiting);
+    kv_raw_set(b, key(d, queue, 'j', id), format_entry(d, out->tries, rest), 0);
+    kv_raw_set(
+        b, key(d, queue, 'r', id),
+        duda_sprintf(d, "%llu %.*s", (unsigned long long)(mk_clock_unix_ms() + lease_ms), MK_STR_ARG(token)),
+        0);
+    return kv_raw_commit(d, b, NULL);
+}
+
+/* ---- Those whose worker is not heard of any more ---- */
+
+struct lost {
+    struct duda_ctx *d;
+    uint64_t now, next;
+    mk_str key, value;
+};
+
+static bool find_expired_lease(void *ctx, mk_str name, mk_str value)
+{
+    struct lost *l = ctx;
+    mk_str rest = value;
+    uint64_t end = parse_leading_number(&rest);
+    if (end > l->now) {
+        l->next = end - l->now < l->next ? end - l->now : l->next;
+        return true;
+    }
+    l->key = duda_strdup(l->d, name);
+    l->value = duda_strdup(l->d, value);
+    return false;
+}
+
+static int requeue_job(struct duda_ctx *d, struct duda_store *s, mk_str queue, const struct lost *l)
+{
+    mk_str id = mk_str_skip(l->key, mk_str_find_last(l->key, '/') + 1);
+    struct duda_kv_batch *b = duda_kv_batch_new(s->of);
+    kv_raw_expect(b, l->key, l->value);
+    kv_raw_delete(b, l->key);
+    kv_raw_set(b, waiting_key(d, queue, l->now, id), MK_STR(""), 0);
+    return kv_raw_commit(d, b, NULL);
+}
+
+static int requeue_expired(struct duda_ctx *d, struct duda_store *s, mk_str queue, uint64_t *next)
+{
+    for (;;) {
+        struct lost l = {.d = d, .now = mk_clock_unix_ms(), .next = UINT64_MAX};
+        int e = kv_raw_scan(d, s->of, key(d, queue, 'r', MK_STR("")), MK_STR_NULL, find_expired_lease, &l);
+        *next = l.next;
+        if (e || !l.key.p)
+            return e;
+        e = requeue_job(d, s, queue, &l);
+        if (e && e != -ESTALE)
+            return e;
+    }
+}
+
+static int dequeue(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str token, uint64_t lease_ms,
+                   struct duda_jobs_taken *out)
+{
+    uint64_t next = 0;
+    int e = requeue_expired(d, s, queue, &next);
+    for (unsigned i = 0; !e && i < TRIES_MAX; i++) {
+        unsigned char any = 0;
+        struct look l = {.d = d, .now = mk_clock_unix_ms(), .next = UINT64_MAX};
+        e = kv_raw_scan(d, s->of, key(d, queue, 'w', MK_STR("")), MK_STR_NULL, find_due_entry, &l);
+        out->next_ms = l.next < next ? l.next : next;
+        if (e || !l.n)
+            return e ? e : -ENOENT;
+        if (i) /* the first one is fair; another worker has taken that */
+            mk_random(&any, 1);
+        e = dequeue_job(d, s, queue, l.keys[any % l.n], token, lease_ms, out);
+        if (e != -ESTALE)
+            return e;
+        e = 0;
+    }
+    out->next_ms = 0;
+    return e ? e : -ENOENT;
+}
+
+/* ---- Those that run ---- */
+
+/* What says that it is ours; -ESTALE: it is not. */
+static int get_own_lease(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str token,
+                         mk_str *own)
+{
+    int e = kv_raw_get(d, s->of, key(d, queue, 'r', id), own);
+    mk_str rest = *own;
+    if (e)
+        return e == -ENOENT ? -ESTALE : e;
+    parse_leading_number(&rest);
+    return mk_str_eq(rest, token) ? 0 : -ESTALE;
+}
+
+static int renew(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str token,
+                 uint64_t lease_ms)
+{
+    mk_str own;
+    int e = get_own_lease(d, s, queue, id, token, &own);
+    if (e)
+        return e;
+    struct duda_kv_batch *b = duda_kv_batch_new(s->of);
+    kv_raw_expect(b, key(d, queue, 'r', id), own);
+    kv_raw_set(
+        b, key(d, queue, 'r', id),
+        duda_sprintf(d, "%llu %.*s", (unsigned long long)(mk_clock_unix_ms() + lease_ms), MK_STR_ARG(token)),
+        0);
+    return kv_raw_commit(d, b, NULL);
+}
+
+/* A job that was dead for a while may have lost it to another. */
+static bool owns_unique_key(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str unique)
+{
+    mk_str owner;
+    return unique.p && kv_raw_get(d, s->of, unique_key(d, queue, unique), &owner) == 0 &&
+           mk_str_eq(owner, id);
+}
+
+static int complete(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str token,
+                    mk_str record, mk_str unique, enum duda_jobs_end how, struct duda_jobs_due due)
+{
+    mk_str own, old = MK_STR_NULL;
+    int e = get_own_lease(d, s, queue, id, token, &own);
+    e = e ? e : kv_raw_get(d, s->of, key(d, queue, 'j', id), &old);
+    if (e)
+        return e;
+    struct duda_kv_batch *b = duda_kv_batch_new(s->of);
+    kv_raw_expect(b, key(d, queue, 'r', id), own);
+    kv_raw_delete(b, key(d, queue, 'r', id));
+    if (how == DUDA_JOBS_LATER || how == DUDA_JOBS_AGAIN) {
+        unsigned tries = how == DUDA_JOBS_AGAIN ? 0 : (unsigned)parse_leading_number(&old);
+        kv_raw_set(b, key(d, queue, 'j', id), format_entry(d, tries, record), 0);
+        kv_raw_set(b, waiting_key(d, queue, due_time_ms(due), id), MK_STR(""), 0);
+    } else {
+        kv_raw_delete(b, key(d, queue, 'j', id));
+        if (owns_unique_key(d, s, queue, id, unique))
+            kv_raw_delete(b, unique_key(d, queue, unique));
+    }
+    if (how == DUDA_JOBS_DEAD)
+        kv_raw_set(b, key(d, queue, 'x', id), record, 0);
+    return kv_raw_commit(d, b, NULL);
+}
+
+/* That of the machine, which all of its workers have. */
+static int now(struct duda_ctx *d, struct duda_store *s, mk_str queue, uint64_t *ms)
+{
+    (void)d, (void)s, (void)queue;
+    *ms = mk_clock_unix_ms();
+    return 0;
+}
+
+/* ---- Looking at them ---- */
+
+static bool count_entry(void *ctx, mk_str name, mk_str value)
+{
+    (void)name, (void)value;
+    ++*(uint64_t *)ctx;
+    return true;
+}
+
+static int count_table(struct duda_ctx *d, struct duda_store *s, mk_str queue, char table, uint64_t *n)
+{
+    *n = 0;
+    return kv_raw_scan(d, s->of, key(d, queue, table, MK_STR("")), MK_STR_NULL, count_entry, n);
+}
+
+static int count(struct duda_ctx *d, struct duda_store *s, mk_str queue, struct duda_job_counts *out)
+{
+    int e = count_table(d, s, queue, 'w', &out->waiting);
+    e = e ? e : count_table(d, s, queue, 'r', &out->running);
+    return e ? e : count_table(d, s, queue, 'x', &out->dead);
+}
+
+struct list {
+    bool (*each)(void *ctx, mk_str id, mk_str record);
+    void *ctx;
+};
+
+static bool list_entry(void *ctx, mk_str name, mk_str value)
+{
+    const struct list *l = ctx;
+    return l->each(l->ctx, mk_str_skip(name, mk_str_find_last(name, '/') + 1), value);
+}
+
+static int list(struct duda_ctx *d, struct duda_store *s, mk_str queue,
+                bool (*each)(void *ctx, mk_str id, mk_str record), void *ctx)
+{
+    struct list l = {each, ctx};
+    return kv_raw_scan(d, s->of, key(d, queue, 'x', MK_STR("")), MK_STR_NULL, list_entry, &l);
+}
+
+static int retry(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, bool drops)
+{
+    mk_str record;
+    int e = kv_raw_get(d, s->of, key(d, queue, 'x', id), &record);
+    if (e)
+        return e;
+    struct duda_kv_batch *b = duda_kv_batch_new(s->of);
+    kv_raw_expect(b, key(d, queue, 'x', id), record);
+    kv_raw_delete(b, key(d, queue, 'x', id));
+    if (!drops) {
+        kv_raw_set(b, key(d, queue, 'j', id), format_entry(d, 0, record), 0);
+        kv_raw_set(b, waiting_key(d, queue, mk_clock_unix_ms(), id), MK_STR(""), 0);
+    }
+    e = kv_raw_commit(d, b, NULL);
+    return e == -ESTALE ? -ENOENT : e;
+}
+
+const struct duda_jobs_ops duda_kv_jobs_backend = {.enqueue = enqueue,
+                                                   .dequeue = dequeue,
+                                                   .renew = renew,
+                                                   .complete = complete,
+                                                   .now = now,
+                                                   .count = count,
+                                                   .list = list,
+                                                   .retry = retry};

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plugin: [KV] sections, and a store for each of them in every worker. */
+#include <duda/kv.h>
+#include <duda/request.h>
+#include <errno.h>
+#include <monkey/plugin.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "commit_queue.h"
+#include "package.h"
+#include "store_backend.h"
+
+#define AT(member) MK_CONF_AT(struct duda_kv_settings, member)
+
+static const struct mk_conf_key keys[] = {
+    PACKAGE_NAME_KEY,
+    {.name = "Folder",
+     .type = MK_CONF_TEXT,
+     AT(folder),
+     .min = 1,
+     .max = 4000,
+     .help = "Where its files are. The last part of the path is created if it is missing."},
+    {.name = "MaxSize",
+     .type = MK_CONF_SIZE,
+     AT(size_max),
+     .def = "1G",
+     .min = 1 << 20,
+     .max = (uint64_t)1 << 44,
+     .help = "How large it may become. Takes effect when the server is restarted."},
+    {.name = "MaxQueue",
+     .type = MK_CONF_NUM,
+     AT(waiting_max),
+     .def = "10000",
+     .min = 1,
+     .max = 1000000,
+     .help = "How many writes of a worker may wait for the disk. More are refused."},
+    {.name = "Durable",
+     .type = MK_CONF_BOOL,
+     AT(durable),
+     .def = "on",
+     .help = "Acknowledge writes when they are on disk. With `off` they survive a crash of the server, but "
+             "not one of "
+             "the system, after which the store may even be damaged: for caches."},
+};
+
+static bool check_section(struct mk_config *config, const struct package_sections *before, void *settings)
+{
+    struct duda_kv_settings *s = settings;
+    s->folder = mk_config_path(config, s, s->folder);
+    if (!s->folder.p)
+        return false;
+    mk_config_allow_writing(config, s->folder);
+    for (size_t i = 0; i < before->n; i++) {
+        const struct duda_kv_settings *other = before->v[i];
+        if (mk_str_eq(other->folder, s->folder)) {
+            mk_config_error(config, s, "Folder", "another [KV] has this folder, too");
+            return false;
+        }
+    }
+    return true;
+}
+
+static int make_folder(struct mk_config *config, const struct duda_kv_settings *s)
+{
+    uid_t uid;
+    gid_t gid;
+    if (mkdir(s->folder.p, 0700) < 0) {
+        if (errno == EEXIST)
+            return 0;
+        mk_config_error(config, s, "Folder", "cannot create %s: %s", s->folder.p, strerror(errno));
+        return -errno;
+    }
+    if (mk_config_user(config, &uid, &gid) && lchown(s->folder.p, uid, gid) < 0) {
+        int e = -errno;
+        mk_config_error(config, s, "Folder", "cannot give %s to the user of the workers: %s", s->folder.p,
+                        strerror(-e));
+        (void)rmdir(s->folder.p); /* or the next start would find the master's */
+        return e;
+    }
+    return 0;
+}
+
+static int master_start(struct mk_config *config, void *data)
+{
+    const struct package_sections *all = data;
+    int e = 0;
+    for (size_t i = 0; i < all->n && !e; i++)
+        e = make_folder(config, all->v[i]);
+    return e;
+}
+
+/* ---- In a worker ---- */
+
+static int open_store(void *one, struct mk_worker *w, const void *settings)
+{
+    struct duda_kv *kv = one;
+    int e = duda_kv_commit_queue_open(kv, w, settings);
+    kv->shared = duda_kv_store_backend(kv);
+    return e ? e : duda_store_join(w, &kv->shared);
+}
+
+static void close_store(void *one)
+{
+    duda_kv_commit_queue_close(one);
+}
+
+PACKAGE_TYPE(kv, "KV", struct duda_kv_settings, struct duda_kv,
+             "A store of keys and values for services of Duda.", .place = "Folder", .max = DUDA_KV_STORES_MAX,
+             .check_section = check_section, .declare = duda_store_declare, .open = open_store,
+             .close = close_store);
+
+struct duda_kv *duda_kv_find(struct duda_ctx *d, const char *name)
+{
+    return package_find_instance(&kind, d, name);
+}
+
+PACKAGE_PLUGIN(kv, "Stores of keys and values for services of Duda.", .master_start = master_start,
+               .needs = PACKAGE_NEEDS("duda", "duda-store"));

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A [KV] section as a store of duda/store.h. */
+#include <errno.h>
+
+#include "jobs_backend.h"
+#include "raw.h"
+#include "store_backend.h"
+
+static int get(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str *value)
+{
+    return kv_raw_get(d, s->of, key, value);
+}
+
+static int put(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
+{
+    struct duda_kv_batch *b = duda_kv_batch_new(s->of);
+    kv_raw_set(b, key, value, ttl_ms);
+    return kv_raw_commit(d, b, NULL);
+}
+
+/* -ESTALE: its value is not `expected` (absent: there is one). */
+static int compare_and_set(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str expected,
+                           mk_str value, uint64_t ttl_ms)
+{
+    struct duda_kv_batch *b = duda_kv_batch_new(s->of);
+    kv_raw_expect(b, key, expected);
+    if (value.p)
+        kv_raw_set(b, key, value, ttl_ms);
+    else
+        kv_raw_delete(b, key);
+    return kv_raw_commit(d, b, NULL);
+}
+
+static int add(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
+{
+    int e = compare_and_set(d, s, key, MK_STR_NULL, value, ttl_ms);
+    return e == -ESTALE ? -EEXIST : e;
+}
+
+static int remove_value(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value)
+{
+    if (value.p)
+        return compare_and_set(d, s, key, value, MK_STR_NULL, 0);
+    struct duda_kv_batch *b = duda_kv_batch_new(s->of);
+    kv_raw_delete(b, key);
+    return kv_raw_commit(d, b, NULL);
+}
+
+static int count(struct duda_ctx *d, struct duda_store *s, mk_str key, int64_t delta, uint64_t ttl_ms,
+                 int64_t *sum)
+{
+    struct duda_kv_batch *b = duda_kv_batch_new(s->of);
+    if (b)
+        kv_raw_add(
+            b,
+            (struct duda_kv_op){
+                .verb = DUDA_KV_OP_INCR, .key = key, .delta = delta, .ttl_ms = ttl_ms, .result = &b->count});
+    return kv_raw_commit(d, b, sum);
+}
+
+static int replace(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
+{
+    mk_str old;
+    int e;
+    do {
+        e = kv_raw_get(d, s->of, key, &old);
+        e = e ? e : compare_and_set(d, s, key, old, value, ttl_ms);
+    } while (e == -ESTALE);
+    return e;
+}
+
+static const struct duda_store_ops ops = {
+    .get = get, .put = put, .add = add, .remove = remove_value, .count = count, .replace = replace};
+
+struct duda_store duda_kv_store_backend(struct duda_kv *kv)
+{
+    return (struct duda_store){
+        .ops = &ops, .jobs = &duda_kv_jobs_backend, .name = kv->settings->name, .of = kv};
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plugin: [MEMCACHED] sections, and connections of every worker. */
+#include <duda/request.h>
+#include <errno.h>
+#include <monkey/plugin.h>
+
+#include "memcached.h"
+#include "package.h"
+
+#define AT(member) MK_CONF_AT(struct memcached_settings, member)
+
+static const struct mk_conf_key keys[] = {
+    PACKAGE_NAME_KEY,
+    {.name = "Servers",
+     .type = MK_CONF_TEXT,
+     AT(servers),
+     .max = 8192,
+     .help = "Where they are: HOST:PORT, unix:/path or the Name of an [UPSTREAM], which adds TLS; several "
+             "with blanks between them. The keys are spread over all."},
+    {.name = "Timeout",
+     .type = MK_CONF_TIME,
+     AT(timeout_ms),
+     .def = "1s",
+     .min = 50,
+     .max = 3600000,
+     .help = "For a connection, and for the reply to a command."},
+    {.name = "MaxQueue",
+     .type = MK_CONF_NUM,
+     AT(waiting_max),
+     .def = "10000",
+     .min = 1,
+     .max = 1000000,
+     .help = "How many commands of a worker may wait for each server. More are refused."},
+    {.name = "MaxValueSize",
+     .type = MK_CONF_SIZE,
+     AT(value_max),
+     .def = "1M",
+     .min = 1024,
+     .max = (uint64_t)1 << 30,
+     .help = "How long a value may be. The servers have a limit of their own: `memcached -I`."},
+};
+
+static bool add_server(struct mk_config *config, struct memcached_settings *s, mk_str name, mk_str *names)
+{
+    static const struct mk_upstream_defaults defaults = {.port = 11211};
+    for (unsigned i = 0; i < s->n; i++)
+        if (mk_str_eq(names[i], name)) {
+            mk_config_error(config, s, "Servers", "%.*s is there twice", MK_STR_ARG(name));
+            return false;
+        }
+    if (s->n == MK_LEN(s->upstreams)) {
+        mk_config_error(config, s, "Servers", "more than %zu servers", MK_LEN(s->upstreams));
+        return false;
+    }
+    names[s->n] = name;
+    s->upstreams[s->n] = mk_upstream_open(config, s, "Servers", name, &defaults);
+    return s->upstreams[s->n++] != NULL;
+}
+
+static bool check_section(struct mk_config *config, const struct package_sections *before, void *settings)
+{
+    struct memcached_settings *s = settings;
+    mk_str names[MEMCACHED_SERVERS_MAX], rest = s->servers;
+    (void)before;
+    while (rest.p) {
+        mk_str name = mk_str_cut(&rest, ' ');
+        if (name.len && !add_server(config, s, name, names))
+            return false;
+    }
+    struct memcached_hash_ring_point *points =
+        mk_config_alloc(config, s->n * MEMCACHED_POINTS * sizeof *points);
+    if (!points)
+        return false;
+    memcached_hash_ring_build(points, names, s->n);
+    s->points = points;
+    return true;
+}
+
+/* ---- In a worker ---- */
+
+static int open_servers(void *one, struct mk_worker *w, const void *settings)
+{
+    struct duda_memcached *m = one;
+    int e = 0;
+    m->settings = settings;
+    m->servers = mk_mem_zalloc(m->settings->n, sizeof *m->servers);
+    for (unsigned i = 0; m->servers && i < m->settings->n && !e; i++)
+        e = memcached_server_open(&m->servers[i], w, m->settings, m->settings->upstreams[i]);
+    return m->servers ? e : -ENOMEM;
+}
+
+static void close_servers(void *one)
+{
+    struct duda_memcached *m = one;
+    for (unsigned i = 0; m->servers && i < m->settings->n; i++)
+        memcached_server_close(&m->servers[i]);
+    mk_mem_free(m->servers);
+}
+
+PACKAGE_TYPE(memcache, "MEMCACHED", struct memcached_settings, struct duda_memcached,
+             "Servers of Memcached for services of Duda.", .place = "Servers",
+             .max = DUDA_MEMCACHED_SECTIONS_MAX, .check_section = check_section, .open = open_servers,
+             .close = close_servers);
+
+struct duda_memcached *duda_memcached_find(struct duda_ctx *d, const char *name)
+{
+    return package_find_instance(&kind, d, name);
+}
+
+PACKAGE_PLUGIN(memcache, "Memcached for services of Duda.", .needs = PACKAGE_NEEDS("upstream", "duda"));

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "package.h"
+
+#include <duda/request.h>
+#include <errno.h>
+#include <monkey/mem.h>
+#include <monkey/text.h>
+#include <stdalign.h>
+#include <stddef.h>
+#include <stdio.h>
+
+/* ---- Calls ---- */
+
+void package_call_record(struct duda_wait *w)
+{
+    const struct package_call *c = (struct package_call *)w;
+    if (c->meter)
+        package_meter_end(c->meter, c->begun, c->result);
+}
+
+/* ---- In a configuration ---- */
+
+static bool validate_section(const struct package_type *kind, struct mk_config *config,
+                             const struct package_sections *before, void *settings)
+{
+    const struct package_settings *s = settings;
+    const char *section = kind->table->section;
+    for (size_t i = 0; i < before->n; i++) {
+        const struct package_settings *other = before->v[i];
+        if (mk_str_eq(other->name, s->name)) {
+            mk_config_error(config, s, "Name", "there are two [%s] `%.*s`", section, MK_STR_ARG(s->name));
+            return false;
+        }
+    }
+    if (before->n == kind->max) {
+        mk_config_error(config, s, NULL, "more than %zu [%s]", kind->max, section);
+        return false;
+    }
+    if (!s->place.len) {
+        mk_config_error(config, s, NULL, "[%s] has no %s", section, kind->place);
+        return false;
+    }
+    ((struct package_settings *)settings)->meter = mk_meter_get(config, mk_str_from_c(kind->name), s->name);
+    return kind->check_section(config, before, settings);
+}
+
+int package_load(const struct package_type *kind, struct mk_config *config, void **data)
+{
+    struct package_sections *all = mk_config_alloc(config, sizeof *all);
+    void *settings = NULL;
+    *data = all;
+    if (!all)
+        return -ENOMEM;
+    all->kind = kind;
+    while ((settings = mk_config_section(config, kind->table, settings)))
+        if (validate_section(kind, config, all, settings))
+            all->v[all->n++] = settings;
+    if (!all->n)
+        mk_config_warn(config, NULL, NULL, "%s is loaded, but there is no [%s] with a %s", kind->plugin->name,
+                       kind->table->section, kind->place);
+    for (size_t i = 0; kind->declare && i < all->n; i++)
+        kind->declare(config, all->v[i], ((const struct package_settings *)all->v[i])->name);
+    return 0;
+}
+
+/* ---- In a worker ---- */
+
+struct in_worker {
+    const struct package_sections *sections;
+    size_t n; /* that were opened, or tried to be */
+    alignas(max_align_t) unsigned char room[];
+};
+
+static void *instance_at(const struct package_type *kind, struct in_worker *mine, size_t i)
+{
+    return mine->room + i * kind->size;
+}
+
+void package_worker_stop(struct mk_worker *w, void *data)
+{
+    const struct package_type *kind = ((const struct package_sections *)data)->kind;
+    struct in_worker *mine = mk_worker_data(w, kind->plugin);
+    for (size_t i = 0; mine && kind->close && i < mine->n; i++)
+        kind->close(instance_at(kind, mine, i));
+    mk_worker_set_data(w, kind->plugin, NULL);
+    mk_mem_free(mine);
+}
+
+static void log_open_error(const struct package_type *kind, struct mk_worker *w,
+                           const struct package_settings *s, int e)
+{
+    if (e == -EEXIST)
+        mk_worker_log(w, MK_LOG_ERROR,
+                      "[%s] %.*s: another section that services find by its Name has this one, too",
+                      kind->table->section, MK_STR_ARG(s->name));
+    else
+        mk_worker_log(w, MK_LOG_ERROR, "[%s] %.*s: cannot open %.*s: %s", kind->table->section,
+                      MK_STR_ARG(s->name), MK_STR_ARG(s->place),
+                      e == -EIO ? "its files are damaged, or of another version" : strerror(-e));
+}
+
+static int open_instance(const struct package_type *kind, void *one, struct mk_worker *w,
+                         const void *settings)
+{
+    if (kind->open)
+        return kind->open(one, w, settings);
+    memcpy(one, settings, kind->size);
+    return 0;
+}
+
+int package_worker_start(struct mk_worker *w, void *data)
+{
+    const struct package_sections *sections = data;
+    const struct package_type *kind = sections->kind;
+    struct in_worker *mine = mk_mem_zalloc(1, sizeof *mine + sections->n * kind->size);
+    if (!mine)
+        return -ENOMEM;
+    mine->sections = sections;
+    mk_worker_set_data(w, kind->plugin, mine);
+    while (mine->n < sections->n) {
+        const void *settings = sections->v[mine->n];
+        int e = open_instance(kind, instance_at(kind, mine, mine->n++), w, settings);
+        if (!e)
+            continue;
+        log_open_error(kind, w, settings, e);
+        package_worker_stop(w, data);
+        return e;
+    }
+    return 0;
+}
+
+static void *find_instance(const struct package_type *kind, const struct mk_worker *w, const char *name)
+{
+    struct in_worker *mine = mk_worker_data(w, kind->plugin);
+    for (size_t i = 0; mine && i < mine->n; i++) {
+        const struct package_settings *s = mine->sections->v[i];
+        if (!name || mk_str_eq(s->name, mk_str_from_c(name)))
+            return instance_at(kind, mine, i);
+    }
+    return NULL;
+}
+
+void *package_find_instance(const struct package_type *kind, struct duda_ctx *d, const char *name)
+{
+    char section[64];
+    void *found = find_instance(kind, duda_worker(d), name);
+    snprintf(section, sizeof section, "[%s]", kind->table->section);
+    if (!found)
+        package_log_missing_section(d, section, name);
+    return found;
+}
+
+/* A client may choose the Name: the log has room for some. True: it is a new one. */
+static bool is_first_report(const char *section, const char *name)
+{
+    enum { NAMES = 16 };
+    static const struct mk_hash_key key = {0x6e6f73756368, 0x73656374696f6e};
+    static __thread struct {
+        uint64_t hashes[NAMES];
+        size_t n;
+    } told;
+    uint64_t hash = mk_hash(&key, mk_str_from_c(section)) ^ mk_hash(&key, mk_str_from_c(name ? name : ""));
+    for (size_t i = 0; i < told.n; i++)
+        if (told.hashes[i] == hash)
+            return false;
+    if (told.n == NAMES)
+        return false;
+    told.hashes[told.n++] = hash;
+    return true;
+}
+
+void package_log_missing_section(struct duda_ctx *d, const char *section, const char *name)
+{
+    char text[160];
+    if (name)
+        snprintf(text, sizeof text, "there is no %s of the Name `%.63s`", section, name);
+    else
+        snprintf(text, sizeof text, "there is no %s", section);
+    if (is_first_report(section, name))
+        duda_log(d, MK_LOG_ERROR, "%s: functions that are given it answer -ENODEV", text);
+    (void)duda_reason(d, -ENODEV, "%s", text);
+}

@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* libpq without blocking. Each statement ends with a Sync of its own: a transaction for itself, unless one
+ * was begun, and an error of one is none of the next. */
+#include "conn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <monkey/mem.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "result.h"
+#include "retry.h"
+
+enum { GRACE_MS = 500 };
+
+/* ---- Its end ---- */
+
+static void unwatch_socket(struct postgres_conn *c)
+{
+    mk_watcher_free(c->watcher);
+    c->watcher = NULL;
+    if (c->fd >= 0)
+        close(c->fd);
+    c->fd = -1;
+}
+
+void postgres_conn_close(struct package_conn *l)
+{
+    struct postgres_conn *c = (struct postgres_conn *)l;
+    unwatch_socket(c);
+    postgres_cancel_detach(c->cancel);
+    c->cancel = NULL;
+    postgres_migration_free(&c->migrate);
+    if (c->pg)
+        PQfinish(c->pg);
+    c->pg = NULL;
+    c->copying = NULL;
+    c->is_held = c->cannot_hold = false;
+    c->prepared_now = false;
+    c->retires = c->is_changed = false;
+    postgres_prepared_clear(&c->prepared);
+}
+
+static struct postgres_query *first_sent_query(const struct postgres_conn *c)
+{
+    return (struct postgres_query *)c->link.sent.first;
+}
+
+/* The server itself stops a statement that takes too long; this is for a server that does not answer. Those
+ * behind the first have their time from when it is over. */
+static uint64_t due_ms(const struct postgres_conn *c)
+{
+    return mk_worker_now_ms(c->link.worker) + c->settings->timeout_ms + GRACE_MS;
+}
+
+static struct postgres_query *pop_first_sent(struct postgres_conn *c)
+{
+    struct package_request *r = package_request_queue_pop(&c->link.sent);
+    c->prepared_now = false;
+    if (c->link.sent.first)
+        c->link.sent.first->due_ms = due_ms(c);
+    return (struct postgres_query *)r;
+}
+
+static void finish_query(const struct package_conn *l, struct postgres_query *query, int error,
+                         const char *why)
+{
+    if (error)
+        postgres_query_fail(query, error, l->name, why);
+    if (query->on_done)
+        query->on_done(query->ctx, query);
+    postgres_query_free(query);
+}
+
+void postgres_conn_finish_request(struct package_conn *l, struct package_request *r, int error, bool is_sent)
+{
+    (void)is_sent;
+    finish_query(l, (struct postgres_query *)r, error, package_conn_error_reason(l));
+}
+
+void postgres_conn_on_timeout(struct package_conn *l)
+{
+    struct postgres_conn *c = (struct postgres_conn *)l;
+    if (package_conn_is_opening(l))
+        postgres_resolver_rotate(c->hosts, c->first_host);
+    else
+        postgres_conn_cancel_running(c);
+}
+
+/* ---- Up ---- */
+
+static void on_ready(void *ctx, unsigned which);
+
+/* While it connects, libpq may change its socket, and the number may be the same. */
+static bool is_socket_watched(const struct postgres_conn *c)
+{
+    struct stat theirs, ours;
+    if (!c->watcher || package_conn_is_ready(&c->link))
+        return c->watcher;
+    return fstat(PQsocket(c->pg), &theirs) == 0 && fstat(c->fd, &ours) == 0 && theirs.st_ino == ours.st_ino &&
+           theirs.st_dev == ours.st_dev;
+}
+
+/* libpq closes its socket when it likes, and what is open elsewhere, too, would go on reporting events to a
+ * watcher that is gone: a duplicate of ours is watched. */
+static bool watch_socket(struct postgres_conn *c, unsigned events)
+{
+    if (is_socket_watched(c))
+        return mk_watcher_change(c->watcher, events | MK_LEVEL) == 0;
+    unwatch_socket(c);
+    c->fd = fcntl(PQsocket(c->pg), F_DUPFD_CLOEXEC, 0);
+    if (c->fd >= 0)
+        c->watcher = mk_watcher_new(c->link.worker, c->fd, events | MK_LEVEL, on_ready, c);
+    return c->watcher != NULL;
+}
+
+static void mark_ready(struct postgres_conn *c)
+{
+    if (PQsetnonblocking(c->pg, 1) || !PQenterPipelineMode(c->pg) || !watch_socket(c, MK_READABLE)) {
+        package_conn_fail(&c->link, -ENOMEM, PQerrorMessage(c->pg));
+        return;
+    }
+    c->has_more = false;
+    postgres_prepared_init(&c->prepared);
+    package_conn_mark_ready(&c->link);
+}
+
+static void migrate(struct postgres_conn *c)
+{
+    int e = postgres_migration_continue(&c->migrate, c->pg);
+    if (e == 0)
+        mark_ready(c);
+    else if (e != -EAGAIN)
+        package_conn_fail(&c->link, -EREMOTEIO, c->migrate.why);
+    else if (!watch_socket(c, PQflush(c->pg) == 1 ? MK_READABLE | MK_WRITABLE : MK_READABLE))
+        package_conn_fail(&c->link, -ENOMEM, "out of memory");
+}
+
+static void ignore_notice(void *ctx, const char *text)
+{
+    (void)ctx, (void)text;
+}
+
+static void start_session(struct postgres_conn *c)
+{
+    PQsetNoticeProcessor(c->pg, ignore_notice, NULL);
+    (void)PQsetErrorVerbosity(c->pg, PQERRORS_DEFAULT);
+    if (!c->settings->migrations) {
+        mark_ready(c);
+        return;
+    }
+    package_conn_set_state(&c->link, PACKAGE_CONN_HANDSHAKE);
+    c->migrate = (struct postgres_migration){.all = c->settings->migrations,
+                                             .history = {.service = c->settings->migrations_of}};
+    if (postgres_migration_start(&c->migrate, c->pg))
+        migrate(c);
+    else
+        package_conn_fail(&c->link, -ENOMEM, PQerrorMessage(c->pg));
+}
+
+/* The SQLSTATE of an attempt is in its message alone: "FATAL:  28P01: password ...". Class 28: it does not take
+ * who we are; 3D: it has no such database. */
+static bool is_auth_error(const char *message)
+{
+    for (const char *at = message; (at = strstr(at, ":  ")); at++)
+        if ((strncmp(at + 3, "28", 2) == 0 || strncmp(at + 3, "3D", 2) == 0) && strncmp(at + 8, ": ", 2) == 0)
+            return true;
+    return false;
+}
+
+static void fail_connect(struct postgres_conn *c)
+{
+    char why[PACKAGE_CONN_ERROR_MAX];
+    bool is_turned = PQconnectionNeedsPassword(c->pg) || is_auth_error(PQerrorMessage(c->pg));
+    snprintf(why, sizeof why, "%s", PQerrorMessage(c->pg));
+    char *place = strstr(why, "\nLOCATION:");
+    if (place)
+        *place = 0;
+    package_conn_fail(&c->link, is_turned ? -ENOKEY : -ECONNREFUSED, why);
+}
+
+static void continue_connect(struct postgres_conn *c)
+{
+    bool watches = true;
+    switch (PQconnectPoll(c->pg)) {
+    case PGRES_POLLING_READING:
+        watches = watch_socket(c, MK_READABLE);
+        break;
+    case PGRES_POLLING_WRITING:
+        watches = watch_socket(c, MK_WRITABLE);
+        break;
+    case PGRES_POLLING_OK:
+        start_session(c);
+        return;
+    case PGRES_POLLING_FAILED:
+    case PGRES_POLLING_ACTIVE:
+    default:
+        fail_connect(c);
+        return;
+    }
+    if (!watches)
+        package_conn_fail(&c->link, -ENOMEM, "out of memory");
+}
+
+/* What the configuration says comes behind what is ours, and so counts; what was found counts most. */
+static void start_connect(struct postgres_conn *c)
+{
+    const struct postgres_resolver *h = c->hosts;
+    const char *names[] = {"options",
+                           "fallback_application_name",
+                           "client_encoding",
+                           "tcp_user_timeout",
+                           "dbname",
+                           "password",
+                           NULL,
+                           NULL,
+                           NULL,
+                           NULL};
+    char options[64], patience[16];
+    const char *values[] = {
+        options,    "monkey",       "UTF8",     patience, c->settings->server.p, c->settings->password.p,
+        h->hosts.p, h->addresses.p, h->ports.p, NULL};
+    if (h->places->n) {
+        names[6] = "host";
+        names[7] = "hostaddr";
+        names[8] = h->places->has_ports ? "port" : NULL;
+    }
+    snprintf(options, sizeof options, "-c statement_timeout=%u", c->settings->timeout_ms);
+    snprintf(patience, sizeof patience, "%u", c->settings->timeout_ms);
+    package_conn_set_state(&c->link, PACKAGE_CONN_CONNECTING);
+    c->pg = PQconnectStartParams(names, values, 1);
+    if (!c->pg || PQstatus(c->pg) == CONNECTION_BAD)
+        package_conn_fail(&c->link, -ECONNREFUSED, c->pg ? PQerrorMessage(c->pg) : "out of memory");
+    else if (!watch_socket(c, MK_WRITABLE))
+        package_conn_fail(&c->link, -ENOMEM, "out of memory");
+    else
+        (void)PQsetErrorVerbosity(c->pg,
+                                  PQERRORS_VERBOSE); /* so that it has the SQLSTATE: see fail_connect() */
+}
+
+void postgres_conn_on_resolved(struct postgres_conn *c)
+{
+    if (!package_conn_is_in_state(&c->link, PACKAGE_CONN_RESOLVING))
+        return;
+    if (c->hosts->why[0])
+        package_conn_fail(&c->link, -ECONNREFUSED, c->hosts->why);
+    else
+        start_connect(c);
+}
+
+void postgres_conn_connect(struct package_conn *l)
+{
+    struct postgres_conn *c = (struct postgres_conn *)l;
+    c->first_host = c->hosts->first;
+    package_conn_set_state(l, PACKAGE_CONN_RESOLVING);
+    if (postgres_resolver_resolve(c->hosts) != -EAGAIN)
+        postgres_conn_on_resolved(c);
+}
+
+/* ---- Statements ---- */
+
+/* It is prepared with its first use, and repeated without. */
+static void use_prepared(struct postgres_conn *c, struct postgres_query *query)
+{
+    query->prepares = false;
+    query->prepared = NULL;
+    if (!query->is_query || query->n_repeats || !c->settings->prepares || c->prepared.is_off)
+        return;
+    query->prepared = postgres_prepared_find(&c->prepared, query->text);
+    if (query->prepared)
+        return;
+    query->prepared = postgres_prepared_add(&c->prepared, query->text);
+    query->prepares = query->prepared;
+}
+
+/* Since version 17, libpq can leave the sending to PQflush(): then one send of a turn carries the statements
+ * of all handlers. */
+extern int PQsendPipelineSync(PGconn *pg) __attribute__((weak));
+
+static bool send_sync(struct postgres_conn *c)
+{
+    return PQsendPipelineSync ? PQsendPipelineSync(c->pg) : PQpipelineSync(c->pg);
+}
+
+static bool send_query(struct postgres_conn *c, struct postgres_query *query)
+{
+    int n = (int)query->n;
+    use_prepared(c, query);
+    if (!query->prepared)
+        return PQsendQueryParams(c->pg, query->text.p, n, NULL, query->values, query->lengths, query->formats,
+                                 0) &&
+               send_sync(c);
+    if (query->prepares && !PQsendPrepare(c->pg, query->prepared->name, query->text.p, n, NULL))
+        return false;
+    return PQsendQueryPrepared(c->pg, query->prepared->name, n, query->values, query->lengths, query->formats,
+                               0) &&
+           send_sync(c);
+}
+
+void postgres_conn_send(struct postgres_conn *c, struct postgres_query *query)
+{
+    if (!package_conn_is_in_state(&c->link,
+                                  PACKAGE_CONN_READY)) { /* it has failed with what was sent before */
+        finish_query(&c->link, query, -ECONNRESET, package_conn_error_reason(&c->link));
+        return;
+    }
+    query->request.due_ms = due_ms(c);
+    package_conn_add_sent(&c->link, &query->request);
+    if (!send_query(c, query))
+        package_conn_fail(&c->link, -ECONNRESET, PQerrorMessage(c->pg));
+}
+
+/* For older ones TCP can: it makes a packet of all that is sent while it is corked. */
+static bool set_tcp_cork(struct postgres_conn *c, int on)
+{
+    return setsockopt(c->fd, IPPROTO_TCP, TCP_CORK, &on, sizeof on) == 0;
+}
+
+void postgres_conn_cork(struct postgres_conn *c)
+{
+    if (PQsendPipelineSync || !package_conn_is_in_state(&c->link, PACKAGE_CONN_READY) || c->is_held ||
+        c->cannot_hold)
+        return;
+    c->is_held = set_tcp_cork(c, 1);
+    c->cannot_hold = !c->is_held; /* a unix socket */
+}
+
+void postgres_conn_flush(struct postgres_conn *c)
+{
+    c->is_held = c->is_held && !set_tcp_cork(c, 0);
+    if (!package_conn_is_in_state(&c->link, PACKAGE_CONN_READY))
+        return;
+    int left = PQflush(c->pg);
+    if (left < 0)
+        package_conn_fail(&c->link, -ECONNRESET, PQerrorMessage(c->pg));
+    else if (c->has_more == (left > 0)) /* as before: it need not be said */
+        return;
+    else if (watch_socket(c, left ? MK_READABLE | MK_WRITABLE : MK_READABLE))
+        c->has_more = left > 0;
+    else
+        package_conn_fail(&c->link, -ENOMEM, "out of memory");
+}
+
+/* ---- Results ---- */
+
+static void retry_first(struct postgres_conn *c)
+{
+    struct postgres_query *query = pop_first_sent(c);
+    query->repeats = query->is_suspect = false;
+    query->n_repeats++;
+    query->error = 0;
+    query->doubted = query->prepared;
+    PQclear(query->result);
+    query->result = NULL;
+    postgres_conn_send(c, query);
+}
+
+static void handle_rows(struct postgres_conn *c, struct postgres_query *query, PGresult *result)
+{
+    const char *why;
+    int e = postgres_result_errno(result, &why);
+    postgres_retry_decide(c, query, result);
+    /* The answer to COMMIT of a transaction that has failed. */
+    if (!e && mk_str_eq(query->text, MK_STR("COMMIT")) && strcmp(PQcmdStatus(result), "ROLLBACK") == 0) {
+        e = -EREMOTEIO;
+        why = "the transaction has failed and was rolled back";
+    }
+    if (e)
+        postgres_query_fail(query, e, c->settings->name, why);
+    PQclear(query->result);
+    query->result = result;
+}
+
+static void finish_first_query(struct postgres_conn *c)
+{
+    if (first_sent_query(c)->repeats)
+        retry_first(c);
+    else
+        finish_query(&c->link, pop_first_sent(c), 0, NULL);
+    postgres_conn_on_idle(c);
+    if (package_conn_is_in_state(&c->link, PACKAGE_CONN_READY))
+        c->on_statement_done(c);
+}
+
+/* A result of the first statement. */
+static void handle_result(struct postgres_conn *c, PGresult *result)
+{
+    struct postgres_query *query = first_sent_query(c);
+    ExecStatusType status = PQresultStatus(result);
+    if (status == PGRES_PIPELINE_SYNC) {
+        PQclear(result);
+        finish_first_query(c);
+    } else if (status == PGRES_PIPELINE_ABORTED) { /* behind an error of the same statement */
+        PQclear(result);
+    } else if (status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH) {
+        PQclear(result);
+        finish_query(&c->link, pop_first_sent(c), -EOPNOTSUPP,
+                     "it is a COPY, which duda_postgres_copy() does");
+        package_conn_fail(&c->link, -ECONNRESET, "a statement of another handler was a COPY");
+    } else if (query->prepares && !c->prepared_now && status == PGRES_COMMAND_OK) {
+        PQclear(result);
+        c->prepared_now = true;
+        query->prepared->is_kept = true;
+    } else if (query->error) {
+        PQclear(result);
+    } else {
+        handle_rows(c, query, result);
+    }
+}
+
+/* Between two results of a pipeline libpq answers NULL. */
+static void read_results(struct postgres_conn *c)
+{
+    unsigned nothing = 0;
+    while (package_conn_is_in_state(&c->link, PACKAGE_CONN_READY) && c->link.sent.first && !PQisBusy(c->pg) &&
+           nothing < 2) {
+        PGresult *result = PQgetResult(c->pg);
+        nothing = result ? 0 : nothing + 1;
+        if (result)
+            handle_result(c, result);
+    }
+}
+
+static void read_notifications(struct postgres_conn *c)
+{
+    PGnotify *n;
+    while (package_conn_is_in_state(&c->link, PACKAGE_CONN_READY) && (n = PQnotifies(c->pg))) {
+        if (c->on_notify)
+            c->on_notify(c, n->relname, mk_str_from_c(n->extra));
+        PQfreemem(n);
+    }
+}
+
+static void on_ready(void *ctx, unsigned which)
+{
+    struct postgres_conn *c = ctx;
+    (void)which;
+    if (package_conn_is_in_state(&c->link, PACKAGE_CONN_CONNECTING)) {
+        continue_connect(c);
+        return;
+    }
+    if (!PQconsumeInput(c->pg)) {
+        package_conn_fail(&c->link, -ECONNRESET, PQerrorMessage(c->pg));
+    } else if (package_conn_is_in_state(&c->link, PACKAGE_CONN_HANDSHAKE)) {
+        migrate(c);
+    } else {
+        read_results(c);
+        read_notifications(c);
+        postgres_conn_flush(c);
+    }
+}
+
+/* ---- COPY, which libpq has no pipeline for ---- */
+
+bool postgres_conn_begin_copy(struct postgres_conn *c, const char *text, void *owner)
+{
+    unwatch_socket(c);
+    package_conn_set_state(&c->link, PACKAGE_CONN_EXCLUSIVE);
+    c->copying = owner;
+    return PQexitPipelineMode(c->pg) && PQsendQueryParams(c->pg, text, 0, NULL, NULL, NULL, NULL, 0);
+}
+
+bool postgres_conn_end_copy(struct postgres_conn *c)
+{
+    c->copying = NULL;
+    if (!PQenterPipelineMode(c->pg) || !watch_socket(c, MK_READABLE))
+        return false;
+    PQsetNoticeProcessor(c->pg, ignore_notice, NULL);
+    package_conn_set_state(&c->link, PACKAGE_CONN_READY);
+    c->has_more = false;
+    c->on_statement_done(c);
+    return true;
+}
+
+/* ---- Its rest ---- */
+
+bool postgres_conn_can_send(const struct postgres_conn *c)
+{
+    return package_conn_is_in_state(&c->link, PACKAGE_CONN_READY) && !c->retires && !c->cancel;
+}
+
+/* Each name by a statement of its own: in a transaction it would have to wait. */
+static bool deallocate(struct postgres_conn *c, const char *name)
+{
+    char text[POSTGRES_NAME_MAX + 16];
+    snprintf(text, sizeof text, "DEALLOCATE %s", name);
+    struct postgres_query *query = postgres_query_new(mk_str_from_c(text), NULL, 0);
+    if (query)
+        postgres_conn_send(c, query);
+    return query != NULL;
+}
+
+void postgres_conn_on_idle(struct postgres_conn *c)
+{
+    char name[POSTGRES_NAME_MAX];
+    if (!package_conn_is_in_state(&c->link, PACKAGE_CONN_READY) || c->link.sent.first || c->is_reserved)
+        return;
+    if (c->retires || c->is_changed)
+        package_conn_fail(&c->link, -ECONNRESET, "its session was not as it shall be");
+    else if (postgres_prepared_sweep(&c->prepared, name))
+        (void)deallocate(c, name);
+}
+
+/* The request to cancel may come when a later statement is at work: that is repeated. So it is sent only while
+ * there is none that could not be, and none follows before it is done. */
+static void on_cancelled(void *ctx)
+{
+    struct postgres_conn *c = ctx;
+    c->cancel = NULL;
+    for (struct package_request *r = c->link.sent.first; r; r = r->next)
+        ((struct postgres_query *)r)->is_suspect = true;
+    postgres_conn_on_idle(c);
+    postgres_conn_flush(c);
+    if (package_conn_is_in_state(&c->link, PACKAGE_CONN_READY))
+        c->on_statement_done(c);
+}
+
+bool postgres_conn_has_abandoned(const struct postgres_conn *c)
+{
+    const struct postgres_query *first = first_sent_query(c);
+    return first && package_conn_is_in_state(&c->link, PACKAGE_CONN_READY) && first->is_abandoned &&
+           !first->is_cancelled && !c->cancel;
+}
+
+void postgres_conn_cancel_abandoned(struct postgres_conn *c)
+{
+    struct postgres_query *first = first_sent_query(c);
+    if (!postgres_conn_has_abandoned(c))
+        return;
+    for (const struct package_request *r = first->request.next; r; r = r->next) {
+        const struct postgres_query *query = (const struct postgres_query *)r;
+        if (!query->is_query && query->on_done)
+            return;
+    }
+    c->cancel = postgres_cancel_start(c->link.worker, c->pg, on_cancelled, c);
+    first->is_cancelled = c->cancel;
+}
+
+void postgres_conn_cancel_running(struct postgres_conn *c)
+{
+    if (c->pg)
+        (void)postgres_cancel_start(c->link.worker, c->pg, NULL, NULL);
+}
+
+/* ---- Its life ---- */
+
+int postgres_conn_init(struct postgres_conn *c, struct mk_worker *w, const struct postgres_settings *settings,
+                       struct postgres_resolver *hosts, const struct package_conn_ops *ops)
+{
+    c->hosts = hosts;
+    c->settings = settings;
+    c->fd = -1;
+    return package_conn_init(&c->link, w, ops, settings->name, settings->timeout_ms);
+}
+
+void postgres_conn_fini(struct postgres_conn *c)
+{
+    if (c->settings)
+        package_conn_set_error(&c->link, MK_STR("the worker stops"));
+    package_conn_fini(&c->link);
+}

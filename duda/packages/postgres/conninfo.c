@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conninfo.h"
+
+#include <arpa/inet.h>
+#include <monkey/config.h>
+#include <stdlib.h>
+
+/* Lists with commas; NULL: libpq has them from elsewhere. */
+struct lists {
+    const char *hosts, *addresses, *ports;
+};
+
+static bool is_address(mk_str host)
+{
+    char buf[16];
+    return !host.len || host.p[0] == '/' || host.p[0] == '@' || inet_pton(AF_INET, host.p, buf) == 1 ||
+           inet_pton(AF_INET6, host.p, buf) == 1;
+}
+
+static unsigned count_items(const char *list)
+{
+    unsigned n = list ? 1 : 0;
+    for (const char *at = list; at && *at; at++)
+        n += *at == ',';
+    return n;
+}
+
+static mk_str next_item(struct mk_config *config, mk_str *rest)
+{
+    return mk_config_copy(config, mk_str_cut(rest, ','));
+}
+
+static bool fill_hosts(struct mk_config *config, struct postgres_settings *s, const struct lists *lists)
+{
+    mk_str hosts = mk_str_from_c(lists->hosts ? lists->hosts : ""),
+           addresses = mk_str_from_c(lists->addresses ? lists->addresses : ""),
+           ports = mk_str_from_c(lists->ports ? lists->ports : "");
+    struct postgres_host_list *all = &s->places;
+    unsigned n = count_items(lists->hosts ? lists->hosts : lists->addresses),
+             n_ports = count_items(lists->ports);
+    if (n > POSTGRES_HOSTS_MAX) {
+        mk_config_error(config, s, "Server", "more than %d hosts", POSTGRES_HOSTS_MAX);
+        return false;
+    }
+    if (lists->hosts && lists->addresses && count_items(lists->addresses) != n) {
+        mk_config_error(config, s, "Server", "host has %u entries, hostaddr %u", n,
+                        count_items(lists->addresses));
+        return false;
+    }
+    if (n_ports > 1 && n_ports != n) {
+        mk_config_error(config, s, "Server", "there are %u hosts, but %u ports", n, n_ports);
+        return false;
+    }
+    all->has_ports = n_ports > 1;
+    for (all->n = 0; all->n < n; all->n++) {
+        struct postgres_host *p = &all->v[all->n];
+        *p = (struct postgres_host){.host = next_item(config, &hosts),
+                                    .address = next_item(config, &addresses)};
+        p->port = n_ports > 1 ? next_item(config, &ports) : mk_config_copy(config, ports);
+        if (!p->host.p || !p->address.p || !p->port.p)
+            return false; /* reported */
+        p->is_name = !p->address.len && !is_address(p->host);
+        all->has_names = all->has_names || p->is_name;
+    }
+    all->n = all->has_names || n > 1 ? n : 0;
+    return true;
+}
+
+static bool is_option(const PQconninfoOption *o, const char *keyword)
+{
+    return strcmp(o->keyword, keyword) == 0;
+}
+
+/* Files are to be read by the workers. Text is UTF-8: duda_postgres_quote() depends on it. */
+static bool handle_option(struct mk_config *config, struct postgres_settings *s, const PQconninfoOption *o,
+                          struct lists *lists)
+{
+    if (is_option(o, "host"))
+        lists->hosts = o->val;
+    else if (is_option(o, "hostaddr"))
+        lists->addresses = o->val;
+    else if (is_option(o, "port"))
+        lists->ports = o->val;
+    else if (is_option(o, "sslrootcert") || is_option(o, "sslcert") || is_option(o, "sslkey"))
+        mk_config_allow_path(config, mk_config_copy(config, mk_str_from_c(o->val)));
+    else if (is_option(o, "client_encoding") && !mk_str_eq_nocase(mk_str_from_c(o->val), MK_STR("UTF8"))) {
+        mk_config_error(config, s, "Server", "client_encoding is UTF8 here");
+        return false;
+    }
+    return true;
+}
+
+bool postgres_conninfo_parse(struct mk_config *config, struct postgres_settings *s)
+{
+    char *why = NULL;
+    struct lists lists = {.hosts = NULL};
+    bool is_right = true;
+    PQconninfoOption *options = PQconninfoParse(s->server.p, &why);
+    if (!options) {
+        mk_config_error(config, s, "Server", "%.*s",
+                        MK_STR_ARG(mk_str_trim(mk_str_from_c(why ? why : "no memory"))));
+        PQfreemem(why);
+        return false;
+    }
+    for (const PQconninfoOption *o = options; o->keyword && is_right; o++)
+        if (o->val && o->val[0])
+            is_right = handle_option(config, s, o, &lists);
+    if (!lists.hosts && !lists.addresses)
+        lists.hosts = getenv("PGHOST");
+    is_right = is_right && fill_hosts(config, s, &lists);
+    if (is_right && s->places.has_names)
+        mk_config_allow_resolver(config);
+    PQconninfoFree(options);
+    return is_right;
+}

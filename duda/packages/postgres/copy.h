@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A COPY of a handler. */
+#ifndef DUDA_POSTGRES_COPY_H
+#define DUDA_POSTGRES_COPY_H
+
+#include "pool.h"
+#include "text_format.h"
+
+struct duda_postgres_copy {
+    struct duda_ctx *d;
+    struct postgres_pool *pool;
+    struct postgres_conn *conn; /* see its `copying`: it may have been lost */
+    struct duda_sql_result *result;
+    const char *text;
+    uint64_t begun;
+    bool is_begun, is_in, in_transaction, is_over;
+    int error;
+    size_t unsent; /* bytes that wait in libpq for a block to be full */
+    unsigned n_notices;
+    char *row;          /* libpq's */
+    struct mk_buf line; /* of values */
+};
+
+#endif

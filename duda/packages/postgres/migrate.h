@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Brings a database up to date, before its connection is used. */
+#ifndef DUDA_POSTGRES_MIGRATE_H
+#define DUDA_POSTGRES_MIGRATE_H
+
+#include <duda/sql_backend.h>
+#include <libpq-fe.h>
+
+enum postgres_migration_state {
+    POSTGRES_MIGRATION_READ,
+    POSTGRES_MIGRATION_REPAIR,
+    POSTGRES_MIGRATION_RUN,
+    POSTGRES_MIGRATION_COMMIT,
+    POSTGRES_MIGRATION_RESET
+};
+
+struct postgres_migration {
+    const struct duda_sql_migration *all, *at; /* at: the one that runs; NULL: none yet */
+    enum postgres_migration_state step;
+    bool has_migrated;
+    PGresult *rows; /* that the history points into */
+    struct duda_sql_done *done;
+    struct duda_sql_history history;
+    char why[300]; /* it failed */
+};
+
+/* u->all and the service of u->history are set, the rest is zero. */
+bool postgres_migration_start(struct postgres_migration *u, PGconn *pg);
+/* Continues with what has arrived. 0: all is done. -EAGAIN: not yet. -EREMOTEIO: u->why. */
+int postgres_migration_continue(struct postgres_migration *u, PGconn *pg);
+/* Frees what it has. */
+void postgres_migration_free(struct postgres_migration *u);
+
+#endif

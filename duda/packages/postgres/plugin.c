@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plugin: [POSTGRES] sections, and connections of every worker. */
+#include <dlfcn.h>
+#include <duda/config.h>
+#include <duda/sql_backend.h>
+#include <errno.h>
+#include <monkey/plugin.h>
+
+#include "conninfo.h"
+#include "package.h"
+#include "pool.h"
+
+#define AT(member) MK_CONF_AT(struct postgres_settings, member)
+
+enum { BASES_MAX = 16 };
+
+static const struct mk_conf_key keys[] = {
+    PACKAGE_NAME_KEY,
+    {.name = "Server",
+     .type = MK_CONF_TEXT,
+     AT(server),
+     .max = 4000,
+     .help = "A connection string of libpq: `host=/run/postgresql dbname=shop`, or a URL `postgresql://...`. "
+             "Names of hosts are looked up without blocking."},
+    {.name = "PasswordSource",
+     .type = MK_CONF_CUSTOM,
+     AT(password),
+     .parse = duda_secret,
+     .form = DUDA_SECRET_FORM,
+     .help = "Where the password is kept."},
+    {.name = "Migrations",
+     .type = MK_CONF_TEXT,
+     AT(migrations_folder),
+     .max = 4000,
+     .help = "A folder of files NUMBER-NAME.sql, which are run once each, in their order."},
+    {.name = "MigrationsOf",
+     .type = MK_CONF_TEXT,
+     AT(migrations_of),
+     .max = 60,
+     .help = "The service that these migrations belong to, if several keep their tables in one database: "
+             "each has "
+             "its own "
+             "numbers."},
+    {.name = "PoolSize",
+     .type = MK_CONF_NUM,
+     AT(connections),
+     .def = "4",
+     .min = 1,
+     .max = 256,
+     .help = "Of each worker. Statements share them; a transaction has one for itself."},
+    {.name = "Prepare",
+     .type = MK_CONF_BOOL,
+     AT(prepares),
+     .def = "on",
+     .help =
+         "Let the server prepare each statement once for each connection. `off` is for a pooler that gives "
+         "each transaction another session, such as PgBouncer with `pool_mode = transaction`."},
+    {.name = "Timeout",
+     .type = MK_CONF_TIME,
+     AT(timeout_ms),
+     .def = "5s",
+     .min = 10,
+     .max = 3600000,
+     .help = "For a connection, and for a statement."},
+    {.name = "MaxQueue",
+     .type = MK_CONF_NUM,
+     AT(waiting_max),
+     .def = "10000",
+     .min = 1,
+     .max = 1000000,
+     .help = "How many handlers of a worker may wait for a connection. More are refused."},
+    {.name = "MaxResultSize",
+     .type = MK_CONF_SIZE,
+     AT(result_max),
+     .def = "16M",
+     .min = 1024,
+     .max = (uint64_t)1 << 30,
+     .help = "How much text a result may have."},
+};
+
+/* libpq never frees what it has told OpenSSL: a program that loads and unloads this plugin again and again
+ * would leak that each time. */
+static void pin_libpq(void)
+{
+    Dl_info libpq;
+    if (dladdr((void *)(intptr_t)PQlibVersion, &libpq))
+        (void)!dlopen(libpq.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+static bool check_section(struct mk_config *config, const struct package_sections *before, void *settings)
+{
+    struct postgres_settings *s = settings;
+    (void)before;
+    pin_libpq();
+    if (s->password.len && memchr(s->password.p, 0, s->password.len)) {
+        mk_config_error(config, s, "PasswordSource", "a password has no NULs");
+        return false;
+    }
+    s->server = mk_config_copy(config, s->server);
+    if (!s->server.p || !postgres_conninfo_parse(config, s))
+        return false;
+    if (s->migrations_folder.len) {
+        s->migrations_folder = mk_config_path(config, s, s->migrations_folder);
+        s->migrations = duda_sql_migrations_read(config, s, "Migrations", s->migrations_folder);
+    }
+    return true;
+}
+
+/* ---- In a worker ---- */
+
+static int open_pool(void *one, struct mk_worker *w, const void *settings)
+{
+    struct postgres_pool *b = one;
+    int e = postgres_pool_open(b, w, settings);
+    return e ? e : duda_sql_add(w, &b->sql);
+}
+
+static void close_pool(void *one)
+{
+    postgres_pool_close(one);
+}
+
+PACKAGE_TYPE(postgres, "POSTGRES", struct postgres_settings, struct postgres_pool,
+             "A database of PostgreSQL for services of Duda.", .place = "Server", .max = BASES_MAX,
+             .check_section = check_section, .declare = duda_sql_declare, .open = open_pool,
+             .close = close_pool);
+
+PACKAGE_PLUGIN(postgres, "Databases of PostgreSQL for services of Duda.",
+               .needs = PACKAGE_NEEDS("duda", "duda-sql"));

@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Statements go to the connection with the fewest under way; a transaction has one for itself. */
+#include "pool.h"
+
+#include <duda/memory.h>
+#include <duda/wait.h>
+#include <errno.h>
+#include <monkey/mem.h>
+
+#include "package.h"
+#include "result.h"
+
+enum { CANCEL_AFTER_MS = 100, DEPTH_MAX = 64 };
+
+/* ---- Which connection ---- */
+
+/* NULL: none is up, or all are busy. */
+static struct postgres_conn *find_available_conn(const struct postgres_pool *b, size_t depth)
+{
+    struct postgres_conn *best = NULL;
+    for (unsigned i = 0; i < b->settings->connections; i++) {
+        struct postgres_conn *c = &b->conns[i];
+        if (postgres_conn_can_send(c) && !c->is_reserved && c->link.sent.n <= depth &&
+            (!best || c->link.sent.n < best->link.sent.n))
+            best = c;
+    }
+    return best;
+}
+
+/* The first one that is down and may be opened; NULL: there is none. */
+static struct postgres_conn *find_closed_conn(const struct postgres_pool *b)
+{
+    for (unsigned i = 0; i < b->settings->connections; i++) {
+        struct postgres_conn *c = &b->conns[i];
+        if (!c->is_reserved &&
+            package_conn_is_in_state(&c->link, PACKAGE_CONN_DOWN)) /* a transaction stays in its session */
+            return c;
+    }
+    return NULL;
+}
+
+/* Opens up to n connections. Returns the time of the next attempt; 0: no attempt is due. If an attempt fails at once and
+ * no connection is up, the waiting statements fail. */
+static uint64_t open_connections(struct postgres_pool *b, unsigned n)
+{
+    struct postgres_conn *c;
+    while (n-- && (c = find_closed_conn(b))) {
+        package_conn_open(&c->link);
+        if (package_conn_is_in_state(&c->link, PACKAGE_CONN_DOWN))
+            return c->link.retry_ms;
+    }
+    return 0;
+}
+
+static uint64_t min_time(uint64_t a, uint64_t b)
+{
+    return !a || (b && b < a) ? b : a;
+}
+
+static void set_timer(struct postgres_pool *b)
+{
+    uint64_t now = mk_worker_now_ms(b->worker);
+    uint64_t due = min_time(b->retry_ms, b->cancel_ms);
+    due = min_time(due, b->waiting.first ? b->waiting.first->due_ms : 0);
+    if (due)
+        mk_timer_set(&b->timer, b->worker, due > now ? (uint32_t)(due - now) : 1);
+}
+
+/* Most statements are over soon: the server is asked to stop those that are not. */
+static void schedule_cancel(struct postgres_pool *b)
+{
+    bool needed = false;
+    for (unsigned i = 0; i < b->settings->connections; i++)
+        needed = needed || postgres_conn_has_abandoned(&b->conns[i]);
+    if (!needed || b->cancel_ms)
+        return;
+    b->cancel_ms = mk_worker_now_ms(b->worker) + CANCEL_AFTER_MS;
+    set_timer(b);
+}
+
+/* Answers how many more connections would be of use: one for each statement that finds none idle. */
+static unsigned send_waiting_queries(struct postgres_pool *b)
+{
+    unsigned n_more = 0;
+    while (b->waiting.first) {
+        struct postgres_conn *c = find_available_conn(b, DEPTH_MAX);
+        n_more += !c || c->link.sent.first;
+        if (!c)
+            break;
+        struct postgres_query *job = (struct postgres_query *)package_request_queue_pop(&b->waiting);
+        if (job->is_abandoned) {
+            postgres_query_free(job);
+            continue;
+        }
+        if (b->waiting.first)
+            postgres_conn_cork(c);
+        postgres_conn_send(c, job);
+    }
+    return n_more;
+}
+
+/* As above. */
+static unsigned assign_transactions(struct postgres_pool *b)
+{
+    while (b->waiting_transactions.n) {
+        struct postgres_conn *c = find_available_conn(b, 0);
+        if (!c)
+            return 1;
+        c->is_reserved = package_wait_queue_hand_over(&b->waiting_transactions, c);
+    }
+    return 0;
+}
+
+static void on_deferred(void *ctx)
+{
+    struct postgres_pool *b = ctx;
+    if (!b->is_checked)
+        package_conn_open(&b->conns[0].link);
+    b->is_checked = true;
+    unsigned n_more = assign_transactions(b); /* first: they need a connection that is idle */
+    n_more += send_waiting_queries(b);
+    for (unsigned i = 0; i < b->settings->connections; i++)
+        postgres_conn_flush(&b->conns[i]);
+    b->retry_ms = open_connections(b, n_more);
+    set_timer(b);
+}
+
+/* ---- What connections say ---- */
+
+static void on_conn_ready(struct postgres_conn *c)
+{
+    struct postgres_pool *b = c->owner;
+    if (b->waiting.first || b->waiting_transactions.n)
+        mk_deferred_post(b->turn);
+    if (postgres_conn_has_abandoned(c))
+        schedule_cancel(b);
+}
+
+static void on_up(struct package_conn *l)
+{
+    on_conn_ready((struct postgres_conn *)l);
+}
+
+static bool any_conn_up(const struct postgres_pool *b)
+{
+    for (unsigned i = 0; i < b->settings->connections; i++)
+        if (package_conn_is_ready(&b->conns[i].link))
+            return true;
+    return false;
+}
+
+/* Without a database, those that wait learn why; the next one tries again. */
+static void on_down(struct package_conn *l, int error)
+{
+    struct postgres_conn *c = (struct postgres_conn *)l;
+    struct postgres_pool *b = c->owner;
+    struct package_request *r;
+    if (any_conn_up(b) || !package_conn_is_failing(l)) {
+        on_conn_ready(c);
+        return;
+    }
+    while ((r = package_request_queue_pop(&b->waiting)))
+        postgres_conn_finish_request(l, r, error, false);
+    package_wait_queue_fail_all(&b->waiting_transactions, error);
+}
+
+static void fail_overdue_queries(struct postgres_pool *b)
+{
+    uint64_t now = mk_worker_now_ms(b->worker);
+    struct postgres_query *job;
+    while ((job = (struct postgres_query *)package_request_queue_pop_due(&b->waiting, now))) {
+        postgres_query_fail(job, -ETIMEDOUT, b->settings->name, "no connection within Timeout");
+        if (job->on_done)
+            job->on_done(job->ctx, job);
+        postgres_query_free(job);
+    }
+}
+
+static void cancel_abandoned_queries(struct postgres_pool *b)
+{
+    if (!b->cancel_ms || b->cancel_ms > mk_worker_now_ms(b->worker))
+        return;
+    b->cancel_ms = 0;
+    for (unsigned i = 0; i < b->settings->connections; i++)
+        postgres_conn_cancel_abandoned(&b->conns[i]);
+    schedule_cancel(b); /* if it was not possible */
+}
+
+static void on_due(struct mk_timer *t)
+{
+    struct postgres_pool *b = MK_CONTAINER(t, struct postgres_pool, timer);
+    cancel_abandoned_queries(b);
+    fail_overdue_queries(b);
+    on_deferred(b);
+}
+
+/* ---- Statements ---- */
+
+/* A handler that waits for `left` of its `n` statements. */
+struct waiting {
+    struct duda_wait wait; /* the first */
+    struct postgres_pool *pool;
+    struct pending_query *all;
+    size_t n, left;
+    int error; /* of the first that failed */
+};
+
+/* One of them. */
+struct pending_query {
+    struct waiting *waiting;
+    struct duda_sql_result *result;
+    struct postgres_query *job; /* NULL: it is over */
+};
+
+static int set_error(struct duda_ctx *d, const struct postgres_settings *settings,
+                     struct duda_sql_result *result, int e, const char *why)
+{
+    result->problem = duda_sprintf(d, "[POSTGRES] %.*s: %s", MK_STR_ARG(settings->name), why);
+    return e;
+}
+
+static int store_result(const struct waiting *waiting, const struct postgres_query *job,
+                        struct duda_sql_result *result)
+{
+    struct duda_ctx *d = waiting->wait.d;
+    *result = (struct duda_sql_result){0};
+    if (job->error) {
+        result->problem = duda_strdup(d, mk_str_from_c(job->problem));
+        return job->error;
+    }
+    int e =
+        job->result ? postgres_result_copy(job->result, waiting->pool->settings->result_max, d, result) : 0;
+    if (!e)
+        return 0;
+    return set_error(d, waiting->pool->settings, result, e,
+                     e == -EMSGSIZE ? "the result is longer than MaxResultSize" : strerror(-e));
+}
+
+static void on_done(void *ctx, const struct postgres_query *job)
+{
+    struct pending_query *a = ctx;
+    struct waiting *waiting = a->waiting;
+    int e = store_result(waiting, job, a->result);
+    waiting->error = waiting->error ? waiting->error : e;
+    a->job = NULL;
+    if (--waiting->left == 0)
+        duda_wait_wake(&waiting->wait);
+}
+
+/* A statement that is not over then is of use to nobody. */
+static void abandon_queries(struct duda_wait *w)
+{
+    const struct waiting *waiting = (struct waiting *)w;
+    for (size_t i = 0; i < waiting->n; i++)
+        if (waiting->all[i].job) {
+            waiting->all[i].job->on_done = NULL;
+            waiting->all[i].job->is_abandoned = true;
+        }
+    schedule_cancel(waiting->pool);
+}
+
+/* Gives the job to that connection, or to the first that can take it. */
+static void enqueue_query(struct postgres_pool *b, struct postgres_conn *conn, struct postgres_query *job)
+{
+    if (conn) {
+        postgres_conn_send(conn, job);
+        return;
+    }
+    job->request.due_ms = mk_worker_now_ms(b->worker) + b->settings->timeout_ms;
+    package_request_queue_push(&b->waiting, &job->request);
+}
+
+static int create_queries(struct pending_query *all, const struct duda_sql_statement *queries, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct duda_sql_statement *q = &queries[i];
+        struct postgres_query *job = postgres_query_new(mk_str_from_c(q->text), q->parameters, q->n);
+        if (!job) {
+            while (i--)
+                postgres_query_free(all[i].job);
+            return -ENOMEM;
+        }
+        job->on_done = on_done;
+        job->ctx = &all[i];
+        all[i].job = job;
+    }
+    return 0;
+}
+
+static void send_queries(struct waiting *waiting, struct postgres_pool *b, struct postgres_conn *conn,
+                         struct duda_sql_result *results, size_t n)
+{
+    if (conn && n > 1)
+        postgres_conn_cork(conn);
+    waiting->n = waiting->left = n;
+    for (size_t i = 0; i < n; i++) {
+        waiting->all[i].waiting = waiting;
+        waiting->all[i].result = &results[i];
+        enqueue_query(b, conn, waiting->all[i].job);
+    }
+    mk_deferred_post(b->turn);
+}
+
+static size_t queue_space(const struct postgres_pool *b)
+{
+    size_t n = b->waiting.n + b->waiting_transactions.n, max = b->settings->waiting_max;
+    return n < max ? max - n : 0;
+}
+
+static int run_queries(struct duda_ctx *d, struct postgres_pool *b, struct postgres_conn *conn,
+                       struct pending_query *all, const struct duda_sql_statement *queries, size_t n,
+                       struct duda_sql_result *results)
+{
+    struct waiting waiting = {.pool = b, .all = all};
+    if (conn && package_conn_is_in_state(&conn->link, PACKAGE_CONN_EXCLUSIVE))
+        return set_error(d, b->settings, results, -EALREADY, "a COPY is under way");
+    if (conn && !package_conn_is_in_state(&conn->link, PACKAGE_CONN_READY))
+        return set_error(d, b->settings, results, -ECONNRESET,
+                         "the connection was lost, and the transaction with it");
+    if (!conn && n > queue_space(b))
+        return set_error(d, b->settings, results, -EBUSY, "more than MaxQueue statements wait");
+    int e = duda_wait_begin(d, &waiting.wait, abandon_queries);
+    if (e)
+        return e;
+    e = create_queries(all, queries, n);
+    if (e) {
+        set_error(d, b->settings, results, e, "out of memory");
+    } else {
+        send_queries(&waiting, b, conn, results, n);
+        e = duda_wait_suspend(&waiting.wait);
+    }
+    duda_wait_end(&waiting.wait);
+    return e ? e : waiting.error;
+}
+
+/* All handlers share a connection, unless a transaction has it: then it is closed at the end, if it was
+ * changed. */
+static int check_statement(struct duda_ctx *d, const struct postgres_pool *b, struct postgres_conn *conn,
+                           const struct duda_sql_statement *query, struct duda_sql_result *result)
+{
+    struct postgres_statement s = postgres_statement_classify(mk_str_from_c(query->text));
+    const char *why = NULL;
+    if (s.is_empty)
+        return set_error(d, b->settings, result, -EINVAL, "expected one statement");
+    if (s.copies)
+        why = "this is a COPY, which duda_postgres_copy() does";
+    else if (s.ends_transaction)
+        why =
+            "transactions begin with duda_sql_begin(), and end with duda_sql_commit() or duda_sql_rollback()";
+    else if (!conn && s.changes_session)
+        why = "this would change a connection that all handlers share: it belongs into a transaction";
+    else if (!conn && s.reads_session)
+        why = "this belongs to one connection: use RETURNING, or a transaction";
+    if (why)
+        return set_error(d, b->settings, result, -EOPNOTSUPP, why);
+    if (conn)
+        conn->is_changed = conn->is_changed || s.changes_session;
+    return 0;
+}
+
+static int run_statement(struct duda_ctx *d, struct duda_sql_db *db, void *session,
+                         struct duda_sql_result *result, const struct duda_sql_statement *query)
+{
+    struct postgres_pool *b = (struct postgres_pool *)db;
+    struct pending_query one;
+    int e = check_statement(d, b, session, query, result);
+    return e ? e : run_queries(d, b, session, &one, query, 1, result);
+}
+
+static int run_batch(struct duda_ctx *d, struct duda_sql_db *db, void *session,
+                     struct duda_sql_result *results, const struct duda_sql_statement *queries, size_t n)
+{
+    struct postgres_pool *b = (struct postgres_pool *)db;
+    struct pending_query *all = duda_alloc(d, n * sizeof *all);
+    int e = all ? 0 : set_error(d, b->settings, results, -ENOMEM, "out of memory");
+    for (size_t i = 0; i < n && !e; i++)
+        e = check_statement(d, b, session, &queries[i], &results[i]);
+    return e ? e : run_queries(d, b, session, all, queries, n, results);
+}
+
+/* ---- Transactions ---- */
+
+static void end(struct duda_sql_db *db, void *session, bool over)
+{
+    struct postgres_pool *b = (struct postgres_pool *)db;
+    struct postgres_conn *c = session;
+    bool is_up = package_conn_is_in_state(&c->link, PACKAGE_CONN_READY),
+         has_sent = is_up && c->link.sent.first;
+    c->is_reserved = false;
+    if (has_sent) /* its handler was cancelled: the server must not go on with it */
+        postgres_conn_cancel_running(c);
+    if (has_sent || package_conn_is_in_state(&c->link, PACKAGE_CONN_EXCLUSIVE))
+        package_conn_fail(&c->link, -ECANCELED, "a transaction was given up");
+    else if (is_up && !over) {
+        struct postgres_query *job = postgres_query_new(MK_STR("ROLLBACK"), NULL, 0);
+        if (job)
+            postgres_conn_send(c, job);
+        else
+            package_conn_fail(&c->link, -ENOMEM, "out of memory");
+    }
+    postgres_conn_on_idle(c);
+    mk_deferred_post(b->turn);
+}
+
+static int finish(struct duda_ctx *d, struct duda_sql_db *db, void *session, struct duda_sql_result *result,
+                  bool commits)
+{
+    return postgres_pool_query(d, (struct postgres_pool *)db, session, result,
+                               commits ? "COMMIT" : "ROLLBACK");
+}
+
+int postgres_pool_acquire(struct duda_ctx *d, struct postgres_pool *b, struct postgres_conn **out)
+{
+    void *conn = NULL;
+    if (!queue_space(b))
+        return -EBUSY;
+    mk_deferred_post(b->turn);
+    int e = package_wait_queue_wait(&b->waiting_transactions, d, &conn);
+    *out = conn;
+    return e;
+}
+
+const char *postgres_pool_error_text(const struct postgres_pool *b, int e)
+{
+    for (unsigned i = 0; i < b->settings->connections; i++)
+        if (package_conn_is_failing(&b->conns[i].link))
+            return package_conn_error_reason(&b->conns[i].link);
+    return strerror(-e);
+}
+
+void postgres_pool_release(struct postgres_pool *b, struct postgres_conn *c)
+{
+    end(&b->sql, c, true);
+}
+
+static int begin(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result, void **session)
+{
+    struct postgres_pool *b = (struct postgres_pool *)db;
+    struct postgres_conn *c;
+    int e = postgres_pool_acquire(d, b, &c);
+    if (e)
+        return set_error(d, b->settings, result, e,
+                         e == -EBUSY ? "more than MaxQueue statements wait" : postgres_pool_error_text(b, e));
+    e = postgres_pool_query(d, b, c, result, "BEGIN");
+    if (e)
+        end(db, c, false);
+    else
+        *session = c;
+    return e;
+}
+
+int postgres_pool_query(struct duda_ctx *d, struct postgres_pool *b, struct postgres_conn *c,
+                        struct duda_sql_result *result, const char *text)
+{
+    struct pending_query one;
+    return run_queries(d, b, c, &one, &(struct duda_sql_statement){text, NULL, 0}, 1, result);
+}
+
+void postgres_pool_send_detached(struct postgres_pool *b, struct postgres_conn *conn,
+                                 const struct duda_sql_statement *query)
+{
+    struct postgres_query *job = postgres_query_new(mk_str_from_c(query->text), query->parameters, query->n);
+    if (!job)
+        return;
+    enqueue_query(b, conn, job);
+    mk_deferred_post(b->turn);
+}
+
+/* ---- Its life ---- */
+
+static void on_resolved(void *ctx)
+{
+    struct postgres_pool *b = ctx;
+    for (unsigned i = 0; i < b->settings->connections; i++)
+        postgres_conn_on_resolved(&b->conns[i]);
+    postgres_conn_on_resolved(&b->pubsub.conn);
+}
+
+static const struct duda_sql_ops ops = {
+    .run_statement = run_statement, .run_batch = run_batch, .begin = begin, .finish = finish, .end = end};
+
+static const struct package_conn_ops link_ops = {.section = "POSTGRES",
+                                                 .connect = postgres_conn_connect,
+                                                 .close = postgres_conn_close,
+                                                 .on_up = on_up,
+                                                 .on_down = on_down,
+                                                 .on_late = postgres_conn_on_timeout,
+                                                 .finish = postgres_conn_finish_request};
+
+int postgres_pool_open(struct postgres_pool *b, struct mk_worker *w, const struct postgres_settings *settings)
+{
+    b->sql = (struct duda_sql_db){.ops = &ops, .name = settings->name, .meter = package_meter(w, settings)};
+    b->settings = settings;
+    b->worker = w;
+    package_wait_queue_init(&b->waiting_transactions);
+    postgres_resolver_init(&b->hosts, w, &settings->places);
+    b->hosts.on_resolved = on_resolved;
+    b->hosts.ctx = b;
+    b->turn = mk_deferred_new(w, on_deferred, b);
+    mk_timer_init(&b->timer, on_due);
+    b->conns = mk_mem_zalloc(settings->connections, sizeof *b->conns);
+    if (!b->turn || !b->conns)
+        return -ENOMEM;
+    for (unsigned i = 0; i < settings->connections; i++) {
+        struct postgres_conn *c = &b->conns[i];
+        c->owner = b;
+        c->on_statement_done = on_conn_ready;
+        if (postgres_conn_init(c, w, settings, &b->hosts, &link_ops))
+            return -ENOMEM;
+    }
+    b->is_checked = !settings->migrations;
+    if (!b->is_checked) /* mistakes are told at the start, not by the first request */
+        mk_deferred_post(b->turn);
+    return postgres_pubsub_init(&b->pubsub, w, settings, &b->hosts);
+}
+
+struct postgres_pool *postgres_pool_from_sql(struct duda_sql_db *db)
+{
+    return db->ops == &ops ? (struct postgres_pool *)db : NULL;
+}
+
+void postgres_pool_close(struct postgres_pool *b)
+{
+    struct package_request *r;
+    postgres_pubsub_fini(&b->pubsub);
+    for (unsigned i = 0; b->conns && i < b->settings->connections; i++)
+        postgres_conn_fini(&b->conns[i]);
+    while ((r = package_request_queue_pop(&b->waiting)))
+        postgres_query_free((struct postgres_query *)r);
+    postgres_resolver_fini(&b->hosts);
+    mk_mem_free(b->conns);
+    mk_deferred_free(b->turn);
+    mk_timer_stop(&b->timer);
+}

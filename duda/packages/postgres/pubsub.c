@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Listens to a channel when the first one wants it, and stops after the last one. A connection that is lost
+ * comes back, and all channels with it. */
+#include "pubsub.h"
+
+#include <errno.h>
+#include <monkey/mem.h>
+
+enum { STATEMENT_MAX = 160 };
+
+static struct duda_postgres_sub *find_same_channel(const struct postgres_pubsub *h,
+                                                   const struct duda_postgres_sub *sub)
+{
+    for (struct duda_postgres_sub *s = h->subs; s; s = s->next)
+        if (s != sub && strcmp(s->channel, sub->channel) == 0)
+            return s;
+    return NULL;
+}
+
+/* ---- What is sent ---- */
+
+/* A LISTEN under way: the hub lives longer. */
+struct listen_request {
+    struct postgres_pubsub *pubsub;
+    uint64_t no;
+};
+
+static void activate_sub(struct duda_postgres_sub *s)
+{
+    s->is_active = true;
+    if (s->inbox.d) { /* from now on none is missed */
+        s->inbox.was_reset = s->inbox.was_reset || s->was_active;
+        s->was_active = true;
+        package_message_queue_wake(&s->inbox);
+    } else {
+        s->on_message(s->ctx, MK_STR_NULL);
+    }
+}
+
+/* Functions may leave: so each is looked for anew. */
+static void activate_subs(struct postgres_pubsub *h, uint64_t no)
+{
+    struct duda_postgres_sub *s = h->subs;
+    while (s) {
+        if (s->listen_no != no || s->is_active) {
+            s = s->next;
+            continue;
+        }
+        activate_sub(s);
+        s = h->subs;
+    }
+}
+
+static void on_listen_done(void *ctx, const struct postgres_query *query)
+{
+    struct listen_request *listen_request = ctx;
+    struct postgres_pubsub *h = listen_request->pubsub;
+    if (!query->error)
+        activate_subs(h, listen_request->no);
+    else if (package_conn_is_in_state(&h->conn.link,
+                                      PACKAGE_CONN_READY)) /* it is there, but does not want to */
+        mk_worker_log(h->conn.link.worker, MK_LOG_ERROR, "%s", query->problem);
+    mk_mem_free(listen_request);
+}
+
+static bool send_command(struct postgres_pubsub *h, const char *command, const char *channel,
+                         struct listen_request *listen_request)
+{
+    char buf[STATEMENT_MAX];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf - 1);
+    mk_buf_add(&text, mk_str_from_c(command));
+    if (channel) {
+        mk_buf_add(&text, MK_STR(" \""));
+        for (const char *at = channel; *at; at++) {
+            mk_buf_add_char(&text, *at);
+            if (*at == '"')
+                mk_buf_add_char(&text, '"');
+        }
+        mk_buf_add_char(&text, '"');
+    }
+    buf[text.len] = 0;
+    struct postgres_query *query = postgres_query_new(mk_buf_str(&text), NULL, 0);
+    if (!query)
+        return false;
+    query->on_done = listen_request ? on_listen_done : NULL;
+    query->ctx = listen_request;
+    postgres_conn_send(&h->conn, query);
+    postgres_conn_flush(&h->conn);
+    return true;
+}
+
+/* For all that want this channel. */
+static void send_listen(struct postgres_pubsub *h, const char *channel)
+{
+    struct listen_request *listen_request = mk_mem_alloc(sizeof *listen_request);
+    if (listen_request) {
+        *listen_request = (struct listen_request){h, ++h->n_listens};
+        for (struct duda_postgres_sub *s = h->subs; s; s = s->next)
+            if (strcmp(s->channel, channel) == 0)
+                s->listen_no = listen_request->no;
+        if (send_command(h, "LISTEN", channel, listen_request))
+            return;
+        mk_mem_free(listen_request);
+    }
+    package_conn_fail(&h->conn.link, -ENOMEM, "out of memory");
+}
+
+/* When the connection has been quiet for Timeout. While a statement is under way, the link has its time. */
+static void set_timer(struct postgres_pubsub *h)
+{
+    uint64_t now = mk_worker_now_ms(h->conn.link.worker), due = h->heard_ms + h->conn.settings->timeout_ms;
+    if (h->subs && package_conn_is_in_state(&h->conn.link, PACKAGE_CONN_READY) && !h->conn.link.sent.first)
+        mk_timer_set(&h->timer, h->conn.link.worker, due > now ? (uint32_t)(due - now) : 1);
+}
+
+void postgres_pubsub_subscribe(struct postgres_pubsub *h, struct duda_postgres_sub *sub)
+{
+    const struct duda_postgres_sub *other = find_same_channel(h, sub);
+    sub->pubsub = h;
+    sub->listen_no = other ? other->listen_no : 0;
+    sub->next = h->subs;
+    sub->link = &h->subs;
+    if (sub->next)
+        sub->next->link = &sub->next;
+    h->subs = sub;
+    if (other && other->is_active)
+        activate_sub(sub);
+    else if (!other && package_conn_is_in_state(&h->conn.link, PACKAGE_CONN_READY))
+        send_listen(h, sub->channel);
+    package_conn_stay_up(&h->conn.link);
+    set_timer(h);
+}
+
+void postgres_pubsub_unsubscribe(struct duda_postgres_sub *sub)
+{
+    struct postgres_pubsub *h = sub->pubsub;
+    if (!h)
+        return;
+    *sub->link = sub->next;
+    if (sub->next)
+        sub->next->link = sub->link;
+    sub->pubsub = NULL;
+    h->conn.link.stays_up = h->subs;
+    if (!find_same_channel(h, sub) && package_conn_is_in_state(&h->conn.link, PACKAGE_CONN_READY))
+        (void)send_command(h, "UNLISTEN", sub->channel, NULL);
+}
+
+void postgres_pubsub_free_sub(struct duda_postgres_sub *sub)
+{
+    package_message_queue_fini(&sub->inbox);
+    mk_mem_free(sub);
+}
+
+/* ---- What arrives ---- */
+
+/* Functions may leave, with any subscription: those that have left stay in memory until all have heard it. */
+static void on_notify(struct postgres_conn *c, const char *channel, mk_str text)
+{
+    struct postgres_pubsub *h = (struct postgres_pubsub *)c;
+    h->delivers = true;
+    for (struct duda_postgres_sub *s = h->subs; s; s = s->next) {
+        if (!s->pubsub || !s->is_active || strcmp(s->channel, channel) != 0)
+            continue;
+        if (s->inbox.d)
+            package_message_queue_push(&s->inbox, text);
+        else
+            s->on_message(s->ctx, text);
+    }
+    h->delivers = false;
+    while (h->gone) {
+        struct duda_postgres_sub *s = h->gone;
+        h->gone = s->gone;
+        postgres_pubsub_free_sub(s);
+    }
+}
+
+static void on_statement_done(struct postgres_conn *c)
+{
+    struct postgres_pubsub *h = (struct postgres_pubsub *)c;
+    h->heard_ms = mk_worker_now_ms(c->link.worker);
+    set_timer(h);
+}
+
+/* Each channel once: behind the first of them the others have its number. */
+static void on_up(struct package_conn *l)
+{
+    struct postgres_pubsub *h = (struct postgres_pubsub *)l;
+    uint64_t before = h->n_listens;
+    on_statement_done(&h->conn);
+    for (struct duda_postgres_sub *s = h->subs; s && package_conn_is_in_state(l, PACKAGE_CONN_READY);
+         s = s->next)
+        if (s->listen_no <= before)
+            send_listen(h, s->channel);
+}
+
+static void on_down(struct package_conn *l, int error)
+{
+    struct postgres_pubsub *h = (struct postgres_pubsub *)l;
+    (void)error;
+    for (struct duda_postgres_sub *s = h->subs; s; s = s->next) {
+        s->is_active = false;
+        s->listen_no = 0;
+    }
+}
+
+/* ---- The clock ---- */
+
+/* A server that is frozen closes nothing: a quiet connection is asked for a sign of life. */
+static void on_due(struct mk_timer *t)
+{
+    struct postgres_pubsub *h = MK_CONTAINER(t, struct postgres_pubsub, timer);
+    uint64_t quiet_ms = mk_worker_now_ms(h->conn.link.worker) - h->heard_ms;
+    if (!h->subs || !package_conn_is_in_state(&h->conn.link, PACKAGE_CONN_READY) || h->conn.link.sent.first)
+        return;
+    if (quiet_ms >= h->conn.settings->timeout_ms && !send_command(h, "SELECT 1", NULL, NULL))
+        h->heard_ms += quiet_ms; /* without memory it asks later */
+    set_timer(h);
+}
+
+static const struct package_conn_ops link_ops = {.section = "POSTGRES",
+                                                 .connect = postgres_conn_connect,
+                                                 .close = postgres_conn_close,
+                                                 .on_up = on_up,
+                                                 .on_down = on_down,
+                                                 .on_late = postgres_conn_on_timeout,
+                                                 .finish = postgres_conn_finish_request};
+
+int postgres_pubsub_init(struct postgres_pubsub *h, struct mk_worker *w,
+                         const struct postgres_settings *settings, struct postgres_resolver *hosts)
+{
+    int e = postgres_conn_init(&h->conn, w, settings, hosts, &link_ops);
+    h->conn.on_statement_done = on_statement_done;
+    h->conn.on_notify = on_notify;
+    mk_timer_init(&h->timer, on_due);
+    return e;
+}
+
+void postgres_pubsub_fini(struct postgres_pubsub *h)
+{
+    if (!h->conn.settings)
+        return;
+    postgres_conn_fini(&h->conn);
+    while (h->subs) { /* of functions: handlers have ended */
+        struct duda_postgres_sub *s = h->subs;
+        postgres_pubsub_unsubscribe(s);
+        postgres_pubsub_free_sub(s);
+    }
+    mk_timer_stop(&h->timer);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SQLSTATE: appendix A of PostgreSQL's manual. */
+#include "retry.h"
+
+enum {
+    REPEATS_MAX = 3,
+    RETIRE_MS = 1000, /* a server that stays read only is left so often, at most */
+};
+
+static bool is_sqlstate_class(const char *state, const char *class)
+{
+    return strncmp(state, class, strlen(class)) == 0;
+}
+
+/* An error that a prepared statement may have of itself: what it stands for has changed, so that its types or
+ * its result are those of before. */
+static bool may_be_stale(const char *state)
+{
+    return is_sqlstate_class(state, "42") || is_sqlstate_class(state, "0A") ||
+           is_sqlstate_class(state, "22P0") || is_sqlstate_class(state, "XX");
+}
+
+static void on_prepared_lost(struct postgres_conn *c, const struct postgres_prepared *p)
+{
+    if (postgres_prepared_forget_all(&c->prepared, p, mk_worker_now_ms(c->link.worker)))
+        mk_worker_log(
+            c->link.worker, MK_LOG_WARN,
+            "[POSTGRES] %.*s: the server forgets prepared statements, as with a pooler: they are not "
+            "prepared any more (see the key Prepare)",
+            MK_STR_ARG(c->settings->name));
+}
+
+/* In a transaction, which has failed, it cannot be tried without: it is prepared anew when it is next used. */
+static void check_prepared_error(struct postgres_conn *c, struct postgres_query *query, const char *state)
+{
+    struct postgres_prepared *p = query->prepared;
+    if (query->prepares && !c->prepared_now) { /* it could not be prepared */
+        p->is_dead = true;
+        query->repeats = is_sqlstate_class(state, "42P05");
+    } else if (is_sqlstate_class(state, "26")) {
+        on_prepared_lost(c, p);
+        query->repeats = true;
+    } else if (!query->prepares && may_be_stale(state)) {
+        p->is_dead = p->is_dead || c->is_reserved;
+        query->repeats = true;
+    }
+}
+
+/* The server of this connection was demoted, but its address may lead to another one by now. */
+static void retire_conn(struct postgres_conn *c)
+{
+    uint64_t now = mk_worker_now_ms(c->link.worker);
+    if (c->retired_ms && now - c->retired_ms < RETIRE_MS)
+        return;
+    c->retired_ms = now;
+    c->retires = true;
+}
+
+/* Outside of a transaction what has failed has done nothing, so that it can be repeated. */
+static void check_error(struct postgres_conn *c, struct postgres_query *query, const char *state)
+{
+    if (query->prepared)
+        check_prepared_error(c, query, state);
+    if (is_sqlstate_class(state, "57014") && (query->is_suspect || c->cancel))
+        query->repeats = true;
+    if (is_sqlstate_class(state, "25006"))
+        retire_conn(c);
+    if (!query->is_query || !query->on_done || c->is_reserved || query->n_repeats == REPEATS_MAX)
+        query->repeats = false;
+}
+
+void postgres_retry_decide(struct postgres_conn *c, struct postgres_query *query, const PGresult *result)
+{
+    if (PQresultStatus(result) == PGRES_FATAL_ERROR) {
+        const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+        check_error(c, query, state ? state : "");
+    } else if (query->doubted) { /* it is right, so what was prepared was not */
+        query->doubted->is_dead = true;
+    }
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plugin: [REDIS] sections, and connections of every worker. */
+#include <duda/config.h>
+#include <duda/redis.h>
+#include <duda/request.h>
+#include <errno.h>
+#include <monkey/plugin.h>
+#include <monkey/text.h>
+
+#include "package.h"
+#include "redis.h"
+#include "store_backend.h"
+
+#define AT(member) MK_CONF_AT(struct redis_settings, member)
+
+enum { PASSWORD_MAX = 1024 };
+
+static const struct mk_conf_key keys[] = {
+    PACKAGE_NAME_KEY,
+    {.name = "Server",
+     .type = MK_CONF_TEXT,
+     AT(server),
+     .max = 1024,
+     .help = "Where it is: HOST:PORT, unix:/path or the Name of an [UPSTREAM], which adds TLS."},
+    {.name = "User", .type = MK_CONF_TEXT, AT(user), .max = 255, .help = "For AUTH, with Password."},
+    {.name = "Password",
+     .type = MK_CONF_TEXT,
+     AT(password),
+     .max = PASSWORD_MAX,
+     .help = "For AUTH. In the configuration of a test alone: PasswordSource keeps it elsewhere."},
+    {.name = "PasswordSource",
+     .type = MK_CONF_CUSTOM,
+     AT(password_from),
+     .parse = duda_secret,
+     .form = DUDA_SECRET_FORM,
+     .help = "Where the password for AUTH is kept."},
+    {.name = "Sentinel",
+     .type = MK_CONF_TEXT,
+     AT(sentinel),
+     .max = 255,
+     .help = "Server names Sentinels, which know the master by this name."},
+    {.name = "Cluster",
+     .type = MK_CONF_BOOL,
+     AT(cluster),
+     .def = "off",
+     .help = "Server names nodes of a Redis Cluster, which know the others."},
+    {.name = "Replicas",
+     .type = MK_CONF_NUM,
+     AT(replicas),
+     .def = "0",
+     .max = 16,
+     .help =
+         "How many replicas must have a lock, a session, a job or another value of a store before it counts "
+         "as written, so that it survives a fail-over."},
+    {.name = "TopicRelay",
+     .type = MK_CONF_TEXT,
+     AT(rooms),
+     .max = 63,
+     .help = "What is said in a room also goes, by this Redis, to servers of other machines that have this "
+             "`TopicRelay`."},
+    {.name = "Database", .type = MK_CONF_NUM, AT(database), .def = "0", .max = 65535, .help = "For SELECT."},
+    {.name = "Timeout",
+     .type = MK_CONF_TIME,
+     AT(timeout_ms),
+     .def = "2s",
+     .min = 50,
+     .max = 3600000,
+     .help = "For a connection, and for the reply to a command."},
+    {.name = "MaxQueue",
+     .type = MK_CONF_NUM,
+     AT(waiting_max),
+     .def = "10000",
+     .min = 1,
+     .max = 1000000,
+     .help = "How many calls of a worker may wait. More are refused."},
+    {.name = "MaxReplySize",
+     .type = MK_CONF_SIZE,
+     AT(reply_max),
+     .def = "16M",
+     .min = 1024,
+     .max = (uint64_t)1 << 30,
+     .help = "How long a reply may be. A longer one closes the connection."},
+};
+
+/* A number of this machine that its workers share. */
+static bool init_origin_id(struct mk_config *config, struct redis_settings *s)
+{
+    uint64_t *origin = mk_config_shared(config, "duda-redis-origin", sizeof *origin);
+    if (origin && !*origin)
+        mk_random(origin, sizeof *origin);
+    s->origin = origin;
+    return origin != NULL;
+}
+
+static bool check_section(struct mk_config *config, const struct package_sections *before, void *settings)
+{
+    static const struct mk_upstream_defaults defaults = {.port = 6379};
+    struct redis_settings *s = settings;
+    for (size_t i = 0; i < before->n; i++)
+        if (s->rooms.len && ((const struct redis_settings *)before->v[i])->rooms.len)
+            mk_config_error(config, s, "TopicRelay", "another [REDIS] has `TopicRelay`, too");
+    if (s->password.len && s->password_from.len)
+        mk_config_error(config, s, "PasswordSource", "there is a Password, too");
+    else if (s->password_from.len)
+        s->password = s->password_from;
+    if (s->user.len && !s->password.len)
+        mk_config_error(config, s, "User", "a User needs a Password");
+    else if (s->cluster && (s->sentinel.len || s->database))
+        mk_config_error(config, s, "Cluster", "a Cluster has no Sentinels, and no Database but 0");
+    else
+        s->upstream = mk_upstream_open(config, s, "Server", s->server, &defaults);
+    return s->upstream && (!s->rooms.len || init_origin_id(config, s));
+}
+
+/* ---- In a worker ---- */
+
+static int open_server(void *one, struct mk_worker *w, const void *settings)
+{
+    struct duda_redis *r = one;
+    const struct redis_settings *s = settings;
+    int e = redis_command_queue_init(&r->queue, w, s, NULL);
+    e = e ? e : redis_pubsub_init(&r->pubsub, w, s);
+    if (!e && s->cluster)
+        e = (r->cluster = redis_cluster_new(w, s, &r->queue)) ? 0 : -ENOMEM;
+    if (!e && s->rooms.len)
+        e = (r->rooms = redis_topic_relay_new(w, &r->queue, &r->pubsub)) ? 0 : -ENOMEM;
+    r->shared = redis_store_backend(r, s->name);
+    return e ? e : duda_store_join(w, &r->shared);
+}
+
+static void close_server(void *one)
+{
+    struct duda_redis *r = one;
+    redis_topic_relay_free(r->rooms);
+    redis_cluster_free(r->cluster);
+    redis_command_queue_fini(&r->queue);
+    redis_pubsub_fini(&r->pubsub);
+    while (r->dedicated) {
+        struct redis_dedicated_conn *b = r->dedicated;
+        r->dedicated = b->next;
+        redis_dedicated_conn_free(b);
+    }
+}
+
+PACKAGE_TYPE(redis, "REDIS", struct redis_settings, struct duda_redis, "A Redis server for services of Duda.",
+             .place = "Server", .max = DUDA_REDIS_SERVERS_MAX, .check_section = check_section,
+             .declare = duda_store_declare, .open = open_server, .close = close_server);
+
+struct duda_redis *duda_redis_find(struct duda_ctx *d, const char *name)
+{
+    return package_find_instance(&kind, d, name);
+}
+
+PACKAGE_PLUGIN(redis, "Redis for services of Duda.",
+               .needs = PACKAGE_NEEDS("upstream", "duda", "duda-store"));

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Subscribes to a channel when the first handler listens to it, and leaves it after the last one. A
+ * connection that is lost comes back, and all subscriptions with it. */
+#include "pubsub.h"
+
+#include <errno.h>
+#include <monkey/mem.h>
+
+enum { QUIET_MS = 10000 };
+
+static mk_str channel_of(const struct duda_redis_sub *sub)
+{
+    return mk_str_of(sub->channel, sub->channel_len);
+}
+
+static struct duda_redis_sub *find_same_channel(const struct redis_pubsub *h,
+                                                const struct duda_redis_sub *sub)
+{
+    for (struct duda_redis_sub *s = h->subs; s; s = s->next)
+        if (s != sub && mk_str_eq(channel_of(s), channel_of(sub)))
+            return s;
+    return NULL;
+}
+
+static void send_command(struct redis_pubsub *h, const char *command, const struct duda_redis_sub *sub)
+{
+    const mk_str parts[] = {mk_str_from_c(command), channel_of(sub)};
+    if (!redis_conn_is_up(&h->conn))
+        return;
+    redis_command_format(&h->conn.stream.out, parts, 2);
+    package_stream_flush(&h->conn.stream);
+}
+
+/* When a PING is due, or its reply is late. What arrives before does not touch it: it is set anew when it rings. */
+static void set_timer(struct redis_pubsub *h)
+{
+    uint64_t now = mk_worker_now_ms(h->conn.stream.link.worker);
+    uint64_t due = h->pinged_ms ? h->pinged_ms + h->conn.settings->timeout_ms : h->heard_ms + QUIET_MS;
+    if (h->subs && redis_conn_is_up(&h->conn))
+        mk_timer_set(&h->timer, h->conn.stream.link.worker, due > now ? (uint32_t)(due - now) : 1);
+}
+
+void redis_pubsub_subscribe(struct redis_pubsub *h, struct duda_redis_sub *sub)
+{
+    const struct duda_redis_sub *other = find_same_channel(h, sub);
+    sub->pubsub = h;
+    sub->is_active = other && other->is_active;
+    sub->next = h->subs;
+    sub->link = &h->subs;
+    if (sub->next)
+        sub->next->link = &sub->next;
+    h->subs = sub;
+    if (!other)
+        send_command(h, "SUBSCRIBE", sub);
+    package_conn_stay_up(&h->conn.stream.link);
+    set_timer(h);
+}
+
+void redis_pubsub_unsubscribe(struct duda_redis_sub *sub)
+{
+    struct redis_pubsub *h = sub->pubsub;
+    if (!h)
+        return;
+    *sub->link = sub->next;
+    if (sub->next)
+        sub->next->link = sub->link;
+    sub->pubsub = NULL;
+    h->conn.stream.link.stays_up = h->subs;
+    if (!find_same_channel(h, sub))
+        send_command(h, "UNSUBSCRIBE", sub);
+}
+
+/* ---- What arrives ---- */
+
+static mk_str reply_text_at(const struct duda_redis_reply *reply, size_t i)
+{
+    return i < reply->n && reply->items[i].type == DUDA_REDIS_TEXT ? reply->items[i].text : MK_STR_NULL;
+}
+
+static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
+{
+    struct redis_pubsub *h = (struct redis_pubsub *)c;
+    h->heard_ms = mk_worker_now_ms(c->stream.link.worker);
+    if (h->pinged_ms) {
+        h->pinged_ms = 0;
+        set_timer(h);
+    }
+    if (reply->type == DUDA_REDIS_STATUS) /* to PING, in RESP3 */
+        return;
+    if (reply->type != DUDA_REDIS_LIST) {
+        package_conn_fail(&c->stream.link, -ENOKEY,
+                          reply->type == DUDA_REDIS_ERROR ? reply->text.p : "an odd reply to SUBSCRIBE");
+        return;
+    }
+    mk_str kind = reply_text_at(reply, 0), channel = reply_text_at(reply, 1), text = reply_text_at(reply, 2);
+    for (struct duda_redis_sub *s = h->subs; s; s = s->next) {
+        if (!channel.p || !mk_str_eq(channel_of(s), channel))
+            continue;
+        if (mk_str_eq(kind, MK_STR("subscribe"))) {
+            s->is_active = true;
+            package_message_queue_wake(&s->inbox);
+        } else if (mk_str_eq(kind, MK_STR("message")) && text.p) {
+            if (s->inbox.d)
+                package_message_queue_push(&s->inbox, text);
+            else
+                s->on_message(s->ctx, text);
+        }
+    }
+}
+
+static void on_up(struct package_conn *l)
+{
+    struct redis_pubsub *h = (struct redis_pubsub *)l;
+    h->heard_ms = mk_worker_now_ms(l->worker);
+    h->pinged_ms = 0;
+    set_timer(h);
+    for (struct duda_redis_sub *s = h->subs; s; s = s->next) {
+        const mk_str parts[] = {MK_STR("SUBSCRIBE"), channel_of(s)};
+        redis_command_format(&h->conn.stream.out, parts, 2);
+    }
+}
+
+static void on_down(struct package_conn *l, int error)
+{
+    struct redis_pubsub *h = (struct redis_pubsub *)l;
+    (void)error;
+    for (struct duda_redis_sub *s = h->subs; s; s = s->next) {
+        s->inbox.was_reset = s->inbox.was_reset || s->is_active;
+        s->is_active = false;
+        package_message_queue_wake(&s->inbox);
+    }
+}
+
+/* ---- The clock ---- */
+
+/* A server that is frozen closes nothing: a quiet connection is asked for a sign of life. */
+static void on_due(struct mk_timer *t)
+{
+    struct redis_pubsub *h = MK_CONTAINER(t, struct redis_pubsub, timer);
+    if (!h->subs || !redis_conn_is_up(&h->conn))
+        return;
+    uint64_t now = mk_worker_now_ms(h->conn.stream.link.worker);
+    if (h->pinged_ms && now - h->pinged_ms >= h->conn.settings->timeout_ms) {
+        package_conn_fail(&h->conn.stream.link, -ETIMEDOUT, "no reply to PING within Timeout");
+    } else if (!h->pinged_ms && now - h->heard_ms >= QUIET_MS) {
+        h->pinged_ms = now;
+        redis_command_format(&h->conn.stream.out, (const mk_str[]){MK_STR("PING")}, 1);
+        package_stream_flush(&h->conn.stream);
+    }
+    set_timer(h);
+}
+
+static const struct package_conn_ops link_ops = {.section = "REDIS",
+                                                 .connect = redis_conn_connect,
+                                                 .close = redis_conn_close,
+                                                 .on_up = on_up,
+                                                 .on_down = on_down};
+
+static const struct redis_conn_ops conn_ops = {.on_reply = on_reply, .on_push = on_reply};
+
+int redis_pubsub_init(struct redis_pubsub *h, struct mk_worker *w, const struct redis_settings *settings)
+{
+    int e = redis_conn_init(&h->conn, w, settings, &link_ops, &conn_ops, NULL);
+    mk_timer_init(&h->timer, on_due);
+    return e;
+}
+
+void redis_pubsub_fini(struct redis_pubsub *h)
+{
+    redis_conn_fini(&h->conn);
+    mk_timer_stop(&h->timer);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The messages of a server: one connection of a worker, and those that listen. */
+#ifndef DUDA_REDIS_PUBSUB_H
+#define DUDA_REDIS_PUBSUB_H
+
+#include <duda/redis.h>
+
+#include "conn.h"
+#include "message_queue/message_queue.h"
+
+struct duda_redis_sub {
+    struct duda_redis_sub *next, **link;
+    struct redis_pubsub *pubsub; /* NULL: it has left */
+    struct package_message_queue
+        inbox; /* of a handler; else on_message(ctx, text) is called for each message */
+    void (*on_message)(void *ctx, mk_str text);
+    void *ctx;
+    bool is_active;
+    size_t channel_len;
+    char channel[DUDA_REDIS_CHANNEL_MAX];
+};
+
+struct redis_pubsub {
+    struct redis_conn conn; /* the first: a connection is its hub */
+    struct mk_timer timer;
+    struct duda_redis_sub *subs;
+    uint64_t heard_ms, pinged_ms; /* pinged_ms: 0 when no PING is under way */
+};
+
+int redis_pubsub_init(struct redis_pubsub *h, struct mk_worker *w, const struct redis_settings *settings);
+void redis_pubsub_fini(struct redis_pubsub *h);
+void redis_pubsub_subscribe(struct redis_pubsub *h, struct duda_redis_sub *sub);
+void redis_pubsub_unsubscribe(struct duda_redis_sub *sub);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store_backend.h"
+
+#include <duda/memory.h>
+#include <errno.h>
+
+#include "jobs_backend.h"
+#include "key_slot.h"
+#include "redis.h"
+
+/* The key of a store in Redis. On the stack of who waits for the reply. */
+struct own_key {
+    char buf[sizeof REDIS_RESERVED_PREFIX + DUDA_STORE_FULL_KEY_MAX];
+};
+
+static mk_str reserved_key(struct own_key *buf, mk_str key)
+{
+    struct mk_buf text = mk_buf_fixed(buf->buf, sizeof buf->buf);
+    mk_buf_add(&text, MK_STR(REDIS_RESERVED_PREFIX));
+    mk_buf_add(&text, key);
+    return mk_buf_str(&text);
+}
+
+static mk_str number(struct duda_ctx *d, int64_t n)
+{
+    return duda_sprintf(d, "%lld", (long long)n);
+}
+
+static int get(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str *value)
+{
+    struct duda_redis_reply reply;
+    struct own_key buf;
+    const mk_str parts[] = {MK_STR("GET"), reserved_key(&buf, key)};
+    int e = redis_do_internal(d, s->of, &reply, parts, 2);
+    *value = reply.text;
+    return e ? e : reply.type == DUDA_REDIS_NIL ? -ENOENT : 0;
+}
+
+/* SET with or without a time to live; `condition` may be absent, NX or XX. -EEXIST: it does not hold. */
+static int set_if(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms,
+                  mk_str condition)
+{
+    struct duda_redis_reply reply;
+    struct own_key buf;
+    mk_str parts[6] = {MK_STR("SET"), reserved_key(&buf, key), value};
+    size_t n = 3;
+    bool is_kept;
+    if (ttl_ms) {
+        parts[n++] = MK_STR("PX");
+        parts[n++] = number(d, (int64_t)ttl_ms);
+    }
+    if (condition.p)
+        parts[n++] = condition;
+    int e = redis_do_replicated(d, s->of, &reply, parts, n, &is_kept);
+    return e ? e : reply.type == DUDA_REDIS_NIL ? -EEXIST : is_kept ? 0 : -ENOLINK;
+}
+
+static int put(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
+{
+    return set_if(d, s, key, value, ttl_ms, MK_STR_NULL);
+}
+
+static int replace(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
+{
+    int e = set_if(d, s, key, value, ttl_ms, MK_STR("XX"));
+    return e == -EEXIST ? -ENOENT : e;
+}
+
+/* What a fail-over would undo waits for replicas; a lock that is given back would only last longer. */
+static int remove_value(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value)
+{
+    static struct duda_redis_script if_equal = {
+        .source =
+            "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"};
+    struct duda_redis_reply reply;
+    struct own_key buf;
+    mk_str full = reserved_key(&buf, key);
+    const mk_str arguments[] = {full, value}, parts[] = {MK_STR("DEL"), full};
+    bool is_kept = true;
+    int e = value.p ? redis_eval_replicated(d, s->of, &reply, &if_equal, 1, arguments, 2, NULL)
+                    : redis_do_replicated(d, s->of, &reply, parts, 2, &is_kept);
+    if (!e && reply.number == 0)
+        return value.p ? -ESTALE : -ENOENT;
+    return e ? e : is_kept ? 0 : -ENOLINK;
+}
+
+/* A lock that replicas do not have is none. */
+static int add(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
+{
+    int e = set_if(d, s, key, value, ttl_ms, MK_STR("NX"));
+    if (e == -ENOLINK) {
+        int failed = remove_value(d, s, key, value);
+        (void)failed; /* then it ends with its time to live */
+    }
+    return e;
+}
+
+static int count(struct duda_ctx *d, struct duda_store *s, mk_str key, int64_t delta, uint64_t ttl_ms,
+                 int64_t *sum)
+{
+    static struct duda_redis_script add_to = {
+        .source = "local fresh = redis.call('EXISTS', KEYS[1]) == 0 local n = redis.call('INCRBY', KEYS[1], "
+                  "ARGV[1]) "
+                  "if fresh and ARGV[2] ~= '0' then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return n"};
+    struct duda_redis_reply reply;
+    struct own_key buf;
+    const mk_str arguments[] = {reserved_key(&buf, key), number(d, delta), number(d, (int64_t)ttl_ms)};
+    bool is_kept;
+    int e = redis_eval_replicated(d, s->of, &reply, &add_to, 1, arguments, 3, &is_kept);
+    *sum = reply.number;
+    return e == -EREMOTEIO ? -EDOM : e ? e : is_kept ? 0 : -ENOLINK;
+}
+
+static const struct duda_store_ops ops = {.get = get,
+                                          .put = put,
+                                          .add = add,
+                                          .remove = remove_value,
+                                          .count = count,
+                                          .replace = replace,
+                                          .is_far = true};
+
+struct duda_store redis_store_backend(struct duda_redis *r, mk_str name)
+{
+    return (struct duda_store){.ops = &ops, .jobs = &redis_jobs_backend, .name = name, .of = r};
+}

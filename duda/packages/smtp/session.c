@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session.h"
+
+#include <duda/memory.h>
+#include <duda/request.h>
+#include <errno.h>
+#include <monkey/mem.h>
+
+enum { READ_ROOM = 4096, REPLY_MAX = SMTP_LINE_MAX * SMTP_LINES_MAX, TEXT_MAX = 1000, HEAD_ROOM = 64 * 1024 };
+
+/* ---- What the connection says ---- */
+
+static void on_ready(struct package_stream *stream)
+{
+    duda_wait_wake(&((struct smtp_session *)stream)->wait);
+}
+
+static void set_server_name(struct package_stream *stream)
+{
+    mk_str name = stream->conn ? mk_upstream_conn_server_name(stream->conn) : MK_STR_NULL;
+    if (name.p)
+        stream->link.server = name;
+}
+
+/* An outage is one of the server: another line has reported it, maybe. */
+static void on_connected(struct package_stream *stream)
+{
+    struct smtp_session *session = (struct smtp_session *)stream;
+    set_server_name(stream);
+    stream->link.failing_ms = session->smtp->failing_ms;
+    session->smtp->failing_ms = 0;
+    package_conn_mark_ready(&stream->link);
+}
+
+static void close_session(struct package_conn *l)
+{
+    struct smtp_session *session = (struct smtp_session *)l;
+    set_server_name(&session->stream);
+    l->failing_ms = session->smtp->failing_ms;
+    package_stream_close(l);
+}
+
+static void on_down(struct package_conn *l, int error)
+{
+    struct smtp_session *session = (struct smtp_session *)l;
+    session->smtp->failing_ms = l->failing_ms;
+    session->error = error;
+    duda_wait_wake(&session->wait);
+}
+
+/* on_down() tells the handler. */
+static void finish(struct package_conn *l, struct package_request *r, int error, bool is_sent)
+{
+    (void)l, (void)r, (void)error, (void)is_sent;
+}
+
+static const struct package_stream_ops stream_ops = {.on_connected = on_connected, .on_ready = on_ready};
+
+static const struct package_conn_ops link_ops = {.section = "SMTP",
+                                                 .connect = package_stream_connect,
+                                                 .close = close_session,
+                                                 .on_down = on_down,
+                                                 .finish = finish};
+
+/* ---- Its life ---- */
+
+void smtp_session_close(struct smtp_session *session)
+{
+    package_conn_fini(&session->stream.link);
+    mk_buf_free(&session->in);
+    mk_buf_free(&session->out);
+    mk_buf_free(&session->message);
+}
+
+static void free_session(void *ctx)
+{
+    smtp_session_close(ctx);
+    mk_mem_free(ctx);
+}
+
+struct smtp_session *smtp_session_new(struct duda_ctx *d, struct duda_smtp *smtp)
+{
+    struct smtp_session *session = mk_mem_zalloc(1, sizeof *session);
+    if (!session)
+        return NULL;
+    session->d = d;
+    session->smtp = smtp;
+    session->message = mk_buf_growing((size_t)smtp->message_max + HEAD_ROOM);
+    session->in = mk_buf_growing(REPLY_MAX + READ_ROOM);
+    session->out =
+        mk_buf_growing(2 * ((size_t)smtp->message_max + HEAD_ROOM)); /* lines may all begin with dots */
+    package_stream_init(&session->stream, &stream_ops, smtp->upstream);
+    session->stream.link.server = smtp->server;
+    int e = package_conn_init(&session->stream.link, duda_worker(d), &link_ops, smtp->name, smtp->timeout_ms);
+    return duda_defer(d, free_session, session) || e ? NULL : session;
+}
+
+/* ---- Steps ---- */
+
+/* Waits for the connection, until the clock of the step is over. */
+static int wait_for_event(struct smtp_session *session)
+{
+    int e = duda_wait_suspend(&session->wait);
+    return e ? e : session->error;
+}
+
+static void start_timeout(struct smtp_session *session)
+{
+    struct package_conn *l = &session->stream.link;
+    session->step.due_ms = mk_worker_now_ms(l->worker) + l->timeout_ms;
+    if (!l->sent.first)
+        package_conn_add_sent(l, &session->step);
+}
+
+static int stop_timeout(struct smtp_session *session, int e)
+{
+    (void)package_request_queue_pop(&session->stream.link.sent);
+    return e;
+}
+
+int smtp_session_connect(struct smtp_session *session)
+{
+    int e = 0;
+    package_conn_open(&session->stream.link);
+    while (package_conn_is_opening(&session->stream.link) && !e)
+        e = duda_wait_suspend(&session->wait);
+    return e ? e : session->error;
+}
+
+int smtp_session_write(struct smtp_session *session, mk_str bytes)
+{
+    int e = 0;
+    start_timeout(session);
+    while (bytes.len && !e) {
+        ssize_t n = package_stream_write(&session->stream, bytes);
+        if (n == -EAGAIN)
+            e = wait_for_event(session);
+        else if (n < 0)
+            e = (int)n;
+        else {
+            bytes = mk_str_skip(bytes, (size_t)n);
+            start_timeout(session);
+        }
+    }
+    return stop_timeout(session, e);
+}
+
+static int keep_reply_text(struct smtp_session *session, const struct smtp_reply *reply)
+{
+    char buf[TEXT_MAX * 4 + 8];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
+    struct smtp_reply shown = *reply;
+    shown.lines = mk_str_first(reply->lines, reply->lines.len < TEXT_MAX ? reply->lines.len : TEXT_MAX);
+    smtp_reply_format_printable(&text, &shown);
+    session->code = reply->code;
+    session->text = duda_strdup(session->d, mk_buf_str(&text));
+    return session->text.p ? 0 : -ENOMEM;
+}
+
+/* 0: there are more bytes. */
+static int read_bytes(struct smtp_session *session)
+{
+    if (!mk_buf_reserve(&session->in, READ_ROOM))
+        return -ENOMEM;
+    ssize_t n = package_stream_read(&session->stream, session->in.p + session->in.len, READ_ROOM);
+    session->in.len += n > 0 ? (size_t)n : 0;
+    return n == -EAGAIN ? wait_for_event(session) : n < 0 ? (int)n : 0;
+}
+
+int smtp_session_read(struct smtp_session *session)
+{
+    struct smtp_reply reply;
+    ssize_t n;
+    int e = 0;
+    start_timeout(session);
+    while (!e && (n = smtp_reply_parse(mk_buf_str(&session->in), &reply)) == 0)
+        e = read_bytes(session);
+    stop_timeout(session, 0);
+    if (e || n < 0)
+        return e ? e : (int)n;
+    session->reply_as = smtp_extensions_parse(&reply);
+    e = keep_reply_text(session, &reply);
+    mk_buf_consume(&session->in, (size_t)n);
+    return e;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the files of a folder of migrations, in the master. */
+#include <dirent.h>
+#include <duda/sql_backend.h>
+#include <errno.h>
+#include <monkey/config.h>
+#include <monkey/mem.h>
+#include <stdio.h>
+
+enum { FILE_MAX = 1024 * 1024 };
+
+struct reading {
+    struct mk_config *config;
+    const void *section;
+    const char *key;
+    struct duda_sql_migration *first;
+    bool failed;
+};
+
+static void report_file_error(struct reading *r, const char *name, const char *why)
+{
+    mk_config_error(r->config, r->section, r->key, "%s: %s", name, why);
+    r->failed = true;
+}
+
+/* Behind all of a lower number. */
+static void insert_sorted(struct reading *r, struct duda_sql_migration *m)
+{
+    struct duda_sql_migration **at = &r->first;
+    while (*at && (*at)->number < m->number)
+        at = &(*at)->next;
+    if (*at && (*at)->number == m->number) {
+        report_file_error(r, m->name.p, "another migration has this number, too");
+        return;
+    }
+    m->next = *at;
+    *at = m;
+}
+
+static mk_str read_file(struct reading *r, mk_str folder, const char *name)
+{
+    char path[4200];
+    mk_str text = MK_STR_NULL;
+    char *buf = mk_mem_alloc(FILE_MAX + 1);
+    snprintf(path, sizeof path, "%.*s/%s", MK_STR_ARG(folder), name);
+    FILE *f = fopen(path, "re");
+    if (f && buf) {
+        size_t n = fread(buf, 1, FILE_MAX + 1, f);
+        if (ferror(f) || n > FILE_MAX || memchr(buf, 0, n))
+            report_file_error(r, name, n > FILE_MAX ? "longer than 1 MB" : "it cannot be read as text");
+        else
+            text = mk_config_copy(r->config, mk_str_of(buf, n));
+    } else {
+        report_file_error(r, name, strerror(errno));
+    }
+    if (f)
+        fclose(f);
+    mk_mem_free(buf);
+    return text;
+}
+
+/* FNV-1a. It finds what was edited, by people who do not hide it. CR does not count: git may add it. */
+static void compute_checksum(mk_str text, char out[17])
+{
+    uint64_t sum = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < text.len; i++)
+        if (text.p[i] != '\r')
+            sum = (sum ^ (unsigned char)text.p[i]) * UINT64_C(0x100000001b3);
+    snprintf(out, 17, "%016llx", (unsigned long long)sum);
+}
+
+static void add_migration_file(struct reading *r, mk_str folder, const char *name)
+{
+    mk_str all = mk_str_from_c(name), digits = all;
+    uint64_t number;
+    if (name[0] == '.' || !mk_str_ends(all, MK_STR(".sql")))
+        return;
+    digits.len = mk_str_find(all, '-');
+    if (digits.len == MK_STR_NONE || !mk_num_parse(digits, &number) || !number || number > UINT32_MAX) {
+        report_file_error(r, name, "expected NUMBER-NAME.sql, with a number from 1 on");
+        return;
+    }
+    struct duda_sql_migration *m = mk_config_alloc(r->config, sizeof *m);
+    if (!m) {
+        r->failed = true;
+        return;
+    }
+    m->number = (uint32_t)number;
+    m->name = mk_config_copy(r->config, all);
+    m->text = read_file(r, folder, name);
+    if (!m->name.p || !m->text.p)
+        return;
+    compute_checksum(m->text, m->checksum);
+    insert_sorted(r, m);
+}
+
+struct duda_sql_migration *duda_sql_migrations_read(struct mk_config *c, const void *section, const char *key,
+                                                    mk_str folder)
+{
+    struct reading r = {.config = c, .section = section, .key = key};
+    DIR *dir = opendir(folder.p);
+    if (!dir) {
+        report_file_error(&r, folder.p, strerror(errno));
+        return NULL;
+    }
+    for (const struct dirent *entry; (entry = readdir(dir));)
+        add_migration_file(&r, folder, entry->d_name);
+    closedir(dir);
+    return r.failed ? NULL : r.first;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a database has run, beside what the files are. */
+#include <duda/sql_backend.h>
+#include <errno.h>
+
+enum { NAMED_MAX = 3 };
+
+static const struct duda_sql_done *find_row(const struct duda_sql_history *h, mk_str service, uint64_t number)
+{
+    for (size_t i = 0; i < h->n; i++)
+        if (h->rows[i].number == number && mk_str_eq(h->rows[i].service, service))
+            return &h->rows[i];
+    return NULL;
+}
+
+static const struct duda_sql_migration *find_migration(const struct duda_sql_migration *all, uint64_t number)
+{
+    while (all && all->number != number)
+        all = all->next;
+    return all;
+}
+
+/* Rows of a table that knew no services are ours if our files are all of them. */
+static bool can_adopt_rows(const struct duda_sql_history *h, const struct duda_sql_migration *all)
+{
+    bool has_any = false;
+    for (size_t i = 0; i < h->n; i++) {
+        const struct duda_sql_done *row = &h->rows[i];
+        const struct duda_sql_migration *m = find_migration(all, row->number);
+        if (row->service.len || !m || !mk_str_eq(m->name, row->name))
+            return false;
+        has_any = true;
+    }
+    return has_any && h->service.len;
+}
+
+const struct duda_sql_done *duda_sql_history_find(const struct duda_sql_history *h, uint64_t number)
+{
+    return find_row(h, h->is_adopted ? MK_STR("") : h->service, number);
+}
+
+/* The messages, as far as there is room for whole ones. */
+struct complaints {
+    struct mk_buf text;
+    unsigned n;
+};
+
+static void add_complaint(struct complaints *c, mk_str name, const char *what, mk_str other)
+{
+    if (c->n++ >= NAMED_MAX)
+        return;
+    mk_buf_addf(&c->text, "%s%.*s %s%.*s", c->n > 1 ? "; " : "", MK_STR_ARG(mk_str_first(name, 40)), what,
+                MK_STR_ARG(mk_str_first(other, 40)));
+}
+
+static void check_row(struct duda_sql_history *h, const struct duda_sql_done *row,
+                      const struct duda_sql_migration *all, struct complaints *c)
+{
+    const struct duda_sql_migration *m = find_migration(all, row->number);
+    if (!m)
+        add_complaint(c, row->name, "was run, and is missing", MK_STR(""));
+    else if (!mk_str_eq(m->name, row->name))
+        add_complaint(c, row->name, "was run, and is renamed: ", m->name);
+    else if (row->checksum.p && !mk_str_eq(row->checksum, mk_str_from_c(m->checksum)))
+        add_complaint(c, row->name, "was edited after it was run", MK_STR(""));
+    h->lacks_checksums = h->lacks_checksums || !row->checksum.p;
+}
+
+static void check_files(struct duda_sql_history *h, const struct duda_sql_migration *all,
+                        const struct duda_sql_done *last, struct complaints *c)
+{
+    for (const struct duda_sql_migration *m = all; m; m = m->next) {
+        if (duda_sql_history_find(h, m->number))
+            continue;
+        if (last && m->number < last->number)
+            add_complaint(c, m->name, "comes too late: it was not run before ", last->name);
+        else if (!h->next)
+            h->next = m;
+    }
+}
+
+int duda_sql_history_check(struct duda_sql_history *h, const struct duda_sql_migration *all)
+{
+    struct complaints c = {.text = mk_buf_fixed(h->why, sizeof h->why - 1)};
+    const struct duda_sql_done *last = NULL;
+    const struct duda_sql_migration *newest = all;
+    while (newest && newest->next)
+        newest = newest->next;
+    h->is_adopted = can_adopt_rows(h, all);
+    h->next = NULL;
+    h->lacks_checksums = false;
+    for (size_t i = 0; i < h->n; i++) {
+        const struct duda_sql_done *row = &h->rows[i];
+        if (duda_sql_history_find(h, row->number) != row)
+            continue;
+        last = row;
+        if (newest && row->number <= newest->number)
+            check_row(h, row, all, &c);
+    }
+    check_files(h, all, last, &c);
+    if (c.n > NAMED_MAX)
+        mk_buf_addf(&c.text, "; and %u more", c.n - NAMED_MAX);
+    h->why[c.text.len] = 0;
+    return c.n ? -EINVAL : 0;
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plugin: databases of a worker, and which transactions its handlers have. */
+#include <duda/memory.h>
+#include <duda/request.h>
+#include <duda/sql_backend.h>
+#include <duda/wait.h>
+#include <errno.h>
+#include <monkey/plugin.h>
+
+#include "package.h"
+#include "transactions.h"
+
+MK_PLUGIN_DECLARE(duda_sql_db);
+
+struct in_worker {
+    struct duda_sql_db *first;
+    struct sql_transactions transactions;
+};
+
+/* ---- In a configuration ---- */
+
+struct declared {
+    mk_str names[64];
+    size_t n;
+    bool is_checked;
+};
+
+static int load(struct mk_config *config, void **data)
+{
+    *data = mk_config_alloc(config, sizeof(struct declared));
+    return *data ? 0 : -ENOMEM;
+}
+
+void duda_sql_declare(struct mk_config *config, const void *section, mk_str name)
+{
+    struct declared *all = mk_config_data(config, &MK_PLUGIN_OF(duda_sql_db));
+    if (!all)
+        return;
+    for (size_t i = 0; i < all->n; i++)
+        if (mk_str_eq(all->names[i], name))
+            mk_config_error(
+                config, section, "Name",
+                "another [SQLITE] or [POSTGRES] has the Name `%.*s`, too: services find databases "
+                "by it",
+                MK_STR_ARG(name));
+    if (all->n < MK_LEN(all->names))
+        all->names[all->n++] = name;
+}
+
+/* By now all databases have been declared. */
+static int host(struct mk_config *config, struct mk_vhost *h, void *data, void **host_data)
+{
+    struct declared *all = data;
+    (void)h;
+    if (!all->n && !all->is_checked)
+        mk_config_warn(config, NULL, NULL,
+                       "duda-sql is loaded, but there is no [SQLITE] or [POSTGRES]: statements of services "
+                       "answer -ENODEV");
+    all->is_checked = true;
+    *host_data = data;
+    return 0;
+}
+
+/* ---- In a worker ---- */
+
+static struct in_worker *worker_state(struct mk_worker *w)
+{
+    return mk_worker_data(w, &MK_PLUGIN_OF(duda_sql_db));
+}
+
+static int worker_start(struct mk_worker *w, void *data)
+{
+    struct in_worker *mine = mk_mem_zalloc(1, sizeof *mine);
+    (void)data;
+    mk_worker_set_data(w, &MK_PLUGIN_OF(duda_sql_db), mine);
+    return mine ? 0 : -ENOMEM;
+}
+
+static void worker_stop(struct mk_worker *w, void *data)
+{
+    (void)data;
+    mk_mem_free(worker_state(w));
+    mk_worker_set_data(w, &MK_PLUGIN_OF(duda_sql_db), NULL);
+}
+
+int duda_sql_add(struct mk_worker *w, struct duda_sql_db *db)
+{
+    struct in_worker *mine = worker_state(w);
+    for (const struct duda_sql_db *other = mine->first; other; other = other->next)
+        if (mk_str_eq(other->name, db->name))
+            return -EEXIST;
+    db->next = mine->first;
+    mine->first = db;
+    return 0;
+}
+
+struct duda_sql_db *duda_sql_find(struct duda_ctx *d, const char *name)
+{
+    struct duda_sql_db *db = duda_sql_of(duda_worker(d), name);
+    if (!db)
+        package_log_missing_section(d, "[SQLITE] or [POSTGRES]", name ? name : "main");
+    return db;
+}
+
+struct duda_sql_db *duda_sql_of(struct mk_worker *w, const char *name)
+{
+    struct duda_sql_db *db = worker_state(w)->first;
+    while (db && !mk_str_eq(db->name, mk_str_from_c(name ? name : "main")))
+        db = db->next;
+    return db;
+}
+
+/* ---- Statements ---- */
+
+void *duda_sql_session(const struct duda_ctx *d, const struct duda_sql_db *db)
+{
+    return sql_transactions_session(&worker_state(duda_worker(d))->transactions, d, db);
+}
+
+static int set_error(struct duda_ctx *d, struct duda_sql_result *result, int e, const char *why)
+{
+    result->problem = duda_strdup(d, mk_str_from_c(why));
+    return e;
+}
+
+static int check_statement(struct duda_ctx *d, struct duda_sql_result *result, mk_str statement,
+                           const struct duda_sql_value *parameters, size_t n)
+{
+    if (statement.len > DUDA_SQL_TEXT_MAX)
+        return set_error(d, result, -EMSGSIZE, "the statement is too long");
+    if (n > DUDA_SQL_PARAMETERS_MAX)
+        return set_error(d, result, -EMSGSIZE, "the statement has too many parameters");
+    for (size_t i = 0; i < n; i++) /* PostgreSQL has none, and libpq would cut it off there */
+        if (parameters[i].type == DUDA_SQL_TEXT && memchr(parameters[i].text.p, 0, parameters[i].text.len))
+            return set_error(d, result, -EBADMSG, "a text has a NUL in it");
+    return 0;
+}
+
+static int begin_call(struct package_call *call, struct duda_ctx *d, struct duda_sql_db *db,
+                      struct duda_sql_result *result)
+{
+    int e = package_call_begin(call, d, db->meter);
+    if (e)
+        result->problem = MK_STR("the handler has ended");
+    return e;
+}
+
+/* Values that messages of PostgreSQL quote, as `...: "x"` or `value "x" ...`, are none of the log's. */
+static void append_redacted_message(struct mk_buf *out, mk_str message)
+{
+    static const mk_str marks[] = {MK_STR(": \""), MK_STR("value \"")};
+    for (size_t i = 0; i < MK_LEN(marks); i++) {
+        const char *at = message.len ? memmem(message.p, message.len, marks[i].p, marks[i].len) : NULL;
+        size_t end = mk_str_find_last(message, '"'), begin = at ? (size_t)(at - message.p) + marks[i].len : 0;
+        if (!at || end == MK_STR_NONE || end < begin)
+            continue;
+        mk_buf_add(out, mk_str_first(message, begin));
+        mk_buf_add(out, MK_STR("..."));
+        mk_buf_add(out, mk_str_skip(message, end));
+        return;
+    }
+    mk_buf_add(out, message);
+}
+
+/* The words of the database, and the beginning of the statement, which has no values in it. */
+static int set_reason(struct duda_ctx *d, int e, const struct duda_sql_result *result, const char *text)
+{
+    enum { SHOWN_MAX = 120 };
+    char buf[DUDA_REASON_MAX];
+    struct mk_buf out = mk_buf_fixed(buf, sizeof buf);
+    mk_str statement = mk_str_trim(mk_str_first(mk_str_from_c(text), SHOWN_MAX));
+    if (!e || e == -ECANCELED || !result->problem.len)
+        return e;
+    append_redacted_message(&out, mk_str_first(result->problem, sizeof buf - SHOWN_MAX));
+    mk_buf_addf(&out, " (%.*s%s)", MK_STR_ARG(statement), strlen(text) > SHOWN_MAX ? "..." : "");
+    return duda_reason(d, e, "%.*s", MK_STR_ARG(mk_buf_str(&out)));
+}
+
+int duda_sql_query_values(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result,
+                          const char *text, const struct duda_sql_value *parameters, size_t n)
+{
+    if (!db) {
+        *result = (struct duda_sql_result){.problem = MK_STR("there is no such [SQLITE] or [POSTGRES]")};
+        return -ENODEV;
+    }
+    struct package_call call;
+    mk_str statement = mk_str_from_c(text);
+    void *session = duda_sql_session(d, db);
+    *result = (struct duda_sql_result){0};
+    int e = begin_call(&call, d, db, result);
+    if (e)
+        return e;
+    e = check_statement(d, result, statement, parameters, n);
+    if (!e)
+        e = db->ops->run_statement(d, db, session, result, &(struct duda_sql_statement){text, parameters, n});
+    return set_reason(d, package_call_end(&call, e), result, text);
+}
+
+static int set_batch_reason(struct duda_ctx *d, int e, const struct duda_sql_statement *queries, size_t n,
+                            const struct duda_sql_result *results)
+{
+    for (size_t i = 0; i < n && e; i++)
+        if (results[i].problem.len)
+            return set_reason(d, e, &results[i], queries[i].text);
+    return e;
+}
+
+/* One after the other. */
+static int run_each(struct duda_ctx *d, struct duda_sql_db *db, void *session,
+                    struct duda_sql_result *results, const struct duda_sql_statement *queries, size_t n)
+{
+    int e = 0;
+    for (size_t i = 0; i < n; i++) {
+        int failed = db->ops->run_statement(d, db, session, &results[i], &queries[i]);
+        e = e ? e : failed;
+    }
+    return e;
+}
+
+int duda_sql_batch(struct duda_ctx *d, struct duda_sql_db *db, const struct duda_sql_statement *queries,
+                   size_t n, struct duda_sql_result *results)
+{
+    for (size_t i = 0; !db && i < n; i++)
+        results[i] = (struct duda_sql_result){.problem = MK_STR("there is no such [SQLITE] or [POSTGRES]")};
+    if (!db)
+        return -ENODEV;
+    struct package_call call;
+    void *session = duda_sql_session(d, db);
+    if (!n)
+        return duda_cancelled(d);
+    memset(results, 0, n * sizeof *results);
+    if (n > DUDA_SQL_BATCH_MAX)
+        return set_error(d, results, -EMSGSIZE, "these are too many statements");
+    int e = begin_call(&call, d, db, results);
+    if (e)
+        return e;
+    for (size_t i = 0; i < n && !e; i++)
+        e = check_statement(d, &results[i], mk_str_from_c(queries[i].text), queries[i].parameters,
+                            queries[i].n);
+    if (!e)
+        e = (db->ops->run_batch ? db->ops->run_batch : run_each)(d, db, session, results, queries, n);
+    return set_batch_reason(d, package_call_end(&call, e), queries, n, results);
+}
+
+/* ---- Transactions ---- */
+
+int duda_sql_begin(struct duda_ctx *d, struct duda_sql_db *db)
+{
+    if (!db)
+        return -ENODEV;
+    struct duda_sql_result result = {0};
+    struct package_call call;
+    int e = begin_call(&call, d, db, &result);
+    if (e)
+        return e;
+    e = sql_transactions_begin(&worker_state(duda_worker(d))->transactions, d, db, &result);
+    return set_reason(d, package_call_end(&call, e), &result, "BEGIN");
+}
+
+static int finish(struct duda_ctx *d, struct duda_sql_db *db, bool commits)
+{
+    if (!db)
+        return -ENODEV;
+    struct duda_sql_result result = {0};
+    struct package_call call;
+    int e = begin_call(&call, d, db, &result);
+    if (e)
+        return e;
+    e = sql_transactions_finish(&worker_state(duda_worker(d))->transactions, d, db, &result, commits);
+    return set_reason(d, package_call_end(&call, e), &result, commits ? "COMMIT" : "ROLLBACK");
+}
+
+int duda_sql_commit(struct duda_ctx *d, struct duda_sql_db *db)
+{
+    return finish(d, db, true);
+}
+
+int duda_sql_rollback(struct duda_ctx *d, struct duda_sql_db *db)
+{
+    return finish(d, db, false);
+}
+
+static const char *const needs[] = {"duda", NULL};
+
+MK_PLUGIN(duda_sql_db) = {
+    MK_PLUGIN_HEAD,
+    .name = "duda-sql",
+    .version = MK_VERSION,
+    .help = "Databases for services of Duda; duda-sqlite and duda-postgres bring them.",
+    .load = load,
+    .host = host,
+    .worker_start = worker_start,
+    .worker_stop = worker_stop,
+    .needs = needs,
+};

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SQLite asks for each thing that a statement does, when it is prepared. */
+#include "authorizer.h"
+
+static const char begins[] =
+    "transactions begin with duda_sql_begin(), and end with duda_sql_commit() or duda_sql_rollback()";
+static const char changes[] = "this would change a connection that all handlers share";
+static const char belongs[] =
+    "this would change a connection that all handlers share: it belongs into a transaction";
+
+static int deny(struct sqlite_session *s, const char *why)
+{
+    s->refusal = why;
+    return SQLITE_DENY;
+}
+
+/* With a value: those that ask for something, or change the file. */
+static bool is_allowed_pragma(const char *pragma)
+{
+    static const char *const all[] = {
+        "table_info",     "table_xinfo",      "table_list",        "index_info",      "index_xinfo",
+        "index_list",     "foreign_key_list", "foreign_key_check", "integrity_check", "quick_check",
+        "optimize",       "wal_checkpoint",   "user_version",      "application_id",  "incremental_vacuum",
+        "schema_version", "auto_vacuum"};
+    for (size_t i = 0; i < MK_LEN(all); i++)
+        if (sqlite3_stricmp(pragma, all[i]) == 0)
+            return true;
+    return false;
+}
+
+static int authorize_pragma(struct sqlite_session *s, const char *pragma, const char *value)
+{
+    if (!value || is_allowed_pragma(pragma))
+        return SQLITE_OK;
+    if (sqlite3_stricmp(pragma, "defer_foreign_keys") != 0) /* it ends with the transaction */
+        return deny(s, changes);
+    s->is_once = true;
+    return s->use == SQLITE_USE_AUTOCOMMIT ? deny(s, belongs) : SQLITE_OK;
+}
+
+/* What is temporary would hide a table of that name from others. */
+static int authorize_temporary(struct sqlite_session *s)
+{
+    s->is_once = true;
+    if (s->use == SQLITE_USE_AUTOCOMMIT)
+        return deny(s, belongs);
+    s->is_changed = true;
+    return SQLITE_OK;
+}
+
+void sqlite_authorizer_begin(struct sqlite_session *s, mk_str text)
+{
+    mk_str word = mk_str_word(&text);
+    s->is_once = false;
+    s->is_vacuum = mk_str_eq_nocase(mk_str_first(word, 6), MK_STR("VACUUM"));
+}
+
+int sqlite_authorizer_check(void *ctx, int action, const char *a, const char *b, const char *schema,
+                            const char *trigger)
+{
+    struct sqlite_session *s = ctx;
+    (void)schema, (void)trigger;
+    if (s->is_vacuum) /* it attaches a file, and has a transaction of its own */
+        return SQLITE_OK;
+    switch (action) {
+    case SQLITE_TRANSACTION:
+        s->is_once = true;
+        return s->use == SQLITE_USE_INTERNAL ? SQLITE_OK : deny(s, begins);
+    case SQLITE_SAVEPOINT:
+        s->is_once = true;
+        return s->use == SQLITE_USE_AUTOCOMMIT ? deny(s, begins) : SQLITE_OK;
+    case SQLITE_ATTACH:
+    case SQLITE_DETACH:
+        return deny(s, changes);
+    case SQLITE_PRAGMA:
+        return authorize_pragma(s, a, b);
+    case SQLITE_CREATE_TEMP_INDEX:
+    case SQLITE_CREATE_TEMP_TABLE:
+    case SQLITE_CREATE_TEMP_TRIGGER:
+    case SQLITE_CREATE_TEMP_VIEW:
+        return authorize_temporary(s);
+    default:
+        return SQLITE_OK;
+    }
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table duda_migrations says which ones a database has. Workers that start together wait for the first
+ * one. */
+#include "migrate.h"
+
+#include <errno.h>
+#include <monkey/mem.h>
+#include <stdio.h>
+
+enum { SERVICE, NUMBER, NAME, CHECKSUM };
+
+/* What the table says, copied. */
+struct history {
+    struct duda_sql_history is;
+    struct duda_sql_done *rows;
+    char **texts;
+    size_t n_texts, cap;
+    int rc;
+    bool has_migrated;
+};
+
+static int exec_sql(sqlite3 *handle, const char *text)
+{
+    return sqlite3_exec(handle, text, NULL, NULL, NULL);
+}
+
+/* With up to three parameters, the first of which is a number. */
+static int exec_with_parameters(sqlite3 *handle, const char *text, int64_t number, mk_str a, mk_str b,
+                                const char *c)
+{
+    sqlite3_stmt *stmt;
+    int rc = sqlite3_prepare_v2(handle, text, -1, &stmt, NULL);
+    if (rc)
+        return rc;
+    sqlite3_bind_int64(stmt, 1, number);
+    sqlite3_bind_text(stmt, 2, a.p ? a.p : "", (int)a.len, SQLITE_STATIC);
+    sqlite3_bind_text(stmt, 3, b.p ? b.p : "", (int)b.len, SQLITE_STATIC);
+    sqlite3_bind_text(stmt, 4, c, -1, SQLITE_STATIC);
+    sqlite3_step(stmt);
+    return sqlite3_finalize(stmt);
+}
+
+/* ---- Reading ---- */
+
+static bool has_column(sqlite3 *handle, const char *name)
+{
+    return sqlite3_table_column_metadata(handle, "main", "duda_migrations", name, NULL, NULL, NULL, NULL,
+                                         NULL) == SQLITE_OK;
+}
+
+static mk_str copy_column_text(struct history *h, const unsigned char *text)
+{
+    if (!text)
+        return MK_STR_NULL;
+    char *copy = h->texts[h->n_texts++] = sqlite3_mprintf("%s", text);
+    h->rc = copy ? h->rc : SQLITE_NOMEM;
+    return copy ? mk_str_from_c(copy) : MK_STR_NULL;
+}
+
+static bool reserve_row(struct history *h)
+{
+    if (h->is.n < h->cap)
+        return true;
+    size_t cap = h->cap ? h->cap * 2 : 16;
+    struct duda_sql_done *rows = mk_mem_realloc(h->rows, cap * sizeof *rows);
+    h->rows = rows ? rows : h->rows;
+    char **texts = mk_mem_realloc(h->texts, 3 * cap * sizeof *texts);
+    h->texts = texts ? texts : h->texts;
+    h->rc = rows && texts ? h->rc : SQLITE_NOMEM;
+    h->cap = h->rc ? h->cap : cap;
+    return !h->rc;
+}
+
+static void add_row(struct history *h, sqlite3_stmt *stmt)
+{
+    if (!reserve_row(h))
+        return;
+    struct duda_sql_done *row = &h->rows[h->is.n++];
+    row->number = (uint64_t)sqlite3_column_int64(stmt, NUMBER);
+    row->service = copy_column_text(h, sqlite3_column_text(stmt, SERVICE));
+    row->name = copy_column_text(h, sqlite3_column_text(stmt, NAME));
+    row->checksum = copy_column_text(h, sqlite3_column_text(stmt, CHECKSUM));
+}
+
+/* Without a table there is no history; a table of before has neither services nor checksums. */
+static int read_history(struct history *h, sqlite3 *handle)
+{
+    sqlite3_stmt *stmt;
+    if (!has_column(handle, "number"))
+        return SQLITE_OK;
+    h->rc = sqlite3_prepare_v2(
+        handle,
+        has_column(handle, "service")
+            ? "SELECT service, number, name, checksum FROM duda_migrations WHERE service IN ('', "
+              "?1) ORDER BY number"
+            : "SELECT '', number, name, NULL FROM duda_migrations WHERE ?1 IS NOT NULL ORDER BY "
+              "number",
+        -1, &stmt, NULL);
+    if (h->rc)
+        return h->rc;
+    sqlite3_bind_text(stmt, 1, h->is.service.p ? h->is.service.p : "", (int)h->is.service.len, SQLITE_STATIC);
+    int rc;
+    while ((rc = sqlite3_step(stmt)) == SQLITE_ROW && !h->rc)
+        add_row(h, stmt);
+    h->rc = h->rc ? h->rc : rc == SQLITE_DONE || rc == SQLITE_ROW ? SQLITE_OK : rc;
+    sqlite3_finalize(stmt);
+    h->is.rows = h->rows;
+    return h->rc;
+}
+
+static void clear_history(struct history *h)
+{
+    while (h->n_texts)
+        sqlite3_free(h->texts[--h->n_texts]);
+    mk_mem_free(h->rows);
+    mk_mem_free(h->texts);
+    h->rows = NULL;
+    h->texts = NULL;
+    h->is.n = h->cap = 0;
+}
+
+static int check_history(struct history *h, sqlite3 *handle, const struct duda_sql_migration *all, char *why,
+                         size_t size)
+{
+    int rc = read_history(h, handle);
+    if (rc || duda_sql_history_check(&h->is, all) == 0)
+        return rc;
+    snprintf(why, size, "Migrations: %s", h->is.why);
+    return SQLITE_ABORT;
+}
+
+/* ---- Writing ---- */
+
+/* SQLite cannot change a primary key. */
+static int create_table(sqlite3 *handle)
+{
+    static const char text[] = "CREATE TABLE IF NOT EXISTS duda_migrations (service TEXT NOT NULL DEFAULT "
+                               "'', number INTEGER NOT NULL, "
+                               "name TEXT NOT NULL, checksum TEXT, done TEXT NOT NULL DEFAULT "
+                               "CURRENT_TIMESTAMP, PRIMARY KEY (service, number))";
+    bool is_old = has_column(handle, "number") && !has_column(handle, "service");
+    int rc =
+        is_old ? exec_sql(handle, "ALTER TABLE duda_migrations RENAME TO duda_migrations_before") : SQLITE_OK;
+    rc = rc ? rc : exec_sql(handle, text);
+    if (rc || !is_old)
+        return rc;
+    return exec_sql(handle, "INSERT INTO duda_migrations (number, name, done) SELECT number, name, done FROM "
+                            "duda_migrations_before; DROP TABLE duda_migrations_before");
+}
+
+static int repair_history(struct history *h, sqlite3 *handle, const struct duda_sql_migration *all)
+{
+    int rc = SQLITE_OK;
+    if (h->is.is_adopted)
+        rc = exec_with_parameters(
+            handle, "UPDATE duda_migrations SET service = ?2 WHERE service = '' AND ?1 = 0 AND ?3 = ?4", 0,
+            h->is.service, MK_STR(""), "");
+    for (const struct duda_sql_migration *m = all; m && !rc; m = m->next)
+        rc = exec_with_parameters(
+            handle,
+            "UPDATE duda_migrations SET checksum = ?4 WHERE number = ?1 AND service = ?2 AND name = ?3 AND "
+            "checksum IS NULL",
+            m->number, h->is.service, m->name, m->checksum);
+    return rc;
+}
+
+static int refuse_transactions(void *ctx, int action, const char *a, const char *b, const char *schema,
+                               const char *trigger)
+{
+    bool *is_refused = ctx;
+    (void)a, (void)b, (void)schema, (void)trigger;
+    *is_refused = *is_refused || action == SQLITE_TRANSACTION;
+    return action == SQLITE_TRANSACTION ? SQLITE_DENY : SQLITE_OK;
+}
+
+static int run_migration(struct history *h, sqlite3 *handle, const struct duda_sql_migration *m, char *why,
+                         size_t size)
+{
+    bool is_refused = false;
+    h->has_migrated = true;
+    sqlite3_set_authorizer(handle, refuse_transactions, &is_refused);
+    int rc = exec_sql(handle, m->text.p);
+    sqlite3_set_authorizer(handle, NULL, NULL);
+    if (!rc)
+        rc = exec_with_parameters(
+            handle, "INSERT INTO duda_migrations (number, service, name, checksum) VALUES (?1, ?2, ?3, ?4)",
+            m->number, h->is.service, m->name, m->checksum);
+    if (rc)
+        snprintf(why, size, "%s: %s", m->name.p,
+                 is_refused ? DUDA_SQL_MIGRATION_ENDS : sqlite3_errmsg(handle));
+    return rc;
+}
+
+static int run_migrations(struct history *h, sqlite3 *handle, const struct duda_sql_migration *all, char *why,
+                          size_t size)
+{
+    clear_history(h);
+    int rc = create_table(handle);
+    rc = rc ? rc : check_history(h, handle, all, why, size);
+    rc = rc ? rc : repair_history(h, handle, all);
+    for (const struct duda_sql_migration *m = rc ? NULL : h->is.next; m && !rc; m = m->next)
+        rc = run_migration(h, handle, m, why, size);
+    return rc;
+}
+
+static bool is_done(const struct history *h)
+{
+    return h->is.n && !h->is.next && !h->is.is_adopted && !h->is.lacks_checksums;
+}
+
+static int migrate_locked(struct history *h, sqlite3 *handle, const struct duda_sql_migration *all, char *why,
+                          size_t size)
+{
+    int rc = check_history(h, handle, all, why, size);
+    if (rc || is_done(h))
+        return rc;
+    rc = exec_sql(handle, "BEGIN IMMEDIATE");
+    if (rc)
+        return rc;
+    rc = run_migrations(h, handle, all, why, size);
+    rc = rc ? rc : exec_sql(handle, "COMMIT");
+    if (rc && !sqlite3_get_autocommit(handle))
+        exec_sql(handle, "ROLLBACK");
+    return rc;
+}
+
+int sqlite_migrate(sqlite3 *handle, const struct duda_sql_migration *all, mk_str service, bool *has_migrated,
+                   char *why, size_t size)
+{
+    *has_migrated = false;
+    if (!all)
+        return SQLITE_OK;
+    struct history *h = mk_mem_zalloc(1, sizeof *h);
+    if (!h)
+        return SQLITE_NOMEM;
+    h->is.service = service.p ? service : MK_STR("");
+    int rc = migrate_locked(h, handle, all, why, size);
+    *has_migrated = h->has_migrated;
+    clear_history(h);
+    mk_mem_free(h);
+    return rc;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plugin: [SQLITE] sections, and a database for each of them in every worker. */
+#include <duda/sql_backend.h>
+#include <errno.h>
+#include <monkey/plugin.h>
+#include <sys/stat.h>
+
+#include "package.h"
+#include "pool.h"
+
+#define AT(member) MK_CONF_AT(struct sqlite_settings, member)
+
+enum { BASES_MAX = 16 };
+
+static const struct mk_conf_key keys[] = {
+    PACKAGE_NAME_KEY,
+    {.name = "File",
+     .type = MK_CONF_TEXT,
+     AT(file),
+     .max = 4000,
+     .help = "The database, in a folder that the workers may write to: SQLite needs files beside it."},
+    {.name = "Migrations",
+     .type = MK_CONF_TEXT,
+     AT(migrations_folder),
+     .max = 4000,
+     .help = "A folder of files NUMBER-NAME.sql, which are run once each, in their order."},
+    {.name = "MigrationsOf",
+     .type = MK_CONF_TEXT,
+     AT(migrations_of),
+     .max = 60,
+     .help = "The service that these migrations belong to, if several keep their tables in one database: "
+             "each has "
+             "its own "
+             "numbers."},
+    {.name = "PoolSize",
+     .type = MK_CONF_NUM,
+     AT(threads),
+     .def = "4",
+     .min = 1,
+     .max = 64,
+     .help = "How many statements a worker runs at a time."},
+    {.name = "Timeout",
+     .type = MK_CONF_TIME,
+     AT(timeout_ms),
+     .def = "5s",
+     .min = 10,
+     .max = 3600000,
+     .help = "For a statement, and for a lock of the file."},
+    {.name = "MaxQueue",
+     .type = MK_CONF_NUM,
+     AT(waiting_max),
+     .def = "1000",
+     .min = 1,
+     .max = 1000000,
+     .help = "How many handlers of a worker may wait for a thread. More are refused."},
+    {.name = "MaxResultSize",
+     .type = MK_CONF_SIZE,
+     AT(result_max),
+     .def = "16M",
+     .min = 1024,
+     .max = (uint64_t)1 << 30,
+     .help = "How much text a result may have."},
+    {.name = "Durable",
+     .type = MK_CONF_BOOL,
+     AT(durable),
+     .def = "on",
+     .help = "Wait for the disk at every commit. With `off` a crash of the system may lose the last ones."},
+};
+
+static mk_str parent_folder(struct mk_config *config, mk_str file)
+{
+    size_t slash = mk_str_find_last(file, '/');
+    return mk_config_copy(config, slash == MK_STR_NONE ? MK_STR(".") : mk_str_first(file, slash ? slash : 1));
+}
+
+static bool check_section(struct mk_config *config, const struct package_sections *before, void *settings)
+{
+    struct sqlite_settings *s = settings;
+    (void)before;
+    if (!s->file.len || s->file.p[0] == ':' || mk_str_starts(s->file, MK_STR("file:"))) {
+        mk_config_error(config, s, "File",
+                        "expected the path of a file: in memory, each thread of each worker would have a "
+                        "database of its own");
+        return false;
+    }
+    s->file = mk_config_path(config, s, s->file);
+    mk_str folder = s->file.p ? parent_folder(config, s->file) : MK_STR_NULL;
+    if (!folder.p)
+        return false; /* reported */
+    mk_config_allow_writing(config, folder);
+    if (s->migrations_folder.len) {
+        s->migrations_folder = mk_config_path(config, s, s->migrations_folder);
+        s->migrations = duda_sql_migrations_read(config, s, "Migrations", s->migrations_folder);
+    }
+    return true;
+}
+
+static int master_start(struct mk_config *config, void *data)
+{
+    const struct package_sections *all = data;
+    for (size_t i = 0; i < all->n; i++) {
+        struct stat st;
+        const struct sqlite_settings *s = all->v[i];
+        mk_str folder = parent_folder(config, s->file);
+        if (folder.p && (stat(folder.p, &st) < 0 || !S_ISDIR(st.st_mode))) {
+            mk_config_error(config, s, "File", "there is no folder %s", folder.p);
+            mk_config_hint(config, "create it for the user of the workers");
+            return -ENOENT;
+        }
+    }
+    return 0;
+}
+
+/* ---- In a worker ---- */
+
+static int open_pool(void *one, struct mk_worker *w, const void *settings)
+{
+    struct sqlite_pool *b = one;
+    int e = sqlite_pool_open(b, w, settings);
+    return e ? e : duda_sql_add(w, &b->sql);
+}
+
+static void close_pool(void *one)
+{
+    sqlite_pool_close(one);
+}
+
+PACKAGE_TYPE(sqlite, "SQLITE", struct sqlite_settings, struct sqlite_pool,
+             "A database of SQLite for services of Duda.", .place = "File", .max = BASES_MAX,
+             .check_section = check_section, .declare = duda_sql_declare, .open = open_pool,
+             .close = close_pool);
+
+PACKAGE_PLUGIN(sqlite, "Databases of SQLite for services of Duda.", .master_start = master_start,
+               .needs = PACKAGE_NEEDS("duda", "duda-sql"));

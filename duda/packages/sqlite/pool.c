@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Statements run in threads, one for each session. A handler that does not wait any more leaves its statement
+ * behind: it is interrupted, and the session is free when it has returned. */
+#include "pool.h"
+
+#include <duda/memory.h>
+#include <duda/wait.h>
+#include <errno.h>
+#include <monkey/mem.h>
+
+#include "package.h"
+
+/* A copy of what a handler wants: the handler may be gone before the thread has begun. */
+struct sqlite_job {
+    struct waiting *waiting; /* NULL: none waits for it */
+    enum sqlite_use use;
+    mk_str text;
+    size_t n;
+    struct duda_sql_value *values;
+    char buf[];
+};
+
+/* A handler that waits for its statement; on its stack. */
+struct waiting {
+    struct duda_wait wait; /* the first */
+    struct sqlite_slot *slot;
+    struct sqlite_job *job; /* NULL: it is over */
+};
+
+/* ---- Sessions ---- */
+
+static void release_slot(struct sqlite_slot *slot)
+{
+    struct sqlite_pool *b = slot->pool;
+    if (package_wait_queue_hand_over(&b->waiters, slot))
+        return;
+    slot->next = b->free;
+    b->free = slot;
+}
+
+static int acquire_slot(struct duda_ctx *d, struct sqlite_pool *b, struct sqlite_slot **out)
+{
+    void *slot = b->free;
+    int e = 0;
+    if (slot)
+        b->free = b->free->next;
+    else
+        e = b->waiters.n >= b->settings->waiting_max ? -EBUSY
+                                                     : package_wait_queue_wait(&b->waiters, d, &slot);
+    *out = slot;
+    return e;
+}
+
+/* ---- Statements ---- */
+
+static struct sqlite_job *job_new(enum sqlite_use use, mk_str text, const struct duda_sql_value *values,
+                                  size_t n)
+{
+    size_t buf = n * sizeof *values + text.len + 1;
+    for (size_t i = 0; i < n; i++)
+        if (__builtin_add_overflow(buf, values[i].text.len, &buf))
+            return NULL;
+    struct sqlite_job *job = mk_mem_zalloc(1, sizeof *job + buf + _Alignof(struct duda_sql_value));
+    if (!job)
+        return NULL;
+    size_t skew = (size_t)((uintptr_t)job->buf % _Alignof(struct duda_sql_value));
+    job->values = (void *)(job->buf + (skew ? _Alignof(struct duda_sql_value) - skew : 0));
+    job->n = n;
+    job->use = use;
+    char *at = (char *)(job->values + n);
+    memcpy(at, text.p, text.len);
+    job->text = mk_str_of(at, text.len);
+    at += text.len + 1;
+    for (size_t i = 0; i < n; i++) {
+        job->values[i] = values[i];
+        if (!values[i].text.p)
+            continue;
+        memcpy(at, values[i].text.p, values[i].text.len);
+        job->values[i].text.p = at;
+        at += values[i].text.len;
+    }
+    return job;
+}
+
+static void run_job(void *ctx)
+{
+    struct sqlite_slot *slot = ctx;
+    sqlite_session_run(&slot->session, slot->job->use, slot->job->text, slot->job->values, slot->job->n);
+}
+
+static void rollback_abandoned(struct sqlite_slot *slot);
+
+static void log_state_change(struct sqlite_pool *b, const struct sqlite_slot *slot)
+{
+    bool is_down = !slot->session.handle;
+    if (is_down && !b->is_reported)
+        mk_worker_log(b->worker, MK_LOG_ERROR, "%s: %s", b->settings->file.p, slot->session.rows.problem);
+    b->is_reported = is_down;
+}
+
+static void on_job_done(void *ctx)
+{
+    struct sqlite_slot *slot = ctx;
+    struct sqlite_job *job = slot->job;
+    slot->job = NULL;
+    atomic_store(&slot->session.is_cancelled, false);
+    log_state_change(slot->pool, slot);
+    struct waiting *waiting = job->waiting;
+    mk_mem_free(job);
+    if (waiting) {
+        waiting->job = NULL;
+        duda_wait_wake(&waiting->wait);
+        return;
+    }
+    if (slot->ends)
+        rollback_abandoned(slot);
+    else if (!slot->in_transaction)
+        release_slot(slot);
+}
+
+static int submit_job(struct sqlite_slot *slot, struct sqlite_job *job)
+{
+    slot->job = job;
+    int e = job ? mk_thread_pool_submit(slot->pool->threads, run_job, on_job_done, slot) : -ENOMEM;
+    if (e) {
+        slot->job = NULL;
+        mk_mem_free(job);
+    }
+    return e;
+}
+
+/* The lock of a transaction that was given up is in the way of all others: it goes now, not with the next
+ * statement. */
+static void rollback_abandoned(struct sqlite_slot *slot)
+{
+    slot->ends = slot->in_transaction = false;
+    slot->session.must_roll_back = true;
+    if (submit_job(slot, job_new(SQLITE_USE_INTERNAL, MK_STR(""), NULL, 0)))
+        release_slot(slot);
+}
+
+static void cancel_job(struct duda_wait *w)
+{
+    struct waiting *waiting = (struct waiting *)w;
+    if (!waiting->job)
+        return;
+    waiting->job->waiting = NULL;
+    atomic_store(&waiting->slot->session.is_cancelled, true);
+}
+
+/* When it returns, a thread may still run the statement: then seat->job is set. */
+static int run_on_slot(struct duda_ctx *d, struct sqlite_slot *slot, struct duda_sql_result *result,
+                       enum sqlite_use use, mk_str text, const struct duda_sql_value *values, size_t n)
+{
+    struct waiting waiting = {.slot = slot};
+    int e = duda_wait_begin(d, &waiting.wait, cancel_job);
+    if (e)
+        return e;
+    e = submit_job(slot, job_new(use, text, values, n));
+    if (!e) {
+        waiting.job = slot->job;
+        slot->job->waiting = &waiting;
+        e = duda_wait_suspend(&waiting.wait);
+    }
+    duda_wait_end(&waiting.wait);
+    if (e)
+        return e;
+    e = duda_sql_rows_give(&slot->session.rows, d, result);
+    duda_sql_rows_free(&slot->session.rows);
+    return e;
+}
+
+static int set_error(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result, int e)
+{
+    const char *why = e == -EBUSY ? "more than MaxQueue handlers wait for a thread" : strerror(-e);
+    if (e && !result->problem.len)
+        result->problem = duda_sprintf(d, "[SQLITE] %.*s: %s", MK_STR_ARG(db->name), why);
+    return e;
+}
+
+static int run_statement(struct duda_ctx *d, struct duda_sql_db *db, void *session,
+                         struct duda_sql_result *result, const struct duda_sql_statement *q)
+{
+    struct sqlite_slot *slot = session;
+    int e = slot ? 0 : acquire_slot(d, (struct sqlite_pool *)db, &slot);
+    if (e)
+        return set_error(d, db, result, e);
+    e = run_on_slot(d, slot, result, session ? SQLITE_USE_TRANSACTION : SQLITE_USE_AUTOCOMMIT,
+                    mk_str_from_c(q->text), q->parameters, q->n);
+    if (!session && !slot->job) /* else on_job_done() does it */
+        release_slot(slot);
+    return set_error(d, db, result, e);
+}
+
+static int begin(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result, void **session)
+{
+    struct sqlite_slot *slot;
+    int e = acquire_slot(d, (struct sqlite_pool *)db, &slot);
+    if (e)
+        return set_error(d, db, result, e);
+    slot->in_transaction = true;
+    e = run_on_slot(d, slot, result, SQLITE_USE_INTERNAL, MK_STR("BEGIN IMMEDIATE"), NULL, 0);
+    if (!e) {
+        *session = slot;
+        return 0;
+    }
+    slot->ends = true;
+    if (!slot->job)
+        rollback_abandoned(slot);
+    return e;
+}
+
+static int finish(struct duda_ctx *d, struct duda_sql_db *db, void *session, struct duda_sql_result *result,
+                  bool commits)
+{
+    (void)db;
+    return run_on_slot(d, session, result, SQLITE_USE_INTERNAL,
+                       commits ? MK_STR("COMMIT") : MK_STR("ROLLBACK"), NULL, 0);
+}
+
+static void end(struct duda_sql_db *db, void *session, bool over)
+{
+    struct sqlite_slot *slot = session;
+    (void)db;
+    if (slot->job) {
+        slot->ends = true;
+    } else if (over) {
+        slot->in_transaction = false;
+        release_slot(slot);
+    } else {
+        rollback_abandoned(slot);
+    }
+}
+
+static const struct duda_sql_ops ops = {
+    .run_statement = run_statement, .begin = begin, .finish = finish, .end = end};
+
+/* Mistakes are told at the start, not by the first request. */
+static int check_migrations(struct sqlite_pool *b)
+{
+    struct sqlite_slot *slot = b->free;
+    b->free = slot->next;
+    int e = submit_job(slot, job_new(SQLITE_USE_INTERNAL, MK_STR(""), NULL, 0));
+    if (e)
+        release_slot(slot);
+    return e;
+}
+
+int sqlite_pool_open(struct sqlite_pool *b, struct mk_worker *w, const struct sqlite_settings *settings)
+{
+    b->sql = (struct duda_sql_db){.ops = &ops, .name = settings->name, .meter = package_meter(w, settings)};
+    b->settings = settings;
+    b->worker = w;
+    package_wait_queue_init(&b->waiters);
+    b->threads = mk_thread_pool_new(w, settings->threads, settings->threads);
+    b->slots = mk_mem_zalloc(settings->threads, sizeof *b->slots);
+    if (!b->threads || !b->slots)
+        return -ENOMEM;
+    for (unsigned i = 0; i < settings->threads; i++) {
+        b->slots[i].pool = b;
+        b->slots[i].session.settings = settings;
+        release_slot(&b->slots[i]);
+    }
+    return settings->migrations ? check_migrations(b) : 0;
+}
+
+void sqlite_pool_close(struct sqlite_pool *b)
+{
+    for (unsigned i = 0; b->slots && i < b->settings->threads; i++)
+        atomic_store(&b->slots[i].session.is_cancelled, true);
+    mk_thread_pool_free(b->threads);
+    for (unsigned i = 0; b->slots && i < b->settings->threads; i++) {
+        sqlite_session_close(&b->slots[i].session);
+        duda_sql_rows_free(&b->slots[i].session.rows);
+    }
+    mk_mem_free(b->slots);
+}

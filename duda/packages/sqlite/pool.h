@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A database in a worker: its sessions, their threads, and handlers that wait for a session. */
+#ifndef DUDA_SQLITE_POOL_H
+#define DUDA_SQLITE_POOL_H
+
+#include <monkey/worker.h>
+
+#include "session.h"
+#include "wait_queue/wait_queue.h"
+
+struct sqlite_pool;
+
+/* A session, and the statement that a thread runs in it. */
+struct sqlite_slot {
+    struct sqlite_session session; /* the first */
+    struct sqlite_pool *pool;
+    struct sqlite_slot *next; /* free */
+    struct sqlite_job *job;   /* in a thread */
+    bool in_transaction, ends;
+};
+
+struct sqlite_pool {
+    struct duda_sql_db sql; /* the first */
+    const struct sqlite_settings *settings;
+    struct mk_worker *worker;
+    struct mk_thread_pool *threads;
+    struct sqlite_slot *slots, *free;
+    struct package_wait_queue waiters; /* for a session */
+    bool is_reported;
+};
+
+int sqlite_pool_open(struct sqlite_pool *b, struct mk_worker *w, const struct sqlite_settings *settings);
+void sqlite_pool_close(struct sqlite_pool *b);
+
+#endif

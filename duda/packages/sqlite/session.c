@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session.h"
+
+#include <errno.h>
+#include <monkey/clock.h>
+#include <stdio.h>
+
+#include "authorizer.h"
+#include "migrate.h"
+
+enum { WAIT_MAX_MS = 25 }; /* between two looks at a lock */
+enum { STEPS_BETWEEN_LOOKS = 4000 };
+
+static int rc_to_errno(int rc, int extended)
+{
+    if (extended == SQLITE_BUSY_SNAPSHOT)
+        return -ESTALE;
+    switch (rc) {
+    case SQLITE_CONSTRAINT:
+        return -EEXIST;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return -EBUSY;
+    case SQLITE_FULL:
+        return -ENOSPC;
+    case SQLITE_NOMEM:
+        return -ENOMEM;
+    case SQLITE_INTERRUPT:
+        return -ETIMEDOUT;
+    case SQLITE_TOOBIG:
+        return -EMSGSIZE;
+    case SQLITE_IOERR:
+    case SQLITE_CANTOPEN:
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+        return -EIO;
+    default:
+        return -EREMOTEIO;
+    }
+}
+
+static void set_error(struct sqlite_session *s, int error, const char *why)
+{
+    duda_sql_rows_fail(&s->rows, error, "SQLITE", s->settings->name, why);
+}
+
+static void set_sqlite_error(struct sqlite_session *s, int rc)
+{
+    if (s->refusal) {
+        set_error(s, -EOPNOTSUPP, s->refusal);
+        return;
+    }
+    int extended = s->handle ? sqlite3_extended_errcode(s->handle) : rc;
+    set_error(s, rc_to_errno(rc & 0xff, extended),
+              s->handle ? sqlite3_errmsg(s->handle) : sqlite3_errstr(rc));
+}
+
+/* ---- Its life ---- */
+
+static int should_interrupt(void *ctx)
+{
+    const struct sqlite_session *s = ctx;
+    return atomic_load_explicit(&s->is_cancelled, memory_order_relaxed) || mk_clock_ms() >= s->due_ms;
+}
+
+/* A file that is locked: whoever waits for it may leave. */
+static int on_busy(void *ctx, int n)
+{
+    if (should_interrupt(ctx))
+        return 0;
+    sqlite3_sleep(n < WAIT_MAX_MS ? n + 1 : WAIT_MAX_MS);
+    return 1;
+}
+
+/* Of a new file. Two workers that do it at once are in each other's way, and SQLite lets neither wait. */
+static int enable_wal(struct sqlite_session *s)
+{
+    int rc;
+    while ((rc = sqlite3_exec(s->handle, "PRAGMA journal_mode=WAL", NULL, NULL, NULL)) == SQLITE_BUSY &&
+           !should_interrupt(s))
+        sqlite3_sleep(1);
+    return rc;
+}
+
+static int configure_connection(struct sqlite_session *s)
+{
+    static const char always[] =
+        "PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY; PRAGMA trusted_schema=OFF;";
+    int rc = sqlite3_busy_handler(s->handle, on_busy, s);
+    sqlite3_db_config(s->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_progress_handler(s->handle, STEPS_BETWEEN_LOOKS, should_interrupt, s);
+    rc = rc ? rc : enable_wal(s);
+    sqlite3_extended_result_codes(s->handle, 1);
+    rc = rc ? rc : sqlite3_exec(s->handle, always, NULL, NULL, NULL);
+    return rc ? rc
+              : sqlite3_exec(s->handle,
+                             s->settings->durable ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL",
+                             NULL, NULL, NULL);
+}
+
+static int open_file(struct sqlite_session *s)
+{
+    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW;
+    int rc = sqlite3_open_v2(s->settings->file.p, &s->handle, flags, NULL);
+    return rc ? rc : configure_connection(s);
+}
+
+/* What migrations leave in their connection, such as a PRAGMA, is not for handlers. */
+static int migrate(struct sqlite_session *s, char *why, size_t size)
+{
+    bool has_migrated = false;
+    int rc = sqlite_migrate(s->handle, s->settings->migrations, s->settings->migrations_of, &has_migrated,
+                            why, size);
+    if (rc || !has_migrated)
+        return rc;
+    sqlite3_close_v2(s->handle);
+    s->handle = NULL;
+    return open_file(s);
+}
+
+static bool open_session(struct sqlite_session *s)
+{
+    char why[240] = "";
+    int rc = open_file(s);
+    rc = rc ? rc : migrate(s, why, sizeof why);
+    rc = rc ? rc : sqlite3_set_authorizer(s->handle, sqlite_authorizer_check, s);
+    if (!rc)
+        return true;
+    if (why[0])
+        set_error(s, rc_to_errno(rc & 0xff, rc), why);
+    else
+        set_sqlite_error(s, rc);
+    sqlite_session_close(s);
+    return false;
+}
+
+void sqlite_session_close(struct sqlite_session *s)
+{
+    for (size_t i = 0; i < SQLITE_STMT_CACHE_SIZE; i++)
+        sqlite3_finalize(s->kept[i].stmt);
+    memset(s->kept, 0, sizeof s->kept);
+    sqlite3_close_v2(s->handle);
+    s->handle = NULL;
+    s->is_changed = false;
+}
+
+/* ---- A statement ---- */
+
+static struct sqlite_cached_stmt *find_cached_stmt(struct sqlite_session *s, mk_str text)
+{
+    struct sqlite_cached_stmt *oldest = &s->kept[0];
+    for (size_t i = 0; i < SQLITE_STMT_CACHE_SIZE; i++) {
+        struct sqlite_cached_stmt *k = &s->kept[i];
+        if (k->stmt && mk_str_eq(mk_str_from_c(sqlite3_sql(k->stmt)), text))
+            return k;
+        if (k->used < oldest->used)
+            oldest = k;
+    }
+    sqlite3_finalize(oldest->stmt);
+    *oldest = (struct sqlite_cached_stmt){.stmt = NULL};
+    return oldest;
+}
+
+static bool is_blank(const char *text)
+{
+    return text[strspn(text, " \t\r\n;")] == 0;
+}
+
+static struct sqlite_cached_stmt *prepare_statement(struct sqlite_session *s, mk_str text)
+{
+    struct sqlite_cached_stmt *k = find_cached_stmt(s, text);
+    const char *rest = "";
+    if (!k->stmt) {
+        sqlite_authorizer_begin(s, text);
+        int rc = sqlite3_prepare_v3(s->handle, text.p, (int)text.len + 1, SQLITE_PREPARE_PERSISTENT, &k->stmt,
+                                    &rest);
+        if (rc) {
+            set_sqlite_error(s, rc);
+            return NULL;
+        }
+        if (!k->stmt || !is_blank(rest)) {
+            set_error(s, -EINVAL, "expected one statement");
+            sqlite3_finalize(k->stmt);
+            k->stmt = NULL;
+            return NULL;
+        }
+    }
+    k->once = s->is_once;
+    k->used = ++s->n_used;
+    return k;
+}
+
+static int bind_value(sqlite3_stmt *stmt, int at, const struct duda_sql_value *v)
+{
+    switch (v->type) {
+    case DUDA_SQL_INTEGER:
+        return sqlite3_bind_int64(stmt, at, v->number);
+    case DUDA_SQL_REAL:
+        return sqlite3_bind_double(stmt, at, v->real);
+    case DUDA_SQL_TEXT:
+        return sqlite3_bind_text64(stmt, at, v->text.p, v->text.len, SQLITE_STATIC, SQLITE_UTF8);
+    case DUDA_SQL_BLOB:
+        return sqlite3_bind_blob64(stmt, at, v->text.p, v->text.len, SQLITE_STATIC);
+    case DUDA_SQL_NULL:
+    default:
+        return sqlite3_bind_null(stmt, at);
+    }
+}
+
+/* `$2` is the second value, wherever it is. */
+static bool bind_values(struct sqlite_session *s, sqlite3_stmt *stmt, const struct duda_sql_value *values,
+                        size_t n)
+{
+    size_t most = 0;
+    for (int i = 1; i <= sqlite3_bind_parameter_count(stmt); i++) {
+        const char *name = sqlite3_bind_parameter_name(stmt, i);
+        uint64_t number = 0;
+        if (!name || name[0] != '$' || !mk_num_parse(mk_str_from_c(name + 1), &number) || !number ||
+            number > n) {
+            set_error(s, -EINVAL, "the parameters are not `$1` to the last one that is given");
+            return false;
+        }
+        most = number > most ? number : most;
+        int rc = bind_value(stmt, i, &values[number - 1]);
+        if (rc) {
+            set_sqlite_error(s, rc);
+            return false;
+        }
+    }
+    if (most < n)
+        set_error(s, -EINVAL, "the statement has fewer parameters than are given");
+    return most == n;
+}
+
+static struct duda_sql_value column_value(sqlite3_stmt *stmt, int i)
+{
+    const void *bytes;
+    switch (sqlite3_column_type(stmt, i)) {
+    case SQLITE_INTEGER:
+        return duda_sql_integer(sqlite3_column_int64(stmt, i));
+    case SQLITE_FLOAT:
+        return duda_sql_real(sqlite3_column_double(stmt, i));
+    case SQLITE_TEXT:
+        bytes = sqlite3_column_text(stmt, i);
+        return duda_sql_text(mk_str_of(bytes ? bytes : "", (size_t)sqlite3_column_bytes(stmt, i)));
+    case SQLITE_BLOB:
+        bytes = sqlite3_column_blob(stmt, i);
+        return duda_sql_blob(mk_str_of(bytes ? bytes : "", (size_t)sqlite3_column_bytes(stmt, i)));
+    default:
+        return duda_sql_null();
+    }
+}
+
+/* The first step may prepare it anew, since the schema has changed: then its columns have, too. */
+static void fetch_rows(struct sqlite_session *s, sqlite3_stmt *stmt)
+{
+    int64_t before = sqlite3_total_changes64(s->handle);
+    int rc = sqlite3_step(stmt), n = sqlite3_column_count(stmt);
+    for (int i = 0; i < n && (rc == SQLITE_ROW || rc == SQLITE_DONE); i++)
+        duda_sql_rows_column(&s->rows, mk_str_from_c(sqlite3_column_name(stmt, i)));
+    for (; !s->rows.error && rc == SQLITE_ROW; rc = sqlite3_step(stmt))
+        for (int i = 0; i < n; i++) {
+            struct duda_sql_value value = column_value(stmt, i);
+            duda_sql_rows_add(&s->rows, &value);
+        }
+    if (!s->rows.error && rc != SQLITE_DONE)
+        set_sqlite_error(s, rc);
+    s->rows.changed = sqlite3_total_changes64(s->handle) - before;
+    if (s->rows.error == -EMSGSIZE && !s->rows.problem[0])
+        set_error(s, -EMSGSIZE, "the result is longer than MaxResultSize");
+}
+
+/* ---- Transactions ---- */
+
+/* By no limit of time. */
+static void rollback_transaction(struct sqlite_session *s)
+{
+    if (!s->handle || sqlite3_get_autocommit(s->handle))
+        return;
+    s->use = SQLITE_USE_INTERNAL;
+    sqlite3_progress_handler(s->handle, 0, NULL, NULL);
+    sqlite3_exec(s->handle, "ROLLBACK", NULL, NULL, NULL);
+    sqlite3_progress_handler(s->handle, STEPS_BETWEEN_LOOKS, should_interrupt, s);
+}
+
+static bool is_rollback(mk_str text)
+{
+    return mk_str_eq(text, MK_STR("ROLLBACK"));
+}
+
+/* Some errors end a transaction by themselves: what follows in it must not be done alone. */
+static bool is_transaction_lost(struct sqlite_session *s)
+{
+    if (s->use != SQLITE_USE_TRANSACTION || !sqlite3_get_autocommit(s->handle))
+        return false;
+    set_error(s, -ECONNRESET, "an earlier error has rolled the transaction back");
+    return true;
+}
+
+/* Nobody would end it. */
+static void check_no_open_transaction(struct sqlite_session *s)
+{
+    if (s->use != SQLITE_USE_AUTOCOMMIT || sqlite3_get_autocommit(s->handle))
+        return;
+    rollback_transaction(s);
+    duda_sql_rows_clear(&s->rows);
+    set_error(s, -EOPNOTSUPP, "it has begun a transaction, which duda_sql_begin() does");
+}
+
+static void run_statement(struct sqlite_session *s, mk_str text, const struct duda_sql_value *values,
+                          size_t n)
+{
+    struct sqlite_cached_stmt *k = prepare_statement(s, text);
+    if (!k)
+        return;
+    if (bind_values(s, k->stmt, values, n))
+        fetch_rows(s, k->stmt);
+    sqlite3_reset(k->stmt);
+    sqlite3_clear_bindings(k->stmt);
+    if (k->once) {
+        sqlite3_finalize(k->stmt);
+        *k = (struct sqlite_cached_stmt){.stmt = NULL};
+    }
+    check_no_open_transaction(s);
+}
+
+void sqlite_session_run(struct sqlite_session *s, enum sqlite_use use, mk_str text,
+                        const struct duda_sql_value *values, size_t n)
+{
+    s->due_ms = mk_clock_ms() + s->settings->timeout_ms;
+    s->rows.max = s->settings->result_max;
+    s->refusal = NULL;
+    duda_sql_rows_clear(&s->rows);
+    if (s->must_roll_back)
+        rollback_transaction(s);
+    s->must_roll_back = false;
+    if (s->is_changed && s->handle && sqlite3_get_autocommit(s->handle) && use != SQLITE_USE_TRANSACTION)
+        sqlite_session_close(s);
+    s->use = use;
+    if (!s->handle && !open_session(s))
+        return;
+    if (!text.len && use == SQLITE_USE_INTERNAL)
+        return;
+    if (is_rollback(text) && use == SQLITE_USE_INTERNAL && sqlite3_get_autocommit(s->handle))
+        return; /* an error has done it */
+    if (!is_transaction_lost(s))
+        run_statement(s, text, values, n);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table as a store of duda/store.h. */
+#include <duda/memory.h>
+#include <duda/request.h>
+#include <errno.h>
+
+#include "package.h"
+#include "store.h"
+
+static uint64_t expiry_time(uint64_t ttl_ms)
+{
+    return ttl_ms ? mk_clock_ms() + ttl_ms : 0;
+}
+
+/* Where an entry is: locks are in a table of their own, which values cannot fill. */
+struct spot {
+    const struct store_table *table;
+    mk_str key;
+    unsigned char buf[STORE_SHORT_KEY];
+};
+
+static void find_table(const struct duda_store *s, mk_str key, struct spot *spot)
+{
+    const struct store_worker *all = s->of;
+    *spot = (struct spot){.table = &all->table, .key = key};
+    if (key.p[0] == STORE_KEY_LOCK) {
+        spot->table = &all->locks;
+        store_table_hash_key(&all->locks, key, spot->buf);
+        spot->key = mk_str_of((const char *)spot->buf, sizeof spot->buf);
+    }
+}
+
+/* It takes less time than asking a clock for it. */
+static int record_operation(const struct duda_store *s, int e)
+{
+    uint64_t *meter = ((const struct store_worker *)s->of)->meter;
+    mk_meter_begin(meter);
+    mk_meter_end(meter, 0, package_meter_is_failure(e));
+    return e;
+}
+
+static void *alloc_result(void *ctx, size_t size)
+{
+    return duda_alloc(ctx, size);
+}
+
+static int get(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str *value)
+{
+    struct spot spot;
+    find_table(s, key, &spot);
+    return record_operation(s, store_table_get(spot.table, spot.key, mk_clock_ms(), alloc_result, d, value));
+}
+
+static int put(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
+{
+    struct spot spot;
+    (void)d;
+    find_table(s, key, &spot);
+    return record_operation(s,
+                            store_table_set(spot.table, spot.key, value, mk_clock_ms(), expiry_time(ttl_ms)));
+}
+
+/* Whose lock it is. A unix socket leads to another server, which has clients of its own. */
+static uint32_t lock_client_id(const struct duda_ctx *d, const struct duda_store *s, const struct spot *spot)
+{
+    const struct store_worker *all = s->of;
+    const struct mk_request *r = spot->table == &all->locks ? duda_request(d) : NULL;
+    const struct mk_addr *peer = r ? mk_request_client_addr(r) : NULL;
+    struct mk_addr client;
+    if (!peer || peer->is_unix)
+        return 0;
+    mk_addr_client(peer, &client);
+    return store_table_client_id(spot->table, mk_str_of((const char *)client.ip, sizeof client.ip));
+}
+
+static int add(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
+{
+    struct spot spot;
+    find_table(s, key, &spot);
+    return record_operation(s, store_table_add_for_client(spot.table, lock_client_id(d, s, &spot), spot.key,
+                                                          value, mk_clock_ms(), expiry_time(ttl_ms)));
+}
+
+static int remove_value(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value)
+{
+    struct spot spot;
+    (void)d;
+    find_table(s, key, &spot);
+    return record_operation(s, store_table_delete_if(spot.table, spot.key, value, mk_clock_ms()));
+}
+
+static int count(struct duda_ctx *d, struct duda_store *s, mk_str key, int64_t delta, uint64_t ttl_ms,
+                 int64_t *sum)
+{
+    struct spot spot;
+    (void)d;
+    find_table(s, key, &spot);
+    return record_operation(
+        s, store_table_incr(spot.table, spot.key, delta, mk_clock_ms(), expiry_time(ttl_ms), sum));
+}
+
+static int replace(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
+{
+    struct spot spot;
+    (void)d;
+    find_table(s, key, &spot);
+    return record_operation(
+        s, store_table_replace(spot.table, spot.key, value, mk_clock_ms(), expiry_time(ttl_ms)));
+}
+
+static int limit(struct duda_ctx *d, struct duda_store *s, mk_str key, int64_t max, uint64_t window_ms)
+{
+    const struct store_worker *all = s->of;
+    uint64_t expires = window_ms ? expiry_time(window_ms) : UINT64_MAX;
+    (void)d;
+    return record_operation(s, store_rate_limiter_count(&all->counters, key, max > 0 ? (uint64_t)max : 0,
+                                                        mk_clock_ms(), expires));
+}
+
+static const struct duda_store_ops ops = {.get = get,
+                                          .put = put,
+                                          .add = add,
+                                          .remove = remove_value,
+                                          .count = count,
+                                          .replace = replace,
+                                          .limit = limit};
+
+struct duda_store store_memory_backend(struct store_worker *all)
+{
+    return (struct duda_store){.ops = &ops, .name = MK_STR("memory"), .of = all};
+}

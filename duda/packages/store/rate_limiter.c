@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rate_limiter.h"
+
+#include <errno.h>
+#include <monkey/text.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "shm_mutex.h"
+
+enum { PAGE = 4096 };
+
+struct counter {
+    uint64_t subject; /* a hash of its key; 0: none */
+    uint64_t expires;
+    uint64_t n, max;
+};
+
+struct bucket {
+    struct counter counters[STORE_RATE_LIMITER_WAYS];
+};
+
+struct store_rate_limiter_part {
+    _Atomic uint32_t is_ready;
+    struct mk_hash_key key; /* that of the first part counts: clients may choose names */
+    pthread_mutex_t lock;
+    _Alignas(64) struct bucket lines[];
+};
+
+static struct store_rate_limiter_part *part_at(const struct store_rate_limiter *c, size_t i)
+{
+    return (struct store_rate_limiter_part *)(void *)(c->memory + i * c->part_size);
+}
+
+int store_rate_limiter_init(struct store_rate_limiter *c, void *memory, size_t size)
+{
+    c->memory = memory;
+    c->part_size = size / STORE_RATE_LIMITER_PARTS / PAGE * PAGE;
+    if (c->part_size < sizeof(struct store_rate_limiter_part) + sizeof(struct bucket))
+        return -EINVAL;
+    c->n_lines = (uint32_t)((c->part_size - sizeof(struct store_rate_limiter_part)) / sizeof(struct bucket));
+    for (size_t i = 0; i < STORE_RATE_LIMITER_PARTS; i++) {
+        struct store_rate_limiter_part *p = part_at(c, i);
+        int e = atomic_load(&p->is_ready) ? 0 : store_shm_mutex_init(&p->lock);
+        if (e)
+            return e;
+        if (!atomic_load(&p->is_ready))
+            mk_random(&p->key, sizeof p->key);
+        atomic_store(&p->is_ready, 1);
+    }
+    return 0;
+}
+
+static bool is_expired(const struct counter *c, uint64_t now)
+{
+    return !c->subject || c->expires <= now;
+}
+
+/* Is it further from its limit? Of two that are as far, the one that is over first. */
+static bool is_evicted_before(const struct counter *a, const struct counter *b)
+{
+    double of_a = (double)a->n / (double)a->max, of_b = (double)b->n / (double)b->max;
+    return of_a < of_b || (of_a <= of_b && a->expires < b->expires);
+}
+
+/* The counter of the subject, or the one that it replaces. */
+static struct counter *find_counter(struct bucket *bucket, uint64_t subject, uint64_t now)
+{
+    struct counter *best = &bucket->counters[0];
+    for (size_t i = 0; i < STORE_RATE_LIMITER_WAYS; i++) {
+        struct counter *c = &bucket->counters[i];
+        if (c->subject == subject && !is_expired(c, now))
+            return c;
+        if (!is_expired(best, now) && (is_expired(c, now) || is_evicted_before(c, best)))
+            best = c;
+    }
+    return best;
+}
+
+static int count_use(struct bucket *bucket, uint64_t subject, uint64_t max, uint64_t now, uint64_t expires)
+{
+    struct counter *c = find_counter(bucket, subject, now);
+    if (c->subject != subject || is_expired(c, now))
+        *c = (struct counter){.subject = subject, .expires = expires};
+    c->max = max ? max : 1;
+    if (c->n <= max)
+        c->n++;
+    return c->n > max ? -EDQUOT : 0;
+}
+
+int store_rate_limiter_count(const struct store_rate_limiter *c, mk_str key, uint64_t max, uint64_t now,
+                             uint64_t expires)
+{
+    uint64_t subject = mk_hash(&part_at(c, 0)->key, key);
+    struct store_rate_limiter_part *p = part_at(c, subject % STORE_RATE_LIMITER_PARTS);
+    int e = store_shm_mutex_lock(&p->lock);
+    if (e == -EBUSY)
+        return e;
+    if (e)
+        memset(p->lines, 0, c->n_lines * sizeof *p->lines);
+    struct bucket *bucket = &p->lines[(subject >> 8) % c->n_lines];
+    e = count_use(bucket, subject ? subject : 1, max, now, expires);
+    pthread_mutex_unlock(&p->lock);
+    return e;
+}

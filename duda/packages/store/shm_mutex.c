@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shm_mutex.h"
+
+#include <errno.h>
+#include <time.h>
+
+enum { PATIENCE_MS = 200 };
+
+int store_shm_mutex_init(pthread_mutex_t *lock)
+{
+    pthread_mutexattr_t a;
+    int e = pthread_mutexattr_init(&a);
+    if (e)
+        return -e;
+    e = pthread_mutexattr_setpshared(&a, PTHREAD_PROCESS_SHARED);
+    e = e ? e : pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST);
+    e = e ? e : pthread_mutex_init(lock, &a);
+    pthread_mutexattr_destroy(&a);
+    return -e;
+}
+
+int store_shm_mutex_lock(pthread_mutex_t *lock)
+{
+    struct timespec end;
+    int e = pthread_mutex_trylock(lock);
+    if (e == EBUSY) {
+        clock_gettime(CLOCK_REALTIME, &end);
+        end.tv_nsec += PATIENCE_MS * 1000000L;
+        end.tv_sec += end.tv_nsec / 1000000000L;
+        end.tv_nsec %= 1000000000L;
+        e = pthread_mutex_timedlock(lock, &end);
+    }
+    if (e == EOWNERDEAD)
+        return pthread_mutex_consistent(lock) ? -EBUSY : -EOWNERDEAD;
+    return e ? -EBUSY : 0;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which stores a worker has, and the calls that each kind answers. */
+#include "store.h"
+#include "package.h"
+
+#include <duda/request.h>
+#include <errno.h>
+#include <monkey/plugin.h>
+
+static const struct mk_plugin *self;
+
+void store_worker_set_plugin(const struct mk_plugin *plugin)
+{
+    self = plugin;
+}
+
+struct store_worker *store_worker_get(const struct mk_worker *w)
+{
+    return mk_worker_data(w, self);
+}
+
+void store_worker_broadcast(struct store_worker *all, mk_str message)
+{
+    (void)mk_worker_send(all->worker, self, MK_TO_ALL, message); /* or they look by themselves */
+}
+
+/* ---- Which store ---- */
+
+struct duda_store *store_worker_find_store(const struct store_worker *all, mk_str name)
+{
+    struct duda_store *s = all->first;
+    while (s && !mk_str_eq(s->name, name))
+        s = s->next;
+    return s;
+}
+
+struct duda_store *duda_store_find(struct duda_ctx *d, const char *name)
+{
+    struct store_worker *all = store_worker_get(duda_worker(d));
+    struct duda_store *s = store_worker_find_store(all, mk_str_from_c(name ? name : "main"));
+    bool is_memory = !name || strcmp(name, "main") == 0 || strcmp(name, "memory") == 0;
+    if (!s && !is_memory)
+        package_log_missing_section(d, "[KV] or [REDIS]", name);
+    return s ? s : is_memory ? &all->memory : NULL;
+}
+
+/* ---- Values ---- */
+
+mk_str store_key_format(struct store_key_buf *buf, char table, mk_str scope, mk_str key)
+{
+    struct mk_buf text = mk_buf_fixed(buf->text, sizeof buf->text);
+    mk_buf_add_char(&text, table);
+    mk_buf_add_char(&text, ':');
+    duda_scope_add(&text, scope, key);
+    return mk_buf_str(&text);
+}
+
+/* The key of a value as the backend has it. */
+static int scope_key(const struct duda_ctx *d, const struct duda_store *s, mk_str *key,
+                     struct store_key_buf *buf)
+{
+    if (!s)
+        return -ENODEV;
+    if (!key->len || key->len > DUDA_STORE_KEY_MAX)
+        return -EINVAL;
+    *key = store_key_format(buf, STORE_KEY_VALUE, duda_scope(d), *key);
+    return 0;
+}
+
+int duda_store_get(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str *value)
+{
+    struct store_key_buf buf;
+    int e = scope_key(d, s, &key, &buf);
+    *value = MK_STR_NULL;
+    return e ? e : s->ops->get(d, s, key, value);
+}
+
+int duda_store_set(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
+{
+    struct store_key_buf buf;
+    int e = scope_key(d, s, &key, &buf);
+    return e ? e : s->ops->put(d, s, key, value, ttl_ms);
+}
+
+int duda_store_replace(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
+{
+    struct store_key_buf buf;
+    int e = scope_key(d, s, &key, &buf);
+    return e ? e : s->ops->replace(d, s, key, value, ttl_ms);
+}
+
+int duda_store_add(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
+{
+    struct store_key_buf buf;
+    int e = scope_key(d, s, &key, &buf);
+    return e ? e : s->ops->add(d, s, key, value, ttl_ms);
+}
+
+int duda_store_delete_if(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value)
+{
+    struct store_key_buf buf;
+    int e = scope_key(d, s, &key, &buf);
+    e = e ? e : s->ops->remove(d, s, key, value);
+    return e == -ENOENT ? 0 : e;
+}
+
+int duda_store_incr(struct duda_ctx *d, struct duda_store *s, mk_str key, int64_t delta, uint64_t ttl_ms,
+                    int64_t *sum)
+{
+    struct store_key_buf buf;
+    int e = scope_key(d, s, &key, &buf);
+    return e ? e : s->ops->count(d, s, key, delta, ttl_ms, sum);
+}

@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Each part has a lock, buckets, and blocks; an entry is a chain of blocks. When none is free, a hand goes
+ * round the blocks and drops entries that have expired, and those that nobody has used since it last came by. Where it
+ * finds too few, entries may give way all the same: values first, then those that would expire first. */
+#include "table.h"
+
+#include <errno.h>
+#include <monkey/text.h>
+#include <stdatomic.h>
+
+#include "shm_mutex.h"
+
+enum { BLOCKS_OF_BUCKET = 2, BLOCK = 128, LINE = 64, SAMPLE = 64 };
+/* How far one call moves the hand, besides what its value needs: all of a part would take milliseconds in a large table,
+ * and clients can fill it with entries that stay. The next call goes on from there. */
+enum { STEPS = 1024, STEPS_OF_BLOCK = 2 };
+/* Of so many blocks, in a large table, it is seen whether a client has its share. */
+enum { SHARE_SAMPLE = 1024 };
+
+enum state { FREE, FIRST, LATER };
+
+/* What a first block begins with. */
+struct entry {
+    uint64_t expires;
+    uint32_t after; /* the next one of the bucket */
+    uint32_t bucket;
+    uint32_t key_len, value_len;
+    bool stays, is_used;
+    uint32_t owner; /* 0: none */
+};
+
+/* Numbers of blocks count from 1; 0 is none. */
+struct block {
+    uint32_t next; /* of its entry, or of the free ones */
+    uint32_t state;
+    _Alignas(struct entry) char room[BLOCK - 8];
+};
+
+struct store_part {
+    _Atomic uint32_t is_ready;
+    struct mk_hash_key key; /* that of the first part counts: clients may choose names */
+    pthread_mutex_t lock;
+    uint32_t free, n_free, hand;
+    _Alignas(LINE) struct block
+        blocks[]; /* a short entry is one line of the cache, and one miss; buckets follow */
+};
+
+/* One part that is locked. */
+struct view {
+    struct store_part *part;
+    uint32_t *buckets;
+    uint32_t n, bucket;
+    mk_str key;
+    uint64_t now;
+    bool gives_way;
+    uint32_t owner; /* of what is made */
+};
+
+static struct store_part *part_at(const struct store_table *t, size_t i)
+{
+    return (struct store_part *)(void *)(t->memory + i * t->part_size);
+}
+
+static struct block *block_at(const struct view *v, uint32_t i)
+{
+    return &v->part->blocks[i - 1];
+}
+
+static struct entry *entry_at(const struct view *v, uint32_t i)
+{
+    return (struct entry *)(void *)block_at(v, i)->room;
+}
+
+/* ---- Beginning ---- */
+
+static uint32_t *buckets_of(struct store_part *p, uint32_t n)
+{
+    return (uint32_t *)(void *)&p->blocks[n];
+}
+
+static uint32_t bucket_count(uint32_t n)
+{
+    return n / BLOCKS_OF_BUCKET + 1;
+}
+
+static void clear_part(struct store_part *p, uint32_t n)
+{
+    memset(buckets_of(p, n), 0, bucket_count(n) * sizeof(uint32_t));
+    for (uint32_t i = 0; i < n; i++) {
+        p->blocks[i].next = i + 1 < n ? i + 2 : 0;
+        p->blocks[i].state = FREE;
+    }
+    p->free = 1;
+    p->n_free = n;
+    p->hand = 1;
+}
+
+int store_table_init(struct store_table *t, void *memory, size_t size)
+{
+    t->memory = memory;
+    t->part_size = size / STORE_PARTS / 4096 * 4096;
+    if (t->part_size < sizeof(struct store_part) + BLOCK + 2 * sizeof(uint32_t))
+        return -EINVAL;
+    size_t room = t->part_size - sizeof(struct store_part) - 2 * sizeof(uint32_t);
+    size_t n = room / (BLOCK + sizeof(uint32_t) / BLOCKS_OF_BUCKET);
+    if (n > UINT32_MAX - 1)
+        return -EINVAL;
+    t->n_blocks = (uint32_t)n;
+    for (size_t i = 0; i < STORE_PARTS; i++) {
+        struct store_part *p = part_at(t, i);
+        if (atomic_load(&p->is_ready))
+            continue;
+        int e = store_shm_mutex_init(&p->lock);
+        if (e)
+            return e;
+        clear_part(p, t->n_blocks);
+        mk_random(&p->key, sizeof p->key);
+        atomic_store(&p->is_ready, 1);
+    }
+    return 0;
+}
+
+void store_table_hash_key(const struct store_table *t, mk_str key, unsigned char out[STORE_SHORT_KEY])
+{
+    const uint64_t both[] = {mk_hash(&part_at(t, 0)->key, key), mk_hash(&part_at(t, 1)->key, key)};
+    memcpy(out, both, sizeof both);
+}
+
+/* ---- Locks ---- */
+
+static int lock(const struct store_table *t, mk_str key, uint64_t now, struct view *v)
+{
+    uint64_t hash = mk_hash(&part_at(t, 0)->key, key);
+    struct store_part *part = part_at(t, hash % STORE_PARTS);
+    *v = (struct view){.part = part,
+                       .buckets = buckets_of(part, t->n_blocks),
+                       .n = t->n_blocks,
+                       .bucket = (uint32_t)(hash >> 32) % bucket_count(t->n_blocks),
+                       .key = key,
+                       .now = now,
+                       .gives_way = t->gives_way};
+    int e = store_shm_mutex_lock(&v->part->lock);
+    if (e == -EOWNERDEAD) {
+        clear_part(v->part, v->n);
+        e = 0;
+    }
+    return e;
+}
+
+static int unlock(const struct view *v, int e)
+{
+    pthread_mutex_unlock(&v->part->lock);
+    return e;
+}
+
+/* ---- Bytes of an entry ---- */
+
+/* Where the next byte of a chain is. */
+struct cursor {
+    uint32_t block;
+    size_t at;
+};
+
+static struct cursor value_start(uint32_t first)
+{
+    return (struct cursor){first, sizeof(struct entry)};
+}
+
+static mk_str next_piece(const struct view *v, struct cursor *p, size_t max)
+{
+    struct block *b = block_at(v, p->block);
+    if (p->at == sizeof b->room && b->next) {
+        *p = (struct cursor){b->next, 0};
+        b = block_at(v, p->block);
+    }
+    size_t left = sizeof b->room - p->at, n = left < max ? left : max;
+    mk_str piece = mk_str_of(b->room + p->at, n);
+    p->at += n;
+    return piece;
+}
+
+static bool text_matches(const struct view *v, struct cursor *p, mk_str text)
+{
+    const struct block *b = block_at(v, p->block);
+    bool same = true;
+    if (text.len <= sizeof b->room - p->at) {
+        p->at += text.len;
+        return memcmp(b->room + p->at - text.len, text.p, text.len) == 0;
+    }
+    while (text.len) {
+        mk_str piece = next_piece(v, p, text.len);
+        same = same && memcmp(piece.p, text.p, piece.len) == 0;
+        text = mk_str_skip(text, piece.len);
+    }
+    return same;
+}
+
+static void copy_text_in(const struct view *v, struct cursor *p, mk_str text)
+{
+    while (text.len) {
+        struct block *b = block_at(v, p->block);
+        if (p->at == sizeof b->room) {
+            *p = (struct cursor){b->next, 0};
+            continue;
+        }
+        size_t left = sizeof b->room - p->at, n = left < text.len ? left : text.len;
+        memcpy(b->room + p->at, text.p, n);
+        p->at += n;
+        text = mk_str_skip(text, n);
+    }
+}
+
+/* ---- Entries ---- */
+
+static void drop_entry(const struct view *v, uint32_t first)
+{
+    const struct entry *e = entry_at(v, first);
+    uint32_t *at = &v->buckets[e->bucket], last = first;
+    while (*at != first)
+        at = &entry_at(v, *at)->after;
+    *at = e->after;
+    for (;; last = block_at(v, last)->next) {
+        block_at(v, last)->state = FREE;
+        v->part->n_free++;
+        if (!block_at(v, last)->next)
+            break;
+    }
+    block_at(v, last)->next = v->part->free;
+    v->part->free = first;
+}
+
+static bool is_expired(const struct view *v, const struct entry *e)
+{
+    return e->expires && e->expires <= v->now;
+}
+
+/* 0: it is not there. */
+static uint32_t find_entry(const struct view *v, struct cursor *value)
+{
+    for (uint32_t i = v->buckets[v->bucket]; i; i = entry_at(v, i)->after) {
+        struct entry *e = entry_at(v, i);
+        *value = value_start(i);
+        if (e->key_len != v->key.len || !text_matches(v, value, v->key))
+            continue;
+        if (!is_expired(v, e)) {
+            if (!e->is_used) /* lines that are read alone stay in the caches of all workers */
+                e->is_used = true;
+            return i;
+        }
+        drop_entry(v, i);
+        return 0;
+    }
+    return 0;
+}
+
+static void sweep_entry(const struct view *v, uint32_t i)
+{
+    struct entry *e = entry_at(v, i);
+    if (is_expired(v, e) || (!e->stays && !e->is_used))
+        drop_entry(v, i);
+    else
+        e->is_used = false;
+}
+
+static size_t blocks_needed(size_t key_len, size_t value_len)
+{
+    size_t each = sizeof((struct block *)0)->room;
+    return (sizeof(struct entry) + key_len + value_len + each - 1) / each;
+}
+
+static size_t sweep_steps(size_t n)
+{
+    return STEPS + STEPS_OF_BLOCK * n;
+}
+
+static uint32_t advance_hand(const struct view *v)
+{
+    uint32_t i = v->part->hand;
+    v->part->hand = i < v->n ? i + 1 : 1;
+    return i;
+}
+
+static bool sweep_blocks(const struct view *v, size_t n)
+{
+    for (size_t steps = sweep_steps(n); v->part->n_free < n && steps; steps--) {
+        uint32_t i = advance_hand(v);
+        if (block_at(v, i)->state == FIRST)
+            sweep_entry(v, i);
+    }
+    return v->part->n_free >= n;
+}
+
+/* Values before entries that stay; then by the time, of which 0 is never. */
+static bool is_evicted_before(const struct entry *a, const struct entry *b)
+{
+    return a->stays != b->stays ? b->stays : a->expires - 1 < b->expires - 1;
+}
+
+/* Of the next entries under the hand, the one that is worth least; 0: there is none that may go. */
+static uint32_t find_eviction(const struct view *v, uint32_t old)
+{
+    uint32_t best = 0;
+    unsigned n = 0;
+    for (uint32_t steps = 0; steps < v->n && n < SAMPLE && !(best && steps >= STEPS); steps++) {
+        uint32_t i = advance_hand(v);
+        if (block_at(v, i)->state != FIRST || i == old)
+            continue;
+        n++;
+        if (!best || is_evicted_before(entry_at(v, i), entry_at(v, best)))
+            best = i;
+    }
+    return best;
+}
+
+static bool evict_entries(const struct view *v, size_t n, uint32_t old)
+{
+    uint32_t i;
+    while (v->part->n_free < n && (i = find_eviction(v, old)))
+        drop_entry(v, i);
+    return v->part->n_free >= n;
+}
+
+/* What it replaces counts as free, and stays until all is sure to succeed. */
+static bool reserve_blocks(const struct view *v, size_t n, uint32_t old)
+{
+    if (!old)
+        return sweep_blocks(v, n) || (v->gives_way && evict_entries(v, n, 0));
+    struct entry *e = entry_at(v, old);
+    size_t has = blocks_needed(e->key_len, e->value_len);
+    bool stays = e->stays;
+    e->stays = true;
+    size_t more = n > has ? n - has : 0;
+    bool is_enough = sweep_blocks(v, more) || (v->gives_way && evict_entries(v, more, old));
+    e->stays = stays;
+    return is_enough;
+}
+
+/* Has its client half of the room? There is no count that a process which dies could leave wrong. */
+static bool exceeds_client_share(const struct view *v)
+{
+    uint32_t n = v->n < SHARE_SAMPLE ? v->n : SHARE_SAMPLE, stride = v->n / n,
+             at = v->part->hand % stride + 1, own = 0;
+    if (!v->owner || v->n - v->part->n_free < v->n / 2)
+        return false;
+    for (uint32_t i = 0; i < n; i++, at += stride) {
+        const struct entry *e = entry_at(v, at);
+        own += block_at(v, at)->state == FIRST && e->owner == v->owner && !is_expired(v, e);
+    }
+    return own >= n / 2;
+}
+
+/* A chain of n blocks; there are as many. */
+static uint32_t alloc_blocks(const struct view *v, size_t n)
+{
+    uint32_t first = v->part->free, last = first;
+    block_at(v, first)->state = FIRST;
+    for (size_t i = 1; i < n; i++) {
+        last = block_at(v, last)->next;
+        block_at(v, last)->state = LATER;
+    }
+    v->part->free = block_at(v, last)->next;
+    v->part->n_free -= (uint32_t)n;
+    block_at(v, last)->next = 0;
+    return first;
+}
+
+/* In place of an old one, which stays if that fails; 0: there is none. */
+static int write_entry(const struct view *v, uint32_t old, mk_str value, uint64_t expires, bool stays)
+{
+    size_t n = blocks_needed(v->key.len, value.len);
+    if (value.len > STORE_VALUE_MAX || n > v->n)
+        return -EMSGSIZE;
+    if (!reserve_blocks(v, n, old))
+        return -ENOSPC;
+    if (old)
+        drop_entry(v, old);
+    uint32_t first = alloc_blocks(v, n);
+    *entry_at(v, first) = (struct entry){.expires = expires,
+                                         .after = v->buckets[v->bucket],
+                                         .bucket = v->bucket,
+                                         .key_len = (uint32_t)v->key.len,
+                                         .value_len = (uint32_t)value.len,
+                                         .stays = stays,
+                                         .owner = v->owner};
+    struct cursor p = value_start(first);
+    copy_text_in(v, &p, v->key);
+    copy_text_in(v, &p, value);
+    v->buckets[v->bucket] = first;
+    return 0;
+}
+
+/* ---- What others call ---- */
+
+/* A NUL follows. */
+static int copy_value_out(const struct view *v, struct cursor *p, size_t len, char *out, mk_str *value)
+{
+    if (!out)
+        return -ENOMEM;
+    for (size_t at = 0; at < len;) {
+        mk_str piece = next_piece(v, p, len - at);
+        memcpy(out + at, piece.p, piece.len);
+        at += piece.len;
+    }
+    out[len] = 0;
+    *value = mk_str_of(out, len);
+    return 0;
+}
+
+int store_table_get(const struct store_table *t, mk_str key, uint64_t now,
+                    void *(*room)(void *ctx, size_t size), void *ctx, mk_str *value)
+{
+    struct view v;
+    struct cursor p;
+    int e = lock(t, key, now, &v);
+    if (e)
+        return e;
+    uint32_t i = find_entry(&v, &p);
+    size_t len = i ? entry_at(&v, i)->value_len : 0;
+    return unlock(&v, i ? copy_value_out(&v, &p, len, room(ctx, len + 1), value) : -ENOENT);
+}
+
+static int set_value(const struct store_table *t, mk_str key, mk_str value, uint64_t now, uint64_t expires,
+                     bool must_exist)
+{
+    struct view v;
+    struct cursor p;
+    int e = lock(t, key, now, &v);
+    if (e)
+        return e;
+    uint32_t old = find_entry(&v, &p);
+    if (!old && must_exist)
+        return unlock(&v, -ENOENT);
+    return unlock(&v, write_entry(&v, old, value, expires, false));
+}
+
+int store_table_set(const struct store_table *t, mk_str key, mk_str value, uint64_t now, uint64_t expires)
+{
+    return set_value(t, key, value, now, expires, false);
+}
+
+int store_table_replace(const struct store_table *t, mk_str key, mk_str value, uint64_t now, uint64_t expires)
+{
+    return set_value(t, key, value, now, expires, true);
+}
+
+int store_table_add_for_client(const struct store_table *t, uint32_t owner, mk_str key, mk_str value,
+                               uint64_t now, uint64_t expires)
+{
+    struct view v;
+    struct cursor p;
+    int e = lock(t, key, now, &v);
+    if (e)
+        return e;
+    v.owner = owner;
+    if (find_entry(&v, &p))
+        return unlock(&v, -EEXIST);
+    return unlock(&v, exceeds_client_share(&v) ? -EDQUOT : write_entry(&v, 0, value, expires, true));
+}
+
+int store_table_add(const struct store_table *t, mk_str key, mk_str value, uint64_t now, uint64_t expires)
+{
+    return store_table_add_for_client(t, 0, key, value, now, expires);
+}
+
+uint32_t store_table_client_id(const struct store_table *t, mk_str address)
+{
+    uint32_t owner = (uint32_t)mk_hash(&part_at(t, 0)->key, address);
+    return owner ? owner : 1;
+}
+
+int store_table_delete_if(const struct store_table *t, mk_str key, mk_str value, uint64_t now)
+{
+    struct view v;
+    struct cursor p;
+    int e = lock(t, key, now, &v);
+    if (e)
+        return e;
+    uint32_t i = find_entry(&v, &p);
+    if (value.p && (!i || entry_at(&v, i)->value_len != value.len || !text_matches(&v, &p, value)))
+        return unlock(&v, -ESTALE);
+    if (i)
+        drop_entry(&v, i);
+    return unlock(&v, i ? 0 : -ENOENT);
+}
+
+/* Numbers are decimal text, as in other stores. */
+static int parse_number(const struct view *v, uint32_t i, struct cursor *p, int64_t *out)
+{
+    char room[24];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    uint64_t n = 0;
+    for (size_t left = entry_at(v, i)->value_len; left && !text.failed;) {
+        mk_str piece = next_piece(v, p, left);
+        mk_buf_add(&text, piece);
+        left -= piece.len;
+    }
+    mk_str digits = mk_buf_str(&text);
+    bool is_negative = mk_str_starts(digits, MK_STR("-"));
+    if (text.failed || !mk_num_parse(mk_str_skip(digits, is_negative), &n) || n > INT64_MAX)
+        return -EDOM;
+    *out = is_negative ? -(int64_t)n : (int64_t)n;
+    return 0;
+}
+
+static int increment(const struct view *v, int64_t delta, uint64_t expires, int64_t *sum)
+{
+    char room[24];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    struct cursor p;
+    int64_t n = 0;
+    uint32_t old = find_entry(v, &p);
+    int e = old ? parse_number(v, old, &p, &n) : 0;
+    if (e || __builtin_add_overflow(n, delta, sum))
+        return -EDOM;
+    if (old)
+        expires = entry_at(v, old)->expires;
+    mk_buf_add_int(&text, *sum);
+    return write_entry(v, old, mk_buf_str(&text), expires, true);
+}
+
+int store_table_incr(const struct store_table *t, mk_str key, int64_t delta, uint64_t now, uint64_t expires,
+                     int64_t *sum)
+{
+    struct view v;
+    int e = lock(t, key, now, &v);
+    return e ? e : unlock(&v, increment(&v, delta, expires, sum));
+}

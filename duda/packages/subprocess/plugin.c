@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plugin: each worker gets a spawner. */
+#include <errno.h>
+#include <monkey/meter.h>
+
+#include "process.h"
+
+static int load(struct mk_config *config, void **data)
+{
+    uint32_t *meter = mk_config_alloc(config, sizeof *meter);
+    if (!meter)
+        return -ENOMEM;
+    *meter = mk_meter_get(config, MK_STR("child"), MK_STR("main"));
+    *data = meter;
+    mk_config_enable_subprocesses(config);
+    return 0;
+}
+
+static int worker_start(struct mk_worker *w, void *data)
+{
+    mk_worker_set_data(w, &MK_PLUGIN_OF(duda_subprocess), mk_worker_cells(w, *(const uint32_t *)data));
+    return 0;
+}
+
+static const char *const needs[] = {"duda", NULL};
+
+MK_PLUGIN(duda_subprocess) = {
+    MK_PLUGIN_HEAD,        .name = "duda-child",
+    .version = MK_VERSION, .help = "Other programs for services of Duda.",
+    .load = load,          .worker_start = worker_start,
+    .needs = needs,
+};

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Handlers without a request: a line and a route of their own make them look like all others. */
+#include <duda/task.h>
+#include <errno.h>
+#include <monkey/text.h>
+
+#include "service/memory.h"
+#include "service/route_table.h"
+#include "service/scheduler.h"
+#include "service/worker_ctx.h"
+
+enum { ID_BYTES = 8 };
+
+struct task_run {
+    struct duda_ctx d; /* the first */
+    struct duda_task errand;
+    struct duda_route route;
+    struct duda_route_entry line;
+    char id[2 * ID_BYTES + 1];
+};
+
+static struct duda_route_slot *task_route_slot(const struct duda_worker_ctx *worker_ctx, const char *name)
+{
+    char buf[DUDA_ROUTE_SLOT_NAME_MAX];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf - 1);
+    mk_buf_addf(&text, "job %s", name);
+    return text.failed ? NULL : duda_crash_table_add_route(worker_ctx->crash_table, mk_buf_str(&text));
+}
+
+static void assign_task_id(struct task_run *k)
+{
+    char bits[ID_BYTES];
+    struct mk_buf text = mk_buf_fixed(k->id, sizeof k->id);
+    mk_random(bits, sizeof bits);
+    mk_hex_encode(&text, mk_str_of(bits, sizeof bits));
+    k->d.id = mk_buf_str(&text);
+}
+
+/* The service whose function runs now; NULL: none. */
+static const struct duda_service_ref *current_service(const struct duda_worker_ctx *worker_ctx)
+{
+    return worker_ctx->starts ? worker_ctx->starts : worker_ctx->runs ? worker_ctx->runs->owner : NULL;
+}
+
+int duda_task_spawn(struct mk_worker *worker, const struct duda_task *errand, struct duda_ctx **out)
+{
+    struct duda_worker_ctx *worker_ctx = duda_worker_ctx(worker);
+    struct duda_route_slot *route_slot = task_route_slot(worker_ctx, errand->name);
+    *out = NULL;
+    if (errand->stack > DUDA_STACK_MAX)
+        return -EINVAL;
+    if (duda_route_slot_disabled_s(route_slot, mk_worker_now(worker)))
+        return -EAGAIN;
+    struct task_run *k = duda_memory_acquire_block(worker_ctx, sizeof *k);
+    if (!k)
+        return -ENOMEM;
+    *k = (struct task_run){.errand = *errand};
+    k->route = (struct duda_route){.kind = DUDA_IS_ROUTE,
+                                   .path = errand->name,
+                                   .fn = errand->fn,
+                                   .name = errand->name,
+                                   .file = "a job",
+                                   .stack = errand->stack,
+                                   .deadline_ms = errand->deadline_ms};
+    k->line = (struct duda_route_entry){
+        .route = &k->route, .pattern = mk_str_from_c(errand->name), .route_slot = route_slot};
+    k->d.worker_ctx = worker_ctx;
+    k->d.line = &k->line;
+    k->d.on_over = errand->on_end;
+    k->d.over_ctx = errand->ctx;
+    k->d.owner = errand->owner ? errand->owner : current_service(worker_ctx);
+    assign_task_id(k);
+    k->d.tunnels = k->d.streams = true; /* nothing resumes it but a wake, and it has nothing to say */
+    int e = duda_scheduler_start_handler(&k->d);
+    if (e) {
+        duda_memory_release_block(worker_ctx, k);
+        return e;
+    }
+    duda_wake(&k->d);
+    *out = &k->d;
+    return 0;
+}
+
+const struct duda_service_ref *duda_task_owner(struct mk_worker *worker)
+{
+    return duda_worker_ctx(worker)->starts;
+}
+
+void *duda_task_context(const struct duda_ctx *d)
+{
+    return d->ctx_ref ? NULL : ((const struct task_run *)d)->errand.ctx;
+}
+
+void duda_task_cancel(struct duda_ctx *d)
+{
+    duda_scheduler_cancel(d);
+}

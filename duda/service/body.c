@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* JSON that is asked and said, and problems. */
+#include <duda.h>
+#include <errno.h>
+
+#include "service/forms.h"
+#include "service/response.h"
+#include "service/suspend.h"
+
+enum { SIZE_DEFAULT = 1 << 20, PROBLEM_MAX = 32 << 10, DETAIL_MAX = 1024 };
+
+/* ---- Said ---- */
+
+int duda_send_json(struct duda_ctx *d, struct duda_value value)
+{
+    int e = duda_response_begin_write(d);
+    if (!e && !d->typed)
+        e = duda_response_set_type_nocopy(d, MK_STR("application/json"));
+    if (e)
+        return e;
+    size_t before = d->out.len;
+    duda_json_write(&d->out, &value);
+    if (d->out.failed) /* a part of it is no JSON */
+        d->out.len = before;
+    return duda_response_end_write(d);
+}
+
+int duda_send_json_struct(struct duda_ctx *d, const struct duda_schema *shape, const void *at)
+{
+    return duda_send_json(d, duda_value_struct(shape, at));
+}
+
+/* ---- Problems ---- */
+
+static const char *status_title(unsigned status)
+{
+    static const struct {
+        unsigned status;
+        const char *title;
+    } titles[] = {{400, "Bad Request"},
+                  {401, "Unauthorized"},
+                  {403, "Forbidden"},
+                  {404, "Not Found"},
+                  {406, "Not Acceptable"},
+                  {409, "Conflict"},
+                  {410, "Gone"},
+                  {412, "Precondition Failed"},
+                  {413, "Content Too Large"},
+                  {415, "Unsupported Media Type"},
+                  {422, "Unprocessable Content"},
+                  {429, "Too Many Requests"},
+                  {500, "Internal Server Error"},
+                  {503, "Service Unavailable"}};
+    for (size_t i = 0; i < MK_LEN(titles); i++)
+        if (titles[i].status == status)
+            return titles[i].title;
+    return NULL;
+}
+
+static void begin_problem_json(struct mk_buf *out, unsigned status, mk_str detail)
+{
+    const char *title = status_title(status);
+    if (title)
+        mk_buf_addf(out, "{\"title\":\"%s\",\"status\":%u,\"detail\":", title, status);
+    else
+        mk_buf_addf(out, "{\"status\":%u,\"detail\":", status);
+    mk_json_string(out, detail);
+}
+
+/* In the place of what was said. A response that has begun ends as one that has failed. */
+static int send_problem_json(struct duda_ctx *d, unsigned status, const struct mk_buf *text)
+{
+    if (text->failed)
+        return (int)status;
+    mk_buf_clear(&d->out);
+    int e = duda_response_set_type_nocopy(d, MK_STR("application/problem+json"));
+    if (!e)
+        e = duda_status(d, status);
+    if (!e)
+        e = duda_write(d, mk_buf_str(text));
+    return e ? e : DUDA_HANDLED;
+}
+
+int duda_problem(struct duda_ctx *d, unsigned status, const char *fmt, ...)
+{
+    char room[DETAIL_MAX];
+    struct mk_buf detail = mk_buf_fixed(room, sizeof room);
+    struct duda_scratch_buf out;
+    if (d->streams)
+        return (int)status;
+    int e = duda_scratch_buf_begin(d, &out, PROBLEM_MAX);
+    if (e)
+        return e;
+    va_list args;
+    va_start(args, fmt);
+    mk_buf_addv(&detail, fmt, args);
+    va_end(args);
+    begin_problem_json(&out.buf, status, mk_buf_str(&detail));
+    mk_buf_add_char(&out.buf, '}');
+    e = send_problem_json(d, status, &out.buf);
+    duda_wait_end(&out.wait);
+    return e;
+}
+
+static void append_validation_error(struct mk_buf *out, const struct duda_validation_error *flaw)
+{
+    mk_buf_add(out, MK_STR("{\"detail\":"));
+    mk_json_string(out, flaw->text);
+    mk_buf_add(out, MK_STR(",\"pointer\":"));
+    mk_json_string(out, flaw->pointer);
+    if (flaw->line)
+        mk_buf_addf(out, ",\"line\":%zu,\"column\":%zu", flaw->line, flaw->column);
+    mk_buf_add_char(out, '}');
+}
+
+int duda_problem_errors(struct duda_ctx *d, unsigned status, const struct duda_validation_errors *errors)
+{
+    char room[DETAIL_MAX];
+    struct mk_buf detail = mk_buf_fixed(room, sizeof room);
+    struct duda_scratch_buf scratch;
+    struct mk_buf *out = &scratch.buf;
+    if (d->streams)
+        return (int)status;
+    int e = duda_scratch_buf_begin(d, &scratch, PROBLEM_MAX);
+    if (e)
+        return e;
+    if (errors->n)
+        duda_validation_error_write(&detail, &errors->at[0]);
+    if (errors->n > 1)
+        mk_buf_addf(&detail, "; and %zu more", errors->n - 1);
+    begin_problem_json(out, status, mk_buf_str(&detail));
+    mk_buf_add(out, MK_STR(",\"errors\":["));
+    for (size_t i = 0; i < errors->n; i++) {
+        if (i)
+            mk_buf_add_char(out, ',');
+        append_validation_error(out, &errors->at[i]);
+    }
+    mk_buf_add(out, MK_STR("]}"));
+    e = send_problem_json(d, status, out);
+    duda_wait_end(&scratch.wait);
+    return e;
+}
+
+/* ---- Asked ---- */
+
+/* "application/json", "application/problem+json", whatever their parameters. */
+static bool is_json_media_type(mk_str type)
+{
+    size_t end = mk_str_find(type, ';');
+    type = mk_str_trim(mk_str_first(type, end == MK_STR_NONE ? type.len : end));
+    if (mk_str_eq_nocase(type, MK_STR("application/json")))
+        return true;
+    return type.len > 5 && mk_str_eq_nocase(mk_str_skip(type, type.len - 5), MK_STR("+json"));
+}
+
+static int receive_json_body(struct duda_ctx *d, const struct duda_json_limits *limits, mk_str *text)
+{
+    size_t max = limits && limits->size ? limits->size : SIZE_DEFAULT;
+    if (!is_json_media_type(duda_header_view(d, "Content-Type")))
+        return duda_problem(d, 415, "the content must be JSON: Content-Type: application/json");
+    if (duda_form_check_encoding(d))
+        return duda_problem(d, 415, "the content must not be encoded: no Content-Encoding");
+    int e = duda_read_all(d, max, text);
+    return e == -EMSGSIZE ? duda_problem(d, 413, "the content must have at most %zu bytes", max) : e;
+}
+
+static int respond_json_errors(struct duda_ctx *d, int e, const struct duda_validation_errors *errors)
+{
+    switch (e) {
+    case -EBADMSG:
+        return duda_problem_errors(d, 400, errors);
+    case -EFBIG:
+        return duda_problem_errors(d, 413, errors);
+    case -EINVAL:
+        return duda_problem_errors(d, 422, errors);
+    default:
+        return e;
+    }
+}
+
+int duda_bind_json(struct duda_ctx *d, const struct duda_schema *shape, void *out,
+                   const struct duda_json_limits *limits)
+{
+    const struct duda_allocator memory = duda_allocator_of(d);
+    struct duda_validation_errors errors;
+    mk_str text;
+    int e = receive_json_body(d, limits, &text);
+    return e ? e
+             : respond_json_errors(d, duda_json_read(text, shape, &memory, limits, out, &errors), &errors);
+}
+
+int duda_bind_json_list(struct duda_ctx *d, const struct duda_schema *shape, void *list, size_t *n,
+                        const struct duda_json_limits *limits)
+{
+    const struct duda_allocator memory = duda_allocator_of(d);
+    struct duda_validation_errors errors;
+    mk_str text;
+    int e = receive_json_body(d, limits, &text);
+    return e ? e
+             : respond_json_errors(d, duda_json_read_list(text, shape, &memory, limits, list, n, &errors),
+                                   &errors);
+}
+
+int duda_read_json(struct duda_ctx *d, struct duda_value *out, const struct duda_json_limits *limits)
+{
+    const struct duda_allocator memory = duda_allocator_of(d);
+    struct duda_validation_errors errors;
+    mk_str text;
+    int e = receive_json_body(d, limits, &text);
+    return e ? e : respond_json_errors(d, duda_json_read_value(text, &memory, limits, out, &errors), &errors);
+}
+
+int duda_bind_query(struct duda_ctx *d, const struct duda_schema *shape, void *out)
+{
+    const struct duda_allocator memory = duda_allocator_of(d);
+    struct duda_form_data fields;
+    struct duda_validation_errors errors;
+    int e =
+        duda_form_data_parse(d->request ? mk_request_query(d->request) : MK_STR_NULL, &memory, NULL, &fields);
+    if (e == -EBADMSG)
+        return duda_problem(d, 400, "the query has a %% without two hexadecimal digits");
+    if (e == -EFBIG)
+        return duda_problem(d, 413, "the query has too many names, or too long ones");
+    if (!e)
+        e = duda_form_data_bind(&fields, shape, &memory, out, &errors);
+    return e == -EINVAL ? duda_problem_errors(d, 400, &errors) : e;
+}
+
+/* ---- What the client likes ---- */
+
+int duda_accepts(struct duda_ctx *d, const char *const *types)
+{
+    unsigned best_q = 0;
+    int best = -1;
+    for (int i = 0; d->request && types[i]; i++) {
+        unsigned q = mk_request_accepts_type(d->request, mk_str_from_c(types[i]));
+        if (q > best_q) {
+            best = i;
+            best_q = q;
+        }
+    }
+    (void)duda_header_add(d, "Vary", MK_STR("Accept"));
+    return best;
+}
+
+int duda_accepts_language(struct duda_ctx *d, const char *const *languages)
+{
+    int best = duda_negotiate_language(duda_header_view(d, "Accept-Language"), languages);
+    (void)duda_header_add(d, "Vary", MK_STR("Accept-Language"));
+    return best < 0 ? 0 : best;
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plugin that services need: it brings the functions of Duda. */
+#include <duda/store_backend.h>
+#include <errno.h>
+
+#include "service/crash_report.h"
+#include "service/scheduler.h"
+#include "service/session_config.h"
+#include "service/share.h"
+#include "service/sse_streams.h"
+#include "service/topics.h"
+#include "service/worker_ctx.h"
+
+MK_PLUGIN_DECLARE(duda);
+
+struct section {
+    struct duda_crash_policy rules;
+    bool lines;
+    struct mk_conf_words writes;
+    struct duda_shares shares;
+};
+
+static const struct mk_conf_key keys[] = {
+    {.name = "CrashLimit",
+     .type = MK_CONF_NUM,
+     MK_CONF_AT(struct section, rules.crashes),
+     .def = "3",
+     .zero = "off",
+     .help = "After so many crashes of its handler within `CrashWindow` a route answers 503."},
+    {.name = "CrashWindow",
+     .type = MK_CONF_TIME,
+     MK_CONF_AT(struct section, rules.window_ms),
+     .def = "1m",
+     .min = 1000,
+     .help = "The time for which crashes are counted."},
+    {.name = "CrashBackoff",
+     .type = MK_CONF_TIME,
+     MK_CONF_AT(struct section, rules.closed_ms),
+     .def = "1m",
+     .min = 1000,
+     .help = "For how long such a route answers 503."},
+    {.name = "CrashSymbols",
+     .type = MK_CONF_BOOL,
+     MK_CONF_AT(struct section, lines),
+     .def = "off",
+     .help =
+         "Log the lines of the sources behind a stack, too, which `addr2line` knows. Each worker then has a "
+         "spawner, which starts programs outside of the sandbox."},
+    {.name = "WritablePaths",
+     .type = MK_CONF_WORDS,
+     MK_CONF_AT(struct section, writes),
+     .help =
+         "Folders that services may write in, for instance to keep uploads. They must exist, and admit the "
+         "user of the workers. Elsewhere the sandbox refuses it."},
+    {.name = "Share",
+     .type = MK_CONF_CUSTOM,
+     .flags = MK_CONF_REPEATABLE,
+     MK_CONF_AT(struct section, shares),
+     .form = "NAME SERVICE... [on HOST...]",
+     .help =
+         "These services have one state: sessions, signed and sealed cookies, rooms, locks, stores, [KV], "
+         "limits "
+         "and jobs. NAME names that state. Sessions and cookies stay separate on each virtual host, but for "
+         "those that follow `on`, by their first ServerName; `*`: all. If that is a pattern, all hosts that "
+         "it "
+         "names are one. Without Share each service has a state of its own.",
+     .parse = duda_shares_parse,
+     .show = duda_shares_format},
+};
+
+static const struct mk_conf_table table = {
+    .section = "DUDA",
+    .keys = keys,
+    .n = MK_LEN(keys),
+    .help = "Services of Duda.",
+    .size = sizeof(struct section),
+    .scope = MK_CONF_SERVER,
+};
+
+static bool allow_writable_paths(struct mk_config *config, const struct section *section)
+{
+    for (size_t i = 0; i < section->writes.n; i++) {
+        mk_str folder = mk_config_path(config, section, section->writes.v[i]);
+        if (!folder.p)
+            return false;
+        mk_config_allow_writing(config, folder);
+    }
+    return true;
+}
+
+static int load(struct mk_config *config, void **data)
+{
+    struct duda_plugin_config *settings = mk_config_alloc(config, sizeof *settings);
+    const struct section *section = mk_config_settings(config, &table);
+    duda_worker_ctx_set_plugin(&MK_PLUGIN_OF(duda));
+    duda_crash_report_preload();
+    if (!settings || !section || !allow_writable_paths(config, section))
+        return -ENOMEM;
+    settings->crash_table = duda_crash_table_get(config);
+    settings->said = mk_meter_get(config, MK_STR("rooms"), MK_STR("main"));
+    settings->rules = section->rules;
+    settings->shares = &section->shares;
+    settings->section = section;
+    settings->session_config = duda_session_config_load(config);
+    if (section->lines && !duda_symbolizer_find_program(config, &settings->sources))
+        mk_config_warn(config, section, "CrashSymbols", "addr2line is not installed (package binutils)");
+    mk_config_enable_body_spool(config);
+    *data = settings;
+    return !settings->crash_table ? -ENOMEM : settings->session_config ? 0 : -EINVAL;
+}
+
+static int master_start(struct mk_config *config, void *data)
+{
+    struct duda_plugin_config *settings = data;
+    (void)config;
+    settings->sources.has_children = true;
+    return 0;
+}
+
+/* By now the packages have said which stores there are. */
+static int host(struct mk_config *config, struct mk_vhost *h, void *data, void **host_data)
+{
+    struct duda_plugin_config *settings = data;
+    const struct duda_session_config *v = settings->session_config;
+    (void)h;
+    if (!settings->is_checked && v->store == DUDA_SESSION_BACKEND_STORE)
+        duda_store_expect(config, v, v->store_name);
+    if (!settings->is_checked)
+        duda_shares_check(config, settings->section, settings->shares, settings->services,
+                          settings->n_services);
+    settings->is_checked = true;
+    const uint32_t *tries = mk_config_shared(config, MK_ROUTES_TRIED, sizeof *tries);
+    settings->rules.tries = tries && *tries;
+    if (settings->rules.tries)
+        settings->rules.crashes = 0;
+    *host_data = data;
+    return 0;
+}
+
+static int worker_start(struct mk_worker *worker, void *data)
+{
+    int e = duda_worker_ctx_new(worker, data);
+    return e ? e : duda_scheduler_init(duda_worker_ctx(worker));
+}
+
+static void worker_drain(struct mk_worker *worker, void *data)
+{
+    (void)data;
+    if (duda_worker_ctx(worker))
+        duda_sse_streams_drain(duda_worker_ctx(worker));
+}
+
+static void worker_stop(struct mk_worker *worker, void *data)
+{
+    (void)data;
+    if (duda_worker_ctx(worker))
+        duda_scheduler_fini(duda_worker_ctx(worker));
+    duda_worker_ctx_free(worker);
+}
+
+static void on_message(struct mk_worker *worker, mk_str message, void *data)
+{
+    (void)data;
+    if (duda_worker_ctx(worker))
+        duda_topics_deliver(duda_worker_ctx(worker), message);
+}
+
+MK_PLUGIN(duda) = {
+    MK_PLUGIN_HEAD,
+    .name = "duda",
+    .version = "2.0",
+    .help = "Web services in C.",
+    .sections = (const struct mk_conf_table *const[]){&table, &duda_session_config_table, NULL},
+    .load = load,
+    .host = host,
+    .master_start = master_start,
+    .worker_start = worker_start,
+    .worker_drain = worker_drain,
+    .worker_stop = worker_stop,
+    .on_message = on_message,
+    .needs = (const char *const[]){"websocket", NULL},
+};

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "service/render.h"
+#include "service/crash_table.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "service/suspend.h"
+
+enum { FILE_MAX = 1 << 20, REASON_MAX = 512, PAGE_MAX = 64 << 20, MISSING_TOLD = 5 };
+
+/* ---- Files ---- */
+
+static int open_templates_beside(const char *file)
+{
+    const char *slash = file ? strrchr(file, '/') : NULL;
+    char path[4096];
+    struct mk_buf b = mk_buf_fixed(path, sizeof path);
+    if (!slash || file[0] != '/')
+        return -1;
+    mk_buf_addf(&b, "%.*s/templates", (int)(slash - file), file);
+    mk_buf_add_char(&b, '\0');
+    return b.failed ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static int open_templates_folder(const struct duda_service *service)
+{
+    Dl_info info;
+    int fd = dladdr(service, &info) && info.dli_fname ? open_templates_beside(info.dli_fname) : -1;
+    return fd < 0 ? open_templates_beside(service->file) : fd;
+}
+
+/* 0, or a negated errno value; -EFBIG: it is no file that a template would be in. */
+static int read_template_file(int folder, const char *name, struct mk_buf *out)
+{
+    struct stat st;
+    int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return -errno;
+    int e = fstat(fd, &st) ? -errno : 0;
+    if (!e && (!S_ISREG(st.st_mode) || st.st_size > FILE_MAX))
+        e = -EFBIG;
+    while (!e && mk_buf_reserve(out, 4096)) {
+        ssize_t n = read(fd, out->p + out->len, 4096);
+        if (n <= 0) {
+            e = n < 0 ? -errno : 0;
+            break;
+        }
+        out->len += (size_t)n;
+    }
+    close(fd);
+    return e ? e : out->failed ? -ENOMEM : 0;
+}
+
+static bool add_template_file(struct mk_config *config, struct duda_templates *set, int folder,
+                              const char *name)
+{
+    char reason[REASON_MAX];
+    struct mk_buf text = mk_buf_growing(2 * FILE_MAX), why = mk_buf_fixed(reason, sizeof reason);
+    int e = read_template_file(folder, name, &text);
+    if (e)
+        mk_buf_addf(&why, "%s: %s", name, e == -EFBIG ? "no file of at most 1 MB" : strerror(-e));
+    else
+        e = duda_templates_add(set, name, mk_buf_str(&text), &why);
+    mk_buf_free(&text);
+    if (e)
+        mk_config_error(config, NULL, NULL, "templates/%.*s", MK_STR_ARG(mk_buf_str(&why)));
+    return !e;
+}
+
+static bool add_template_folder(struct mk_config *config, struct duda_templates *set, int fd)
+{
+    DIR *folder = fdopendir(fd);
+    const struct dirent *entry;
+    bool good = true;
+    if (!folder) {
+        close(fd);
+        return false;
+    }
+    while ((entry = readdir(folder)))
+        if (entry->d_name[0] != '.' && entry->d_type != DT_DIR)
+            good &= add_template_file(config, set, dirfd(folder), entry->d_name);
+    closedir(folder);
+    return good;
+}
+
+static void free_template_set(void *data)
+{
+    duda_templates_free(data);
+}
+
+bool duda_render_load_templates(struct mk_config *config, const struct duda_service *service,
+                                const struct duda_templates **out)
+{
+    int fd = open_templates_folder(service);
+    *out = NULL;
+    if (fd < 0)
+        return true;
+    struct duda_templates *set = duda_templates_new();
+    if (!set || !mk_config_add_cleanup(config, free_template_set, set)) {
+        duda_templates_free(set);
+        close(fd);
+        return false;
+    }
+    *out = set;
+    return add_template_folder(config, set, fd);
+}
+
+/* ---- Pages ---- */
+
+struct render_ctx {
+    struct duda_ctx *d;
+    unsigned told; /* messages about what is missing */
+};
+
+static const struct duda_template *find_template(const struct duda_ctx *d, mk_str name)
+{
+    return d->pages ? duda_templates_find(d->pages, name) : NULL;
+}
+
+static const struct duda_template *find(void *ctx, mk_str name)
+{
+    const struct render_ctx *s = ctx;
+    return find_template(s->d, name);
+}
+
+/* For developers alone: in a loop, a wrong name is missing each time. */
+static void on_missing_name(void *ctx, mk_str what)
+{
+    struct render_ctx *s = ctx;
+    if (s->told++ < MISSING_TOLD)
+        duda_log_plain(s->d, MK_LOG_WARN, "%.*s", MK_STR_ARG(what));
+}
+
+static int render_template(struct duda_ctx *d, const struct duda_template *t, bool is_text,
+                           const struct duda_value *value)
+{
+    char reason[REASON_MAX];
+    struct mk_buf why = mk_buf_fixed(reason, sizeof reason);
+    struct duda_scratch_buf page;
+    struct render_ctx render_ctx = {.d = d};
+    const struct duda_rendering how = {
+        .find = find, .ctx = &render_ctx, .missing = d->worker_ctx->rules->tries ? on_missing_name : NULL};
+    int e = duda_scratch_buf_begin(d, &page, PAGE_MAX);
+    if (e)
+        return e;
+    e = duda_template_render(t, value, &how, &page.buf, &why);
+    if (why.len)
+        duda_log_plain(d, MK_LOG_ERROR, "%.*s", MK_STR_ARG(mk_buf_str(&why)));
+    if (!e)
+        e = is_text ? duda_write(d, mk_buf_str(&page.buf)) : duda_html(d, mk_buf_str(&page.buf));
+    duda_wait_end(&page.wait);
+    return e;
+}
+
+int duda_render(struct duda_ctx *d, const char *name, struct duda_value value)
+{
+    const struct duda_template *t = find_template(d, mk_str_from_c(name));
+    if (t)
+        return render_template(d, t, mk_str_ends(mk_str_from_c(name), MK_STR(".txt")), &value);
+    duda_log_plain(d, MK_LOG_ERROR, "the service has no templates/%s", name);
+    return -EINVAL; /* a mistake of the service: -ENOENT would be a 404 */
+}
+
+/* A template that is used once. */
+struct one_off_template {
+    struct duda_wait wait; /* the first */
+    struct duda_template *template;
+};
+
+static void free_one_off_template(struct duda_wait *w)
+{
+    duda_template_free(((struct one_off_template *)w)->template);
+}
+
+int duda_render_text(struct duda_ctx *d, mk_str text, struct duda_value value)
+{
+    char reason[REASON_MAX];
+    struct mk_buf why = mk_buf_fixed(reason, sizeof reason);
+    struct one_off_template c = {.template = NULL};
+    int e = duda_wait_begin(d, &c.wait, free_one_off_template);
+    if (e)
+        return e;
+    c.template = duda_template_new(text, "template", &why);
+    if (!c.template)
+        duda_log_plain(d, MK_LOG_ERROR, "%.*s", MK_STR_ARG(mk_buf_str(&why)));
+    e = c.template ? render_template(d, c.template, false, &value) : -EINVAL;
+    duda_wait_end(&c.wait);
+    return e;
+}

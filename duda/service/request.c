@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the client asked for. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "service/suspend.h"
+
+/* What the server has is a part of the request's head: behind it come its other fields, Cookie and Authorization among them. */
+static mk_str copy_or_null(struct duda_ctx *d, mk_str text)
+{
+    return text.p ? duda_strdup(d, text) : MK_STR_NULL;
+}
+
+mk_str duda_method(struct duda_ctx *d)
+{
+    return d->request ? duda_strdup(d, mk_request_method_name(d->request)) : MK_STR_NULL;
+}
+
+mk_str duda_path(struct duda_ctx *d)
+{
+    return copy_or_null(d, d->path);
+}
+
+mk_str duda_header_view(const struct duda_ctx *d, const char *name)
+{
+    return d->request ? mk_request_header(d->request, mk_str_from_c(name)) : MK_STR_NULL;
+}
+
+mk_str duda_header(struct duda_ctx *d, const char *name)
+{
+    return copy_or_null(d, duda_header_view(d, name));
+}
+
+/* ---- Its name ---- */
+
+static bool is_valid_request_id(mk_str s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (!mk_char_is_alpha(s.p[i]) && !mk_char_is_digit(s.p[i]) && !strchr("._-", s.p[i]))
+            return false;
+    return s.len > 0 && s.len <= 64;
+}
+
+mk_str duda_request_id(struct duda_ctx *d)
+{
+    if (d->id.p)
+        return d->id;
+    mk_str asked = duda_header_view(d, "X-Request-Id");
+    unsigned char bits[8];
+    char *room = mk_request_alloc(d->request, 65); /* not in memory that duda_arena_rewind() takes */
+    if (!room)
+        return MK_STR("-");
+    struct mk_buf id = mk_buf_fixed(room, 64);
+    mk_random(bits, sizeof bits);
+    if (is_valid_request_id(asked))
+        mk_buf_add(&id, asked);
+    else
+        mk_hex_encode(&id, mk_str_of((char *)bits, sizeof bits));
+    room[id.len] = '\0';
+    return d->id = mk_buf_str(&id);
+}
+
+void duda_log(struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...)
+{
+    char room[2048];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    va_list args;
+    va_start(args, fmt);
+    int n = vsnprintf(room, sizeof room, fmt, args);
+    va_end(args);
+    text.len = n < 0 ? 0 : (size_t)n < sizeof room ? (size_t)n : sizeof room - 1;
+    duda_log_plain(d, level, "%.*s (%s %s)", MK_STR_ARG(mk_buf_str(&text)), d->request ? "request" : "job",
+                   duda_request_id(d).p);
+}
+
+/* ---- Parameters ---- */
+
+mk_str duda_param(const struct duda_ctx *d, const char *name)
+{
+    for (size_t i = 0; i < d->n_params; i++)
+        if (mk_str_eq(d->params[i].name, mk_str_from_c(name)))
+            return d->params[i].value;
+    return MK_STR_NULL;
+}
+
+static bool parse_int(mk_str text, int64_t *out)
+{
+    uint64_t n;
+    bool minus = text.len > 0 && text.p[0] == '-';
+    if (!mk_num_parse(mk_str_skip(text, minus), &n) || n > (uint64_t)INT64_MAX + minus)
+        return false;
+    *out = minus ? (int64_t)(0 - n) : (int64_t)n;
+    return true;
+}
+
+bool duda_param_int(const struct duda_ctx *d, const char *name, int64_t *out)
+{
+    return parse_int(duda_param(d, name), out);
+}
+
+/* ---- The query ---- */
+
+/* A name or value as forms write it; as it is when its escapes are wrong. */
+static mk_str decode_query_component(struct duda_ctx *d, mk_str text)
+{
+    char *plain = duda_alloc(d, text.len + 1), *room = duda_alloc(d, text.len + 1);
+    if (!plain || !room)
+        return MK_STR_NULL;
+    for (size_t i = 0; i < text.len; i++)
+        plain[i] = (char)(text.p[i] == '+' ? ' ' : text.p[i]);
+    plain[text.len] = '\0';
+    struct mk_buf out = mk_buf_fixed(room, text.len);
+    if (!mk_url_unescape(&out, mk_str_of(plain, text.len)))
+        return mk_str_of(plain, text.len);
+    room[out.len] = '\0';
+    return mk_buf_str(&out);
+}
+
+mk_str duda_query(struct duda_ctx *d, const char *name)
+{
+    mk_str rest = d->request ? mk_request_query(d->request) : MK_STR_NULL, wanted = mk_str_from_c(name);
+    while (rest.p) {
+        mk_str pair = mk_str_cut(&rest, '&'), key = mk_str_cut(&pair, '=');
+        bool is_plain = mk_str_find(key, '%') == MK_STR_NONE && mk_str_find(key, '+') == MK_STR_NONE;
+        if (mk_str_eq(is_plain ? key : decode_query_component(d, key), wanted))
+            return decode_query_component(d, pair.p ? pair : MK_STR(""));
+    }
+    return MK_STR_NULL;
+}
+
+const char *duda_query_or(struct duda_ctx *d, const char *name, const char *otherwise)
+{
+    mk_str value = duda_query(d, name);
+    return value.p && !memchr(value.p, '\0', value.len) ? value.p : otherwise;
+}
+
+bool duda_query_int(struct duda_ctx *d, const char *name, int64_t *out)
+{
+    mk_str value = duda_query(d, name);
+    return !value.p || parse_int(value, out);
+}
+
+/* ---- Content ---- */
+
+ssize_t duda_read(struct duda_ctx *d, char *room, size_t cap)
+{
+    for (;;) {
+        if (d->ended)
+            return duda_suspend_until(d, DUDA_SUSPEND_FOR_INPUT);
+        if (!d->request)
+            return 0;
+        ssize_t n = mk_request_read(d->request, room, cap);
+        if (n != -EAGAIN)
+            return n == -ECONNRESET ? duda_suspend_cancel(d, -ECANCELED) : n;
+        int e = duda_suspend_until(d, DUDA_SUSPEND_FOR_INPUT);
+        if (e)
+            return e;
+    }
+}
+
+static int read_body_into(struct duda_ctx *d, struct mk_buf *all, size_t max)
+{
+    ssize_t n;
+    do {
+        if (!mk_buf_reserve(all, 4096))
+            return all->len >= max ? -EMSGSIZE : -ENOMEM;
+        n = duda_read(d, all->p + all->len, all->cap - all->len);
+        if (n > 0)
+            all->len += (size_t)n;
+    } while (n > 0 && all->len <= max);
+    return all->len > max ? -EMSGSIZE : (int)n;
+}
+
+int duda_read_all(struct duda_ctx *d, size_t max, mk_str *out)
+{
+    int64_t length = d->request ? mk_request_length(d->request) : 0;
+    if (length > 0 && (uint64_t)length > max)
+        return -EMSGSIZE;
+    struct duda_scratch_buf all;
+    int e = duda_scratch_buf_begin(d, &all, max + (8 << 10));
+    e = e ? e : read_body_into(d, &all.buf, max);
+    *out = e ? MK_STR_NULL : duda_strdup(d, mk_buf_str(&all.buf));
+    duda_wait_end(&all.wait);
+    return !e && !out->p ? -ENOMEM : e;
+}

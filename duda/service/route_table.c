@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "service/route_table.h"
+
+#include <errno.h>
+#include <monkey/route_stats.h>
+#include <stdio.h>
+
+enum { DEPTH_MAX = 8, BEFORE_MAX = 64, PLACE = 512 };
+
+/* The routes of one host. */
+struct host_routes {
+    struct host_routes *next;
+    mk_str host; /* empty: any */
+    struct mk_router *router;
+};
+
+struct duda_route_table {
+    struct host_routes *hosts; /* that for any host is the last */
+    const struct duda_route_entry **lines;
+    size_t n, cap;
+};
+
+/* ---- Making ---- */
+
+/* What holds at a line of a table. */
+struct group_scope {
+    mk_str prefix, host;
+    const struct duda_middleware *after;
+    const struct duda_route *before[BEFORE_MAX];
+    size_t n_before;
+    unsigned depth;
+};
+
+struct route_table_builder {
+    struct mk_config *config;
+    const struct duda_service *service;
+    struct duda_crash_table *crash_table;
+    struct duda_route_table *table;
+    bool failed;
+};
+
+/* Say what is wrong with a line of the source. */
+static void report_route_error(struct route_table_builder *m, const struct duda_route *r, mk_str why)
+{
+    mk_config_error(m->config, NULL, NULL, "%s:%d: %.*s", r->file, r->line, MK_STR_ARG(why));
+    m->failed = true;
+}
+
+static void *alloc_or_fail(struct route_table_builder *m, size_t size)
+{
+    void *p = mk_config_alloc(m->config, size);
+    m->failed |= !p;
+    return p;
+}
+
+static void free_router(void *data)
+{
+    mk_router_free(data);
+}
+
+static struct host_routes *add_host_routes(struct route_table_builder *m, mk_str host)
+{
+    struct host_routes *s = alloc_or_fail(m, sizeof *s);
+    struct mk_router *router = s ? mk_router_new() : NULL;
+    if (!router || !mk_config_add_cleanup(m->config, free_router, router)) {
+        mk_router_free(router);
+        m->failed = true;
+        return NULL;
+    }
+    *s = (struct host_routes){.host = host, .router = router};
+    struct host_routes **at = &m->table->hosts;
+    while (*at && (*at)->host.len && host.len == 0)
+        at = &(*at)->next;
+    s->next = *at;
+    *at = s;
+    return s;
+}
+
+static struct host_routes *get_or_add_host_routes(struct route_table_builder *m, mk_str host)
+{
+    for (struct host_routes *s = m->table->hosts; s; s = s->next)
+        if (mk_str_eq_nocase(s->host, host))
+            return s;
+    return add_host_routes(m, host);
+}
+
+static bool append_route_entry(struct route_table_builder *m, const struct duda_route_entry *line)
+{
+    struct duda_route_table *t = m->table;
+    if (t->n == t->cap) {
+        size_t cap = t->cap ? 2 * t->cap : 16;
+        const struct duda_route_entry **more = alloc_or_fail(m, cap * sizeof *more);
+        if (!more)
+            return false;
+        if (t->n)
+            memcpy(more, t->lines, t->n * sizeof *more);
+        t->lines = more;
+        t->cap = cap;
+    }
+    t->lines[t->n++] = line;
+    return true;
+}
+
+static bool has_all_methods(const struct duda_route *r)
+{
+    return mk_str_eq(mk_str_from_c(r->method), MK_STR("*"));
+}
+
+static void add_to_router(struct route_table_builder *m, struct duda_route_entry *line)
+{
+    char text[MK_ROUTER_PATTERN + 1], where[PLACE];
+    const struct duda_route *r = line->route;
+    struct mk_buf t = mk_buf_fixed(text, sizeof text), w = mk_buf_fixed(where, sizeof where);
+    struct host_routes *host_routes = get_or_add_host_routes(m, line->host);
+    if (!host_routes)
+        return;
+    if (!has_all_methods(r))
+        mk_buf_addf(&t, "%s ", r->method);
+    mk_buf_add(&t, line->pattern);
+    mk_buf_addf(&w, "%s:%d", r->file, r->line);
+    if (t.failed)
+        report_route_error(m, r, MK_STR("the pattern is too long"));
+    else if (mk_router_add(host_routes->router, mk_buf_str(&t), line,
+                           w.failed ? MK_STR_NULL : mk_buf_str(&w)))
+        report_route_error(m, r, mk_router_error(host_routes->router));
+}
+
+static mk_str join_paths(struct route_table_builder *m, mk_str prefix, mk_str path)
+{
+    char *p = alloc_or_fail(m, prefix.len + path.len + 1);
+    if (!p)
+        return MK_STR("/");
+    if (prefix.len)
+        memcpy(p, prefix.p, prefix.len);
+    if (path.len)
+        memcpy(p + prefix.len, path.p, path.len);
+    return mk_str_of(p, prefix.len + path.len);
+}
+
+static struct duda_route_slot *route_slot_of(struct route_table_builder *m,
+                                             const struct duda_route_entry *line)
+{
+    char buf[DUDA_ROUTE_SLOT_NAME_MAX * 2];
+    struct mk_buf name = mk_buf_fixed(buf, sizeof buf);
+    mk_buf_addf(&name, "%s %s %.*s%.*s", m->service->name, line->route->method, MK_STR_ARG(line->host),
+                MK_STR_ARG(line->pattern));
+    return m->crash_table ? duda_crash_table_add_route(m->crash_table, mk_buf_str(&name)) : NULL;
+}
+
+static uint32_t route_series_of(struct route_table_builder *m, const struct duda_route_entry *line)
+{
+    char buf[PLACE];
+    struct mk_buf pattern = mk_buf_fixed(buf, sizeof buf);
+    mk_buf_addf(&pattern, "%.*s%.*s", MK_STR_ARG(line->host), MK_STR_ARG(line->pattern));
+    if (!line->route_slot)
+        return 0;
+    uint32_t series =
+        mk_route_get(m->config, mk_str_from_c(m->service->name), mk_str_from_c(line->route->method),
+                     pattern.failed ? line->pattern : mk_buf_str(&pattern));
+    atomic_store(&line->route_slot->counted, series);
+    return series;
+}
+
+static void add_route(struct route_table_builder *m, const struct duda_route *r, const struct group_scope *s)
+{
+    struct duda_route_entry *line = alloc_or_fail(m, sizeof *line);
+    const struct duda_route **before = s->n_before ? alloc_or_fail(m, s->n_before * sizeof *before) : NULL;
+    if (m->failed && (!line || (s->n_before && !before)))
+        return;
+    if (!r->fn || !r->method || !r->path || (r->path[0] != '/' && s->prefix.len == 0)) {
+        report_route_error(m, r, MK_STR("a route needs a method, a path that begins with /, and a function"));
+        return;
+    }
+    if (r->stack > DUDA_STACK_MAX) {
+        report_route_error(m, r, MK_STR("a `.stack` is at most 8 MB: what needs more belongs on the heap"));
+        return;
+    }
+    if (s->n_before)
+        memcpy(before, s->before, s->n_before * sizeof *before);
+    *line = (struct duda_route_entry){.route = r,
+                                      .pattern = join_paths(m, s->prefix, mk_str_from_c(r->path)),
+                                      .host = s->host,
+                                      .after = s->after,
+                                      .before = before,
+                                      .n_before = s->n_before};
+    line->route_slot = route_slot_of(m, line);
+    line->series = route_series_of(m, line);
+    if (append_route_entry(m, line))
+        add_to_router(m, line);
+}
+
+static void add_after(struct route_table_builder *m, const struct duda_route *r, struct group_scope *s)
+{
+    struct duda_middleware *step = alloc_or_fail(m, sizeof *step);
+    if (!step)
+        return;
+    *step = (struct duda_middleware){.outer = s->after, .fn = r->fn};
+    s->after = step;
+}
+
+static void add_before(struct route_table_builder *m, const struct duda_route *r, struct group_scope *s)
+{
+    if (r->kind == DUDA_IS_REQUIRE && (!r->allows || r->status < 400 || r->status > 599))
+        report_route_error(m, r, MK_STR("DUDA_REQUIRE() needs a predicate and a status from 400 to 599"));
+    else if (r->kind == DUDA_IS_BEFORE && !r->fn)
+        report_route_error(m, r, MK_STR("DUDA_BEFORE() needs a function"));
+    else if (s->n_before == BEFORE_MAX)
+        report_route_error(m, r, MK_STR("more than 64 functions would run before one handler"));
+    else
+        s->before[s->n_before++] = r;
+}
+
+/* A table inside a table is no deeper than DEPTH_MAX: a stack of scopes instead of a recursion. */
+struct walk_route_table {
+    const struct duda_route *at[DEPTH_MAX];
+    struct group_scope scopes[DEPTH_MAX];
+    size_t depth;
+};
+
+static void enter_route_group(struct route_table_builder *m, struct walk_route_table *w,
+                              const struct duda_route *r)
+{
+    mk_str prefix = mk_str_from_c(r->path);
+    if (w->depth + 1 == DEPTH_MAX) {
+        report_route_error(m, r, MK_STR("groups are nested more than eight deep"));
+        return;
+    }
+    if (!r->routes || (prefix.len && (prefix.p[0] != '/' || prefix.p[prefix.len - 1] == '/'))) {
+        report_route_error(
+            m, r, MK_STR("a group needs a table, and a path that begins with / and does not end with one"));
+        return;
+    }
+    struct group_scope *outer = &w->scopes[w->depth], *inner = &w->scopes[w->depth + 1];
+    *inner = *outer;
+    inner->prefix = join_paths(m, outer->prefix, prefix);
+    w->at[++w->depth] = r->routes;
+}
+
+static void add_table_entry(struct route_table_builder *m, struct walk_route_table *w,
+                            const struct duda_route *r)
+{
+    struct group_scope *s = &w->scopes[w->depth];
+    switch (r->kind) {
+    case DUDA_IS_ROUTE:
+        add_route(m, r, s);
+        break;
+    case DUDA_IS_GROUP:
+        enter_route_group(m, w, r);
+        break;
+    case DUDA_IS_BEFORE:
+    case DUDA_IS_REQUIRE:
+        add_before(m, r, s);
+        break;
+    case DUDA_IS_AFTER:
+        add_after(m, r, s);
+        break;
+    case DUDA_IS_HOST:
+        s->host = mk_str_from_c(r->path);
+        break;
+    case DUDA_END:
+    case DUDA_IS_START:
+    case DUDA_IS_STOP:
+    default:
+        break;
+    }
+}
+
+static void walk_route_table(struct route_table_builder *m, const struct duda_route *routes)
+{
+    static const struct walk_route_table fresh;
+    struct walk_route_table *w = alloc_or_fail(m, sizeof *w);
+    if (!w)
+        return;
+    *w = fresh;
+    w->at[0] = routes;
+    for (;;) {
+        const struct duda_route *r = w->at[w->depth]++;
+        if (r->kind != DUDA_END)
+            add_table_entry(m, w, r);
+        else if (w->depth-- == 0)
+            return;
+    }
+}
+
+struct duda_route_table *duda_route_table_new(struct mk_config *config, const struct duda_service *service)
+{
+    struct duda_route_table *t = mk_config_alloc(config, sizeof *t);
+    struct route_table_builder m = {
+        .config = config, .table = t, .service = service, .crash_table = duda_crash_table_get(config)};
+    if (!t || !m.crash_table)
+        return NULL;
+    walk_route_table(&m, service->routes);
+    return m.failed ? NULL : t;
+}
+
+/* ---- Looking up ---- */
+
+static bool host_matches(const struct host_routes *s, mk_str host)
+{
+    if (s->host.len == 0 || mk_str_eq_nocase(s->host, host))
+        return true;
+    mk_str rest = mk_str_skip(s->host, 1);
+    return mk_str_starts(s->host, MK_STR("*.")) && host.len > rest.len &&
+           mk_str_eq_nocase(mk_str_skip(host, host.len - rest.len), rest);
+}
+
+const struct duda_route_entry *duda_route_table_find(const struct duda_route_table *t, mk_str host,
+                                                     mk_str method, mk_str path,
+                                                     struct mk_router_match *match,
+                                                     const struct mk_router **router)
+{
+    *router = NULL;
+    for (const struct host_routes *s = t->hosts; s; s = s->next) {
+        if (!host_matches(s, host))
+            continue;
+        enum mk_router_result found = mk_router_find(s->router, method, path, match);
+        if (found == MK_ROUTER_FOUND)
+            return match->data;
+        if (found == MK_ROUTER_NO_METHOD) {
+            *router = s->router;
+            return NULL;
+        }
+    }
+    return NULL;
+}
+
+const struct duda_route_entry *duda_route_table_at(const struct duda_route_table *t, size_t i)
+{
+    return i < t->n ? t->lines[i] : NULL;
+}

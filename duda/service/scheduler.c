@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "service/scheduler.h"
+
+#include <errno.h>
+#include <monkey/clock.h>
+
+#include "service/memory.h"
+#include "service/result.h"
+#include "service/route_table.h"
+#include "service/sse_streams.h"
+#include "service/stall_detector.h"
+#include "service/suspend.h"
+#include "service/terminated.h"
+#include "service/worker_ctx.h"
+#include "trace/memory_limit.h"
+
+enum {
+    STACK = 64 << 10,
+    SPARE_MAX = 16 << 10,
+};
+
+/* ---- Stacks ---- */
+
+_Static_assert(DUDA_STACK_POOL_SIZE_MAX == DUDA_STACK_MAX, "what a service may ask for is what it gets");
+
+static struct duda_stack_pool *stack_pool_for(struct duda_worker_ctx *worker_ctx, size_t size)
+{
+    size_t i = 0;
+    while (i + 1 < MK_LEN(worker_ctx->stacks) && ((size_t)DUDA_STACK_POOL_SIZE_MIN << i) < size)
+        i++;
+    if (!worker_ctx->stacks[i])
+        worker_ctx->stacks[i] = duda_stack_pool_new((size_t)DUDA_STACK_POOL_SIZE_MIN << i);
+    return worker_ctx->stacks[i];
+}
+
+static int check_requirement(struct duda_ctx *d, const struct duda_route *r)
+{
+    bool allows = r->allows(d);
+    return d->ended ? d->ended : allows ? DUDA_NEXT : (int)r->status;
+}
+
+/* DUDA_NEXT: all of them let the handler run. */
+static int run_before_middleware(struct duda_ctx *d)
+{
+    int result = DUDA_NEXT;
+    for (size_t i = 0; i < d->line->n_before && result == DUDA_NEXT && !d->session_error; i++) {
+        d->answers = d->line->before[i];
+        result = d->answers->kind == DUDA_IS_REQUIRE ? check_requirement(d, d->answers) : d->answers->fn(d);
+    }
+    return d->session_error ? d->session_error : result;
+}
+
+static int run_middleware_and_handler(struct duda_ctx *d)
+{
+    const struct duda_route *route = d->line->route;
+    int result = route->deadline_ms ? duda_deadline(d, route->deadline_ms) : 0;
+    if (result)
+        return result;
+    if (d->line->n_before && (result = run_before_middleware(d)) != DUDA_NEXT)
+        return result;
+    d->answers = route;
+    return route->fn(d);
+}
+
+static void handler_fiber_main(void *arg)
+{
+    struct duda_ctx *d = arg;
+    d->answers = d->line->route;
+    d->result = run_middleware_and_handler(d);
+    for (const struct duda_middleware *s = d->line->after; s; s = s->outer)
+        (void)s->fn(d);
+    duda_memory_run_cleanups(d);
+}
+
+/* ---- Its end ---- */
+
+static void free_fiber(struct duda_ctx *d)
+{
+    if (d->fiber)
+        duda_fiber_free(d->fiber);
+    d->fiber = NULL;
+    mk_timer_stop(&d->deadline);
+}
+
+static bool resume_fiber(struct duda_ctx *d)
+{
+    struct duda_worker_ctx *worker_ctx = d->worker_ctx;
+    struct duda_ctx *outer = worker_ctx->runs; /* what that does has ended this request */
+    d->runs = true;
+    worker_ctx->runs = d;
+    duda_crash_slot_set_running(worker_ctx->crash_slot, worker_ctx->crash_table, d->line->route_slot);
+    if (!outer)
+        duda_stall_detector_enter(worker_ctx->stall_detector);
+    bool returned = duda_fiber_resume(d->fiber);
+    if (!outer && duda_stall_detector_leave(worker_ctx->stall_detector))
+        duda_worker_ctx_log_crash(worker_ctx);
+    duda_crash_slot_set_running(worker_ctx->crash_slot, worker_ctx->crash_table,
+                                outer ? outer->line->route_slot : NULL);
+    worker_ctx->runs = outer;
+    d->runs = false;
+    return returned;
+}
+
+static void resume_handler(struct duda_ctx *d)
+{
+    d->woken = false;
+    d->waits_for = DUDA_SUSPEND_FOR_WAKE;
+    bool returned = resume_fiber(d);
+    if (returned) {
+        if (d->waits) {
+            duda_suspend_log_leaked_waits(d);
+            duda_terminated_keep_stack(d);
+        }
+        free_fiber(d);
+        if (d->result || d->session_error || d->answers != d->line->route) /* else there is nothing to say */
+            duda_result_validate(d);
+    } else if (d->refused >= DUDA_REFUSALS_MAX) {
+        duda_terminate(d);
+    }
+}
+
+static bool remove_from_list(struct duda_ctx **list, struct duda_ctx *d)
+{
+    while (*list && *list != d)
+        list = &(*list)->next_woken;
+    bool is_there = *list != NULL;
+    if (is_there)
+        *list = d->next_woken;
+    return is_there;
+}
+
+DUDA_COLD static void remove_from_wake_queue(struct duda_ctx *d)
+{
+    (void)(remove_from_list(&d->worker_ctx->woken, d) || remove_from_list(&d->worker_ctx->due, d));
+    d->is_queued = false;
+}
+
+/* The next handler says it there. */
+static void recycle_output_buf(struct duda_ctx *d)
+{
+    struct mk_buf *spare = &d->worker_ctx->spare;
+    if (spare->p || d->out.cap > SPARE_MAX) {
+        mk_buf_free(&d->out);
+        return;
+    }
+    spare->p = d->out.p;
+    spare->cap = d->out.cap;
+    spare->max = d->out.max; /* it is freed as a growing one */
+}
+
+static uint64_t *route_cells(struct duda_worker_ctx *worker_ctx, uint32_t series)
+{
+    struct duda_route_cells *entry = &worker_ctx->route_cells[series % DUDA_ROUTE_CELLS];
+    if (entry->series != series) {
+        entry->cells = mk_worker_cells(worker_ctx->worker, series);
+        entry->series = entry->cells ? series : 0;
+    }
+    return entry->cells;
+}
+
+static void count_route_request(const struct duda_ctx *d)
+{
+    bool cancelled = d->ended == -ECANCELED,
+         failed = d->request ? mk_response_status(d->response) >= 500 : d->result < 0;
+    if (d->line->series && d->began_us)
+        mk_route_count(route_cells(d->worker_ctx, d->line->series), mk_clock_us() - d->began_us,
+                       failed && !cancelled, cancelled);
+}
+
+/* Nothing is left to be done for it. Behind it there may be a tunnel, which lives on. */
+static void free_handler(struct duda_ctx *d)
+{
+    struct duda_worker_ctx *worker_ctx = d->worker_ctx;
+    void (*on_over)(void *ctx, int result) = d->on_over;
+    void *ctx = d->over_ctx;
+    int result = d->result;
+    if (d->is_queued)
+        remove_from_wake_queue(d);
+    if (d->events_link)
+        duda_sse_streams_remove(d);
+    count_route_request(d);
+    if (d->reason) {
+        mk_mem_free(d->reason);
+        d->reason = NULL;
+    }
+    recycle_output_buf(d);
+    if (d->ctx_ref) {
+        mk_request_set_data(d->request, NULL);
+        d->ctx_ref->d = NULL;
+    }
+    if (d->terminated) {
+        duda_terminated_add(d);
+    } else {
+        duda_memory_free_chunks(d);
+        duda_memory_release_block(worker_ctx, d);
+    }
+    if (on_over)
+        on_over(ctx, result);
+}
+
+void duda_scheduler_cancel(struct duda_ctx *d)
+{
+    if (d->fiber)
+        (void)duda_suspend_cancel(d, -ECANCELED);
+    while (d->fiber)
+        resume_handler(d);
+    free_handler(d);
+}
+
+/* The request is over, its memory is still there: the handler comes to its end now. */
+void duda_scheduler_on_request_end(void *data)
+{
+    const struct duda_ctx_ref *ctx_ref = data;
+    if (ctx_ref->d)
+        duda_scheduler_cancel(ctx_ref->d);
+}
+
+/* ---- Handlers that no request resumes ---- */
+
+static bool can_resume(const struct duda_ctx *d)
+{
+    return d->woken || d->waits_for == DUDA_SUSPEND_FOR_INPUT ||
+           (d->waits_for == DUDA_SUSPEND_FOR_OUTPUT && !d->out.len);
+}
+
+static void resume_if_ready(struct duda_ctx *d)
+{
+    if (!d->fiber || d->runs || !can_resume(d))
+        return;
+    resume_handler(d);
+    if (!d->fiber && d->tunnels) /* else the server still asks for what it has said */
+        free_handler(d);
+}
+
+/* What is woken meanwhile comes at the end of the next turn. */
+static void resume_woken_handlers(void *ctx)
+{
+    struct duda_worker_ctx *worker_ctx = ctx;
+    worker_ctx->due = worker_ctx->woken;
+    worker_ctx->woken = NULL;
+    while (worker_ctx->due) {
+        struct duda_ctx *d = worker_ctx->due;
+        worker_ctx->due = d->next_woken;
+        d->is_queued = false;
+        resume_if_ready(d);
+    }
+}
+
+int duda_scheduler_init(struct duda_worker_ctx *worker_ctx)
+{
+    worker_ctx->resume_handler = resume_if_ready;
+    worker_ctx->turn = mk_deferred_new(worker_ctx->worker, resume_woken_handlers, worker_ctx);
+    return worker_ctx->turn ? 0 : -ENOMEM;
+}
+
+void duda_scheduler_fini(struct duda_worker_ctx *worker_ctx)
+{
+    mk_deferred_free(worker_ctx->turn);
+}
+
+int duda_scheduler_start_handler(struct duda_ctx *d)
+{
+    struct duda_stack_pool *stacks =
+        stack_pool_for(d->worker_ctx, d->line->route->stack ? d->line->route->stack : STACK);
+    d->fiber = stacks ? duda_fiber_new(stacks, handler_fiber_main, d) : NULL;
+    if (!d->fiber)
+        return -ENOMEM;
+    d->woken = true;
+    d->began_us = mk_clock_us();
+    return 0;
+}
+
+/* ---- What the client gets ---- */
+
+static enum mk_verdict send_error_status(struct duda_ctx *d, unsigned status)
+{
+    if (d->result > 0) /* failures are in the log */
+        duda_result_log_source(d);
+    if (status == 401 && d->result < 0)
+        duda_result_add_www_authenticate(d);
+    (void)mk_response_set_status(d->response, status);
+    return MK_ERROR;
+}
+
+/* Once a second at most: clients must not fill the log. */
+static void log_out_of_memory(struct duda_ctx *d)
+{
+    const struct duda_route *route = d->line->route;
+    char limit[64];
+    int64_t now = mk_request_time(d->request);
+    if (d->worker_ctx->memory_told == now)
+        return;
+    d->worker_ctx->memory_told = now;
+    duda_memory_limit_format(limit, sizeof limit);
+    duda_log(d, MK_LOG_ERROR, "%s() in %s:%d: memory is out%s%s", route->name, route->file, route->line,
+             *limit ? ": " : "", limit);
+}
+
+static void set_default_content_type(struct duda_ctx *d)
+{
+    if (!d->typed)
+        (void)mk_response_add_header_nocopy(d->response, MK_STR("Content-Type"),
+                                            MK_STR("text/plain; charset=utf-8"));
+    d->typed = true;
+}
+
+static enum mk_verdict finish_response(struct duda_ctx *d)
+{
+    int result = d->result;
+    if (d->tunnels) {
+        free_handler(d);
+        return MK_DONE;
+    }
+    if (result < 0 && d->is_refused)
+        return MK_ERROR;
+    if (result == -ENOMEM)
+        log_out_of_memory(d);
+    if (result < 0)
+        return send_error_status(d, duda_result_errno_to_status(result));
+    if (result >= 400 && result != DUDA_HANDLED)
+        return send_error_status(d, (unsigned)result);
+    if (result >= 200 && result != DUDA_HANDLED)
+        (void)mk_response_set_status(d->response, (unsigned)result);
+    if (!d->said) {
+        if (result == 0 && !d->has_status && !d->has_content)
+            (void)mk_response_set_status(d->response, 204);
+        return MK_DONE;
+    }
+    set_default_content_type(d);
+    /* Not copied: it is given back when the request is over. */
+    return mk_response_set_body_nocopy(d->response, mk_buf_str(&d->out)) ? send_error_status(d, 503)
+                                                                         : MK_DONE;
+}
+
+/* ---- Content that is made while it is sent ---- */
+
+static size_t take_output(struct duda_ctx *d, char *buf, size_t cap)
+{
+    size_t left = d->out.len - d->out_at, n = left < cap ? left : cap;
+    memcpy(buf, d->out.p + d->out_at, n);
+    d->out_at += n;
+    if (n == left) {
+        mk_buf_clear(&d->out);
+        d->out_at = 0;
+    }
+    return n;
+}
+
+/* One that waits for something other than the client learns that the client has left. */
+static void watch_client_disconnect(const struct duda_ctx *d)
+{
+    if (d->waits_for == DUDA_SUSPEND_FOR_WAKE)
+        mk_request_cancel_on_disconnect(d->request);
+}
+
+static ssize_t pull(void *ctx, char *buf, size_t cap)
+{
+    struct duda_ctx *d = ctx;
+    for (bool tried = false;; tried = true) {
+        if (d->out.len)
+            return (ssize_t)take_output(d, buf, cap);
+        if (!d->fiber)
+            return d->is_drained                                   ? 0
+                   : d->result < 0                                 ? d->result
+                   : d->result >= 400 && d->result != DUDA_HANDLED ? -EPIPE
+                                                                   : 0;
+        watch_client_disconnect(d);
+        if (!can_resume(d) || (tried && d->waits_for == DUDA_SUSPEND_FOR_INPUT && !d->woken))
+            return -EAGAIN; /* input is looked for once a call: more of it leads to the next one */
+        resume_handler(d);
+    }
+}
+
+static const struct mk_body_source_ops source = {.pull = pull};
+
+static enum mk_verdict begin_streaming_response(struct duda_ctx *d)
+{
+    set_default_content_type(d);
+    return mk_response_set_body_source(d->response, &source, d, MK_LENGTH_UNKNOWN) ? MK_ERROR : MK_DONE;
+}
+
+enum mk_verdict duda_scheduler_run(struct duda_ctx *d)
+{
+    if (can_resume(d))
+        resume_handler(d);
+    if (!d->fiber)
+        return finish_response(d);
+    if (d->tunnels)
+        return MK_DONE;
+    if (d->streams)
+        return begin_streaming_response(d);
+    watch_client_disconnect(d);
+    return MK_WAIT;
+}

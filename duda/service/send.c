@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answers with a form of their own. */
+#include <errno.h>
+#include <fcntl.h>
+#include <monkey/sse.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "service/response.h"
+#include "service/sse_streams.h"
+#include "service/suspend.h"
+
+enum { TAG_MAX = 128, EVENT_MAX = 16 << 20 };
+
+/* With what no URL may have (RFC 3986, section 2) as %XX. Browsers drop a tab, so that `/<TAB>/host` would lead to
+ * another host. */
+static mk_str escape_url(struct duda_ctx *d, mk_str url)
+{
+    static const char digits[] = "0123456789ABCDEF", never[] = "\"<>\\^`{|}";
+    char *room = duda_alloc(d, 3 * url.len + 1);
+    size_t n = 0;
+    if (!room)
+        return MK_STR_NULL;
+    for (size_t i = 0; i < url.len; i++) {
+        unsigned char c = (unsigned char)url.p[i];
+        bool is_fine = c > ' ' && c < 0x7f && !strchr(never, c);
+        room[n++] = is_fine ? url.p[i] : '%';
+        if (!is_fine) {
+            room[n++] = digits[c >> 4];
+            room[n++] = digits[c & 15];
+        }
+    }
+    return mk_str_of(room, n);
+}
+
+int duda_redirect(struct duda_ctx *d, unsigned status, const char *url)
+{
+    mk_str escaped = escape_url(d, mk_str_from_c(url));
+    int e = escaped.p ? duda_header_set(d, "Location", escaped) : -ENOMEM;
+    if (!e && (status < 300 || status > 399))
+        e = -EINVAL;
+    return e ? e : (int)status;
+}
+
+/* Browsers take a backslash for a slash, and drop control characters. */
+static bool is_local_path(const char *path)
+{
+    if (!path || path[0] != '/' || path[1] == '/' || path[1] == '\\')
+        return false;
+    for (const char *at = path; *at; at++)
+        if ((unsigned char)*at < ' ' || *at == 0x7f)
+            return false;
+    return true;
+}
+
+int duda_redirect_local(struct duda_ctx *d, unsigned status, const char *path)
+{
+    return is_local_path(path) ? duda_redirect(d, status, path) : 400;
+}
+
+/* ---- Conditions ---- */
+
+/* Is the tag in the list? A weak one counts as equal where `weak` is true. */
+static bool etag_list_contains(mk_str list, mk_str tag, bool weak)
+{
+    mk_str element;
+    if (mk_str_eq(mk_str_trim(list), MK_STR("*")))
+        return true;
+    while (mk_header_list_next(&list, &element)) {
+        if (weak && mk_str_starts(element, MK_STR("W/")))
+            element = mk_str_skip(element, 2);
+        if (mk_str_eq(element, tag))
+            return true;
+    }
+    return false;
+}
+
+static bool is_not_modified_since(struct duda_ctx *d, const char *field, int64_t modified)
+{
+    int64_t then;
+    mk_str date = duda_header_view(d, field);
+    return date.p && modified && mk_date_parse(date, mk_request_time(d->request), &then) && modified <= then;
+}
+
+/* In the order of RFC 9110, section 13.2.2. */
+static int evaluate_preconditions(struct duda_ctx *d, mk_str tag, int64_t modified)
+{
+    mk_str match = duda_header_view(d, "If-Match"), none = duda_header_view(d, "If-None-Match");
+    enum mk_method method = mk_request_method(d->request);
+    bool reads = method == MK_METHOD_GET || method == MK_METHOD_HEAD;
+    if (match.p && !etag_list_contains(match, tag, false))
+        return 412;
+    if (!match.p && modified && duda_header_view(d, "If-Unmodified-Since").p &&
+        !is_not_modified_since(d, "If-Unmodified-Since", modified))
+        return 412;
+    if (none.p)
+        return !etag_list_contains(none, tag, true) ? 0 : reads ? 304 : 412;
+    return reads && is_not_modified_since(d, "If-Modified-Since", modified) ? 304 : 0;
+}
+
+int duda_check_preconditions(struct duda_ctx *d, const char *etag, int64_t modified)
+{
+    char room[TAG_MAX + 2], date[MK_DATE_LEN];
+    struct mk_buf tag = mk_buf_fixed(room, sizeof room);
+    int e = d->request ? 0 : -EALREADY;
+    if (!e && etag) {
+        mk_buf_addf(&tag, "\"%s\"", etag);
+        e = tag.failed || strchr(etag, '"') ? -EINVAL : duda_header_set(d, "ETag", mk_buf_str(&tag));
+    }
+    if (!e && modified) {
+        mk_date_write(date, modified);
+        e = duda_header_set(d, "Last-Modified", mk_str_of(date, sizeof date));
+    }
+    return e ? e : evaluate_preconditions(d, mk_buf_str(&tag), modified);
+}
+
+/* ---- Files ---- */
+
+int duda_send_fd(struct duda_ctx *d, int fd, uint64_t offset, uint64_t length)
+{
+    if (d->said || d->streams) {
+        close(fd);
+        return d->streams ? -EALREADY : -EINVAL;
+    }
+    int e = mk_response_set_body_file(d->response, fd, offset, length);
+    d->has_content |= !e;
+    return e;
+}
+
+static int send_regular_file(struct duda_ctx *d, int fd, const struct stat *st, mk_str path)
+{
+    char tag[64];
+    mk_str type = mk_request_media_type(d->request, path);
+    snprintf(tag, sizeof tag, "%llx-%llx-%llx", (unsigned long long)st->st_ino,
+             (unsigned long long)st->st_size,
+             (unsigned long long)st->st_mtim.tv_sec * 1000000000u + (unsigned long long)st->st_mtim.tv_nsec);
+    int e = duda_check_preconditions(d, tag, st->st_mtim.tv_sec);
+    if (!e && !d->typed && type.p)
+        e = duda_header_set(d, "Content-Type", type);
+    if (!e)
+        return duda_send_fd(d, fd, 0, (uint64_t)st->st_size);
+    close(fd);
+    return e;
+}
+
+int duda_send_file(struct duda_ctx *d, const char *path)
+{
+    struct stat st;
+    int fd = d->request ? mk_request_open(d->request, mk_str_from_c(path)) : -EALREADY;
+    if (fd == -ENOENT || fd == -ENOTDIR || fd == -EINVAL || fd == -EACCES)
+        return 404;
+    if (fd < 0)
+        return fd;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+        return send_regular_file(d, fd, &st, mk_str_from_c(path));
+    close(fd);
+    return 404;
+}
+
+/* ---- Events ---- */
+
+static int begin_sse_stream(struct duda_ctx *d)
+{
+    int e = duda_response_set_type_nocopy(d, MK_STR("text/event-stream"));
+    if (!e)
+        e = duda_header_set(d, "Cache-Control", MK_STR("no-store"));
+    if (!e)
+        e = duda_deadline(d, 0);
+    if (e)
+        return e;
+    duda_sse_streams_add(d);
+    return 0;
+}
+
+int duda_sse_send(struct duda_ctx *d, const char *name, mk_str data, const char *id)
+{
+    struct duda_scratch_buf event;
+    const bool is_comment = !name && !data.len;
+    const struct mk_sse_event text = {.name = mk_str_from_c(name ? name : ""),
+                                      .id = id && !is_comment ? mk_str_from_c(id) : MK_STR_NULL,
+                                      .data = is_comment ? MK_STR_NULL
+                                              : data.p   ? data
+                                                         : MK_STR("")};
+    int e = duda_scratch_buf_begin(d, &event, EVENT_MAX);
+    if (!e)
+        e = mk_sse_write(&event.buf, &text);
+    if (!e && !d->streams)
+        e = begin_sse_stream(d);
+    if (!e)
+        e = duda_write(d, mk_buf_str(&event.buf));
+    duda_wait_end(&event.wait);
+    return e ? e : duda_flush(d);
+}
+
+/* ---- Hints and pages ---- */
+
+int duda_early_hints(struct duda_ctx *d, const char *link)
+{
+    const struct mk_header line = {MK_STR("Link"), mk_str_from_c(link)};
+    if (d->streams)
+        return -EALREADY;
+    int e = mk_response_send_1xx(d->request, d->response, 103, &line, 1);
+    return e == -EOPNOTSUPP || e == -EAGAIN ? 0 : e;
+}
+
+int duda_html(struct duda_ctx *d, mk_str page)
+{
+    int e = d->typed ? 0 : duda_response_set_type_nocopy(d, MK_STR("text/html; charset=utf-8"));
+    return e ? e : duda_write(d, page);
+}
+
+mk_str duda_html_escape(struct duda_ctx *d, mk_str text)
+{
+    if (text.len > SIZE_MAX / 8)
+        return MK_STR_NULL;
+    char *room = duda_alloc(d, 6 * text.len + 1);
+    if (!room)
+        return MK_STR_NULL;
+    struct mk_buf out = mk_buf_fixed(room, 6 * text.len);
+    mk_html_escape(&out, text);
+    room[out.len] = '\0';
+    return mk_buf_str(&out);
+}

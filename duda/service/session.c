@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sessions: what is kept of a browser between its requests. */
+#include <errno.h>
+
+#include "service/cookies.h"
+#include "service/session_config.h"
+#include "service/session_store.h"
+#include "service/worker_ctx.h"
+
+static const char key; /* of what is attached to the request */
+
+static int64_t session_now(const struct duda_session *s)
+{
+    return mk_request_time(s->d->request);
+}
+
+/* ---- The session of a request ---- */
+
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/* Eight at once: in the highest bit of each byte of a difference is whether it reaches the bound. */
+static bool are_hex(const char *eight)
+{
+    uint64_t x;
+    memcpy(&x, eight, sizeof x);
+    uint64_t top = EACH(0x80), high = x | top;
+    uint64_t digits = (high - EACH('0')) & ~(high - EACH('9' + 1));
+    uint64_t letters = (high - EACH('a')) & ~(high - EACH('f' + 1));
+    return ((digits | letters) & ~x & top) == top;
+}
+
+/* 0, -ENOMEM, or -ENOENT: the client has sent none. */
+static int read_session_cookie(struct duda_session *s)
+{
+    struct duda_cookie_name name;
+    mk_str text = duda_cookie(s->d, duda_reserved_cookie_name(s->d, DUDA_COOKIE_SESSION, &name));
+    if (text.len != sizeof s->id)
+        return -ENOENT;
+    memcpy(s->id, text.p, sizeof s->id);
+    for (size_t i = 0; i < sizeof s->id; i += 8)
+        if (!are_hex(s->id + i))
+            return -ENOENT;
+    return duda_session_derive_key(s);
+}
+
+/* ---- In the cookie ---- */
+
+/* Until no copy of the cookie would be taken any more: each of them says when it was used last. */
+static void revoke_cookie_session(const struct duda_session *s)
+{
+    const struct duda_session_config *v = s->d->worker_ctx->session_config;
+    struct mk_addr client;
+    mk_addr_client(mk_request_client_addr(s->d->request), &client);
+    duda_revoked_sessions_add(v->ended, s->number,
+                              &(struct duda_revoked_session_client){&client, s->is_renewed}, session_now(s),
+                              session_now(s) + (v->idle_ms + 999) / 1000 + duda_session_write_interval_s(v));
+}
+
+static bool is_revoked(const struct duda_session *s)
+{
+    return duda_revoked_sessions_contain(s->d->worker_ctx->session_config->ended, s->number, session_now(s));
+}
+
+static bool is_idle_expired(const struct duda_session *s)
+{
+    const struct duda_session_config *v = s->d->worker_ctx->session_config;
+    return s->used + (v->idle_ms + 999) / 1000 + duda_session_write_interval_s(v) <= session_now(s);
+}
+
+static bool load_cookie_session(struct duda_session *s)
+{
+    struct duda_cookie_name name;
+    mk_str data = duda_cookie_encrypted(s->d, duda_reserved_cookie_name(s->d, DUDA_COOKIE_SESSION, &name));
+    if (data.len < sizeof s->number)
+        return false;
+    memcpy(s->number, data.p, sizeof s->number);
+    return duda_session_decode(s, mk_str_skip(data, sizeof s->number)) && !is_idle_expired(s) &&
+           !is_revoked(s);
+}
+
+/* The last word about it goes into the cookie, when the handler has returned. */
+static void write_session_cookie(void *ctx)
+{
+    struct duda_session *s = ctx;
+    char buf[DUDA_SESSION_MAX];
+    struct duda_cookie_name name;
+    struct mk_buf data = mk_buf_fixed(buf, sizeof buf);
+    s->writes_cookie = false;
+    if (!s->exists || is_revoked(s)) /* by another request, which has told the client so */
+        return;
+    s->used = session_now(s);
+    mk_buf_add(&data, mk_str_of((const char *)s->number, sizeof s->number));
+    duda_session_encode(s, &data);
+    const struct duda_cookie cookie = {.name = duda_reserved_cookie_name(s->d, DUDA_COOKIE_SESSION, &name),
+                                       .value = mk_buf_str(&data)};
+    int e = data.failed ? -E2BIG : duda_cookie_set_reserved_encrypted(s->d, &cookie);
+    if (e)
+        mk_request_log(s->d->request, MK_LOG_ERROR, "the session could not be kept: %s", strerror(-e));
+}
+
+static int defer_session_cookie(struct duda_session *s)
+{
+    if (s->writes_cookie)
+        return 0;
+    if (s->d->streams)
+        return -EALREADY;
+    s->writes_cookie = true;
+    return duda_defer(s->d, write_session_cookie, s);
+}
+
+/* ---- In any place ---- */
+
+static int load_session(struct duda_session *s)
+{
+    int e = 0;
+    if (duda_session_has_no_store(s->d))
+        return -ENOTSUP;
+    if (duda_session_is_in_cookie(s->d)) {
+        s->exists = load_cookie_session(s);
+    } else {
+        e = read_session_cookie(s);
+        e = e ? e : duda_session_store_load(s);
+        s->exists = !e;
+    }
+    s->exists = s->exists && duda_session_ttl_s(s) > 0;
+    if (!s->exists)
+        s->n = 0;
+    return e == -ENOENT ? 0 : e;
+}
+
+/* Requests alone keep it alive, too: in good time, not with each of them. */
+static int refresh_session(struct duda_session *s)
+{
+    if (!s->exists || duda_session_is_in_memory(s->d) || s->d->streams ||
+        session_now(s) - s->used < duda_session_write_interval_s(s->d->worker_ctx->session_config))
+        return 0;
+    if (duda_session_is_in_cookie(s->d))
+        return defer_session_cookie(s);
+    int e = duda_session_store_save(s);
+    return e == -ENOENT ? 0 : e;
+}
+
+static int get_session(struct duda_ctx *d, struct duda_session **out)
+{
+    struct duda_session *s = d->request ? mk_request_attached(d->request, &key) : NULL;
+    int e = d->request ? 0 : -EALREADY;
+    if (!e && !s) {
+        s = mk_request_alloc(d->request, sizeof *s);
+        if (!s)
+            return -ENOMEM;
+        *s = (struct duda_session){.d = d};
+        e = load_session(s);
+        if (!e)
+            e = refresh_session(s);
+        if (!e)
+            e = mk_request_attach(d->request, &key, s, NULL);
+    }
+    *out = s;
+    return e;
+}
+
+static int assign_session_id(struct duda_session *s)
+{
+    unsigned char bits[DUDA_SESSION_ID / 2];
+    struct duda_cookie_name name;
+    struct mk_buf text = mk_buf_fixed(s->id, sizeof s->id);
+    if (s->d->streams)
+        return -EALREADY;
+    if (duda_session_is_in_cookie(s->d)) {
+        mk_random(s->number, sizeof s->number);
+        return defer_session_cookie(s);
+    }
+    mk_random(bits, sizeof bits);
+    mk_hex_encode(&text, mk_str_of((const char *)bits, sizeof bits));
+    s->is_new = true;
+    int e = duda_session_derive_key(s);
+    return e ? e
+             : duda_cookie_set_reserved(s->d, &(struct duda_cookie){.name = duda_reserved_cookie_name(
+                                                                        s->d, DUDA_COOKIE_SESSION, &name),
+                                                                    .value = mk_buf_str(&text)});
+}
+
+/* Of those that a package keeps; visitors who log in are not counted. */
+static bool may_create_session(const struct duda_session *s)
+{
+    struct duda_session_config *v = s->d->worker_ctx->session_config;
+    struct mk_addr client;
+    if (!v->begun)
+        return true;
+    mk_addr_client(mk_request_client_addr(s->d->request), &client);
+    return duda_session_rate_allow(v->begun, &client, (uint64_t)session_now(s) / ((v->idle_ms + 999) / 1000),
+                                   v->n_max);
+}
+
+static int create_session(struct duda_session *s)
+{
+    s->exists = true;
+    s->is_renewed = false;
+    s->began = session_now(s);
+    s->n = 0;
+    return assign_session_id(s);
+}
+
+static int save_session(struct duda_session *s)
+{
+    if (!duda_session_is_in_cookie(s->d))
+        return duda_session_store_save(s);
+    if (!is_revoked(s))
+        return defer_session_cookie(s);
+    s->exists = false;
+    s->n = 0;
+    return -ENOENT;
+}
+
+/* No copy of its number is worth anything any more. -ENOENT: another request has done that. */
+static int delete_session(struct duda_session *s)
+{
+    if (!duda_session_is_in_cookie(s->d))
+        return duda_session_store_delete(s);
+    bool was_ended = is_revoked(s);
+    revoke_cookie_session(s);
+    return was_ended ? -ENOENT : 0;
+}
+
+/* ---- What handlers ask ---- */
+
+mk_str duda_session_get(struct duda_ctx *d, const char *name)
+{
+    struct duda_session *s;
+    int e = get_session(d, &s);
+    if (e && d->request)
+        d->session_error = e; /* absent would mean "logged out": see result.c */
+    if (e || !s->exists)
+        return MK_STR_NULL;
+    const struct duda_session_pair *p = duda_session_find_pair(s, mk_str_from_c(name));
+    return p ? p->value : MK_STR_NULL;
+}
+
+int duda_session_set(struct duda_ctx *d, const char *name, mk_str value)
+{
+    struct duda_session *s;
+    int e = get_session(d, &s);
+    if (!e && !s->exists)
+        e = !value.p ? 0 : may_create_session(s) ? create_session(s) : -EDQUOT;
+    if (!e)
+        e = duda_session_put_pair(s, mk_str_from_c(name), value);
+    if (e || !s->exists)
+        return e;
+    e = save_session(s);
+    return e == -ENOENT ? -ESTALE : e; /* another request has ended it */
+}
+
+int duda_session_regenerate(struct duda_ctx *d)
+{
+    struct duda_session *s;
+    int e = get_session(d, &s);
+    if (e)
+        return e;
+    bool existed = s->exists;
+    e = existed ? delete_session(s) : -ENOENT;
+    e = e == -ENOENT ? create_session(s) : e ? e : assign_session_id(s);
+    s->is_renewed = true;
+    return e || !existed ? e : save_session(s);
+}
+
+int duda_session_destroy(struct duda_ctx *d)
+{
+    struct duda_cookie_name name;
+    struct duda_session *s;
+    int e = get_session(d, &s);
+    if (e || !s->exists)
+        return e;
+    e = delete_session(s);
+    s->exists = false;
+    s->n = 0;
+    const struct duda_cookie over = {.name = duda_reserved_cookie_name(d, DUDA_COOKIE_SESSION, &name),
+                                     .max_age = -1};
+    return e && e != -ENOENT ? e : duda_cookie_set_reserved(d, &over);
+}
+
+/* ---- Which store ---- */
+
+static void set_service_store(struct duda_worker_ctx *worker_ctx, const struct duda_session_store *store)
+{
+    struct duda_service_session_store *own = worker_ctx->own_stores;
+    while (own && own->owner != worker_ctx->starts)
+        own = own->next;
+    if (!own) {
+        own = mk_mem_zalloc(1, sizeof *own);
+        if (!own) {
+            mk_worker_log(worker_ctx->worker, MK_LOG_ERROR,
+                          "no memory for the store of sessions of a service");
+            return;
+        }
+        *own = (struct duda_service_session_store){worker_ctx->own_stores, worker_ctx->starts, store};
+        worker_ctx->own_stores = own;
+    }
+    own->store = store;
+}
+
+void duda_session_set_store(struct mk_worker *worker, const struct duda_session_store *store)
+{
+    struct duda_worker_ctx *worker_ctx = duda_worker_ctx(worker);
+    if (worker_ctx && worker_ctx->starts)
+        set_service_store(worker_ctx, store);
+    else if (worker_ctx)
+        worker_ctx->store = store;
+}
+
+mk_str duda_session_store_name(struct mk_worker *worker)
+{
+    const struct duda_worker_ctx *worker_ctx = duda_worker_ctx(worker);
+    bool is_named = worker_ctx && worker_ctx->session_config->store == DUDA_SESSION_BACKEND_STORE;
+    return is_named ? worker_ctx->session_config->store_name : MK_STR_NULL;
+}

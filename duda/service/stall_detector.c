@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "service/stall_detector.h"
+
+#include <errno.h>
+#include <monkey/mem.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "service/crash_report.h"
+
+enum { TICK_MS = 100, LAZY_TICKS = 20, UNCLEAR_TICKS = 5 };
+
+static const char what[] =
+    "holds the loop for more than 500 ms: compute in duda_offload(), wait with Duda's functions";
+
+struct duda_stall_detector {
+    const struct duda_worker_ctx *worker_ctx;
+    pthread_t loop, thread;
+    clockid_t clock; /* of the processor time of the loop's thread */
+    pthread_mutex_t inspection;
+    atomic_bool inspects; /* the thread reads the stack of the handler, which must not return meanwhile */
+    int wake;        /* an event descriptor: written to when it sleeps and a handler runs, or it shall end */
+    atomic_uint run; /* odd while a handler runs; each run has another number */
+    atomic_bool sleeps, ends;
+    _Atomic unsigned suspect, held; /* the runs that are to be, and were, reported */
+};
+
+static __thread struct duda_stall_detector *here;
+
+/* The action for the signal is the process's, which may have several loops, and may have had another one. */
+static struct {
+    pthread_mutex_t lock;
+    unsigned users;
+    struct sigaction before;
+} shared = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* In the loop's thread, in the middle of whatever the handler does. */
+static void on_stall_signal(int number, siginfo_t *info, void *context)
+{
+    (void)number, (void)info;
+    int e = errno;
+    struct duda_stall_detector *h = here;
+    unsigned run = h ? atomic_load(&h->run) : 0;
+    if (run % 2 && run == atomic_load(&h->suspect) && atomic_load(&h->held) != run) {
+        duda_crash_report_write(what, context);
+        atomic_store(&h->held, run);
+    }
+    errno = e;
+}
+
+static bool install_stall_signal(void)
+{
+    const struct sigaction ours = {.sa_sigaction = on_stall_signal,
+                                   .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
+    pthread_mutex_lock(&shared.lock);
+    bool done = shared.users || !sigaction(SIGURG, &ours, &shared.before);
+    shared.users += done;
+    pthread_mutex_unlock(&shared.lock);
+    return done;
+}
+
+static void restore_stall_signal(void)
+{
+    pthread_mutex_lock(&shared.lock);
+    if (--shared.users == 0)
+        sigaction(SIGURG, &shared.before, NULL);
+    pthread_mutex_unlock(&shared.lock);
+}
+
+static void wake(const struct duda_stall_detector *h)
+{
+    (void)eventfd_write(h->wake, 1);
+}
+
+/* poll() counts by a clock that nobody sets. */
+static bool wait_one_tick(struct duda_stall_detector *h)
+{
+    struct pollfd p = {.fd = h->wake, .events = POLLIN};
+    eventfd_t n;
+    if (poll(&p, 1, TICK_MS) > 0)
+        (void)eventfd_read(h->wake, &n);
+    return !atomic_load(&h->ends);
+}
+
+static void sleep_until_next_run(struct duda_stall_detector *h, unsigned run)
+{
+    eventfd_t n;
+    atomic_store(&h->sleeps, true);
+    if (atomic_load(&h->run) == run) /* or it began before it saw that */
+        while (eventfd_read(h->wake, &n) && errno == EINTR)
+            continue;
+    atomic_store(&h->sleeps, false);
+}
+
+static uint64_t loop_cpu_time_us(const struct duda_stall_detector *h)
+{
+    struct timespec t = {0};
+    (void)clock_gettime(h->clock, &t);
+    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+/* From here, not by a signal: a call that blocks would end with EINTR, or early. In this order for the loop, which does the
+ * opposite: it does not return from the handler before this has ended. */
+static void report_blocked_handler(struct duda_stall_detector *h, unsigned run)
+{
+    pthread_mutex_lock(&h->inspection);
+    atomic_store(&h->inspects, true);
+    if (atomic_load(&h->run) == run) {
+        duda_crash_report_write_blocked(h->worker_ctx, what);
+        atomic_store(&h->held, run);
+    }
+    atomic_store(&h->inspects, false);
+    pthread_mutex_unlock(&h->inspection);
+}
+
+/* A thread that has used half of the tick computes, and is in no call that the signal could cut. One that has used next to
+ * nothing is blocked. Between them it waits for a processor, or calls something again and again: later ticks tell more, and
+ * then a signal does no harm. True: it was reported. */
+static bool report_stalled_handler(struct duda_stall_detector *h, unsigned run, uint64_t used,
+                                   bool is_last_chance)
+{
+    bool is_unclear = used > TICK_MS * 1000 / 20 && used < TICK_MS * 1000 / 2;
+    if (is_unclear && !is_last_chance)
+        return false;
+    if (used > TICK_MS * 1000 / 20) {
+        atomic_store(&h->suspect, run);
+        pthread_kill(h->loop, SIGURG);
+    } else {
+        report_blocked_handler(h, run);
+    }
+    return true;
+}
+
+static void *watch_thread_main(void *arg)
+{
+    struct duda_stall_detector *h = arg;
+    unsigned last = 0, same = 0, told = 0;
+    uint64_t before = loop_cpu_time_us(h);
+    while (wait_one_tick(h)) {
+        unsigned run = atomic_load(&h->run), due = DUDA_STALL_MS / TICK_MS;
+        uint64_t now = loop_cpu_time_us(h), used = now - before;
+        before = now;
+        same = run == last ? same + 1 : 0;
+        last = run;
+        if (run % 2 == 0 && same >= LAZY_TICKS)
+            sleep_until_next_run(h, run);
+        else if (run % 2 && same >= due && run != told &&
+                 report_stalled_handler(h, run, used, same >= due + UNCLEAR_TICKS))
+            told = run;
+    }
+    return NULL;
+}
+
+static bool start_watch_thread(struct duda_stall_detector *h)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are for the loop */
+    int e = pthread_create(&h->thread, NULL, watch_thread_main, h);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return !e;
+}
+
+static bool stall_detector_init(struct duda_stall_detector *h)
+{
+    h->wake = eventfd(0, EFD_CLOEXEC);
+    if (h->wake < 0)
+        return false;
+    pthread_mutex_init(&h->inspection, NULL);
+    if (!pthread_getcpuclockid(h->loop, &h->clock) && install_stall_signal()) {
+        if (start_watch_thread(h))
+            return true;
+        restore_stall_signal();
+    }
+    close(h->wake);
+    return false;
+}
+
+struct duda_stall_detector *duda_stall_detector_start(const struct duda_worker_ctx *worker_ctx)
+{
+    struct duda_stall_detector *h = mk_mem_zalloc(1, sizeof *h);
+    if (!h)
+        return NULL;
+    h->worker_ctx = worker_ctx;
+    h->loop = pthread_self();
+    here = h;
+    if (stall_detector_init(h))
+        return h;
+    here = NULL;
+    mk_mem_free(h);
+    return NULL;
+}
+
+void duda_stall_detector_stop(struct duda_stall_detector *h)
+{
+    if (!h)
+        return;
+    atomic_store(&h->ends, true);
+    wake(h);
+    pthread_join(h->thread, NULL);
+    restore_stall_signal();
+    here = NULL;
+    close(h->wake);
+    mk_mem_free(h);
+}
+
+void duda_stall_detector_enter(struct duda_stall_detector *h)
+{
+    if (!h)
+        return;
+    /* In this order for the thread, which does the opposite: one of the two sees what the other one wrote. */
+    atomic_store(&h->run, atomic_load_explicit(&h->run, memory_order_relaxed) + 1);
+    if (atomic_load(&h->sleeps) && atomic_exchange(&h->sleeps, false))
+        wake(h);
+}
+
+bool duda_stall_detector_leave(struct duda_stall_detector *h)
+{
+    if (!h)
+        return false;
+    unsigned run = atomic_load_explicit(&h->run, memory_order_relaxed);
+    atomic_store(&h->run, run + 1);
+    if (atomic_load(&h->inspects)) { /* of this stack */
+        pthread_mutex_lock(&h->inspection);
+        pthread_mutex_unlock(&h->inspection);
+    }
+    return atomic_load_explicit(&h->held, memory_order_relaxed) == run;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "service/suspend.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+
+#include "service/route_table.h"
+
+struct mk_request *duda_request(const struct duda_ctx *d)
+{
+    return d->request;
+}
+
+struct mk_response *duda_response(const struct duda_ctx *d)
+{
+    return d->response;
+}
+
+struct mk_worker *duda_worker(const struct duda_ctx *d)
+{
+    return d->worker_ctx->worker;
+}
+
+void duda_log_plain(const struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...)
+{
+    char room[2560];
+    va_list args;
+    va_start(args, fmt);
+    int n = vsnprintf(room, sizeof room, fmt, args);
+    va_end(args);
+    if (n < 0)
+        return;
+    if (d->request)
+        mk_request_log(d->request, level, "%s", room);
+    else
+        mk_worker_log(d->worker_ctx->worker, level, "%s", room);
+}
+
+int duda_suspend_until(struct duda_ctx *d, enum duda_suspend_reason what)
+{
+    if (!d->fiber) /* in a deferred function of one that was terminated */
+        return d->ended;
+    if (!d->ended && !(what == DUDA_SUSPEND_FOR_WAKE && d->woken)) {
+        d->waits_for = what;
+        duda_fiber_yield(d->fiber);
+    } else if (d->ended && ++d->refused >= DUDA_REFUSALS_MAX) {
+        duda_fiber_yield(d->fiber);
+    }
+    d->woken = false;
+    return d->ended;
+}
+
+int duda_suspend_cancel(struct duda_ctx *d, int error)
+{
+    if (!d->ended)
+        d->ended = error;
+    return d->ended;
+}
+
+/* ---- Waits ---- */
+
+/* NULL: it is not under way. */
+static inline struct duda_wait **find_wait(struct duda_ctx *d, const struct duda_wait *w)
+{
+    struct duda_wait **at = &d->waits;
+    while (*at && *at != w)
+        at = &(*at)->outer;
+    return *at ? at : NULL;
+}
+
+int duda_wait_begin(struct duda_ctx *d, struct duda_wait *w, void (*on_end)(struct duda_wait *w))
+{
+    if (find_wait(d, w)) {
+        assert(false && "duda_wait_end() is missing");
+        return -EINVAL;
+    }
+    *w = (struct duda_wait){.d = d, .outer = d->waits, .on_end = on_end, .is_under_way = !d->ended};
+    if (d->ended)
+        return duda_suspend(d); /* if the handler is terminated in there, nothing is linked */
+    d->waits = w;
+    return 0;
+}
+
+static void call_wait_cleanup(struct duda_wait *w)
+{
+    void (*on_end)(struct duda_wait *) = w->on_end;
+    w->on_end = NULL;
+    if (on_end)
+        on_end(w);
+}
+
+/* The caller has overlooked that the wait has not begun or has ended: whatever it has started is taken back. */
+static int reject_ended_wait(struct duda_wait *w)
+{
+    if (!w->d || !w->d->ended)
+        return -EINVAL;
+    call_wait_cleanup(w);
+    return duda_suspend(w->d);
+}
+
+int duda_wait_suspend(struct duda_wait *w)
+{
+    int e = 0;
+    if (!w->is_under_way)
+        return reject_ended_wait(w);
+    while (!w->is_woken && !e)
+        e = duda_suspend(w->d);
+    if (!w->is_woken) {
+        duda_wait_end(w);
+        return e;
+    }
+    w->is_woken = false;
+    return 0;
+}
+
+void duda_wait_wake(struct duda_wait *w)
+{
+    if (!w->is_under_way)
+        return;
+    w->is_woken = true;
+    duda_wake(w->d);
+}
+
+void duda_wait_end(struct duda_wait *w)
+{
+    if (!w->is_under_way)
+        return;
+    struct duda_ctx *d = w->d;
+    assert(d->waits == w && "waits end in the reverse order of their begin");
+    struct duda_wait **at = d->waits == w ? &d->waits : find_wait(d, w);
+    if (at)
+        *at = w->outer;
+    w->is_under_way = false;
+    call_wait_cleanup(w);
+}
+
+static void free_scratch_buf(struct duda_wait *w)
+{
+    mk_buf_free(&((struct duda_scratch_buf *)w)->buf);
+}
+
+int duda_scratch_buf_begin(struct duda_ctx *d, struct duda_scratch_buf *s, size_t max)
+{
+    s->buf = mk_buf_growing(max);
+    return duda_wait_begin(d, &s->wait, free_scratch_buf);
+}
+
+void duda_suspend_end_waits(struct duda_ctx *d)
+{
+    for (struct duda_wait *w; (w = d->waits);) {
+        d->waits = w->outer;
+        w->is_under_way = false;
+        call_wait_cleanup(w);
+    }
+}
+
+void duda_suspend_log_leaked_waits(struct duda_ctx *d)
+{
+    const struct duda_route *route = d->line->route;
+    duda_log_plain(d, MK_LOG_ERROR,
+                   "%s() in %s:%d returned while a wait was under way: duda_wait_end() is missing",
+                   route->name, route->file, route->line);
+    assert(!d->waits && "duda_wait_end() is missing");
+    d->waits = NULL;
+}
+
+int duda_suspend(struct duda_ctx *d)
+{
+    return duda_suspend_until(d, DUDA_SUSPEND_FOR_WAKE);
+}
+
+void duda_wake(struct duda_ctx *d)
+{
+    d->woken = true;
+    if (d->runs || !d->fiber)
+        return;
+    if (!d->tunnels)
+        mk_request_resume(d->request);
+    /* A response under way is resumed when the client has room: what has ended does not wait for that. */
+    bool is_ours = d->tunnels || (d->streams && d->ended);
+    if (is_ours && !d->is_queued) {
+        d->is_queued = true;
+        d->next_woken = d->worker_ctx->woken;
+        d->worker_ctx->woken = d;
+        mk_deferred_post(d->worker_ctx->turn);
+    }
+}
+
+int duda_cancelled(const struct duda_ctx *d)
+{
+    return d->ended;
+}
+
+static void on_deadline(struct mk_timer *t)
+{
+    struct duda_ctx *d = MK_CONTAINER(t, struct duda_ctx, deadline);
+    (void)duda_suspend_cancel(d, -ETIMEDOUT);
+    duda_wake(d);
+}
+
+int duda_deadline(struct duda_ctx *d, uint32_t ms)
+{
+    int e = d->request ? mk_request_set_handler_timeout(d->request, 0) : 0; /* ours counts */
+    if (e)
+        return e;
+    mk_timer_stop(&d->deadline);
+    mk_timer_init(&d->deadline, on_deadline);
+    if (ms)
+        mk_timer_set(&d->deadline, duda_worker(d), ms);
+    return 0;
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "service/symbolizer.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <monkey/subprocess.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { FRAMES = 16, OFFSET = 24, PATIENCE_S = 10, MEMORY = 1 << 30, ANSWER = 64 << 10 };
+
+/* An object with services. */
+struct duda_symbolizer_object {
+    struct duda_symbolizer_object *next;
+    mk_str name;
+    char path[];
+};
+
+struct frame {
+    uint64_t number; /* 0: the instruction itself; of the others, where their call returns to */
+    char offset[OFFSET];
+};
+
+/* What is being asked. */
+struct duda_symbolizer {
+    struct duda_worker_ctx *worker_ctx;
+    struct mk_subprocess *child;
+    int out;
+    const struct duda_symbolizer_object *object;
+    struct frame frames[FRAMES];
+    size_t n;
+};
+
+/* ---- In the master ---- */
+
+bool duda_symbolizer_find_program(struct mk_config *config, struct duda_symbolizer_config *sources)
+{
+    static const char *const programs[] = {"/usr/bin/addr2line", "/usr/local/bin/addr2line",
+                                           "/usr/bin/llvm-addr2line", "/usr/local/bin/llvm-addr2line"};
+    for (size_t i = 0; i < MK_LEN(programs) && !sources->addr2line; i++)
+        if (access(programs[i], X_OK) == 0)
+            sources->addr2line = programs[i];
+    if (sources->addr2line)
+        mk_config_enable_subprocesses(config);
+    return sources->addr2line;
+}
+
+static mk_str file_base_name(mk_str path)
+{
+    size_t slash = mk_str_find_last(path, '/');
+    return slash == MK_STR_NONE ? path : mk_str_skip(path, slash + 1);
+}
+
+bool duda_symbolizer_add_object(struct mk_config *config, struct duda_symbolizer_config *sources,
+                                const void *address)
+{
+    Dl_info info;
+    char path[PATH_MAX];
+    if (!dladdr(address, &info) || !info.dli_fname || !realpath(info.dli_fname, path))
+        return true; /* a stack without lines */
+    struct duda_symbolizer_object *o = mk_config_alloc(config, sizeof *o + strlen(path) + 1);
+    if (!o)
+        return false;
+    memcpy(o->path, path, strlen(path) + 1);
+    o->name = file_base_name(mk_str_from_c(info.dli_fname)); /* as it is in reports */
+    o->next = sources->objects;
+    sources->objects = o;
+    return true;
+}
+
+/* ---- The question ---- */
+
+/* "  #1 monkey-shop.so+0x11a2 in price_of()": the object, and the rest. */
+static bool parse_frame_line(mk_str line, mk_str *object, struct frame *f)
+{
+    char buf[OFFSET];
+    line = mk_str_trim(line);
+    if (!mk_str_starts(line, MK_STR("#")) ||
+        !mk_num_parse(mk_str_skip(mk_str_cut(&line, ' '), 1), &f->number) || !line.p)
+        return false;
+    mk_str word = mk_str_cut(&line, ' ');
+    size_t plus = mk_str_find_last(word, '+');
+    if (plus == MK_STR_NONE)
+        return false;
+    snprintf(buf, sizeof buf, "%.*s", MK_STR_ARG(mk_str_skip(word, plus + 1)));
+    unsigned long long offset = strtoull(buf, NULL, 16);
+    snprintf(f->offset, sizeof f->offset, "0x%llx", offset - (f->number > 0));
+    *object = mk_str_first(word, plus);
+    return offset > 0;
+}
+
+static const struct duda_symbolizer_object *find_object(const struct duda_symbolizer_config *sources,
+                                                        mk_str name)
+{
+    const struct duda_symbolizer_object *o = sources->objects;
+    while (o && !mk_str_eq(o->name, name))
+        o = o->next;
+    return o;
+}
+
+/* The frames of the first service on the stack. */
+static bool parse_report_frames(struct duda_symbolizer *l, mk_str report)
+{
+    while (report.p && l->n < FRAMES) {
+        mk_str name;
+        struct frame f;
+        if (!parse_frame_line(mk_str_cut(&report, '\n'), &name, &f))
+            continue;
+        const struct duda_symbolizer_object *o = find_object(l->worker_ctx->sources, name);
+        if (!o || (l->object && o != l->object))
+            continue;
+        l->object = o;
+        l->frames[l->n++] = f;
+    }
+    return l->object != NULL;
+}
+
+static void symbolizer_free(struct duda_symbolizer *l)
+{
+    l->worker_ctx->symbolizer = NULL;
+    if (l->out >= 0)
+        close(l->out);
+    mk_mem_free(l);
+}
+
+/* An address for each frame; then a function, and "FILE:LINE", perhaps with " (discriminator 2)" behind it;
+ * the same again for those that it was inlined into; "?" for what is not known. */
+static void log_source_lines(const struct duda_symbolizer *l, mk_str answer)
+{
+    size_t n = 0, told = 0;
+    while (answer.len) {
+        mk_str function = mk_str_cut(&answer, '\n');
+        if (mk_str_starts(function, MK_STR("0x"))) {
+            n++;
+            continue;
+        }
+        mk_str place = mk_str_cut(&answer, '\n');
+        bool is_known = n && n <= l->n && place.len && place.p[0] != '?' && !mk_str_ends(place, MK_STR(":?"));
+        if (is_known && told++ == 0)
+            mk_worker_log(l->worker_ctx->worker, MK_LOG_ERROR,
+                          "the lines of that stack in %s:", l->object->path);
+        if (is_known)
+            mk_worker_log(l->worker_ctx->worker, MK_LOG_ERROR, "  #%llu %.*s() in %.*s",
+                          (unsigned long long)l->frames[n - 1].number, MK_STR_ARG(function),
+                          MK_STR_ARG(place));
+    }
+}
+
+/* A pipe has room for all that it says. */
+static void on_addr2line_exit(void *ctx, int status)
+{
+    struct duda_symbolizer *l = ctx;
+    struct mk_buf answer = mk_buf_growing(ANSWER);
+    char buf[4096];
+    ssize_t n;
+    while (status == 0 && (n = read(l->out, buf, sizeof buf)) > 0)
+        mk_buf_add(&answer, mk_str_of(buf, (size_t)n));
+    log_source_lines(l, mk_buf_str(&answer));
+    mk_buf_free(&answer);
+    symbolizer_free(l);
+}
+
+static struct mk_subprocess *start_addr2line(struct duda_symbolizer *l, const char *program)
+{
+    enum { BEFORE = 4 };
+    const char *argv[BEFORE + FRAMES + 1] = {program, "-afi", "-e", l->object->path}, *const envp[] = {NULL};
+    int out[2];
+    for (size_t i = 0; i < l->n; i++)
+        argv[BEFORE + i] = l->frames[i].offset;
+    if (pipe2(out, O_CLOEXEC | O_NONBLOCK))
+        return NULL;
+    struct mk_subprocess_options o = {.argv = argv,
+                                      .envp = envp,
+                                      .in = -1,
+                                      .out = out[1],
+                                      .err = -1,
+                                      .cpu_s = PATIENCE_S,
+                                      .memory = MEMORY};
+    l->out = out[0];
+    struct mk_subprocess *child = mk_subprocess_start(l->worker_ctx->worker, &o, on_addr2line_exit, l);
+    close(out[1]);
+    return child;
+}
+
+void duda_symbolizer_log_stack(struct duda_worker_ctx *worker_ctx, mk_str report)
+{
+    const struct duda_symbolizer_config *sources = worker_ctx->sources;
+    if (worker_ctx->symbolizer || !sources->has_children || !sources->addr2line)
+        return;
+    struct duda_symbolizer *l = mk_mem_zalloc(1, sizeof *l);
+    if (!l)
+        return;
+    l->worker_ctx = worker_ctx;
+    l->out = -1;
+    worker_ctx->symbolizer = l;
+    if (parse_report_frames(l, report))
+        l->child = start_addr2line(l, sources->addr2line);
+    if (!l->child)
+        symbolizer_free(l);
+}
+
+void duda_symbolizer_cancel(struct duda_worker_ctx *worker_ctx)
+{
+    if (!worker_ctx->symbolizer)
+        return;
+    mk_subprocess_kill(worker_ctx->symbolizer->child);
+    symbolizer_free(worker_ctx->symbolizer);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "service/topic_table.h"
+
+#include <errno.h>
+#include <monkey/mem.h>
+#include <monkey/text.h>
+
+enum { BUCKETS_MIN = 16 };
+
+struct duda_topic {
+    struct duda_topic *next;
+    uint64_t hash;
+    struct duda_subscriber *members;
+    size_t n;
+    bool is_told; /* it stays while its members are told, even if all leave */
+    size_t len;
+    char name[];
+};
+
+/* The next one that is told something. Who hears it may tell another room. */
+struct delivery_cursor {
+    struct duda_subscriber **next;
+    struct delivery_cursor *outer;
+};
+
+struct duda_topic_table {
+    struct mk_hash_key key; /* clients may choose names */
+    struct duda_topic **buckets;
+    size_t n, n_buckets; /* a power of two */
+    struct delivery_cursor *deliveries;
+};
+
+struct duda_topic_table *duda_topic_table_new(void)
+{
+    struct duda_topic_table *r = mk_mem_zalloc(1, sizeof *r);
+    if (r)
+        r->buckets = mk_mem_zalloc(BUCKETS_MIN, sizeof *r->buckets);
+    if (r && !r->buckets) {
+        mk_mem_free(r);
+        return NULL;
+    }
+    if (r) {
+        r->n_buckets = BUCKETS_MIN;
+        mk_random(&r->key, sizeof r->key);
+    }
+    return r;
+}
+
+void duda_topic_table_free(struct duda_topic_table *r)
+{
+    if (r)
+        mk_mem_free(r->buckets);
+    mk_mem_free(r);
+}
+
+static struct duda_topic **find_topic(const struct duda_topic_table *r, mk_str name, uint64_t hash)
+{
+    struct duda_topic **at = &r->buckets[hash & (r->n_buckets - 1)];
+    while (*at && !((*at)->hash == hash && mk_str_eq(mk_str_of((*at)->name, (*at)->len), name)))
+        at = &(*at)->next;
+    return at;
+}
+
+/* Without memory it stays as it is, and becomes slow. */
+static void grow_buckets(struct duda_topic_table *r)
+{
+    size_t n = 2 * r->n_buckets;
+    struct duda_topic **buckets = mk_mem_zalloc(n, sizeof *buckets);
+    if (!buckets)
+        return;
+    for (size_t i = 0; i < r->n_buckets; i++)
+        while (r->buckets[i]) {
+            struct duda_topic *room = r->buckets[i];
+            r->buckets[i] = room->next;
+            room->next = buckets[room->hash & (n - 1)];
+            buckets[room->hash & (n - 1)] = room;
+        }
+    mk_mem_free(r->buckets);
+    r->buckets = buckets;
+    r->n_buckets = n;
+}
+
+static struct duda_topic *get_or_create_topic(struct duda_topic_table *r, mk_str name)
+{
+    uint64_t hash = mk_hash(&r->key, name);
+    struct duda_topic **at = find_topic(r, name, hash);
+    if (*at)
+        return *at;
+    struct duda_topic *room = mk_mem_zalloc(1, sizeof *room + name.len);
+    if (!room)
+        return NULL;
+    memcpy(room->name, name.p, name.len);
+    room->len = name.len;
+    room->hash = hash;
+    *at = room;
+    if (++r->n > 2 * r->n_buckets)
+        grow_buckets(r);
+    return room;
+}
+
+static void free_topic_if_empty(struct duda_topic_table *r, struct duda_topic *room)
+{
+    if (room->members || room->is_told)
+        return;
+    *find_topic(r, mk_str_of(room->name, room->len), room->hash) = room->next;
+    r->n--;
+    mk_mem_free(room);
+}
+
+int duda_topic_table_add(struct duda_topic_table *r, mk_str name, struct duda_subscriber *m)
+{
+    struct duda_topic *room = get_or_create_topic(r, name);
+    if (!room)
+        return -ENOMEM;
+    m->room = room;
+    m->next = room->members;
+    m->at = &room->members;
+    if (m->next)
+        m->next->at = &m->next;
+    room->members = m;
+    room->n++;
+    return 0;
+}
+
+void duda_topic_table_remove(struct duda_topic_table *r, struct duda_subscriber *m)
+{
+    struct duda_topic *room = m->room;
+    if (!room)
+        return;
+    for (struct delivery_cursor *c = r->deliveries; c; c = c->outer)
+        if (c->next == &m->next)
+            c->next = m->at;
+    *m->at = m->next;
+    if (m->next)
+        m->next->at = m->at;
+    m->room = NULL;
+    room->n--;
+    free_topic_if_empty(r, room);
+}
+
+mk_str duda_topic_table_name(const struct duda_subscriber *m)
+{
+    return m->room ? mk_str_of(m->room->name, m->room->len) : MK_STR_NULL;
+}
+
+static void deliver_to_subscribers(struct duda_topic_table *r, struct duda_topic *room,
+                                   struct duda_topic_delivery *delivery)
+{
+    struct delivery_cursor c = {&room->members, r->deliveries};
+    r->deliveries = &c;
+    while (*c.next) {
+        struct duda_subscriber *m = *c.next;
+        c.next = &m->next; /* duda_topic_table_remove() sets it back if this one goes */
+        m->on_message(m->owner, delivery);
+    }
+    r->deliveries = c.outer;
+}
+
+void duda_topic_table_publish(struct duda_topic_table *r, mk_str name, enum mk_websocket_kind kind,
+                              mk_str text)
+{
+    struct duda_topic *room = *find_topic(r, name, mk_hash(&r->key, name));
+    struct duda_topic_delivery delivery = {.room = name, .text = text, .kind = kind};
+    if (!room || room->is_told)
+        return;
+    room->is_told = true;
+    deliver_to_subscribers(r, room, &delivery);
+    room->is_told = false;
+    free_topic_if_empty(r, room);
+    mk_websocket_message_free(delivery.framed);
+}
+
+size_t duda_topic_table_count(const struct duda_topic_table *r, mk_str name)
+{
+    const struct duda_topic *room = *find_topic(r, name, mk_hash(&r->key, name));
+    return room ? room->n : 0;
+}

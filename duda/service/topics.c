@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "service/topics.h"
+
+#include <duda/scope.h>
+#include <errno.h>
+#include <monkey/clock.h>
+
+#include "service/websocket_type.h"
+#include "service/worker_ctx.h"
+
+/* ---- Members ---- */
+
+/* "SCOPE:ROOM". */
+struct full_name {
+    char topic[DUDA_SCOPE_MAX + 1 + DUDA_TOPIC_NAME_MAX];
+};
+_Static_assert(sizeof(struct full_name) <= INT8_MAX, "its length is a byte of a message");
+
+/* duda_scope_add() for each message that is published. Absent: the name is empty or too long. */
+static mk_str full_topic_name(mk_str scope, mk_str topic, struct full_name *full)
+{
+    if (topic.len == 0 || topic.len > DUDA_TOPIC_NAME_MAX || scope.len > DUDA_SCOPE_MAX)
+        return MK_STR_NULL;
+    char *separator = full->topic + scope.len;
+    if (scope.len)
+        memcpy(full->topic, scope.p, scope.len);
+    *separator = ':';
+    memcpy(separator + 1, topic.p, topic.len);
+    return mk_str_of(full->topic, scope.len + 1 + topic.len);
+}
+
+mk_str duda_topics_short_name(mk_str scope, mk_str full_name)
+{
+    return mk_str_skip(full_name, scope.len + 1);
+}
+
+static struct duda_subscriber **find_subscription(struct duda_subscriber **list, mk_str topic)
+{
+    while (*list && !mk_str_eq(duda_topic_table_name(*list), topic))
+        list = &(*list)->sibling;
+    return list;
+}
+
+static size_t count_subscriptions(const struct duda_subscriber *list)
+{
+    size_t n = 0;
+    for (; list; list = list->sibling)
+        n++;
+    return n;
+}
+
+int duda_topics_subscribe(struct duda_topic_scope topic_scope, struct duda_subscriber **list, mk_str own_name,
+                          void *owner, void (*on_message)(void *owner, struct duda_topic_delivery *delivery))
+{
+    struct duda_worker_ctx *worker_ctx = topic_scope.worker_ctx;
+    struct full_name full;
+    mk_str topic = full_topic_name(topic_scope.scope, own_name, &full);
+    if (!topic.p)
+        return -EINVAL;
+    if (*find_subscription(list, topic))
+        return -EALREADY;
+    if (count_subscriptions(*list) == DUDA_TOPIC_SUBSCRIPTIONS_MAX)
+        return -EDQUOT;
+    if (!worker_ctx->rooms)
+        worker_ctx->rooms = duda_topic_table_new();
+    struct duda_subscriber *m = worker_ctx->rooms ? mk_mem_zalloc(1, sizeof *m) : NULL;
+    if (!m)
+        return -ENOMEM;
+    m->owner = owner;
+    m->on_message = on_message;
+    int e = duda_topic_table_add(worker_ctx->rooms, topic, m);
+    if (e) {
+        mk_mem_free(m);
+        return e;
+    }
+    m->sibling = *list;
+    *list = m;
+    return 0;
+}
+
+static void remove_subscription(struct duda_worker_ctx *worker_ctx, struct duda_subscriber **at)
+{
+    struct duda_subscriber *m = *at;
+    *at = m->sibling;
+    duda_topic_table_remove(worker_ctx->rooms, m);
+    mk_mem_free(m);
+}
+
+void duda_topics_unsubscribe(struct duda_topic_scope topic_scope, struct duda_subscriber **list, mk_str topic)
+{
+    struct full_name full;
+    struct duda_subscriber **at = find_subscription(list, full_topic_name(topic_scope.scope, topic, &full));
+    if (*at)
+        remove_subscription(topic_scope.worker_ctx, at);
+}
+
+void duda_topics_unsubscribe_all(struct duda_worker_ctx *worker_ctx, struct duda_subscriber **list)
+{
+    while (*list)
+        remove_subscription(worker_ctx, list);
+}
+
+size_t duda_topic_subscribers(struct duda_ctx *d, mk_str topic)
+{
+    struct full_name full;
+    mk_str name = full_topic_name(duda_scope(d), topic, &full);
+    return d->worker_ctx->rooms && name.p ? duda_topic_table_count(d->worker_ctx->rooms, name) : 0;
+}
+
+/* ---- Saying ---- */
+
+/* A message to another worker: kind, length of the name, name, text. */
+static void encode_worker_message(struct mk_buf *out, mk_str topic, enum mk_websocket_kind kind, mk_str text)
+{
+    mk_buf_add_char(out, (char)kind);
+    mk_buf_add_char(out, (char)topic.len);
+    mk_buf_add(out, topic);
+    mk_buf_add(out, text);
+}
+
+void duda_topics_deliver(struct duda_worker_ctx *worker_ctx, mk_str message)
+{
+    if (!worker_ctx->rooms || message.len < 2 || message.len - 2 < (size_t)message.p[1])
+        return;
+    mk_str rest = mk_str_skip(message, 2), name = mk_str_first(rest, (size_t)message.p[1]);
+    duda_topic_table_publish(worker_ctx->rooms, name,
+                             message.p[0] == MK_WEBSOCKET_BINARY ? MK_WEBSOCKET_BINARY : MK_WEBSOCKET_TEXT,
+                             mk_str_skip(rest, name.len));
+}
+
+static int send_to_other_workers(struct mk_worker *worker, mk_str message)
+{
+    int result = 0;
+    for (unsigned i = 0; i < mk_worker_count(worker); i++) {
+        int e = i == mk_worker_index(worker)
+                    ? 0
+                    : mk_worker_send(worker, duda_worker_ctx_plugin(), (int)i, message);
+        if (e && e != -ENOTCONN)
+            result = e;
+    }
+    return result;
+}
+
+static int say(struct duda_topic_scope topic_scope, mk_str own_name, enum mk_websocket_kind kind, mk_str text)
+{
+    struct duda_worker_ctx *worker_ctx = topic_scope.worker_ctx;
+    struct mk_worker *worker = worker_ctx->worker;
+    struct full_name full;
+    mk_str topic = full_topic_name(topic_scope.scope, own_name, &full);
+    if (!topic.p)
+        return -EINVAL;
+    if (text.len > DUDA_TOPIC_MESSAGE_MAX)
+        return -EMSGSIZE;
+    if (worker_ctx->rooms)
+        duda_topic_table_publish(worker_ctx->rooms, topic, kind, text);
+    if (mk_worker_count(worker) < 2 && !worker_ctx->relay)
+        return 0;
+    struct mk_buf message = mk_buf_growing(DUDA_TOPIC_MESSAGE_MAX + sizeof full + 2);
+    encode_worker_message(&message, topic, kind, text);
+    int e = message.failed ? -ENOMEM : send_to_other_workers(worker, mk_buf_str(&message));
+    if (worker_ctx->relay && !message.failed) {
+        int far = worker_ctx->relay->say(worker_ctx->relay->ctx, mk_buf_str(&message));
+        e = e ? e : far;
+    }
+    mk_buf_free(&message);
+    return e;
+}
+
+static int publish_and_count(struct duda_topic_scope topic_scope, mk_str topic, enum mk_websocket_kind kind,
+                             mk_str text)
+{
+    uint64_t begun = mk_clock_us();
+    mk_meter_begin(topic_scope.worker_ctx->said);
+    int e = say(topic_scope, topic, kind, text);
+    mk_meter_end(topic_scope.worker_ctx->said, mk_clock_us() - begun, e < 0);
+    return e;
+}
+
+int duda_topic_publish(struct duda_ctx *d, mk_str topic, enum mk_websocket_kind kind, mk_str text)
+{
+    return publish_and_count((struct duda_topic_scope){d->worker_ctx, duda_scope(d)}, topic, kind, text);
+}
+
+int duda_topic_publish_from(struct duda_websocket *s, mk_str topic, enum mk_websocket_kind kind, mk_str text)
+{
+    return publish_and_count((struct duda_topic_scope){s->worker_ctx, duda_scope_of(s->owner)}, topic, kind,
+                             text);
+}
+
+int duda_topic_publish_as(struct mk_worker *worker, const struct duda_service_ref *owner, mk_str topic,
+                          enum mk_websocket_kind kind, mk_str text)
+{
+    struct duda_worker_ctx *worker_ctx = duda_worker_ctx(worker);
+    return worker_ctx ? publish_and_count((struct duda_topic_scope){worker_ctx, duda_scope_of(owner)}, topic,
+                                          kind, text)
+                      : -EINVAL;
+}
+
+/* ---- Other machines ---- */
+
+int duda_topic_set_relay(struct mk_worker *worker, const struct duda_topic_relay *relay)
+{
+    struct duda_worker_ctx *worker_ctx = duda_worker_ctx(worker);
+    if (worker_ctx)
+        worker_ctx->relay = relay;
+    return worker_ctx ? 0 : -EINVAL;
+}
+
+void duda_topic_deliver(struct mk_worker *worker, mk_str message)
+{
+    struct duda_worker_ctx *worker_ctx = duda_worker_ctx(worker);
+    if (worker_ctx)
+        duda_topics_deliver(worker_ctx, message);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What Duda has in each worker. */
+#ifndef DUDA_SERVICE_WORKER_CTX_H
+#define DUDA_SERVICE_WORKER_CTX_H
+
+#include <monkey/meter.h>
+#include <monkey/route_stats.h>
+
+#include "service/crash_table.h"
+#include "service/duda_ctx.h"
+#include "service/symbolizer.h"
+
+enum { DUDA_STORES_MAX = 256, DUDA_SERVICES_MAX = 64 }; /* 64: the plugins of a configuration */
+
+/* The settings of Duda in one configuration. */
+struct duda_plugin_config {
+    struct duda_crash_table *crash_table;
+    uint32_t said; /* in rooms */
+    struct duda_crash_policy rules;
+    struct duda_session_config *session_config;
+    mk_str stores[DUDA_STORES_MAX]; /* that sections of packages bring */
+    size_t n_stores;
+    const void *section; /* [DUDA] */
+    const struct duda_shares *shares;
+    mk_str services[DUDA_SERVICES_MAX];
+    mk_str scopes[DUDA_SERVICES_MAX]; /* of each */
+    size_t n_services;
+    struct duda_symbolizer_config sources;
+    struct duda_route_conflicts *routes; /* of services that answer in the same hosts */
+    bool is_checked;
+};
+
+/* Once, before all others: the plugin that Duda is. */
+void duda_worker_ctx_set_plugin(const struct mk_plugin *plugin);
+
+const struct mk_plugin *duda_worker_ctx_plugin(void);
+
+struct duda_worker_ctx *duda_worker_ctx(struct mk_worker *worker);
+
+/* Logs what is in the post of the worker. */
+void duda_worker_ctx_log_crash(struct duda_worker_ctx *worker_ctx);
+
+int duda_worker_ctx_new(struct mk_worker *worker, const struct duda_plugin_config *settings);
+void duda_worker_ctx_free(struct mk_worker *worker);
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the fields of a form into structs. */
+#include <duda/form.h>
+#include <errno.h>
+
+#include "text/schema_field.h"
+#include "text/utf8.h"
+
+enum { NAME_MAX_LEN = 256, MESSAGE_MAX = 512 };
+
+struct form_binding {
+    const struct duda_form_data *fields;
+    const struct duda_allocator *memory;
+    struct duda_validation_errors *errors;
+    int error;
+};
+
+/* The name of the field: `home.street`. */
+static void append_field_name(struct mk_buf *out, const struct duda_field_path *where)
+{
+    if (where->up) {
+        append_field_name(out, where->up);
+        mk_buf_add_char(out, '.');
+    }
+    mk_buf_add(out, mk_str_from_c(where->name));
+}
+
+static void add_validation_error(struct form_binding *r, const struct duda_field_path *where,
+                                 const char *name, const char *what, const struct duda_schema_field *m,
+                                 bool list)
+{
+    char buf[MESSAGE_MAX];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
+    mk_buf_addf(&text, "`%s`%s", name, what);
+    duda_schema_field_describe(&text, m, list);
+    r->error = -EINVAL;
+    (void)duda_validation_errors_add(r->errors, r->memory, where, mk_buf_str(&text));
+}
+
+static bool store_bool(void *at, mk_str text)
+{
+    static const char *const words[] = {"off", "on", "false", "true", "0", "1", "no", "yes"};
+    for (size_t i = 0; i < MK_LEN(words); i++)
+        if (mk_str_eq_nocase(text, mk_str_from_c(words[i]))) {
+            bool truth = i % 2;
+            memcpy(at, &truth, sizeof truth);
+            return true;
+        }
+    return false;
+}
+
+static bool store_field_value(const struct duda_schema_field *m, void *at, mk_str text)
+{
+    struct duda_integer integer;
+    double number;
+    switch (m->kind) {
+    case DUDA_KIND_BOOL:
+        return store_bool(at, text);
+    case DUDA_KIND_INTEGER:
+        return duda_integer_parse(mk_str_trim(text), &integer) &&
+               duda_schema_field_put_integer(m, at, integer);
+    case DUDA_KIND_DOUBLE:
+        return duda_number_parse(mk_str_trim(text), &number) && duda_schema_field_put_double(m, at, number);
+    case DUDA_KIND_STRING:
+        return duda_utf8_find_invalid(text) == MK_STR_NONE && duda_schema_field_put_string(m, at, text);
+    case DUDA_KIND_ENUM:
+        return duda_schema_field_put_enum(m, at, text);
+    case DUDA_KIND_OBJECT:
+    case DUDA_KIND_JSON_RAW:
+        break;
+    }
+    return false; /* forms have neither */
+}
+
+static void bind_list(struct form_binding *r, const struct duda_schema_field *m, void *base,
+                      const struct duda_field_path *where, const char *name)
+{
+    size_t n = 0, good = 0;
+    while (duda_form_data_get_at(r->fields, name, n).p)
+        n++;
+    char *list = (char *)duda_allocator_zalloc(r->memory, n, m->size);
+    if (!list) {
+        r->error = -ENOMEM;
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct duda_field_path here = {.up = where, .index = i};
+        if (store_field_value(m, list + i * m->size, duda_form_data_get_at(r->fields, name, i)))
+            good++;
+        else
+            add_validation_error(r, &here, name, " must be ", m, false);
+    }
+    if (good == n && !duda_schema_field_allows_count(m, n))
+        add_validation_error(r, where, name, " must be ", m, true);
+    memcpy((char *)base + m->offset, &list, sizeof list);
+    memcpy((char *)base + m->count_at, &n, sizeof n);
+}
+
+static void bind_field(struct form_binding *r, const struct duda_schema_field *m, void *base,
+                       const struct duda_field_path *where, const char *name)
+{
+    mk_str text = duda_form_data_get(r->fields, name);
+    bool keeps_empty = m->kind == DUDA_KIND_STRING && m->min == 0;
+    bool is_there = text.p && (text.len || keeps_empty);
+    duda_schema_field_set_present(m, base, is_there);
+    if (is_there) {
+        if (!store_field_value(m, (char *)base + m->offset, text))
+            add_validation_error(r, where, name, " must be ", m, false);
+    } else if (m->kind == DUDA_KIND_BOOL) {
+        memcpy((char *)base + m->offset, &(bool){false}, sizeof(bool));
+    } else if (!m->optional) {
+        add_validation_error(r, where, name, " is missing: it must be ", m, false);
+    }
+}
+
+static void bind_struct(struct form_binding *r, const struct duda_schema *shape, void *base,
+                        const struct duda_field_path *where)
+{
+    for (size_t i = 0; i < shape->n && r->error != -ENOMEM; i++) {
+        const struct duda_schema_field *m = &shape->members[i];
+        struct duda_field_path here = {.up = where, .name = duda_schema_field_name(m)};
+        char name[NAME_MAX_LEN];
+        struct mk_buf b = mk_buf_fixed(name, sizeof name - 1);
+        append_field_name(&b, &here);
+        name[b.len] = '\0';
+        if (m->is_list)
+            bind_list(r, m, base, &here, name);
+        else if (m->kind == DUDA_KIND_OBJECT)
+            bind_struct(r, m->shape, (char *)base + m->offset, &here);
+        else
+            bind_field(r, m, base, &here, name);
+    }
+    const char *wrong = shape->check && !r->error ? shape->check(base) : NULL;
+    if (wrong) {
+        r->error = -EINVAL;
+        (void)duda_validation_errors_add(r->errors, r->memory, where, mk_str_from_c(wrong));
+    }
+}
+
+int duda_form_data_bind(const struct duda_form_data *f, const struct duda_schema *shape,
+                        const struct duda_allocator *memory, void *out, struct duda_validation_errors *errors)
+{
+    struct form_binding r = {.fields = f, .memory = memory, .errors = errors};
+    errors->n = 0;
+    bind_struct(&r, shape, out, NULL);
+    return r.error;
+}

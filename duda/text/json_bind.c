@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From JSON straight into structs: no tree is made, so every flaw has its line and column. */
+#include <errno.h>
+#include <monkey/text.h>
+
+#include "text/json_lex.h"
+
+enum { MESSAGE_MAX = 512, LIST_FIRST = 8, NAME_SHOWN_MAX = 64 };
+
+static bool read_object(struct duda_json_cursor *c, const struct duda_schema *shape, void *base,
+                        const struct duda_field_path *where);
+
+/* ---- Messages ---- */
+
+/* `address.lines[2]`: a name as a programmer writes it. */
+static void append_field_path(struct mk_buf *out, const struct duda_field_path *where)
+{
+    if (where->up)
+        append_field_path(out, where->up);
+    if (where->name)
+        mk_buf_addf(out, "%s%s", where->up ? "." : "", where->name);
+    else
+        mk_buf_addf(out, "[%zu]", where->index);
+}
+
+static void append_subject(struct mk_buf *out, const struct duda_field_path *where)
+{
+    if (!where) {
+        mk_buf_add(out, MK_STR("the content"));
+        return;
+    }
+    mk_buf_add_char(out, '`');
+    append_field_path(out, where);
+    mk_buf_add_char(out, '`');
+}
+
+static bool add_error(struct duda_json_cursor *c, size_t at, const struct duda_field_path *where,
+                      const char *what, const struct duda_schema_field *m, bool list)
+{
+    char buf[MESSAGE_MAX];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
+    append_subject(&text, where);
+    mk_buf_add(&text, mk_str_from_c(what));
+    if (m)
+        duda_schema_field_describe(&text, m, list);
+    return duda_json_add_error(c, at, where, mk_buf_str(&text));
+}
+
+/* A value of a wrong kind: it is passed over. */
+static bool skip_wrong_type(struct duda_json_cursor *c, const struct duda_schema_field *m,
+                            const struct duda_field_path *where, bool list)
+{
+    (void)duda_json_peek_char(c);
+    size_t at = c->at;
+    mk_str ignored;
+    return duda_json_skip_value(c, &ignored) && add_error(c, at, where, " must be ", m, list);
+}
+
+/* ---- Values ---- */
+
+static bool read_number(struct duda_json_cursor *c, const struct duda_schema_field *m, void *at,
+                        const struct duda_field_path *where)
+{
+    size_t begin = c->at;
+    bool is_integer, good;
+    mk_str text;
+    if (!duda_json_lex_number(c, &text, &is_integer))
+        return false;
+    struct duda_integer integer;
+    double number;
+    if (m->kind == DUDA_KIND_INTEGER)
+        good =
+            is_integer && duda_integer_parse(text, &integer) && duda_schema_field_put_integer(m, at, integer);
+    else
+        good = duda_number_parse(text, &number) && duda_schema_field_put_double(m, at, number);
+    return good || add_error(c, begin, where, " must be ", m, false);
+}
+
+static bool read_text(struct duda_json_cursor *c, const struct duda_schema_field *m, void *at,
+                      const struct duda_field_path *where)
+{
+    size_t begin = c->at;
+    mk_str text;
+    if (!duda_json_lex_string_copy(c, &text))
+        return false;
+    bool good = m->kind == DUDA_KIND_STRING ? duda_schema_field_put_string(m, at, text)
+                                            : duda_schema_field_put_enum(m, at, text);
+    return good || add_error(c, begin, where, " must be ", m, false);
+}
+
+static bool read_bool(struct duda_json_cursor *c, const struct duda_schema_field *m, void *at,
+                      const struct duda_field_path *where)
+{
+    bool truth = duda_json_lex_literal(c, MK_STR("true"));
+    if (!truth && !duda_json_lex_literal(c, MK_STR("false")))
+        return skip_wrong_type(c, m, where, false);
+    memcpy(at, &truth, sizeof truth);
+    return true;
+}
+
+/* One value that is no list. */
+static bool read_single_value(struct duda_json_cursor *c, const struct duda_schema_field *m, void *at,
+                              const struct duda_field_path *where)
+{
+    char next = duda_json_peek_char(c);
+    mk_str raw;
+    switch (m->kind) {
+    case DUDA_KIND_BOOL:
+        return read_bool(c, m, at, where);
+    case DUDA_KIND_INTEGER:
+    case DUDA_KIND_DOUBLE:
+        return next == '-' || mk_char_is_digit(next) ? read_number(c, m, at, where)
+                                                     : skip_wrong_type(c, m, where, false);
+    case DUDA_KIND_STRING:
+    case DUDA_KIND_ENUM:
+        return next == '"' ? read_text(c, m, at, where) : skip_wrong_type(c, m, where, false);
+    case DUDA_KIND_OBJECT:
+        return next == '{' ? read_object(c, m->shape, at, where) : skip_wrong_type(c, m, where, false);
+    case DUDA_KIND_JSON_RAW:
+        break;
+    }
+    if (!duda_json_skip_value(c, &raw))
+        return false;
+    memcpy(at, &raw, sizeof raw);
+    return true;
+}
+
+/* ---- Lists ---- */
+
+/* Elements while their number is not known. */
+struct growing_list {
+    char *at;
+    size_t n, cap;
+};
+
+static void *append_element(struct duda_json_cursor *c, struct growing_list *list, size_t size)
+{
+    if (list->n == list->cap) {
+        size_t cap = list->cap ? list->cap * 2 : LIST_FIRST;
+        char *at = (char *)duda_allocator_zalloc(c->memory, cap, size);
+        if (!at) {
+            c->error = -ENOMEM;
+            return NULL;
+        }
+        if (list->n)
+            memcpy(at, list->at, list->n * size);
+        list->at = at;
+        list->cap = cap;
+    }
+    return list->at + list->n++ * size;
+}
+
+static bool read_elements(struct duda_json_cursor *c, const struct duda_schema_field *m,
+                          struct growing_list *list, const struct duda_field_path *where)
+{
+    size_t begin = c->at;
+    if (!duda_json_enter_nested(c))
+        return false;
+    if (!duda_json_accept_char(c, ']'))
+        do {
+            struct duda_field_path here = {.up = where, .index = list->n};
+            void *at = duda_json_count_element(c) ? append_element(c, list, m->size) : NULL;
+            if (!at || !read_single_value(c, m, at, &here))
+                return false;
+        } while (duda_json_next_element(c, ']'));
+    if (c->error && c->error != -EINVAL)
+        return false;
+    duda_json_leave_nested(c);
+    return duda_schema_field_allows_count(m, list->n) || add_error(c, begin - 1, where, " must be ", m, true);
+}
+
+static bool read_list(struct duda_json_cursor *c, const struct duda_schema_field *m, void *base,
+                      const struct duda_field_path *where)
+{
+    struct growing_list list = {NULL, 0, 0};
+    if (!duda_json_accept_char(c, '['))
+        return skip_wrong_type(c, m, where, true);
+    if (!read_elements(c, m, &list, where))
+        return false;
+    memcpy((char *)base + m->offset, &list.at, sizeof list.at);
+    memcpy((char *)base + m->count_at, &list.n, sizeof list.n);
+    return true;
+}
+
+/* ---- Objects ---- */
+
+static bool read_field_value(struct duda_json_cursor *c, const struct duda_schema_field *m, void *base,
+                             const struct duda_field_path *where)
+{
+    if (m->optional && duda_json_peek_char(c) == 'n' && duda_json_lex_literal(c, MK_STR("null"))) {
+        duda_schema_field_set_present(m, base, false);
+        return true;
+    }
+    duda_schema_field_set_present(m, base, true);
+    return m->is_list ? read_list(c, m, base, where)
+                      : read_single_value(c, m, (char *)base + m->offset, where);
+}
+
+static bool read_unknown_member(struct duda_json_cursor *c, const struct duda_schema *shape, mk_str name,
+                                size_t at, const struct duda_field_path *where)
+{
+    char shown[NAME_SHOWN_MAX * 4];
+    struct mk_buf clean = mk_buf_fixed(shown, sizeof shown - 1);
+    mk_str ignored;
+    if (!shape->ignores_unknown) {
+        mk_log_escape_to(&clean, mk_str_first(name, NAME_SHOWN_MAX), sizeof shown - 1);
+        shown[clean.len] = '\0';
+        struct duda_field_path here = {.up = where, .name = shown};
+        if (!add_error(c, at, &here, " is not known here", NULL, false))
+            return false;
+    }
+    return duda_json_skip_value(c, &ignored);
+}
+
+/* Which members of an object were there: a bit for each. */
+struct seen_fields {
+    uint64_t bits[(DUDA_SCHEMA_MAX + 63) / 64];
+};
+
+static bool mark_seen(struct seen_fields *seen_fields, size_t i)
+{
+    uint64_t bit = UINT64_C(1) << i % 64, *word = &seen_fields->bits[i / 64];
+    bool again = *word & bit;
+    *word |= bit;
+    return again;
+}
+
+static bool read_object_member(struct duda_json_cursor *c, const struct duda_schema *shape, void *base,
+                               const struct duda_field_path *where, struct seen_fields *seen_fields)
+{
+    mk_str name;
+    (void)duda_json_peek_char(c);
+    size_t at = c->at;
+    if (!duda_json_count_element(c) || !duda_json_lex_name(c, &name) || !duda_json_expect_char(c, ':', "`:`"))
+        return false;
+    size_t i = duda_schema_field_find(shape, name);
+    if (i == MK_STR_NONE || i >= DUDA_SCHEMA_MAX)
+        return read_unknown_member(c, shape, name, at, where);
+    const struct duda_schema_field *m = &shape->members[i];
+    struct duda_field_path here = {.up = where, .name = duda_schema_field_name(m)};
+    if (mark_seen(seen_fields, i) && !add_error(c, at, &here, " is there more than once", NULL, false))
+        return false;
+    return read_field_value(c, m, base, &here);
+}
+
+static bool check_missing_fields(struct duda_json_cursor *c, const struct duda_schema *shape, void *base,
+                                 const struct duda_field_path *where, struct seen_fields *seen_fields,
+                                 size_t begin)
+{
+    for (size_t i = 0; i < shape->n && i < DUDA_SCHEMA_MAX; i++) {
+        const struct duda_schema_field *m = &shape->members[i];
+        struct duda_field_path here = {.up = where, .name = duda_schema_field_name(m)};
+        if (mark_seen(seen_fields, i))
+            continue;
+        if (m->optional)
+            duda_schema_field_set_present(m, base, false);
+        else if (!add_error(c, begin, &here, " is missing: it must be ", m, m->is_list))
+            return false;
+    }
+    return true;
+}
+
+static bool run_struct_check(struct duda_json_cursor *c, const struct duda_schema *shape, const void *base,
+                             const struct duda_field_path *where, size_t begin)
+{
+    const char *wrong_rule = shape->check && !c->error ? shape->check(base) : NULL;
+    return !wrong_rule || duda_json_add_error(c, begin, where, mk_str_from_c(wrong_rule));
+}
+
+static bool read_object(struct duda_json_cursor *c, const struct duda_schema *shape, void *base,
+                        const struct duda_field_path *where)
+{
+    struct seen_fields seen_fields = {{0}};
+    size_t begin = c->at;
+    if (!duda_json_accept_char(c, '{'))
+        return add_error(c, begin, where, " must be an object", NULL, false);
+    if (!duda_json_enter_nested(c))
+        return false;
+    if (!duda_json_accept_char(c, '}'))
+        do {
+            if (!read_object_member(c, shape, base, where, &seen_fields))
+                return false;
+        } while (duda_json_next_element(c, '}'));
+    if (c->error && c->error != -EINVAL)
+        return false;
+    duda_json_leave_nested(c);
+    return check_missing_fields(c, shape, base, where, &seen_fields, begin) &&
+           run_struct_check(c, shape, base, where, begin);
+}
+
+/* ---- The whole ---- */
+
+static int finish_reading(struct duda_json_cursor *c, bool good)
+{
+    if (good)
+        (void)duda_json_expect_end(c);
+    return c->error;
+}
+
+int duda_json_read(mk_str text, const struct duda_schema *shape, const struct duda_allocator *memory,
+                   const struct duda_json_limits *limits, void *out, struct duda_validation_errors *errors)
+{
+    struct duda_json_cursor c;
+    if (!duda_json_cursor_init(&c, text, memory, limits, errors))
+        return c.error;
+    const struct duda_schema_field whole = {.kind = DUDA_KIND_OBJECT, .shape = shape, .size = shape->size};
+    return finish_reading(&c, read_single_value(&c, &whole, out, NULL));
+}
+
+int duda_json_read_list(mk_str text, const struct duda_schema *shape, const struct duda_allocator *memory,
+                        const struct duda_json_limits *limits, void *list, size_t *n,
+                        struct duda_validation_errors *errors)
+{
+    struct duda_json_cursor c;
+    struct growing_list grown = {NULL, 0, 0};
+    if (!duda_json_cursor_init(&c, text, memory, limits, errors))
+        return c.error;
+    const struct duda_schema_field whole = {
+        .kind = DUDA_KIND_OBJECT, .shape = shape, .size = shape->size, .is_list = true};
+    bool good = duda_json_accept_char(&c, '[') ? read_elements(&c, &whole, &grown, NULL)
+                                               : skip_wrong_type(&c, &whole, NULL, true);
+    memcpy(list, &grown.at, sizeof grown.at);
+    *n = grown.n;
+    return finish_reading(&c, good);
+}

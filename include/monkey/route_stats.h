@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Statistics of the routes of services, which all plugins with routes count alike, such as Duda. */
+#ifndef MONKEY_ROUTE_STATS_H
+#define MONKEY_ROUTE_STATS_H
+
+#include <monkey/config.h>
+#include <monkey/stats.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The name of a uint32_t for mk_config_shared(). 1: a developer tries the services, so that no route is closed after
+ * crashes. Set in load(), read in host(). */
+#define MK_ROUTES_TRIED "routes/tried"
+
+/** The table of routes, for mk_stat_find(), its labels, and the cells of a route. */
+#define MK_ROUTES_TABLE "routes"
+enum { MK_ROUTE_SERVICE, MK_ROUTE_METHOD, MK_ROUTE_PATTERN };
+enum { MK_ROUTE_REQUESTS, MK_ROUTE_FAILURES, MK_ROUTE_CANCELLED, MK_ROUTE_CRASHES, MK_ROUTE_DURATION };
+
+/**
+ * The series of a route. `method` is `*` for all, `pattern` a host and a path, such as `/items/:id`. In load() and
+ * host() alone. 0: there are too many, or memory is out.
+ */
+static inline uint32_t mk_route_get(struct mk_config *config, mk_str service, mk_str method, mk_str pattern)
+{
+    static const struct mk_stat_metric metrics[] = {
+        {"monkey_route_requests_total", "Requests that handlers of a service have answered.", "requests",
+         MK_STAT_COUNTER, false, false, 0, MK_API_NULL, MK_API_NULL, MK_API_NULL},
+        {"monkey_route_failures_total", "Of these, answers with a status of 500 and above.", "failures",
+         MK_STAT_COUNTER, false, false, 0, MK_API_NULL, MK_API_NULL, MK_API_NULL},
+        {"monkey_route_cancelled_total", "Requests whose client has left before the handler was done.",
+         "cancelled", MK_STAT_COUNTER, false, false, 0, MK_API_NULL, MK_API_NULL, MK_API_NULL},
+        {"monkey_route_crashes_total", "Crashes of the handler, each of which has ended a worker.", "crashes",
+         MK_STAT_COUNTER, false, false, 0, MK_API_NULL, MK_API_NULL, MK_API_NULL},
+        {"monkey_route_duration_seconds",
+         "From the start of a handler to the end of its request, or of a WebSocket's handler.", "duration",
+         MK_STAT_HISTOGRAM, true, false, 0, MK_API_NULL, MK_API_NULL, MK_API_NULL},
+    };
+    static const struct mk_stat_table table = {
+        MK_ROUTES_TABLE, {"service", "method", "route"}, metrics, MK_LEN(metrics)};
+    struct mk_stat_registry *r = mk_config_statistics(config);
+    const mk_str labels[] = {service, method, pattern};
+    return r ? mk_stat_series(r, mk_stat_define(r, &table), labels) : 0;
+}
+
+/** Counts a request that has ended. `cells` are those of the worker; NULL counts nothing. */
+static inline void mk_route_count(uint64_t *cells, uint64_t micros, bool failed, bool cancelled)
+{
+    if (!cells)
+        return;
+    mk_stat_add(&cells[MK_ROUTE_REQUESTS], 1);
+    mk_stat_observe(&cells[MK_ROUTE_DURATION], micros);
+    if (failed)
+        mk_stat_add(&cells[MK_ROUTE_FAILURES], 1);
+    if (cancelled)
+        mk_stat_add(&cells[MK_ROUTE_CANCELLED], 1);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Detects syntax of other formats: comments and semicolons after a value, and whole configurations of
+ * other servers. Reports one error with a hint in place of many. */
+#ifndef MK_CONF_OTHER_SYNTAX_H
+#define MK_CONF_OTHER_SYNTAX_H
+
+#include "base/str.h"
+
+/* The part of `text` that other formats would not count as the value: from a `#` or `;` after a blank, or
+ * a final `;`, unless quoted. Absent if there is none. */
+mk_str mk_conf_other_syntax_tail(mk_str text);
+/* A hint for the user; NULL if the tail is absent. */
+const char *mk_conf_other_syntax_hint(mk_str tail);
+
+struct mk_conf_other_syntax {
+    const char *server; /* NULL: not the format of a known server */
+    const char *hint;   /* how to write it for Monkey */
+    unsigned line;      /* from 1: the line that gives it away */
+    mk_str source;      /* that line */
+};
+
+/* Detects a configuration of nginx, Apache or Caddy in the text or a part of it. Counts only lines that
+ * are meaningless in our format. */
+struct mk_conf_other_syntax mk_conf_other_syntax_detect(mk_str text);
+
+#endif

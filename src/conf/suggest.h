@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The word that was probably meant. Distance is the number of letters to insert, remove, replace or swap with
+ * their neighbour; ASCII case does not count.
+ *
+ *     struct mk_conf_suggest near = mk_conf_suggest_for(word);
+ *     for (...)
+ *         mk_conf_suggest_try(&near, candidate);
+ *     mk_conf_report_suggest(report, near.best);
+ */
+#ifndef MK_CONF_SUGGEST_H
+#define MK_CONF_SUGGEST_H
+
+#include "base/str.h"
+
+struct mk_conf_suggest {
+    mk_str word;
+    mk_str best; /* absent until a candidate is near enough; a slice of that candidate */
+    unsigned distance;
+    size_t shared; /* length of the common prefix */
+};
+
+struct mk_conf_suggest mk_conf_suggest_for(mk_str word);
+/* Of two equally near candidates, the one with the longer common prefix wins, then the first. Near enough:
+ * a third of the longer word's letters, 4 at most. */
+void mk_conf_suggest_try(struct mk_conf_suggest *n, mk_str candidate);
+
+/* Longer words match nothing. */
+enum { MK_CONF_SUGGEST_LEN = 64 };
+#define MK_CONF_SUGGEST_FAR ((unsigned)-1)
+/* MK_CONF_SUGGEST_FAR if one of them is longer than MK_CONF_SUGGEST_LEN. */
+unsigned mk_conf_suggest_distance(mk_str a, mk_str b);
+
+#endif

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "files/file_cache.h"
+
+#include <limits.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/mem.h"
+#include "os/fd.h"
+
+enum {
+    MEANWHILE_MS = 1000, /* an entry unused for so long may make room for others */
+    ONE_OF = 16,         /* newcomers, when all entries are in use */
+    BUCKETS_MIN = 64,    /* doubled while there are more entries */
+};
+
+mk_err mk_file_cache_init(struct mk_file_cache *c, const struct mk_file_cache_limits *limits)
+{
+    *c = (struct mk_file_cache){
+        .limits = *limits, .most = limits->files, .hash_key = mk_hash_key_random(), .n_buckets = BUCKETS_MIN};
+    mk_list_init(&c->rich);
+    mk_list_init(&c->lean);
+    c->buckets = mk_mem_zalloc(c->n_buckets, sizeof(struct mk_open_file *));
+    return c->buckets ? 0 : -ENOMEM;
+}
+
+static struct mk_open_file **bucket_slot(struct mk_file_cache *c, const struct mk_open_file *f)
+{
+    struct mk_open_file **at = &c->buckets[f->hash & (c->n_buckets - 1)];
+    while (*at != f)
+        at = &(*at)->next;
+    return at;
+}
+
+static size_t entry_memory(const struct mk_open_file *f)
+{
+    return f->content.len + f->note_size;
+}
+
+static void evict_entry(struct mk_file_cache *c, struct mk_open_file *f)
+{
+    *bucket_slot(c, f) = f->next;
+    mk_list_remove(&f->used);
+    c->n--;
+    c->memory -= entry_memory(f);
+    f->listed = false;
+    mk_open_file_release(f);
+}
+
+void mk_file_cache_invalidate(struct mk_open_file *f)
+{
+    if (f->listed)
+        evict_entry(f->cache, f);
+}
+
+static struct mk_open_file *first_in_list(const struct mk_list *list)
+{
+    return mk_list_empty(list) ? NULL : MK_LIST_ENTRY(list->next, struct mk_open_file, used);
+}
+
+static struct mk_open_file *least_recently_used(const struct mk_file_cache *c)
+{
+    struct mk_open_file *a = first_in_list(&c->rich), *b = first_in_list(&c->lean);
+    if (!a || !b)
+        return a ? a : b;
+    return a->used_ms <= b->used_ms ? a : b;
+}
+
+static void mark_used(struct mk_file_cache *c, struct mk_open_file *f, uint64_t now_ms)
+{
+    f->used_ms = now_ms;
+    mk_list_remove(&f->used);
+    mk_list_add_last(f->content.p || f->note_size ? &c->rich : &c->lean, &f->used);
+}
+
+/* When even the oldest entry was used just now, more files are in use than fit: with a place for each
+ * newcomer, none would find its entry again. So one newcomer in ONE_OF gets a place. */
+static bool may_insert(struct mk_file_cache *c, uint64_t now_ms)
+{
+    if (c->n < c->most)
+        return true;
+    bool crowded = c->n > 0 && now_ms - least_recently_used(c)->used_ms < MEANWHILE_MS;
+    return c->most > 0 && (!crowded || ++c->turned_away % ONE_OF == 0);
+}
+
+/* Without memory, chains grow instead. */
+static void grow_buckets(struct mk_file_cache *c)
+{
+    size_t n = 2 * c->n_buckets;
+    struct mk_open_file **buckets = mk_mem_zalloc(n, sizeof *buckets);
+    if (!buckets)
+        return;
+    for (size_t i = 0; i < c->n_buckets; i++)
+        for (struct mk_open_file *f = c->buckets[i], *next; f; f = next) {
+            struct mk_open_file **bucket = &buckets[f->hash & (n - 1)];
+            next = f->next;
+            f->next = *bucket;
+            *bucket = f;
+        }
+    mk_mem_free(c->buckets);
+    c->buckets = buckets;
+    c->n_buckets = n;
+}
+
+/* The least recently used make room. */
+static void list(struct mk_file_cache *c, struct mk_open_file *f, uint64_t now_ms)
+{
+    while (c->n >= c->most)
+        evict_entry(c, least_recently_used(c));
+    while (f->content.len > 0 && c->memory + f->content.len > c->limits.memory)
+        evict_entry(c, first_in_list(&c->rich));
+    if (c->n >= c->n_buckets)
+        grow_buckets(c);
+    struct mk_open_file **bucket = &c->buckets[f->hash & (c->n_buckets - 1)];
+    f->next = *bucket;
+    *bucket = f;
+    c->n++;
+    c->memory += f->content.len;
+    f->listed = true;
+    f->refs++;
+    mark_used(c, f, now_ms);
+}
+
+void mk_file_cache_fini(struct mk_file_cache *c)
+{
+    while (c->n)
+        evict_entry(c, least_recently_used(c));
+    mk_mem_free(c->buckets);
+    c->buckets = NULL;
+}
+
+/* Of a kind: with a descriptor, or all. */
+static unsigned evict_idle(struct mk_file_cache *c, struct mk_list *list, int least_fd)
+{
+    unsigned n = 0;
+    MK_LIST_EACH_SAFE (at, list) {
+        struct mk_open_file *f = MK_LIST_ENTRY(at, struct mk_open_file, used);
+        if (f->refs == 1 && f->fd >= least_fd) {
+            evict_entry(c, f);
+            n++;
+        }
+    }
+    return n;
+}
+
+void mk_file_cache_set_max_entries(struct mk_file_cache *c, unsigned n)
+{
+    c->most = (unsigned)mk_min(n, c->limits.files);
+    while (c->n > c->most)
+        evict_entry(c, least_recently_used(c));
+}
+
+unsigned mk_file_cache_close_idle(struct mk_file_cache *c)
+{
+    return evict_idle(c, &c->rich, 0) + evict_idle(c, &c->lean, 0);
+}
+
+void mk_file_cache_evict_idle(struct mk_file_cache *c)
+{
+    (void)evict_idle(c, &c->rich, -1);
+    (void)evict_idle(c, &c->lean, -1);
+}
+
+static uint64_t path_hash(const struct mk_file_cache *c, const struct mk_root *root, mk_str path)
+{
+    return mk_hash_trusted(&c->hash_key, path) ^ (uintptr_t)root;
+}
+
+static struct mk_open_file *find_entry(const struct mk_file_cache *c, const struct mk_root *root, mk_str path,
+                                       uint64_t hash)
+{
+    struct mk_open_file *f = c->buckets[hash & (c->n_buckets - 1)];
+    while (f && (f->hash != (uint32_t)hash || f->root != root || !mk_str_eq(mk_open_file_path(f), path)))
+        f = f->next;
+    return f;
+}
+
+/* Bytes held by entries unused since then; stops counting at `wanted`. */
+static size_t memory_unused_since(struct mk_file_cache *c, uint64_t since_ms, size_t wanted)
+{
+    size_t sum = 0;
+    MK_LIST_EACH_SAFE (at, &c->rich) {
+        const struct mk_open_file *f = MK_LIST_ENTRY(at, struct mk_open_file, used);
+        if (sum >= wanted || f->used_ms >= since_ms)
+            break;
+        sum += entry_memory(f);
+    }
+    return sum;
+}
+
+static bool is_small_enough(const struct mk_file_cache *c, uint64_t size)
+{
+    return size <= mk_min(c->limits.small, c->limits.memory);
+}
+
+/* May `size` bytes be added for f, which holds `held` of c->memory? Each entry asks for the memory of unused
+ * ones at most once in MEANWHILE_MS. */
+static bool may_use_memory(struct mk_file_cache *c, struct mk_open_file *f, size_t held, size_t size,
+                           uint64_t now_ms)
+{
+    size_t most = c->limits.memory - size, others = c->memory - held;
+    uint32_t waited = (uint32_t)now_ms - f->tried_ms;
+    if (others <= most)
+        return true;
+    if (waited < MEANWHILE_MS)
+        return false;
+    f->tried_ms = (uint32_t)now_ms;
+    size_t wanted = others - most;
+    return memory_unused_since(c, now_ms - waited, wanted) >= wanted;
+}
+
+/* known: the entry that the new one replaces, or NULL. */
+static bool may_cache_content(struct mk_file_cache *c, const struct stat *st, struct mk_open_file *known,
+                              uint64_t now_ms)
+{
+    if (!S_ISREG(st->st_mode) || !is_small_enough(c, (uint64_t)st->st_size))
+        return false;
+    size_t size = (size_t)st->st_size;
+    if (!known)
+        return c->memory <= c->limits.memory - size;
+    return may_use_memory(c, known, known->listed ? entry_memory(known) : 0, size, now_ms);
+}
+
+bool mk_file_cache_may_attach(struct mk_open_file *f, size_t size, uint64_t now_ms)
+{
+    struct mk_file_cache *c = f->cache;
+    if (!f->listed || size > c->limits.memory || !may_use_memory(c, f, 0, size, now_ms))
+        return false;
+    while (c->memory > c->limits.memory - size)
+        evict_entry(c, first_in_list(&c->rich));
+    return f->listed;
+}
+
+void mk_file_cache_attach(struct mk_open_file *f, struct mk_open_file_attachment *note, size_t size)
+{
+    MK_ASSERT(!f->note && size <= UINT32_MAX);
+    f->note = note;
+    if (!f->listed)
+        return;
+    f->note_size = (uint32_t)size;
+    f->cache->memory += size;
+    mark_used(f->cache, f, f->used_ms);
+}
+
+/* A small file whose content is not in memory may have found room by now. */
+static bool should_retry_content(struct mk_file_cache *c, struct mk_open_file *f, uint64_t now_ms)
+{
+    if (f->content.p || f->kind != MK_OPEN_FILE || !is_small_enough(c, f->size) ||
+        (uint32_t)now_ms - f->tried_ms < MEANWHILE_MS)
+        return false;
+    uint32_t tried = f->tried_ms;
+    bool may = may_use_memory(c, f, entry_memory(f), (size_t)f->size, now_ms);
+    f->tried_ms = may ? tried : (uint32_t)now_ms;
+    return may;
+}
+
+static bool is_fresh(struct mk_file_cache *c, struct mk_open_file *f, uint64_t now_ms)
+{
+    return now_ms - f->checked_ms < c->limits.recheck_ms && !should_retry_content(c, f, now_ms);
+}
+
+mk_err mk_file_cache_open_uncached(struct mk_file_cache *c, const struct mk_root *root, mk_str path, int *fd)
+{
+    char name[PATH_MAX];
+    if (path.len >= sizeof name)
+        return -ENAMETOOLONG;
+    memcpy(name, path.p, path.len);
+    name[path.len] = '\0';
+    mk_err e = mk_file_open_beneath(root->fd, name, &root->how, fd);
+    if ((e == -EMFILE || e == -ENFILE) && mk_file_cache_close_idle(c) > 0)
+        e = mk_file_open_beneath(root->fd, name, &root->how, fd);
+    return e;
+}
+
+static bool is_still_valid(const struct mk_open_file *known, const struct stat *st, bool in_memory)
+{
+    return known && mk_open_file_is_unchanged(known, st) && (known->content.p || !in_memory);
+}
+
+/* Opens the path again. An entry that is still the same file is kept, unless there is room for its content
+ * now. */
+static mk_err revalidate_entry(struct mk_file_cache *c, const struct mk_root *root, mk_str path,
+                               struct mk_open_file *known, uint64_t now_ms, struct mk_open_file **file)
+{
+    int fd;
+    struct stat st;
+    mk_err e = mk_file_cache_open_uncached(c, root, path, &fd);
+    if (!e && fstat(fd, &st) < 0) {
+        e = mk_err_last();
+        mk_fd_close(&fd);
+    }
+    bool in_memory = !e && may_cache_content(c, &st, known, now_ms);
+    if (!e && is_still_valid(known, &st, in_memory)) {
+        mk_fd_close(&fd);
+        *file = known;
+        return 0;
+    }
+    if (known)
+        mk_file_cache_invalidate(known);
+    if (e)
+        return e;
+    *file = mk_open_file_new(path, &st, fd, in_memory);
+    if (!*file) {
+        mk_fd_close(&fd);
+        return -ENOMEM;
+    }
+    (*file)->cache = c;
+    return 0;
+}
+
+/* What is not known, or not trusted any more. */
+MK_NOINLINE static mk_err acquire_slow(struct mk_file_cache *c, const struct mk_root *root, mk_str path,
+                                       uint64_t now_ms, bool only_kept, struct mk_open_file **file)
+{
+    uint64_t hash = path_hash(c, root, path);
+    struct mk_open_file *known = find_entry(c, root, path, hash); /* then its caller has taken it */
+    bool kept = known || may_insert(c, now_ms);
+    if (only_kept && !kept)
+        return -EAGAIN;
+    mk_err e = revalidate_entry(c, root, path, known, now_ms, file);
+    if (known && (e || *file != known))
+        mk_open_file_release(known);
+    if (e)
+        return e;
+    (*file)->checked_ms = now_ms;
+    if ((*file)->listed)
+        return 0;
+    (*file)->root = root;
+    (*file)->hash = (uint32_t)hash;
+    (*file)->tried_ms = (uint32_t)now_ms;
+    if (kept)
+        list(c, *file, now_ms);
+    return 0;
+}
+
+static inline mk_err acquire_entry(struct mk_file_cache *c, const struct mk_root *root, mk_str path,
+                                   uint64_t now_ms, bool only_kept, struct mk_open_file **file)
+{
+    struct mk_open_file *known = find_entry(c, root, path, path_hash(c, root, path));
+    if (known) {
+        mark_used(c, known, now_ms);
+        known->refs++; /* it may be thrown out meanwhile, to make room */
+    }
+    if (MK_UNLIKELY(!known || !is_fresh(c, known, now_ms)))
+        return acquire_slow(c, root, path, now_ms, only_kept, file);
+    *file = known;
+    return 0;
+}
+
+mk_err mk_file_cache_acquire(struct mk_file_cache *c, const struct mk_root *root, mk_str path,
+                             uint64_t now_ms, struct mk_open_file **file)
+{
+    return acquire_entry(c, root, path, now_ms, false, file);
+}
+
+mk_err mk_file_cache_acquire_if_kept(struct mk_file_cache *c, const struct mk_root *root, mk_str path,
+                                     uint64_t now_ms, struct mk_open_file **file)
+{
+    return acquire_entry(c, root, path, now_ms, true, file);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writing HTTP/1.1 response heads and the end of chunks (RFC 9112, sections 4, 5 and 7.1).
+ *
+ * Nothing is checked here: callers that take names or values from a plugin or an upstream must check that
+ * names are tokens and that values pass mk_is_header_value(). */
+#ifndef MK_HTTP_SERIALIZE_H
+#define MK_HTTP_SERIALIZE_H
+
+#include "base/buf.h"
+
+/* "HTTP/1.1 200 OK\r\n"; an unregistered code has no reason phrase. `status` has three digits. */
+void mk_serialize_status_line(struct mk_buf *out, unsigned status);
+/* "Name: value\r\n" */
+void mk_serialize_header(struct mk_buf *out, mk_str name, mk_str value);
+void mk_serialize_header_num(struct mk_buf *out, mk_str name, uint64_t value);
+/* The empty line. */
+void mk_serialize_head_end(struct mk_buf *out);
+
+/* The last chunk, "0\r\n\r\n", without trailers. */
+void mk_serialize_last_chunk(struct mk_buf *out);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fields that the server keeps ready in the form of HTTP/2. They fit every connection, because nothing is
+ * ever put into a client's table. */
+#ifndef MK_HTTP2_H2_CACHED_HEAD_H
+#define MK_HTTP2_H2_CACHED_HEAD_H
+
+#include "proto/http2.h"
+
+/* An mk_pack_head. */
+void mk_h2_cached_head_write(struct mk_buf *out, const struct mk_field_block *whole, uint64_t size);
+/* The date is the last part of it: mk_stamp_write renews it. */
+void mk_h2_cached_head_write_date(struct mk_stamp *s);
+
+#endif

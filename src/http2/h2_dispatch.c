@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http2/h2_dispatch.h"
+
+#include "http2/h2_output.h"
+#include "http2/h2_stream.h"
+#include "http2/h2_tunnel.h"
+
+/* The flow has a response. */
+static void start_response(struct mk_h2_stream *s)
+{
+    mk_driver_resume(&s->d);
+    if (mk_driver_is_tunnel(&s->d)) {
+        mk_h2_tunnel_begin(s);
+        return;
+    }
+    if (s->clock)
+        mk_h2_stream_set_clock(s, MK_CLOCK_NONE);
+    if (MK_UNLIKELY(mk_driver_wants_continue(&s->d)))
+        mk_h2_stream_send_continue(s);
+    if (!mk_h2_output_try_send_now(s))
+        mk_h2_stream_queue_output(s);
+}
+
+void mk_h2_dispatch_error(struct mk_h2_stream *s, unsigned status)
+{
+    if (!s->d.ending)
+        s->d.ending = status == 408 ? MK_OUTCOME_TIMEOUT : MK_OUTCOME_REJECTED;
+    mk_list_remove(&s->turn);
+    mk_h2_stream_discard_input(s);
+    mk_flow_refuse(s->d.x, status);
+    start_response(s);
+}
+
+/* The clock in s->due has run out. */
+MK_COLD static void handle_timeout(struct mk_h2_stream *s)
+{
+    bool by_handler = s->due == MK_CLOCK_HANDLER;
+    s->due = MK_CLOCK_NONE;
+    s->d.ending = MK_OUTCOME_TIMEOUT;
+    if (mk_driver_is_written(&s->d))
+        mk_h2_stream_reset(s, MK_H2_NO_ERROR, MK_OUTCOME_OK);
+    else if (s->d.x->response.sealed || mk_driver_is_tunnel(&s->d))
+        mk_h2_stream_reset(s, by_handler ? MK_H2_INTERNAL_ERROR : MK_H2_CANCEL, MK_OUTCOME_TIMEOUT);
+    else
+        mk_h2_dispatch_error(s, by_handler ? 504 : 408);
+}
+
+/* Calls the handler, unless it still waits for something. */
+static void call_handler(struct mk_h2_stream *s)
+{
+    if (s->d.awaits != MK_AWAITS_NOTHING) {
+        mk_h2_stream_set_wait_clock(s);
+        return;
+    }
+    mk_driver_call(&s->d);
+    if (s->clock == MK_CLOCK_HANDLER)
+        mk_h2_stream_stop_clock(s); /* the next wait gets its full time */
+    if (mk_flow_run(s->d.x))
+        start_response(s);
+    else if (s->d.awaits != MK_AWAITS_NOTHING)
+        mk_h2_stream_set_wait_clock(s);
+}
+
+void mk_h2_dispatch_run(struct mk_h2_stream *s)
+{
+    if (MK_UNLIKELY(s->due))
+        handle_timeout(s);
+    else if (MK_UNLIKELY(mk_driver_is_tunnel(&s->d)))
+        mk_h2_tunnel_run(s);
+    else if (s->d.x->step == MK_FLOW_READY) /* its source has yielded to other streams */
+        mk_h2_stream_queue_output(s);
+    else
+        call_handler(s);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the layers below call. */
+#include "http2/h2.h"
+#include "http2/h2_cached_head.h"
+#include "http2/hpack.h"
+#include "proto/http2.h"
+
+extern const struct mk_http2_module mk_http2_module;
+
+const struct mk_http2_module mk_http2_module = {
+    .vendor = mk_hpack_library,
+    .ops = &mk_h2_ops,
+    .serve = mk_h2_serve,
+    .pack_head = mk_h2_cached_head_write,
+    .pack_stamp = mk_h2_cached_head_write_date,
+};

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lib/app_routes.h"
+
+#include "base/mem.h"
+#include "http/method.h"
+#include "setup/config.h"
+#include "setup/embedding.h"
+#include "web/exchange.h"
+
+/* A route, and how it looks to those who ask for it. */
+struct route {
+    struct route *next;
+    mk_server_fn *fn;
+    void *data;
+    struct mk_route shown;
+    char text[];
+};
+
+/* The routes of one host, or of all. */
+struct mk_app_routes_scope {
+    struct mk_app_routes_scope *next, *behind; /* `behind` is asked next: that of all */
+    unsigned host;                             /* 0: all */
+    struct mk_router *router;
+    struct route *routes;
+};
+
+/* What a request has found. */
+struct params {
+    const struct route *route;
+    size_t n;
+    struct mk_router_param at[];
+};
+
+static enum mk_verdict handle_request(struct mk_request *request, struct mk_response *response, void *data);
+
+static const struct mk_handler handler = {.name = "program", .handle = handle_request};
+
+/* ---- Adding ---- */
+
+static struct mk_app_routes_scope *find_scope(const struct mk_app_routes *p, unsigned host)
+{
+    struct mk_app_routes_scope *s = p->first;
+    while (s && s->host != host)
+        s = s->next;
+    return s;
+}
+
+static struct mk_app_routes_scope *add_scope(struct mk_app_routes *p, unsigned host)
+{
+    struct mk_app_routes_scope *s = mk_mem_zalloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    *s = (struct mk_app_routes_scope){
+        .next = p->first, .behind = find_scope(p, 0), .host = host, .router = mk_router_new()};
+    if (!s->router) {
+        mk_mem_free(s);
+        return NULL;
+    }
+    p->first = s;
+    return s;
+}
+
+/* The methods before the pattern are left out. */
+static mk_str pattern_of_route(mk_str what)
+{
+    mk_str rest = what, first = mk_str_word(&rest), second = mk_str_trim(rest);
+    return second.len ? second : first;
+}
+
+mk_err mk_app_routes_add(struct mk_app_routes *p, mk_str what, unsigned host, mk_server_fn *fn, void *data,
+                         struct mk_buf *why)
+{
+    struct mk_app_routes_scope *s = find_scope(p, host);
+    mk_str pattern = pattern_of_route(what);
+    struct route *r = s || (s = add_scope(p, host)) ? mk_mem_zalloc(1, sizeof *r + pattern.len) : NULL;
+    if (!r)
+        return -ENOMEM;
+    mk_err e = mk_router_add(s->router, what, r, MK_STR_NULL);
+    if (e) {
+        mk_buf_add(why, mk_router_error(s->router));
+        mk_mem_free(r);
+        return e;
+    }
+    *r = (struct route){.next = s->routes, .fn = fn, .data = data};
+    memcpy(r->text, pattern.p, pattern.len);
+    r->shown = (struct mk_route){.pattern = {.text = mk_str_of(r->text, pattern.len)},
+                                 .handler = &handler,
+                                 .plugin = &mk_app_routes_plugin,
+                                 .written = MK_STR("of the program")};
+    s->routes = r;
+    return 0;
+}
+
+void mk_app_routes_free(struct mk_app_routes *p)
+{
+    while (p->first) {
+        struct mk_app_routes_scope *s = p->first;
+        p->first = s->next;
+        while (s->routes) {
+            struct route *r = s->routes;
+            s->routes = r->next;
+            mk_mem_free(r);
+        }
+        mk_router_free(s->router);
+        mk_mem_free(s);
+    }
+}
+
+/* ---- Answering ---- */
+
+/* For the 405, or the answer to OPTIONS, if nothing else answers. */
+static void add_allowed_methods(struct mk_request *request, const struct mk_router *router, uint64_t methods)
+{
+    char room[1024];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    mk_router_allow(router, methods, &text);
+    mk_str rest = mk_buf_str(&text);
+    while (rest.len) {
+        enum mk_method m = mk_method_find(mk_str_trim(mk_str_cut(&rest, ',')));
+        if (m != MK_METHOD_UNKNOWN)
+            mk_exchange_of(request)->allowed |= MK_METHOD_BIT(m);
+    }
+}
+
+static bool store_params(struct mk_request *request, const struct mk_router_match *match)
+{
+    size_t size = match->n * sizeof match->params[0];
+    struct params *p = mk_request_attached(request, &mk_app_routes_plugin);
+    if (p && p->route == match->data) /* the handler has waited */
+        return true;
+    p = mk_request_alloc(request, sizeof *p + size);
+    if (!p)
+        return false;
+    *p = (struct params){.route = match->data, .n = match->n};
+    memcpy(p->at, match->params, size);
+    return mk_request_attach(request, &mk_app_routes_plugin, p, NULL) == 0;
+}
+
+static enum mk_verdict call_route_handler(struct mk_request *request, struct mk_response *response,
+                                          const struct mk_router_match *match)
+{
+    const struct route *r = match->data;
+    if (match->n && !store_params(request, match)) {
+        mk_response_set_status(response, 503);
+        return MK_ERROR;
+    }
+    request->route = &r->shown;
+    return r->fn(request, response, r->data);
+}
+
+/* `data` is the scope of the host. */
+static enum mk_verdict handle_request(struct mk_request *request, struct mk_response *response, void *data)
+{
+    struct mk_router_match match;
+    for (const struct mk_app_routes_scope *s = data; s; s = s->behind)
+        switch (
+            mk_router_find(s->router, mk_request_method_name(request), mk_request_path(request), &match)) {
+        case MK_ROUTER_FOUND:
+            return call_route_handler(request, response, &match);
+        case MK_ROUTER_NO_METHOD:
+            add_allowed_methods(request, s->router, match.allowed);
+            break;
+        case MK_ROUTER_NO_PATH:
+            break;
+        }
+    return MK_NEXT;
+}
+
+const struct mk_router_param *mk_server_param(const struct mk_request *request, const char *name)
+{
+    const struct params *p = mk_request_attached(request, &mk_app_routes_plugin);
+    mk_str wanted = mk_str_from_c(name);
+    for (size_t i = 0; p && i < p->n; i++)
+        if (mk_str_eq(p->at[i].name, wanted))
+            return &p->at[i];
+    return NULL;
+}
+
+/* ---- Being loaded ---- */
+
+static int load(struct mk_config *c, void **data)
+{
+    *data = c->generation->embedding->ctx;
+    return 0;
+}
+
+/* Its number among the hosts of the program; 0: it is of the file. */
+static unsigned app_vhost_number(const struct mk_generation *g, const struct mk_site *site)
+{
+    unsigned n = 1;
+    if (!mk_str_eq(site->section->at.file, MK_EMBEDDING_NAME))
+        return 0;
+    for (const struct mk_site *s = g->sites; s != site; s = s->next)
+        n += mk_str_eq(s->section->at.file, MK_EMBEDDING_NAME);
+    return n;
+}
+
+/* Before the routes of the configuration. */
+static int prepend_route(struct mk_config *c, struct mk_vhost *h, struct mk_app_routes_scope *scope)
+{
+    struct mk_route *all = mk_config_alloc(c, (h->n_routes + 1) * sizeof *all);
+    if (!all)
+        return -ENOMEM;
+    if (h->n_routes)
+        memcpy(all + 1, h->routes, h->n_routes * sizeof *all);
+    all[0] = (struct mk_route){.pattern = {.text = MK_STR("/*"), .kind = MK_PATTERN_ALL},
+                               .handler = &handler,
+                               .data = scope,
+                               .plugin = &mk_app_routes_plugin,
+                               .written = MK_STR("of the program")};
+    h->routes = all;
+    h->n_routes++;
+    return 0;
+}
+
+static int host(struct mk_config *c, struct mk_vhost *h, void *data, void **host_data)
+{
+    struct mk_app_routes_scope *scope = find_scope(data, app_vhost_number(c->generation, c->site));
+    if (!scope)
+        scope = find_scope(data, 0);
+    *host_data = scope;
+    return scope ? prepend_route(c, h, scope) : 0;
+}
+
+const struct mk_plugin mk_app_routes_plugin = {MK_PLUGIN_HEAD, .name = "program",
+                                               .help = "The routes of the program around the server.",
+                                               .load = load, .host = host};

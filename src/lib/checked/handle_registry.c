@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What this program has of the library. Takes the place of lib/handle_registry.c in debug builds. */
+#include "lib/handle_registry.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include "base/mem.h"
+
+struct entry {
+    struct entry *next;
+    const void *p;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct entry *first;
+
+/* Signal handlers may call mk_server_stop(), which looks here: none may interrupt the holder of the lock. */
+static void lock_registry(sigset_t *before)
+{
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, before);
+    pthread_mutex_lock(&lock);
+}
+
+static void unlock_registry(const sigset_t *before)
+{
+    pthread_mutex_unlock(&lock);
+    pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+bool mk_handle_register(const void *p)
+{
+    struct entry *e = mk_mem_alloc(sizeof *e);
+    if (!e)
+        return false;
+    sigset_t before;
+    lock_registry(&before);
+    *e = (struct entry){.next = first, .p = p};
+    first = e;
+    unlock_registry(&before);
+    return true;
+}
+
+/* The place of the pointer to its entry; to NULL: there is none. */
+static struct entry **find_handle(const void *p)
+{
+    struct entry **at = &first;
+    while (*at && (*at)->p != p)
+        at = &(*at)->next;
+    return at;
+}
+
+void mk_handle_unregister(const void *p)
+{
+    sigset_t before;
+    lock_registry(&before);
+    struct entry **at = find_handle(p), *e = *at;
+    if (e)
+        *at = e->next;
+    unlock_registry(&before);
+    mk_mem_free(e);
+}
+
+bool mk_handle_is_valid(const void *p)
+{
+    sigset_t before;
+    lock_registry(&before);
+    bool known = p && *find_handle(p);
+    unlock_registry(&before);
+    return known;
+}

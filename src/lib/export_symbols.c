@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lib/export_symbols.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+
+static void export_own_symbols(void)
+{
+    Dl_info own;
+    /* Kept open: what was shown cannot be hidden. A program that we are a part of is not found by that name;
+     * it shows its symbols itself, or has no need to. */
+    if (dladdr((void *)(uintptr_t)mk_export_symbols, &own) && own.dli_fname)
+        (void)!dlopen(own.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
+}
+
+void mk_export_symbols(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, export_own_symbols);
+}

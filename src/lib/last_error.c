@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lib/last_error.h"
+
+#include "lib/handle_registry.h"
+
+/* The text of a call that came too late or from the wrong place: several threads may make such at once. */
+static _Thread_local struct {
+    const struct mk_server *server; /* NULL: there is none */
+    const char *text;
+} misuse;
+
+void mk_last_error_restore_errno(const int *before)
+{
+    errno = *before;
+}
+
+mk_err mk_last_error_terminate(struct mk_server *s, mk_err e)
+{
+    if (!mk_buf_reserve(&s->why, 1)) {
+        mk_buf_free(&s->why);
+        return e;
+    }
+    s->why.p[s->why.len] = '\0';
+    return e;
+}
+
+mk_err mk_last_error_set_misuse(const struct mk_server *s, const char *text)
+{
+    misuse.server = s;
+    misuse.text = text;
+    return -EBUSY;
+}
+
+void mk_last_error_clear_misuse(void)
+{
+    misuse.server = NULL;
+}
+
+mk_err mk_last_error_set(struct mk_server *s, mk_err e, const char *fmt, ...)
+{
+    va_list args;
+    mk_last_error_clear_misuse();
+    va_start(args, fmt);
+    mk_buf_clear(&s->why);
+    mk_buf_addv(&s->why, fmt, args);
+    va_end(args);
+    return mk_last_error_terminate(s, e);
+}
+
+mk_err mk_last_error_set_code(struct mk_server *s, mk_err e)
+{
+    return mk_last_error_set(s, e, "%s", mk_err_text(e));
+}
+
+mk_err mk_last_error_require_setup(struct mk_server *s)
+{
+    if (!mk_handle_is_valid(s))
+        return -EINVAL;
+    if (s->phase != MK_SERVER_SETTING_UP)
+        return mk_last_error_set_misuse(s, "the server was started: set it up before");
+    mk_last_error_clear_misuse();
+    mk_buf_clear(&s->why);
+    return mk_last_error_terminate(s, 0);
+}
+
+const char *mk_server_error(const struct mk_server *s)
+{
+    if (!s)
+        return "out of memory";
+    if (!mk_handle_is_valid(s))
+        return "this is no server: it was freed, or never made";
+    return misuse.server == s ? misuse.text : s->why.p ? s->why.p : "";
+}

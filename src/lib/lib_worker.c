@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lib/lib_worker.h"
+
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/stats.h"
+#include "lib/housekeeping.h"
+
+/* ---- Who is where ---- */
+
+void mk_lib_worker_enter(struct mk_lib_worker *r)
+{
+    r->owner = pthread_self();
+    atomic_store(&r->is_in, true);
+}
+
+void mk_lib_worker_leave(struct mk_lib_worker *r)
+{
+    atomic_store(&r->is_in, false);
+}
+
+bool mk_lib_worker_is_in_call(const struct mk_server *s)
+{
+    for (unsigned i = 0; i < s->n_runners; i++)
+        if (atomic_load(&s->runners[i].is_in) && pthread_equal(s->runners[i].owner, pthread_self()))
+            return true;
+    return false;
+}
+
+/* ---- Being stopped ---- */
+
+/* An open socket keeps its queue alive when no worker accepts from it any more, so the last worker that
+ * drains closes all of them. */
+static void signal_drained(struct mk_lib_worker *r)
+{
+    struct mk_server *s = r->server;
+    if (r->has_drained)
+        return;
+    r->has_drained = true;
+    pthread_mutex_lock(&s->lock);
+    if (++s->n_draining == s->n_runners)
+        mk_listeners_close_all(&s->listeners, true);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* The time that is left to drain, as mk_worker_drain() takes it: 0 means no deadline. */
+static uint32_t remaining_drain_ms(const struct mk_lib_worker *r, int64_t stop_at)
+{
+    if (stop_at == MK_SERVER_STOP_NO_DEADLINE)
+        return 0;
+    int64_t left = stop_at - (int64_t)r->worker.loop.now_ms;
+    return left < 1 ? 1 : (uint32_t)left;
+}
+
+/* The bell rings for posts and threads, too: only a new deadline may set the drain timer, or a program that posts
+ * at short intervals would put it off for ever. */
+static void apply_stop_deadline(struct mk_lib_worker *r)
+{
+    int64_t stop_at = atomic_load(&r->server->stop_at);
+    struct mk_worker *w = &r->worker;
+    if (stop_at == r->stop_at)
+        return;
+    r->stop_at = stop_at;
+    __atomic_store_n(&r->server->places.at[r->index].leaving, true, __ATOMIC_RELAXED);
+    uint32_t span = remaining_drain_ms(r, stop_at);
+    if (!w->draining)
+        mk_worker_drain(w, stop_at == MK_SERVER_STOP_AT_ONCE,
+                        span); /* without time, queued work is dropped */
+    else if (span)
+        mk_loop_set_timer(&w->loop, &w->drain_timer, span);
+    if (stop_at == MK_SERVER_STOP_AT_ONCE)
+        mk_worker_stop(w);
+    signal_drained(r);
+}
+
+static void on_wakeup(struct mk_worker *w)
+{
+    apply_stop_deadline(MK_CONTAINER(w, struct mk_lib_worker, worker));
+}
+
+/* ---- Life ---- */
+
+static mk_err collect_sockets(struct mk_lib_worker *r)
+{
+    const struct mk_server *s = r->server;
+    const struct mk_listeners *l = &s->listeners;
+    r->sockets = mk_mem_zalloc((size_t)l->n * MK_LISTENER_SOCKETS_MAX + 1, sizeof *r->sockets);
+    if (!r->sockets)
+        return -ENOMEM;
+    for (unsigned i = 0; i < l->n; i++) {
+        const struct mk_listen *as = mk_listener_listen(&l->at[i], &s->generation->listens);
+        for (unsigned j = 0; as && j < l->at[i].n_fds; j++)
+            if (mk_listener_serves(&l->at[i], j, r->index, s->n_runners))
+                r->sockets[r->n_sockets++] = (struct mk_worker_socket){
+                    .fd = l->at[i].fds[j], .tls = as->tls, .http2 = as->http2, .hosts = as->hosts};
+    }
+    return 0;
+}
+
+static mk_err init_log(struct mk_lib_worker *r)
+{
+    const struct mk_server *s = r->server;
+    const struct mk_generation *g = s->generation;
+    mk_err e = mk_errorlog_init(&r->log, (enum mk_log_level)g->server.log_level, g->error_log);
+    r->log.hear = s->options.on_log;
+    r->log.hear_ctx = s->options.log_ctx;
+    r->log.is_silent = true;
+    return e;
+}
+
+static mk_err init_worker(struct mk_lib_worker *r)
+{
+    const struct mk_server *s = r->server;
+    struct mk_place *place = &s->places.at[r->index];
+    __atomic_store_n(&place->pid, gettid(), __ATOMIC_RELAXED);
+    return mk_worker_init(&r->worker, &(struct mk_worker_options){.generation = s->generation,
+                                                                  .index = r->index,
+                                                                  .workers = s->n_runners,
+                                                                  .counters = &place->counters,
+                                                                  .places = s->places,
+                                                                  .log = &r->log.log,
+                                                                  .listeners = r->sockets,
+                                                                  .n_listeners = r->n_sockets});
+}
+
+/* ---- Hooks ---- */
+
+void mk_lib_worker_add_end_hook(struct mk_lib_worker *r, struct mk_end_hook *h)
+{
+    h->next = r->end_hooks;
+    r->end_hooks = h;
+}
+
+void mk_lib_worker_remove_end_hook(struct mk_lib_worker *r, struct mk_end_hook *h)
+{
+    struct mk_end_hook **at = &r->end_hooks;
+    while (*at && *at != h)
+        at = &(*at)->next;
+    if (*at)
+        *at = h->next;
+}
+
+static void run_end_hooks(struct mk_lib_worker *r)
+{
+    while (r->end_hooks) {
+        struct mk_end_hook *h = r->end_hooks;
+        r->end_hooks = h->next;
+        h->run(h);
+    }
+}
+
+/* ---- Beginning and end ---- */
+
+mk_err mk_lib_worker_start(struct mk_lib_worker *r)
+{
+    mk_err e = collect_sockets(r);
+    if (!e)
+        e = init_log(r);
+    if (!e)
+        e = init_worker(r);
+    mk_mem_free(r->sockets);
+    r->sockets = NULL;
+    if (e) {
+        mk_errorlog_fini(&r->log);
+        return e;
+    }
+    r->worker.on_wakeup = on_wakeup;
+    mk_housekeeping_start(r);
+    apply_stop_deadline(r); /* a stop that came before rang no bell */
+    return 0;
+}
+
+void mk_lib_worker_stop(struct mk_lib_worker *r)
+{
+    mk_housekeeping_stop(r);
+    mk_worker_handle_close(r->office);
+    mk_worker_fini(&r->worker);
+    if (r->server->generation->shared->statistics)
+        mk_stat_clear_gauges(r->server->generation->shared->statistics, r->index + 1);
+    run_end_hooks(r);
+    signal_drained(r); /* its loop may have failed */
+    mk_errorlog_fini(&r->log);
+}

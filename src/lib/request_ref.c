@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <monkey/request_ref.h>
+
+#include "base/mem.h"
+#include "lib/handle_registry.h"
+#include "lib/last_error.h"
+#include "lib/server_type.h"
+#include "lib/worker_handle.h"
+
+struct mk_request_ref {
+    atomic_uint owners; /* the program, the request until it ends, and calls that were not made yet */
+    atomic_bool is_stale;
+    struct mk_worker_handle *office;
+    struct mk_request *request; /* only for the thread of the request; NULL: it has ended */
+};
+
+struct posted_call {
+    struct mk_request_ref *ticket;
+    void (*fn)(struct mk_request *request, void *ctx);
+    void *ctx;
+};
+
+static void release_ref(struct mk_request_ref *t)
+{
+    if (atomic_fetch_sub(&t->owners, 1) > 1)
+        return;
+    mk_worker_handle_unref(t->office);
+    mk_mem_free(t);
+}
+
+static void on_request_end(void *data)
+{
+    struct mk_request_ref *t = data;
+    t->request = NULL;
+    atomic_store(&t->is_stale, true);
+    release_ref(t);
+}
+
+/* Opened for the first ticket: most servers have none. */
+static struct mk_worker_handle *worker_handle_of(struct mk_worker *w)
+{
+    struct mk_lib_worker *r = MK_CONTAINER(w, struct mk_lib_worker, worker);
+    if (!r->office)
+        r->office = mk_worker_handle_new(w);
+    return r->office;
+}
+
+static struct mk_request_ref *alloc_ref(void)
+{
+    struct mk_request_ref *t = mk_mem_zalloc(1, sizeof *t);
+    if (t && mk_handle_register(t))
+        return t;
+    mk_mem_free(t);
+    return NULL;
+}
+
+struct mk_request_ref *mk_request_ref_new(struct mk_request *request)
+{
+    int before MK_KEEP_ERRNO = errno;
+    struct mk_worker_handle *office = request ? worker_handle_of(mk_request_worker(request)) : NULL;
+    struct mk_request_ref *t = office ? alloc_ref() : NULL;
+    if (!t)
+        return NULL;
+    atomic_init(&t->owners, 2);
+    t->office = mk_worker_handle_ref(office);
+    t->request = request;
+    if (mk_request_add_cleanup(request, on_request_end, t) == 0)
+        return t;
+    mk_worker_handle_unref(t->office);
+    mk_handle_unregister(t);
+    mk_mem_free(t);
+    return NULL;
+}
+
+static void run_posted_call(void *data)
+{
+    struct posted_call *c = data;
+    struct mk_request_ref *t = c->ticket;
+    if (c->fn)
+        c->fn(t->request, c->ctx);
+    if (t->request) /* the call may have ended it */
+        mk_request_resume(t->request);
+    mk_mem_free(c);
+    release_ref(t);
+}
+
+int mk_request_ref_resume(struct mk_request_ref *ticket,
+                          void (*in_loop)(struct mk_request *request, void *ctx), void *ctx)
+{
+    int before MK_KEEP_ERRNO = errno;
+    if (!mk_handle_is_valid(ticket))
+        return -EINVAL;
+    if (mk_request_ref_is_gone(ticket))
+        return -ESTALE;
+    struct posted_call *c = mk_mem_alloc(sizeof *c);
+    if (!c)
+        return -ENOMEM;
+    *c = (struct posted_call){.ticket = ticket, .fn = in_loop, .ctx = ctx};
+    atomic_fetch_add(&ticket->owners, 1);
+    mk_err e = mk_worker_handle_post(ticket->office, run_posted_call, c);
+    if (e) {
+        mk_mem_free(c);
+        release_ref(ticket);
+    }
+    return e;
+}
+
+bool mk_request_ref_is_gone(const struct mk_request_ref *ticket)
+{
+    return !mk_handle_is_valid(ticket) || atomic_load(&ticket->is_stale);
+}
+
+void mk_request_ref_free(struct mk_request_ref *ticket)
+{
+    int before MK_KEEP_ERRNO = errno;
+    if (!mk_handle_is_valid(ticket))
+        return;
+    mk_handle_unregister(ticket);
+    release_ref(ticket);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A call at the end of a turn, for code outside the server core: see monkey/worker.h. */
+#ifndef MK_NET_DEFERRED_H
+#define MK_NET_DEFERRED_H
+
+#include <monkey/worker.h>
+
+#include "net/loop.h"
+
+/* As mk_deferred_new, on the given loop. */
+struct mk_deferred *mk_deferred_new_on(struct mk_loop *loop, void (*on_end)(void *ctx),
+                                       void *ctx) MK_MUST_USE;
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs risky code in a disposable process. */
+#ifndef MK_OS_CRASH_PROBE_H
+#define MK_OS_CRASH_PROBE_H
+
+#include <sys/types.h>
+
+#include "base/err.h"
+
+/* Calls fn(ctx) in a fork. 0: it returned. Positive: the signal that ended it; SIGALRM: it ran longer than
+ * `seconds`. -ECANCELED: it exited. Another error: the fork failed. */
+int mk_crash_probe_run(void (*fn)(void *ctx), void *ctx, unsigned seconds) MK_MUST_USE;
+
+/* The same for those who do not wait: the process, which is to be reaped, or a negated errno value; and what
+ * its status of waitpid(2) means. */
+pid_t mk_crash_probe_start(void (*fn)(void *ctx), void *ctx, unsigned seconds) MK_MUST_USE;
+int mk_crash_probe_result(int status) MK_MUST_USE;
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The names and addresses of this machine. */
+#ifndef MK_OS_LOCAL_NAMES_H
+#define MK_OS_LOCAL_NAMES_H
+
+#include "base/arena.h"
+
+enum { MK_LOCAL_NAMES_MAX = 160 };
+
+/* Host names in lower case and addresses, without duplicates. */
+struct mk_local_names {
+    const char *at[MK_LOCAL_NAMES_MAX]; /* in an arena */
+    size_t n;
+};
+
+/* localhost, the host name, the same in .local, 127.0.0.1, ::1, and the addresses of all interfaces except
+ * IPv6 addresses that are valid with the interface only. Drops what exceeds the room; false: out of
+ * memory. */
+bool mk_local_names_collect(struct mk_arena *arena, struct mk_local_names *out) MK_MUST_USE;
+
+/* Adds a name unless it is present. */
+bool mk_local_names_add(struct mk_arena *arena, struct mk_local_names *names, mk_str name) MK_MUST_USE;
+
+/* As `hostname` prints it. */
+mk_str mk_local_hostname(struct mk_arena *arena) MK_MUST_USE;
+
+#endif

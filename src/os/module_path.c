@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "os/module_path.h"
+
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/platform.h"
+
+bool mk_module_path_format(char path[PATH_MAX], const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    int len = vsnprintf(path, PATH_MAX, fmt, args);
+    va_end(args);
+    return len > 0 && len < PATH_MAX;
+}
+
+/* The file that our code is in. */
+static bool self_path(char path[PATH_MAX])
+{
+    Dl_info own;
+    if (!mk_platform.owns_process) /* the library, or the program that it is linked into */
+        return dladdr((void *)(uintptr_t)self_path, &own) && own.dli_fname && realpath(own.dli_fname, path);
+    ssize_t len = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    path[len > 0 ? len : 0] = '\0';
+    return len > 0;
+}
+
+/* The folder of that file, with `below` appended. A program with the library inside that has a name like the objects,
+ * as monkey-duda-test has, lies among them. */
+static bool self_folder(const char *below, char path[PATH_MAX])
+{
+    char file[PATH_MAX];
+    if (!self_path(file))
+        return false;
+    mk_str rest = mk_str_from_c(file);
+    mk_str folder = mk_str_first(rest, mk_str_find_last(rest, '/'));
+    if (!mk_platform.owns_process &&
+        mk_str_starts(mk_str_skip(rest, folder.len + 1), MK_STR(MK_MODULE_PATH_PREFIX)))
+        return mk_module_path_format(path, "%.*s", MK_STR_ARG(folder));
+    return mk_module_path_format(path, "%.*s/%s", MK_STR_ARG(folder), below);
+}
+
+bool mk_module_path_folder(unsigned i, char path[PATH_MAX])
+{
+    char moved[PATH_MAX];
+    if (i == 0)
+        return self_folder("plugins", path);
+    if (i == 1) /* without `..`, as it appears in messages */
+        return self_folder(mk_platform.owns_process ? MK_PLUGIN_DIR_FROM_PROGRAM : "monkey", moved) &&
+               realpath(moved, path) && strcmp(path, MK_PLUGIN_DIR) != 0;
+    return mk_module_path_format(path, "%s", MK_PLUGIN_DIR);
+}
+
+void mk_module_path_list_folders(struct mk_buf *out)
+{
+    char folder[PATH_MAX];
+    for (unsigned i = 0, n = 0; i < MK_MODULE_PATH_FOLDERS; i++)
+        if (mk_module_path_folder(i, folder))
+            mk_buf_addf(out, "%s%s", n++ == 0 ? "" : i + 1 < MK_MODULE_PATH_FOLDERS ? ", " : " or ", folder);
+}
+
+bool mk_module_path_find(mk_str name, char path[PATH_MAX])
+{
+    char folder[PATH_MAX];
+    for (unsigned i = 0; i < MK_MODULE_PATH_FOLDERS; i++)
+        if (mk_module_path_folder(i, folder) &&
+            mk_module_path_format(path, "%s/" MK_MODULE_PATH_PREFIX "%.*s" MK_MODULE_PATH_SUFFIX, folder,
+                                  MK_STR_ARG(name)) &&
+            access(path, F_OK) == 0)
+            return true;
+    return false;
+}

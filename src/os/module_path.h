@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds loadable objects, monkey-NAME.so: in the build folder, in the installation around the program or the library,
+ * wherever it was moved to, and in the installation folder that was configured. */
+#ifndef MK_OS_MODULE_PATH_H
+#define MK_OS_MODULE_PATH_H
+
+#include <limits.h>
+
+#include "base/buf.h"
+
+#define MK_MODULE_PATH_PREFIX "monkey-"
+#define MK_MODULE_PATH_SUFFIX ".so"
+
+enum { MK_MODULE_PATH_FOLDERS = 3 };
+
+/* False if the path is empty or too long. */
+bool mk_module_path_format(char path[PATH_MAX], const char *fmt, ...) MK_PRINTF(2, 3) MK_MUST_USE;
+/* The i-th folder to search; false if it does not exist around this program, or is the same as a later one. */
+bool mk_module_path_folder(unsigned i, char path[PATH_MAX]) MK_MUST_USE;
+/* `A, B or C`: all folders to search, for messages. */
+void mk_module_path_list_folders(struct mk_buf *out);
+/* False if no such file exists. */
+bool mk_module_path_find(mk_str name, char path[PATH_MAX]) MK_MUST_USE;
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opens files for a privileged process so that a less privileged one cannot redirect it to another file. */
+#ifndef MK_OS_SAFE_OPEN_H
+#define MK_OS_SAFE_OPEN_H
+
+#include "os/identity.h"
+
+/* Like open() with an absolute path, but fails where `other` could redirect it. Returns a descriptor;
+ * -ELOOP: the last component is a symbolic link, or another one is a link that is not root's, that
+ * `other` may replace, or one of too many; -EPERM: `other` may replace a component. */
+int mk_safe_open(const char *path, int flags, unsigned mode, const struct mk_identity *other) MK_MUST_USE;
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The service manager: reports our state and accepts its sockets (systemd's protocols without its
+ * library). */
+#ifndef MK_OS_SD_NOTIFY_H
+#define MK_OS_SD_NOTIFY_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+
+/* Sends "READY=1", "RELOADING=1" and the like to the socket in NOTIFY_SOCKET. Succeeds without a service
+ * manager. */
+mk_err mk_sd_notify(const char *state) MK_MUST_USE;
+
+/* The number of sockets passed by the service manager (LISTEN_FDS, LISTEN_PID); they start at descriptor
+ * 3. */
+unsigned mk_sd_listen_fds(void);
+
+enum { MK_SD_LISTEN_FDS_START = 3 };
+
+/* Does the descriptor lead to the journal (JOURNAL_STREAM)? It adds the time and the process to each line, and reads a
+ * priority in front of it, such as `<3>`. */
+bool mk_sd_is_journal_stream(int fd);
+
+#endif

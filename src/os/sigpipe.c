@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "os/sigpipe.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "base/platform.h"
+
+static void set_only_sigpipe(sigset_t *set)
+{
+    sigemptyset(set);
+    sigaddset(set, SIGPIPE);
+}
+
+void mk_sigpipe_block(struct mk_sigpipe_guard *q)
+{
+    sigset_t pipe;
+    if (mk_platform.owns_process)
+        return;
+    set_only_sigpipe(&pipe);
+    /* Where it is blocked already, as in threads of ours, it may stay pending until it is ignored. */
+    q->holds = pthread_sigmask(SIG_BLOCK, &pipe, &q->before) == 0 && sigismember(&q->before, SIGPIPE) == 0;
+}
+
+void mk_sigpipe_restore(struct mk_sigpipe_guard *q, ssize_t n)
+{
+    int kept = errno;
+    sigset_t pipe;
+    if (mk_platform.owns_process || !q->holds)
+        return;
+    set_only_sigpipe(&pipe);
+    if (n < 0 && kept == EPIPE) /* the signal is sent to this thread, and pending by now */
+        (void)sigtimedwait(&pipe, NULL, &(struct timespec){0});
+    (void)pthread_sigmask(SIG_SETMASK, &q->before, NULL);
+    errno = kept;
+}

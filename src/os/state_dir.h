@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The private folder for data that outlives the program, such as keys. Anyone able to write there could
+ * impersonate us: folders and files that are not exclusively ours are refused. */
+#ifndef MK_OS_STATE_DIR_H
+#define MK_OS_STATE_DIR_H
+
+#include <limits.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+/* $MONKEY_STATE, the first of $STATE_DIRECTORY, /var/lib/monkey for root, else $XDG_STATE_HOME/monkey or
+ * ~/.local/state/monkey. -EINVAL: the chosen path is not absolute. -ENOENT: no home folder. */
+mk_err mk_state_dir_path(char buf[PATH_MAX]) MK_MUST_USE;
+
+/* Opens the folder; creates it and its parents if missing. *why is static text. */
+mk_err mk_state_dir_open(const char *path, int *dir, const char **why) MK_MUST_USE;
+
+/* Locks out other processes until `dir` is closed; -EBUSY when another one holds the lock longer than
+ * `wait_ms`. */
+mk_err mk_state_dir_lock(int dir, unsigned wait_ms) MK_MUST_USE;
+
+/* Appends the file to `out`. -ENOENT: missing; -EPERM: not exclusively ours, or no regular file. A
+ * `secret` must be readable by its owner only. */
+mk_err mk_state_dir_read(int dir, const char *name, bool secret, struct mk_buf *out,
+                         const char **why) MK_MUST_USE;
+
+/* Replaces the file atomically; it is on disk when this returns 0. For one writer at a time: see
+ * mk_state_dir_lock. */
+mk_err mk_state_dir_write(int dir, const char *name, mode_t mode, mk_str text) MK_MUST_USE;
+
+#endif

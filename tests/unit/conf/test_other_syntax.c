@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conf/other_syntax.h"
+#include "unit/test.h"
+
+static void tails_are_found(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *tail;
+    } cases[] = {
+        {"on # always", "# always"},
+        {"on\t#", "#"},
+        {"on ; always", "; always"},
+        {"/srv/www;", ";"},
+        {"\"a # b\" # c", "# c"},
+        {"\"a\\\" # b\"", NULL},
+        {"\"a;\"", NULL},
+        {"http://x/#a", NULL},
+        {"a;b", NULL},
+        {"#a", NULL},
+        {";", NULL},
+        {"", NULL},
+    };
+    for (size_t i = 0; i < MK_LEN(cases); i++) {
+        mk_str tail = mk_conf_other_syntax_tail(mk_str_from_c(cases[i].text));
+        assert_int_equal(tail.p != NULL, cases[i].tail != NULL);
+        if (tail.p)
+            assert_str(tail, cases[i].tail);
+        assert_int_equal(mk_conf_other_syntax_hint(tail) != NULL, cases[i].tail != NULL);
+    }
+}
+
+static void servers_are_recognised(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *server;
+        unsigned line;
+    } cases[] = {
+        {"server {\n}\n", "nginx", 1},
+        {"\r\nuser www;\r\n", "nginx", 2},
+        {"[HOST]\n  location /a {\n", "nginx", 2},
+        {"<IfModule x>\n", "Apache", 1},
+        {"  <Directory /srv>\n", "Apache", 1},
+        {"LoadModule a b", "Apache", 1},
+        {"localhost {", "Caddy", 1},
+        {"{\n", "Caddy", 1},
+        {"# x {\n[A {\n@b {\n    k a{2}{\n", NULL, 0},
+        {"[HOST]\n    ServerName a\n    root x\n", NULL, 0},
+        {"", NULL, 0},
+        {"\n\n", NULL, 0},
+    };
+    for (size_t i = 0; i < MK_LEN(cases); i++) {
+        struct mk_conf_other_syntax f = mk_conf_other_syntax_detect(mk_str_from_c(cases[i].text));
+        assert_int_equal(f.server != NULL, cases[i].server != NULL);
+        if (f.server)
+            assert_string_equal(f.server, cases[i].server);
+        assert_int_equal(f.line, cases[i].line);
+    }
+    assert_null(mk_conf_other_syntax_detect((mk_str){NULL, 0}).server);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tails_are_found),
+        cmocka_unit_test(servers_are_recognised),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "allowed_hosts.h"
+
+#include "unit/test.h"
+
+static bool allows(const char *host, const char *more)
+{
+    return dev_allowed_hosts_contain(mk_str_from_c(host), mk_str_from_c(more));
+}
+
+static void test_this_machine_is_answered(void **state)
+{
+    static const char *const hosts[] = {"localhost",      "LocalHost", "localhost.",
+                                        "shop.localhost", "127.0.0.1", "192.168.1.7",
+                                        "[::1]",          "::1",       "[fe80::1:2]"};
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(hosts); i++)
+        assert_true(allows(hosts[i], ""));
+    assert_true(dev_allowed_hosts_contain(MK_STR_NULL, MK_STR_NULL)); /* HTTP/1.0: no browser */
+}
+
+static void test_a_name_of_others_is_not(void **state)
+{
+    static const char *const hosts[] = {"evil.example", "localhost.evil.example", "notlocalhost",
+                                        ".localhos",    "127.0.0.1.evil.example", "xn--localhost"};
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(hosts); i++)
+        assert_false(allows(hosts[i], ""));
+}
+
+static void test_names_can_be_added(void **state)
+{
+    (void)state;
+    assert_true(allows("a.test", "a.test"));
+    assert_true(allows("B.test", "a.test, b.test"));
+    assert_true(allows("pi.local", "x pi pi.local"));
+    assert_false(allows("a.tes", "a.test"));
+    assert_false(allows("a.test.", "")); /* the root is no reason */
+    assert_true(allows("a.test.", "a.test"));
+    assert_false(allows("c.test", ",, ,a.test"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_this_machine_is_answered),
+        cmocka_unit_test(test_a_name_of_others_is_not),
+        cmocka_unit_test(test_names_can_be_added),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ipc_server.h"
+
+#include <monkey/str.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "unit/folder.h"
+#include "unit/test.h"
+
+struct room {
+    struct folder folder;
+    struct dev_ipc_server office;
+    char path[PATH_MAX];
+    unsigned asked, faults;
+    bool elsewhere; /* another process answers */
+};
+
+static bool on_ask(void *ctx, bool html, mk_str method, mk_str target, int fd, struct mk_buf *answer)
+{
+    struct room *r = ctx;
+    r->asked++;
+    if (r->elsewhere)
+        return send(fd, "else", 4, 0) < 0;
+    mk_buf_addf(answer, "%s %.*s %.*s\n", html ? "html" : "text", MK_STR_ARG(method), MK_STR_ARG(target));
+    return true;
+}
+
+static void on_fault(void *ctx, bool html, mk_str method, mk_str target, struct mk_buf *answer)
+{
+    struct room *r = ctx;
+    r->faults++;
+    mk_buf_addf(answer, "fault %d %.*s %.*s", html, MK_STR_ARG(method), MK_STR_ARG(target));
+}
+
+static const struct dev_ipc_server_ops ops = {.ask = on_ask, .fault = on_fault};
+
+static int enter(void **state)
+{
+    static struct room r;
+    r = (struct room){0};
+    folder_init(&r.folder);
+    *state = &r;
+    return dev_ipc_server_open(&r.office, folder_path(&r.folder, "desk", r.path), &ops, &r) ? 0 : -1;
+}
+
+static int leave(void **state)
+{
+    struct room *r = *state;
+    dev_ipc_server_close(&r->office);
+    folder_fini(&r->folder);
+    return 0;
+}
+
+static void want_many_descriptors(void)
+{
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    if (limit.rlim_cur >= 2048)
+        return;
+    limit.rlim_cur = 2048;
+    if (setrlimit(RLIMIT_NOFILE, &limit) < 0) {
+        print_message("a process may have too few descriptors here\n");
+        skip();
+    }
+}
+
+static int dial(const struct room *r)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    snprintf(a.sun_path, sizeof a.sun_path, "%.100s", r->path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(connect(fd, (const struct sockaddr *)&a, sizeof a), 0);
+    return fd;
+}
+
+static int say(struct room *r, const char *question)
+{
+    int fd = dial(r);
+    assert_int_equal(send(fd, question, strlen(question), 0), strlen(question));
+    dev_ipc_server_process(&r->office);
+    return fd;
+}
+
+static mk_str hear(int fd)
+{
+    static char text[4096];
+    ssize_t n = recv(fd, text, sizeof text, MSG_DONTWAIT);
+    return mk_str_of(text, n > 0 ? (size_t)n : 0);
+}
+
+static bool is_closed(int fd)
+{
+    char c;
+    return recv(fd, &c, 1, MSG_DONTWAIT) == 0;
+}
+
+static void test_questions_are_answered(void **state)
+{
+    struct room *r = *state;
+    int fd = say(r, "ask html GET /a?b\n");
+    assert_str(hear(fd), "html GET /a?b\n");
+    assert_true(is_closed(fd));
+    close(fd);
+    fd = say(r, "fault text PO");
+    assert_int_equal(r->faults, 0); /* not whole yet */
+    assert_int_equal(send(fd, "ST /\n", 5, 0), 5);
+    dev_ipc_server_process(&r->office);
+    assert_str(hear(fd), "fault 0 POST /");
+    close(fd);
+}
+
+static void test_another_process_may_answer(void **state)
+{
+    struct room *r = *state;
+    r->elsewhere = true;
+    int fd = say(r, "ask html GET /\n");
+    assert_str(hear(fd), "else");
+    assert_true(is_closed(fd));
+    close(fd);
+}
+
+static void test_a_question_without_end_is_none(void **state)
+{
+    struct room *r = *state;
+    static char much[DEV_LINE_MAX + 4096];
+    memset(much, 'a', sizeof much);
+    int fd = dial(r);
+    assert_true(send(fd, much, sizeof much, MSG_DONTWAIT) > DEV_LINE_MAX);
+    dev_ipc_server_process(&r->office);
+    dev_ipc_server_process(&r->office);
+    assert_int_equal(r->asked, 0);
+    close(fd);
+}
+
+static void test_streams_leave_room_for_questions(void **state)
+{
+    struct room *r = *state;
+    enum { N = DEV_IPC_CLIENTS_MAX + 10 };
+    static int fds[N];
+    struct pollfd waits[DEV_IPC_CLIENTS_MAX + 1];
+    want_many_descriptors();
+    for (size_t i = 0; i < N; i++)
+        fds[i] = say(r, "events\n");
+    assert_str(hear(fds[N - 1]), "data: 0\n\n");
+    assert_str(hear(fds[0]), "data: 0\n\n");
+    assert_true(is_closed(fds[0])); /* the oldest have made room */
+    dev_ipc_server_publish_state(&r->office, 7);
+    assert_str(hear(fds[N - 1]), "data: 7\n\n");
+    int fd = say(r, "ask text GET /\n");
+    assert_str(hear(fd), "text GET /\n");
+    close(fd);
+    size_t n = dev_ipc_server_add_pollfds(&r->office, waits);
+    assert_int_equal(n, DEV_IPC_STREAMS_MAX + 1);
+    assert_int_equal(poll(waits, n, 0), 0); /* nothing to do: it sleeps */
+    for (size_t i = 0; i < N; i++)
+        close(fds[i]);
+    dev_ipc_server_process(&r->office);
+}
+
+static void test_a_full_office_waits_for_a_place(void **state)
+{
+    struct room *r = *state;
+    static int fds[DEV_IPC_CLIENTS_MAX + 1];
+    struct pollfd waits[DEV_IPC_CLIENTS_MAX + 1];
+    want_many_descriptors();
+    for (size_t i = 0; i < MK_LEN(fds); i++)
+        fds[i] = say(r, "ask");
+    size_t n = dev_ipc_server_add_pollfds(&r->office, waits);
+    assert_int_equal(n, DEV_IPC_CLIENTS_MAX);
+    assert_int_equal(poll(waits, n, 0), 0);
+    close(fds[0]);
+    dev_ipc_server_process(&r->office);
+    assert_int_equal(dev_ipc_server_add_pollfds(&r->office, waits), DEV_IPC_CLIENTS_MAX);
+    for (size_t i = 1; i < MK_LEN(fds); i++)
+        close(fds[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_questions_are_answered, enter, leave),
+        cmocka_unit_test_setup_teardown(test_another_process_may_answer, enter, leave),
+        cmocka_unit_test_setup_teardown(test_a_question_without_end_is_none, enter, leave),
+        cmocka_unit_test_setup_teardown(test_streams_leave_room_for_questions, enter, leave),
+        cmocka_unit_test_setup_teardown(test_a_full_office_waits_for_a_place, enter, leave),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Queues of locks: their order, and what happens when one leaves. */
+#include "service/lock_table.h"
+
+#include <stdio.h>
+
+#include "unit/test.h"
+
+enum { MANY = 2000 };
+
+static struct duda_lock_table *locks;
+static struct duda_lock_waiter claims[MANY];
+static unsigned n_turns;
+static struct duda_lock_waiter *last;
+
+static int start(void **state)
+{
+    (void)state;
+    n_turns = 0;
+    locks = duda_lock_table_new();
+    return locks ? 0 : -1;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    duda_lock_table_free(locks);
+    return 0;
+}
+
+static void on_lock_granted(void *owner)
+{
+    last = owner;
+    n_turns++;
+}
+
+static struct duda_lock_waiter *enter(unsigned i, const char *name)
+{
+    claims[i] = (struct duda_lock_waiter){.owner = &claims[i], .on_lock_granted = on_lock_granted};
+    assert_int_equal(duda_lock_table_enqueue(locks, mk_str_from_c(name), &claims[i]), 0);
+    return &claims[i];
+}
+
+static void leave(unsigned i)
+{
+    duda_lock_table_dequeue(locks, &claims[i]);
+}
+
+static void one_after_the_other(void **state)
+{
+    (void)state;
+    assert_true(duda_lock_waiter_has_lock(enter(0, "a")));
+    assert_true(duda_lock_waiter_has_lock(enter(1, "b")));
+    for (unsigned i = 2; i < 5; i++)
+        assert_false(duda_lock_waiter_has_lock(enter(i, "a")));
+    leave(1);
+    assert_int_equal(n_turns, 0);
+    leave(0);
+    for (unsigned i = 2; i < 5; i++) {
+        assert_int_equal(n_turns, i - 1);
+        assert_ptr_equal(last, &claims[i]);
+        assert_true(duda_lock_waiter_has_lock(&claims[i]));
+        assert_str(duda_lock_waiter_name(&claims[i]), "a");
+        leave(i);
+    }
+    assert_int_equal(n_turns, 3);
+    assert_true(duda_lock_waiter_has_lock(enter(0, "a")));
+    leave(0);
+}
+
+static void who_waits_may_leave(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 5; i++)
+        enter(i, "a");
+    leave(4);
+    leave(2);
+    enter(4, "a"); /* behind the others now */
+    assert_int_equal(n_turns, 0);
+    leave(0);
+    assert_ptr_equal(last, &claims[1]);
+    leave(1);
+    assert_ptr_equal(last, &claims[3]);
+    leave(3);
+    assert_ptr_equal(last, &claims[4]);
+    leave(4);
+    assert_int_equal(n_turns, 3);
+}
+
+static void names_do_not_know_each_other(void **state)
+{
+    char name[32];
+    (void)state;
+    for (unsigned i = 0; i < MANY; i++) {
+        snprintf(name, sizeof name, "order %u", i / 2);
+        assert_int_equal(duda_lock_waiter_has_lock(enter(i, name)), i % 2 == 0);
+    }
+    for (unsigned i = 0; i < MANY; i++)
+        leave(i);
+    assert_int_equal(n_turns, MANY / 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(one_after_the_other, start, stop),
+        cmocka_unit_test_setup_teardown(who_waits_may_leave, start, stop),
+        cmocka_unit_test_setup_teardown(names_do_not_know_each_other, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,608 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Handlers from their first line to the end of the request, on real stacks, with scheduler.c, suspend.c and response.c. The test takes the
+ * place of the server. */
+#include "service/scheduler.h"
+
+#include "fiber/stack_pool.h"
+#include "service/response.h"
+#include "service/route_table.h"
+#include "unit/duda/running.h"
+
+enum { HANDLERS = 3 };
+
+/* ---- Handlers ---- */
+
+static struct duda_ctx handlers[HANDLERS];
+static struct duda_route routes[HANDLERS];
+static struct duda_route_entry lines[HANDLERS];
+static unsigned n_steps[HANDLERS]; /* that each has done */
+static unsigned n_over;
+static struct duda_ctx *to_wake; /* by the handler that runs next */
+
+static void on_over(void *ctx, int result)
+{
+    assert_ptr_equal(ctx, &n_over);
+    (void)result;
+    n_over++;
+}
+
+static size_t index_of(const struct duda_ctx *d)
+{
+    return (size_t)(d - handlers);
+}
+
+/* Steps until its waits end, and wakes `to_wake` once. */
+static int step(struct duda_ctx *d)
+{
+    int e = 0;
+    while (!e) {
+        n_steps[index_of(d)]++;
+        if (to_wake) {
+            struct duda_ctx *other = to_wake;
+            to_wake = NULL;
+            duda_wake(other);
+        }
+        e = duda_suspend(d);
+    }
+    return e;
+}
+
+static int say_hello(struct duda_ctx *d)
+{
+    return duda_puts(d, "hello");
+}
+
+static int answered; /* what these return */
+
+static int answer(struct duda_ctx *d)
+{
+    (void)d;
+    return answered;
+}
+
+static int say_hello_and_answer(struct duda_ctx *d)
+{
+    int e = duda_puts(d, "hello");
+    return e ? e : answered;
+}
+
+static struct duda_ctx *make(size_t i, duda_fn *fn)
+{
+    routes[i] = (struct duda_route){.kind = DUDA_IS_ROUTE, .fn = fn, .name = "fn", .file = "file"};
+    lines[i] = (struct duda_route_entry){.route = &routes[i], .series = 1};
+    handlers[i] = (struct duda_ctx){.request = a_request(),
+                                    .worker_ctx = &worker_ctx,
+                                    .line = &lines[i],
+                                    .on_over = on_over,
+                                    .over_ctx = &n_over};
+    assert_int_equal(duda_scheduler_start_handler(&handlers[i]), 0);
+    return &handlers[i];
+}
+
+/* The handler of a tunnel, which waits in step(). */
+static struct duda_ctx *tunnel(size_t i)
+{
+    struct duda_ctx *d = make(i, step);
+    d->tunnels = true;
+    assert_int_equal(duda_scheduler_run(d), MK_DONE);
+    assert_int_equal(n_steps[i], 1);
+    return d;
+}
+
+static void end_turn(void)
+{
+    fake.turns = 0;
+    fake.on_turn_end(&worker_ctx);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    worker_ctx = (struct duda_worker_ctx){0};
+    memset(counts, 0, sizeof counts);
+    memset(&fake, 0, sizeof fake);
+    memset(n_steps, 0, sizeof n_steps);
+    n_over = 0;
+    to_wake = NULL;
+    fake.status = 200;
+    return duda_scheduler_init(&worker_ctx);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(worker_ctx.stacks); i++)
+        duda_stack_pool_free(worker_ctx.stacks[i]);
+    mk_buf_free(&worker_ctx.spare);
+    duda_scheduler_fini(&worker_ctx);
+    return 0;
+}
+
+/* ---- The queue of those that were woken ---- */
+
+static void woken_handlers_go_on_at_the_end_of_the_turn_once(void **state)
+{
+    struct duda_ctx *a = tunnel(0), *b = tunnel(1);
+    (void)state;
+    duda_wake(a);
+    duda_wake(b);
+    duda_wake(a);
+    assert_int_equal(fake.turns, 2);
+    assert_true(a->is_queued && b->is_queued);
+    assert_int_equal(n_steps[0] + n_steps[1], 2);
+    end_turn();
+    assert_int_equal(n_steps[0], 2);
+    assert_int_equal(n_steps[1], 2);
+    assert_false(a->is_queued || b->is_queued);
+    end_turn();
+    assert_int_equal(n_steps[0] + n_steps[1], 4);
+    assert_int_equal(fake.resumed, 0); /* the server calls no tunnel */
+    duda_scheduler_cancel(a);
+    duda_scheduler_cancel(b);
+}
+
+/* Else two handlers that wake each other would hold the loop. */
+static void handler_woken_during_the_turns_end_goes_on_at_the_next(void **state)
+{
+    struct duda_ctx *a = tunnel(0), *b = tunnel(1);
+    (void)state;
+    duda_wake(a);
+    to_wake = b;
+    end_turn();
+    assert_int_equal(n_steps[0], 2);
+    assert_int_equal(n_steps[1], 1);
+    assert_int_equal(fake.turns, 1);
+    end_turn();
+    assert_int_equal(n_steps[1], 2);
+    duda_scheduler_cancel(a);
+    duda_scheduler_cancel(b);
+}
+
+static void cancelled_handler_leaves_the_queue_wherever_it_is(void **state)
+{
+    (void)state;
+    for (size_t gone = 0; gone < HANDLERS; gone++) {
+        memset(n_steps, 0, sizeof n_steps);
+        for (size_t i = 0; i < HANDLERS; i++)
+            duda_wake(tunnel(i));
+        duda_scheduler_cancel(&handlers[gone]);
+        assert_false(handlers[gone].is_queued);
+        memset(&handlers[gone], 0xff, sizeof handlers[gone]); /* its memory is another one's */
+        end_turn();
+        for (size_t i = 0; i < HANDLERS; i++)
+            if (i != gone) {
+                assert_int_equal(n_steps[i], 2);
+                duda_scheduler_cancel(&handlers[i]);
+            }
+        assert_null(worker_ctx.woken);
+        assert_null(worker_ctx.due);
+    }
+}
+
+static int cancel_another(struct duda_ctx *d)
+{
+    int e = duda_suspend(d);
+    duda_scheduler_cancel(to_wake);
+    memset(to_wake, 0xff, sizeof *to_wake);
+    to_wake = NULL;
+    return e;
+}
+
+/* The first of them ends the second, which is due in the same turn. */
+static void handler_that_is_due_can_be_cancelled_by_another(void **state)
+{
+    struct duda_ctx *b = tunnel(1), *a = make(0, cancel_another);
+    (void)state;
+    a->tunnels = true;
+    assert_int_equal(duda_scheduler_run(a), MK_DONE);
+    duda_wake(b);
+    duda_wake(a); /* the last one is the first */
+    to_wake = b;
+    end_turn();
+    assert_int_equal(n_steps[1], 1);
+    assert_int_equal(n_over, 2);
+    assert_null(worker_ctx.due);
+}
+
+static void tunnel_whose_handler_returns_is_over_at_once(void **state)
+{
+    struct duda_ctx *d = tunnel(0);
+    (void)state;
+    d->ended = -ETIMEDOUT;
+    duda_wake(d);
+    end_turn();
+    assert_null(d->fiber);
+    assert_int_equal(n_over, 1);
+    assert_int_equal(fake.freed, 1);
+}
+
+static void wake_of_a_plain_request_resumes_it(void **state)
+{
+    struct duda_ctx *d = make(0, step);
+    (void)state;
+    assert_int_equal(duda_scheduler_run(d), MK_WAIT);
+    assert_true(fake.followed);
+    duda_wake(d);
+    assert_int_equal(fake.resumed, 1);
+    assert_int_equal(fake.turns, 0);
+    assert_false(d->is_queued);
+    assert_int_equal(duda_scheduler_run(d), MK_WAIT);
+    assert_int_equal(n_steps[0], 2);
+    assert_int_equal(duda_scheduler_run(d), MK_WAIT);
+    assert_int_equal(n_steps[0], 2); /* no wake has come */
+    duda_scheduler_cancel(d);
+}
+
+/* A client without room is not resumed, and must not keep a handler that has ended. */
+static void ended_stream_goes_on_without_room(void **state)
+{
+    struct duda_ctx *d = make(0, step);
+    (void)state;
+    assert_int_equal(duda_scheduler_run(d), MK_WAIT);
+    d->streams = true;
+    duda_wake(d);
+    assert_int_equal(fake.turns, 0); /* it has not ended */
+    d->ended = -ETIMEDOUT;
+    duda_wake(d);
+    assert_int_equal(fake.turns, 1);
+    end_turn();
+    assert_null(d->fiber);
+    assert_int_equal(n_over, 0); /* the server still asks for what it has said */
+    duda_scheduler_cancel(d);
+    assert_int_equal(n_over, 1);
+}
+
+/* ---- Steps of a route ---- */
+
+static char trail[16];
+
+static void leave_trail(struct duda_ctx *d, char c)
+{
+    assert_true(d->runs);
+    assert_ptr_equal(worker_ctx.runs, d);
+    trail[strlen(trail)] = c;
+}
+
+static int let_pass(struct duda_ctx *d)
+{
+    leave_trail(d, 'g');
+    return DUDA_NEXT;
+}
+
+static bool refuse(struct duda_ctx *d)
+{
+    leave_trail(d, 'r');
+    return false;
+}
+
+static int handle(struct duda_ctx *d)
+{
+    leave_trail(d, 'h');
+    return 201;
+}
+
+static int clean_up(struct duda_ctx *d)
+{
+    leave_trail(d, 'a');
+    assert_int_equal(duda_result(d), answered); /* they see what the handler has returned */
+    return 0;
+}
+
+static const struct duda_route guard = {.kind = DUDA_IS_BEFORE, .fn = let_pass};
+static const struct duda_route requirement = {.kind = DUDA_IS_REQUIRE, .allows = refuse, .status = 403};
+static const struct duda_middleware outer = {.fn = clean_up}, inner = {.outer = &outer, .fn = clean_up};
+
+static void expect_trail(const struct duda_route *const *before, size_t n, int result, const char *steps,
+                         const struct duda_route *answers)
+{
+    struct duda_ctx *d = make(0, handle);
+    memset(trail, 0, sizeof trail);
+    answered = result;
+    lines[0].before = before;
+    lines[0].n_before = n;
+    lines[0].after = &inner;
+    fake.cleanups = 0;
+    fake.status = 200;
+    (void)duda_scheduler_run(d);
+    assert_string_equal(trail, steps);
+    assert_int_equal(fake.status, (unsigned)result);
+    assert_ptr_equal(d->answers, answers ? answers : &routes[0]);
+    assert_int_equal(fake.cleanups, 1);
+    assert_false(d->runs);
+    assert_null(worker_ctx.runs);
+    duda_scheduler_cancel(d);
+}
+
+static void guards_run_in_order_until_one_answers(void **state)
+{
+    const struct duda_route *const pass[] = {&guard, &guard}, *const stop[] = {&guard, &requirement, &guard};
+    (void)state;
+    expect_trail(NULL, 0, 201, "haa", NULL);
+    expect_trail(pass, 2, 201, "gghaa", NULL);
+    expect_trail(stop, 3, 403, "graa", &requirement);
+}
+
+static int cancel_inside(struct duda_ctx *d)
+{
+    duda_scheduler_cancel(to_wake);
+    assert_ptr_equal(worker_ctx.runs, d);
+    assert_true(d->runs);
+    return 0;
+}
+
+/* The time that handlers hold the loop is measured once, however deep they are. */
+static void handler_that_ends_another_runs_again_afterwards(void **state)
+{
+    struct duda_ctx *b = tunnel(1), *a = make(0, cancel_inside);
+    (void)state;
+    fake.entered = fake.left = 0;
+    to_wake = b;
+    assert_int_equal(duda_scheduler_run(a), MK_DONE);
+    assert_int_equal(fake.entered, 1);
+    assert_int_equal(fake.left, 1);
+    assert_null(worker_ctx.runs);
+    duda_scheduler_cancel(a);
+}
+
+/* ---- Counting ---- */
+
+static uint64_t total(void)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < MK_STAT_BUCKETS; i++)
+        n += counts[MK_ROUTE_DURATION + i];
+    return n;
+}
+
+static void expect_counts(uint64_t requests, uint64_t failures, uint64_t cancelled)
+{
+    assert_int_equal(total(), requests);
+    assert_int_equal(counts[MK_ROUTE_REQUESTS], requests);
+    assert_int_equal(counts[MK_ROUTE_FAILURES], failures);
+    assert_int_equal(counts[MK_ROUTE_CANCELLED], cancelled);
+}
+
+static void finish_with(unsigned status)
+{
+    struct duda_ctx *d = make(0, say_hello);
+    (void)duda_scheduler_run(d);
+    fake.status = status;
+    duda_scheduler_cancel(d);
+}
+
+static void requests_count_as_failed_from_500_on(void **state)
+{
+    (void)state;
+    finish_with(200);
+    finish_with(499);
+    expect_counts(2, 0, 0);
+    finish_with(500);
+    finish_with(599);
+    expect_counts(4, 2, 0);
+}
+
+/* Whatever the status was: the client has left. */
+static void cancelled_requests_are_no_failures(void **state)
+{
+    struct duda_ctx *d = make(0, step);
+    (void)state;
+    (void)duda_scheduler_run(d);
+    fake.status = 500;
+    duda_scheduler_cancel(d);
+    expect_counts(1, 0, 1);
+    d = make(0, step);
+    (void)duda_scheduler_run(d);
+    d->ended = -ETIMEDOUT; /* its own end, not the client's */
+    duda_scheduler_cancel(d);
+    expect_counts(2, 1, 1);
+}
+
+static void handlers_without_a_request_fail_by_their_result(void **state)
+{
+    static const int results[] = {0, 1, -EIO};
+    (void)state;
+    fake.status = 500; /* of no response that they have */
+    for (size_t i = 0; i < MK_LEN(results); i++) {
+        struct duda_ctx *d = make(0, answer);
+        answered = results[i];
+        d->request = NULL;
+        d->tunnels = true;
+        (void)duda_scheduler_run(d);
+    }
+    expect_counts(3, 1, 0);
+    assert_int_equal(n_over, 3);
+}
+
+static void handlers_that_never_began_are_not_counted(void **state)
+{
+    struct duda_ctx *d = make(0, say_hello);
+    (void)state;
+    d->began_us = 0;
+    duda_scheduler_cancel(d);
+    expect_counts(0, 0, 0);
+}
+
+/* ---- After the end ---- */
+
+static int said[3];
+
+static int say_after_the_end(struct duda_ctx *d)
+{
+    said[0] = duda_puts(d, "before");
+    (void)!duda_suspend(d);
+    said[1] = duda_puts(d, "after");
+    said[2] = duda_printf(d, "%d", 1);
+    return d->ended;
+}
+
+static void nothing_is_said_after_the_end(void **state)
+{
+    struct duda_ctx *d = make(0, say_after_the_end);
+    (void)state;
+    assert_int_equal(duda_scheduler_run(d), MK_WAIT);
+    d->ended = -ETIMEDOUT;
+    duda_wake(d);
+    assert_int_equal(duda_scheduler_run(d), MK_ERROR);
+    assert_int_equal(said[0], 0);
+    assert_int_equal(said[1], -ETIMEDOUT);
+    assert_int_equal(said[2], -ETIMEDOUT);
+    assert_int_equal(d->out.len, strlen("before"));
+    assert_int_equal(d->refused, 2);
+    duda_scheduler_cancel(d);
+}
+
+static int never_stop(struct duda_ctx *d)
+{
+    while (d->fiber)
+        (void)!duda_puts(d, "x");
+    return 0;
+}
+
+static void handler_that_says_on_after_its_end_is_terminated(void **state)
+{
+    struct duda_ctx *d = make(0, never_stop);
+    (void)state;
+    d->ended = -ECANCELED;
+    duda_scheduler_cancel(d);
+    assert_int_equal(fake.terminated, 1);
+    assert_int_equal(fake.kept, 1);
+    assert_int_equal(fake.freed, 0); /* its stack may still be pointed to */
+    assert_int_equal(d->refused, DUDA_REFUSALS_MAX);
+}
+
+static void tunnel_says_nothing_by_http(void **state)
+{
+    struct duda_ctx *d = tunnel(0);
+    (void)state;
+    assert_int_equal(duda_response_begin_write(d), -EALREADY);
+    assert_int_equal(duda_flush(d), -EALREADY);
+    duda_scheduler_cancel(d);
+}
+
+/* ---- What the client gets ---- */
+
+static void one_room_serves_one_handler_after_the_other(void **state)
+{
+    struct duda_ctx *d = make(0, say_hello);
+    (void)state;
+    assert_int_equal(duda_scheduler_run(d), MK_DONE);
+    assert_true(mk_str_eq(fake.content, MK_STR("hello")));
+    const char *room = d->out.p;
+    duda_scheduler_cancel(d);
+    assert_ptr_equal(worker_ctx.spare.p, room);
+    assert_int_equal(worker_ctx.spare.len, 0);
+    d = make(0, say_hello);
+    assert_int_equal(duda_scheduler_run(d), MK_DONE);
+    assert_ptr_equal(d->out.p, room);
+    assert_true(mk_str_eq(fake.content, MK_STR("hello")));
+    duda_scheduler_cancel(d);
+}
+
+static int say_much(struct duda_ctx *d)
+{
+    char room[4096];
+    int e = 0;
+    memset(room, 'x', sizeof room);
+    for (int i = 0; i < 5 && !e; i++)
+        e = duda_write(d, mk_str_of(room, sizeof room));
+    return e;
+}
+
+static void large_room_is_not_kept(void **state)
+{
+    struct duda_ctx *d = make(0, say_much);
+    (void)state;
+    assert_int_equal(duda_scheduler_run(d), MK_DONE);
+    assert_int_equal(fake.content.len, 5 * 4096);
+    duda_scheduler_cancel(d);
+    assert_null(worker_ctx.spare.p);
+}
+
+static int stream(struct duda_ctx *d)
+{
+    int e = duda_puts(d, "one");
+    e = e ? e : duda_flush(d);
+    e = e ? e : duda_puts(d, "two");
+    return e ? e : answered;
+}
+
+static void expect_stream(int result, ssize_t last)
+{
+    char room[8];
+    struct duda_ctx *d = make(0, stream);
+    answered = result;
+    assert_int_equal(duda_scheduler_run(d), MK_DONE);
+    assert_ptr_equal(fake.ctx, d);
+    assert_int_equal(fake.ops->pull(d, room, 2), 2);
+    assert_memory_equal(room, "on", 2);
+    assert_int_equal(fake.ops->pull(d, room, sizeof room), 1);
+    assert_memory_equal(room, "e", 1);
+    assert_int_equal(fake.ops->pull(d, room, sizeof room), 3);
+    assert_memory_equal(room, "two", 3);
+    assert_int_equal(fake.ops->pull(d, room, sizeof room), last);
+    duda_scheduler_cancel(d);
+}
+
+/* An error after the head closes the connection: the client sees that the response is incomplete. */
+static void stream_ends_with_the_result_of_its_handler(void **state)
+{
+    (void)state;
+    expect_stream(0, 0);
+    expect_stream(399, 0);
+    expect_stream(DUDA_HANDLED, 0);
+    expect_stream(400, -EPIPE);
+    expect_stream(-EIO, -EIO);
+}
+
+static unsigned status_of(int result, bool says)
+{
+    struct duda_ctx *d = make(0, says ? say_hello_and_answer : answer);
+    answered = result;
+    fake.status = 200;
+    (void)duda_scheduler_run(d);
+    unsigned status = fake.status;
+    duda_scheduler_cancel(d);
+    return status;
+}
+
+static void result_is_the_status_of_the_response(void **state)
+{
+    (void)state;
+    assert_int_equal(status_of(0, false), 204);
+    assert_int_equal(status_of(0, true), 200);
+    assert_int_equal(status_of(201, true), 201);
+    assert_int_equal(status_of(200, false), 200);
+    assert_int_equal(status_of(400, true), 400);
+    assert_int_equal(status_of(DUDA_HANDLED, true), 200);
+    assert_int_equal(status_of(-ENOENT, true), 404);
+    assert_int_equal(status_of(-EIO, true), 500);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(woken_handlers_go_on_at_the_end_of_the_turn_once),
+        TEST(handler_woken_during_the_turns_end_goes_on_at_the_next),
+        TEST(cancelled_handler_leaves_the_queue_wherever_it_is),
+        TEST(handler_that_is_due_can_be_cancelled_by_another),
+        TEST(tunnel_whose_handler_returns_is_over_at_once),
+        TEST(wake_of_a_plain_request_resumes_it),
+        TEST(ended_stream_goes_on_without_room),
+        TEST(guards_run_in_order_until_one_answers),
+        TEST(handler_that_ends_another_runs_again_afterwards),
+        TEST(requests_count_as_failed_from_500_on),
+        TEST(cancelled_requests_are_no_failures),
+        TEST(handlers_without_a_request_fail_by_their_result),
+        TEST(handlers_that_never_began_are_not_counted),
+        TEST(nothing_is_said_after_the_end),
+        TEST(handler_that_says_on_after_its_end_is_terminated),
+        TEST(tunnel_says_nothing_by_http),
+        TEST(one_room_serves_one_handler_after_the_other),
+        TEST(large_room_is_not_kept),
+        TEST(stream_ends_with_the_result_of_its_handler),
+        TEST(result_is_the_status_of_the_response),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Handlers that hold the loop are noticed, and the process gets its own action for the signal back. */
+#include "service/stall_detector.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "service/crash_report.h"
+#include "unit/test.h"
+
+static atomic_uint n_described;
+
+/* Instead of the report. */
+void duda_crash_report_write(const char *what, const void *context)
+{
+    (void)what, (void)context;
+    atomic_fetch_add(&n_described, 1);
+}
+
+static atomic_uint n_described_blocked;
+
+void duda_crash_report_write_blocked(const struct duda_worker_ctx *worker_ctx, const char *what)
+{
+    (void)worker_ctx, (void)what;
+    atomic_fetch_add(&n_described_blocked, 1);
+}
+
+static void ours(int number)
+{
+    (void)number;
+}
+
+static bool is_ours(void)
+{
+    struct sigaction now;
+    assert_int_equal(sigaction(SIGURG, NULL, &now), 0);
+    return now.sa_handler == ours;
+}
+
+static void *another_loop(void *arg)
+{
+    struct duda_stall_detector *h = duda_stall_detector_start(NULL);
+    (void)arg;
+    duda_stall_detector_stop(h);
+    return h;
+}
+
+static void the_signal_is_given_back(void **state)
+{
+    struct sigaction action = {.sa_handler = ours};
+    pthread_t thread;
+    void *other;
+    (void)state;
+    assert_int_equal(sigaction(SIGURG, &action, NULL), 0);
+    struct duda_stall_detector *h = duda_stall_detector_start(NULL);
+    assert_non_null(h);
+    assert_false(is_ours());
+    assert_int_equal(pthread_create(&thread, NULL, another_loop, NULL), 0);
+    assert_int_equal(pthread_join(thread, &other), 0);
+    assert_non_null(other);
+    assert_false(is_ours()); /* the first one still needs it */
+    duda_stall_detector_stop(h);
+    assert_true(is_ours());
+}
+
+static void hold_by_computing_is_seen_by_signal(void **state)
+{
+    struct duda_stall_detector *h = duda_stall_detector_start(NULL);
+    struct timespec begun, now;
+    (void)state;
+    duda_stall_detector_enter(h);
+    assert_false(duda_stall_detector_leave(h));
+    duda_stall_detector_enter(h);
+    clock_gettime(CLOCK_MONOTONIC, &begun);
+    do
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    while (now.tv_sec < begun.tv_sec + 30 && !atomic_load(&n_described) &&
+           !atomic_load(&n_described_blocked));
+    assert_int_equal(n_described + n_described_blocked, 1); /* the latter where others have the processors */
+    assert_true(duda_stall_detector_leave(h));
+    duda_stall_detector_enter(h);
+    assert_false(duda_stall_detector_leave(h));
+    duda_stall_detector_stop(h);
+    n_described = n_described_blocked = 0;
+}
+
+/* Calls that SA_RESTART does not restart. */
+static int sleep_long(void)
+{
+    return nanosleep(&(struct timespec){.tv_sec = 1, .tv_nsec = 500000000}, NULL);
+}
+
+static int poll_long(void)
+{
+    return poll(NULL, 0, 1500);
+}
+
+static int sleep_seconds(void)
+{
+    return (int)sleep(2);
+}
+
+static void blocking_call_is_noticed_and_not_cut(void **state)
+{
+    static int (*const calls[])(void) = {sleep_long, poll_long, sleep_seconds};
+    struct duda_stall_detector *h = duda_stall_detector_start(NULL);
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(calls); i++) {
+        n_described = n_described_blocked = 0;
+        duda_stall_detector_enter(h);
+        assert_int_equal(calls[i](), 0);
+        assert_true(duda_stall_detector_leave(h));
+        assert_int_equal(n_described, 0);
+        assert_int_equal(n_described_blocked, 1);
+    }
+    duda_stall_detector_stop(h);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_signal_is_given_back),
+        cmocka_unit_test(hold_by_computing_is_seen_by_signal),
+        cmocka_unit_test(blocking_call_is_noticed_and_not_cut),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waits of handlers, from their begin to the termination of a handler that ignores its end, on real stacks. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "service/crash_table.h"
+#include "service/memory.h"
+#include "service/route_table.h"
+#include "service/suspend.h"
+#include "service/terminated.h"
+#include "unit/test.h"
+
+/* ---- What these files call ---- */
+
+static unsigned n_resumed, n_duties;
+static max_align_t memory[16];
+
+void mk_request_resume(struct mk_request *r)
+{
+    (void)r;
+    n_resumed++;
+}
+
+int mk_request_set_handler_timeout(struct mk_request *r, uint32_t ms)
+{
+    (void)r, (void)ms;
+    return 0;
+}
+
+void mk_request_log(struct mk_request *r, enum mk_log_level level, const char *fmt, ...)
+{
+    (void)r, (void)level, (void)fmt;
+}
+
+void mk_worker_log(struct mk_worker *w, enum mk_log_level level, const char *fmt, ...)
+{
+    (void)w, (void)level, (void)fmt;
+}
+
+int64_t mk_worker_now(const struct mk_worker *w)
+{
+    (void)w;
+    return 0;
+}
+
+void mk_timer_set(struct mk_timer *t, struct mk_worker *w, uint32_t ms)
+{
+    (void)t, (void)w, (void)ms;
+}
+
+void mk_timer_stop(struct mk_timer *t)
+{
+    (void)t;
+}
+
+void mk_deferred_post(struct mk_deferred *t)
+{
+    (void)t;
+}
+
+void *duda_alloc(struct duda_ctx *d, size_t n)
+{
+    (void)d;
+    assert_true(n <= sizeof memory);
+    return memory;
+}
+
+void duda_memory_run_cleanups(struct duda_ctx *d)
+{
+    assert_null(d->waits); /* they come after the waits */
+    n_duties++;
+}
+
+void duda_memory_free_chunks(struct duda_ctx *d)
+{
+    (void)d;
+}
+
+void duda_memory_release_block(struct duda_worker_ctx *h, void *p)
+{
+    (void)h, (void)p;
+}
+
+bool duda_route_slot_disable(struct duda_route_slot *route_slot, const struct duda_crash_policy *rules,
+                             int64_t now)
+{
+    (void)route_slot, (void)rules, (void)now;
+    return false;
+}
+
+/* ---- A handler ---- */
+
+static struct duda_worker_ctx worker_ctx;
+static struct duda_route route = {.name = "fn", .file = "file"};
+static struct duda_route_entry line = {.route = &route};
+static struct duda_ctx d;
+static struct duda_stack_pool *stacks;
+static void (*run)(void);
+
+static void on_stack(void *arg)
+{
+    (void)arg;
+    run();
+}
+
+static bool resume_handler(void)
+{
+    d.runs = true;
+    d.woken = false;
+    bool has_returned = duda_fiber_resume(d.fiber);
+    d.runs = false;
+    return has_returned;
+}
+
+/* True: it has returned, false: it is suspended. */
+static bool start(void (*fn)(void))
+{
+    d = (struct duda_ctx){.worker_ctx = &worker_ctx, .line = &line};
+    n_resumed = n_duties = 0;
+    run = fn;
+    d.fiber = duda_fiber_new(stacks, on_stack, NULL);
+    return resume_handler();
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    worker_ctx = (struct duda_worker_ctx){0};
+    stacks = duda_stack_pool_new(65536);
+    return stacks ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    if (!d.terminated && d.fiber)
+        duda_fiber_free(d.fiber);
+    duda_terminated_free_all(&worker_ctx);
+    duda_stack_pool_free(stacks);
+    return 0;
+}
+
+/* ---- A package ---- */
+
+static char trail[32]; /* of waits that have ended, by their letters */
+
+struct question {
+    struct duda_wait wait; /* the first */
+    char letter;
+};
+
+static void end_question(struct duda_wait *w)
+{
+    trail[strlen(trail)] = ((struct question *)w)->letter;
+}
+
+static struct question asked; /* not on the stack: the test looks at it when that is gone */
+static int results[4];
+
+static void ask_once(void)
+{
+    asked = (struct question){.letter = 'q'};
+    memset(trail, 0, sizeof trail);
+    results[0] = duda_wait_begin(&d, &asked.wait, end_question);
+    results[1] = duda_wait_suspend(&asked.wait);
+    duda_wait_end(&asked.wait);
+    results[2] = duda_wait_suspend(&asked.wait);
+}
+
+static void wake_ends_the_wait_for_it_alone(void **state)
+{
+    (void)state;
+    assert_false(start(ask_once));
+    duda_wake(&d); /* for another reason */
+    assert_false(resume_handler());
+    duda_wait_wake(&asked.wait);
+    assert_int_equal(n_resumed, 2);
+    assert_string_equal(trail, "");
+    assert_true(resume_handler());
+    assert_int_equal(results[0], 0);
+    assert_int_equal(results[1], 0);
+    assert_int_equal(results[2], -EINVAL); /* it would never be woken */
+    assert_string_equal(trail, "q");
+    assert_null(d.waits);
+}
+
+static void end_of_the_handler_ends_the_wait(void **state)
+{
+    (void)state;
+    assert_false(start(ask_once));
+    d.ended = -ETIMEDOUT;
+    duda_wake(&d);
+    assert_true(resume_handler());
+    assert_int_equal(results[1], -ETIMEDOUT);
+    assert_int_equal(results[2], -ETIMEDOUT);
+    assert_string_equal(trail, "q"); /* once */
+    assert_null(d.waits);
+}
+
+static void wake_counts_when_the_handler_ends_at_the_same_time(void **state)
+{
+    (void)state;
+    assert_false(start(ask_once));
+    duda_wait_wake(&asked.wait);
+    d.ended = -ECANCELED;
+    assert_true(resume_handler());
+    assert_int_equal(results[1], 0);
+    assert_string_equal(trail, "q");
+}
+
+static void ask_after_the_end(void)
+{
+    d.ended = -ECANCELED;
+    ask_once();
+}
+
+/* The package has ignored that it has not begun, and registered it all the same. */
+static void wait_of_an_ended_handler_does_not_begin(void **state)
+{
+    (void)state;
+    assert_true(start(ask_after_the_end));
+    assert_int_equal(results[0], -ECANCELED);
+    assert_int_equal(results[1], -ECANCELED);
+    assert_int_equal(results[2], -ECANCELED);
+    assert_string_equal(trail, "q");
+    assert_null(d.waits);
+    assert_int_equal(d.refused, 3);
+    duda_wait_wake(&asked.wait);
+    assert_int_equal(n_resumed, 0);
+}
+
+static void begin_with_care(void)
+{
+    struct question q = {.letter = 'q'};
+    memset(trail, 0, sizeof trail);
+    d.ended = -ECANCELED;
+    results[0] = duda_wait_begin(&d, &q.wait, end_question);
+    duda_wait_end(&q.wait);
+}
+
+static void wait_that_has_not_begun_needs_no_end(void **state)
+{
+    (void)state;
+    assert_true(start(begin_with_care));
+    assert_int_equal(results[0], -ECANCELED);
+    assert_string_equal(trail, "");
+}
+
+static void ask_three_times(void)
+{
+    asked = (struct question){.letter = 'q'};
+    results[3] = duda_wait_begin(&d, &asked.wait, end_question);
+    for (size_t i = 0; i < 3; i++)
+        results[i] = duda_wait_suspend(&asked.wait);
+    duda_wait_end(&asked.wait);
+}
+
+static void wait_can_be_woken_again(void **state)
+{
+    (void)state;
+    assert_false(start(ask_three_times));
+    for (size_t i = 0; i < 2; i++) {
+        duda_wait_wake(&asked.wait);
+        duda_wait_wake(&asked.wait); /* counts once */
+        assert_false(resume_handler());
+    }
+    d.ended = -ECANCELED;
+    assert_true(resume_handler());
+    assert_int_equal(results[0] | results[1], 0);
+    assert_int_equal(results[2], -ECANCELED);
+}
+
+/* ---- Termination ---- */
+
+static struct question outer, inner;
+
+static void ignore_the_end(void)
+{
+    memset(trail, 0, sizeof trail);
+    outer = (struct question){.letter = 'o'};
+    inner = (struct question){.letter = 'i'};
+    results[0] = duda_wait_begin(&d, &outer.wait, end_question);
+    results[1] = duda_wait_begin(&d, &inner.wait, end_question);
+    d.ended = -ETIMEDOUT;
+    for (;;) /* a wait of another kind */
+        results[2] = duda_suspend(&d);
+}
+
+static void terminated_handler_has_its_waits_ended_the_last_one_first(void **state)
+{
+    (void)state;
+    assert_false(start(ignore_the_end));
+    assert_int_equal(d.refused, DUDA_REFUSALS_MAX);
+    assert_string_equal(trail, "");
+    duda_terminate(&d);
+    assert_string_equal(trail, "io");
+    assert_int_equal(n_duties, 1);
+    duda_wait_wake(&outer.wait);
+    assert_int_equal(n_resumed, 0);
+}
+
+static unsigned n_begun;
+
+static void ignore_all_errors(void)
+{
+    struct question q = {.letter = 'q'};
+    d.ended = -ETIMEDOUT;
+    memset(trail, 0, sizeof trail);
+    for (n_begun = 0;; n_begun++) {
+        results[0] = duda_wait_begin(&d, &q.wait, end_question);
+        duda_wait_end(&q.wait);
+    }
+}
+
+static void handler_that_begins_waits_for_ever_is_terminated_without_one(void **state)
+{
+    (void)state;
+    assert_false(start(ignore_all_errors));
+    assert_int_equal(n_begun, DUDA_REFUSALS_MAX - 1);
+    assert_null(d.waits);
+    duda_terminate(&d);
+    assert_string_equal(trail, "");
+}
+
+static void suspend_for_ever(void)
+{
+    struct question q = {.letter = 'q'};
+    memset(trail, 0, sizeof trail);
+    results[0] = duda_wait_begin(&d, &q.wait, end_question);
+    d.ended = -ETIMEDOUT;
+    for (;;)
+        results[1] = duda_wait_suspend(&q.wait);
+}
+
+static void handler_that_suspends_for_ever_is_terminated(void **state)
+{
+    (void)state;
+    assert_false(start(suspend_for_ever));
+    assert_int_equal(d.refused, DUDA_REFUSALS_MAX);
+    assert_string_equal(trail, "q");
+    duda_terminate(&d);
+    assert_string_equal(trail, "q");
+}
+
+/* ---- Mistakes that a build for debugging finds ---- */
+
+static void leave_a_wait_behind(void)
+{
+    static struct question q;
+    results[0] = duda_wait_begin(&d, &q.wait, NULL);
+}
+
+/* As scheduler.c does when the handler has returned. */
+static void check_waits(void)
+{
+    if (d.waits)
+        duda_suspend_log_leaked_waits(&d);
+}
+
+static void return_with_a_wait(void)
+{
+    (void)start(leave_a_wait_behind);
+    check_waits();
+}
+
+static void begin_it_twice(void)
+{
+    struct question q;
+    results[0] = duda_wait_begin(&d, &q.wait, NULL);
+    results[1] = duda_wait_begin(&d, &q.wait, NULL);
+    duda_wait_end(&q.wait);
+}
+
+static void begin_a_wait_twice(void)
+{
+    (void)start(begin_it_twice);
+}
+
+static void end_outer_first(void)
+{
+    struct question first, second;
+    results[0] = duda_wait_begin(&d, &first.wait, NULL);
+    results[1] = duda_wait_begin(&d, &second.wait, NULL);
+    duda_wait_end(&first.wait);
+    duda_wait_end(&second.wait);
+}
+
+static void end_waits_out_of_order(void)
+{
+    (void)start(end_outer_first);
+}
+
+static void return_without_a_wait(void)
+{
+    (void)start(ask_after_the_end);
+    check_waits();
+}
+
+/* True: it ends the process by abort(). */
+static bool aborts(void (*mistake)(void))
+{
+    int status = 0;
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        (void)close(STDERR_FILENO);
+        signal(SIGABRT, SIG_DFL);
+        mistake();
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}
+
+static void mistakes_with_waits_abort(void **state)
+{
+    (void)state;
+    d = (struct duda_ctx){.worker_ctx = &worker_ctx};
+    assert_true(aborts(return_with_a_wait));
+    assert_true(aborts(begin_a_wait_twice));
+    assert_true(aborts(end_waits_out_of_order));
+    assert_false(aborts(return_without_a_wait));
+}
+
+/* ---- Memory of functions that wait ---- */
+
+static struct duda_scratch_buf scratch;
+
+static void fill_scratch(void)
+{
+    results[0] = duda_scratch_buf_begin(&d, &scratch, 100);
+    mk_buf_add(&scratch.buf, MK_STR("some text"));
+    results[1] = duda_wait_suspend(&scratch.wait);
+    duda_wait_end(&scratch.wait);
+}
+
+static void scratch_is_freed_with_its_wait(void **state)
+{
+    (void)state;
+    assert_false(start(fill_scratch));
+    assert_true(mk_str_eq(mk_buf_str(&scratch.buf), MK_STR("some text")));
+    d.ended = -ECANCELED;
+    assert_true(resume_handler());
+    assert_int_equal(results[1], -ECANCELED);
+    assert_null(scratch.buf.p);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(wake_ends_the_wait_for_it_alone),
+        TEST(end_of_the_handler_ends_the_wait),
+        TEST(wake_counts_when_the_handler_ends_at_the_same_time),
+        TEST(wait_of_an_ended_handler_does_not_begin),
+        TEST(wait_that_has_not_begun_needs_no_end),
+        TEST(wait_can_be_woken_again),
+        TEST(terminated_handler_has_its_waits_ended_the_last_one_first),
+        TEST(handler_that_begins_waits_for_ever_is_terminated_without_one),
+        TEST(handler_that_suspends_for_ever_is_terminated),
+        TEST(mistakes_with_waits_abort),
+        TEST(scratch_is_freed_with_its_wait),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

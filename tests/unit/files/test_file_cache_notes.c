@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the cache of open files keeps besides its entries: notes, and how many entries it may have. */
+#include "unit/opened.h"
+
+static unsigned n_freed;
+
+static void free_note(struct mk_open_file_attachment *note)
+{
+    (void)note;
+    n_freed++;
+}
+
+static void a_note_goes_with_its_file(void **state)
+{
+    (void)state;
+    static struct mk_open_file_attachment note = {.free = free_note};
+    n_freed = 0;
+    struct mk_open_file *f = take("small");
+    mk_file_cache_attach(f, &note, 1);
+    mk_open_file_release(f);
+    assert_int_equal(n_freed, 0);
+    f = take("small");
+    assert_ptr_equal(f->note, &note);
+    mk_file_cache_invalidate(f);
+    assert_int_equal(n_freed, 0);
+    mk_open_file_release(f);
+    assert_int_equal(n_freed, 1);
+}
+
+static struct mk_open_file_attachment notes[8];
+
+/* True if it has room for a note, which it gets. */
+static bool add_note(struct mk_open_file *f, size_t i, size_t size)
+{
+    if (!mk_file_cache_may_attach(f, size, now))
+        return false;
+    notes[i].free = free_note;
+    mk_file_cache_attach(f, &notes[i], size);
+    return true;
+}
+
+static void a_note_without_a_size_goes_with_the_last_request(void **state)
+{
+    (void)state;
+    static struct mk_open_file_attachment note = {.free = free_note};
+    n_freed = 0;
+    struct mk_open_file *a = take("large"), *b = take("large");
+    mk_file_cache_attach(a, &note, 0);
+    mk_open_file_release(a);
+    assert_ptr_equal(b->note, &note);
+    mk_open_file_release(b);
+    assert_int_equal(n_freed, 1);
+    assert_true(is_in(&cache.lean, "large"));
+    b = take("large");
+    assert_null(b->note);
+    mk_open_file_release(b);
+}
+
+static void notes_count_as_memory(void **state)
+{
+    (void)state;
+    n_freed = 0;
+    struct mk_open_file *large = take("large"), *small = take("small");
+    assert_true(add_note(large, 0, 60));
+    assert_int_equal(cache.memory, 70);
+    assert_true(is_in(&cache.rich, "large"));
+    assert_false(add_note(small, 1, 31));
+    assert_true(add_note(small, 1, 30));
+    assert_int_equal(cache.memory, 100);
+    mk_open_file_release(large);
+    mk_open_file_release(small);
+    assert_int_equal(n_freed, 0);
+    mk_file_cache_evict_idle(&cache);
+    assert_int_equal(n_freed, 2);
+    assert_int_equal(cache.memory, 0);
+}
+
+static void a_note_takes_the_memory_of_unused_entries(void **state)
+{
+    (void)state;
+    struct mk_open_file *large = take("large");
+    assert_true(add_note(large, 0, 90));
+    mk_open_file_release(large);
+    now++;
+    struct mk_open_file *file = take("dir/file");
+    assert_false(add_note(file, 1, 50)); /* large was used just now */
+    now += RECHECK_MS;
+    mk_open_file_release(file);
+    file = take("dir/file");
+    assert_true(add_note(file, 1, 50));
+    assert_false(is_listed("large"));
+    assert_int_equal(cache.memory, 50 + 6);
+    mk_open_file_release(file);
+}
+
+static void what_is_in_no_table_has_no_room(void **state)
+{
+    (void)state;
+    init_with((struct mk_file_cache_limits){.files = 0, .memory = 100, .small = 20});
+    struct mk_open_file *f = take("small");
+    assert_false(mk_file_cache_may_attach(f, 1, now));
+    mk_open_file_release(f);
+}
+
+static void fewer_may_be_allowed(void **state)
+{
+    (void)state;
+    add_many(4);
+    found_of(4);
+    struct mk_open_file *used = take("f1");
+    mk_file_cache_set_max_entries(&cache, 2);
+    assert_int_equal(cache.n, 2);
+    assert_true(is_listed("f3") && is_listed("f1"));
+    now += RECHECK_MS;
+    look("f0");
+    assert_int_equal(cache.n, 2);
+    mk_file_cache_set_max_entries(&cache, 0);
+    assert_int_equal(cache.n, 0);
+    look("f0");
+    assert_int_equal(cache.n, 0);
+    assert_str(used->content, "ten bytes.");
+    mk_open_file_release(used);
+    mk_file_cache_set_max_entries(&cache, 1000);
+    add_many(6);
+    now += RECHECK_MS;
+    found_of(6);
+    assert_int_equal(cache.n, 4); /* the limit */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_note_goes_with_its_file, start, stop),
+        cmocka_unit_test_setup_teardown(a_note_without_a_size_goes_with_the_last_request, start, stop),
+        cmocka_unit_test_setup_teardown(notes_count_as_memory, start, stop),
+        cmocka_unit_test_setup_teardown(a_note_takes_the_memory_of_unused_entries, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_in_no_table_has_no_room, start, stop),
+        cmocka_unit_test_setup_teardown(fewer_may_be_allowed, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "files/sibling_suffixes.h"
+
+#include <time.h>
+
+#include "unit/folder.h"
+#include "unit/test.h"
+
+enum { RECHECK_MS = 1000, GZ = 1, BR = 2 };
+
+static const mk_str endings[] = {MK_STR_INIT(".gz"), MK_STR_INIT(".br")};
+static struct folder folder;
+static struct mk_root root;
+static struct mk_file_cache cache;
+static uint64_t now_ms;
+static int64_t now;
+
+static int start(void **state)
+{
+    (void)state;
+    static const struct mk_file_cache_limits limits = {.files = 100, .recheck_ms = RECHECK_MS};
+    folder_init(&folder);
+    folder_add_folder(&folder, "in");
+    folder_add(&folder, "page", MK_STR("page"));
+    folder_add(&folder, "in/page", MK_STR("page"));
+    root = (struct mk_root){.fd = folder.fd, .path = folder.path};
+    assert_int_equal(mk_file_cache_init(&cache, &limits), 0);
+    now_ms = 5000;
+    now = time(NULL) + 3600; /* nothing here has changed for an hour */
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    mk_file_cache_fini(&cache);
+    folder_fini(&folder);
+    return 0;
+}
+
+static uint32_t beside(const char *path)
+{
+    struct mk_open_file *f;
+    assert_int_equal(mk_file_cache_acquire(&cache, &root, mk_str_from_c(path), now_ms, &f), 0);
+    uint32_t found = mk_sibling_suffixes_find(f, endings, 2, now_ms, now);
+    mk_open_file_release(f);
+    return found;
+}
+
+static void a_folder_is_read_when_it_is_asked_for_again(void **state)
+{
+    (void)state;
+    assert_int_equal(beside("page"), UINT32_MAX);
+    assert_int_equal(beside("page"), 0);
+}
+
+static void names_tell_their_endings(void **state)
+{
+    (void)state;
+    folder_add(&folder, "other.gz", MK_STR(""));
+    folder_add(&folder, "in/.br", MK_STR(""));
+    folder_add(&folder, "in/a.gz.b", MK_STR(""));
+    for (int i = 0; i < 2; i++) {
+        beside("page");
+        beside("in/page");
+    }
+    assert_int_equal(beside("page"), GZ);
+    assert_int_equal(beside("in/page"), BR);
+}
+
+static void a_change_is_seen_when_the_folder_is_looked_at_again(void **state)
+{
+    (void)state;
+    beside("in/page");
+    assert_int_equal(beside("in/page"), 0);
+    folder_add(&folder, "in/page.gz", MK_STR(""));
+    assert_int_equal(beside("in/page"), 0);
+    now_ms += RECHECK_MS;
+    assert_int_equal(beside("in/page"), UINT32_MAX);
+    assert_int_equal(beside("in/page"), GZ);
+}
+
+static void a_folder_that_has_just_changed_is_not_read(void **state)
+{
+    (void)state;
+    now = time(NULL);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(beside("page"), UINT32_MAX);
+    now += 5;
+    assert_int_equal(beside("page"), 0);
+}
+
+/* Archives and copied folders bring their times with them. */
+static void a_folder_of_old_may_have_changed_just_now(void **state)
+{
+    (void)state;
+    const struct timespec old[] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    assert_int_equal(utimensat(folder.fd, "in", old, 0), 0);
+    now = time(NULL);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(beside("in/page"), UINT32_MAX);
+}
+
+static void a_folder_from_the_future_is_not_read(void **state)
+{
+    (void)state;
+    const struct timespec future[] = {{.tv_sec = time(NULL) + 86400}, {.tv_sec = time(NULL) + 86400}};
+    assert_int_equal(utimensat(folder.fd, "in", future, 0), 0);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(beside("in/page"), UINT32_MAX);
+}
+
+/* Some file systems do not report that a folder has changed. */
+static void nothing_is_believed_for_ever(void **state)
+{
+    (void)state;
+    beside("in/page");
+    assert_int_equal(beside("in/page"), 0);
+    struct mk_open_file *f;
+    assert_int_equal(mk_file_cache_acquire(&cache, &root, MK_STR("in"), now_ms, &f), 0);
+    folder_add(&folder, "in/page.gz", MK_STR(""));
+    now_ms += 60 * 1000;
+    f->checked_ms = now_ms; /* as if it looked unchanged */
+    assert_int_equal(beside("in/page"), GZ);
+    mk_open_file_release(f);
+}
+
+static void a_large_folder_is_not_read(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 1024; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "in/%d", i);
+        folder_add(&folder, name, MK_STR(""));
+    }
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(beside("in/page"), UINT32_MAX);
+}
+
+static void upper_and_lower_case_may_be_the_same(void **state)
+{
+    (void)state;
+    folder_add(&folder, "in/PAGE.GZ", MK_STR(""));
+    beside("in/page");
+    assert_int_equal(beside("in/page"), GZ);
+}
+
+/* The names are not those of the folder that the entry is of. */
+static void a_folder_that_was_replaced_is_not_read(void **state)
+{
+    (void)state;
+    beside("in/page");
+    assert_int_equal(renameat(folder.fd, "in", folder.fd, "old"), 0);
+    folder_add_folder(&folder, "in");
+    assert_int_equal(beside("in/page"), UINT32_MAX);
+}
+
+static void what_is_not_kept_is_not_looked_at(void **state)
+{
+    (void)state;
+    static const struct mk_file_cache_limits none = {.recheck_ms = RECHECK_MS};
+    mk_file_cache_fini(&cache);
+    assert_int_equal(mk_file_cache_init(&cache, &none), 0);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(beside("in/page"), UINT32_MAX);
+}
+
+static void a_file_in_no_cache_has_no_folder(void **state)
+{
+    (void)state;
+    struct mk_open_file *f = mk_open_file_from_fd(dup(folder.fd), 0);
+    assert_non_null(f);
+    assert_int_equal(mk_sibling_suffixes_find(f, endings, 2, now_ms, now), UINT32_MAX);
+    mk_open_file_release(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_folder_is_read_when_it_is_asked_for_again, start, stop),
+        cmocka_unit_test_setup_teardown(names_tell_their_endings, start, stop),
+        cmocka_unit_test_setup_teardown(a_change_is_seen_when_the_folder_is_looked_at_again, start, stop),
+        cmocka_unit_test_setup_teardown(a_folder_that_has_just_changed_is_not_read, start, stop),
+        cmocka_unit_test_setup_teardown(a_folder_of_old_may_have_changed_just_now, start, stop),
+        cmocka_unit_test_setup_teardown(a_folder_from_the_future_is_not_read, start, stop),
+        cmocka_unit_test_setup_teardown(nothing_is_believed_for_ever, start, stop),
+        cmocka_unit_test_setup_teardown(a_large_folder_is_not_read, start, stop),
+        cmocka_unit_test_setup_teardown(upper_and_lower_case_may_be_the_same, start, stop),
+        cmocka_unit_test_setup_teardown(a_folder_that_was_replaced_is_not_read, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_not_kept_is_not_looked_at, start, stop),
+        cmocka_unit_test_setup_teardown(a_file_in_no_cache_has_no_folder, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Responses as CGI programs write them. */
+#include "unit/pieces.h"
+
+static void expect(const char *text, unsigned status, const char *body)
+{
+    struct outcome o = read_all(text, true);
+    assert_int_equal(o.step, MK_RESPONSE_PARSER_END);
+    assert_int_equal(o.status, status);
+    assert_str(mk_str_of(o.body, o.len), body);
+    assert_false(o.keep_alive);
+}
+
+static void a_program_need_not_name_a_status(void **state)
+{
+    (void)state;
+    expect("Content-Type: text/plain\n\nhello", 200, "hello");
+    expect("Content-Type: text/plain\r\n\r\nhello", 200, "hello");
+    expect("X: y\n\r\nhello", 200, "hello");
+    expect("X: y\r\n\nhello", 200, "hello");
+    expect("Location: https://example.org/\n\n", 302, "");
+    expect("Status: 404\nX: y\n\nno", 404, "no");
+    expect("X: y\nStatus: 201 Created there\n\n", 201, "");
+    expect("Location: /x\nStatus: 303 See Other\n\n", 303, "");
+}
+
+static void a_program_may_begin_with_a_status_line(void **state)
+{
+    (void)state;
+    expect("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>", 200, "<p>");
+    expect("HTTP/1.0 404\n\n", 404, "");
+    expect("HTTP/2 410 Gone\nX: y\n\n", 410, "");
+}
+
+static void its_length_bounds_the_content(void **state)
+{
+    (void)state;
+    expect("Content-Length: 5\n\nhello", 200, "hello");
+    struct outcome o = read_all("Content-Length: 5\n\nhello and more", false);
+    assert_int_equal(o.step, MK_RESPONSE_PARSER_END);
+    assert_int_equal(o.rest, 9);
+    o = read_all("Content-Length: 5\n\nhell", true);
+    assert_int_equal(o.step, MK_RESPONSE_PARSER_ERROR);
+    assert_string_equal(o.problem, "it ended in the middle");
+    assert_int_equal(read_all("Content-Length: 0\n\n", false).step, MK_RESPONSE_PARSER_END);
+}
+
+static void some_have_no_content(void **state)
+{
+    (void)state;
+    assert_int_equal(read_all("Status: 304\n\nx", false).rest, 1);
+    assert_int_equal(read_all("Status: 204\n\n", false).step, MK_RESPONSE_PARSER_END);
+    request.head = true;
+    assert_int_equal(read_all("Content-Length: 7\n\nhello", false).rest, 5);
+    request.head = false;
+}
+
+static void what_is_no_head_is_refused(void **state)
+{
+    static const struct {
+        const char *text, *problem;
+    } cases[] = {
+        {"\n", "nothing but an empty line"},
+        {"\r\nX: y\n\n", "nothing but an empty line"},
+        {"hello\n\n", "without a colon"},
+        {"X : y\n\n", "field name"},
+        {" X: y\n\n", "field name"},
+        {"X: y\n folded\n\n", "without a colon"},
+        {"X: \x01\n\n", "control"},
+        {"X: y\r\r\n\n", "control"},
+        {"Status: 99\n\n", "200 to 599"},
+        {"Status: 101\n\n", "200 to 599"},
+        {"Status: 600\n\n", "200 to 599"},
+        {"Status: 2000\n\n", "200 to 599"},
+        {"Status: OK\n\n", "200 to 599"},
+        {"Status: 200\nStatus: 200\n\n", "a second status"},
+        {"HTTP/1.1 200 OK\nStatus: 200\n\n", "a second status"},
+        {"HTTP/1.1 100 Continue\n\n", "an invalid status line"},
+        {"HTTP/x 200 OK\n\n", "an invalid status line"},
+        {"HTTP/1.1\n\n", "an invalid status line"},
+        {"HTTP/1.1 200 \x01\n\n", "an invalid status line"},
+        {"Location:\n\n", "a Location that is empty"},
+        {"Location: a\nLocation: a\n\n", "a second Location"},
+        {"Content-Type: a\nContent-Type: a\n\n", "a second Content-Type"},
+        {"Content-Length: 1\nContent-Length: 1\n\n", "a second Content-Length"},
+        {"Content-Length: x\n\n", "number"},
+        {"Content-Length: 9223372036854775808\n\n", "number"},
+        {"Transfer-Encoding: chunked\n\n", "only the server"},
+        {"A: b\nA: b\nA: b\nA: b\nA: b\n\n", "too many fields"},
+    };
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(cases); i++) {
+        struct outcome o = read_all(cases[i].text, false);
+        assert_int_equal(o.step, MK_RESPONSE_PARSER_ERROR);
+        assert_contains(mk_str_from_c(o.problem), cases[i].problem);
+    }
+    assert_string_equal(read_all("X: y\n", true).problem, "it ended in the middle");
+    assert_string_equal(read_all("", true).problem, "the connection was closed without a response");
+}
+
+static const char *parse(struct mk_response_head *h, const char *text)
+{
+    static struct mk_header_field fields[FIELDS_MAX];
+    *h = (struct mk_response_head){.fields.at = fields};
+    return mk_response_head_parse(h, mk_str_from_c(text), FIELDS_MAX, request);
+}
+
+static void the_wrong_line_is_named(void **state)
+{
+    struct mk_response_head h;
+    (void)state;
+    assert_non_null(parse(&h, "A: b\r\nC d\r\nE: f\r\n\r\n"));
+    assert_str(h.where, "C d");
+    assert_false(h.is_too_long);
+    assert_non_null(parse(&h, "\n"));
+    assert_null(h.where.p);
+    assert_non_null(parse(&h, "A:\nA:\nA:\nA:\nA: 5\n\n"));
+    assert_true(h.is_too_long);
+    assert_null(parse(&h, "A: b\n\n"));
+    assert_null(h.where.p);
+}
+
+static void a_redirect_within_the_server_is_known(void **state)
+{
+    struct mk_response_head h;
+    (void)state;
+    assert_null(parse(&h, "Location: /x?y\nContent-Type: text/html\nDate: x\n\n"));
+    assert_true(mk_response_head_is_local_redirect(&h));
+    assert_int_equal(h.status, 302);
+    assert_false(h.has_status);
+    static const char *const others[] = {"Location: //x/y\n\n", "Location: http://x/y\n\n",
+                                         "Location: /x\nStatus: 302\n\n", "Location: /x\nSet-Cookie: a=b\n\n",
+                                         "X: /y\n\n"};
+    for (size_t i = 0; i < MK_LEN(others); i++) {
+        assert_null(parse(&h, others[i]));
+        assert_false(mk_response_head_is_local_redirect(&h));
+    }
+}
+
+static void a_head_is_bounded(void **state)
+{
+    static char text[2 * MK_RESPONSE_PARSER_HEAD_MAX];
+    (void)state;
+    memset(text, 'a', sizeof text);
+    assert_string_equal(read_in_pieces(mk_str_of(text, sizeof text), sizeof text, false).problem,
+                        "its head is longer than 32 KB");
+    assert_string_equal(read_in_pieces(mk_str_of(text, sizeof text), 1000, false).problem,
+                        "its head is longer than 32 KB");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_program_need_not_name_a_status),
+        cmocka_unit_test(a_program_may_begin_with_a_status_line),
+        cmocka_unit_test(its_length_bounds_the_content),
+        cmocka_unit_test(some_have_no_content),
+        cmocka_unit_test(what_is_no_head_is_refused),
+        cmocka_unit_test(the_wrong_line_is_named),
+        cmocka_unit_test(a_redirect_within_the_server_is_known),
+        cmocka_unit_test(a_head_is_bounded),
+    };
+    request.cgi = true;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

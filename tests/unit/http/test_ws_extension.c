@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/ws_extension.h"
+
+#include "unit/test.h"
+
+/* The answer to an offer; empty when there is none. */
+static const char *answer(const char *offer, bool keeps)
+{
+    static char room[MK_WS_EXTENSION_TEXT_MAX];
+    struct mk_buf out = mk_buf_fixed(room, sizeof room - 1);
+    struct mk_ws_extension o;
+    if (mk_ws_extension_negotiate(mk_str_from_c(offer), keeps, &o))
+        mk_ws_extension_format(&o, &out);
+    assert_false(out.failed);
+    room[out.len] = 0;
+    return room;
+}
+
+#define D       "permessage-deflate"
+#define FORGETS "; server_no_context_takeover; client_no_context_takeover"
+
+static void what_is_agreed_upon(void **state)
+{
+    (void)state;
+    assert_string_equal(answer(D, true), D);
+    assert_string_equal(answer(D, false), D FORGETS);
+    assert_string_equal(answer(D "; client_max_window_bits", true), D);
+    assert_string_equal(answer(D "; client_max_window_bits=9", true), D);
+    assert_string_equal(answer(D ";server_max_window_bits=\"9\"", true), D "; server_max_window_bits=9");
+    assert_string_equal(answer(D " ; server_max_window_bits = 15", true), D);
+    assert_string_equal(answer(D FORGETS "; server_max_window_bits=10; client_max_window_bits", true),
+                        D FORGETS "; server_max_window_bits=10");
+}
+
+static void the_first_offer_that_is_possible_counts(void **state)
+{
+    (void)state;
+    assert_string_equal(
+        answer("x, " D "; server_max_window_bits=8, " D "; server_no_context_takeover, " D, true),
+        D "; server_no_context_takeover");
+}
+
+static void offers_that_are_not_valid(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {
+        "",
+        "x",
+        "permessage",
+        D "x",
+        D "; x",
+        D ";",
+        D "; server_no_context_takeover=1",
+        D "; server_max_window_bits",
+        D "; server_max_window_bits=",
+        D "; server_max_window_bits=16",
+        D "; server_max_window_bits=7",
+        D "; server_max_window_bits=8",
+        D "; server_max_window_bits=010",
+        D "; server_max_window_bits=\"",
+        D "; server_max_window_bits=1000000000000000000000",
+        D "; client_max_window_bits=x",
+        D "; server_no_context_takeover; server_no_context_takeover",
+    };
+    for (size_t i = 0; i < MK_LEN(wrong); i++)
+        assert_string_equal(answer(wrong[i], true), "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_agreed_upon),
+        cmocka_unit_test(the_first_offer_that_is_possible_counts),
+        cmocka_unit_test(offers_that_are_not_valid),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

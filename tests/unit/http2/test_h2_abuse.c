@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Useless frames that keep the server busy end the connection, and the reason is counted; usual ones do
+ * not. */
+#include "unit/http2/h2case.h"
+
+enum { ROUNDS = 2000 };
+
+/* Goes on with it until the connection ends, in any case. */
+static void flood(void (*once)(unsigned i))
+{
+    for (unsigned i = 0; i < ROUNDS && !h.talk.ended && !h.talk.reset; i += 50) {
+        for (unsigned j = 0; j < 50; j++)
+            once(i + j);
+        h2talk_on(&h);
+    }
+    assert_true(h.talk.ended || h.talk.reset);
+}
+
+static void expect_calm(enum mk_h2_reason why)
+{
+    h2talk_expect_failed(&h, MK_H2_ENHANCE_YOUR_CALM, why);
+    for (unsigned i = 0; i < h.talk.n_records; i++)
+        assert_true(h.talk.endings[i] != MK_OUTCOME_OK || h.talk.statuses[i] == 200);
+}
+
+static void ping(unsigned i)
+{
+    (void)i;
+    mk_h2_frame_emit_ping(&h.say, i % 2, MK_STR("12345678"));
+}
+
+static void pings(void **state)
+{
+    (void)state;
+    flood(ping);
+    expect_calm(MK_H2_MANY_PINGS);
+    assert_true(h.client.n_pongs <= H2TALK_PATIENCE);
+}
+
+static void set(unsigned i)
+{
+    if (h.client.n_pending + 1 < H2_PENDING)
+        h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, i);
+}
+
+static void settings(void **state)
+{
+    (void)state;
+    flood(set);
+    expect_calm(MK_H2_MANY_SETTINGS);
+}
+
+static void agree(unsigned i)
+{
+    (void)i;
+    h2_say_frame(&h.say, MK_H2_SETTINGS, MK_H2_ACK, 0, MK_STR(""));
+}
+
+static void acknowledgements_of_settings_never_sent(void **state)
+{
+    (void)state;
+    flood(agree);
+    expect_calm(MK_H2_MANY_SETTINGS);
+}
+
+static void set_all(unsigned i)
+{
+    if (h.talk.ended || h.client.n_pending + 1 >= H2_PENDING)
+        return;
+    mk_h2_frame_emit_head(&h.say, 16380, MK_H2_SETTINGS, 0, 0);
+    for (int n = 0; n < 16380 / 6; n++)
+        mk_h2_frame_emit_setting(&h.say, (enum mk_h2_setting)99, i);
+    h.client.pending[h.client.n_pending++] = (struct h2_pending){0, 0};
+}
+
+static void long_settings_cost_more(void **state)
+{
+    (void)state;
+    set_all(0);
+    h2talk_on(&h);
+    expect_calm(MK_H2_MANY_SETTINGS);
+}
+
+static void take_back(unsigned i)
+{
+    if (h.client.n >= H2_STREAMS - 1)
+        return;
+    h2talk_get(&h, 1 + 2 * i, "/never");
+    h2_say_reset(&h.client, &h.say, 1 + 2 * i, MK_H2_CANCEL);
+}
+
+static void rapid_resets(void **state)
+{
+    (void)state;
+    flood(take_back);
+    expect_calm(MK_H2_MANY_RESETS);
+    assert_true(h.talk.n_records <= H2TALK_PATIENCE / 5 + 1);
+    for (unsigned i = 0; i + 1 < h.talk.n_records; i++)
+        assert_int_equal(h.talk.endings[i], MK_OUTCOME_CLIENT_ABORTED);
+}
+
+/* Clients that provoke the server's own resets have the same effect (CVE-2025-8671). */
+static void (*mistake)(uint32_t id);
+
+static void ask_and_err(unsigned i)
+{
+    if (h.client.n >= H2_STREAMS - 1)
+        return;
+    h2talk_post(&h, 1 + 2 * i, "/never", "content-length: 3\n");
+    mistake(1 + 2 * i);
+}
+
+static void too_long(uint32_t id)
+{
+    h2talk_data(&h, id, "xxxx", false);
+}
+
+static void too_short(uint32_t id)
+{
+    h2talk_data(&h, id, "xx", true);
+}
+
+static void no_window(uint32_t id)
+{
+    mk_h2_frame_emit_window_update(&h.say, id, 0);
+}
+
+static void wide_window(uint32_t id)
+{
+    mk_h2_frame_emit_window_update(&h.say, id, MK_H2_WINDOW_MAX);
+}
+
+static void bad_trailers(uint32_t id)
+{
+    h2_say_head(&h.client, &h.say, id, 0, "x-trailer: x\n");
+}
+
+static void worse_trailers(uint32_t id)
+{
+    h2_say_head(&h.client, &h.say, id, MK_H2_END_STREAM, ":path: /\n");
+}
+
+static void one_more(uint32_t id)
+{
+    h2talk_data(&h, id, "xxx", true);
+    h2talk_data(&h, id, "x", false);
+}
+
+static void resets_of_ours(void **state)
+{
+    (void)state;
+    static void (*const mistakes[])(uint32_t) = {too_long,     too_short,      no_window, wide_window,
+                                                 bad_trailers, worse_trailers, one_more};
+    for (size_t i = 0; i < MK_LEN(mistakes); i++) {
+        memset(&h.talk.counters, 0, sizeof h.talk.counters);
+        h.talk.n_records = 0;
+        h2talk_open(&h);
+        mistake = mistakes[i];
+        flood(ask_and_err);
+        expect_calm(MK_H2_MANY_RESETS);
+        assert_true(h.talk.n_records <= H2TALK_PATIENCE / 5 + 1);
+    }
+}
+
+static void ask_badly(unsigned i)
+{
+    if (h.client.n < H2_STREAMS - 1)
+        h2_say_head(&h.client, &h.say, 1 + 2 * i, MK_H2_END_STREAM, ":method: GET\n");
+}
+
+static void malformed_requests(void **state)
+{
+    (void)state;
+    flood(ask_badly);
+    expect_calm(MK_H2_MANY_RESETS);
+}
+
+static void say_nothing(unsigned i)
+{
+    if (i == 0)
+        h2talk_post(&h, 1, "/sink", "");
+    h2talk_data(&h, 1, "", false);
+}
+
+static void empty_frames(void **state)
+{
+    (void)state;
+    flood(say_nothing);
+    expect_calm(MK_H2_MANY_EMPTY);
+}
+
+static void pad(unsigned i)
+{
+    static const char padding[256] = {(char)255};
+    if (i == 0)
+        h2talk_post(&h, 1, "/sink", "");
+    h2_say_frame(&h.say, MK_H2_DATA, MK_H2_PADDED, 1, mk_str_of(padding, 256));
+}
+
+static void padding_and_nothing_else(void **state)
+{
+    (void)state;
+    flood(pad);
+    expect_calm(MK_H2_MANY_EMPTY);
+}
+
+static void ask(unsigned i)
+{
+    if (h.client.n < H2_STREAMS - 1)
+        h2talk_get(&h, 1 + 2 * i, "/never");
+}
+
+static void more_streams_than_there_may_be(void **state)
+{
+    (void)state;
+    flood(ask);
+    expect_calm(MK_H2_MANY_STREAMS);
+    assert_int_equal(h.talk.n_records, H2TALK_STREAMS);
+}
+
+static void prefer(unsigned i)
+{
+    h2_say_frame(&h.say, MK_H2_PRIORITY, 0, 3, mk_str_of(i % 2 ? "\0\0\0\1\3" : "\0\0\0\0\3", 5));
+}
+
+static void priorities(void **state)
+{
+    (void)state;
+    flood(prefer);
+    expect_calm(MK_H2_MANY_OTHERS);
+}
+
+static void prefer_newly(unsigned i)
+{
+    mk_h2_frame_emit_head(&h.say, 7, MK_H2_PRIORITY_UPDATE, 0, 0);
+    mk_h2_frame_emit_u32(&h.say, 2 * i + 1);
+    mk_buf_add(&h.say, MK_STR("u=1"));
+}
+
+static void new_priorities(void **state)
+{
+    (void)state;
+    flood(prefer_newly);
+    expect_calm(MK_H2_MANY_OTHERS);
+}
+
+static void be_strange(unsigned i)
+{
+    h2_say_frame(&h.say, 0x20 + i % 100, 0, i, MK_STR("?"));
+}
+
+static void unknown_frames(void **state)
+{
+    (void)state;
+    flood(be_strange);
+    expect_calm(MK_H2_MANY_OTHERS);
+}
+
+static void open_a_little(unsigned i)
+{
+    if (i == 0) {
+        h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 0);
+        h2talk_get(&h, 1, "/source?n=100000");
+    }
+    h2_say_window(&h.client, &h.say, 1, 1);
+}
+
+static void windows_opened_by_bytes(void **state)
+{
+    (void)state;
+    flood(open_a_little);
+    expect_calm(MK_H2_TINY_WINDOWS);
+}
+
+/* By settings it is the same. */
+static void settings_that_open_windows_by_bytes(void **state)
+{
+    (void)state;
+    h.talk.limits.h2.patience = 1000;
+    h2talk_open(&h);
+    uint32_t size = 0;
+    h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 0);
+    for (uint32_t id = 1; id < 2 * H2TALK_STREAMS; id += 2)
+        h2talk_get(&h, id, "/source?n=100000");
+    for (int i = 0; i < 1000 && !h.talk.ended; i++) {
+        h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, ++size);
+        h2talk_on(&h);
+    }
+    /* Settings have their price, too: the one that finds too little patience left is the reason. */
+    expect_calm(h.talk.counters.h2_ended[MK_H2_TINY_WINDOWS] ? MK_H2_TINY_WINDOWS : MK_H2_MANY_SETTINGS);
+    assert_true(size < 500); /* some patience comes back meanwhile, the more the slower this machine is */
+}
+
+static void heads_that_do_not_end(void **state)
+{
+    (void)state;
+    h2_expect(&h.client, 1);
+    h2_say_frame(&h.say, MK_H2_HEADERS, 0, 1, MK_STR(""));
+    for (int i = 0; i < 100; i++)
+        h2_say_frame(&h.say, MK_H2_CONTINUATION, 0, 1, MK_STR(""));
+    h2talk_on(&h);
+    expect_calm(MK_H2_LONG_HEAD);
+    assert_int_equal(h.talk.n_records, 0);
+}
+
+static void heads_that_are_too_long(void **state)
+{
+    (void)state;
+    static char piece[MK_H2_FRAME_MAX];
+    h2_expect(&h.client, 1);
+    for (unsigned i = 0; i < 8; i++)
+        h2_say_frame(&h.say, i ? MK_H2_CONTINUATION : MK_H2_HEADERS, 0, 1, mk_str_of(piece, sizeof piece));
+    h2talk_on(&h);
+    expect_calm(MK_H2_LONG_HEAD);
+}
+
+/* A few bytes that mean much: it is refused before it becomes large. */
+static void a_bomb_of_fields(void **state)
+{
+    (void)state;
+    struct mk_buf block = mk_buf_growing(1 << 16);
+    char value[3000];
+    memset(value, 'b', sizeof value);
+    h2_pack(&block, ":method: GET\n:scheme: http\n:authority: a\n:path: /early\n");
+    mk_buf_add(&block, mk_str_of("\x40\x01x\x7f\xb9\x16", 6)); /* into the table: "x", 3000 bytes */
+    mk_buf_add(&block, mk_str_of(value, 3000));
+    for (int i = 0; i < 10000; i++)
+        mk_buf_add(&block, MK_STR("\xbe"));
+    h2_expect(&h.client, 1);
+    h2_say_frame(&h.say, MK_H2_HEADERS, MK_H2_END_STREAM | MK_H2_END_HEADERS, 1, mk_buf_str(&block));
+    h2talk_get(&h, 3, "/early");
+    h2talk_on(&h);
+    h2talk_expect(&h, 1, 431, NULL);
+    h2talk_expect(&h, 3, 200, "early\n");
+    mk_buf_free(&block);
+}
+
+/* ---- What is usual ---- */
+
+static void patience_comes_back(void **state)
+{
+    (void)state;
+    h.talk.limits.h2.patience = 10;
+    h2talk_open(&h);
+    for (int i = 0; i < 20; i++) {
+        h.talk.loop.now_ms += 1000; /* in which a tenth comes back */
+        ping(0);
+        h2talk_send(&h);
+        mk_stream_on_input(&h.talk.conn->stream, false);
+        h.talk.conn->ops->advance(h.talk.conn);
+        h.talk.conn->h2->patience_ms -= 1000; /* the loop sets its time itself */
+        h2talk_on(&h);
+    }
+    assert_int_equal(h.client.n_pongs, 20);
+    h2talk_expect_idle(&h);
+}
+
+static void much_that_is_of_use_costs_nothing(void **state)
+{
+    (void)state;
+    h.talk.limits.h2.patience = 10;
+    h.talk.limits.request.content_max = UINT64_MAX;
+    h2talk_open(&h);
+    uint32_t id = 1;
+    for (; id < 400; id += 2) {
+        h2talk_get(&h, id, "/source?n=2000");
+        if (id % 20 == 1)
+            h2_say_window(&h.client, &h.say, 0, 20000);
+        h2talk_on(&h);
+        h2talk_expect(&h, id, 200, NULL);
+    }
+    h2talk_post(&h, id, "/sink", "");
+    for (int i = 0; i < 500; i++)
+        h2talk_data(&h, id, "x", false);
+    h2talk_data(&h, id, "", true);
+    h2talk_on(&h);
+    h2talk_expect(&h, id, 200, NULL);
+    h2talk_expect_idle(&h);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(pings, start_open, harness_stop),
+        cmocka_unit_test_setup_teardown(settings, start_open, harness_stop),
+        cmocka_unit_test_setup_teardown(acknowledgements_of_settings_never_sent, start_open, harness_stop),
+        cmocka_unit_test_setup_teardown(long_settings_cost_more, start_open, harness_stop),
+        cmocka_unit_test_setup_teardown(rapid_resets, start_open, harness_stop),
+        cmocka_unit_test_setup_teardown(resets_of_ours, start_open, harness_stop),
+        cmocka_unit_test_setup_teardown(malformed_requests, start_open, harness_stop),
+        cmocka_unit_test_setup_teardown(empty_frames, start_open, harness_stop),
+        cmocka_unit_test_setup_teardown(padding_and_nothing_else, start_open, harness_stop),
+        cmocka_unit_test_setup_teardown(more_streams_than_there_may_be, start_open, harness_stop),
+        cmocka_unit_test_setup_teardown(priorities, start_open, harness_stop),
+        cmocka_unit_test_setup_teardown(new_priorities, start_open, harness_stop),
+        cmocka_unit_test_setup_teardown(unknown_frames, start_open, harness_stop),
+        cmocka_unit_test_setup_teardown(windows_opened_by_bytes, start_open, harness_stop),
+        cmocka_unit_test_setup_teardown(settings_that_open_windows_by_bytes, start_open, harness_stop),
+        cmocka_unit_test_setup_teardown(heads_that_do_not_end, start_open, harness_stop),
+        cmocka_unit_test_setup_teardown(heads_that_are_too_long, start_open, harness_stop),
+        cmocka_unit_test_setup_teardown(a_bomb_of_fields, start_open, harness_stop),
+        cmocka_unit_test_setup_teardown(patience_comes_back, start_open, harness_stop),
+        cmocka_unit_test_setup_teardown(much_that_is_of_use_costs_nothing, start_open, harness_stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

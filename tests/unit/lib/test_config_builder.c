@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lines in any order become a configuration in its order. */
+#include "lib/config_builder.h"
+
+#include "unit/test.h"
+
+static struct mk_config_builder l;
+
+static int clear(void **state)
+{
+    (void)state;
+    mk_config_builder_free(&l);
+    return 0;
+}
+
+static mk_err add(const char *section, const char *key, const char *value)
+{
+    return mk_config_builder_set(&l, mk_str_from_c(section), mk_str_from_c(key), mk_str_from_c(value));
+}
+
+static void expect(const char *text)
+{
+    struct mk_buf out = mk_buf_growing(4096);
+    mk_config_builder_print(&l, &out);
+    assert_str(mk_buf_str(&out), text);
+    mk_buf_free(&out);
+}
+
+static void sections_of_the_server_come_first(void **state)
+{
+    (void)state;
+    assert_int_equal(mk_config_builder_begin_section(&l, MK_STR("HOST")), 0);
+    assert_int_equal(add("HOST", "ServerName", "a b"), 0);
+    assert_int_equal(add("SERVER", "Port", "1"), 0);
+    assert_int_equal(add("PLUGINS", "Load", "x"), 0);
+    assert_int_equal(add("server", "Timeout", "2"), 0);
+    expect("[SERVER]\n    Port 1\n    Timeout 2\n[PLUGINS]\n    Load x\n[HOST]\n    ServerName a b\n");
+}
+
+static void sections_of_hosts_stay_with_them(void **state)
+{
+    (void)state;
+    assert_int_equal(add("OTHER", "A", "1"), 0); /* of a plugin, for all hosts */
+    assert_int_equal(add("ROUTES", "/a", "x"), 0);
+    assert_int_equal(mk_config_builder_begin_section(&l, MK_STR("HOST")), 0);
+    assert_int_equal(add("ROUTES", "/b", "y"), 0);
+    assert_int_equal(add("OTHER", "A", "2"), 0);
+    assert_int_equal(add("HOST", "ServerName", "b"), 0);
+    expect("[OTHER]\n    A 1\n[HOST]\n[ROUTES]\n    /a x\n[HOST]\n    ServerName b\n[ROUTES]\n    /b y\n"
+           "[OTHER]\n    A 2\n");
+}
+
+static void a_section_may_begin_again(void **state)
+{
+    (void)state;
+    assert_int_equal(add("LOCATION", "Path", "/a"), 0);
+    assert_int_equal(mk_config_builder_begin_section(&l, MK_STR("LOCATION")), 0);
+    assert_int_equal(add("LOCATION", "Path", "/b"), 0);
+    expect("[HOST]\n[LOCATION]\n    Path /a\n[LOCATION]\n    Path /b\n");
+}
+
+static void what_is_no_line_is_refused(void **state)
+{
+    static const char *const keys[] = {"", "a b", "#a", "[a]", "@INCLUDE", "@set", "----", "a\tb", "a\nb"};
+    static const char *const sections[] = {"", " A", "A]", "A\nB"};
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(keys); i++)
+        assert_int_equal(add("SERVER", keys[i], "1"), -EINVAL);
+    for (size_t i = 0; i < MK_LEN(sections); i++) {
+        assert_int_equal(add(sections[i], "A", "1"), -EINVAL);
+        assert_int_equal(mk_config_builder_begin_section(&l, mk_str_from_c(sections[i])), -EINVAL);
+    }
+    assert_int_equal(add("SERVER", "A", "1\n[HOST]"), -EINVAL);
+    expect("");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(sections_of_the_server_come_first, clear),
+        cmocka_unit_test_teardown(sections_of_hosts_stay_with_them, clear),
+        cmocka_unit_test_teardown(a_section_may_begin_again, clear),
+        cmocka_unit_test_teardown(what_is_no_line_is_refused, clear),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "os/access_check.h"
+
+#include <pwd.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "unit/folder.h"
+#include "unit/test.h"
+
+static struct mk_identity stranger(void)
+{
+    return (struct mk_identity){.user = "nobody", .uid = 65533, .gid = 65533};
+}
+
+static void modes_decide(void **state)
+{
+    (void)state;
+    struct folder f;
+    struct mk_identity id = stranger();
+    char path[512];
+    folder_init(&f);
+    folder_add_folder(&f, "a");
+    folder_add(&f, "a/b", MK_STR("x"));
+    size_t root = (size_t)snprintf(path, sizeof path, "%s", f.path);
+    snprintf(path, sizeof path, "%s/a/b", f.path);
+    assert_int_equal(chmod(f.path, 0755), 0);
+    assert_int_equal(fchmodat(f.fd, "a", 0755, 0), 0);
+    assert_int_equal(fchmodat(f.fd, "a/b", 0644, 0), 0);
+    assert_int_equal(mk_access_check_find_denied(&id, path, root), 0);
+    assert_int_equal(fchmodat(f.fd, "a/b", 0640, 0), 0);
+    assert_int_equal(mk_access_check_find_denied(&id, path, root), root + 4);
+    id.uid = getuid();
+    assert_int_equal(mk_access_check_find_denied(&id, path, root), 0);
+    id = stranger();
+    id.gid = getgid();
+    assert_int_equal(mk_access_check_find_denied(&id, path, root), 0);
+    id = stranger();
+    assert_int_equal(fchmodat(f.fd, "a", 0754, 0), 0);
+    assert_int_equal(mk_access_check_find_denied(&id, path, root), root + 2);
+    assert_int_equal(chmod(f.path, 0700), 0);
+    assert_int_equal(mk_access_check_find_denied(&id, path, root), root);
+    id.uid = 0;
+    assert_int_equal(mk_access_check_find_denied(&id, path, root), 0);
+    folder_fini(&f);
+}
+
+static void what_is_not_there_is_not_closed(void **state)
+{
+    (void)state;
+    struct mk_identity id = stranger();
+    assert_int_equal(mk_access_check_find_denied(&id, "/no/such/file", 3), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(modes_decide),
+        cmocka_unit_test(what_is_not_there_is_not_closed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "os/crash_probe.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include "unit/test.h"
+
+static void come_back(void *ctx)
+{
+    *(int *)ctx = 1;
+}
+
+static void crash(void *ctx)
+{
+    raise(*(int *)ctx);
+}
+
+static void leave(void *ctx)
+{
+    _exit(*(int *)ctx);
+}
+
+static void hang(void *ctx)
+{
+    (void)ctx;
+    for (;;)
+        pause();
+}
+
+static void what_comes_back_is_fine_and_changes_nothing(void **state)
+{
+    int done = 0;
+    (void)state;
+    assert_int_equal(mk_crash_probe_run(come_back, &done, 10), 0);
+    assert_int_equal(done, 0);
+}
+
+static void a_crash_is_reported_with_its_signal(void **state)
+{
+    static int signals[] = {SIGSEGV, SIGABRT, SIGBUS, SIGKILL};
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(signals); i++)
+        assert_int_equal(mk_crash_probe_run(crash, &signals[i], 10), signals[i]);
+}
+
+static void an_exit_is_reported(void **state)
+{
+    static int codes[] = {0, 1, 255};
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(codes); i++)
+        assert_int_equal(mk_crash_probe_run(leave, &codes[i], 10), -ECANCELED);
+}
+
+static void what_takes_too_long_is_ended(void **state)
+{
+    (void)state;
+    assert_int_equal(mk_crash_probe_run(hang, NULL, 1), SIGALRM);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_comes_back_is_fine_and_changes_nothing),
+        cmocka_unit_test(a_crash_is_reported_with_its_signal),
+        cmocka_unit_test(an_exit_is_reported),
+        cmocka_unit_test(what_takes_too_long_is_ended),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "os/fd_passing.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "os/fd.h"
+#include "unit/descriptor.h"
+#include "unit/test.h"
+
+static int a, b, fds[MK_FD_PASSING_MAX];
+static char room[64];
+
+static int start(void **state)
+{
+    (void)state;
+    memset(fds, 0x7f, sizeof fds);
+    descriptor_begin(&a);
+    descriptor_begin(&b);
+    return mk_fd_passing_pair(&a, &b);
+}
+
+static mk_err say(int end, const char *text, const int *with, size_t n)
+{
+    const struct iovec v[] = {{.iov_base = (void *)(uintptr_t)text, .iov_len = 1},
+                              {.iov_base = (void *)(uintptr_t)(text + 1), .iov_len = strlen(text) - 1}};
+    return mk_fd_passing_send(end, v, 2, with, n);
+}
+
+static void parts_become_one_message(void **state)
+{
+    (void)state;
+    assert_int_equal(say(a, "hello", NULL, 0), 0);
+    assert_int_equal(say(a, "you", NULL, 0), 0);
+    assert_int_equal(mk_fd_passing_receive(b, room, sizeof room, fds), 5);
+    assert_memory_equal(room, "hello", 5);
+    assert_int_equal(fds[0], -1);
+    assert_int_equal(mk_fd_passing_receive(b, room, sizeof room, fds), 3);
+    assert_int_equal(mk_fd_passing_receive(b, room, sizeof room, fds), -EAGAIN);
+    mk_fd_close(&a);
+    assert_int_equal(mk_fd_passing_receive(b, room, sizeof room, fds), -EPIPE);
+    assert_int_equal(say(b, "you", NULL, 0), -EPIPE);
+}
+
+static void descriptors_keep_their_order(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    assert_int_equal(say(a, "two", (int[]){ends[1], ends[0]}, 2), 0);
+    mk_fd_close(&ends[0]);
+    mk_fd_close(&ends[1]);
+    assert_int_equal(mk_fd_passing_receive(b, room, sizeof room, fds), 3);
+    assert_true(fds[0] >= 0 && fds[1] >= 0 && fds[2] == -1);
+    assert_true(fcntl(fds[0], F_GETFD) & FD_CLOEXEC && fcntl(fds[1], F_GETFD) & FD_CLOEXEC);
+    assert_int_equal(write(fds[0], "x", 1), 1);
+    assert_int_equal(read(fds[1], room, 1), 1);
+    mk_fd_close(&fds[0]);
+    mk_fd_close(&fds[1]);
+}
+
+static void a_message_that_is_too_long_is_lost_with_what_it_brought(void **state)
+{
+    (void)state;
+    unsigned before = mk_fd_count();
+    assert_int_equal(say(a, "hello", (int[]){STDERR_FILENO, STDERR_FILENO, STDERR_FILENO}, 3), 0);
+    assert_int_equal(mk_fd_passing_receive(b, room, 4, fds), -EMSGSIZE);
+    assert_int_equal(mk_fd_count(), before);
+    assert_int_equal(mk_fd_passing_receive(b, room, 4, fds), -EAGAIN);
+}
+
+static void without_numbers_for_them_none_is_taken(void **state)
+{
+    (void)state;
+    struct rlimit r, small;
+    unsigned before = mk_fd_count();
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &r), 0);
+    small = r;
+    int next = dup(STDERR_FILENO); /* the number that the next one will get */
+    close(next);
+    small.rlim_cur = (rlim_t)next + 1;
+    assert_int_equal(say(a, "hello", (int[]){STDERR_FILENO, STDERR_FILENO}, 2), 0);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &small), 0);
+    ssize_t n = mk_fd_passing_receive(b, room, sizeof room, fds);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &r), 0);
+    assert_int_equal(n, -EMSGSIZE);
+    assert_int_equal(mk_fd_count(), before);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(parts_become_one_message, start, harness_stop),
+        cmocka_unit_test_setup_teardown(descriptors_keep_their_order, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_message_that_is_too_long_is_lost_with_what_it_brought, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(without_numbers_for_them_none_is_taken, start, harness_stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

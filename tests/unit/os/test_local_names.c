@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "os/local_names.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "unit/arena.h"
+#include "unit/test.h"
+
+static struct mk_arena arena;
+
+static int set_up(void **state)
+{
+    (void)state;
+    arena_begin(&arena);
+    return 0;
+}
+
+static size_t count(const struct mk_local_names *names, const char *name)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < names->n; i++)
+        n += strcmp(names->at[i], name) == 0;
+    return n;
+}
+
+static void it_has_each_common_name_once(void **state)
+{
+    (void)state;
+    struct mk_local_names names;
+    assert_true(mk_local_names_collect(&arena, &names));
+    assert_string_equal(names.at[0], "localhost");
+    assert_int_equal(count(&names, "127.0.0.1"), 1);
+    assert_int_equal(count(&names, "::1"), 1);
+    for (size_t i = 0; i < names.n; i++) {
+        assert_int_equal(count(&names, names.at[i]), 1);
+        assert_int_not_equal(strncmp(names.at[i], "fe80:", 5), 0);
+    }
+}
+
+static void a_name_is_added_once_and_in_lower_case(void **state)
+{
+    (void)state;
+    struct mk_local_names names = {.n = 0};
+    assert_true(mk_local_names_add(&arena, &names, MK_STR("Box")));
+    assert_true(mk_local_names_add(&arena, &names, MK_STR("bOX")));
+    assert_int_equal(names.n, 1);
+    assert_string_equal(names.at[0], "box");
+}
+
+static void too_many_are_left_out(void **state)
+{
+    (void)state;
+    struct mk_local_names names = {.n = 0};
+    char room[16];
+    for (unsigned i = 0; i < MK_LOCAL_NAMES_MAX + 10; i++) {
+        snprintf(room, sizeof room, "n%u", i);
+        assert_true(mk_local_names_add(&arena, &names, mk_str_from_c(room)));
+    }
+    assert_int_equal(names.n, MK_LOCAL_NAMES_MAX);
+    assert_string_equal(names.at[0], "n0");
+}
+
+static void the_host_is_as_the_kernel_has_it(void **state)
+{
+    (void)state;
+    char room[256];
+    assert_int_equal(gethostname(room, sizeof room), 0);
+    assert_str(mk_local_hostname(&arena), room);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, harness_stop)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(it_has_each_common_name_once),
+        TEST(a_name_is_added_once_and_in_lower_case),
+        TEST(too_many_are_left_out),
+        TEST(the_host_is_as_the_kernel_has_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

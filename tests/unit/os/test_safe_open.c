@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "os/safe_open.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "os/fd.h"
+#include "unit/folder.h"
+#include "unit/test.h"
+
+enum { OTHER = 54321, GROUP = 54322 };
+
+static struct folder folder;
+static const struct mk_identity other = {.uid = OTHER, .gid = OTHER, .groups = {OTHER, GROUP}, .n_groups = 2};
+
+static int start(void **state)
+{
+    (void)state;
+    folder_begin(&folder);
+    return 0;
+}
+
+static int open_as(const char *name, const struct mk_identity *id)
+{
+    char room[PATH_MAX];
+    int fd = mk_safe_open(folder_path(&folder, name, room), O_WRONLY | O_CREAT | O_APPEND, 0640, id);
+    int answer = fd < 0 ? fd : 0;
+    mk_fd_close(&fd);
+    return answer;
+}
+
+static void set_mode(const char *name, mode_t mode)
+{
+    char room[PATH_MAX];
+    assert_int_equal(chmod(folder_path(&folder, name, room), mode), 0);
+}
+
+static void a_file_in_a_safe_folder_is_opened(void **state)
+{
+    (void)state;
+    assert_int_equal(open_as("log", &other), 0);
+    assert_int_equal(open_as("log", &other), 0);
+    assert_int_equal(open_as("no/log", &other), -ENOENT);
+}
+
+static void add_link(const char *name, const char *target)
+{
+    char room[PATH_MAX];
+    assert_int_equal(symlink(target, folder_path(&folder, name, room)), 0);
+}
+
+static void the_last_name_is_no_link(void **state)
+{
+    (void)state;
+    char target[PATH_MAX];
+    struct stat st;
+    folder_path(&folder, "target", target);
+    add_link("link", target);
+    assert_int_equal(open_as("link", &other), -ELOOP);
+    assert_int_equal(stat(target, &st), -1);
+}
+
+static void links_of_root_are_followed_where_the_other_may_not_write(void **state)
+{
+    (void)state;
+    char room[PATH_MAX];
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(mkdir(folder_path(&folder, "in", room), 0755), 0);
+    assert_int_equal(mkdir(folder_path(&folder, "ways", room), 0755), 0);
+    add_link("ways/whole", folder_path(&folder, "in", room));
+    add_link("ways/near", "..//./in/");
+    add_link("ways/over", "near/../ways/whole");
+    add_link("ways/round", "round");
+    add_link("ways/none", "nowhere");
+    assert_int_equal(open_as("ways/whole/a", &other), 0);
+    assert_int_equal(open_as("ways/near/b", &other), 0);
+    assert_int_equal(open_as("ways/over/c", &other), 0);
+    for (const char *name = "a\0b\0c\0"; *name; name += 2) {
+        char path[8];
+        snprintf(path, sizeof path, "in/%s", name);
+        assert_int_equal(access(folder_path(&folder, path, room), F_OK), 0);
+    }
+    assert_int_equal(open_as("ways/round/a", &other), -ELOOP);
+    assert_int_equal(open_as("ways/none/a", &other), -ENOENT);
+    set_mode("in", 0777); /* what a link leads to must be safe, too */
+    assert_int_equal(open_as("ways/whole/a", &other), -EPERM);
+    set_mode("in", 0755);
+    set_mode("ways", 0777);
+    assert_int_equal(open_as("ways/whole/a", &other), -ELOOP);
+    set_mode("ways", 0755);
+    assert_int_equal(lchown(folder_path(&folder, "ways/whole", room), OTHER, OTHER), 0);
+    assert_int_equal(open_as("ways/whole/a", &other), -ELOOP);
+    assert_int_equal(open_as("ways/near/a", &other), 0);
+}
+
+static void folders_that_the_other_may_write_to_are_refused(void **state)
+{
+    (void)state;
+    char room[PATH_MAX];
+    assert_int_equal(mkdir(folder_path(&folder, "in", room), 0755), 0);
+    assert_int_equal(open_as("in/log", &other), 0);
+    set_mode("in", 0777);
+    assert_int_equal(open_as("in/log", &other), -EPERM);
+    set_mode("in", 01777); /* a new name can be taken first */
+    assert_int_equal(open_as("in/new", &other), -EPERM);
+    struct mk_identity owner = {.uid = geteuid(), .gid = OTHER};
+    set_mode("in", 0500);
+    assert_int_equal(open_as("in/log", &owner), -EPERM);
+    struct mk_identity member = {.uid = OTHER, .groups = {getegid()}, .n_groups = 1};
+    set_mode("in", 0775);
+    assert_int_equal(open_as("in/log", &member), -EPERM);
+    assert_int_equal(open_as("in/log", &other), 0);
+    member.n_groups = -1; /* it may be in any */
+    assert_int_equal(open_as("in/log", &member), -EPERM);
+}
+
+static void so_are_folders_above(void **state)
+{
+    (void)state;
+    char room[PATH_MAX];
+    assert_int_equal(mkdir(folder_path(&folder, "above", room), 0755), 0);
+    assert_int_equal(mkdir(folder_path(&folder, "above/in", room), 0755), 0);
+    set_mode("above", 0777);
+    assert_int_equal(open_as("above/in/log", &other), -EPERM);
+    set_mode("above", 01777); /* what is there is not theirs to replace */
+    assert_int_equal(open_as("above/in/log", &other), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_file_in_a_safe_folder_is_opened, start, harness_stop),
+        cmocka_unit_test_setup_teardown(the_last_name_is_no_link, start, harness_stop),
+        cmocka_unit_test_setup_teardown(links_of_root_are_followed_where_the_other_may_not_write, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(folders_that_the_other_may_write_to_are_refused, start, harness_stop),
+        cmocka_unit_test_setup_teardown(so_are_folders_above, start, harness_stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
