@@ -8,16 +8,16 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "runner.h"
-#include "state.h"
+#include "helper_process.h"
+#include "state_folder.h"
 #include "tokens.h"
 
 #define PROGRAM "monkey-acme"
 
 struct acme {
     struct acme_settings *settings; /* NULL: no [ACME] */
-    struct acme_wish *wishes;
-    struct acme_job job;
+    struct acme_cert_spec *specs;
+    struct acme_helper_job job;
     const char *answers; /* folder of http-01 */
     bool is_prepared, has_alpn;
 };
@@ -26,8 +26,8 @@ MK_PLUGIN_DECLARE(acme);
 
 /* ---- The configuration ---- */
 
-static const char *join(struct mk_config *config, mk_str folder, const char *middle, mk_str name,
-                        const char *end)
+static const char *join_path(struct mk_config *config, mk_str folder, const char *middle, mk_str name,
+                             const char *end)
 {
     size_t size = folder.len + strlen(middle) + name.len + strlen(end) + 1;
     char *room = mk_config_alloc(config, size);
@@ -37,7 +37,7 @@ static const char *join(struct mk_config *config, mk_str folder, const char *mid
 }
 
 /* The helper is beside the object of this plugin, or, if the plugin is built in, beside the program. */
-static bool find_ourselves(char path[PATH_MAX])
+static bool find_own_executable(char path[PATH_MAX])
 {
 #ifdef MK_PLUGIN_STATIC
     ssize_t len = readlink("/proc/self/exe", path, PATH_MAX - 1);
@@ -49,14 +49,14 @@ static bool find_ourselves(char path[PATH_MAX])
 #endif
 }
 
-static const char *find_program(struct mk_config *config)
+static const char *find_helper(struct mk_config *config)
 {
     char ourselves[PATH_MAX];
     mk_str folders[2] = {{NULL, 0}, MK_STR_INIT(ACME_PROGRAM_FOLDER)};
-    if (find_ourselves(ourselves))
+    if (find_own_executable(ourselves))
         folders[0] = mk_str_first(mk_str_from_c(ourselves), mk_str_find_last(mk_str_from_c(ourselves), '/'));
     for (size_t i = 0; i < MK_LEN(folders); i++) {
-        const char *file = join(config, folders[i], "/", MK_STR(PROGRAM), "");
+        const char *file = join_path(config, folders[i], "/", MK_STR(PROGRAM), "");
         if (!file || access(file, X_OK) == 0)
             return file;
     }
@@ -71,12 +71,12 @@ static int load(struct mk_config *config, void **data)
     if (!a)
         return -ENOMEM;
     *data = a;
-    a->settings = acme_settings_of(config);
+    a->settings = acme_settings_load(config);
     return 0;
 }
 
 /* Once, when the first host needs a certificate: without such hosts the plugin needs nothing. */
-static int prepare(struct mk_config *config, struct acme *a)
+static int prepare_once(struct mk_config *config, struct acme *a)
 {
     if (a->is_prepared)
         return 0;
@@ -84,17 +84,17 @@ static int prepare(struct mk_config *config, struct acme *a)
     acme_settings_check(config, a->settings);
     if (!a->settings)
         return 0;
-    a->job = (struct acme_job){.settings = a->settings, .program = find_program(config)};
-    a->answers = join(config, a->settings->state, "/", MK_STR(ACME_HTTP_FOLDER), "");
+    a->job = (struct acme_helper_job){.settings = a->settings, .program = find_helper(config)};
+    a->answers = join_path(config, a->settings->state, "/", MK_STR(ACME_HTTP_FOLDER), "");
     if (!a->answers)
         return -ENOMEM;
     mk_config_allow_path(config, mk_str_from_c(a->answers));
     mk_config_enable_subprocesses(config);
-    acme_state_check(config, a->settings);
+    acme_state_folder_check(config, a->settings);
     return 0;
 }
 
-static void use_alpn(struct mk_config *config, struct acme *a, const struct acme_wish *w)
+static void enable_tls_alpn(struct mk_config *config, struct acme *a, const struct acme_cert_spec *w)
 {
     if (strcmp(w->challenge, "tls-alpn-01") != 0 || a->has_alpn)
         return;
@@ -105,12 +105,12 @@ static void use_alpn(struct mk_config *config, struct acme *a, const struct acme
                         "expected `Listen 443 tls`");
         return;
     }
-    const char *folder = join(config, a->settings->state, "/", MK_STR(ACME_ALPN_FOLDER), "");
+    const char *folder = join_path(config, a->settings->state, "/", MK_STR(ACME_ALPN_FOLDER), "");
     if (folder)
         mk_config_tls_challenges(config, folder);
 }
 
-static bool same_names(const struct acme_wish *a, const struct acme_wish *b)
+static bool same_names(const struct acme_cert_spec *a, const struct acme_cert_spec *b)
 {
     bool same = a->n == b->n;
     for (size_t i = 0; same && i < a->n; i++)
@@ -119,9 +119,9 @@ static bool same_names(const struct acme_wish *a, const struct acme_wish *b)
 }
 
 /* Hosts with equal names share a certificate. */
-static int add_wish(struct mk_config *config, struct acme *a, struct acme_wish *w)
+static int add_cert_spec(struct mk_config *config, struct acme *a, struct acme_cert_spec *w)
 {
-    struct acme_wish **end = &a->wishes;
+    struct acme_cert_spec **end = &a->specs;
     for (; *end; end = &(*end)->next) {
         if (same_names(*end, w))
             return 0;
@@ -135,65 +135,66 @@ static int add_wish(struct mk_config *config, struct acme *a, struct acme_wish *
         }
     }
     *end = w;
-    a->job.wishes = a->wishes;
-    use_alpn(config, a, w);
+    a->job.specs = a->specs;
+    enable_tls_alpn(config, a, w);
     return 0;
 }
 
 static int bind_host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
 {
     struct acme *a = data;
-    if (!acme_settings_wants(config, host))
+    if (!acme_settings_needs_cert(config, host))
         return 0;
-    int e = prepare(config, a);
-    struct acme_wish *w = !e && a->settings ? acme_settings_host(config, a->settings, host) : NULL;
+    int e = prepare_once(config, a);
+    struct acme_cert_spec *w = !e && a->settings ? acme_settings_vhost_cert(config, a->settings, host) : NULL;
     if (!w)
         return e;
     *host_data = a;
     mk_str folder = a->settings->state;
-    const char *file = join(config, folder, "/certificates/", w->names[0], ".pem");
+    const char *file = join_path(config, folder, "/certificates/", w->names[0], ".pem");
     if (!file)
         return -ENOMEM;
     mk_config_add_certificate(config, file, NULL);
-    return add_wish(config, a, w);
+    return add_cert_spec(config, a, w);
 }
 
 static int master_start(struct mk_config *config, void *data)
 {
     const struct acme *a = data;
-    return a->wishes ? acme_state_make(config, a->settings) : 0;
+    return a->specs ? acme_state_folder_create(config, a->settings) : 0;
 }
 
 /* ---- The worker ---- */
 
-static int start(struct mk_worker *worker, void *data)
+static int worker_start(struct mk_worker *worker, void *data)
 {
     const struct acme *a = data;
-    if (mk_worker_index(worker) != 0 || !a->wishes)
+    if (mk_worker_index(worker) != 0 || !a->specs)
         return 0;
-    struct acme_runner *r = acme_runner_open(worker, &a->job);
+    struct acme_helper_process *r = acme_helper_process_start(worker, &a->job);
     mk_worker_set_data(worker, &MK_PLUGIN_OF(acme), r);
     return r ? 0 : -ENOMEM;
 }
 
-static void stop(struct mk_worker *worker, void *data)
+static void worker_stop(struct mk_worker *worker, void *data)
 {
     (void)data;
-    acme_runner_close(mk_worker_data(worker, &MK_PLUGIN_OF(acme)));
+    acme_helper_process_stop(mk_worker_data(worker, &MK_PLUGIN_OF(acme)));
 }
 
 /* ---- A request ---- */
 
 /* Other tokens may belong to another program, which puts its answers below the document root. */
-static enum mk_verdict answer(struct mk_request *request, struct mk_response *response, void *host_data)
+static enum mk_verdict serve_challenge(struct mk_request *request, struct mk_response *response,
+                                       void *host_data)
 {
     const struct acme *a = host_data;
     char room[ACME_ANSWER_MAX];
     enum mk_method method = mk_request_method(request);
-    mk_str token = acme_token_of(mk_request_path(request));
+    mk_str token = acme_token_from_path(mk_request_path(request));
     if (!token.p || (method != MK_METHOD_GET && method != MK_METHOD_HEAD))
         return MK_NEXT;
-    size_t len = acme_token_read(a->answers, token, room);
+    size_t len = acme_token_read_answer(a->answers, token, room);
     mk_request_explain(request, "acme", "answer to a challenge: %s", len ? "here it is" : "none");
     if (!len)
         return MK_NEXT;
@@ -217,7 +218,7 @@ MK_PLUGIN(acme) = {
     .load = load,
     .host = bind_host,
     .master_start = master_start,
-    .worker_start = start,
-    .worker_stop = stop,
-    .on_request = answer,
+    .worker_start = worker_start,
+    .worker_stop = worker_stop,
+    .on_request = serve_challenge,
 };

@@ -18,7 +18,7 @@ const char *const acme_key_words[] = {"default", "ecdsa", "rsa", NULL};
 
 /* ---- Values ---- */
 
-static bool parse_directory(const struct mk_conf_ctx *spot, mk_str value, void *field)
+static bool parse_directory_url(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     mk_str *out = field;
     if (mk_str_eq_nocase(value, MK_STR("letsencrypt")))
@@ -36,7 +36,7 @@ static bool parse_directory(const struct mk_conf_ctx *spot, mk_str value, void *
     return true;
 }
 
-static bool show_text(const void *field, size_t i, struct mk_buf *out)
+static bool show_string(const void *field, size_t i, struct mk_buf *out)
 {
     const mk_str *text = field;
     if (i > 0 || !text->len)
@@ -95,8 +95,8 @@ static const struct mk_conf_key keys[] = {
      AT(directory),
      .form = "a URL that begins with https://, letsencrypt or staging",
      .def = "letsencrypt",
-     .parse = parse_directory,
-     .show = show_text,
+     .parse = parse_directory_url,
+     .show = show_string,
      .help = "The ACME server. `staging` is the test server of Let's Encrypt; browsers do not trust its "
              "certificates."},
     {.name = "Authority",
@@ -104,7 +104,7 @@ static const struct mk_conf_key keys[] = {
      AT(authority),
      .form = "a file",
      .parse = parse_path,
-     .show = show_text,
+     .show = show_string,
      .help = "PEM file of the authorities that certify the `Directory` itself, in place of those of the "
              "system: for a private ACME server."},
     {.name = "Challenge",
@@ -125,7 +125,7 @@ static const struct mk_conf_key keys[] = {
      .form = "a folder",
      .def = "/var/lib/monkey/acme",
      .parse = parse_path,
-     .show = show_text,
+     .show = show_string,
      .help = "Folder for account, keys and certificates; created if missing."},
     {.name = "ExternalAccount",
      .type = MK_CONF_CUSTOM,
@@ -211,7 +211,7 @@ static bool is_base64url(mk_str text)
     return text.len;
 }
 
-static mk_str trim_lines(mk_str text)
+static mk_str trim_right(mk_str text)
 {
     while (text.len && (unsigned char)text.p[text.len - 1] <= ' ')
         text.len--;
@@ -219,7 +219,7 @@ static mk_str trim_lines(mk_str text)
 }
 
 /* Here, because the helper lacks the rights of the master. */
-static void read_account(struct mk_config *config, struct acme_settings *s)
+static void read_account_file(struct mk_config *config, struct acme_settings *s)
 {
     char room[ACCOUNT_BYTES];
     if (!s->account_file.p)
@@ -229,7 +229,7 @@ static void read_account(struct mk_config *config, struct acme_settings *s)
     int e = errno;
     if (fd >= 0)
         close(fd);
-    mk_str text = n < 0 ? MK_STR("") : trim_lines(mk_str_of(room, (size_t)n));
+    mk_str text = n < 0 ? MK_STR("") : trim_right(mk_str_of(room, (size_t)n));
     if (n < 0)
         mk_config_error(config, s, "ExternalAccount", "%s cannot be read: %s", s->account_file.p,
                         strerror(e));
@@ -240,7 +240,7 @@ static void read_account(struct mk_config *config, struct acme_settings *s)
         s->account_key = mk_config_copy(config, text);
 }
 
-struct acme_settings *acme_settings_of(struct mk_config *config)
+struct acme_settings *acme_settings_load(struct mk_config *config)
 {
     struct acme_settings *s = mk_config_section(config, &acme_table, NULL);
     if (!s)
@@ -248,7 +248,7 @@ struct acme_settings *acme_settings_of(struct mk_config *config)
     if (s->authority.p && access(s->authority.p, R_OK) < 0)
         mk_config_error(config, s, "Authority", "%s cannot be read: %s", s->authority.p, strerror(errno));
     check_contact(config, s);
-    read_account(config, s);
+    read_account_file(config, s);
     return s;
 }
 
@@ -273,7 +273,7 @@ void acme_settings_check(struct mk_config *config, const struct acme_settings *s
 
 /* ---- Names ---- */
 
-static bool is_label(mk_str label)
+static bool is_dns_label(mk_str label)
 {
     for (size_t i = 0; i < label.len; i++)
         if (!mk_char_is_alpha(label.p[i]) && !mk_char_is_digit(label.p[i]) && label.p[i] != '-')
@@ -282,20 +282,20 @@ static bool is_label(mk_str label)
 }
 
 /* Letters, digits and `-`, which are valid in file names and in certificates. */
-static bool is_name(mk_str name)
+static bool is_certifiable_name(mk_str name)
 {
     bool has_letter = false; /* in the last part; otherwise it is an address */
     mk_str rest = name;
     while (rest.p) {
         mk_str label = mk_str_cut(&rest, '.');
-        if (!is_label(label))
+        if (!is_dns_label(label))
             return false;
         has_letter = mk_char_is_alpha(label.p[0]);
     }
     return name.len <= 250 && has_letter;
 }
 
-static mk_str lower(struct mk_config *config, mk_str text)
+static mk_str lowercase_copy(struct mk_config *config, mk_str text)
 {
     char *room = mk_config_alloc(config, text.len + 1);
     for (size_t i = 0; room && i < text.len; i++)
@@ -303,7 +303,7 @@ static mk_str lower(struct mk_config *config, mk_str text)
     return mk_str_of(room, room ? text.len : 0);
 }
 
-static bool is_matched(mk_str name, mk_str pattern)
+static bool matches_regex(mk_str name, mk_str pattern)
 {
     struct mk_regex_error why;
     struct mk_regex *r = mk_regex_new(pattern, true, &why);
@@ -312,17 +312,17 @@ static bool is_matched(mk_str name, mk_str pattern)
     return is;
 }
 
-static bool is_served(struct mk_config *config, const struct mk_vhost *host, mk_str name)
+static bool is_name_served(struct mk_config *config, const struct mk_vhost *host, mk_str name)
 {
     mk_str its;
     for (size_t i = 0; (its = mk_vhost_name_at(host, i)).p; i++)
-        if (mk_str_starts(its, MK_STR("~")) ? is_matched(name, mk_str_skip(its, 1))
-                                            : mk_str_match(name, lower(config, its)))
+        if (mk_str_starts(its, MK_STR("~")) ? matches_regex(name, mk_str_skip(its, 1))
+                                            : mk_str_match(name, lowercase_copy(config, its)))
             return true;
     return false;
 }
 
-static void refuse_name(struct mk_config *config, const struct acme_host *h, mk_str name)
+static void report_bad_name(struct mk_config *config, const struct acme_host *h, mk_str name)
 {
     bool own = h && h->names.n;
     const void *section = own ? h : NULL;
@@ -343,15 +343,15 @@ static void refuse_name(struct mk_config *config, const struct acme_host *h, mk_
                        "`Acme off`");
 }
 
-static bool add_name(struct mk_config *config, struct acme_wish *w, const struct acme_host *h,
-                     const struct mk_vhost *host, mk_str name)
+static bool add_cert_name(struct mk_config *config, struct acme_cert_spec *w, const struct acme_host *h,
+                          const struct mk_vhost *host, mk_str name)
 {
-    mk_str small = lower(config, name);
-    if (!is_name(small)) {
-        refuse_name(config, h, name);
+    mk_str small = lowercase_copy(config, name);
+    if (!is_certifiable_name(small)) {
+        report_bad_name(config, h, name);
         return false;
     }
-    if (!is_served(config, host, small)) {
+    if (!is_name_served(config, host, small)) {
         mk_config_report(config, MK_LOG_ERROR, h, "Domains", name, "`%.*s` is not a ServerName of this host",
                          MK_STR_ARG(name));
         return false;
@@ -363,7 +363,7 @@ static bool add_name(struct mk_config *config, struct acme_wish *w, const struct
     return small.p;
 }
 
-static size_t count_names(const struct mk_vhost *host)
+static size_t count_vhost_names(const struct mk_vhost *host)
 {
     size_t n = 0;
     while (mk_vhost_name_at(host, n).p)
@@ -371,11 +371,11 @@ static size_t count_names(const struct mk_vhost *host)
     return n;
 }
 
-static bool read_names(struct mk_config *config, struct acme_wish *w, const struct acme_host *h,
-                       const struct mk_vhost *host)
+static bool collect_cert_names(struct mk_config *config, struct acme_cert_spec *w, const struct acme_host *h,
+                               const struct mk_vhost *host)
 {
     bool own = h && h->names.n;
-    size_t n = own ? h->names.n : count_names(host);
+    size_t n = own ? h->names.n : count_vhost_names(host);
     w->names = mk_config_alloc(config, (n + 1) * sizeof *w->names);
     if (n > NAMES_MAX)
         mk_config_error(config, h, NULL, "the host has %zu names, but a certificate can have at most %d", n,
@@ -384,23 +384,23 @@ static bool read_names(struct mk_config *config, struct acme_wish *w, const stru
         return false;
     bool ok = true;
     for (size_t i = 0; i < n; i++) /* all of them, to report each mistake */
-        ok &= add_name(config, w, h, host, own ? h->names.v[i] : mk_vhost_name_at(host, i));
+        ok &= add_cert_name(config, w, h, host, own ? h->names.v[i] : mk_vhost_name_at(host, i));
     return ok && w->n;
 }
 
-bool acme_settings_wants(struct mk_config *config, const struct mk_vhost *host)
+bool acme_settings_needs_cert(struct mk_config *config, const struct mk_vhost *host)
 {
     const struct acme_host *h = mk_config_section(config, &acme_host_table, NULL);
     return (!h || h->on) && (mk_vhost_name(host).len || (h && h->names.n)) &&
            !mk_config_has_certificate(config);
 }
 
-struct acme_wish *acme_settings_host(struct mk_config *config, const struct acme_settings *s,
-                                     const struct mk_vhost *host)
+struct acme_cert_spec *acme_settings_vhost_cert(struct mk_config *config, const struct acme_settings *s,
+                                                const struct mk_vhost *host)
 {
     const struct acme_host *h = mk_config_section(config, &acme_host_table, NULL);
-    struct acme_wish *w = mk_config_alloc(config, sizeof *w);
-    if (!w || !read_names(config, w, h, host))
+    struct acme_cert_spec *w = mk_config_alloc(config, sizeof *w);
+    if (!w || !collect_cert_names(config, w, h, host))
         return NULL;
     enum acme_challenge c = h ? h->challenge : ACME_CHALLENGE_SERVER;
     enum acme_key k = h ? h->key : ACME_KEY_SERVER;

@@ -33,8 +33,8 @@ struct acme_host {
 };
 
 /* One certificate. */
-struct acme_wish {
-    struct acme_wish *next;
+struct acme_cert_spec {
+    struct acme_cert_spec *next;
     mk_str *names; /* lower case */
     size_t n;
     const char *challenge, *key;
@@ -43,15 +43,15 @@ struct acme_wish {
 extern const struct mk_conf_table acme_table, acme_host_table;
 
 /* [ACME]; NULL: none, or out of memory. Reports mistakes. */
-struct acme_settings *acme_settings_of(struct mk_config *config);
+struct acme_settings *acme_settings_load(struct mk_config *config);
 /* For the first host that needs a certificate: is the configuration complete? Reports what is missing. `s`
  * may be NULL. */
 void acme_settings_check(struct mk_config *config, const struct acme_settings *s);
 
 /* Only in host(): does the host need a certificate? Not without a name, nor with a `Certificate`. */
-bool acme_settings_wants(struct mk_config *config, const struct mk_vhost *host);
+bool acme_settings_needs_cert(struct mk_config *config, const struct mk_vhost *host);
 /* The certificate that it needs; NULL: a mistake (reported). */
-struct acme_wish *acme_settings_host(struct mk_config *config, const struct acme_settings *s,
-                                     const struct mk_vhost *host);
+struct acme_cert_spec *acme_settings_vhost_cert(struct mk_config *config, const struct acme_settings *s,
+                                                const struct mk_vhost *host);
 
 #endif

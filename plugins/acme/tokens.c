@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-mk_str acme_token_of(mk_str path)
+mk_str acme_token_from_path(mk_str path)
 {
     mk_str prefix = MK_STR("/.well-known/acme-challenge/"), none = {NULL, 0};
     mk_str token = mk_str_skip(path, prefix.len);
@@ -19,7 +19,7 @@ mk_str acme_token_of(mk_str path)
     return token;
 }
 
-size_t acme_token_read(const char *folder, mk_str token, char room[ACME_ANSWER_MAX])
+size_t acme_token_read_answer(const char *folder, mk_str token, char room[ACME_ANSWER_MAX])
 {
     char path[PATH_MAX];
     int len = snprintf(path, sizeof path, "%s/%.*s", folder, MK_STR_ARG(token));

@@ -11,43 +11,43 @@
 
 enum { TRIES = 16 }; /* retries when other workers change the word at the same time */
 
-static uint64_t pack(uint64_t end, uint64_t tag, uint64_t count)
+static uint64_t pack_word(uint64_t end, uint64_t tag, uint64_t count)
 {
     return (end & END_MASK) << 38 | tag << 10 | count;
 }
 
-static uint64_t tag_of(uint64_t word)
+static uint64_t word_tag(uint64_t word)
 {
     return word >> 10 & TAG_MASK;
 }
 
-static uint64_t count_of(uint64_t word)
+static uint64_t word_count(uint64_t word)
 {
     return word & COUNT_MAX;
 }
 
 /* Seconds that are left; 0 when it is over, or the clock was set back. */
-static uint32_t left(uint64_t word, int64_t now)
+static uint32_t seconds_left(uint64_t word, int64_t now)
 {
     uint64_t seconds = ((word >> 38) - (uint64_t)now) & END_MASK;
     return word && seconds <= AUTH_SPAN_MAX_S ? (uint32_t)seconds : 0;
 }
 
-static struct auth_bucket *bucket_of(struct auth_shared *s, const struct auth_counted *c)
+static struct auth_bucket *key_bucket(struct auth_shared *s, const struct auth_attempt_key *c)
 {
     return &s->attempts[c->hash % AUTH_BUCKETS];
 }
 
-static uint64_t own_tag(const struct auth_counted *c)
+static uint64_t key_tag(const struct auth_attempt_key *c)
 {
     return c->hash >> 32 & TAG_MASK;
 }
 
-struct auth_counted auth_attempts_of(const struct auth_shared *s, const struct mk_addr *peer, uint32_t limit,
-                                     uint32_t span_s)
+struct auth_attempt_key auth_attempts_key(const struct auth_shared *s, const struct mk_addr *peer,
+                                          uint32_t limit, uint32_t span_s)
 {
     static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
-    struct auth_counted c = {.limit = limit, .span_s = span_s};
+    struct auth_attempt_key c = {.limit = limit, .span_s = span_s};
     size_t len = memcmp(peer->ip, v4, sizeof v4) == 0 || peer->is_unix ? sizeof peer->ip : 8;
     mk_str parts[] = {MK_STR("attempts"), mk_str_of((const char *)peer->ip, len),
                       mk_str_of((const char *)&c.limit, sizeof c.limit),
@@ -60,24 +60,25 @@ struct auth_counted auth_attempts_of(const struct auth_shared *s, const struct m
 }
 
 /* The client's index in the bucket, and its word; -1 if it has none. */
-static int find(const struct auth_bucket *b, const struct auth_counted *c, int64_t now, uint64_t *word)
+static int find_counter(const struct auth_bucket *b, const struct auth_attempt_key *c, int64_t now,
+                        uint64_t *word)
 {
     for (int i = 0; i < AUTH_WAYS; i++) {
         *word = atomic_load_explicit(&b->way[i], memory_order_relaxed);
-        if (left(*word, now) && tag_of(*word) == own_tag(c))
+        if (seconds_left(*word, now) && word_tag(*word) == key_tag(c))
             return i;
     }
     return -1;
 }
 
-static int find_victim(const struct auth_bucket *b, int64_t now, uint64_t *word)
+static int find_evictable(const struct auth_bucket *b, int64_t now, uint64_t *word)
 {
     int victim = 0;
     uint64_t lowest = UINT64_MAX;
     *word = 0;
     for (int i = 0; i < AUTH_WAYS; i++) {
         uint64_t each = atomic_load_explicit(&b->way[i], memory_order_relaxed);
-        uint64_t worth = left(each, now) ? count_of(each) << 32 | left(each, now) : 0;
+        uint64_t worth = seconds_left(each, now) ? word_count(each) << 32 | seconds_left(each, now) : 0;
         if (worth < lowest) {
             lowest = worth;
             victim = i;
@@ -87,47 +88,47 @@ static int find_victim(const struct auth_bucket *b, int64_t now, uint64_t *word)
     return victim;
 }
 
-static bool change(struct auth_bucket *b, int way, uint64_t from, uint64_t to)
+static bool compare_exchange_way(struct auth_bucket *b, int way, uint64_t from, uint64_t to)
 {
     return atomic_compare_exchange_strong_explicit(&b->way[way], &from, to, memory_order_relaxed,
                                                    memory_order_relaxed);
 }
 
-uint32_t auth_attempts_blocked(struct auth_shared *s, const struct auth_counted *c, int64_t now)
+uint32_t auth_attempts_blocked_s(struct auth_shared *s, const struct auth_attempt_key *c, int64_t now)
 {
     uint64_t word;
-    if (!c->limit || find(bucket_of(s, c), c, now, &word) < 0 || count_of(word) < c->limit)
+    if (!c->limit || find_counter(key_bucket(s, c), c, now, &word) < 0 || word_count(word) < c->limit)
         return 0;
-    return left(word, now);
+    return seconds_left(word, now);
 }
 
-uint32_t auth_attempts_charge(struct auth_shared *s, const struct auth_counted *c, int64_t now)
+uint32_t auth_attempts_charge(struct auth_shared *s, const struct auth_attempt_key *c, int64_t now)
 {
-    struct auth_bucket *b = bucket_of(s, c);
+    struct auth_bucket *b = key_bucket(s, c);
     for (int i = 0; c->limit && i < TRIES; i++) {
         uint64_t word, next;
-        int way = find(b, c, now, &word);
-        if (way >= 0 && count_of(word) >= c->limit)
-            return left(word, now);
+        int way = find_counter(b, c, now, &word);
+        if (way >= 0 && word_count(word) >= c->limit)
+            return seconds_left(word, now);
         if (way >= 0) {
             next = word + 1;
         } else {
-            way = find_victim(b, now, &word);
-            next = pack((uint64_t)now + c->span_s, own_tag(c), 1);
+            way = find_evictable(b, now, &word);
+            next = pack_word((uint64_t)now + c->span_s, key_tag(c), 1);
         }
-        if (change(b, way, word, next))
+        if (compare_exchange_way(b, way, word, next))
             return 0;
     }
     return 0;
 }
 
-void auth_attempts_give_back(struct auth_shared *s, const struct auth_counted *c, int64_t now)
+void auth_attempts_refund(struct auth_shared *s, const struct auth_attempt_key *c, int64_t now)
 {
-    struct auth_bucket *b = bucket_of(s, c);
+    struct auth_bucket *b = key_bucket(s, c);
     for (int i = 0; c->limit && i < TRIES; i++) {
         uint64_t word;
-        int way = find(b, c, now, &word);
-        if (way < 0 || count_of(word) == 0 || change(b, way, word, word - 1))
+        int way = find_counter(b, c, now, &word);
+        if (way < 0 || word_count(word) == 0 || compare_exchange_way(b, way, word, word - 1))
             return;
     }
 }

@@ -3,27 +3,27 @@
 #ifndef AUTH_ATTEMPTS_H
 #define AUTH_ATTEMPTS_H
 
-#include "shared.h"
+#include "shared_state.h"
 
 #include <monkey/addr.h>
 
 enum { AUTH_ATTEMPTS_MAX = 1000, AUTH_SPAN_MAX_S = 24 * 60 * 60 };
 
 /* The client to count and the rule to count by: places with the same rule share a count. */
-struct auth_counted {
+struct auth_attempt_key {
     uint64_t hash;
     uint32_t limit, span_s; /* a limit of 0: no limit */
 };
 
 /* An IPv6 address counts with its whole /64, since a client there can use any of its addresses. */
-struct auth_counted auth_attempts_of(const struct auth_shared *s, const struct mk_addr *peer, uint32_t limit,
-                                     uint32_t span_s);
+struct auth_attempt_key auth_attempts_key(const struct auth_shared *s, const struct mk_addr *peer,
+                                          uint32_t limit, uint32_t span_s);
 /* 0: the client may try; otherwise the seconds until it may. */
-uint32_t auth_attempts_blocked(struct auth_shared *s, const struct auth_counted *c, int64_t now);
+uint32_t auth_attempts_blocked_s(struct auth_shared *s, const struct auth_attempt_key *c, int64_t now);
 /* The same, and counts one attempt in advance, before the password is checked: parallel attempts gain
  * nothing. */
-uint32_t auth_attempts_charge(struct auth_shared *s, const struct auth_counted *c, int64_t now);
+uint32_t auth_attempts_charge(struct auth_shared *s, const struct auth_attempt_key *c, int64_t now);
 /* Uncounts an attempt that was not a wrong password. */
-void auth_attempts_give_back(struct auth_shared *s, const struct auth_counted *c, int64_t now);
+void auth_attempts_refund(struct auth_shared *s, const struct auth_attempt_key *c, int64_t now);
 
 #endif

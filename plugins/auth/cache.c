@@ -28,7 +28,7 @@ void auth_cache_free(struct auth_cache *c)
     mk_mem_free(c);
 }
 
-static bool is(const struct entry *e, const uint8_t mac[AUTH_MAC_LEN])
+static bool entry_has_mac(const struct entry *e, const uint8_t mac[AUTH_MAC_LEN])
 {
     return e->used && mk_consttime_eq(mk_str_of((const char *)e->mac, AUTH_MAC_LEN),
                                       mk_str_of((const char *)mac, AUTH_MAC_LEN));
@@ -39,7 +39,7 @@ bool auth_cache_has(const struct auth_cache *c, const uint8_t mac[AUTH_MAC_LEN],
 {
     const struct entry *set = c->at[mac[0] % SETS];
     for (size_t i = 0; i < WAYS; i++)
-        if (is(&set[i], mac) && now_ms - set[i].since_ms < span_ms)
+        if (entry_has_mac(&set[i], mac) && now_ms - set[i].since_ms < span_ms)
             return true;
     return false;
 }
@@ -48,7 +48,7 @@ void auth_cache_add(struct auth_cache *c, const uint8_t mac[AUTH_MAC_LEN], uint6
 {
     struct entry *set = c->at[mac[0] % SETS], *e = &set[0];
     for (size_t i = 0; i < WAYS; i++) {
-        if (is(&set[i], mac)) {
+        if (entry_has_mac(&set[i], mac)) {
             e = &set[i];
             break;
         }

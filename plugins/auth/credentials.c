@@ -3,14 +3,14 @@
 
 #include <monkey/text.h>
 
-mk_str auth_scheme_cut(mk_str value, mk_str *rest)
+mk_str auth_scheme_split(mk_str value, mk_str *rest)
 {
     mk_str scheme = mk_str_cut(&value, ' ');
     *rest = value.p ? mk_str_trim(value) : value;
     return scheme;
 }
 
-bool auth_is_clean(mk_str text)
+bool auth_has_no_controls(mk_str text)
 {
     for (size_t i = 0; i < text.len; i++)
         if ((unsigned char)text.p[i] < ' ' || text.p[i] == 0x7f)
@@ -18,16 +18,16 @@ bool auth_is_clean(mk_str text)
     return true;
 }
 
-bool auth_basic_parse(mk_str text, char room[AUTH_BASIC_ROOM], struct auth_basic *out)
+bool auth_basic_parse(mk_str text, char room[AUTH_BASIC_BUF_SIZE], struct auth_basic *out)
 {
-    struct mk_buf decoded = mk_buf_fixed(room, AUTH_BASIC_ROOM - 1);
+    struct mk_buf decoded = mk_buf_fixed(room, AUTH_BASIC_BUF_SIZE - 1);
     if (!mk_base64_decode(&decoded, text) || decoded.failed)
         return false;
     room[decoded.len] = '\0';
     out->password = mk_buf_str(&decoded);
     out->user = mk_str_cut(&out->password, ':');
-    return out->password.p && out->password.len <= AUTH_PASSWORD_MAX && auth_is_clean(out->user) &&
-           auth_is_clean(out->password);
+    return out->password.p && out->password.len <= AUTH_PASSWORD_MAX && auth_has_no_controls(out->user) &&
+           auth_has_no_controls(out->password);
 }
 
 bool auth_hex_parse(mk_str text, uint8_t *out, size_t size)
@@ -57,7 +57,7 @@ static const char *const names[AUTH_PARAMS] = {
     [AUTH_USERHASH] = "userhash",
 };
 
-static enum auth_param find(mk_str name)
+static enum auth_param find_param(mk_str name)
 {
     for (unsigned i = 0; i < AUTH_PARAMS; i++)
         if (mk_str_eq_nocase(name, mk_str_from_c(names[i])))
@@ -66,7 +66,7 @@ static enum auth_param find(mk_str name)
 }
 
 /* What is between the quotes. Only what holds a backslash has to be copied. */
-static bool unquote(mk_str quoted, struct mk_buf *room, mk_str *out)
+static bool unquote_string(mk_str quoted, struct mk_buf *room, mk_str *out)
 {
     if (quoted.len < 2 || quoted.p[quoted.len - 1] != '"')
         return false;
@@ -80,10 +80,10 @@ static bool unquote(mk_str quoted, struct mk_buf *room, mk_str *out)
             mk_buf_add_char(room, inner.p[i]);
     }
     *out = escaped ? mk_str_skip(mk_buf_str(room), begin) : inner;
-    return auth_is_clean(inner) && !room->failed;
+    return auth_has_no_controls(inner) && !room->failed;
 }
 
-static bool read_param(struct auth_digest *d, mk_str element, struct mk_buf *room)
+static bool parse_param(struct auth_digest *d, mk_str element, struct mk_buf *room)
 {
     mk_str value = element, text;
     mk_str name = mk_str_trim(mk_str_cut(&value, '='));
@@ -91,9 +91,9 @@ static bool read_param(struct auth_digest *d, mk_str element, struct mk_buf *roo
         return false;
     value = mk_str_trim(value);
     bool quoted = value.len && value.p[0] == '"';
-    if (quoted ? !unquote(value, room, &text) : !mk_is_token(value))
+    if (quoted ? !unquote_string(value, room, &text) : !mk_is_token(value))
         return false;
-    enum auth_param which = find(name);
+    enum auth_param which = find_param(name);
     if (which == AUTH_PARAMS)
         return true; /* unknown ones are to be ignored */
     if (d->at[which].p || (which == AUTH_USERNAME_EXT && quoted))
@@ -115,7 +115,7 @@ static bool decode_username(struct auth_digest *d, struct mk_buf *room)
         !mk_url_unescape(room, text) || room->failed)
         return false;
     d->at[AUTH_USERNAME] = mk_str_skip(mk_buf_str(room), begin);
-    return auth_is_clean(d->at[AUTH_USERNAME]);
+    return auth_has_no_controls(d->at[AUTH_USERNAME]);
 }
 
 bool auth_digest_parse(mk_str text, struct mk_buf *room, struct auth_digest *out)
@@ -125,7 +125,7 @@ bool auth_digest_parse(mk_str text, struct mk_buf *room, struct auth_digest *out
     mk_str element;
     *out = (struct auth_digest){0};
     while (mk_header_list_next(&text, &element))
-        if (!read_param(out, element, room))
+        if (!parse_param(out, element, room))
             return false;
     if (!decode_username(out, room))
         return false;

@@ -7,18 +7,18 @@
 
 enum {
     AUTH_NAME_MAX = 255,
-    AUTH_PASSWORD_MAX = 511,                                        /* what crypt(3) takes */
-    AUTH_BASIC_ROOM = AUTH_NAME_MAX + 1 + AUTH_PASSWORD_MAX + 1 + 8 /* decoders write three at a time */
+    AUTH_PASSWORD_MAX = 511,                                            /* what crypt(3) takes */
+    AUTH_BASIC_BUF_SIZE = AUTH_NAME_MAX + 1 + AUTH_PASSWORD_MAX + 1 + 8 /* decoders write three at a time */
 };
 
 /* Splits "Scheme rest" and returns the scheme; *rest is absent if nothing follows. */
-mk_str auth_scheme_cut(mk_str value, mk_str *rest);
+mk_str auth_scheme_split(mk_str value, mk_str *rest);
 
 /* RFC 7617. Both are in the room that they were decoded into; a NUL is behind the password. */
 struct auth_basic {
     mk_str user, password;
 };
-bool auth_basic_parse(mk_str text, char room[AUTH_BASIC_ROOM], struct auth_basic *out);
+bool auth_basic_parse(mk_str text, char room[AUTH_BASIC_BUF_SIZE], struct auth_basic *out);
 
 /* The parameters of RFC 7616, section 3.4. */
 enum auth_param {
@@ -46,6 +46,6 @@ bool auth_digest_parse(mk_str text, struct mk_buf *room, struct auth_digest *out
 /* Exactly `size` bytes in hexadecimal. */
 bool auth_hex_parse(mk_str text, uint8_t *out, size_t size);
 /* A name or password: no control characters (RFC 7617, section 2). */
-bool auth_is_clean(mk_str text);
+bool auth_has_no_controls(mk_str text);
 
 #endif

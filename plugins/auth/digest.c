@@ -10,7 +10,7 @@
 enum { NC_LEN = 4, CHALLENGE_MAX = 512 };
 
 /* The algorithm used, if we offer it. The default is MD5 (RFC 7616, section 3.3). */
-static bool find_algorithm(const struct auth_place *place, mk_str name, enum auth_hash *kind)
+static bool parse_algorithm(const struct auth_location *place, mk_str name, enum auth_hash *kind)
 {
     *kind = mk_str_eq_nocase(name, MK_STR("SHA-256")) ? AUTH_SHA256 : AUTH_MD5;
     if (*kind == AUTH_MD5 && name.p && !mk_str_eq_nocase(name, MK_STR("MD5")))
@@ -20,7 +20,7 @@ static bool find_algorithm(const struct auth_place *place, mk_str name, enum aut
 
 /* The credentials are for one target only (RFC 7616, section 3.4.6). A client that asks for a whole URL, as
  * through a proxy, may mean its path. */
-static bool is_for(struct mk_request *request, mk_str uri)
+static bool uri_matches_request(struct mk_request *request, mk_str uri)
 {
     mk_str target = mk_request_target(request);
     if (mk_str_eq(uri, target))
@@ -37,7 +37,7 @@ struct lower_hex {
     char text[2 * AUTH_HASH_MAX];
 };
 
-static mk_str to_hex(enum auth_hash kind, const uint8_t *bytes, struct lower_hex *out)
+static mk_str format_hex(enum auth_hash kind, const uint8_t *bytes, struct lower_hex *out)
 {
     struct mk_buf b = mk_buf_fixed(out->text, sizeof out->text);
     mk_hex_encode(&b, mk_str_of((const char *)bytes, auth_hash_len(kind)));
@@ -45,20 +45,20 @@ static mk_str to_hex(enum auth_hash kind, const uint8_t *bytes, struct lower_hex
 }
 
 /* RFC 7616, section 3.4.1, for qop=auth. */
-static void compute(const struct auth_digest *d, enum auth_hash kind, const uint8_t *ha1, mk_str method,
-                    uint8_t out[AUTH_HASH_MAX])
+static void compute_response(const struct auth_digest *d, enum auth_hash kind, const uint8_t *ha1,
+                             mk_str method, uint8_t out[AUTH_HASH_MAX])
 {
     struct lower_hex a1, a2;
     uint8_t ha2[AUTH_HASH_MAX];
     mk_str of_target[] = {method, d->at[AUTH_URI]};
     auth_hash_joined(kind, of_target, 2, ha2);
-    mk_str parts[] = {to_hex(kind, ha1, &a1), d->at[AUTH_NONCE], d->at[AUTH_NC],
-                      d->at[AUTH_CNONCE],     d->at[AUTH_QOP],   to_hex(kind, ha2, &a2)};
+    mk_str parts[] = {format_hex(kind, ha1, &a1), d->at[AUTH_NONCE], d->at[AUTH_NC],
+                      d->at[AUTH_CNONCE],         d->at[AUTH_QOP],   format_hex(kind, ha2, &a2)};
     auth_hash_joined(kind, parts, MK_LEN(parts), out);
     explicit_bzero(&a1, sizeof a1);
 }
 
-static bool parse(struct mk_request *request, mk_str text, struct auth_digest *d, uint32_t *count)
+static bool parse_digest(struct mk_request *request, mk_str text, struct auth_digest *d, uint32_t *count)
 {
     uint8_t nc[NC_LEN];
     char *room = mk_request_alloc(request, text.len + 1);
@@ -71,17 +71,18 @@ static bool parse(struct mk_request *request, mk_str text, struct auth_digest *d
 }
 
 /* An internally redirected request is checked again with the same count. */
-static bool use_nonce(struct auth_shared *s, const struct auth_place *place, struct mk_request *request,
-                      const struct auth_nonce *nonce, uint32_t count, int64_t now)
+static bool consume_nonce(struct auth_shared *s, const struct auth_location *place,
+                          struct mk_request *request, const struct auth_nonce *nonce, uint32_t count,
+                          int64_t now)
 {
     static const char used; /* only its address matters */
     if (mk_request_attached(request, &used))
         return true;
-    return auth_nonce_use(s, nonce, count, now, (uint32_t)(place->nonce_ms / 1000)) &&
+    return auth_nonce_consume(s, nonce, count, now, (uint32_t)(place->nonce_ms / 1000)) &&
            mk_request_attach(request, &used, (void *)(uintptr_t)&used, NULL) == 0;
 }
 
-enum auth_digest_answer auth_digest_check(struct auth_shared *s, const struct auth_place *place,
+enum auth_digest_result auth_digest_check(struct auth_shared *s, const struct auth_location *place,
                                           struct mk_request *request, mk_str text, int64_t now, mk_str *user)
 {
     static const struct auth_digest_user decoy;
@@ -90,26 +91,27 @@ enum auth_digest_answer auth_digest_check(struct auth_shared *s, const struct au
     enum auth_hash kind;
     uint8_t given[AUTH_HASH_MAX], due[AUTH_HASH_MAX];
     uint32_t count;
-    if (!parse(request, text, &d, &count))
-        return AUTH_DIGEST_FOREIGN;
-    if (!is_for(request, d.at[AUTH_URI]))
-        return AUTH_DIGEST_ELSEWHERE;
-    if (!mk_str_eq(d.at[AUTH_REALM], place->title) || !find_algorithm(place, d.at[AUTH_ALGORITHM], &kind))
-        return AUTH_DIGEST_FOREIGN;
+    if (!parse_digest(request, text, &d, &count))
+        return AUTH_DIGEST_NOT_OURS;
+    if (!uri_matches_request(request, d.at[AUTH_URI]))
+        return AUTH_DIGEST_WRONG_URI;
+    if (!mk_str_eq(d.at[AUTH_REALM], place->title) || !parse_algorithm(place, d.at[AUTH_ALGORITHM], &kind))
+        return AUTH_DIGEST_NOT_OURS;
     size_t len = auth_hash_len(kind);
     if (!auth_hex_parse(d.at[AUTH_RESPONSE], given, len))
-        return AUTH_DIGEST_FOREIGN;
+        return AUTH_DIGEST_NOT_OURS;
     *user = d.at[AUTH_USERNAME];
     const struct auth_digest_user *known = auth_users_find_digest(place->users, *user, place->title, kind);
-    compute(&d, kind, known ? known->ha1 : decoy.ha1, mk_request_method_text(request), due);
+    compute_response(&d, kind, known ? known->ha1 : decoy.ha1, mk_request_method_text(request), due);
     bool right = mk_consttime_eq(mk_str_of((const char *)given, len), mk_str_of((const char *)due, len));
     if (!right || !known || mk_str_eq_nocase(d.at[AUTH_USERHASH], MK_STR("true")))
-        return AUTH_DIGEST_WRONG;
+        return AUTH_DIGEST_INVALID;
     bool ours = auth_nonce_parse(s, place->title, d.at[AUTH_NONCE], &nonce);
-    return ours && use_nonce(s, place, request, &nonce, count, now) ? AUTH_DIGEST_RIGHT : AUTH_DIGEST_STALE;
+    return ours && consume_nonce(s, place, request, &nonce, count, now) ? AUTH_DIGEST_VALID
+                                                                        : AUTH_DIGEST_STALE;
 }
 
-int auth_digest_challenge(const struct auth_shared *s, const struct auth_place *place,
+int auth_digest_challenge(const struct auth_shared *s, const struct auth_location *place,
                           struct mk_response *response, int64_t now, bool stale)
 {
     /* In order of preference for clients (RFC 7616, section 3.7). */
@@ -122,7 +124,7 @@ int auth_digest_challenge(const struct auth_shared *s, const struct auth_place *
         struct mk_buf b = mk_buf_fixed(room, sizeof room);
         if (!place->offers[algorithms[i].kind])
             continue;
-        auth_nonce_make(s, place->title, now, nonce);
+        auth_nonce_generate(s, place->title, now, nonce);
         mk_buf_addf(&b, "Digest realm=\"%.*s\", qop=\"auth\", algorithm=%s, nonce=\"%.*s\", charset=UTF-8%s",
                     MK_STR_ARG(place->title), algorithms[i].name, AUTH_NONCE_LEN, nonce,
                     stale ? ", stale=true" : "");

@@ -3,24 +3,24 @@
 #ifndef AUTH_DIGEST_H
 #define AUTH_DIGEST_H
 
-#include "places.h"
+#include "locations.h"
 
 #include <monkey/response.h>
 
-enum auth_digest_answer {
-    AUTH_DIGEST_RIGHT,
-    AUTH_DIGEST_WRONG,
+enum auth_digest_result {
+    AUTH_DIGEST_VALID,
+    AUTH_DIGEST_INVALID,
     AUTH_DIGEST_STALE,    /* right, but the nonce has expired: the client should use a new one */
-    AUTH_DIGEST_FOREIGN,  /* malformed, or for another realm or algorithm: the client may try again */
-    AUTH_DIGEST_ELSEWHERE /* for another target: 400 (RFC 7616, section 3.4.6) */
+    AUTH_DIGEST_NOT_OURS, /* malformed, or for another realm or algorithm: the client may try again */
+    AUTH_DIGEST_WRONG_URI /* for another target: 400 (RFC 7616, section 3.4.6) */
 };
 
 /* `text` follows the scheme; *user is the claimed name. Changes only the table of nonces, and that only
  * when the result is RIGHT. */
-enum auth_digest_answer auth_digest_check(struct auth_shared *s, const struct auth_place *place,
+enum auth_digest_result auth_digest_check(struct auth_shared *s, const struct auth_location *place,
                                           struct mk_request *request, mk_str text, int64_t now, mk_str *user);
 /* A field WWW-Authenticate for each algorithm that is offered. 0 or -ENOMEM. */
-int auth_digest_challenge(const struct auth_shared *s, const struct auth_place *place,
+int auth_digest_challenge(const struct auth_shared *s, const struct auth_location *place,
                           struct mk_response *response, int64_t now, bool stale);
 
 #endif

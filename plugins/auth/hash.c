@@ -23,30 +23,30 @@ union context {
     struct md5_ctx md5;
 };
 
-static const struct nettle_hash *find(enum auth_hash kind)
+static const struct nettle_hash *find_nettle_hash(enum auth_hash kind)
 {
     return kind == AUTH_SHA256 ? &nettle_sha256 : kind == AUTH_SHA1 ? &nettle_sha1 : &nettle_md5;
 }
 
 size_t auth_hash_len(enum auth_hash kind)
 {
-    return find(kind)->digest_size;
+    return find_nettle_hash(kind)->digest_size;
 }
 
-static const uint8_t *bytes(mk_str s)
+static const uint8_t *str_bytes(mk_str s)
 {
     return (const uint8_t *)(s.p ? s.p : "");
 }
 
 void auth_hash_joined(enum auth_hash kind, const mk_str *parts, size_t n, uint8_t out[AUTH_HASH_MAX])
 {
-    const struct nettle_hash *hash = find(kind);
+    const struct nettle_hash *hash = find_nettle_hash(kind);
     union context ctx;
     hash->init(&ctx);
     for (size_t i = 0; i < n; i++) {
         if (i)
             hash->update(&ctx, 1, (const uint8_t *)":");
-        hash->update(&ctx, parts[i].len, bytes(parts[i]));
+        hash->update(&ctx, parts[i].len, str_bytes(parts[i]));
     }
     HASH_END(hash, &ctx, out);
     explicit_bzero(&ctx, sizeof ctx); /* it has seen passwords */
@@ -59,7 +59,7 @@ void auth_hash_mac(const uint8_t key[AUTH_KEY_LEN], const mk_str *parts, size_t 
     for (size_t i = 0; i < n; i++) {
         uint64_t len = parts[i].len;
         hmac_sha256_update(&ctx, sizeof len, (const uint8_t *)&len);
-        hmac_sha256_update(&ctx, parts[i].len, bytes(parts[i]));
+        hmac_sha256_update(&ctx, parts[i].len, str_bytes(parts[i]));
     }
     HMAC_END(&ctx, out);
     explicit_bzero(&ctx, sizeof ctx);

@@ -22,7 +22,7 @@ struct raw {
 };
 _Static_assert(sizeof(struct raw) * 2 == AUTH_NONCE_LEN, "two digits a byte");
 
-static void sign(const struct auth_shared *s, mk_str realm, struct raw *raw)
+static void sign_nonce(const struct auth_shared *s, mk_str realm, struct raw *raw)
 {
     mk_str parts[] = {MK_STR("nonce"), realm, mk_str_of((const char *)&raw->time, sizeof raw->time),
                       mk_str_of((const char *)&raw->id, sizeof raw->id)};
@@ -31,12 +31,12 @@ static void sign(const struct auth_shared *s, mk_str realm, struct raw *raw)
     memcpy(raw->mac, mac, MAC_LEN);
 }
 
-void auth_nonce_make(const struct auth_shared *s, mk_str realm, int64_t now, char out[AUTH_NONCE_LEN])
+void auth_nonce_generate(const struct auth_shared *s, mk_str realm, int64_t now, char out[AUTH_NONCE_LEN])
 {
     struct raw raw = {.time = (uint64_t)now};
     struct mk_buf b = mk_buf_fixed(out, AUTH_NONCE_LEN);
     mk_random(&raw.id, sizeof raw.id);
-    sign(s, realm, &raw);
+    sign_nonce(s, realm, &raw);
     mk_hex_encode(&b, mk_str_of((const char *)&raw, sizeof raw));
 }
 
@@ -46,24 +46,24 @@ bool auth_nonce_parse(const struct auth_shared *s, mk_str realm, mk_str text, st
     if (!auth_hex_parse(text, (uint8_t *)&given, sizeof given))
         return false;
     due = given;
-    sign(s, realm, &due);
+    sign_nonce(s, realm, &due);
     *out = (struct auth_nonce){given.time, given.id};
     return mk_consttime_eq(mk_str_of((const char *)given.mac, MAC_LEN),
                            mk_str_of((const char *)due.mac, MAC_LEN));
 }
 
-static uint64_t key_of(const struct auth_nonce *n)
+static uint64_t nonce_table_key(const struct auth_nonce *n)
 {
     return (n->time & TIME_MASK) << 13 | (n->id >> 32 & TAG_MASK);
 }
 
-static uint64_t pack(const struct auth_nonce *n, uint64_t count, uint64_t seen)
+static uint64_t pack_word(const struct auth_nonce *n, uint64_t count, uint64_t seen)
 {
-    return key_of(n) << 34 | count << 17 | seen;
+    return nonce_table_key(n) << 34 | count << 17 | seen;
 }
 
 /* The word after using this count; 0 if it was used before or is too old to tell. */
-static uint64_t advance(uint64_t word, uint64_t count)
+static uint64_t mark_count_used(uint64_t word, uint64_t count)
 {
     uint64_t highest = word >> 17 & COUNT_MASK, seen = word & SEEN_MASK;
     uint64_t head = word & ~(COUNT_MASK << 17 | SEEN_MASK);
@@ -78,31 +78,31 @@ static uint64_t advance(uint64_t word, uint64_t count)
     return word | UINT64_C(1) << back;
 }
 
-static int find(const struct auth_bucket *b, const struct auth_nonce *n, uint64_t *word)
+static int find_nonce_word(const struct auth_bucket *b, const struct auth_nonce *n, uint64_t *word)
 {
     for (int i = 0; i < AUTH_WAYS; i++) {
         *word = atomic_load_explicit(&b->way[i], memory_order_relaxed);
-        if (*word && *word >> 34 == key_of(n))
+        if (*word && *word >> 34 == nonce_table_key(n))
             return i;
     }
     return -1;
 }
 
 /* The second in which the nonce of a word was made. */
-static uint64_t time_of(uint64_t word, int64_t now)
+static uint64_t word_time(uint64_t word, int64_t now)
 {
     uint64_t latest = (uint64_t)now + SLACK_S;
     return latest - ((latest - (word >> 47)) & TIME_MASK);
 }
 
-static int find_oldest(const struct auth_bucket *b, int64_t now, uint64_t *word)
+static int find_oldest_way(const struct auth_bucket *b, int64_t now, uint64_t *word)
 {
     int oldest = 0;
     uint64_t lowest = UINT64_MAX;
     *word = 0;
     for (int i = 0; i < AUTH_WAYS; i++) {
         uint64_t each = atomic_load_explicit(&b->way[i], memory_order_relaxed);
-        uint64_t time = each ? time_of(each, now) : 0;
+        uint64_t time = each ? word_time(each, now) : 0;
         if (time < lowest) {
             lowest = time;
             oldest = i;
@@ -114,7 +114,7 @@ static int find_oldest(const struct auth_bucket *b, int64_t now, uint64_t *word)
 
 /* A nonce that is not in the table and not younger than one that was pushed out may itself be one of those.
  */
-static void forget(_Atomic uint64_t *forgotten, uint64_t second)
+static void note_evicted(_Atomic uint64_t *forgotten, uint64_t second)
 {
     uint64_t before = atomic_load(forgotten);
     while (before < second && !atomic_compare_exchange_weak(forgotten, &before, second))
@@ -122,35 +122,35 @@ static void forget(_Atomic uint64_t *forgotten, uint64_t second)
 }
 
 /* True: done, *answer is the result. False: another worker changed the word first, try again. */
-static bool try_use(struct auth_shared *s, const struct auth_nonce *n, uint32_t count, int64_t now,
-                    bool *answer)
+static bool try_consume(struct auth_shared *s, const struct auth_nonce *n, uint32_t count, int64_t now,
+                        bool *answer)
 {
     size_t at = n->id % AUTH_BUCKETS;
     struct auth_bucket *b = &s->nonces[at];
     uint64_t word, next;
-    int way = find(b, n, &word);
+    int way = find_nonce_word(b, n, &word);
     if (way >= 0) {
-        next = advance(word, count);
+        next = mark_count_used(word, count);
         *answer = next != 0;
     } else {
         *answer = n->time > atomic_load(&s->forgotten[at]);
-        way = find_oldest(b, now, &word);
-        next = pack(n, count, 1);
+        way = find_oldest_way(b, now, &word);
+        next = pack_word(n, count, 1);
         if (*answer && word)
-            forget(&s->forgotten[at], time_of(word, now));
+            note_evicted(&s->forgotten[at], word_time(word, now));
     }
     return !*answer || atomic_compare_exchange_strong(&b->way[way], &word, next);
 }
 
-bool auth_nonce_use(struct auth_shared *s, const struct auth_nonce *nonce, uint32_t count, int64_t now,
-                    uint32_t span_s)
+bool auth_nonce_consume(struct auth_shared *s, const struct auth_nonce *nonce, uint32_t count, int64_t now,
+                        uint32_t span_s)
 {
     bool answer = false;
     uint64_t latest = (uint64_t)now + SLACK_S;
     if (count == 0 || count > COUNT_MASK || nonce->time > latest || latest - nonce->time > span_s + SLACK_S)
         return false;
     for (int i = 0; i < TRIES; i++)
-        if (try_use(s, nonce, count, now, &answer))
+        if (try_consume(s, nonce, count, now, &answer))
             return answer;
     return false;
 }

@@ -4,7 +4,7 @@
 #ifndef AUTH_NONCE_H
 #define AUTH_NONCE_H
 
-#include "shared.h"
+#include "shared_state.h"
 
 #include <monkey/buf.h>
 
@@ -15,12 +15,12 @@ struct auth_nonce {
 };
 
 /* Makes a nonce for the realm, in hexadecimal. */
-void auth_nonce_make(const struct auth_shared *s, mk_str realm, int64_t now, char out[AUTH_NONCE_LEN]);
+void auth_nonce_generate(const struct auth_shared *s, mk_str realm, int64_t now, char out[AUTH_NONCE_LEN]);
 /* False: not one of ours, or not for this realm. */
 bool auth_nonce_parse(const struct auth_shared *s, mk_str realm, mk_str text, struct auth_nonce *out);
 /* Uses the nonce with this count, once: false if it is too old or the count was used before. Only for
  * otherwise valid credentials, so that other clients cannot fill the table. */
-bool auth_nonce_use(struct auth_shared *s, const struct auth_nonce *nonce, uint32_t count, int64_t now,
-                    uint32_t span_s);
+bool auth_nonce_consume(struct auth_shared *s, const struct auth_nonce *nonce, uint32_t count, int64_t now,
+                        uint32_t span_s);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The keys of [AUTH]. */
 #include "attempts.h"
+#include "locations.h"
 #include "nonce.h"
-#include "places.h"
 
 static const char *const types[] = {"Basic", "Digest", "None", NULL};
 
 /* Paths are compared as they are when they are decoded: without these, so it would protect nothing. */
-static bool can_be_met(mk_str path)
+static bool is_normalized_path(mk_str path)
 {
     while (path.p) {
         mk_str segment = mk_str_cut(&path, '/');
@@ -28,7 +28,7 @@ static bool parse_location(const struct mk_conf_ctx *spot, mk_str value, void *f
         mk_conf_ctx_error(spot, value, "a Location is no pattern: it covers every path that begins with it");
         return false;
     }
-    if (!can_be_met(mk_str_skip(word, 1))) {
+    if (!is_normalized_path(mk_str_skip(word, 1))) {
         mk_conf_ctx_error(spot, value,
                           "no path looks like that: \"//\", \".\" and \"..\" are gone when it "
                           "is compared");
@@ -40,7 +40,7 @@ static bool parse_location(const struct mk_conf_ctx *spot, mk_str value, void *f
     return true;
 }
 
-static bool show_text(const void *field, size_t i, struct mk_buf *out)
+static bool show_string(const void *field, size_t i, struct mk_buf *out)
 {
     if (i == 0)
         mk_buf_addf(out, "\"%.*s\"", MK_STR_ARG(*(const mk_str *)field));
@@ -59,7 +59,7 @@ static bool parse_file(const struct mk_conf_ctx *spot, mk_str value, void *field
 
 static bool show_file(const void *field, size_t i, struct mk_buf *out)
 {
-    return ((const mk_str *)field)->p && show_text(field, i, out);
+    return ((const mk_str *)field)->p && show_string(field, i, out);
 }
 
 static bool add_name(const struct mk_conf_ctx *spot, struct auth_names *names, mk_str name)
@@ -156,16 +156,16 @@ static const struct mk_conf_key keys[] = {
     {.name = "Location",
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REQUIRED,
-     MK_CONF_AT(struct auth_place, location),
+     MK_CONF_AT(struct auth_location, location),
      .form = "a path, such as /private/",
      .help =
          "Protects every path that begins with this text. If several sections match, the longest `Location` "
          "counts.",
      .parse = parse_location,
-     .show = show_text},
+     .show = show_string},
     {.name = "Type",
      .type = MK_CONF_ENUM,
-     MK_CONF_AT(struct auth_place, type),
+     MK_CONF_AT(struct auth_location, type),
      .choices = types,
      .def = "Basic",
      .help = "How clients send passwords. `None`: this part of a protected location needs no password."},
@@ -173,14 +173,14 @@ static const struct mk_conf_key keys[] = {
     {.name = "Users", .alias_of = "UserFile"},
     {.name = "Realm",
      .type = MK_CONF_TEXT,
-     MK_CONF_AT(struct auth_place, title),
+     MK_CONF_AT(struct auth_location, title),
      .min = 1,
      .max = 200,
      .def = "Restricted",
      .help = "The realm; browsers may show it when they ask for the password."},
     {.name = "UserFile",
      .type = MK_CONF_CUSTOM,
-     MK_CONF_AT(struct auth_place, file),
+     MK_CONF_AT(struct auth_location, file),
      .form = "a file",
      .parse = parse_file,
      .show = show_file,
@@ -188,7 +188,7 @@ static const struct mk_conf_key keys[] = {
     {.name = "Require",
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
-     MK_CONF_AT(struct auth_place, required),
+     MK_CONF_AT(struct auth_location, required),
      .form = "valid-user, user NAME [NAME...], or address NETWORK [NETWORK...]",
      .help = "Users with access: all of the file (`valid-user`, the default), or the named ones; and clients "
              "of the networks, without a password.",
@@ -196,7 +196,7 @@ static const struct mk_conf_key keys[] = {
      .show = show_require},
     {.name = "MaxAttempts",
      .type = MK_CONF_NUM,
-     MK_CONF_AT(struct auth_place, attempts),
+     MK_CONF_AT(struct auth_location, attempts),
      .min = 1,
      .max = AUTH_ATTEMPTS_MAX,
      .def = "10",
@@ -204,14 +204,14 @@ static const struct mk_conf_key keys[] = {
      .help = "How many wrong passwords an address may send within `AttemptWindow`; then it gets 429."},
     {.name = "AttemptWindow",
      .type = MK_CONF_TIME,
-     MK_CONF_AT(struct auth_place, attempt_ms),
+     MK_CONF_AT(struct auth_location, attempt_ms),
      .min = 1000,
      .max = AUTH_SPAN_MAX_S * 1000ULL,
      .def = "5m",
      .help = "How long wrong passwords of an address count, from the first one."},
     {.name = "CacheTTL",
      .type = MK_CONF_TIME,
-     MK_CONF_AT(struct auth_place, cache_ms),
+     MK_CONF_AT(struct auth_location, cache_ms),
      .min = 1000,
      .max = 24 * 60 * 60 * 1000ULL,
      .def = "5m",
@@ -220,14 +220,14 @@ static const struct mk_conf_key keys[] = {
          "How long a worker remembers that a password was right before it computes the hash again (Basic)."},
     {.name = "NonceLifetime",
      .type = MK_CONF_TIME,
-     MK_CONF_AT(struct auth_place, nonce_ms),
+     MK_CONF_AT(struct auth_location, nonce_ms),
      .min = 1000,
      .max = AUTH_NONCE_SPAN_MAX_S * 1000ULL,
      .def = "5m",
      .help = "Lifetime of a nonce (Digest). Clients then get a new one without a prompt."},
     {.name = "DigestMD5",
      .type = MK_CONF_BOOL,
-     MK_CONF_AT(struct auth_place, md5),
+     MK_CONF_AT(struct auth_location, md5),
      .def = "off",
      .help = "Accept MD5 for users with an MD5 entry, for clients that do not know SHA-256 (Digest)."},
 };
@@ -238,6 +238,6 @@ const struct mk_conf_table auth_table = {
     .n = MK_LEN(keys),
     .repeatable = true,
     .help = "Paths that ask for a password.",
-    .size = sizeof(struct auth_place),
+    .size = sizeof(struct auth_location),
     .scope = MK_CONF_VHOST,
 };

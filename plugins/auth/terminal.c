@@ -11,7 +11,7 @@
 
 /* Signals that could end or stop the program while the terminal's echo is off. A descriptor holds them
  * until echo is back on; then they take effect. */
-static void fill_signals(sigset_t *set)
+static void fill_held_signals(sigset_t *set)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGALRM};
     sigemptyset(set);
@@ -19,13 +19,13 @@ static void fill_signals(sigset_t *set)
         sigaddset(set, signals[i]);
 }
 
-bool auth_terminal_is_there(void)
+bool auth_terminal_exists(void)
 {
     return isatty(STDIN_FILENO);
 }
 
 /* -EINTR: a signal waits. */
-static int wait_for_input(int fd, int signals)
+static int wait_readable(int fd, int signals)
 {
     struct pollfd both[] = {{.fd = signals, .events = POLLIN}, {.fd = fd, .events = POLLIN}};
     while (poll(both, 2, -1) < 0)
@@ -35,13 +35,13 @@ static int wait_for_input(int fd, int signals)
 }
 
 /* Up to the end of the line; what does not fit is read, and thrown away. */
-static int read_line(int fd, int signals, char room[AUTH_LINE_ROOM], mk_str *line)
+static int read_line(int fd, int signals, char room[AUTH_LINE_BUF_SIZE], mk_str *line)
 {
     size_t len = 0;
     bool too_long = false;
     for (;;) {
         char c;
-        int e = signals >= 0 ? wait_for_input(fd, signals) : 0;
+        int e = signals >= 0 ? wait_readable(fd, signals) : 0;
         if (e)
             return e;
         ssize_t n = read(fd, &c, 1);
@@ -53,7 +53,7 @@ static int read_line(int fd, int signals, char room[AUTH_LINE_ROOM], mk_str *lin
             return -ENODATA;
         if (n == 0 || c == '\n')
             break;
-        too_long |= len == AUTH_LINE_ROOM - 1;
+        too_long |= len == AUTH_LINE_BUF_SIZE - 1;
         if (!too_long)
             room[len++] = c;
     }
@@ -62,18 +62,19 @@ static int read_line(int fd, int signals, char room[AUTH_LINE_ROOM], mk_str *lin
     return too_long || len > AUTH_PASSWORD_MAX ? -E2BIG : 0;
 }
 
-int auth_terminal_read_pipe(char room[AUTH_LINE_ROOM], mk_str *line)
+int auth_terminal_read_pipe(char room[AUTH_LINE_BUF_SIZE], mk_str *line)
 {
     return read_line(STDIN_FILENO, -1, room, line);
 }
 
-static void print(int fd, const char *text)
+static void write_text(int fd, const char *text)
 {
     (void)!write(fd, text, strlen(text));
 }
 
 /* Asks once, with the signals held. */
-static int ask_held(int tty, int signals, const char *prompt, char room[AUTH_LINE_ROOM], mk_str *line)
+static int prompt_without_echo(int tty, int signals, const char *prompt, char room[AUTH_LINE_BUF_SIZE],
+                               mk_str *line)
 {
     struct termios before, hidden;
     if (tcgetattr(tty, &before) != 0)
@@ -83,23 +84,23 @@ static int ask_held(int tty, int signals, const char *prompt, char room[AUTH_LIN
     hidden.c_lflag |= ICANON | ISIG;
     if (tcsetattr(tty, TCSAFLUSH, &hidden) != 0)
         return -errno;
-    print(tty, prompt);
+    write_text(tty, prompt);
     int e = read_line(tty, signals, room, line);
     (void)tcsetattr(tty, TCSAFLUSH, &before);
-    print(tty, "\n");
+    write_text(tty, "\n");
     return e;
 }
 
-static int ask(int tty, const char *prompt, char room[AUTH_LINE_ROOM], mk_str *line)
+static int prompt_with_signals_held(int tty, const char *prompt, char room[AUTH_LINE_BUF_SIZE], mk_str *line)
 {
     sigset_t held, before;
     int e;
-    fill_signals(&held);
+    fill_held_signals(&held);
     do {
         if (sigprocmask(SIG_BLOCK, &held, &before) != 0)
             return -errno;
         int signals = signalfd(-1, &held, SFD_CLOEXEC | SFD_NONBLOCK);
-        e = signals < 0 ? -errno : ask_held(tty, signals, prompt, room, line);
+        e = signals < 0 ? -errno : prompt_without_echo(tty, signals, prompt, room, line);
         if (signals >= 0)
             close(signals);
         (void)sigprocmask(SIG_SETMASK, &before, NULL); /* a held signal takes effect here */
@@ -107,10 +108,10 @@ static int ask(int tty, const char *prompt, char room[AUTH_LINE_ROOM], mk_str *l
     return e;
 }
 
-int auth_terminal_ask(const char *prompt, char room[AUTH_LINE_ROOM], mk_str *line)
+int auth_terminal_read_password(const char *prompt, char room[AUTH_LINE_BUF_SIZE], mk_str *line)
 {
     int tty = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
-    int e = ask(tty >= 0 ? tty : STDIN_FILENO, prompt, room, line);
+    int e = prompt_with_signals_held(tty >= 0 ? tty : STDIN_FILENO, prompt, room, line);
     if (tty >= 0)
         close(tty);
     return e;

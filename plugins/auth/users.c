@@ -14,14 +14,14 @@
 
 enum { FILE_MAX = 64 << 20, FAULTS_MAX = 20 };
 
-struct reading {
+struct users_parser {
     struct mk_config *config;
     const void *section;
     struct auth_users *users;
     unsigned line, faults, weak;
 };
 
-static void complain(struct reading *r, unsigned line, const char *what)
+static void report_line(struct users_parser *r, unsigned line, const char *what)
 {
     if (r->faults++ < FAULTS_MAX)
         mk_config_error(r->config, r->section, "UserFile", "%.*s:%u: %s", MK_STR_ARG(r->users->path), line,
@@ -29,7 +29,7 @@ static void complain(struct reading *r, unsigned line, const char *what)
 }
 
 /* Into memory of the configuration, where the entries point into it. False: reported. */
-static bool slurp(struct reading *r, int fd, size_t size, mk_str *text)
+static bool read_whole_file(struct users_parser *r, int fd, size_t size, mk_str *text)
 {
     char *p = mk_config_alloc(r->config, size + 1);
     size_t len = 0;
@@ -43,7 +43,7 @@ static bool slurp(struct reading *r, int fd, size_t size, mk_str *text)
     return p && n >= 0;
 }
 
-static bool look_at(struct reading *r, int fd, size_t *size)
+static bool check_file_stat(struct users_parser *r, int fd, size_t *size)
 {
     struct stat st;
     const char *fault = NULL;
@@ -67,7 +67,7 @@ static bool look_at(struct reading *r, int fd, size_t *size)
     return true;
 }
 
-static bool load(struct reading *r, mk_str *text)
+static bool load_file_text(struct users_parser *r, mk_str *text)
 {
     size_t size = 0;
     int fd = open(r->users->path.p, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -78,7 +78,7 @@ static bool load(struct reading *r, mk_str *text)
             mk_config_hint(r->config, "monkey passwd -c %.*s NAME makes it", MK_STR_ARG(r->users->path));
         return false;
     }
-    bool good = look_at(r, fd, &size) && slurp(r, fd, size, text);
+    bool good = check_file_stat(r, fd, &size) && read_whole_file(r, fd, size, text);
     close(fd);
     return good;
 }
@@ -91,7 +91,7 @@ static mk_str next_line(mk_str *text)
     return mk_str_trim(line);
 }
 
-static const char *read_digest(struct reading *r, mk_str name, mk_str realm, mk_str hex)
+static const char *parse_digest_entry(struct users_parser *r, mk_str name, mk_str realm, mk_str hex)
 {
     struct auth_digest_user *d = &r->users->digest[r->users->n_digest];
     enum auth_hash kind = hex.len == 2 * auth_hash_len(AUTH_MD5) ? AUTH_MD5 : AUTH_SHA256;
@@ -108,7 +108,7 @@ static const char *read_digest(struct reading *r, mk_str name, mk_str realm, mk_
 }
 
 /* NULL, or the error. Never quotes the line: it may be a password. */
-static const char *read_line(struct reading *r, mk_str line)
+static const char *parse_user_line(struct users_parser *r, mk_str line)
 {
     mk_str rest = line, realm;
     mk_str name = mk_str_cut(&rest, ':');
@@ -116,30 +116,30 @@ static const char *read_line(struct reading *r, mk_str line)
         return "expected name:hash or name:realm:hash";
     if (name.len == 0 || name.len > AUTH_NAME_MAX)
         return "a name has 1 to 255 bytes";
-    if (!auth_is_clean(line))
+    if (!auth_has_no_controls(line))
         return "there is a control character in it";
     if (mk_str_find(rest, ':') != MK_STR_NONE) {
         realm = mk_str_cut(&rest, ':');
-        return read_digest(r, name, realm, rest);
+        return parse_digest_entry(r, name, realm, rest);
     }
-    const char *fault = auth_hash_fault(rest);
+    const char *fault = auth_hash_error(rest);
     if (fault)
         return fault;
-    r->weak += auth_hash_is_quick(rest);
+    r->weak += auth_hash_is_fast(rest);
     r->users->basic[r->users->n_basic++] = (struct auth_user){name, rest, r->line};
     return NULL;
 }
 
-static void read_lines(struct reading *r, mk_str text)
+static void parse_user_lines(struct users_parser *r, mk_str text)
 {
     while (text.p) {
         mk_str line = next_line(&text);
         r->line++;
         if (line.len == 0 || line.p[0] == '#')
             continue;
-        const char *fault = read_line(r, line);
+        const char *fault = parse_user_line(r, line);
         if (fault)
-            complain(r, r->line, fault);
+            report_line(r, r->line, fault);
     }
     if (r->weak)
         mk_config_warn(
@@ -149,12 +149,12 @@ static void read_lines(struct reading *r, mk_str text)
             r->weak == 1 ? "password is hashed with" : "passwords are hashed with");
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_user_names(const void *a, const void *b)
 {
     return mk_str_cmp(((const struct auth_user *)a)->name, ((const struct auth_user *)b)->name);
 }
 
-static int by_realm(const void *a, const void *b)
+static int compare_digest_users(const void *a, const void *b)
 {
     const struct auth_digest_user *x = a, *y = b;
     int c = mk_str_cmp(x->realm, y->realm);
@@ -163,27 +163,27 @@ static int by_realm(const void *a, const void *b)
     return c ? c : mk_str_cmp(x->name, y->name);
 }
 
-static void complain_twice(struct reading *r, mk_str name, unsigned a, unsigned b)
+static void report_duplicate(struct users_parser *r, mk_str name, unsigned a, unsigned b)
 {
     char room[AUTH_NAME_MAX + 64];
     struct mk_buf text = mk_buf_fixed(room, sizeof room - 1);
     mk_buf_addf(&text, "%.*s is already on line %u", MK_STR_ARG(name), a < b ? a : b);
     room[text.len] = '\0';
-    complain(r, a < b ? b : a, room);
+    report_line(r, a < b ? b : a, room);
 }
 
-static void find_duplicates(struct reading *r)
+static void report_duplicates(struct users_parser *r)
 {
     const struct auth_users *u = r->users;
     for (size_t i = 1; i < u->n_basic; i++)
-        if (by_name(&u->basic[i - 1], &u->basic[i]) == 0)
-            complain_twice(r, u->basic[i].name, u->basic[i - 1].line, u->basic[i].line);
+        if (compare_user_names(&u->basic[i - 1], &u->basic[i]) == 0)
+            report_duplicate(r, u->basic[i].name, u->basic[i - 1].line, u->basic[i].line);
     for (size_t i = 1; i < u->n_digest; i++)
-        if (by_realm(&u->digest[i - 1], &u->digest[i]) == 0)
-            complain_twice(r, u->digest[i].name, u->digest[i - 1].line, u->digest[i].line);
+        if (compare_digest_users(&u->digest[i - 1], &u->digest[i]) == 0)
+            report_duplicate(r, u->digest[i].name, u->digest[i - 1].line, u->digest[i].line);
 }
 
-static bool make_room(struct reading *r, mk_str text)
+static bool alloc_entries(struct users_parser *r, mk_str text)
 {
     size_t n_basic = 1, n_digest = 1;
     while (text.p) {
@@ -199,22 +199,22 @@ static bool make_room(struct reading *r, mk_str text)
     return r->users->basic && r->users->digest;
 }
 
-struct auth_users *auth_users_read(struct mk_config *c, const void *section, mk_str path)
+struct auth_users *auth_users_load(struct mk_config *c, const void *section, mk_str path)
 {
     mk_str text;
     struct auth_users *u = mk_config_alloc(c, sizeof *u);
     if (!u)
         return NULL;
-    struct reading r = {.config = c, .section = section, .users = u};
+    struct users_parser r = {.config = c, .section = section, .users = u};
     u->path = path;
-    if (!load(&r, &text))
+    if (!load_file_text(&r, &text))
         return u;
-    if (!make_room(&r, text))
+    if (!alloc_entries(&r, text))
         return NULL;
-    read_lines(&r, text);
-    qsort(u->basic, u->n_basic, sizeof *u->basic, by_name);
-    qsort(u->digest, u->n_digest, sizeof *u->digest, by_realm);
-    find_duplicates(&r);
+    parse_user_lines(&r, text);
+    qsort(u->basic, u->n_basic, sizeof *u->basic, compare_user_names);
+    qsort(u->digest, u->n_digest, sizeof *u->digest, compare_digest_users);
+    report_duplicates(&r);
     if (r.faults > FAULTS_MAX)
         mk_config_error(c, section, "UserFile", "%.*s: %u lines more are wrong", MK_STR_ARG(path),
                         r.faults - FAULTS_MAX);
@@ -224,11 +224,11 @@ struct auth_users *auth_users_read(struct mk_config *c, const void *section, mk_
 const struct auth_user *auth_users_find(const struct auth_users *u, mk_str name)
 {
     struct auth_user key = {.name = name};
-    return u->n_basic ? bsearch(&key, u->basic, u->n_basic, sizeof key, by_name) : NULL;
+    return u->n_basic ? bsearch(&key, u->basic, u->n_basic, sizeof key, compare_user_names) : NULL;
 }
 
-const struct auth_user *auth_users_stand_in(const struct auth_users *u, const uint8_t key[AUTH_KEY_LEN],
-                                            mk_str name)
+const struct auth_user *auth_users_find_decoy(const struct auth_users *u, const uint8_t key[AUTH_KEY_LEN],
+                                              mk_str name)
 {
     uint8_t mac[AUTH_MAC_LEN];
     uint64_t number;
@@ -242,7 +242,7 @@ const struct auth_digest_user *auth_users_find_digest(const struct auth_users *u
                                                       enum auth_hash kind)
 {
     struct auth_digest_user key = {.name = name, .realm = realm, .kind = kind};
-    return u->n_digest ? bsearch(&key, u->digest, u->n_digest, sizeof key, by_realm) : NULL;
+    return u->n_digest ? bsearch(&key, u->digest, u->n_digest, sizeof key, compare_digest_users) : NULL;
 }
 
 bool auth_users_has_realm(const struct auth_users *u, mk_str realm, enum auth_hash kind)

@@ -31,13 +31,13 @@ struct auth_users {
 
 /* Reads the file: what is wrong with it is reported at `UserFile` of the section. NULL: memory is out
  * (reported). */
-struct auth_users *auth_users_read(struct mk_config *c, const void *section, mk_str path);
+struct auth_users *auth_users_load(struct mk_config *c, const void *section, mk_str path);
 
 const struct auth_user *auth_users_find(const struct auth_users *u, mk_str name);
 /* A decoy for an unknown user: always the same one for a name, so that the time of a check does not reveal
  * which users exist. NULL when the file has no entry for Basic. */
-const struct auth_user *auth_users_stand_in(const struct auth_users *u, const uint8_t key[AUTH_KEY_LEN],
-                                            mk_str name);
+const struct auth_user *auth_users_find_decoy(const struct auth_users *u, const uint8_t key[AUTH_KEY_LEN],
+                                              mk_str name);
 const struct auth_digest_user *auth_users_find_digest(const struct auth_users *u, mk_str name, mk_str realm,
                                                       enum auth_hash kind);
 bool auth_users_has_realm(const struct auth_users *u, mk_str realm, enum auth_hash kind);

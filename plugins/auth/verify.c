@@ -8,7 +8,7 @@
 
 enum { SHA1_TEXT_LEN = 28 };
 
-const struct auth_kind auth_kinds[] = {
+const struct auth_hash_scheme auth_hash_schemes[] = {
     {"yescrypt", "$y$", 43, true, SIZE_MAX, 0},
     {"bcrypt", "$2b$", 53, true, 72, 10},
     {"sha512", "$6$", 86, true, SIZE_MAX, 100000},
@@ -20,16 +20,16 @@ const struct auth_kind auth_kinds[] = {
     {NULL, NULL, 0, false, 0, 0},
 };
 
-const struct auth_kind *auth_kind_find(mk_str name)
+const struct auth_hash_scheme *auth_hash_scheme_find(mk_str name)
 {
-    for (const struct auth_kind *k = auth_kinds; k->name; k++)
+    for (const struct auth_hash_scheme *k = auth_hash_schemes; k->name; k++)
         if (k->can_make && mk_str_eq_nocase(name, mk_str_from_c(k->name)))
             return k;
     return NULL;
 }
 
 /* The base64 behind {SHA1}, or {SHA} as others call it; absent if it is none of these. */
-static mk_str sha1_of(mk_str hash)
+static mk_str decode_sha1(mk_str hash)
 {
     static const mk_str prefixes[] = {MK_STR_INIT("{SHA1}"), MK_STR_INIT("{SHA}")};
     for (size_t i = 0; i < MK_LEN(prefixes); i++)
@@ -38,12 +38,12 @@ static mk_str sha1_of(mk_str hash)
     return mk_str_of(NULL, 0);
 }
 
-bool auth_hash_is_quick(mk_str hash)
+bool auth_hash_is_fast(mk_str hash)
 {
-    return sha1_of(hash).p != NULL;
+    return decode_sha1(hash).p != NULL;
 }
 
-static const char *sha1_fault(mk_str text)
+static const char *sha1_error(mk_str text)
 {
     char room[AUTH_SHA1_LEN + 8];
     struct mk_buf b = mk_buf_fixed(room, sizeof room);
@@ -51,12 +51,12 @@ static const char *sha1_fault(mk_str text)
     return good ? NULL : "{SHA1} must be followed by 20 bytes in base64";
 }
 
-const char *auth_hash_fault(mk_str hash)
+const char *auth_hash_error(mk_str hash)
 {
     char setting[AUTH_HASH_TEXT_MAX + 1];
-    if (auth_hash_is_quick(hash))
-        return sha1_fault(sha1_of(hash));
-    const struct auth_kind *k = auth_kinds;
+    if (auth_hash_is_fast(hash))
+        return sha1_error(decode_sha1(hash));
+    const struct auth_hash_scheme *k = auth_hash_schemes;
     while (k->name && !mk_str_starts(hash, mk_str_from_c(k->prefix)))
         k++;
     if (!k->name)
@@ -72,14 +72,14 @@ const char *auth_hash_fault(mk_str hash)
                                                                        : "libcrypt does not take this hash";
 }
 
-bool auth_verify_quick(mk_str hash, mk_str password)
+bool auth_verify_fast(mk_str hash, mk_str password)
 {
     uint8_t sum[AUTH_HASH_MAX];
     char room[SHA1_TEXT_LEN + 8];
     struct mk_buf b = mk_buf_fixed(room, sizeof room);
     auth_hash_joined(AUTH_SHA1, &password, 1, sum);
     mk_base64_encode(&b, mk_str_of((const char *)sum, AUTH_SHA1_LEN));
-    bool equal = !b.failed && mk_consttime_eq(sha1_of(hash), mk_buf_str(&b));
+    bool equal = !b.failed && mk_consttime_eq(decode_sha1(hash), mk_buf_str(&b));
     explicit_bzero(room, sizeof room);
     explicit_bzero(sum, sizeof sum);
     return equal;

@@ -9,7 +9,7 @@ struct crypt_data;
 
 enum { AUTH_HASH_TEXT_MAX = 383 };
 
-struct auth_kind {
+struct auth_hash_scheme {
     const char *name, *prefix;
     size_t tail;     /* characters behind the last '$' */
     bool can_make;   /* `monkey passwd` may write it */
@@ -18,14 +18,14 @@ struct auth_kind {
 };
 
 /* Those of crypt(3) that are good enough; ended by one without name. */
-extern const struct auth_kind auth_kinds[];
-const struct auth_kind *auth_kind_find(mk_str name);
+extern const struct auth_hash_scheme auth_hash_schemes[];
+const struct auth_hash_scheme *auth_hash_scheme_find(mk_str name);
 
 /* What is wrong with the hash, for people; NULL if it is usable. */
-const char *auth_hash_fault(mk_str hash);
+const char *auth_hash_error(mk_str hash);
 /* {SHA1}: fast enough for the loop (and for an attacker with the file). */
-bool auth_hash_is_quick(mk_str hash);
-bool auth_verify_quick(mk_str hash, mk_str password);
+bool auth_hash_is_fast(mk_str hash);
+bool auth_verify_fast(mk_str hash, mk_str password);
 /* For the other kinds: may take a second. Both texts are NUL-terminated. `data` is scratch space and holds
  * secrets afterwards. */
 bool auth_verify(const char *hash, const char *password, struct crypt_data *data);

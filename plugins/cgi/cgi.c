@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Answers requests with the output of programs (RFC 3875). */
-#include "serve.h"
+#include "handler.h"
 
 #include <errno.h>
 
@@ -26,13 +26,13 @@ static int bind_host(struct mk_config *config, struct mk_vhost *host, void *data
 {
     struct cgi *cgi = data;
     (void)host;
-    *host_data = cgi_settings_of(config, &cgi->n_pools);
+    *host_data = cgi_settings_load(config, &cgi->n_pools);
     return *host_data ? 0 : -ENOMEM;
 }
 
 /* ---- The worker ---- */
 
-static int start(struct mk_worker *worker, void *data)
+static int worker_start(struct mk_worker *worker, void *data)
 {
     const struct cgi *cgi = data;
     struct cgi_pool *pools = mk_mem_zalloc(cgi->n_pools + 1, sizeof *pools);
@@ -44,7 +44,7 @@ static int start(struct mk_worker *worker, void *data)
     return 0;
 }
 
-static void stop(struct mk_worker *worker, void *data)
+static void worker_stop(struct mk_worker *worker, void *data)
 {
     const struct cgi *cgi = data;
     struct cgi_pool *pools = mk_worker_data(worker, &MK_PLUGIN_OF(cgi));
@@ -60,7 +60,7 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
 {
     const struct cgi_settings *settings = mk_vhost_data(mk_request_vhost(request), &MK_PLUGIN_OF(cgi));
     struct cgi_pool *pools = mk_worker_data(mk_request_worker(request), &MK_PLUGIN_OF(cgi));
-    return cgi_serve_handle(request, response, settings, data, &pools[settings->pool - 1]);
+    return cgi_handler_run(request, response, settings, data, &pools[settings->pool - 1]);
 }
 
 static const struct mk_handler handler = {
@@ -83,6 +83,6 @@ MK_PLUGIN(cgi) = {
     .handlers = handlers,
     .load = load,
     .host = bind_host,
-    .worker_start = start,
-    .worker_stop = stop,
+    .worker_start = worker_start,
+    .worker_stop = worker_stop,
 };

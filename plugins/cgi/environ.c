@@ -18,31 +18,31 @@ struct writer {
 
 /* ---- Variables ---- */
 
-static void end(struct writer *w)
+static void append_nul(struct writer *w)
 {
     mk_buf_add_char(w->out, '\0');
 }
 
-static void set(struct writer *w, mk_str name, mk_str value)
+static void set_variable(struct writer *w, mk_str name, mk_str value)
 {
     mk_buf_add(w->out, name);
     mk_buf_add_char(w->out, '=');
     mk_buf_add(w->out, value);
-    end(w);
+    append_nul(w);
     w->n++;
 }
 
 /* Unless the configuration does so itself. */
-static void set_own(struct writer *w, mk_str name, mk_str value)
+static void set_unless_configured(struct writer *w, mk_str name, mk_str value)
 {
     for (size_t i = 0; i < w->settings->n_variables; i++)
         if (mk_str_eq(w->settings->variables[i].name, name))
             return;
     if (value.p)
-        set(w, name, value);
+        set_variable(w, name, value);
 }
 
-static void set_length(struct writer *w)
+static void set_content_length(struct writer *w)
 {
     char digits[24];
     struct mk_buf text = mk_buf_fixed(digits, sizeof digits);
@@ -52,21 +52,21 @@ static void set_length(struct writer *w)
     if (w->length < 0 || (w->length == 0 && !is_told))
         return;
     mk_buf_add_num(&text, (uint64_t)w->length);
-    set_own(w, MK_STR("CONTENT_LENGTH"), mk_buf_str(&text));
+    set_unless_configured(w, MK_STR("CONTENT_LENGTH"), mk_buf_str(&text));
 }
 
 /* What only a program that we start gets. */
-static void set_all_own(struct writer *w)
+static void set_process_variables(struct writer *w)
 {
-    set_length(w);
+    set_content_length(w);
     if (w->length < 0) /* so that it knows that there is content */
-        set_own(w, MK_STR("HTTP_TRANSFER_ENCODING"),
-                mk_request_header(w->request, MK_STR("Transfer-Encoding")));
-    set_own(w, MK_STR("PATH"), MK_STR("/usr/local/bin:/usr/bin:/bin"));
+        set_unless_configured(w, MK_STR("HTTP_TRANSFER_ENCODING"),
+                              mk_request_header(w->request, MK_STR("Transfer-Encoding")));
+    set_unless_configured(w, MK_STR("PATH"), MK_STR("/usr/local/bin:/usr/bin:/bin"));
 }
 
 /* False: memory is out. */
-static bool set_all(struct writer *w)
+static bool set_all_variables(struct writer *w)
 {
     const struct cgi_script *script = w->script;
     const struct mk_cgi_options options = {
@@ -87,8 +87,8 @@ static bool set_all(struct writer *w)
     if (mk_cgi_variables(w->request, &options, &variables, &n))
         return false;
     for (size_t i = 0; i < n; i++)
-        set(w, variables[i].name, variables[i].value);
-    set_all_own(w);
+        set_variable(w, variables[i].name, variables[i].value);
+    set_process_variables(w);
     return true;
 }
 
@@ -108,7 +108,7 @@ static size_t add_arguments(struct writer *w)
         size_t at = w->out->len;
         wanted = n++ < ARGUMENTS_MAX && mk_url_unescape(w->out, word) &&
                  mk_str_find(mk_str_skip(mk_buf_str(w->out), at), '\0') == MK_STR_NONE;
-        end(w);
+        append_nul(w);
     }
     if (wanted)
         return n;
@@ -123,14 +123,14 @@ static size_t add_command(struct writer *w)
     for (; in && in->words[n]; n++)
         mk_buf_add(w->out, mk_str_of(in->words[n], strlen(in->words[n]) + 1));
     mk_buf_add(w->out, w->script->file);
-    end(w);
+    append_nul(w);
     return n + 1 + add_arguments(w);
 }
 
 /* ---- Everything ---- */
 
 /* The addresses of `n` texts that follow each other; answers where the next one begins. */
-static const char *point(const char **to, const char *at, size_t n)
+static const char *fill_pointers(const char **to, const char *at, size_t n)
 {
     for (size_t i = 0; i < n; i++, at += strlen(at) + 1)
         to[i] = at;
@@ -138,13 +138,13 @@ static const char *point(const char **to, const char *at, size_t n)
     return at;
 }
 
-int cgi_environ_make(struct cgi_environ *e, struct mk_request *request, const struct cgi_script *script,
-                     const struct cgi_settings *settings, int64_t length)
+int cgi_environ_build(struct cgi_environ *e, struct mk_request *request, const struct cgi_script *script,
+                      const struct cgi_settings *settings, int64_t length)
 {
     *e = (struct cgi_environ){.text = mk_buf_growing(TEXT_MAX)};
     struct writer w = {
         .out = &e->text, .request = request, .script = script, .settings = settings, .length = length};
-    if (!set_all(&w))
+    if (!set_all_variables(&w))
         return -ENOMEM;
     size_t n_args = add_command(&w);
     if (e->text.failed) /* no single variable is longer than a head */
@@ -153,7 +153,7 @@ int cgi_environ_make(struct cgi_environ *e, struct mk_request *request, const st
     if (!e->envp)
         return -ENOMEM;
     e->argv = e->envp + w.n + 1;
-    point(e->argv, point(e->envp, e->text.p, w.n), n_args);
+    fill_pointers(e->argv, fill_pointers(e->envp, e->text.p, w.n), n_args);
     return 0;
 }
 

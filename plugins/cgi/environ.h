@@ -13,8 +13,8 @@ struct cgi_environ {
 
 /* `length`: of the content, -1: unknown. 0; -E2BIG when there is more than a program can take; -ENOMEM. Call
  * cgi_environ_free() in any case. */
-int cgi_environ_make(struct cgi_environ *e, struct mk_request *request, const struct cgi_script *script,
-                     const struct cgi_settings *settings, int64_t length);
+int cgi_environ_build(struct cgi_environ *e, struct mk_request *request, const struct cgi_script *script,
+                      const struct cgi_settings *settings, int64_t length);
 void cgi_environ_free(struct cgi_environ *e);
 
 #endif

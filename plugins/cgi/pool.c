@@ -5,7 +5,7 @@ struct cgi_client {
     struct cgi_client *next;
     struct mk_addr peer;
     unsigned used, waiting;
-    struct cgi_ticket *first, **last; /* its requests that wait */
+    struct cgi_queue_entry *first, **last; /* its requests that wait */
 };
 
 void cgi_pool_init(struct cgi_pool *p, struct mk_worker *worker)
@@ -33,7 +33,7 @@ static struct cgi_client *find_client(struct cgi_pool *p, const struct mk_addr *
     return c;
 }
 
-static void drop_if_idle(struct cgi_pool *p, struct cgi_client *c)
+static void free_client_if_idle(struct cgi_pool *p, struct cgi_client *c)
 {
     if (c->used || c->waiting)
         return;
@@ -45,23 +45,23 @@ static void drop_if_idle(struct cgi_pool *p, struct cgi_client *c)
 }
 
 /* One client leaves a quarter of the places to others, where there is more than one place. */
-static unsigned share_of(const struct cgi_settings *s)
+static unsigned per_client_max(const struct cgi_settings *s)
 {
     unsigned most = s->per_address ? s->per_address : (unsigned)((uint64_t)s->processes * 3 / 4);
     return most ? most : 1;
 }
 
-static bool may_run(const struct cgi_pool *p, const struct cgi_client *c)
+static bool may_start(const struct cgi_pool *p, const struct cgi_client *c)
 {
-    return p->used < p->settings->processes && c->used < share_of(p->settings);
+    return p->used < p->settings->processes && c->used < per_client_max(p->settings);
 }
 
 /* ---- The queue ---- */
 
-static void enqueue(struct cgi_pool *p, struct cgi_ticket *t)
+static void enqueue(struct cgi_pool *p, struct cgi_queue_entry *t)
 {
     struct cgi_client *c = t->client;
-    t->state = CGI_TICKET_WAITS;
+    t->state = CGI_SLOT_WAITING;
     t->number = p->n_tickets++;
     t->at = c->last;
     *c->last = t;
@@ -70,7 +70,7 @@ static void enqueue(struct cgi_pool *p, struct cgi_ticket *t)
     p->waiting++;
 }
 
-static void dequeue(struct cgi_pool *p, struct cgi_ticket *t)
+static void dequeue(struct cgi_pool *p, struct cgi_queue_entry *t)
 {
     struct cgi_client *c = t->client;
     *t->at = t->next;
@@ -82,35 +82,35 @@ static void dequeue(struct cgi_pool *p, struct cgi_ticket *t)
     p->waiting--;
 }
 
-static void admit(struct cgi_pool *p, struct cgi_ticket *t)
+static void grant_slot(struct cgi_pool *p, struct cgi_queue_entry *t)
 {
-    t->state = CGI_TICKET_VALID;
+    t->state = CGI_SLOT_GRANTED;
     t->client->used++;
     p->used++;
 }
 
 /* Is it the turn of `c` rather than of `other`? Both wait. */
-static bool comes_before(const struct cgi_client *c, const struct cgi_client *other)
+static bool is_served_before(const struct cgi_client *c, const struct cgi_client *other)
 {
     return c->used < other->used || (c->used == other->used && c->first->number < other->first->number);
 }
 
-static void admit_next(struct cgi_pool *p)
+static void grant_next_slots(struct cgi_pool *p)
 {
     struct cgi_client *best = NULL;
     for (struct cgi_client *c = p->clients; c; c = c->next)
-        if (c->waiting && may_run(p, c) && (!best || comes_before(c, best)))
+        if (c->waiting && may_start(p, c) && (!best || is_served_before(c, best)))
             best = c;
     if (!best)
         return;
-    struct cgi_ticket *t = best->first;
+    struct cgi_queue_entry *t = best->first;
     dequeue(p, t);
-    admit(p, t);
+    grant_slot(p, t);
     mk_request_resume(t->request);
 }
 
 /* The queue is full: the latest request of the client with the most makes room for one with fewer. */
-static bool make_room(struct cgi_pool *p, const struct cgi_client *newcomer)
+static bool drop_request_of_busiest(struct cgi_pool *p, const struct cgi_client *newcomer)
 {
     struct cgi_client *most = NULL;
     for (struct cgi_client *c = p->clients; c; c = c->next)
@@ -118,59 +118,59 @@ static bool make_room(struct cgi_pool *p, const struct cgi_client *newcomer)
             most = c;
     if (!most || most->waiting <= newcomer->waiting + 1)
         return false;
-    struct cgi_ticket *t = most->first;
+    struct cgi_queue_entry *t = most->first;
     while (t->next)
         t = t->next;
     dequeue(p, t);
-    t->state = CGI_TICKET_LOST;
+    t->state = CGI_SLOT_REJECTED;
     mk_request_resume(t->request);
     return true;
 }
 
 /* ---- What calls ask ---- */
 
-bool cgi_pool_enter(struct cgi_pool *p, const struct cgi_settings *settings, struct cgi_ticket *ticket,
-                    struct mk_request *request)
+bool cgi_pool_request_slot(struct cgi_pool *p, const struct cgi_settings *settings,
+                           struct cgi_queue_entry *queue_entry, struct mk_request *request)
 {
     struct cgi_client *c = find_client(p, mk_request_client_addr(request));
-    *ticket = (struct cgi_ticket){.request = request, .client = c};
+    *queue_entry = (struct cgi_queue_entry){.request = request, .client = c};
     p->settings = settings;
     if (!c)
         return false;
-    if (!c->waiting && may_run(p, c)) {
-        admit(p, ticket);
+    if (!c->waiting && may_start(p, c)) {
+        grant_slot(p, queue_entry);
         return true;
     }
-    if (p->waiting >= settings->waiting && !make_room(p, c)) {
-        drop_if_idle(p, c);
+    if (p->waiting >= settings->waiting && !drop_request_of_busiest(p, c)) {
+        free_client_if_idle(p, c);
         return false;
     }
-    enqueue(p, ticket);
+    enqueue(p, queue_entry);
     return true;
 }
 
-void cgi_pool_give_up(struct cgi_pool *p, struct cgi_ticket *ticket)
+void cgi_pool_cancel(struct cgi_pool *p, struct cgi_queue_entry *queue_entry)
 {
-    enum cgi_ticket_state state = ticket->state;
-    ticket->state = CGI_TICKET_NONE;
-    if (state == CGI_TICKET_VALID)
-        cgi_pool_release(p, ticket->client);
-    if (state != CGI_TICKET_WAITS)
+    enum cgi_slot_state state = queue_entry->state;
+    queue_entry->state = CGI_SLOT_NONE;
+    if (state == CGI_SLOT_GRANTED)
+        cgi_pool_release_slot(p, queue_entry->client);
+    if (state != CGI_SLOT_WAITING)
         return;
-    dequeue(p, ticket);
-    drop_if_idle(p, ticket->client);
+    dequeue(p, queue_entry);
+    free_client_if_idle(p, queue_entry->client);
 }
 
-struct cgi_client *cgi_pool_use(struct cgi_ticket *ticket)
+struct cgi_client *cgi_pool_use_slot(struct cgi_queue_entry *queue_entry)
 {
-    ticket->state = CGI_TICKET_NONE;
-    return ticket->client;
+    queue_entry->state = CGI_SLOT_NONE;
+    return queue_entry->client;
 }
 
-void cgi_pool_release(struct cgi_pool *p, struct cgi_client *client)
+void cgi_pool_release_slot(struct cgi_pool *p, struct cgi_client *client)
 {
     client->used--;
     p->used--;
-    admit_next(p);
-    drop_if_idle(p, client);
+    grant_next_slots(p);
+    free_client_if_idle(p, client);
 }

@@ -9,20 +9,20 @@
 struct cgi_process;
 struct cgi_client;
 
-enum cgi_ticket_state {
-    CGI_TICKET_NONE,
-    CGI_TICKET_WAITS,
-    CGI_TICKET_VALID, /* a script may be started in its place */
-    CGI_TICKET_LOST,  /* the queue was full: it made room for a client with fewer requests */
+enum cgi_slot_state {
+    CGI_SLOT_NONE,
+    CGI_SLOT_WAITING,
+    CGI_SLOT_GRANTED,  /* a script may be started in its place */
+    CGI_SLOT_REJECTED, /* the queue was full: it made room for a client with fewer requests */
 };
 
 /* The wish to run a script; in the memory of its request. */
-struct cgi_ticket {
-    struct cgi_ticket *next, **at;
+struct cgi_queue_entry {
+    struct cgi_queue_entry *next, **at;
     struct mk_request *request;
     struct cgi_client *client;
     uint64_t number; /* in the order of arrival */
-    enum cgi_ticket_state state;
+    enum cgi_slot_state state;
 };
 
 struct cgi_pool {
@@ -39,14 +39,14 @@ void cgi_pool_init(struct cgi_pool *p, struct mk_worker *worker);
 
 /* Takes a place for the ticket, or queues it: its request is resumed when it is valid or lost. False: the
  * queue is full, or memory is out. */
-bool cgi_pool_enter(struct cgi_pool *p, const struct cgi_settings *settings, struct cgi_ticket *ticket,
-                    struct mk_request *request);
+bool cgi_pool_request_slot(struct cgi_pool *p, const struct cgi_settings *settings,
+                           struct cgi_queue_entry *queue_entry, struct mk_request *request);
 /* The ticket is not needed any more. */
-void cgi_pool_give_up(struct cgi_pool *p, struct cgi_ticket *ticket);
-/* The place of a valid ticket becomes that of a process: the client that cgi_pool_release() wants back. */
-struct cgi_client *cgi_pool_use(struct cgi_ticket *ticket);
+void cgi_pool_cancel(struct cgi_pool *p, struct cgi_queue_entry *queue_entry);
+/* The place of a valid ticket becomes that of a process: the client that cgi_pool_release_slot() wants back. */
+struct cgi_client *cgi_pool_use_slot(struct cgi_queue_entry *queue_entry);
 /* A process of that client has ended. Its place goes to the waiting client that runs the fewest scripts; of
  * several, to the request that has waited longest. */
-void cgi_pool_release(struct cgi_pool *p, struct cgi_client *client);
+void cgi_pool_release_slot(struct cgi_pool *p, struct cgi_client *client);
 
 #endif

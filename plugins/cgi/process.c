@@ -12,7 +12,7 @@ enum { KILL_MS = 1000, AFTERLIFE_MS = 30000 };
 
 /* ---- Memory and descriptors ---- */
 
-static void shut(int *fd, struct mk_watcher **watcher)
+static void close_fd_and_watcher(int *fd, struct mk_watcher **watcher)
 {
     mk_watcher_free(*watcher);
     *watcher = NULL;
@@ -21,18 +21,18 @@ static void shut(int *fd, struct mk_watcher **watcher)
     *fd = -1;
 }
 
-static void dispose(struct cgi_process *p)
+static void free_process(struct cgi_process *p)
 {
-    shut(&p->in, &p->in_ready);
-    shut(&p->out, &p->out_ready);
-    cgi_errors_fini(&p->errors);
+    close_fd_and_watcher(&p->in, &p->in_ready);
+    close_fd_and_watcher(&p->out, &p->out_ready);
+    cgi_stderr_fini(&p->errors);
     mk_request_log_copy_free(p->past);
     mk_timer_stop(&p->timer);
     mk_mem_free(p->name);
     mk_mem_free(p);
 }
 
-static void resume(struct cgi_process *p)
+static void resume_request(struct cgi_process *p)
 {
     if (p->request)
         mk_request_resume(p->request);
@@ -40,13 +40,13 @@ static void resume(struct cgi_process *p)
 
 /* ---- Its end ---- */
 
-static size_t unread_of(const struct cgi_process *p)
+static size_t unread_bytes(const struct cgi_process *p)
 {
     int n = 0;
     return p->out >= 0 && ioctl(p->out, FIONREAD, &n) == 0 && n > 0 ? (size_t)n : 0;
 }
 
-static void retire(struct cgi_process *p, int status)
+static void unlink_ended_process(struct cgi_process *p, int status)
 {
     p->child = NULL;
     p->status = status;
@@ -54,22 +54,22 @@ static void retire(struct cgi_process *p, int status)
     if (p->next)
         p->next->at = p->at;
     mk_timer_stop(&p->timer);
-    p->rest = unread_of(p);
-    cgi_errors_read(&p->errors);
-    cgi_pool_release(p->pool, p->client);
+    p->rest = unread_bytes(p);
+    cgi_stderr_read(&p->errors);
+    cgi_pool_release_slot(p->pool, p->client);
     if (p->request)
-        resume(p);
+        resume_request(p);
     else
-        dispose(p);
+        free_process(p);
 }
 
-static void on_end(void *ctx, int status)
+static void on_child_exit(void *ctx, int status)
 {
-    retire(ctx, status);
+    unlink_ended_process(ctx, status);
 }
 
 /* It ignores SIGTERM, or goes on for too long after its answer. */
-static void on_due(struct mk_timer *t)
+static void on_process_timeout(struct mk_timer *t)
 {
     struct cgi_process *p = MK_CONTAINER(t, struct cgi_process, timer);
     if (!p->told) {
@@ -80,7 +80,7 @@ static void on_due(struct mk_timer *t)
         return;
     }
     mk_subprocess_kill(p->child);
-    retire(p, SIGKILL);
+    unlink_ended_process(p, SIGKILL);
 }
 
 void cgi_process_stop(struct cgi_process *p)
@@ -92,15 +92,15 @@ void cgi_process_stop(struct cgi_process *p)
     mk_timer_set(&p->timer, p->pool->worker, KILL_MS);
 }
 
-void cgi_process_leave(struct cgi_process *p, bool has_answered)
+void cgi_process_detach(struct cgi_process *p, bool has_answered)
 {
     if (p->child)
         p->past = mk_request_log_copy(p->request);
     p->request = NULL;
-    shut(&p->in, &p->in_ready);
-    shut(&p->out, &p->out_ready);
+    close_fd_and_watcher(&p->in, &p->in_ready);
+    close_fd_and_watcher(&p->out, &p->out_ready);
     if (!p->child)
-        dispose(p);
+        free_process(p);
     else if (!has_answered)
         cgi_process_stop(p);
     else if (!p->told)
@@ -111,10 +111,10 @@ void cgi_process_kill(struct cgi_process *p)
 {
     p->request = NULL;
     mk_subprocess_kill(p->child);
-    retire(p, SIGKILL);
+    unlink_ended_process(p, SIGKILL);
 }
 
-void cgi_process_describe_end(const struct cgi_process *p, struct mk_buf *out)
+void cgi_process_describe_exit(const struct cgi_process *p, struct mk_buf *out)
 {
     if (p->child)
         mk_buf_add(out, MK_STR("closed its output"));
@@ -130,7 +130,7 @@ void cgi_process_describe_end(const struct cgi_process *p, struct mk_buf *out)
 
 /* ---- Its output ---- */
 
-static void say(void *ctx, mk_str line)
+static void log_stderr_line(void *ctx, mk_str line)
 {
     const struct cgi_process *p = ctx;
     struct mk_request *request = p->request ? p->request : p->past;
@@ -140,7 +140,7 @@ static void say(void *ctx, mk_str line)
         mk_worker_log(p->pool->worker, MK_LOG_WARN, "cgi: %s: %.*s", p->name, MK_STR_ARG(line));
 }
 
-static ssize_t read_some(int fd, char *room, size_t cap)
+static ssize_t read_retrying(int fd, char *room, size_t cap)
 {
     ssize_t n;
     do
@@ -154,17 +154,17 @@ ssize_t cgi_process_read(struct cgi_process *p, char *room, size_t cap)
     bool ended = !p->child;
     if (ended && p->rest < cap)
         cap = p->rest;
-    ssize_t n = p->out >= 0 && cap ? read_some(p->out, room, cap) : 0;
+    ssize_t n = p->out >= 0 && cap ? read_retrying(p->out, room, cap) : 0;
     if (n > 0 && ended)
         p->rest -= (size_t)n;
     if (n == 0)
-        shut(&p->out, &p->out_ready);
+        close_fd_and_watcher(&p->out, &p->out_ready);
     return n;
 }
 
 bool cgi_process_has_output(const struct cgi_process *p)
 {
-    return unread_of(p) > 0;
+    return unread_bytes(p) > 0;
 }
 
 /* ---- Its input ---- */
@@ -179,13 +179,13 @@ ssize_t cgi_process_write(struct cgi_process *p, mk_str text)
     while (n < 0 && errno == EINTR);
     if (n >= 0 || errno == EAGAIN)
         return n < 0 ? -EAGAIN : n;
-    shut(&p->in, &p->in_ready);
+    close_fd_and_watcher(&p->in, &p->in_ready);
     return -EPIPE;
 }
 
-void cgi_process_end_input(struct cgi_process *p)
+void cgi_process_close_stdin(struct cgi_process *p)
 {
-    shut(&p->in, &p->in_ready);
+    close_fd_and_watcher(&p->in, &p->in_ready);
 }
 
 /* ---- Its beginning ---- */
@@ -195,7 +195,7 @@ struct ends {
     int in, out, err;
 };
 
-static void close_ends(struct ends *theirs)
+static void close_child_ends(struct ends *theirs)
 {
     int *all[] = {&theirs->in, &theirs->out, &theirs->err};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -216,10 +216,10 @@ static bool open_pipe(int *ours, int *theirs, bool we_read)
     return fcntl(*ours, F_SETFL, O_NONBLOCK) == 0;
 }
 
-static void on_ready(void *ctx, unsigned which)
+static void on_pipe_ready(void *ctx, unsigned which)
 {
     (void)which;
-    resume(ctx);
+    resume_request(ctx);
 }
 
 static bool open_pipes(struct cgi_process *p, struct ends *theirs, bool has_input)
@@ -228,9 +228,9 @@ static bool open_pipes(struct cgi_process *p, struct ends *theirs, bool has_inpu
     int errors = -1;
     if (!open_pipe(&p->out, &theirs->out, true) || (has_input && !open_pipe(&p->in, &theirs->in, false)))
         return false;
-    p->out_ready = mk_watcher_new(w, p->out, MK_READABLE, on_ready, p);
+    p->out_ready = mk_watcher_new(w, p->out, MK_READABLE, on_pipe_ready, p);
     if (has_input)
-        p->in_ready = mk_watcher_new(w, p->in, MK_WRITABLE, on_ready, p);
+        p->in_ready = mk_watcher_new(w, p->in, MK_WRITABLE, on_pipe_ready, p);
     if (!p->out_ready || (has_input && !p->in_ready)) {
         errno = ENOMEM;
         return false;
@@ -240,7 +240,7 @@ static bool open_pipes(struct cgi_process *p, struct ends *theirs, bool has_inpu
     bool ok = open_pipe(&errors, &theirs->err, true);
     if (!ok && errors >= 0)
         close(errors);
-    return ok && cgi_errors_init(&p->errors, w, errors, p->settings->errors, say, p);
+    return ok && cgi_stderr_init(&p->errors, w, errors, p->settings->errors, log_stderr_line, p);
 }
 
 static bool start_child(struct cgi_process *p, const struct ends *theirs, const struct cgi_start *start)
@@ -257,7 +257,7 @@ static bool start_child(struct cgi_process *p, const struct ends *theirs, const 
         .memory = s->memory,
         .file_size = s->file_size,
     };
-    p->child = mk_subprocess_start(p->pool->worker, &o, on_end, p);
+    p->child = mk_subprocess_start(p->pool->worker, &o, on_child_exit, p);
     return p->child;
 }
 
@@ -273,12 +273,12 @@ static struct cgi_process *new_process(struct cgi_pool *pool, mk_str name)
     memcpy(copy, name.p, name.len);
     p->pool = pool;
     p->name = copy;
-    mk_timer_init(&p->timer, on_due);
+    mk_timer_init(&p->timer, on_process_timeout);
     p->in = p->out = p->errors.fd = -1;
     return p;
 }
 
-static void join(struct cgi_pool *pool, struct cgi_process *p)
+static void link_process(struct cgi_pool *pool, struct cgi_process *p)
 {
     p->next = pool->processes;
     p->at = &pool->processes;
@@ -287,7 +287,7 @@ static void join(struct cgi_pool *pool, struct cgi_process *p)
     pool->processes = p;
 }
 
-struct cgi_process *cgi_process_start(struct cgi_pool *pool, struct cgi_ticket *ticket,
+struct cgi_process *cgi_process_start(struct cgi_pool *pool, struct cgi_queue_entry *queue_entry,
                                       const struct cgi_start *start, int *error)
 {
     struct ends theirs = {-1, -1, -1};
@@ -296,16 +296,16 @@ struct cgi_process *cgi_process_start(struct cgi_pool *pool, struct cgi_ticket *
     if (!p)
         return NULL;
     p->settings = start->settings;
-    p->request = ticket->request;
+    p->request = queue_entry->request;
     errno = EAGAIN;
     bool ok = open_pipes(p, &theirs, start->piped) && start_child(p, &theirs, start);
     *error = -errno;
-    close_ends(&theirs);
+    close_child_ends(&theirs);
     if (!ok) {
-        dispose(p);
+        free_process(p);
         return NULL;
     }
-    join(pool, p);
-    p->client = cgi_pool_use(ticket);
+    link_process(pool, p);
+    p->client = cgi_pool_use_slot(queue_entry);
     return p;
 }

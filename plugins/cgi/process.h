@@ -5,8 +5,8 @@
 #define CGI_PROCESS_H
 
 #include "environ.h"
-#include "errors.h"
 #include "pool.h"
+#include "stderr.h"
 
 struct cgi_process {
     struct cgi_process *next, **at; /* of its pool, until it has ended */
@@ -22,7 +22,7 @@ struct cgi_process {
     int in, out;                 /* the worker's ends of its pipes; -1: closed */
     struct mk_watcher *in_ready, *out_ready;
     size_t rest; /* bytes of output that it left behind when it ended */
-    struct cgi_errors errors;
+    struct cgi_stderr errors;
     char *name; /* for messages */
 };
 
@@ -35,7 +35,7 @@ struct cgi_start {
 };
 
 /* Starts a script in the place of the ticket, which is valid. NULL: *error. */
-struct cgi_process *cgi_process_start(struct cgi_pool *pool, struct cgi_ticket *ticket,
+struct cgi_process *cgi_process_start(struct cgi_pool *pool, struct cgi_queue_entry *queue_entry,
                                       const struct cgi_start *start, int *error);
 
 /* Its output: bytes, 0 at the end, -EAGAIN or another error. Once the process has ended, this does not wait
@@ -45,17 +45,17 @@ ssize_t cgi_process_read(struct cgi_process *p, char *room, size_t cap);
 bool cgi_process_has_output(const struct cgi_process *p);
 /* Its input: how many bytes it took, -EAGAIN; -EPIPE when it wants no more. */
 ssize_t cgi_process_write(struct cgi_process *p, mk_str text);
-void cgi_process_end_input(struct cgi_process *p);
+void cgi_process_close_stdin(struct cgi_process *p);
 
 /* Sends SIGTERM, and SIGKILL a moment later. */
 void cgi_process_stop(struct cgi_process *p);
 /* The request is over. A script that has answered may go on for a while, others are stopped. `p` may not be
  * used after this. */
-void cgi_process_leave(struct cgi_process *p, bool has_answered);
+void cgi_process_detach(struct cgi_process *p, bool has_answered);
 /* At once, when the worker stops. */
 void cgi_process_kill(struct cgi_process *p);
 
 /* How it ended, in words. */
-void cgi_process_describe_end(const struct cgi_process *p, struct mk_buf *out);
+void cgi_process_describe_exit(const struct cgi_process *p, struct mk_buf *out);
 
 #endif

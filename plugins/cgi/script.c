@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const struct cgi_interpreter *interpreter_for(const struct cgi_settings *settings,
-                                                     const struct cgi_route *route, mk_str name)
+static const struct cgi_interpreter *find_interpreter(const struct cgi_settings *settings,
+                                                      const struct cgi_route *route, mk_str name)
 {
     if (route && route->interpreter)
         return route->interpreter;
@@ -29,7 +29,7 @@ static bool is_executable(int fd)
 }
 
 /* 0, or the status: it may be gone since it was looked at. */
-static unsigned judge(struct mk_request *request, const struct cgi_script *script)
+static unsigned check_executable(struct mk_request *request, const struct cgi_script *script)
 {
     int fd = mk_request_open(request, script->name);
     if (fd < 0)
@@ -42,7 +42,7 @@ static unsigned judge(struct mk_request *request, const struct cgi_script *scrip
     return may_start ? 0 : 403;
 }
 
-static bool name_parts(struct mk_request *request, struct cgi_script *out)
+static bool fill_script_paths(struct mk_request *request, struct cgi_script *out)
 {
     out->file = mk_request_translate_path(request, out->name);
     size_t slash = mk_str_find_last(out->file, '/');
@@ -66,8 +66,8 @@ unsigned cgi_script_find(struct mk_request *request, const struct cgi_settings *
         status = mk_request_check_path(request);
     if (status)
         return status;
-    if (!name_parts(request, out))
+    if (!fill_script_paths(request, out))
         return 503;
-    out->interpreter = interpreter_for(settings, route, out->name);
-    return judge(request, out);
+    out->interpreter = find_interpreter(settings, route, out->name);
+    return check_executable(request, out);
 }

@@ -8,7 +8,7 @@
 #define AT(member) MK_CONF_AT(struct cgi_settings, member)
 #define A_DAY      86400000
 
-static void append(struct cgi_list *list, struct cgi_item *item)
+static void list_append(struct cgi_list *list, struct cgi_item *item)
 {
     if (list->last)
         list->last->next = item;
@@ -18,7 +18,7 @@ static void append(struct cgi_list *list, struct cgi_item *item)
 }
 
 /* The i-th, or NULL. */
-static const void *at(const void *list, size_t i)
+static const void *list_at(const void *list, size_t i)
 {
     const struct cgi_item *item = ((const struct cgi_list *)list)->first;
     while (item && i--)
@@ -29,7 +29,7 @@ static const void *at(const void *list, size_t i)
 /* ---- Interpreters ---- */
 
 /* The mistake in the name of a program, or NULL. */
-static const char *complaint_about(const char *program)
+static const char *program_problem(const char *program)
 {
     if (program[0] != '/')
         return "expected the absolute path of a program";
@@ -38,14 +38,14 @@ static const char *complaint_about(const char *program)
     return errno == EACCES ? "is not executable" : errno == ENOENT ? "does not exist" : "cannot be reached";
 }
 
-static bool read_program(const struct mk_conf_ctx *spot, mk_str word, struct cgi_interpreter *in, size_t at)
+static bool parse_program(const struct mk_conf_ctx *spot, mk_str word, struct cgi_interpreter *in, size_t at)
 {
     char *copy = mk_conf_ctx_alloc(spot, word.len + 1);
     if (!copy)
         return false;
     memcpy(copy, word.p, word.len); /* the rest of it is zero */
     in->words[at] = copy;
-    const char *complaint = at == 0 ? complaint_about(copy) : NULL;
+    const char *complaint = at == 0 ? program_problem(copy) : NULL;
     if (complaint)
         mk_conf_ctx_error(spot, word, "`%s`: %s", copy, complaint);
     return !complaint;
@@ -76,14 +76,14 @@ static bool parse_interpreter(const struct mk_conf_ctx *spot, mk_str value, void
             mk_conf_ctx_error(spot, word, "more than %d words", CGI_WORDS_MAX);
             return false;
         }
-        if (!read_program(spot, word, in, n))
+        if (!parse_program(spot, word, in, n))
             return false;
     }
-    append(list, &in->item);
+    list_append(list, &in->item);
     return true;
 }
 
-static void write_word(struct mk_buf *out, mk_str word)
+static void append_quoted_word(struct mk_buf *out, mk_str word)
 {
     bool plain = word.len;
     for (size_t i = 0; i < word.len; i++)
@@ -102,18 +102,18 @@ static void write_word(struct mk_buf *out, mk_str word)
 
 static bool show_interpreter(const void *field, size_t i, struct mk_buf *out)
 {
-    const struct cgi_interpreter *in = at(field, i);
+    const struct cgi_interpreter *in = list_at(field, i);
     if (!in)
         return false;
     mk_buf_add(out, in->suffix);
     for (size_t n = 0; in->words[n]; n++)
-        write_word(out, mk_str_from_c(in->words[n]));
+        append_quoted_word(out, mk_str_from_c(in->words[n]));
     return true;
 }
 
 /* ---- Variables ---- */
 
-static bool is_name(mk_str s)
+static bool is_variable_name(mk_str s)
 {
     for (size_t i = 0; i < s.len; i++)
         if (!mk_char_is_alpha(s.p[i]) && s.p[i] != '_' && (i == 0 || !mk_char_is_digit(s.p[i])))
@@ -128,7 +128,7 @@ static bool parse_set(const struct mk_conf_ctx *spot, mk_str rest, void *field)
     if (!mk_conf_ctx_word(spot, &rest, &name) || !mk_conf_ctx_word(spot, &rest, &value) ||
         !mk_conf_ctx_word(spot, &rest, &more))
         return false;
-    if (!is_name(name)) {
+    if (!is_variable_name(name)) {
         mk_conf_ctx_error(spot, name, "`%.*s` is not the name of a variable: letters, digits and _",
                           MK_STR_ARG(name));
         return false;
@@ -139,17 +139,17 @@ static bool parse_set(const struct mk_conf_ctx *spot, mk_str rest, void *field)
     if (!v)
         return false;
     v->line = (struct mk_header){name, value};
-    append(list, &v->item);
+    list_append(list, &v->item);
     return true;
 }
 
 static bool show_set(const void *field, size_t i, struct mk_buf *out)
 {
-    const struct cgi_variable *v = at(field, i);
+    const struct cgi_variable *v = list_at(field, i);
     if (!v)
         return false;
     mk_buf_add(out, v->line.name);
-    write_word(out, v->line.value);
+    append_quoted_word(out, v->line.value);
     return true;
 }
 
@@ -362,7 +362,7 @@ const struct mk_conf_table cgi_table = {
 /* ---- Settings of a host ---- */
 
 /* The last one of a name wins. */
-static void put(struct cgi_settings *s, mk_str name, mk_str value)
+static void set_variable(struct cgi_settings *s, mk_str name, mk_str value)
 {
     size_t i = 0;
     while (i < s->n_variables && !mk_str_eq(s->variables[i].name, name))
@@ -373,24 +373,24 @@ static void put(struct cgi_settings *s, mk_str name, mk_str value)
 
 static bool pass_variable(struct mk_config *config, struct cgi_settings *s, mk_str name)
 {
-    const char *value = is_name(name) ? getenv(name.p) : NULL;
-    if (!is_name(name))
+    const char *value = is_variable_name(name) ? getenv(name.p) : NULL;
+    if (!is_variable_name(name))
         mk_config_error(config, s, "PassEnv", "`%.*s` is not the name of a variable: letters, digits and _",
                         MK_STR_ARG(name));
     if (!value)
         return true;
     mk_str copy = mk_config_copy(config, mk_str_from_c(value));
     if (copy.p)
-        put(s, name, copy);
+        set_variable(s, name, copy);
     return copy.p;
 }
 
 /* SetEnv wins over PassEnv. */
-static bool gather_variables(struct mk_config *config, struct cgi_settings *s)
+static bool collect_variables(struct mk_config *config, struct cgi_settings *s)
 {
     const struct cgi_variable *v;
     size_t n = s->pass.n;
-    while (at(&s->set, n - s->pass.n))
+    while (list_at(&s->set, n - s->pass.n))
         n++;
     s->variables = mk_config_alloc(config, (n + 1) * sizeof *s->variables);
     if (!s->variables)
@@ -400,18 +400,18 @@ static bool gather_variables(struct mk_config *config, struct cgi_settings *s)
         if (!name.p || !pass_variable(config, s, name))
             return false;
     }
-    for (size_t i = 0; (v = at(&s->set, i)); i++)
-        put(s, v->line.name, v->line.value);
+    for (size_t i = 0; (v = list_at(&s->set, i)); i++)
+        set_variable(s, v->line.name, v->line.value);
     return true;
 }
 
-struct cgi_settings *cgi_settings_of(struct mk_config *config, unsigned *pools)
+struct cgi_settings *cgi_settings_load(struct mk_config *config, unsigned *pools)
 {
     struct cgi_settings *s = mk_config_settings(config, &cgi_table);
     if (!s || s->pool) /* seen with another host */
         return s;
     s->pool = ++*pools;
-    return gather_variables(config, s) ? s : NULL;
+    return collect_variables(config, s) ? s : NULL;
 }
 
 /* ---- Words of a route ---- */
@@ -432,5 +432,5 @@ bool cgi_settings_bind(const struct mk_conf_ctx *spot, mk_str words, void **data
         return !more.p;
     struct cgi_interpreter *in = mk_conf_ctx_alloc(spot, sizeof *in);
     r->interpreter = in;
-    return in && read_program(spot, program, in, 0);
+    return in && parse_program(spot, program, in, 0);
 }

@@ -60,7 +60,7 @@ struct cgi_route {
 extern const struct mk_conf_table cgi_table;
 
 /* The settings of a host, with the next pool if they are new; NULL when memory is out (reported). */
-struct cgi_settings *cgi_settings_of(struct mk_config *config, unsigned *pools);
+struct cgi_settings *cgi_settings_load(struct mk_config *config, unsigned *pools);
 
 /* The words behind the name of the handler, as mk_handler.bind. */
 bool cgi_settings_bind(const struct mk_conf_ctx *spot, mk_str words, void **data);

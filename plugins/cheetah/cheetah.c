@@ -4,7 +4,7 @@
 #include <monkey/version.h>
 
 #include "client.h"
-#include "reply.h"
+#include "message_handler.h"
 #include "shell.h"
 #include "socket.h"
 
@@ -18,8 +18,8 @@ static int load(struct mk_config *config, void **data)
     *data = c;
     c->plugin = &MK_PLUGIN_OF(cheetah);
     c->fd = -1;
-    c->seats = mk_config_shared(config, "cheetah/seats", sizeof *c->seats);
-    if (!c->seats || cheetah_settings_read(config, &c->settings, &c->section))
+    c->slots = mk_config_shared(config, "cheetah/seats", sizeof *c->slots);
+    if (!c->slots || cheetah_settings_read(config, &c->settings, &c->section))
         return -EINVAL;
     mk_config_allow_path(config, MK_STR("/proc/self/statm"));
     return 0;
@@ -55,7 +55,7 @@ MK_PLUGIN(cheetah) = {
     .load = load,
     .unload = unload,
     .master_start = master_start,
-    .worker_start = cheetah_start,
-    .worker_stop = cheetah_stop,
-    .on_message = cheetah_reply,
+    .worker_start = cheetah_worker_start,
+    .worker_stop = cheetah_worker_stop,
+    .on_message = cheetah_on_message,
 };

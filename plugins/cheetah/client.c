@@ -8,7 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "line.h"
+#include "client_conn.h"
 #include "session.h"
 
 #define PROMPT "monkey> "
@@ -16,14 +16,14 @@
 enum { USAGE = 2, INPUT_MAX = 1 << 16 };
 
 struct client {
-    struct cheetah_line line;
+    struct cheetah_client_conn line;
     bool json, interactive;
     int code; /* of the first command that failed */
     bool quits;
     struct mk_buf in; /* of stdin, not processed yet */
 };
 
-static int usage(FILE *to, int code)
+static int print_usage(FILE *to, int code)
 {
     fputs("usage: monkey shell [-s SOCKET] [--json] [COMMAND...]\n"
           "\n"
@@ -41,13 +41,13 @@ static int usage(FILE *to, int code)
 
 /* ---- Commands ---- */
 
-static bool is_word(mk_str line, const char *a, const char *b, const char *c)
+static bool is_any_of(mk_str line, const char *a, const char *b, const char *c)
 {
     return mk_str_eq_nocase(line, mk_str_from_c(a)) || mk_str_eq_nocase(line, mk_str_from_c(b)) ||
            mk_str_eq(line, mk_str_from_c(c));
 }
 
-static int ask(struct client *c, mk_str command)
+static int run_remote_command(struct client *c, mk_str command)
 {
     char room[CHEETAH_LINE_MAX];
     struct mk_buf line = mk_buf_fixed(room, sizeof room - 1);
@@ -58,26 +58,26 @@ static int ask(struct client *c, mk_str command)
         fprintf(stderr, "%sa command has at most %d bytes\n", c->line.prefix, CHEETAH_LINE_MAX - 1);
         return USAGE;
     }
-    return cheetah_line_ask(&c->line, mk_buf_str(&line));
+    return cheetah_client_conn_run_command(&c->line, mk_buf_str(&line));
 }
 
-static void run(struct client *c, mk_str line)
+static void run_line(struct client *c, mk_str line)
 {
     int code = 0;
     line = mk_str_trim(line);
     if (!line.len || mk_str_starts(line, MK_STR("#")))
         return;
-    if (is_word(line, "quit", "exit", "\\q"))
+    if (is_any_of(line, "quit", "exit", "\\q"))
         c->quits = true;
-    else if (is_word(line, "clear", "clear", "\\c"))
+    else if (is_any_of(line, "clear", "clear", "\\c"))
         fputs(c->interactive ? "\033[H\033[2J\033[3J" : "", stdout);
     else
-        code = ask(c, line);
+        code = run_remote_command(c, line);
     if (!c->code)
         c->code = code;
 }
 
-static int run_words(struct client *c, char **words, int n)
+static int run_arguments(struct client *c, char **words, int n)
 {
     char room[CHEETAH_LINE_MAX];
     struct mk_buf line = mk_buf_fixed(room, sizeof room);
@@ -89,13 +89,13 @@ static int run_words(struct client *c, char **words, int n)
         fprintf(stderr, "monkey shell: a command is one line of at most %d bytes\n", CHEETAH_LINE_MAX - 1);
         return USAGE;
     }
-    run(c, mk_buf_str(&line));
+    run_line(c, mk_buf_str(&line));
     return c->code;
 }
 
 /* ---- Lines of stdin ---- */
 
-static void prompt(const struct client *c)
+static void print_prompt(const struct client *c)
 {
     if (c->interactive)
         fputs(PROMPT, stdout);
@@ -110,34 +110,34 @@ static bool wait_for_input(struct client *c)
         if (poll(p, c->line.fd >= 0 ? 2 : 1, -1) < 0 && errno != EINTR)
             return false;
         if (p[1].revents)
-            cheetah_line_look(&c->line);
+            cheetah_client_conn_check_eof(&c->line);
         if (p[0].revents)
             return true;
     }
 }
 
 /* Complete lines only; the last one may lack its line end. */
-static void run_lines(struct client *c, bool is_last)
+static void run_buffered_lines(struct client *c, bool is_last)
 {
     mk_str rest = mk_buf_str(&c->in);
     while (!c->quits && rest.len) {
         size_t len = mk_str_find(rest, '\n');
         if (len == MK_STR_NONE && !is_last)
             break;
-        run(c, mk_str_first(rest, len == MK_STR_NONE ? rest.len : len));
+        run_line(c, mk_str_first(rest, len == MK_STR_NONE ? rest.len : len));
         rest = mk_str_skip(rest, len == MK_STR_NONE ? rest.len : len + 1);
         if (c->code && !c->interactive && c->line.fd < 0)
             c->quits = true; /* there is no terminal to prompt on */
         if (!c->quits)
-            prompt(c);
+            print_prompt(c);
     }
     mk_buf_consume(&c->in, c->in.len - rest.len);
 }
 
-static int run_input(struct client *c)
+static int run_stdin(struct client *c)
 {
     char room[4096];
-    prompt(c);
+    print_prompt(c);
     while (!c->quits && wait_for_input(c)) {
         ssize_t n = read(STDIN_FILENO, room, sizeof room);
         if (n < 0 && errno == EINTR)
@@ -149,7 +149,7 @@ static int run_input(struct client *c)
             c->code = USAGE;
             break;
         }
-        run_lines(c, n <= 0);
+        run_buffered_lines(c, n <= 0);
         if (n <= 0) {
             fputs(c->interactive && !c->quits ? "\n" : "", stdout);
             break;
@@ -169,7 +169,7 @@ static int read_options(int argc, char **argv, struct client *c)
         if (mk_str_eq(option, MK_STR("--")))
             return i + 1;
         if (mk_str_eq(option, MK_STR("-h")) || mk_str_eq(option, MK_STR("--help")))
-            return -1 - usage(stdout, 0);
+            return -1 - print_usage(stdout, 0);
         if (mk_str_eq(option, MK_STR("-j")) || mk_str_eq(option, MK_STR("--json"))) {
             c->json = true;
         } else if ((mk_str_eq(option, MK_STR("-s")) || mk_str_eq(option, MK_STR("--socket"))) &&
@@ -179,15 +179,15 @@ static int read_options(int argc, char **argv, struct client *c)
             c->line.path = argv[i] + sizeof "--socket=" - 1;
         } else {
             fprintf(stderr, "monkey shell: unknown option, or option without its value: %s\n", argv[i]);
-            return -1 - usage(stderr, USAGE);
+            return -1 - print_usage(stderr, USAGE);
         }
     }
     return i;
 }
 
-static int begin(struct client *c)
+static int connect_and_greet(struct client *c)
 {
-    int code = cheetah_line_open(&c->line);
+    int code = cheetah_client_conn_open(&c->line);
     if (code || !c->interactive)
         return code;
     printf("%s at %s. `help` lists the commands.\n", c->line.greeting, c->line.path);
@@ -197,7 +197,7 @@ static int begin(struct client *c)
 int cheetah_client_run(int argc, char **argv)
 {
     struct client c = {.in = mk_buf_growing(INPUT_MAX)};
-    cheetah_line_init(&c.line, CHEETAH_SOCKET);
+    cheetah_client_conn_init(&c.line, CHEETAH_SOCKET);
     int taken = read_options(argc, argv, &c);
     if (taken < 0)
         return -1 - taken;
@@ -207,10 +207,10 @@ int cheetah_client_run(int argc, char **argv)
     }
     c.interactive = taken == argc && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
     c.line.prefix = c.interactive ? "" : "monkey shell: ";
-    int code = begin(&c);
+    int code = connect_and_greet(&c);
     if (!code)
-        code = taken < argc ? run_words(&c, argv + taken, argc - taken) : run_input(&c);
-    cheetah_line_close(&c.line);
+        code = taken < argc ? run_arguments(&c, argv + taken, argc - taken) : run_stdin(&c);
+    cheetah_client_conn_close(&c.line);
     mk_buf_free(&c.line.in);
     mk_buf_free(&c.in);
     return code;

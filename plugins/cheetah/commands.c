@@ -2,7 +2,7 @@
 #include "commands.h"
 
 #include "connections.h"
-#include "levels.h"
+#include "loglevel.h"
 #include "reload.h"
 #include "show.h"
 #include "statistics.h"
@@ -15,47 +15,49 @@ struct command {
     void (*run)(struct cheetah_session *s, mk_str args, bool json);
 };
 
-static void help(struct cheetah_session *s, mk_str args, bool json);
+static void help_command(struct cheetah_session *s, mk_str args, bool json);
 
-static void quit(struct cheetah_session *s, mk_str args, bool json)
+static void quit_command(struct cheetah_session *s, mk_str args, bool json)
 {
     (void)args, (void)json;
-    cheetah_session_answer(s, CHEETAH_DONE, "%s", "");
-    cheetah_session_dismiss(s);
+    cheetah_session_finish_answer(s, CHEETAH_OK, "%s", "");
+    cheetah_session_close_later(s);
 }
 
 /* The client clears its screen. */
-static void clear(struct cheetah_session *s, mk_str args, bool json)
+static void clear_command(struct cheetah_session *s, mk_str args, bool json)
 {
     (void)args, (void)json;
-    cheetah_session_answer(s, CHEETAH_DONE, "%s", "");
+    cheetah_session_finish_answer(s, CHEETAH_OK, "%s", "");
 }
 
 static const struct command commands[] = {
-    {"help", "?", 'h', NULL, "this list", false, help},
+    {"help", "?", 'h', NULL, "this list", false, help_command},
     {"status", NULL, 's', NULL, "totals since the server started", true, cheetah_show_status},
     {"workers", NULL, 'w', NULL, "the worker processes", true, cheetah_show_workers},
-    {"connections", NULL, 0, NULL, "open connections of all workers", true, cheetah_connections},
-    {"upstreams", NULL, 0, NULL, "the servers behind this one", true, cheetah_upstreams},
-    {"packages", NULL, 0, NULL, "calls of services to stores, databases and others", true, cheetah_packages},
-    {"routes", NULL, 0, NULL, "the routes of services: how often and how long", true, cheetah_routes},
+    {"connections", NULL, 0, NULL, "open connections of all workers", true, cheetah_connections_command},
+    {"upstreams", NULL, 0, NULL, "the servers behind this one", true, cheetah_statistics_show_upstreams},
+    {"packages", NULL, 0, NULL, "calls of services to stores, databases and others", true,
+     cheetah_statistics_show_packages},
+    {"routes", NULL, 0, NULL, "the routes of services: how often and how long", true,
+     cheetah_statistics_show_routes},
     {"hosts", "vhosts", 'v', NULL, "hosts with names, roots and routes", false, cheetah_show_hosts},
     {"plugins", NULL, 'g', NULL, "loaded plugins, in the order of their hooks", false, cheetah_show_plugins},
     {"configuration", "config", 'f', NULL, "the effective configuration, including defaults", false,
      cheetah_show_configuration},
     {"cache", NULL, 0, "[clear]", "shows or clears the caches of open files", true, cheetah_show_cache},
-    {"reload", NULL, 0, NULL, "reloads the configuration", false, cheetah_reload},
+    {"reload", NULL, 0, NULL, "reloads the configuration", false, cheetah_reload_command},
     {"loglevel", NULL, 0, "[LEVEL]", "shows or sets the log level: error, warn, info or debug", false,
-     cheetah_level},
+     cheetah_loglevel_command},
     {"version", NULL, 0, NULL, "the version of the server", false, cheetah_show_version},
     {"uptime", NULL, 'u', NULL, "time since the server started", false, cheetah_show_uptime},
-    {"clear", NULL, 'c', NULL, "clears the screen", false, clear},
-    {"quit", "exit", 'q', NULL, "ends the session", false, quit},
+    {"clear", NULL, 'c', NULL, "clears the screen", false, clear_command},
+    {"quit", "exit", 'q', NULL, "ends the session", false, quit_command},
 };
 
 enum { COMMANDS = MK_LEN(commands), SHOWN = 40 };
 
-static void help(struct cheetah_session *s, mk_str args, bool json)
+static void help_command(struct cheetah_session *s, mk_str args, bool json)
 {
     char room[4096];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
@@ -71,11 +73,11 @@ static void help(struct cheetah_session *s, mk_str args, bool json)
         MK_STR(
             "json COMMAND            status, workers, connections, upstreams, packages, routes and cache as "
             "JSON\n"));
-    cheetah_session_say(s, mk_buf_str(&text));
-    cheetah_session_answer(s, CHEETAH_DONE, "%s", "");
+    cheetah_session_write_output(s, mk_buf_str(&text));
+    cheetah_session_finish_answer(s, CHEETAH_OK, "%s", "");
 }
 
-static const struct command *find(mk_str word)
+static const struct command *find_command(mk_str word)
 {
     for (unsigned i = 0; i < COMMANDS; i++) {
         const struct command *c = &commands[i];
@@ -88,13 +90,13 @@ static const struct command *find(mk_str word)
     return NULL;
 }
 
-static void complain(struct cheetah_session *s, mk_str word)
+static void report_unknown_command(struct cheetah_session *s, mk_str word)
 {
     char room[4 * SHOWN];
     struct mk_buf shown = mk_buf_fixed(room, sizeof room);
     mk_log_escape(&shown, mk_str_first(word, SHOWN));
-    cheetah_session_answer(s, CHEETAH_MISUSED, "unknown command `%.*s%s`: see `help`",
-                           MK_STR_ARG(mk_buf_str(&shown)), word.len > SHOWN ? "..." : "");
+    cheetah_session_finish_answer(s, CHEETAH_USAGE_ERROR, "unknown command `%.*s%s`: see `help`",
+                                  MK_STR_ARG(mk_buf_str(&shown)), word.len > SHOWN ? "..." : "");
 }
 
 void cheetah_command_run(struct cheetah_session *s, mk_str line)
@@ -104,15 +106,15 @@ void cheetah_command_run(struct cheetah_session *s, mk_str line)
     if (json)
         word = mk_str_word(&line);
     line = mk_str_trim(line);
-    const struct command *c = find(word);
+    const struct command *c = find_command(word);
     if (!word.len && !json)
-        cheetah_session_answer(s, CHEETAH_DONE, "%s", "");
+        cheetah_session_finish_answer(s, CHEETAH_OK, "%s", "");
     else if (!c)
-        complain(s, word);
+        report_unknown_command(s, word);
     else if (json && !c->has_json)
-        cheetah_session_answer(s, CHEETAH_MISUSED, "`%s` has no JSON", c->name);
+        cheetah_session_finish_answer(s, CHEETAH_USAGE_ERROR, "`%s` has no JSON", c->name);
     else if (line.len && !c->args)
-        cheetah_session_answer(s, CHEETAH_MISUSED, "`%s` takes no arguments", c->name);
+        cheetah_session_finish_answer(s, CHEETAH_USAGE_ERROR, "`%s` takes no arguments", c->name);
     else
         c->run(s, line, json);
 }

@@ -3,13 +3,13 @@
 
 enum { LOOK_MS = 50, LOOKS_MAX = 30 * 1000 / LOOK_MS, WHY_MAX = 8192 };
 
-struct waiting {
+struct reload_wait {
     uint64_t before, failed_before; /* results before the request */
     uint64_t awaited;               /* including other requests */
     unsigned looks;
 };
 
-static void tell_why(struct cheetah_session *s)
+static void show_reload_error(struct cheetah_session *s)
 {
     struct mk_buf why = mk_buf_growing(WHY_MAX);
     struct mk_reloads r;
@@ -17,13 +17,13 @@ static void tell_why(struct cheetah_session *s)
     mk_str rest = mk_buf_str(&why);
     while (rest.len) {
         mk_str line = mk_str_cut(&rest, '\n');
-        cheetah_session_remark(s, "%.*s", MK_STR_ARG(line));
+        cheetah_session_write_remark(s, "%.*s", MK_STR_ARG(line));
     }
     mk_buf_free(&why);
 }
 
 /* False: no result yet. */
-static bool tell_result(struct cheetah_session *s, const struct waiting *w)
+static bool show_reload_result(struct cheetah_session *s, const struct reload_wait *w)
 {
     struct mk_reloads r;
     mk_worker_reloads(cheetah_session_shell(s)->worker, &r, NULL);
@@ -31,54 +31,56 @@ static bool tell_result(struct cheetah_session *s, const struct waiting *w)
     if (r.done + r.failed - w->before < w->awaited)
         return false;
     if (failed == 0) {
-        cheetah_session_answer(s, CHEETAH_DONE, "the new configuration serves");
+        cheetah_session_finish_answer(s, CHEETAH_OK, "the new configuration serves");
         return true;
     }
-    tell_why(s);
+    show_reload_error(s);
     if (failed < w->awaited) /* another reload was requested at the same time */
-        cheetah_session_answer(s, CHEETAH_FAILED, "one of %llu configurations was rejected",
-                               (unsigned long long)w->awaited);
+        cheetah_session_finish_answer(s, CHEETAH_FAILED, "one of %llu configurations was rejected",
+                                      (unsigned long long)w->awaited);
     else
-        cheetah_session_answer(s, CHEETAH_FAILED, "the new configuration is rejected: keeping the old one");
+        cheetah_session_finish_answer(s, CHEETAH_FAILED,
+                                      "the new configuration is rejected: keeping the old one");
     return true;
 }
 
-static void on_time(struct cheetah_session *s)
+static void check_reload_result(struct cheetah_session *s)
 {
-    struct waiting *w = cheetah_session_state(s);
-    if (tell_result(s, w))
+    struct reload_wait *w = cheetah_session_state(s);
+    if (show_reload_result(s, w))
         return;
     if (++w->looks < LOOKS_MAX)
-        cheetah_session_set_time(s, LOOK_MS);
+        cheetah_session_set_timer(s, LOOK_MS);
     else
-        cheetah_session_answer(s, CHEETAH_FAILED, "no result within %d s: see the error log",
-                               LOOKS_MAX * LOOK_MS / 1000);
+        cheetah_session_finish_answer(s, CHEETAH_FAILED, "no result within %d s: see the error log",
+                                      LOOKS_MAX * LOOK_MS / 1000);
 }
 
 /* The usual end of a worker after a successful reload. */
-static void on_stop(struct cheetah_session *s)
+static void answer_on_worker_stop(struct cheetah_session *s)
 {
-    if (!tell_result(s, cheetah_session_state(s)))
-        cheetah_session_answer(s, CHEETAH_FAILED, "this process exits; see the error log");
+    if (!show_reload_result(s, cheetah_session_state(s)))
+        cheetah_session_finish_answer(s, CHEETAH_FAILED, "this process exits; see the error log");
 }
 
-static const struct cheetah_job job = {.on_time = on_time, .on_stop = on_stop};
+static const struct cheetah_deferred_command job = {.on_timer = check_reload_result,
+                                                    .on_stop = answer_on_worker_stop};
 
-void cheetah_reload(struct cheetah_session *s, mk_str args, bool json)
+void cheetah_reload_command(struct cheetah_session *s, mk_str args, bool json)
 {
     struct mk_worker *worker = cheetah_session_shell(s)->worker;
     struct mk_reloads r;
-    struct waiting *w = cheetah_session_wait(s, &job, sizeof *w);
+    struct reload_wait *w = cheetah_session_defer_answer(s, &job, sizeof *w);
     (void)args, (void)json;
     if (!w)
         return;
     mk_worker_reloads(worker, &r, NULL);
-    *w = (struct waiting){
+    *w = (struct reload_wait){
         .before = r.done + r.failed, .failed_before = r.failed, .awaited = r.under_way ? 2 : 1};
     cheetah_session_log(s, "requests a reload");
     int e = mk_worker_request_reload(worker);
     if (e)
-        cheetah_session_answer(s, CHEETAH_FAILED, "cannot reach the master: %s", strerror(-e));
+        cheetah_session_finish_answer(s, CHEETAH_FAILED, "cannot reach the master: %s", strerror(-e));
     else
-        cheetah_session_set_time(s, LOOK_MS);
+        cheetah_session_set_timer(s, LOOK_MS);
 }

@@ -5,6 +5,6 @@
 
 #include "session.h"
 
-void cheetah_reload(struct cheetah_session *s, mk_str args, bool json);
+void cheetah_reload_command(struct cheetah_session *s, mk_str args, bool json);
 
 #endif

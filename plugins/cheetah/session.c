@@ -5,8 +5,8 @@
 #include <monkey/version.h>
 #include <unistd.h>
 
+#include "escape.h"
 #include "protocol.h"
-#include "safe.h"
 
 enum {
     OUT_MAX = 4 << 20, /* of an answer composed at once */
@@ -19,13 +19,13 @@ enum {
 struct cheetah_session {
     struct cheetah_session *next, **link;
     struct shell *shell;
-    int fd, seat;
+    int fd, slot;
     struct ucred who;
     struct mk_watcher *watcher;
     struct mk_timer idle, clock;
     uint64_t active_ms;
     struct mk_buf out;
-    const struct cheetah_job *job; /* NULL: ready for the next line */
+    const struct cheetah_deferred_command *job; /* NULL: ready for the next line */
     void *state;
     uint64_t token;
     size_t in_len;
@@ -48,43 +48,43 @@ void cheetah_session_log(const struct cheetah_session *s, const char *what)
                   (unsigned)s->who.uid, (unsigned)s->who.gid, what);
 }
 
-static void add_line(struct cheetah_session *s, char tag, mk_str line)
+static void append_line(struct cheetah_session *s, char tag, mk_str line)
 {
     mk_buf_add_char(&s->out, tag);
-    cheetah_safe_add(&s->out, line);
+    cheetah_escape_append(&s->out, line);
     mk_buf_add_char(&s->out, '\n');
 }
 
-void cheetah_session_say(struct cheetah_session *s, mk_str lines)
+void cheetah_session_write_output(struct cheetah_session *s, mk_str lines)
 {
     while (lines.len && !s->out.failed)
-        add_line(s, ' ', mk_str_cut(&lines, '\n'));
+        append_line(s, ' ', mk_str_cut(&lines, '\n'));
 }
 
-static void add_formatted(struct cheetah_session *s, char tag, const char *fmt, va_list args)
+static void append_formatted(struct cheetah_session *s, char tag, const char *fmt, va_list args)
     MK_API_PRINTF(3, 0);
 
-static void add_formatted(struct cheetah_session *s, char tag, const char *fmt, va_list args)
+static void append_formatted(struct cheetah_session *s, char tag, const char *fmt, va_list args)
 {
     char room[1024];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     mk_buf_addv(&text, fmt, args);
-    add_line(s, tag, mk_buf_str(&text));
+    append_line(s, tag, mk_buf_str(&text));
 }
 
-void cheetah_session_remark(struct cheetah_session *s, const char *fmt, ...)
+void cheetah_session_write_remark(struct cheetah_session *s, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    add_formatted(s, '#', fmt, args);
+    append_formatted(s, '#', fmt, args);
     va_end(args);
 }
 
-void cheetah_session_answer(struct cheetah_session *s, enum cheetah_tag tag, const char *fmt, ...)
+void cheetah_session_finish_answer(struct cheetah_session *s, enum cheetah_tag tag, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    add_formatted(s, (char)tag, fmt, args);
+    append_formatted(s, (char)tag, fmt, args);
     va_end(args);
     s->job = NULL;
     mk_mem_free(s->state);
@@ -92,16 +92,17 @@ void cheetah_session_answer(struct cheetah_session *s, enum cheetah_tag tag, con
     mk_timer_stop(&s->clock);
 }
 
-void cheetah_session_dismiss(struct cheetah_session *s)
+void cheetah_session_close_later(struct cheetah_session *s)
 {
     s->dismissed = true;
 }
 
-void *cheetah_session_wait(struct cheetah_session *s, const struct cheetah_job *job, size_t size)
+void *cheetah_session_defer_answer(struct cheetah_session *s, const struct cheetah_deferred_command *job,
+                                   size_t size)
 {
     s->state = mk_mem_zalloc(1, size);
     if (!s->state) {
-        cheetah_session_answer(s, CHEETAH_FAILED, "out of memory");
+        cheetah_session_finish_answer(s, CHEETAH_FAILED, "out of memory");
         return NULL;
     }
     s->job = job;
@@ -119,7 +120,7 @@ uint64_t cheetah_session_token(const struct cheetah_session *s)
     return s->token;
 }
 
-void cheetah_session_set_time(struct cheetah_session *s, uint32_t ms)
+void cheetah_session_set_timer(struct cheetah_session *s, uint32_t ms)
 {
     mk_timer_set(&s->clock, s->shell->worker, ms);
 }
@@ -128,7 +129,7 @@ void cheetah_session_set_time(struct cheetah_session *s, uint32_t ms)
 
 /* Sends as much as possible. An incomplete answer breaks off: the client sees that the last line is
  * missing. */
-static void flush(struct cheetah_session *s)
+static void flush_output(struct cheetah_session *s)
 {
     if (s->out.failed)
         s->dead = true;
@@ -151,20 +152,21 @@ static void flush(struct cheetah_session *s)
 static void replace_failed_answer(struct cheetah_session *s)
 {
     mk_buf_clear(&s->out);
-    cheetah_session_answer(s, CHEETAH_FAILED, "the answer exceeds %d MB, or the server is out of memory",
-                           OUT_MAX >> 20);
+    cheetah_session_finish_answer(s, CHEETAH_FAILED,
+                                  "the answer exceeds %d MB, or the server is out of memory", OUT_MAX >> 20);
 }
 
 /* ---- Input ---- */
 
-static void run(struct cheetah_session *s, mk_str line)
+static void run_command(struct cheetah_session *s, mk_str line)
 {
     if (mk_str_ends(line, MK_STR("\r")))
         line = mk_str_first(line, line.len - 1);
     if (s->overlong)
-        cheetah_session_answer(s, CHEETAH_MISUSED, "a line has at most %d bytes", CHEETAH_LINE_MAX - 1);
+        cheetah_session_finish_answer(s, CHEETAH_USAGE_ERROR, "a line has at most %d bytes",
+                                      CHEETAH_LINE_MAX - 1);
     else if (cheetah_is_superseded(s->shell->worker))
-        cheetah_session_answer(s, CHEETAH_ELSEWHERE, "this process exits");
+        cheetah_session_finish_answer(s, CHEETAH_RECONNECT, "this process exits");
     else
         s->shell->run(s, line);
     s->overlong = false;
@@ -173,7 +175,7 @@ static void run(struct cheetah_session *s, mk_str line)
 }
 
 /* False: no complete line. */
-static bool run_line(struct cheetah_session *s)
+static bool run_buffered_line(struct cheetah_session *s)
 {
     char line[CHEETAH_LINE_MAX];
     size_t len = mk_str_find(mk_str_of(s->in, s->in_len), '\n');
@@ -187,12 +189,12 @@ static bool run_line(struct cheetah_session *s)
     memcpy(line, s->in, len);
     s->in_len -= len + 1;
     memmove(s->in, s->in + len + 1, s->in_len);
-    run(s, mk_str_of(line, len));
+    run_command(s, mk_str_of(line, len));
     return true;
 }
 
 /* False: nothing to receive. */
-static bool receive(struct cheetah_session *s)
+static bool receive_input(struct cheetah_session *s)
 {
     ssize_t n = recv(s->fd, s->in + s->in_len, sizeof s->in - s->in_len, MSG_DONTWAIT);
     if (n < 0 && errno == EINTR)
@@ -208,7 +210,7 @@ static bool receive(struct cheetah_session *s)
 
 /* ---- Progress ---- */
 
-static void end(struct cheetah_session *s)
+static void free_session(struct cheetah_session *s)
 {
     *s->link = s->next;
     if (s->next)
@@ -217,22 +219,22 @@ static void end(struct cheetah_session *s)
     mk_timer_stop(&s->idle);
     mk_timer_stop(&s->clock);
     close(s->fd);
-    cheetah_seat_leave(s->shell->cheetah->seats, s->seat);
+    cheetah_session_slot_release(s->shell->cheetah->slots, s->slot);
     mk_buf_free(&s->out);
     mk_mem_free(s->state);
     mk_mem_free(s);
 }
 
 /* False: it waits for something. It reads nothing from a client that does not read its answers. */
-static bool go_on(struct cheetah_session *s, unsigned *commands)
+static bool advance_once(struct cheetah_session *s, unsigned *commands)
 {
-    const struct cheetah_job *job = s->job;
-    flush(s);
+    const struct cheetah_deferred_command *job = s->job;
+    flush_output(s);
     if (s->dead)
         return false;
     if (job) {
-        if (s->out.len < ROOM && job->on_room)
-            job->on_room(s);
+        if (s->out.len < ROOM && job->on_output_sent)
+            job->on_output_sent(s);
         return !s->job;
     }
     if (s->out.len)
@@ -246,36 +248,36 @@ static bool go_on(struct cheetah_session *s, unsigned *commands)
         return false;
     }
     ++*commands;
-    return run_line(s) || receive(s);
+    return run_buffered_line(s) || receive_input(s);
 }
 
 /* The caller must not use the session afterwards. */
-static void advance(struct cheetah_session *s)
+static void advance_until_blocked(struct cheetah_session *s)
 {
     unsigned commands = 0;
-    while (!s->dead && go_on(s, &commands))
+    while (!s->dead && advance_once(s, &commands))
         ;
     if (s->dead)
-        end(s);
+        free_session(s);
 }
 
 /* ---- Events ---- */
 
-static void on_ready(void *ctx, unsigned which)
+static void on_session_io(void *ctx, unsigned which)
 {
     (void)which;
-    advance(ctx);
+    advance_until_blocked(ctx);
 }
 
-static void on_clock(struct mk_timer *t)
+static void on_command_timer(struct mk_timer *t)
 {
     struct cheetah_session *s = MK_CONTAINER(t, struct cheetah_session, clock);
-    if (s->job && s->job->on_time)
-        s->job->on_time(s);
-    advance(s);
+    if (s->job && s->job->on_timer)
+        s->job->on_timer(s);
+    advance_until_blocked(s);
 }
 
-static void on_idle(struct mk_timer *t)
+static void on_idle_timeout(struct mk_timer *t)
 {
     struct cheetah_session *s = MK_CONTAINER(t, struct cheetah_session, idle);
     uint64_t idle_ms = s->shell->cheetah->settings.idle_ms;
@@ -286,20 +288,20 @@ static void on_idle(struct mk_timer *t)
         return;
     }
     if (!s->out.len)
-        cheetah_session_answer(s, CHEETAH_ELSEWHERE, "no command for too long");
-    flush(s);
-    end(s);
+        cheetah_session_finish_answer(s, CHEETAH_RECONNECT, "no command for too long");
+    flush_output(s);
+    free_session(s);
 }
 
 /* ---- Life ---- */
 
-static bool start_waiting(struct cheetah_session *s)
+static bool watch_socket(struct cheetah_session *s)
 {
     struct mk_worker *w = s->shell->worker;
     uint64_t idle_ms = s->shell->cheetah->settings.idle_ms;
-    mk_timer_init(&s->idle, on_idle);
-    mk_timer_init(&s->clock, on_clock);
-    s->watcher = mk_watcher_new(w, s->fd, MK_READABLE | MK_WRITABLE, on_ready, s);
+    mk_timer_init(&s->idle, on_idle_timeout);
+    mk_timer_init(&s->clock, on_command_timer);
+    s->watcher = mk_watcher_new(w, s->fd, MK_READABLE | MK_WRITABLE, on_session_io, s);
     if (!s->watcher)
         return false;
     if (idle_ms)
@@ -307,18 +309,18 @@ static bool start_waiting(struct cheetah_session *s)
     return true;
 }
 
-bool cheetah_session_begin(struct shell *shell, int fd, int seat, const struct ucred *who)
+bool cheetah_session_open(struct shell *shell, int fd, int slot, const struct ucred *who)
 {
     struct cheetah_session *s = mk_mem_zalloc(1, sizeof *s);
     if (!s)
         return false;
     s->shell = shell;
     s->fd = fd;
-    s->seat = seat;
+    s->slot = slot;
     s->who = *who;
     s->active_ms = mk_worker_now_ms(shell->worker);
     s->out = mk_buf_growing(OUT_MAX);
-    if (!start_waiting(s)) {
+    if (!watch_socket(s)) {
         mk_mem_free(s);
         return false;
     }
@@ -328,38 +330,38 @@ bool cheetah_session_begin(struct shell *shell, int fd, int seat, const struct u
         s->next->link = &s->next;
     shell->sessions = s;
     cheetah_session_log(s, "is here");
-    cheetah_session_answer(s, CHEETAH_DONE, CHEETAH_GREETING " monkey/" MONKEY_VERSION " process %d",
-                           (int)getpid());
-    advance(s);
+    cheetah_session_finish_answer(s, CHEETAH_OK, CHEETAH_GREETING " monkey/" MONKEY_VERSION " process %d",
+                                  (int)getpid());
+    advance_until_blocked(s);
     return true;
 }
 
-static void tell_end(struct cheetah_session *s)
+static void announce_exit(struct cheetah_session *s)
 {
     if (s->job && s->job->on_stop)
         s->job->on_stop(s);
     if (s->job)
-        cheetah_session_answer(s, CHEETAH_FAILED, "this process exits");
-    cheetah_session_answer(s, CHEETAH_ELSEWHERE, "this process exits");
-    flush(s);
+        cheetah_session_finish_answer(s, CHEETAH_FAILED, "this process exits");
+    cheetah_session_finish_answer(s, CHEETAH_RECONNECT, "this process exits");
+    flush_output(s);
 }
 
-void cheetah_session_end_all(struct shell *shell)
+void cheetah_session_close_all(struct shell *shell)
 {
     while (shell->sessions) {
         struct cheetah_session *s = shell->sessions;
-        tell_end(s);
-        end(s);
+        announce_exit(s);
+        free_session(s);
     }
 }
 
-void cheetah_session_hear(struct shell *shell, const struct cheetah_note *note, mk_str text)
+void cheetah_session_on_message(struct shell *shell, const struct cheetah_message *note, mk_str text)
 {
     struct cheetah_session *s = shell->sessions;
     while (s && !(s->job && s->token == note->token))
         s = s->next;
-    if (!s || !s->job->on_note)
+    if (!s || !s->job->on_message)
         return;
-    s->job->on_note(s, note, text);
-    advance(s);
+    s->job->on_message(s, note, text);
+    advance_until_blocked(s);
 }

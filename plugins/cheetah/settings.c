@@ -28,7 +28,7 @@ static bool show_listen(const void *field, size_t i, struct mk_buf *out)
     return i == 0;
 }
 
-static bool parse_socket(const struct mk_conf_ctx *spot, mk_str value, void *field)
+static bool parse_socket_path(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     mk_str path = mk_conf_ctx_path(spot, value);
     if (!path.p)
@@ -47,7 +47,7 @@ static bool parse_socket(const struct mk_conf_ctx *spot, mk_str value, void *fie
     return true;
 }
 
-static bool show_socket(const void *field, size_t i, struct mk_buf *out)
+static bool show_socket_path(const void *field, size_t i, struct mk_buf *out)
 {
     if (i == 0)
         mk_buf_add(out, *(const mk_str *)field);
@@ -135,8 +135,8 @@ static const struct mk_conf_key keys[] = {
      MK_CONF_AT(struct cheetah_settings, path),
      .def = CHEETAH_SOCKET,
      .form = "the path of a socket",
-     .parse = parse_socket,
-     .show = show_socket,
+     .parse = parse_socket_path,
+     .show = show_socket_path,
      .help = "The socket that `monkey shell` connects to."},
     {.name = "Group",
      .type = MK_CONF_CUSTOM,
@@ -164,7 +164,7 @@ static const struct mk_conf_key keys[] = {
      MK_CONF_AT(struct cheetah_settings, sessions),
      .def = "8",
      .min = 1,
-     .max = CHEETAH_SEATS,
+     .max = CHEETAH_SESSION_SLOTS_MAX,
      .help = "Concurrent sessions of all workers together."},
 };
 

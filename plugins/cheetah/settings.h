@@ -10,7 +10,7 @@
 #define CHEETAH_SOCKET CHEETAH_FOLDER "/cheetah.sock"
 
 /* So that the temporary name fits into a struct sockaddr_un, too. */
-enum { CHEETAH_PATH_MAX = 96, CHEETAH_SEATS = 256 };
+enum { CHEETAH_PATH_MAX = 96, CHEETAH_SESSION_SLOTS_MAX = 256 };
 
 struct cheetah_group {
     mk_str name; /* absent: none */

@@ -31,7 +31,7 @@ static bool has_group_besides(int fd, gid_t group)
 
 /* The mode of the socket has the same effect, but a mistaken change of that mode must not admit more users.
  */
-static bool may_enter(const struct cheetah *c, int fd, const struct ucred *who)
+static bool is_client_allowed(const struct cheetah *c, int fd, const struct ucred *who)
 {
     if (who->uid == 0 || who->uid == c->owner)
         return true;
@@ -40,7 +40,7 @@ static bool may_enter(const struct cheetah *c, int fd, const struct ucred *who)
     return who->gid == c->group || has_group_besides(fd, c->group);
 }
 
-static void refuse(int fd, const char *why)
+static void refuse_client(int fd, const char *why)
 {
     char line[128];
     int len = snprintf(line, sizeof line, "-%s\n", why);
@@ -48,7 +48,7 @@ static void refuse(int fd, const char *why)
     close(fd);
 }
 
-static void welcome(struct shell *s, int fd)
+static void admit_client(struct shell *s, int fd)
 {
     struct cheetah *c = s->cheetah;
     struct ucred who = {.uid = (uid_t)-1, .gid = (gid_t)-1};
@@ -59,32 +59,32 @@ static void welcome(struct shell *s, int fd)
         close(fd);
         return;
     }
-    if (!may_enter(c, fd, &who)) {
+    if (!is_client_allowed(c, fd, &who)) {
         mk_worker_log(s->worker, MK_LOG_WARN, "shell: process %d of user %u, group %u is refused",
                       (int)who.pid, (unsigned)who.uid, (unsigned)who.gid);
-        refuse(fd, "you have no permission to use this shell");
+        refuse_client(fd, "you have no permission to use this shell");
         return;
     }
-    int seat = cheetah_seat_take(c->seats, c->settings.sessions, s->worker);
+    int slot = cheetah_session_slot_acquire(c->slots, c->settings.sessions, s->worker);
     snprintf(why, sizeof why, "all %u sessions (MaxSessions) are in use", c->settings.sessions);
-    if (seat < 0) {
+    if (slot < 0) {
         mk_worker_log(s->worker, MK_LOG_WARN, "shell: process %d of user %u is refused: %s", (int)who.pid,
                       (unsigned)who.uid, why);
-        refuse(fd, why);
-    } else if (!cheetah_session_begin(s, fd, seat, &who)) {
-        cheetah_seat_leave(c->seats, seat);
-        refuse(fd, "out of memory");
+        refuse_client(fd, why);
+    } else if (!cheetah_session_open(s, fd, slot, &who)) {
+        cheetah_session_slot_release(c->slots, slot);
+        refuse_client(fd, "out of memory");
     }
 }
 
 /* ---- Accepting ---- */
 
-static void take_all(struct shell *s)
+static void accept_clients(struct shell *s)
 {
     for (;;) {
         int fd = accept4(s->cheetah->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0)
-            welcome(s, fd);
+            admit_client(s, fd);
         else if (errno == EAGAIN)
             return;
         else if (errno != EINTR && errno != ECONNABORTED)
@@ -94,15 +94,15 @@ static void take_all(struct shell *s)
     mk_timer_set(&s->again, s->worker, AGAIN_MS);
 }
 
-static void on_again(struct mk_timer *t)
+static void on_accept_retry(struct mk_timer *t)
 {
-    take_all(MK_CONTAINER(t, struct shell, again));
+    accept_clients(MK_CONTAINER(t, struct shell, again));
 }
 
-static void on_door(void *ctx, unsigned which)
+static void on_socket_readable(void *ctx, unsigned which)
 {
     (void)which;
-    take_all(ctx);
+    accept_clients(ctx);
 }
 
 static void cheetah_free(struct shell *s)
@@ -114,7 +114,7 @@ static void cheetah_free(struct shell *s)
     mk_mem_free(s);
 }
 
-int cheetah_start(struct mk_worker *worker, void *data)
+int cheetah_worker_start(struct mk_worker *worker, void *data)
 {
     struct cheetah *c = data;
     struct shell *s = mk_mem_zalloc(1, sizeof *s);
@@ -124,9 +124,9 @@ int cheetah_start(struct mk_worker *worker, void *data)
     s->cheetah = c;
     s->run = cheetah_command_run;
     s->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    mk_timer_init(&s->again, on_again);
+    mk_timer_init(&s->again, on_accept_retry);
     if (c->fd >= 0)
-        s->door = mk_watcher_new(worker, c->fd, MK_READABLE, on_door, s);
+        s->door = mk_watcher_new(worker, c->fd, MK_READABLE, on_socket_readable, s);
     if (c->fd >= 0 && !s->door) {
         cheetah_free(s);
         return -ENOMEM;
@@ -135,13 +135,13 @@ int cheetah_start(struct mk_worker *worker, void *data)
     return 0;
 }
 
-void cheetah_stop(struct mk_worker *worker, void *data)
+void cheetah_worker_stop(struct mk_worker *worker, void *data)
 {
     const struct cheetah *c = data;
     struct shell *s = mk_worker_data(worker, c->plugin);
     mk_worker_set_data(worker, c->plugin, NULL);
     if (!s)
         return;
-    cheetah_session_end_all(s);
+    cheetah_session_close_all(s);
     cheetah_free(s);
 }

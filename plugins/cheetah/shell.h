@@ -5,7 +5,7 @@
 
 #include "shell_type.h"
 
-int cheetah_start(struct mk_worker *worker, void *data);
-void cheetah_stop(struct mk_worker *worker, void *data);
+int cheetah_worker_start(struct mk_worker *worker, void *data);
+void cheetah_worker_stop(struct mk_worker *worker, void *data);
 
 #endif

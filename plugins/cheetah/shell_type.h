@@ -3,14 +3,14 @@
 #ifndef CHEETAH_SHELL_TYPE_H
 #define CHEETAH_SHELL_TYPE_H
 
-#include "seats.h"
+#include "session_slots.h"
 #include "settings.h"
 
 struct cheetah {
     const struct mk_plugin *plugin; /* this plugin, for mk_worker_data() and others */
     struct cheetah_settings settings;
     const void *section;
-    struct cheetah_seats *seats;
+    struct cheetah_session_slots *slots;
 
     /* The socket; see socket.h. */
     int fd;

@@ -5,23 +5,24 @@
 #include <monkey/version.h>
 #include <time.h>
 
-#include "gather.h"
-#include "levels.h"
-#include "sheet.h"
+#include "loglevel.h"
+#include "table_writer.h"
+#include "worker_query.h"
 
 void cheetah_show_text(struct cheetah_session *s, struct mk_buf *text)
 {
     if (text->failed)
-        cheetah_session_answer(s, CHEETAH_FAILED, "the answer exceeds %d MB, or the server is out of memory",
-                               CHEETAH_TEXT_MAX >> 20);
+        cheetah_session_finish_answer(s, CHEETAH_FAILED,
+                                      "the answer exceeds %d MB, or the server is out of memory",
+                                      CHEETAH_TEXT_MAX >> 20);
     else
-        cheetah_session_say(s, mk_buf_str(text));
+        cheetah_session_write_output(s, mk_buf_str(text));
     if (!text->failed)
-        cheetah_session_answer(s, CHEETAH_DONE, "%s", "");
+        cheetah_session_finish_answer(s, CHEETAH_OK, "%s", "");
     mk_buf_free(text);
 }
 
-static uint64_t uptime_of(const struct mk_worker *w)
+static uint64_t server_uptime_s(const struct mk_worker *w)
 {
     int64_t passed = mk_worker_now(w) - mk_worker_server_started(w);
     return passed > 0 ? (uint64_t)passed : 0;
@@ -42,7 +43,7 @@ struct totals {
     struct mk_worker_stats all;
 };
 
-static void add(struct mk_worker_stats *sum, const struct mk_worker_stats *n)
+static void add_worker_stats(struct mk_worker_stats *sum, const struct mk_worker_stats *n)
 {
     sum->accepted += n->accepted;
     sum->dropped += n->dropped;
@@ -52,13 +53,13 @@ static void add(struct mk_worker_stats *sum, const struct mk_worker_stats *n)
         sum->by_class[i] += n->by_class[i];
 }
 
-static struct totals totals_of(const struct mk_worker *w)
+static struct totals sum_worker_stats(const struct mk_worker *w)
 {
     struct totals t = {0};
     struct mk_worker_stats stats;
     mk_worker_stats_ended(w, &t.all);
     for (size_t i = 0; mk_worker_stats_at(w, i, &stats); i++) {
-        add(&t.all, &stats);
+        add_worker_stats(&t.all, &stats);
         if (!stats.pid)
             continue;
         *(stats.leaving ? &t.leaving : &t.workers) += 1;
@@ -67,17 +68,17 @@ static struct totals totals_of(const struct mk_worker *w)
     return t;
 }
 
-static void write_counts(struct cheetah_sheet *sheet, const struct totals *t)
+static void write_totals(struct cheetah_table_writer *writer, const struct totals *t)
 {
-    cheetah_cell_num(sheet, t->workers);
-    cheetah_cell_num(sheet, t->leaving);
-    cheetah_cell_num(sheet, t->open);
-    cheetah_cell_num(sheet, t->all.accepted);
-    cheetah_cell_num(sheet, t->all.dropped);
-    cheetah_cell_num(sheet, t->all.requests);
+    cheetah_table_cell_num(writer, t->workers);
+    cheetah_table_cell_num(writer, t->leaving);
+    cheetah_table_cell_num(writer, t->open);
+    cheetah_table_cell_num(writer, t->all.accepted);
+    cheetah_table_cell_num(writer, t->all.dropped);
+    cheetah_table_cell_num(writer, t->all.requests);
     for (size_t i = 1; i < sizeof t->all.by_class / sizeof *t->all.by_class; i++)
-        cheetah_cell_num(sheet, t->all.by_class[i]);
-    cheetah_cell_bytes(sheet, t->all.sent);
+        cheetah_table_cell_num(writer, t->all.by_class[i]);
+    cheetah_table_cell_bytes(writer, t->all.sent);
 }
 
 void cheetah_show_status(struct cheetah_session *s, mk_str args, bool json)
@@ -85,34 +86,34 @@ void cheetah_show_status(struct cheetah_session *s, mk_str args, bool json)
     const struct shell *shell = cheetah_session_shell(s);
     const struct mk_worker *w = shell->worker;
     struct mk_buf text = mk_buf_growing(CHEETAH_TEXT_MAX);
-    struct cheetah_sheet sheet = {.out = &text,
-                                  .columns = status_columns,
-                                  .n = MK_LEN(status_columns),
-                                  .form = CHEETAH_LIST,
-                                  .json = json};
-    struct totals t = totals_of(w);
+    struct cheetah_table_writer writer = {.out = &text,
+                                          .columns = status_columns,
+                                          .n = MK_LEN(status_columns),
+                                          .form = CHEETAH_LIST,
+                                          .json = json};
+    struct totals t = sum_worker_stats(w);
     struct mk_reloads reloads;
     mk_worker_reloads(w, &reloads, NULL);
     (void)args;
-    cheetah_sheet_begin(&sheet);
-    cheetah_cell_text(&sheet, MK_STR(MONKEY_VERSION));
-    cheetah_cell_num(&sheet, (uint64_t)mk_worker_master(w));
-    cheetah_cell_time(&sheet, mk_worker_server_started(w));
-    cheetah_cell_seconds(&sheet, uptime_of(w));
-    write_counts(&sheet, &t);
-    cheetah_cell_num(&sheet, reloads.done);
-    cheetah_cell_num(&sheet, reloads.failed);
-    cheetah_cell_text(&sheet, mk_str_from_c(cheetah_level_names[mk_worker_log_level(w)]));
-    cheetah_cell_num(&sheet, cheetah_seats_count(shell->cheetah->seats, w));
-    cheetah_sheet_end(&sheet);
+    cheetah_table_writer_begin(&writer);
+    cheetah_table_cell_text(&writer, MK_STR(MONKEY_VERSION));
+    cheetah_table_cell_num(&writer, (uint64_t)mk_worker_master(w));
+    cheetah_table_cell_time(&writer, mk_worker_server_started(w));
+    cheetah_table_cell_seconds(&writer, server_uptime_s(w));
+    write_totals(&writer, &t);
+    cheetah_table_cell_num(&writer, reloads.done);
+    cheetah_table_cell_num(&writer, reloads.failed);
+    cheetah_table_cell_text(&writer, mk_str_from_c(cheetah_level_names[mk_worker_log_level(w)]));
+    cheetah_table_cell_num(&writer, cheetah_session_slots_n_used(shell->cheetah->slots, w));
+    cheetah_table_writer_end(&writer);
     cheetah_show_text(s, &text);
 }
 
 void cheetah_show_version(struct cheetah_session *s, mk_str args, bool json)
 {
     (void)args, (void)json;
-    cheetah_session_say(s, MK_STR("Monkey " MONKEY_VERSION));
-    cheetah_session_answer(s, CHEETAH_DONE, "%s", "");
+    cheetah_session_write_output(s, MK_STR("Monkey " MONKEY_VERSION));
+    cheetah_session_finish_answer(s, CHEETAH_OK, "%s", "");
 }
 
 void cheetah_show_uptime(struct cheetah_session *s, mk_str args, bool json)
@@ -120,9 +121,9 @@ void cheetah_show_uptime(struct cheetah_session *s, mk_str args, bool json)
     char room[64];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     (void)args, (void)json;
-    cheetah_add_span(&text, uptime_of(cheetah_session_shell(s)->worker));
-    cheetah_session_say(s, mk_buf_str(&text));
-    cheetah_session_answer(s, CHEETAH_DONE, "%s", "");
+    cheetah_append_duration(&text, server_uptime_s(cheetah_session_shell(s)->worker));
+    cheetah_session_write_output(s, mk_buf_str(&text));
+    cheetah_session_finish_answer(s, CHEETAH_OK, "%s", "");
 }
 
 /* ---- Workers ---- */
@@ -132,42 +133,42 @@ static const struct cheetah_column worker_columns[] = {
     {"requests", 10}, {"sent", 8},      {"memory", 8},       {"leaving", 0},
 };
 
-static void write_worker(struct cheetah_sheet *sheet, const struct mk_worker_stats *stats,
-                         const struct cheetah_facts *facts)
+static void write_worker(struct cheetah_table_writer *writer, const struct mk_worker_stats *stats,
+                         const struct cheetah_worker_facts *facts)
 {
-    cheetah_cell_num(sheet, (uint64_t)stats->pid);
-    cheetah_cell_time(sheet, (int64_t)stats->started);
-    cheetah_cell_num(sheet, stats->open);
-    cheetah_cell_num(sheet, stats->accepted);
-    cheetah_cell_num(sheet, stats->requests);
-    cheetah_cell_bytes(sheet, stats->sent);
+    cheetah_table_cell_num(writer, (uint64_t)stats->pid);
+    cheetah_table_cell_time(writer, (int64_t)stats->started);
+    cheetah_table_cell_num(writer, stats->open);
+    cheetah_table_cell_num(writer, stats->accepted);
+    cheetah_table_cell_num(writer, stats->requests);
+    cheetah_table_cell_bytes(writer, stats->sent);
     if (facts && facts->memory)
-        cheetah_cell_bytes(sheet, facts->memory);
+        cheetah_table_cell_bytes(writer, facts->memory);
     else
-        cheetah_cell_none(sheet);
-    cheetah_cell_bool(sheet, stats->leaving);
+        cheetah_table_cell_null(writer);
+    cheetah_table_cell_bool(writer, stats->leaving);
 }
 
-static void finish_workers(struct cheetah_session *s, const struct cheetah_gathering *g)
+static void show_workers_result(struct cheetah_session *s, const struct cheetah_worker_query *g)
 {
     const struct mk_worker *w = cheetah_session_shell(s)->worker;
     struct mk_buf text = mk_buf_growing(CHEETAH_TEXT_MAX);
-    struct cheetah_sheet sheet = {
+    struct cheetah_table_writer writer = {
         .out = &text, .columns = worker_columns, .n = MK_LEN(worker_columns), .json = g->json};
     struct mk_worker_stats stats;
-    cheetah_sheet_begin(&sheet);
+    cheetah_table_writer_begin(&writer);
     for (size_t i = 0; mk_worker_stats_at(w, i, &stats); i++)
         if (stats.pid)
-            write_worker(&sheet, &stats, cheetah_gather_find(g, stats.pid));
-    cheetah_sheet_end(&sheet);
-    (void)cheetah_gather_missing(s, g);
+            write_worker(&writer, &stats, cheetah_worker_query_find(g, stats.pid));
+    cheetah_table_writer_end(&writer);
+    (void)cheetah_worker_query_n_missing(s, g);
     cheetah_show_text(s, &text);
 }
 
 void cheetah_show_workers(struct cheetah_session *s, mk_str args, bool json)
 {
     (void)args;
-    (void)cheetah_gather(s, CHEETAH_ASK_FACTS, json, finish_workers);
+    (void)cheetah_worker_query_start(s, CHEETAH_MESSAGE_FACTS, json, show_workers_result);
 }
 
 /* ---- The cache ---- */
@@ -176,53 +177,53 @@ static const struct cheetah_column cache_columns[] = {
     {"process", 7}, {"files", 8}, {"files_max", 9}, {"memory", 8}, {"memory_max", 10},
 };
 
-static void finish_cache(struct cheetah_session *s, const struct cheetah_gathering *g)
+static void show_cache_result(struct cheetah_session *s, const struct cheetah_worker_query *g)
 {
     struct mk_buf text = mk_buf_growing(CHEETAH_TEXT_MAX);
-    struct cheetah_sheet sheet = {
+    struct cheetah_table_writer writer = {
         .out = &text, .columns = cache_columns, .n = MK_LEN(cache_columns), .json = g->json};
-    cheetah_sheet_begin(&sheet);
+    cheetah_table_writer_begin(&writer);
     for (unsigned i = 0; i < g->n; i++) {
-        const struct cheetah_facts *f = &g->facts[i];
+        const struct cheetah_worker_facts *f = &g->facts[i];
         if (!f->process)
             continue;
-        cheetah_cell_num(&sheet, (uint64_t)f->process);
-        cheetah_cell_num(&sheet, f->cache.files);
-        cheetah_cell_num(&sheet, f->cache.files_max);
-        cheetah_cell_bytes(&sheet, f->cache.memory);
-        cheetah_cell_bytes(&sheet, f->cache.memory_max);
+        cheetah_table_cell_num(&writer, (uint64_t)f->process);
+        cheetah_table_cell_num(&writer, f->cache.files);
+        cheetah_table_cell_num(&writer, f->cache.files_max);
+        cheetah_table_cell_bytes(&writer, f->cache.memory);
+        cheetah_table_cell_bytes(&writer, f->cache.memory_max);
     }
-    cheetah_sheet_end(&sheet);
-    cheetah_session_say(s, mk_buf_str(&text));
+    cheetah_table_writer_end(&writer);
+    cheetah_session_write_output(s, mk_buf_str(&text));
     mk_buf_free(&text);
-    unsigned missing = cheetah_gather_missing(s, g);
+    unsigned missing = cheetah_worker_query_n_missing(s, g);
     if (missing)
-        cheetah_session_answer(s, CHEETAH_FAILED, "%u of %u workers did not answer", missing, g->n);
+        cheetah_session_finish_answer(s, CHEETAH_FAILED, "%u of %u workers did not answer", missing, g->n);
     else
-        cheetah_session_answer(s, CHEETAH_DONE, "%s", "");
+        cheetah_session_finish_answer(s, CHEETAH_OK, "%s", "");
 }
 
-static void finish_clear(struct cheetah_session *s, const struct cheetah_gathering *g)
+static void show_cache_clear_result(struct cheetah_session *s, const struct cheetah_worker_query *g)
 {
-    unsigned missing = cheetah_gather_missing(s, g);
+    unsigned missing = cheetah_worker_query_n_missing(s, g);
     if (missing)
-        cheetah_session_answer(s, CHEETAH_FAILED,
-                               "%u of %u workers did not answer: their caches may be unchanged", missing,
-                               g->n);
+        cheetah_session_finish_answer(s, CHEETAH_FAILED,
+                                      "%u of %u workers did not answer: their caches may be unchanged",
+                                      missing, g->n);
     else
-        cheetah_session_answer(s, CHEETAH_DONE, "cleared in %u worker%s", g->n, g->n == 1 ? "" : "s");
+        cheetah_session_finish_answer(s, CHEETAH_OK, "cleared in %u worker%s", g->n, g->n == 1 ? "" : "s");
 }
 
 void cheetah_show_cache(struct cheetah_session *s, mk_str args, bool json)
 {
     mk_str word = mk_str_word(&args);
     if (!word.len) {
-        (void)cheetah_gather(s, CHEETAH_ASK_FACTS, json, finish_cache);
+        (void)cheetah_worker_query_start(s, CHEETAH_MESSAGE_FACTS, json, show_cache_result);
     } else if (mk_str_eq_nocase(word, MK_STR("clear")) && !mk_str_word(&args).len && !json) {
         cheetah_session_log(s, "clears the cache");
-        (void)cheetah_gather(s, CHEETAH_ASK_CLEAR, false, finish_clear);
+        (void)cheetah_worker_query_start(s, CHEETAH_MESSAGE_CLEAR_CACHE, false, show_cache_clear_result);
     } else {
-        cheetah_session_answer(s, CHEETAH_MISUSED, "expected `cache` or `cache clear`");
+        cheetah_session_finish_answer(s, CHEETAH_USAGE_ERROR, "expected `cache` or `cache clear`");
     }
 }
 

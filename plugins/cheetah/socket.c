@@ -16,7 +16,7 @@ struct name {
 };
 
 /* The name while it is created. */
-static struct name new_name(const struct cheetah *c)
+static struct name temporary_name(const struct cheetah *c)
 {
     struct name n;
     snprintf(n.path, sizeof n.path, "%s.%d", c->settings.path.p, (int)getpid());
@@ -24,7 +24,7 @@ static struct name new_name(const struct cheetah *c)
 }
 
 /* The name of the previous one, until it is no longer needed. */
-static struct name old_name(const struct cheetah *c)
+static struct name backup_name(const struct cheetah *c)
 {
     struct name n;
     snprintf(n.path, sizeof n.path, "%s.before", c->settings.path.p);
@@ -32,21 +32,21 @@ static struct name old_name(const struct cheetah *c)
 }
 
 /* Left behind by a master that died. Check the type all the same. */
-static void remove_left_over(const char *path)
+static void remove_leftover_file(const char *path)
 {
     struct stat st;
     if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode))
         (void)unlink(path);
 }
 
-static struct sockaddr_un address_of(const char *path)
+static struct sockaddr_un unix_address(const char *path)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     snprintf(a.sun_path, sizeof a.sun_path, "%s", path);
     return a;
 }
 
-static int fail(struct mk_config *config, const struct cheetah *c, const char *what, int error)
+static int report_socket_error(struct mk_config *config, const struct cheetah *c, const char *what, int error)
 {
     mk_config_error(config, c->section, "Socket", "the socket %s cannot be %s: %s", c->settings.path.p, what,
                     strerror(error));
@@ -62,7 +62,7 @@ static int fail(struct mk_config *config, const struct cheetah *c, const char *w
 /* ---- Folder ---- */
 
 /* A user who can write to the folder can replace the socket. */
-static int check_folder(struct mk_config *config, const struct cheetah *c)
+static int check_socket_folder(struct mk_config *config, const struct cheetah *c)
 {
     mk_str path = c->settings.path;
     struct name folder;
@@ -73,7 +73,7 @@ static int check_folder(struct mk_config *config, const struct cheetah *c)
     if (mk_str_eq(path, MK_STR(CHEETAH_SOCKET)))
         (void)mkdir(CHEETAH_FOLDER, 0755);
     if (stat(folder.path, &st) < 0)
-        return fail(config, c, "created", errno);
+        return report_socket_error(config, c, "created", errno);
     if (!(st.st_mode & S_IWOTH) || (st.st_mode & S_ISVTX))
         return 0;
     mk_config_error(config, c->section, "Socket",
@@ -86,18 +86,19 @@ static int check_folder(struct mk_config *config, const struct cheetah *c)
 
 /* ---- Existing files ---- */
 
-enum standing { NOTHING, STALE, PREDECESSOR };
+enum socket_state { NOTHING, STALE, PREDECESSOR };
 
 /* The kernel names the process that listens on a socket. The master of the previous configuration is this
  * process, or, after an upgrade, its parent. */
-static int look_behind(struct mk_config *config, const struct cheetah *c, int fd, enum standing *out)
+static int find_listening_process(struct mk_config *config, const struct cheetah *c, int fd,
+                                  enum socket_state *out)
 {
-    struct sockaddr_un address = address_of(c->settings.path.p);
+    struct sockaddr_un address = unix_address(c->settings.path.p);
     struct ucred cred = {0};
     socklen_t len = sizeof cred;
     *out = STALE;
     if (connect(fd, (const struct sockaddr *)&address, sizeof address) < 0 && errno != EAGAIN)
-        return errno == ECONNREFUSED || errno == ENOENT ? 0 : fail(config, c, "taken", errno);
+        return errno == ECONNREFUSED || errno == ENOENT ? 0 : report_socket_error(config, c, "taken", errno);
     (void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len);
     *out = PREDECESSOR;
     if (cred.pid > 0 && (cred.pid == getpid() || cred.pid == getppid()))
@@ -108,12 +109,12 @@ static int look_behind(struct mk_config *config, const struct cheetah *c, int fd
     return -EINVAL;
 }
 
-static int look(struct mk_config *config, const struct cheetah *c, enum standing *out)
+static int check_existing_path(struct mk_config *config, const struct cheetah *c, enum socket_state *out)
 {
     struct stat st;
     *out = NOTHING;
     if (lstat(c->settings.path.p, &st) < 0)
-        return errno == ENOENT ? 0 : fail(config, c, "created", errno);
+        return errno == ENOENT ? 0 : report_socket_error(config, c, "created", errno);
     if (!S_ISSOCK(st.st_mode)) {
         mk_config_error(config, c->section, "Socket", "%s exists and is not a socket", c->settings.path.p);
         mk_config_hint(config, "remove it, or set another Socket in [CHEETAH]");
@@ -121,8 +122,8 @@ static int look(struct mk_config *config, const struct cheetah *c, enum standing
     }
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
-        return fail(config, c, "taken", errno);
-    int e = look_behind(config, c, fd, out);
+        return report_socket_error(config, c, "taken", errno);
+    int e = find_listening_process(config, c, fd, out);
     close(fd);
     return e;
 }
@@ -131,12 +132,12 @@ static int look(struct mk_config *config, const struct cheetah *c, enum standing
 
 /* With the group from the beginning: a process that can select its groups may lack the right to change those
  * of files. */
-static int bind_as(int fd, const char *path, gid_t group)
+static int bind_with_group(int fd, const char *path, gid_t group)
 {
-    struct sockaddr_un address = address_of(path);
+    struct sockaddr_un address = unix_address(path);
     gid_t own = getegid();
     bool changed = group != own && setegid(group) == 0;
-    remove_left_over(path);
+    remove_leftover_file(path);
     int e =
         fchmod(fd, 0600) < 0 || bind(fd, (const struct sockaddr *)&address, sizeof address) < 0 ? errno : 0;
     if (changed && setegid(own) < 0 && !e)
@@ -145,7 +146,7 @@ static int bind_as(int fd, const char *path, gid_t group)
 }
 
 /* From now on, other users can connect. */
-static int open_up(struct cheetah *c, const char *path)
+static int listen_and_chmod(struct cheetah *c, const char *path)
 {
     struct stat st;
     int here = AT_FDCWD, flags = AT_SYMLINK_NOFOLLOW;
@@ -161,11 +162,11 @@ static int open_up(struct cheetah *c, const char *path)
     return 0;
 }
 
-static int put_in_place(struct cheetah *c, const char *path, enum standing standing)
+static int rename_into_place(struct cheetah *c, const char *path, enum socket_state socket_state)
 {
-    struct name before = old_name(c);
-    remove_left_over(before.path);
-    c->has_before = standing == PREDECESSOR && link(c->settings.path.p, before.path) == 0;
+    struct name before = backup_name(c);
+    remove_leftover_file(before.path);
+    c->has_before = socket_state == PREDECESSOR && link(c->settings.path.p, before.path) == 0;
     if (rename(path, c->settings.path.p) == 0)
         return 0;
     int e = errno;
@@ -174,40 +175,40 @@ static int put_in_place(struct cheetah *c, const char *path, enum standing stand
     return e;
 }
 
-static int make(struct mk_config *config, struct cheetah *c, enum standing standing)
+static int create_socket(struct mk_config *config, struct cheetah *c, enum socket_state socket_state)
 {
-    struct name name = new_name(c);
+    struct name name = temporary_name(c);
     c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (c->fd < 0)
-        return fail(config, c, "created", errno);
-    int e = bind_as(c->fd, name.path, c->group);
+        return report_socket_error(config, c, "created", errno);
+    int e = bind_with_group(c->fd, name.path, c->group);
     if (e)
-        return fail(config, c, "created", e);
-    e = open_up(c, name.path);
+        return report_socket_error(config, c, "created", e);
+    e = listen_and_chmod(c, name.path);
     if (!e)
-        e = put_in_place(c, name.path, standing);
+        e = rename_into_place(c, name.path, socket_state);
     if (!e) {
         c->master = getpid();
         return 0;
     }
     (void)unlink(name.path);
-    return fail(config, c, "created", e);
+    return report_socket_error(config, c, "created", e);
 }
 
 int cheetah_socket_open(struct mk_config *config, struct cheetah *c)
 {
-    enum standing standing;
+    enum socket_state socket_state;
     c->owner = geteuid();
     c->group = c->settings.group.name.p ? c->settings.group.gid : getegid();
-    int e = check_folder(config, c);
+    int e = check_socket_folder(config, c);
     if (!e)
-        e = look(config, c, &standing);
-    return e ? e : make(config, c, standing);
+        e = check_existing_path(config, c, &socket_state);
+    return e ? e : create_socket(config, c, socket_state);
 }
 
 /* ---- Removal ---- */
 
-static bool is_ours(const struct cheetah *c, const char *path)
+static bool is_own_socket_file(const struct cheetah *c, const char *path)
 {
     struct stat st;
     return lstat(path, &st) == 0 && st.st_dev == c->dev && st.st_ino == c->ino;
@@ -215,12 +216,12 @@ static bool is_ours(const struct cheetah *c, const char *path)
 
 void cheetah_socket_close(struct cheetah *c)
 {
-    struct name before = old_name(c);
+    struct name before = backup_name(c);
     if (c->master && c->master == getpid()) {
-        bool is_in_place = is_ours(c, c->settings.path.p);
+        bool is_in_place = is_own_socket_file(c, c->settings.path.p);
         if (is_in_place && !(c->has_before && rename(before.path, c->settings.path.p) == 0))
             (void)unlink(c->settings.path.p);
-        else if (!is_in_place && is_ours(c, before.path))
+        else if (!is_in_place && is_own_socket_file(c, before.path))
             (void)unlink(before.path);
     }
     if (c->fd >= 0)

@@ -3,14 +3,14 @@
 
 #include <monkey/stats.h>
 
-#include "sheet.h"
 #include "show.h"
+#include "table_writer.h"
 
 enum { COLUMNS_MAX = MK_STAT_LABELS + MK_STAT_METRICS + 2, TEXT_WIDTH_MAX = 40, NUMBER_WIDTH = 8 };
 
 /* Texts are aligned to the left, numbers to the right; the last column has no width. */
-static size_t measure(const struct mk_stat_registry *r, unsigned table, struct cheetah_column *columns,
-                      char names[COLUMNS_MAX][32], bool json)
+static size_t collect_columns(const struct mk_stat_registry *r, unsigned table,
+                              struct cheetah_column *columns, char names[COLUMNS_MAX][32], bool json)
 {
     struct mk_stat_field f;
     size_t n = 0;
@@ -31,53 +31,53 @@ static size_t measure(const struct mk_stat_registry *r, unsigned table, struct c
     return n;
 }
 
-static void write_field(struct cheetah_sheet *sheet, const struct mk_stat_field *f)
+static void write_field_cell(struct cheetah_table_writer *writer, const struct mk_stat_field *f)
 {
     if (f->form == MK_STAT_TEXT)
-        cheetah_cell_text(sheet, f->text);
+        cheetah_table_cell_text(writer, f->text);
     else if (f->form == MK_STAT_NONE)
-        cheetah_cell_none(sheet);
+        cheetah_table_cell_null(writer);
     else if (f->is_time)
-        cheetah_cell_us(sheet, f->n);
+        cheetah_table_cell_us(writer, f->n);
     else
-        cheetah_cell_num(sheet, f->n);
+        cheetah_table_cell_num(writer, f->n);
 }
 
-static void show(struct cheetah_session *s, const char *name, bool json)
+static void show_statistics_table(struct cheetah_session *s, const char *name, bool json)
 {
     const struct mk_stat_registry *r = mk_worker_statistics(cheetah_session_shell(s)->worker);
     unsigned table = r ? mk_stat_find(r, name) : 0;
     char names[COLUMNS_MAX][32];
     struct cheetah_column columns[COLUMNS_MAX];
     struct mk_buf text = mk_buf_growing(CHEETAH_TEXT_MAX);
-    struct cheetah_sheet sheet = {.out = &text, .columns = columns, .json = json};
+    struct cheetah_table_writer writer = {.out = &text, .columns = columns, .json = json};
     struct mk_stat_field f;
-    sheet.n = table ? measure(r, table, columns, names, json) : 0;
-    if (sheet.n || json)
-        cheetah_sheet_begin(&sheet);
+    writer.n = table ? collect_columns(r, table, columns, names, json) : 0;
+    if (writer.n || json)
+        cheetah_table_writer_begin(&writer);
     for (uint32_t series = 0; table && (series = mk_stat_next(r, table, series));)
-        for (unsigned i = 0; i < sheet.n && mk_stat_field_at(r, table, series, i, &f); i++)
-            write_field(&sheet, &f);
-    if (!sheet.n && !json)
+        for (unsigned i = 0; i < writer.n && mk_stat_field_at(r, table, series, i, &f); i++)
+            write_field_cell(&writer, &f);
+    if (!writer.n && !json)
         mk_buf_addf(&text, "There are no %s.\n", name);
-    cheetah_sheet_end(&sheet);
+    cheetah_table_writer_end(&writer);
     cheetah_show_text(s, &text);
 }
 
-void cheetah_packages(struct cheetah_session *s, mk_str args, bool json)
+void cheetah_statistics_show_packages(struct cheetah_session *s, mk_str args, bool json)
 {
     (void)args;
-    show(s, "packages", json);
+    show_statistics_table(s, "packages", json);
 }
 
-void cheetah_routes(struct cheetah_session *s, mk_str args, bool json)
+void cheetah_statistics_show_routes(struct cheetah_session *s, mk_str args, bool json)
 {
     (void)args;
-    show(s, "routes", json);
+    show_statistics_table(s, "routes", json);
 }
 
-void cheetah_upstreams(struct cheetah_session *s, mk_str args, bool json)
+void cheetah_statistics_show_upstreams(struct cheetah_session *s, mk_str args, bool json)
 {
     (void)args;
-    show(s, "upstreams", json);
+    show_statistics_table(s, "upstreams", json);
 }

@@ -5,8 +5,8 @@
 
 #include "session.h"
 
-void cheetah_packages(struct cheetah_session *s, mk_str args, bool json);
-void cheetah_upstreams(struct cheetah_session *s, mk_str args, bool json);
-void cheetah_routes(struct cheetah_session *s, mk_str args, bool json);
+void cheetah_statistics_show_packages(struct cheetah_session *s, mk_str args, bool json);
+void cheetah_statistics_show_upstreams(struct cheetah_session *s, mk_str args, bool json);
+void cheetah_statistics_show_routes(struct cheetah_session *s, mk_str args, bool json);
 
 #endif

@@ -27,12 +27,12 @@ struct cache {
 
 /* ---- Memory ---- */
 
-static uint64_t size_of(const struct cached *e)
+static uint64_t entry_size(const struct cached *e)
 {
     return sizeof *e + e->cap;
 }
 
-static void unlist(struct cached *e)
+static void remove_entry(struct cached *e)
 {
     struct cache *c = e->cache;
     struct cached **at = &c->buckets[e->hash % BUCKETS];
@@ -42,28 +42,28 @@ static void unlist(struct cached *e)
     *(e->older ? &e->older->younger : &c->oldest) = e->younger;
     *(e->younger ? &e->younger->older : &c->youngest) = e->older;
     e->older = e->younger = NULL;
-    compress_cached_drop(e);
+    compress_cached_release(e);
 }
 
-void compress_cached_drop(void *cached)
+void compress_cached_release(void *cached)
 {
     struct cached *e = cached;
     if (--e->refs)
         return;
-    e->cache->used -= size_of(e);
+    e->cache->used -= entry_size(e);
     mk_mem_free(e->content);
     mk_mem_free(e);
 }
 
 /* Removing a copy that a response still sends would free nothing. */
-static bool make_room(struct cache *c, uint64_t more)
+static bool evict_for(struct cache *c, uint64_t more)
 {
     if (more > c->size)
         return false;
     for (struct cached *e = c->oldest; e && c->used + more > c->size;) {
         struct cached *younger = e->younger;
         if (e->refs == 1)
-            unlist(e);
+            remove_entry(e);
         e = younger;
     }
     return c->used + more <= c->size;
@@ -82,21 +82,21 @@ struct cache *compress_cache_new(uint64_t size)
 void compress_cache_free(struct cache *c)
 {
     while (c && c->oldest)
-        unlist(c->oldest);
+        remove_entry(c->oldest);
     mk_mem_free(c);
 }
 
 /* ---- Looking ---- */
 
-static uint64_t mix(uint64_t h, uint64_t number)
+static uint64_t hash_mix(uint64_t h, uint64_t number)
 {
     h = (h ^ number) * UINT64_C(0x9e3779b97f4a7c15);
     return h ^ h >> 29;
 }
 
-static uint64_t hash_of(const struct cache *c, const struct cache_key *key)
+static uint64_t hash_key(const struct cache *c, const struct cache_key *key)
 {
-    return mix(mix(mix(c->seed, key->file.inode), key->file.device), key->coding);
+    return hash_mix(hash_mix(hash_mix(c->seed, key->file.inode), key->file.device), key->coding);
 }
 
 static bool is_same_file(const struct cache_key *a, const struct cache_key *b)
@@ -109,7 +109,7 @@ static bool is_same_version(const struct mk_file_id *a, const struct mk_file_id 
     return a->size == b->size && a->modified_ns == b->modified_ns && a->changed_ns == b->changed_ns;
 }
 
-static struct cached *find(const struct cache *c, const struct cache_key *key, uint64_t hash)
+static struct cached *find_entry(const struct cache *c, const struct cache_key *key, uint64_t hash)
 {
     struct cached *e = c->buckets[hash % BUCKETS];
     while (e && (e->hash != hash || !is_same_file(&e->key, key)))
@@ -117,7 +117,7 @@ static struct cached *find(const struct cache *c, const struct cache_key *key, u
     return e;
 }
 
-static void list(struct cached *e)
+static void insert_entry(struct cached *e)
 {
     struct cache *c = e->cache;
     struct cached **bucket = &c->buckets[e->hash % BUCKETS];
@@ -129,42 +129,42 @@ static void list(struct cached *e)
     e->refs++;
 }
 
-struct cached *compress_cache_take(struct cache *c, const struct cache_key *key)
+struct cached *compress_cache_acquire(struct cache *c, const struct cache_key *key)
 {
-    struct cached *e = find(c, key, hash_of(c, key));
+    struct cached *e = find_entry(c, key, hash_key(c, key));
     if (!e)
         return NULL;
     e->refs++;
-    unlist(e);
+    remove_entry(e);
     if (is_same_version(&e->key.file, &key->file)) {
-        list(e); /* now the youngest */
+        insert_entry(e); /* now the youngest */
         return e;
     }
-    compress_cached_drop(e);
+    compress_cached_release(e);
     return NULL;
 }
 
-mk_str compress_cached_content(const struct cached *e)
+mk_str compress_cached_body(const struct cached *e)
 {
     return mk_str_of(e->content ? e->content : "", e->len);
 }
 
 /* ---- Making ---- */
 
-struct cached *compress_cache_begin(struct cache *c, const struct cache_key *key, uint64_t max)
+struct cached *compress_cache_begin_entry(struct cache *c, const struct cache_key *key, uint64_t max)
 {
-    struct cached *e = make_room(c, sizeof *e) ? mk_mem_alloc(sizeof *e) : NULL;
+    struct cached *e = evict_for(c, sizeof *e) ? mk_mem_alloc(sizeof *e) : NULL;
     if (!e)
         return NULL;
     *e = (struct cached){
-        .cache = c, .hash = hash_of(c, key), .refs = 1, .key = *key, .max = max < c->size ? max : c->size};
-    c->used += size_of(e);
+        .cache = c, .hash = hash_key(c, key), .refs = 1, .key = *key, .max = max < c->size ? max : c->size};
+    c->used += entry_size(e);
     return e;
 }
 
-static bool set_cap(struct cached *e, size_t cap)
+static bool resize_entry(struct cached *e, size_t cap)
 {
-    if (cap > e->cap && !make_room(e->cache, cap - e->cap))
+    if (cap > e->cap && !evict_for(e->cache, cap - e->cap))
         return false;
     char *p = mk_mem_realloc(e->content, cap);
     if (!p)
@@ -176,7 +176,7 @@ static bool set_cap(struct cached *e, size_t cap)
     return true;
 }
 
-bool compress_cached_add(struct cached *e, mk_str bytes)
+bool compress_cached_append(struct cached *e, mk_str bytes)
 {
     if (bytes.len > e->max - e->len)
         return false;
@@ -185,20 +185,20 @@ bool compress_cached_add(struct cached *e, mk_str bytes)
         cap = needed;
     if (cap > e->max)
         cap = (size_t)e->max;
-    if (needed > e->cap && !set_cap(e, cap))
+    if (needed > e->cap && !resize_entry(e, cap))
         return false;
     memcpy(e->content + e->len, bytes.p, bytes.len);
     e->len = needed;
     return true;
 }
 
-void compress_cached_keep(struct cached *e)
+void compress_cached_commit(struct cached *e)
 {
-    struct cached *old = find(e->cache, &e->key, e->hash);
+    struct cached *old = find_entry(e->cache, &e->key, e->hash);
     if (old)
-        unlist(old);
+        remove_entry(old);
     if (e->len && e->len < e->cap)
-        (void)set_cap(e, e->len);
-    list(e);
-    compress_cached_drop(e);
+        (void)resize_entry(e, e->len);
+    insert_entry(e);
+    compress_cached_release(e);
 }

@@ -3,7 +3,7 @@
 #include <monkey/mem.h>
 
 #include "coder.h"
-#include "room.h"
+#include "heap.h"
 
 enum {
     /* A larger window makes the tables grow out of proportion. With this one a stream uses 1.0 MB up to
@@ -19,14 +19,14 @@ struct brotli {
     BrotliEncoderState *state;
 };
 
-static void *alloc(void *room, size_t size)
+static void *alloc_for_brotli(void *room, size_t size)
 {
-    return compress_room_take(room, size);
+    return compress_heap_alloc(room, size);
 }
 
-static void give_back(void *room, void *p)
+static void free_for_brotli(void *room, void *p)
 {
-    compress_room_give(room, p);
+    compress_heap_free(room, p);
 }
 
 static void close_brotli(void *coder)
@@ -34,7 +34,7 @@ static void close_brotli(void *coder)
     struct brotli *b = coder;
     if (b->state)
         BrotliEncoderDestroyInstance(b->state);
-    compress_room_free(b->room);
+    compress_heap_destroy(b->room);
     mk_mem_free(b);
 }
 
@@ -43,8 +43,8 @@ static void *open_brotli(unsigned level)
     struct brotli *b = mk_mem_zalloc(1, sizeof *b);
     if (!b)
         return NULL;
-    b->room = compress_room_new(ROOM);
-    b->state = b->room ? BrotliEncoderCreateInstance(alloc, give_back, b->room) : NULL;
+    b->room = compress_heap_new(ROOM);
+    b->state = b->room ? BrotliEncoderCreateInstance(alloc_for_brotli, free_for_brotli, b->room) : NULL;
     if (!b->state) {
         close_brotli(b);
         return NULL;
@@ -55,13 +55,13 @@ static void *open_brotli(unsigned level)
 }
 
 /* With a hint of the length, the library would allocate a table of 4 MB for long content. */
-static bool begin(void *coder, int64_t length)
+static bool begin_brotli(void *coder, int64_t length)
 {
     (void)coder, (void)length;
     return true;
 }
 
-static bool run(void *coder, struct coder_io *io, enum coder_op op, bool *done)
+static bool run_brotli(void *coder, struct coder_io *io, enum coder_op op, bool *done)
 {
     static const BrotliEncoderOperation operations[] = {[CODER_RUN] = BROTLI_OPERATION_PROCESS,
                                                         [CODER_FLUSH] = BROTLI_OPERATION_FLUSH,
@@ -81,4 +81,4 @@ static bool run(void *coder, struct coder_io *io, enum coder_op op, bool *done)
 }
 
 const struct coder_ops compress_brotli = {
-    .name = "br", .open = open_brotli, .begin = begin, .run = run, .close = close_brotli};
+    .name = "br", .open = open_brotli, .begin = begin_brotli, .run = run_brotli, .close = close_brotli};

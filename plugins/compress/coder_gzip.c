@@ -8,13 +8,13 @@
 /* 264 KB for each stream: a window of 32 KB, twice, and the tables of memory level 8. */
 enum { WINDOW_BITS = 15, GZIP_WRAPPER = 16, MEMORY_LEVEL = 8 };
 
-static void *alloc(void *ctx, unsigned n, unsigned size)
+static void *alloc_for_zlib(void *ctx, unsigned n, unsigned size)
 {
     (void)ctx;
     return mk_mem_alloc((size_t)n * size);
 }
 
-static void give_back(void *ctx, void *p)
+static void free_for_zlib(void *ctx, void *p)
 {
     (void)ctx;
     mk_mem_free(p);
@@ -25,8 +25,8 @@ static void *open_gzip(unsigned level)
     z_stream *z = mk_mem_zalloc(1, sizeof *z);
     if (!z)
         return NULL;
-    z->zalloc = alloc;
-    z->zfree = give_back;
+    z->zalloc = alloc_for_zlib;
+    z->zfree = free_for_zlib;
     if (deflateInit2(z, (int)level, Z_DEFLATED, WINDOW_BITS + GZIP_WRAPPER, MEMORY_LEVEL,
                      Z_DEFAULT_STRATEGY) == Z_OK)
         return z;
@@ -34,13 +34,13 @@ static void *open_gzip(unsigned level)
     return NULL;
 }
 
-static bool begin(void *coder, int64_t length)
+static bool begin_gzip(void *coder, int64_t length)
 {
     (void)length;
     return deflateReset(coder) == Z_OK;
 }
 
-static bool run(void *coder, struct coder_io *io, enum coder_op op, bool *done)
+static bool run_gzip(void *coder, struct coder_io *io, enum coder_op op, bool *done)
 {
     static const int flushes[] = {
         [CODER_RUN] = Z_NO_FLUSH, [CODER_FLUSH] = Z_SYNC_FLUSH, [CODER_END] = Z_FINISH};
@@ -67,5 +67,9 @@ static void close_gzip(void *coder)
     mk_mem_free(coder);
 }
 
-const struct coder_ops compress_gzip = {
-    .name = "gzip", .open = open_gzip, .begin = begin, .run = run, .close = close_gzip, .is_reusable = true};
+const struct coder_ops compress_gzip = {.name = "gzip",
+                                        .open = open_gzip,
+                                        .begin = begin_gzip,
+                                        .run = run_gzip,
+                                        .close = close_gzip,
+                                        .is_reusable = true};

@@ -6,7 +6,7 @@
 /* 1.3 MB for each stream at every level. Clients need not accept a window above 8 MB (RFC 9659). */
 enum { WINDOW_LOG = 17, HASH_LOG = 16, CHAIN_LOG = 16 };
 
-static bool set(ZSTD_CCtx *z, ZSTD_cParameter parameter, int value)
+static bool set_zstd_parameter(ZSTD_CCtx *z, ZSTD_cParameter parameter, int value)
 {
     return !ZSTD_isError(ZSTD_CCtx_setParameter(z, parameter, value));
 }
@@ -14,21 +14,22 @@ static bool set(ZSTD_CCtx *z, ZSTD_cParameter parameter, int value)
 static void *open_zstd(unsigned level)
 {
     ZSTD_CCtx *z = ZSTD_createCCtx();
-    if (z && set(z, ZSTD_c_compressionLevel, (int)level) && set(z, ZSTD_c_windowLog, WINDOW_LOG) &&
-        set(z, ZSTD_c_hashLog, HASH_LOG) && set(z, ZSTD_c_chainLog, CHAIN_LOG))
+    if (z && set_zstd_parameter(z, ZSTD_c_compressionLevel, (int)level) &&
+        set_zstd_parameter(z, ZSTD_c_windowLog, WINDOW_LOG) &&
+        set_zstd_parameter(z, ZSTD_c_hashLog, HASH_LOG) && set_zstd_parameter(z, ZSTD_c_chainLog, CHAIN_LOG))
         return z;
     ZSTD_freeCCtx(z);
     return NULL;
 }
 
-static bool begin(void *coder, int64_t length)
+static bool begin_zstd(void *coder, int64_t length)
 {
     unsigned long long size = length < 0 ? ZSTD_CONTENTSIZE_UNKNOWN : (unsigned long long)length;
     return !ZSTD_isError(ZSTD_CCtx_reset(coder, ZSTD_reset_session_only)) &&
            !ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(coder, size));
 }
 
-static bool run(void *coder, struct coder_io *io, enum coder_op op, bool *done)
+static bool run_zstd(void *coder, struct coder_io *io, enum coder_op op, bool *done)
 {
     static const ZSTD_EndDirective directives[] = {
         [CODER_RUN] = ZSTD_e_continue, [CODER_FLUSH] = ZSTD_e_flush, [CODER_END] = ZSTD_e_end};
@@ -47,5 +48,9 @@ static void close_zstd(void *coder)
     ZSTD_freeCCtx(coder);
 }
 
-const struct coder_ops compress_zstd = {
-    .name = "zstd", .open = open_zstd, .begin = begin, .run = run, .close = close_zstd, .is_reusable = true};
+const struct coder_ops compress_zstd = {.name = "zstd",
+                                        .open = open_zstd,
+                                        .begin = begin_zstd,
+                                        .run = run_zstd,
+                                        .close = close_zstd,
+                                        .is_reusable = true};

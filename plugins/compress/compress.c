@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <monkey/plugin.h>
 
-#include "choice.h"
+#include "policy.h"
 #include "stream.h"
 
 MK_PLUGIN_DECLARE(compress);
@@ -24,7 +24,7 @@ struct job {
     const struct settings *settings;
     struct mk_request *request;
     struct mk_response *response;
-    struct facts facts;
+    struct response_info facts;
     enum coding coding;
 };
 
@@ -65,7 +65,7 @@ static int weaken_etag(struct mk_response *response, mk_str etag)
 }
 
 /* Sets the fields of the compressed response. 0, or -ENOMEM. */
-static int describe(const struct job *j)
+static int set_coding_headers(const struct job *j)
 {
     int e = weaken_etag(j->response, j->facts.etag);
     if (!e)
@@ -76,13 +76,13 @@ static int describe(const struct job *j)
     return e;
 }
 
-static void take_back(const struct job *j)
+static void remove_coding_header(const struct job *j)
 {
     (void)mk_response_remove_header(j->response, MK_STR("Content-Encoding"));
 }
 
 /* The client has the compressed representation: the 304 repeats its tag. */
-static void answer_304(const struct job *j)
+static void weaken_etag_of_304(const struct job *j)
 {
     mk_str known = mk_request_header(j->request, MK_STR("If-None-Match")), one;
     while (mk_header_list_next(&known, &one))
@@ -94,64 +94,64 @@ static void answer_304(const struct job *j)
 
 /* ---- Content ---- */
 
-static ssize_t pull_nothing(void *ctx, struct mk_filter_next *inner, char *room, size_t cap)
+static ssize_t read_empty_body(void *ctx, struct mk_filter_next *inner, char *room, size_t cap)
 {
     (void)ctx, (void)inner, (void)room, (void)cap;
     return 0;
 }
 
-static const struct mk_filter_ops nothing = {.pull = pull_nothing};
+static const struct mk_filter_ops nothing = {.pull = read_empty_body};
 
 static void send_stream(const struct job *j, struct stream *s)
 {
-    if (describe(j)) {
+    if (set_coding_headers(j)) {
         compress_stream_free(s);
-        take_back(j);
+        remove_coding_header(j);
         return;
     }
     if (mk_response_add_filter(j->response, &compress_stream_ops, s, MK_LENGTH_UNKNOWN))
-        take_back(j);
+        remove_coding_header(j);
     else
         mk_request_explain(j->request, "compress", "%s", compress_coders[j->coding]->name);
 }
 
 static void send_head(const struct job *j)
 {
-    if (describe(j) || mk_response_add_filter(j->response, &nothing, NULL, MK_LENGTH_UNKNOWN))
-        take_back(j);
+    if (set_coding_headers(j) || mk_response_add_filter(j->response, &nothing, NULL, MK_LENGTH_UNKNOWN))
+        remove_coding_header(j);
 }
 
 static void send_cached(const struct job *j, struct cached *copy)
 {
-    if (mk_request_add_cleanup(j->request, compress_cached_drop, copy)) {
-        compress_cached_drop(copy);
+    if (mk_request_add_cleanup(j->request, compress_cached_release, copy)) {
+        compress_cached_release(copy);
         return;
     }
-    if (describe(j) || mk_response_set_body_nocopy(j->response, compress_cached_content(copy)))
-        take_back(j);
+    if (set_coding_headers(j) || mk_response_set_body_nocopy(j->response, compress_cached_body(copy)))
+        remove_coding_header(j);
     else
         mk_request_explain(j->request, "compress", "%s, from the cache", compress_coders[j->coding]->name);
 }
 
 static bool may_be_cached(const struct job *j, struct mk_file_id *file)
 {
-    const struct facts *f = &j->facts;
+    const struct response_info *f = &j->facts;
     return mk_response_file_id(j->response, file) && f->status == 200 && !f->is_own &&
            file->size <= j->settings->max_cache_file;
 }
 
-static struct cache *cache_of(struct pool *p)
+static struct cache *get_pool_cache(struct pool *p)
 {
     if (!p->cache && p->settings->cache_size)
         p->cache = compress_cache_new(p->settings->cache_size);
     return p->cache;
 }
 
-static void code(const struct job *j, struct pool *pool)
+static void compress_response(const struct job *j, struct pool *pool)
 {
     struct cache_key key = {.coding = j->coding};
-    struct cache *cache = may_be_cached(j, &key.file) ? cache_of(pool) : NULL;
-    struct cached *copy = cache ? compress_cache_take(cache, &key) : NULL;
+    struct cache *cache = may_be_cached(j, &key.file) ? get_pool_cache(pool) : NULL;
+    struct cached *copy = cache ? compress_cache_acquire(cache, &key) : NULL;
     int64_t length = mk_response_length(j->response);
     if (copy) {
         send_cached(j, copy);
@@ -163,12 +163,12 @@ static void code(const struct job *j, struct pool *pool)
     }
     struct stream *s = compress_stream_new(pool, j->request, j->coding, length);
     if (s && cache)
-        compress_stream_keep_in(s, compress_cache_begin(cache, &key, (uint64_t)length));
+        compress_stream_cache_output(s, compress_cache_begin_entry(cache, &key, (uint64_t)length));
     if (s)
         send_stream(j, s);
 }
 
-static struct pool *pool_of(const struct job *j)
+static struct pool *get_worker_pool(const struct job *j)
 {
     struct pools *pools = mk_worker_data(mk_request_worker(j->request), &MK_PLUGIN_OF(compress));
     struct pool *p = &pools->v[j->settings->pool - 1];
@@ -179,19 +179,20 @@ static struct pool *pool_of(const struct job *j)
 static void on_response(struct mk_request *request, struct mk_response *response, void *host_data)
 {
     struct job j = {.settings = host_data, .request = request, .response = response};
-    compress_facts_read(&j.facts, response);
-    if (!compress_is_worth_it(j.settings, request, response, &j.facts))
+    compress_policy_read_response(&j.facts, response);
+    if (!compress_policy_is_worthwhile(j.settings, request, response, &j.facts))
         return;
     if (!j.facts.varies && add_vary(response))
         return;
     j.facts.etag = mk_response_header(response, MK_STR("ETag")); /* it may have moved */
     if (j.facts.status == 304)
-        answer_304(&j);
-    if (j.facts.status == 304 || j.facts.is_part || !compress_is_safe(j.settings, request, response))
+        weaken_etag_of_304(&j);
+    if (j.facts.status == 304 || j.facts.is_part ||
+        !compress_policy_is_breach_safe(j.settings, request, response))
         return;
-    j.coding = compress_choose(j.settings, request);
+    j.coding = compress_policy_choose_coding(j.settings, request);
     if (j.coding != CODINGS)
-        code(&j, pool_of(&j));
+        compress_response(&j, get_worker_pool(&j));
 }
 
 /* ---- Configuration ---- */
@@ -202,14 +203,14 @@ static int load(struct mk_config *config, void **data)
     return *data ? 0 : -ENOMEM;
 }
 
-static void use_all(struct codings *c)
+static void enable_all_codings(struct codings *c)
 {
     for (unsigned i = 0; i < CODINGS; i++)
         if (compress_coders[i]->open)
             c->v[c->n++] = (enum coding)i;
 }
 
-static int host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
+static int bind_vhost(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
 {
     struct compress *c = data;
     struct settings *s = mk_config_section(config, &compress_table, NULL);
@@ -217,7 +218,7 @@ static int host(struct mk_config *config, struct mk_vhost *host, void *data, voi
     if (!s || s->codings.is_off || !s->types.n)
         return 0;
     if (!s->codings.n)
-        use_all(&s->codings);
+        enable_all_codings(&s->codings);
     if (!s->pool)
         s->pool = ++c->n_pools;
     *host_data = s;
@@ -255,7 +256,7 @@ MK_PLUGIN(compress) = {
     .order = MK_PRIORITY_LIMIT + 10,
     .sections = (const struct mk_conf_table *const[]){&compress_table, NULL},
     .load = load,
-    .host = host,
+    .host = bind_vhost,
     .worker_start = worker_start,
     .worker_stop = worker_stop,
     .on_response = on_response,

@@ -13,28 +13,28 @@ enum {
 #ifdef __GLIBC__
 /* Libraries allocate pieces of all sizes, and glibc keeps megabytes of them: it raises its thresholds as
  * large pieces come and go. */
-static void give_back(void)
+static void trim_heap(void)
 {
     (void)malloc_trim(0);
 }
 #else
-static void give_back(void)
+static void trim_heap(void)
 {
 }
 #endif
 
-static void on_quiet(struct mk_timer *t)
+static void on_quiet_timer(struct mk_timer *t)
 {
     struct pool *p = MK_CONTAINER(t, struct pool, quiet);
     if (p->most >= p->n_streams + MANY)
-        give_back();
+        trim_heap();
     p->most = p->n_streams;
 }
 
 void compress_pool_init(struct pool *p, struct mk_worker *w)
 {
     p->worker = w;
-    mk_timer_init(&p->quiet, on_quiet);
+    mk_timer_init(&p->quiet, on_quiet_timer);
 }
 
 void compress_pool_fini(struct pool *p)
@@ -48,19 +48,19 @@ void compress_pool_fini(struct pool *p)
 
 /* ---- Streams ---- */
 
-bool compress_pool_has_place(const struct pool *p)
+bool compress_pool_has_stream_slot(const struct pool *p)
 {
     return p->n_streams < p->settings->max_streams;
 }
 
-void compress_pool_enter(struct pool *p)
+void compress_pool_add_stream(struct pool *p)
 {
     p->n_streams++;
     if (p->most < p->n_streams)
         p->most = p->n_streams;
 }
 
-void compress_pool_leave(struct pool *p)
+void compress_pool_remove_stream(struct pool *p)
 {
     p->n_streams--;
     if (p->most < p->n_streams + MANY)
@@ -70,17 +70,17 @@ void compress_pool_leave(struct pool *p)
 
 /* ---- Coders ---- */
 
-static void *take_idle(struct pool *p, enum coding coding)
+static void *pop_idle_coder(struct pool *p, enum coding coding)
 {
     void *coder = p->idle[coding];
     p->idle[coding] = NULL;
     return coder;
 }
 
-void *compress_pool_take(struct pool *p, enum coding coding, int64_t length)
+void *compress_pool_acquire_coder(struct pool *p, enum coding coding, int64_t length)
 {
     const struct coder_ops *ops = compress_coders[coding];
-    void *coder = take_idle(p, coding);
+    void *coder = pop_idle_coder(p, coding);
     if (!coder)
         coder = ops->open(p->settings->levels[coding]);
     if (!coder || ops->begin(coder, length))
@@ -89,7 +89,7 @@ void *compress_pool_take(struct pool *p, enum coding coding, int64_t length)
     return NULL;
 }
 
-void compress_pool_give(struct pool *p, enum coding coding, void *coder)
+void compress_pool_release_coder(struct pool *p, enum coding coding, void *coder)
 {
     const struct coder_ops *ops = compress_coders[coding];
     if (coder && ops->is_reusable && !p->idle[coding])

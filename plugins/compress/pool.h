@@ -22,14 +22,14 @@ void compress_pool_init(struct pool *p, struct mk_worker *w);
 void compress_pool_fini(struct pool *p);
 
 /* False when `MaxStreams` streams are open. */
-bool compress_pool_has_place(const struct pool *p);
+bool compress_pool_has_stream_slot(const struct pool *p);
 /* Each stream enters once and leaves once. */
-void compress_pool_enter(struct pool *p);
-void compress_pool_leave(struct pool *p);
+void compress_pool_add_stream(struct pool *p);
+void compress_pool_remove_stream(struct pool *p);
 
 /* A coder for `length` bytes or MK_LENGTH_UNKNOWN. NULL when out of memory. */
-void *compress_pool_take(struct pool *p, enum coding coding, int64_t length) MK_API_MUST_USE;
+void *compress_pool_acquire_coder(struct pool *p, enum coding coding, int64_t length) MK_API_MUST_USE;
 /* NULL is fine. */
-void compress_pool_give(struct pool *p, enum coding coding, void *coder);
+void compress_pool_release_coder(struct pool *p, enum coding coding, void *coder);
 
 #endif

@@ -7,7 +7,7 @@
 #include <monkey/text.h>
 
 #include "coder.h"
-#include "types.h"
+#include "media_types.h"
 
 struct codings {
     enum coding v[CODINGS]; /* in the order of preference */
@@ -22,7 +22,7 @@ struct paths {
 
 struct settings {
     struct codings codings;
-    struct types types;
+    struct media_types types;
     struct paths skip;
     uint64_t min_length;
     unsigned levels[CODINGS];

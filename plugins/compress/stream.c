@@ -24,7 +24,7 @@ struct stream {
     char room[ROOM];
 };
 
-static const struct coder_ops *ops_of(const struct stream *s)
+static const struct coder_ops *stream_coder_ops(const struct stream *s)
 {
     return compress_coders[s->coding];
 }
@@ -34,7 +34,7 @@ static const struct coder_ops *ops_of(const struct stream *s)
 struct stream *compress_stream_new(struct pool *pool, struct mk_request *request, enum coding coding,
                                    int64_t length)
 {
-    struct stream *s = compress_pool_has_place(pool) ? mk_mem_alloc(sizeof *s) : NULL;
+    struct stream *s = compress_pool_has_stream_slot(pool) ? mk_mem_alloc(sizeof *s) : NULL;
     if (!s)
         return NULL;
     s->pool = pool;
@@ -45,15 +45,15 @@ struct stream *compress_stream_new(struct pool *pool, struct mk_request *request
     s->holds_back = s->tired = s->ended = false;
     s->at = s->room;
     s->left = 0;
-    compress_pool_enter(pool);
-    s->coder = compress_pool_take(pool, coding, length);
+    compress_pool_add_stream(pool);
+    s->coder = compress_pool_acquire_coder(pool, coding, length);
     if (s->coder)
         return s;
     compress_stream_free(s);
     return NULL;
 }
 
-void compress_stream_keep_in(struct stream *s, struct cached *copy)
+void compress_stream_cache_output(struct stream *s, struct cached *copy)
 {
     s->copy = copy;
 }
@@ -62,13 +62,13 @@ void compress_stream_free(struct stream *s)
 {
     struct pool *pool = s->pool;
     if (s->copy)
-        compress_cached_drop(s->copy);
-    compress_pool_give(pool, s->coding, s->coder);
+        compress_cached_release(s->copy);
+    compress_pool_release_coder(pool, s->coding, s->coder);
     mk_mem_free(s);
-    compress_pool_leave(pool);
+    compress_pool_remove_stream(pool);
 }
 
-static void on_close(void *ctx)
+static void close_stream(void *ctx)
 {
     compress_stream_free(ctx);
 }
@@ -76,7 +76,7 @@ static void on_close(void *ctx)
 /* ---- Compressing ---- */
 
 /* Pulls more content. 1: there is something to do; 0: not now. */
-static ssize_t fetch(struct stream *s, struct mk_filter_next *inner, size_t *budget)
+static ssize_t read_input(struct stream *s, struct mk_filter_next *inner, size_t *budget)
 {
     if (*budget == 0) {
         s->tired = true;
@@ -96,12 +96,12 @@ static ssize_t fetch(struct stream *s, struct mk_filter_next *inner, size_t *bud
 }
 
 /* 1: there may be more to do; 0: not now. */
-static ssize_t work(struct stream *s, struct coder_io *io)
+static ssize_t run_coder(struct stream *s, struct coder_io *io)
 {
     bool done = false;
     io->in = s->at;
     io->in_len = s->left;
-    if (!ops_of(s)->run(s->coder, io, s->op, &done))
+    if (!stream_coder_ops(s)->run(s->coder, io, s->op, &done))
         return -EIO;
     s->holds_back |= s->left > 0;
     s->at = io->in;
@@ -114,19 +114,19 @@ static ssize_t work(struct stream *s, struct coder_io *io)
     return 0;
 }
 
-static void copy_out(struct stream *s, mk_str bytes)
+static void copy_to_cache(struct stream *s, mk_str bytes)
 {
-    if (s->copy && !compress_cached_add(s->copy, bytes)) {
-        compress_cached_drop(s->copy);
+    if (s->copy && !compress_cached_append(s->copy, bytes)) {
+        compress_cached_release(s->copy);
         s->copy = NULL;
     }
     if (s->copy && s->ended) {
-        compress_cached_keep(s->copy);
+        compress_cached_commit(s->copy);
         s->copy = NULL;
     }
 }
 
-static ssize_t rest(struct stream *s)
+static ssize_t yield_to_loop(struct stream *s)
 {
     if (s->tired)
         mk_request_resume(s->request);
@@ -134,7 +134,7 @@ static ssize_t rest(struct stream *s)
     return -EAGAIN;
 }
 
-static ssize_t pull(void *ctx, struct mk_filter_next *inner, char *room, size_t cap)
+static ssize_t read_compressed(void *ctx, struct mk_filter_next *inner, char *room, size_t cap)
 {
     struct stream *s = ctx;
     struct coder_io io = {.out = room, .out_cap = cap};
@@ -143,17 +143,17 @@ static ssize_t pull(void *ctx, struct mk_filter_next *inner, char *room, size_t 
     if (s->ended)
         return 0;
     if (s->tired)
-        return rest(s);
+        return yield_to_loop(s);
     while (goes_on > 0 && io.out_len < cap) {
         bool is_idle = s->op == CODER_RUN && s->left == 0;
-        goes_on = is_idle ? fetch(s, inner, &budget) : work(s, &io);
+        goes_on = is_idle ? read_input(s, inner, &budget) : run_coder(s, &io);
     }
     if (goes_on < 0)
         return goes_on;
     if (io.out_len == 0 && !s->ended)
-        return rest(s);
-    copy_out(s, mk_str_of(room, io.out_len));
+        return yield_to_loop(s);
+    copy_to_cache(s, mk_str_of(room, io.out_len));
     return (ssize_t)io.out_len;
 }
 
-const struct mk_filter_ops compress_stream_ops = {.pull = pull, .close = on_close};
+const struct mk_filter_ops compress_stream_ops = {.pull = read_compressed, .close = close_stream};

@@ -16,7 +16,7 @@ extern const struct mk_filter_ops compress_stream_ops;
 struct stream *compress_stream_new(struct pool *pool, struct mk_request *request, enum coding coding,
                                    int64_t length) MK_API_MUST_USE;
 /* Also adds the output to that copy, which the cache keeps once it is complete. May be NULL. */
-void compress_stream_keep_in(struct stream *s, struct cached *copy);
+void compress_stream_cache_output(struct stream *s, struct cached *copy);
 /* A stream that no response has. */
 void compress_stream_free(struct stream *s);
 

@@ -89,7 +89,7 @@ static const struct format *choose_format(const struct mk_request *request)
     return best;
 }
 
-static void read_word(const char *const *words, mk_str word, unsigned *out)
+static void find_word_index(const char *const *words, mk_str word, unsigned *out)
 {
     for (unsigned i = 0; words[i]; i++)
         if (mk_str_eq(word, mk_str_from_c(words[i])))
@@ -97,15 +97,15 @@ static void read_word(const char *const *words, mk_str word, unsigned *out)
 }
 
 /* Ignores invalid values. */
-static void read_query(mk_str query, struct wish *w)
+static void parse_query(mk_str query, struct listing_options *w)
 {
     unsigned sort = w->sort, order = w->down;
     while (query.p) {
         mk_str value = mk_str_cut(&query, '&'), name = mk_str_cut(&value, '=');
         if (mk_str_eq(name, MK_STR("sort")))
-            read_word(dirlisting_sort_words, value, &sort);
+            find_word_index(dirlisting_sort_words, value, &sort);
         else if (mk_str_eq(name, MK_STR("order")))
-            read_word(order_words, value, &order);
+            find_word_index(order_words, value, &order);
         for (size_t i = 0; mk_str_eq(name, MK_STR("format")) && i < N_FORMATS; i++)
             if (mk_str_eq(value, mk_str_from_c(formats[i]->word)))
                 w->format = formats[i];
@@ -114,10 +114,10 @@ static void read_query(mk_str query, struct wish *w)
     w->down = order != 0;
 }
 
-static struct wish read_wish(const struct mk_request *request, const struct settings *s)
+static struct listing_options choose_options(const struct mk_request *request, const struct settings *s)
 {
-    struct wish w = {.sort = (enum sort_key)s->sort, .down = s->order != 0};
-    read_query(mk_request_query(request), &w);
+    struct listing_options w = {.sort = (enum sort_key)s->sort, .down = s->order != 0};
+    parse_query(mk_request_query(request), &w);
     w.format_is_asked = w.format != NULL;
     if (!w.format)
         w.format = choose_format(request);
@@ -126,25 +126,25 @@ static struct wish read_wish(const struct mk_request *request, const struct sett
 
 /* ---- Responses ---- */
 
-static enum mk_verdict refuse(struct mk_response *response, unsigned status)
+static enum mk_verdict respond_error(struct mk_response *response, unsigned status)
 {
     mk_response_set_status(response, status);
     return MK_ERROR;
 }
 
-static enum mk_verdict fail(struct mk_request *request, struct mk_response *response, int e)
+static enum mk_verdict respond_errno(struct mk_request *request, struct mk_response *response, int e)
 {
     switch (e) {
     case -EACCES:
     case -EPERM:
     case -ELOOP:
     case -EXDEV:
-        return refuse(response, 403);
+        return respond_error(response, 403);
     case -ENOMEM:
     case -EMFILE:
     case -ENFILE:
     case -EAGAIN:
-        return refuse(response, 503);
+        return respond_error(response, 503);
     case -ENOENT:
     case -ENOTDIR:
     case -ENAMETOOLONG:
@@ -152,18 +152,18 @@ static enum mk_verdict fail(struct mk_request *request, struct mk_response *resp
         return MK_NEXT;
     default:
         mk_request_log(request, MK_LOG_ERROR, "cannot open the folder: %s", strerror(-e));
-        return refuse(response, 500);
+        return respond_error(response, 500);
     }
 }
 
 /* Relative links in a list need a path that ends with a slash. */
-static enum mk_verdict redirect(struct mk_request *request, struct mk_response *response)
+static enum mk_verdict redirect_to_slash(struct mk_request *request, struct mk_response *response)
 {
     mk_str path = mk_request_path(request), query = mk_request_query(request);
     size_t cap = 3 * path.len + query.len + 2;
     char *room = mk_request_alloc(request, cap);
     if (!room)
-        return refuse(response, 503);
+        return respond_error(response, 503);
     struct mk_buf to = mk_buf_fixed(room, cap);
     mk_url_escape(&to, path);
     mk_buf_add_char(&to, '/');
@@ -173,11 +173,11 @@ static enum mk_verdict redirect(struct mk_request *request, struct mk_response *
     }
     mk_response_set_status(response, 301);
     return to.failed || mk_response_add_header(response, MK_STR("Location"), mk_buf_str(&to))
-               ? refuse(response, 503)
+               ? respond_error(response, 503)
                : MK_DONE;
 }
 
-static bool add_fields(struct mk_response *r, const struct wish *w)
+static bool add_headers(struct mk_response *r, const struct listing_options *w)
 {
     return mk_response_add_header_nocopy(r, MK_STR("Content-Type"), w->format->content_type) == 0 &&
            (w->format_is_asked || mk_response_add_header_nocopy(r, MK_STR("Vary"), MK_STR("Accept")) == 0) &&
@@ -189,24 +189,24 @@ static bool add_fields(struct mk_response *r, const struct wish *w)
                        "base-uri 'none'; form-action 'none'")) == 0);
 }
 
-static enum mk_verdict list(struct mk_request *request, struct mk_response *response, int fd,
-                            const struct settings *settings)
+static enum mk_verdict respond_with_listing(struct mk_request *request, struct mk_response *response, int fd,
+                                            const struct settings *settings)
 {
-    struct wish wish = read_wish(request, settings);
+    struct listing_options wish = choose_options(request, settings);
     size_t *shared = mk_worker_data(mk_request_worker(request), &MK_PLUGIN_OF(dirlisting));
-    struct listing *l = dirlisting_new(request, fd, settings, shared, &wish);
+    struct listing *l = dirlisting_listing_new(request, fd, settings, shared, &wish);
     if (!l)
-        return refuse(response, 503);
+        return respond_error(response, 503);
     if (mk_response_set_body_source(response, &dirlisting_source, l, MK_LENGTH_UNKNOWN) != 0 ||
-        !add_fields(response, &wish))
-        return refuse(response, 503);
+        !add_headers(response, &wish))
+        return respond_error(response, 503);
     mk_response_set_status(response, 200);
     mk_request_explain(request, "dirlisting", "lists the folder as %s", wish.format->word);
     return MK_DONE;
 }
 
 /* As for files: a segment that begins with a dot, except /.well-known (RFC 8615). */
-static bool is_hidden(mk_str path)
+static bool has_hidden_segment(mk_str path)
 {
     if (mk_str_starts(path, MK_STR("/.well-known/")))
         path = mk_str_skip(path, sizeof "/.well-known" - 1);
@@ -225,19 +225,19 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
         settings = mk_vhost_data(mk_request_vhost(request), &MK_PLUGIN_OF(dirlisting));
     if (mk_request_has_encoded_slash(request))
         return MK_NEXT;
-    if (!mk_request_shows_dot_files(request) && is_hidden(path))
-        return refuse(response, 403);
+    if (!mk_request_shows_dot_files(request) && has_hidden_segment(path))
+        return respond_error(response, 403);
     int fd = mk_request_open(request, path);
     if (fd < 0)
-        return fail(request, response, fd);
+        return respond_errno(request, response, fd);
     if (fstat(fd, &st) != 0 || !S_ISDIR(st.st_mode)) {
         close(fd);
         return MK_NEXT;
     }
     if (path.p[path.len - 1] == '/')
-        return list(request, response, fd, settings);
+        return respond_with_listing(request, response, fd, settings);
     close(fd);
-    return redirect(request, response);
+    return redirect_to_slash(request, response);
 }
 
 static const struct mk_handler handler = {
@@ -249,7 +249,7 @@ static const struct mk_handler handler = {
 
 /* ---- The plugin ---- */
 
-static int host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
+static int bind_vhost(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
 {
     struct settings *s = mk_config_settings(config, &table);
     (void)data;
@@ -283,7 +283,7 @@ MK_PLUGIN(dirlisting) = {
     .help = "Lists folders without an index file.",
     .sections = sections,
     .handlers = handlers,
-    .host = host,
+    .host = bind_vhost,
     .worker_start = worker_start,
     .worker_stop = worker_stop,
 };

@@ -16,7 +16,7 @@ struct record {
     char name[];
 };
 
-static bool is_wanted(const struct folder *f, mk_str name)
+static bool should_list_name(const struct folder *f, mk_str name)
 {
     if (name.len == 0 || name.p[0] != '.')
         return name.len > 0;
@@ -25,7 +25,7 @@ static bool is_wanted(const struct folder *f, mk_str name)
 
 /* Only what the server could serve: no sockets, pipes or devices. An entry that stat() cannot read has just
  * been removed, or could not be opened either. */
-static bool look(struct folder *f, const char *name, struct entry *e)
+static bool stat_entry(struct folder *f, const char *name, struct entry *e)
 {
     struct stat st;
     if (fstatat(f->fd, name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) != 0)
@@ -52,7 +52,7 @@ void dirlisting_folder_read(struct folder *f)
         struct entry *e = &f->entries[f->n];
         at += r->len;
         e->name = mk_str_from_c(r->name);
-        if (is_wanted(f, e->name) && look(f, r->name, e) && ++f->n == FOLDER_PIECE)
+        if (should_list_name(f, e->name) && stat_entry(f, r->name, e) && ++f->n == FOLDER_PIECE)
             return;
     }
 }

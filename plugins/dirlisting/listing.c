@@ -20,37 +20,37 @@ static bool is_sorting(const struct listing *l)
     return l->wish.sort != SORT_NONE && !l->is_large;
 }
 
-enum sort_key dirlisting_order(const struct listing *l)
+enum sort_key dirlisting_listing_sort_key(const struct listing *l)
 {
     return is_sorting(l) ? l->wish.sort : SORT_NONE;
 }
 
-static void give_back_store(struct listing *l)
+static void free_sort_store(struct listing *l)
 {
     *l->shared -= l->store.memory;
-    dirlisting_store_free(&l->store);
+    dirlisting_entry_store_free(&l->store);
 }
 
 static void free_listing(struct listing *l)
 {
     close(l->folder.fd);
-    dirlisting_store_free(&l->store);
+    dirlisting_entry_store_free(&l->store);
     mk_buf_free(&l->out);
     mk_mem_free(l);
 }
 
 /* ---- In a helper thread, which may wait for the disk ---- */
 
-static void work(void *ctx)
+static void read_and_sort_in_thread(void *ctx)
 {
     struct listing *l = ctx;
     if (l->step == STEP_SORT)
-        dirlisting_store_sort(&l->store, l->wish.sort, l->wish.down);
+        dirlisting_entry_store_sort(&l->store, l->wish.sort, l->wish.down);
     else
         dirlisting_folder_read(&l->folder);
 }
 
-static void done(void *ctx)
+static void on_thread_done(void *ctx)
 {
     struct listing *l = ctx;
     l->running = false;
@@ -61,21 +61,21 @@ static void done(void *ctx)
 }
 
 /* -EAGAIN: a thread is reading; 0: done at once, because no thread was available. */
-static int work_aside(struct listing *l)
+static int offload_reading(struct listing *l)
 {
     l->at = 0;
     l->running = true;
-    if (mk_worker_offload(l->worker, work, done, l) == 0)
+    if (mk_worker_offload(l->worker, read_and_sort_in_thread, on_thread_done, l) == 0)
         return -EAGAIN;
     l->running = false;
     l->turn = TURN_MAX; /* enough for this pull */
-    work(l);
+    read_and_sort_in_thread(l);
     return 0;
 }
 
 /* ---- Entries ---- */
 
-static bool is_hidden(const struct listing *l, mk_str name)
+static bool is_name_hidden(const struct listing *l, mk_str name)
 {
     for (size_t i = 0; i < l->settings->hide.n; i++)
         if (mk_str_match(name, l->settings->hide.v[i]))
@@ -84,7 +84,7 @@ static bool is_hidden(const struct listing *l, mk_str name)
 }
 
 /* Shows a link as its target, if clients may request that; otherwise omits it. */
-static bool follow(struct listing *l, struct entry *e)
+static bool resolve_link(struct listing *l, struct entry *e)
 {
     char room[8192];
     struct mk_buf path = mk_buf_fixed(room, sizeof room);
@@ -106,7 +106,7 @@ static bool follow(struct listing *l, struct entry *e)
 }
 
 /* The next entry of the folder: 1; 0 at the end; -EAGAIN: later. */
-static int next_of_folder(struct listing *l, struct entry *e)
+static int next_folder_entry(struct listing *l, struct entry *e)
 {
     for (;;) {
         if (l->running || l->turn >= TURN_MAX)
@@ -115,13 +115,13 @@ static int next_of_folder(struct listing *l, struct entry *e)
             return l->folder.error;
         if (l->at < l->folder.n) {
             *e = l->folder.entries[l->at++];
-            if (!is_hidden(l, e->name) && (e->kind != ENTRY_LINK || follow(l, e)))
+            if (!is_name_hidden(l, e->name) && (e->kind != ENTRY_LINK || resolve_link(l, e)))
                 return 1;
             continue;
         }
         if (l->folder.ended)
             return 0;
-        if (work_aside(l) != 0)
+        if (offload_reading(l) != 0)
             return -EAGAIN;
     }
 }
@@ -129,17 +129,17 @@ static int next_of_folder(struct listing *l, struct entry *e)
 static int next_entry(struct listing *l, struct entry *e)
 {
     if (!is_sorting(l))
-        return next_of_folder(l, e);
+        return next_folder_entry(l, e);
     if (l->at == l->store.n)
         return 0;
-    dirlisting_store_get(&l->store, l->at++, e);
+    dirlisting_entry_store_get(&l->store, l->at++, e);
     return 1;
 }
 
 /* The folder is too large: start over, in the order of the file system. */
-static void give_up_sorting(struct listing *l)
+static void restart_unsorted(struct listing *l)
 {
-    give_back_store(l);
+    free_sort_store(l);
     dirlisting_folder_rewind(&l->folder);
     l->is_large = true;
     l->at = 0;
@@ -147,32 +147,32 @@ static void give_up_sorting(struct listing *l)
 }
 
 /* Listings that a worker sorts at the same time share a limit. Without an entry: room to sort. */
-static bool keep(struct listing *l, const struct entry *e)
+static bool store_entry(struct listing *l, const struct entry *e)
 {
     size_t others = *l->shared - l->store.memory, max = l->settings->sort_memory;
     l->store.memory_max = max > others ? max - others : 0;
-    bool ok = e ? dirlisting_store_add(&l->store, e) : dirlisting_store_prepare(&l->store);
+    bool ok = e ? dirlisting_entry_store_add(&l->store, e) : dirlisting_entry_store_prepare(&l->store);
     *l->shared = others + l->store.memory;
     return ok;
 }
 
-static int collect(struct listing *l)
+static int collect_entries(struct listing *l)
 {
     struct entry e;
     int got;
-    while ((got = next_of_folder(l, &e)) > 0)
-        if (!keep(l, &e)) {
-            give_up_sorting(l);
+    while ((got = next_folder_entry(l, &e)) > 0)
+        if (!store_entry(l, &e)) {
+            restart_unsorted(l);
             return 0;
         }
     if (got < 0)
         return got;
-    if (!keep(l, NULL)) {
-        give_up_sorting(l);
+    if (!store_entry(l, NULL)) {
+        restart_unsorted(l);
         return 0;
     }
     l->step = STEP_SORT;
-    return work_aside(l);
+    return offload_reading(l);
 }
 
 /* ---- Text ---- */
@@ -197,24 +197,24 @@ static int write_entries(struct listing *l)
 }
 
 /* Continues until something is written, or an error. */
-static int advance(struct listing *l)
+static int run_step(struct listing *l)
 {
     if (l->running)
         return -EAGAIN;
     switch (l->step) {
     case STEP_COLLECT:
-        return collect(l);
+        return collect_entries(l);
     case STEP_SORT: /* done */
         l->step = STEP_HEAD;
         return 0;
     case STEP_HEAD:
-        l->wish.format->head(l, &l->out);
+        l->wish.format->write_head(l, &l->out);
         l->step = STEP_ENTRIES;
         return 0;
     case STEP_ENTRIES:
         return write_entries(l);
     case STEP_FOOT:
-        l->wish.format->foot(l, &l->out);
+        l->wish.format->write_foot(l, &l->out);
         l->step = STEP_END;
         return 0;
     case STEP_END:
@@ -223,7 +223,7 @@ static int advance(struct listing *l)
     return 0;
 }
 
-static size_t hand_on(struct listing *l, char *room, size_t cap)
+static size_t copy_output(struct listing *l, char *room, size_t cap)
 {
     mk_str left = mk_str_first(mk_str_skip(mk_buf_str(&l->out), l->sent), cap);
     if (left.len)
@@ -237,7 +237,7 @@ static size_t hand_on(struct listing *l, char *room, size_t cap)
 }
 
 /* A client must not take half an entry for a complete one. */
-static int fail(struct listing *l, int e)
+static int set_error(struct listing *l, int e)
 {
     l->error = e;
     mk_buf_clear(&l->out);
@@ -245,24 +245,24 @@ static int fail(struct listing *l, int e)
     return e;
 }
 
-static int go_on(struct listing *l)
+static int run_step_checked(struct listing *l)
 {
-    int e = l->error ? l->error : advance(l);
+    int e = l->error ? l->error : run_step(l);
     if (l->out.failed)
         e = -ENOMEM;
-    return e && e != -EAGAIN && !l->error ? fail(l, e) : e;
+    return e && e != -EAGAIN && !l->error ? set_error(l, e) : e;
 }
 
-static ssize_t pull(void *ctx, char *room, size_t cap)
+static ssize_t read_listing(void *ctx, char *room, size_t cap)
 {
     struct listing *l = ctx;
     size_t n = 0;
     l->turn = 0;
     for (;;) {
-        n += hand_on(l, room + n, cap - n);
+        n += copy_output(l, room + n, cap - n);
         if (n == cap || (l->step == STEP_END && l->out.len == 0))
             return (ssize_t)n;
-        int e = go_on(l);
+        int e = run_step_checked(l);
         if (!e || l->out.len)
             continue;
         if (e == -EAGAIN && n == 0 && !l->running) /* let other connections go first */
@@ -271,7 +271,7 @@ static ssize_t pull(void *ctx, char *room, size_t cap)
     }
 }
 
-static void on_close(void *ctx)
+static void close_listing(void *ctx)
 {
     struct listing *l = ctx;
     *l->shared -= l->store.memory; /* here, because the worker may be gone when the listing is freed */
@@ -280,10 +280,10 @@ static void on_close(void *ctx)
         free_listing(l);
 }
 
-const struct mk_body_source_ops dirlisting_source = {.pull = pull, .close = on_close};
+const struct mk_body_source_ops dirlisting_source = {.pull = read_listing, .close = close_listing};
 
-struct listing *dirlisting_new(struct mk_request *request, int fd, const struct settings *settings,
-                               size_t *shared, const struct wish *wish)
+struct listing *dirlisting_listing_new(struct mk_request *request, int fd, const struct settings *settings,
+                                       size_t *shared, const struct listing_options *wish)
 {
     struct listing *l = mk_mem_zalloc(1, sizeof *l);
     if (!l) {

@@ -7,7 +7,7 @@
 #include <monkey/config.h>
 #include <monkey/request.h>
 
-#include "store.h"
+#include "entry_store.h"
 
 enum theme { THEME_GUINEO, THEME_PLAIN };
 
@@ -20,7 +20,7 @@ struct settings {
 };
 
 /* The request of the client. */
-struct wish {
+struct listing_options {
     const struct format *format;
     bool format_is_asked; /* named in the query */
     enum sort_key sort;
@@ -35,7 +35,7 @@ struct listing {
     const struct settings *settings;
     size_t *shared; /* memory for entries of all listings of this worker */
     mk_str path;    /* ends with '/' */
-    struct wish wish;
+    struct listing_options wish;
     enum step step;
     bool running;  /* a thread has folder and store */
     bool closed;   /* the request is gone */
@@ -55,9 +55,9 @@ struct format {
     const char *word; /* ?format= */
     mk_str type;
     mk_str content_type;
-    void (*head)(const struct listing *l, struct mk_buf *out);
+    void (*write_head)(const struct listing *l, struct mk_buf *out);
     void (*entry)(const struct listing *l, const struct entry *e, struct mk_buf *out);
-    void (*foot)(const struct listing *l, struct mk_buf *out);
+    void (*write_foot)(const struct listing *l, struct mk_buf *out);
 };
 
 extern const struct format dirlisting_format_html, dirlisting_format_json, dirlisting_format_text;
@@ -65,12 +65,12 @@ extern const mk_str dirlisting_theme_guineo, dirlisting_theme_plain; /* style sh
 extern const char *const dirlisting_sort_words[];
 
 /* The actual order of the entries. */
-enum sort_key dirlisting_order(const struct listing *l);
+enum sort_key dirlisting_listing_sort_key(const struct listing *l);
 
 extern const struct mk_body_source_ops dirlisting_source;
 /* Takes ownership of `fd`, even if it returns NULL (out of memory). */
-struct listing *dirlisting_new(struct mk_request *request, int fd, const struct settings *settings,
-                               size_t *shared, const struct wish *wish);
+struct listing *dirlisting_listing_new(struct mk_request *request, int fd, const struct settings *settings,
+                                       size_t *shared, const struct listing_options *wish);
 
 /* "2026-01-31T12:00:00Z", or "2026-01-31<span> 12:00</span>"; nothing for a time without a date. */
 void dirlisting_write_time(struct mk_buf *out, int64_t time, bool html);

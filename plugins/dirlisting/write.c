@@ -19,7 +19,7 @@ void dirlisting_write_time(struct mk_buf *out, int64_t time, bool html)
 }
 
 /* The first character of s and its length in bytes; 0: not UTF-8 (RFC 3629). */
-static size_t decode(mk_str s, uint32_t *c)
+static size_t utf8_decode(mk_str s, uint32_t *c)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     unsigned char first = (unsigned char)s.p[0];
@@ -57,7 +57,7 @@ void dirlisting_write_name(struct mk_buf *out, mk_str name, void (*write)(struct
 {
     uint32_t c = 0;
     for (size_t run = 0; name.len;) {
-        size_t len = decode(mk_str_skip(name, run), &c);
+        size_t len = utf8_decode(mk_str_skip(name, run), &c);
         if (len && is_visible(c) && (run += len) < name.len)
             continue;
         write(out, mk_str_first(name, run));

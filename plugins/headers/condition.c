@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "condition.h"
 
-static bool fail_twice(const struct mk_conf_ctx *spot, mk_str word, const char *what)
+static bool report_duplicate(const struct mk_conf_ctx *spot, mk_str word, const char *what)
 {
     mk_conf_ctx_error(spot, word, "`%.*s` is a second %s: a rule has one at most", MK_STR_ARG(word), what);
     mk_conf_ctx_hint(spot, "write another rule for it");
     return false;
 }
 
-static bool read_path(const struct mk_conf_ctx *spot, mk_str word, struct condition *c)
+static bool parse_path(const struct mk_conf_ctx *spot, mk_str word, struct condition *c)
 {
     if (c->has_path)
-        return fail_twice(spot, word, "path");
+        return report_duplicate(spot, word, "path");
     c->has_path = true;
     return mk_pattern_set(&c->path, word); /* begins as it must */
 }
 
-bool headers_condition_read_type(mk_str word, struct condition *c)
+bool headers_condition_parse_type(mk_str word, struct condition *c)
 {
     mk_str minor = word, major = mk_str_cut(&minor, '/');
     if (!mk_is_token(major) || !minor.p || !mk_is_token(minor) || mk_str_find(major, '*') != MK_STR_NONE)
@@ -28,22 +28,22 @@ bool headers_condition_read_type(mk_str word, struct condition *c)
     return true;
 }
 
-static bool read_type(const struct mk_conf_ctx *spot, mk_str word, mk_str type, struct condition *c)
+static bool parse_type(const struct mk_conf_ctx *spot, mk_str word, mk_str type, struct condition *c)
 {
     if (c->type.p)
-        return fail_twice(spot, word, "type");
-    if (headers_condition_read_type(type, c))
+        return report_duplicate(spot, word, "type");
+    if (headers_condition_parse_type(type, c))
         return true;
     mk_conf_ctx_error(spot, word, "`%.*s` is not a media type: expected `type:text/html` or `type:image/*`",
                       MK_STR_ARG(word));
     return false;
 }
 
-static bool read_status(const struct mk_conf_ctx *spot, mk_str word, mk_str status, struct condition *c)
+static bool parse_status(const struct mk_conf_ctx *spot, mk_str word, mk_str status, struct condition *c)
 {
     uint64_t n = 0;
     if (c->status_max)
-        return fail_twice(spot, word, "status");
+        return report_duplicate(spot, word, "status");
     bool is_class = status.len == 3 && mk_str_eq_nocase(mk_str_skip(status, 1), MK_STR("xx"));
     bool ok = mk_num_parse(is_class ? mk_str_first(status, 1) : status, &n);
     n = is_class && n < 10 ? n * 100 : n;
@@ -57,37 +57,37 @@ static bool read_status(const struct mk_conf_ctx *spot, mk_str word, mk_str stat
     return true;
 }
 
-enum condition_word headers_condition_read(const struct mk_conf_ctx *spot, mk_str word, struct condition *c)
+enum condition_word headers_condition_parse(const struct mk_conf_ctx *spot, mk_str word, struct condition *c)
 {
     bool ok;
     if (mk_str_starts(word, MK_STR("/")) || mk_str_starts(word, MK_STR("*")))
-        ok = read_path(spot, word, c);
+        ok = parse_path(spot, word, c);
     else if (mk_str_starts(word, MK_STR("type:")))
-        ok = read_type(spot, word, mk_str_skip(word, 5), c);
+        ok = parse_type(spot, word, mk_str_skip(word, 5), c);
     else if (mk_str_starts(word, MK_STR("status:")))
-        ok = read_status(spot, word, mk_str_skip(word, 7), c);
+        ok = parse_status(spot, word, mk_str_skip(word, 7), c);
     else
         return CONDITION_NONE;
     return ok ? CONDITION_TAKEN : CONDITION_WRONG;
 }
 
-static bool has_type(const struct condition *c, struct response_facts *f)
+static bool matches_type(const struct condition *c, struct response_facts *f)
 {
-    mk_str type = headers_facts_type(f);
+    mk_str type = headers_response_facts_type(f);
     bool is_range = mk_str_ends(c->type, MK_STR("/"));
     return mk_str_eq_nocase(is_range ? mk_str_first(type, c->type.len) : type, c->type);
 }
 
-bool headers_condition_holds(const struct condition *c, struct response_facts *f)
+bool headers_condition_matches(const struct condition *c, struct response_facts *f)
 {
     if (c->has_path && !mk_pattern_matches(&c->path, f->path))
         return false;
     if (c->status_max && (f->status < c->status_min || f->status > c->status_max))
         return false;
-    return !c->type.p || has_type(c, f);
+    return !c->type.p || matches_type(c, f);
 }
 
-bool headers_read_time(mk_str word, uint64_t *seconds)
+bool headers_parse_duration(mk_str word, uint64_t *seconds)
 {
     static const struct {
         char unit;

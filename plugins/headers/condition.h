@@ -6,7 +6,7 @@
 #include <monkey/config.h>
 #include <monkey/text.h>
 
-#include "facts.h"
+#include "response_facts.h"
 
 /* All that is set must be true. */
 struct condition {
@@ -19,13 +19,13 @@ struct condition {
 enum condition_word { CONDITION_NONE, CONDITION_TAKEN, CONDITION_WRONG };
 
 /* Is the word a condition? CONDITION_WRONG: it looks like one, and was reported. */
-enum condition_word headers_condition_read(const struct mk_conf_ctx *spot, mk_str word, struct condition *c);
+enum condition_word headers_condition_parse(const struct mk_conf_ctx *spot, mk_str word, struct condition *c);
 /* The same for a media type without `type:`. False: it is none (not reported). */
-bool headers_condition_read_type(mk_str word, struct condition *c);
+bool headers_condition_parse_type(mk_str word, struct condition *c);
 
-bool headers_condition_holds(const struct condition *c, struct response_facts *facts);
+bool headers_condition_matches(const struct condition *c, struct response_facts *facts);
 
 /* "90", "90s", "5m", "12h", "30d", "2w", "1y" in seconds; false for anything else. */
-bool headers_read_time(mk_str word, uint64_t *seconds);
+bool headers_parse_duration(mk_str word, uint64_t *seconds);
 
 #endif

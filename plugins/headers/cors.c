@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cors.h"
 
-static const struct cors_rule *find_rule(const struct cors *cors, mk_str path)
+static const struct cors_rule *find_rule_for_path(const struct cors *cors, mk_str path)
 {
     for (const struct cors_rule *r = cors->v; r < cors->v + cors->n; r++)
         if (!r->when.has_path || mk_pattern_matches(&r->when.path, path))
@@ -10,7 +10,7 @@ static const struct cors_rule *find_rule(const struct cors *cors, mk_str path)
 }
 
 /* Labels of a host's name, and nothing that could end it. */
-static bool is_labels(mk_str s)
+static bool are_host_labels(mk_str s)
 {
     for (size_t i = 0; i < s.len; i++)
         if (!mk_char_is_alpha(s.p[i]) && !mk_char_is_digit(s.p[i]) && s.p[i] != '-' && s.p[i] != '_' &&
@@ -19,7 +19,7 @@ static bool is_labels(mk_str s)
     return s.len && s.p[0] != '.' && s.p[s.len - 1] != '.';
 }
 
-static bool matches(const struct cors_origin *o, mk_str origin)
+static bool origin_matches(const struct cors_origin *o, mk_str origin)
 {
     if (!o->back.p)
         return mk_str_eq_nocase(origin, o->front);
@@ -28,15 +28,15 @@ static bool matches(const struct cors_origin *o, mk_str origin)
     mk_str rest = mk_str_skip(origin, o->front.len);
     return mk_str_eq_nocase(mk_str_first(origin, o->front.len), o->front) &&
            mk_str_eq_nocase(mk_str_skip(rest, rest.len - o->back.len), o->back) &&
-           is_labels(mk_str_first(rest, rest.len - o->back.len));
+           are_host_labels(mk_str_first(rest, rest.len - o->back.len));
 }
 
-static bool is_allowed(const struct cors_rule *r, mk_str origin)
+static bool is_origin_allowed(const struct cors_rule *r, mk_str origin)
 {
     if (!origin.p || r->any)
         return origin.p != NULL;
     for (size_t i = 0; i < r->n; i++)
-        if (matches(&r->origins[i], origin))
+        if (origin_matches(&r->origins[i], origin))
             return true;
     return false;
 }
@@ -48,61 +48,61 @@ static bool is_preflight(const struct mk_request *request)
            mk_request_header(request, MK_STR("Access-Control-Request-Method")).p;
 }
 
-bool headers_cors_preflight(const struct cors *cors, struct mk_request *request, unsigned *status)
+bool headers_cors_match_preflight(const struct cors *cors, struct mk_request *request, unsigned *status)
 {
     if (!is_preflight(request))
         return false;
-    const struct cors_rule *r = find_rule(cors, mk_request_path(request));
+    const struct cors_rule *r = find_rule_for_path(cors, mk_request_path(request));
     if (!r)
         return false;
-    bool ok = is_allowed(r, mk_request_header(request, MK_STR("Origin")));
+    bool ok = is_origin_allowed(r, mk_request_header(request, MK_STR("Origin")));
     mk_request_explain(request, "headers", ok ? "answers a preflight request" : "knows no such origin");
     *status = ok ? 204 : 403;
     return true;
 }
 
-static void add(struct response_facts *f, mk_str name, mk_str value)
+static void add_header_if_set(struct response_facts *f, mk_str name, mk_str value)
 {
     if (value.p)
-        headers_add(f, name, value);
+        headers_response_add(f, name, value);
 }
 
-static void allow(const struct cors_rule *r, struct response_facts *f, mk_str origin)
+static void add_cors_headers(const struct cors_rule *r, struct response_facts *f, mk_str origin)
 {
-    /* The text of the request lives as long as the response needs it, and is_allowed() has seen every
+    /* The text of the request lives as long as the response needs it, and is_origin_allowed() has seen every
      * byte. */
-    add(f, MK_STR("Access-Control-Allow-Origin"), r->any ? MK_STR("*") : origin);
+    add_header_if_set(f, MK_STR("Access-Control-Allow-Origin"), r->any ? MK_STR("*") : origin);
     if (r->credentials)
-        add(f, MK_STR("Access-Control-Allow-Credentials"), MK_STR("true"));
+        add_header_if_set(f, MK_STR("Access-Control-Allow-Credentials"), MK_STR("true"));
     if (!is_preflight(f->request)) {
-        add(f, MK_STR("Access-Control-Expose-Headers"), r->expose);
+        add_header_if_set(f, MK_STR("Access-Control-Expose-Headers"), r->expose);
         return;
     }
-    add(f, MK_STR("Access-Control-Allow-Methods"), r->methods);
-    add(f, MK_STR("Access-Control-Allow-Headers"), r->headers);
-    add(f, MK_STR("Access-Control-Max-Age"), r->max_age);
+    add_header_if_set(f, MK_STR("Access-Control-Allow-Methods"), r->methods);
+    add_header_if_set(f, MK_STR("Access-Control-Allow-Headers"), r->headers);
+    add_header_if_set(f, MK_STR("Access-Control-Max-Age"), r->max_age);
 }
 
 /* Two answers to one question are none: what an application says about it gives way to the rule. */
-static void remove_others(struct response_facts *f)
+static void remove_app_cors_headers(struct response_facts *f)
 {
-    headers_remove(f, MK_STR("Access-Control-Allow-Origin"));
-    headers_remove(f, MK_STR("Access-Control-Allow-Credentials"));
-    headers_remove(f, MK_STR("Access-Control-Expose-Headers"));
-    headers_remove(f, MK_STR("Access-Control-Allow-Methods"));
-    headers_remove(f, MK_STR("Access-Control-Allow-Headers"));
-    headers_remove(f, MK_STR("Access-Control-Max-Age"));
+    headers_response_remove(f, MK_STR("Access-Control-Allow-Origin"));
+    headers_response_remove(f, MK_STR("Access-Control-Allow-Credentials"));
+    headers_response_remove(f, MK_STR("Access-Control-Expose-Headers"));
+    headers_response_remove(f, MK_STR("Access-Control-Allow-Methods"));
+    headers_response_remove(f, MK_STR("Access-Control-Allow-Headers"));
+    headers_response_remove(f, MK_STR("Access-Control-Max-Age"));
 }
 
 void headers_cors_apply(const struct cors *cors, struct response_facts *facts)
 {
-    const struct cors_rule *r = cors->n ? find_rule(cors, facts->path) : NULL;
+    const struct cors_rule *r = cors->n ? find_rule_for_path(cors, facts->path) : NULL;
     if (!r)
         return;
     mk_str origin = mk_request_header(facts->request, MK_STR("Origin"));
-    remove_others(facts);
+    remove_app_cors_headers(facts);
     if (!r->any) /* a cache must not reuse a response to one origin for another, or for none */
-        headers_add(facts, MK_STR("Vary"), MK_STR("Origin"));
-    if (is_allowed(r, origin))
-        allow(r, facts, origin);
+        headers_response_add(facts, MK_STR("Vary"), MK_STR("Origin"));
+    if (is_origin_allowed(r, origin))
+        add_cors_headers(r, facts, origin);
 }

@@ -28,7 +28,7 @@ struct cors {
 mk_conf_parse_fn headers_cors_parse;
 mk_conf_show_fn headers_cors_show;
 /* Is it a preflight request for a path that has a rule? *status is what to answer. */
-bool headers_cors_preflight(const struct cors *cors, struct mk_request *request, unsigned *status);
+bool headers_cors_match_preflight(const struct cors *cors, struct mk_request *request, unsigned *status);
 void headers_cors_apply(const struct cors *cors, struct response_facts *facts);
 
 #endif

@@ -3,11 +3,11 @@
 
 #include <monkey/worker.h>
 
-static bool read_time(const struct mk_conf_ctx *spot, mk_str word, struct expiry *e)
+static bool parse_lifetime(const struct mk_conf_ctx *spot, mk_str word, struct expiry *e)
 {
     uint64_t seconds = 0;
     e->off = mk_str_eq_nocase(word, MK_STR("off"));
-    if (!e->off && !headers_read_time(word, &seconds)) {
+    if (!e->off && !headers_parse_duration(word, &seconds)) {
         mk_conf_ctx_error(spot, word,
                           "`%.*s` is not a time: expected a number with s, m, h, d, w or y, or `off`",
                           MK_STR_ARG(word));
@@ -37,11 +37,11 @@ bool headers_expires_parse(const struct mk_conf_ctx *spot, mk_str value, void *f
             mk_conf_ctx_error(spot, value, "there is no time: expected `Expires [conditions] TIME`");
             return false;
         }
-        c = headers_condition_read(spot, word, &e.when);
-        if (c == CONDITION_NONE && !e.when.type.p && headers_condition_read_type(word, &e.when))
+        c = headers_condition_parse(spot, word, &e.when);
+        if (c == CONDITION_NONE && !e.when.type.p && headers_condition_parse_type(word, &e.when))
             c = CONDITION_TAKEN;
     }
-    if (c == CONDITION_WRONG || !read_time(spot, word, &e))
+    if (c == CONDITION_WRONG || !parse_lifetime(spot, word, &e))
         return false;
     rest = mk_str_trim(rest);
     if (rest.len) {
@@ -60,7 +60,7 @@ bool headers_expires_show(const void *field, size_t i, struct mk_buf *out)
 }
 
 /* Caches do not store errors and temporary responses; a response with Cache-Control already has a policy. */
-static bool may_be_kept(struct response_facts *f)
+static bool is_cacheable(struct response_facts *f)
 {
     switch (f->status) {
     case 200:
@@ -73,28 +73,28 @@ static bool may_be_kept(struct response_facts *f)
     default:
         return false;
     }
-    return !headers_has(f, MK_STR("Cache-Control")) && !headers_has(f, MK_STR("Expires"));
+    return !headers_response_has(f, MK_STR("Cache-Control")) && !headers_response_has(f, MK_STR("Expires"));
 }
 
-static void add(const struct expiry *e, struct response_facts *f)
+static void add_lifetime_headers(const struct expiry *e, struct response_facts *f)
 {
-    headers_add(f, MK_STR("Cache-Control"), e->cache_control);
+    headers_response_add(f, MK_STR("Cache-Control"), e->cache_control);
     char *date = mk_request_alloc(f->request, MK_DATE_LEN);
     if (!date)
         return;
     mk_date_write(date, mk_worker_now(mk_request_worker(f->request)) + e->seconds);
-    headers_add(f, MK_STR("Expires"), mk_str_of(date, MK_DATE_LEN));
+    headers_response_add(f, MK_STR("Expires"), mk_str_of(date, MK_DATE_LEN));
 }
 
 void headers_expires_apply(const struct expiries *list, struct response_facts *facts)
 {
-    if (list->n == 0 || !may_be_kept(facts))
+    if (list->n == 0 || !is_cacheable(facts))
         return;
     for (const struct expiry *e = list->v; e < list->v + list->n; e++) {
-        if (!headers_condition_holds(&e->when, facts))
+        if (!headers_condition_matches(&e->when, facts))
             continue;
         if (!e->off)
-            add(e, facts);
+            add_lifetime_headers(e, facts);
         return;
     }
 }

@@ -5,7 +5,7 @@
 #include "cors.h"
 #include "expires.h"
 #include "rules.h"
-#include "secure.h"
+#include "security_headers.h"
 
 struct settings {
     struct rules rules;
@@ -45,13 +45,13 @@ static const struct mk_conf_key keys[] = {
      .show = headers_expires_show},
 };
 
-static void read_entry(const struct mk_conf_ctx *spot)
+static void parse_entry(const struct mk_conf_ctx *spot)
 {
     struct settings *s = mk_conf_ctx_out(spot);
     mk_str key = mk_conf_ctx_key(spot);
     enum rule_kind kind;
-    if (headers_rules_kind(key, &kind))
-        headers_rules_read(spot, kind, &s->rules);
+    if (headers_rules_parse_kind(key, &kind))
+        headers_rules_parse(spot, kind, &s->rules);
     else
         mk_conf_ctx_error(spot, key,
                           "unknown key `%.*s` in [HEADERS]: expected Add, Set, Remove, Expires, Cors or "
@@ -69,7 +69,7 @@ static const struct mk_conf_table table = {
     .keys = keys,
     .n = MK_LEN(keys),
     .help = "Fields of responses.",
-    .entry = read_entry,
+    .entry = parse_entry,
     .show_entry = show_entry,
     .entry_form = "Add|Set [PATH] [type:TYPE] [status:STATUS] NAME VALUE, or Remove [conditions] NAME",
     .entry_help = "Changes a field of responses, errors included, in the order of the rules.",
@@ -77,17 +77,17 @@ static const struct mk_conf_table table = {
     .scope = MK_CONF_VHOST,
 };
 
-static bool does_something(const struct settings *s)
+static bool has_any_rule(const struct settings *s)
 {
     return s->rules.n || s->expires.n || s->cors.n || s->secure;
 }
 
-static int host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
+static int bind_vhost(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
 {
     struct settings *s = mk_config_section(config, &table, NULL);
     (void)host;
     (void)data;
-    if (s && does_something(s))
+    if (s && has_any_rule(s))
         *host_data = s;
     return 0;
 }
@@ -96,7 +96,7 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
 {
     const struct settings *s = host_data;
     unsigned status;
-    if (s->cors.n == 0 || !headers_cors_preflight(&s->cors, request, &status))
+    if (s->cors.n == 0 || !headers_cors_match_preflight(&s->cors, request, &status))
         return MK_NEXT;
     mk_response_set_status(response, status);
     return status == 204 ? MK_DONE : MK_ERROR;
@@ -106,10 +106,10 @@ static void on_response(struct mk_request *request, struct mk_response *response
 {
     const struct settings *s = host_data;
     struct response_facts facts;
-    headers_facts_init(&facts, request, response);
+    headers_response_facts_init(&facts, request, response);
     headers_expires_apply(&s->expires, &facts);
     headers_cors_apply(&s->cors, &facts);
-    headers_secure_apply((enum secure)s->secure, &facts);
+    headers_security_headers_apply((enum secure)s->secure, &facts);
     headers_rules_apply(&s->rules, &facts); /* explicit rules have the last word */
 }
 
@@ -123,7 +123,7 @@ MK_PLUGIN(headers) = {
     .help = "Adds, sets and removes fields of responses; CORS, security fields, Expires.",
     .order = MK_PRIORITY_LIMIT + 50,
     .sections = sections,
-    .host = host,
+    .host = bind_vhost,
     .on_request = on_request,
     .on_response = on_response,
 };

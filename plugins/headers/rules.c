@@ -3,7 +3,7 @@
 
 static const mk_str words[] = {MK_STR_INIT("Add"), MK_STR_INIT("Set"), MK_STR_INIT("Remove")};
 
-bool headers_rules_kind(mk_str key, enum rule_kind *kind)
+bool headers_rules_parse_kind(mk_str key, enum rule_kind *kind)
 {
     for (size_t i = 0; i < MK_LEN(words); i++)
         if (mk_str_eq_nocase(key, words[i])) {
@@ -14,7 +14,7 @@ bool headers_rules_kind(mk_str key, enum rule_kind *kind)
 }
 
 /* The server writes these itself, out of what it knows about the connection and the content. */
-static bool is_of_server(mk_str name)
+static bool is_server_header(mk_str name)
 {
     static const mk_str names[] = {MK_STR_INIT("Content-Length"), MK_STR_INIT("Transfer-Encoding"),
                                    MK_STR_INIT("Connection"),     MK_STR_INIT("Keep-Alive"),
@@ -26,7 +26,7 @@ static bool is_of_server(mk_str name)
     return false;
 }
 
-static bool check_name(const struct mk_conf_ctx *spot, mk_str name)
+static bool check_header_name(const struct mk_conf_ctx *spot, mk_str name)
 {
     if (!mk_is_token(name)) {
         mk_conf_ctx_error(spot, name, "`%.*s` is neither a condition nor the name of a field",
@@ -35,7 +35,7 @@ static bool check_name(const struct mk_conf_ctx *spot, mk_str name)
                          "write `Set [PATH] [type:TYPE] [status:STATUS] NAME VALUE`; a name has no colon");
         return false;
     }
-    if (!is_of_server(name))
+    if (!is_server_header(name))
         return true;
     mk_conf_ctx_error(spot, name, "`%.*s` is a field of the server itself, and cannot be changed",
                       MK_STR_ARG(name));
@@ -45,7 +45,7 @@ static bool check_name(const struct mk_conf_ctx *spot, mk_str name)
 }
 
 /* The conditions, and the name behind them. */
-static bool read_front(const struct mk_conf_ctx *spot, mk_str *rest, struct rule *rule)
+static bool parse_conditions_and_name(const struct mk_conf_ctx *spot, mk_str *rest, struct rule *rule)
 {
     mk_str word;
     for (;;) {
@@ -56,7 +56,7 @@ static bool read_front(const struct mk_conf_ctx *spot, mk_str *rest, struct rule
                               rule->kind == RULE_REMOVE ? "" : " VALUE");
             return false;
         }
-        switch (headers_condition_read(spot, word, &rule->when)) {
+        switch (headers_condition_parse(spot, word, &rule->when)) {
         case CONDITION_TAKEN:
             break;
         case CONDITION_WRONG:
@@ -64,12 +64,12 @@ static bool read_front(const struct mk_conf_ctx *spot, mk_str *rest, struct rule
         case CONDITION_NONE:
             rule->name = word;
             rule->is_type = mk_str_eq_nocase(word, MK_STR("Content-Type"));
-            return check_name(spot, word);
+            return check_header_name(spot, word);
         }
     }
 }
 
-static bool read_variables(const struct mk_conf_ctx *spot, struct rule *rule)
+static bool parse_variables(const struct mk_conf_ctx *spot, struct rule *rule)
 {
     if (mk_str_find(rule->value, '$') == MK_STR_NONE)
         return true;
@@ -78,7 +78,7 @@ static bool read_variables(const struct mk_conf_ctx *spot, struct rule *rule)
 }
 
 /* The rest of the line, or a quoted text. */
-static bool read_value(const struct mk_conf_ctx *spot, mk_str rest, struct rule *rule)
+static bool parse_value(const struct mk_conf_ctx *spot, mk_str rest, struct rule *rule)
 {
     mk_str whole = mk_str_trim(rest);
     rule->value = whole;
@@ -98,12 +98,12 @@ static bool read_value(const struct mk_conf_ctx *spot, mk_str rest, struct rule 
         return false;
     }
     if (mk_is_header_value(rule->value))
-        return read_variables(spot, rule);
+        return parse_variables(spot, rule);
     mk_conf_ctx_error(spot, whole, "the value of `%.*s` holds a control character", MK_STR_ARG(rule->name));
     return false;
 }
 
-static bool read_nothing(const struct mk_conf_ctx *spot, mk_str rest)
+static bool expect_no_value(const struct mk_conf_ctx *spot, mk_str rest)
 {
     rest = mk_str_trim(rest);
     if (rest.len == 0)
@@ -113,13 +113,13 @@ static bool read_nothing(const struct mk_conf_ctx *spot, mk_str rest)
     return false;
 }
 
-void headers_rules_read(const struct mk_conf_ctx *spot, enum rule_kind kind, struct rules *rules)
+void headers_rules_parse(const struct mk_conf_ctx *spot, enum rule_kind kind, struct rules *rules)
 {
     mk_str rest = mk_conf_ctx_value(spot);
     struct rule rule = {.kind = kind, .written = rest};
-    if (!read_front(spot, &rest, &rule))
+    if (!parse_conditions_and_name(spot, &rest, &rule))
         return;
-    if (kind == RULE_REMOVE ? !read_nothing(spot, rest) : !read_value(spot, rest, &rule))
+    if (kind == RULE_REMOVE ? !expect_no_value(spot, rest) : !parse_value(spot, rest, &rule))
         return;
     (void)mk_conf_ctx_append(spot, &rules->v, &rules->n, &rule, sizeof rule);
 }
@@ -134,23 +134,23 @@ bool headers_rules_show(const struct rules *rules, size_t i, struct mk_buf *key,
 }
 
 /* Without memory the field is left out. */
-static void add(struct response_facts *facts, const struct rule *r)
+static void add_rule_header(struct response_facts *facts, const struct rule *r)
 {
     mk_str value = r->template ? mk_format_expand(r->template, facts->request) : r->value;
     if (value.p)
-        headers_add(facts, r->name, value);
+        headers_response_add(facts, r->name, value);
 }
 
 void headers_rules_apply(const struct rules *rules, struct response_facts *facts)
 {
     for (const struct rule *r = rules->v; r < rules->v + rules->n; r++) {
-        if (!headers_condition_holds(&r->when, facts))
+        if (!headers_condition_matches(&r->when, facts))
             continue;
         if (r->is_type)
-            (void)headers_facts_type(facts); /* while it is there */
+            (void)headers_response_facts_type(facts); /* while it is there */
         if (r->kind != RULE_ADD)
-            headers_remove(facts, r->name);
+            headers_response_remove(facts, r->name);
         if (r->kind != RULE_REMOVE)
-            add(facts, r);
+            add_rule_header(facts, r);
     }
 }

@@ -23,8 +23,8 @@ struct rules {
     size_t n;
 };
 
-bool headers_rules_kind(mk_str key, enum rule_kind *kind);
-void headers_rules_read(const struct mk_conf_ctx *spot, enum rule_kind kind, struct rules *rules);
+bool headers_rules_parse_kind(mk_str key, enum rule_kind *kind);
+void headers_rules_parse(const struct mk_conf_ctx *spot, enum rule_kind kind, struct rules *rules);
 bool headers_rules_show(const struct rules *rules, size_t i, struct mk_buf *key, struct mk_buf *value);
 void headers_rules_apply(const struct rules *rules, struct response_facts *facts);
 

@@ -11,7 +11,7 @@ static const char *const passed[] = {
 /* A service manager's words to the server in front, and ours to the group. */
 static const char *const taken[] = {"LISTEN_", "MONKEY_", "NOTIFY_SOCKET", "WATCHDOG_"};
 
-static bool is_in(mk_str name, const char *const *list, size_t n)
+static bool is_name_in_list(mk_str name, const char *const *list, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         mk_str one = mk_str_from_c(list[i]);
@@ -21,15 +21,15 @@ static bool is_in(mk_str name, const char *const *list, size_t n)
     return false;
 }
 
-bool isolate_environment_may_pass(mk_str name)
+bool isolate_environment_may_inherit(mk_str name)
 {
     for (size_t i = 0; i < name.len; i++)
         if (!mk_char_is_alpha(name.p[i]) && name.p[i] != '_' && !(i && mk_char_is_digit(name.p[i])))
             return false;
-    return name.len && !is_in(name, taken, MK_LEN(taken));
+    return name.len && !is_name_in_list(name, taken, MK_LEN(taken));
 }
 
-static bool is_wanted(const struct isolate_settings *s, mk_str name)
+static bool is_configured(const struct isolate_settings *s, mk_str name)
 {
     for (size_t i = 0; i < s->env.n; i++)
         if (mk_str_eq(s->env.v[i], name))
@@ -40,7 +40,7 @@ static bool is_wanted(const struct isolate_settings *s, mk_str name)
 /* ---- Keys ---- */
 
 /* A key that is too short stays so, for Duda to complain of it; but the group does not learn it. */
-static void add_key(struct mk_buf *out, mk_str key, mk_str purpose)
+static void append_derived_key(struct mk_buf *out, mk_str key, mk_str purpose)
 {
     char derived[32];
     if (key.len >= KEY_MIN) {
@@ -54,7 +54,7 @@ static void add_key(struct mk_buf *out, mk_str key, mk_str purpose)
 }
 
 /* "DUDA_KEYS=..." of the group. It cannot be turned back into the keys of the server, or into those of others. */
-static char *derive(const struct isolate_group *g, mk_str keys)
+static char *derive_group_keys(const struct isolate_group *g, mk_str keys)
 {
     char room[128];
     struct mk_buf purpose = mk_buf_fixed(room, sizeof room), out = mk_buf_growing(DERIVED_MAX);
@@ -63,7 +63,7 @@ static char *derive(const struct isolate_group *g, mk_str keys)
     while (keys.p) {
         mk_str line = mk_str_cut(&keys, '\n'), word;
         while ((word = mk_str_word(&line)).len)
-            add_key(&out, word, mk_buf_str(&purpose));
+            append_derived_key(&out, word, mk_buf_str(&purpose));
     }
     mk_buf_add_char(&out, '\0');
     return out.failed ? NULL : out.p;
@@ -71,7 +71,7 @@ static char *derive(const struct isolate_group *g, mk_str keys)
 
 /* ---- All of it ---- */
 
-static size_t count(char *const *lines)
+static size_t count_lines(char *const *lines)
 {
     size_t n = 0;
     while (lines && lines[n])
@@ -80,24 +80,24 @@ static size_t count(char *const *lines)
 }
 
 /* The line for the group; NULL: it gets none. */
-static char *choose(const struct isolate_group *g, char *line)
+static char *choose_line(const struct isolate_group *g, char *line)
 {
     mk_str value = mk_str_from_c(line), name = mk_str_cut(&value, '=');
-    if (is_wanted(g->settings, name))
-        return isolate_environment_may_pass(name) ? line : NULL;
+    if (is_configured(g->settings, name))
+        return isolate_environment_may_inherit(name) ? line : NULL;
     if (mk_str_eq(name, MK_STR(ISOLATE_KEYS)))
-        return derive(g, value);
-    return is_in(name, passed, MK_LEN(passed)) ? line : NULL;
+        return derive_group_keys(g, value);
+    return is_name_in_list(name, passed, MK_LEN(passed)) ? line : NULL;
 }
 
-char **isolate_environment_make(const struct isolate_group *group, char *const *all, char *const *ours)
+char **isolate_environment_build(const struct isolate_group *group, char *const *all, char *const *ours)
 {
-    size_t n = 0, n_all = count(all), n_ours = count(ours);
+    size_t n = 0, n_all = count_lines(all), n_ours = count_lines(ours);
     char **out = mk_mem_zalloc(n_all + n_ours + 1, sizeof *out);
     if (!out)
         return NULL;
     for (size_t i = 0; i < n_all; i++)
-        if ((out[n] = choose(group, all[i])))
+        if ((out[n] = choose_line(group, all[i])))
             n++;
     for (size_t i = 0; i < n_ours; i++)
         out[n++] = ours[i];

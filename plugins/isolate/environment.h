@@ -9,8 +9,8 @@
 #define ISOLATE_KEYS "DUDA_KEYS"
 
 /* Has a variable this form, and is it none that this plugin sets? */
-bool isolate_environment_may_pass(mk_str name);
+bool isolate_environment_may_inherit(mk_str name);
 /* For execve(2), out of `all`, and with the lines `ours` at its end. It is never freed. NULL: memory is out. */
-char **isolate_environment_make(const struct isolate_group *group, char *const *all, char *const *ours);
+char **isolate_environment_build(const struct isolate_group *group, char *const *all, char *const *ours);
 
 #endif

@@ -10,14 +10,15 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "config_check.h"
 #include "environment.h"
+#include "group_record.h"
 #include "process.h"
-#include "record.h"
 
 enum { ANSWER_SPARE_MS = 5000 };
 
-static bool fail(struct mk_config *c, const struct isolate_settings *s, const char *key, const char *why)
+static bool report_error(struct mk_config *c, const struct isolate_settings *s, const char *key,
+                         const char *why)
 {
     mk_config_error(c, s, key, "%s", why);
     return false;
@@ -44,11 +45,11 @@ static bool set_name(struct mk_config *c, struct isolate_group *g)
         char one = name.p[i];
         bool fits = (one >= 'a' && one <= 'z') || (one >= '0' && one <= '9') || one == '-' || one == '_';
         if (!fits)
-            return fail(c, s, "Name",
-                        "the name of a service has lower-case letters, digits, `-` and `_` alone");
+            return report_error(c, s, "Name",
+                                "the name of a service has lower-case letters, digits, `-` and `_` alone");
     }
     if (!name.len || name.len > ISOLATE_NAME_MAX)
-        return fail(c, s, "Name", "the name of the service is empty or too long: say `Name`");
+        return report_error(c, s, "Name", "the name of the service is empty or too long: say `Name`");
     mk_str copy = mk_config_copy(c, name);
     g->name = copy.p;
     return copy.p;
@@ -77,11 +78,11 @@ static bool set_files(struct mk_config *c, struct isolate_group *g)
     return ok && set_spool(c, g);
 }
 
-static bool check_env(struct mk_config *c, const struct isolate_settings *s)
+static bool check_env_names(struct mk_config *c, const struct isolate_settings *s)
 {
     for (size_t i = 0; i < s->env.n; i++) {
-        if (!isolate_environment_may_pass(s->env.v[i]))
-            return fail(
+        if (!isolate_environment_may_inherit(s->env.v[i]))
+            return report_error(
                 c, s, "Env",
                 "expected names of environment variables, and none that the server sets for the group");
         mk_str name = mk_config_copy(c, s->env.v[i]);
@@ -98,7 +99,7 @@ static bool set_group(struct mk_config *c, struct isolate_group *g)
     const struct isolate_settings *s = g->settings;
     struct group *found = s->group.len ? getgrnam(s->group.p) : NULL;
     if (s->group.len && !found)
-        return fail(c, s, "Group", "there is no such group");
+        return report_error(c, s, "Group", "there is no such group");
     if (found)
         g->gid = found->gr_gid;
     return true;
@@ -110,9 +111,9 @@ static bool set_user(struct mk_config *c, struct isolate_group *g)
     struct passwd *found = s->user.len ? getpwnam(s->user.p) : NULL;
     bool is_root = geteuid() == 0;
     if (s->user.len && !found)
-        return fail(c, s, "User", "there is no such user");
+        return report_error(c, s, "User", "there is no such user");
     if (!is_root && found && found->pw_uid != geteuid())
-        return fail(c, s, "User", "only root can start a service as another user");
+        return report_error(c, s, "User", "only root can start a service as another user");
     if (!is_root)
         return true;
     g->has_user = found ? true : mk_config_user(c, &g->uid, &g->gid);
@@ -131,7 +132,7 @@ static bool set_user(struct mk_config *c, struct isolate_group *g)
 /* ---- The record ---- */
 
 /* Paths of sockets are short. */
-static const char *base_folder(bool is_for_others)
+static const char *runtime_base_folder(bool is_for_others)
 {
     static const char *const names[] = {"RUNTIME_DIRECTORY", "XDG_RUNTIME_DIR"};
     for (size_t i = 0; !is_for_others && i < MK_LEN(names); i++) {
@@ -144,7 +145,7 @@ static const char *base_folder(bool is_for_others)
 }
 
 /* Other users cannot guess it, and so not make it before us. */
-static bool choose_place(struct mk_config *c, struct isolate_record *r, const char *name)
+static bool choose_folder_and_socket(struct mk_config *c, struct isolate_record *r, const char *name)
 {
     uint64_t number;
     if (*r->socket)
@@ -155,7 +156,7 @@ static bool choose_place(struct mk_config *c, struct isolate_record *r, const ch
     bool is_for_others = geteuid() == 0 && mk_config_user(c, &r->uid, &r->gid) && r->uid != 0;
     if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
         return false;
-    int n = snprintf(r->folder, sizeof r->folder, "%s/monkey-%016llx", base_folder(is_for_others),
+    int n = snprintf(r->folder, sizeof r->folder, "%s/monkey-%016llx", runtime_base_folder(is_for_others),
                      (unsigned long long)number);
     int m = snprintf(r->socket, sizeof r->socket, "%s/%.*s", r->folder, 24, name);
     return n > 0 && (size_t)n < sizeof r->folder && m > 0 && (size_t)m < sizeof r->socket;
@@ -164,11 +165,11 @@ static bool choose_place(struct mk_config *c, struct isolate_record *r, const ch
 static bool open_record(struct mk_config *c, struct isolate_group *g)
 {
     char address[160];
-    g->record = isolate_record_use(c, g->name);
+    g->record = isolate_record_acquire(c, g->name);
     if (!g->record)
         return false;
-    if (!choose_place(c, g->record, g->name))
-        return fail(c, g->settings, "Service", "there is no place for a socket");
+    if (!choose_folder_and_socket(c, g->record, g->name))
+        return report_error(c, g->settings, "Service", "there is no place for a socket");
     (void)snprintf(address, sizeof address, "unix:%s", g->record->socket);
     uint32_t wait = g->settings->handler_ms ? g->settings->handler_ms + ANSWER_SPARE_MS : 0;
     mk_str socket = mk_config_copy(c, mk_str_from_c(address));
@@ -178,13 +179,13 @@ static bool open_record(struct mk_config *c, struct isolate_group *g)
 }
 
 /* Where the configuration is checked may be another place than where it will serve. */
-static void warn_of_limits(struct mk_config *c, const struct isolate_settings *s)
+static void warn_of_useless_limits(struct mk_config *c, const struct isolate_settings *s)
 {
-    struct isolate_quota_place place;
-    char why[ISOLATE_QUOTA_WHY] = "";
+    struct isolate_cgroup_path place;
+    char why[ISOLATE_CGROUP_ERROR_MAX] = "";
     const char *key = s->limits.cpu ? "CPUQuota" : "MemoryMax";
-    if (isolate_quota_has(&s->limits) &&
-        !(isolate_quota_find("/proc/self", &place, why) && isolate_quota_can(&place, &s->limits, why)))
+    if (isolate_cgroup_has_limits(&s->limits) && !(isolate_cgroup_find_own("/proc/self", &place, why) &&
+                                                   isolate_cgroup_check_limits(&place, &s->limits, why)))
         mk_config_warn(c, s, key, "%s", why);
 }
 
@@ -194,15 +195,15 @@ struct isolate_group *isolate_group_new(struct mk_config *config, const struct i
     if (!g)
         return NULL;
     g->settings = settings;
-    if (!isolate_process_is_program()) {
-        (void)fail(config, settings, "Service",
-                   "only the program monkey can isolate services, not libmonkey");
+    if (!isolate_process_is_monkey()) {
+        (void)report_error(config, settings, "Service",
+                           "only the program monkey can isolate services, not libmonkey");
         return NULL;
     }
-    warn_of_limits(config, settings);
-    bool ok = set_name(config, g) && check_env(config, settings) && set_files(config, g) &&
+    warn_of_useless_limits(config, settings);
+    bool ok = set_name(config, g) && check_env_names(config, settings) && set_files(config, g) &&
               set_user(config, g) && open_record(config, g);
-    return ok && isolate_check(config, g) ? g : NULL;
+    return ok && isolate_config_check(config, g) ? g : NULL;
 }
 
 bool isolate_group_mount(struct mk_config *config, struct isolate_group *g, mk_str pattern)

@@ -6,7 +6,7 @@
 #include <monkey/plugin.h>
 #include <monkey/upstream.h>
 
-#include "board.h"
+#include "scoreboard.h"
 #include "settings.h"
 
 enum { ISOLATE_NAME_MAX = 48, ISOLATE_SHELL_MAX = 192, ISOLATE_FOLDER_MAX = 64, ISOLATE_SOCKET_MAX = 96 };
@@ -24,7 +24,7 @@ struct isolate_record {
     int control_fd, listen_fd; /* -1: none. These four are closed in every child */
     int board_fd, config_fd;   /* files in memory */
     int presence_fd;           /* another: public workers have locks on it for as long as they live */
-    struct isolate_board *board;
+    struct isolate_scoreboard *scoreboard;
     unsigned char secret[ISOLATE_SECRET]; /* of the board, to which the group may write */
     unsigned configs;                     /* that name it */
     unsigned users;                       /* configurations that are in use */

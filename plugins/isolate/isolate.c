@@ -5,22 +5,22 @@
 #include <unistd.h>
 
 #include "group.h"
-#include "inside.h"
-#include "start.h"
+#include "group_processes.h"
+#include "inner_server.h"
 
 MK_PLUGIN_DECLARE(isolate);
 
 enum { LOOK_MS = 500 };
 
 struct isolate {
-    struct isolate_inside *inside; /* NULL: this is the server in front */
+    struct isolate_inner_server *inside; /* NULL: this is the server in front */
     struct isolate_group *groups;
     pid_t master; /* 0: this one was never used */
 };
 
 /* ---- Configuration ---- */
 
-static bool is_known(const struct isolate *all, const char *name)
+static bool is_group_known(const struct isolate *all, const char *name)
 {
     for (const struct isolate_group *g = all->groups; g; g = g->next)
         if (strcmp(g->name, name) == 0)
@@ -37,7 +37,7 @@ static bool load_groups(struct mk_config *config, struct isolate *all)
         ok = ok && g;
         if (!g)
             continue;
-        if (is_known(all, g->name)) {
+        if (is_group_known(all, g->name)) {
             mk_config_error(config, s, "Service", "a service of the name `%s` is isolated already", g->name);
             mk_config_hint(config, "say `Name`");
             ok = false;
@@ -49,7 +49,7 @@ static bool load_groups(struct mk_config *config, struct isolate *all)
 }
 
 /* The user of the group; *is_of_workers: it is that of the public workers. */
-static uid_t user_of(const struct mk_config *config, const struct isolate_group *g, bool *is_of_workers)
+static uid_t group_user(const struct mk_config *config, const struct isolate_group *g, bool *is_of_workers)
 {
     uid_t workers = geteuid();
     gid_t gid;
@@ -64,9 +64,9 @@ static void warn_of_shared_users(struct mk_config *config, const struct isolate 
 {
     bool is_of_workers, other;
     for (const struct isolate_group *g = all->groups; g; g = g->next) {
-        uid_t own = user_of(config, g, &is_of_workers);
+        uid_t own = group_user(config, g, &is_of_workers);
         const struct isolate_group *with = all->groups;
-        while (with != g && user_of(config, with, &other) != own)
+        while (with != g && group_user(config, with, &other) != own)
             with = with->next;
         if (is_of_workers)
             mk_config_warn(
@@ -90,7 +90,7 @@ static int load(struct mk_config *config, void **data)
     struct isolate *all = mk_config_alloc(config, sizeof *all);
     if (!all)
         return -ENOMEM;
-    int e = isolate_inside_load(config, &all->inside);
+    int e = isolate_inner_server_load(config, &all->inside);
     if (e)
         return e;
     *data = all;
@@ -100,7 +100,7 @@ static int load(struct mk_config *config, void **data)
     return 0;
 }
 
-static bool bind(const struct mk_conf_ctx *spot, mk_str words, void **data)
+static bool bind_group_handler(const struct mk_conf_ctx *spot, mk_str words, void **data)
 {
     struct mk_config *config = mk_conf_ctx_config(spot);
     struct isolate *all = mk_config_data(config, &MK_PLUGIN_OF(isolate));
@@ -120,70 +120,71 @@ static bool bind(const struct mk_conf_ctx *spot, mk_str words, void **data)
 
 /* ---- Requests ---- */
 
-static void tell_closed(struct mk_request *request, const struct isolate_group *g)
+static void log_group_down(struct mk_request *request, const struct isolate_group *g)
 {
-    if (!atomic_exchange(&g->record->board->told, 1))
+    if (!atomic_exchange(&g->record->scoreboard->told, 1))
         mk_worker_log(
             mk_request_worker(request), MK_LOG_ERROR,
             "the service `%s` does not serve: its processes die, or do not start; 503 until they do",
             g->name);
 }
 
-static enum mk_verdict refuse(struct mk_request *request, struct mk_response *response,
-                              const struct isolate_group *g)
+static enum mk_verdict respond_503(struct mk_request *request, struct mk_response *response,
+                                   const struct isolate_group *g)
 {
-    tell_closed(request, g);
+    log_group_down(request, g);
     (void)mk_response_add_header_nocopy(response, MK_STR("Retry-After"), MK_STR("2"));
     (void)mk_response_set_status(response, 503);
     return MK_ERROR;
 }
 
 /* A request that came while no worker served: it waits in the queue of the socket, but not for ever. */
-struct hope {
+struct wait_for_group {
     struct mk_request *request;
-    struct isolate_board *board;
+    struct isolate_scoreboard *scoreboard;
     struct mk_timer timer;
 };
 
-static const char hope_key;
+static const char wait_for_group_key;
 
-static void give_up_hope(void *ctx)
+static void stop_waiting(void *ctx)
 {
-    struct hope *h = ctx;
+    struct wait_for_group *h = ctx;
     mk_timer_stop(&h->timer);
 }
 
-static void on_look(struct mk_timer *t)
+static void on_wait_timer(struct mk_timer *t)
 {
-    struct hope *h = MK_CONTAINER(t, struct hope, timer);
-    if (isolate_board_is_closed(h->board, mk_worker_now_ms(mk_request_worker(h->request))))
+    struct wait_for_group *h = MK_CONTAINER(t, struct wait_for_group, timer);
+    if (isolate_scoreboard_is_down(h->scoreboard, mk_worker_now_ms(mk_request_worker(h->request))))
         mk_request_resume(h->request);
-    else if (!isolate_board_serves(h->board))
+    else if (!isolate_scoreboard_is_serving(h->scoreboard))
         mk_timer_set(&h->timer, mk_request_worker(h->request), LOOK_MS);
 }
 
-static bool hope(struct mk_request *request, const struct isolate_group *g)
+static bool wait_for_group(struct mk_request *request, const struct isolate_group *g)
 {
-    struct hope *h = mk_request_alloc(request, sizeof *h);
+    struct wait_for_group *h = mk_request_alloc(request, sizeof *h);
     if (!h)
         return false;
-    *h = (struct hope){.request = request, .board = g->record->board};
-    mk_timer_init(&h->timer, on_look);
-    if (mk_request_add_cleanup(request, give_up_hope, h) || mk_request_attach(request, &hope_key, h, NULL))
+    *h = (struct wait_for_group){.request = request, .scoreboard = g->record->scoreboard};
+    mk_timer_init(&h->timer, on_wait_timer);
+    if (mk_request_add_cleanup(request, stop_waiting, h) ||
+        mk_request_attach(request, &wait_for_group_key, h, NULL))
         return false;
     mk_timer_set(&h->timer, mk_request_worker(request), LOOK_MS);
     return true;
 }
 
-static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
+static enum mk_verdict forward_to_group(struct mk_request *request, struct mk_response *response, void *data)
 {
     struct isolate_group *g = data;
-    struct isolate_board *board = g->record->board;
-    bool is_new = !mk_request_data(request), is_down = is_new && !isolate_board_serves(board);
-    if (is_down || mk_request_attached(request, &hope_key)) {
-        if (isolate_board_is_closed(board, mk_worker_now_ms(mk_request_worker(request))))
-            return refuse(request, response, g);
-        if (is_down && !hope(request, g)) {
+    struct isolate_scoreboard *scoreboard = g->record->scoreboard;
+    bool is_new = !mk_request_data(request), is_down = is_new && !isolate_scoreboard_is_serving(scoreboard);
+    if (is_down || mk_request_attached(request, &wait_for_group_key)) {
+        if (isolate_scoreboard_is_down(scoreboard, mk_worker_now_ms(mk_request_worker(request))))
+            return respond_503(request, response, g);
+        if (is_down && !wait_for_group(request, g)) {
             (void)mk_response_set_status(response, 503);
             return MK_ERROR;
         }
@@ -198,21 +199,24 @@ static uint64_t body_max(struct mk_request *request, void *data)
     return UINT64_MAX;
 }
 
-static const struct mk_handler handler = {
-    .name = "isolate", .form = "NAME", .handle = handle, .bind = bind, .body_max = body_max};
+static const struct mk_handler handler = {.name = "isolate",
+                                          .form = "NAME",
+                                          .handle = forward_to_group,
+                                          .bind = bind_group_handler,
+                                          .body_max = body_max};
 
 static enum mk_verdict on_request(struct mk_request *request, struct mk_response *response, void *data)
 {
-    return isolate_inside_ask(request, response, data);
+    return isolate_inner_server_check_sender(request, response, data);
 }
 
 /* A service that no route names is asked first, as it is where it is loaded. */
-static int host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
+static int bind_vhost(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
 {
     struct isolate *all = data;
     (void)host;
     if (all->inside) {
-        isolate_inside_host(config, all->inside);
+        isolate_inner_server_add_fallback(config, all->inside);
         *host_data = all->inside;
     }
     for (struct isolate_group *g = all->groups; g; g = g->next)
@@ -228,7 +232,7 @@ static unsigned users; /* configurations of this server that are in use */
 /* Public workers have the secrets of the groups, and other programs of their user, such as CGI scripts, must not read them.
  * They inherit this before they change their user. Without root, master and workers are of one user with all that they
  * start: then nothing but the sandbox separates them. */
-static void hide_memory(const struct isolate *all)
+static void disable_ptrace(const struct isolate *all)
 {
 #ifndef __SANITIZE_ADDRESS__ /* which attaches to its own process */
     if (all->groups && geteuid() == 0)
@@ -242,7 +246,7 @@ static int master_start(struct mk_config *config, void *data)
 {
     struct isolate *all = data;
     bool ok = true;
-    hide_memory(all);
+    disable_ptrace(all);
     all->master = getpid();
     users++;
     for (struct isolate_group *g = all->groups; g; g = g->next)
@@ -256,7 +260,7 @@ static void unload(void *data)
     struct isolate *all = data;
     bool is_master = all->master == getpid(), is_last = is_master && --users == 0;
     for (struct isolate_group *g = all->groups; is_master && g; g = g->next)
-        g->is_over = isolate_group_leave(g);
+        g->is_over = isolate_group_release(g);
     for (struct isolate_group *g = all->groups; is_master && g; g = g->next)
         if (g->is_over)
             isolate_group_close(g, is_last);
@@ -266,22 +270,22 @@ static int worker_start(struct mk_worker *worker, void *data)
 {
     struct isolate *all = data;
     for (const struct isolate_group *g = all->groups; g; g = g->next)
-        isolate_group_join(g);
-    return all->inside ? isolate_inside_start(worker, all->inside, &MK_PLUGIN_OF(isolate)) : 0;
+        isolate_group_hold_presence(g);
+    return all->inside ? isolate_inner_server_start(worker, all->inside, &MK_PLUGIN_OF(isolate)) : 0;
 }
 
 static void worker_drain(struct mk_worker *worker, void *data)
 {
     const struct isolate *all = data;
     if (all->inside)
-        isolate_inside_drain(worker, &MK_PLUGIN_OF(isolate));
+        isolate_inner_server_drain(worker, &MK_PLUGIN_OF(isolate));
 }
 
 static void worker_stop(struct mk_worker *worker, void *data)
 {
     const struct isolate *all = data;
     if (all->inside)
-        isolate_inside_stop(worker, &MK_PLUGIN_OF(isolate));
+        isolate_inner_server_stop(worker, &MK_PLUGIN_OF(isolate));
 }
 
 static const struct mk_conf_table *const sections[] = {&isolate_table, NULL};
@@ -299,7 +303,7 @@ MK_PLUGIN(isolate) = {
     .needs = needs,
     .load = load,
     .unload = unload,
-    .host = host,
+    .host = bind_vhost,
     .master_start = master_start,
     .worker_start = worker_start,
     .worker_drain = worker_drain,

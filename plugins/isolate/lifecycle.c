@@ -34,14 +34,14 @@ static const struct mk_sm_states pendings = {
     MK_SM_STATE(ISOLATE_PENDING_NONE, "none", PENDING(RELOAD) | PENDING(RELOAD_BEGUN)),
 };
 
-static const char *broken(const void *owner)
+static const char *state_invariant(const void *owner)
 {
     const struct isolate_lifecycle *l = owner;
     return l->state.is == ISOLATE_DRAINING && !l->end_ms ? "it has a time to end" : NULL;
 }
 
 /* A group that starts or serves has a configuration: a reload of one that starts has begun. */
-static const char *pending_broken(const void *owner)
+static const char *pending_invariant(const void *owner)
 {
     const struct isolate_lifecycle *l = owner;
     return l->pending.is == ISOLATE_PENDING_RELOAD && l->state.is == ISOLATE_RESTARTING
@@ -49,16 +49,17 @@ static const char *pending_broken(const void *owner)
                : NULL;
 }
 
-const struct mk_sm_machine isolate_lifecycle_machine = {"isolated group", &states, ISOLATE_STATES, broken};
+const struct mk_sm_machine isolate_lifecycle_machine = {"isolated group", &states, ISOLATE_STATES,
+                                                        state_invariant};
 const struct mk_sm_machine isolate_lifecycle_pending_machine = {"order of the master", &pendings,
-                                                                ISOLATE_PENDINGS, pending_broken};
+                                                                ISOLATE_PENDINGS, pending_invariant};
 
-static void move(struct isolate_lifecycle *l, enum isolate_state to)
+static void set_state(struct isolate_lifecycle *l, enum isolate_state to)
 {
     mk_sm_move(&l->state, &isolate_lifecycle_machine, l, to);
 }
 
-static void pend(struct isolate_lifecycle *l, enum isolate_pending to)
+static void set_pending(struct isolate_lifecycle *l, enum isolate_pending to)
 {
     mk_sm_move(&l->pending, &isolate_lifecycle_pending_machine, l, to);
 }
@@ -66,7 +67,7 @@ static void pend(struct isolate_lifecycle *l, enum isolate_pending to)
 /* ---- Time ---- */
 
 /* UINT64_MAX: never. */
-static uint64_t due_ms(const struct isolate_lifecycle *l)
+static uint64_t next_due_ms(const struct isolate_lifecycle *l)
 {
     switch ((enum isolate_state)l->state.is) {
     case ISOLATE_DOWN:
@@ -86,16 +87,16 @@ static uint64_t due_ms(const struct isolate_lifecycle *l)
 
 enum isolate_due isolate_lifecycle_due(const struct isolate_lifecycle *l, uint64_t now_ms)
 {
-    if (now_ms < due_ms(l))
+    if (now_ms < next_due_ms(l))
         return ISOLATE_DUE_NOTHING;
     return l->state.is == ISOLATE_DOWN       ? ISOLATE_DUE_START
            : l->state.is == ISOLATE_STARTING ? ISOLATE_DUE_KILL_START
                                              : ISOLATE_DUE_KILL;
 }
 
-uint64_t isolate_lifecycle_left(const struct isolate_lifecycle *l, uint64_t now_ms)
+uint64_t isolate_lifecycle_timeout_ms(const struct isolate_lifecycle *l, uint64_t now_ms)
 {
-    uint64_t due = due_ms(l);
+    uint64_t due = next_due_ms(l);
     return due == UINT64_MAX ? due : due > now_ms ? due - now_ms : 0;
 }
 
@@ -105,7 +106,7 @@ void isolate_lifecycle_started(struct isolate_lifecycle *l, uint64_t now_ms, boo
 {
     l->began_ms = now_ms;
     if (ok)
-        move(l, ISOLATE_STARTING);
+        set_state(l, ISOLATE_STARTING);
     else
         l->start_ms = now_ms + PAUSE_MAX_MS;
 }
@@ -114,25 +115,25 @@ void isolate_lifecycle_started(struct isolate_lifecycle *l, uint64_t now_ms, boo
 bool isolate_lifecycle_ready(struct isolate_lifecycle *l)
 {
     if (l->state.is == ISOLATE_STARTING)
-        move(l, ISOLATE_SERVING);
+        set_state(l, ISOLATE_SERVING);
     return l->state.is == ISOLATE_SERVING && l->pending.is != ISOLATE_PENDING_RELOAD;
 }
 
 void isolate_lifecycle_reloading(struct isolate_lifecycle *l)
 {
     if (l->pending.is == ISOLATE_PENDING_RELOAD)
-        pend(l, ISOLATE_PENDING_RELOAD_BEGUN);
+        set_pending(l, ISOLATE_PENDING_RELOAD_BEGUN);
 }
 
 void isolate_lifecycle_restart(struct isolate_lifecycle *l)
 {
     l->start_ms = 0;
-    move(l, ISOLATE_RESTARTING);
+    set_state(l, ISOLATE_RESTARTING);
 }
 
-static bool has_failed(struct isolate_lifecycle *l, uint64_t now_ms)
+static bool enter_backoff(struct isolate_lifecycle *l, uint64_t now_ms)
 {
-    move(l, ISOLATE_DOWN);
+    set_state(l, ISOLATE_DOWN);
     l->young_deaths = now_ms - l->began_ms < YOUNG_MS ? l->young_deaths + 1 : 0;
     unsigned n = l->young_deaths < 9 ? l->young_deaths : 8;
     uint64_t pause = n < 2 ? 0 : (uint64_t)PAUSE_MS << (n - 2);
@@ -143,8 +144,8 @@ static bool has_failed(struct isolate_lifecycle *l, uint64_t now_ms)
 bool isolate_lifecycle_died(struct isolate_lifecycle *l, uint64_t now_ms)
 {
     if (l->state.is == ISOLATE_STARTING || l->state.is == ISOLATE_SERVING)
-        return has_failed(l, now_ms);
-    move(l, l->state.is == ISOLATE_RESTARTING ? ISOLATE_DOWN : ISOLATE_ENDED);
+        return enter_backoff(l, now_ms);
+    set_state(l, l->state.is == ISOLATE_RESTARTING ? ISOLATE_DOWN : ISOLATE_ENDED);
     return false;
 }
 
@@ -153,10 +154,10 @@ int isolate_lifecycle_reload(struct isolate_lifecycle *l)
     if (l->state.is == ISOLATE_DRAINING || l->state.is == ISOLATE_ENDED)
         return 0;
     if (l->state.is == ISOLATE_SERVING) {
-        pend(l, ISOLATE_PENDING_RELOAD);
+        set_pending(l, ISOLATE_PENDING_RELOAD);
         return SIGHUP;
     }
-    pend(l, ISOLATE_PENDING_RELOAD_BEGUN); /* what starts has that configuration */
+    set_pending(l, ISOLATE_PENDING_RELOAD_BEGUN); /* what starts has that configuration */
     l->start_ms = 0;
     if (l->state.is != ISOLATE_STARTING)
         return 0;
@@ -165,14 +166,14 @@ int isolate_lifecycle_reload(struct isolate_lifecycle *l)
 }
 
 /* A process that has not begun to serve has nothing to finish, and may hang. */
-int isolate_lifecycle_end(struct isolate_lifecycle *l, uint64_t now_ms, int signal)
+int isolate_lifecycle_shut_down(struct isolate_lifecycle *l, uint64_t now_ms, int signal)
 {
     enum isolate_state from = (enum isolate_state)l->state.is;
     if (from == ISOLATE_ENDED)
         return 0;
     if (from != ISOLATE_DRAINING) {
         l->end_ms = now_ms + DRAIN_MS;
-        move(l, from == ISOLATE_DOWN ? ISOLATE_ENDED : ISOLATE_DRAINING);
+        set_state(l, from == ISOLATE_DOWN ? ISOLATE_ENDED : ISOLATE_DRAINING);
     }
     if (from == ISOLATE_DOWN)
         return 0;
@@ -181,11 +182,11 @@ int isolate_lifecycle_end(struct isolate_lifecycle *l, uint64_t now_ms, int sign
     return l->pending.is == ISOLATE_PENDING_NONE ? signal : SIGTERM;
 }
 
-char isolate_lifecycle_answer(struct isolate_lifecycle *l)
+char isolate_lifecycle_pop_reply(struct isolate_lifecycle *l)
 {
     enum isolate_pending pending = (enum isolate_pending)l->pending.is;
     if (pending == ISOLATE_PENDING_NONE)
         return 0;
-    pend(l, ISOLATE_PENDING_NONE);
+    set_pending(l, ISOLATE_PENDING_NONE);
     return pending == ISOLATE_PENDING_START ? ISOLATE_START : ISOLATE_RELOAD;
 }

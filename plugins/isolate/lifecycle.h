@@ -7,7 +7,7 @@
 #include <monkey/sm.h>
 
 /* What the master tells the keeper. */
-enum isolate_order {
+enum isolate_command {
     ISOLATE_START = 'S',
     ISOLATE_RELOAD = 'H',
     ISOLATE_END = 'Q', /* when no worker of the server in front needs it any more; the place goes with it */
@@ -59,7 +59,7 @@ enum isolate_due {
 /* What is due at that time. */
 enum isolate_due isolate_lifecycle_due(const struct isolate_lifecycle *l, uint64_t now_ms);
 /* The time until something is due, in ms; UINT64_MAX: nothing is. */
-uint64_t isolate_lifecycle_left(const struct isolate_lifecycle *l, uint64_t now_ms);
+uint64_t isolate_lifecycle_timeout_ms(const struct isolate_lifecycle *l, uint64_t now_ms);
 
 /* ---- Events ---- */
 
@@ -75,8 +75,8 @@ bool isolate_lifecycle_died(struct isolate_lifecycle *l, uint64_t now_ms);
 /* The orders of the master, and that the group is not needed any more. The signal for its process; SIGKILL: for all of its
  * group of processes; 0: none. */
 int isolate_lifecycle_reload(struct isolate_lifecycle *l);
-int isolate_lifecycle_end(struct isolate_lifecycle *l, uint64_t now_ms, int signal);
+int isolate_lifecycle_shut_down(struct isolate_lifecycle *l, uint64_t now_ms, int signal);
 /* The pending order is answered: it, or 0 if there is none. */
-char isolate_lifecycle_answer(struct isolate_lifecycle *l);
+char isolate_lifecycle_pop_reply(struct isolate_lifecycle *l);
 
 #endif

@@ -22,7 +22,7 @@ int64_t isolate_process_now_ms(void)
 }
 
 /* Is the function at `address` in this object? The program is the first one. */
-static int look_into_program(struct dl_phdr_info *program, size_t size, void *address)
+static int is_address_in_program(struct dl_phdr_info *program, size_t size, void *address)
 {
     (void)size;
     for (size_t i = 0; i < program->dlpi_phnum; i++) {
@@ -33,16 +33,16 @@ static int look_into_program(struct dl_phdr_info *program, size_t size, void *ad
     return -1;
 }
 
-bool isolate_process_is_program(void)
+bool isolate_process_is_monkey(void)
 {
     union {
         void *(*function)(struct mk_config *, size_t);
         void *address;
     } of = {.function = mk_config_alloc};
-    return dl_iterate_phdr(look_into_program, of.address) > 0 && !dlsym(RTLD_DEFAULT, "mk_server_new");
+    return dl_iterate_phdr(is_address_in_program, of.address) > 0 && !dlsym(RTLD_DEFAULT, "mk_server_new");
 }
 
-bool isolate_process_keep(const int *fds, int n)
+bool isolate_process_keep_fds(const int *fds, int n)
 {
     int high[8];
     for (int i = 0; i < n; i++)
@@ -59,13 +59,13 @@ bool isolate_process_keep(const int *fds, int n)
     return true;
 }
 
-static int limit_memory(uint64_t bytes)
+static int set_memory_limit(uint64_t bytes)
 {
     struct rlimit limit = {.rlim_cur = bytes, .rlim_max = bytes};
     return !bytes || setrlimit(RLIMIT_DATA, &limit) == 0 ? 0 : -errno;
 }
 
-static int become(const struct isolate_group *g)
+static int switch_user(const struct isolate_group *g)
 {
     if (!g->has_user)
         return 0;
@@ -80,12 +80,12 @@ int isolate_process_confine(const struct isolate_group *group, uint64_t memory)
     errno = 0;
     if (group->settings->nice && nice((int)group->settings->nice) == -1 && errno)
         return -errno;
-    int e = limit_memory(memory);
-    return e ? e : become(group);
+    int e = set_memory_limit(memory);
+    return e ? e : switch_user(group);
 }
 
 /* By its own path, which tells more in lists of processes, unless another file is there now. */
-static void become_program(char **argv, char **environment)
+static void exec_monkey(char **argv, char **environment)
 {
     char path[4096];
     struct stat now, ours;
@@ -97,12 +97,12 @@ static void become_program(char **argv, char **environment)
     execve("/proc/self/exe", argv, environment);
 }
 
-_Noreturn void isolate_process_run(bool checks, int config, char **environment)
+_Noreturn void isolate_process_exec(bool checks, int config, char **environment)
 {
     char path[32], name[] = "monkey", check[] = "-t", option[] = "-c";
     char *argv[] = {name, option, path, checks ? check : NULL, NULL};
     snprintf(path, sizeof path, "/proc/self/fd/%d", config);
-    become_program(argv, environment);
+    exec_monkey(argv, environment);
     dprintf(STDERR_FILENO, "cannot start the program: %m\n");
     _exit(127);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "settings.h"
 
-#include "board.h"
+#include "scoreboard.h"
 
 #define AT(member) MK_CONF_AT(struct isolate_settings, member)
 

@@ -5,15 +5,15 @@
 
 #include <monkey/config.h>
 
-#include "quota.h"
+#include "cgroup.h"
 
 struct isolate_settings {
     mk_str service, name;
     struct mk_conf_words include, env;
     mk_str spool_folder; /* empty: that of the server */
     mk_str user, group;
-    uint64_t memory;             /* bytes of each process; 0: no limit */
-    struct isolate_quota limits; /* of all of them together */
+    uint64_t memory;                     /* bytes of each process; 0: no limit */
+    struct isolate_cgroup_limits limits; /* of all of them together */
     uint32_t nice, workers;
     uint32_t handler_ms;
     bool sandbox;

@@ -2,10 +2,10 @@
 /* Limits how often clients may send requests and how fast responses leave. */
 #include <errno.h>
 
-#include "pace.h"
-#include "subject.h"
+#include "rate_key.h"
+#include "throttle.h"
 
-enum { TELL_EVERY_MS = 1000, LIST_MAX = LIMITS_PACE_RULES };
+enum { TELL_EVERY_MS = 1000, LIST_MAX = LIMITS_THROTTLE_RULES_MAX };
 
 struct limits {
     struct limits_settings *top; /* above the hosts; NULL: there are none */
@@ -13,13 +13,13 @@ struct limits {
 };
 
 /* What holds for a host. */
-struct place {
+struct vhost_limits {
     const struct limits_settings *settings;
     struct limits_table *table;
 };
 
 /* Of a worker: what it said last of clients that ask too often. */
-struct telling {
+struct log_throttle {
     uint64_t told_ms;
     bool told;  /* it did at all */
     unsigned n; /* of them, since then */
@@ -42,35 +42,35 @@ static int load(struct mk_config *config, void **data)
     all->table->is_ready = true;
     all->top = mk_config_section(config, &limits_conf_table, NULL);
     if (all->top)
-        limits_settings_number(all->top, NULL);
+        limits_settings_assign_ids(all->top, NULL);
     *data = all;
     return 0;
 }
 
-static int host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
+static int bind_vhost(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
 {
     const struct limits *all = data;
     struct limits_settings *s = mk_config_section(config, &limits_conf_table, NULL);
     if (!s || (!s->requests.first && !s->bandwidth.first))
         return 0;
-    limits_settings_number(s, host);
+    limits_settings_assign_ids(s, host);
     struct limits_exempt *e = &s->exempt;
     if (!e->set && !(e->set = mk_config_network_set(config, e->networks, NULL, e->n_networks)))
         return -ENOMEM;
-    struct place *place = mk_config_alloc(config, sizeof *place);
-    if (!place)
+    struct vhost_limits *vhost_limits = mk_config_alloc(config, sizeof *vhost_limits);
+    if (!vhost_limits)
         return -ENOMEM;
-    *place = (struct place){.settings = s, .table = all->table};
-    *host_data = place;
+    *vhost_limits = (struct vhost_limits){.settings = s, .table = all->table};
+    *host_data = vhost_limits;
     return 0;
 }
 
 /* ---- Requests ---- */
 
-static void tell(struct mk_request *request, const char *what, const struct limits_rule *rule)
+static void log_limit_hit(struct mk_request *request, const char *what, const struct limits_rule *rule)
 {
     struct mk_worker *w = mk_request_worker(request);
-    struct telling *t = mk_worker_data(w, &MK_PLUGIN_OF(limits));
+    struct log_throttle *t = mk_worker_data(w, &MK_PLUGIN_OF(limits));
     uint64_t now = mk_worker_now_ms(w);
     if (!t)
         return;
@@ -92,7 +92,7 @@ struct paths {
 };
 
 /* 0, or the status to refuse the request with. */
-static unsigned find_paths(const struct mk_request *request, struct paths *out)
+static unsigned get_path_variants(const struct mk_request *request, struct paths *out)
 {
     *out = (struct paths){.path = mk_request_path(request)};
     return mk_request_variants(request, &out->variants, &out->n);
@@ -104,54 +104,56 @@ static mk_str path_at(const struct paths *p, size_t i)
     return i ? p->variants[i - 1] : p->path;
 }
 
-static bool is_exempt(const struct limits_exempt *e, const struct mk_request *request, const struct paths *p)
+static bool is_request_exempt(const struct limits_exempt *e, const struct mk_request *request,
+                              const struct paths *p)
 {
     if (mk_network_set_contains(e->set, mk_request_client_addr(request)))
         return true;
     for (size_t i = 0; i <= p->n; i++)
-        if (!limits_paths_match(e->paths, e->n_paths, path_at(p, i)))
+        if (!limits_settings_match_paths(e->paths, e->n_paths, path_at(p, i)))
             return false;
     return true;
 }
 
-static bool is_about_path(const struct limits_rule *rule, mk_str path)
+static bool rule_matches_path(const struct limits_rule *rule, mk_str path)
 {
-    return rule->n_paths == 0 || limits_paths_match(rule->paths, rule->n_paths, path);
+    return rule->n_paths == 0 || limits_settings_match_paths(rule->paths, rule->n_paths, path);
 }
 
-static bool is_about(const struct limits_rule *rule, const struct paths *p)
+static bool rule_matches_any_path(const struct limits_rule *rule, const struct paths *p)
 {
     for (size_t i = 0; i <= p->n; i++)
-        if (is_about_path(rule, path_at(p, i)))
+        if (rule_matches_path(rule, path_at(p, i)))
             return true;
     return false;
 }
 
 /* How long the client has to wait, in ticks. */
-static uint64_t charge(const struct limits_rule *rule, struct limits_table *table, struct mk_request *request,
-                       mk_str path)
+static uint64_t charge_path(const struct limits_rule *rule, struct limits_table *table,
+                            struct mk_request *request, mk_str path)
 {
     struct limits_charge c = {.cost = rule->interval, .tolerance = rule->tolerance};
-    uint64_t subject = limits_subject_hash(rule, table, request, path);
-    return limits_line_charge(limits_table_line(table, subject), subject,
-                              mk_worker_now_ms(mk_request_worker(request)), &c);
+    uint64_t subject = limits_rate_key_hash(rule, table, request, path);
+    return limits_bucket_charge(limits_table_bucket(table, subject), subject,
+                                mk_worker_now_ms(mk_request_worker(request)), &c);
 }
 
 /* A rule that counts each path counts the variants, too: `/login;1` and `/login;2` may be one page. */
-static uint64_t count(const struct limits_rule *rule, struct limits_table *table, struct mk_request *request,
-                      const struct paths *p)
+static uint64_t charge_all_variants(const struct limits_rule *rule, struct limits_table *table,
+                                    struct mk_request *request, const struct paths *p)
 {
     uint64_t longest = 0;
     if (!(rule->by & LIMITS_BY_PATH))
-        return charge(rule, table, request, p->path);
+        return charge_path(rule, table, request, p->path);
     for (size_t i = 0; i <= p->n; i++) {
-        uint64_t wait = is_about_path(rule, path_at(p, i)) ? charge(rule, table, request, path_at(p, i)) : 0;
+        uint64_t wait =
+            rule_matches_path(rule, path_at(p, i)) ? charge_path(rule, table, request, path_at(p, i)) : 0;
         longest = wait > longest ? wait : longest;
     }
     return longest;
 }
 
-static enum mk_verdict refuse(struct mk_response *response, uint64_t wait)
+static enum mk_verdict respond_429(struct mk_response *response, uint64_t wait)
 {
     char room[24];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
@@ -163,21 +165,22 @@ static enum mk_verdict refuse(struct mk_response *response, uint64_t wait)
 
 /* Which rules fitted a path that the request has had, by their index. A rule counts a request once, however
  * many paths a rewrite gives it. */
-static bool *fitted(struct mk_request *request)
+static bool *matched_rules(struct mk_request *request)
 {
     return mk_request_attached(request, &MK_PLUGIN_OF(limits));
 }
 
-static bool has_fitted(const struct limits_rule *rule, struct mk_request *request)
+static bool has_rule_matched(const struct limits_rule *rule, struct mk_request *request)
 {
-    const bool *list = fitted(request);
+    const bool *list = matched_rules(request);
     return list && list[rule->index];
 }
 
 /* False when memory is out. */
-static bool note(const struct limits_settings *s, const struct limits_rule *rule, struct mk_request *request)
+static bool mark_rule_matched(const struct limits_settings *s, const struct limits_rule *rule,
+                              struct mk_request *request)
 {
-    bool *list = fitted(request);
+    bool *list = matched_rules(request);
     if (!list && (list = mk_request_alloc(request, s->n_rules * sizeof *list))) {
         memset(list, 0, s->n_rules * sizeof *list);
         if (mk_request_attach(request, &MK_PLUGIN_OF(limits), list, NULL))
@@ -188,19 +191,20 @@ static bool note(const struct limits_settings *s, const struct limits_rule *rule
     return list;
 }
 
-static enum mk_verdict judge(const struct place *place, const struct limits_rule *rule,
-                             struct mk_request *request, struct mk_response *response, const struct paths *p)
+static enum mk_verdict apply_request_rule(const struct vhost_limits *vhost_limits,
+                                          const struct limits_rule *rule, struct mk_request *request,
+                                          struct mk_response *response, const struct paths *p)
 {
-    const struct limits_settings *s = place->settings;
+    const struct limits_settings *s = vhost_limits->settings;
     mk_request_explain(request, "rate", "Requests %.*s", MK_STR_ARG(rule->written));
-    uint64_t wait = count(rule, place->table, request, p);
+    uint64_t wait = charge_all_variants(rule, vhost_limits->table, request, p);
     if (wait == 0)
         return MK_NEXT;
-    tell(request, s->report ? "would be refused (429)" : "refused (429)", rule);
-    return s->report ? MK_NEXT : refuse(response, wait);
+    log_limit_hit(request, s->report ? "would be refused (429)" : "refused (429)", rule);
+    return s->report ? MK_NEXT : respond_429(response, wait);
 }
 
-static enum mk_verdict fail(struct mk_response *response, unsigned status)
+static enum mk_verdict respond_error(struct mk_response *response, unsigned status)
 {
     mk_response_set_status(response, status);
     return MK_ERROR;
@@ -208,23 +212,23 @@ static enum mk_verdict fail(struct mk_response *response, unsigned status)
 
 static enum mk_verdict on_request(struct mk_request *request, struct mk_response *response, void *host_data)
 {
-    const struct place *place = host_data;
-    const struct limits_settings *s = place->settings;
+    const struct vhost_limits *vhost_limits = host_data;
+    const struct limits_settings *s = vhost_limits->settings;
     struct paths p;
-    unsigned status = find_paths(request, &p);
+    unsigned status = get_path_variants(request, &p);
     if (status)
-        return fail(response, status);
-    if (is_exempt(&s->exempt, request, &p))
+        return respond_error(response, status);
+    if (is_request_exempt(&s->exempt, request, &p))
         return MK_NEXT;
     for (const struct limits_rule *rule = s->bandwidth.first; rule; rule = rule->next)
-        if (is_about(rule, &p) && !note(s, rule, request))
-            return fail(response, 503);
+        if (rule_matches_any_path(rule, &p) && !mark_rule_matched(s, rule, request))
+            return respond_error(response, 503);
     for (const struct limits_rule *rule = s->requests.first; rule; rule = rule->next) {
-        if (has_fitted(rule, request) || !is_about(rule, &p))
+        if (has_rule_matched(rule, request) || !rule_matches_any_path(rule, &p))
             continue;
-        if (!note(s, rule, request))
-            return fail(response, 503);
-        enum mk_verdict v = judge(place, rule, request, response, &p);
+        if (!mark_rule_matched(s, rule, request))
+            return respond_error(response, 503);
+        enum mk_verdict v = apply_request_rule(vhost_limits, rule, request, response, &p);
         if (v != MK_NEXT)
             return v;
     }
@@ -234,7 +238,7 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
 /* ---- Responses ---- */
 
 /* Path parameters must not give a client another share, nor may a destination that it invents. */
-static mk_str shortest(const struct mk_request *request, const struct paths *p)
+static mk_str shortest_variant(const struct mk_request *request, const struct paths *p)
 {
     mk_str found = p->path;
     for (size_t i = 0; i < p->n; i++)
@@ -245,31 +249,32 @@ static mk_str shortest(const struct mk_request *request, const struct paths *p)
 
 static void on_response(struct mk_request *request, struct mk_response *response, void *host_data)
 {
-    const struct place *place = host_data;
-    const struct limits_settings *s = place->settings;
+    const struct vhost_limits *vhost_limits = host_data;
+    const struct limits_settings *s = vhost_limits->settings;
     const struct limits_rule *list[LIST_MAX];
     size_t n = 0;
     if (!s->bandwidth.first || !mk_response_will_send_body(request, response) ||
         mk_network_set_contains(s->exempt.set, mk_request_client_addr(request)))
         return;
     struct paths p;
-    (void)find_paths(request, &p); /* on_request has refused what has no answer to that */
-    bool exempt = is_exempt(&s->exempt, request, &p);
+    (void)get_path_variants(request, &p); /* on_request has refused what has no answer to that */
+    bool exempt = is_request_exempt(&s->exempt, request, &p);
     for (const struct limits_rule *rule = s->bandwidth.first; rule && n < LIST_MAX; rule = rule->next) {
-        if (!has_fitted(rule, request) && (exempt || !is_about(rule, &p)))
+        if (!has_rule_matched(rule, request) && (exempt || !rule_matches_any_path(rule, &p)))
             continue;
         mk_request_explain(request, "rate", "Bandwidth %.*s", MK_STR_ARG(rule->written));
         list[n++] = rule;
     }
     if (n && !s->report)
-        limits_pace(place->table, list, n, shortest(request, &p), request, response);
+        limits_throttle_response(vhost_limits->table, list, n, shortest_variant(request, &p), request,
+                                 response);
 }
 
 /* ---- Life ---- */
 
 static int worker_start(struct mk_worker *worker, void *data)
 {
-    struct telling *t = mk_mem_zalloc(1, sizeof *t);
+    struct log_throttle *t = mk_mem_zalloc(1, sizeof *t);
     (void)data;
     if (!t)
         return -ENOMEM;
@@ -294,7 +299,7 @@ MK_PLUGIN(limits) = {
     .order = MK_PRIORITY_LIMIT,
     .sections = sections,
     .load = load,
-    .host = host,
+    .host = bind_vhost,
     .worker_start = worker_start,
     .worker_stop = worker_stop,
     .on_request = on_request,

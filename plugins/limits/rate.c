@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rate.h"
 
-#include "table.h"
+#include "rate_table.h"
 
 enum { PER_SECOND_MAX = 10000 };
 
 #define RATE_MAX ((uint64_t)1 << 40)
 
 /* Seconds, by their letter; 0 for any other. */
-static uint64_t span_of(mk_str unit)
+static uint64_t unit_ms(mk_str unit)
 {
     static const struct {
         char letter;
@@ -20,11 +20,11 @@ static uint64_t span_of(mk_str unit)
     return 0;
 }
 
-bool limits_rate_requests(mk_str text, uint64_t *interval, uint64_t *tolerance)
+bool limits_rate_parse_requests(mk_str text, uint64_t *interval, uint64_t *tolerance)
 {
     uint64_t n;
     mk_str unit = text, number = mk_str_cut(&unit, '/');
-    uint64_t seconds = span_of(unit);
+    uint64_t seconds = unit_ms(unit);
     if (!mk_num_parse(number, &n) || !seconds || n < 1 || n > PER_SECOND_MAX * seconds)
         return false;
     *interval = (seconds * 1000 * LIMITS_TICKS + n / 2) / n;
@@ -32,7 +32,7 @@ bool limits_rate_requests(mk_str text, uint64_t *interval, uint64_t *tolerance)
     return true;
 }
 
-bool limits_rate_size(mk_str text, uint64_t *bytes)
+bool limits_rate_parse_size(mk_str text, uint64_t *bytes)
 {
     static const char letters[] = "kmgt";
     const char *unit = text.len ? strchr(letters, mk_char_lower(text.p[text.len - 1])) : NULL;
@@ -44,12 +44,12 @@ bool limits_rate_size(mk_str text, uint64_t *bytes)
     return true;
 }
 
-bool limits_rate_bytes(mk_str text, uint64_t *rate)
+bool limits_rate_parse_bandwidth(mk_str text, uint64_t *rate)
 {
-    return limits_rate_size(text, rate) && *rate >= 1024;
+    return limits_rate_parse_size(text, rate) && *rate >= 1024;
 }
 
-uint64_t limits_rate_time(uint64_t bytes, uint64_t rate)
+uint64_t limits_rate_ticks_for_bytes(uint64_t bytes, uint64_t rate)
 {
     uint64_t whole = bytes / rate, rest = bytes % rate; /* less than 2^40, like the rate */
     uint64_t ticks = whole * 1000 * LIMITS_TICKS + rest * 1000 * LIMITS_TICKS / rate;

@@ -6,13 +6,13 @@
 #include <monkey/str.h>
 
 /* "10/s": the time between two requests, and by how much the first of so many at once are ahead. */
-bool limits_rate_requests(mk_str text, uint64_t *interval, uint64_t *tolerance);
+bool limits_rate_parse_requests(mk_str text, uint64_t *interval, uint64_t *tolerance);
 /* "500K", from 1K to 1T. */
-bool limits_rate_bytes(mk_str text, uint64_t *rate);
+bool limits_rate_parse_bandwidth(mk_str text, uint64_t *rate);
 /* "1M", up to 1T. */
-bool limits_rate_size(mk_str text, uint64_t *bytes);
+bool limits_rate_parse_size(mk_str text, uint64_t *bytes);
 
 /* How long so many bytes take, in ticks; at least one. */
-uint64_t limits_rate_time(uint64_t bytes, uint64_t rate);
+uint64_t limits_rate_ticks_for_bytes(uint64_t bytes, uint64_t rate);
 
 #endif

@@ -23,7 +23,8 @@ static bool add_path(const struct mk_conf_ctx *spot, struct mk_pattern **paths, 
     return mk_pattern_set(&path, word) && mk_conf_ctx_append(spot, paths, n, &path, sizeof path);
 }
 
-static bool fail(const struct mk_conf_ctx *spot, mk_str part, const char *what, const char *expected)
+static bool report_rule_error(const struct mk_conf_ctx *spot, mk_str part, const char *what,
+                              const char *expected)
 {
     mk_conf_ctx_error(spot, part, "`%.*s` is %s: expected %s", MK_STR_ARG(mk_str_first(part, 80)), what,
                       expected);
@@ -40,16 +41,16 @@ struct line {
 };
 
 /* The word behind `name`. */
-static bool read_value(struct line *line, mk_str name, mk_str *value)
+static bool parse_keyword_value(struct line *line, mk_str name, mk_str *value)
 {
     if (value->p)
-        return fail(line->spot, name, "there already", "it once");
+        return report_rule_error(line->spot, name, "there already", "it once");
     if (!mk_conf_ctx_word(line->spot, &line->rest, value))
         return false;
-    return value->p || fail(line->spot, name, "the last word", "a value behind it");
+    return value->p || report_rule_error(line->spot, name, "the last word", "a value behind it");
 }
 
-static bool read_key(struct line *line, mk_str word)
+static bool parse_key(struct line *line, mk_str word)
 {
     struct limits_rule *rule = line->rule;
     if (mk_str_eq(word, MK_STR("address"))) {
@@ -58,65 +59,66 @@ static bool read_key(struct line *line, mk_str word)
         rule->by |= LIMITS_BY_PATH;
     } else if (mk_str_eq(word, MK_STR("field"))) {
         rule->by |= LIMITS_BY_FIELD;
-        if (!read_value(line, word, &rule->field))
+        if (!parse_keyword_value(line, word, &rule->field))
             return false;
         return mk_is_token(rule->field) ||
-               fail(line->spot, rule->field, "not the name of a field", "X-Api-Key");
+               report_rule_error(line->spot, rule->field, "not the name of a field", "X-Api-Key");
     } else {
-        return fail(line->spot, word, "nothing to count by",
-                    line->is_bandwidth ? "response, address, path, all or field"
-                                       : "address, path, all or field");
+        return report_rule_error(line->spot, word, "nothing to count by",
+                                 line->is_bandwidth ? "response, address, path, all or field"
+                                                    : "address, path, all or field");
     }
     return true;
 }
 
 /* The rest of the line, after `by`. */
-static bool read_keys(struct line *line, mk_str by)
+static bool parse_keys(struct line *line, mk_str by)
 {
     mk_str word = mk_str_of(NULL, 0), more;
-    if (!read_value(line, by, &word))
+    if (!parse_keyword_value(line, by, &word))
         return false;
     bool is_response = line->is_bandwidth && mk_str_eq(word, MK_STR("response"));
     bool alone = is_response || mk_str_eq(word, MK_STR("all"));
     line->rule->by = is_response ? LIMITS_BY_RESPONSE : 0;
-    if (!alone && !read_key(line, word))
+    if (!alone && !parse_key(line, word))
         return false;
     while (mk_conf_ctx_word(line->spot, &line->rest, &more)) {
         if (!more.p)
             return true;
         if (alone)
-            return fail(line->spot, more, "one too many", "nothing behind `all` or `response`");
-        if (!read_key(line, more))
+            return report_rule_error(line->spot, more, "one too many", "nothing behind `all` or `response`");
+        if (!parse_key(line, more))
             return false;
     }
     return false;
 }
 
-static bool read_rate(struct line *line, mk_str word)
+static bool parse_rate(struct line *line, mk_str word)
 {
     struct limits_rule *rule = line->rule;
     if (line->has_rate)
-        return fail(line->spot, word, "unknown here",
-                    line->is_bandwidth ? "burst, after or by" : "burst or by");
+        return report_rule_error(line->spot, word, "unknown here",
+                                 line->is_bandwidth ? "burst, after or by" : "burst or by");
     line->has_rate = true;
     if (line->is_bandwidth)
-        return limits_rate_bytes(word, &rule->rate) ||
-               fail(line->spot, word, "not a bandwidth", "bytes a second, from 1K to 1T: 500K");
-    return limits_rate_requests(word, &rule->interval, &rule->tolerance) ||
-           fail(line->spot, word, "not a rate", "10/s, 100/m, 1000/h or 10000/d, at most 10000 a second");
+        return limits_rate_parse_bandwidth(word, &rule->rate) ||
+               report_rule_error(line->spot, word, "not a bandwidth", "bytes a second, from 1K to 1T: 500K");
+    return limits_rate_parse_requests(word, &rule->interval, &rule->tolerance) ||
+           report_rule_error(line->spot, word, "not a rate",
+                             "10/s, 100/m, 1000/h or 10000/d, at most 10000 a second");
 }
 
-static bool read_word(struct line *line, mk_str word)
+static bool parse_word(struct line *line, mk_str word)
 {
     if (is_path(word))
         return add_path(line->spot, &line->rule->paths, &line->rule->n_paths, word);
     if (mk_str_eq(word, MK_STR("burst")))
-        return read_value(line, word, &line->burst);
+        return parse_keyword_value(line, word, &line->burst);
     if (line->is_bandwidth && mk_str_eq(word, MK_STR("after")))
-        return read_value(line, word, &line->after);
+        return parse_keyword_value(line, word, &line->after);
     if (mk_str_eq(word, MK_STR("by")))
-        return read_keys(line, word);
-    return read_rate(line, word);
+        return parse_keys(line, word);
+    return parse_rate(line, word);
 }
 
 static bool set_request_burst(struct line *line)
@@ -126,29 +128,31 @@ static bool set_request_burst(struct line *line)
     if (!line->burst.p)
         return true;
     if (!mk_num_parse(line->burst, &n) || n < 1 || n > 1000000)
-        return fail(line->spot, line->burst, "not a burst", "a number of requests from 1 to 1000000");
+        return report_rule_error(line->spot, line->burst, "not a burst",
+                                 "a number of requests from 1 to 1000000");
     rule->tolerance = (n - 1) * rule->interval;
     return rule->tolerance <= LIMITS_AHEAD_MAX / 2 ||
-           fail(line->spot, line->burst, "too much", "a burst that is made good within a day");
+           report_rule_error(line->spot, line->burst, "too much", "a burst that is made good within a day");
 }
 
 static bool set_bandwidth(struct line *line)
 {
     struct limits_rule *rule = line->rule;
     uint64_t burst = rule->rate / 4;
-    if (line->burst.p && (!limits_rate_size(line->burst, &burst) || burst / rule->rate > 86400))
-        return fail(line->spot, line->burst, "not a burst", "a size that is sent within a day: 1M");
-    if (line->after.p && !limits_rate_size(line->after, &rule->free))
-        return fail(line->spot, line->after, "not a size", "bytes: 1M");
-    rule->tolerance = limits_rate_time(burst, rule->rate);
+    if (line->burst.p && (!limits_rate_parse_size(line->burst, &burst) || burst / rule->rate > 86400))
+        return report_rule_error(line->spot, line->burst, "not a burst",
+                                 "a size that is sent within a day: 1M");
+    if (line->after.p && !limits_rate_parse_size(line->after, &rule->free))
+        return report_rule_error(line->spot, line->after, "not a size", "bytes: 1M");
+    rule->tolerance = limits_rate_ticks_for_bytes(burst, rule->rate);
     return true;
 }
 
-static bool read_line(struct line *line)
+static bool parse_rule_line(struct line *line)
 {
     mk_str word;
     while (mk_conf_ctx_word(line->spot, &line->rest, &word)) {
-        if (word.p && !read_word(line, word))
+        if (word.p && !parse_word(line, word))
             return false;
         if (word.p)
             continue;
@@ -168,7 +172,7 @@ static bool parse_rule(const struct mk_conf_ctx *spot, mk_str value, struct limi
         return false;
     rule->written = mk_conf_ctx_value(spot);
     rule->by = is_bandwidth ? LIMITS_BY_RESPONSE : LIMITS_BY_ADDRESS;
-    if (!read_line(&line))
+    if (!parse_rule_line(&line))
         return false;
     if (rules->last)
         rules->last->next = rule;
@@ -208,8 +212,8 @@ static bool add_exempt(const struct mk_conf_ctx *spot, struct limits_exempt *e, 
     if (is_path(word))
         return add_path(spot, &e->paths, &e->n_paths, word);
     if (!mk_network_parse(word, &network))
-        return fail(spot, word, "neither a path nor a network",
-                    "/path, 192.0.2.7, 192.0.2.0/24, 2001:db8::/32 or unix:");
+        return report_rule_error(spot, word, "neither a path nor a network",
+                                 "/path, 192.0.2.7, 192.0.2.0/24, 2001:db8::/32 or unix:");
     return mk_conf_ctx_append(spot, &e->networks, &e->n_networks, &network, sizeof network);
 }
 
@@ -276,7 +280,7 @@ const struct mk_conf_table limits_conf_table = {
     .scope = MK_CONF_VHOST,
 };
 
-static void number(struct limits_settings *s, struct limits_rules *rules, mk_str place)
+static void assign_rule_ids(struct limits_settings *s, struct limits_rules *rules, mk_str place)
 {
     static const struct mk_hash_key fixed = {0};
     for (struct limits_rule *r = rules->first; r; r = r->next) {
@@ -285,17 +289,17 @@ static void number(struct limits_settings *s, struct limits_rules *rules, mk_str
     }
 }
 
-void limits_settings_number(struct limits_settings *s, const struct mk_vhost *host)
+void limits_settings_assign_ids(struct limits_settings *s, const struct mk_vhost *host)
 {
     mk_str name = host ? mk_vhost_name(host) : MK_STR("");
     if (s->has_ids)
         return;
     s->has_ids = true;
-    number(s, &s->requests, name.len || !host ? name : mk_vhost_root(host));
-    number(s, &s->bandwidth, name.len || !host ? name : mk_vhost_root(host));
+    assign_rule_ids(s, &s->requests, name.len || !host ? name : mk_vhost_root(host));
+    assign_rule_ids(s, &s->bandwidth, name.len || !host ? name : mk_vhost_root(host));
 }
 
-bool limits_paths_match(const struct mk_pattern *paths, size_t n, mk_str path)
+bool limits_settings_match_paths(const struct mk_pattern *paths, size_t n, mk_str path)
 {
     size_t i = 0;
     while (i < n && !mk_pattern_matches(&paths[i], path))

@@ -5,7 +5,7 @@
 
 #include <monkey/plugin.h>
 
-#include "table.h"
+#include "rate_table.h"
 
 /* What makes two requests the same for a rule. Nothing of it: all are. */
 enum limits_by {
@@ -56,8 +56,8 @@ struct limits_settings {
 extern const struct mk_conf_table limits_conf_table;
 
 /* Numbers for the rules of the section: those of different hosts differ. */
-void limits_settings_number(struct limits_settings *s, const struct mk_vhost *host);
+void limits_settings_assign_ids(struct limits_settings *s, const struct mk_vhost *host);
 
-bool limits_paths_match(const struct mk_pattern *paths, size_t n, mk_str path);
+bool limits_settings_match_paths(const struct mk_pattern *paths, size_t n, mk_str path);
 
 #endif

@@ -18,7 +18,7 @@ static const struct {
              "\"agent\":\"%{User-Agent}i\"}"},
 };
 
-struct compiler {
+struct format_compiler {
     const struct mk_conf_ctx *spot;
     mk_str text, rest;
     bool json, has_tabs;
@@ -27,13 +27,13 @@ struct compiler {
     size_t n, longest;
 };
 
-static bool fail_verb(const struct compiler *c, mk_str verb, const char *what)
+static bool report_bad_directive(const struct format_compiler *c, mk_str verb, const char *what)
 {
     mk_conf_ctx_error(c->spot, verb, "`%.*s` %s", MK_STR_ARG(verb), what);
     return false;
 }
 
-static void follow(struct compiler *c, mk_str text)
+static void track_quotes(struct format_compiler *c, mk_str text)
 {
     for (size_t i = 0; i < text.len; i++) {
         if (text.p[i] == '"' && !c->escaped)
@@ -42,39 +42,39 @@ static void follow(struct compiler *c, mk_str text)
     }
 }
 
-static void add_text(struct compiler *c, mk_str text)
+static void add_text(struct format_compiler *c, mk_str text)
 {
     if (text.len == 0)
         return;
-    follow(c, text);
+    track_quotes(c, text);
     c->steps[c->n++] = (struct step){.text = text};
     c->longest += text.len;
 }
 
 /* ---- A verb: %s, %>s, %{Referer}i ---- */
 
-struct written {
+struct parsed_directive {
     mk_str whole, braces; /* absent: it has none */
     char letter;
 };
 
-static bool read_braces(struct compiler *c, struct written *w)
+static bool parse_braces(struct format_compiler *c, struct parsed_directive *w)
 {
     size_t close = mk_str_find(c->rest, '}');
     if (close == MK_STR_NONE)
-        return fail_verb(c, mk_str_first(c->rest, 16), "has no `}`");
+        return report_bad_directive(c, mk_str_first(c->rest, 16), "has no `}`");
     w->braces = mk_str_first(mk_str_skip(c->rest, 2), close - 2);
     c->rest = mk_str_skip(c->rest, close - 1); /* as if there were none: the next one is the letter's */
     return true;
 }
 
 /* c->rest begins with the percent sign. */
-static bool read_verb(struct compiler *c, struct written *w)
+static bool parse_directive(struct format_compiler *c, struct parsed_directive *w)
 {
     const char *from = c->rest.p, *end = c->rest.p + c->rest.len;
     bool braces = c->rest.len > 1 && c->rest.p[1] == '{';
-    *w = (struct written){.letter = 0};
-    if (braces && !read_braces(c, w))
+    *w = (struct parsed_directive){.letter = 0};
+    if (braces && !parse_braces(c, w))
         return false;
     size_t at = !braces && c->rest.len > 2 && c->rest.p[1] == '>' && c->rest.p[2] == 's' ? 2 : braces ? 2 : 1;
     if (c->rest.len <= at) {
@@ -89,24 +89,24 @@ static bool read_verb(struct compiler *c, struct written *w)
     return true;
 }
 
-static bool fits(const struct verb *v, const struct written *w)
+static bool directive_matches(const struct directive *v, const struct parsed_directive *w)
 {
     if (v->letter != w->letter || !v->word != !w->braces.p)
         return false;
     return !v->word || v->word[0] == '\0' || mk_str_eq(mk_str_from_c(v->word), w->braces);
 }
 
-static void list_letters(struct mk_buf *out)
+static void list_directive_letters(struct mk_buf *out)
 {
-    for (size_t i = 0; i < logger_n_verbs; i++)
-        if (!i || logger_verbs[i].letter != logger_verbs[i - 1].letter)
-            mk_buf_addf(out, " %%%c", logger_verbs[i].letter);
+    for (size_t i = 0; i < logger_n_directives; i++)
+        if (!i || logger_directives[i].letter != logger_directives[i - 1].letter)
+            mk_buf_addf(out, " %%%c", logger_directives[i].letter);
 }
 
-static void list_words(char letter, struct mk_buf *out)
+static void list_directive_words(char letter, struct mk_buf *out)
 {
-    for (size_t i = 0; i < logger_n_verbs; i++) {
-        const struct verb *v = &logger_verbs[i];
+    for (size_t i = 0; i < logger_n_directives; i++) {
+        const struct directive *v = &logger_directives[i];
         if (v->letter != letter)
             continue;
         if (v->word)
@@ -116,38 +116,39 @@ static void list_words(char letter, struct mk_buf *out)
     }
 }
 
-static bool fail_unknown(const struct compiler *c, const struct written *w)
+static bool report_unknown_directive(const struct format_compiler *c, const struct parsed_directive *w)
 {
     char room[512];
     struct mk_buf words = mk_buf_fixed(room, sizeof room);
-    list_words(w->letter, &words);
-    fail_verb(c, w->whole, words.len ? "is not a form of this verb" : "is not a verb");
+    list_directive_words(w->letter, &words);
+    report_bad_directive(c, w->whole, words.len ? "is not a form of this verb" : "is not a verb");
     if (words.len == 0)
-        list_letters(&words);
+        list_directive_letters(&words);
     mk_conf_ctx_hint(c->spot, "expected one of%.*s", MK_STR_ARG(mk_buf_str(&words)));
     return false;
 }
 
-static bool check(const struct compiler *c, const struct verb *v, const struct written *w)
+static bool check_directive(const struct format_compiler *c, const struct directive *v,
+                            const struct parsed_directive *w)
 {
     if (v->word && v->word[0] == '\0' && !mk_is_token(w->braces))
-        return fail_verb(c, w->whole, "does not name a field");
+        return report_bad_directive(c, w->whole, "does not name a field");
     if (c->json && !c->quoted && !v->is_bare)
-        return fail_verb(c, w->whole, "is text: in JSON it needs quotes");
+        return report_bad_directive(c, w->whole, "is text: in JSON it needs quotes");
     return true;
 }
 
-static bool add_verb(struct compiler *c)
+static bool append_directive_step(struct format_compiler *c)
 {
-    struct written w;
-    if (!read_verb(c, &w))
+    struct parsed_directive w;
+    if (!parse_directive(c, &w))
         return false;
-    const struct verb *v = logger_verbs, *end = logger_verbs + logger_n_verbs;
-    while (v < end && !fits(v, &w))
+    const struct directive *v = logger_directives, *end = logger_directives + logger_n_directives;
+    while (v < end && !directive_matches(v, &w))
         v++;
     if (v == end)
-        return fail_unknown(c, &w);
-    if (!check(c, v, &w))
+        return report_unknown_directive(c, &w);
+    if (!check_directive(c, v, &w))
         return false;
     if (!v->write) {
         add_text(c, MK_STR("%"));
@@ -161,7 +162,7 @@ static bool add_verb(struct compiler *c)
 
 /* ---- The whole ---- */
 
-static bool fail_whole(const struct compiler *c, mk_str value)
+static bool check_whole_format(const struct format_compiler *c, mk_str value)
 {
     if (c->quoted)
         mk_conf_ctx_error(c->spot, value, "a quote of the format is not closed");
@@ -175,19 +176,19 @@ static bool fail_whole(const struct compiler *c, mk_str value)
     return false;
 }
 
-static bool compile(struct compiler *c)
+static bool compile_format(struct format_compiler *c)
 {
     while (c->rest.len) {
         size_t percent = mk_str_find(c->rest, '%');
         add_text(c, mk_str_first(c->rest, percent));
         c->rest = mk_str_skip(c->rest, percent);
-        if (c->rest.len && !add_verb(c))
+        if (c->rest.len && !append_directive_step(c))
             return false;
     }
     return true;
 }
 
-static mk_str resolve(mk_str value)
+static mk_str resolve_named_format(mk_str value)
 {
     for (size_t i = 0; i < MK_LEN(named); i++)
         if (mk_str_eq_nocase(value, mk_str_from_c(named[i].name)))
@@ -198,7 +199,7 @@ static mk_str resolve(mk_str value)
 bool logger_format_parse(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     struct format *f = field;
-    mk_str text = resolve(value);
+    mk_str text = resolve_named_format(value);
     if (text.p == value.p && mk_str_find(value, '%') == MK_STR_NONE)
         return false;
     if (text.p == value.p && mk_str_starts(value, MK_STR("\"")) && mk_str_find(value, '\\') != MK_STR_NONE) {
@@ -209,13 +210,13 @@ bool logger_format_parse(const struct mk_conf_ctx *spot, mk_str value, void *fie
     size_t most = 1;
     for (size_t i = 0; i < text.len; i++)
         most += text.p[i] == '%' ? 2 : 0;
-    struct compiler c = {.spot = spot,
-                         .text = text,
-                         .rest = text,
-                         .json = mk_str_starts(text, MK_STR("{")),
-                         .has_tabs = mk_str_find(text, '\t') != MK_STR_NONE,
-                         .steps = mk_conf_ctx_alloc(spot, most * sizeof(struct step))};
-    if (!c.steps || !compile(&c) || !fail_whole(&c, value))
+    struct format_compiler c = {.spot = spot,
+                                .text = text,
+                                .rest = text,
+                                .json = mk_str_starts(text, MK_STR("{")),
+                                .has_tabs = mk_str_find(text, '\t') != MK_STR_NONE,
+                                .steps = mk_conf_ctx_alloc(spot, most * sizeof(struct step))};
+    if (!c.steps || !compile_format(&c) || !check_whole_format(&c, value))
         return false;
     *f = (struct format){.written = value, .json = c.json, .steps = c.steps, .n = c.n};
     return true;
@@ -236,6 +237,6 @@ void logger_format_write(const struct format *f, struct line *line)
         if (s->write)
             s->write(line, s);
         else
-            logger_put(line, s->text);
+            logger_line_append(line, s->text);
     }
 }

@@ -6,7 +6,7 @@
 
 #include <monkey/config.h>
 
-#include "line.h"
+#include "log_line.h"
 
 struct format {
     mk_str written;

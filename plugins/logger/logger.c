@@ -4,13 +4,13 @@
 #include <monkey/plugin.h>
 #include <unistd.h>
 
-#include "choice.h"
 #include "format.h"
+#include "request_filter.h"
 
 struct settings {
     mk_str access_log, error_log;
     struct format format;
-    struct choices skip, only;
+    struct request_filters skip, only;
     unsigned log_level; /* enum mk_log_level */
     uint64_t max_size;
     uint32_t keep;
@@ -45,16 +45,16 @@ static const struct mk_conf_key keys[] = {
      .flags = MK_CONF_REPEATABLE,
      MK_CONF_AT(struct settings, skip),
      .form = "paths and statuses: /health *.css 304 2xx",
-     .parse = logger_choices_parse,
-     .show = logger_choices_show,
+     .parse = logger_request_filter_parse,
+     .show = logger_request_filter_show,
      .help = "Requests that are not logged, by path or status."},
     {.name = "Only",
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
      MK_CONF_AT(struct settings, only),
      .form = "paths and statuses: /api/* 4xx 5xx",
-     .parse = logger_choices_parse,
-     .show = logger_choices_show,
+     .parse = logger_request_filter_parse,
+     .show = logger_request_filter_show,
      .help = "Log only these requests, by path or status, unless `Except` matches too."},
     {.name = "ErrorLog",
      .type = MK_CONF_TEXT,
@@ -99,7 +99,7 @@ static const struct mk_conf_table table = {
 
 /* ---- Configuration ---- */
 
-static bool is_word(mk_str where)
+static bool is_special_target(mk_str where)
 {
     return mk_str_eq(where, MK_STR("stdout")) || mk_str_eq(where, MK_STR("stderr")) ||
            mk_str_eq(where, MK_STR("syslog"));
@@ -111,12 +111,12 @@ static struct mk_logfile *open_log(struct mk_config *config, const struct settin
 {
     if (where->len == 0 || mk_str_eq_nocase(*where, MK_STR("off")))
         return NULL;
-    if (!is_word(*where))
+    if (!is_special_target(*where))
         *where = mk_config_path(config, s, *where);
     return where->p ? mk_config_log(config, s, key, *where, s->max_size, s->keep) : NULL;
 }
 
-static int host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
+static int bind_vhost(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
 {
     struct settings *s = mk_config_section(config, &table, NULL);
     (void)host, (void)data;
@@ -153,17 +153,17 @@ static void worker_stop(struct mk_worker *worker, void *data)
 
 /* ---- Requests ---- */
 
-static bool is_wanted(const struct settings *s, const struct mk_access_record *record)
+static bool should_log(const struct settings *s, const struct mk_access_record *record)
 {
-    return (!s->only.n || logger_choices_have(&s->only, record)) &&
-           !(s->skip.n && logger_choices_have(&s->skip, record));
+    return (!s->only.n || logger_request_filter_match(&s->only, record)) &&
+           !(s->skip.n && logger_request_filter_match(&s->skip, record));
 }
 
-static void on_done(const struct mk_access_record *record, void *host_data)
+static void log_request(const struct mk_access_record *record, void *host_data)
 {
     const struct settings *s = host_data;
     char room[LOGGER_LINE_MAX];
-    if (!s->access || !is_wanted(s, record))
+    if (!s->access || !should_log(s, record))
         return;
     const struct mk_request *request = mk_access_record_request(record);
     struct mk_worker *worker = mk_request_worker(request);
@@ -195,7 +195,7 @@ static void write_message(const struct settings *s, struct mk_request *request, 
     mk_log_message(mk_request_worker(request), s->error, level, mk_buf_str(&out));
 }
 
-static bool on_log(struct mk_request *request, enum mk_log_level level, mk_str message, void *host_data)
+static bool log_message(struct mk_request *request, enum mk_log_level level, mk_str message, void *host_data)
 {
     const struct settings *s = host_data;
     if (!s->error_log.len)
@@ -212,9 +212,9 @@ MK_PLUGIN(logger) = {
     .help = "Access and error logs of hosts, in formats of your own.",
     .order = MK_PRIORITY_LATE,
     .sections = (const struct mk_conf_table *const[]){&table, NULL},
-    .host = host,
+    .host = bind_vhost,
     .worker_start = worker_start,
     .worker_stop = worker_stop,
-    .on_done = on_done,
-    .on_log = on_log,
+    .on_done = log_request,
+    .on_log = log_message,
 };

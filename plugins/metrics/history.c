@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "history.h"
 
-static uint64_t get(const _Atomic uint64_t *from)
+static uint64_t load_relaxed(const _Atomic uint64_t *from)
 {
     return atomic_load_explicit(from, memory_order_relaxed);
 }
 
-static void set(_Atomic uint64_t *to, uint64_t n)
+static void store_relaxed(_Atomic uint64_t *to, uint64_t n)
 {
     atomic_store_explicit(to, n, memory_order_relaxed);
 }
@@ -16,7 +16,7 @@ static uint64_t second_of(uint64_t now_ms)
     return now_ms / 1000;
 }
 
-bool metrics_history_claim(struct history *h, uint64_t now_ms)
+bool metrics_history_claim_second(struct history *h, uint64_t now_ms)
 {
     uint64_t claimed = atomic_load(&h->claimed), own = second_of(now_ms) + 1;
     do {
@@ -28,7 +28,7 @@ bool metrics_history_claim(struct history *h, uint64_t now_ms)
 
 /* ---- Writing ---- */
 
-static uint64_t increase(uint64_t before, uint64_t now, bool same_set)
+static uint64_t counter_increase(uint64_t before, uint64_t now, bool same_set)
 {
     return same_set && now > before ? now - before : 0;
 }
@@ -40,11 +40,13 @@ static bool is_count(unsigned field)
 }
 
 /* The first sample keeps what was counted before it. */
-static uint64_t count(struct history *h, unsigned field, uint64_t now, bool same_set)
+static uint64_t update_counter(struct history *h, unsigned field, uint64_t now, bool same_set)
 {
-    uint64_t n = get(&h->set) ? get(&h->counted[field]) + increase(get(&h->raw[field]), now, same_set) : now;
-    set(&h->raw[field], now);
-    set(&h->counted[field], n);
+    uint64_t n = load_relaxed(&h->set) ? load_relaxed(&h->counted[field]) +
+                                             counter_increase(load_relaxed(&h->raw[field]), now, same_set)
+                                       : now;
+    store_relaxed(&h->raw[field], now);
+    store_relaxed(&h->counted[field], n);
     return n;
 }
 
@@ -54,15 +56,15 @@ static void add_slice(struct history *h, uint64_t now_ms, const uint64_t buckets
     atomic_store(&h->slices[place].now_ms, 0);
     atomic_thread_fence(memory_order_release);
     for (unsigned b = 0; b < BUCKETS; b++) {
-        uint64_t n = increase(get(&h->buckets[b]), buckets[b], same_set);
+        uint64_t n = counter_increase(load_relaxed(&h->buckets[b]), buckets[b], same_set);
         atomic_store_explicit(&h->slices[place].buckets[b], n < UINT32_MAX ? (uint32_t)n : UINT32_MAX,
                               memory_order_relaxed);
-        set(&h->buckets[b], buckets[b]);
+        store_relaxed(&h->buckets[b], buckets[b]);
     }
     atomic_store(&h->slices[place].now_ms, now_ms);
 }
 
-static void sum_recent(const struct history *h, uint64_t now_ms, uint64_t out[BUCKETS])
+static void sum_recent_buckets(const struct history *h, uint64_t now_ms, uint64_t out[BUCKETS])
 {
     struct slice s;
     for (unsigned back = 0; back < RECENT; back++) {
@@ -79,17 +81,19 @@ void metrics_history_add(struct history *h, const struct sample *s, const uint64
     static const unsigned thousandths[] = {500, 900, 990, 999};
     size_t place = second_of(s->now_ms) % SAMPLES;
     uint64_t recent[BUCKETS] = {0};
-    bool same_set = !get(&h->set) || get(&h->set) == set_of_hosts;
+    bool same_set = !load_relaxed(&h->set) || load_relaxed(&h->set) == set_of_hosts;
     add_slice(h, s->now_ms, buckets, same_set);
-    sum_recent(h, s->now_ms, recent);
+    sum_recent_buckets(h, s->now_ms, recent);
     atomic_store(&h->samples[place].now_ms, 0);
     atomic_thread_fence(memory_order_release);
     for (unsigned f = 0; f < FIELD_P50; f++)
-        set(&h->samples[place].values[f], is_count(f) ? count(h, f, s->values[f], same_set) : s->values[f]);
+        store_relaxed(&h->samples[place].values[f],
+                      is_count(f) ? update_counter(h, f, s->values[f], same_set) : s->values[f]);
     for (unsigned q = 0; q < FIELDS - FIELD_P50; q++)
-        set(&h->samples[place].values[FIELD_P50 + q], mk_stat_quantile(recent, BUCKETS, thousandths[q]));
+        store_relaxed(&h->samples[place].values[FIELD_P50 + q],
+                      mk_stat_quantile(recent, BUCKETS, thousandths[q]));
     atomic_store(&h->samples[place].now_ms, s->now_ms);
-    set(&h->set, set_of_hosts);
+    store_relaxed(&h->set, set_of_hosts);
 }
 
 /* ---- Reading ---- */
@@ -101,7 +105,7 @@ static bool read_sample(const struct history *h, uint64_t second, struct sample 
     if (!out->now_ms || second_of(out->now_ms) != second)
         return false;
     for (unsigned f = 0; f < FIELDS; f++)
-        out->values[f] = get(&h->samples[place].values[f]);
+        out->values[f] = load_relaxed(&h->samples[place].values[f]);
     atomic_thread_fence(memory_order_acquire);
     return atomic_load(&h->samples[place].now_ms) == out->now_ms; /* the writer may have been faster */
 }

@@ -62,7 +62,7 @@ struct history {
 
 /* True for one caller in each second, which then adds the sample. Never true for a second before the latest
  * one. */
-bool metrics_history_claim(struct history *h, uint64_t now_ms);
+bool metrics_history_claim_second(struct history *h, uint64_t now_ms);
 /* `buckets`: all durations so far; `set`: another number for each set of hosts that these counts are of, not
  * 0. Determines the quantiles of the sample. */
 void metrics_history_add(struct history *h, const struct sample *s, const uint64_t buckets[BUCKETS],

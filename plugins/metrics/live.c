@@ -15,25 +15,25 @@ struct event {
     char text[];
 };
 
-struct watcher {
+struct live_viewer {
     struct live *live;
     struct mk_request *request;
     struct event *event; /* being sent, from `at` on; NULL: waiting for the next one */
     size_t at;
     uint64_t seen; /* number of the last event */
-    struct watcher *next, **link;
+    struct live_viewer *next, **link;
 };
 
 /* ---- Events ---- */
 
-static void drop_event(struct event *e)
+static void release_event(struct event *e)
 {
     if (e && --e->users == 0)
         mk_mem_free(e);
 }
 
 /* Frees the data. */
-static struct event *event_of(mk_str name, uint32_t retry_ms, struct mk_buf *data)
+static struct event *new_event(mk_str name, uint32_t retry_ms, struct mk_buf *data)
 {
     struct event *e = NULL;
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
@@ -47,19 +47,19 @@ static struct event *event_of(mk_str name, uint32_t retry_ms, struct mk_buf *dat
     return e;
 }
 
-static struct event *make_event(const struct live *l)
+static struct event *make_snapshot_event(const struct live *l)
 {
     struct mk_buf data = mk_buf_growing(TEXT_MAX);
-    struct snapshot *s = metrics_snapshot_make(l->worker, l->metrics);
+    struct snapshot *s = metrics_snapshot_new(l->worker, l->metrics);
     if (!s)
         return NULL;
     metrics_json_print(s, &data);
     mk_mem_free(s);
-    return event_of(MK_STR_NULL, RETRY_MS, &data);
+    return new_event(MK_STR_NULL, RETRY_MS, &data);
 }
 
 /* The first event of each viewer. */
-static struct event *make_history(const struct live *l)
+static struct event *make_history_event(const struct live *l)
 {
     struct mk_buf data = mk_buf_growing(TEXT_MAX);
     struct sample *samples = mk_mem_alloc(SAMPLES * sizeof *samples);
@@ -67,37 +67,37 @@ static struct event *make_history(const struct live *l)
         return NULL;
     metrics_json_print_history(l->metrics->history, mk_worker_now_ms(l->worker), samples, &data);
     mk_mem_free(samples);
-    return event_of(MK_STR("history"), 0, &data);
+    return new_event(MK_STR("history"), 0, &data);
 }
 
 /* False: out of memory; the old event stays. */
 static bool renew_event(struct live *l)
 {
     metrics_meter_measure(&l->meter, l->worker);
-    struct event *e = make_event(l);
+    struct event *e = make_snapshot_event(l);
     if (!e)
         return false;
-    drop_event(l->latest);
+    release_event(l->latest);
     l->latest = e;
     l->n_events++;
     l->latest_ms = mk_worker_now_ms(l->worker);
     return true;
 }
 
-static void on_tick(struct mk_timer *t)
+static void on_tick_timer(struct mk_timer *t)
 {
     struct live *l = MK_CONTAINER(t, struct live, tick);
     if (!l->watchers)
         return;
     (void)renew_event(l);
-    for (struct watcher *w = l->watchers; w; w = w->next)
+    for (struct live_viewer *w = l->watchers; w; w = w->next)
         mk_request_resume(w->request);
     mk_timer_set(&l->tick, l->worker, TICK_MS);
 }
 
 /* ---- Viewers ---- */
 
-static bool begin_latest(struct watcher *w)
+static bool start_latest_event(struct live_viewer *w)
 {
     struct event *next = w->live->latest;
     if (w->live->n_events == w->seen)
@@ -109,27 +109,27 @@ static bool begin_latest(struct watcher *w)
     return true;
 }
 
-static ssize_t pull(void *ctx, char *room, size_t cap)
+static ssize_t read_events(void *ctx, char *room, size_t cap)
 {
-    struct watcher *w = ctx;
+    struct live_viewer *w = ctx;
     if (!w->event && metrics_meter_is_leaving(&w->live->meter, w->live->worker))
         return 0; /* the browser reconnects, to a worker that stays */
-    if (!w->event && !begin_latest(w))
+    if (!w->event && !start_latest_event(w))
         return -EAGAIN;
     size_t left = w->event->len - w->at, n = left < cap ? left : cap;
     memcpy(room, w->event->text + w->at, n);
     w->at += n;
     if (w->at == w->event->len) {
-        drop_event(w->event);
+        release_event(w->event);
         w->event = NULL;
     }
     return (ssize_t)n;
 }
 
-static void on_close(void *ctx)
+static void close_viewer(void *ctx)
 {
-    struct watcher *w = ctx;
-    drop_event(w->event);
+    struct live_viewer *w = ctx;
+    release_event(w->event);
     *w->link = w->next;
     if (w->next)
         w->next->link = w->link;
@@ -138,20 +138,20 @@ static void on_close(void *ctx)
     mk_mem_free(w);
 }
 
-static const struct mk_body_source_ops events = {.pull = pull, .close = on_close};
+static const struct mk_body_source_ops events = {.pull = read_events, .close = close_viewer};
 
-static struct watcher *join(struct live *l, struct mk_request *request)
+static struct live_viewer *add_viewer(struct live *l, struct mk_request *request)
 {
     bool is_fresh = l->latest && mk_worker_now_ms(l->worker) - l->latest_ms < FRESH_MS;
     if (!is_fresh && !renew_event(l))
         return NULL;
-    struct event *history = make_history(l);
-    struct watcher *w = history ? mk_mem_alloc(sizeof *w) : NULL;
+    struct event *history = make_history_event(l);
+    struct live_viewer *w = history ? mk_mem_alloc(sizeof *w) : NULL;
     if (!w) {
-        drop_event(history);
+        release_event(history);
         return NULL;
     }
-    *w = (struct watcher){
+    *w = (struct live_viewer){
         .live = l, .request = request, .event = history, .next = l->watchers, .link = &l->watchers};
     if (w->next)
         w->next->link = &w->next;
@@ -161,17 +161,18 @@ static struct watcher *join(struct live *l, struct mk_request *request)
     return w;
 }
 
-int metrics_live_watch(struct live *l, struct mk_request *request, struct mk_response *response, uint32_t max)
+int metrics_live_add_viewer(struct live *l, struct mk_request *request, struct mk_response *response,
+                            uint32_t max)
 {
     if (l->n_watchers >= max)
         return -EBUSY;
-    struct watcher *w = join(l, request);
+    struct live_viewer *w = add_viewer(l, request);
     return w ? mk_response_set_body_source(response, &events, w, MK_LENGTH_UNKNOWN) : -ENOMEM;
 }
 
 /* ---- The worker ---- */
 
-static void on_settled(struct mk_timer *t)
+static void on_settle_timer(struct mk_timer *t)
 {
     struct live *l = MK_CONTAINER(t, struct live, settle);
     metrics_meter_measure(&l->meter, l->worker);
@@ -181,7 +182,7 @@ static void on_settled(struct mk_timer *t)
         mk_timer_set(&l->settle, l->worker, SETTLE_MS);
 }
 
-void metrics_live_touch(struct live *l)
+void metrics_live_schedule_measure(struct live *l)
 {
     l->was_busy = true;
     if (l->is_settling)
@@ -198,8 +199,8 @@ struct live *metrics_live_new(struct mk_worker *w, const struct metrics *metrics
         return NULL;
     l->worker = w;
     l->metrics = metrics;
-    mk_timer_init(&l->tick, on_tick);
-    mk_timer_init(&l->settle, on_settled);
+    mk_timer_init(&l->tick, on_tick_timer);
+    mk_timer_init(&l->settle, on_settle_timer);
     metrics_meter_open(&l->meter, metrics->processes);
     l->sampler = mk_worker_index(w) == 0 ? metrics_sampler_new(w, metrics, &l->meter) : NULL;
     l->counters = metrics_counters_new(w, &metrics->counts);
@@ -220,6 +221,6 @@ void metrics_live_free(struct live *l)
     metrics_sampler_free(l->sampler);
     metrics_counters_free(l->counters);
     metrics_meter_close(&l->meter);
-    drop_event(l->latest);
+    release_event(l->latest);
     mk_mem_free(l);
 }

@@ -7,7 +7,7 @@
 #include "sampler.h"
 
 struct event;
-struct watcher;
+struct live_viewer;
 
 /* One for each worker. */
 struct live {
@@ -21,7 +21,7 @@ struct live {
     struct mk_timer tick;    /* runs while the page has viewers */
     struct event *latest;
     uint64_t latest_ms, n_events;
-    struct watcher *watchers;
+    struct live_viewer *watchers;
     uint32_t n_watchers;
 };
 
@@ -29,10 +29,10 @@ struct live {
 struct live *metrics_live_new(struct mk_worker *w, const struct metrics *metrics);
 void metrics_live_free(struct live *l);
 /* After each request: measures the worker within a second. */
-void metrics_live_touch(struct live *l);
+void metrics_live_schedule_measure(struct live *l);
 
 /* Makes the response a stream of events. 0, -EBUSY if there are `max` viewers already, or -ENOMEM. */
-int metrics_live_watch(struct live *l, struct mk_request *request, struct mk_response *response,
-                       uint32_t max);
+int metrics_live_add_viewer(struct live *l, struct mk_request *request, struct mk_response *response,
+                            uint32_t max);
 
 #endif

@@ -11,7 +11,7 @@
 MK_PLUGIN_DECLARE(metrics);
 static const struct mk_plugin *const self = &MK_PLUGIN_OF(metrics);
 
-static enum mk_verdict refuse(struct mk_response *response, unsigned status)
+static enum mk_verdict respond_error(struct mk_response *response, unsigned status)
 {
     (void)mk_response_set_status(response, status);
     return MK_ERROR;
@@ -19,23 +19,23 @@ static enum mk_verdict refuse(struct mk_response *response, unsigned status)
 
 /* ---- Text ---- */
 
-static enum mk_verdict answer(struct mk_response *response, mk_str type, mk_str text, bool is_constant)
+static enum mk_verdict respond_text(struct mk_response *response, mk_str type, mk_str text, bool is_constant)
 {
     if (mk_response_add_header_nocopy(response, MK_STR("Content-Type"), type) ||
         mk_response_add_header_nocopy(response, MK_STR("Cache-Control"), MK_STR("no-store")) ||
         mk_response_add_header_nocopy(response, MK_STR("X-Content-Type-Options"), MK_STR("nosniff")) ||
         (is_constant ? mk_response_set_body_nocopy(response, text) : mk_response_set_body(response, text)))
-        return refuse(response, 503);
+        return respond_error(response, 503);
     return MK_DONE;
 }
 
-static enum mk_verdict answer_numbers(struct live *l, struct mk_response *response, enum view view)
+static enum mk_verdict respond_metrics(struct live *l, struct mk_response *response, enum view view)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     metrics_meter_measure(&l->meter, l->worker);
-    struct snapshot *s = metrics_snapshot_make(l->worker, l->metrics);
+    struct snapshot *s = metrics_snapshot_new(l->worker, l->metrics);
     if (!s)
-        return refuse(response, 503);
+        return respond_error(response, 503);
     mk_str type = MK_STR("text/plain; version=0.0.4; charset=utf-8");
     if (view == VIEW_JSON) {
         type = MK_STR("application/json");
@@ -46,15 +46,15 @@ static enum mk_verdict answer_numbers(struct live *l, struct mk_response *respon
     }
     mk_mem_free(s);
     enum mk_verdict v =
-        text.failed ? refuse(response, 503) : answer(response, type, mk_buf_str(&text), false);
+        text.failed ? respond_error(response, 503) : respond_text(response, type, mk_buf_str(&text), false);
     mk_buf_free(&text);
     return v;
 }
 
 /* ---- The page and its parts ---- */
 
-static enum mk_verdict answer_events(struct live *l, struct mk_request *request, struct mk_response *response,
-                                     const struct settings *s)
+static enum mk_verdict respond_event_stream(struct live *l, struct mk_request *request,
+                                            struct mk_response *response, const struct settings *s)
 {
     /* Marks the request for on_done: it lasts as long as the page is open, so it must not count as
      * latency. */
@@ -62,37 +62,37 @@ static enum mk_verdict answer_events(struct live *l, struct mk_request *request,
         mk_response_add_header_nocopy(response, MK_STR("Content-Type"), MK_STR("text/event-stream")) ||
         mk_response_add_header_nocopy(response, MK_STR("Cache-Control"), MK_STR("no-store, no-transform")) ||
         mk_response_add_header_nocopy(response, MK_STR("X-Accel-Buffering"), MK_STR("no")))
-        return refuse(response, 503);
+        return respond_error(response, 503);
     if (mk_request_method(request) == MK_METHOD_HEAD)
         return MK_DONE;
-    int e = metrics_live_watch(l, request, response, s->watchers);
+    int e = metrics_live_add_viewer(l, request, response, s->watchers);
     if (e == -EBUSY)
         (void)mk_response_add_header_nocopy(response, MK_STR("Retry-After"), MK_STR("10"));
-    return e ? refuse(response, 503) : MK_DONE;
+    return e ? respond_error(response, 503) : MK_DONE;
 }
 
-static enum mk_verdict answer_page(struct live *l, struct mk_request *request, struct mk_response *response,
-                                   const struct settings *s)
+static enum mk_verdict respond_page(struct live *l, struct mk_request *request, struct mk_response *response,
+                                    const struct settings *s)
 {
     mk_str part = mk_request_query(request);
     if (mk_str_eq(part, MK_STR("events")))
-        return answer_events(l, request, response, s);
+        return respond_event_stream(l, request, response, s);
     if (mk_str_eq(part, MK_STR("style")))
-        return answer(response, MK_STR("text/css; charset=utf-8"), metrics_page_style, true);
+        return respond_text(response, MK_STR("text/css; charset=utf-8"), metrics_page_style, true);
     if (mk_str_eq(part, MK_STR("script")))
-        return answer(response, MK_STR("text/javascript; charset=utf-8"), metrics_page_script, true);
+        return respond_text(response, MK_STR("text/javascript; charset=utf-8"), metrics_page_script, true);
     if (mk_response_add_header_nocopy(
             response, MK_STR("Content-Security-Policy"),
             MK_STR("default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
                    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")))
-        return refuse(response, 503);
-    return answer(response, MK_STR("text/html; charset=utf-8"), metrics_page_html, true);
+        return respond_error(response, 503);
+    return respond_text(response, MK_STR("text/html; charset=utf-8"), metrics_page_html, true);
 }
 
 /* ---- Health ---- */
 
 /* Why the worker is not ready; NULL: it is. */
-static const char *reason_of(const struct live *l, const struct settings *s)
+static const char *not_ready_reason(const struct live *l, const struct settings *s)
 {
     struct mk_worker_stats stats;
     struct stat st;
@@ -106,17 +106,17 @@ static const char *reason_of(const struct live *l, const struct settings *s)
     return NULL;
 }
 
-static enum mk_verdict answer_ready(const struct live *l, struct mk_response *response,
-                                    const struct settings *s)
+static enum mk_verdict respond_readiness(const struct live *l, struct mk_response *response,
+                                         const struct settings *s)
 {
-    const char *reason = reason_of(l, s);
+    const char *reason = not_ready_reason(l, s);
     char room[64];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     if (!reason)
-        return answer(response, MK_STR("text/plain"), MK_STR("ready\n"), true);
+        return respond_text(response, MK_STR("text/plain"), MK_STR("ready\n"), true);
     mk_buf_addf(&text, "not ready: %s\n", reason);
     (void)mk_response_set_status(response, 503);
-    return answer(response, MK_STR("text/plain"), mk_buf_str(&text), false);
+    return respond_text(response, MK_STR("text/plain"), mk_buf_str(&text), false);
 }
 
 /* ---- The handler ---- */
@@ -143,7 +143,7 @@ static bool is_loopback(const struct mk_addr *peer)
 }
 
 /* A local name, or a ServerName of the host. */
-static bool is_known_name(const struct mk_request *request)
+static bool is_known_host_name(const struct mk_request *request)
 {
     static const mk_str local[] = {MK_STR_INIT("localhost"), MK_STR_INIT("127.0.0.1"), MK_STR_INIT("[::1]")};
     mk_str host = mk_request_host(request), name;
@@ -164,56 +164,56 @@ static bool is_known_name(const struct mk_request *request)
 
 /* A client on loopback may be a browser that a foreign name led here (DNS rebinding), or a proxy with
  * requests of other clients. So loopback also needs a known name, unless `all` admits every client. */
-static bool may_see(struct mk_request *request, const struct settings *s, enum view view)
+static bool may_view(struct mk_request *request, const struct settings *s, enum view view)
 {
     const struct mk_addr *peer = mk_request_client_addr(request);
     if (view >= VIEW_HEALTH)
-        return metrics_networks_have(&s->allow, peer) || metrics_networks_have(&s->allow_health, peer);
-    if (!metrics_networks_have(&s->allow, peer))
+        return metrics_networks_contain(&s->allow, peer) || metrics_networks_contain(&s->allow_health, peer);
+    if (!metrics_networks_contain(&s->allow, peer))
         return false;
-    if (!is_loopback(peer) || metrics_networks_have_all(&s->allow) || is_known_name(request))
+    if (!is_loopback(peer) || metrics_networks_contain_all(&s->allow) || is_known_host_name(request))
         return true;
     mk_request_log(request, MK_LOG_WARN,
                    "metrics: loopback is trusted with a local Host or a ServerName only");
     return false;
 }
 
-static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
+static enum mk_verdict serve_view(struct mk_request *request, struct mk_response *response, void *data)
 {
     enum view view = *(const enum view *)data;
     const struct site *site = mk_vhost_data(mk_request_vhost(request), self);
     struct live *l = mk_worker_data(mk_request_worker(request), self);
     if (!site || !l)
-        return refuse(response, 503);
-    if (!may_see(request, site->settings, view))
-        return refuse(response, 403);
+        return respond_error(response, 503);
+    if (!may_view(request, site->settings, view))
+        return respond_error(response, 403);
     switch (view) {
     case VIEW_PROMETHEUS:
     case VIEW_JSON:
-        return answer_numbers(l, response, view);
+        return respond_metrics(l, response, view);
     case VIEW_PAGE:
-        return answer_page(l, request, response, site->settings);
+        return respond_page(l, request, response, site->settings);
     case VIEW_HEALTH:
-        return answer(response, MK_STR("text/plain"), MK_STR("ok\n"), true);
+        return respond_text(response, MK_STR("text/plain"), MK_STR("ok\n"), true);
     case VIEW_READY:
-        return answer_ready(l, response, site->settings);
+        return respond_readiness(l, response, site->settings);
     case VIEWS:
         break;
     }
-    return refuse(response, 500);
+    return respond_error(response, 500);
 }
 
 static const struct mk_handler handler = {
     .name = "metrics",
     .form = "[prometheus|json|page|health|ready]",
     .methods = MK_METHOD_BIT(MK_METHOD_GET),
-    .handle = handle,
+    .handle = serve_view,
     .bind = bind_view,
 };
 
 /* ---- The plugin ---- */
 
-static int host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
+static int bind_vhost(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
 {
     int e = metrics_settings_host(config, host, data, host_data);
     const struct site *site = *host_data;
@@ -241,7 +241,7 @@ static void worker_stop(struct mk_worker *worker, void *data)
     mk_worker_set_data(worker, self, NULL);
 }
 
-static void on_done(const struct mk_access_record *record, void *host_data)
+static void count_request(const struct mk_access_record *record, void *host_data)
 {
     const struct site *site = host_data;
     const struct mk_request *request = mk_access_record_request(record);
@@ -251,7 +251,7 @@ static void on_done(const struct mk_access_record *record, void *host_data)
         return;
     if (site->label)
         metrics_counters_add(l->counters, site->label, record, !mk_request_attached(request, self));
-    metrics_live_touch(l);
+    metrics_live_schedule_measure(l);
 }
 
 static const struct mk_conf_table *const sections[] = {&metrics_table, NULL};
@@ -265,8 +265,8 @@ MK_PLUGIN(metrics) = {
     .sections = sections,
     .handlers = handlers,
     .load = metrics_settings_load,
-    .host = host,
+    .host = bind_vhost,
     .worker_start = worker_start,
     .worker_stop = worker_stop,
-    .on_done = on_done,
+    .on_done = count_request,
 };

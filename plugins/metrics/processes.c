@@ -8,7 +8,7 @@
 
 enum { ROOM = 2048 };
 
-struct processes *metrics_processes_of(struct mk_config *config)
+struct processes *metrics_processes_new(struct mk_config *config)
 {
     return mk_config_shared(config, "metrics/processes", sizeof(struct processes));
 }
@@ -23,7 +23,7 @@ void metrics_meter_open(struct meter *m, struct processes *shared)
     m->smaps_fd = open("/proc/self/smaps_rollup", O_RDONLY | O_CLOEXEC);
 }
 
-static struct process *place_of(const struct meter *m)
+static struct process *process_slot(const struct meter *m)
 {
     return &m->shared->at[m->pid % PROCESS_SLOTS];
 }
@@ -31,7 +31,7 @@ static struct process *place_of(const struct meter *m)
 void metrics_meter_close(struct meter *m)
 {
     int64_t own = m->pid;
-    atomic_compare_exchange_strong(&place_of(m)->pid, &own, 0);
+    atomic_compare_exchange_strong(&process_slot(m)->pid, &own, 0);
     if (m->statm_fd >= 0)
         close(m->statm_fd);
     if (m->smaps_fd >= 0)
@@ -68,7 +68,7 @@ static uint64_t read_pss(const struct meter *m)
     return 0;
 }
 
-static uint64_t micros_of(const struct timeval *t)
+static uint64_t timeval_us(const struct timeval *t)
 {
     return (uint64_t)t->tv_sec * 1000000 + (uint64_t)t->tv_usec;
 }
@@ -78,12 +78,12 @@ static uint64_t read_cpu(const struct meter *m)
 {
     struct rusage used;
     int who = m->pid == getpid() ? RUSAGE_SELF : RUSAGE_THREAD;
-    return getrusage(who, &used) == 0 ? micros_of(&used.ru_utime) + micros_of(&used.ru_stime) : 0;
+    return getrusage(who, &used) == 0 ? timeval_us(&used.ru_utime) + timeval_us(&used.ru_stime) : 0;
 }
 
 void metrics_meter_measure(struct meter *m, const struct mk_worker *w)
 {
-    struct process *p = place_of(m);
+    struct process *p = process_slot(m);
     struct mk_cache_info cache = {0};
     mk_worker_cache(w, &cache);
     atomic_store(&p->pid, 0); /* so that readers ignore an incomplete entry */

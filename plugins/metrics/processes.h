@@ -30,7 +30,7 @@ struct meter {
 };
 
 /* NULL: out of memory (reported). */
-struct processes *metrics_processes_of(struct mk_config *config);
+struct processes *metrics_processes_new(struct mk_config *config);
 
 void metrics_meter_open(struct meter *m, struct processes *shared);
 void metrics_meter_close(struct meter *m);

@@ -9,13 +9,14 @@
 #include "statistics.h"
 
 /* name{host="..." and room for more labels */
-static void add_name(struct mk_buf *out, const char *name, mk_str host)
+static void append_sample_name(struct mk_buf *out, const char *name, mk_str host)
 {
     mk_buf_add(out, mk_str_from_c(name));
     metrics_exposition_add_label(out, true, "host", host);
 }
 
-static void print_single(struct mk_buf *out, const char *name, const char *type, const char *help, uint64_t n)
+static void print_single_metric(struct mk_buf *out, const char *name, const char *type, const char *help,
+                                uint64_t n)
 {
     metrics_exposition_begin(out, name, type, help);
     mk_buf_add(out, mk_str_from_c(name));
@@ -29,30 +30,31 @@ static void print_server(const struct snapshot *s, struct mk_buf *out)
     int64_t started = mk_worker_server_started(s->worker), now = mk_worker_now(s->worker);
     metrics_exposition_begin(out, "monkey_build_info", "gauge", "The version, as a label.");
     mk_buf_addf(out, "monkey_build_info{version=\"%s\"} 1\n", MONKEY_VERSION);
-    print_single(out, "monkey_start_time_seconds", "gauge",
-                 "Start time of the server, in seconds since 1970.", (uint64_t)started);
-    print_single(out, "monkey_uptime_seconds", "gauge", "Time since the start.",
-                 now > started ? (uint64_t)(now - started) : 0);
+    print_single_metric(out, "monkey_start_time_seconds", "gauge",
+                        "Start time of the server, in seconds since 1970.", (uint64_t)started);
+    print_single_metric(out, "monkey_uptime_seconds", "gauge", "Time since the start.",
+                        now > started ? (uint64_t)(now - started) : 0);
 }
 
 static void print_reloads(const struct snapshot *s, struct mk_buf *out)
 {
     struct mk_reloads r;
     mk_worker_reloads(s->worker, &r, NULL);
-    print_single(out, "monkey_config_reloads_total", "counter", "Successful reloads of the configuration.",
-                 r.done);
-    print_single(out, "monkey_config_reload_failures_total", "counter",
-                 "Reloads that failed: the server kept the configuration before.", r.failed);
-    print_single(out, "monkey_config_last_reload_successful", "gauge",
-                 "Whether the last reload was successful; 1 before the first one.", !r.last_failed);
-    print_single(out, "monkey_config_last_reload_time_seconds", "gauge",
-                 "Time of the last successful reload, in seconds since 1970; 0: none.", (uint64_t)r.done_at);
-    print_single(out, "monkey_config_last_reload_failure_time_seconds", "gauge",
-                 "Time of the last reload that failed, in seconds since 1970; 0: none.",
-                 (uint64_t)r.failed_at);
+    print_single_metric(out, "monkey_config_reloads_total", "counter",
+                        "Successful reloads of the configuration.", r.done);
+    print_single_metric(out, "monkey_config_reload_failures_total", "counter",
+                        "Reloads that failed: the server kept the configuration before.", r.failed);
+    print_single_metric(out, "monkey_config_last_reload_successful", "gauge",
+                        "Whether the last reload was successful; 1 before the first one.", !r.last_failed);
+    print_single_metric(out, "monkey_config_last_reload_time_seconds", "gauge",
+                        "Time of the last successful reload, in seconds since 1970; 0: none.",
+                        (uint64_t)r.done_at);
+    print_single_metric(out, "monkey_config_last_reload_failure_time_seconds", "gauge",
+                        "Time of the last reload that failed, in seconds since 1970; 0: none.",
+                        (uint64_t)r.failed_at);
 }
 
-static void print_problems(const struct snapshot *s, struct mk_buf *out)
+static void print_certificate_problems(const struct snapshot *s, struct mk_buf *out)
 {
     static const char name[] = "monkey_tls_certificate_problems";
     static const char *const labels[CERTIFICATE_PROBLEMS] = {
@@ -84,12 +86,12 @@ static void print_certificates(const struct snapshot *s, struct mk_buf *out)
             metrics_exposition_begin(out, name, "gauge",
                                      "Expiry of the certificate of a host, in seconds since 1970.");
         any = true;
-        add_name(out, name, mk_vhost_name(host));
+        append_sample_name(out, name, mk_vhost_name(host));
         mk_buf_add_char(out, '}');
         metrics_exposition_add_value(out, (uint64_t)c.expires);
     }
     if (any)
-        print_problems(s, out);
+        print_certificate_problems(s, out);
 }
 
 /* ---- Workers ---- */
@@ -172,7 +174,7 @@ static void print_family(const struct snapshot *s, const struct process_family *
 {
     struct process_view p;
     metrics_exposition_begin(out, f->name, f->type, f->help);
-    for (size_t i = 0; metrics_snapshot_process(s, i, &p); i++) {
+    for (size_t i = 0; metrics_snapshot_process_at(s, i, &p); i++) {
         if (!p.stats.pid || (f->is_told && !p.known))
             continue;
         mk_buf_addf(out, "%s{pid=\"%lld\"}", f->name, (long long)p.stats.pid);
@@ -190,13 +192,13 @@ static void print_workers(const struct snapshot *s, struct mk_buf *out)
 {
     struct process_view p;
     uint64_t serving = 0, leaving = 0, open = 0;
-    for (size_t i = 0; metrics_snapshot_process(s, i, &p); i++) {
+    for (size_t i = 0; metrics_snapshot_process_at(s, i, &p); i++) {
         if (!p.stats.pid)
             continue;
         *(p.stats.leaving ? &leaving : &serving) += 1;
         open += p.stats.open;
     }
-    print_single(out, "monkey_connections", "gauge", "Open connections.", open);
+    print_single_metric(out, "monkey_connections", "gauge", "Open connections.", open);
     metrics_exposition_begin(out, "monkey_workers", "gauge",
                              "Worker processes; leaving: with an older configuration, or draining.");
     mk_buf_addf(out, "monkey_workers{state=\"serving\"} %llu\nmonkey_workers{state=\"leaving\"} %llu\n",

@@ -20,7 +20,7 @@ static void fill_sample(struct sampler *s, struct sample *out)
     struct totals *t = &s->totals;
     memset(t, 0, sizeof *t);
     for (const struct label *l = s->metrics->counts.labels; l; l = l->next)
-        metrics_counts_sum(&s->metrics->counts, l, t);
+        metrics_request_counts_sum(&s->metrics->counts, l, t);
     *out = (struct sample){.now_ms = mk_worker_now_ms(s->worker)};
     out->values[FIELD_REQUESTS] = metrics_totals_requests(t);
     out->values[FIELD_BYTES] = t->bytes;
@@ -40,21 +40,21 @@ static void set_timer(struct sampler *s, uint64_t now_ms)
     mk_timer_set(&s->timer, s->worker, (uint32_t)(SECOND_MS - now_ms % SECOND_MS + SECOND_MS / 2));
 }
 
-static void on_second(struct mk_timer *t)
+static void on_sample_timer(struct mk_timer *t)
 {
     struct sampler *s = MK_CONTAINER(t, struct sampler, timer);
     struct sample sample;
     uint64_t now_ms = mk_worker_now_ms(s->worker);
     if (metrics_meter_is_leaving(s->meter, s->worker))
         return;
-    if (metrics_history_claim(s->metrics->history, now_ms)) {
+    if (metrics_history_claim_second(s->metrics->history, now_ms)) {
         fill_sample(s, &sample);
         metrics_history_add(s->metrics->history, &sample, s->totals.buckets, s->set);
     }
     set_timer(s, now_ms);
 }
 
-static uint64_t set_of(const struct label *labels)
+static uint64_t hash_label_set(const struct label *labels)
 {
     static const struct mk_hash_key key = {0};
     uint64_t set = 1;
@@ -72,8 +72,8 @@ struct sampler *metrics_sampler_new(struct mk_worker *w, const struct metrics *m
     s->worker = w;
     s->metrics = metrics;
     s->meter = meter;
-    s->set = set_of(metrics->counts.labels);
-    mk_timer_init(&s->timer, on_second);
+    s->set = hash_label_set(metrics->counts.labels);
+    mk_timer_init(&s->timer, on_sample_timer);
     mk_timer_set(&s->timer, w, 0);
     return s;
 }

@@ -9,7 +9,7 @@ enum { NETWORKS_MAX = 256 };
 
 /* ---- Networks ---- */
 
-static void *append(const struct mk_conf_ctx *spot, const void *old, size_t n, size_t size)
+static void *append_element(const struct mk_conf_ctx *spot, const void *old, size_t n, size_t size)
 {
     char *grown = mk_conf_ctx_alloc(spot, (n + 1) * size);
     if (grown && n)
@@ -29,8 +29,8 @@ static bool add_network(const struct mk_conf_ctx *spot, struct networks *n, mk_s
         mk_conf_ctx_error(spot, word, "there are more than %d networks", NETWORKS_MAX);
         return false;
     }
-    struct mk_network *v = append(spot, n->v, n->n, sizeof *v);
-    mk_str *words = append(spot, n->words, n->n, sizeof *words);
+    struct mk_network *v = append_element(spot, n->v, n->n, sizeof *v);
+    mk_str *words = append_element(spot, n->words, n->n, sizeof *words);
     if (!v || !words)
         return true;
     v[n->n] = network;
@@ -61,7 +61,7 @@ static bool show_networks(const void *field, size_t i, struct mk_buf *out)
     return true;
 }
 
-bool metrics_networks_have(const struct networks *n, const struct mk_addr *peer)
+bool metrics_networks_contain(const struct networks *n, const struct mk_addr *peer)
 {
     for (size_t i = 0; i < n->n; i++)
         if (mk_network_contains(&n->v[i], peer))
@@ -69,7 +69,7 @@ bool metrics_networks_have(const struct networks *n, const struct mk_addr *peer)
     return false;
 }
 
-bool metrics_networks_have_all(const struct networks *n)
+bool metrics_networks_contain_all(const struct networks *n)
 {
     for (size_t i = 0; i < n->n; i++)
         if (n->v[i].is_all)
@@ -183,9 +183,9 @@ int metrics_settings_load(struct mk_config *config, void **data)
     struct metrics *m = mk_config_alloc(config, sizeof *m);
     if (!m)
         return -ENOMEM;
-    m->processes = metrics_processes_of(config);
+    m->processes = metrics_processes_new(config);
     m->history = mk_config_shared(config, "metrics/history", sizeof *m->history);
-    if (!m->processes || !m->history || !metrics_counts_open(&m->counts, config))
+    if (!m->processes || !m->history || !metrics_request_counts_init(&m->counts, config))
         return -ENOMEM;
     mk_config_allow_path(config, MK_STR("/proc/self/statm"));
     mk_config_allow_path(config, MK_STR("/proc/self/smaps_rollup"));
@@ -206,7 +206,7 @@ int metrics_settings_host(struct mk_config *config, struct mk_vhost *host, void 
         mk_str name = !s->by_host               ? MK_STR("other")
                       : mk_vhost_name(host).len ? mk_vhost_name(host)
                                                 : MK_STR("-");
-        struct label *l = metrics_counts_label(&((struct metrics *)data)->counts, config, name);
+        struct label *l = metrics_request_counts_label(&((struct metrics *)data)->counts, config, name);
         if (!l)
             return -ENOMEM;
         site->label = l;

@@ -3,8 +3,8 @@
 #ifndef METRICS_SETTINGS_H
 #define METRICS_SETTINGS_H
 
-#include "counts.h"
 #include "processes.h"
+#include "request_counts.h"
 
 enum view { VIEW_PROMETHEUS, VIEW_JSON, VIEW_PAGE, VIEW_HEALTH, VIEW_READY, VIEWS };
 
@@ -44,7 +44,7 @@ extern const enum view metrics_views[VIEWS]; /* the data of its routes */
 int metrics_settings_load(struct mk_config *config, void **data);
 int metrics_settings_host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data);
 /* Is one of them `all`? */
-bool metrics_networks_have_all(const struct networks *n);
-bool metrics_networks_have(const struct networks *n, const struct mk_addr *peer);
+bool metrics_networks_contain_all(const struct networks *n);
+bool metrics_networks_contain(const struct networks *n, const struct mk_addr *peer);
 
 #endif

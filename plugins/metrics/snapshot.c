@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "snapshot.h"
 
-struct snapshot *metrics_snapshot_make(const struct mk_worker *worker, const struct metrics *metrics)
+struct snapshot *metrics_snapshot_new(const struct mk_worker *worker, const struct metrics *metrics)
 {
     size_t n = 0;
     for (const struct label *l = metrics->counts.labels; l; l = l->next)
@@ -12,15 +12,15 @@ struct snapshot *metrics_snapshot_make(const struct mk_worker *worker, const str
     s->worker = worker;
     s->metrics = metrics;
     for (const struct label *l = metrics->counts.labels; l; l = l->next) {
-        struct labelled *at = &s->labels[s->n_labels++];
+        struct label_totals *at = &s->labels[s->n_labels++];
         at->name = l->name;
-        metrics_counts_sum(&metrics->counts, l, &at->totals);
+        metrics_request_counts_sum(&metrics->counts, l, &at->totals);
         metrics_totals_add(&at->totals, &s->all);
     }
     return s;
 }
 
-bool metrics_snapshot_process(const struct snapshot *s, size_t i, struct process_view *out)
+bool metrics_snapshot_process_at(const struct snapshot *s, size_t i, struct process_view *out)
 {
     if (!mk_worker_stats_at(s->worker, i, &out->stats))
         return false;

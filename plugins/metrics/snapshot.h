@@ -5,7 +5,7 @@
 
 #include "settings.h"
 
-struct labelled {
+struct label_totals {
     mk_str name;
     struct totals totals;
 };
@@ -15,11 +15,11 @@ struct snapshot {
     const struct metrics *metrics;
     struct totals all;
     size_t n_labels;
-    struct labelled labels[];
+    struct label_totals labels[];
 };
 
 /* On the heap; NULL: out of memory. */
-struct snapshot *metrics_snapshot_make(const struct mk_worker *worker, const struct metrics *metrics);
+struct snapshot *metrics_snapshot_new(const struct mk_worker *worker, const struct metrics *metrics);
 
 struct process_view {
     struct mk_worker_stats stats;
@@ -27,7 +27,7 @@ struct process_view {
     bool known; /* info is valid */
 };
 /* The i-th place; false after the last one. A free place has a pid of 0. */
-bool metrics_snapshot_process(const struct snapshot *s, size_t i, struct process_view *out);
+bool metrics_snapshot_process_at(const struct snapshot *s, size_t i, struct process_view *out);
 
 /* Prometheus, text format 0.0.4. */
 void metrics_prometheus_print(const struct snapshot *s, struct mk_buf *out);

@@ -16,7 +16,7 @@ struct view {
 };
 
 /* False: there are no more tables. */
-static bool view_table(struct view *v, const struct mk_stat_registry *r, unsigned number)
+static bool init_table_view(struct view *v, const struct mk_stat_registry *r, unsigned number)
 {
     v->r = r;
     v->number = number;
@@ -25,13 +25,13 @@ static bool view_table(struct view *v, const struct mk_stat_registry *r, unsigne
 
 /* ---- Prometheus ---- */
 
-static const char *type_of(enum mk_stat_kind kind)
+static const char *prometheus_type(enum mk_stat_kind kind)
 {
     return kind == MK_STAT_COUNTER ? "counter" : kind == MK_STAT_GAUGE ? "gauge" : "histogram";
 }
 
 /* The name and its labels, up to where another label may follow. */
-static void add_series(struct mk_buf *out, const struct view *v, const char *suffix, uint32_t series)
+static void append_labels(struct mk_buf *out, const struct view *v, const char *suffix, uint32_t series)
 {
     const struct mk_stat_table *t = &v->table;
     mk_buf_addf(out, "%s%s", v->metric->name, suffix);
@@ -41,7 +41,7 @@ static void add_series(struct mk_buf *out, const struct view *v, const char *suf
         metrics_exposition_add_label(out, !t->labels[0], v->metric->label, mk_str_from_c(v->metric->value));
 }
 
-static void end_series(struct mk_buf *out, const struct view *v)
+static void close_labels(struct mk_buf *out, const struct view *v)
 {
     if (v->table.labels[0] || v->metric->label)
         mk_buf_add_char(out, '}');
@@ -50,8 +50,8 @@ static void end_series(struct mk_buf *out, const struct view *v)
 static void print_value(struct mk_buf *out, const struct view *v, const char *suffix, uint32_t series,
                         uint64_t n, bool is_time)
 {
-    add_series(out, v, suffix, series);
-    end_series(out, v);
+    append_labels(out, v, suffix, series);
+    close_labels(out, v);
     mk_buf_add_char(out, ' ');
     if (is_time)
         metrics_exposition_add_seconds(out, n);
@@ -65,7 +65,7 @@ static void print_bound(struct mk_buf *out, const struct view *v, uint32_t serie
     char room[32];
     struct mk_buf bound = mk_buf_fixed(room, sizeof room);
     metrics_exposition_add_seconds(&bound, us);
-    add_series(out, v, "_bucket", series);
+    append_labels(out, v, "_bucket", series);
     metrics_exposition_add_label(out, !v->table.labels[0], "le", us ? mk_buf_str(&bound) : MK_STR("+Inf"));
     mk_buf_add_char(out, '}');
     metrics_exposition_add_value(out, n);
@@ -93,7 +93,7 @@ static void print_metric(struct mk_buf *out, const struct view *v)
 {
     const struct mk_stat_metric *m = v->metric;
     if (m->help)
-        metrics_exposition_begin(out, m->name, type_of(m->kind), m->help);
+        metrics_exposition_begin(out, m->name, prometheus_type(m->kind), m->help);
     for (uint32_t series = 0; (series = mk_stat_next(v->r, v->number, series));) {
         if (m->kind == MK_STAT_HISTOGRAM || m->kind == MK_STAT_FINE_HISTOGRAM) {
             print_histogram(out, v, series);
@@ -108,7 +108,7 @@ static void print_metric(struct mk_buf *out, const struct view *v)
 void metrics_statistics_print(const struct mk_stat_registry *r, struct mk_buf *out)
 {
     struct view v;
-    for (unsigned t = 1; view_table(&v, r, t); t++) {
+    for (unsigned t = 1; init_table_view(&v, r, t); t++) {
         bool is_shown = v.table.name && mk_stat_next(r, t, 0);
         for (v.cell = 0; is_shown && v.cell < v.table.n_metrics; v.cell++) {
             v.metric = &v.metrics[v.cell];
@@ -159,7 +159,7 @@ static bool has_columns(const struct mk_stat_table *t)
 void metrics_statistics_print_json(const struct mk_stat_registry *r, struct mk_buf *out)
 {
     struct view v;
-    for (unsigned t = 1; view_table(&v, r, t); t++)
+    for (unsigned t = 1; init_table_view(&v, r, t); t++)
         if (v.table.name && has_columns(&v.table))
             print_table(&v, out);
 }

@@ -4,12 +4,12 @@
 
 /* ---- Patterns ---- */
 
-static bool same(char a, char b, bool nocase)
+static bool chars_equal(char a, char b, bool nocase)
 {
     return nocase ? mk_char_lower(a) == mk_char_lower(b) : a == b;
 }
 
-static bool starts(mk_str text, mk_str prefix, bool nocase)
+static bool starts_with(mk_str text, mk_str prefix, bool nocase)
 {
     mk_str head = mk_str_first(text, prefix.len);
     return nocase ? mk_str_eq_nocase(head, prefix) : mk_str_eq(head, prefix);
@@ -19,7 +19,7 @@ static bool starts(mk_str text, mk_str prefix, bool nocase)
 static bool match_prefix(const struct rule *r, mk_str path, struct mk_regex_captures *out)
 {
     mk_str rest = mk_str_skip(path, r->pattern.len);
-    if (!starts(path, r->pattern, r->nocase))
+    if (!starts_with(path, r->pattern, r->nocase))
         return false;
     if (rest.len && rest.p[0] != '/' && !mk_str_ends(r->pattern, MK_STR("/")))
         return false;
@@ -37,22 +37,22 @@ struct glob {
     unsigned stars;
 };
 
-static void note(const struct glob *g, struct mk_regex_captures *out)
+static void set_star_capture(const struct glob *g, struct mk_regex_captures *out)
 {
     if (g->stars < MK_REGEX_CAPTURES)
         out->at[g->stars] = mk_str_skip(mk_str_first(g->text, g->to), g->from);
 }
 
-static void meet_star(struct glob *g, struct mk_regex_captures *out)
+static void begin_star(struct glob *g, struct mk_regex_captures *out)
 {
     g->stars++;
     g->star = g->p++;
     g->from = g->to = g->t;
-    note(g, out);
+    set_star_capture(g, out);
 }
 
 /* The last star takes one byte more. */
-static bool step_back(struct glob *g, struct mk_regex_captures *out)
+static bool backtrack_star(struct glob *g, struct mk_regex_captures *out)
 {
     if (g->star == MK_STR_NONE)
         return false;
@@ -60,7 +60,7 @@ static bool step_back(struct glob *g, struct mk_regex_captures *out)
         return false;
     g->p = g->star + 1;
     g->t = ++g->to;
-    note(g, out);
+    set_star_capture(g, out);
     return true;
 }
 
@@ -71,12 +71,12 @@ static bool match_glob(const struct rule *r, mk_str path, struct mk_regex_captur
     while (g.t < g.text.len || g.p < g.pattern.len) {
         char c = g.p < g.pattern.len ? g.pattern.p[g.p] : '\0';
         if (g.p < g.pattern.len && c == '*') {
-            meet_star(&g, out);
+            begin_star(&g, out);
         } else if (g.p < g.pattern.len && g.t < g.text.len &&
-                   (c == '?' || same(c, g.text.p[g.t], r->nocase))) {
+                   (c == '?' || chars_equal(c, g.text.p[g.t], r->nocase))) {
             g.p++;
             g.t++;
-        } else if (!step_back(&g, out)) {
+        } else if (!backtrack_star(&g, out)) {
             return false;
         }
     }
@@ -85,7 +85,7 @@ static bool match_glob(const struct rule *r, mk_str path, struct mk_regex_captur
 
 /* ---- Conditions ---- */
 
-static bool host_is(const struct mk_request *request, mk_str word)
+static bool host_matches(const struct mk_request *request, mk_str word)
 {
     char room[256];
     mk_str host = mk_request_host(request);
@@ -96,7 +96,7 @@ static bool host_is(const struct mk_request *request, mk_str word)
     return mk_str_match(mk_str_of(room, host.len), word);
 }
 
-static bool query_is(const struct mk_request *request, mk_str word)
+static bool query_matches(const struct mk_request *request, mk_str word)
 {
     mk_str query = mk_request_query(request);
     return mk_str_match(query.p ? query : MK_STR(""), word);
@@ -117,22 +117,22 @@ static bool is_hidden(const struct mk_request *request)
     return false;
 }
 
-static bool is_there(const struct mk_request *request)
+static bool file_exists(const struct mk_request *request)
 {
     return !is_hidden(request) && mk_request_stat(request, mk_request_path(request), NULL) >= 0;
 }
 
-static bool word_holds(const struct condition *c, const struct mk_request *request, mk_str word)
+static bool condition_word_matches(const struct condition *c, const struct mk_request *request, mk_str word)
 {
     switch (c->subject) {
     case SUBJECT_HOST:
-        return host_is(request, word);
+        return host_matches(request, word);
     case SUBJECT_METHOD:
         return mk_str_eq(mk_request_method_name(request), word);
     case SUBJECT_SCHEME:
         return mk_str_eq(mk_request_scheme(request), word);
     case SUBJECT_QUERY:
-        return query_is(request, word);
+        return query_matches(request, word);
     case SUBJECT_FILE:
     case SUBJECTS:
     default:
@@ -140,11 +140,11 @@ static bool word_holds(const struct condition *c, const struct mk_request *reque
     }
 }
 
-static bool holds(const struct condition *c, const struct mk_request *request)
+static bool condition_holds(const struct condition *c, const struct mk_request *request)
 {
-    bool is = c->subject == SUBJECT_FILE && is_there(request);
+    bool is = c->subject == SUBJECT_FILE && file_exists(request);
     for (size_t i = 0; i < c->n && !is; i++)
-        is = word_holds(c, request, c->words[i]);
+        is = condition_word_matches(c, request, c->words[i]);
     return is != c->negated;
 }
 
@@ -174,24 +174,24 @@ static bool pattern_matches(const struct rule *r, mk_str path, struct mk_regex_c
     }
 }
 
-static bool all_hold(const struct rule *rule, const struct mk_request *request)
+static bool all_conditions_hold(const struct rule *rule, const struct mk_request *request)
 {
     for (const struct condition *c = rule->conditions; c; c = c->next)
-        if (!holds(c, request))
+        if (!condition_holds(c, request))
             return false;
     return true;
 }
 
 /* Files are looked for at the path alone, not at what a variant may lead to. */
-static bool may_hold(const struct rule *rule, const struct mk_request *request)
+static bool conditions_may_hold(const struct rule *rule, const struct mk_request *request)
 {
     for (const struct condition *c = rule->conditions; c; c = c->next)
-        if (c->subject != SUBJECT_FILE && !holds(c, request))
+        if (c->subject != SUBJECT_FILE && !condition_holds(c, request))
             return false;
     return true;
 }
 
-bool rewrite_rule_looks(const struct rule *rule)
+bool rewrite_rule_checks_files(const struct rule *rule)
 {
     const struct condition *c = rule->conditions;
     while (c && c->subject != SUBJECT_FILE)
@@ -203,11 +203,11 @@ bool rewrite_rule_matches(const struct rule *rule, const struct mk_request *requ
                           struct mk_regex_captures *out, const char **why)
 {
     *why = NULL;
-    return pattern_matches(rule, mk_request_path(request), out, why) && all_hold(rule, request);
+    return pattern_matches(rule, mk_request_path(request), out, why) && all_conditions_hold(rule, request);
 }
 
 /* Does the rule lead beneath a path at which the request is already, so that it does not keep clients away? */
-static bool leads_here(const struct rule *rule, mk_str path)
+static bool targets_own_path(const struct rule *rule, mk_str path)
 {
     mk_str begin = rule->target.n ? rule->target.pieces[0].text : MK_STR_NULL;
     begin = mk_str_first(begin, mk_str_find(begin, '?'));
@@ -217,19 +217,19 @@ static bool leads_here(const struct rule *rule, mk_str path)
 }
 
 /* A rewrite sends what a script would get to that script, and where a file is moved to where that file is. */
-static bool is_about(const struct rule *rule, const struct mk_request *request, size_t i)
+static bool applies_to_variant(const struct rule *rule, const struct mk_request *request, size_t i)
 {
     return rule->status || mk_request_variant_kind(request, i) == MK_VARIANT_READING ||
-           !leads_here(rule, mk_request_path(request));
+           !targets_own_path(rule, mk_request_path(request));
 }
 
-bool rewrite_rule_may_match(const struct rule *rule, const struct mk_request *request, const mk_str *variants,
-                            size_t n)
+bool rewrite_rule_may_match_variants(const struct rule *rule, const struct mk_request *request,
+                                     const mk_str *variants, size_t n)
 {
     struct mk_regex_captures found;
     const char *why = NULL;
     for (size_t i = 0; i < n; i++)
-        if (is_about(rule, request, i) && (pattern_matches(rule, variants[i], &found, &why) || why))
-            return may_hold(rule, request);
+        if (applies_to_variant(rule, request, i) && (pattern_matches(rule, variants[i], &found, &why) || why))
+            return conditions_may_hold(rule, request);
     return false;
 }

@@ -17,7 +17,7 @@ struct quiet {
     int64_t logged; /* the second of the last message */
 };
 
-static void log_once(struct mk_request *request, const struct rule *rule, const char *what)
+static void log_rate_limited(struct mk_request *request, const struct rule *rule, const char *what)
 {
     struct mk_worker *worker = mk_request_worker(request);
     struct quiet *quiet = worker ? mk_worker_data(worker, self) : NULL;
@@ -32,13 +32,13 @@ static void log_once(struct mk_request *request, const struct rule *rule, const 
 
 /* ---- What a rule does ---- */
 
-static enum mk_verdict refuse(struct mk_response *response, unsigned status)
+static enum mk_verdict respond_error(struct mk_response *response, unsigned status)
 {
     (void)mk_response_set_status(response, status);
     return MK_ERROR;
 }
 
-static enum mk_verdict redirect(struct mk_response *response, unsigned status, mk_str url)
+static enum mk_verdict respond_redirect(struct mk_response *response, unsigned status, mk_str url)
 {
     if (mk_response_set_status(response, status) ||
         mk_response_add_header(response, MK_STR("Location"), url) ||
@@ -46,70 +46,74 @@ static enum mk_verdict redirect(struct mk_response *response, unsigned status, m
         mk_response_set_body_nocopy(
             response, MK_STR("<!doctype html>\n<html lang=\"en\"><head><title>Moved</title></head>\n"
                              "<body><p>Moved.</p></body></html>\n")))
-        return refuse(response, 503);
+        return respond_error(response, 503);
     return MK_DONE;
 }
 
 /* What is known of a request that a rule has changed. */
-struct past {
+struct rewrite_state {
     bool is_last;  /* no rule looks at it any more */
     mk_str judged; /* the path that limits and passwords have judged; absent: none is known */
 };
 
-static struct past *past_of(struct mk_request *request)
+static struct rewrite_state *get_rewrite_state(struct mk_request *request)
 {
-    struct past *p = mk_request_attached(request, self);
+    struct rewrite_state *p = mk_request_attached(request, self);
     if (p || !(p = mk_request_alloc(request, sizeof *p)))
         return p;
-    *p = (struct past){0};
+    *p = (struct rewrite_state){0};
     return mk_request_attach(request, self, p, NULL) ? NULL : p;
 }
 
 /* Is that where the request is already? Then the rules are done with. */
-static bool is_here(const struct mk_request *request, mk_str target)
+static bool is_current_target(const struct mk_request *request, mk_str target)
 {
     struct mk_buf here = mk_buf_growing(TARGET_MAX);
-    rewrite_target_print_here(request, &here);
+    rewrite_target_print_current(request, &here);
     bool is = !here.failed && mk_str_eq(mk_buf_str(&here), target);
     mk_buf_free(&here);
     return is;
 }
 
-static enum mk_verdict become(struct mk_request *request, struct mk_response *response, mk_str target)
+static enum mk_verdict rewrite_request(struct mk_request *request, struct mk_response *response,
+                                       mk_str target)
 {
     int e = mk_request_rewrite(request, target);
-    return e == 0 ? MK_REWRITTEN : refuse(response, e == -EINVAL ? 400 : 503);
+    return e == 0 ? MK_REWRITTEN : respond_error(response, e == -EINVAL ? 400 : 503);
 }
 
-static enum mk_verdict rewrite(const struct rule *rule, struct mk_request *request,
-                               struct mk_response *response, mk_str target)
+static enum mk_verdict apply_rewrite(const struct rule *rule, struct mk_request *request,
+                                     struct mk_response *response, mk_str target)
 {
-    struct past *past = rule->last ? past_of(request) : NULL;
+    struct rewrite_state *past = rule->last ? get_rewrite_state(request) : NULL;
     if (rule->last && !past)
-        return refuse(response, 503);
+        return respond_error(response, 503);
     if (past)
         past->is_last = true;
-    return is_here(request, target) ? MK_NEXT : become(request, response, target);
+    return is_current_target(request, target) ? MK_NEXT : rewrite_request(request, response, target);
 }
 
 /* A redirect that depends on a file tells whether the file is there. So the request first becomes itself: a
  * request that is about to change is judged by limits and passwords before the rules see it again. */
-static enum mk_verdict be_judged(struct past *past, struct mk_request *request, struct mk_response *response)
+static enum mk_verdict recheck_original_path(struct rewrite_state *past, struct mk_request *request,
+                                             struct mk_response *response)
 {
     struct mk_buf here = mk_buf_growing(TARGET_MAX);
     past->judged = mk_request_path(request);
-    rewrite_target_print_here(request, &here);
-    enum mk_verdict v = here.failed ? refuse(response, 503) : become(request, response, mk_buf_str(&here));
+    rewrite_target_print_current(request, &here);
+    enum mk_verdict v =
+        here.failed ? respond_error(response, 503) : rewrite_request(request, response, mk_buf_str(&here));
     mk_buf_free(&here);
     return v;
 }
 
-static enum mk_verdict apply(const struct rule *rule, struct mk_request *request,
-                             struct mk_response *response, mk_str target)
+static enum mk_verdict apply_rule(const struct rule *rule, struct mk_request *request,
+                                  struct mk_response *response, mk_str target)
 {
     mk_request_explain(request, "rewrite", "%.*s %.*s: %.*s", MK_STR_ARG(rule->key), MK_STR_ARG(rule->value),
                        MK_STR_ARG(target));
-    return rule->status ? redirect(response, rule->status, target) : rewrite(rule, request, response, target);
+    return rule->status ? respond_redirect(response, rule->status, target)
+                        : apply_rewrite(rule, request, response, target);
 }
 
 /* False: the rule does not match after all. */
@@ -120,17 +124,17 @@ static bool try_rule(const struct rule *rule, struct mk_request *request, struct
     const char *why;
     if (!rewrite_rule_matches(rule, request, &found, &why)) {
         if (why)
-            log_once(request, rule, why);
+            log_rate_limited(request, rule, why);
         return false;
     }
     struct mk_buf target = mk_buf_growing(TARGET_MAX);
-    bool can = rewrite_target_print(rule, request, &found, &target);
+    bool can = rewrite_target_expand(rule, request, &found, &target);
     if (can)
-        *verdict = apply(rule, request, response, mk_buf_str(&target));
+        *verdict = apply_rule(rule, request, response, mk_buf_str(&target));
     else if (target.failed)
-        *verdict = refuse(response, 503);
+        *verdict = respond_error(response, 503);
     else
-        log_once(request, rule, "the client did not say which host it wants");
+        log_rate_limited(request, rule, "the client did not say which host it wants");
     can = can || target.failed;
     mk_buf_free(&target);
     return can;
@@ -138,12 +142,12 @@ static bool try_rule(const struct rule *rule, struct mk_request *request, struct
 
 /* A rule may keep clients away from what a program serves: for a path that the program may read as one that
  * the rule is about, gateways must not be asked. */
-static void note_variants(const struct rule *rule, struct mk_request *request)
+static void mark_ambiguous_variants(const struct rule *rule, struct mk_request *request)
 {
     const mk_str *variants;
     size_t n;
     bool is_unclear = mk_request_variants(request, &variants, &n) != 0;
-    if (!is_unclear && !rewrite_rule_may_match(rule, request, variants, n))
+    if (!is_unclear && !rewrite_rule_may_match_variants(rule, request, variants, n))
         return;
     mk_request_explain(request, "rewrite",
                        "%.*s %.*s: does not match, but may match how a program reads the path: gateways "
@@ -155,26 +159,26 @@ static void note_variants(const struct rule *rule, struct mk_request *request)
 static enum mk_verdict on_request(struct mk_request *request, struct mk_response *response, void *host_data)
 {
     const struct rules *rules = host_data;
-    struct past *past = mk_request_attached(request, self);
+    struct rewrite_state *past = mk_request_attached(request, self);
     enum mk_verdict verdict = MK_NEXT;
     mk_str path = mk_request_path(request);
     if (!mk_str_starts(path, MK_STR("/")) || (past && past->is_last))
         return MK_NEXT;
     for (const struct rule *r = rules->first; r; r = r->next) {
         if (r->looks_first && !(past && mk_str_eq(past->judged, path))) {
-            past = past_of(request);
-            return past ? be_judged(past, request, response) : refuse(response, 503);
+            past = get_rewrite_state(request);
+            return past ? recheck_original_path(past, request, response) : respond_error(response, 503);
         }
         if (try_rule(r, request, response, &verdict))
             return verdict;
-        note_variants(r, request);
+        mark_ambiguous_variants(r, request);
     }
     return MK_NEXT;
 }
 
 /* ---- Life ---- */
 
-static int read_regex(struct mk_config *config, struct rule *r)
+static int compile_regex(struct mk_config *config, struct rule *r)
 {
     struct mk_regex_error why;
     if (r->kind != KIND_REGEX || r->regex)
@@ -189,16 +193,16 @@ static int read_regex(struct mk_config *config, struct rule *r)
     return -ENOMEM;
 }
 
-static void find_looks(const struct rules *rules)
+static void mark_file_checks(const struct rules *rules)
 {
     struct rule *r, *last = NULL;
     for (r = rules->first; r; r = r->next)
         last = r->status ? r : last;
     for (r = last ? rules->first : NULL; r; r = r == last ? NULL : r->next)
-        r->looks_first = rewrite_rule_looks(r);
+        r->looks_first = rewrite_rule_checks_files(r);
 }
 
-static int read_host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
+static int bind_vhost(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
 {
     struct rules *rules = mk_config_section(config, &rewrite_rules_table, NULL);
     (void)host;
@@ -208,11 +212,11 @@ static int read_host(struct mk_config *config, struct mk_vhost *host, void *data
     if (rules->pending)
         mk_config_error(config, rules, "When", "a condition belongs before its rule");
     for (struct rule *r = rules->first; r; r = r->next) {
-        int e = read_regex(config, r);
+        int e = compile_regex(config, r);
         if (e)
             return e;
     }
-    find_looks(rules);
+    mark_file_checks(rules);
     *host_data = rules->first ? rules : NULL;
     return 0;
 }
@@ -240,7 +244,7 @@ MK_PLUGIN(rewrite) = {
     .help = "Redirects and internal rewrites by prefix, glob or regular expression.",
     .order = MK_PRIORITY_REWRITE,
     .sections = sections,
-    .host = read_host,
+    .host = bind_vhost,
     .worker_start = worker_start,
     .worker_stop = worker_stop,
     .on_request = on_request,

@@ -13,7 +13,7 @@ static const char *const subjects[] = {[SUBJECT_HOST] = "host",
 #define SUBJECT_WORDS "host, method, scheme, query or file"
 
 /* The next word, which must be there. */
-static bool need_word(const struct mk_conf_ctx *spot, mk_str *rest, mk_str *word, const char *what)
+static bool expect_word(const struct mk_conf_ctx *spot, mk_str *rest, mk_str *word, const char *what)
 {
     if (!mk_conf_ctx_word(spot, rest, word))
         return false;
@@ -23,7 +23,7 @@ static bool need_word(const struct mk_conf_ctx *spot, mk_str *rest, mk_str *word
     return false;
 }
 
-static unsigned index_of(mk_str word, const char *const *words, unsigned n)
+static unsigned word_index(mk_str word, const char *const *words, unsigned n)
 {
     unsigned i = 0;
     while (i < n && !mk_str_eq_nocase(word, mk_str_from_c(words[i])))
@@ -51,7 +51,7 @@ static bool check_word(const struct mk_conf_ctx *spot, enum subject subject, mk_
 }
 
 /* Names of hosts are compared in lower case. */
-static mk_str lower(const struct mk_conf_ctx *spot, mk_str s)
+static mk_str lowercase_copy(const struct mk_conf_ctx *spot, mk_str s)
 {
     char *room = mk_conf_ctx_alloc(spot, s.len + 1);
     for (size_t i = 0; room && i < s.len; i++)
@@ -66,7 +66,7 @@ static bool add_word(const struct mk_conf_ctx *spot, struct condition *c, mk_str
         return false;
     if (c->n)
         memcpy(words, c->words, c->n * sizeof *words);
-    words[c->n++] = c->subject == SUBJECT_HOST ? lower(spot, word) : word;
+    words[c->n++] = c->subject == SUBJECT_HOST ? lowercase_copy(spot, word) : word;
     c->words = words;
     return true;
 }
@@ -74,10 +74,10 @@ static bool add_word(const struct mk_conf_ctx *spot, struct condition *c, mk_str
 static bool parse_condition(const struct mk_conf_ctx *spot, struct condition *c)
 {
     mk_str rest = mk_conf_ctx_value(spot), word, name;
-    if (!need_word(spot, &rest, &name, SUBJECT_WORDS))
+    if (!expect_word(spot, &rest, &name, SUBJECT_WORDS))
         return false;
     c->negated = mk_str_starts(name, MK_STR("!"));
-    c->subject = (enum subject)index_of(mk_str_skip(name, c->negated), subjects, SUBJECTS);
+    c->subject = (enum subject)word_index(mk_str_skip(name, c->negated), subjects, SUBJECTS);
     if (c->subject == SUBJECTS) {
         mk_conf_ctx_error(spot, name, "expected " SUBJECT_WORDS ", or one of them behind a `!`, not `%.*s`",
                           MK_STR_ARG(name));
@@ -96,7 +96,7 @@ static bool parse_condition(const struct mk_conf_ctx *spot, struct condition *c)
     return false;
 }
 
-static void read_condition(const struct mk_conf_ctx *spot, struct rules *rules)
+static void parse_condition_line(const struct mk_conf_ctx *spot, struct rules *rules)
 {
     struct condition *c = mk_conf_ctx_alloc(spot, sizeof *c);
     if (!c || !parse_condition(spot, c))
@@ -137,14 +137,14 @@ static bool parse_option(const struct mk_conf_ctx *spot, mk_str word, struct rul
 static bool parse_pattern(const struct mk_conf_ctx *spot, mk_str *rest, struct rule *r)
 {
     mk_str word;
-    if (!need_word(spot, rest, &word, "prefix, glob or regex"))
+    if (!expect_word(spot, rest, &word, "prefix, glob or regex"))
         return false;
-    r->kind = (enum kind)index_of(word, kinds, KINDS);
+    r->kind = (enum kind)word_index(word, kinds, KINDS);
     if (r->kind == KINDS) {
         mk_conf_ctx_error(spot, word, "expected prefix, glob or regex, not `%.*s`", MK_STR_ARG(word));
         return false;
     }
-    if (!need_word(spot, rest, &r->pattern, "a pattern"))
+    if (!expect_word(spot, rest, &r->pattern, "a pattern"))
         return false;
     char first = r->pattern.len ? r->pattern.p[0] : '\0';
     if ((r->kind == KIND_PREFIX && first != '/') || (r->kind == KIND_GLOB && first != '/' && first != '*')) {
@@ -177,9 +177,10 @@ static bool parse_rule(const struct mk_conf_ctx *spot, struct rule *r, bool is_r
     mk_str rest = mk_conf_ctx_value(spot), word, target;
     r->key = mk_conf_ctx_key(spot);
     r->value = rest;
-    if (is_redirect && (!need_word(spot, &rest, &word, "a status") || !parse_status(spot, word, &r->status)))
+    if (is_redirect &&
+        (!expect_word(spot, &rest, &word, "a status") || !parse_status(spot, word, &r->status)))
         return false;
-    if (!parse_pattern(spot, &rest, r) || !need_word(spot, &rest, &target, "where it leads to"))
+    if (!parse_pattern(spot, &rest, r) || !expect_word(spot, &rest, &target, "where it leads to"))
         return false;
     while (true) {
         if (!mk_conf_ctx_word(spot, &rest, &word))
@@ -191,7 +192,7 @@ static bool parse_rule(const struct mk_conf_ctx *spot, struct rule *r, bool is_r
     }
 }
 
-static void read_rule(const struct mk_conf_ctx *spot, struct rules *rules, bool is_redirect)
+static void parse_rule_line(const struct mk_conf_ctx *spot, struct rules *rules, bool is_redirect)
 {
     struct rule *r = mk_conf_ctx_alloc(spot, sizeof *r);
     if (!r)
@@ -208,7 +209,7 @@ static void read_rule(const struct mk_conf_ctx *spot, struct rules *rules, bool 
 
 /* ---- The section ---- */
 
-static void keep_line(const struct mk_conf_ctx *spot, struct rules *rules)
+static void save_line(const struct mk_conf_ctx *spot, struct rules *rules)
 {
     struct line *l = mk_conf_ctx_alloc(spot, sizeof *l);
     if (!l)
@@ -220,19 +221,19 @@ static void keep_line(const struct mk_conf_ctx *spot, struct rules *rules)
     rules->lines_end = &l->next;
 }
 
-static void read_entry(const struct mk_conf_ctx *spot)
+static void parse_entry(const struct mk_conf_ctx *spot)
 {
     struct rules *rules = mk_conf_ctx_out(spot);
     mk_str key = mk_conf_ctx_key(spot);
     if (mk_str_eq_nocase(key, MK_STR("Redirect")))
-        read_rule(spot, rules, true);
+        parse_rule_line(spot, rules, true);
     else if (mk_str_eq_nocase(key, MK_STR("Rewrite")))
-        read_rule(spot, rules, false);
+        parse_rule_line(spot, rules, false);
     else if (mk_str_eq_nocase(key, MK_STR("When")))
-        read_condition(spot, rules);
+        parse_condition_line(spot, rules);
     else
         mk_conf_ctx_error(spot, key, "expected Redirect, Rewrite or When, not `%.*s`", MK_STR_ARG(key));
-    keep_line(spot, rules);
+    save_line(spot, rules);
 }
 
 static bool show_line(const void *in, size_t i, struct mk_buf *key, struct mk_buf *value)
@@ -250,7 +251,7 @@ static bool show_line(const void *in, size_t i, struct mk_buf *key, struct mk_bu
 const struct mk_conf_table rewrite_rules_table = {
     .section = "REWRITE",
     .help = "Redirects and rewrites; the first rule that matches decides.",
-    .entry = read_entry,
+    .entry = parse_entry,
     .show_entry = show_line,
     .entry_form =
         "Redirect STATUS KIND PATTERN TARGET [!query] [nocase], Rewrite KIND PATTERN TARGET [!query] "

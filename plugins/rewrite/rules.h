@@ -66,19 +66,19 @@ extern const struct mk_conf_table rewrite_rules_table;
 bool rewrite_target_parse(const struct mk_conf_ctx *spot, mk_str text, struct rule *rule,
                           const struct mk_regex *regex);
 /* Writes the path and query that the request has now. */
-void rewrite_target_print_here(const struct mk_request *request, struct mk_buf *out);
+void rewrite_target_print_current(const struct mk_request *request, struct mk_buf *out);
 /* Writes it for a request. False: it cannot be, as there is no host to put in. */
-bool rewrite_target_print(const struct rule *rule, const struct mk_request *request,
-                          const struct mk_regex_captures *found, struct mk_buf *out);
+bool rewrite_target_expand(const struct rule *rule, const struct mk_request *request,
+                           const struct mk_regex_captures *found, struct mk_buf *out);
 
 /* match.c: does the rule want this request? *why is NULL unless the search was given up: then the
  * rule does not match. */
 bool rewrite_rule_matches(const struct rule *rule, const struct mk_request *request,
                           struct mk_regex_captures *out, const char **why);
 /* Would it match if the path were one of the variants? */
-bool rewrite_rule_may_match(const struct rule *rule, const struct mk_request *request, const mk_str *variants,
-                            size_t n);
+bool rewrite_rule_may_match_variants(const struct rule *rule, const struct mk_request *request,
+                                     const mk_str *variants, size_t n);
 /* Has it a condition that looks at the disk? */
-bool rewrite_rule_looks(const struct rule *rule);
+bool rewrite_rule_checks_files(const struct rule *rule);
 
 #endif

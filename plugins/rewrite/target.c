@@ -23,7 +23,7 @@ static char char_at(const struct reader *r, size_t at)
     return at < r->text.len ? r->text.p[at] : '\0';
 }
 
-static bool fail(const struct reader *r, mk_str part, const char *what)
+static bool report_target_error(const struct reader *r, mk_str part, const char *what)
 {
     mk_conf_ctx_error(r->spot, part, "%s", what);
     return false;
@@ -35,7 +35,7 @@ static struct piece *add_piece(struct reader *r)
 {
     struct target *t = &r->rule->target;
     if (t->n == PIECES_MAX) {
-        fail(r, r->text, "the target has too many parts");
+        report_target_error(r, r->text, "the target has too many parts");
         return NULL;
     }
     return &t->pieces[t->n++];
@@ -49,7 +49,7 @@ static bool add_text(struct reader *r, mk_str text)
     return p || !text.len;
 }
 
-static char last_char(const struct target *t)
+static char last_text_char(const struct target *t)
 {
     mk_str last = t->n ? t->pieces[t->n - 1].text : MK_STR_NULL;
     return last.len ? last.p[last.len - 1] : '\0';
@@ -58,7 +58,7 @@ static char last_char(const struct target *t)
 static bool add_capture(struct reader *r, unsigned number, bool is_host)
 {
     const struct target *t = &r->rule->target;
-    bool follows_slash = last_char(t) == '/' && t->query == PIECES_MAX && t->fragment == PIECES_MAX;
+    bool follows_slash = last_text_char(t) == '/' && t->query == PIECES_MAX && t->fragment == PIECES_MAX;
     struct piece *p = add_piece(r);
     if (!p)
         return false;
@@ -76,7 +76,7 @@ static unsigned count_stars(mk_str glob)
     return n;
 }
 
-static unsigned captures_of(const struct reader *r)
+static unsigned count_captures(const struct reader *r)
 {
     switch (r->rule->kind) {
     case KIND_PREFIX:
@@ -91,16 +91,16 @@ static unsigned captures_of(const struct reader *r)
     }
 }
 
-static bool add_number(struct reader *r, mk_str reference, unsigned number)
+static bool add_numbered_capture(struct reader *r, mk_str reference, unsigned number)
 {
-    unsigned n = captures_of(r);
+    unsigned n = count_captures(r);
     if (number <= n && number < MK_REGEX_CAPTURES)
         return add_capture(r, number, false);
     mk_conf_ctx_error(r->spot, reference, "`%.*s`: the pattern has %u captures", MK_STR_ARG(reference), n);
     return false;
 }
 
-static bool add_named(struct reader *r, mk_str reference, mk_str name)
+static bool add_named_capture(struct reader *r, mk_str reference, mk_str name)
 {
     unsigned number = r->regex ? mk_regex_group(r->regex, name) : 0;
     if (number && number < MK_REGEX_CAPTURES)
@@ -113,7 +113,7 @@ static bool add_named(struct reader *r, mk_str reference, mk_str name)
 }
 
 /* The text after a `$`: a digit, a name, or a name in braces. */
-static bool read_reference(struct reader *r)
+static bool parse_reference(struct reader *r)
 {
     size_t from = r->at, name = from + 1;
     bool is_braced = char_at(r, name) == '{';
@@ -125,14 +125,15 @@ static bool read_reference(struct reader *r)
         while (is_name_char(char_at(r, end)))
             end++;
     if (end == name || (is_braced && char_at(r, end) != '}'))
-        return fail(r, mk_str_skip(r->text, from),
-                    "expected a digit or a name behind `$` (a plain one is `$$`)");
+        return report_target_error(r, mk_str_skip(r->text, from),
+                                   "expected a digit or a name behind `$` (a plain one is `$$`)");
     r->at = end + is_braced;
     mk_str reference = mk_str_skip(mk_str_first(r->text, r->at), from);
     mk_str word = mk_str_skip(mk_str_first(r->text, end), name);
     uint64_t number;
-    return mk_num_parse(word, &number) ? add_number(r, reference, number < 1000 ? (unsigned)number : 1000)
-                                       : add_named(r, reference, word);
+    return mk_num_parse(word, &number)
+               ? add_numbered_capture(r, reference, number < 1000 ? (unsigned)number : 1000)
+               : add_named_capture(r, reference, word);
 }
 
 /* ---- Text ---- */
@@ -147,18 +148,18 @@ static bool check_char(const struct reader *r)
     char c = char_at(r, r->at);
     mk_str here = mk_str_first(mk_str_skip(r->text, r->at), 1);
     if (c <= ' ' || c == 0x7f || strchr("\"<>\\^`{|}", c))
-        return fail(r, here, "this character is not allowed in a URL: write it as %XX");
+        return report_target_error(r, here, "this character is not allowed in a URL: write it as %XX");
     if (c == '%' && !is_escape(r, r->at))
-        return fail(r, here, "expected two hexadecimal digits behind `%`");
+        return report_target_error(r, here, "expected two hexadecimal digits behind `%`");
     if (c == '#' && r->rule->target.fragment != PIECES_MAX)
-        return fail(r, here, "there is a fragment (`#`) already");
+        return report_target_error(r, here, "there is a fragment (`#`) already");
     if (c == '#' && !r->rule->status)
-        return fail(r, here, "a fragment (`#`) is for redirects: a server never sees one");
+        return report_target_error(r, here, "a fragment (`#`) is for redirects: a server never sees one");
     return true;
 }
 
 /* Query and fragment begin with a piece of their own. */
-static bool begin_part(struct reader *r, char c)
+static bool begin_query_or_fragment(struct reader *r, char c)
 {
     struct target *t = &r->rule->target;
     *(c == '?' ? &t->query : &t->fragment) = t->n;
@@ -166,7 +167,7 @@ static bool begin_part(struct reader *r, char c)
     return add_text(r, c == '?' ? MK_STR("?") : MK_STR("#"));
 }
 
-static bool is_part_begin(const struct reader *r, char c)
+static bool begins_query_or_fragment(const struct reader *r, char c)
 {
     const struct target *t = &r->rule->target;
     return (c == '?' && t->query == PIECES_MAX && t->fragment == PIECES_MAX) ||
@@ -174,10 +175,11 @@ static bool is_part_begin(const struct reader *r, char c)
 }
 
 /* Up to the next reference or part. */
-static bool read_text(struct reader *r)
+static bool parse_text(struct reader *r)
 {
     size_t from = r->at;
-    while (r->at < r->text.len && char_at(r, r->at) != '$' && !is_part_begin(r, char_at(r, r->at))) {
+    while (r->at < r->text.len && char_at(r, r->at) != '$' &&
+           !begins_query_or_fragment(r, char_at(r, r->at))) {
         if (!check_char(r))
             return false;
         r->at++;
@@ -185,7 +187,7 @@ static bool read_text(struct reader *r)
     return add_text(r, mk_str_skip(mk_str_first(r->text, r->at), from));
 }
 
-static bool uses_rest(mk_str target)
+static bool uses_first_capture(mk_str target)
 {
     for (size_t i = 0; i + 1 < target.len; i++) {
         mk_str here = mk_str_skip(target, i);
@@ -198,15 +200,15 @@ static bool uses_rest(mk_str target)
 }
 
 /* What a prefix left over goes to the end of the path, where the target does not say itself where. */
-static bool add_rest(struct reader *r)
+static bool add_implicit_capture(struct reader *r)
 {
     const struct target *t = &r->rule->target;
     bool is_due = r->rule->kind == KIND_PREFIX && t->query == PIECES_MAX && t->fragment == PIECES_MAX &&
-                  !uses_rest(r->text);
+                  !uses_first_capture(r->text);
     return !is_due || add_capture(r, 1, false);
 }
 
-static bool read_step(struct reader *r)
+static bool parse_next_piece(struct reader *r)
 {
     char c = char_at(r, r->at);
     if (c == '$' && char_at(r, r->at + 1) == '$') {
@@ -214,39 +216,40 @@ static bool read_step(struct reader *r)
         return add_text(r, MK_STR("$"));
     }
     if (c == '$')
-        return read_reference(r);
-    if (!is_part_begin(r, c))
-        return read_text(r);
-    return check_char(r) && add_rest(r) && begin_part(r, c);
+        return parse_reference(r);
+    if (!begins_query_or_fragment(r, c))
+        return parse_text(r);
+    return check_char(r) && add_implicit_capture(r) && begin_query_or_fragment(r, c);
 }
 
 /* ---- The beginning ---- */
 
-static bool read_authority(struct reader *r)
+static bool parse_authority(struct reader *r)
 {
     size_t from = r->at;
     if (mk_str_starts(mk_str_skip(r->text, r->at), MK_STR("$host"))) {
         r->at += 5;
         if (is_name_char(char_at(r, r->at)) || !add_capture(r, 0, true))
-            return fail(r, r->text, "expected `$host` or the name of a host");
+            return report_target_error(r, r->text, "expected `$host` or the name of a host");
         from = r->at;
     }
     while (r->at < r->text.len && !strchr("/?#$", char_at(r, r->at))) {
         char c = char_at(r, r->at);
         if (!mk_char_is_alpha(c) && !mk_char_is_digit(c) && !strchr(".-:[]", c))
-            return fail(r, mk_str_skip(r->text, r->at), "expected the name of a host, perhaps with a port");
+            return report_target_error(r, mk_str_skip(r->text, r->at),
+                                       "expected the name of a host, perhaps with a port");
         r->at++;
     }
     if (!add_text(r, mk_str_skip(mk_str_first(r->text, r->at), from)))
         return false;
     if (r->rule->target.n < 2)
-        return fail(r, r->text,
-                    "expected the name of a host, or `$host`: no capture may become a part of it");
+        return report_target_error(
+            r, r->text, "expected the name of a host, or `$host`: no capture may become a part of it");
     /* Whatever follows is a path, so that a capture cannot go on with the name. */
     return char_at(r, r->at) == '/' || add_text(r, MK_STR("/"));
 }
 
-static bool read_begin(struct reader *r)
+static bool parse_start(struct reader *r)
 {
     static const char *const schemes[] = {"http://", "https://"};
     for (unsigned i = 0; i < 2; i++) {
@@ -254,15 +257,16 @@ static bool read_begin(struct reader *r)
         if (!mk_str_starts(r->text, scheme))
             continue;
         if (!r->rule->status)
-            return fail(r, r->text,
-                        "a rewrite stays on this server: expected a path (a Redirect leads elsewhere)");
+            return report_target_error(
+                r, r->text, "a rewrite stays on this server: expected a path (a Redirect leads elsewhere)");
         r->rule->target.is_url = true;
         r->at = scheme.len;
-        return add_text(r, scheme) && read_authority(r);
+        return add_text(r, scheme) && parse_authority(r);
     }
     if (char_at(r, 0) != '/' || char_at(r, 1) == '/')
-        return fail(r, r->text,
-                    r->rule->status ? "expected a path or a URL (http:// or https://)" : "expected a path");
+        return report_target_error(r, r->text,
+                                   r->rule->status ? "expected a path or a URL (http:// or https://)"
+                                                   : "expected a path");
     return true;
 }
 
@@ -274,12 +278,12 @@ bool rewrite_target_parse(const struct mk_conf_ctx *spot, mk_str text, struct ru
     *t = (struct target){.pieces = mk_conf_ctx_alloc(spot, PIECES_MAX * sizeof *t->pieces),
                          .query = PIECES_MAX,
                          .fragment = PIECES_MAX};
-    if (!t->pieces || !read_begin(&r))
+    if (!t->pieces || !parse_start(&r))
         return false;
     while (r.at < text.len)
-        if (!read_step(&r))
+        if (!parse_next_piece(&r))
             return false;
-    if (!add_rest(&r))
+    if (!add_implicit_capture(&r))
         return false;
     t->query = t->query < t->n ? t->query : t->n;
     t->fragment = t->fragment < t->n ? t->fragment : t->n;
@@ -288,7 +292,7 @@ bool rewrite_target_parse(const struct mk_conf_ctx *spot, mk_str text, struct ru
 
 /* ---- Writing ---- */
 
-void rewrite_target_print_here(const struct mk_request *request, struct mk_buf *out)
+void rewrite_target_print_current(const struct mk_request *request, struct mk_buf *out)
 {
     mk_str query = mk_request_query(request);
     mk_request_encode_path(request, mk_request_path(request), out);
@@ -298,7 +302,7 @@ void rewrite_target_print_here(const struct mk_request *request, struct mk_buf *
 }
 
 /* As a client may have written it, so that nothing but a name or an address may pass. */
-static bool add_host(struct mk_buf *out, const struct mk_request *request)
+static bool append_host(struct mk_buf *out, const struct mk_request *request)
 {
     size_t before = out->len;
     mk_variable_print(MK_STR("host"), request, out);
@@ -309,7 +313,7 @@ static bool add_host(struct mk_buf *out, const struct mk_request *request)
 }
 
 /* Escapes what would mean something else in a query: `&`, `=`, `+`. */
-static void add_to_query(struct mk_buf *out, mk_str found, bool has_slashes)
+static void append_query_escaped(struct mk_buf *out, mk_str found, bool has_slashes)
 {
     while (has_slashes && found.len) { /* what the client sent as %2F is escaped already */
         size_t i = 0;
@@ -322,18 +326,19 @@ static void add_to_query(struct mk_buf *out, mk_str found, bool has_slashes)
     mk_url_escape(out, found);
 }
 
-static void add_found(struct mk_buf *out, const struct piece *p, const struct mk_request *request,
-                      mk_str found, bool is_path)
+static void append_capture(struct mk_buf *out, const struct piece *p, const struct mk_request *request,
+                           mk_str found, bool is_path)
 {
     while (p->follows_slash && found.len && found.p[0] == '/')
         found = mk_str_skip(found, 1);
     if (is_path)
         mk_request_encode_path(request, found, out);
     else
-        add_to_query(out, found, mk_request_has_encoded_slash(request));
+        append_query_escaped(out, found, mk_request_has_encoded_slash(request));
 }
 
-static void add_query(const struct rule *rule, const struct mk_request *request, struct mk_buf *out)
+static void append_request_query(const struct rule *rule, const struct mk_request *request,
+                                 struct mk_buf *out)
 {
     mk_str query = mk_request_query(request);
     if (rule->drop_query || !query.p)
@@ -354,23 +359,23 @@ static void drop_double_slash(struct mk_buf *out)
     mk_buf_consume(out, n);
 }
 
-bool rewrite_target_print(const struct rule *rule, const struct mk_request *request,
-                          const struct mk_regex_captures *found, struct mk_buf *out)
+bool rewrite_target_expand(const struct rule *rule, const struct mk_request *request,
+                           const struct mk_regex_captures *found, struct mk_buf *out)
 {
     const struct target *t = &rule->target;
     for (size_t i = 0; i < t->n; i++) {
         const struct piece *p = &t->pieces[i];
         if (i == t->fragment)
-            add_query(rule, request, out);
+            append_request_query(rule, request, out);
         if (p->text.p)
             mk_buf_add(out, p->text);
         else if (!p->is_host)
-            add_found(out, p, request, found->at[p->capture], i < t->query && i < t->fragment);
-        else if (!add_host(out, request))
+            append_capture(out, p, request, found->at[p->capture], i < t->query && i < t->fragment);
+        else if (!append_host(out, request))
             return false;
     }
     if (t->fragment == t->n)
-        add_query(rule, request, out);
+        append_request_query(rule, request, out);
     if (!t->is_url)
         drop_double_slash(out);
     return !out->failed;

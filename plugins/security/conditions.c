@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conditions.h"
 
-bool security_fail(const struct mk_conf_ctx *spot, mk_str part, const char *what, const char *expected)
+bool security_condition_error(const struct mk_conf_ctx *spot, mk_str part, const char *what,
+                              const char *expected)
 {
     mk_conf_ctx_error(spot, part, "`%.*s` is %s: expected %s", MK_STR_ARG(mk_str_first(part, 80)), what,
                       expected);
@@ -12,12 +13,12 @@ bool security_add_path(const struct mk_conf_ctx *spot, struct security_rule *rul
 {
     struct mk_pattern pattern;
     if (!mk_pattern_set(&pattern, word))
-        return security_fail(spot, word, "not a path", "/name, /folder/*, *.suffix or the like");
+        return security_condition_error(spot, word, "not a path", "/name, /folder/*, *.suffix or the like");
     return mk_conf_ctx_append(spot, &rule->paths, &rule->n_paths, &pattern, sizeof pattern);
 }
 
-bool security_put_network(const struct mk_conf_ctx *spot, struct security_rule *rule,
-                          const struct mk_network *network)
+bool security_add_parsed_network(const struct mk_conf_ctx *spot, struct security_rule *rule,
+                                 const struct mk_network *network)
 {
     return mk_conf_ctx_append(spot, &rule->networks, &rule->n_networks, network, sizeof *network);
 }
@@ -26,19 +27,20 @@ bool security_add_network(const struct mk_conf_ctx *spot, struct security_rule *
 {
     struct mk_network network;
     if (!mk_network_parse(word, &network))
-        return security_fail(spot, word, "not an address or a network",
-                             "192.0.2.7, 192.0.2.0/24 or 2001:db8::/32 (without bits behind its length), "
-                             "unix:, all, or a condition: path, "
-                             "contains, from, method or referer");
-    return security_put_network(spot, rule, &network);
+        return security_condition_error(
+            spot, word, "not an address or a network",
+            "192.0.2.7, 192.0.2.0/24 or 2001:db8::/32 (without bits behind its length), "
+            "unix:, all, or a condition: path, "
+            "contains, from, method or referer");
+    return security_add_parsed_network(spot, rule, &network);
 }
 
-static bool add_text(const struct mk_conf_ctx *spot, mk_str **texts, size_t *n, mk_str text)
+static bool append_text(const struct mk_conf_ctx *spot, mk_str **texts, size_t *n, mk_str text)
 {
     return mk_conf_ctx_append(spot, texts, n, &text, sizeof text);
 }
 
-static bool is_upper(mk_str word)
+static bool is_upper_case(mk_str word)
 {
     for (size_t i = 0; i < word.len; i++)
         if (mk_char_lower(word.p[i]) == word.p[i] && mk_char_is_alpha(word.p[i]))
@@ -67,14 +69,15 @@ static unsigned method_bit(mk_str word)
 
 bool security_add_method(const struct mk_conf_ctx *spot, struct security_rule *rule, mk_str word)
 {
-    if (!mk_is_token(word) || !is_upper(word))
-        return security_fail(spot, word, "not a method", "GET, PUT, PROPFIND or the like, in capitals");
+    if (!mk_is_token(word) || !is_upper_case(word))
+        return security_condition_error(spot, word, "not a method",
+                                        "GET, PUT, PROPFIND or the like, in capitals");
     unsigned bit = method_bit(word);
     rule->methods |= bit;
-    return bit || add_text(spot, &rule->other_methods, &rule->n_other_methods, word);
+    return bit || append_text(spot, &rule->other_methods, &rule->n_other_methods, word);
 }
 
-static mk_str lower(const struct mk_conf_ctx *spot, mk_str text)
+static mk_str lowercase_copy(const struct mk_conf_ctx *spot, mk_str text)
 {
     char *room = mk_conf_ctx_alloc(spot, text.len + 1);
     for (size_t i = 0; room && i < text.len; i++)
@@ -82,7 +85,7 @@ static mk_str lower(const struct mk_conf_ctx *spot, mk_str text)
     return mk_str_of(room, room ? text.len : 0);
 }
 
-static bool is_host(mk_str word)
+static bool is_host_pattern(mk_str word)
 {
     for (size_t i = 0; i < word.len; i++)
         if (!mk_char_is_alpha(word.p[i]) && !mk_char_is_digit(word.p[i]) && !strchr("-._*[:]", word.p[i]))
@@ -100,26 +103,26 @@ bool security_add_referer(const struct mk_conf_ctx *spot, struct security_rule *
     r->kinds |= kind;
     if (kind)
         return true;
-    if (!is_host(word))
-        return security_fail(spot, word, "not a host",
-                             "a name such as example.org or *.example.org, self or none");
-    mk_str host = lower(spot, word);
-    return host.p && add_text(spot, &r->hosts, &r->n_hosts, host);
+    if (!is_host_pattern(word))
+        return security_condition_error(spot, word, "not a host",
+                                        "a name such as example.org or *.example.org, self or none");
+    mk_str host = lowercase_copy(spot, word);
+    return host.p && append_text(spot, &r->hosts, &r->n_hosts, host);
 }
 
-bool security_add_contained(const struct mk_conf_ctx *spot, struct security_rule *rule, mk_str word)
+bool security_add_substring(const struct mk_conf_ctx *spot, struct security_rule *rule, mk_str word)
 {
     if (word.len == 0)
-        return security_fail(spot, word, "empty", "a part of a path");
-    mk_str text = lower(spot, word);
-    return text.p && add_text(spot, &rule->texts, &rule->n_texts, text);
+        return security_condition_error(spot, word, "empty", "a part of a path");
+    mk_str text = lowercase_copy(spot, word);
+    return text.p && append_text(spot, &rule->texts, &rule->n_texts, text);
 }
 
-static bool add_known(const struct mk_conf_ctx *spot, struct security_networks *known, mk_str word)
+static bool append_network(const struct mk_conf_ctx *spot, struct security_networks *known, mk_str word)
 {
     struct security_rule rule = {.networks = known->at, .n_networks = known->n};
     size_t n = known->n;
-    if (!security_add_network(spot, &rule, word) || !add_text(spot, &known->words, &n, word))
+    if (!security_add_network(spot, &rule, word) || !append_text(spot, &known->words, &n, word))
         return false;
     known->at = rule.networks;
     known->n = n;
@@ -139,7 +142,7 @@ bool security_networks_parse(const struct mk_conf_ctx *spot, mk_str value, void 
     while (mk_conf_ctx_word(spot, &value, &word)) {
         if (!word.p)
             return true;
-        if (!add_known(spot, known, word))
+        if (!append_network(spot, known, word))
             return false;
     }
     return false;

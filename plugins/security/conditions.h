@@ -8,13 +8,14 @@
 typedef bool security_add_fn(const struct mk_conf_ctx *spot, struct security_rule *rule, mk_str word);
 
 security_add_fn security_add_path, security_add_network, security_add_method, security_add_referer,
-    security_add_contained;
+    security_add_substring;
 
-bool security_put_network(const struct mk_conf_ctx *spot, struct security_rule *rule,
-                          const struct mk_network *network);
+bool security_add_parsed_network(const struct mk_conf_ctx *spot, struct security_rule *rule,
+                                 const struct mk_network *network);
 
 /* "`part` is what: expected ..."; false. */
-bool security_fail(const struct mk_conf_ctx *spot, mk_str part, const char *what, const char *expected);
+bool security_condition_error(const struct mk_conf_ctx *spot, mk_str part, const char *what,
+                              const char *expected);
 
 /* A rule that is written here, without conditions. NULL: no memory. */
 struct security_rule *security_rule_new(const struct mk_conf_ctx *spot, bool allows);

@@ -7,7 +7,7 @@
 enum { NAME_MAX_LEN = 253 };
 
 /* Before the first of these characters. */
-static mk_str before_any(mk_str s, const char *ends)
+static mk_str cut_before_any(mk_str s, const char *ends)
 {
     size_t len = 0;
     while (len < s.len && !strchr(ends, s.p[len]))
@@ -16,21 +16,21 @@ static mk_str before_any(mk_str s, const char *ends)
 }
 
 /* Absent when it is not the URL of a page somewhere. */
-static mk_str host_of(mk_str url)
+static mk_str url_host(mk_str url)
 {
     size_t colon = mk_str_find(url, ':');
     mk_str rest = mk_str_skip(url, colon);
     if (!mk_str_starts(rest, MK_STR("://")))
         return mk_str_of(NULL, 0);
-    mk_str authority = before_any(mk_str_skip(rest, 3), "/\\?#");
+    mk_str authority = cut_before_any(mk_str_skip(rest, 3), "/\\?#");
     size_t at = mk_str_find_last(authority, '@');
     mk_str host = at == MK_STR_NONE ? authority : mk_str_skip(authority, at + 1);
     size_t close = mk_str_find(host, ']');
-    return close == MK_STR_NONE ? before_any(host, ":") : mk_str_first(host, close + 1);
+    return close == MK_STR_NONE ? cut_before_any(host, ":") : mk_str_first(host, close + 1);
 }
 
 /* "example.org" of "img.example.org"; of an address nothing, and nothing of a name of one part. */
-static mk_str family_of(mk_str host)
+static mk_str parent_domain(mk_str host)
 {
     struct mk_addr peer;
     size_t last = mk_str_find_last(host, '.');
@@ -40,7 +40,7 @@ static mk_str family_of(mk_str host)
     return before == MK_STR_NONE ? host : mk_str_skip(host, before + 1);
 }
 
-static bool is_self(const struct mk_request *request, mk_str host)
+static bool is_request_host(const struct mk_request *request, mk_str host)
 {
     const struct mk_vhost *site = mk_request_vhost(request);
     if (mk_str_eq_nocase(host, mk_request_host(request)))
@@ -52,7 +52,7 @@ static bool is_self(const struct mk_request *request, mk_str host)
     return false;
 }
 
-static bool is_one_of(const struct security_referers *of, mk_str host)
+static bool is_listed_host(const struct security_referers *of, mk_str host)
 {
     char room[NAME_MAX_LEN];
     if (host.len > sizeof room)
@@ -66,17 +66,18 @@ static bool is_one_of(const struct security_referers *of, mk_str host)
     return false;
 }
 
-bool security_referer_is(const struct security_referers *of, const struct mk_request *request, mk_str referer)
+bool security_referer_matches(const struct security_referers *of, const struct mk_request *request,
+                              mk_str referer)
 {
     if (referer.len == 0) /* some clients send it empty for privacy */
         return of->kinds & SECURITY_REFERER_NONE;
-    mk_str host = host_of(referer);
+    mk_str host = url_host(referer);
     if (host.len == 0)
         return false;
-    if ((of->kinds & SECURITY_REFERER_SELF) && is_self(request, host))
+    if ((of->kinds & SECURITY_REFERER_SELF) && is_request_host(request, host))
         return true;
-    mk_str family = of->kinds & SECURITY_REFERER_SIBLINGS ? family_of(host) : mk_str_of(NULL, 0);
-    if (family.len && mk_str_eq_nocase(family, family_of(mk_request_host(request))))
+    mk_str family = of->kinds & SECURITY_REFERER_SIBLINGS ? parent_domain(host) : mk_str_of(NULL, 0);
+    if (family.len && mk_str_eq_nocase(family, parent_domain(mk_request_host(request))))
         return true;
-    return is_one_of(of, host);
+    return is_listed_host(of, host);
 }

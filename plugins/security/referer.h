@@ -18,7 +18,7 @@ struct security_referers {
 };
 
 /* Is it one of them? */
-bool security_referer_is(const struct security_referers *of, const struct mk_request *request,
-                         mk_str referer);
+bool security_referer_matches(const struct security_referers *of, const struct mk_request *request,
+                              mk_str referer);
 
 #endif

@@ -8,7 +8,7 @@
 #include "referer.h"
 
 /* The conditions of a rule. One that has several fits when all of them hold. */
-enum security_part {
+enum security_condition {
     SECURITY_PATH = 1,
     SECURITY_CONTAINS = 2,
     SECURITY_FROM = 4,
@@ -20,7 +20,7 @@ struct security_rule {
     struct security_rule *next;
     mk_str key, value; /* as written */
     bool allows;
-    unsigned parts, negated;       /* bits of enum security_part */
+    unsigned parts, negated;       /* bits of enum security_condition */
     struct mk_pattern *paths;      /* any of them */
     struct mk_network *networks;   /* any of them */
     mk_str *texts, *other_methods; /* any of them */

@@ -11,13 +11,13 @@ struct part {
 
 static const struct part parts[] = {
     {MK_STR_INIT("path"), SECURITY_PATH, security_add_path},
-    {MK_STR_INIT("contains"), SECURITY_CONTAINS, security_add_contained},
+    {MK_STR_INIT("contains"), SECURITY_CONTAINS, security_add_substring},
     {MK_STR_INIT("from"), SECURITY_FROM, security_add_network},
     {MK_STR_INIT("method"), SECURITY_METHOD, security_add_method},
     {MK_STR_INIT("referer"), SECURITY_REFERER, security_add_referer},
 };
 
-static const struct part *find_part(mk_str word)
+static const struct part *find_condition(mk_str word)
 {
     for (size_t i = 0; i < MK_LEN(parts); i++)
         if (mk_str_eq(word, parts[i].word))
@@ -26,10 +26,10 @@ static const struct part *find_part(mk_str word)
 }
 
 /* The form of a word before the first condition determines its meaning. */
-static const struct part *guess_part(mk_str word)
+static const struct part *guess_condition(mk_str word)
 {
     bool is_path = word.len && (word.p[0] == '/' || word.p[0] == '*');
-    return find_part(is_path ? MK_STR("path") : MK_STR("from"));
+    return find_condition(is_path ? MK_STR("path") : MK_STR("from"));
 }
 
 struct line {
@@ -40,12 +40,12 @@ struct line {
     mk_str negation;         /* a `not` before a condition */
 };
 
-static bool begin_part(struct line *line, const struct part *part, mk_str word)
+static bool begin_condition(struct line *line, const struct part *part, mk_str word)
 {
     if (line->named.p)
-        return security_fail(line->spot, line->named, "without a value", "what it is about");
+        return security_condition_error(line->spot, line->named, "without a value", "what it is about");
     if (line->rule->parts & part->bit)
-        return security_fail(line->spot, word, "there already", "each condition once");
+        return security_condition_error(line->spot, word, "there already", "each condition once");
     line->rule->parts |= part->bit;
     if (line->negation.p)
         line->rule->negated |= part->bit;
@@ -55,50 +55,50 @@ static bool begin_part(struct line *line, const struct part *part, mk_str word)
     return true;
 }
 
-static bool read_word(struct line *line, mk_str word)
+static bool parse_word(struct line *line, mk_str word)
 {
-    const struct part *part = find_part(word);
+    const struct part *part = find_condition(word);
     if (part)
-        return begin_part(line, part, word);
+        return begin_condition(line, part, word);
     if (line->negation.p)
-        return security_fail(line->spot, word, "no condition",
-                             "path, from, method, referer or contains behind `not`");
+        return security_condition_error(line->spot, word, "no condition",
+                                        "path, from, method, referer or contains behind `not`");
     if (mk_str_eq(word, MK_STR("not"))) {
         line->negation = word;
         return true;
     }
-    part = line->part ? line->part : guess_part(word);
+    part = line->part ? line->part : guess_condition(word);
     line->rule->parts |= part->bit;
     line->named = mk_str_of(NULL, 0);
     return part->add(line->spot, line->rule, word);
 }
 
-static bool read_line(struct line *line, mk_str rest)
+static bool parse_rule_line(struct line *line, mk_str rest)
 {
     mk_str word;
     while (mk_conf_ctx_word(line->spot, &rest, &word)) {
         if (!word.p && line->named.p)
-            return security_fail(line->spot, line->named, "without a value", "what it is about");
+            return security_condition_error(line->spot, line->named, "without a value", "what it is about");
         if (!word.p && line->negation.p)
-            return security_fail(line->spot, line->negation, "the last word",
-                                 "path, from, method, referer or contains behind it");
+            return security_condition_error(line->spot, line->negation, "the last word",
+                                            "path, from, method, referer or contains behind it");
         if (!word.p)
             return true;
-        if (!read_word(line, word))
+        if (!parse_word(line, word))
             return false;
     }
     return false;
 }
 
-static void read_rule(const struct mk_conf_ctx *spot, bool allows, struct security_rules *rules)
+static void parse_rule(const struct mk_conf_ctx *spot, bool allows, struct security_rules *rules)
 {
     struct line line = {.spot = spot, .rule = security_rule_new(spot, allows)};
-    if (line.rule && read_line(&line, mk_conf_ctx_value(spot)))
+    if (line.rule && parse_rule_line(&line, mk_conf_ctx_value(spot)))
         security_rule_append(rules, line.rule);
 }
 
 /* `deny_hotlink PATTERN [HOST...]` is `Deny PATTERN not referer none self HOST...`. */
-static void read_hotlink(const struct mk_conf_ctx *spot, struct security_rules *rules)
+static void parse_hotlink(const struct mk_conf_ctx *spot, struct security_rules *rules)
 {
     struct security_rule *rule = security_rule_new(spot, false);
     mk_str rest = mk_conf_ctx_value(spot), word;
@@ -117,15 +117,15 @@ static void read_hotlink(const struct mk_conf_ctx *spot, struct security_rules *
     }
 }
 
-void security_rules_read(const struct mk_conf_ctx *spot, struct security_rules *rules)
+void security_rules_parse(const struct mk_conf_ctx *spot, struct security_rules *rules)
 {
     mk_str key = mk_conf_ctx_key(spot);
     if (mk_str_eq_nocase(key, MK_STR("Allow")))
-        read_rule(spot, true, rules);
+        parse_rule(spot, true, rules);
     else if (mk_str_eq_nocase(key, MK_STR("Deny")))
-        read_rule(spot, false, rules);
+        parse_rule(spot, false, rules);
     else if (mk_str_eq_nocase(key, MK_STR("deny_hotlink")))
-        read_hotlink(spot, rules);
+        parse_hotlink(spot, rules);
     else
         mk_conf_ctx_error(spot, key,
                           "unknown key `%.*s` in [SECURITY]: expected Allow, Deny, deny_hotlink, Status, "
@@ -135,7 +135,7 @@ void security_rules_read(const struct mk_conf_ctx *spot, struct security_rules *
 
 /* ---- What a configuration needs of them afterwards ---- */
 
-static bool lower_pattern(struct mk_config *config, struct mk_pattern *pattern)
+static bool lowercase_pattern(struct mk_config *config, struct mk_pattern *pattern)
 {
     char *room = mk_config_alloc(config, pattern->text.len + 1);
     for (size_t i = 0; room && i < pattern->text.len; i++)
@@ -143,11 +143,11 @@ static bool lower_pattern(struct mk_config *config, struct mk_pattern *pattern)
     return room && mk_pattern_set(pattern, mk_str_of(room, pattern->text.len));
 }
 
-bool security_rules_lower(struct mk_config *config, const struct security_rules *rules)
+bool security_rules_to_lower(struct mk_config *config, const struct security_rules *rules)
 {
     for (struct security_rule *r = rules->first; r; r = r->next)
         for (size_t i = 0; i < r->n_paths; i++)
-            if (!lower_pattern(config, &r->paths[i]))
+            if (!lowercase_pattern(config, &r->paths[i]))
                 return false;
     return true;
 }

@@ -2,11 +2,11 @@
 /* Access rules, and the client's real address behind proxies. */
 #include <errno.h>
 
-#include "door.h"
+#include "accept.h"
 
 MK_PLUGIN_DECLARE(security);
 
-static struct security_worker *worker_of(struct mk_worker *w)
+static struct security_worker *get_worker_state(struct mk_worker *w)
 {
     return w ? mk_worker_data(w, &MK_PLUGIN_OF(security)) : NULL;
 }
@@ -14,37 +14,39 @@ static struct security_worker *worker_of(struct mk_worker *w)
 static enum mk_verdict on_accept(struct mk_conn *c, void *data)
 {
     const struct security *all = data;
-    return security_door(c, all, all->asks_proxies ? worker_of(mk_conn_worker(c)) : NULL);
+    return security_accept_check(c, all, all->asks_proxies ? get_worker_state(mk_conn_worker(c)) : NULL);
 }
 
 /* ---- Requests ---- */
 
 /* False: no memory. */
-static bool find_client(const struct security_real *real, struct mk_request *request)
+static bool find_real_client(const struct security_real_ip *real, struct mk_request *request)
 {
     const struct mk_addr *proxy = mk_request_client_addr(request);
     if (!mk_network_set_contains(real->trusted, proxy))
         return true;
     struct security_client client = {.peer = *proxy};
     struct mk_worker *w = mk_request_worker(request);
-    if (security_real_find(real, request, &client) == SECURITY_REAL_BROKEN)
-        security_complain(worker_of(w), w, &client.peer, "what it says of its client cannot be understood");
-    security_real_find_scheme(real, request, &client);
+    if (security_real_ip_find(real, request, &client) == SECURITY_REAL_IP_INVALID)
+        security_log_proxy_fault(get_worker_state(w), w, &client.peer,
+                                 "what it says of its client cannot be understood");
+    security_real_ip_find_scheme(real, request, &client);
     if (client.knows_scheme)
         mk_request_set_secure(request, client.is_secure);
     return mk_request_set_client_addr(request, &client.peer) == 0;
 }
 
-static const struct security_rule *find_rule(const struct security_place *place, struct security_facts *facts)
+static const struct security_rule *find_rule(const struct security_policy *place,
+                                             struct security_facts *facts)
 {
     struct security_walk walk = security_walk_of(place, facts->peer);
     const struct security_rule *rule;
-    while ((rule = security_walk_next(&walk)) && !security_rule_fits(rule, facts))
+    while ((rule = security_walk_next(&walk)) && !security_rule_matches(rule, facts))
         ;
     return rule;
 }
 
-static ssize_t pull_nothing(void *ctx, char *room, size_t cap)
+static ssize_t read_empty_body(void *ctx, char *room, size_t cap)
 {
     (void)ctx;
     (void)room;
@@ -52,41 +54,41 @@ static ssize_t pull_nothing(void *ctx, char *room, size_t cap)
     return 0;
 }
 
-static enum mk_verdict deny(struct mk_response *response, unsigned status)
+static enum mk_verdict respond_denied(struct mk_response *response, unsigned status)
 {
-    static const struct mk_body_source_ops nothing = {.pull = pull_nothing};
+    static const struct mk_body_source_ops nothing = {.pull = read_empty_body};
     mk_response_set_status(response, status == SECURITY_404 ? 404 : 403);
     if (status == SECURITY_CLOSE && mk_response_set_raw_source(response, &nothing, NULL) == 0)
         return MK_DONE;
     return MK_ERROR;
 }
 
-static void explain(struct mk_request *request, const struct security_rule *rule, mk_str path)
+static void explain_match(struct mk_request *request, const struct security_rule *rule, mk_str path)
 {
     mk_request_explain(request, "security", "%.*s %.*s%s%.*s", MK_STR_ARG(rule->key), MK_STR_ARG(rule->value),
                        path.p ? ", for a path that may be read as " : "", MK_STR_ARG(path));
 }
 
 /* The path as a rule sees it; lower, if there is a room for that. */
-static mk_str path_for_rules(mk_str path, char *room)
+static mk_str lowercase_if_needed(mk_str path, char *room)
 {
     for (size_t i = 0; room && i < path.len; i++)
         room[i] = mk_char_lower(path.p[i]);
     return room ? mk_str_of(room, path.len) : path;
 }
 
-static bool is_denied(const struct security_place *place, struct mk_request *request,
-                      struct security_facts *facts)
+static bool is_path_denied(const struct security_policy *place, struct mk_request *request,
+                           struct security_facts *facts)
 {
     const struct security_rule *rule = find_rule(place, facts);
     if (rule)
-        explain(request, rule, mk_str_of(NULL, 0));
+        explain_match(request, rule, mk_str_of(NULL, 0));
     return rule && !rule->allows;
 }
 
 /* The i-th variant. A rule for both says nothing of what a script makes of the rest of the path, when one above
  * it has allowed the path. */
-static bool is_variant_denied(const struct security_place *place, struct security_facts *facts, mk_str path,
+static bool is_variant_denied(const struct security_policy *place, struct security_facts *facts, mk_str path,
                               size_t i)
 {
     struct mk_request *request = (struct mk_request *)(uintptr_t)facts->request;
@@ -95,13 +97,13 @@ static bool is_variant_denied(const struct security_place *place, struct securit
     whole.path = path;
     if (!rule || rule->allows)
         return false;
-    if (mk_request_variant_kind(request, i) == MK_VARIANT_AFTER_SCRIPT && security_rule_fits(rule, &whole))
+    if (mk_request_variant_kind(request, i) == MK_VARIANT_AFTER_SCRIPT && security_rule_matches(rule, &whole))
         return false;
-    explain(request, rule, facts->path);
+    explain_match(request, rule, facts->path);
     return true;
 }
 
-static size_t longest(mk_str path, const mk_str *variants, size_t n)
+static size_t longest_path_len(mk_str path, const mk_str *variants, size_t n)
 {
     size_t len = path.len;
     for (size_t i = 0; i < n; i++)
@@ -110,7 +112,7 @@ static size_t longest(mk_str path, const mk_str *variants, size_t n)
 }
 
 /* Its path and all variants of it. 0, 403, or why they are not known. */
-static unsigned judge(const struct security_place *place, struct mk_request *request)
+static unsigned check_path_and_variants(const struct security_policy *place, struct mk_request *request)
 {
     mk_str path = mk_request_path(request);
     struct security_facts facts = {.request = request, .peer = mk_request_client_addr(request), .path = path};
@@ -122,17 +124,17 @@ static unsigned judge(const struct security_place *place, struct mk_request *req
         return status;
     char *room = NULL, *other = NULL;
     if (by_path && place->ignore_case) {
-        size_t len = longest(path, variants, n) + 1;
+        size_t len = longest_path_len(path, variants, n) + 1;
         room = mk_request_alloc(request, 2 * len);
         other = room + len;
         if (!room)
             return 503;
     }
-    facts.path = path = path_for_rules(path, room);
-    if (is_denied(place, request, &facts))
+    facts.path = path = lowercase_if_needed(path, room);
+    if (is_path_denied(place, request, &facts))
         return 403;
     for (size_t i = 0; i < n; i++) {
-        facts.path = path_for_rules(variants[i], other);
+        facts.path = lowercase_if_needed(variants[i], other);
         if (is_variant_denied(place, &facts, path, i))
             return 403;
     }
@@ -141,14 +143,14 @@ static unsigned judge(const struct security_place *place, struct mk_request *req
 
 static enum mk_verdict on_request(struct mk_request *request, struct mk_response *response, void *host_data)
 {
-    const struct security_place *place = host_data;
+    const struct security_policy *place = host_data;
     unsigned denied = 503;
-    if (find_client(&place->real, request))
-        denied = place->n ? judge(place, request) : 0;
+    if (find_real_client(&place->real, request))
+        denied = place->n ? check_path_and_variants(place, request) : 0;
     if (!denied)
         return MK_NEXT;
     if (denied == 403)
-        return deny(response, place->status);
+        return respond_denied(response, place->status);
     mk_response_set_status(response, denied);
     return MK_ERROR;
 }
@@ -168,7 +170,7 @@ static int worker_start(struct mk_worker *worker, void *data)
 static void worker_stop(struct mk_worker *worker, void *data)
 {
     (void)data;
-    mk_mem_free(worker_of(worker));
+    mk_mem_free(get_worker_state(worker));
     mk_worker_set_data(worker, &MK_PLUGIN_OF(security), NULL);
 }
 
@@ -182,8 +184,8 @@ MK_PLUGIN(security) = {
     .replaces = "mandril",
     .order = MK_PRIORITY_ADDRESS,
     .sections = sections,
-    .load = security_load,
-    .host = security_host,
+    .load = security_policy_load,
+    .host = security_policy_bind_vhost,
     .worker_start = worker_start,
     .worker_stop = worker_stop,
     .on_accept = on_accept,

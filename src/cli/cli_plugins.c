@@ -44,7 +44,7 @@ static void write_plugin(struct mk_buf *out, const struct mk_plugin *p, const ch
     write_plugin_contents(out, p);
 }
 
-static bool write_loadable_plugin(const struct mk_object *o, void *ctx)
+static bool write_loadable_plugin(const struct mk_plugin_object *o, void *ctx)
 {
     write_plugin(ctx, o->plugin, o->path);
     return true;
@@ -59,18 +59,18 @@ static void write_no_plugins(struct mk_buf *out)
 
 void mk_cli_plugins_write_all(struct mk_buf *out)
 {
-    mk_object_each(write_loadable_plugin, out);
+    mk_plugin_object_for_each(write_loadable_plugin, out);
     if (out->len == 0)
         write_no_plugins(out);
 }
 
 bool mk_cli_plugins_can_load(const char *name)
 {
-    struct mk_object o;
-    char why[MK_OBJECT_WHY];
-    bool ok = mk_object_open(&o, mk_str_from_c(name), why);
+    struct mk_plugin_object o;
+    char why[MK_PLUGIN_OBJECT_ERROR_MAX];
+    bool ok = mk_plugin_object_open(&o, mk_str_from_c(name), why);
     if (ok)
-        mk_object_close(&o);
+        mk_plugin_object_close(&o);
     return ok;
 }
 
@@ -84,10 +84,11 @@ static bool vhost_has_plugin(const struct mk_vhost *h, const struct mk_plugin *p
     return false;
 }
 
-static void write_plugin_vhosts(struct mk_buf *out, const struct mk_generation *g, const struct mk_plugin *p)
+static void write_plugin_vhosts(struct mk_buf *out, const struct mk_config_generation *g,
+                                const struct mk_plugin *p)
 {
     size_t n = 0;
-    for (const struct mk_site *s = g->sites; s; s = s->next) {
+    for (const struct mk_vhost_config *s = g->sites; s; s = s->next) {
         mk_str name = s->host.n_names ? s->host.names[0] : s->host.written_at;
         if (!vhost_has_plugin(&s->host, p))
             continue;
@@ -120,21 +121,22 @@ static bool has_hook(const struct mk_plugin *p, size_t offset)
     return fn != NULL;
 }
 
-static void write_hook_order(struct mk_buf *out, const struct mk_generation *g, const struct hook_stage *s)
+static void write_hook_order(struct mk_buf *out, const struct mk_config_generation *g,
+                             const struct hook_stage *s)
 {
     size_t n = 0;
     for (size_t i = 0; i < g->n_plugins; i++) {
-        const struct mk_loaded *l = mk_plugins_at(g, s->backwards ? g->n_plugins - 1 - i : i);
+        const struct mk_loaded_plugin *l = mk_plugins_at(g, s->backwards ? g->n_plugins - 1 - i : i);
         if (has_hook(l->object.plugin, s->offset))
             write_list_item(out, s->name, n++, l->object.plugin->name);
     }
     end_list_line(out, n);
 }
 
-void mk_cli_plugins_write_loaded(const struct mk_generation *g, struct mk_buf *out)
+void mk_cli_plugins_write_loaded(const struct mk_config_generation *g, struct mk_buf *out)
 {
     for (size_t i = 0; i < g->n_plugins; i++) {
-        const struct mk_loaded *l = mk_plugins_at(g, i);
+        const struct mk_loaded_plugin *l = mk_plugins_at(g, i);
         write_plugin(out, l->object.plugin, l->object.path);
         write_plugin_vhosts(out, g, l->object.plugin);
     }
@@ -149,7 +151,7 @@ void mk_cli_plugins_write_loaded(const struct mk_generation *g, struct mk_buf *o
 
 /* ---- Words of the command line ---- */
 
-static bool write_plugin_commands(const struct mk_object *o, void *ctx)
+static bool write_plugin_commands(const struct mk_plugin_object *o, void *ctx)
 {
     for (const struct mk_command *const *v = o->plugin->verbs; v && *v; v++)
         mk_options_write_command(ctx, (*v)->name, (*v)->args, (*v)->help);
@@ -158,7 +160,7 @@ static bool write_plugin_commands(const struct mk_object *o, void *ctx)
 
 void mk_cli_plugins_write_commands(struct mk_buf *out)
 {
-    mk_object_each(write_plugin_commands, out);
+    mk_plugin_object_for_each(write_plugin_commands, out);
 }
 
 struct suggest_search {
@@ -166,7 +168,7 @@ struct suggest_search {
     char *room; /* for the best name: the object that holds it is closed */
 };
 
-static bool suggest_plugin_command(const struct mk_object *o, void *ctx)
+static bool suggest_plugin_command(const struct mk_plugin_object *o, void *ctx)
 {
     struct suggest_search *t = ctx;
     for (const struct mk_command *const *v = o->plugin->verbs; v && *v; v++) {
@@ -180,7 +182,7 @@ static bool suggest_plugin_command(const struct mk_object *o, void *ctx)
 
 void mk_cli_plugins_suggest_command(struct mk_conf_suggest *near, char room[MK_CLI_PLUGINS_COMMAND_MAX])
 {
-    mk_object_each(suggest_plugin_command, &(struct suggest_search){.near = near, .room = room});
+    mk_plugin_object_for_each(suggest_plugin_command, &(struct suggest_search){.near = near, .room = room});
 }
 
 struct command_search {
@@ -188,7 +190,7 @@ struct command_search {
     bool found;
 };
 
-static bool find_plugin_command(const struct mk_object *o, void *ctx)
+static bool find_plugin_command(const struct mk_plugin_object *o, void *ctx)
 {
     struct command_search *s = ctx;
     for (const struct mk_command *const *v = o->plugin->verbs; v && *v && !s->found; v++)
@@ -199,7 +201,7 @@ static bool find_plugin_command(const struct mk_object *o, void *ctx)
 bool mk_cli_plugins_has_command(const char *word)
 {
     struct command_search s = {.word = word};
-    mk_object_each(find_plugin_command, &s);
+    mk_plugin_object_for_each(find_plugin_command, &s);
     return s.found;
 }
 
@@ -209,7 +211,7 @@ struct command_call {
     bool found;
 };
 
-static bool run_plugin_command(const struct mk_object *o, void *ctx)
+static bool run_plugin_command(const struct mk_plugin_object *o, void *ctx)
 {
     struct command_call *c = ctx;
     for (const struct mk_command *const *v = o->plugin->verbs; v && *v && !c->found; v++) {
@@ -224,6 +226,6 @@ static bool run_plugin_command(const struct mk_object *o, void *ctx)
 bool mk_cli_plugins_run_command(int argc, char **argv, int *code)
 {
     struct command_call c = {.argc = argc, .argv = argv, .code = code};
-    mk_object_each(run_plugin_command, &c);
+    mk_plugin_object_for_each(run_plugin_command, &c);
     return c.found;
 }

@@ -5,14 +5,14 @@
 #define MK_CLI_CLI_PLUGINS_H
 
 #include "conf/suggest.h"
-#include "setup/generation.h"
+#include "setup/config_generation.h"
 
 /* Could the plugin of that name be loaded? */
 bool mk_cli_plugins_can_load(const char *name);
 /* Lists the plugins that can be loaded by name. */
 void mk_cli_plugins_write_all(struct mk_buf *out);
 /* Those that the configuration loads: their hooks in the order in which they are called, and their hosts. */
-void mk_cli_plugins_write_loaded(const struct mk_generation *g, struct mk_buf *out);
+void mk_cli_plugins_write_loaded(const struct mk_config_generation *g, struct mk_buf *out);
 
 /* The commands that plugins bring: rows for the help, and candidates for a word that is none. */
 void mk_cli_plugins_write_commands(struct mk_buf *out);

@@ -149,7 +149,7 @@ int mk_https_show_authority(void)
     struct mk_arena arena;
     mk_arena_init(&arena, NULL);
     bool ok = mk_local_ca_ensure(NULL, MK_LOCAL_CA_WAIT_MS, &arena, &a, &why);
-    int code = MK_EXIT_FINE;
+    int code = MK_EXIT_OK;
     if (ok) {
         mk_buf_addf(&text, "%s\n", a.certificate);
         mk_local_ca_write_trust_help(&a, &text);

@@ -21,8 +21,8 @@ enum { SECRET = S_IRUSR | S_IWUSR, OPEN = SECRET | S_IRGRP | S_IROTH, FILE_MAX =
 
 /* A look at the folder, from opening it to letting go of it. */
 struct ca_check {
-    const struct mk_tls_authority_ops *ops;
-    struct mk_tls_authority *authority;
+    const struct mk_tls_local_ca_ops *ops;
+    struct mk_tls_local_ca *authority;
     struct mk_local_ca *out;
     struct mk_arena *arena;
     struct mk_local_names names;

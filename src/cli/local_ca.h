@@ -13,7 +13,7 @@ struct mk_local_ca {
     char folder[PATH_MAX];
     char certificate[PATH_MAX + 80]; /* to be trusted */
     char leaf[PATH_MAX + 80];        /* certificate and key of our servers */
-    struct mk_tls_authority_facts facts;
+    struct mk_tls_local_ca_info facts;
     bool is_new;                   /* it was made just now */
     const char *issued_why;        /* static text: why there is a new leaf; NULL: the old one is good */
     struct mk_local_names foreign; /* what the machine is called, and the authority may not vouch for */

@@ -19,8 +19,8 @@
 #include "os/fd.h"
 #include "server/explain.h"
 #include "server/master.h"
-#include "server/reports.h"
-#include "setup/effective.h"
+#include "server/report_output.h"
+#include "setup/config_print.h"
 #include "web/static.h"
 
 enum { TEXT_MAX = 1024 * 1024 };
@@ -41,7 +41,7 @@ static int print_and_free_text(struct mk_buf *text)
     }
     bool ok = fwrite(mk_buf_str(text).p, 1, text->len, stdout) == text->len && fflush(stdout) == 0;
     mk_buf_free(text);
-    return ok ? MK_EXIT_FINE : MK_EXIT_FAILED;
+    return ok ? MK_EXIT_OK : MK_EXIT_FAILED;
 }
 
 /* ---- A folder as a configuration ---- */
@@ -116,16 +116,16 @@ static void report_file_not_folder(const char *file)
 
 /* False: there is nothing to serve, and the reason was printed. */
 static bool find_config_origin(const struct mk_arguments *a, const struct mk_https *https,
-                               struct mk_origin *origin, struct mk_buf *text)
+                               struct mk_config_source *origin, struct mk_buf *text)
 {
     static char folder[PATH_MAX], config[PATH_MAX], pid_file[PATH_MAX], root[PATH_MAX];
     struct stat st;
-    *origin = (struct mk_origin){.path = absolute_path(a->config, config),
-                                 .overrides = {.listens = a->n_listens ? a->listens : NULL,
-                                               .listen_host = MK_STR("0.0.0.0"),
-                                               .workers = a->workers,
-                                               .pid_file = absolute_path(a->pid_file, pid_file),
-                                               .root = absolute_path(a->root, root)}};
+    *origin = (struct mk_config_source){.path = absolute_path(a->config, config),
+                                        .overrides = {.listens = a->n_listens ? a->listens : NULL,
+                                                      .listen_host = MK_STR("0.0.0.0"),
+                                                      .workers = a->workers,
+                                                      .pid_file = absolute_path(a->pid_file, pid_file),
+                                                      .root = absolute_path(a->root, root)}};
     if (!a->config && !a->folder && access(DEFAULT_CONFIG, R_OK) == 0)
         origin->path = DEFAULT_CONFIG;
     if (origin->path)
@@ -155,51 +155,51 @@ static bool find_config_origin(const struct mk_arguments *a, const struct mk_htt
 /* ---- Looking at a configuration ---- */
 
 /* NULL, and the exit code: the error was printed. */
-static struct mk_generation *load_config(const struct mk_origin *origin, int *code)
+static struct mk_config_generation *load_config(const struct mk_config_source *origin, int *code)
 {
     struct mk_arena arena;
     struct mk_conf_report report;
     mk_arena_init(&arena, NULL);
-    struct mk_generation *g = mk_generation_load(origin, &arena, &report);
-    mk_reports_print(&report);
-    *code = g ? MK_EXIT_FINE : mk_conf_report_out_of_memory(&report) ? MK_EXIT_FAILED : MK_EXIT_CONFIGURATION;
+    struct mk_config_generation *g = mk_config_generation_load(origin, &arena, &report);
+    mk_report_output_print(&report);
+    *code = g ? MK_EXIT_OK : mk_conf_report_out_of_memory(&report) ? MK_EXIT_FAILED : MK_EXIT_CONFIGURATION;
     mk_arena_fini(&arena);
     return g;
 }
 
-static int test_config(const struct mk_origin *origin)
+static int test_config(const struct mk_config_source *origin)
 {
     int code;
-    struct mk_generation *g = load_config(origin, &code);
+    struct mk_config_generation *g = load_config(origin, &code);
     if (!g)
         return code;
     printf("The configuration is valid: %zu host%s, %zu address%s.\n", g->n_sites, g->n_sites == 1 ? "" : "s",
            g->listens.n, g->listens.n == 1 ? "" : "es");
-    mk_generation_free(g);
-    return MK_EXIT_FINE;
+    mk_config_generation_free(g);
+    return MK_EXIT_OK;
 }
 
-static int print_config(const struct mk_origin *origin)
+static int print_config(const struct mk_config_source *origin)
 {
     int code;
-    struct mk_generation *g = load_config(origin, &code);
+    struct mk_config_generation *g = load_config(origin, &code);
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     if (!g)
         return code;
-    mk_effective_print(g, &text);
-    mk_generation_free(g);
+    mk_config_print_effective(g, &text);
+    mk_config_generation_free(g);
     return print_and_free_text(&text);
 }
 
-static int explain_request(const struct mk_arguments *a, const struct mk_origin *origin)
+static int explain_request(const struct mk_arguments *a, const struct mk_config_source *origin)
 {
     int code;
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
-    struct mk_generation *g = load_config(origin, &code);
+    struct mk_config_generation *g = load_config(origin, &code);
     if (!g)
         return code;
     mk_err e = mk_explain(g, mk_str_from_c(a->words[0]), mk_str_from_c(a->words[1]), &text);
-    mk_generation_free(g);
+    mk_config_generation_free(g);
     if (!e)
         return print_and_free_text(&text);
     mk_buf_free(&text);
@@ -210,15 +210,15 @@ static int explain_request(const struct mk_arguments *a, const struct mk_origin 
     return MK_EXIT_USAGE;
 }
 
-static int list_plugins(const struct mk_origin *origin)
+static int list_plugins(const struct mk_config_source *origin)
 {
     int code;
-    struct mk_generation *g = load_config(origin, &code);
+    struct mk_config_generation *g = load_config(origin, &code);
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     if (!g)
         return code;
     mk_cli_plugins_write_loaded(g, &text);
-    mk_generation_free(g);
+    mk_config_generation_free(g);
     return print_and_free_text(&text);
 }
 
@@ -237,7 +237,8 @@ static void warn_missing_index(const struct mk_vhost *h, struct mk_buf *out)
         mk_buf_addf(out, "The folder has no %.*s: request its files by name.\n", MK_STR_ARG(h->index[0]));
 }
 
-static void print_urls(const struct mk_generation *g, const struct mk_listeners *listeners, void *https)
+static void print_urls(const struct mk_config_generation *g, const struct mk_listeners *listeners,
+                       void *https)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     const struct mk_vhost *h = &g->sites->host;
@@ -256,8 +257,8 @@ static void renew_https(struct mk_log *log, void *https)
     mk_https_renew(https, log);
 }
 
-static int serve_config(const struct mk_arguments *a, const struct mk_origin *origin, struct mk_https *https,
-                        char **argv)
+static int serve_config(const struct mk_arguments *a, const struct mk_config_source *origin,
+                        struct mk_https *https, char **argv)
 {
     const struct mk_master_options o = {.origin = *origin,
                                         .argv = argv,
@@ -270,7 +271,7 @@ static int serve_config(const struct mk_arguments *a, const struct mk_origin *or
 
 static int run_with_config(const struct mk_arguments *a, struct mk_https *https, char **argv)
 {
-    struct mk_origin origin;
+    struct mk_config_source origin;
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     int code;
     mk_fd_raise_limit(); /* for all commands: -t finds what a start would */

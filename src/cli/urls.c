@@ -63,7 +63,7 @@ void mk_urls_write(const struct mk_listeners *listeners, const struct mk_listens
 {
     for (unsigned i = 0; i < listeners->n; i++) {
         const struct mk_listener *one = &listeners->at[i];
-        const struct mk_listen *as = mk_listener_listen(one, wanted);
+        const struct mk_listen *as = mk_listener_find_listen(one, wanted);
         bool tls = as && as->tls;
         if (mk_sockaddr_is_any(&one->addr))
             write_all_interfaces(one, tls, out);

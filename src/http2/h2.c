@@ -16,7 +16,7 @@ enum { TABLE_MAX = 4096 /* the initial size of a client's table */ };
 
 static void send_settings(struct mk_h2 *h2)
 {
-    const struct mk_limits *l = h2->conn->service->limits;
+    const struct mk_conn_manager_limits *l = h2->conn->service->limits;
     struct mk_buf *out = mk_h2_write_reserve(h2, 52);
     mk_h2_frame_emit_head(out, 5 * 6, MK_H2_SETTINGS, 0, 0);
     mk_h2_frame_emit_setting(out, MK_H2_MAX_CONCURRENT_STREAMS, l->h2.streams_max);
@@ -96,20 +96,20 @@ static void run_woken_streams(struct mk_h2 *h2)
 }
 
 /* Returns the clock for what the whole connection waits for; streams have their own clocks. */
-static enum mk_clock connection_clock(const struct mk_h2 *h2)
+static enum mk_conn_timeout connection_clock(const struct mk_h2 *h2)
 {
     struct mk_conn *c = h2->conn;
     mk_str in = mk_conn_input(c);
     bool preface = h2->remote.is == MK_H2_REMOTE_PREFACE;
     if (mk_h2_output_is_blocked(h2))
-        return MK_CLOCK_RATE;
+        return MK_TIMEOUT_RATE;
     if (in.len > 3 && !preface && in.p[3] == MK_H2_DATA)
-        return MK_CLOCK_RATE;
+        return MK_TIMEOUT_RATE;
     if (in.len || h2->block_stream || preface || h2->remote.is == MK_H2_REMOTE_SETTINGS)
-        return MK_CLOCK_HEAD;
+        return MK_TIMEOUT_HEAD;
     if (h2->n_streams)
-        return MK_CLOCK_NONE;
-    return c->n_requests ? MK_CLOCK_IDLE : MK_CLOCK_HEAD;
+        return MK_TIMEOUT_NONE;
+    return c->n_requests ? MK_TIMEOUT_IDLE : MK_TIMEOUT_HEAD;
 }
 
 static bool is_connection_over(const struct mk_h2 *h2)
@@ -121,16 +121,16 @@ static bool is_connection_over(const struct mk_h2 *h2)
     return h2->local.is == MK_H2_LOCAL_FAILED || (closes && !h2->n_streams);
 }
 
-static void set_connection_clock(struct mk_conn *c, enum mk_clock clock)
+static void set_connection_clock(struct mk_conn *c, enum mk_conn_timeout clock)
 {
     bool was_busy = c->h2->idle_at != c->n_requests; /* at least for a part of this turn */
-    if (clock == MK_CLOCK_NONE)
-        mk_conn_stop_clock(c);
-    else if (clock != c->clock || (clock == MK_CLOCK_IDLE && was_busy))
-        mk_conn_set_clock(c, clock);
-    if (clock == MK_CLOCK_IDLE)
+    if (clock == MK_TIMEOUT_NONE)
+        mk_conn_stop_timeout(c);
+    else if (clock != c->clock || (clock == MK_TIMEOUT_IDLE && was_busy))
+        mk_conn_set_timeout(c, clock);
+    if (clock == MK_TIMEOUT_IDLE)
         c->h2->idle_at = c->n_requests;
-    if (clock != MK_CLOCK_RATE)
+    if (clock != MK_TIMEOUT_RATE)
         c->h2->limits_left = NULL;
 }
 
@@ -141,11 +141,11 @@ static const struct mk_request_limits *limits(const struct mk_conn *c)
     const struct mk_h2 *h2 = c->state.is == MK_CONN_MULTI ? c->h2 : NULL;
     const struct mk_request_limits *easiest = h2 ? h2->limits_left : NULL;
     if (h2 && !h2->n_streams)
-        return easiest ? mk_conn_rate_easier(easiest, &c->service->limits->request) : NULL;
+        return easiest ? mk_conn_rate_more_lenient(easiest, &c->service->limits->request) : NULL;
     for (unsigned i = 0; h2 && i < MK_H2_BUCKETS; i++)
         for (const struct mk_h2_stream *s = h2->buckets[i]; s; s = s->next) {
-            const struct mk_request_limits *own = mk_driver_limits(&s->d);
-            easiest = easiest ? mk_conn_rate_easier(easiest, own) : own;
+            const struct mk_request_limits *own = mk_http_stream_limits(&s->d);
+            easiest = easiest ? mk_conn_rate_more_lenient(easiest, own) : own;
         }
     return easiest;
 }
@@ -153,7 +153,7 @@ static const struct mk_request_limits *limits(const struct mk_conn *c)
 /* Has the connection served its last request, or does the worker drain? */
 static bool must_shut_down(const struct mk_h2 *h2)
 {
-    const struct mk_service *s = h2->conn->service;
+    const struct mk_conn_manager *s = h2->conn->service;
     return s->draining || !s->limits->keep_alive ||
            (s->limits->requests_max && h2->conn->n_requests >= s->limits->requests_max);
 }
@@ -194,7 +194,7 @@ static void leave_connection(struct mk_conn *c)
     if (c->state.is == MK_CONN_MULTI)
         finish_iteration(c);
     mk_buf_clear(&c->service->out);
-    mk_conn_leave(c);
+    mk_conn_end_serving(c);
 }
 
 static void serve_connection(struct mk_conn *c)
@@ -217,12 +217,12 @@ void mk_h2_serve(struct mk_conn *c)
 {
     struct mk_h2 *h2 = new_h2_connection(c);
     c->ops = &mk_h2_ops;
-    mk_conn_move(c, MK_CONN_MULTI);
+    mk_conn_set_state(c, MK_CONN_MULTI);
     c->h2 = h2;
     if (!h2) {
         mk_log_warn(c->service->log, "a connection was closed: out of memory");
         mk_conn_close(c, MK_OUTCOME_FAILED);
-        mk_conn_leave(c);
+        mk_conn_end_serving(c);
         return;
     }
     send_settings(h2);
@@ -231,7 +231,7 @@ void mk_h2_serve(struct mk_conn *c)
 
 static void advance(struct mk_conn *c)
 {
-    mk_conn_enter(c);
+    mk_conn_begin_serving(c);
     if (c->state.is == MK_CONN_MULTI) {
         serve_connection(c);
         return;
@@ -242,23 +242,23 @@ static void advance(struct mk_conn *c)
     }
     while (mk_conn_discard_input(c))
         ;
-    mk_conn_leave(c);
+    mk_conn_end_serving(c);
 }
 
 /* ---- Clocks and the end ---- */
 
-static void on_clock(struct mk_conn *c, enum mk_clock clock)
+static void on_timeout(struct mk_conn *c, enum mk_conn_timeout clock)
 {
     if (c->state.is == MK_CONN_LINGER) {
         mk_conn_close(c, MK_OUTCOME_OK);
         return;
     }
-    if (clock == MK_CLOCK_RATE) {
+    if (clock == MK_TIMEOUT_RATE) {
         mk_counter_add(&c->service->counters->h2_ended[MK_H2_SLOW], 1);
         mk_conn_reset(c, MK_OUTCOME_TIMEOUT);
         return;
     }
-    mk_conn_enter(c);
+    mk_conn_begin_serving(c);
     mk_h2_write_goaway(c->h2);
     mk_h2_stream_close_all(c->h2, MK_OUTCOME_TIMEOUT);
     leave_connection(c);
@@ -275,20 +275,20 @@ static void on_drain(struct mk_conn *c)
 {
     if (c->state.is != MK_CONN_MULTI)
         return;
-    mk_conn_enter(c);
+    mk_conn_begin_serving(c);
     mk_h2_write_goaway_warning(c->h2);
     leave_connection(c);
 }
 
 /* A response ends with a frame that says so. */
-static bool may_just_end(const struct mk_conn *c)
+static bool may_close_without_reset(const struct mk_conn *c)
 {
     return c->state.is == MK_CONN_MULTI;
 }
 
 const struct mk_conn_ops mk_h2_ops = {.advance = advance,
-                                      .on_clock = on_clock,
+                                      .on_timeout = on_timeout,
                                       .on_close = on_close,
                                       .limits = limits,
                                       .on_drain = on_drain,
-                                      .may_just_end = may_just_end};
+                                      .may_close_without_reset = may_close_without_reset};

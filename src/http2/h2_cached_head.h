@@ -6,9 +6,9 @@
 
 #include "proto/http2.h"
 
-/* An mk_pack_head. */
-void mk_h2_cached_head_write(struct mk_buf *out, const struct mk_field_block *whole, uint64_t size);
-/* The date is the last part of it: mk_stamp_write renews it. */
-void mk_h2_cached_head_write_date(struct mk_stamp *s);
+/* An mk_h2_head_writer. */
+void mk_h2_cached_head_write(struct mk_buf *out, const struct mk_header_block *whole, uint64_t size);
+/* The date is the last part of it: mk_common_headers_update_date renews it. */
+void mk_h2_cached_head_write_date(struct mk_common_headers *s);
 
 #endif

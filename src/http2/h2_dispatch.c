@@ -8,14 +8,14 @@
 /* The flow has a response. */
 static void start_response(struct mk_h2_stream *s)
 {
-    mk_driver_resume(&s->d);
-    if (mk_driver_is_tunnel(&s->d)) {
+    mk_http_stream_allow_call(&s->d);
+    if (mk_http_stream_is_tunnel(&s->d)) {
         mk_h2_tunnel_begin(s);
         return;
     }
     if (s->clock)
-        mk_h2_stream_set_clock(s, MK_CLOCK_NONE);
-    if (MK_UNLIKELY(mk_driver_wants_continue(&s->d)))
+        mk_h2_stream_set_clock(s, MK_TIMEOUT_NONE);
+    if (MK_UNLIKELY(mk_http_stream_needs_100_continue(&s->d)))
         mk_h2_stream_send_continue(s);
     if (!mk_h2_output_try_send_now(s))
         mk_h2_stream_queue_output(s);
@@ -27,19 +27,19 @@ void mk_h2_dispatch_error(struct mk_h2_stream *s, unsigned status)
         s->d.ending = status == 408 ? MK_OUTCOME_TIMEOUT : MK_OUTCOME_REJECTED;
     mk_list_remove(&s->turn);
     mk_h2_stream_discard_input(s);
-    mk_flow_refuse(s->d.x, status);
+    mk_dispatch_error(s->d.x, status);
     start_response(s);
 }
 
 /* The clock in s->due has run out. */
 MK_COLD static void handle_timeout(struct mk_h2_stream *s)
 {
-    bool by_handler = s->due == MK_CLOCK_HANDLER;
-    s->due = MK_CLOCK_NONE;
+    bool by_handler = s->due == MK_TIMEOUT_HANDLER;
+    s->due = MK_TIMEOUT_NONE;
     s->d.ending = MK_OUTCOME_TIMEOUT;
-    if (mk_driver_is_written(&s->d))
+    if (mk_http_stream_response_written(&s->d))
         mk_h2_stream_reset(s, MK_H2_NO_ERROR, MK_OUTCOME_OK);
-    else if (s->d.x->response.sealed || mk_driver_is_tunnel(&s->d))
+    else if (s->d.x->response.sealed || mk_http_stream_is_tunnel(&s->d))
         mk_h2_stream_reset(s, by_handler ? MK_H2_INTERNAL_ERROR : MK_H2_CANCEL, MK_OUTCOME_TIMEOUT);
     else
         mk_h2_dispatch_error(s, by_handler ? 504 : 408);
@@ -52,10 +52,10 @@ static void call_handler(struct mk_h2_stream *s)
         mk_h2_stream_set_wait_clock(s);
         return;
     }
-    mk_driver_call(&s->d);
-    if (s->clock == MK_CLOCK_HANDLER)
+    mk_http_stream_begin_call(&s->d);
+    if (s->clock == MK_TIMEOUT_HANDLER)
         mk_h2_stream_stop_clock(s); /* the next wait gets its full time */
-    if (mk_flow_run(s->d.x))
+    if (mk_dispatch_run(s->d.x))
         start_response(s);
     else if (s->d.awaits != MK_AWAITS_NOTHING)
         mk_h2_stream_set_wait_clock(s);
@@ -65,9 +65,9 @@ void mk_h2_dispatch_run(struct mk_h2_stream *s)
 {
     if (MK_UNLIKELY(s->due))
         handle_timeout(s);
-    else if (MK_UNLIKELY(mk_driver_is_tunnel(&s->d)))
+    else if (MK_UNLIKELY(mk_http_stream_is_tunnel(&s->d)))
         mk_h2_tunnel_run(s);
-    else if (s->d.x->step == MK_FLOW_READY) /* its source has yielded to other streams */
+    else if (s->d.x->step == MK_DISPATCH_READY) /* its source has yielded to other streams */
         mk_h2_stream_queue_output(s);
     else
         call_handler(s);

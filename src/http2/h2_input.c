@@ -47,7 +47,7 @@ static void deliver_data(struct mk_h2 *h2, struct mk_h2_stream *s, const struct 
 {
     bool ends = f->flags & MK_H2_END_STREAM;
     s->receive_window -= f->length;
-    if (mk_driver_is_received(&s->d))
+    if (mk_http_stream_request_received(&s->d))
         stream_error(h2, s, s->id, MK_H2_STREAM_CLOSED);
     else if (f->length &&
              s->receive_window + h2->early < 0) /* RFC 9113, section 6.9.1: an empty frame may come */
@@ -131,7 +131,7 @@ static void on_continuation(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_st
 /* Is the stream sending content: after its head and before its end? */
 static bool is_sending_body(const struct mk_h2_stream *s)
 {
-    return s->d.reply.is != MK_REPLY_PENDING && !mk_driver_is_written(&s->d);
+    return s->d.reply.is != MK_RESPONSE_PENDING && !mk_http_stream_response_written(&s->d);
 }
 
 static void grow_send_window(struct mk_h2 *h2, struct mk_h2_stream *s, uint32_t id, uint32_t by)
@@ -261,7 +261,7 @@ static void reprioritize_stream(struct mk_h2_stream *s, struct mk_h2_priority pr
 {
     bool queued = !mk_list_empty(&s->turn);
     s->priority = priority;
-    if (!queued || s->d.x->step != MK_FLOW_READY || mk_driver_is_tunnel(&s->d) || s->due)
+    if (!queued || s->d.x->step != MK_DISPATCH_READY || mk_http_stream_is_tunnel(&s->d) || s->due)
         return; /* it does not wait for its turn to send */
     mk_list_remove(&s->turn);
     mk_h2_stream_queue_output(s);
@@ -351,7 +351,7 @@ static bool handle_frame(struct mk_h2 *h2)
     if (in.len < MK_H2_FRAME_HEAD + (size_t)f.length)
         return false;
     dispatch_frame(h2, &f, mk_str_of(in.p + MK_H2_FRAME_HEAD, f.length));
-    mk_conn_use_input(h2->conn, MK_H2_FRAME_HEAD + f.length);
+    mk_conn_consume_input(h2->conn, MK_H2_FRAME_HEAD + f.length);
     if (f.type != MK_H2_DATA && f.type != MK_H2_HEADERS && f.type != MK_H2_CONTINUATION)
         h2->conn->progress -= MK_H2_FRAME_HEAD + f.length; /* control frames do not count as progress */
     return true;
@@ -367,7 +367,7 @@ static bool check_preface(struct mk_h2 *h2)
     }
     if (n < preface.len)
         return false;
-    mk_conn_use_input(h2->conn, n);
+    mk_conn_consume_input(h2->conn, n);
     mk_h2_state_move_remote(h2, MK_H2_REMOTE_SETTINGS);
     return true;
 }
@@ -376,7 +376,7 @@ MK_COLD static void on_input_end(struct mk_h2 *h2, ssize_t n)
 {
     mk_h2_state_move_remote(h2, MK_H2_REMOTE_CLOSED);
     h2->block_stream = 0; /* an incomplete block can no longer be completed */
-    mk_conn_use_input(h2->conn, mk_conn_input(h2->conn).len);
+    mk_conn_consume_input(h2->conn, mk_conn_input(h2->conn).len);
     if (n < 0)
         mk_h2_state_move_local(h2, MK_H2_LOCAL_LOST);
     else
@@ -397,7 +397,7 @@ void mk_h2_input_read(struct mk_h2 *h2)
             mk_h2_stream_free_closed(h2);
             continue;
         }
-        ssize_t n = mk_conn_fill(h2->conn);
+        ssize_t n = mk_conn_fill_input(h2->conn);
         if (n == -EAGAIN)
             return;
         if (n <= 0)

@@ -37,12 +37,13 @@ static void encode_headers(struct mk_buf *out, const struct mk_header_field *fie
 
 static void encode_head(struct mk_h2_stream *s, struct mk_buf *out)
 {
-    struct mk_service *service = s->h2->conn->service;
+    struct mk_conn_manager *service = s->h2->conn->service;
     const struct mk_response *r = &s->d.x->response;
-    mk_str stamp = mk_stamp_without(mk_stamp_packed_at(&service->stamp, service->loop->now_unix),
-                                    service->stamp.packed_server_len, r->own);
-    if (MK_LIKELY(r->status == 200 && r->n_blocks == 1 && r->blocks[0]->packed_ready.p)) {
-        mk_buf_add(out, r->blocks[0]->packed_ready);
+    mk_str stamp =
+        mk_common_headers_without_own(mk_common_headers_hpack_at(&service->stamp, service->loop->now_unix),
+                                      service->stamp.packed_server_len, r->own);
+    if (MK_LIKELY(r->status == 200 && r->n_blocks == 1 && r->blocks[0]->cached_head_h2.p)) {
+        mk_buf_add(out, r->blocks[0]->cached_head_h2);
         mk_buf_add(out, stamp);
         encode_headers(out, r->fields, r->n_fields); /* added by plugins */
         return;
@@ -52,7 +53,7 @@ static void encode_head(struct mk_h2_stream *s, struct mk_buf *out)
     for (unsigned i = 0; i < r->n_blocks; i++)
         encode_headers(out, r->blocks[i]->fields, r->blocks[i]->n);
     encode_headers(out, r->fields, r->n_fields);
-    if (mk_status_has_content(r->status) && r->content.length != MK_CONTENT_UNKNOWN)
+    if (mk_status_has_content(r->status) && r->content.length != MK_RESPONSE_BODY_UNKNOWN)
         mk_hpack_encode_num(out, MK_STR("Content-Length"), r->content.length);
 }
 
@@ -74,23 +75,23 @@ static bool write_head(struct mk_h2_stream *s)
 {
     struct mk_buf *out = mk_h2_write_buffer(s->h2);
     struct mk_response *r = &s->d.x->response;
-    bool ends = !mk_driver_has_content(&s->d) || r->content.length == 0;
+    bool ends = !mk_http_stream_response_has_body(&s->d) || r->content.length == 0;
     if (r->content.source && out->len > out->cap - SOURCE_ROOM)
         return false;
-    if (MK_UNLIKELY(r->own & MK_OWN_TRAILER))
-        mk_trailers_settle(&s->d.x->request, r);
+    if (MK_UNLIKELY(r->own & MK_RESPONSE_OWN_TRAILER))
+        mk_trailers_announce(&s->d.x->request, r);
     bool written = try_write_head(s, out, ends);
     if (!written && out->len)
         return false;
     if (!written) { /* not even alone: an error takes its place */
-        mk_driver_replace(&s->d);
+        mk_http_stream_replace_with_error(&s->d);
         return write_head(s);
     }
     r->sealed = true;
-    mk_driver_move_reply(&s->d, MK_REPLY_CONTENT);
+    mk_http_stream_set_response_state(&s->d, MK_RESPONSE_HEAD_SENT);
     s->d.to_send = r->content.length;
     if (ends)
-        mk_driver_close_local(&s->d);
+        mk_http_stream_close_local(&s->d);
     return true;
 }
 
@@ -101,13 +102,13 @@ MK_COLD static enum progress fail_response(struct mk_h2_stream *s)
 {
     const struct mk_buf *out = mk_h2_write_buffer(s->h2);
     if (s->head_flush != s->h2->n_flushes || s->head_to != out->len) {
-        mk_h2_stream_reset(s, MK_H2_INTERNAL_ERROR, mk_driver_fail(&s->d));
+        mk_h2_stream_reset(s, MK_H2_INTERNAL_ERROR, mk_http_stream_fail_response(&s->d));
         return COMPLETE;
     }
     mk_h2_write_remove_block(s->h2, s->head_from);
     s->h2->send_window += (int64_t)s->d.sent;
     s->send_window += (int64_t)s->d.sent;
-    mk_driver_replace(&s->d);
+    mk_http_stream_replace_with_error(&s->d);
     return MORE;
 }
 
@@ -143,9 +144,9 @@ static void write_data_frame(struct mk_h2_stream *s, size_t n, bool ends)
     s->send_window -= (int64_t)n;
     s->h2->send_window -= (int64_t)n;
     s->progress += n;
-    mk_driver_count_sent(&s->d, n);
+    mk_http_stream_count_body_sent(&s->d, n);
     if (ends)
-        mk_driver_close_local(&s->d);
+        mk_http_stream_close_local(&s->d);
 }
 
 static bool has_trailers(const struct mk_h2_stream *s)
@@ -162,14 +163,14 @@ static enum progress write_trailers(struct mk_h2_stream *s)
     encode_headers(out, t->at, t->n);
     if (!mk_h2_write_end_block(s->h2, from, s->id, MK_H2_END_STREAM))
         return WAITS_ROOM;
-    mk_driver_close_local(&s->d);
+    mk_http_stream_close_local(&s->d);
     return COMPLETE;
 }
 
 static enum progress end_body(struct mk_h2_stream *s)
 {
-    if (s->d.reply.is != MK_REPLY_SPENT)
-        mk_driver_move_reply(&s->d, MK_REPLY_SPENT);
+    if (s->d.reply.is != MK_RESPONSE_BODY_ENDED)
+        mk_http_stream_set_response_state(&s->d, MK_RESPONSE_BODY_ENDED);
     if (has_trailers(s))
         return write_trailers(s);
     write_data_frame(s, 0, true);
@@ -181,12 +182,12 @@ static enum progress write_body_frame(struct mk_h2_stream *s)
     struct mk_buf *out = mk_h2_write_buffer(s->h2);
     enum progress why;
     size_t n = 0;
-    if (s->d.reply.is == MK_REPLY_SPENT || s->d.to_send == 0)
+    if (s->d.reply.is == MK_RESPONSE_BODY_ENDED || s->d.to_send == 0)
         return end_body(s);
     size_t most = data_frame_room(s, &why);
     if (!most)
         return why;
-    switch (mk_driver_pull(&s->d, out->p + out->len + MK_H2_FRAME_HEAD, most, &n)) {
+    switch (mk_http_stream_pull_body(&s->d, out->p + out->len + MK_H2_FRAME_HEAD, most, &n)) {
     case MK_PULL_DATA:
         break;
     case MK_PULL_END:
@@ -199,7 +200,7 @@ static enum progress write_body_frame(struct mk_h2_stream *s)
         return fail_response(s);
     }
     write_data_frame(s, n, n == s->d.to_send && !has_trailers(s));
-    return mk_driver_is_written(&s->d) ? COMPLETE : MORE;
+    return mk_http_stream_response_written(&s->d) ? COMPLETE : MORE;
 }
 
 /* ---- One stream ---- */
@@ -211,10 +212,10 @@ static void finish_response(struct mk_h2_stream *s)
         s->announced == MK_REQUEST_LENGTH_UNKNOWN || s->announced - s->d.received <= MK_H2_DRAIN_MAX;
     if (mk_h2_stream_is_closed(s)) {
         return;
-    } else if (mk_driver_is_tunnel(&s->d)) {
+    } else if (mk_http_stream_is_tunnel(&s->d)) {
         mk_h2_stream_wake(s);
         mk_conn_resume(s->h2->conn);
-    } else if (mk_driver_is_received(&s->d) || s->h2->remote.is == MK_H2_REMOTE_CLOSED) {
+    } else if (mk_http_stream_request_received(&s->d) || s->h2->remote.is == MK_H2_REMOTE_CLOSED) {
         mk_h2_stream_close(s, MK_OUTCOME_OK);
     } else if (little) {
         mk_h2_stream_drain(s);
@@ -226,15 +227,15 @@ static void finish_response(struct mk_h2_stream *s)
 /* Writes the head, or one frame of content. */
 static enum progress write_next_frame(struct mk_h2_stream *s)
 {
-    if (s->d.reply.is == MK_REPLY_PENDING && !write_head(s))
+    if (s->d.reply.is == MK_RESPONSE_PENDING && !write_head(s))
         return WAITS_ROOM;
-    return mk_driver_is_written(&s->d) ? COMPLETE : write_body_frame(s);
+    return mk_http_stream_response_written(&s->d) ? COMPLETE : write_body_frame(s);
 }
 
 bool mk_h2_output_try_send_now(struct mk_h2_stream *s)
 {
     struct mk_h2 *h2 = s->h2;
-    const struct mk_content *content = &s->d.x->response.content;
+    const struct mk_response_body *content = &s->d.x->response.content;
     bool in_the_way = h2->ready_mask || !mk_send_queue_is_empty(&h2->conn->out) || !mk_h2_state_is_alive(h2);
     if (in_the_way || content->source || content->length > AT_ONCE_MAX)
         return false;
@@ -259,7 +260,7 @@ static struct mk_h2_stream *choose_stream(struct mk_h2 *h2)
             struct mk_h2_stream *s = MK_LIST_ENTRY(at, struct mk_h2_stream, turn);
             bool opens =
                 h2->send_window > 0 || h2->remote.is == MK_H2_REMOTE_CLOSED; /* or is to be given up */
-            if (opens || s->d.reply.is == MK_REPLY_PENDING)
+            if (opens || s->d.reply.is == MK_RESPONSE_PENDING)
                 return s;
         }
     }
@@ -269,10 +270,10 @@ static struct mk_h2_stream *choose_stream(struct mk_h2 *h2)
 /* After a frame of an incremental response, other streams get their turn. */
 static void requeue_stream(struct mk_h2_stream *s)
 {
-    if (mk_driver_is_tunnel(&s->d))
-        mk_h2_stream_set_clock(s, MK_CLOCK_TUNNEL);
-    else if (s->clock == MK_CLOCK_HANDLER) /* but the RATE clock goes on */
-        mk_h2_stream_set_clock(s, MK_CLOCK_NONE);
+    if (mk_http_stream_is_tunnel(&s->d))
+        mk_h2_stream_set_clock(s, MK_TIMEOUT_TUNNEL);
+    else if (s->clock == MK_TIMEOUT_HANDLER) /* but the RATE clock goes on */
+        mk_h2_stream_set_clock(s, MK_TIMEOUT_NONE);
     if (s->priority.incremental) {
         mk_list_remove(&s->turn);
         mk_h2_stream_queue_output(s);
@@ -283,7 +284,7 @@ static void requeue_stream(struct mk_h2_stream *s)
 static void wait_for_body(struct mk_h2_stream *s)
 {
     mk_list_remove(&s->turn);
-    if (s->d.awaits != MK_AWAITS_NOTHING || s->d.coldread) {
+    if (s->d.awaits != MK_AWAITS_NOTHING || s->d.pending_prefetch) {
         mk_h2_stream_set_wait_clock(s);
         return;
     }
@@ -301,8 +302,8 @@ static void wait_for_window(struct mk_h2_stream *s, enum progress which)
     if (which == WAITS_CLIENT)
         return;
     mk_list_remove(&s->turn);
-    if (!mk_driver_is_tunnel(&s->d))
-        mk_h2_stream_set_clock(s, MK_CLOCK_RATE);
+    if (!mk_http_stream_is_tunnel(&s->d))
+        mk_h2_stream_set_clock(s, MK_TIMEOUT_RATE);
 }
 
 /* Handles the result of a step. False: nothing more can be sent now. */

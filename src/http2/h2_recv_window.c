@@ -164,7 +164,7 @@ static void update_stream_window(struct mk_h2_stream *s)
 {
     int64_t by = s->window_size - s->receive_window - s->held;
     mk_list_remove(&s->touched);
-    if (mk_driver_is_received(&s->d)) {
+    if (mk_http_stream_request_received(&s->d)) {
         if (!s->held)
             shrink_window(s);
         return;

@@ -8,13 +8,13 @@
 #include "http2/h2_head.h"
 #include "http2/h2_stream.h"
 #include "http2/h2_write.h"
-#include "proto/service.h"
-#include "web/asked.h"
+#include "proto/conn_manager.h"
+#include "web/request_target.h"
 #include "web/trailers.h"
 
 enum { REFUSED_COST = 2 };
 
-static struct mk_service *service_of(const struct mk_h2 *h2)
+static struct mk_conn_manager *service_of(const struct mk_h2 *h2)
 {
     return h2->conn->service;
 }
@@ -66,8 +66,9 @@ static int set_target(struct mk_h2_stream *s, const struct mk_h2_head *head, boo
     if (tunnel)
         r->tunnel =
             mk_str_eq_nocase(head->protocol, MK_UPGRADE_WEBSOCKET) ? MK_UPGRADE_WEBSOCKET : head->protocol;
-    mk_service_leave_trail(service_of(s->h2), head->method_text, connect ? head->authority : head->path);
-    int bad = mk_asked_receive(&s->d.x->request, connect ? head->authority : head->path, head->host);
+    mk_conn_manager_note_request(service_of(s->h2), head->method_text,
+                                 connect ? head->authority : head->path);
+    int bad = mk_request_target_init(&s->d.x->request, connect ? head->authority : head->path, head->host);
     return tunnel && ends ? 400 : bad; /* it has ended already, and a success would open it */
 }
 
@@ -75,9 +76,9 @@ static void set_body_length(struct mk_h2_stream *s, const struct mk_h2_head *hea
 {
     s->announced = ends ? 0 : head->has_length ? head->length : MK_REQUEST_LENGTH_UNKNOWN;
     if (ends)
-        mk_driver_close_remote(&s->d);
+        mk_http_stream_close_remote(&s->d);
     else if (head->expects_continue)
-        mk_driver_move_input(&s->d, MK_INPUT_HELD);
+        mk_http_stream_set_input_state(&s->d, MK_INPUT_AWAITS_CONTINUE);
     s->d.x->request.length = head->protocol.p ? 0 : s->announced; /* what follows is of the tunnel */
 }
 
@@ -90,16 +91,16 @@ static unsigned fill_request(struct mk_h2_stream *s, const struct mk_h2_head *he
     if (priority.p)
         s->priority = mk_h2_priority_parse(priority);
     int bad = set_target(s, head, ends);
-    unsigned too_much = ends
-                            ? mk_driver_limit_head(&s->d, head->size)
-                            : mk_driver_limit_content(&s->d, head->size, head->has_length ? head->length : 0);
+    unsigned too_much =
+        ends ? mk_http_stream_check_head_size(&s->d, head->size)
+             : mk_http_stream_check_body_size(&s->d, head->size, head->has_length ? head->length : 0);
     return bad ? (unsigned)bad : too_much;
 }
 
 /* May the client open another stream? Refuses it if not. */
 static bool admit_stream(struct mk_h2 *h2, uint32_t id, mk_str block)
 {
-    const struct mk_limits *l = service_of(h2)->limits;
+    const struct mk_conn_manager_limits *l = service_of(h2)->limits;
     bool late = mk_h2_stream_is_late(h2, id);
     if (!late && h2->n_streams < l->h2.streams_max)
         return true;
@@ -111,7 +112,7 @@ static bool admit_stream(struct mk_h2 *h2, uint32_t id, mk_str block)
 
 static void open_stream(struct mk_h2 *h2, uint32_t id, mk_str block, bool ends)
 {
-    struct mk_service *service = service_of(h2);
+    struct mk_conn_manager *service = service_of(h2);
     struct mk_h2_head head;
     h2->last_stream = id;
     if (!admit_stream(h2, id, block))
@@ -153,7 +154,7 @@ static bool store_trailers(struct mk_h2_stream *s, const struct mk_headers *fiel
 
 static void end_with_trailers(struct mk_h2_stream *s, mk_str block, bool ends)
 {
-    struct mk_service *service = service_of(s->h2);
+    struct mk_conn_manager *service = service_of(s->h2);
     struct mk_h2 *h2 = s->h2;
     struct mk_h2_head head;
     mk_h2_head_init(&head, &s->d.x->arena, service->fields, &service->limits->head, true);
@@ -173,7 +174,7 @@ static void end_with_trailers(struct mk_h2_stream *s, mk_str block, bool ends)
 void mk_h2_request_receive_block(struct mk_h2 *h2, uint32_t id, mk_str block, bool ends)
 {
     struct mk_h2_stream *s = mk_h2_stream_find(h2, id);
-    if (s && !mk_driver_is_received(&s->d))
+    if (s && !mk_http_stream_request_received(&s->d))
         end_with_trailers(s, block, ends);
     else if (!s && id > h2->last_stream)
         open_stream(h2, id, block, ends);

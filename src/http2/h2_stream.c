@@ -7,7 +7,7 @@
 
 enum { FRAME_ROOM = 64, FIELD_ROOM = 16 }; /* around a block of fields, and around each of them, at most */
 
-static struct mk_service *service_of(const struct mk_h2_stream *s)
+static struct mk_conn_manager *service_of(const struct mk_h2_stream *s)
 {
     return s->h2->conn->service;
 }
@@ -48,15 +48,15 @@ static void on_stream_timer(struct mk_timer *t)
 {
     struct mk_h2_stream *s = MK_CONTAINER(t, struct mk_h2_stream, timer);
     struct mk_conn *c = s->h2->conn;
-    enum mk_clock clock = s->clock;
-    s->clock = MK_CLOCK_NONE;
-    if (clock == MK_CLOCK_NONE)
+    enum mk_conn_timeout clock = s->clock;
+    s->clock = MK_TIMEOUT_NONE;
+    if (clock == MK_TIMEOUT_NONE)
         return;
     /* A stream in a list waits for other streams or for the whole connection, not for its client. */
     bool queued = !mk_list_empty(&s->turn);
-    if (clock == MK_CLOCK_RATE &&
-        (queued || !mk_conn_rate_is_too_slow(&s->rate, s->progress, mk_driver_limits(&s->d)))) {
-        mk_h2_stream_set_clock(s, MK_CLOCK_RATE);
+    if (clock == MK_TIMEOUT_RATE &&
+        (queued || !mk_conn_rate_is_below_min(&s->rate, s->progress, mk_http_stream_limits(&s->d)))) {
+        mk_h2_stream_set_clock(s, MK_TIMEOUT_RATE);
         return;
     }
     s->due = (uint8_t)clock;
@@ -64,14 +64,14 @@ static void on_stream_timer(struct mk_timer *t)
     mk_conn_resume(c);
 }
 
-void mk_h2_stream_set_clock(struct mk_h2_stream *s, enum mk_clock clock)
+void mk_h2_stream_set_clock(struct mk_h2_stream *s, enum mk_conn_timeout clock)
 {
-    struct mk_service *service = service_of(s);
-    if ((s->clock == clock && clock != MK_CLOCK_TUNNEL) || mk_h2_stream_is_closed(s))
+    struct mk_conn_manager *service = service_of(s);
+    if ((s->clock == clock && clock != MK_TIMEOUT_TUNNEL) || mk_h2_stream_is_closed(s))
         return;
-    uint32_t span = mk_conn_request_clock_span(mk_driver_limits(&s->d), clock);
+    uint32_t span = mk_conn_request_timeout_ms(mk_http_stream_limits(&s->d), clock);
     s->clock = (uint8_t)clock;
-    if (clock == MK_CLOCK_RATE)
+    if (clock == MK_TIMEOUT_RATE)
         s->rate.progressed = s->progress;
     if (span)
         mk_loop_set_timer(service->loop, &s->timer, span);
@@ -81,10 +81,10 @@ void mk_h2_stream_set_clock(struct mk_h2_stream *s, enum mk_clock clock)
 
 void mk_h2_stream_set_wait_clock(struct mk_h2_stream *s)
 {
-    if (mk_driver_is_tunnel(&s->d))
+    if (mk_http_stream_is_tunnel(&s->d))
         return; /* its clock runs already */
-    mk_h2_stream_set_clock(s, mk_driver_clock(&s->d));
-    if (mk_driver_is_abandoned(&s->d))
+    mk_h2_stream_set_clock(s, mk_http_stream_timeout(&s->d));
+    if (mk_http_stream_is_client_gone(&s->d))
         mk_h2_stream_close(s, MK_OUTCOME_CLIENT_ABORTED);
 }
 
@@ -113,7 +113,7 @@ static bool send_interim(struct mk_h2_stream *s, unsigned status, const struct m
 
 void mk_h2_stream_send_continue(struct mk_h2_stream *s)
 {
-    mk_driver_move_input(&s->d, MK_INPUT_WANTED);
+    mk_http_stream_set_input_state(&s->d, MK_INPUT_WANTED);
     if (!s->d.received && !s->d.x->response.sealed) /* else the client does not wait for it any more */
         (void)send_interim(s, 100, NULL, 0);
 }
@@ -131,28 +131,28 @@ static ssize_t on_body_read(void *ctx, char *room, size_t cap)
     struct mk_h2_stream *s = ctx;
     if (service_of(s)->serving != s->h2->conn)
         return -EAGAIN; /* called from outside of a handler or source: resume first */
-    if (s->d.x->request.tunnel.p && !mk_driver_is_tunnel(&s->d))
+    if (s->d.x->request.tunnel.p && !mk_http_stream_is_tunnel(&s->d))
         return 0; /* later input belongs to the tunnel, if a handler opens it */
     if (s->first)
         return (ssize_t)mk_h2_recv_window_read(s, room, cap);
-    if (s->d.x->read_error || mk_driver_is_received(&s->d))
+    if (s->d.x->read_error || mk_http_stream_request_received(&s->d))
         return s->d.x->read_error;
-    if (s->d.input.is == MK_INPUT_HELD)
+    if (s->d.input.is == MK_INPUT_AWAITS_CONTINUE)
         mk_h2_stream_send_continue(s);
     mk_h2_recv_window_grow(s);
-    mk_driver_await_content(&s->d);
+    mk_http_stream_await_body(&s->d);
     return -EAGAIN;
 }
 
 /* Continues where the stream is: in the flow, or among the streams that send. */
 static void resume_stream(struct mk_h2_stream *s)
 {
-    mk_driver_resume(&s->d);
-    if (s->d.x->step != MK_FLOW_READY || mk_driver_is_tunnel(&s->d)) {
+    mk_http_stream_allow_call(&s->d);
+    if (s->d.x->step != MK_DISPATCH_READY || mk_http_stream_is_tunnel(&s->d)) {
         mk_h2_stream_wake(s);
         return;
     }
-    if (s->clock == MK_CLOCK_HANDLER) /* from now on it waits for its turn, and for room at the client */
+    if (s->clock == MK_TIMEOUT_HANDLER) /* from now on it waits for its turn, and for room at the client */
         mk_h2_stream_stop_clock(s);
     mk_h2_stream_queue_output(s);
 }
@@ -166,16 +166,16 @@ static void on_resume(void *ctx)
 
 static const struct mk_request_ops request_ops = {.read = on_body_read,
                                                   .resume = on_resume,
-                                                  .local = mk_driver_local,
+                                                  .local = mk_http_stream_local_addr,
                                                   .interim = on_interim,
-                                                  .tls = mk_driver_tls,
-                                                  .limit_body = mk_driver_limit_body};
+                                                  .tls = mk_http_stream_tls_info,
+                                                  .limit_body = mk_http_stream_set_body_max};
 
 /* ---- Life ---- */
 
 struct mk_h2_stream *mk_h2_stream_new(struct mk_h2 *h2, uint32_t id)
 {
-    struct mk_h2_stream *s = mk_driver_new(h2->conn, sizeof *s, 20, &request_ops, 0);
+    struct mk_h2_stream *s = mk_http_stream_new(h2->conn, sizeof *s, 20, &request_ops, 0);
     if (!s)
         return NULL;
     *s = (struct mk_h2_stream){.d = s->d,
@@ -211,8 +211,8 @@ static void keep_rate_limits(const struct mk_h2_stream *s)
     struct mk_h2 *h2 = s->h2;
     if (MK_LIKELY(!s->d.x->limits && (!site || (!site->limits && !site->n_locations))))
         return;
-    const struct mk_request_limits *own = mk_driver_limits(&s->d);
-    h2->left = *(h2->limits_left ? mk_conn_rate_easier(h2->limits_left, own) : own);
+    const struct mk_request_limits *own = mk_http_stream_limits(&s->d);
+    h2->left = *(h2->limits_left ? mk_conn_rate_more_lenient(h2->limits_left, own) : own);
     h2->limits_left = &h2->left;
 }
 
@@ -221,9 +221,9 @@ void mk_h2_stream_close(struct mk_h2_stream *s, enum mk_outcome ending)
     if (mk_h2_stream_is_closed(s))
         return;
     keep_rate_limits(s);
-    mk_driver_record(&s->d, ending);
-    mk_driver_close_remote(&s->d);
-    mk_driver_close_local(&s->d);
+    mk_http_stream_record_request(&s->d, ending);
+    mk_http_stream_close_remote(&s->d);
+    mk_http_stream_close_local(&s->d);
     s->d.x->request.ops = NULL; /* so that on_end functions of handlers can still call resume and read */
     unlink_stream(s);
     mk_h2_recv_window_close_stream(s);
@@ -250,17 +250,17 @@ void mk_h2_stream_free_closed(struct mk_h2 *h2)
     while (!mk_list_empty(&h2->closed)) {
         struct mk_h2_stream *s = MK_LIST_ENTRY(h2->closed.next, struct mk_h2_stream, turn);
         mk_list_remove(&s->turn);
-        mk_driver_free(&s->d);
+        mk_http_stream_free(&s->d);
     }
 }
 
 void mk_h2_stream_drain(struct mk_h2_stream *s)
 {
-    mk_driver_record(&s->d, MK_OUTCOME_OK);
+    mk_http_stream_record_request(&s->d, MK_OUTCOME_OK);
     mk_list_remove(&s->turn);
     mk_h2_stream_discard_input(s);
     s->d.content_max = s->d.received + MK_H2_DRAIN_MAX;
-    mk_h2_stream_set_clock(s, MK_CLOCK_RATE);
+    mk_h2_stream_set_clock(s, MK_TIMEOUT_RATE);
 }
 
 /* ---- Incoming content ---- */
@@ -268,14 +268,14 @@ void mk_h2_stream_drain(struct mk_h2_stream *s)
 /* Wakes a handler or source that waits for content: some has arrived, or none will. */
 static void wake_reader(struct mk_h2_stream *s)
 {
-    if (s->d.awaits == MK_AWAITS_CONTENT || mk_driver_is_tunnel(&s->d))
+    if (s->d.awaits == MK_AWAITS_BODY || mk_http_stream_is_tunnel(&s->d))
         resume_stream(s);
 }
 
 void mk_h2_stream_discard_input(struct mk_h2_stream *s)
 {
     if (s->d.input.is != MK_INPUT_UNWANTED)
-        mk_driver_move_input(&s->d, MK_INPUT_UNWANTED);
+        mk_http_stream_set_input_state(&s->d, MK_INPUT_UNWANTED);
     mk_h2_recv_window_discard(s);
     mk_h2_recv_window_mark(s);
 }
@@ -325,7 +325,7 @@ void mk_h2_stream_receive(struct mk_h2_stream *s, mk_str data, bool ends)
         return;
     }
     if (ends)
-        mk_driver_close_remote(&s->d);
+        mk_http_stream_close_remote(&s->d);
     if (s->d.input.is == MK_INPUT_UNWANTED)
         return;
     mk_err e = s->d.received > s->d.content_max     ? -EMSGSIZE
@@ -342,16 +342,16 @@ static void end_stream_input(struct mk_h2_stream *s)
         mk_h2_stream_close(s, MK_OUTCOME_OK);
         return;
     }
-    if (!mk_driver_is_received(&s->d) && mk_driver_is_tunnel(&s->d)) {
+    if (!mk_http_stream_request_received(&s->d) && mk_http_stream_is_tunnel(&s->d)) {
         s->d.ending = s->d.ending ? s->d.ending : MK_OUTCOME_CLIENT_ABORTED;
         fail_input(s, -ECONNRESET);
-    } else if (!mk_driver_is_received(&s->d)) {
-        mk_driver_cut_off(&s->d);
+    } else if (!mk_http_stream_request_received(&s->d)) {
+        mk_http_stream_abort_body(&s->d);
         fail_input(s, -ECONNRESET);
     }
-    if (s->clock == MK_CLOCK_HANDLER)
+    if (s->clock == MK_TIMEOUT_HANDLER)
         mk_h2_stream_set_wait_clock(s);
-    if (!mk_h2_stream_is_closed(s) && s->d.reply.is != MK_REPLY_PENDING && s->send_window <= 0)
+    if (!mk_h2_stream_is_closed(s) && s->d.reply.is != MK_RESPONSE_PENDING && s->send_window <= 0)
         mk_h2_stream_queue_output(s); /* to be given up, if it waits for that window */
 }
 

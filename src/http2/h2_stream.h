@@ -22,7 +22,7 @@ void mk_h2_stream_close_all(struct mk_h2 *h2, enum mk_outcome ending);
 void mk_h2_stream_free_closed(struct mk_h2 *h2);
 static inline bool mk_h2_stream_is_closed(const struct mk_h2_stream *s)
 {
-    return s->d.reply.is == MK_REPLY_RECORDED && s->d.state.is == MK_DRIVER_CLOSED;
+    return s->d.reply.is == MK_RESPONSE_RECORDED && s->d.state.is == MK_HTTP_STREAM_CLOSED;
 }
 
 /* The response is written, but the client is still sending content that is not wanted: lets it finish if that
@@ -30,7 +30,7 @@ static inline bool mk_h2_stream_is_closed(const struct mk_h2_stream *s)
 void mk_h2_stream_drain(struct mk_h2_stream *s);
 static inline bool mk_h2_stream_is_draining(const struct mk_h2_stream *s)
 {
-    return s->d.reply.is == MK_REPLY_RECORDED && s->d.state.is == MK_DRIVER_HALF_CLOSED_LOCAL;
+    return s->d.reply.is == MK_RESPONSE_RECORDED && s->d.state.is == MK_HTTP_STREAM_HALF_CLOSED_LOCAL;
 }
 
 /* The client has reset the stream as well. */
@@ -56,10 +56,10 @@ void mk_h2_stream_end_input(struct mk_h2 *h2);
 void mk_h2_stream_wake(struct mk_h2_stream *s);
 /* Puts the stream in the list of those that have output. */
 void mk_h2_stream_queue_output(struct mk_h2_stream *s);
-void mk_h2_stream_set_clock(struct mk_h2_stream *s, enum mk_clock clock);
+void mk_h2_stream_set_clock(struct mk_h2_stream *s, enum mk_conn_timeout clock);
 static inline void mk_h2_stream_stop_clock(struct mk_h2_stream *s)
 {
-    s->clock = MK_CLOCK_NONE;
+    s->clock = MK_TIMEOUT_NONE;
 }
 /* Sets the clock for what the driver awaits; closes the stream when its client is gone and the handler wants
  * to follow that. */

@@ -8,8 +8,8 @@
 #include "http2/h2_frame.h"
 #include "http2/h2_priority.h"
 #include "http2/hpack.h"
-#include "proto/driver.h"
 #include "proto/http2.h"
+#include "proto/http_stream.h"
 
 enum { MK_H2_BUCKETS = 16, MK_H2_RESETS_KEPT = 32 };
 
@@ -91,13 +91,13 @@ struct mk_h2_body_chunk;
 /* A stream: one request and its response. Lives in the arena of its exchange. Its state (RFC 9113,
  * section 5.1) is d.state; a closed one that is also recorded takes part in nothing any more. */
 struct mk_h2_stream {
-    struct mk_driver d; /* first */
+    struct mk_http_stream d; /* first */
     struct mk_h2 *h2;
     struct mk_h2_stream *next; /* in its bucket */
     struct mk_list turn;       /* in h2->woken, h2->ready or h2->closed */
     struct mk_list touched;    /* in h2->touched */
     struct mk_timer timer;
-    struct mk_rate rate;
+    struct mk_conn_rate rate;
     uint64_t progress; /* bytes of content that moved, in or out */
     uint32_t id;
     uint8_t clock; /* enum mk_clock */

@@ -12,5 +12,5 @@ const struct mk_http2_module mk_http2_module = {
     .ops = &mk_h2_ops,
     .serve = mk_h2_serve,
     .pack_head = mk_h2_cached_head_write,
-    .pack_stamp = mk_h2_cached_head_write_date,
+    .encode_common_headers = mk_h2_cached_head_write_date,
 };

@@ -185,12 +185,12 @@ static int load(struct mk_config *c, void **data)
 }
 
 /* Its number among the hosts of the program; 0: it is of the file. */
-static unsigned app_vhost_number(const struct mk_generation *g, const struct mk_site *site)
+static unsigned app_vhost_number(const struct mk_config_generation *g, const struct mk_vhost_config *site)
 {
     unsigned n = 1;
     if (!mk_str_eq(site->section->at.file, MK_EMBEDDING_NAME))
         return 0;
-    for (const struct mk_site *s = g->sites; s != site; s = s->next)
+    for (const struct mk_vhost_config *s = g->sites; s != site; s = s->next)
         n += mk_str_eq(s->section->at.file, MK_EMBEDDING_NAME);
     return n;
 }

@@ -2,7 +2,7 @@
 #include "lib/housekeeping.h"
 
 #include "os/fd.h"
-#include "settings/tickets.h"
+#include "settings/tls_ticket_keys.h"
 
 /* The descriptor keeps its number, so all threads go on with the next file. */
 static mk_err rotate_log(const struct mk_logfile *log)
@@ -33,7 +33,7 @@ static void schedule_ticket_rotation(struct mk_lib_worker *r)
 static void on_ticket_timer(struct mk_timer *t)
 {
     struct mk_lib_worker *r = MK_CONTAINER(t, struct mk_lib_worker, tickets);
-    mk_err e = mk_tickets_rotate(r->server->generation->tickets);
+    mk_err e = mk_tls_ticket_keys_rotate(r->server->generation->tickets);
     if (e)
         mk_log_error(&r->log.log, "cannot create a new key for TLS session tickets: %s", mk_err_text(e));
     schedule_ticket_rotation(r);
@@ -41,7 +41,7 @@ static void on_ticket_timer(struct mk_timer *t)
 
 void mk_housekeeping_start(struct mk_lib_worker *r)
 {
-    const struct mk_generation *g = r->server->generation;
+    const struct mk_config_generation *g = r->server->generation;
     r->worker.on_full = on_full;
     mk_timer_init(&r->tickets, on_ticket_timer);
     if (r->index == 0 && g->tickets && g->server.ticket_ms)

@@ -62,7 +62,7 @@ static void apply_stop_deadline(struct mk_lib_worker *r)
     if (stop_at == r->stop_at)
         return;
     r->stop_at = stop_at;
-    __atomic_store_n(&r->server->places.at[r->index].leaving, true, __ATOMIC_RELAXED);
+    __atomic_store_n(&r->server->scoreboard.at[r->index].leaving, true, __ATOMIC_RELAXED);
     uint32_t span = remaining_drain_ms(r, stop_at);
     if (!w->draining)
         mk_worker_drain(w, stop_at == MK_SERVER_STOP_AT_ONCE,
@@ -89,9 +89,9 @@ static mk_err collect_sockets(struct mk_lib_worker *r)
     if (!r->sockets)
         return -ENOMEM;
     for (unsigned i = 0; i < l->n; i++) {
-        const struct mk_listen *as = mk_listener_listen(&l->at[i], &s->generation->listens);
+        const struct mk_listen *as = mk_listener_find_listen(&l->at[i], &s->generation->listens);
         for (unsigned j = 0; as && j < l->at[i].n_fds; j++)
-            if (mk_listener_serves(&l->at[i], j, r->index, s->n_runners))
+            if (mk_listener_is_for_worker(&l->at[i], j, r->index, s->n_runners))
                 r->sockets[r->n_sockets++] = (struct mk_worker_socket){
                     .fd = l->at[i].fds[j], .tls = as->tls, .http2 = as->http2, .hosts = as->hosts};
     }
@@ -101,7 +101,7 @@ static mk_err collect_sockets(struct mk_lib_worker *r)
 static mk_err init_log(struct mk_lib_worker *r)
 {
     const struct mk_server *s = r->server;
-    const struct mk_generation *g = s->generation;
+    const struct mk_config_generation *g = s->generation;
     mk_err e = mk_errorlog_init(&r->log, (enum mk_log_level)g->server.log_level, g->error_log);
     r->log.hear = s->options.on_log;
     r->log.hear_ctx = s->options.log_ctx;
@@ -112,13 +112,13 @@ static mk_err init_log(struct mk_lib_worker *r)
 static mk_err init_worker(struct mk_lib_worker *r)
 {
     const struct mk_server *s = r->server;
-    struct mk_place *place = &s->places.at[r->index];
+    struct mk_scoreboard_slot *place = &s->scoreboard.at[r->index];
     __atomic_store_n(&place->pid, gettid(), __ATOMIC_RELAXED);
     return mk_worker_init(&r->worker, &(struct mk_worker_options){.generation = s->generation,
                                                                   .index = r->index,
                                                                   .workers = s->n_runners,
                                                                   .counters = &place->counters,
-                                                                  .places = s->places,
+                                                                  .scoreboard = s->scoreboard,
                                                                   .log = &r->log.log,
                                                                   .listeners = r->sockets,
                                                                   .n_listeners = r->n_sockets});

@@ -37,7 +37,7 @@ static mk_err open_listener(struct mk_server *s, const struct mk_listen *one)
     wanted[n] = *one;
     mk_err e = mk_listeners_open(&s->listeners, &(struct mk_listens){.at = wanted, .n = n + 1}, 1, &failed);
     if (!e) /* so that another port 0 is another port */
-        s->listeners.at[n].asked = s->listeners.at[n].addr;
+        s->listeners.at[n].requested = s->listeners.at[n].addr;
     return e;
 }
 
@@ -119,7 +119,7 @@ static mk_err adopt_socket(struct mk_server *s, int fd, const struct mk_sockaddr
     }
     fds[0] = own;
     s->listeners.at[s->listeners.n++] = (struct mk_listener){.addr = *addr,
-                                                             .asked = *addr,
+                                                             .requested = *addr,
                                                              .fds = fds,
                                                              .n_fds = 1,
                                                              .shared = true,
@@ -151,7 +151,7 @@ int mk_server_address(const struct mk_server *s, size_t i, char *room, size_t ca
     int before MK_KEEP_ERRNO = errno;
     const struct mk_listener *one =
         mk_handle_is_valid(s) && i < s->listeners.n && s->generation ? &s->listeners.at[i] : NULL;
-    const struct mk_listen *as = one ? mk_listener_listen(one, &s->generation->listens) : NULL;
+    const struct mk_listen *as = one ? mk_listener_find_listen(one, &s->generation->listens) : NULL;
     if (!as)
         return -ENOENT;
     struct mk_buf text = mk_buf_fixed(room, cap);

@@ -12,17 +12,17 @@
 #include "lib/lib_worker.h"
 #include "lib/setting_check.h"
 #include "net/loop_embed.h"
-#include "setup/mailboxes.h"
 #include "setup/plugins.h"
+#include "setup/worker_channels.h"
 
 enum { TEXT_MAX = 8 << 20, AWAIT_NS = 10000000 };
 
 /* ---- From lines to sockets ---- */
 
-static bool wait_plugins_ready(struct mk_generation *g, struct mk_conf_report *report)
+static bool wait_plugins_ready(struct mk_config_generation *g, struct mk_conf_report *report)
 {
     mk_err e;
-    while ((e = mk_plugins_await(g, report)) == -EAGAIN)
+    while ((e = mk_plugins_poll_ready(g, report)) == -EAGAIN)
         nanosleep(&(struct timespec){.tv_nsec = AWAIT_NS}, NULL);
     return !e;
 }
@@ -38,15 +38,15 @@ static mk_err load_config(struct mk_server *s, unsigned threads)
         mk_buf_free(&text);
         return mk_last_error_set_code(s, -ENOMEM);
     }
-    const struct mk_origin origin = {.path = s->path,
-                                     .text = mk_buf_str(&text),
-                                     .embedding = &s->embedding,
-                                     .overrides = {.workers = threads}};
+    const struct mk_config_source origin = {.path = s->path,
+                                            .text = mk_buf_str(&text),
+                                            .embedding = &s->embedding,
+                                            .overrides = {.workers = threads}};
     mk_arena_init(&arena, NULL);
-    s->generation = mk_generation_load(&origin, &arena, &report);
+    s->generation = mk_config_generation_load(&origin, &arena, &report);
     if (s->generation &&
-        !(mk_plugins_prepare(s->generation, &report) && wait_plugins_ready(s->generation, &report))) {
-        mk_generation_free(s->generation);
+        !(mk_plugins_start_in_master(s->generation, &report) && wait_plugins_ready(s->generation, &report))) {
+        mk_config_generation_free(s->generation);
         s->generation = NULL;
     }
     if (s->generation && s->generation->listens.n == 0 && !s->options.in_memory)
@@ -75,18 +75,19 @@ static mk_err open_sockets(struct mk_server *s, unsigned threads)
 
 static mk_err create_workers(struct mk_server *s, unsigned threads)
 {
-    mk_err e = mk_mailboxes_open(s->generation);
+    mk_err e = mk_worker_channels_open(s->generation);
     if (!e)
-        e = mk_places_open(&s->places, threads);
+        e = mk_scoreboard_open(&s->scoreboard, threads);
     s->runners = e ? NULL : mk_mem_zalloc(threads, sizeof *s->runners);
     if (!s->runners)
         return mk_last_error_set_code(s, e ? e : -ENOMEM);
-    s->places.master = getpid();
-    s->places.began = mk_clock_unix();
+    s->scoreboard.master = getpid();
+    s->scoreboard.began = mk_clock_unix();
     for (unsigned i = 0; i < threads; i++) {
         s->runners[i] =
             (struct mk_lib_worker){.server = s, .index = i, .stop_at = MK_SERVER_STOP_NOT_REQUESTED};
-        s->places.at[i] = (struct mk_place){.pid = s->places.master, .started = (uint64_t)s->places.began};
+        s->scoreboard.at[i] = (struct mk_scoreboard_slot){.pid = s->scoreboard.master,
+                                                          .started = (uint64_t)s->scoreboard.began};
     }
     atomic_store(&s->n_runners, threads); /* last: mk_server_stop() may look at them from now on */
     return 0;
@@ -105,9 +106,9 @@ static void free_workers(struct mk_server *s)
     wait_for_wakeup_callers(s);
     mk_mem_free(s->runners);
     s->runners = NULL;
-    mk_places_close(&s->places);
+    mk_scoreboard_close(&s->scoreboard);
     if (s->generation)
-        mk_generation_free(s->generation);
+        mk_config_generation_free(s->generation);
     s->generation = NULL;
 }
 

@@ -66,8 +66,8 @@ struct mk_server {
     struct mk_embedding embedding;
     struct mk_app_routes program;
     struct mk_listeners listeners;
-    struct mk_generation *generation;
-    struct mk_places places;
+    struct mk_config_generation *generation;
+    struct mk_scoreboard scoreboard;
     struct mk_lib_worker *runners;
     atomic_uint n_runners; /* set when `runners` is complete */
     enum mk_server_run_mode way;

@@ -4,7 +4,7 @@
 #include "conf/bind.h"
 #include "conf/read.h"
 #include "settings/keys.h"
-#include "setup/disk.h"
+#include "setup/conf_disk_io.h"
 #include "setup/embedding.h"
 
 /* Room for the settings of any section. */
@@ -12,7 +12,7 @@ union settings {
     struct mk_server_settings server;
     struct mk_vhost_settings host;
     struct mk_location_settings location;
-    struct mk_pairs pairs;
+    struct mk_conf_pairs pairs;
 };
 
 struct setting_trial {
@@ -55,7 +55,7 @@ static mk_err parse_trial_line(struct setting_trial *t, const struct mk_conf_tab
                                   MK_STR_ARG(value));
     if (!text.p)
         return -ENOMEM;
-    (void)!mk_conf_read_text(&t->tree, &t->arena, &mk_disk_io, MK_EMBEDDING_NAME, text, &t->report);
+    (void)!mk_conf_read_text(&t->tree, &t->arena, &mk_conf_disk_io, MK_EMBEDDING_NAME, text, &t->report);
     if (t->tree.first)
         (void)!mk_conf_bind_without_defaults(table, t->tree.first, &t->settings, &t->arena, &t->report);
     mk_err e = mk_conf_report_result(&t->report);

@@ -5,7 +5,7 @@
 #define MK_LOGS_ACCESSLOG_H
 
 #include "base/buf.h"
-#include "web/record.h"
+#include "web/access_record.h"
 
 enum mk_access_format {
     MK_ACCESS_COMBINED, /* the Combined Log Format of Apache httpd */

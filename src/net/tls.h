@@ -34,7 +34,7 @@ enum mk_tls_clients {
 };
 
 /* PEM files. */
-struct mk_tls_pair {
+struct mk_tls_keypair {
     const char *certificate; /* followed by its chain */
     const char *key;         /* NULL: in the same file */
     const char *ocsp;        /* a stapled OCSP response (DER) of its authority; NULL: none */
@@ -44,8 +44,8 @@ struct mk_tls_pair {
     const struct mk_tls_context *kept_by;
 };
 
-struct mk_tls_rules {
-    const struct mk_tls_pair *pairs; /* one for each kind of key */
+struct mk_tls_server_settings {
+    const struct mk_tls_keypair *pairs; /* one for each kind of key */
     size_t n_pairs;
     unsigned oldest;     /* 12 or 13 */
     const char *ciphers; /* for TLS 1.2, in OpenSSL's syntax; NULL: our default */
@@ -60,7 +60,7 @@ struct mk_tls_rules {
 };
 
 /* An error or a warning about a context. */
-struct mk_tls_problem {
+struct mk_tls_settings_error {
     const char *file; /* from the rules: the file at fault; NULL: none of them */
     char text[512];
 };
@@ -75,7 +75,7 @@ struct mk_tls_domain {
 };
 
 /* What was negotiated; valid as long as the stream. Absent texts are unknown. */
-struct mk_tls_facts {
+struct mk_tls_conn_info {
     mk_str protocol;    /* by ALPN */
     mk_str server_name; /* as requested by the client */
     mk_str version;     /* "TLSv1.3" */
@@ -97,7 +97,7 @@ struct mk_tls_facts {
 struct mk_tls_client;  /* how to reach the servers of one upstream; shared by all its connections */
 struct mk_tls_session; /* to be resumed */
 
-struct mk_tls_client_rules {
+struct mk_tls_client_settings {
     const char *authority;   /* PEM file of the authorities to trust; NULL: those of the system */
     const char *certificate; /* PEM, followed by its chain; NULL: none */
     const char *key;         /* NULL: in the same file */
@@ -111,8 +111,8 @@ struct mk_tls_module {
     unsigned abi;       /* MK_TLS_ABI: object and program are from the same build */
     const char *vendor; /* its library and version */
     /* 0, or *problem describes the error. */
-    mk_err (*context_new)(const struct mk_tls_rules *rules, struct mk_tls_context **out,
-                          struct mk_tls_problem *problem);
+    mk_err (*context_new)(const struct mk_tls_server_settings *rules, struct mk_tls_context **out,
+                          struct mk_tls_settings_error *problem);
     void (*context_free)(struct mk_tls_context *context);
     /* Was the certificate of that file loaded into it? */
     bool (*context_has)(const struct mk_tls_context *context, const char *certificate);
@@ -127,15 +127,15 @@ struct mk_tls_module {
      * when a read or write has failed, and learns why. */
     mk_err (*handshake)(struct mk_stream *s, const char **why);
     /* Only after the handshake. */
-    void (*facts)(const struct mk_stream *s, struct mk_tls_facts *out);
-    const struct mk_tls_authority_ops *authority;
+    void (*facts)(const struct mk_stream *s, struct mk_tls_conn_info *out);
+    const struct mk_tls_local_ca_ops *authority;
     /* The function that sends from a file where the kernel encrypts; a library hides SIGPIPE there. The loader calls
      * this once, before all else. */
     void (*use_send_file)(ssize_t (*send_file)(struct mk_stream *s, int file_fd, uint64_t offset,
                                                size_t len));
     /* 0, or *problem describes the error. */
-    mk_err (*client_new)(const struct mk_tls_client_rules *rules, struct mk_tls_client **out,
-                         struct mk_tls_problem *problem);
+    mk_err (*client_new)(const struct mk_tls_client_settings *rules, struct mk_tls_client **out,
+                         struct mk_tls_settings_error *problem);
     void (*client_free)(struct mk_tls_client *client);
     /* Opens a stream that owns the descriptor from now on, for a handshake as a client. `name`: to ask for
      * and to verify; an address is verified as an address, and not sent. *session: NULL, or the last one,

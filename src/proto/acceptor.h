@@ -7,7 +7,7 @@
 
 struct mk_acceptor {
     struct mk_fd_watch watch;
-    struct mk_service *service;
+    struct mk_conn_manager *service;
     int fd;         /* not owned */
     int reserve_fd; /* closed when no descriptor is left, so that a connection can be accepted and refused */
     bool paused;    /* not in the loop: there is no room */
@@ -18,12 +18,12 @@ struct mk_acceptor {
 };
 
 /* Starts taking connections from `fd`, a non-blocking listener that must stay open. */
-mk_err mk_acceptor_start(struct mk_acceptor *a, struct mk_service *s, int fd) MK_MUST_USE;
+mk_err mk_acceptor_start(struct mk_acceptor *a, struct mk_conn_manager *s, int fd) MK_MUST_USE;
 /* Accepts the connections in the kernel's queue, as far as there is room: the queue ends with the socket. */
 void mk_acceptor_accept_queued(struct mk_acceptor *a);
 /* Stops accepting. Connections in the kernel's queue stay there for other processes that listen. */
 void mk_acceptor_stop(struct mk_acceptor *a);
 /* A connection closed: there may be room again. */
-void mk_acceptor_wake(struct mk_acceptor *a);
+void mk_acceptor_resume(struct mk_acceptor *a);
 
 #endif

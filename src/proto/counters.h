@@ -6,9 +6,9 @@
 
 #include "base/atomic_counter.h"
 #include "base/compiler.h"
-#include "web/record.h"
+#include "web/access_record.h"
 
-enum { MK_TRAIL_LINE = 96 };
+enum { MK_COUNTERS_LINE_MAX = 96 };
 
 /* Why we ended a connection of HTTP/2 with an error. */
 enum mk_h2_reason {
@@ -50,7 +50,7 @@ struct mk_counters {
     /* The request being worked on, and the last 16 moves of its connection, the latest in the lowest four
      * bits. */
     uint64_t moves;
-    char line[MK_TRAIL_LINE]; /* method and target, ended by NUL */
+    char line[MK_COUNTERS_LINE_MAX]; /* method and target, ended by NUL */
 };
 
 #endif

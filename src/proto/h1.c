@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/h1.h"
 
+#include "proto/conn_manager.h"
 #include "proto/h1_input.h"
 #include "proto/h1_output.h"
 #include "proto/h1_request.h"
 #include "proto/h1_state.h"
 #include "proto/h1_tunnel.h"
 #include "proto/http2.h"
-#include "proto/service.h"
 #include "web/filter.h"
 
 enum {
@@ -19,23 +19,23 @@ enum {
 
 /* ---- Waiting for a request ---- */
 
-static bool wait_for_head(struct mk_conn *c)
+static bool wait_for_request_head(struct mk_conn *c)
 {
     bool begun = mk_conn_input(c).len > 0;
     if (begun && c->state.is == MK_CONN_IDLE)
-        mk_conn_move(c, MK_CONN_HEAD);
+        mk_conn_set_state(c, MK_CONN_HEAD);
     /* A new connection must speak within the time of a head; later ones may be idle. */
-    mk_conn_set_clock(c, begun || c->n_requests == 0 ? MK_CLOCK_HEAD : MK_CLOCK_IDLE);
+    mk_conn_set_timeout(c, begun || c->n_requests == 0 ? MK_TIMEOUT_HEAD : MK_TIMEOUT_IDLE);
     return false;
 }
 
-MK_COLD static bool on_input_end(struct mk_conn *c)
+MK_COLD static bool on_client_eof(struct mk_conn *c)
 {
-    struct mk_service *s = c->service;
+    struct mk_conn_manager *s = c->service;
     /* Answers that wait for their batch go first. */
     if (s->out.len &&
         mk_send_queue_write(&c->out, &c->stream, &s->out, false, &s->counters->sent) == -EAGAIN) {
-        mk_conn_set_clock(c, MK_CLOCK_RATE);
+        mk_conn_set_timeout(c, MK_TIMEOUT_RATE);
         return false; /* the input ends once more when they are sent */
     }
     if (mk_conn_input(c).len > 0 && mk_h1_request_new(c))
@@ -59,9 +59,9 @@ enum head {
 };
 
 /* What the input holds of a head. */
-static enum head parse_head(struct mk_conn *c, mk_str in)
+static enum head parse_request_head(struct mk_conn *c, mk_str in)
 {
-    struct mk_service *s = c->service;
+    struct mk_conn_manager *s = c->service;
     struct mk_request_head head;
     head.fields.at = s->fields;
     int n = mk_request_head_parse(&head, in, c->seen, &s->limits->head);
@@ -72,22 +72,22 @@ static enum head parse_head(struct mk_conn *c, mk_str in)
         return HEAD_OVER;
     }
     if (n < 0)
-        return mk_h1_request_refuse(c, (unsigned)-n) ? HEAD_BEGUN : HEAD_OVER;
+        return mk_h1_request_reject(c, (unsigned)-n) ? HEAD_BEGUN : HEAD_OVER;
     c->seen = (uint32_t)in.len;
     return HEAD_INCOMPLETE;
 }
 
 /* True when a request has begun. */
-static bool read_head(struct mk_conn *c)
+static bool read_request_head(struct mk_conn *c)
 {
     for (;;) {
         mk_str in = mk_conn_input(c);
-        enum head head = in.len > c->seen ? parse_head(c, in) : HEAD_INCOMPLETE;
+        enum head head = in.len > c->seen ? parse_request_head(c, in) : HEAD_INCOMPLETE;
         if (head != HEAD_INCOMPLETE)
             return head == HEAD_BEGUN;
-        ssize_t n = mk_stream_is_readable(&c->stream) ? mk_conn_fill(c) : -EAGAIN;
+        ssize_t n = mk_stream_is_readable(&c->stream) ? mk_conn_fill_input(c) : -EAGAIN;
         if (n <= 0)
-            return n == -EAGAIN ? wait_for_head(c) : on_input_end(c);
+            return n == -EAGAIN ? wait_for_request_head(c) : on_client_eof(c);
     }
 }
 
@@ -96,22 +96,22 @@ static bool read_head(struct mk_conn *c)
 /* Unread content must be read before the next request. If it is much, or may never come, the connection ends
  * instead, and the response says so. Chunks are read on trust: their client would lose its next request. A
  * source may still read it. */
-static void decide_on_unread(struct mk_h1 *h)
+static void decide_unread_body(struct mk_h1 *h)
 {
-    struct mk_driver *d = &h->d;
-    bool by_source = mk_filter_origin(&d->x->response.content)->source != NULL;
-    if (mk_driver_wants_continue(d))
-        (void)!mk_h1_input_continue(h);
+    struct mk_http_stream *d = &h->d;
+    bool by_source = mk_filter_unfiltered_body(&d->x->response.content)->source != NULL;
+    if (mk_http_stream_needs_100_continue(d))
+        (void)!mk_h1_input_send_100_continue(h);
     bool too_much = !by_source && h->left > DRAIN_MAX;
-    if (d->input.is == MK_INPUT_HELD || too_much || d->conn->service->draining)
-        mk_h1_state_close_after(h);
+    if (d->input.is == MK_INPUT_AWAITS_CONTINUE || too_much || d->conn->service->draining)
+        mk_h1_state_close_after_response(h);
 }
 
 /* The head goes out first, by itself: the tunnel begins with the next turn. */
 MK_COLD static bool begin_tunnel(struct mk_conn *c)
 {
-    mk_h1_tunnel_begin(c->h1);
-    mk_conn_move(c, MK_CONN_TUNNEL);
+    mk_h1_tunnel_start(c->h1);
+    mk_conn_set_state(c, MK_CONN_TUNNEL);
     mk_conn_resume(c);
     return false;
 }
@@ -119,55 +119,55 @@ MK_COLD static bool begin_tunnel(struct mk_conn *c)
 static bool begin_response(struct mk_conn *c)
 {
     struct mk_h1 *h = c->h1;
-    if (!mk_driver_is_received(&h->d))
-        decide_on_unread(h);
-    mk_driver_resume(&h->d);
-    mk_conn_move(c, MK_CONN_SEND);
+    if (!mk_http_stream_request_received(&h->d))
+        decide_unread_body(h);
+    mk_http_stream_allow_call(&h->d);
+    mk_conn_set_state(c, MK_CONN_SEND);
     if (!mk_h1_output_head(h)) {
         mk_conn_close(c, h->d.ending);
         return false;
     }
-    if (MK_UNLIKELY(mk_driver_is_tunnel(&h->d)) && !mk_driver_is_written(&h->d))
+    if (MK_UNLIKELY(mk_http_stream_is_tunnel(&h->d)) && !mk_http_stream_response_written(&h->d))
         return begin_tunnel(c);
     return true;
 }
 
-MK_COLD static bool wait_for_call(struct mk_conn *c)
+MK_COLD static bool wait_for_handler(struct mk_conn *c)
 {
-    const struct mk_driver *d = &c->h1->d;
-    if (mk_driver_is_abandoned(d))
+    const struct mk_http_stream *d = &c->h1->d;
+    if (mk_http_stream_is_client_gone(d))
         mk_conn_close(c, MK_OUTCOME_CLIENT_ABORTED);
     else if (d->awaits != MK_AWAITS_NOTHING)
-        mk_conn_set_clock(c, mk_driver_clock(d));
+        mk_conn_set_timeout(c, mk_http_stream_timeout(d));
     return false;
 }
 
-static bool run_flow(struct mk_conn *c)
+static bool run_handlers(struct mk_conn *c)
 {
     struct mk_h1 *h = c->h1;
-    if (h->d.x->step == MK_FLOW_READY)
+    if (h->d.x->step == MK_DISPATCH_READY)
         return begin_response(c);
-    if (!mk_h1_state_may_call(h))
-        return wait_for_call(c);
-    mk_driver_call(&h->d);
-    return mk_flow_run(h->d.x) ? begin_response(c) : wait_for_call(c);
+    if (!mk_h1_state_may_call_handler(h))
+        return wait_for_handler(c);
+    mk_http_stream_begin_call(&h->d);
+    return mk_dispatch_run(h->d.x) ? begin_response(c) : wait_for_handler(c);
 }
 
 /* ---- The response ---- */
 
-static void end_request(struct mk_conn *c)
+static void free_request(struct mk_conn *c)
 {
     struct mk_h1 *h = c->h1;
     c->h1 = NULL;
-    mk_conn_stop_clock(c);
+    mk_conn_stop_timeout(c);
     c->rate.credit = 0;
-    mk_driver_free(&h->d);
+    mk_http_stream_free(&h->d);
 }
 
 /* The last bytes were held back so that the end leaves with them: a close alone would throw them away if the
  * client has sent more meanwhile. An encrypted stream also sends an end of its own, and may have to wait for
  * room. */
-static bool shut_down(struct mk_conn *c)
+static bool shutdown_write(struct mk_conn *c)
 {
     c->stream.ops->shutdown(&c->stream);
     return !c->stream.shutdown_pending;
@@ -179,19 +179,20 @@ static bool must_linger(const struct mk_conn *c)
 {
     const struct mk_h1 *h = c->h1;
     bool may_follow = h->persistence != MK_H1_CLOSED_BY_CLIENT;
-    return mk_conn_input(c).len > 0 || mk_stream_is_readable(&c->stream) || !mk_driver_is_received(&h->d) ||
-           h->d.ending || ((may_follow || h->d.sent > AT_ONCE) && !mk_conn_is_half_closed(c));
+    return mk_conn_input(c).len > 0 || mk_stream_is_readable(&c->stream) ||
+           !mk_http_stream_request_received(&h->d) || h->d.ending ||
+           ((may_follow || h->d.sent > AT_ONCE) && !mk_conn_is_half_closed(c));
 }
 
-static bool end_connection(struct mk_conn *c)
+static bool close_or_linger(struct mk_conn *c)
 {
-    bool lingers = must_linger(c), shut = c->h1->persistence == MK_H1_SHUT;
-    end_request(c);
+    bool lingers = must_linger(c), shut = c->h1->persistence == MK_H1_WRITE_SHUTDOWN;
+    free_request(c);
     if (lingers) {
         mk_conn_linger(c, shut);
         return true;
     }
-    if (!shut && !shut_down(c)) {
+    if (!shut && !shutdown_write(c)) {
         mk_conn_linger(c, true);
         return true;
     }
@@ -199,57 +200,59 @@ static bool end_connection(struct mk_conn *c)
     return false;
 }
 
-static bool after_response(struct mk_conn *c)
+static bool finish_response(struct mk_conn *c)
 {
     struct mk_h1 *h = c->h1;
-    mk_driver_record(&h->d, MK_OUTCOME_OK);
+    mk_http_stream_record_request(&h->d, MK_OUTCOME_OK);
     if (h->persistence != MK_H1_PERSISTENT || h->left > DRAIN_MAX)
-        return end_connection(c);
-    if (!mk_driver_is_received(&h->d)) {
+        return close_or_linger(c);
+    if (!mk_http_stream_request_received(&h->d)) {
         h->d.content_max = h->d.received + (h->body == MK_BODY_CHUNKED ? DRAIN_CHUNKS_MAX : DRAIN_MAX);
-        mk_conn_move(c, MK_CONN_DRAIN);
+        mk_conn_set_state(c, MK_CONN_DRAIN);
         return true;
     }
-    end_request(c);
-    mk_conn_move(c, MK_CONN_IDLE);
-    return mk_conn_input(c).len > 0 || mk_stream_is_readable(&c->stream) || wait_for_head(c);
+    free_request(c);
+    mk_conn_set_state(c, MK_CONN_IDLE);
+    return mk_conn_input(c).len > 0 || mk_stream_is_readable(&c->stream) || wait_for_request_head(c);
 }
 
 /* May more answers go out in the same write? The client has sent its requests without waiting. */
-static bool can_batch(const struct mk_conn *c)
+static bool can_batch_responses(const struct mk_conn *c)
 {
     return c->h1->persistence == MK_H1_PERSISTENT && mk_send_queue_is_empty(&c->out) &&
-           mk_conn_input(c).len > 0 && c->service->out.len < BATCH_MAX && mk_driver_is_received(&c->h1->d);
+           mk_conn_input(c).len > 0 && c->service->out.len < BATCH_MAX &&
+           mk_http_stream_request_received(&c->h1->d);
 }
 
-static enum mk_h1_progress go_on_sending(struct mk_conn *c)
+static enum mk_h1_progress continue_sending(struct mk_conn *c)
 {
     struct mk_h1 *h = c->h1;
     enum mk_h1_progress p = mk_send_queue_is_empty(&c->out) ? MK_H1_COMPLETE : mk_h1_output_flush(h);
     if (p != MK_H1_COMPLETE)
         return p;
-    if (h->d.x->response.content.source && !mk_driver_is_written(&h->d) && !mk_h1_state_may_call(h))
-        return MK_H1_WAITS_CONTENT;
-    p = mk_h1_output_content(h);
-    return p == MK_H1_COMPLETE && !can_batch(c) ? mk_h1_output_flush(h) : p;
+    if (h->d.x->response.content.source && !mk_http_stream_response_written(&h->d) &&
+        !mk_h1_state_may_call_handler(h))
+        return MK_H1_BODY_NOT_READY;
+    p = mk_h1_output_body(h);
+    return p == MK_H1_COMPLETE && !can_batch_responses(c) ? mk_h1_output_flush(h) : p;
 }
 
 static bool send_response(struct mk_conn *c)
 {
     struct mk_h1 *h = c->h1;
-    switch (go_on_sending(c)) {
+    switch (continue_sending(c)) {
     case MK_H1_COMPLETE:
-        return after_response(c);
-    case MK_H1_WAITS_ROOM:
-        mk_driver_resume(&h->d);
-        mk_conn_set_clock(c, MK_CLOCK_RATE);
+        return finish_response(c);
+    case MK_H1_SOCKET_FULL:
+        mk_http_stream_allow_call(&h->d);
+        mk_conn_set_timeout(c, MK_TIMEOUT_RATE);
         return false;
-    case MK_H1_WAITS_CONTENT:
-        return wait_for_call(c);
+    case MK_H1_BODY_NOT_READY:
+        return wait_for_handler(c);
     case MK_H1_BROKEN:
         break;
     }
-    bool incomplete = h->d.ending == MK_OUTCOME_FAILED || mk_exchange_is_cut_off(h->d.x);
+    bool incomplete = h->d.ending == MK_OUTCOME_FAILED || mk_exchange_client_disconnected(h->d.x);
     if (incomplete && h->delimiter == MK_H1_BY_CLOSE)
         mk_conn_reset(c, h->d.ending); /* a proper end would make it look complete */
     else
@@ -264,8 +267,8 @@ MK_COLD static bool run_tunnel(struct mk_conn *c)
     case MK_H1_TUNNEL_OPEN:
         break;
     case MK_H1_TUNNEL_OVER:
-        mk_driver_record(&h->d, MK_OUTCOME_OK);
-        return end_connection(c);
+        mk_http_stream_record_request(&h->d, MK_OUTCOME_OK);
+        return close_or_linger(c);
     case MK_H1_TUNNEL_BROKEN:
         mk_conn_reset(c, h->d.ending); /* a proper end would make it look complete */
         break;
@@ -275,20 +278,20 @@ MK_COLD static bool run_tunnel(struct mk_conn *c)
 
 /* ---- After the response ---- */
 
-MK_COLD static bool drain(struct mk_conn *c)
+MK_COLD static bool drain_request_body(struct mk_conn *c)
 {
     char waste[4096];
-    ssize_t n = mk_h1_input_read(c->h1, waste, sizeof waste);
+    ssize_t n = mk_h1_input_read_body(c->h1, waste, sizeof waste);
     if (n > 0)
         return true;
     if (n == -EAGAIN) {
-        mk_conn_set_clock(c, MK_CLOCK_RATE);
+        mk_conn_set_timeout(c, MK_TIMEOUT_RATE);
         return false;
     }
     if (n < 0)
-        return end_connection(c);
-    end_request(c);
-    mk_conn_move(c, MK_CONN_IDLE);
+        return close_or_linger(c);
+    free_request(c);
+    mk_conn_set_state(c, MK_CONN_IDLE);
     return true;
 }
 
@@ -298,17 +301,17 @@ static bool step(struct mk_conn *c)
     switch ((enum mk_conn_state)c->state.is) {
     case MK_CONN_IDLE:
     case MK_CONN_HEAD:
-        if (!read_head(c))
+        if (!read_request_head(c))
             return false;
         /* fallthrough */
     case MK_CONN_FLOW:
-        if (!run_flow(c))
+        if (!run_handlers(c))
             return false;
         /* fallthrough */
     case MK_CONN_SEND:
         return send_response(c);
     case MK_CONN_DRAIN:
-        return drain(c);
+        return drain_request_body(c);
     case MK_CONN_LINGER:
         return mk_conn_discard_input(c);
     case MK_CONN_TUNNEL:
@@ -323,63 +326,63 @@ static bool step(struct mk_conn *c)
 }
 
 /* Is it between requests? */
-static bool awaits_request(const struct mk_conn *c)
+static bool is_between_requests(const struct mk_conn *c)
 {
     return c->state.is == MK_CONN_IDLE || c->state.is == MK_CONN_HEAD;
 }
 
 /* What was batched goes out before the connection is left. */
-static void flush_batch(struct mk_conn *c)
+static void flush_batched_responses(struct mk_conn *c)
 {
-    struct mk_service *s = c->service;
+    struct mk_conn_manager *s = c->service;
     if (s->out.len == 0)
         return;
     mk_err e = mk_send_queue_write(&c->out, &c->stream, &s->out, false, &s->counters->sent);
     if (e && e != -EAGAIN)
         mk_conn_close(c, MK_OUTCOME_CLIENT_ABORTED);
-    else if (e && awaits_request(c))
-        mk_conn_set_clock(c, MK_CLOCK_RATE);
+    else if (e && is_between_requests(c))
+        mk_conn_set_timeout(c, MK_TIMEOUT_RATE);
 }
 
 /* Nothing of this connection may stay in what the next one will use. */
-static void leave(struct mk_conn *c)
+static void finish_serving(struct mk_conn *c)
 {
     if (c->state.is != MK_CONN_DEAD)
-        flush_batch(c);
+        flush_batched_responses(c);
     if (c->state.is == MK_CONN_DEAD)
         mk_buf_clear(&c->service->out);
     c->service->out.cap = MK_SEND_QUEUE_BUFFER;
-    mk_conn_leave(c);
+    mk_conn_end_serving(c);
 }
 
 /* The last batch did not fit: no new request before it is sent. */
-MK_COLD static void push_batch(struct mk_conn *c)
+MK_COLD static void flush_queued_responses(struct mk_conn *c)
 {
     uint64_t *sent = &c->service->counters->sent, before = *sent;
     mk_err e = mk_send_queue_flush(&c->out, &c->stream, sent);
     c->progress += *sent - before;
     if (e && e != -EAGAIN)
         mk_conn_close(c, MK_OUTCOME_CLIENT_ABORTED);
-    else if (!e && awaits_request(c))
-        mk_conn_stop_clock(c);
+    else if (!e && is_between_requests(c))
+        mk_conn_stop_timeout(c);
 }
 
 void mk_h1_serve(struct mk_conn *c)
 {
-    if (!mk_send_queue_is_empty(&c->out) && (awaits_request(c) || c->state.is == MK_CONN_FLOW))
-        push_batch(c);
-    while (mk_send_queue_is_empty(&c->out) || !awaits_request(c))
+    if (!mk_send_queue_is_empty(&c->out) && (is_between_requests(c) || c->state.is == MK_CONN_FLOW))
+        flush_queued_responses(c);
+    while (mk_send_queue_is_empty(&c->out) || !is_between_requests(c))
         if (!step(c))
             break;
     if (MK_LIKELY(c->ops == &mk_h1_ops))
-        leave(c);
+        finish_serving(c);
     else
         c->service->http2->serve(c);
 }
 
 static void advance(struct mk_conn *c)
 {
-    mk_conn_enter(c);
+    mk_conn_begin_serving(c);
     mk_h1_serve(c);
 }
 
@@ -394,50 +397,50 @@ static void on_head_timeout(struct mk_conn *c)
         mk_conn_close(c, MK_OUTCOME_TIMEOUT);
         return;
     }
-    mk_conn_enter(c);
-    if (mk_h1_request_refuse(c, 408))
+    mk_conn_begin_serving(c);
+    if (mk_h1_request_reject(c, 408))
         while (step(c))
             ;
-    leave(c);
+    finish_serving(c);
 }
 
 /* The client is too slow (408), or a handler is (504). */
-static void on_wait_timeout(struct mk_conn *c, unsigned status)
+static void on_body_or_handler_timeout(struct mk_conn *c, unsigned status)
 {
     if (c->state.is != MK_CONN_FLOW) {
         mk_conn_reset(c, MK_OUTCOME_TIMEOUT);
         return;
     }
-    mk_conn_enter(c);
+    mk_conn_begin_serving(c);
     c->h1->d.ending = MK_OUTCOME_TIMEOUT;
-    if (mk_h1_request_refuse(c, status))
+    if (mk_h1_request_reject(c, status))
         while (step(c))
             ;
-    leave(c);
+    finish_serving(c);
 }
 
-static void on_clock(struct mk_conn *c, enum mk_clock clock)
+static void on_timeout(struct mk_conn *c, enum mk_conn_timeout clock)
 {
     switch (clock) {
-    case MK_CLOCK_HEAD:
+    case MK_TIMEOUT_HEAD:
         on_head_timeout(c);
         break;
-    case MK_CLOCK_RATE:
-        on_wait_timeout(c, 408);
+    case MK_TIMEOUT_RATE:
+        on_body_or_handler_timeout(c, 408);
         break;
-    case MK_CLOCK_HANDLER:
-        on_wait_timeout(c, 504);
+    case MK_TIMEOUT_HANDLER:
+        on_body_or_handler_timeout(c, 504);
         break;
-    case MK_CLOCK_TUNNEL:
+    case MK_TIMEOUT_TUNNEL:
         if (mk_send_queue_is_empty(&c->out))
             mk_conn_close(c, MK_OUTCOME_TIMEOUT);
         else
             mk_conn_reset(c, MK_OUTCOME_TIMEOUT);
         break;
-    case MK_CLOCK_IDLE:
-    case MK_CLOCK_LINGER:
-    case MK_CLOCK_DOOR:
-    case MK_CLOCK_NONE:
+    case MK_TIMEOUT_IDLE:
+    case MK_TIMEOUT_LINGER:
+    case MK_TIMEOUT_ACCEPT_HOOK:
+    case MK_TIMEOUT_NONE:
         mk_conn_close(c, MK_OUTCOME_OK);
         break;
     }
@@ -447,22 +450,22 @@ static void on_close(struct mk_conn *c, enum mk_outcome ending)
 {
     if (!c->h1)
         return;
-    mk_driver_record(&c->h1->d, ending);
-    end_request(c);
+    mk_http_stream_record_request(&c->h1->d, ending);
+    free_request(c);
 }
 
 static const struct mk_request_limits *limits(const struct mk_conn *c)
 {
-    return c->h1 ? mk_driver_limits(&c->h1->d) : NULL;
+    return c->h1 ? mk_http_stream_limits(&c->h1->d) : NULL;
 }
 
-static bool may_just_end(const struct mk_conn *c)
+static bool may_close_without_reset(const struct mk_conn *c)
 {
     return c->h1 && c->h1->body == MK_BODY_TUNNEL;
 }
 
 const struct mk_conn_ops mk_h1_ops = {.advance = advance,
-                                      .on_clock = on_clock,
+                                      .on_timeout = on_timeout,
                                       .on_close = on_close,
                                       .limits = limits,
-                                      .may_just_end = may_just_end};
+                                      .may_close_without_reset = may_close_without_reset};

@@ -5,9 +5,9 @@
 
 #include "proto/h1_types.h"
 
-/* As mk_request_read. Only while the connection is being served (between mk_conn_enter and leave). */
-ssize_t mk_h1_input_read(struct mk_h1 *h, char *room, size_t cap);
-/* Sends the 100 Continue that a client waits for (MK_INPUT_HELD), unless it has gone on by itself. */
-mk_err mk_h1_input_continue(struct mk_h1 *h) MK_MUST_USE;
+/* As mk_request_read. Only while the connection is being served (between mk_conn_begin_serving and leave). */
+ssize_t mk_h1_input_read_body(struct mk_h1 *h, char *buf, size_t cap);
+/* Sends the 100 Continue that a client waits for (MK_INPUT_AWAITS_CONTINUE), unless it has gone on by itself. */
+mk_err mk_h1_input_send_100_continue(struct mk_h1 *h) MK_MUST_USE;
 
 #endif

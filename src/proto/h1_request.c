@@ -2,44 +2,44 @@
 #include "proto/h1_request.h"
 
 #include "http/upgrade.h"
+#include "proto/conn_manager.h"
 #include "proto/h1_input.h"
 #include "proto/h1_output.h"
 #include "proto/h1_state.h"
-#include "proto/service.h"
-#include "web/asked.h"
+#include "web/request_target.h"
 
 enum {
     TRAILERS_MAX = 8 * 1024, /* bytes after chunked content */
     TUNNEL_ROOM = 304, /* for the fields of the response, and what a tunnel keeps: a WebSocket 160 bytes */
 };
 
-static ssize_t on_read(void *ctx, char *room, size_t cap)
+static ssize_t on_read_body(void *ctx, char *room, size_t cap)
 {
-    return mk_h1_input_read(ctx, room, cap);
+    return mk_h1_input_read_body(ctx, room, cap);
 }
 
 static void on_resume(void *ctx)
 {
     struct mk_h1 *h = ctx;
-    mk_driver_resume(&h->d);
+    mk_http_stream_allow_call(&h->d);
     mk_conn_resume(h->d.conn);
 }
 
-static mk_err on_interim(void *ctx, unsigned status, const struct mk_header *fields, size_t n)
+static mk_err on_send_1xx(void *ctx, unsigned status, const struct mk_header *fields, size_t n)
 {
-    return mk_h1_output_interim(ctx, status, fields, n);
+    return mk_h1_output_1xx(ctx, status, fields, n);
 }
 
-static const struct mk_request_ops request_ops = {.read = on_read,
+static const struct mk_request_ops request_ops = {.read = on_read_body,
                                                   .resume = on_resume,
-                                                  .local = mk_driver_local,
-                                                  .interim = on_interim,
-                                                  .tls = mk_driver_tls,
-                                                  .limit_body = mk_driver_limit_body};
+                                                  .local = mk_http_stream_local_addr,
+                                                  .interim = on_send_1xx,
+                                                  .tls = mk_http_stream_tls_info,
+                                                  .limit_body = mk_http_stream_set_body_max};
 
-static struct mk_h1 *new_request(struct mk_conn *c, size_t room)
+static struct mk_h1 *new_h1_request(struct mk_conn *c, size_t room)
 {
-    struct mk_h1 *h = mk_driver_new(c, sizeof *h, 11, &request_ops, room);
+    struct mk_h1 *h = mk_http_stream_new(c, sizeof *h, 11, &request_ops, room);
     if (!h)
         return NULL;
     h->body = MK_BODY_NONE;
@@ -52,22 +52,22 @@ static struct mk_h1 *new_request(struct mk_conn *c, size_t room)
     return h;
 }
 
-static void begin(struct mk_conn *c, struct mk_h1 *h)
+static void attach_request(struct mk_conn *c, struct mk_h1 *h)
 {
-    mk_conn_move(c, MK_CONN_FLOW);
+    mk_conn_set_state(c, MK_CONN_FLOW);
     c->h1 = h;
 }
 
 struct mk_h1 *mk_h1_request_new(struct mk_conn *c)
 {
-    struct mk_h1 *h = new_request(c, 0);
+    struct mk_h1 *h = new_h1_request(c, 0);
     if (h)
-        begin(c, h);
+        attach_request(c, h);
     return h;
 }
 
 /* What a request for a tunnel needs beside its exchange; 0 for others, which get a usual block. */
-static size_t room_of(const struct mk_request_head *head)
+static size_t tunnel_request_size(const struct mk_request_head *head)
 {
     if (MK_LIKELY(!mk_headers_has(&head->fields, MK_HEADER_UPGRADE)))
         return 0;
@@ -75,29 +75,29 @@ static size_t room_of(const struct mk_request_head *head)
 }
 
 /* Without memory for a request, the client gets a response that needs none. */
-MK_COLD static bool give_up(struct mk_conn *c)
+MK_COLD static bool reject_out_of_memory(struct mk_conn *c)
 {
-    (void)c->stream.ops->write(&c->stream, mk_h1_output_busy(503), false);
+    (void)c->stream.ops->write(&c->stream, mk_h1_output_rejection(503), false);
     mk_log_warn(c->service->log, "a request was refused: out of memory");
     mk_conn_close(c, MK_OUTCOME_FAILED);
     return false;
 }
 
-bool mk_h1_request_refuse(struct mk_conn *c, unsigned status)
+bool mk_h1_request_reject(struct mk_conn *c, unsigned status)
 {
     struct mk_h1 *h = c->h1 ? c->h1 : mk_h1_request_new(c);
     if (!h)
-        return give_up(c);
-    mk_h1_state_close_after(h);
-    mk_driver_close_remote(&h->d); /* later input is ignored */
+        return reject_out_of_memory(c);
+    mk_h1_state_close_after_response(h);
+    mk_http_stream_close_remote(&h->d); /* later input is ignored */
     if (!h->d.ending)
         h->d.ending = status == 408 ? MK_OUTCOME_TIMEOUT : MK_OUTCOME_REJECTED;
-    mk_flow_refuse(h->d.x, status);
+    mk_dispatch_error(h->d.x, status);
     return true;
 }
 
 /* Copies head and fields from the window, which the next turn overwrites, into the arena. */
-static bool keep_head(struct mk_exchange *x, struct mk_request_head *head, mk_str bytes)
+static bool copy_head_to_arena(struct mk_exchange *x, struct mk_request_head *head, mk_str bytes)
 {
     size_t size = sizeof(struct mk_header_field) * head->fields.n;
     struct mk_header_field *fields = mk_arena_alloc_inline(&x->arena, size + bytes.len);
@@ -118,19 +118,19 @@ static bool keep_head(struct mk_exchange *x, struct mk_request_head *head, mk_st
 }
 
 /* Sets the framing of the content and checks its length. Returns 0 or a status. */
-static unsigned set_framing(struct mk_h1 *h, const struct mk_framing *f, size_t head_len)
+static unsigned set_body_framing(struct mk_h1 *h, const struct mk_framing *f, size_t head_len)
 {
     h->body = f->body;
     h->left = f->length;
     if (f->body == MK_BODY_NONE) {
         h->d.x->request.length = 0;
-        mk_driver_move(&h->d, MK_DRIVER_HALF_CLOSED_REMOTE);
-        return mk_driver_limit_head(&h->d, head_len);
+        mk_http_stream_set_state(&h->d, MK_HTTP_STREAM_HALF_CLOSED_REMOTE);
+        return mk_http_stream_check_head_size(&h->d, head_len);
     }
     if (f->expect_continue)
-        mk_driver_move_input(&h->d, MK_INPUT_HELD);
+        mk_http_stream_set_input_state(&h->d, MK_INPUT_AWAITS_CONTINUE);
     h->d.x->request.length = f->body == MK_BODY_CHUNKED ? MK_REQUEST_LENGTH_UNKNOWN : f->length;
-    unsigned too_much = mk_driver_limit_content(&h->d, head_len, f->length);
+    unsigned too_much = mk_http_stream_check_body_size(&h->d, head_len, f->length);
     if (too_much || f->body != MK_BODY_CHUNKED)
         return too_much;
     h->chunked = mk_arena_alloc(&h->d.x->arena, sizeof *h->chunked);
@@ -140,16 +140,16 @@ static unsigned set_framing(struct mk_h1 *h, const struct mk_framing *f, size_t 
     return 0;
 }
 
-static enum mk_h1_persistence persistence_of(const struct mk_conn *c, const struct mk_framing *f)
+static enum mk_h1_persistence decide_persistence(const struct mk_conn *c, const struct mk_framing *f)
 {
-    const struct mk_limits *l = c->service->limits;
+    const struct mk_conn_manager_limits *l = c->service->limits;
     bool may_follow =
         l->keep_alive && !c->service->draining && (!l->requests_max || c->n_requests < l->requests_max);
     return !f->keep_alive ? MK_H1_CLOSED_BY_CLIENT : may_follow ? MK_H1_PERSISTENT : MK_H1_CLOSED_BY_SERVER;
 }
 
 /* Only if the request is also valid without the upgrade, for handlers that do not know the other protocol. */
-MK_COLD static void find_upgrade(struct mk_request *r, const struct mk_framing *f)
+MK_COLD static void set_upgrade_protocol(struct mk_request *r, const struct mk_framing *f)
 {
     bool is_plain = r->received.method == MK_METHOD_GET && f->body == MK_BODY_NONE;
     if (r->version == 10 || r->received.method == MK_METHOD_CONNECT)
@@ -162,7 +162,7 @@ MK_COLD static void find_upgrade(struct mk_request *r, const struct mk_framing *
 }
 
 /* Only HTTP/1.0 has requests without the field. */
-MK_COLD static bool add_host_field(struct mk_request *r, mk_str authority)
+MK_COLD static bool add_host_header(struct mk_request *r, mk_str authority)
 {
     struct mk_headers *f = &r->fields;
     struct mk_header_field *at =
@@ -179,27 +179,27 @@ MK_COLD static bool add_host_field(struct mk_request *r, mk_str authority)
 
 /* The authority of an absolute target replaces the Host field (RFC 9112, section 3.2.2), so that programs and
  * logs see the host that was selected. */
-static bool set_host_field(struct mk_request *r)
+static bool set_host_header(struct mk_request *r)
 {
     mk_str authority = r->received.target.authority;
     unsigned first = r->fields.first[MK_HEADER_HOST];
     if (MK_LIKELY(!authority.p))
         return true;
     if (!first)
-        return add_host_field(r, authority);
+        return add_host_header(r, authority);
     r->fields.at[first - 1].value = authority;
     return true;
 }
 
 /* The host is the one of the Host field, until the target names one. */
-static int receive_target(struct mk_request *r, const struct mk_request_head *head)
+static int parse_target(struct mk_request *r, const struct mk_request_head *head)
 {
     if (MK_UNLIKELY(!head->path_len || head->method == MK_METHOD_CONNECT))
-        return mk_asked_receive_visible(r, head->target, (mk_str){NULL, 0});
-    return mk_asked_receive_plain(r, head->target, head->path_len);
+        return mk_request_target_init_checked(r, head->target, (mk_str){NULL, 0});
+    return mk_request_target_init_plain(r, head->target, head->path_len);
 }
 
-static unsigned set_request(struct mk_h1 *h, struct mk_request_head *head)
+static unsigned fill_request(struct mk_h1 *h, struct mk_request_head *head)
 {
     struct mk_request *r = &h->d.x->request;
     struct mk_framing framing;
@@ -208,33 +208,33 @@ static unsigned set_request(struct mk_h1 *h, struct mk_request_head *head)
     r->method_text = head->method_text;
     r->fields = head->fields;
     const char *line = head->method_text.p;
-    mk_service_leave_line(h->d.conn->service,
-                          mk_str_of(line, (size_t)(head->target.p - line) + head->target.len));
-    int bad = receive_target(r, head);
+    mk_conn_manager_note_request_line(h->d.conn->service,
+                                      mk_str_of(line, (size_t)(head->target.p - line) + head->target.len));
+    int bad = parse_target(r, head);
     int worse = mk_framing_parse(head, &h->d.conn->service->last_host, &framing);
     if (!bad && !r->host.p)
         r->host = framing.host; /* also for a refusal: the host may have an error page */
     if (bad || worse)
         return (unsigned)(bad ? bad : worse);
-    if (!set_host_field(r))
+    if (!set_host_header(r))
         return 503;
     if (MK_UNLIKELY(mk_headers_has(&r->fields, MK_HEADER_UPGRADE)))
-        find_upgrade(r, &framing);
-    h->persistence = persistence_of(h->d.conn, &framing);
-    return set_framing(h, &framing, head->len);
+        set_upgrade_protocol(r, &framing);
+    h->persistence = decide_persistence(h->d.conn, &framing);
+    return set_body_framing(h, &framing, head->len);
 }
 
 bool mk_h1_request_start(struct mk_conn *c, struct mk_request_head *head)
 {
-    struct mk_h1 *h = new_request(c, room_of(head));
+    struct mk_h1 *h = new_h1_request(c, tunnel_request_size(head));
     mk_str bytes = mk_str_first(mk_conn_input(c), head->len);
     if (!h)
-        return give_up(c);
-    begin(c, h);
-    mk_conn_use_input(c, head->len);
+        return reject_out_of_memory(c);
+    attach_request(c, h);
+    mk_conn_consume_input(c, head->len);
     c->seen = 0;
-    if (!keep_head(h->d.x, head, bytes))
-        return mk_h1_request_refuse(c, 503);
-    unsigned status = set_request(h, head);
-    return status ? mk_h1_request_refuse(c, status) : true;
+    if (!copy_head_to_arena(h->d.x, head, bytes))
+        return mk_h1_request_reject(c, 503);
+    unsigned status = fill_request(h, head);
+    return status ? mk_h1_request_reject(c, status) : true;
 }

@@ -14,6 +14,6 @@ bool mk_h1_request_start(struct mk_conn *c, struct mk_request_head *head) MK_MUS
 
 /* The client violated the protocol: sends one response and serves no more requests, since the start of the
  * next one is unknown. Returns the same as mk_h1_request_start. */
-bool mk_h1_request_refuse(struct mk_conn *c, unsigned status) MK_COLD MK_MUST_USE;
+bool mk_h1_request_reject(struct mk_conn *c, unsigned status) MK_COLD MK_MUST_USE;
 
 #endif

@@ -6,23 +6,23 @@
 #include "proto/h1_types.h"
 
 /* No request follows this one. */
-static inline void mk_h1_state_close_after(struct mk_h1 *h)
+static inline void mk_h1_state_close_after_response(struct mk_h1 *h)
 {
     if (h->persistence == MK_H1_PERSISTENT)
         h->persistence = MK_H1_CLOSED_BY_SERVER;
 }
 
 /* May the flow or the source be called now? If it waits for content, input that can be read is enough. */
-static inline bool mk_h1_state_may_call(struct mk_h1 *h)
+static inline bool mk_h1_state_may_call_handler(struct mk_h1 *h)
 {
-    struct mk_driver *d = &h->d;
+    struct mk_http_stream *d = &h->d;
     struct mk_conn *c = d->conn;
-    if (d->awaits == MK_AWAITS_CONTENT && (mk_stream_is_readable(&c->stream) || mk_conn_input(c).len > 0))
-        mk_driver_resume(d);
+    if (d->awaits == MK_AWAITS_BODY && (mk_stream_is_readable(&c->stream) || mk_conn_input(c).len > 0))
+        mk_http_stream_allow_call(d);
     if (d->awaits != MK_AWAITS_NOTHING)
         return false;
-    if (c->clock == MK_CLOCK_HANDLER)
-        mk_conn_stop_clock(c); /* the next wait gets its full time */
+    if (c->clock == MK_TIMEOUT_HANDLER)
+        mk_conn_stop_timeout(c); /* the next wait gets its full time */
     return true;
 }
 

@@ -5,28 +5,28 @@
 #include "http/trailer.h"
 #include "web/trailers.h"
 
-static struct mk_buf *new_section(struct mk_h1 *h)
+static struct mk_buf *alloc_trailer_section(struct mk_h1 *h)
 {
     struct mk_arena *arena = &h->d.x->arena;
     struct mk_buf *section = mk_arena_alloc(arena, sizeof *section);
-    char *room = section ? mk_arena_alloc(arena, h->chunked->overhead_max) : NULL;
-    if (!room)
+    char *buf = section ? mk_arena_alloc(arena, h->chunked->overhead_max) : NULL;
+    if (!buf)
         return NULL;
-    *section = mk_buf_fixed(room, h->chunked->overhead_max);
+    *section = mk_buf_fixed(buf, h->chunked->overhead_max);
     return section;
 }
 
-mk_err mk_h1_trailers_gather(struct mk_h1 *h, mk_str piece)
+mk_err mk_h1_trailers_append(struct mk_h1 *h, mk_str piece)
 {
     if (!h->trailers)
-        h->trailers = new_section(h);
+        h->trailers = alloc_trailer_section(h);
     if (!h->trailers)
         return -ENOMEM;
     mk_buf_add(h->trailers, piece); /* the decoder has checked that it fits */
     return h->trailers->failed ? -EBADMSG : 0;
 }
 
-mk_err mk_h1_trailers_end(struct mk_h1 *h)
+mk_err mk_h1_trailers_parse(struct mk_h1 *h)
 {
     struct mk_request *r = &h->d.x->request;
     mk_str name, value, section = h->trailers ? mk_buf_str(h->trailers) : MK_STR("");

@@ -6,14 +6,14 @@
 
 #include "http/chunked.h"
 #include "http/framing.h"
-#include "proto/driver.h"
+#include "proto/http_stream.h"
 
 /* Does the connection go on behind this exchange (RFC 9112, section 9.3)? */
 enum mk_h1_persistence {
     MK_H1_CLOSED_BY_CLIENT, /* no: the client asks for it, or its request is malformed */
     MK_H1_CLOSED_BY_SERVER, /* no: the server ends it; the client may send more */
     MK_H1_PERSISTENT,       /* yes */
-    MK_H1_SHUT,             /* no: the server has already closed its side, at the end of a tunnel */
+    MK_H1_WRITE_SHUTDOWN,   /* no: the server has already closed its side, at the end of a tunnel */
 };
 
 /* What delimits the content of the response (RFC 9112, section 6.3). */
@@ -25,7 +25,7 @@ enum mk_h1_delimiter {
 
 /* Lives in the arena of its exchange. */
 struct mk_h1 {
-    struct mk_driver d; /* first */
+    struct mk_http_stream d; /* first */
 
     /* The request. */
     enum mk_body body; /* framing of its content */
@@ -36,7 +36,7 @@ struct mk_h1 {
     /* The response. */
     enum mk_h1_persistence persistence;
     enum mk_h1_delimiter delimiter;
-    size_t from; /* where it begins in the scratch, while it is MK_REPLY_BUFFERED */
+    size_t from; /* where it begins in the scratch, while it is MK_RESPONSE_BUFFERED */
 };
 
 #endif

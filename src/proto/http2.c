@@ -4,7 +4,7 @@
 /* Defined by src/http2, if the build has it. */
 extern const struct mk_http2_module mk_http2_module __attribute__((weak));
 
-const struct mk_http2_module *mk_http2_get(void)
+const struct mk_http2_module *mk_http2_get_module(void)
 {
     return &mk_http2_module;
 }

@@ -15,12 +15,12 @@ struct mk_http2_module {
     /* Takes over a connection that was entered already, and leaves it. Its state is IDLE or HEAD, and the
      * next input is the preface or its first bytes. */
     void (*serve)(struct mk_conn *c);
-    mk_pack_head *pack_head;
+    mk_h2_head_writer *pack_head;
     /* Makes the packed form of a stamp that is initialised. */
-    void (*pack_stamp)(struct mk_stamp *stamp);
+    void (*encode_common_headers)(struct mk_common_headers *stamp);
 };
 
 /* NULL: Monkey was built without HTTP/2. */
-const struct mk_http2_module *mk_http2_get(void);
+const struct mk_http2_module *mk_http2_get_module(void);
 
 #endif

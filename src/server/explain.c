@@ -12,13 +12,13 @@
 #include "http/status.h"
 #include "os/access_check.h"
 #include "settings/keys.h"
-#include "setup/allowed.h"
 #include "setup/certificates.h"
-#include "setup/loaded.h"
-#include "web/asked.h"
-#include "web/errorpage.h"
-#include "web/flow.h"
+#include "setup/plugin_list.h"
+#include "setup/sandbox_rules.h"
+#include "web/dispatch.h"
+#include "web/error_page.h"
 #include "web/representation.h"
+#include "web/request_target.h"
 #include "web/static.h"
 #include "worker/worker.h"
 
@@ -36,14 +36,14 @@ static void say(struct mk_buf *out, const char *what, const char *fmt, ...)
     mk_buf_add_char(out, '\n');
 }
 
-static uint32_t port_of(const struct mk_request *r)
+static uint32_t request_port(const struct mk_request *r)
 {
     if (r->asked->target.port != MK_PORT_NONE && r->asked->target.authority.p)
         return r->asked->target.port;
     return mk_str_eq_nocase(r->asked->target.scheme, MK_STR("https")) ? 443 : 80;
 }
 
-static bool has_name(const struct mk_vhost *h, mk_str name)
+static bool host_has_name(const struct mk_vhost *h, mk_str name)
 {
     for (size_t i = 0; i < h->n_names; i++)
         if (mk_str_eq_nocase(h->names[i], name))
@@ -51,36 +51,36 @@ static bool has_name(const struct mk_vhost *h, mk_str name)
     return false;
 }
 
-static bool fits(const struct mk_listen *l, const struct mk_request *r)
+static bool listener_fits(const struct mk_listen *l, const struct mk_request *r)
 {
     return !r->asked->target.authority.p ||
-           (mk_sockaddr_port(&l->addr) == port_of(r) && l->tls == r->encrypted);
+           (mk_sockaddr_port(&l->addr) == request_port(r) && l->tls == r->encrypted);
 }
 
 /* A path alone goes to the first listener. If several listeners have the port, the one with a host of that
  * name. */
-static const struct mk_listen *find_listener(const struct mk_generation *g, const struct mk_request *r)
+static const struct mk_listen *find_listener(const struct mk_config_generation *g, const struct mk_request *r)
 {
     const struct mk_listen *first = NULL;
     for (size_t i = 0; i < g->listens.n; i++) {
         const struct mk_listen *l = &g->listens.at[i];
-        if (!fits(l, r))
+        if (!listener_fits(l, r))
             continue;
-        if (has_name(mk_vhosts_find(l->hosts, r->host), r->host))
+        if (host_has_name(mk_vhosts_find(l->hosts, r->host), r->host))
             return l;
         first = first ? first : l;
     }
     return first;
 }
 
-static void explain_listener(const struct mk_generation *g, struct mk_request *r, struct mk_buf *out)
+static void explain_listener(const struct mk_config_generation *g, struct mk_request *r, struct mk_buf *out)
 {
-    char room[MK_SOCKADDR_TEXT_MAX];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buf[MK_SOCKADDR_TEXT_MAX];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     const struct mk_listen *l = find_listener(g, r);
     if (!l) {
         say(out, "listener", "no listener on port %" PRIu32 "%s; the rest assumes that there is one",
-            port_of(r), r->encrypted ? " with TLS" : "");
+            request_port(r), r->encrypted ? " with TLS" : "");
         return;
     }
     mk_sockaddr_format(&l->addr, &text);
@@ -90,7 +90,8 @@ static void explain_listener(const struct mk_generation *g, struct mk_request *r
 }
 
 /* Explains the certificate, which the client gets before it sends its request. */
-static void explain_certificate(const struct mk_generation *g, const struct mk_request *r, struct mk_buf *out)
+static void explain_certificate(const struct mk_config_generation *g, const struct mk_request *r,
+                                struct mk_buf *out)
 {
     char date[MK_CERTIFICATES_DATE];
     if (!r->encrypted || !g->tls)
@@ -99,13 +100,13 @@ static void explain_certificate(const struct mk_generation *g, const struct mk_r
         say(out, "tls", "there is no certificate for it: the server refuses the client");
         return;
     }
-    mk_certificates_write_date(r->site->tls_expires, date);
+    mk_certificates_format_date(r->site->tls_expires, date);
     bool is_over = r->site->tls_expires <= mk_clock_unix();
     say(out, "tls", is_over ? "its certificate expired on %s" : "its certificate ends on %s", date);
 }
 
 /* Is the name below one of those with a star? */
-static bool has_star(const struct mk_vhost *h, mk_str name)
+static bool host_matches_wildcard(const struct mk_vhost *h, mk_str name)
 {
     for (size_t i = 0; i < h->n_names; i++) {
         mk_str end = mk_str_skip(h->names[i], 1);
@@ -119,20 +120,21 @@ static bool has_star(const struct mk_vhost *h, mk_str name)
 static void explain_host(const struct mk_request *r, struct mk_buf *out)
 {
     const struct mk_vhost *h = r->site;
-    mk_str regex = has_name(h, r->host) || has_star(h, r->host) ? (mk_str){NULL, 0}
-                                                                : mk_vhost_matching_regex(h, r->host);
-    const char *why = !r->host.p             ? "the request names no host: the default one"
-                      : has_name(h, r->host) ? "by its name"
-                      : regex.p              ? "by the regular expression "
-                      : has_star(h, r->host) ? "by a name with a star"
-                                             : "no host has this name: the default one";
+    mk_str regex = host_has_name(h, r->host) || host_matches_wildcard(h, r->host)
+                       ? (mk_str){NULL, 0}
+                       : mk_vhost_matching_regex(h, r->host);
+    const char *why = !r->host.p                          ? "the request names no host: the default one"
+                      : host_has_name(h, r->host)         ? "by its name"
+                      : regex.p                           ? "by the regular expression "
+                      : host_matches_wildcard(h, r->host) ? "by a name with a star"
+                                                          : "no host has this name: the default one";
     say(out, "host", "%.*s (%s), %s%.*s", MK_STR_ARG(h->n_names ? h->names[0] : MK_STR("(without a name)")),
         h->written_at.p, why, MK_STR_ARG(regex));
 }
 
 /* The keys of the settings: the paths, the access log, and the rest. */
-static void write_settings(const struct mk_location_settings *settings, struct mk_buf *paths,
-                           struct mk_buf *limits, struct mk_buf *log)
+static void write_location_settings(const struct mk_location_settings *settings, struct mk_buf *paths,
+                                    struct mk_buf *limits, struct mk_buf *log)
 {
     const struct mk_conf_table *t = mk_keys_tables[MK_SECTION_LOCATION];
     for (const struct mk_conf_key *k = t->keys; k < t->keys + t->n; k++) {
@@ -151,16 +153,16 @@ static void explain_limits(const struct mk_request *r, struct mk_buf *out)
 {
     bool gave_up;
     const struct mk_location *l = mk_vhost_location(r->site, r->received.path, &gave_up);
-    const struct mk_site *site = r->site->source;
+    const struct mk_vhost_config *site = r->site->source;
     struct mk_location_settings of_host = {.request = site->settings.site.request};
-    const struct mk_site_location *own = l ? l->source : NULL;
+    const struct mk_location_config *own = l ? l->source : NULL;
     char rooms[3][1024];
     struct mk_buf paths = mk_buf_fixed(rooms[0], sizeof rooms[0]);
     struct mk_buf limits = mk_buf_fixed(rooms[1], sizeof rooms[1]);
     struct mk_buf log = mk_buf_fixed(rooms[2], sizeof rooms[2]);
     const struct mk_location_settings *settings = own ? &own->settings : &of_host;
     bool is_off = mk_str_eq_nocase(settings->request.access_log, MK_STR("off"));
-    write_settings(settings, &paths, &limits, &log);
+    write_location_settings(settings, &paths, &limits, &log);
     if (l)
         say(out, "location", "%.*s (%.*s)%s", MK_STR_ARG(mk_buf_str(&paths)), MK_STR_ARG(l->written_at),
             gave_up ? ", whose search was given up: the stricter of its limits and the host's hold" : "");
@@ -171,7 +173,7 @@ static void explain_limits(const struct mk_request *r, struct mk_buf *out)
         say(out, "log", "%.*s", MK_STR_ARG(is_off ? MK_STR("off") : mk_buf_str(&log)));
 }
 
-static const char *name_of(const struct mk_static_found *found, bool has_slash)
+static const char *describe_static_result(const struct mk_static_result *found, bool has_slash)
 {
     switch (found->what) {
     case MK_STATIC_FILE:
@@ -210,8 +212,8 @@ static bool explain_route(struct mk_request *r, mk_str path, struct mk_buf *out)
 }
 
 /* Warns of files that workers cannot read, and returns true: explain itself may run as root, which can read everything. */
-static bool explain_rights(const struct mk_generation *g, const struct mk_root *root, mk_str path,
-                           struct mk_buf *out)
+static bool explain_file_access(const struct mk_config_generation *g, const struct mk_root *root, mk_str path,
+                                struct mk_buf *out)
 {
     char full[PATH_MAX];
     int len = snprintf(full, sizeof full, "%s/%.*s", root->path, MK_STR_ARG(path));
@@ -224,7 +226,7 @@ static bool explain_rights(const struct mk_generation *g, const struct mk_root *
 }
 
 /* Explains why the Fallback page is sent or not. */
-static void explain_fallback(const struct mk_request *r, const struct mk_static_found *found,
+static void explain_fallback(const struct mk_request *r, const struct mk_static_result *found,
                              struct mk_buf *out)
 {
     mk_str page = r->site->fallback;
@@ -245,9 +247,9 @@ static void explain_fallback(const struct mk_request *r, const struct mk_static_
 }
 
 /* True: workers may not read the file, and will refuse the request. */
-static bool explain_file(const struct mk_generation *g, struct mk_request *r, struct mk_buf *out)
+static bool explain_file(const struct mk_config_generation *g, struct mk_request *r, struct mk_buf *out)
 {
-    struct mk_static_found found;
+    struct mk_static_result found;
     mk_static_find(r, &found);
     explain_fallback(r, &found, out);
     if (found.root->at.len)
@@ -259,8 +261,9 @@ static bool explain_file(const struct mk_generation *g, struct mk_request *r, st
     }
     if (found.what != MK_STATIC_FILE) {
         bool link = found.error == -ELOOP || found.error == -EXDEV;
-        say(out, "file", "%s beneath %s%s%s", name_of(&found, r->asked->path_flags & MK_PATH_ENCODED_SLASH),
-            found.root->path, found.error ? ": " : "",
+        say(out, "file", "%s beneath %s%s%s",
+            describe_static_result(&found, r->asked->path_flags & MK_PATH_ENCODED_SLASH), found.root->path,
+            found.error ? ": " : "",
             link          ? "a symbolic link that FollowSymlinks does not allow"
             : found.error ? mk_err_text(found.error)
                           : "");
@@ -271,7 +274,7 @@ static bool explain_file(const struct mk_generation *g, struct mk_request *r, st
     say(out, "file", "%s/%.*s, %" PRIu64 " bytes%s", found.root->path,
         MK_STR_ARG(mk_open_file_path(found.file)), found.file->size,
         found.is_fallback ? " (the Fallback)" : "");
-    bool is_closed = explain_rights(g, found.root, mk_open_file_path(found.file), out);
+    bool is_closed = explain_file_access(g, found.root, mk_open_file_path(found.file), out);
     if (rep)
         say(out, "type", "%.*s", MK_STR_ARG(rep->type));
     mk_open_file_release(found.file);
@@ -281,16 +284,16 @@ static bool explain_file(const struct mk_generation *g, struct mk_request *r, st
 /* What this process could read, workers may not. */
 static void explain_forbidden(const struct mk_request *r, struct mk_buf *out)
 {
-    mk_str page = mk_errorpage_find(r->site, 403);
+    mk_str page = mk_error_page_find(r->site, 403);
     if (page.p)
         say(out, "page", "%.*s, of [ERROR_PAGES]", MK_STR_ARG(page));
     say(out, "answer", "%.*s", MK_STR_ARG(mk_status_text(403)));
 }
 
-static void explain_answer(const struct mk_exchange *x, struct mk_buf *out)
+static void explain_response(const struct mk_exchange *x, struct mk_buf *out)
 {
     const struct mk_response *r = &x->response;
-    mk_str page = mk_errorpage_find(x->request.site, r->status);
+    mk_str page = mk_error_page_find(x->request.site, r->status);
     if (r->status >= 400 && page.p)
         say(out, "page", "%.*s, of [ERROR_PAGES]", MK_STR_ARG(page));
     say(out, "answer", "%.*s", MK_STR_ARG(mk_status_text(r->status)));
@@ -302,45 +305,46 @@ static void explain_answer(const struct mk_exchange *x, struct mk_buf *out)
         say(out, "", "%.*s: %.*s", MK_STR_ARG(r->fields[i].name), MK_STR_ARG(r->fields[i].value));
 }
 
-static void explain_untold(const struct mk_request *r, const struct mk_route *route, struct mk_buf *out)
+static void explain_handler_response(const struct mk_request *r, const struct mk_route *route,
+                                     struct mk_buf *out)
 {
-    mk_str page = mk_errorpage_find(r->site, 404);
+    mk_str page = mk_error_page_find(r->site, 404);
     say(out, "answer", "comes from the handler `%s`, which explain does not call", route->handler->name);
     if (page.p)
         say(out, "page", "%.*s, of [ERROR_PAGES], if it answers 404", MK_STR_ARG(page));
 }
 
-struct explaining {
-    struct mk_explanation explanation;
+struct explain_ctx {
+    struct mk_explain_sink explanation;
     struct mk_buf *out;
     bool resumed;
 };
 
-static void on_say(struct mk_explanation *e, const char *what, mk_str text)
+static void on_explanation(struct mk_explain_sink *e, const char *what, mk_str text)
 {
-    struct explaining *x = MK_CONTAINER(e, struct explaining, explanation);
+    struct explain_ctx *x = MK_CONTAINER(e, struct explain_ctx, explanation);
     say(x->out, what, "%.*s", MK_STR_ARG(text));
 }
 
-static ssize_t on_read(void *ctx, char *room, size_t cap)
+static ssize_t on_read(void *ctx, char *buf, size_t cap)
 {
-    (void)ctx, (void)room, (void)cap;
+    (void)ctx, (void)buf, (void)cap;
     return 0;
 }
 
 static void on_resume(void *ctx)
 {
-    struct explaining *x = ctx;
+    struct explain_ctx *x = ctx;
     x->resumed = true;
 }
 
 static const struct mk_request_ops ops = {.read = on_read, .resume = on_resume};
 
 /* Drives the flow as a protocol would, but with a time limit. */
-static bool run(struct mk_worker *w, struct mk_exchange *x, struct explaining *ctx)
+static bool run_handlers(struct mk_worker *w, struct mk_exchange *x, struct explain_ctx *ctx)
 {
     uint64_t end_ms = mk_clock_ms() + WAIT_MAX_MS;
-    while (!mk_flow_run(x)) {
+    while (!mk_dispatch_run(x)) {
         for (ctx->resumed = false; !ctx->resumed;)
             if (mk_clock_ms() >= end_ms || mk_loop_run_once(&w->loop, WAIT_STEP_MS))
                 return false;
@@ -349,31 +353,32 @@ static bool run(struct mk_worker *w, struct mk_exchange *x, struct explaining *c
 }
 
 /* True as of explain_file(). */
-static bool explain_decision(const struct mk_generation *g, struct mk_request *r, struct mk_buf *out)
+static bool explain_route_and_file(const struct mk_config_generation *g, struct mk_request *r,
+                                   struct mk_buf *out)
 {
     return r->asked->path.p && r->asked->path.p[0] == '/' && explain_route(r, r->asked->path, out) &&
            explain_file(g, r, out);
 }
 
 /* What the sandbox lets workers do for plugins, whatever the request. */
-static void explain_sandbox(const struct mk_generation *g, struct mk_buf *out)
+static void explain_sandbox(const struct mk_config_generation *g, struct mk_buf *out)
 {
-    char room[128];
-    for (const struct mk_loaded *l = g->plugins; l; l = l->next) {
-        snprintf(room, sizeof room, "%-10sfor %s, workers may ", "sandbox", l->object.plugin->name);
-        mk_allowed_print(g, l, room, out);
+    char buf[128];
+    for (const struct mk_loaded_plugin *l = g->plugins; l; l = l->next) {
+        snprintf(buf, sizeof buf, "%-10sfor %s, workers may ", "sandbox", l->object.plugin->name);
+        mk_sandbox_rules_print(g, l, buf, out);
     }
 }
 
-static mk_err explain(struct mk_worker *w, struct mk_exchange *x, mk_str method, mk_str url,
-                      struct mk_buf *out)
+static mk_err explain_request(struct mk_worker *w, struct mk_exchange *x, mk_str method, mk_str url,
+                              struct mk_buf *out)
 {
     struct mk_request *r = &x->request;
-    struct explaining ctx = {.explanation = {.say = on_say}, .out = out};
+    struct explain_ctx ctx = {.explanation = {.say = on_explanation}, .out = out};
     r->received.method = mk_method_find(method);
     r->method_text = method;
     r->version = 11;
-    int refused = mk_asked_receive(&x->request, url, MK_STR_NULL);
+    int refused = mk_request_target_init(&x->request, url, MK_STR_NULL);
     if (!mk_is_token(method) || (refused && !r->asked->target.path.p))
         return -EINVAL;
     r->ops = &ops;
@@ -385,35 +390,35 @@ static mk_err explain(struct mk_worker *w, struct mk_exchange *x, mk_str method,
     explain_certificate(w->generation, r, out);
     if (refused) {
         say(out, "path", "refused: it leads above the root, or contains a NUL or an invalid escape");
-        mk_flow_refuse(x, (unsigned)refused);
-        explain_answer(x, out);
+        mk_dispatch_error(x, (unsigned)refused);
+        explain_response(x, out);
         return 0;
     }
     w->web.explanation = &ctx.explanation;
-    bool ready = run(w, x, &ctx);
+    bool ready = run_handlers(w, x, &ctx);
     const struct mk_route *last = r->route;
     bool is_closed = false;
-    if (!x->decided_by)
-        is_closed = explain_decision(w->generation, r, out);
+    if (!x->deciding_plugin)
+        is_closed = explain_route_and_file(w->generation, r, out);
     else
-        say(out, "decided", "by the plugin %s", x->decided_by->name);
+        say(out, "decided", "by the plugin %s", x->deciding_plugin->name);
     explain_limits(r, out);
     explain_sandbox(w->generation, out);
     if (!ready)
         say(out, "answer", "none within %d seconds", WAIT_MAX_MS / 1000);
     else if (x->untold)
-        explain_untold(r, last, out);
+        explain_handler_response(r, last, out);
     else if (is_closed)
         explain_forbidden(r, out);
     else
-        explain_answer(x, out);
+        explain_response(x, out);
     return 0;
 }
 
 static const struct mk_addr local_peer = {.is_unix = 1};
 
 /* Uses a real worker without listeners, so that hooks behave as usual. */
-mk_err mk_explain(struct mk_generation *g, mk_str method, mk_str url, struct mk_buf *out)
+mk_err mk_explain(struct mk_config_generation *g, mk_str method, mk_str url, struct mk_buf *out)
 {
     struct mk_counters counters = {0};
     struct mk_worker *w = mk_mem_zalloc(1, sizeof *w);
@@ -429,7 +434,7 @@ mk_err mk_explain(struct mk_generation *g, mk_str method, mk_str url, struct mk_
     e = -ENOMEM;
     if (x) {
         x->request.peer = &local_peer;
-        e = explain(w, x, method, url, out);
+        e = explain_request(w, x, method, url, out);
         mk_exchange_free(x);
     }
     mk_worker_fini(w);

@@ -4,10 +4,10 @@
 #ifndef MK_SERVER_EXPLAIN_H
 #define MK_SERVER_EXPLAIN_H
 
-#include "setup/generation.h"
+#include "setup/config_generation.h"
 
 /* `url` is absolute ("http://example.org/a") or a path. -EINVAL: `url` is neither, or the method is not a
  * token. */
-mk_err mk_explain(struct mk_generation *g, mk_str method, mk_str url, struct mk_buf *out) MK_MUST_USE;
+mk_err mk_explain(struct mk_config_generation *g, mk_str method, mk_str url, struct mk_buf *out) MK_MUST_USE;
 
 #endif

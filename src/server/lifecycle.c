@@ -35,7 +35,7 @@ static bool is_reloading(const struct mk_lifecycle *l)
     return (TO(TRYING) | TO(PREPARING) | TO(RELOADING)) >> l->phase.is & 1;
 }
 
-static const char *broken(const void *owner)
+static const char *lifecycle_invariant_error(const void *owner)
 {
     const struct mk_lifecycle *l = owner;
     if (l->slow && !is_reloading(l))
@@ -45,9 +45,9 @@ static const char *broken(const void *owner)
     return l->due >= MK_LEN(due_in) || !(due_in[l->due] >> l->phase.is & 1) ? "this step may be due" : NULL;
 }
 
-const struct mk_sm_machine mk_lifecycle_machine = {"master", &phases, MK_PHASES, broken};
+const struct mk_sm_machine mk_lifecycle_machine = {"master", &phases, MK_PHASES, lifecycle_invariant_error};
 
-static void move(struct mk_lifecycle *l, enum mk_phase to)
+static void set_phase(struct mk_lifecycle *l, enum mk_lifecycle_phase to)
 {
     l->slow = l->slow && (to == MK_PHASE_PREPARING || to == MK_PHASE_RELOADING);
     l->late = false;
@@ -56,46 +56,46 @@ static void move(struct mk_lifecycle *l, enum mk_phase to)
 
 /* ---- Events ---- */
 
-void mk_lifecycle_reload(struct mk_lifecycle *l)
+void mk_lifecycle_request_reload(struct mk_lifecycle *l)
 {
     l->again = true;
 }
 
-void mk_lifecycle_tried(struct mk_lifecycle *l, bool ok)
+void mk_lifecycle_trial_done(struct mk_lifecycle *l, bool ok)
 {
     if (l->phase.is == MK_PHASE_TRYING)
         l->due = ok ? MK_STEP_LOAD : MK_STEP_REJECT;
 }
 
-void mk_lifecycle_loaded(struct mk_lifecycle *l, bool ok)
+void mk_lifecycle_config_loaded(struct mk_lifecycle *l, bool ok)
 {
     if (l->phase.is != MK_PHASE_TRYING)
         return;
     if (ok)
-        move(l, MK_PHASE_PREPARING);
+        set_phase(l, MK_PHASE_PREPARING);
     else
         l->due = MK_STEP_REJECT;
 }
 
-void mk_lifecycle_prepared(struct mk_lifecycle *l, bool ok)
+void mk_lifecycle_plugins_prepared(struct mk_lifecycle *l, bool ok)
 {
     if (l->phase.is == MK_PHASE_PREPARING_FIRST) {
-        move(l, MK_PHASE_STARTING);
+        set_phase(l, MK_PHASE_STARTING);
         l->due = ok ? MK_STEP_START_FIRST : MK_STEP_FAIL;
     } else if (l->phase.is == MK_PHASE_PREPARING) {
         if (ok)
-            move(l, MK_PHASE_RELOADING);
+            set_phase(l, MK_PHASE_RELOADING);
         l->due = ok ? MK_STEP_START_NEW : MK_STEP_REJECT;
     }
 }
 
-void mk_lifecycle_started(struct mk_lifecycle *l, bool ok)
+void mk_lifecycle_workers_started(struct mk_lifecycle *l, bool ok)
 {
     if (!ok)
-        mk_lifecycle_early_death(l);
+        mk_lifecycle_worker_died_early(l);
 }
 
-void mk_lifecycle_early_death(struct mk_lifecycle *l)
+void mk_lifecycle_worker_died_early(struct mk_lifecycle *l)
 {
     if (l->phase.is == MK_PHASE_STARTING)
         l->due = MK_STEP_FAIL;
@@ -103,82 +103,84 @@ void mk_lifecycle_early_death(struct mk_lifecycle *l)
         l->due = MK_STEP_ABANDON;
 }
 
-void mk_lifecycle_slow(struct mk_lifecycle *l)
+void mk_lifecycle_reload_is_slow(struct mk_lifecycle *l)
 {
     l->slow = is_reloading(l);
 }
 
-void mk_lifecycle_late(struct mk_lifecycle *l)
+void mk_lifecycle_old_workers_late(struct mk_lifecycle *l)
 {
     l->late = l->phase.is == MK_PHASE_HANDING_OVER;
 }
 
-struct mk_lifecycle_ending mk_lifecycle_end(struct mk_lifecycle *l, bool at_once)
+struct mk_lifecycle_shutdown mk_lifecycle_begin_shutdown(struct mk_lifecycle *l, bool at_once)
 {
-    const struct mk_lifecycle_ending ending = {
+    const struct mk_lifecycle_shutdown ending = {
         .is_first = l->phase.is != MK_PHASE_ENDING,
         .kills_starting = l->slow || (l->phase.is == MK_PHASE_RELOADING && at_once),
         .has_limit = at_once,
     };
     l->due = MK_STEP_WAIT;
     if (ending.is_first)
-        move(l, MK_PHASE_ENDING);
+        set_phase(l, MK_PHASE_ENDING);
     return ending;
 }
 
 /* ---- What follows ---- */
 
-static enum mk_step begin_reload(struct mk_lifecycle *l)
+static enum mk_lifecycle_step begin_reload(struct mk_lifecycle *l)
 {
     l->again = false;
-    move(l, MK_PHASE_TRYING);
-    return MK_STEP_TRY;
+    set_phase(l, MK_PHASE_TRYING);
+    return MK_STEP_START_TRIAL;
 }
 
 /* A step that follows whatever the workers do. */
-static enum mk_step take_due(struct mk_lifecycle *l)
+static enum mk_lifecycle_step take_due_step(struct mk_lifecycle *l)
 {
-    enum mk_step due = l->due;
+    enum mk_lifecycle_step due = l->due;
     l->due = MK_STEP_WAIT;
     if (due == MK_STEP_REJECT || due == MK_STEP_ABANDON)
-        move(l, MK_PHASE_SERVING);
+        set_phase(l, MK_PHASE_SERVING);
     return due;
 }
 
 /* A worker that serves has died: it is not replaced before the reload is over. */
-static bool has_lost(const struct mk_lifecycle_workers *w)
+static bool has_lost_worker(const struct mk_lifecycle_workers *w)
 {
     return w->old_there < w->old_wanted;
 }
 
-static bool gives_way(const struct mk_lifecycle *l, const struct mk_lifecycle_workers *w)
+static bool should_give_up_reload(const struct mk_lifecycle *l, const struct mk_lifecycle_workers *w)
 {
-    return is_reloading(l) && l->slow && (l->again || (l->phase.is == MK_PHASE_RELOADING && has_lost(w)));
+    return is_reloading(l) && l->slow &&
+           (l->again || (l->phase.is == MK_PHASE_RELOADING && has_lost_worker(w)));
 }
 
-static enum mk_step enter(struct mk_lifecycle *l, enum mk_phase phase, enum mk_step step)
+static enum mk_lifecycle_step enter_phase(struct mk_lifecycle *l, enum mk_lifecycle_phase phase,
+                                          enum mk_lifecycle_step step)
 {
-    move(l, phase);
+    set_phase(l, phase);
     return step;
 }
 
-enum mk_step mk_lifecycle_next(struct mk_lifecycle *l, const struct mk_lifecycle_workers *w)
+enum mk_lifecycle_step mk_lifecycle_next_step(struct mk_lifecycle *l, const struct mk_lifecycle_workers *w)
 {
     if (l->due != MK_STEP_WAIT)
-        return take_due(l);
-    if (gives_way(l, w))
-        return enter(l, MK_PHASE_SERVING, MK_STEP_GIVE_WAY);
-    switch ((enum mk_phase)l->phase.is) {
+        return take_due_step(l);
+    if (should_give_up_reload(l, w))
+        return enter_phase(l, MK_PHASE_SERVING, MK_STEP_GIVE_UP_RELOAD);
+    switch ((enum mk_lifecycle_phase)l->phase.is) {
     case MK_PHASE_STARTING:
-        return w->ready == w->wanted ? enter(l, MK_PHASE_SERVING, MK_STEP_SERVE) : MK_STEP_WAIT;
+        return w->ready == w->wanted ? enter_phase(l, MK_PHASE_SERVING, MK_STEP_SERVE) : MK_STEP_WAIT;
     case MK_PHASE_SERVING:
         return l->again ? begin_reload(l) : MK_STEP_WAIT;
     case MK_PHASE_RELOADING:
         return w->ready == w->wanted && w->there == w->wanted
-                   ? enter(l, MK_PHASE_HANDING_OVER, MK_STEP_HAND_OVER)
+                   ? enter_phase(l, MK_PHASE_HANDING_OVER, MK_STEP_HAND_OVER)
                    : MK_STEP_WAIT;
     case MK_PHASE_HANDING_OVER:
-        return l->late || !w->accept_still ? enter(l, MK_PHASE_SERVING, MK_STEP_FINISH) : MK_STEP_WAIT;
+        return l->late || !w->accept_still ? enter_phase(l, MK_PHASE_SERVING, MK_STEP_FINISH) : MK_STEP_WAIT;
     case MK_PHASE_ENDING:
         return w->all == 0 ? MK_STEP_STOP : MK_STEP_WAIT;
     case MK_PHASE_PREPARING_FIRST:

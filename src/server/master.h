@@ -11,16 +11,16 @@
 #ifndef MK_SERVER_MASTER_H
 #define MK_SERVER_MASTER_H
 
-#include "setup/generation.h"
+#include "setup/config_generation.h"
 #include "worker/listeners.h"
 
 struct mk_master_options {
-    struct mk_origin origin;
+    struct mk_config_source origin;
     char *const *argv; /* the program's arguments, for an upgrade */
     bool daemon;
     void *ctx; /* passed to the two callbacks below */
     /* Serving has begun: prints it for the user. `listeners` are the ones in use. May be NULL. */
-    void (*on_serving)(const struct mk_generation *g, const struct mk_listeners *listeners, void *ctx);
+    void (*on_serving)(const struct mk_config_generation *g, const struct mk_listeners *listeners, void *ctx);
     /* Called a few times a minute, and before a reload: it can update files that the configuration refers to.
      * May be NULL. */
     void (*look)(struct mk_log *log, void *ctx);
@@ -30,6 +30,6 @@ struct mk_master_options {
 int mk_master_run(const struct mk_master_options *o);
 
 /* Exit codes of the program. */
-enum { MK_EXIT_FINE = 0, MK_EXIT_FAILED = 1, MK_EXIT_USAGE = 2, MK_EXIT_CONFIGURATION = 3 };
+enum { MK_EXIT_OK = 0, MK_EXIT_FAILED = 1, MK_EXIT_USAGE = 2, MK_EXIT_CONFIGURATION = 3 };
 
 #endif

@@ -8,18 +8,18 @@
 
 #include "base/num.h"
 #include "os/fd.h"
-#include "settings/secret.h"
+#include "settings/server_secret.h"
 
 #define PREDECESSOR "MONKEY_PREDECESSOR"
 #define SECRET      "MONKEY_SECRET"
 
-void mk_upgrade_init(struct mk_upgrade *u, struct mk_shared *shared)
+void mk_upgrade_init(struct mk_upgrade *u, struct mk_shared_state *shared)
 {
     uint64_t pid;
     *u = (struct mk_upgrade){0};
     if (mk_num_parse(mk_str_from_c(getenv(PREDECESSOR)), &pid) && (pid_t)pid == getppid()) {
         u->predecessor = (pid_t)pid;
-        mk_secret_import(shared, mk_str_from_c(getenv(SECRET)));
+        mk_server_secret_import(shared, mk_str_from_c(getenv(SECRET)));
     }
     unsetenv(PREDECESSOR);
     unsetenv(SECRET);
@@ -27,7 +27,7 @@ void mk_upgrade_init(struct mk_upgrade *u, struct mk_shared *shared)
     u->program[n > 0 ? n : 0] = '\0';
 }
 
-void mk_upgrade_finish(struct mk_upgrade *u)
+void mk_upgrade_end_predecessor(struct mk_upgrade *u)
 {
     if (u->predecessor > 1 &&
         u->predecessor == getppid()) /* else it is gone, and another process may have its ID */
@@ -35,16 +35,16 @@ void mk_upgrade_finish(struct mk_upgrade *u)
     u->predecessor = 0;
 }
 
-static _Noreturn void become_successor(const char *program, struct mk_shared *shared, char *sockets,
-                                       pid_t parent, char *const *argv)
+static _Noreturn void exec_successor(const char *program, struct mk_shared_state *shared, char *sockets,
+                                     pid_t parent, char *const *argv)
 {
-    char pid[32], secret[MK_SECRET_TEXT];
+    char pid[32], secret[MK_SERVER_SECRET_TEXT];
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     pid[mk_num_write(pid, (uint64_t)parent)] = '\0';
     setenv(PREDECESSOR, pid, 1);
-    mk_secret_export(shared, secret);
+    mk_server_secret_export(shared, secret);
     setenv(SECRET, secret, 1);
     putenv(sockets);
     mk_fd_restore_limit(); /* the successor raises it by itself */
@@ -52,7 +52,7 @@ static _Noreturn void become_successor(const char *program, struct mk_shared *sh
     _exit(127);
 }
 
-mk_err mk_upgrade_start(struct mk_upgrade *u, struct mk_shared *shared, struct mk_listeners *l,
+mk_err mk_upgrade_start(struct mk_upgrade *u, struct mk_shared_state *shared, struct mk_listeners *l,
                         char *const *argv)
 {
     struct mk_buf sockets = mk_buf_growing(64 * 1024);
@@ -63,7 +63,7 @@ mk_err mk_upgrade_start(struct mk_upgrade *u, struct mk_shared *shared, struct m
     mk_buf_add_char(&sockets, '\0');
     pid_t pid = sockets.failed ? -1 : fork();
     if (pid == 0)
-        become_successor(u->program, shared, sockets.p, us, argv);
+        exec_successor(u->program, shared, sockets.p, us, argv);
     mk_err e = sockets.failed ? -ENOMEM : pid < 0 ? mk_err_last() : 0;
     mk_buf_clear(&sockets);
     mk_listeners_export(l, &sockets, false);
@@ -72,7 +72,7 @@ mk_err mk_upgrade_start(struct mk_upgrade *u, struct mk_shared *shared, struct m
     return e;
 }
 
-bool mk_upgrade_failed(struct mk_upgrade *u)
+bool mk_upgrade_successor_died(struct mk_upgrade *u)
 {
     int status;
     if (!u->child || waitpid(u->child, &status, WNOHANG) == 0) /* error: reaped with the workers */

@@ -6,7 +6,7 @@
 
 #include <limits.h>
 
-#include "settings/shared.h"
+#include "settings/shared_state.h"
 #include "worker/listeners.h"
 
 struct mk_upgrade {
@@ -16,14 +16,14 @@ struct mk_upgrade {
 };
 
 /* Reads from the environment whether we are a successor, and of what secret. */
-void mk_upgrade_init(struct mk_upgrade *u, struct mk_shared *shared);
+void mk_upgrade_init(struct mk_upgrade *u, struct mk_shared_state *shared);
 /* We serve: tells our predecessor to end. */
-void mk_upgrade_finish(struct mk_upgrade *u);
+void mk_upgrade_end_predecessor(struct mk_upgrade *u);
 
 /* Starts the program at our path, which may be a new file now. */
-mk_err mk_upgrade_start(struct mk_upgrade *u, struct mk_shared *shared, struct mk_listeners *l,
+mk_err mk_upgrade_start(struct mk_upgrade *u, struct mk_shared_state *shared, struct mk_listeners *l,
                         char *const *argv) MK_MUST_USE;
 /* True, once, after the successor has died. */
-bool mk_upgrade_failed(struct mk_upgrade *u);
+bool mk_upgrade_successor_died(struct mk_upgrade *u);
 
 #endif

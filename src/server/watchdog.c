@@ -7,17 +7,17 @@
 /* A worker may stand still right behind a look: the fifth one after that reports it, within 2 seconds. */
 enum { LOOK_MS = 375, LATE_MS = 1000, STUCK_MS = 1500 };
 
-static void report(struct mk_worker_proc *p, uint64_t ms)
+static void report_blocked_worker(struct mk_worker_slot *p, uint64_t ms)
 {
-    char room[384];
-    struct mk_buf work = mk_buf_fixed(room, sizeof room);
-    mk_places_describe(p->place, &work);
+    char buf[384];
+    struct mk_buf work = mk_buf_fixed(buf, sizeof buf);
+    mk_scoreboard_describe_slot(p->place, &work);
     p->stuck = true;
     mk_log_error(&p->all->log->log, "worker %d serves nothing: it has been blocked for %u ms; %.*s",
                  (int)p->pid, (unsigned)ms, MK_STR_ARG(mk_buf_str(&work)));
 }
 
-static void look_at(struct mk_worker_proc *p, uint64_t limit_ms)
+static void check_worker(struct mk_worker_slot *p, uint64_t limit_ms)
 {
     struct mk_workers *w = p->all;
     uint64_t pulse = __atomic_load_n(&p->place->counters.pulse, __ATOMIC_RELAXED);
@@ -35,7 +35,7 @@ static void look_at(struct mk_worker_proc *p, uint64_t limit_ms)
         return;
     }
     if (ms >= STUCK_MS && !p->stuck)
-        report(p, ms);
+        report_blocked_worker(p, ms);
     if (limit_ms && ms >= limit_ms) {
         mk_log_error(&w->log->log, "worker %d is killed: WatchdogTimeout is over", (int)p->pid);
         p->changed_ms = w->loop->now_ms; /* it may take a moment to die */
@@ -43,7 +43,7 @@ static void look_at(struct mk_worker_proc *p, uint64_t limit_ms)
     }
 }
 
-static void look(struct mk_timer *t)
+static void check_workers(struct mk_timer *t)
 {
     struct mk_watchdog *d = MK_CONTAINER(t, struct mk_watchdog, timer);
     struct mk_workers *w = d->workers;
@@ -55,7 +55,7 @@ static void look(struct mk_timer *t)
         if (late)
             w->procs[i].changed_ms = now;
         if (w->procs[i].pid)
-            look_at(&w->procs[i], w->generation->server.loop_ms);
+            check_worker(&w->procs[i], w->generation->server.loop_ms);
     }
     mk_errorlog_report_lost(&w->log->log); /* the master may have nothing else to write for hours */
     mk_loop_set_timer(w->loop, t, LOOK_MS);
@@ -64,6 +64,6 @@ static void look(struct mk_timer *t)
 void mk_watchdog_start(struct mk_watchdog *d, struct mk_workers *w)
 {
     *d = (struct mk_watchdog){.workers = w, .looked_ms = w->loop->now_ms};
-    mk_timer_init(&d->timer, look);
+    mk_timer_init(&d->timer, check_workers);
     mk_loop_set_timer(w->loop, &d->timer, LOOK_MS);
 }

@@ -8,7 +8,7 @@
 #include "base/stats.h"
 #include "os/fd.h"
 #include "server/lifecycle.h"
-#include "setup/mailboxes.h"
+#include "setup/worker_channels.h"
 
 enum {
     RETRY_MS = 10000, /* after a fork that has failed */
@@ -19,8 +19,8 @@ mk_err mk_workers_init(struct mk_workers *w, struct mk_loop *loop, struct mk_err
                        struct mk_listeners *listeners)
 {
     *w = (struct mk_workers){.loop = loop, .log = log, .listeners = listeners, .master = getpid()};
-    w->places = (struct mk_places){.master = w->master, .began = loop->now_unix};
-    mk_err e = mk_places_open(&w->places, MK_WORKERS_MAX);
+    w->scoreboard = (struct mk_scoreboard){.master = w->master, .began = loop->now_unix};
+    mk_err e = mk_scoreboard_open(&w->scoreboard, MK_WORKERS_MAX);
     if (e)
         return e;
     w->procs = mk_mem_zalloc(MK_WORKERS_MAX, sizeof *w->procs);
@@ -30,32 +30,32 @@ mk_err mk_workers_init(struct mk_workers *w, struct mk_loop *loop, struct mk_err
     return 0;
 }
 
-static void close_lines(struct mk_workers *w)
+static void close_control_channels(struct mk_workers *w)
 {
     for (unsigned i = 0; w->procs && i < MK_WORKERS_MAX; i++)
         if (w->procs[i].pid) {
             mk_fd_close(&w->procs[i].control_fd);
-            mk_outbox_clear(&w->procs[i].outbox);
+            mk_control_queue_clear(&w->procs[i].outbox);
         }
 }
 
 void mk_workers_fini(struct mk_workers *w)
 {
-    close_lines(w);
-    mk_places_close(&w->places);
+    close_control_channels(w);
+    mk_scoreboard_close(&w->scoreboard);
     mk_mem_free(w->procs);
     mk_mem_free(w->revivals);
 }
 
-static void replace_one(struct mk_worker_proc *p);
+static void replace_draining_worker(struct mk_worker_slot *p);
 
 /* ---- Talking ---- */
 
-static void tell(struct mk_worker_proc *p, const struct mk_control_message *m)
+static void send_to_worker(struct mk_worker_slot *p, const struct mk_control_message *m)
 {
     struct mk_workers *w = p->all;
     bool has_waited = p->outbox.first;
-    mk_err e = mk_outbox_send(&p->outbox, p->control_fd, m);
+    mk_err e = mk_control_queue_send(&p->outbox, p->control_fd, m);
     if (!has_waited && p->outbox.first)
         (void)!mk_loop_modify(w->loop, p->control_fd, &p->control, EPOLLIN | EPOLLOUT);
     if (e && e != -EPIPE)
@@ -63,39 +63,39 @@ static void tell(struct mk_worker_proc *p, const struct mk_control_message *m)
 }
 
 /* The one in whose place it is may still serve requests. */
-static void tell_replaced(const struct mk_worker_proc *by)
+static void notify_replaced_workers(const struct mk_worker_slot *by)
 {
     static const struct mk_control_message replaced = {.kind = MK_CONTROL_REPLACED, .fd = -1};
     for (unsigned i = 0; i < MK_WORKERS_MAX; i++) {
-        struct mk_worker_proc *p = &by->all->procs[i];
+        struct mk_worker_slot *p = &by->all->procs[i];
         if (p != by && p->pid && p->serial == by->serial && p->index == by->index)
-            tell(p, &replaced);
+            send_to_worker(p, &replaced);
     }
 }
 
-static void handle_message(struct mk_worker_proc *p, const struct mk_control_message *m)
+static void handle_worker_message(struct mk_worker_slot *p, const struct mk_control_message *m)
 {
     if (m->kind != MK_CONTROL_READY && m->kind != MK_CONTROL_DRAINS) {
-        p->all->on_ask(p->all, m);
+        p->all->on_worker_request(p->all, m);
         return;
     }
     p->ready |= m->kind == MK_CONTROL_READY;
     p->awaited &= m->kind != MK_CONTROL_DRAINS;
     if (m->kind == MK_CONTROL_DRAINS && !p->leaving)
-        replace_one(p);
+        replace_draining_worker(p);
     p->all->on_change(p->all);
 }
 
-static void on_control(struct mk_fd_watch *watch, uint32_t events)
+static void on_worker_message(struct mk_fd_watch *watch, uint32_t events)
 {
-    struct mk_worker_proc *p = MK_CONTAINER(watch, struct mk_worker_proc, control);
+    struct mk_worker_slot *p = MK_CONTAINER(watch, struct mk_worker_slot, control);
     struct mk_loop *loop = p->all->loop;
-    struct mk_control_room room;
+    struct mk_control_buffer room;
     struct mk_control_message m;
     mk_err e = 0;
     if (!p->pid)
         return;
-    if (events & EPOLLOUT && mk_outbox_flush(&p->outbox, p->control_fd) == 0)
+    if (events & EPOLLOUT && mk_control_queue_flush(&p->outbox, p->control_fd) == 0)
         (void)!mk_loop_modify(loop, p->control_fd, watch, EPOLLIN);
     /* Signals wait meanwhile, so leave the rest for the next turn. */
     for (int i = 0; i < MESSAGES_MAX && (e == 0 || e == -EBADMSG); i++) {
@@ -103,7 +103,7 @@ static void on_control(struct mk_fd_watch *watch, uint32_t events)
         if (e)
             continue;
         mk_fd_close(&m.fd); /* no message to the master carries a descriptor */
-        handle_message(p, &m);
+        handle_worker_message(p, &m);
     }
     if (e == -EPIPE)
         mk_loop_remove(loop, p->control_fd);
@@ -113,7 +113,7 @@ static void on_control(struct mk_fd_watch *watch, uint32_t events)
 
 _Static_assert((int)MK_WORKERS_MAX + 1 == (int)MK_STAT_ROWS, "each worker has a row of its own");
 
-static struct mk_worker_proc *find_free(struct mk_workers *w)
+static struct mk_worker_slot *find_free_slot(struct mk_workers *w)
 {
     for (unsigned i = 0; i < MK_WORKERS_MAX; i++)
         if (!w->procs[i].pid)
@@ -122,56 +122,56 @@ static struct mk_worker_proc *find_free(struct mk_workers *w)
 }
 
 /* In the child: closes what belongs to the master and its other children. */
-static _Noreturn void be_worker(struct mk_workers *w, struct mk_worker_proc *p, int control_fd)
+static _Noreturn void run_worker_child(struct mk_workers *w, struct mk_worker_slot *p, int control_fd)
 {
     mk_fd_close(&p->control_fd); /* else the child would never notice that the master is gone */
-    close_lines(w);
-    mk_mailboxes_keep(w->generation, p->index);
+    close_control_channels(w);
+    mk_worker_channels_keep_own(w->generation, p->index);
     mk_loop_fini(w->loop);
     if (w->on_child)
         w->on_child(w);
-    const struct mk_process_options o = {
+    const struct mk_worker_process_options o = {
         .generation = w->generation,
         .listeners = w->listeners,
         .index = p->index,
         .workers = w->wanted,
         .counters = &p->place->counters,
-        .places = w->places,
+        .scoreboard = w->scoreboard,
         .log = w->log,
         .control_fd = control_fd,
         .silent = w->silent,
         .master = w->master,
     };
-    _exit(mk_process_main(&o));
+    _exit(mk_worker_process_main(&o));
 }
 
-static mk_err start_one(struct mk_workers *w, unsigned index)
+static mk_err start_worker(struct mk_workers *w, unsigned index)
 {
-    struct mk_worker_proc *p = find_free(w);
+    struct mk_worker_slot *p = find_free_slot(w);
     int control_fd;
     if (!p)
         return -EAGAIN;
-    *p = (struct mk_worker_proc){.control = {.on_ready = on_control},
+    *p = (struct mk_worker_slot){.control = {.on_ready = on_worker_message},
                                  .all = w,
-                                 .place = &w->places.at[p - w->procs],
+                                 .place = &w->scoreboard.at[p - w->procs],
                                  .index = index,
                                  .generation = w->generation,
                                  .serial = w->generation->serial,
                                  .started_ms = w->loop->now_ms};
-    mk_places_give(&w->places, p->place, (uint64_t)w->loop->now_unix);
+    mk_scoreboard_reassign_slot(&w->scoreboard, p->place, (uint64_t)w->loop->now_unix);
     mk_err e = mk_control_open(&p->control_fd, &control_fd);
     if (e)
         return e;
     pid_t pid = fork();
     if (pid == 0)
-        be_worker(w, p, control_fd);
+        run_worker_child(w, p, control_fd);
     e = pid < 0 ? mk_err_last() : 0;
     mk_fd_close(&control_fd);
     if (!e)
         e = mk_loop_add(w->loop, p->control_fd, &p->control, EPOLLIN);
     if (pid > 0) {
         p->place->pid = p->pid = pid;
-        tell_replaced(p);
+        notify_replaced_workers(p);
     } else {
         mk_fd_close(&p->control_fd);
     }
@@ -179,7 +179,7 @@ static mk_err start_one(struct mk_workers *w, unsigned index)
 }
 
 /* Makes this the current set. Pending restarts belonged to the previous one. */
-static void set_generation(struct mk_workers *w, struct mk_generation *g)
+static void set_generation(struct mk_workers *w, struct mk_config_generation *g)
 {
     w->generation = g;
     if (!g->serial)
@@ -192,22 +192,22 @@ static void set_generation(struct mk_workers *w, struct mk_generation *g)
         }
 }
 
-mk_err mk_workers_start(struct mk_workers *w, struct mk_generation *g)
+mk_err mk_workers_start(struct mk_workers *w, struct mk_config_generation *g)
 {
     set_generation(w, g);
-    mk_err e = mk_mailboxes_open(g);
+    mk_err e = mk_worker_channels_open(g);
     for (unsigned i = 0; i < w->wanted && !e; i++)
-        e = start_one(w, i);
+        e = start_worker(w, i);
     return e;
 }
 
 /* ---- Counting and ending ---- */
 
-unsigned mk_workers_count(const struct mk_workers *w, const struct mk_generation *g, bool ready)
+unsigned mk_workers_count(const struct mk_workers *w, const struct mk_config_generation *g, bool ready)
 {
     unsigned n = 0;
     for (unsigned i = 0; i < MK_WORKERS_MAX; i++) {
-        const struct mk_worker_proc *p = &w->procs[i];
+        const struct mk_worker_slot *p = &w->procs[i];
         n += p->pid && !p->leaving && p->generation == g && (p->ready || !ready);
     }
     return n;
@@ -221,24 +221,25 @@ unsigned mk_workers_count_all(const struct mk_workers *w)
     return n;
 }
 
-void mk_workers_end(struct mk_workers *w, const struct mk_generation *g, int signal, bool has_heir)
+void mk_workers_stop(struct mk_workers *w, const struct mk_config_generation *g, int signal,
+                     bool has_successor)
 {
     for (unsigned i = 0; i < MK_WORKERS_MAX; i++) {
-        struct mk_worker_proc *p = &w->procs[i];
+        struct mk_worker_slot *p = &w->procs[i];
         p->awaited = false;
         /* The generation of a leaving worker may have been freed, and its address may belong to another
          * one. */
         if (!p->pid || (g && (p->leaving || p->generation != g)))
             continue;
         p->leaving = p->awaited = p->place->leaving = true;
-        if (!has_heir || mk_control_say(p->control_fd, MK_CONTROL_HEIR))
+        if (!has_successor || mk_control_send_kind(p->control_fd, MK_CONTROL_DRAIN_FOR_SUCCESSOR))
             kill(p->pid, signal);
     }
     if (!g)
         w->ending = true;
 }
 
-bool mk_workers_accept_still(const struct mk_workers *w)
+bool mk_workers_may_still_accept(const struct mk_workers *w)
 {
     for (unsigned i = 0; i < MK_WORKERS_MAX; i++)
         if (w->procs[i].pid && w->procs[i].awaited)
@@ -246,33 +247,33 @@ bool mk_workers_accept_still(const struct mk_workers *w)
     return false;
 }
 
-void mk_workers_tell(struct mk_workers *w, const struct mk_control_message *m)
+void mk_workers_broadcast(struct mk_workers *w, const struct mk_control_message *m)
 {
     for (unsigned i = 0; i < MK_WORKERS_MAX; i++)
         if (w->procs[i].pid)
-            tell(&w->procs[i], m);
+            send_to_worker(&w->procs[i], m);
 }
 
 /* ---- Death ---- */
 
-static void revive(struct mk_timer *t)
+static void on_restart_timer(struct mk_timer *t)
 {
-    struct mk_revival *r = MK_CONTAINER(t, struct mk_revival, timer);
+    struct mk_worker_restart *r = MK_CONTAINER(t, struct mk_worker_restart, timer);
     struct mk_workers *w = r->all;
     if (w->ending || r->index >= w->wanted)
         return;
-    mk_err e = start_one(w, r->index);
+    mk_err e = start_worker(w, r->index);
     if (e) {
         mk_log_error(&w->log->log, "cannot start worker %u: %s", r->index, mk_err_text(e));
         mk_loop_set_timer(w->loop, t, RETRY_MS);
     }
 }
 
-static void report_death(struct mk_workers *w, const struct mk_worker_proc *p, int status)
+static void report_death(struct mk_workers *w, const struct mk_worker_slot *p, int status)
 {
     char room[384];
     struct mk_buf work = mk_buf_fixed(room, sizeof room);
-    mk_places_describe(p->place, &work);
+    mk_scoreboard_describe_slot(p->place, &work);
     if (WIFSIGNALED(status))
         mk_log_error(&w->log->log, "worker %d was killed by signal %d (%s); %.*s", (int)p->pid,
                      WTERMSIG(status), strsignal(WTERMSIG(status)), MK_STR_ARG(mk_buf_str(&work)));
@@ -282,87 +283,87 @@ static void report_death(struct mk_workers *w, const struct mk_worker_proc *p, i
 }
 
 /* Allocated on first use: most are never needed. */
-static struct mk_revival *revival_of(struct mk_workers *w, unsigned index)
+static struct mk_worker_restart *restart_of(struct mk_workers *w, unsigned index)
 {
-    struct mk_revival *r = &w->revivals[index];
+    struct mk_worker_restart *r = &w->revivals[index];
     if (!r->all) {
-        *r = (struct mk_revival){.all = w, .index = index};
-        mk_timer_init(&r->timer, revive);
+        *r = (struct mk_worker_restart){.all = w, .index = index};
+        mk_timer_init(&r->timer, on_restart_timer);
     }
     return r;
 }
 
 /* Another worker replaces it, if it was of the current set. */
-static void bring_back(const struct mk_worker_proc *p)
+static void schedule_restart(const struct mk_worker_slot *p)
 {
     struct mk_workers *w = p->all;
     if (p->generation != w->generation)
         return;
     w->early_death |= !p->ready;
-    struct mk_revival *r = revival_of(w, p->index);
+    struct mk_worker_restart *r = restart_of(w, p->index);
     uint32_t pause = mk_lifecycle_restart_pause(&r->young_deaths, w->loop->now_ms - p->started_ms);
     if (pause)
         mk_loop_set_timer(w->loop, &r->timer, pause);
     else
-        revive(&r->timer);
+        on_restart_timer(&r->timer);
 }
 
-static void bury(struct mk_workers *w, struct mk_worker_proc *p, int status)
+static void remove_ended_worker(struct mk_workers *w, struct mk_worker_slot *p, int status)
 {
     bool is_news = !p->leaving && !w->ending;
     if (is_news)
         report_death(w, p, status);
     mk_fd_close(&p->control_fd);
-    mk_outbox_clear(&p->outbox);
+    mk_control_queue_clear(&p->outbox);
     p->place->pid = p->pid = 0;
     p->place->leaving = false;
     if (w->generation && w->generation->shared->statistics)
         mk_stat_clear_gauges(w->generation->shared->statistics, (unsigned)(p - w->procs) + 1);
-    mk_workers_tell(w, &(struct mk_control_message){.kind = MK_CONTROL_EXIT, .fd = -1});
+    mk_workers_broadcast(w, &(struct mk_control_message){.kind = MK_CONTROL_EXIT, .fd = -1});
     if (is_news)
-        bring_back(p);
+        schedule_restart(p);
 }
 
 /* The worker drains without an order from the master: it reported that itself, or another process sent it a
  * signal. */
-static void replace_one(struct mk_worker_proc *p)
+static void replace_draining_worker(struct mk_worker_slot *p)
 {
     struct mk_workers *w = p->all;
     p->leaving = p->place->leaving = true;
     if (w->ending)
         return;
     mk_log_info(&w->log->log, "worker %d accepts no more connections: starting a replacement", (int)p->pid);
-    bring_back(p);
+    schedule_restart(p);
 }
 
 void mk_workers_kill_starting(struct mk_workers *w)
 {
     for (unsigned i = 0; i < MK_WORKERS_MAX; i++) {
-        const struct mk_worker_proc *p = &w->procs[i];
+        const struct mk_worker_slot *p = &w->procs[i];
         if (p->pid && !p->ready)
             kill(p->pid, SIGKILL);
     }
 }
 
-static bool is_there(const struct mk_workers *w, unsigned index)
+static bool has_worker(const struct mk_workers *w, unsigned index)
 {
     for (unsigned i = 0; i < MK_WORKERS_MAX; i++) {
-        const struct mk_worker_proc *p = &w->procs[i];
+        const struct mk_worker_slot *p = &w->procs[i];
         if (p->pid && !p->leaving && p->generation == w->generation && p->index == index)
             return true;
     }
     return false;
 }
 
-void mk_workers_return(struct mk_workers *w, struct mk_generation *g)
+void mk_workers_return_to_config(struct mk_workers *w, struct mk_config_generation *g)
 {
     set_generation(w, g);
     for (unsigned i = 0; i < w->wanted; i++)
-        if (!is_there(w, i))
-            revive(&revival_of(w, i)->timer);
+        if (!has_worker(w, i))
+            on_restart_timer(&restart_of(w, i)->timer);
 }
 
-static struct mk_worker_proc *find_proc(struct mk_workers *w, pid_t pid)
+static struct mk_worker_slot *find_slot_by_pid(struct mk_workers *w, pid_t pid)
 {
     for (unsigned i = 0; i < MK_WORKERS_MAX; i++)
         if (w->procs[i].pid == pid)
@@ -374,11 +375,11 @@ void mk_workers_reap(struct mk_workers *w)
 {
     int status;
     for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
-        struct mk_worker_proc *p = find_proc(w, pid);
+        struct mk_worker_slot *p = find_slot_by_pid(w, pid);
         if (p)
-            bury(w, p, status);
+            remove_ended_worker(w, p, status);
         else
-            w->on_other(w, pid, status);
+            w->on_other_child(w, pid, status);
     }
     w->on_change(w);
 }

@@ -17,8 +17,8 @@ static bool is_mountable(mk_str path)
     return true;
 }
 
-static bool check_path(const struct mk_conf_ctx *spot, const struct mk_aliases *list, mk_str word,
-                       mk_str path)
+static bool check_alias_path(const struct mk_conf_ctx *spot, const struct mk_aliases *list, mk_str word,
+                             mk_str path)
 {
     if (!is_mountable(path)) {
         mk_conf_ctx_error(spot, word, "`%.*s` is not a path for an Alias: expected %s",
@@ -50,7 +50,7 @@ bool mk_alias_parse(const struct mk_conf_ctx *spot, mk_str value, void *field)
         return false;
     }
     one.path = mk_str_ends(path, MK_STR("/")) ? mk_str_first(path, path.len - 1) : path;
-    if (!check_path(spot, list, path, one.path))
+    if (!check_alias_path(spot, list, path, one.path))
         return false;
     one.folder = mk_conf_ctx_path(spot, folder);
     return one.folder.p && mk_arena_append(spot->arena, &list->at, &list->n, &one, sizeof one);
@@ -68,8 +68,8 @@ bool mk_alias_show(const void *field, size_t i, struct mk_buf *out)
 }
 
 /* Without descriptors every other folder would fail, too: one error says it. */
-static void report_shortage(struct mk_generation *g, const struct mk_conf_source_pos *at,
-                            struct mk_conf_report *report, mk_err e)
+static void report_fd_shortage(struct mk_config_generation *g, const struct mk_conf_source_pos *at,
+                               struct mk_conf_report *report, mk_err e)
 {
     uint64_t limit = 0;
     if (g->lacks_descriptors)
@@ -84,19 +84,20 @@ static void report_shortage(struct mk_generation *g, const struct mk_conf_source
                             (unsigned long long)limit);
 }
 
-void mk_alias_open_folder(struct mk_generation *g, const char *path, const struct mk_conf_source_pos *at,
-                          struct mk_conf_report *report, int *fd)
+void mk_alias_open_folder(struct mk_config_generation *g, const char *path,
+                          const struct mk_conf_source_pos *at, struct mk_conf_report *report, int *fd)
 {
-    mk_err e = mk_folders_acquire(&g->shared->folders, path, fd);
+    mk_err e = mk_folder_cache_acquire(&g->shared->folders, path, fd);
     if (e == -ENOMEM)
         report->no_memory = true;
     else if (e == -EMFILE || e == -ENFILE)
-        report_shortage(g, at, report, e);
+        report_fd_shortage(g, at, report, e);
     else if (e)
         mk_conf_report_error(report, at, "cannot serve the folder `%s`: %s", path, mk_err_text(e));
 }
 
-void mk_alias_open(struct mk_generation *g, struct mk_site *site, struct mk_conf_report *report)
+void mk_alias_open_all(struct mk_config_generation *g, struct mk_vhost_config *site,
+                       struct mk_conf_report *report)
 {
     const struct mk_aliases *list = &site->settings.aliases;
     struct mk_root *roots = mk_arena_zalloc(&g->arena, list->n ? list->n : 1, sizeof *roots);
@@ -112,8 +113,8 @@ void mk_alias_open(struct mk_generation *g, struct mk_site *site, struct mk_conf
     }
 }
 
-void mk_alias_close(struct mk_generation *g, struct mk_site *site)
+void mk_alias_close_all(struct mk_config_generation *g, struct mk_vhost_config *site)
 {
     for (size_t i = 0; i < site->host.n_aliases; i++)
-        mk_folders_release(&g->shared->folders, &site->host.aliases[i].fd);
+        mk_folder_cache_release(&g->shared->folders, &site->host.aliases[i].fd);
 }

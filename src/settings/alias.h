@@ -3,7 +3,7 @@
 #ifndef MK_SETTINGS_ALIAS_H
 #define MK_SETTINGS_ALIAS_H
 
-#include "settings/generation_type.h"
+#include "settings/config_generation_type.h"
 
 /* For the tables of keys: parse and show the values. */
 mk_conf_parse_fn mk_alias_parse;
@@ -11,11 +11,12 @@ mk_conf_show_fn mk_alias_show;
 
 /* Opens the folders and adds them to the host; its root's rules for symbolic links apply. Errors go to the
  * report. */
-void mk_alias_open(struct mk_generation *g, struct mk_site *site, struct mk_conf_report *report);
+void mk_alias_open_all(struct mk_config_generation *g, struct mk_vhost_config *site,
+                       struct mk_conf_report *report);
 /* Closes them. */
-void mk_alias_close(struct mk_generation *g, struct mk_site *site);
+void mk_alias_close_all(struct mk_config_generation *g, struct mk_vhost_config *site);
 /* Opens one folder that the host serves. Errors go to the report, at that place. */
-void mk_alias_open_folder(struct mk_generation *g, const char *path, const struct mk_conf_source_pos *at,
-                          struct mk_conf_report *report, int *fd);
+void mk_alias_open_folder(struct mk_config_generation *g, const char *path,
+                          const struct mk_conf_source_pos *at, struct mk_conf_report *report, int *fd);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "os/file.h"
-#include "proto/service_type.h"
+#include "proto/conn_manager_type.h"
 #include "settings/alias.h"
 #include "settings/keys_tls.h"
 
@@ -16,7 +16,7 @@ static const char *const access_formats[] = {"combined", "json", "short", NULL};
 
 /* Applies a flag; returns NULL or an error text. `h2` and `h2c` change nothing: Monkey 1.8 needed them, now
  * each client may choose HTTP/2. */
-static const char *read_flag(struct mk_listen *one, mk_str word)
+static const char *parse_listen_flag(struct mk_listen *one, mk_str word)
 {
     if (mk_str_eq_nocase(word, MK_STR("tls")) || mk_str_eq_nocase(word, MK_STR("ssl"))) {
         one->tls = true;
@@ -35,19 +35,19 @@ static const char *read_flag(struct mk_listen *one, mk_str word)
     return "is not a flag of Listen: expected `tls` or `http2`";
 }
 
-const char *mk_keys_read_flags(mk_str *rest, struct mk_listen *one, mk_str *word)
+const char *mk_keys_parse_listen_flags(mk_str *rest, struct mk_listen *one, mk_str *word)
 {
     const char *problem = NULL;
     while (!problem && (*word = mk_str_word(rest)).len)
-        problem = read_flag(one, *word);
+        problem = parse_listen_flag(one, *word);
     return problem;
 }
 
 /* An address alone gets the port of Port, as in Monkey before 1.6. */
 static mk_err parse_listen_addr(struct mk_listen *one)
 {
-    char room[MK_SOCKADDR_TEXT_MAX];
-    struct mk_buf with_port = mk_buf_fixed(room, sizeof room);
+    char buf[MK_SOCKADDR_TEXT_MAX];
+    struct mk_buf with_port = mk_buf_fixed(buf, sizeof buf);
     mk_err e = mk_sockaddr_parse(one->written, MK_STR("0.0.0.0"), &one->addr);
     if (!e)
         return 0;
@@ -68,7 +68,7 @@ static bool parse_listen(const struct mk_conf_ctx *spot, mk_str value, void *fie
                           spot->key->form);
         return false;
     }
-    const char *problem = mk_keys_read_flags(&rest, &one, &word);
+    const char *problem = mk_keys_parse_listen_flags(&rest, &one, &word);
     if (problem) {
         mk_conf_ctx_error(spot, word, "`%.*s` %s", MK_CONF_REPORT_ARG(word), problem);
         return false;
@@ -144,7 +144,7 @@ static bool show_listen(const void *field, size_t i, struct mk_buf *out)
          .help = "A file, `stdout`, `syslog` or `off`. Written in blocks, after a second at the latest."},   \
         ACCESS_LOG_FORMAT(AT, IN, DEF)
 
-/* The keys of struct mk_site_settings but those of requests, in [SERVER] with defaults and in [HOST] without.
+/* The keys of struct mk_vhost_common_settings but those of requests, in [SERVER] with defaults and in [HOST] without.
  */
 #define SITE_KEYS(AT, DEF)                                                                                   \
     {.name = "Index",                                                                                        \
@@ -530,16 +530,16 @@ static const struct mk_conf_table location_table = {
             "same name in the [HOST]. The first [LOCATION] with a `Path` that matches decides.",
 };
 
-static void read_pair(const struct mk_conf_ctx *spot)
+static void parse_pair(const struct mk_conf_ctx *spot)
 {
-    struct mk_pairs *pairs = spot->out;
-    struct mk_pair one = {.key = spot->entry->key, .value = spot->entry->value, .entry = spot->entry};
+    struct mk_conf_pairs *pairs = spot->out;
+    struct mk_conf_pair one = {.key = spot->entry->key, .value = spot->entry->value, .entry = spot->entry};
     (void)!mk_arena_append(spot->arena, &pairs->at, &pairs->n, &one, sizeof one); /* the arena remembers */
 }
 
 static bool show_pair(const void *in, size_t i, struct mk_buf *key, struct mk_buf *value)
 {
-    const struct mk_pairs *pairs = in;
+    const struct mk_conf_pairs *pairs = in;
     if (i >= pairs->n)
         return false;
     mk_buf_add(key, pairs->at[i].key);
@@ -552,7 +552,7 @@ static bool show_pair(const void *in, size_t i, struct mk_buf *key, struct mk_bu
         .section = sect,                                                                                     \
         .repeatable = true,                                                                                  \
         .help = help_text,                                                                                   \
-        .entry = read_pair,                                                                                  \
+        .entry = parse_pair,                                                                                 \
         .show_entry = show_pair,                                                                             \
         .entry_form = form,                                                                                  \
         .entry_help = entry_text,                                                                            \

@@ -6,7 +6,7 @@
 #include "conf/bind.h"
 #include "settings/settings.h"
 
-enum mk_section {
+enum mk_builtin_section {
     MK_SECTION_SERVER,
     MK_SECTION_HOST,
     MK_SECTION_LOCATION,
@@ -20,9 +20,9 @@ enum mk_section {
 };
 
 /* Applies the flags after an address. Returns NULL, or an error text about *word. */
-const char *mk_keys_read_flags(mk_str *rest, struct mk_listen *one, mk_str *word);
+const char *mk_keys_parse_listen_flags(mk_str *rest, struct mk_listen *one, mk_str *word);
 
-/* One table per section; tables of pairs fill a struct mk_pairs. */
+/* One table per section; tables of pairs fill a struct mk_conf_pairs. */
 extern const struct mk_conf_table *const mk_keys_tables[MK_SECTIONS];
 
 #endif

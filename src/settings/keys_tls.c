@@ -12,7 +12,7 @@ const char *const mk_keys_tls_clients[] = {"off", "optional", "required", NULL};
 /* ---- Files ---- */
 
 /* The next word as a path; absent without one. False: an error, which was reported. */
-static bool read_path(const struct mk_conf_ctx *spot, mk_str *rest, mk_str *path)
+static bool parse_path_word(const struct mk_conf_ctx *spot, mk_str *rest, mk_str *path)
 {
     mk_str word;
     *path = MK_STR_NULL;
@@ -28,7 +28,7 @@ static bool read_path(const struct mk_conf_ctx *spot, mk_str *rest, mk_str *path
     return path->p != NULL;
 }
 
-static bool at_end(const struct mk_conf_ctx *spot, mk_str rest)
+static bool expect_line_end(const struct mk_conf_ctx *spot, mk_str rest)
 {
     rest = mk_str_trim(rest);
     if (rest.len)
@@ -41,8 +41,8 @@ bool mk_keys_tls_parse_certificate(const struct mk_conf_ctx *spot, mk_str value,
     struct mk_certificates *list = field;
     struct mk_certificate one = {.entry = spot->entry};
     mk_str rest = value;
-    if (!read_path(spot, &rest, &one.file) || !read_path(spot, &rest, &one.key) ||
-        !read_path(spot, &rest, &one.ocsp) || !at_end(spot, rest))
+    if (!parse_path_word(spot, &rest, &one.file) || !parse_path_word(spot, &rest, &one.key) ||
+        !parse_path_word(spot, &rest, &one.ocsp) || !expect_line_end(spot, rest))
         return false;
     return mk_arena_append(spot->arena, &list->at, &list->n, &one, sizeof one);
 }
@@ -64,7 +64,7 @@ bool mk_keys_tls_show_certificate(const void *field, size_t i, struct mk_buf *ou
 bool mk_keys_tls_parse_authority(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     mk_str rest = value;
-    return read_path(spot, &rest, field) && at_end(spot, rest);
+    return parse_path_word(spot, &rest, field) && expect_line_end(spot, rest);
 }
 
 bool mk_keys_tls_show_authority(const void *field, size_t i, struct mk_buf *out)
@@ -78,7 +78,7 @@ bool mk_keys_tls_show_authority(const void *field, size_t i, struct mk_buf *out)
 
 /* ---- HSTS ---- */
 
-static bool parse_age(const struct mk_conf_ctx *spot, mk_str word, uint64_t *age_ms)
+static bool parse_hsts_age(const struct mk_conf_ctx *spot, mk_str word, uint64_t *age_ms)
 {
     mk_err e = mk_conf_value_parse_time(word, 0, age_ms);
     if (e || *age_ms / 1000 > HSTS_MAX_S) {
@@ -95,8 +95,8 @@ bool mk_keys_tls_parse_hsts(const struct mk_conf_ctx *spot, mk_str value, void *
     mk_str rest = value, word = mk_str_word(&rest);
     *h = (struct mk_hsts){0};
     if (mk_str_eq_nocase(word, MK_STR("off")))
-        return at_end(spot, rest);
-    if (!parse_age(spot, word, &h->age_ms))
+        return expect_line_end(spot, rest);
+    if (!parse_hsts_age(spot, word, &h->age_ms))
         return false;
     h->on = true;
     while ((word = mk_str_word(&rest)).len) {

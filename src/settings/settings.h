@@ -17,7 +17,7 @@ struct mk_listen {
     bool tls;                /* accepts only TLS connections */
     bool http2;              /* accepts only HTTP/2, without TLS */
     bool of_server;          /* from [SERVER]: hosts without a Listen use it */
-    struct mk_vhosts *hosts; /* the hosts of this address; set by addresses.c */
+    struct mk_vhosts *hosts; /* the hosts of this address; set by listen_addresses.c */
 };
 
 struct mk_listens {
@@ -65,7 +65,7 @@ struct mk_request_settings {
 };
 
 /* Keys that [SERVER] sets for all hosts and a [HOST] can override. */
-struct mk_site_settings {
+struct mk_vhost_common_settings {
     struct mk_request_settings request;
     struct mk_conf_words index;
     mk_str user_dir, fallback;
@@ -97,7 +97,7 @@ struct mk_server_settings {
     uint32_t file_cache_ms;
     mk_str error_log;
     unsigned log_level;
-    struct mk_site_settings site;
+    struct mk_vhost_common_settings site;
 };
 
 /* A folder below a path of the host. */
@@ -118,7 +118,7 @@ struct mk_vhost_settings {
     struct mk_aliases aliases;
     mk_str root, redirect;
     bool is_default;
-    struct mk_site_settings site;
+    struct mk_vhost_common_settings site;
 };
 
 struct mk_location_settings {
@@ -127,13 +127,13 @@ struct mk_location_settings {
 };
 
 /* Free-form entries, as written; the generation interprets them. */
-struct mk_pair {
+struct mk_conf_pair {
     mk_str key, value;
     const struct mk_conf_entry *entry;
 };
 
-struct mk_pairs {
-    struct mk_pair *at;
+struct mk_conf_pairs {
+    struct mk_conf_pair *at;
     size_t n;
 };
 

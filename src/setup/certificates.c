@@ -9,24 +9,24 @@
 #include "conf/table.h"
 #include "settings/keys.h"
 #include "settings/keys_tls.h"
-#include "setup/addresses.h"
+#include "setup/listen_addresses.h"
 
 enum { WARN_DAYS = 14, DAY_S = 86400, HTTPS_PORT = 443 };
 
 /* A certificate whose files cannot be used now: that of the previous generation stays. */
-struct kept {
-    struct kept *next;
+struct kept_certificate {
+    struct kept_certificate *next;
     const char *certificate;
     const struct mk_tls_context *context;
 };
 
-struct build {
-    struct mk_generation *g;
+struct tls_builder {
+    struct mk_config_generation *g;
     struct mk_conf_report *report;
-    struct kept *kept;
+    struct kept_certificate *kept_certificate;
 };
 
-static const struct mk_listen *first_listen(const struct mk_generation *g)
+static const struct mk_listen *first_tls_listen(const struct mk_config_generation *g)
 {
     for (size_t i = 0; i < g->listens.n; i++)
         if (g->listens.at[i].tls)
@@ -35,13 +35,14 @@ static const struct mk_listen *first_listen(const struct mk_generation *g)
 }
 
 /* The default host of the site's address. */
-static const struct mk_site *fallback_of(const struct mk_site *s)
+static const struct mk_vhost_config *default_host_of(const struct mk_vhost_config *s)
 {
     return s->hosts->fallback->source;
 }
 
 /* The place of the key in the host's section or, without one there, in [SERVER]. */
-static struct mk_conf_source_pos place_of(const struct build *b, const struct mk_site *s, const char *key)
+static struct mk_conf_source_pos tls_key_pos(const struct tls_builder *b, const struct mk_vhost_config *s,
+                                             const char *key)
 {
     const struct mk_conf_section *server = mk_conf_tree_find(&b->g->tree, MK_STR("SERVER"));
     const struct mk_conf_entry *e =
@@ -53,71 +54,71 @@ static struct mk_conf_source_pos place_of(const struct build *b, const struct mk
 
 /* ---- Which files ---- */
 
-static bool is_there(const char *path)
+static bool file_exists(const char *path)
 {
     return access(path, F_OK) == 0;
 }
 
-static bool is_usable(const struct mk_brought *b)
+static bool is_plugin_pair_usable(const struct mk_plugin_certificate *b)
 {
-    return !b->failed && is_there(b->pair.certificate) && (!b->pair.key || is_there(b->pair.key));
+    return !b->failed && file_exists(b->pair.certificate) && (!b->pair.key || file_exists(b->pair.key));
 }
 
-static bool has_own(const struct build *b, const struct mk_site *s)
+static bool has_own_certificates(const struct tls_builder *b, const struct mk_vhost_config *s)
 {
     const struct mk_certificates *c = &s->settings.site.tls.certificates;
     return c->n && c->at != b->g->server.site.tls.certificates.at;
 }
 
-static bool has_brought(const struct mk_site *s)
+static bool has_plugin_certificate(const struct mk_vhost_config *s)
 {
-    for (const struct mk_brought *one = s->brought; one; one = one->next)
-        if (is_usable(one))
+    for (const struct mk_plugin_certificate *one = s->brought; one; one = one->next)
+        if (is_plugin_pair_usable(one))
             return true;
     return false;
 }
 
-static bool has_any(const struct mk_site *s)
+static bool has_any_certificate(const struct mk_vhost_config *s)
 {
-    return s->settings.site.tls.certificates.n || has_brought(s);
+    return s->settings.site.tls.certificates.n || has_plugin_certificate(s);
 }
 
-static void watch(struct build *b, const char *path)
+static void watch_file(struct tls_builder *b, const char *path)
 {
     if (path)
-        (void)!mk_watched_add(&b->g->watched, &b->g->arena, path);
+        (void)!mk_file_watch_add(&b->g->watched, &b->g->arena, path);
 }
 
 /* Call it before the files are read, so that a later change is noticed. */
-static void watch_files(struct build *b, const struct mk_site *s)
+static void watch_host_files(struct tls_builder *b, const struct mk_vhost_config *s)
 {
     const struct mk_tls_settings *t = &s->settings.site.tls;
     for (size_t i = 0; i < t->certificates.n; i++) {
-        watch(b, t->certificates.at[i].file.p);
-        watch(b, t->certificates.at[i].key.p);
-        watch(b, t->certificates.at[i].ocsp.p);
+        watch_file(b, t->certificates.at[i].file.p);
+        watch_file(b, t->certificates.at[i].key.p);
+        watch_file(b, t->certificates.at[i].ocsp.p);
     }
-    for (const struct mk_brought *one = s->brought; one; one = one->next) {
-        watch(b, one->pair.certificate);
-        watch(b, one->pair.key);
+    for (const struct mk_plugin_certificate *one = s->brought; one; one = one->next) {
+        watch_file(b, one->pair.certificate);
+        watch_file(b, one->pair.key);
     }
-    watch(b, t->client_authority.p);
+    watch_file(b, t->client_authority.p);
 }
 
 struct pairs {
-    struct mk_tls_pair *at;
+    struct mk_tls_keypair *at;
     size_t n;
 };
 
-static const struct mk_tls_context *find_kept(const struct build *b, const char *certificate)
+static const struct mk_tls_context *find_kept_context(const struct tls_builder *b, const char *certificate)
 {
-    const struct kept *k = b->kept;
+    const struct kept_certificate *k = b->kept_certificate;
     while (k && strcmp(k->certificate, certificate) != 0)
         k = k->next;
     return k ? k->context : NULL;
 }
 
-static bool uses_kept(const struct pairs *pairs)
+static bool uses_kept_context(const struct pairs *pairs)
 {
     for (size_t i = 0; i < pairs->n; i++)
         if (pairs->at[i].kept_by)
@@ -127,48 +128,51 @@ static bool uses_kept(const struct pairs *pairs)
 
 /* The host's own certificates and those from plugins; without either, the inherited ones. A host without any
  * certificate uses that of the default host. */
-static bool collect(struct build *b, const struct mk_site *s, struct pairs *out)
+static bool collect_pairs(struct tls_builder *b, const struct mk_vhost_config *s, struct pairs *out)
 {
-    const struct mk_site *from = has_any(s) ? s : fallback_of(s);
+    const struct mk_vhost_config *from = has_any_certificate(s) ? s : default_host_of(s);
     const struct mk_certificates *c = &from->settings.site.tls.certificates;
     size_t n = c->n;
-    for (const struct mk_brought *one = from->brought; one; one = one->next)
+    for (const struct mk_plugin_certificate *one = from->brought; one; one = one->next)
         n++;
     *out = (struct pairs){.at = mk_arena_zalloc(&b->g->arena, n ? n : 1, sizeof *out->at)};
     if (!out->at)
         return false;
-    for (const struct mk_brought *one = from->brought; one; one = one->next)
-        if (is_usable(one))
+    for (const struct mk_plugin_certificate *one = from->brought; one; one = one->next)
+        if (is_plugin_pair_usable(one))
             out->at[out->n++] = one->pair;
-    bool wants_written = !out->n || has_own(b, from);
+    bool wants_written = !out->n || has_own_certificates(b, from);
     for (size_t i = 0; i < c->n && wants_written; i++) {
         const struct mk_certificate *one = &c->at[i];
         out->at[out->n++] =
-            (struct mk_tls_pair){.certificate = one->file.p, .key = one->key.p, .ocsp = one->ocsp.p};
+            (struct mk_tls_keypair){.certificate = one->file.p, .key = one->key.p, .ocsp = one->ocsp.p};
     }
     for (size_t i = 0; i < out->n; i++)
-        out->at[i].kept_by = find_kept(b, out->at[i].certificate);
+        out->at[i].kept_by = find_kept_context(b, out->at[i].certificate);
     return true;
 }
 
 /* ---- What is wrong ---- */
 
-static bool is_file(mk_str path, const char *file)
+static bool is_same_path(mk_str path, const char *file)
 {
     return path.p && file && strcmp(path.p, file) == 0;
 }
 
-static const struct mk_certificate *find_certificate(const struct mk_certificates *c, const char *file)
+static const struct mk_certificate *find_certificate_by_file(const struct mk_certificates *c,
+                                                             const char *file)
 {
     for (size_t i = 0; i < c->n; i++)
-        if (is_file(c->at[i].file, file) || is_file(c->at[i].key, file) || is_file(c->at[i].ocsp, file))
+        if (is_same_path(c->at[i].file, file) || is_same_path(c->at[i].key, file) ||
+            is_same_path(c->at[i].ocsp, file))
             return &c->at[i];
     return NULL;
 }
 
-static struct mk_brought *find_brought(const struct mk_site *s, const char *file)
+static struct mk_plugin_certificate *find_plugin_certificate(const struct mk_vhost_config *s,
+                                                             const char *file)
 {
-    for (struct mk_brought *one = s->brought; one; one = one->next)
+    for (struct mk_plugin_certificate *one = s->brought; one; one = one->next)
         if (file &&
             (strcmp(one->pair.certificate, file) == 0 || (one->pair.key && strcmp(one->pair.key, file) == 0)))
             return one;
@@ -176,34 +180,35 @@ static struct mk_brought *find_brought(const struct mk_site *s, const char *file
 }
 
 /* That of a rule, of which there may be none. */
-static struct mk_conf_source_pos place_of_rule(const struct build *b, const struct mk_site *s)
+static struct mk_conf_source_pos tls_rule_pos(const struct tls_builder *b, const struct mk_vhost_config *s)
 {
     static const char *const keys[] = {"TLSCiphers", "TLSSuites", "TLSGroups", "Certificate"};
     for (size_t i = 0; i < MK_LEN(keys); i++) {
-        struct mk_conf_source_pos at = place_of(b, s, keys[i]);
+        struct mk_conf_source_pos at = tls_key_pos(b, s, keys[i]);
         if (at.line != s->section->at.line)
             return at;
     }
     return s->section->at;
 }
 
-static struct mk_conf_source_pos place_of_file(const struct build *b, const struct mk_site *s,
-                                               const char *file)
+static struct mk_conf_source_pos tls_file_pos(const struct tls_builder *b, const struct mk_vhost_config *s,
+                                              const char *file)
 {
-    const struct mk_certificate *c = find_certificate(&s->settings.site.tls.certificates, file);
+    const struct mk_certificate *c = find_certificate_by_file(&s->settings.site.tls.certificates, file);
     if (!c)
-        c = find_certificate(&fallback_of(s)->settings.site.tls.certificates, file);
+        c = find_certificate_by_file(&default_host_of(s)->settings.site.tls.certificates, file);
     if (c && c->entry)
         return mk_conf_tree_value_pos(c->entry, c->entry->value);
-    if (is_file(s->settings.site.tls.client_authority, file))
-        return place_of(b, s, "ClientAuthority");
-    return place_of_rule(b, s);
+    if (is_same_path(s->settings.site.tls.client_authority, file))
+        return tls_key_pos(b, s, "ClientAuthority");
+    return tls_rule_pos(b, s);
 }
 
 /* Reports the problem, if there is one: an error, or (fine) a warning. */
-static void report(struct build *b, const struct mk_site *s, const struct mk_tls_problem *p, bool fine)
+static void report(struct tls_builder *b, const struct mk_vhost_config *s,
+                   const struct mk_tls_settings_error *p, bool fine)
 {
-    struct mk_conf_source_pos at = place_of_file(b, s, p->file);
+    struct mk_conf_source_pos at = tls_file_pos(b, s, p->file);
     if (!*p->text)
         return;
     if (fine)
@@ -213,10 +218,10 @@ static void report(struct build *b, const struct mk_site *s, const struct mk_tls
 }
 
 /* The pair that has the file, if it was read: a kept one cannot help itself. */
-static const struct mk_tls_pair *find_pair(const struct pairs *pairs, const char *file)
+static const struct mk_tls_keypair *find_read_pair(const struct pairs *pairs, const char *file)
 {
     for (size_t i = 0; file && i < pairs->n; i++) {
-        const struct mk_tls_pair *p = &pairs->at[i];
+        const struct mk_tls_keypair *p = &pairs->at[i];
         if (!p->kept_by && (strcmp(p->certificate, file) == 0 || (p->key && strcmp(p->key, file) == 0) ||
                             (p->ocsp && strcmp(p->ocsp, file) == 0)))
             return p;
@@ -224,9 +229,10 @@ static const struct mk_tls_pair *find_pair(const struct pairs *pairs, const char
     return NULL;
 }
 
-static const struct mk_tls_context *find_previous(const struct build *b, const char *certificate)
+static const struct mk_tls_context *find_previous_context(const struct tls_builder *b,
+                                                          const char *certificate)
 {
-    const struct mk_made_context *m = b->g->previous ? b->g->previous->contexts : NULL;
+    const struct mk_shared_tls_context *m = b->g->previous ? b->g->previous->contexts : NULL;
     while (m && !(m->context && b->g->tls->context_has(m->context, certificate)))
         m = m->next;
     return m ? m->context : NULL;
@@ -234,28 +240,30 @@ static const struct mk_tls_context *find_previous(const struct build *b, const c
 
 /* True: the previous generation has loaded this certificate when its files were fine; try again with that. One
  * broken file must not keep the certificates of all other hosts from being renewed. */
-static bool keep_previous(struct build *b, const struct mk_site *s, const struct pairs *pairs,
-                          const struct mk_tls_problem *p)
+static bool keep_previous_certificate(struct tls_builder *b, const struct mk_vhost_config *s,
+                                      const struct pairs *pairs, const struct mk_tls_settings_error *p)
 {
-    const struct mk_tls_pair *pair = find_pair(pairs, p->file);
-    const struct mk_tls_context *previous = pair ? find_previous(b, pair->certificate) : NULL;
-    struct kept *k = previous ? mk_arena_zalloc(&b->g->arena, 1, sizeof *k) : NULL;
-    struct mk_conf_source_pos at = place_of_file(b, s, p->file);
+    const struct mk_tls_keypair *pair = find_read_pair(pairs, p->file);
+    const struct mk_tls_context *previous = pair ? find_previous_context(b, pair->certificate) : NULL;
+    struct kept_certificate *k = previous ? mk_arena_zalloc(&b->g->arena, 1, sizeof *k) : NULL;
+    struct mk_conf_source_pos at = tls_file_pos(b, s, p->file);
     if (!k)
         return false;
-    *k = (struct kept){.next = b->kept, .certificate = pair->certificate, .context = previous};
-    b->kept = k;
+    *k = (struct kept_certificate){
+        .next = b->kept_certificate, .certificate = pair->certificate, .context = previous};
+    b->kept_certificate = k;
     mk_conf_report_warn(b->report, &at, "%s: %s; the certificate loaded before stays until the next start",
                         p->file, p->text);
     return true;
 }
 
 /* True: the server can do without this file; try again without it. */
-static bool forgive(struct build *b, const struct mk_site *s, const struct mk_tls_problem *p)
+static bool skip_plugin_certificate(struct tls_builder *b, const struct mk_vhost_config *s,
+                                    const struct mk_tls_settings_error *p)
 {
-    struct mk_brought *brought = find_brought(s, p->file);
-    if (!brought && !has_any(s))
-        brought = find_brought(fallback_of(s), p->file);
+    struct mk_plugin_certificate *brought = find_plugin_certificate(s, p->file);
+    if (!brought && !has_any_certificate(s))
+        brought = find_plugin_certificate(default_host_of(s), p->file);
     if (!brought)
         return false;
     brought->failed = true;
@@ -263,33 +271,35 @@ static bool forgive(struct build *b, const struct mk_site *s, const struct mk_tl
     return true;
 }
 
-void mk_certificates_write_date(int64_t when, char room[MK_CERTIFICATES_DATE])
+void mk_certificates_format_date(int64_t when, char buf[MK_CERTIFICATES_DATE])
 {
     time_t t = (time_t)when;
     struct tm tm;
-    if (!gmtime_r(&t, &tm) || !strftime(room, MK_CERTIFICATES_DATE, "%Y-%m-%d %H:%M UTC", &tm))
-        room[0] = '\0';
+    if (!gmtime_r(&t, &tm) || !strftime(buf, MK_CERTIFICATES_DATE, "%Y-%m-%d %H:%M UTC", &tm))
+        buf[0] = '\0';
 }
 
 /* That it has expired was reported with its file. */
-static void check_end(struct build *b, const struct mk_site *s, const struct mk_made_context *made)
+static void warn_of_expiry(struct tls_builder *b, const struct mk_vhost_config *s,
+                           const struct mk_shared_tls_context *made)
 {
     char date[MK_CERTIFICATES_DATE];
     int64_t left = made->expires - mk_clock_unix();
     if (!made->expires || left <= 0 || left > (int64_t)WARN_DAYS * DAY_S)
         return;
-    struct mk_conf_source_pos at = place_of(b, s, "Certificate");
-    mk_certificates_write_date(made->expires, date);
+    struct mk_conf_source_pos at = tls_key_pos(b, s, "Certificate");
+    mk_certificates_format_date(made->expires, date);
     mk_conf_report_warn(b->report, &at, "the certificate ends in %lld day%s, on %s",
                         (long long)(left / DAY_S), left / DAY_S == 1 ? "" : "s", date);
 }
 
 /* ---- Contexts ---- */
 
-static struct mk_tls_rules rules_of(const struct build *b, const struct mk_site *s, const struct pairs *pairs)
+static struct mk_tls_server_settings
+make_tls_rules(const struct tls_builder *b, const struct mk_vhost_config *s, const struct pairs *pairs)
 {
     const struct mk_tls_settings *t = &s->settings.site.tls;
-    return (struct mk_tls_rules){
+    return (struct mk_tls_server_settings){
         .pairs = pairs->at,
         .n_pairs = pairs->n,
         .oldest = t->oldest ? 13 : 12,
@@ -304,91 +314,97 @@ static struct mk_tls_rules rules_of(const struct build *b, const struct mk_site 
     };
 }
 
-static void make(struct build *b, const struct mk_site *s, struct mk_made_context *made)
+static void make_tls_context(struct tls_builder *b, const struct mk_vhost_config *s,
+                             struct mk_shared_tls_context *made)
 {
-    struct mk_tls_problem problem;
+    struct mk_tls_settings_error problem;
     struct pairs pairs;
     bool again = true;
-    while (again && collect(b, s, &pairs) && (pairs.n || b->g->tls_challenges.p)) {
-        struct mk_tls_rules rules = rules_of(b, s, &pairs);
-        problem = (struct mk_tls_problem){0};
+    while (again && collect_pairs(b, s, &pairs) && (pairs.n || b->g->tls_challenges.p)) {
+        struct mk_tls_server_settings rules = make_tls_rules(b, s, &pairs);
+        problem = (struct mk_tls_settings_error){0};
         mk_err e = b->g->tls->context_new(&rules, &made->context, &problem);
         b->report->no_memory |= e == -ENOMEM;
-        again = e && e != -ENOMEM && (keep_previous(b, s, &pairs, &problem) || forgive(b, s, &problem));
-        made->is_kept = uses_kept(&pairs);
+        again =
+            e && e != -ENOMEM &&
+            (keep_previous_certificate(b, s, &pairs, &problem) || skip_plugin_certificate(b, s, &problem));
+        made->is_kept = uses_kept_context(&pairs);
         if (!again)
             report(b, s, &problem, !e);
     }
 }
 
-static bool same_text(mk_str a, mk_str b)
+static bool equal_text(mk_str a, mk_str b)
 {
     return mk_str_eq(a, b);
 }
 
 /* True if both would be made from equal settings. */
-static bool is_same(const struct mk_site *x, const struct mk_site *y)
+static bool has_same_tls_settings(const struct mk_vhost_config *x, const struct mk_vhost_config *y)
 {
     const struct mk_tls_settings *p = &x->settings.site.tls, *q = &y->settings.site.tls;
-    const struct mk_site *from_x = has_any(x) ? x : fallback_of(x), *from_y = has_any(y) ? y : fallback_of(y);
+    const struct mk_vhost_config *from_x = has_any_certificate(x) ? x : default_host_of(x),
+                                 *from_y = has_any_certificate(y) ? y : default_host_of(y);
     bool same_files = from_x == from_y || (!from_x->brought && !from_y->brought &&
                                            from_x->settings.site.tls.certificates.at ==
                                                from_y->settings.site.tls.certificates.at);
-    return same_files && p->oldest == q->oldest && same_text(p->ciphers, q->ciphers) &&
-           same_text(p->suites, q->suites) && same_text(p->groups, q->groups) && p->clients == q->clients &&
-           same_text(p->client_authority, q->client_authority) && p->http2 == q->http2;
+    return same_files && p->oldest == q->oldest && equal_text(p->ciphers, q->ciphers) &&
+           equal_text(p->suites, q->suites) && equal_text(p->groups, q->groups) && p->clients == q->clients &&
+           equal_text(p->client_authority, q->client_authority) && p->http2 == q->http2;
 }
 
-static const struct mk_made_context *find_made(const struct build *b, const struct mk_site *s)
+static const struct mk_shared_tls_context *find_shared_context(const struct tls_builder *b,
+                                                               const struct mk_vhost_config *s)
 {
-    const struct mk_made_context *m = b->g->contexts;
-    while (m && !is_same(m->site, s))
+    const struct mk_shared_tls_context *m = b->g->contexts;
+    while (m && !has_same_tls_settings(m->site, s))
         m = m->next;
     return m;
 }
 
-static const struct mk_made_context *make_once(struct build *b, const struct mk_site *s)
+static const struct mk_shared_tls_context *get_or_make_context(struct tls_builder *b,
+                                                               const struct mk_vhost_config *s)
 {
-    const struct mk_made_context *found = find_made(b, s);
+    const struct mk_shared_tls_context *found = find_shared_context(b, s);
     if (found)
         return found;
-    struct mk_made_context *made = mk_arena_zalloc(&b->g->arena, 1, sizeof *made);
+    struct mk_shared_tls_context *made = mk_arena_zalloc(&b->g->arena, 1, sizeof *made);
     if (!made)
         return NULL;
     made->site = s;
-    make(b, s, made);
+    make_tls_context(b, s, made);
     made->begins = made->context ? b->g->tls->context_begins(made->context) : 0;
     made->expires = made->context ? b->g->tls->context_expires(made->context) : 0;
-    check_end(b, s, made);
+    warn_of_expiry(b, s, made);
     made->next = b->g->contexts;
     b->g->contexts = made;
     return made;
 }
 
 /* Hosts with equal client-certificate rules have the same number; 0: no rules. */
-static unsigned number_of_rules(const struct build *b, const struct mk_site *s)
+static unsigned client_rules_number(const struct tls_builder *b, const struct mk_vhost_config *s)
 {
     const struct mk_tls_settings *mine = &s->settings.site.tls;
     unsigned n = 1;
     if (!mine->clients)
         return 0;
-    for (const struct mk_site *x = b->g->sites; x != s; x = x->next, n++)
+    for (const struct mk_vhost_config *x = b->g->sites; x != s; x = x->next, n++)
         if (x->settings.site.tls.clients == mine->clients &&
-            same_text(x->settings.site.tls.client_authority, mine->client_authority))
+            equal_text(x->settings.site.tls.client_authority, mine->client_authority))
             break;
     return n;
 }
 
 /* Applies without any TLS listener, too: a host that requires client certificates must not serve plain
  * requests. */
-static void set_clients(struct build *b, struct mk_site *s)
+static void set_client_rules(struct tls_builder *b, struct mk_vhost_config *s)
 {
     const struct mk_tls_settings *t = &s->settings.site.tls;
-    s->host.client_rules = number_of_rules(b, s);
+    s->host.client_rules = client_rules_number(b, s);
     s->host.client_required = t->clients == MK_TLS_CLIENTS_REQUIRED;
     for (size_t i = 0; i < b->g->listens.n; i++)
         b->g->listens.at[i].hosts->client_rules |= t->clients != MK_TLS_CLIENTS_OFF;
-    struct mk_conf_source_pos at = place_of(b, s, "ClientCertificates");
+    struct mk_conf_source_pos at = tls_key_pos(b, s, "ClientCertificates");
     if (t->clients && !t->client_authority.p)
         mk_conf_report_error(
             b->report, &at,
@@ -396,12 +412,12 @@ static void set_clients(struct build *b, struct mk_site *s)
             "of the authorities that issue client certificates");
 }
 
-static void build_site(struct build *b, struct mk_site *s)
+static void set_host_context(struct tls_builder *b, struct mk_vhost_config *s)
 {
     const struct mk_tls_settings *t = &s->settings.site.tls;
     if (t->clients && !t->client_authority.p) /* reported */
         return;
-    const struct mk_made_context *made = make_once(b, s);
+    const struct mk_shared_tls_context *made = get_or_make_context(b, s);
     if (!made)
         return;
     s->host.tls = made->context;
@@ -410,30 +426,31 @@ static void build_site(struct build *b, struct mk_site *s)
     s->host.tls_kept = made->is_kept;
 }
 
-static bool is_encrypted(const struct mk_generation *g, const struct mk_site *s)
+static bool is_served_over_tls(const struct mk_config_generation *g, const struct mk_vhost_config *s)
 {
     for (size_t i = 0; i < g->listens.n; i++)
-        if (g->listens.at[i].tls && mk_addresses_reach(&g->listens.at[i], s))
+        if (g->listens.at[i].tls && mk_listen_addresses_serves(&g->listens.at[i], s))
             return true;
     return false;
 }
 
-static void warn_of_bare(struct build *b)
+static void warn_of_uncertified_hosts(struct tls_builder *b)
 {
-    for (const struct mk_site *s = b->g->sites; s; s = s->next)
-        if (!has_any(s) && !s->brought && is_encrypted(b->g, s))
+    for (const struct mk_vhost_config *s = b->g->sites; s; s = s->next)
+        if (!has_any_certificate(s) && !s->brought && is_served_over_tls(b->g, s))
             mk_conf_report_warn(b->report, &s->section->at, "this [HOST] has no Certificate: over TLS it %s",
-                                has_any(fallback_of(s)) ? "presents the certificate of the default host"
-                                                        : "cannot be reached");
+                                has_any_certificate(default_host_of(s))
+                                    ? "presents the certificate of the default host"
+                                    : "cannot be reached");
 }
 
 /* A Listen that lacks its `tls` would serve in plain text a site that was meant to be encrypted. */
-static void warn_of_unused(struct build *b)
+static void warn_of_unused_certificate(struct tls_builder *b)
 {
-    for (const struct mk_site *s = b->g->sites; s; s = s->next) {
-        struct mk_conf_source_pos at = place_of(b, s, "Certificate");
-        bool inherits = first_listen(b->g) && !has_own(b, s);
-        if (!s->settings.site.tls.certificates.n || inherits || is_encrypted(b->g, s))
+    for (const struct mk_vhost_config *s = b->g->sites; s; s = s->next) {
+        struct mk_conf_source_pos at = tls_key_pos(b, s, "Certificate");
+        bool inherits = first_tls_listen(b->g) && !has_own_certificates(b, s);
+        if (!s->settings.site.tls.certificates.n || inherits || is_served_over_tls(b->g, s))
             continue;
         mk_conf_report_warn(b->report, &at, "no Listen has `tls`: this certificate is not used");
         mk_conf_report_hint(b->report, "add `Listen 443 tls`");
@@ -441,21 +458,21 @@ static void warn_of_unused(struct build *b)
     }
 }
 
-static bool can_serve(const struct build *b, const struct mk_listen *l)
+static bool can_serve_tls(const struct tls_builder *b, const struct mk_listen *l)
 {
-    for (const struct mk_site *s = b->g->sites; s; s = s->next)
-        if (mk_addresses_reach(l, s) && (has_any(s) || s->brought))
+    for (const struct mk_vhost_config *s = b->g->sites; s; s = s->next)
+        if (mk_listen_addresses_serves(l, s) && (has_any_certificate(s) || s->brought))
             return true;
     return false;
 }
 
 /* False: an address has TLS, but none of its hosts has a certificate. */
-static bool check_listens(struct build *b)
+static bool check_tls_listens(struct tls_builder *b)
 {
     bool ok = true;
     for (size_t i = 0; i < b->g->listens.n; i++) {
         const struct mk_listen *l = &b->g->listens.at[i];
-        if (!l->tls || can_serve(b, l))
+        if (!l->tls || can_serve_tls(b, l))
             continue;
         ok = false;
         if (b->report->n_errors) /* a host that was to get a certificate may be among them */
@@ -469,7 +486,7 @@ static bool check_listens(struct build *b)
 
 /* ---- What hosts tell ---- */
 
-static void set_hsts(struct build *b, struct mk_site *s)
+static void set_hsts(struct tls_builder *b, struct mk_vhost_config *s)
 {
     const struct mk_hsts *h = &s->settings.site.tls.hsts;
     if (!h->on)
@@ -480,30 +497,30 @@ static void set_hsts(struct build *b, struct mk_site *s)
 
 /* 443 if it is a TLS listener, else the first TLS port; 0: there is none. With a site, only its own addresses
  * count. */
-static uint32_t https_port(const struct mk_generation *g, const struct mk_site *s)
+static uint32_t https_port(const struct mk_config_generation *g, const struct mk_vhost_config *s)
 {
     uint32_t port = 0;
     for (size_t i = g->listens.n; i-- > 0;) {
         const struct mk_listen *l = &g->listens.at[i];
         uint32_t its = mk_sockaddr_port(&l->addr);
-        if (l->tls && its && port != HTTPS_PORT && (!s || mk_addresses_reach(l, s)))
+        if (l->tls && its && port != HTTPS_PORT && (!s || mk_listen_addresses_serves(l, s)))
             port = its;
     }
     return port;
 }
 
 /* A site without a TLS address: another [HOST] may serve its names over TLS. */
-static uint32_t find_https_port(const struct mk_generation *g, const struct mk_site *s)
+static uint32_t find_https_port(const struct mk_config_generation *g, const struct mk_vhost_config *s)
 {
     uint32_t port = https_port(g, s);
     return port ? port : https_port(g, NULL);
 }
 
-static void set_redirect(struct build *b, struct mk_site *s)
+static void set_https_redirect(struct tls_builder *b, struct mk_vhost_config *s)
 {
     uint32_t wanted = s->settings.site.tls.redirect;
     uint32_t port = wanted == MK_HTTPS_ON ? find_https_port(b->g, s) : wanted;
-    struct mk_conf_source_pos at = place_of(b, s, "RedirectToHTTPS");
+    struct mk_conf_source_pos at = tls_key_pos(b, s, "RedirectToHTTPS");
     if (wanted && !port) {
         mk_conf_report_error(b->report, &at, "RedirectToHTTPS: no Listen has `tls` on a known port");
         mk_conf_report_hint(b->report, "add `Listen 443 tls`, or name the port: `RedirectToHTTPS 443`");
@@ -518,10 +535,10 @@ static const struct mk_tls_context *choose(void *ctx, mk_str name)
     return mk_vhosts_find(ctx, name)->tls;
 }
 
-static bool load_module(struct build *b)
+static bool load_tls_module(struct tls_builder *b)
 {
     const char *why = "";
-    const struct mk_listen *l = first_listen(b->g);
+    const struct mk_listen *l = first_tls_listen(b->g);
     b->g->tls = mk_tls_load(&why);
     if (b->g->tls)
         return true;
@@ -532,55 +549,55 @@ static bool load_module(struct build *b)
     return false;
 }
 
-static bool get_tickets(struct build *b)
+static bool get_ticket_keys(struct tls_builder *b)
 {
     if (!b->g->server.ticket_ms)
         return true;
-    b->g->tickets = mk_tickets_get(b->g->shared);
+    b->g->tickets = mk_tls_ticket_keys_get(b->g->shared);
     b->report->no_memory |= !b->g->tickets;
     return b->g->tickets;
 }
 
 /* Errors in the addresses have been reported. */
-static bool can_lead(const struct mk_generation *g)
+static bool are_hosts_assigned(const struct mk_config_generation *g)
 {
     bool ok = g->sites && g->listens.n;
     for (size_t i = 0; i < g->listens.n; i++)
         ok = ok && g->listens.at[i].hosts && g->listens.at[i].hosts->fallback;
-    for (const struct mk_site *s = g->sites; s; s = s->next)
+    for (const struct mk_vhost_config *s = g->sites; s; s = s->next)
         ok = ok && s->hosts;
     return ok;
 }
 
-void mk_certificates_build(struct mk_generation *g, struct mk_conf_report *report)
+void mk_certificates_setup_tls(struct mk_config_generation *g, struct mk_conf_report *report)
 {
-    struct build b = {.g = g, .report = report};
-    if (!can_lead(g))
+    struct tls_builder b = {.g = g, .report = report};
+    if (!are_hosts_assigned(g))
         return;
-    for (struct mk_site *s = g->sites; s; s = s->next) {
+    for (struct mk_vhost_config *s = g->sites; s; s = s->next) {
         set_hsts(&b, s);
-        set_redirect(&b, s);
-        set_clients(&b, s);
+        set_https_redirect(&b, s);
+        set_client_rules(&b, s);
     }
-    warn_of_unused(&b);
-    if (!first_listen(g) || !load_module(&b) || !get_tickets(&b) || !check_listens(&b))
+    warn_of_unused_certificate(&b);
+    if (!first_tls_listen(g) || !load_tls_module(&b) || !get_ticket_keys(&b) || !check_tls_listens(&b))
         return;
-    for (struct mk_site *s = g->sites; s; s = s->next)
-        watch_files(&b, s);
-    for (struct mk_site *s = g->sites; s; s = s->next)
-        build_site(&b, s);
-    warn_of_bare(&b);
+    for (struct mk_vhost_config *s = g->sites; s; s = s->next)
+        watch_host_files(&b, s);
+    for (struct mk_vhost_config *s = g->sites; s; s = s->next)
+        set_host_context(&b, s);
+    warn_of_uncertified_hosts(&b);
     for (size_t i = 0; i < g->listens.n; i++)
         g->listens.at[i].hosts->tls = (struct mk_tls_domain){.choose = choose, .ctx = g->listens.at[i].hosts};
 }
 
 /* Clients refuse an expired certificate: an error. One that ends soon is a warning. */
-static void remind_of(const struct mk_made_context *m, int64_t now, struct mk_log *log)
+static void log_certificate_expiry(const struct mk_shared_tls_context *m, int64_t now, struct mk_log *log)
 {
     char date[MK_CERTIFICATES_DATE];
     const struct mk_vhost *h = &m->site->host;
     mk_str name = h->n_names ? h->names[0] : MK_STR("without a name");
-    mk_certificates_write_date(m->expires, date);
+    mk_certificates_format_date(m->expires, date);
     if (m->expires <= now)
         mk_log_error(log, "the certificate of the host %.*s (%s) expired on %s: clients refuse it",
                      MK_STR_ARG(name), h->written_at.p, date);
@@ -589,17 +606,17 @@ static void remind_of(const struct mk_made_context *m, int64_t now, struct mk_lo
                     h->written_at.p, date);
 }
 
-void mk_certificates_remind(const struct mk_generation *g, struct mk_log *log)
+void mk_certificates_warn_expiring(const struct mk_config_generation *g, struct mk_log *log)
 {
     int64_t now = mk_clock_unix();
-    for (const struct mk_made_context *m = g->contexts; m; m = m->next)
+    for (const struct mk_shared_tls_context *m = g->contexts; m; m = m->next)
         if (m->expires && m->expires - now <= (int64_t)WARN_DAYS * DAY_S)
-            remind_of(m, now, log);
+            log_certificate_expiry(m, now, log);
 }
 
-void mk_certificates_free(struct mk_generation *g)
+void mk_certificates_free(struct mk_config_generation *g)
 {
-    for (const struct mk_made_context *m = g->contexts; m; m = m->next)
+    for (const struct mk_shared_tls_context *m = g->contexts; m; m = m->next)
         if (m->context)
             g->tls->context_free(m->context);
     g->contexts = NULL;

@@ -4,25 +4,25 @@
 #define MK_SETUP_CERTIFICATES_H
 
 #include "base/log.h"
-#include "settings/generation_type.h"
+#include "settings/config_generation_type.h"
 
 /* A context and the settings it was made from: hosts with equal settings share it. */
-struct mk_made_context {
-    struct mk_made_context *next;
-    const struct mk_site *site; /* the first host that uses it */
+struct mk_shared_tls_context {
+    struct mk_shared_tls_context *next;
+    const struct mk_vhost_config *site; /* the first host that uses it */
     struct mk_tls_context *context;
     int64_t begins, expires; /* 0: it has no certificate of its own */
     bool is_kept;            /* one of its certificates is that of the previous generation */
 };
 
 /* Call it once hosts are built and plugins have added their certificates. Errors go to the report. */
-void mk_certificates_build(struct mk_generation *g, struct mk_conf_report *report);
-void mk_certificates_free(struct mk_generation *g);
+void mk_certificates_setup_tls(struct mk_config_generation *g, struct mk_conf_report *report);
+void mk_certificates_free(struct mk_config_generation *g);
 /* Warns of certificates that expire soon. */
-void mk_certificates_remind(const struct mk_generation *g, struct mk_log *log);
+void mk_certificates_warn_expiring(const struct mk_config_generation *g, struct mk_log *log);
 
 enum { MK_CERTIFICATES_DATE = 32 };
 /* "2026-12-31 23:59 UTC" */
-void mk_certificates_write_date(int64_t when, char room[MK_CERTIFICATES_DATE]);
+void mk_certificates_format_date(int64_t when, char buf[MK_CERTIFICATES_DATE]);
 
 #endif

@@ -9,18 +9,18 @@
 #include "conf/bind.h"
 #include "conf/path.h"
 #include "conf/suggest.h"
-#include "settings/secret.h"
-#include "setup/sections.h"
+#include "settings/server_secret.h"
+#include "setup/plugin_sections.h"
 #include "web/static.h"
 
 void *mk_config_section(struct mk_config *c, const struct mk_conf_table *table, const void *after)
 {
-    const struct mk_generation *g = c->generation;
-    bool has_own = c->site && mk_sections_find(g, table, c->site, NULL);
-    const struct mk_plugin_section *last = mk_sections_of(g, after);
+    const struct mk_config_generation *g = c->generation;
+    bool has_own = c->site && mk_plugin_sections_find(g, table, c->site, NULL);
+    const struct mk_plugin_section *last = mk_plugin_sections_of_settings(g, after);
     if (after && !last)
         return NULL;
-    const struct mk_plugin_section *s = mk_sections_find(g, table, has_own ? c->site : NULL, last);
+    const struct mk_plugin_section *s = mk_plugin_sections_find(g, table, has_own ? c->site : NULL, last);
     return s ? s->settings : NULL;
 }
 
@@ -60,9 +60,9 @@ bool mk_config_add_cleanup(struct mk_config *c, void (*fn)(void *data), void *da
     return mk_arena_add_cleanup(&c->generation->arena, fn, data);
 }
 
-static struct mk_conf_source_pos place_of(const struct mk_config *c, const void *settings, const char *key)
+static struct mk_conf_source_pos setting_pos(const struct mk_config *c, const void *settings, const char *key)
 {
-    const struct mk_plugin_section *s = mk_sections_of(c->generation, settings);
+    const struct mk_plugin_section *s = mk_plugin_sections_of_settings(c->generation, settings);
     if (!s)
         return c->plugin->entry->at;
     const struct mk_conf_entry *e =
@@ -70,27 +70,27 @@ static struct mk_conf_source_pos place_of(const struct mk_config *c, const void 
     return e ? mk_conf_tree_value_pos(e, e->value) : s->section->at;
 }
 
-static bool holds(const struct mk_conf_entry *e, mk_str part)
+static bool entry_contains(const struct mk_conf_entry *e, mk_str part)
 {
     uintptr_t p = (uintptr_t)part.p, value = (uintptr_t)e->value.p;
     return p >= value && p - value < e->value.len;
 }
 
-static struct mk_conf_source_pos place_of_part(const struct mk_config *c, const void *settings,
-                                               const char *key, mk_str part)
+static struct mk_conf_source_pos setting_part_pos(const struct mk_config *c, const void *settings,
+                                                  const char *key, mk_str part)
 {
-    const struct mk_plugin_section *s = mk_sections_of(c->generation, settings);
+    const struct mk_plugin_section *s = mk_plugin_sections_of_settings(c->generation, settings);
     const struct mk_conf_section *in = s ? s->section : c->site ? c->site->section : NULL;
     for (const struct mk_conf_entry *e = in ? in->first : NULL; e; e = e->next)
-        if (holds(e, part))
+        if (entry_contains(e, part))
             return mk_conf_tree_value_pos(e, part);
-    return place_of(c, settings, key);
+    return setting_pos(c, settings, key);
 }
 
 static MK_PRINTF(6, 0) void report(struct mk_config *c, enum mk_conf_severity severity, const void *section,
                                    const char *key, mk_str part, const char *fmt, va_list args)
 {
-    struct mk_conf_source_pos at = place_of_part(c, section, key, part);
+    struct mk_conf_source_pos at = setting_part_pos(c, section, key, part);
     mk_conf_report_addv(c->report, severity, &at, fmt, args);
 }
 
@@ -122,11 +122,11 @@ void mk_config_report(struct mk_config *c, enum mk_log_level level, const void *
 /* Another plugin of that name is a newer version: old code asks, which the caller was linked with. */
 void *mk_config_data(const struct mk_config *c, const struct mk_plugin *plugin)
 {
-    const struct mk_loaded *l = mk_loaded_find(c->generation, plugin);
+    const struct mk_loaded_plugin *l = mk_plugin_list_find(c->generation, plugin);
     if (l)
         return l->started ? l->data : NULL;
-    struct mk_conf_source_pos at = place_of(c, NULL, NULL);
-    if (mk_loaded_named(c->generation, plugin->name))
+    struct mk_conf_source_pos at = setting_pos(c, NULL, NULL);
+    if (mk_plugin_list_find_name(c->generation, plugin->name))
         mk_conf_report_error(c->report, &at,
                              "the file of `%s` was replaced while `%s` uses it: restart the server",
                              plugin->name, c->plugin->object.plugin->name);
@@ -151,12 +151,12 @@ void mk_config_suggest(struct mk_config *c, mk_str word, const mk_str *words, si
 
 mk_str mk_config_path(struct mk_config *c, const void *section, mk_str path)
 {
-    mk_str file = place_of(c, section, NULL).file;
+    mk_str file = setting_pos(c, section, NULL).file;
     return mk_conf_path_resolve(&c->generation->arena, file, path);
 }
 
 /* Makes room for one more route, at a place of the list. */
-static struct mk_route *insert_route(struct mk_config *c, size_t at)
+static struct mk_route *insert_route_at(struct mk_config *c, size_t at)
 {
     struct mk_vhost *h = &c->site->host;
     struct mk_route *more = mk_config_alloc(c, (h->n_routes + 1) * sizeof *more);
@@ -171,8 +171,8 @@ static struct mk_route *insert_route(struct mk_config *c, size_t at)
     return &more[at];
 }
 
-static void add_route(struct mk_config *c, size_t at, mk_str pattern, const struct mk_handler *handler,
-                      void *data)
+static void add_plugin_route(struct mk_config *c, size_t at, mk_str pattern, const struct mk_handler *handler,
+                             void *data)
 {
     struct mk_pattern match;
     if (!mk_pattern_set(&match, pattern)) {
@@ -182,7 +182,7 @@ static void add_route(struct mk_config *c, size_t at, mk_str pattern, const stru
             c->plugin->object.plugin->name, MK_CONF_REPORT_ARG(pattern));
         return;
     }
-    struct mk_route *route = insert_route(c, at);
+    struct mk_route *route = insert_route_at(c, at);
     if (route)
         *route = (struct mk_route){.pattern = match,
                                    .handler = handler,
@@ -192,7 +192,7 @@ static void add_route(struct mk_config *c, size_t at, mk_str pattern, const stru
 }
 
 /* Where a host has no [ROUTES], its files answer what no route of a plugin is made for. */
-static size_t place_behind_written(const struct mk_site *s, mk_str pattern)
+static size_t plugin_route_index(const struct mk_vhost_config *s, mk_str pattern)
 {
     struct mk_route route = {0};
     size_t i = s->host.n_routes;
@@ -208,23 +208,24 @@ static size_t place_behind_written(const struct mk_site *s, mk_str pattern)
 void mk_config_add_route(struct mk_config *c, mk_str pattern, const struct mk_handler *handler, void *data)
 {
     MK_ASSERT(c->site);
-    add_route(c, place_behind_written(c->site, pattern), pattern, handler, data);
+    add_plugin_route(c, plugin_route_index(c->site, pattern), pattern, handler, data);
 }
 
 void mk_config_prepend_route(struct mk_config *c, mk_str pattern, const struct mk_handler *handler,
                              void *data)
 {
     MK_ASSERT(c->site);
-    add_route(c, c->site->settings.redirect.len > 0, pattern, handler, data);
+    add_plugin_route(c, c->site->settings.redirect.len > 0, pattern, handler, data);
 }
 
 void *mk_config_shared(struct mk_config *c, const char *name, size_t size)
 {
     mk_str n = mk_str_from_c(name);
-    void *p = n.len <= MK_SHARED_NAME ? mk_shared_get(c->generation->shared, n, size) : NULL;
-    if (n.len > MK_SHARED_NAME)
+    void *p =
+        n.len <= MK_SHARED_STATE_NAME_MAX ? mk_shared_state_get_memory(c->generation->shared, n, size) : NULL;
+    if (n.len > MK_SHARED_STATE_NAME_MAX)
         mk_config_error(c, NULL, NULL, "the name of shared memory `%s` is longer than %d bytes", name,
-                        MK_SHARED_NAME);
+                        MK_SHARED_STATE_NAME_MAX);
     else if (!p)
         mk_config_error(c, NULL, NULL, "cannot allocate %zu bytes of shared memory `%s`", size, name);
     return p;
@@ -232,7 +233,7 @@ void *mk_config_shared(struct mk_config *c, const char *name, size_t size)
 
 struct mk_stat_registry *mk_config_statistics(struct mk_config *c)
 {
-    struct mk_stat_registry *r = mk_shared_statistics(c->generation->shared);
+    struct mk_stat_registry *r = mk_shared_state_get_statistics(c->generation->shared);
     if (!r)
         mk_config_error(c, NULL, NULL, "cannot allocate shared memory for statistics");
     return r;
@@ -240,7 +241,7 @@ struct mk_stat_registry *mk_config_statistics(struct mk_config *c)
 
 int mk_config_shared_fd(struct mk_config *c, const char *name, int (*make)(void))
 {
-    int fd = mk_shared_fd(c->generation->shared, mk_str_from_c(name), make);
+    int fd = mk_shared_state_fd(c->generation->shared, mk_str_from_c(name), make);
     if (fd < 0)
         mk_config_error(c, NULL, NULL, "cannot open the shared descriptor `%s`: %s", name, mk_err_text(fd));
     return fd;
@@ -248,7 +249,7 @@ int mk_config_shared_fd(struct mk_config *c, const char *name, int (*make)(void)
 
 int mk_config_hash_key(struct mk_config *c, const char *purpose, struct mk_hash_key *out)
 {
-    if (mk_secret_key(c->generation->shared, mk_str_from_c(purpose), out))
+    if (mk_server_secret_derive_key(c->generation->shared, mk_str_from_c(purpose), out))
         return 0;
     mk_config_error(c, NULL, NULL, "cannot allocate shared memory for a secret");
     return -ENOMEM;
@@ -261,7 +262,7 @@ struct mk_logfile *mk_config_log(struct mk_config *c, const void *section, const
         mk_logfile_is_special_name(where) ? mk_config_copy(c, where) : mk_config_path(c, section, where);
     if (!path.p)
         return NULL;
-    struct mk_conf_source_pos at = place_of(c, section, key);
+    struct mk_conf_source_pos at = setting_pos(c, section, key);
     return mk_logset_open_or_report(&c->generation->logs, path, max_size, keep, &at, c->report);
 }
 
@@ -299,7 +300,7 @@ uint64_t mk_config_spool_max(const struct mk_config *c)
 
 bool mk_config_user(const struct mk_config *c, uid_t *uid, gid_t *gid)
 {
-    const struct mk_generation *g = c->generation;
+    const struct mk_config_generation *g = c->generation;
     if (!g->has_identity)
         return false;
     *uid = g->identity.uid;
@@ -324,11 +325,11 @@ bool mk_config_is_dry_run(const struct mk_config *c)
 
 bool mk_config_wait_ready(struct mk_config *c, int (*ready)(struct mk_config *c, void *data), void *data)
 {
-    struct mk_await **end = &c->generation->awaits;
+    struct mk_readiness_check **end = &c->generation->awaits;
     while (*end)
         end = &(*end)->next;
     *end = mk_config_alloc(c, sizeof **end);
     if (*end)
-        **end = (struct mk_await){.by = c->plugin, .ready = ready, .data = data};
+        **end = (struct mk_readiness_check){.by = c->plugin, .ready = ready, .data = data};
     return *end;
 }

@@ -4,14 +4,14 @@
 #ifndef MK_SETUP_CONFIG_H
 #define MK_SETUP_CONFIG_H
 
-#include "settings/generation_type.h"
-#include "setup/loaded.h"
+#include "settings/config_generation_type.h"
+#include "setup/plugin_list.h"
 
 struct mk_config {
-    struct mk_generation *generation;
+    struct mk_config_generation *generation;
     struct mk_conf_report *report;
-    const struct mk_loaded *plugin; /* the one in load() or host() */
-    struct mk_site *site;           /* NULL in load() */
+    const struct mk_loaded_plugin *plugin; /* the one in load() or host() */
+    struct mk_vhost_config *site;          /* NULL in load() */
 };
 
 #endif

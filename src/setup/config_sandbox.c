@@ -2,51 +2,51 @@
 /* What plugins let workers do despite the sandbox. */
 #include <sys/stat.h>
 
-#include "setup/allowed.h"
 #include "setup/config.h"
+#include "setup/sandbox_rules.h"
 
-static void allow(struct mk_config *c, enum mk_allows what, mk_str path)
+static void add_sandbox_rule(struct mk_config *c, enum mk_sandbox_permission what, mk_str path)
 {
-    struct mk_allowed **end = &c->generation->allowed;
+    struct mk_sandbox_rule **end = &c->generation->allowed;
     for (; *end; end = &(*end)->next)
         if ((*end)->by == c->plugin && (*end)->what == what && mk_str_eq((*end)->path, path))
             return;
-    struct mk_allowed *a = mk_config_alloc(c, sizeof *a);
+    struct mk_sandbox_rule *a = mk_config_alloc(c, sizeof *a);
     mk_str copy = mk_config_copy(c, path); /* ends with a NUL */
     if (!a || !copy.p)
         return;
-    *a = (struct mk_allowed){.by = c->plugin, .what = what, .path = copy};
+    *a = (struct mk_sandbox_rule){.by = c->plugin, .what = what, .path = copy};
     *end = a;
 }
 
 void mk_config_allow_path(struct mk_config *c, mk_str path)
 {
-    allow(c, MK_ALLOWS_READING, path);
+    add_sandbox_rule(c, MK_SANDBOX_READ, path);
 }
 
 void mk_config_allow_writing(struct mk_config *c, mk_str path)
 {
-    allow(c, MK_ALLOWS_WRITING, path);
+    add_sandbox_rule(c, MK_SANDBOX_WRITE, path);
 }
 
 /* The sandbox allows files, not names: a file that replaces one of these is closed to workers that were
  * started before, so that it takes new ones. */
-static void watch(struct mk_config *c, const char *path)
+static void watch_file(struct mk_config *c, const char *path)
 {
     struct stat st;
     if (c->generation->server.sandbox && lstat(path, &st) == 0 && S_ISREG(st.st_mode))
-        (void)!mk_watched_add(&c->generation->watched, &c->generation->arena, path);
+        (void)!mk_file_watch_add(&c->generation->watched, &c->generation->arena, path);
 }
 
 void mk_config_allow_resolver(struct mk_config *c)
 {
-    allow(c, MK_ALLOWS_NAMES, MK_STR(""));
-    watch(c, "/etc/hosts");
-    watch(c, "/etc/resolv.conf");
-    watch(c, "/etc/nsswitch.conf");
+    add_sandbox_rule(c, MK_SANDBOX_RESOLVE_NAMES, MK_STR(""));
+    watch_file(c, "/etc/hosts");
+    watch_file(c, "/etc/resolv.conf");
+    watch_file(c, "/etc/nsswitch.conf");
 }
 
 void mk_config_allow_trust_store(struct mk_config *c)
 {
-    allow(c, MK_ALLOWS_TRUST, MK_STR(""));
+    add_sandbox_rule(c, MK_SANDBOX_READ_TRUST_STORE, MK_STR(""));
 }

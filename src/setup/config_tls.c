@@ -4,11 +4,11 @@
 
 #include "base/assert.h"
 #include "setup/config.h"
-#include "setup/generation.h"
+#include "setup/config_generation.h"
 
 bool mk_config_has_tls(const struct mk_config *c)
 {
-    return mk_generation_has_tls(c->generation);
+    return mk_config_generation_has_tls(c->generation);
 }
 
 bool mk_config_has_certificate(const struct mk_config *c)
@@ -21,14 +21,14 @@ bool mk_config_has_certificate(const struct mk_config *c)
 void mk_config_add_certificate(struct mk_config *c, const char *certificate, const char *key)
 {
     MK_ASSERT(c->site);
-    struct mk_brought *b = mk_config_alloc(c, sizeof *b);
+    struct mk_plugin_certificate *b = mk_config_alloc(c, sizeof *b);
     mk_str file = mk_config_copy(c, mk_str_from_c(certificate));
     mk_str key_file = key ? mk_config_copy(c, mk_str_from_c(key)) : MK_STR_NULL;
     if (!b || !file.p || (key && !key_file.p))
         return;
-    *b = (struct mk_brought){.next = c->site->brought,
-                             .pair = {.certificate = file.p, .key = key_file.p, .brought = true},
-                             .entry = c->plugin->entry};
+    *b = (struct mk_plugin_certificate){.next = c->site->brought,
+                                        .pair = {.certificate = file.p, .key = key_file.p, .brought = true},
+                                        .entry = c->plugin->entry};
     c->site->brought = b;
 }
 

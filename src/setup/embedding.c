@@ -3,15 +3,15 @@
 
 #include "conf/table.h"
 #include "settings/keys.h"
-#include "setup/disk.h"
+#include "setup/conf_disk_io.h"
 
-static bool is_server(const struct mk_conf_section *s)
+static bool is_server_section(const struct mk_conf_section *s)
 {
     return mk_str_eq_nocase(s->name, MK_STR("SERVER"));
 }
 
 /* Drops the entries of the file that the program has, too. */
-static void give_way(struct mk_conf_section *of_file, const struct mk_conf_section *of_program)
+static void drop_overridden_entries(struct mk_conf_section *of_file, const struct mk_conf_section *of_program)
 {
     struct mk_conf_entry **at = &of_file->first;
     of_file->last = NULL;
@@ -25,22 +25,23 @@ static void give_way(struct mk_conf_section *of_file, const struct mk_conf_secti
         }
 }
 
-static void merge(struct mk_generation *g, struct mk_conf_section *into, const struct mk_conf_section *from)
+static void merge_section(struct mk_config_generation *g, struct mk_conf_section *into,
+                          const struct mk_conf_section *from)
 {
-    give_way(into, from);
+    drop_overridden_entries(into, from);
     for (const struct mk_conf_entry *e = from->first; e; e = e->next)
         (void)!mk_conf_tree_add_entry(into, &g->arena, e); /* the arena remembers */
 }
 
-static struct mk_conf_section *find_server(const struct mk_conf_tree *t)
+static struct mk_conf_section *find_server_section(const struct mk_conf_tree *t)
 {
     struct mk_conf_section *s = t->first;
-    while (s && !is_server(s))
+    while (s && !is_server_section(s))
         s = s->next;
     return s;
 }
 
-static void append(struct mk_conf_tree *t, struct mk_conf_section *s)
+static void append_section(struct mk_conf_tree *t, struct mk_conf_section *s)
 {
     s->next = NULL;
     if (t->last)
@@ -51,22 +52,23 @@ static void append(struct mk_conf_tree *t, struct mk_conf_section *s)
     t->n++;
 }
 
-void mk_embedding_read(struct mk_generation *g, mk_str text, struct mk_conf_report *report)
+void mk_embedding_merge_text(struct mk_config_generation *g, mk_str text, struct mk_conf_report *report)
 {
     struct mk_conf_tree own = {0};
-    struct mk_conf_section *server = find_server(&g->tree);
-    (void)!mk_conf_read_text(&own, &g->arena, &mk_disk_io, MK_EMBEDDING_NAME, text, report);
+    struct mk_conf_section *server = find_server_section(&g->tree);
+    (void)!mk_conf_read_text(&own, &g->arena, &mk_conf_disk_io, MK_EMBEDDING_NAME, text, report);
     for (struct mk_conf_section *s = own.first, *next; s; s = next) {
         next = s->next;
-        if (is_server(s) && server)
-            merge(g, server, s);
+        if (is_server_section(s) && server)
+            merge_section(g, server, s);
         else
-            append(&g->tree, s);
+            append_section(&g->tree, s);
     }
 }
 
-void mk_embedding_default_logs(struct mk_generation *g)
+void mk_embedding_default_logs(struct mk_config_generation *g)
 {
-    if (!mk_conf_table_entry(mk_keys_tables[MK_SECTION_SERVER], find_server(&g->tree), MK_STR("ErrorLog")))
+    if (!mk_conf_table_entry(mk_keys_tables[MK_SECTION_SERVER], find_server_section(&g->tree),
+                             MK_STR("ErrorLog")))
         g->server.error_log = MK_STR("off");
 }

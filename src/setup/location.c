@@ -6,11 +6,11 @@
 #include "conf/path.h"
 #include "conf/table.h"
 #include "settings/keys.h"
-#include "setup/expression.h"
-#include "web/limits.h"
+#include "setup/conf_regex.h"
+#include "web/effective_limits.h"
 
-void mk_location_set(struct mk_generation *g, const struct mk_request_settings *settings,
-                     struct mk_logfile *log, struct mk_request_limits *out)
+void mk_location_set_limits(struct mk_config_generation *g, const struct mk_request_settings *settings,
+                            struct mk_logfile *log, struct mk_request_limits *out)
 {
     *out = (struct mk_request_limits){
         .content_max = settings->max_body_size ? settings->max_body_size : UINT64_MAX,
@@ -24,22 +24,22 @@ void mk_location_set(struct mk_generation *g, const struct mk_request_settings *
     g->logs_access |= log && log->kind != MK_LOGFILE_OFF;
 }
 
-static bool is_written(const struct mk_request_limits *l)
+static bool is_log_enabled(const struct mk_request_limits *l)
 {
     return l->log && l->log->kind != MK_LOGFILE_OFF;
 }
 
-static struct mk_request_limits stricter(const struct mk_request_limits *own,
-                                         const struct mk_request_limits *host)
+static struct mk_request_limits stricter_limits(const struct mk_request_limits *own,
+                                                const struct mk_request_limits *host)
 {
-    struct mk_request_limits both = mk_limits_stricter(own, host);
-    const struct mk_request_limits *log = is_written(own) ? own : host;
+    struct mk_request_limits both = mk_effective_limits_stricter(own, host);
+    const struct mk_request_limits *log = is_log_enabled(own) ? own : host;
     both.log = log->log;
     both.log_format = log->log_format;
     return both;
 }
 
-static bool are_equal(const struct mk_request_limits *a, const struct mk_request_limits *b)
+static bool are_limits_equal(const struct mk_request_limits *a, const struct mk_request_limits *b)
 {
     return a->content_max == b->content_max && a->rate_bytes == b->rate_bytes && a->rate_ms == b->rate_ms &&
            a->handler_ms == b->handler_ms && a->tunnel_ms == b->tunnel_ms && a->log == b->log &&
@@ -47,9 +47,10 @@ static bool are_equal(const struct mk_request_limits *a, const struct mk_request
 }
 
 /* The log that the section names, else `otherwise`. Relative names start at the folder of its file. */
-static struct mk_logfile *open_log(struct mk_generation *g, const struct mk_conf_section *section,
-                                   struct mk_request_settings *settings, struct mk_logfile *otherwise,
-                                   struct mk_conf_report *report)
+static struct mk_logfile *open_access_log(struct mk_config_generation *g,
+                                          const struct mk_conf_section *section,
+                                          struct mk_request_settings *settings, struct mk_logfile *otherwise,
+                                          struct mk_conf_report *report)
 {
     const struct mk_conf_entry *e =
         mk_conf_table_entry(mk_keys_tables[MK_SECTION_LOCATION], section, MK_STR("AccessLog"));
@@ -68,13 +69,13 @@ static struct mk_logfile *open_log(struct mk_generation *g, const struct mk_conf
     return f;
 }
 
-static mk_str place_text(struct mk_generation *g, const struct mk_conf_section *s)
+static mk_str section_pos_text(struct mk_config_generation *g, const struct mk_conf_section *s)
 {
     return mk_arena_printf(&g->arena, "%.*s:%u", MK_STR_ARG(s->at.file), s->at.line);
 }
 
 /* The word's place: `Path` may repeat. */
-static struct mk_conf_source_pos place_of(const struct mk_conf_section *section, mk_str word)
+static struct mk_conf_source_pos word_pos(const struct mk_conf_section *section, mk_str word)
 {
     for (const struct mk_conf_entry *e = section->first; e; e = e->next)
         if (word.p >= e->value.p && word.p < e->value.p + e->value.len)
@@ -82,8 +83,9 @@ static struct mk_conf_source_pos place_of(const struct mk_conf_section *section,
     return section->at;
 }
 
-static struct mk_location_path *add_pattern(const struct mk_conf_source_pos *at, mk_str word,
-                                            struct mk_location_path *out, struct mk_conf_report *report)
+static struct mk_location_path *add_location_pattern(const struct mk_conf_source_pos *at, mk_str word,
+                                                     struct mk_location_path *out,
+                                                     struct mk_conf_report *report)
 {
     if (mk_pattern_set(&out->pattern, word))
         return out + 1;
@@ -93,8 +95,8 @@ static struct mk_location_path *add_pattern(const struct mk_conf_source_pos *at,
 }
 
 /* Patterns of routes, `~REGEX` and `~ REGEX`. */
-static void build_paths(struct mk_generation *g, const struct mk_site_location *from, struct mk_location *out,
-                        struct mk_conf_report *report)
+static void build_location_paths(struct mk_config_generation *g, const struct mk_location_config *from,
+                                 struct mk_location *out, struct mk_conf_report *report)
 {
     const struct mk_conf_words *words = &from->settings.paths;
     struct mk_location_path *end = mk_arena_zalloc(&g->arena, words->n + 1, sizeof *end);
@@ -104,43 +106,45 @@ static void build_paths(struct mk_generation *g, const struct mk_site_location *
         mk_conf_report_hint(report, "name its paths as in [ROUTES]: `Path /upload/*`");
     }
     for (size_t i = 0; end && i < words->n; i++) {
-        struct mk_conf_source_pos at = place_of(from->section, words->v[i]);
+        struct mk_conf_source_pos at = word_pos(from->section, words->v[i]);
         bool is_regex = mk_str_starts(words->v[i], MK_STR("~"));
         mk_str word = is_regex ? mk_str_skip(words->v[i], 1) : words->v[i];
         if (is_regex && !word.len && i + 1 < words->n)
             word = words->v[++i];
         if (!is_regex)
-            end = add_pattern(&at, word, end, report);
-        else if ((end->regex = mk_expression_new(&g->arena, report, &at, word, false)))
+            end = add_location_pattern(&at, word, end, report);
+        else if ((end->regex = mk_conf_regex_new(&g->arena, report, &at, word, false)))
             end++;
     }
     out->n_paths = end ? (size_t)(end - out->paths) : 0;
 }
 
-void mk_location_build(struct mk_generation *g, struct mk_site *site, struct mk_conf_report *report)
+void mk_location_build_for_host(struct mk_config_generation *g, struct mk_vhost_config *site,
+                                struct mk_conf_report *report)
 {
     struct mk_request_settings *settings = &site->settings.site.request;
     struct mk_request_limits *limits = mk_arena_zalloc(&g->arena, 1, sizeof *limits);
     struct mk_location *at = mk_arena_zalloc(&g->arena, site->n_locations + 1, sizeof *at);
     if (!limits || !at)
         return;
-    struct mk_logfile *log = open_log(g, site->section, settings, g->access_log, report);
-    mk_location_set(g, settings, log, limits);
-    site->host.limits = are_equal(limits, &g->limits) ? NULL : limits;
+    struct mk_logfile *log = open_access_log(g, site->section, settings, g->access_log, report);
+    mk_location_set_limits(g, settings, log, limits);
+    site->host.limits = are_limits_equal(limits, &g->limits) ? NULL : limits;
     site->host.locations = at;
     site->host.n_locations = site->n_locations;
-    for (struct mk_site_location *l = site->locations; l; l = l->next, at++) {
+    for (struct mk_location_config *l = site->locations; l; l = l->next, at++) {
         struct mk_request_settings *own = &l->settings.request;
-        mk_location_set(g, own, open_log(g, l->section, own, log, report), &at->limits);
-        at->strict = stricter(&at->limits, limits);
-        build_paths(g, l, at, report);
-        at->written_at = place_text(g, l->section);
+        mk_location_set_limits(g, own, open_access_log(g, l->section, own, log, report), &at->limits);
+        at->strict = stricter_limits(&at->limits, limits);
+        build_location_paths(g, l, at, report);
+        at->written_at = section_pos_text(g, l->section);
         at->source = l;
     }
 }
 
-static void check_log(const struct mk_conf_section *section, const struct mk_request_limits *limits,
-                      const struct mk_request_limits *otherwise, struct mk_conf_report *report)
+static void warn_replaced_log_keys(const struct mk_conf_section *section,
+                                   const struct mk_request_limits *limits,
+                                   const struct mk_request_limits *otherwise, struct mk_conf_report *report)
 {
     static const char *const keys[] = {"AccessLog", "AccessLogFormat"};
     bool differs[] = {limits->log != otherwise->log, limits->log_format != otherwise->log_format};
@@ -154,17 +158,17 @@ static void check_log(const struct mk_conf_section *section, const struct mk_req
     }
 }
 
-void mk_location_check_logs(const struct mk_generation *g, struct mk_conf_report *report)
+void mk_location_check_access_logs(const struct mk_config_generation *g, struct mk_conf_report *report)
 {
-    for (const struct mk_site *s = g->sites; s; s = s->next) {
+    for (const struct mk_vhost_config *s = g->sites; s; s = s->next) {
         const struct mk_vhost *h = &s->host;
         if (!h->has_own_access_log)
             continue;
         if (h->limits)
-            check_log(s->section, h->limits, &g->limits, report);
+            warn_replaced_log_keys(s->section, h->limits, &g->limits, report);
         for (size_t i = 0; i < h->n_locations; i++) {
-            const struct mk_site_location *l = h->locations[i].source;
-            check_log(l->section, &h->locations[i].limits, &g->limits, report);
+            const struct mk_location_config *l = h->locations[i].source;
+            warn_replaced_log_keys(l->section, &h->locations[i].limits, &g->limits, report);
         }
     }
 }

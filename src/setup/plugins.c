@@ -1,44 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "setup/plugins.h"
 
-#include "proto/service_type.h"
+#include "proto/conn_manager_type.h"
 #include "setup/config.h"
 
 /* ---- Which are loaded ---- */
 
-const struct mk_loaded *mk_plugins_at(const struct mk_generation *g, size_t i)
+const struct mk_loaded_plugin *mk_plugins_at(const struct mk_config_generation *g, size_t i)
 {
     return i < g->n_plugins ? g->plugins_by_order[i] : NULL;
 }
 
-size_t mk_plugins_place(const struct mk_generation *g, const struct mk_plugin *plugin)
+size_t mk_plugins_index_of(const struct mk_config_generation *g, const struct mk_plugin *plugin)
 {
     size_t i = 0;
-    while (i < g->n_plugins && !mk_hook_is_of(g->plugins_by_order[i]->object.plugin, plugin))
+    while (i < g->n_plugins && !mk_hook_is_of_plugin(g->plugins_by_order[i]->object.plugin, plugin))
         i++;
     return i;
 }
 
 /* Last first: a plugin may call functions of those that were loaded before it. */
-static void stop_from(struct mk_loaded *l)
+static void unload_from(struct mk_loaded_plugin *l)
 {
     if (!l)
         return;
-    stop_from(l->next);
+    unload_from(l->next);
     if (l->started && l->object.plugin->unload)
         l->object.plugin->unload(l->data);
     l->started = false;
 }
 
-void mk_plugins_stop(struct mk_generation *g)
+void mk_plugins_unload(struct mk_config_generation *g)
 {
-    stop_from(g->plugins);
+    unload_from(g->plugins);
 }
 
-size_t mk_plugins_detach(struct mk_generation *g, struct mk_object objects[MK_PLUGINS_MAX])
+size_t mk_plugins_detach_objects(struct mk_config_generation *g,
+                                 struct mk_plugin_object objects[MK_PLUGINS_MAX])
 {
     size_t n = 0;
-    for (struct mk_loaded *l = g->plugins; l; l = l->next)
+    for (struct mk_loaded_plugin *l = g->plugins; l; l = l->next)
         objects[n++] = l->object;
     g->plugins = NULL;
     g->n_plugins = 0;
@@ -47,16 +48,17 @@ size_t mk_plugins_detach(struct mk_generation *g, struct mk_object objects[MK_PL
 
 /* ---- What they bring ---- */
 
-const struct mk_conf_table *mk_plugins_table(const struct mk_generation *g, mk_str section)
+const struct mk_conf_table *mk_plugins_find_section_table(const struct mk_config_generation *g,
+                                                          mk_str section)
 {
-    for (const struct mk_loaded *l = g->plugins; l; l = l->next)
+    for (const struct mk_loaded_plugin *l = g->plugins; l; l = l->next)
         for (const struct mk_conf_table *const *t = l->object.plugin->sections; t && *t; t++)
             if (mk_str_eq_nocase(mk_str_from_c((*t)->section), section))
                 return *t;
     return NULL;
 }
 
-static const struct mk_handler *handler_of(const struct mk_plugin *p, mk_str name)
+static const struct mk_handler *find_handler_in(const struct mk_plugin *p, mk_str name)
 {
     for (const struct mk_handler *const *h = p->handlers; h && *h; h++)
         if (mk_str_eq_nocase(mk_str_from_c((*h)->name), name))
@@ -64,37 +66,38 @@ static const struct mk_handler *handler_of(const struct mk_plugin *p, mk_str nam
     return NULL;
 }
 
-const struct mk_handler *mk_plugins_handler(const struct mk_generation *g, mk_str name,
-                                            const struct mk_plugin **plugin)
+const struct mk_handler *mk_plugins_find_handler(const struct mk_config_generation *g, mk_str name,
+                                                 const struct mk_plugin **plugin)
 {
     const struct mk_handler *found = NULL;
-    for (const struct mk_loaded *l = g->plugins; l && !found; l = l->next) {
+    for (const struct mk_loaded_plugin *l = g->plugins; l && !found; l = l->next) {
         *plugin = l->object.plugin;
-        found = handler_of(l->object.plugin, name);
+        found = find_handler_in(l->object.plugin, name);
     }
     return found;
 }
 
 /* ---- What available plugins would bring ---- */
 
-enum brings { BRINGS_SUCCESSOR, BRINGS_SECTION, BRINGS_HANDLER };
+enum feature_kind { BRINGS_SUCCESSOR, BRINGS_SECTION, BRINGS_HANDLER };
 
-struct mk_available {
-    struct mk_available *next;
-    enum brings what;
+struct mk_available_feature {
+    struct mk_available_feature *next;
+    enum feature_kind what;
     mk_str name;
     const char *plugin;
 };
 
-struct listing {
-    struct mk_generation *g;
-    struct mk_available **end;
+struct feature_list {
+    struct mk_config_generation *g;
+    struct mk_available_feature **end;
 };
 
 /* Copies the names: the object is closed again. */
-static void list(struct listing *l, enum brings what, const char *name, const struct mk_plugin *plugin)
+static void append_feature(struct feature_list *l, enum feature_kind what, const char *name,
+                           const struct mk_plugin *plugin)
 {
-    struct mk_available *a = mk_arena_zalloc(&l->g->arena, 1, sizeof *a);
+    struct mk_available_feature *a = mk_arena_zalloc(&l->g->arena, 1, sizeof *a);
     if (!a)
         return;
     a->what = what;
@@ -104,43 +107,43 @@ static void list(struct listing *l, enum brings what, const char *name, const st
     l->end = &a->next;
 }
 
-static bool list_plugin(const struct mk_object *o, void *listing)
+static bool list_plugin_features(const struct mk_plugin_object *o, void *feature_list)
 {
     const struct mk_plugin *p = o->plugin;
     if (p->replaces)
-        list(listing, BRINGS_SUCCESSOR, p->replaces, p);
+        append_feature(feature_list, BRINGS_SUCCESSOR, p->replaces, p);
     for (const struct mk_conf_table *const *t = p->sections; t && *t; t++)
-        list(listing, BRINGS_SECTION, (*t)->section, p);
+        append_feature(feature_list, BRINGS_SECTION, (*t)->section, p);
     for (const struct mk_handler *const *h = p->handlers; h && *h; h++)
-        list(listing, BRINGS_HANDLER, (*h)->name, p);
+        append_feature(feature_list, BRINGS_HANDLER, (*h)->name, p);
     return true;
 }
 
 /* Opens all plugins, each in a child process first: once, however many hints need them. */
-static const char *seek(struct mk_generation *g, enum brings what, mk_str name)
+static const char *find_available_feature(struct mk_config_generation *g, enum feature_kind what, mk_str name)
 {
-    if (!g->lists_available)
-        mk_object_each(list_plugin, &(struct listing){.g = g, .end = &g->available});
-    g->lists_available = true;
-    const struct mk_available *a = g->available;
+    if (!g->has_listed_available)
+        mk_plugin_object_for_each(list_plugin_features, &(struct feature_list){.g = g, .end = &g->available});
+    g->has_listed_available = true;
+    const struct mk_available_feature *a = g->available;
     while (a && (a->what != what || !mk_str_eq_nocase(a->name, name)))
         a = a->next;
     return a ? a->plugin : NULL;
 }
 
-const char *mk_plugins_seek_successor(struct mk_generation *g, mk_str old)
+const char *mk_plugins_suggest_successor(struct mk_config_generation *g, mk_str old)
 {
-    return seek(g, BRINGS_SUCCESSOR, old);
+    return find_available_feature(g, BRINGS_SUCCESSOR, old);
 }
 
-const char *mk_plugins_seek_section(struct mk_generation *g, mk_str section)
+const char *mk_plugins_suggest_for_section(struct mk_config_generation *g, mk_str section)
 {
-    return seek(g, BRINGS_SECTION, section);
+    return find_available_feature(g, BRINGS_SECTION, section);
 }
 
-const char *mk_plugins_seek_handler(struct mk_generation *g, mk_str handler)
+const char *mk_plugins_suggest_for_handler(struct mk_config_generation *g, mk_str handler)
 {
-    return seek(g, BRINGS_HANDLER, handler);
+    return find_available_feature(g, BRINGS_HANDLER, handler);
 }
 
 /* ---- Starting ---- */
@@ -153,9 +156,9 @@ static void report_failure(struct mk_config *c, const char *what, size_t n_error
                         mk_err_text(e));
 }
 
-void mk_plugins_start(struct mk_generation *g, struct mk_conf_report *report)
+void mk_plugins_load(struct mk_config_generation *g, struct mk_conf_report *report)
 {
-    for (struct mk_loaded *l = g->plugins; l && !g->arena.failed; l = l->next) {
+    for (struct mk_loaded_plugin *l = g->plugins; l && !g->arena.failed; l = l->next) {
         struct mk_config c = {.generation = g, .report = report, .plugin = l};
         size_t n_errors = report->n_errors;
         int e = l->object.plugin->load ? l->object.plugin->load(&c, &l->data) : 0;
@@ -165,8 +168,8 @@ void mk_plugins_start(struct mk_generation *g, struct mk_conf_report *report)
 }
 
 /* NULL: the host does not use the plugin. */
-static void *enter(struct mk_generation *g, struct mk_loaded *l, struct mk_site *site,
-                   struct mk_conf_report *report)
+static void *configure_plugin_for_host(struct mk_config_generation *g, struct mk_loaded_plugin *l,
+                                       struct mk_vhost_config *site, struct mk_conf_report *report)
 {
     const struct mk_plugin *p = l->object.plugin;
     struct mk_config c = {.generation = g, .report = report, .plugin = l, .site = site};
@@ -177,46 +180,47 @@ static void *enter(struct mk_generation *g, struct mk_loaded *l, struct mk_site 
     return data;
 }
 
-static void enter_host(struct mk_generation *g, struct mk_site *site, struct mk_conf_report *report)
+static void configure_host(struct mk_config_generation *g, struct mk_vhost_config *site,
+                           struct mk_conf_report *report)
 {
     struct mk_hook *hooks = mk_arena_zalloc(&g->arena, g->n_plugins + 1, sizeof *hooks);
     size_t n = 0;
     for (size_t i = 0; hooks && i < g->n_plugins; i++) {
-        struct mk_loaded *l = g->plugins_by_order[i];
+        struct mk_loaded_plugin *l = g->plugins_by_order[i];
         if (!l->started)
             continue; /* an error: this configuration will not serve */
-        void *data = enter(g, l, site, report);
+        void *data = configure_plugin_for_host(g, l, site, report);
         if (data || !l->object.plugin->host)
             hooks[n++] = (struct mk_hook){.plugin = l->object.plugin, .data = data ? data : l->data};
     }
     site->host.plugins = hooks;
     site->host.n_plugins = n;
-    (void)!(hooks && mk_hooks_build(&site->host.hooks, &g->arena, hooks, n));
+    (void)!(hooks && mk_hooks_init(&site->host.hooks, &g->arena, hooks, n));
 }
 
-static void collect_accept_hooks(struct mk_generation *g)
+static void collect_accept_hooks(struct mk_config_generation *g)
 {
     g->accept_hooks = mk_arena_zalloc(&g->arena, g->n_plugins + 1, sizeof *g->accept_hooks);
     for (size_t i = 0; g->accept_hooks && i < g->n_plugins; i++) {
-        const struct mk_loaded *l = g->plugins_by_order[i];
+        const struct mk_loaded_plugin *l = g->plugins_by_order[i];
         if (l->object.plugin->on_accept)
             g->accept_hooks[g->n_accept_hooks++] = (struct mk_accept_hook){
                 .name = l->object.plugin->name, .on_accept = l->object.plugin->on_accept, .data = l->data};
     }
 }
 
-void mk_plugins_enter_hosts(struct mk_generation *g, struct mk_conf_report *report)
+void mk_plugins_configure_hosts(struct mk_config_generation *g, struct mk_conf_report *report)
 {
     collect_accept_hooks(g);
-    for (struct mk_site *s = g->sites; s && !g->arena.failed; s = s->next)
-        enter_host(g, s, report);
+    for (struct mk_vhost_config *s = g->sites; s && !g->arena.failed; s = s->next)
+        configure_host(g, s, report);
 }
 
-bool mk_plugins_prepare(struct mk_generation *g, struct mk_conf_report *report)
+bool mk_plugins_start_in_master(struct mk_config_generation *g, struct mk_conf_report *report)
 {
     size_t n_errors = report->n_errors;
     mk_conf_report_watch_arena(report, &g->arena);
-    for (struct mk_loaded *l = g->plugins;
+    for (struct mk_loaded_plugin *l = g->plugins;
          l && report->n_errors == n_errors && !mk_conf_report_out_of_memory(report); l = l->next) {
         struct mk_config c = {.generation = g, .report = report, .plugin = l};
         const struct mk_plugin *p = l->object.plugin;
@@ -227,7 +231,8 @@ bool mk_plugins_prepare(struct mk_generation *g, struct mk_conf_report *report)
 }
 
 /* 0, -EAGAIN, or an error, which was reported. */
-static mk_err ask(struct mk_generation *g, const struct mk_await *a, struct mk_conf_report *report)
+static mk_err check_ready(struct mk_config_generation *g, const struct mk_readiness_check *a,
+                          struct mk_conf_report *report)
 {
     struct mk_config c = {.generation = g, .report = report, .plugin = a->by};
     size_t n_errors = report->n_errors;
@@ -238,11 +243,11 @@ static mk_err ask(struct mk_generation *g, const struct mk_await *a, struct mk_c
     return e;
 }
 
-mk_err mk_plugins_await(struct mk_generation *g, struct mk_conf_report *report)
+mk_err mk_plugins_poll_ready(struct mk_config_generation *g, struct mk_conf_report *report)
 {
     mk_err e = 0;
-    for (struct mk_await **at = &g->awaits; *at && (!e || e == -EAGAIN);) {
-        mk_err one = ask(g, *at, report);
+    for (struct mk_readiness_check **at = &g->awaits; *at && (!e || e == -EAGAIN);) {
+        mk_err one = check_ready(g, *at, report);
         if (one != -EAGAIN)
             *at = (*at)->next;
         else

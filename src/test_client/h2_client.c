@@ -26,10 +26,10 @@ struct mk_http2_client {
 };
 
 /* Where frames go while some are used. */
-struct hearing {
+struct frame_reader {
     struct mk_http2_client *client;
     struct mk_buf *out;
-    struct mk_http2_answer *answer;
+    struct mk_http2_client_response *answer;
 };
 
 static void free_client(struct mk_http2_client *c)
@@ -58,14 +58,14 @@ static struct mk_http2_client *new_client(void)
 
 /* ---- Asking ---- */
 
-static void greet(struct mk_buf *out)
+static void write_preface(struct mk_buf *out)
 {
     mk_buf_add(out, MK_H2_PREFACE);
     mk_h2_frame_emit_head(out, 6, MK_H2_SETTINGS, 0, 0);
     mk_h2_frame_emit_setting(out, MK_H2_ENABLE_PUSH, 0);
 }
 
-static void send_block(struct mk_buf *out, mk_str block, uint32_t stream, bool ends)
+static void write_header_block(struct mk_buf *out, mk_str block, uint32_t stream, bool ends)
 {
     enum mk_h2_type type = MK_H2_HEADERS;
     unsigned flags = ends ? MK_H2_END_STREAM : 0;
@@ -81,7 +81,7 @@ static void send_block(struct mk_buf *out, mk_str block, uint32_t stream, bool e
 }
 
 /* As much as the windows allow. */
-static void send_content(struct mk_http2_client *c, struct mk_buf *out)
+static void write_data_frames(struct mk_http2_client *c, struct mk_buf *out)
 {
     while (c->content.len && c->window > 0 && c->window_all > 0) {
         size_t n = mk_min(c->content.len, MK_H2_FRAME_MAX);
@@ -95,7 +95,7 @@ static void send_content(struct mk_http2_client *c, struct mk_buf *out)
     }
 }
 
-static void write_fields(struct mk_buf *block, const struct mk_http2_question *q)
+static void encode_headers(struct mk_buf *block, const struct mk_http2_client_request *q)
 {
     mk_str host = MK_STR("localhost");
     bool has_length = !q->content.p;
@@ -115,18 +115,19 @@ static void write_fields(struct mk_buf *block, const struct mk_http2_question *q
             mk_hpack_encode(block, q->fields[i].name, q->fields[i].value);
 }
 
-static mk_err ask(struct mk_http2_client *c, const struct mk_http2_question *q, struct mk_buf *out)
+static mk_err write_request(struct mk_http2_client *c, const struct mk_http2_client_request *q,
+                            struct mk_buf *out)
 {
     struct mk_buf block = mk_buf_growing(BLOCK_MAX);
     if (!c->stream)
-        greet(out);
+        write_preface(out);
     c->stream += c->stream ? 2 : 1;
     c->window = c->window_first;
     c->content = q->content;
     c->has_head = c->is_whole = false;
-    write_fields(&block, q);
-    send_block(out, mk_buf_str(&block), c->stream, !q->content.len);
-    send_content(c, out);
+    encode_headers(&block, q);
+    write_header_block(out, mk_buf_str(&block), c->stream, !q->content.len);
+    write_data_frames(c, out);
     bool failed = block.failed || out->failed;
     mk_buf_free(&block);
     return failed ? -ENOMEM : 0;
@@ -134,10 +135,10 @@ static mk_err ask(struct mk_http2_client *c, const struct mk_http2_question *q, 
 
 /* ---- Hearing ---- */
 
-static int on_field(void *ctx, mk_str name, mk_str value)
+static int on_header(void *ctx, mk_str name, mk_str value)
 {
-    const struct hearing *h = ctx;
-    struct mk_http2_answer *a = h->answer;
+    const struct frame_reader *h = ctx;
+    struct mk_http2_client_response *a = h->answer;
     uint64_t status;
     if (h->client->has_head)
         return 0; /* a trailer */
@@ -150,10 +151,10 @@ static int on_field(void *ctx, mk_str name, mk_str value)
     return 0;
 }
 
-static mk_err end_block(const struct hearing *h)
+static mk_err finish_header_block(const struct frame_reader *h)
 {
     struct mk_http2_client *c = h->client;
-    mk_err e = mk_hpack_decode(c->decoder, mk_buf_str(&c->block), on_field, (void *)(uintptr_t)h);
+    mk_err e = mk_hpack_decode(c->decoder, mk_buf_str(&c->block), on_header, (void *)(uintptr_t)h);
     mk_buf_clear(&c->block);
     c->in_block = false;
     if (!e && h->answer->status < 100)
@@ -163,7 +164,7 @@ static mk_err end_block(const struct hearing *h)
     return e;
 }
 
-static mk_err add_block(const struct hearing *h, const struct mk_h2_frame *f, mk_str payload)
+static mk_err append_header_block(const struct frame_reader *h, const struct mk_h2_frame *f, mk_str payload)
 {
     struct mk_http2_client *c = h->client;
     if (f->stream != c->stream || (f->type == MK_H2_CONTINUATION) != c->in_block ||
@@ -175,11 +176,11 @@ static mk_err add_block(const struct hearing *h, const struct mk_h2_frame *f, mk
     mk_buf_add(&c->block, payload);
     if (c->block.failed)
         return -ENOMEM;
-    return f->flags & MK_H2_END_HEADERS ? end_block(h) : 0;
+    return f->flags & MK_H2_END_HEADERS ? finish_header_block(h) : 0;
 }
 
 /* What was used may be sent again. */
-static mk_err take_data(const struct hearing *h, const struct mk_h2_frame *f, mk_str payload)
+static mk_err handle_data(const struct frame_reader *h, const struct mk_h2_frame *f, mk_str payload)
 {
     struct mk_http2_client *c = h->client;
     if (f->length)
@@ -195,7 +196,7 @@ static mk_err take_data(const struct hearing *h, const struct mk_h2_frame *f, mk
     return 0;
 }
 
-static void take_settings(const struct hearing *h, const struct mk_h2_frame *f, mk_str payload)
+static void handle_settings(const struct frame_reader *h, const struct mk_h2_frame *f, mk_str payload)
 {
     struct mk_http2_client *c = h->client;
     unsigned id;
@@ -208,26 +209,26 @@ static void take_settings(const struct hearing *h, const struct mk_h2_frame *f, 
             c->window_first = value;
         }
     mk_h2_frame_emit_head(h->out, 0, MK_H2_SETTINGS, MK_H2_ACK, 0);
-    send_content(c, h->out);
+    write_data_frames(c, h->out);
 }
 
-static void take_window(const struct hearing *h, const struct mk_h2_frame *f, mk_str payload)
+static void handle_window_update(const struct frame_reader *h, const struct mk_h2_frame *f, mk_str payload)
 {
     struct mk_http2_client *c = h->client;
     if (f->stream == 0)
         c->window_all += mk_h2_frame_read_u32(payload);
     else if (f->stream == c->stream)
         c->window += mk_h2_frame_read_u32(payload);
-    send_content(c, h->out);
+    write_data_frames(c, h->out);
 }
 
 /* Requests above the last stream were not looked at. */
-static mk_err take_goaway(const struct mk_http2_client *c, mk_str payload)
+static mk_err handle_goaway(const struct mk_http2_client *c, mk_str payload)
 {
     return (mk_h2_frame_read_u32(payload) & MK_H2_STREAM_MAX) < c->stream ? -ECONNRESET : 0;
 }
 
-static mk_err take(const struct hearing *h, const struct mk_h2_frame *f, mk_str payload)
+static mk_err handle_frame(const struct frame_reader *h, const struct mk_h2_frame *f, mk_str payload)
 {
     const struct mk_http2_client *c = h->client;
     if (c->in_block && f->type != MK_H2_CONTINUATION)
@@ -235,18 +236,18 @@ static mk_err take(const struct hearing *h, const struct mk_h2_frame *f, mk_str 
     switch (f->type) {
     case MK_H2_HEADERS:
     case MK_H2_CONTINUATION:
-        return add_block(h, f, payload);
+        return append_header_block(h, f, payload);
     case MK_H2_DATA:
-        return take_data(h, f, payload);
+        return handle_data(h, f, payload);
     case MK_H2_RST_STREAM:
         return f->stream == c->stream ? -ECONNRESET : 0;
     case MK_H2_GOAWAY:
-        return take_goaway(c, payload);
+        return handle_goaway(c, payload);
     case MK_H2_SETTINGS:
-        take_settings(h, f, payload);
+        handle_settings(h, f, payload);
         return 0;
     case MK_H2_WINDOW_UPDATE:
-        take_window(h, f, payload);
+        handle_window_update(h, f, payload);
         return 0;
     case MK_H2_PING:
         if (!(f->flags & MK_H2_ACK))
@@ -258,16 +259,17 @@ static mk_err take(const struct hearing *h, const struct mk_h2_frame *f, mk_str 
 }
 
 /* The answer ends with the first frame that ends it: what is behind it is for the next call. */
-static int hear(struct mk_http2_client *c, mk_str *in, struct mk_buf *out, struct mk_http2_answer *answer)
+static int read_response_frames(struct mk_http2_client *c, mk_str *in, struct mk_buf *out,
+                                struct mk_http2_client_response *answer)
 {
-    const struct hearing h = {.client = c, .out = out, .answer = answer};
+    const struct frame_reader h = {.client = c, .out = out, .answer = answer};
     while (!c->is_whole && in->len >= MK_H2_FRAME_HEAD) {
         struct mk_h2_frame f = mk_h2_frame_parse(*in);
         if (mk_h2_frame_check(&f))
             return -EBADMSG;
         if (in->len < MK_H2_FRAME_HEAD + f.length)
             break;
-        mk_err e = take(&h, &f, mk_str_first(mk_str_skip(*in, MK_H2_FRAME_HEAD), f.length));
+        mk_err e = handle_frame(&h, &f, mk_str_first(mk_str_skip(*in, MK_H2_FRAME_HEAD), f.length));
         *in = mk_str_skip(*in, MK_H2_FRAME_HEAD + f.length);
         if (e)
             return e;
@@ -278,4 +280,4 @@ static int hear(struct mk_http2_client *c, mk_str *in, struct mk_buf *out, struc
 }
 
 const struct mk_http2_client_ops mk_h2_client_ops = {
-    .create = new_client, .free = free_client, .ask = ask, .hear = hear};
+    .create = new_client, .free = free_client, .ask = write_request, .hear = read_response_frames};

@@ -7,54 +7,54 @@
 #include "lib/handle_registry.h"
 #include "lib/last_error.h"
 #include "lib/lib_worker.h"
-#include "proto/door.h"
+#include "proto/accept_hooks.h"
+#include "proto/client_limits.h"
+#include "proto/conn_manager.h"
 #include "proto/h1.h"
 #include "proto/http2.h"
-#include "proto/peers.h"
-#include "proto/service.h"
 #include "test_client/h2_client.h"
 
 enum { BYTES_MAX = 256 << 20 };
 
 /* ---- The stream of the connection ---- */
 
-static struct mk_test_client *of_hook(struct mk_end_hook *h)
+static struct mk_test_client *client_of_hook(struct mk_end_hook *h)
 {
     return MK_CONTAINER(h, struct mk_test_client, end_hook);
 }
 
 /* The worker has ended, and with it the connection. */
-static void on_end(struct mk_end_hook *h)
+static void on_worker_end(struct mk_end_hook *h)
 {
-    struct mk_test_client *p = of_hook(h);
+    struct mk_test_client *p = client_of_hook(h);
     p->conn = NULL;
     p->server = NULL;
 }
 
 /* A stream has no room for our pointer; there are few clients. */
-static struct mk_test_client *client_of(struct mk_stream *s)
+static struct mk_test_client *client_of_stream(struct mk_stream *s)
 {
     struct mk_conn *c = MK_CONTAINER(s, struct mk_conn, stream);
     struct mk_end_hook *h = MK_CONTAINER(c->service->worker, struct mk_lib_worker, worker)->end_hooks;
-    while (h->run != on_end || of_hook(h)->conn != c)
+    while (h->run != on_worker_end || client_of_hook(h)->conn != c)
         h = h->next;
-    return of_hook(h);
+    return client_of_hook(h);
 }
 
-static ssize_t memory_read(struct mk_stream *s, char *room, size_t cap)
+static ssize_t memory_read(struct mk_stream *s, char *buf, size_t cap)
 {
-    struct mk_test_client *p = client_of(s);
+    struct mk_test_client *p = client_of_stream(s);
     size_t n = mk_min(cap, p->sent.len);
     if (n == 0)
         return p->has_ended ? 0 : -EAGAIN;
-    memcpy(room, p->sent.p, n);
+    memcpy(buf, p->sent.p, n);
     mk_buf_consume(&p->sent, n);
     return (ssize_t)n;
 }
 
 static ssize_t memory_write(struct mk_stream *s, mk_str bytes, bool more)
 {
-    struct mk_test_client *p = client_of(s);
+    struct mk_test_client *p = client_of_stream(s);
     (void)more;
     if (!mk_buf_reserve(&p->heard, bytes.len)) {
         p->heard.failed = false;
@@ -66,12 +66,12 @@ static ssize_t memory_write(struct mk_stream *s, mk_str bytes, bool more)
 
 static void memory_shutdown(struct mk_stream *s)
 {
-    client_of(s)->is_shut = true;
+    client_of_stream(s)->is_shut = true;
 }
 
 static void memory_close(struct mk_stream *s)
 {
-    struct mk_test_client *p = client_of(s);
+    struct mk_test_client *p = client_of_stream(s);
     p->is_shut = true;
     p->conn = NULL;
 }
@@ -81,12 +81,12 @@ static const struct mk_stream_ops memory_ops = {
 
 /* ---- Opening ---- */
 
-static struct mk_lib_worker *runner_of(const struct mk_test_client *p)
+static struct mk_lib_worker *worker_of_client(const struct mk_test_client *p)
 {
     return &p->server->runners[0];
 }
 
-static void deliver(struct mk_loop_task *t)
+static void deliver_input(struct mk_loop_task *t)
 {
     struct mk_test_client *p = MK_CONTAINER(t, struct mk_test_client, task);
     p->task_set = false;
@@ -94,50 +94,50 @@ static void deliver(struct mk_loop_task *t)
         p->conn->watch.on_ready(&p->conn->watch, EPOLLIN | EPOLLOUT | (p->has_ended ? EPOLLRDHUP : 0u));
 }
 
-static void deliver_soon(struct mk_test_client *p)
+static void schedule_delivery(struct mk_test_client *p)
 {
     if (p->task_set || !p->conn)
         return;
     p->task_set = true;
-    mk_loop_defer(&runner_of(p)->worker.loop, &p->task);
+    mk_loop_defer(&worker_of_client(p)->worker.loop, &p->task);
 }
 
-static void forget_client(struct mk_test_client *p)
+static void free_http2_client(struct mk_test_client *p)
 {
     if (p->client)
         p->http2->free(p->client);
     p->client = NULL;
 }
 
-mk_err mk_test_client_connect(struct mk_test_client *p)
+mk_err mk_test_client_reconnect(struct mk_test_client *p)
 {
-    struct mk_service *s = &runner_of(p)->worker.service;
+    struct mk_conn_manager *s = &worker_of_client(p)->worker.service;
     struct mk_addr peer;
     bool has_door = s->n_accept_hooks;
     if (p->conn) /* after an error response it lingers: the new connection takes its place */
         mk_conn_close(p->conn, MK_OUTCOME_CLIENT_ABORTED);
     (void)mk_addr_parse(MK_STR("127.0.0.1"), &peer);
-    mk_err e = has_door ? 0 : mk_peers_enter(&s->peers, &peer);
+    mk_err e = has_door ? 0 : mk_client_limits_acquire(&s->peers, &peer);
     if (e)
         return e == -EDQUOT ? -ECONNRESET : e;
-    struct mk_conn *c = mk_conn_open(s, has_door ? &mk_door_ops : &mk_h1_ops, -1, &peer);
+    struct mk_conn *c = mk_conn_open(s, has_door ? &mk_accept_hooks_ops : &mk_h1_ops, -1, &peer);
     if (!c) {
         if (!has_door)
-            mk_peers_leave(&s->peers, &peer);
+            mk_client_limits_release(&s->peers, &peer);
         return -ENOMEM;
     }
-    c->standing = has_door ? MK_CONN_UNCOUNTED : MK_CONN_COUNTED;
+    c->admission = has_door ? MK_CONN_NOT_COUNTED : MK_CONN_COUNTED;
     c->stream.ops = &memory_ops;
     c->watched = true; /* by us */
     p->conn = c;
     p->has_ended = p->is_shut = false;
-    forget_client(p);
+    free_http2_client(p);
     mk_buf_clear(&p->sent);
     mk_buf_clear(&p->heard);
     return 0;
 }
 
-static mk_err check(struct mk_server *s)
+static mk_err check_server_is_running(struct mk_server *s)
 {
     if (mk_lib_worker_is_in_call(s))
         return mk_last_error_set_misuse(s, "a test client was opened by the server itself");
@@ -150,7 +150,7 @@ static mk_err check(struct mk_server *s)
 struct mk_test_client *mk_test_client_open(struct mk_server *s)
 {
     int before MK_KEEP_ERRNO = errno;
-    if (!mk_handle_is_valid(s) || check(s))
+    if (!mk_handle_is_valid(s) || check_server_is_running(s))
         return NULL;
     struct mk_test_client *p = mk_mem_zalloc(1, sizeof *p);
     if (!p || !mk_handle_register(p)) {
@@ -159,14 +159,14 @@ struct mk_test_client *mk_test_client_open(struct mk_server *s)
         return NULL;
     }
     *p = (struct mk_test_client){.server = s,
-                                 .end_hook = {.run = on_end},
-                                 .task = {.run = deliver},
+                                 .end_hook = {.run = on_worker_end},
+                                 .task = {.run = deliver_input},
                                  .sent = mk_buf_growing(BYTES_MAX),
                                  .heard = mk_buf_growing(BYTES_MAX),
                                  .head = mk_buf_growing(BYTES_MAX),
                                  .content = mk_buf_growing(BYTES_MAX)};
     mk_lib_worker_add_end_hook(&s->runners[0], &p->end_hook);
-    mk_err e = mk_test_client_connect(p);
+    mk_err e = mk_test_client_reconnect(p);
     if (!e)
         return p;
     (void)mk_last_error_set_code(s, e);
@@ -183,7 +183,7 @@ int mk_test_client_use_http2(struct mk_test_client *p)
         return -ESHUTDOWN;
     if (mk_lib_worker_is_in_call(p->server))
         return -EBUSY;
-    struct mk_service *s = &runner_of(p)->worker.service;
+    struct mk_conn_manager *s = &worker_of_client(p)->worker.service;
     if (!s->limits->h2.on || !s->http2)
         return -EOPNOTSUPP;
     if (p->http2)
@@ -207,7 +207,7 @@ int mk_test_client_send(struct mk_test_client *p, mk_str bytes)
         return -ENOMEM;
     }
     mk_buf_add(&p->sent, bytes);
-    deliver_soon(p);
+    schedule_delivery(p);
     return 0;
 }
 
@@ -234,13 +234,13 @@ mk_str mk_test_client_received(const struct mk_test_client *p)
 /* ---- The end ---- */
 
 /* A task cannot be taken back: it runs before the memory goes. */
-static void leave(struct mk_test_client *p)
+static void detach_from_server(struct mk_test_client *p)
 {
     if (p->conn)
         mk_conn_close(p->conn, MK_OUTCOME_CLIENT_ABORTED);
     if (p->task_set)
         (void)mk_server_step(p->server);
-    mk_lib_worker_remove_end_hook(runner_of(p), &p->end_hook);
+    mk_lib_worker_remove_end_hook(worker_of_client(p), &p->end_hook);
 }
 
 void mk_test_client_close(struct mk_test_client *p)
@@ -250,8 +250,8 @@ void mk_test_client_close(struct mk_test_client *p)
         return;
     mk_handle_unregister(p);
     if (p->server)
-        leave(p);
-    forget_client(p);
+        detach_from_server(p);
+    free_http2_client(p);
     mk_buf_free(&p->sent);
     mk_buf_free(&p->heard);
     mk_buf_free(&p->head);

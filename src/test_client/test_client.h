@@ -7,6 +7,6 @@
 #include "test_client/test_client_type.h"
 
 /* Opens a connection in the place of one that is closed. */
-mk_err mk_test_client_connect(struct mk_test_client *p) MK_MUST_USE;
+mk_err mk_test_client_reconnect(struct mk_test_client *p) MK_MUST_USE;
 
 #endif

@@ -12,7 +12,7 @@ enum { PATIENCE_MS = 30000 };
 
 /* ---- Writing ---- */
 
-static bool is_line(mk_str s)
+static bool is_header_text(mk_str s)
 {
     for (size_t i = 0; i < s.len; i++)
         if ((unsigned char)s.p[i] < 0x20 || s.p[i] == 0x7f)
@@ -20,12 +20,12 @@ static bool is_line(mk_str s)
     return true;
 }
 
-static bool is_word(mk_str s)
+static bool is_request_word(mk_str s)
 {
-    return s.len > 0 && is_line(s) && mk_str_find(s, ' ') == MK_STR_NONE;
+    return s.len > 0 && is_header_text(s) && mk_str_find(s, ' ') == MK_STR_NONE;
 }
 
-static bool has(const struct mk_header *fields, size_t n, mk_str name)
+static bool has_header(const struct mk_header *fields, size_t n, mk_str name)
 {
     for (size_t i = 0; i < n; i++)
         if (mk_str_eq_nocase(fields[i].name, name))
@@ -33,20 +33,20 @@ static bool has(const struct mk_header *fields, size_t n, mk_str name)
     return false;
 }
 
-static bool are_lines(const struct mk_header *fields, size_t n)
+static bool are_valid_headers(const struct mk_header *fields, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (!is_word(fields[i].name) || !is_line(fields[i].value))
+        if (!is_request_word(fields[i].name) || !is_header_text(fields[i].value))
             return false;
     return true;
 }
 
-static mk_err write_http1(const struct mk_http2_question *q, struct mk_buf *out)
+static mk_err write_http1_request(const struct mk_http2_client_request *q, struct mk_buf *out)
 {
     mk_buf_addf(out, "%.*s %.*s HTTP/1.1\r\n", MK_STR_ARG(q->method), MK_STR_ARG(q->target));
-    if (!has(q->fields, q->n, MK_STR("Host")))
+    if (!has_header(q->fields, q->n, MK_STR("Host")))
         mk_buf_add(out, MK_STR("Host: localhost\r\n"));
-    if (q->content.p && !has(q->fields, q->n, MK_STR("Content-Length")))
+    if (q->content.p && !has_header(q->fields, q->n, MK_STR("Content-Length")))
         mk_buf_addf(out, "Content-Length: %zu\r\n", q->content.len);
     for (size_t i = 0; i < q->n; i++)
         mk_buf_addf(out, "%.*s: %.*s\r\n", MK_STR_ARG(q->fields[i].name), MK_STR_ARG(q->fields[i].value));
@@ -55,21 +55,22 @@ static mk_err write_http1(const struct mk_http2_question *q, struct mk_buf *out)
     return out->failed ? -ENOMEM : 0;
 }
 
-static mk_err write_http2(struct mk_test_client *p, const struct mk_http2_question *q, struct mk_buf *out)
+static mk_err write_http2_request(struct mk_test_client *p, const struct mk_http2_client_request *q,
+                                  struct mk_buf *out)
 {
     if (!p->client)
         p->client = p->http2->create();
     return p->client ? p->http2->ask(p->client, q, out) : -ENOMEM;
 }
 
-static mk_err send_request(struct mk_test_client *p, const struct mk_http2_question *q)
+static mk_err send_request(struct mk_test_client *p, const struct mk_http2_client_request *q)
 {
     struct mk_buf text = mk_buf_growing(q->content.len + (1 << 20));
-    if (!is_word(q->method) || !is_word(q->target) || !are_lines(q->fields, q->n))
+    if (!is_request_word(q->method) || !is_request_word(q->target) || !are_valid_headers(q->fields, q->n))
         return -EINVAL;
-    mk_err e = !p->conn || p->is_shut ? mk_test_client_connect(p) : 0;
+    mk_err e = !p->conn || p->is_shut ? mk_test_client_reconnect(p) : 0;
     if (!e)
-        e = p->http2 ? write_http2(p, q, &text) : write_http1(q, &text);
+        e = p->http2 ? write_http2_request(p, q, &text) : write_http1_request(q, &text);
     if (!e)
         e = mk_test_client_send(p, mk_buf_str(&text));
     mk_buf_free(&text);
@@ -78,8 +79,8 @@ static mk_err send_request(struct mk_test_client *p, const struct mk_http2_quest
 
 /* ---- Reading ---- */
 
-static void keep_head(struct mk_test_client *p, const struct mk_response_head *head,
-                      struct mk_test_client_answer *answer)
+static void store_head(struct mk_test_client *p, const struct mk_response_head *head,
+                       struct mk_test_client_answer *answer)
 {
     answer->status = head->status;
     for (size_t i = 0; i < head->fields.n; i++) {
@@ -89,15 +90,15 @@ static void keep_head(struct mk_test_client *p, const struct mk_response_head *h
 }
 
 /* Uses what was heard. 1: the answer is complete; 0: not yet. */
-static int use(struct mk_test_client *p, struct mk_response_parser *reply,
-               struct mk_test_client_answer *answer)
+static int parse_http1_response(struct mk_test_client *p, struct mk_response_parser *reply,
+                                struct mk_test_client_answer *answer)
 {
     mk_str in = mk_buf_str(&p->heard), data;
     enum mk_response_parser_event step;
     while ((step = mk_response_parser_next(reply, &in, &data)) == MK_RESPONSE_PARSER_HEAD ||
            step == MK_RESPONSE_PARSER_DATA || step == MK_RESPONSE_PARSER_TRAILERS)
         if (step == MK_RESPONSE_PARSER_HEAD && reply->head.status >= 200)
-            keep_head(p, &reply->head, answer);
+            store_head(p, &reply->head, answer);
         else if (step == MK_RESPONSE_PARSER_DATA)
             mk_buf_add(&p->content, data);
     mk_buf_consume(&p->heard, p->heard.len - in.len);
@@ -108,10 +109,10 @@ static int use(struct mk_test_client *p, struct mk_response_parser *reply,
     return step == MK_RESPONSE_PARSER_END;
 }
 
-static int use_http2(struct mk_test_client *p, struct mk_test_client_answer *answer)
+static int parse_http2_response(struct mk_test_client *p, struct mk_test_client_answer *answer)
 {
     struct mk_buf more = mk_buf_growing(1 << 30);
-    struct mk_http2_answer a = {.status = answer->status, .head = &p->head, .content = &p->content};
+    struct mk_http2_client_response a = {.status = answer->status, .head = &p->head, .content = &p->content};
     mk_str in = mk_buf_str(&p->heard);
     int done = p->http2->hear(p->client, &in, &more, &a);
     answer->status = a.status;
@@ -124,12 +125,13 @@ static int use_http2(struct mk_test_client *p, struct mk_test_client_answer *ans
     return done;
 }
 
-static int wait_for_answer(struct mk_test_client *p, struct mk_response_parser *reply,
-                           struct mk_test_client_answer *answer)
+static int wait_for_response(struct mk_test_client *p, struct mk_response_parser *reply,
+                             struct mk_test_client_answer *answer)
 {
     uint64_t until = mk_clock_ms() + PATIENCE_MS;
     int done;
-    while ((done = p->http2 ? use_http2(p, answer) : use(p, reply, answer)) == 0) {
+    while ((done = p->http2 ? parse_http2_response(p, answer) : parse_http1_response(p, reply, answer)) ==
+           0) {
         uint64_t now = mk_clock_ms();
         if (!p->conn || p->is_shut)
             return !p->http2 && mk_response_parser_eof(reply) == MK_RESPONSE_PARSER_END ? 1 : -ECONNRESET;
@@ -147,7 +149,7 @@ int mk_test_client_request(struct mk_test_client *p, const char *method, const c
                            struct mk_test_client_answer *answer)
 {
     int before MK_KEEP_ERRNO = errno;
-    struct mk_header_field room[MK_HEADERS_MAX];
+    struct mk_header_field buf[MK_HEADERS_MAX];
     struct mk_response_parser reply;
     if (answer)
         *answer = (struct mk_test_client_answer){0};
@@ -159,18 +161,18 @@ int mk_test_client_request(struct mk_test_client *p, const char *method, const c
         return -EBUSY;
     mk_buf_clear(&p->head);
     mk_buf_clear(&p->content);
-    const struct mk_http2_question q = {.method = mk_str_from_c(method),
-                                        .target = mk_str_from_c(target),
-                                        .fields = fields,
-                                        .n = n,
-                                        .content = content};
+    const struct mk_http2_client_request q = {.method = mk_str_from_c(method),
+                                              .target = mk_str_from_c(target),
+                                              .fields = fields,
+                                              .n = n,
+                                              .content = content};
     mk_err e = send_request(p, &q);
     if (e)
         return e;
     mk_response_parser_init(&reply,
                             (struct mk_response_parser_options){.head = mk_str_eq(q.method, MK_STR("HEAD"))},
-                            room, MK_HEADERS_MAX);
-    int done = wait_for_answer(p, &reply, answer);
+                            buf, MK_HEADERS_MAX);
+    int done = wait_for_response(p, &reply, answer);
     mk_response_parser_fini(&reply);
     if (done < 0 && p->http2 && p->conn) /* its next request would find what is left of this one */
         mk_conn_close(p->conn, MK_OUTCOME_CLIENT_ABORTED);

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include "base/mem.h"
-#include "tls/out.h"
+#include "tls/write_buffer.h"
 
 /* From a comment in <openssl/bio.h>: the requests with which OpenSSL makes a socket encrypt in the
  * kernel. OpenSSL's own socket BIO executes them: it is pushed below ours when the first one arrives. */
@@ -15,14 +15,14 @@ enum { SET_KTLS = 72, SET_KTLS_CONTROL = 74, CLEAR_KTLS_CONTROL = 75 };
 
 enum { PULL_MAX = 128 * 1024 }; /* of ciphertext, in one call: records may hold nothing at all */
 
-static BIO_METHOD *method;
+static BIO_METHOD *bio_method;
 
 /* ---- In ---- */
 
-static size_t take_early(struct mk_tls *t, char *room, size_t cap)
+static size_t read_early_input(struct mk_tls *t, char *buf, size_t cap)
 {
     size_t n = mk_min(cap, t->early->len - t->early->from);
-    memcpy(room, t->early->bytes + t->early->from, n);
+    memcpy(buf, t->early->bytes + t->early->from, n);
     t->early->from += n;
     if (t->early->from == t->early->len) {
         mk_mem_free(t->early);
@@ -31,31 +31,31 @@ static size_t take_early(struct mk_tls *t, char *room, size_t cap)
     return n;
 }
 
-static int wait_for_more(BIO *b)
+static int retry_read_later(BIO *b)
 {
     BIO_set_retry_read(b);
     return 0;
 }
 
-static int on_read(BIO *b, char *room, size_t cap, size_t *got)
+static int bio_read(BIO *b, char *buf, size_t cap, size_t *got)
 {
     struct mk_tls *t = (struct mk_tls *)(void *)BIO_get_callback_arg(b);
     BIO_clear_retry_flags(b);
     *got = 0;
     if (t->early) {
-        *got = take_early(t, room, cap);
+        *got = read_early_input(t, buf, cap);
         return 1;
     }
     t->spent = t->pulled >= PULL_MAX;
     if (t->stream->dry || t->spent)
-        return wait_for_more(b);
+        return retry_read_later(b);
     ssize_t n;
     do
-        n = recv(t->fd, room, cap, 0);
+        n = recv(t->fd, buf, cap, 0);
     while (n < 0 && errno == EINTR);
     t->stream->dry = n < 0 || ((size_t)n < cap && !t->stream->ended);
     if (n < 0 && errno == EAGAIN)
-        return wait_for_more(b);
+        return retry_read_later(b);
     if (n < 0)
         t->broken = mk_err_last();
     if (n == 0) {
@@ -72,7 +72,7 @@ static int on_read(BIO *b, char *room, size_t cap, size_t *got)
 /* ---- Out ---- */
 
 /* A record of another type than data, which the kernel encrypts. */
-static int write_control(BIO *b, struct mk_tls *t, const char *p, size_t len, size_t *taken)
+static int write_control_record(BIO *b, struct mk_tls *t, const char *p, size_t len, size_t *taken)
 {
     int n = BIO_write(BIO_next(b), p, (int)mk_min(len, INT32_MAX));
     BIO_copy_next_retry(b);
@@ -81,20 +81,20 @@ static int write_control(BIO *b, struct mk_tls *t, const char *p, size_t len, si
     return n > 0 ? 1 : n;
 }
 
-static int on_write(BIO *b, const char *p, size_t len, size_t *taken)
+static int bio_write(BIO *b, const char *p, size_t len, size_t *taken)
 {
     struct mk_tls *t = (struct mk_tls *)(void *)BIO_get_callback_arg(b);
     BIO_clear_retry_flags(b);
     *taken = 0;
     if (t->control)
-        return write_control(b, t, p, len, taken);
-    if (!mk_tls_out_add(t, p, len))
+        return write_control_record(b, t, p, len, taken);
+    if (!mk_tls_write_buffer_append(t, p, len))
         return 0;
     *taken = len;
     return 1;
 }
 
-static BIO *push_socket(BIO *b, struct mk_tls *t)
+static BIO *push_socket_bio(BIO *b, struct mk_tls *t)
 {
     BIO *plain = BIO_new(BIO_s_socket());
     if (!plain)
@@ -105,15 +105,16 @@ static BIO *push_socket(BIO *b, struct mk_tls *t)
 }
 
 /* From here on the kernel encrypts: what we have encrypted must be gone before. 0: we go on with that. */
-static long hand_over(BIO *b, struct mk_tls *t, void *keys)
+static long start_kernel_tls(BIO *b, struct mk_tls *t, void *keys)
 {
-    if (mk_tls_out_flush(t, false) || setsockopt(t->fd, IPPROTO_TCP, TCP_ULP, "tls", sizeof "tls") < 0)
+    if (mk_tls_write_buffer_flush(t, false) ||
+        setsockopt(t->fd, IPPROTO_TCP, TCP_ULP, "tls", sizeof "tls") < 0)
         return 0;
-    BIO *plain = BIO_next(b) ? BIO_next(b) : push_socket(b, t);
+    BIO *plain = BIO_next(b) ? BIO_next(b) : push_socket_bio(b, t);
     return plain ? BIO_ctrl(plain, SET_KTLS, 1, keys) : 0;
 }
 
-static long on_ctrl(BIO *b, int cmd, long num, void *ptr)
+static long bio_ctrl(BIO *b, int cmd, long num, void *ptr)
 {
     struct mk_tls *t = (struct mk_tls *)(void *)BIO_get_callback_arg(b);
     switch (cmd) {
@@ -126,7 +127,7 @@ static long on_ctrl(BIO *b, int cmd, long num, void *ptr)
     case BIO_CTRL_EOF:
         return BIO_test_flags(b, BIO_FLAGS_IN_EOF) != 0;
     case SET_KTLS:
-        return num ? hand_over(b, t, ptr) : 0; /* OpenSSL decrypts the input */
+        return num ? start_kernel_tls(b, t, ptr) : 0; /* OpenSSL decrypts the input */
     case SET_KTLS_CONTROL:
     case CLEAR_KTLS_CONTROL:
         t->control = cmd == SET_KTLS_CONTROL;
@@ -139,12 +140,12 @@ static long on_ctrl(BIO *b, int cmd, long num, void *ptr)
 
 /* ---- Making it ---- */
 
-static void make_method(void)
+static void create_bio_method(void)
 {
     BIO_METHOD *m = BIO_meth_new(BIO_TYPE_SOURCE_SINK | BIO_get_new_index(), "monkey");
-    if (m && BIO_meth_set_read_ex(m, on_read) && BIO_meth_set_write_ex(m, on_write) &&
-        BIO_meth_set_ctrl(m, on_ctrl))
-        method = m;
+    if (m && BIO_meth_set_read_ex(m, bio_read) && BIO_meth_set_write_ex(m, bio_write) &&
+        BIO_meth_set_ctrl(m, bio_ctrl))
+        bio_method = m;
     else
         BIO_meth_free(m);
 }
@@ -152,20 +153,20 @@ static void make_method(void)
 const BIO_METHOD *mk_tls_bio_method(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, make_method);
-    return method;
+    pthread_once(&once, create_bio_method);
+    return bio_method;
 }
 
 BIO *mk_tls_bio_new(struct mk_tls *t)
 {
-    BIO *b = mk_tls_bio_method() ? BIO_new(method) : NULL;
+    BIO *b = mk_tls_bio_method() ? BIO_new(bio_method) : NULL;
     if (!b)
         return NULL;
     BIO_set_callback_arg(b, (char *)(void *)t); /* before the first ctrl */
     return b;
 }
 
-struct mk_tls *mk_tls_bio_of(const SSL *ssl)
+struct mk_tls *mk_tls_bio_stream(const SSL *ssl)
 {
     return (struct mk_tls *)(void *)BIO_get_callback_arg(SSL_get_wbio(ssl));
 }

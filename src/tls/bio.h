@@ -12,6 +12,6 @@ const BIO_METHOD *mk_tls_bio_method(void);
 BIO *mk_tls_bio_new(struct mk_tls *t);
 
 /* Of a connection that OpenSSL hands to a callback. */
-struct mk_tls *mk_tls_bio_of(const SSL *ssl);
+struct mk_tls *mk_tls_bio_stream(const SSL *ssl);
 
 #endif

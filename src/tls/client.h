@@ -14,8 +14,8 @@ struct mk_tls_client {
     uint64_t number;     /* of this process; never used again */
 };
 
-mk_err mk_tls_client_new(const struct mk_tls_client_rules *rules, struct mk_tls_client **out,
-                         struct mk_tls_problem *problem);
+mk_err mk_tls_client_new(const struct mk_tls_client_settings *rules, struct mk_tls_client **out,
+                         struct mk_tls_settings_error *problem);
 void mk_tls_client_free(struct mk_tls_client *client);
 
 #endif

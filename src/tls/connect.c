@@ -10,18 +10,18 @@
 #include "tls/stream.h"
 
 /* A dot at the end of a name says that it is complete; certificates and SNI do without. */
-static struct mk_tls_call *new_call(const char *name)
+static struct mk_tls_client_conn *new_client_conn(const char *name)
 {
     size_t len = strlen(name);
     len -= len > 1 && name[len - 1] == '.';
-    struct mk_tls_call *call = mk_mem_zalloc(1, sizeof *call + len + 1);
+    struct mk_tls_client_conn *call = mk_mem_zalloc(1, sizeof *call + len + 1);
     if (call)
         memcpy(call->name, name, len);
     return call;
 }
 
 /* False: it cannot be asked for, or there is no memory. */
-static bool set_name(SSL *ssl, char *name)
+static bool set_server_name(SSL *ssl, char *name)
 {
     unsigned char address[sizeof(struct in6_addr)];
     X509_VERIFY_PARAM *rules = SSL_get0_param(ssl);
@@ -38,8 +38,8 @@ mk_err mk_tls_connect(struct mk_stream *s, int fd, struct mk_tls_client *client,
     struct mk_tls *t = mk_tls_stream_new(fd, client->ctx);
     if (!t)
         return -ENOMEM;
-    t->call = new_call(name);
-    if (!t->call || !set_name(t->ssl, t->call->name)) {
+    t->call = new_client_conn(name);
+    if (!t->call || !set_server_name(t->ssl, t->call->name)) {
         mk_tls_stream_free(t);
         return -ENOMEM;
     }
@@ -47,6 +47,6 @@ mk_err mk_tls_connect(struct mk_stream *s, int fd, struct mk_tls_client *client,
     t->call->client = client->number;
     SSL_set_connect_state(t->ssl);
     mk_tls_session_resume(t);
-    mk_tls_stream_start(s, t);
+    mk_tls_stream_attach(s, t);
     return 0;
 }

@@ -8,14 +8,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "tls/hello.h"
-#include "tls/pair.h"
-#include "tls/problem.h"
-#include "tls/rules.h"
-#include "tls/slot.h"
-#include "tls/source.h"
-#include "tls/staple.h"
-#include "tls/ticket.h"
+#include "tls/client_hello.h"
+#include "tls/ex_data.h"
+#include "tls/keypair.h"
+#include "tls/loaded_keypair.h"
+#include "tls/ocsp_staple.h"
+#include "tls/policy.h"
+#include "tls/session_ticket.h"
+#include "tls/settings_error.h"
 
 #define OPTIONS                                                                                              \
     (SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE |                     \
@@ -28,7 +28,7 @@ static uint64_t kernel_option;
 
 /* With kernel TLS the call fails because the socket is not connected; without it, because the name is
  * unknown. */
-static bool kernel_can(void)
+static bool kernel_supports_tls(void)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     bool can = fd >= 0 && setsockopt(fd, IPPROTO_TCP, TCP_ULP, "tls", sizeof "tls") < 0 && errno == ENOTCONN;
@@ -37,14 +37,14 @@ static bool kernel_can(void)
     return can;
 }
 
-static void prepare(void)
+static void detect_kernel_tls(void)
 {
-    kernel_option = kernel_can() ? SSL_OP_ENABLE_KTLS : 0;
+    kernel_option = kernel_supports_tls() ? SSL_OP_ENABLE_KTLS : 0;
 }
 
-static SSL_CTX *new_ctx(void)
+static SSL_CTX *new_server_ctx(void)
 {
-    pthread_once(&once, prepare);
+    pthread_once(&once, detect_kernel_tls);
     SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
     if (!ctx)
         return NULL;
@@ -54,32 +54,32 @@ static SSL_CTX *new_ctx(void)
     (void)SSL_CTX_set_timeout(ctx, MK_TLS_SESSION_S);
     (void)SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
     SSL_CTX_set_read_ahead(ctx, 1);
-    SSL_CTX_set_client_hello_cb(ctx, mk_tls_hello_on_hello, NULL);
-    SSL_CTX_set_alpn_select_cb(ctx, mk_tls_hello_on_protocols, NULL);
-    SSL_CTX_set_tlsext_servername_callback(ctx, mk_tls_hello_on_name);
-    SSL_CTX_set_tlsext_status_cb(ctx, mk_tls_staple_on_status);
-    SSL_CTX_set_tlsext_ticket_key_evp_cb(ctx, mk_tls_ticket_on_key);
-    (void)SSL_CTX_set_session_ticket_cb(ctx, NULL, mk_tls_ticket_on_open, NULL);
+    SSL_CTX_set_client_hello_cb(ctx, mk_tls_client_hello_cb, NULL);
+    SSL_CTX_set_alpn_select_cb(ctx, mk_tls_client_hello_alpn_cb, NULL);
+    SSL_CTX_set_tlsext_servername_callback(ctx, mk_tls_client_hello_servername_cb);
+    SSL_CTX_set_tlsext_status_cb(ctx, mk_tls_ocsp_staple_status_cb);
+    SSL_CTX_set_tlsext_ticket_key_evp_cb(ctx, mk_tls_session_ticket_key_cb);
+    (void)SSL_CTX_set_session_ticket_cb(ctx, NULL, mk_tls_session_ticket_decrypt_cb, NULL);
     return ctx;
 }
 
-static SSL_CTX *bare;
+static SSL_CTX *bare_ctx;
 
-static void make_bare(void)
+static void create_bare_ctx(void)
 {
-    bare = new_ctx();
+    bare_ctx = new_server_ctx();
 }
 
-SSL_CTX *mk_tls_context_bare(void)
+SSL_CTX *mk_tls_context_without_certificate(void)
 {
     static pthread_once_t once_bare = PTHREAD_ONCE_INIT;
-    pthread_once(&once_bare, make_bare);
-    return bare;
+    pthread_once(&once_bare, create_bare_ctx);
+    return bare_ctx;
 }
 
 /* ---- One ---- */
 
-static mk_err set_tickets(struct mk_tls_context *c, const struct mk_tls_rules *r)
+static mk_err set_session_tickets(struct mk_tls_context *c, const struct mk_tls_server_settings *r)
 {
     c->tickets = r->tickets;
     if (!r->tickets)
@@ -87,27 +87,28 @@ static mk_err set_tickets(struct mk_tls_context *c, const struct mk_tls_rules *r
     return SSL_CTX_set_num_tickets(c->ctx, r->tickets ? 1 : 0) ? 0 : -ENOMEM;
 }
 
-static mk_err fill(struct mk_tls_context *c, const struct mk_tls_rules *r, struct mk_tls_problem *problem)
+static mk_err init_context(struct mk_tls_context *c, const struct mk_tls_server_settings *r,
+                           struct mk_tls_settings_error *problem)
 {
-    mk_err e = mk_tls_rules_set(c, r, problem);
+    mk_err e = mk_tls_policy_apply(c, r, problem);
     c->h2 = r->h2;
     bool too_few = !r->n_pairs && !r->challenges; /* those come later */
-    if (!e && (too_few || r->n_pairs > MK_TLS_PAIRS_MAX))
-        e = mk_tls_problem_set(problem, NULL, "expected 1 to %d certificates", MK_TLS_PAIRS_MAX);
+    if (!e && (too_few || r->n_pairs > MK_TLS_KEYPAIRS_MAX))
+        e = mk_tls_settings_error_set(problem, NULL, "expected 1 to %d certificates", MK_TLS_KEYPAIRS_MAX);
     for (size_t i = 0; !e && i < r->n_pairs; i++)
-        e = mk_tls_pair_load(c, &r->pairs[i], problem);
+        e = mk_tls_keypair_load(c, &r->pairs[i], problem);
     if (!e && r->challenges && !(c->challenges = OPENSSL_strdup(r->challenges)))
         e = -ENOMEM;
     if (!e)
-        e = mk_tls_rules_set_clients(c, r, problem);
-    return e ? e : set_tickets(c, r);
+        e = mk_tls_policy_apply_client_auth(c, r, problem);
+    return e ? e : set_session_tickets(c, r);
 }
 
-static struct mk_tls_context *make(void)
+static struct mk_tls_context *new_context(void)
 {
-    SSL_CTX *ctx = new_ctx();
+    SSL_CTX *ctx = new_server_ctx();
     struct mk_tls_context *c = ctx ? OPENSSL_zalloc(sizeof *c) : NULL;
-    if (c && mk_tls_slot_set(ctx, c)) {
+    if (c && mk_tls_ex_data_set_context(ctx, c)) {
         c->ctx = ctx;
         return c;
     }
@@ -116,17 +117,17 @@ static struct mk_tls_context *make(void)
     return NULL;
 }
 
-mk_err mk_tls_context_new(const struct mk_tls_rules *rules, struct mk_tls_context **out,
-                          struct mk_tls_problem *problem)
+mk_err mk_tls_context_new(const struct mk_tls_server_settings *rules, struct mk_tls_context **out,
+                          struct mk_tls_settings_error *problem)
 {
-    *problem = (struct mk_tls_problem){0};
+    *problem = (struct mk_tls_settings_error){0};
     ERR_clear_error();
-    struct mk_tls_context *c = make();
+    struct mk_tls_context *c = new_context();
     if (!c)
-        return mk_tls_problem_set_by(problem, NULL, "OpenSSL does not work");
-    mk_err e = fill(c, rules, problem);
+        return mk_tls_settings_error_set_openssl(problem, NULL, "OpenSSL does not work");
+    mk_err e = init_context(c, rules, problem);
     if (e && !*problem->text)
-        (void)mk_tls_problem_set_by(problem, NULL, "OpenSSL failed");
+        (void)mk_tls_settings_error_set_openssl(problem, NULL, "OpenSSL failed");
     if (e) {
         SSL_CTX_free(c->ctx);
         return e;
@@ -141,17 +142,17 @@ void mk_tls_context_free(struct mk_tls_context *c)
         SSL_CTX_free(c->ctx);
 }
 
-int64_t mk_tls_context_begins(const struct mk_tls_context *c)
+int64_t mk_tls_context_valid_from(const struct mk_tls_context *c)
 {
     return c->begins;
 }
 
-bool mk_tls_context_has(const struct mk_tls_context *c, const char *certificate)
+bool mk_tls_context_has_certificate(const struct mk_tls_context *c, const char *certificate)
 {
-    return mk_tls_source_find(c, certificate);
+    return mk_tls_loaded_keypair_find(c, certificate);
 }
 
-int64_t mk_tls_context_expires(const struct mk_tls_context *c)
+int64_t mk_tls_context_valid_until(const struct mk_tls_context *c)
 {
     return c->expires;
 }

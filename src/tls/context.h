@@ -5,14 +5,14 @@
 
 #include "tls/context_type.h"
 
-mk_err mk_tls_context_new(const struct mk_tls_rules *rules, struct mk_tls_context **out,
-                          struct mk_tls_problem *problem);
+mk_err mk_tls_context_new(const struct mk_tls_server_settings *rules, struct mk_tls_context **out,
+                          struct mk_tls_settings_error *problem);
 void mk_tls_context_free(struct mk_tls_context *context);
-int64_t mk_tls_context_begins(const struct mk_tls_context *context);
-int64_t mk_tls_context_expires(const struct mk_tls_context *context);
-bool mk_tls_context_has(const struct mk_tls_context *context, const char *certificate);
+int64_t mk_tls_context_valid_from(const struct mk_tls_context *context);
+int64_t mk_tls_context_valid_until(const struct mk_tls_context *context);
+bool mk_tls_context_has_certificate(const struct mk_tls_context *context, const char *certificate);
 
 /* For connections that must name a host first; NULL: no memory. */
-SSL_CTX *mk_tls_context_bare(void);
+SSL_CTX *mk_tls_context_without_certificate(void);
 
 #endif

@@ -8,10 +8,10 @@
 
 #include "net/tls.h"
 
-enum { MK_TLS_PAIRS_MAX = 8, MK_TLS_SESSION_S = 2 * 60 * 60 };
+enum { MK_TLS_KEYPAIRS_MAX = 8, MK_TLS_SESSION_S = 2 * 60 * 60 };
 
 /* What the authority says of a certificate, as bytes. */
-struct mk_tls_staple {
+struct mk_tls_ocsp_staple {
     X509 *certificate; /* the context's */
     unsigned char *answer;
     size_t len;
@@ -19,7 +19,7 @@ struct mk_tls_staple {
 };
 
 /* A certificate with its key, kept for the next configuration: its files may be broken by then. */
-struct mk_tls_source {
+struct mk_tls_loaded_keypair {
     char *file; /* of the certificate */
     X509 *leaf;
     STACK_OF(X509) * chain;
@@ -29,9 +29,9 @@ struct mk_tls_source {
 struct mk_tls_context {
     SSL_CTX *ctx;
     const struct mk_tls_tickets *tickets;
-    struct mk_tls_staple staples[MK_TLS_PAIRS_MAX];
+    struct mk_tls_ocsp_staple staples[MK_TLS_KEYPAIRS_MAX];
     size_t n_staples;
-    struct mk_tls_source sources[MK_TLS_PAIRS_MAX]; /* each with another kind of key */
+    struct mk_tls_loaded_keypair sources[MK_TLS_KEYPAIRS_MAX]; /* each with another kind of key */
     size_t n_sources;
     char *challenges;
     char *groups;

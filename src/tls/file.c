@@ -8,27 +8,28 @@
 
 enum { FILE_MAX = 4 * 1024 * 1024 }; /* lists of authorities are long */
 
-static mk_err wrong(struct mk_tls_problem *p, const char *file, const char *what, const char *why)
+static mk_err set_read_error(struct mk_tls_settings_error *p, const char *file, const char *what,
+                             const char *why)
 {
-    return mk_tls_problem_set(p, file, "cannot read the %s: %s", what, why);
+    return mk_tls_settings_error_set(p, file, "cannot read the %s: %s", what, why);
 }
 
-static mk_err read_all(int fd, BIO *into)
+static mk_err read_fd_to_bio(int fd, BIO *into)
 {
-    char room[4096];
+    char buf[4096];
     ssize_t n;
     size_t total = 0;
-    while ((n = read(fd, room, sizeof room)) > 0) {
+    while ((n = read(fd, buf, sizeof buf)) > 0) {
         total += (size_t)n;
         if (total > FILE_MAX)
             return -EFBIG;
-        if (BIO_write(into, room, (int)n) != n)
+        if (BIO_write(into, buf, (int)n) != n)
             return -ENOMEM;
     }
     return n < 0 ? mk_err_last() : 0;
 }
 
-static mk_err read_regular(int fd, bool foreign, BIO *into)
+static mk_err read_regular_file(int fd, bool foreign, BIO *into)
 {
     struct stat st;
     if (fstat(fd, &st) < 0)
@@ -37,34 +38,34 @@ static mk_err read_regular(int fd, bool foreign, BIO *into)
         return -EISDIR;
     if (foreign && st.st_nlink > 1)
         return -ELOOP;
-    return S_ISREG(st.st_mode) ? read_all(fd, into) : -EINVAL;
+    return S_ISREG(st.st_mode) ? read_fd_to_bio(fd, into) : -EINVAL;
 }
 
-mk_err mk_tls_file_read(const char *file, bool foreign, const char *what, BIO **out,
-                        struct mk_tls_problem *problem)
+mk_err mk_tls_file_read_to_bio(const char *file, bool foreign, const char *what, BIO **out,
+                               struct mk_tls_settings_error *problem)
 {
     int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (foreign ? O_NOFOLLOW : 0));
     if (fd < 0)
-        return wrong(problem, file, what, strerror(errno));
+        return set_read_error(problem, file, what, strerror(errno));
     BIO *b = BIO_new(BIO_s_mem());
-    mk_err e = b ? read_regular(fd, foreign, b) : -ENOMEM;
+    mk_err e = b ? read_regular_file(fd, foreign, b) : -ENOMEM;
     (void)close(fd);
     if (!e && BIO_pending(b) == 0) {
         BIO_free(b);
-        return wrong(problem, file, what, "the file is empty");
+        return set_read_error(problem, file, what, "the file is empty");
     }
     if (e) {
         BIO_free(b);
-        return wrong(problem, file, what, e == -EINVAL ? "it is not a file" : strerror(-e));
+        return set_read_error(problem, file, what, e == -EINVAL ? "it is not a file" : strerror(-e));
     }
     BIO_set_mem_eof_return(b, 0);
     *out = b;
     return 0;
 }
 
-int mk_tls_file_no_password(char *room, int cap, int for_writing, void *unused)
+int mk_tls_file_refuse_password_cb(char *buf, int cap, int for_writing, void *unused)
 {
-    (void)room;
+    (void)buf;
     (void)cap;
     (void)for_writing;
     (void)unused;

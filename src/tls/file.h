@@ -5,16 +5,16 @@
 
 #include <openssl/bio.h>
 
-#include "tls/problem.h"
+#include "tls/settings_error.h"
 
 /* All of a file; free it with BIO_free. `what` it is to be ("certificate") is for the problem. `foreign`:
  * a less privileged user may write to its folder, so links are refused: they could lead us to files that
  * this user cannot read. */
-mk_err mk_tls_file_read(const char *file, bool foreign, const char *what, BIO **out,
-                        struct mk_tls_problem *problem);
+mk_err mk_tls_file_read_to_bio(const char *file, bool foreign, const char *what, BIO **out,
+                               struct mk_tls_settings_error *problem);
 
 /* For OpenSSL's PEM readers: without it, OpenSSL prompts for a password on the terminal and blocks the
  * server. */
-int mk_tls_file_no_password(char *room, int cap, int for_writing, void *unused);
+int mk_tls_file_refuse_password_cb(char *buf, int cap, int for_writing, void *unused);
 
 #endif

@@ -17,7 +17,7 @@ struct mk_tls_session {
 };
 
 /* When the first of the certificates that were verified expires. */
-static int64_t end_of(const SSL *ssl)
+static int64_t chain_expiry(const SSL *ssl)
 {
     int64_t until = INT64_MAX;
     struct tm tm;
@@ -33,13 +33,13 @@ static int64_t end_of(const SSL *ssl)
     return until;
 }
 
-static void keep(struct mk_tls *t, SSL_SESSION *ssl)
+static void store_session(struct mk_tls *t, SSL_SESSION *ssl)
 {
-    struct mk_tls_call *call = t->call;
+    struct mk_tls_client_conn *call = t->call;
     size_t len = strlen(call->name) + 1;
     struct mk_tls_session *s = mk_mem_alloc(sizeof *s + len);
     if (!SSL_session_reused(t->ssl))
-        call->until = end_of(t->ssl);
+        call->until = chain_expiry(t->ssl);
     if (!s) { /* the next handshake is a full one */
         SSL_SESSION_free(ssl);
         return;
@@ -50,21 +50,21 @@ static void keep(struct mk_tls *t, SSL_SESSION *ssl)
     *call->session = s;
 }
 
-int mk_tls_session_on_new(SSL *ssl, SSL_SESSION *session)
+int mk_tls_session_new_cb(SSL *ssl, SSL_SESSION *session)
 {
-    struct mk_tls *t = mk_tls_bio_of(ssl);
+    struct mk_tls *t = mk_tls_bio_stream(ssl);
     if (SSL_version(ssl) < TLS1_3_VERSION)
         return 0; /* OpenSSL does not call this for a renewed ticket of a resumed one: see below */
-    keep(t, session);
+    store_session(t, session);
     return 1;
 }
 
-void mk_tls_session_on_done(struct mk_tls *t)
+void mk_tls_session_on_handshake_done(struct mk_tls *t)
 {
     SSL_SESSION *session = SSL_get0_session(t->ssl);
     if (SSL_version(t->ssl) < TLS1_3_VERSION && SSL_SESSION_is_resumable(session) &&
         SSL_SESSION_up_ref(session))
-        keep(t, session);
+        store_session(t, session);
 }
 
 /* A copy, because OpenSSL allows only one connection to resume a session of TLS 1.3. That is to keep
@@ -82,7 +82,7 @@ void mk_tls_session_resume(struct mk_tls *t)
     SSL_SESSION_free(copy);
 }
 
-void mk_tls_session_forget(struct mk_tls *t)
+void mk_tls_session_discard(struct mk_tls *t)
 {
     if (!t->call->resumes)
         return;

@@ -7,14 +7,14 @@
 #include "tls/stream_type.h"
 
 /* For SSL_CTX_sess_set_new_cb. */
-int mk_tls_session_on_new(SSL *ssl, SSL_SESSION *session);
+int mk_tls_session_new_cb(SSL *ssl, SSL_SESSION *session);
 /* The handshake is over. */
-void mk_tls_session_on_done(struct mk_tls *t);
+void mk_tls_session_on_handshake_done(struct mk_tls *t);
 
 /* Before the handshake: resumes the caller's last one, if it belongs to that client and name. */
 void mk_tls_session_resume(struct mk_tls *t);
 /* The handshake failed, perhaps because of the session. */
-void mk_tls_session_forget(struct mk_tls *t);
+void mk_tls_session_discard(struct mk_tls *t);
 void mk_tls_session_free(struct mk_tls_session *session);
 
 #endif

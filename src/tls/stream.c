@@ -7,10 +7,10 @@
 
 #include "base/mem.h"
 #include "tls/bio.h"
+#include "tls/connect_error.h"
 #include "tls/context.h"
-#include "tls/out.h"
 #include "tls/session.h"
-#include "tls/verdict.h"
+#include "tls/write_buffer.h"
 
 enum {
     RECORDS_MAX = 64,         /* read in one call: they may be tiny */
@@ -23,15 +23,15 @@ enum {
 };
 
 /* The stream has failed for good; sends OpenSSL's alert if possible. */
-MK_COLD static mk_err fail(struct mk_tls *t)
+MK_COLD static mk_err fail_stream(struct mk_tls *t)
 {
     if (t->call)
-        mk_tls_verdict_find(t);
+        mk_tls_connect_error_explain(t);
     if (t->broken) {
-        mk_tls_out_drop();
+        mk_tls_write_buffer_discard();
         return t->broken;
     }
-    (void)!mk_tls_out_flush(t, false);
+    (void)!mk_tls_write_buffer_flush(t, false);
     if (!t->broken)
         t->broken = -EPROTO;
     return t->broken;
@@ -40,9 +40,9 @@ MK_COLD static mk_err fail(struct mk_tls *t)
 /* ---- The end ---- */
 
 /* Sends close_notify, which proves that the stream was not truncated. False: no room for it. */
-static bool say_end(struct mk_tls *t)
+static bool send_close_notify(struct mk_tls *t)
 {
-    if (mk_tls_mute(t) || !t->done)
+    if (mk_tls_write_error(t) || !t->done)
         return true;
     if (!t->shut) {
         ERR_clear_error();
@@ -51,19 +51,19 @@ static bool say_end(struct mk_tls *t)
             return false;
         t->shut = true;
     }
-    return mk_tls_out_flush(t, false) != -EAGAIN;
+    return mk_tls_write_buffer_flush(t, false) != -EAGAIN;
 }
 
 static void tls_shutdown(struct mk_stream *s)
 {
-    s->shutdown_pending = !say_end(s->tls);
+    s->shutdown_pending = !send_close_notify(s->tls);
     if (!s->shutdown_pending)
         (void)shutdown(s->fd, SHUT_WR);
 }
 
 /* ---- In ---- */
 
-static void begin(struct mk_stream *s, struct mk_tls *t)
+static void begin_call(struct mk_stream *s, struct mk_tls *t)
 {
     ERR_clear_error();
     t->stream = s; /* its owner may have moved it */
@@ -72,7 +72,7 @@ static void begin(struct mk_stream *s, struct mk_tls *t)
     s->holds = false;
 }
 
-static ssize_t read_nothing(struct mk_stream *s, struct mk_tls *t)
+static ssize_t handle_empty_read(struct mk_stream *s, struct mk_tls *t)
 {
     switch (SSL_get_error(t->ssl, 0)) {
     case SSL_ERROR_WANT_READ:
@@ -83,20 +83,20 @@ static ssize_t read_nothing(struct mk_stream *s, struct mk_tls *t)
             return 0; /* a truncated request is noticed by its length; a response may end with the connection
                        */
         t->broken = -ECONNRESET;
-        return fail(t);
+        return fail_stream(t);
     default:
-        return fail(t);
+        return fail_stream(t);
     }
 }
 
-static ssize_t read_records(struct mk_stream *s, struct mk_tls *t, char *room, size_t cap)
+static ssize_t read_records(struct mk_stream *s, struct mk_tls *t, char *buf, size_t cap)
 {
     size_t got = 0, n;
     unsigned records = 0;
     while (got < cap) {
-        if (SSL_read_ex(t->ssl, room + got, cap - got, &n) <= 0) {
+        if (SSL_read_ex(t->ssl, buf + got, cap - got, &n) <= 0) {
             if (!got)
-                return read_nothing(s, t);
+                return handle_empty_read(s, t);
             s->holds = SSL_get_error(t->ssl, 0) != SSL_ERROR_WANT_READ; /* the next read reports the end */
             break;
         }
@@ -116,73 +116,73 @@ static ssize_t read_records(struct mk_stream *s, struct mk_tls *t, char *room, s
 
 /* Protocol messages go out with the next content, or alone if none follows at once. Not while the caller
  * waits for room: it would not learn of the outcome. */
-static mk_err send_own(struct mk_tls *t, bool at_once)
+static mk_err send_protocol_messages(struct mk_tls *t, bool at_once)
 {
     if (!at_once || t->owed)
-        return mk_tls_out_keep(t);
-    mk_err e = mk_tls_out_flush(t, false);
+        return mk_tls_write_buffer_save_unsent(t);
+    mk_err e = mk_tls_write_buffer_flush(t, false);
     return e == -EAGAIN ? 0 : e;
 }
 
-static ssize_t tls_read(struct mk_stream *s, char *room, size_t cap)
+static ssize_t tls_read(struct mk_stream *s, char *buf, size_t cap)
 {
     struct mk_tls *t = s->tls;
     if (t->broken)
         return t->broken;
     if (s->shutdown_pending)
         tls_shutdown(s);
-    begin(s, t);
-    ssize_t n = read_records(s, t, room, cap);
+    begin_call(s, t);
+    ssize_t n = read_records(s, t, buf, cap);
     if (t->call)
         (void)SSL_free_buffers(t->ssl); /* a ticket leaves 16 KB behind, until the next write */
     if (n < 0 && n != -EAGAIN)
         return n;
     if (n > 0 && t->spent)
         s->holds = true;
-    mk_err e = send_own(t, n < 0);
+    mk_err e = send_protocol_messages(t, n < 0);
     return e && n < 0 && t->broken ? e : n;
 }
 
 /* ---- Out ---- */
 
-static size_t left_of(const struct mk_tls *t)
+static size_t unsent_len(const struct mk_tls *t)
 {
     return t->left ? t->left->len - t->left->from : 0;
 }
 
-static ssize_t encrypt(struct mk_tls *t, const char *p, size_t len)
+static ssize_t encrypt_plaintext(struct mk_tls *t, const char *p, size_t len)
 {
     size_t n;
-    if (left_of(t) > SMALL) {
-        mk_err e = mk_tls_out_flush(t, false);
+    if (unsent_len(t) > SMALL) {
+        mk_err e = mk_tls_write_buffer_flush(t, false);
         if (e)
             return e;
     }
     ERR_clear_error();
     if (SSL_write_ex(t->ssl, p, len, &n) <= 0 || n != len)
-        return fail(t);
+        return fail_stream(t);
     t->owed = len;
     return 0;
 }
 
 /* A head, or the last response before the end, goes out with what follows. */
-static ssize_t keep_small(struct mk_tls *t)
+static ssize_t hold_small_write(struct mk_tls *t)
 {
     ssize_t told = (ssize_t)t->owed;
     t->owed = 0;
-    mk_err e = mk_tls_out_keep(t);
+    mk_err e = mk_tls_write_buffer_save_unsent(t);
     return e ? e : told;
 }
 
 /* Content counts as written once the socket has taken all of it except the kept rest. */
 static ssize_t finish_write(struct mk_tls *t, size_t offered, bool more)
 {
-    if (more && left_of(t) + t->owed <= SMALL && t->owed <= offered)
-        return keep_small(t);
-    mk_err e = mk_tls_out_flush(t, more);
+    if (more && unsent_len(t) + t->owed <= SMALL && t->owed <= offered)
+        return hold_small_write(t);
+    mk_err e = mk_tls_write_buffer_flush(t, more);
     if (e && e != -EAGAIN)
         return e;
-    size_t told = mk_min(t->owed - mk_min(t->owed, left_of(t)), offered);
+    size_t told = mk_min(t->owed - mk_min(t->owed, unsent_len(t)), offered);
     t->owed -= told;
     return told ? (ssize_t)told : -EAGAIN;
 }
@@ -190,11 +190,11 @@ static ssize_t finish_write(struct mk_tls *t, size_t offered, bool more)
 static ssize_t tls_write(struct mk_stream *s, mk_str bytes, bool more)
 {
     struct mk_tls *t = s->tls;
-    if (mk_tls_mute(t))
-        return mk_tls_mute(t);
+    if (mk_tls_write_error(t))
+        return mk_tls_write_error(t);
     if (!t->owed) {
-        size_t n = mk_min(bytes.len, MK_TLS_PIECE);
-        ssize_t e = encrypt(t, bytes.p, n);
+        size_t n = mk_min(bytes.len, MK_TLS_WRITE_PLAINTEXT_MAX);
+        ssize_t e = encrypt_plaintext(t, bytes.p, n);
         if (e)
             return e;
         more = more || n < bytes.len;
@@ -206,14 +206,14 @@ static ssize_t tls_send_file(struct mk_stream *s, int file_fd, uint64_t offset, 
 {
     struct mk_tls *t = s->tls;
     bool more = false;
-    if (mk_tls_mute(t))
-        return mk_tls_mute(t);
+    if (mk_tls_write_error(t))
+        return mk_tls_write_error(t);
     if (!t->owed) {
-        char *room = mk_tls_out_plain();
-        ssize_t n = pread(file_fd, room, mk_min(len, MK_TLS_PIECE), (off_t)offset);
+        char *buf = mk_tls_write_buffer_plaintext();
+        ssize_t n = pread(file_fd, buf, mk_min(len, MK_TLS_WRITE_PLAINTEXT_MAX), (off_t)offset);
         if (n <= 0)
             return n < 0 ? mk_err_last() : 0;
-        ssize_t e = encrypt(t, room, (size_t)n);
+        ssize_t e = encrypt_plaintext(t, buf, (size_t)n);
         if (e)
             return e;
         more = (size_t)n < len;
@@ -230,18 +230,18 @@ static ssize_t kernel_write(struct mk_stream *s, mk_str bytes, bool more)
     return t->broken ? t->broken : n < 0 ? mk_err_last() : n;
 }
 
-static ssize_t (*plain_send_file)(struct mk_stream *s, int file_fd, uint64_t offset, size_t len);
+static ssize_t (*send_file_fn)(struct mk_stream *s, int file_fd, uint64_t offset, size_t len);
 
-void mk_tls_stream_use_send_file(ssize_t (*send_file)(struct mk_stream *s, int file_fd, uint64_t offset,
+void mk_tls_stream_set_send_file(ssize_t (*send_file)(struct mk_stream *s, int file_fd, uint64_t offset,
                                                       size_t len))
 {
-    plain_send_file = send_file;
+    send_file_fn = send_file;
 }
 
 static ssize_t kernel_send_file(struct mk_stream *s, int file_fd, uint64_t offset, size_t len)
 {
     const struct mk_tls *t = s->tls;
-    return t->broken ? t->broken : plain_send_file(s, file_fd, offset, len);
+    return t->broken ? t->broken : send_file_fn(s, file_fd, offset, len);
 }
 
 /* ---- All of it ---- */
@@ -266,7 +266,7 @@ static void tls_close(struct mk_stream *s)
     struct mk_tls *t = s->tls;
     if (s->fd >= 0) {
         if (!t->left || !t->owed)
-            (void)say_end(t);
+            (void)send_close_notify(t);
         (void)close(s->fd);
     }
     s->fd = -1;
@@ -292,7 +292,7 @@ static const struct mk_stream_ops kernel_ops = {
 
 /* ---- The beginning ---- */
 
-static mk_err take_early(struct mk_tls *t, mk_str early)
+static mk_err copy_early_input(struct mk_tls *t, mk_str early)
 {
     if (!early.len)
         return 0;
@@ -307,7 +307,7 @@ static mk_err take_early(struct mk_tls *t, mk_str early)
 
 struct mk_tls *mk_tls_stream_new(int fd, SSL_CTX *ctx)
 {
-    struct mk_tls *t = mk_tls_out_init() ? NULL : mk_mem_zalloc(1, sizeof *t);
+    struct mk_tls *t = mk_tls_write_buffer_init() ? NULL : mk_mem_zalloc(1, sizeof *t);
     if (!t)
         return NULL;
     t->fd = fd;
@@ -321,7 +321,7 @@ struct mk_tls *mk_tls_stream_new(int fd, SSL_CTX *ctx)
     return t;
 }
 
-void mk_tls_stream_start(struct mk_stream *s, struct mk_tls *t)
+void mk_tls_stream_attach(struct mk_stream *s, struct mk_tls *t)
 {
     t->stream = s;
     s->ops = &tls_ops;
@@ -333,22 +333,22 @@ void mk_tls_stream_start(struct mk_stream *s, struct mk_tls *t)
 mk_err mk_tls_stream_open(struct mk_stream *s, int fd, const struct mk_tls_domain *domain, mk_str early)
 {
     const struct mk_tls_context *c = domain->choose(domain->ctx, mk_str_of(NULL, 0));
-    SSL_CTX *ctx = c ? c->ctx : mk_tls_context_bare();
+    SSL_CTX *ctx = c ? c->ctx : mk_tls_context_without_certificate();
     struct mk_tls *t = ctx ? mk_tls_stream_new(fd, ctx) : NULL;
     if (!t)
         return -ENOMEM;
     t->domain = domain;
-    if (take_early(t, early)) {
+    if (copy_early_input(t, early)) {
         mk_tls_stream_free(t);
         return -ENOMEM;
     }
     SSL_set_accept_state(t->ssl);
-    mk_tls_stream_start(s, t);
+    mk_tls_stream_attach(s, t);
     return 0;
 }
 
 /* Limits KeyUpdates: they cost us more than they cost the peer. */
-static void on_message(int is_ours, int version, int type, const void *p, size_t len, SSL *ssl, void *arg)
+static void message_cb(int is_ours, int version, int type, const void *p, size_t len, SSL *ssl, void *arg)
 {
     struct mk_tls *t = arg;
     const uint8_t *message = p;
@@ -362,20 +362,20 @@ static void on_message(int is_ours, int version, int type, const void *p, size_t
         t->broken = -EPROTO;
 }
 
-static void finish(struct mk_stream *s, struct mk_tls *t)
+static void finish_handshake(struct mk_stream *s, struct mk_tls *t)
 {
     t->done = true;
     t->kernel = BIO_get_ktls_send(SSL_get_wbio(t->ssl)) > 0;
     if (t->kernel)
         s->ops = &kernel_ops;
-    SSL_set_msg_callback(t->ssl, on_message);
+    SSL_set_msg_callback(t->ssl, message_cb);
     SSL_set_msg_callback_arg(t->ssl, t);
     s->holds = !s->dry || SSL_has_pending(t->ssl);
     if (t->call)
-        mk_tls_session_on_done(t);
+        mk_tls_session_on_handshake_done(t);
 }
 
-static const char *reason(const struct mk_tls *t)
+static const char *failure_reason(const struct mk_tls *t)
 {
     if (t->why)
         return t->why;
@@ -386,55 +386,55 @@ static const char *reason(const struct mk_tls *t)
 
 /* Sends the last flight, unless it can go with what we say next: in TLS 1.3 only tickets remain. In TLS 1.2
  * the client waits for it. */
-static mk_err say_last(struct mk_tls *t)
+static mk_err send_last_flight(struct mk_tls *t)
 {
     if (t->call || SSL_version(t->ssl) >= TLS1_3_VERSION)
-        return mk_tls_out_keep(t);
-    mk_err e = mk_tls_out_flush(t, false);
+        return mk_tls_write_buffer_save_unsent(t);
+    mk_err e = mk_tls_write_buffer_flush(t, false);
     return e == -EAGAIN ? 0 : e;
 }
 
 /* A server may have said why before it left, which nothing has read if a write met its end first. */
-MK_COLD static void look_for_alert(struct mk_tls *t)
+MK_COLD static void read_pending_alert(struct mk_tls *t)
 {
     char c;
     size_t n;
     t->stream->dry = false;
-    begin(t->stream, t);
+    begin_call(t->stream, t);
     (void)SSL_read_ex(t->ssl, &c, 1, &n);
-    mk_tls_out_drop();
-    mk_tls_verdict_find(t);
+    mk_tls_write_buffer_discard();
+    mk_tls_connect_error_explain(t);
 }
 
-static mk_err advance(struct mk_stream *s, struct mk_tls *t)
+static mk_err advance_handshake(struct mk_stream *s, struct mk_tls *t)
 {
-    mk_err e = t->left ? mk_tls_out_flush(t, false) : 0; /* a flight that did not fit */
+    mk_err e = t->left ? mk_tls_write_buffer_flush(t, false) : 0; /* a flight that did not fit */
     if (e)
         return e;
     int r = SSL_do_handshake(t->ssl);
     if (r == 1) {
-        finish(s, t);
-        return say_last(t);
+        finish_handshake(s, t);
+        return send_last_flight(t);
     }
     int wants = SSL_get_error(t->ssl, r);
     if (wants != SSL_ERROR_WANT_READ && wants != SSL_ERROR_WANT_WRITE)
-        return fail(t);
+        return fail_stream(t);
     s->holds = t->spent;
-    e = mk_tls_out_flush(t, false);
+    e = mk_tls_write_buffer_flush(t, false);
     return e ? e : -EAGAIN;
 }
 
 mk_err mk_tls_stream_handshake(struct mk_stream *s, const char **why)
 {
     struct mk_tls *t = s->tls;
-    begin(s, t);
-    mk_err e = mk_tls_mute(t) ? mk_tls_mute(t) : advance(s, t);
+    begin_call(s, t);
+    mk_err e = mk_tls_write_error(t) ? mk_tls_write_error(t) : advance_handshake(s, t);
     if (!e || e == -EAGAIN)
         return e;
     if (t->call && !t->why)
-        look_for_alert(t);
+        read_pending_alert(t);
     if (t->call && !t->done)
-        mk_tls_session_forget(t);
-    *why = reason(t);
+        mk_tls_session_discard(t);
+    *why = failure_reason(t);
     return e;
 }

@@ -8,12 +8,12 @@
 /* For those that open streams: one without a role, which does not own its descriptor yet. NULL: no memory. */
 struct mk_tls *mk_tls_stream_new(int fd, SSL_CTX *ctx);
 /* It becomes *s, and owns the descriptor. */
-void mk_tls_stream_start(struct mk_stream *s, struct mk_tls *t);
+void mk_tls_stream_attach(struct mk_stream *s, struct mk_tls *t);
 /* All but the descriptor. */
 void mk_tls_stream_free(struct mk_tls *t);
 
 /* See mk_tls_module. */
-void mk_tls_stream_use_send_file(ssize_t (*send_file)(struct mk_stream *s, int file_fd, uint64_t offset,
+void mk_tls_stream_set_send_file(ssize_t (*send_file)(struct mk_stream *s, int file_fd, uint64_t offset,
                                                       size_t len));
 mk_err mk_tls_stream_open(struct mk_stream *s, int fd, const struct mk_tls_domain *domain, mk_str early);
 mk_err mk_tls_stream_handshake(struct mk_stream *s, const char **why);

@@ -6,30 +6,30 @@
 /* Rounds of looking for a server, each less particular. */
 enum round { PRIMARY, BACKUP, ANY, ROUNDS };
 
-static bool is_known(const struct mk_backend *o)
+static bool has_addr_or_lookup(const struct mk_backend *o)
 {
     return o->names.n || mk_resolver_is_pending(&o->names);
 }
 
-static bool may_use(const struct mk_backend *o, enum round round, uint64_t avoid, uint64_t now)
+static bool may_use_backend(const struct mk_backend *o, enum round round, uint64_t avoid, uint64_t now)
 {
     const struct mk_upstream_server *s = o->server;
-    if (avoid >> s->index & 1 || !is_known(o))
+    if (avoid >> s->index & 1 || !has_addr_or_lookup(o))
         return false;
     if (round == ANY)
-        return !mk_health_is_refused(s);
+        return !mk_health_is_check_failed(s);
     return s->backup == (round == BACKUP) && mk_health_is_up(s, now);
 }
 
 /* Smooth weighted round robin: each gets its weight as credit, the richest pays for all. */
-static struct mk_backend *choose_in_turn(struct mk_backend_set *g, enum round round, uint64_t avoid,
-                                         uint64_t now)
+static struct mk_backend *choose_round_robin(struct mk_backend_set *g, enum round round, uint64_t avoid,
+                                             uint64_t now)
 {
     struct mk_backend *best = NULL;
     int64_t total = 0;
     for (unsigned i = 0; i < g->upstream->n; i++) {
         struct mk_backend *o = &g->backends[i];
-        if (!may_use(o, round, avoid, now))
+        if (!may_use_backend(o, round, avoid, now))
             continue;
         int64_t weight = mk_health_weight(o->server, now);
         o->turn += weight;
@@ -42,22 +42,23 @@ static struct mk_backend *choose_in_turn(struct mk_backend_set *g, enum round ro
     return best;
 }
 
-static uint64_t count_in_use(const struct mk_backend *o)
+static uint64_t count_conns_in_use(const struct mk_backend *o)
 {
-    const struct mk_stats *s = &o->pool->stats;
-    return mk_stat_sum(s->registry, mk_stats_health(s, o->server->stats_slot)->series, MK_STATS_BUSY);
+    const struct mk_upstream_stats *s = &o->pool->stats;
+    return mk_stat_sum(s->registry, mk_upstream_stats_health(s, o->server->stats_slot)->series,
+                       MK_UPSTREAM_STATS_BUSY);
 }
 
-static struct mk_backend *choose_least(struct mk_backend_set *g, enum round round, uint64_t avoid,
-                                       uint64_t now)
+static struct mk_backend *choose_least_conn(struct mk_backend_set *g, enum round round, uint64_t avoid,
+                                            uint64_t now)
 {
     struct mk_backend *best = NULL;
     uint64_t best_load = 0, best_weight = 1;
     for (unsigned k = 0; k < g->upstream->n; k++) {
         struct mk_backend *o = &g->backends[(k + g->first) % g->upstream->n];
-        if (!may_use(o, round, avoid, now))
+        if (!may_use_backend(o, round, avoid, now))
             continue;
-        uint64_t weight = mk_health_weight(o->server, now), load = count_in_use(o) + 1;
+        uint64_t weight = mk_health_weight(o->server, now), load = count_conns_in_use(o) + 1;
         if (best && load * best_weight >= best_load * weight)
             continue;
         best = o;
@@ -69,7 +70,7 @@ static struct mk_backend *choose_least(struct mk_backend_set *g, enum round roun
 }
 
 /* The finaliser of SplitMix64. */
-static uint64_t mix(uint64_t x)
+static uint64_t splitmix64(uint64_t x)
 {
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
     x = (x ^ x >> 27) * 0x94d049bb133111eb;
@@ -84,11 +85,11 @@ static struct mk_backend *choose_by_hash(struct mk_backend_set *g, uint64_t hash
     uint64_t best_score = 0;
     for (unsigned i = 0; i < g->upstream->n; i++) {
         struct mk_backend *o = &g->backends[i];
-        if (!may_use(o, round, avoid, now))
+        if (!may_use_backend(o, round, avoid, now))
             continue;
-        uint64_t key = mk_stats_health(&o->pool->stats, o->server->stats_slot)->key;
+        uint64_t key = mk_upstream_stats_health(&o->pool->stats, o->server->stats_slot)->key;
         for (unsigned point = 0; point < o->server->weight; point++) {
-            uint64_t score = mix(hash ^ mix(key + point));
+            uint64_t score = splitmix64(hash ^ splitmix64(key + point));
             if (!best || score > best_score) {
                 best = o;
                 best_score = score;
@@ -98,36 +99,37 @@ static struct mk_backend *choose_by_hash(struct mk_backend_set *g, uint64_t hash
     return best;
 }
 
-static struct mk_backend *choose(struct mk_backend_set *g, const struct mk_upstream_conn_options *options,
-                                 enum round round, uint64_t avoid, uint64_t now)
+static struct mk_backend *choose_by_policy(struct mk_backend_set *g,
+                                           const struct mk_upstream_conn_options *options, enum round round,
+                                           uint64_t avoid, uint64_t now)
 {
     enum mk_balance how = g->upstream->settings->balance;
     if (how == MK_BALANCE_HASH && options->counts)
         return choose_by_hash(g, options->hash, round, avoid, now);
     if (how == MK_BALANCE_LEAST)
-        return choose_least(g, round, avoid, now);
-    return choose_in_turn(g, round, avoid, now);
+        return choose_least_conn(g, round, avoid, now);
+    return choose_round_robin(g, round, avoid, now);
 }
 
-static bool has_primary(struct mk_backend_set *g, uint64_t avoid, uint64_t now)
+static bool has_usable_primary(struct mk_backend_set *g, uint64_t avoid, uint64_t now)
 {
     for (unsigned i = 0; i < g->upstream->n; i++)
-        if (may_use(&g->backends[i], PRIMARY, avoid, now))
+        if (may_use_backend(&g->backends[i], PRIMARY, avoid, now))
             return true;
     return false;
 }
 
 /* Of a sticky session. A backup serves only while no other server does. */
-static struct mk_backend *find_wished(struct mk_backend_set *g,
-                                      const struct mk_upstream_conn_options *options, uint64_t avoid,
-                                      uint64_t now)
+static struct mk_backend *find_sticky_backend(struct mk_backend_set *g,
+                                              const struct mk_upstream_conn_options *options, uint64_t avoid,
+                                              uint64_t now)
 {
     if (options->server < 0 || (unsigned)options->server >= g->upstream->n)
         return NULL;
     struct mk_backend *o = &g->backends[options->server];
-    if (o->server->backup && has_primary(g, avoid, now))
+    if (o->server->backup && has_usable_primary(g, avoid, now))
         return NULL;
-    return may_use(o, o->server->backup ? BACKUP : PRIMARY, avoid, now) ? o : NULL;
+    return may_use_backend(o, o->server->backup ? BACKUP : PRIMARY, avoid, now) ? o : NULL;
 }
 
 struct mk_backend *mk_balance_choose(struct mk_backend_set *g, const struct mk_upstream_conn_options *options,
@@ -135,13 +137,13 @@ struct mk_backend *mk_balance_choose(struct mk_backend_set *g, const struct mk_u
 {
     avoid |= options->avoid;
     if (g->upstream->n == 1) /* nothing to choose: a server that failed is tried all the same */
-        return may_use(&g->backends[0], ANY, avoid, 0) ? &g->backends[0] : NULL;
+        return may_use_backend(&g->backends[0], ANY, avoid, 0) ? &g->backends[0] : NULL;
     uint64_t now = mk_clock_ms();
-    struct mk_backend *wished = find_wished(g, options, avoid, now);
+    struct mk_backend *wished = find_sticky_backend(g, options, avoid, now);
     if (wished)
         return wished;
     for (enum round round = PRIMARY; round < ROUNDS; round++) {
-        struct mk_backend *o = choose(g, options, round, avoid, now);
+        struct mk_backend *o = choose_by_policy(g, options, round, avoid, now);
         if (o)
             return o;
     }

@@ -11,7 +11,7 @@
 #include "http/response_parser.h"
 
 /* How a piece of the request's content is written: with so much room before it and behind it. */
-struct mk_codec_frame {
+struct mk_codec_body_framing {
     uint8_t before, behind;
     void (*wrap)(char *piece, size_t len); /* fills that room; NULL: there is none */
     /* What follows the last piece; NULL: nothing. `source` is NULL unless it has trailers. */
@@ -21,7 +21,7 @@ struct mk_codec_frame {
 enum { MK_CODEC_PIECE_MAX = 0xffff }; /* no frame holds more content */
 
 /* What is known of the response while it is being read. */
-struct mk_codec_input {
+struct mk_codec_response_state {
     struct mk_response_parser reply;
     struct mk_fcgi fcgi;
     void (*on_error_text)(void *ctx, mk_str text);
@@ -35,12 +35,12 @@ struct mk_codec_ops {
     bool is_cgi; /* the response is what a CGI program writes */
     /* Writes the head of the request; memory that runs out shows in `out`. 0, or -EINVAL or -E2BIG with
      * *problem (static). */
-    mk_err (*write_head)(struct mk_buf *out, const struct mk_upstream_request_options *ask,
+    mk_err (*write_head)(struct mk_buf *out, const struct mk_upstream_request_options *options,
                          const char **problem);
-    const struct mk_codec_frame *(*frame)(const struct mk_upstream_request_options *ask);
+    const struct mk_codec_body_framing *(*frame)(const struct mk_upstream_request_options *options);
     /* As mk_response_parser_next() and mk_response_parser_eof(); MK_RESPONSE_PARSER_ERROR sets input->error. */
-    enum mk_response_parser_event (*read)(struct mk_codec_input *input, mk_str *in, mk_str *data);
-    enum mk_response_parser_event (*read_end)(struct mk_codec_input *input);
+    enum mk_response_parser_event (*read)(struct mk_codec_response_state *input, mk_str *in, mk_str *data);
+    enum mk_response_parser_event (*read_end)(struct mk_codec_response_state *input);
 };
 
 extern const struct mk_codec_ops mk_codec_http, mk_codec_fastcgi, mk_codec_scgi, mk_codec_uwsgi;
@@ -48,18 +48,20 @@ extern const struct mk_codec_ops mk_codec_http, mk_codec_fastcgi, mk_codec_scgi,
 /* ---- What several protocols share ---- */
 
 /* Content as it is. */
-extern const struct mk_codec_frame mk_codec_plain;
+extern const struct mk_codec_body_framing mk_codec_plain_frame;
 
 /* The response is nothing but its bytes. */
-enum mk_response_parser_event mk_codec_read(struct mk_codec_input *input, mk_str *in, mk_str *data);
-enum mk_response_parser_event mk_codec_read_end(struct mk_codec_input *input);
+enum mk_response_parser_event mk_codec_read_response(struct mk_codec_response_state *input, mk_str *in,
+                                                     mk_str *data);
+enum mk_response_parser_event mk_codec_read_eof(struct mk_codec_response_state *input);
 /* MK_RESPONSE_PARSER_ERROR, for this reason, or for that of input->reply. */
-enum mk_response_parser_event mk_codec_fail(struct mk_codec_input *input, int error, const char *problem);
-enum mk_response_parser_event mk_codec_blame(struct mk_codec_input *input);
+enum mk_response_parser_event mk_codec_fail(struct mk_codec_response_state *input, int error,
+                                            const char *problem);
+enum mk_response_parser_event mk_codec_fail_parse(struct mk_codec_response_state *input);
 
 /* Is its content sent when the server has asked for it? */
-bool mk_codec_awaits_continue(const struct mk_upstream_request_options *ask);
+bool mk_codec_awaits_continue(const struct mk_upstream_request_options *options);
 /* Does a request of that method say so when it has no content? */
-bool mk_codec_expects_content(mk_str method);
+bool mk_codec_method_has_body(mk_str method);
 
 #endif

@@ -10,12 +10,12 @@
 
 /* Are the names of all variables and the length such that they can be handed over? 0, or -EINVAL with
  * *problem. */
-mk_err mk_codec_cgi_check(const struct mk_upstream_request_options *ask, const char **problem);
+mk_err mk_codec_cgi_check_request(const struct mk_upstream_request_options *options, const char **problem);
 /* A NUL would end a value of SCGI, and every name and value in programs of C. */
-bool mk_codec_cgi_has_nul(const struct mk_upstream_request_options *ask);
+bool mk_codec_cgi_has_nul(const struct mk_upstream_request_options *options);
 
 /* Is it a variable that the codecs write, alone? A second one would contradict the first. */
-static inline bool mk_codec_cgi_is_ours(mk_str name)
+static inline bool mk_codec_cgi_is_reserved(mk_str name)
 {
     switch (name.len) {
     case sizeof "CONTENT_LENGTH" - 1:
@@ -27,6 +27,7 @@ static inline bool mk_codec_cgi_is_ours(mk_str name)
     }
 }
 /* CONTENT_LENGTH, which comes first; absent if there is no content, and none is expected. */
-mk_str mk_codec_cgi_length(const struct mk_upstream_request_options *ask, char digits[MK_NUM_MAX]);
+mk_str mk_codec_cgi_content_length(const struct mk_upstream_request_options *options,
+                                   char digits[MK_NUM_MAX]);
 
 #endif

@@ -3,14 +3,14 @@
 #include "upstream/codec_cgi.h"
 
 /* How many of the NULs that were written belong to lengths. */
-static size_t write_pairs(struct mk_buf *out, const struct mk_upstream_request_options *ask)
+static size_t append_params(struct mk_buf *out, const struct mk_upstream_request_options *options)
 {
     char digits[MK_NUM_MAX];
-    const struct mk_header length = {MK_STR("CONTENT_LENGTH"), mk_codec_cgi_length(ask, digits)};
+    const struct mk_header length = {MK_STR("CONTENT_LENGTH"), mk_codec_cgi_content_length(options, digits)};
     size_t nuls = 0;
-    for (size_t i = 0; i <= ask->n_fields; i++) {
-        const struct mk_header *f = i ? &ask->fields[i - 1] : &length;
-        if (i ? !mk_codec_cgi_is_ours(f->name) : f->value.p != NULL)
+    for (size_t i = 0; i <= options->n_fields; i++) {
+        const struct mk_header *f = i ? &options->fields[i - 1] : &length;
+        if (i ? !mk_codec_cgi_is_reserved(f->name) : f->value.p != NULL)
             nuls += mk_fcgi_append_param(out, f->name,
                                          f->value); /* one call, so that the compiler puts it here */
     }
@@ -27,14 +27,14 @@ static size_t count_nuls(mk_str text)
 }
 
 /* To count all NULs takes less time than to look for one in each name and value. */
-static mk_err write_head(struct mk_buf *out, const struct mk_upstream_request_options *ask,
-                         const char **problem)
+static mk_err fastcgi_write_head(struct mk_buf *out, const struct mk_upstream_request_options *options,
+                                 const char **problem)
 {
-    mk_err e = mk_codec_cgi_check(ask, problem);
+    mk_err e = mk_codec_cgi_check_request(options, problem);
     if (e)
         return e;
     mk_fcgi_append_begin_request(out);
-    size_t begun = mk_fcgi_begin_params(out), from = out->len, nuls = write_pairs(out, ask);
+    size_t begun = mk_fcgi_begin_params(out), from = out->len, nuls = append_params(out, options);
     *problem = MK_CODEC_CGI_INVALID;
     if (!out->failed && count_nuls(mk_str_skip(mk_buf_str(out), from)) != nuls)
         return -EINVAL;
@@ -42,12 +42,13 @@ static mk_err write_head(struct mk_buf *out, const struct mk_upstream_request_op
     return 0;
 }
 
-static void wrap(char *piece, size_t len)
+static void fastcgi_write_stdin_header(char *piece, size_t len)
 {
     mk_fcgi_write_header(piece - MK_FCGI_HEADER, MK_FCGI_STDIN, len);
 }
 
-static void end(struct mk_buf *out, const struct mk_upstream_request_body *source, void *ctx)
+static void fastcgi_write_stdin_end(struct mk_buf *out, const struct mk_upstream_request_body *source,
+                                    void *ctx)
 {
     char header[MK_FCGI_HEADER];
     (void)source;
@@ -56,23 +57,25 @@ static void end(struct mk_buf *out, const struct mk_upstream_request_body *sourc
     mk_buf_add(out, mk_str_of(header, sizeof header));
 }
 
-static const struct mk_codec_frame records = {.before = MK_FCGI_HEADER, .wrap = wrap, .end = end};
+static const struct mk_codec_body_framing stdin_frame = {
+    .before = MK_FCGI_HEADER, .wrap = fastcgi_write_stdin_header, .end = fastcgi_write_stdin_end};
 
-static const struct mk_codec_frame *frame(const struct mk_upstream_request_options *ask)
+static const struct mk_codec_body_framing *
+fastcgi_body_framing(const struct mk_upstream_request_options *options)
 {
-    (void)ask;
-    return &records;
+    (void)options;
+    return &stdin_frame;
 }
 
 /* ---- The response ---- */
 
-static enum mk_response_parser_event read_over(struct mk_codec_input *input)
+static enum mk_response_parser_event handle_end_request(struct mk_codec_response_state *input)
 {
     switch ((enum mk_fcgi_status)input->fcgi.status) {
     case MK_FCGI_COMPLETE:
         if (!input->reply.begun)
             return mk_codec_fail(input, -EPROTO, "the program ended without a response");
-        return mk_codec_read_end(input);
+        return mk_codec_read_eof(input);
     case MK_FCGI_OVERLOADED:
         return mk_codec_fail(input, -EBUSY, "the server says that it is overloaded");
     case MK_FCGI_CANNOT_MULTIPLEX:
@@ -83,10 +86,10 @@ static enum mk_response_parser_event read_over(struct mk_codec_input *input)
 }
 
 /* What the parser of responses does not take of the piece it gets again, with what follows. */
-static enum mk_response_parser_event read_out(struct mk_codec_input *input, mk_str *in, mk_str piece,
-                                              mk_str *data)
+static enum mk_response_parser_event read_stdout(struct mk_codec_response_state *input, mk_str *in,
+                                                 mk_str piece, mk_str *data)
 {
-    enum mk_response_parser_event step = mk_codec_read(input, &piece, data);
+    enum mk_response_parser_event step = mk_codec_read_response(input, &piece, data);
     if (step == MK_RESPONSE_PARSER_END)
         return MK_RESPONSE_PARSER_MORE; /* content behind its length, or of a response that has none: discarded */
     if (step != MK_RESPONSE_PARSER_ERROR && piece.len)
@@ -94,7 +97,8 @@ static enum mk_response_parser_event read_out(struct mk_codec_input *input, mk_s
     return step;
 }
 
-static enum mk_response_parser_event read_records(struct mk_codec_input *input, mk_str *in, mk_str *data)
+static enum mk_response_parser_event read_fastcgi_records(struct mk_codec_response_state *input, mk_str *in,
+                                                          mk_str *data)
 {
     enum mk_response_parser_event step = MK_RESPONSE_PARSER_MORE;
     mk_str piece;
@@ -105,14 +109,14 @@ static enum mk_response_parser_event read_records(struct mk_codec_input *input, 
         case MK_FCGI_MORE:
             return MK_RESPONSE_PARSER_MORE;
         case MK_FCGI_OUT:
-            step = read_out(input, in, piece, data);
+            step = read_stdout(input, in, piece, data);
             break;
         case MK_FCGI_ERR:
             if (input->on_error_text)
                 input->on_error_text(input->ctx, piece);
             break;
         case MK_FCGI_OVER:
-            return read_over(input);
+            return handle_end_request(input);
         case MK_FCGI_BAD:
             return mk_codec_fail(input, -EPROTO, input->fcgi.problem);
         }
@@ -121,7 +125,7 @@ static enum mk_response_parser_event read_records(struct mk_codec_input *input, 
 }
 
 /* Not at the end of the request: the connection ended before. */
-static enum mk_response_parser_event read_end(struct mk_codec_input *input)
+static enum mk_response_parser_event fastcgi_read_eof(struct mk_codec_response_state *input)
 {
     if (input->error)
         return MK_RESPONSE_PARSER_ERROR;
@@ -133,8 +137,8 @@ static enum mk_response_parser_event read_end(struct mk_codec_input *input)
 const struct mk_codec_ops mk_codec_fastcgi = {
     .keeps = true,
     .is_cgi = true,
-    .write_head = write_head,
-    .frame = frame,
-    .read = read_records,
-    .read_end = read_end,
+    .write_head = fastcgi_write_head,
+    .frame = fastcgi_body_framing,
+    .read = read_fastcgi_records,
+    .read_end = fastcgi_read_eof,
 };

@@ -7,9 +7,9 @@
 
 enum { CHUNK_HEAD = 6, CHUNK_END = 2 }; /* "ffff\r\n", "\r\n" */
 
-struct writer {
+struct head_writer {
     struct mk_buf *out;
-    const struct mk_upstream_request_options *ask;
+    const struct mk_upstream_request_options *options;
     unsigned n_hosts;
     bool wants_trailers;
 };
@@ -17,7 +17,7 @@ struct writer {
 /* ---- The head of the request ---- */
 
 /* The first is Host; none ends the head, or goes on with the line before it. */
-static bool are_lines(mk_str lines)
+static bool are_header_lines(mk_str lines)
 {
     const char *at = lines.p, *end = lines.p + lines.len;
     if (!mk_str_starts(lines, MK_STR("Host: ")))
@@ -31,12 +31,12 @@ static bool are_lines(mk_str lines)
     return true;
 }
 
-static bool write_lines(struct writer *w)
+static bool write_raw_header_lines(struct head_writer *w)
 {
-    mk_str lines = w->ask->lines;
+    mk_str lines = w->options->lines;
     if (!lines.p)
         return true;
-    if (!are_lines(lines))
+    if (!are_header_lines(lines))
         return false;
     w->n_hosts++;
     mk_buf_add(w->out, lines);
@@ -44,33 +44,34 @@ static bool write_lines(struct writer *w)
 }
 
 /* Visible ASCII without `#`: what our own parser takes as a target. */
-static bool is_target(mk_str target)
+static bool is_valid_target(mk_str target)
 {
     const char *end = target.p + target.len;
     const char *path;
     return target.len > 0 && mk_scan_target(target.p, end, &path) == end;
 }
 
-static bool write_line(struct writer *w)
+static bool write_request_line(struct head_writer *w)
 {
-    const struct mk_upstream_request_options *ask = w->ask;
-    if (!mk_is_token(ask->method) || mk_str_eq(ask->method, MK_STR("CONNECT")) || !is_target(ask->target))
+    const struct mk_upstream_request_options *options = w->options;
+    if (!mk_is_token(options->method) || mk_str_eq(options->method, MK_STR("CONNECT")) ||
+        !is_valid_target(options->target))
         return false;
-    mk_buf_put(w->out, ask->method);
+    mk_buf_put(w->out, options->method);
     mk_buf_put(w->out, MK_STR(" "));
-    mk_buf_put(w->out, ask->target);
+    mk_buf_put(w->out, options->target);
     mk_buf_put(w->out, MK_STR(" HTTP/1.1\r\n"));
     return true;
 }
 
 /* Fields of the connection and of the framing are ours alone. Whether we wait for 100 Continue is for the caller to
  * say, not for a field of its client. */
-static bool is_ours(enum mk_header_id id)
+static bool is_managed_header(enum mk_header_id id)
 {
     return mk_header_is_hop_by_hop(id) || id == MK_HEADER_EXPECT || id == MK_HEADER_HTTP2_SETTINGS;
 }
 
-static bool names_trailers(mk_str value)
+static bool te_has_trailers(mk_str value)
 {
     mk_str element;
     while (mk_header_list_next(&value, &element))
@@ -79,41 +80,42 @@ static bool names_trailers(mk_str value)
     return false;
 }
 
-static bool write_field(struct writer *w, const struct mk_header *field)
+static bool write_header(struct head_writer *w, const struct mk_header *field)
 {
     enum mk_header_id id = mk_header_find_id(field->name);
     bool is_name = id != MK_HEADER_OTHER || mk_is_token(field->name);
     if (!is_name || !mk_is_header_value(field->value))
         return false;
     w->n_hosts += id == MK_HEADER_HOST;
-    w->wants_trailers |= id == MK_HEADER_TE && names_trailers(field->value);
-    if (!is_ours(id))
+    w->wants_trailers |= id == MK_HEADER_TE && te_has_trailers(field->value);
+    if (!is_managed_header(id))
         mk_serialize_header(w->out, field->name, mk_str_trim(field->value));
     return true;
 }
 
-static bool write_fields(struct writer *w)
+static bool write_headers(struct head_writer *w)
 {
-    for (size_t i = 0; i < w->ask->n_fields; i++)
-        if (!write_field(w, &w->ask->fields[i]))
+    for (size_t i = 0; i < w->options->n_fields; i++)
+        if (!write_header(w, &w->options->fields[i]))
             return false;
     return w->n_hosts == 1;
 }
 
 /* "websocket", "example/2" */
-static bool is_protocol(mk_str s)
+static bool is_upgrade_protocol(mk_str s)
 {
     mk_str rest = s, name = mk_str_cut(&rest, '/');
     return mk_is_token(name) && (!rest.p || mk_is_token(rest));
 }
 
-static bool write_connection(struct writer *w)
+static bool write_connection_header(struct head_writer *w)
 {
-    if (w->ask->upgrade.len) {
-        bool is_streamed = w->ask->length && !w->ask->content.p; /* its source has what follows the 101 */
-        if (!is_protocol(w->ask->upgrade) || is_streamed)
+    if (w->options->upgrade.len) {
+        bool is_streamed =
+            w->options->length && !w->options->content.p; /* its source has what follows the 101 */
+        if (!is_upgrade_protocol(w->options->upgrade) || is_streamed)
             return false;
-        mk_serialize_header(w->out, MK_STR("Upgrade"), w->ask->upgrade);
+        mk_serialize_header(w->out, MK_STR("Upgrade"), w->options->upgrade);
         mk_buf_add(w->out, w->wants_trailers ? MK_STR("Connection: Upgrade, TE\r\n")
                                              : MK_STR("Connection: Upgrade\r\n"));
     } else if (w->wants_trailers) {
@@ -125,31 +127,31 @@ static bool write_connection(struct writer *w)
 }
 
 /* A method that usually has content says that it has none (RFC 9110, section 8.6). */
-static void write_framing(struct writer *w)
+static void write_framing_headers(struct head_writer *w)
 {
-    const struct mk_upstream_request_options *ask = w->ask;
-    if (ask->length == MK_LENGTH_UNKNOWN)
+    const struct mk_upstream_request_options *options = w->options;
+    if (options->length == MK_LENGTH_UNKNOWN)
         mk_buf_add(w->out, MK_STR("Transfer-Encoding: chunked\r\n"));
-    else if (ask->length > 0 || mk_codec_expects_content(ask->method))
-        mk_serialize_header_num(w->out, MK_STR("Content-Length"), (uint64_t)ask->length);
-    if (mk_codec_awaits_continue(ask))
+    else if (options->length > 0 || mk_codec_method_has_body(options->method))
+        mk_serialize_header_num(w->out, MK_STR("Content-Length"), (uint64_t)options->length);
+    if (mk_codec_awaits_continue(options))
         mk_buf_add(w->out, MK_STR("Expect: 100-continue\r\n"));
 }
 
-static mk_err write_head(struct mk_buf *out, const struct mk_upstream_request_options *ask,
-                         const char **problem)
+static mk_err http_write_head(struct mk_buf *out, const struct mk_upstream_request_options *options,
+                              const char **problem)
 {
-    struct writer w = {.out = out, .ask = ask};
+    struct head_writer w = {.out = out, .options = options};
     *problem = "the request line is invalid";
-    if (!write_line(&w))
+    if (!write_request_line(&w))
         return -EINVAL;
     *problem = "a field is invalid, or there is not exactly one Host";
-    if (!write_lines(&w) || !write_fields(&w))
+    if (!write_raw_header_lines(&w) || !write_headers(&w))
         return -EINVAL;
     *problem = "the upgrade is invalid";
-    if (!write_connection(&w))
+    if (!write_connection_header(&w))
         return -EINVAL;
-    write_framing(&w);
+    write_framing_headers(&w);
     mk_serialize_head_end(out);
     return 0;
 }
@@ -157,7 +159,7 @@ static mk_err write_head(struct mk_buf *out, const struct mk_upstream_request_op
 /* ---- Its content ---- */
 
 /* Leading zeros are a part of the syntax (RFC 9112, section 7.1), and make the size as long as its room. */
-static void wrap_chunk(char *piece, size_t len)
+static void write_chunk_frame(char *piece, size_t len)
 {
     static const char digits[] = "0123456789abcdef";
     char *at = piece - CHUNK_HEAD;
@@ -169,7 +171,7 @@ static void wrap_chunk(char *piece, size_t len)
     piece[len + 1] = '\n';
 }
 
-static void end_chunks(struct mk_buf *out, const struct mk_upstream_request_body *source, void *ctx)
+static void write_last_chunk(struct mk_buf *out, const struct mk_upstream_request_body *source, void *ctx)
 {
     mk_str name, value;
     mk_buf_add(out, MK_STR("0\r\n"));
@@ -179,18 +181,19 @@ static void end_chunks(struct mk_buf *out, const struct mk_upstream_request_body
     mk_serialize_head_end(out);
 }
 
-static const struct mk_codec_frame chunked = {
-    .before = CHUNK_HEAD, .behind = CHUNK_END, .wrap = wrap_chunk, .end = end_chunks};
+static const struct mk_codec_body_framing chunked = {
+    .before = CHUNK_HEAD, .behind = CHUNK_END, .wrap = write_chunk_frame, .end = write_last_chunk};
 
-static const struct mk_codec_frame *frame(const struct mk_upstream_request_options *ask)
+static const struct mk_codec_body_framing *
+http_body_framing(const struct mk_upstream_request_options *options)
 {
-    return ask->length == MK_LENGTH_UNKNOWN ? &chunked : &mk_codec_plain;
+    return options->length == MK_LENGTH_UNKNOWN ? &chunked : &mk_codec_plain_frame;
 }
 
 const struct mk_codec_ops mk_codec_http = {
     .keeps = true,
-    .write_head = write_head,
-    .frame = frame,
-    .read = mk_codec_read,
-    .read_end = mk_codec_read_end,
+    .write_head = http_write_head,
+    .frame = http_body_framing,
+    .read = mk_codec_read_response,
+    .read_end = mk_codec_read_eof,
 };

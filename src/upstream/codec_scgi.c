@@ -2,7 +2,7 @@
 /* SCGI: a netstring of variables, each name and value with a NUL behind it, then the content. */
 #include "upstream/codec_cgi.h"
 
-static void add(struct mk_buf *out, mk_str name, mk_str value)
+static void append_variable(struct mk_buf *out, mk_str name, mk_str value)
 {
     mk_buf_add(out, name);
     mk_buf_add_char(out, '\0');
@@ -11,29 +11,29 @@ static void add(struct mk_buf *out, mk_str name, mk_str value)
 }
 
 /* CONTENT_LENGTH is there in any case. */
-static void add_all(struct mk_buf *out, const struct mk_upstream_request_options *ask)
+static void append_variables(struct mk_buf *out, const struct mk_upstream_request_options *options)
 {
     char digits[MK_NUM_MAX];
-    mk_str length = mk_codec_cgi_length(ask, digits);
-    add(out, MK_STR("CONTENT_LENGTH"), length.p ? length : MK_STR("0"));
-    add(out, MK_STR("SCGI"), MK_STR("1"));
-    for (size_t i = 0; i < ask->n_fields; i++)
-        if (!mk_codec_cgi_is_ours(ask->fields[i].name))
-            add(out, ask->fields[i].name, ask->fields[i].value);
+    mk_str length = mk_codec_cgi_content_length(options, digits);
+    append_variable(out, MK_STR("CONTENT_LENGTH"), length.p ? length : MK_STR("0"));
+    append_variable(out, MK_STR("SCGI"), MK_STR("1"));
+    for (size_t i = 0; i < options->n_fields; i++)
+        if (!mk_codec_cgi_is_reserved(options->fields[i].name))
+            append_variable(out, options->fields[i].name, options->fields[i].value);
 }
 
 /* The length comes first, and is known last. */
-static mk_err write_head(struct mk_buf *out, const struct mk_upstream_request_options *ask,
-                         const char **problem)
+static mk_err scgi_write_head(struct mk_buf *out, const struct mk_upstream_request_options *options,
+                              const char **problem)
 {
-    mk_err e = mk_codec_cgi_check(ask, problem);
+    mk_err e = mk_codec_cgi_check_request(options, problem);
     struct mk_buf pairs = mk_buf_growing(out->max);
     if (e)
         return e;
     *problem = MK_CODEC_CGI_INVALID;
-    if (mk_codec_cgi_has_nul(ask))
+    if (mk_codec_cgi_has_nul(options))
         return -EINVAL;
-    add_all(&pairs, ask);
+    append_variables(&pairs, options);
     mk_buf_add_num(out, pairs.len);
     mk_buf_add_char(out, ':');
     mk_buf_add(out, mk_buf_str(&pairs));
@@ -43,16 +43,17 @@ static mk_err write_head(struct mk_buf *out, const struct mk_upstream_request_op
     return 0;
 }
 
-static const struct mk_codec_frame *frame(const struct mk_upstream_request_options *ask)
+static const struct mk_codec_body_framing *
+scgi_body_framing(const struct mk_upstream_request_options *options)
 {
-    (void)ask;
-    return &mk_codec_plain;
+    (void)options;
+    return &mk_codec_plain_frame;
 }
 
 const struct mk_codec_ops mk_codec_scgi = {
     .is_cgi = true,
-    .write_head = write_head,
-    .frame = frame,
-    .read = mk_codec_read,
-    .read_end = mk_codec_read_end,
+    .write_head = scgi_write_head,
+    .frame = scgi_body_framing,
+    .read = mk_codec_read_response,
+    .read_end = mk_codec_read_eof,
 };

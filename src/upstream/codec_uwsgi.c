@@ -4,44 +4,44 @@
 
 enum { HEADER = 4, SIZE_MAX_BYTES = 0xffff }; /* modifier 1, the size, modifier 2 */
 
-static void add_size(struct mk_buf *out, size_t size)
+static void append_size(struct mk_buf *out, size_t size)
 {
     mk_buf_add_char(out, (char)(size & 0xff));
     mk_buf_add_char(out, (char)(size >> 8 & 0xff));
 }
 
 /* One that is too long for its size is too long for all of them: see below. */
-static void add(struct mk_buf *out, mk_str name, mk_str value)
+static void append_variable(struct mk_buf *out, mk_str name, mk_str value)
 {
-    add_size(out, name.len);
+    append_size(out, name.len);
     mk_buf_add(out, name);
-    add_size(out, value.len);
+    append_size(out, value.len);
     mk_buf_add(out, value);
 }
 
-static void add_all(struct mk_buf *out, const struct mk_upstream_request_options *ask)
+static void append_variables(struct mk_buf *out, const struct mk_upstream_request_options *options)
 {
     char digits[MK_NUM_MAX];
-    mk_str length = mk_codec_cgi_length(ask, digits);
+    mk_str length = mk_codec_cgi_content_length(options, digits);
     if (length.p)
-        add(out, MK_STR("CONTENT_LENGTH"), length);
-    for (size_t i = 0; i < ask->n_fields; i++)
-        if (!mk_codec_cgi_is_ours(ask->fields[i].name))
-            add(out, ask->fields[i].name, ask->fields[i].value);
+        append_variable(out, MK_STR("CONTENT_LENGTH"), length);
+    for (size_t i = 0; i < options->n_fields; i++)
+        if (!mk_codec_cgi_is_reserved(options->fields[i].name))
+            append_variable(out, options->fields[i].name, options->fields[i].value);
 }
 
-static mk_err write_head(struct mk_buf *out, const struct mk_upstream_request_options *ask,
-                         const char **problem)
+static mk_err uwsgi_write_head(struct mk_buf *out, const struct mk_upstream_request_options *options,
+                               const char **problem)
 {
     size_t begun = out->len;
-    mk_err e = mk_codec_cgi_check(ask, problem);
+    mk_err e = mk_codec_cgi_check_request(options, problem);
     if (e)
         return e;
     *problem = MK_CODEC_CGI_INVALID;
-    if (mk_codec_cgi_has_nul(ask))
+    if (mk_codec_cgi_has_nul(options))
         return -EINVAL;
     mk_buf_add(out, mk_str_of("\0\0\0", HEADER));
-    add_all(out, ask);
+    append_variables(out, options);
     if (out->failed)
         return 0;
     size_t size = out->len - begun - HEADER;
@@ -51,16 +51,17 @@ static mk_err write_head(struct mk_buf *out, const struct mk_upstream_request_op
     return size > SIZE_MAX_BYTES ? -E2BIG : 0;
 }
 
-static const struct mk_codec_frame *frame(const struct mk_upstream_request_options *ask)
+static const struct mk_codec_body_framing *
+uwsgi_body_framing(const struct mk_upstream_request_options *options)
 {
-    (void)ask;
-    return &mk_codec_plain;
+    (void)options;
+    return &mk_codec_plain_frame;
 }
 
 const struct mk_codec_ops mk_codec_uwsgi = {
     .is_cgi = true,
-    .write_head = write_head,
-    .frame = frame,
-    .read = mk_codec_read,
-    .read_end = mk_codec_read_end,
+    .write_head = uwsgi_write_head,
+    .frame = uwsgi_body_framing,
+    .read = mk_codec_read_response,
+    .read_end = mk_codec_read_eof,
 };

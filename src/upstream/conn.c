@@ -20,7 +20,7 @@ static const struct mk_sm_states states = {
     MK_SM_STATE(MK_UPSTREAM_CONN_BROKEN, "broken", TO(WAITING)),
 };
 
-static const char *broken(const void *owner)
+static const char *state_problem(const void *owner)
 {
     const struct mk_upstream_conn *c = owner;
     bool is_open = c->state.is == MK_UPSTREAM_CONN_OPEN || c->state.is == MK_UPSTREAM_CONN_IDLE;
@@ -30,63 +30,63 @@ static const char *broken(const void *owner)
 }
 
 const struct mk_sm_machine mk_upstream_conn_machine = {"upstream connection", &states,
-                                                       MK_UPSTREAM_CONN_STATES, broken};
+                                                       MK_UPSTREAM_CONN_STATES, state_problem};
 
 /* For callers, -EHOSTUNREACH means that no server is up. */
-static int without_host(int error)
+static int map_host_unreachable(int error)
 {
     return error == -EHOSTUNREACH ? -ENETUNREACH : error;
 }
 
 void mk_upstream_conn_fail(struct mk_upstream_conn *c, int error)
 {
-    c->error = without_host(error);
+    c->error = map_host_unreachable(error);
     mk_upstream_conn_move(c, MK_UPSTREAM_CONN_BROKEN);
     mk_timer_stop(&c->timer);
 }
 
-static void become_open(struct mk_upstream_conn *c)
+static void set_open(struct mk_upstream_conn *c)
 {
     mk_upstream_conn_move(c, MK_UPSTREAM_CONN_OPEN);
     mk_timer_stop(&c->timer);
 }
 
-static void log_tls(struct mk_upstream_conn *c, const char *why)
+static void log_tls_error(struct mk_upstream_conn *c, const char *why)
 {
     mk_worker_log(c->worker, MK_LOG_ERROR, "TLS with the server %.*s failed: %s", MK_STR_ARG(c->server->name),
                   why);
 }
 
-static void on_later(void *ctx);
+static void on_deferred_read(void *ctx);
 
 /* TLS has input in its own buffers, about which no event tells: goes on when others had their turn. Without
  * memory for that, the next event goes on. */
-static void go_on_later(struct mk_upstream_conn *c)
+static void schedule_read(struct mk_upstream_conn *c)
 {
     if (!c->stream.holds)
         return;
     if (!c->later)
-        c->later = mk_deferred_new(c->worker, on_later, c);
+        c->later = mk_deferred_new(c->worker, on_deferred_read, c);
     if (c->later)
         mk_deferred_post(c->later);
 }
 
-static void shake_hands(struct mk_upstream_conn *c)
+static void advance_tls_handshake(struct mk_upstream_conn *c)
 {
     const char *why = NULL;
     int e = c->server->upstream->all->tls->handshake(&c->stream, &why);
     if (e == 0) {
-        become_open(c);
+        set_open(c);
     } else if (e == -EAGAIN) {
-        go_on_later(c);
+        schedule_read(c);
     } else {
-        log_tls(c, why ? why : strerror(-e));
+        log_tls_error(c, why ? why : strerror(-e));
         mk_upstream_conn_fail(c, -EPROTO);
     }
 }
 
 /* To ask for and to verify. */
-static const char *name_of(const struct mk_upstream_server *s)
+static const char *tls_server_name(const struct mk_upstream_server *s)
 {
     mk_str set = s->upstream->settings->tls_name;
     if (set.len)
@@ -94,26 +94,26 @@ static const char *name_of(const struct mk_upstream_server *s)
     return s->host.p ? s->host.p : "localhost";
 }
 
-static void on_connected(struct mk_upstream_conn *c)
+static void start_tls_or_open(struct mk_upstream_conn *c)
 {
     const struct mk_upstream *u = c->server->upstream;
     if (!u->tls) {
-        become_open(c);
+        set_open(c);
         return;
     }
     int fd = c->stream.fd,
-        error = u->all->tls->connect(&c->stream, fd, u->tls, name_of(c->server), c->session);
+        error = u->all->tls->connect(&c->stream, fd, u->tls, tls_server_name(c->server), c->session);
     if (error) {
         mk_stream_plain_open(&c->stream, fd);
         mk_upstream_conn_fail(c, error);
         return;
     }
     mk_upstream_conn_move(c, MK_UPSTREAM_CONN_HANDSHAKE);
-    shake_hands(c);
+    advance_tls_handshake(c);
 }
 
 /* connect(2) had to wait. */
-static void end_connecting(struct mk_upstream_conn *c, unsigned which)
+static void finish_connect(struct mk_upstream_conn *c, unsigned which)
 {
     int error = 0;
     socklen_t len = sizeof error;
@@ -122,37 +122,37 @@ static void end_connecting(struct mk_upstream_conn *c, unsigned which)
     if (error)
         mk_upstream_conn_fail(c, -error);
     else
-        on_connected(c);
+        start_tls_or_open(c);
 }
 
-static void on_ready(void *ctx, unsigned which)
+static void on_socket_event(void *ctx, unsigned which)
 {
     struct mk_upstream_conn *c = ctx;
     if (which & (MK_READABLE | MK_ENDED | MK_HUNG_UP))
         mk_stream_on_input(&c->stream, which & (MK_ENDED | MK_HUNG_UP));
     if (c->state.is == MK_UPSTREAM_CONN_CONNECTING && (which & (MK_WRITABLE | MK_HUNG_UP)))
-        end_connecting(c, which);
+        finish_connect(c, which);
     else if (c->state.is == MK_UPSTREAM_CONN_HANDSHAKE)
-        shake_hands(c);
+        advance_tls_handshake(c);
     c->on_event(c->event_ctx, which);
 }
 
-static void on_later(void *ctx)
+static void on_deferred_read(void *ctx)
 {
     struct mk_upstream_conn *c = ctx;
     if (c->state.is == MK_UPSTREAM_CONN_HANDSHAKE)
-        shake_hands(c);
+        advance_tls_handshake(c);
     c->on_event(c->event_ctx, MK_READABLE);
 }
 
-static void on_late(struct mk_timer *t)
+static void on_connect_timeout(struct mk_timer *t)
 {
     struct mk_upstream_conn *c = MK_CONTAINER(t, struct mk_upstream_conn, timer);
     mk_upstream_conn_fail(c, -ETIMEDOUT);
     c->on_event(c->event_ctx, MK_HUNG_UP);
 }
 
-static void send_without_delay(struct mk_upstream_conn *c)
+static void set_tcp_nodelay(struct mk_upstream_conn *c)
 {
     int one = 1;
     c->is_prompt = true;
@@ -166,7 +166,7 @@ static int connect_socket(struct mk_upstream_conn *c)
     int fd = socket(c->to.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     bool waits = fd >= 0 && connect(fd, &c->to.any, c->to.len) < 0;
     if (fd < 0 || (waits && errno != EINPROGRESS)) {
-        int error = without_host(-errno);
+        int error = map_host_unreachable(-errno);
         if (fd >= 0)
             close(fd);
         return error;
@@ -176,8 +176,9 @@ static int connect_socket(struct mk_upstream_conn *c)
     return waits;
 }
 
-int mk_upstream_conn_dial(struct mk_upstream_conn *c, const struct mk_upstream_server *server,
-                          const struct mk_sockaddr *to, struct mk_worker *w, struct mk_tls_session **session)
+int mk_upstream_conn_connect(struct mk_upstream_conn *c, const struct mk_upstream_server *server,
+                             const struct mk_sockaddr *to, struct mk_worker *w,
+                             struct mk_tls_session **session)
 {
     c->server = server;
     c->worker = w;
@@ -189,17 +190,17 @@ int mk_upstream_conn_dial(struct mk_upstream_conn *c, const struct mk_upstream_s
     mk_upstream_conn_move(c, MK_UPSTREAM_CONN_CONNECTING);
     c->error = 0;
     if (server->upstream->tls)
-        send_without_delay(c);
-    c->watcher = mk_watcher_new(w, c->stream.fd, MK_READABLE | MK_WRITABLE | MK_ENDED, on_ready, c);
+        set_tcp_nodelay(c);
+    c->watcher = mk_watcher_new(w, c->stream.fd, MK_READABLE | MK_WRITABLE | MK_ENDED, on_socket_event, c);
     if (!c->watcher) {
         mk_upstream_conn_close(c);
         return -ENOMEM;
     }
-    mk_timer_init(&c->timer, on_late);
+    mk_timer_init(&c->timer, on_connect_timeout);
     if (waits || server->upstream->tls)
         mk_timer_set(&c->timer, w, server->upstream->settings->connect_ms);
     if (!waits)
-        on_connected(c);
+        start_tls_or_open(c);
     if (c->state.is != MK_UPSTREAM_CONN_BROKEN)
         return 0;
     int error = c->error;
@@ -220,7 +221,7 @@ void mk_upstream_conn_close(struct mk_upstream_conn *c)
     c->was_used = c->has_slot = c->has_written = c->is_prompt = false;
 }
 
-void mk_upstream_conn_adopt(struct mk_upstream_conn *c, struct mk_upstream_conn *from)
+void mk_upstream_conn_take_socket(struct mk_upstream_conn *c, struct mk_upstream_conn *from)
 {
     c->stream = from->stream;
     c->watcher = from->watcher;
@@ -236,7 +237,7 @@ void mk_upstream_conn_adopt(struct mk_upstream_conn *c, struct mk_upstream_conn 
     c->has_written = from->has_written;
     c->is_prompt = from->is_prompt;
     mk_upstream_conn_move(c, MK_UPSTREAM_CONN_OPEN);
-    mk_watcher_set_callback(c->watcher, on_ready, c);
+    mk_watcher_set_callback(c->watcher, on_socket_event, c);
     mk_timer_stop(&from->timer);
     if (MK_UNLIKELY(from->later))
         mk_deferred_free(from->later);
@@ -247,22 +248,22 @@ int mk_upstream_conn_state(const struct mk_upstream_conn *c)
     return c->state.is == MK_UPSTREAM_CONN_OPEN ? 0 : c->error ? c->error : -EAGAIN;
 }
 
-ssize_t mk_upstream_conn_read(struct mk_upstream_conn *c, char *room, size_t cap)
+ssize_t mk_upstream_conn_read(struct mk_upstream_conn *c, char *buf, size_t cap)
 {
     const char *why = NULL;
     if (MK_UNLIKELY(c->state.is != MK_UPSTREAM_CONN_OPEN))
         return mk_upstream_conn_state(c);
-    ssize_t n = mk_stream_read(&c->stream, room, cap);
+    ssize_t n = mk_stream_read(&c->stream, buf, cap);
     if (n == -EPROTO && c->stream.tls) { /* in TLS 1.3 it rejects our certificate after the handshake */
         (void)c->server->upstream->all->tls->handshake(&c->stream, &why);
-        log_tls(c, why ? why : strerror(EPROTO));
+        log_tls_error(c, why ? why : strerror(EPROTO));
     }
     if (n == -EAGAIN)
-        go_on_later(c);
+        schedule_read(c);
     return n;
 }
 
-bool mk_upstream_conn_is_quiet(struct mk_upstream_conn *c, unsigned which)
+bool mk_upstream_conn_is_harmless_event(struct mk_upstream_conn *c, unsigned which)
 {
     char byte;
     return which == MK_WRITABLE || (!c->stream.ended && mk_stream_read(&c->stream, &byte, 1) == -EAGAIN);
@@ -273,17 +274,17 @@ bool mk_upstream_conn_is_readable(const struct mk_upstream_conn *c)
     return mk_stream_is_readable(&c->stream);
 }
 
-void mk_upstream_conn_expect_input(struct mk_upstream_conn *c)
+void mk_upstream_conn_assume_readable(struct mk_upstream_conn *c)
 {
     c->stream.dry = false;
 }
 
-bool mk_upstream_conn_has_ended(const struct mk_upstream_conn *c)
+bool mk_upstream_conn_has_eof(const struct mk_upstream_conn *c)
 {
     return c->stream.ended;
 }
 
-bool mk_upstream_conn_is_answered(const struct mk_upstream_conn *c)
+bool mk_upstream_conn_has_first_byte(const struct mk_upstream_conn *c)
 {
     return c->is_answered;
 }
@@ -294,7 +295,7 @@ ssize_t mk_upstream_conn_write(struct mk_upstream_conn *c, mk_str bytes, bool mo
     if (MK_UNLIKELY(c->state.is != MK_UPSTREAM_CONN_OPEN))
         return mk_upstream_conn_state(c);
     if (c->has_written && !c->is_prompt)
-        send_without_delay(c);
+        set_tcp_nodelay(c);
     c->has_written = true;
     return c->stream.ops->write(&c->stream, bytes, more);
 }
@@ -321,12 +322,12 @@ void mk_upstream_conn_set_error(struct mk_upstream_conn *c, int error, const cha
     c->why = why;
 }
 
-void mk_upstream_conn_on_down(struct mk_upstream_conn *c, void (*on_down)(void *ctx))
+void mk_upstream_conn_set_on_down(struct mk_upstream_conn *c, void (*on_down)(void *ctx))
 {
     c->on_down = on_down;
 }
 
-void mk_upstream_conn_abandon(struct mk_upstream_conn *c, uint32_t ms, bool streams)
+void mk_upstream_conn_mark_cancelled(struct mk_upstream_conn *c, uint32_t ms, bool streams)
 {
     c->is_abandoned = true;
     c->abandon_ms = ms;

@@ -62,13 +62,13 @@ struct mk_upstream_conn {
     void (*on_down)(
         void *ctx); /* its server is down, and has not answered: another one may be tried; NULL: no */
     void *ctx;
-    uint64_t client; /* of the request: mk_share_client() */
+    uint64_t client; /* of the request: mk_client_share_key() */
     uint64_t began_us;
     uint64_t waits_since_ms; /* 0: it does not wait */
     const char *why;         /* of `fault`, in words; NULL: none */
     int chosen;              /* the index of the server that was chosen last; -1: none */
     int fault;               /* of the request, for the log: a negated errno value */
-    uint32_t abandon_ms;     /* of mk_upstream_conn_abandon() */
+    uint32_t abandon_ms;     /* of mk_upstream_conn_mark_cancelled() */
     uint8_t n_failed;        /* addresses of one server */
     bool is_abandoned, streams;
     bool is_held_back; /* a share of its client kept it from a connection, when it was tried last */
@@ -89,32 +89,33 @@ static inline bool mk_upstream_conn_has_socket(const struct mk_upstream_conn *c)
 }
 
 /* Begins to connect to the address; on_event is called from then on. 0, or why it failed at once: then there is no socket. */
-int mk_upstream_conn_dial(struct mk_upstream_conn *c, const struct mk_upstream_server *server,
-                          const struct mk_sockaddr *to, struct mk_worker *w, struct mk_tls_session **session);
+int mk_upstream_conn_connect(struct mk_upstream_conn *c, const struct mk_upstream_server *server,
+                             const struct mk_sockaddr *to, struct mk_worker *w,
+                             struct mk_tls_session **session);
 /* Closes the socket of one that has one. */
 void mk_upstream_conn_close(struct mk_upstream_conn *c);
 /* `c`, which waits, gets the socket of `from`, which is to be freed then. */
-void mk_upstream_conn_adopt(struct mk_upstream_conn *c, struct mk_upstream_conn *from);
+void mk_upstream_conn_take_socket(struct mk_upstream_conn *c, struct mk_upstream_conn *from);
 
 /* It could not connect; the owner of its events is to learn of it. */
 void mk_upstream_conn_fail(struct mk_upstream_conn *c, int error);
 
 /* Is this event of an idle one nothing but room to write, bytes that were read before it came, or what TLS
  * says besides: a ticket, new keys? */
-bool mk_upstream_conn_is_quiet(struct mk_upstream_conn *c, unsigned which);
+bool mk_upstream_conn_is_harmless_event(struct mk_upstream_conn *c, unsigned which);
 
 /* For users of acquired connections, besides monkey/upstream.h. */
 /* May a read find something: did an event, or TLS, say so since the last one that found less than it asked for? */
 bool mk_upstream_conn_is_readable(const struct mk_upstream_conn *c);
 /* There may be input of which no event has told yet. */
-void mk_upstream_conn_expect_input(struct mk_upstream_conn *c);
+void mk_upstream_conn_assume_readable(struct mk_upstream_conn *c);
 /* Does the server send no more, or has it hung up? */
-bool mk_upstream_conn_has_ended(const struct mk_upstream_conn *c);
-bool mk_upstream_conn_is_answered(const struct mk_upstream_conn *c);
-void mk_upstream_conn_on_down(struct mk_upstream_conn *c, void (*on_down)(void *ctx));
+bool mk_upstream_conn_has_eof(const struct mk_upstream_conn *c);
+bool mk_upstream_conn_has_first_byte(const struct mk_upstream_conn *c);
+void mk_upstream_conn_set_on_down(struct mk_upstream_conn *c, void (*on_down)(void *ctx));
 /* The request is cancelled, and the server may be at work on it: mk_upstream_conn_release() leaves the
- * connection open until the server closes it, for `ms` at most; 0: MK_ABANDON_MS. `streams`: the response may
+ * connection open until the server closes it, for `ms` at most; 0: MK_CANCELLED_CONN_MS. `streams`: the response may
  * have no end. */
-void mk_upstream_conn_abandon(struct mk_upstream_conn *c, uint32_t ms, bool streams);
+void mk_upstream_conn_mark_cancelled(struct mk_upstream_conn *c, uint32_t ms, bool streams);
 
 #endif

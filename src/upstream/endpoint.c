@@ -10,7 +10,7 @@ static bool is_host_char(char c)
     return mk_char_is_alpha(c) || mk_char_is_digit(c) || c == '.' || c == '-' || c == '_';
 }
 
-static bool is_host(mk_str host)
+static bool is_hostname(mk_str host)
 {
     for (size_t i = 0; i < host.len; i++)
         if (!is_host_char(host.p[i]))
@@ -18,7 +18,7 @@ static bool is_host(mk_str host)
     return host.len && host.len <= HOST_MAX && host.p[0] != '-' && host.p[0] != '.';
 }
 
-static bool is_address6(mk_str host)
+static bool is_ipv6_address(mk_str host)
 {
     struct mk_addr p;
     return host.len < 64 && mk_str_find(host, ':') != MK_STR_NONE && mk_addr_parse(host, &p) && !p.port;
@@ -33,14 +33,14 @@ static bool parse_port(mk_str text, uint16_t *port)
     return true;
 }
 
-static bool parse_bracketed(struct mk_endpoint *e, mk_str text)
+static bool parse_bracketed_ipv6(struct mk_endpoint *e, mk_str text)
 {
     size_t end = mk_str_find(text, ']');
     if (end == MK_STR_NONE)
         return false;
     mk_str rest = mk_str_skip(text, end + 1);
     e->host = mk_str_skip(mk_str_first(text, end), 1);
-    if (!is_address6(e->host))
+    if (!is_ipv6_address(e->host))
         return false;
     return !rest.len || (rest.p[0] == ':' && parse_port(mk_str_skip(rest, 1), &e->port));
 }
@@ -55,12 +55,12 @@ bool mk_endpoint_parse(struct mk_endpoint *e, mk_str text)
         return e->path.len && e->path.len <= PATH_MAX_UN;
     }
     if (text.len && text.p[0] == '[')
-        return parse_bracketed(e, text);
+        return parse_bracketed_ipv6(e, text);
     size_t colon = mk_str_find(text, ':');
     if (colon == MK_STR_NONE) {
         e->host = text;
-        return is_host(text);
+        return is_hostname(text);
     }
     e->host = mk_str_first(text, colon);
-    return is_host(e->host) && parse_port(mk_str_skip(text, colon + 1), &e->port);
+    return is_hostname(e->host) && parse_port(mk_str_skip(text, colon + 1), &e->port);
 }

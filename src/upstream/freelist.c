@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "base/poison.h"
 
-void *mk_freelist_take(struct mk_freelist *s)
+void *mk_freelist_pop(struct mk_freelist *s)
 {
     if (!s->n)
         return mk_mem_alloc(s->size);
@@ -13,7 +13,7 @@ void *mk_freelist_take(struct mk_freelist *s)
     return block;
 }
 
-void mk_freelist_give(struct mk_freelist *s, void *block)
+void mk_freelist_push(struct mk_freelist *s, void *block)
 {
     if (s->n == MK_FREELIST_MAX) {
         mk_mem_free(block);
@@ -36,13 +36,13 @@ void *mk_freelist_alloc(struct mk_freelist *blocks, size_t *size)
     if (*size > blocks->size)
         return mk_mem_alloc(*size);
     *size = blocks->size;
-    return mk_freelist_take(blocks);
+    return mk_freelist_pop(blocks);
 }
 
 void mk_freelist_dealloc(struct mk_freelist *blocks, void *p, size_t size)
 {
     if (p && size == blocks->size)
-        mk_freelist_give(blocks, p);
+        mk_freelist_push(blocks, p);
     else
         mk_mem_free(p);
 }

@@ -16,8 +16,8 @@ struct mk_freelist {
 };
 
 /* NULL: out of memory. What is in it is left over. */
-void *mk_freelist_take(struct mk_freelist *s);
-void mk_freelist_give(struct mk_freelist *s, void *block);
+void *mk_freelist_pop(struct mk_freelist *s);
+void mk_freelist_push(struct mk_freelist *s, void *block);
 void mk_freelist_fini(struct mk_freelist *s);
 
 /* Of any size: a block of the list where that is large enough, else memory of the heap. `*size` is how much is wanted, and

@@ -13,7 +13,7 @@ static const struct mk_sm_states steps = {
     MK_SM_STATE(MK_HANDLER_DONE, "done", TO(DONE)), /* refused, and then the request ends */
 };
 
-static const char *broken(const void *owner)
+static const char *state_problem(const void *owner)
 {
     const struct mk_upstream_handler *h = owner;
     bool answers = h->step.is == MK_HANDLER_BODY || h->step.is == MK_HANDLER_TUNNEL;
@@ -21,11 +21,11 @@ static const char *broken(const void *owner)
 }
 
 const struct mk_sm_machine mk_upstream_handler_machine = {"upstream handler", &steps, MK_HANDLER_STEPS,
-                                                          broken};
+                                                          state_problem};
 
 /* ---- The end ---- */
 
-enum mk_verdict mk_upstream_handler_refuse(struct mk_response *response, unsigned status)
+enum mk_verdict mk_upstream_handler_error(struct mk_response *response, unsigned status)
 {
     mk_response_set_status(response, status);
     if (status == 503)
@@ -34,10 +34,10 @@ enum mk_verdict mk_upstream_handler_refuse(struct mk_response *response, unsigne
 }
 
 /* The upstream request stays until ours ends: fields of the response may be in it. */
-static enum mk_verdict handler_refuse(struct mk_upstream_handler *h, unsigned status)
+static enum mk_verdict handler_error(struct mk_upstream_handler *h, unsigned status)
 {
     mk_upstream_handler_move(h, MK_HANDLER_DONE);
-    return mk_upstream_handler_refuse(h->response, status);
+    return mk_upstream_handler_error(h->response, status);
 }
 
 static void handler_on_end(void *ctx)
@@ -66,23 +66,23 @@ static ssize_t handler_fail_body(struct mk_upstream_handler *h, ssize_t e)
     return e;
 }
 
-static ssize_t handler_read(struct mk_upstream_handler *h, char *room, size_t cap)
+static ssize_t handler_read(struct mk_upstream_handler *h, char *buf, size_t cap)
 {
     if (!h->upstream)
         return -EPIPE;
     if (h->step.is == MK_HANDLER_BODY)
         mk_upstream_request_resume(h->upstream); /* the backend may answer while it reads */
-    ssize_t n = mk_upstream_request_read(h->upstream, room, cap);
+    ssize_t n = mk_upstream_request_read(h->upstream, buf, cap);
     if (n == 0)
         handler_add_trailers(h);
     return n >= 0 || n == -EAGAIN ? n : handler_fail_body(h, n);
 }
 
-static ssize_t handler_pull(void *ctx, char *room, size_t cap)
+static ssize_t handler_pull(void *ctx, char *buf, size_t cap)
 {
     struct mk_upstream_handler *h = ctx;
     h->body.is_readable = true;
-    ssize_t n = handler_read(h, room, cap);
+    ssize_t n = handler_read(h, buf, cap);
     h->body.is_readable = false;
     return n;
 }
@@ -126,14 +126,14 @@ static enum mk_verdict handler_open_tunnel(struct mk_upstream_handler *h)
     mk_upstream_handler_move(h, MK_HANDLER_TUNNEL);
     h->body.is_tunnel = true;
     if (h->ops->copy_head(h))
-        return handler_refuse(h, 503);
+        return handler_error(h, 503);
     return mk_response_open_tunnel(h->request, h->response, &tunnel, h) ? MK_ERROR : MK_DONE;
 }
 
 /* ---- The head of the response ---- */
 
 /* Another handler answers, maybe for another path. */
-static enum mk_verdict handler_leave(struct mk_upstream_handler *h, enum mk_verdict verdict)
+static enum mk_verdict handler_decline(struct mk_upstream_handler *h, enum mk_verdict verdict)
 {
     handler_on_end(h);
     mk_request_set_data(h->request, NULL);
@@ -148,13 +148,13 @@ static enum mk_verdict handler_read_head(struct mk_upstream_handler *h)
         if (h->ops->on_interim)
             h->ops->on_interim(h);
     if (e)
-        return e == -EAGAIN ? MK_WAIT : handler_refuse(h, mk_upstream_status_for_error(e));
+        return e == -EAGAIN ? MK_WAIT : handler_error(h, mk_upstream_status_for_error(e));
     if (mk_upstream_request_is_upgraded(h->upstream))
         return handler_open_tunnel(h);
     if (h->ops->replace && h->ops->replace(h, &verdict))
-        return handler_leave(h, verdict);
+        return handler_decline(h, verdict);
     mk_upstream_handler_move(h, MK_HANDLER_BODY);
-    return h->ops->copy_head(h) || handler_set_body(h) ? handler_refuse(h, 503) : MK_DONE;
+    return h->ops->copy_head(h) || handler_set_body(h) ? handler_error(h, 503) : MK_DONE;
 }
 
 /* ---- The request ---- */
@@ -174,10 +174,10 @@ static enum mk_verdict handler_start(struct mk_upstream_handler *h)
     };
     unsigned status = h->ops->make_request(h, &options);
     if (status)
-        return handler_refuse(h, status);
+        return handler_error(h, status);
     h->upstream = mk_upstream_request_start(mk_request_worker(h->request), &options, handler_on_ready, h);
     if (!h->upstream)
-        return handler_refuse(h, 503);
+        return handler_error(h, 503);
     mk_upstream_handler_move(h, MK_HANDLER_WAIT_HEAD);
     if (h->ops->on_start)
         h->ops->on_start(h, &options);
@@ -189,7 +189,7 @@ static enum mk_verdict handler_receive_body(struct mk_upstream_handler *h)
     int e = mk_request_body_receive(&h->body);
     if (e == -EAGAIN)
         return MK_WAIT;
-    return e ? handler_refuse(h, mk_spool_status(e)) : handler_start(h);
+    return e ? handler_error(h, mk_spool_status(e)) : handler_start(h);
 }
 
 static enum mk_verdict handler_advance(struct mk_upstream_handler *h)
@@ -207,11 +207,11 @@ enum mk_verdict mk_upstream_handler_run(struct mk_upstream_handler *h)
     return verdict;
 }
 
-enum mk_verdict mk_upstream_handler_begin(struct mk_upstream_handler *h)
+enum mk_verdict mk_upstream_handler_start(struct mk_upstream_handler *h)
 {
     h->body.request = h->request;
-    if (!mk_request_body_begin(&h->body) || mk_request_add_cleanup(h->request, handler_on_end, h))
-        return mk_upstream_handler_refuse(h->response, 503);
+    if (!mk_request_body_init(&h->body) || mk_request_add_cleanup(h->request, handler_on_end, h))
+        return mk_upstream_handler_error(h->response, 503);
     mk_request_set_data(h->request, h);
     mk_request_cancel_on_disconnect(h->request);
     (void)mk_request_set_handler_timeout(h->request, 0); /* the route has timeouts of its own */

@@ -9,7 +9,7 @@
 #include "base/compiler.h"
 #include "upstream/request_body.h"
 
-enum mk_handler_step {
+enum mk_upstream_handler_step {
     MK_HANDLER_RECEIVE_BODY, /* of the request */
     MK_HANDLER_WAIT_HEAD,    /* the request is being sent, and the head of the response is to come */
     MK_HANDLER_BODY,         /* of the response */
@@ -27,7 +27,7 @@ struct mk_upstream_handler {
     struct mk_response *response;
     struct mk_upstream_request *upstream; /* NULL: not yet, or not any more */
     struct mk_request_body body;
-    struct mk_sm step; /* enum mk_handler_step */
+    struct mk_sm step; /* enum mk_upstream_handler_step */
     bool spools;       /* the response, so that a slow client holds no connection */
 };
 
@@ -50,13 +50,13 @@ struct mk_upstream_handler_ops {
     void (*on_error_text)(void *h, mk_str text);
 };
 
-static inline void mk_upstream_handler_move(struct mk_upstream_handler *h, enum mk_handler_step to)
+static inline void mk_upstream_handler_move(struct mk_upstream_handler *h, enum mk_upstream_handler_step to)
 {
     mk_sm_move(&h->step, &mk_upstream_handler_machine, h, to);
 }
 
 /* The first call of a handler: `h` is zeroed but for ops, request, response, spools, and the mode and upgrade of the body. */
-enum mk_verdict mk_upstream_handler_begin(struct mk_upstream_handler *h);
+enum mk_verdict mk_upstream_handler_start(struct mk_upstream_handler *h);
 /* The next ones. NULL: this is the first. */
 static inline struct mk_upstream_handler *mk_upstream_handler_of(const struct mk_request *request)
 {
@@ -65,6 +65,6 @@ static inline struct mk_upstream_handler *mk_upstream_handler_of(const struct mk
 enum mk_verdict mk_upstream_handler_run(struct mk_upstream_handler *h);
 
 /* Answers with an error page. */
-enum mk_verdict mk_upstream_handler_refuse(struct mk_response *response, unsigned status);
+enum mk_verdict mk_upstream_handler_error(struct mk_response *response, unsigned status);
 
 #endif

@@ -12,7 +12,7 @@
 enum { ERRORS_MAX = 64 * 1024 }; /* bytes of standard error that are logged */
 
 /* One of the handlers. */
-struct gateway {
+struct cgi_handler_type {
     const struct mk_plugin *plugin;
     enum mk_upstream_protocol protocol;
     uint16_t port; /* of servers written without one */
@@ -21,7 +21,7 @@ struct gateway {
 };
 
 struct cgi_route {
-    const struct gateway *gateway;
+    const struct cgi_handler_type *gateway;
     struct mk_upstream *upstream;
     mk_str root;   /* the document root as the backend sees it; absent: where it really is */
     mk_str split;  /* how names of scripts end; absent: there are no files */
@@ -46,7 +46,7 @@ struct document_root {
     mk_str path, real; /* without a slash at the end */
 };
 
-static struct cgi_request *cgi_of(struct mk_upstream_handler *h)
+static struct cgi_request *cgi_request_of(struct mk_upstream_handler *h)
 {
     return MK_CONTAINER(h, struct cgi_request, handler);
 }
@@ -54,7 +54,7 @@ static struct cgi_request *cgi_of(struct mk_upstream_handler *h)
 /* ---- Options of a route ---- */
 
 /* Not seen from the folder of the configuration: it may be that of another container. */
-static bool cgi_read_root(const struct mk_route_option *o)
+static bool option_read_root(const struct mk_route_option *o)
 {
     struct cgi_route *r = o->route;
     mk_str root = o->value;
@@ -64,7 +64,7 @@ static bool cgi_read_root(const struct mk_route_option *o)
     return true;
 }
 
-static bool cgi_read_split(const struct mk_route_option *o)
+static bool option_read_split(const struct mk_route_option *o)
 {
     struct cgi_route *r = o->route;
     mk_str split = o->value;
@@ -74,7 +74,7 @@ static bool cgi_read_split(const struct mk_route_option *o)
            mk_route_option_fail(o, "an extension such as `.php`, or `off`");
 }
 
-static bool cgi_read_set(const struct mk_route_option *o)
+static bool option_read_set(const struct mk_route_option *o)
 {
     struct cgi_route *r = o->route;
     struct mk_header field = {.value = o->value};
@@ -91,9 +91,9 @@ static const char *const off_or_on[] = {"off", "on"};
 static const char *const off_or_pass[] = {"off", "pass"};
 
 static const struct mk_route_option_type cgi_options[] = {
-    {"root", .read = cgi_read_root},
-    {"split", .read = cgi_read_split},
-    {"set", .read = cgi_read_set},
+    {"root", .read = option_read_root},
+    {"split", .read = option_read_split},
+    {"set", .read = option_read_set},
     {"stream", MK_ROUTE_OPTION_FLAG(struct cgi_route, streams)},
     {"paths", MK_ROUTE_OPTION_CHOICE(struct cgi_route, raw_paths, checked_or_raw)},
     {"underscores", MK_ROUTE_OPTION_CHOICE(struct cgi_route, passes_underscores, off_or_on)},
@@ -129,7 +129,8 @@ static mk_str pattern_prefix(mk_str pattern)
     return pattern;
 }
 
-static bool cgi_bind(const struct mk_conf_ctx *spot, mk_str words, const struct gateway *gateway, void **data)
+static bool cgi_route_bind(const struct mk_conf_ctx *spot, mk_str words,
+                           const struct cgi_handler_type *gateway, void **data)
 {
     struct cgi_route *r = mk_conf_ctx_alloc(spot, sizeof *r);
     struct mk_upstream_defaults defaults = {.port = gateway->port};
@@ -159,12 +160,12 @@ static int cgi_load(struct mk_config *config, void **data)
     return 0;
 }
 
-static mk_str without_slash(mk_str path)
+static mk_str strip_trailing_slash(mk_str path)
 {
     return mk_str_first(path, path.len - mk_str_ends(path, MK_STR("/")));
 }
 
-static int cgi_enter_host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
+static int cgi_init_vhost(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
 {
     struct document_root *root = mk_config_alloc(config, sizeof *root);
     mk_str path = mk_vhost_root(host);
@@ -173,9 +174,9 @@ static int cgi_enter_host(struct mk_config *config, struct mk_vhost *host, void 
     *host_data = root;
     if (!root)
         return -ENOMEM;
-    root->path = root->real = without_slash(path);
+    root->path = root->real = strip_trailing_slash(path);
     if (path.len && realpath(path.p, real))
-        root->real = without_slash(mk_config_copy(config, mk_str_from_c(real)));
+        root->real = strip_trailing_slash(mk_config_copy(config, mk_str_from_c(real)));
     return root->real.p || !path.len ? 0 : -ENOMEM;
 }
 
@@ -190,7 +191,7 @@ static void cgi_log_line(void *ctx, mk_str line)
 
 static void cgi_on_error_text(void *ctx, mk_str text)
 {
-    struct cgi_request *c = cgi_of(ctx);
+    struct cgi_request *c = cgi_request_of(ctx);
     if (!c->errors) {
         c->errors = mk_request_alloc(c->handler.request, sizeof *c->errors);
         if (!c->errors)
@@ -205,24 +206,24 @@ static void cgi_on_error_text(void *ctx, mk_str text)
 
 static void cgi_on_end(struct mk_upstream_handler *h)
 {
-    struct cgi_request *c = cgi_of(h);
+    struct cgi_request *c = cgi_request_of(h);
     if (c->errors)
         mk_cgi_errors_end(c->errors);
 }
 
 /* ---- The response ---- */
 
-static bool is_server_made(mk_str name)
+static bool is_websocket_accept_header(mk_str name)
 {
     mk_str accept = MK_STR("Sec-WebSocket-Accept");
     return name.len == accept.len && mk_str_eq_nocase(name, accept);
 }
 
-static int cgi_add_others(struct mk_upstream_handler *h, const struct mk_header *lines, size_t n)
+static int cgi_add_other_headers(struct mk_upstream_handler *h, const struct mk_header *lines, size_t n)
 {
     int e = 0;
     for (size_t i = 0; !e && i < n; i++)
-        if (!is_server_made(lines[i].name))
+        if (!is_websocket_accept_header(lines[i].name))
             e = mk_response_add_header_nocopy(h->response, lines[i].name, lines[i].value);
     return e;
 }
@@ -235,48 +236,48 @@ static int cgi_copy_head(struct mk_upstream_handler *h)
     const struct mk_header *lines = mk_upstream_request_headers(h->upstream, &text, &n);
     int e = mk_response_set_status(h->response, mk_upstream_request_status(h->upstream));
     for (size_t i = 0; !e && i < n; i++)
-        if (is_server_made(lines[i].name))
-            return cgi_add_others(h, lines, n);
+        if (is_websocket_accept_header(lines[i].name))
+            return cgi_add_other_headers(h, lines, n);
     return e ? e : mk_response_add_headers(h->response, text, lines, n);
 }
 
 /* RFC 3875, section 6.2.2. */
-static bool cgi_redirect(struct mk_upstream_handler *h, enum mk_verdict *verdict)
+static bool cgi_follow_local_redirect(struct mk_upstream_handler *h, enum mk_verdict *verdict)
 {
     if (!mk_upstream_request_is_local_redirect(h->upstream))
         return false;
     int e = mk_request_rewrite(h->request, mk_upstream_request_header(h->upstream, MK_STR("Location")));
     if (e == -EINVAL)
         mk_request_log(h->request, MK_LOG_ERROR, "upstream %.*s: its Location leads nowhere",
-                       MK_STR_ARG(mk_upstream_name(cgi_of(h)->route->upstream)));
-    *verdict = e ? mk_upstream_handler_refuse(h->response, e == -EINVAL ? 502 : 503) : MK_REWRITTEN;
+                       MK_STR_ARG(mk_upstream_name(cgi_request_of(h)->route->upstream)));
+    *verdict = e ? mk_upstream_handler_error(h->response, e == -EINVAL ? 502 : 503) : MK_REWRITTEN;
     return true;
 }
 
 /* ---- The request ---- */
 
-static mk_str cgi_join(struct cgi_request *c, mk_str folder, mk_str path)
+static mk_str cgi_join_path(struct cgi_request *c, mk_str folder, mk_str path)
 {
-    char *room = mk_request_alloc(c->handler.request, folder.len + path.len + 1);
-    struct mk_buf out = mk_buf_fixed(room, folder.len + path.len + 1);
+    char *buf = mk_request_alloc(c->handler.request, folder.len + path.len + 1);
+    struct mk_buf out = mk_buf_fixed(buf, folder.len + path.len + 1);
     mk_buf_add(&out, folder);
     mk_buf_add(&out, path);
-    return room ? mk_buf_str(&out) : MK_STR_NULL;
+    return buf ? mk_buf_str(&out) : MK_STR_NULL;
 }
 
-static mk_str cgi_file_name(struct cgi_request *c, const struct document_root *root)
+static mk_str cgi_script_filename(struct cgi_request *c, const struct document_root *root)
 {
     mk_str name = mk_request_translate_path(c->handler.request, c->script_name);
     if (c->route->root.p)
-        return cgi_join(c, c->route->root, c->script_name);
+        return cgi_join_path(c, c->route->root, c->script_name);
     mk_str rest = mk_str_starts(name, root->path) ? mk_str_skip(name, root->path.len) : MK_STR_NULL;
     if (!rest.len || rest.p[0] != '/' || mk_str_eq(root->path, root->real))
         return name; /* or it is beneath the folder of an Alias or of a user */
-    return cgi_join(c, root->real, rest);
+    return cgi_join_path(c, root->real, rest);
 }
 
 /* False: out of memory. */
-static bool cgi_make_variables(struct cgi_request *c, struct mk_upstream_request_options *options)
+static bool cgi_build_variables(struct cgi_request *c, struct mk_upstream_request_options *options)
 {
     const struct cgi_route *route = c->route;
     const struct document_root *root =
@@ -292,9 +293,9 @@ static bool cgi_make_variables(struct cgi_request *c, struct mk_upstream_request
                                      .set = route->set,
                                      .n_set = route->n_set};
     if (route->split.p) {
-        choices.script_filename = cgi_file_name(c, root);
+        choices.script_filename = cgi_script_filename(c, root);
         if (c->path_info.len)
-            choices.path_translated = cgi_join(c, choices.document_root, c->path_info);
+            choices.path_translated = cgi_join_path(c, choices.document_root, c->path_info);
         if (!choices.script_filename.p)
             return false;
     }
@@ -304,24 +305,24 @@ static bool cgi_make_variables(struct cgi_request *c, struct mk_upstream_request
     return true;
 }
 
-static unsigned cgi_make_request(struct mk_upstream_handler *h, struct mk_upstream_request_options *options)
+static unsigned cgi_build_request(struct mk_upstream_handler *h, struct mk_upstream_request_options *options)
 {
-    struct cgi_request *c = cgi_of(h);
+    struct cgi_request *c = cgi_request_of(h);
     options->to = c->route->upstream;
     options->protocol = c->route->gateway->protocol;
     options->limits = c->route->limits;
     mk_request_body_attach(&h->body, options);
-    return cgi_make_variables(c, options) ? 0 : 503;
+    return cgi_build_variables(c, options) ? 0 : 503;
 }
 
-static const struct mk_upstream_handler_ops cgi_ops = {.make_request = cgi_make_request,
-                                                       .replace = cgi_redirect,
+static const struct mk_upstream_handler_ops cgi_ops = {.make_request = cgi_build_request,
+                                                       .replace = cgi_follow_local_redirect,
                                                        .copy_head = cgi_copy_head,
                                                        .on_end = cgi_on_end,
                                                        .on_error_text = cgi_on_error_text};
 
 /* The pattern's beginning is the name of the program, the rest of the path is its own. */
-static void split_path(const struct cgi_route *route, mk_str path, mk_str *name, mk_str *info)
+static void split_program_path(const struct cgi_route *route, mk_str path, mk_str *name, mk_str *info)
 {
     mk_str rest = mk_str_skip(path, route->prefix.len);
     bool fits = mk_str_starts(path, route->prefix) && (!rest.len || rest.p[0] == '/');
@@ -336,7 +337,7 @@ static enum mk_verdict cgi_start(struct mk_request *request, struct mk_response 
     bool streams = route->streams && mk_request_length(request) != MK_LENGTH_UNKNOWN;
     struct cgi_request *c = mk_request_alloc(request, sizeof *c);
     if (!c)
-        return mk_upstream_handler_refuse(response, 503);
+        return mk_upstream_handler_error(response, 503);
     *c = (struct cgi_request){
         .handler = {.ops = &cgi_ops,
                     .request = request,
@@ -346,7 +347,7 @@ static enum mk_verdict cgi_start(struct mk_request *request, struct mk_response 
         .route = route,
         .script_name = name,
         .path_info = info};
-    return mk_upstream_handler_begin(&c->handler);
+    return mk_upstream_handler_start(&c->handler);
 }
 
 static enum mk_verdict cgi_handle(struct mk_request *request, struct mk_response *response, void *data)
@@ -360,7 +361,7 @@ static enum mk_verdict cgi_handle(struct mk_request *request, struct mk_response
     if (route->split.p)
         status = mk_request_find_script(request, route->split, &name, &info);
     else
-        split_path(route, mk_request_path(request), &name, &info);
+        split_program_path(route, mk_request_path(request), &name, &info);
     if (status == 404) {
         if (name.p) /* set here, so that `static` does not send a script that comes back meanwhile */
             mk_response_set_status(response, 404);
@@ -368,7 +369,7 @@ static enum mk_verdict cgi_handle(struct mk_request *request, struct mk_response
     }
     if (!status && !route->raw_paths)
         status = mk_request_check_path(request);
-    return status ? mk_upstream_handler_refuse(response, status)
+    return status ? mk_upstream_handler_error(response, status)
                   : cgi_start(request, response, route, name, info);
 }
 
@@ -381,13 +382,13 @@ static enum mk_verdict cgi_handle(struct mk_request *request, struct mk_response
 
 static const char *const needs[] = {"upstream", NULL};
 
-/* The plugin `name_` with its handler of the same name; the other arguments are members of its struct gateway. */
+/* The plugin `name_` with its handler of the same name; the other arguments are members of its struct cgi_handler_type. */
 #define GATEWAY(name_, help_, ...)                                                                           \
     MK_PLUGIN_DECLARE(name_);                                                                                \
-    static const struct gateway name_ = {.plugin = &MK_PLUGIN_OF(name_), __VA_ARGS__};                       \
+    static const struct cgi_handler_type name_ = {.plugin = &MK_PLUGIN_OF(name_), __VA_ARGS__};              \
     static bool bind_##name_(const struct mk_conf_ctx *spot, mk_str words, void **data)                      \
     {                                                                                                        \
-        return cgi_bind(spot, words, &name_, data);                                                          \
+        return cgi_route_bind(spot, words, &name_, data);                                                    \
     }                                                                                                        \
     static const struct mk_handler name_##_handler = {.name = #name_,                                        \
                                                       .form = FORM,                                          \
@@ -401,7 +402,7 @@ static const char *const needs[] = {"upstream", NULL};
                         .help = help_,                                                                       \
                         .handlers = name_##_handlers,                                                        \
                         .load = cgi_load,                                                                    \
-                        .host = cgi_enter_host,                                                              \
+                        .host = cgi_init_vhost,                                                              \
                         .needs = needs}
 
 GATEWAY(fastcgi, "Passes requests to FastCGI servers: PHP-FPM and others.",

@@ -15,7 +15,8 @@ static struct mk_proxy *proxy_of(struct mk_upstream_handler *h)
 
 /* ---- The request ---- */
 
-static unsigned proxy_make_request(struct mk_upstream_handler *h, struct mk_upstream_request_options *options)
+static unsigned proxy_build_request(struct mk_upstream_handler *h,
+                                    struct mk_upstream_request_options *options)
 {
     struct mk_proxy *p = proxy_of(h);
     if (mk_request_method(h->request) == MK_METHOD_CONNECT && !h->body.has_upgrade)
@@ -23,10 +24,10 @@ static unsigned proxy_make_request(struct mk_upstream_handler *h, struct mk_upst
     options->to = p->route->upstream;
     options->protocol = MK_UPSTREAM_PROTOCOL_HTTP;
     options->limits = p->route->limits;
-    options->target = mk_proxy_target_make(h->request, p->route);
+    options->target = mk_proxy_target_build(h->request, p->route);
     if (!options->target.p)
         return 400;
-    unsigned status = mk_proxy_fields_make(p, options);
+    unsigned status = mk_proxy_headers_build(p, options);
     if (status)
         return status;
     if (h->body.has_upgrade)
@@ -64,23 +65,23 @@ static int proxy_copy_head(struct mk_upstream_handler *h)
  * the request's body is gone: then no other handler can have the request. */
 static bool proxy_is_declined(struct mk_upstream_handler *h, enum mk_verdict *verdict)
 {
-    char room[64];
+    char buf[64];
     if (!mk_upstream_request_header(h->upstream, MK_STR(MK_LOCAL_BACKEND_DECLINED)).p ||
         mk_request_length(h->request) != 0)
         return false;
-    while (mk_upstream_request_read(h->upstream, room, sizeof room) > 0)
+    while (mk_upstream_request_read(h->upstream, buf, sizeof buf) > 0)
         continue;
     *verdict = MK_NEXT;
     return true;
 }
 
 static const struct mk_upstream_handler_ops proxy_ops = {
-    .make_request = proxy_make_request, .on_interim = proxy_send_interim, .copy_head = proxy_copy_head};
-static const struct mk_upstream_handler_ops mirrored_ops = {.make_request = proxy_make_request,
+    .make_request = proxy_build_request, .on_interim = proxy_send_interim, .copy_head = proxy_copy_head};
+static const struct mk_upstream_handler_ops mirrored_ops = {.make_request = proxy_build_request,
                                                             .on_start = proxy_send_mirror,
                                                             .on_interim = proxy_send_interim,
                                                             .copy_head = proxy_copy_head};
-static const struct mk_upstream_handler_ops local_ops = {.make_request = proxy_make_request,
+static const struct mk_upstream_handler_ops local_ops = {.make_request = proxy_build_request,
                                                          .on_interim = proxy_send_interim,
                                                          .replace = proxy_is_declined,
                                                          .copy_head = proxy_copy_head};
@@ -111,10 +112,10 @@ static bool proxy_expects_continue(struct mk_request *request)
 
 static bool proxy_sends_trailer(struct mk_request_body *b, mk_str name)
 {
-    return mk_proxy_fields_may_have(MK_CONTAINER(b, struct mk_proxy, handler.body), name);
+    return mk_proxy_headers_may_send(MK_CONTAINER(b, struct mk_proxy, handler.body), name);
 }
 
-static void proxy_fill(struct mk_proxy *p, struct mk_request *request, struct mk_response *response,
+static void proxy_init(struct mk_proxy *p, struct mk_request *request, struct mk_response *response,
                        const struct mk_proxy_route *route)
 {
     *p = (struct mk_proxy){
@@ -134,7 +135,7 @@ static void proxy_fill(struct mk_proxy *p, struct mk_request *request, struct mk
     p->handler.body.has_upgrade = p->upgrade.p;
 }
 
-enum mk_verdict mk_handler_proxy(struct mk_request *request, struct mk_response *response, void *data)
+enum mk_verdict mk_handler_proxy_handle(struct mk_request *request, struct mk_response *response, void *data)
 {
     struct mk_upstream_handler *h = mk_upstream_handler_of(request);
     const struct mk_proxy_route *route = data;
@@ -144,9 +145,9 @@ enum mk_verdict mk_handler_proxy(struct mk_request *request, struct mk_response 
     unsigned status = mk_proxy_route_is_local(route) || route->raw_paths ? 0 : mk_request_check_path(request);
     struct mk_proxy *p = status ? NULL : mk_request_alloc(request, sizeof *p);
     if (!p)
-        return mk_upstream_handler_refuse(response, status ? status : 503);
-    proxy_fill(p, request, response, route);
-    return mk_proxy_fields_limit_hops(p, &verdict) ? verdict : mk_upstream_handler_begin(&p->handler);
+        return mk_upstream_handler_error(response, status ? status : 503);
+    proxy_init(p, request, response, route);
+    return mk_proxy_headers_check_hops(p, &verdict) ? verdict : mk_upstream_handler_start(&p->handler);
 }
 
 /* ---- Local backends ---- */
@@ -176,7 +177,7 @@ struct mk_local_backend *mk_local_backend_open(struct mk_config *config, const v
 enum mk_verdict mk_local_backend_handle(struct mk_request *request, struct mk_response *response,
                                         struct mk_local_backend *backend)
 {
-    return mk_handler_proxy(request, response, &backend->route);
+    return mk_handler_proxy_handle(request, response, &backend->route);
 }
 
 /* ---- The plugin ---- */
@@ -198,7 +199,7 @@ static void proxy_stop_worker(struct mk_worker *worker, void *data)
 static const struct mk_handler handler = {
     .name = "proxy",
     .form = mk_proxy_route_form,
-    .handle = mk_handler_proxy,
+    .handle = mk_handler_proxy_handle,
     .bind = mk_proxy_route_bind,
     .traits = MK_HANDLER_FORWARDS,
 };

@@ -10,67 +10,67 @@
 /* The average moves an eighth of the way to each new value. */
 enum { AVERAGE_SHIFT = 3, WHOLE = 1000 };
 
-static struct mk_stats_health *health_of(const struct mk_upstream_server *s)
+static struct mk_upstream_stats_health *shared_health(const struct mk_upstream_server *s)
 {
-    return mk_stats_health(&s->upstream->all->stats, s->stats_slot);
+    return mk_upstream_stats_health(&s->upstream->all->stats, s->stats_slot);
 }
 
 /* A check or a time that the configuration does not have any more decides nothing: what is shared outlives
  * it. */
-bool mk_health_is_refused(const struct mk_upstream_server *s)
+bool mk_health_is_check_failed(const struct mk_upstream_server *s)
 {
-    return s->upstream->settings->check.len && LOAD(&health_of(s)->is_check_failed);
+    return s->upstream->settings->check.len && LOAD(&shared_health(s)->is_check_failed);
 }
 
 uint64_t mk_health_down_ms(const struct mk_upstream_server *s, uint64_t now_ms)
 {
     const struct mk_upstream_settings *settings = s->upstream->settings;
-    uint64_t until = LOAD(&health_of(s)->down_until_ms);
+    uint64_t until = LOAD(&shared_health(s)->down_until_ms);
     bool is_down = settings->max_fails && until > now_ms && until - now_ms <= settings->fail_ms;
     return is_down ? until - now_ms : 0;
 }
 
 bool mk_health_is_up(const struct mk_upstream_server *s, uint64_t now_ms)
 {
-    return !mk_health_down_ms(s, now_ms) && !mk_health_is_refused(s);
+    return !mk_health_down_ms(s, now_ms) && !mk_health_is_check_failed(s);
 }
 
 unsigned mk_health_weight(const struct mk_upstream_server *s, uint64_t now_ms)
 {
-    uint64_t since = LOAD(&health_of(s)->up_since_ms), slow_ms = s->upstream->settings->slow_ms;
+    uint64_t since = LOAD(&shared_health(s)->up_since_ms), slow_ms = s->upstream->settings->slow_ms;
     uint64_t age = now_ms > since ? now_ms - since : 0;
     if (!since || !slow_ms || age >= slow_ms)
         return s->weight * WHOLE;
     return 1 + (unsigned)(s->weight * WHOLE * age / slow_ms);
 }
 
-bool mk_health_is_shortage(int error)
+bool mk_health_is_local_shortage(int error)
 {
     return error == -ENOMEM || error == -ENOBUFS || error == -EMFILE || error == -ENFILE;
 }
 
-static void come_back(struct mk_stats_health *l)
+static void mark_up(struct mk_upstream_stats_health *l)
 {
     STORE(&l->up_since_ms, mk_clock_ms());
     STORE(&l->down_until_ms, 0);
 }
 
-bool mk_health_succeed(const struct mk_upstream_server *s)
+bool mk_health_record_success(const struct mk_upstream_server *s)
 {
-    struct mk_stats_health *l = health_of(s);
+    struct mk_upstream_stats_health *l = shared_health(s);
     if (LOAD(&l->fails))
         STORE(&l->fails, 0);
     if (!LOAD(&l->down_until_ms))
         return false;
-    come_back(l);
+    mark_up(l);
     return true;
 }
 
-bool mk_health_fail(const struct mk_upstream_server *s)
+bool mk_health_record_failure(const struct mk_upstream_server *s)
 {
-    struct mk_stats_health *l = health_of(s);
+    struct mk_upstream_stats_health *l = shared_health(s);
     const struct mk_upstream_settings *settings = s->upstream->settings;
-    mk_stats_add_shared(s->shared, MK_STATS_FAILURES);
+    mk_upstream_stats_add_shared(s->shared, MK_UPSTREAM_STATS_FAILURES);
     uint32_t fails = ADD(&l->fails, 1) + 1;
     if (!settings->max_fails || fails < settings->max_fails)
         return false;
@@ -79,15 +79,15 @@ bool mk_health_fail(const struct mk_upstream_server *s)
     return until <= now;
 }
 
-void mk_health_check(const struct mk_upstream_server *s, bool ok)
+void mk_health_record_check(const struct mk_upstream_server *s, bool ok)
 {
-    struct mk_stats_health *l = health_of(s);
+    struct mk_upstream_stats_health *l = shared_health(s);
     const struct mk_upstream_settings *settings = s->upstream->settings;
     bool was_failed = LOAD(&l->is_check_failed);
     uint32_t needed = ok ? settings->check_rise : settings->check_fall;
-    mk_stats_add_shared(s->shared, MK_STATS_CHECKS);
+    mk_upstream_stats_add_shared(s->shared, MK_UPSTREAM_STATS_CHECKS);
     if (!ok)
-        mk_stats_add_shared(s->shared, MK_STATS_CHECKS_FAILED);
+        mk_upstream_stats_add_shared(s->shared, MK_UPSTREAM_STATS_CHECKS_FAILED);
     uint32_t others = ok == was_failed ? LOAD(&l->checks_in_a_row) + 1 : 0;
     bool changes = others && others >= needed;
     STORE(&l->checks_in_a_row, changes ? 0 : others);
@@ -97,19 +97,19 @@ void mk_health_check(const struct mk_upstream_server *s, bool ok)
         return;
     STORE(&l->fails, 0);
     if (changes || LOAD(&l->down_until_ms))
-        come_back(l);
+        mark_up(l);
 }
 
-void mk_health_time(const struct mk_upstream_server *s, uint64_t us)
+void mk_health_record_latency(const struct mk_upstream_server *s, uint64_t us)
 {
     if (!s->shared)
         return;
-    uint64_t *at = &s->shared[MK_STATS_LATENCY];
+    uint64_t *at = &s->shared[MK_UPSTREAM_STATS_LATENCY];
     uint64_t old = LOAD(at), new = us > UINT32_MAX ? UINT32_MAX : us;
     STORE(at, old ? old - (old >> AVERAGE_SHIFT) + (new >> AVERAGE_SHIFT) : new);
 }
 
-bool mk_health_show(const struct mk_upstream_server *s, bool is_resolved)
+bool mk_health_publish(const struct mk_upstream_server *s, bool is_resolved)
 {
     uint64_t now = mk_clock_ms();
     enum mk_upstream_state state = MK_UPSTREAM_UP;
@@ -120,8 +120,9 @@ bool mk_health_show(const struct mk_upstream_server *s, bool is_resolved)
     else if (mk_health_weight(s, now) < s->weight * WHOLE)
         state = MK_UPSTREAM_SLOW_START;
     if (s->shared) {
-        STORE(&s->shared[MK_STATS_STATE], state);
-        STORE(&s->shared[MK_STATS_IS_UP], state == MK_UPSTREAM_UP || state == MK_UPSTREAM_SLOW_START);
+        STORE(&s->shared[MK_UPSTREAM_STATS_STATE], state);
+        STORE(&s->shared[MK_UPSTREAM_STATS_IS_UP],
+              state == MK_UPSTREAM_UP || state == MK_UPSTREAM_SLOW_START);
     }
     return state == MK_UPSTREAM_UP;
 }

@@ -3,9 +3,9 @@
 
 #include <errno.h>
 
-#include "upstream/blame.h"
+#include "upstream/connect_error.h"
+#include "upstream/failure.h"
 #include "upstream/health.h"
-#include "upstream/reason.h"
 
 /* "HTTP/1.1 200" */
 enum {
@@ -17,7 +17,7 @@ enum {
     RESPONSE_MAX = 64 * 1024
 };
 
-struct mk_health_check {
+struct mk_health_checker {
     struct mk_backend *backend;
     struct mk_upstream_conn conn; /* it has a socket while a check is under way */
     struct mk_timer timer;
@@ -33,75 +33,75 @@ struct mk_health_check {
 };
 
 /* One that fails is looked at more often: it may be about to start. */
-static uint32_t next_ms(const struct mk_health_check *c)
+static uint32_t next_check_delay_ms(const struct mk_health_checker *c)
 {
     uint32_t ms = c->backend->server->upstream->settings->check_ms,
              soon = c->was_refused ? SOON_MS : AGAIN_MS;
     return c->has_failed && soon < ms ? soon : ms;
 }
 
-static void check_soon(struct mk_health_check *c)
+static void schedule_next_check(struct mk_health_checker *c)
 {
     uint64_t now = mk_worker_now_ms(c->backend->pool->worker);
-    if (c->next_at_ms <= now + next_ms(c))
+    if (c->next_at_ms <= now + next_check_delay_ms(c))
         return;
-    c->next_at_ms = now + next_ms(c);
-    mk_timer_set(&c->timer, c->backend->pool->worker, next_ms(c));
+    c->next_at_ms = now + next_check_delay_ms(c);
+    mk_timer_set(&c->timer, c->backend->pool->worker, next_check_delay_ms(c));
 }
 
-static void judge(struct mk_health_check *c, bool ok, const char *why)
+static void record_result(struct mk_health_checker *c, bool ok, const char *why)
 {
     struct mk_backend *o = c->backend;
     c->is_judged = true;
     c->n_failed = 0;
     c->has_failed = !ok;
-    if (mk_blame_check(o->pool->worker, o->server, ok, why))
+    if (mk_upstream_failure_report_check(o->pool->worker, o->server, ok, why))
         c->on_down(o);
-    mk_health_show(o->server, o->names.n > 0);
+    mk_health_publish(o->server, o->names.n > 0);
     if (!ok)
-        check_soon(c);
+        schedule_next_check(c);
 }
 
-static bool is_under_way(const struct mk_health_check *c)
+static bool check_is_running(const struct mk_health_checker *c)
 {
     return mk_upstream_conn_has_socket(&c->conn);
 }
 
-static void close_conn(struct mk_health_check *c)
+static void close_check_conn(struct mk_health_checker *c)
 {
-    if (is_under_way(c))
+    if (check_is_running(c))
         mk_upstream_conn_close(&c->conn);
 }
 
 /* The end of a check. What is judged already stays so. */
-static void finish(struct mk_health_check *c, bool ok, const char *why)
+static void finish_check(struct mk_health_checker *c, bool ok, const char *why)
 {
-    close_conn(c);
+    close_check_conn(c);
     if (!c->is_judged)
-        judge(c, ok, why);
+        record_result(c, ok, why);
 }
 
-static bool is_judgement(struct mk_health_check *c, const struct mk_sockaddr *at, int error)
+static bool is_server_failure(struct mk_health_checker *c, const struct mk_sockaddr *at, int error)
 {
     struct mk_resolver *names = &c->backend->names;
-    if (mk_health_is_shortage(error))
+    if (mk_health_is_local_shortage(error))
         return false;
-    return !at || !mk_resolver_fail(names, at) || ++c->n_failed >= names->n;
+    return !at || !mk_resolver_mark_failed(names, at) || ++c->n_failed >= names->n;
 }
 
 /* Connecting failed. What we lack says nothing about the server, nor does one of its addresses: the next
  * check may. */
-static void give_up(struct mk_health_check *c, const struct mk_sockaddr *at, int error)
+static void handle_connect_failure(struct mk_health_checker *c, const struct mk_sockaddr *at, int error)
 {
     c->was_refused = error == -ECONNREFUSED || error == -ENOENT;
-    if (is_judgement(c, at, error))
-        finish(c, false, at ? mk_reason_text(error) : "it has no address");
+    if (is_server_failure(c, at, error))
+        finish_check(c, false, at ? mk_connect_error_text(error) : "it has no address");
     else
-        close_conn(c);
+        close_check_conn(c);
 }
 
 /* As clients of the server write it: without the default port of the scheme. */
-static void write_host(const struct mk_upstream_server *s, struct mk_buf *out)
+static void write_host_header(const struct mk_upstream_server *s, struct mk_buf *out)
 {
     mk_str host = s->host.p ? s->host : MK_STR("localhost");
     bool is_address6 = mk_str_find(host, ':') != MK_STR_NONE;
@@ -114,20 +114,20 @@ static void write_host(const struct mk_upstream_server *s, struct mk_buf *out)
         mk_buf_addf(out, ":%u", s->port);
 }
 
-static bool send_request(struct mk_health_check *c)
+static bool send_check_request(struct mk_health_checker *c)
 {
     const struct mk_upstream_server *s = c->backend->server;
-    char room[HEAD_MAX];
-    struct mk_buf head = mk_buf_fixed(room, sizeof room);
+    char buf[HEAD_MAX];
+    struct mk_buf head = mk_buf_fixed(buf, sizeof buf);
     mk_buf_addf(&head, "GET %.*s HTTP/1.1\r\nHost: ", MK_STR_ARG(s->upstream->settings->check));
-    write_host(s, &head);
+    write_host_header(s, &head);
     mk_buf_add(&head, MK_STR("\r\nUser-Agent: monkey-health\r\nConnection: close\r\n\r\n"));
     c->is_sent = true;
     return !head.failed && mk_upstream_conn_write(&c->conn, mk_buf_str(&head), false) == (ssize_t)head.len;
 }
 
 /* Judges the status, which has come. */
-static void judge_status(struct mk_health_check *c)
+static void check_status_line(struct mk_health_checker *c)
 {
     const struct mk_upstream_settings *settings = c->backend->server->upstream->settings;
     const struct mk_health_check_status *good = &settings->check_status;
@@ -136,17 +136,18 @@ static void judge_status(struct mk_health_check *c)
     char why[64];
     struct mk_buf text = mk_buf_fixed(why, sizeof why - 1);
     if (!mk_str_starts(line, MK_STR("HTTP/1.")) || !mk_num_parse(mk_str_skip(line, STATUS_AT), &status)) {
-        judge(c, false, "it sends no HTTP response");
+        record_result(c, false, "it sends no HTTP response");
         return;
     }
     mk_buf_addf(&text, "it answers with status %u", (unsigned)status);
     why[text.len] = '\0';
-    judge(c, good->to ? status >= good->from && status <= good->to : status >= 200 && status < 400, why);
+    record_result(c, good->to ? status >= good->from && status <= good->to : status >= 200 && status < 400,
+                  why);
 }
 
 /* The status decides. The rest is read as well: a server whose response stays unread finds its connection
  * reset, and may log an error for each check. */
-static void read_response(struct mk_health_check *c)
+static void read_check_response(struct mk_health_checker *c)
 {
     char rest[1024];
     while (c->len < RESPONSE_MAX) {
@@ -159,98 +160,98 @@ static void read_response(struct mk_health_check *c)
             break;
         c->len += (size_t)n;
         if (c->len == STATUS_LEN)
-            judge_status(c);
+            check_status_line(c);
     }
-    finish(c, false, "it closes the connection without a response");
+    finish_check(c, false, "it closes the connection without a response");
 }
 
-static void go_on(struct mk_health_check *c)
+static void advance_check(struct mk_health_checker *c)
 {
     const struct mk_upstream_server *s = c->backend->server;
     if (c->conn.state.is == MK_UPSTREAM_CONN_BROKEN)
-        give_up(c, &c->conn.to, c->conn.error);
+        handle_connect_failure(c, &c->conn.to, c->conn.error);
     else if (c->conn.state.is != MK_UPSTREAM_CONN_OPEN)
         return;
     else if (s->upstream->settings->check.p[0] != '/')
-        finish(c, true, NULL); /* it accepts connections */
-    else if (!c->is_sent && !send_request(c))
-        finish(c, false, "it takes no request");
+        finish_check(c, true, NULL); /* it accepts connections */
+    else if (!c->is_sent && !send_check_request(c))
+        finish_check(c, false, "it takes no request");
     else
-        read_response(c);
+        read_check_response(c);
 }
 
-static void on_event(void *ctx, unsigned which)
+static void on_conn_event(void *ctx, unsigned which)
 {
     (void)which;
-    go_on(ctx);
+    advance_check(ctx);
 }
 
 /* It did not answer in time. */
-static void give_up_waiting(struct mk_health_check *c)
+static void handle_timeout(struct mk_health_checker *c)
 {
     if (c->conn.state.is != MK_UPSTREAM_CONN_OPEN)
-        give_up(c, &c->conn.to, -ETIMEDOUT);
+        handle_connect_failure(c, &c->conn.to, -ETIMEDOUT);
     else
-        finish(c, false, "it does not answer in time");
+        finish_check(c, false, "it does not answer in time");
 }
 
-static void begin(struct mk_health_check *c)
+static void start_check(struct mk_health_checker *c)
 {
     struct mk_backend *o = c->backend;
     int error = -EHOSTUNREACH;
     mk_resolver_refresh(&o->names);
-    const struct mk_sockaddr *to = mk_resolver_next(&o->names);
+    const struct mk_sockaddr *to = mk_resolver_next_addr(&o->names);
     if (!to && mk_resolver_is_pending(&o->names))
         return;
     c->is_sent = c->is_judged = c->was_refused = false;
     c->len = 0;
     if (to)
-        error = mk_upstream_conn_dial(&c->conn, o->server, to, o->pool->worker, &o->session);
+        error = mk_upstream_conn_connect(&c->conn, o->server, to, o->pool->worker, &o->session);
     if (error)
-        give_up(c, to, error);
+        handle_connect_failure(c, to, error);
     else
-        go_on(c);
+        advance_check(c);
 }
 
 /* Each check ends before the next one begins. */
-static void on_due(struct mk_timer *t)
+static void on_check_timer(struct mk_timer *t)
 {
-    struct mk_health_check *c = MK_CONTAINER(t, struct mk_health_check, timer);
+    struct mk_health_checker *c = MK_CONTAINER(t, struct mk_health_checker, timer);
     const struct mk_upstream_settings *settings = c->backend->server->upstream->settings;
     uint64_t now = mk_worker_now_ms(c->backend->pool->worker);
-    if (is_under_way(c))
-        give_up_waiting(c);
+    if (check_is_running(c))
+        handle_timeout(c);
     if (now < c->next_at_ms) {
         mk_timer_set(&c->timer, c->backend->pool->worker, (uint32_t)(c->next_at_ms - now));
         return;
     }
-    begin(c);
-    uint32_t next = next_ms(c), timeout = settings->check_timeout_ms;
+    start_check(c);
+    uint32_t next = next_check_delay_ms(c), timeout = settings->check_timeout_ms;
     c->next_at_ms = now + next;
     mk_timer_set(&c->timer, c->backend->pool->worker,
-                 is_under_way(c) && timeout && timeout < next ? timeout : next);
+                 check_is_running(c) && timeout && timeout < next ? timeout : next);
 }
 
-struct mk_health_check *mk_health_check_start(struct mk_backend *o, void (*on_down)(struct mk_backend *o))
+struct mk_health_checker *mk_health_check_start(struct mk_backend *o, void (*on_down)(struct mk_backend *o))
 {
-    struct mk_health_check *c = mk_mem_zalloc(1, sizeof *c);
+    struct mk_health_checker *c = mk_mem_zalloc(1, sizeof *c);
     if (!c)
         return NULL;
     c->backend = o;
     c->on_down = on_down;
-    c->conn.on_event = on_event;
+    c->conn.on_event = on_conn_event;
     c->conn.event_ctx = c;
     mk_list_init(&c->conn.backend_link);
-    mk_timer_init(&c->timer, on_due);
-    on_due(&c->timer);
+    mk_timer_init(&c->timer, on_check_timer);
+    on_check_timer(&c->timer);
     return c;
 }
 
-void mk_health_check_stop(struct mk_health_check *c)
+void mk_health_check_stop(struct mk_health_checker *c)
 {
     if (!c)
         return;
-    close_conn(c);
+    close_check_conn(c);
     mk_timer_stop(&c->timer);
     mk_mem_free(c);
 }

@@ -6,8 +6,8 @@
 #include "upstream/pool_type.h"
 
 /* Checks at once, and then each HealthInterval. on_down() is called when the server fails its check. NULL: no memory. */
-struct mk_health_check *mk_health_check_start(struct mk_backend *o, void (*on_down)(struct mk_backend *o));
+struct mk_health_checker *mk_health_check_start(struct mk_backend *o, void (*on_down)(struct mk_backend *o));
 /* NULL is fine. */
-void mk_health_check_stop(struct mk_health_check *c);
+void mk_health_check_stop(struct mk_health_checker *c);
 
 #endif

@@ -4,13 +4,13 @@
 #include <errno.h>
 
 #include "net/tls.h"
-#include "upstream/abandon.h"
 #include "upstream/balance.h"
-#include "upstream/blame.h"
+#include "upstream/cancelled_conn.h"
+#include "upstream/client_share.h"
+#include "upstream/failover.h"
+#include "upstream/failure.h"
 #include "upstream/health.h"
 #include "upstream/health_check.h"
-#include "upstream/move.h"
-#include "upstream/share.h"
 #include "upstream/wait_queue.h"
 
 enum { SWEEP_MS = 1000, LOOKUPS = 4 };
@@ -18,21 +18,21 @@ enum { SWEEP_MS = 1000, LOOKUPS = 4 };
 #define LOAD(p)     __atomic_load_n(p, __ATOMIC_RELAXED)
 #define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
 
-static void count(struct mk_backend *o, int open, int idle)
+static void update_conn_counts(struct mk_backend *o, int open, int idle)
 {
     o->n_open += (unsigned)open;
     o->n_idle += (unsigned)idle;
     STORE(o->shown_idle, o->n_idle);
     if (!o->cells)
         return;
-    mk_stat_set(&o->cells[MK_STATS_BUSY], o->n_open - o->n_idle);
-    mk_stat_set(&o->cells[MK_STATS_IDLE], o->n_idle);
+    mk_stat_set(&o->cells[MK_UPSTREAM_STATS_BUSY], o->n_open - o->n_idle);
+    mk_stat_set(&o->cells[MK_UPSTREAM_STATS_IDLE], o->n_idle);
 }
 
 /* ---- Sweeping: timeouts of those that wait, and of idle connections ---- */
 
 /* Or earlier, if that is planned already: what comes later puts off nothing. */
-static void sweep_later(struct mk_pool *p, uint32_t ms)
+static void schedule_sweep(struct mk_pool *p, uint32_t ms)
 {
     uint64_t at = mk_worker_now_ms(p->worker) + ms;
     if (p->sweeps_at_ms && p->sweeps_at_ms <= at)
@@ -42,53 +42,53 @@ static void sweep_later(struct mk_pool *p, uint32_t ms)
 }
 
 /* UINT64_MAX: not at all. */
-static void sweep_at(struct mk_pool *p, uint64_t now, uint64_t at)
+static void schedule_sweep_at(struct mk_pool *p, uint64_t now, uint64_t at)
 {
     if (at != UINT64_MAX)
-        sweep_later(p, at > now ? (uint32_t)(at - now) : 1);
+        schedule_sweep(p, at > now ? (uint32_t)(at - now) : 1);
 }
 
-void mk_pool_watch(struct mk_pool *p)
+void mk_pool_schedule_sweep(struct mk_pool *p)
 {
-    sweep_later(p, SWEEP_MS);
+    schedule_sweep(p, SWEEP_MS);
 }
 
 /* ---- Connections ---- */
 
-static void disconnect(struct mk_upstream_conn *c)
+static void close_conn(struct mk_upstream_conn *c)
 {
     struct mk_backend *o = c->backend;
     if (c->has_slot)
-        mk_limit_release(&o->pool->limit, o->server->stats_slot, c->slot);
-    count(o, -1, 0);
+        mk_conn_limit_release_slot(&o->pool->limit, o->server->stats_slot, c->slot);
+    update_conn_counts(o, -1, 0);
     mk_upstream_conn_close(c);
 }
 
-static void end_conn(struct mk_upstream_conn *c)
+static void close_and_free_conn(struct mk_upstream_conn *c)
 {
-    disconnect(c);
-    mk_pool_free(c);
+    close_conn(c);
+    mk_pool_free_conn(c);
 }
 
-static void detach_idle(struct mk_upstream_conn *c)
+static void remove_from_idle(struct mk_upstream_conn *c)
 {
     mk_list_remove(&c->backend_link);
-    count(c->backend, 0, -1);
+    update_conn_counts(c->backend, 0, -1);
 }
 
-static void on_idle_event(void *ctx, unsigned which)
+static void on_idle_conn_event(void *ctx, unsigned which)
 {
     struct mk_upstream_conn *c = ctx;
     struct mk_backend *o = c->backend;
-    if (mk_upstream_conn_is_quiet(c, which))
+    if (mk_upstream_conn_is_harmless_event(c, which))
         return;
-    detach_idle(c); /* it ended, or sent what was not asked for */
-    end_conn(c);
+    remove_from_idle(c); /* it ended, or sent what was not asked for */
+    close_and_free_conn(c);
     mk_wait_queue_wake_older(o);
 }
 
 /* To the request that it was acquired for: it has a socket now. */
-static void lend(struct mk_upstream_conn *c)
+static void lend_conn(struct mk_upstream_conn *c)
 {
     struct mk_backend *o = c->backend;
     if (c->state.is == MK_UPSTREAM_CONN_OPEN) {
@@ -98,162 +98,163 @@ static void lend(struct mk_upstream_conn *c)
     mk_list_add_last(&o->lent, &c->backend_link);
     c->chosen = o->server->index;
     if (o->cells)
-        mk_stat_add(&o->cells[MK_STATS_REQUESTS], 1);
+        mk_stat_add(&o->cells[MK_UPSTREAM_STATS_REQUESTS], 1);
 }
 
-static void lend_idle(struct mk_upstream_conn *idle, struct mk_upstream_conn *to)
+static void lend_idle_conn(struct mk_upstream_conn *idle, struct mk_upstream_conn *to)
 {
-    mk_upstream_conn_adopt(to, idle);
-    mk_pool_free(idle);
-    lend(to);
+    mk_upstream_conn_take_socket(to, idle);
+    mk_pool_free_conn(idle);
+    lend_conn(to);
 }
 
 /* Does it lead to where the server is still? Its name may have lost that address. */
-static bool is_current(struct mk_upstream_conn *c)
+static bool is_addr_current(struct mk_upstream_conn *c)
 {
     const struct mk_resolver *names = &c->backend->names;
-    if (c->names_version != names->version && !mk_resolver_has(names, &c->to))
+    if (c->names_version != names->version && !mk_resolver_has_addr(names, &c->to))
         return false;
     c->names_version = names->version;
     return true;
 }
 
-static void put_idle(struct mk_upstream_conn *c)
+static void push_idle(struct mk_upstream_conn *c)
 {
     struct mk_backend *o = c->backend;
     c->backend_link.next = o->idle.next;
     c->backend_link.prev = &o->idle;
     o->idle.next->prev = &c->backend_link;
     o->idle.next = &c->backend_link;
-    count(o, 0, 1);
+    update_conn_counts(o, 0, 1);
 }
 
 /* One that is idle; the one used last is the least likely to be closed by its server. */
-static struct mk_upstream_conn *take_idle(struct mk_backend *o)
+static struct mk_upstream_conn *pop_idle(struct mk_backend *o)
 {
     if (mk_list_empty(&o->idle))
         return NULL;
     struct mk_upstream_conn *c = MK_LIST_ENTRY(o->idle.next, struct mk_upstream_conn, backend_link);
-    detach_idle(c);
+    remove_from_idle(c);
     return c;
 }
 
 /* The next addresses of the server, as long as they refuse at once. */
-static int dial(struct mk_backend *o, struct mk_upstream_conn *c)
+static int connect_to_server(struct mk_backend *o, struct mk_upstream_conn *c)
 {
     int e = -EHOSTUNREACH;
     for (unsigned i = 0; e && i < o->names.n; i++) {
-        const struct mk_sockaddr *to = mk_resolver_next(&o->names);
-        e = mk_upstream_conn_dial(c, o->server, to, o->pool->worker, &o->session);
-        if (mk_health_is_shortage(e))
+        const struct mk_sockaddr *to = mk_resolver_next_addr(&o->names);
+        e = mk_upstream_conn_connect(c, o->server, to, o->pool->worker, &o->session);
+        if (mk_health_is_local_shortage(e))
             break;
         if (e)
-            (void)mk_resolver_fail(&o->names, to);
+            (void)mk_resolver_mark_failed(&o->names, to);
     }
     c->names_version = o->names.version;
     return e;
 }
 
 /* A connection within the budget: the place of an idle one, if only a new one will do and none is left. */
-static bool claim(struct mk_backend *o, const struct mk_limit_rule *rule, unsigned *slot)
+static bool acquire_slot(struct mk_backend *o, const struct mk_conn_limit_rule *rule, unsigned *slot)
 {
-    const struct mk_limit *limit = &o->pool->limit;
-    if (!rule->max || mk_limit_claim(limit, rule->backend, rule->max, o->pool->row, slot))
+    const struct mk_conn_limit *limit = &o->pool->limit;
+    if (!rule->max || mk_conn_limit_acquire_slot(limit, rule->backend, rule->max, o->pool->row, slot))
         return true;
-    struct mk_upstream_conn *idle = take_idle(o);
+    struct mk_upstream_conn *idle = pop_idle(o);
     if (!idle)
         return false;
-    end_conn(idle);
-    return mk_limit_claim(limit, rule->backend, rule->max, o->pool->row, slot);
+    close_and_free_conn(idle);
+    return mk_conn_limit_acquire_slot(limit, rule->backend, rule->max, o->pool->row, slot);
 }
 
 /* One that is idle, for this client. */
-static struct mk_upstream_conn *take_idle_for(struct mk_backend *o, const struct mk_limit_rule *rule,
-                                              const struct mk_upstream_conn *l)
+static struct mk_upstream_conn *pop_idle_for_client(struct mk_backend *o,
+                                                    const struct mk_conn_limit_rule *rule,
+                                                    const struct mk_upstream_conn *l)
 {
-    struct mk_upstream_conn *c = l->options.fresh ? NULL : take_idle(o);
-    if (!c || !c->has_slot || mk_limit_assign(&o->pool->limit, rule, c->slot, l->client))
+    struct mk_upstream_conn *c = l->options.fresh ? NULL : pop_idle(o);
+    if (!c || !c->has_slot || mk_conn_limit_assign_slot(&o->pool->limit, rule, c->slot, l->client))
         return c;
-    put_idle(c);
+    push_idle(c);
     return NULL;
 }
 
-void mk_pool_blame(struct mk_backend *o, int error, const char *why)
+void mk_pool_report_failure(struct mk_backend *o, int error, const char *why)
 {
-    if (mk_blame_fail(o->pool->worker, o->server, error, why))
-        mk_move_tell(o);
-    mk_pool_watch(o->pool);
+    if (mk_upstream_failure_report(o->pool->worker, o->server, error, why))
+        mk_failover_broadcast(o);
+    mk_pool_schedule_sweep(o->pool);
 }
 
 /* -EBUSY: no connection is left in the budget, or those of others come first; -EAGAIN: its name is being
  * resolved. */
-static int take_from(struct mk_backend *o, struct mk_upstream_conn *l)
+static int acquire_from_backend(struct mk_backend *o, struct mk_upstream_conn *l)
 {
-    const struct mk_limit_rule rule = mk_share_rule(o);
-    const struct mk_limit *limit = &o->pool->limit;
+    const struct mk_conn_limit_rule rule = mk_client_share_limit_rule(o);
+    const struct mk_conn_limit *limit = &o->pool->limit;
     unsigned slot = 0;
-    if (mk_limit_is_used_up(limit, &rule, l->client)) {
+    if (mk_conn_limit_is_share_used_up(limit, &rule, l->client)) {
         l->is_held_back = true;
         return -EBUSY;
     }
     if (!mk_wait_queue_is_first(o, l))
         return -EBUSY;
-    struct mk_upstream_conn *c = take_idle_for(o, &rule, l);
+    struct mk_upstream_conn *c = pop_idle_for_client(o, &rule, l);
     int e = 0;
     if (c) {
-        lend_idle(c, l);
+        lend_idle_conn(c, l);
         return 0;
     }
     if (!o->names.n)
         return -EAGAIN;
-    if (!claim(o, &rule, &slot))
+    if (!acquire_slot(o, &rule, &slot))
         return -EBUSY;
-    if (rule.max && !mk_limit_assign(limit, &rule, slot, l->client)) {
-        mk_limit_release(limit, rule.backend, slot);
+    if (rule.max && !mk_conn_limit_assign_slot(limit, &rule, slot, l->client)) {
+        mk_conn_limit_release_slot(limit, rule.backend, slot);
         mk_wait_queue_wake_older(o); /* it may have looked when ours had the slot */
         return -EBUSY;
     }
-    e = dial(o, l);
+    e = connect_to_server(o, l);
     if (e) {
         if (rule.max)
-            mk_limit_release(limit, rule.backend, slot);
+            mk_conn_limit_release_slot(limit, rule.backend, slot);
         mk_wait_queue_wake_older(o);
         l->chosen = o->server->index;
-        if (!mk_health_is_shortage(e))
-            mk_pool_blame(o, e, NULL);
+        if (!mk_health_is_local_shortage(e))
+            mk_pool_report_failure(o, e, NULL);
         return e;
     }
     l->backend = o;
     l->has_slot = rule.max > 0;
     l->slot = slot;
-    count(o, 1, 0);
-    lend(l);
+    update_conn_counts(o, 1, 0);
+    lend_conn(l);
     return 0;
 }
 
-int mk_pool_dial(struct mk_backend_set *g, struct mk_upstream_conn *l)
+int mk_pool_connect_to_addr(struct mk_backend_set *g, struct mk_upstream_conn *l)
 {
     struct mk_backend *o = &g->backends[0];
     struct mk_sockaddr to;
-    int e = mk_resolver_parse(l->options.to, &to) ? 0 : -EINVAL;
-    e = e ? e : mk_upstream_conn_dial(l, o->server, &to, o->pool->worker, &o->session);
+    int e = mk_resolver_parse_addr(l->options.to, &to) ? 0 : -EINVAL;
+    e = e ? e : mk_upstream_conn_connect(l, o->server, &to, o->pool->worker, &o->session);
     if (e)
         return e;
     l->backend = o;
-    count(o, 1, 0);
-    lend(l);
+    update_conn_counts(o, 1, 0);
+    lend_conn(l);
     l->chosen = -1;
     return 0;
 }
 
-static void avoid_from_now_on(struct mk_upstream_conn *l, uint64_t bit)
+static void exclude_server(struct mk_upstream_conn *l, uint64_t bit)
 {
     l->options.avoid |= bit;
     if (l->waits_since_ms)
-        mk_wait_queue_show(l->set);
+        mk_wait_queue_publish(l->set);
 }
 
-int mk_pool_take(struct mk_backend_set *g, struct mk_upstream_conn *l)
+int mk_pool_acquire(struct mk_backend_set *g, struct mk_upstream_conn *l)
 {
     uint64_t avoid = 0;
     bool waits = false;
@@ -266,7 +267,7 @@ int mk_pool_take(struct mk_backend_set *g, struct mk_upstream_conn *l)
         if (!o)
             return waits ? -EAGAIN : error;
         uint64_t bit = UINT64_C(1) << o->server->index;
-        int e = take_from(o, l);
+        int e = acquire_from_backend(o, l);
         if (e == 0)
             return 0;
         avoid |= bit;
@@ -274,311 +275,312 @@ int mk_pool_take(struct mk_backend_set *g, struct mk_upstream_conn *l)
             waits = true;
         } else {
             error = e;
-            if (!mk_health_is_shortage(e))
-                avoid_from_now_on(l, bit);
+            if (!mk_health_is_local_shortage(e))
+                exclude_server(l, bit);
         }
     }
 }
 
 /* An idle connection that a request of another worker waits for. A worker first shows what it has, or
  * wants, and then looks at the others: so of two that do both at the same time one sees the other. */
-static void yield_idle_of(struct mk_backend *o)
+static void yield_idle_of_backend(struct mk_backend *o)
 {
     if (mk_list_empty(&o->idle))
         return;
-    if (!mk_wait_queue_has_older(o)) {
-        mk_limit_wake_hiding(&o->pool->limit, o->server->stats_slot, o->pool->row);
+    if (!mk_wait_queue_has_older_elsewhere(o)) {
+        mk_conn_limit_wake_unpublished(&o->pool->limit, o->server->stats_slot, o->pool->row);
         return;
     }
-    end_conn(take_idle(o));
+    close_and_free_conn(pop_idle(o));
     mk_wait_queue_wake_older(o);
 }
 
-static void yield_idle(struct mk_backend_set *g)
+static void yield_idle_conns(struct mk_backend_set *g)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     for (unsigned i = 0; i < g->upstream->n; i++)
-        yield_idle_of(&g->backends[i]);
+        yield_idle_of_backend(&g->backends[i]);
 }
 
 /* ---- Waiting ---- */
 
-static void end_wait(struct mk_upstream_conn *l)
+static void remove_from_queue(struct mk_upstream_conn *l)
 {
     mk_list_remove(&l->link);
     l->set->n_waiting--;
     l->waits_since_ms = 0;
-    mk_wait_queue_show(l->set);
+    mk_wait_queue_publish(l->set);
 }
 
-static void plan_waits(struct mk_backend_set *g)
+static void schedule_queue_deadline(struct mk_backend_set *g)
 {
     uint64_t now = mk_clock_ms();
-    sweep_at(g->pool, now, mk_wait_queue_due_ms(g, now));
+    schedule_sweep_at(g->pool, now, mk_wait_queue_next_deadline_ms(g, now));
 }
 
 /* Where a client's share is used up, its other requests need not be tried. */
-static void serve_own(struct mk_backend_set *g)
+static void serve_own_queue(struct mk_backend_set *g)
 {
     uint64_t held_back = 0;
     MK_LIST_EACH_SAFE (at, &g->waiting) {
         struct mk_upstream_conn *l = MK_LIST_ENTRY(at, struct mk_upstream_conn, link);
         if (held_back && l->client == held_back)
             continue;
-        int e = mk_pool_take(g, l);
-        if (e == -EAGAIN && mk_wait_queue_may_use_all(l) && !l->is_held_back)
+        int e = mk_pool_acquire(g, l);
+        if (e == -EAGAIN && mk_wait_queue_may_use_any_server(l) && !l->is_held_back)
             return;
-        if (e == -EAGAIN && mk_wait_queue_may_use_all(l))
+        if (e == -EAGAIN && mk_wait_queue_may_use_any_server(l))
             held_back = l->client;
         if (e == -EAGAIN)
             continue;
         l->error = e;
-        end_wait(l);
+        remove_from_queue(l);
         mk_pool_notify(g->pool, l);
     }
 }
 
 /* What ours do not use is for those of other workers. */
-static void serve_waiting(struct mk_backend_set *g)
+static void serve_queue(struct mk_backend_set *g)
 {
     if (!g->n_waiting)
         return;
     unsigned before = g->n_waiting;
-    serve_own(g);
-    mk_wait_queue_pass_on(g, g->n_waiting != before);
-    mk_wait_queue_ask_for_idle(g);
-    plan_waits(g);
+    serve_own_queue(g);
+    mk_wait_queue_wake_for_free_slots(g, g->n_waiting != before);
+    mk_wait_queue_request_idle_conns(g);
+    schedule_queue_deadline(g);
 }
 
-int mk_pool_wait(struct mk_backend_set *g, struct mk_upstream_conn *l)
+int mk_pool_enqueue(struct mk_backend_set *g, struct mk_upstream_conn *l)
 {
     if (g->n_waiting >= g->upstream->settings->queue_max || !mk_wait_queue_has_room_for(g, l))
         return -EBUSY;
     l->waits_since_ms = mk_clock_ms();
     mk_list_add_last(&g->waiting, &l->link);
     g->n_waiting++;
-    mk_wait_queue_show(g);
-    yield_idle(g);
-    serve_waiting(g); /* a slot may have become free before others could see that this one waits */
+    mk_wait_queue_publish(g);
+    yield_idle_conns(g);
+    serve_queue(g); /* a slot may have become free before others could see that this one waits */
     return l->waits_since_ms ? -EAGAIN : l->error;
 }
 
-void mk_pool_leave(struct mk_upstream_conn *l)
+void mk_pool_dequeue(struct mk_upstream_conn *l)
 {
     struct mk_backend_set *g = l->set;
-    end_wait(l);
-    mk_wait_queue_pass_on(g, true); /* it may have held up others */
+    remove_from_queue(l);
+    mk_wait_queue_wake_for_free_slots(g, true); /* it may have held up others */
 }
 
 /* A connection was closed: others may have its slot. */
-static void serve_others(struct mk_backend *o)
+static void serve_queues_of_backend(struct mk_backend *o)
 {
     mk_wait_queue_wake_older(o);
-    serve_waiting(mk_wait_queue_set(o));
+    serve_queue(mk_wait_queue_set(o));
 }
 
-static void on_abandoned_event(void *ctx, unsigned which)
+static void on_cancelled_conn_event(void *ctx, unsigned which)
 {
     struct mk_upstream_conn *c = ctx;
     struct mk_backend *o = c->backend;
-    if (!(which & MK_HUNG_UP) && mk_abandon_continue(c))
+    if (!(which & MK_HUNG_UP) && mk_cancelled_conn_discard_input(c))
         return;
-    end_conn(c);
-    serve_others(o);
+    close_and_free_conn(c);
+    serve_queues_of_backend(o);
 }
 
-static bool is_worth_keeping(const struct mk_upstream_conn *c)
+static bool may_keep_idle(const struct mk_upstream_conn *c)
 {
     const struct mk_backend *o = c->backend;
     return o->n_idle < o->server->upstream->keep;
 }
 
-static void keep(struct mk_upstream_conn *c)
+static void keep_idle(struct mk_upstream_conn *c)
 {
     struct mk_backend *o = c->backend;
     mk_upstream_conn_move(c, MK_UPSTREAM_CONN_IDLE);
     c->idle_since_ms = mk_worker_now_ms(o->pool->worker);
-    c->on_event = on_idle_event;
+    c->on_event = on_idle_conn_event;
     c->event_ctx = c;
-    put_idle(c);
-    mk_pool_watch(o->pool);
+    push_idle(c);
+    mk_pool_schedule_sweep(o->pool);
 }
 
 /* By the first that waits for it, or later. One that needs a new connection gets the room of this one: else
  * those behind would pass it for ever. */
-static bool use_again(struct mk_upstream_conn *c)
+static bool reuse_conn(struct mk_upstream_conn *c)
 {
     struct mk_backend *o = c->backend;
-    struct mk_upstream_conn *taker = mk_wait_queue_first_for(o);
+    struct mk_upstream_conn *taker = mk_wait_queue_first_for_backend(o);
     if (taker && taker->options.fresh)
         return false;
-    const struct mk_limit_rule rule = mk_share_rule(o);
+    const struct mk_conn_limit_rule rule = mk_client_share_limit_rule(o);
     bool may_take = taker && mk_wait_queue_is_first(o, taker);
-    if (may_take && (!c->has_slot || mk_limit_assign(&o->pool->limit, &rule, c->slot, taker->client))) {
-        end_wait(taker);
-        lend_idle(c, taker);
+    if (may_take &&
+        (!c->has_slot || mk_conn_limit_assign_slot(&o->pool->limit, &rule, c->slot, taker->client))) {
+        remove_from_queue(taker);
+        lend_idle_conn(c, taker);
         mk_pool_notify(o->pool, taker);
-        mk_wait_queue_offer(o);
+        mk_wait_queue_wake_if_available(o);
         return true;
     }
-    if (!is_worth_keeping(c))
+    if (!may_keep_idle(c))
         return false;
-    keep(c);
+    keep_idle(c);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    yield_idle_of(o);
+    yield_idle_of_backend(o);
     return true;
 }
 
-static void leave_request(struct mk_upstream_conn *c)
+static void detach_from_request(struct mk_upstream_conn *c)
 {
     c->was_used = true;
     mk_list_remove(&c->backend_link);
 }
 
-void mk_pool_give(struct mk_upstream_conn *c, bool clean)
+void mk_pool_release(struct mk_upstream_conn *c, bool clean)
 {
     struct mk_backend *o = c->backend;
-    leave_request(c);
+    detach_from_request(c);
     if (c->has_slot)
-        mk_limit_unassign(&o->pool->limit, o->server->stats_slot, c->slot);
-    if (clean && c->state.is == MK_UPSTREAM_CONN_OPEN && is_current(c) && use_again(c))
+        mk_conn_limit_unassign_slot(&o->pool->limit, o->server->stats_slot, c->slot);
+    if (clean && c->state.is == MK_UPSTREAM_CONN_OPEN && is_addr_current(c) && reuse_conn(c))
         return;
-    end_conn(c);
-    serve_others(o);
+    close_and_free_conn(c);
+    serve_queues_of_backend(o);
 }
 
-void mk_pool_disconnect(struct mk_upstream_conn *c)
+void mk_pool_close_conn(struct mk_upstream_conn *c)
 {
     if (c->has_slot)
-        mk_limit_unassign(&c->backend->pool->limit, c->backend->server->stats_slot, c->slot);
-    disconnect(c);
-    serve_others(c->backend);
+        mk_conn_limit_unassign_slot(&c->backend->pool->limit, c->backend->server->stats_slot, c->slot);
+    close_conn(c);
+    serve_queues_of_backend(c->backend);
 }
 
-void mk_pool_abandon(struct mk_upstream_conn *c, uint32_t ms, bool streams)
+void mk_pool_release_cancelled(struct mk_upstream_conn *c, uint32_t ms, bool streams)
 {
     struct mk_backend *o = c->backend;
-    if (!c->has_slot || !mk_abandon_begin(c, ms, streams)) {
-        mk_pool_give(c, false);
+    if (!c->has_slot || !mk_cancelled_conn_start(c, ms, streams)) {
+        mk_pool_release(c, false);
         return;
     }
-    leave_request(c);
-    c->on_event = on_abandoned_event;
+    detach_from_request(c);
+    c->on_event = on_cancelled_conn_event;
     c->event_ctx = c;
     mk_list_add_last(&o->abandoned, &c->backend_link);
-    sweep_at(o->pool, mk_worker_now_ms(o->pool->worker), mk_abandon_next_ms(o));
+    schedule_sweep_at(o->pool, mk_worker_now_ms(o->pool->worker), mk_cancelled_conn_next_expiry_ms(o));
 }
 
 /* There may be a connection for one that waits here, or one that waits elsewhere wants an idle one. */
-static void wake_set(struct mk_backend_set *g)
+static void handle_wake_of_set(struct mk_backend_set *g)
 {
     if (g->n_waiting)
-        mk_wait_queue_show(g); /* others may have used up a share, or given it back */
-    yield_idle(g);
-    serve_waiting(g);
+        mk_wait_queue_publish(g); /* others may have used up a share, or given it back */
+    yield_idle_conns(g);
+    serve_queue(g);
     if (!g->n_waiting)
-        mk_wait_queue_pass_on(g, false);
+        mk_wait_queue_wake_for_free_slots(g, false);
 }
 
-static void on_wake(void *ctx, unsigned which)
+static void on_wake_event(void *ctx, unsigned which)
 {
     struct mk_pool *p = ctx;
-    uint64_t woken[MK_LIMIT_WORDS];
+    uint64_t woken[MK_CONN_LIMIT_WORDS];
     (void)which;
-    if (!mk_limit_get_woken(&p->limit, p->row, woken))
+    if (!mk_conn_limit_take_woken(&p->limit, p->row, woken))
         return;
     for (unsigned i = 0; i < p->upstreams->n; i++)
         if (mk_wait_queue_is_woken(&p->sets[i], woken))
-            wake_set(&p->sets[i]);
+            handle_wake_of_set(&p->sets[i]);
 }
 
 /* ---- The sweep ---- */
 
 /* True: it is up. */
-static bool show_health(const struct mk_backend *o)
+static bool publish_health(const struct mk_backend *o)
 {
-    return mk_health_show(o->server, o->names.n || !o->names.fresh_until_ms);
+    return mk_health_publish(o->server, o->names.n || !o->names.fresh_until_ms);
 }
 
-static void end_idle(struct mk_backend *o, uint64_t now)
+static void close_expired_idle(struct mk_backend *o, uint64_t now)
 {
     while (!mk_list_empty(&o->idle)) {
         struct mk_upstream_conn *c = MK_LIST_ENTRY(o->idle.prev, struct mk_upstream_conn, backend_link);
         if (now - c->idle_since_ms < o->server->upstream->idle_ms)
             return;
-        detach_idle(c);
-        end_conn(c);
+        remove_from_idle(c);
+        close_and_free_conn(c);
     }
 }
 
-static void end_abandoned(struct mk_backend *o)
+static void close_expired_cancelled(struct mk_backend *o)
 {
     struct mk_upstream_conn *c;
-    while ((c = mk_abandon_due(o))) {
-        end_conn(c);
-        serve_others(o);
+    while ((c = mk_cancelled_conn_find_expired(o))) {
+        close_and_free_conn(c);
+        serve_queues_of_backend(o);
     }
-    sweep_at(o->pool, mk_worker_now_ms(o->pool->worker), mk_abandon_next_ms(o));
+    schedule_sweep_at(o->pool, mk_worker_now_ms(o->pool->worker), mk_cancelled_conn_next_expiry_ms(o));
 }
 
-static void end_waits(struct mk_backend_set *g, uint64_t now)
+static void fail_expired_waiters(struct mk_backend_set *g, uint64_t now)
 {
     struct mk_upstream_conn *l;
     while ((l = mk_wait_queue_first(g)) && now - l->waits_since_ms >= g->upstream->settings->queue_ms) {
         l->error = -EBUSY;
-        end_wait(l);
+        remove_from_queue(l);
         mk_pool_notify(g->pool, l);
     }
 }
 
 /* Without a master, nothing has told that a worker died. */
-static void sweep_waiting(struct mk_backend_set *g)
+static void sweep_queue(struct mk_backend_set *g)
 {
-    mk_limit_reap(&g->pool->limit, g->pool->row);
-    end_waits(g, mk_clock_ms());
-    wake_set(g);
+    mk_conn_limit_free_dead_rows(&g->pool->limit, g->pool->row);
+    fail_expired_waiters(g, mk_clock_ms());
+    handle_wake_of_set(g);
 }
 
-static void sweep(struct mk_timer *t)
+static void sweep_pool(struct mk_timer *t)
 {
     struct mk_pool *p = MK_CONTAINER(t, struct mk_pool, timer);
     bool has_more = false;
     p->sweeps_at_ms = 0;
     for (unsigned i = 0; i < p->upstreams->n_servers; i++) {
         struct mk_backend *o = &p->backends[i];
-        end_idle(o, mk_worker_now_ms(p->worker));
-        end_abandoned(o);
-        has_more |= !show_health(o) || o->n_idle > 0;
+        close_expired_idle(o, mk_worker_now_ms(p->worker));
+        close_expired_cancelled(o);
+        has_more |= !publish_health(o) || o->n_idle > 0;
     }
     for (unsigned i = 0; i < p->upstreams->n; i++) {
         struct mk_backend_set *g = &p->sets[i];
         if (g->n_waiting)
-            sweep_waiting(g);
+            sweep_queue(g);
     }
     if (has_more)
-        sweep_later(p, SWEEP_MS);
+        schedule_sweep(p, SWEEP_MS);
 }
 
 /* ---- The life of a worker ---- */
 
-static void on_names(struct mk_resolver *n)
+static void on_addresses_changed(struct mk_resolver *n)
 {
     struct mk_backend *o = MK_CONTAINER(n, struct mk_backend, names);
-    mk_health_show(o->server, n->n > 0);
+    mk_health_publish(o->server, n->n > 0);
     MK_LIST_EACH_SAFE (at, &o->idle) {
         struct mk_upstream_conn *c = MK_LIST_ENTRY(at, struct mk_upstream_conn, backend_link);
-        if (is_current(c))
+        if (is_addr_current(c))
             continue;
-        detach_idle(c);
-        end_conn(c);
+        remove_from_idle(c);
+        close_and_free_conn(c);
     }
-    mk_wait_queue_show(mk_wait_queue_set(o)); /* ours may wait for it, once it has an address */
+    mk_wait_queue_publish(mk_wait_queue_set(o)); /* ours may wait for it, once it has an address */
     mk_wait_queue_wake_older(o);
-    serve_waiting(mk_wait_queue_set(o));
+    serve_queue(mk_wait_queue_set(o));
 }
 
 /* A name server that does not answer holds up none of the work that other plugins do aside. */
-static bool have_threads(struct mk_pool *p)
+static bool ensure_resolver_threads(struct mk_pool *p)
 {
     if (!p->threads)
         p->threads = mk_thread_pool_new(p->worker, LOOKUPS, MK_UPSTREAM_SERVERS);
@@ -592,17 +594,17 @@ static bool open_backend(struct mk_pool *p, struct mk_backend *o, const struct m
     mk_list_init(&o->idle);
     mk_list_init(&o->lent);
     mk_list_init(&o->abandoned);
-    mk_resolver_init(&o->names, s, p->worker, on_names);
-    if (!o->names.is_fixed && !have_threads(p))
+    mk_resolver_init(&o->names, s, p->worker, on_addresses_changed);
+    if (!o->names.is_fixed && !ensure_resolver_threads(p))
         return false;
     o->names.threads = p->threads;
     o->shown_idle = &p->stats.memory->idle[s->stats_slot][p->row];
-    o->cells = mk_worker_cells(p->worker, mk_stats_health(&p->stats, s->stats_slot)->series);
+    o->cells = mk_worker_cells(p->worker, mk_upstream_stats_health(&p->stats, s->stats_slot)->series);
     mk_resolver_refresh(&o->names);
-    show_health(o); /* another configuration may have judged it otherwise */
+    publish_health(o); /* another configuration may have judged it otherwise */
     if (!s->upstream->settings->check.len || mk_worker_index(p->worker) != 0)
         return true;
-    o->check = mk_health_check_start(o, mk_move_tell);
+    o->check = mk_health_check_start(o, mk_failover_broadcast);
     return o->check;
 }
 
@@ -617,28 +619,28 @@ static bool open_backend_set(struct mk_pool *p, struct mk_backend_set *g, const 
     return ok;
 }
 
-static bool watch_wakes(struct mk_pool *p)
+static bool watch_wake_fd(struct mk_pool *p)
 {
-    int event = mk_limit_event(&p->limit, p->row);
+    int event = mk_conn_limit_wake_fd(&p->limit, p->row);
     for (unsigned i = 0; i < p->upstreams->n; i++)
         mk_wait_queue_wake_all(
             &p->sets[i]); /* their requests may have waited for the limit of this configuration */
     if (event < 0)
         return true;
-    p->wakes = mk_watcher_new(p->worker, event, MK_READABLE, on_wake, p);
+    p->wakes = mk_watcher_new(p->worker, event, MK_READABLE, on_wake_event, p);
     return p->wakes;
 }
 
-static int open_all(struct mk_pool *p)
+static int open_pool(struct mk_pool *p)
 {
     const struct mk_upstreams *all = p->upstreams;
     p->sets = mk_mem_zalloc(all->n + 1, sizeof *p->sets);
     p->backends = mk_mem_zalloc(all->n_servers + 1, sizeof *p->backends);
-    mk_timer_init(&p->timer, sweep);
-    p->end = mk_deferred_new(p->worker, mk_pool_on_turn_end, p);
+    mk_timer_init(&p->timer, sweep_pool);
+    p->end = mk_deferred_new(p->worker, mk_pool_run_notifications, p);
     if (!p->sets || !p->backends || !p->end)
         return -ENOMEM;
-    if (!mk_limit_join(&p->limit, &p->row))
+    if (!mk_conn_limit_acquire_row(&p->limit, &p->row))
         return -EAGAIN;
     struct mk_backend *backends = p->backends;
     bool ok = true;
@@ -646,7 +648,7 @@ static int open_all(struct mk_pool *p)
         ok &= open_backend_set(p, &p->sets[u->index], u, backends);
         backends += u->n;
     }
-    return ok && watch_wakes(p) ? 0 : -ENOMEM;
+    return ok && watch_wake_fd(p) ? 0 : -ENOMEM;
 }
 
 int mk_pool_start(struct mk_pool **out, struct mk_worker *w, const struct mk_upstreams *all)
@@ -663,7 +665,7 @@ int mk_pool_start(struct mk_pool **out, struct mk_worker *w, const struct mk_ups
     p->conns.size = sizeof(struct mk_upstream_conn);
     p->blocks.size = MK_POOL_BLOCK;
     mk_list_init(&p->changed);
-    int e = open_all(p);
+    int e = open_pool(p);
     if (e)
         mk_pool_stop(p);
     return e;
@@ -673,10 +675,10 @@ static void close_backend(struct mk_pool *p, struct mk_backend *o)
 {
     struct mk_upstream_conn *c;
     mk_health_check_stop(o->check);
-    while ((c = take_idle(o)))
-        end_conn(c);
+    while ((c = pop_idle(o)))
+        close_and_free_conn(c);
     while (!mk_list_empty(&o->abandoned))
-        end_conn(MK_LIST_ENTRY(o->abandoned.next, struct mk_upstream_conn, backend_link));
+        close_and_free_conn(MK_LIST_ENTRY(o->abandoned.next, struct mk_upstream_conn, backend_link));
     mk_wait_queue_wake_older(o);
     mk_resolver_fini(&o->names);
     if (o->session)
@@ -688,7 +690,7 @@ void mk_pool_stop(struct mk_pool *p)
     if (p->row < MK_UPSTREAM_WORKERS) {
         for (unsigned i = 0; i < p->upstreams->n_servers; i++)
             close_backend(p, &p->backends[i]);
-        mk_limit_leave(&p->limit, p->row);
+        mk_conn_limit_release_row(&p->limit, p->row);
     }
     mk_watcher_free(p->wakes);
     mk_thread_pool_free(p->threads);

@@ -2,9 +2,9 @@
 /* What requests of a worker have in common: memory, events at the end of a turn, and how many may be repeated. */
 #include "upstream/pool.h"
 
-void mk_pool_free(struct mk_upstream_conn *c)
+void mk_pool_free_conn(struct mk_upstream_conn *c)
 {
-    mk_freelist_give(&c->set->pool->conns, c);
+    mk_freelist_push(&c->set->pool->conns, c);
 }
 
 void mk_pool_notify(struct mk_pool *p, struct mk_upstream_conn *l)
@@ -14,7 +14,7 @@ void mk_pool_notify(struct mk_pool *p, struct mk_upstream_conn *l)
     mk_deferred_post(p->end);
 }
 
-bool mk_pool_defer(struct mk_upstream_conn *c)
+bool mk_pool_notify_if_reused(struct mk_upstream_conn *c)
 {
     bool is_kept = c->was_used && c->state.is == MK_UPSTREAM_CONN_OPEN;
     if (is_kept)
@@ -23,7 +23,7 @@ bool mk_pool_defer(struct mk_upstream_conn *c)
 }
 
 /* Those that are added meanwhile have their turn with the end of the next one. */
-void mk_pool_on_turn_end(void *pool)
+void mk_pool_run_notifications(void *pool)
 {
     struct mk_pool *p = pool;
     struct mk_list end;
@@ -36,13 +36,13 @@ void mk_pool_on_turn_end(void *pool)
     mk_list_remove(&end);
 }
 
-struct mk_freelist *mk_pool_blocks(const struct mk_upstream *u, struct mk_worker *w)
+struct mk_freelist *mk_pool_request_memory(const struct mk_upstream *u, struct mk_worker *w)
 {
     struct mk_pool *p = mk_worker_data(w, u->all->plugin);
     return &p->blocks;
 }
 
-static struct mk_retry_budget *retry_of(const struct mk_upstream *u, struct mk_worker *w)
+static struct mk_retry_budget *retry_budget_of(const struct mk_upstream *u, struct mk_worker *w)
 {
     struct mk_pool *p = mk_worker_data(w, u->all->plugin);
     return &p->sets[u->index].retry;
@@ -50,10 +50,10 @@ static struct mk_retry_budget *retry_of(const struct mk_upstream *u, struct mk_w
 
 void mk_pool_count_request(struct mk_upstream *u, struct mk_worker *w)
 {
-    mk_retry_budget_count(retry_of(u, w), mk_worker_now_ms(w));
+    mk_retry_budget_count_request(retry_budget_of(u, w), mk_worker_now_ms(w));
 }
 
 bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w)
 {
-    return mk_retry_budget_take(retry_of(u, w), mk_worker_now_ms(w), u->settings->retry_percent);
+    return mk_retry_budget_try_spend(retry_budget_of(u, w), mk_worker_now_ms(w), u->settings->retry_percent);
 }

@@ -16,13 +16,13 @@ struct mk_backend {
     struct mk_resolver names;
     struct mk_list idle;      /* the one used last first */
     struct mk_list lent;      /* in use, or being made */
-    struct mk_list abandoned; /* abandon.h */
+    struct mk_list abandoned; /* cancelled_conn.h */
     unsigned n_open, n_idle;
-    uint32_t *shown_idle;           /* n_idle, for workers whose requests wait */
-    uint64_t *cells;                /* its statistics of this worker; NULL: none */
-    int64_t turn;                   /* its credit in `Balance round_robin` */
-    struct mk_health_check *check;  /* of its health, in the first worker; NULL: none */
-    struct mk_tls_session *session; /* the last one, to be resumed */
+    uint32_t *shown_idle;            /* n_idle, for workers whose requests wait */
+    uint64_t *cells;                 /* its statistics of this worker; NULL: none */
+    int64_t turn;                    /* its credit in `Balance round_robin` */
+    struct mk_health_checker *check; /* of its health, in the first worker; NULL: none */
+    struct mk_tls_session *session;  /* the last one, to be resumed */
 };
 
 /* Of one upstream. */
@@ -36,9 +36,9 @@ struct mk_backend_set {
     unsigned first; /* of `Balance least_conn`: where the search begins */
 };
 
-/* The last clients, whose hashes need not be calculated again: mk_share_client(). */
-enum { MK_SHARE_MEMO = 64 };
-struct mk_share_memo {
+/* The last clients, whose hashes need not be calculated again: mk_client_share_key(). */
+enum { MK_CLIENT_SHARE_CACHE = 64 };
+struct mk_client_share_cache {
     uint64_t ip[2];  /* as in struct mk_addr */
     uint64_t client; /* 0: unused */
 };
@@ -46,8 +46,8 @@ struct mk_share_memo {
 struct mk_pool {
     struct mk_worker *worker;
     const struct mk_upstreams *upstreams;
-    struct mk_stats stats;
-    struct mk_limit limit;
+    struct mk_upstream_stats stats;
+    struct mk_conn_limit limit;
     unsigned row;                /* of this worker, in both */
     struct mk_backend_set *sets; /* by mk_upstream.index */
     struct mk_backend *backends; /* of all sets */
@@ -59,7 +59,7 @@ struct mk_pool {
     struct mk_thread_pool *threads; /* that look up names; NULL until there is one */
     struct mk_freelist conns;
     struct mk_freelist blocks; /* of requests */
-    struct mk_share_memo clients[MK_SHARE_MEMO];
+    struct mk_client_share_cache clients[MK_CLIENT_SHARE_CACHE];
 };
 
 #endif

@@ -65,16 +65,16 @@ extern const char mk_proxy_route_form[];
 
 /* ---- One request ---- */
 
-enum { MK_PROXY_NAMED_MAX = 32 };
+enum { MK_PROXY_CONNECTION_OPTIONS_MAX = 32 };
 
 /* Fields that Connection names: they are of one connection alone (RFC 9110, section 7.6.1). */
-struct mk_proxy_named {
+struct mk_proxy_connection_options {
     size_t n;
-    mk_str list[MK_PROXY_NAMED_MAX];
+    mk_str list[MK_PROXY_CONNECTION_OPTIONS_MAX];
 };
 
 /* Max-Forwards of OPTIONS and TRACE (RFC 9110, section 7.6.2). */
-struct mk_proxy_hops {
+struct mk_proxy_max_forwards {
     bool is_limited;
     uint32_t left; /* for the backend */
 };
@@ -83,15 +83,15 @@ struct mk_proxy {
     struct mk_upstream_handler handler;
     const struct mk_proxy_route *route;
     mk_str upgrade; /* the protocol of the tunnel, as long as the body's has_upgrade is true */
-    struct mk_proxy_hops hops;
-    struct mk_proxy_named named;
+    struct mk_proxy_max_forwards hops;
+    struct mk_proxy_connection_options named;
 };
 
 /* ---- The target and Destination of the request ---- */
 
 /* Lives as long as the request. Absent: no memory, or a path that cannot be written without a doubt about
  * what it means. */
-mk_str mk_proxy_target_make(struct mk_request *request, const struct mk_proxy_route *route);
+mk_str mk_proxy_target_build(struct mk_request *request, const struct mk_proxy_route *route);
 
 /* Where a COPY or MOVE leads. *value lives as long as the request; absent: the field stays as the client has sent it. 0, or
  * a status: 400 for a malformed one, 502 for one on another server or outside the path of the route, 503 without memory. */
@@ -102,13 +102,13 @@ unsigned mk_proxy_target_map_destination(struct mk_request *request, const struc
 
 /* Adds them to what is asked. They live as long as the request. 0, or a status: 400 when Connection names too
  * many, 502 for a Destination elsewhere, 503 without memory. */
-unsigned mk_proxy_fields_make(struct mk_proxy *p, struct mk_upstream_request_options *options);
+unsigned mk_proxy_headers_build(struct mk_proxy *p, struct mk_upstream_request_options *options);
 /* May a trailer of the client that is passed on have that name? Servers may take it for a field. */
-bool mk_proxy_fields_may_have(const struct mk_proxy *p, mk_str name);
+bool mk_proxy_headers_may_send(const struct mk_proxy *p, mk_str name);
 
 /* Max-Forwards: how many proxies an OPTIONS or TRACE may still pass. Sets what is left for the backend. True: the request ends
  * here, and the handler returns *verdict. */
-bool mk_proxy_fields_limit_hops(struct mk_proxy *p, enum mk_verdict *verdict);
+bool mk_proxy_headers_check_hops(struct mk_proxy *p, enum mk_verdict *verdict);
 
 /* ---- Which server: by a cookie that names one, or by a hash of the request ---- */
 
@@ -126,7 +126,7 @@ void mk_proxy_response_send_interim(struct mk_proxy *p);
 /* ---- The handler ---- */
 
 /* handle() of the handler; `data` is the route. */
-enum mk_verdict mk_handler_proxy(struct mk_request *request, struct mk_response *response, void *data);
+enum mk_verdict mk_handler_proxy_handle(struct mk_request *request, struct mk_response *response, void *data);
 
 /* ---- Copies of requests for a second upstream, whose responses are dropped ---- */
 

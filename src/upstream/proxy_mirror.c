@@ -9,8 +9,8 @@
 /* Of each worker, and of each response: behind that, its connection is closed. */
 enum { UNDER_WAY_MAX = 256, READ_MAX = 1024 * 1024, ROOM = 16 * 1024 };
 
-struct copy {
-    struct copy *next, **link;
+struct mirrored_request {
+    struct mirrored_request *next, **link;
     struct mk_proxy_mirror *of;
     struct mk_upstream_request *upstream;
     size_t read;
@@ -20,7 +20,7 @@ struct copy {
 
 /* Of one worker. */
 struct mk_proxy_mirror {
-    struct copy *first;
+    struct mirrored_request *first;
     unsigned n;
     uint64_t random;
 };
@@ -33,7 +33,7 @@ struct mk_proxy_mirror *mk_proxy_mirror_new(struct mk_worker *worker)
     return m;
 }
 
-static void copy_free(struct copy *c)
+static void mirrored_request_free(struct mirrored_request *c)
 {
     *c->link = c->next;
     if (c->next)
@@ -46,14 +46,14 @@ static void copy_free(struct copy *c)
 void mk_proxy_mirror_free(struct mk_proxy_mirror *m)
 {
     while (m && m->first)
-        copy_free(m->first);
+        mirrored_request_free(m->first);
     mk_mem_free(m);
 }
 
 /* ---- One copy ---- */
 
 /* 0: it is there; -EAGAIN, or an error. */
-static int copy_read_head(struct copy *c)
+static int mirrored_request_read_head(struct mirrored_request *c)
 {
     int e = c->has_head ? 0 : 1;
     while (e > 0)
@@ -63,24 +63,24 @@ static int copy_read_head(struct copy *c)
 }
 
 /* Reads the response to its end, so that the connection can be kept. */
-static void copy_on_ready(void *ctx)
+static void mirrored_request_on_ready(void *ctx)
 {
-    struct copy *c = ctx;
-    char room[ROOM];
-    ssize_t n = copy_read_head(c);
-    while (n >= 0 && c->read < READ_MAX && (n = mk_upstream_request_read(c->upstream, room, sizeof room)) > 0)
+    struct mirrored_request *c = ctx;
+    char buf[ROOM];
+    ssize_t n = mirrored_request_read_head(c);
+    while (n >= 0 && c->read < READ_MAX && (n = mk_upstream_request_read(c->upstream, buf, sizeof buf)) > 0)
         c->read += (size_t)n;
     if (n != -EAGAIN)
-        copy_free(c);
+        mirrored_request_free(c);
 }
 
-static void copy_start(struct mk_worker *worker, struct mk_proxy_mirror *m,
-                       struct mk_upstream_request_options *options)
+static void mirrored_request_start(struct mk_worker *worker, struct mk_proxy_mirror *m,
+                                   struct mk_upstream_request_options *options)
 {
-    struct copy *c = mk_mem_alloc(sizeof *c + options->content.len);
+    struct mirrored_request *c = mk_mem_alloc(sizeof *c + options->content.len);
     if (!c)
         return;
-    *c = (struct copy){.of = m, .next = m->first, .link = &m->first};
+    *c = (struct mirrored_request){.of = m, .next = m->first, .link = &m->first};
     if (options->content.p)
         options->content =
             mk_str_of(memcpy(c->content, options->content.p, options->content.len), options->content.len);
@@ -88,15 +88,15 @@ static void copy_start(struct mk_worker *worker, struct mk_proxy_mirror *m,
         m->first->link = &c->next;
     m->first = c;
     m->n++;
-    c->upstream = mk_upstream_request_start(worker, options, copy_on_ready, c);
+    c->upstream = mk_upstream_request_start(worker, options, mirrored_request_on_ready, c);
     if (c->upstream)
-        copy_on_ready(c);
+        mirrored_request_on_ready(c);
     else
-        copy_free(c);
+        mirrored_request_free(c);
 }
 
 /* xorshift64: which requests are drawn is no secret. */
-static bool mirror_is_drawn(struct mk_proxy_mirror *m, unsigned share)
+static bool mirror_is_sampled(struct mk_proxy_mirror *m, unsigned share)
 {
     m->random ^= m->random << 13;
     m->random ^= m->random >> 7;
@@ -109,12 +109,12 @@ void mk_proxy_mirror_send(struct mk_proxy_mirror *m, struct mk_worker *worker,
                           const struct mk_upstream_request_options *options)
 {
     bool is_complete = !options->source && !options->upgrade.p;
-    if (!is_complete || !mirror_is_drawn(m, route->share) || m->n >= UNDER_WAY_MAX)
+    if (!is_complete || !mirror_is_sampled(m, route->share) || m->n >= UNDER_WAY_MAX)
         return;
-    struct mk_upstream_request_options copy = *options;
-    copy.to = route->mirror;
-    copy.limits.tries = 1;
-    copy.conn.server = -1;
-    copy.conn.client = NULL; /* no client waits for it, and it may outlive its request */
-    copy_start(worker, m, &copy);
+    struct mk_upstream_request_options mirrored_request = *options;
+    mirrored_request.to = route->mirror;
+    mirrored_request.limits.tries = 1;
+    mirrored_request.conn.server = -1;
+    mirrored_request.conn.client = NULL; /* no client waits for it, and it may outlive its request */
+    mirrored_request_start(worker, m, &mirrored_request);
 }

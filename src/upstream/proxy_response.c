@@ -89,7 +89,7 @@ static bool location_cut_authority(const struct mk_proxy *p, struct location *l,
 /* ---- Paths of the backend ---- */
 
 /* Is it the folder of the target, written without its last slash? */
-static bool path_is_bare_folder(mk_str path, mk_str folder)
+static bool path_is_folder_without_slash(mk_str path, mk_str folder)
 {
     if (folder.len < 2 || !mk_str_ends(folder, MK_STR("/")))
         return false;
@@ -99,10 +99,10 @@ static bool path_is_bare_folder(mk_str path, mk_str folder)
 }
 
 /* A path of the backend, as clients see it. */
-static void path_write(const struct mk_proxy *p, mk_str path, struct mk_buf *out)
+static void path_write_rewritten(const struct mk_proxy *p, mk_str path, struct mk_buf *out)
 {
     const struct mk_proxy_route *r = p->route;
-    if (r->path.p && path_is_bare_folder(path, r->path)) {
+    if (r->path.p && path_is_folder_without_slash(path, r->path)) {
         bool has_slash = mk_str_ends(r->prefix, MK_STR("/")) && r->prefix.len > 1;
         mk_buf_add(out, mk_str_first(r->prefix, r->prefix.len - has_slash));
         path = mk_str_skip(path, r->path.len - 1);
@@ -128,7 +128,7 @@ static void location_escape(struct mk_buf *out, mk_str text)
 }
 
 /* As clients see it. */
-static void location_write(const struct mk_proxy *p, mk_str text, struct mk_buf *out)
+static void location_write_rewritten(const struct mk_proxy *p, mk_str text, struct mk_buf *out)
 {
     struct location l;
     mk_str kept;
@@ -140,7 +140,7 @@ static void location_write(const struct mk_proxy *p, mk_str text, struct mk_buf 
     size_t from = out->len;
     mk_buf_add(out, MK_STR("/."));
     bool has_path = mk_str_starts(l.rest, MK_STR("/")); /* not "http://backend", "http://backend?x" */
-    path_write(p, has_path ? l.rest : MK_STR("/"), out);
+    path_write_rewritten(p, has_path ? l.rest : MK_STR("/"), out);
     mk_buf_add(out, has_path ? MK_STR("") : l.rest);
     mk_str path = mk_str_skip(mk_buf_str(out), from + 2);
     bool looks_like_host = path.len > 1 && !kept.len && (path.p[1] == '/' || path.p[1] == '\\');
@@ -150,16 +150,14 @@ static void location_write(const struct mk_proxy *p, mk_str text, struct mk_buf 
     }
 }
 
-static mk_str location_map(const struct mk_proxy *p, mk_str location)
+static mk_str location_rewrite(const struct mk_proxy *p, mk_str location)
 {
     size_t cap = location.len + p->route->prefix.len + sizeof "/./", escaped_cap = 3 * cap;
-    char *room =
-        p->route->rewrites_redirects ? mk_request_alloc(p->handler.request, cap + escaped_cap) : NULL;
-    struct mk_buf out = mk_buf_fixed(room, cap),
-                  escaped = mk_buf_fixed(room ? room + cap : NULL, escaped_cap);
-    if (!room)
+    char *buf = p->route->rewrites_redirects ? mk_request_alloc(p->handler.request, cap + escaped_cap) : NULL;
+    struct mk_buf out = mk_buf_fixed(buf, cap), escaped = mk_buf_fixed(buf ? buf + cap : NULL, escaped_cap);
+    if (!buf)
         return location;
-    location_write(p, location, &out);
+    location_write_rewritten(p, location, &out);
     location_escape(&escaped, mk_buf_str(&out));
     return out.failed || escaped.failed ? location : mk_buf_str(&escaped);
 }
@@ -187,25 +185,25 @@ static bool refresh_parse(mk_str refresh, mk_str *seconds, mk_str *url)
     return n && rest.len;
 }
 
-static mk_str refresh_map(const struct mk_proxy *p, mk_str refresh)
+static mk_str refresh_rewrite(const struct mk_proxy *p, mk_str refresh)
 {
     mk_str seconds, url;
     if (!p->route->rewrites_redirects || !refresh_parse(refresh, &seconds, &url))
         return refresh;
-    mk_str mapped = location_map(p, url);
+    mk_str mapped = location_rewrite(p, url);
     if (mk_str_eq(mapped, url))
         return refresh;
     size_t cap = seconds.len + sizeof "; url=" + mapped.len;
-    char *room = mk_request_alloc(p->handler.request, cap);
-    struct mk_buf out = mk_buf_fixed(room, cap);
+    char *buf = mk_request_alloc(p->handler.request, cap);
+    struct mk_buf out = mk_buf_fixed(buf, cap);
     mk_buf_add(&out, seconds);
     mk_buf_add(&out, MK_STR("; url="));
     mk_buf_add(&out, mapped);
-    return !room || out.failed ? refresh : mk_buf_str(&out);
+    return !buf || out.failed ? refresh : mk_buf_str(&out);
 }
 
 /* What comes before the next "<", which is not in quotes; *rest moves past that. */
-static mk_str link_cut_to_target(mk_str *rest)
+static mk_str link_next_target(mk_str *rest)
 {
     bool is_quoted = false;
     size_t n = 0;
@@ -222,23 +220,23 @@ static mk_str link_cut_to_target(mk_str *rest)
 }
 
 /* RFC 8288: "<target>; parameters", and more after commas. */
-static mk_str link_map(const struct mk_proxy *p, mk_str link)
+static mk_str link_rewrite(const struct mk_proxy *p, mk_str link)
 {
     mk_str rest = link;
     size_t n = 0;
     for (size_t i = 0; i < link.len; i++)
         n += link.p[i] == '<';
     size_t cap = 3 * (link.len + n * (p->route->prefix.len + sizeof "/./"));
-    char *room = p->route->rewrites_redirects ? mk_request_alloc(p->handler.request, cap) : NULL;
-    struct mk_buf out = mk_buf_fixed(room, cap);
-    if (!room)
+    char *buf = p->route->rewrites_redirects ? mk_request_alloc(p->handler.request, cap) : NULL;
+    struct mk_buf out = mk_buf_fixed(buf, cap);
+    if (!buf)
         return link;
     while (rest.len) {
-        mk_buf_add(&out, link_cut_to_target(&rest));
+        mk_buf_add(&out, link_next_target(&rest));
         mk_str target = mk_str_first(rest, mk_str_find(rest, '>'));
         rest = mk_str_skip(rest, target.len);
         if (rest.len)
-            target = location_map(p, target);
+            target = location_rewrite(p, target);
         mk_buf_add(&out, target);
     }
     return out.failed ? link : mk_buf_str(&out);
@@ -248,15 +246,15 @@ static mk_str link_map(const struct mk_proxy *p, mk_str link)
 
 /* Path becomes that of the route, and Domain goes: the cookie is this host's. Attributes are cut as browsers do (RFC
  * 6265, section 5.2): with white space around names and values. */
-static mk_str cookie_map(const struct mk_proxy *p, mk_str cookie)
+static mk_str cookie_rewrite(const struct mk_proxy *p, mk_str cookie)
 {
     size_t cap = cookie.len;
     for (size_t i = 0; i < cookie.len; i++)
         cap += cookie.p[i] == ';' ? p->route->prefix.len + sizeof " Path=" : 0;
-    char *room = p->route->rewrites_cookies ? mk_request_alloc(p->handler.request, cap) : NULL;
-    struct mk_buf out = mk_buf_fixed(room, cap);
+    char *buf = p->route->rewrites_cookies ? mk_request_alloc(p->handler.request, cap) : NULL;
+    struct mk_buf out = mk_buf_fixed(buf, cap);
     mk_str rest = cookie;
-    if (!room)
+    if (!buf)
         return cookie;
     mk_buf_add(&out, mk_str_cut(&rest, ';'));
     while (rest.p) {
@@ -268,7 +266,7 @@ static mk_str cookie_map(const struct mk_proxy *p, mk_str cookie)
         mk_buf_add_char(&out, ';');
         if (mk_str_eq_nocase(name, MK_STR("Path")) && value.len && value.p[0] == '/') {
             mk_buf_add(&out, MK_STR(" Path="));
-            path_write(p, value, &out);
+            path_write_rewritten(p, value, &out);
         } else {
             mk_buf_add(&out, attribute);
         }
@@ -276,42 +274,42 @@ static mk_str cookie_map(const struct mk_proxy *p, mk_str cookie)
     return out.failed ? cookie : mk_buf_str(&out);
 }
 
-static bool field_is(mk_str name, mk_str known)
+static bool header_is(mk_str name, mk_str known)
 {
     return name.len == known.len && mk_str_eq_nocase(name, known);
 }
 
 /* As clients see it. */
-static mk_str field_map(const struct mk_proxy *p, mk_str name, mk_str value)
+static mk_str header_rewrite(const struct mk_proxy *p, mk_str name, mk_str value)
 {
-    if (field_is(name, MK_STR("Location")) || field_is(name, MK_STR("Content-Location")))
-        return location_map(p, value);
-    if (field_is(name, MK_STR("Link")))
-        return link_map(p, value);
-    if (field_is(name, MK_STR("Refresh")))
-        return refresh_map(p, value);
-    return field_is(name, MK_STR("Set-Cookie")) ? cookie_map(p, value) : value;
+    if (header_is(name, MK_STR("Location")) || header_is(name, MK_STR("Content-Location")))
+        return location_rewrite(p, value);
+    if (header_is(name, MK_STR("Link")))
+        return link_rewrite(p, value);
+    if (header_is(name, MK_STR("Refresh")))
+        return refresh_rewrite(p, value);
+    return header_is(name, MK_STR("Set-Cookie")) ? cookie_rewrite(p, value) : value;
 }
 
 /* The client has checked names and values, and keeps them until the request ends. */
-static int response_add_field(struct mk_proxy *p, mk_str name, mk_str value)
+static int response_add_header(struct mk_proxy *p, mk_str name, mk_str value)
 {
-    if (field_is(name, MK_STR("Sec-WebSocket-Accept")))
+    if (header_is(name, MK_STR("Sec-WebSocket-Accept")))
         return 0; /* the server makes its own for a tunnel */
-    return mk_response_add_header_nocopy(p->handler.response, name, field_map(p, name, value));
+    return mk_response_add_header_nocopy(p->handler.response, name, header_rewrite(p, name, value));
 }
 
 /* Most responses have no field that is changed. */
-static bool fields_may_change(const struct mk_header *lines, size_t n)
+static bool headers_may_change(const struct mk_header *lines, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         switch (lines[i].name.len) {
         case sizeof "Refresh" - 1:
-            if (!field_is(lines[i].name, MK_STR("Refresh"))) /* Expires has as many letters */
+            if (!header_is(lines[i].name, MK_STR("Refresh"))) /* Expires has as many letters */
                 break;
             return true;
         case sizeof "Link" - 1:
-            if (!field_is(lines[i].name, MK_STR("Link"))) /* Date has as many, and so has ETag */
+            if (!header_is(lines[i].name, MK_STR("Link"))) /* Date has as many, and so has ETag */
                 break;
             return true;
         case sizeof "Location" - 1:
@@ -325,16 +323,16 @@ static bool fields_may_change(const struct mk_header *lines, size_t n)
     return false;
 }
 
-static int response_copy_fields(struct mk_proxy *p)
+static int response_copy_headers(struct mk_proxy *p)
 {
     mk_str text;
     size_t n;
     const struct mk_header *lines = mk_upstream_request_headers(p->handler.upstream, &text, &n);
     int e = 0;
-    if (!fields_may_change(lines, n))
+    if (!headers_may_change(lines, n))
         return mk_response_add_headers(p->handler.response, text, lines, n);
     for (size_t i = 0; !e && i < n; i++)
-        e = response_add_field(p, lines[i].name, lines[i].value);
+        e = response_add_header(p, lines[i].name, lines[i].value);
     return e;
 }
 
@@ -345,7 +343,7 @@ int mk_proxy_response_copy_head(struct mk_proxy *p)
             ? 0
             : mk_response_set_status(p->handler.response, mk_upstream_request_status(p->handler.upstream));
     if (!e)
-        e = response_copy_fields(p);
+        e = response_copy_headers(p);
     if (!e && !mk_proxy_route_is_local(p->route))
         e = mk_response_add_header_nocopy(p->handler.response, MK_STR("Via"), MK_STR("1.1 monkey"));
     return e ? e : mk_proxy_sticky_add_cookie(p);
@@ -357,9 +355,9 @@ void mk_proxy_response_send_interim(struct mk_proxy *p)
     size_t n;
     const struct mk_header *lines = mk_upstream_request_headers(p->handler.upstream, &text, &n);
     struct mk_header *mapped =
-        fields_may_change(lines, n) ? mk_request_alloc(p->handler.request, n * sizeof *mapped) : NULL;
+        headers_may_change(lines, n) ? mk_request_alloc(p->handler.request, n * sizeof *mapped) : NULL;
     for (size_t i = 0; mapped && i < n; i++)
-        mapped[i] = (struct mk_header){lines[i].name, field_map(p, lines[i].name, lines[i].value)};
+        mapped[i] = (struct mk_header){lines[i].name, header_rewrite(p, lines[i].name, lines[i].value)};
     /* A client can do without it, and HTTP/1.0 knows none. */
     (void)mk_response_send_1xx(p->handler.request, p->handler.response,
                                mk_upstream_request_status(p->handler.upstream), mapped ? mapped : lines, n);

@@ -16,7 +16,7 @@ const char mk_proxy_route_form[] =
 /* ---- Servers ---- */
 
 /* "http://" or "https://": 0 where it is neither. */
-static size_t target_read_scheme(mk_str target, struct mk_upstream_defaults *defaults)
+static size_t target_parse_scheme(mk_str target, struct mk_upstream_defaults *defaults)
 {
     bool tls = mk_str_starts(target, MK_STR("https://"));
     *defaults = (struct mk_upstream_defaults){.port = tls ? 443 : 80, .tls = tls, .keep = KEEP};
@@ -78,7 +78,7 @@ static bool option_read_mirror(const struct mk_route_option *o)
 {
     struct mk_proxy_route *r = o->route;
     struct mk_upstream_defaults defaults;
-    size_t scheme = target_read_scheme(o->value, &defaults);
+    size_t scheme = target_parse_scheme(o->value, &defaults);
     mk_str server, path;
     target_split(mk_str_skip(o->value, scheme), &server, &path);
     if (!scheme || path.p)
@@ -88,7 +88,7 @@ static bool option_read_mirror(const struct mk_route_option *o)
 }
 
 /* "10", "0.5%" */
-static bool option_read_share(const struct mk_route_option *o)
+static bool option_read_mirror_share(const struct mk_route_option *o)
 {
     struct mk_proxy_route *r = o->route;
     mk_str rest = mk_str_first(o->value, o->value.len - mk_str_ends(o->value, MK_STR("%"))),
@@ -127,11 +127,11 @@ static const struct mk_route_option_type proxy_options[] = {
     {"underscores", MK_ROUTE_OPTION_CHOICE(struct mk_proxy_route, passes_underscores, off_or_on)},
     {"stream", MK_ROUTE_OPTION_FLAG(struct mk_proxy_route, streams)},
     {"mirror", .read = option_read_mirror},
-    {"share", .read = option_read_share},
+    {"share", .read = option_read_mirror_share},
     {"tunnel", .read = option_read_tunnel},
 };
 
-static bool route_check_share(const struct mk_route_option *o)
+static bool route_check_mirror_share(const struct mk_route_option *o)
 {
     struct mk_proxy_route *r = o->route;
     if (!r->mirror && r->share) {
@@ -162,7 +162,7 @@ static bool route_read_target(struct mk_route_option *o)
 {
     struct mk_proxy_route *r = o->route;
     struct mk_upstream_defaults defaults;
-    size_t scheme = target_read_scheme(o->word, &defaults);
+    size_t scheme = target_parse_scheme(o->word, &defaults);
     if (!scheme)
         return mk_route_option_fail(o, "a target such as `http://127.0.0.1:3000`");
     mk_str server, path;
@@ -186,7 +186,7 @@ bool mk_proxy_route_bind(const struct mk_conf_ctx *spot, mk_str words, void **da
     r->rewrites_redirects = true;
     *data = r;
     if (!mk_route_options_read(spot, words, proxy_options, MK_LEN(proxy_options), r, &r->limits) ||
-        !route_check_share(&o))
+        !route_check_mirror_share(&o))
         return false;
     if (!r->streams)
         mk_config_enable_body_spool(mk_conf_ctx_config(spot));

@@ -22,7 +22,7 @@ static mk_str request_find_cookie(const struct mk_request *request, mk_str name)
 }
 
 /* FNV-1a: a client that finds keys with one hash only chooses its own server. */
-static uint64_t text_hash(mk_str text)
+static uint64_t fnv1a_hash(mk_str text)
 {
     uint64_t hash = 0xcbf29ce484222325;
     for (size_t i = 0; i < text.len; i++)
@@ -48,7 +48,7 @@ static mk_str sticky_hash_key(const struct mk_proxy *p)
     return mk_str_of(NULL, 0);
 }
 
-static void server_id_write(uint64_t id, char out[ID_LEN])
+static void server_id_format(uint64_t id, char out[ID_LEN])
 {
     static const char digits[] = "0123456789abcdef";
     for (int i = ID_LEN - 1; i >= 0; i--, id >>= 4)
@@ -59,7 +59,7 @@ static int sticky_find_server(const struct mk_upstream *u, mk_str value)
 {
     char id[ID_LEN];
     for (unsigned i = 0; value.len == ID_LEN && i < mk_upstream_count(u); i++) {
-        server_id_write(mk_upstream_server_id(u, i), id);
+        server_id_format(mk_upstream_server_id(u, i), id);
         if (mk_consttime_eq(mk_str_of(id, sizeof id), value))
             return (int)i;
     }
@@ -71,7 +71,7 @@ void mk_proxy_sticky_choose(const struct mk_proxy *p, struct mk_upstream_conn_op
     const struct mk_proxy_route *r = p->route;
     mk_str key = sticky_hash_key(p);
     *options = (struct mk_upstream_conn_options){.server = -1,
-                                                 .hash = text_hash(key),
+                                                 .hash = fnv1a_hash(key),
                                                  .counts = key.p,
                                                  .client = mk_request_client_addr(p->handler.request)};
     if (r->sticky.p)
@@ -82,12 +82,12 @@ int mk_proxy_sticky_add_cookie(struct mk_proxy *p)
 {
     const struct mk_proxy_route *r = p->route;
     int server = mk_upstream_request_server(p->handler.upstream);
-    char room[512], id[ID_LEN];
-    struct mk_buf cookie = mk_buf_fixed(room, sizeof room);
+    char buf[512], id[ID_LEN];
+    struct mk_buf cookie = mk_buf_fixed(buf, sizeof buf);
     if (!r->sticky.p || server < 0 ||
         sticky_find_server(r->upstream, request_find_cookie(p->handler.request, r->sticky)) == server)
         return 0;
-    server_id_write(mk_upstream_server_id(r->upstream, (unsigned)server), id);
+    server_id_format(mk_upstream_server_id(r->upstream, (unsigned)server), id);
     mk_buf_add(&cookie, r->sticky);
     mk_buf_add_char(&cookie, '=');
     mk_buf_add(&cookie, mk_str_of(id, sizeof id));

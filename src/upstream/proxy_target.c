@@ -9,7 +9,7 @@ static bool path_is_separator(char c)
 
 /* `..;x` is `..` to servers that take parameters off segments, and `\` a slash to others. The path is
  * decoded, and has no other dot segments. */
-static bool path_hides_dots(mk_str path)
+static bool path_hides_dot_segments(mk_str path)
 {
     if (mk_str_find(path, '.') == MK_STR_NONE)
         return false;
@@ -50,7 +50,7 @@ static void target_write_raw(struct mk_buf *out, const struct mk_proxy_route *ro
     mk_buf_add(out, rest);
 }
 
-static bool target_is_below(const struct mk_proxy_route *route, mk_str raw)
+static bool target_is_below_prefix(const struct mk_proxy_route *route, mk_str raw)
 {
     mk_str rest = raw;
     bool begins = path_cut_prefix(&rest, route->prefix);
@@ -62,15 +62,15 @@ static mk_str target_replace_prefix(struct mk_request *request, const struct mk_
                                     mk_str raw)
 {
     size_t cap = route->path.len + raw.len;
-    char *room = mk_request_alloc(request, cap);
-    struct mk_buf out = mk_buf_fixed(room, cap);
+    char *buf = mk_request_alloc(request, cap);
+    struct mk_buf out = mk_buf_fixed(buf, cap);
     (void)path_cut_prefix(&raw, route->prefix);
     target_write_raw(&out, route, raw);
-    return room && !out.failed ? mk_buf_str(&out) : mk_str_of(NULL, 0);
+    return buf && !out.failed ? mk_buf_str(&out) : mk_str_of(NULL, 0);
 }
 
 /* Nor one that the backend may decode. */
-static bool target_hides_slash(const struct mk_proxy_route *route, mk_str path)
+static bool target_may_start_with_slashes(const struct mk_proxy_route *route, mk_str path)
 {
     mk_str rest = mk_str_skip(path, route->path.p ? route->prefix.len : path.len);
     while (rest.len && rest.p[0] == '/')
@@ -110,7 +110,7 @@ static bool target_write(struct mk_buf *out, struct mk_request *request, const s
 }
 
 /* With all slashes at the beginning, if the route wants paths as they are. */
-static mk_str target_find_raw(struct mk_request *request, const struct mk_proxy_route *route)
+static mk_str target_raw_or_sent(struct mk_request *request, const struct mk_proxy_route *route)
 {
     mk_str sent = mk_request_target(request), target = mk_request_raw_target(request);
     bool is_rewritten = mk_request_path_at(request, 1).p;
@@ -122,18 +122,19 @@ static mk_str target_find_raw(struct mk_request *request, const struct mk_proxy_
     return sent;
 }
 
-mk_str mk_proxy_target_make(struct mk_request *request, const struct mk_proxy_route *route)
+mk_str mk_proxy_target_build(struct mk_request *request, const struct mk_proxy_route *route)
 {
-    mk_str target = target_find_raw(request, route), raw = mk_str_first(target, mk_str_find(target, '?'));
+    mk_str target = target_raw_or_sent(request, route), raw = mk_str_first(target, mk_str_find(target, '?'));
     bool is_plain = raw.len && raw.p[0] == '/';
-    if (path_hides_dots(mk_request_path(request)) || target_hides_slash(route, mk_request_path(request)))
+    if (path_hides_dot_segments(mk_request_path(request)) ||
+        target_may_start_with_slashes(route, mk_request_path(request)))
         return mk_str_of(NULL, 0);
     if (is_plain && !route->path.p)
         return target;
     size_t cap = target.len + 3 * mk_request_path(request).len + route->path.len + 2;
-    char *room = mk_request_alloc(request, cap);
-    struct mk_buf out = mk_buf_fixed(room, cap);
-    if (!room || !target_write(&out, request, route, raw, is_plain) || out.failed)
+    char *buf = mk_request_alloc(request, cap);
+    struct mk_buf out = mk_buf_fixed(buf, cap);
+    if (!buf || !target_write(&out, request, route, raw, is_plain) || out.failed)
         return mk_str_of(NULL, 0);
     return mk_buf_str(&out);
 }
@@ -162,7 +163,7 @@ unsigned mk_proxy_target_map_destination(struct mk_request *request, const struc
     *value = to.uri;
     if (!route->path.p)
         return 0;
-    if (!target_is_below(route, to.uri) || target_hides_slash(route, to.path))
+    if (!target_is_below_prefix(route, to.uri) || target_may_start_with_slashes(route, to.path))
         return 502;
     *value = target_replace_prefix(request, route, to.uri);
     return value->p ? 0 : 503;

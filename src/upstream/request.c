@@ -6,68 +6,68 @@
 #include "upstream/conn.h"
 #include "upstream/freelist.h"
 #include "upstream/pool.h"
-#include "upstream/request_ahead.h"
+#include "upstream/read_ahead.h"
 #include "upstream/request_attempt.h"
-#include "upstream/request_handshake.h"
 #include "upstream/request_receive.h"
 #include "upstream/request_send.h"
 #include "upstream/request_state.h"
 #include "upstream/request_timer.h"
+#include "upstream/ws_handshake.h"
 
 /* ---- Going on ---- */
 
-static void on_conn(void *ctx, unsigned which);
+static void on_conn_event(void *ctx, unsigned which);
 
 /* The connection is of no use any more, and there is no head. True: another one is being made. */
-static bool lose(struct mk_upstream_request *c, int error, const char *problem)
+static bool handle_conn_failure(struct mk_upstream_request *c, int error, const char *problem)
 {
-    return mk_upstream_request_attempt_again(c, error, problem, on_conn);
+    return mk_upstream_request_attempt_retry(c, error, problem, on_conn_event);
 }
 
 /* True: there is a connection now. */
-static bool connect_conn(struct mk_upstream_request *c)
+static bool advance_connect(struct mk_upstream_request *c)
 {
     while (c->state.is == MK_UPSTREAM_REQUEST_WAITING) {
         int e = mk_upstream_conn_state(c->conn);
         if (e == -EAGAIN)
             return false;
         if (e) {
-            mk_upstream_request_attempt_give_up(c, e);
+            mk_upstream_request_attempt_fail(c, e);
             return false;
         }
         mk_upstream_request_state_move(c, MK_UPSTREAM_REQUEST_OPEN);
-        if (mk_upstream_request_attempt_is_alive(c))
-            mk_upstream_request_send_begin(c);
-        else if (!lose(c, -ECONNRESET, "the server closed the connection"))
+        if (mk_upstream_request_attempt_check(c))
+            mk_upstream_request_send_start(c);
+        else if (!handle_conn_failure(c, -ECONNRESET, "the server closed the connection"))
             return false;
     }
     return mk_upstream_request_state_is_connected(c);
 }
 
 /* The source of the request's content failed. A response that has begun is complete all the same. */
-static void fail_source(struct mk_upstream_request *c)
+static void fail_body_source(struct mk_upstream_request *c)
 {
     if (c->state.is == MK_UPSTREAM_REQUEST_OPEN)
         mk_upstream_request_state_fail(c, c->error, c->problem, MK_UPSTREAM_CONN_CLOSE);
     else
-        mk_upstream_request_state_break(c, c->error, c->problem);
+        mk_upstream_request_state_end_output(c, c->error, c->problem);
 }
 
 /* Connects and sends, as far as it goes. True: mk_upstream_request_head() has news. */
-static bool go_on(struct mk_upstream_request *c)
+static bool advance_request(struct mk_upstream_request *c)
 {
-    if (!connect_conn(c))
+    if (!advance_connect(c))
         return c->state.is == MK_UPSTREAM_REQUEST_FAILED;
-    switch (mk_upstream_request_send_go(c)) {
-    case MK_UPSTREAM_REQUEST_SENDING_WAITS:
+    switch (mk_upstream_request_send_run(c)) {
+    case MK_UPSTREAM_REQUEST_SEND_WAITS:
         return false;
-    case MK_UPSTREAM_REQUEST_SENDING_TURNS:
-        mk_upstream_request_timer_defer(c);
+    case MK_UPSTREAM_REQUEST_SEND_YIELDS:
+        mk_upstream_request_timer_run_later(c);
         return false;
-    case MK_UPSTREAM_REQUEST_SENDING_BROKEN:
+    case MK_UPSTREAM_REQUEST_SEND_CONN_BROKEN:
         return true; /* a response may be there to be read */
-    case MK_UPSTREAM_REQUEST_SENDING_FAILED:
-        fail_source(c);
+    case MK_UPSTREAM_REQUEST_SEND_SOURCE_FAILED:
+        fail_body_source(c);
         return true;
     }
     return false;
@@ -75,48 +75,48 @@ static bool go_on(struct mk_upstream_request *c)
 
 /* ---- Events: the caller may free the request in on_ready ---- */
 
-static void on_conn(void *ctx, unsigned which)
+static void on_conn_event(void *ctx, unsigned which)
 {
     struct mk_upstream_request *c = ctx;
     bool is_readable = which & (MK_READABLE | MK_ENDED | MK_HUNG_UP);
     if (is_readable && c->state.is == MK_UPSTREAM_REQUEST_CONTENT) /* from now on it waits for its reader */
-        mk_upstream_request_timer_await(c, MK_UPSTREAM_REQUEST_AWAITS_NOTHING);
-    bool has_news = go_on(c);
+        mk_upstream_request_timer_set(c, MK_UPSTREAM_REQUEST_AWAITS_NOTHING);
+    bool has_news = advance_request(c);
     has_news |= is_readable && mk_upstream_request_state_is_connected(c);
-    if (has_news && mk_upstream_request_ahead_go(c))
+    if (has_news && mk_read_ahead_fill(c))
         c->on_ready(c->ctx);
 }
 
 /* The server that has the request is down: another one may answer. */
-static void on_down(void *ctx)
+static void handle_server_down(void *ctx)
 {
     struct mk_upstream_request *c = ctx;
-    if (c->state.is == MK_UPSTREAM_REQUEST_OPEN && mk_upstream_request_attempt_move(c, on_conn) &&
-        (c->state.is == MK_UPSTREAM_REQUEST_FAILED || go_on(c)))
+    if (c->state.is == MK_UPSTREAM_REQUEST_OPEN && mk_upstream_request_attempt_failover(c, on_conn_event) &&
+        (c->state.is == MK_UPSTREAM_REQUEST_FAILED || advance_request(c)))
         c->on_ready(c->ctx);
 }
 
-static void on_later(void *ctx)
+static void on_deferred(void *ctx)
 {
     struct mk_upstream_request *c = ctx;
     if (c->state.is == MK_UPSTREAM_REQUEST_WAITING || mk_upstream_request_state_is_connected(c))
-        (void)go_on(c);
-    if (mk_upstream_request_ahead_go(c))
+        (void)advance_request(c);
+    if (mk_read_ahead_fill(c))
         c->on_ready(c->ctx);
 }
 
-static void on_due(struct mk_timer *t)
+static void on_timer(struct mk_timer *t)
 {
     struct mk_upstream_request *c = MK_CONTAINER(t, struct mk_upstream_request, timer);
-    if (mk_upstream_request_timer_is_look(c))
-        mk_upstream_request_ahead_look(c);
-    if (!mk_upstream_request_timer_is_due(c))
+    if (mk_upstream_request_timer_is_check(c))
+        mk_read_ahead_check_reader(c);
+    if (!mk_upstream_request_timer_expired(c))
         return;
-    const char *problem = mk_upstream_request_timer_problem(c);
+    const char *problem = mk_upstream_request_timer_text(c);
     if (c->state.is != MK_UPSTREAM_REQUEST_OPEN) {
         mk_upstream_conn_set_error(c->conn, -ETIMEDOUT, problem);
         mk_upstream_request_state_fail(c, -ETIMEDOUT, problem, MK_UPSTREAM_CONN_FAILED);
-    } else if (lose(c, -ETIMEDOUT, problem) && !go_on(c)) {
+    } else if (handle_conn_failure(c, -ETIMEDOUT, problem) && !advance_request(c)) {
         return;
     }
     c->on_ready(c->ctx);
@@ -127,18 +127,18 @@ static void on_due(struct mk_timer *t)
 enum { AROUND_HEAD = 128 }; /* what codecs usually add to all of it */
 
 /* No codec adds more than 8 bytes to a field. */
-static size_t head_len(const struct mk_upstream_request_options *ask)
+static size_t estimate_head_len(const struct mk_upstream_request_options *opts)
 {
-    size_t len = ask->method.len + ask->target.len + ask->lines.len + ask->upgrade.len;
-    for (size_t i = 0; i < ask->n_fields && len < MK_UPSTREAM_REQUEST_SEND_HEAD_MAX; i++)
-        len += ask->fields[i].name.len + ask->fields[i].value.len + 8;
+    size_t len = opts->method.len + opts->target.len + opts->lines.len + opts->upgrade.len;
+    for (size_t i = 0; i < opts->n_fields && len < MK_UPSTREAM_REQUEST_SEND_HEAD_MAX; i++)
+        len += opts->fields[i].name.len + opts->fields[i].value.len + 8;
     return len;
 }
 
-static mk_err write_request(struct mk_upstream_request *c, const struct mk_upstream_request_options *ask)
+static mk_err write_request(struct mk_upstream_request *c, const struct mk_upstream_request_options *opts)
 {
     c->out = mk_buf_growing(MK_UPSTREAM_REQUEST_SEND_BUFFER_MAX);
-    size_t len = head_len(ask);
+    size_t len = estimate_head_len(opts);
     c->problem = "its head is too long";
     if (len >= MK_UPSTREAM_REQUEST_SEND_HEAD_MAX)
         return -E2BIG;
@@ -147,21 +147,22 @@ static mk_err write_request(struct mk_upstream_request *c, const struct mk_upstr
     if (!c->out.p)
         return -ENOMEM;
     c->problem = "its content has a negative length";
-    if (ask->length < 0 && ask->length != MK_LENGTH_UNKNOWN)
+    if (opts->length < 0 && opts->length != MK_LENGTH_UNKNOWN)
         return -EINVAL;
-    mk_err e = c->codec->write_head(&c->out, ask, &c->problem);
+    mk_err e = c->codec->write_head(&c->out, opts, &c->problem);
     c->head_len = c->out.len;
     return c->out.failed ? -ENOMEM : e;
 }
 
-static struct mk_upstream_request *make(struct mk_worker *w, const struct mk_upstream_request_options *ask)
+static struct mk_upstream_request *new_request(struct mk_worker *w,
+                                               const struct mk_upstream_request_options *opts)
 {
     static const struct mk_codec_ops *const codecs[] = {[MK_UPSTREAM_PROTOCOL_HTTP] = &mk_codec_http,
                                                         [MK_UPSTREAM_PROTOCOL_FASTCGI] = &mk_codec_fastcgi,
                                                         [MK_UPSTREAM_PROTOCOL_SCGI] = &mk_codec_scgi,
                                                         [MK_UPSTREAM_PROTOCOL_UWSGI] = &mk_codec_uwsgi};
-    struct mk_freelist *blocks = mk_pool_blocks(ask->to, w);
-    size_t size = sizeof(struct mk_upstream_request) + ask->upgrade.len + MK_UPGRADE_ACCEPT_LEN;
+    struct mk_freelist *blocks = mk_pool_request_memory(opts->to, w);
+    size_t size = sizeof(struct mk_upstream_request) + opts->upgrade.len + MK_UPGRADE_ACCEPT_LEN;
     struct mk_upstream_request *c = mk_freelist_alloc(blocks, &size);
     if (!c)
         return NULL;
@@ -169,29 +170,29 @@ static struct mk_upstream_request *make(struct mk_worker *w, const struct mk_ups
         .worker = w,
         .blocks = blocks,
         .size = size,
-        .to = ask->to,
-        .codec = codecs[ask->protocol],
-        .is_safe_to_repeat = ask->is_safe_to_repeat,
-        .options = ask->conn,
-        .limits = ask->limits,
-        .wants_fresh = ask->conn.fresh,
+        .to = opts->to,
+        .codec = codecs[opts->protocol],
+        .is_safe_to_repeat = opts->is_safe_to_repeat,
+        .options = opts->conn,
+        .limits = opts->limits,
+        .wants_fresh = opts->conn.fresh,
         .server = -1,
-        .content = {.text = ask->content,
-                    .source = ask->content.p && !ask->upgrade.len ? NULL : ask->source,
-                    .ctx = ask->source_ctx,
-                    .length = ask->length,
-                    .is_held = mk_codec_awaits_continue(ask)},
-        .input.on_error_text = ask->on_error_text,
-        .upgrade_len = ask->upgrade.len,
+        .content = {.text = opts->content,
+                    .source = opts->content.p && !opts->upgrade.len ? NULL : opts->source,
+                    .ctx = opts->source_ctx,
+                    .length = opts->length,
+                    .is_held = mk_codec_awaits_continue(opts)},
+        .input.on_error_text = opts->on_error_text,
+        .upgrade_len = opts->upgrade.len,
     };
     mk_sm_init(&c->state, &mk_upstream_request_machine, MK_UPSTREAM_REQUEST_WAITING);
     mk_sm_init(&c->output, &mk_upstream_request_output_machine, MK_UPSTREAM_REQUEST_OUTPUT_NONE);
-    if (ask->upgrade.len) {
-        memcpy(c->upgrade, ask->upgrade.p, ask->upgrade.len);
-        c->accept_len = mk_upstream_request_handshake_accept(ask, c->upgrade + ask->upgrade.len);
+    if (opts->upgrade.len) {
+        memcpy(c->upgrade, opts->upgrade.p, opts->upgrade.len);
+        c->accept_len = mk_upstream_ws_handshake_accept_key(opts, c->upgrade + opts->upgrade.len);
     }
-    c->frame = c->codec->frame(ask);
-    mk_upstream_request_receive_begin(c, ask);
+    c->frame = c->codec->frame(opts);
+    mk_upstream_request_receive_init(c, opts);
     return c;
 }
 
@@ -199,57 +200,57 @@ struct mk_upstream_request *mk_upstream_request_start(struct mk_worker *w,
                                                       const struct mk_upstream_request_options *request,
                                                       void (*on_ready)(void *ctx), void *ctx)
 {
-    struct mk_upstream_request_options measured = *request, *ask = &measured;
-    if (ask->content.p)
-        ask->length = (int64_t)ask->content.len;
-    struct mk_upstream_request *c = make(w, ask);
+    struct mk_upstream_request_options measured = *request, *opts = &measured;
+    if (opts->content.p)
+        opts->length = (int64_t)opts->content.len;
+    struct mk_upstream_request *c = new_request(w, opts);
     if (!c)
         return NULL;
     c->on_ready = on_ready;
-    c->on_down = on_down;
+    c->on_down = handle_server_down;
     c->ctx = c->input.ctx = ctx;
-    mk_err e = write_request(c, ask);
+    mk_err e = write_request(c, opts);
     bool has_memory = e != -ENOMEM;
-    mk_upstream_request_timer_start(c, on_due, on_later);
+    mk_upstream_request_timer_init(c, on_timer, on_deferred);
     if (has_memory && !e)
-        has_memory = mk_upstream_request_attempt_begin(c, on_conn);
+        has_memory = mk_upstream_request_attempt_start(c, on_conn_event);
     if (!has_memory) {
         mk_upstream_request_free(c);
         return NULL;
     }
     if (e) {
         mk_upstream_request_state_fail(c, e, c->problem, MK_UPSTREAM_CONN_CLOSE);
-        mk_upstream_request_timer_defer(c);
+        mk_upstream_request_timer_run_later(c);
         return c;
     }
     mk_pool_count_request(c->to, w);
-    if (!mk_pool_defer(c->conn) && go_on(c))
-        mk_upstream_request_timer_defer(c);
+    if (!mk_pool_notify_if_reused(c->conn) && advance_request(c))
+        mk_upstream_request_timer_run_later(c);
     return c;
 }
 
 void mk_upstream_request_resume(struct mk_upstream_request *c)
 {
-    if (mk_upstream_request_state_is_connected(c) && go_on(c))
-        mk_upstream_request_timer_defer(c);
+    if (mk_upstream_request_state_is_connected(c) && advance_request(c))
+        mk_upstream_request_timer_run_later(c);
 }
 
 /* Content that is all there needs its end still, so that the connection can be kept: FastCGI has a record for
  * it, which has usually come. */
-static void read_end(struct mk_upstream_request *c)
+static void read_body_end(struct mk_upstream_request *c)
 {
-    char room[64];
+    char buf[64];
     if (c->state.is == MK_UPSTREAM_REQUEST_CONTENT && mk_response_parser_has_all_body(&c->input.reply))
-        mk_upstream_request_receive_content(c, room, sizeof room);
+        mk_upstream_request_receive_body(c, buf, sizeof buf);
 }
 
 void mk_upstream_request_free(struct mk_upstream_request *c)
 {
     if (!c)
         return;
-    read_end(c);
-    mk_upstream_request_state_abandon(c, MK_UPSTREAM_CONN_CLOSE);
-    mk_upstream_request_ahead_fini(c);
+    read_body_end(c);
+    mk_upstream_request_state_cancel(c, MK_UPSTREAM_CONN_CLOSE);
+    mk_read_ahead_fini(c);
     mk_upstream_request_timer_fini(c);
     mk_upstream_request_receive_fini(c);
     mk_freelist_dealloc(c->blocks, c->out.p, c->out.cap);
@@ -259,7 +260,7 @@ void mk_upstream_request_free(struct mk_upstream_request *c)
 /* ---- The response ---- */
 
 /* What the connection broke by while we sent is said if there is nothing to read either. */
-static int read_head(struct mk_upstream_request *c)
+static int read_response_head(struct mk_upstream_request *c)
 {
     int sending = c->error;
     const char *problem = c->problem;
@@ -283,17 +284,18 @@ int mk_upstream_request_head(struct mk_upstream_request *c)
         return 0;
     }
     bool was_held = c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_HELD;
-    int e = read_head(c);
+    int e = read_response_head(c);
     if (e == 0 && c->state.is == MK_UPSTREAM_REQUEST_UPGRADED) {
-        mk_upstream_request_send_upgraded(c);
+        mk_upstream_request_send_init_tunnel(c);
         mk_upstream_request_resume(c);
     } else if (was_held && c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_SENDING) {
         mk_upstream_request_resume(c);
     }
     if (e >= 0 || e == -EAGAIN)
         return e;
-    if (lose(c, e, c->problem) && go_on(c) && c->state.is != MK_UPSTREAM_REQUEST_FAILED)
-        mk_upstream_request_timer_defer(c);
+    if (handle_conn_failure(c, e, c->problem) && advance_request(c) &&
+        c->state.is != MK_UPSTREAM_REQUEST_FAILED)
+        mk_upstream_request_timer_run_later(c);
     return c->state.is == MK_UPSTREAM_REQUEST_FAILED ? c->error : -EAGAIN;
 }
 
@@ -302,17 +304,17 @@ void mk_upstream_request_spool(struct mk_upstream_request *c, struct mk_request 
     bool has_more =
         c->state.is == MK_UPSTREAM_REQUEST_CONTENT && !mk_response_parser_has_all_body(&c->input.reply);
     if (has_more && !c->ahead.request && !mk_upstream_request_state_is_event_stream(c))
-        mk_upstream_request_ahead_start(c, request);
+        mk_read_ahead_start(c, request);
 }
 
-ssize_t mk_upstream_request_read(struct mk_upstream_request *c, char *room, size_t cap)
+ssize_t mk_upstream_request_read(struct mk_upstream_request *c, char *buf, size_t cap)
 {
     if (c->ahead.request)
-        return mk_upstream_request_ahead_read(c, room, cap);
+        return mk_read_ahead_read(c, buf, cap);
     switch ((int)c->state.is) {
     case MK_UPSTREAM_REQUEST_CONTENT:
     case MK_UPSTREAM_REQUEST_UPGRADED:
-        return mk_upstream_request_receive_content(c, room, cap);
+        return mk_upstream_request_receive_body(c, buf, cap);
     case MK_UPSTREAM_REQUEST_DONE:
         return 0;
     case MK_UPSTREAM_REQUEST_FAILED:
@@ -324,7 +326,7 @@ ssize_t mk_upstream_request_read(struct mk_upstream_request *c, char *room, size
 
 bool mk_upstream_request_buffered_body(struct mk_upstream_request *c, mk_str *content)
 {
-    return c->state.is == MK_UPSTREAM_REQUEST_CONTENT && mk_upstream_request_receive_whole(c, content);
+    return c->state.is == MK_UPSTREAM_REQUEST_CONTENT && mk_upstream_request_receive_buffered(c, content);
 }
 
 /* ---- What callers ask ---- */
@@ -415,7 +417,7 @@ bool mk_upstream_request_is_local_redirect(const struct mk_upstream_request *c)
     return c->is_local_redirect;
 }
 
-static bool is_named(const struct mk_upstream_request *c, mk_str name)
+static bool is_connection_option(const struct mk_upstream_request *c, mk_str name)
 {
     mk_str rest = mk_buf_str(&c->named), option;
     while (mk_header_list_next(&rest, &option))
@@ -431,7 +433,7 @@ bool mk_upstream_request_trailer_at(const struct mk_upstream_request *c, size_t 
     if (c->state.is != MK_UPSTREAM_REQUEST_DONE)
         return false;
     while (mk_trailer_next(&rest, name, value))
-        if (mk_trailer_is_allowed(*name) && !is_named(c, *name) && i-- == 0)
+        if (mk_trailer_is_allowed(*name) && !is_connection_option(c, *name) && i-- == 0)
             return true;
     return false;
 }

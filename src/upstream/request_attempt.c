@@ -2,24 +2,24 @@
 #include "upstream/request_attempt.h"
 
 #include "upstream/conn.h"
+#include "upstream/connect_error.h"
 #include "upstream/pool.h"
-#include "upstream/reason.h"
 #include "upstream/request_receive.h"
 #include "upstream/request_send.h"
 #include "upstream/request_state.h"
 
-bool mk_upstream_request_attempt_begin(struct mk_upstream_request *c,
+bool mk_upstream_request_attempt_start(struct mk_upstream_request *c,
                                        void (*on_conn)(void *c, unsigned which))
 {
     c->conn = mk_upstream_conn_acquire(c->worker, c->to, &c->options, on_conn, c);
     if (c->conn)
-        mk_upstream_conn_on_down(c->conn, c->on_down);
+        mk_upstream_conn_set_on_down(c->conn, c->on_down);
     return c->conn;
 }
 
-void mk_upstream_request_attempt_give_up(struct mk_upstream_request *c, int error)
+void mk_upstream_request_attempt_fail(struct mk_upstream_request *c, int error)
 {
-    mk_upstream_request_state_fail(c, error, mk_reason_text(error), MK_UPSTREAM_CONN_CLOSE);
+    mk_upstream_request_state_fail(c, error, mk_connect_error_text(error), MK_UPSTREAM_CONN_CLOSE);
 }
 
 /* May it be sent whole once more, whatever becomes of it? */
@@ -30,7 +30,7 @@ static bool is_repeatable(const struct mk_upstream_request *c)
 }
 
 /* A request that cannot be repeated looks first. */
-bool mk_upstream_request_attempt_is_alive(struct mk_upstream_request *c)
+bool mk_upstream_request_attempt_check(struct mk_upstream_request *c)
 {
     char byte;
     if (is_repeatable(c) || !mk_upstream_conn_was_reused(c->conn))
@@ -38,20 +38,20 @@ bool mk_upstream_request_attempt_is_alive(struct mk_upstream_request *c)
     return mk_upstream_conn_read(c->conn, &byte, 1) == -EAGAIN;
 }
 
-static bool was_closed(int error)
+static bool is_conn_closed_error(int error)
 {
     return error == -ECONNRESET || error == -EPIPE;
 }
 
 /* The server closed a connection that it had kept. That is no fault of it, and says nothing about the
  * request. */
-static bool is_stale(const struct mk_upstream_request *c, int error)
+static bool is_stale_conn(const struct mk_upstream_request *c, int error)
 {
-    bool is_silent = was_closed(error) && !mk_upstream_conn_is_answered(c->conn);
+    bool is_silent = is_conn_closed_error(error) && !mk_upstream_conn_has_first_byte(c->conn);
     return error == -ESTALE || (is_silent && mk_upstream_conn_was_reused(c->conn));
 }
 
-static bool has_other_servers(const struct mk_upstream_request *c)
+static bool has_untried_servers(const struct mk_upstream_request *c)
 {
     unsigned n = mk_upstream_count(c->to);
     uint64_t all = n < 64 ? (UINT64_C(1) << n) - 1 : UINT64_MAX;
@@ -59,7 +59,7 @@ static bool has_other_servers(const struct mk_upstream_request *c)
 }
 
 /* Chooses another server; false: there is none, or it would be one attempt too many. */
-static bool choose_other(struct mk_upstream_request *c)
+static bool choose_other_server(struct mk_upstream_request *c)
 {
     int server = mk_upstream_conn_server(c->conn);
     if (!c->is_safe_to_repeat || c->limits.tries <= 1 || server < 0)
@@ -68,29 +68,29 @@ static bool choose_other(struct mk_upstream_request *c)
     c->options.server = -1;
     c->options.fresh = c->wants_fresh;
     c->limits.tries--;
-    return has_other_servers(c) && mk_pool_may_retry(c->to, c->worker);
+    return has_untried_servers(c) && mk_pool_may_retry(c->to, c->worker);
 }
 
 /* Nothing of a head that broke off was handed on. What an overloaded server of FastCGI answers is no
  * response. */
-static bool is_final(const struct mk_upstream_request *c, int error)
+static bool is_final_answer(const struct mk_upstream_request *c, int error)
 {
-    return mk_upstream_conn_is_answered(c->conn) && error != -EBUSY && !was_closed(error);
+    return mk_upstream_conn_has_first_byte(c->conn) && error != -EBUSY && !is_conn_closed_error(error);
 }
 
-static bool can_repeat(struct mk_upstream_request *c, int error)
+static bool can_retry(struct mk_upstream_request *c, int error)
 {
-    if (is_stale(c, error)) {
+    if (is_stale_conn(c, error)) {
         c->options.fresh = true;
         return (c->is_safe_to_repeat || c->sent == 0) && mk_upstream_request_send_rewind(c);
     }
-    return !is_final(c, error) && choose_other(c) && mk_upstream_request_send_rewind(c);
+    return !is_final_answer(c, error) && choose_other_server(c) && mk_upstream_request_send_rewind(c);
 }
 
-bool mk_upstream_request_attempt_again(struct mk_upstream_request *c, int error, const char *problem,
+bool mk_upstream_request_attempt_retry(struct mk_upstream_request *c, int error, const char *problem,
                                        void (*on_conn)(void *c, unsigned which))
 {
-    bool stale = is_stale(c, error), repeats = can_repeat(c, error);
+    bool stale = is_stale_conn(c, error), repeats = can_retry(c, error);
     enum mk_upstream_conn_disposition how =
         stale || error == -ENOMEM ? MK_UPSTREAM_CONN_CLOSE : MK_UPSTREAM_CONN_FAILED;
     mk_upstream_conn_set_error(c->conn, error, problem);
@@ -98,29 +98,30 @@ bool mk_upstream_request_attempt_again(struct mk_upstream_request *c, int error,
         mk_upstream_request_state_fail(c, error, problem, how);
         return false;
     }
-    mk_upstream_request_state_abandon(c, how);
+    mk_upstream_request_state_cancel(c, how);
     mk_upstream_request_state_move(c, MK_UPSTREAM_REQUEST_WAITING);
-    mk_upstream_request_receive_again(c);
-    if (mk_upstream_request_attempt_begin(c, on_conn))
+    mk_upstream_request_receive_reset(c);
+    if (mk_upstream_request_attempt_start(c, on_conn))
         return true;
     mk_upstream_request_state_fail(c, -ENOMEM, "no memory for a connection", MK_UPSTREAM_CONN_CLOSE);
     return false;
 }
 
 /* RetryBudget does not count: the server answers none of its requests, so each is answered once. */
-bool mk_upstream_request_attempt_move(struct mk_upstream_request *c, void (*on_conn)(void *c, unsigned which))
+bool mk_upstream_request_attempt_failover(struct mk_upstream_request *c,
+                                          void (*on_conn)(void *c, unsigned which))
 {
     int server = mk_upstream_conn_server(c->conn);
-    if (!is_repeatable(c) || mk_upstream_conn_is_answered(c->conn) || c->limits.tries <= 1 || server < 0)
+    if (!is_repeatable(c) || mk_upstream_conn_has_first_byte(c->conn) || c->limits.tries <= 1 || server < 0)
         return false;
     c->options.avoid |= UINT64_C(1) << server;
     c->options.server = -1;
     c->options.fresh = c->wants_fresh;
     c->limits.tries--;
-    mk_upstream_request_state_abandon(c, MK_UPSTREAM_CONN_CLOSE);
+    mk_upstream_request_state_cancel(c, MK_UPSTREAM_CONN_CLOSE);
     mk_upstream_request_state_move(c, MK_UPSTREAM_REQUEST_WAITING);
-    mk_upstream_request_receive_again(c);
-    if (mk_upstream_request_send_rewind(c) && mk_upstream_request_attempt_begin(c, on_conn))
+    mk_upstream_request_receive_reset(c);
+    if (mk_upstream_request_send_rewind(c) && mk_upstream_request_attempt_start(c, on_conn))
         return true;
     mk_upstream_request_state_fail(c, -ENOMEM, "no memory for a connection", MK_UPSTREAM_CONN_CLOSE);
     return true;

@@ -17,7 +17,7 @@ static size_t body_text_size(const struct mk_request_body *b, int64_t length)
     return length == MK_LENGTH_UNKNOWN ? TEXT_MAX : length <= TEXT_MAX ? (size_t)length : 0;
 }
 
-bool mk_request_body_begin(struct mk_request_body *b)
+bool mk_request_body_init(struct mk_request_body *b)
 {
     int64_t length = mk_request_length(b->request);
     if (length > TEXT_MAX)
@@ -70,34 +70,34 @@ int mk_request_body_receive(struct mk_request_body *b)
 
 /* ---- Sending ---- */
 
-static ssize_t body_read_text(struct mk_request_body *b, char *room, size_t cap)
+static ssize_t body_read_text(struct mk_request_body *b, char *buf, size_t cap)
 {
     mk_str piece = mk_str_first(mk_str_of(b->text + b->sent, b->len - b->sent), cap);
-    memcpy(room, piece.p, piece.len);
+    memcpy(buf, piece.p, piece.len);
     b->sent += piece.len;
     return (ssize_t)piece.len;
 }
 
-static ssize_t body_read_spool(struct mk_request_body *b, char *room, size_t cap)
+static ssize_t body_read_spool(struct mk_request_body *b, char *buf, size_t cap)
 {
-    ssize_t n = mk_spool_read(b->spool, room, cap, b->spool_sent);
+    ssize_t n = mk_spool_read(b->spool, buf, cap, b->spool_sent);
     if (n > 0)
         b->spool_sent += (uint64_t)n;
     return n;
 }
 
 /* The backend's connection may have room for more at any time: the server has to call us before we can read. */
-static ssize_t body_pull(void *ctx, char *room, size_t cap)
+static ssize_t body_pull(void *ctx, char *buf, size_t cap)
 {
     struct mk_request_body *b = ctx;
     if (b->has_upgrade && !b->is_tunnel)
         return -EAGAIN;
     if (b->sent < b->len)
-        return body_read_text(b, room, cap);
+        return body_read_text(b, buf, cap);
     if (b->is_complete)
-        return b->spool ? body_read_spool(b, room, cap) : 0;
+        return b->spool ? body_read_spool(b, buf, cap) : 0;
     if (b->is_readable)
-        return mk_request_read(b->request, room, cap);
+        return mk_request_read(b->request, buf, cap);
     mk_request_resume(b->request);
     return -EAGAIN;
 }

@@ -14,7 +14,7 @@ enum mk_request_body_mode {
     MK_REQUEST_BODY_STREAM,       /* sent as it arrives */
 };
 
-/* Zeroed, and with the members of the first group set, it is ready for mk_request_body_begin(). */
+/* Zeroed, and with the members of the first group set, it is ready for mk_request_body_init(). */
 struct mk_request_body {
     struct mk_request *request;
     /* Which trailers of the client are sent, too. NULL: none */
@@ -37,7 +37,7 @@ struct mk_request_body {
 };
 
 /* False: no memory. */
-bool mk_request_body_begin(struct mk_request_body *b);
+bool mk_request_body_init(struct mk_request_body *b);
 /* Receives what is to be here before a backend is asked. 0: it is; -EAGAIN, or an error for mk_spool_status(). */
 int mk_request_body_receive(struct mk_request_body *b);
 /* Then: adds the body to a request to the backend, which it outlives. */

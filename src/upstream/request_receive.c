@@ -5,16 +5,16 @@
 
 #include "upstream/conn.h"
 #include "upstream/freelist.h"
-#include "upstream/request_handshake.h"
 #include "upstream/request_send.h"
 #include "upstream/request_state.h"
 #include "upstream/request_timer.h"
+#include "upstream/ws_handshake.h"
 
 enum { LAST_MAX = 4096 };
 
 /* ---- Beginnings and ends ---- */
 
-static void init_input(struct mk_upstream_request *c, struct mk_response_parser_options request)
+static void init_parser(struct mk_upstream_request *c, struct mk_response_parser_options request)
 {
     /* The room for fields is that of each call: see mk_upstream_request_receive_head(). */
     mk_response_parser_init(&c->input.reply, request, NULL, MK_UPSTREAM_REQUEST_RECEIVE_FIELDS);
@@ -24,21 +24,21 @@ static void init_input(struct mk_upstream_request *c, struct mk_response_parser_
     c->in = c->data = mk_str_of("", 0);
 }
 
-void mk_upstream_request_receive_begin(struct mk_upstream_request *c,
-                                       const struct mk_upstream_request_options *ask)
+void mk_upstream_request_receive_init(struct mk_upstream_request *c,
+                                      const struct mk_upstream_request_options *options)
 {
-    init_input(c, (struct mk_response_parser_options){.head = mk_str_eq(ask->method, MK_STR("HEAD")),
-                                                      .upgrade = ask->upgrade.len > 0,
-                                                      .cgi = c->codec->is_cgi});
+    init_parser(c, (struct mk_response_parser_options){.head = mk_str_eq(options->method, MK_STR("HEAD")),
+                                                       .upgrade = options->upgrade.len > 0,
+                                                       .cgi = c->codec->is_cgi});
     c->trailers = mk_buf_growing(MK_RESPONSE_PARSER_TRAILERS_MAX);
     c->named = mk_buf_growing(2 * MK_RESPONSE_PARSER_HEAD_MAX);
     c->length = MK_LENGTH_UNKNOWN;
 }
 
-void mk_upstream_request_receive_again(struct mk_upstream_request *c)
+void mk_upstream_request_receive_reset(struct mk_upstream_request *c)
 {
     mk_response_parser_fini(&c->input.reply);
-    init_input(c, c->input.reply.request);
+    init_parser(c, c->input.reply.request);
 }
 
 void mk_upstream_request_receive_fini(struct mk_upstream_request *c)
@@ -52,9 +52,9 @@ void mk_upstream_request_receive_fini(struct mk_upstream_request *c)
 /* ---- From the connection ---- */
 
 /* 1: c->in is what was read; 0: the server sends no more; -EAGAIN, or an error. */
-static int read_in(struct mk_upstream_request *c, char *room, size_t cap)
+static int read_from_conn(struct mk_upstream_request *c, char *buf, size_t cap)
 {
-    ssize_t n = mk_upstream_conn_is_readable(c->conn) ? mk_upstream_conn_read(c->conn, room, cap) : -EAGAIN;
+    ssize_t n = mk_upstream_conn_is_readable(c->conn) ? mk_upstream_conn_read(c->conn, buf, cap) : -EAGAIN;
     if (n == -EAGAIN)
         return -EAGAIN;
     if (n <= 0) {
@@ -62,12 +62,12 @@ static int read_in(struct mk_upstream_request *c, char *room, size_t cap)
         return (int)n;
     }
     mk_upstream_conn_mark_first_byte(c->conn);
-    c->in = mk_str_of(room, (size_t)n);
+    c->in = mk_str_of(buf, (size_t)n);
     return 1;
 }
 
 /* Are there bytes behind the response? They may be the beginning of a response to nothing. */
-static bool has_more(struct mk_upstream_request *c)
+static bool has_extra_bytes(struct mk_upstream_request *c)
 {
     char byte;
     return c->in.len ||
@@ -75,17 +75,17 @@ static bool has_more(struct mk_upstream_request *c)
 }
 
 /* All of the response is there. */
-static void finish(struct mk_upstream_request *c)
+static void finish_response(struct mk_upstream_request *c)
 {
     const struct mk_response_parser *r = &c->input.reply;
     bool keeps = c->codec->keeps && (c->codec->is_cgi || r->head.keep_alive) &&
-                 !mk_upstream_conn_has_ended(c->conn) && c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_SENT &&
-                 !has_more(c);
+                 !mk_upstream_conn_has_eof(c->conn) && c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_SENT &&
+                 !has_extra_bytes(c);
     mk_upstream_request_state_release(c, keeps ? MK_UPSTREAM_CONN_KEEP : MK_UPSTREAM_CONN_CLOSE);
     mk_upstream_request_state_move(c, MK_UPSTREAM_REQUEST_DONE);
 }
 
-static void fail(struct mk_upstream_request *c, int error, const char *problem)
+static void fail_response(struct mk_upstream_request *c, int error, const char *problem)
 {
     mk_upstream_conn_set_error(c->conn, error, problem);
     mk_upstream_request_state_fail(c, error, problem,
@@ -93,7 +93,7 @@ static void fail(struct mk_upstream_request *c, int error, const char *problem)
 }
 
 /* Finds the next piece of content in what was read: c->data. False: there is none; or all is over. */
-static bool find_data(struct mk_upstream_request *c)
+static bool next_body_piece(struct mk_upstream_request *c)
 {
     for (;;) {
         mk_str piece = MK_STR_NULL;
@@ -105,16 +105,16 @@ static bool find_data(struct mk_upstream_request *c)
             mk_buf_add(&c->trailers, piece);
             if (!c->trailers.failed)
                 break;
-            fail(c, -ENOMEM, "no memory for the trailers of the response");
+            fail_response(c, -ENOMEM, "no memory for the trailers of the response");
             return false;
         case MK_RESPONSE_PARSER_MORE:
             return false;
         case MK_RESPONSE_PARSER_END:
-            finish(c);
+            finish_response(c);
             return false;
         case MK_RESPONSE_PARSER_HEAD: /* there was one */
         case MK_RESPONSE_PARSER_ERROR:
-            fail(c, c->input.error ? c->input.error : -EPROTO, c->input.problem);
+            fail_response(c, c->input.error ? c->input.error : -EPROTO, c->input.problem);
             return false;
         }
     }
@@ -123,8 +123,8 @@ static bool find_data(struct mk_upstream_request *c)
 /* ---- The head ---- */
 
 /* Of the connection or the framing (RFC 9110, section 7.6.1), or written by the client's caller. */
-static bool is_hidden(const struct mk_upstream_request *c, const struct mk_headers *fields,
-                      const struct mk_header_field *f)
+static bool is_hidden_header(const struct mk_upstream_request *c, const struct mk_headers *fields,
+                             const struct mk_header_field *f)
 {
     if (mk_header_is_hop_by_hop(f->id))
         return true;
@@ -134,12 +134,12 @@ static bool is_hidden(const struct mk_upstream_request *c, const struct mk_heade
 }
 
 /* Lines that are as we write them, one behind the other, are copied at once. */
-struct run {
+struct header_run {
     const char *from, *to; /* of what was read */
     char *at;              /* where it goes */
 };
 
-static void end_run(struct run *r)
+static void flush_header_run(struct header_run *r)
 {
     size_t len = (size_t)(r->to - r->from);
     if (len)
@@ -149,17 +149,17 @@ static void end_run(struct run *r)
 }
 
 /* "Name: value", and CRLF. What was read ends with an empty line, so that there is something behind it. */
-static bool is_usual(const struct mk_header_field *f)
+static bool is_canonical_line(const struct mk_header_field *f)
 {
     const char *end = f->value.p + f->value.len;
     return f->value.p == f->name.p + f->name.len + 2 && f->value.p[-1] == ' ' && end[0] == '\r' &&
            end[1] == '\n';
 }
 
-static struct mk_header add_usual(struct run *r, const struct mk_header_field *f)
+static struct mk_header extend_header_run(struct header_run *r, const struct mk_header_field *f)
 {
     if (f->name.p != r->to) {
-        end_run(r);
+        flush_header_run(r);
         r->from = f->name.p;
     }
     char *at = r->at + (f->name.p - r->from);
@@ -167,10 +167,10 @@ static struct mk_header add_usual(struct run *r, const struct mk_header_field *f
     return (struct mk_header){mk_str_of(at, f->name.len), mk_str_of(at + f->name.len + 2, f->value.len)};
 }
 
-static struct mk_header add_other(struct run *r, const struct mk_header_field *f)
+static struct mk_header append_header_line(struct header_run *r, const struct mk_header_field *f)
 {
     size_t len = f->name.len + f->value.len + 4;
-    end_run(r);
+    flush_header_run(r);
     struct mk_buf line = mk_buf_fixed(r->at, len);
     mk_header_append(&line, f->name, f->value);
     char *at = r->at;
@@ -179,24 +179,24 @@ static struct mk_header add_other(struct run *r, const struct mk_header_field *f
 }
 
 /* The fields that are to be seen: their lines, and their text behind them. Its end. */
-static char *keep_fields(struct mk_upstream_request *c, struct mk_header *kept)
+static char *copy_headers(struct mk_upstream_request *c, struct mk_header *kept)
 {
     const struct mk_headers *fields = &c->input.reply.head.fields;
     char *begin = (char *)(kept + fields->n);
-    struct run r = {.at = begin};
+    struct header_run r = {.at = begin};
     c->n_fields = 0;
     for (unsigned i = 0; i < fields->n; i++) {
         const struct mk_header_field *f = &fields->at[i];
-        if (!is_hidden(c, fields, f))
-            kept[c->n_fields++] = is_usual(f) ? add_usual(&r, f) : add_other(&r, f);
+        if (!is_hidden_header(c, fields, f))
+            kept[c->n_fields++] = is_canonical_line(f) ? extend_header_run(&r, f) : append_header_line(&r, f);
     }
-    end_run(&r);
+    flush_header_run(&r);
     c->text = mk_str_of(begin, (size_t)(r.at - begin));
     return r.at;
 }
 
 /* Trailers of these names are of the connection, too. False: no memory. */
-static bool keep_named(struct mk_upstream_request *c)
+static bool copy_connection_options(struct mk_upstream_request *c)
 {
     mk_str value;
     mk_buf_clear(&c->named);
@@ -211,7 +211,7 @@ static bool keep_named(struct mk_upstream_request *c)
 
 /* What was read lies in room of the caller: keeps the fields that are to be seen, and what follows the head.
  */
-static bool keep_head(struct mk_upstream_request *c)
+static bool copy_head(struct mk_upstream_request *c)
 {
     const struct mk_headers *fields = &c->input.reply.head.fields;
     size_t size = c->in.len;
@@ -219,11 +219,11 @@ static bool keep_head(struct mk_upstream_request *c)
         size += sizeof(struct mk_header) + fields->at[i].name.len + fields->at[i].value.len + 4;
     size_t cap = size + 1;
     struct mk_header *kept = mk_freelist_alloc(c->blocks, &cap);
-    if (!kept || !keep_named(c)) {
+    if (!kept || !copy_connection_options(c)) {
         mk_freelist_dealloc(c->blocks, kept, cap);
         return false;
     }
-    char *at = keep_fields(c, kept);
+    char *at = copy_headers(c, kept);
     if (c->in.len)
         memcpy(at, c->in.p, c->in.len);
     c->in.p = at;
@@ -233,7 +233,7 @@ static bool keep_head(struct mk_upstream_request *c)
     return true;
 }
 
-static int64_t length_of(const struct mk_upstream_request *c)
+static int64_t response_length(const struct mk_upstream_request *c)
 {
     const struct mk_response_head *h = &c->input.reply.head;
     bool is_empty = h->body == MK_RESPONSE_BODY_NONE && !c->input.reply.request.head && h->status != 304;
@@ -243,7 +243,7 @@ static int64_t length_of(const struct mk_upstream_request *c)
 }
 
 /* Is the other protocol the one that was asked for, by then? */
-static bool is_wanted_upgrade(const struct mk_upstream_request *c)
+static bool is_requested_upgrade(const struct mk_upstream_request *c)
 {
     return c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_SENT &&
            mk_headers_has_token(&c->input.reply.head.fields, MK_HEADER_UPGRADE,
@@ -251,66 +251,66 @@ static bool is_wanted_upgrade(const struct mk_upstream_request *c)
 }
 
 /* It answers without the content, which it will not read then. */
-static void end_hold(struct mk_upstream_request *c)
+static void drop_held_body(struct mk_upstream_request *c)
 {
     if (c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_HELD)
-        mk_upstream_request_state_break(c, -EPIPE,
-                                        "the server has answered without the content of the request");
+        mk_upstream_request_state_end_output(c, -EPIPE,
+                                             "the server has answered without the content of the request");
 }
 
 /* 0, 1, or an error. */
-static int take_head(struct mk_upstream_request *c)
+static int accept_head(struct mk_upstream_request *c)
 {
     unsigned status = c->input.reply.head.status;
     c->problem = "101 without a requested protocol";
-    if (status == 101 && !is_wanted_upgrade(c))
+    if (status == 101 && !is_requested_upgrade(c))
         return -EPROTO;
     c->problem = "a Sec-WebSocket-Accept that does not fit the key of the request";
-    if (status == 101 && !mk_upstream_request_handshake_fits(c, &c->input.reply.head.fields))
+    if (status == 101 && !mk_upstream_ws_handshake_verify(c, &c->input.reply.head.fields))
         return -EPROTO;
     c->problem = "no memory for the head of the response";
-    c->length = length_of(c);
+    c->length = response_length(c);
     c->is_local_redirect = c->codec->is_cgi && mk_response_head_is_local_redirect(&c->input.reply.head);
-    if (!keep_head(c))
+    if (!copy_head(c))
         return -ENOMEM;
     if (status == 101) {
         mk_upstream_request_state_move(c, MK_UPSTREAM_REQUEST_UPGRADED);
     } else if (status < 200) {
-        mk_upstream_request_timer_await(c, MK_UPSTREAM_REQUEST_AWAITS_NOTHING);
+        mk_upstream_request_timer_set(c, MK_UPSTREAM_REQUEST_AWAITS_NOTHING);
         return 1;
     } else {
-        end_hold(c);
+        drop_held_body(c);
         mk_upstream_request_state_move(c, MK_UPSTREAM_REQUEST_CONTENT);
         if (mk_response_parser_has_all_body(&c->input.reply))
-            (void)find_data(c); /* there is none: this is its end */
+            (void)next_body_piece(c); /* there is none: this is its end */
     }
-    mk_upstream_request_timer_await(c, MK_UPSTREAM_REQUEST_AWAITS_NOTHING);
+    mk_upstream_request_timer_set(c, MK_UPSTREAM_REQUEST_AWAITS_NOTHING);
     return 0;
 }
 
 /* The request is sent: the response is awaited, or its rest. */
-static void await_head(struct mk_upstream_request *c)
+static void start_head_timer(struct mk_upstream_request *c)
 {
     if (c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_SENT ||
         c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_BROKEN || c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_HELD)
-        mk_upstream_request_timer_await_head(c);
+        mk_upstream_request_timer_set_head(c);
 }
 
 /* It sends and sends, and nothing that is of use. */
-static int wait_for_turn(struct mk_upstream_request *c)
+static int yield_iteration(struct mk_upstream_request *c)
 {
-    mk_upstream_request_timer_defer(c);
+    mk_upstream_request_timer_run_later(c);
     return -EAGAIN;
 }
 
 /* 1: go on; else as mk_upstream_request_receive_head(). */
-static int read_more(struct mk_upstream_request *c, char *room, size_t cap)
+static int read_more_of_head(struct mk_upstream_request *c, char *buf, size_t cap)
 {
-    int n = read_in(c, room, cap);
+    int n = read_from_conn(c, buf, cap);
     if (n == -EAGAIN)
-        await_head(c);
+        start_head_timer(c);
     else if (n > 0)
-        mk_upstream_request_timer_await(c, MK_UPSTREAM_REQUEST_AWAITS_NOTHING);
+        mk_upstream_request_timer_set(c, MK_UPSTREAM_REQUEST_AWAITS_NOTHING);
     if (n)
         return n;
     (void)c->codec->read_end(&c->input); /* it cannot be well */
@@ -321,35 +321,35 @@ static int read_more(struct mk_upstream_request *c, char *room, size_t cap)
 /* The server closed a connection that it had kept while the request was on its way, and says so (RFC 9110,
  * section 15.5.9). On a new connection the request gets its answer; where it cannot be sent again, the caller
  * gets this one. */
-static bool has_crossed(const struct mk_upstream_request *c)
+static bool is_idle_close_408(const struct mk_upstream_request *c)
 {
     return c->input.reply.head.status == 408 && c->codec == &mk_codec_http &&
            mk_upstream_conn_was_reused(c->conn) && c->is_safe_to_repeat && !c->content.is_gone;
 }
 
-static int refuse_crossed(struct mk_upstream_request *c)
+static int reject_idle_close_408(struct mk_upstream_request *c)
 {
     c->problem = "the server closed the connection";
     return -ESTALE;
 }
 
-static int read_head(struct mk_upstream_request *c)
+static int parse_head(struct mk_upstream_request *c)
 {
-    char room[MK_UPSTREAM_REQUEST_RECEIVE_ROOM];
+    char buf[MK_UPSTREAM_REQUEST_RECEIVE_ROOM];
     unsigned rounds = 0;
     int e = 1;
     while (e > 0) {
         switch ((int)c->codec->read(&c->input, &c->in, &c->data)) {
         case MK_RESPONSE_PARSER_HEAD:
-            if (has_crossed(c))
-                return refuse_crossed(c);
+            if (is_idle_close_408(c))
+                return reject_idle_close_408(c);
             if (c->input.reply.head.status != 100)
-                return take_head(c);
-            mk_upstream_request_send_continue(c);
+                return accept_head(c);
+            mk_upstream_request_send_held_body(c);
             break;
         case MK_RESPONSE_PARSER_MORE:
-            e = rounds++ < MK_UPSTREAM_REQUEST_RECEIVE_ROUNDS ? read_more(c, room, sizeof room)
-                                                              : wait_for_turn(c);
+            e = rounds++ < MK_UPSTREAM_REQUEST_RECEIVE_ROUNDS ? read_more_of_head(c, buf, sizeof buf)
+                                                              : yield_iteration(c);
             break;
         default: /* nothing else can be before the head */
             c->problem = c->input.problem;
@@ -359,12 +359,12 @@ static int read_head(struct mk_upstream_request *c)
     return e;
 }
 
-/* What was read is parsed before this returns: it lies in the frames of this function and of read_head(). */
+/* What was read is parsed before this returns: it lies in the frames of this function and of parse_head(). */
 int mk_upstream_request_receive_head(struct mk_upstream_request *c)
 {
     struct mk_header_field fields[MK_UPSTREAM_REQUEST_RECEIVE_FIELDS];
     c->input.reply.head.fields.at = fields;
-    int e = read_head(c);
+    int e = parse_head(c);
     c->input.reply.head.fields.at = NULL;
     return e;
 }
@@ -372,13 +372,13 @@ int mk_upstream_request_receive_head(struct mk_upstream_request *c)
 /* ---- Content ---- */
 
 /* Moves content to the room, where it may lie already, between what frames it. */
-static size_t take_data(struct mk_upstream_request *c, char *room, size_t cap)
+static size_t copy_body(struct mk_upstream_request *c, char *buf, size_t cap)
 {
     size_t len = 0;
-    while (c->state.is == MK_UPSTREAM_REQUEST_CONTENT && (c->data.len ? len < cap : find_data(c))) {
+    while (c->state.is == MK_UPSTREAM_REQUEST_CONTENT && (c->data.len ? len < cap : next_body_piece(c))) {
         mk_str part = mk_str_first(c->data, cap - len);
         if (part.len)
-            memmove(room + len, part.p, part.len);
+            memmove(buf + len, part.p, part.len);
         c->data = mk_str_skip(c->data, part.len);
         len += part.len;
     }
@@ -386,84 +386,84 @@ static size_t take_data(struct mk_upstream_request *c, char *room, size_t cap)
 }
 
 /* The server sends no more. */
-static void end_content(struct mk_upstream_request *c)
+static void finish_body_at_eof(struct mk_upstream_request *c)
 {
     if (c->codec->read_end(&c->input) == MK_RESPONSE_PARSER_END)
-        finish(c);
+        finish_response(c);
     else
-        fail(c, c->input.error, c->input.problem);
+        fail_response(c, c->input.error, c->input.problem);
 }
 
 /* Is that room for all that is left, and for nothing behind it? */
-static bool is_last(const struct mk_upstream_request *c, size_t room)
+static bool is_last_read(const struct mk_upstream_request *c, size_t buf)
 {
-    return c->codec == &mk_codec_http && room <= LAST_MAX &&
-           mk_response_parser_body_left(&c->input.reply) == room;
+    return c->codec == &mk_codec_http && buf <= LAST_MAX &&
+           mk_response_parser_body_left(&c->input.reply) == buf;
 }
 
 /* Into the room behind `len` bytes of content: how many there are then. A small rest is read with room for a
- * byte behind it, which saves has_more() a system call. */
-static ssize_t read_data(struct mk_upstream_request *c, char *room, size_t cap, size_t len)
+ * byte behind it, which saves has_extra_bytes() a system call. */
+static ssize_t read_body(struct mk_upstream_request *c, char *buf, size_t cap, size_t len)
 {
     char last[LAST_MAX + 1];
     size_t want = cap - len;
-    int n = is_last(c, want) ? read_in(c, last, want + 1) : read_in(c, room + len, want);
+    int n = is_last_read(c, want) ? read_from_conn(c, last, want + 1) : read_from_conn(c, buf + len, want);
     if (n == 1) {
-        mk_upstream_request_timer_await(c, MK_UPSTREAM_REQUEST_AWAITS_NOTHING);
-        len += take_data(c, room + len, cap - len);
+        mk_upstream_request_timer_set(c, MK_UPSTREAM_REQUEST_AWAITS_NOTHING);
+        len += copy_body(c, buf + len, cap - len);
         c->in = mk_str_of("", 0); /* it was all looked at, or no one will */
         return (ssize_t)len;
     }
     if (n == 0)
-        end_content(c);
+        finish_body_at_eof(c);
     else if (n != -EAGAIN)
-        fail(c, n, c->problem);
+        fail_response(c, n, c->problem);
     else if (len == 0)
-        mk_upstream_request_timer_await(c, MK_UPSTREAM_REQUEST_AWAITS_PIECE);
+        mk_upstream_request_timer_set(c, MK_UPSTREAM_REQUEST_AWAITS_PIECE);
     return n == -EAGAIN && len == 0 ? -EAGAIN : (ssize_t)len;
 }
 
-static ssize_t read_upgraded(struct mk_upstream_request *c, char *room, size_t cap)
+static ssize_t read_tunnel(struct mk_upstream_request *c, char *buf, size_t cap)
 {
     mk_str part = mk_str_first(c->in, cap);
     if (part.len) {
-        memcpy(room, part.p, part.len);
+        memcpy(buf, part.p, part.len);
         c->in = mk_str_skip(c->in, part.len);
         return (ssize_t)part.len;
     }
-    int n = read_in(c, room, cap);
+    int n = read_from_conn(c, buf, cap);
     if (n == 1) {
         n = (int)c->in.len;
         c->in = mk_str_of("", 0);
     } else if (n < 0 && n != -EAGAIN) {
-        fail(c, n, c->problem);
+        fail_response(c, n, c->problem);
     }
     return n;
 }
 
-ssize_t mk_upstream_request_receive_content(struct mk_upstream_request *c, char *room, size_t cap)
+ssize_t mk_upstream_request_receive_body(struct mk_upstream_request *c, char *buf, size_t cap)
 {
     if (c->state.is == MK_UPSTREAM_REQUEST_UPGRADED)
-        return read_upgraded(c, room, cap);
-    ssize_t n = (ssize_t)take_data(c, room, cap);
+        return read_tunnel(c, buf, cap);
+    ssize_t n = (ssize_t)copy_body(c, buf, cap);
     for (unsigned round = 0; c->state.is == MK_UPSTREAM_REQUEST_CONTENT && (size_t)n < cap; round++) {
-        n = read_data(c, room, cap, (size_t)n);
+        n = read_body(c, buf, cap, (size_t)n);
         if (n)
             break;
         if (round == MK_UPSTREAM_REQUEST_RECEIVE_ROUNDS)
-            return wait_for_turn(c);
+            return yield_iteration(c);
     }
     return n == 0 && c->state.is == MK_UPSTREAM_REQUEST_FAILED ? c->error : n;
 }
 
 /* What comes with the head lies behind it, in memory of ours: what frames it is pushed out. */
-bool mk_upstream_request_receive_whole(struct mk_upstream_request *c, mk_str *content)
+bool mk_upstream_request_receive_buffered(struct mk_upstream_request *c, mk_str *content)
 {
     if (!c->in.len || c->data.len || (c->length == MK_LENGTH_UNKNOWN && c->codec == &mk_codec_http))
         return false;
     char *begin = (char *)c->fields + (c->in.p - (char *)c->fields);
     size_t len = 0;
-    while (find_data(c)) {
+    while (next_body_piece(c)) {
         memmove(begin + len, c->data.p, c->data.len);
         len += c->data.len;
         c->data.len = 0;

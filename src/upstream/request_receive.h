@@ -12,9 +12,9 @@ enum {
 };
 
 /* A new connection. */
-void mk_upstream_request_receive_begin(struct mk_upstream_request *c,
-                                       const struct mk_upstream_request_options *ask);
-void mk_upstream_request_receive_again(struct mk_upstream_request *c);
+void mk_upstream_request_receive_init(struct mk_upstream_request *c,
+                                      const struct mk_upstream_request_options *options);
+void mk_upstream_request_receive_reset(struct mk_upstream_request *c);
 void mk_upstream_request_receive_fini(struct mk_upstream_request *c);
 
 /* 0: the head is there, and the request moved on; 1: an interim one; -EAGAIN; -ESTALE: the server refuses a kept
@@ -23,8 +23,8 @@ void mk_upstream_request_receive_fini(struct mk_upstream_request *c);
 int mk_upstream_request_receive_head(struct mk_upstream_request *c) MK_MUST_USE;
 /* As mk_upstream_request_read(), in MK_UPSTREAM_REQUEST_CONTENT and MK_UPSTREAM_REQUEST_UPGRADED. At the end, or if it fails, the
  * connection is given back. */
-ssize_t mk_upstream_request_receive_content(struct mk_upstream_request *c, char *room, size_t cap);
+ssize_t mk_upstream_request_receive_body(struct mk_upstream_request *c, char *buf, size_t cap);
 /* As mk_upstream_request_buffered_body(), in MK_UPSTREAM_REQUEST_CONTENT. */
-bool mk_upstream_request_receive_whole(struct mk_upstream_request *c, mk_str *content);
+bool mk_upstream_request_receive_buffered(struct mk_upstream_request *c, mk_str *content);
 
 #endif

@@ -8,36 +8,36 @@ enum { ROOM_MIN = 4096 }; /* for content: less is not worth a call of the source
 
 /* ---- Content into the buffer ---- */
 
-static uint64_t left_of(const struct mk_upstream_request_body_state *content)
+static uint64_t body_bytes_left(const struct mk_upstream_request_body_state *content)
 {
     return content->length == MK_LENGTH_UNKNOWN ? UINT64_MAX : (uint64_t)content->length - content->done;
 }
 
 /* How much content another piece may have. */
-static size_t room_of(const struct mk_upstream_request *c)
+static size_t next_piece_max(const struct mk_upstream_request *c)
 {
     size_t used = c->out.len - c->head_len + c->frame->before + c->frame->behind;
-    size_t room = used < MK_UPSTREAM_REQUEST_SEND_WINDOW ? MK_UPSTREAM_REQUEST_SEND_WINDOW - used : 0;
-    uint64_t left = left_of(&c->content);
-    room = mk_min(room, MK_CODEC_PIECE_MAX);
-    return left < room ? (size_t)left : room;
+    size_t buf = used < MK_UPSTREAM_REQUEST_SEND_WINDOW ? MK_UPSTREAM_REQUEST_SEND_WINDOW - used : 0;
+    uint64_t left = body_bytes_left(&c->content);
+    buf = mk_min(buf, MK_CODEC_PIECE_MAX);
+    return left < buf ? (size_t)left : buf;
 }
 
-static ssize_t pull(struct mk_upstream_request_body_state *content, char *room, size_t cap)
+static ssize_t read_body_source(struct mk_upstream_request_body_state *content, char *buf, size_t cap)
 {
     if (content->source && !content->text.p)
-        return content->source->source.pull(content->ctx, room, cap);
+        return content->source->source.pull(content->ctx, buf, cap);
     mk_str part = mk_str_first(mk_str_skip(content->text, (size_t)content->done), cap);
     if (part.len)
-        memcpy(room, part.p, part.len);
+        memcpy(buf, part.p, part.len);
     return (ssize_t)part.len;
 }
 
 /* All of it is in the buffer, or was sent. */
-static ssize_t end_content(struct mk_upstream_request *c)
+static ssize_t finish_body(struct mk_upstream_request *c)
 {
     struct mk_upstream_request_body_state *content = &c->content;
-    if (content->length != MK_LENGTH_UNKNOWN && left_of(content)) {
+    if (content->length != MK_LENGTH_UNKNOWN && body_bytes_left(content)) {
         c->problem = "the content of the request is shorter than its length";
         return -EBADMSG;
     }
@@ -50,21 +50,21 @@ static ssize_t end_content(struct mk_upstream_request *c)
 }
 
 /* Another piece: its length, 0 if there will be no more, or is no room; -EAGAIN, or why the source failed. */
-static ssize_t add_piece(struct mk_upstream_request *c)
+static ssize_t append_body_piece(struct mk_upstream_request *c)
 {
-    size_t cap = room_of(c);
-    if (left_of(&c->content) == 0)
-        return end_content(c);
+    size_t cap = next_piece_max(c);
+    if (body_bytes_left(&c->content) == 0)
+        return finish_body(c);
     if (cap == 0)
         return 0;
     c->problem = "no memory for the content of the request";
     if (!mk_buf_reserve(&c->out, c->frame->before + cap + c->frame->behind))
         return -ENOMEM;
     char *at = c->out.p + c->out.len + c->frame->before;
-    ssize_t n = pull(&c->content, at, cap);
+    ssize_t n = read_body_source(&c->content, at, cap);
     c->problem = "the content of the request could not be read";
     if (n <= 0)
-        return n ? n : end_content(c);
+        return n ? n : finish_body(c);
     if (c->frame->wrap)
         c->frame->wrap(at, (size_t)n);
     c->content.done += (uint64_t)n;
@@ -73,17 +73,17 @@ static ssize_t add_piece(struct mk_upstream_request *c)
 }
 
 /* As much as fits: small requests go out in one piece. 0, -EAGAIN, or why the source failed. */
-static int fill(struct mk_upstream_request *c)
+static int fill_send_buffer(struct mk_upstream_request *c)
 {
     ssize_t n = 1;
     while (n > 0 && c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_SENDING)
-        n = add_piece(c);
+        n = append_body_piece(c);
     return (int)n;
 }
 
 /* All of the buffer was sent. As long as it may be needed for another attempt it keeps its content, until
  * there is no room for more. */
-static void recycle(struct mk_upstream_request *c)
+static void reset_sent_buffer(struct mk_upstream_request *c)
 {
     size_t used = c->out.len - c->head_len;
     if (c->state.is == MK_UPSTREAM_REQUEST_OPEN && used + ROOM_MIN <= MK_UPSTREAM_REQUEST_SEND_WINDOW)
@@ -93,7 +93,7 @@ static void recycle(struct mk_upstream_request *c)
 }
 
 /* While the source has nothing, the buffer needs no room for more. */
-static void shrink(struct mk_upstream_request *c)
+static void shrink_send_buffer(struct mk_upstream_request *c)
 {
     size_t cap = mk_max(c->out.len, 1);
     if (c->out.cap < cap + ROOM_MIN)
@@ -108,7 +108,7 @@ static void shrink(struct mk_upstream_request *c)
 /* ---- The buffer to the server ---- */
 
 /* 0: all was sent; 1: others get their turn; -EAGAIN, or an error. */
-static int write_out(struct mk_upstream_request *c, bool more, size_t *budget)
+static int write_buffer(struct mk_upstream_request *c, bool more, size_t *budget)
 {
     while (c->sent < c->out.len) {
         if (*budget == 0)
@@ -122,72 +122,73 @@ static int write_out(struct mk_upstream_request *c, bool more, size_t *budget)
         c->sent += (size_t)n;
         *budget -= mk_min(*budget, (size_t)n);
         if (c->state.is == MK_UPSTREAM_REQUEST_OPEN)
-            mk_upstream_request_timer_await(c, MK_UPSTREAM_REQUEST_AWAITS_NOTHING);
+            mk_upstream_request_timer_set(c, MK_UPSTREAM_REQUEST_AWAITS_NOTHING);
     }
     return 0;
 }
 
-static void end_output(struct mk_upstream_request *c)
+static void finish_output(struct mk_upstream_request *c)
 {
     mk_upstream_request_state_move_output(c, MK_UPSTREAM_REQUEST_OUTPUT_SENT);
     if (c->state.is == MK_UPSTREAM_REQUEST_OPEN)
-        mk_upstream_request_timer_await_head(c);
+        mk_upstream_request_timer_set_head(c);
     else if (c->state.is == MK_UPSTREAM_REQUEST_UPGRADED)
         mk_upstream_conn_shutdown_write(c->conn);
 }
 
 /* True: go on. */
-static bool step(struct mk_upstream_request *c, size_t *budget, enum mk_upstream_request_sending *result)
+static bool send_step(struct mk_upstream_request *c, size_t *budget,
+                      enum mk_upstream_request_send_result *result)
 {
-    int filled = fill(c);
+    int filled = fill_send_buffer(c);
     if (filled < 0 && filled != -EAGAIN) {
         c->error = filled;
-        *result = MK_UPSTREAM_REQUEST_SENDING_FAILED;
+        *result = MK_UPSTREAM_REQUEST_SEND_SOURCE_FAILED;
         return false;
     }
     bool more = c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_SENDING && filled == 0;
-    int written = write_out(c, more, budget);
+    int written = write_buffer(c, more, budget);
     if (written == 0 && c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_ENDING) {
-        end_output(c);
+        finish_output(c);
         return false;
     }
     if (written == 0 && c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_HELD) {
-        mk_upstream_request_timer_await_head(c);
+        mk_upstream_request_timer_set_head(c);
         return false;
     }
     if (written == 0) {
-        recycle(c);
+        reset_sent_buffer(c);
         if (filled == -EAGAIN)
-            shrink(c);
+            shrink_send_buffer(c);
         return filled != -EAGAIN;
     }
     if (written == -EAGAIN && c->state.is == MK_UPSTREAM_REQUEST_OPEN)
-        mk_upstream_request_timer_await(c, MK_UPSTREAM_REQUEST_AWAITS_ROOM);
+        mk_upstream_request_timer_set(c, MK_UPSTREAM_REQUEST_AWAITS_ROOM);
     if (written == 1)
-        *result = MK_UPSTREAM_REQUEST_SENDING_TURNS;
+        *result = MK_UPSTREAM_REQUEST_SEND_YIELDS;
     if (written >= 0 || written == -EAGAIN)
         return false;
-    mk_upstream_request_state_break(c, written,
-                                    "the server closed the connection while the request was sent");
-    *result = MK_UPSTREAM_REQUEST_SENDING_BROKEN;
+    mk_upstream_request_state_end_output(c, written,
+                                         "the server closed the connection while the request was sent");
+    *result = MK_UPSTREAM_REQUEST_SEND_CONN_BROKEN;
     return false;
 }
 
-enum mk_upstream_request_sending mk_upstream_request_send_go(struct mk_upstream_request *c)
+enum mk_upstream_request_send_result mk_upstream_request_send_run(struct mk_upstream_request *c)
 {
-    enum mk_upstream_request_sending result = MK_UPSTREAM_REQUEST_SENDING_WAITS;
+    enum mk_upstream_request_send_result result = MK_UPSTREAM_REQUEST_SEND_WAITS;
     size_t budget = MK_UPSTREAM_REQUEST_SEND_TURN_MAX;
     while (c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_HELD ||
            c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_SENDING ||
            c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_ENDING)
-        if (!step(c, &budget, &result))
+        if (!send_step(c, &budget, &result))
             break;
     return result;
 }
 
 /* ---- Beginnings ---- */
 
-void mk_upstream_request_send_begin(struct mk_upstream_request *c)
+void mk_upstream_request_send_start(struct mk_upstream_request *c)
 {
     bool is_in_buffer = c->content.is_over || c->content.done; /* of an attempt before: it needs no waiting */
     c->sent = 0;
@@ -197,7 +198,7 @@ void mk_upstream_request_send_begin(struct mk_upstream_request *c)
                                                  : MK_UPSTREAM_REQUEST_OUTPUT_SENDING);
 }
 
-void mk_upstream_request_send_continue(struct mk_upstream_request *c)
+void mk_upstream_request_send_held_body(struct mk_upstream_request *c)
 {
     if (c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_HELD)
         mk_upstream_request_state_move_output(c, MK_UPSTREAM_REQUEST_OUTPUT_SENDING);
@@ -217,10 +218,10 @@ bool mk_upstream_request_send_rewind(struct mk_upstream_request *c)
     return true;
 }
 
-void mk_upstream_request_send_upgraded(struct mk_upstream_request *c)
+void mk_upstream_request_send_init_tunnel(struct mk_upstream_request *c)
 {
     c->head_len = c->out.len = c->sent = 0;
-    c->frame = &mk_codec_plain;
+    c->frame = &mk_codec_plain_frame;
     c->content.text = MK_STR_NULL; /* the source has what follows */
     c->content.length = MK_LENGTH_UNKNOWN;
     c->content.is_over = false;

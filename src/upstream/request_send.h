@@ -16,22 +16,22 @@ enum {
 };
 
 /* A new connection: from the beginning, or as much as `out` holds of it. */
-void mk_upstream_request_send_begin(struct mk_upstream_request *c);
+void mk_upstream_request_send_start(struct mk_upstream_request *c);
 /* The server asks for content that was held. */
-void mk_upstream_request_send_continue(struct mk_upstream_request *c);
-/* Can mk_upstream_request_send_begin() send all that was sent before? A source begins again. */
+void mk_upstream_request_send_held_body(struct mk_upstream_request *c);
+/* Can mk_upstream_request_send_start() send all that was sent before? A source begins again. */
 bool mk_upstream_request_send_rewind(struct mk_upstream_request *c);
 /* The connection changed to another protocol, in which the source sends. */
-void mk_upstream_request_send_upgraded(struct mk_upstream_request *c);
+void mk_upstream_request_send_init_tunnel(struct mk_upstream_request *c);
 
-/* What came of mk_upstream_request_send_go(). */
-enum mk_upstream_request_sending {
-    MK_UPSTREAM_REQUEST_SENDING_WAITS,  /* for the connection, or the source; or there is no more to send */
-    MK_UPSTREAM_REQUEST_SENDING_TURNS,  /* there is more, and it is the turn of others */
-    MK_UPSTREAM_REQUEST_SENDING_BROKEN, /* the server takes no more, see c->error */
-    MK_UPSTREAM_REQUEST_SENDING_FAILED, /* the source failed, see c->error */
+/* What came of mk_upstream_request_send_run(). */
+enum mk_upstream_request_send_result {
+    MK_UPSTREAM_REQUEST_SEND_WAITS,       /* for the connection, or the source; or there is no more to send */
+    MK_UPSTREAM_REQUEST_SEND_YIELDS,      /* there is more, and it is the turn of others */
+    MK_UPSTREAM_REQUEST_SEND_CONN_BROKEN, /* the server takes no more, see c->error */
+    MK_UPSTREAM_REQUEST_SEND_SOURCE_FAILED, /* the source failed, see c->error */
 };
 /* Sends what there is, as far as the server takes it. */
-enum mk_upstream_request_sending mk_upstream_request_send_go(struct mk_upstream_request *c) MK_MUST_USE;
+enum mk_upstream_request_send_result mk_upstream_request_send_run(struct mk_upstream_request *c) MK_MUST_USE;
 
 #endif

@@ -26,23 +26,23 @@ static const struct mk_sm_states output_states = {
     MK_SM_STATE(MK_UPSTREAM_REQUEST_OUTPUT_BROKEN, "broken", OUT(NONE)),
 };
 
-static const char *broken(const void *owner)
+static const char *state_problem(const void *owner)
 {
     const struct mk_upstream_request *c = owner;
     bool is_over = c->state.is == MK_UPSTREAM_REQUEST_DONE || c->state.is == MK_UPSTREAM_REQUEST_FAILED;
     return is_over && c->conn ? "its connection was given back" : NULL;
 }
 
-static const char *output_broken(const void *owner)
+static const char *output_state_problem(const void *owner)
 {
     const struct mk_upstream_request *c = owner;
     return c->output.is != MK_UPSTREAM_REQUEST_OUTPUT_NONE && !c->conn ? "it has a connection" : NULL;
 }
 
 const struct mk_sm_machine mk_upstream_request_machine = {"upstream request", &states,
-                                                          MK_UPSTREAM_REQUEST_STATES, broken};
+                                                          MK_UPSTREAM_REQUEST_STATES, state_problem};
 const struct mk_sm_machine mk_upstream_request_output_machine = {
-    "upstream request output", &output_states, MK_UPSTREAM_REQUEST_OUTPUT_STATES, output_broken};
+    "upstream request output", &output_states, MK_UPSTREAM_REQUEST_OUTPUT_STATES, output_state_problem};
 
 void mk_upstream_request_state_release(struct mk_upstream_request *c, enum mk_upstream_conn_disposition how)
 {
@@ -72,20 +72,19 @@ bool mk_upstream_request_state_is_event_stream(const struct mk_upstream_request 
 }
 
 /* Can it still be at work on the request? */
-static bool is_at_work(const struct mk_upstream_request *c)
+static bool server_may_be_working(const struct mk_upstream_request *c)
 {
     return mk_upstream_request_state_is_connected(c) &&
-           (c->sent > 0 || c->state.is == MK_UPSTREAM_REQUEST_UPGRADED) &&
-           !mk_upstream_conn_has_ended(c->conn);
+           (c->sent > 0 || c->state.is == MK_UPSTREAM_REQUEST_UPGRADED) && !mk_upstream_conn_has_eof(c->conn);
 }
 
-void mk_upstream_request_state_abandon(struct mk_upstream_request *c, enum mk_upstream_conn_disposition how)
+void mk_upstream_request_state_cancel(struct mk_upstream_request *c, enum mk_upstream_conn_disposition how)
 {
-    if (c->conn && is_at_work(c)) {
+    if (c->conn && server_may_be_working(c)) {
         bool has_head = c->state.is == MK_UPSTREAM_REQUEST_CONTENT;
         bool streams = has_head ? mk_upstream_request_state_is_event_stream(c)
                                 : c->state.is == MK_UPSTREAM_REQUEST_UPGRADED;
-        mk_upstream_conn_abandon(c->conn, c->limits.response_ms, streams);
+        mk_upstream_conn_mark_cancelled(c->conn, c->limits.response_ms, streams);
     }
     mk_upstream_request_state_release(c, how);
 }
@@ -93,16 +92,16 @@ void mk_upstream_request_state_abandon(struct mk_upstream_request *c, enum mk_up
 void mk_upstream_request_state_fail(struct mk_upstream_request *c, int error, const char *problem,
                                     enum mk_upstream_conn_disposition how)
 {
-    mk_upstream_request_state_abandon(c, how);
+    mk_upstream_request_state_cancel(c, how);
     mk_upstream_request_state_move(c, MK_UPSTREAM_REQUEST_FAILED);
     c->error = error;
     c->problem = problem;
 }
 
-void mk_upstream_request_state_break(struct mk_upstream_request *c, int error, const char *problem)
+void mk_upstream_request_state_end_output(struct mk_upstream_request *c, int error, const char *problem)
 {
     mk_upstream_request_state_move_output(c, MK_UPSTREAM_REQUEST_OUTPUT_BROKEN);
-    mk_upstream_conn_expect_input(c->conn); /* it may have answered before an event tells of it */
+    mk_upstream_conn_assume_readable(c->conn); /* it may have answered before an event tells of it */
     c->error = error;
     c->problem = problem;
 }

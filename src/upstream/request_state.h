@@ -29,13 +29,13 @@ static inline bool mk_upstream_request_state_is_connected(const struct mk_upstre
 /* Releases the connection, if there is one: its request is complete. */
 void mk_upstream_request_state_release(struct mk_upstream_request *c, enum mk_upstream_conn_disposition how);
 /* The same before it is complete: the server may be at work on it, and the connection counts. */
-void mk_upstream_request_state_abandon(struct mk_upstream_request *c, enum mk_upstream_conn_disposition how);
+void mk_upstream_request_state_cancel(struct mk_upstream_request *c, enum mk_upstream_conn_disposition how);
 /* Is it a response without an end, as text/event-stream? */
 bool mk_upstream_request_state_is_event_stream(const struct mk_upstream_request *c);
 /* It cannot be completed. `problem` is static. */
 void mk_upstream_request_state_fail(struct mk_upstream_request *c, int error, const char *problem,
                                     enum mk_upstream_conn_disposition how);
 /* No more of the request can be sent; the response may be there. */
-void mk_upstream_request_state_break(struct mk_upstream_request *c, int error, const char *problem);
+void mk_upstream_request_state_end_output(struct mk_upstream_request *c, int error, const char *problem);
 
 #endif

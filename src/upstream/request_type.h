@@ -35,7 +35,7 @@ enum mk_upstream_request_output {
 };
 
 /* What the clock runs for. */
-enum mk_upstream_request_awaits {
+enum mk_upstream_request_wait_kind {
     MK_UPSTREAM_REQUEST_AWAITS_NOTHING,
     MK_UPSTREAM_REQUEST_AWAITS_ROOM,     /* the server is to take more of the request */
     MK_UPSTREAM_REQUEST_AWAITS_RESPONSE, /* the request is sent, the response is to begin */
@@ -54,8 +54,8 @@ struct mk_upstream_request_body_state {
     bool is_gone;   /* some of it was sent and is not in `out` any more */
 };
 
-/* Reading ahead of a slow reader: request_ahead.h. */
-struct mk_upstream_request_ahead {
+/* Reading ahead of a slow reader: read_ahead.h. */
+struct mk_read_ahead {
     struct mk_request *request;   /* of the reader; NULL: it gets what comes, at its own speed */
     struct mk_spool_queue *queue; /* NULL: it keeps up */
     uint64_t taken;               /* bytes since the last look */
@@ -71,7 +71,7 @@ struct mk_upstream_request {
     struct mk_upstream *to;
     struct mk_upstream_conn *conn; /* NULL: none */
     const struct mk_codec_ops *codec;
-    const struct mk_codec_frame *frame;
+    const struct mk_codec_body_framing *frame;
     void (*on_ready)(void *ctx);
     void *ctx;
     void (*on_down)(void *c);   /* the server is down, and has not answered */
@@ -96,7 +96,7 @@ struct mk_upstream_request {
     struct mk_upstream_request_body_state content;
 
     /* The response. */
-    struct mk_codec_input input;
+    struct mk_codec_response_state input;
     struct mk_header *fields; /* of the last head, its text, and what `in` was: one allocation */
     size_t fields_cap;        /* its size */
     mk_str text;              /* the lines of `fields` */
@@ -115,7 +115,7 @@ struct mk_upstream_request {
     struct mk_deferred *later; /* NULL until it is needed */
     void (*on_later)(void *c);
 
-    struct mk_upstream_request_ahead ahead;
+    struct mk_read_ahead ahead;
 
     size_t upgrade_len, accept_len;
     char upgrade[]; /* the protocol that was asked for, and the Sec-WebSocket-Accept that it needs */

@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "upstream/blame.h"
+#include "upstream/failure.h"
 
 /* A name without an address is asked for again soon: its server may be starting. */
 enum { RETRY_MS = 1000 };
 
 /* Belongs to the thread that resolves, then to the worker. */
-struct mk_lookup {
+struct mk_dns_lookup {
     struct mk_resolver *names; /* NULL: the worker has ended */
     uint16_t port;
     unsigned n;
@@ -23,7 +23,7 @@ struct mk_lookup {
     char host[];
 };
 
-static void keep(struct mk_lookup *l, const struct addrinfo *a)
+static void append_addrinfo(struct mk_dns_lookup *l, const struct addrinfo *a)
 {
     struct mk_sockaddr *at = &l->addresses[l->n];
     if (a->ai_addrlen > sizeof at->v6 || (a->ai_family != AF_INET && a->ai_family != AF_INET6))
@@ -38,17 +38,18 @@ static void keep(struct mk_lookup *l, const struct addrinfo *a)
 }
 
 /* A worker that ends waits for its threads: they are to begin nothing more. */
-static bool is_wanted(struct mk_lookup *l)
+static bool lookup_is_wanted(struct mk_dns_lookup *l)
 {
     return __atomic_load_n(&l->names, __ATOMIC_RELAXED);
 }
 
-static void work(void *ctx)
+static void run_getaddrinfo(void *ctx)
 {
-    struct mk_lookup *l = ctx;
+    struct mk_dns_lookup *l = ctx;
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG}, *found = NULL;
-    int e = is_wanted(l) ? getaddrinfo(l->host, NULL, &hints, &found) : EAI_AGAIN;
-    if (e && is_wanted(l)) { /* a machine that has no address but loopback's knows no family to ask for */
+    int e = lookup_is_wanted(l) ? getaddrinfo(l->host, NULL, &hints, &found) : EAI_AGAIN;
+    if (e &&
+        lookup_is_wanted(l)) { /* a machine that has no address but loopback's knows no family to ask for */
         hints.ai_flags = 0;
         e = getaddrinfo(l->host, NULL, &hints, &found);
     }
@@ -57,30 +58,30 @@ static void work(void *ctx)
     if (e)
         return;
     for (const struct addrinfo *a = found; a && l->n < MK_ADDRESSES_MAX; a = a->ai_next)
-        keep(l, a);
+        append_addrinfo(l, a);
     freeaddrinfo(found);
 }
 
-static bool is_equal(const struct mk_sockaddr *a, const struct mk_sockaddr *b)
+static bool sockaddr_is_equal(const struct mk_sockaddr *a, const struct mk_sockaddr *b)
 {
     return a->len == b->len && memcmp(&a->any, &b->any, a->len) == 0;
 }
 
 /* The index of the address; n->n: it is none of these. */
-static unsigned find(const struct mk_resolver *n, const struct mk_sockaddr *at)
+static unsigned find_addr_index(const struct mk_resolver *n, const struct mk_sockaddr *at)
 {
     unsigned i = 0;
-    while (i < n->n && !is_equal(&n->addresses[i], at))
+    while (i < n->n && !sockaddr_is_equal(&n->addresses[i], at))
         i++;
     return i;
 }
 
-bool mk_resolver_has(const struct mk_resolver *n, const struct mk_sockaddr *at)
+bool mk_resolver_has_addr(const struct mk_resolver *n, const struct mk_sockaddr *at)
 {
-    return find(n, at) < n->n;
+    return find_addr_index(n, at) < n->n;
 }
 
-static void take_over(struct mk_resolver *n, const struct mk_lookup *l)
+static void replace_addresses(struct mk_resolver *n, const struct mk_dns_lookup *l)
 {
     struct mk_resolver old = *n;
     memcpy(n->addresses, l->addresses, sizeof n->addresses);
@@ -88,7 +89,7 @@ static void take_over(struct mk_resolver *n, const struct mk_lookup *l)
     n->n = l->n;
     n->next = 0;
     for (unsigned i = 0; i < old.n; i++) {
-        unsigned at = find(n, &old.addresses[i]);
+        unsigned at = find_addr_index(n, &old.addresses[i]);
         if (at < n->n)
             n->avoided_until_ms[at] = old.avoided_until_ms[i];
         else
@@ -97,29 +98,32 @@ static void take_over(struct mk_resolver *n, const struct mk_lookup *l)
 }
 
 /* Old addresses are used while a name server does not answer: that is worth a line all the same. */
-static void report(const struct mk_resolver *n, const struct mk_lookup *l)
+static void report_lookup_result(const struct mk_resolver *n, const struct mk_dns_lookup *l)
 {
     const char *why = l->error == EAI_SYSTEM ? strerror(l->os_error) : gai_strerror(l->error);
-    mk_blame_name(n->worker, n->server, l->n ? NULL : l->error ? why : "it has no address of a known family");
+    mk_upstream_failure_report_dns(n->worker, n->server,
+                                   l->n       ? NULL
+                                   : l->error ? why
+                                              : "it has no address of a known family");
 }
 
-static void done(void *ctx)
+static void on_lookup_done(void *ctx)
 {
-    struct mk_lookup *l = ctx;
+    struct mk_dns_lookup *l = ctx;
     struct mk_resolver *n = l->names;
     if (n) {
         uint64_t now = mk_worker_now_ms(n->worker);
         n->lookup = NULL;
         if (l->n) /* else the old ones are the best that is known */
-            take_over(n, l);
-        report(n, l);
+            replace_addresses(n, l);
+        report_lookup_result(n, l);
         n->fresh_until_ms = now + (l->n ? n->server->upstream->settings->resolve_ms : RETRY_MS);
         n->on_change(n);
     }
     mk_mem_free(l);
 }
 
-bool mk_resolver_fix(const struct mk_upstream_server *server, struct mk_sockaddr *out)
+bool mk_resolver_parse_server(const struct mk_upstream_server *server, struct mk_sockaddr *out)
 {
     *out = (struct mk_sockaddr){0};
     if (!server->host.p) {
@@ -145,7 +149,7 @@ bool mk_resolver_fix(const struct mk_upstream_server *server, struct mk_sockaddr
     return false;
 }
 
-bool mk_resolver_parse(mk_str text, struct mk_sockaddr *out)
+bool mk_resolver_parse_addr(mk_str text, struct mk_sockaddr *out)
 {
     char host[MK_SOCKADDR_TEXT_MAX];
     size_t colon = mk_str_find_last(text, ':');
@@ -160,14 +164,14 @@ bool mk_resolver_parse(mk_str text, struct mk_sockaddr *out)
     memcpy(host, name.p, name.len);
     host[name.len] = 0;
     const struct mk_upstream_server server = {.host = mk_str_of(host, name.len), .port = (uint16_t)port};
-    return mk_resolver_fix(&server, out);
+    return mk_resolver_parse_server(&server, out);
 }
 
 void mk_resolver_init(struct mk_resolver *n, const struct mk_upstream_server *server,
                       struct mk_worker *worker, void (*on_change)(struct mk_resolver *n))
 {
     *n = (struct mk_resolver){.server = server, .worker = worker, .on_change = on_change};
-    n->is_fixed = mk_resolver_fix(server, &n->addresses[0]);
+    n->is_fixed = mk_resolver_parse_server(server, &n->addresses[0]);
     n->n = n->is_fixed;
 }
 
@@ -182,13 +186,13 @@ void mk_resolver_refresh(struct mk_resolver *n)
     uint64_t now = mk_worker_now_ms(n->worker);
     if (n->is_fixed || n->lookup || now < n->fresh_until_ms)
         return;
-    struct mk_lookup *l = mk_mem_zalloc(1, sizeof *l + n->server->host.len + 1);
+    struct mk_dns_lookup *l = mk_mem_zalloc(1, sizeof *l + n->server->host.len + 1);
     if (!l)
         return;
     l->names = n;
     l->port = n->server->port;
     memcpy(l->host, n->server->host.p, n->server->host.len);
-    if (mk_thread_pool_submit(n->threads, work, done, l)) {
+    if (mk_thread_pool_submit(n->threads, run_getaddrinfo, on_lookup_done, l)) {
         mk_mem_free(l);
         n->fresh_until_ms = now + RETRY_MS;
         return;
@@ -201,29 +205,29 @@ bool mk_resolver_is_pending(const struct mk_resolver *n)
     return n->lookup && !n->n && !n->fresh_until_ms;
 }
 
-static bool is_avoided(const struct mk_resolver *n, unsigned i)
+static bool addr_is_avoided(const struct mk_resolver *n, unsigned i)
 {
     return n->avoided_until_ms[i] > mk_worker_now_ms(n->worker);
 }
 
-const struct mk_sockaddr *mk_resolver_next(struct mk_resolver *n)
+const struct mk_sockaddr *mk_resolver_next_addr(struct mk_resolver *n)
 {
     if (!n->n)
         return NULL;
     unsigned best = n->next % n->n;
-    for (unsigned i = 0; i < n->n && is_avoided(n, best); i++)
+    for (unsigned i = 0; i < n->n && addr_is_avoided(n, best); i++)
         best = (best + 1) % n->n;
     n->next = (best + 1) % n->n;
     return &n->addresses[best];
 }
 
-bool mk_resolver_fail(struct mk_resolver *n, const struct mk_sockaddr *at)
+bool mk_resolver_mark_failed(struct mk_resolver *n, const struct mk_sockaddr *at)
 {
-    unsigned i = find(n, at);
+    unsigned i = find_addr_index(n, at);
     if (i < n->n && n->n > 1)
         n->avoided_until_ms[i] = mk_worker_now_ms(n->worker) + n->server->upstream->settings->fail_ms;
     for (i = 0; i < n->n; i++)
-        if (!is_avoided(n, i))
+        if (!addr_is_avoided(n, i))
             return n->n > 1;
     return false;
 }

@@ -9,7 +9,7 @@
 
 enum { MK_ADDRESSES_MAX = 8 };
 
-struct mk_lookup;
+struct mk_dns_lookup;
 struct mk_thread_pool;
 
 struct mk_resolver {
@@ -20,11 +20,11 @@ struct mk_resolver {
     struct mk_sockaddr addresses[MK_ADDRESSES_MAX];
     uint64_t avoided_until_ms[MK_ADDRESSES_MAX]; /* those where connecting failed */
     unsigned n;
-    unsigned version;         /* grows when the name loses an address */
-    unsigned next;            /* the address to try next */
-    uint64_t fresh_until_ms;  /* 0: never looked up */
-    struct mk_lookup *lookup; /* under way; NULL: none */
-    bool is_fixed;            /* an address or a unix socket, no name */
+    unsigned version;             /* grows when the name loses an address */
+    unsigned next;                /* the address to try next */
+    uint64_t fresh_until_ms;      /* 0: never looked up */
+    struct mk_dns_lookup *lookup; /* under way; NULL: none */
+    bool is_fixed;                /* an address or a unix socket, no name */
 };
 
 void mk_resolver_init(struct mk_resolver *n, const struct mk_upstream_server *server,
@@ -37,15 +37,15 @@ void mk_resolver_refresh(struct mk_resolver *n);
 bool mk_resolver_is_pending(const struct mk_resolver *n);
 /* The next address, in turn, of those where connecting has not failed lately, or else of all; NULL if there
  * is none. */
-const struct mk_sockaddr *mk_resolver_next(struct mk_resolver *n);
+const struct mk_sockaddr *mk_resolver_next_addr(struct mk_resolver *n);
 /* Connecting to this address failed. Is there another one where it has not? */
-bool mk_resolver_fail(struct mk_resolver *n, const struct mk_sockaddr *at);
+bool mk_resolver_mark_failed(struct mk_resolver *n, const struct mk_sockaddr *at);
 /* Is this one of the addresses? */
-bool mk_resolver_has(const struct mk_resolver *n, const struct mk_sockaddr *at);
+bool mk_resolver_has_addr(const struct mk_resolver *n, const struct mk_sockaddr *at);
 
 /* Reads an address without a name: host and port, or the path of a unix socket. False: it is a name. */
-bool mk_resolver_fix(const struct mk_upstream_server *server, struct mk_sockaddr *out);
+bool mk_resolver_parse_server(const struct mk_upstream_server *server, struct mk_sockaddr *out);
 /* Reads ADDRESS:PORT or [ADDRESS6]:PORT. */
-bool mk_resolver_parse(mk_str text, struct mk_sockaddr *out);
+bool mk_resolver_parse_addr(mk_str text, struct mk_sockaddr *out);
 
 #endif

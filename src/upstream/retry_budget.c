@@ -2,7 +2,7 @@
 #include "upstream/retry_budget.h"
 
 /* Forgets the seconds that are too long ago. */
-static unsigned turn_to(struct mk_retry_budget *r, uint64_t now_ms)
+static unsigned advance_to_second(struct mk_retry_budget *r, uint64_t now_ms)
 {
     uint64_t now = now_ms / 1000;
     if (now > r->second + MK_RETRY_SECONDS)
@@ -14,14 +14,14 @@ static unsigned turn_to(struct mk_retry_budget *r, uint64_t now_ms)
     return (unsigned)(r->second % MK_RETRY_SECONDS);
 }
 
-void mk_retry_budget_count(struct mk_retry_budget *r, uint64_t now_ms)
+void mk_retry_budget_count_request(struct mk_retry_budget *r, uint64_t now_ms)
 {
-    r->requests[turn_to(r, now_ms)]++;
+    r->requests[advance_to_second(r, now_ms)]++;
 }
 
-bool mk_retry_budget_take(struct mk_retry_budget *r, uint64_t now_ms, unsigned percent)
+bool mk_retry_budget_try_spend(struct mk_retry_budget *r, uint64_t now_ms, unsigned percent)
 {
-    unsigned now = turn_to(r, now_ms);
+    unsigned now = advance_to_second(r, now_ms);
     uint64_t requests = 0, retries = 0;
     for (unsigned i = 0; i < MK_RETRY_SECONDS; i++) {
         requests += r->requests[i];

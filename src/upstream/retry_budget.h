@@ -20,8 +20,8 @@ struct mk_retry_budget {
 };
 
 /* A request begins. */
-void mk_retry_budget_count(struct mk_retry_budget *r, uint64_t now_ms);
+void mk_retry_budget_count_request(struct mk_retry_budget *r, uint64_t now_ms);
 /* May one more be tried again? Then it counts as such. */
-bool mk_retry_budget_take(struct mk_retry_budget *r, uint64_t now_ms, unsigned percent);
+bool mk_retry_budget_try_spend(struct mk_retry_budget *r, uint64_t now_ms, unsigned percent);
 
 #endif

@@ -6,7 +6,7 @@
 
 enum { TEXT_MAX = 320 };
 
-struct options {
+struct route_options {
     const struct mk_conf_ctx *spot;
     const struct mk_route_option_type *types;
     size_t n;
@@ -28,7 +28,7 @@ static void option_store(const struct mk_route_option_type *type, void *route, u
         *(bool *)member = value;
 }
 
-static bool option_fail_list(const struct mk_route_option *o, const struct mk_buf *list)
+static bool option_report_choices(const struct mk_route_option *o, const struct mk_buf *list)
 {
     mk_conf_ctx_error(o->spot, o->word, "expected %.*s", MK_STR_ARG(mk_buf_str(list)));
     return false;
@@ -45,17 +45,17 @@ static bool option_read_choice(const struct mk_route_option_type *type, const st
         }
         mk_buf_addf(&list, "%s`%s`", i == 0 ? "" : i + 1 < type->n_choices ? ", " : " or ", type->choices[i]);
     }
-    return option_fail_list(o, &list);
+    return option_report_choices(o, &list);
 }
 
-static bool option_fail_name(const struct options *all, const struct mk_route_option *o)
+static bool option_report_unknown(const struct route_options *all, const struct mk_route_option *o)
 {
     char text[TEXT_MAX];
     struct mk_buf list = mk_buf_fixed(text, sizeof text);
     for (size_t i = 0; i < all->n; i++)
         mk_buf_addf(&list, "%s, ", all->types[i].name);
     mk_buf_addf(&list, "max_tries, response_timeout or read_timeout");
-    return option_fail_list(o, &list);
+    return option_report_choices(o, &list);
 }
 
 static bool type_is_flag(const struct mk_route_option_type *type)
@@ -63,7 +63,8 @@ static bool type_is_flag(const struct mk_route_option_type *type)
     return !type->read && !type->choices;
 }
 
-static const struct mk_route_option_type *options_find(const struct options *all, mk_str name, bool is_flag)
+static const struct mk_route_option_type *options_find(const struct route_options *all, mk_str name,
+                                                       bool is_flag)
 {
     for (size_t i = 0; i < all->n; i++)
         if (type_is_flag(&all->types[i]) == is_flag && mk_str_eq(name, mk_str_from_c(all->types[i].name)))
@@ -73,14 +74,14 @@ static const struct mk_route_option_type *options_find(const struct options *all
 
 static bool option_read(void *ctx, mk_str word)
 {
-    const struct options *all = ctx;
+    const struct route_options *all = ctx;
     struct mk_route_option o = {.spot = all->spot, .word = word, .value = word, .route = all->route};
     mk_str name = mk_str_cut(&o.value, '=');
     const struct mk_route_option_type *type = options_find(all, name, !o.value.p);
     if (!o.value.len && !(type && type_is_flag(type)))
         return mk_route_option_fail(&o, "an option such as `response_timeout=30s`");
     if (!type)
-        return option_fail_name(all, &o);
+        return option_report_unknown(all, &o);
     if (type->read)
         return type->read(&o);
     if (type->choices)
@@ -93,6 +94,6 @@ bool mk_route_options_read(const struct mk_conf_ctx *spot, mk_str words,
                            const struct mk_route_option_type *types, size_t n, void *route,
                            struct mk_upstream_limits *limits)
 {
-    struct options all = {.spot = spot, .types = types, .n = n, .route = route};
+    struct route_options all = {.spot = spot, .types = types, .n = n, .route = route};
     return mk_upstream_limits_read(spot, words, limits, option_read, &all);
 }

@@ -5,9 +5,9 @@
 
 #include <monkey/upstream.h>
 
-#include "upstream/limit.h"
-#include "upstream/settings.h"
+#include "upstream/conn_limit.h"
 #include "upstream/stats.h"
+#include "upstream/upstream_settings.h"
 
 MK_PLUGIN_DECLARE(upstream);
 
@@ -51,11 +51,11 @@ struct mk_upstreams {
     struct mk_upstream *first, *last;
     unsigned n;         /* upstreams */
     unsigned n_servers; /* of all of them */
-    struct mk_settings_index index;
-    struct mk_stats stats;
-    struct mk_stats_plan plan;
-    struct mk_stats_former former;
-    struct mk_limit limit;
+    struct mk_upstream_settings_index index;
+    struct mk_upstream_stats stats;
+    struct mk_upstream_stats_plan plan;
+    struct mk_upstream_stats_snapshot former;
+    struct mk_conn_limit limit;
     struct mk_hash_key client_key;   /* of clients' addresses in shared memory */
     const struct mk_plugin *plugin;  /* that brings them */
     const struct mk_tls_module *tls; /* NULL: none of them speaks TLS */

@@ -11,54 +11,58 @@
 #define CONNECTIONS "monkey_upstream_connections"
 
 static const struct mk_stat_metric metrics[] = {
-    [MK_STATS_STATE] = {.column = "state", GAUGE, .words = "up slow_start down unresolved"},
-    [MK_STATS_BACKUP] = {.column = "backup", GAUGE},
-    [MK_STATS_WEIGHT] = {.column = "weight", GAUGE},
-    [MK_STATS_BUSY] = {.name = CONNECTIONS,
-                       .help = "Connections to the server; busy: in use, or connecting.",
-                       .column = "busy",
-                       GAUGE,
-                       .label = "state",
-                       .value = "busy"},
-    [MK_STATS_IDLE] = {.name = CONNECTIONS, .column = "idle", GAUGE, .label = "state", .value = "idle"},
-    [MK_STATS_MAX] = {.column = "limit", GAUGE, .is_optional = true},
-    [MK_STATS_WAITING] =
+    [MK_UPSTREAM_STATS_STATE] = {.column = "state", GAUGE, .words = "up slow_start down unresolved"},
+    [MK_UPSTREAM_STATS_BACKUP] = {.column = "backup", GAUGE},
+    [MK_UPSTREAM_STATS_WEIGHT] = {.column = "weight", GAUGE},
+    [MK_UPSTREAM_STATS_BUSY] = {.name = CONNECTIONS,
+                                .help = "Connections to the server; busy: in use, or connecting.",
+                                .column = "busy",
+                                GAUGE,
+                                .label = "state",
+                                .value = "busy"},
+    [MK_UPSTREAM_STATS_IDLE] =
+        {.name = CONNECTIONS, .column = "idle", GAUGE, .label = "state", .value = "idle"},
+    [MK_UPSTREAM_STATS_MAX] = {.column = "limit", GAUGE, .is_optional = true},
+    [MK_UPSTREAM_STATS_WAITING] =
         {.name = "monkey_upstream_waiting",
          .help = "Requests that wait for a connection; those for any server of an upstream are with "
                  "its first one.",
          .column = "waiting",
          GAUGE},
-    [MK_STATS_LATENCY] = {.name = "monkey_upstream_latency_seconds",
-                          .help = "Time until a response begins, as a moving average over the last requests.",
-                          .column = "latency",
-                          GAUGE,
-                          .is_time = true,
-                          .is_optional = true},
-    [MK_STATS_REQUESTS] = {.name = "monkey_upstream_requests_total",
-                           .help = "Requests that got a connection to the server, repeated ones included.",
-                           .column = "requests",
-                           COUNTER},
-    [MK_STATS_FAILURES] = {.name = "monkey_upstream_failures_total",
-                           .help =
-                               "Attempts to connect or to get a response that failed because of the server.",
-                           .column = "failures",
-                           COUNTER},
-    [MK_STATS_CHECKS] = {.name = "monkey_upstream_checks_total",
-                         .help = "Health checks of the server.",
-                         .column = "checks",
-                         COUNTER},
-    [MK_STATS_CHECKS_FAILED] = {.name = "monkey_upstream_checks_failed_total",
-                                .help = "Health checks that the server failed.",
-                                .column = "checks_failed",
-                                COUNTER},
-    [MK_STATS_IS_UP] = {.name = "monkey_upstream_up",
-                        .help = "1: the server gets requests; 0: it is down, or its name has no address.",
-                        GAUGE},
+    [MK_UPSTREAM_STATS_LATENCY] =
+        {.name = "monkey_upstream_latency_seconds",
+         .help = "Time until a response begins, as a moving average over the last requests.",
+         .column = "latency",
+         GAUGE,
+         .is_time = true,
+         .is_optional = true},
+    [MK_UPSTREAM_STATS_REQUESTS] =
+        {.name = "monkey_upstream_requests_total",
+         .help = "Requests that got a connection to the server, repeated ones included.",
+         .column = "requests",
+         COUNTER},
+    [MK_UPSTREAM_STATS_FAILURES] =
+        {.name = "monkey_upstream_failures_total",
+         .help = "Attempts to connect or to get a response that failed because of the server.",
+         .column = "failures",
+         COUNTER},
+    [MK_UPSTREAM_STATS_CHECKS] = {.name = "monkey_upstream_checks_total",
+                                  .help = "Health checks of the server.",
+                                  .column = "checks",
+                                  COUNTER},
+    [MK_UPSTREAM_STATS_CHECKS_FAILED] = {.name = "monkey_upstream_checks_failed_total",
+                                         .help = "Health checks that the server failed.",
+                                         .column = "checks_failed",
+                                         COUNTER},
+    [MK_UPSTREAM_STATS_IS_UP] =
+        {.name = "monkey_upstream_up",
+         .help = "1: the server gets requests; 0: it is down, or its name has no address.",
+         GAUGE},
 };
 
 static const struct mk_stat_table table = {"upstreams", {"server", "upstream"}, metrics, MK_LEN(metrics)};
 
-bool mk_stats_open(struct mk_stats *s, struct mk_config *config)
+bool mk_upstream_stats_open(struct mk_upstream_stats *s, struct mk_config *config)
 {
     s->registry = mk_config_statistics(config);
     s->memory = mk_config_shared(config, "upstream/health", sizeof *s->memory);
@@ -68,40 +72,41 @@ bool mk_stats_open(struct mk_stats *s, struct mk_config *config)
 
 /* ---- Backends: only the master changes their slots ---- */
 
-static void set_hidden(const struct mk_stats *s, unsigned slot, bool is_hidden)
+static void set_slot_hidden(const struct mk_upstream_stats *s, unsigned slot, bool is_hidden)
 {
     s->memory->of[slot].is_hidden = is_hidden;
     mk_stat_hide(s->registry, s->memory->of[slot].series, is_hidden);
 }
 
-void mk_stats_hide(struct mk_stats *s, unsigned slot)
+void mk_upstream_stats_hide_slot(struct mk_upstream_stats *s, unsigned slot)
 {
-    set_hidden(s, slot, true);
+    set_slot_hidden(s, slot, true);
 }
 
 /* FNV-1a: names come out of the configuration, and two servers with one key would only share their state. */
-static uint64_t mix(uint64_t key, mk_str text)
+static uint64_t fnv1a_add(uint64_t key, mk_str text)
 {
     for (size_t i = 0; i < text.len; i++)
         key = (key ^ (unsigned char)text.p[i]) * 0x100000001b3;
     return key;
 }
 
-static uint64_t key_of(mk_str upstream, mk_str server)
+static uint64_t hash_server_key(mk_str upstream, mk_str server)
 {
-    uint64_t key = mix(mix(mix(0xcbf29ce484222325, upstream), MK_STR("\n")), server);
+    uint64_t key = fnv1a_add(fnv1a_add(fnv1a_add(0xcbf29ce484222325, upstream), MK_STR("\n")), server);
     return key ? key : 1;
 }
 
 /* Neither what serves now has it, nor what is being loaded. */
-static bool is_free(const struct mk_stats *s, const struct mk_stats_plan *plan, unsigned slot)
+static bool is_slot_free(const struct mk_upstream_stats *s, const struct mk_upstream_stats_plan *plan,
+                         unsigned slot)
 {
     return !plan->keys[slot] && (slot >= s->memory->n || s->memory->of[slot].is_hidden);
 }
 
 /* Its own slot, else one that was never used, else one that the configuration uses no more. */
-static bool find_slot(const struct mk_stats *s, const struct mk_stats_plan *plan, uint64_t key,
-                      unsigned *slot)
+static bool find_server_slot(const struct mk_upstream_stats *s, const struct mk_upstream_stats_plan *plan,
+                             uint64_t key, unsigned *slot)
 {
     for (*slot = 0; *slot < MK_UPSTREAM_SERVERS; ++*slot)
         if (plan->keys[*slot] == key)
@@ -110,32 +115,32 @@ static bool find_slot(const struct mk_stats *s, const struct mk_stats_plan *plan
         if (!plan->keys[*slot] && s->memory->of[*slot].key == key)
             return true;
     for (; *slot < MK_UPSTREAM_SERVERS; ++*slot)
-        if (is_free(s, plan, *slot))
+        if (is_slot_free(s, plan, *slot))
             return true;
     for (*slot = 0; *slot < MK_UPSTREAM_SERVERS; ++*slot)
-        if (is_free(s, plan, *slot))
+        if (is_slot_free(s, plan, *slot))
             return true;
     return false;
 }
 
-bool mk_stats_find(const struct mk_stats *s, struct mk_stats_plan *plan, mk_str upstream, mk_str server,
-                   unsigned *slot)
+bool mk_upstream_stats_plan_slot(const struct mk_upstream_stats *s, struct mk_upstream_stats_plan *plan,
+                                 mk_str upstream, mk_str server, unsigned *slot)
 {
-    uint64_t key = key_of(upstream, server);
-    if (!find_slot(s, plan, key, slot))
+    uint64_t key = hash_server_key(upstream, server);
+    if (!find_server_slot(s, plan, key, slot))
         return false;
     plan->keys[*slot] = key;
     return true;
 }
 
-bool mk_stats_set(struct mk_stats *s, unsigned slot, mk_str upstream, mk_str server)
+bool mk_upstream_stats_assign_slot(struct mk_upstream_stats *s, unsigned slot, mk_str upstream, mk_str server)
 {
-    struct mk_stats_health *health = mk_stats_health(s, slot);
-    uint64_t key = key_of(upstream, server);
+    struct mk_upstream_stats_health *health = mk_upstream_stats_health(s, slot);
+    uint64_t key = hash_server_key(upstream, server);
     const mk_str names[] = {server, upstream};
     bool is_new = health->key != key;
     if (is_new) {
-        *health = (struct mk_stats_health){.key = key};
+        *health = (struct mk_upstream_stats_health){.key = key};
         memset(s->memory->idle[slot], 0, sizeof s->memory->idle[slot]);
     }
     health->is_hidden = false;
@@ -145,48 +150,49 @@ bool mk_stats_set(struct mk_stats *s, unsigned slot, mk_str upstream, mk_str ser
     return is_new;
 }
 
-void mk_stats_describe(const struct mk_stats *s, unsigned slot, bool backup, unsigned weight, unsigned max)
+void mk_upstream_stats_set_server(const struct mk_upstream_stats *s, unsigned slot, bool backup,
+                                  unsigned weight, unsigned max)
 {
-    uint64_t *cells = mk_stats_shared(s, slot);
-    __atomic_store_n(&mk_stats_health(s, slot)->max, max, __ATOMIC_RELAXED);
+    uint64_t *cells = mk_upstream_stats_shared(s, slot);
+    __atomic_store_n(&mk_upstream_stats_health(s, slot)->max, max, __ATOMIC_RELAXED);
     if (!cells)
         return;
-    mk_stat_set(&cells[MK_STATS_BACKUP], backup);
-    mk_stat_set(&cells[MK_STATS_WEIGHT], weight);
-    mk_stat_set(&cells[MK_STATS_MAX], max);
+    mk_stat_set(&cells[MK_UPSTREAM_STATS_BACKUP], backup);
+    mk_stat_set(&cells[MK_UPSTREAM_STATS_WEIGHT], weight);
+    mk_stat_set(&cells[MK_UPSTREAM_STATS_MAX], max);
 }
 
-void mk_stats_save(struct mk_stats *s, struct mk_stats_former *former)
+void mk_upstream_stats_save(struct mk_upstream_stats *s, struct mk_upstream_stats_snapshot *former)
 {
     former->n_shown = ++s->memory->n_shown;
     former->pid = (uint32_t)getpid();
     for (unsigned i = 0; i < s->memory->n; i++) {
-        const uint64_t *cells = mk_stats_shared(s, i);
+        const uint64_t *cells = mk_upstream_stats_shared(s, i);
         former->of[i].is_hidden = s->memory->of[i].is_hidden;
         former->of[i].max = s->memory->of[i].max;
-        former->of[i].backup = cells ? (uint32_t)cells[MK_STATS_BACKUP] : 0;
-        former->of[i].weight = cells ? (uint32_t)cells[MK_STATS_WEIGHT] : 0;
+        former->of[i].backup = cells ? (uint32_t)cells[MK_UPSTREAM_STATS_BACKUP] : 0;
+        former->of[i].weight = cells ? (uint32_t)cells[MK_UPSTREAM_STATS_WEIGHT] : 0;
     }
     for (unsigned i = s->memory->n; i < MK_UPSTREAM_SERVERS; i++)
         former->of[i].is_hidden = true;
 }
 
-void mk_stats_restore(struct mk_stats *s, const struct mk_stats_former *former)
+void mk_upstream_stats_restore(struct mk_upstream_stats *s, const struct mk_upstream_stats_snapshot *former)
 {
     bool is_ours = former->pid == (uint32_t)getpid(); /* workers have a copy of former configurations */
     if (!former->n_shown || !is_ours || s->memory->n_shown != former->n_shown)
         return;
     for (unsigned i = 0; i < s->memory->n; i++) {
-        mk_stats_describe(s, i, former->of[i].backup, former->of[i].weight, former->of[i].max);
-        set_hidden(s, i, former->of[i].is_hidden);
+        mk_upstream_stats_set_server(s, i, former->of[i].backup, former->of[i].weight, former->of[i].max);
+        set_slot_hidden(s, i, former->of[i].is_hidden);
     }
 }
 
 /* ---- Workers ---- */
 
-void mk_stats_clear_row(void *stats, unsigned row)
+void mk_upstream_stats_clear_worker(void *stats, unsigned row)
 {
-    const struct mk_stats *s = stats;
+    const struct mk_upstream_stats *s = stats;
     for (unsigned i = 0; i < MK_UPSTREAM_SERVERS && i < LOAD(&s->memory->n); i++)
         __atomic_store_n(&s->memory->idle[i][row], 0, __ATOMIC_RELAXED);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plugin: the section [UPSTREAM], and what workers keep. */
-#include "upstream/lookup.h"
-#include "upstream/move.h"
+#include "upstream/failover.h"
 #include "upstream/pool.h"
+#include "upstream/upstream_lookup.h"
 
-static bool is_name(mk_str name)
+static bool is_upstream_name(mk_str name)
 {
     for (size_t i = 0; i < name.len; i++)
         if (!mk_char_is_alpha(name.p[i]) && !mk_char_is_digit(name.p[i]) && name.p[i] != '-' &&
@@ -14,17 +14,17 @@ static bool is_name(mk_str name)
 }
 
 /* All of it is checked, whether a route uses it or not. */
-static void check(struct mk_config *config, const struct mk_settings_index *index,
-                  const struct mk_upstream_settings *s)
+static void check_section(struct mk_config *config, const struct mk_upstream_settings_index *index,
+                          const struct mk_upstream_settings *s)
 {
     if (!s->servers)
         mk_config_error(config, s, NULL, "[UPSTREAM] has no Server");
     if (!s->name.len)
         mk_config_error(config, s, NULL, "[UPSTREAM] has no Name, so no route can use it");
-    else if (!is_name(s->name))
+    else if (!is_upstream_name(s->name))
         mk_config_error(config, s, "Name", "expected letters, digits, `-`, `_` and `.`, at most %d",
                         MK_UPSTREAM_NAME - 1);
-    else if (mk_settings_find(index, s->name) != s)
+    else if (mk_upstream_settings_find(index, s->name) != s)
         mk_config_error(config, s, "Name", "there are two upstreams `%.*s`", MK_STR_ARG(s->name));
     if (s->check.len && s->check.p[0] != '/' && !mk_str_eq(s->check, MK_STR("connect")))
         mk_config_error(config, s, "HealthCheck", "expected a path that begins with `/`, or `connect`");
@@ -34,24 +34,25 @@ static void check(struct mk_config *config, const struct mk_settings_index *inde
         mk_config_error(config, s, "HealthCheck", "expected a path without blanks, at most 512 bytes long");
 }
 
-static bool open_limit(struct mk_upstreams *all, struct mk_config *config)
+static bool open_conn_limit(struct mk_upstreams *all, struct mk_config *config)
 {
-    all->limit.on_empty = mk_stats_clear_row;
+    all->limit.on_empty = mk_upstream_stats_clear_worker;
     all->limit.ctx = &all->stats;
-    return mk_limit_open(&all->limit, config) &&
+    return mk_conn_limit_open(&all->limit, config) &&
            mk_config_hash_key(config, "upstream: clients", &all->client_key) == 0;
 }
 
-static int load(struct mk_config *config, void **data)
+static int load_upstreams(struct mk_config *config, void **data)
 {
     struct mk_upstreams *all = mk_config_alloc(config, sizeof *all);
     *data = all;
-    if (!all || !mk_stats_open(&all->stats, config) || !open_limit(all, config) ||
-        !mk_settings_index_make(&all->index, config))
+    if (!all || !mk_upstream_stats_open(&all->stats, config) || !open_conn_limit(all, config) ||
+        !mk_upstream_settings_index_init(&all->index, config))
         return -ENOMEM;
     all->plugin = &MK_PLUGIN_OF(upstream);
-    for (const struct mk_upstream_settings *s = NULL; (s = mk_config_section(config, &mk_settings_table, s));)
-        check(config, &all->index, s);
+    for (const struct mk_upstream_settings *s = NULL;
+         (s = mk_config_section(config, &mk_upstream_settings_table, s));)
+        check_section(config, &all->index, s);
     return 0;
 }
 
@@ -59,17 +60,17 @@ struct mk_upstream *mk_upstream_find(const struct mk_conf_ctx *spot, mk_str name
                                      const struct mk_upstream_defaults *defaults)
 {
     struct mk_upstreams *all = mk_config_data(mk_conf_ctx_config(spot), &MK_PLUGIN_OF(upstream));
-    return mk_lookup_upstream(all, spot, name, defaults);
+    return mk_upstream_lookup_for_route(all, spot, name, defaults);
 }
 
 struct mk_upstream *mk_upstream_open(struct mk_config *config, const void *section, const char *key,
                                      mk_str name, const struct mk_upstream_defaults *defaults)
 {
-    return mk_lookup_for_key(mk_config_data(config, &MK_PLUGIN_OF(upstream)), config, section, key, name,
-                             defaults);
+    return mk_upstream_lookup_for_key(mk_config_data(config, &MK_PLUGIN_OF(upstream)), config, section, key,
+                                      name, defaults);
 }
 
-static bool has(const struct mk_upstreams *all, unsigned place)
+static bool has_server_in_slot(const struct mk_upstreams *all, unsigned place)
 {
     for (const struct mk_upstream *u = all->first; u; u = u->next)
         for (unsigned i = 0; i < u->n; i++)
@@ -78,34 +79,34 @@ static bool has(const struct mk_upstreams *all, unsigned place)
     return false;
 }
 
-static void show(struct mk_upstreams *all, struct mk_upstream_server *s)
+static void publish_server(struct mk_upstreams *all, struct mk_upstream_server *s)
 {
-    if (mk_stats_set(&all->stats, s->stats_slot, s->upstream->name, s->name))
-        mk_limit_reset(&all->limit, s->stats_slot);
-    mk_stats_describe(&all->stats, s->stats_slot, s->backup, s->weight, s->upstream->max);
-    s->shared = mk_stats_shared(&all->stats, s->stats_slot);
+    if (mk_upstream_stats_assign_slot(&all->stats, s->stats_slot, s->upstream->name, s->name))
+        mk_conn_limit_reset_backend(&all->limit, s->stats_slot);
+    mk_upstream_stats_set_server(&all->stats, s->stats_slot, s->backup, s->weight, s->upstream->max);
+    s->shared = mk_upstream_stats_shared(&all->stats, s->stats_slot);
 }
 
 /* The configuration was accepted: its servers are shown, and those that it lacks no more. */
 static int master_start(struct mk_config *config, void *data)
 {
     struct mk_upstreams *all = data;
-    if (!mk_limit_open_fds(&all->limit, config))
+    if (!mk_conn_limit_open_fds(&all->limit, config))
         return -EMFILE;
-    mk_stats_save(&all->stats, &all->former);
+    mk_upstream_stats_save(&all->stats, &all->former);
     for (const struct mk_upstream *u = all->first; u; u = u->next)
         for (unsigned i = 0; i < u->n; i++)
-            show(all, &u->servers[i]);
+            publish_server(all, &u->servers[i]);
     for (unsigned i = 0; i < all->stats.memory->n; i++)
-        if (!has(all, i))
-            mk_stats_hide(&all->stats, i);
+        if (!has_server_in_slot(all, i))
+            mk_upstream_stats_hide_slot(&all->stats, i);
     return 0;
 }
 
-static void unload(void *data)
+static void unload_upstreams(void *data)
 {
     struct mk_upstreams *all = data;
-    mk_stats_restore(&all->stats, &all->former);
+    mk_upstream_stats_restore(&all->stats, &all->former);
 }
 
 static int worker_start(struct mk_worker *w, void *data)
@@ -123,20 +124,20 @@ static void worker_stop(struct mk_worker *w, void *data)
     mk_pool_stop(mk_worker_data(w, &MK_PLUGIN_OF(upstream)));
 }
 
-static void on_message(struct mk_worker *w, mk_str message, void *data)
+static void on_worker_message(struct mk_worker *w, mk_str message, void *data)
 {
     (void)data;
-    mk_move_on_message(mk_worker_data(w, &MK_PLUGIN_OF(upstream)), message);
+    mk_failover_on_message(mk_worker_data(w, &MK_PLUGIN_OF(upstream)), message);
 }
 
 static void on_worker_exit(struct mk_worker *w, void *data)
 {
     const struct mk_pool *p = mk_worker_data(w, &MK_PLUGIN_OF(upstream));
     (void)data;
-    mk_limit_reap(&p->limit, p->row);
+    mk_conn_limit_free_dead_rows(&p->limit, p->row);
 }
 
-static const struct mk_conf_table *const sections[] = {&mk_settings_table, NULL};
+static const struct mk_conf_table *const sections[] = {&mk_upstream_settings_table, NULL};
 
 MK_PLUGIN(upstream) = {
     MK_PLUGIN_HEAD,
@@ -145,11 +146,11 @@ MK_PLUGIN(upstream) = {
     .help = "Servers behind this one, for the gateways: pools of connections, limits, health, balancing.",
     .order = MK_PRIORITY_ADDRESS,
     .sections = sections,
-    .load = load,
-    .unload = unload,
+    .load = load_upstreams,
+    .unload = unload_upstreams,
     .master_start = master_start,
     .worker_start = worker_start,
     .worker_stop = worker_stop,
-    .on_message = on_message,
+    .on_message = on_worker_message,
     .on_worker_exit = on_worker_exit,
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "upstream/wait_queue.h"
 
+#include "upstream/client_share.h"
 #include "upstream/health.h"
-#include "upstream/share.h"
 
 #define LOAD(p)     __atomic_load_n(p, __ATOMIC_RELAXED)
 #define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
@@ -12,109 +12,111 @@ struct mk_upstream_conn *mk_wait_queue_first(const struct mk_backend_set *g)
     return mk_list_empty(&g->waiting) ? NULL : MK_LIST_ENTRY(g->waiting.next, struct mk_upstream_conn, link);
 }
 
-static bool may_use(const struct mk_upstream_conn *l, const struct mk_upstream_server *s)
+static bool may_use_server(const struct mk_upstream_conn *l, const struct mk_upstream_server *s)
 {
     return !(l->options.avoid >> s->index & 1);
 }
 
-bool mk_wait_queue_may_use_all(const struct mk_upstream_conn *l)
+bool mk_wait_queue_may_use_any_server(const struct mk_upstream_conn *l)
 {
     return !l->options.avoid;
 }
 
-MK_COLD static struct mk_upstream_conn *find_first_for(const struct mk_backend *o, struct mk_list *waiting)
+MK_COLD static struct mk_upstream_conn *find_first_for_backend(const struct mk_backend *o,
+                                                               struct mk_list *waiting)
 {
-    struct mk_share_pass pass = {.n = 0};
+    struct mk_client_share_pass pass = {.n = 0};
     MK_LIST_EACH_SAFE (at, waiting) {
         struct mk_upstream_conn *l = MK_LIST_ENTRY(at, struct mk_upstream_conn, link);
-        if (may_use(l, o->server) && !mk_share_holds_back(&pass, o, l->client))
+        if (may_use_server(l, o->server) && !mk_client_share_is_used_up_in_pass(&pass, o, l->client))
             return l;
     }
     return NULL;
 }
 
-struct mk_upstream_conn *mk_wait_queue_first_for(const struct mk_backend *o)
+struct mk_upstream_conn *mk_wait_queue_first_for_backend(const struct mk_backend *o)
 {
     struct mk_list *waiting = &mk_wait_queue_set(o)->waiting;
-    return MK_LIKELY(mk_list_empty(waiting)) ? NULL : find_first_for(o, waiting);
+    return MK_LIKELY(mk_list_empty(waiting)) ? NULL : find_first_for_backend(o, waiting);
 }
 
 /* 0: none waits for it, or none could use it, because its name has no address yet. */
-static uint64_t waits_since(const struct mk_backend *o)
+static uint64_t oldest_waits_since(const struct mk_backend *o)
 {
-    const struct mk_upstream_conn *first = o->names.n ? mk_wait_queue_first_for(o) : NULL;
+    const struct mk_upstream_conn *first = o->names.n ? mk_wait_queue_first_for_backend(o) : NULL;
     return first ? first->waits_since_ms : 0;
 }
 
-static struct mk_limit_waiter waiter_of(const struct mk_upstream_conn *l)
+static struct mk_conn_limit_waiter limit_waiter_of(const struct mk_upstream_conn *l)
 {
-    return l ? (struct mk_limit_waiter){l->waits_since_ms, l->client} : (struct mk_limit_waiter){0, 0};
+    return l ? (struct mk_conn_limit_waiter){l->waits_since_ms, l->client}
+             : (struct mk_conn_limit_waiter){0, 0};
 }
 
 /* Shares change without us: so one is shown, too, that a share holds back now. */
-static void show_waiters(const struct mk_backend *o)
+static void publish_waiters(const struct mk_backend *o)
 {
-    struct mk_share_pass pass = {.n = 0};
+    struct mk_client_share_pass pass = {.n = 0};
     const struct mk_upstream_conn *first = NULL, *other = NULL;
     bool hides = false;
     MK_LIST_EACH_SAFE (entry, &mk_wait_queue_set(o)->waiting) {
         const struct mk_upstream_conn *l = MK_LIST_ENTRY(entry, struct mk_upstream_conn, link);
-        if (!o->names.n || !may_use(l, o->server) || (first && l->client == first->client) ||
+        if (!o->names.n || !may_use_server(l, o->server) || (first && l->client == first->client) ||
             (other && l->client == other->client))
             continue;
         if (!first)
             first = l;
-        else if (!other && !mk_share_holds_back(&pass, o, l->client))
+        else if (!other && !mk_client_share_is_used_up_in_pass(&pass, o, l->client))
             other = l;
         else
             hides = true;
         if (!first->client || (other && hides))
             break;
     }
-    const struct mk_limit_waiter waiters[] = {waiter_of(first), waiter_of(other)};
-    mk_limit_show_waiters(&o->pool->limit, o->server->stats_slot, o->pool->row, waiters, hides);
+    const struct mk_conn_limit_waiter waiters[] = {limit_waiter_of(first), limit_waiter_of(other)};
+    mk_conn_limit_publish_waiters(&o->pool->limit, o->server->stats_slot, o->pool->row, waiters, hides);
 }
 
-void mk_wait_queue_show(struct mk_backend_set *g)
+void mk_wait_queue_publish(struct mk_backend_set *g)
 {
     if (g->backends[0].cells)
-        mk_stat_set(&g->backends[0].cells[MK_STATS_WAITING], g->n_waiting);
+        mk_stat_set(&g->backends[0].cells[MK_UPSTREAM_STATS_WAITING], g->n_waiting);
     for (unsigned i = 0; i < g->upstream->n; i++)
-        show_waiters(&g->backends[i]);
+        publish_waiters(&g->backends[i]);
 }
 
 /* The row of the worker whose request gets the server before one of ours that waits for it since then (0: from
  * now on); -1: none. */
-static int find_older(const struct mk_backend *o, uint64_t since_ms)
+static int find_older_in_other_worker(const struct mk_backend *o, uint64_t since_ms)
 {
-    const struct mk_limit_rule rule = mk_share_rule(o);
-    return mk_limit_find_older(&o->pool->limit, &rule, o->pool->row, since_ms);
+    const struct mk_conn_limit_rule rule = mk_client_share_limit_rule(o);
+    return mk_conn_limit_find_older_waiter(&o->pool->limit, &rule, o->pool->row, since_ms);
 }
 
-static int find_older_than_ours(const struct mk_backend *o)
+static int find_older_than_own_queue(const struct mk_backend *o)
 {
-    uint64_t since = waits_since(o);
-    return find_older(o, since ? since : UINT64_MAX);
+    uint64_t since = oldest_waits_since(o);
+    return find_older_in_other_worker(o, since ? since : UINT64_MAX);
 }
 
-bool mk_wait_queue_has_older(const struct mk_backend *o)
+bool mk_wait_queue_has_older_elsewhere(const struct mk_backend *o)
 {
-    return o->server->upstream->max && find_older_than_ours(o) >= 0;
+    return o->server->upstream->max && find_older_than_own_queue(o) >= 0;
 }
 
 bool mk_wait_queue_is_first(const struct mk_backend *o, const struct mk_upstream_conn *l)
 {
     if (!o->server->upstream->max)
         return true;
-    if (!l->waits_since_ms && mk_wait_queue_first_for(o))
+    if (!l->waits_since_ms && mk_wait_queue_first_for_backend(o))
         return false;
-    return find_older(o, l->waits_since_ms) < 0;
+    return find_older_in_other_worker(o, l->waits_since_ms) < 0;
 }
 
-static bool is_held_back(const struct mk_backend_set *g, const struct mk_upstream_conn *l)
+static bool is_share_used_up_everywhere(const struct mk_backend_set *g, const struct mk_upstream_conn *l)
 {
     for (unsigned i = 0; i < g->upstream->n; i++)
-        if (!mk_share_is_used_up(&g->backends[i], l->client))
+        if (!mk_client_share_is_used_up(&g->backends[i], l->client))
             return false;
     return true;
 }
@@ -124,9 +126,9 @@ bool mk_wait_queue_has_waiting(const struct mk_backend_set *g)
     uint64_t held_back = 0;
     MK_LIST_EACH_SAFE (at, &g->waiting) {
         const struct mk_upstream_conn *l = MK_LIST_ENTRY(at, struct mk_upstream_conn, link);
-        if (!mk_wait_queue_may_use_all(l) || (held_back && l->client == held_back))
+        if (!mk_wait_queue_may_use_any_server(l) || (held_back && l->client == held_back))
             continue;
-        if (!is_held_back(g, l))
+        if (!is_share_used_up_everywhere(g, l))
             return g->upstream->max;
         held_back = l->client;
     }
@@ -135,7 +137,7 @@ bool mk_wait_queue_has_waiting(const struct mk_backend_set *g)
 
 bool mk_wait_queue_has_room_for(const struct mk_backend_set *g, const struct mk_upstream_conn *l)
 {
-    unsigned n = 0, max = mk_share_of_queue(g->upstream);
+    unsigned n = 0, max = mk_client_share_queue_max(g->upstream);
     if (!l->client)
         return true;
     MK_LIST_EACH_SAFE (at, &g->waiting)
@@ -144,42 +146,42 @@ bool mk_wait_queue_has_room_for(const struct mk_backend_set *g, const struct mk_
 }
 
 /* `all`: else those that are not shown; without progress, workers would wake each other for ever. */
-static void wake_older(const struct mk_backend *o, bool all)
+static void wake_older_waiter(const struct mk_backend *o, bool all)
 {
     const struct mk_pool *p = o->pool;
     unsigned slot = o->server->stats_slot;
     if (!o->server->upstream->max)
         return;
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    uint64_t since = waits_since(o);
-    int row = find_older(o, since ? since : UINT64_MAX);
+    uint64_t since = oldest_waits_since(o);
+    int row = find_older_in_other_worker(o, since ? since : UINT64_MAX);
     if (row >= 0)
-        mk_limit_wake(&p->limit, slot, (unsigned)row);
+        mk_conn_limit_wake_row(&p->limit, slot, (unsigned)row);
     else if (!since && all)
-        mk_limit_wake_hiding(&p->limit, slot, p->row);
+        mk_conn_limit_wake_unpublished(&p->limit, slot, p->row);
 }
 
 void mk_wait_queue_wake_older(const struct mk_backend *o)
 {
-    wake_older(o, true);
+    wake_older_waiter(o, true);
 }
 
-static bool has_free(const struct mk_backend *o)
+static bool has_free_slot(const struct mk_backend *o)
 {
-    const struct mk_limit_rule rule = mk_share_rule(o);
-    return mk_limit_has_free(&o->pool->limit, &rule);
+    const struct mk_conn_limit_rule rule = mk_client_share_limit_rule(o);
+    return mk_conn_limit_has_free_slot(&o->pool->limit, &rule);
 }
 
-void mk_wait_queue_pass_on(const struct mk_backend_set *g, bool has_changed)
+void mk_wait_queue_wake_for_free_slots(const struct mk_backend_set *g, bool has_changed)
 {
     for (unsigned i = 0; g->upstream->max && i < g->upstream->n; i++)
-        if (has_free(&g->backends[i]))
-            wake_older(&g->backends[i], has_changed);
+        if (has_free_slot(&g->backends[i]))
+            wake_older_waiter(&g->backends[i], has_changed);
 }
 
 /* Calls fn, unless it is NULL, for other workers that keep idle connections. Are there any? */
-static bool each_idle(const struct mk_backend *o,
-                      void (*fn)(const struct mk_limit *l, unsigned backend, unsigned row))
+static bool each_worker_with_idle(const struct mk_backend *o,
+                                  void (*fn)(const struct mk_conn_limit *l, unsigned backend, unsigned row))
 {
     const struct mk_pool *p = o->pool;
     unsigned slot = o->server->stats_slot;
@@ -194,25 +196,25 @@ static bool each_idle(const struct mk_backend *o,
     return found;
 }
 
-void mk_wait_queue_offer(const struct mk_backend *o)
+void mk_wait_queue_wake_if_available(const struct mk_backend *o)
 {
-    if (o->server->upstream->max && (has_free(o) || each_idle(o, NULL)))
+    if (o->server->upstream->max && (has_free_slot(o) || each_worker_with_idle(o, NULL)))
         mk_wait_queue_wake_older(o);
 }
 
-void mk_wait_queue_ask_for_idle(const struct mk_backend_set *g)
+void mk_wait_queue_request_idle_conns(const struct mk_backend_set *g)
 {
     for (unsigned i = 0; g->n_waiting && g->upstream->max && i < g->upstream->n; i++)
-        (void)each_idle(&g->backends[i], mk_limit_wake);
+        (void)each_worker_with_idle(&g->backends[i], mk_conn_limit_wake_row);
 }
 
 void mk_wait_queue_wake_all(const struct mk_backend_set *g)
 {
     for (unsigned i = 0; g->upstream->max && i < g->upstream->n; i++)
-        mk_limit_wake_waiters(&g->pool->limit, g->upstream->servers[i].stats_slot);
+        mk_conn_limit_wake_waiters(&g->pool->limit, g->upstream->servers[i].stats_slot);
 }
 
-bool mk_wait_queue_is_woken(const struct mk_backend_set *g, const uint64_t woken[MK_LIMIT_WORDS])
+bool mk_wait_queue_is_woken(const struct mk_backend_set *g, const uint64_t woken[MK_CONN_LIMIT_WORDS])
 {
     for (unsigned i = 0; i < g->upstream->n; i++) {
         unsigned slot = g->upstream->servers[i].stats_slot;
@@ -224,13 +226,13 @@ bool mk_wait_queue_is_woken(const struct mk_backend_set *g, const uint64_t woken
 
 /* ---- Time ---- */
 
-static uint64_t earlier(uint64_t a, uint64_t b)
+static uint64_t min_u64(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
 /* When the server may be used that cannot be now, as no event says. UINT64_MAX: events do. */
-static uint64_t usable_ms(const struct mk_backend *o, uint64_t now)
+static uint64_t backend_usable_at_ms(const struct mk_backend *o, uint64_t now)
 {
     const struct mk_resolver *names = &o->names;
     uint64_t worker_now = mk_worker_now_ms(o->pool->worker), down_ms = mk_health_down_ms(o->server, now);
@@ -239,17 +241,18 @@ static uint64_t usable_ms(const struct mk_backend *o, uint64_t now)
     return down_ms ? now + down_ms : UINT64_MAX;
 }
 
-static uint64_t passed_ms(const struct mk_backend *o)
+static uint64_t next_stale_waiter_ms(const struct mk_backend *o)
 {
-    const struct mk_limit_rule rule = mk_share_rule(o);
-    return rule.max ? mk_limit_passed_ms(&o->pool->limit, &rule, o->pool->row) : UINT64_MAX;
+    const struct mk_conn_limit_rule rule = mk_client_share_limit_rule(o);
+    return rule.max ? mk_conn_limit_next_stale_waiter_ms(&o->pool->limit, &rule, o->pool->row) : UINT64_MAX;
 }
 
-uint64_t mk_wait_queue_due_ms(const struct mk_backend_set *g, uint64_t now_ms)
+uint64_t mk_wait_queue_next_deadline_ms(const struct mk_backend_set *g, uint64_t now_ms)
 {
     const struct mk_upstream_conn *first = mk_wait_queue_first(g);
     uint64_t at = first ? first->waits_since_ms + g->upstream->settings->queue_ms : UINT64_MAX;
     for (unsigned i = 0; first && i < g->upstream->n; i++)
-        at = earlier(at, earlier(passed_ms(&g->backends[i]), usable_ms(&g->backends[i], now_ms)));
+        at = min_u64(at, min_u64(next_stale_waiter_ms(&g->backends[i]),
+                                 backend_usable_at_ms(&g->backends[i], now_ms)));
     return at;
 }

@@ -6,37 +6,37 @@
 
 #include "http/range.h"
 
-static enum mk_verdict refuse(struct mk_response *response, unsigned status)
+static enum mk_verdict error_status(struct mk_response *response, unsigned status)
 {
     (void)mk_response_set_status(response, status);
     return MK_ERROR;
 }
 
-static enum mk_verdict unsatisfiable(struct mk_response *response, uint64_t size)
+static enum mk_verdict send_range_not_satisfiable(struct mk_response *response, uint64_t size)
 {
     mk_str value = mk_arena_printf(response->arena, "bytes */%" PRIu64, size);
-    if (!value.p || !mk_response_add_ready(response, MK_STR("Content-Range"), value))
-        return refuse(response, 503);
-    return refuse(response, 416);
+    if (!value.p || !mk_response_add_header_unchecked(response, MK_STR("Content-Range"), value))
+        return error_status(response, 503);
+    return error_status(response, 416);
 }
 
-static bool add_range(struct mk_response *response, const struct mk_representation *r,
-                      const struct mk_range *range)
+static bool append_range_body(struct mk_response *response, const struct mk_representation *r,
+                              const struct mk_range *range)
 {
-    return mk_content_add_file(&response->content, response->arena, r->file, range->first,
-                               range->last - range->first + 1);
+    return mk_response_body_add_file(&response->content, response->arena, r->file, range->first,
+                                     range->last - range->first + 1);
 }
 
-static enum mk_verdict send_one(struct mk_response *response, const struct mk_representation *r,
-                                const struct mk_range *range)
+static enum mk_verdict send_single_range(struct mk_response *response, const struct mk_representation *r,
+                                         const struct mk_range *range)
 {
     mk_str value = mk_arena_printf(response->arena, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, range->first,
                                    range->last, r->file->size);
-    mk_response_add_block(response, &r->whole);
+    mk_response_add_header_block(response, &r->whole);
     response->status = 206;
-    bool ok = value.p && mk_response_add_ready(response, MK_STR("Content-Range"), value) &&
-              add_range(response, r, range);
-    return ok ? MK_DONE : refuse(response, 503);
+    bool ok = value.p && mk_response_add_header_unchecked(response, MK_STR("Content-Range"), value) &&
+              append_range_body(response, r, range);
+    return ok ? MK_DONE : error_status(response, 503);
 }
 
 /* A boundary that the author of the file cannot predict. */
@@ -47,40 +47,40 @@ static uint64_t make_boundary(void)
     return n;
 }
 
-static bool add_part(struct mk_response *response, const struct mk_representation *r,
-                     const struct mk_range *range, uint64_t boundary)
+static bool append_multipart(struct mk_response *response, const struct mk_representation *r,
+                             const struct mk_range *range, uint64_t boundary)
 {
     mk_str head = mk_arena_printf(response->arena,
                                   "\r\n--%016" PRIx64 "\r\nContent-Type: %.*s\r\n"
                                   "Content-Range: bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64 "\r\n\r\n",
                                   boundary, MK_STR_ARG(r->type), range->first, range->last, r->file->size);
-    return head.p && mk_content_add_text(&response->content, response->arena, head) &&
-           add_range(response, r, range);
+    return head.p && mk_response_body_add_text(&response->content, response->arena, head) &&
+           append_range_body(response, r, range);
 }
 
-static bool add_all(struct mk_response *response, const struct mk_representation *r,
-                    const struct mk_range *ranges, unsigned n)
+static bool append_all_parts(struct mk_response *response, const struct mk_representation *r,
+                             const struct mk_range *ranges, unsigned n)
 {
     uint64_t boundary = make_boundary();
     for (unsigned i = 0; i < n; i++)
-        if (!add_part(response, r, &ranges[i], boundary))
+        if (!append_multipart(response, r, &ranges[i], boundary))
             return false;
     mk_str end = mk_arena_printf(response->arena, "\r\n--%016" PRIx64 "--\r\n", boundary);
     mk_str type = mk_arena_printf(response->arena, "multipart/byteranges; boundary=%016" PRIx64, boundary);
-    return end.p && type.p && mk_content_add_text(&response->content, response->arena, end) &&
-           mk_response_add_ready(response, MK_STR("Content-Type"), type);
+    return end.p && type.p && mk_response_body_add_text(&response->content, response->arena, end) &&
+           mk_response_add_header_unchecked(response, MK_STR("Content-Type"), type);
 }
 
-static enum mk_verdict send_several(struct mk_response *response, const struct mk_representation *r,
-                                    const struct mk_range *ranges, unsigned n)
+static enum mk_verdict send_multipart_ranges(struct mk_response *response, const struct mk_representation *r,
+                                             const struct mk_range *ranges, unsigned n)
 {
-    mk_response_add_block(response, &r->about);
+    mk_response_add_header_block(response, &r->about);
     response->status = 206;
     /* All of the form but the type, which is that of each part. */
     for (unsigned i = 1; i < r->form.n; i++)
-        if (!mk_response_add_ready(response, r->form.fields[i].name, r->form.fields[i].value))
-            return refuse(response, 503);
-    return add_all(response, r, ranges, n) ? MK_DONE : refuse(response, 503);
+        if (!mk_response_add_header_unchecked(response, r->form.fields[i].name, r->form.fields[i].value))
+            return error_status(response, 503);
+    return append_all_parts(response, r, ranges, n) ? MK_DONE : error_status(response, 503);
 }
 
 enum mk_verdict mk_byteranges_serve(struct mk_request *request, struct mk_response *response,
@@ -90,9 +90,10 @@ enum mk_verdict mk_byteranges_serve(struct mk_request *request, struct mk_respon
     int n = mk_range_parse(mk_headers_get(&request->fields, MK_HEADER_RANGE), r->file->size, ranges,
                            MK_BYTERANGES_MAX);
     if (n < 0)
-        return unsatisfiable(response, r->file->size);
+        return send_range_not_satisfiable(response, r->file->size);
     /* Parts of a coded representation, each of them coded for itself, are what no client decodes. */
     if (n == 0 || (n > 1 && r->coded))
         return MK_NEXT;
-    return n == 1 ? send_one(response, r, &ranges[0]) : send_several(response, r, ranges, (unsigned)n);
+    return n == 1 ? send_single_range(response, r, &ranges[0])
+                  : send_multipart_ranges(response, r, ranges, (unsigned)n);
 }

@@ -7,22 +7,22 @@
 struct mk_filter_next {
     const struct mk_filter_ops *ops;
     void *ctx;
-    struct mk_content content;
-    uint64_t left; /* of it; MK_CONTENT_UNKNOWN */
+    struct mk_response_body content;
+    uint64_t left; /* of it; MK_RESPONSE_BODY_UNKNOWN */
     mk_err broken; /* what every pull answers from now on */
     bool ended;
 };
 
 /* Once it has ended or failed, the content below is not pulled again. */
-static void note(struct mk_filter_next *inner, ssize_t n)
+static void record_read_result(struct mk_filter_next *inner, ssize_t n)
 {
     inner->ended = n == 0;
     inner->broken = n < 0 ? (mk_err)n : 0;
-    if (n > 0 && inner->left != MK_CONTENT_UNKNOWN)
+    if (n > 0 && inner->left != MK_RESPONSE_BODY_UNKNOWN)
         inner->left -= (uint64_t)n;
 }
 
-ssize_t mk_filter_next_read(struct mk_filter_next *inner, char *room, size_t cap)
+ssize_t mk_filter_next_read(struct mk_filter_next *inner, char *buf, size_t cap)
 {
     if (inner->broken || inner->ended)
         return inner->broken;
@@ -30,36 +30,36 @@ ssize_t mk_filter_next_read(struct mk_filter_next *inner, char *room, size_t cap
         return -EINVAL;
     if (inner->left < cap)
         cap = (size_t)inner->left;
-    ssize_t n = cap ? mk_content_pull(&inner->content, room, cap) : 0;
+    ssize_t n = cap ? mk_response_body_read(&inner->content, buf, cap) : 0;
     if (n == -EAGAIN)
         return n;
-    bool too_short = n == 0 && inner->left > 0 && inner->left != MK_CONTENT_UNKNOWN;
+    bool too_short = n == 0 && inner->left > 0 && inner->left != MK_RESPONSE_BODY_UNKNOWN;
     if (too_short || n > (ssize_t)cap)
         n = -EIO;
-    note(inner, n);
+    record_read_result(inner, n);
     return n;
 }
 
-static ssize_t pull(void *ctx, char *room, size_t cap)
+static ssize_t filter_read(void *ctx, char *buf, size_t cap)
 {
     struct mk_filter_next *inner = ctx;
-    return inner->ops->pull(inner->ctx, inner, room, cap);
+    return inner->ops->pull(inner->ctx, inner, buf, cap);
 }
 
-static void close_all(void *ctx)
+static void close_filter(void *ctx)
 {
     struct mk_filter_next *inner = ctx;
     if (inner->ops->close)
         inner->ops->close(inner->ctx);
-    mk_content_fini(&inner->content);
+    mk_response_body_fini(&inner->content);
 }
 
-static const struct mk_body_source_ops filter_source = {.pull = pull, .close = close_all};
+static const struct mk_body_source_ops filter_source = {.pull = filter_read, .close = close_filter};
 
 int mk_response_add_filter(struct mk_response *r, const struct mk_filter_ops *ops, void *ctx, int64_t length)
 {
-    bool odd =
-        length < MK_LENGTH_UNKNOWN || mk_content_is_raw(&r->content) || mk_content_is_tunnel(&r->content);
+    bool odd = length < MK_LENGTH_UNKNOWN || mk_response_body_is_raw(&r->content) ||
+               mk_response_body_is_tunnel(&r->content);
     struct mk_filter_next *inner = r->sealed || odd ? NULL : mk_arena_alloc(r->arena, sizeof *inner);
     if (!inner) {
         if (ops->close)
@@ -71,14 +71,14 @@ int mk_response_add_filter(struct mk_response *r, const struct mk_filter_ops *op
     inner->left = r->content.length;
     inner->broken = 0;
     inner->ended = false;
-    mk_content_move(&inner->content, &r->content);
-    mk_response_unready(r);
-    mk_content_set_source(&r->content, &filter_source, inner,
-                          length < 0 ? MK_CONTENT_UNKNOWN : (uint64_t)length);
+    mk_response_body_move(&inner->content, &r->content);
+    mk_response_invalidate_cached_head(r);
+    mk_response_body_set_source(&r->content, &filter_source, inner,
+                                length < 0 ? MK_RESPONSE_BODY_UNKNOWN : (uint64_t)length);
     return 0;
 }
 
-struct mk_content *mk_filter_origin(struct mk_content *c)
+struct mk_response_body *mk_filter_unfiltered_body(struct mk_response_body *c)
 {
     while (c->source == &filter_source) {
         struct mk_filter_next *inner = c->source_ctx;

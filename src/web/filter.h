@@ -5,9 +5,9 @@
 
 #include <monkey/filter.h>
 
-#include "web/content.h"
+#include "web/response_body.h"
 
 /* What all filters pull from in the end. */
-struct mk_content *mk_filter_origin(struct mk_content *c);
+struct mk_response_body *mk_filter_unfiltered_body(struct mk_response_body *c);
 
 #endif

@@ -15,7 +15,7 @@ struct mk_hook {
 
 /* Are they the same plugin? The server may use a copy of what the plugin calls its own; the name of both is
  * one string. */
-static inline bool mk_hook_is_of(const struct mk_plugin *a, const struct mk_plugin *b)
+static inline bool mk_hook_is_of_plugin(const struct mk_plugin *a, const struct mk_plugin *b)
 {
     return a->name == b->name;
 }
@@ -30,7 +30,7 @@ struct mk_hooks {
 };
 
 /* `all` in the order of on_request; on_response goes the other way. False when memory is out. */
-bool mk_hooks_build(struct mk_hooks *h, struct mk_arena *arena, const struct mk_hook *all,
-                    size_t n) MK_MUST_USE;
+bool mk_hooks_init(struct mk_hooks *h, struct mk_arena *arena, const struct mk_hook *all,
+                   size_t n) MK_MUST_USE;
 
 #endif

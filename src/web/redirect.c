@@ -3,24 +3,25 @@
 
 #include "web/request_type.h"
 
-static bool answer(struct mk_response *response, unsigned status, mk_str location)
+static bool set_redirect_response(struct mk_response *response, unsigned status, mk_str location)
 {
     mk_str page = mk_arena_printf(response->arena,
                                   "<!doctype html>\n<html lang=\"en\"><head><title>Moved</title></head>\n"
                                   "<body><p>Moved.</p></body></html>\n");
     response->status = status;
-    return page.p && mk_response_add_ready(response, MK_STR("Location"), location) &&
-           mk_response_add_ready(response, MK_STR("Content-Type"), MK_STR("text/html; charset=utf-8")) &&
-           mk_content_add_text(&response->content, response->arena, page);
+    return page.p && mk_response_add_header_unchecked(response, MK_STR("Location"), location) &&
+           mk_response_add_header_unchecked(response, MK_STR("Content-Type"),
+                                            MK_STR("text/html; charset=utf-8")) &&
+           mk_response_body_add_text(&response->content, response->arena, page);
 }
 
 bool mk_redirect_to_folder(struct mk_request *request, struct mk_response *response, unsigned status)
 {
     mk_str path = request->asked->path, query = request->asked->target.query;
     size_t cap = 3 * path.len + sizeof "/?" + query.len;
-    char *room = mk_arena_alloc(response->arena, cap);
-    struct mk_buf url = mk_buf_fixed(room, cap);
-    if (!room)
+    char *buf = mk_arena_alloc(response->arena, cap);
+    struct mk_buf url = mk_buf_fixed(buf, cap);
+    if (!buf)
         return false;
     mk_request_encode_path(request, path, &url);
     mk_buf_add_char(&url, '/');
@@ -28,10 +29,10 @@ bool mk_redirect_to_folder(struct mk_request *request, struct mk_response *respo
         mk_buf_add_char(&url, '?');
         mk_buf_add(&url, query);
     }
-    return !url.failed && answer(response, status, mk_buf_str(&url));
+    return !url.failed && set_redirect_response(response, status, mk_buf_str(&url));
 }
 
-bool mk_redirect_is_target(mk_str url)
+bool mk_redirect_is_valid_url(mk_str url)
 {
     for (size_t i = 0; i < url.len; i++)
         if ((unsigned char)url.p[i] <= ' ' || url.p[i] == 0x7f)
@@ -48,22 +49,22 @@ bool mk_redirect_is_target(mk_str url)
     return scheme.len && mk_str_starts(rest, MK_STR("//")) && host.len && !strchr("/?#", host.p[0]);
 }
 
-static bool ends_at_host(mk_str url)
+static bool url_has_no_path(mk_str url)
 {
     size_t colon = mk_str_find(url, ':');
     mk_str rest = mk_str_skip(url, colon == MK_STR_NONE ? url.len : colon + 1);
     return mk_str_starts(rest, MK_STR("//")) && mk_str_find(mk_str_skip(rest, 2), '/') == MK_STR_NONE;
 }
 
-static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
+static enum mk_verdict handle_redirect(struct mk_request *request, struct mk_response *response, void *data)
 {
     const struct mk_redirect *to = data;
     mk_str url = to->url;
-    if (ends_at_host(url) && request->asked->target.path.p)
+    if (url_has_no_path(url) && request->asked->target.path.p)
         url = mk_arena_printf(
             request->arena, "%.*s%.*s%s%.*s", MK_STR_ARG(url), MK_STR_ARG(request->asked->target.path),
             request->asked->target.query.p ? "?" : "", MK_STR_ARG(request->asked->target.query));
-    if (url.p && answer(response, to->status, url))
+    if (url.p && set_redirect_response(response, to->status, url))
         return MK_DONE;
     (void)mk_response_set_status(response, 503);
     return MK_ERROR;
@@ -72,5 +73,5 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
 const struct mk_handler mk_redirect = {
     .name = "redirect",
     .form = "STATUS URL, where STATUS is 301, 302, 303, 307 or 308",
-    .handle = handle,
+    .handle = handle_redirect,
 };

@@ -18,7 +18,7 @@ struct mk_redirect {
 };
 
 /* May a Location say so: an absolute URL with a host, or a path of this host? */
-bool mk_redirect_is_target(mk_str url);
+bool mk_redirect_is_valid_url(mk_str url);
 
 /* Its data is a struct mk_redirect. */
 extern const struct mk_handler mk_redirect;

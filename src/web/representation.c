@@ -24,7 +24,7 @@ enum {
 };
 
 /* Kept as the note of an open file. */
-struct family {
+struct representations {
     struct mk_open_file_attachment note;
     struct mk_representation self;
     struct mk_representation *others[MK_CODINGS]; /* NULL: there is no such neighbour */
@@ -34,7 +34,7 @@ struct family {
     bool lasting;     /* stays with the entry: ready heads are worth their memory */
 };
 
-static void drop_other(struct family *f, size_t i)
+static void free_encoded_variant(struct representations *f, size_t i)
 {
     if (!f->others[i])
         return;
@@ -44,19 +44,19 @@ static void drop_other(struct family *f, size_t i)
     f->others[i] = NULL;
 }
 
-static void free_family(struct mk_open_file_attachment *note)
+static void free_representations(struct mk_open_file_attachment *note)
 {
-    struct family *f = MK_CONTAINER(note, struct family, note);
+    struct representations *f = MK_CONTAINER(note, struct representations, note);
     for (size_t i = 0; i < MK_CODINGS; i++)
-        drop_other(f, i);
+        free_encoded_variant(f, i);
     mk_mem_free(f->self.room);
     mk_mem_free(f);
 }
 
 /* Writes a line into the text of a block and remembers its halves. All of `about` is written before `form`.
  */
-static void add(struct mk_representation *r, struct mk_field_block *b, struct mk_buf *text, mk_str name,
-                mk_str value)
+static void append_header(struct mk_representation *r, struct mk_header_block *b, struct mk_buf *text,
+                          mk_str name, mk_str value)
 {
     struct mk_header_field *field = &r->fields[r->whole.n];
     char *line = text->p + text->len;
@@ -77,7 +77,7 @@ static void add(struct mk_representation *r, struct mk_field_block *b, struct mk
     r->whole.n++;
 }
 
-static void add_etag(struct mk_representation *r, struct mk_buf *text, int coding)
+static void append_etag(struct mk_representation *r, struct mk_buf *text, int coding)
 {
     char etag[MK_ETAG_MAX + 8];
     size_t len = mk_etag_write(etag, r->file->mtime_ns, r->file->size);
@@ -88,11 +88,11 @@ static void add_etag(struct mk_representation *r, struct mk_buf *text, int codin
         len += suffix.len;
         etag[len++] = '"';
     }
-    add(r, &r->about, text, MK_STR("ETag"), mk_str_of(etag, len));
+    append_header(r, &r->about, text, MK_STR("ETag"), mk_str_of(etag, len));
     r->validators.etag = r->fields[0].value;
 }
 
-static void add_modified(struct mk_representation *r, struct mk_buf *text)
+static void append_last_modified(struct mk_representation *r, struct mk_buf *text)
 {
     char date[MK_DATE_LEN];
     int64_t seconds = r->file->mtime_ns / 1000000000, now = mk_clock_unix();
@@ -100,10 +100,10 @@ static void add_modified(struct mk_representation *r, struct mk_buf *text)
         seconds = now;
     r->validators.modified = seconds;
     mk_date_write(date, seconds);
-    add(r, &r->about, text, MK_STR("Last-Modified"), mk_str_of(date, sizeof date));
+    append_header(r, &r->about, text, MK_STR("Last-Modified"), mk_str_of(date, sizeof date));
 }
 
-static mk_str cache_control(const struct mk_vhost *host, const struct mk_root *root, mk_str name)
+static mk_str find_cache_control(const struct mk_vhost *host, const struct mk_root *root, mk_str name)
 {
     char room[2 * PATH_MAX];
     struct mk_buf path = mk_buf_fixed(room, sizeof room);
@@ -116,18 +116,18 @@ static mk_str cache_control(const struct mk_vhost *host, const struct mk_root *r
     return (mk_str){NULL, 0};
 }
 
-static void add_type(struct mk_representation *r, struct mk_buf *text, mk_str type)
+static void append_content_type(struct mk_representation *r, struct mk_buf *text, mk_str type)
 {
     char with_charset[128];
     struct mk_buf full = mk_buf_fixed(with_charset, sizeof with_charset);
     mk_buf_add(&full, type);
     if (mk_mime_wants_charset(type))
         mk_buf_add(&full, MK_STR("; charset=utf-8"));
-    add(r, &r->form, text, MK_STR("Content-Type"), full.failed ? type : mk_buf_str(&full));
+    append_header(r, &r->form, text, MK_STR("Content-Type"), full.failed ? type : mk_buf_str(&full));
     r->type = r->form.fields[0].value;
 }
 
-static mk_str make_ready(struct mk_buf *text, mk_str fields, uint64_t size)
+static mk_str write_cached_head_http1(struct mk_buf *text, mk_str fields, uint64_t size)
 {
     char *from = text->p + text->len;
     mk_serialize_status_line(text, 200);
@@ -137,7 +137,8 @@ static mk_str make_ready(struct mk_buf *text, mk_str fields, uint64_t size)
 }
 
 /* The same for HTTP/2. */
-static mk_str make_packed(struct mk_buf *text, const struct mk_representation *r, mk_pack_head *pack)
+static mk_str write_cached_head_http2(struct mk_buf *text, const struct mk_representation *r,
+                                      mk_h2_head_writer *pack)
 {
     char *from = text->p + text->len;
     pack(text, &r->whole, r->file->size);
@@ -145,101 +146,103 @@ static mk_str make_packed(struct mk_buf *text, const struct mk_representation *r
     return len ? mk_str_of(from, len) : MK_STR_NULL;
 }
 
-static void move(mk_str *s, const char *from, char *to)
+static void rebase_str(mk_str *s, const char *from, char *to)
 {
     if (s->p)
         s->p = to + (s->p - from);
 }
 
 /* A lasting one keeps the memory that it needs, not the room that it was written in. */
-static bool store_text(struct mk_representation *r, const struct mk_buf *text)
+static bool shrink_text_memory(struct mk_representation *r, const struct mk_buf *text)
 {
     r->room = text->failed ? NULL : mk_mem_alloc(text->len);
     if (!r->room)
         return false;
     memcpy(r->room, text->p, text->len);
-    mk_str *all[] = {&r->validators.etag, &r->type,        &r->about.text,        &r->form.text,
-                     &r->whole.text,      &r->whole.ready, &r->whole.packed_ready};
+    mk_str *all[] = {&r->validators.etag, &r->type,        &r->about.text,          &r->form.text,
+                     &r->whole.text,      &r->whole.ready, &r->whole.cached_head_h2};
     for (size_t i = 0; i < MK_LEN(all); i++)
-        move(all[i], text->p, r->room);
+        rebase_str(all[i], text->p, r->room);
     for (unsigned i = 0; i < r->whole.n; i++) {
-        move(&r->fields[i].name, text->p, r->room);
-        move(&r->fields[i].value, text->p, r->room);
+        rebase_str(&r->fields[i].name, text->p, r->room);
+        rebase_str(&r->fields[i].value, text->p, r->room);
     }
     return true;
 }
 
 /* What a representation is made from. */
-struct origin {
+struct representation_origin {
     const struct mk_vhost *host;
     mk_str type, cached; /* of the file that was asked for, which may be another one */
     int coding;
     bool varies, lasting;
 };
 
-static struct origin origin_of(const struct family *f, const struct mk_vhost *host, int coding, bool varies)
+static struct representation_origin describe_origin(const struct representations *f,
+                                                    const struct mk_vhost *host, int coding, bool varies)
 {
     mk_str name = mk_open_file_path(f->self.file);
-    return (struct origin){.host = host,
-                           .type = mk_mime_find(host->mime, name),
-                           .cached = cache_control(host, f->self.file->root, name),
-                           .coding = coding,
-                           .varies = varies,
-                           .lasting = f->lasting};
+    return (struct representation_origin){.host = host,
+                                          .type = mk_mime_find(host->mime, name),
+                                          .cached = find_cache_control(host, f->self.file->root, name),
+                                          .coding = coding,
+                                          .varies = varies,
+                                          .lasting = f->lasting};
 }
 
-static void compose(struct mk_representation *r, struct mk_buf *text, const struct origin *o)
+static void write_headers(struct mk_representation *r, struct mk_buf *text,
+                          const struct representation_origin *o)
 {
-    add_etag(r, text, o->coding);
-    add_modified(r, text);
+    append_etag(r, text, o->coding);
+    append_last_modified(r, text);
     if (o->cached.p)
-        add(r, &r->about, text, MK_STR("Cache-Control"), o->cached);
+        append_header(r, &r->about, text, MK_STR("Cache-Control"), o->cached);
     if (o->varies)
-        add(r, &r->about, text, MK_STR("Vary"), MK_STR("Accept-Encoding"));
-    add_type(r, text, o->type);
+        append_header(r, &r->about, text, MK_STR("Vary"), MK_STR("Accept-Encoding"));
+    append_content_type(r, text, o->type);
     r->coded = o->coding != NO_CODING;
     if (r->coded)
-        add(r, &r->form, text, MK_STR("Content-Encoding"), codings[o->coding]);
+        append_header(r, &r->form, text, MK_STR("Content-Encoding"), codings[o->coding]);
     if (o->host->ranges)
-        add(r, &r->form, text, MK_STR("Accept-Ranges"), MK_STR("bytes"));
+        append_header(r, &r->form, text, MK_STR("Accept-Ranges"), MK_STR("bytes"));
     r->whole.text = mk_buf_str(text);
     r->whole.fields = r->fields;
     if (!o->lasting)
         return;
-    r->whole.ready = make_ready(text, r->whole.text, r->file->size);
+    r->whole.ready = write_cached_head_http1(text, r->whole.text, r->file->size);
     if (o->host->pack_head)
-        r->whole.packed_ready = make_packed(text, r, o->host->pack_head);
+        r->whole.cached_head_h2 = write_cached_head_http2(text, r, o->host->pack_head);
 }
 
 /* The fields are written up to three times: as they are, and into each ready head. */
-static size_t text_room(const struct origin *o)
+static size_t text_size_max(const struct representation_origin *o)
 {
     return (TEXT_MAX + o->cached.len + o->type.len) * (o->lasting ? 3 : 1);
 }
 
-static bool describe(struct mk_representation *r, const struct origin *o)
+static bool build_representation(struct mk_representation *r, const struct representation_origin *o)
 {
-    size_t cap = text_room(o);
+    size_t cap = text_size_max(o);
     char *room = mk_mem_alloc(cap);
     if (!room)
         return false;
     struct mk_buf text = mk_buf_fixed(room, cap);
-    compose(r, &text, o);
+    write_headers(r, &text, o);
     if (!o->lasting && !text.failed) {
         r->room = room;
         return true;
     }
-    bool ok = store_text(r, &text);
+    bool ok = shrink_text_memory(r, &text);
     mk_mem_free(room);
     return ok;
 }
 
-static bool describe_self(struct family *f, const struct mk_vhost *host, bool varies)
+static bool build_identity(struct representations *f, const struct mk_vhost *host, bool varies)
 {
     struct mk_representation before = f->self;
-    struct origin o = origin_of(f, host, NO_CODING, varies);
+    struct representation_origin o = describe_origin(f, host, NO_CODING, varies);
     f->self = (struct mk_representation){.file = before.file};
-    if (!describe(&f->self, &o)) {
+    if (!build_representation(&f->self, &o)) {
         f->self = before;
         return false;
     }
@@ -247,18 +250,18 @@ static bool describe_self(struct family *f, const struct mk_vhost *host, bool va
     return true;
 }
 
-enum { LASTING_SIZE = sizeof(struct family) + 640 }; /* with the texts of a usual file */
+enum { LASTING_SIZE = sizeof(struct representations) + 640 }; /* with the texts of a usual file */
 
-MK_COLD static struct family *make_family(struct mk_open_file *file, const struct mk_vhost *host,
-                                          uint64_t now_ms)
+MK_COLD static struct representations *new_representations(struct mk_open_file *file,
+                                                           const struct mk_vhost *host, uint64_t now_ms)
 {
-    struct family *f = mk_mem_zalloc(1, sizeof *f);
+    struct representations *f = mk_mem_zalloc(1, sizeof *f);
     if (!f)
         return NULL;
-    f->note.free = free_family;
+    f->note.free = free_representations;
     f->self.file = file;
     f->lasting = mk_file_cache_may_attach(file, LASTING_SIZE, now_ms);
-    if (!describe_self(f, host, false)) {
+    if (!build_identity(f, host, false)) {
         mk_mem_free(f);
         return NULL;
     }
@@ -266,7 +269,8 @@ MK_COLD static struct family *make_family(struct mk_open_file *file, const struc
     return f;
 }
 
-static struct mk_open_file *open_neighbour(const struct mk_open_file *file, mk_str suffix, uint64_t now_ms)
+static struct mk_open_file *open_precompressed_file(const struct mk_open_file *file, mk_str suffix,
+                                                    uint64_t now_ms)
 {
     char room[PATH_MAX];
     struct mk_buf path = mk_buf_fixed(room, sizeof room);
@@ -282,35 +286,37 @@ static struct mk_open_file *open_neighbour(const struct mk_open_file *file, mk_s
     return NULL;
 }
 
-static struct mk_representation *make_other(const struct family *f, struct mk_open_file *neighbour,
-                                            const struct mk_vhost *host, int coding)
+static struct mk_representation *new_encoded_variant(const struct representations *f,
+                                                     struct mk_open_file *neighbour,
+                                                     const struct mk_vhost *host, int coding)
 {
-    struct origin o = origin_of(f, host, coding, true);
+    struct representation_origin o = describe_origin(f, host, coding, true);
     struct mk_representation *r = mk_mem_zalloc(1, sizeof *r);
     if (!r)
         return NULL;
     r->file = neighbour;
-    if (describe(r, &o))
+    if (build_representation(r, &o))
         return r;
     mk_mem_free(r);
     return NULL;
 }
 
-static void look_for_one(struct family *f, size_t i, const struct mk_vhost *host, uint64_t now_ms)
+static void refresh_encoded_variant(struct representations *f, size_t i, const struct mk_vhost *host,
+                                    uint64_t now_ms)
 {
-    struct mk_open_file *found = open_neighbour(f->self.file, suffixes[i], now_ms);
+    struct mk_open_file *found = open_precompressed_file(f->self.file, suffixes[i], now_ms);
     if (found && f->others[i] && f->others[i]->file == found) {
         mk_open_file_release(found);
         return;
     }
-    drop_other(f, i);
+    free_encoded_variant(f, i);
     if (found)
-        f->others[i] = make_other(f, found, host, (int)i);
+        f->others[i] = new_encoded_variant(f, found, host, (int)i);
     if (found && !f->others[i])
         mk_open_file_release(found);
 }
 
-static uint32_t absent_now(const struct family *f)
+static uint32_t absent_codings(const struct representations *f)
 {
     uint32_t absent = 0;
     for (size_t i = 0; i < MK_CODINGS; i++)
@@ -319,7 +325,7 @@ static uint32_t absent_now(const struct family *f)
 }
 
 /* The entry remembers which neighbours were absent, also for the next family that does not last. */
-static void look_beside(struct family *f, const struct mk_vhost *host, uint64_t now_ms)
+static void refresh_encoded_variants(struct representations *f, const struct mk_vhost *host, uint64_t now_ms)
 {
     struct mk_open_file *file = f->self.file;
     bool remembers = !f->looked && (uint32_t)now_ms - file->absent_ms < file->cache->limits.recheck_ms;
@@ -330,8 +336,8 @@ static void look_beside(struct family *f, const struct mk_vhost *host, uint64_t 
             : mk_sibling_suffixes_find(file, suffixes, MK_CODINGS, now_ms, mk_clock_unix()) & ~absent;
     for (size_t i = 0; i < MK_CODINGS; i++)
         if (beside >> i & 1 || f->others[i])
-            look_for_one(f, i, host, now_ms);
-    file->absent = (uint8_t)absent_now(f);
+            refresh_encoded_variant(f, i, host, now_ms);
+    file->absent = (uint8_t)absent_codings(f);
     f->accompanied = file->absent != ALL;
     if (!remembers)
         file->absent_ms = (uint32_t)now_ms;
@@ -339,7 +345,8 @@ static void look_beside(struct family *f, const struct mk_vhost *host, uint64_t 
 
 /* Not more often than the files themselves are checked. A response on its way points into what would be
  * replaced: while another request uses the file, the next one opens it again. */
-MK_NOINLINE static void look_for_others(struct family *f, const struct mk_vhost *host, uint64_t now_ms)
+MK_NOINLINE static void refresh_encoded_variants_if_stale(struct representations *f,
+                                                          const struct mk_vhost *host, uint64_t now_ms)
 {
     struct mk_open_file *file = f->self.file;
     bool trusted = f->looked && now_ms - f->looked_ms < file->cache->limits.recheck_ms;
@@ -351,14 +358,15 @@ MK_NOINLINE static void look_for_others(struct family *f, const struct mk_vhost 
         return;
     }
     bool varied = f->self.about.n > 0 && f->accompanied;
-    look_beside(f, host, now_ms);
+    refresh_encoded_variants(f, host, now_ms);
     f->looked = true;
     f->looked_ms = now_ms;
     if (f->accompanied != varied)
-        (void)describe_self(f, host, f->accompanied);
+        (void)build_identity(f, host, f->accompanied);
 }
 
-static const struct mk_representation *pick(const struct family *f, const struct mk_headers *wishes)
+static const struct mk_representation *negotiate_representation(const struct representations *f,
+                                                                const struct mk_headers *wishes)
 {
     const struct mk_representation *best = &f->self;
     unsigned best_q = 0;
@@ -379,13 +387,13 @@ const struct mk_representation *mk_representation_choose(struct mk_open_file *fi
                                                          const struct mk_vhost *host,
                                                          const struct mk_headers *wishes, uint64_t now_ms)
 {
-    struct family *f =
-        file->note ? MK_CONTAINER(file->note, struct family, note) : make_family(file, host, now_ms);
+    struct representations *f = file->note ? MK_CONTAINER(file->note, struct representations, note)
+                                           : new_representations(file, host, now_ms);
     if (!f)
         return NULL;
     if (!host->precompressed)
         return &f->self;
     if (!f->looked || mk_headers_has(wishes, MK_HEADER_ACCEPT_ENCODING))
-        look_for_others(f, host, now_ms);
-    return pick(f, wishes);
+        refresh_encoded_variants_if_stale(f, host, now_ms);
+    return negotiate_representation(f, wishes);
 }

@@ -13,9 +13,9 @@ enum { MK_CODINGS = 3 }; /* br, zstd, gzip: in the order of preference */
 struct mk_representation {
     struct mk_open_file *file;
     struct mk_validators validators;
-    struct mk_field_block about; /* ETag, Last-Modified, Cache-Control, Vary: for 200, 206 and 304 */
-    struct mk_field_block form;  /* Content-Type, Content-Encoding, Accept-Ranges: for 200 and 206 */
-    struct mk_field_block whole; /* both of them */
+    struct mk_header_block about; /* ETag, Last-Modified, Cache-Control, Vary: for 200, 206 and 304 */
+    struct mk_header_block form;  /* Content-Type, Content-Encoding, Accept-Ranges: for 200 and 206 */
+    struct mk_header_block whole; /* both of them */
     mk_str type;
     bool coded;                       /* a precompressed neighbour */
     char *room;                       /* of all its text */

@@ -54,7 +54,7 @@ mk_str mk_request_host(const struct mk_request *r)
 /* ---- Fields ---- */
 
 /* Does it describe the content, or how that is sent? (RFC 9110, section 15.4) */
-static bool is_of_content(mk_str name)
+static bool is_representation_header(mk_str name)
 {
     static const mk_str others[] = {MK_STR_INIT("Digest"),        MK_STR_INIT("Expect"),
                                     MK_STR_INIT("Last-Modified"), MK_STR_INIT("Repr-Digest"),
@@ -70,25 +70,25 @@ static bool is_of_content(mk_str name)
 
 /* The i-th one of those that handlers see, or NULL. A request that has lost its content has lost their
  * descriptions, too. */
-static const struct mk_header_field *field_at(const struct mk_request *r, size_t i)
+static const struct mk_header_field *visible_header_at(const struct mk_request *r, size_t i)
 {
     const struct mk_header_field *f = r->fields.at, *end = f + r->fields.n;
-    if (MK_LIKELY(!mk_request_lost_content(r)))
+    if (MK_LIKELY(!mk_request_body_was_dropped(r)))
         return i < r->fields.n ? f + i : NULL;
-    while (f < end && (is_of_content(f->name) || i-- > 0))
+    while (f < end && (is_representation_header(f->name) || i-- > 0))
         f++;
     return f < end ? f : NULL;
 }
 
 mk_str mk_request_header(const struct mk_request *r, mk_str name)
 {
-    bool is_hidden = mk_request_lost_content(r) && is_of_content(name);
+    bool is_hidden = mk_request_body_was_dropped(r) && is_representation_header(name);
     return is_hidden ? MK_STR_NULL : mk_headers_find(&r->fields, name);
 }
 
 bool mk_request_header_at(const struct mk_request *r, size_t i, mk_str *name, mk_str *value)
 {
-    const struct mk_header_field *f = field_at(r, i);
+    const struct mk_header_field *f = visible_header_at(r, i);
     if (!f)
         return false;
     *name = f->name;
@@ -98,7 +98,7 @@ bool mk_request_header_at(const struct mk_request *r, size_t i, mk_str *name, mk
 
 enum mk_header_role mk_request_header_role(const struct mk_request *r, size_t i)
 {
-    const struct mk_header_field *f = field_at(r, i);
+    const struct mk_header_field *f = visible_header_at(r, i);
     return mk_header_role_of_id((enum mk_header_id)f->id, f->name);
 }
 
@@ -106,8 +106,8 @@ enum mk_header_role mk_request_header_role(const struct mk_request *r, size_t i)
 
 mk_str mk_request_client_text(struct mk_request *r)
 {
-    char room[MK_SOCKADDR_TEXT_MAX];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buf[MK_SOCKADDR_TEXT_MAX];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     mk_addr_format(r->peer, &text);
     return mk_arena_copy(r->arena, mk_buf_str(&text));
 }
@@ -140,12 +140,12 @@ mk_str mk_request_scheme(const struct mk_request *r)
 void mk_request_set_secure(struct mk_request *r, bool is_secure)
 {
     r->is_told = true;
-    r->is_told_secure = is_secure;
+    r->forwarded_is_secure = is_secure;
 }
 
-static struct mk_tls_facts facts_of(const struct mk_request *r)
+static struct mk_tls_conn_info tls_conn_info(const struct mk_request *r)
 {
-    struct mk_tls_facts f = {0};
+    struct mk_tls_conn_info f = {0};
     if (r->encrypted && r->ops && r->ops->tls)
         r->ops->tls(r->ops_ctx, &f);
     return f;
@@ -153,14 +153,14 @@ static struct mk_tls_facts facts_of(const struct mk_request *r)
 
 mk_str mk_request_client_certificate(const struct mk_request *r)
 {
-    return facts_of(r).client_certificate;
+    return tls_conn_info(r).client_certificate;
 }
 
 bool mk_request_tls(const struct mk_request *r, struct mk_tls_info *out)
 {
     if (!mk_request_is_secure(r) || !out)
         return mk_request_is_secure(r);
-    struct mk_tls_facts f = facts_of(r);
+    struct mk_tls_conn_info f = tls_conn_info(r);
     *out = (struct mk_tls_info){
         .version = f.version,
         .cipher = f.cipher,
@@ -182,13 +182,13 @@ bool mk_request_has_encoded_slash(const struct mk_request *r)
 }
 
 /* A host that a pattern names may be many: each subdomain may have an owner of its own. */
-static bool is_named_by_pattern(const struct mk_request *r)
+static bool vhost_name_is_pattern(const struct mk_request *r)
 {
     return r->host.p && mk_vhost_has_pattern(r->site) && !mk_vhost_has_name(r->site, r->host);
 }
 
 /* "NAME ID": at another address, NAME may be a host of its own. */
-static mk_str name_by_pattern(const struct mk_request *r)
+static mk_str unique_vhost_name(const struct mk_request *r)
 {
     mk_str name = r->host, id = r->site->id;
     if (name.len > 1 && mk_str_ends(name, MK_STR(".")))
@@ -205,18 +205,18 @@ static mk_str name_by_pattern(const struct mk_request *r)
 
 mk_str mk_request_vhost_name(struct mk_request *r)
 {
-    if (r->told_site.p || !r->site)
-        return r->told_site.p ? r->told_site : MK_STR("");
-    if (!is_named_by_pattern(r))
+    if (r->forwarded_vhost_name.p || !r->site)
+        return r->forwarded_vhost_name.p ? r->forwarded_vhost_name : MK_STR("");
+    if (!vhost_name_is_pattern(r))
         return r->site->id.p ? r->site->id : MK_STR("");
-    return name_by_pattern(r);
+    return unique_vhost_name(r);
 }
 
 int mk_request_set_vhost_name(struct mk_request *r, mk_str name)
 {
     mk_str copy = mk_arena_copy(r->arena, name);
     if (copy.p)
-        r->told_site = copy;
+        r->forwarded_vhost_name = copy;
     return copy.p ? 0 : -ENOMEM;
 }
 
@@ -273,29 +273,29 @@ void *mk_request_data(const struct mk_request *r)
 
 /* ---- Data of others ---- */
 
-struct mk_attached {
-    struct mk_attached *next;
+struct mk_request_attachment {
+    struct mk_request_attachment *next;
     const void *key;
     void *data;
 };
 
 int mk_request_attach(struct mk_request *r, const void *key, void *data, void (*fn)(void *data))
 {
-    struct mk_attached *a =
+    struct mk_request_attachment *a =
         r->arena ? mk_arena_alloc(r->arena, sizeof *a) : NULL; /* none: a remembered one */
     if (!a || (fn && !mk_arena_add_cleanup(r->arena, fn, data))) {
         if (fn)
             fn(data);
         return -ENOMEM;
     }
-    *a = (struct mk_attached){.next = r->attached, .key = key, .data = data};
+    *a = (struct mk_request_attachment){.next = r->attached, .key = key, .data = data};
     r->attached = a;
     return 0;
 }
 
 void *mk_request_attached(const struct mk_request *r, const void *key)
 {
-    const struct mk_attached *a = r->attached;
+    const struct mk_request_attachment *a = r->attached;
     while (a && a->key != key)
         a = a->next;
     return a ? a->data : NULL;
@@ -322,10 +322,10 @@ mk_str mk_request_user(const struct mk_request *r)
 
 /* ---- The log ---- */
 
-static void log_plain(struct mk_request *r, enum mk_log_level level, mk_str message)
+static void log_without_hooks(struct mk_request *r, enum mk_log_level level, mk_str message)
 {
-    char room[MK_SOCKADDR_TEXT_MAX];
-    struct mk_buf peer = mk_buf_fixed(room, sizeof room);
+    char buf[MK_SOCKADDR_TEXT_MAX];
+    struct mk_buf peer = mk_buf_fixed(buf, sizeof buf);
     if (r->peer)
         mk_addr_format(r->peer, &peer);
     if (!r->method_text.p) /* it died before it was one */
@@ -355,10 +355,10 @@ void mk_request_log(struct mk_request *r, enum mk_log_level level, const char *f
     for (size_t i = 0; i < hooks->n; i++)
         if (hooks->at[i].plugin->on_log(r, level, message, hooks->at[i].data))
             return;
-    log_plain(r, level, message);
+    log_without_hooks(r, level, message);
 }
 
-struct remembered {
+struct request_log_copy {
     struct mk_request request;
     struct mk_addr peer;
     char text[METHOD_SHOWN + TARGET_SHOWN];
@@ -366,7 +366,7 @@ struct remembered {
 
 struct mk_request *mk_request_log_copy(const struct mk_request *r)
 {
-    struct remembered *m = mk_mem_zalloc(1, sizeof *m);
+    struct request_log_copy *m = mk_mem_zalloc(1, sizeof *m);
     if (!m)
         return NULL;
     struct mk_buf text = mk_buf_fixed(m->text, sizeof m->text);
@@ -382,16 +382,16 @@ struct mk_request *mk_request_log_copy(const struct mk_request *r)
     return &m->request;
 }
 
-void mk_request_log_copy_free(struct mk_request *remembered)
+void mk_request_log_copy_free(struct mk_request *request_log_copy)
 {
-    mk_mem_free(remembered); /* the first member of its struct */
+    mk_mem_free(request_log_copy); /* the first member of its struct */
 }
 
 void mk_request_explain(struct mk_request *r, const char *what, const char *fmt, ...)
 {
-    struct mk_explanation *e = r->web->explanation;
-    char room[1024];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    struct mk_explain_sink *e = r->web->explanation;
+    char buf[1024];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     va_list args;
     if (!e)
         return;

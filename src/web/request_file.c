@@ -22,7 +22,7 @@ static bool has_dot_part(mk_str path)
 }
 
 /* A path as of mk_request_path(); others must not leave the root by the parts that they are made of. */
-static bool is_clean(mk_str path)
+static bool is_safe_path(mk_str path)
 {
     if (path.len == 0 || path.p[0] != '/' || mk_str_find(path, '\0') != MK_STR_NONE)
         return false;
@@ -37,7 +37,7 @@ static bool is_clean(mk_str path)
 }
 
 /* Removes leading slashes: "//etc" must not become "/etc". */
-static mk_str relative(mk_str path)
+static mk_str strip_leading_slashes(mk_str path)
 {
     while (path.len && path.p[0] == '/')
         path = mk_str_skip(path, 1);
@@ -45,14 +45,14 @@ static mk_str relative(mk_str path)
 }
 
 /* Where to look for it: 0, or an error. Leaves what is to be looked for. */
-static mk_err find_root(const struct mk_request *r, mk_str *path, const struct mk_root **root)
+static mk_err find_path_root(const struct mk_request *r, mk_str *path, const struct mk_root **root)
 {
-    if (!is_clean(*path))
+    if (!is_safe_path(*path))
         return -EINVAL;
     if (!r->site)
         return -ENOENT;
-    *root = mk_vhost_choose_root(r->site, path);
-    *path = relative(*path);
+    *root = mk_vhost_find_root(r->site, path);
+    *path = strip_leading_slashes(*path);
     return (*root)->fd < 0 ? -ENOENT : 0;
 }
 
@@ -60,7 +60,7 @@ int mk_request_open(const struct mk_request *r, mk_str path)
 {
     const struct mk_root *root;
     int fd;
-    mk_err e = find_root(r, &path, &root);
+    mk_err e = find_path_root(r, &path, &root);
     if (!e)
         e = mk_file_cache_open_uncached(&r->web->files, root, path, &fd);
     return e ? e : fd;
@@ -71,7 +71,7 @@ int mk_request_stat(const struct mk_request *r, mk_str path, struct mk_file_id *
     const struct mk_root *root;
     struct mk_open_file *f;
     bool wants_folder = mk_str_ends(path, MK_STR("/"));
-    mk_err e = find_root(r, &path, &root);
+    mk_err e = find_path_root(r, &path, &root);
     while (path.len && path.p[path.len - 1] == '/')
         path.len--;
     if (!e)
@@ -87,15 +87,15 @@ int mk_request_stat(const struct mk_request *r, mk_str path, struct mk_file_id *
 
 mk_str mk_request_translate_path(const struct mk_request *r, mk_str path)
 {
-    if (!r->site || !is_clean(path))
+    if (!r->site || !is_safe_path(path))
         return (mk_str){NULL, 0};
-    const struct mk_root *root = mk_vhost_choose_root(r->site, &path);
+    const struct mk_root *root = mk_vhost_find_root(r->site, &path);
     mk_str folder = mk_str_from_c(root->path);
     if (folder.len == 0)
         return (mk_str){NULL, 0};
     if (folder.p[folder.len - 1] == '/')
         folder.len--;
-    path = relative(path);
+    path = strip_leading_slashes(path);
     char *name = mk_arena_alloc(r->arena, folder.len + 1 + path.len + 1);
     if (!name)
         return MK_STR_NULL;

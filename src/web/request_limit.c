@@ -1,57 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Limits that a plugin sets for one request. */
-#include "web/flow.h"
-#include "web/limits.h"
+#include "web/dispatch.h"
+#include "web/effective_limits.h"
 
 enum { DAY_MS = 24 * 3600 * 1000 };
 
 /* From here on the request has limits of its own, at first those that held before. NULL: no memory. */
-static struct mk_request_limits *own_limits(struct mk_request *r)
+static struct mk_request_limits *get_own_limits(struct mk_request *r)
 {
     struct mk_exchange *x = mk_exchange_of(r);
-    const struct mk_request_limits *now = mk_flow_limits(x);
+    const struct mk_request_limits *now = mk_dispatch_limits(x);
     if (!x->limits && (x->limits = mk_arena_alloc(r->arena, sizeof *x->limits)))
         *x->limits = *now;
     return x->limits;
 }
 
-static uint32_t at_most_a_day(uint32_t ms)
+static uint32_t clamp_to_day(uint32_t ms)
 {
     return ms < DAY_MS ? ms : DAY_MS;
 }
 
 int mk_request_set_handler_timeout(struct mk_request *r, uint32_t ms)
 {
-    struct mk_request_limits *l = own_limits(r);
+    struct mk_request_limits *l = get_own_limits(r);
     if (l)
-        l->handler_ms = at_most_a_day(ms);
+        l->handler_ms = clamp_to_day(ms);
     return l ? 0 : -ENOMEM;
 }
 
 int mk_request_set_tunnel_timeout(struct mk_request *r, uint32_t ms)
 {
-    struct mk_request_limits *l = own_limits(r);
+    struct mk_request_limits *l = get_own_limits(r);
     if (l)
-        l->tunnel_ms = at_most_a_day(ms);
+        l->tunnel_ms = clamp_to_day(ms);
     return l ? 0 : -ENOMEM;
 }
 
 int mk_request_set_body_max(struct mk_request *r, uint64_t bytes)
 {
     struct mk_exchange *x = mk_exchange_of(r);
-    struct mk_request_limits *l = own_limits(r);
+    struct mk_request_limits *l = get_own_limits(r);
     if (!l)
         return -ENOMEM;
     l->content_max = bytes;
-    if (x->body_open || !r->length || !r->ops || !r->ops->limit_body)
+    if (x->handler_sets_body_max || !r->length || !r->ops || !r->ops->limit_body)
         return 0; /* a handler has not decided yet, or there is no content */
     int e = r->ops->limit_body(r->ops_ctx, bytes);
     if (e)
-        mk_limits_report_length(x, bytes, false);
+        mk_effective_limits_log_too_long(x, bytes, false);
     return e;
 }
 
 uint64_t mk_request_body_max(struct mk_request *r)
 {
-    return mk_flow_limits(mk_exchange_of(r))->content_max;
+    return mk_dispatch_limits(mk_exchange_of(r))->content_max;
 }

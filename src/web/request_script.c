@@ -8,7 +8,7 @@
 #include <time.h>
 
 /* 0: a regular file; -EISDIR: a folder; -EACCES: anything else; or why it cannot be opened. */
-static int look(const struct mk_request *r, mk_str path)
+static int check_script_file(const struct mk_request *r, mk_str path)
 {
     int kind = mk_request_stat(r, path, NULL);
     if (kind < 0)
@@ -17,7 +17,7 @@ static int look(const struct mk_request *r, mk_str path)
 }
 
 /* Is there a part that begins with a dot? */
-static bool is_hidden(mk_str path)
+static bool has_dot_segment(mk_str path)
 {
     for (size_t i = 0; i + 1 < path.len; i++)
         if (path.p[i] == '/' && path.p[i + 1] == '.')
@@ -25,7 +25,7 @@ static bool is_hidden(mk_str path)
     return false;
 }
 
-static unsigned status_of(int e)
+static unsigned status_of_open_error(int e)
 {
     switch (e) {
     case 0:
@@ -49,7 +49,7 @@ static unsigned status_of(int e)
     }
 }
 
-static size_t part_end(mk_str path, size_t from)
+static size_t segment_end(mk_str path, size_t from)
 {
     size_t slash = mk_str_find(mk_str_skip(path, from), '/');
     return slash == MK_STR_NONE ? path.len : from + slash;
@@ -57,15 +57,15 @@ static size_t part_end(mk_str path, size_t from)
 
 /* Most paths end with the name of the script. Where any name will do, that saves looking at the folders that
  * lead to it; a path that goes through a file fails. */
-static bool find_whole(const struct mk_request *r, mk_str path, mk_str *name, int *e)
+static bool find_whole_path_script(const struct mk_request *r, mk_str path, mk_str *name, int *e)
 {
     *name = mk_str_first(path, path.len - (path.len > 1 && mk_str_ends(path, MK_STR("/"))));
-    *e = look(r, *name);
+    *e = check_script_file(r, *name);
     return *e != -ENOTDIR && *e != -ENAMETOOLONG;
 }
 
 /* Where names of files end: a part with an encoded slash leads to none. */
-static size_t names_end(const struct mk_request *r, mk_str path)
+static size_t file_names_end(const struct mk_request *r, mk_str path)
 {
     size_t end = 0;
     if (!mk_request_has_encoded_slash(r))
@@ -77,17 +77,17 @@ static size_t names_end(const struct mk_request *r, mk_str path)
 }
 
 /* The first part that is no folder. *name: the last one that was looked for; absent: none. */
-static int find_part(const struct mk_request *r, mk_str path, mk_str extension, mk_str *name)
+static int find_script_segment(const struct mk_request *r, mk_str path, mk_str extension, mk_str *name)
 {
     int e = -ENOENT;
     *name = MK_STR_NULL;
-    for (size_t end = 0, last = names_end(r, path); end < last;) {
-        end = part_end(path, end + 1);
+    for (size_t end = 0, last = file_names_end(r, path); end < last;) {
+        end = segment_end(path, end + 1);
         mk_str candidate = mk_str_first(path, end);
         if (!mk_str_ends(candidate, extension))
             continue;
         *name = candidate;
-        e = look(r, candidate);
+        e = check_script_file(r, candidate);
         if (e != -EISDIR)
             break;
     }
@@ -95,7 +95,7 @@ static int find_part(const struct mk_request *r, mk_str path, mk_str extension, 
 }
 
 /* One a second in each process: clients must not fill the log. */
-static void log_forbidden(const struct mk_request *r, mk_str name, int e)
+static void log_script_forbidden(const struct mk_request *r, mk_str name, int e)
 {
     static _Atomic int64_t last;
     int64_t now = (int64_t)time(NULL);
@@ -112,13 +112,13 @@ unsigned mk_request_find_script(const struct mk_request *r, mk_str extension, mk
     *name = *info = path;
     if (!mk_str_starts(path, MK_STR("/")))
         return 404;
-    if (extension.len || mk_request_has_encoded_slash(r) || !find_whole(r, path, name, &e))
-        e = find_part(r, path, extension, name);
+    if (extension.len || mk_request_has_encoded_slash(r) || !find_whole_path_script(r, path, name, &e))
+        e = find_script_segment(r, path, extension, name);
     *info = mk_str_skip(path, name->len);
-    if (e == 0 && is_hidden(*name) && !mk_request_shows_dot_files(r))
+    if (e == 0 && has_dot_segment(*name) && !mk_request_shows_dot_files(r))
         return 403;
-    unsigned status = status_of(e);
+    unsigned status = status_of_open_error(e);
     if (status == 403)
-        log_forbidden(r, *name, e);
+        log_script_forbidden(r, *name, e);
     return status;
 }

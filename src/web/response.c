@@ -11,32 +11,32 @@ void mk_response_init(struct mk_response *r, struct mk_arena *arena)
     r->arena = arena;
     r->status = 0;
     r->sealed = r->sent = r->no_raw = r->is_error_page = false;
-    r->fails_with = r->own = 0;
+    r->failure_status = r->own = 0;
     r->n_blocks = r->n_fields = 0;
     r->trailers = NULL;
     r->cap_fields = MK_RESPONSE_FIRST_FIELDS;
     r->fields = r->first_fields;
-    mk_content_init(&r->content);
+    mk_response_body_init(&r->content);
 }
 
 void mk_response_reset(struct mk_response *r)
 {
     bool no_raw = r->no_raw;
     MK_ASSERT(!r->sealed);
-    mk_content_fini(&r->content);
+    mk_response_body_fini(&r->content);
     mk_response_init(r, r->arena);
     r->no_raw = no_raw;
 }
 
 /* Can neither status nor content change any more? */
-static bool is_settled(const struct mk_response *r)
+static bool is_body_final(const struct mk_response *r)
 {
-    return r->sealed || mk_content_is_tunnel(&r->content);
+    return r->sealed || mk_response_body_is_tunnel(&r->content);
 }
 
 int mk_response_set_status(struct mk_response *r, unsigned status)
 {
-    if (is_settled(r))
+    if (is_body_final(r))
         return -EALREADY;
     if (status < 200 || status > 599)
         return -EINVAL;
@@ -48,7 +48,7 @@ int mk_response_fail(struct mk_response *r, unsigned status)
 {
     if (status < 400 || status > 599)
         return -EINVAL;
-    r->fails_with = (uint16_t)status;
+    r->failure_status = (uint16_t)status;
     return 0;
 }
 
@@ -62,22 +62,22 @@ unsigned mk_response_status(const struct mk_response *r)
     return r->status ? r->status : 200;
 }
 
-void mk_response_add_block(struct mk_response *r, const struct mk_field_block *block)
+void mk_response_add_header_block(struct mk_response *r, const struct mk_header_block *block)
 {
     MK_ASSERT(r->n_blocks < MK_RESPONSE_BLOCKS);
     r->blocks[r->n_blocks++] = block;
 }
 
-void mk_response_unready(struct mk_response *r)
+void mk_response_invalidate_cached_head(struct mk_response *r)
 {
-    static const struct mk_field_block nothing = {.text = MK_STR_INIT("")};
+    static const struct mk_header_block nothing = {.text = MK_STR_INIT("")};
     if (r->n_blocks == 1 && r->blocks[0]->ready.p)
-        mk_response_add_block(r, &nothing); /* `ready` is for a block that is alone */
+        mk_response_add_header_block(r, &nothing); /* `ready` is for a block that is alone */
 }
 
 /* ---- Fields ---- */
 
-static bool grow(struct mk_response *r)
+static bool grow_headers(struct mk_response *r)
 {
     unsigned cap = r->cap_fields < 4 ? 8 : r->cap_fields * 2;
     struct mk_header_field *more = mk_arena_alloc(r->arena, sizeof *more * cap);
@@ -89,47 +89,47 @@ static bool grow(struct mk_response *r)
     return true;
 }
 
-bool mk_response_add_ready(struct mk_response *r, mk_str name, mk_str value)
+bool mk_response_add_header_unchecked(struct mk_response *r, mk_str name, mk_str value)
 {
-    if (r->n_fields == r->cap_fields && !grow(r))
+    if (r->n_fields == r->cap_fields && !grow_headers(r))
         return false;
     r->fields[r->n_fields++] = (struct mk_header_field){.name = name, .value = value};
     return true;
 }
 
-static bool is_ours(enum mk_header_id id)
+static bool is_reserved_header(enum mk_header_id id)
 {
     return id == MK_HEADER_CONTENT_LENGTH || id == MK_HEADER_TRANSFER_ENCODING ||
            id == MK_HEADER_CONNECTION || id == MK_HEADER_KEEP_ALIVE || id == MK_HEADER_UPGRADE ||
            id == MK_HEADER_SEC_WEBSOCKET_ACCEPT;
 }
 
-static uint8_t own_of(enum mk_header_id id)
+static uint8_t own_header_flag(enum mk_header_id id)
 {
-    return id == MK_HEADER_DATE      ? MK_OWN_DATE
-           : id == MK_HEADER_SERVER  ? MK_OWN_SERVER
-           : id == MK_HEADER_TRAILER ? MK_OWN_TRAILER
+    return id == MK_HEADER_DATE      ? MK_RESPONSE_OWN_DATE
+           : id == MK_HEADER_SERVER  ? MK_RESPONSE_OWN_SERVER
+           : id == MK_HEADER_TRAILER ? MK_RESPONSE_OWN_TRAILER
                                      : 0;
 }
 
-/* As own_of(), of names. */
-static uint8_t own_of_name(mk_str name)
+/* As own_header_flag(), of names. */
+static uint8_t own_header_flag_of_name(mk_str name)
 {
     bool may_be = name.len == 4 || name.len == 6 || name.len == 7; /* Date, Server, Trailer */
-    return may_be ? own_of(mk_header_find_id(name)) : 0;
+    return may_be ? own_header_flag(mk_header_find_id(name)) : 0;
 }
 
-static int check_field(const struct mk_response *r, mk_str name, mk_str value, enum mk_header_id id)
+static int check_header(const struct mk_response *r, mk_str name, mk_str value, enum mk_header_id id)
 {
     if (r->sealed)
         return -EALREADY;
-    bool is_name = id == MK_HEADER_OTHER ? mk_is_token(name) : !is_ours(id);
+    bool is_name = id == MK_HEADER_OTHER ? mk_is_token(name) : !is_reserved_header(id);
     return is_name && mk_is_header_value(value) ? 0 : -EINVAL;
 }
 
-static int add_line(struct mk_response *r, mk_str name, mk_str value, uint8_t own)
+static int append_header(struct mk_response *r, mk_str name, mk_str value, uint8_t own)
 {
-    if (!mk_response_add_ready(r, name, value))
+    if (!mk_response_add_header_unchecked(r, name, value))
         return -ENOMEM;
     r->own |= own;
     return 0;
@@ -138,10 +138,10 @@ static int add_line(struct mk_response *r, mk_str name, mk_str value, uint8_t ow
 int mk_response_add_header(struct mk_response *r, mk_str name, mk_str value)
 {
     enum mk_header_id id = mk_header_find_id(name);
-    uint8_t own = own_of(id);
-    if (own & r->own & (MK_OWN_DATE | MK_OWN_SERVER))
+    uint8_t own = own_header_flag(id);
+    if (own & r->own & (MK_RESPONSE_OWN_DATE | MK_RESPONSE_OWN_SERVER))
         return mk_response_set_header(r, name, value);
-    int e = check_field(r, name, value, id);
+    int e = check_header(r, name, value, id);
     if (e)
         return e;
     char *copy = mk_arena_alloc(r->arena, name.len + value.len);
@@ -149,20 +149,20 @@ int mk_response_add_header(struct mk_response *r, mk_str name, mk_str value)
         return -ENOMEM;
     memcpy(copy, name.p, name.len);
     memcpy(copy + name.len, value.len ? value.p : "", value.len);
-    return add_line(r, mk_str_of(copy, name.len), mk_str_of(copy + name.len, value.len), own);
+    return append_header(r, mk_str_of(copy, name.len), mk_str_of(copy + name.len, value.len), own);
 }
 
 int mk_response_add_header_nocopy(struct mk_response *r, mk_str name, mk_str value)
 {
-    uint8_t own = own_of_name(name);
+    uint8_t own = own_header_flag_of_name(name);
     if (r->sealed)
         return -EALREADY;
-    if (own & r->own & (MK_OWN_DATE | MK_OWN_SERVER))
+    if (own & r->own & (MK_RESPONSE_OWN_DATE | MK_RESPONSE_OWN_SERVER))
         return mk_response_set_header(r, name, value);
-    return add_line(r, name, value, own);
+    return append_header(r, name, value, own);
 }
 
-static int add_each(struct mk_response *r, const struct mk_header *lines, size_t n)
+static int append_headers(struct mk_response *r, const struct mk_header *lines, size_t n)
 {
     int e = 0;
     for (size_t i = 0; i < n && !e; i++)
@@ -170,32 +170,32 @@ static int add_each(struct mk_response *r, const struct mk_header *lines, size_t
     return e;
 }
 
-struct own_block {
-    struct mk_field_block block;
+struct header_block_copy {
+    struct mk_header_block block;
     struct mk_header_field fields[];
 };
 
 int mk_response_add_headers(struct mk_response *r, mk_str text, const struct mk_header *lines, size_t n)
 {
-    struct own_block *b = mk_arena_alloc(r->arena, sizeof *b + n * sizeof *b->fields);
-    uint8_t own = r->own & (MK_OWN_DATE | MK_OWN_SERVER), twice = 0;
+    struct header_block_copy *b = mk_arena_alloc(r->arena, sizeof *b + n * sizeof *b->fields);
+    uint8_t own = r->own & (MK_RESPONSE_OWN_DATE | MK_RESPONSE_OWN_SERVER), twice = 0;
     if (r->sealed || !b)
         return r->sealed ? -EALREADY : -ENOMEM;
     for (size_t i = 0; i < n; i++) {
-        uint8_t one = own_of_name(lines[i].name);
+        uint8_t one = own_header_flag_of_name(lines[i].name);
         twice |= own & one;
         own |= one;
         b->fields[i] = (struct mk_header_field){.name = lines[i].name, .value = lines[i].value};
     }
     if (r->n_blocks || twice) /* something is to be replaced */
-        return add_each(r, lines, n);
-    b->block = (struct mk_field_block){.text = text, .fields = b->fields, .n = (unsigned)n};
-    mk_response_add_block(r, &b->block);
+        return append_headers(r, lines, n);
+    b->block = (struct mk_header_block){.text = text, .fields = b->fields, .n = (unsigned)n};
+    mk_response_add_header_block(r, &b->block);
     r->own |= own;
     return 0;
 }
 
-static mk_str find_in(const struct mk_header_field *fields, unsigned n, mk_str name)
+static mk_str find_header_in(const struct mk_header_field *fields, unsigned n, mk_str name)
 {
     for (unsigned i = 0; i < n; i++)
         if (mk_str_eq_nocase(fields[i].name, name))
@@ -203,18 +203,18 @@ static mk_str find_in(const struct mk_header_field *fields, unsigned n, mk_str n
     return (mk_str){NULL, 0};
 }
 
-static mk_str find_in_blocks(const struct mk_response *r, mk_str name)
+static mk_str find_header_in_blocks(const struct mk_response *r, mk_str name)
 {
     mk_str found = {NULL, 0};
     for (unsigned i = 0; i < r->n_blocks && !found.p; i++)
-        found = find_in(r->blocks[i]->fields, r->blocks[i]->n, name);
+        found = find_header_in(r->blocks[i]->fields, r->blocks[i]->n, name);
     return found;
 }
 
 mk_str mk_response_header(const struct mk_response *r, mk_str name)
 {
-    mk_str found = find_in_blocks(r, name);
-    return found.p ? found : find_in(r->fields, r->n_fields, name);
+    mk_str found = find_header_in_blocks(r, name);
+    return found.p ? found : find_header_in(r->fields, r->n_fields, name);
 }
 
 bool mk_response_header_at(const struct mk_response *r, size_t i, mk_str *name, mk_str *value)
@@ -236,7 +236,7 @@ bool mk_response_header_at(const struct mk_response *r, size_t i, mk_str *name, 
 }
 
 /* Other responses use the blocks, too: what is to be changed is copied. */
-static bool own_fields(struct mk_response *r)
+static bool copy_block_headers(struct mk_response *r)
 {
     unsigned n = 0, cap = r->n_fields + MK_RESPONSE_FIRST_FIELDS;
     for (unsigned i = 0; i < r->n_blocks; i++)
@@ -256,7 +256,7 @@ static bool own_fields(struct mk_response *r)
 }
 
 /* From the i-th field of the list on. */
-static void remove_from(struct mk_response *r, unsigned i, mk_str name)
+static void remove_header_from(struct mk_response *r, unsigned i, mk_str name)
 {
     unsigned kept = i;
     for (; i < r->n_fields; i++)
@@ -269,31 +269,32 @@ int mk_response_remove_header(struct mk_response *r, mk_str name)
 {
     if (r->sealed)
         return -EALREADY;
-    if (find_in_blocks(r, name).p && !own_fields(r))
+    if (find_header_in_blocks(r, name).p && !copy_block_headers(r))
         return -ENOMEM;
-    remove_from(r, 0, name);
-    r->own &= (uint8_t)(~(own_of(mk_header_find_id(name)) & (MK_OWN_DATE | MK_OWN_SERVER)));
+    remove_header_from(r, 0, name);
+    r->own &= (uint8_t)(~(own_header_flag(mk_header_find_id(name)) &
+                          (MK_RESPONSE_OWN_DATE | MK_RESPONSE_OWN_SERVER)));
     return 0;
 }
 
 int mk_response_set_header(struct mk_response *r, mk_str name, mk_str value)
 {
     enum mk_header_id id = mk_header_find_id(name);
-    int e = check_field(r, name, value, id);
+    int e = check_header(r, name, value, id);
     if (e)
         return e;
     name = mk_arena_copy(r->arena, name);
     value = mk_arena_copy(r->arena, value);
-    if (!name.p || !value.p || (find_in_blocks(r, name).p && !own_fields(r)))
+    if (!name.p || !value.p || (find_header_in_blocks(r, name).p && !copy_block_headers(r)))
         return -ENOMEM;
     for (unsigned i = 0; i < r->n_fields; i++) {
         if (mk_str_eq_nocase(r->fields[i].name, name)) {
             r->fields[i] = (struct mk_header_field){.name = name, .value = value};
-            remove_from(r, i + 1, name);
+            remove_header_from(r, i + 1, name);
             return 0;
         }
     }
-    return add_line(r, name, value, own_of(id));
+    return append_header(r, name, value, own_header_flag(id));
 }
 
 int mk_response_send_1xx(struct mk_request *request, const struct mk_response *r, unsigned status,
@@ -301,7 +302,7 @@ int mk_response_send_1xx(struct mk_request *request, const struct mk_response *r
 {
     int e = r->sealed ? -EALREADY : status < 102 || status > 199 ? -EINVAL : 0;
     for (size_t i = 0; i < n && !e; i++)
-        e = check_field(r, fields[i].name, fields[i].value, mk_header_find_id(fields[i].name));
+        e = check_header(r, fields[i].name, fields[i].value, mk_header_find_id(fields[i].name));
     if (e)
         return e;
     if (request->version < 11 || !request->ops || !request->ops->interim)
@@ -313,7 +314,7 @@ int mk_response_send_1xx(struct mk_request *request, const struct mk_response *r
 
 int64_t mk_response_length(const struct mk_response *r)
 {
-    return r->content.length == MK_CONTENT_UNKNOWN ? MK_LENGTH_UNKNOWN : (int64_t)r->content.length;
+    return r->content.length == MK_RESPONSE_BODY_UNKNOWN ? MK_LENGTH_UNKNOWN : (int64_t)r->content.length;
 }
 
 bool mk_response_is_file(const struct mk_response *r)
@@ -332,22 +333,22 @@ bool mk_response_file_id(const struct mk_response *r, struct mk_file_id *id)
 
 int mk_response_set_body_nocopy(struct mk_response *r, mk_str text)
 {
-    if (is_settled(r))
+    if (is_body_final(r))
         return -EALREADY;
-    mk_content_fini(&r->content);
-    mk_response_unready(r);
-    return mk_content_add_text(&r->content, r->arena, text) ? 0 : -ENOMEM;
+    mk_response_body_fini(&r->content);
+    mk_response_invalidate_cached_head(r);
+    return mk_response_body_add_text(&r->content, r->arena, text) ? 0 : -ENOMEM;
 }
 
 int mk_response_set_body(struct mk_response *r, mk_str text)
 {
-    if (is_settled(r))
+    if (is_body_final(r))
         return -EALREADY;
     mk_str copy = mk_arena_copy(r->arena, text);
     return copy.p ? mk_response_set_body_nocopy(r, copy) : -ENOMEM;
 }
 
-static void on_end(void *file)
+static void release_file(void *file)
 {
     mk_open_file_release(file);
 }
@@ -356,29 +357,29 @@ int mk_response_set_body_file(struct mk_response *r, int fd, uint64_t offset, ui
 {
     uint64_t end;
     bool odd = fd < 0 || !mk_num_add(offset, length, &end) || end > INT64_MAX;
-    struct mk_open_file *f = is_settled(r) || odd ? NULL : mk_open_file_from_fd(fd, end);
+    struct mk_open_file *f = is_body_final(r) || odd ? NULL : mk_open_file_from_fd(fd, end);
     if (!f) {
         mk_fd_close(&fd);
-        return is_settled(r) ? -EALREADY : odd ? -EINVAL : -ENOMEM;
+        return is_body_final(r) ? -EALREADY : odd ? -EINVAL : -ENOMEM;
     }
-    if (!mk_arena_add_cleanup(r->arena, on_end, f)) {
+    if (!mk_arena_add_cleanup(r->arena, release_file, f)) {
         mk_open_file_release(f);
         return -ENOMEM;
     }
-    mk_content_fini(&r->content);
-    mk_response_unready(r);
-    return mk_content_add_file(&r->content, r->arena, f, offset, length) ? 0 : -ENOMEM;
+    mk_response_body_fini(&r->content);
+    mk_response_invalidate_cached_head(r);
+    return mk_response_body_add_file(&r->content, r->arena, f, offset, length) ? 0 : -ENOMEM;
 }
 
 /* The content of `r` from here on, or closed. */
-static int set_source(struct mk_response *r, const struct mk_body_source_ops *ops, void *ctx, uint64_t length,
-                      int e)
+static int set_body_source(struct mk_response *r, const struct mk_body_source_ops *ops, void *ctx,
+                           uint64_t length, int e)
 {
-    if (is_settled(r))
+    if (is_body_final(r))
         e = -EALREADY;
     if (!e) {
-        mk_response_unready(r);
-        mk_content_set_source(&r->content, ops, ctx, length);
+        mk_response_invalidate_cached_head(r);
+        mk_response_body_set_source(&r->content, ops, ctx, length);
     } else if (ops->close) {
         ops->close(ctx);
     }
@@ -388,13 +389,13 @@ static int set_source(struct mk_response *r, const struct mk_body_source_ops *op
 int mk_response_set_body_source(struct mk_response *r, const struct mk_body_source_ops *ops, void *ctx,
                                 int64_t length)
 {
-    uint64_t len = length < 0 ? MK_CONTENT_UNKNOWN : (uint64_t)length;
-    return set_source(r, ops, ctx, len, length < MK_LENGTH_UNKNOWN ? -EINVAL : 0);
+    uint64_t len = length < 0 ? MK_RESPONSE_BODY_UNKNOWN : (uint64_t)length;
+    return set_body_source(r, ops, ctx, len, length < MK_LENGTH_UNKNOWN ? -EINVAL : 0);
 }
 
 int mk_response_set_raw_source(struct mk_response *r, const struct mk_body_source_ops *ops, void *ctx)
 {
-    int e = set_source(r, ops, ctx, MK_CONTENT_UNKNOWN, r->no_raw ? -EOPNOTSUPP : 0);
+    int e = set_body_source(r, ops, ctx, MK_RESPONSE_BODY_UNKNOWN, r->no_raw ? -EOPNOTSUPP : 0);
     if (!e)
         r->content.raw = true;
     return e;
@@ -408,5 +409,6 @@ bool mk_response_was_sent(const struct mk_response *r)
 bool mk_response_will_send_body(const struct mk_request *request, const struct mk_response *r)
 {
     return request->asked->method != MK_METHOD_HEAD && mk_status_has_content(mk_response_status(r)) &&
-           r->content.length > 0 && !mk_content_is_raw(&r->content) && !mk_content_is_tunnel(&r->content);
+           r->content.length > 0 && !mk_response_body_is_raw(&r->content) &&
+           !mk_response_body_is_tunnel(&r->content);
 }

@@ -4,7 +4,7 @@
 enum { FEW = 8 };
 
 /* A route, and the hash of the text that it is found by. */
-struct entry {
+struct index_entry {
     uint32_t hash, route;
 };
 
@@ -16,7 +16,7 @@ struct mk_route_index {
     size_t exact_max;  /* of the longest text without wildcards */
     uint32_t mask;
     uint32_t *starts; /* of the neighbours with each value of these bits, and behind the last ones */
-    struct entry *entries;
+    struct index_entry *entries;
     uint32_t *others; /* routes that are found by no text */
     size_t n_others;
 };
@@ -25,23 +25,23 @@ struct mk_route_index {
 
 /* FNV-1a: patterns come out of the configuration, so no client can make them meet. A text that must be the
  * whole path is a key of its own. */
-static uint32_t mix(uint32_t hash, char c)
+static uint32_t fnv1a_step(uint32_t hash, char c)
 {
     return (hash ^ (unsigned char)c) * 16777619u;
 }
 
 static const uint32_t begin = 2166136261u;
 
-static uint32_t hash_of(mk_str text, bool is_whole)
+static uint32_t hash_text(mk_str text, bool is_whole)
 {
     uint32_t hash = begin;
     for (size_t i = 0; i < text.len; i++)
-        hash = mix(hash, text.p[i]);
+        hash = fnv1a_step(hash, text.p[i]);
     return is_whole ? ~hash : hash;
 }
 
 /* Up to the last slash before the first wildcard; empty when nothing is there. */
-static mk_str folder_of(mk_str pattern)
+static mk_str pattern_folder(mk_str pattern)
 {
     size_t end = 0;
     while (end < pattern.len && pattern.p[end] != '*' && pattern.p[end] != '?')
@@ -51,59 +51,59 @@ static mk_str folder_of(mk_str pattern)
     return mk_str_first(pattern, end);
 }
 
-static bool is_exact(const struct mk_route *r)
+static bool is_exact_route(const struct mk_route *r)
 {
     return !r->regex && r->pattern.kind == MK_PATTERN_EXACT;
 }
 
-static mk_str folder_of_route(const struct mk_route *r)
+static mk_str route_folder(const struct mk_route *r)
 {
-    return r->regex || is_exact(r) ? MK_STR("") : folder_of(r->pattern.text);
+    return r->regex || is_exact_route(r) ? MK_STR("") : pattern_folder(r->pattern.text);
 }
 
 /* ---- Making it ---- */
 
-struct making {
+struct index_builder {
     struct mk_route_index *index;
     bool is_counting; /* the first pass counts neighbours, the second one writes them */
 };
 
-static void add_entry(struct making *m, mk_str text, bool is_whole, size_t route)
+static void builder_add_entry(struct index_builder *m, mk_str text, bool is_whole, size_t route)
 {
     struct mk_route_index *x = m->index;
-    uint32_t hash = hash_of(text, is_whole), *at = &x->starts[hash & x->mask];
+    uint32_t hash = hash_text(text, is_whole), *at = &x->starts[hash & x->mask];
     size_t *longest = is_whole ? &x->exact_max : &x->folder_max;
     *longest = mk_max(*longest, text.len);
     if (!m->is_counting)
-        x->entries[*at] = (struct entry){.hash = hash, .route = (uint32_t)route};
+        x->entries[*at] = (struct index_entry){.hash = hash, .route = (uint32_t)route};
     ++*at;
 }
 
-static void add_route(struct making *m, size_t i)
+static void builder_add_route(struct index_builder *m, size_t i)
 {
     struct mk_route_index *x = m->index;
     const struct mk_route *r = &x->routes[i];
-    mk_str folder = folder_of_route(r);
-    if (is_exact(r)) {
-        add_entry(m, r->pattern.text, true, i);
+    mk_str folder = route_folder(r);
+    if (is_exact_route(r)) {
+        builder_add_entry(m, r->pattern.text, true, i);
     } else if (folder.len) {
-        add_entry(m, folder, false, i);
+        builder_add_entry(m, folder, false, i);
         if (r->pattern.kind == MK_PATTERN_PREFIX) /* the folder itself, without its slash */
-            add_entry(m, mk_str_first(folder, folder.len - 1), true, i);
+            builder_add_entry(m, mk_str_first(folder, folder.len - 1), true, i);
     } else if (m->is_counting) {
         x->others[x->n_others++] = (uint32_t)i;
     }
 }
 
-static void add_routes(struct mk_route_index *x, bool is_counting)
+static void index_add_routes(struct mk_route_index *x, bool is_counting)
 {
-    struct making m = {.index = x, .is_counting = is_counting};
+    struct index_builder m = {.index = x, .is_counting = is_counting};
     for (size_t i = 0; i < x->n; i++)
-        add_route(&m, i);
+        builder_add_route(&m, i);
 }
 
 /* Numbers of neighbours become the places where they begin. */
-static void sum_up(struct mk_route_index *x)
+static void counts_to_offsets(struct mk_route_index *x)
 {
     uint32_t sum = 0;
     for (size_t i = 0; i <= x->mask; i++) {
@@ -114,7 +114,7 @@ static void sum_up(struct mk_route_index *x)
 }
 
 /* Writing has moved each place to the end of its neighbours, where the next ones begin. */
-static void move_back(struct mk_route_index *x)
+static void restore_offsets(struct mk_route_index *x)
 {
     memmove(x->starts + 1, x->starts, sizeof *x->starts * (x->mask + 1u));
     x->starts[0] = 0;
@@ -130,7 +130,7 @@ struct mk_route_index *mk_route_index_new(struct mk_arena *arena, const struct m
     struct mk_route_index *x = mk_arena_zalloc(arena, 1, sizeof *x);
     uint32_t *starts = mk_arena_zalloc(arena, n_starts + 1, sizeof *starts);
     uint32_t *others = mk_arena_zalloc(arena, n, sizeof *others);
-    struct entry *entries = mk_arena_zalloc(arena, 2 * n, sizeof *entries);
+    struct index_entry *entries = mk_arena_zalloc(arena, 2 * n, sizeof *entries);
     if (!x || !starts || !others || !entries)
         return NULL;
     *x = (struct mk_route_index){.routes = routes,
@@ -139,21 +139,22 @@ struct mk_route_index *mk_route_index_new(struct mk_arena *arena, const struct m
                                  .starts = starts,
                                  .others = others,
                                  .entries = entries};
-    add_routes(x, true);
-    sum_up(x);
-    add_routes(x, false);
-    move_back(x);
+    index_add_routes(x, true);
+    counts_to_offsets(x);
+    index_add_routes(x, false);
+    restore_offsets(x);
     return x;
 }
 
 /* ---- Finding ---- */
 
 /* The first route in [from, end) that has this text and matches; `end` if there is none. */
-static size_t find_entry(const struct mk_route_index *x, uint32_t hash, mk_str path, size_t from, size_t end)
+static size_t find_in_bucket(const struct mk_route_index *x, uint32_t hash, mk_str path, size_t from,
+                             size_t end)
 {
     uint32_t bucket = hash & x->mask;
     for (uint32_t i = x->starts[bucket]; i < x->starts[bucket + 1]; i++) {
-        const struct entry *e = &x->entries[i];
+        const struct index_entry *e = &x->entries[i];
         if (e->route >= end)
             break;
         if (e->hash == hash && e->route >= from && mk_pattern_matches(&x->routes[e->route].pattern, path))
@@ -162,23 +163,23 @@ static size_t find_entry(const struct mk_route_index *x, uint32_t hash, mk_str p
     return end;
 }
 
-static size_t find_by_text(const struct mk_route_index *x, size_t from, mk_str path)
+static size_t find_by_exact_or_folder(const struct mk_route_index *x, size_t from, mk_str path)
 {
     size_t best = x->n, longest = mk_max(x->folder_max, path.len <= x->exact_max ? path.len : 0),
            len = mk_min(path.len, longest);
     uint32_t hash = begin;
     for (size_t i = 0; i < len; i++) {
-        hash = mix(hash, path.p[i]);
+        hash = fnv1a_step(hash, path.p[i]);
         if (path.p[i] == '/' && i < x->folder_max)
-            best = find_entry(x, hash, path, from, best);
+            best = find_in_bucket(x, hash, path, from, best);
     }
-    return len == path.len ? find_entry(x, ~hash, path, from, best) : best;
+    return len == path.len ? find_in_bucket(x, ~hash, path, from, best) : best;
 }
 
 size_t mk_route_index_find(const struct mk_route_index *x, size_t from, mk_str path,
                            enum mk_regex_result *result)
 {
-    size_t best = find_by_text(x, from, path);
+    size_t best = find_by_exact_or_folder(x, from, path);
     *result = MK_REGEX_MATCH;
     for (size_t i = 0; i < x->n_others && x->others[i] < best; i++) {
         if (x->others[i] < from)

@@ -3,14 +3,14 @@
 
 #include <limits.h>
 
-#include "web/asked.h"
 #include "web/byteranges.h"
 #include "web/redirect.h"
 #include "web/representation.h"
+#include "web/request_target.h"
 #include "web/web.h"
 
 /* Is there a part that begins with a dot? `.well-known` at the top is made for strangers (RFC 8615). */
-static bool is_hidden(mk_str path)
+static bool has_hidden_segment(mk_str path)
 {
     if (mk_str_starts(path, MK_STR("/.well-known/")) || mk_str_eq(path, MK_STR("/.well-known")))
         path = mk_str_skip(path, sizeof "/.well-known" - 1);
@@ -20,13 +20,13 @@ static bool is_hidden(mk_str path)
     return false;
 }
 
-static mk_str without_slashes(mk_str path)
+static mk_str strip_outer_slashes(mk_str path)
 {
     path = mk_str_skip(path, 1);
     return mk_str_first(path, path.len > 0 && path.p[path.len - 1] == '/' ? path.len - 1 : path.len);
 }
 
-static enum mk_static_find find_of_error(mk_err e)
+static enum mk_static_find result_of_open_error(mk_err e)
 {
     switch (e) {
     case -EACCES:
@@ -48,11 +48,11 @@ static enum mk_static_find find_of_error(mk_err e)
     }
 }
 
-static void open_path(const struct mk_request *request, mk_str path, struct mk_static_found *found)
+static void open_file_at(const struct mk_request *request, mk_str path, struct mk_static_result *found)
 {
     found->error =
         mk_file_cache_acquire(&request->web->files, found->root, path, request->now_ms, &found->file);
-    found->what = found->error ? find_of_error(found->error) : MK_STATIC_FILE;
+    found->what = found->error ? result_of_open_error(found->error) : MK_STATIC_FILE;
     if (!found->error && found->file->kind == MK_OPEN_OTHER) {
         mk_open_file_release(found->file);
         found->what = MK_STATIC_FORBIDDEN;
@@ -61,8 +61,8 @@ static void open_path(const struct mk_request *request, mk_str path, struct mk_s
 
 /* What was not asked for by its name may be a script that a route before ours gives to another handler: it
  * must never leave as text only because a folder was asked for. */
-static void check_route(const struct mk_request *request, mk_str folder, mk_str name,
-                        struct mk_static_found *found)
+static void check_served_by_static(const struct mk_request *request, mk_str folder, mk_str name,
+                                   struct mk_static_result *found)
 {
     mk_str path = mk_arena_printf(request->arena, "%.*s%.*s", MK_STR_ARG(folder), MK_STR_ARG(name));
     const struct mk_vhost *host = request->site;
@@ -76,19 +76,19 @@ static void check_route(const struct mk_request *request, mk_str folder, mk_str 
     found->elsewhere = path;
 }
 
-static void open_index(const struct mk_request *request, mk_str folder, struct mk_static_found *found)
+static void open_index_file(const struct mk_request *request, mk_str folder, struct mk_static_result *found)
 {
-    char room[PATH_MAX];
+    char buf[PATH_MAX];
     for (size_t i = 0; i < request->site->n_index; i++) {
-        struct mk_buf path = mk_buf_fixed(room, sizeof room);
+        struct mk_buf path = mk_buf_fixed(buf, sizeof buf);
         mk_buf_add(&path, folder);
         mk_buf_add(&path, folder.len ? MK_STR("/") : MK_STR(""));
         mk_buf_add(&path, request->site->index[i]);
         if (path.failed)
             continue;
-        open_path(request, mk_buf_str(&path), found);
+        open_file_at(request, mk_buf_str(&path), found);
         if (found->what == MK_STATIC_FILE && found->file->kind == MK_OPEN_FILE) {
-            check_route(request, request->asked->path, request->site->index[i], found);
+            check_served_by_static(request, request->asked->path, request->site->index[i], found);
             return;
         }
         if (found->what == MK_STATIC_FILE)
@@ -99,17 +99,17 @@ static void open_index(const struct mk_request *request, mk_str folder, struct m
     found->what = MK_STATIC_FOLDER_WITHOUT_INDEX;
 }
 
-static void find_beneath(const struct mk_request *request, struct mk_static_found *found)
+static void find_in_root(const struct mk_request *request, struct mk_static_result *found)
 {
     mk_str path = request->asked->path;
-    found->root = mk_vhost_choose_root(request->site, &path);
+    found->root = mk_vhost_find_root(request->site, &path);
     bool has_slash = path.len == 0 || path.p[path.len - 1] == '/';
     if (path.len == 0) { /* /~name, or the path of an Alias */
         found->what = MK_STATIC_FOLDER_WITHOUT_SLASH;
         return;
     }
-    mk_str name = without_slashes(path);
-    open_path(request, name, found);
+    mk_str name = strip_outer_slashes(path);
+    open_file_at(request, name, found);
     if (found->what != MK_STATIC_FILE)
         return;
     bool is_folder = found->file->kind == MK_OPEN_FOLDER;
@@ -121,12 +121,12 @@ static void find_beneath(const struct mk_request *request, struct mk_static_foun
     else if (!has_slash)
         found->what = MK_STATIC_FOLDER_WITHOUT_SLASH;
     else
-        open_index(request, name, found);
+        open_index_file(request, name, found);
 }
 
 /* A single-page application answers with its page where a person navigates, not where a script or picture is
  * missing. */
-static bool wants_fallback(const struct mk_request *request)
+static bool is_navigation(const struct mk_request *request)
 {
     mk_str last = mk_str_skip(request->asked->path, mk_str_find_last(request->asked->path, '/') + 1);
     mk_str accept = mk_headers_get(&request->fields, MK_HEADER_ACCEPT);
@@ -134,77 +134,77 @@ static bool wants_fallback(const struct mk_request *request)
 }
 
 /* One that is another handler's, a front controller, answers for whatever is missing. */
-static void find_fallback(const struct mk_request *request, struct mk_static_found *found)
+static void open_fallback(const struct mk_request *request, struct mk_static_result *found)
 {
-    struct mk_static_found fallback = {.root = &request->site->root, .is_fallback = true};
-    open_path(request, request->site->fallback, &fallback);
+    struct mk_static_result fallback = {.root = &request->site->root, .is_fallback = true};
+    open_file_at(request, request->site->fallback, &fallback);
     bool is_file = fallback.what == MK_STATIC_FILE && fallback.file->kind == MK_OPEN_FILE;
     if (is_file)
-        check_route(request, MK_STR("/"), request->site->fallback, &fallback);
+        check_served_by_static(request, MK_STR("/"), request->site->fallback, &fallback);
     if (!is_file && fallback.what == MK_STATIC_FILE) {
         mk_open_file_release(fallback.file);
         fallback.what = MK_STATIC_MISSING;
     }
-    if (fallback.what == MK_STATIC_ELSEWHERE || wants_fallback(request))
+    if (fallback.what == MK_STATIC_ELSEWHERE || is_navigation(request))
         *found = fallback;
     else if (fallback.what == MK_STATIC_FILE)
         mk_open_file_release(fallback.file);
 }
 
-void mk_static_find(const struct mk_request *request, struct mk_static_found *found)
+void mk_static_find(const struct mk_request *request, struct mk_static_result *found)
 {
-    *found = (struct mk_static_found){.what = MK_STATIC_MISSING, .root = &request->site->root};
+    *found = (struct mk_static_result){.what = MK_STATIC_MISSING, .root = &request->site->root};
     if (request->site->root.fd < 0)
         return;
     if (!request->site->dot_files && request->asked->path_flags & MK_PATH_DOT_PART &&
-        is_hidden(request->asked->path)) {
+        has_hidden_segment(request->asked->path)) {
         found->what = MK_STATIC_HIDDEN;
         return;
     }
     if (!(request->asked->path_flags & MK_PATH_ENCODED_SLASH)) /* no name of a file has a slash */
-        find_beneath(request, found);
+        find_in_root(request, found);
     if (request->site->fallback.p &&
         (found->what == MK_STATIC_MISSING || found->what == MK_STATIC_FOLDER_WITHOUT_INDEX))
-        find_fallback(request, found);
+        open_fallback(request, found);
 }
 
-static enum mk_verdict refuse(struct mk_response *response, unsigned status)
+static enum mk_verdict error_status(struct mk_response *response, unsigned status)
 {
     (void)mk_response_set_status(response, status);
     return MK_ERROR;
 }
 
-static void on_end(void *file)
+static void release_file(void *file)
 {
     mk_open_file_release(file);
 }
 
-static enum mk_verdict send_whole(struct mk_response *response, const struct mk_representation *r)
+static enum mk_verdict send_full_file(struct mk_response *response, const struct mk_representation *r)
 {
-    mk_response_add_block(response, &r->whole);
+    mk_response_add_header_block(response, &r->whole);
     response->status = 200;
-    bool ok = mk_content_add_file(&response->content, response->arena, r->file, 0, r->file->size);
-    return ok ? MK_DONE : refuse(response, 503);
+    bool ok = mk_response_body_add_file(&response->content, response->arena, r->file, 0, r->file->size);
+    return ok ? MK_DONE : error_status(response, 503);
 }
 
-static inline enum mk_verdict serve(struct mk_request *request, struct mk_response *response,
-                                    struct mk_open_file *file)
+static inline enum mk_verdict serve_file(struct mk_request *request, struct mk_response *response,
+                                         struct mk_open_file *file)
 {
-    if (!mk_arena_add_cleanup(request->arena, on_end, file)) {
+    if (!mk_arena_add_cleanup(request->arena, release_file, file)) {
         mk_open_file_release(file);
-        return refuse(response, 503);
+        return error_status(response, 503);
     }
     const struct mk_representation *r =
         mk_representation_choose(file, request->site, &request->fields, request->now_ms);
     if (!r)
-        return refuse(response, 503);
+        return error_status(response, 503);
     switch (mk_condition_check(&request->fields, request->asked->method, &r->validators, request->now)) {
     case MK_CONDITION_NOT_MODIFIED:
-        mk_response_add_block(response, &r->about);
+        mk_response_add_header_block(response, &r->about);
         response->status = 304;
         return MK_DONE;
     case MK_CONDITION_FAILED:
-        return refuse(response, 412);
+        return error_status(response, 412);
     case MK_CONDITION_PASS:
         break;
     }
@@ -212,18 +212,18 @@ static inline enum mk_verdict serve(struct mk_request *request, struct mk_respon
                        mk_headers_has(&request->fields, MK_HEADER_RANGE) &&
                        mk_condition_if_range_holds(&request->fields, &r->validators, request->now);
     enum mk_verdict v = wants_range ? mk_byteranges_serve(request, response, r) : MK_NEXT;
-    return v == MK_NEXT ? send_whole(response, r) : v;
+    return v == MK_NEXT ? send_full_file(response, r) : v;
 }
 
 enum mk_verdict mk_static_serve(struct mk_request *request, struct mk_response *response,
                                 struct mk_open_file *file)
 {
-    return serve(request, response, file);
+    return serve_file(request, response, file);
 }
 
-enum mk_verdict mk_static_answer_file(struct mk_request *request, struct mk_response *response)
+enum mk_verdict mk_static_serve_exact_file(struct mk_request *request, struct mk_response *response)
 {
-    struct mk_static_found found;
+    struct mk_static_result found;
     mk_static_find(request, &found);
     if (found.what != MK_STATIC_FILE)
         return MK_NEXT;
@@ -235,26 +235,26 @@ enum mk_verdict mk_static_answer_file(struct mk_request *request, struct mk_resp
 
 /* Has a handler before us looked for the path and found nothing? Then a file that is there now may be a
  * script that is being replaced: it must not leave as text. */
-static bool was_missing(const struct mk_request *request)
+static bool was_not_found_before(const struct mk_request *request)
 {
-    return request->found_missing && !mk_str_ends(request->asked->path, MK_STR("/"));
+    return request->handler_found_nothing && !mk_str_ends(request->asked->path, MK_STR("/"));
 }
 
-static enum mk_verdict reroute(struct mk_request *request, struct mk_response *response, mk_str path)
+static enum mk_verdict reroute_to_path(struct mk_request *request, struct mk_response *response, mk_str path)
 {
-    return path.p && mk_asked_reroute(request, path) ? MK_REWRITTEN : refuse(response, 503);
+    return path.p && mk_request_target_set_path(request, path) ? MK_REWRITTEN : error_status(response, 503);
 }
 
-enum mk_verdict mk_static_pass_on(struct mk_request *request, struct mk_response *response)
+enum mk_verdict mk_static_reroute_to_other_handler(struct mk_request *request, struct mk_response *response)
 {
-    struct mk_static_found found;
+    struct mk_static_result found;
     mk_static_find(request, &found);
     if (found.what == MK_STATIC_FILE)
         mk_open_file_release(found.file);
-    return found.what == MK_STATIC_ELSEWHERE ? reroute(request, response, found.elsewhere) : MK_NEXT;
+    return found.what == MK_STATIC_ELSEWHERE ? reroute_to_path(request, response, found.elsewhere) : MK_NEXT;
 }
 
-static const char *reason_of(mk_err e)
+static const char *forbidden_reason(mk_err e)
 {
     if (e == -ELOOP || e == -EXDEV)
         return "a symbolic link that `FollowSymlinks` does not allow";
@@ -263,47 +263,49 @@ static const char *reason_of(mk_err e)
 
 /* Without this line of the error log, a 403 is a riddle. `e`: why it cannot be opened; 0: it is neither a file nor a folder. One
  * warning a second and worker, so that clients cannot fill the log; further ones are for debugging. */
-MK_COLD static void log_forbidden(const struct mk_request *r, mk_str path, const char *root, mk_err e)
+MK_COLD static void log_file_forbidden(const struct mk_request *r, mk_str path, const char *root, mk_err e)
 {
-    struct mk_web *web = r->web;
+    struct mk_web_ctx *web = r->web;
     bool is_right = e == -EACCES || e == -EPERM;
     const char *remedy = is_right ? "; let the workers' user read the file and search its folders" : "";
-    if (web->told_forbidden == r->now)
-        mk_log_debug(web->log, "403: %.*s beneath %s: %s%s", MK_STR_ARG(path), root, reason_of(e), remedy);
+    if (web->forbidden_logged_at == r->now)
+        mk_log_debug(web->log, "403: %.*s beneath %s: %s%s", MK_STR_ARG(path), root, forbidden_reason(e),
+                     remedy);
     else
-        mk_log_warn(web->log, "403: %.*s beneath %s: %s%s", MK_STR_ARG(path), root, reason_of(e), remedy);
-    web->told_forbidden = r->now;
+        mk_log_warn(web->log, "403: %.*s beneath %s: %s%s", MK_STR_ARG(path), root, forbidden_reason(e),
+                    remedy);
+    web->forbidden_logged_at = r->now;
 }
 
-static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
+static enum mk_verdict handle_static(struct mk_request *request, struct mk_response *response, void *data)
 {
-    struct mk_static_found found;
+    struct mk_static_result found;
     (void)data;
     mk_static_find(request, &found);
     switch (found.what) {
     case MK_STATIC_FILE:
-        if (found.is_fallback || !was_missing(request))
-            return serve(request, response, found.file);
+        if (found.is_fallback || !was_not_found_before(request))
+            return serve_file(request, response, found.file);
         mk_open_file_release(found.file);
         break;
     case MK_STATIC_ELSEWHERE:
-        return reroute(request, response, found.elsewhere);
+        return reroute_to_path(request, response, found.elsewhere);
     case MK_STATIC_FOLDER_WITHOUT_SLASH:
-        return mk_redirect_to_folder(request, response, 301) ? MK_DONE : refuse(response, 503);
+        return mk_redirect_to_folder(request, response, 301) ? MK_DONE : error_status(response, 503);
     case MK_STATIC_FOLDER_WITHOUT_INDEX: /* unless a later handler lists it */
         (void)mk_response_set_status(response, 403);
         return MK_NEXT;
     case MK_STATIC_FORBIDDEN:
-        log_forbidden(request, request->asked->path, found.root->path, found.error);
-        return refuse(response, 403);
+        log_file_forbidden(request, request->asked->path, found.root->path, found.error);
+        return error_status(response, 403);
     case MK_STATIC_HIDDEN:
-        return refuse(response, 403);
+        return error_status(response, 403);
     case MK_STATIC_BUSY:
-        return refuse(response, 503);
+        return error_status(response, 503);
     case MK_STATIC_BROKEN:
         mk_log_error(request->web->log, "%.*s beneath %s: %s", MK_STR_ARG(request->asked->path),
                      found.root->path, mk_err_text(found.error));
-        return refuse(response, 500);
+        return error_status(response, 500);
     case MK_STATIC_MISSING:
         break;
     }
@@ -313,6 +315,6 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
 const struct mk_handler mk_static = {
     .name = "static",
     .methods = MK_METHOD_BIT(MK_METHOD_GET),
-    .handle = handle,
+    .handle = handle_static,
     .traits = MK_HANDLER_FILES,
 };

@@ -22,7 +22,7 @@ enum mk_static_find {
     MK_STATIC_BROKEN,    /* the disk or the file system failed */
 };
 
-struct mk_static_found {
+struct mk_static_result {
     enum mk_static_find what;
     struct mk_open_file *file; /* of MK_STATIC_FILE: a reference, to be dropped */
     const struct mk_root *root;
@@ -31,7 +31,7 @@ struct mk_static_found {
     mk_err error;     /* why, where there is one */
 };
 
-void mk_static_find(const struct mk_request *request, struct mk_static_found *found);
+void mk_static_find(const struct mk_request *request, struct mk_static_result *found);
 
 /* Serves an open file with conditions and ranges; takes over the reference. */
 enum mk_verdict mk_static_serve(struct mk_request *request, struct mk_response *response,
@@ -39,10 +39,10 @@ enum mk_verdict mk_static_serve(struct mk_request *request, struct mk_response *
 
 /* For methods that are not ours: REWRITTEN if an index file or fallback leads to another handler, which may
  * know them; else NEXT. */
-enum mk_verdict mk_static_pass_on(struct mk_request *request, struct mk_response *response);
+enum mk_verdict mk_static_reroute_to_other_handler(struct mk_request *request, struct mk_response *response);
 
 /* Serves the file of the path and nothing in its place: no index, no fallback, no redirect. NEXT: there is
  * none. */
-enum mk_verdict mk_static_answer_file(struct mk_request *request, struct mk_response *response);
+enum mk_verdict mk_static_serve_exact_file(struct mk_request *request, struct mk_response *response);
 
 #endif

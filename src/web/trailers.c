@@ -31,7 +31,7 @@ mk_str mk_request_trailer(const struct mk_request *r, mk_str name)
 
 bool mk_request_trailer_at(const struct mk_request *r, size_t i, mk_str *name, mk_str *value)
 {
-    if (mk_request_lost_content(r) || !r->trailers || i >= r->trailers->n)
+    if (mk_request_body_was_dropped(r) || !r->trailers || i >= r->trailers->n)
         return false;
     *name = r->trailers->at[i].name;
     *value = r->trailers->at[i].value;
@@ -57,12 +57,12 @@ int mk_response_add_trailer(struct mk_response *r, mk_str name, mk_str value)
     value = mk_arena_copy(r->arena, value);
     if (!name.p || !value.p || !mk_trailers_add(&r->trailers, r->arena, name, value))
         return -ENOMEM;
-    r->own |= MK_OWN_TRAILER;
+    r->own |= MK_RESPONSE_OWN_TRAILER;
     return 0;
 }
 
 /* Announces those that are known. */
-static bool announce(struct mk_response *r)
+static bool add_trailer_header(struct mk_response *r)
 {
     struct mk_buf names = mk_buf_growing(RESPONSE_MAX);
     for (unsigned i = 0; i < r->trailers->n; i++) {
@@ -75,11 +75,11 @@ static bool announce(struct mk_response *r)
     return added;
 }
 
-void mk_trailers_settle(const struct mk_request *request, struct mk_response *r)
+void mk_trailers_announce(const struct mk_request *request, struct mk_response *r)
 {
-    bool framed = request->version >= 20 || r->content.length == MK_CONTENT_UNKNOWN;
+    bool framed = request->version >= 20 || r->content.length == MK_RESPONSE_BODY_UNKNOWN;
     if (!framed || !mk_request_accepts_trailers(request))
         (void)mk_response_remove_header(r, MK_STR("Trailer"));
     else if (r->trailers && !mk_response_header(r, MK_STR("Trailer")).p)
-        (void)announce(r);
+        (void)add_trailer_header(r);
 }

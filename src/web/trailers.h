@@ -21,6 +21,6 @@ bool mk_trailers_add(struct mk_trailers **t, struct mk_arena *a, mk_str name, mk
 
 /* The head of the response is about to be written: its field Trailer announces the trailers that are known,
  * or goes where none can follow. */
-void mk_trailers_settle(const struct mk_request *request, struct mk_response *r) MK_COLD;
+void mk_trailers_announce(const struct mk_request *request, struct mk_response *r) MK_COLD;
 
 #endif

@@ -17,49 +17,49 @@ mk_str mk_request_upgrade(const struct mk_request *r)
     return r->tunnel.p ? r->tunnel : r->upgrade;
 }
 
-static int refuse(struct mk_response *r, unsigned status, int e)
+static int reject_tunnel(struct mk_response *r, unsigned status, int e)
 {
     r->status = status;
     return e;
 }
 
 /* 0, and what the answer must prove is added; or the answer is a refusal. */
-static int shake_hands(const struct mk_request *request, struct mk_response *r)
+static int accept_websocket_handshake(const struct mk_request *request, struct mk_response *r)
 {
     bool with_key = request->version < 20;
     int status = mk_upgrade_check_websocket(&request->fields, with_key);
-    if (status == 426 && !mk_response_add_ready(r, MK_STR("Sec-WebSocket-Version"), MK_STR("13")))
-        return refuse(r, 503, -ENOMEM);
+    if (status == 426 && !mk_response_add_header_unchecked(r, MK_STR("Sec-WebSocket-Version"), MK_STR("13")))
+        return reject_tunnel(r, 503, -ENOMEM);
     if (status)
-        return refuse(r, (unsigned)status, -EPROTO);
+        return reject_tunnel(r, (unsigned)status, -EPROTO);
     if (!with_key)
         return 0;
-    char room[ACCEPT_LEN + 4];
-    struct mk_buf accept = mk_buf_fixed(room, sizeof room);
+    char buf[ACCEPT_LEN + 4];
+    struct mk_buf accept = mk_buf_fixed(buf, sizeof buf);
     mk_upgrade_websocket_accept_key(mk_headers_get(&request->fields, MK_HEADER_SEC_WEBSOCKET_KEY), &accept);
     mk_str copy = mk_arena_copy(r->arena, mk_buf_str(&accept));
-    if (!copy.p || !mk_response_add_ready(r, MK_STR("Sec-WebSocket-Accept"), copy))
-        return refuse(r, 503, -ENOMEM);
+    if (!copy.p || !mk_response_add_header_unchecked(r, MK_STR("Sec-WebSocket-Accept"), copy))
+        return reject_tunnel(r, 503, -ENOMEM);
     return 0;
 }
 
 int mk_response_open_tunnel(struct mk_request *request, struct mk_response *r,
                             const struct mk_tunnel_ops *ops, void *ctx)
 {
-    bool has_content = request->length && !mk_exchange_of(request)->content_over;
+    bool has_content = request->length && !mk_exchange_of(request)->body_has_ended;
     mk_str protocol = mk_request_upgrade(request);
     bool may = protocol.p && !has_content; /* what follows the content belongs to the tunnel */
-    int e = r->sealed || mk_content_is_tunnel(&r->content) ? -EALREADY : may ? 0 : -EINVAL;
+    int e = r->sealed || mk_response_body_is_tunnel(&r->content) ? -EALREADY : may ? 0 : -EINVAL;
     if (!e && mk_str_eq(protocol, MK_UPGRADE_WEBSOCKET))
-        e = shake_hands(request, r);
+        e = accept_websocket_handshake(request, r);
     if (e) {
         if (ops->source.close)
             ops->source.close(ctx);
         return e;
     }
     request->tunnel = protocol;
-    mk_response_unready(r);
-    mk_content_set_source(&r->content, &ops->source, ctx, MK_CONTENT_UNKNOWN);
+    mk_response_invalidate_cached_head(r);
+    mk_response_body_set_source(&r->content, &ops->source, ctx, MK_RESPONSE_BODY_UNKNOWN);
     r->content.tunnel = ops;
     r->status = request->version < 20 ? 101 : 200;
     return 0;

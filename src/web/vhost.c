@@ -13,18 +13,19 @@ void mk_vhosts_init(struct mk_vhosts *h, struct mk_arena *arena)
 }
 
 /* Lower case, and without the dot that may end a complete domain name. */
-static mk_str normal(mk_str name, char room[NAME_MAX_LEN])
+static mk_str normalize_name(mk_str name, char buf[NAME_MAX_LEN])
 {
     if (name.len > NAME_MAX_LEN)
         return MK_STR("");
     for (size_t i = 0; i < name.len; i++)
-        room[i] = mk_char_lower(name.p[i]);
-    if (name.len > 1 && room[name.len - 1] == '.')
+        buf[i] = mk_char_lower(name.p[i]);
+    if (name.len > 1 && buf[name.len - 1] == '.')
         name.len--;
-    return mk_str_of(room, name.len);
+    return mk_str_of(buf, name.len);
 }
 
-static mk_err add_regex(struct mk_vhosts *h, struct mk_vhost *host, size_t i, const struct mk_vhost **other)
+static mk_err add_regex_name(struct mk_vhosts *h, struct mk_vhost *host, size_t i,
+                             const struct mk_vhost **other)
 {
     struct mk_vhost_regex **end = &h->regexes;
     for (; *end; end = &(*end)->next)
@@ -41,11 +42,12 @@ static mk_err add_regex(struct mk_vhosts *h, struct mk_vhost *host, size_t i, co
     return 0;
 }
 
-static mk_err add_name(struct mk_vhosts *h, struct mk_vhost *host, mk_str name, const struct mk_vhost **other)
+static mk_err add_vhost_name(struct mk_vhosts *h, struct mk_vhost *host, mk_str name,
+                             const struct mk_vhost **other)
 {
-    char room[NAME_MAX_LEN];
+    char buf[NAME_MAX_LEN];
     struct mk_map *map = &h->exact;
-    mk_str key = normal(name, room);
+    mk_str key = normalize_name(name, buf);
     if (mk_str_starts(key, MK_STR("*."))) {
         key = mk_str_skip(key, 2);
         map = &h->below;
@@ -66,7 +68,8 @@ mk_err mk_vhosts_add(struct mk_vhosts *h, struct mk_vhost *host, mk_str *taken, 
         h->fallback = host;
     for (size_t i = 0; i < host->n_names; i++) {
         bool is_regex = host->regexes && host->regexes[i];
-        mk_err e = is_regex ? add_regex(h, host, i, other) : add_name(h, host, host->names[i], other);
+        mk_err e =
+            is_regex ? add_regex_name(h, host, i, other) : add_vhost_name(h, host, host->names[i], other);
         *taken = host->names[i];
         if (e)
             return e;
@@ -79,10 +82,10 @@ void mk_vhosts_set_default(struct mk_vhosts *h, const struct mk_vhost *host)
     h->fallback = host;
 }
 
-MK_COLD static const struct mk_vhost *find_by_regex(const struct mk_vhosts *h, mk_str name)
+MK_COLD static const struct mk_vhost *find_vhost_by_regex(const struct mk_vhosts *h, mk_str name)
 {
-    char room[NAME_MAX_LEN];
-    mk_str key = normal(name, room);
+    char buf[NAME_MAX_LEN];
+    mk_str key = normalize_name(name, buf);
     const struct mk_vhost_regex *r = key.len ? h->regexes : NULL;
     while (r && mk_regex_match(r->regex, key, NULL) != MK_REGEX_MATCH)
         r = r->next;
@@ -90,10 +93,10 @@ MK_COLD static const struct mk_vhost *find_by_regex(const struct mk_vhosts *h, m
 }
 
 /* Apart, so that a server without names does not pay for the room. */
-MK_NOINLINE static const struct mk_vhost *find_by_name(const struct mk_vhosts *h, mk_str name)
+MK_NOINLINE static const struct mk_vhost *find_vhost_by_name(const struct mk_vhosts *h, mk_str name)
 {
-    char room[NAME_MAX_LEN];
-    mk_str key = normal(name, room);
+    char buf[NAME_MAX_LEN];
+    mk_str key = normalize_name(name, buf);
     const struct mk_vhost *found = mk_map_get(&h->exact, key);
     while (!found && key.p && h->below.n) {
         mk_str_cut(&key, '.');
@@ -102,23 +105,23 @@ MK_NOINLINE static const struct mk_vhost *find_by_name(const struct mk_vhosts *h
     }
     if (found)
         return found;
-    return MK_UNLIKELY(h->regexes != NULL) ? find_by_regex(h, name) : h->fallback;
+    return MK_UNLIKELY(h->regexes != NULL) ? find_vhost_by_regex(h, name) : h->fallback;
 }
 
 const struct mk_vhost *mk_vhosts_find(const struct mk_vhosts *h, mk_str name)
 {
-    return h->named && name.p ? find_by_name(h, name) : h->fallback;
+    return h->named && name.p ? find_vhost_by_name(h, name) : h->fallback;
 }
 
-static bool is_pattern(mk_str name)
+static bool is_name_pattern(mk_str name)
 {
     return mk_str_starts(name, MK_STR("*")) || mk_str_starts(name, MK_STR("~"));
 }
 
-mk_str mk_vhost_plain_name(const struct mk_vhost *host)
+mk_str mk_vhost_first_plain_name(const struct mk_vhost *host)
 {
     size_t i = 0;
-    while (i < host->n_names && is_pattern(host->names[i]))
+    while (i < host->n_names && is_name_pattern(host->names[i]))
         i++;
     return i < host->n_names ? host->names[i] : MK_STR("");
 }
@@ -126,25 +129,25 @@ mk_str mk_vhost_plain_name(const struct mk_vhost *host)
 bool mk_vhost_has_pattern(const struct mk_vhost *host)
 {
     size_t i = 0;
-    while (i < host->n_names && !is_pattern(host->names[i]))
+    while (i < host->n_names && !is_name_pattern(host->names[i]))
         i++;
     return i < host->n_names;
 }
 
 bool mk_vhost_has_name(const struct mk_vhost *host, mk_str name)
 {
-    char room[NAME_MAX_LEN], own[NAME_MAX_LEN];
-    mk_str key = normal(name, room);
+    char buf[NAME_MAX_LEN], own[NAME_MAX_LEN];
+    mk_str key = normalize_name(name, buf);
     bool has = false;
     for (size_t i = 0; i < host->n_names && !has; i++)
-        has = !is_pattern(host->names[i]) && mk_str_eq(normal(host->names[i], own), key);
+        has = !is_name_pattern(host->names[i]) && mk_str_eq(normalize_name(host->names[i], own), key);
     return has;
 }
 
 mk_str mk_vhost_matching_regex(const struct mk_vhost *host, mk_str name)
 {
-    char room[NAME_MAX_LEN];
-    mk_str whole = normal(name, room);
+    char buf[NAME_MAX_LEN];
+    mk_str whole = normalize_name(name, buf);
     for (size_t i = 0; host->regexes && whole.len && i < host->n_names; i++)
         if (host->regexes[i] && mk_regex_match(host->regexes[i], whole, NULL) == MK_REGEX_MATCH)
             return host->names[i];
@@ -158,7 +161,7 @@ const struct mk_route *mk_vhost_route(const struct mk_vhost *host, mk_str path)
     return i < host->n_routes ? &host->routes[i] : NULL;
 }
 
-static enum mk_regex_result find_path(const struct mk_location *l, mk_str path)
+static enum mk_regex_result match_location_path(const struct mk_location *l, mk_str path)
 {
     enum mk_regex_result all = MK_REGEX_NO_MATCH;
     for (const struct mk_location_path *p = l->paths; p < l->paths + l->n_paths; p++) {
@@ -177,7 +180,7 @@ const struct mk_location *mk_vhost_location(const struct mk_vhost *host, mk_str 
     bool is_path = mk_str_starts(path, MK_STR("/")); /* not `*`, and not the authority of a CONNECT */
     *gave_up = false;
     for (size_t i = 0; is_path && i < host->n_locations; i++) {
-        enum mk_regex_result result = find_path(&host->locations[i], path);
+        enum mk_regex_result result = match_location_path(&host->locations[i], path);
         *gave_up = result == MK_REGEX_LIMIT;
         if (result != MK_REGEX_NO_MATCH)
             return &host->locations[i];
@@ -195,7 +198,7 @@ static const struct mk_root *find_alias(const struct mk_vhost *host, mk_str path
     return best;
 }
 
-const struct mk_root *mk_vhost_choose_other(const struct mk_vhost *host, mk_str *path)
+const struct mk_root *mk_vhost_find_alias_or_home_root(const struct mk_vhost *host, mk_str *path)
 {
     const struct mk_root *alias = find_alias(host, *path);
     if (alias) {
@@ -249,7 +252,7 @@ bool mk_vhost_route_at(const struct mk_vhost *h, size_t i, mk_str *pattern, mk_s
 void *mk_vhost_data(const struct mk_vhost *h, const struct mk_plugin *plugin)
 {
     for (size_t i = 0; i < h->n_plugins; i++)
-        if (mk_hook_is_of(h->plugins[i].plugin, plugin))
+        if (mk_hook_is_of_plugin(h->plugins[i].plugin, plugin))
             return h->plugins[i].data;
     return NULL;
 }

@@ -14,8 +14,8 @@
 #include "web/route.h"
 #include "web/route_index.h"
 
-struct mk_site;
-struct mk_site_location;
+struct mk_vhost_config;
+struct mk_location_config;
 
 /* A file that is sent instead of the built-in page. */
 struct mk_error_page {
@@ -60,15 +60,15 @@ struct mk_location {
     const struct mk_location_path *paths;
     size_t n_paths;
     struct mk_request_limits limits;
-    struct mk_request_limits strict;       /* of each limit the stricter one, of these and the host's */
-    mk_str written_at;                     /* file:line, for people */
-    const struct mk_site_location *source; /* what it was built from */
+    struct mk_request_limits strict;         /* of each limit the stricter one, of these and the host's */
+    mk_str written_at;                       /* file:line, for people */
+    const struct mk_location_config *source; /* what it was built from */
 };
 
 struct mk_buf;
-struct mk_field_block;
+struct mk_header_block;
 /* Writes the head of a 200 with these fields and content of that size in the form of HTTP/2. */
-typedef void mk_pack_head(struct mk_buf *out, const struct mk_field_block *whole, uint64_t size);
+typedef void mk_h2_head_writer(struct mk_buf *out, const struct mk_header_block *whole, uint64_t size);
 
 struct mk_vhost {
     mk_str id;           /* no other host has it: see mk_request_vhost_name() */
@@ -89,7 +89,7 @@ struct mk_vhost {
     size_t n_cache_rules;
     const struct mk_user_homes *homes; /* NULL: off */
     const struct mk_mime *mime;
-    mk_pack_head *pack_head; /* NULL: no client of the server speaks HTTP/2; may write nothing yet */
+    mk_h2_head_writer *pack_head; /* NULL: no client of the server speaks HTTP/2; may write nothing yet */
     struct mk_hooks hooks;
     const struct mk_hook *plugins; /* all that have business here, with what is theirs */
     size_t n_plugins;
@@ -102,11 +102,11 @@ struct mk_vhost {
     bool ranges;                    /* Resume */
     bool precompressed;
     bool dot_files;
-    bool has_own_access_log;          /* a plugin writes it */
-    mk_str written_at;                /* file:line, for people */
-    const struct mk_site *source;     /* what it was built from */
-    const struct mk_tls_context *tls; /* NULL: TLS connections that name this host are refused */
-    int64_t tls_begins, tls_expires;  /* all of its certificates are valid between; 0: there is none */
+    bool has_own_access_log;              /* a plugin writes it */
+    mk_str written_at;                    /* file:line, for people */
+    const struct mk_vhost_config *source; /* what it was built from */
+    const struct mk_tls_context *tls;     /* NULL: TLS connections that name this host are refused */
+    int64_t tls_begins, tls_expires;      /* all of its certificates are valid between; 0: there is none */
     bool tls_kept; /* the files of a certificate cannot be used: it is that of an earlier configuration */
     unsigned client_rules; /* equal where the same certificates of clients are good; 0: none is asked for */
     bool client_required;  /* and requests without one are refused */
@@ -149,12 +149,12 @@ bool mk_vhost_has_name(const struct mk_vhost *host, mk_str name);
  * match: a client can always reach the hosts behind it by asking for another name. */
 const struct mk_vhost *mk_vhosts_find(const struct mk_vhosts *h, mk_str name);
 
-const struct mk_root *mk_vhost_choose_other(const struct mk_vhost *host, mk_str *path);
+const struct mk_root *mk_vhost_find_alias_or_home_root(const struct mk_vhost *host, mk_str *path);
 /* Where to look for a path, and for what of it: beneath the host's root, the folder of an Alias, or that of a
  * user for /~name/. The rest of the path is empty where it ends with the name of such a folder. */
-static inline const struct mk_root *mk_vhost_choose_root(const struct mk_vhost *host, mk_str *path)
+static inline const struct mk_root *mk_vhost_find_root(const struct mk_vhost *host, mk_str *path)
 {
-    return host->homes || host->n_aliases ? mk_vhost_choose_other(host, path) : &host->root;
+    return host->homes || host->n_aliases ? mk_vhost_find_alias_or_home_root(host, path) : &host->root;
 }
 
 /* The first location of the host that has the path; NULL if none does. One whose search is given up counts,
@@ -162,7 +162,7 @@ static inline const struct mk_root *mk_vhost_choose_root(const struct mk_vhost *
 const struct mk_location *mk_vhost_location(const struct mk_vhost *host, mk_str path, bool *gave_up);
 
 /* The first name that is neither a wildcard nor a regular expression; empty if there is none. */
-mk_str mk_vhost_plain_name(const struct mk_vhost *host);
+mk_str mk_vhost_first_plain_name(const struct mk_vhost *host);
 /* The regular expression of the host that matches a name, as written; absent: none. */
 mk_str mk_vhost_matching_regex(const struct mk_vhost *host, mk_str name);
 

@@ -23,12 +23,12 @@ struct mk_events {
 
 /* ---- The source ---- */
 
-static size_t queue_max(const struct mk_events *s)
+static size_t max_queued_bytes(const struct mk_events *s)
 {
     return s->options->queue_max ? s->options->queue_max : QUEUE_MAX;
 }
 
-static void set_clock(struct mk_events *s)
+static void set_keepalive_timer(struct mk_events *s)
 {
     uint32_t ms = s->options->quiet_ms ? s->options->quiet_ms : QUIET_MS;
     s->has_said = false;
@@ -36,22 +36,22 @@ static void set_clock(struct mk_events *s)
         mk_timer_set(&s->timer, s->worker->worker, ms);
 }
 
-static ssize_t pull(void *ctx, char *room, size_t cap)
+static ssize_t read_events(void *ctx, char *buf, size_t cap)
 {
     struct mk_events *s = ctx;
-    size_t n = mk_ws_queue_take(&s->queue, room, cap);
-    if (s->is_refusing && !s->is_ending && s->queue.weight < queue_max(s) / 2) {
+    size_t n = mk_ws_queue_read(&s->queue, buf, cap);
+    if (s->is_refusing && !s->is_ending && s->queue.weight < max_queued_bytes(s) / 2) {
         s->is_refusing = false;
         if (s->options->ops->on_room)
             s->options->ops->on_room(s->ctx, s);
     }
     if (n)
         return (ssize_t)n;
-    n = mk_ws_queue_take(&s->queue, room, cap); /* what on_room() has sent */
+    n = mk_ws_queue_read(&s->queue, buf, cap); /* what on_room() has sent */
     return n ? (ssize_t)n : s->is_ending ? 0 : -EAGAIN;
 }
 
-static void on_end(void *ctx)
+static void on_request_end(void *ctx)
 {
     struct mk_events *s = ctx;
     mk_timer_stop(&s->timer);
@@ -62,11 +62,11 @@ static void on_end(void *ctx)
     mk_ws_queue_clear(&s->queue);
 }
 
-static const struct mk_body_source_ops source = {.pull = pull, .close = on_end};
+static const struct mk_body_source_ops event_source = {.pull = read_events, .close = on_request_end};
 
-static int queue(struct mk_events *s, mk_str text)
+static int enqueue_text(struct mk_events *s, mk_str text)
 {
-    if (!mk_ws_queue_add(&s->queue, text, MK_STR("")))
+    if (!mk_ws_queue_push(&s->queue, text, MK_STR("")))
         return -ENOMEM;
     s->has_said = true;
     mk_request_resume(s->request);
@@ -74,21 +74,21 @@ static int queue(struct mk_events *s, mk_str text)
 }
 
 /* Of one that takes nothing, the comments would only pile up. */
-static void on_due(struct mk_timer *t)
+static void on_keepalive_timer(struct mk_timer *t)
 {
     struct mk_events *s = MK_CONTAINER(t, struct mk_events, timer);
     if (!s->has_said && !s->is_ending && mk_ws_queue_is_empty(&s->queue))
-        (void)queue(s, MK_STR(":\n\n"));
-    set_clock(s);
+        (void)enqueue_text(s, MK_STR(":\n\n"));
+    set_keepalive_timer(s);
 }
 
-void mk_events_start(struct mk_events_worker *w, struct mk_worker *worker)
+void mk_events_worker_init(struct mk_events_worker *w, struct mk_worker *worker)
 {
     mk_list_init(&w->open);
     w->worker = worker;
 }
 
-void mk_events_drain(struct mk_events_worker *w)
+void mk_events_worker_drain(struct mk_events_worker *w)
 {
     MK_LIST_EACH_SAFE (at, &w->open) {
         mk_list_remove(at);
@@ -98,33 +98,33 @@ void mk_events_drain(struct mk_events_worker *w)
 
 /* ---- Opening ---- */
 
-static int refuse(struct mk_response *r, unsigned status, int e)
+static int reject_stream(struct mk_response *r, unsigned status, int e)
 {
     mk_response_set_status(r, status);
     return e;
 }
 
-int mk_events_open_in(struct mk_events_worker *w, struct mk_request *request, struct mk_response *r,
-                      const struct mk_events_options *options, void *ctx, struct mk_events **out)
+int mk_events_worker_open(struct mk_events_worker *w, struct mk_request *request, struct mk_response *r,
+                          const struct mk_events_options *options, void *ctx, struct mk_events **out)
 {
     if (options->size != sizeof *options || !options->ops || !options->ops->on_close)
-        return refuse(r, 500, -EINVAL);
+        return reject_stream(r, 500, -EINVAL);
     struct mk_events *s = mk_request_alloc(request, sizeof *s);
     if (!s)
-        return refuse(r, 503, -ENOMEM);
+        return reject_stream(r, 503, -ENOMEM);
     *s = (struct mk_events){.worker = w, .request = request, .options = options, .ctx = ctx};
-    mk_timer_init(&s->timer, on_due);
+    mk_timer_init(&s->timer, on_keepalive_timer);
     mk_list_init(&s->open);
-    int e = mk_response_set_body_source(r, &source, s, MK_LENGTH_UNKNOWN);
+    int e = mk_response_set_body_source(r, &event_source, s, MK_LENGTH_UNKNOWN);
     if (e)
-        return refuse(r, 503, e);
+        return reject_stream(r, 503, e);
     if (mk_request_set_handler_timeout(request, 0) ||
         mk_response_set_header(r, MK_STR("Content-Type"), MK_STR("text/event-stream")) ||
         mk_response_set_header(r, MK_STR("Cache-Control"), MK_STR("no-store")))
-        return refuse(r, 503, -ENOMEM); /* on_end() follows when the handler refuses */
+        return reject_stream(r, 503, -ENOMEM); /* on_request_end() follows when the handler refuses */
     s->is_open = true;
     mk_list_add_last(&w->open, &s->open);
-    set_clock(s);
+    set_keepalive_timer(s);
     *out = s;
     return 0;
 }
@@ -150,8 +150,8 @@ int mk_events_send_text(struct mk_events *s, mk_str text)
 {
     if (s->is_ending)
         return -ESHUTDOWN;
-    if (s->queue.weight < queue_max(s))
-        return text.len ? queue(s, text) : 0;
+    if (s->queue.weight < max_queued_bytes(s))
+        return text.len ? enqueue_text(s, text) : 0;
     s->is_refusing = true;
     return -EAGAIN;
 }

@@ -14,12 +14,12 @@ struct mk_events_worker {
     struct mk_list open; /* streams */
 };
 
-void mk_events_start(struct mk_events_worker *w, struct mk_worker *worker);
+void mk_events_worker_init(struct mk_events_worker *w, struct mk_worker *worker);
 /* Ends all streams when what they have queued is sent: the worker is to end. */
-void mk_events_drain(struct mk_events_worker *w);
+void mk_events_worker_drain(struct mk_events_worker *w);
 
 /* As mk_events_open(). */
-int mk_events_open_in(struct mk_events_worker *w, struct mk_request *request, struct mk_response *r,
-                      const struct mk_events_options *options, void *ctx, struct mk_events **out);
+int mk_events_worker_open(struct mk_events_worker *w, struct mk_request *request, struct mk_response *r,
+                          const struct mk_events_options *options, void *ctx, struct mk_events **out);
 
 #endif

@@ -9,7 +9,7 @@
 
 MK_PLUGIN_DECLARE(websocket);
 
-struct mk_live {
+struct mk_websocket_worker {
     struct mk_ws_worker sockets;
     struct mk_events_worker events;
     struct mk_deferred *goodbye; /* ends all of them, once the worker drains */
@@ -17,9 +17,9 @@ struct mk_live {
 };
 
 /* What the worker has for the request; without it, the response says what is wrong. */
-static struct mk_live *live_of(struct mk_request *request, struct mk_response *r)
+static struct mk_websocket_worker *worker_of_request(struct mk_request *request, struct mk_response *r)
 {
-    struct mk_live *live = mk_worker_data(mk_request_worker(request), &MK_PLUGIN_OF(websocket));
+    struct mk_websocket_worker *live = mk_worker_data(mk_request_worker(request), &MK_PLUGIN_OF(websocket));
     if (live)
         return live;
     mk_request_log(request, MK_LOG_ERROR,
@@ -31,7 +31,7 @@ static struct mk_live *live_of(struct mk_request *request, struct mk_response *r
 int mk_websocket_open(struct mk_request *request, struct mk_response *r,
                       const struct mk_websocket_options *options, void *ctx, struct mk_websocket **out)
 {
-    struct mk_live *live = live_of(request, r);
+    struct mk_websocket_worker *live = worker_of_request(request, r);
     if (live && live->is_draining)
         mk_deferred_post(live->goodbye);
     return live ? mk_ws_socket_open(&live->sockets, request, r, options, ctx, out) : -EINVAL;
@@ -40,43 +40,43 @@ int mk_websocket_open(struct mk_request *request, struct mk_response *r,
 int mk_events_open(struct mk_request *request, struct mk_response *r, const struct mk_events_options *options,
                    void *ctx, struct mk_events **out)
 {
-    struct mk_live *live = live_of(request, r);
+    struct mk_websocket_worker *live = worker_of_request(request, r);
     if (live && live->is_draining)
         mk_deferred_post(live->goodbye);
-    return live ? mk_events_open_in(&live->events, request, r, options, ctx, out) : -EINVAL;
+    return live ? mk_events_worker_open(&live->events, request, r, options, ctx, out) : -EINVAL;
 }
 
-static void say_goodbye(void *ctx)
+static void close_all(void *ctx)
 {
-    struct mk_live *live = ctx;
-    mk_ws_socket_drain(&live->sockets);
-    mk_events_drain(&live->events);
+    struct mk_websocket_worker *live = ctx;
+    mk_ws_socket_worker_drain(&live->sockets);
+    mk_events_worker_drain(&live->events);
 }
 
-static bool start_events(struct mk_live *live, struct mk_worker *worker)
+static bool init_events(struct mk_websocket_worker *live, struct mk_worker *worker)
 {
-    mk_events_start(&live->events, worker);
-    live->goodbye = mk_deferred_new(worker, say_goodbye, live);
+    mk_events_worker_init(&live->events, worker);
+    live->goodbye = mk_deferred_new(worker, close_all, live);
     return live->goodbye;
 }
 
-static struct mk_live *new_live(struct mk_worker *worker)
+static struct mk_websocket_worker *new_websocket_worker(struct mk_worker *worker)
 {
-    struct mk_live *live = mk_mem_zalloc(1, sizeof *live);
-    if (!live || !mk_ws_socket_start(&live->sockets, worker)) {
+    struct mk_websocket_worker *live = mk_mem_zalloc(1, sizeof *live);
+    if (!live || !mk_ws_socket_worker_init(&live->sockets, worker)) {
         mk_mem_free(live);
         return NULL;
     }
-    if (start_events(live, worker))
+    if (init_events(live, worker))
         return live;
-    mk_ws_socket_stop(&live->sockets);
+    mk_ws_socket_worker_fini(&live->sockets);
     mk_mem_free(live);
     return NULL;
 }
 
 static int worker_start(struct mk_worker *worker, void *data)
 {
-    struct mk_live *live = new_live(worker);
+    struct mk_websocket_worker *live = new_websocket_worker(worker);
     (void)data;
     mk_worker_set_data(worker, &MK_PLUGIN_OF(websocket), live);
     return live ? 0 : -ENOMEM;
@@ -85,7 +85,7 @@ static int worker_start(struct mk_worker *worker, void *data)
 /* At the end of the turn: the owners of sockets and streams may say something before. */
 static void worker_drain(struct mk_worker *worker, void *data)
 {
-    struct mk_live *live = mk_worker_data(worker, &MK_PLUGIN_OF(websocket));
+    struct mk_websocket_worker *live = mk_worker_data(worker, &MK_PLUGIN_OF(websocket));
     (void)data;
     live->is_draining = true;
     mk_deferred_post(live->goodbye);
@@ -93,11 +93,11 @@ static void worker_drain(struct mk_worker *worker, void *data)
 
 static void worker_stop(struct mk_worker *worker, void *data)
 {
-    struct mk_live *live = mk_worker_data(worker, &MK_PLUGIN_OF(websocket));
+    struct mk_websocket_worker *live = mk_worker_data(worker, &MK_PLUGIN_OF(websocket));
     (void)data;
     if (!live)
         return;
-    mk_ws_socket_stop(&live->sockets);
+    mk_ws_socket_worker_fini(&live->sockets);
     mk_deferred_free(live->goodbye);
     mk_mem_free(live);
     mk_worker_set_data(worker, &MK_PLUGIN_OF(websocket), NULL);

@@ -21,15 +21,15 @@ static const struct mk_sm_states states = {
     MK_SM_STATE(MK_WS_OVER, "over", 0),
 };
 
-static const char *broken(const void *owner)
+static const char *state_problem(const void *owner)
 {
     const struct mk_websocket *s = owner;
     return s->is_paused && s->state.is != MK_WS_OPEN ? "only an open socket is paused" : NULL;
 }
 
-const struct mk_sm_machine mk_ws_machine = {"WebSocket", &states, MK_WS_STATES, broken};
+const struct mk_sm_machine mk_ws_machine = {"WebSocket", &states, MK_WS_STATES, state_problem};
 
-bool mk_ws_move(struct mk_websocket *s, enum mk_ws_state to)
+bool mk_ws_set_state(struct mk_websocket *s, enum mk_ws_state to)
 {
     if (!mk_sm_may(&s->state, &mk_ws_machine, to))
         return false;
@@ -38,13 +38,13 @@ bool mk_ws_move(struct mk_websocket *s, enum mk_ws_state to)
     return true;
 }
 
-void mk_ws_wake(struct mk_websocket *s)
+void mk_ws_resume(struct mk_websocket *s)
 {
     if (!s->is_within)
         mk_request_resume(s->request);
 }
 
-void mk_ws_wake_later(struct mk_websocket *s)
+void mk_ws_resume_later(struct mk_websocket *s)
 {
     if (!mk_list_empty(&s->later))
         return;
@@ -52,7 +52,7 @@ void mk_ws_wake_later(struct mk_websocket *s)
     mk_deferred_post(s->worker->turn_end);
 }
 
-void mk_ws_wake_all(struct mk_ws_worker *w)
+void mk_ws_resume_all_later(struct mk_ws_worker *w)
 {
     w->inflated = 0;
     MK_LIST_EACH_SAFE (at, &w->later) {
@@ -61,51 +61,51 @@ void mk_ws_wake_all(struct mk_ws_worker *w)
     }
 }
 
-static size_t size_or(size_t value, size_t otherwise)
+static size_t size_or_default(size_t value, size_t otherwise)
 {
     return value ? value : otherwise;
 }
 
-static uint32_t time_or(uint32_t value, uint32_t otherwise)
+static uint32_t time_or_default(uint32_t value, uint32_t otherwise)
 {
     return value ? value : otherwise;
 }
 
 size_t mk_ws_message_max(const struct mk_websocket *s)
 {
-    return size_or(s->options->message_max, MESSAGE_MAX);
+    return size_or_default(s->options->message_max, MESSAGE_MAX);
 }
 
 size_t mk_ws_frame_max(const struct mk_websocket *s)
 {
-    return size_or(s->options->frame_max, mk_ws_message_max(s));
+    return size_or_default(s->options->frame_max, mk_ws_message_max(s));
 }
 
 size_t mk_ws_queue_max(const struct mk_websocket *s)
 {
-    return size_or(s->options->queue_max, QUEUE_MAX);
+    return size_or_default(s->options->queue_max, QUEUE_MAX);
 }
 
 uint32_t mk_ws_ping_ms(const struct mk_websocket *s)
 {
-    return time_or(s->options->ping_ms, PING_MS);
+    return time_or_default(s->options->ping_ms, PING_MS);
 }
 
 uint32_t mk_ws_close_ms(const struct mk_websocket *s)
 {
-    return time_or(s->options->close_ms, CLOSE_MS);
+    return time_or_default(s->options->close_ms, CLOSE_MS);
 }
 
 size_t mk_ws_compress_min(const struct mk_websocket *s)
 {
-    return size_or(s->options->compress_min, COMPRESS_MIN);
+    return size_or_default(s->options->compress_min, COMPRESS_MIN);
 }
 
-struct mk_ws_coder *mk_ws_shared_coder(struct mk_ws_worker *w, unsigned bits)
+struct mk_ws_deflate *mk_ws_shared_deflate(struct mk_ws_worker *w, unsigned bits)
 {
-    struct mk_ws_coder **c = &w->coders[bits - MK_WS_EXTENSION_BITS_MIN];
+    struct mk_ws_deflate **c = &w->coders[bits - MK_WS_EXTENSION_BITS_MIN];
     mk_timer_set(&w->rest, w->worker, REST_MS);
     if (!*c)
-        *c = mk_ws_coder_new(bits);
+        *c = mk_ws_deflate_new(bits);
     return *c;
 }

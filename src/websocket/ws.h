@@ -9,7 +9,7 @@
 
 #include "base/list.h"
 #include "http/ws_extension.h"
-#include "websocket/ws_coder.h"
+#include "websocket/ws_deflate.h"
 #include "websocket/ws_queue.h"
 
 enum mk_ws_state {
@@ -22,7 +22,7 @@ enum mk_ws_state {
     MK_WS_STATES
 };
 
-struct mk_ws_inflow;
+struct mk_ws_receive_state;
 
 /* A server may have very many: keep it small. */
 struct mk_websocket {
@@ -35,9 +35,9 @@ struct mk_websocket {
     void *ctx;
     mk_str subprotocol;
     struct mk_ws_queue queue;
-    struct mk_ws_inflow *inflow; /* NULL: it waits for the first byte of a message */
-    struct mk_ws_coder *coder;   /* NULL: no context is kept */
-    char *reason;                /* of the client; NULL: none */
+    struct mk_ws_receive_state *inflow; /* NULL: it waits for the first byte of a message */
+    struct mk_ws_deflate *coder;        /* NULL: no context is kept */
+    char *reason;                       /* of the client; NULL: none */
     uint8_t reason_len;
     struct mk_sm state; /* enum mk_ws_state */
     uint16_t code;      /* for on_close() */
@@ -52,30 +52,30 @@ struct mk_websocket {
     uint8_t parts_kind;                               /* of the message whose parts are sent; 0: none is */
 };
 
-enum { MK_WS_CODERS = MK_WS_EXTENSION_BITS_MAX - MK_WS_EXTENSION_BITS_MIN + 1 };
+enum { MK_WS_DEFLATE_WINDOWS = MK_WS_EXTENSION_BITS_MAX - MK_WS_EXTENSION_BITS_MIN + 1 };
 
 struct mk_ws_worker {
     struct mk_worker *worker;
     struct mk_list later;
     struct mk_list open; /* sockets */
     struct mk_deferred *turn_end;
-    struct mk_ws_coder
-        *coders[MK_WS_CODERS]; /* without contexts, by their window; NULL until they are needed */
-    struct mk_timer rest;      /* runs from their last use until they give memory back */
-    uint64_t inflated;         /* in this turn of the loop: what messages of all sockets cost to inflate */
+    struct mk_ws_deflate
+        *coders[MK_WS_DEFLATE_WINDOWS]; /* without contexts, by their window; NULL until they are needed */
+    struct mk_timer rest;               /* runs from their last use until they give memory back */
+    uint64_t inflated; /* in this turn of the loop: what messages of all sockets cost to inflate */
 };
 
 extern const struct mk_sm_machine mk_ws_machine;
 
 /* Changes the state, if the table allows it; false: it does not, as for a socket that is closed already. */
-bool mk_ws_move(struct mk_websocket *s, enum mk_ws_state to);
+bool mk_ws_set_state(struct mk_websocket *s, enum mk_ws_state to);
 /* The tunnel is to ask for output, or to offer input again. */
-void mk_ws_wake(struct mk_websocket *s);
+void mk_ws_resume(struct mk_websocket *s);
 /* It is to offer input again, when the turn of the loop is over. For calls of the tunnel itself, where a
  * request to be resumed is for the next call, be it that for input or that for output. */
-void mk_ws_wake_later(struct mk_websocket *s);
+void mk_ws_resume_later(struct mk_websocket *s);
 /* Wakes those. */
-void mk_ws_wake_all(struct mk_ws_worker *w);
+void mk_ws_resume_all_later(struct mk_ws_worker *w);
 
 /* The value of an option, or its default. */
 size_t mk_ws_message_max(const struct mk_websocket *s);
@@ -86,6 +86,6 @@ uint32_t mk_ws_close_ms(const struct mk_websocket *s);
 size_t mk_ws_compress_min(const struct mk_websocket *s);
 
 /* The coder without contexts for that window; NULL when memory is out. */
-struct mk_ws_coder *mk_ws_shared_coder(struct mk_ws_worker *w, unsigned bits);
+struct mk_ws_deflate *mk_ws_shared_deflate(struct mk_ws_worker *w, unsigned bits);
 
 #endif

@@ -11,20 +11,20 @@
 enum { CODE_LEN = 2 };
 
 /* The closing handshake has begun, and has its time. */
-static void limit(struct mk_websocket *s)
+static void start_close_timeout(struct mk_websocket *s)
 {
     uint32_t ms = mk_ws_close_ms(s);
     if (ms == MK_WEBSOCKET_NEVER)
         mk_timer_stop(&s->timer);
     else
         mk_timer_set(&s->timer, s->worker->worker, ms);
-    mk_ws_wake(s);
+    mk_ws_resume(s);
 }
 
-static bool send_close(struct mk_websocket *s, unsigned code, mk_str reason)
+static bool send_close_frame(struct mk_websocket *s, unsigned code, mk_str reason)
 {
-    char room[MK_WS_CONTROL_MAX];
-    struct mk_buf payload = mk_buf_fixed(room, sizeof room);
+    char buf[MK_WS_CONTROL_MAX];
+    struct mk_buf payload = mk_buf_fixed(buf, sizeof buf);
     if (code != MK_WEBSOCKET_NO_CODE) {
         mk_buf_add_char(&payload, (char)(code >> 8));
         mk_buf_add_char(&payload, (char)code);
@@ -33,21 +33,21 @@ static bool send_close(struct mk_websocket *s, unsigned code, mk_str reason)
     return mk_ws_send_control(s, MK_WS_CLOSE, mk_buf_str(&payload));
 }
 
-void mk_ws_close_fail(struct mk_websocket *s, unsigned code)
+void mk_ws_close_with_error(struct mk_websocket *s, unsigned code)
 {
     bool was_open = s->state.is == MK_WS_OPEN;
-    if (!mk_ws_move(s, MK_WS_ENDING))
+    if (!mk_ws_set_state(s, MK_WS_ENDING))
         return;
     s->code = (uint16_t)code;
-    if (was_open && !send_close(s, code, MK_STR_NULL)) {
+    if (was_open && !send_close_frame(s, code, MK_STR_NULL)) {
         mk_websocket_abort(s);
         return;
     }
-    limit(s);
+    start_close_timeout(s);
 }
 
 /* 0: it is none that may be sent. */
-static unsigned read_code(mk_str payload)
+static unsigned parse_close_code(mk_str payload)
 {
     if (payload.len == 0)
         return MK_WEBSOCKET_NO_CODE;
@@ -56,7 +56,7 @@ static unsigned read_code(mk_str payload)
     return mk_ws_frame_is_close_code(code) ? code : 0;
 }
 
-static void keep_reason(struct mk_websocket *s, mk_str reason)
+static void store_reason(struct mk_websocket *s, mk_str reason)
 {
     s->reason = reason.len ? mk_mem_alloc(reason.len) : NULL;
     if (!s->reason)
@@ -65,34 +65,34 @@ static void keep_reason(struct mk_websocket *s, mk_str reason)
     s->reason_len = (uint8_t)reason.len;
 }
 
-void mk_ws_close_receive(struct mk_websocket *s, mk_str payload)
+void mk_ws_close_on_frame(struct mk_websocket *s, mk_str payload)
 {
-    unsigned code = read_code(payload);
+    unsigned code = parse_close_code(payload);
     mk_str reason = mk_str_skip(payload, CODE_LEN);
     if (!code) {
-        mk_ws_close_fail(s, MK_WEBSOCKET_PROTOCOL_ERROR);
+        mk_ws_close_with_error(s, MK_WEBSOCKET_PROTOCOL_ERROR);
         return;
     }
     if (!mk_utf8_is_valid(reason)) {
-        mk_ws_close_fail(s, MK_WEBSOCKET_BAD_DATA);
+        mk_ws_close_with_error(s, MK_WEBSOCKET_BAD_DATA);
         return;
     }
     bool was_open = s->state.is == MK_WS_OPEN;
-    if (!mk_ws_move(s, MK_WS_ENDING))
+    if (!mk_ws_set_state(s, MK_WS_ENDING))
         return;
     s->code = (uint16_t)code;
-    keep_reason(s, reason);
-    if (was_open && !send_close(s, code, MK_STR_NULL)) {
+    store_reason(s, reason);
+    if (was_open && !send_close_frame(s, code, MK_STR_NULL)) {
         mk_websocket_abort(s);
         return;
     }
-    limit(s);
+    start_close_timeout(s);
 }
 
-void mk_ws_close_end(struct mk_websocket *s)
+void mk_ws_close_on_eof(struct mk_websocket *s)
 {
-    if (mk_ws_move(s, MK_WS_ENDING))
-        limit(s);
+    if (mk_ws_set_state(s, MK_WS_ENDING))
+        start_close_timeout(s);
 }
 
 int mk_websocket_close(struct mk_websocket *s, unsigned code, mk_str reason)
@@ -101,10 +101,10 @@ int mk_websocket_close(struct mk_websocket *s, unsigned code, mk_str reason)
     if ((has_code && !mk_ws_frame_is_close_code(code)) ||
         reason.len > (has_code ? MK_WEBSOCKET_REASON_MAX : 0) || !mk_utf8_is_valid(reason))
         return -EINVAL;
-    if (!mk_ws_move(s, MK_WS_CLOSING))
+    if (!mk_ws_set_state(s, MK_WS_CLOSING))
         return -EALREADY;
-    if (send_close(s, code, reason))
-        limit(s);
+    if (send_close_frame(s, code, reason))
+        start_close_timeout(s);
     else
         mk_websocket_abort(s);
     return 0;
@@ -112,7 +112,7 @@ int mk_websocket_close(struct mk_websocket *s, unsigned code, mk_str reason)
 
 void mk_websocket_abort(struct mk_websocket *s)
 {
-    if (!mk_ws_move(s, MK_WS_BROKEN))
+    if (!mk_ws_set_state(s, MK_WS_BROKEN))
         return;
     mk_ws_queue_clear(&s->queue);
     mk_timer_stop(&s->timer);

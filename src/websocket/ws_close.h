@@ -6,10 +6,10 @@
 #include "websocket/ws.h"
 
 /* The client broke a rule, or something failed here: it learns the code, and the socket ends. */
-void mk_ws_close_fail(struct mk_websocket *s, unsigned code);
+void mk_ws_close_with_error(struct mk_websocket *s, unsigned code);
 /* A Close frame with this payload has arrived. */
-void mk_ws_close_receive(struct mk_websocket *s, mk_str payload);
+void mk_ws_close_on_frame(struct mk_websocket *s, mk_str payload);
 /* The client has ended its direction, with or without a Close frame. */
-void mk_ws_close_end(struct mk_websocket *s);
+void mk_ws_close_on_eof(struct mk_websocket *s);
 
 #endif

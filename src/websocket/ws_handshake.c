@@ -4,7 +4,7 @@
 #include <monkey/text.h>
 
 /* The value of a field that may be in several lines, one at a time. */
-static bool next_value(const struct mk_request *request, mk_str wanted, size_t *at, mk_str *value)
+static bool next_header_value(const struct mk_request *request, mk_str wanted, size_t *at, mk_str *value)
 {
     mk_str name;
     while (mk_request_header_at(request, (*at)++, &name, value))
@@ -15,7 +15,7 @@ static bool next_value(const struct mk_request *request, mk_str wanted, size_t *
 
 /* Was the request sent to where the page came from? A page of https may be the same although the request is
  * plain: a proxy in front of us has ended TLS. */
-static bool is_same(const struct mk_request *request, mk_str origin)
+static bool is_same_origin(const struct mk_request *request, mk_str origin)
 {
     mk_str rest = origin, scheme = mk_str_cut(&rest, ':'), host = mk_request_header(request, MK_STR("Host"));
     if (!host.p)
@@ -26,18 +26,18 @@ static bool is_same(const struct mk_request *request, mk_str origin)
            mk_str_eq_nocase(mk_str_skip(rest, 2), host);
 }
 
-bool mk_ws_handshake_may_connect(const struct mk_request *request, const char *origins)
+bool mk_ws_handshake_origin_is_allowed(const struct mk_request *request, const char *origins)
 {
     mk_str origin = mk_request_header(request, MK_STR("Origin")), list = mk_str_from_c(origins), word;
     if (!origins || !origin.p)
         return true;
     while ((word = mk_str_word(&list)).len)
-        if (mk_str_eq(word, MK_STR("same")) ? is_same(request, origin) : mk_str_match(origin, word))
+        if (mk_str_eq(word, MK_STR("same")) ? is_same_origin(request, origin) : mk_str_match(origin, word))
             return true;
     return false;
 }
 
-static bool has_element(mk_str list, mk_str wanted)
+static bool list_has_element(mk_str list, mk_str wanted)
 {
     mk_str element;
     while (mk_header_list_next(&list, &element))
@@ -49,19 +49,20 @@ static bool has_element(mk_str list, mk_str wanted)
 mk_str mk_ws_handshake_subprotocol(const struct mk_request *request, const char *ours)
 {
     mk_str value, element;
-    for (size_t at = 0; ours && next_value(request, MK_STR("Sec-WebSocket-Protocol"), &at, &value);)
+    for (size_t at = 0; ours && next_header_value(request, MK_STR("Sec-WebSocket-Protocol"), &at, &value);)
         while (mk_header_list_next(&value, &element))
-            if (mk_is_token(element) && has_element(mk_str_from_c(ours), element))
+            if (mk_is_token(element) && list_has_element(mk_str_from_c(ours), element))
                 return element;
     return MK_STR_NULL;
 }
 
-bool mk_ws_handshake_offer(const struct mk_request *request, unsigned flags, struct mk_ws_extension *out)
+bool mk_ws_handshake_negotiate_deflate(const struct mk_request *request, unsigned flags,
+                                       struct mk_ws_extension *out)
 {
     mk_str value;
-    if (!(flags & MK_WEBSOCKET_COMPRESS) || !mk_ws_coder_exists())
+    if (!(flags & MK_WEBSOCKET_COMPRESS) || !mk_ws_deflate_is_supported())
         return false;
-    for (size_t at = 0; next_value(request, MK_STR("Sec-WebSocket-Extensions"), &at, &value);)
+    for (size_t at = 0; next_header_value(request, MK_STR("Sec-WebSocket-Extensions"), &at, &value);)
         if (mk_ws_extension_negotiate(value, flags & MK_WEBSOCKET_KEEP_CONTEXT, out))
             return true;
     return false;

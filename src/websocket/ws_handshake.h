@@ -6,10 +6,11 @@
 #include "websocket/ws.h"
 
 /* May a page of the request's Origin connect? */
-bool mk_ws_handshake_may_connect(const struct mk_request *request, const char *origins);
+bool mk_ws_handshake_origin_is_allowed(const struct mk_request *request, const char *origins);
 /* The first subprotocol of the client's list that is one of ours; absent if there is none. */
 mk_str mk_ws_handshake_subprotocol(const struct mk_request *request, const char *ours);
 /* The first offer of compression that is possible; false: there is none. */
-bool mk_ws_handshake_offer(const struct mk_request *request, unsigned flags, struct mk_ws_extension *out);
+bool mk_ws_handshake_negotiate_deflate(const struct mk_request *request, unsigned flags,
+                                       struct mk_ws_extension *out);
 
 #endif

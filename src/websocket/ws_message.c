@@ -33,7 +33,7 @@ struct mk_websocket_message *mk_websocket_message_new(enum mk_websocket_kind kin
     return m;
 }
 
-void mk_ws_message_hold(struct mk_websocket_message *m)
+void mk_ws_message_ref(struct mk_websocket_message *m)
 {
     m->refs++;
 }
@@ -46,7 +46,7 @@ void mk_websocket_message_free(struct mk_websocket_message *m)
     mk_mem_free(m);
 }
 
-const struct mk_ws_frame *mk_ws_message_plain(const struct mk_websocket_message *m)
+const struct mk_ws_frame *mk_ws_message_plain_frame(const struct mk_websocket_message *m)
 {
     return &m->plain;
 }
@@ -56,12 +56,12 @@ size_t mk_ws_message_len(const struct mk_websocket_message *m)
     return m->len;
 }
 
-static void pack(struct mk_websocket_message *m, struct mk_ws_coder *coder)
+static void compress_message(struct mk_websocket_message *m, struct mk_ws_deflate *coder)
 {
     uint8_t head[MK_WS_HEAD_MAX];
     struct mk_buf code = mk_buf_growing(m->len);
     m->was_packed = true;
-    if (mk_ws_coder_deflate(coder, mk_str_of(m->text + m->head_len, m->len), false, &code)) {
+    if (mk_ws_deflate_compress(coder, mk_str_of(m->text + m->head_len, m->len), false, &code)) {
         mk_buf_free(&code);
         return;
     }
@@ -75,9 +75,10 @@ static void pack(struct mk_websocket_message *m, struct mk_ws_coder *coder)
     mk_buf_free(&code);
 }
 
-const struct mk_ws_frame *mk_ws_message_packed(struct mk_websocket_message *m, struct mk_ws_coder *coder)
+const struct mk_ws_frame *mk_ws_message_compressed_frame(struct mk_websocket_message *m,
+                                                         struct mk_ws_deflate *coder)
 {
     if (!m->was_packed)
-        pack(m, coder);
+        compress_message(m, coder);
     return m->packed.message ? &m->packed : NULL;
 }

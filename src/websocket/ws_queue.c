@@ -11,7 +11,7 @@ struct mk_ws_chunk {
     mk_str bytes;
 };
 
-static void append(struct mk_ws_queue *q, struct mk_ws_chunk *c)
+static void append_chunk(struct mk_ws_queue *q, struct mk_ws_chunk *c)
 {
     c->next = NULL;
     if (q->first)
@@ -29,19 +29,19 @@ static bool append_frame(struct mk_ws_queue *q, const struct mk_ws_frame *f)
         return false;
     c->message = f->message;
     c->bytes = f->bytes;
-    append(q, c);
+    append_chunk(q, c);
     return true;
 }
 
 /* Another one follows the only one. */
-static bool make_chunks(struct mk_ws_queue *q)
+static bool convert_to_chunks(struct mk_ws_queue *q)
 {
     return q->first || !q->only || append_frame(q, q->only);
 }
 
-bool mk_ws_queue_add(struct mk_ws_queue *q, mk_str head, mk_str payload)
+bool mk_ws_queue_push(struct mk_ws_queue *q, mk_str head, mk_str payload)
 {
-    if (payload.len > SIZE_MAX / 2 || !make_chunks(q))
+    if (payload.len > SIZE_MAX / 2 || !convert_to_chunks(q))
         return false;
     struct mk_ws_chunk *c = mk_mem_alloc(sizeof *c + head.len + payload.len);
     if (!c)
@@ -52,30 +52,30 @@ bool mk_ws_queue_add(struct mk_ws_queue *q, mk_str head, mk_str payload)
         memcpy(bytes + head.len, payload.p, payload.len);
     c->message = NULL;
     c->bytes = mk_str_of(bytes, head.len + payload.len);
-    append(q, c);
+    append_chunk(q, c);
     q->weight += sizeof *c + c->bytes.len;
     return true;
 }
 
-bool mk_ws_queue_add_shared(struct mk_ws_queue *q, const struct mk_ws_frame *f)
+bool mk_ws_queue_push_shared(struct mk_ws_queue *q, const struct mk_ws_frame *f)
 {
     if (mk_ws_queue_is_empty(q))
         q->only = f;
-    else if (!make_chunks(q) || !append_frame(q, f))
+    else if (!convert_to_chunks(q) || !append_frame(q, f))
         return false;
-    mk_ws_message_hold(f->message);
+    mk_ws_message_ref(f->message);
     q->weight += sizeof(struct mk_ws_chunk) + f->bytes.len;
     return true;
 }
 
-static void remove_only(struct mk_ws_queue *q)
+static void remove_only_frame(struct mk_ws_queue *q)
 {
     mk_websocket_message_free(q->only->message);
     q->only = NULL;
     q->at = q->weight = 0;
 }
 
-static void remove_first(struct mk_ws_queue *q)
+static void remove_first_chunk(struct mk_ws_queue *q)
 {
     struct mk_ws_chunk *c = q->first;
     q->weight -= sizeof *c + c->bytes.len - q->at;
@@ -88,31 +88,31 @@ static void remove_first(struct mk_ws_queue *q)
 }
 
 /* Moves what fits of these bytes, the first that wait. True: that was their end. */
-static bool take(struct mk_ws_queue *q, mk_str bytes, char *room, size_t cap, size_t *taken)
+static bool read_chunk(struct mk_ws_queue *q, mk_str bytes, char *buf, size_t cap, size_t *taken)
 {
     size_t n = mk_min(bytes.len - q->at, cap - *taken);
-    memcpy(room + *taken, bytes.p + q->at, n);
+    memcpy(buf + *taken, bytes.p + q->at, n);
     *taken += n;
     q->at += n;
     q->weight -= n;
     return q->at == bytes.len;
 }
 
-size_t mk_ws_queue_take(struct mk_ws_queue *q, char *room, size_t cap)
+size_t mk_ws_queue_read(struct mk_ws_queue *q, char *buf, size_t cap)
 {
     size_t taken = 0;
-    if (!q->first && q->only && take(q, q->only->bytes, room, cap, &taken))
-        remove_only(q);
+    if (!q->first && q->only && read_chunk(q, q->only->bytes, buf, cap, &taken))
+        remove_only_frame(q);
     while (q->first && taken < cap)
-        if (take(q, q->first->bytes, room, cap, &taken))
-            remove_first(q);
+        if (read_chunk(q, q->first->bytes, buf, cap, &taken))
+            remove_first_chunk(q);
     return taken;
 }
 
 void mk_ws_queue_clear(struct mk_ws_queue *q)
 {
     if (!q->first && q->only)
-        remove_only(q);
+        remove_only_frame(q);
     while (q->first)
-        remove_first(q);
+        remove_first_chunk(q);
 }

@@ -22,11 +22,11 @@ struct mk_ws_queue {
 };
 
 /* Two pieces, the head of a frame and its payload, which are copied. False when memory is out. */
-bool mk_ws_queue_add(struct mk_ws_queue *q, mk_str head, mk_str payload) MK_MUST_USE;
+bool mk_ws_queue_push(struct mk_ws_queue *q, mk_str head, mk_str payload) MK_MUST_USE;
 /* A frame of a message, which is held until it is taken. */
-bool mk_ws_queue_add_shared(struct mk_ws_queue *q, const struct mk_ws_frame *f) MK_MUST_USE;
+bool mk_ws_queue_push_shared(struct mk_ws_queue *q, const struct mk_ws_frame *f) MK_MUST_USE;
 /* Moves up to `cap` bytes to `room`, and answers how many. */
-size_t mk_ws_queue_take(struct mk_ws_queue *q, char *room, size_t cap);
+size_t mk_ws_queue_read(struct mk_ws_queue *q, char *buf, size_t cap);
 /* Forgets everything. */
 void mk_ws_queue_clear(struct mk_ws_queue *q);
 

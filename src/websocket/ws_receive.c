@@ -17,7 +17,7 @@ enum {
 };
 
 /* What has arrived of a message and its frames. Kept only from one read to the next in the middle of one. */
-struct mk_ws_inflow {
+struct mk_ws_receive_state {
     struct mk_ws_frame_head frame;
     uint64_t at; /* bytes of its payload that were taken */
     bool is_in_frame;
@@ -32,32 +32,32 @@ struct mk_ws_inflow {
     size_t rest_at, rest_len;
 };
 
-static bool is_resting(const struct mk_ws_inflow *in)
+static bool is_between_messages(const struct mk_ws_receive_state *in)
 {
     return !in->is_in_frame && !in->n_head && !in->kind && !in->rest;
 }
 
-static bool is_reading(const struct mk_websocket *s)
+static bool may_read_frames(const struct mk_websocket *s)
 {
     return s->state.is == MK_WS_OPEN || s->state.is == MK_WS_CLOSING;
 }
 
 /* What is compressed waits for the next turn. */
-static bool is_exhausted(struct mk_websocket *s)
+static bool inflate_budget_is_spent(struct mk_websocket *s)
 {
     if (!s->is_compressed || s->worker->inflated < INFLATE_MAX)
         return false;
-    mk_ws_wake_later(s);
+    mk_ws_resume_later(s);
     return true;
 }
 
 /* May the next frame be taken? */
-static bool may_take(struct mk_websocket *s)
+static bool may_take_frame(struct mk_websocket *s)
 {
-    if (is_exhausted(s))
+    if (inflate_budget_is_spent(s))
         return false;
     if (s->state.is != MK_WS_OPEN)
-        return is_reading(s);
+        return may_read_frames(s);
     if (!mk_ws_send_has_room(s))
         s->is_stalled = true;
     return !s->is_paused && !s->is_stalled;
@@ -65,7 +65,7 @@ static bool may_take(struct mk_websocket *s)
 
 /* ---- Messages ---- */
 
-static void deliver(struct mk_websocket *s, unsigned kind, mk_str data)
+static void deliver_message(struct mk_websocket *s, unsigned kind, mk_str data)
 {
     const struct mk_websocket_ops *ops = s->options->ops;
     if (s->state.is == MK_WS_OPEN && ops->on_message)
@@ -76,66 +76,66 @@ static void deliver(struct mk_websocket *s, unsigned kind, mk_str data)
 static void deliver_compressed(struct mk_websocket *s, unsigned kind, mk_str code)
 {
     bool keeps = s->offer.client_keeps;
-    struct mk_ws_coder *c = keeps ? s->coder : mk_ws_shared_coder(s->worker, MK_WS_EXTENSION_BITS_MAX);
+    struct mk_ws_deflate *c = keeps ? s->coder : mk_ws_shared_deflate(s->worker, MK_WS_EXTENSION_BITS_MAX);
     struct mk_buf data = mk_buf_growing(mk_ws_message_max(s));
-    int e = c ? mk_ws_coder_inflate(c, code, keeps, &data, &s->worker->inflated) : -ENOMEM;
+    int e = c ? mk_ws_deflate_decompress(c, code, keeps, &data, &s->worker->inflated) : -ENOMEM;
     s->is_coding = true;
     mk_deferred_post(s->worker->turn_end); /* which counts from 0 again */
     if (e)
-        mk_ws_close_fail(s, e == -EMSGSIZE ? MK_WEBSOCKET_TOO_BIG
-                            : e == -ENOMEM ? MK_WEBSOCKET_INTERNAL_ERROR
-                                           : MK_WEBSOCKET_BAD_DATA);
+        mk_ws_close_with_error(s, e == -EMSGSIZE ? MK_WEBSOCKET_TOO_BIG
+                                  : e == -ENOMEM ? MK_WEBSOCKET_INTERNAL_ERROR
+                                                 : MK_WEBSOCKET_BAD_DATA);
     else if (kind == MK_WS_TEXT && !mk_utf8_is_valid(mk_buf_str(&data)))
-        mk_ws_close_fail(s, MK_WEBSOCKET_BAD_DATA);
+        mk_ws_close_with_error(s, MK_WEBSOCKET_BAD_DATA);
     else
-        deliver(s, kind, mk_buf_str(&data));
+        deliver_message(s, kind, mk_buf_str(&data));
     mk_buf_free(&data);
 }
 
-static void end_message(struct mk_websocket *s, struct mk_ws_inflow *in, mk_str data)
+static void finish_message(struct mk_websocket *s, struct mk_ws_receive_state *in, mk_str data)
 {
     if (in->is_compressed)
         deliver_compressed(s, in->kind, data);
     else if (in->kind == MK_WS_TEXT && !mk_utf8_is_complete(&in->utf8))
-        mk_ws_close_fail(s, MK_WEBSOCKET_BAD_DATA);
+        mk_ws_close_with_error(s, MK_WEBSOCKET_BAD_DATA);
     else
-        deliver(s, in->kind, data);
+        deliver_message(s, in->kind, data);
     mk_buf_free(&in->message);
     in->kind = 0;
 }
 
 /* A piece of a frame of data; `is_last`: the frame ends with it. */
-static void take_data(struct mk_websocket *s, struct mk_ws_inflow *in, mk_str piece, bool is_last)
+static void append_data(struct mk_websocket *s, struct mk_ws_receive_state *in, mk_str piece, bool is_last)
 {
     bool ends = is_last && in->frame.is_final;
     if (in->kind == MK_WS_TEXT && !in->is_compressed && !mk_utf8_feed(&in->utf8, piece)) {
-        mk_ws_close_fail(s, MK_WEBSOCKET_BAD_DATA);
+        mk_ws_close_with_error(s, MK_WEBSOCKET_BAD_DATA);
         return;
     }
     if (ends && in->message.len == 0) { /* it is delivered where it was read to */
-        end_message(s, in, piece);
+        finish_message(s, in, piece);
         return;
     }
     mk_buf_add(&in->message, piece);
     if (in->message.failed)
-        mk_ws_close_fail(s, MK_WEBSOCKET_INTERNAL_ERROR);
+        mk_ws_close_with_error(s, MK_WEBSOCKET_INTERNAL_ERROR);
     else if (ends)
-        end_message(s, in, mk_buf_str(&in->message));
+        finish_message(s, in, mk_buf_str(&in->message));
 }
 
 /* ---- Frames ---- */
 
-static void take_control(struct mk_websocket *s, struct mk_ws_inflow *in)
+static void handle_control_frame(struct mk_websocket *s, struct mk_ws_receive_state *in)
 {
     const struct mk_websocket_ops *ops = s->options->ops;
     mk_str payload = mk_str_of(in->control, in->n_control);
     switch (in->frame.opcode) {
     case MK_WS_CLOSE:
-        mk_ws_close_receive(s, payload);
+        mk_ws_close_on_frame(s, payload);
         break;
     case MK_WS_PING:
         if (s->state.is == MK_WS_OPEN && !mk_ws_send_control(s, MK_WS_PONG, payload))
-            mk_ws_close_fail(s, MK_WEBSOCKET_INTERNAL_ERROR);
+            mk_ws_close_with_error(s, MK_WEBSOCKET_INTERNAL_ERROR);
         break;
     default:
         if (payload.len && s->state.is == MK_WS_OPEN && ops->on_pong)
@@ -145,7 +145,7 @@ static void take_control(struct mk_websocket *s, struct mk_ws_inflow *in)
 }
 
 /* The code to refuse a frame of data with, or 0. */
-static unsigned judge_data(const struct mk_websocket *s, const struct mk_ws_inflow *in)
+static unsigned check_data_frame(const struct mk_websocket *s, const struct mk_ws_receive_state *in)
 {
     const struct mk_ws_frame_head *f = &in->frame;
     bool continues = f->opcode == MK_WS_CONTINUATION;
@@ -157,16 +157,16 @@ static unsigned judge_data(const struct mk_websocket *s, const struct mk_ws_infl
     return 0;
 }
 
-static unsigned judge(const struct mk_websocket *s, const struct mk_ws_inflow *in)
+static unsigned check_frame(const struct mk_websocket *s, const struct mk_ws_receive_state *in)
 {
     if (!in->frame.is_masked)
         return MK_WEBSOCKET_PROTOCOL_ERROR;
     if (mk_ws_frame_is_control(in->frame.opcode))
         return in->frame.is_compressed ? MK_WEBSOCKET_PROTOCOL_ERROR : 0;
-    return judge_data(s, in);
+    return check_data_frame(s, in);
 }
 
-static void begin_message(struct mk_websocket *s, struct mk_ws_inflow *in)
+static void start_message(struct mk_websocket *s, struct mk_ws_receive_state *in)
 {
     in->kind = in->frame.opcode;
     in->is_compressed = in->frame.is_compressed;
@@ -174,42 +174,43 @@ static void begin_message(struct mk_websocket *s, struct mk_ws_inflow *in)
     in->message = mk_buf_growing(mk_ws_message_max(s));
 }
 
-static void end_frame(struct mk_websocket *s, struct mk_ws_inflow *in)
+static void finish_frame(struct mk_websocket *s, struct mk_ws_receive_state *in)
 {
     in->is_in_frame = false;
     if (mk_ws_frame_is_control(in->frame.opcode))
-        take_control(s, in);
+        handle_control_frame(s, in);
 }
 
-static void begin_frame(struct mk_websocket *s, struct mk_ws_inflow *in)
+static void start_frame(struct mk_websocket *s, struct mk_ws_receive_state *in)
 {
     const char *problem = mk_ws_frame_head_parse(&in->frame, in->head);
-    unsigned code = problem ? MK_WEBSOCKET_PROTOCOL_ERROR : judge(s, in);
+    unsigned code = problem ? MK_WEBSOCKET_PROTOCOL_ERROR : check_frame(s, in);
     in->n_head = 0;
     in->n_control = 0;
     in->at = 0;
     if (code) {
-        mk_ws_close_fail(s, code);
+        mk_ws_close_with_error(s, code);
         return;
     }
     bool is_control = mk_ws_frame_is_control(in->frame.opcode);
     if (!is_control && in->frame.opcode != MK_WS_CONTINUATION)
-        begin_message(s, in);
+        start_message(s, in);
     in->is_in_frame = true;
     if (in->frame.len)
         return;
     if (!is_control)
-        take_data(s, in, MK_STR(""), true);
-    end_frame(s, in);
+        append_data(s, in, MK_STR(""), true);
+    finish_frame(s, in);
 }
 
-static size_t take_head(struct mk_websocket *s, struct mk_ws_inflow *in, const char *p, size_t len)
+static size_t parse_frame_head(struct mk_websocket *s, struct mk_ws_receive_state *in, const char *p,
+                               size_t len)
 {
     size_t n = 0;
     for (;;) {
         size_t need = in->n_head < MK_WS_HEAD_MIN ? MK_WS_HEAD_MIN : mk_ws_frame_head_len(in->head);
         if (in->n_head == need) {
-            begin_frame(s, in);
+            start_frame(s, in);
             return n;
         }
         size_t more = mk_min(need - in->n_head, len - n);
@@ -221,7 +222,7 @@ static size_t take_head(struct mk_websocket *s, struct mk_ws_inflow *in, const c
     }
 }
 
-static size_t take_payload(struct mk_websocket *s, struct mk_ws_inflow *in, char *p, size_t len)
+static size_t parse_payload(struct mk_websocket *s, struct mk_ws_receive_state *in, char *p, size_t len)
 {
     uint64_t left = in->frame.len - in->at;
     size_t n = left < len ? (size_t)left : len;
@@ -232,23 +233,23 @@ static size_t take_payload(struct mk_websocket *s, struct mk_ws_inflow *in, char
         memcpy(in->control + in->n_control, p, n);
         in->n_control = (uint8_t)(in->n_control + n);
     } else {
-        take_data(s, in, mk_str_of(p, n), is_last);
+        append_data(s, in, mk_str_of(p, n), is_last);
     }
     if (is_last)
-        end_frame(s, in);
+        finish_frame(s, in);
     return n;
 }
 
 /* Answers how many bytes were taken. A frame that has begun is taken as far as it is there: only the next one
  * may have to wait. */
-static size_t take(struct mk_websocket *s, struct mk_ws_inflow *in, char *p, size_t len)
+static size_t parse_input(struct mk_websocket *s, struct mk_ws_receive_state *in, char *p, size_t len)
 {
     size_t n = 0;
-    while (n < len && is_reading(s)) {
+    while (n < len && may_read_frames(s)) {
         if (in->is_in_frame)
-            n += take_payload(s, in, p + n, len - n);
-        else if (may_take(s))
-            n += take_head(s, in, p + n, len - n);
+            n += parse_payload(s, in, p + n, len - n);
+        else if (may_take_frame(s))
+            n += parse_frame_head(s, in, p + n, len - n);
         else
             break;
     }
@@ -257,18 +258,18 @@ static size_t take(struct mk_websocket *s, struct mk_ws_inflow *in, char *p, siz
 
 /* ---- Reading ---- */
 
-static void free_rest(struct mk_ws_inflow *in)
+static void free_unparsed(struct mk_ws_receive_state *in)
 {
     mk_mem_free(in->rest);
     in->rest = NULL;
 }
 
 /* Keeps what was read and may not be taken yet. */
-static void keep_rest(struct mk_websocket *s, struct mk_ws_inflow *in, mk_str rest)
+static void save_unparsed(struct mk_websocket *s, struct mk_ws_receive_state *in, mk_str rest)
 {
     in->rest = mk_mem_alloc(rest.len);
     if (!in->rest) {
-        mk_ws_close_fail(s, MK_WEBSOCKET_INTERNAL_ERROR);
+        mk_ws_close_with_error(s, MK_WEBSOCKET_INTERNAL_ERROR);
         return;
     }
     memcpy(in->rest, rest.p, rest.len);
@@ -277,61 +278,61 @@ static void keep_rest(struct mk_websocket *s, struct mk_ws_inflow *in, mk_str re
 }
 
 /* True: all of it was taken. */
-static bool take_rest(struct mk_websocket *s, struct mk_ws_inflow *in)
+static bool parse_saved_input(struct mk_websocket *s, struct mk_ws_receive_state *in)
 {
     if (!in->rest)
         return true;
-    in->rest_at += take(s, in, in->rest + in->rest_at, in->rest_len - in->rest_at);
+    in->rest_at += parse_input(s, in, in->rest + in->rest_at, in->rest_len - in->rest_at);
     if (in->rest_at < in->rest_len)
         return false;
-    free_rest(in);
+    free_unparsed(in);
     return true;
 }
 
 /* What mk_request_read() has answered. True: there may be more. */
-static bool use(struct mk_websocket *s, struct mk_ws_inflow *in, char *room, ssize_t got)
+static bool handle_read(struct mk_websocket *s, struct mk_ws_receive_state *in, char *buf, ssize_t got)
 {
     if (got == -EAGAIN)
         return false;
     if (got <= 0) {
         if (got == 0)
-            mk_ws_close_end(s);
+            mk_ws_close_on_eof(s);
         else
             mk_websocket_abort(s);
         return false;
     }
     s->was_heard = true;
-    size_t n = take(s, in, room, (size_t)got);
-    if (n < (size_t)got && is_reading(s))
-        keep_rest(s, in, mk_str_of(room + n, (size_t)got - n));
+    size_t n = parse_input(s, in, buf, (size_t)got);
+    if (n < (size_t)got && may_read_frames(s))
+        save_unparsed(s, in, mk_str_of(buf + n, (size_t)got - n));
     return true;
 }
 
-static void read_all(struct mk_websocket *s, struct mk_ws_inflow *in, char *room)
+static void read_and_parse(struct mk_websocket *s, struct mk_ws_receive_state *in, char *buf)
 {
-    if (!take_rest(s, in))
+    if (!parse_saved_input(s, in))
         return;
-    for (unsigned n = 0; is_reading(s) && (in->is_in_frame || may_take(s)); n++) {
+    for (unsigned n = 0; may_read_frames(s) && (in->is_in_frame || may_take_frame(s)); n++) {
         if (n == READS_MAX) {
-            mk_ws_wake_later(s);
+            mk_ws_resume_later(s);
             return;
         }
-        if (!use(s, in, room, mk_request_read(s->request, room, ROOM)))
+        if (!handle_read(s, in, buf, mk_request_read(s->request, buf, ROOM)))
             return;
     }
 }
 
-static void forget(struct mk_ws_inflow *in)
+static void free_receive_buffers(struct mk_ws_receive_state *in)
 {
-    free_rest(in);
+    free_unparsed(in);
     mk_buf_free(&in->message);
 }
 
 /* What is incomplete moves to the heap until more arrives. */
-static void settle(struct mk_websocket *s, struct mk_ws_inflow *in)
+static void save_receive_state(struct mk_websocket *s, struct mk_ws_receive_state *in)
 {
-    if (!is_reading(s) || is_resting(in)) {
-        forget(in);
+    if (!may_read_frames(s) || is_between_messages(in)) {
+        free_receive_buffers(in);
         mk_mem_free(s->inflow);
         s->inflow = NULL;
         return;
@@ -342,46 +343,46 @@ static void settle(struct mk_websocket *s, struct mk_ws_inflow *in)
         *s->inflow = *in;
         return;
     }
-    forget(in);
-    mk_ws_close_fail(s, MK_WEBSOCKET_INTERNAL_ERROR);
+    free_receive_buffers(in);
+    mk_ws_close_with_error(s, MK_WEBSOCKET_INTERNAL_ERROR);
 }
 
-static void begin(struct mk_websocket *s, char *room, ssize_t got)
+static void receive_first(struct mk_websocket *s, char *buf, ssize_t got)
 {
-    struct mk_ws_inflow in = {0};
-    if (use(s, &in, room, got))
-        read_all(s, &in, room);
-    settle(s, &in);
+    struct mk_ws_receive_state in = {0};
+    if (handle_read(s, &in, buf, got))
+        read_and_parse(s, &in, buf);
+    save_receive_state(s, &in);
 }
 
-static void go_on(struct mk_websocket *s, char *room)
+static void receive_more(struct mk_websocket *s, char *buf)
 {
-    struct mk_ws_inflow in = *s->inflow;
-    read_all(s, &in, room);
-    settle(s, &in);
+    struct mk_ws_receive_state in = *s->inflow;
+    read_and_parse(s, &in, buf);
+    save_receive_state(s, &in);
 }
 
 /* Each message that we send has the tunnel ask for input, too: that there is none must be known at once. */
-bool mk_ws_receive(struct mk_websocket *s)
+bool mk_ws_receive_input(struct mk_websocket *s)
 {
-    char room[ROOM];
-    if (!is_reading(s))
+    char buf[ROOM];
+    if (!may_read_frames(s))
         return false;
     s->is_stalled = false;
     if (s->inflow) {
-        go_on(s, room);
-    } else if (may_take(s)) {
-        ssize_t got = mk_request_read(s->request, room, ROOM);
+        receive_more(s, buf);
+    } else if (may_take_frame(s)) {
+        ssize_t got = mk_request_read(s->request, buf, ROOM);
         if (got != -EAGAIN)
-            begin(s, room, got);
+            receive_first(s, buf, got);
     }
-    return is_reading(s);
+    return may_read_frames(s);
 }
 
-void mk_ws_receive_drop(struct mk_websocket *s)
+void mk_ws_receive_free(struct mk_websocket *s)
 {
     if (s->inflow)
-        forget(s->inflow);
+        free_receive_buffers(s->inflow);
     mk_mem_free(s->inflow);
     s->inflow = NULL;
 }

@@ -6,8 +6,8 @@
 #include "websocket/ws.h"
 
 /* Reads what there is, as far as it may. False: nothing more is wanted. */
-bool mk_ws_receive(struct mk_websocket *s);
+bool mk_ws_receive_input(struct mk_websocket *s);
 /* Forgets what is incomplete. */
-void mk_ws_receive_drop(struct mk_websocket *s);
+void mk_ws_receive_free(struct mk_websocket *s);
 
 #endif

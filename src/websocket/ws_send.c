@@ -11,23 +11,23 @@ bool mk_ws_send_has_room(const struct mk_websocket *s)
     return s->queue.weight < mk_ws_queue_max(s);
 }
 
-static int add_frame(struct mk_websocket *s, unsigned first, mk_str payload)
+static int queue_frame(struct mk_websocket *s, unsigned first, mk_str payload)
 {
     uint8_t head[MK_WS_HEAD_MAX];
     size_t n = mk_ws_frame_head_write(head, first, payload.len);
-    if (!mk_ws_queue_add(&s->queue, mk_str_of((const char *)head, n), payload))
+    if (!mk_ws_queue_push(&s->queue, mk_str_of((const char *)head, n), payload))
         return -ENOMEM;
-    mk_ws_wake(s);
+    mk_ws_resume(s);
     return 0;
 }
 
 bool mk_ws_send_control(struct mk_websocket *s, unsigned opcode, mk_str payload)
 {
-    return !add_frame(s, MK_WS_FIN | opcode, payload);
+    return !queue_frame(s, MK_WS_FIN | opcode, payload);
 }
 
 /* May it be queued now? */
-static int admit(struct mk_websocket *s, bool whole)
+static int check_may_send(struct mk_websocket *s, bool whole)
 {
     if (s->state.is != MK_WS_OPEN)
         return -ESHUTDOWN;
@@ -41,44 +41,45 @@ static int admit(struct mk_websocket *s, bool whole)
 
 /* ---- Compressed ones ---- */
 
-static bool is_worth_it(const struct mk_websocket *s, size_t len)
+static bool should_compress(const struct mk_websocket *s, size_t len)
 {
     return s->is_compressed && len >= mk_ws_compress_min(s);
 }
 
 /* Compressed into a buffer that is smaller than the message; false: it goes out as it is. */
-static bool compress(struct mk_websocket *s, mk_str data, struct mk_buf *out)
+static bool compress_message(struct mk_websocket *s, mk_str data, struct mk_buf *out)
 {
     bool keeps = s->offer.server_keeps;
-    struct mk_ws_coder *c = keeps ? s->coder : mk_ws_shared_coder(s->worker, s->offer.server_bits);
+    struct mk_ws_deflate *c = keeps ? s->coder : mk_ws_shared_deflate(s->worker, s->offer.server_bits);
     s->is_coding = true;
-    return c && mk_ws_coder_deflate(c, data, keeps, out) == 0;
+    return c && mk_ws_deflate_compress(c, data, keeps, out) == 0;
 }
 
-static int add_message(struct mk_websocket *s, unsigned opcode, mk_str data)
+static int queue_message(struct mk_websocket *s, unsigned opcode, mk_str data)
 {
     struct mk_buf code = mk_buf_growing(data.len);
-    if (!is_worth_it(s, data.len) || !compress(s, data, &code)) {
+    if (!should_compress(s, data.len) || !compress_message(s, data, &code)) {
         mk_buf_free(&code);
-        return add_frame(s, MK_WS_FIN | opcode, data);
+        return queue_frame(s, MK_WS_FIN | opcode, data);
     }
-    int e = add_frame(s, MK_WS_FIN | MK_WS_COMPRESSED | opcode, mk_buf_str(&code));
+    int e = queue_frame(s, MK_WS_FIN | MK_WS_COMPRESSED | opcode, mk_buf_str(&code));
     if (e && s->coder)
-        mk_ws_coder_forget(s->coder); /* the client lacks what the next one would refer to */
+        mk_ws_deflate_reset_compression(s->coder); /* the client lacks what the next one would refer to */
     mk_buf_free(&code);
     return e;
 }
 
 static const struct mk_ws_frame *choose_frame(struct mk_websocket *s, struct mk_websocket_message *m)
 {
-    struct mk_ws_coder *coder = NULL;
-    if (is_worth_it(s, mk_ws_message_len(m)) && s->offer.server_bits == MK_WS_EXTENSION_BITS_MAX)
-        coder = mk_ws_shared_coder(s->worker, MK_WS_EXTENSION_BITS_MAX);
-    const struct mk_ws_frame *packed = coder ? mk_ws_message_packed(m, coder) : NULL;
+    struct mk_ws_deflate *coder = NULL;
+    if (should_compress(s, mk_ws_message_len(m)) && s->offer.server_bits == MK_WS_EXTENSION_BITS_MAX)
+        coder = mk_ws_shared_deflate(s->worker, MK_WS_EXTENSION_BITS_MAX);
+    const struct mk_ws_frame *packed = coder ? mk_ws_message_compressed_frame(m, coder) : NULL;
     if (!packed)
-        return mk_ws_message_plain(m);
+        return mk_ws_message_plain_frame(m);
     if (s->coder)
-        mk_ws_coder_forget(s->coder); /* the client's window now has a message that this coder did not see */
+        mk_ws_deflate_reset_compression(
+            s->coder); /* the client's window now has a message that this coder did not see */
     return packed;
 }
 
@@ -86,17 +87,17 @@ static const struct mk_ws_frame *choose_frame(struct mk_websocket *s, struct mk_
 
 int mk_websocket_send(struct mk_websocket *s, enum mk_websocket_kind kind, mk_str data)
 {
-    int e = admit(s, true);
-    return e ? e : add_message(s, (unsigned)kind, data);
+    int e = check_may_send(s, true);
+    return e ? e : queue_message(s, (unsigned)kind, data);
 }
 
 int mk_websocket_send_part(struct mk_websocket *s, enum mk_websocket_kind kind, mk_str data, bool last)
 {
-    int e = admit(s, false);
+    int e = check_may_send(s, false);
     if (e)
         return e;
     unsigned opcode = s->parts_kind ? MK_WS_CONTINUATION : (unsigned)kind;
-    e = add_frame(s, opcode | (last ? MK_WS_FIN : 0), data);
+    e = queue_frame(s, opcode | (last ? MK_WS_FIN : 0), data);
     if (!e)
         s->parts_kind = last ? 0 : (uint8_t)kind;
     return e;
@@ -104,12 +105,12 @@ int mk_websocket_send_part(struct mk_websocket *s, enum mk_websocket_kind kind, 
 
 int mk_websocket_send_message(struct mk_websocket *s, struct mk_websocket_message *m)
 {
-    int e = admit(s, true);
+    int e = check_may_send(s, true);
     if (e)
         return e;
-    if (!mk_ws_queue_add_shared(&s->queue, choose_frame(s, m)))
+    if (!mk_ws_queue_push_shared(&s->queue, choose_frame(s, m)))
         return -ENOMEM;
-    mk_ws_wake(s);
+    mk_ws_resume(s);
     return 0;
 }
 
@@ -117,6 +118,6 @@ int mk_websocket_ping(struct mk_websocket *s, mk_str data)
 {
     if (data.len == 0 || data.len > MK_WS_CONTROL_MAX)
         return -EINVAL;
-    int e = admit(s, false);
-    return e ? e : add_frame(s, MK_WS_FIN | MK_WS_PING, data);
+    int e = check_may_send(s, false);
+    return e ? e : queue_frame(s, MK_WS_FIN | MK_WS_PING, data);
 }

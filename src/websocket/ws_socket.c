@@ -11,21 +11,21 @@
 
 /* ---- The tunnel ---- */
 
-static bool on_input(void *ctx)
+static bool tunnel_on_input(void *ctx)
 {
     struct mk_websocket *s = ctx;
     s->is_within = true;
-    bool more = mk_ws_receive(s);
+    bool more = mk_ws_receive_input(s);
     s->is_within = false;
     return more;
 }
 
 /* There is room again: for the owner, and for what the client has sent meanwhile. */
-static void tell_room(struct mk_websocket *s)
+static void notify_room(struct mk_websocket *s)
 {
     const struct mk_websocket_ops *ops = s->options->ops;
     if (s->is_stalled && mk_ws_send_has_room(s))
-        mk_ws_wake_later(s);
+        mk_ws_resume_later(s);
     if (!s->is_refusing || s->state.is != MK_WS_OPEN || s->queue.weight >= mk_ws_queue_max(s) / 2)
         return;
     s->is_refusing = false;
@@ -33,13 +33,13 @@ static void tell_room(struct mk_websocket *s)
         ops->on_room(s->ctx, s);
 }
 
-static ssize_t fill(struct mk_websocket *s, char *room, size_t cap)
+static ssize_t read_queue(struct mk_websocket *s, char *buf, size_t cap)
 {
     size_t n = 0, more;
     do {
-        more = mk_ws_queue_take(&s->queue, room + n, cap - n);
+        more = mk_ws_queue_read(&s->queue, buf + n, cap - n);
         n += more;
-        tell_room(s);
+        notify_room(s);
     } while (more && n < cap && !mk_ws_queue_is_empty(&s->queue));
     s->has_sent = s->has_sent || n;
     if (s->state.is == MK_WS_BROKEN)
@@ -49,7 +49,7 @@ static ssize_t fill(struct mk_websocket *s, char *room, size_t cap)
     return s->state.is == MK_WS_ENDING ? 0 : -EAGAIN;
 }
 
-static ssize_t pull(void *ctx, char *room, size_t cap)
+static ssize_t tunnel_read(void *ctx, char *buf, size_t cap)
 {
     struct mk_websocket *s = ctx;
     if (s->state.is == MK_WS_BROKEN)
@@ -57,17 +57,17 @@ static ssize_t pull(void *ctx, char *room, size_t cap)
     if (s->state.is == MK_WS_OPEN && mk_ws_queue_is_empty(&s->queue) && !s->is_stalled && !s->is_refusing)
         return -EAGAIN;
     s->is_within = true;
-    ssize_t n = fill(s, room, cap);
+    ssize_t n = read_queue(s, buf, cap);
     s->is_within = false;
     return n;
 }
 
-static void on_end(void *ctx)
+static void tunnel_on_end(void *ctx)
 {
     struct mk_websocket *s = ctx;
     mk_str reason = s->reason ? mk_str_of(s->reason, s->reason_len) : MK_STR("");
     bool was_open = s->state.is != MK_WS_HANDSHAKE;
-    (void)mk_ws_move(s, MK_WS_OVER);
+    (void)mk_ws_set_state(s, MK_WS_OVER);
     mk_timer_stop(&s->timer);
     mk_list_remove(&s->later);
     mk_list_remove(&s->open);
@@ -75,16 +75,17 @@ static void on_end(void *ctx)
     if (was_open)        /* else the owner, and its options, may be gone */
         s->options->ops->on_close(s->ctx, s, s->code, reason);
     mk_ws_queue_clear(&s->queue);
-    mk_ws_receive_drop(s);
-    mk_ws_coder_free(s->coder);
+    mk_ws_receive_free(s);
+    mk_ws_deflate_free(s->coder);
     mk_mem_free(s->reason);
 }
 
-static const struct mk_tunnel_ops tunnel = {.source = {.pull = pull, .close = on_end}, .on_input = on_input};
+static const struct mk_tunnel_ops tunnel_ops = {.source = {.pull = tunnel_read, .close = tunnel_on_end},
+                                                .on_input = tunnel_on_input};
 
 /* ---- The clock ---- */
 
-static void set_clock(struct mk_websocket *s)
+static void set_ping_timer(struct mk_websocket *s)
 {
     uint32_t ms = mk_ws_ping_ms(s);
     s->was_heard = s->has_sent = s->is_coding = false;
@@ -94,62 +95,62 @@ static void set_clock(struct mk_websocket *s)
 
 /* Is it known to live, or can it not be known? Of a paused one nothing is read, and one that is slow to take
  * what is sent may not have seen the ping yet. */
-static bool is_alive(const struct mk_websocket *s)
+static bool is_known_alive(const struct mk_websocket *s)
 {
     return s->was_heard || s->is_paused || (!mk_ws_queue_is_empty(&s->queue) && s->has_sent);
 }
 
-static void on_due(struct mk_timer *t)
+static void on_ping_timer(struct mk_timer *t)
 {
     struct mk_websocket *s = MK_CONTAINER(t, struct mk_websocket, timer);
     if (s->coder && !s->is_coding)
-        mk_ws_coder_rest(s->coder, s->offer.client_keeps);
-    if (s->state.is != MK_WS_OPEN || (s->was_pinged && !is_alive(s))) {
+        mk_ws_deflate_release_memory(s->coder, s->offer.client_keeps);
+    if (s->state.is != MK_WS_OPEN || (s->was_pinged && !is_known_alive(s))) {
         mk_websocket_abort(s);
         return;
     }
-    s->was_pinged = !is_alive(s);
+    s->was_pinged = !is_known_alive(s);
     if (s->was_pinged && !mk_ws_send_control(s, MK_WS_PING, MK_STR(""))) {
         mk_websocket_abort(s);
         return;
     }
-    set_clock(s);
+    set_ping_timer(s);
 }
 
 /* The coders without contexts were not used for a while. */
-static void on_rest(struct mk_timer *t)
+static void on_deflate_idle_timer(struct mk_timer *t)
 {
     struct mk_ws_worker *w = MK_CONTAINER(t, struct mk_ws_worker, rest);
-    for (size_t i = 0; i < MK_WS_CODERS; i++)
+    for (size_t i = 0; i < MK_WS_DEFLATE_WINDOWS; i++)
         if (w->coders[i])
-            mk_ws_coder_rest(w->coders[i], false);
+            mk_ws_deflate_release_memory(w->coders[i], false);
 }
 
-static void on_turn_end(void *ctx)
+static void on_iteration_end(void *ctx)
 {
-    mk_ws_wake_all(ctx);
+    mk_ws_resume_all_later(ctx);
 }
 
-bool mk_ws_socket_start(struct mk_ws_worker *w, struct mk_worker *worker)
+bool mk_ws_socket_worker_init(struct mk_ws_worker *w, struct mk_worker *worker)
 {
     memset(w, 0, sizeof *w);
     mk_list_init(&w->later);
     mk_list_init(&w->open);
-    mk_timer_init(&w->rest, on_rest);
+    mk_timer_init(&w->rest, on_deflate_idle_timer);
     w->worker = worker;
-    w->turn_end = mk_deferred_new(worker, on_turn_end, w);
+    w->turn_end = mk_deferred_new(worker, on_iteration_end, w);
     return w->turn_end;
 }
 
-void mk_ws_socket_stop(struct mk_ws_worker *w)
+void mk_ws_socket_worker_fini(struct mk_ws_worker *w)
 {
-    for (size_t i = 0; i < MK_WS_CODERS; i++)
-        mk_ws_coder_free(w->coders[i]);
+    for (size_t i = 0; i < MK_WS_DEFLATE_WINDOWS; i++)
+        mk_ws_deflate_free(w->coders[i]);
     mk_timer_stop(&w->rest);
     mk_deferred_free(w->turn_end);
 }
 
-void mk_ws_socket_drain(struct mk_ws_worker *w)
+void mk_ws_socket_worker_drain(struct mk_ws_worker *w)
 {
     MK_LIST_EACH_SAFE (at, &w->open) {
         mk_list_remove(at);
@@ -160,35 +161,35 @@ void mk_ws_socket_drain(struct mk_ws_worker *w)
 
 /* ---- Opening ---- */
 
-static int refuse(struct mk_response *r, unsigned status, int e)
+static int reject_handshake(struct mk_response *r, unsigned status, int e)
 {
     mk_response_set_status(r, status);
     return e;
 }
 
 /* What is agreed upon goes into the socket, and into the response. False when memory is out. */
-static bool agree(struct mk_websocket *s, struct mk_response *r)
+static bool negotiate(struct mk_websocket *s, struct mk_response *r)
 {
     const struct mk_websocket_options *o = s->options;
     s->subprotocol = mk_ws_handshake_subprotocol(s->request, o->subprotocols);
     if (s->subprotocol.p && mk_response_add_header(r, MK_STR("Sec-WebSocket-Protocol"), s->subprotocol))
         return false;
-    if (!mk_ws_handshake_offer(s->request, o->flags, &s->offer))
+    if (!mk_ws_handshake_negotiate_deflate(s->request, o->flags, &s->offer))
         return true;
-    char room[MK_WS_EXTENSION_TEXT_MAX];
-    struct mk_buf answer = mk_buf_fixed(room, sizeof room);
+    char buf[MK_WS_EXTENSION_TEXT_MAX];
+    struct mk_buf answer = mk_buf_fixed(buf, sizeof buf);
     mk_ws_extension_format(&s->offer, &answer);
     s->is_compressed = true;
     if (mk_response_add_header(r, MK_STR("Sec-WebSocket-Extensions"), mk_buf_str(&answer)))
         return false;
     if (!s->offer.server_keeps && !s->offer.client_keeps)
         return true;
-    s->coder = mk_ws_coder_new(s->offer.server_bits);
+    s->coder = mk_ws_deflate_new(s->offer.server_bits);
     return s->coder != NULL;
 }
 
-static struct mk_websocket *new_socket(struct mk_ws_worker *w, struct mk_request *request,
-                                       const struct mk_websocket_options *options, void *ctx)
+static struct mk_websocket *new_websocket(struct mk_ws_worker *w, struct mk_request *request,
+                                          const struct mk_websocket_options *options, void *ctx)
 {
     struct mk_websocket *s = mk_request_alloc(request, sizeof *s);
     if (!s)
@@ -196,7 +197,7 @@ static struct mk_websocket *new_socket(struct mk_ws_worker *w, struct mk_request
     *s = (struct mk_websocket){
         .request = request, .worker = w, .options = options, .ctx = ctx, .code = MK_WEBSOCKET_ABNORMAL};
     mk_sm_init(&s->state, &mk_ws_machine, MK_WS_HANDSHAKE);
-    mk_timer_init(&s->timer, on_due);
+    mk_timer_init(&s->timer, on_ping_timer);
     mk_list_init(&s->later);
     mk_list_init(&s->open);
     return s;
@@ -206,22 +207,22 @@ int mk_ws_socket_open(struct mk_ws_worker *w, struct mk_request *request, struct
                       const struct mk_websocket_options *options, void *ctx, struct mk_websocket **out)
 {
     if (options->size != sizeof *options || !options->ops || !options->ops->on_close)
-        return refuse(r, 500, -EINVAL);
+        return reject_handshake(r, 500, -EINVAL);
     if (!mk_str_eq(mk_request_tunnel(request), MK_STR("websocket")))
-        return refuse(r, 426, -EINVAL);
-    if (!mk_ws_handshake_may_connect(request, options->origins))
-        return refuse(r, 403, -EACCES);
-    struct mk_websocket *s = new_socket(w, request, options, ctx);
+        return reject_handshake(r, 426, -EINVAL);
+    if (!mk_ws_handshake_origin_is_allowed(request, options->origins))
+        return reject_handshake(r, 403, -EACCES);
+    struct mk_websocket *s = new_websocket(w, request, options, ctx);
     if (!s)
-        return refuse(r, 503, -ENOMEM);
-    int e = mk_response_open_tunnel(request, r, &tunnel, s);
+        return reject_handshake(r, 503, -ENOMEM);
+    int e = mk_response_open_tunnel(request, r, &tunnel_ops, s);
     if (e)
         return e;
-    if (!agree(s, r))
-        return -ENOMEM; /* on_end() follows when the handler refuses */
-    (void)mk_ws_move(s, MK_WS_OPEN);
+    if (!negotiate(s, r))
+        return -ENOMEM; /* tunnel_on_end() follows when the handler refuses */
+    (void)mk_ws_set_state(s, MK_WS_OPEN);
     mk_list_add_last(&w->open, &s->open);
-    set_clock(s);
+    set_ping_timer(s);
     *out = s;
     return 0;
 }
@@ -248,5 +249,5 @@ void mk_websocket_resume(struct mk_websocket *s)
     if (!s->is_paused)
         return;
     s->is_paused = false;
-    mk_ws_wake_later(s); /* the caller may be within one of its callbacks */
+    mk_ws_resume_later(s); /* the caller may be within one of its callbacks */
 }

@@ -6,10 +6,10 @@
 #include "websocket/ws.h"
 
 /* False when memory is out. */
-bool mk_ws_socket_start(struct mk_ws_worker *w, struct mk_worker *worker) MK_MUST_USE;
-void mk_ws_socket_stop(struct mk_ws_worker *w);
+bool mk_ws_socket_worker_init(struct mk_ws_worker *w, struct mk_worker *worker) MK_MUST_USE;
+void mk_ws_socket_worker_fini(struct mk_ws_worker *w);
 /* Closes all sockets: the worker is to end. */
-void mk_ws_socket_drain(struct mk_ws_worker *w);
+void mk_ws_socket_worker_drain(struct mk_ws_worker *w);
 
 /* As mk_websocket_open(). */
 int mk_ws_socket_open(struct mk_ws_worker *w, struct mk_request *request, struct mk_response *r,

@@ -14,34 +14,34 @@
 
 enum { SEND_ROOM = 256 * 1024, UNIX_MODE = 0666 };
 
-static bool is_for(const struct mk_listener *one, const struct mk_sockaddr *asked)
+static bool matches_addr(const struct mk_listener *one, const struct mk_sockaddr *requested)
 {
-    return mk_sockaddr_eq(&one->asked, asked) || mk_sockaddr_eq(&one->addr, asked);
+    return mk_sockaddr_eq(&one->requested, requested) || mk_sockaddr_eq(&one->addr, requested);
 }
 
-static struct mk_listener *find(struct mk_listeners *l, const struct mk_sockaddr *asked)
+static struct mk_listener *find_listener(struct mk_listeners *l, const struct mk_sockaddr *requested)
 {
     for (unsigned i = 0; i < l->n; i++)
-        if (is_for(&l->at[i], asked))
+        if (matches_addr(&l->at[i], requested))
             return &l->at[i];
     return NULL;
 }
 
 /* Port 0: keep the port that the system gave our predecessor. */
-static struct mk_listener *find_heir(struct mk_listeners *l, const struct mk_sockaddr *asked)
+static struct mk_listener *find_inherited(struct mk_listeners *l, const struct mk_sockaddr *requested)
 {
-    for (unsigned i = 0; mk_sockaddr_port(asked) == 0 && i < l->n; i++) {
+    for (unsigned i = 0; mk_sockaddr_port(requested) == 0 && i < l->n; i++) {
         struct mk_sockaddr any_port = l->at[i].addr;
         mk_sockaddr_set_port(&any_port, 0);
-        if (l->at[i].lent && mk_sockaddr_eq(&any_port, asked)) {
-            l->at[i].asked = *asked;
+        if (l->at[i].lent && mk_sockaddr_eq(&any_port, requested)) {
+            l->at[i].requested = *requested;
             return &l->at[i];
         }
     }
     return NULL;
 }
 
-static struct mk_listener *add(struct mk_listeners *l, const struct mk_sockaddr *asked)
+static struct mk_listener *add_listener(struct mk_listeners *l, const struct mk_sockaddr *requested)
 {
     int *fds = mk_mem_zalloc(MK_LISTENER_SOCKETS_MAX, sizeof *fds);
     if (!fds || l->n == MK_LISTENERS_MAX) {
@@ -49,26 +49,26 @@ static struct mk_listener *add(struct mk_listeners *l, const struct mk_sockaddr 
         return NULL;
     }
     struct mk_listener *one = &l->at[l->n++];
-    *one = (struct mk_listener){.addr = *asked, .asked = *asked, .fds = fds};
+    *one = (struct mk_listener){.addr = *requested, .requested = *requested, .fds = fds};
     return one;
 }
 
-static void close_sockets(struct mk_listener *one, unsigned from)
+static void close_listener_sockets(struct mk_listener *one, unsigned from)
 {
     while (one->n_fds > from)
         mk_fd_close(&one->fds[--one->n_fds]);
 }
 
-static void forget(struct mk_listeners *l, unsigned i)
+static void remove_listener(struct mk_listeners *l, unsigned i)
 {
-    close_sockets(&l->at[i], 0);
+    close_listener_sockets(&l->at[i], 0);
     mk_mem_free(l->at[i].fds);
     l->at[i] = l->at[--l->n];
 }
 
 /* ---- Inheriting ---- */
 
-static void adopt(struct mk_listeners *l, int fd, bool managed, struct mk_log *log)
+static void adopt_inherited_fd(struct mk_listeners *l, int fd, bool managed, struct mk_log *log)
 {
     struct mk_sockaddr addr;
     int is_listening = 0;
@@ -78,9 +78,9 @@ static void adopt(struct mk_listeners *l, int fd, bool managed, struct mk_log *l
         mk_log_warn(log, "descriptor %d from the service manager is not a listening socket: ignored", fd);
         return;
     }
-    struct mk_listener *one = find(l, &addr);
+    struct mk_listener *one = find_listener(l, &addr);
     if (!one)
-        one = add(l, &addr);
+        one = add_listener(l, &addr);
     if (!one || one->n_fds == MK_LISTENER_SOCKETS_MAX)
         return;
     int reuse_port = 0;
@@ -100,11 +100,11 @@ void mk_listeners_inherit(struct mk_listeners *l, struct mk_log *log)
         mk_str part = mk_str_cut(&list, ',');
         bool managed = mk_str_starts(part, MK_STR("m"));
         if (mk_num_parse(mk_str_skip(part, managed), &fd) && fd > 2 && fd < INT32_MAX)
-            adopt(l, (int)fd, managed, log);
+            adopt_inherited_fd(l, (int)fd, managed, log);
     }
     unsigned n = mk_sd_listen_fds();
     for (unsigned i = 0; i < n; i++)
-        adopt(l, MK_SD_LISTEN_FDS_START + (int)i, true, log);
+        adopt_inherited_fd(l, MK_SD_LISTEN_FDS_START + (int)i, true, log);
     unsetenv(INHERIT_VARIABLE);
     unsetenv("LISTEN_FDS");
     unsetenv("LISTEN_PID");
@@ -124,7 +124,7 @@ void mk_listeners_export(struct mk_listeners *l, struct mk_buf *out, bool on)
     }
 }
 
-size_t mk_listeners_managed(const struct mk_listeners *l, struct mk_listen *out)
+size_t mk_listeners_list_managed(const struct mk_listeners *l, struct mk_listen *out)
 {
     size_t n = 0;
     for (unsigned i = 0; i < l->n; i++)
@@ -138,7 +138,7 @@ size_t mk_listeners_managed(const struct mk_listeners *l, struct mk_listen *out)
 
 /* While others serve this address, the kernel would send connections to a new socket as soon as it listens,
  * and they would be lost if its worker failed to start: so the worker itself calls listen(). */
-static mk_err open_socket(struct mk_listener *one)
+static mk_err open_listener_socket(struct mk_listener *one)
 {
     struct mk_sock_options o = {.backlog = MK_LISTENERS_BACKLOG,
                                 .send_room = SEND_ROOM,
@@ -153,11 +153,11 @@ static mk_err open_socket(struct mk_listener *one)
     return 0;
 }
 
-static mk_err fill(struct mk_listener *one, unsigned workers)
+static mk_err open_missing_sockets(struct mk_listener *one, unsigned workers)
 {
     unsigned n = one->shared ? 1 : workers;
     while (one->n_fds < n) {
-        mk_err e = open_socket(one);
+        mk_err e = open_listener_socket(one);
         if (e)
             return e;
     }
@@ -165,65 +165,66 @@ static mk_err fill(struct mk_listener *one, unsigned workers)
 }
 
 /* True if we listen on that port ourselves, at any address. */
-static bool is_our_port(const struct mk_listeners *l, const struct mk_sockaddr *asked)
+static bool is_our_port(const struct mk_listeners *l, const struct mk_sockaddr *requested)
 {
     for (unsigned i = 0; i < l->n; i++)
         if (l->at[i].n_fds && mk_sockaddr_port(&l->at[i].addr) &&
-            mk_sockaddr_port(&l->at[i].addr) == mk_sockaddr_port(asked))
+            mk_sockaddr_port(&l->at[i].addr) == mk_sockaddr_port(requested))
             return true;
     return false;
 }
 
-static mk_err open_new(struct mk_listeners *l, const struct mk_sockaddr *asked, unsigned workers)
+static mk_err open_new_listener(struct mk_listeners *l, const struct mk_sockaddr *requested, unsigned workers)
 {
     /* With SO_REUSEPORT, bind() succeeds even if another server of the same user has the port: probe first.
      * The probe would also fail on our own sockets, so it is skipped for our own ports. */
-    mk_err e = is_our_port(l, asked) ? 0 : mk_sock_test_bind(asked);
+    mk_err e = is_our_port(l, requested) ? 0 : mk_sock_test_bind(requested);
     if (e)
         return e;
-    struct mk_listener *one = add(l, asked);
+    struct mk_listener *one = add_listener(l, requested);
     if (!one)
         return -ENOMEM;
-    one->shared = asked->any.sa_family == AF_UNIX;
-    e = fill(one, workers);
+    one->shared = requested->any.sa_family == AF_UNIX;
+    e = open_missing_sockets(one, workers);
     one->wanted = true;
     return e;
 }
 
 /* The state of a listener before the change, to undo it. */
-struct before {
+struct listener_state {
     unsigned n_fds;
     bool wanted;
 };
 
-static void undo(struct mk_listeners *l, unsigned n_before, const struct before *before)
+static void undo_open(struct mk_listeners *l, unsigned n_before, const struct listener_state *listener_state)
 {
     while (l->n > n_before)
-        forget(l, l->n - 1);
+        remove_listener(l, l->n - 1);
     for (unsigned i = 0; i < n_before; i++) {
-        close_sockets(&l->at[i], before[i].n_fds);
-        l->at[i].wanted = before[i].wanted;
+        close_listener_sockets(&l->at[i], listener_state[i].n_fds);
+        l->at[i].wanted = listener_state[i].wanted;
     }
 }
 
 mk_err mk_listeners_open(struct mk_listeners *l, const struct mk_listens *wanted, unsigned workers,
                          const struct mk_listen **failed)
 {
-    struct before before[MK_LISTENERS_MAX];
+    struct listener_state listener_state[MK_LISTENERS_MAX];
     unsigned n_before = l->n;
     workers = workers < MK_LISTENER_SOCKETS_MAX ? workers : MK_LISTENER_SOCKETS_MAX;
     for (unsigned i = 0; i < l->n; i++) {
-        before[i] = (struct before){.n_fds = l->at[i].n_fds, .wanted = l->at[i].wanted};
+        listener_state[i] = (struct listener_state){.n_fds = l->at[i].n_fds, .wanted = l->at[i].wanted};
         l->at[i].wanted = false;
     }
     for (size_t i = 0; i < wanted->n; i++) {
-        struct mk_listener *one = find(l, &wanted->at[i].addr);
+        struct mk_listener *one = find_listener(l, &wanted->at[i].addr);
         if (!one)
-            one = find_heir(l, &wanted->at[i].addr);
-        mk_err e = one ? fill(one, workers) : open_new(l, &wanted->at[i].addr, workers);
+            one = find_inherited(l, &wanted->at[i].addr);
+        mk_err e =
+            one ? open_missing_sockets(one, workers) : open_new_listener(l, &wanted->at[i].addr, workers);
         if (e) {
             *failed = &wanted->at[i];
-            undo(l, n_before, before);
+            undo_open(l, n_before, listener_state);
             return e;
         }
         if (one)
@@ -232,7 +233,7 @@ mk_err mk_listeners_open(struct mk_listeners *l, const struct mk_listens *wanted
     return 0;
 }
 
-static void remove_file(const struct mk_listener *one)
+static void remove_socket_file(const struct mk_listener *one)
 {
     bool is_ours = !one->lent && !one->managed;
     if (is_ours && one->addr.any.sa_family == AF_UNIX && one->addr.un.sun_path[0])
@@ -243,7 +244,7 @@ void mk_listeners_close_new(struct mk_listeners *l)
 {
     for (unsigned i = 0; i < l->n; i++)
         if (l->at[i].n_settled) /* the caller has dropped addresses that are entirely new */
-            close_sockets(&l->at[i], l->at[i].n_settled);
+            close_listener_sockets(&l->at[i], l->at[i].n_settled);
 }
 
 void mk_listeners_close_unwanted(struct mk_listeners *l, bool remove_files)
@@ -253,8 +254,8 @@ void mk_listeners_close_unwanted(struct mk_listeners *l, bool remove_files)
         if (l->at[i].wanted)
             continue;
         if (remove_files)
-            remove_file(&l->at[i]);
-        forget(l, i);
+            remove_socket_file(&l->at[i]);
+        remove_listener(l, i);
     }
 }
 
@@ -262,26 +263,28 @@ void mk_listeners_close_all(struct mk_listeners *l, bool remove_files)
 {
     while (l->n > 0) {
         if (remove_files)
-            remove_file(&l->at[l->n - 1]);
-        forget(l, l->n - 1);
+            remove_socket_file(&l->at[l->n - 1]);
+        remove_listener(l, l->n - 1);
     }
 }
 
-void mk_listeners_own(struct mk_listeners *l)
+void mk_listeners_own_socket_files(struct mk_listeners *l)
 {
     for (unsigned i = 0; i < l->n; i++)
         l->at[i].lent = false;
 }
 
-const struct mk_listen *mk_listener_listen(const struct mk_listener *one, const struct mk_listens *wanted)
+const struct mk_listen *mk_listener_find_listen(const struct mk_listener *one,
+                                                const struct mk_listens *wanted)
 {
     for (size_t i = 0; i < wanted->n; i++)
-        if (is_for(one, &wanted->at[i].addr))
+        if (matches_addr(one, &wanted->at[i].addr))
             return &wanted->at[i];
     return NULL;
 }
 
-bool mk_listener_serves(const struct mk_listener *one, unsigned socket, unsigned index, unsigned workers)
+bool mk_listener_is_for_worker(const struct mk_listener *one, unsigned socket, unsigned index,
+                               unsigned workers)
 {
     return socket % workers == index || index % one->n_fds == socket;
 }

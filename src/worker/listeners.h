@@ -14,7 +14,7 @@ enum { MK_LISTENERS_MAX = 64, MK_LISTENER_SOCKETS_MAX = 512, MK_LISTENERS_BACKLO
 
 struct mk_listener {
     struct mk_sockaddr addr; /* with the port that the system chose if 0 was requested */
-    struct mk_sockaddr asked;
+    struct mk_sockaddr requested;
     int *fds;
     unsigned n_fds;
     unsigned n_settled; /* how many of them the serving workers use */
@@ -33,7 +33,7 @@ struct mk_listeners {
 void mk_listeners_inherit(struct mk_listeners *l, struct mk_log *log);
 
 /* The sockets from a service manager, as Listen addresses: returns how many, at most MK_LISTENERS_MAX. */
-size_t mk_listeners_managed(const struct mk_listeners *l, struct mk_listen *out);
+size_t mk_listeners_list_managed(const struct mk_listeners *l, struct mk_listen *out);
 
 /* Opens the wanted addresses that are not open yet, with sockets for that many workers. On an error it closes
  * everything that it opened, and *failed is the address. */
@@ -47,14 +47,16 @@ void mk_listeners_close_unwanted(struct mk_listeners *l, bool remove_files);
 void mk_listeners_close_all(struct mk_listeners *l, bool remove_files);
 
 /* We serve, and our predecessor is about to end: its socket files are ours now. */
-void mk_listeners_own(struct mk_listeners *l);
+void mk_listeners_own_socket_files(struct mk_listeners *l);
 
 /* True if worker `index` of `workers` must accept from this socket. Every socket has a worker, even if there
  * are more sockets than workers. */
-bool mk_listener_serves(const struct mk_listener *one, unsigned socket, unsigned index, unsigned workers);
+bool mk_listener_is_for_worker(const struct mk_listener *one, unsigned socket, unsigned index,
+                               unsigned workers);
 
 /* The Listen of the configuration for this socket; NULL: none. */
-const struct mk_listen *mk_listener_listen(const struct mk_listener *one, const struct mk_listens *wanted);
+const struct mk_listen *mk_listener_find_listen(const struct mk_listener *one,
+                                                const struct mk_listens *wanted);
 
 /* The environment variable that passes the sockets to a successor, as "NAME=value". From now on all sockets
  * survive an exec, or (false) are close-on-exec again. */

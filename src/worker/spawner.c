@@ -33,7 +33,7 @@ struct spawner {
 /* ---- Starting ---- */
 
 /* The next text of *rest; NULL: it lacks its NUL. */
-static char *read_text(mk_str *rest)
+static char *next_text(mk_str *rest)
 {
     size_t len = mk_str_find(*rest, '\0');
     char *text = (char *)(uintptr_t)rest->p;
@@ -41,17 +41,17 @@ static char *read_text(mk_str *rest)
     return len == MK_STR_NONE ? NULL : text;
 }
 
-static bool read_texts(mk_str *rest, char **list, uint32_t n)
+static bool next_texts(mk_str *rest, char **list, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        if (!(list[i] = read_text(rest)))
+        if (!(list[i] = next_text(rest)))
             return false;
     return true;
 }
 
-static pid_t spawn(const struct mk_spawner_request *q, mk_str text, const int *fds)
+static pid_t spawn_program(const struct mk_spawner_request *q, mk_str text, const int *fds)
 {
-    struct mk_spawn s = {.cwd = read_text(&text), .fds = {-1, -1, -1}};
+    struct mk_spawn s = {.cwd = next_text(&text), .fds = {-1, -1, -1}};
     if (!s.cwd || q->argc < 1 || q->argc > text.len || q->envc > text.len)
         return -EINVAL;
     char **list = mk_mem_zalloc((size_t)q->argc + q->envc + 2, sizeof *list);
@@ -66,13 +66,13 @@ static pid_t spawn(const struct mk_spawner_request *q, mk_str text, const int *f
             (void)!mk_fd_set_block(s.fds[i]); /* programs expect blocking streams */
         }
     pid_t pid = -EINVAL;
-    if (read_texts(&text, list, q->argc) && read_texts(&text, list + q->argc + 1, q->envc))
+    if (next_texts(&text, list, q->argc) && next_texts(&text, list + q->argc + 1, q->envc))
         pid = mk_spawn(&s);
     mk_mem_free(list);
     return pid;
 }
 
-static bool make_room(struct spawner *s)
+static bool grow_children(struct spawner *s)
 {
     if (s->n < s->cap)
         return true;
@@ -85,7 +85,7 @@ static bool make_room(struct spawner *s)
     return true;
 }
 
-static _Noreturn void end(const struct spawner *s)
+static _Noreturn void kill_all_and_exit(const struct spawner *s)
 {
     for (size_t i = 0; i < s->n; i++)
         kill(-s->children[i].pid, SIGKILL);
@@ -93,7 +93,7 @@ static _Noreturn void end(const struct spawner *s)
 }
 
 /* Waits for room in the socket: a busy worker reads later. */
-static void answer(const struct spawner *s, uint32_t id, int status)
+static void send_answer(const struct spawner *s, uint32_t id, int status)
 {
     const struct mk_spawner_answer a = {.id = id, .status = status};
     struct pollfd p = {.fd = SOCKET, .events = POLLOUT};
@@ -101,15 +101,15 @@ static void answer(const struct spawner *s, uint32_t id, int status)
         if (errno == EAGAIN)
             (void)poll(&p, 1, -1);
         else if (errno != EINTR)
-            end(s);
+            kill_all_and_exit(s);
     }
 }
 
 static void start_child(struct spawner *s, const struct mk_spawner_request *q, mk_str text, const int *fds)
 {
-    pid_t pid = make_room(s) ? spawn(q, text, fds) : -ENOMEM;
+    pid_t pid = grow_children(s) ? spawn_program(q, text, fds) : -ENOMEM;
     if (pid < 0)
-        answer(s, q->id, pid);
+        send_answer(s, q->id, pid);
     else
         s->children[s->n++] = (struct child){.id = q->id, .pid = pid};
 }
@@ -129,14 +129,14 @@ static void handle_request(struct spawner *s)
     int fds[MK_FD_PASSING_MAX] = {-1, -1, -1};
     ssize_t n = mk_fd_passing_receive(SOCKET, s->room, sizeof q + MK_SPAWNER_TEXT, fds); /* poll saw it */
     if (n == -EPIPE)
-        end(s);
+        kill_all_and_exit(s);
     if (n < 0 && n != -EMSGSIZE)
         return;
     memcpy(&q, s->room, sizeof q); /* the header is there even if its descriptors could not be received */
     if (n == -EMSGSIZE)
-        answer(s, q.id, -EMFILE);
+        send_answer(s, q.id, -EMFILE);
     else if ((size_t)n < sizeof q)
-        end(s);
+        kill_all_and_exit(s);
     else if (q.kind == MK_SPAWNER_START)
         start_child(s, &q, mk_str_of(s->room + sizeof q, (size_t)n - sizeof q), fds);
     else
@@ -145,7 +145,7 @@ static void handle_request(struct spawner *s)
         mk_fd_close(&fds[i]);
 }
 
-static void reap(struct spawner *s)
+static void reap_children(struct spawner *s)
 {
     struct signalfd_siginfo info;
     int status;
@@ -155,13 +155,13 @@ static void reap(struct spawner *s)
             if (s->children[i].pid == pid) {
                 uint32_t id = s->children[i].id;
                 s->children[i] = s->children[--s->n];
-                answer(s, id, status);
+                send_answer(s, id, status);
                 break;
             }
 }
 
 /* Keeps only these five descriptors, so that no other one leaks into a program. */
-static mk_err keep_little(int socket)
+static mk_err isolate_process(int socket)
 {
     sigset_t all, children;
     sigfillset(&all);
@@ -186,12 +186,12 @@ static mk_err keep_little(int socket)
     return fd == SIGNALS ? 0 : -EBADF;
 }
 
-static _Noreturn void serve(int socket, char *room, bool is_confined)
+static _Noreturn void run_spawner(int socket, char *room, bool is_confined)
 {
     struct spawner s = {.room = room};
     mk_proc_protect_memory(); /* its memory is a copy of the worker's, and its programs, of the same user, must not read
                        it */
-    if (keep_little(socket))
+    if (isolate_process(socket))
         _exit(1);
     mk_proc_set_name("monkey: spawner");
     if (is_confined)
@@ -201,13 +201,13 @@ static _Noreturn void serve(int socket, char *room, bool is_confined)
         if (poll(p, MK_LEN(p), -1) < 0)
             continue;
         if (p[1].revents)
-            reap(&s);
+            reap_children(&s);
         if (p[0].revents)
             handle_request(&s);
     }
 }
 
-static mk_err start_with(struct mk_spawner *s, char *room, bool is_confined)
+static mk_err fork_spawner(struct mk_spawner *s, char *room, bool is_confined)
 {
     int theirs;
     mk_err e = mk_fd_passing_pair(&s->fd, &theirs);
@@ -215,7 +215,7 @@ static mk_err start_with(struct mk_spawner *s, char *room, bool is_confined)
         return e;
     s->pid = fork();
     if (s->pid == 0)
-        serve(theirs, room, is_confined);
+        run_spawner(theirs, room, is_confined);
     e = s->pid < 0 ? mk_err_last() : 0;
     mk_fd_close(&theirs);
     if (e)
@@ -229,7 +229,7 @@ mk_err mk_spawner_start(struct mk_spawner *s, bool is_confined)
     char *room = mk_mem_alloc(sizeof(struct mk_spawner_request) + MK_SPAWNER_TEXT);
     if (!room)
         return -ENOMEM;
-    mk_err e = start_with(s, room, is_confined);
+    mk_err e = fork_spawner(s, room, is_confined);
     mk_mem_free(room);
     return e;
 }

@@ -6,13 +6,13 @@
 #include "logs/errorlog.h"
 #include "os/fd.h"
 #include "os/sock.h"
-#include "proto/service.h"
+#include "proto/conn_manager.h"
 #include "setup/plugins.h"
-#include "worker/child.h"
 #include "worker/listeners.h"
-#include "worker/worker_bus.h"
-#include "worker/worker_mail.h"
-#include "worker/worker_wait.h"
+#include "worker/subprocess.h"
+#include "worker/worker_async.h"
+#include "worker/worker_master.h"
+#include "worker/worker_messages.h"
 
 enum {
     FLUSH_MS = 1000,
@@ -30,11 +30,11 @@ static void start_flush_timer(struct mk_worker *w)
         mk_loop_set_timer(&w->loop, &w->flush_timer, FLUSH_MS);
 }
 
-static void write_access(const struct mk_access_record *record, void *data)
+static void write_access_line(const struct mk_access_record *record, void *data)
 {
     struct mk_worker *w = data;
     /* A request that failed before its host was known counts for the default host. */
-    const struct mk_request_limits *limits = mk_flow_limits(mk_exchange_of(record->request));
+    const struct mk_request_limits *limits = mk_dispatch_limits(mk_exchange_of(record->request));
     const struct mk_logfile *f = limits->log;
     if (!f || f->fd < 0 || record->request->site->has_own_access_log)
         return;
@@ -71,7 +71,7 @@ void mk_log_message(struct mk_worker *w, struct mk_logfile *log, enum mk_log_lev
 }
 
 /* While the error log is not writable either, keep the count. */
-static void report_lost(struct mk_worker *w, struct mk_logwriter *log)
+static void report_lost_lines(struct mk_worker *w, struct mk_logwriter *log)
 {
     const struct mk_logwriter *errors = &w->logs[w->generation->error_log->index];
     uint64_t before = errors->lost;
@@ -92,19 +92,19 @@ void mk_worker_flush_logs(struct mk_worker *w)
 {
     for (size_t i = 0; i < w->generation->logs.n; i++) {
         mk_logwriter_flush(&w->logs[i]);
-        report_lost(w, &w->logs[i]);
-        mk_worker_watch_log(w, &w->logs[i]);
+        report_lost_lines(w, &w->logs[i]);
+        mk_worker_request_rotation(w, &w->logs[i]);
     }
 }
 
-static void on_flush(struct mk_timer *t)
+static void on_flush_timer(struct mk_timer *t)
 {
     mk_worker_flush_logs(MK_CONTAINER(t, struct mk_worker, flush_timer));
 }
 
 static mk_err init_logs(struct mk_worker *w, struct mk_log *log)
 {
-    const struct mk_generation *g = w->generation;
+    const struct mk_config_generation *g = w->generation;
     w->logs = mk_mem_zalloc(g->logs.n, sizeof *w->logs);
     if (!w->logs)
         return -ENOMEM;
@@ -131,7 +131,7 @@ static uint64_t or_unlimited(uint64_t n)
 
 /* The descriptors left for connections, files and plugins: document roots, logs and listeners are open by
  * now. */
-static unsigned descriptors_of(uint64_t fds)
+static unsigned available_fds(uint64_t fds)
 {
     uint64_t kept = mk_fd_count() + FDS_KEPT;
     uint64_t n = fds > kept + CONNECTIONS_MIN ? fds - kept : CONNECTIONS_MIN;
@@ -139,8 +139,8 @@ static unsigned descriptors_of(uint64_t fds)
 }
 
 /* Some descriptors stay reserved for files, however many connections there are. */
-static unsigned connections_of(const struct mk_server_settings *s, uint64_t fds, uint64_t all,
-                               unsigned workers)
+static unsigned connections_share(const struct mk_server_settings *s, uint64_t fds, uint64_t all,
+                                  unsigned workers)
 {
     uint64_t files = s->fdt ? mk_min(s->file_cache, mk_min(fds / 4, FDS_OF_FILES)) : 0;
     uint64_t by_fds = all > files + CONNECTIONS_MIN ? all - files : CONNECTIONS_MIN;
@@ -149,11 +149,11 @@ static unsigned connections_of(const struct mk_server_settings *s, uint64_t fds,
     return n > UINT32_MAX ? UINT32_MAX : (unsigned)n;
 }
 
-static void set_limits(struct mk_limits *l, const struct mk_server_settings *s,
-                       const struct mk_request_limits *request, uint64_t fds, unsigned workers)
+static void set_conn_limits(struct mk_conn_manager_limits *l, const struct mk_server_settings *s,
+                            const struct mk_request_limits *request, uint64_t fds, unsigned workers)
 {
-    unsigned descriptors = descriptors_of(fds);
-    *l = (struct mk_limits){
+    unsigned descriptors = available_fds(fds);
+    *l = (struct mk_conn_manager_limits){
         .head = {.head_max = (size_t)s->max_head_size,
                  .target_max = (size_t)s->max_uri_size,
                  .fields_max = s->max_fields},
@@ -164,7 +164,7 @@ static void set_limits(struct mk_limits *l, const struct mk_server_settings *s,
         .request = *request,
         .request_max = s->max_request_size,
         .requests_max = s->max_requests,
-        .connections_max = connections_of(s, fds, descriptors, workers),
+        .connections_max = connections_share(s, fds, descriptors, workers),
         .descriptors = descriptors,
         .per_peer_max = s->max_per_address > UINT32_MAX ? 0 : (unsigned)s->max_per_address,
         .keep_alive = s->keep_alive,
@@ -179,24 +179,24 @@ static void set_limits(struct mk_limits *l, const struct mk_server_settings *s,
 
 static bool is_drained(const struct mk_worker *w)
 {
-    return w->draining && w->service.n_conns == 0 && w->n_holds == 0;
+    return w->draining && w->service.n_conns == 0 && w->n_refs == 0;
 }
 
-static void on_room(struct mk_service *s)
+static void on_room(struct mk_conn_manager *s)
 {
     struct mk_worker *w = s->worker;
     if (is_drained(w))
         mk_loop_stop(&w->loop);
     for (size_t i = 0; i < w->n_acceptors; i++)
-        mk_acceptor_wake(&w->acceptors[i]);
+        mk_acceptor_resume(&w->acceptors[i]);
 }
 
-static void on_drain_over(struct mk_timer *t)
+static void on_drain_timeout(struct mk_timer *t)
 {
     struct mk_worker *w = MK_CONTAINER(t, struct mk_worker, drain_timer);
     if (w->service.n_conns)
         mk_log_warn(w->service.log, "closed %u connections: DrainTimeout is over", w->service.n_conns);
-    if (w->n_holds)
+    if (w->n_refs)
         mk_log_warn(w->service.log, "broke off work of plugins: DrainTimeout is over");
     mk_loop_stop(&w->loop);
 }
@@ -228,22 +228,22 @@ static mk_err init_web(struct mk_worker *w, const struct mk_worker_options *o)
         .memory = (size_t)(s->file_cache_memory < SIZE_MAX ? s->file_cache_memory : SIZE_MAX),
         .small = (size_t)s->small_file,
         .recheck_ms = s->file_cache_ms};
-    w->web = (struct mk_web){.hosts = &o->generation->hosts, .log = o->log, .worker = w};
-    w->web.spools = (struct mk_spools){.folder = o->generation->wants_spool ? s->spool_folder.p : NULL,
-                                       .max = or_unlimited(s->spool_max),
-                                       .helper = &w->aside.helper,
-                                       .hash_key = mk_hash_key_random()};
+    w->web = (struct mk_web_ctx){.hosts = &o->generation->hosts, .log = o->log, .worker = w};
+    w->web.spools = (struct mk_spool_quota){.folder = o->generation->wants_spool ? s->spool_folder.p : NULL,
+                                            .max = or_unlimited(s->spool_max),
+                                            .helper = &w->thread_pool.helper,
+                                            .hash_key = mk_hash_key_random()};
     for (size_t i = 0; i < o->generation->n_plugins; i++)
         w->web.precise |= mk_plugins_at(o->generation, i)->object.plugin->on_done != NULL;
     if (o->generation->logs_access) {
-        w->web.on_record = write_access;
+        w->web.on_record = write_access_line;
         w->web.on_record_data = w;
     }
     return mk_file_cache_init(&w->web.files, &limits);
 }
 
 /* On failure, undoes what has been set up. */
-static mk_err init_parts(struct mk_worker *w, const struct mk_worker_options *o)
+static mk_err init_loop_web_and_conns(struct mk_worker *w, const struct mk_worker_options *o)
 {
     mk_str name = o->generation->server.hide_version ? MK_STR("Monkey") : MK_STR("Monkey/" MK_VERSION);
     mk_err e = mk_loop_init(&w->loop);
@@ -251,11 +251,11 @@ static mk_err init_parts(struct mk_worker *w, const struct mk_worker_options *o)
         return e;
     e = init_web(w, o);
     if (!e) {
-        e = mk_worker_wait_init(w);
+        e = mk_worker_async_init(w);
         if (!e)
-            e = mk_service_init(&w->service, &w->loop, &w->web, &w->limits, o->counters, name);
+            e = mk_conn_manager_init(&w->service, &w->loop, &w->web, &w->limits, o->counters, name);
         if (e)
-            mk_worker_wait_end(w);
+            mk_worker_async_fini(w);
         if (e)
             mk_file_cache_fini(&w->web.files);
     }
@@ -271,37 +271,37 @@ mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
     *w = (struct mk_worker){.generation = o->generation,
                             .index = o->index,
                             .count = o->workers,
-                            .places = o->places,
+                            .scoreboard = o->scoreboard,
                             .master_fd = o->master_fd ? *o->master_fd : -1,
                             .web.log = o->log};
     (void)!mk_fd_set_limit(0, &fds);
-    set_limits(&w->limits, s, &o->generation->limits, fds, o->workers);
-    mk_timer_init(&w->flush_timer, on_flush);
-    mk_timer_init(&w->drain_timer, on_drain_over);
-    mk_worker_mail_init(w);
+    set_conn_limits(&w->limits, s, &o->generation->limits, fds, o->workers);
+    mk_timer_init(&w->flush_timer, on_flush_timer);
+    mk_timer_init(&w->drain_timer, on_drain_timeout);
+    mk_worker_messages_init(w);
     mk_err e = init_logs(w, o->log);
     if (!e)
-        e = init_parts(w, o);
+        e = init_loop_web_and_conns(w, o);
     if (e) {
         fini_logs(w);
         return e;
     }
     w->loop.pulse = &o->counters->pulse;
     w->service.worker = w;
-    mk_service_share_descriptors(&w->service);
+    mk_conn_manager_limit_open_files(&w->service);
     w->service.on_room = on_room;
     w->service.tls = o->generation->tls;
-    mk_service_use_http2(&w->service, o->generation->http2);
+    mk_conn_manager_set_http2(&w->service, o->generation->http2);
     w->service.accept_hooks = o->generation->accept_hooks;
     w->service.n_accept_hooks = o->generation->n_accept_hooks;
-    e = mk_children_init(&w->children, &w->loop, o->log, o->spawner);
+    e = mk_subprocesses_init(&w->children, &w->loop, o->log, o->spawner);
     if (!e)
         e = mk_worker_start_plugins(w);
     if (!e)
-        e = mk_worker_mail_start(w);
+        e = mk_worker_messages_start(w);
     if (!e)
         e = start_accepting(w, o);
-    mk_worker_enter(w, MK_PLACES_FRESH, "");
+    mk_worker_set_activity(w, MK_SCOREBOARD_FRESH, "");
     if (e)
         mk_worker_fini(w);
     return e;
@@ -310,21 +310,21 @@ mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
 void mk_worker_fini(struct mk_worker *w)
 {
     static const char ending[] = "while it ends";
-    mk_worker_enter(w, ending, "");
+    mk_worker_set_activity(w, ending, "");
     for (size_t i = 0; i < w->n_acceptors; i++)
         mk_acceptor_stop(&w->acceptors[i]);
     w->n_acceptors = 0;
     mk_conn_close_all(&w->service, MK_OUTCOME_SHUTDOWN);
     mk_loop_run_tasks(&w->loop);
-    mk_worker_enter(w, "waiting for its threads", "");
-    mk_worker_wait_end(w); /* before the targets of its callbacks are freed */
+    mk_worker_set_activity(w, "waiting for its threads", "");
+    mk_worker_async_fini(w); /* before the targets of its callbacks are freed */
     mk_worker_stop_plugins(w);
-    mk_worker_enter(w, ending, "");
+    mk_worker_set_activity(w, ending, "");
     mk_loop_run_tasks(&w->loop);
     mk_worker_flush_logs(w);
-    mk_children_fini(&w->children);
-    mk_worker_mail_fini(w);
-    mk_service_fini(&w->service);
+    mk_subprocesses_fini(&w->children);
+    mk_worker_messages_fini(w);
+    mk_conn_manager_fini(&w->service);
     mk_file_cache_fini(&w->web.files);
     mk_loop_fini(&w->loop);
     mk_mem_free(w->acceptors);
@@ -337,7 +337,7 @@ mk_err mk_worker_run(struct mk_worker *w)
 }
 
 /* Tells HTTP/2 clients to open no more requests. */
-static void tell_connections(struct mk_worker *w)
+static void notify_conns_draining(struct mk_worker *w)
 {
     MK_LIST_EACH_SAFE (at, &w->service.conns) {
         struct mk_conn *c = MK_LIST_ENTRY(at, struct mk_conn, link);
@@ -346,17 +346,17 @@ static void tell_connections(struct mk_worker *w)
     }
 }
 
-void mk_worker_drain(struct mk_worker *w, bool has_heir, uint32_t span_ms)
+void mk_worker_drain(struct mk_worker *w, bool has_successor, uint32_t span_ms)
 {
     if (w->draining)
         return;
     w->service.draining = true;
     for (size_t i = 0; i < w->n_acceptors; i++) {
-        if (!has_heir)
+        if (!has_successor)
             mk_acceptor_accept_queued(&w->acceptors[i]);
         mk_acceptor_stop(&w->acceptors[i]);
     }
-    tell_connections(w);
+    notify_conns_draining(w);
     mk_worker_drain_plugins(w);
     w->draining = true; /* set last: the first connection that closes must not end the worker */
     if (is_drained(w))
@@ -367,13 +367,13 @@ void mk_worker_drain(struct mk_worker *w, bool has_heir, uint32_t span_ms)
 
 void mk_worker_ref(struct mk_worker *w)
 {
-    w->n_holds++;
+    w->n_refs++;
 }
 
 void mk_worker_unref(struct mk_worker *w)
 {
-    MK_ASSERT(w->n_holds > 0);
-    w->n_holds--;
+    MK_ASSERT(w->n_refs > 0);
+    w->n_refs--;
     if (is_drained(w))
         mk_loop_stop(&w->loop);
 }

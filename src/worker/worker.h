@@ -13,10 +13,10 @@ struct mk_worker_socket {
 };
 
 struct mk_worker_options {
-    struct mk_generation *generation;
+    struct mk_config_generation *generation;
     unsigned index, workers; /* its index among the workers that share the server's limits */
     struct mk_counters *counters;
-    struct mk_places places;                  /* of all processes; none without a master */
+    struct mk_scoreboard scoreboard;          /* of all processes; none without a master */
     struct mk_log *log;                       /* no other thread writes to it */
     const struct mk_worker_socket *listeners; /* owned by the caller */
     size_t n_listeners;
@@ -34,7 +34,7 @@ mk_err mk_worker_run(struct mk_worker *w) MK_MUST_USE;
  * holds it, or the time is over (0: no limit). Idle connections may still send one request: closing them now
  * could lose one in flight. With an heir, a worker that accepts from the same sockets, queued connections
  * stay in the queues; without one they are accepted first. */
-void mk_worker_drain(struct mk_worker *w, bool has_heir, uint32_t span_ms);
+void mk_worker_drain(struct mk_worker *w, bool has_successor, uint32_t span_ms);
 /* Stops at the end of this turn of the loop. */
 void mk_worker_stop(struct mk_worker *w);
 
@@ -44,11 +44,11 @@ void mk_worker_stop_plugins(struct mk_worker *w);
 /* Tells those that want to know. */
 void mk_worker_drain_plugins(struct mk_worker *w);
 /* Another worker has ended. */
-void mk_worker_tell_exit(struct mk_worker *w);
+void mk_worker_notify_exit(struct mk_worker *w);
 
 /* It calls something that may block its loop: reports of the watchdog and of crashes name it in place of a
  * request. `of` is the name of a plugin, or "". */
-void mk_worker_enter(struct mk_worker *w, const char *what, const char *of);
+void mk_worker_set_activity(struct mk_worker *w, const char *what, const char *of);
 
 void mk_worker_flush_logs(struct mk_worker *w);
 

@@ -11,7 +11,7 @@ from proc import wait_until
 from sockets import reset
 from wsframes import Peer
 
-pytestmark = [pytest.mark.skipif(not services.has("child"), reason="this build has no Duda"),
+pytestmark = [pytest.mark.skipif(not services.has("subprocess"), reason="this build has no Duda"),
               pytest.mark.parametrize("protocol", PROTOCOLS, indirect=True)]
 
 SOURCE = r"""

@@ -13,15 +13,15 @@ import services
 from backend import Backend, response
 from proc import wait_until
 
-PACKAGES = ["kv", "redis", "memcache", "sql", "http", "store", "jobs", "smtp", "child"]
+PACKAGES = ["kv", "redis", "memcached", "sql", "http", "store", "jobs", "smtp", "subprocess"]
 
 pytestmark = pytest.mark.skipif(
     not all(services.has(package) for package in [*PACKAGES, "sqlite", "postgres"]) or not redis_server.PROGRAM or
     not memcached_server.PROGRAM or not postgres_server.is_usable(), reason="a package or its server is missing")
 
 SOURCE = r"""
-#define DUDA_USE "duda-kv", "duda-redis", "duda-memcache", "duda-sql", "duda-http", "duda-store", "duda-jobs", "duda-smtp", \
-    "duda-child",
+#define DUDA_USE "duda-kv", "duda-redis", "duda-memcached", "duda-sql", "duda-http", "duda-store", "duda-jobs", "duda-smtp", \
+    "duda-subprocess",
 #include <duda.h>
 #include <duda/subprocess.h>
 #include <duda/http.h>
@@ -202,7 +202,7 @@ DUDA_SERVICE(uses, DUDA_START(start), DUDA_GET("/kv", use_kv, ""), DUDA_GET("/re
 USES = {
     "/kv": ("kv", "main", "0 0 -2 -33 0 -22", 6, 1),
     "/redis": ("redis", "far", "0 0 0 0 -121", 5, 1),
-    "/memcache": ("memcache", "cache", "0 0 -2 0 -22", 5, 1),
+    "/memcache": ("memcached", "cache", "0 0 -2 0 -22", 5, 1),
     "/sql/main": ("sqlite", "main", "0 0 0 0 0 -121", 6, 1),
     "/sql/pg": ("postgres", "pg", "0 0 0 0 0 -121", 6, 1),
     "/http": ("http", "behind", "0 -104", 2, 1),
@@ -210,7 +210,7 @@ USES = {
     "/smtp": ("smtp", "box", "0 -74", 2, 1),
     "/jobs": ("jobs", "jobs", "0 0 0", 4, 2),
     "/rooms": ("rooms", "main", "0 -22", 2, 1),
-    "/child": ("child", "main", "0 7 -2 -110", 4, 2),
+    "/child": ("subprocess", "main", "0 7 -2 -110", 4, 2),
 }
 
 

@@ -136,7 +136,7 @@ CALLS = {
     "redis": """
     struct duda_redis_reply reply;
     return duda_redis(d, duda_redis_find(d, NULL), &reply, MK_STR("GET"), MK_STR("x"));""",
-    "memcache": """
+    "memcached": """
     mk_str value;
     return duda_memcached_get(d, duda_memcached_find(d, NULL), MK_STR("x"), &value);""",
     "postgres": """
@@ -181,7 +181,7 @@ def forbidden_socket():
     shutil.rmtree(folder)
 
 
-SECTIONS = {"redis": "[REDIS]\n    Server {}\n", "memcache": "[MEMCACHED]\n    Servers {}\n", "smtp": "[SMTP]\n    Server {}\n", "http": "[HTTP_CLIENT]\n    Server {}\n"}
+SECTIONS = {"redis": "[REDIS]\n    Server {}\n", "memcached": "[MEMCACHED]\n    Servers {}\n", "smtp": "[SMTP]\n    Server {}\n", "http": "[HTTP_CLIENT]\n    Server {}\n"}
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")

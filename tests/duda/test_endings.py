@@ -12,7 +12,7 @@ import services
 from client import Closed
 from proc import wait_until
 
-pytestmark = pytest.mark.skipif(not services.has("child"), reason="this build has no Duda")
+pytestmark = pytest.mark.skipif(not services.has("subprocess"), reason="this build has no Duda")
 
 SOURCE = r"""
 #include <duda.h>
@@ -392,11 +392,11 @@ class Others:
         self.silent = socket.create_server(("127.0.0.1", 0), backlog=1000)
 
     def sections(self):
-        yield "child", ""
+        yield "subprocess", ""
         yield "store", ""
         silent = f"127.0.0.1:{self.silent.getsockname()[1]}"
         yield "http", f"[HTTP_CLIENT]\n    Timeout 1h\n    Server {silent}\n"
-        yield "memcache", f"[MEMCACHED]\n    Timeout 1h\n    Servers {silent}\n"
+        yield "memcached", f"[MEMCACHED]\n    Timeout 1h\n    Servers {silent}\n"
         yield "smtp", f"[SMTP]\n    Timeout 1h\n    Server {silent}\n"
         if OPTIONAL["kv"]:
             yield "kv", "[KV]\n    Folder data\n"
@@ -410,7 +410,7 @@ class Others:
 
     def prepare(self, monkey, site):
         packages, sections = zip(*self.sections(), strict=True)
-        flags = ["-DDUDA_PACKAGES=" + "".join(f'"duda-{name}",' for name in packages),
+        flags = ["-DDUDA_USE=" + "".join(f'"duda-{name}",' for name in packages),
                  *(f"-DHAS_{name.upper()}" for name in OPTIONAL if OPTIONAL[name])]
         (site.path.parent / "data").mkdir()
         service = services.build(site.path.parent, "waits", SOURCE, *flags, packages=packages)

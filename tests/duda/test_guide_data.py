@@ -44,16 +44,16 @@ DUDA_SERVICE(NAME, DUDA_GET("/NAME", hello, ""));
 SHOWN = {
     "first": ("Data in Duda's services", 0, [], "", HELLO),
     "smtp": ("Mail", 0, ["smtp", "jobs"], "", JOB),
-    "sendmail": ("Mail", 1, ["child", "jobs", "mail"], "", JOB),
+    "sendmail": ("Mail", 1, ["subprocess", "jobs", "mail"], "", JOB),
     "visit": ("kv: a store without a server", 0, ["kv"], "", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", visit, ""));'),
     "redis": ("redis", 0, ["redis"], "", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME/:key", show, ""));'),
-    "memcache": ("memcache", 0, ["memcache"], """
+    "memcached": ("memcached", 0, ["memcached"], """
 static int made;
 static mk_str make_page(struct duda_ctx *d) { return duda_sprintf(d, "page %d", ++made); }
 """, 'DUDA_SERVICE(NAME, DUDA_GET("/NAME/:key", show, ""));'),
     "sql": ("sql: databases", 0, ["sql"], "", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", show, ""));'),
     "rate": ("http: asking other servers", 0, ["http"], "", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", rate, ""));'),
-    "thumbnail": ("child: other programs", 0, ["child"], "", 'DUDA_SERVICE(NAME, DUDA_POST("/NAME", thumbnail, ""));'),
+    "thumbnail": ("subprocess: other programs", 0, ["subprocess"], "", 'DUDA_SERVICE(NAME, DUDA_POST("/NAME", thumbnail, ""));'),
     "shop": ("jobs: work in the background", 0, [], """
 static int deliver(struct duda_ctx *d, mk_str text)
 {

@@ -18,14 +18,14 @@ import redis_server
 import services
 from backend import Backend, response
 
-PACKAGES = ["kv", "redis", "memcache", "sql", "postgres", "http", "store", "jobs", "smtp", "small", "qr"]
+PACKAGES = ["kv", "redis", "memcached", "sql", "postgres", "http", "store", "jobs", "smtp", "small", "qr"]
 
 pytestmark = pytest.mark.skipif(
     not all(services.has(package) for package in [*PACKAGES, "sqlite"]) or not redis_server.PROGRAM or
     not memcached_server.PROGRAM or not postgres_server.is_usable(), reason="a package or its server is missing")
 
 SOURCE = r"""
-#define DUDA_USE "duda-kv", "duda-redis", "duda-memcache", "duda-sql", "duda-postgres", "duda-http", "duda-store", "duda-jobs", "duda-smtp",
+#define DUDA_USE "duda-kv", "duda-redis", "duda-memcached", "duda-sql", "duda-postgres", "duda-http", "duda-store", "duda-jobs", "duda-smtp",
 #include <duda.h>
 #include <duda/chart.h>
 #include <duda/csv.h>

@@ -23,14 +23,14 @@ from monkey import PROGRAM, SECONDS
 from proc import wait_until
 
 EMBEDDED = PROGRAM.parent / "embedded"
-PACKAGES = ["redis", "memcache", "sql", "postgres", "kv", "store", "http", "jobs"]
+PACKAGES = ["redis", "memcached", "sql", "postgres", "kv", "store", "http", "jobs"]
 pytestmark = [
     pytest.mark.skipif(not all(services.has(each) for each in [*PACKAGES, "sqlite"]) or not redis_server.PROGRAM
                        or not memcached_server.PROGRAM or not postgres_server.is_usable(),
                        reason="this build lacks packages, or a server is not there")]
 
 SOURCE = r"""
-#define DUDA_USE "duda-redis", "duda-memcache", "duda-sql", "duda-postgres", "duda-kv", "duda-store", "duda-http", "duda-jobs",
+#define DUDA_USE "duda-redis", "duda-memcached", "duda-sql", "duda-postgres", "duda-kv", "duda-store", "duda-http", "duda-jobs",
 #include <duda.h>
 #include <duda/http.h>
 #include <duda/jobs.h>
@@ -304,7 +304,7 @@ def start(monkey, tmp_path):
                f"[SQLITE]\n    Name file\n    File {tmp_path}/kept.db\n    Migrations migrations\n    Durable off\n    Timeout 20s\n"
                f"[POSTGRES]\n    Name server\n    Server {place}\n    Timeout 20s\n"
                f"[HTTP]\n    Name self\n    Server unix:{memcached.folder}/self\n")
-        plugins = ["duda-kv", "duda-redis", "duda-memcache", "duda-sqlite", "duda-postgres", "duda-http"]
+        plugins = ["duda-kv", "duda-redis", "duda-memcached", "duda-sqlite", "duda-postgres", "duda-http"]
         yield lambda program=None, source=SOURCE: monkey(
             plugins=[*plugins, services.build(tmp_path, "touches", source, packages=PACKAGES)], top=top, listen=["127.0.0.1:0", f"unix:{memcached.folder}/self"], program=program,
             server="KeepAliveRequests unlimited\nLogLevel warn\n")

@@ -134,14 +134,14 @@ static int as_the_guide(struct duda_ctx *d)
 
 DUDA_SERVICE(missing, DUDA_GET("/all", all, ""), DUDA_GET("/guide", as_the_guide, ""));
 """
-PACKAGES = ["store", "sql", "memcache", "http", "smtp", *(name for name in ("kv", "redis", "postgres") if services.has(name))]
+PACKAGES = ["store", "sql", "memcached", "http", "smtp", *(name for name in ("kv", "redis", "postgres") if services.has(name))]
 SECTIONS = {"store": r"\[KV\] or \[REDIS\]", "sql": r"\[SQLITE\] or \[POSTGRES\]", "kv": r"\[KV\]", "redis": r"\[REDIS\]",
-            "memcache": r"\[MEMCACHED\]", "http": r"\[HTTP_CLIENT\]", "smtp": r"\[SMTP\]"}
+            "memcached": r"\[MEMCACHED\]", "http": r"\[HTTP_CLIENT\]", "smtp": r"\[SMTP\]"}
 
 
 @pytest.fixture
 def server(monkey, tmp_path):
-    flags = ["-DDUDA_PACKAGES=" + "".join(f'"duda-{name}",' for name in PACKAGES), *(f"-DHAS_{name.upper()}" for name in PACKAGES)]
+    flags = ["-DDUDA_USE=" + "".join(f'"duda-{name}",' for name in PACKAGES), *(f"-DHAS_{name.upper()}" for name in PACKAGES)]
     server = monkey(plugins=[services.build(tmp_path, "missing", SOURCE, *flags, packages=PACKAGES)], workers=1)
     server.allow("there is no", "is loaded, but", f"answered -{errno.ENODEV}")
     return server

@@ -82,7 +82,7 @@ DUDA_SERVICE(forgets, DUDA_GET("/", look, ""));
 @pytest.mark.parametrize("named, error", [("", "store|sql"), ('"duda-sql",', "store"), ('"duda-sql", "duda-store",', None)])
 def test_a_package_that_is_called_and_not_named_is_an_error(run, tmp_path, named, error):
     """Even where the configuration loads it: elsewhere it would crash."""
-    flags = [f"-DDUDA_PACKAGES={named}"] if named else []
+    flags = [f"-DDUDA_USE={named}"] if named else []
     service = services.build(tmp_path, "forgets", UNNAMED, *flags, packages=("sql", "store"))
     (tmp_path / "site").mkdir()
     (tmp_path / "monkey.conf").write_text(f"[PLUGINS]\n    Load duda-store\n    Load {service}\n"

@@ -183,7 +183,7 @@ class RedisPlace(ServerPlace):
 class MemcachedPlace(ServerPlace):
     """It forgets all when it ends; where its room is full, it refuses."""
 
-    source, packages, plugins, lasts, size = MEMCACHE, ["memcache"], ["duda-memcache"], False, 100_000
+    source, packages, plugins, lasts, size = MEMCACHE, ["memcached"], ["duda-memcached"], False, 100_000
 
     def prepare(self):
         self.server = memcached_server.Memcached("-M", "-m", "64")
@@ -283,7 +283,7 @@ class SqlitePlace(OwnPlace):
 
 PLACES = {
     "redis": (RedisPlace, services.has("redis") and redis_server.PROGRAM),
-    "memcache": (MemcachedPlace, services.has("memcache") and memcached_server.PROGRAM),
+    "memcached": (MemcachedPlace, services.has("memcached") and memcached_server.PROGRAM),
     "postgres": (PostgresPlace, services.has("postgres") and postgres_server.is_usable()),
     "postgres-log": (PostgresLogPlace, services.has("postgres") and postgres_server.is_usable()),
     "kv": (KvPlace, services.has("kv")),
@@ -357,7 +357,7 @@ class Node:
         return self.server.connect()
 
 
-OUTAGES = [(name, how, statuses) for name in ("redis", "memcache", "postgres")
+OUTAGES = [(name, how, statuses) for name in ("redis", "memcached", "postgres")
            for how, statuses in ((killed, (503, 504)), (restarted, (503, 504)), (frozen, (503, 504)), (full, (507,)))]
 OUTAGES += [("postgres-log", full, (503, 504))]
 OUTAGES += [(name, how, statuses) for name in ("kv", "sqlite")
@@ -380,7 +380,7 @@ def place(request, tmp_path):
 
 
 def needs_disk(name, how):
-    return how is full and name not in ("redis", "memcache")
+    return how is full and name not in ("redis", "memcached")
 
 
 @pytest.mark.parametrize("place, how, statuses", [((name, needs_disk(name, how)), how, statuses) for name, how, statuses in OUTAGES],

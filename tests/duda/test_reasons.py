@@ -6,7 +6,7 @@ import pytest
 
 import services
 
-pytestmark = pytest.mark.skipif(not services.has("child"), reason="this build has no Duda")
+pytestmark = pytest.mark.skipif(not services.has("subprocess"), reason="this build has no Duda")
 
 SOURCE = r"""
 #include <duda.h>

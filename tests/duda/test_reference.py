@@ -16,7 +16,7 @@ PAGES = PROGRAM.parent / "docs"
 
 
 def test_sections_have_examples():
-    assert {"DUDA", "SESSIONS", "KV", "REDIS", "SQLITE", "POSTGRES", "HTTP"} <= set(re.findall(r"^```\n\[PLUGINS\]\n    Load  duda.*\n\n\[(\w+)\]", PAGE, re.MULTILINE))
+    assert {"DUDA", "SESSIONS", "KV", "REDIS", "SQLITE", "POSTGRES", "HTTP_CLIENT"} <= set(re.findall(r"^```\n\[PLUGINS\]\n    Load  duda.*\n\n\[(\w+)\]", PAGE, re.MULTILINE))
 
 
 @pytest.mark.parametrize("verb", ["run", "new", "test", "routes", "doc", "build"])

@@ -88,7 +88,7 @@ def test_contact(start):
         assert forged.status == 403 and len(mail.got) == 1
 
 
-@needs("memcache")
+@needs("memcached")
 @pytest.mark.skipif(not memcached_server.PROGRAM, reason="there is no memcached")
 def test_primes(start):
     memcached = memcached_server.Memcached()
@@ -107,7 +107,7 @@ def test_primes(start):
     assert (answer.text, answer["X-Cache"]) == ("9592 primes are below 100000\n", "miss"), "without a cache it is slow, but there"
 
 
-@needs("child")
+@needs("subprocess")
 @pytest.mark.skipif(not shutil.which("factor"), reason="there is no factor")
 def test_factor(start):
     server = start("factor")

@@ -145,7 +145,7 @@ PLACES = {
 
 @pytest.fixture
 def people(monkey, site, tmp_path):
-    """people("kv", "Idle 8s"): a server whose sessions are there."""
+    """people("kv", "IdleTimeout 8s"): a server whose sessions are there."""
     redis = []
 
     def start(where, settings="", objects=services.OBJECTS, more=(), **how):
@@ -228,14 +228,14 @@ def test_session_ends_after_idle_and_not_before(people, tmp_path, where):
     cookie = cookie_of(get(server, "/visit/ana"))
     user, cookie = at(9, cookie)  # not written, because it is so soon
     assert user == "ana"
-    for seconds in (48, 87, 125):  # within Idle of the last request
+    for seconds in (48, 87, 125):  # within IdleTimeout of the last request
         user, cookie = at(seconds, cookie)
         assert user == "ana", seconds
     assert at(125 + 40 + 10 + 2, cookie)[0] == "-"
 
 
 def test_session_in_redis_has_the_time_of_its_idle(people):
-    """Redis counts by itself: as long as the session is not written it must last for longer than Idle."""
+    """Redis counts by itself: as long as the session is not written it must last for longer than IdleTimeout."""
     server = people("redis", "IdleTimeout 40s")
     get(server, "/visit/ana")
     left = int(server.redis.ask("PTTL", session_key(server.redis))[1:].split()[0])
@@ -550,7 +550,7 @@ def test_no_log_has_the_number_of_a_session(people, where, tmp_path):
 
 @pytest.mark.parametrize("where", ["memory", "cookie"])
 def test_cookies_are_secure_where_a_trusted_proxy_ends_tls(people, where):
-    server = people(where, "Idle 1h\n[SECURITY]\n    TrustedProxy 127.0.0.1\n    RealAddress X-Forwarded-For",
+    server = people(where, "IdleTimeout 1h\n[SECURITY]\n    TrustedProxy 127.0.0.1\n    RealAddress X-Forwarded-For",
                     more=["security"])
     with server.connect() as c:
         line = c.get("/in/ana", fields={"X-Forwarded-Proto": "https"}).all("Set-Cookie")[-1]

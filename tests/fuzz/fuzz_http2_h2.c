@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { STEPS_MAX = 20000, SAY_MAX = 1 << 22, LATER_MS = 40000, ROUNDS_MAX = 100 };
 
-static const struct mk_limits limits = {
+static const struct mk_conn_manager_limits limits = {
     .head = {.head_max = 2000, .target_max = 200, .fields_max = 16},
     .h2 = {.on = true, .streams_max = 6, .unread_max = 200000, .patience = 150},
     .request.content_max = 100000,
@@ -192,7 +192,7 @@ static void begin(void)
     static char large[200000];
     server_begin(&limits, on_done);
     site_add(&site, "large", mk_str_of(large, sizeof large));
-    mk_service_use_http2(&service, &mk_http2_module);
+    mk_conn_manager_set_http2(&service, &mk_http2_module);
     site.host.pack_head = mk_http2_module.pack_head;
     handlers.loop = &loop;
 }
@@ -200,7 +200,7 @@ static void begin(void)
 /* A waiting stream has a clock, or a handler that will resume it. */
 static void check_stream(const struct mk_h2_stream *s)
 {
-    MK_ASSERT(s->clock || !mk_list_empty(&s->turn) || s->d.coldread);
+    MK_ASSERT(s->clock || !mk_list_empty(&s->turn) || s->d.pending_prefetch);
     MK_ASSERT(s->receive_window <= 256 * 1024);
 }
 
@@ -216,7 +216,7 @@ static void check_h2(const struct mk_conn *c)
     bool waits = !mk_send_queue_is_empty(&c->out);
     for (unsigned u = 0; u < MK_URGENCIES; u++)
         waits |= !mk_list_empty(&h2->ready[u]);
-    MK_ASSERT(!waits || c->clock == MK_CLOCK_RATE);
+    MK_ASSERT(!waits || c->clock == MK_TIMEOUT_RATE);
     MK_ASSERT(mk_send_queue_len(&c->out) < 512 * 1024);
 }
 

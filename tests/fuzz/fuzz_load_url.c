@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         MK_ASSERT(*wrong);
         return 0;
     }
-    MK_ASSERT(load_url_is(text) && mk_str_eq(u.whole, text) && u.port > 0);
+    MK_ASSERT(load_url_has_scheme(text) && mk_str_eq(u.whole, text) && u.port > 0);
     MK_ASSERT(u.host[0] && strlen(u.host) <= LOAD_URL_HOST_MAX && strlen(u.host) <= u.authority.len);
     MK_ASSERT(u.authority.p > text.p && u.authority.p + u.authority.len <= text.p + text.len);
     MK_ASSERT(u.target.len && u.target.p[0] == '/');

@@ -10,13 +10,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char room[ACME_ANSWER_MAX];
-    mk_str path = mk_str_of((const char *)data, size), token = acme_token_of(path);
+    mk_str path = mk_str_of((const char *)data, size), token = acme_token_from_path(path);
     if (!token.p)
         return 0;
     if (token.len == 0 || token.len > ACME_TOKEN_MAX || mk_str_find(token, '/') != MK_STR_NONE ||
         mk_str_find(token, '.') != MK_STR_NONE || mk_str_find(token, '\0') != MK_STR_NONE ||
         !mk_str_ends(path, token))
         abort();
-    (void)acme_token_read("/nonexistent", token, room);
+    (void)acme_token_read_answer("/nonexistent", token, room);
     return 0;
 }

@@ -14,14 +14,14 @@ static bool is_within(mk_str s, const char *room, size_t cap)
 
 static void check_basic(mk_str text)
 {
-    char room[AUTH_BASIC_ROOM];
+    char room[AUTH_BASIC_BUF_SIZE];
     struct auth_basic b;
     if (!auth_basic_parse(text, room, &b))
         return;
     MK_ASSERT(is_within(b.user, room, sizeof room) && is_within(b.password, room, sizeof room - 1));
     MK_ASSERT(b.password.p[b.password.len] == '\0' && b.password.len <= AUTH_PASSWORD_MAX);
     MK_ASSERT(mk_str_find(b.user, ':') == MK_STR_NONE);
-    MK_ASSERT(auth_is_clean(b.user) && auth_is_clean(b.password));
+    MK_ASSERT(auth_has_no_controls(b.user) && auth_has_no_controls(b.password));
 }
 
 static void check_digest(mk_str text)
@@ -34,7 +34,7 @@ static void check_digest(mk_str text)
     for (unsigned i = 0; i < AUTH_PARAMS; i++) {
         mk_str s = d.at[i];
         MK_ASSERT(!s.p || is_within(s, text.p, text.len) || is_within(s, room, b.cap));
-        MK_ASSERT(auth_is_clean(s));
+        MK_ASSERT(auth_has_no_controls(s));
     }
     MK_ASSERT(d.at[AUTH_USERNAME].p && d.at[AUTH_NC].p && d.at[AUTH_RESPONSE].p);
 }
@@ -50,7 +50,7 @@ static void check_hex(mk_str text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     mk_str all = mk_str_of((const char *)data, size), rest;
-    mk_str scheme = auth_scheme_cut(all, &rest);
+    mk_str scheme = auth_scheme_split(all, &rest);
     MK_ASSERT(scheme.len <= size && (!rest.p || is_within(rest, all.p, size)));
     check_basic(rest);
     check_digest(rest);

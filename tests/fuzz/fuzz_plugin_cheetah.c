@@ -2,8 +2,8 @@
 /* Whatever is shown: a terminal cannot obey it, making it safe twice is making it safe once, and JSON stays
  * JSON on its way through all of it. */
 #include "base/assert.h"
-#include "cheetah/safe.c"
-#include "cheetah/sheet.c"
+#include "cheetah/escape.c"
+#include "cheetah/table_writer.c"
 
 enum { ROOM = 1 << 22 };
 
@@ -42,8 +42,8 @@ static void check_string(mk_str s)
 static void check_safe(mk_str s)
 {
     struct mk_buf once = mk_buf_growing(ROOM), twice = mk_buf_growing(ROOM);
-    cheetah_safe_add(&once, s);
-    cheetah_safe_add(&twice, mk_buf_str(&once));
+    cheetah_escape_append(&once, s);
+    cheetah_escape_append(&twice, mk_buf_str(&once));
     if (!once.failed && !twice.failed) {
         check_bytes(mk_buf_str(&once), false);
         MK_ASSERT(mk_str_eq(mk_buf_str(&once), mk_buf_str(&twice)));
@@ -56,14 +56,14 @@ static void check_cell(mk_str s, bool json)
 {
     static const struct cheetah_column columns[] = {{"n", -10}};
     struct mk_buf out = mk_buf_growing(ROOM), safe = mk_buf_growing(ROOM);
-    struct cheetah_sheet sheet = {.out = &out, .columns = columns, .n = 1, .json = json};
-    cheetah_cell_text(&sheet, s);
+    struct cheetah_table_writer sheet = {.out = &out, .columns = columns, .n = 1, .json = json};
+    cheetah_table_cell_text(&sheet, s);
     mk_str line = mk_buf_str(&out), rest = line;
     MK_ASSERT(mk_str_ends(line, MK_STR("\n")));
     line = mk_str_cut(&rest, '\n');
     MK_ASSERT(rest.len == 0);
     check_bytes(line, true);
-    cheetah_safe_add(&safe, line);
+    cheetah_escape_append(&safe, line);
     MK_ASSERT(mk_str_eq(mk_buf_str(&safe), line));
     if (json && !mk_str_eq(line, MK_STR("{\"n\":null}")))
         check_string(mk_str_first(mk_str_skip(line, 5), line.len - 6));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of limits beside one that forgets no client: it is never stricter, and it is the same as long as
  * there is room for all. The input is pairs of bytes: how much time passes, and which client asks. */
-#include "limits/table.c"
+#include "limits/rate_table.c"
 
 #include "base/assert.h"
 
@@ -24,22 +24,22 @@ static uint64_t charge(struct person *p, uint64_t now, const struct limits_charg
 }
 
 /* Expired, or lost because another client has the slot. */
-static bool is_known(struct limits_line *line, uint64_t who, uint64_t now_ms)
+static bool is_known(struct limits_bucket *line, uint64_t who, uint64_t now_ms)
 {
     uint64_t word;
-    (void)find(line, tag_of(who), ticks(now_ms), &word);
-    return word >> TIME_BITS == tag_of(who);
+    (void)find_slot(line, subject_tag(who), ms_to_ticks(now_ms), &word);
+    return word >> TIME_BITS == subject_tag(who);
 }
 
-static void ask(struct limits_line *line, struct person *people, unsigned who, unsigned n, uint64_t now_ms,
+static void ask(struct limits_bucket *line, struct person *people, unsigned who, unsigned n, uint64_t now_ms,
                 const struct limits_charge *c)
 {
     uint64_t name = (uint64_t)(who + 1) << TIME_BITS, now = now_ms * LIMITS_TICKS;
     if (!is_known(line, name, now_ms))
         people[who].time = 0;
-    uint64_t expected = charge(&people[who], now, c), wait = limits_line_charge(line, name, now_ms, c);
+    uint64_t expected = charge(&people[who], now, c), wait = limits_bucket_charge(line, name, now_ms, c);
     MK_ASSERT(wait == expected);
-    MK_ASSERT(n > LIMITS_LINE_SLOTS || is_known(line, name, now_ms) || wait > c->wait_max);
+    MK_ASSERT(n > LIMITS_BUCKET_SLOTS || is_known(line, name, now_ms) || wait > c->wait_max);
 }
 
 static void play(const uint8_t *data, size_t size, uint64_t began_ms, unsigned n)
@@ -48,7 +48,7 @@ static void play(const uint8_t *data, size_t size, uint64_t began_ms, unsigned n
         {.cost = 100 * LIMITS_TICKS},
         {.cost = 100 * LIMITS_TICKS, .tolerance = 400 * LIMITS_TICKS},
         {.cost = 30 * LIMITS_TICKS, .tolerance = 100 * LIMITS_TICKS, .wait_max = 1000 * LIMITS_TICKS}};
-    struct limits_line line = {0};
+    struct limits_bucket line = {0};
     struct person people[PEOPLE] = {0};
     uint64_t now_ms = began_ms;
     for (size_t i = 0; i + 1 < size && i < ROUND_MAX; i += 2) {
@@ -56,7 +56,7 @@ static void play(const uint8_t *data, size_t size, uint64_t began_ms, unsigned n
         now_ms += (uint64_t)(data[i] % 16) * STEP_MS;
         ask(&line, people, who, n, now_ms, &rules[who % 3]);
         if (data[i] > 250)
-            limits_line_refund(&line, (uint64_t)(PEOPLE + 1) << TIME_BITS, now_ms, UINT64_MAX);
+            limits_bucket_refund(&line, (uint64_t)(PEOPLE + 1) << TIME_BITS, now_ms, UINT64_MAX);
     }
 }
 
@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const uint64_t begins[] = {1000, (uint64_t)1 << 31,
                                       ((uint64_t)1 << TIME_BITS) / LIMITS_TICKS - 500};
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
-        play(data, size, begins[i], LIMITS_LINE_SLOTS);
+        play(data, size, begins[i], LIMITS_BUCKET_SLOTS);
         play(data, size, begins[i], PEOPLE);
     }
     return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whatever a client writes before it, the address that our proxy adds is the one that counts. */
-#include "security/real.c"
+#include "security/real_ip.c"
 
 #include <stddef.h>
 
@@ -12,16 +12,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { ROOM = 8192 };
 
-static void check(const struct security_real *real, struct mk_header_field *fields, unsigned n,
+static void check(const struct security_real_ip *real, struct mk_header_field *fields, unsigned n,
                   mk_str expected)
 {
     struct mk_request request = {.fields = {.at = fields, .n = n}};
     struct mk_addr wanted;
     struct security_client client;
     MK_ASSERT(mk_addr_parse(expected, &wanted) && mk_addr_parse(MK_STR("10.0.0.1"), &client.peer));
-    MK_ASSERT(security_real_find(real, &request, &client) == SECURITY_REAL_TOLD);
+    MK_ASSERT(security_real_ip_find(real, &request, &client) == SECURITY_REAL_IP_FOUND);
     MK_ASSERT(memcmp(&wanted, &client.peer, sizeof wanted) == 0);
-    security_real_find_scheme(real, &request, &client);
+    security_real_ip_find_scheme(real, &request, &client);
     MK_ASSERT(!real->scheme_field.p || (client.knows_scheme && !client.is_secure));
 }
 
@@ -33,17 +33,17 @@ static void add(const char *name, mk_str value, const char *address)
     _Alignas(max_align_t) char memory[256];
     MK_ASSERT(mk_network_parse(MK_STR("10.0.0.0/8"), &network) && mk_network_set_size(1) <= sizeof memory);
     const struct mk_network_set *trusted = mk_network_set_build(memory, &network, NULL, 1);
-    struct security_real real = {.field = mk_str_from_c(name),
-                                 .is_forwarded = strcmp(name, "Forwarded") == 0,
-                                 .scheme_is_forwarded = true,
-                                 .trusted = trusted};
+    struct security_real_ip real = {.field = mk_str_from_c(name),
+                                    .is_forwarded = strcmp(name, "Forwarded") == 0,
+                                    .scheme_is_forwarded = true,
+                                    .trusted = trusted};
     struct mk_header_field fields[] = {{.name = real.field, .value = value}, {.name = real.field}};
     struct mk_request alone = {.fields = {.at = fields, .n = 1}};
     struct security_client client;
     MK_ASSERT(mk_addr_parse(MK_STR("10.0.0.1"), &client.peer));
     real.scheme_field = real.is_forwarded ? real.field : MK_STR_NULL;
-    (void)security_real_find(&real, &alone, &client);
-    security_real_find_scheme(&real, &alone, &client);
+    (void)security_real_ip_find(&real, &alone, &client);
+    security_real_ip_find_scheme(&real, &alone, &client);
     mk_buf_addf(&joined, ", %s", address);
     fields[1].value = mk_buf_str(&joined);
     check(&real, fields, 2, MK_STR("203.0.113.9"));

@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { PLAN_MAX = 32, RECORDS_MAX = 64, OUT_MAX = 1 << 23, STEPS_MAX = 2000, NUMBER_MAX = 100000 };
 
-static const struct mk_limits limits = {
+static const struct mk_conn_manager_limits limits = {
     .head = {.head_max = 600, .target_max = 200, .fields_max = 16},
     .request.content_max = 2000,
     .request_max = 4000,
@@ -119,7 +119,7 @@ static void play(struct mk_conn *c, const uint8_t *plan, size_t n)
     for (int i = 0; i < 3 && !peer.closed; i++)
         advance(c);
     for (int i = 0; i < 3 && !peer.closed; i++) { /* a connection that still waits has no more time */
-        c->ops->on_clock(c, (enum mk_clock)(c->clock ? c->clock : MK_CLOCK_HANDLER));
+        c->ops->on_timeout(c, (enum mk_conn_timeout)(c->clock ? c->clock : MK_TIMEOUT_HANDLER));
         check_at_rest(c);
     }
 }

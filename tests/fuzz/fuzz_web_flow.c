@@ -4,7 +4,7 @@
  * answer that may be sent, one record, and nothing from outside of the folder. */
 #include "unit/handlers.h"
 #include "unit/site.h"
-#include "web/asked.h"
+#include "web/request_target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -124,13 +124,13 @@ static bool holds(mk_str text, const char *part)
 static void check_content(struct mk_exchange *x)
 {
     static char pulled[PULLED_MAX + 1];
-    struct mk_content *c = &x->response.content;
+    struct mk_response_body *c = &x->response.content;
     uint64_t length = c->length;
     bool by_source = c->source;
     size_t n = 0;
     ssize_t got = 1;
     while (got > 0 && n < PULLED_MAX) {
-        got = mk_content_pull(c, pulled + n, PULLED_MAX - n);
+        got = mk_response_body_read(c, pulled + n, PULLED_MAX - n);
         n += got > 0 ? (size_t)got : 0;
     }
     MK_ASSERT(by_source || n == length || n == PULLED_MAX);
@@ -143,13 +143,13 @@ static void check_content(struct mk_exchange *x)
 
 static void check_answer(struct mk_exchange *x)
 {
-    MK_ASSERT(x->step == MK_FLOW_READY && n_responses == (x->request.asked->path.p != NULL) &&
+    MK_ASSERT(x->step == MK_DISPATCH_READY && n_responses == (x->request.asked->path.p != NULL) &&
               n_records == 0);
     MK_ASSERT(x->response.status >= 200 && x->response.status <= 599);
     check_fields(&x->response);
     check_content(x);
     x->response.sealed = true;
-    mk_flow_end(x, MK_OUTCOME_OK, 0, site.now_ms);
+    mk_dispatch_end(x, MK_OUTCOME_OK, 0, site.now_ms);
     MK_ASSERT(n_records == 1);
 }
 
@@ -164,7 +164,7 @@ static unsigned take_head(struct mk_exchange *x, struct mk_request_head *head)
     r->received.method = head->method;
     r->method_text = head->method_text;
     r->fields = head->fields;
-    int status = mk_asked_receive(r, head->target, MK_STR_NULL);
+    int status = mk_request_target_init(r, head->target, MK_STR_NULL);
     if (!status)
         status = mk_framing_parse(head, &(struct mk_authority_cache){0}, &framing);
     if (status)
@@ -187,11 +187,11 @@ static void run(struct mk_exchange *x, mk_str in)
     content = mk_str_skip(in, n > 0 ? head.len : in.len);
     bool ready = false;
     if (status)
-        mk_flow_refuse(x, status);
+        mk_dispatch_error(x, status);
     for (int i = 0; !ready && i < RUNS_MAX; i++)
-        ready = mk_flow_run(x);
+        ready = mk_dispatch_run(x);
     if (!ready)
-        mk_flow_refuse(x, 504);
+        mk_dispatch_error(x, 504);
     check_answer(x);
 }
 

@@ -7,7 +7,7 @@
 #include <dirent.h>
 
 #include "unit/site.h"
-#include "web/spools.h"
+#include "web/spool_quota.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -241,7 +241,7 @@ static uint64_t stored_of(const struct actor *a)
 
 static void check_room(void)
 {
-    const struct mk_spools *all = &site.web.spools;
+    const struct mk_spool_quota *all = &site.web.spools;
     uint64_t sums[PEERS] = {0}, sum = 0;
     for (size_t i = 0; i < ACTORS; i++)
         if (actors[i].x)

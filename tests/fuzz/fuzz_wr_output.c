@@ -7,8 +7,8 @@
 
 #include "base/assert.h"
 #include "unit/json.h"
+#include "wr/client_type.h"
 #include "wr/json.h"
-#include "wr/kind.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -40,7 +40,7 @@ static bool is_nothing_known(const struct wr_result *r)
     return memcmp(r, &none, offsetof(struct wr_result, doubtful)) == 0 && r->doubtful == none.doubtful;
 }
 
-static void check_reader(const struct wr_kind *k, mk_str in)
+static void check_reader(const struct wr_client_type *k, mk_str in)
 {
     struct wr_result r;
     const char *why = NULL;
@@ -77,7 +77,7 @@ static void check_other(mk_str in)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     mk_str in = mk_str_of((const char *)data, size);
-    for (const struct wr_kind *k = wr_kind_all(); k->name; k++)
+    for (const struct wr_client_type *k = wr_client_type_all(); k->name; k++)
         check_reader(k, in);
     check_json(in);
     if (size)

@@ -7,15 +7,15 @@
 
 #include <sys/eventfd.h>
 
+#include "proto/conn_manager.h"
 #include "proto/h1.h"
-#include "proto/service.h"
 #include "unit/handlers.h"
 #include "unit/site.h"
 
 static struct site site;
 static struct mk_loop loop;
 static struct mk_counters counters;
-static struct mk_service service;
+static struct mk_conn_manager service;
 static struct handlers handlers;
 static struct handlers_routes routes;
 
@@ -82,12 +82,12 @@ static const size_t peer_rooms[] = {0, 1, 7, 100, 5000, 70000, SIZE_MAX, SIZE_MA
 
 static void server_end(void)
 {
-    mk_service_fini(&service);
+    mk_conn_manager_fini(&service);
     mk_loop_fini(&loop);
     site_fini(&site);
 }
 
-static void server_begin(const struct mk_limits *limits,
+static void server_begin(const struct mk_conn_manager_limits *limits,
                          void (*on_done)(const struct mk_access_record *record, void *data))
 {
     site_init(&site);
@@ -95,7 +95,7 @@ static void server_begin(const struct mk_limits *limits,
     site.web.on_record = on_done;
     site.web.log = NULL;
     MK_ASSERT(mk_loop_init(&loop) == 0);
-    MK_ASSERT(mk_service_init(&service, &loop, &site.web, limits, &counters, MK_STR("Monkey")) == 0);
+    MK_ASSERT(mk_conn_manager_init(&service, &loop, &site.web, limits, &counters, MK_STR("Monkey")) == 0);
     site.host.n_routes = handlers_route(&routes, &handlers, &mk_static);
     site.host.routes = routes.at;
     atexit(server_end);

@@ -31,7 +31,7 @@ ALSO = {"cli/features": "mkabout", "regex/pcre2": "mkregex", "upstream/upstream"
 
 
 def nouns(layer, stem):
-    """Where the names of a file may begin, without their underscores: files of one first word, such as worker_bus.c,
+    """Where the names of a file may begin, without their underscores: files of one first word, such as worker_master.c,
     share it; `vhosts` is vhost.c's."""
     noun = re.sub(r"s$", "", stem.split("_")[0])
     return f"mk{noun}", f"mk{layer}{noun}", ALSO.get(f"{layer}/{stem}", "mk" + noun)

@@ -16,8 +16,8 @@
 #include "os/fd.h"
 #include "os/sock.h"
 #include "proto/acceptor.h"
+#include "proto/conn_manager.h"
 #include "proto/http2.h"
-#include "proto/service.h"
 
 enum { ROOM = 4096, WAIT_MS = 100, PIECE_MAX = 1000 };
 
@@ -310,7 +310,7 @@ static const struct mk_handler handlers[] = {
     HANDLER(unknown), HANDLER(broken), HANDLER(closed), HANDLER(mad),   HANDLER(early),  HANDLER(error),
 };
 
-static struct mk_limits limits = {
+static struct mk_conn_manager_limits limits = {
     .head = {.head_max = 8192, .target_max = 4096, .fields_max = 64},
     .h2 = {.on = true, .streams_max = 100, .unread_max = 16777216, .patience = 1000},
     .request.content_max = 2147483648,
@@ -390,9 +390,9 @@ int main(int argc, char **argv)
     static struct mk_counters counters;
     static struct mk_vhost host;
     struct mk_vhosts hosts = {.fallback = &host};
-    struct mk_web web = {.hosts = &hosts, .on_record = print_record};
+    struct mk_web_ctx web = {.hosts = &hosts, .on_record = print_record};
     struct mk_file_cache_limits files = {.files = 16, .memory = 65536, .small = 4096};
-    struct mk_service service;
+    struct mk_conn_manager service;
     struct mk_acceptor acceptor;
     uint64_t unread_max;
     if (argc > 1 && mk_num_parse(mk_str_from_c(argv[1]), &unread_max))
@@ -404,8 +404,8 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     MK_ASSERT(mk_loop_init(&loop) == 0 && mk_file_cache_init(&web.files, &files) == 0);
     MK_ASSERT(mk_offload_init(&helper, &loop) == 0);
-    MK_ASSERT(mk_service_init(&service, &loop, &web, &limits, &counters, MK_STR("Monkey/test")) == 0);
-    mk_service_use_http2(&service, mk_http2_get());
+    MK_ASSERT(mk_conn_manager_init(&service, &loop, &web, &limits, &counters, MK_STR("Monkey/test")) == 0);
+    mk_conn_manager_set_http2(&service, mk_http2_get_module());
     end_on_sigterm();
     int fd = listen_somewhere();
     MK_ASSERT(mk_acceptor_start(&acceptor, &service, fd) == 0);
@@ -414,7 +414,7 @@ int main(int argc, char **argv)
     mk_conn_close_all(&service, MK_OUTCOME_SHUTDOWN);
     mk_loop_run_tasks(&loop);
     mk_offload_fini(&helper);
-    mk_service_fini(&service);
+    mk_conn_manager_fini(&service);
     mk_file_cache_fini(&web.files);
     mk_loop_fini(&loop);
     close(signal_fd);

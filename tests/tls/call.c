@@ -19,7 +19,7 @@ struct call {
     const char *address, *name, *text;
     unsigned port, times;
     bool half_closes, greets;
-    struct mk_tls_client_rules rules;
+    struct mk_tls_client_settings rules;
 };
 
 extern const struct mk_tls_module mk_tls_module;
@@ -104,7 +104,7 @@ static void tell(struct mk_stream *s, ssize_t e, bool ended)
 
 static void talk(const struct call *c, struct mk_stream *s)
 {
-    struct mk_tls_facts facts;
+    struct mk_tls_conn_info facts;
     tls->facts(s, &facts);
     printf("%.*s %s\n", MK_STR_ARG(facts.version), facts.resumed ? "resumed" : "new");
     fflush(stdout);
@@ -126,7 +126,7 @@ static int run(const struct call *c)
 {
     struct mk_tls_session *session = NULL;
     struct mk_tls_client *client;
-    struct mk_tls_problem problem;
+    struct mk_tls_settings_error problem;
     if (tls->client_new(&c->rules, &client, &problem))
         return stop(problem.file ? problem.file : "rules", problem.text);
     for (unsigned i = 0; i < c->times; i++) {

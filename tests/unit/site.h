@@ -7,8 +7,8 @@
 #include "http/framing.h"
 #include "unit/folder.h"
 #include "unit/harness.h"
-#include "web/asked.h"
-#include "web/flow.h"
+#include "web/dispatch.h"
+#include "web/request_target.h"
 #include "web/static.h"
 
 enum { SITE_FIELDS = 64, SITE_LOGGED = 1024, SITE_CONTENT = 1 << 20 };
@@ -20,7 +20,7 @@ struct site {
     struct mk_mime mime;
     struct mk_vhost host;
     struct mk_vhosts hosts;
-    struct mk_web web;
+    struct mk_web_ctx web;
     struct mk_addr peer;
     uint64_t now_ms; /* when the next request comes in */
     int64_t now;
@@ -69,7 +69,8 @@ static inline void site_init_with(struct site *s, const struct mk_file_cache_lim
     MK_ASSERT(mk_vhosts_add(&s->hosts, &s->host, &taken, &holder) == 0);
     s->log = (struct mk_log){.level = MK_LOG_DEBUG, .write = site_log, .data = s};
     static const struct mk_request_limits unlimited = {.content_max = UINT64_MAX};
-    s->web = (struct mk_web){.hosts = &s->hosts, .log = &s->log, .now_ms = &s->now_ms, .limits = &unlimited};
+    s->web =
+        (struct mk_web_ctx){.hosts = &s->hosts, .log = &s->log, .now_ms = &s->now_ms, .limits = &unlimited};
     MK_ASSERT(mk_file_cache_init(&s->web.files, limits) == 0);
     s->peer = (struct mk_addr){.is_unix = 1};
     s->now_ms = 1000000;
@@ -121,9 +122,9 @@ static inline struct mk_exchange *site_ask(struct site *s, const char *head_text
     r->fields = head.fields;
     r->peer = &s->peer;
     (void)!mk_framing_parse(&head, &(struct mk_authority_cache){0}, &framing);
-    int status = mk_asked_receive(r, head.target, framing.host);
+    int status = mk_request_target_init(r, head.target, framing.host);
     if (status)
-        mk_flow_refuse(x, (unsigned)status);
+        mk_dispatch_error(x, (unsigned)status);
     return x;
 }
 
@@ -139,7 +140,7 @@ static inline struct mk_exchange *site_get(struct site *s, const char *target, c
 static inline struct mk_exchange *site_answer(struct site *s, const char *target, const char *fields)
 {
     struct mk_exchange *x = site_get(s, target, fields);
-    MK_ASSERT(x && mk_flow_run(x));
+    MK_ASSERT(x && mk_dispatch_run(x));
     return x;
 }
 
@@ -151,7 +152,7 @@ static inline mk_str site_content(struct mk_exchange *x)
     ssize_t n;
     do {
         char piece[1000];
-        n = mk_content_pull(&x->response.content, piece, sizeof piece);
+        n = mk_response_body_read(&x->response.content, piece, sizeof piece);
         if (n > 0)
             mk_buf_add(&out, mk_str_of(piece, (size_t)n));
     } while (n > 0);

@@ -20,7 +20,7 @@ import sys
 from pathlib import Path
 
 SKIPPED = ("CHANGELOG.md", "tools/dev/renames/", "tests/fuzz/corpus")
-ROOTS = ("include/", "duda/include/", "src/", "duda/dev/", "duda/packages/", "duda/packages/", "duda/", "plugins/", "tests/unit/", "tests/", "tools/", "")
+ROOTS = ("include/", "duda/include/", "src/", "duda/dev/", "duda/packs/", "duda/packages/", "duda/", "plugins/", "tests/unit/", "tests/", "tools/", "")
 WORD = re.compile(r"\\[a-z]|[A-Za-z_][A-Za-z0-9_]*")  # the n of "\nKey" is not of the word
 STRING = r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
 OTHER = {  # comments, strings and includes

@@ -16,14 +16,14 @@
 #include "conf/reference.h"
 #include "settings/keys.h"
 #include "setup/builtin.h"
-#include "setup/object.h"
+#include "setup/plugin_object.h"
 
 enum { TEXT_MAX = 1024 * 1024, PLUGINS_MAX = 64, COMMANDS_MAX = 32 };
 
 /* ---- Plugins and commands ---- */
 
 static struct {
-    struct mk_object objects[PLUGINS_MAX];
+    struct mk_plugin_object objects[PLUGINS_MAX];
     const struct mk_plugin *plugins[PLUGINS_MAX];
     size_t n;
 } shelf;
@@ -32,33 +32,33 @@ static struct {
 static struct mk_cli_command commands[COMMANDS_MAX];
 static size_t n_commands;
 
-static int by_name(const void *a, const void *b)
+static int compare_names(const void *a, const void *b)
 {
     const struct mk_plugin *const *p = a, *const *q = b;
     return strcmp((*p)->name, (*q)->name);
 }
 
-static bool fill_shelf(char **files, int n)
+static bool load_plugins(char **files, int n)
 {
-    char why[MK_OBJECT_WHY];
+    char why[MK_PLUGIN_OBJECT_ERROR_MAX];
     for (const struct mk_plugin *const *p = mk_builtin_plugins; *p && shelf.n < PLUGINS_MAX; p++)
         shelf.plugins[shelf.n++] = *p;
     for (int i = 0; i < n && shelf.n < PLUGINS_MAX; i++) {
-        struct mk_object *o = &shelf.objects[shelf.n];
-        if (!mk_object_open(o, mk_str_from_c(files[i]), why)) {
+        struct mk_plugin_object *o = &shelf.objects[shelf.n];
+        if (!mk_plugin_object_open(o, mk_str_from_c(files[i]), why)) {
             fprintf(stderr, "docgen: %s: %s\n", files[i], why);
             return false;
         }
         shelf.plugins[shelf.n++] = o->plugin;
     }
-    qsort(shelf.plugins, shelf.n, sizeof *shelf.plugins, by_name);
+    qsort(shelf.plugins, shelf.n, sizeof *shelf.plugins, compare_names);
     return true;
 }
 
-static void empty_shelf(void)
+static void unload_plugins(void)
 {
     for (size_t i = 0; i < PLUGINS_MAX; i++)
-        mk_object_close(&shelf.objects[i]);
+        mk_plugin_object_close(&shelf.objects[i]);
 }
 
 static void collect_commands(void)
@@ -75,7 +75,7 @@ static void collect_commands(void)
 /* ---- Man page ---- */
 
 /* A dash at the beginning of an option is a minus, not a hyphen: it must survive copying from the page. */
-static void man_text(struct mk_buf *out, const char *text)
+static void append_man_text(struct mk_buf *out, const char *text)
 {
     for (; *text; text++) {
         if (*text == '-' || *text == '\\')
@@ -85,21 +85,21 @@ static void man_text(struct mk_buf *out, const char *text)
     }
 }
 
-static void man_option(struct mk_buf *out, const struct mk_option *o)
+static void append_man_option(struct mk_buf *out, const struct mk_option *o)
 {
     mk_buf_add(out, MK_STR(".TP\n"));
     if (mk_option_has_letter(o))
         mk_buf_addf(out, "\\fB\\-%c\\fR, ", o->letter);
     mk_buf_add(out, MK_STR("\\fB\\-\\-"));
-    man_text(out, o->name);
+    append_man_text(out, o->name);
     mk_buf_add(out, MK_STR("\\fR"));
     if (o->arg_name) {
         mk_buf_add(out, MK_STR(" \\fI"));
-        man_text(out, o->arg_name);
+        append_man_text(out, o->arg_name);
         mk_buf_add(out, MK_STR("\\fR"));
     }
     mk_buf_add_char(out, '\n');
-    man_text(out, o->help);
+    append_man_text(out, o->help);
     mk_buf_add_char(out, '\n');
 }
 
@@ -150,7 +150,7 @@ static const char man_tail[] =
     "issued.\n";
 
 /* The server's own commands come before those of plugins. */
-static bool of_server(size_t i)
+static bool is_server_command(size_t i)
 {
     return i < mk_options_commands_n;
 }
@@ -161,18 +161,18 @@ static void write_man(struct mk_buf *out)
     for (size_t i = 0; i < n_commands; i++) {
         /* Options of the server are an error in front of a plugin's command. */
         mk_buf_addf(out, ".br\n.B monkey\n%s\\fB%s\\fR \\fI%s\\fR\n",
-                    of_server(i) ? "[\\fIOPTIONS\\fR] " : "", commands[i].name, commands[i].args);
+                    is_server_command(i) ? "[\\fIOPTIONS\\fR] " : "", commands[i].name, commands[i].args);
     }
     mk_buf_add(out, mk_str_from_c(man_body));
     mk_buf_add(out, MK_STR(".SH OPTIONS\n"));
     for (size_t i = 0; i < mk_options_n; i++)
-        man_option(out, &mk_options[i]);
+        append_man_option(out, &mk_options[i]);
     mk_buf_add(out, MK_STR(".SH COMMANDS\n"));
     for (size_t i = 0; i < n_commands; i++) {
         mk_buf_addf(out, ".TP\n\\fB%s\\fR \\fI%s\\fR\n", commands[i].name, commands[i].args);
-        man_text(out, commands[i].help);
+        append_man_text(out, commands[i].help);
         mk_buf_add_char(out, '\n');
-        if (!of_server(i))
+        if (!is_server_command(i))
             mk_buf_addf(out, "\\fBmonkey %s \\-\\-help\\fR lists its options.\n", commands[i].name);
     }
     mk_buf_add(out, mk_str_from_c(man_tail));
@@ -180,7 +180,7 @@ static void write_man(struct mk_buf *out)
 
 /* ---- Man pages of commands ---- */
 
-static const struct mk_command *find_verb(const char *name)
+static const struct mk_command *find_command(const char *name)
 {
     for (size_t i = 0; i < shelf.n; i++)
         for (const struct mk_command *const *v = shelf.plugins[i]->verbs; v && *v; v++)
@@ -190,7 +190,7 @@ static const struct mk_command *find_verb(const char *name)
 }
 
 /* What the command says with --help. */
-static bool ask_help(const struct mk_command *verb, struct mk_buf *out)
+static bool capture_help(const struct mk_command *verb, struct mk_buf *out)
 {
     char name[64], help[] = "--help", room[4096];
     char *argv[] = {name, help, NULL};
@@ -214,31 +214,31 @@ static bool ask_help(const struct mk_command *verb, struct mk_buf *out)
     return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
 }
 
-static void man_words(struct mk_buf *out, mk_str text)
+static void append_man_words(struct mk_buf *out, mk_str text)
 {
     char *copy = strndup(text.p ? text.p : "", text.len);
     bool is_command = text.len && (text.p[0] == '.' || text.p[0] == '\'');
     if (is_command)
         mk_buf_add(out, MK_STR("\\&"));
-    man_text(out, copy ? copy : "");
+    append_man_text(out, copy ? copy : "");
     free(copy);
 }
 
 /* "  -p, --port PORT  what it is": two blanks end the option. */
-static void man_help_option(struct mk_buf *out, mk_str line)
+static void append_man_help_option(struct mk_buf *out, mk_str line)
 {
     line = mk_str_trim(line);
     size_t end = 0;
     while (end < line.len && !(line.p[end] == ' ' && end + 1 < line.len && line.p[end + 1] == ' '))
         end++;
     mk_buf_add(out, MK_STR(".TP\n\\fB"));
-    man_words(out, mk_str_first(line, end));
+    append_man_words(out, mk_str_first(line, end));
     mk_buf_add(out, MK_STR("\\fR\n"));
-    man_words(out, mk_str_trim(mk_str_skip(line, end)));
+    append_man_words(out, mk_str_trim(mk_str_skip(line, end)));
     mk_buf_add_char(out, '\n');
 }
 
-static void man_help(struct mk_buf *out, mk_str help)
+static void append_man_help(struct mk_buf *out, mk_str help)
 {
     bool in_options = false;
     while (help.len) {
@@ -252,9 +252,9 @@ static void man_help(struct mk_buf *out, mk_str help)
         }
         in_options = in_options || is_option;
         if (is_option) {
-            man_help_option(out, line);
+            append_man_help_option(out, line);
         } else if (line.len) {
-            man_words(out, line);
+            append_man_words(out, line);
             mk_buf_add_char(out, '\n');
         } else if (!in_options && help.len && !mk_str_starts(help, MK_STR("  -"))) {
             mk_buf_add(out, MK_STR(".PP\n"));
@@ -262,7 +262,7 @@ static void man_help(struct mk_buf *out, mk_str help)
     }
 }
 
-static void man_examples(struct mk_buf *out, const char *verb)
+static void append_man_examples(struct mk_buf *out, const char *verb)
 {
     static const char *const known[][2] = {
         {"run", "monkey run hello.c"},
@@ -280,18 +280,18 @@ static void man_examples(struct mk_buf *out, const char *verb)
     for (size_t i = 0; i < MK_LEN(known); i++) {
         if (strcmp(known[i][0], verb) != 0)
             continue;
-        man_text(out, known[i][1]);
+        append_man_text(out, known[i][1]);
         mk_buf_add_char(out, '\n');
     }
     mk_buf_add(out, MK_STR(".fi\n"));
 }
 
-static void write_man_of(const char *name, struct mk_buf *out)
+static void write_command_man(const char *name, struct mk_buf *out)
 {
-    const struct mk_command *verb = find_verb(name);
+    const struct mk_command *verb = find_command(name);
     struct mk_buf help = mk_buf_growing(TEXT_MAX);
     static const mk_str usage = MK_STR_INIT("usage: ");
-    if (!verb || !ask_help(verb, &help) || !mk_str_starts(mk_buf_str(&help), usage)) {
+    if (!verb || !capture_help(verb, &help) || !mk_str_starts(mk_buf_str(&help), usage)) {
         fprintf(stderr, "docgen: there is no help about `%s`\n", name);
         return;
     }
@@ -299,14 +299,14 @@ static void write_man_of(const char *name, struct mk_buf *out)
     mk_buf_addf(
         out, ".TH MONKEY-%s 1 \"\" \"Monkey " MK_VERSION "\" \"User Commands\"\n.SH NAME\nmonkey\\-%s \\- ",
         name, name);
-    man_text(out, verb->help);
+    append_man_text(out, verb->help);
     mk_buf_add(out, MK_STR("\n.SH SYNOPSIS\n.B "));
-    man_words(out, synopsis);
+    append_man_words(out, synopsis);
     mk_buf_add(out, MK_STR("\n.SH DESCRIPTION\n"));
     while (rest.len && rest.p[0] == '\n')
         rest = mk_str_skip(rest, 1);
-    man_help(out, rest);
-    man_examples(out, name);
+    append_man_help(out, rest);
+    append_man_examples(out, name);
     mk_buf_add(
         out,
         MK_STR(
@@ -317,7 +317,7 @@ static void write_man_of(const char *name, struct mk_buf *out)
 
 /* ---- Completion ---- */
 
-static void bash_case(struct mk_buf *out, enum mk_option_arg arg, const char *action)
+static void append_bash_case(struct mk_buf *out, enum mk_option_arg arg, const char *action)
 {
     const char *between = "";
     for (size_t i = 0; i < mk_options_n; i++) {
@@ -363,9 +363,9 @@ static void write_bash(struct mk_buf *out)
     mk_buf_add(out, MK_STR("'\n"));
     mk_buf_add(out, mk_str_from_c(bash_words));
     mk_buf_add(out, MK_STR("    case $prev in\n        "));
-    bash_case(out, MK_ARG_FILE, "compopt -o filenames; COMPREPLY=($(compgen -f -- \"$cur\"))");
-    bash_case(out, MK_ARG_FOLDER, "compopt -o filenames; COMPREPLY=($(compgen -d -- \"$cur\"))");
-    bash_case(out, MK_ARG_WORD, "COMPREPLY=()");
+    append_bash_case(out, MK_ARG_FILE, "compopt -o filenames; COMPREPLY=($(compgen -f -- \"$cur\"))");
+    append_bash_case(out, MK_ARG_FOLDER, "compopt -o filenames; COMPREPLY=($(compgen -d -- \"$cur\"))");
+    append_bash_case(out, MK_ARG_WORD, "COMPREPLY=()");
     mk_buf_add(out, MK_STR("esac\n    if [[ $cur == -* ]]; then\n        COMPREPLY=($(compgen -W $'"));
     for (size_t i = 0; i < mk_options_n; i++) {
         if (mk_option_has_letter(&mk_options[i]))
@@ -376,7 +376,7 @@ static void write_bash(struct mk_buf *out)
 }
 
 /* Square brackets end a description, colons separate its parts. */
-static void zsh_text(struct mk_buf *out, const char *text)
+static void append_zsh_text(struct mk_buf *out, const char *text)
 {
     for (; *text; text++) {
         if (strchr("[]:\\", *text))
@@ -388,7 +388,7 @@ static void zsh_text(struct mk_buf *out, const char *text)
     }
 }
 
-static void zsh_option(struct mk_buf *out, const struct mk_option *o)
+static void append_zsh_option(struct mk_buf *out, const struct mk_option *o)
 {
     static const char *const actions[] = {
         [MK_ARG_NONE] = "", [MK_ARG_FILE] = ":_files", [MK_ARG_FOLDER] = ":_files -/", [MK_ARG_WORD] = ":"};
@@ -396,11 +396,11 @@ static void zsh_option(struct mk_buf *out, const struct mk_option *o)
         mk_buf_addf(out, "    '(-%c --%s)'{-%c,--%s}'[", o->letter, o->name, o->letter, o->name);
     else
         mk_buf_addf(out, "    '--%s[", o->name);
-    zsh_text(out, o->help);
+    append_zsh_text(out, o->help);
     mk_buf_add_char(out, ']');
     if (o->arg_name) {
         mk_buf_add_char(out, ':');
-        zsh_text(out, o->arg_name);
+        append_zsh_text(out, o->arg_name);
     }
     mk_buf_addf(out, "%s' \\\n", actions[o->arg]);
 }
@@ -409,7 +409,7 @@ static void write_zsh(struct mk_buf *out)
 {
     mk_buf_add(out, MK_STR("#compdef monkey\n_arguments -s \\\n"));
     for (size_t i = 0; i < mk_options_n; i++)
-        zsh_option(out, &mk_options[i]);
+        append_zsh_option(out, &mk_options[i]);
     mk_buf_add(
         out,
         MK_STR("    '1:folder or command:_alternative \"folders:folder:_files -/\" \"commands:command:("));
@@ -539,15 +539,15 @@ int main(int argc, char **argv)
                    {"zsh", write_zsh},         {"reference", write_reference},
                    {"plugins", write_plugins}, {"duda", write_duda}};
     struct mk_buf out = mk_buf_growing(TEXT_MAX);
-    if (argc >= 2 && !fill_shelf(argv + 2, argc - 2))
+    if (argc >= 2 && !load_plugins(argv + 2, argc - 2))
         return 1;
     collect_commands();
     for (size_t i = 0; argc >= 2 && i < MK_LEN(outputs); i++)
         if (strcmp(argv[1], outputs[i].name) == 0)
             outputs[i].write(&out);
     if (argc >= 2 && strncmp(argv[1], "man-", 4) == 0)
-        write_man_of(argv[1] + 4, &out);
-    empty_shelf();
+        write_command_man(argv[1] + 4, &out);
+    unload_plugins();
     if (out.failed || out.len == 0) {
         fprintf(stderr, "usage: docgen man | bash | zsh | reference | plugins | duda  FILE...\n");
         return 2;

@@ -7,7 +7,7 @@
 
 static const mk_str PLAIN = MK_STR_INIT("http://"), SECURE = MK_STR_INIT("https://");
 
-static bool is_visible(mk_str text)
+static bool is_visible_ascii(mk_str text)
 {
     for (size_t i = 0; i < text.len; i++)
         if (text.p[i] <= ' ' || text.p[i] > '~')
@@ -15,7 +15,7 @@ static bool is_visible(mk_str text)
     return true;
 }
 
-static const char *read_port(struct load_url *u, mk_str text)
+static const char *parse_port(struct load_url *u, mk_str text)
 {
     uint64_t port;
     if (text.len == 0) {
@@ -30,7 +30,7 @@ static const char *read_port(struct load_url *u, mk_str text)
     return NULL;
 }
 
-static const char *read_authority(struct load_url *u)
+static const char *parse_authority(struct load_url *u)
 {
     mk_str host = u->authority, port;
     size_t bracket = mk_str_find(host, ']');
@@ -46,10 +46,10 @@ static const char *read_authority(struct load_url *u)
     if (host.len == 0 || host.len > LOAD_URL_HOST_MAX || mk_str_find(u->authority, '@') != MK_STR_NONE)
         return "its host is missing or invalid";
     memcpy(u->host, host.p, host.len);
-    return read_port(u, port);
+    return parse_port(u, port);
 }
 
-bool load_url_is(mk_str text)
+bool load_url_has_scheme(mk_str text)
 {
     return mk_str_starts(text, PLAIN) || mk_str_starts(text, SECURE);
 }
@@ -57,9 +57,9 @@ bool load_url_is(mk_str text)
 const char *load_url_parse(mk_str text, struct load_url *out)
 {
     *out = (struct load_url){.whole = text, .tls = mk_str_starts(text, SECURE)};
-    if (!load_url_is(text))
+    if (!load_url_has_scheme(text))
         return "it does not begin with http:// or https://";
-    if (!is_visible(text))
+    if (!is_visible_ascii(text))
         return "it has spaces or other characters that must be escaped";
     mk_str rest = mk_str_skip(text, out->tls ? SECURE.len : PLAIN.len);
     rest = mk_str_first(rest, mk_str_find(rest, '#'));
@@ -69,7 +69,7 @@ const char *load_url_parse(mk_str text, struct load_url *out)
         out->target = MK_STR("/");
     if (mk_str_find(out->authority, '?') != MK_STR_NONE)
         return "its query needs a path before it: http://HOST/?QUERY";
-    return read_authority(out);
+    return parse_authority(out);
 }
 
 size_t load_url_resolve(const struct load_url *u, struct mk_sockaddr at[LOAD_URL_ADDRESSES_MAX],

@@ -17,7 +17,7 @@ struct load_url {
 };
 
 /* Does it begin as one? */
-bool load_url_is(mk_str text);
+bool load_url_has_scheme(mk_str text);
 /* NULL, or what is wrong with it, static. `text` must outlive *out. */
 const char *load_url_parse(mk_str text, struct load_url *out) MK_MUST_USE;
 /* How many addresses it has, at most LOAD_URL_ADDRESSES_MAX; 0: none, and why. */

@@ -14,21 +14,21 @@ void pace_connection_init(struct pace_connection *c)
     mk_response_parser_init(&c->reply, (struct mk_response_parser_options){0}, NULL, 0);
 }
 
-static mk_err begin(struct pace_connection *c, const struct mk_sockaddr *to, struct pace_waiter *w)
+static mk_err start_connecting(struct pace_connection *c, const struct mk_sockaddr *to, struct pace_poller *w)
 {
     static const int on = 1;
     (void)setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (connect(c->fd, &to->any, to->len) < 0 && errno != EINPROGRESS)
         return mk_err_last();
-    return pace_waiter_add(w, c->fd, c);
+    return pace_poller_add(w, c->fd, c);
 }
 
-mk_err pace_connection_open(struct pace_connection *c, const struct mk_sockaddr *to, struct pace_waiter *w)
+mk_err pace_connection_open(struct pace_connection *c, const struct mk_sockaddr *to, struct pace_poller *w)
 {
     c->fd = socket(to->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (c->fd < 0)
         return mk_err_last();
-    mk_err e = begin(c, to, w);
+    mk_err e = start_connecting(c, to, w);
     c->phase = PACE_CONNECTING;
     if (e)
         pace_connection_close(c, false);

@@ -7,8 +7,8 @@
 #include "base/list.h"
 #include "http/response_parser.h"
 #include "os/sockaddr.h"
-#include "pace/reference.h"
-#include "pace/waiter.h"
+#include "pace/poller.h"
+#include "pace/response_check.h"
 
 enum pace_phase { PACE_CLOSED, PACE_CONNECTING, PACE_SENDING, PACE_WAITING, PACE_IDLE };
 
@@ -29,7 +29,7 @@ struct pace_connection {
 void pace_connection_init(struct pace_connection *c);
 /* Begins to connect: PACE_CONNECTING. */
 mk_err pace_connection_open(struct pace_connection *c, const struct mk_sockaddr *to,
-                            struct pace_waiter *w) MK_MUST_USE;
+                            struct pace_poller *w) MK_MUST_USE;
 /* Is it there now? Only when the socket can be written to, or has failed: then PACE_SENDING. */
 mk_err pace_connection_finish_open(struct pace_connection *c) MK_MUST_USE;
 /* Sends what the socket takes; PACE_WAITING when that was all. */

@@ -6,7 +6,7 @@
 enum { STEPS = 1 << PACE_HISTOGRAM_STEP_BITS };
 
 /* Values below 2 * STEPS have a step of their own; above, all of an octave share STEPS steps. */
-static size_t step_of(uint64_t value)
+static size_t bucket_of_value(uint64_t value)
 {
     if (value >> PACE_HISTOGRAM_BITS)
         return PACE_HISTOGRAM_STEPS - 1;
@@ -16,7 +16,7 @@ static size_t step_of(uint64_t value)
     return ((size_t)shift << PACE_HISTOGRAM_STEP_BITS) + (size_t)(value >> shift);
 }
 
-static uint64_t last_of(size_t step)
+static uint64_t bucket_upper_bound(size_t step)
 {
     if (step < STEPS)
         return step;
@@ -34,7 +34,7 @@ void pace_histogram_add(struct pace_histogram *h, uint64_t value)
 {
     h->n++;
     h->sum += (double)value;
-    h->counts[step_of(value)]++;
+    h->counts[bucket_of_value(value)]++;
     if (value < h->least)
         h->least = value;
     if (value > h->greatest)
@@ -58,7 +58,8 @@ bool pace_histogram_quantile(const struct pace_histogram *h, uint64_t all, doubl
         seen += h->counts[i];
         if (seen < rank)
             continue;
-        *value = i == PACE_HISTOGRAM_STEPS - 1 || last_of(i) > h->greatest ? h->greatest : last_of(i);
+        *value = i == PACE_HISTOGRAM_STEPS - 1 || bucket_upper_bound(i) > h->greatest ? h->greatest
+                                                                                      : bucket_upper_bound(i);
         return true;
     }
     return false;

@@ -71,9 +71,9 @@ struct reading {
     size_t n_fields;
 };
 
-static bool complain(const char *fmt, ...) MK_PRINTF(1, 2);
+static bool report_error(const char *fmt, ...) MK_PRINTF(1, 2);
 
-static bool complain(const char *fmt, ...)
+static bool report_error(const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
@@ -89,7 +89,7 @@ static bool read_rate(struct pace_options *o, const char *text)
     char *end;
     double rate = strtod(text, &end);
     if (end == text || *end || !(rate >= RATE_MIN && rate <= RATE_MAX))
-        return complain("-R expects requests a second, from 0.000001 to 10000000, not \"%s\"", text);
+        return report_error("-R expects requests a second, from 0.000001 to 10000000, not \"%s\"", text);
     o->rate = rate;
     return true;
 }
@@ -109,7 +109,8 @@ static bool read_time(const char *name, const char *text, uint64_t *out)
         *out = (uint64_t)(seconds * (double)PACE_SECOND);
         return true;
     }
-    return complain("%s expects a time from 1ms to 24h, such as 500ms, 10s or 2m, not \"%s\"", name, text);
+    return report_error("%s expects a time from 1ms to 24h, such as 500ms, 10s or 2m, not \"%s\"", name,
+                        text);
 }
 
 static bool read_field(struct reading *r, char *text)
@@ -118,13 +119,13 @@ static bool read_field(struct reading *r, char *text)
     size_t colon = mk_str_find(field, ':');
     mk_str name = mk_str_first(field, colon == MK_STR_NONE ? 0 : colon);
     if (!mk_is_token(name) || !mk_is_header_value(mk_str_skip(field, name.len + 1)))
-        return complain("-H expects `Name: value`, not \"%s\"", text);
+        return report_error("-H expects `Name: value`, not \"%s\"", text);
     enum mk_header_id id = mk_header_find_id(name);
     if (id == MK_HEADER_CONTENT_LENGTH || id == MK_HEADER_TRANSFER_ENCODING || id == MK_HEADER_TE ||
         id == MK_HEADER_UPGRADE || id == MK_HEADER_EXPECT)
-        return complain("pace sends no content and requests no upgrade, so it cannot send \"%s\"", text);
+        return report_error("pace sends no content and requests no upgrade, so it cannot send \"%s\"", text);
     if (r->n_fields == FIELDS_MAX)
-        return complain("-H may be repeated at most %d times", FIELDS_MAX);
+        return report_error("-H may be repeated at most %d times", FIELDS_MAX);
     r->fields[r->n_fields++] = text;
     return true;
 }
@@ -132,7 +133,7 @@ static bool read_field(struct reading *r, char *text)
 static bool read_connections(struct pace_options *o, const char *text)
 {
     uint64_t n;
-    if (!load_option_number(complain, "-c", text, 1, CONNECTIONS_MAX, &n))
+    if (!load_option_number(report_error, "-c", text, 1, CONNECTIONS_MAX, &n))
         return false;
     o->connections = (unsigned)n;
     return true;
@@ -165,13 +166,13 @@ static bool read_option(struct reading *r, int letter, char *arg)
     case 'H':
         return read_field(r, arg);
     case SEED:
-        return load_option_number(complain, "--seed", arg, 0, UINT64_MAX, &o->seed);
+        return load_option_number(report_error, "--seed", arg, 0, UINT64_MAX, &o->seed);
     case STATUS:
-        return load_option_status(complain, arg, &o->reference.expected);
+        return load_option_status(report_error, arg, &o->reference.expected);
     case LENGTH:
-        return load_option_length(complain, arg, &o->reference.expected);
+        return load_option_length(report_error, arg, &o->reference.expected);
     case SHA1:
-        return load_option_sha1(complain, arg, &o->reference.expected);
+        return load_option_sha1(report_error, arg, &o->reference.expected);
     default:
         read_flag(o, letter);
         return true;
@@ -183,38 +184,38 @@ static bool write_request(struct reading *r)
     struct mk_buf *out = &r->o->request;
     *out = mk_buf_growing(PACE_REQUEST_MAX);
     load_request_write(out, &r->o->url, "pace/" MK_VERSION, r->fields, r->o->closes);
-    return !out->failed || complain("the request is longer than 64 KB");
+    return !out->failed || report_error("the request is longer than 64 KB");
 }
 
-static bool finish(struct reading *r, int argc, char **argv)
+static bool check_options(struct reading *r, int argc, char **argv)
 {
     struct pace_options *o = r->o;
     if (o->version || o->help)
         return true;
     if (argc == 0)
-        return complain("the URL is missing, such as http://127.0.0.1:8080/");
+        return report_error("the URL is missing, such as http://127.0.0.1:8080/");
     if (argc > 1)
-        return complain("only one URL is allowed, not also \"%s\"", argv[1]);
+        return report_error("only one URL is allowed, not also \"%s\"", argv[1]);
     if (o->rate > 0 && o->spacing == PACE_CLOSED_LOOP)
-        return complain("a closed loop has no rate: use either -R or --closed");
+        return report_error("a closed loop has no rate: use either -R or --closed");
     if (o->rate <= 0 && o->spacing != PACE_CLOSED_LOOP)
-        return complain("the rate is missing: use -R RATE");
+        return report_error("the rate is missing: use -R RATE");
     if (o->reference.varies && o->reference.expected.has_sha1)
-        return complain("varying content has no single SHA-1: use either --varies or --sha1");
+        return report_error("varying content has no single SHA-1: use either --varies or --sha1");
     o->url_text = argv[0];
     const char *wrong = load_url_parse(mk_str_from_c(argv[0]), &o->url);
     if (!wrong && o->url.tls)
         wrong = "pace supports only HTTP/1.1 without TLS, so it must begin with http://";
-    return wrong ? complain("%s: %s", argv[0], wrong) : write_request(r);
+    return wrong ? report_error("%s: %s", argv[0], wrong) : write_request(r);
 }
 
 /* A wrong letter may be among others in one word. */
-static bool refuse(char *const *argv, int letter)
+static bool report_bad_option(char *const *argv, int letter)
 {
     char shortly[3] = {'-', (char)optopt, '\0'};
     const char *word = optopt > ' ' ? shortly : argv[optind - 1];
-    return letter == ':' ? complain("this option needs an argument: %s", word)
-                         : complain("there is no such option: %s", word);
+    return letter == ':' ? report_error("this option needs an argument: %s", word)
+                         : report_error("there is no such option: %s", word);
 }
 
 bool pace_options_parse(int argc, char **argv, struct pace_options *out)
@@ -230,15 +231,15 @@ bool pace_options_parse(int argc, char **argv, struct pace_options *out)
     opterr = 0;
     while ((letter = getopt_long(argc, argv, ":R:c:d:H:vh", NAMES, NULL)) != -1) {
         if (letter == ':' || letter == '?')
-            return refuse(argv, letter);
+            return report_bad_option(argv, letter);
         if (!read_option(&r, letter, optarg))
             return false;
     }
-    return finish(&r, argc - optind, argv + optind);
+    return check_options(&r, argc - optind, argv + optind);
 }
 
 void pace_options_fini(struct pace_options *o)
 {
     mk_buf_free(&o->request);
-    pace_reference_fini(&o->reference);
+    pace_response_check_fini(&o->reference);
 }

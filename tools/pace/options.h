@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "load/url.h"
-#include "pace/reference.h"
+#include "pace/response_check.h"
 #include "pace/schedule.h"
 
 enum { PACE_REQUEST_MAX = 64 * 1024 };
@@ -18,7 +18,7 @@ struct pace_options {
     double rate;
     uint64_t seed, duration, timeout; /* nanoseconds */
     unsigned connections;
-    struct pace_reference reference; /* what was asked for; nothing recorded */
+    struct pace_response_check reference; /* what was asked for; nothing recorded */
     bool closes, spins, json, version, help;
 };
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "os/fd.h"
-#include "pace/load.h"
+#include "pace/load_generator.h"
 #include "pace/options.h"
 #include "pace/report.h"
 
@@ -26,13 +26,13 @@ static void catch_signals(void)
     (void)sigaction(SIGTERM, &action, NULL);
 }
 
-static int complain(const struct pace_options *o, const char *what, const char *why)
+static int report_error(const struct pace_options *o, const char *what, const char *why)
 {
     fprintf(stderr, "pace: %s: %s%s\n", o->url_text, what, why);
     return FAILED;
 }
 
-static bool allow_descriptors(const struct pace_options *o)
+static bool raise_fd_limit(const struct pace_options *o)
 {
     uint64_t wanted = (uint64_t)o->connections + SPARE_FDS, limit = 0;
     if (mk_fd_set_limit(0, &limit) == 0 && limit >= wanted)
@@ -47,30 +47,31 @@ static bool allow_descriptors(const struct pace_options *o)
 
 /* False: the first answer is not as required, and the reason was printed. A host may have addresses without
  * a listener: the first reachable one is used. */
-static bool probe(struct pace_load *load, const struct pace_options *o, struct pace_tally *t)
+static bool send_probe(struct pace_load_generator *load, const struct pace_options *o, struct pace_tally *t)
 {
     struct mk_sockaddr addresses[LOAD_URL_ADDRESSES_MAX];
     const char *why;
     size_t n = load_url_resolve(&o->url, addresses, &why);
     if (n == 0) {
-        (void)complain(o, "the host was not found: ", why);
+        (void)report_error(o, "the host was not found: ", why);
         return false;
     }
     for (size_t i = 0; i < n; i++) {
         load->address = addresses[i];
-        pace_load_probe(load, t);
+        pace_load_generator_send_one(load, t);
         if (!t->errors[PACE_CONNECT])
             break;
     }
     for (size_t i = 0; i < PACE_CLASSES; i++)
         if (t->errors[i])
             fprintf(stderr, "pace: %s: the first request failed (%s): %s%s\n", o->url_text,
-                    pace_class_names[i], t->first[i],
+                    pace_error_class_names[i], t->first[i],
                     i == PACE_STATUS ? "; if you expect it, use --status" : "");
     return t->right == 1;
 }
 
-static int print(const struct pace_options *o, const struct pace_tally *opening, const struct pace_tally *t)
+static int print_report(const struct pace_options *o, const struct pace_tally *opening,
+                        const struct pace_tally *t)
 {
     struct mk_buf text = mk_buf_growing(PACE_REPORT_MAX);
     if (o->json)
@@ -79,38 +80,38 @@ static int print(const struct pace_options *o, const struct pace_tally *opening,
         pace_report_write_text(&text, o, opening, t);
     bool ok = !text.failed && fwrite(text.p, 1, text.len, stdout) == text.len && fflush(stdout) == 0;
     mk_buf_free(&text);
-    return ok ? FINE : complain(o, "the report could not be written", "");
+    return ok ? FINE : report_error(o, "the report could not be written", "");
 }
 
-static int run(struct pace_load *load, const struct pace_options *o)
+static int run_phases(struct pace_load_generator *load, const struct pace_options *o)
 {
     static struct pace_tally opening, tally;
     struct pace_schedule schedule;
-    if (!probe(load, o, &tally))
+    if (!send_probe(load, o, &tally))
         return FAILED;
     pace_tally_init(&opening);
     if (!o->closes)
-        pace_load_open(load, &opening);
+        pace_load_generator_connect_all(load, &opening);
     pace_schedule_init(&schedule, o->spacing, o->rate, o->seed);
-    pace_load_run(load, &schedule, o->duration, &tally);
-    return print(o, &opening, &tally);
+    pace_load_generator_run(load, &schedule, o->duration, &tally);
+    return print_report(o, &opening, &tally);
 }
 
-static int measure(struct pace_options *o)
+static int run_measurement(struct pace_options *o)
 {
-    struct pace_load load = {.request = mk_buf_str(&o->request),
-                             .reference = &o->reference,
-                             .n = o->connections,
-                             .timeout = o->timeout,
-                             .closes = o->closes,
-                             .spins = o->spins,
-                             .stop = &stop};
-    if (!allow_descriptors(o))
+    struct pace_load_generator load = {.request = mk_buf_str(&o->request),
+                                       .reference = &o->reference,
+                                       .n = o->connections,
+                                       .timeout = o->timeout,
+                                       .closes = o->closes,
+                                       .spins = o->spins,
+                                       .stop = &stop};
+    if (!raise_fd_limit(o))
         return FAILED;
     catch_signals();
-    mk_err e = pace_load_init(&load);
-    int code = e ? complain(o, "cannot start: ", mk_err_text(e)) : run(&load, o);
-    pace_load_fini(&load);
+    mk_err e = pace_load_generator_init(&load);
+    int code = e ? report_error(o, "cannot start: ", mk_err_text(e)) : run_phases(&load, o);
+    pace_load_generator_fini(&load);
     return code;
 }
 
@@ -125,7 +126,7 @@ int main(int argc, char **argv)
         else if (o.version)
             puts("pace " MK_VERSION);
         else
-            code = measure(&o);
+            code = run_measurement(&o);
     }
     pace_options_fini(&o);
     return code;

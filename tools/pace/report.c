@@ -61,7 +61,7 @@ static void add_errors(struct mk_buf *out, const struct pace_tally *t)
     mk_buf_addf(out, "errors   %" PRIu64 "\n", pace_tally_errors(t));
     for (size_t i = 0; i < PACE_CLASSES; i++)
         if (t->errors[i])
-            mk_buf_addf(out, "  %-8s %" PRIu64 ", the first: %s\n", pace_class_names[i], t->errors[i],
+            mk_buf_addf(out, "  %-8s %" PRIu64 ", the first: %s\n", pace_error_class_names[i], t->errors[i],
                         t->first[i]);
 }
 
@@ -70,19 +70,19 @@ static void add_doubtful(struct mk_buf *out, const struct pace_tally *t, const c
 {
     const char *between = "";
     for (size_t i = 0; i < PACE_QUANTILES; i++) {
-        if (!pace_tally_doubts(t, &pace_quantiles[i]))
+        if (!pace_tally_is_quantile_doubtful(t, &pace_quantiles[i]))
             continue;
         mk_buf_addf(out, "%s%s%s%s", between, quote, pace_quantiles[i].name, quote);
         between = comma;
     }
-    if (pace_tally_doubts_mean(t))
+    if (pace_tally_is_mean_doubtful(t))
         mk_buf_addf(out, "%s%smean%s", between, quote, quote);
 }
 
 static void add_remarks(struct mk_buf *out, const struct pace_options *o, const struct pace_tally *opening,
                         const struct pace_tally *t)
 {
-    const char *wrong = pace_tally_judge(t);
+    const char *wrong = pace_tally_client_problem(t);
     if (pace_tally_errors(opening))
         mk_buf_addf(out, "%" PRIu64 " of %" PRIu64 " connections could not be opened before the start.\n",
                     pace_tally_errors(opening), opening->asked);
@@ -153,7 +153,7 @@ static void add_text(struct mk_buf *out, const char *text)
         mk_buf_add(out, MK_STR("null"));
 }
 
-static void add_check(struct mk_buf *out, const struct pace_reference *r)
+static void add_check(struct mk_buf *out, const struct pace_response_check *r)
 {
     mk_buf_addf(out, ",\"check\":{\"status\":%u,\"length\":", r->expected.status);
     if (r->varies && !r->expected.has_length)
@@ -170,7 +170,7 @@ static void add_check(struct mk_buf *out, const struct pace_reference *r)
     mk_buf_add(out, MK_STR("\"}"));
 }
 
-static void add_asked(struct mk_buf *out, const struct pace_options *o)
+static void add_requested(struct mk_buf *out, const struct pace_options *o)
 {
     mk_buf_add(out, MK_STR("{\"pace\":\"" MK_VERSION "\",\"url\":"));
     add_text(out, o->url_text);
@@ -190,13 +190,13 @@ static void add_problems(struct mk_buf *out, const struct pace_tally *t)
     const char *comma = "";
     mk_buf_add(out, MK_STR(",\"errors\":{"));
     for (size_t i = 0; i < PACE_CLASSES; i++, comma = ",")
-        mk_buf_addf(out, "%s\"%s\":%" PRIu64, comma, pace_class_names[i], t->errors[i]);
+        mk_buf_addf(out, "%s\"%s\":%" PRIu64, comma, pace_error_class_names[i], t->errors[i]);
     mk_buf_add(out, MK_STR("},\"first_errors\":{"));
     comma = "";
     for (size_t i = 0; i < PACE_CLASSES; i++) {
         if (!t->errors[i])
             continue;
-        mk_buf_addf(out, "%s\"%s\":", comma, pace_class_names[i]);
+        mk_buf_addf(out, "%s\"%s\":", comma, pace_error_class_names[i]);
         add_text(out, t->first[i]);
         comma = ",";
     }
@@ -206,8 +206,8 @@ static void add_problems(struct mk_buf *out, const struct pace_tally *t)
 void pace_report_write_json(struct mk_buf *out, const struct pace_options *o,
                             const struct pace_tally *opening, const struct pace_tally *t)
 {
-    const char *wrong = pace_tally_judge(t);
-    add_asked(out, o);
+    const char *wrong = pace_tally_client_problem(t);
+    add_requested(out, o);
     mk_buf_addf(out,
                 ",\"seconds\":%.6f,\"asked\":%" PRIu64 ",\"requests\":%" PRIu64
                 ",\"rate\":%.3f,\"bytes\":%" PRIu64,
@@ -226,7 +226,7 @@ void pace_report_write_json(struct mk_buf *out, const struct pace_options *o,
     mk_buf_addf(out, ",\"starved\":%.4f",
                 t->end > t->start ? (double)t->starved / (double)(t->end - t->start) : 0);
     mk_buf_addf(out, ",\"busy\":%.4f,\"unsent\":%" PRIu64 ",\"queued\":%" PRIu64 ",\"retried\":%" PRIu64,
-                pace_tally_busy(t), t->unsent, t->queued, t->retried);
+                pace_tally_busy_share(t), t->unsent, t->queued, t->retried);
     mk_buf_addf(out, ",\"opened\":%" PRIu64 ",\"stray\":%" PRIu64, t->opened, t->stray);
     mk_buf_addf(out, ",\"before\":{\"requests\":%" PRIu64 ",\"errors\":%" PRIu64 "}}\n", opening->asked + 1,
                 pace_tally_errors(opening));

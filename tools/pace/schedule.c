@@ -6,7 +6,7 @@
 #include "pace/now.h"
 
 /* splitmix64: small, and good enough for gaps. */
-static uint64_t draw(uint64_t *state)
+static uint64_t random_next(uint64_t *state)
 {
     uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
     z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -15,21 +15,21 @@ static uint64_t draw(uint64_t *state)
 }
 
 /* What is further away than half of all time never comes: a rate may be that low. */
-static uint64_t later(uint64_t from, double ns)
+static uint64_t add_ns(uint64_t from, double ns)
 {
     return ns < (double)(PACE_NEVER - from) / 2 ? from + (uint64_t)ns : PACE_NEVER;
 }
 
-static uint64_t draw_after(struct pace_schedule *s, uint64_t from)
+static uint64_t random_gap_after(struct pace_schedule *s, uint64_t from)
 {
-    double u = (double)(draw(&s->random) >> 11) * 0x1p-53; /* in [0, 1) */
-    return later(from, -log1p(-u) / s->rate * (double)PACE_SECOND);
+    double u = (double)(random_next(&s->random) >> 11) * 0x1p-53; /* in [0, 1) */
+    return add_ns(from, -log1p(-u) / s->rate * (double)PACE_SECOND);
 }
 
 /* From the start each time: a sum of gaps would gather what rounding loses. */
 static uint64_t constant_due(const struct pace_schedule *s)
 {
-    return later(s->start, (double)s->taken * (double)PACE_SECOND / s->rate);
+    return add_ns(s->start, (double)s->taken * (double)PACE_SECOND / s->rate);
 }
 
 void pace_schedule_init(struct pace_schedule *s, enum pace_spacing spacing, double rate, uint64_t seed)
@@ -41,7 +41,7 @@ void pace_schedule_start(struct pace_schedule *s, uint64_t start, uint64_t end)
 {
     s->start = start;
     s->end = end;
-    s->due = s->spacing == PACE_POISSON ? draw_after(s, start) : start;
+    s->due = s->spacing == PACE_POISSON ? random_gap_after(s, start) : start;
 }
 
 bool pace_schedule_next(const struct pace_schedule *s, uint64_t now, uint64_t *due)
@@ -55,11 +55,11 @@ void pace_schedule_stop(struct pace_schedule *s)
     s->max = s->taken;
 }
 
-void pace_schedule_take(struct pace_schedule *s)
+void pace_schedule_advance(struct pace_schedule *s)
 {
     s->taken++;
     if (s->spacing == PACE_POISSON)
-        s->due = draw_after(s, s->due);
+        s->due = random_gap_after(s, s->due);
     else if (s->spacing == PACE_CONSTANT)
         s->due = constant_due(s);
 }

@@ -31,6 +31,6 @@ bool pace_schedule_next(const struct pace_schedule *s, uint64_t now, uint64_t *d
 /* Nothing more is due, what waits included. */
 void pace_schedule_stop(struct pace_schedule *s);
 /* Goes on to the one behind it. */
-void pace_schedule_take(struct pace_schedule *s);
+void pace_schedule_advance(struct pace_schedule *s);
 
 #endif

@@ -8,8 +8,8 @@
 /* The share of a latency that may be the client's own before it says more about the client. */
 #define OWN_MAX 0.1
 
-const char *const pace_class_names[PACE_CLASSES] = {"connect", "read",   "write",
-                                                    "timeout", "status", "content"};
+const char *const pace_error_class_names[PACE_CLASSES] = {"connect", "read",   "write",
+                                                          "timeout", "status", "content"};
 
 const struct pace_quantile pace_quantiles[PACE_QUANTILES] = {{"p50", 0.5},  {"p75", 0.75}, {"p90", 0.9},
                                                              {"p95", 0.95}, {"p99", 0.99}, {"p999", 0.999}};
@@ -22,7 +22,7 @@ void pace_tally_init(struct pace_tally *t)
     pace_histogram_init(&t->least);
 }
 
-void pace_tally_fail(struct pace_tally *t, enum pace_class class, const char *fmt, ...)
+void pace_tally_add_error(struct pace_tally *t, enum pace_error_class class, const char *fmt, ...)
 {
     va_list args;
     if (t->errors[class]++)
@@ -32,14 +32,14 @@ void pace_tally_fail(struct pace_tally *t, enum pace_class class, const char *fm
     va_end(args);
 }
 
-void pace_tally_answer(struct pace_tally *t, uint64_t latency, uint64_t own)
+void pace_tally_add_response(struct pace_tally *t, uint64_t latency, uint64_t own)
 {
     t->right++;
     pace_histogram_add(&t->latency, latency);
     pace_histogram_add(&t->least, latency > own ? latency - own : 0);
 }
 
-void pace_tally_expire(struct pace_tally *t, uint64_t timeout, uint64_t own)
+void pace_tally_add_timeout(struct pace_tally *t, uint64_t timeout, uint64_t own)
 {
     t->missed += (double)own > OWN_MAX * (double)timeout;
 }
@@ -52,47 +52,47 @@ uint64_t pace_tally_errors(const struct pace_tally *t)
     return sum;
 }
 
-double pace_tally_busy(const struct pace_tally *t)
+double pace_tally_busy_share(const struct pace_tally *t)
 {
     uint64_t all = t->end - t->start;
     return all && all > t->waited ? 1 - (double)t->waited / (double)all : 0;
 }
 
 /* Then nothing of what was measured is the server's alone. */
-static const char *doubt_all(const struct pace_tally *t)
+static const char *client_problem(const struct pace_tally *t)
 {
-    if (pace_tally_busy(t) > BUSY_MAX)
+    if (pace_tally_busy_share(t) > BUSY_MAX)
         return "it was busy all the time, so responses waited for it";
     if (t->missed)
         return "requests timed out while it did not run";
     return NULL;
 }
 
-static bool is_own(double measured, double least)
+static bool is_mostly_client_time(double measured, double least)
 {
     return measured - least > OWN_MAX * measured;
 }
 
-bool pace_tally_doubts(const struct pace_tally *t, const struct pace_quantile *q)
+bool pace_tally_is_quantile_doubtful(const struct pace_tally *t, const struct pace_quantile *q)
 {
     uint64_t measured, least;
     if (!pace_histogram_quantile(&t->latency, t->asked, q->share, &measured) ||
         !pace_histogram_quantile(&t->least, t->asked, q->share, &least) || measured == PACE_HISTOGRAM_BEYOND)
         return false;
-    return doubt_all(t) || is_own((double)measured, (double)least);
+    return client_problem(t) || is_mostly_client_time((double)measured, (double)least);
 }
 
-bool pace_tally_doubts_mean(const struct pace_tally *t)
+bool pace_tally_is_mean_doubtful(const struct pace_tally *t)
 {
-    return t->latency.n &&
-           (doubt_all(t) || is_own(pace_histogram_mean(&t->latency), pace_histogram_mean(&t->least)));
+    return t->latency.n && (client_problem(t) || is_mostly_client_time(pace_histogram_mean(&t->latency),
+                                                                       pace_histogram_mean(&t->least)));
 }
 
-const char *pace_tally_judge(const struct pace_tally *t)
+const char *pace_tally_client_problem(const struct pace_tally *t)
 {
-    const char *all = doubt_all(t);
-    bool any = pace_tally_doubts_mean(t);
+    const char *all = client_problem(t);
+    bool any = pace_tally_is_mean_doubtful(t);
     for (size_t i = 0; i < PACE_QUANTILES; i++)
-        any |= pace_tally_doubts(t, &pace_quantiles[i]);
+        any |= pace_tally_is_quantile_doubtful(t, &pace_quantiles[i]);
     return all ? all : any ? "it was late itself, which may be more than a tenth of them" : NULL;
 }

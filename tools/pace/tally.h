@@ -6,7 +6,7 @@
 #include "base/compiler.h"
 #include "pace/histogram.h"
 
-enum pace_class {
+enum pace_error_class {
     PACE_CONNECT, /* no connection */
     PACE_READ,    /* no answer, or none that is HTTP */
     PACE_WRITE,   /* the request could not be sent */
@@ -16,7 +16,7 @@ enum pace_class {
     PACE_CLASSES,
 };
 
-extern const char *const pace_class_names[PACE_CLASSES];
+extern const char *const pace_error_class_names[PACE_CLASSES];
 
 enum { PACE_TALLY_WHY = 256, PACE_QUANTILES = 6 };
 
@@ -43,18 +43,19 @@ struct pace_tally {
 };
 
 void pace_tally_init(struct pace_tally *t);
-void pace_tally_fail(struct pace_tally *t, enum pace_class class, const char *fmt, ...) MK_PRINTF(3, 4);
+void pace_tally_add_error(struct pace_tally *t, enum pace_error_class class, const char *fmt, ...)
+    MK_PRINTF(3, 4);
 /* A right answer; `own` nanoseconds of its latency may be the client's. */
-void pace_tally_answer(struct pace_tally *t, uint64_t latency, uint64_t own);
+void pace_tally_add_response(struct pace_tally *t, uint64_t latency, uint64_t own);
 /* A request of which no more can come in time, of which so much may be the client's. */
-void pace_tally_expire(struct pace_tally *t, uint64_t timeout, uint64_t own);
+void pace_tally_add_timeout(struct pace_tally *t, uint64_t timeout, uint64_t own);
 uint64_t pace_tally_errors(const struct pace_tally *t);
 /* The share of its time that the client was busy, 0 to 1. */
-double pace_tally_busy(const struct pace_tally *t);
+double pace_tally_busy_share(const struct pace_tally *t);
 /* May too much of it be the client's own time? False for quantiles that the histogram cannot give. */
-bool pace_tally_doubts(const struct pace_tally *t, const struct pace_quantile *q);
-bool pace_tally_doubts_mean(const struct pace_tally *t);
+bool pace_tally_is_quantile_doubtful(const struct pace_tally *t, const struct pace_quantile *q);
+bool pace_tally_is_mean_doubtful(const struct pace_tally *t);
 /* NULL: the client kept its own pace; else in what it failed, static. Then some of the above are in doubt. */
-const char *pace_tally_judge(const struct pace_tally *t);
+const char *pace_tally_client_problem(const struct pace_tally *t);
 
 #endif

@@ -8,7 +8,7 @@ static mk_err find_mount(struct mk_buf *out)
 {
     struct mk_buf text = mk_buf_growing(WR_PROCFILE_MAX);
     mk_err e = wr_procfile_read(&text, "/proc/self/mounts");
-    if (!e && !wr_proctext_mount(mk_buf_str(&text), MK_STR("cgroup2"), out))
+    if (!e && !wr_proc_parse_mount(mk_buf_str(&text), MK_STR("cgroup2"), out))
         e = out->failed ? -ENOMEM : -ENOENT;
     mk_buf_free(&text);
     return e;
@@ -20,7 +20,7 @@ mk_err wr_cgroup_find(pid_t pid, struct mk_buf *path)
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     mk_buf_clear(path);
     mk_err e = wr_procfile_read(&text, "/proc/%d/cgroup", (int)pid);
-    mk_str below = wr_proctext_cgroup(mk_buf_str(&text));
+    mk_str below = wr_proc_parse_cgroup(mk_buf_str(&text));
     if (!e)
         e = below.len > 1 ? find_mount(path) : -ENOENT;
     if (e)
@@ -30,7 +30,7 @@ mk_err wr_cgroup_find(pid_t pid, struct mk_buf *path)
     return path->failed ? -ENOMEM : 0;
 }
 
-static mk_err each_here(const char *path, bool (*fn)(void *data, pid_t pid), void *data)
+static mk_err each_process_here(const char *path, bool (*fn)(void *data, pid_t pid), void *data)
 {
     struct mk_buf text = mk_buf_growing(WR_PROCFILE_MAX);
     mk_err e = wr_procfile_read(&text, "%s/cgroup.procs", path);
@@ -49,7 +49,7 @@ mk_err wr_cgroup_each(const char *path, bool (*fn)(void *data, pid_t pid), void 
     DIR *folder = opendir(path);
     if (!folder)
         return mk_err_last();
-    mk_err e = each_here(path, fn, data);
+    mk_err e = each_process_here(path, fn, data);
     for (struct dirent *entry; !e && (entry = readdir(folder));) {
         char below[PATH_MAX];
         if (entry->d_type != DT_DIR || entry->d_name[0] == '.')

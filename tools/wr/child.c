@@ -111,7 +111,7 @@ mk_err wr_child_start(struct wr_child *c, char *const *argv)
 }
 
 /* The results come at the end: that is kept. */
-static void keep(struct wr_child *c, struct mk_buf *kept, mk_str piece)
+static void append_limited(struct wr_child *c, struct mk_buf *kept, mk_str piece)
 {
     mk_buf_add(kept, piece);
     if (kept->len <= (size_t)2 * WR_CHILD_KEEPS)
@@ -139,12 +139,12 @@ static bool read_output(struct wr_child *c, int which)
         if (which == 0 && c->on_output)
             c->on_output(c->data, piece);
         else
-            keep(c, &c->outputs[which], piece);
+            append_limited(c, &c->outputs[which], piece);
     }
     return true;
 }
 
-static void look_for_end(struct wr_child *c)
+static void reap_child(struct wr_child *c)
 {
     if (c->has_ended || wait4(c->pid, &c->status, WNOHANG, &c->usage) != c->pid)
         return;
@@ -184,10 +184,10 @@ void wr_child_drain(struct wr_child *c)
     mk_fd_close(&c->fds[1]);
 }
 
-enum wr_child_news wr_child_wait(struct wr_child *c, uint64_t until_us)
+enum wr_child_event wr_child_wait(struct wr_child *c, uint64_t until_us)
 {
     for (;;) {
-        look_for_end(c); /* whatever signals said: that of another child may have been taken for this one's */
+        reap_child(c); /* whatever signals said: that of another child may have been taken for this one's */
         if (interrupted)
             return WR_CHILD_INTERRUPTED;
         if (c->has_ended)
@@ -204,7 +204,7 @@ void wr_child_stop(struct wr_child *c)
     if (c->pid <= 0 || c->has_ended)
         return;
     (void)kill(-c->pid, SIGTERM);
-    for (look_for_end(c); !c->has_ended && mk_clock_us() < until; look_for_end(c)) {
+    for (reap_child(c); !c->has_ended && mk_clock_us() < until; reap_child(c)) {
         uint64_t soon = mk_clock_us() + 20000;
         poll_once(c, soon < until ? soon : until);
     }

@@ -10,7 +10,7 @@
 
 enum { WR_CHILD_KEEPS = 1 << 20 }; /* of the end of each output, at least */
 
-enum wr_child_news { WR_CHILD_RUNS, WR_CHILD_ENDED, WR_CHILD_INTERRUPTED };
+enum wr_child_event { WR_CHILD_RUNS, WR_CHILD_ENDED, WR_CHILD_INTERRUPTED };
 
 struct wr_child {
     pid_t pid;
@@ -29,7 +29,7 @@ mk_err wr_child_prepare(void) MK_MUST_USE;
 /* By PATH. -ENOENT: there is no such program. `on_output` and `data` are set before or NULL. */
 mk_err wr_child_start(struct wr_child *c, char *const *argv) MK_MUST_USE;
 /* Waits until the child ends, until that time (of mk_clock_us()), or until a signal asks wr to end. */
-enum wr_child_news wr_child_wait(struct wr_child *c, uint64_t until_us);
+enum wr_child_event wr_child_wait(struct wr_child *c, uint64_t until_us);
 /* Reads what it wrote last. Not for long: children of its own may hold the pipes open for ever. */
 void wr_child_drain(struct wr_child *c);
 /* Ends it and its process group, if it runs. */

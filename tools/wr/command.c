@@ -2,9 +2,9 @@
 #include "wr/command.h"
 
 #include "load/url.h"
-#include "wr/say.h"
+#include "wr/message.h"
 
-static size_t count(char *const *words)
+static size_t count_words(char *const *words)
 {
     size_t n = 0;
     while (words[n])
@@ -12,13 +12,13 @@ static size_t count(char *const *words)
     return n;
 }
 
-static void say_unknown(const char *program)
+static void report_unknown_client(const char *program)
 {
     char room[256];
     struct mk_buf names = mk_buf_fixed(room, sizeof room);
-    for (const struct wr_kind *k = wr_kind_all(); k->name; k++)
+    for (const struct wr_client_type *k = wr_client_type_all(); k->name; k++)
         mk_buf_addf(&names, "%s%s", names.len ? ", " : "", k->name);
-    wr_say("cannot read the output of \"%s\"; wr supports %.*s", program, MK_STR_ARG(mk_buf_str(&names)));
+    wr_message("cannot read the output of \"%s\"; wr supports %.*s", program, MK_STR_ARG(mk_buf_str(&names)));
 }
 
 static bool has_prefix(const struct wr_command *c, mk_str prefix)
@@ -31,19 +31,19 @@ static bool has_prefix(const struct wr_command *c, mk_str prefix)
 
 bool wr_command_init(struct wr_command *c, char *const *words, struct mk_arena *arena)
 {
-    *c = (struct wr_command){.words = words, .n = count(words)};
-    c->kind = wr_kind_find(mk_str_from_c(words[0]));
+    *c = (struct wr_command){.words = words, .n = count_words(words)};
+    c->kind = wr_client_type_find(mk_str_from_c(words[0]));
     if (!c->kind) {
-        say_unknown(words[0]);
+        report_unknown_client(words[0]);
         return false;
     }
     if (mk_str_eq(mk_str_from_c(c->kind->name), MK_STR("h2load")) && has_prefix(c, MK_STR("--wa")))
-        return wr_say_error(
+        return wr_message_error(
             "h2load does not report the requests of its --warm-up-time, so wr cannot compute figures "
             "per request: use wr's own --warm-up");
     c->fields = mk_arena_zalloc(arena, c->n + 1, sizeof *c->fields);
     if (!c->fields)
-        return wr_say_error("out of memory");
+        return wr_message_error("out of memory");
     size_t n = 0;
     for (size_t i = 1; i + 1 < c->n; i++)
         if (strcmp(words[i], "-H") == 0)
@@ -51,7 +51,7 @@ bool wr_command_init(struct wr_command *c, char *const *words, struct mk_arena *
     return true;
 }
 
-static char *copy(struct mk_arena *arena, mk_str s)
+static char *copy_str(struct mk_arena *arena, mk_str s)
 {
     const char *p = s.p ? mk_arena_copy(arena, s).p : NULL;
     char *text;
@@ -59,7 +59,7 @@ static char *copy(struct mk_arena *arena, mk_str s)
     return text;
 }
 
-char **wr_command_classic(char *url, uint64_t requests, bool keep_alive, struct mk_arena *arena)
+char **wr_command_from_url(char *url, uint64_t requests, bool keep_alive, struct mk_arena *arena)
 {
     enum { WORDS = 8 };
     char **words = mk_arena_zalloc(arena, WORDS, sizeof *words);
@@ -67,13 +67,13 @@ char **wr_command_classic(char *url, uint64_t requests, bool keep_alive, struct 
     if (!words || !number.p)
         return NULL;
     size_t n = 0;
-    words[n++] = copy(arena, MK_STR("weighttp"));
-    words[n++] = copy(arena, MK_STR("-n"));
-    words[n++] = copy(arena, number);
-    words[n++] = copy(arena, MK_STR("-t"));
-    words[n++] = copy(arena, MK_STR("10"));
+    words[n++] = copy_str(arena, MK_STR("weighttp"));
+    words[n++] = copy_str(arena, MK_STR("-n"));
+    words[n++] = copy_str(arena, number);
+    words[n++] = copy_str(arena, MK_STR("-t"));
+    words[n++] = copy_str(arena, MK_STR("10"));
     if (keep_alive)
-        words[n++] = copy(arena, MK_STR("-k"));
+        words[n++] = copy_str(arena, MK_STR("-k"));
     for (size_t i = 0; i < n; i++)
         if (!words[i])
             return NULL;
@@ -90,7 +90,7 @@ static bool has_word(const struct wr_command *c, const char *const *which)
     return false;
 }
 
-static mk_str replace(struct mk_arena *arena, mk_str word, mk_str what, unsigned number)
+static mk_str replace_placeholder(struct mk_arena *arena, mk_str word, mk_str what, unsigned number)
 {
     const char *at = memmem(word.p, word.len, what.p, what.len);
     size_t before = (size_t)(at - word.p);
@@ -99,15 +99,15 @@ static mk_str replace(struct mk_arena *arena, mk_str word, mk_str what, unsigned
                            MK_STR_ARG(rest));
 }
 
-static bool holds_place(mk_str word)
+static bool has_placeholder(mk_str word)
 {
     return memmem(word.p, word.len, "{c}", 3) != NULL;
 }
 
-bool wr_command_has_place(const struct wr_command *c)
+bool wr_command_has_placeholder(const struct wr_command *c)
 {
     for (size_t i = 1; i < c->n; i++)
-        if (holds_place(mk_str_from_c(c->words[i])))
+        if (has_placeholder(mk_str_from_c(c->words[i])))
             return true;
     return false;
 }
@@ -119,7 +119,7 @@ static bool is_number(mk_str s)
 }
 
 /* The place of the client's own value: in the word after its option, or in the same one (-c10). */
-static size_t find_value(const struct wr_command *c, size_t *skip)
+static size_t find_concurrency_value(const struct wr_command *c, size_t *skip)
 {
     mk_str option = mk_str_from_c(c->kind->concurrency);
     for (size_t i = 1; i < c->n; i++) {
@@ -136,7 +136,7 @@ static size_t find_value(const struct wr_command *c, size_t *skip)
 
 unsigned wr_command_concurrency(const struct wr_command *c)
 {
-    size_t skip, at = find_value(c, &skip);
+    size_t skip, at = find_concurrency_value(c, &skip);
     uint64_t n;
     return at && mk_num_parse(mk_str_skip(mk_str_from_c(c->words[at]), skip), &n) && n <= UINT32_MAX
                ? (unsigned)n
@@ -144,7 +144,7 @@ unsigned wr_command_concurrency(const struct wr_command *c)
 }
 
 /* As getopt reads it: the last of some short options in one word, as -kc100 or -kc. */
-static bool is_cluster(mk_str word)
+static bool is_short_option_cluster(mk_str word)
 {
     if (word.len < 3 || word.p[0] != '-' || word.p[1] == '-')
         return false;
@@ -160,7 +160,7 @@ static bool is_cluster(mk_str word)
 }
 
 /* --conn=10 is --connections=10, as getopt_long takes it; shorter ones mean something else too. */
-static bool is_long_name(mk_str word)
+static bool is_long_option(mk_str word)
 {
     static const char *const names[] = {"--connections", "--clients", "--concurrent", "--concurrency"};
     enum { SHORTEST = 5 };
@@ -180,8 +180,9 @@ const char *wr_command_conflict(const struct wr_command *c)
             break;
         if (i > 1 && mk_str_eq(mk_str_from_c(c->words[i - 1]), MK_STR("-H")))
             continue; /* a field, whatever it looks like */
-        if ((is_cluster(word) && !mk_str_eq(word, option)) || is_long_name(word))
-            if (!holds_place(word) && !(c->words[i + 1] && holds_place(mk_str_from_c(c->words[i + 1]))))
+        if ((is_short_option_cluster(word) && !mk_str_eq(word, option)) || is_long_option(word))
+            if (!has_placeholder(word) &&
+                !(c->words[i + 1] && has_placeholder(mk_str_from_c(c->words[i + 1]))))
                 return c->words[i];
     }
     return NULL;
@@ -190,18 +191,18 @@ const char *wr_command_conflict(const struct wr_command *c)
 static bool set_concurrency(const struct wr_command *c, char **out, unsigned concurrency,
                             struct mk_arena *arena)
 {
-    size_t skip, value = find_value(c, &skip);
+    size_t skip, value = find_concurrency_value(c, &skip);
     bool replaced = false;
     for (size_t i = 1; i < c->n; i++) {
         mk_str word = mk_str_from_c(c->words[i]);
-        if (!holds_place(word))
+        if (!has_placeholder(word))
             continue;
-        out[i] = copy(arena, replace(arena, word, MK_STR("{c}"), concurrency));
+        out[i] = copy_str(arena, replace_placeholder(arena, word, MK_STR("{c}"), concurrency));
         replaced = true;
     }
     if (!replaced && value) {
         mk_str option = mk_str_first(mk_str_from_c(c->words[value]), skip);
-        out[value] = copy(arena, mk_arena_printf(arena, "%.*s%u", MK_STR_ARG(option), concurrency));
+        out[value] = copy_str(arena, mk_arena_printf(arena, "%.*s%u", MK_STR_ARG(option), concurrency));
         replaced = true;
     }
     return replaced;
@@ -218,12 +219,12 @@ char **wr_command_words(const struct wr_command *c, unsigned concurrency, struct
     for (size_t i = 0; i < c->n; i++)
         own[i] = c->words[i];
     if (concurrency && !set_concurrency(c, own, concurrency, arena)) {
-        inserted[n++] = copy(arena, mk_str_from_c(c->kind->concurrency));
-        inserted[n++] = copy(arena, mk_arena_printf(arena, "%u", concurrency));
+        inserted[n++] = copy_str(arena, mk_str_from_c(c->kind->concurrency));
+        inserted[n++] = copy_str(arena, mk_arena_printf(arena, "%u", concurrency));
     }
     if (!has_word(c, c->kind->has))
         for (size_t i = 0; i < MK_LEN(c->kind->adds) && c->kind->adds[i]; i++)
-            inserted[n++] = copy(arena, mk_str_from_c(c->kind->adds[i]));
+            inserted[n++] = copy_str(arena, mk_str_from_c(c->kind->adds[i]));
     char **words = own - n;
     words[0] = own[0];
     for (size_t i = 0; i < n; i++)
@@ -234,7 +235,7 @@ char **wr_command_words(const struct wr_command *c, unsigned concurrency, struct
     return words;
 }
 
-static bool is_plain(mk_str word)
+static bool needs_no_quotes(mk_str word)
 {
     for (size_t i = 0; i < word.len; i++) {
         char ch = word.p[i];
@@ -247,18 +248,18 @@ static bool is_plain(mk_str word)
 mk_str wr_command_url(char *const *words)
 {
     for (size_t i = 0; words[i]; i++)
-        if (load_url_is(mk_str_from_c(words[i])))
+        if (load_url_has_scheme(mk_str_from_c(words[i])))
             return mk_str_from_c(words[i]);
     return MK_STR_NULL;
 }
 
-void wr_command_write(char *const *words, struct mk_buf *out)
+void wr_command_format(char *const *words, struct mk_buf *out)
 {
     for (size_t i = 0; words[i]; i++) {
         mk_str word = mk_str_from_c(words[i]);
         if (i)
             mk_buf_add_char(out, ' ');
-        if (is_plain(word)) {
+        if (needs_no_quotes(word)) {
             mk_buf_add(out, word);
             continue;
         }

@@ -15,7 +15,7 @@ static void skip_space(mk_str *s)
     *s = mk_str_skip(*s, n);
 }
 
-static bool accept(mk_str *s, mk_str text)
+static bool skip_literal(mk_str *s, mk_str text)
 {
     if (!mk_str_starts(*s, text))
         return false;
@@ -34,13 +34,13 @@ static bool read_digits(mk_str *s)
 
 static bool read_number(mk_str *s)
 {
-    (void)accept(s, MK_STR("-"));
-    if (!accept(s, MK_STR("0")) && !read_digits(s))
+    (void)skip_literal(s, MK_STR("-"));
+    if (!skip_literal(s, MK_STR("0")) && !read_digits(s))
         return false;
-    if (accept(s, MK_STR(".")) && !read_digits(s))
+    if (skip_literal(s, MK_STR(".")) && !read_digits(s))
         return false;
-    if (accept(s, MK_STR("e")) || accept(s, MK_STR("E"))) {
-        (void)(accept(s, MK_STR("+")) || accept(s, MK_STR("-")));
+    if (skip_literal(s, MK_STR("e")) || skip_literal(s, MK_STR("E"))) {
+        (void)(skip_literal(s, MK_STR("+")) || skip_literal(s, MK_STR("-")));
         return read_digits(s);
     }
     return true;
@@ -64,7 +64,7 @@ static bool read_escape(mk_str *s)
 /* Bytes above 0x7f pass as they are: no text is ever shown, names are compared byte by byte. */
 static bool read_string(mk_str *s)
 {
-    if (!accept(s, MK_STR("\"")))
+    if (!skip_literal(s, MK_STR("\"")))
         return false;
     while (s->len && s->p[0] != '"') {
         if ((unsigned char)s->p[0] < 0x20)
@@ -74,7 +74,7 @@ static bool read_string(mk_str *s)
         else if (!read_escape(s))
             return false;
     }
-    return accept(s, MK_STR("\""));
+    return skip_literal(s, MK_STR("\""));
 }
 
 static bool read_name(mk_str *s)
@@ -82,21 +82,21 @@ static bool read_name(mk_str *s)
     if (!read_string(s))
         return false;
     skip_space(s);
-    return accept(s, MK_STR(":"));
+    return skip_literal(s, MK_STR(":"));
 }
 
 static bool read_list(mk_str *s, mk_str end, bool named, unsigned depth)
 {
     skip_space(s);
-    if (accept(s, end))
+    if (skip_literal(s, end))
         return true;
     do {
         skip_space(s);
         if ((named && !read_name(s)) || !read_value(s, depth + 1))
             return false;
         skip_space(s);
-    } while (accept(s, MK_STR(",")));
-    return accept(s, end);
+    } while (skip_literal(s, MK_STR(",")));
+    return skip_literal(s, end);
 }
 
 static bool read_value(mk_str *s, unsigned depth)
@@ -104,14 +104,14 @@ static bool read_value(mk_str *s, unsigned depth)
     if (depth >= WR_JSON_DEPTH)
         return false;
     skip_space(s);
-    if (accept(s, MK_STR("{")))
+    if (skip_literal(s, MK_STR("{")))
         return read_list(s, MK_STR("}"), true, depth);
-    if (accept(s, MK_STR("[")))
+    if (skip_literal(s, MK_STR("[")))
         return read_list(s, MK_STR("]"), false, depth);
     if (s->len && s->p[0] == '"')
         return read_string(s);
-    return accept(s, MK_STR("true")) || accept(s, MK_STR("false")) || accept(s, MK_STR("null")) ||
-           read_number(s);
+    return skip_literal(s, MK_STR("true")) || skip_literal(s, MK_STR("false")) ||
+           skip_literal(s, MK_STR("null")) || read_number(s);
 }
 
 bool wr_json_find(mk_str output, mk_str *object)
@@ -133,7 +133,7 @@ bool wr_json_find(mk_str output, mk_str *object)
 bool wr_json_member(mk_str object, mk_str name, mk_str *value)
 {
     mk_str s = object;
-    if (!accept(&s, MK_STR("{")))
+    if (!skip_literal(&s, MK_STR("{")))
         return false;
     do {
         skip_space(&s);
@@ -142,7 +142,7 @@ bool wr_json_member(mk_str object, mk_str name, mk_str *value)
             return false;
         key = mk_str_of(key.p + 1, (size_t)(s.p - key.p) - 2);
         skip_space(&s);
-        if (!accept(&s, MK_STR(":")))
+        if (!skip_literal(&s, MK_STR(":")))
             return false;
         skip_space(&s);
         mk_str begin = s;
@@ -152,7 +152,7 @@ bool wr_json_member(mk_str object, mk_str name, mk_str *value)
         if (mk_str_eq(key, name))
             return true;
         skip_space(&s);
-    } while (accept(&s, MK_STR(",")));
+    } while (skip_literal(&s, MK_STR(",")));
     return false;
 }
 
@@ -165,5 +165,5 @@ bool wr_json_number(mk_str object, const char *path, double *out)
             return false;
         object = value;
     }
-    return wr_text_number(object, out);
+    return wr_text_parse_number(object, out);
 }

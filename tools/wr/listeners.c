@@ -17,7 +17,7 @@ void wr_listeners_fini(struct wr_listeners *l)
 }
 
 /* Room for one more; NULL when memory is out. */
-static void *grow(void *all, size_t n, size_t *cap, size_t size)
+static void *grow_array(void *all, size_t n, size_t *cap, size_t size)
 {
     if (n < *cap)
         return all;
@@ -32,7 +32,7 @@ static void *grow(void *all, size_t n, size_t *cap, size_t size)
 
 static bool add_socket(struct wr_listeners *l, const struct wr_listener *socket)
 {
-    struct wr_listener *all = grow(l->sockets, l->n, &l->cap, sizeof *all);
+    struct wr_listener *all = grow_array(l->sockets, l->n, &l->cap, sizeof *all);
     if (!all)
         return false;
     l->sockets = all;
@@ -52,7 +52,7 @@ static bool read_list(struct wr_listeners *l, const char *path, unsigned port)
     if (!file)
         return errno == ENOENT; /* no IPv6 here */
     while (good && fgets(line, sizeof line, file))
-        if (wr_proctext_listens(mk_str_from_c(line), port, &socket))
+        if (wr_proc_parse_listener(mk_str_from_c(line), port, &socket))
             good = add_socket(l, &socket);
     (void)fclose(file);
     return good;
@@ -64,7 +64,7 @@ bool wr_listeners_read(struct wr_listeners *l, unsigned port)
     return read_list(l, "/proc/net/tcp", port) && read_list(l, "/proc/net/tcp6", port);
 }
 
-static struct mk_sockaddr unmapped(const struct mk_sockaddr *a)
+static struct mk_sockaddr unmap_ipv4(const struct mk_sockaddr *a)
 {
     struct mk_sockaddr v4 = {.len = sizeof v4.v4, .v4.sin_family = AF_INET};
     if (a->any.sa_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&a->v6.sin6_addr))
@@ -79,7 +79,7 @@ enum closeness { ELSEWHERE, ALL_OF_BOTH, ALL, ITS_OWN };
 
 static enum closeness find_closeness(const struct mk_sockaddr *socket, const struct mk_sockaddr *to)
 {
-    struct mk_sockaddr at = unmapped(socket), wanted = unmapped(to);
+    struct mk_sockaddr at = unmap_ipv4(socket), wanted = unmap_ipv4(to);
     if (mk_sockaddr_eq(&at, &wanted))
         return ITS_OWN;
     if (!mk_sockaddr_is_any(&at))
@@ -89,7 +89,7 @@ static enum closeness find_closeness(const struct mk_sockaddr *socket, const str
                                                     : ELSEWHERE;
 }
 
-static void keep(struct wr_listeners *l, const struct mk_sockaddr *to, enum closeness best)
+static void keep_closest(struct wr_listeners *l, const struct mk_sockaddr *to, enum closeness best)
 {
     size_t n = 0;
     for (size_t i = 0; i < l->n; i++)
@@ -101,7 +101,7 @@ static void keep(struct wr_listeners *l, const struct mk_sockaddr *to, enum clos
     l->n = n;
 }
 
-bool wr_listeners_keep(struct wr_listeners *l, const struct mk_sockaddr *to, size_t n)
+bool wr_listeners_filter(struct wr_listeners *l, const struct mk_sockaddr *to, size_t n)
 {
     enum closeness best = ELSEWHERE;
     for (size_t i = 0; best == ELSEWHERE && i < n; i++) {
@@ -110,14 +110,14 @@ bool wr_listeners_keep(struct wr_listeners *l, const struct mk_sockaddr *to, siz
             best = c > best ? c : best;
         }
         if (best != ELSEWHERE)
-            keep(l, &to[i], best);
+            keep_closest(l, &to[i], best);
     }
     return best != ELSEWHERE;
 }
 
 /* ---- Holders ---- */
 
-static void join(struct wr_listeners *l, size_t a, size_t b)
+static void merge_servers(struct wr_listeners *l, size_t a, size_t b)
 {
     size_t gone = l->sockets[b].server, stays = l->sockets[a].server;
     for (size_t i = 0; i < l->n; i++)
@@ -148,7 +148,7 @@ static bool add_holder(struct wr_listeners *l, pid_t pid, size_t socket)
     struct wr_stat s;
     if (!wr_procfile_stat(pid, &s))
         return true; /* it has just ended */
-    struct wr_holder *all = grow(l->holders, l->n_holders, &l->cap_holders, sizeof *all);
+    struct wr_holder *all = grow_array(l->holders, l->n_holders, &l->cap_holders, sizeof *all);
     if (!all)
         return false;
     l->holders = all;
@@ -158,7 +158,7 @@ static bool add_holder(struct wr_listeners *l, pid_t pid, size_t socket)
 }
 
 /* Looks through its descriptors. Where we may not, it is none that we could measure. */
-static bool look_at(struct wr_listeners *l, pid_t pid)
+static bool add_sockets_of_process(struct wr_listeners *l, pid_t pid)
 {
     size_t first = l->n;
     pid_t fd;
@@ -175,7 +175,7 @@ static bool look_at(struct wr_listeners *l, pid_t pid)
         }
         if (first == l->n)
             first = at;
-        join(l, first, at);
+        merge_servers(l, first, at);
     }
     (void)closedir(folder);
     return first == l->n || add_holder(l, pid, first);
@@ -189,17 +189,17 @@ static const struct wr_holder *find_holder(const struct wr_listeners *l, pid_t p
     return NULL;
 }
 
-static void join_with_parents(struct wr_listeners *l, const struct wr_holder *h)
+static void merge_with_parent(struct wr_listeners *l, const struct wr_holder *h)
 {
     struct wr_stat s;
     for (pid_t at = h->pid; at > INIT && wr_procfile_stat(at, &s); at = s.parent) {
         const struct wr_holder *above = find_holder(l, s.parent);
         if (above)
-            join(l, above->socket, h->socket);
+            merge_servers(l, above->socket, h->socket);
     }
 }
 
-static bool share_address(const struct wr_listeners *l, size_t a, size_t b)
+static bool listen_at_same_address(const struct wr_listeners *l, size_t a, size_t b)
 {
     for (size_t i = 0; i < l->n; i++)
         for (size_t k = 0; l->sockets[i].server == a && k < l->n; k++)
@@ -209,12 +209,12 @@ static bool share_address(const struct wr_listeners *l, size_t a, size_t b)
 }
 
 /* Workers of a parent that listens no more. */
-static void join_with_likes(struct wr_listeners *l, const struct wr_holder *h)
+static void merge_with_same_name(struct wr_listeners *l, const struct wr_holder *h)
 {
     for (const struct wr_holder *o = l->holders; o < h; o++) {
-        size_t a = wr_listeners_server(l, o), b = wr_listeners_server(l, h);
-        if (a != b && strcmp(o->name, h->name) == 0 && share_address(l, a, b))
-            join(l, o->socket, h->socket);
+        size_t a = wr_listeners_server_of(l, o), b = wr_listeners_server_of(l, h);
+        if (a != b && strcmp(o->name, h->name) == 0 && listen_at_same_address(l, a, b))
+            merge_servers(l, o->socket, h->socket);
     }
 }
 
@@ -226,18 +226,18 @@ bool wr_listeners_find_holders(struct wr_listeners *l)
     if (!folder)
         return false;
     while (good && wr_procfile_next(folder, &pid))
-        good = pid == getpid() || look_at(l, pid);
+        good = pid == getpid() || add_sockets_of_process(l, pid);
     int e = errno;
     (void)closedir(folder);
     errno = e;
     for (size_t i = 0; good && i < l->n_holders; i++)
-        join_with_parents(l, &l->holders[i]);
+        merge_with_parent(l, &l->holders[i]);
     for (size_t i = 0; good && i < l->n_holders; i++)
-        join_with_likes(l, &l->holders[i]);
+        merge_with_same_name(l, &l->holders[i]);
     return good;
 }
 
-size_t wr_listeners_server(const struct wr_listeners *l, const struct wr_holder *h)
+size_t wr_listeners_server_of(const struct wr_listeners *l, const struct wr_holder *h)
 {
     return l->sockets[h->socket].server;
 }

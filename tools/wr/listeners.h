@@ -4,7 +4,7 @@
 #define WR_LISTENERS_H
 
 #include "base/err.h"
-#include "wr/proctext.h"
+#include "wr/proc_parse.h"
 
 struct wr_holder {
     pid_t pid;
@@ -25,11 +25,11 @@ bool wr_listeners_read(struct wr_listeners *l, unsigned port) MK_MUST_USE;
 void wr_listeners_fini(struct wr_listeners *l);
 /* Keeps those that a client reaches at the first of the addresses where it reaches any: those bound to it,
  * else those of all addresses. False, and changes nothing, when there are none. */
-bool wr_listeners_keep(struct wr_listeners *l, const struct mk_sockaddr *to, size_t n) MK_MUST_USE;
+bool wr_listeners_filter(struct wr_listeners *l, const struct mk_sockaddr *to, size_t n) MK_MUST_USE;
 /* Finds the holders. A holder that shares a socket with another, is its child, or has the same name and
  * listens at the same address, belongs to the same server. False as above. */
 bool wr_listeners_find_holders(struct wr_listeners *l) MK_MUST_USE;
 /* The server that it belongs to: the same number for all its holders. */
-size_t wr_listeners_server(const struct wr_listeners *l, const struct wr_holder *h);
+size_t wr_listeners_server_of(const struct wr_listeners *l, const struct wr_holder *h);
 
 #endif

@@ -16,19 +16,19 @@ static double seconds(uint64_t us)
 }
 
 /* Finds the server's processes, threads and memory. */
-static bool look_closely(struct wr_meter *m)
+static bool sample_threads_and_memory(struct wr_meter *m)
 {
     uint64_t began = mk_clock_us(), kb;
     struct wr_cpu processes;
-    if (!wr_family_grow(m->server))
+    if (!wr_process_tree_add_descendants(m->server))
         return false;
     if (m->server->cgroup)
-        wr_family_read_cpu_of_processes(m->server, &processes); /* takes out those that ended */
-    if (!wr_family_read_threads(m->server))
+        wr_process_tree_read_process_cpu(m->server, &processes); /* takes out those that ended */
+    if (!wr_process_tree_read_threads(m->server))
         return false;
-    wr_family_read_memory(m->server);
-    m->pss_kb = wr_family_pss_kb(m->server, &kb) ? (double)kb : WR_UNKNOWN;
-    m->hwm_kb = fmax(m->hwm_kb, (double)wr_family_hwm_kb(m->server));
+    wr_process_tree_read_memory(m->server);
+    m->pss_kb = wr_process_tree_pss_kb(m->server, &kb) ? (double)kb : WR_UNKNOWN;
+    m->hwm_kb = fmax(m->hwm_kb, (double)wr_process_tree_hwm_kb(m->server));
     if (m->has_client) {
         wr_process_read_cpu(&m->client);
         if (!m->client.is_gone && !m->client.is_dead) {
@@ -42,17 +42,17 @@ static bool look_closely(struct wr_meter *m)
     return true;
 }
 
-bool wr_meter_start(struct wr_meter *m, struct wr_family *server)
+bool wr_meter_start(struct wr_meter *m, struct wr_process_tree *server)
 {
     *m = (struct wr_meter){.server = server, .pss_kb = WR_UNKNOWN, .peak_kb = WR_UNKNOWN};
-    if (!look_closely(m))
+    if (!sample_threads_and_memory(m))
         return false;
     m->dear_us = 0; /* the first look under load is one at memory too */
     m->hwm_kb = 0;
-    wr_family_start(server);
-    m->switches = wr_family_switches(server);
-    wr_family_read_cpu_of_processes(server, &m->processes_at_start);
-    wr_family_read_cpu(server, &m->at_start);
+    wr_process_tree_start_interval(server);
+    m->switches = wr_process_tree_context_switches(server);
+    wr_process_tree_read_process_cpu(server, &m->processes_at_start);
+    wr_process_tree_read_cpu(server, &m->at_start);
     m->last = m->at_start;
     m->started_us = m->sampled_us = mk_clock_us();
     return true;
@@ -63,7 +63,7 @@ void wr_meter_watch_client(struct wr_meter *m, pid_t pid)
     m->has_client = wr_process_init(&m->client, pid);
 }
 
-static bool keep_sample(struct wr_meter *m, uint64_t now)
+static bool append_sample(struct wr_meter *m, uint64_t now)
 {
     if (m->n_samples == m->cap_samples) {
         size_t cap = m->cap_samples ? 2 * m->cap_samples : 64;
@@ -83,29 +83,30 @@ bool wr_meter_sample(struct wr_meter *m)
     struct wr_cpu cpu;
     if (now <= m->sampled_us)
         return true;
-    wr_family_read_cpu(m->server, &cpu);
-    struct wr_cpu used = wr_cpu_since(&cpu, &m->last);
+    wr_process_tree_read_cpu(m->server, &cpu);
+    struct wr_cpu used = wr_cpu_diff(&cpu, &m->last);
     m->cores = (double)used.total / 1000 / (double)(now - m->sampled_us);
     m->last = cpu;
     m->sampled_us = now;
-    if (now >= m->dear_us && !look_closely(m))
+    if (now >= m->dear_us && !sample_threads_and_memory(m))
         return false;
     m->peak_kb = fmax(m->peak_kb, m->pss_kb);
-    return keep_sample(m, now);
+    return append_sample(m, now);
 }
 
-static void weigh_server(struct wr_meter *m, struct wr_shot *out)
+static void measure_server(struct wr_meter *m, struct wr_measurement *out)
 {
     cpu_set_t cores;
     uint64_t waited, longest;
-    unsigned active = wr_family_threads(m->server, (uint64_t)(out->wall_s * ACTIVE * 1e9), &waited, &longest);
-    wr_family_cores(m->server, &cores);
-    wr_load_weigh(&out->server, out->wall_s, (unsigned)CPU_COUNT(&cores), active);
+    unsigned active =
+        wr_process_tree_count_threads(m->server, (uint64_t)(out->wall_s * ACTIVE * 1e9), &waited, &longest);
+    wr_process_tree_cores(m->server, &cores);
+    wr_load_compute(&out->server, out->wall_s, (unsigned)CPU_COUNT(&cores), active);
     out->server.busiest = fmin((double)longest / 1e9 / out->wall_s, 1);
     out->server.waited = fmin((double)waited / 1e9 / out->wall_s / out->server.cores, 1);
 }
 
-static void weigh_client(struct wr_meter *m, const struct wr_child *client, struct wr_shot *out)
+static void measure_client(struct wr_meter *m, const struct wr_child *client, struct wr_measurement *out)
 {
     const struct rusage *u = &client->usage;
     cpu_set_t cores;
@@ -119,52 +120,52 @@ static void weigh_client(struct wr_meter *m, const struct wr_child *client, stru
     out->client.system_us = (double)u->ru_stime.tv_sec * 1e6 + (double)u->ru_stime.tv_usec;
     /* It runs where wr does. */
     unsigned allowed = sched_getaffinity(0, sizeof cores, &cores) == 0 ? (unsigned)CPU_COUNT(&cores) : 0;
-    wr_load_weigh(&out->client, out->wall_s, allowed, active);
+    wr_load_compute(&out->client, out->wall_s, allowed, active);
     out->client.waited = m->client_s > 0 ? fmin(waited_s / m->client_s / out->client.cores, 1) : 0;
 }
 
 /* The group knows the time of processes that started and ended between two looks, but not their switches. */
-static bool were_all_seen(struct wr_meter *m, const struct wr_cpu *used)
+static bool is_cpu_complete(struct wr_meter *m, const struct wr_cpu *used)
 {
     struct wr_cpu now;
     if (!m->server->cgroup)
         return true;
-    wr_family_read_cpu_of_processes(m->server, &now);
-    return (double)wr_cpu_since(&now, &m->processes_at_start).total >= SEEN * (double)used->total;
+    wr_process_tree_read_process_cpu(m->server, &now);
+    return (double)wr_cpu_diff(&now, &m->processes_at_start).total >= SEEN * (double)used->total;
 }
 
-static double more_than(uint64_t now, uint64_t before)
+static double difference_or_zero(uint64_t now, uint64_t before)
 {
     return now > before ? (double)(now - before) : 0;
 }
 
-bool wr_meter_stop(struct wr_meter *m, const struct wr_child *client, struct wr_shot *out)
+bool wr_meter_stop(struct wr_meter *m, const struct wr_child *client, struct wr_measurement *out)
 {
     struct wr_cpu cpu;
-    wr_family_read_cpu(m->server, &cpu);
-    struct wr_cpu used = wr_cpu_since(&cpu, &m->at_start);
-    if (!wr_family_grow(m->server))
+    wr_process_tree_read_cpu(m->server, &cpu);
+    struct wr_cpu used = wr_cpu_diff(&cpu, &m->at_start);
+    if (!wr_process_tree_add_descendants(m->server))
         return false;
     if (!m->server->cgroup) { /* they came since the last look, and nothing of theirs is in there */
         struct wr_cpu more;
-        wr_family_read_cpu_of_new(m->server, &more);
+        wr_process_tree_read_new_cpu(m->server, &more);
         wr_cpu_add(&used, &more);
     }
-    if (!look_closely(m)) /* its memory is none under load any more, and no sample */
+    if (!sample_threads_and_memory(m)) /* its memory is none under load any more, and no sample */
         return false;
     out->wall_s = seconds(client->ended_us - client->started_us);
     wr_cpu_split(&used, &out->server.user_us, &out->server.system_us);
-    weigh_server(m, out);
-    weigh_client(m, client, out);
-    if (were_all_seen(m, &used)) {
-        struct wr_switches s = wr_family_switches(m->server);
-        out->voluntary = more_than(s.voluntary, m->switches.voluntary);
-        out->involuntary = more_than(s.involuntary, m->switches.involuntary);
+    measure_server(m, out);
+    measure_client(m, client, out);
+    if (is_cpu_complete(m, &used)) {
+        struct wr_switches s = wr_process_tree_context_switches(m->server);
+        out->voluntary = difference_or_zero(s.voluntary, m->switches.voluntary);
+        out->involuntary = difference_or_zero(s.involuntary, m->switches.involuntary);
     }
     out->samples = m->samples;
     out->n_samples = m->n_samples;
     m->samples = NULL;
-    out->pss_kb = wr_shot_median_pss(out);
+    out->pss_kb = wr_measurement_median_pss(out);
     out->peak_kb = m->peak_kb;
     out->hwm_kb = m->hwm_kb > 0 ? m->hwm_kb : WR_UNKNOWN;
     return true;

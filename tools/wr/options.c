@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "wr/say.h"
+#include "wr/message.h"
 
 const char wr_options_help[] =
     "usage: wr [options] -- CLIENT COMMAND        as in: wr -p 80 -c 100 -l 1000 -s 100 -- wrk -d 5 URL\n"
@@ -110,7 +110,7 @@ static bool read_server(struct parsing *p, enum wr_find_by by)
 {
     struct wr_options *o = p->out;
     if (o->names_server && (o->server.by != by || by != WR_FIND_BY_PID))
-        return wr_say_error("use only one of --pid, --port and --name");
+        return wr_message_error("use only one of --pid, --port and --name");
     o->names_server = true;
     o->server.by = by;
     return true;
@@ -120,10 +120,11 @@ static bool read_pid(struct parsing *p, const char *text)
 {
     struct wr_find *server = &p->out->server;
     uint64_t pid;
-    if (!read_server(p, WR_FIND_BY_PID) || !load_option_number(wr_say_error, "--pid", text, 1, INT_MAX, &pid))
+    if (!read_server(p, WR_FIND_BY_PID) ||
+        !load_option_number(wr_message_error, "--pid", text, 1, INT_MAX, &pid))
         return false;
     if (server->n_pids == WR_FIND_PIDS_MAX)
-        return wr_say_error("--pid may be repeated at most %d times", WR_FIND_PIDS_MAX);
+        return wr_message_error("--pid may be repeated at most %d times", WR_FIND_PIDS_MAX);
     server->pids[server->n_pids++] = (pid_t)pid;
     return true;
 }
@@ -132,7 +133,7 @@ static bool read_port(struct parsing *p, const char *text)
 {
     uint64_t port;
     if (!read_server(p, WR_FIND_BY_PORT) ||
-        !load_option_number(wr_say_error, "--port", text, 1, 65535, &port))
+        !load_option_number(wr_message_error, "--port", text, 1, 65535, &port))
         return false;
     p->out->server.port = (unsigned)port;
     return true;
@@ -141,7 +142,7 @@ static bool read_port(struct parsing *p, const char *text)
 static bool add_step(struct wr_options *o, uint64_t step)
 {
     if (o->n_steps == WR_OPTIONS_STEPS_MAX)
-        return wr_say_error("more than %d steps", WR_OPTIONS_STEPS_MAX);
+        return wr_message_error("more than %d steps", WR_OPTIONS_STEPS_MAX);
     o->steps[o->n_steps++] = (unsigned)step;
     return true;
 }
@@ -153,7 +154,7 @@ static bool read_steps(struct wr_options *o, const char *text)
         uint64_t n;
         mk_str part = mk_str_cut(&rest, ',');
         if (!mk_num_parse(part, &n) || n == 0 || n > INT_MAX)
-            return wr_say_error("--steps expects numbers such as 1,10,100, not \"%s\"", text);
+            return wr_message_error("--steps expects numbers such as 1,10,100, not \"%s\"", text);
         if (!add_step(o, n))
             return false;
     }
@@ -171,7 +172,7 @@ static bool read_warm_up(struct wr_options *o, const char *text)
         return true;
     }
     if (!mk_num_parse(mk_str_from_c(text), &shots) || shots > WR_OPTIONS_SHOTS_MAX)
-        return wr_say_error(
+        return wr_message_error(
             "--warm-up expects a number of shots such as 1, or of seconds such as 2s, not \"%s\"", text);
     o->warm_up_shots = (unsigned)shots;
     return true;
@@ -180,8 +181,8 @@ static bool read_warm_up(struct wr_options *o, const char *text)
 static bool read_cores(struct wr_options *o, const char *text)
 {
     o->has_client_cores = true;
-    return wr_proctext_cores(mk_str_from_c(text), &o->client_cores) ||
-           wr_say_error("--client-cores expects cores such as 1 or 2-3, not \"%s\"", text);
+    return wr_proc_parse_cores(mk_str_from_c(text), &o->client_cores) ||
+           wr_message_error("--client-cores expects cores such as 1 or 2-3, not \"%s\"", text);
 }
 
 static bool read_count(struct parsing *p, int letter, const char *text)
@@ -190,28 +191,28 @@ static bool read_count(struct parsing *p, int letter, const char *text)
     uint64_t n;
     switch (letter) {
     case 'c':
-        return load_option_number(wr_say_error, "-c", text, 1, INT_MAX, &p->from);
+        return load_option_number(wr_message_error, "-c", text, 1, INT_MAX, &p->from);
     case 'l':
-        return load_option_number(wr_say_error, "-l", text, 1, INT_MAX, &p->last);
+        return load_option_number(wr_message_error, "-l", text, 1, INT_MAX, &p->last);
     case 's':
-        return load_option_number(wr_say_error, "-s", text, 1, INT_MAX, &p->step);
+        return load_option_number(wr_message_error, "-s", text, 1, INT_MAX, &p->step);
     case 'n':
-        if (!load_option_number(wr_say_error, "-n", text, 1, WR_OPTIONS_SHOTS_MAX, &n))
+        if (!load_option_number(wr_message_error, "-n", text, 1, WR_OPTIONS_SHOTS_MAX, &n))
             return false;
         o->shots = (unsigned)n;
         return true;
     case INTERVAL:
-        if (!load_option_number(wr_say_error, "--interval", text, 1, 60000, &n))
+        if (!load_option_number(wr_message_error, "--interval", text, 1, 60000, &n))
             return false;
         o->interval_us = n * 1000;
         return true;
     case LIMIT:
-        if (!load_option_number(wr_say_error, "--limit", text, 1, 86400, &n))
+        if (!load_option_number(wr_message_error, "--limit", text, 1, 86400, &n))
             return false;
         o->limit_us = n * 1000000;
         return true;
     default:
-        return load_option_number(wr_say_error, "-r", text, 1, INT64_MAX, &o->requests);
+        return load_option_number(wr_message_error, "-r", text, 1, INT64_MAX, &o->requests);
     }
 }
 
@@ -273,11 +274,11 @@ static bool read_option(struct parsing *p, int letter)
     case CLIENT_CORES:
         return read_cores(o, optarg);
     case STATUS:
-        return load_option_status(wr_say_error, optarg, &o->expected);
+        return load_option_status(wr_message_error, optarg, &o->expected);
     case LENGTH:
-        return load_option_length(wr_say_error, optarg, &o->expected);
+        return load_option_length(wr_message_error, optarg, &o->expected);
     case SHA1:
-        return load_option_sha1(wr_say_error, optarg, &o->expected);
+        return load_option_sha1(wr_message_error, optarg, &o->expected);
     case URL:
         o->url = optarg;
         return true;
@@ -298,35 +299,35 @@ static bool read_option(struct parsing *p, int letter)
     }
 }
 
-static bool finish(struct parsing *p, int argc, char **argv)
+static bool check_options(struct parsing *p, int argc, char **argv)
 {
     struct wr_options *o = p->out;
     if ((p->from || p->last || p->step) && o->n_steps)
-        return wr_say_error("use either --steps, or -c, -l and -s");
+        return wr_message_error("use either --steps, or -c, -l and -s");
     if ((p->last || p->step) && !p->from)
-        return wr_say_error("-l and -s need -c, the number of connections of the first step");
+        return wr_message_error("-l and -s need -c, the number of connections of the first step");
     if (p->last && p->last < p->from)
-        return wr_say_error("-l %llu is less than -c %llu", (unsigned long long)p->last,
-                            (unsigned long long)p->from);
+        return wr_message_error("-l %llu is less than -c %llu", (unsigned long long)p->last,
+                                (unsigned long long)p->from);
     if (p->last > p->from && !p->step)
-        return wr_say_error("-s is missing: how many connections each step adds");
+        return wr_message_error("-s is missing: how many connections each step adds");
     for (uint64_t n = p->from; n && n <= (p->last ? p->last : p->from); n += p->step ? p->step : 1)
         if (!add_step(o, n))
             return false;
     if (optind >= argc)
-        return wr_say_error(
+        return wr_message_error(
             "the client command is missing, as in: wr -c 100 -- wrk -d 5 http://127.0.0.1:8080/");
     o->command = argv + optind;
     return true;
 }
 
-static bool refuse(char *const *argv, int letter)
+static bool report_bad_option(char *const *argv, int letter)
 {
     char shortly[3] = {'-', (char)optopt, '\0'};
     const char *word = optopt > ' ' ? shortly : argv[optind - 1];
-    return letter == ':'
-               ? wr_say_error("this option needs an argument: %s", word)
-               : wr_say_error("there is no such option: %s (put the client's own options after --)", word);
+    return letter == ':' ? wr_message_error("this option needs an argument: %s", word)
+                         : wr_message_error(
+                               "there is no such option: %s (put the client's own options after --)", word);
 }
 
 bool wr_options_parse(int argc, char **argv, struct wr_options *out)
@@ -342,11 +343,11 @@ bool wr_options_parse(int argc, char **argv, struct wr_options *out)
     optind = 0; /* start over, for tests too */
     while ((letter = getopt_long(argc, argv, "+:p:c:l:s:n:r:kqvh", NAMES, NULL)) != -1) {
         if (letter == ':' || letter == '?')
-            return refuse(argv, letter);
+            return report_bad_option(argv, letter);
         if (letter == JSON)
             read_json(out, argc, argv);
         else if (!read_option(&p, letter))
             return false;
     }
-    return out->help || out->version || finish(&p, argc, argv);
+    return out->help || out->version || check_options(&p, argc, argv);
 }

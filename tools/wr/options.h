@@ -3,8 +3,8 @@
 #ifndef WR_OPTIONS_H
 #define WR_OPTIONS_H
 
-#include "wr/check.h"
-#include "wr/find.h"
+#include "wr/find_server.h"
+#include "wr/response_check.h"
 
 enum { WR_OPTIONS_STEPS_MAX = 1000, WR_OPTIONS_SHOTS_MAX = 1000 };
 

@@ -13,15 +13,15 @@ void wr_cpu_add(struct wr_cpu *to, const struct wr_cpu *what)
     to->system += what->system;
 }
 
-static uint64_t less(uint64_t a, uint64_t b)
+static uint64_t saturating_sub(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : 0;
 }
 
-struct wr_cpu wr_cpu_since(const struct wr_cpu *now, const struct wr_cpu *base)
+struct wr_cpu wr_cpu_diff(const struct wr_cpu *now, const struct wr_cpu *base)
 {
-    return (struct wr_cpu){less(now->total, base->total), less(now->user, base->user),
-                           less(now->system, base->system)};
+    return (struct wr_cpu){saturating_sub(now->total, base->total), saturating_sub(now->user, base->user),
+                           saturating_sub(now->system, base->system)};
 }
 
 void wr_cpu_split(const struct wr_cpu *cpu, double *user_us, double *system_us)
@@ -41,7 +41,7 @@ static uint64_t ns_of_ticks(uint64_t ticks)
     return ticks * ns;
 }
 
-static struct wr_cpu of_ticks(uint64_t user, uint64_t system)
+static struct wr_cpu cpu_from_ticks(uint64_t user, uint64_t system)
 {
     return (struct wr_cpu){ns_of_ticks(user + system), ns_of_ticks(user), ns_of_ticks(system)};
 }
@@ -69,7 +69,7 @@ static bool read_clocks(pid_t pid, struct wr_cpu *out)
         !read_clock(pid, CLOCK_OF_RUN, &out->total))
         return false;
     out->user = user;
-    out->system = less(ticks, user);
+    out->system = saturating_sub(ticks, user);
     return true;
 }
 
@@ -102,9 +102,9 @@ void wr_process_read_cpu(struct wr_process *p)
     }
     p->parent = s.parent;
     p->is_dead = wr_stat_is_dead(&s);
-    p->waited = of_ticks(s.waited_user, s.waited_system);
+    p->waited = cpu_from_ticks(s.waited_user, s.waited_system);
     if (!read_clocks(p->pid, &self))
-        self = of_ticks(s.user, s.system);
+        self = cpu_from_ticks(s.user, s.system);
     /* It may have ended since, and its last threads with it. */
     if (self.total >= p->self.total)
         p->self = self;
@@ -140,8 +140,8 @@ static void read_thread(struct wr_process *p, struct wr_thread *t)
     struct wr_switches now;
     struct wr_schedstat run;
     if (wr_procfile_read(&text, "/proc/%d/task/%d/status", (int)p->pid, (int)t->tid) != 0 ||
-        !wr_proctext_number(mk_buf_str(&text), MK_STR("voluntary_ctxt_switches"), &now.voluntary) ||
-        !wr_proctext_number(mk_buf_str(&text), MK_STR("nonvoluntary_ctxt_switches"), &now.involuntary))
+        !wr_proc_parse_number(mk_buf_str(&text), MK_STR("voluntary_ctxt_switches"), &now.voluntary) ||
+        !wr_proc_parse_number(mk_buf_str(&text), MK_STR("nonvoluntary_ctxt_switches"), &now.involuntary))
         return;
     t->seen = true;
     if (now.voluntary < t->switches.voluntary) { /* another thread with the same number */
@@ -154,7 +154,7 @@ static void read_thread(struct wr_process *p, struct wr_thread *t)
         t->run = run;
 }
 
-static void forget_ended_threads(struct wr_process *p)
+static void remove_ended_threads(struct wr_process *p)
 {
     size_t n = 0;
     for (size_t i = 0; i < p->n_threads; i++) {
@@ -183,7 +183,7 @@ bool wr_process_read_threads(struct wr_process *p)
     }
     (void)closedir(folder);
     if (good)
-        forget_ended_threads(p);
+        remove_ended_threads(p);
     return good;
 }
 
@@ -193,11 +193,11 @@ void wr_process_read_memory(struct wr_process *p)
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     uint64_t kb;
     if (wr_procfile_read(&text, "/proc/%d/status", (int)p->pid) == 0 &&
-        wr_proctext_number(mk_buf_str(&text), MK_STR("VmHWM"), &kb))
+        wr_proc_parse_number(mk_buf_str(&text), MK_STR("VmHWM"), &kb))
         p->hwm_kb = kb;
     bool had = p->pss_is_known;
     p->pss_is_known = wr_procfile_read(&text, "/proc/%d/smaps_rollup", (int)p->pid) == 0 &&
-                      wr_proctext_number(mk_buf_str(&text), MK_STR("Pss"), &kb);
+                      wr_proc_parse_number(mk_buf_str(&text), MK_STR("Pss"), &kb);
     if (p->pss_is_known)
         p->pss_kb = kb;
     else {
@@ -207,10 +207,10 @@ void wr_process_read_memory(struct wr_process *p)
     }
 }
 
-struct wr_cpu wr_process_lost(const struct wr_process *p)
+struct wr_cpu wr_process_unreaped_cpu(const struct wr_process *p)
 {
-    struct wr_cpu inherited = wr_cpu_since(&p->waited, &p->waited_at_first);
-    return wr_cpu_since(&p->vanished, &inherited);
+    struct wr_cpu inherited = wr_cpu_diff(&p->waited, &p->waited_at_first);
+    return wr_cpu_diff(&p->vanished, &inherited);
 }
 
 struct wr_switches wr_process_switches(const struct wr_process *p)

@@ -11,7 +11,7 @@ struct wr_cpu { /* nanoseconds; `total` is exact where user + system count ticks
 
 void wr_cpu_add(struct wr_cpu *to, const struct wr_cpu *what);
 /* What is more than in `base`; 0 where it is less. */
-struct wr_cpu wr_cpu_since(const struct wr_cpu *now, const struct wr_cpu *base);
+struct wr_cpu wr_cpu_diff(const struct wr_cpu *now, const struct wr_cpu *base);
 /* The total split as user and system are, as the kernel does it. */
 void wr_cpu_split(const struct wr_cpu *cpu, double *user_us, double *system_us);
 
@@ -55,7 +55,7 @@ bool wr_process_read_threads(struct wr_process *p) MK_MUST_USE;
 /* Reads memory: this makes the kernel walk through all of it. */
 void wr_process_read_memory(struct wr_process *p);
 /* Time that children used which ended without being waited for. */
-struct wr_cpu wr_process_lost(const struct wr_process *p);
+struct wr_cpu wr_process_unreaped_cpu(const struct wr_process *p);
 struct wr_switches wr_process_switches(const struct wr_process *p);
 
 #endif

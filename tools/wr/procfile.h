@@ -6,7 +6,7 @@
 #include <dirent.h>
 
 #include "base/err.h"
-#include "wr/proctext.h"
+#include "wr/proc_parse.h"
 
 enum { WR_PROCFILE_MAX = 16 << 20 };
 

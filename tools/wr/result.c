@@ -41,18 +41,18 @@ int64_t wr_result_errors(const struct wr_result *r)
     return sum;
 }
 
-static bool give_up(struct wr_result *r, const char **why, const char *text)
+static bool fail_result(struct wr_result *r, const char **why, const char *text)
 {
     wr_result_init(r);
     *why = text;
     return false;
 }
 
-bool wr_result_finish(struct wr_result *r, const char **why)
+bool wr_result_validate(struct wr_result *r, const char **why)
 {
     double requests = (double)r->requests;
     if (r->requests < 0)
-        return give_up(r, why, "it does not report the number of responses");
+        return fail_result(r, why, "it does not report the number of responses");
     if (r->requests == 0) { /* no time of none, whatever a client prints */
         r->latency_us = NO_LATENCY;
         r->rate = r->seconds > 0 ? 0 : WR_UNKNOWN;
@@ -60,7 +60,7 @@ bool wr_result_finish(struct wr_result *r, const char **why)
     if (!(r->seconds > 0))
         r->seconds = r->rate > 0 ? requests / r->rate : WR_UNKNOWN;
     if (!wr_is_known(r->seconds))
-        return give_up(r, why, "it does not report how long the requests took");
+        return fail_result(r, why, "it does not report how long the requests took");
     if (!wr_is_known(r->rate))
         r->rate = requests / r->seconds;
     return true;

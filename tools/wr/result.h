@@ -55,6 +55,6 @@ int64_t wr_result_errors(const struct wr_result *r);
 /* Readers end with it: computes the rate or the seconds from the others, and drops the latency without
  * requests. False when the requests or both of the others are missing: then all numbers are WR_UNKNOWN, and
  * `why` says what is missing. */
-bool wr_result_finish(struct wr_result *r, const char **why);
+bool wr_result_validate(struct wr_result *r, const char **why);
 
 #endif

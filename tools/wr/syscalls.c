@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "os/fd.h"
 
-static bool read_id(mk_str folder, uint64_t *id)
+static bool read_tracepoint_id(mk_str folder, uint64_t *id)
 {
     char room[64];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
@@ -18,16 +18,16 @@ static bool read_id(mk_str folder, uint64_t *id)
     return mk_num_parse(mk_str_cut(&rest, '\n'), id);
 }
 
-static bool find_id(uint64_t *id)
+static bool find_tracepoint_id(uint64_t *id)
 {
     struct mk_buf mounts = mk_buf_growing(WR_PROCFILE_MAX), folder = mk_buf_growing(1 << 16);
     bool found = wr_procfile_read(&mounts, "/proc/self/mounts") == 0 &&
-                 wr_proctext_mount(mk_buf_str(&mounts), MK_STR("tracefs"), &folder) &&
-                 read_id(mk_buf_str(&folder), id);
+                 wr_proc_parse_mount(mk_buf_str(&mounts), MK_STR("tracefs"), &folder) &&
+                 read_tracepoint_id(mk_buf_str(&folder), id);
     mk_buf_free(&mounts);
     mk_buf_free(&folder);
-    return found || read_id(MK_STR("/sys/kernel/tracing"), id) ||
-           read_id(MK_STR("/sys/kernel/debug/tracing"), id);
+    return found || read_tracepoint_id(MK_STR("/sys/kernel/tracing"), id) ||
+           read_tracepoint_id(MK_STR("/sys/kernel/debug/tracing"), id);
 }
 
 static int open_counter(uint64_t id, pid_t tid)
@@ -37,7 +37,7 @@ static int open_counter(uint64_t id, pid_t tid)
     return (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-static const char *explain(mk_err e)
+static const char *explain_perf_error(mk_err e)
 {
     switch (e) {
     case -EACCES:
@@ -55,12 +55,12 @@ static const char *explain(mk_err e)
     }
 }
 
-const char *wr_syscalls_start(struct wr_syscalls *s, const struct wr_family *f)
+const char *wr_syscalls_start(struct wr_syscalls *s, const struct wr_process_tree *f)
 {
     uint64_t id;
     size_t n = 0;
     *s = (struct wr_syscalls){NULL, 0};
-    if (!find_id(&id))
+    if (!find_tracepoint_id(&id))
         return geteuid() == 0
                    ? "there is no tracefs with raw_syscalls: mount -t tracefs none /sys/kernel/tracing"
                    : "tracefs cannot be read: run wr as root";
@@ -73,7 +73,7 @@ const char *wr_syscalls_start(struct wr_syscalls *s, const struct wr_family *f)
         for (size_t k = 0; k < f->all[i].n_threads; k++) {
             int fd = open_counter(id, f->all[i].threads[k].tid);
             if (fd < 0 && errno != ESRCH)
-                return explain(mk_err_last());
+                return explain_perf_error(mk_err_last());
             if (fd >= 0)
                 s->fds[s->n++] = fd;
         }

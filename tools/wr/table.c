@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/codec.h"
-#include "wr/field.h"
+#include "wr/metric.h"
 #include "wr/report.h"
 
 /* Of a step: the middle of its shots' numbers, or what else is asked for. */
@@ -9,7 +9,7 @@ enum part { MEDIAN, MIN, MAX };
 struct column {
     const char *title, *unit;
     int width;
-    double (*of)(const struct wr_shot *s);
+    double (*of)(const struct wr_measurement *s);
     enum part part;
     double scale;
     int decimals;
@@ -17,22 +17,22 @@ struct column {
 };
 
 static const struct column COLUMNS[] = {
-    {"requests/s", "min", 10, wr_field_rate, MIN, 1, 0, true},
-    {"requests/s", "median", 11, wr_field_rate, MEDIAN, 1, 0, false},
-    {"requests/s", "max", 11, wr_field_rate, MAX, 1, 0, true},
-    {"user", "ms", 8, wr_field_user_us, MEDIAN, 1e-3, 0, false},
-    {"system", "ms", 8, wr_field_system_us, MEDIAN, 1e-3, 0, false},
-    {"CPU", "us/req.", 9, wr_field_us_per_request, MEDIAN, 1, 2, false},
-    {"memory", "KB", 9, wr_field_pss_kb, MEDIAN, 1, 0, false},
-    {"peak", "KB", 9, wr_field_peak_kb, MAX, 1, 0, false},
-    {"p50", "us", 9, wr_field_p50_us, MEDIAN, 1, 0, false},
-    {"p99", "us", 9, wr_field_p99_us, MEDIAN, 1, 0, false},
-    {"longest", "us", 9, wr_field_max_us, MAX, 1, 0, false},
-    {"errors", "", 8, wr_field_errors, MAX, 1, 0, false},
-    {"switches", "volunt.", 9, wr_field_voluntary, MEDIAN, 1, 0, false},
-    {"switches", "forced", 9, wr_field_involuntary, MEDIAN, 1, 0, false},
-    {"server", "busy %", 7, wr_field_server_busy, MEDIAN, 100, 0, false},
-    {"client", "busy %", 7, wr_field_client_busy, MEDIAN, 100, 0, false},
+    {"requests/s", "min", 10, wr_metric_rate, MIN, 1, 0, true},
+    {"requests/s", "median", 11, wr_metric_rate, MEDIAN, 1, 0, false},
+    {"requests/s", "max", 11, wr_metric_rate, MAX, 1, 0, true},
+    {"user", "ms", 8, wr_metric_user_us, MEDIAN, 1e-3, 0, false},
+    {"system", "ms", 8, wr_metric_system_us, MEDIAN, 1e-3, 0, false},
+    {"CPU", "us/req.", 9, wr_metric_us_per_request, MEDIAN, 1, 2, false},
+    {"memory", "KB", 9, wr_metric_pss_kb, MEDIAN, 1, 0, false},
+    {"peak", "KB", 9, wr_metric_peak_kb, MAX, 1, 0, false},
+    {"p50", "us", 9, wr_metric_p50_us, MEDIAN, 1, 0, false},
+    {"p99", "us", 9, wr_metric_p99_us, MEDIAN, 1, 0, false},
+    {"longest", "us", 9, wr_metric_max_us, MAX, 1, 0, false},
+    {"errors", "", 8, wr_metric_errors, MAX, 1, 0, false},
+    {"switches", "volunt.", 9, wr_metric_voluntary, MEDIAN, 1, 0, false},
+    {"switches", "forced", 9, wr_metric_involuntary, MEDIAN, 1, 0, false},
+    {"server", "busy %", 7, wr_metric_server_busy, MEDIAN, 100, 0, false},
+    {"client", "busy %", 7, wr_metric_client_busy, MEDIAN, 100, 0, false},
 };
 
 static bool is_shown(const struct wr_sweep *s, const struct column *c)
@@ -85,7 +85,7 @@ static void write_titles(const struct wr_sweep *s, struct mk_buf *out, bool unit
     mk_buf_addf(out, "%s\n", units ? "" : " bottleneck");
 }
 
-void wr_table_head(const struct wr_sweep *s, struct mk_buf *out)
+void wr_table_write_header(const struct wr_sweep *s, struct mk_buf *out)
 {
     size_t others = s->server.n - 1;
     mk_buf_addf(out, "Server       %s, process %d", s->server_name, (int)s->server.all[0].pid);
@@ -94,7 +94,7 @@ void wr_table_head(const struct wr_sweep *s, struct mk_buf *out)
     mk_buf_addf(out, "; processor time from %s\n", s->server.cgroup ? "its cgroup" : "its processes");
     write_range(s, out);
     mk_buf_addf(out, "Command      ");
-    wr_command_write(s->command.words, out);
+    wr_command_format(s->command.words, out);
     mk_buf_add_char(out, '\n');
     write_check(s, out);
     mk_buf_add_char(out, '\n');
@@ -111,7 +111,7 @@ static void write_number(struct mk_buf *out, int width, double value, int decima
 }
 
 /* The worst of the shots: one in which the client could no more makes the step doubtful. */
-static enum wr_bottleneck worst(const struct wr_step *step)
+static enum wr_bottleneck worst_bottleneck(const struct wr_step *step)
 {
     enum wr_bottleneck b = WR_BOTTLENECK_NEITHER;
     for (size_t i = 0; i < step->n; i++)
@@ -128,7 +128,7 @@ static bool is_doubted(const struct wr_step *step)
     return false;
 }
 
-void wr_table_row(const struct wr_sweep *s, const struct wr_step *step, struct mk_buf *out)
+void wr_table_write_row(const struct wr_sweep *s, const struct wr_step *step, struct mk_buf *out)
 {
     if (step->concurrency)
         mk_buf_addf(out, "%11u", step->concurrency);
@@ -143,7 +143,8 @@ void wr_table_row(const struct wr_sweep *s, const struct wr_step *step, struct m
     }
     if (s->options->counts_syscalls)
         write_number(out, 9, step->syscalls, 2);
-    mk_buf_addf(out, " %s%s\n", wr_bottleneck_word(worst(step)), is_doubted(step) ? ", in doubt" : "");
+    mk_buf_addf(out, " %s%s\n", wr_bottleneck_word(worst_bottleneck(step)),
+                is_doubted(step) ? ", in doubt" : "");
 }
 
 static void write_part(struct mk_buf *out, uint64_t n, const char *word, const char *end)
@@ -151,7 +152,7 @@ static void write_part(struct mk_buf *out, uint64_t n, const char *word, const c
     mk_buf_addf(out, "%llu %s%s%s", (unsigned long long)n, word, n == 1 ? "" : "s", end);
 }
 
-void wr_table_foot(const struct wr_sweep *s, struct mk_buf *out)
+void wr_table_write_footer(const struct wr_sweep *s, struct mk_buf *out)
 {
     enum { MINUTE = 60, HOUR = 3600, DAY = 86400 };
     uint64_t seconds = (s->ended_us - s->started_us) / 1000000;

@@ -15,7 +15,7 @@ static const struct unit TIMES[] = {{"ns", 1e-3}, {"us", 1},   {"ms", 1e3},
 static const struct unit SIZES[] = {{"KB", 0x1p10}, {"MB", 0x1p20}, {"GB", 0x1p30}, {"TB", 0x1p40}, {"B", 1},
                                     {"K", 0x1p10},  {"M", 0x1p20},  {"G", 0x1p30},  {"T", 0x1p40}};
 
-bool wr_text_line(mk_str *rest, mk_str *line)
+bool wr_text_next_line(mk_str *rest, mk_str *line)
 {
     if (rest->len == 0 || mk_str_find(*rest, '\n') == MK_STR_NONE)
         return false;
@@ -37,7 +37,7 @@ static size_t count_digits(mk_str s, size_t from)
 }
 
 /* How long the number is that `s` begins with; 0 if it begins with none. */
-static size_t measure(mk_str s, bool fraction, bool exponent)
+static size_t number_len(mk_str s, bool fraction, bool exponent)
 {
     size_t len = count_digits(s, 0);
     if (len == 0)
@@ -53,7 +53,7 @@ static size_t measure(mk_str s, bool fraction, bool exponent)
 }
 
 /* `s` is nothing but a number as measured; it is not ended by a NUL, which strtod needs. */
-static bool convert(mk_str s, double *out)
+static bool convert_number(mk_str s, double *out)
 {
     char text[NUMBER_LEN + 1];
     if (s.len > NUMBER_LEN)
@@ -67,16 +67,16 @@ static bool convert(mk_str s, double *out)
     return true;
 }
 
-bool wr_text_number(mk_str text, double *out)
+bool wr_text_parse_number(mk_str text, double *out)
 {
-    size_t len = measure(text, true, true);
-    return len && len == text.len && convert(text, out);
+    size_t len = number_len(text, true, true);
+    return len && len == text.len && convert_number(text, out);
 }
 
 static bool read_number(mk_str *s, bool fraction, double *out)
 {
-    size_t len = measure(*s, fraction, false);
-    if (len == 0 || !convert(mk_str_first(*s, len), out))
+    size_t len = number_len(*s, fraction, false);
+    if (len == 0 || !convert_number(mk_str_first(*s, len), out))
         return false;
     *s = mk_str_skip(*s, len);
     return true;

@@ -12,7 +12,7 @@
 /* The next line without its end; false when there is none: a last one that has no end may have been cut in a
  * number. What is written over after a carriage return is not shown on a terminal either: it belongs to no
  * line. */
-bool wr_text_line(mk_str *rest, mk_str *line);
+bool wr_text_next_line(mk_str *rest, mk_str *line);
 
 /* Does the line begin as `pattern`? Numbers go to `out` in their order, as far as the pattern matched.
  *   %d  a whole number          %f  digits, perhaps with a fraction
@@ -22,6 +22,6 @@ bool wr_text_line(mk_str *rest, mk_str *line);
 bool wr_text_scan(mk_str line, const char *pattern, double *out);
 
 /* Digits, perhaps a fraction and perhaps an exponent, and no more; at most WR_NUMBER_MAX. */
-bool wr_text_number(mk_str text, double *out);
+bool wr_text_parse_number(mk_str text, double *out);
 
 #endif

@@ -6,8 +6,8 @@
 #include <sys/resource.h>
 
 #include "wr/child.h"
+#include "wr/message.h"
 #include "wr/report.h"
-#include "wr/say.h"
 
 enum { USAGE = 2, TEXT_MAX = 1 << 30 };
 
@@ -16,18 +16,18 @@ struct outputs {
 };
 
 /* Empties the buffer into the file. */
-static bool put(FILE *to, struct mk_buf *text)
+static bool write_output(FILE *to, struct mk_buf *text)
 {
     bool good =
         !text->failed && fwrite(text->p ? text->p : "", 1, text->len, to) == text->len && fflush(to) == 0;
     mk_buf_free(text);
-    return good || wr_say_error("cannot write the results: is the disk full?");
+    return good || wr_message_error("cannot write the results: is the disk full?");
 }
 
 static bool open_file(const char *path, FILE **out)
 {
     *out = fopen(path, "we");
-    return *out || wr_say_error("cannot write %s: %s", path, mk_err_text(mk_err_last()));
+    return *out || wr_message_error("cannot write %s: %s", path, mk_err_text(mk_err_last()));
 }
 
 static bool open_outputs(const struct wr_options *o, struct outputs *out)
@@ -43,55 +43,55 @@ static bool on_step(void *data, const struct wr_sweep *sweep, const struct wr_st
     struct outputs *to = data;
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     if (to->table) {
-        wr_table_row(sweep, step, &text);
-        if (!put(to->table, &text))
+        wr_table_write_row(sweep, step, &text);
+        if (!write_output(to->table, &text))
             return false;
     }
     if (!to->csv)
         return true;
-    wr_csv_rows(step, &text);
-    return put(to->csv, &text);
+    wr_csv_write_rows(step, &text);
+    return write_output(to->csv, &text);
 }
 
-static bool begin(const struct wr_sweep *s, struct outputs *to)
+static bool write_headers(const struct wr_sweep *s, struct outputs *to)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     if (to->table) {
-        wr_table_head(s, &text);
-        if (!put(to->table, &text))
+        wr_table_write_header(s, &text);
+        if (!write_output(to->table, &text))
             return false;
     }
     if (!to->csv)
         return true;
-    wr_csv_head(&text);
-    return put(to->csv, &text);
+    wr_csv_write_header(&text);
+    return write_output(to->csv, &text);
 }
 
-static bool end(const struct wr_sweep *s, struct outputs *to, bool complete)
+static bool write_footers(const struct wr_sweep *s, struct outputs *to, bool complete)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     if (to->table && complete) {
-        wr_table_foot(s, &text);
-        if (!put(to->table, &text))
+        wr_table_write_footer(s, &text);
+        if (!write_output(to->table, &text))
             return false;
     }
     if (!to->json)
         return true;
     wr_json_write(s, complete, &text);
-    return put(to->json, &text);
+    return write_output(to->json, &text);
 }
 
-static bool measure(const struct wr_options *o)
+static bool run_sweep(const struct wr_options *o)
 {
     struct outputs to = {NULL, NULL, NULL};
-    struct wr_sweep_listener listener = {.data = &to, .on_step = on_step};
+    struct wr_sweep_callback listener = {.data = &to, .on_step = on_step};
     struct mk_arena arena;
     struct wr_sweep sweep;
     mk_arena_init(&arena, NULL);
-    bool good = wr_sweep_init(&sweep, o, &arena) && open_outputs(o, &to) && begin(&sweep, &to) &&
+    bool good = wr_sweep_init(&sweep, o, &arena) && open_outputs(o, &to) && write_headers(&sweep, &to) &&
                 wr_sweep_run(&sweep, &listener);
     if (to.table || to.json || to.csv) /* keeps what is complete, whatever followed */
-        good = end(&sweep, &to, good) && good;
+        good = write_footers(&sweep, &to, good) && good;
     if (sweep.had_bad_answers && !o->json) /* the JSON document has them */
         good = false;
     wr_sweep_fini(&sweep);
@@ -100,19 +100,19 @@ static bool measure(const struct wr_options *o)
 }
 
 /* The client inherits both: so many descriptors as it may have, and the cores. */
-static bool prepare(const struct wr_options *o)
+static bool prepare_system(const struct wr_options *o)
 {
     enum { MANY = 1 << 20 };
     struct rlimit files;
     mk_err e = wr_child_prepare();
     if (e)
-        return wr_say_error("cannot handle signals: %s", mk_err_text(e));
+        return wr_message_error("cannot handle signals: %s", mk_err_text(e));
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max < MANY ? files.rlim_max : MANY;
         (void)setrlimit(RLIMIT_NOFILE, &files);
     }
     if (o->has_client_cores && sched_setaffinity(0, sizeof o->client_cores, &o->client_cores) < 0)
-        return wr_say_error("--client-cores: wr may not run there: %s", mk_err_text(mk_err_last()));
+        return wr_message_error("--client-cores: wr may not run there: %s", mk_err_text(mk_err_last()));
     return true;
 }
 
@@ -130,6 +130,6 @@ int main(int argc, char **argv)
             puts("wr " MK_VERSION);
         return EXIT_SUCCESS;
     }
-    wr_say_init(options.quiet);
-    return prepare(&options) && measure(&options) ? EXIT_SUCCESS : EXIT_FAILURE;
+    wr_message_init(options.quiet);
+    return prepare_system(&options) && run_sweep(&options) ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -10,11 +10,11 @@ extern "C" {
 #endif
 
 /*
- * The functions are in monkey-duda-memcache.so: `#define DUDA_USE "duda-memcache",` ahead of <duda.h>,
- * and link with `pkg-config --libs duda-memcache`. The configuration says where the servers are:
+ * The functions are in monkey-duda-memcached.so: `#define DUDA_USE "duda-memcached",` ahead of <duda.h>,
+ * and link with `pkg-config --libs duda-memcached`. The configuration says where the servers are:
  *
  *     [PLUGINS]
- *         Load duda-memcache
+ *         Load duda-memcached
  *     [MEMCACHED]
  *         Servers 10.0.0.1:11211 10.0.0.2:11211
  *

@@ -10,8 +10,8 @@ extern "C" {
 #endif
 
 /*
- * The functions are in monkey-duda-child.so: `#define DUDA_USE "duda-child",` ahead of <duda.h>, and
- * link with `pkg-config --libs duda-child`.
+ * The functions are in monkey-duda-subprocess.so: `#define DUDA_USE "duda-subprocess",` ahead of <duda.h>, and
+ * link with `pkg-config --libs duda-subprocess`.
  *
  * A worker never forks. With this package each worker gets a small process beside it, the spawner, which
  * starts programs for it: as the user of the worker, with no privileges to be gained (no setuid programs), in

@@ -10,7 +10,7 @@ static int load(struct mk_config *config, void **data)
     uint32_t *meter = mk_config_alloc(config, sizeof *meter);
     if (!meter)
         return -ENOMEM;
-    *meter = mk_meter_get(config, MK_STR("child"), MK_STR("main"));
+    *meter = mk_meter_get(config, MK_STR("subprocess"), MK_STR("main"));
     *data = meter;
     mk_config_enable_subprocesses(config);
     return 0;
@@ -25,7 +25,7 @@ static int worker_start(struct mk_worker *w, void *data)
 static const char *const needs[] = {"duda", NULL};
 
 MK_PLUGIN(duda_subprocess) = {
-    MK_PLUGIN_HEAD,        .name = "duda-child",
+    MK_PLUGIN_HEAD,        .name = "duda-subprocess",
     .version = MK_VERSION, .help = "Other programs for services of Duda.",
     .load = load,          .worker_start = worker_start,
     .needs = needs,

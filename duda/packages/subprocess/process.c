@@ -47,7 +47,7 @@ static void on_ready(void *ctx, unsigned which)
 static void say(void *ctx, mk_str line)
 {
     const struct duda_subprocess *c = ctx;
-    duda_log(c->d, MK_LOG_WARN, "duda-child: %.*s", MK_STR_ARG(line));
+    duda_log(c->d, MK_LOG_WARN, "duda-subprocess: %.*s", MK_STR_ARG(line));
 }
 
 /* One piece a call: the watcher calls again for more. False: there is no more now. */

@@ -2,7 +2,7 @@
 /* Another program does the work: `factor` of coreutils finds the prime factors of a number. It gets the
  * number as input, not as an argument, so nothing in it is taken for an option, and it is killed if it takes
  * too long. */
-#define DUDA_USE "duda-child",
+#define DUDA_USE "duda-subprocess",
 #include <duda.h>
 #include <duda/subprocess.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A cache in front of a slow page: the first visitor of a number waits until its primes are counted, the
  * others get what Memcached has kept for a minute. Without Memcached the page is slow, but it is there. */
-#define DUDA_USE "duda-memcache",
+#define DUDA_USE "duda-memcached",
 #include <duda.h>
 #include <duda/memcached.h>
 #include <errno.h>

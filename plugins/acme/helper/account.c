@@ -11,13 +11,13 @@ enum { TEXT_MAX = 64 * 1024 };
 
 /* ---- Key ---- */
 
-static EVP_PKEY *make_key(struct acme_fault *f)
+static EVP_PKEY *create_account_key(struct acme_error *f)
 {
     struct mk_buf pem = mk_buf_growing(TEXT_MAX);
     EVP_PKEY *key = acme_key_new("ecdsa");
-    bool ok = key && acme_key_write(key, &pem);
+    bool ok = key && acme_key_write_pem(key, &pem);
     if (!ok)
-        acme_fault_everyone(f, "cannot create a key for the account: %s", acme_key_error());
+        acme_error_set_global(f, "cannot create a key for the account: %s", acme_key_error());
     else
         ok = acme_store_write("", ACME_ACCOUNT_KEY, "", mk_buf_str(&pem), f);
     mk_buf_free(&pem);
@@ -28,36 +28,37 @@ static EVP_PKEY *make_key(struct acme_fault *f)
 }
 
 /* A damaged key is never replaced: its owner may have a backup. */
-static EVP_PKEY *open_key(struct acme_fault *f)
+static EVP_PKEY *load_or_create_key(struct acme_error *f)
 {
     struct mk_buf pem;
     int e = acme_store_read("", ACME_ACCOUNT_KEY, "", &pem);
     if (e == -ENOENT)
-        return make_key(f);
-    EVP_PKEY *key = e ? NULL : acme_key_read(mk_buf_str(&pem));
+        return create_account_key(f);
+    EVP_PKEY *key = e ? NULL : acme_key_read_pem(mk_buf_str(&pem));
     mk_buf_free(&pem);
-    if (key && acme_key_is(key, "ecdsa"))
+    if (key && acme_key_has_type(key, "ecdsa"))
         return key;
     EVP_PKEY_free(key);
     if (e)
-        acme_fault_everyone(f, "%s cannot be read: %s", ACME_ACCOUNT_KEY, strerror(-e));
+        acme_error_set_global(f, "%s cannot be read: %s", ACME_ACCOUNT_KEY, strerror(-e));
     else
-        acme_fault_everyone(f,
-                            "%s is damaged: it contains no P-256 key; restore a copy, or remove the file to "
-                            "get a new account",
-                            ACME_ACCOUNT_KEY);
+        acme_error_set_global(
+            f,
+            "%s is damaged: it contains no P-256 key; restore a copy, or remove the file to "
+            "get a new account",
+            ACME_ACCOUNT_KEY);
     return NULL;
 }
 
 /* ---- Saved state ---- */
 
-static json_t *read_account(void)
+static json_t *read_saved_account(void)
 {
     struct mk_buf text;
     int e = acme_store_read("", ACME_ACCOUNT, "", &text);
     json_t *o = e ? NULL : json_loadb(text.p ? text.p : "", text.len, 0, NULL);
     if (!e && !json_is_object(o))
-        acme_say(MK_LOG_WARN, "%s is damaged; asking the authority for its content", ACME_ACCOUNT);
+        acme_report_log(MK_LOG_WARN, "%s is damaged; asking the authority for its content", ACME_ACCOUNT);
     mk_buf_free(&text);
     return o;
 }
@@ -69,15 +70,16 @@ static bool same_contact(const json_t *account, const json_t *wanted)
 }
 
 /* Sets the URL if the account belongs to that key and directory. True if its contact is right, too. */
-static bool recall(struct acme_client *c)
+static bool load_account(struct acme_client *c)
 {
-    json_t *o = read_account();
-    const char *url = acme_json_text(o, "url"), *directory = acme_json_text(o, "directory"),
-               *key = acme_json_text(o, "key");
+    json_t *o = read_saved_account();
+    const char *url = acme_json_string(o, "url"), *directory = acme_json_string(o, "directory"),
+               *key = acme_json_string(o, "key");
     char room[256];
     struct mk_buf ours = mk_buf_fixed(room, sizeof room - 1);
-    bool same = acme_net_is_url(url) && directory && key && strcmp(directory, c->plan->directory) == 0 &&
-                acme_jws_authorization(&ours, c->key, "") && mk_str_eq(mk_buf_str(&ours), mk_str_from_c(key));
+    bool same = acme_http_is_url(url) && directory && key && strcmp(directory, c->plan->directory) == 0 &&
+                acme_jws_key_authorization(&ours, c->key, "") &&
+                mk_str_eq(mk_buf_str(&ours), mk_str_from_c(key));
     if (same)
         memcpy(c->account, url, strlen(url) + 1);
     same = same && same_contact(o, c->plan->contact);
@@ -91,14 +93,14 @@ static int add_bytes(const char *p, size_t len, void *out)
     return 0;
 }
 
-static void add_contact(struct mk_buf *out, const struct acme_plan *plan)
+static void append_contact_json(struct mk_buf *out, const struct acme_job *plan)
 {
     mk_buf_add(out, MK_STR("\"contact\":"));
     if (json_dump_callback(plan->contact, add_bytes, out, JSON_COMPACT | JSON_ENCODE_ANY) < 0)
         out->failed = true;
 }
 
-static bool remember(const struct acme_client *c, struct acme_fault *f)
+static bool save_account(const struct acme_client *c, struct acme_error *f)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     mk_buf_add(&text, MK_STR("{\"directory\":"));
@@ -106,86 +108,86 @@ static bool remember(const struct acme_client *c, struct acme_fault *f)
     mk_buf_add(&text, MK_STR(",\"url\":"));
     mk_json_string(&text, mk_str_from_c(c->account));
     mk_buf_add(&text, MK_STR(",\"key\":\""));
-    acme_jws_authorization(&text, c->key, "");
+    acme_jws_key_authorization(&text, c->key, "");
     mk_buf_add(&text, MK_STR("\","));
-    add_contact(&text, c->plan);
+    append_contact_json(&text, c->plan);
     mk_buf_add(&text, MK_STR("}\n"));
     bool ok = !text.failed ? acme_store_write("", ACME_ACCOUNT, "", mk_buf_str(&text), f)
-                           : acme_fault_everyone(f, "no memory");
+                           : acme_error_set_global(f, "no memory");
     mk_buf_free(&text);
     return ok;
 }
 
 /* ---- Request ---- */
 
-static bool add_binding(struct mk_buf *out, const struct acme_client *c, struct acme_fault *f)
+static bool append_external_binding(struct mk_buf *out, const struct acme_client *c, struct acme_error *f)
 {
-    const struct acme_plan *p = c->plan;
+    const struct acme_job *p = c->plan;
     char room[512];
     struct mk_buf secret = mk_buf_fixed(room, sizeof room);
     if (!p->eab_id)
         return !c->wants_binding ||
-               acme_fault_everyone(f, "the authority requires external account binding: set "
-                                      "ExternalAccount in [ACME] to the values that it gave you");
+               acme_error_set_global(f, "the authority requires external account binding: set "
+                                        "ExternalAccount in [ACME] to the values that it gave you");
     mk_buf_add(out, MK_STR(",\"externalAccountBinding\":"));
     if (acme_base64url_decode(&secret, mk_str_from_c(p->eab_key)) &&
-        acme_jws_bind(out, c->key, p->eab_id, mk_buf_str(&secret), c->new_account))
+        acme_jws_sign_eab(out, c->key, p->eab_id, mk_buf_str(&secret), c->new_account))
         return true;
-    return acme_fault_everyone(f, "the key of ExternalAccount is invalid: expected base64url, as the "
-                                  "authority gave it to you");
+    return acme_error_set_global(f, "the key of ExternalAccount is invalid: expected base64url, as the "
+                                    "authority gave it to you");
 }
 
-static bool create(struct acme_client *c, struct acme_fault *f)
+static bool register_account(struct acme_client *c, struct acme_error *f)
 {
     struct mk_buf payload = mk_buf_growing(TEXT_MAX);
-    struct acme_reply r = {0};
+    struct acme_response r = {0};
     mk_buf_add(&payload, MK_STR("{\"termsOfServiceAgreed\":true,"));
-    add_contact(&payload, c->plan);
-    bool ok = add_binding(&payload, c, f);
+    append_contact_json(&payload, c->plan);
+    bool ok = append_external_binding(&payload, c, f);
     mk_buf_add_char(&payload, '}');
     if (ok && payload.failed)
-        ok = acme_fault_everyone(f, "no memory");
+        ok = acme_error_set_global(f, "no memory");
     ok = ok && acme_client_post(c, c->new_account, mk_buf_str(&payload), &r, f);
     mk_buf_free(&payload);
-    if (ok && !acme_net_is_url(r.location))
-        ok = acme_fault_everyone(f, "%s names no account", c->new_account);
+    if (ok && !acme_http_is_url(r.location))
+        ok = acme_error_set_global(f, "%s names no account", c->new_account);
     if (ok) {
         memcpy(c->account, r.location, sizeof c->account);
-        acme_say(MK_LOG_INFO, "%s account %s%s%s", r.status == 201 ? "new" : "known", c->account,
-                 c->terms[0] ? ", terms of service: " : "", c->terms);
+        acme_report_log(MK_LOG_INFO, "%s account %s%s%s", r.status == 201 ? "new" : "known", c->account,
+                        c->terms[0] ? ", terms of service: " : "", c->terms);
     }
-    acme_reply_free(&r);
-    return ok && remember(c, f);
+    acme_response_free(&r);
+    return ok && save_account(c, f);
 }
 
-static bool change_contact(struct acme_client *c, struct acme_fault *f)
+static bool update_contact(struct acme_client *c, struct acme_error *f)
 {
     struct mk_buf payload = mk_buf_growing(TEXT_MAX);
-    struct acme_reply r = {0};
+    struct acme_response r = {0};
     mk_buf_add_char(&payload, '{');
-    add_contact(&payload, c->plan);
+    append_contact_json(&payload, c->plan);
     mk_buf_add_char(&payload, '}');
     bool ok = !payload.failed && acme_client_post(c, c->account, mk_buf_str(&payload), &r, f);
     mk_buf_free(&payload);
-    acme_reply_free(&r);
-    return ok && remember(c, f);
+    acme_response_free(&r);
+    return ok && save_account(c, f);
 }
 
-bool acme_account_open(struct acme_client *c, struct acme_fault *f)
+bool acme_account_open(struct acme_client *c, struct acme_error *f)
 {
-    c->key = open_key(f);
-    bool ok = c->key && (recall(c) || (c->account[0] ? change_contact(c, f) : create(c, f)));
+    c->key = load_or_create_key(f);
+    bool ok = c->key && (load_account(c) || (c->account[0] ? update_contact(c, f) : register_account(c, f)));
     if (!ok && c->account[0] && strcmp(f->type, "accountDoesNotExist") == 0) {
-        acme_account_forget(c);
-        ok = create(c, f);
+        acme_account_delete_saved(c);
+        ok = register_account(c, f);
     }
     f->is_everyone = true;
     return ok;
 }
 
-void acme_account_forget(struct acme_client *c)
+void acme_account_delete_saved(struct acme_client *c)
 {
-    acme_say(MK_LOG_WARN, "the authority no longer knows the account %s", c->account);
+    acme_report_log(MK_LOG_WARN, "the authority no longer knows the account %s", c->account);
     c->account[0] = '\0';
     acme_store_remove("", ACME_ACCOUNT, "");
 }

@@ -6,8 +6,8 @@
 #include "client.h"
 
 /* Fills key and URL of the client. */
-bool acme_account_open(struct acme_client *c, struct acme_fault *f);
+bool acme_account_open(struct acme_client *c, struct acme_error *f);
 /* The authority no longer knows the account. */
-void acme_account_forget(struct acme_client *c);
+void acme_account_delete_saved(struct acme_client *c);
 
 #endif

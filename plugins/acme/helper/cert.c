@@ -11,7 +11,7 @@ enum { CHAIN_MAX = 16, NAMES_TEXT = ACME_NAMES_MAX * 260, DIGEST = 32, WEEK_S = 
 
 /* ---- Extensions ---- */
 
-static bool push(STACK_OF(X509_EXTENSION) * list, X509_EXTENSION *e)
+static bool push_extension(STACK_OF(X509_EXTENSION) * list, X509_EXTENSION *e)
 {
     if (e && sk_X509_EXTENSION_push(list, e) > 0)
         return true;
@@ -20,7 +20,7 @@ static bool push(STACK_OF(X509_EXTENSION) * list, X509_EXTENSION *e)
 }
 
 /* Names contain only letters, digits, `-` and dots, so they need no escaping here. */
-static X509_EXTENSION *name_extension(const char *const *names, size_t n)
+static X509_EXTENSION *make_san_extension(const char *const *names, size_t n)
 {
     struct mk_buf text = mk_buf_growing(NAMES_TEXT);
     for (size_t i = 0; i < n; i++)
@@ -33,21 +33,21 @@ static X509_EXTENSION *name_extension(const char *const *names, size_t n)
 
 /* ---- Request ---- */
 
-static bool add_names(X509_REQ *r, const struct acme_wish *wish)
+static bool add_san_to_csr(X509_REQ *r, const struct acme_cert_spec *spec)
 {
     STACK_OF(X509_EXTENSION) *list = sk_X509_EXTENSION_new_null();
-    bool ok =
-        list && push(list, name_extension(wish->names, wish->n_names)) && X509_REQ_add_extensions(r, list);
+    bool ok = list && push_extension(list, make_san_extension(spec->names, spec->n_names)) &&
+              X509_REQ_add_extensions(r, list);
     sk_X509_EXTENSION_pop_free(list, X509_EXTENSION_free);
     return ok;
 }
 
-bool acme_cert_request(struct mk_buf *out, EVP_PKEY *key, const struct acme_wish *wish)
+bool acme_cert_write_csr(struct mk_buf *out, EVP_PKEY *key, const struct acme_cert_spec *spec)
 {
     unsigned char *der = NULL;
     X509_REQ *r = X509_REQ_new();
     bool ok = r && X509_REQ_set_version(r, X509_REQ_VERSION_1) && X509_REQ_set_pubkey(r, key) &&
-              add_names(r, wish) && X509_REQ_sign(r, key, EVP_sha256()) > 0;
+              add_san_to_csr(r, spec) && X509_REQ_sign(r, key, EVP_sha256()) > 0;
     int len = ok ? i2d_X509_REQ(r, &der) : -1;
     if (len > 0)
         mk_buf_add(out, mk_str_of((char *)der, (size_t)len));
@@ -58,7 +58,7 @@ bool acme_cert_request(struct mk_buf *out, EVP_PKEY *key, const struct acme_wish
 
 /* ---- Check ---- */
 
-static bool read_time(const ASN1_TIME *t, int64_t *out)
+static bool parse_asn1_time(const ASN1_TIME *t, int64_t *out)
 {
     struct tm tm;
     if (!ASN1_TIME_to_tm(t, &tm))
@@ -67,48 +67,49 @@ static bool read_time(const ASN1_TIME *t, int64_t *out)
     return true;
 }
 
-static bool check_leaf(X509 *leaf, const EVP_PKEY *key, const struct acme_wish *wish, struct acme_life *life,
-                       struct acme_fault *f)
+static bool check_leaf(X509 *leaf, const EVP_PKEY *key, const struct acme_cert_spec *spec,
+                       struct acme_validity *life, struct acme_error *f)
 {
     if (EVP_PKEY_eq(X509_get0_pubkey(leaf), key) != 1)
-        return acme_fault(f, "certificate and key do not match");
-    for (size_t i = 0; i < wish->n_names; i++)
-        if (X509_check_host(leaf, wish->names[i], 0, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT, NULL) != 1)
-            return acme_fault(f, "the certificate is not for %s", wish->names[i]);
-    if (!read_time(X509_get0_notBefore(leaf), &life->from) ||
-        !read_time(X509_get0_notAfter(leaf), &life->to) || life->to <= life->from)
-        return acme_fault(f, "the certificate has no valid lifetime");
+        return acme_error_set(f, "certificate and key do not match");
+    for (size_t i = 0; i < spec->n_names; i++)
+        if (X509_check_host(leaf, spec->names[i], 0, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT, NULL) != 1)
+            return acme_error_set(f, "the certificate is not for %s", spec->names[i]);
+    if (!parse_asn1_time(X509_get0_notBefore(leaf), &life->from) ||
+        !parse_asn1_time(X509_get0_notAfter(leaf), &life->to) || life->to <= life->from)
+        return acme_error_set(f, "the certificate has no valid lifetime");
     return true;
 }
 
 /* Prevents OpenSSL from prompting for a password. */
-static int no_password(char *room, int cap, int for_writing, void *unused)
+static int refuse_password_prompt(char *room, int cap, int for_writing, void *unused)
 {
     (void)room, (void)cap, (void)for_writing, (void)unused;
     return -1;
 }
 
 /* Reads all certificates. Returns their number; -1: one is damaged. */
-static int count_rest(BIO *b)
+static int count_chain_certs(BIO *b)
 {
     int n = 0;
     X509 *x;
-    for (; (x = PEM_read_bio_X509(b, NULL, no_password, NULL)); n++)
+    for (; (x = PEM_read_bio_X509(b, NULL, refuse_password_prompt, NULL)); n++)
         X509_free(x);
     unsigned long e = ERR_peek_last_error();
     ERR_clear_error();
     return ERR_GET_LIB(e) == ERR_LIB_PEM && ERR_GET_REASON(e) == PEM_R_NO_START_LINE ? n : -1;
 }
 
-bool acme_cert_check(mk_str pem, const EVP_PKEY *key, const struct acme_wish *wish, struct acme_life *life,
-                     struct acme_fault *f)
+bool acme_cert_check(mk_str pem, const EVP_PKEY *key, const struct acme_cert_spec *spec,
+                     struct acme_validity *life, struct acme_error *f)
 {
     BIO *b = pem.len <= INT_MAX ? BIO_new_mem_buf(pem.p, (int)pem.len) : NULL;
-    X509 *leaf = b ? PEM_read_bio_X509(b, NULL, no_password, NULL) : NULL;
-    int rest = leaf ? count_rest(b) : -1;
-    bool ok = rest >= 0 && rest <= CHAIN_MAX ? check_leaf(leaf, key, wish, life, f)
-                                             : acme_fault(f, "this is not a chain of certificates: %s",
-                                                          leaf ? "a later one is damaged" : "no certificate");
+    X509 *leaf = b ? PEM_read_bio_X509(b, NULL, refuse_password_prompt, NULL) : NULL;
+    int rest = leaf ? count_chain_certs(b) : -1;
+    bool ok = rest >= 0 && rest <= CHAIN_MAX
+                  ? check_leaf(leaf, key, spec, life, f)
+                  : acme_error_set(f, "this is not a chain of certificates: %s",
+                                   leaf ? "a later one is damaged" : "no certificate");
     ERR_clear_error();
     X509_free(leaf);
     BIO_free(b);
@@ -118,7 +119,7 @@ bool acme_cert_check(mk_str pem, const EVP_PKEY *key, const struct acme_wish *wi
 /* ---- tls-alpn-01 ---- */
 
 /* The digest as an OCTET STRING, inside of the one that every extension's value is (RFC 8737, section 3). */
-static X509_EXTENSION *digest_extension(const char digest[DIGEST])
+static X509_EXTENSION *make_acme_id_extension(const char digest[DIGEST])
 {
     unsigned char der[2 + DIGEST] = {V_ASN1_OCTET_STRING, DIGEST};
     memcpy(der + 2, digest, DIGEST);
@@ -139,27 +140,27 @@ static bool add_extension(X509 *x, X509_EXTENSION *e)
     return ok;
 }
 
-static bool add_name(X509 *x)
+static bool set_common_name(X509 *x)
 {
     X509_NAME *n = X509_get_subject_name(x);
     return X509_NAME_add_entry_by_txt(n, "CN", MBSTRING_ASC, (const unsigned char *)"ACME", -1, -1, 0) &&
            X509_set_issuer_name(x, n);
 }
 
-static X509 *make_answer(EVP_PKEY *key, const char *name, const char digest[DIGEST])
+static X509 *make_tls_alpn_cert(EVP_PKEY *key, const char *name, const char digest[DIGEST])
 {
     X509 *x = X509_new();
     if (x && X509_set_version(x, X509_VERSION_3) && ASN1_INTEGER_set(X509_get_serialNumber(x), 1) &&
-        add_name(x) && X509_gmtime_adj(X509_getm_notBefore(x), -WEEK_S) &&
+        set_common_name(x) && X509_gmtime_adj(X509_getm_notBefore(x), -WEEK_S) &&
         X509_gmtime_adj(X509_getm_notAfter(x), WEEK_S) && X509_set_pubkey(x, key) &&
-        add_extension(x, name_extension(&name, 1)) && add_extension(x, digest_extension(digest)) &&
+        add_extension(x, make_san_extension(&name, 1)) && add_extension(x, make_acme_id_extension(digest)) &&
         X509_sign(x, key, EVP_sha256()))
         return x;
     X509_free(x);
     return NULL;
 }
 
-static bool write_cert(struct mk_buf *out, X509 *x)
+static bool write_cert_pem(struct mk_buf *out, X509 *x)
 {
     char *text;
     BIO *b = BIO_new(BIO_s_mem());
@@ -172,11 +173,11 @@ static bool write_cert(struct mk_buf *out, X509 *x)
     return ok;
 }
 
-bool acme_cert_answer(struct mk_buf *out, const char *name, const char digest[DIGEST])
+bool acme_cert_write_tls_alpn(struct mk_buf *out, const char *name, const char digest[DIGEST])
 {
     EVP_PKEY *key = acme_key_new("ecdsa");
-    X509 *x = key ? make_answer(key, name, digest) : NULL;
-    bool ok = x && write_cert(out, x) && acme_key_write(key, out);
+    X509 *x = key ? make_tls_alpn_cert(key, name, digest) : NULL;
+    bool ok = x && write_cert_pem(out, x) && acme_key_write_pem(key, out);
     X509_free(x);
     EVP_PKEY_free(key);
     return ok && !out->failed;

@@ -3,23 +3,23 @@
 #ifndef ACME_CERT_H
 #define ACME_CERT_H
 
+#include "job.h"
 #include "key.h"
-#include "plan.h"
 
 /* Appends a signing request (PKCS #10) for all names, as DER. */
-bool acme_cert_request(struct mk_buf *out, EVP_PKEY *key, const struct acme_wish *wish);
+bool acme_cert_write_csr(struct mk_buf *out, EVP_PKEY *key, const struct acme_cert_spec *spec);
 
 /* The lifetime of a certificate: seconds since 1970. */
-struct acme_life {
+struct acme_validity {
     int64_t from, to;
 };
 
 /* True if the text begins with a certificate for the key and all names, and the rest is undamaged. */
-bool acme_cert_check(mk_str pem, const EVP_PKEY *key, const struct acme_wish *wish, struct acme_life *life,
-                     struct acme_fault *f);
+bool acme_cert_check(mk_str pem, const EVP_PKEY *key, const struct acme_cert_spec *spec,
+                     struct acme_validity *life, struct acme_error *f);
 
 /* Appends certificate and key, as PEM, with which a server answers acme-tls/1 for the name. `digest` is the
  * SHA-256 of the key authorization. */
-bool acme_cert_answer(struct mk_buf *out, const char *name, const char digest[32]);
+bool acme_cert_write_tls_alpn(struct mk_buf *out, const char *name, const char digest[32]);
 
 #endif

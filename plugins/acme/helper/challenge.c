@@ -20,12 +20,12 @@ static int64_t now_ms(void)
     return t.tv_sec * INT64_C(1000) + t.tv_nsec / 1000000;
 }
 
-struct acme_patience acme_patience_new(void)
+struct acme_backoff acme_backoff_new(void)
 {
-    return (struct acme_patience){.until_ms = now_ms() + WHOLE_MS, .pause_ms = FIRST_MS};
+    return (struct acme_backoff){.until_ms = now_ms() + WHOLE_MS, .pause_ms = FIRST_MS};
 }
 
-bool acme_patience_wait(struct acme_patience *p, uint64_t retry_s)
+bool acme_backoff_wait(struct acme_backoff *p, uint64_t retry_s)
 {
     uint64_t ms = p->pause_ms;
     if (retry_s * 1000 > ms)
@@ -41,9 +41,9 @@ bool acme_patience_wait(struct acme_patience *p, uint64_t retry_s)
 
 /* ---- The answer ---- */
 
-static bool is_http(const struct acme_wish *wish)
+static bool is_http_challenge(const struct acme_cert_spec *spec)
 {
-    return strcmp(wish->challenge, "http-01") == 0;
+    return strcmp(spec->challenge, "http-01") == 0;
 }
 
 /* It becomes a file name (section 8: base64url). */
@@ -57,29 +57,29 @@ static bool is_token(const char *token)
 }
 
 /* An authority may connect several times, from several places: answers stay until the order ends. */
-static void remember(struct acme_client *c, const char *folder, const char *name)
+static void record_answer_file(struct acme_client *c, const char *folder, const char *name)
 {
     mk_buf_addf(&c->answers, "%s/%s\n", folder, name);
 }
 
-static bool lay_out(const struct acme_client *c, const char *name, const char *token,
-                    const struct acme_wish *wish, struct acme_fault *f)
+static bool store_answer(const struct acme_client *c, const char *name, const char *token,
+                         const struct acme_cert_spec *spec, struct acme_error *f)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX), pem = mk_buf_growing(TEXT_MAX);
     char digest[32];
-    bool ok = acme_jws_authorization(&text, c->key, token);
-    if (ok && is_http(wish))
+    bool ok = acme_jws_key_authorization(&text, c->key, token);
+    if (ok && is_http_challenge(spec))
         ok = acme_store_write(ACME_HTTP, token, "", mk_buf_str(&text), f);
-    else if (ok && acme_sha256(mk_buf_str(&text), digest) && acme_cert_answer(&pem, name, digest))
+    else if (ok && acme_sha256(mk_buf_str(&text), digest) && acme_cert_write_tls_alpn(&pem, name, digest))
         ok = acme_store_write(ACME_ALPN, name, ".pem", mk_buf_str(&pem), f);
     else
-        ok = acme_fault(f, "cannot create the answer for %s: %s", name, acme_key_error());
+        ok = acme_error_set(f, "cannot create the answer for %s: %s", name, acme_key_error());
     mk_buf_free(&text);
     mk_buf_free(&pem);
     return ok;
 }
 
-void acme_challenge_clean(struct acme_client *c)
+void acme_challenge_remove_answers(struct acme_client *c)
 {
     mk_str rest = mk_buf_str(&c->answers);
     for (mk_str path; (path = mk_str_cut(&rest, '\n')).len;) {
@@ -103,100 +103,102 @@ static const json_t *find_challenge(const json_t *a, const char *type)
     size_t i;
     json_array_foreach(list, i, each)
     {
-        const char *its = acme_json_text(each, "type");
+        const char *its = acme_json_string(each, "type");
         if (its && strcmp(its, type) == 0)
             return each;
     }
     return NULL;
 }
 
-static bool refuse(const json_t *a, const char *name, const char *status, const struct acme_wish *wish,
-                   struct acme_fault *f)
+static bool fail_authorization(const json_t *a, const char *name, const char *status,
+                               const struct acme_cert_spec *spec, struct acme_error *f)
 {
     char what[512];
     struct mk_buf text = mk_buf_fixed(what, sizeof what - 1);
-    const json_t *error = json_object_get(find_challenge(a, wish->challenge), "error");
-    mk_buf_addf(&text, "the authority could not verify %s by %s on port %u (%s)", name, wish->challenge,
-                is_http(wish) ? 80 : 443, status);
+    const json_t *error = json_object_get(find_challenge(a, spec->challenge), "error");
+    mk_buf_addf(&text, "the authority could not verify %s by %s on port %u (%s)", name, spec->challenge,
+                is_http_challenge(spec) ? 80 : 443, status);
     what[text.len] = '\0';
-    acme_client_problem(error, what, f);
+    acme_client_parse_problem(error, what, f);
     return false;
 }
 
-static bool is_our_name(const char *name, const struct acme_wish *wish)
+static bool is_name_in_spec(const char *name, const struct acme_cert_spec *spec)
 {
-    for (size_t i = 0; name && i < wish->n_names; i++)
-        if (strcmp(name, wish->names[i]) == 0)
+    for (size_t i = 0; name && i < spec->n_names; i++)
+        if (strcmp(name, spec->names[i]) == 0)
             return true;
     return false;
 }
 
 /* Asks until the authority has decided. */
-static bool await_verdict(struct acme_client *c, const char *url, const char *name,
-                          const struct acme_wish *wish, struct acme_fault *f)
+static bool poll_authorization(struct acme_client *c, const char *url, const char *name,
+                               const struct acme_cert_spec *spec, struct acme_error *f)
 {
-    struct acme_patience patience = acme_patience_new();
+    struct acme_backoff patience = acme_backoff_new();
     for (;;) {
-        struct acme_reply r;
+        struct acme_response r;
         json_t *a = acme_client_post_json(c, url, MK_STR(""), &r, f);
         uint64_t retry = r.retry_s;
-        const char *status = acme_json_text(a, "status");
-        acme_reply_free(&r);
+        const char *status = acme_json_string(a, "status");
+        acme_response_free(&r);
         bool waits = status && (strcmp(status, "pending") == 0 || strcmp(status, "processing") == 0);
         bool ok = status && strcmp(status, "valid") == 0;
         if (a && !waits && !ok)
-            refuse(a, name, status ? status : "no status", wish, f);
+            fail_authorization(a, name, status ? status : "no status", spec, f);
         json_decref(a);
         if (ok || !a || !waits)
             return ok;
-        if (!acme_patience_wait(&patience, retry))
-            return acme_fault(f, "the authority does not verify %s", name);
+        if (!acme_backoff_wait(&patience, retry))
+            return acme_error_set(f, "the authority does not verify %s", name);
     }
 }
 
 /* An authority that still verifies the challenge, after a helper that died, refuses to be asked for it again. */
-static bool begin_challenge(struct acme_client *c, const json_t *challenge, const char *url,
-                            struct acme_fault *f)
+static bool start_challenge(struct acme_client *c, const json_t *challenge, const char *url,
+                            struct acme_error *f)
 {
-    const char *status = acme_json_text(challenge, "status");
+    const char *status = acme_json_string(challenge, "status");
     if (status && strcmp(status, "pending") != 0)
         return true; /* the authorization has the verdict, or will have it */
-    struct acme_reply r = {0};
+    struct acme_response r = {0};
     bool ok = acme_client_post(c, url, MK_STR("{}"), &r, f);
-    acme_reply_free(&r);
+    acme_response_free(&r);
     return ok;
 }
 
-static bool meet(struct acme_client *c, const char *authorization, const json_t *a, const char *name,
-                 const struct acme_wish *wish, struct acme_fault *f)
+static bool answer_challenge(struct acme_client *c, const char *authorization, const json_t *a,
+                             const char *name, const struct acme_cert_spec *spec, struct acme_error *f)
 {
-    const json_t *challenge = find_challenge(a, wish->challenge);
-    const char *token = acme_json_text(challenge, "token"), *url = acme_json_text(challenge, "url");
+    const json_t *challenge = find_challenge(a, spec->challenge);
+    const char *token = acme_json_string(challenge, "token"), *url = acme_json_string(challenge, "url");
     if (!challenge)
-        return acme_fault(f, "the authority does not offer %s for %s", wish->challenge, name);
+        return acme_error_set(f, "the authority does not offer %s for %s", spec->challenge, name);
     if (!token || !is_token(token) || !url)
-        return acme_fault(f, "the challenge for %s is invalid: no token, or no url", name);
-    remember(c, is_http(wish) ? ACME_HTTP : ACME_ALPN, is_http(wish) ? token : name);
-    if (!lay_out(c, name, token, wish, f))
+        return acme_error_set(f, "the challenge for %s is invalid: no token, or no url", name);
+    record_answer_file(c, is_http_challenge(spec) ? ACME_HTTP : ACME_ALPN,
+                       is_http_challenge(spec) ? token : name);
+    if (!store_answer(c, name, token, spec, f))
         return false;
-    return begin_challenge(c, challenge, url, f) && await_verdict(c, authorization, name, wish, f);
+    return start_challenge(c, challenge, url, f) && poll_authorization(c, authorization, name, spec, f);
 }
 
-bool acme_challenge_pass(struct acme_client *c, const char *authorization, const struct acme_wish *wish,
-                         struct acme_fault *f)
+bool acme_challenge_complete(struct acme_client *c, const char *authorization,
+                             const struct acme_cert_spec *spec, struct acme_error *f)
 {
     json_t *a = acme_client_post_json(c, authorization, MK_STR(""), NULL, f);
-    const char *name = acme_json_text(json_object_get(a, "identifier"), "value");
-    const char *status = acme_json_text(a, "status");
+    const char *name = acme_json_string(json_object_get(a, "identifier"), "value");
+    const char *status = acme_json_string(a, "status");
     bool ok = false;
-    if (a && (!is_our_name(name, wish) || !status))
-        acme_fault(f, "the authority wants to verify %s, which is not in the order", name ? name : "no name");
+    if (a && (!is_name_in_spec(name, spec) || !status))
+        acme_error_set(f, "the authority wants to verify %s, which is not in the order",
+                       name ? name : "no name");
     else if (a && strcmp(status, "valid") == 0)
         ok = true; /* from an earlier order */
     else if (a && strcmp(status, "pending") == 0)
-        ok = meet(c, authorization, a, name, wish, f);
+        ok = answer_challenge(c, authorization, a, name, spec, f);
     else if (a)
-        refuse(a, name, status, wish, f);
+        fail_authorization(a, name, status, spec, f);
     json_decref(a);
     return ok;
 }

@@ -7,19 +7,19 @@
 #include "client.h"
 
 /* Pauses between requests for the state of something. */
-struct acme_patience {
+struct acme_backoff {
     int64_t until_ms;
     uint64_t pause_ms;
 };
 
-struct acme_patience acme_patience_new(void);
+struct acme_backoff acme_backoff_new(void);
 /* Sleeps as long as the response demands, or longer each time. False: the time is over. */
-bool acme_patience_wait(struct acme_patience *p, uint64_t retry_s);
+bool acme_backoff_wait(struct acme_backoff *p, uint64_t retry_s);
 
 /* Fulfils one authorization of an order, whatever its state. */
-bool acme_challenge_pass(struct acme_client *c, const char *authorization, const struct acme_wish *wish,
-                         struct acme_fault *f);
+bool acme_challenge_complete(struct acme_client *c, const char *authorization,
+                             const struct acme_cert_spec *spec, struct acme_error *f);
 /* Removes the answers for an order that has ended. */
-void acme_challenge_clean(struct acme_client *c);
+void acme_challenge_remove_answers(struct acme_client *c);
 
 #endif

@@ -3,13 +3,13 @@
 #ifndef ACME_CLIENT_H
 #define ACME_CLIENT_H
 
+#include "http.h"
+#include "job.h"
 #include "key.h"
-#include "net.h"
-#include "plan.h"
 
 struct acme_client {
-    const struct acme_plan *plan;
-    struct acme_net *net;
+    const struct acme_job *plan;
+    struct acme_http *net;
     EVP_PKEY *key;              /* of the account */
     char account[ACME_URL_MAX]; /* its URL; "": not known yet */
     char new_nonce[ACME_URL_MAX], new_account[ACME_URL_MAX], new_order[ACME_URL_MAX];
@@ -20,20 +20,20 @@ struct acme_client {
 };
 
 /* Reads the directory. */
-bool acme_client_open(struct acme_client *c, const struct acme_plan *plan, struct acme_fault *f);
+bool acme_client_open(struct acme_client *c, const struct acme_job *plan, struct acme_error *f);
 void acme_client_close(struct acme_client *c);
 
 /*
  * Posts a payload, "" for none (POST-as-GET, section 6.3). True: success (2xx); false: *f has the problem.
  * Repeats the request if the authority demands another nonce (badNonce). Free *r in either case.
  */
-bool acme_client_post(struct acme_client *c, const char *url, mk_str payload, struct acme_reply *r,
-                      struct acme_fault *f);
+bool acme_client_post(struct acme_client *c, const char *url, mk_str payload, struct acme_response *r,
+                      struct acme_error *f);
 /* The same, for a response that is a JSON object; NULL: a fault. *r may be NULL. */
-json_t *acme_client_post_json(struct acme_client *c, const char *url, mk_str payload, struct acme_reply *r,
-                              struct acme_fault *f);
+json_t *acme_client_post_json(struct acme_client *c, const char *url, mk_str payload, struct acme_response *r,
+                              struct acme_error *f);
 
 /* Reads a problem document (RFC 7807, RFC 8555, section 6.7), which may be part of another object. */
-void acme_client_problem(const json_t *problem, const char *what, struct acme_fault *f);
+void acme_client_parse_problem(const json_t *problem, const char *what, struct acme_error *f);
 
 #endif

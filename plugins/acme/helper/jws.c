@@ -11,7 +11,7 @@ enum { NUMBER = 32 /* bytes of a coordinate, and of half a signature */, TEXT_MA
 
 /* ---- base64url ---- */
 
-void acme_base64url(struct mk_buf *out, mk_str bytes)
+void acme_base64url_encode(struct mk_buf *out, mk_str bytes)
 {
     size_t from = out->len;
     mk_base64_encode(out, bytes);
@@ -40,42 +40,42 @@ bool acme_sha256(mk_str text, char digest[32])
 
 /* ---- Keys ---- */
 
-static bool add_coordinate(struct mk_buf *out, const EVP_PKEY *key, const char *which)
+static bool append_coordinate(struct mk_buf *out, const EVP_PKEY *key, const char *which)
 {
     unsigned char bytes[NUMBER];
     BIGNUM *n = NULL;
     bool ok = EVP_PKEY_get_bn_param(key, which, &n) && BN_bn2binpad(n, bytes, NUMBER) == NUMBER;
     BN_free(n);
     if (ok)
-        acme_base64url(out, mk_str_of((char *)bytes, NUMBER));
+        acme_base64url_encode(out, mk_str_of((char *)bytes, NUMBER));
     return ok;
 }
 
-bool acme_jws_key(struct mk_buf *out, const EVP_PKEY *key)
+bool acme_jws_write_jwk(struct mk_buf *out, const EVP_PKEY *key)
 {
     mk_buf_add(out, MK_STR("{\"crv\":\"P-256\",\"kty\":\"EC\",\"x\":\""));
-    bool ok = add_coordinate(out, key, OSSL_PKEY_PARAM_EC_PUB_X);
+    bool ok = append_coordinate(out, key, OSSL_PKEY_PARAM_EC_PUB_X);
     mk_buf_add(out, MK_STR("\",\"y\":\""));
-    ok = ok && add_coordinate(out, key, OSSL_PKEY_PARAM_EC_PUB_Y);
+    ok = ok && append_coordinate(out, key, OSSL_PKEY_PARAM_EC_PUB_Y);
     mk_buf_add(out, MK_STR("\"}"));
     return ok && !out->failed;
 }
 
-bool acme_jws_authorization(struct mk_buf *out, const EVP_PKEY *key, const char *token)
+bool acme_jws_key_authorization(struct mk_buf *out, const EVP_PKEY *key, const char *token)
 {
     char room[256], digest[32];
     struct mk_buf jwk = mk_buf_fixed(room, sizeof room);
-    if (!acme_jws_key(&jwk, key) || !acme_sha256(mk_buf_str(&jwk), digest))
+    if (!acme_jws_write_jwk(&jwk, key) || !acme_sha256(mk_buf_str(&jwk), digest))
         return false;
     mk_buf_addf(out, "%s.", token);
-    acme_base64url(out, mk_str_of(digest, sizeof digest));
+    acme_base64url_encode(out, mk_str_of(digest, sizeof digest));
     return !out->failed;
 }
 
 /* ---- Messages ---- */
 
 /* The library encodes a signature as ASN.1; JWS needs two adjacent numbers (RFC 7518, section 3.4). */
-static bool add_signature(struct mk_buf *out, const unsigned char *der, size_t len)
+static bool append_raw_signature(struct mk_buf *out, const unsigned char *der, size_t len)
 {
     unsigned char both[2 * NUMBER];
     ECDSA_SIG *s = d2i_ECDSA_SIG(NULL, &der, (long)len);
@@ -83,11 +83,11 @@ static bool add_signature(struct mk_buf *out, const unsigned char *der, size_t l
               BN_bn2binpad(ECDSA_SIG_get0_s(s), both + NUMBER, NUMBER) == NUMBER;
     ECDSA_SIG_free(s);
     if (ok)
-        acme_base64url(out, mk_str_of((char *)both, sizeof both));
+        acme_base64url_encode(out, mk_str_of((char *)both, sizeof both));
     return ok;
 }
 
-static bool sign(struct mk_buf *out, EVP_PKEY *key, mk_str text)
+static bool sign_es256(struct mk_buf *out, EVP_PKEY *key, mk_str text)
 {
     unsigned char der[128];
     size_t len = sizeof der;
@@ -95,24 +95,24 @@ static bool sign(struct mk_buf *out, EVP_PKEY *key, mk_str text)
     bool ok = c && EVP_DigestSignInit(c, NULL, EVP_sha256(), NULL, key) > 0 &&
               EVP_DigestSign(c, der, &len, (const unsigned char *)text.p, text.len) > 0;
     EVP_MD_CTX_free(c);
-    return ok && add_signature(out, der, len);
+    return ok && append_raw_signature(out, der, len);
 }
 
 /* Appends {"protected":..., "payload":..., "signature":, and sets the text to sign. */
-static void begin(struct mk_buf *out, struct mk_buf *signed_part, mk_str header, mk_str payload)
+static void begin_jws(struct mk_buf *out, struct mk_buf *signed_part, mk_str header, mk_str payload)
 {
-    acme_base64url(signed_part, header);
+    acme_base64url_encode(signed_part, header);
     mk_buf_add(out, MK_STR("{\"protected\":\""));
     mk_buf_add(out, mk_buf_str(signed_part));
     mk_buf_add(out, MK_STR("\",\"payload\":\""));
-    acme_base64url(out, payload);
+    acme_base64url_encode(out, payload);
     mk_buf_add_char(signed_part, '.');
-    acme_base64url(signed_part, payload);
+    acme_base64url_encode(signed_part, payload);
     mk_buf_add(out, MK_STR("\",\"signature\":\""));
 }
 
-static bool add_header(struct mk_buf *header, const EVP_PKEY *key, const char *account, mk_str nonce,
-                       const char *url)
+static bool append_protected_header(struct mk_buf *header, const EVP_PKEY *key, const char *account,
+                                    mk_str nonce, const char *url)
 {
     bool ok = true;
     mk_buf_add(header, MK_STR("{\"alg\":\"ES256\","));
@@ -121,7 +121,7 @@ static bool add_header(struct mk_buf *header, const EVP_PKEY *key, const char *a
         mk_json_string(header, mk_str_from_c(account));
     } else {
         mk_buf_add(header, MK_STR("\"jwk\":"));
-        ok = acme_jws_key(header, key);
+        ok = acme_jws_write_jwk(header, key);
     }
     mk_buf_add(header, MK_STR(",\"nonce\":"));
     mk_json_string(header, nonce);
@@ -135,16 +135,17 @@ bool acme_jws_sign(struct mk_buf *out, EVP_PKEY *key, const char *account, mk_st
                    mk_str payload)
 {
     struct mk_buf header = mk_buf_growing(TEXT_MAX), signed_part = mk_buf_growing(TEXT_MAX);
-    bool ok = add_header(&header, key, account, nonce, url);
-    begin(out, &signed_part, mk_buf_str(&header), payload);
-    ok = ok && !signed_part.failed && sign(out, key, mk_buf_str(&signed_part));
+    bool ok = append_protected_header(&header, key, account, nonce, url);
+    begin_jws(out, &signed_part, mk_buf_str(&header), payload);
+    ok = ok && !signed_part.failed && sign_es256(out, key, mk_buf_str(&signed_part));
     mk_buf_add(out, MK_STR("\"}"));
     mk_buf_free(&header);
     mk_buf_free(&signed_part);
     return ok && !out->failed;
 }
 
-bool acme_jws_bind(struct mk_buf *out, const EVP_PKEY *key, const char *id, mk_str secret, const char *url)
+bool acme_jws_sign_eab(struct mk_buf *out, const EVP_PKEY *key, const char *id, mk_str secret,
+                       const char *url)
 {
     struct mk_buf header = mk_buf_growing(TEXT_MAX), signed_part = mk_buf_growing(TEXT_MAX);
     struct mk_buf jwk = mk_buf_growing(TEXT_MAX);
@@ -155,13 +156,13 @@ bool acme_jws_bind(struct mk_buf *out, const EVP_PKEY *key, const char *id, mk_s
     mk_buf_add(&header, MK_STR(",\"url\":"));
     mk_json_string(&header, mk_str_from_c(url));
     mk_buf_add_char(&header, '}');
-    bool ok = acme_jws_key(&jwk, key) && !header.failed;
-    begin(out, &signed_part, mk_buf_str(&header), mk_buf_str(&jwk));
+    bool ok = acme_jws_write_jwk(&jwk, key) && !header.failed;
+    begin_jws(out, &signed_part, mk_buf_str(&header), mk_buf_str(&jwk));
     ok = ok && !signed_part.failed && secret.len &&
          HMAC(EVP_sha256(), secret.p, (int)secret.len, (const unsigned char *)signed_part.p, signed_part.len,
               mac, &len);
     if (ok)
-        acme_base64url(out, mk_str_of((char *)mac, len));
+        acme_base64url_encode(out, mk_str_of((char *)mac, len));
     mk_buf_add(out, MK_STR("\"}"));
     mk_buf_free(&header);
     mk_buf_free(&signed_part);

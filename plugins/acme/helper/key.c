@@ -13,7 +13,7 @@ EVP_PKEY *acme_key_new(const char *kind)
     return strcmp(kind, "rsa") == 0 ? EVP_RSA_gen(RSA_BITS) : EVP_EC_gen("P-256");
 }
 
-bool acme_key_is(const EVP_PKEY *key, const char *kind)
+bool acme_key_has_type(const EVP_PKEY *key, const char *kind)
 {
     char group[32] = "";
     size_t len;
@@ -23,7 +23,7 @@ bool acme_key_is(const EVP_PKEY *key, const char *kind)
            strcmp(group, "prime256v1") == 0;
 }
 
-bool acme_key_write(const EVP_PKEY *key, struct mk_buf *out)
+bool acme_key_write_pem(const EVP_PKEY *key, struct mk_buf *out)
 {
     char *text;
     BIO *b = BIO_new(BIO_s_mem());
@@ -37,16 +37,16 @@ bool acme_key_write(const EVP_PKEY *key, struct mk_buf *out)
 }
 
 /* There is no user to prompt for a password. */
-static int no_password(char *room, int size, int writes, void *ctx)
+static int refuse_password_prompt(char *room, int size, int writes, void *ctx)
 {
     (void)room, (void)size, (void)writes, (void)ctx;
     return -1;
 }
 
-EVP_PKEY *acme_key_read(mk_str pem)
+EVP_PKEY *acme_key_read_pem(mk_str pem)
 {
     BIO *b = pem.len <= INT_MAX ? BIO_new_mem_buf(pem.p, (int)pem.len) : NULL;
-    EVP_PKEY *key = b ? PEM_read_bio_PrivateKey(b, NULL, no_password, NULL) : NULL;
+    EVP_PKEY *key = b ? PEM_read_bio_PrivateKey(b, NULL, refuse_password_prompt, NULL) : NULL;
     BIO_free(b);
     return key;
 }

@@ -5,15 +5,15 @@
 
 #include <openssl/evp.h>
 
-#include "say.h"
+#include "report.h"
 
 /* "ecdsa" (P-256) or "rsa" (2048 bits). NULL: the library is out of memory. */
 EVP_PKEY *acme_key_new(const char *kind);
-bool acme_key_is(const EVP_PKEY *key, const char *kind);
+bool acme_key_has_type(const EVP_PKEY *key, const char *kind);
 /* Appends the key as PEM. */
-bool acme_key_write(const EVP_PKEY *key, struct mk_buf *out);
+bool acme_key_write_pem(const EVP_PKEY *key, struct mk_buf *out);
 /* The first private key in the text; NULL: none, or damaged. */
-EVP_PKEY *acme_key_read(mk_str pem);
+EVP_PKEY *acme_key_read_pem(mk_str pem);
 
 /* The error of the library, which it clears. */
 const char *acme_key_error(void);

@@ -12,106 +12,106 @@
 
 enum { EXIT_BUSY = 75 /* EX_TEMPFAIL: another helper uses the same state */, LOOK_S = 12 * 3600 };
 
-struct round {
-    const struct acme_plan *plan;
+struct renewal_run {
+    const struct acme_job *plan;
     struct acme_client client;
     bool is_open, is_blocked; /* is_blocked: the authority or the account cannot be used now */
     int64_t next;             /* time of the next run */
 };
 
-static void come_back(struct round *r, int64_t at)
+static void schedule_next_run(struct renewal_run *r, int64_t at)
 {
     if (at < r->next)
         r->next = at;
 }
 
-static void block(struct round *r, const struct acme_fault *f)
+static void block_on_account_error(struct renewal_run *r, const struct acme_error *f)
 {
     r->is_blocked = true;
-    come_back(r, acme_retry_note(r->plan, NULL, time(NULL), f));
+    schedule_next_run(r, acme_retry_record_failure(r->plan, NULL, time(NULL), f));
 }
 
-static bool open_round(struct round *r)
+static bool open_client(struct renewal_run *r)
 {
-    struct acme_fault f = {0};
+    struct acme_error f = {0};
     if (r->is_open || r->is_blocked)
         return r->is_open && !r->is_blocked;
     int64_t now = time(NULL), until = acme_retry_time(r->plan, NULL, now);
     if (until > now) {
         r->is_blocked = true;
-        come_back(r, until);
+        schedule_next_run(r, until);
         return false;
     }
     r->is_open = acme_client_open(&r->client, r->plan, &f) && acme_account_open(&r->client, &f);
     if (!r->is_open) {
         acme_client_close(&r->client);
-        block(r, &f);
+        block_on_account_error(r, &f);
     }
     return r->is_open;
 }
 
-static bool order(struct round *r, const struct acme_wish *w, struct acme_fault *f)
+static bool obtain_certificate(struct renewal_run *r, const struct acme_cert_spec *w, struct acme_error *f)
 {
-    if (acme_order_fulfil(&r->client, w, f))
+    if (acme_order_obtain_cert(&r->client, w, f))
         return true;
     if (strcmp(f->type, "accountDoesNotExist") != 0)
         return false;
-    acme_account_forget(&r->client);
+    acme_account_delete_saved(&r->client);
     EVP_PKEY_free(r->client.key);
     r->client.key = NULL;
-    return acme_account_open(&r->client, f) && acme_order_fulfil(&r->client, w, f);
+    return acme_account_open(&r->client, f) && acme_order_obtain_cert(&r->client, w, f);
 }
 
-static void serve(struct round *r, const struct acme_wish *w)
+static void renew_if_due(struct renewal_run *r, const struct acme_cert_spec *w)
 {
-    struct acme_fault f;
-    int64_t now = time(NULL), due = acme_order_due(r->plan, w, now, &f),
+    struct acme_error f;
+    int64_t now = time(NULL), due = acme_order_renewal_time(r->plan, w, now, &f),
             until = acme_retry_time(r->plan, w, now);
     if (due > now || until > now) {
-        come_back(r, due > until ? due : until);
+        schedule_next_run(r, due > until ? due : until);
         return;
     }
     if (f.text[0])
-        acme_say(MK_LOG_WARN, "%s: %s", w->name, f.text);
-    if (!open_round(r))
+        acme_report_log(MK_LOG_WARN, "%s: %s", w->name, f.text);
+    if (!open_client(r))
         return;
-    f = (struct acme_fault){0};
-    if (order(r, w, &f)) {
-        acme_retry_forget(w);
-        acme_retry_forget(NULL);
-        due = acme_order_due(r->plan, w, time(NULL), &f);
-        come_back(r, due);
+    f = (struct acme_error){0};
+    if (obtain_certificate(r, w, &f)) {
+        acme_retry_clear(w);
+        acme_retry_clear(NULL);
+        due = acme_order_renewal_time(r->plan, w, time(NULL), &f);
+        schedule_next_run(r, due);
     } else if (f.is_everyone) {
-        block(r, &f);
+        block_on_account_error(r, &f);
     } else {
-        come_back(r, acme_retry_note(r->plan, w, time(NULL), &f));
+        schedule_next_run(r, acme_retry_record_failure(r->plan, w, time(NULL), &f));
     }
 }
 
-static void serve_all(const struct acme_plan *plan)
+static void renew_all(const struct acme_job *plan)
 {
     int64_t now = time(NULL);
-    struct round r = {.plan = plan, .next = now + LOOK_S};
+    struct renewal_run r = {.plan = plan, .next = now + LOOK_S};
     for (size_t i = 0; i < plan->n_wishes; i++)
-        serve(&r, &plan->wishes[i]);
+        renew_if_due(&r, &plan->specs[i]);
     acme_client_close(&r.client);
     now = time(NULL);
-    acme_say_next(r.next > now ? (uint64_t)(r.next - now) : 1);
+    acme_report_next_run(r.next > now ? (uint64_t)(r.next - now) : 1);
 }
 
 int main(void)
 {
-    struct acme_plan plan;
-    struct acme_fault f = {0};
-    if (!acme_plan_read(&plan, STDIN_FILENO, &f)) {
-        acme_say(MK_LOG_ERROR, "%s", f.text);
+    struct acme_job plan;
+    struct acme_error f = {0};
+    if (!acme_job_read(&plan, STDIN_FILENO, &f)) {
+        acme_report_log(MK_LOG_ERROR, "%s", f.text);
         return 1;
     }
     int e = acme_store_open(&f);
     if (!e)
-        serve_all(&plan);
+        renew_all(&plan);
     else if (e != -EAGAIN)
-        acme_say(MK_LOG_ERROR, "%s", f.text);
-    acme_plan_free(&plan);
+        acme_report_log(MK_LOG_ERROR, "%s", f.text);
+    acme_job_free(&plan);
     return !e ? 0 : e == -EAGAIN ? EXIT_BUSY : 1;
 }

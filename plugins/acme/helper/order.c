@@ -12,29 +12,29 @@ enum { TEXT_MAX = 1 << 20 };
 
 struct order {
     struct acme_client *client;
-    const struct acme_wish *wish;
+    const struct acme_cert_spec *spec;
     EVP_PKEY *key; /* of the certificate */
     char url[ACME_URL_MAX];
-    json_t *object;        /* the last one that the authority sent */
-    struct acme_life life; /* of the certificate */
-    uint64_t retry_s;      /* pause before the next request, as the authority demands */
+    json_t *object;            /* the last one that the authority sent */
+    struct acme_validity life; /* of the certificate */
+    uint64_t retry_s;          /* pause before the next request, as the authority demands */
 };
 
 /* ---- Saved state ---- */
 
-static void add_names(struct mk_buf *out, const struct acme_wish *wish)
+static void append_identifiers(struct mk_buf *out, const struct acme_cert_spec *spec)
 {
     mk_buf_add_char(out, '[');
-    for (size_t i = 0; i < wish->n_names; i++) {
+    for (size_t i = 0; i < spec->n_names; i++) {
         mk_buf_add(out, i ? MK_STR(",") : MK_STR(""));
         mk_buf_add(out, MK_STR("{\"type\":\"dns\",\"value\":"));
-        mk_json_string(out, mk_str_from_c(wish->names[i]));
+        mk_json_string(out, mk_str_from_c(spec->names[i]));
         mk_buf_add_char(out, '}');
     }
     mk_buf_add_char(out, ']');
 }
 
-static bool keep(const struct order *o, struct acme_fault *f)
+static bool save_order(const struct order *o, struct acme_error *f)
 {
     struct mk_buf pem = mk_buf_growing(TEXT_MAX), text = mk_buf_growing(TEXT_MAX);
     mk_buf_add(&text, MK_STR("{\"url\":"));
@@ -42,50 +42,50 @@ static bool keep(const struct order *o, struct acme_fault *f)
     mk_buf_add(&text, MK_STR(",\"account\":"));
     mk_json_string(&text, mk_str_from_c(o->client->account));
     mk_buf_add(&text, MK_STR(",\"identifiers\":"));
-    add_names(&text, o->wish);
+    append_identifiers(&text, o->spec);
     mk_buf_add(&text, MK_STR("}\n"));
-    bool ok = acme_key_write(o->key, &pem) && !text.failed;
+    bool ok = acme_key_write_pem(o->key, &pem) && !text.failed;
     if (!ok)
-        acme_fault(f, "no memory");
-    ok = ok && acme_store_write(ACME_ORDERS, o->wish->name, ".key", mk_buf_str(&pem), f) &&
-         acme_store_write(ACME_ORDERS, o->wish->name, ".json", mk_buf_str(&text), f);
+        acme_error_set(f, "no memory");
+    ok = ok && acme_store_write(ACME_ORDERS, o->spec->name, ".key", mk_buf_str(&pem), f) &&
+         acme_store_write(ACME_ORDERS, o->spec->name, ".json", mk_buf_str(&text), f);
     mk_buf_free(&pem);
     mk_buf_free(&text);
     return ok;
 }
 
-static void forget(const struct order *o)
+static void delete_saved_order(const struct order *o)
 {
-    acme_store_remove(ACME_ORDERS, o->wish->name, ".json");
-    acme_store_remove(ACME_ORDERS, o->wish->name, ".key");
+    acme_store_remove(ACME_ORDERS, o->spec->name, ".json");
+    acme_store_remove(ACME_ORDERS, o->spec->name, ".key");
 }
 
-static json_t *names_of(const struct acme_wish *wish)
+static json_t *identifiers_json(const struct acme_cert_spec *spec)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
-    add_names(&text, wish);
+    append_identifiers(&text, spec);
     json_t *list = json_loadb(text.p ? text.p : "", text.len, 0, NULL);
     mk_buf_free(&text);
     return list;
 }
 
-static bool is_for(const json_t *kept, const struct order *o)
+static bool is_saved_for(const json_t *kept, const struct order *o)
 {
-    json_t *names = names_of(o->wish);
-    const char *account = acme_json_text(kept, "account");
+    json_t *names = identifiers_json(o->spec);
+    const char *account = acme_json_string(kept, "account");
     bool ok = account && strcmp(account, o->client->account) == 0 &&
               json_equal(names, json_object_get(kept, "identifiers"));
     json_decref(names);
     return ok;
 }
 
-static bool recall_key(struct order *o)
+static bool load_saved_key(struct order *o)
 {
     struct mk_buf text;
-    int e = acme_store_read(ACME_ORDERS, o->wish->name, ".key", &text);
-    o->key = e ? NULL : acme_key_read(mk_buf_str(&text));
+    int e = acme_store_read(ACME_ORDERS, o->spec->name, ".key", &text);
+    o->key = e ? NULL : acme_key_read_pem(mk_buf_str(&text));
     mk_buf_free(&text);
-    if (o->key && acme_key_is(o->key, o->wish->key))
+    if (o->key && acme_key_has_type(o->key, o->spec->key))
         return true;
     EVP_PKEY_free(o->key);
     o->key = NULL;
@@ -93,14 +93,14 @@ static bool recall_key(struct order *o)
 }
 
 /* An unfinished order for the same names. */
-static bool recall(struct order *o)
+static bool load_saved_order(struct order *o)
 {
     struct mk_buf text;
-    int e = acme_store_read(ACME_ORDERS, o->wish->name, ".json", &text);
+    int e = acme_store_read(ACME_ORDERS, o->spec->name, ".json", &text);
     json_t *kept = e ? NULL : json_loadb(text.p ? text.p : "", text.len, 0, NULL);
-    const char *url = acme_json_text(kept, "url");
+    const char *url = acme_json_string(kept, "url");
     mk_buf_free(&text);
-    bool ok = acme_net_is_url(url) && is_for(kept, o) && recall_key(o);
+    bool ok = acme_http_is_url(url) && is_saved_for(kept, o) && load_saved_key(o);
     if (ok)
         memcpy(o->url, url, strlen(url) + 1);
     json_decref(kept);
@@ -109,7 +109,7 @@ static bool recall(struct order *o)
 
 /* ---- Requests ---- */
 
-static bool adopt(struct order *o, json_t *object, const struct acme_reply *r)
+static bool set_order_object(struct order *o, json_t *object, const struct acme_response *r)
 {
     if (!object)
         return false;
@@ -119,50 +119,50 @@ static bool adopt(struct order *o, json_t *object, const struct acme_reply *r)
     return true;
 }
 
-static bool ask(struct order *o, const char *url, mk_str payload, struct acme_fault *f)
+static bool post_order(struct order *o, const char *url, mk_str payload, struct acme_error *f)
 {
-    struct acme_reply r;
-    bool ok = adopt(o, acme_client_post_json(o->client, url, payload, &r, f), &r);
-    acme_reply_free(&r);
+    struct acme_response r;
+    bool ok = set_order_object(o, acme_client_post_json(o->client, url, payload, &r, f), &r);
+    acme_response_free(&r);
     return ok;
 }
 
-static bool is(const struct order *o, const char *status)
+static bool has_status(const struct order *o, const char *status)
 {
-    const char *its = acme_json_text(o->object, "status");
+    const char *its = acme_json_string(o->object, "status");
     return its && strcmp(its, status) == 0;
 }
 
-static bool begin(struct order *o, struct acme_fault *f)
+static bool create_order(struct order *o, struct acme_error *f)
 {
     struct mk_buf payload = mk_buf_growing(TEXT_MAX);
-    struct acme_reply r = {0};
-    o->key = acme_key_new(o->wish->key);
+    struct acme_response r = {0};
+    o->key = acme_key_new(o->spec->key);
     if (!o->key)
-        return acme_fault(f, "cannot create a key: %s", acme_key_error());
+        return acme_error_set(f, "cannot create a key: %s", acme_key_error());
     mk_buf_add(&payload, MK_STR("{\"identifiers\":"));
-    add_names(&payload, o->wish);
+    append_identifiers(&payload, o->spec);
     mk_buf_add_char(&payload, '}');
     bool ok =
         payload.failed
-            ? acme_fault(f, "no memory")
-            : adopt(o, acme_client_post_json(o->client, o->client->new_order, mk_buf_str(&payload), &r, f),
-                    &r);
+            ? acme_error_set(f, "no memory")
+            : set_order_object(
+                  o, acme_client_post_json(o->client, o->client->new_order, mk_buf_str(&payload), &r, f), &r);
     mk_buf_free(&payload);
-    if (ok && !acme_net_is_url(r.location))
-        ok = acme_fault(f, "the authority names no order");
+    if (ok && !acme_http_is_url(r.location))
+        ok = acme_error_set(f, "the authority names no order");
     if (ok)
         memcpy(o->url, r.location, sizeof o->url);
-    acme_reply_free(&r);
-    return ok && keep(o, f);
+    acme_response_free(&r);
+    return ok && save_order(o, f);
 }
 
 /* Continues a saved order, or starts one. */
-static bool open_order(struct order *o, struct acme_fault *f)
+static bool resume_or_create_order(struct order *o, struct acme_error *f)
 {
-    struct acme_fault old = {0};
-    if (recall(o)) {
-        if (ask(o, o->url, MK_STR(""), &old) && !is(o, "invalid"))
+    struct acme_error old = {0};
+    if (load_saved_order(o)) {
+        if (post_order(o, o->url, MK_STR(""), &old) && !has_status(o, "invalid"))
             return true;
         if (old.text[0] && (!old.status || old.status >= 500)) { /* the authority may allow it later */
             *f = old;
@@ -172,69 +172,69 @@ static bool open_order(struct order *o, struct acme_fault *f)
         o->key = NULL;
         o->url[0] = '\0';
     }
-    forget(o);
-    return begin(o, f);
+    delete_saved_order(o);
+    return create_order(o, f);
 }
 
 /* ---- Steps ---- */
 
-static bool authorize(struct order *o, struct acme_fault *f)
+static bool complete_authorizations(struct order *o, struct acme_error *f)
 {
     const json_t *list = json_object_get(o->object, "authorizations"), *each;
     size_t i;
-    json_array_foreach(
-        list, i, each) if (!acme_challenge_pass(o->client, json_string_value(each), o->wish, f)) return false;
-    return ask(o, o->url, MK_STR(""), f);
+    json_array_foreach(list, i, each) if (!acme_challenge_complete(o->client, json_string_value(each),
+                                                                   o->spec, f)) return false;
+    return post_order(o, o->url, MK_STR(""), f);
 }
 
-static bool finalize(struct order *o, struct acme_fault *f)
+static bool finalize_order(struct order *o, struct acme_error *f)
 {
     struct mk_buf der = mk_buf_growing(TEXT_MAX), payload = mk_buf_growing(TEXT_MAX);
-    const char *url = acme_json_text(o->object, "finalize");
-    bool ok = acme_cert_request(&der, o->key, o->wish);
+    const char *url = acme_json_string(o->object, "finalize");
+    bool ok = acme_cert_write_csr(&der, o->key, o->spec);
     mk_buf_add(&payload, MK_STR("{\"csr\":\""));
-    acme_base64url(&payload, mk_buf_str(&der));
+    acme_base64url_encode(&payload, mk_buf_str(&der));
     mk_buf_add(&payload, MK_STR("\"}"));
     if (!ok || payload.failed)
-        ok = acme_fault(f, "cannot create the signing request: %s", acme_key_error());
+        ok = acme_error_set(f, "cannot create the signing request: %s", acme_key_error());
     else
-        ok = ask(o, url, mk_buf_str(&payload), f);
+        ok = post_order(o, url, mk_buf_str(&payload), f);
     mk_buf_free(&der);
     mk_buf_free(&payload);
     return ok;
 }
 
-static bool describe_failure(const struct order *o, struct acme_fault *f)
+static bool set_order_error(const struct order *o, struct acme_error *f)
 {
-    const char *status = acme_json_text(o->object, "status");
+    const char *status = acme_json_string(o->object, "status");
     const json_t *error = json_object_get(o->object, "error");
-    if (is(o, "invalid"))
-        acme_client_problem(error, "the order has failed", f);
+    if (has_status(o, "invalid"))
+        acme_client_parse_problem(error, "the order has failed", f);
     else
-        acme_fault(f, "the order has an unknown state: `%.50s`", status ? status : "");
+        acme_error_set(f, "the order has an unknown state: `%.50s`", status ? status : "");
     return false;
 }
 
 /* From any state to `valid`. */
-static bool advance(struct order *o, struct acme_fault *f)
+static bool advance_order(struct order *o, struct acme_error *f)
 {
-    struct acme_patience patience = acme_patience_new();
+    struct acme_backoff patience = acme_backoff_new();
     bool is_authorized = false, is_final = false;
-    while (!is(o, "valid")) {
-        bool first = is(o, "pending") ? !is_authorized : is(o, "ready") && !is_final;
-        if (is(o, "pending") && first) {
+    while (!has_status(o, "valid")) {
+        bool first = has_status(o, "pending") ? !is_authorized : has_status(o, "ready") && !is_final;
+        if (has_status(o, "pending") && first) {
             is_authorized = true;
-            if (!authorize(o, f))
+            if (!complete_authorizations(o, f))
                 return false;
-        } else if (is(o, "ready") && first) {
+        } else if (has_status(o, "ready") && first) {
             is_final = true;
-            if (!finalize(o, f))
+            if (!finalize_order(o, f))
                 return false;
-        } else if (!is(o, "pending") && !is(o, "ready") && !is(o, "processing")) {
-            return describe_failure(o, f);
-        } else if (!acme_patience_wait(&patience, o->retry_s)) {
-            return acme_fault(f, "the authority does not finish the order");
-        } else if (!ask(o, o->url, MK_STR(""), f)) {
+        } else if (!has_status(o, "pending") && !has_status(o, "ready") && !has_status(o, "processing")) {
+            return set_order_error(o, f);
+        } else if (!acme_backoff_wait(&patience, o->retry_s)) {
+            return acme_error_set(f, "the authority does not finish the order");
+        } else if (!post_order(o, o->url, MK_STR(""), f)) {
             return false;
         }
     }
@@ -243,41 +243,42 @@ static bool advance(struct order *o, struct acme_fault *f)
 
 /* ---- The certificate ---- */
 
-static bool install(struct order *o, mk_str chain, struct acme_fault *f)
+static bool install_certificate(struct order *o, mk_str chain, struct acme_error *f)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX + 65536);
-    if (!acme_cert_check(chain, o->key, o->wish, &o->life, f))
+    if (!acme_cert_check(chain, o->key, o->spec, &o->life, f))
         return false;
     mk_buf_addf(&text, "Created by monkey, which will replace it.\nDirectory: %s\n",
                 o->client->plan->directory);
     mk_buf_add(&text, chain);
     mk_buf_add(&text, MK_STR("\n"));
-    bool ok = acme_key_write(o->key, &text) || acme_fault(f, "no memory");
-    ok = ok && acme_store_write(ACME_CERTIFICATES, o->wish->name, ".pem", mk_buf_str(&text), f);
+    bool ok = acme_key_write_pem(o->key, &text) || acme_error_set(f, "no memory");
+    ok = ok && acme_store_write(ACME_CERTIFICATES, o->spec->name, ".pem", mk_buf_str(&text), f);
     mk_buf_free(&text);
     return ok;
 }
 
-static bool fetch(struct order *o, struct acme_fault *f)
+static bool download_certificate(struct order *o, struct acme_error *f)
 {
-    const char *url = acme_json_text(o->object, "certificate");
-    struct acme_reply r;
-    bool ok = acme_client_post(o->client, url, MK_STR(""), &r, f) && install(o, mk_buf_str(&r.body), f);
-    acme_reply_free(&r);
+    const char *url = acme_json_string(o->object, "certificate");
+    struct acme_response r;
+    bool ok =
+        acme_client_post(o->client, url, MK_STR(""), &r, f) && install_certificate(o, mk_buf_str(&r.body), f);
+    acme_response_free(&r);
     return ok;
 }
 
-bool acme_order_fulfil(struct acme_client *c, const struct acme_wish *wish, struct acme_fault *f)
+bool acme_order_obtain_cert(struct acme_client *c, const struct acme_cert_spec *spec, struct acme_error *f)
 {
-    struct order o = {.client = c, .wish = wish};
-    bool ok = open_order(&o, f) && advance(&o, f) && fetch(&o, f);
+    struct order o = {.client = c, .spec = spec};
+    bool ok = resume_or_create_order(&o, f) && advance_order(&o, f) && download_certificate(&o, f);
     if (ok || !f->is_everyone) { /* the order is useless now */
-        forget(&o);
-        acme_challenge_clean(c);
+        delete_saved_order(&o);
+        acme_challenge_remove_answers(c);
     }
     if (ok)
-        acme_say(MK_LOG_INFO, "%s: there is a new certificate, good for %lld hours", wish->name,
-                 (long long)(o.life.to - o.life.from) / 3600);
+        acme_report_log(MK_LOG_INFO, "%s: there is a new certificate, good for %lld hours", spec->name,
+                        (long long)(o.life.to - o.life.from) / 3600);
     json_decref(o.object);
     EVP_PKEY_free(o.key);
     return ok;
@@ -285,7 +286,7 @@ bool acme_order_fulfil(struct acme_client *c, const struct acme_wish *wish, stru
 
 /* ---- Renewal ---- */
 
-static bool is_from(mk_str text, const char *directory)
+static bool is_from_directory(mk_str text, const char *directory)
 {
     mk_str line = MK_STR("");
     while (text.p && !mk_str_starts(line, MK_STR("Directory: ")))
@@ -293,44 +294,45 @@ static bool is_from(mk_str text, const char *directory)
     return mk_str_eq(mk_str_skip(line, 11), mk_str_from_c(directory));
 }
 
-static bool look(mk_str text, const struct acme_plan *plan, const struct acme_wish *wish,
-                 struct acme_life *life, struct acme_fault *f)
+static bool check_installed_cert(mk_str text, const struct acme_job *plan, const struct acme_cert_spec *spec,
+                                 struct acme_validity *life, struct acme_error *f)
 {
-    EVP_PKEY *key = acme_key_read(text);
+    EVP_PKEY *key = acme_key_read_pem(text);
     bool ok = false;
     if (!key)
-        acme_fault(f, "the file of the certificate is damaged: it contains no key");
-    else if (!acme_key_is(key, wish->key))
-        acme_fault(f, "its key has another type than configured");
-    else if (!is_from(text, plan->directory))
-        acme_fault(f, "its certificate comes from another authority");
+        acme_error_set(f, "the file of the certificate is damaged: it contains no key");
+    else if (!acme_key_has_type(key, spec->key))
+        acme_error_set(f, "its key has another type than configured");
+    else if (!is_from_directory(text, plan->directory))
+        acme_error_set(f, "its certificate comes from another authority");
     else
-        ok = acme_cert_check(text, key, wish, life, f);
+        ok = acme_cert_check(text, key, spec, life, f);
     EVP_PKEY_free(key);
     return ok;
 }
 
 /* With a clock that is years ahead, every certificate looks old. So new ones are not renewed for a while. */
-static int64_t spare_new(const struct acme_wish *wish, const struct acme_life *life, int64_t now, int64_t due)
+static int64_t defer_renewal_of_new_cert(const struct acme_cert_spec *spec, const struct acme_validity *life,
+                                         int64_t now, int64_t due)
 {
-    int64_t made = acme_store_time(ACME_CERTIFICATES, wish->name, ".pem");
+    int64_t made = acme_store_mtime(ACME_CERTIFICATES, spec->name, ".pem");
     int64_t spared = made + (life->to - life->from) / 3;
     return due <= now && made <= now && spared > now ? spared : due;
 }
 
-int64_t acme_order_due(const struct acme_plan *plan, const struct acme_wish *wish, int64_t now,
-                       struct acme_fault *f)
+int64_t acme_order_renewal_time(const struct acme_job *plan, const struct acme_cert_spec *spec, int64_t now,
+                                struct acme_error *f)
 {
     struct mk_buf text;
-    struct acme_life life = {0};
-    *f = (struct acme_fault){0};
-    int e = acme_store_read(ACME_CERTIFICATES, wish->name, ".pem", &text);
+    struct acme_validity life = {0};
+    *f = (struct acme_error){0};
+    int e = acme_store_read(ACME_CERTIFICATES, spec->name, ".pem", &text);
     if (e && e != -ENOENT)
-        acme_fault(f, "cannot read the file of the certificate: %s", strerror(-e));
-    bool ok = !e && look(mk_buf_str(&text), plan, wish, &life, f);
+        acme_error_set(f, "cannot read the file of the certificate: %s", strerror(-e));
+    bool ok = !e && check_installed_cert(mk_buf_str(&text), plan, spec, &life, f);
     mk_buf_free(&text);
     if (!ok)
         return 0;
     int64_t due = life.from + (life.to - life.from) * (int64_t)plan->renew_percent / 100;
-    return spare_new(wish, &life, now, due);
+    return defer_renewal_of_new_cert(spec, &life, now, due);
 }

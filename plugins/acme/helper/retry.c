@@ -16,45 +16,45 @@ enum {
 };
 
 /* No host can have this name. */
-static const char *name_of(const struct acme_wish *wish)
+static const char *retry_note_name(const struct acme_cert_spec *spec)
 {
-    return wish ? wish->name : "_account";
+    return spec ? spec->name : "_account";
 }
 
 /* A digest of the attempt: the pause applies to nothing else. */
-static void mark(const struct acme_plan *p, const struct acme_wish *wish, char out[MARK])
+static void digest_attempt(const struct acme_job *p, const struct acme_cert_spec *spec, char out[MARK])
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX), code = mk_buf_fixed(out, MARK - 1);
     char digest[32];
     mk_buf_addf(&text, "%s %s", p->directory, p->eab_id ? p->eab_id : "");
-    for (size_t i = 0; wish && i < wish->n_names; i++)
-        mk_buf_addf(&text, " %s", wish->names[i]);
-    if (wish)
-        mk_buf_addf(&text, " %s", wish->challenge);
+    for (size_t i = 0; spec && i < spec->n_names; i++)
+        mk_buf_addf(&text, " %s", spec->names[i]);
+    if (spec)
+        mk_buf_addf(&text, " %s", spec->challenge);
     if (!text.failed && acme_sha256(mk_buf_str(&text), digest))
-        acme_base64url(&code, mk_str_of(digest, sizeof digest));
+        acme_base64url_encode(&code, mk_str_of(digest, sizeof digest));
     out[code.len] = '\0';
     mk_buf_free(&text);
 }
 
-static json_t *read_note(const struct acme_plan *p, const struct acme_wish *wish)
+static json_t *read_retry_note(const struct acme_job *p, const struct acme_cert_spec *spec)
 {
     struct mk_buf text;
     char ours[MARK];
-    int e = acme_store_read(ACME_FAILURES, name_of(wish), ".json", &text);
+    int e = acme_store_read(ACME_FAILURES, retry_note_name(spec), ".json", &text);
     json_t *o = e ? NULL : json_loadb(text.p ? text.p : "", text.len, 0, NULL);
-    const char *its = acme_json_text(o, "what");
+    const char *its = acme_json_string(o, "what");
     mk_buf_free(&text);
-    mark(p, wish, ours);
+    digest_attempt(p, spec, ours);
     if (its && strcmp(its, ours) == 0)
         return o;
     json_decref(o);
     return NULL;
 }
 
-int64_t acme_retry_time(const struct acme_plan *p, const struct acme_wish *wish, int64_t now)
+int64_t acme_retry_time(const struct acme_job *p, const struct acme_cert_spec *spec, int64_t now)
 {
-    json_t *o = read_note(p, wish);
+    json_t *o = read_retry_note(p, spec);
     int64_t until = json_integer_value(json_object_get(o, "until"));
     json_decref(o);
     /* No pause is that long: the clock was wrong when the file was written. */
@@ -62,14 +62,15 @@ int64_t acme_retry_time(const struct acme_plan *p, const struct acme_wish *wish,
 }
 
 /* Servers that fail at the same time should not retry at the same time. */
-static uint64_t spread(uint64_t seconds)
+static uint64_t add_jitter(uint64_t seconds)
 {
     uint32_t r;
     mk_random(&r, sizeof r);
     return seconds + seconds * (r % 256) / 1024;
 }
 
-static uint64_t pause_after(const struct acme_plan *p, uint64_t failures, const struct acme_fault *why)
+static uint64_t pause_after_failures(const struct acme_job *p, uint64_t failures,
+                                     const struct acme_error *why)
 {
     uint64_t s = p->retry_s;
     for (uint64_t i = 1; i < failures && s < PAUSE_MAX_S; i++)
@@ -80,40 +81,41 @@ static uint64_t pause_after(const struct acme_plan *p, uint64_t failures, const 
         s = PAUSE_MAX_S;
     if (why->wait_s > s)
         s = why->wait_s;
-    return spread(s);
+    return add_jitter(s);
 }
 
-static void write_note(const struct acme_plan *p, const struct acme_wish *wish, uint64_t failures,
-                       int64_t until, const char *why)
+static void write_retry_note(const struct acme_job *p, const struct acme_cert_spec *spec, uint64_t failures,
+                             int64_t until, const char *why)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
-    struct acme_fault f;
+    struct acme_error f;
     char what[MARK];
-    mark(p, wish, what);
+    digest_attempt(p, spec, what);
     mk_buf_addf(&text, "{\"what\":\"%s\",\"failures\":%" PRIu64 ",\"until\":%" PRId64 ",\"why\":", what,
                 failures, until);
     mk_json_string(&text, mk_str_from_c(why));
     mk_buf_add(&text, MK_STR("}\n"));
-    if (!text.failed && !acme_store_write(ACME_FAILURES, name_of(wish), ".json", mk_buf_str(&text), &f))
-        acme_say(MK_LOG_WARN, "%s", f.text);
+    if (!text.failed &&
+        !acme_store_write(ACME_FAILURES, retry_note_name(spec), ".json", mk_buf_str(&text), &f))
+        acme_report_log(MK_LOG_WARN, "%s", f.text);
     mk_buf_free(&text);
 }
 
-int64_t acme_retry_note(const struct acme_plan *p, const struct acme_wish *wish, int64_t now,
-                        const struct acme_fault *why)
+int64_t acme_retry_record_failure(const struct acme_job *p, const struct acme_cert_spec *spec, int64_t now,
+                                  const struct acme_error *why)
 {
-    json_t *o = read_note(p, wish);
+    json_t *o = read_retry_note(p, spec);
     json_int_t before = json_integer_value(json_object_get(o, "failures"));
     uint64_t failures = before > 0 && before < 1000 ? (uint64_t)before + 1 : 1;
-    uint64_t pause = pause_after(p, failures, why);
+    uint64_t pause = pause_after_failures(p, failures, why);
     json_decref(o);
-    write_note(p, wish, failures, now + (int64_t)pause, why->text);
-    acme_say(MK_LOG_ERROR, "%s%s%s; the next attempt is in %" PRIu64 " s", wish ? wish->name : "",
-             wish ? ": " : "", why->text, pause);
+    write_retry_note(p, spec, failures, now + (int64_t)pause, why->text);
+    acme_report_log(MK_LOG_ERROR, "%s%s%s; the next attempt is in %" PRIu64 " s", spec ? spec->name : "",
+                    spec ? ": " : "", why->text, pause);
     return now + (int64_t)pause;
 }
 
-void acme_retry_forget(const struct acme_wish *wish)
+void acme_retry_clear(const struct acme_cert_spec *spec)
 {
-    acme_store_remove(ACME_FAILURES, name_of(wish), ".json");
+    acme_store_remove(ACME_FAILURES, retry_note_name(spec), ".json");
 }

@@ -13,8 +13,8 @@
 
 enum { FILE_MAX = 1 << 20, ANSWER_S = 3600 };
 
-static bool name_file(char path[PATH_MAX], const char *folder, const char *prefix, const char *name,
-                      const char *suffix)
+static bool format_file_path(char path[PATH_MAX], const char *folder, const char *prefix, const char *name,
+                             const char *suffix)
 {
     int n = snprintf(path, PATH_MAX, "%s%s%s%s%s", folder, *folder ? "/" : "", prefix, name, suffix);
     return n > 0 && n < PATH_MAX;
@@ -23,18 +23,18 @@ static bool name_file(char path[PATH_MAX], const char *folder, const char *prefi
 /* ---- Start ---- */
 
 /* Keeps recent files: an interrupted run may still need them to continue. */
-static void clean_folder(const char *folder)
+static void remove_old_files(const char *folder)
 {
     DIR *d = opendir(folder);
     const struct dirent *e;
     while (d && (e = readdir(d)))
-        if (acme_store_time(folder, e->d_name, "") < time(NULL) - ANSWER_S)
+        if (acme_store_mtime(folder, e->d_name, "") < time(NULL) - ANSWER_S)
             acme_store_remove(folder, e->d_name, "");
     if (d)
         closedir(d);
 }
 
-static int lock(struct acme_fault *f)
+static int lock_state_folder(struct acme_error *f)
 {
     int fd = open("lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600); /* held until the process ends */
     if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
@@ -42,27 +42,27 @@ static int lock(struct acme_fault *f)
     int e = errno;
     if (e == EWOULDBLOCK)
         return -EAGAIN;
-    acme_fault_everyone(f, "cannot write to the state folder: %s", strerror(e));
+    acme_error_set_global(f, "cannot write to the state folder: %s", strerror(e));
     return -e;
 }
 
-int acme_store_open(struct acme_fault *f)
+int acme_store_open(struct acme_error *f)
 {
     static const char *const folders[] = {ACME_CERTIFICATES, ACME_ORDERS, ACME_FAILURES, ACME_HTTP,
                                           ACME_ALPN};
     umask(077);
-    int e = lock(f);
+    int e = lock_state_folder(f);
     if (e)
         return e;
     for (size_t i = 0; i < MK_LEN(folders); i++)
         if (mkdir(folders[i], 0700) < 0 && errno != EEXIST) {
             e = errno;
-            acme_fault_everyone(f, "cannot create the folder %s of the state folder: %s", folders[i],
-                                strerror(e));
+            acme_error_set_global(f, "cannot create the folder %s of the state folder: %s", folders[i],
+                                  strerror(e));
             return -e;
         }
-    clean_folder(ACME_HTTP);
-    clean_folder(ACME_ALPN);
+    remove_old_files(ACME_HTTP);
+    remove_old_files(ACME_ALPN);
     return 0;
 }
 
@@ -80,7 +80,7 @@ static bool write_all(int fd, mk_str text)
     return fsync(fd) == 0;
 }
 
-static bool write_new(const char *path, mk_str text)
+static bool write_new_file(const char *path, mk_str text)
 {
     (void)unlink(path);
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -96,7 +96,7 @@ static bool write_new(const char *path, mk_str text)
 }
 
 /* So that the new name survives a crash of the machine. */
-static void sync_folder(const char *folder)
+static void fsync_folder(const char *folder)
 {
     int fd = open(*folder ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
@@ -106,21 +106,22 @@ static void sync_folder(const char *folder)
 }
 
 bool acme_store_write(const char *folder, const char *name, const char *suffix, mk_str text,
-                      struct acme_fault *f)
+                      struct acme_error *f)
 {
     char path[PATH_MAX], temporary[PATH_MAX];
-    if (!name_file(path, folder, "", name, suffix) || !name_file(temporary, folder, ".new-", name, suffix))
-        return acme_fault(f, "the name `%s` is too long for a file", name);
-    if (!write_new(temporary, text) || rename(temporary, path) < 0)
-        return acme_fault(f, "cannot write the file %s of the state folder: %s", path, strerror(errno));
-    sync_folder(folder);
+    if (!format_file_path(path, folder, "", name, suffix) ||
+        !format_file_path(temporary, folder, ".new-", name, suffix))
+        return acme_error_set(f, "the name `%s` is too long for a file", name);
+    if (!write_new_file(temporary, text) || rename(temporary, path) < 0)
+        return acme_error_set(f, "cannot write the file %s of the state folder: %s", path, strerror(errno));
+    fsync_folder(folder);
     return true;
 }
 
 void acme_store_remove(const char *folder, const char *name, const char *suffix)
 {
     char path[PATH_MAX];
-    if (name_file(path, folder, "", name, suffix))
+    if (format_file_path(path, folder, "", name, suffix))
         (void)unlink(path);
 }
 
@@ -150,7 +151,7 @@ int acme_store_read(const char *folder, const char *name, const char *suffix, st
 {
     char path[PATH_MAX];
     *out = mk_buf_growing(FILE_MAX + 8192);
-    if (!name_file(path, folder, "", name, suffix))
+    if (!format_file_path(path, folder, "", name, suffix))
         return -ENAMETOOLONG;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
@@ -162,11 +163,11 @@ int acme_store_read(const char *folder, const char *name, const char *suffix, st
     return e;
 }
 
-int64_t acme_store_time(const char *folder, const char *name, const char *suffix)
+int64_t acme_store_mtime(const char *folder, const char *name, const char *suffix)
 {
     char path[PATH_MAX];
     struct stat st;
-    if (!name_file(path, folder, "", name, suffix) || lstat(path, &st) < 0)
+    if (!format_file_path(path, folder, "", name, suffix) || lstat(path, &st) < 0)
         return 0;
     return st.st_mtime;
 }

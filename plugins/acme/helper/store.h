@@ -3,7 +3,7 @@
 #ifndef ACME_STORE_H
 #define ACME_STORE_H
 
-#include "say.h"
+#include "report.h"
 
 #define ACME_ACCOUNT_KEY "account.key"
 #define ACME_ACCOUNT     "account.json"
@@ -17,16 +17,16 @@
 
 /* Creates missing folders, takes the lock, and removes old answers to challenges. -EAGAIN: another process
  * has the lock. Otherwise 0, or a negated errno value with the fault filled. */
-int acme_store_open(struct acme_fault *f);
+int acme_store_open(struct acme_error *f);
 
 /* Replaces the file FOLDER/NAMESUFFIX (an empty folder: of the state folder itself); only its owner can read
  * it. */
 bool acme_store_write(const char *folder, const char *name, const char *suffix, mk_str text,
-                      struct acme_fault *f);
+                      struct acme_error *f);
 /* The whole file, at most 1 MB; the caller frees *out. 0 or a negated errno value. */
 int acme_store_read(const char *folder, const char *name, const char *suffix, struct mk_buf *out);
 /* The time of its last change; 0: there is no such file. */
-int64_t acme_store_time(const char *folder, const char *name, const char *suffix);
+int64_t acme_store_mtime(const char *folder, const char *name, const char *suffix);
 void acme_store_remove(const char *folder, const char *name, const char *suffix);
 
 #endif

@@ -4,7 +4,7 @@
  * its command. */
 #include <stdio.h>
 
-#include "wr/kind.h"
+#include "wr/client_type.h"
 
 enum { OUTPUT_MAX = 1 << 20 };
 
@@ -29,7 +29,7 @@ static void print_quantities(const struct wr_result *r)
 int main(int argc, char **argv)
 {
     static char output[OUTPUT_MAX];
-    const struct wr_kind *k = argc > 1 ? wr_kind_find(mk_str_from_c(argv[1])) : NULL;
+    const struct wr_client_type *k = argc > 1 ? wr_client_type_find(mk_str_from_c(argv[1])) : NULL;
     struct wr_result r;
     const char *why = NULL;
     if (!k || argc > 3) {

@@ -24,7 +24,7 @@ static inline void h2talk_init(struct h2talk *h)
     talk_init(&h->talk);
     h->talk.limits.h2 = (struct mk_h2_limits){
         .on = true, .streams_max = H2TALK_STREAMS, .unread_max = H2TALK_UNREAD, .patience = H2TALK_PATIENCE};
-    mk_service_use_http2(&h->talk.service, &mk_http2_module);
+    mk_conn_manager_set_http2(&h->talk.service, &mk_http2_module);
     h->talk.site.host.pack_head = mk_http2_module.pack_head;
     h->say = mk_buf_growing(1 << 26);
 }

@@ -34,7 +34,7 @@ static void a_head_has_all_fields_and_the_length(void **state)
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
     struct mk_header_field fields[] = {{.name = MK_STR("ETag"), .value = MK_STR("\"x\"")},
                                        {.name = MK_STR("Content-Type"), .value = MK_STR("text/html")}};
-    struct mk_field_block whole = {.fields = fields, .n = MK_LEN(fields)};
+    struct mk_header_block whole = {.fields = fields, .n = MK_LEN(fields)};
     mk_h2_cached_head_write(&out, &whole, 12345);
     assert_str(decoded(mk_buf_str(&out)),
                ":status: 200\netag: \"x\"\ncontent-type: text/html\ncontent-length: 12345\n");
@@ -46,51 +46,55 @@ static void a_head_that_does_not_fit_fails(void **state)
     char room[8];
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
     struct mk_header_field field = {.name = MK_STR("ETag"), .value = MK_STR("\"0123456789\"")};
-    mk_h2_cached_head_write(&out, &(struct mk_field_block){.fields = &field, .n = 1}, 1);
+    mk_h2_cached_head_write(&out, &(struct mk_header_block){.fields = &field, .n = 1}, 1);
     assert_true(out.failed);
 }
 
 static void a_stamp_shows_each_second(void **state)
 {
     (void)state;
-    struct mk_stamp s;
-    mk_stamp_init(&s, MK_STR("Monkey/2.0"));
+    struct mk_common_headers s;
+    mk_common_headers_init(&s, MK_STR("Monkey/2.0"));
     assert_int_equal(s.packed_len, 0);
     mk_h2_cached_head_write_date(&s);
-    assert_str(decoded(mk_stamp_packed_at(&s, 784111777)),
+    assert_str(decoded(mk_common_headers_hpack_at(&s, 784111777)),
                "server: Monkey/2.0\ndate: Sun, 06 Nov 1994 08:49:37 GMT\n");
-    assert_str(decoded(mk_stamp_packed_at(&s, 784111778)),
+    assert_str(decoded(mk_common_headers_hpack_at(&s, 784111778)),
                "server: Monkey/2.0\ndate: Sun, 06 Nov 1994 08:49:38 GMT\n");
-    assert_str(mk_stamp_at(&s, 784111778), "Server: Monkey/2.0\r\nDate: Sun, 06 Nov 1994 08:49:38 GMT\r\n");
+    assert_str(mk_common_headers_at(&s, 784111778),
+               "Server: Monkey/2.0\r\nDate: Sun, 06 Nov 1994 08:49:38 GMT\r\n");
 }
 
 static void each_field_of_a_stamp_may_be_left_out(void **state)
 {
     (void)state;
-    struct mk_stamp s;
-    mk_stamp_init(&s, MK_STR("Monkey"));
+    struct mk_common_headers s;
+    mk_common_headers_init(&s, MK_STR("Monkey"));
     mk_h2_cached_head_write_date(&s);
-    mk_str both = mk_stamp_packed_at(&s, 784111777);
-    assert_str(decoded(mk_stamp_without(both, s.packed_server_len, MK_OWN_DATE)), "server: Monkey\n");
-    assert_str(decoded(mk_stamp_without(both, s.packed_server_len, MK_OWN_SERVER)),
+    mk_str both = mk_common_headers_hpack_at(&s, 784111777);
+    assert_str(decoded(mk_common_headers_without_own(both, s.packed_server_len, MK_RESPONSE_OWN_DATE)),
+               "server: Monkey\n");
+    assert_str(decoded(mk_common_headers_without_own(both, s.packed_server_len, MK_RESPONSE_OWN_SERVER)),
                "date: Sun, 06 Nov 1994 08:49:37 GMT\n");
-    assert_str(decoded(mk_stamp_without(both, s.packed_server_len, MK_OWN_SERVER | MK_OWN_DATE)), "");
+    assert_str(decoded(mk_common_headers_without_own(both, s.packed_server_len,
+                                                     MK_RESPONSE_OWN_SERVER | MK_RESPONSE_OWN_DATE)),
+               "");
 }
 
 static void a_stamp_may_have_any_name(void **state)
 {
     (void)state;
-    static char name[MK_STAMP_MAX * 2];
+    static char name[MK_COMMON_HEADERS_MAX * 2];
     memset(name, 'n', sizeof name);
     for (size_t len = 0; len <= sizeof name; len++) {
-        struct mk_stamp s;
-        mk_stamp_init(&s, mk_str_of(name, len));
+        struct mk_common_headers s;
+        mk_common_headers_init(&s, mk_str_of(name, len));
         mk_h2_cached_head_write_date(&s);
-        mk_str text = decoded(mk_stamp_packed_at(&s, 784111777));
+        mk_str text = decoded(mk_common_headers_hpack_at(&s, 784111777));
         assert_true(mk_str_starts(text, MK_STR("server: ")));
         assert_true(mk_str_ends(text, MK_STR("\ndate: Sun, 06 Nov 1994 08:49:37 GMT\n")));
         assert_int_equal(text.len, sizeof "server: \ndate: Sun, 06 Nov 1994 08:49:37 GMT\n" - 1 +
-                                       mk_stamp_server(&s).len);
+                                       mk_common_headers_server_name(&s).len);
     }
 }
 
@@ -104,7 +108,7 @@ static void a_file_is_packed_once(void **state)
     site_add(&site, "a.txt", MK_STR("hello"));
     struct mk_exchange *x = site_answer(&site, "/a.txt", "");
     assert_int_equal(x->response.n_blocks, 1);
-    mk_str text = decoded(x->response.blocks[0]->packed_ready);
+    mk_str text = decoded(x->response.blocks[0]->cached_head_h2);
     assert_true(mk_str_starts(text, MK_STR(":status: 200\n")));
     assert_true(mk_str_ends(text, MK_STR("content-length: 5\n")));
     mk_exchange_free(x);

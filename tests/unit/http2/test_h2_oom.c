@@ -195,7 +195,7 @@ static void forget_all(void)
     mk_offload_fini(&t->service.helper); /* a thread may be at work still */
     assert_int_equal(mk_offload_init(&t->service.helper, &t->loop), 0);
     mk_loop_run_tasks(&t->loop);
-    mk_conn_free_spare(&t->service);
+    mk_conn_free_freelist(&t->service);
     mk_arena_cache_fini(&t->service.arenas);
     mk_file_cache_evict_idle(&t->site.web.files);
     mk_file_cache_evict_idle(&t->site.web.files); /* neighbours, which those that are gone now held */

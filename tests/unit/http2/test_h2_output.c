@@ -407,7 +407,7 @@ static void a_client_that_does_not_read_is_not_read(void **state)
         if (said > 30000000)
             fail_msg("it takes everything");
     }
-    assert_true(h.talk.conn->clock == MK_CLOCK_RATE);
+    assert_true(h.talk.conn->clock == MK_TIMEOUT_RATE);
     h2talk_on(&h);
     assert_int_equal(h.client.n_pongs, said / 17);
     h2talk_expect(&h, 1, 200, NULL);

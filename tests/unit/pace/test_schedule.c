@@ -11,7 +11,7 @@ static uint64_t take(struct pace_schedule *s)
 {
     uint64_t due;
     assert_true(pace_schedule_next(s, 0, &due));
-    pace_schedule_take(s);
+    pace_schedule_advance(s);
     return due;
 }
 
@@ -39,7 +39,7 @@ static void as_many_are_due_as_rate_and_time_say(void **state)
         pace_schedule_init(&s, PACE_CONSTANT, rates[i], 1);
         pace_schedule_start(&s, 5 * PACE_SECOND, 15 * PACE_SECOND);
         while (pace_schedule_next(&s, 0, &due))
-            pace_schedule_take(&s);
+            pace_schedule_advance(&s);
         assert_int_equal(s.taken, (uint64_t)ceil(10 * rates[i]));
     }
 }
@@ -139,8 +139,8 @@ static void a_closed_loop_is_always_due(void **state)
     assert_true(pace_schedule_next(&s, 77, &due));
     assert_int_equal(due, 77);
     assert_false(pace_schedule_next(&s, 100, &due));
-    pace_schedule_take(&s);
-    pace_schedule_take(&s);
+    pace_schedule_advance(&s);
+    pace_schedule_advance(&s);
     assert_false(pace_schedule_next(&s, 78, &due));
 }
 

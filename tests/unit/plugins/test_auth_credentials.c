@@ -12,18 +12,18 @@ static void scheme_and_rest_are_parted_by_blanks(void **state)
 {
     mk_str rest;
     (void)state;
-    assert_str(auth_scheme_cut(MK_STR("Basic  YTpi "), &rest), "Basic");
+    assert_str(auth_scheme_split(MK_STR("Basic  YTpi "), &rest), "Basic");
     assert_str(rest, "YTpi");
-    assert_str(auth_scheme_cut(MK_STR("Basic"), &rest), "Basic");
+    assert_str(auth_scheme_split(MK_STR("Basic"), &rest), "Basic");
     assert_null(rest.p);
-    assert_str(auth_scheme_cut(MK_STR("Basic "), &rest), "Basic");
+    assert_str(auth_scheme_split(MK_STR("Basic "), &rest), "Basic");
     assert_non_null(rest.p);
     assert_int_equal(rest.len, 0);
 }
 
 /* ---- Basic ---- */
 
-static bool read_basic(mk_str plain, char room[AUTH_BASIC_ROOM], struct auth_basic *out)
+static bool read_basic(mk_str plain, char room[AUTH_BASIC_BUF_SIZE], struct auth_basic *out)
 {
     static char text[2048];
     struct mk_buf b = mk_buf_fixed(text, sizeof text);
@@ -34,7 +34,7 @@ static bool read_basic(mk_str plain, char room[AUTH_BASIC_ROOM], struct auth_bas
 
 static void name_ends_at_the_first_colon(void **state)
 {
-    char room[AUTH_BASIC_ROOM];
+    char room[AUTH_BASIC_BUF_SIZE];
     struct auth_basic basic;
     (void)state;
     assert_true(auth_basic_parse(MK_STR("QWxhZGRpbjpvcGVuIHNlc2FtZQ=="), room, &basic)); /* of the RFC */
@@ -51,7 +51,7 @@ static void name_ends_at_the_first_colon(void **state)
 
 static void other_texts_are_no_basic_credentials(void **state)
 {
-    char room[AUTH_BASIC_ROOM];
+    char room[AUTH_BASIC_BUF_SIZE];
     struct auth_basic basic;
     (void)state;
     assert_false(read_basic(MK_STR("no colon"), room, &basic));
@@ -65,7 +65,7 @@ static void other_texts_are_no_basic_credentials(void **state)
 
 static void password_may_be_as_long_as_crypt_takes(void **state)
 {
-    char room[AUTH_BASIC_ROOM], text[AUTH_BASIC_ROOM + 8];
+    char room[AUTH_BASIC_BUF_SIZE], text[AUTH_BASIC_BUF_SIZE + 8];
     struct auth_basic basic;
     (void)state;
     memset(text, 'x', sizeof text);

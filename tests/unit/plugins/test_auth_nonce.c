@@ -29,10 +29,10 @@ static void a_nonce_of_this_server_is_known_again(void **state)
     char text[AUTH_NONCE_LEN], other[AUTH_NONCE_LEN];
     struct auth_nonce n;
     (void)state;
-    auth_nonce_make(&shared, MK_STR("realm"), NOW, text);
+    auth_nonce_generate(&shared, MK_STR("realm"), NOW, text);
     assert_true(parse("realm", text, &n));
     assert_int_equal(n.time, NOW);
-    auth_nonce_make(&shared, MK_STR("realm"), NOW, other);
+    auth_nonce_generate(&shared, MK_STR("realm"), NOW, other);
     assert_memory_not_equal(text, other, sizeof text);
     assert_false(parse("other", text, &n));
     assert_false(auth_nonce_parse(&shared, MK_STR("realm"), mk_str_of(text, AUTH_NONCE_LEN - 2), &n));
@@ -45,7 +45,7 @@ static void a_nonce_that_was_changed_is_not(void **state)
     char text[AUTH_NONCE_LEN];
     struct auth_nonce n;
     (void)state;
-    auth_nonce_make(&shared, MK_STR("realm"), NOW, text);
+    auth_nonce_generate(&shared, MK_STR("realm"), NOW, text);
     for (size_t i = 0; i < sizeof text; i++) {
         char before = text[i];
         text[i] = before == '0' ? '1' : '0';
@@ -62,7 +62,7 @@ static void a_nonce_that_was_changed_is_not(void **state)
 static bool use(uint64_t id, uint32_t count)
 {
     const struct auth_nonce n = {.time = NOW, .id = id << 32};
-    return auth_nonce_use(&shared, &n, count, NOW, SPAN);
+    return auth_nonce_consume(&shared, &n, count, NOW, SPAN);
 }
 
 static void each_count_is_good_once(void **state)
@@ -120,10 +120,10 @@ static void a_nonce_is_good_for_its_span(void **state)
 {
     const struct auth_nonce n = {.time = NOW, .id = 1};
     (void)state;
-    assert_true(auth_nonce_use(&shared, &n, 1, NOW + SPAN, SPAN));
-    assert_false(auth_nonce_use(&shared, &n, 2, NOW + SPAN + 1, SPAN));
-    assert_true(auth_nonce_use(&shared, &n, 3, NOW - SLACK, SPAN)); /* of a worker whose clock is ahead */
-    assert_false(auth_nonce_use(&shared, &n, 4, NOW - SLACK - 1, SPAN));
+    assert_true(auth_nonce_consume(&shared, &n, 1, NOW + SPAN, SPAN));
+    assert_false(auth_nonce_consume(&shared, &n, 2, NOW + SPAN + 1, SPAN));
+    assert_true(auth_nonce_consume(&shared, &n, 3, NOW - SLACK, SPAN)); /* of a worker whose clock is ahead */
+    assert_false(auth_nonce_consume(&shared, &n, 4, NOW - SLACK - 1, SPAN));
 }
 
 /* ---- A bucket that is full ---- */
@@ -131,7 +131,7 @@ static void a_nonce_is_good_for_its_span(void **state)
 static bool use_at(int64_t time, uint64_t id, uint32_t count, int64_t now)
 {
     const struct auth_nonce n = {.time = (uint64_t)time, .id = id << 32 | 5};
-    return auth_nonce_use(&shared, &n, count, now, SPAN);
+    return auth_nonce_consume(&shared, &n, count, now, SPAN);
 }
 
 static void the_oldest_nonce_gives_way_and_is_good_no_more(void **state)

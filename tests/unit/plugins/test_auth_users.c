@@ -93,7 +93,7 @@ static const struct auth_users *read_text(const char *text)
     assert_non_null(f);
     assert_true(fputs(text, f) >= 0);
     assert_int_equal(fclose(f), 0);
-    const struct auth_users *u = auth_users_read(NULL, NULL, mk_str_from_c(path));
+    const struct auth_users *u = auth_users_load(NULL, NULL, mk_str_from_c(path));
     assert_non_null(u);
     return u;
 }
@@ -222,14 +222,14 @@ static void files_that_others_can_read_are_reported(void **state)
 static void what_is_no_file_of_users_is_reported(void **state)
 {
     (void)state;
-    assert_non_null(auth_users_read(NULL, NULL, MK_STR("/there/is/none")));
+    assert_non_null(auth_users_load(NULL, NULL, MK_STR("/there/is/none")));
     assert_non_null(strstr(said, "error: cannot open /there/is/none: No such file or directory\n"));
     assert_non_null(strstr(said, "hint: monkey passwd -c /there/is/none NAME makes it\n"));
-    assert_non_null(auth_users_read(NULL, NULL, MK_STR("/tmp")));
+    assert_non_null(auth_users_load(NULL, NULL, MK_STR("/tmp")));
     assert_non_null(strstr(said, "error: cannot read /tmp: it is not a regular file\n"));
     assert_int_equal(truncate(path, 64 << 20), 0);
     assert_int_equal(truncate(path, (64 << 20) + 1), 0);
-    assert_non_null(auth_users_read(NULL, NULL, mk_str_from_c(path)));
+    assert_non_null(auth_users_load(NULL, NULL, mk_str_from_c(path)));
     assert_non_null(strstr(said, ": it is larger than 64 MB\n"));
 }
 
@@ -241,15 +241,15 @@ static void unknown_user_has_a_stand_in(void **state)
     (void)state;
     const struct auth_users *u = read_text("a:" CRYPT "\nb:" CRYPT "\nc:" CRYPT "\n");
     for (char name = 'd'; name <= 'z'; name++) {
-        const struct auth_user *one = auth_users_stand_in(u, key, mk_str_of(&name, 1));
+        const struct auth_user *one = auth_users_find_decoy(u, key, mk_str_of(&name, 1));
         assert_in_range(one - u->basic, 0, 2);
-        assert_ptr_equal(auth_users_stand_in(u, key, mk_str_of(&name, 1)), one);
+        assert_ptr_equal(auth_users_find_decoy(u, key, mk_str_of(&name, 1)), one);
         seen |= 1U << (one - u->basic);
-        differ += auth_users_stand_in(u, other, mk_str_of(&name, 1)) != one;
+        differ += auth_users_find_decoy(u, other, mk_str_of(&name, 1)) != one;
     }
     assert_int_equal(seen, 7);
     assert_true(differ > 0);
-    assert_null(auth_users_stand_in(read_text(""), key, MK_STR("d")));
+    assert_null(auth_users_find_decoy(read_text(""), key, MK_STR("d")));
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)

@@ -58,13 +58,13 @@ static void no_two_lists_have_the_same_mac(void **state)
 static void quick_hashes_are_compared(void **state)
 {
     (void)state;
-    assert_true(auth_hash_is_quick(MK_STR("{SHA1}" SHA1)));
-    assert_true(auth_hash_is_quick(MK_STR("{SHA}" SHA1)));
-    assert_false(auth_hash_is_quick(MK_STR(YESCRYPT)));
-    assert_true(auth_verify_quick(MK_STR("{SHA1}" SHA1), MK_STR("secret")));
-    assert_true(auth_verify_quick(MK_STR("{SHA}" SHA1), MK_STR("secret")));
-    assert_false(auth_verify_quick(MK_STR("{SHA}" SHA1), MK_STR("secreT")));
-    assert_false(auth_verify_quick(MK_STR("{SHA}" SHA1), MK_STR("")));
+    assert_true(auth_hash_is_fast(MK_STR("{SHA1}" SHA1)));
+    assert_true(auth_hash_is_fast(MK_STR("{SHA}" SHA1)));
+    assert_false(auth_hash_is_fast(MK_STR(YESCRYPT)));
+    assert_true(auth_verify_fast(MK_STR("{SHA1}" SHA1), MK_STR("secret")));
+    assert_true(auth_verify_fast(MK_STR("{SHA}" SHA1), MK_STR("secret")));
+    assert_false(auth_verify_fast(MK_STR("{SHA}" SHA1), MK_STR("secreT")));
+    assert_false(auth_verify_fast(MK_STR("{SHA}" SHA1), MK_STR("")));
 }
 
 static void other_hashes_are_computed(void **state)
@@ -91,14 +91,14 @@ static void kinds_that_may_be_made_have_names(void **state)
                  {"sha256", "$5$", SIZE_MAX}};
     (void)state;
     for (size_t i = 0; i < MK_LEN(kinds); i++) {
-        const struct auth_kind *k = auth_kind_find(mk_str_from_c(kinds[i].name));
+        const struct auth_hash_scheme *k = auth_hash_scheme_find(mk_str_from_c(kinds[i].name));
         assert_non_null(k);
         assert_string_equal(k->prefix, kinds[i].prefix);
         assert_int_equal(k->password, kinds[i].password);
     }
-    assert_null(auth_kind_find(MK_STR("scrypt")));
-    assert_null(auth_kind_find(MK_STR("md5")));
-    assert_null(auth_kind_find(MK_STR("")));
+    assert_null(auth_hash_scheme_find(MK_STR("scrypt")));
+    assert_null(auth_hash_scheme_find(MK_STR("md5")));
+    assert_null(auth_hash_scheme_find(MK_STR("")));
 }
 
 /* ---- Faults ---- */
@@ -108,7 +108,7 @@ static void hash_of_each_kind_is_whole_or_faulty(void **state)
     static struct crypt_data data;
     char setting[CRYPT_GENSALT_OUTPUT_SIZE], hash[CRYPT_OUTPUT_SIZE + 1];
     (void)state;
-    for (const struct auth_kind *k = auth_kinds; k->name; k++) {
+    for (const struct auth_hash_scheme *k = auth_hash_schemes; k->name; k++) {
         if (!crypt_gensalt_rn(k->prefix,
                               k->tail == 86 || k->prefix[1] == '5' ? 1000
                               : strncmp(k->prefix, "$2", 2) == 0   ? 4
@@ -117,10 +117,10 @@ static void hash_of_each_kind_is_whole_or_faulty(void **state)
             continue; /* `$2a$` and others are read, but no longer made */
         const char *made = crypt_rn("secret", setting, &data, (int)sizeof data);
         assert_non_null(made);
-        assert_null(auth_hash_fault(mk_str_from_c(made)));
+        assert_null(auth_hash_error(mk_str_from_c(made)));
         (void)snprintf(hash, sizeof hash, "%sx", made);
-        assert_string_equal(auth_hash_fault(mk_str_from_c(hash)), "the hash is not complete");
-        assert_string_equal(auth_hash_fault(mk_str_first(mk_str_from_c(hash), strlen(made) - 1)),
+        assert_string_equal(auth_hash_error(mk_str_from_c(hash)), "the hash is not complete");
+        assert_string_equal(auth_hash_error(mk_str_first(mk_str_from_c(hash), strlen(made) - 1)),
                             "the hash is not complete");
     }
 }
@@ -129,23 +129,23 @@ static void other_texts_are_named_as_what_they_are(void **state)
 {
     static char large[AUTH_HASH_TEXT_MAX + 2] = "$y$";
     (void)state;
-    assert_null(auth_hash_fault(MK_STR(YESCRYPT)));
-    assert_null(auth_hash_fault(MK_STR("{SHA1}" SHA1)));
-    assert_string_equal(auth_hash_fault(MK_STR("{SHA1}" SHA1 "=")),
+    assert_null(auth_hash_error(MK_STR(YESCRYPT)));
+    assert_null(auth_hash_error(MK_STR("{SHA1}" SHA1)));
+    assert_string_equal(auth_hash_error(MK_STR("{SHA1}" SHA1 "=")),
                         "{SHA1} must be followed by 20 bytes in base64");
-    assert_string_equal(auth_hash_fault(MK_STR("{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ!")),
+    assert_string_equal(auth_hash_error(MK_STR("{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ!")),
                         "{SHA1} must be followed by 20 bytes in base64");
-    assert_string_equal(auth_hash_fault(MK_STR("{SHA}5en6G6MezRroT3XKqkdPOmY/Bf==")),
+    assert_string_equal(auth_hash_error(MK_STR("{SHA}5en6G6MezRroT3XKqkdPOmY/Bf==")),
                         "{SHA1} must be followed by 20 bytes in base64");
-    assert_non_null(strstr(auth_hash_fault(MK_STR("$1$salt$hash")), "not a hash that is known here"));
-    assert_non_null(strstr(auth_hash_fault(MK_STR("secret")), "not a hash that is known here"));
-    assert_non_null(strstr(auth_hash_fault(MK_STR("")), "not a hash that is known here"));
+    assert_non_null(strstr(auth_hash_error(MK_STR("$1$salt$hash")), "not a hash that is known here"));
+    assert_non_null(strstr(auth_hash_error(MK_STR("secret")), "not a hash that is known here"));
+    assert_non_null(strstr(auth_hash_error(MK_STR("")), "not a hash that is known here"));
     memset(large + 3, 'x', sizeof large - 4 - 44);
     large[sizeof large - 2 - 43] = '$';
     memset(large + sizeof large - 1 - 43, 'x', 43);
     assert_int_equal(strlen(large), AUTH_HASH_TEXT_MAX + 1);
-    assert_string_equal(auth_hash_fault(mk_str_from_c(large)), "the hash is not complete");
-    assert_string_equal(auth_hash_fault(MK_STR("$5$sa!t$0123456789012345678901234567890123456789012")),
+    assert_string_equal(auth_hash_error(mk_str_from_c(large)), "the hash is not complete");
+    assert_string_equal(auth_hash_error(MK_STR("$5$sa!t$0123456789012345678901234567890123456789012")),
                         "libcrypt does not take this hash");
 }
 

@@ -13,7 +13,7 @@ static char **make(const char *name, const struct mk_conf_words *env, const char
     const struct isolate_group g = {.name = name, .settings = &settings};
     static char ours[] = "LISTEN_FDS=1";
     char *const own[] = {ours, NULL};
-    char **made = isolate_environment_make(&g, (char *const *)(const void *)all, own);
+    char **made = isolate_environment_build(&g, (char *const *)(const void *)all, own);
     assert_non_null(made);
     return made;
 }
@@ -154,7 +154,7 @@ static void check_gets_no_line_of_ours(void **state)
     static const struct isolate_settings settings;
     const struct isolate_group g = {.name = "shop", .settings = &settings};
     (void)state;
-    char **made = isolate_environment_make(&g, (char *const *)(const void *)all, NULL);
+    char **made = isolate_environment_build(&g, (char *const *)(const void *)all, NULL);
     assert_int_equal(count(made), 1);
     mk_mem_free(made);
 }
@@ -174,9 +174,9 @@ static void names_that_may_pass(void **state)
                                       "\xc3\xa9"};
     (void)state;
     for (size_t i = 0; i < MK_LEN(good); i++)
-        assert_true(isolate_environment_may_pass(mk_str_from_c(good[i])));
+        assert_true(isolate_environment_may_inherit(mk_str_from_c(good[i])));
     for (size_t i = 0; i < MK_LEN(bad); i++)
-        assert_false(isolate_environment_may_pass(mk_str_from_c(bad[i])));
+        assert_false(isolate_environment_may_inherit(mk_str_from_c(bad[i])));
 }
 
 int main(void)

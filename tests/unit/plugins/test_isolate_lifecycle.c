@@ -56,7 +56,7 @@ static void serve(void)
 {
     start();
     assert_true(isolate_lifecycle_ready(&life));
-    assert_int_equal(isolate_lifecycle_answer(&life), ISOLATE_START);
+    assert_int_equal(isolate_lifecycle_pop_reply(&life), ISOLATE_START);
 }
 
 static void restart(void)
@@ -68,12 +68,12 @@ static void restart(void)
 static void drain(void)
 {
     serve();
-    assert_int_equal(isolate_lifecycle_end(&life, NOW, SIGQUIT), SIGQUIT);
+    assert_int_equal(isolate_lifecycle_shut_down(&life, NOW, SIGQUIT), SIGQUIT);
 }
 
 static void end(void)
 {
-    assert_int_equal(isolate_lifecycle_end(&life, NOW, SIGQUIT), 0);
+    assert_int_equal(isolate_lifecycle_shut_down(&life, NOW, SIGQUIT), 0);
 }
 
 static void (*const reach[ISOLATE_STATES])(void) = {
@@ -131,7 +131,7 @@ static void end_depends_on_the_state(void **state)
     (void)state;
     for (unsigned i = 0; i < ISOLATE_STATES; i++) {
         enter((enum isolate_state)i);
-        assert_int_equal(isolate_lifecycle_end(&life, NOW, SIGQUIT), rules[i].signal);
+        assert_int_equal(isolate_lifecycle_shut_down(&life, NOW, SIGQUIT), rules[i].signal);
         assert_int_equal(life.state.is, rules[i].then);
     }
 }
@@ -178,8 +178,8 @@ static void ready_of_a_killed_process_answers_no_reload(void **state)
     assert_false(isolate_lifecycle_died(&life, NOW));
     start();
     assert_true(isolate_lifecycle_ready(&life));
-    assert_int_equal(isolate_lifecycle_answer(&life), ISOLATE_RELOAD);
-    assert_int_equal(isolate_lifecycle_answer(&life), 0);
+    assert_int_equal(isolate_lifecycle_pop_reply(&life), ISOLATE_RELOAD);
+    assert_int_equal(isolate_lifecycle_pop_reply(&life), 0);
 }
 
 static void reload_is_done_when_it_has_begun_and_ended(void **state)
@@ -195,9 +195,10 @@ static void reload_is_done_when_it_has_begun_and_ended(void **state)
     assert_false(isolate_lifecycle_ready(&life));
     isolate_lifecycle_reloading(&life);
     assert_true(isolate_lifecycle_ready(&life));
-    assert_int_equal(isolate_lifecycle_answer(&life), ISOLATE_RELOAD);
+    assert_int_equal(isolate_lifecycle_pop_reply(&life), ISOLATE_RELOAD);
     (void)isolate_lifecycle_reload(&life);
-    assert_int_equal(isolate_lifecycle_end(&life, NOW, SIGQUIT), SIGTERM); /* it would wait for the reload */
+    assert_int_equal(isolate_lifecycle_shut_down(&life, NOW, SIGQUIT),
+                     SIGTERM); /* it would wait for the reload */
 }
 
 /* ---- Time ---- */
@@ -206,9 +207,9 @@ static void expect_due(uint64_t at_ms, enum isolate_due due)
 {
     assert_int_equal(isolate_lifecycle_due(&life, at_ms - 1), ISOLATE_DUE_NOTHING);
     assert_int_equal(isolate_lifecycle_due(&life, at_ms), due);
-    assert_int_equal(isolate_lifecycle_left(&life, at_ms - 1), 1);
-    assert_int_equal(isolate_lifecycle_left(&life, at_ms), 0);
-    assert_int_equal(isolate_lifecycle_left(&life, at_ms + 1), 0);
+    assert_int_equal(isolate_lifecycle_timeout_ms(&life, at_ms - 1), 1);
+    assert_int_equal(isolate_lifecycle_timeout_ms(&life, at_ms), 0);
+    assert_int_equal(isolate_lifecycle_timeout_ms(&life, at_ms + 1), 0);
 }
 
 static void starting_and_draining_have_a_time_limit(void **state)
@@ -218,13 +219,13 @@ static void starting_and_draining_have_a_time_limit(void **state)
     expect_due(NOW + 60000, ISOLATE_DUE_KILL_START);
     enter(ISOLATE_DRAINING);
     expect_due(NOW + 70000, ISOLATE_DUE_KILL);
-    (void)isolate_lifecycle_end(&life, NOW + 5, SIGTERM); /* once more: the limit stays */
+    (void)isolate_lifecycle_shut_down(&life, NOW + 5, SIGTERM); /* once more: the limit stays */
     expect_due(NOW + 70000, ISOLATE_DUE_KILL);
     static const enum isolate_state none[] = {ISOLATE_SERVING, ISOLATE_RESTARTING, ISOLATE_ENDED};
     for (size_t i = 0; i < MK_LEN(none); i++) {
         enter(none[i]);
         assert_int_equal(isolate_lifecycle_due(&life, UINT64_MAX - 1), ISOLATE_DUE_NOTHING);
-        assert_true(isolate_lifecycle_left(&life, NOW) == UINT64_MAX);
+        assert_true(isolate_lifecycle_timeout_ms(&life, NOW) == UINT64_MAX);
     }
 }
 

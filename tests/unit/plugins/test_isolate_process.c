@@ -54,7 +54,7 @@ static int keep_some(void)
         dup2(null, 200) < 0)
         return WRONG;
     close(4);
-    if (!isolate_process_keep((const int[]){5, -1, 3}, 3))
+    if (!isolate_process_keep_fds((const int[]){5, -1, 3}, 3))
         return WRONG;
     return is_same(3, &a) && !is_open(4) && is_same(5, &b) && is_open(2) && !is_open(6) && !is_open(FD) &&
                    !is_open(100) && !is_open(200) && fcntl(3, F_GETFD) == 0
@@ -71,7 +71,7 @@ static void descriptors_move_to_their_places_and_others_close(void **state)
     assert_int_equal(expect_fine(pid), FINE);
     pid = fork();
     if (pid == 0)
-        _exit(isolate_process_keep((const int[]){999}, 1) ? WRONG : FINE); /* it is not open */
+        _exit(isolate_process_keep_fds((const int[]){999}, 1) ? WRONG : FINE); /* it is not open */
     assert_int_equal(expect_fine(pid), FINE);
 }
 
@@ -154,7 +154,7 @@ static int become(const char *how, const char *path)
         dprintf(fd, "#!/bin/sh\necho another program\n");
         close(fd);
     }
-    isolate_process_run(strcmp(how, "stays") != 0, 7, environment);
+    isolate_process_exec(strcmp(how, "stays") != 0, 7, environment);
 }
 
 static void copy_program(void)

@@ -3,7 +3,7 @@
 #include "unit/test.h"
 
 #include "rate.h"
-#include "table.h"
+#include "rate_table.h"
 
 enum { SECOND = 1000 * LIMITS_TICKS };
 
@@ -22,7 +22,7 @@ static void requests_are_counted_by_a_span_of_time(void **state)
     (void)state;
     for (size_t i = 0; i < MK_LEN(rates); i++) {
         uint64_t interval = 0, tolerance = 1;
-        assert_true(limits_rate_requests(mk_str_from_c(rates[i].text), &interval, &tolerance));
+        assert_true(limits_rate_parse_requests(mk_str_from_c(rates[i].text), &interval, &tolerance));
         assert_int_equal(interval, rates[i].interval);
         assert_int_equal(tolerance, rates[i].tolerance);
     }
@@ -50,7 +50,7 @@ static void other_texts_are_no_rates_of_requests(void **state)
     (void)state;
     for (size_t i = 0; i < MK_LEN(wrong); i++) {
         uint64_t interval, tolerance;
-        if (limits_rate_requests(mk_str_from_c(wrong[i]), &interval, &tolerance))
+        if (limits_rate_parse_requests(mk_str_from_c(wrong[i]), &interval, &tolerance))
             fail_msg("`%s` is a rate", wrong[i]);
     }
 }
@@ -74,35 +74,35 @@ static void sizes_have_units(void **state)
     uint64_t bytes;
     (void)state;
     for (size_t i = 0; i < MK_LEN(sizes); i++) {
-        assert_true(limits_rate_size(mk_str_from_c(sizes[i].text), &bytes));
+        assert_true(limits_rate_parse_size(mk_str_from_c(sizes[i].text), &bytes));
         assert_int_equal(bytes, sizes[i].bytes);
     }
     for (size_t i = 0; i < MK_LEN(wrong); i++)
-        if (limits_rate_size(mk_str_from_c(wrong[i]), &bytes))
+        if (limits_rate_parse_size(mk_str_from_c(wrong[i]), &bytes))
             fail_msg("`%s` is a size", wrong[i]);
-    assert_false(limits_rate_size(mk_str_of("1\0", 2), &bytes));
+    assert_false(limits_rate_parse_size(mk_str_of("1\0", 2), &bytes));
 }
 
 static void bandwidth_begins_at_1k(void **state)
 {
     uint64_t rate;
     (void)state;
-    assert_true(limits_rate_bytes(MK_STR("1K"), &rate));
+    assert_true(limits_rate_parse_bandwidth(MK_STR("1K"), &rate));
     assert_int_equal(rate, 1024);
-    assert_true(limits_rate_bytes(MK_STR("1T"), &rate));
-    assert_false(limits_rate_bytes(MK_STR("1023"), &rate));
-    assert_false(limits_rate_bytes(MK_STR("1M/s"), &rate));
+    assert_true(limits_rate_parse_bandwidth(MK_STR("1T"), &rate));
+    assert_false(limits_rate_parse_bandwidth(MK_STR("1023"), &rate));
+    assert_false(limits_rate_parse_bandwidth(MK_STR("1M/s"), &rate));
 }
 
 static void bytes_take_time(void **state)
 {
     (void)state;
-    assert_int_equal(limits_rate_time(1024, 1024), SECOND);
-    assert_int_equal(limits_rate_time(1536, 1024), SECOND + SECOND / 2);
-    assert_int_equal(limits_rate_time(512, 1024), SECOND / 2);
-    assert_int_equal(limits_rate_time(1, (uint64_t)1 << 40), 1); /* never nothing */
-    assert_int_equal(limits_rate_time(0, 1024), 1);
-    assert_int_equal(limits_rate_time((uint64_t)1 << 40, 1024), (uint64_t)SECOND << 30);
+    assert_int_equal(limits_rate_ticks_for_bytes(1024, 1024), SECOND);
+    assert_int_equal(limits_rate_ticks_for_bytes(1536, 1024), SECOND + SECOND / 2);
+    assert_int_equal(limits_rate_ticks_for_bytes(512, 1024), SECOND / 2);
+    assert_int_equal(limits_rate_ticks_for_bytes(1, (uint64_t)1 << 40), 1); /* never nothing */
+    assert_int_equal(limits_rate_ticks_for_bytes(0, 1024), 1);
+    assert_int_equal(limits_rate_ticks_for_bytes((uint64_t)1 << 40, 1024), (uint64_t)SECOND << 30);
 }
 
 int main(void)

@@ -20,7 +20,7 @@ static bool add(struct history *h, uint64_t now_ms, uint64_t n, unsigned bucket)
 {
     struct sample s = {.now_ms = now_ms};
     uint64_t buckets[BUCKETS];
-    if (!metrics_history_claim(h, now_ms))
+    if (!metrics_history_claim_second(h, now_ms))
         return false;
     for (unsigned b = 0; b < BUCKETS; b++)
         buckets[b] = h->buckets[b];

@@ -7,10 +7,10 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
-#include "proto/door.h"
+#include "proto/accept_hooks.h"
+#include "proto/conn_manager.h"
 #include "proto/h1.h"
 #include "proto/h1_types.h"
-#include "proto/service.h"
 #include "unit/handlers.h"
 #include "unit/harness.h"
 #include "unit/reply.h"
@@ -22,9 +22,9 @@ enum { TALK_HEARD = 1 << 24, TALK_RECORDS = 512, TALK_QUIET_TURNS = 3 };
 struct talk {
     struct site site;
     struct mk_loop loop;
-    struct mk_limits limits;
+    struct mk_conn_manager_limits limits;
     struct mk_counters counters;
-    struct mk_service service;
+    struct mk_conn_manager service;
     struct handlers handlers;
     struct handlers_routes routes;
     struct mk_conn *conn; /* the last one opened; may be dead and gone */
@@ -38,7 +38,7 @@ struct talk {
     uint64_t content_sent[TALK_RECORDS];
 };
 
-static const struct mk_limits talk_limits = {
+static const struct mk_conn_manager_limits talk_limits = {
     .head = {.head_max = 4096, .target_max = 1024, .fields_max = 32},
     .request.content_max = 1 << 20,
     .connections_max = 100,
@@ -70,8 +70,9 @@ static inline void talk_init(struct talk *t)
     t->site.web.on_record = talk_on_done;
     t->site.web.on_record_data = t;
     assert_int_equal(
-        mk_service_init(&t->service, &t->loop, &t->site.web, &t->limits, &t->counters, MK_STR("Monkey")), 0);
-    assert_true(mk_conn_make_rooms(&t->service)); /* they outlive connections */
+        mk_conn_manager_init(&t->service, &t->loop, &t->site.web, &t->limits, &t->counters, MK_STR("Monkey")),
+        0);
+    assert_true(mk_conn_alloc_buffers(&t->service)); /* they outlive connections */
     t->handlers = (struct handlers){.loop = &t->loop, .helper = &t->service.helper};
     t->site.host.n_routes = handlers_route(&t->routes, &t->handlers, &mk_static);
     t->site.host.routes = t->routes.at;
@@ -86,7 +87,7 @@ static inline void talk_fini(struct talk *t)
     mk_loop_run_tasks(&t->loop);
     assert_int_equal(t->service.n_conns, 0);
     assert_int_equal(t->service.out.len, 0);
-    mk_service_fini(&t->service);
+    mk_conn_manager_fini(&t->service);
     mk_loop_fini(&t->loop);
     site_fini(&t->site);
     mk_buf_free(&t->heard);
@@ -122,11 +123,11 @@ static inline void talk_open_by(struct talk *t, const struct mk_conn_ops *ops, c
     t->read = 0;
     assert_int_equal(mk_fd_set_nonblock(ends[0]), 0);
     talk_say(t, text);
-    bool counts = ops != &mk_door_ops;
-    assert_int_equal(counts ? mk_peers_enter(&t->service.peers, peer) : 0, 0);
+    bool counts = ops != &mk_accept_hooks_ops;
+    assert_int_equal(counts ? mk_client_limits_acquire(&t->service.peers, peer) : 0, 0);
     t->conn = mk_conn_open(&t->service, ops, ends[0], peer);
     assert_non_null(t->conn);
-    t->conn->standing = counts ? MK_CONN_COUNTED : MK_CONN_UNCOUNTED;
+    t->conn->admission = counts ? MK_CONN_COUNTED : MK_CONN_NOT_COUNTED;
     t->conn->ops->advance(t->conn);
 }
 

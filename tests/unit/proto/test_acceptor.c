@@ -16,10 +16,10 @@ static struct mk_sockaddr where;
 static int listener, clients[CLIENTS_MAX];
 static unsigned n_clients;
 
-static void on_room(struct mk_service *s)
+static void on_room(struct mk_conn_manager *s)
 {
     (void)s;
-    mk_acceptor_wake(&acceptor);
+    mk_acceptor_resume(&acceptor);
 }
 
 static int start(void **state)
@@ -117,7 +117,7 @@ static void a_stopped_acceptor_accepts_no_more(void **state)
     mk_acceptor_stop(&acceptor);
     int b = call();
     expect(b, "");
-    mk_acceptor_wake(&acceptor);
+    mk_acceptor_resume(&acceptor);
     expect(b, "");
     accept_all(); /* the next listener finds them in the queue */
     expect(b, "HTTP/1.1 200 OK\r\n");
@@ -199,8 +199,8 @@ static void one_client_has_its_share(void **state)
 {
     (void)state;
     t.limits.overcapacity = MK_OVERCAPACITY_RESIST;
-    mk_peers_fini(&t.service.peers);
-    mk_peers_init(&t.service.peers, 2);
+    mk_client_limits_fini(&t.service.peers);
+    mk_client_limits_init(&t.service.peers, 2);
     accept_all();
     int a = call(), b = call(), c = call();
     expect(a, "HTTP/1.1 200 OK\r\n");

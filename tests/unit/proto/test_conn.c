@@ -8,18 +8,18 @@
 
 /* A protocol that only remembers what it was asked. */
 static unsigned n_advances, n_clocks, n_closes;
-static enum mk_clock last_clock;
+static enum mk_conn_timeout last_clock;
 static enum mk_outcome last_ending;
 static bool closes_on_clock;
 
 static void advance(struct mk_conn *c)
 {
     n_advances++;
-    mk_conn_enter(c);
-    mk_conn_leave(c);
+    mk_conn_begin_serving(c);
+    mk_conn_end_serving(c);
 }
 
-static void on_clock(struct mk_conn *c, enum mk_clock clock)
+static void on_timeout(struct mk_conn *c, enum mk_conn_timeout clock)
 {
     n_clocks++;
     last_clock = clock;
@@ -34,7 +34,7 @@ static void on_close(struct mk_conn *c, enum mk_outcome ending)
     last_ending = ending;
 }
 
-static const struct mk_conn_ops ops = {.advance = advance, .on_clock = on_clock, .on_close = on_close};
+static const struct mk_conn_ops ops = {.advance = advance, .on_timeout = on_timeout, .on_close = on_close};
 
 static struct talk t;
 
@@ -77,12 +77,12 @@ static void connection_serves_one_request_after_another(void **state)
 
 static void move_to_send(void *ctx)
 {
-    mk_conn_move(ctx, MK_CONN_SEND);
+    mk_conn_set_state(ctx, MK_CONN_SEND);
 }
 
 static void move_to_idle(void *ctx)
 {
-    mk_conn_move(ctx, MK_CONN_IDLE);
+    mk_conn_set_state(ctx, MK_CONN_IDLE);
 }
 
 static void connection_without_a_request_sends_nothing(void **state)
@@ -99,8 +99,8 @@ static void idle_connection_has_no_request(void **state)
     (void)state;
     int client;
     struct mk_conn *c = open_conn(&client);
-    mk_conn_move(c, MK_CONN_FLOW);
-    mk_conn_move(c, MK_CONN_SEND);
+    mk_conn_set_state(c, MK_CONN_FLOW);
+    mk_conn_set_state(c, MK_CONN_SEND);
     c->h1 = (struct mk_h1 *)(void *)c;
     assert_bug(move_to_idle, c, "connection, idle: it has no request; its last moves: idle flow send idle");
     c->h1 = NULL;
@@ -112,15 +112,15 @@ static void moves_leave_a_trail(void **state)
     (void)state;
     int client;
     struct mk_conn *c = open_conn(&client);
-    mk_conn_move(c, MK_CONN_HEAD);
-    mk_conn_move(c, MK_CONN_FLOW);
-    mk_conn_move(c, MK_CONN_SEND);
+    mk_conn_set_state(c, MK_CONN_HEAD);
+    mk_conn_set_state(c, MK_CONN_FLOW);
+    mk_conn_set_state(c, MK_CONN_SEND);
     assert_int_equal(c->moves, MK_CONN_HEAD << 8 | MK_CONN_FLOW << 4 | MK_CONN_SEND);
     assert_int_equal(t.counters.moves, c->moves);
     for (int i = 0; i < 100; i++) {
-        mk_conn_move(c, MK_CONN_IDLE);
-        mk_conn_move(c, MK_CONN_FLOW);
-        mk_conn_move(c, MK_CONN_SEND);
+        mk_conn_set_state(c, MK_CONN_IDLE);
+        mk_conn_set_state(c, MK_CONN_FLOW);
+        mk_conn_set_state(c, MK_CONN_SEND);
     }
     assert_int_equal(c->moves & 0xfff, MK_CONN_IDLE << 8 | MK_CONN_FLOW << 4 | MK_CONN_SEND);
     close(client);
@@ -150,7 +150,7 @@ static void open_connections_are_counted(void **state)
 
 static unsigned n_rooms;
 
-static void on_room(struct mk_service *s)
+static void on_room(struct mk_conn_manager *s)
 {
     (void)s;
     n_rooms++;
@@ -210,16 +210,16 @@ static void the_local_address_costs_one_system_call(void **state)
     struct mk_addr local = {0};
     struct mk_conn *c = open_conn(&client);
     assert_int_equal(pipe(pipe_ends), 0);
-    assert_int_equal(mk_conn_local(c, &local), 0);
+    assert_int_equal(mk_conn_local_addr(c, &local), 0);
     assert_true(local.is_unix);
     assert_int_equal(dup2(pipe_ends[0], c->stream.fd), c->stream.fd); /* it could not say any more */
     local.is_unix = false;
-    assert_int_equal(mk_conn_local(c, &local), 0);
+    assert_int_equal(mk_conn_local_addr(c, &local), 0);
     assert_true(local.is_unix);
     mk_conn_close(c, MK_OUTCOME_OK);
     struct mk_conn *other = open_conn(&client);
     assert_int_equal(dup2(pipe_ends[0], other->stream.fd), other->stream.fd);
-    assert_int_equal(mk_conn_local(other, &local), -ENOTSOCK); /* it does not know that of another */
+    assert_int_equal(mk_conn_local_addr(other, &local), -ENOTSOCK); /* it does not know that of another */
     mk_conn_close(other, MK_OUTCOME_OK);
     close(pipe_ends[0]);
     close(pipe_ends[1]);
@@ -253,21 +253,21 @@ static void what_was_not_used_is_kept(void **state)
     int client;
     struct mk_conn *c = open_conn(&client);
     assert_int_equal(send(client, "hello world", 11, 0), 11);
-    mk_conn_enter(c);
-    assert_int_equal(mk_conn_fill(c), 11);
+    mk_conn_begin_serving(c);
+    assert_int_equal(mk_conn_fill_input(c), 11);
     assert_str(mk_conn_input(c), "hello world");
-    mk_conn_use_input(c, 6);
-    mk_conn_leave(c);
+    mk_conn_consume_input(c, 6);
+    mk_conn_end_serving(c);
     assert_int_equal(c->n_saved, 5);
     memset(t.service.window.in, '?', 100); /* others use it now */
     assert_int_equal(send(client, "!", 1, 0), 1);
     mk_stream_on_input(&c->stream, false);
-    mk_conn_enter(c);
+    mk_conn_begin_serving(c);
     assert_str(mk_conn_input(c), "world");
-    assert_int_equal(mk_conn_fill(c), 1);
+    assert_int_equal(mk_conn_fill_input(c), 1);
     assert_str(mk_conn_input(c), "world!");
-    mk_conn_use_input(c, 6);
-    mk_conn_leave(c);
+    mk_conn_consume_input(c, 6);
+    mk_conn_end_serving(c);
     assert_int_equal(c->n_saved, 0);
     assert_null(c->saved);
     close(client);
@@ -280,7 +280,7 @@ static void a_short_read_has_emptied_the_socket(void **state)
     char room[8];
     struct mk_conn *c = open_conn(&client);
     assert_int_equal(send(client, "12345678", 8, 0), 8);
-    mk_conn_enter(c);
+    mk_conn_begin_serving(c);
     assert_int_equal(mk_conn_read(c, room, 8), 8);
     assert_true(mk_stream_is_readable(&c->stream));
     assert_int_equal(mk_conn_read(c, room, 8), -EAGAIN);
@@ -294,7 +294,7 @@ static void a_short_read_has_emptied_the_socket(void **state)
     mk_stream_on_input(&c->stream, true);
     assert_int_equal(mk_conn_read(c, room, 8), 0);
     assert_true(mk_stream_is_readable(&c->stream));
-    mk_conn_leave(c);
+    mk_conn_end_serving(c);
 }
 
 static ssize_t read_close_notify(struct mk_stream *s, char *room, size_t cap)
@@ -312,7 +312,7 @@ static void read_at_end_of_input_half_closes_without_a_fin(void **state)
     struct mk_conn *c = open_conn(&client);
     struct mk_stream_ops ended = *c->stream.ops;
     ended.read = read_close_notify;
-    mk_conn_enter(c);
+    mk_conn_begin_serving(c);
     assert_int_equal(mk_conn_read(c, room, 8), -EAGAIN);
     assert_false(mk_conn_is_half_closed(c));
     mk_stream_on_input(&c->stream, false);
@@ -321,7 +321,7 @@ static void read_at_end_of_input_half_closes_without_a_fin(void **state)
     assert_int_equal(mk_conn_read(c, room, 8), 0);
     assert_true(mk_conn_is_half_closed(c));
     c->stream.ops = plain;
-    mk_conn_leave(c);
+    mk_conn_end_serving(c);
     close(client);
 }
 
@@ -333,7 +333,7 @@ static void a_client_that_sends_much_waits_for_the_others(void **state)
     int client;
     struct mk_conn *c = open_conn(&client);
     size_t total = 0;
-    mk_conn_enter(c);
+    mk_conn_begin_serving(c);
     for (ssize_t n = 1; n > 0 && total >> 20 < 64;) {
         (void)!send(client, piece, sizeof piece, MSG_DONTWAIT);
         n = mk_conn_read(c, piece, sizeof piece);
@@ -342,7 +342,7 @@ static void a_client_that_sends_much_waits_for_the_others(void **state)
         mk_stream_on_input(&c->stream, false);
     }
     assert_in_range(total, 256 * 1024, 8 << 20);
-    mk_conn_leave(c);
+    mk_conn_end_serving(c);
     assert_int_equal(mk_loop_run_once(&t.loop, 0), 0);
     assert_true(n_advances >= 1); /* it was resumed */
     close(client);
@@ -350,7 +350,7 @@ static void a_client_that_sends_much_waits_for_the_others(void **state)
 
 static void enter_again(void *c)
 {
-    mk_conn_enter(c);
+    mk_conn_begin_serving(c);
 }
 
 static void one_connection_is_served_at_a_time(void **state)
@@ -358,9 +358,9 @@ static void one_connection_is_served_at_a_time(void **state)
     (void)state;
     int client;
     struct mk_conn *c = open_conn(&client);
-    mk_conn_enter(c);
+    mk_conn_begin_serving(c);
     assert_bug(enter_again, c, "serving");
-    mk_conn_leave(c);
+    mk_conn_end_serving(c);
     close(client);
 }
 
@@ -401,7 +401,8 @@ static void turn_for(unsigned ms)
 static void each_clock_has_its_span(void **state)
 {
     (void)state;
-    static const enum mk_clock clocks[] = {MK_CLOCK_IDLE, MK_CLOCK_HEAD, MK_CLOCK_HANDLER, MK_CLOCK_LINGER};
+    static const enum mk_conn_timeout clocks[] = {MK_TIMEOUT_IDLE, MK_TIMEOUT_HEAD, MK_TIMEOUT_HANDLER,
+                                                  MK_TIMEOUT_LINGER};
     for (size_t i = 0; i < MK_LEN(clocks); i++) {
         int client;
         t.limits = talk_limits;
@@ -410,7 +411,7 @@ static void each_clock_has_its_span(void **state)
         *spans[i] = 40;
         struct mk_conn *c = open_conn(&client);
         n_clocks = 0;
-        mk_conn_set_clock(c, clocks[i]);
+        mk_conn_set_timeout(c, clocks[i]);
         turn_for(20);
         assert_int_equal(n_clocks, 0);
         turn_for(100);
@@ -427,15 +428,15 @@ static void a_running_clock_goes_on_but_idle_restarts(void **state)
     int client;
     struct mk_conn *c = open_conn(&client);
     t.limits.head_ms = t.limits.idle_ms = 60;
-    mk_conn_set_clock(c, MK_CLOCK_HEAD);
+    mk_conn_set_timeout(c, MK_TIMEOUT_HEAD);
     uint32_t due = c->timer.due_ms;
     turn_for(20);
-    mk_conn_set_clock(c, MK_CLOCK_HEAD);
+    mk_conn_set_timeout(c, MK_TIMEOUT_HEAD);
     assert_int_equal(c->timer.due_ms, due);
-    mk_conn_set_clock(c, MK_CLOCK_IDLE);
+    mk_conn_set_timeout(c, MK_TIMEOUT_IDLE);
     due = c->timer.due_ms;
     turn_for(20);
-    mk_conn_set_clock(c, MK_CLOCK_IDLE);
+    mk_conn_set_timeout(c, MK_TIMEOUT_IDLE);
     assert_true((int32_t)(c->timer.due_ms - due) >= 15);
     close(client);
 }
@@ -447,8 +448,8 @@ static void a_clock_of_no_span_never_runs_out(void **state)
     struct mk_conn *c = open_conn(&client);
     t.limits.request.handler_ms = 0;
     t.limits.head_ms = 20;
-    mk_conn_set_clock(c, MK_CLOCK_HEAD);
-    mk_conn_set_clock(c, MK_CLOCK_HANDLER);
+    mk_conn_set_timeout(c, MK_TIMEOUT_HEAD);
+    mk_conn_set_timeout(c, MK_TIMEOUT_HANDLER);
     turn_for(80);
     assert_int_equal(n_clocks, 0);
     close(client);
@@ -460,8 +461,8 @@ static void a_wait_that_is_over_rings_no_clock(void **state)
     int client;
     struct mk_conn *c = open_conn(&client);
     t.limits.request.handler_ms = 20;
-    mk_conn_set_clock(c, MK_CLOCK_HANDLER);
-    c->clock = MK_CLOCK_NONE;
+    mk_conn_set_timeout(c, MK_TIMEOUT_HANDLER);
+    c->clock = MK_TIMEOUT_NONE;
     turn_for(80);
     assert_int_equal(n_clocks, 0);
     assert_int_equal(n_closes, 0);
@@ -476,7 +477,7 @@ static void a_peer_that_is_ahead_may_pause(void **state)
     struct mk_conn *c = open_conn(&client);
     t.limits.request.rate_ms = 30;
     t.limits.request.rate_bytes = 10;
-    mk_conn_set_clock(c, MK_CLOCK_RATE);
+    mk_conn_set_timeout(c, MK_TIMEOUT_RATE);
     c->progress += 1000; /* but not by more than twelve spans */
     turn_for(150);
     assert_int_equal(n_clocks, 0);
@@ -491,7 +492,7 @@ static void a_peer_that_is_fast_enough_may_go_on(void **state)
     struct mk_conn *c = open_conn(&client);
     t.limits.request.rate_ms = 30;
     t.limits.request.rate_bytes = 10;
-    mk_conn_set_clock(c, MK_CLOCK_RATE);
+    mk_conn_set_timeout(c, MK_TIMEOUT_RATE);
     for (int i = 0; i < 6; i++) {
         c->progress += 10;
         turn_for(20);
@@ -501,7 +502,7 @@ static void a_peer_that_is_fast_enough_may_go_on(void **state)
     c->progress += 9;
     turn_for(800); /* what it was ahead is used up first */
     assert_int_equal(n_clocks, 1);
-    assert_int_equal(last_clock, MK_CLOCK_RATE);
+    assert_int_equal(last_clock, MK_TIMEOUT_RATE);
     assert_int_equal(n_closes, 1);
     close(client);
 }

@@ -113,7 +113,7 @@ static void forget_all(void)
     mk_offload_fini(&t.service.helper); /* a thread may be at work still */
     assert_int_equal(mk_offload_init(&t.service.helper, &t.loop), 0);
     mk_loop_run_tasks(&t.loop);
-    mk_conn_free_spare(&t.service);
+    mk_conn_free_freelist(&t.service);
     mk_arena_cache_fini(&t.service.arenas);
     mk_file_cache_evict_idle(&t.site.web.files);
     mk_file_cache_evict_idle(&t.site.web.files); /* neighbours, which those that are gone now held */
@@ -158,12 +158,12 @@ static void every_dialogue_survives(void **state)
 
 static bool make_a_service(void)
 {
-    struct mk_service s;
-    if (mk_service_init(&s, &t.loop, &t.site.web, &t.limits, &t.counters, MK_STR("Monkey")))
+    struct mk_conn_manager s;
+    if (mk_conn_manager_init(&s, &t.loop, &t.site.web, &t.limits, &t.counters, MK_STR("Monkey")))
         return false;
-    bool ok = mk_conn_make_rooms(&s);
+    bool ok = mk_conn_alloc_buffers(&s);
     assert_true(ok == (s.window.in && s.out.p));
-    mk_service_fini(&s);
+    mk_conn_manager_fini(&s);
     return ok;
 }
 
@@ -175,20 +175,20 @@ static void a_service_needs_memory(void **state)
 
 static bool let_peers_in(void)
 {
-    struct mk_peers p;
+    struct mk_client_limits p;
     bool ok = true;
-    mk_peers_init(&p, 2);
+    mk_client_limits_init(&p, 2);
     for (unsigned i = 0; i < 100; i++) {
         const struct mk_addr peer = {.ip = {[0] = 0x20, [6] = (uint8_t)i}};
-        mk_err e = mk_peers_enter(&p, &peer);
+        mk_err e = mk_client_limits_acquire(&p, &peer);
         assert_true(e == 0 || e == -ENOMEM);
         ok &= e == 0;
         if (!e)
-            mk_peers_leave(&p, &peer);
+            mk_client_limits_release(&p, &peer);
         if (!e && i % 2)
-            ok &= mk_peers_enter(&p, &peer) == 0;
+            ok &= mk_client_limits_acquire(&p, &peer) == 0;
     }
-    mk_peers_fini(&p);
+    mk_client_limits_fini(&p);
     return ok;
 }
 

@@ -16,14 +16,14 @@ static int begin(void **state)
     return 0;
 }
 
-static void expect(enum mk_step step, enum mk_phase phase)
+static void expect(enum mk_lifecycle_step step, enum mk_lifecycle_phase phase)
 {
-    assert_int_equal(mk_lifecycle_next(&life, &workers), step);
+    assert_int_equal(mk_lifecycle_next_step(&life, &workers), step);
     assert_int_equal(life.phase.is, phase);
 }
 
 /* Nothing follows, however often the master asks. */
-static void expect_nothing(enum mk_phase phase)
+static void expect_nothing(enum mk_lifecycle_phase phase)
 {
     expect(MK_STEP_WAIT, phase);
     expect(MK_STEP_WAIT, phase);
@@ -32,11 +32,11 @@ static void expect_nothing(enum mk_phase phase)
 /* Two workers of the only set. */
 static void serve(void)
 {
-    mk_lifecycle_prepared(&life, true);
+    mk_lifecycle_plugins_prepared(&life, true);
     expect(MK_STEP_START_FIRST, MK_PHASE_STARTING);
     workers =
         (struct mk_lifecycle_workers){.wanted = 2, .there = 2, .old_wanted = 2, .old_there = 2, .all = 2};
-    mk_lifecycle_started(&life, true);
+    mk_lifecycle_workers_started(&life, true);
     expect_nothing(MK_PHASE_STARTING);
     workers.ready = 2;
     expect(MK_STEP_SERVE, MK_PHASE_SERVING);
@@ -46,17 +46,17 @@ static void serve(void)
 static void try_reload(void)
 {
     serve();
-    mk_lifecycle_reload(&life);
-    expect(MK_STEP_TRY, MK_PHASE_TRYING);
+    mk_lifecycle_request_reload(&life);
+    expect(MK_STEP_START_TRIAL, MK_PHASE_TRYING);
     expect_nothing(MK_PHASE_TRYING);
 }
 
 static void prepare_reload(void)
 {
     try_reload();
-    mk_lifecycle_tried(&life, true);
+    mk_lifecycle_trial_done(&life, true);
     expect(MK_STEP_LOAD, MK_PHASE_TRYING);
-    mk_lifecycle_loaded(&life, true);
+    mk_lifecycle_config_loaded(&life, true);
     expect_nothing(MK_PHASE_PREPARING);
 }
 
@@ -64,11 +64,11 @@ static void prepare_reload(void)
 static void start_reload(void)
 {
     prepare_reload();
-    mk_lifecycle_prepared(&life, true);
+    mk_lifecycle_plugins_prepared(&life, true);
     expect(MK_STEP_START_NEW, MK_PHASE_RELOADING);
     workers =
         (struct mk_lifecycle_workers){.wanted = 3, .there = 3, .old_wanted = 2, .old_there = 2, .all = 5};
-    mk_lifecycle_started(&life, true);
+    mk_lifecycle_workers_started(&life, true);
     expect_nothing(MK_PHASE_RELOADING);
 }
 
@@ -89,7 +89,7 @@ static void start_waits_until_each_worker_serves(void **state)
 {
     (void)state;
     expect_nothing(MK_PHASE_PREPARING_FIRST);
-    mk_lifecycle_prepared(&life, true);
+    mk_lifecycle_plugins_prepared(&life, true);
     expect(MK_STEP_START_FIRST, MK_PHASE_STARTING);
     workers = (struct mk_lifecycle_workers){.wanted = 2, .there = 2, .ready = 1, .all = 2};
     expect_nothing(MK_PHASE_STARTING);
@@ -100,41 +100,41 @@ static void start_waits_until_each_worker_serves(void **state)
 static void start_with_unprepared_plugin_fails_without_workers(void **state)
 {
     (void)state;
-    mk_lifecycle_prepared(&life, false);
+    mk_lifecycle_plugins_prepared(&life, false);
     expect(MK_STEP_FAIL, MK_PHASE_STARTING);
-    assert_true(mk_lifecycle_end(&life, true).is_first);
+    assert_true(mk_lifecycle_begin_shutdown(&life, true).is_first);
     expect(MK_STEP_STOP, MK_PHASE_ENDING);
 }
 
 static void start_whose_workers_cannot_fork_fails(void **state)
 {
     (void)state;
-    mk_lifecycle_prepared(&life, true);
+    mk_lifecycle_plugins_prepared(&life, true);
     expect(MK_STEP_START_FIRST, MK_PHASE_STARTING);
-    mk_lifecycle_started(&life, false);
+    mk_lifecycle_workers_started(&life, false);
     expect(MK_STEP_FAIL, MK_PHASE_STARTING);
 }
 
 static void start_with_early_death_fails_even_if_others_serve(void **state)
 {
     (void)state;
-    mk_lifecycle_prepared(&life, true);
+    mk_lifecycle_plugins_prepared(&life, true);
     expect(MK_STEP_START_FIRST, MK_PHASE_STARTING);
     workers = (struct mk_lifecycle_workers){.wanted = 2, .there = 2, .ready = 2, .all = 2};
-    mk_lifecycle_early_death(&life);
+    mk_lifecycle_worker_died_early(&life);
     expect(MK_STEP_FAIL, MK_PHASE_STARTING);
 }
 
 static void reload_during_start_follows_when_it_serves(void **state)
 {
     (void)state;
-    mk_lifecycle_reload(&life);
+    mk_lifecycle_request_reload(&life);
     expect_nothing(MK_PHASE_PREPARING_FIRST);
-    mk_lifecycle_prepared(&life, true);
+    mk_lifecycle_plugins_prepared(&life, true);
     expect(MK_STEP_START_FIRST, MK_PHASE_STARTING);
     workers = (struct mk_lifecycle_workers){.wanted = 1, .there = 1, .ready = 1, .all = 1};
     expect(MK_STEP_SERVE, MK_PHASE_SERVING);
-    expect(MK_STEP_TRY, MK_PHASE_TRYING);
+    expect(MK_STEP_START_TRIAL, MK_PHASE_TRYING);
 }
 
 /* ---- Serving ---- */
@@ -144,7 +144,7 @@ static void early_death_while_serving_changes_nothing(void **state)
     (void)state;
     serve();
     workers.there = workers.ready = workers.old_there = 1;
-    mk_lifecycle_early_death(&life);
+    mk_lifecycle_worker_died_early(&life);
     expect_nothing(MK_PHASE_SERVING);
 }
 
@@ -190,13 +190,13 @@ static void hand_over_ends_without_the_answer_of_old_workers(void **state)
 {
     (void)state;
     hand_over();
-    mk_lifecycle_late(&life);
+    mk_lifecycle_old_workers_late(&life);
     expect(MK_STEP_FINISH, MK_PHASE_SERVING);
-    mk_lifecycle_late(&life); /* while serving: of no hand-over */
+    mk_lifecycle_old_workers_late(&life); /* while serving: of no hand-over */
     workers.wanted = 2;
     workers.there = workers.ready = 2;
-    mk_lifecycle_reload(&life);
-    expect(MK_STEP_TRY, MK_PHASE_TRYING);
+    mk_lifecycle_request_reload(&life);
+    expect(MK_STEP_START_TRIAL, MK_PHASE_TRYING);
     assert_false(life.late);
 }
 
@@ -204,7 +204,7 @@ static void hand_over_ignores_an_early_death(void **state)
 {
     (void)state;
     hand_over();
-    mk_lifecycle_early_death(&life);
+    mk_lifecycle_worker_died_early(&life);
     expect_nothing(MK_PHASE_HANDING_OVER);
 }
 
@@ -212,24 +212,24 @@ static void reload_that_fails_keeps_the_old_configuration(void **state)
 {
     (void)state;
     try_reload();
-    mk_lifecycle_tried(&life, false);
+    mk_lifecycle_trial_done(&life, false);
     expect(MK_STEP_REJECT, MK_PHASE_SERVING);
     expect_nothing(MK_PHASE_SERVING);
     begin(NULL);
     try_reload();
-    mk_lifecycle_tried(&life, true);
+    mk_lifecycle_trial_done(&life, true);
     expect(MK_STEP_LOAD, MK_PHASE_TRYING);
-    mk_lifecycle_loaded(&life, false);
+    mk_lifecycle_config_loaded(&life, false);
     expect(MK_STEP_REJECT, MK_PHASE_SERVING);
     expect_nothing(MK_PHASE_SERVING);
     begin(NULL);
     prepare_reload();
-    mk_lifecycle_prepared(&life, false);
+    mk_lifecycle_plugins_prepared(&life, false);
     expect(MK_STEP_REJECT, MK_PHASE_SERVING);
     expect_nothing(MK_PHASE_SERVING);
     begin(NULL);
     start_reload();
-    mk_lifecycle_early_death(&life);
+    mk_lifecycle_worker_died_early(&life);
     expect(MK_STEP_ABANDON, MK_PHASE_SERVING);
     expect_nothing(MK_PHASE_SERVING);
 }
@@ -238,9 +238,9 @@ static void reload_whose_workers_cannot_fork_is_abandoned(void **state)
 {
     (void)state;
     prepare_reload();
-    mk_lifecycle_prepared(&life, true);
+    mk_lifecycle_plugins_prepared(&life, true);
     expect(MK_STEP_START_NEW, MK_PHASE_RELOADING);
-    mk_lifecycle_started(&life, false);
+    mk_lifecycle_workers_started(&life, false);
     expect(MK_STEP_ABANDON, MK_PHASE_SERVING);
 }
 
@@ -250,7 +250,7 @@ static void reload_with_early_death_does_not_hand_over(void **state)
     (void)state;
     start_reload();
     workers.ready = 3;
-    mk_lifecycle_early_death(&life);
+    mk_lifecycle_worker_died_early(&life);
     expect(MK_STEP_ABANDON, MK_PHASE_SERVING);
 }
 
@@ -258,13 +258,13 @@ static void reload_requested_during_a_reload_follows_it_once(void **state)
 {
     (void)state;
     hand_over();
-    mk_lifecycle_reload(&life);
-    mk_lifecycle_reload(&life);
+    mk_lifecycle_request_reload(&life);
+    mk_lifecycle_request_reload(&life);
     expect_nothing(MK_PHASE_HANDING_OVER);
     workers.accept_still = false;
     expect(MK_STEP_FINISH, MK_PHASE_SERVING);
-    expect(MK_STEP_TRY, MK_PHASE_TRYING);
-    mk_lifecycle_tried(&life, false);
+    expect(MK_STEP_START_TRIAL, MK_PHASE_TRYING);
+    mk_lifecycle_trial_done(&life, false);
     expect(MK_STEP_REJECT, MK_PHASE_SERVING);
     expect_nothing(MK_PHASE_SERVING);
 }
@@ -274,11 +274,11 @@ static void reload_requested_while_plugins_prepare_follows_their_failure(void **
 {
     (void)state;
     prepare_reload();
-    mk_lifecycle_reload(&life);
+    mk_lifecycle_request_reload(&life);
     expect_nothing(MK_PHASE_PREPARING);
-    mk_lifecycle_prepared(&life, false);
+    mk_lifecycle_plugins_prepared(&life, false);
     expect(MK_STEP_REJECT, MK_PHASE_SERVING);
-    expect(MK_STEP_TRY, MK_PHASE_TRYING);
+    expect(MK_STEP_START_TRIAL, MK_PHASE_TRYING);
 }
 
 static void slow_reload_gives_way_to_the_next_in_each_phase(void **state)
@@ -287,12 +287,12 @@ static void slow_reload_gives_way_to_the_next_in_each_phase(void **state)
     for (size_t i = 0; i < MK_LEN(reloading); i++) {
         begin(NULL);
         reloading[i]();
-        enum mk_phase phase = life.phase.is;
-        mk_lifecycle_reload(&life);
+        enum mk_lifecycle_phase phase = life.phase.is;
+        mk_lifecycle_request_reload(&life);
         expect_nothing(phase);
-        mk_lifecycle_slow(&life);
-        expect(MK_STEP_GIVE_WAY, MK_PHASE_SERVING);
-        expect(MK_STEP_TRY, MK_PHASE_TRYING);
+        mk_lifecycle_reload_is_slow(&life);
+        expect(MK_STEP_GIVE_UP_RELOAD, MK_PHASE_SERVING);
+        expect(MK_STEP_START_TRIAL, MK_PHASE_TRYING);
         assert_false(life.slow || life.again); /* the next one has its own time */
         expect_nothing(MK_PHASE_TRYING);
     }
@@ -304,11 +304,11 @@ static void slow_reload_without_a_next_goes_on(void **state)
     for (size_t i = 0; i < MK_LEN(reloading); i++) {
         begin(NULL);
         reloading[i]();
-        enum mk_phase phase = life.phase.is;
-        mk_lifecycle_slow(&life);
+        enum mk_lifecycle_phase phase = life.phase.is;
+        mk_lifecycle_reload_is_slow(&life);
         expect_nothing(phase);
-        mk_lifecycle_reload(&life);
-        expect(MK_STEP_GIVE_WAY, MK_PHASE_SERVING);
+        mk_lifecycle_request_reload(&life);
+        expect(MK_STEP_GIVE_UP_RELOAD, MK_PHASE_SERVING);
     }
 }
 
@@ -316,9 +316,9 @@ static void slow_reload_gives_way_when_a_serving_worker_dies(void **state)
 {
     (void)state;
     start_reload();
-    mk_lifecycle_slow(&life);
+    mk_lifecycle_reload_is_slow(&life);
     workers.old_there = 1;
-    expect(MK_STEP_GIVE_WAY, MK_PHASE_SERVING);
+    expect(MK_STEP_GIVE_UP_RELOAD, MK_PHASE_SERVING);
     expect_nothing(MK_PHASE_SERVING);
 }
 
@@ -329,8 +329,8 @@ static void reload_that_becomes_slow_after_a_death_gives_way(void **state)
     start_reload();
     workers.old_there = 1;
     expect_nothing(MK_PHASE_RELOADING);
-    mk_lifecycle_slow(&life);
-    expect(MK_STEP_GIVE_WAY, MK_PHASE_SERVING);
+    mk_lifecycle_reload_is_slow(&life);
+    expect(MK_STEP_GIVE_UP_RELOAD, MK_PHASE_SERVING);
 }
 
 /* The master replaces it meanwhile. */
@@ -340,8 +340,8 @@ static void slow_trial_outlives_a_death(void **state)
     for (size_t i = 0; i < 2; i++) {
         begin(NULL);
         reloading[i]();
-        enum mk_phase phase = life.phase.is;
-        mk_lifecycle_slow(&life);
+        enum mk_lifecycle_phase phase = life.phase.is;
+        mk_lifecycle_reload_is_slow(&life);
         workers.old_there = 1;
         expect_nothing(phase);
     }
@@ -353,10 +353,10 @@ static void results_that_nobody_waits_for_are_ignored(void **state)
     (void)state;
     serve();
     for (int ok = 0; ok < 2; ok++) {
-        mk_lifecycle_tried(&life, ok);
-        mk_lifecycle_loaded(&life, ok);
-        mk_lifecycle_prepared(&life, ok);
-        mk_lifecycle_started(&life, ok);
+        mk_lifecycle_trial_done(&life, ok);
+        mk_lifecycle_config_loaded(&life, ok);
+        mk_lifecycle_plugins_prepared(&life, ok);
+        mk_lifecycle_workers_started(&life, ok);
         expect_nothing(MK_PHASE_SERVING);
     }
 }
@@ -367,7 +367,7 @@ static void end_waits_for_the_last_worker(void **state)
 {
     (void)state;
     serve();
-    const struct mk_lifecycle_ending ending = mk_lifecycle_end(&life, false);
+    const struct mk_lifecycle_shutdown ending = mk_lifecycle_begin_shutdown(&life, false);
     assert_true(ending.is_first);
     assert_false(ending.has_limit || ending.kills_starting);
     expect_nothing(MK_PHASE_ENDING);
@@ -381,8 +381,8 @@ static void end_at_once_follows_a_slow_end(void **state)
 {
     (void)state;
     serve();
-    assert_true(mk_lifecycle_end(&life, false).is_first);
-    const struct mk_lifecycle_ending second = mk_lifecycle_end(&life, true);
+    assert_true(mk_lifecycle_begin_shutdown(&life, false).is_first);
+    const struct mk_lifecycle_shutdown second = mk_lifecycle_begin_shutdown(&life, true);
     assert_false(second.is_first); /* the exit code stays */
     assert_true(second.has_limit);
 }
@@ -391,8 +391,8 @@ static void end_drops_the_step_that_was_due(void **state)
 {
     (void)state;
     try_reload();
-    mk_lifecycle_tried(&life, true);
-    (void)mk_lifecycle_end(&life, false);
+    mk_lifecycle_trial_done(&life, true);
+    (void)mk_lifecycle_begin_shutdown(&life, false);
     expect_nothing(MK_PHASE_ENDING);
 }
 
@@ -400,14 +400,14 @@ static void ending_begins_nothing(void **state)
 {
     (void)state;
     start_reload();
-    (void)mk_lifecycle_end(&life, false);
-    mk_lifecycle_reload(&life);
-    mk_lifecycle_slow(&life);
-    mk_lifecycle_late(&life);
-    mk_lifecycle_early_death(&life);
-    mk_lifecycle_tried(&life, true);
-    mk_lifecycle_loaded(&life, true);
-    mk_lifecycle_prepared(&life, true);
+    (void)mk_lifecycle_begin_shutdown(&life, false);
+    mk_lifecycle_request_reload(&life);
+    mk_lifecycle_reload_is_slow(&life);
+    mk_lifecycle_old_workers_late(&life);
+    mk_lifecycle_worker_died_early(&life);
+    mk_lifecycle_trial_done(&life, true);
+    mk_lifecycle_config_loaded(&life, true);
+    mk_lifecycle_plugins_prepared(&life, true);
     workers.ready = workers.wanted;
     workers.old_there = 0;
     expect_nothing(MK_PHASE_ENDING);
@@ -418,17 +418,17 @@ static void end_kills_starting_workers_that_may_hang(void **state)
 {
     (void)state;
     start_reload();
-    assert_true(mk_lifecycle_end(&life, true).kills_starting);
+    assert_true(mk_lifecycle_begin_shutdown(&life, true).kills_starting);
     begin(NULL);
     start_reload();
-    assert_false(mk_lifecycle_end(&life, false).kills_starting);
+    assert_false(mk_lifecycle_begin_shutdown(&life, false).kills_starting);
     begin(NULL);
     start_reload();
-    mk_lifecycle_slow(&life);
-    assert_true(mk_lifecycle_end(&life, false).kills_starting);
+    mk_lifecycle_reload_is_slow(&life);
+    assert_true(mk_lifecycle_begin_shutdown(&life, false).kills_starting);
     begin(NULL);
     serve();
-    assert_false(mk_lifecycle_end(&life, true).kills_starting);
+    assert_false(mk_lifecycle_begin_shutdown(&life, true).kills_starting);
 }
 
 /* ---- Replacing workers ---- */
@@ -496,30 +496,30 @@ static void happen(enum event e)
 {
     switch (e) {
     case RELOAD:
-        mk_lifecycle_reload(&life);
+        mk_lifecycle_request_reload(&life);
         break;
     case TRIED:
     case TRIED_IN_VAIN:
-        mk_lifecycle_tried(&life, e == TRIED);
+        mk_lifecycle_trial_done(&life, e == TRIED);
         break;
     case LOADED:
     case NOT_LOADED:
-        mk_lifecycle_loaded(&life, e == LOADED);
+        mk_lifecycle_config_loaded(&life, e == LOADED);
         break;
     case PREPARED:
     case NOT_PREPARED:
-        mk_lifecycle_prepared(&life, e == PREPARED);
+        mk_lifecycle_plugins_prepared(&life, e == PREPARED);
         break;
     case NOT_STARTED:
-        mk_lifecycle_started(&life, false);
+        mk_lifecycle_workers_started(&life, false);
         break;
     case SLOW_AND_RELOAD:
-        mk_lifecycle_reload(&life);
-        mk_lifecycle_slow(&life);
+        mk_lifecycle_request_reload(&life);
+        mk_lifecycle_reload_is_slow(&life);
         break;
     case SLOW:
     case SLOW_AND_LOSS:
-        mk_lifecycle_slow(&life);
+        mk_lifecycle_reload_is_slow(&life);
         if (e == SLOW)
             break;
         /* fallthrough */
@@ -527,7 +527,7 @@ static void happen(enum event e)
         workers.old_there = 1;
         break;
     case LATE:
-        mk_lifecycle_late(&life);
+        mk_lifecycle_old_workers_late(&life);
         break;
     case READY_AND_QUIET:
         workers.accept_still = false;
@@ -536,7 +536,7 @@ static void happen(enum event e)
         workers.ready = workers.there = workers.wanted;
         break;
     case END:
-        (void)mk_lifecycle_end(&life, false);
+        (void)mk_lifecycle_begin_shutdown(&life, false);
         workers.all = 0;
         break;
     case EVENTS:
@@ -551,7 +551,7 @@ static void wait_for_plugins(void)
 
 static void start_first(void)
 {
-    mk_lifecycle_prepared(&life, true);
+    mk_lifecycle_plugins_prepared(&life, true);
     expect(MK_STEP_START_FIRST, MK_PHASE_STARTING);
     workers =
         (struct mk_lifecycle_workers){.wanted = 2, .there = 2, .old_wanted = 2, .old_there = 2, .all = 2};
@@ -560,7 +560,7 @@ static void start_first(void)
 static void end(void)
 {
     serve();
-    (void)mk_lifecycle_end(&life, false);
+    (void)mk_lifecycle_begin_shutdown(&life, false);
 }
 
 static void (*const reach[MK_PHASES])(void) = {
@@ -577,11 +577,11 @@ static void (*const reach[MK_PHASES])(void) = {
 /* All that an event causes: in every other phase, nothing. */
 static const struct {
     enum event event;
-    enum mk_phase in;
-    enum mk_step step;
-    enum mk_phase then;
+    enum mk_lifecycle_phase in;
+    enum mk_lifecycle_step step;
+    enum mk_lifecycle_phase then;
 } rules[] = {
-    {RELOAD, MK_PHASE_SERVING, MK_STEP_TRY, MK_PHASE_TRYING},
+    {RELOAD, MK_PHASE_SERVING, MK_STEP_START_TRIAL, MK_PHASE_TRYING},
     {TRIED, MK_PHASE_TRYING, MK_STEP_LOAD, MK_PHASE_TRYING},
     {TRIED_IN_VAIN, MK_PHASE_TRYING, MK_STEP_REJECT, MK_PHASE_SERVING},
     {LOADED, MK_PHASE_TRYING, MK_STEP_WAIT, MK_PHASE_PREPARING},
@@ -592,11 +592,11 @@ static const struct {
     {NOT_PREPARED, MK_PHASE_PREPARING, MK_STEP_REJECT, MK_PHASE_SERVING},
     {NOT_STARTED, MK_PHASE_STARTING, MK_STEP_FAIL, MK_PHASE_STARTING},
     {NOT_STARTED, MK_PHASE_RELOADING, MK_STEP_ABANDON, MK_PHASE_SERVING},
-    {SLOW_AND_RELOAD, MK_PHASE_SERVING, MK_STEP_TRY, MK_PHASE_TRYING},
-    {SLOW_AND_RELOAD, MK_PHASE_TRYING, MK_STEP_GIVE_WAY, MK_PHASE_SERVING},
-    {SLOW_AND_RELOAD, MK_PHASE_PREPARING, MK_STEP_GIVE_WAY, MK_PHASE_SERVING},
-    {SLOW_AND_RELOAD, MK_PHASE_RELOADING, MK_STEP_GIVE_WAY, MK_PHASE_SERVING},
-    {SLOW_AND_LOSS, MK_PHASE_RELOADING, MK_STEP_GIVE_WAY, MK_PHASE_SERVING},
+    {SLOW_AND_RELOAD, MK_PHASE_SERVING, MK_STEP_START_TRIAL, MK_PHASE_TRYING},
+    {SLOW_AND_RELOAD, MK_PHASE_TRYING, MK_STEP_GIVE_UP_RELOAD, MK_PHASE_SERVING},
+    {SLOW_AND_RELOAD, MK_PHASE_PREPARING, MK_STEP_GIVE_UP_RELOAD, MK_PHASE_SERVING},
+    {SLOW_AND_RELOAD, MK_PHASE_RELOADING, MK_STEP_GIVE_UP_RELOAD, MK_PHASE_SERVING},
+    {SLOW_AND_LOSS, MK_PHASE_RELOADING, MK_STEP_GIVE_UP_RELOAD, MK_PHASE_SERVING},
     {LATE, MK_PHASE_HANDING_OVER, MK_STEP_FINISH, MK_PHASE_SERVING},
     {READY, MK_PHASE_STARTING, MK_STEP_SERVE, MK_PHASE_SERVING},
     {READY, MK_PHASE_RELOADING, MK_STEP_HAND_OVER, MK_PHASE_HANDING_OVER},
@@ -605,7 +605,7 @@ static const struct {
     {READY_AND_QUIET, MK_PHASE_HANDING_OVER, MK_STEP_FINISH, MK_PHASE_SERVING},
 };
 
-static void expect_rule(enum event event, enum mk_phase in)
+static void expect_rule(enum event event, enum mk_lifecycle_phase in)
 {
     for (size_t i = 0; i < MK_LEN(rules); i++)
         if (rules[i].event == event && rules[i].in == in) {
@@ -626,7 +626,7 @@ static void each_event_has_one_effect_in_each_phase(void **state)
             reach[phase]();
             assert_int_equal(life.phase.is, phase);
             happen((enum event)event);
-            expect_rule((enum event)event, (enum mk_phase)phase);
+            expect_rule((enum event)event, (enum mk_lifecycle_phase)phase);
         }
 }
 
@@ -638,7 +638,7 @@ static bool flip(void)
     return seed >> 31;
 }
 
-static void do_step(enum mk_step step, bool ok)
+static void do_step(enum mk_lifecycle_step step, bool ok)
 {
     if (step == MK_STEP_LOAD)
         happen(ok ? LOADED : NOT_LOADED);
@@ -657,12 +657,12 @@ static void do_step(enum mk_step step, bool ok)
 }
 
 /* As the master does after each event. */
-static enum mk_step advance(bool can_fail)
+static enum mk_lifecycle_step advance(bool can_fail)
 {
-    enum mk_step step = MK_STEP_TRY;
+    enum mk_lifecycle_step step = MK_STEP_START_TRIAL;
     for (int i = 0; step != MK_STEP_WAIT && step != MK_STEP_STOP; i++) {
         assert_true(i < 10);
-        step = mk_lifecycle_next(&life, &workers);
+        step = mk_lifecycle_next_step(&life, &workers);
         do_step(step, !can_fail || flip());
     }
     return step;
@@ -672,7 +672,7 @@ static enum mk_step advance(bool can_fail)
 static void expect_rest(void)
 {
     static const enum event good[] = {TRIED, PREPARED, READY_AND_QUIET};
-    enum mk_step step = MK_STEP_WAIT;
+    enum mk_lifecycle_step step = MK_STEP_WAIT;
     for (size_t i = 0; i < 4 * MK_LEN(good) && step != MK_STEP_STOP; i++) {
         happen(good[i % MK_LEN(good)]);
         step = advance(false);
@@ -724,15 +724,15 @@ static void reload_stays_slow_through_its_phases(void **state)
 {
     (void)state;
     try_reload();
-    mk_lifecycle_slow(&life);
-    mk_lifecycle_tried(&life, true);
+    mk_lifecycle_reload_is_slow(&life);
+    mk_lifecycle_trial_done(&life, true);
     expect(MK_STEP_LOAD, MK_PHASE_TRYING);
-    mk_lifecycle_loaded(&life, true);
+    mk_lifecycle_config_loaded(&life, true);
     expect_nothing(MK_PHASE_PREPARING);
-    mk_lifecycle_prepared(&life, true);
+    mk_lifecycle_plugins_prepared(&life, true);
     expect(MK_STEP_START_NEW, MK_PHASE_RELOADING);
     workers.old_there = 1;
-    expect(MK_STEP_GIVE_WAY, MK_PHASE_SERVING);
+    expect(MK_STEP_GIVE_UP_RELOAD, MK_PHASE_SERVING);
 }
 
 /* Else the next order to end would kill workers that have only just replaced others. */
@@ -740,11 +740,11 @@ static void finished_reload_is_not_slow(void **state)
 {
     (void)state;
     start_reload();
-    mk_lifecycle_slow(&life);
+    mk_lifecycle_reload_is_slow(&life);
     workers.ready = 3;
     expect(MK_STEP_HAND_OVER, MK_PHASE_HANDING_OVER);
     expect(MK_STEP_FINISH, MK_PHASE_SERVING);
-    assert_false(mk_lifecycle_end(&life, false).kills_starting);
+    assert_false(mk_lifecycle_begin_shutdown(&life, false).kills_starting);
 }
 
 #define TEST(name) cmocka_unit_test_setup(name, begin)

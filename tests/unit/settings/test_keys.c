@@ -14,7 +14,7 @@ union settings {
     struct mk_server_settings server;
     struct mk_vhost_settings host;
     struct mk_location_settings location;
-    struct mk_pairs pairs;
+    struct mk_conf_pairs pairs;
 };
 
 static struct mk_arena arena;
@@ -147,7 +147,7 @@ static void bounds_hold(void **state)
 }
 
 /* The settings of a section that says nothing, below others that say nothing. */
-static void bind_nothing(enum mk_section section, union settings *out)
+static void bind_nothing(enum mk_builtin_section section, union settings *out)
 {
     struct mk_server_settings server = {.workers = 0};
     memset(out, 0, sizeof *out);
@@ -163,7 +163,8 @@ static void bind_nothing(enum mk_section section, union settings *out)
 static void what_is_printed_is_read_again(void **state)
 {
     (void)state;
-    static const enum mk_section with_keys[] = {MK_SECTION_SERVER, MK_SECTION_HOST, MK_SECTION_LOCATION};
+    static const enum mk_builtin_section with_keys[] = {MK_SECTION_SERVER, MK_SECTION_HOST,
+                                                        MK_SECTION_LOCATION};
     for (size_t i = 0; i < MK_LEN(with_keys); i++) {
         const struct mk_conf_table *t = table_of(with_keys[i]);
         union settings first, second;

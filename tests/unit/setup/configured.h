@@ -3,7 +3,7 @@
 #ifndef MK_UNIT_SETUP_CONFIGURED_H
 #define MK_UNIT_SETUP_CONFIGURED_H
 
-#include "setup/generation.h"
+#include "setup/config_generation.h"
 #include "unit/folder.h"
 #include "unit/harness.h"
 #include "unit/test.h"
@@ -12,8 +12,8 @@ struct configured {
     struct folder folder;
     struct mk_arena arena; /* of the report */
     struct mk_conf_report report;
-    struct mk_overrides overrides;
-    struct mk_generation *g;
+    struct mk_config_overrides overrides;
+    struct mk_config_generation *g;
 };
 
 /* A folder `site` with an index.html. */
@@ -29,7 +29,7 @@ static inline void configured_init(struct configured *c)
 static inline void configured_unload(struct configured *c)
 {
     if (c->g)
-        mk_generation_free(c->g);
+        mk_config_generation_free(c->g);
     c->g = NULL;
     mk_arena_fini(&c->arena);
 }
@@ -46,9 +46,9 @@ HARNESS_FIXTURE(configured, struct configured);
 static inline bool configured_load_file(struct configured *c, const char *name)
 {
     char path[PATH_MAX];
-    struct mk_origin origin = {.path = folder_path(&c->folder, name, path), .overrides = c->overrides};
+    struct mk_config_source origin = {.path = folder_path(&c->folder, name, path), .overrides = c->overrides};
     configured_unload(c);
-    c->g = mk_generation_load(&origin, &c->arena, &c->report);
+    c->g = mk_config_generation_load(&origin, &c->arena, &c->report);
     return c->g != NULL;
 }
 

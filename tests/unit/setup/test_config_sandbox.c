@@ -2,19 +2,19 @@
 #include <monkey/config.h>
 #include <sys/stat.h>
 
-#include "setup/allowed.h"
 #include "setup/config.h"
+#include "setup/sandbox_rules.h"
 #include "unit/test.h"
 
-static struct mk_generation g;
-static struct mk_loaded first, second;
+static struct mk_config_generation g;
+static struct mk_loaded_plugin first, second;
 static struct mk_config of_first = {.generation = &g, .plugin = &first},
                         of_second = {.generation = &g, .plugin = &second};
 
 static int start(void **state)
 {
     (void)state;
-    g = (struct mk_generation){.server.sandbox = true};
+    g = (struct mk_config_generation){.server.sandbox = true};
     mk_arena_init(&g.arena, NULL);
     return 0;
 }
@@ -26,11 +26,11 @@ static int stop(void **state)
     return 0;
 }
 
-static void expect(const struct mk_loaded *by, const char *line)
+static void expect(const struct mk_loaded_plugin *by, const char *line)
 {
     char room[500];
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
-    mk_allowed_print(&g, by, "may ", &out);
+    mk_sandbox_rules_print(&g, by, "may ", &out);
     assert_str(mk_buf_str(&out), line);
 }
 
@@ -69,7 +69,7 @@ static void the_line_is_one_line(void **state)
 
 static bool is_watched(const char *path)
 {
-    const struct mk_watched *w = g.watched;
+    const struct mk_file_watch *w = g.watched;
     while (w && strcmp(w->path, path) != 0)
         w = w->next;
     return w;

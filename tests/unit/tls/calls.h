@@ -33,7 +33,7 @@ struct subject {
 struct calls {
     struct world w; /* its stream is the server's */
     struct issuer authority;
-    struct mk_tls_client_rules rules;
+    struct mk_tls_client_settings rules;
     struct mk_tls_client *client;
     struct mk_tls_session *session;
     struct mk_stream s;       /* the client's */
@@ -92,14 +92,14 @@ static inline void calls_issuer_free(struct issuer *i)
 }
 
 /* NAME.pem, which holds the key, too. */
-static inline struct mk_tls_pair calls_pair(struct world *w, const char *name, const struct issuer *by,
-                                            struct subject s)
+static inline struct mk_tls_keypair calls_pair(struct world *w, const char *name, const struct issuer *by,
+                                               struct subject s)
 {
     char leaf[64];
     EVP_PKEY *key = s.bits ? EVP_RSA_gen(s.bits) : EVP_EC_gen("P-256");
     X509 *x = calls_sign(key, name, by, s);
     snprintf(leaf, sizeof leaf, "%s.pem", name);
-    struct mk_tls_pair pair = {.certificate = world_write_pem(w, leaf, key, x)};
+    struct mk_tls_keypair pair = {.certificate = world_write_pem(w, leaf, key, x)};
     X509_free(x);
     EVP_PKEY_free(key);
     return pair;
@@ -107,7 +107,7 @@ static inline struct mk_tls_pair calls_pair(struct world *w, const char *name, c
 
 /* ---- The two sides ---- */
 
-static inline void calls_serve(struct calls *c, struct mk_tls_pair pair)
+static inline void calls_serve(struct calls *c, struct mk_tls_keypair pair)
 {
     mk_tls_context_free(c->w.context);
     c->w.context = NULL;
@@ -133,7 +133,7 @@ static inline void calls_init(struct calls *c)
     calls_serve(c, calls_pair(&c->w, "server", &c->authority,
                               (struct subject){
                                   .names = "DNS:a.example,DNS:*.b.example,IP:192.0.2.1,IP:2001:db8::1"}));
-    c->rules = (struct mk_tls_client_rules){.authority = c->authority.file, .verifies = true};
+    c->rules = (struct mk_tls_client_settings){.authority = c->authority.file, .verifies = true};
     calls_load(c);
 }
 

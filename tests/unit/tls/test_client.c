@@ -53,8 +53,8 @@ static void an_authority_need_not_be_the_last(void **state)
 static void a_certificate_must_fit(void **state)
 {
     (void)state;
-    struct mk_tls_pair old = calls_pair(&c.w, "old", NULL, (struct subject){.from = -20, .days = -10});
-    struct mk_tls_pair fine = calls_pair(&c.w, "fine", NULL, (struct subject){.usage = "clientAuth"});
+    struct mk_tls_keypair old = calls_pair(&c.w, "old", NULL, (struct subject){.from = -20, .days = -10});
+    struct mk_tls_keypair fine = calls_pair(&c.w, "fine", NULL, (struct subject){.usage = "clientAuth"});
     c.rules.certificate = "/nowhere";
     expect_wrong(c.rules.certificate, "cannot read the certificate");
     c.rules.certificate = c.authority.file;

@@ -32,15 +32,15 @@ static void expect(struct mk_stream *s, const char *text)
 static void both_versions_are_spoken(void **state)
 {
     (void)state;
-    struct mk_tls_facts facts;
+    struct mk_tls_conn_info facts;
     for (unsigned version = 12; version <= 13; version++) {
         use_12_or_13(version);
         calls_connect(&c, "a.example");
-        mk_tls_facts_of(&c.s, &facts);
+        mk_tls_conn_info_get(&c.s, &facts);
         assert_str(facts.version, version == 12 ? "TLSv1.2" : "TLSv1.3");
         assert_str(facts.protocol, "http/1.1");
         assert_false(facts.client_subject.p || facts.kernel || facts.context);
-        mk_tls_facts_of(&c.w.s, &facts);
+        mk_tls_conn_info_get(&c.w.s, &facts);
         assert_str(facts.protocol, "http/1.1");
         assert_string_equal(c.w.asked, "a.example");
         calls_end(&c);
@@ -458,8 +458,8 @@ static void nothing_is_agreed_upon_again(void **state)
     (void)state;
     SSL_CTX *ctx;
     SSL *ssl = make_server(&ctx, TLS1_2_VERSION);
-    struct mk_tls_facts facts;
-    mk_tls_facts_of(&c.s, &facts);
+    struct mk_tls_conn_info facts;
+    mk_tls_conn_info_get(&c.s, &facts);
     assert_str(facts.protocol, ""); /* it does not know ALPN */
     assert_int_equal(SSL_renegotiate(ssl), 1);
     (void)SSL_do_handshake(ssl);

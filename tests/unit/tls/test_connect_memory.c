@@ -45,9 +45,9 @@ static void *on_realloc(void *old, size_t size, const char *file, int line)
 
 static size_t measure(bool resumed)
 {
-    struct mk_tls_facts facts;
+    struct mk_tls_conn_info facts;
     calls_connect(&c, "a.example");
-    mk_tls_facts_of(&c.s, &facts);
+    mk_tls_conn_info_get(&c.s, &facts);
     assert_int_equal(facts.resumed, resumed);
     size_t before = live;
     c.s.ops->close(&c.s);

@@ -4,7 +4,7 @@
 #include <openssl/ocsp.h>
 #include <time.h>
 
-#include "tls/name.h"
+#include "tls/x509_name.h"
 #include "unit/tls/world.h"
 
 static struct world w;
@@ -44,18 +44,18 @@ static void a_good_one(void **state)
     time_t now = time(NULL);
     world_load(&w);
     assert_string_equal(w.problem.text, "");
-    int64_t expires = mk_tls_context_expires(w.context);
+    int64_t expires = mk_tls_context_valid_until(w.context);
     assert_true(expires > now + 29 * 86400 && expires < now + 31 * 86400);
 }
 
 static void two_kinds(void **state)
 {
     (void)state;
-    struct mk_tls_pair pairs[2] = {w.pair, world_pair(&w, "rsa", EVP_RSA_gen(2048), -1, 10)};
+    struct mk_tls_keypair pairs[2] = {w.pair, world_pair(&w, "rsa", EVP_RSA_gen(2048), -1, 10)};
     w.rules.pairs = pairs;
     w.rules.n_pairs = 2;
     world_load(&w);
-    assert_true(mk_tls_context_expires(w.context) < time(NULL) + 11 * 86400); /* the first to end */
+    assert_true(mk_tls_context_valid_until(w.context) < time(NULL) + 11 * 86400); /* the first to end */
     SSL_CTX_set1_sigalgs_list(w.clients, "RSA-PSS+SHA256");
     world_connect(&w);
     assert_int_equal(EVP_PKEY_get_base_id(X509_get0_pubkey(SSL_get0_peer_certificate(w.client))),
@@ -70,7 +70,7 @@ static void two_kinds(void **state)
 static void but_each_once(void **state)
 {
     (void)state;
-    struct mk_tls_pair pairs[2] = {w.pair, world_pair(&w, "other", EVP_EC_gen("P-256"), -1, 10)};
+    struct mk_tls_keypair pairs[2] = {w.pair, world_pair(&w, "other", EVP_EC_gen("P-256"), -1, 10)};
     w.rules.pairs = pairs;
     w.rules.n_pairs = 2;
     expect_wrong(pairs[1].certificate, "same type of key");
@@ -120,14 +120,14 @@ static void files_that_are_something_else(void **state)
     w.pair.certificate = key;
     expect_wrong(key, "it contains no certificate");
     folder_add(&w.folder, "broken", MK_STR("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"));
-    w.pair = (struct mk_tls_pair){.certificate = world_path(&w, "broken"), .key = key};
+    w.pair = (struct mk_tls_keypair){.certificate = world_path(&w, "broken"), .key = key};
     expect_wrong(w.pair.certificate, "is invalid");
 }
 
 static void pairs_that_are_none(void **state)
 {
     (void)state;
-    struct mk_tls_pair other = world_pair(&w, "other", EVP_EC_gen("P-256"), -1, 10);
+    struct mk_tls_keypair other = world_pair(&w, "other", EVP_EC_gen("P-256"), -1, 10);
     w.pair.key = other.key;
     expect_wrong(other.key, "does not belong to the certificate in");
     other = world_pair(&w, "rsa", EVP_RSA_gen(2048), -1, 10);
@@ -171,14 +171,14 @@ static void context_takes_over_a_certificate_whose_files_are_gone(void **state)
     struct mk_tls_context *first;
     world_load(&w);
     first = w.context;
-    assert_true(mk_tls_context_has(first, w.pair.certificate));
-    assert_false(mk_tls_context_has(first, "other.pem"));
+    assert_true(mk_tls_context_has_certificate(first, w.pair.certificate));
+    assert_false(mk_tls_context_has_certificate(first, "other.pem"));
     assert_int_equal(unlink(w.pair.certificate) | unlink(w.pair.key), 0);
     expect_wrong(w.pair.certificate, "cannot read the certificate");
     w.pair.kept_by = first;
     world_load(&w);
     mk_tls_context_free(first);
-    assert_int_equal(mk_tls_context_expires(w.context) > time(NULL), 1);
+    assert_int_equal(mk_tls_context_valid_until(w.context) > time(NULL), 1);
     world_connect(&w);
     world_hang_up(&w);
     struct mk_tls_context *second = w.context;
@@ -194,8 +194,8 @@ static void context_cannot_take_over_what_the_other_never_had(void **state)
     (void)state;
     world_load(&w);
     struct mk_tls_context *c = NULL;
-    struct mk_tls_pair pair = {.certificate = "/nowhere.pem", .kept_by = w.context};
-    struct mk_tls_rules rules = w.rules;
+    struct mk_tls_keypair pair = {.certificate = "/nowhere.pem", .kept_by = w.context};
+    struct mk_tls_server_settings rules = w.rules;
     rules.pairs = &pair;
     assert_true(mk_tls_context_new(&rules, &c, &w.problem) < 0);
     assert_null(c);
@@ -255,7 +255,7 @@ static void authorities_of_clients(void **state)
     world_load(&w);
 }
 
-static mk_err try(const struct mk_tls_pair *pair)
+static mk_err try(const struct mk_tls_keypair *pair)
 {
     char room[16];
     const char *why;
@@ -273,25 +273,25 @@ static void assert_certificate(mk_str der, mk_str subject)
 {
     const unsigned char *at = (const unsigned char *)der.p, *end = at + der.len;
     X509 *x = d2i_X509(NULL, &at, (long)der.len);
-    char name[MK_TLS_NAME_MAX];
+    char name[MK_TLS_X509_NAME_MAX];
     assert_non_null(x);
     assert_ptr_equal(at, end);
-    assert_true(mk_str_eq(mk_tls_name_write(X509_get_subject_name(x), name), subject));
+    assert_true(mk_str_eq(mk_tls_x509_name_format(X509_get_subject_name(x), name), subject));
     X509_free(x);
 }
 
 static void clients(void **state)
 {
     (void)state;
-    struct mk_tls_pair known = world_pair(&w, "known", EVP_EC_gen("P-256"), -1, 10);
-    struct mk_tls_pair stranger = world_pair(&w, "stranger", EVP_EC_gen("P-256"), -1, 10);
-    struct mk_tls_facts facts;
+    struct mk_tls_keypair known = world_pair(&w, "known", EVP_EC_gen("P-256"), -1, 10);
+    struct mk_tls_keypair stranger = world_pair(&w, "stranger", EVP_EC_gen("P-256"), -1, 10);
+    struct mk_tls_conn_info facts;
     w.rules.client_authority = known.certificate;
     for (int mode = MK_TLS_CLIENTS_OPTIONAL; mode <= MK_TLS_CLIENTS_REQUIRED; mode++) {
         w.rules.clients = (enum mk_tls_clients)mode;
         world_load(&w);
         assert_int_equal(try(&known), 0);
-        mk_tls_facts_of(&w.s, &facts);
+        mk_tls_conn_info_get(&w.s, &facts);
         assert_str(facts.client_subject, "CN=known");
         assert_str(facts.client_issuer, "CN=known");
         assert_str(facts.client_serial, "4711");
@@ -303,7 +303,7 @@ static void clients(void **state)
         world_hang_up(&w);
         assert_int_equal(try(NULL), mode == MK_TLS_CLIENTS_OPTIONAL ? 0 : -EPROTO);
         if (mode == MK_TLS_CLIENTS_OPTIONAL) {
-            mk_tls_facts_of(&w.s, &facts);
+            mk_tls_conn_info_get(&w.s, &facts);
             assert_null(facts.client_subject.p);
         }
         world_hang_up(&w);
@@ -415,7 +415,7 @@ static void protocols(void **state)
 static void challenges(void **state)
 {
     (void)state;
-    struct mk_tls_facts facts;
+    struct mk_tls_conn_info facts;
     const char *why;
     EVP_PKEY *key = EVP_EC_gen("P-256");
     X509 *x = world_sign(key, "challenge", -1, 1);
@@ -429,7 +429,7 @@ static void challenges(void **state)
                                                    "acme-tls/1",
                             11);
     world_connect(&w);
-    mk_tls_facts_of(&w.s, &facts);
+    mk_tls_conn_info_get(&w.s, &facts);
     assert_str(facts.protocol, "acme-tls/1");
     char name[64];
     X509_NAME_get_text_by_NID(X509_get_subject_name(SSL_get0_peer_certificate(w.client)), NID_commonName,

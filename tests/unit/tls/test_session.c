@@ -7,9 +7,9 @@
 /* Both sides must agree on that. */
 static bool was_resumed(void)
 {
-    struct mk_tls_facts ours, its;
-    mk_tls_facts_of(&c.s, &ours);
-    mk_tls_facts_of(&c.w.s, &its);
+    struct mk_tls_conn_info ours, its;
+    mk_tls_conn_info_get(&c.s, &ours);
+    mk_tls_conn_info_get(&c.w.s, &its);
     assert_int_equal(ours.resumed, its.resumed);
     return ours.resumed;
 }
@@ -149,7 +149,7 @@ static void so_are_those_of_authorities(void **state)
 {
     (void)state;
     struct issuer between = calls_issuer(&c.w, "between", &c.authority, (struct subject){.days = 3});
-    struct mk_tls_pair pair =
+    struct mk_tls_keypair pair =
         calls_pair(&c.w, "chained", &between, (struct subject){.names = "DNS:a.example"});
     FILE *f = fopen(pair.certificate, "a");
     assert_true(PEM_write_X509(f, between.x));

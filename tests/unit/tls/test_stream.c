@@ -26,9 +26,9 @@ static void check_client(const char *text)
 
 static void talk(const char *version)
 {
-    struct mk_tls_facts facts;
+    struct mk_tls_conn_info facts;
     world_connect(&w);
-    mk_tls_facts_of(&w.s, &facts);
+    mk_tls_conn_info_get(&w.s, &facts);
     assert_str(facts.version, version);
     assert_str(facts.server_name, "Own.Example");
     assert_string_equal(w.asked, "own.example");
@@ -339,7 +339,7 @@ static void but_not_for_ever(void **state)
 /* Was it resumed? The ticket of this connection is for the next one. */
 static bool resumes(SSL_SESSION **session)
 {
-    struct mk_tls_facts facts;
+    struct mk_tls_conn_info facts;
     assert_int_equal(world_dial(&w, mk_str_of(NULL, 0)), 0);
     world_set_client(&w);
     if (*session)
@@ -348,7 +348,7 @@ static bool resumes(SSL_SESSION **session)
     assert_int_equal(world_agree(&w, &why), 0);
     assert_int_equal(w.s.ops->write(&w.s, MK_STR("x"), false), 1);
     check_client("x");
-    mk_tls_facts_of(&w.s, &facts);
+    mk_tls_conn_info_get(&w.s, &facts);
     SSL_SESSION_free(*session);
     *session = SSL_get1_session(w.client);
     SSL_shutdown(w.client);

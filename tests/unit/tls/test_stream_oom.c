@@ -25,8 +25,8 @@ static bool run(void)
         n = w.s.ops->write(&w.s, mk_str_of(room, sizeof room), false);
     if (n != -EAGAIN)
         return false;
-    struct mk_tls_facts facts;
-    mk_tls_facts_of(&w.s, &facts);
+    struct mk_tls_conn_info facts;
+    mk_tls_conn_info_get(&w.s, &facts);
     return true;
 }
 

@@ -10,8 +10,8 @@
 #include <openssl/x509.h>
 #include <sys/socket.h>
 
+#include "tls/conn_info.h"
 #include "tls/context.h"
-#include "tls/facts.h"
 #include "tls/stream.h"
 #include "unit/folder.h"
 #include "unit/harness.h"
@@ -23,12 +23,12 @@ struct world {
     struct folder folder;
     char paths[WORLD_PATHS][128];
     unsigned n_paths;
-    struct mk_tls_pair pair;
-    struct mk_tls_rules rules;
+    struct mk_tls_keypair pair;
+    struct mk_tls_server_settings rules;
     struct mk_tls_tickets tickets;
     struct mk_tls_context *context; /* that is chosen for every name */
     struct mk_tls_domain domain;
-    struct mk_tls_problem problem;
+    struct mk_tls_settings_error problem;
     SSL_CTX *clients;
     /* Of the connection. */
     struct mk_stream s;
@@ -73,12 +73,12 @@ static inline X509 *world_sign(EVP_PKEY *key, const char *name, int from_days, i
 }
 
 /* A pair of its own making: NAME.pem and NAME.key. */
-static inline struct mk_tls_pair world_pair(struct world *w, const char *name, EVP_PKEY *key, int from_days,
-                                            int days)
+static inline struct mk_tls_keypair world_pair(struct world *w, const char *name, EVP_PKEY *key,
+                                               int from_days, int days)
 {
     char leaf[64];
     X509 *x = world_sign(key, name, from_days, days);
-    struct mk_tls_pair pair = {0};
+    struct mk_tls_keypair pair = {0};
     snprintf(leaf, sizeof leaf, "%s.pem", name);
     pair.certificate = world_write_pem(w, leaf, NULL, x);
     snprintf(leaf, sizeof leaf, "%s.key", name);
@@ -104,7 +104,7 @@ static inline void world_init(struct world *w)
     for (unsigned i = 0; i < MK_TLS_TICKET_KEYS; i++)
         memset(&w->tickets.keys[i], (int)i + 1, sizeof w->tickets.keys[i]);
     w->tickets.newest = 5;
-    w->rules = (struct mk_tls_rules){
+    w->rules = (struct mk_tls_server_settings){
         .pairs = &w->pair, .n_pairs = 1, .oldest = 12, .h2 = true, .tickets = &w->tickets};
     w->domain = (struct mk_tls_domain){.choose = world_choose, .ctx = w};
     w->clients = SSL_CTX_new(TLS_client_method());

@@ -15,14 +15,14 @@
 #include "unit/fake_clock.h"
 #include "unit/test.h"
 #include "upstream/freelist.h"
-bool mk_pool_defer(struct mk_upstream_conn *l);
+bool mk_pool_notify_if_reused(struct mk_upstream_conn *l);
 bool mk_upstream_conn_is_readable(const struct mk_upstream_conn *l);
-void mk_upstream_conn_expect_input(struct mk_upstream_conn *l);
-bool mk_upstream_conn_has_ended(const struct mk_upstream_conn *l);
-bool mk_upstream_conn_is_answered(const struct mk_upstream_conn *l);
-void mk_upstream_conn_on_down(struct mk_upstream_conn *l, void (*on_down)(void *ctx));
-void mk_upstream_conn_abandon(struct mk_upstream_conn *l, uint32_t ms, bool streams);
-struct mk_freelist *mk_pool_blocks(const struct mk_upstream *u, struct mk_worker *w);
+void mk_upstream_conn_assume_readable(struct mk_upstream_conn *l);
+bool mk_upstream_conn_has_eof(const struct mk_upstream_conn *l);
+bool mk_upstream_conn_has_first_byte(const struct mk_upstream_conn *l);
+void mk_upstream_conn_set_on_down(struct mk_upstream_conn *l, void (*on_down)(void *ctx));
+void mk_upstream_conn_mark_cancelled(struct mk_upstream_conn *l, uint32_t ms, bool streams);
+struct mk_freelist *mk_pool_request_memory(const struct mk_upstream *u, struct mk_worker *w);
 void mk_pool_count_request(struct mk_upstream *u, struct mk_worker *w);
 bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w);
 
@@ -46,7 +46,7 @@ struct mk_upstream_conn {
     bool is_taken, is_given;
     enum mk_upstream_conn_disposition how;
     bool has_ended;             /* mk_upstream_conn_shutdown_write() was called */
-    bool is_abandoned, streams; /* by mk_upstream_conn_abandon() */
+    bool is_abandoned, streams; /* by mk_upstream_conn_mark_cancelled() */
     uint32_t abandon_ms;
     bool is_put_off; /* until the turn ends */
     struct mk_stream stream;
@@ -287,7 +287,7 @@ int mk_upstream_conn_state(const struct mk_upstream_conn *l)
     return l->state;
 }
 
-bool mk_pool_defer(struct mk_upstream_conn *l)
+bool mk_pool_notify_if_reused(struct mk_upstream_conn *l)
 {
     l->is_put_off = l->was_kept && l->state == 0;
     return l->is_put_off;
@@ -306,17 +306,17 @@ bool mk_upstream_conn_is_readable(const struct mk_upstream_conn *l)
     return mk_stream_is_readable(&l->stream);
 }
 
-void mk_upstream_conn_expect_input(struct mk_upstream_conn *l)
+void mk_upstream_conn_assume_readable(struct mk_upstream_conn *l)
 {
     l->stream.dry = false;
 }
 
-bool mk_upstream_conn_has_ended(const struct mk_upstream_conn *l)
+bool mk_upstream_conn_has_eof(const struct mk_upstream_conn *l)
 {
     return l->stream.ended;
 }
 
-bool mk_upstream_conn_is_answered(const struct mk_upstream_conn *l)
+bool mk_upstream_conn_has_first_byte(const struct mk_upstream_conn *l)
 {
     return l->n_answered > 0;
 }
@@ -370,12 +370,12 @@ void mk_upstream_conn_set_error(struct mk_upstream_conn *l, int error, const cha
     l->why = why;
 }
 
-void mk_upstream_conn_on_down(struct mk_upstream_conn *l, void (*on_down)(void *ctx))
+void mk_upstream_conn_set_on_down(struct mk_upstream_conn *l, void (*on_down)(void *ctx))
 {
     l->on_down = on_down;
 }
 
-void mk_upstream_conn_abandon(struct mk_upstream_conn *l, uint32_t ms, bool streams)
+void mk_upstream_conn_mark_cancelled(struct mk_upstream_conn *l, uint32_t ms, bool streams)
 {
     assert_int_equal(mk_upstream_conn_state(l), 0);
     assert_false(l->is_abandoned);
@@ -412,7 +412,7 @@ unsigned mk_upstream_count(const struct mk_upstream *u)
     return fake.n_servers;
 }
 
-struct mk_freelist *mk_pool_blocks(const struct mk_upstream *u, struct mk_worker *w)
+struct mk_freelist *mk_pool_request_memory(const struct mk_upstream *u, struct mk_worker *w)
 {
     (void)u;
     (void)w;

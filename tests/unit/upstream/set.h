@@ -61,10 +61,10 @@ static inline void begin_group(unsigned n)
                                       .n = 1,
                                       .n_servers = n,
                                       .client_key = {1, 2}};
-    upstreams.limit.on_empty = mk_stats_clear_row;
+    upstreams.limit.on_empty = mk_upstream_stats_clear_worker;
     upstreams.limit.ctx = &upstreams.stats;
-    assert_true(mk_stats_open(&upstreams.stats, NULL) && mk_limit_open(&upstreams.limit, NULL));
-    for (unsigned i = 0; i < MK_LIMIT_EVENTS; i++)
+    assert_true(mk_upstream_stats_open(&upstreams.stats, NULL) && mk_conn_limit_open(&upstreams.limit, NULL));
+    for (unsigned i = 0; i < MK_CONN_LIMIT_EVENTS; i++)
         upstreams.limit.events[i] = event;
     upstream = (struct mk_upstream){.name = MK_STR_INIT("u"),
                                     .settings = &settings,
@@ -88,9 +88,9 @@ static inline void begin_group(unsigned n)
         char name[32];
         (void)snprintf(name, sizeof name, "127.0.0.1:%u", port);
         servers[i].stats_slot = i;
-        assert_true(mk_stats_set(&upstreams.stats, i, upstream.name, mk_str_from_c(name)));
-        servers[i].shared = mk_stats_shared(&upstreams.stats, i);
-        mk_limit_reset(&upstreams.limit, i);
+        assert_true(mk_upstream_stats_assign_slot(&upstreams.stats, i, upstream.name, mk_str_from_c(name)));
+        servers[i].shared = mk_upstream_stats_shared(&upstreams.stats, i);
+        mk_conn_limit_reset_backend(&upstreams.limit, i);
     }
 }
 
@@ -103,7 +103,7 @@ static inline void begin_pool(void)
 /* Another worker wakes this one. */
 static inline void wake(void)
 {
-    mk_limit_wake(&upstreams.limit, servers[0].stats_slot, pool->row);
+    mk_conn_limit_wake_row(&upstreams.limit, servers[0].stats_slot, pool->row);
     turn(&worker);
 }
 

@@ -46,20 +46,20 @@ static void expect(unsigned n, unsigned a, unsigned b, unsigned c)
 static void take_out(unsigned i)
 {
     for (unsigned k = 0; k < settings.max_fails; k++)
-        (void)mk_health_fail(&servers[i]);
+        (void)mk_health_record_failure(&servers[i]);
 }
 
 static void refuse(unsigned i)
 {
     settings.check = MK_STR("/health");
-    mk_health_check(&servers[i], false);
+    mk_health_record_check(&servers[i], false);
 }
 
 /* So many connections are in use. */
 static void use(unsigned i, unsigned open, unsigned idle)
 {
-    pool->sets[0].backends[i].cells[MK_STATS_BUSY] = open - idle;
-    pool->sets[0].backends[i].cells[MK_STATS_IDLE] = idle;
+    pool->sets[0].backends[i].cells[MK_UPSTREAM_STATS_BUSY] = open - idle;
+    pool->sets[0].backends[i].cells[MK_UPSTREAM_STATS_IDLE] = idle;
 }
 
 /* ---- Turns ---- */

@@ -64,11 +64,11 @@ static void new_connection_is_readable_once_the_server_has_sent(void **state)
     assert_true(mk_upstream_conn_is_readable(l));
     assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), 3);
     assert_false(mk_upstream_conn_is_readable(l));
-    assert_false(mk_upstream_conn_has_ended(l));
+    assert_false(mk_upstream_conn_has_eof(l));
     close(fd);
     turn(&worker);
     assert_true(mk_upstream_conn_is_readable(l));
-    assert_true(mk_upstream_conn_has_ended(l));
+    assert_true(mk_upstream_conn_has_eof(l));
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 

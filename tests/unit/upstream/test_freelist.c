@@ -11,16 +11,16 @@ static void what_was_given_back_is_taken_again(void **state)
 {
     struct mk_freelist s = {.size = SIZE};
     (void)state;
-    void *first = mk_freelist_take(&s), *second = mk_freelist_take(&s);
+    void *first = mk_freelist_pop(&s), *second = mk_freelist_pop(&s);
     assert_true(first && second && first != second);
     memset(first, 1, SIZE);
-    mk_freelist_give(&s, first);
-    mk_freelist_give(&s, second);
-    assert_ptr_equal(mk_freelist_take(&s), second);
-    assert_ptr_equal(mk_freelist_take(&s), first);
+    mk_freelist_push(&s, first);
+    mk_freelist_push(&s, second);
+    assert_ptr_equal(mk_freelist_pop(&s), second);
+    assert_ptr_equal(mk_freelist_pop(&s), first);
     memset(first, 2, SIZE);
-    mk_freelist_give(&s, first);
-    mk_freelist_give(&s, second);
+    mk_freelist_push(&s, first);
+    mk_freelist_push(&s, second);
     mk_freelist_fini(&s);
     assert_int_equal(s.n, 0);
 }
@@ -32,9 +32,9 @@ static void only_so_many_are_kept(void **state)
     struct mk_freelist s = {.size = SIZE};
     (void)state;
     for (unsigned i = 0; i < MORE; i++)
-        assert_non_null(blocks[i] = mk_freelist_take(&s));
+        assert_non_null(blocks[i] = mk_freelist_pop(&s));
     for (unsigned i = 0; i < MORE; i++)
-        mk_freelist_give(&s, blocks[i]);
+        mk_freelist_push(&s, blocks[i]);
     assert_int_equal(s.n, MK_FREELIST_MAX);
     mk_freelist_fini(&s);
 }

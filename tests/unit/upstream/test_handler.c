@@ -44,7 +44,7 @@ static bool lacks_memory;
 
 /* ---- The server's side ---- */
 
-bool mk_request_body_begin(struct mk_request_body *b)
+bool mk_request_body_init(struct mk_request_body *b)
 {
     return b->request == &request;
 }
@@ -315,7 +315,7 @@ static void a_request_waits_for_its_body_and_for_the_head(void **state)
 {
     (void)state;
     request.receives = -EAGAIN;
-    assert_int_equal(mk_upstream_handler_begin(&handler), MK_WAIT);
+    assert_int_equal(mk_upstream_handler_start(&handler), MK_WAIT);
     assert_int_equal(handler.step.is, MK_HANDLER_RECEIVE_BODY);
     assert_ptr_equal(mk_upstream_handler_of(&request), &handler);
     request.receives = 0;
@@ -338,7 +338,7 @@ static void the_body_is_read_to_its_trailers(void **state)
     char room[100];
     (void)state;
     request.method = MK_METHOD_POST;
-    assert_int_equal(mk_upstream_handler_begin(&handler), MK_DONE);
+    assert_int_equal(mk_upstream_handler_start(&handler), MK_DONE);
     assert_false(upstream.is_safe_to_repeat);
     assert_int_equal(response.source->pull(response.source_ctx, room, sizeof room), 50);
     assert_false(response.has_trailer);
@@ -353,7 +353,7 @@ static void a_body_that_is_cut_fails_the_response(void **state)
 {
     char room[100];
     (void)state;
-    assert_int_equal(mk_upstream_handler_begin(&handler), MK_DONE);
+    assert_int_equal(mk_upstream_handler_start(&handler), MK_DONE);
     upstream.reads = -ETIMEDOUT;
     assert_int_equal(response.source->pull(response.source_ctx, room, sizeof room), -ETIMEDOUT);
     assert_true(response.failed_status == 504 && upstream.is_logged);
@@ -378,7 +378,7 @@ static void a_small_body_is_sent_with_the_head(void **state)
         upstream.status = cases[i].status;
         upstream.length = cases[i].length;
         upstream.is_buffered = cases[i].is_buffered;
-        assert_int_equal(mk_upstream_handler_begin(&handler), MK_DONE);
+        assert_int_equal(mk_upstream_handler_start(&handler), MK_DONE);
         assert_true(response.has_static == cases[i].is_static && response.has_source != cases[i].is_static);
         end_request();
     }
@@ -401,7 +401,7 @@ static void failures_have_statuses(void **state)
         upstream.polls[0] = cases[i].polls;
         refused_with = cases[i].refused_with;
         lacks_memory = cases[i].lacks_memory;
-        assert_int_equal(mk_upstream_handler_begin(&handler), MK_ERROR);
+        assert_int_equal(mk_upstream_handler_start(&handler), MK_ERROR);
         assert_int_equal(response.status, cases[i].status);
         assert_int_equal(response.has_retry_after, cases[i].status == 503);
         assert_int_equal(handler.step.is, MK_HANDLER_DONE);
@@ -414,7 +414,7 @@ static void another_handler_may_answer(void **state)
 {
     (void)state;
     is_replaced = true;
-    assert_int_equal(mk_upstream_handler_begin(&handler), MK_NEXT);
+    assert_int_equal(mk_upstream_handler_start(&handler), MK_NEXT);
     assert_true(upstream.is_freed && !mk_upstream_handler_of(&request) && response.status == 0);
     end_request();
 }
@@ -423,7 +423,7 @@ static void an_upgrade_opens_a_tunnel(void **state)
 {
     (void)state;
     upstream.is_upgraded = true;
-    assert_int_equal(mk_upstream_handler_begin(&handler), MK_DONE);
+    assert_int_equal(mk_upstream_handler_start(&handler), MK_DONE);
     assert_true(response.is_tunnel && handler.body.is_tunnel && handler.step.is == MK_HANDLER_TUNNEL);
     end_request();
 }

@@ -16,9 +16,9 @@ static int start(void **state)
     return 0;
 }
 
-static struct mk_stats_health *health(void)
+static struct mk_upstream_stats_health *health(void)
 {
-    return mk_stats_health(&upstreams.stats, s->stats_slot);
+    return mk_upstream_stats_health(&upstreams.stats, s->stats_slot);
 }
 
 static bool is_up(void)
@@ -36,12 +36,12 @@ static bool is_up_in(uint64_t ms)
 static void max_fails_in_a_row_take_a_server_out(void **state)
 {
     (void)state;
-    assert_false(mk_health_fail(s));
-    assert_false(mk_health_fail(s));
+    assert_false(mk_health_record_failure(s));
+    assert_false(mk_health_record_failure(s));
     assert_true(is_up());
-    assert_true(mk_health_fail(s));
+    assert_true(mk_health_record_failure(s));
     assert_false(is_up());
-    assert_false(mk_health_fail(s)); /* it is out already */
+    assert_false(mk_health_record_failure(s)); /* it is out already */
     assert_int_equal(info_of(0).failures, 4);
 }
 
@@ -49,9 +49,9 @@ static void a_success_starts_the_count_of_failures_over(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 5; i++) {
-        mk_health_fail(s);
-        mk_health_fail(s);
-        assert_false(mk_health_succeed(s));
+        mk_health_record_failure(s);
+        mk_health_record_failure(s);
+        assert_false(mk_health_record_success(s));
         assert_true(is_up());
     }
 }
@@ -59,10 +59,10 @@ static void a_success_starts_the_count_of_failures_over(void **state)
 static void a_good_check_starts_the_count_of_failures_over(void **state)
 {
     (void)state;
-    mk_health_fail(s);
-    mk_health_fail(s);
-    mk_health_check(s, true);
-    mk_health_fail(s);
+    mk_health_record_failure(s);
+    mk_health_record_failure(s);
+    mk_health_record_check(s, true);
+    mk_health_record_failure(s);
     assert_true(is_up());
 }
 
@@ -70,7 +70,7 @@ static void a_server_is_out_for_fail_time(void **state)
 {
     (void)state;
     settings.max_fails = 1;
-    mk_health_fail(s);
+    mk_health_record_failure(s);
     assert_false(is_up_in(settings.fail_ms - 1000));
     assert_true(is_up_in(settings.fail_ms + 1000));
 }
@@ -79,7 +79,7 @@ static void a_shorter_fail_time_of_a_reload_holds_at_once(void **state)
 {
     (void)state;
     settings.max_fails = 1;
-    mk_health_fail(s);
+    mk_health_record_failure(s);
     settings.fail_ms = 100;
     assert_true(is_up());
     settings.fail_ms = 10000;
@@ -91,18 +91,18 @@ static void a_success_brings_a_server_back(void **state)
 {
     (void)state;
     settings.max_fails = 1;
-    mk_health_fail(s);
-    assert_true(mk_health_succeed(s));
+    mk_health_record_failure(s);
+    assert_true(mk_health_record_success(s));
     assert_true(is_up());
-    assert_false(mk_health_succeed(s));
+    assert_false(mk_health_record_success(s));
 }
 
 static void a_good_check_brings_a_server_back(void **state)
 {
     (void)state;
     settings.max_fails = 1;
-    mk_health_fail(s);
-    mk_health_check(s, true);
+    mk_health_record_failure(s);
+    mk_health_record_check(s, true);
     assert_true(is_up());
 }
 
@@ -112,11 +112,11 @@ static void a_check_that_fails_takes_a_server_out(void **state)
 {
     (void)state;
     settings.check = MK_STR("/health");
-    mk_health_check(s, false);
-    assert_true(mk_health_is_refused(s));
+    mk_health_record_check(s, false);
+    assert_true(mk_health_is_check_failed(s));
     assert_false(is_up());
-    mk_health_check(s, true);
-    assert_false(mk_health_is_refused(s));
+    mk_health_record_check(s, true);
+    assert_false(mk_health_is_check_failed(s));
     assert_true(is_up());
     assert_int_equal(info_of(0).checks, 2);
     assert_int_equal(info_of(0).checks_failed, 1);
@@ -125,8 +125,8 @@ static void a_check_that_fails_takes_a_server_out(void **state)
 static void without_a_check_an_old_result_decides_nothing(void **state)
 {
     (void)state;
-    mk_health_check(s, false);
-    assert_false(mk_health_is_refused(s));
+    mk_health_record_check(s, false);
+    assert_false(mk_health_is_check_failed(s));
     assert_true(is_up());
 }
 
@@ -143,9 +143,9 @@ static void rise_and_fall_count_results_in_a_row(void **state)
     settings.check_fall = 3;
     settings.check_rise = 2;
     for (size_t i = 0; i < MK_LEN(cases); i++) {
-        *health() = (struct mk_stats_health){0};
+        *health() = (struct mk_upstream_stats_health){0};
         for (const char *c = cases[i].results; *c; c++)
-            mk_health_check(s, *c == '+');
+            mk_health_record_check(s, *c == '+');
         if (is_up() != cases[i].is_up)
             fail_msg("%s", cases[i].results);
     }
@@ -157,11 +157,11 @@ static void a_good_check_that_is_not_enough_ends_no_fail_time(void **state)
     settings.check = MK_STR("/health");
     settings.check_rise = 2;
     settings.max_fails = 1;
-    mk_health_check(s, false);
-    mk_health_fail(s);
-    mk_health_check(s, true);
+    mk_health_record_check(s, false);
+    mk_health_record_failure(s);
+    mk_health_record_check(s, true);
     assert_true(health()->down_until_ms > 0);
-    mk_health_check(s, true);
+    mk_health_record_check(s, true);
     assert_int_equal(health()->down_until_ms, 0);
 }
 
@@ -192,45 +192,45 @@ static void a_return_begins_a_slow_start(void **state)
     (void)state;
     settings.slow_ms = 60000;
     settings.max_fails = 1;
-    mk_health_fail(s);
-    mk_health_succeed(s);
+    mk_health_record_failure(s);
+    mk_health_record_success(s);
     assert_true(mk_health_weight(s, mk_clock_ms()) < 1000);
-    *health() = (struct mk_stats_health){0};
+    *health() = (struct mk_upstream_stats_health){0};
     settings.check = MK_STR("/health");
-    mk_health_check(s, false);
-    mk_health_check(s, true);
+    mk_health_record_check(s, false);
+    mk_health_record_check(s, true);
     assert_true(mk_health_weight(s, mk_clock_ms()) < 1000);
 }
 
 static void latency_is_an_average_of_about_eight(void **state)
 {
     (void)state;
-    mk_health_time(s, 8000);
+    mk_health_record_latency(s, 8000);
     assert_int_equal(info_of(0).latency_us, 8000);
-    mk_health_time(s, 16000);
+    mk_health_record_latency(s, 16000);
     assert_int_equal(info_of(0).latency_us, 9000);
     for (unsigned i = 0; i < 100; i++)
-        mk_health_time(s, 800);
+        mk_health_record_latency(s, 800);
     assert_in_range(info_of(0).latency_us, 700, 900);
-    s->shared[MK_STATS_LATENCY] = 0;
-    mk_health_time(s, UINT64_MAX);
+    s->shared[MK_UPSTREAM_STATS_LATENCY] = 0;
+    mk_health_record_latency(s, UINT64_MAX);
     assert_int_equal(info_of(0).latency_us, UINT32_MAX);
 }
 
 static void states_are_shown(void **state)
 {
     (void)state;
-    assert_true(mk_health_show(s, true));
+    assert_true(mk_health_publish(s, true));
     assert_int_equal(info_of(0).state, MK_UPSTREAM_UP);
-    assert_false(mk_health_show(s, false));
+    assert_false(mk_health_publish(s, false));
     assert_int_equal(info_of(0).state, MK_UPSTREAM_UNRESOLVED);
     settings.max_fails = 1;
-    mk_health_fail(s);
-    assert_false(mk_health_show(s, true));
+    mk_health_record_failure(s);
+    assert_false(mk_health_publish(s, true));
     assert_int_equal(info_of(0).state, MK_UPSTREAM_DOWN);
     settings.slow_ms = 60000;
-    mk_health_succeed(s);
-    assert_false(mk_health_show(s, true));
+    mk_health_record_success(s);
+    assert_false(mk_health_publish(s, true));
     assert_int_equal(info_of(0).state, MK_UPSTREAM_SLOW_START);
 }
 
@@ -240,8 +240,8 @@ static void what_we_lack_is_no_fault_of_a_server(void **state)
     static const int ours[] = {-ENOMEM, -ENOBUFS, -EMFILE, -ENFILE},
                      theirs[] = {-ECONNREFUSED, -ETIMEDOUT, -EACCES, 0};
     for (size_t i = 0; i < MK_LEN(ours); i++) {
-        assert_true(mk_health_is_shortage(ours[i]));
-        assert_false(mk_health_is_shortage(theirs[i]));
+        assert_true(mk_health_is_local_shortage(ours[i]));
+        assert_false(mk_health_is_local_shortage(theirs[i]));
     }
 }
 

@@ -106,11 +106,11 @@ static void others_are_not_and_it_comes_back(void **state)
         answer(bad[i]);
         until_checked(i + 1);
         assert_int_equal(info().checks_failed, i + 1);
-        assert_true(mk_health_is_refused(&servers[0]));
+        assert_true(mk_health_is_check_failed(&servers[0]));
     }
     answer("HTTP/1.1 200 OK\r\n\r\n");
     until_checked(4);
-    assert_false(mk_health_is_refused(&servers[0]));
+    assert_false(mk_health_is_check_failed(&servers[0]));
 }
 
 static void a_server_that_refuses_fails(void **state)

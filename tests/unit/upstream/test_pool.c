@@ -109,7 +109,7 @@ static void an_unknown_address_is_not_avoided(void **state)
     n->addresses[1].v4.sin_port = htons(2);
     n->n = 2;
     unknown.v4.sin_port = htons(1);
-    assert_true(mk_resolver_fail(n, &unknown));
+    assert_true(mk_resolver_mark_failed(n, &unknown));
     for (unsigned i = 0; i < MK_ADDRESSES_MAX; i++)
         assert_int_equal(n->avoided_until_ms[i], 0);
 }
@@ -304,13 +304,13 @@ static void idle_connections_are_wanted_from_other_workers(void **state)
     upstream.max = 1;
     begin_pool();
     unsigned slot;
-    assert_true(mk_limit_claim(&upstreams.limit, servers[0].stats_slot, 1, 9, &slot));
+    assert_true(mk_conn_limit_acquire_slot(&upstreams.limit, servers[0].stats_slot, 1, 9, &slot));
     upstreams.limit.memory->n_rows = 10;
     upstreams.stats.memory->idle[servers[0].stats_slot][9] = 1;
     struct mk_upstream_conn *a = take(&told[0]);
     assert_int_equal(mk_upstream_conn_state(a), -EAGAIN);
     assert_true(was_woken(&upstreams.limit, 9));
-    mk_limit_release(&upstreams.limit, servers[0].stats_slot, slot);
+    mk_conn_limit_release_slot(&upstreams.limit, servers[0].stats_slot, slot);
     wake();
     assert_true(mk_upstream_conn_has_socket(a)); /* at once */
     until_open(a);
@@ -326,7 +326,8 @@ static void an_idle_connection_is_given_up_for_an_older_request_of_another_worke
     until_open(a);
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
     upstreams.limit.memory->n_rows = 10;
-    mk_limit_backend(&upstreams.limit, servers[0].stats_slot)->waiters[9][0].since_ms = mk_clock_ms() - 1000;
+    mk_conn_limit_backend(&upstreams.limit, servers[0].stats_slot)->waiters[9][0].since_ms =
+        mk_clock_ms() - 1000;
     a = take(&told[0]); /* it waits its turn, and gives up what it has */
     assert_int_equal(mk_upstream_conn_state(a), -EAGAIN);
     assert_int_equal(info_of(0).open, 0);
@@ -340,11 +341,11 @@ static void blocks_that_were_given_back_end_with_the_pool(void **state)
 {
     (void)state;
     begin_pool();
-    struct mk_freelist *blocks = mk_pool_blocks(&upstream, &worker);
-    void *one = mk_freelist_take(blocks);
+    struct mk_freelist *blocks = mk_pool_request_memory(&upstream, &worker);
+    void *one = mk_freelist_pop(blocks);
     assert_non_null(one);
     memset(one, 'x', MK_POOL_BLOCK);
-    mk_freelist_give(blocks, one);
+    mk_freelist_push(blocks, one);
 }
 
 int main(void)

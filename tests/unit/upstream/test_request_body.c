@@ -115,7 +115,7 @@ static void a_request_without_a_body_is_not_read(void **state)
     struct mk_request r = request_with(0, MK_STR(""));
     struct mk_request_body b = body_of(&r, MK_REQUEST_BODY_BUFFER);
     (void)state;
-    assert_true(mk_request_body_begin(&b));
+    assert_true(mk_request_body_init(&b));
     assert_int_equal(mk_request_body_receive(&b), 0);
     struct mk_upstream_request_options options = attach(&b);
     assert_true(options.length == 0 && !options.source && !options.content.p && r.n_reads == 0);
@@ -129,7 +129,7 @@ static void a_small_body_is_received_first_and_has_a_length(void **state)
         struct mk_request r = request_with(lengths[i], MK_STR("hello"));
         struct mk_request_body b = body_of(&r, MK_REQUEST_BODY_BUFFER);
         r.arrived = 2;
-        assert_true(mk_request_body_begin(&b));
+        assert_true(mk_request_body_init(&b));
         assert_int_equal(mk_request_body_receive(&b), -EAGAIN);
         r.arrived = 5;
         assert_int_equal(mk_request_body_receive(&b), 0);
@@ -148,7 +148,7 @@ static void what_follows_is_spooled_and_can_be_sent_again(void **state)
         struct mk_request_body b = body_of(&r, MK_REQUEST_BODY_BUFFER);
         char got[sizeof long_text + 1];
         r.arrived = TEXT_MAX + 1;
-        assert_true(mk_request_body_begin(&b));
+        assert_true(mk_request_body_init(&b));
         assert_int_equal(mk_request_body_receive(&b), -EAGAIN);
         r.arrived = r.text.len;
         assert_int_equal(mk_request_body_receive(&b), 0);
@@ -173,7 +173,7 @@ static void an_error_of_the_client_is_reported(void **state)
     (void)state;
     r.arrived = 2;
     r.ends_early = true;
-    assert_true(mk_request_body_begin(&b));
+    assert_true(mk_request_body_init(&b));
     assert_int_equal(mk_request_body_receive(&b), -EBADMSG);
 }
 
@@ -183,7 +183,7 @@ static void memory_may_be_out(void **state)
     struct mk_request_body b = body_of(&r, MK_REQUEST_BODY_BUFFER);
     (void)state;
     r.lacks_memory = true;
-    assert_false(mk_request_body_begin(&b));
+    assert_false(mk_request_body_init(&b));
 }
 
 /* Elsewhere the connection to the backend calls: the request can be read once the server has called its handler. */
@@ -193,7 +193,7 @@ static void a_streamed_body_is_read_when_the_server_calls(void **state)
     struct mk_request_body b = body_of(&r, MK_REQUEST_BODY_STREAM);
     char room[4];
     (void)state;
-    assert_true(mk_request_body_begin(&b));
+    assert_true(mk_request_body_init(&b));
     assert_int_equal(mk_request_body_receive(&b), 0);
     struct mk_upstream_request_options options = attach(&b);
     assert_true(options.length == 5 && !options.source->rewind && !options.expects_continue);
@@ -218,7 +218,7 @@ static void small_bodies_alone_are_received_first_if_so_wished(void **state)
     (void)state;
     for (size_t i = 0; i < MK_LEN(cases); i++) {
         struct mk_request_body b = body_of(cases[i].request, MK_REQUEST_BODY_BUFFER_SMALL);
-        assert_true(mk_request_body_begin(&b));
+        assert_true(mk_request_body_init(&b));
         assert_int_equal(mk_request_body_receive(&b), 0);
         struct mk_upstream_request_options options = attach(&b);
         assert_int_equal(options.source != NULL, cases[i].is_streamed);
@@ -232,7 +232,7 @@ static void a_body_behind_100_continue_is_the_backends_to_ask_for(void **state)
     struct mk_request_body b = body_of(&r, MK_REQUEST_BODY_BUFFER_SMALL);
     (void)state;
     b.is_held = true;
-    assert_true(mk_request_body_begin(&b));
+    assert_true(mk_request_body_init(&b));
     assert_int_equal(mk_request_body_receive(&b), 0);
     struct mk_upstream_request_options options = attach(&b);
     assert_true(options.expects_continue && options.source && options.length == 5 && r.n_reads == 0);
@@ -260,7 +260,7 @@ static void trailers_are_filtered_and_need_chunks(void **state)
         r.trailers = lines;
         r.n_trailers = n;
         b.sends_trailer = sends_x;
-        assert_true(mk_request_body_begin(&b));
+        assert_true(mk_request_body_init(&b));
         assert_int_equal(mk_request_body_receive(&b), 0);
         struct mk_upstream_request_options options = attach(&b);
         assert_int_equal(options.length, n == 2 ? MK_LENGTH_UNKNOWN : 5);
@@ -283,7 +283,7 @@ static void the_tunnel_begins_behind_the_body(void **state)
     char room[9];
     (void)state;
     b.has_upgrade = true;
-    assert_true(mk_request_body_begin(&b));
+    assert_true(mk_request_body_init(&b));
     assert_int_equal(mk_request_body_receive(&b), 0);
     struct mk_upstream_request_options options = attach(&b);
     assert_str(options.content, "hello");
@@ -304,7 +304,7 @@ static void a_request_whose_body_is_long_is_sent_without_the_upgrade(void **stat
         struct mk_request r = request_with(lengths[i], long_body());
         struct mk_request_body b = body_of(&r, MK_REQUEST_BODY_BUFFER);
         b.has_upgrade = true;
-        assert_true(mk_request_body_begin(&b));
+        assert_true(mk_request_body_init(&b));
         assert_int_equal(mk_request_body_receive(&b), 0);
         struct mk_upstream_request_options options = attach(&b);
         assert_true(!b.has_upgrade && options.length == sizeof long_text && options.source);

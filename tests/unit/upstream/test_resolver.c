@@ -227,7 +227,7 @@ static void a_check_needs_one_of_them(void **state)
     stop_server(1);
     for (int i = 0; !info().checks_failed && i < 300; i++)
         assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
-    assert_true(mk_health_is_refused(&servers[0]));
+    assert_true(mk_health_is_check_failed(&servers[0]));
 }
 
 int main(void)

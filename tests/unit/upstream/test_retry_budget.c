@@ -8,7 +8,7 @@ static const uint64_t NOW = UINT64_C(1000000000000000); /* a second at a time wo
 static unsigned take_all(struct mk_retry_budget *r, uint64_t now_ms, unsigned percent)
 {
     unsigned n = 0;
-    while (n < 100000 && mk_retry_budget_take(r, now_ms, percent))
+    while (n < 100000 && mk_retry_budget_try_spend(r, now_ms, percent))
         n++;
     return n;
 }
@@ -16,7 +16,7 @@ static unsigned take_all(struct mk_retry_budget *r, uint64_t now_ms, unsigned pe
 static void count(struct mk_retry_budget *r, uint64_t now_ms, unsigned n)
 {
     while (n--)
-        mk_retry_budget_count(r, now_ms);
+        mk_retry_budget_count_request(r, now_ms);
 }
 
 static void a_few_are_free_each_second(void **state)

@@ -64,7 +64,7 @@ static void a_check_judges_no_server(void **state)
     for (int i = 0; i < 30; i++)
         assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
     assert_int_equal(info_of(0).checks, 0);
-    assert_false(mk_health_is_refused(&servers[0]));
+    assert_false(mk_health_is_check_failed(&servers[0]));
     give_back();
     for (int i = 0; !info_of(0).checks && i < 300; i++)
         assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);

@@ -3,12 +3,12 @@
 
 #include "unit/upstream/world.h"
 
-static struct mk_stats stats;
+static struct mk_upstream_stats stats;
 
 static int start(void **state)
 {
     (void)state;
-    assert_true(mk_stats_open(&stats, NULL));
+    assert_true(mk_upstream_stats_open(&stats, NULL));
     return 0;
 }
 
@@ -24,10 +24,11 @@ static int stop(void **state)
 /* Of a configuration that has this server alone. */
 static unsigned slot_of(const char *upstream, const char *server)
 {
-    struct mk_stats_plan plan = {0};
+    struct mk_upstream_stats_plan plan = {0};
     unsigned slot;
-    assert_true(mk_stats_find(&stats, &plan, mk_str_from_c(upstream), mk_str_from_c(server), &slot));
-    (void)mk_stats_set(&stats, slot, mk_str_from_c(upstream), mk_str_from_c(server));
+    assert_true(
+        mk_upstream_stats_plan_slot(&stats, &plan, mk_str_from_c(upstream), mk_str_from_c(server), &slot));
+    (void)mk_upstream_stats_assign_slot(&stats, slot, mk_str_from_c(upstream), mk_str_from_c(server));
     return slot;
 }
 
@@ -35,7 +36,7 @@ static unsigned slot_of(const char *upstream, const char *server)
 static bool is_shown(unsigned slot, const char *server)
 {
     for (uint32_t at = 0; (at = mk_stat_next(stats.registry, stats.table, at));)
-        if (at == mk_stats_health(&stats, slot)->series)
+        if (at == mk_upstream_stats_health(&stats, slot)->series)
             return mk_str_eq(mk_stat_label(stats.registry, at, 0), mk_str_from_c(server));
     return false;
 }
@@ -45,7 +46,7 @@ static void a_server_keeps_its_slot(void **state)
     (void)state;
     unsigned a = slot_of("api", "127.0.0.1:1"), b = slot_of("api", "127.0.0.1:2");
     assert_int_not_equal(a, b);
-    mk_stats_add_shared(mk_stats_shared(&stats, a), MK_STATS_FAILURES);
+    mk_upstream_stats_add_shared(mk_upstream_stats_shared(&stats, a), MK_UPSTREAM_STATS_FAILURES);
     assert_int_equal(slot_of("api", "127.0.0.1:1"), a);
     assert_int_equal(shown_in(&stats, a).failures, 1);
     /* Where the name of one ends and the other begins matters. */
@@ -57,7 +58,7 @@ static void a_hidden_server_is_shown_again(void **state)
     (void)state;
     unsigned a = slot_of("api", "a:1");
     assert_true(is_shown(a, "a:1"));
-    mk_stats_hide(&stats, a);
+    mk_upstream_stats_hide_slot(&stats, a);
     assert_false(is_shown(a, "a:1"));
     assert_int_equal(slot_of("api", "a:1"), a);
     assert_true(is_shown(a, "a:1"));
@@ -72,11 +73,11 @@ static void a_full_table_takes_hidden_slots(void **state)
         (void)snprintf(name, sizeof name, "server:%u", i);
         assert_int_equal(slot_of("u", name), i);
     }
-    struct mk_stats_plan plan = {0};
-    assert_false(mk_stats_find(&stats, &plan, MK_STR("u"), MK_STR("one more:1"), &slot));
-    mk_stats_add_shared(mk_stats_shared(&stats, 100), MK_STATS_FAILURES);
+    struct mk_upstream_stats_plan plan = {0};
+    assert_false(mk_upstream_stats_plan_slot(&stats, &plan, MK_STR("u"), MK_STR("one more:1"), &slot));
+    mk_upstream_stats_add_shared(mk_upstream_stats_shared(&stats, 100), MK_UPSTREAM_STATS_FAILURES);
     stats.memory->idle[100][3] = 1;
-    mk_stats_hide(&stats, 100);
+    mk_upstream_stats_hide_slot(&stats, 100);
     assert_int_equal(slot_of("u", "one more:1"), 100);
     assert_int_equal(shown_in(&stats, 100).failures, 0);
     assert_int_equal(stats.memory->idle[100][3], 0);
@@ -84,40 +85,42 @@ static void a_full_table_takes_hidden_slots(void **state)
 
 static void what_is_only_looked_for_is_not_shown(void **state)
 {
-    struct mk_stats_plan plan = {0}, other = {0};
+    struct mk_upstream_stats_plan plan = {0}, other = {0};
     unsigned old = slot_of("u", "old:1"), a, b, again;
     (void)state;
-    assert_true(mk_stats_find(&stats, &plan, MK_STR("u"), MK_STR("new:1"), &a));
-    assert_true(mk_stats_find(&stats, &plan, MK_STR("u"), MK_STR("new:2"), &b));
-    assert_true(mk_stats_find(&stats, &plan, MK_STR("u"), MK_STR("new:1"), &again));
+    assert_true(mk_upstream_stats_plan_slot(&stats, &plan, MK_STR("u"), MK_STR("new:1"), &a));
+    assert_true(mk_upstream_stats_plan_slot(&stats, &plan, MK_STR("u"), MK_STR("new:2"), &b));
+    assert_true(mk_upstream_stats_plan_slot(&stats, &plan, MK_STR("u"), MK_STR("new:1"), &again));
     assert_true(a != b && a != old && b != old && a == again);
     assert_int_equal(stats.memory->n, 1);
-    assert_int_equal(mk_stat_next(stats.registry, stats.table, mk_stats_health(&stats, old)->series), 0);
-    (void)mk_stats_set(&stats, b, MK_STR("u"), MK_STR("new:2"));
+    assert_int_equal(mk_stat_next(stats.registry, stats.table, mk_upstream_stats_health(&stats, old)->series),
+                     0);
+    (void)mk_upstream_stats_assign_slot(&stats, b, MK_STR("u"), MK_STR("new:2"));
     assert_true(is_shown(b, "new:2"));
     assert_false(is_shown(a, "new:1"));
-    assert_true(mk_stats_find(&stats, &other, MK_STR("u"), MK_STR("new:2"), &again));
+    assert_true(mk_upstream_stats_plan_slot(&stats, &other, MK_STR("u"), MK_STR("new:2"), &again));
     assert_int_equal(again, b);
 }
 
 static void one_that_never_serves_leaves_what_was_shown(void **state)
 {
-    struct mk_stats_former first = {0}, second = {0};
+    struct mk_upstream_stats_snapshot first = {0}, second = {0};
     (void)state;
-    mk_stats_save(&stats, &first);
+    mk_upstream_stats_save(&stats, &first);
     unsigned old = slot_of("u", "old:1");
-    mk_stats_describe(&stats, old, false, 7, 3);
-    mk_stats_save(&stats, &second);
+    mk_upstream_stats_set_server(&stats, old, false, 7, 3);
+    mk_upstream_stats_save(&stats, &second);
     unsigned new = slot_of("u", "new:1");
-    mk_stats_hide(&stats, old);
-    mk_stats_restore(&stats, &first); /* it served, and goes when another one does */
+    mk_upstream_stats_hide_slot(&stats, old);
+    mk_upstream_stats_restore(&stats, &first); /* it served, and goes when another one does */
     assert_false(is_shown(old, "old:1"));
-    mk_stats_describe(&stats, old, true, 9, 4);
-    mk_stats_restore(&stats, &second);
+    mk_upstream_stats_set_server(&stats, old, true, 9, 4);
+    mk_upstream_stats_restore(&stats, &second);
     assert_true(is_shown(old, "old:1"));
-    const uint64_t *cells = mk_stats_shared(&stats, old);
-    assert_true(cells[MK_STATS_BACKUP] == 0 && cells[MK_STATS_WEIGHT] == 7 && cells[MK_STATS_MAX] == 3);
-    assert_int_equal(mk_stats_health(&stats, old)->max, 3);
+    const uint64_t *cells = mk_upstream_stats_shared(&stats, old);
+    assert_true(cells[MK_UPSTREAM_STATS_BACKUP] == 0 && cells[MK_UPSTREAM_STATS_WEIGHT] == 7 &&
+                cells[MK_UPSTREAM_STATS_MAX] == 3);
+    assert_int_equal(mk_upstream_stats_health(&stats, old)->max, 3);
     assert_false(is_shown(new, "new:1"));
 }
 
@@ -126,7 +129,7 @@ static void a_row_is_cleared_of_all_backends(void **state)
     (void)state;
     unsigned a = slot_of("u", "a:1"), b = slot_of("u", "b:1");
     stats.memory->idle[a][2] = stats.memory->idle[b][2] = stats.memory->idle[b][3] = 5;
-    mk_stats_clear_row(&stats, 2);
+    mk_upstream_stats_clear_worker(&stats, 2);
     assert_int_equal(stats.memory->idle[a][2] + stats.memory->idle[b][2], 0);
     assert_int_equal(stats.memory->idle[b][3], 5);
 }

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "unit/upstream/set.h"
-#include "upstream/blame.h"
+#include "upstream/failure.h"
 
 static struct told told[4];
 static struct mk_upstream_conn *busy[2]; /* one for each server */
@@ -101,11 +101,11 @@ static void one_that_waits_has_the_budget_that_is_shown(void **state)
     (void)state;
     struct mk_upstream_conn *next = take(&told[2]);
     assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
-    mk_stats_health(&upstreams.stats, servers[1].stats_slot)->max = 2;
+    mk_upstream_stats_health(&upstreams.stats, servers[1].stats_slot)->max = 2;
     wake();
     until_open(next);
     assert_int_equal(mk_upstream_conn_server(next), 1);
-    mk_stats_health(&upstreams.stats, servers[1].stats_slot)->max = 1;
+    mk_upstream_stats_health(&upstreams.stats, servers[1].stats_slot)->max = 1;
     mk_upstream_conn_release(next, MK_UPSTREAM_CONN_CLOSE);
     next = take(&told[2]);
     assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
@@ -120,7 +120,8 @@ enum { OTHER = 9 };
 static void show_other(unsigned server, uint64_t since_ms)
 {
     upstreams.limit.memory->n_rows = OTHER + 1;
-    mk_limit_backend(&upstreams.limit, servers[server].stats_slot)->waiters[OTHER][0].since_ms = since_ms;
+    mk_conn_limit_backend(&upstreams.limit, servers[server].stats_slot)->waiters[OTHER][0].since_ms =
+        since_ms;
 }
 
 static void one_of_another_worker_lets_pass_whom_it_does_not_concern(void **state)
@@ -166,7 +167,9 @@ static void one_that_waits_beyond_its_time_is_not_waited_for(void **state)
 
 static uint64_t shown_for(unsigned server)
 {
-    return mk_limit_backend(&upstreams.limit, servers[server].stats_slot)->waiters[pool->row][0].since_ms;
+    return mk_conn_limit_backend(&upstreams.limit, servers[server].stats_slot)
+        ->waiters[pool->row][0]
+        .since_ms;
 }
 
 static void others_see_only_whom_it_concerns(void **state)
@@ -189,7 +192,7 @@ static void others_see_what_it_waits_for_no_more(void **state)
     struct mk_upstream_conn *next = take(&told[2]);
     assert_true(shown_for(0) && shown_for(1));
     const struct mk_upstream_server gone = {.path = MK_STR_INIT("/nowhere")};
-    assert_true(mk_resolver_fix(&gone, &pool->backends[0].names.addresses[0]));
+    assert_true(mk_resolver_parse_server(&gone, &pool->backends[0].names.addresses[0]));
     mk_upstream_conn_release(busy[0], MK_UPSTREAM_CONN_CLOSE);
     assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
     assert_true(!shown_for(0) && shown_for(1));
@@ -215,7 +218,7 @@ static void one_that_comes_later_does_not_pass_it(void **state)
 {
     (void)state;
     struct mk_upstream_conn *picky = take_without_the_first(&told[2]);
-    mk_limit_release(&upstreams.limit, servers[1].stats_slot, busy[1]->slot);
+    mk_conn_limit_release_slot(&upstreams.limit, servers[1].stats_slot, busy[1]->slot);
     busy[1]->has_slot = false;
     struct mk_upstream_conn *next = take(&told[3]);
     assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
@@ -232,7 +235,7 @@ static void one_that_leaves_lets_another_worker_know(void **state)
     struct mk_upstream_conn *next = take(&told[2]);
     assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
     show_other(1, mk_clock_ms() + 100);
-    mk_limit_release(&upstreams.limit, servers[1].stats_slot, busy[1]->slot);
+    mk_conn_limit_release_slot(&upstreams.limit, servers[1].stats_slot, busy[1]->slot);
     busy[1]->has_slot = false;
     (void)was_woken(&upstreams.limit, OTHER);
     mk_upstream_conn_release(next, MK_UPSTREAM_CONN_CLOSE);
@@ -246,7 +249,7 @@ static void a_slot_whose_connection_fails_is_for_another_worker(void **state)
     (void)state;
     mk_upstream_conn_release(busy[1], MK_UPSTREAM_CONN_CLOSE);
     const struct mk_upstream_server gone = {.path = MK_STR_INIT("/nowhere")};
-    assert_true(mk_resolver_fix(&gone, &pool->backends[1].names.addresses[0]));
+    assert_true(mk_resolver_parse_server(&gone, &pool->backends[1].names.addresses[0]));
     show_other(1, mk_clock_ms() + 100);
     struct mk_upstream_conn *next =
         take_with(&told[2], (struct mk_upstream_conn_options){.server = -1, .avoid = 1});
@@ -277,8 +280,8 @@ static void one_that_waits_is_told_that_a_server_is_up_again(void **state)
 {
     (void)state;
     show_other(1, mk_clock_ms());
-    mk_stats_health(&upstreams.stats, servers[1].stats_slot)->down_until_ms = mk_clock_ms() + 5000;
-    mk_blame_clear(&worker, &servers[1]);
+    mk_upstream_stats_health(&upstreams.stats, servers[1].stats_slot)->down_until_ms = mk_clock_ms() + 5000;
+    mk_upstream_failure_clear(&worker, &servers[1]);
     assert_true(was_woken(&upstreams.limit, OTHER));
     show_other(1, 0);
     give_all(busy[0], busy[1], NULL);

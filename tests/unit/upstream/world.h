@@ -169,19 +169,19 @@ struct shown {
     uint64_t open, idle, waiting, requests, failures, checks, checks_failed, state, latency_us;
 };
 
-static inline struct shown shown_in(const struct mk_stats *s, unsigned slot)
+static inline struct shown shown_in(const struct mk_upstream_stats *s, unsigned slot)
 {
-    uint32_t series = mk_stats_health(s, slot)->series;
+    uint32_t series = mk_upstream_stats_health(s, slot)->series;
 #define SUM(cell) mk_stat_sum(s->registry, series, cell)
-    return (struct shown){.open = SUM(MK_STATS_BUSY) + SUM(MK_STATS_IDLE),
-                          .idle = SUM(MK_STATS_IDLE),
-                          .waiting = SUM(MK_STATS_WAITING),
-                          .requests = SUM(MK_STATS_REQUESTS),
-                          .failures = SUM(MK_STATS_FAILURES),
-                          .checks = SUM(MK_STATS_CHECKS),
-                          .checks_failed = SUM(MK_STATS_CHECKS_FAILED),
-                          .state = SUM(MK_STATS_STATE),
-                          .latency_us = SUM(MK_STATS_LATENCY)};
+    return (struct shown){.open = SUM(MK_UPSTREAM_STATS_BUSY) + SUM(MK_UPSTREAM_STATS_IDLE),
+                          .idle = SUM(MK_UPSTREAM_STATS_IDLE),
+                          .waiting = SUM(MK_UPSTREAM_STATS_WAITING),
+                          .requests = SUM(MK_UPSTREAM_STATS_REQUESTS),
+                          .failures = SUM(MK_UPSTREAM_STATS_FAILURES),
+                          .checks = SUM(MK_UPSTREAM_STATS_CHECKS),
+                          .checks_failed = SUM(MK_UPSTREAM_STATS_CHECKS_FAILED),
+                          .state = SUM(MK_UPSTREAM_STATS_STATE),
+                          .latency_us = SUM(MK_UPSTREAM_STATS_LATENCY)};
 #undef SUM
 }
 
@@ -199,13 +199,13 @@ int mk_config_hash_key(struct mk_config *c, const char *purpose, struct mk_hash_
 }
 
 /* Was the row woken since the last call? */
-static inline bool was_woken(const struct mk_limit *l, unsigned row)
+static inline bool was_woken(const struct mk_conn_limit *l, unsigned row)
 {
-    uint64_t woken[MK_LIMIT_WORDS];
-    return mk_limit_get_woken(l, row, woken);
+    uint64_t woken[MK_CONN_LIMIT_WORDS];
+    return mk_conn_limit_take_woken(l, row, woken);
 }
 
-static inline void free_shared(struct mk_stats *stats, struct mk_limit *limit)
+static inline void free_shared(struct mk_upstream_stats *stats, struct mk_conn_limit *limit)
 {
     munmap(stats->registry, mk_stat_size());
     registry = NULL;

@@ -20,7 +20,7 @@ static inline int start(void **state)
 static inline int stop(void **state)
 {
     (void)state;
-    mk_content_fini(&r.content);
+    mk_response_body_fini(&r.content);
     mk_arena_fini(&arena);
     return 0;
 }

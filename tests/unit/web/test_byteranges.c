@@ -166,7 +166,7 @@ static void only_get_has_ranges(void **state)
 {
     (void)state;
     struct mk_exchange *x = site_ask(&site, "HEAD /ten.txt HTTP/1.1\r\nHost: a\r\nRange: bytes=0-0\r\n\r\n");
-    assert_true(mk_flow_run(x));
+    assert_true(mk_dispatch_run(x));
     assert_int_equal(x->response.status, 200);
     assert_int_equal(x->response.content.length, 10);
     mk_exchange_free(x);

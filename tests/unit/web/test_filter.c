@@ -116,7 +116,7 @@ static void later_filters_see_what_earlier_made(void **state)
     add(x, &g, MK_LENGTH_UNKNOWN);
     assert_int_equal(mk_response_length(&x->response), MK_LENGTH_UNKNOWN);
     assert_str(site_content(x), "a212b212");
-    assert_true(mk_filter_origin(&x->response.content)->source == &source_ops);
+    assert_true(mk_filter_unfiltered_body(&x->response.content)->source == &source_ops);
     mk_exchange_free(x);
     assert_string_equal(said, "gfs"); /* from the outside in, each once */
 }
@@ -130,12 +130,12 @@ static void parts_move_with_their_cursor(void **state)
     for (size_t n_parts = 0; n_parts < 4; n_parts++) {
         struct filter f = {.name = 'f', .letter = '.', .step = n_parts};
         struct mk_exchange *x = site_get(&site, "/", "");
-        struct mk_content *c = &x->response.content;
+        struct mk_response_body *c = &x->response.content;
         for (size_t i = 0; i < n_parts; i++)
-            assert_true(mk_content_add_text(c, &x->arena, MK_STR("xy")));
+            assert_true(mk_response_body_add_text(c, &x->arena, MK_STR("xy")));
         if (n_parts) {
-            (void)mk_content_part(c);
-            mk_content_advance(c, 1);
+            (void)mk_response_body_current_part(c);
+            mk_response_body_advance(c, 1);
         }
         c->length -= n_parts > 0;
         add(x, &f, MK_LENGTH_UNKNOWN);
@@ -156,7 +156,7 @@ static void a_file_is_read_through(void **state)
     struct mk_exchange *x = site_answer(&site, "/large.txt", "");
     assert_int_equal(x->response.status, 200);
     add(x, &f, MK_LENGTH_UNKNOWN);
-    assert_non_null(mk_content_part(mk_filter_origin(&x->response.content))->file);
+    assert_non_null(mk_response_body_current_part(mk_filter_unfiltered_body(&x->response.content))->file);
     mk_str content = site_content(x);
     assert_int_equal(content.len, 10000);
     for (size_t i = 0; i < text.len; i++)
@@ -174,9 +174,9 @@ static void the_end_is_asked_for_once(void **state)
     struct mk_exchange *x = site_get(&site, "/", "");
     assert_int_equal(mk_response_set_body_source(&x->response, &source_ops, &s, MK_LENGTH_UNKNOWN), 0);
     add(x, &f, MK_LENGTH_UNKNOWN);
-    assert_int_equal(mk_content_pull(&x->response.content, room, sizeof room), 2);
+    assert_int_equal(mk_response_body_read(&x->response.content, room, sizeof room), 2);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(mk_content_pull(&x->response.content, room, sizeof room), 0);
+        assert_int_equal(mk_response_body_read(&x->response.content, room, sizeof room), 0);
     assert_int_equal(s.n_pulls, 2);
     mk_exchange_free(x);
 }
@@ -190,16 +190,16 @@ static void errors_come_through_and_stay(void **state)
     struct mk_exchange *x = site_get(&site, "/", "");
     assert_int_equal(mk_response_set_body_source(&x->response, &source_ops, &s, MK_LENGTH_UNKNOWN), 0);
     add(x, &f, MK_LENGTH_UNKNOWN);
-    assert_int_equal(mk_content_pull(&x->response.content, room, sizeof room), 2);
-    assert_int_equal(mk_content_pull(&x->response.content, room, sizeof room), -EAGAIN);
-    assert_int_equal(mk_content_pull(&x->response.content, room, sizeof room), -EAGAIN);
+    assert_int_equal(mk_response_body_read(&x->response.content, room, sizeof room), 2);
+    assert_int_equal(mk_response_body_read(&x->response.content, room, sizeof room), -EAGAIN);
+    assert_int_equal(mk_response_body_read(&x->response.content, room, sizeof room), -EAGAIN);
     s.text = "ab";
-    assert_int_equal(mk_content_pull(&x->response.content, room, sizeof room), 2);
+    assert_int_equal(mk_response_body_read(&x->response.content, room, sizeof room), 2);
     s.end = -EPIPE;
-    assert_int_equal(mk_content_pull(&x->response.content, room, sizeof room), -EPIPE);
+    assert_int_equal(mk_response_body_read(&x->response.content, room, sizeof room), -EPIPE);
     unsigned n = s.n_pulls;
     s.end = 0;
-    assert_int_equal(mk_content_pull(&x->response.content, room, sizeof room), -EPIPE);
+    assert_int_equal(mk_response_body_read(&x->response.content, room, sizeof room), -EPIPE);
     assert_int_equal(s.n_pulls, n);
     mk_exchange_free(x);
     assert_string_equal(said, "fs");
@@ -214,8 +214,9 @@ static void the_inner_content_keeps_its_length(void **state)
     struct mk_exchange *x = site_get(&site, "/", "");
     assert_int_equal(mk_response_set_body_source(&x->response, &source_ops, &s, 4), 0);
     add(x, &f, MK_LENGTH_UNKNOWN);
-    assert_int_equal(mk_content_pull(&x->response.content, room, sizeof room), 6);
-    assert_int_equal(mk_content_pull(&x->response.content, room, sizeof room), -EIO); /* one is missing */
+    assert_int_equal(mk_response_body_read(&x->response.content, room, sizeof room), 6);
+    assert_int_equal(mk_response_body_read(&x->response.content, room, sizeof room),
+                     -EIO); /* one is missing */
     mk_exchange_free(x);
     s = (struct source){.text = "abc"};
     x = site_get(&site, "/", "");
@@ -241,7 +242,7 @@ static void a_source_that_says_too_much_is_not_believed(void **state)
     struct mk_exchange *x = site_get(&site, "/", "");
     assert_int_equal(mk_response_set_body_source(&x->response, &ops, NULL, MK_LENGTH_UNKNOWN), 0);
     add(x, &f, MK_LENGTH_UNKNOWN);
-    assert_int_equal(mk_content_pull(&x->response.content, room, sizeof room), -EIO);
+    assert_int_equal(mk_response_body_read(&x->response.content, room, sizeof room), -EIO);
     mk_exchange_free(x);
 }
 
@@ -259,7 +260,7 @@ static void no_pull_without_room(void **state)
     struct mk_exchange *x = site_get(&site, "/", "");
     assert_int_equal(mk_response_set_body_nocopy(&x->response, MK_STR("abc")), 0);
     assert_int_equal(mk_response_add_filter(&x->response, &ops, NULL, MK_LENGTH_UNKNOWN), 0);
-    assert_int_equal(mk_content_pull(&x->response.content, room, sizeof room), -EINVAL);
+    assert_int_equal(mk_response_body_read(&x->response.content, room, sizeof room), -EINVAL);
     mk_exchange_free(x);
 }
 
@@ -358,7 +359,7 @@ static void without_content_there_is_no_filter(void **state)
     (void)state;
     add_hook();
     struct mk_exchange *x = site_ask(&site, "HEAD /f.txt HTTP/1.1\r\nHost: a\r\n\r\n");
-    assert_true(mk_flow_run(x));
+    assert_true(mk_dispatch_run(x));
     assert_null(x->response.content.source);
     assert_int_equal(mk_response_length(&x->response), 3);
     mk_exchange_free(x);
@@ -375,7 +376,7 @@ static void a_response_refused_later_loses_its_filters(void **state)
     add_hook();
     struct mk_exchange *x = site_answer(&site, "/f.txt", "");
     hooked.name = 'H';
-    mk_flow_refuse(x, 504);
+    mk_dispatch_error(x, 504);
     assert_string_equal(said, "H");
     hooked.name = 'i';
     assert_int_equal(x->response.status, 504);

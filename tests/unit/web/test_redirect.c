@@ -100,10 +100,10 @@ static void targets_are_absolute_urls_or_paths(void **state)
                                       "://x",  "1a://x",  "a b://x",     "http://a b", "/a b",
                                       "/a\tb", "/a\n",    "http://x\x7f"};
     for (size_t i = 0; i < MK_LEN(good); i++)
-        if (!mk_redirect_is_target(mk_str_from_c(good[i])))
+        if (!mk_redirect_is_valid_url(mk_str_from_c(good[i])))
             fail_msg("`%s` is a target", good[i]);
     for (size_t i = 0; i < MK_LEN(bad); i++)
-        if (mk_redirect_is_target(mk_str_from_c(bad[i])))
+        if (mk_redirect_is_valid_url(mk_str_from_c(bad[i])))
             fail_msg("`%s` is not a target", bad[i]);
 }
 

@@ -51,7 +51,7 @@ static mk_str field(const struct mk_representation *r, const char *name)
 }
 
 /* The lines of a block are what its text says, and the other way round. */
-static void check_block(const struct mk_field_block *b)
+static void check_block(const struct mk_header_block *b)
 {
     char room[2048];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
@@ -353,7 +353,7 @@ static void init_cache(const struct mk_file_cache_limits *limits)
     assert_int_equal(mk_file_cache_init(&site.web.files, limits), 0);
 }
 
-static void pack(struct mk_buf *out, const struct mk_field_block *whole, uint64_t size)
+static void pack(struct mk_buf *out, const struct mk_header_block *whole, uint64_t size)
 {
     mk_buf_addf(out, "%u fields, %u bytes", whole->n, (unsigned)size);
 }
@@ -365,14 +365,14 @@ static void only_what_lasts_has_ready_heads(void **state)
     struct mk_open_file *f = take("page.html");
     const struct mk_representation *r = choose(f, NULL);
     assert_non_null(r->whole.ready.p);
-    assert_true(mk_str_ends(r->whole.packed_ready, MK_STR(" bytes")));
+    assert_true(mk_str_ends(r->whole.cached_head_h2, MK_STR(" bytes")));
     mk_open_file_release(f);
     init_cache(&(struct mk_file_cache_limits){.files = 64, .small = 100, .recheck_ms = 1000});
     f = take("page.html");
     r = choose(f, NULL);
     check_blocks(r);
     assert_null(r->whole.ready.p);
-    assert_null(r->whole.packed_ready.p);
+    assert_null(r->whole.cached_head_h2.p);
     assert_ptr_equal(choose(f, NULL), r); /* for as long as the request */
     mk_open_file_release(f);
     assert_null(f->note);

@@ -136,7 +136,7 @@ static void rewrites_change_what_is_sent_on(void **state)
     assert_int_equal(mk_request_rewrite(r, MK_STR("/folder/")), 0);
     assert_str(mk_request_raw_target(r), "/folder/");
     assert_int_equal(mk_request_rewrite(r, MK_STR("/folder/?c")), 0);
-    assert_true(mk_asked_reroute(r, MK_STR("/folder/in dex?.html"))); /* as an index file does */
+    assert_true(mk_request_target_set_path(r, MK_STR("/folder/in dex?.html"))); /* as an index file does */
     assert_str(mk_request_raw_target(r), "/folder/in%20dex%3F.html?c");
     assert_str(mk_request_target(r), "/old?a=1");
     mk_exchange_free(x);
@@ -286,7 +286,7 @@ static void what_surrounds_it(void **state)
     assert_ptr_equal(mk_request_worker(r), worker);
     assert_null(mk_request_vhost(r));
     assert_null(mk_request_route(r).p);
-    assert_true(mk_flow_run(x));
+    assert_true(mk_dispatch_run(x));
     assert_ptr_equal(mk_request_vhost(r), &site.host);
     assert_str(mk_request_route(r), "/*");
     mk_exchange_free(x);
@@ -299,11 +299,11 @@ static void without_a_handler_there_is_no_route(void **state)
 {
     (void)state;
     struct mk_exchange *x = site_ask(&site, "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n");
-    assert_true(mk_flow_run(x));
+    assert_true(mk_dispatch_run(x));
     assert_null(mk_request_route(&x->request).p);
     mk_exchange_free(x);
     x = site_ask(&site, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
-    assert_true(mk_flow_run(x));
+    assert_true(mk_dispatch_run(x));
     assert_int_equal(x->response.status, 405);
     assert_null(mk_request_route(&x->request).p);
     mk_exchange_free(x);

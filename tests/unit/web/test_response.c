@@ -75,24 +75,24 @@ static void an_origin_brings_date_and_server(void **state)
 {
     (void)state;
     assert_int_equal(add("Date", "Sun, 06 Nov 1994 08:49:37 GMT"), 0);
-    assert_int_equal(r.own, MK_OWN_DATE);
+    assert_int_equal(r.own, MK_RESPONSE_OWN_DATE);
     assert_int_equal(add("date", "Sun, 06 Nov 1994 08:49:38 GMT"), 0);
     assert_int_equal(add("X", "1"), 0);
     assert_int_equal(add("SERVER", "origin"), 0);
-    assert_int_equal(r.own, MK_OWN_DATE | MK_OWN_SERVER);
+    assert_int_equal(r.own, MK_RESPONSE_OWN_DATE | MK_RESPONSE_OWN_SERVER);
     assert_int_equal(r.n_fields, 3);
     assert_str(mk_response_header(&r, MK_STR("Date")), "Sun, 06 Nov 1994 08:49:38 GMT");
     assert_int_equal(mk_response_set_header(&r, MK_STR("Server"), MK_STR("other")), 0);
     assert_int_equal(r.n_fields, 3);
     assert_str(mk_response_header(&r, MK_STR("Server")), "other");
     assert_int_equal(mk_response_remove_header(&r, MK_STR("Date")), 0);
-    assert_int_equal(r.own, MK_OWN_SERVER); /* the server adds its Date again */
+    assert_int_equal(r.own, MK_RESPONSE_OWN_SERVER); /* the server adds its Date again */
     assert_int_equal(mk_response_set_header(&r, MK_STR("Date"), MK_STR("now")), 0);
-    assert_int_equal(r.own, MK_OWN_DATE | MK_OWN_SERVER);
+    assert_int_equal(r.own, MK_RESPONSE_OWN_DATE | MK_RESPONSE_OWN_SERVER);
     mk_response_reset(&r);
     assert_int_equal(r.own, 0);
     assert_int_equal(mk_response_add_header_nocopy(&r, MK_STR("date"), MK_STR("never")), 0);
-    assert_int_equal(r.own, MK_OWN_DATE);
+    assert_int_equal(r.own, MK_RESPONSE_OWN_DATE);
     r.sealed = true;
     assert_int_equal(add("Date", "x"), -EALREADY);
 }
@@ -111,7 +111,7 @@ static void lines_are_taken_as_a_block(void **state)
     assert_int_equal(mk_response_add_headers(&r, MK_STR(TEXT), lines, 2), 0);
     assert_int_equal(r.n_blocks, 1);
     assert_str(r.blocks[0]->text, TEXT);
-    assert_int_equal(r.own, MK_OWN_SERVER);
+    assert_int_equal(r.own, MK_RESPONSE_OWN_SERVER);
     assert_str(mk_response_header(&r, MK_STR("a")), "b");
     assert_true(mk_response_header_at(&r, 1, &name, &value));
     assert_str(value, "origin");
@@ -205,28 +205,28 @@ static void there_may_be_many_fields(void **state)
 
 static const struct mk_header_field block_fields[] = {
     {.name = MK_STR_INIT("ETag"), .value = MK_STR_INIT("\"x\"")}};
-static const struct mk_field_block block = {
+static const struct mk_header_block block = {
     .text = MK_STR_INIT("ETag: \"x\"\r\n"), .fields = block_fields, .n = 1};
 
 static void blocks_are_found_first(void **state)
 {
     (void)state;
     assert_int_equal(add("ETag", "\"y\""), 0);
-    mk_response_add_block(&r, &block);
+    mk_response_add_header_block(&r, &block);
     assert_str(mk_response_header(&r, MK_STR("etag")), "\"x\"");
 }
 
 static void add_a_block(void *ctx)
 {
     (void)ctx;
-    mk_response_add_block(&r, &block);
+    mk_response_add_header_block(&r, &block);
 }
 
 static void too_many_blocks_are_a_bug(void **state)
 {
     (void)state;
     for (int i = 0; i < MK_RESPONSE_BLOCKS; i++)
-        mk_response_add_block(&r, &block);
+        mk_response_add_header_block(&r, &block);
     assert_bug(add_a_block, NULL, "MK_RESPONSE_BLOCKS");
 }
 
@@ -253,7 +253,7 @@ static const struct mk_body_source_ops source_without_close = {.pull = pull};
 
 static mk_str text_of_content(void)
 {
-    const struct mk_part *p = mk_content_part(&r.content);
+    const struct mk_response_body_part *p = mk_response_body_current_part(&r.content);
     return p ? p->bytes : MK_STR("");
 }
 
@@ -272,7 +272,7 @@ static void the_last_content_counts(void **state)
     assert_int_equal(r.content.length, 100);
     assert_int_equal(n_closed, 0);
     assert_int_equal(mk_response_set_body_source(&r, &source, &r, MK_LENGTH_UNKNOWN), 0);
-    assert_true(r.content.length == MK_CONTENT_UNKNOWN);
+    assert_true(r.content.length == MK_RESPONSE_BODY_UNKNOWN);
     assert_int_equal(n_closed, 1);
     assert_int_equal(mk_response_set_body(&r, MK_STR("")), 0);
     assert_int_equal(n_closed, 2);
@@ -323,7 +323,7 @@ static void all_of_it_can_be_forgotten_until_it_is_sealed(void **state)
     assert_int_equal(mk_response_set_status(&r, 201), 0);
     for (int i = 0; i < 20; i++)
         assert_int_equal(add("A", "b"), 0);
-    mk_response_add_block(&r, &block);
+    mk_response_add_header_block(&r, &block);
     assert_int_equal(mk_response_set_body_source(&r, &source, &r, 5), 0);
     mk_response_reset(&r);
     assert_int_equal(n_closed, 1);

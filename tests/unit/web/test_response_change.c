@@ -11,12 +11,12 @@ static const struct mk_header_field block_fields[] = {
     {.name = MK_STR_INIT("ETag"), .value = MK_STR_INIT("\"x\"")},
     {.name = MK_STR_INIT("Vary"), .value = MK_STR_INIT("A")},
     {.name = MK_STR_INIT("Vary"), .value = MK_STR_INIT("B")}};
-static const struct mk_field_block block = {.text = MK_STR_INIT("ETag: \"x\"\r\nVary: A\r\nVary: B\r\n"),
-                                            .ready = MK_STR_INIT("HTTP/1.1 200 OK\r\n..."),
-                                            .fields = block_fields,
-                                            .n = MK_LEN(block_fields)};
+static const struct mk_header_block block = {.text = MK_STR_INIT("ETag: \"x\"\r\nVary: A\r\nVary: B\r\n"),
+                                             .ready = MK_STR_INIT("HTTP/1.1 200 OK\r\n..."),
+                                             .fields = block_fields,
+                                             .n = MK_LEN(block_fields)};
 static const struct mk_header_field more_fields[] = {{.name = MK_STR_INIT("Age"), .value = MK_STR_INIT("1")}};
-static const struct mk_field_block more = {
+static const struct mk_header_block more = {
     .text = MK_STR_INIT("Age: 1\r\n"), .fields = more_fields, .n = MK_LEN(more_fields)};
 
 static int set(const char *name, const char *value)
@@ -44,8 +44,8 @@ static void all_fields_are_walked(void **state)
     expect_fields("");
     assert_int_equal(add("X", "1"), 0);
     expect_fields("X=1");
-    mk_response_add_block(&r, &block);
-    mk_response_add_block(&r, &more);
+    mk_response_add_header_block(&r, &block);
+    mk_response_add_header_block(&r, &more);
     expect_fields("ETag=\"x\" Vary=A Vary=B Age=1 X=1");
 }
 
@@ -76,8 +76,8 @@ static void removing_leaves_the_others(void **state)
 static void a_shared_block_is_never_changed(void **state)
 {
     (void)state;
-    mk_response_add_block(&r, &block);
-    mk_response_add_block(&r, &more);
+    mk_response_add_header_block(&r, &block);
+    mk_response_add_header_block(&r, &more);
     for (int i = 0; i < MK_RESPONSE_FIRST_FIELDS + 2; i++)
         assert_int_equal(add("X", "1"), 0);
     assert_int_equal(mk_response_remove_header(&r, MK_STR("X")), 0);
@@ -105,7 +105,7 @@ static void setting_replaces_all_lines(void **state)
     assert_int_equal(set("A", value), 0);
     memset(value, '?', sizeof value - 1);
     expect_fields("A=new B=1");
-    mk_response_add_block(&r, &block);
+    mk_response_add_header_block(&r, &block);
     assert_int_equal(set("VARY", "C"), 0);
     expect_fields("ETag=\"x\" VARY=C A=new B=1");
     assert_int_equal(mk_response_set_header(&r, MK_STR("B"), mk_response_header(&r, MK_STR("A"))), 0);
@@ -135,7 +135,7 @@ static void what_may_not_be_added_may_not_be_set(void **state)
 static void other_content_has_another_length_than_what_is_ready(void **state)
 {
     (void)state;
-    mk_response_add_block(&r, &block);
+    mk_response_add_header_block(&r, &block);
     assert_int_equal(mk_response_set_body_nocopy(&r, MK_STR("text")), 0);
     assert_true(r.n_blocks != 1); /* h1_output takes a ready block only if it is the only one */
     expect_fields("ETag=\"x\" Vary=A Vary=B");
@@ -178,15 +178,15 @@ static void raw_sources(void **state)
     (void)state;
     n_closed = 0;
     assert_int_equal(mk_response_set_raw_source(&r, &source, NULL), 0);
-    assert_true(mk_content_is_raw(&r.content));
+    assert_true(mk_response_body_is_raw(&r.content));
     assert_int_equal(mk_response_length(&r), MK_LENGTH_UNKNOWN);
     assert_int_equal(mk_response_set_body_source(&r, &source, NULL, 5), 0);
     assert_int_equal(n_closed, 1);
-    assert_false(mk_content_is_raw(&r.content));
+    assert_false(mk_response_body_is_raw(&r.content));
     assert_int_equal(mk_response_set_raw_source(&r, &source, NULL), 0);
     assert_int_equal(mk_response_set_body_nocopy(&r, MK_STR("text")), 0);
     assert_int_equal(n_closed, 3);
-    assert_false(mk_content_is_raw(&r.content));
+    assert_false(mk_response_body_is_raw(&r.content));
     r.no_raw = true;
     mk_response_reset(&r);
     assert_int_equal(mk_response_set_raw_source(&r, &source, NULL), -EOPNOTSUPP);
@@ -248,10 +248,10 @@ static void a_file_belongs_to_the_response(void **state)
     int fd = open_file("0123456789");
     assert_int_equal(mk_response_set_body_file(&r, fd, 2, 5), 0);
     assert_int_equal(mk_response_length(&r), 5);
-    assert_int_equal(mk_content_pull(&r.content, piece, 3), 3);
+    assert_int_equal(mk_response_body_read(&r.content, piece, 3), 3);
     assert_memory_equal(piece, "234", 3);
-    assert_int_equal(mk_content_pull(&r.content, piece, sizeof piece), 2);
-    assert_int_equal(mk_content_pull(&r.content, piece, sizeof piece), 0);
+    assert_int_equal(mk_response_body_read(&r.content, piece, sizeof piece), 2);
+    assert_int_equal(mk_response_body_read(&r.content, piece, sizeof piece), 0);
     assert_true(is_open(fd));
     mk_arena_fini(&arena);
     assert_false(is_open(fd));
@@ -295,7 +295,7 @@ static void a_file_that_is_not_taken_is_closed(void **state)
     r.sealed = true;
     assert_int_equal(mk_response_set_body_file(&r, fd, 0, 1), -EALREADY);
     assert_false(is_open(fd));
-    assert_null(mk_content_part(&r.content));
+    assert_null(mk_response_body_current_part(&r.content));
     folder_fini(&folder);
 }
 

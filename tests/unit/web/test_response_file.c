@@ -17,7 +17,7 @@ static int start_response(void **state)
 
 static int stop_response(void **state)
 {
-    mk_content_fini(&r.content);
+    mk_response_body_fini(&r.content);
     mk_arena_fini(&arena);
     return stop(state);
 }
@@ -28,9 +28,9 @@ static struct mk_file_id id_of(const char *path)
     struct mk_file_id id = {0};
     struct mk_open_file *f = take(path);
     mk_response_reset(&r);
-    assert_true(mk_content_add_file(&r.content, &arena, f, 0, f->size));
+    assert_true(mk_response_body_add_file(&r.content, &arena, f, 0, f->size));
     assert_true(mk_response_file_id(&r, &id));
-    mk_content_fini(&r.content);
+    mk_response_body_fini(&r.content);
     mk_open_file_release(f);
     return id;
 }
@@ -98,10 +98,10 @@ static void a_part_of_a_file_is_not_the_file(void **state)
     for (size_t i = 0; i < MK_LEN(parts); i++) {
         struct mk_open_file *f = take("small");
         mk_response_reset(&r);
-        assert_true(mk_content_add_file(&r.content, &arena, f, parts[i][0], parts[i][1]));
+        assert_true(mk_response_body_add_file(&r.content, &arena, f, parts[i][0], parts[i][1]));
         assert_true(mk_response_is_file(&r));
         assert_false(mk_response_file_id(&r, &id));
-        mk_content_fini(&r.content);
+        mk_response_body_fini(&r.content);
         mk_open_file_release(f);
     }
 }

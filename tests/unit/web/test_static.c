@@ -224,7 +224,7 @@ static void other_methods_get_an_allow_field(void **state)
     (void)state;
     struct mk_exchange *x =
         site_ask(&site, "POST /file.txt HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
-    assert_true(mk_flow_run(x));
+    assert_true(mk_dispatch_run(x));
     assert_int_equal(x->response.status, 405);
     assert_str(site_field(x, "Allow"), "GET, HEAD, OPTIONS");
     mk_exchange_free(x);

@@ -2,8 +2,8 @@
 #include "base/err.h"
 #include "unit/fields.h"
 #include "unit/test.h"
+#include "web/dispatch.h"
 #include "web/filter.h"
-#include "web/flow.h"
 
 static struct mk_arena arena;
 static struct mk_exchange x;
@@ -38,7 +38,7 @@ static int start(void **state)
 static int stop(void **state)
 {
     (void)state;
-    mk_content_fini(&x.response.content);
+    mk_response_body_fini(&x.response.content);
     mk_arena_fini(&arena);
     return 0;
 }
@@ -77,7 +77,7 @@ static void nothing_can_be_changed_any_more(void **state)
     (void)state;
     x.request.tunnel = MK_STR("x");
     assert_int_equal(open_tunnel(), 0);
-    assert_true(mk_content_is_tunnel(&x.response.content));
+    assert_true(mk_response_body_is_tunnel(&x.response.content));
     assert_int_equal(mk_response_status(&x.response), 101);
     assert_int_equal(mk_response_length(&x.response), MK_LENGTH_UNKNOWN);
     assert_int_equal(mk_request_length(&x.request), -1);
@@ -98,7 +98,7 @@ static void nothing_can_be_changed_any_more(void **state)
     n_closed = 0;
     mk_response_reset(&x.response);
     assert_int_equal(n_closed, 1);
-    assert_false(mk_content_is_tunnel(&x.response.content));
+    assert_false(mk_response_body_is_tunnel(&x.response.content));
 }
 
 static void handshake_over_http1(void **state)
@@ -131,7 +131,7 @@ static void bad_handshakes(void **state)
     assert_int_equal(x.response.status, 426);
     assert_str(mk_response_header(&x.response, MK_STR("Sec-WebSocket-Version")), "13");
     assert_int_equal(n_closed, 2);
-    assert_false(mk_content_is_tunnel(&x.response.content));
+    assert_false(mk_response_body_is_tunnel(&x.response.content));
 }
 
 int main(void)

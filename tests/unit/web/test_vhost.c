@@ -288,11 +288,11 @@ static void a_plain_name_is_no_pattern(void **state)
     (void)state;
     struct named n;
     assert_int_equal(add(&n, "*.example a b"), 0);
-    assert_str(mk_vhost_plain_name(&n.host), "a");
+    assert_str(mk_vhost_first_plain_name(&n.host), "a");
     n.host.n_names = 1;
-    assert_str(mk_vhost_plain_name(&n.host), "");
+    assert_str(mk_vhost_first_plain_name(&n.host), "");
     n.names[0] = MK_STR("~^a$");
-    assert_str(mk_vhost_plain_name(&n.host), "");
+    assert_str(mk_vhost_first_plain_name(&n.host), "");
 }
 
 int main(void)

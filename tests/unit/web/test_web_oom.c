@@ -64,7 +64,7 @@ static bool answer(void)
     struct mk_exchange *x = site_get(&site, target, fields);
     bool ok = x != NULL;
     if (x) {
-        assert_true(mk_flow_run(x));
+        assert_true(mk_dispatch_run(x));
         check(x);
         ok = x->response.status == expected && oom.n_failed == 0;
         oom.fail_at = 0;
@@ -139,7 +139,7 @@ static bool answer_much(void)
     if (mk_file_cache_init(&site.web.files, &site_limits))
         return false;
     struct mk_exchange *x = site_get(&site, "/", "");
-    bool ok = x && mk_flow_run(x) && x->response.status == 200;
+    bool ok = x && mk_dispatch_run(x) && x->response.status == 200;
     if (x) {
         assert_true(x->response.status == 200 || x->response.status == 500 || x->response.status == 503);
         mk_exchange_free(x);
@@ -209,7 +209,7 @@ static bool answer_changed(void)
     all_well = true;
     site.host.hooks.request = site.host.hooks.response = (struct mk_hook_list){.at = &hook, .n = 1};
     struct mk_exchange *x = site_get(&site, "/page.html", "");
-    bool ok = x && mk_flow_run(x) && x->response.status == 200 && all_well;
+    bool ok = x && mk_dispatch_run(x) && x->response.status == 200 && all_well;
     if (ok) {
         oom.fail_at = 0;
         assert_str(site_content(x), "page");

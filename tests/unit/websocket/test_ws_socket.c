@@ -113,7 +113,7 @@ static void compressed_messages(void **state)
     (void)state;
     world_add_field(MK_STR("Sec-WebSocket-Extensions"), MK_STR("permessage-deflate"));
     open_it(&packed);
-    if (!mk_ws_coder_exists())
+    if (!mk_ws_deflate_is_supported())
         skip();
     frame(MK_WS_FIN | MK_WS_COMPRESSED | MK_WS_TEXT, mk_str_of("\xf2\x48\xcd\xc9\xc9\x07\x00", 7));
     arrive(3);
@@ -130,11 +130,11 @@ static void what_is_inflated_in_one_turn_is_limited(void **state)
     (void)state;
     enum { MESSAGES = 6 };
     static char zeros[1 << 20];
-    struct mk_ws_coder *c = mk_ws_coder_new(15);
+    struct mk_ws_deflate *c = mk_ws_deflate_new(15);
     struct mk_buf code = mk_buf_growing(1 << 20);
-    if (!mk_ws_coder_exists())
+    if (!mk_ws_deflate_is_supported())
         skip();
-    assert_int_equal(mk_ws_coder_deflate(c, mk_str_of(zeros, sizeof zeros), false, &code), 0);
+    assert_int_equal(mk_ws_deflate_compress(c, mk_str_of(zeros, sizeof zeros), false, &code), 0);
     world_add_field(MK_STR("Sec-WebSocket-Extensions"), MK_STR("permessage-deflate"));
     actor.is_silent = true;
     open_it(&packed);
@@ -149,15 +149,15 @@ static void what_is_inflated_in_one_turn_is_limited(void **state)
     world_settle();
     assert_int_equal(actor.n_messages, MESSAGES);
     mk_buf_free(&code);
-    mk_ws_coder_free(c);
+    mk_ws_deflate_free(c);
 }
 
 static void draining_closes_what_is_open(void **state)
 {
     (void)state;
     open_it(&plain);
-    mk_ws_socket_drain(&world.ws);
-    mk_ws_socket_drain(&world.ws); /* once */
+    mk_ws_socket_worker_drain(&world.ws);
+    mk_ws_socket_worker_drain(&world.ws); /* once */
     world_settle();
     OUT("\x88\2\x03\xe9");
     frame(MK_WS_FIN | MK_WS_CLOSE, MK_STR("\x03\xe9"));
@@ -253,16 +253,16 @@ static void closed_socket_is_not_paused(void **state)
     (void)state;
     struct mk_websocket s = {.is_paused = true};
     mk_sm_init(&s.state, &mk_ws_machine, MK_WS_OPEN);
-    assert_false(mk_ws_move(&s, MK_WS_OPEN));
+    assert_false(mk_ws_set_state(&s, MK_WS_OPEN));
     assert_true(s.is_paused);
-    assert_true(mk_ws_move(&s, MK_WS_CLOSING));
+    assert_true(mk_ws_set_state(&s, MK_WS_CLOSING));
     assert_false(s.is_paused);
-    assert_false(mk_ws_move(&s, MK_WS_CLOSING));
+    assert_false(mk_ws_set_state(&s, MK_WS_CLOSING));
     assert_int_equal(s.state.is, MK_WS_CLOSING);
     for (unsigned to = MK_WS_CLOSING; to < MK_WS_STATES; to++) {
         mk_sm_init(&s.state, &mk_ws_machine, MK_WS_OPEN);
         s.is_paused = true;
-        assert_true(mk_ws_move(&s, (enum mk_ws_state)to));
+        assert_true(mk_ws_set_state(&s, (enum mk_ws_state)to));
         assert_false(s.is_paused);
     }
 }

@@ -41,7 +41,7 @@ static bool play(void)
     actor.heard = mk_buf_fixed(rooms[2], sizeof rooms[2]);
     world_add_field(MK_STR("Sec-WebSocket-Protocol"), MK_STR("a"));
     world_add_field(MK_STR("Sec-WebSocket-Extensions"), MK_STR("permessage-deflate"));
-    bool started = mk_ws_socket_start(&world.ws, &world.worker);
+    bool started = mk_ws_socket_worker_init(&world.ws, &world.worker);
     int e = started ? actor_open(&options) : -ENOMEM;
     if (!e)
         talk();
@@ -49,7 +49,7 @@ static bool play(void)
         assert_int_equal(e, -ENOMEM);
     world_close();
     if (started)
-        mk_ws_socket_stop(&world.ws);
+        mk_ws_socket_worker_fini(&world.ws);
     world_end();
     assert_int_equal(actor.n_closes, e ? 0 : 1);
     assert_true(oom.n_failed || actor.n_messages == 3);
@@ -70,7 +70,7 @@ static void a_message_for_many_needs_no_memory(void **state)
     world_begin();
     actor_init();
     world.out = mk_buf_fixed(rooms[1], sizeof rooms[1]);
-    assert_true(mk_ws_socket_start(&world.ws, &world.worker));
+    assert_true(mk_ws_socket_worker_init(&world.ws, &world.worker));
     assert_int_equal(actor_open(&plain), 0);
     struct mk_websocket_message *m = mk_websocket_message_new(MK_WEBSOCKET_TEXT, MK_STR("news"));
     for (int i = 0; i < 2; i++) {
@@ -82,7 +82,7 @@ static void a_message_for_many_needs_no_memory(void **state)
     oom.fail_at = 0;
     mk_websocket_message_free(m);
     world_close();
-    mk_ws_socket_stop(&world.ws);
+    mk_ws_socket_worker_fini(&world.ws);
     world_end();
 }
 

@@ -193,7 +193,7 @@ static inline void world_init(void)
 {
     world_begin();
     world.out = mk_buf_growing(WORLD_OUT_MAX);
-    assert_true(mk_ws_socket_start(&world.ws, &world.worker));
+    assert_true(mk_ws_socket_worker_init(&world.ws, &world.worker));
 }
 
 static inline void world_add_field(mk_str name, mk_str value)
@@ -237,7 +237,7 @@ static inline void world_pull(void)
 static inline void world_fini(void)
 {
     world_close();
-    mk_ws_socket_stop(&world.ws);
+    mk_ws_socket_worker_fini(&world.ws);
     mk_buf_free(&world.out);
     world_end();
 }

@@ -12,7 +12,7 @@
 #include "unit/test.h"
 
 static int master, worker;
-static struct mk_control_room room;
+static struct mk_control_buffer room;
 static struct mk_control_message m;
 
 static int start(void **state)
@@ -34,7 +34,7 @@ static void a_word_is_heard(void **state)
 {
     (void)state;
     assert_int_equal(mk_control_receive(master, &room, &m), -EAGAIN);
-    assert_int_equal(mk_control_say(worker, MK_CONTROL_READY), 0);
+    assert_int_equal(mk_control_send_kind(worker, MK_CONTROL_READY), 0);
     assert_int_equal(mk_control_receive(master, &room, &m), 0);
     assert_int_equal(m.kind, MK_CONTROL_READY);
     assert_str(m.text, "");
@@ -117,14 +117,14 @@ static void what_is_no_message_is_passed_over(void **state)
     assert_int_equal(mk_fd_passing_send(worker, &v, 1, NULL, 0), 0);
     assert_int_equal(mk_control_receive(master, &room, &m), -EBADMSG);
     assert_int_equal(mk_fd_count(), before);
-    assert_int_equal(mk_control_say(worker, MK_CONTROL_READY), 0);
+    assert_int_equal(mk_control_send_kind(worker, MK_CONTROL_READY), 0);
     assert_int_equal(mk_control_receive(master, &room, &m), 0);
 }
 
 static void an_end_that_is_gone_is_noticed(void **state)
 {
     (void)state;
-    assert_int_equal(mk_control_say(worker, MK_CONTROL_READY), 0);
+    assert_int_equal(mk_control_send_kind(worker, MK_CONTROL_READY), 0);
     mk_fd_close(&worker);
     assert_int_equal(mk_control_receive(master, &room, &m), 0); /* what was said before is heard */
     assert_int_equal(mk_control_receive(master, &room, &m), -EPIPE);

@@ -100,7 +100,7 @@ static void each_socket_has_a_worker_and_each_worker_has_one(void **state)
             for (unsigned w = 0; w < workers; w++) {
                 unsigned n = 0;
                 for (unsigned s = 0; s < sockets; s++) {
-                    bool serves = mk_listener_serves(&one, s, w, workers);
+                    bool serves = mk_listener_is_for_worker(&one, s, w, workers);
                     n += serves;
                     of_socket[s] += serves;
                 }

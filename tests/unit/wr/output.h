@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "unit/test.h"
-#include "wr/kind.h"
+#include "wr/client_type.h"
 
 typedef bool reader(mk_str output, struct wr_result *out, const char **why);
 

@@ -25,7 +25,7 @@ static void expect(const char *line, unsigned concurrency, const char *expected)
     assert_true(wr_command_init(&c, words, &arena));
     char **made = wr_command_words(&c, concurrency, &arena);
     assert_non_null(made);
-    wr_command_write(made, &out);
+    wr_command_format(made, &out);
     assert_str(mk_buf_str(&out), expected);
     mk_arena_fini(&arena);
 }
@@ -130,7 +130,7 @@ static void the_first_form_runs_weighttp(void **state)
     struct mk_arena arena;
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
     mk_arena_init(&arena, NULL);
-    wr_command_write(wr_command_classic(url, 500, true, &arena), &out);
+    wr_command_format(wr_command_from_url(url, 500, true, &arena), &out);
     assert_str(mk_buf_str(&out), "weighttp -n 500 -t 10 -k http://h/");
     mk_arena_fini(&arena);
 }

@@ -25,7 +25,7 @@ static void expect_kept(const char *hosts, const char *to, const char *letters)
         memcpy(host, word.p, word.len);
         at[n] = holders_address(host, PORT);
     }
-    assert_int_equal(wr_listeners_keep(&l, at, n), *letters != '\0');
+    assert_int_equal(wr_listeners_filter(&l, at, n), *letters != '\0');
     for (size_t i = 0; *letters && i < l.n; i++) {
         kept[i] = (char)('a' + sockets[i].inode);
         assert_int_equal(sockets[i].server, i);
@@ -71,7 +71,7 @@ static void expect_found(const struct reserved *r, size_t n_servers, size_t n_ho
     assert_int_equal(l.n_holders, n_holders);
     for (size_t i = 0; i < l.n_holders; i++) {
         size_t first = 0;
-        while (wr_listeners_server(&l, &l.holders[first]) != wr_listeners_server(&l, &l.holders[i]))
+        while (wr_listeners_server_of(&l, &l.holders[first]) != wr_listeners_server_of(&l, &l.holders[i]))
             first++;
         n += first == i;
     }

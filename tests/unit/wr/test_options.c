@@ -123,18 +123,18 @@ static void expectations(void **state)
     assert_int_equal(o.expected.status, 404);
     assert_true(o.expected.has_length && o.expected.has_sha1);
     assert_int_equal(o.expected.sha1[19], 0xed);
-    struct wr_checked got = {.status = 404, .length = 10};
+    struct wr_check_result got = {.status = 404, .length = 10};
     memcpy(got.sha1, o.expected.sha1, sizeof got.sha1);
-    assert_true(wr_check_matches(&got, &o.expected, MK_STR("u")));
+    assert_true(wr_check_compare(&got, &o.expected, MK_STR("u")));
     got.sha1[0] ^= 1;
-    assert_false(wr_check_matches(&got, &o.expected, MK_STR("u")));
+    assert_false(wr_check_compare(&got, &o.expected, MK_STR("u")));
     got.sha1[0] ^= 1;
     got.length++;
-    assert_false(wr_check_matches(&got, &o.expected, MK_STR("u")));
+    assert_false(wr_check_compare(&got, &o.expected, MK_STR("u")));
     got.length--;
     got.status = 200;
-    assert_false(wr_check_matches(&got, &o.expected, MK_STR("u")));
-    assert_true(wr_check_matches(&got, &(struct load_expected){0}, MK_STR("u")));
+    assert_false(wr_check_compare(&got, &o.expected, MK_STR("u")));
+    assert_true(wr_check_compare(&got, &(struct load_expected){0}, MK_STR("u")));
 }
 
 int main(void)

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "unit/test.h"
-#include "wr/family.h"
+#include "wr/process_tree.h"
 
 enum { MS = 1000000 };
 
@@ -103,31 +103,31 @@ static void children_are_of_the_family_and_summed(void **state)
 {
     (void)state;
     struct worker all[3];
-    struct wr_family f;
+    struct wr_process_tree f;
     struct wr_cpu before, with;
-    wr_family_init(&f);
+    wr_process_tree_init(&f);
     for (size_t i = 0; i < MK_LEN(all); i++)
         all[i] = start_worker(20);
     for (size_t i = 0; i < MK_LEN(all); i++)
         await(&all[i]);
-    assert_true(wr_family_add(&f, all[0].pid));
-    wr_family_read_cpu_of_processes(&f, &before);
+    assert_true(wr_process_tree_add(&f, all[0].pid));
+    wr_process_tree_read_process_cpu(&f, &before);
     assert_true(before.total >= (uint64_t)20 * MS);
     for (size_t i = 1; i < MK_LEN(all); i++)
-        assert_true(wr_family_add(&f, all[i].pid));
-    wr_family_read_cpu_of_processes(&f, &with);
+        assert_true(wr_process_tree_add(&f, all[i].pid));
+    wr_process_tree_read_process_cpu(&f, &with);
     assert_true(with.total >= before.total + (uint64_t)40 * MS);
     assert_int_equal(f.n, 3);
-    wr_family_mark_roots(&f);
+    wr_process_tree_mark_roots(&f);
     assert_true(f.all[0].is_root && f.all[1].is_root);
-    assert_null(wr_family_dead_root(&f));
+    assert_null(wr_process_tree_find_dead_root(&f));
     end_worker(&all[1]);
-    wr_family_read_cpu_of_processes(&f, &before);
-    assert_ptr_equal(wr_family_dead_root(&f), wr_family_find(&f, all[1].pid));
+    wr_process_tree_read_process_cpu(&f, &before);
+    assert_ptr_equal(wr_process_tree_find_dead_root(&f), wr_process_tree_find(&f, all[1].pid));
     assert_true(before.total >= with.total); /* what it used stays counted */
     end_worker(&all[0]);
     end_worker(&all[2]);
-    wr_family_fini(&f);
+    wr_process_tree_fini(&f);
 }
 
 /* A leader with two children: one that it waits for, and one that it does not. */
@@ -153,7 +153,7 @@ static void an_ended_child_is_counted_once(bool ignores)
 {
     int ready[2], go[2];
     char c;
-    struct wr_family f;
+    struct wr_process_tree f;
     struct wr_cpu before, after;
     assert_int_equal(pipe(ready), 0);
     assert_int_equal(pipe(go), 0);
@@ -164,15 +164,15 @@ static void an_ended_child_is_counted_once(bool ignores)
     }
     close(go[0]);
     assert_int_equal(read(ready[0], &c, 1), 1);
-    wr_family_init(&f);
-    assert_true(wr_family_add(&f, pid));
-    assert_true(wr_family_grow(&f));
+    wr_process_tree_init(&f);
+    assert_true(wr_process_tree_add(&f, pid));
+    assert_true(wr_process_tree_add_descendants(&f));
     assert_int_equal(f.n, 2);
-    wr_family_read_cpu_of_processes(&f, &before);
+    wr_process_tree_read_process_cpu(&f, &before);
     assert_true(before.total >= (uint64_t)60 * MS);
     assert_int_equal(write(go[1], "", 1), 1);
     assert_int_equal(read(ready[0], &c, 1), 1);
-    wr_family_read_cpu_of_processes(&f, &after);
+    wr_process_tree_read_process_cpu(&f, &after);
     assert_int_equal(f.n, 1);
     /* Neither lost, but for the ticks that times of waited children are counted in, nor counted twice. */
     assert_true(after.total + (uint64_t)25 * MS >= before.total);
@@ -181,7 +181,7 @@ static void an_ended_child_is_counted_once(bool ignores)
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     close(ready[0]);
     close(ready[1]);
-    wr_family_fini(&f);
+    wr_process_tree_fini(&f);
 }
 
 static void a_waited_child_is_counted_once(void **state)
@@ -202,14 +202,14 @@ static void a_part_of_the_memory_is_no_total(void **state)
     struct wr_process all[] = {{.pid = 1, .pss_is_known = true, .pss_kb = 100},
                                {.pid = 2, .pss_is_known = true, .pss_kb = 20},
                                {.pid = 3}};
-    struct wr_family f = {.all = all, .n = MK_LEN(all)};
+    struct wr_process_tree f = {.all = all, .n = MK_LEN(all)};
     uint64_t kb;
-    assert_false(wr_family_pss_kb(&f, &kb)); /* the third lives, and may not be looked into */
+    assert_false(wr_process_tree_pss_kb(&f, &kb)); /* the third lives, and may not be looked into */
     all[2].is_dead = true;
-    assert_true(wr_family_pss_kb(&f, &kb));
+    assert_true(wr_process_tree_pss_kb(&f, &kb));
     assert_int_equal(kb, 120);
     f.n = 0;
-    assert_false(wr_family_pss_kb(&f, &kb));
+    assert_false(wr_process_tree_pss_kb(&f, &kb));
 }
 
 static void user_and_system_share_the_exact_total(void **state)

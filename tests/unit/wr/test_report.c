@@ -4,7 +4,7 @@
 #include "unit/test.h"
 
 static struct wr_options options;
-static struct wr_shot shots[2];
+static struct wr_measurement shots[2];
 static struct wr_process process;
 static char wrk[] = "wrk", url[] = "http://h/a b";
 static char *words[] = {wrk, url, NULL};
@@ -22,18 +22,18 @@ static int set_up(void **state)
     (void)state;
     options = (struct wr_options){.shots = 2, .n_steps = 1, .steps = {100}};
     for (size_t i = 0; i < MK_LEN(shots); i++) {
-        wr_shot_init(&shots[i]);
+        wr_measurement_init(&shots[i]);
         shots[i].reported.requests = 1000;
         shots[i].reported.rate = 1000 + 500 * (double)i;
         shots[i].reported.errors.timeout = (int64_t)i;
         shots[i].server = (struct wr_load){.user_us = 40000, .system_us = 60000, .cores = 1, .busy = 0.2};
         shots[i].client = (struct wr_load){.user_us = 1, .system_us = 2, .cores = 1, .busy = 0.99};
-        wr_shot_judge(&shots[i]);
+        wr_measurement_find_bottleneck(&shots[i]);
     }
     step = (struct wr_step){.concurrency = 100, .shots = shots, .n = MK_LEN(shots), .syscalls = WR_UNKNOWN};
     process = (struct wr_process){.pid = 77, .name = "ng)\"x"};
     sweep = (struct wr_sweep){.options = &options,
-                              .command = {.kind = wr_kind_find(MK_STR("wrk")), .words = words, .n = 2},
+                              .command = {.kind = wr_client_type_find(MK_STR("wrk")), .words = words, .n = 2},
                               .server = {.all = &process, .n = 1},
                               .server_name = "ng)\"x",
                               .url = MK_STR("http://h/a"),
@@ -47,7 +47,7 @@ static void the_table_has_least_middle_and_most(void **state)
 {
     (void)state;
     struct mk_buf out = fresh();
-    wr_table_row(&sweep, &step, &out);
+    wr_table_write_row(&sweep, &step, &out);
     assert_str(mk_buf_str(&out), "        100       1000        1250        1500       40       60    100.00 "
                                  "        -         -         - "
                                  "        -         -        1         -         -      20      99 client\n");
@@ -57,7 +57,7 @@ static void titles_stand_above_their_columns(void **state)
 {
     (void)state;
     struct mk_buf out = fresh();
-    wr_table_head(&sweep, &out);
+    wr_table_write_header(&sweep, &out);
     assert_contains(mk_buf_str(&out),
                     "Server       ng)\"x, process 77; processor time from its processes\n"
                     "Range        100 connections, 2 shots each\nCommand      wrk 'http://h/a b'\n"
@@ -70,12 +70,12 @@ static void titles_stand_above_their_columns(void **state)
     sweep.was_checked = true;
     sweep.checked.status = 200;
     out = fresh();
-    wr_table_head(&sweep, &out);
+    wr_table_write_header(&sweep, &out);
     assert_contains(mk_buf_str(&out), "Range        100 to 300 by 100 connections, 1 shot each\n");
     assert_contains(mk_buf_str(&out), "GET http://h/a: status 200, 0 bytes, SHA-1 00000000");
     options.steps[2] = 1000;
     out = fresh();
-    wr_table_head(&sweep, &out);
+    wr_table_write_header(&sweep, &out);
     assert_contains(mk_buf_str(&out), "Range        100, 200, 1000 connections, 1 shot each\n");
 }
 
@@ -83,7 +83,7 @@ static void the_time_is_days_and_less(void **state)
 {
     (void)state;
     struct mk_buf out = fresh();
-    wr_table_foot(&sweep, &out);
+    wr_table_write_footer(&sweep, &out);
     assert_str(mk_buf_str(&out), "\nElapsed      1 day, 2 hours, 3 minutes, 4 seconds\n");
 }
 
@@ -91,8 +91,8 @@ static void csv_has_a_cell_for_each_name(void **state)
 {
     (void)state;
     struct mk_buf out = fresh();
-    wr_csv_head(&out);
-    wr_csv_rows(&step, &out);
+    wr_csv_write_header(&out);
+    wr_csv_write_rows(&step, &out);
     mk_str text = mk_buf_str(&out);
     size_t commas = 0;
     for (int line = 0; line < 3; line++) {
@@ -133,11 +133,11 @@ static void a_client_that_doubts_itself_is_seen_everywhere(void **state)
     wr_json_write(&sweep, true, &out);
     assert_contains(mk_buf_str(&out), "\"doubt\":\"late, and so on\"");
     out = fresh();
-    wr_csv_rows(&step, &out);
+    wr_csv_write_rows(&step, &out);
     assert_contains(mk_buf_str(&out), ",client,\n");
     assert_contains(mk_buf_str(&out), ",client,\"late, and so on\"\n");
     out = fresh();
-    wr_table_row(&sweep, &step, &out);
+    wr_table_write_row(&sweep, &step, &out);
     assert_contains(mk_buf_str(&out), " client, in doubt\n");
 }
 

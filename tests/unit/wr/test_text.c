@@ -9,13 +9,13 @@ static void lines_come_one_by_one(void **state)
     mk_str line, rest = MK_STR("one\ntwo\r\n\n10%\r20%\rthree\nfo");
     static const char *const expected[] = {"one", "two", "", "three"};
     for (size_t i = 0; i < MK_LEN(expected); i++) {
-        assert_true(wr_text_line(&rest, &line));
+        assert_true(wr_text_next_line(&rest, &line));
         assert_str(line, expected[i]);
     }
-    assert_false(wr_text_line(&rest, &line)); /* the rest may be cut */
+    assert_false(wr_text_next_line(&rest, &line)); /* the rest may be cut */
     rest = MK_STR("only\n");
-    assert_true(wr_text_line(&rest, &line));
-    assert_false(wr_text_line(&rest, &line));
+    assert_true(wr_text_next_line(&rest, &line));
+    assert_false(wr_text_next_line(&rest, &line));
 }
 
 static void patterns_take_numbers_out(void **state)
@@ -78,11 +78,11 @@ static void numbers_stay_in_their_bounds(void **state)
                                        "9007199254740994",
                                        "00000000000000000000000000000000000000001"};
     for (size_t i = 0; i < MK_LEN(none); i++)
-        if (wr_text_number(mk_str_from_c(none[i]), &value) || value != 7)
+        if (wr_text_parse_number(mk_str_from_c(none[i]), &value) || value != 7)
             fail_msg("\"%s\" is a number", none[i]);
-    assert_true(wr_text_number(MK_STR("9007199254740992"), &value) && value == WR_NUMBER_MAX);
-    assert_true(wr_text_number(MK_STR("1e-999"), &value) && value == 0);
-    assert_true(wr_text_number(MK_STR("2.5E+1"), &value) && value == 25);
+    assert_true(wr_text_parse_number(MK_STR("9007199254740992"), &value) && value == WR_NUMBER_MAX);
+    assert_true(wr_text_parse_number(MK_STR("1e-999"), &value) && value == 0);
+    assert_true(wr_text_parse_number(MK_STR("2.5E+1"), &value) && value == 25);
 }
 
 int main(void)

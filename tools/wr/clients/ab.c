@@ -11,7 +11,7 @@ struct ab {
     bool has_complete, has_rate, in_fine;
 };
 
-static void put_percentile(struct wr_latency *l, double percent, double ms)
+static void set_percentile(struct wr_latency *l, double percent, double ms)
 {
     double *place = percent == 50    ? &l->p50
                     : percent == 75  ? &l->p75
@@ -65,7 +65,7 @@ static void read_line(struct ab *a, mk_str line)
         a->in_fine = true;
     } else if (in_fine && wr_text_scan(line, "%d,%f", v)) {
         a->in_fine = true;
-        put_percentile(&a->fine, v[0], v[1]);
+        set_percentile(&a->fine, v[0], v[1]);
     } else if (wr_text_scan(line, "Time taken for tests: %f seconds", v)) {
         a->r->seconds = v[0];
     } else if (wr_text_scan(line, "Concurrency Level: %d", v)) {
@@ -78,30 +78,30 @@ static void read_line(struct ab *a, mk_str line)
     } else if (wr_text_scan(line, "Time per request: %f [ms] (mean)", v)) {
         a->r->latency_us.mean = v[0] > 0 ? v[0] * 1e3 : WR_UNKNOWN;
     } else if (wr_text_scan(line, " %d%% %d", v)) {
-        put_percentile(&a->table, v[0], v[1]);
+        set_percentile(&a->table, v[0], v[1]);
     }
 }
 
-static double choose(double fine, double coarse)
+static double choose_known(double fine, double coarse)
 {
     return wr_is_known(fine) ? fine : coarse;
 }
 
 static void read_latency(struct wr_latency *l, const struct wr_latency *fine, const struct wr_latency *table)
 {
-    l->p50 = choose(fine->p50, table->p50);
-    l->p75 = choose(fine->p75, table->p75);
-    l->p90 = choose(fine->p90, table->p90);
-    l->p95 = choose(fine->p95, table->p95);
-    l->p99 = choose(fine->p99, table->p99);
-    l->max = choose(fine->max, table->max);
+    l->p50 = choose_known(fine->p50, table->p50);
+    l->p75 = choose_known(fine->p75, table->p75);
+    l->p90 = choose_known(fine->p90, table->p90);
+    l->p95 = choose_known(fine->p95, table->p95);
+    l->p99 = choose_known(fine->p99, table->p99);
+    l->max = choose_known(fine->max, table->max);
 }
 
 bool wr_ab_read(mk_str output, struct wr_result *out, const char **why)
 {
     wr_result_init(out);
     struct ab a = {.r = out, .table = out->latency_us, .fine = out->latency_us};
-    for (mk_str line; wr_text_line(&output, &line);)
+    for (mk_str line; wr_text_next_line(&output, &line);)
         read_line(&a, line);
     if (!a.has_complete || !a.has_rate) {
         wr_result_init(out);
@@ -115,5 +115,5 @@ bool wr_ab_read(mk_str output, struct wr_result *out, const char **why)
     if (a.rate > 0)
         out->seconds = a.complete / a.rate;
     read_latency(&out->latency_us, &a.fine, &a.table);
-    return wr_result_finish(out, why);
+    return wr_result_validate(out, why);
 }

@@ -39,7 +39,7 @@ static void read_counts(mk_str json, struct wr_result *out)
 
 /* The first answer, one on each connection before the start, and wrong answers cost the server as much as
  * others, and it is watched while they come. */
-static void read_served(mk_str json, struct wr_result *out)
+static void read_requests_served(mk_str json, struct wr_result *out)
 {
     double asked, unsent, before;
     if (wr_json_number(json, "asked", &asked) && wr_json_number(json, "unsent", &unsent) &&
@@ -83,9 +83,9 @@ bool wr_pace_read(mk_str output, struct wr_result *out, const char **why)
         return false;
     }
     read_counts(json, out);
-    read_served(json, out);
+    read_requests_served(json, out);
     read_quantities(json, out);
     if (wr_json_member(json, MK_STR("kept_pace"), &kept) && mk_str_eq(kept, MK_STR("false")))
         doubt(json, out);
-    return wr_result_finish(out, why);
+    return wr_result_validate(out, why);
 }

@@ -63,7 +63,7 @@ static bool read_result(const struct siege *s, struct wr_result *out, const char
     /* Its concurrency is the sum of all times over the time that passed, and finer than its mean. */
     if (s->concurrency > 0 && s->hits + s->failed > 0)
         out->latency_us.mean = s->concurrency * s->seconds / (s->hits + s->failed) * 1e6;
-    return wr_result_finish(out, why);
+    return wr_result_validate(out, why);
 }
 
 bool wr_siege_read(mk_str output, struct wr_result *out, const char **why)
@@ -71,7 +71,7 @@ bool wr_siege_read(mk_str output, struct wr_result *out, const char **why)
     struct siege s = {0};
     mk_str json, rest = output;
     wr_result_init(out);
-    for (mk_str line; wr_text_line(&rest, &line);)
+    for (mk_str line; wr_text_next_line(&rest, &line);)
         read_line(&s, line);
     if (!s.has_hits && wr_json_find(output, &json))
         read_json(&s, json);

@@ -52,11 +52,11 @@ static void read_line(struct wr_result *r, struct counts *c, mk_str line)
 static bool read_text(mk_str output, struct wr_result *out, const char **why)
 {
     struct counts c = {0};
-    for (mk_str line; wr_text_line(&output, &line);)
+    for (mk_str line; wr_text_next_line(&output, &line);)
         read_line(out, &c, line);
     if (c.has_time && c.has_requests && c.has_status) {
         read_counts(out, &c);
-        return wr_result_finish(out, why);
+        return wr_result_validate(out, why);
     }
     wr_result_init(out);
     *why = !c.has_time       ? "it has neither JSON nor a line that begins with \"finished in\""
@@ -100,7 +100,7 @@ static bool read_json(mk_str json, struct wr_result *out, const char **why)
     if (wr_json_number(json, "traffic/bytes_total", &bytes))
         out->bytes = (int64_t)bytes;
     read_latency(json, &out->latency_us);
-    return wr_result_finish(out, why);
+    return wr_result_validate(out, why);
 }
 
 bool wr_weighttp_read(mk_str output, struct wr_result *out, const char **why)

@@ -69,7 +69,7 @@ bool wr_wrk_read(mk_str output, struct wr_result *out, const char **why)
 {
     struct wrk w = {.r = out};
     wr_result_init(out);
-    for (mk_str line; wr_text_line(&output, &line);) {
+    for (mk_str line; wr_text_next_line(&output, &line);) {
         read_table(&w, line);
         read_line(&w, line);
     }
@@ -79,5 +79,5 @@ bool wr_wrk_read(mk_str output, struct wr_result *out, const char **why)
                               : "it has no line such as \"1000 requests in 1.00s, 1.00MB read\"";
         return false;
     }
-    return wr_result_finish(out, why);
+    return wr_result_validate(out, why);
 }

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests to the authority: HTTPS only, bounded in time and size. The one file that knows libcurl. */
+#ifndef ACME_HTTP_H
+#define ACME_HTTP_H
+
+#include "report.h"
+
+enum { ACME_URL_MAX = 2048 };
+
+struct acme_http;
+
+/* A response. */
+struct acme_response {
+    unsigned status;
+    struct mk_buf body; /* at most 1 MB */
+    char type[128];     /* of the content */
+    char nonce[256];    /* Replay-Nonce; "": none */
+    char location[ACME_URL_MAX];
+    uint64_t retry_s; /* Retry-After, from now; 0: none */
+    int64_t date;     /* the authority's clock; 0: unknown */
+};
+
+/* `authority`: a file of trusted authorities; NULL: those of the system. */
+struct acme_http *acme_http_open(const char *agent, const char *authority, struct acme_error *f);
+void acme_http_close(struct acme_http *n);
+
+/* Is the URL valid for requests? */
+bool acme_http_is_url(const char *url);
+
+/* GET, or POST of a JWS if `message` is there. False: no response. Free *r in either case. */
+bool acme_http_request(struct acme_http *n, const char *url, mk_str message, struct acme_response *r,
+                       struct acme_error *f);
+void acme_response_free(struct acme_response *r);
+
+#endif

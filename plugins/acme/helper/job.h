@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plan that the plugin writes: JSON on standard input. */
+#ifndef ACME_JOB_H
+#define ACME_JOB_H
+
+#include <jansson.h>
+
+#include "report.h"
+
+enum { ACME_NAMES_MAX = 100 /* of one certificate: the limit of authorities */ };
+
+/* One certificate. Texts belong to the plan. */
+struct acme_cert_spec {
+    const char *name; /* of its files: the first name */
+    const char *names[ACME_NAMES_MAX];
+    size_t n_names;
+    const char *challenge; /* "http-01", "tls-alpn-01" */
+    const char *key;       /* "ecdsa", "rsa" */
+};
+
+struct acme_job {
+    json_t *root; /* owner of all texts */
+    const char *directory,
+        *authority; /* URL, and the file of trusted authorities (NULL: those of the system) */
+    const char *agent;
+    const json_t *contact;
+    const char *eab_id, *eab_key; /* external account binding; NULL: none. The key is base64url */
+    unsigned renew_percent;       /* of its lifetime, after which to renew a certificate */
+    uint64_t retry_s;             /* first pause after a failure */
+    struct acme_cert_spec *specs;
+    size_t n_wishes;
+};
+
+bool acme_job_read(struct acme_job *p, int fd, struct acme_error *f);
+void acme_job_free(struct acme_job *p);
+
+/* A text in an object; NULL: none. */
+const char *acme_json_string(const json_t *object, const char *key);
+
+#endif

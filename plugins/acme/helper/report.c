@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { LINE_MAX_BYTES = 1400 };
+
+static const char letters[MK_LOG_LEVELS] = {
+    [MK_LOG_ERROR] = 'E',
+    [MK_LOG_WARN] = 'W',
+    [MK_LOG_INFO] = 'I',
+    [MK_LOG_DEBUG] = 'D',
+};
+
+/* Texts of an authority may contain anything, but a line is one message. */
+static void sanitize_message(struct mk_buf *b)
+{
+    for (size_t i = 0; i < b->len; i++)
+        if ((unsigned char)b->p[i] < ' ' || b->p[i] == 0x7f)
+            b->p[i] = ' ';
+}
+
+static void write_message_line(struct mk_buf *b)
+{
+    sanitize_message(b);
+    b->p[b->len++] = '\n'; /* has reserved room */
+    (void)!write(STDOUT_FILENO, b->p, b->len);
+}
+
+void acme_report_log(enum mk_log_level level, const char *fmt, ...)
+{
+    char text[LINE_MAX_BYTES], room[LINE_MAX_BYTES + 8];
+    struct mk_buf b = mk_buf_fixed(room, sizeof room - 1);
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, args); /* truncated if it is too long */
+    va_end(args);
+    mk_buf_addf(&b, "%c %s", letters[level], text);
+    write_message_line(&b);
+}
+
+void acme_report_next_run(uint64_t seconds)
+{
+    char room[32];
+    struct mk_buf b = mk_buf_fixed(room, sizeof room - 1);
+    mk_buf_addf(&b, "N %" PRIu64, seconds);
+    write_message_line(&b);
+}
+
+static void set_error_text(struct acme_error *f, bool is_everyone, const char *fmt, va_list args)
+    MK_API_PRINTF(3, 0);
+
+static void set_error_text(struct acme_error *f, bool is_everyone, const char *fmt, va_list args)
+{
+    char text[sizeof f->text]; /* the old text may be part of the new one */
+    (void)vsnprintf(text, sizeof text, fmt, args);
+    memcpy(f->text, text, sizeof text);
+    f->is_everyone = is_everyone;
+}
+
+bool acme_error_set(struct acme_error *f, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    set_error_text(f, false, fmt, args);
+    va_end(args);
+    return false;
+}
+
+bool acme_error_set_global(struct acme_error *f, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    set_error_text(f, true, fmt, args);
+    va_end(args);
+    return false;
+}

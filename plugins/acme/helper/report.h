@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages to the plugin that started the helper: lines on standard output, each after a letter. */
+#ifndef ACME_REPORT_H
+#define ACME_REPORT_H
+
+#include <monkey/buf.h>
+#include <monkey/log.h>
+
+/* Into the error log of the server. */
+void acme_report_log(enum mk_log_level level, const char *fmt, ...) MK_API_PRINTF(2, 3);
+/* Requests the next start: seconds from now. */
+void acme_report_next_run(uint64_t seconds);
+
+/* A failure. */
+struct acme_error {
+    char type[128];   /* the kind of a problem (RFC 8555, section 6.7) without its prefix; "" for others */
+    uint64_t wait_s;  /* earliest time that the authority allows; 0: none */
+    unsigned status;  /* of HTTP; 0: no response */
+    bool is_everyone; /* not specific to this certificate: others would fail, too */
+    char text[1024];
+};
+
+/* Always false, for `return acme_error_set(...)`. */
+bool acme_error_set(struct acme_error *f, const char *fmt, ...) MK_API_PRINTF(2, 3);
+/* The same for failures of the account or the authority. */
+bool acme_error_set_global(struct acme_error *f, const char *fmt, ...) MK_API_PRINTF(2, 3);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starts the program that gets certificates whenever it has requested that, and writes its messages to the
+ * error log. It runs beside one worker. */
+#ifndef ACME_HELPER_PROCESS_H
+#define ACME_HELPER_PROCESS_H
+
+#include "settings.h"
+
+/* Lives as long as the configuration. */
+struct acme_helper_job {
+    const struct acme_settings *settings;
+    const struct acme_cert_spec *specs;
+    const char *program;
+};
+
+struct acme_helper_process;
+
+/* NULL: out of memory. The first run is soon. */
+struct acme_helper_process *acme_helper_process_start(struct mk_worker *worker,
+                                                      const struct acme_helper_job *job) MK_API_MUST_USE;
+/* Ends a running helper. NULL is fine. */
+void acme_helper_process_stop(struct acme_helper_process *r);
+
+/* The input of the program: JSON. */
+void acme_helper_job_write_json(const struct acme_helper_job *job, struct mk_buf *out);
+
+#endif

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "state_folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { DEPTH_MAX = 4, OTHERS_WRITE = S_IWGRP | S_IWOTH };
+
+static const char *const inner_folders[] = {ACME_HTTP_FOLDER, ACME_ALPN_FOLDER};
+
+struct owner {
+    bool is_other; /* than this process */
+    uid_t uid;
+    gid_t gid;
+};
+
+static struct owner worker_owner(const struct mk_config *config)
+{
+    struct owner o;
+    o.is_other = mk_config_user(config, &o.uid, &o.gid);
+    return o;
+}
+
+/* Its name, or its number. The text is overwritten by the next call. */
+static const char *user_name(uid_t uid)
+{
+    static char number[24];
+    const struct passwd *pw = getpwuid(uid);
+    snprintf(number, sizeof number, "%u", (unsigned)uid);
+    return pw ? pw->pw_name : number;
+}
+
+/* ---- Looking ---- */
+
+/* Ours, where no other user could have put anything: acme_state_folder_create() hands it over. */
+static bool can_change_owner(const struct owner *o, const struct stat *st)
+{
+    return o->is_other && st->st_uid == geteuid() && !(st->st_mode & OTHERS_WRITE);
+}
+
+static void report_owner(struct mk_config *config, const struct acme_settings *s, const char *path, uid_t uid,
+                         uid_t wanted)
+{
+    char owner[64];
+    snprintf(owner, sizeof owner, "%s", user_name(uid));
+    if (geteuid() == 0)
+        mk_config_error(config, s, "StateFolder", "the folder %s belongs to %s, but workers run as %s", path,
+                        owner, user_name(wanted));
+    else
+        mk_config_warn(config, s, "StateFolder", "the folder %s belongs to %s, but this process runs as %s",
+                       path, owner, user_name(wanted));
+    mk_config_hint(config, "hand it over: `chown -R %s %s`", user_name(wanted), s->state.p);
+}
+
+/* True: there is a folder, and it is right or will be made so. */
+static bool check_state_folder(struct mk_config *config, const struct acme_settings *s, const struct owner *o,
+                               const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) < 0)
+        return false;
+    if (!S_ISDIR(st.st_mode)) {
+        mk_config_error(config, s, "StateFolder", "%s is not a folder", path);
+        return false;
+    }
+    if (st.st_uid == o->uid || can_change_owner(o, &st))
+        return true;
+    report_owner(config, s, path, st.st_uid, o->uid);
+    return false;
+}
+
+/* Workers go through the folders above it. Groups of the user other than its first one are not considered. */
+static bool can_search_folder(const struct owner *o, const struct stat *st)
+{
+    mode_t bit = st->st_uid == o->uid ? S_IXUSR : st->st_gid == o->gid ? S_IXGRP : S_IXOTH;
+    return o->uid == 0 || st->st_mode & bit;
+}
+
+static void check_parent_folders(struct mk_config *config, const struct acme_settings *s,
+                                 const struct owner *o)
+{
+    char room[PATH_MAX];
+    struct stat st;
+    if (s->state.len >= sizeof room)
+        return;
+    memcpy(room, s->state.p, s->state.len + 1);
+    for (char *slash = room; (slash = strchr(slash + 1, '/'));) {
+        *slash = '\0';
+        if (stat(room, &st) == 0 && !can_search_folder(o, &st)) {
+            mk_config_warn(config, s, "StateFolder", "workers, which run as %s, may not enter the folder %s",
+                           user_name(o->uid), room);
+            mk_config_hint(config, "let others search it: `chmod o+x %s`", room);
+            return;
+        }
+        *slash = '/';
+    }
+}
+
+/* What the helper keeps there. */
+static bool is_known_file_name(const char *name)
+{
+    static const char *const names[] = {"account.key", "account.json", "lock",           "certificates",
+                                        "orders",      "failures",     ACME_HTTP_FOLDER, ACME_ALPN_FOLDER,
+                                        "lost+found" /* of a file system that is mounted there */};
+    for (size_t i = 0; i < MK_LEN(names); i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strncmp(name, ".new-", 5) == 0;
+}
+
+/* A folder is handed over with all that is in it: one that others use, too, such as /etc, must not be. */
+static void warn_of_foreign_files(struct mk_config *config, const struct acme_settings *s)
+{
+    DIR *d = opendir(s->state.p);
+    const struct dirent *entry = NULL;
+    while (d && (entry = readdir(d)) && is_known_file_name(entry->d_name))
+        continue;
+    if (entry) {
+        mk_config_error(config, s, "StateFolder",
+                        "the folder %s contains %s, which is not from acme: it would belong to the workers",
+                        s->state.p, entry->d_name);
+        mk_config_hint(config, "use a folder for acme alone, such as /var/lib/monkey/acme");
+    }
+    if (d)
+        closedir(d);
+}
+
+void acme_state_folder_check(struct mk_config *config, const struct acme_settings *s)
+{
+    struct owner o = worker_owner(config);
+    struct stat st;
+    char path[PATH_MAX];
+    check_parent_folders(config, s, &o);
+    if (!check_state_folder(config, s, &o, s->state.p) || stat(s->state.p, &st) < 0)
+        return;
+    if (can_change_owner(&o, &st)) {
+        warn_of_foreign_files(config, s);
+        return;
+    }
+    for (size_t i = 0; i < MK_LEN(inner_folders); i++) {
+        snprintf(path, sizeof path, "%s/%s", s->state.p, inner_folders[i]);
+        if (stat(path, &st) == 0 && st.st_uid != o.uid)
+            report_owner(config, s, path, st.st_uid, o.uid);
+    }
+}
+
+/* ---- Making ---- */
+
+/* What this call has created, to be removed again. */
+struct created {
+    size_t parents; /* the length of the path to the first folder that was missing; 0: none was */
+    bool state, inner[MK_LEN(inner_folders)];
+};
+
+/* Folders above it can be entered by all, whatever the umask is. */
+static void create_parents(const char *path, struct created *created)
+{
+    char room[PATH_MAX];
+    size_t len = strlen(path);
+    if (len >= sizeof room)
+        return;
+    memcpy(room, path, len + 1);
+    for (size_t i = 1; i < len; i++) {
+        if (room[i] != '/')
+            continue;
+        room[i] = '\0';
+        if (mkdir(room, 0755) == 0) {
+            (void)chmod(room, 0755);
+            created->parents = created->parents ? created->parents : i;
+        }
+        room[i] = '/';
+    }
+}
+
+static void remove_created(int fd, const char *path, const struct created *created)
+{
+    char room[PATH_MAX];
+    size_t len = strlen(path);
+    for (size_t i = 0; fd >= 0 && i < MK_LEN(inner_folders); i++)
+        if (created->inner[i])
+            (void)unlinkat(fd, inner_folders[i], AT_REMOVEDIR);
+    if (created->state)
+        (void)rmdir(path);
+    if (!created->parents || len >= sizeof room)
+        return;
+    memcpy(room, path, len + 1);
+    for (size_t i = len; i-- > created->parents;) {
+        if (room[i] != '/')
+            continue;
+        room[i] = '\0';
+        (void)rmdir(room);
+    }
+    room[created->parents] = '\0';
+    (void)rmdir(room);
+}
+
+/* A descriptor, or a negated errno value. Does not change the owner of a new folder. */
+static int open_or_create_folder(int at, const char *path, bool *is_new)
+{
+    *is_new = mkdirat(at, path, 0700) == 0;
+    if (!*is_new && errno != EEXIST)
+        return -errno;
+    int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (at == AT_FDCWD ? 0 : O_NOFOLLOW));
+    return fd < 0 ? -errno : fd;
+}
+
+static int chown_folder(int fd, const struct owner *o, unsigned depth);
+
+/* Follows no link. A file with a second name may be another one's. */
+static int chown_entry(int at, const char *name, const struct owner *o, unsigned depth)
+{
+    struct stat st;
+    if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? 0 : -errno;
+    if (st.st_uid != geteuid() || (!S_ISDIR(st.st_mode) && !(S_ISREG(st.st_mode) && st.st_nlink == 1)))
+        return 0;
+    if (!S_ISDIR(st.st_mode))
+        return fchownat(at, name, o->uid, o->gid, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+    int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? -errno : chown_folder(fd, o, depth + 1);
+}
+
+/* The folder comes after its content: until then no other user can change that. Closes the descriptor. */
+static int chown_folder(int fd, const struct owner *o, unsigned depth)
+{
+    int e = depth > DEPTH_MAX ? -ELOOP : 0;
+    DIR *d = fdopendir(fd);
+    if (!d) {
+        e = -errno;
+        close(fd);
+        return e;
+    }
+    for (const struct dirent *entry; !e && (entry = readdir(d));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            e = chown_entry(fd, entry->d_name, o, depth);
+    if (!e && fchown(fd, o->uid, o->gid) < 0)
+        e = -errno;
+    closedir(d);
+    return e;
+}
+
+static int create_subfolders(int at, struct created *created)
+{
+    int e = 0;
+    for (size_t i = 0; i < MK_LEN(inner_folders) && !e; i++) {
+        int fd = open_or_create_folder(at, inner_folders[i], &created->inner[i]);
+        e = fd < 0 ? fd : 0;
+        if (fd >= 0)
+            close(fd);
+    }
+    return e;
+}
+
+/* New folders in a folder that is the workers' already. */
+static int chown_new_subfolders(int at, const struct owner *o, const struct created *created)
+{
+    int e = 0;
+    for (size_t i = 0; i < MK_LEN(inner_folders) && !e; i++)
+        if (o->is_other && created->inner[i])
+            e = chown_entry(at, inner_folders[i], o, 0);
+    return e;
+}
+
+static int chown_all(int fd, const struct owner *o, const struct created *created)
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    if (!can_change_owner(o, &st))
+        return chown_new_subfolders(fd, o, created);
+    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    return copy < 0 ? -errno : chown_folder(copy, o, 0);
+}
+
+int acme_state_folder_create(struct mk_config *config, const struct acme_settings *s)
+{
+    struct owner o = worker_owner(config);
+    struct created created = {0};
+    create_parents(s->state.p, &created);
+    int fd = open_or_create_folder(AT_FDCWD, s->state.p, &created.state);
+    int e = fd < 0 ? fd : create_subfolders(fd, &created);
+    const char *what = "create";
+    if (!e) {
+        what = "hand over to the workers";
+        e = chown_all(fd, &o, &created);
+    }
+    if (e)
+        remove_created(fd, s->state.p, &created);
+    if (fd >= 0)
+        close(fd);
+    if (e) {
+        mk_config_error(config, s, "StateFolder", "cannot %s the folder %s: %s", what, s->state.p,
+                        strerror(-e));
+        mk_config_hint(config,
+                       "create it yourself, for the user of the workers alone: `install -d -m 700 -o %s %s`",
+                       user_name(o.uid), s->state.p);
+    }
+    return e;
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "passwd_command.h"
+
+#include "hash.h"
+#include "passwd_file.h"
+#include "terminal.h"
+#include "verify.h"
+
+#include <crypt.h>
+#include <errno.h>
+#include <getopt.h>
+#include <monkey/mem.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { FINE = 0, FAILED = 1, USAGE = 2, DIGEST_TEXT_MAX = 2 * AUTH_HASH_MAX };
+
+struct order {
+    const char *path;
+    mk_str user, realm, kind; /* the realm is absent but for Digest */
+    uint64_t cost;            /* 0: as the kind has it */
+    bool creates, deletes, help;
+};
+
+static const char usage[] = "usage: monkey passwd [-c] [-b KIND] [-r COST] [--digest REALM] FILE USER\n"
+                            "       monkey passwd -D [--digest REALM] FILE USER\n";
+
+static const char help[] =
+    "\n"
+    "Adds a user to a file of users, or changes the password of a user. The command asks for the password "
+    "at\n"
+    "the terminal, or reads it from the first line of a pipe; other users could see an argument.\n"
+    "\n"
+    "  -c, --create         create the file if it does not exist\n"
+    "  -D, --delete         delete the user\n"
+    "  -b, --kind KIND      how the password is hashed: yescrypt (the default), bcrypt, sha512, sha256;\n"
+    "                       with --digest: sha256 (the default) or md5\n"
+    "  -r, --cost COST      how much work a check costs; crypt(5) explains the numbers\n"
+    "  -d, --digest REALM   an entry for Digest; REALM is the Title of the section [AUTH]\n"
+    "  -h, --help           this text\n"
+    "\n"
+    "The server reads the file when it loads its configuration: reload it with SIGHUP.\n";
+
+static int print_error(int code, const char *what, const char *about)
+{
+    fprintf(stderr, "monkey passwd: %s%s%s\n", about ? about : "", about ? ": " : "", what);
+    return code;
+}
+
+/* ---- The command line ---- */
+
+static bool is_utf8(mk_str s)
+{
+    size_t more = 0;
+    for (size_t i = 0; i < s.len; i++) {
+        unsigned char c = (unsigned char)s.p[i];
+        if (more ? (c & 0xc0) != 0x80 : (c >= 0x80 && c < 0xc2) || c > 0xf4)
+            return false;
+        more = more ? more - 1 : c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : c >= 0xc2 ? 1 : 0;
+    }
+    return more == 0;
+}
+
+static bool is_valid_name_field(mk_str s)
+{
+    return s.len && auth_has_no_controls(s) && is_utf8(s) && mk_str_find(s, ':') == MK_STR_NONE &&
+           mk_str_trim(s).len == s.len;
+}
+
+static int check_options(const struct order *o)
+{
+    bool digest = o->realm.p != NULL;
+    if (!is_valid_name_field(o->user) || o->user.len > AUTH_NAME_MAX || o->user.p[0] == '#')
+        return print_error(
+            USAGE, "a name is 1 to 255 bytes of UTF-8 without ':', not begun by '#' or a blank", NULL);
+    if (digest && (!is_valid_name_field(o->realm) || mk_str_find(o->realm, '"') != MK_STR_NONE ||
+                   mk_str_find(o->realm, '\\') != MK_STR_NONE))
+        return print_error(USAGE, "a realm is UTF-8 without ':', '\"' and '\\'", NULL);
+    if (digest && o->kind.p && !mk_str_eq(o->kind, MK_STR("sha256")) && !mk_str_eq(o->kind, MK_STR("md5")))
+        return print_error(USAGE, "expected sha256 or md5 with --digest", o->kind.p);
+    if (!digest && o->kind.p && !auth_hash_scheme_find(o->kind))
+        return print_error(USAGE, "expected yescrypt, bcrypt, sha512 or sha256", o->kind.p);
+    if (o->deletes && (o->creates || o->kind.p || o->cost))
+        return print_error(USAGE, "-D goes with --digest only", NULL);
+    if (digest && o->cost)
+        return print_error(USAGE, "a hash for Digest has no cost", NULL);
+    return FINE;
+}
+
+static int parse_option(struct order *o, int letter, const char *value)
+{
+    switch (letter) {
+    case 'c':
+        o->creates = true;
+        return FINE;
+    case 'D':
+        o->deletes = true;
+        return FINE;
+    case 'b':
+        o->kind = mk_str_from_c(value);
+        return FINE;
+    case 'd':
+        o->realm = mk_str_from_c(value);
+        return FINE;
+    case 'r':
+        if (mk_num_parse(mk_str_from_c(value), &o->cost) && o->cost > 0 && o->cost < 1000000000)
+            return FINE;
+        return print_error(USAGE, "expected a number as cost", value);
+    case 'h':
+        o->help = true;
+        return FINE;
+    default:
+        fputs(usage, stderr);
+        return USAGE;
+    }
+}
+
+static int parse_arguments(int argc, char **argv, struct order *o)
+{
+    static const struct option names[] = {
+        {"create", no_argument, NULL, 'c'},
+        {"delete", no_argument, NULL, 'D'},
+        {"kind", required_argument, NULL, 'b'},
+        {"cost", required_argument, NULL, 'r'},
+        {"help", no_argument, NULL, 'h'},
+        {"digest", required_argument, NULL, 'd'},
+        {NULL, 0, NULL, 0},
+    };
+    int letter, code = FINE;
+    optind = 0; /* glibc: start again */
+    while (code == FINE && (letter = getopt_long(argc, argv, "cDb:r:d:h", names, NULL)) != -1)
+        code = parse_option(o, letter, optarg);
+    if (code != FINE || o->help)
+        return code;
+    if (argc - optind == 3)
+        return print_error(USAGE,
+                           "a password as an argument is visible to other users: enter it at the prompt",
+                           "too many words");
+    if (argc - optind != 2) {
+        fputs(usage, stderr);
+        return USAGE;
+    }
+    o->path = argv[optind];
+    o->user = mk_str_from_c(argv[optind + 1]);
+    return check_options(o);
+}
+
+/* ---- The password ---- */
+
+static const char *password_problem(const struct order *o, mk_str password)
+{
+    const struct auth_hash_scheme *kind = o->kind.p && !o->realm.p ? auth_hash_scheme_find(o->kind) : NULL;
+    if (password.len == 0)
+        return "an empty password is none";
+    if (!auth_has_no_controls(password))
+        return "there is a control character in the password";
+    if (!is_utf8(password))
+        return "the password is not UTF-8, which is what browsers send";
+    if (kind && password.len > kind->password)
+        return "bcrypt looks at no more than 72 bytes of a password: choose another kind";
+    return NULL;
+}
+
+static int print_read_error(int e)
+{
+    return print_error(FAILED,
+                       e == -ENODATA ? "there is no password"
+                       : e == -E2BIG ? "the password is too long"
+                                     : strerror(-e),
+                       NULL);
+}
+
+static int read_password(char room[AUTH_LINE_BUF_SIZE], mk_str *password)
+{
+    char again[AUTH_LINE_BUF_SIZE];
+    mk_str second;
+    if (!auth_terminal_exists()) {
+        int e = auth_terminal_read_pipe(room, password);
+        return e ? print_read_error(e) : FINE;
+    }
+    int e = auth_terminal_read_password("New password: ", room, password);
+    if (!e)
+        e = auth_terminal_read_password("The same again: ", again, &second);
+    int code = e                              ? print_read_error(e)
+               : mk_str_eq(*password, second) ? FINE
+                                              : print_error(FAILED, "they differ: nothing was changed", NULL);
+    explicit_bzero(again, sizeof again);
+    return code;
+}
+
+/* ---- Its hash ---- */
+
+static int hash_for_digest(const struct order *o, mk_str password, char out[CRYPT_OUTPUT_SIZE])
+{
+    enum auth_hash kind = mk_str_eq(o->kind, MK_STR("md5")) ? AUTH_MD5 : AUTH_SHA256;
+    mk_str parts[] = {o->user, o->realm, password};
+    uint8_t sum[AUTH_HASH_MAX];
+    struct mk_buf b = mk_buf_fixed(out, DIGEST_TEXT_MAX);
+    auth_hash_joined(kind, parts, 3, sum);
+    mk_hex_encode(&b, mk_str_of((const char *)sum, auth_hash_len(kind)));
+    out[b.len] = '\0';
+    return FINE;
+}
+
+static int hash_for_basic(const struct order *o, const char *password, char out[CRYPT_OUTPUT_SIZE])
+{
+    char setting[CRYPT_GENSALT_OUTPUT_SIZE];
+    const struct auth_hash_scheme *kind = o->kind.p ? auth_hash_scheme_find(o->kind) : &auth_hash_schemes[0];
+    unsigned long cost = o->cost ? (unsigned long)o->cost : kind->cost;
+    if (!crypt_gensalt_rn(kind->prefix, cost, NULL, 0, setting, sizeof setting))
+        return print_error(errno == EINVAL || errno == ERANGE ? USAGE : FAILED,
+                           errno == EINVAL || errno == ERANGE ? "libcrypt does not take this cost"
+                                                              : strerror(errno),
+                           kind->name);
+    struct crypt_data *data = mk_mem_zalloc(1, sizeof *data);
+    const char *made = data ? crypt_rn(password, setting, data, (int)sizeof *data) : NULL;
+    int code = made ? FINE : print_error(FAILED, strerror(errno), kind->name);
+    if (made)
+        memcpy(out, made, strlen(made) + 1);
+    if (data)
+        explicit_bzero(data, sizeof *data);
+    mk_mem_free(data);
+    return code;
+}
+
+static int hash_password(const struct order *o, char out[CRYPT_OUTPUT_SIZE])
+{
+    char room[AUTH_LINE_BUF_SIZE];
+    mk_str password = {NULL, 0};
+    int code = read_password(room, &password);
+    if (code == FINE) {
+        const char *fault = password_problem(o, password);
+        code = fault        ? print_error(FAILED, fault, NULL)
+               : o->realm.p ? hash_for_digest(o, password, out)
+                            : hash_for_basic(o, room, out);
+    }
+    explicit_bzero(room, sizeof room);
+    return code;
+}
+
+/* ---- All of it ---- */
+
+static int edit_file(const struct order *o, mk_str hash)
+{
+    static const char *const words[] = {
+        [AUTH_ADDED] = "added to", [AUTH_CHANGED] = "changed in", [AUTH_DELETED] = "deleted from"};
+    const struct auth_passwd_entry entry = {.name = o->user, .realm = o->realm, .hash = hash};
+    enum auth_edit done;
+    const char *why;
+    if (!auth_passwd_file_edit(o->path, o->creates, &entry, &done, &why)) {
+        fprintf(stderr, "monkey passwd: %s: cannot %s: %s\n", o->path, why, strerror(errno));
+        return FAILED;
+    }
+    if (done == AUTH_NOT_THERE)
+        return print_error(FAILED, "there is no such user in it", o->path);
+    printf("%.*s was %s %s.\n", MK_STR_ARG(o->user), words[done], o->path);
+    return fflush(stdout) == 0 ? FINE : FAILED;
+}
+
+/* Checks the path before the user types a password in vain. */
+static int print_path_error(const struct order *o)
+{
+    int e = errno;
+    print_error(FAILED, strerror(e), o->path);
+    if (e == ENOENT && !o->deletes)
+        fputs("With -c it is made.\n", stderr);
+    return FAILED;
+}
+
+static int run_passwd(int argc, char **argv)
+{
+    struct order o = {0};
+    char hash[CRYPT_OUTPUT_SIZE];
+    int code = parse_arguments(argc, argv, &o);
+    if (code != FINE)
+        return code;
+    if (o.help) {
+        printf("%s%s", usage, help);
+        return FINE;
+    }
+    if (!o.creates && access(o.path, F_OK) != 0)
+        return print_path_error(&o);
+    if (o.deletes)
+        return edit_file(&o, mk_str_of(NULL, 0));
+    code = hash_password(&o, hash);
+    return code == FINE ? edit_file(&o, mk_str_from_c(hash)) : code;
+}
+
+const struct mk_command auth_passwd = {
+    .name = "passwd",
+    .args = "FILE USER",
+    .help = "Add, change or delete a user in a file of users (plugin auth).",
+    .run = run_passwd,
+};

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef AUTH_PASSWD_COMMAND_H
+#define AUTH_PASSWD_COMMAND_H
+
+#include <monkey/plugin.h>
+
+/* monkey passwd: makes, changes and deletes entries of files of users. */
+extern const struct mk_command auth_passwd;
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks passwords against expensive hashes outside the loop: a few at a time, identical questions only
+ * once. */
+#ifndef AUTH_VERIFY_QUEUE_H
+#define AUTH_VERIFY_QUEUE_H
+
+#include "attempts.h"
+#include "cache.h"
+#include "locations.h"
+
+#include <monkey/worker.h>
+
+enum auth_verify_result { AUTH_RESULT_UNKNOWN, AUTH_RESULT_VALID, AUTH_RESULT_INVALID, AUTH_RESULT_BUSY };
+
+struct auth_verify_job;
+
+/* What a worker keeps for this plugin. */
+struct auth_verify_queue {
+    struct mk_worker *worker;
+    struct auth_shared *shared;
+    struct auth_cache *cache; /* made when it is first needed; NULL is fine */
+    uint8_t key[AUTH_KEY_LEN];
+    struct auth_verify_job *first, *last;
+    unsigned n_running, n_waiting;
+};
+
+struct auth_verify_queue *auth_verify_queue_new(struct mk_worker *worker,
+                                                struct auth_shared *shared) MK_API_MUST_USE;
+void auth_verify_queue_free(struct auth_verify_queue *d);
+
+struct auth_verify_query {
+    const struct auth_location *place;
+    mk_str user, password;         /* the password is NUL-terminated */
+    const struct auth_user *known; /* the user whose hash to compare with */
+    bool exists;                   /* false: `known` is a decoy for an unknown user, and never matches */
+    uint8_t mac[AUTH_MAC_LEN];
+    struct auth_attempt_key counted;
+};
+
+/* A request that waits for an answer. */
+struct auth_waiter {
+    struct mk_request *request;
+    const struct auth_location *place;
+    struct auth_verify_job *job; /* NULL: the result is there */
+    struct auth_waiter *next;
+    enum auth_verify_result answer;
+};
+
+/* The name of a question in the cache. */
+void auth_verify_queue_set_mac(const struct auth_verify_queue *d, struct auth_verify_query *q);
+/* Was this password verified recently? */
+bool auth_verify_queue_is_cached(const struct auth_verify_queue *d, const struct auth_verify_query *q);
+/* Finds a running check of the same question from the same address; the request can then wait for it too. */
+struct auth_verify_job *auth_verify_queue_find_job(const struct auth_verify_queue *d,
+                                                   const struct auth_verify_query *q);
+void auth_waiter_join_job(struct auth_waiter *wait, struct auth_verify_job *job,
+                          const struct auth_verify_query *q);
+/* Asks; the attempt was counted, and is given back if the answer is right or there is none. The request is
+ * resumed when wait->answer is there. False: there are too many already. */
+bool auth_verify_queue_submit(struct auth_verify_queue *d, const struct auth_verify_query *q,
+                              struct auth_waiter *wait);
+/* The request went away. */
+void auth_waiter_leave(struct auth_waiter *wait);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stdin.h"
+
+#include <errno.h>
+
+static bool has_buffer(struct cgi_stdin *in)
+{
+    if (!in->room)
+        in->room = mk_mem_alloc(CGI_STDIN_BUF_SIZE);
+    return in->room != NULL;
+}
+
+int cgi_stdin_buffer(struct cgi_stdin *in, struct mk_request *request)
+{
+    if (!has_buffer(in))
+        return -ENOMEM;
+    while (in->to < CGI_STDIN_BUF_SIZE) {
+        ssize_t n = mk_request_read(request, in->room + in->to, CGI_STDIN_BUF_SIZE - in->to);
+        if (n == -EAGAIN)
+            return 0;
+        if (n < 0)
+            return (int)n;
+        if (n == 0) {
+            in->ended = true;
+            return 1;
+        }
+        in->to += (size_t)n;
+    }
+    return -EFBIG;
+}
+
+/* The script takes no more of it. */
+static int close_script_stdin(struct cgi_stdin *in, struct cgi_process *process)
+{
+    in->ended = true;
+    cgi_process_close_stdin(process);
+    cgi_stdin_fini(in);
+    return CGI_STDIN_CLOSED;
+}
+
+int cgi_stdin_pump(struct cgi_stdin *in, struct mk_request *request, struct cgi_process *process)
+{
+    if (process->in < 0)
+        return close_script_stdin(in, process);
+    if (!has_buffer(in))
+        return -ENOMEM;
+    for (;;) {
+        while (in->from < in->to) {
+            ssize_t n = cgi_process_write(process, mk_str_of(in->room + in->from, in->to - in->from));
+            if (n == -EAGAIN)
+                return CGI_STDIN_NEEDS_SCRIPT;
+            if (n < 0)
+                return close_script_stdin(in, process);
+            in->from += (size_t)n;
+        }
+        if (in->ended)
+            return close_script_stdin(in, process);
+        in->from = in->to = 0;
+        ssize_t n = mk_request_read(request, in->room, CGI_STDIN_BUF_SIZE);
+        if (n < 0)
+            return n == -EAGAIN ? CGI_STDIN_NEEDS_CLIENT : (int)n;
+        in->to = (size_t)n;
+        in->ended = n == 0;
+    }
+}
+
+void cgi_stdin_fini(struct cgi_stdin *in)
+{
+    mk_mem_free(in->room);
+    in->room = NULL;
+    in->from = in->to = 0;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `loglevel`: the level of the error log. */
+#ifndef CHEETAH_LOGLEVEL_H
+#define CHEETAH_LOGLEVEL_H
+
+#include "session.h"
+
+extern const char *const cheetah_level_names[MK_LOG_LEVELS];
+
+void cheetah_loglevel_command(struct cheetah_session *s, mk_str args, bool json);
+
+#endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Handles messages of other workers: answers questions, and passes answers to their sessions. */
+#ifndef CHEETAH_MESSAGE_HANDLER_H
+#define CHEETAH_MESSAGE_HANDLER_H
+
+#include "message.h"
+
+/* The plugin's on_message. */
+void cheetah_on_message(struct mk_worker *worker, mk_str message, void *data);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A table, for people (aligned columns, or a line for each cell) or for programs (JSON). */
+#ifndef CHEETAH_TABLE_WRITER_H
+#define CHEETAH_TABLE_WRITER_H
+
+#include <monkey/text.h>
+
+struct cheetah_column {
+    const char *name;
+    int width; /* negative: aligned to the left; 0: the last one */
+};
+
+enum cheetah_form { CHEETAH_TABLE, CHEETAH_LIST /* of one row: a line for each cell */ };
+
+struct cheetah_table_writer {
+    struct mk_buf *out;
+    const struct cheetah_column *columns;
+    size_t n, at; /* index of the next cell */
+    enum cheetah_form form;
+    bool json, has_rows;
+};
+
+/* Write the head and the foot. Rows that continue those of another worker need neither: set has_rows. Cells
+ * come in the order of the columns; the last one ends the row. */
+void cheetah_table_writer_begin(struct cheetah_table_writer *s);
+void cheetah_table_writer_end(struct cheetah_table_writer *s);
+
+void cheetah_table_cell_null(struct cheetah_table_writer *s);
+void cheetah_table_cell_num(struct cheetah_table_writer *s, uint64_t n);
+void cheetah_table_cell_bool(struct cheetah_table_writer *s, bool yes);
+/* Escapes the text, whatever its source. */
+void cheetah_table_cell_text(struct cheetah_table_writer *s, mk_str text);
+void cheetah_table_cell_bytes(struct cheetah_table_writer *s, uint64_t bytes);
+/* Seconds since 1970. */
+void cheetah_table_cell_time(struct cheetah_table_writer *s, int64_t time);
+void cheetah_table_cell_seconds(struct cheetah_table_writer *s, uint64_t seconds);
+void cheetah_table_cell_ms(struct cheetah_table_writer *s, uint64_t ms);
+void cheetah_table_cell_us(struct cheetah_table_writer *s, uint64_t us);
+
+/* "3d 4h 5m 6s" */
+void cheetah_append_duration(struct mk_buf *out, uint64_t seconds);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "heap.h"
+
+#include <monkey/mem.h>
+#include <stdalign.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A piece is a unit with the number of units that follow, and those units. */
+struct unit {
+    alignas(max_align_t) size_t n;
+    bool used;
+};
+
+struct room {
+    size_t n;
+    struct unit units[];
+};
+
+struct room *compress_heap_new(size_t size)
+{
+    struct room *r = mk_mem_alloc(size);
+    if (!r)
+        return NULL;
+    r->n = (size - sizeof *r) / sizeof r->units[0];
+    r->units[0] = (struct unit){.n = r->n - 1};
+    return r;
+}
+
+void compress_heap_destroy(struct room *r)
+{
+    mk_mem_free(r);
+}
+
+/* Merges the piece with all free pieces behind it. */
+static void merge_free_units(struct room *r, size_t at)
+{
+    struct unit *u = &r->units[at];
+    for (size_t next = at + 1 + u->n; next < r->n && !r->units[next].used; next = at + 1 + u->n)
+        u->n += 1 + r->units[next].n;
+}
+
+static void *mark_used(struct room *r, size_t at, size_t n)
+{
+    struct unit *u = &r->units[at];
+    if (u->n > n) {
+        r->units[at + 1 + n] = (struct unit){.n = u->n - n - 1};
+        u->n = n;
+    }
+    u->used = true;
+    return u + 1;
+}
+
+void *compress_heap_alloc(struct room *r, size_t size)
+{
+    size_t n = size / sizeof(struct unit) + 1;
+    for (size_t at = 0; at < r->n; at += 1 + r->units[at].n) {
+        if (r->units[at].used)
+            continue;
+        merge_free_units(r, at);
+        if (r->units[at].n >= n)
+            return mark_used(r, at, n);
+    }
+    return mk_mem_alloc(size);
+}
+
+void compress_heap_free(struct room *r, void *p)
+{
+    uintptr_t at = (uintptr_t)p, from = (uintptr_t)r->units, to = (uintptr_t)(r->units + r->n);
+    if (at >= from && at < to)
+        ((struct unit *)p - 1)->used = false;
+    else
+        mk_mem_free(p);
+}

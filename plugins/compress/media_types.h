@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A list of media types: "text/html", "text/" and a star, or "application/" and a star and "+json". */
+#ifndef COMPRESS_MEDIA_TYPES_H
+#define COMPRESS_MEDIA_TYPES_H
+
+#include <monkey/config.h>
+
+/* Types that compress well and are not compressed already. */
+#define COMPRESS_TYPES                                                                                       \
+    "text/* application/json application/*+json application/javascript application/x-javascript "            \
+    "application/xml "                                                                                       \
+    "application/*+xml application/wasm application/x-ndjson application/yaml application/toml "             \
+    "application/sql "                                                                                       \
+    "application/rtf application/vnd.ms-fontobject font/ttf font/otf font/collection image/svg+xml "         \
+    "image/bmp "                                                                                             \
+    "image/x-icon image/vnd.microsoft.icon model/*"
+
+struct media_types {
+    mk_str *v; /* in lower case */
+    size_t n;
+};
+
+/* For mk_conf_key. */
+bool compress_media_types_parse(const struct mk_conf_ctx *spot, mk_str value, void *field);
+bool compress_media_types_show(const void *field, size_t i, struct mk_buf *out);
+
+/* `type` as in Content-Type; ignores its parameters. */
+bool compress_media_types_contain(const struct media_types *t, mk_str type);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Security headers, chosen by one word. */
+#ifndef HEADERS_SECURITY_HEADERS_H
+#define HEADERS_SECURITY_HEADERS_H
+
+#include "condition.h"
+
+enum secure { SECURE_OFF, SECURE_ON, SECURE_STRICT };
+
+/* Adds those that the response lacks. */
+void headers_security_headers_apply(enum secure how, struct response_facts *facts);
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config_check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "environment.h"
+#include "group_config.h"
+#include "process.h"
+
+enum { SAID_MAX = 16 * 1024, CHECK_MS = 20000 };
+
+extern char **environ;
+
+/* The check loads the service, so it gets no more of the environment than the group. */
+static void exec_config_check(const struct isolate_group *group, pid_t parent)
+{
+    char **environment = isolate_environment_build(group, environ, NULL);
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of user resets it */
+    if (environment && getppid() == parent)
+        isolate_process_exec(true, 3, environment);
+}
+
+static _Noreturn void run_child(const struct isolate_group *group, int config_fd, int out, pid_t parent)
+{
+    const int fds[] = {config_fd};
+    sigset_t none;
+    sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    (void)setpgid(0, 0);
+    if (dup2(out, STDOUT_FILENO) < 0 || dup2(out, STDERR_FILENO) < 0 || !isolate_process_keep_fds(fds, 1))
+        _exit(127);
+    int e = isolate_process_confine(group, 0);
+    if (e)
+        dprintf(STDERR_FILENO, "cannot become its user: %s\n", strerror(-e));
+    else
+        exec_config_check(group, parent);
+    _exit(127);
+}
+
+/* What it says, up to its end. False: it goes on for too long. */
+static bool read_output(int from, struct mk_buf *said)
+{
+    char room[4096];
+    ssize_t n = 1;
+    int64_t end = isolate_process_now_ms() + CHECK_MS, left;
+    while (n && (left = end - isolate_process_now_ms()) > 0) {
+        struct pollfd at = {.fd = from, .events = POLLIN};
+        if (poll(&at, 1, (int)left) <= 0)
+            continue;
+        n = read(from, room, sizeof room);
+        if (n > 0)
+            mk_buf_add(said, mk_str_of(room, (size_t)n));
+    }
+    return n == 0;
+}
+
+/* With all that it has started. `*status` as waitpid(2) has it. */
+static void reap_check(pid_t pid, bool kills, int *status)
+{
+    if (kills)
+        (void)kill(-pid, SIGKILL);
+    while (waitpid(pid, status, 0) < 0 && errno == EINTR)
+        continue;
+}
+
+static int run_check_process(const struct isolate_group *group, int config_fd, struct mk_buf *said,
+                             int *status)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -errno;
+    pid_t parent = getpid(), pid = fork();
+    if (pid == 0)
+        run_child(group, config_fd, ends[1], parent);
+    int e = pid < 0 ? -errno : 0;
+    close(ends[1]);
+    if (!e) {
+        (void)setpgid(pid, pid);
+        bool is_over = read_output(ends[0], said);
+        reap_check(pid, !is_over, status);
+        if (!is_over)
+            mk_buf_addf(said,
+                        "its check has not ended within %d seconds: something hangs where it is loaded\n",
+                        CHECK_MS / 1000);
+    }
+    close(ends[0]);
+    return e;
+}
+
+/* Places in what we have written say nothing to those who read it. */
+static mk_str strip_file_position(mk_str line)
+{
+    static const char mark[] = "error: ";
+    const char *found = line.p ? memmem(line.p, line.len, mark, sizeof mark - 1) : NULL;
+    bool is_ours = mk_str_starts(line, MK_STR("/proc/"));
+    return found && is_ours ? mk_str_skip(line, (size_t)(found - line.p) + sizeof mark - 1) : line;
+}
+
+/* Lines with the source, and marks below them, are indented. */
+static void report_output(struct mk_config *config, const struct isolate_group *group,
+                          const struct mk_buf *said)
+{
+    mk_str rest = mk_buf_str(said);
+    bool has_any = false;
+    while (rest.len) {
+        mk_str line = mk_str_cut(&rest, '\n');
+        if (!line.len || line.p[0] == ' ' || memmem(line.p, line.len, "warning: ", 9))
+            continue;
+        line = strip_file_position(line);
+        mk_config_error(config, group->settings, "Service", "the service `%s` cannot serve: %.*s",
+                        group->name, MK_STR_ARG(line));
+        has_any = true;
+    }
+    if (!has_any)
+        mk_config_error(config, group->settings, "Service", "the service `%s` cannot serve: it ended at once",
+                        group->name);
+}
+
+bool isolate_config_check(struct mk_config *config, const struct isolate_group *group)
+{
+    if (mk_config_is_dry_run(config))
+        return true;
+    struct mk_buf said = mk_buf_growing(SAID_MAX);
+    int status = 0, fd = memfd_create("isolate", MFD_CLOEXEC);
+    int e =
+        fd < 0 ? -errno : isolate_group_config_write(group, "/", fd); /* serves nothing: any folder will do */
+    if (!e)
+        e = run_check_process(group, fd, &said, &status);
+    if (e)
+        mk_buf_addf(&said, "cannot start a process: %s", strerror(-e));
+    if (e || status)
+        report_output(config, group, &said);
+    if (fd >= 0)
+        close(fd);
+    mk_buf_free(&said);
+    return !e && !status;
+}

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "group_processes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "group_config.h"
+#include "group_record.h"
+#include "process.h"
+#include "runtime_dir.h"
+#include "supervisor.h"
+
+enum {
+    RELOAD_MS = 60000,
+    FIRST_MS = 10000, /* then the server serves without it */
+    END_MS = 5000,
+    STOP_MS = 5000,
+    FILE_SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL
+};
+
+/* ---- What the master has of it ---- */
+
+/* Workers of the group write to the board, and cannot cut it short: its readers would die of that. */
+static int open_scoreboard(struct isolate_record *r)
+{
+    r->board_fd = memfd_create("isolate-board", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (r->board_fd < 0 || ftruncate(r->board_fd, sizeof *r->scoreboard) < 0 ||
+        fcntl(r->board_fd, F_ADD_SEALS, FILE_SEALS) < 0)
+        return -errno;
+    void *scoreboard = mmap(NULL, sizeof *r->scoreboard, PROT_READ | PROT_WRITE, MAP_SHARED, r->board_fd, 0);
+    if (scoreboard == MAP_FAILED)
+        return -errno;
+    r->scoreboard = scoreboard;
+    memcpy(r->scoreboard->secret, r->secret, sizeof r->secret);
+    return 0;
+}
+
+static int open_memfds(struct isolate_record *r)
+{
+    r->config_fd = memfd_create("isolate-configuration", MFD_CLOEXEC);
+    if (r->config_fd < 0 || fchmod(r->config_fd, 0444) < 0)
+        return -errno;
+    return open_scoreboard(r);
+}
+
+/* Those that run go on. */
+static void close_record_fds(struct isolate_record *r)
+{
+    isolate_record_close_private_fds(r);
+    if (r->presence_fd >= 0)
+        close(r->presence_fd);
+    r->presence_fd = -1;
+    if (r->scoreboard)
+        munmap(r->scoreboard, sizeof *r->scoreboard);
+    r->scoreboard = NULL;
+    explicit_bzero(r->secret, sizeof r->secret);
+    r->latest = NULL;
+    r->master = 0;
+    *r->socket = '\0';
+}
+
+static int open_record_fds(struct isolate_record *r)
+{
+    if (r->master)
+        return 0;
+    r->master = getpid();
+    int e = open_memfds(r);
+    if (!e)
+        e = isolate_runtime_dir_create(r);
+    return e;
+}
+
+/* ---- The keeper ---- */
+
+static bool wait_for_reply(const struct isolate_record *r, struct isolate_supervisor_reply *answer, int ms)
+{
+    struct pollfd at = {.fd = r->control_fd, .events = POLLIN};
+    int64_t end = isolate_process_now_ms() + ms;
+    int n;
+    do {
+        int64_t left = end - isolate_process_now_ms();
+        n = poll(&at, 1, left > 0 ? (int)left : 0);
+    } while (n < 0 && errno == EINTR);
+    return n == 1 && recv(r->control_fd, answer, sizeof *answer, MSG_DONTWAIT) == (ssize_t)sizeof *answer;
+}
+
+static bool has_supervisor(const struct isolate_record *r)
+{
+    struct isolate_supervisor_reply old;
+    ssize_t n;
+    if (r->control_fd < 0)
+        return false;
+    while ((n = recv(r->control_fd, &old, sizeof old, MSG_DONTWAIT)) > 0)
+        continue; /* too late for those who asked */
+    return n < 0 && errno == EAGAIN;
+}
+
+/* Nothing but a thing to lock. */
+static int open_presence_file(void)
+{
+    int fd = memfd_create("isolate-presence", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd >= 0)
+        (void)fcntl(fd, F_ADD_SEALS, FILE_SEALS | F_SEAL_WRITE);
+    return fd;
+}
+
+/* Through this one, the group cannot change its configuration. */
+static int reopen_read_only(int fd)
+{
+    char path[32];
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static int fork_supervisor(const struct isolate_group *g, const int fds[ISOLATE_SUPERVISOR_FDS], int control)
+{
+    struct isolate_record *r = g->record;
+    for (size_t i = 0; i < ISOLATE_LIMITS_FD - ISOLATE_LISTEN_FD; i++)
+        if (fds[i] < 0)
+            return -errno;
+    pid_t pid = fork();
+    if (pid == 0)
+        isolate_supervisor_run(g, fds);
+    if (pid < 0)
+        return -errno;
+    if (r->control_fd >= 0)
+        close(r->control_fd); /* the one before ends when the workers that know it have ended */
+    if (r->presence_fd >= 0)
+        close(r->presence_fd);
+    r->control_fd = control;
+    r->presence_fd = fds[ISOLATE_PRESENCE_FD - ISOLATE_LISTEN_FD];
+    return 0;
+}
+
+/* False: the group would be without the limits that it is to have. That has been logged or reported. */
+static bool open_cgroup(const struct isolate_group *g, int *fd)
+{
+    struct isolate_cgroup_path place;
+    char why[ISOLATE_CGROUP_ERROR_MAX];
+    const struct isolate_cgroup_limits *limits = &g->settings->limits;
+    if (!isolate_cgroup_has_limits(limits))
+        return true;
+    if (isolate_cgroup_find_own("/proc/self", &place, why))
+        *fd = isolate_cgroup_create(&place, isolate_runtime_dir_name(g->record), limits, why);
+    if (*fd < 0 && g->config)
+        mk_config_error(g->config, g->settings, limits->cpu ? "CPUQuota" : "MemoryMax", "%s", why);
+    return *fd >= 0;
+}
+
+/* The descriptors are copies, since a child loses those of the record. */
+static int start_supervisor(const struct isolate_group *g)
+{
+    const struct isolate_record *r = g->record;
+    int ends[2], limits = -1;
+    if (!open_cgroup(g, &limits))
+        return -ECANCELED;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        return -errno;
+    const int fds[ISOLATE_SUPERVISOR_FDS] = {fcntl(r->listen_fd, F_DUPFD_CLOEXEC, 0),
+                                             fcntl(r->board_fd, F_DUPFD_CLOEXEC, 0),
+                                             reopen_read_only(r->config_fd),
+                                             ends[1],
+                                             open_presence_file(),
+                                             limits};
+    int e = fork_supervisor(g, fds, ends[0]);
+    if (e)
+        close(ends[0]);
+    for (size_t i = 0; i < ISOLATE_SUPERVISOR_FDS; i++)
+        if (fds[i] >= 0 && fds[i] != r->presence_fd)
+            close(fds[i]);
+    return e;
+}
+
+static void send_command(const struct isolate_record *r, enum isolate_command what)
+{
+    char byte = (char)what;
+    (void)!send(r->control_fd, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* ---- Starting ---- */
+
+/* Only to see whether the names have changed. */
+static uint64_t hash_names(const struct mk_conf_words *names)
+{
+    struct mk_hash_key key = {0};
+    for (size_t i = 0; i < names->n; i++)
+        key.k0 = mk_hash(&key, names->v[i]);
+    return key.k0;
+}
+
+static void format_fixed_settings(const struct isolate_group *g, char out[ISOLATE_SHELL_MAX])
+{
+    const struct isolate_settings *s = g->settings;
+    (void)snprintf(out, ISOLATE_SHELL_MAX, "%d %u %u %u %llu %u %llu %llx %.80s", g->has_user,
+                   (unsigned)g->uid, (unsigned)g->gid, s->nice, (unsigned long long)s->memory, s->limits.cpu,
+                   (unsigned long long)s->limits.memory, (unsigned long long)hash_names(&s->env), g->log);
+}
+
+/* A service that cannot serve yet is no reason to serve nothing at all, but one that served goes on as it
+ * was. */
+static int report_not_serving(struct mk_config *c, const struct isolate_group *g, bool is_late)
+{
+    if (g->wait.has_served && is_late)
+        mk_config_error(
+            c, g->settings, "Service",
+            "the service `%s` has not begun to serve within %d seconds: something hangs where it starts",
+            g->name, RELOAD_MS / 1000);
+    else if (g->wait.has_served)
+        mk_config_error(c, g->settings, "Service",
+                        "the service `%s` cannot serve its new configuration: its log says why", g->name);
+    else if (is_late)
+        mk_config_warn(c, g->settings, "Service",
+                       "the service `%s` has not begun to serve within %d seconds: 503 until it does",
+                       g->name, FIRST_MS / 1000);
+    else
+        mk_config_warn(c, g->settings, "Service",
+                       "the service `%s` does not serve yet: its log says why; it is tried again", g->name);
+    return g->wait.has_served ? -ETIMEDOUT : 0;
+}
+
+/* The keeper has answered that the server of the group runs; but do its workers? */
+static int check_scoreboard(struct mk_config *c, const struct isolate_group *g)
+{
+    struct isolate_scoreboard *scoreboard = g->record->scoreboard;
+    if (isolate_scoreboard_has_version(scoreboard, g->wait.version, true))
+        return 0;
+    return isolate_scoreboard_has_version(scoreboard, g->wait.version, false)
+               ? -EAGAIN
+               : report_not_serving(c, g, false);
+}
+
+/* The master does other work in between. */
+static int is_group_ready(struct mk_config *config, void *data)
+{
+    struct isolate_group *g = data;
+    struct isolate_supervisor_reply answer;
+    bool is_late = isolate_process_now_ms() > g->wait.end_ms;
+    if (!g->wait.is_answered) {
+        ssize_t n = recv(g->record->control_fd, &answer, sizeof answer, MSG_DONTWAIT);
+        bool is_pending = n < 0 && (errno == EAGAIN || errno == EINTR);
+        if (!is_pending && (n != (ssize_t)sizeof answer || !answer.serves))
+            return report_not_serving(config, g, false);
+        g->wait.is_answered = !is_pending;
+    }
+    int e = g->wait.is_answered ? check_scoreboard(config, g) : -EAGAIN;
+    return e == -EAGAIN && is_late ? report_not_serving(config, g, true) : e;
+}
+
+static bool report_start_error(struct mk_config *c, const struct isolate_group *g, int e)
+{
+    mk_config_error(c, g->settings, "Service", "the service `%s` cannot be started: %s", g->name,
+                    strerror(-e));
+    return false;
+}
+
+static int write_config_file(const struct isolate_group *g)
+{
+    char root[ISOLATE_ROOT_MAX];
+    return isolate_runtime_dir_empty_root(g->record, root)
+               ? isolate_group_config_write(g, root, g->record->config_fd)
+               : -ENAMETOOLONG;
+}
+
+/* As it is to run from now on. */
+static int apply_group_config(struct isolate_group *g)
+{
+    struct isolate_record *r = g->record;
+    char shell[ISOLATE_SHELL_MAX];
+    g->wait.version = atomic_fetch_add(&r->scoreboard->version, 1) + 1;
+    r->latest = g;
+    format_fixed_settings(g, shell);
+    int e = write_config_file(g);
+    if (!e && has_supervisor(r) && strcmp(shell, r->shell) == 0)
+        send_command(r, ISOLATE_RELOAD);
+    else if (!e)
+        e = start_supervisor(g);
+    memcpy(r->shell, shell, sizeof shell);
+    return e;
+}
+
+bool isolate_group_start(struct mk_config *config, struct isolate_group *g)
+{
+    struct isolate_record *r = g->record;
+    int e = open_record_fds(r);
+    if (e)
+        return report_start_error(config, g, e);
+    g->is_used = true;
+    g->before = r->latest;
+    g->log = mk_config_error_log(config).p;
+    g->log_has_priorities = mk_config_error_log_has_priorities(config);
+    r->users++;
+    g->wait.has_served = isolate_scoreboard_is_serving(r->scoreboard);
+    g->wait.end_ms = isolate_process_now_ms() + (g->wait.has_served ? RELOAD_MS : FIRST_MS);
+    g->config = config;
+    e = apply_group_config(g);
+    g->config = NULL;
+    if (e == -ECANCELED)
+        return false;
+    return e ? report_start_error(config, g, e) : mk_config_wait_ready(config, is_group_ready, g);
+}
+
+/* ---- Ending ---- */
+
+/* A configuration that was given up: what starts from now on gets the one before. Processes of other limits
+ * have to be started again; those that run have the one before still, or return to it. */
+static void restore_previous_config(const struct isolate_group *g)
+{
+    struct isolate_record *r = g->record;
+    char shell[ISOLATE_SHELL_MAX];
+    if (r->latest && r->latest->before == g)
+        r->latest->before = NULL;
+    if (r->latest != g || !g->before)
+        return;
+    format_fixed_settings(g->before, shell);
+    if (strcmp(shell, r->shell) != 0)
+        (void)apply_group_config(g->before);
+    else
+        (void)write_config_file(g->before);
+    r->latest = g->before;
+}
+
+bool isolate_group_release(struct isolate_group *g)
+{
+    struct isolate_record *r = g->record;
+    if (!g->is_used || r->master != getpid())
+        return false;
+    g->is_used = false;
+    if (--r->users) {
+        restore_previous_config(g);
+        return false;
+    }
+    send_command(r, ISOLATE_END);
+    return true;
+}
+
+/* Until its end of the socket is closed. */
+static bool supervisor_ends_within(const struct isolate_record *r, int ms)
+{
+    struct isolate_supervisor_reply answer;
+    int64_t end = isolate_process_now_ms() + ms;
+    while (isolate_process_now_ms() < end && has_supervisor(r))
+        (void)wait_for_reply(r, &answer, (int)(end - isolate_process_now_ms()));
+    return !has_supervisor(r);
+}
+
+void isolate_group_close(struct isolate_group *g, bool waits)
+{
+    struct isolate_record *r = g->record;
+    waits = waits &&
+            !isolate_record_has_live_workers(r->presence_fd); /* the plugin may have gone, not the server */
+    if (waits && !supervisor_ends_within(r, END_MS)) {
+        send_command(r, ISOLATE_STOP);
+        (void)supervisor_ends_within(r, STOP_MS);
+    }
+    if (waits || !has_supervisor(r))
+        isolate_runtime_dir_remove(r); /* else the keeper does, when old workers need it no more */
+    close_record_fds(r);
+    isolate_record_free_if_unused(r);
+}
+
+/* ---- In a public worker ---- */
+
+void isolate_group_hold_presence(const struct isolate_group *g)
+{
+    const struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+    if (g->record->presence_fd >= 0)
+        (void)fcntl(g->record->presence_fd, F_SETLK, &lock);
+}

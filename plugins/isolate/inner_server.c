@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inner_server.h"
+
+#include <errno.h>
+#include <monkey/upstream.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "process.h"
+#include "scoreboard.h"
+
+struct isolate_inner_server {
+    struct isolate_scoreboard *scoreboard;
+    int board_fd;
+    uint64_t version;
+    unsigned char secret[ISOLATE_SECRET]; /* as the board had it before a service ran */
+    bool has_told;                        /* of a request without a proof, in this process */
+};
+
+static void unmap_scoreboard(void *scoreboard)
+{
+    munmap(scoreboard, sizeof(struct isolate_scoreboard));
+}
+
+int isolate_inner_server_load(struct mk_config *config, struct isolate_inner_server **out)
+{
+    uint64_t fd;
+    mk_str variable = mk_str_from_c(getenv(ISOLATE_VARIABLE));
+    *out = NULL;
+    if (!variable.p)
+        return 0;
+    struct isolate_inner_server *inside = mk_config_alloc(config, sizeof *inside);
+    (void)prctl(PR_SET_DUMPABLE, 0); /* other processes of the user cannot read the secret, or attach to us */
+    if (!inside || !mk_num_parse(variable, &fd) || fd > INT32_MAX)
+        return inside ? -EINVAL : -ENOMEM;
+    void *scoreboard = mmap(NULL, sizeof *inside->scoreboard, PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd, 0);
+    if (scoreboard == MAP_FAILED)
+        return -errno;
+    inside->scoreboard = scoreboard;
+    inside->board_fd = (int)fd;
+    inside->version = atomic_load(&inside->scoreboard->version);
+    memcpy(inside->secret, inside->scoreboard->secret, sizeof inside->secret);
+    *out = inside;
+    return mk_config_add_cleanup(config, unmap_scoreboard, scoreboard) ? 0 : -ENOMEM;
+}
+
+/* ---- What no handler answers ---- */
+
+static enum mk_verdict decline_request(struct mk_request *request, struct mk_response *response, void *data)
+{
+    (void)request, (void)data;
+    (void)mk_response_set_status(response, 404);
+    int e = mk_response_add_header_nocopy(response, MK_STR(MK_LOCAL_BACKEND_DECLINED), MK_STR("1"));
+    return e || mk_response_set_body(response, MK_STR("")) ? MK_ERROR : MK_DONE;
+}
+
+static const struct mk_handler passes = {.name = "isolate", .handle = decline_request};
+
+void isolate_inner_server_add_fallback(struct mk_config *config, struct isolate_inner_server *inside)
+{
+    mk_config_add_route(config, MK_STR("/*"), &passes, inside);
+}
+
+/* ---- Requests ---- */
+
+/* Programs of the same user can connect, too: CGI scripts, other groups, and what services start. */
+static enum mk_verdict reject_foreign_sender(struct mk_request *request, struct mk_response *response,
+                                             struct isolate_inner_server *inside)
+{
+    if (!inside->has_told)
+        mk_worker_log(mk_request_worker(request), MK_LOG_WARN,
+                      "a process that is no worker of the server in front has sent a request to the socket "
+                      "of the group: 403");
+    inside->has_told = true;
+    (void)mk_response_set_status(response, 403);
+    return MK_ERROR;
+}
+
+enum mk_verdict isolate_inner_server_check_sender(struct mk_request *request, struct mk_response *response,
+                                                  struct isolate_inner_server *inside)
+{
+    uint64_t max;
+    if (!mk_local_backend_verify(request, mk_str_of((const char *)inside->secret, sizeof inside->secret)))
+        return reject_foreign_sender(request, response, inside);
+    int e = mk_local_backend_accept_client(request);
+    if (!e && mk_num_parse(mk_request_header(request, MK_STR(MK_LOCAL_BACKEND_BODY_MAX)), &max))
+        e = mk_request_set_body_max(request, max);
+    if (e == -EMSGSIZE)
+        (void)mk_response_set_status(response, 413);
+    return e ? MK_ERROR : MK_NEXT;
+}
+
+/* ---- Workers ---- */
+
+struct worker {
+    struct isolate_slot *slot;
+    struct isolate_scoreboard *scoreboard;
+};
+
+/* The loop runs: every plugin has started. */
+static void mark_worker_up(void *ctx)
+{
+    struct worker *w = ctx;
+    atomic_store_explicit(&w->slot->is_up, 1, memory_order_release);
+    atomic_store(&w->scoreboard->down_ms, 0);
+    atomic_store(&w->scoreboard->told, 0);
+}
+
+int isolate_inner_server_start(struct mk_worker *worker, struct isolate_inner_server *inside,
+                               const struct mk_plugin *plugin)
+{
+    /* They are for the master of the group: a worker may fall into other hands. */
+    close(inside->board_fd);
+    close(ISOLATE_CONFIG_FD);
+    struct worker *w = mk_mem_alloc(sizeof *w);
+    if (!w)
+        return -ENOMEM;
+    *w = (struct worker){.slot = isolate_scoreboard_acquire_slot(inside->scoreboard, inside->version),
+                         .scoreboard = inside->scoreboard};
+    mk_worker_set_data(worker, plugin, w);
+    return w->slot ? mk_worker_post(worker, mark_worker_up, w) : -ENOSPC;
+}
+
+/* It accepts no connection any more, so requests in the queue of the socket are for another one. */
+void isolate_inner_server_drain(struct mk_worker *worker, const struct mk_plugin *plugin)
+{
+    struct worker *w = mk_worker_data(worker, plugin);
+    atomic_store(&w->slot->is_up, 0);
+}
+
+void isolate_inner_server_stop(struct mk_worker *worker, const struct mk_plugin *plugin)
+{
+    struct worker *w = mk_worker_data(worker, plugin);
+    if (w && w->slot)
+        atomic_store(&w->slot->pid, 0);
+    mk_mem_free(w);
+}

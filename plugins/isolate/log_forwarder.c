@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "log_forwarder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <syslog.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { REST_MAX = 16 * 1024, OUT_MAX = 4 << 20 /* empty lines, each with its head */, LINE = 1024 };
+
+void isolate_log_forwarder_init(struct isolate_log_forwarder *l, const char *name, const char *log,
+                                bool has_priorities)
+{
+    *l = (struct isolate_log_forwarder){.name = name, .log = log, .rest = mk_buf_growing(REST_MAX)};
+    l->has_priorities = has_priorities;
+    l->to_syslog = strcmp(log, "syslog") == 0;
+    l->to_file = !l->to_syslog && strcmp(log, "stderr") != 0;
+    if (l->to_syslog)
+        openlog("monkey", LOG_PID, LOG_DAEMON);
+}
+
+/* Opened again each time: the file may have been renamed. The server has made it; it is none that others
+ * could have put in its place. */
+static int open_log_file(const struct isolate_log_forwarder *l)
+{
+    struct stat st;
+    int fd = open(l->log, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 && st.st_uid == geteuid())
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+static void write_to_log(const struct isolate_log_forwarder *l, mk_str text)
+{
+    int fd = l->to_file ? open_log_file(l) : STDERR_FILENO;
+    while (l->to_syslog && text.len) {
+        mk_str line = mk_str_cut(&text, '\n'); /* "<6>..." */
+        syslog(line.p[1] - '0', "%.*s", MK_STR_ARG(mk_str_skip(line, 3)));
+    }
+    while (fd >= 0 && text.len) {
+        ssize_t n = write(fd, text.p, text.len);
+        if (n <= 0)
+            break;
+        text = mk_str_skip(text, (size_t)n);
+    }
+    if (fd >= 0 && l->to_file)
+        close(fd);
+}
+
+/* ---- What the group says ---- */
+
+/* A line as the server of the group writes it: "TIME [level] PID: message". */
+struct parsed_line {
+    const char *level;
+    int pid; /* 0: of the keeper */
+    mk_str message;
+};
+
+static const char *const levels[] = {"error", "warn", "info", "debug"};
+
+static const char *parse_level(mk_str *rest)
+{
+    for (size_t i = 0; i < MK_LEN(levels); i++) {
+        mk_str level = mk_str_from_c(levels[i]);
+        mk_str after = mk_str_skip(*rest, 1 + level.len);
+        if (mk_str_starts(*rest, MK_STR("[")) && mk_str_starts(mk_str_skip(*rest, 1), level) &&
+            mk_str_starts(after, MK_STR("] "))) {
+            *rest = mk_str_skip(after, 2);
+            return levels[i];
+        }
+    }
+    return NULL;
+}
+
+/* A process of the group, or one that has died: no line speaks for another process of this machine. */
+static bool may_claim_pid(const struct isolate_log_forwarder *l, uint64_t pid)
+{
+    if (pid == 0 || pid > INT32_MAX)
+        return false;
+    pid_t group = getpgid((pid_t)pid);
+    return group < 0 ? errno == ESRCH : l->group && group == l->group;
+}
+
+/* A service can write what looks like a line of another server: no time is taken over, and no PID but of its own. */
+static struct parsed_line parse_log_line(const struct isolate_log_forwarder *l, mk_str line)
+{
+    struct parsed_line plain = {.level = "info", .message = line}, found = {.pid = 0};
+    mk_str rest = line, time = mk_str_cut(&rest, ' ');
+    uint64_t pid;
+    bool has_time = time.len >= 20 && mk_char_is_digit(time.p[0]) && time.p[10] == 'T';
+    found.level = has_time && rest.p ? parse_level(&rest) : NULL;
+    if (!found.level)
+        return plain;
+    size_t colon = mk_str_find(rest, ':');
+    if (colon == MK_STR_NONE || !mk_num_parse(mk_str_first(rest, colon), &pid) || !may_claim_pid(l, pid))
+        return plain;
+    found.pid = (int)pid;
+    found.message = mk_str_skip(rest, colon + 1);
+    if (mk_str_starts(found.message, MK_STR(" ")))
+        found.message = mk_str_skip(found.message, 1);
+    return found;
+}
+
+/* Of the character of UTF-8 that begins the text; 0: none does. */
+static size_t character_len(mk_str text)
+{
+    unsigned char lead = (unsigned char)text.p[0], low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+    size_t n = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
+    if (n > text.len)
+        return 0;
+    for (size_t i = 1; i < n; i++) {
+        unsigned char next = (unsigned char)text.p[i];
+        if (next < (i == 1 ? low : 0x80) || next > 0xbf)
+            return 0;
+    }
+    return n;
+}
+
+/* Terminals obey those of C0, DEL, and those of C1 (U+0080 to U+009F). */
+static bool is_control(mk_str character)
+{
+    unsigned char c = (unsigned char)character.p[0];
+    return character.len == 1 ? (c < ' ' && c != '\t') || c == 0x7f
+                              : c == 0xc2 && (unsigned char)character.p[1] < 0xa0;
+}
+
+static void append_sanitized(struct mk_buf *out, mk_str text)
+{
+    while (text.len) {
+        size_t n = character_len(text);
+        mk_str character = mk_str_first(text, n ? n : 1);
+        if (n && !is_control(character))
+            mk_buf_add(out, character);
+        else
+            for (size_t i = 0; i < character.len; i++)
+                mk_buf_addf(out, "\\x%02X", (unsigned char)character.p[i]);
+        text = mk_str_skip(text, character.len);
+    }
+}
+
+static int syslog_priority(const char *level)
+{
+    static const int priorities[MK_LEN(levels)] = {LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG};
+    size_t i = 0;
+    while (i < MK_LEN(levels) - 1 && strcmp(levels[i], level) != 0)
+        i++;
+    return priorities[i];
+}
+
+/* Syslog and the journal know the time, and the keeper as the process of every line. */
+static void append_short_prefix(const struct isolate_log_forwarder *l, struct mk_buf *out, const char *level,
+                                int pid)
+{
+    mk_buf_addf(out, "<%d>%s", syslog_priority(level), l->name);
+    if (pid)
+        mk_buf_addf(out, "[%d]", pid);
+    mk_buf_add(out, MK_STR(": "));
+}
+
+static void append_prefix(const struct isolate_log_forwarder *l, struct mk_buf *out, const char *level,
+                          int pid)
+{
+    char stamp[40];
+    struct tm t;
+    if (l->has_priorities) {
+        append_short_prefix(l, out, level, pid);
+        return;
+    }
+    time_t now = time(NULL);
+    localtime_r(&now, &t);
+    strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S%z", &t);
+    mk_buf_addf(out, "%s [%s] %d: %s: ", stamp, level, pid ? pid : (int)getpid(), l->name);
+}
+
+static void append_line(const struct isolate_log_forwarder *l, struct mk_buf *out, mk_str line)
+{
+    struct parsed_line parsed_line = parse_log_line(l, line);
+    append_prefix(l, out, parsed_line.level, parsed_line.pid);
+    append_sanitized(out, parsed_line.message);
+    mk_buf_add_char(out, '\n');
+}
+
+static void finish_line(struct isolate_log_forwarder *l, struct mk_buf *out)
+{
+    append_line(l, out, mk_buf_str(&l->rest));
+    mk_buf_clear(&l->rest);
+}
+
+/* A longer line becomes several: what a client has sent must not hide the lines that follow. */
+static void buffer_partial_line(struct isolate_log_forwarder *l, struct mk_buf *out, mk_str text)
+{
+    while (text.len) {
+        size_t room = REST_MAX - l->rest.len;
+        mk_buf_add(&l->rest, mk_str_first(text, room));
+        if (l->rest.failed) { /* memory is out */
+            mk_buf_free(&l->rest);
+            l->rest = mk_buf_growing(REST_MAX);
+        }
+        text = mk_str_skip(text, room);
+        if (text.len)
+            finish_line(l, out);
+    }
+}
+
+static void write_complete_lines(const struct isolate_log_forwarder *l, struct mk_buf *out)
+{
+    if (out->len)
+        write_to_log(l, mk_buf_str(out));
+    mk_buf_free(out);
+}
+
+void isolate_log_forwarder_append(struct isolate_log_forwarder *l, mk_str text)
+{
+    struct mk_buf out = mk_buf_growing(OUT_MAX);
+    size_t end;
+    while ((end = mk_str_find(text, '\n')) != MK_STR_NONE) {
+        buffer_partial_line(l, &out, mk_str_first(text, end));
+        finish_line(l, &out);
+        text = mk_str_skip(text, end + 1);
+    }
+    buffer_partial_line(l, &out, text);
+    write_complete_lines(l, &out);
+}
+
+void isolate_log_forwarder_flush(struct isolate_log_forwarder *l)
+{
+    struct mk_buf out = mk_buf_growing(OUT_MAX);
+    if (l->rest.len)
+        finish_line(l, &out);
+    write_complete_lines(l, &out);
+}
+
+void isolate_log_forwarder_printf(struct isolate_log_forwarder *l, const char *level, const char *fmt, ...)
+{
+    char text[LINE], room[2 * LINE];
+    struct mk_buf line = mk_buf_fixed(room, sizeof room);
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    append_prefix(l, &line, level, 0);
+    mk_buf_addf(&line, "%s\n", text);
+    if (!line.failed)
+        write_to_log(l, mk_buf_str(&line));
+}

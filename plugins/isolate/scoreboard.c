@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scoreboard.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <unistd.h>
+
+enum { PATIENCE_MS = 2000 };
+
+static bool is_process_alive(int32_t pid)
+{
+    return pid > 0 && (kill(pid, 0) == 0 || errno != ESRCH);
+}
+
+/* The number of a process, negative while it takes the slot: two cannot take the same. */
+static bool is_slot_taken(int32_t pid)
+{
+    return is_process_alive(pid < 0 ? -pid : pid);
+}
+
+struct isolate_slot *isolate_scoreboard_acquire_slot(struct isolate_scoreboard *scoreboard, uint64_t version)
+{
+    int32_t self = (int32_t)getpid();
+    for (unsigned i = 0; i < ISOLATE_SLOTS; i++) {
+        struct isolate_slot *s = &scoreboard->slots[i];
+        int32_t before = atomic_load(&s->pid);
+        if (is_slot_taken(before) || !atomic_compare_exchange_strong(&s->pid, &before, -self))
+            continue;
+        atomic_store(&s->is_up, 0);
+        atomic_store(&s->version, version);
+        atomic_store_explicit(&s->pid, self, memory_order_release);
+        return s;
+    }
+    return NULL;
+}
+
+/* `version` 0: any. */
+static bool has_matching_worker(struct isolate_scoreboard *scoreboard, uint64_t version, bool up)
+{
+    for (unsigned i = 0; i < ISOLATE_SLOTS; i++) {
+        struct isolate_slot *s = &scoreboard->slots[i];
+        bool fits = (!up || atomic_load_explicit(&s->is_up, memory_order_acquire)) &&
+                    (!version || atomic_load(&s->version) == version);
+        if (fits && is_process_alive(atomic_load(&s->pid)))
+            return true;
+    }
+    return false;
+}
+
+bool isolate_scoreboard_is_serving(struct isolate_scoreboard *scoreboard)
+{
+    return has_matching_worker(scoreboard, 0, true);
+}
+
+bool isolate_scoreboard_has_version(struct isolate_scoreboard *scoreboard, uint64_t version, bool up)
+{
+    return has_matching_worker(scoreboard, version, up);
+}
+
+bool isolate_scoreboard_is_down(struct isolate_scoreboard *scoreboard, uint64_t now_ms)
+{
+    if (isolate_scoreboard_is_serving(scoreboard)) {
+        if (atomic_load_explicit(&scoreboard->down_ms, memory_order_relaxed))
+            atomic_store(&scoreboard->down_ms, 0);
+        return false;
+    }
+    uint64_t since = 0;
+    if (atomic_compare_exchange_strong(&scoreboard->down_ms, &since, now_ms))
+        return false;
+    return now_ms > since + PATIENCE_MS;
+}

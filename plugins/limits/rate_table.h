@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rate table, in memory that all workers share. Its size is fixed: a new client replaces the one whose
+ * entry would expire first. So a full table turns no client away, and the client furthest over its limit
+ * is the last to be forgotten. There are no locks: a client's state is one word, so a worker that dies
+ * halfway leaves nothing inconsistent.
+ *
+ * That word is a time: when the client's last request would have been served at exactly the permitted rate
+ * (GCRA). Each request moves it forward by its cost; a client further ahead of now than its tolerance has
+ * to wait. */
+#ifndef LIMITS_RATE_TABLE_H
+#define LIMITS_RATE_TABLE_H
+
+#include <monkey/text.h>
+#include <stdatomic.h>
+
+enum {
+    LIMITS_TICKS = 256,      /* of a millisecond: what times are counted in */
+    LIMITS_BUCKET_SLOTS = 8, /* a line of the cache */
+    LIMITS_BUCKETS = 16384
+};
+
+/* The furthest any client may be ahead; limits that would need more are refused. */
+#define LIMITS_AHEAD_MAX ((uint64_t)2 * 86400 * 1000 * LIMITS_TICKS)
+
+struct limits_bucket {
+    _Atomic uint64_t slots[LIMITS_BUCKET_SLOTS];
+};
+
+struct limits_table {
+    struct mk_hash_key key; /* secret, so that clients cannot choose their line */
+    uint64_t is_ready;
+    uint64_t room[5]; /* pads the header to whole cache lines */
+    struct limits_bucket lines[LIMITS_BUCKETS];
+};
+
+struct limits_charge {
+    uint64_t cost, tolerance;
+    uint64_t wait_max; /* a client that would have to wait longer is not charged */
+};
+
+/* Returns how long the client has to wait, in ticks; above wait_max it was not charged. `subject` is a hash
+ * under the key of the table. */
+uint64_t limits_bucket_charge(struct limits_bucket *line, uint64_t subject, uint64_t now_ms,
+                              const struct limits_charge *c);
+/* Returns what the client did not use. */
+void limits_bucket_refund(struct limits_bucket *line, uint64_t subject, uint64_t now_ms, uint64_t cost);
+
+static inline struct limits_bucket *limits_table_bucket(struct limits_table *t, uint64_t subject)
+{
+    return &t->lines[subject % LIMITS_BUCKETS];
+}
+
+#endif

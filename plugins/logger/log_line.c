@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "log_line.h"
+
+#include <monkey/host.h>
+#include <monkey/text.h>
+#include <monkey/worker.h>
+#include <time.h>
+
+/* ---- The clock ---- */
+
+static size_t write_time(char *room, size_t cap, enum time_form form, const struct tm *t)
+{
+    switch (form) {
+    case AS_CLF:
+        return strftime(room, cap, "%d/%b/%Y:%H:%M:%S %z", t);
+    case AS_CLF_BRACKETS:
+        return strftime(room, cap, "[%d/%b/%Y:%H:%M:%S %z]", t);
+    case AS_ISO:
+        return strftime(room, cap, "%Y-%m-%dT%H:%M:%S%z", t);
+    case AS_UTC:
+        return strftime(room, cap, "%Y-%m-%dT%H:%M:%SZ", t);
+    case AS_DAY:
+        return strftime(room, cap, "%Y-%m-%d", t);
+    case AS_OF_DAY:
+        return strftime(room, cap, "%H:%M:%S", t);
+    case AS_SECONDS:
+    case TIME_FORMS:
+        break;
+    }
+    return 0;
+}
+
+mk_str logger_clock_text(struct clock *clock, enum time_form form, int64_t time)
+{
+    struct clock_text *c = &clock->as[form];
+    if (c->len && c->time == time)
+        return mk_str_of(c->text, c->len);
+    struct tm t;
+    time_t seconds = (time_t)time;
+    if (form == AS_UTC)
+        gmtime_r(&seconds, &t);
+    else
+        localtime_r(&seconds, &t);
+    c->len = write_time(c->text, sizeof c->text, form, &t);
+    c->time = time;
+    return mk_str_of(c->text, c->len);
+}
+
+static void add_time(struct line *line, const struct step *s)
+{
+    int64_t time = mk_request_time(line->request);
+    if (s->how == AS_SECONDS)
+        mk_buf_add_num(&line->out, time > 0 ? (uint64_t)time : 0);
+    else
+        logger_line_append(line, logger_clock_text(line->clock, (enum time_form)s->how, time));
+}
+
+/* ---- Texts ---- */
+
+static void add_escaped(struct line *line, mk_str text, size_t end)
+{
+    if (line->json)
+        mk_json_escape_to(&line->out, text, end);
+    else
+        mk_log_escape_to(&line->out, text, end);
+}
+
+/* Keeps it one word, as blanks separate columns. */
+static void append_without_blanks(struct mk_buf *out, mk_str text, size_t end)
+{
+    while (text.p) {
+        mk_log_escape_to(out, mk_str_cut(&text, ' '), end);
+        if (text.p && out->len < end)
+            mk_buf_add(out, MK_STR("\\x20"));
+    }
+}
+
+static void add_escaped_text(struct line *line, const struct step *s, mk_str text, size_t max)
+{
+    size_t end = line->out.len + max;
+    if (line->json || s->keeps_blanks)
+        add_escaped(line, text, end);
+    else
+        append_without_blanks(&line->out, text, end);
+}
+
+static void add_limited_text(struct line *line, const struct step *s, mk_str text, size_t max)
+{
+    if (text.len == 0 && !line->json)
+        logger_line_append(line, MK_STR("-"));
+    else
+        add_escaped_text(line, s, text, max);
+}
+
+static void add_text(struct line *line, const struct step *s, mk_str text)
+{
+    add_limited_text(line, s, text, LOGGER_TEXT_MAX);
+}
+
+/* ---- Client ---- */
+
+static void add_address(struct line *line, const struct step *s)
+{
+    (void)s;
+    mk_addr_format(mk_request_client_addr(line->request), &line->out);
+}
+
+static void add_port(struct line *line, const struct step *s)
+{
+    (void)s;
+    mk_buf_add_num(&line->out, mk_request_client_addr(line->request)->port);
+}
+
+static void add_local_address(struct line *line, const struct step *s)
+{
+    struct mk_addr own;
+    if (mk_request_local_addr(line->request, &own) == 0)
+        mk_addr_format(&own, &line->out);
+    else
+        add_text(line, s, MK_STR(""));
+}
+
+static void add_local_port(struct line *line, const struct step *s)
+{
+    struct mk_addr own;
+    (void)s;
+    mk_buf_add_num(&line->out, mk_request_local_addr(line->request, &own) ? 0 : own.port);
+}
+
+static void add_remote_logname(struct line *line, const struct step *s)
+{
+    add_text(line, s, MK_STR(""));
+}
+
+static void add_user(struct line *line, const struct step *s)
+{
+    add_limited_text(line, s, mk_request_user(line->request), LOGGER_USER_MAX);
+}
+
+/* A JSON member of its own; omitted when no user is known. */
+static void add_user_member(struct line *line, const struct step *s)
+{
+    mk_str user = mk_request_user(line->request);
+    if (user.len == 0)
+        return;
+    logger_line_append(line, MK_STR(",\"user\":\""));
+    add_limited_text(line, s, user, LOGGER_USER_MAX);
+    logger_line_append(line, MK_STR("\""));
+}
+
+/* ---- Request ---- */
+
+static mk_str request_version(const struct mk_request *r)
+{
+    if (!mk_request_method_text(r).p)
+        return MK_STR("");
+    switch (mk_request_version(r)) {
+    case 10:
+        return MK_STR("HTTP/1.0");
+    case 20:
+        return MK_STR("HTTP/2.0");
+    default:
+        return MK_STR("HTTP/1.1");
+    }
+}
+
+static void add_request_line(struct line *line, const struct step *s)
+{
+    mk_str blank = s->keeps_blanks || line->json ? MK_STR(" ") : MK_STR("\\x20");
+    if (!mk_request_method_text(line->request).p) {
+        add_text(line, s, MK_STR(""));
+        return;
+    }
+    add_escaped_text(line, s, mk_request_method_text(line->request), LOGGER_TEXT_MAX);
+    logger_line_append(line, blank);
+    add_escaped_text(line, s, mk_request_target(line->request), LOGGER_TEXT_MAX);
+    logger_line_append(line, blank);
+    logger_line_append(line, request_version(line->request));
+}
+
+static void add_method(struct line *line, const struct step *s)
+{
+    add_text(line, s, mk_request_method_text(line->request));
+}
+
+static void add_target(struct line *line, const struct step *s)
+{
+    add_text(line, s, mk_request_target(line->request));
+}
+
+static void add_path(struct line *line, const struct step *s)
+{
+    add_text(line, s, mk_request_path(line->request));
+}
+
+static void add_query(struct line *line, const struct step *s)
+{
+    mk_str query = mk_request_query(line->request);
+    if (!query.p)
+        return;
+    logger_line_append(line, MK_STR("?"));
+    add_escaped_text(line, s, query, LOGGER_TEXT_MAX);
+}
+
+static void add_protocol(struct line *line, const struct step *s)
+{
+    add_text(line, s, request_version(line->request));
+}
+
+static void add_scheme(struct line *line, const struct step *s)
+{
+    (void)s;
+    logger_line_append(line, mk_request_scheme(line->request));
+}
+
+static void add_host(struct line *line, const struct step *s)
+{
+    add_text(line, s, mk_request_host(line->request));
+}
+
+static void add_site(struct line *line, const struct step *s)
+{
+    const struct mk_vhost *site = mk_request_vhost(line->request);
+    add_text(line, s, site ? mk_vhost_name(site) : MK_STR(""));
+}
+
+static void add_route(struct line *line, const struct step *s)
+{
+    add_text(line, s, mk_request_route(line->request));
+}
+
+static void add_request_field(struct line *line, const struct step *s)
+{
+    add_text(line, s, mk_request_header(line->request, s->text));
+}
+
+/* ---- Result ---- */
+
+static void add_status(struct line *line, const struct step *s)
+{
+    unsigned status = mk_access_record_status(line->record);
+    (void)s;
+    /* 499 is the usual code for a client that left before it got a response */
+    mk_buf_add_num(&line->out, status || line->json ? status : 499);
+}
+
+static void add_sent(struct line *line, const struct step *s)
+{
+    uint64_t sent = mk_access_record_sent(line->record);
+    if (sent || line->json || s->how)
+        mk_buf_add_num(&line->out, sent);
+    else
+        logger_line_append(line, MK_STR("-"));
+}
+
+static void add_duration(struct line *line, const struct step *s)
+{
+    mk_buf_add_num(&line->out, mk_access_record_duration_us(line->record) / s->how);
+}
+
+static void add_ending(struct line *line, const struct step *s)
+{
+    (void)s;
+    logger_line_append(line, mk_str_from_c(mk_outcome_name(mk_access_record_outcome(line->record))));
+}
+
+static void add_response_field(struct line *line, const struct step *s)
+{
+    add_text(line, s, mk_access_record_header(line->record, s->text));
+}
+
+/* ---- Process ---- */
+
+static void add_pid(struct line *line, const struct step *s)
+{
+    (void)s;
+    mk_buf_add_num(&line->out, (uint64_t)line->clock->pid);
+}
+
+static void add_worker(struct line *line, const struct step *s)
+{
+    (void)s;
+    mk_buf_add_num(&line->out, mk_worker_index(mk_request_worker(line->request)));
+}
+
+enum { TEXT = LOGGER_TEXT_MAX, WORD = LOGGER_WORD_MAX, USER = LOGGER_USER_MAX };
+
+const struct directive logger_directives[] = {
+    {'%', NULL, true, 0, 1, NULL},
+    {'a', NULL, false, 0, WORD, add_address},
+    {'h', NULL, false, 0, WORD, add_address},
+    {'A', NULL, false, 0, WORD, add_local_address},
+    {'p', NULL, true, 0, WORD, add_local_port},
+    {'p', "local", true, 0, WORD, add_local_port},
+    {'p', "remote", true, 0, WORD, add_port},
+    {'l', NULL, false, 0, 1, add_remote_logname},
+    {'u', NULL, false, 0, USER, add_user},
+    {'u', "member", true, 0, USER + WORD, add_user_member},
+    {'t', NULL, false, AS_CLF_BRACKETS, WORD, add_time},
+    {'t', "clf", false, AS_CLF, WORD, add_time},
+    {'t', "iso", false, AS_ISO, WORD, add_time},
+    {'t', "utc", false, AS_UTC, WORD, add_time},
+    {'t', "day", false, AS_DAY, WORD, add_time},
+    {'t', "time", false, AS_OF_DAY, WORD, add_time},
+    {'t', "sec", true, AS_SECONDS, WORD, add_time},
+    {'r', NULL, false, 0, 2 * TEXT + WORD, add_request_line},
+    {'m', NULL, false, 0, TEXT, add_method},
+    {'U', NULL, false, 0, TEXT, add_path},
+    {'U', "raw", false, 0, TEXT, add_target},
+    {'q', NULL, false, 0, TEXT + 1, add_query},
+    {'H', NULL, false, 0, WORD, add_protocol},
+    {'S', NULL, false, 0, WORD, add_scheme},
+    {'V', NULL, false, 0, TEXT, add_host},
+    {'v', NULL, false, 0, TEXT, add_site},
+    {'R', NULL, false, 0, TEXT, add_route},
+    {'i', "", false, 0, TEXT, add_request_field},
+    {'o', "", false, 0, TEXT, add_response_field},
+    {'s', NULL, true, 0, WORD, add_status},
+    {'b', NULL, true, 0, WORD, add_sent},
+    {'B', NULL, true, 1, WORD, add_sent},
+    {'D', NULL, true, 1, WORD, add_duration},
+    {'T', NULL, true, 1000000, WORD, add_duration},
+    {'T', "s", true, 1000000, WORD, add_duration},
+    {'T', "ms", true, 1000, WORD, add_duration},
+    {'T', "us", true, 1, WORD, add_duration},
+    {'X', NULL, false, 0, WORD, add_ending},
+    {'P', NULL, true, 0, WORD, add_pid},
+    {'W', NULL, true, 0, WORD, add_worker},
+};
+const size_t logger_n_directives = MK_LEN(logger_directives);

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks before the first request: PROXY protocol headers, and rules that need only an address. */
+#include "accept.h"
+
+#include "proxy_protocol.h"
+
+enum { WARN_EVERY_MS = 10000 };
+
+void security_log_proxy_fault(struct security_worker *w, struct mk_worker *worker, const struct mk_addr *peer,
+                              const char *what)
+{
+    char room[64];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    uint64_t now = mk_worker_now_ms(worker);
+    if (!w)
+        return;
+    w->n_complaints++;
+    if (w->complained && now - w->complained_ms < WARN_EVERY_MS)
+        return;
+    mk_addr_format(peer, &text);
+    mk_worker_log(worker, MK_LOG_WARN, "security: the proxy %.*s is trusted, but %s (%u times)",
+                  MK_STR_ARG(mk_buf_str(&text)), what, w->n_complaints);
+    w->complained = true;
+    w->complained_ms = now;
+    w->n_complaints = 0;
+}
+
+/* MK_NEXT: the peer of the connection is the client. */
+static enum mk_verdict read_proxy_header(struct mk_conn *c, struct security_worker *w)
+{
+    struct security_proxy_header header;
+    int n = security_proxy_header_parse(mk_conn_peek(c), &header);
+    if (n == 0)
+        return MK_WAIT;
+    if (n < 0) {
+        security_log_proxy_fault(w, mk_conn_worker(c), mk_conn_client_addr(c), header.wrong);
+        return MK_ERROR;
+    }
+    mk_conn_consume(c, (size_t)n);
+    if (header.is_secure)
+        mk_conn_set_secure(c);
+    return header.has_peer && mk_conn_set_client_addr(c, &header.peer) ? MK_ERROR : MK_NEXT;
+}
+
+/* Would every request of the peer be denied, whatever it asks for? Rules that look at requests may let some
+ * in, or say what the others say, too. */
+static bool is_addr_denied(const struct security_policy *place, const struct mk_addr *peer)
+{
+    struct security_facts facts = {.peer = peer};
+    struct security_walk walk = security_walk_of(place, peer);
+    for (const struct security_rule *rule; (rule = security_walk_next(&walk));) {
+        if (rule->negated & SECURITY_FROM && !security_rule_is_not_from(rule, &facts))
+            continue;
+        if (rule->allows)
+            return false;
+        if (rule->parts == SECURITY_FROM)
+            return true;
+    }
+    return false;
+}
+
+enum mk_verdict security_accept_check(struct mk_conn *c, const struct security *all,
+                                      struct security_worker *w)
+{
+    const struct security_policy *door = all->door;
+    if (all->asks_proxies && mk_network_set_contains(all->top->trusted.set, mk_conn_client_addr(c))) {
+        enum mk_verdict v = read_proxy_header(c, w);
+        if (v != MK_NEXT)
+            return v;
+    }
+    if (!door || !(door->parts & SECURITY_FROM))
+        return MK_NEXT;
+    const struct mk_addr *peer = mk_conn_client_addr(c);
+    if (mk_network_set_contains(door->real.trusted, peer))
+        return MK_NEXT; /* each request will name its client */
+    return is_addr_denied(door, peer) ? MK_ERROR : MK_NEXT;
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "policy.h"
+
+#include <errno.h>
+
+#include "conditions.h"
+
+#define AT(member) MK_CONF_AT(struct security_settings, member)
+
+static const char *const statuses[] = {"403", "404", "close", NULL};
+
+static bool parse_real_header(const struct mk_conf_ctx *spot, mk_str value, void *field)
+{
+    struct security_field *real = field;
+    (void)spot;
+    real->said = true;
+    if (mk_str_eq_nocase(value, MK_STR("off")))
+        return true;
+    real->name = value;
+    return mk_is_token(value);
+}
+
+static bool show_real_header(const void *field, size_t i, struct mk_buf *out)
+{
+    const struct security_field *real = field;
+    mk_buf_add(out, real->name.p ? real->name : MK_STR("off"));
+    return i == 0 && real->said;
+}
+
+static const struct mk_conf_key keys[] = {
+    {.name = "Status",
+     .type = MK_CONF_ENUM,
+     AT(status),
+     .choices = statuses,
+     .def = "403",
+     .help = "Response to a denied request: 403, 404 (as if the file did not exist), or none (`close`)."},
+    {.name = "IgnoreCase",
+     .type = MK_CONF_BOOL,
+     AT(ignore_case),
+     .def = "off",
+     .help =
+         "Path patterns ignore case; use it if the file system, or a program behind a route, does so too."},
+    {.name = "TrustedProxy",
+     .type = MK_CONF_CUSTOM,
+     .flags = MK_CONF_REPEATABLE,
+     AT(trusted),
+     .form = "addresses and networks, or off",
+     .help = "Proxies whose information about the client is trusted. A host that does not set it uses the "
+             "value from before the first [HOST].",
+     .parse = security_networks_parse,
+     .show = security_networks_show},
+    {.name = "RealAddress",
+     .type = MK_CONF_CUSTOM,
+     AT(real),
+     .form = "X-Forwarded-For, Forwarded, X-Real-IP, another field with a list of addresses, or off",
+     .help = "The field in which trusted proxies name the client. Its last address that is not itself a "
+             "trusted proxy counts. Goes with TrustedProxy.",
+     .parse = parse_real_header,
+     .show = show_real_header},
+    {.name = "RealScheme",
+     .type = MK_CONF_CUSTOM,
+     AT(scheme),
+     .form = "X-Forwarded-Proto, Forwarded, another field with http or https, or off",
+     .help = "The field in which trusted proxies say whether the client uses `http` or `https`. If it is not "
+             "set, "
+             "`Forwarded` with `RealAddress Forwarded`, and `X-Forwarded-Proto` with any other RealAddress.",
+     .parse = parse_real_header,
+     .show = show_real_header},
+    {.name = "ProxyProtocol",
+     .type = MK_CONF_BOOL,
+     AT(proxy_protocol),
+     .def = "off",
+     .help = "Trusted proxies begin every connection with a header of the PROXY protocol, version 1 or 2; "
+             "without one it is closed. Only above the hosts."},
+};
+
+static void parse_entry(const struct mk_conf_ctx *spot)
+{
+    struct security_settings *s = mk_conf_ctx_out(spot);
+    security_rules_parse(spot, &s->rules);
+}
+
+const struct mk_conf_table security_table = {
+    .section = "SECURITY",
+    .keys = keys,
+    .n = MK_LEN(keys),
+    .help = "Access rules, and the real address of clients behind proxies.",
+    .entry = parse_entry,
+    .entry_form =
+        "Allow|Deny [PATH...] [NETWORK...] [[not] path|contains|from|method|referer VALUE...]..., or "
+        "deny_hotlink PATH [HOST...]",
+    .entry_help = "Rules in order: the first matching one decides. Requests that match none are allowed.",
+    .size = sizeof(struct security_settings),
+    .scope = MK_CONF_VHOST,
+};
+
+static void parse_monkey1_entry(const struct mk_conf_ctx *spot)
+{
+    security_rules_parse_monkey1(spot, mk_conf_ctx_out(spot));
+}
+
+const struct mk_conf_table security_old_table = {
+    .section = "RULES",
+    .help = "Denials in the syntax of Monkey 1. They come before the rules of [SECURITY].",
+    .entry = parse_monkey1_entry,
+    .entry_form = "IP ADDRESS[/BITS], URL TEXT, or deny_hotlink TEXT",
+    .entry_help = "Denies an address or network, paths that contain a text, or such paths if pages of other "
+                  "sites embed them.",
+    .size = sizeof(struct security_rules),
+    .scope = MK_CONF_VHOST,
+};
+
+/* ---- What holds where ---- */
+
+static void append_rules(struct security_policy *place, const struct security_rules *rules)
+{
+    for (const struct security_rule *r = rules ? rules->first : NULL; r; r = r->next)
+        place->rules[place->n++] = *r;
+    place->parts |= rules ? rules->parts : 0;
+}
+
+/* Rules with a `from` are found by networks; the others are looked at one after the other. */
+static bool index_rules(struct mk_config *config, struct security_policy *place)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < place->n; i++)
+        n += security_rule_is_indexed(&place->rules[i]) ? place->rules[i].n_networks : 0;
+    struct mk_network *networks = mk_config_alloc(config, (n + 1) * sizeof *networks);
+    uint32_t *numbers = mk_config_alloc(config, (n + 1) * sizeof *numbers);
+    place->others = mk_config_alloc(config, (place->n + 1) * sizeof *place->others);
+    if (!networks || !numbers || !place->others)
+        return false;
+    n = 0;
+    for (uint32_t i = 0; i < place->n; i++) {
+        struct security_rule *r = &place->rules[i];
+        for (size_t j = 0; security_rule_is_indexed(r) && j < r->n_networks; j++, n++) {
+            networks[n] = r->networks[j];
+            numbers[n] = i;
+        }
+        if (!security_rule_is_indexed(r))
+            place->others[place->n_others++] = i;
+        if (r->negated & SECURITY_FROM &&
+            !(r->except = mk_config_network_set(config, r->networks, NULL, r->n_networks)))
+            return false;
+    }
+    place->from = mk_config_network_set(config, networks, numbers, n);
+    return place->from;
+}
+
+static bool build_rules(struct mk_config *config, struct security_policy *place, struct security_settings *s,
+                        const struct security_rules *old)
+{
+    size_t n = (s ? s->rules.n : 0) + (old ? old->n : 0);
+    if (s && s->ignore_case && !s->is_lower && !security_rules_to_lower(config, &s->rules))
+        return false;
+    if (s) {
+        s->is_lower = s->ignore_case;
+        place->ignore_case = s->ignore_case;
+        place->status = s->status;
+    }
+    place->rules = mk_config_alloc(config, (n + 1) * sizeof *place->rules);
+    if (!place->rules)
+        return false;
+    append_rules(place, old);
+    append_rules(place, s ? &s->rules : NULL);
+    return index_rules(config, place);
+}
+
+static bool is_forwarded_header(mk_str field)
+{
+    return mk_str_eq_nocase(field, MK_STR("Forwarded"));
+}
+
+/* A proxy that says who its client is usually says how it came. */
+static mk_str default_scheme_header(mk_str field)
+{
+    return !field.p ? MK_STR_NULL : is_forwarded_header(field) ? field : MK_STR("X-Forwarded-Proto");
+}
+
+/* Trust depends on the network more than on the host, so a host inherits what it does not set. */
+static void set_real_ip(struct security_policy *place, const struct security *all,
+                        const struct security_settings *s)
+{
+    const struct security_settings *trusts = s && s->trusted.said ? s : all->top;
+    const struct security_settings *names = s && s->real.said ? s : all->top;
+    const struct security_settings *schemes = s && s->scheme.said ? s : all->top;
+    if (!trusts)
+        return;
+    mk_str field = names ? names->real.name : MK_STR_NULL;
+    mk_str scheme = schemes && schemes->scheme.said ? schemes->scheme.name : default_scheme_header(field);
+    if (!field.p && !scheme.p)
+        return;
+    place->real = (struct security_real_ip){.field = field,
+                                            .scheme_field = scheme,
+                                            .is_forwarded = is_forwarded_header(field),
+                                            .scheme_is_forwarded = is_forwarded_header(scheme),
+                                            .trusted = trusts->trusted.n ? trusts->trusted.set : NULL};
+}
+
+static struct security_policy *new_policy(struct mk_config *config, const struct security *all,
+                                          struct security_settings *s, const struct security_rules *old)
+{
+    struct security_policy *place = mk_config_alloc(config, sizeof *place);
+    if (!place || !build_rules(config, place, s, old))
+        return NULL;
+    if (s && !s->trusted.set)
+        s->trusted.set = mk_config_network_set(config, s->trusted.at, NULL, s->trusted.n);
+    if (s && !s->trusted.set)
+        return NULL;
+    set_real_ip(place, all, s);
+    return place;
+}
+
+static void check_proxy_protocol(struct mk_config *config, const struct security_settings *top)
+{
+    if (top->proxy_protocol && top->trusted.n == 0) {
+        mk_config_error(config, top, "ProxyProtocol", "no peer is trusted to speak for others");
+        mk_config_hint(config, "name the proxies: `TrustedProxy 192.0.2.7 10.0.0.0/8`");
+    }
+}
+
+/* A field without trusted proxies, or trusted proxies without a field, is probably a mistake. */
+static void check_real_ip(struct mk_config *config, const struct security *all,
+                          const struct security_settings *s, const struct security_policy *place)
+{
+    bool has_trusted = s->trusted.n || (!s->trusted.said && all->top && all->top->trusted.n);
+    if ((s->real.name.p || s->scheme.name.p) && !has_trusted)
+        mk_config_warn(config, s, s->real.name.p ? "RealAddress" : "RealScheme",
+                       "this does nothing: no TrustedProxy is named");
+    else if (s->trusted.n && !place->real.trusted && !all->asks_proxies)
+        mk_config_warn(config, s, "TrustedProxy",
+                       "this does nothing without RealAddress, RealScheme or ProxyProtocol: the connecting "
+                       "address counts");
+}
+
+int security_policy_load(struct mk_config *config, void **data)
+{
+    struct security *all = mk_config_alloc(config, sizeof *all);
+    if (!all)
+        return -ENOMEM;
+    all->top = mk_config_section(config, &security_table, NULL);
+    all->old_top = mk_config_section(config, &security_old_table, NULL);
+    all->door = all->shared = new_policy(config, all, all->top, all->old_top);
+    if (!all->shared)
+        return -ENOMEM;
+    if (all->top) {
+        all->asks_proxies = all->top->proxy_protocol;
+        check_proxy_protocol(config, all->top);
+        check_real_ip(config, all, all->top, all->door);
+    }
+    *data = all;
+    return 0;
+}
+
+int security_policy_bind_vhost(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
+{
+    struct security *all = data;
+    struct security_settings *s = mk_config_section(config, &security_table, NULL);
+    const struct security_rules *old = mk_config_section(config, &security_old_table, NULL);
+    (void)host;
+    bool has_others = s != all->top || old != all->old_top;
+    if (has_others)
+        all->door = NULL; /* this host may admit clients that the others reject */
+    bool is_own = s && s != all->top;
+    if (is_own && s->proxy_protocol)
+        mk_config_error(config, s, "ProxyProtocol",
+                        "a connection has no host yet: write it in a [SECURITY] before the first [HOST]");
+    struct security_policy *place = has_others ? new_policy(config, all, s, old) : all->shared;
+    if (!place)
+        return -ENOMEM;
+    if (is_own)
+        check_real_ip(config, all, s, place);
+    if (place->n || place->real.trusted)
+        *host_data = place;
+    return 0;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proxy_protocol.h"
+
+static const mk_str v1_begin = MK_STR_INIT("PROXY ");
+static const mk_str v2_begin = MK_STR_INIT("\r\n\r\n\0\r\nQUIT\n");
+
+static int set_proxy_error(struct security_proxy_header *out, const char *why)
+{
+    out->wrong = why;
+    return -1;
+}
+
+/* Can it still become what begins so? */
+static bool may_start_with(mk_str in, mk_str begin)
+{
+    return mk_str_starts(in.len < begin.len ? begin : in, in.len < begin.len ? in : begin);
+}
+
+/* ---- Version 1: a line of text ---- */
+
+static bool parse_port(mk_str text, uint16_t *port)
+{
+    uint64_t n;
+    if (!mk_num_parse(text, &n) || n > UINT16_MAX || (text.len > 1 && text.p[0] == '0'))
+        return false;
+    *port = (uint16_t)n;
+    return true;
+}
+
+/* An address alone, of the family that was announced. */
+static bool parse_address(mk_str text, bool v6, struct mk_addr *out)
+{
+    size_t colon = mk_str_find(text, ':');
+    bool looks_v6 = colon != MK_STR_NONE && colon != mk_str_find_last(text, ':');
+    bool odd = text.len == 0 || text.p[0] == '[' || (colon != MK_STR_NONE) != v6 || looks_v6 != v6;
+    return !odd && mk_addr_parse(text, out);
+}
+
+static int parse_v1_addresses(mk_str rest, bool v6, int length, struct security_proxy_header *out)
+{
+    struct mk_addr local;
+    mk_str from = mk_str_cut(&rest, ' '), to = mk_str_cut(&rest, ' '), from_port = mk_str_cut(&rest, ' ');
+    uint16_t local_port;
+    if (!parse_address(from, v6, &out->peer) || !parse_address(to, v6, &local))
+        return set_proxy_error(out, "an address of its line is none of the announced family");
+    if (!parse_port(from_port, &out->peer.port) || !rest.p || !parse_port(rest, &local_port))
+        return set_proxy_error(out, "a port of its line is none");
+    out->has_peer = true;
+    return length;
+}
+
+static int parse_v1_line(mk_str line, int length, struct security_proxy_header *out)
+{
+    mk_str rest = mk_str_skip(line, v1_begin.len), family = mk_str_cut(&rest, ' ');
+    if (mk_str_eq(family, MK_STR("UNKNOWN")))
+        return length; /* ignore the rest of the line */
+    if (mk_str_eq(family, MK_STR("TCP4")))
+        return parse_v1_addresses(rest, false, length, out);
+    if (mk_str_eq(family, MK_STR("TCP6")))
+        return parse_v1_addresses(rest, true, length, out);
+    return set_proxy_error(out, "the family of its line is none of TCP4, TCP6 and UNKNOWN");
+}
+
+static int parse_v1(mk_str in, struct security_proxy_header *out)
+{
+    mk_str seen = mk_str_first(in, SECURITY_PROXY_V1_MAX);
+    size_t end = mk_str_find(seen, '\n');
+    if (end == MK_STR_NONE && seen.len < SECURITY_PROXY_V1_MAX)
+        return 0;
+    if (end == MK_STR_NONE)
+        return set_proxy_error(out, "its line is longer than 107 bytes");
+    if (seen.p[end - 1] != '\r')
+        return set_proxy_error(out, "its line does not end with CR LF");
+    return parse_v1_line(mk_str_first(seen, end - 1), (int)end + 1, out);
+}
+
+/* ---- Version 2: bytes ---- */
+
+enum {
+    V2_HEAD = 16,   /* signature, command, family, length */
+    V2_VERSION = 2, /* the upper half of the command */
+    V2_LOCAL = 0,   /* the lower: the proxy speaks for itself, */
+    V2_PROXY = 1,   /* or for a client */
+    V2_UNSPEC = 0,  /* families: the upper half */
+    V2_INET = 1,
+    V2_INET6 = 2,
+    V2_UNIX = 3,
+    V2_DGRAM = 2, /* the largest kind of socket: the lower half */
+    V2_TLV_HEAD = 3,
+    V2_TLV_CRC32C = 3,
+    V2_TLV_SSL = 0x20,
+    V2_SSL_SIZE = 5, /* at least: a byte of flags, and how the client's certificate was verified */
+    V2_SSL_CLIENT = 1,
+    V2_CRC_SIZE = 4,
+};
+
+static unsigned read_u8(mk_str s, size_t at)
+{
+    return (unsigned char)s.p[at];
+}
+
+static unsigned read_u16(mk_str s, size_t at)
+{
+    return read_u8(s, at) << 8 | read_u8(s, at + 1);
+}
+
+#define CRC32C_POLYNOMIAL 0x82f63b78u
+
+/* The checksum of RFC 9260, appendix A, over texts that follow each other, from 0 on; one bit after the other: it is for a few
+ * hundred bytes, once a connection, and only where a proxy asks. */
+static uint32_t crc32c(uint32_t before, mk_str text)
+{
+    uint32_t crc = ~before;
+    for (size_t i = 0; i < text.len; i++) {
+        crc ^= (unsigned char)text.p[i];
+        for (int bit = 0; bit < 8; bit++)
+            crc = crc >> 1 ^ (crc & 1 ? CRC32C_POLYNOMIAL : 0);
+    }
+    return ~crc;
+}
+
+/* The checksum is of the whole header, with zeroes in its own place. */
+static bool checksum_matches(mk_str header, size_t at)
+{
+    uint32_t told = (uint32_t)read_u16(header, at) << 16 | read_u16(header, at + 2);
+    uint32_t crc = crc32c(0, mk_str_first(header, at));
+    crc = crc32c(crc, MK_STR("\0\0\0\0"));
+    return crc32c(crc, mk_str_skip(header, at + V2_CRC_SIZE)) == told;
+}
+
+/* What follows the addresses: whether the client speaks TLS. All of it must be well made: what is wrong with it,
+ * or NULL. */
+static const char *parse_tlvs(mk_str header, size_t at, struct security_proxy_header *out)
+{
+    while (at < header.len) {
+        size_t left = header.len - at, size = left < V2_TLV_HEAD ? left : read_u16(header, at + 1);
+        if (left < V2_TLV_HEAD || size > left - V2_TLV_HEAD)
+            return "an extra field of its header is cut off";
+        bool is_sum = read_u8(header, at) == V2_TLV_CRC32C;
+        if (is_sum && (size != V2_CRC_SIZE || !checksum_matches(header, at + V2_TLV_HEAD)))
+            return "the checksum of its header is wrong";
+        if (read_u8(header, at) == V2_TLV_SSL && size < V2_SSL_SIZE)
+            return "what its header says about TLS is cut off";
+        if (read_u8(header, at) == V2_TLV_SSL)
+            out->is_secure = read_u8(header, at + V2_TLV_HEAD) & V2_SSL_CLIENT;
+        at += V2_TLV_HEAD + size;
+    }
+    return NULL;
+}
+
+static void set_v2_addr(mk_str header, unsigned family, struct security_proxy_header *out)
+{
+    static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
+    struct mk_addr *p = &out->peer;
+    out->has_peer = family != V2_UNSPEC;
+    p->is_unix = family == V2_UNIX;
+    if (family == V2_INET) {
+        memcpy(p->ip, v4, sizeof v4);
+        memcpy(p->ip + sizeof v4, header.p + V2_HEAD, 4);
+        p->port = (uint16_t)read_u16(header, V2_HEAD + 8);
+    } else if (family == V2_INET6) {
+        memcpy(p->ip, header.p + V2_HEAD, 16);
+        p->port = (uint16_t)read_u16(header, V2_HEAD + 32);
+    }
+}
+
+static int parse_v2_header(mk_str header, struct security_proxy_header *out)
+{
+    static const size_t sizes[] = {[V2_UNSPEC] = 0, [V2_INET] = 12, [V2_INET6] = 36, [V2_UNIX] = 216};
+    unsigned command = read_u8(header, v2_begin.len), kind = read_u8(header, v2_begin.len + 1);
+    unsigned family = kind >> 4;
+    if ((command & 15) == V2_LOCAL)
+        return (int)header.len; /* nothing else of it counts */
+    if (family > V2_UNIX || (kind & 15) > V2_DGRAM)
+        return set_proxy_error(out, "the family of its header is unknown");
+    if (header.len - V2_HEAD < sizes[family])
+        return set_proxy_error(out, "its header is too short for its addresses");
+    const char *wrong = family ? parse_tlvs(header, V2_HEAD + sizes[family], out) : NULL;
+    if (wrong)
+        return set_proxy_error(out, wrong);
+    set_v2_addr(header, family, out);
+    return (int)header.len;
+}
+
+static int parse_v2(mk_str in, struct security_proxy_header *out)
+{
+    if (in.len > v2_begin.len) {
+        unsigned command = read_u8(in, v2_begin.len);
+        if (command >> 4 != V2_VERSION || (command & 15) > V2_PROXY)
+            return set_proxy_error(out, "the version or the command of its header is unknown");
+    }
+    if (in.len < V2_HEAD)
+        return 0;
+    size_t length = V2_HEAD + read_u16(in, v2_begin.len + 2);
+    if (length > SECURITY_PROXY_V2_MAX)
+        return set_proxy_error(out, "its header is longer than 8192 bytes");
+    return in.len < length ? 0 : parse_v2_header(mk_str_first(in, length), out);
+}
+
+int security_proxy_header_parse(mk_str in, struct security_proxy_header *out)
+{
+    *out = (struct security_proxy_header){0};
+    if (may_start_with(in, v2_begin))
+        return in.len < v2_begin.len ? 0 : parse_v2(in, out);
+    if (may_start_with(in, v1_begin))
+        return in.len < v1_begin.len ? 0 : parse_v1(in, out);
+    return set_proxy_error(out, "it did not begin with one");
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Log rotation in the master: it reopens logs that were moved, and moves logs that have reached their size.
+ * Every worker gets the new descriptors. */
+#ifndef MK_SERVER_LOG_ROTATION_H
+#define MK_SERVER_LOG_ROTATION_H
+
+#include "server/workers.h"
+
+/* Reopens all logs of that generation. */
+void mk_log_rotation_reopen(struct mk_workers *w, struct mk_config_generation *g);
+/* A worker reports that the log has reached its size. If it has, and no other worker's report came first:
+ * FILE becomes FILE.1, and so on. `gs` are the generations that may use the log. */
+void mk_log_rotation_rotate_if_full(struct mk_workers *w, struct mk_config_generation *const *gs, size_t n,
+                                    mk_str where);
+
+#endif

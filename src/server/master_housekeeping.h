@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Periodic work of the master for the generation that serves: it checks whether certificates have changed,
+ * and makes new ticket keys. */
+#ifndef MK_SERVER_MASTER_HOUSEKEEPING_H
+#define MK_SERVER_MASTER_HOUSEKEEPING_H
+
+#include "net/loop.h"
+#include "setup/config_generation.h"
+
+struct mk_master_housekeeping {
+    struct mk_loop *loop;
+    struct mk_log *log;
+    const struct mk_config_generation *generation;
+    struct mk_timer look, rotate, remind, also;
+    void (*work)(struct mk_log *log, void *ctx); /* other periodic work; NULL: none */
+    void *ctx;
+    uint32_t ticket_ms;                                  /* period of the running timer; 0: it is stopped */
+    bool changed;                                        /* a watched file has changed, and more may follow */
+    void (*on_change)(struct mk_master_housekeeping *u); /* must reload the configuration */
+};
+
+void mk_master_housekeeping_init(struct mk_master_housekeeping *u, struct mk_loop *loop, struct mk_log *log,
+                                 void (*on_change)(struct mk_master_housekeeping *u));
+/* Adds other work, done a few times a minute for every generation. */
+void mk_master_housekeeping_add_work(struct mk_master_housekeeping *u,
+                                     void (*work)(struct mk_log *log, void *ctx), void *ctx);
+/* Switches to this generation. */
+void mk_master_housekeeping_set_config(struct mk_master_housekeeping *u,
+                                       const struct mk_config_generation *g);
+
+#endif

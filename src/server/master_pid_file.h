@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pid file that the configuration names, if it names one. */
+#ifndef MK_SERVER_MASTER_PID_FILE_H
+#define MK_SERVER_MASTER_PID_FILE_H
+
+#include "base/arena.h"
+#include "base/log.h"
+
+struct mk_master_pid_file {
+    struct mk_arena arena; /* for paths, which outlive the configuration */
+    mk_str path;           /* absent: no pid file */
+    int fd;
+};
+
+void mk_master_pid_file_init(struct mk_master_pid_file *p);
+void mk_master_pid_file_fini(struct mk_master_pid_file *p);
+/* Writes it; `path` is empty: none is wanted. Returns an error text or NULL. */
+const char *mk_master_pid_file_acquire(struct mk_master_pid_file *p, mk_str path);
+void mk_master_pid_file_release(struct mk_master_pid_file *p);
+/* After mk_master_pid_file_release(). */
+void mk_master_pid_file_reacquire(struct mk_master_pid_file *p);
+/* Writes another one in its place. If that cannot be done, which is logged, the old one stays. */
+void mk_master_pid_file_change(struct mk_master_pid_file *p, struct mk_log *log, mk_str path);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A worker as a process: it drops privileges before it serves, and obeys the master. */
+#ifndef MK_SERVER_WORKER_PROCESS_H
+#define MK_SERVER_WORKER_PROCESS_H
+
+#include <signal.h>
+
+#include "logs/errorlog.h"
+#include "worker/listeners.h"
+#include "worker/worker.h"
+
+struct mk_worker_process_options {
+    struct mk_config_generation *generation;
+    struct mk_listeners *listeners;
+    unsigned index, workers;
+    struct mk_counters *counters;
+    struct mk_scoreboard scoreboard;
+    struct mk_errorlog *log;
+    int control_fd; /* the worker's end; -1: none */
+    bool silent;    /* of a daemon: leaves the terminal once it serves */
+    pid_t master;
+};
+
+/* Runs a worker, from right after the fork to its exit code. Signals must be blocked. */
+int mk_worker_process_main(const struct mk_worker_process_options *o);
+
+/* Blocks the signals that master and workers read through a signalfd. */
+void mk_worker_process_block_signals(void);
+/* A non-blocking signalfd for them, or an error. */
+int mk_worker_process_signal_fd(void);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "setup/conf_regex.h"
+
+#include <errno.h>
+#include <regex.h>
+
+/* NULL: no memory, which the report sees in its arena. */
+static struct mk_regex *free_with_arena(struct mk_arena *arena, struct mk_regex *r)
+{
+    if (mk_arena_add_cleanup(arena, mk_regex_free, r))
+        return r;
+    mk_regex_free(r);
+    return NULL;
+}
+
+static void report_regex_error(struct mk_conf_report *report, const struct mk_conf_source_pos *at,
+                               mk_str pattern, const struct mk_regex_error *why)
+{
+    if (why->code == -ENOMEM) {
+        report->no_memory = true;
+    } else if (why->code == -ENOENT) {
+        mk_conf_report_error(report, at, "`%.*s`: this server has no regular expressions: %s",
+                             MK_CONF_REPORT_ARG(pattern), why->text);
+        mk_conf_report_hint(report, "build with PCRE2 (libpcre2-dev)");
+    } else {
+        mk_conf_report_error(report, at, "`%.*s` is not a regular expression: %s, at character %zu",
+                             MK_CONF_REPORT_ARG(pattern), why->text, why->at + 1);
+        if (why->at == pattern.len)
+            mk_conf_report_hint(report, MK_CONF_REGEX_BLANK);
+    }
+}
+
+struct mk_regex *mk_conf_regex_new(struct mk_arena *arena, struct mk_conf_report *report,
+                                   const struct mk_conf_source_pos *at, mk_str pattern, bool nocase)
+{
+    struct mk_regex_error why;
+    if (pattern.len == 0) {
+        mk_conf_report_error(report, at, "expected a regular expression behind the `~`");
+        return NULL;
+    }
+    struct mk_regex *r = mk_regex_new(pattern, nocase, &why);
+    if (!r)
+        report_regex_error(report, at, pattern, &why);
+    return r ? free_with_arena(arena, r) : NULL;
+}
+
+/* ---- Monkey 1.6 ---- */
+
+struct posix_regex {
+    struct mk_regex regex;
+    regex_t code;
+};
+
+static void free_posix_regex(struct mk_regex *r)
+{
+    regfree(&MK_CONTAINER(r, struct posix_regex, regex)->code);
+}
+
+static enum mk_regex_result match_posix_regex(const struct mk_regex *r, mk_str text,
+                                              struct mk_regex_captures *out)
+{
+    const struct posix_regex *p = (const struct posix_regex *)(const void *)r; /* its first member */
+    int e = regexec(&p->code, text.p, 0, NULL, 0);
+    (void)out;
+    return e == 0 ? MK_REGEX_MATCH : e == REG_NOMATCH ? MK_REGEX_NO_MATCH : MK_REGEX_LIMIT;
+}
+
+static const struct mk_regex_ops posix_ops = {.free = free_posix_regex, .match = match_posix_regex};
+
+struct mk_regex *mk_conf_regex_new_posix(struct mk_arena *arena, struct mk_conf_report *report,
+                                         const struct mk_conf_source_pos *at, mk_str pattern)
+{
+    struct posix_regex *p = mk_arena_zalloc(arena, 1, sizeof *p);
+    if (!p || !pattern.p)
+        return NULL;
+    if (regcomp(&p->code, pattern.p, REG_EXTENDED | REG_ICASE | REG_NOSUB) != 0) {
+        mk_conf_report_error(report, at, "`%s` is not a regular expression", pattern.p);
+        return NULL;
+    }
+    p->regex.ops = &posix_ops;
+    return free_with_arena(arena, &p->regex);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loads a configuration as one generation. */
+#ifndef MK_SETUP_CONFIG_GENERATION_H
+#define MK_SETUP_CONFIG_GENERATION_H
+
+#include "settings/config_generation_type.h"
+
+/* Reads, checks and builds everything; opens document roots and logs. NULL on any error, which the report
+ * explains; success may come with warnings. `report` lives in `report_arena`. */
+struct mk_config_generation *mk_config_generation_load(const struct mk_config_source *origin,
+                                                       struct mk_arena *report_arena,
+                                                       struct mk_conf_report *report) MK_MUST_USE;
+void mk_config_generation_free(struct mk_config_generation *g);
+
+/* True if some Listen has TLS. */
+bool mk_config_generation_has_tls(const struct mk_config_generation *g);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes the effective configuration as text that can be loaded again (monkey -T). */
+#include "setup/config_print.h"
+
+#include "conf/print.h"
+#include "settings/keys.h"
+#include "setup/plugin_sections.h"
+#include "setup/plugins.h"
+#include "setup/sandbox_rules.h"
+
+static void print_pairs_section(enum mk_builtin_section which, const struct mk_conf_pairs *pairs,
+                                struct mk_buf *out)
+{
+    if (pairs->n == 0)
+        return;
+    mk_buf_add(out, MK_STR("\n"));
+    mk_conf_print_section(mk_keys_tables[which], pairs, out);
+}
+
+static void print_host(const struct mk_config_generation *g, const struct mk_vhost_config *s,
+                       struct mk_buf *out)
+{
+    struct mk_vhost_settings settings = s->settings;
+    if (s->host.root.path && *s->host.root.path)
+        settings.root = mk_str_from_c(s->host.root.path);
+    mk_buf_add(out, MK_STR("\n"));
+    mk_conf_print_section(mk_keys_tables[MK_SECTION_HOST], &settings, out);
+    for (const struct mk_location_config *l = s->locations; l; l = l->next) {
+        mk_buf_add(out, MK_STR("\n"));
+        mk_conf_print_section(mk_keys_tables[MK_SECTION_LOCATION], &l->settings, out);
+    }
+    print_pairs_section(MK_SECTION_ROUTES, &s->routes, out);
+    print_pairs_section(MK_SECTION_ERROR_PAGES, &s->error_pages, out);
+    print_pairs_section(MK_SECTION_CACHE_CONTROL, &s->cache_control, out);
+    print_pairs_section(MK_SECTION_HANDLERS, &s->handlers, out);
+    mk_plugin_sections_print(g, s, out);
+}
+
+static void print_plugins_section(const struct mk_config_generation *g, struct mk_buf *out)
+{
+    if (g->plugins)
+        mk_buf_add(out, MK_STR("\n[PLUGINS]\n"));
+    for (const struct mk_loaded_plugin *l = g->plugins; l; l = l->next) {
+        mk_conf_print_entry(MK_STR("Load"),
+                            mk_str_from_c(*l->object.path && mk_str_find(l->entry->value, '/') != MK_STR_NONE
+                                              ? l->object.path
+                                              : l->object.plugin->name),
+                            out);
+        mk_sandbox_rules_print(g, l, "    # for it, workers may ", out);
+    }
+    mk_plugin_sections_print(g, NULL, out);
+}
+
+void mk_config_print_effective(const struct mk_config_generation *g, struct mk_buf *out)
+{
+    mk_conf_print_section(mk_keys_tables[MK_SECTION_SERVER], &g->server, out);
+    print_plugins_section(g, out);
+    print_pairs_section(MK_SECTION_MIMETYPES, &g->mime_types, out);
+    for (const struct mk_vhost_config *s = g->sites; s; s = s->next)
+        print_host(g, s, out);
+}

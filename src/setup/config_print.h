@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Prints the effective configuration: every key with its effective value, as text that can be loaded again.
+ */
+#ifndef MK_SETUP_CONFIG_PRINT_H
+#define MK_SETUP_CONFIG_PRINT_H
+
+#include "settings/config_generation_type.h"
+
+void mk_config_print_effective(const struct mk_config_generation *g, struct mk_buf *out);
+
+#endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The lines of [PLUGINS]: opens the plugins that they name, and those that these need. */
+#ifndef MK_SETUP_PLUGIN_LOAD_H
+#define MK_SETUP_PLUGIN_LOAD_H
+
+#include "settings/config_generation_type.h"
+
+/* Errors go to the report. */
+void mk_plugin_load_configured(struct mk_config_generation *g, struct mk_conf_report *report);
+
+#endif

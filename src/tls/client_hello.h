@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ClientHello: which host the client wants, and which protocol. */
+#ifndef MK_TLS_CLIENT_HELLO_H
+#define MK_TLS_CLIENT_HELLO_H
+
+#include <openssl/ssl.h>
+
+/* For SSL_CTX_set_client_hello_cb: all rules of the chosen host hold from the beginning. */
+int mk_tls_client_hello_cb(SSL *ssl, int *alert, void *arg);
+/* For SSL_CTX_set_alpn_select_cb. */
+int mk_tls_client_hello_alpn_cb(SSL *ssl, const unsigned char **out, unsigned char *out_len,
+                                const unsigned char *in, unsigned in_len, void *arg);
+/* For SSL_CTX_set_tlsext_servername_callback. */
+int mk_tls_client_hello_servername_cb(SSL *ssl, int *alert, void *arg);
+
+#endif

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Certificates of the machine's own authority, made by OpenSSL. */
+#ifndef MK_TLS_LOCAL_CA_H
+#define MK_TLS_LOCAL_CA_H
+
+#include "net/tls_authority.h"
+
+extern const struct mk_tls_local_ca_ops mk_tls_local_ca_ops_openssl;
+
+#endif

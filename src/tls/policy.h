@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Versions, ciphers, groups, and trusted client authorities. */
+#ifndef MK_TLS_POLICY_H
+#define MK_TLS_POLICY_H
+
+#include "tls/context_type.h"
+
+/* Versions, ciphers, groups. */
+mk_err mk_tls_policy_apply(struct mk_tls_context *c, const struct mk_tls_server_settings *rules,
+                           struct mk_tls_settings_error *problem);
+/* Client certificates; contexts that trust different authorities do not share sessions. */
+mk_err mk_tls_policy_apply_client_auth(struct mk_tls_context *c, const struct mk_tls_server_settings *rules,
+                                       struct mk_tls_settings_error *problem);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names in certificates. */
+#ifndef MK_TLS_X509_NAME_H
+#define MK_TLS_X509_NAME_H
+
+#include <openssl/x509.h>
+
+#include "base/str.h"
+
+enum { MK_TLS_X509_NAME_MAX = 2048 };
+
+/* RFC 2253: "CN=name,O=...". Absent if it is too long: a part of a name is another name. */
+mk_str mk_tls_x509_name_format(const X509_NAME *name, char buf[MK_TLS_X509_NAME_MAX]);
+
+#endif

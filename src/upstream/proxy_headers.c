@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The fields of the request that the server behind gets. */
+#include "upstream/proxy.h"
+
+#include <monkey/text.h>
+#include <monkey/tls.h>
+#include <sys/random.h>
+
+/* Bytes of all lines that are added, without the texts in them: Host, Via, X-Forwarded-*, Forwarded,
+ * MK_LOCAL_BACKEND_CLIENT, MK_LOCAL_BACKEND_BODY_MAX, Client-Cert, Sec-WebSocket-Key; and those of an address. */
+enum { ADDED = 672, ADDRESS_MAX = 128, KEY_BYTES = 16 };
+
+static const mk_str schemes[] = {MK_STR_INIT("https"), MK_STR_INIT("http")};
+
+struct request_headers {
+    struct mk_request *request;
+    const struct mk_proxy_route *route;
+    mk_str host;        /* that the client asked for */
+    mk_str site;        /* the virtual host, for a local backend */
+    mk_str certificate; /* of the client, if the route passes it on */
+    unsigned roles;     /* of the client's fields: a bit for each */
+    struct mk_proxy_connection_options *named;
+    mk_str destination; /* that of the client, as the route has it; absent: it has sent none */
+    bool limits_hops;   /* Max-Forwards is ours to say */
+    struct mk_buf text;
+};
+
+/* ---- The client's fields ---- */
+
+/* An option of Connection names a field of this connection, if it is none of its own. False: there are too
+ * many. */
+static bool connection_options_add(struct mk_proxy_connection_options *named, mk_str connection)
+{
+    mk_str option;
+    while (mk_header_list_next(&connection, &option)) {
+        if (mk_str_eq_nocase(option, MK_STR("keep-alive")) || mk_str_eq_nocase(option, MK_STR("close")))
+            continue;
+        if (named->n == MK_PROXY_CONNECTION_OPTIONS_MAX)
+            return false;
+        named->list[named->n++] = option;
+    }
+    return true;
+}
+
+static bool connection_options_has(const struct mk_proxy_connection_options *named, mk_str name)
+{
+    for (size_t i = 0; i < named->n; i++)
+        if (named->list[i].len == name.len && mk_str_eq_nocase(named->list[i], name))
+            return true;
+    return false;
+}
+
+/* False: the request is wrong. */
+static bool headers_note_role(struct request_headers *l, enum mk_header_role role, mk_str value)
+{
+    bool is_first = !(l->roles >> role & 1);
+    l->roles |= 1u << role;
+    if (role == MK_ROLE_HOST && is_first)
+        l->host = value;
+    if (role == MK_ROLE_DESTINATION)
+        l->destination = value;
+    return role != MK_ROLE_CONNECTION || connection_options_add(l->named, value);
+}
+
+static size_t base64_size(mk_str bytes)
+{
+    return (bytes.len + 2) / 3 * 4;
+}
+
+/* Everything that may be written is bounded by what the client sent. 0, or a status. */
+static unsigned headers_reserve(struct request_headers *l)
+{
+    mk_str name, value;
+    size_t size =
+        ADDED + ADDRESS_MAX + l->route->authority.len + l->route->host.len + mk_request_user(l->request).len;
+    for (size_t i = 0; mk_request_header_at(l->request, i, &name, &value); i++) {
+        if (!headers_note_role(l, mk_request_header_role(l->request, i), value))
+            return 400;
+        size += name.len + value.len + sizeof ": \r\n";
+    }
+    if (!l->host.p)
+        l->host = mk_request_host(l->request);
+    if (l->route->certificate == MK_PROXY_CERTIFICATE_ON)
+        l->certificate = mk_request_client_certificate(l->request);
+    if (mk_proxy_route_is_local(l->route))
+        l->site = mk_request_vhost_name(l->request);
+    unsigned status =
+        l->destination.p ? mk_proxy_target_map_destination(l->request, l->route, &l->destination) : 0;
+    if (status)
+        return status;
+    size += 3 * l->host.len + 3 * l->site.len + base64_size(l->certificate) + l->destination.len;
+    l->text = mk_buf_fixed(mk_request_alloc(l->request, size), size);
+    return l->text.p ? 0 : 503;
+}
+
+/* A local backend reads them as the server does. */
+static bool local_backend_gets_header(enum mk_header_role role, mk_str name)
+{
+    bool is_of_connection = role == MK_ROLE_HOP || role == MK_ROLE_CONNECTION || role == MK_ROLE_FRAMING;
+    return !is_of_connection && role != MK_ROLE_HOST &&
+           !mk_str_eq_nocase(name, MK_STR("Proxy-Authorization")) &&
+           !mk_str_eq_nocase(name, MK_STR(MK_LOCAL_BACKEND_CLIENT)) &&
+           !mk_str_eq_nocase(name, MK_STR(MK_LOCAL_BACKEND_BODY_MAX)) &&
+           !mk_str_eq_nocase(name, MK_STR(MK_LOCAL_BACKEND_SIGNATURE));
+}
+
+static bool route_sends_header(const struct mk_proxy_route *route, enum mk_header_role role, mk_str name)
+{
+    if (mk_proxy_route_is_local(route))
+        return local_backend_gets_header(role, name);
+    switch (role) {
+    case MK_ROLE_CLIENT:
+    case MK_ROLE_MAX_FORWARDS: /* of other methods it is ignored */
+    case MK_ROLE_DESTINATION:
+        return true;
+    case MK_ROLE_UNDERSCORE:
+        return route->passes_underscores;
+    case MK_ROLE_FORWARDED:
+        return route->forwarded == MK_PROXY_FORWARDED_OFF;
+    case MK_ROLE_CERTIFICATE:
+        return route->certificate == MK_PROXY_CERTIFICATE_PASS;
+    case MK_ROLE_HOP:
+    case MK_ROLE_CONNECTION:
+    case MK_ROLE_FRAMING:
+    case MK_ROLE_HOST:
+    case MK_ROLE_VIA:
+    case MK_ROLE_NONE:
+        break;
+    }
+    return false;
+}
+
+bool mk_proxy_headers_may_send(const struct mk_proxy *p, mk_str name)
+{
+    enum mk_header_role role = mk_header_role(name);
+    return role != MK_ROLE_DESTINATION && route_sends_header(p->route, role, name) &&
+           !connection_options_has(&p->named, name);
+}
+
+static void headers_write_received(struct request_headers *l)
+{
+    mk_str name, value;
+    for (size_t i = 0; mk_request_header_at(l->request, i, &name, &value); i++) {
+        enum mk_header_role role = mk_request_header_role(l->request, i);
+        bool is_ours = role == MK_ROLE_MAX_FORWARDS && l->limits_hops;
+        if (role == MK_ROLE_DESTINATION && l->destination.p)
+            value = l->destination;
+        if (!is_ours && route_sends_header(l->route, role, name) && !connection_options_has(l->named, name))
+            mk_header_append(&l->text, name, value);
+    }
+}
+
+/* ---- Ours ---- */
+
+/* The client's values, and a comma: for fields that each proxy appends to. */
+static void headers_write_previous_values(struct request_headers *l, mk_str name)
+{
+    mk_str other, value;
+    for (size_t i = 0; mk_request_header_at(l->request, i, &other, &value); i++)
+        if (mk_str_eq_nocase(other, name)) {
+            mk_buf_add(&l->text, value);
+            mk_buf_add(&l->text, MK_STR(", "));
+        }
+}
+
+/* RFC 7239: an IPv6 address is in quotes and brackets. */
+static void forwarded_write_node(struct mk_buf *out, mk_str address)
+{
+    bool is_ipv6 = mk_str_find(address, ':') != MK_STR_NONE;
+    mk_buf_put(out, is_ipv6 ? MK_STR("\"[") : MK_STR(""));
+    mk_buf_put(out, address);
+    mk_buf_put(out, is_ipv6 ? MK_STR("]\"") : MK_STR(""));
+}
+
+static mk_str headers_write_client_addr(struct request_headers *l)
+{
+    size_t from = l->text.len;
+    mk_addr_format(mk_request_client_addr(l->request), &l->text);
+    return mk_str_skip(mk_buf_str(&l->text), from);
+}
+
+/* What is said of it to others: a peer over a unix socket has no address (RFC 7239, section 6.2). */
+static mk_str headers_write_client(struct request_headers *l)
+{
+    if (!mk_request_client_addr(l->request)->is_unix)
+        return headers_write_client_addr(l);
+    mk_buf_put(&l->text, MK_STR("unknown"));
+    return MK_STR("unknown");
+}
+
+/* As the proxy in front of us names it: it may have ended TLS. */
+static mk_str headers_find_scheme(struct request_headers *l)
+{
+    mk_str list = mk_request_header(l->request, MK_STR("X-Forwarded-Proto")), first;
+    if (mk_header_list_next(&list, &first))
+        for (size_t i = 0; i < MK_LEN(schemes); i++)
+            if (mk_str_eq_nocase(first, schemes[i]))
+                return schemes[i];
+    return mk_request_scheme(l->request);
+}
+
+static void headers_write_forwarded(struct request_headers *l)
+{
+    struct mk_buf *out = &l->text;
+    bool appends = l->route->forwarded == MK_PROXY_FORWARDED_APPEND && l->roles >> MK_ROLE_FORWARDED & 1;
+    mk_str host = l->host, scheme = mk_request_scheme(l->request);
+    mk_buf_put(out, MK_STR("X-Forwarded-For: "));
+    if (appends)
+        headers_write_previous_values(l, MK_STR("X-Forwarded-For"));
+    mk_str address = headers_write_client(l);
+    mk_buf_put(out, MK_STR("\r\nForwarded: "));
+    if (appends)
+        headers_write_previous_values(l, MK_STR("Forwarded"));
+    mk_buf_put(out, MK_STR("for="));
+    forwarded_write_node(out, address);
+    mk_buf_put(out, MK_STR(";proto="));
+    mk_buf_put(out, scheme);
+    if (host.len && mk_str_find(host, '"') == MK_STR_NONE && mk_str_find(host, '\\') == MK_STR_NONE) {
+        mk_buf_put(out, MK_STR(";host=\""));
+        mk_buf_put(out, host);
+        mk_buf_put(out, MK_STR("\""));
+    }
+    mk_buf_put(out, MK_STR("\r\n"));
+    mk_header_append(out, MK_STR("X-Forwarded-Proto"), appends ? headers_find_scheme(l) : scheme);
+    if (host.len)
+        mk_header_append(out, MK_STR("X-Forwarded-Host"), host);
+}
+
+/* RFC 9440. There is no Client-Cert-Chain: it would come and go, because tickets keep no chain. */
+static void headers_write_client_cert(struct request_headers *l)
+{
+    if (!l->certificate.len)
+        return;
+    mk_buf_put(&l->text, MK_STR("Client-Cert: :"));
+    mk_base64_encode(&l->text, l->certificate);
+    mk_buf_put(&l->text, MK_STR(":\r\n"));
+}
+
+static void headers_write_via(struct request_headers *l)
+{
+    unsigned version = mk_request_version(l->request);
+    mk_buf_put(&l->text, MK_STR("Via: "));
+    if (l->roles >> MK_ROLE_VIA & 1)
+        headers_write_previous_values(l, MK_STR("Via"));
+    mk_buf_put(&l->text, version >= 20   ? MK_STR("2 monkey\r\n")
+                         : version == 11 ? MK_STR("1.1 monkey\r\n")
+                                         : MK_STR("1.0 monkey\r\n"));
+}
+
+static void headers_write_max_forwards(struct request_headers *l, uint32_t left)
+{
+    mk_buf_addf(&l->text, "Max-Forwards: %u\r\n", left);
+}
+
+static void headers_write_signature(struct request_headers *l, mk_str client, mk_str body_max)
+{
+    char proof[32];
+    mk_local_backend_sign(l->route->secret, client, body_max, proof);
+    mk_buf_put(&l->text, MK_STR(MK_LOCAL_BACKEND_SIGNATURE ": "));
+    mk_hex_encode(&l->text, mk_str_of(proof, sizeof proof));
+    mk_buf_put(&l->text, MK_STR("\r\n"));
+}
+
+/* For a local backend: what hooks have found out, in place of what a client claims. */
+static void headers_write_client_info(struct request_headers *l)
+{
+    mk_str user = mk_request_user(l->request);
+    mk_buf_put(&l->text, MK_STR(MK_LOCAL_BACKEND_CLIENT ": "));
+    size_t client = l->text.len;
+    headers_write_client_addr(l);
+    mk_buf_addf(&l->text, " %u %.*s", mk_request_client_addr(l->request)->port,
+                MK_STR_ARG(mk_request_scheme(l->request)));
+    mk_buf_put(&l->text, MK_STR(" /"));
+    mk_url_escape(&l->text, l->site);
+    if (user.len && mk_is_header_value(user))
+        mk_buf_addf(&l->text, " %.*s", MK_STR_ARG(user));
+    size_t client_len = l->text.len - client;
+    mk_buf_addf(&l->text, "\r\n" MK_LOCAL_BACKEND_BODY_MAX ": ");
+    size_t max = l->text.len;
+    mk_buf_add_num(&l->text, mk_request_body_max(l->request));
+    size_t max_len = l->text.len - max;
+    mk_buf_put(&l->text, MK_STR("\r\n"));
+    if (l->route->secret.len && !l->text.failed)
+        headers_write_signature(l, mk_str_of(l->text.p + client, client_len),
+                                mk_str_of(l->text.p + max, max_len));
+}
+
+/* HTTP/2 has no key (RFC 8441, section 5), HTTP/1.1 needs one. */
+static bool headers_write_websocket_key(struct request_headers *l)
+{
+    char key[KEY_BYTES];
+    if (!mk_str_eq(mk_request_tunnel(l->request), MK_STR("websocket")) || mk_request_version(l->request) < 20)
+        return true;
+    if (getrandom(key, sizeof key, 0) != (ssize_t)sizeof key)
+        return false;
+    mk_buf_put(&l->text, MK_STR("Sec-WebSocket-Key: "));
+    mk_base64_encode(&l->text, mk_str_of(key, sizeof key));
+    mk_buf_put(&l->text, MK_STR("\r\n"));
+    return true;
+}
+
+unsigned mk_proxy_headers_build(struct mk_proxy *p, struct mk_upstream_request_options *options)
+{
+    static const struct mk_header trailers = {MK_STR_INIT("TE"), MK_STR_INIT("trailers")};
+    struct mk_request *request = p->handler.request;
+    const struct mk_proxy_route *route = p->route;
+    struct request_headers l = {
+        .request = request, .route = route, .named = &p->named, .limits_hops = p->hops.is_limited};
+    unsigned status = headers_reserve(&l);
+    if (status)
+        return status;
+    mk_str host = route->host.p ? route->host : l.host;
+    mk_header_append(&l.text, MK_STR("Host"), host.p ? host : route->authority);
+    headers_write_received(&l);
+    if (route->forwarded == MK_PROXY_FORWARDED_REPLACE || route->forwarded == MK_PROXY_FORWARDED_APPEND)
+        headers_write_forwarded(&l);
+    headers_write_client_cert(&l);
+    if (mk_proxy_route_is_local(route))
+        headers_write_client_info(&l);
+    else
+        headers_write_via(&l);
+    if (l.limits_hops)
+        headers_write_max_forwards(&l, p->hops.left);
+    if (!headers_write_websocket_key(&l) || l.text.failed)
+        return 503;
+    options->lines = mk_buf_str(&l.text);
+    if (mk_request_accepts_trailers(request)) {
+        options->fields = &trailers;
+        options->n_fields = 1;
+    }
+    return 0;
+}
+
+/* ---- Max-Forwards ---- */
+
+/* The field, if there is one. False: there are more, or it is no number. */
+static bool find_max_forwards(const struct mk_request *request, mk_str *found)
+{
+    mk_str name, value;
+    *found = MK_STR_NULL;
+    for (size_t i = 0; mk_request_header_at(request, i, &name, &value); i++) {
+        if (mk_request_header_role(request, i) != MK_ROLE_MAX_FORWARDS)
+            continue;
+        if (found->p || !value.len)
+            return false;
+        *found = value;
+    }
+    for (size_t i = 0; i < found->len; i++)
+        if (!mk_char_is_digit(found->p[i]))
+            return false;
+    return true;
+}
+
+/* One that is larger becomes the largest that we know. */
+static uint32_t parse_max_forwards(mk_str digits)
+{
+    uint64_t n;
+    return mk_num_parse(digits, &n) && n <= UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+}
+
+/* This server is the last one. It reflects no TRACE: scripts could read fields that browsers hide from them. */
+static enum mk_verdict respond_to_max_forwards_0(struct mk_proxy *p, enum mk_method method)
+{
+    if (method == MK_METHOD_OPTIONS && !mk_response_set_status(p->handler.response, 200) &&
+        !mk_response_set_body_nocopy(p->handler.response, MK_STR("")))
+        return MK_DONE;
+    (void)mk_response_set_status(p->handler.response, method == MK_METHOD_TRACE ? 501 : 503);
+    return MK_ERROR;
+}
+
+bool mk_proxy_headers_check_hops(struct mk_proxy *p, enum mk_verdict *verdict)
+{
+    enum mk_method method = mk_request_method(p->handler.request);
+    mk_str limit;
+    if ((method != MK_METHOD_OPTIONS && method != MK_METHOD_TRACE) || mk_proxy_route_is_local(p->route))
+        return false;
+    if (!find_max_forwards(p->handler.request, &limit)) {
+        (void)mk_response_set_status(p->handler.response, 400);
+        *verdict = MK_ERROR;
+        return true;
+    }
+    uint32_t n = limit.p ? parse_max_forwards(limit) : 0;
+    if (limit.p && n == 0) {
+        *verdict = respond_to_max_forwards_0(p, method);
+        return true;
+    }
+    p->hops = (struct mk_proxy_max_forwards){.is_limited = limit.p, .left = n - (limit.p != NULL)};
+    return false;
+}

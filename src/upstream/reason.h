@@ -1,8 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#ifndef MK_UPSTREAM_REASON_H
-#define MK_UPSTREAM_REASON_H
-
-/* Why there is no connection to a server, for people: what a negated errno value means; static. */
-const char *mk_reason_text(int error);
-
-#endif

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The upstream that a route names: made when the first route uses it, which decides what its section leaves
+ * open. */
+#include "upstream/upstream_lookup.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/sha1.h"
+#include "net/tls.h"
+#include "upstream/endpoint.h"
+#include "upstream/resolver.h"
+
+/* Where mistakes are reported: at the section, or at the word that names it: of a route, or of a key of
+ * another plugin's section. */
+struct upstream_builder {
+    struct mk_config *config;
+    struct mk_upstreams *all;
+    const struct mk_conf_ctx *spot; /* NULL: a key */
+    const void *owner;
+    const char *key;
+    mk_str name;
+    const struct mk_upstream_settings *section; /* NULL: the route names a server */
+    const struct mk_upstream_settings *settings;
+    struct mk_hash_key id_key;
+};
+
+#define REPORT_NAME(m, ...)                                                                                  \
+    do {                                                                                                     \
+        if ((m)->spot)                                                                                       \
+            mk_conf_ctx_error((m)->spot, (m)->name, __VA_ARGS__);                                            \
+        else                                                                                                 \
+            mk_config_error((m)->config, (m)->owner, (m)->key, __VA_ARGS__);                                 \
+    } while (0)
+
+#define REPORT(m, key, ...)                                                                                  \
+    do {                                                                                                     \
+        if ((m)->section)                                                                                    \
+            mk_config_error((m)->config, (m)->section, key, __VA_ARGS__);                                    \
+        else                                                                                                 \
+            REPORT_NAME(m, __VA_ARGS__);                                                                     \
+    } while (0)
+
+static bool defaults_are_equal(const struct mk_upstream_defaults *a, const struct mk_upstream_defaults *b)
+{
+    return a->port == b->port && a->tls == b->tls && a->max == b->max && a->keep == b->keep;
+}
+
+/* ---- Servers ---- */
+
+static mk_str resolve_path(const struct upstream_builder *m, mk_str path)
+{
+    if (!m->section && m->spot)
+        return mk_conf_ctx_path(m->spot, path);
+    return mk_config_path(m->config, m->section ? m->section : m->owner, path);
+}
+
+static bool copy_server_address(struct upstream_builder *m, struct mk_upstream_server *s,
+                                const struct mk_upstream_defaults *defaults)
+{
+    if (s->path.p) {
+        s->path = resolve_path(m, s->path);
+        return s->path.p;
+    }
+    s->host = mk_config_copy(m->config, s->host);
+    if (!s->port)
+        s->port = defaults->port;
+    if (!s->port)
+        REPORT(m, "Server", "the server `%.*s` needs a port", MK_STR_ARG(s->name));
+    return s->host.p && s->port;
+}
+
+/* A section has been read before, and its mistakes were reported. */
+static bool parse_server_address(const struct upstream_builder *m, mk_str address, struct mk_endpoint *out)
+{
+    if (mk_endpoint_parse(out, address))
+        return true;
+    if (!m->section)
+        REPORT_NAME(m, "`%.*s` is not a server: expected HOST:PORT, [ADDRESS6]:PORT or unix:/path",
+                    MK_STR_ARG(mk_str_first(address, 80)));
+    return false;
+}
+
+/* Other machines with the same file, name and server have the same one. */
+static uint64_t hash_server_id(const struct mk_hash_key *key, mk_str upstream, mk_str server)
+{
+    char buf[2 * MK_UPSTREAM_NAME + 512];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
+    mk_buf_add(&text, upstream);
+    mk_buf_add_char(&text, '\n');
+    mk_buf_add(&text, server);
+    return mk_hash(key, mk_buf_str(&text));
+}
+
+static bool builder_add_server(struct upstream_builder *m, struct mk_upstream *u,
+                               const struct mk_upstream_server_line *line)
+{
+    struct mk_upstream_server *s = &u->servers[u->n];
+    struct mk_endpoint at;
+    if (!parse_server_address(m, line->address, &at))
+        return m->section; /* others may be in order */
+    *s = (struct mk_upstream_server){.upstream = u,
+                                     .name = line->address,
+                                     .host = at.host,
+                                     .path = at.path,
+                                     .port = at.port,
+                                     .index = (uint16_t)u->n,
+                                     .weight = line->weight,
+                                     .backup = line->backup,
+                                     .id = hash_server_id(&m->id_key, u->name, line->address)};
+    if (!copy_server_address(m, s, &u->defaults))
+        return false;
+    if (!mk_upstream_stats_plan_slot(&m->all->stats, &m->all->plan, u->name, s->name, &s->stats_slot)) {
+        REPORT(m, "Server", "more than %d servers", MK_UPSTREAM_SERVERS);
+        return false;
+    }
+    u->n++;
+    return true;
+}
+
+static void enable_resolver_if_needed(struct upstream_builder *m, const struct mk_upstream *u)
+{
+    struct mk_sockaddr ignored;
+    for (unsigned i = 0; i < u->n; i++)
+        if (!mk_resolver_parse_server(&u->servers[i], &ignored)) {
+            mk_config_allow_resolver(m->config);
+            return;
+        }
+}
+
+static bool builder_add_servers(struct upstream_builder *m, struct mk_upstream *u)
+{
+    unsigned n = 0;
+    for (const struct mk_upstream_server_line *line = m->settings->servers; line; line = line->next)
+        n++;
+    if (n > MK_SERVERS_MAX) {
+        REPORT(m, "Server", "more than %d servers in one upstream", MK_SERVERS_MAX);
+        return false;
+    }
+    u->servers = mk_config_alloc(m->config, n * sizeof *u->servers);
+    if (!u->servers)
+        return false;
+    for (const struct mk_upstream_server_line *line = m->settings->servers; line; line = line->next)
+        if (!builder_add_server(m, u, line))
+            return false;
+    enable_resolver_if_needed(m, u);
+    return true;
+}
+
+/* ---- TLS ---- */
+
+static const char *tls_file_path(const struct upstream_builder *m, mk_str path)
+{
+    return path.len ? mk_config_path(m->config, m->section, path).p : NULL;
+}
+
+static void free_tls_client(void *data)
+{
+    struct mk_upstream *u = data;
+    if (u->tls)
+        u->all->tls->client_free(u->tls);
+}
+
+static bool builder_add_tls(struct upstream_builder *m, struct mk_upstream *u)
+{
+    const struct mk_upstream_settings *s = m->settings;
+    const char *why = NULL;
+    struct mk_tls_settings_error problem = {0};
+    m->all->tls = mk_tls_load(&why);
+    if (!m->all->tls) {
+        REPORT(m, "TLS", "this server has no TLS: %s", why);
+        return false;
+    }
+    struct mk_tls_client_settings rules = {.authority = tls_file_path(m, s->tls_authority),
+                                           .certificate = tls_file_path(m, s->tls_certificate),
+                                           .key = tls_file_path(m, s->tls_key),
+                                           .verifies = s->tls_verify};
+    if (m->all->tls->client_new(&rules, &u->tls, &problem)) {
+        REPORT(m, "TLS", "%s%s%s", problem.file ? problem.file : "", problem.file ? ": " : "", problem.text);
+        return false;
+    }
+    if (*problem.text)
+        mk_config_warn(m->config, m->section, "TLSCertificate", "%s: %s", problem.file, problem.text);
+    return mk_config_add_cleanup(m->config, free_tls_client, u);
+}
+
+/* ---- Settings ---- */
+
+static uint32_t value_or_default(uint32_t set, uint32_t preferred)
+{
+    return set == MK_SETTING_UNSET ? preferred : set;
+}
+
+/* What [UPSTREAM] would be for the server that a route names. */
+static const struct mk_upstream_settings *default_settings_for_route(struct upstream_builder *m)
+{
+    struct mk_upstream_settings *s = mk_config_defaults(m->config, &mk_upstream_settings_table);
+    struct mk_upstream_server_line *line = mk_config_alloc(m->config, sizeof *line);
+    if (!s || !line)
+        return NULL;
+    *line = (struct mk_upstream_server_line){.address = mk_config_copy(m->config, m->name), .weight = 1};
+    s->name = line->address;
+    s->servers = line;
+    return line->address.p ? s : NULL;
+}
+
+/* ---- KeyFile ---- */
+
+enum { SECRET_MIN = 32, FILE_MAX = 16 * 1024 };
+
+static ssize_t read_key_file(const char *path, char *buf, size_t cap)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, buf, cap) : -1;
+    int e = errno;
+    if (fd >= 0)
+        close(fd);
+    errno = e;
+    return n;
+}
+
+/* Editors leave one behind, and others do not. */
+static mk_str strip_line_end(mk_str s)
+{
+    while (mk_str_ends(s, MK_STR("\n")) || mk_str_ends(s, MK_STR("\r")))
+        s.len--;
+    return s;
+}
+
+/* A secret that several machines share. False: it cannot be read, or is too short, which has been reported. */
+static bool load_key_file_secret(struct mk_config *config, const void *section, mk_str path,
+                                 struct mk_hash_key *out)
+{
+    char text[FILE_MAX];
+    unsigned char sum[MK_SHA1_LEN];
+    ssize_t n = path.p ? read_key_file(path.p, text, sizeof text) : -1;
+    mk_str secret = strip_line_end(mk_str_of(text, n > 0 ? (size_t)n : 0));
+    if (n < 0)
+        mk_config_error(config, section, "KeyFile", "`%.*s` cannot be read: %s", MK_STR_ARG(path),
+                        strerror(errno));
+    else if (secret.len < SECRET_MIN)
+        mk_config_error(config, section, "KeyFile", "`%.*s` has %zu characters: a secret needs at least %d",
+                        MK_STR_ARG(path), secret.len, SECRET_MIN);
+    mk_sha1(secret, sum);
+    memcpy(out, sum, sizeof *out);
+    explicit_bzero(text, sizeof text);
+    return n >= 0 && secret.len >= SECRET_MIN;
+}
+
+static bool load_server_id_key(struct upstream_builder *m)
+{
+    mk_str path = m->settings->key_file;
+    if (!path.len)
+        return mk_config_hash_key(m->config, "upstream: servers", &m->id_key) == 0;
+    return load_key_file_secret(m->config, m->section, mk_config_path(m->config, m->section, path),
+                                &m->id_key);
+}
+
+/* ---- The upstream ---- */
+
+static struct mk_upstream *builder_new_upstream(struct upstream_builder *m,
+                                                const struct mk_upstream_defaults *defaults)
+{
+    struct mk_upstream *u = mk_config_alloc(m->config, sizeof *u);
+    m->settings = m->section ? m->section : default_settings_for_route(m);
+    if (!u || !m->settings)
+        return NULL;
+    *u = (struct mk_upstream){.name = m->settings->name,
+                              .settings = m->settings,
+                              .defaults = *defaults,
+                              .all = m->all,
+                              .max = value_or_default(m->settings->max, defaults->max),
+                              .idle_ms = m->settings->idle_ms,
+                              .index = m->all->n};
+    /* A limited number is shared fairly among the workers, so it may be kept. */
+    u->keep = value_or_default(m->settings->keep, defaults->keep ? defaults->keep : u->max);
+    if (!load_server_id_key(m) || !builder_add_servers(m, u) ||
+        ((defaults->tls || m->settings->tls) && !builder_add_tls(m, u)))
+        return NULL;
+    if (m->all->last)
+        m->all->last->next = u;
+    else
+        m->all->first = u;
+    m->all->last = u;
+    m->all->n++;
+    m->all->n_servers += u->n;
+    return u;
+}
+
+static struct mk_upstream *find_or_build_upstream(struct upstream_builder *m,
+                                                  const struct mk_upstream_defaults *defaults)
+{
+    m->section = mk_upstream_settings_find(&m->all->index, m->name);
+    for (struct mk_upstream *u = m->all->first; u; u = u->next) {
+        if (!mk_str_eq(u->name, m->name))
+            continue;
+        if (defaults_are_equal(&u->defaults, defaults))
+            return u;
+        if (m->section) {
+            REPORT_NAME(m, "another kind of handler uses the upstream `%.*s`", MK_STR_ARG(m->name));
+            mk_config_hint(m->config, "write an [UPSTREAM] with another Name for this one");
+            return NULL;
+        }
+    }
+    return builder_new_upstream(m, defaults);
+}
+
+struct mk_upstream *mk_upstream_lookup_for_route(struct mk_upstreams *all, const struct mk_conf_ctx *spot,
+                                                 mk_str name, const struct mk_upstream_defaults *defaults)
+{
+    struct upstream_builder m = {.config = mk_conf_ctx_config(spot), .all = all, .spot = spot, .name = name};
+    return find_or_build_upstream(&m, defaults);
+}
+
+struct mk_upstream *mk_upstream_lookup_for_key(struct mk_upstreams *all, struct mk_config *config,
+                                               const void *section, const char *key, mk_str name,
+                                               const struct mk_upstream_defaults *defaults)
+{
+    struct upstream_builder m = {.config = config, .all = all, .owner = section, .key = key, .name = name};
+    return find_or_build_upstream(&m, defaults);
+}
+
+mk_str mk_upstream_name(const struct mk_upstream *u)
+{
+    return u->name;
+}
+
+bool mk_upstream_is_tls(const struct mk_upstream *u)
+{
+    return u->tls;
+}
+
+unsigned mk_upstream_count(const struct mk_upstream *u)
+{
+    return u->n;
+}
+
+uint64_t mk_upstream_server_id(const struct mk_upstream *u, unsigned i)
+{
+    return u->servers[i].id;
+}
+
+/* ---- The limits of a route ---- */
+
+enum { TRIES = 2, TRIES_MAX = 16, WAIT_MS = 60000 };
+
+static bool parse_tries(const struct mk_conf_ctx *spot, mk_str value, unsigned *out)
+{
+    uint64_t n;
+    bool is_good = mk_num_parse(value, &n) && n >= 1 && n <= TRIES_MAX;
+    if (is_good)
+        *out = (unsigned)n;
+    else
+        mk_conf_ctx_error(spot, value, "expected a number from 1 to %d", TRIES_MAX);
+    return is_good;
+}
+
+/* 1: it was one of these; 0: another one; -EINVAL: it is wrong. */
+static int parse_limit(const struct mk_conf_ctx *spot, mk_str word, struct mk_upstream_limits *l)
+{
+    bool is_good;
+    mk_str value = word, name = mk_str_cut(&value, '=');
+    if (!value.len)
+        return 0;
+    if (mk_str_eq(name, MK_STR("max_tries")))
+        is_good = parse_tries(spot, value, &l->tries);
+    else if (mk_str_eq(name, MK_STR("response_timeout")))
+        is_good = mk_conf_ctx_time(spot, value, &l->response_ms);
+    else if (mk_str_eq(name, MK_STR("read_timeout")))
+        is_good = mk_conf_ctx_time(spot, value, &l->silence_ms);
+    else
+        return 0;
+    return is_good ? 1 : -EINVAL;
+}
+
+bool mk_upstream_limits_read(const struct mk_conf_ctx *spot, mk_str words, struct mk_upstream_limits *limits,
+                             bool (*read)(void *ctx, mk_str word), void *ctx)
+{
+    *limits = (struct mk_upstream_limits){.tries = TRIES, .response_ms = WAIT_MS, .silence_ms = WAIT_MS};
+    for (;;) {
+        mk_str word;
+        if (!mk_conf_ctx_word(spot, &words, &word))
+            return false;
+        if (!word.p)
+            return true;
+        int e = parse_limit(spot, word, limits);
+        if (e < 0 || (e == 0 && !read(ctx, word)))
+            return false;
+    }
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The upstream that a route names. */
+#ifndef MK_UPSTREAM_UPSTREAM_LOOKUP_H
+#define MK_UPSTREAM_UPSTREAM_LOOKUP_H
+
+#include "upstream/server.h"
+
+/* See mk_upstream_find(). */
+struct mk_upstream *mk_upstream_lookup_for_route(struct mk_upstreams *all, const struct mk_conf_ctx *spot,
+                                                 mk_str name, const struct mk_upstream_defaults *defaults);
+/* See mk_upstream_open(). */
+struct mk_upstream *mk_upstream_lookup_for_key(struct mk_upstreams *all, struct mk_config *config,
+                                               const void *section, const char *key, mk_str name,
+                                               const struct mk_upstream_defaults *defaults);
+
+#endif

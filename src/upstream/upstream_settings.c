@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/upstream_settings.h"
+
+#include <monkey/plugin.h>
+#include <stdlib.h>
+
+#include "upstream/endpoint.h"
+
+#define AT(member) MK_CONF_AT(struct mk_upstream_settings, member)
+
+enum { WEIGHT_MAX = 100 };
+
+static const char server_form[] = "ADDRESS:PORT, HOST:PORT or unix:/path, then [weight=NUMBER] [backup]";
+
+static bool parse_server_option(const struct mk_conf_ctx *spot, struct mk_upstream_server_line *line,
+                                mk_str word)
+{
+    mk_str prefix = MK_STR("weight=");
+    uint64_t n;
+    if (mk_str_eq(word, MK_STR("backup"))) {
+        line->backup = true;
+        return true;
+    }
+    if (!mk_str_starts(word, prefix) || !mk_num_parse(mk_str_skip(word, prefix.len), &n) || n < 1 ||
+        n > WEIGHT_MAX) {
+        mk_conf_ctx_error(spot, word, "expected `backup` or `weight=` with a number from 1 to %d",
+                          WEIGHT_MAX);
+        return false;
+    }
+    line->weight = (unsigned)n;
+    return true;
+}
+
+static bool check_server_address(const struct mk_conf_ctx *spot, mk_str address)
+{
+    struct mk_endpoint ignored;
+    if (mk_endpoint_parse(&ignored, address))
+        return true;
+    mk_conf_ctx_error(spot, address,
+                      "`%.*s` is not a server: expected HOST:PORT, [ADDRESS6]:PORT or unix:/path",
+                      MK_STR_ARG(mk_str_first(address, 80)));
+    if (mk_str_starts(address, MK_STR("http://")) || mk_str_starts(address, MK_STR("https://")))
+        mk_conf_ctx_hint(spot, "write it without http:// or https://; the key TLS is for the latter");
+    return false;
+}
+
+static bool parse_server_line(const struct mk_conf_ctx *spot, mk_str value, void *field)
+{
+    struct mk_upstream_server_line **end = field, *line = mk_conf_ctx_alloc(spot, sizeof *line);
+    mk_str word;
+    if (!line || !mk_conf_ctx_word(spot, &value, &line->address))
+        return false;
+    while (*end)
+        end = &(*end)->next;
+    *end = line; /* also one that is wrong: that there is none would be one mistake too many */
+    line->weight = 1;
+    if (!check_server_address(spot, line->address))
+        return false;
+    for (;;) {
+        if (!mk_conf_ctx_word(spot, &value, &word))
+            return false;
+        if (!word.p)
+            break;
+        if (!parse_server_option(spot, line, word))
+            return false;
+    }
+    return true;
+}
+
+static bool format_server(const void *field, size_t i, struct mk_buf *out)
+{
+    struct mk_upstream_server_line *const *first = field;
+    const struct mk_upstream_server_line *line = *first;
+    for (; line && i; i--)
+        line = line->next;
+    if (!line)
+        return false;
+    mk_buf_add(out, line->address);
+    if (line->weight != 1)
+        mk_buf_addf(out, " weight=%u", line->weight);
+    if (line->backup)
+        mk_buf_add(out, MK_STR(" backup"));
+    return true;
+}
+
+/* A number or time that is the plugin's to choose as long as the section says nothing. */
+static bool parse_number_or_auto(const struct mk_conf_ctx *spot, mk_str value, void *field)
+{
+    uint32_t *out = field;
+    uint64_t n;
+    (void)spot;
+    if (mk_str_eq(value, MK_STR("auto"))) {
+        *out = MK_SETTING_UNSET;
+        return true;
+    }
+    if (!mk_num_parse(value, &n) || n > MK_CONN_LIMIT_MAX)
+        return false;
+    *out = (uint32_t)n;
+    return true;
+}
+
+static bool format_number_or_auto(const void *field, size_t i, struct mk_buf *out)
+{
+    const uint32_t *n = field;
+    if (i)
+        return false;
+    if (*n == MK_SETTING_UNSET)
+        mk_buf_add(out, MK_STR("auto"));
+    else
+        mk_buf_add_num(out, *n);
+    return true;
+}
+
+static bool parse_status_range(const struct mk_conf_ctx *spot, mk_str value, void *field)
+{
+    struct mk_health_check_status *out = field;
+    mk_str to = value, from = mk_str_cut(&to, '-');
+    uint64_t low, high;
+    (void)spot;
+    if (!mk_num_parse(from, &low) || !mk_num_parse(to.p ? to : from, &high) || low < 100 || high > 599 ||
+        low > high)
+        return false;
+    *out = (struct mk_health_check_status){(uint16_t)low, (uint16_t)high};
+    return true;
+}
+
+static bool format_status_range(const void *field, size_t i, struct mk_buf *out)
+{
+    const struct mk_health_check_status *s = field;
+    if (i)
+        return false;
+    mk_buf_addf(out, "%u-%u", s->from, s->to);
+    return true;
+}
+
+static const char *const balances[] = {"round_robin", "least_conn", "hash", NULL};
+
+static const struct mk_conf_key keys[] = {
+    {.name = "Name", .type = MK_CONF_TEXT, AT(name), .help = "What routes call it: `proxy http://NAME`."},
+    {.name = "Server",
+     .type = MK_CONF_CUSTOM,
+     .flags = MK_CONF_REPEATABLE,
+     AT(servers),
+     .form = server_form,
+     .parse = parse_server_line,
+     .show = format_server,
+     .help = "A server, with its share of the requests. A `backup` serves only while no other server does."},
+    {.name = "Balance",
+     .type = MK_CONF_ENUM,
+     AT(balance),
+     .choices = balances,
+     .def = "round_robin",
+     .help = "Which server gets the next request: `round_robin`, each in turn, by weight; `least_conn`, the "
+             "one with the "
+             "fewest connections in use; `hash`, the one that a hash of what the route names leads to."},
+    {.name = "MaxConnections",
+     .type = MK_CONF_CUSTOM,
+     AT(max),
+     .form = "a number up to 1024, or `auto`",
+     .parse = parse_number_or_auto,
+     .show = format_number_or_auto,
+     .def = "auto",
+     .help = "Connections to each server, of all workers together; 0 is no limit. `auto` is what the handler "
+             "prefers. Other requests queue. For PHP, set it to `pm.max_children`."},
+    {.name = "MaxConnectionsPerAddress",
+     .type = MK_CONF_CUSTOM,
+     AT(max_client),
+     .form = "a number up to 1024, or `auto`",
+     .parse = parse_number_or_auto,
+     .show = format_number_or_auto,
+     .def = "auto",
+     .help =
+         "How many of these connections the requests of one client address, or IPv6 /64 network, may use at "
+         "the same time; 0 is no limit. `auto` is half of `MaxConnections`. Further requests of that client "
+         "wait, and requests of others pass them; one client may have half of `MaxQueue`. Behind a proxy, "
+         "let its clients count, with `TrustedProxy` and `RealAddress` of [SECURITY], or say 0."},
+    {.name = "KeepAliveConnections",
+     .type = MK_CONF_CUSTOM,
+     AT(keep),
+     .form = "a number up to 1024, or `auto`",
+     .parse = parse_number_or_auto,
+     .show = format_number_or_auto,
+     .def = "auto",
+     .help = "Idle connections to each server that one worker keeps for the next requests; 0 keeps none. "
+             "`auto` is what the handler prefers: 128 for `proxy`."},
+    {.name = "KeepAliveTimeout",
+     .type = MK_CONF_TIME,
+     AT(idle_ms),
+     .def = "60s",
+     .min = 1,
+     .help = "How long an idle connection is kept. Choose less than the server does."},
+    {.name = "ConnectTimeout",
+     .type = MK_CONF_TIME,
+     AT(connect_ms),
+     .def = "5s",
+     .min = 1,
+     .help = "How long connecting may take, the TLS handshake included; then the next server is tried."},
+    {.name = "QueueTimeout",
+     .type = MK_CONF_TIME,
+     AT(queue_ms),
+     .def = "30s",
+     .min = 1,
+     .help = "How long a request may wait for a connection; then the client gets a 503."},
+    {.name = "MaxQueue",
+     .type = MK_CONF_NUM,
+     AT(queue_max),
+     .def = "1000",
+     .help = "Requests of one worker that may wait for a connection; more get a 503."},
+    {.name = "MaxFails",
+     .type = MK_CONF_NUM,
+     AT(max_fails),
+     .def = "3",
+     .zero = "off",
+     .help = "Failures in a row after which a server is down for `HoldDown`."},
+    {.name = "HoldDown",
+     .type = MK_CONF_TIME,
+     AT(fail_ms),
+     .def = "10s",
+     .min = 1,
+     .help = "How long a server that failed gets no requests. If all servers are down, all are tried."},
+    {.name = "SlowStart",
+     .type = MK_CONF_TIME,
+     AT(slow_ms),
+     .def = "0",
+     .zero = "off",
+     .help = "How long a server that is up again gets a growing share of the requests."},
+    {.name = "HealthCheck",
+     .type = MK_CONF_TEXT,
+     AT(check),
+     .help = "A path that each server answers with a status below 400 while it is healthy, or `connect`: it "
+             "accepts connections. A server that fails the check is down."},
+    {.name = "HealthInterval",
+     .type = MK_CONF_TIME,
+     AT(check_ms),
+     .def = "5s",
+     .min = 100,
+     .help =
+         "The time between two checks. A server whose last check failed is checked again after a second at "
+         "the latest."},
+    {.name = "HealthTimeout",
+     .type = MK_CONF_TIME,
+     AT(check_timeout_ms),
+     .def = "0",
+     .zero = "auto",
+     .help = "How long a check may take; `auto` is `HealthInterval`."},
+    {.name = "HealthFall",
+     .type = MK_CONF_NUM,
+     AT(check_fall),
+     .def = "2",
+     .min = 1,
+     .max = 100,
+     .help = "Checks that fail in a row until a server is down."},
+    {.name = "HealthRise",
+     .type = MK_CONF_NUM,
+     AT(check_rise),
+     .def = "1",
+     .min = 1,
+     .max = 100,
+     .help = "Checks that pass in a row until a server is up again."},
+    {.name = "HealthHost",
+     .type = MK_CONF_TEXT,
+     AT(check_host),
+     .help = "The `Host` field of checks; without it, the server's name and port."},
+    {.name = "HealthStatus",
+     .type = MK_CONF_CUSTOM,
+     AT(check_status),
+     .form = "a status such as `204`, or a range such as `200-299`",
+     .parse = parse_status_range,
+     .show = format_status_range,
+     .def = "200-399",
+     .help = "The status that a healthy server answers with."},
+    {.name = "ResolveTTL",
+     .type = MK_CONF_TIME,
+     AT(resolve_ms),
+     .def = "30s",
+     .min = 1000,
+     .help = "How long the addresses of a host name are used before it is resolved again."},
+    {.name = "RetryBudget",
+     .type = MK_CONF_NUM,
+     AT(retry_percent),
+     .def = "20",
+     .max = 100,
+     .zero = "off",
+     .help = "Percentage of requests that may be tried again at another server. It keeps "
+             "a failing group of servers from getting several times its load."},
+    {.name = "KeyFile",
+     .type = MK_CONF_TEXT,
+     AT(key_file),
+     .help = "A file with a secret of at least 32 characters, from which the cookies of `sticky=` are made. "
+             "Give it "
+             "to all machines that share a group of servers. Without it, each server has a secret of its "
+             "own, which "
+             "stays over reloads and upgrades."},
+    {.name = "TLS", .type = MK_CONF_BOOL, AT(tls), .def = "off", .help = "The servers speak TLS."},
+    {.name = "TLSVerify",
+     .type = MK_CONF_BOOL,
+     AT(tls_verify),
+     .def = "on",
+     .help = "Verify the certificates of the servers, and their names. `off` is for tests."},
+    {.name = "TLSAuthority",
+     .type = MK_CONF_TEXT,
+     AT(tls_authority),
+     .help = "A PEM file with the authorities to trust; without it, those of the system."},
+    {.name = "TLSCertificate",
+     .type = MK_CONF_TEXT,
+     AT(tls_certificate),
+     .help = "A PEM file with the certificate to present, followed by its chain."},
+    {.name = "TLSKey",
+     .type = MK_CONF_TEXT,
+     AT(tls_key),
+     .help = "Its key; without it, the key is in the same file."},
+    {.name = "TLSName",
+     .type = MK_CONF_TEXT,
+     AT(tls_name),
+     .help = "The name to send (SNI) and to verify; without it, the host of `Server`."},
+};
+
+const struct mk_conf_table mk_upstream_settings_table = {
+    .section = "UPSTREAM",
+    .keys = keys,
+    .n = MK_LEN(keys),
+    .repeatable = true,
+    .help = "A group of servers behind this one that give the same answers.",
+    .size = sizeof(struct mk_upstream_settings),
+    .scope = MK_CONF_SERVER,
+};
+
+/* ---- By name ---- */
+
+struct mk_upstream_settings_row {
+    const struct mk_upstream_settings *settings;
+    size_t place; /* in the configuration: the first of two with the same Name is found */
+};
+
+static int compare_by_name(const void *a, const void *b)
+{
+    const struct mk_upstream_settings_row *x = a, *y = b;
+    int order = mk_str_cmp(x->settings->name, y->settings->name);
+    return order ? order : (x->place > y->place) - (x->place < y->place);
+}
+
+bool mk_upstream_settings_index_init(struct mk_upstream_settings_index *out, struct mk_config *config)
+{
+    const struct mk_upstream_settings *s = NULL;
+    *out = (struct mk_upstream_settings_index){0};
+    while ((s = mk_config_section(config, &mk_upstream_settings_table, s)))
+        out->n++;
+    struct mk_upstream_settings_row *rows = mk_config_alloc(config, (out->n + 1) * sizeof *rows);
+    for (size_t i = 0; rows && (s = mk_config_section(config, &mk_upstream_settings_table, s)); i++)
+        rows[i] = (struct mk_upstream_settings_row){.settings = s, .place = i};
+    if (rows)
+        qsort(rows, out->n, sizeof *rows, compare_by_name);
+    out->rows = rows;
+    return rows;
+}
+
+const struct mk_upstream_settings *mk_upstream_settings_find(const struct mk_upstream_settings_index *index,
+                                                             mk_str name)
+{
+    size_t low = 0, high = index->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (mk_str_cmp(index->rows[middle].settings->name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool found = low < index->n && mk_str_eq(index->rows[low].settings->name, name);
+    return found ? index->rows[low].settings : NULL;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The section [UPSTREAM]. */
+#ifndef MK_UPSTREAM_UPSTREAM_SETTINGS_H
+#define MK_UPSTREAM_UPSTREAM_SETTINGS_H
+
+#include <monkey/config.h>
+
+#include "upstream/conn_limit.h"
+
+enum mk_balance { MK_BALANCE_TURNS, MK_BALANCE_LEAST, MK_BALANCE_HASH };
+
+/* A line `Server ADDRESS [weight=N] [backup]`. */
+struct mk_upstream_server_line {
+    struct mk_upstream_server_line *next;
+    mk_str address;
+    unsigned weight;
+    bool backup;
+};
+
+struct mk_upstream_settings {
+    mk_str name;
+    struct mk_upstream_server_line *servers;
+    enum mk_balance balance;
+    uint32_t max_client; /* connections to a server for one address; MK_SETTING_UNSET: half of all */
+    uint32_t max, keep;  /* MK_SETTING_UNSET: what the plugin prefers */
+    uint32_t idle_ms;    /* the same */
+    uint32_t connect_ms, queue_ms, queue_max;
+    uint32_t max_fails, fail_ms, slow_ms;
+    uint32_t resolve_ms;
+    mk_str check;
+    uint32_t check_ms, check_timeout_ms; /* the latter 0: check_ms */
+    uint32_t check_rise, check_fall;     /* results in a row that change the state */
+    mk_str check_host;
+    struct mk_health_check_status {
+        uint16_t from, to;
+    } check_status; /* 0: 200 to 399 */
+    uint32_t retry_percent;
+    mk_str key_file;
+    bool tls, tls_verify;
+    mk_str tls_authority, tls_certificate, tls_key, tls_name;
+};
+
+#define MK_SETTING_UNSET UINT32_MAX
+
+extern const struct mk_conf_table mk_upstream_settings_table;
+
+/* All sections [UPSTREAM], sorted by Name. */
+struct mk_upstream_settings_index {
+    const struct mk_upstream_settings_row *rows;
+    size_t n;
+};
+
+/* Call it when all sections are bound. False: no memory, which is reported. */
+bool mk_upstream_settings_index_init(struct mk_upstream_settings_index *out, struct mk_config *config);
+/* The section with that Name, the first of several; NULL: there is none. */
+const struct mk_upstream_settings *mk_upstream_settings_find(const struct mk_upstream_settings_index *index,
+                                                             mk_str name);
+
+#endif

@@ -1,0 +1,546 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "web/dispatch.h"
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "http/method.h"
+#include "web/effective_limits.h"
+#include "web/error_page.h"
+#include "web/https_policy.h"
+#include "web/static.h"
+
+enum { METHODS_ALWAYS_ALLOWED = MK_METHOD_BIT(MK_METHOD_OPTIONS), REROUTES_MAX = 4, REWRITES_MAX = 10 };
+
+/* Would it describe what is not sent any more, or where that came from? Content-Range stays: with 416 it
+ * speaks of the size. */
+static bool is_representation_header(mk_str name)
+{
+    switch ((int)mk_header_find_id(name)) {
+    case MK_HEADER_ACCEPT_RANGES:
+    case MK_HEADER_CONTENT_DISPOSITION:
+    case MK_HEADER_CONTENT_ENCODING:
+    case MK_HEADER_CONTENT_LANGUAGE:
+    case MK_HEADER_CONTENT_LOCATION:
+    case MK_HEADER_CONTENT_TYPE:
+    case MK_HEADER_DATE:
+    case MK_HEADER_ETAG:
+    case MK_HEADER_LAST_MODIFIED:
+    case MK_HEADER_SERVER:
+    case MK_HEADER_TRAILER:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void remove_representation_headers(struct mk_response *r)
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < r->n_fields; i++)
+        if (!is_representation_header(r->fields[i].name))
+            r->fields[kept++] = r->fields[i];
+    r->n_fields = kept;
+    r->own = 0;
+}
+
+static void set_error_response(struct mk_exchange *x, unsigned status)
+{
+    remove_representation_headers(&x->response);
+    x->response.trailers = NULL;
+    mk_error_page_fill(x->request.site, &x->request, &x->response, status);
+    x->step = MK_DISPATCH_FINISH;
+    x->at = 0;
+}
+
+/* Over HTTP/2 every success opens the tunnel that was asked for (RFC 8441, section 5): only handlers that
+ * accept it may answer with one. */
+static bool would_open_tunnel(const struct mk_exchange *x)
+{
+    return x->request.version >= 20 && x->response.status < 300 &&
+           !mk_response_body_is_tunnel(&x->response.content);
+}
+
+static bool run_response_hooks(struct mk_exchange *x)
+{
+    if (!x->response.status)
+        x->response.status = 200;
+    if (x->request.tunnel.p && would_open_tunnel(x))
+        set_error_response(x, 501);
+    if (x->request.asked->path.p) {
+        const struct mk_hook_list *hooks = &x->request.site->hooks.response;
+        for (size_t i = 0; i < hooks->n; i++)
+            hooks->at[i].plugin->on_response(&x->request, &x->response, hooks->at[i].data);
+    }
+    if (MK_UNLIKELY(x->request.site->hsts.p != NULL))
+        (void)!mk_https_policy_add_hsts(&x->request, &x->response);
+    x->step = MK_DISPATCH_READY;
+    return true;
+}
+
+static void set_vhost(struct mk_exchange *x)
+{
+    if (!x->request.site)
+        x->request.site = mk_vhosts_find(x->request.hosts, x->request.host);
+}
+
+const struct mk_request_limits *mk_dispatch_limits(struct mk_exchange *x)
+{
+    if (MK_UNLIKELY(x->limits != NULL))
+        return x->limits;
+    set_vhost(x);
+    const struct mk_request_limits *l =
+        x->request.site->n_locations ? mk_effective_limits_find(x) : x->request.site->limits;
+    return l ? l : x->request.web->limits;
+}
+
+void mk_dispatch_error(struct mk_exchange *x, unsigned status)
+{
+    MK_ASSERT(!x->response.sealed);
+    set_vhost(x); /* it may not have come that far, but the host has pages for this, too */
+    set_error_response(x, status);
+    run_response_hooks(x);
+}
+
+void mk_dispatch_replace_with_error(struct mk_exchange *x, unsigned status)
+{
+    x->response.sealed = false;
+    mk_response_reset(&x->response);
+    x->response.status = status;
+    x->response.failure_status = (uint16_t)status;
+    if (!x->replaced)
+        mk_dispatch_error(x, status);
+    x->replaced = true;
+}
+
+/* An unknown verdict is a plugin bug: answer 500 so the client does not hang. */
+MK_COLD static bool log_invalid_verdict(struct mk_exchange *x, enum mk_verdict v)
+{
+    mk_log_error(x->request.web->log, "%s returned %d, which is not a verdict: 500", x->last_called, (int)v);
+    set_error_response(x, 500);
+    return true;
+}
+
+/* A handler accepted the tunnel and then passed. */
+MK_COLD static void remove_tunnel(struct mk_exchange *x)
+{
+    mk_response_body_fini(&x->response.content);
+}
+
+/* An incomplete request is the client's failure, not ours, whatever a handler makes of it (RFC 9112, section
+ * 8). */
+static unsigned error_status(const struct mk_exchange *x)
+{
+    unsigned status = x->response.status >= 300 ? x->response.status : 500;
+    return mk_exchange_client_disconnected(x) && status >= 500 ? 400 : status;
+}
+
+static void record_declined_status(struct mk_exchange *x)
+{
+    x->declined_status = x->response.status;
+    x->request.handler_found_nothing |= x->declined_status == 404;
+}
+
+/* Takes what a hook or a handler said. False: it waits. */
+static bool apply_verdict(struct mk_exchange *x, enum mk_verdict v)
+{
+    switch (v) {
+    case MK_WAIT:
+        return false;
+    case MK_NEXT:
+        x->at++;
+        if (!x->response.status)
+            return true;
+        if (x->step == MK_DISPATCH_ROUTES) /* the status, if no other handler answers */
+            record_declined_status(x);
+        if (mk_response_body_is_tunnel(&x->response.content))
+            remove_tunnel(x);
+        x->response.status = 0;
+        return true;
+    case MK_DONE:
+        x->step = MK_DISPATCH_FINISH;
+        return true;
+    case MK_ERROR:
+        break;
+    case MK_REWRITTEN: /* but it was not */
+    default:
+        return log_invalid_verdict(x, v);
+    }
+    mk_request_log(&x->request, MK_LOG_DEBUG, "the handler or plugin `%s` refused it with %u", x->last_called,
+                   error_status(x));
+    set_error_response(x, error_status(x));
+    return true;
+}
+
+/* The hooks begin. Is there a requirement for the connection, and may the request be exempt from it? */
+static void start_https_policy(struct mk_exchange *x)
+{
+    x->entered = !mk_https_policy_is_needed(&x->request);
+    x->challenge = MK_UNLIKELY(!x->entered) && mk_https_policy_is_acme_request(&x->request);
+}
+
+/* Asks whether a request may come in on its kind of connection. Hooks that know what a proxy says of it have
+ * run. */
+static bool check_https_policy(struct mk_exchange *x)
+{
+    x->entered = true;
+    enum mk_verdict v = x->challenge ? MK_NEXT : mk_https_policy_check(&x->request, &x->response);
+    if (v != MK_NEXT)
+        (void)apply_verdict(x, v);
+    return true;
+}
+
+/* A plain request came in for the answer to a challenge, and there is none: it gets what every plain request
+ * gets. */
+static bool reject_unanswered_challenge(struct mk_exchange *x)
+{
+    x->challenge = false;
+    mk_response_reset(&x->response);
+    return apply_verdict(x, mk_https_policy_check(&x->request, &x->response));
+}
+
+/* May the plugin find out what a proxy says of its client? */
+static bool may_set_client_addr(const struct mk_plugin *plugin)
+{
+    return plugin->order && plugin->order <= MK_PRIORITY_ADDRESS;
+}
+
+/* Does the plugin come before all that judge clients? The plugin that answers challenges does. */
+static bool runs_before_client_addr(const struct mk_plugin *plugin)
+{
+    return plugin->order && plugin->order < MK_PRIORITY_ADDRESS;
+}
+
+/* Only a file that is there answers a challenge: no other handler, no folder and no fallback. */
+static bool serve_acme_challenge(struct mk_exchange *x)
+{
+    const struct mk_route *route = mk_vhost_route(x->request.site, x->request.asked->path);
+    if (!route || route->handler != &mk_static)
+        return reject_unanswered_challenge(x);
+    x->request.route = route;
+    enum mk_verdict v = mk_static_serve_exact_file(&x->request, &x->response);
+    return v == MK_NEXT ? reject_unanswered_challenge(x) : apply_verdict(x, v);
+}
+
+/* Everything judges the new path: the kind of connection, hooks, routes. The response is emptied: hooks that
+ * added something to it are called again. */
+static void restart_from_hooks(struct mk_exchange *x)
+{
+    mk_response_reset(&x->response);
+    if (x->dispatched_target->by == MK_TARGET_BY_HANDLER)
+        x->request.data = NULL;
+    x->step = MK_DISPATCH_HOOKS;
+    x->at = x->allowed = x->declined_status = 0;
+    x->request.handler_found_nothing = false;
+    start_https_policy(x);
+    if (++x->rewrites <= REWRITES_MAX)
+        return;
+    mk_log_error(x->request.web->log, "%.*s was rewritten more than %d times: 500",
+                 MK_STR_ARG(x->request.target_text), REWRITES_MAX);
+    set_error_response(x, 500);
+}
+
+/* Only the routes are tried again, for another path. A circle is stopped. */
+static void restart_routes(struct mk_exchange *x)
+{
+    x->at = 0;
+    x->request.handler_found_nothing = false;
+    if (++x->reroutes > REROUTES_MAX)
+        set_error_response(x, 500);
+}
+
+static void follow_rewrite(struct mk_exchange *x)
+{
+    x->body_route = NULL;
+    x->dispatched_target = x->request.asked;
+    if (x->dispatched_target->by == MK_TARGET_BY_ROUTE)
+        restart_routes(x);
+    else
+        restart_from_hooks(x);
+}
+
+/* MK_REWRITTEN. After a hook, the guards behind it first judge the path that the rewrite leads away from. */
+static bool defer_or_follow_rewrite(struct mk_exchange *x)
+{
+    if (x->request.asked->by != MK_TARGET_BY_HOOK) {
+        follow_rewrite(x);
+        return true;
+    }
+    x->pending = x->request.asked;
+    x->request.asked = x->dispatched_target;
+    x->step = MK_DISPATCH_GUARDS;
+    return apply_verdict(x, MK_NEXT);
+}
+
+/* All hooks that may judge the path have done so. */
+static bool begin_routes(struct mk_exchange *x)
+{
+    x->step = MK_DISPATCH_ROUTES;
+    x->at = 0;
+    return true;
+}
+
+/* Does the plugin decide whether the client may have what it asked for? */
+static bool is_access_check(const struct mk_plugin *plugin)
+{
+    return plugin->order && plugin->order < MK_PRIORITY_NORMAL;
+}
+
+/* A path that hooks have not judged must not reach a handler. */
+MK_COLD static bool log_unreported_rewrite(struct mk_exchange *x, enum mk_verdict v)
+{
+    mk_log_error(x->request.web->log, "%s rewrote the request and returned %d instead of MK_REWRITTEN: 500",
+                 x->last_called, (int)v);
+    set_error_response(x, 500);
+    return true;
+}
+
+/* Takes the verdict of a hook or a handler that may have rewritten the request. */
+static bool apply_verdict_or_rewrite(struct mk_exchange *x, enum mk_verdict v)
+{
+    if (MK_LIKELY(x->request.asked == x->dispatched_target))
+        return apply_verdict(x, v);
+    if (v == MK_REWRITTEN)
+        return defer_or_follow_rewrite(x);
+    return v == MK_NEXT ? log_unreported_rewrite(x, v) : apply_verdict(x, v);
+}
+
+static bool run_request_hook(struct mk_exchange *x)
+{
+    const struct mk_hook_list *hooks = &x->request.site->hooks.request;
+    const struct mk_hook *h = x->at < hooks->n ? &hooks->at[x->at] : NULL;
+    if (MK_UNLIKELY(!x->entered) && !(h && may_set_client_addr(h->plugin)))
+        return check_https_policy(x);
+    if (!h)
+        return begin_routes(x);
+    x->last_called = h->plugin->name;
+    enum mk_verdict v = h->plugin->on_request(&x->request, &x->response, h->data);
+    x->deciding_plugin = v == MK_NEXT ? NULL : h->plugin;
+    bool answers = v != MK_NEXT && v != MK_WAIT && v != MK_REWRITTEN;
+    x->challenge = x->challenge && !mk_request_is_secure(&x->request);
+    if (MK_UNLIKELY(x->challenge && answers) && !(v == MK_DONE && runs_before_client_addr(h->plugin)))
+        return reject_unanswered_challenge(x);
+    return apply_verdict_or_rewrite(x, v);
+}
+
+/* Guards that follow the hook which has rewritten the request; then everything judges the new path. */
+MK_COLD static bool run_remaining_access_check(struct mk_exchange *x)
+{
+    const struct mk_hook_list *hooks = &x->request.site->hooks.request;
+    const struct mk_hook *h = x->at < hooks->n ? &hooks->at[x->at] : NULL;
+    if (!x->entered || (h && is_access_check(h->plugin)))
+        return run_request_hook(x);
+    x->request.asked = x->pending;
+    follow_rewrite(x);
+    return true;
+}
+
+static bool add_allow_header(struct mk_exchange *x)
+{
+    char buf[96];
+    struct mk_buf list = mk_buf_fixed(buf, sizeof buf);
+    for (unsigned m = MK_METHOD_GET; m < MK_METHODS; m++) {
+        if (!(x->allowed & MK_METHOD_BIT(m)))
+            continue;
+        if (list.len)
+            mk_buf_add(&list, MK_STR(", "));
+        mk_buf_add(&list, mk_method_name((enum mk_method)m));
+    }
+    mk_str value = mk_arena_copy(&x->arena, mk_buf_str(&list));
+    return value.p && mk_response_add_header_unchecked(&x->response, MK_STR("Allow"), value);
+}
+
+/* No route answered: is the path unknown, or the method? */
+static void respond_without_handler(struct mk_exchange *x)
+{
+    bool path_known = x->allowed != 0;
+    x->allowed |= METHODS_ALWAYS_ALLOWED;
+    if (x->request.asked->method == MK_METHOD_UNKNOWN) {
+        set_error_response(x, 501);
+    } else if (path_known && !add_allow_header(x)) {
+        set_error_response(x, 503);
+    } else if (path_known && x->request.asked->method == MK_METHOD_OPTIONS) {
+        x->response.status = 200;
+        x->step = MK_DISPATCH_FINISH;
+    } else if (path_known) {
+        set_error_response(x, 405);
+    } else {
+        mk_request_log(&x->request, MK_LOG_DEBUG, "no handler answers this path");
+        set_error_response(x, x->declined_status >= 300 ? x->declined_status : 404);
+    }
+}
+
+static unsigned handler_methods(const struct mk_handler *h)
+{
+    return h->methods & MK_METHOD_BIT(MK_METHOD_GET) ? h->methods | MK_METHOD_BIT(MK_METHOD_HEAD)
+                                                     : h->methods;
+}
+
+/* The route may guard what the routes below serve. */
+MK_COLD static bool fail_route_match_limit(struct mk_exchange *x, const struct mk_route *route)
+{
+    mk_request_explain(&x->request, "route", "%.*s  was given up: it took too many steps, or too much memory",
+                       MK_STR_ARG(route->pattern.text));
+    if (mk_effective_limits_may_log(x))
+        mk_log_error(x->request.web->log,
+                     "the route %.*s was given up: it took too many steps, or too much memory: 500",
+                     MK_STR_ARG(route->pattern.text));
+    set_error_response(x, 500);
+    return true;
+}
+
+/* A form may be sent to a folder whose index file, or to a path whose fallback, is a script. */
+MK_COLD static bool try_static_reroute(struct mk_exchange *x, const struct mk_route *route)
+{
+    const struct mk_route *before = x->request.route;
+    x->request.route = route;
+    enum mk_verdict v = mk_static_reroute_to_other_handler(&x->request, &x->response);
+    x->request.route = before; /* its handler was not called */
+    return apply_verdict_or_rewrite(x, v);
+}
+
+/* The limit of the content where handlers may have one of their own. False: the content is longer. */
+static bool set_body_limit(struct mk_exchange *x, uint64_t max)
+{
+    const struct mk_request *r = &x->request;
+    if (!r->length || !r->ops || !r->ops->limit_body)
+        return true;
+    return r->ops->limit_body(r->ops_ctx,
+                              max == MK_BODY_MAX_DEFAULT ? mk_dispatch_limits(x)->content_max : max) == 0;
+}
+
+/* Hooks may read before a handler has decided. */
+bool mk_dispatch_may_read_body(struct mk_exchange *x)
+{
+    return x->body_route || set_body_limit(x, MK_BODY_MAX_DEFAULT);
+}
+
+/* Once for each route. False: its handler must not be called, since there is too much content. */
+static bool apply_handler_body_max(struct mk_exchange *x, const struct mk_route *route)
+{
+    const struct mk_handler *h = route->handler;
+    if (x->body_route == route)
+        return true;
+    x->body_route = route;
+    x->has_own_body_max = false;
+    uint64_t max = h->body_max ? h->body_max(&x->request, route->data) : MK_BODY_MAX_DEFAULT;
+    x->has_own_body_max = max != MK_BODY_MAX_DEFAULT && max != MK_BODY_MAX_PASS;
+    bool fits = set_body_limit(x, x->has_own_body_max ? max : MK_BODY_MAX_DEFAULT);
+    return fits || max == MK_BODY_MAX_PASS;
+}
+
+/* `monkey explain` does not call handlers of plugins: they say what they would do. */
+MK_COLD static bool explain_route(struct mk_exchange *x, const struct mk_route *route)
+{
+    const struct mk_handler *h = route->handler;
+    if (h->explain && !h->explain(&x->request, route->data))
+        return apply_verdict(x, MK_NEXT);
+    (void)!mk_request_check_path(&x->request); /* tells what a gateway would refuse */
+    x->untold = true;
+    return apply_verdict(x, MK_DONE);
+}
+
+static bool call_route_handler(struct mk_exchange *x)
+{
+    const struct mk_vhost *host = x->request.site;
+    if (MK_UNLIKELY(x->challenge))
+        return serve_acme_challenge(x);
+    enum mk_regex_result result;
+    x->at = (unsigned)mk_vhost_next_route(host, x->at, x->request.asked->path, &result);
+    if (x->at == host->n_routes) {
+        respond_without_handler(x);
+        return true;
+    }
+    const struct mk_route *route = &host->routes[x->at];
+    if (MK_UNLIKELY(result == MK_REGEX_LIMIT))
+        return fail_route_match_limit(x, route);
+    unsigned methods = handler_methods(route->handler);
+    if (methods && !(methods & MK_METHOD_BIT(x->request.asked->method))) {
+        x->allowed |= methods;
+        return route->handler == &mk_static ? try_static_reroute(x, route) : apply_verdict(x, MK_NEXT);
+    }
+    x->request.route = route;
+    if (MK_UNLIKELY(x->request.web->explanation != NULL) && route->plugin)
+        return explain_route(x, route);
+    if (MK_UNLIKELY(x->handler_sets_body_max) && !apply_handler_body_max(x, route)) {
+        mk_effective_limits_log_too_long(x, mk_dispatch_limits(x)->content_max, false);
+        set_error_response(x, 413);
+        return true;
+    }
+    x->last_called = route->handler->name;
+    enum mk_verdict v = route->handler->handle(&x->request, &x->response, route->data);
+    return apply_verdict_or_rewrite(x, v);
+}
+
+/* OPTIONS * and CONNECT are about the server, not about a path. */
+static bool respond_server_wide(struct mk_exchange *x)
+{
+    x->allowed = MK_METHOD_BIT(MK_METHOD_GET) | MK_METHOD_BIT(MK_METHOD_HEAD);
+    respond_without_handler(x);
+    return true;
+}
+
+static bool find_request_vhost(struct mk_exchange *x)
+{
+    set_vhost(x);
+    x->step = x->request.site->hooks.request.n ? MK_DISPATCH_HOOKS : MK_DISPATCH_ROUTES;
+    x->at = 0;
+    start_https_policy(x);
+    return x->entered || x->step == MK_DISPATCH_HOOKS || check_https_policy(x);
+}
+
+bool mk_dispatch_run(struct mk_exchange *x)
+{
+    bool goes_on = true;
+    while (goes_on) {
+        switch (x->step) {
+        case MK_DISPATCH_HOST:
+            goes_on = find_request_vhost(x);
+            break;
+        case MK_DISPATCH_HOOKS:
+            goes_on = run_request_hook(x);
+            break;
+        case MK_DISPATCH_GUARDS:
+            goes_on = run_remaining_access_check(x);
+            break;
+        case MK_DISPATCH_ROUTES:
+            goes_on = x->request.asked->path.len == 0 || x->request.asked->path.p[0] == '*'
+                          ? respond_server_wide(x)
+                          : call_route_handler(x);
+            break;
+        case MK_DISPATCH_FINISH:
+            return run_response_hooks(x);
+        case MK_DISPATCH_READY:
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool was_aborted(enum mk_outcome ending)
+{
+    return ending != MK_OUTCOME_OK && ending != MK_OUTCOME_REJECTED;
+}
+
+void mk_dispatch_end(struct mk_exchange *x, enum mk_outcome ending, uint64_t content_sent, uint64_t now_ms)
+{
+    const struct mk_web_ctx *web = x->request.web;
+    const struct mk_vhost *site = x->request.site ? x->request.site : x->request.hosts->fallback;
+    x->response.sent = ending == MK_OUTCOME_OK;
+    if (!web->on_record && (!site || (!site->hooks.done.n && !was_aborted(ending))))
+        return; /* no hook and no log waits for it */
+    struct mk_access_record record = {
+        .request = &x->request,
+        .response = x->response.sealed ? &x->response : NULL,
+        .status = x->response.sealed ? x->response.status : 0,
+        .ending = ending,
+        .content_sent = content_sent,
+        .duration_ms = now_ms - x->request.now_ms,
+        .began_us = x->began_us,
+    };
+    for (size_t i = 0; site && was_aborted(ending) && i < site->hooks.abort.n; i++)
+        site->hooks.abort.at[i].plugin->on_abort(&x->request, site->hooks.abort.at[i].data);
+    for (size_t i = 0; site && i < site->hooks.done.n; i++)
+        site->hooks.done.at[i].plugin->on_done(&record, site->hooks.done.at[i].data);
+    if (web->on_record)
+        web->on_record(&record, web->on_record_data);
+}

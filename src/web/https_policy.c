@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "web/https_policy.h"
+
+#include "web/redirect.h"
+
+enum { HTTPS_PORT = 443 };
+
+static enum mk_verdict error_status(struct mk_response *response, unsigned status)
+{
+    response->status = status;
+    return MK_ERROR;
+}
+
+static bool is_acme_token(mk_str text)
+{
+    size_t i = 0;
+    while (i < text.len && (mk_char_is_alpha(text.p[i]) || mk_char_is_digit(text.p[i]) || text.p[i] == '-' ||
+                            text.p[i] == '_'))
+        i++;
+    return i == text.len && i > 0;
+}
+
+static bool allows_plain_http(const struct mk_request *r)
+{
+    return !r->site->https_port && !r->site->client_required;
+}
+
+MK_COLD bool mk_https_policy_is_acme_request(const struct mk_request *r)
+{
+    mk_str folder = MK_STR("/.well-known/acme-challenge/"), path = r->asked->path;
+    bool reads = r->asked->method == MK_METHOD_GET || r->asked->method == MK_METHOD_HEAD;
+    return reads && !mk_request_is_secure(r) && !allows_plain_http(r) && mk_str_starts(path, folder) &&
+           is_acme_token(mk_str_skip(path, folder.len));
+}
+
+/* The one that was asked for, or the first that we have; absent: none. */
+static mk_str redirect_host_name(const struct mk_request *r)
+{
+    mk_str name = r->host.p ? r->host : mk_vhost_first_plain_name(r->site);
+    return name.len ? name : (mk_str){NULL, 0};
+}
+
+/* The client goes on with what it asked for, whatever a rewrite has made of that. */
+static mk_str append_received_target(const struct mk_request *r, mk_str url)
+{
+    const struct mk_target *t = &r->received.target;
+    return mk_arena_printf(r->arena, "%.*s%.*s%s%.*s", MK_STR_ARG(url), MK_STR_ARG(t->path),
+                           t->query.p ? "?" : "", MK_STR_ARG(t->query));
+}
+
+static enum mk_verdict redirect_to_https(struct mk_request *r, struct mk_response *response)
+{
+    struct mk_redirect *to = mk_arena_alloc(r->arena, sizeof *to);
+    mk_str name = redirect_host_name(r);
+    if (!name.p)
+        return error_status(response, 403);
+    mk_str url =
+        r->site->https_port == HTTPS_PORT
+            ? mk_arena_printf(r->arena, "https://%.*s", MK_STR_ARG(name))
+            : mk_arena_printf(r->arena, "https://%.*s:%u", MK_STR_ARG(name), (unsigned)r->site->https_port);
+    if (!to || !url.p)
+        return error_status(response, 503);
+    url = append_received_target(r, url);
+    if (!url.p)
+        return error_status(response, 503);
+    *to = (struct mk_redirect){.status = 308, .url = url};
+    mk_request_explain(r, "tls", "plain requests are sent to %.*s", MK_STR_ARG(url));
+    return mk_redirect.handle(r, response, to);
+}
+
+/* A proxy that ends TLS for its clients cannot show us their certificates. */
+static enum mk_verdict check_plain_request(struct mk_request *r, struct mk_response *response)
+{
+    if (allows_plain_http(r) || !mk_str_starts(r->asked->path, MK_STR("/")))
+        return MK_NEXT;
+    if (r->site->https_port && !mk_request_is_secure(r))
+        return redirect_to_https(r, response);
+    if (!r->site->client_required)
+        return MK_NEXT;
+    mk_request_explain(r, "tls", "this host requires client certificates: plain requests are refused");
+    return error_status(response, 403);
+}
+
+/* The certificate of the client was asked for, and looked at, for the host that was named when the connection
+ * began (RFC 9110, section 7.4). */
+static enum mk_verdict check_tls_request(struct mk_request *r, struct mk_response *response)
+{
+    struct mk_tls_conn_info facts = {0};
+    if (!r->hosts->client_rules || !r->ops || !r->ops->tls)
+        return MK_NEXT;
+    r->ops->tls(r->ops_ctx, &facts);
+    const struct mk_vhost *named = mk_vhosts_find(r->hosts, facts.server_name);
+    if (named->client_rules != r->site->client_rules)
+        return error_status(response, 421);
+    bool is_unknown = r->site->client_required && !facts.client_fingerprint.p;
+    return is_unknown ? error_status(response, 403) : MK_NEXT;
+}
+
+enum mk_verdict mk_https_policy_check(struct mk_request *r, struct mk_response *response)
+{
+    if (!r->encrypted)
+        return check_plain_request(r, response);
+    bool leads_away = r->site->https_port && !mk_request_is_secure(r);
+    return leads_away ? redirect_to_https(r, response) : check_tls_request(r, response);
+}
+
+bool mk_https_policy_add_hsts(const struct mk_request *r, struct mk_response *response)
+{
+    mk_str name = MK_STR("Strict-Transport-Security");
+    if (!mk_request_is_secure(r) || mk_response_header(response, name).p)
+        return true;
+    return mk_response_add_header_unchecked(response, name, r->site->hsts);
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "web/spool_quota.h"
+
+#include "base/mem.h"
+#include "os/spool.h"
+#include "web/request_type.h"
+#include "web/web.h"
+
+enum {
+    KEPT_MAX = 64 * 1024, /* of one content in memory, */
+    KEPT_MIN = 4096,      /* and when its client has used up its share of the memory */
+};
+
+struct request_spool {
+    struct mk_spool spool;
+    struct mk_offload_job job;
+    struct mk_spool_quota *all;
+    struct mk_spool_client *client; /* NULL: everything has been given back */
+    struct mk_request *request;     /* NULL: it ended while a thread writes */
+    size_t kept;                    /* what it has added to its client's sums */
+    uint64_t stored;
+    bool writing; /* the thread has the spool */
+    bool ended;   /* the client has sent all */
+    bool empty;   /* the request has no content */
+    mk_err error;
+};
+
+/* ---- What one content holds ---- */
+
+static void release_spool(struct request_spool *s)
+{
+    if (!s->client)
+        return;
+    s->client->kept -= s->kept;
+    mk_spool_quota_release_request(s->all, s->client, s->stored);
+    mk_spool_client_release(s->all, s->client);
+    s->client = NULL;
+    mk_spool_fini(&s->spool);
+}
+
+static void fail_spool(struct request_spool *s, mk_err e)
+{
+    s->error = e;
+    release_spool(s);
+}
+
+static void log_and_fail_spool(struct request_spool *s, mk_err e)
+{
+    if (e == -EDQUOT)
+        mk_request_log(
+            s->request, MK_LOG_WARN,
+            "its content is refused: SpoolMax, or the half of it that one client may use, is full");
+    else if (e == -EFBIG)
+        mk_request_log(s->request, MK_LOG_WARN,
+                       "its content is refused: it is longer than half of SpoolMax, which is all that one "
+                       "client may use");
+    else
+        mk_request_log(s->request, MK_LOG_ERROR, "cannot write its content to the SpoolFolder %s: %s",
+                       s->all->folder ? s->all->folder : "(no plugin asked for it)", mk_err_text(e));
+    fail_spool(s, e);
+}
+
+static void on_request_end(void *data)
+{
+    struct request_spool *s = data;
+    s->request = NULL;
+    if (s->writing)
+        return; /* on_file_written() ends it */
+    release_spool(s);
+    mk_mem_free(s);
+}
+
+/* ---- Into a file ---- */
+
+static void write_file_job(struct mk_offload_job *job)
+{
+    struct request_spool *s = MK_CONTAINER(job, struct request_spool, job);
+    s->error = mk_spool_write_to_file(&s->spool, s->all->folder);
+}
+
+static void on_file_written(struct mk_offload_job *job)
+{
+    struct request_spool *s = MK_CONTAINER(job, struct request_spool, job);
+    s->writing = false;
+    if (!s->request) {
+        on_request_end(s);
+        return;
+    }
+    if (s->error)
+        log_and_fail_spool(s, s->error);
+    mk_request_resume(s->request);
+}
+
+static void start_file_write(struct request_spool *s)
+{
+    size_t n = s->spool.kept.len;
+    mk_err e = mk_spool_quota_charge_request(s->all, s->client, s->stored, n);
+    if (e) {
+        log_and_fail_spool(s, e);
+        return;
+    }
+    s->stored += n;
+    s->job = (struct mk_offload_job){.run = write_file_job, .done = on_file_written};
+    s->writing = s->all->helper && mk_offload_submit(s->all->helper, &s->job);
+    if (s->writing)
+        return;
+    write_file_job(&s->job);
+    if (s->error)
+        log_and_fail_spool(s, s->error);
+}
+
+/* ---- Into memory ---- */
+
+/* How much more memory it may have now; 0: what there is has to do. */
+static size_t buffer_growth(const struct request_spool *s)
+{
+    size_t cap = s->spool.kept.cap;
+    int64_t length = mk_request_length(s->request);
+    if (cap)
+        return cap < KEPT_MAX && mk_spool_client_may_buffer(s->client, cap) ? cap : 0;
+    size_t wanted = length < 0 ? KEPT_MIN : length < KEPT_MAX ? (size_t)length : KEPT_MAX;
+    return mk_spool_client_may_buffer(s->client, wanted) ? wanted : mk_min(wanted, KEPT_MIN);
+}
+
+static void reserve_buffer(struct request_spool *s)
+{
+    struct mk_buf *kept = &s->spool.kept;
+    size_t more = buffer_growth(s);
+    if (!more) {
+        start_file_write(s);
+        return;
+    }
+    if (!mk_buf_reserve(kept, more)) {
+        fail_spool(s, -ENOMEM);
+        return;
+    }
+    s->client->kept += kept->cap - s->kept;
+    s->kept = kept->cap;
+}
+
+/* ---- From the client ---- */
+
+/* Takes what came: false when there is no more now. */
+static bool append_received(struct request_spool *s, ssize_t n, uint64_t max)
+{
+    if (n == -EAGAIN)
+        return false;
+    s->ended = n == 0;
+    if (n < 0)
+        fail_spool(s, (mk_err)n);
+    else
+        s->spool.kept.len += (size_t)n;
+    if (max && !s->error && mk_spool_length(&s->spool) > max)
+        fail_spool(s, -EFBIG);
+    return true;
+}
+
+/* All of its known length is here: what follows is the end. */
+static bool expect_end_of_body(struct request_spool *s)
+{
+    char none;
+    ssize_t n = mk_request_read(s->request, &none, sizeof none);
+    return append_received(s, n > 0 ? -EBADMSG : n, 0);
+}
+
+static bool read_more_body(struct request_spool *s, uint64_t max)
+{
+    struct mk_buf *kept = &s->spool.kept;
+    if ((int64_t)mk_spool_length(&s->spool) == mk_request_length(s->request))
+        return expect_end_of_body(s);
+    if (kept->len < kept->cap)
+        return append_received(s, mk_request_read(s->request, kept->p + kept->len, kept->cap - kept->len),
+                               max);
+    reserve_buffer(s);
+    return true;
+}
+
+static bool is_complete(const struct request_spool *s)
+{
+    return s->ended && (s->spool.fd < 0 || !s->spool.kept.len);
+}
+
+static void advance_spool(struct request_spool *s, uint64_t max)
+{
+    bool goes_on = true;
+    /* While it writes, all else is the thread's. */
+    while (goes_on && !s->writing && !s->error && !is_complete(s)) {
+        if (s->ended)
+            start_file_write(s);
+        else
+            goes_on = read_more_body(s, max);
+    }
+}
+
+/* ---- What handlers call ---- */
+
+static const char key;
+
+/* Before it is received: its client need not send what would be refused. */
+static bool exceeds_spool_quota(const struct request_spool *s)
+{
+    int64_t length = mk_request_length(s->request);
+    return s->all->folder && length > KEPT_MAX && (uint64_t)length > mk_spool_quota_request_max(s->all);
+}
+
+static struct request_spool *new_request_spool(struct mk_request *r)
+{
+    struct request_spool *s = mk_mem_zalloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->all = &r->web->spools;
+    s->request = r;
+    s->empty = mk_request_length(r) == 0;
+    s->client = mk_spool_client_acquire(s->all, r->peer);
+    mk_spool_init(&s->spool, KEPT_MAX);
+    if (!s->client) {
+        mk_mem_free(s);
+        return NULL;
+    }
+    if (mk_request_attach(r, &key, s, on_request_end))
+        return NULL;
+    if (exceeds_spool_quota(s))
+        log_and_fail_spool(s, -EFBIG);
+    return s;
+}
+
+int mk_spool_request(struct mk_request *r, uint64_t max, struct mk_spool **out)
+{
+    struct request_spool *s = mk_request_attached(r, &key);
+    if (s && mk_request_length(r) == 0 && !s->empty)
+        s = NULL; /* mk_request_rewrite() took the content away */
+    if (!s)
+        s = new_request_spool(r);
+    if (!s)
+        return -ENOMEM;
+    *out = &s->spool;
+    if (!s->writing && !s->error && !s->client)
+        return -EINVAL; /* it was dropped */
+    advance_spool(s, max);
+    return s->writing ? -EAGAIN : s->error ? s->error : is_complete(s) ? 0 : -EAGAIN;
+}
+
+void mk_spool_free(struct mk_spool *spool)
+{
+    release_spool(MK_CONTAINER(spool, struct request_spool, spool));
+}
+
+unsigned mk_spool_status(int error)
+{
+    switch (error) {
+    case -EMSGSIZE:
+    case -EFBIG:
+        return 413;
+    case -EBADMSG:
+    case -ECONNRESET:
+        return 400;
+    case -ENOSPC:
+        return 507;
+    case -EDQUOT:
+    case -ENOMEM:
+    case -EMFILE:
+    case -ENFILE:
+    case -EAGAIN:
+        return 503;
+    default:
+        return 500;
+    }
+}

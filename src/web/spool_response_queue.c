@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Content of a response that waits for its client: in memory while it is little, then in a file. */
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "os/fd.h"
+#include "os/spool.h"
+#include "web/request_type.h"
+#include "web/spool_quota.h"
+#include "web/web.h"
+
+enum {
+    KEPT_MAX = 64 * 1024,      /* in memory, */
+    KEPT_MIN = 16 * 1024,      /* and when the client has used up its share of that */
+    RELEASE_MIN = 1024 * 1024, /* of the file at a time, a multiple of any block */
+};
+
+struct mk_spool_queue {
+    struct mk_spool spool;
+    struct mk_offload_job job;
+    struct mk_spool_quota *all;
+    struct mk_spool_client *client;
+    struct mk_request *request; /* for the log */
+    void (*on_room)(void *ctx);
+    void *ctx;
+    uint64_t in_file;  /* spool.stored, which is the thread's while it writes */
+    uint64_t length;   /* of the spool since the last reset */
+    uint64_t read;     /* position in the spool: what is before it was taken out */
+    uint64_t released; /* so much at the beginning of the file takes no disk space any more */
+    uint64_t charged;
+    size_t kept; /* bytes of buffers that count */
+    mk_err error;
+    bool is_writing;   /* the thread has the buffer and the end of the file */
+    bool is_freed;     /* while it writes */
+    bool was_asked;    /* for room, or for what is being written */
+    bool keeps_blocks; /* the file system cannot release a part of a file */
+};
+
+struct mk_spool_queue *mk_spool_queue_new(struct mk_request *request, void (*on_room)(void *ctx), void *ctx)
+{
+    struct mk_spool_queue *q = mk_mem_zalloc(1, sizeof *q);
+    if (!q)
+        return NULL;
+    *q = (struct mk_spool_queue){
+        .all = &request->web->spools, .request = request, .on_room = on_room, .ctx = ctx};
+    mk_spool_init(&q->spool, KEPT_MAX);
+    q->client = mk_spool_client_acquire(q->all, request->peer);
+    if (q->client)
+        return q;
+    mk_mem_free(q);
+    return NULL;
+}
+
+static void release_quota(struct mk_spool_queue *q, uint64_t n)
+{
+    mk_spool_quota_release_response(q->all, q->client, n);
+    q->charged -= n;
+}
+
+static void update_buffer_quota(struct mk_spool_queue *q)
+{
+    q->client->kept += q->spool.kept.cap;
+    q->client->kept -= q->kept;
+    q->kept = q->spool.kept.cap;
+}
+
+static void free_queue(struct mk_spool_queue *q)
+{
+    mk_spool_fini(&q->spool);
+    release_quota(q, q->charged);
+    q->client->kept -= q->kept;
+    mk_spool_client_release(q->all, q->client);
+    mk_mem_free(q);
+}
+
+void mk_spool_queue_free(struct mk_spool_queue *q)
+{
+    if (!q)
+        return;
+    q->is_freed = true;
+    if (!q->is_writing) /* else on_file_written() does */
+        free_queue(q);
+}
+
+/* ---- Into the file ---- */
+
+static void write_file_job(struct mk_offload_job *job)
+{
+    struct mk_spool_queue *q = MK_CONTAINER(job, struct mk_spool_queue, job);
+    q->error = mk_spool_write_to_file(&q->spool, q->all->folder);
+}
+
+/* What could not be written is still in the buffer. */
+static void finish_write(struct mk_spool_queue *q)
+{
+    q->is_writing = false;
+    q->in_file = q->spool.stored;
+    if (!q->error)
+        return;
+    release_quota(q, q->spool.kept.len);
+    mk_request_log(q->request, MK_LOG_ERROR,
+                   "cannot write its response to the SpoolFolder %s: %s; it goes on as fast as its client "
+                   "takes it",
+                   q->all->folder, mk_err_text(q->error));
+}
+
+static void on_file_written(struct mk_offload_job *job)
+{
+    struct mk_spool_queue *q = MK_CONTAINER(job, struct mk_spool_queue, job);
+    bool was_asked = q->was_asked;
+    q->was_asked = false;
+    if (q->is_freed) {
+        free_queue(q);
+        return;
+    }
+    finish_write(q);
+    if (was_asked)
+        q->on_room(q->ctx);
+}
+
+/* 0: there is room now. */
+static int start_file_write(struct mk_spool_queue *q)
+{
+    uint64_t n = q->spool.kept.len;
+    mk_err e = mk_spool_quota_charge_response(q->all, q->client, n);
+    if (e)
+        return e == -EOPNOTSUPP ? -EDQUOT : e;
+    q->charged += n;
+    q->job = (struct mk_offload_job){.run = write_file_job, .done = on_file_written};
+    q->is_writing = q->all->helper && mk_offload_submit(q->all->helper, &q->job);
+    q->was_asked = q->is_writing;
+    if (q->is_writing)
+        return -EAGAIN;
+    write_file_job(&q->job);
+    finish_write(q);
+    return q->error;
+}
+
+/* ---- In ---- */
+
+/* What was taken out of the buffer already leaves it. */
+static void compact_buffer(struct mk_spool_queue *q)
+{
+    struct mk_buf *kept = &q->spool.kept;
+    if (q->read <= q->in_file)
+        return;
+    size_t gone = (size_t)(q->read - q->in_file);
+    memmove(kept->p, kept->p + gone, kept->len - gone);
+    kept->len -= gone;
+    q->length -= gone;
+    q->read = q->in_file;
+}
+
+static size_t buffer_growth(const struct mk_spool_queue *q)
+{
+    size_t cap = q->spool.kept.cap;
+    if (!cap)
+        return mk_spool_client_may_buffer(q->client, KEPT_MAX) ? KEPT_MAX : KEPT_MIN;
+    return cap < KEPT_MAX && mk_spool_client_may_buffer(q->client, KEPT_MAX - cap) ? KEPT_MAX - cap : 0;
+}
+
+static int reserve_buffer(struct mk_spool_queue *q)
+{
+    struct mk_buf *kept = &q->spool.kept;
+    size_t more = buffer_growth(q);
+    compact_buffer(q);
+    if (kept->len < kept->cap)
+        return 0;
+    if (!more)
+        return start_file_write(q);
+    if (!mk_buf_reserve(kept, more))
+        return -ENOMEM;
+    update_buffer_quota(q);
+    return 0;
+}
+
+int mk_spool_queue_room(struct mk_spool_queue *q, char **buf, size_t *cap)
+{
+    struct mk_buf *kept = &q->spool.kept;
+    int e = 0;
+    if (q->is_writing) {
+        q->was_asked = true;
+        return -EAGAIN;
+    }
+    if (q->error)
+        return q->error;
+    if (kept->len == kept->cap)
+        e = reserve_buffer(q);
+    if (e)
+        return e;
+    *buf = kept->p + kept->len;
+    *cap = kept->cap - kept->len;
+    return 0;
+}
+
+void mk_spool_queue_add(struct mk_spool_queue *q, size_t n)
+{
+    q->spool.kept.len += n;
+    q->length += n;
+}
+
+/* ---- Out ---- */
+
+/* The disk has room again for others, and for what follows: a long response never waits until all of the file
+ * was taken. */
+static void punch_read_blocks(struct mk_spool_queue *q)
+{
+    uint64_t end = mk_min(q->read, q->in_file), n = end > q->released ? end - q->released : 0;
+    n -= n % RELEASE_MIN;
+    if (!n || q->keeps_blocks)
+        return;
+    q->keeps_blocks =
+        fallocate(q->spool.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)q->released, (off_t)n) < 0;
+    if (q->keeps_blocks)
+        return;
+    q->released += n;
+    release_quota(q, n);
+}
+
+/* All was taken: restarts without a file. */
+static void restart_without_file(struct mk_spool_queue *q)
+{
+    mk_buf_clear(&q->spool.kept);
+    mk_fd_close(&q->spool.fd);
+    q->spool.stored = q->in_file = q->length = q->read = q->released = 0;
+    release_quota(q, q->charged);
+}
+
+static ssize_t read_from_file(const struct mk_spool_queue *q, char *buf, size_t cap)
+{
+    ssize_t n;
+    do
+        n = pread(q->spool.fd, buf, mk_min(cap, q->in_file - q->read), (off_t)q->read);
+    while (n < 0 && errno == EINTR);
+    return n > 0 ? n : n < 0 ? mk_err_last() : -EIO;
+}
+
+static size_t read_from_buffer(const struct mk_spool_queue *q, char *buf, size_t cap)
+{
+    mk_str rest = mk_str_first(mk_str_skip(mk_buf_str(&q->spool.kept), (size_t)(q->read - q->in_file)), cap);
+    memcpy(buf, rest.p, rest.len);
+    return rest.len;
+}
+
+ssize_t mk_spool_queue_read(struct mk_spool_queue *q, char *buf, size_t cap)
+{
+    bool is_in_file = q->read < q->in_file;
+    if (q->read == q->length)
+        return 0;
+    if (!is_in_file && q->is_writing) {
+        q->was_asked = true;
+        return -EAGAIN;
+    }
+    ssize_t n = is_in_file ? read_from_file(q, buf, cap) : (ssize_t)read_from_buffer(q, buf, cap);
+    if (n < 0)
+        return n;
+    q->read += (uint64_t)n;
+    if (q->read == q->length)
+        restart_without_file(q);
+    else if (is_in_file)
+        punch_read_blocks(q);
+    return n;
+}

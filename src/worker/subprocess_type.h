@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The other programs of one worker. */
+#ifndef MK_WORKER_SUBPROCESS_TYPE_H
+#define MK_WORKER_SUBPROCESS_TYPE_H
+
+#include "base/list.h"
+#include "base/log.h"
+#include "net/loop.h"
+#include "worker/spawner.h"
+
+struct mk_subprocesses {
+    struct mk_loop *loop;
+    struct mk_log *log;
+    struct mk_spawner spawner; /* fd -1: none, or it is lost */
+    struct mk_fd_watch watch;
+    struct mk_list list;
+    uint32_t last_id;
+    void (*on_lost)(struct mk_subprocesses *c); /* the spawner is gone; may be NULL */
+};
+
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Information for plugins about the worker and its server: monkey/worker.h. */
+#include "base/stats.h"
+#include "proto/h1_types.h"
+#include "setup/config_print.h"
+#include "worker/worker.h"
+
+unsigned mk_worker_index(const struct mk_worker *w)
+{
+    return w->index;
+}
+
+unsigned mk_worker_count(const struct mk_worker *w)
+{
+    return w->count;
+}
+
+uint64_t mk_worker_now_ms(const struct mk_worker *w)
+{
+    return w->loop.now_ms;
+}
+
+int64_t mk_worker_now(const struct mk_worker *w)
+{
+    return w->loop.now_unix;
+}
+
+void mk_worker_log(struct mk_worker *w, enum mk_log_level level, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    mk_log_va(w->service.log, level, fmt, args);
+    va_end(args);
+}
+
+/* ---- The processes ---- */
+
+static void count(struct mk_worker_stats *out, const struct mk_counters *n)
+{
+    *out = (struct mk_worker_stats){.accepted = mk_counter_get(&n->accepted),
+                                    .dropped = mk_counter_get(&n->dropped),
+                                    .open = mk_counter_get(&n->open),
+                                    .requests = mk_counter_get(&n->requests),
+                                    .sent = mk_counter_get(&n->sent)};
+    for (size_t i = 0; i < MK_LEN(out->by_class); i++)
+        out->by_class[i] = mk_counter_get(&n->by_class[i]);
+    for (size_t i = 0; i < MK_LEN(out->by_ending); i++)
+        out->by_ending[i] = mk_counter_get(&n->by_ending[i]);
+}
+
+bool mk_worker_stats_at(const struct mk_worker *w, size_t i, struct mk_worker_stats *out)
+{
+    if (i >= w->scoreboard.n || !w->scoreboard.at[i].started)
+        return false;
+    const struct mk_scoreboard_slot *p = &w->scoreboard.at[i];
+    count(out, &p->counters);
+    out->pid = __atomic_load_n(&p->pid, __ATOMIC_RELAXED);
+    out->started = p->started;
+    out->leaving = __atomic_load_n(&p->leaving, __ATOMIC_RELAXED);
+    return true;
+}
+
+void mk_worker_stats_ended(const struct mk_worker *w, struct mk_worker_stats *out)
+{
+    static const struct mk_counters none;
+    count(out, w->scoreboard.history ? &w->scoreboard.history->past : &none);
+}
+
+bool mk_worker_h2_error(const struct mk_worker *w, size_t i, const char **reason, uint64_t *n)
+{
+    if (i >= MK_H2_REASONS)
+        return false;
+    *reason = mk_counters_h2_reason_names[i];
+    *n = w->scoreboard.history ? w->scoreboard.history->past.h2_ended[i] : 0;
+    for (size_t p = 0; p < w->scoreboard.n; p++)
+        *n += mk_counter_get(&w->scoreboard.at[p].counters.h2_ended[i]);
+    return true;
+}
+
+void mk_worker_reloads(const struct mk_worker *w, struct mk_reloads *out, struct mk_buf *why)
+{
+    const struct mk_reload_stats *h = w->scoreboard.history;
+    *out = (struct mk_reloads){0};
+    if (!h)
+        return;
+    out->done = atomic_load(&h->reloads);
+    out->failed = atomic_load(&h->failed_reloads);
+    out->done_at = atomic_load(&h->reloaded_at);
+    out->failed_at = atomic_load(&h->failed_at);
+    out->last_failed = atomic_load(&h->last_failed);
+    out->under_way = atomic_load(&h->reloading);
+    if (why)
+        mk_buf_add(why, mk_str_of(h->why, strnlen(h->why, sizeof h->why)));
+}
+
+struct mk_stat_registry *mk_worker_statistics(const struct mk_worker *w)
+{
+    return w->generation->shared->statistics;
+}
+
+uint64_t *mk_worker_cells(const struct mk_worker *w, uint32_t series)
+{
+    const struct mk_scoreboard_slot *place =
+        MK_CONTAINER(w->service.counters, struct mk_scoreboard_slot, counters);
+    struct mk_stat_registry *r = mk_worker_statistics(w);
+    return r && w->scoreboard.n ? mk_stat_cells(r, series, (unsigned)(place - w->scoreboard.at) + 1) : NULL;
+}
+
+int64_t mk_worker_master(const struct mk_worker *w)
+{
+    return w->scoreboard.master;
+}
+
+int64_t mk_worker_server_started(const struct mk_worker *w)
+{
+    return w->scoreboard.began;
+}
+
+/* ---- The worker ---- */
+
+static struct mk_conn_info conn_info_of(const struct mk_conn *c)
+{
+    struct mk_conn_info info = {
+        .peer = c->peer, .state = mk_conn_machine.states->names[c->state.is], .requests = c->n_requests};
+    if (c->state.is == MK_CONN_MULTI || !c->h1)
+        return info;
+    const struct mk_request *r = &c->h1->d.x->request;
+    info.method = r->method_text;
+    info.target = r->target_text;
+    info.host = r->host;
+    info.age_ms = c->service->loop->now_ms - r->now_ms;
+    return info;
+}
+
+void mk_worker_each_conn(struct mk_worker *w, bool (*each)(const struct mk_conn_info *info, void *ctx),
+                         void *ctx)
+{
+    MK_LIST_EACH_SAFE (at, &w->service.conns) {
+        struct mk_conn_info info = conn_info_of(MK_LIST_ENTRY(at, struct mk_conn, link));
+        if (!each(&info, ctx))
+            return;
+    }
+}
+
+void mk_worker_cache(const struct mk_worker *w, struct mk_cache_info *out)
+{
+    const struct mk_file_cache *f = &w->web.files;
+    *out = (struct mk_cache_info){
+        .files = f->n, .files_max = f->limits.files, .memory = f->memory, .memory_max = f->limits.memory};
+}
+
+void mk_worker_cache_clear(struct mk_worker *w)
+{
+    mk_file_cache_evict_idle(&w->web.files);
+}
+
+/* ---- The configuration ---- */
+
+const struct mk_vhost *mk_worker_vhost_at(const struct mk_worker *w, size_t i)
+{
+    const struct mk_vhost_config *s = w->generation->sites;
+    while (s && i--)
+        s = s->next;
+    return s ? &s->host : NULL;
+}
+
+void mk_worker_print_config(const struct mk_worker *w, struct mk_buf *out)
+{
+    mk_config_print_effective(w->generation, out);
+}

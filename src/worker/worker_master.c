@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/worker_master.h"
+
+#include "worker/control.h"
+
+enum { ASK_AGAIN_MS = 60000 };
+
+static mk_err send_to_master(struct mk_worker *w, struct mk_control_message m)
+{
+    m.fd = -1;
+    mk_err e = w->master_fd < 0 ? -ENOTCONN : mk_control_send(w->master_fd, &m);
+    return e == -EPIPE ? -ENOTCONN : e;
+}
+
+/* ---- What plugins call ---- */
+
+int mk_worker_request_reload(struct mk_worker *w)
+{
+    return send_to_master(w, (struct mk_control_message){.kind = MK_CONTROL_RELOAD});
+}
+
+int mk_worker_set_log_level(struct mk_worker *w, enum mk_log_level level)
+{
+    if ((unsigned)level >= MK_LOG_LEVELS)
+        return -EINVAL;
+    mk_err e =
+        send_to_master(w, (struct mk_control_message){.kind = MK_CONTROL_LOG_LEVEL, .number = (int)level});
+    if (e != -ENOTCONN || !w->web.log)
+        return e;
+    w->web.log->level = level;
+    return 0;
+}
+
+enum mk_log_level mk_worker_log_level(const struct mk_worker *w)
+{
+    return w->web.log ? w->web.log->level : MK_LOG_ERROR;
+}
+
+/* ---- For the worker ---- */
+
+void mk_worker_request_rotation(struct mk_worker *w, struct mk_logwriter *log)
+{
+    uint64_t now = w->loop.now_ms;
+    bool has_asked = log->asked_ms && now - log->asked_ms < ASK_AGAIN_MS;
+    if (has_asked || !mk_logfile_is_full(log->file))
+        return;
+    if (w->on_full) {
+        log->asked_ms = w->on_full(w, log->file) ? now : 0;
+        return;
+    }
+    mk_err e =
+        send_to_master(w, (struct mk_control_message){.kind = MK_CONTROL_ROTATE, .text = log->file->where});
+    log->asked_ms = e ? 0 : now;
+}

@@ -1,0 +1,392 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package memcache with real servers: keys are spread over them, commands go together; what handlers get when a server is
+killed, frozen, restarted, full, or no Memcached at all."""
+import concurrent.futures
+import contextlib
+import re
+import socket
+import tempfile
+import threading
+from urllib.parse import unquote_to_bytes
+
+import pytest
+
+import memcached_server
+import services
+from proc import wait_until
+
+pytestmark = pytest.mark.skipif(not services.has("memcached") or not memcached_server.PROGRAM,
+                                reason="this build has no Duda, or there is no memcached")
+
+SOURCE = r"""
+#define DUDA_USE "duda-memcached",
+#include <duda.h>
+#include <duda/memcached.h>
+#include <errno.h>
+
+static struct duda_memcached *cache(struct duda_ctx *d)
+{
+    return duda_memcached_find(d, NULL);
+}
+
+static int64_t number(struct duda_ctx *d, const char *name)
+{
+    int64_t n = 0;
+    return duda_query_int(d, name, &n) ? n : 0;
+}
+
+static uint64_t ttl(struct duda_ctx *d)
+{
+    return (uint64_t)number(d, "ttl");
+}
+
+static mk_str key(struct duda_ctx *d)
+{
+    return duda_query(d, "k");
+}
+
+/* The number of the error, and what went wrong where. */
+static int say(struct duda_ctx *d, int e)
+{
+    mk_str why = e ? duda_memcached_error(d, cache(d), key(d)) : MK_STR_NULL;
+    return e == -ECANCELED ? e : duda_printf(d, "%d %.*s", -e, MK_STR_ARG(why));
+}
+
+static int get(struct duda_ctx *d)
+{
+    mk_str value;
+    int e = duda_memcached_get(d, cache(d), key(d), &value);
+    return e ? say(d, e) : duda_write(d, value);
+}
+
+static int put(struct duda_ctx *d)
+{
+    return say(d, duda_memcached_set(d, cache(d), key(d), duda_query(d, "v"), ttl(d)));
+}
+
+static int big(struct duda_ctx *d)
+{
+    size_t size = (size_t)number(d, "size");
+    char *room = duda_alloc(d, size);
+    if (!room)
+        return 500;
+    memset(room, 'x', size);
+    return say(d, duda_memcached_set(d, cache(d), key(d), mk_str_of(room, size), 0));
+}
+
+static int add(struct duda_ctx *d)
+{
+    return say(d, duda_memcached_add(d, cache(d), key(d), duda_query(d, "v"), ttl(d)));
+}
+
+static int drop(struct duda_ctx *d)
+{
+    return say(d, duda_memcached_delete(d, cache(d), key(d)));
+}
+
+static int touch(struct duda_ctx *d)
+{
+    return say(d, duda_memcached_touch(d, cache(d), key(d), ttl(d)));
+}
+
+static int count(struct duda_ctx *d)
+{
+    uint64_t sum;
+    int e = duda_memcached_incr(d, cache(d), key(d), number(d, "by"), ttl(d), &sum);
+    return e ? say(d, e) : duda_printf(d, "%llu", (unsigned long long)sum);
+}
+
+/* Adds one to a number by compare and swap, as often as another handler comes in between. */
+static int swap(struct duda_ctx *d)
+{
+    int e;
+    do {
+        struct duda_memcached_item item = {.key = key(d)};
+        uint64_t n = 0;
+        e = duda_memcached_get_many(d, cache(d), &item, 1);
+        if (e || item.error || !mk_num_parse(item.value, &n))
+            return say(d, e ? e : item.error);
+        e = duda_memcached_cas(d, cache(d), key(d), item.cas, duda_sprintf(d, "%llu", (unsigned long long)n + 1), 0);
+    } while (e == -ESTALE);
+    return say(d, e);
+}
+
+/* key0 to keyN, and one that cannot be. */
+static int many(struct duda_ctx *d)
+{
+    struct duda_memcached_item items[101] = {{.key = MK_STR_NULL}};
+    int64_t n = number(d, "n");
+    for (int64_t i = 0; i < n; i++)
+        items[i].key = duda_sprintf(d, "key%lld", (long long)i);
+    items[n].key = MK_STR("");
+    int e = duda_memcached_get_many(d, cache(d), items, (size_t)n + (number(d, "wrong") != 0));
+    duda_printf(d, "%d:", -e);
+    for (int64_t i = 0; i < n; i++)
+        if (items[i].error)
+            duda_printf(d, "%d;", -items[i].error);
+        else
+            duda_printf(d, "%.*s;", MK_STR_ARG(items[i].value));
+    return 0;
+}
+
+DUDA_SERVICE(caches,
+    DUDA_GET("/get", get, "Reads."), DUDA_GET("/put", put, "Writes."), DUDA_GET("/add", add, "Adds."),
+    DUDA_GET("/big", big, "Writes much."), DUDA_GET("/drop", drop, "Removes."), DUDA_GET("/touch", touch, "Keeps."),
+    DUDA_GET("/count", count, "Counts."), DUDA_GET("/swap", swap, "Counts, too."), DUDA_GET("/many", many, "Several."));
+"""
+
+
+def start(monkey, site, *servers, keys="    Timeout 30s\n", workers=1):
+    service = services.build(site.path.parent, "caches", SOURCE, packages=["memcached"])
+    where = " ".join(f"unix:{s if isinstance(s, str) else s.socket}" for s in servers)
+    return monkey(plugins=[service], top=f"[MEMCACHED]\n    Servers {where}\n{keys}", workers=workers)
+
+
+@pytest.fixture(scope="module")
+def steady():
+    """Three servers that no test disturbs."""
+    servers = [memcached_server.Memcached() for _ in range(3)]
+    yield servers
+    for server in servers:
+        server.stop()
+
+
+@pytest.fixture
+def server(lasting, prepared, steady):
+    prepare = prepared.setdefault("steady", lambda monkey, site: start(monkey, site, *steady, workers=2))
+    return lasting(prepare)
+
+
+@pytest.fixture
+def one():
+    server = memcached_server.Memcached()
+    yield server
+    server.stop()
+
+
+def ask(server, what, key, **query):
+    return server.get(f"/{what}?k={key}" + "".join(f"&{name}={value}" for name, value in query.items())).text
+
+
+def test_values(server):
+    assert ask(server, "get", "a").startswith("2 ")
+    assert ask(server, "put", "a", v="one") == "0 "
+    assert ask(server, "get", "a") == "one"
+    assert ask(server, "add", "a", v="two").startswith("17 ")
+    assert ask(server, "drop", "a") == "0 "
+    assert ask(server, "drop", "a").startswith("2 ")
+    assert ask(server, "add", "a", v="") == "0 "
+    assert ask(server, "get", "a") == ""
+    assert ask(server, "put", "k" * 250, v="long") == "0 "
+    assert ask(server, "get", "k" * 250) == "long"
+    assert ask(server, "put", "k" * 251, v="x").startswith("22 ")
+    assert ask(server, "put", "", v="x").startswith("22 ")
+
+
+def test_times_to_live(server):
+    assert ask(server, "put", "brief", v="1", ttl=1) == "0 "
+    wait_until(lambda: ask(server, "get", "brief").startswith("2 "), "it is forgotten")
+    assert ask(server, "put", "lasts", v="1", ttl=40 * 24 * 3600 * 1000) == "0 "  # Memcached takes more than 30 days as a date
+    assert ask(server, "get", "lasts") == "1"
+    assert ask(server, "touch", "lasts", ttl=1) == "0 "
+    wait_until(lambda: ask(server, "get", "lasts").startswith("2 "), "it is forgotten, too")
+    assert ask(server, "touch", "lasts", ttl=1).startswith("2 ")
+
+
+def test_counters(server):
+    assert [ask(server, "count", "n", by=by) for by in (5, 5, -3, -100)] == ["5", "10", "7", "0"]
+    assert ask(server, "put", "text", v="x") == "0 "
+    assert re.fullmatch(r"33 \[MEMCACHED\] main, unix:\S+: cannot increment.*", ask(server, "count", "text", by=1))
+
+
+def test_compare_and_swap(server):
+    assert ask(server, "swap", "s").startswith("2 ")
+    assert ask(server, "put", "s", v="0") == "0 "
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(lambda _: ask(server, "swap", "s"), range(60))) == {"0 "}
+    assert ask(server, "get", "s") == "60"
+
+
+def test_keys_are_spread_over_all_servers(server, steady):
+    for i in range(100):
+        assert ask(server, "put", f"key{i}", v=f"v{i}") == "0 "
+    got = server.get("/many?n=100").text
+    assert got == "0:" + "".join(f"v{i};" for i in range(100))
+    shares = [sum(s.ask(f"mg key{i} v").startswith(b"VA") for i in range(100)) for s in steady]
+    assert sum(shares) == 100 and min(shares) > 10
+    assert server.get("/many?n=2&wrong=1").text == "22:v0;v1;"
+
+
+def test_keys_are_never_commands(server, steady):
+    """Odd bytes in a key or a value are nothing but that."""
+    for odd in ("a%20b", "x%20v%0d%0amd%20keep", "%00%01%ff", "x%0d%0aflush_all%0d%0a", "%0amn", "%c3%a4"):
+        assert ask(server, "put", "keep", v="kept") == "0 "
+        assert ask(server, "put", odd, v=odd) == "0 "
+        assert server.get(f"/get?k={odd}").body == unquote_to_bytes(odd)
+        assert ask(server, "drop", odd) == "0 "
+        assert ask(server, "get", "keep") == "kept"
+    assert not any(s.ask("mg x v").startswith(b"VA") for s in steady)
+
+
+def test_answers_are_not_mixed_up(server):
+    for i in range(50):
+        ask(server, "put", f"mix{i}", v=f"value{i}")
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        got = list(pool.map(lambda i: ask(server, "get", f"mix{i % 50}"), range(400)))
+    assert got == [f"value{i % 50}" for i in range(400)]
+
+
+# ---- What goes wrong ----
+
+AWAY = r"(110|111|104) \[MEMCACHED\] main, unix:\S+: .*"
+
+
+def test_a_restart_is_not_seen(monkey, site, one):
+    server = start(monkey, site, one)
+    assert ask(server, "put", "k", v="1") == "0 "
+    one.kill()
+    one.start()
+    assert ask(server, "get", "k").startswith("2 ")
+    assert ask(server, "put", "k", v="1") == "0 "
+
+
+def test_a_server_that_is_gone(monkey, site, one):
+    other = memcached_server.Memcached()
+    try:
+        server = start(monkey, site, one, other, keys="    Timeout 100ms\n")
+        wait_until(lambda: server.get("/many?n=50").text == "0:" + "2;" * 50, "both are there")
+        one.kill()
+
+        def some_fail_at_once():
+            answer = server.get("/many?n=50").text
+            assert re.fullmatch(r"(0|2|104|110|111):((2|104|110|111);)*", answer)
+            return "111;" in answer and ";2;" in answer
+        wait_until(some_fail_at_once, "commands for that server fail at once, the other one has its keys")
+        server.err.wait_for(r"\[error\] .*\[MEMCACHED\] main, unix:\S+: ")
+        one.start()
+        wait_until(lambda: server.get("/many?n=50").text == "0:" + "2;" * 50, "it is back")
+        server.err.wait_for(r"\[MEMCACHED\] main, unix:\S+ is back")
+    finally:
+        other.stop()
+
+
+def test_a_socket_that_is_not_there(monkey, site, tmp_path):
+    """That is no value that is not there."""
+    server, answers = start(monkey, site, f"{tmp_path}/none", keys="    Timeout 100ms\n"), []
+
+    def have_asked():  # for long enough that some of them try to connect
+        answers.append(ask(server, "get", "k"))
+        return len(answers) == 200
+    wait_until(have_asked, "all are answered")
+    assert all(re.fullmatch(AWAY, answer) for answer in answers), set(answers)
+    assert any("No such file" in answer for answer in answers)
+
+
+def test_a_server_that_is_frozen(monkey, site, one):
+    server = start(monkey, site, one, keys="    Timeout 200ms\n")
+    wait_until(lambda: ask(server, "put", "n", v="0") == "0 ", "it is there")
+    one.freeze()
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: ask(server, "count", "n", by=1), range(16)))
+    assert all(re.fullmatch(AWAY, answer) for answer in answers), answers
+    one.thaw()
+    wait_until(lambda: ask(server, "put", "n", v="1") == "0 ", "it is back")
+
+
+def test_a_server_that_is_full(monkey, site):
+    full = memcached_server.Memcached("-M", "-m", "2")
+    try:
+        server = start(monkey, site, full, keys="    Timeout 30s\n    MaxValueSize 4M\n")
+        answers = {ask(server, "big", f"big{i}", size=200_000) for i in range(30)}
+        assert len(answers) == 2 and "0 " in answers
+        assert re.fullmatch(r"28 \[MEMCACHED\] main, unix:\S+: out of memory.*", (answers - {"0 "}).pop())
+        assert ask(server, "drop", "big0") == "0 "
+        assert re.fullmatch(r"90 \[MEMCACHED\].*: object too large for cache", ask(server, "big", "huge", size=3_000_000))
+        assert ask(server, "big", "huge", size=4 * 1024 * 1024 + 1).startswith("90 ")
+    finally:
+        full.stop()
+
+
+class Fake:
+    """A server that says what a test wants; it keeps the pieces that it got after the greeting."""
+
+    def __init__(self, path, greeting, answer):
+        self.pieces, self.connection = [], None
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(path)
+        self.listener.listen()
+        self.thread = threading.Thread(target=self.serve, args=(greeting, answer), daemon=True)
+        self.thread.start()
+
+    def serve(self, greeting, answer):
+        with contextlib.suppress(OSError):
+            while True:
+                self.connection, _ = self.listener.accept()
+                with self.connection as c, contextlib.suppress(ConnectionError):
+                    c.recv(65536)
+                    c.sendall(greeting)
+                    while piece := c.recv(65536):
+                        self.pieces.append(piece)
+                        c.sendall(answer(piece))
+
+    def stop(self):
+        for s in (self.listener, self.connection):
+            with contextlib.suppress(OSError, AttributeError):
+                s.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.thread.join(20)
+
+
+@pytest.fixture
+def fake():
+    with tempfile.TemporaryDirectory(prefix="mk-mc-") as folder:
+        path, fakes = f"{folder}/s", []
+
+        def make(greeting, answer):
+            fakes.append(Fake(path, greeting, answer))
+            return fakes[0]
+        make.path = path
+        yield make
+        for one in fakes:
+            one.stop()
+
+
+def test_commands_of_a_turn_go_in_one_piece(monkey, site, fake):
+    server = start(monkey, site, fake.path)
+    made = fake(b"MN\r\n", lambda piece: b"VA 1 c7\r\nx\r\n" * piece.count(b"\r\n"))
+    assert server.get("/many?n=40").text == "0:" + "x;" * 40
+    assert made.pieces == [b"".join(b"mg key%d v c\r\n" % i for i in range(40))]
+
+
+@pytest.mark.parametrize("answer, says", [
+    (b"HTTP/1.1 400 Bad Request\r\n\r\n", r"71 .*: it answers something odd"),
+    (b"VA 99999999\r\n", r"90 .*: a value is longer than MaxValueSize"),
+    (b"VA 1\r\nxyz\r\n", r"71 .*: it answers something odd"),
+    (b"SERVER_ERROR busy\r\n", r"121 .*: busy"),
+], ids=["HTTP", "long", "broken", "refusal"])
+def test_odd_answers(monkey, site, fake, answer, says):
+    server = start(monkey, site, fake.path)
+    fake(b"MN\r\n", lambda piece: answer)
+    assert re.fullmatch(says, ask(server, "get", "k"))
+
+
+def test_a_server_of_something_else(monkey, site, fake):
+    server = start(monkey, site, fake.path, keys="    Timeout 100ms\n")
+    fake(b"ERROR\r\n", lambda piece: b"")
+    wait_until(lambda: re.fullmatch(r"(71|111) .*: it does not speak the meta protocol.*", ask(server, "get", "k")),
+               "the error says what is wrong")
+
+
+MISTAKES = [
+    ("[MEMCACHED]\n    Timeout 1s\n", "[MEMCACHED] has no Servers"),
+    ("[MEMCACHED]\n    Servers 127.0.0.1:1 127.0.0.1:1\n", "127.0.0.1:1 is there twice"),
+    ("[MEMCACHED]\n    Servers a:x\n", "`a:x` is not a server: expected HOST:PORT"),
+]
+
+
+@pytest.mark.parametrize("section, says", MISTAKES, ids=[says for _, says in MISTAKES])
+def test_mistakes(run, tmp_path, section, says):
+    conf = tmp_path / "monkey.conf"
+    conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load duda-memcached\n{section}[HOST]\n    DocumentRoot .\n")
+    done = run("-t", "-c", conf)
+    assert done.code == 3 and says in done.err

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Other programs: what they read and write, how they end, and that they end with their handler."""
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+import services
+from proc import wait_until
+
+pytestmark = [pytest.mark.skipif(not services.has("subprocess"), reason="this build has no Duda"),
+              pytest.mark.processes("it starts no programs")]
+
+SOURCE = r"""
+#define DUDA_USE "duda-subprocess",
+#include <duda.h>
+#include <duda/subprocess.h>
+#include <errno.h>
+#include <signal.h>
+
+/* The script of the query, for a shell. */
+static struct duda_subprocess_options shell(struct duda_ctx *d)
+{
+    const char **argv = duda_alloc(d, 4 * sizeof *argv);
+    int64_t ms = 0;
+    argv[0] = duda_query_or(d, "file", "/bin/sh");
+    argv[1] = "-c";
+    argv[2] = duda_query_or(d, "script", "cat");
+    argv[3] = NULL;
+    duda_query_int(d, "ms", &ms);
+    return (struct duda_subprocess_options){.argv = argv, .ms = (uint32_t)ms, .joins_errors = duda_query(d, "join").p != NULL};
+}
+
+static int run(struct duda_ctx *d)
+{
+    struct duda_subprocess_options o = shell(d);
+    mk_str input, output;
+    int64_t max = 10 << 20;
+    int status, e = duda_read_all(d, 10 << 20, &input);
+    duda_query_int(d, "max", &max);
+    if (!e)
+        e = duda_subprocess_run(d, &o, input, (size_t)max, &output, &status);
+    if (e == -ECANCELED)
+        return e;
+    return e ? duda_printf(d, "error %d", -e) : duda_printf(d, "%d %.*s", status, MK_STR_ARG(output));
+}
+
+/* What it writes goes to the client at once. */
+static int follow(struct duda_ctx *d)
+{
+    struct duda_subprocess_options o = shell(d);
+    struct duda_subprocess *c;
+    char room[100];
+    ssize_t n;
+    int status = -1, e = duda_subprocess_start(d, &o, &c);
+    while (!e && (n = duda_subprocess_read(d, c, room, sizeof room)) != 0) {
+        e = n < 0 ? (int)n : duda_write(d, mk_str_of(room, (size_t)n));
+        e = e ? e : duda_flush(d);
+    }
+    if (!e)
+        e = duda_subprocess_wait(d, c, &status);
+    duda_log(d, MK_LOG_WARN, "follow ends: %d", e);
+    return e ? e : duda_printf(d, " and %d", status);
+}
+
+/* A conversation, line by line. */
+static int talk(struct duda_ctx *d)
+{
+    struct duda_subprocess_options o = shell(d);
+    struct duda_subprocess *c;
+    char room[100];
+    int status, e = duda_subprocess_start(d, &o, &c);
+    for (int i = 0; i < 3 && !e; i++) {
+        e = duda_subprocess_write(d, c, duda_sprintf(d, "%d\n", i));
+        ssize_t n = e ? 0 : duda_subprocess_read(d, c, room, sizeof room);
+        e = e ? e : n < 0 ? (int)n : duda_write(d, mk_str_of(room, (size_t)n));
+    }
+    if (!e)
+        e = duda_subprocess_wait(d, c, &status);
+    return e ? e : duda_printf(d, "%d", status);
+}
+
+/* Goes on reading although every wait says that it has ended. */
+static int stubborn(struct duda_ctx *d)
+{
+    struct duda_subprocess_options o = shell(d);
+    struct duda_subprocess *c;
+    char room[100];
+    int e = duda_subprocess_start(d, &o, &c);
+    while (!e)
+        (void)!duda_subprocess_read(d, c, room, sizeof room);
+    return e;
+}
+
+static int polite(struct duda_ctx *d)
+{
+    struct duda_subprocess_options o = shell(d);
+    struct duda_subprocess *c;
+    char room[100];
+    int status, e = duda_subprocess_start(d, &o, &c);
+    if (!e && duda_subprocess_read(d, c, room, sizeof room) > 0) /* it has begun */
+        duda_subprocess_signal(c, SIGTERM);
+    if (!e)
+        e = duda_subprocess_wait(d, c, &status);
+    return e ? e : duda_printf(d, "%d", status);
+}
+
+DUDA_SERVICE(programs, DUDA_POST("/run", run, ""), DUDA_GET("/follow", follow, ""), DUDA_GET("/talk", talk, ""),
+    DUDA_GET("/stubborn", stubborn, ""), DUDA_GET("/polite", polite, ""),
+    DUDA_POST("/late", run, "", .deadline_ms = 100));
+"""
+
+
+def prepare(monkey, site):
+    monkey(plugins=[services.build(site.path.parent, "programs", SOURCE, packages=["subprocess"])], workers=1,
+           server="MaxBodySize 10M")
+
+
+@pytest.fixture
+def server(lasting):
+    return lasting(prepare)
+
+
+def run(server, script, body=b"", query="", path="/run"):
+    target = f"{path}?script={''.join(f'%{c:02x}' for c in script.encode())}{query}"
+    answer = server.get(target, method="POST", body=body)
+    return answer.text if answer.status == 200 else answer.status
+
+
+def test_input_output_and_status(server):
+    assert run(server, "sort -u", b"b\na\nb\n") == "0 a\nb\n"
+    assert run(server, "exit 7") == "7 "
+    assert run(server, "echo so far; kill -9 $$") == "137 so far\n"
+    assert run(server, "true", b"x" * 1_000_000) == "0 ", "it need not read what it is given"
+    assert run(server, "echo $PATH $LANG $HOME; pwd") == "0 /usr/local/bin:/usr/bin:/bin C.UTF-8\n/\n"
+    assert run(server, "exec ls /proc/self/fd") == "0 0\n1\n2\n3\n", "the last one is the folder that ls reads"
+
+
+def test_more_than_pipes_hold(server):
+    much = b"0123456789abcdef" * (1 << 16)
+    assert run(server, "cat", much) == "0 " + much.decode()
+    assert run(server, "cat", much, f"&max={len(much)}") == "0 " + much.decode()
+    assert run(server, "cat", much, f"&max={len(much) - 1}") == "error 27"  # EFBIG
+    assert run(server, "exec yes", query="&max=100000") == "error 27"
+
+
+def test_what_it_says_on_standard_error(server):
+    assert run(server, "echo out; echo first line >&2; printf second >&2") == "0 out\n"
+    server.err.wait_for("duda-subprocess: first line ")
+    server.err.wait_for("duda-subprocess: second ")
+    assert run(server, "echo out; echo joined >&2", query="&join=1") == "0 out\njoined\n"
+    assert run(server, "head -c 200000 /dev/zero | tr '\\0' x >&2") == "0 "
+    server.err.wait_for("the rest of what it says is not logged")
+    assert "joined" not in server.err.text
+
+
+def test_what_cannot_be_started(server):
+    for file, code in (("/nowhere/to/be/found", 2), ("/", 13), ("sh", 22)):
+        assert run(server, "", query=f"&file={file}") == f"error {code}"
+    assert run(server, "x" * 200_000) in (414, 431, "error 7")
+    assert server.get("/follow?file=/nowhere").status == 404  # as ENOENT is for a handler
+
+
+def test_time(server):
+    assert run(server, "exec sleep 3600", query="&ms=100") == "error 110"  # ETIMEDOUT
+    assert run(server, "exec sleep 3600", path="/late") == 504
+
+
+def test_conversations(server):
+    script = "while%20read%20n;do%20echo%20got%20$n;done;exit%205"
+    assert server.get(f"/talk?script={script}").text == "got 0\ngot 1\ngot 2\n5"
+    assert server.get("/follow?script=echo%20a;echo%20b;exit%203").text == "a\nb\n and 3"
+    # What it leaves behind holds the output open.
+    status, left = run(server, "sleep 3600 & echo $!; exit 4").split()
+    os.kill(int(left), signal.SIGKILL)
+    assert status == "4"
+    assert server.get("/polite?script=echo%20here;exec%20sleep%203600").text == "143"
+
+
+def test_a_service_in_processes_of_its_own(monkey, site):
+    service = services.build(site.path.parent, "programs", SOURCE, packages=["subprocess"])
+    server = monkey(plugins=["isolate"], top=f"[ISOLATE]\n    Service {service}\n")
+    assert run(server, "sort -u", b"b\na\nb\n") == "0 a\nb\n"
+
+
+@pytest.mark.parametrize("path", ["/follow", "/stubborn"])
+def test_a_client_that_leaves(server, path, tmp_path):
+    note = tmp_path / "pid"
+    with server.connect() as client:
+        client.ask(f"{path}?script=echo%20$$;echo%20$$%20.%3E{note};exec%20sleep%203600")
+        wait_until(lambda: note.exists() and note.read_text().endswith(".\n"), "it runs")
+    pid = int(note.read_text().split()[0])
+    wait_until(lambda: not Path(f"/proc/{pid}").exists(), "it is killed")
+    if path == "/stubborn":
+        server.err.wait_for(r"stubborn\(\) in .* ignores cancellation and was terminated")
+    assert run(server, "echo fine") == "0 fine\n"

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Limits by control groups, in a folder that looks like theirs. */
+#include "unit/test.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cgroup.h"
+#include "unit/folder.h"
+
+static char folder[] = "/tmp/monkey-limits-XXXXXX";
+
+/* What the kernel does not take, and how it says so. */
+static const char *refused;
+static int refusal;
+
+ssize_t __real_write(int fd, const void *p, size_t n);
+ssize_t __wrap_write(int fd, const void *p, size_t n);
+
+ssize_t __wrap_write(int fd, const void *p, size_t n)
+{
+    if (!refused || n != strlen(refused) || memcmp(p, refused, n) != 0)
+        return __real_write(fd, p, n);
+    errno = refusal;
+    return -1;
+}
+
+static void put(const char *name, const char *text)
+{
+    char path[PATH_MAX];
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void make(const char *name)
+{
+    char path[PATH_MAX];
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    assert_int_equal(mkdir(path, 0755), 0);
+}
+
+static void assert_text(const char *name, const char *wanted)
+{
+    char path[PATH_MAX], text[256] = "";
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    text[fread(text, 1, sizeof text - 1, f)] = '\0';
+    assert_int_equal(fclose(f), 0);
+    assert_string_equal(text, wanted);
+}
+
+static int begin(void **state)
+{
+    char mounts[512];
+    (void)state;
+    memcpy(folder + strlen(folder) - 6, "XXXXXX", 6);
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(mounts, sizeof mounts, "proc /proc proc rw 0 0\ncgroup2 %s cgroup2 rw 0 0\n", folder);
+    put("mounts", mounts);
+    put("cgroup", "4:memory:/old\n0::/\n");
+    put("cgroup.controllers", "cpuset cpu io memory\n");
+    put("cgroup.subtree_control", "");
+    put("cgroup.procs", "");
+    make("shop");
+    put("shop/cgroup.procs", "");
+    put("shop/cpu.max", "");
+    put("shop/memory.max", "");
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    (void)nftw(folder, folder_remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    return 0;
+}
+
+static struct isolate_cgroup_path find(void)
+{
+    struct isolate_cgroup_path place;
+    char why[ISOLATE_CGROUP_ERROR_MAX] = "";
+    assert_true(isolate_cgroup_find_own(folder, &place, why));
+    assert_string_equal(place.mount, folder);
+    return place;
+}
+
+static void limits_are_written_before_a_process_enters(void **state)
+{
+    char why[ISOLATE_CGROUP_ERROR_MAX];
+    struct isolate_cgroup_path place = find();
+    const struct isolate_cgroup_limits limits = {.cpu = 50, .memory = 64 << 20};
+    (void)state;
+    assert_string_equal(place.own, "");
+    assert_true(isolate_cgroup_check_limits(&place, &limits, why));
+    int fd = isolate_cgroup_create(&place, "shop", &limits, why);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "0", 1), 1);
+    close(fd);
+    assert_text("shop/cpu.max", "50000 100000");
+    assert_text("shop/memory.max", "67108864");
+    assert_text("shop/cgroup.procs", "0");
+}
+
+static void a_missing_controller_is_named(void **state)
+{
+    char why[ISOLATE_CGROUP_ERROR_MAX];
+    struct isolate_cgroup_path place = find();
+    const struct isolate_cgroup_limits limits = {.cpu = 50};
+    (void)state;
+    put("cgroup.controllers", "cpuset io hugetlb");
+    assert_false(isolate_cgroup_check_limits(&place, &limits, why));
+    assert_non_null(strstr(why, "the controller `cpu` is not in"));
+    assert_non_null(strstr(why, "Delegate=cpu memory"));
+    assert_int_equal(isolate_cgroup_create(&place, "shop", &limits, why), -1);
+}
+
+static void a_place_without_version_2_is_none(void **state)
+{
+    char why[ISOLATE_CGROUP_ERROR_MAX];
+    struct isolate_cgroup_path place;
+    (void)state;
+    put("mounts", "proc /proc proc rw 0 0\ncgroup /sys/fs/cgroup/cpu cgroup rw 0 0\n");
+    assert_false(isolate_cgroup_find_own(folder, &place, why));
+    assert_non_null(strstr(why, "there are no control groups of version 2"));
+    assert_false(isolate_cgroup_find_own("/there/is/no/such/folder", &place, why));
+    assert_non_null(strstr(why, "there are no control groups of version 2"));
+}
+
+static void a_process_without_a_group_of_version_2_has_none(void **state)
+{
+    char why[ISOLATE_CGROUP_ERROR_MAX];
+    struct isolate_cgroup_path place;
+    (void)state;
+    put("cgroup", "4:memory:/old\n10::/odd\n");
+    assert_false(isolate_cgroup_find_own(folder, &place, why));
+    assert_non_null(strstr(why, "this process has no control group of version 2"));
+}
+
+/* "/server" is where the server steps aside to; another name that ends so is its own. */
+static void own_group_is_found(void **state)
+{
+    static const char *const groups[][2] = {{"0::/a.service\n", "/a.service"},
+                                            {"4:cpu:/x\n0::/a.service\n5:io:/y\n", "/a.service"},
+                                            {"0::/a.service/server\n", "/a.service"},
+                                            {"0::/a.service/myserver\n", "/a.service/myserver"},
+                                            {"0::/server/a\n", "/server/a"},
+                                            {"0::/server\n", ""},
+                                            {"0::/", ""}};
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(groups); i++) {
+        put("cgroup", groups[i][0]);
+        assert_string_equal(find().own, groups[i][1]);
+    }
+}
+
+static unsigned count_descriptors(void)
+{
+    unsigned n = 0;
+    DIR *dir = opendir("/proc/self/fd");
+    assert_non_null(dir);
+    while (readdir(dir))
+        n++;
+    closedir(dir);
+    return n;
+}
+
+static void the_group_alone_stays_open(void **state)
+{
+    char why[ISOLATE_CGROUP_ERROR_MAX];
+    const struct isolate_cgroup_limits limits = {.cpu = 50, .memory = 64 << 20};
+    unsigned before = count_descriptors();
+    (void)state;
+    struct isolate_cgroup_path place = find();
+    int fd = isolate_cgroup_create(&place, "shop", &limits, why);
+    assert_true(fd >= 0);
+    assert_int_equal(count_descriptors(), before + 1);
+    assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+    close(fd);
+}
+
+static void make_service(void)
+{
+    put("cgroup", "0::/monkey.service\n");
+    make("monkey.service");
+    make("monkey.service/server");
+    make("monkey.service/shop");
+    put("monkey.service/cgroup.controllers", "cpu memory\n");
+    put("monkey.service/cgroup.subtree_control", "memory\n");
+    put("monkey.service/cgroup.procs", "");
+    put("monkey.service/server/cgroup.procs", "");
+    put("monkey.service/shop/cgroup.procs", "");
+    put("monkey.service/shop/memory.max", "");
+}
+
+/* The kernel wants no processes beside limited parts. */
+static void a_server_with_a_group_of_its_own_steps_aside(void **state)
+{
+    char why[ISOLATE_CGROUP_ERROR_MAX], pid[16];
+    const struct isolate_cgroup_limits limits = {.memory = 64 << 20};
+    (void)state;
+    make_service();
+    struct isolate_cgroup_path place = find();
+    int fd = isolate_cgroup_create(&place, "shop", &limits, why);
+    assert_true(fd >= 0);
+    close(fd);
+    (void)snprintf(pid, sizeof pid, "%d", (int)getpid());
+    assert_text("monkey.service/server/cgroup.procs", pid);
+    assert_text("monkey.service/shop/memory.max", "67108864");
+    put("cgroup", "0::/monkey.service/server\n"); /* from now on */
+    place = find();
+    assert_string_equal(place.own, "/monkey.service");
+    put("monkey.service/cgroup.procs", "1\n");
+    assert_int_equal(isolate_cgroup_create(&place, "shop", &limits, why), -1);
+    assert_non_null(strstr(why, "other processes are in the control group"));
+}
+
+/* The keeper of a service without limits, or a worker: they have started before. */
+static void what_it_has_started_comes_along(void **state)
+{
+    char why[ISOLATE_CGROUP_ERROR_MAX], text[32], moved[32] = "";
+    const struct isolate_cgroup_limits limits = {.memory = 64 << 20};
+    int ends[2];
+    (void)state;
+    make_service();
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        close(ends[1]);
+        _exit((int)read(ends[0], text, 1)); /* until we close the other end */
+    }
+    assert_true(child > 0);
+    (void)snprintf(text, sizeof text, "%d\n", (int)child);
+    put("monkey.service/cgroup.procs", text);
+    struct isolate_cgroup_path place = find();
+    int fd = isolate_cgroup_create(&place, "shop", &limits, why);
+    close(ends[0]);
+    close(ends[1]);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_true(fd >= 0);
+    close(fd);
+    char path[PATH_MAX];
+    (void)snprintf(path, sizeof path, "%s/monkey.service/server/cgroup.procs", folder);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(read(fd, moved, sizeof moved - 1) > 0);
+    close(fd);
+    (void)snprintf(text, sizeof text, "%d", (int)child);
+    assert_int_equal(strncmp(moved, text, strlen(text)),
+                     0); /* the longer number of ours may go on behind it */
+}
+
+/* A process that we have started is in the group of the server; the kernel answers so when it is to move. */
+static int open_beside_child(int error, char why[ISOLATE_CGROUP_ERROR_MAX])
+{
+    char text[32];
+    const struct isolate_cgroup_limits limits = {.memory = 64 << 20};
+    make_service();
+    pid_t child = fork();
+    if (child == 0) {
+        pause();
+        _exit(0);
+    }
+    (void)snprintf(text, sizeof text, "%d\n", (int)child);
+    put("monkey.service/cgroup.procs", text);
+    text[strlen(text) - 1] = '\0';
+    struct isolate_cgroup_path place = find();
+    refused = text;
+    refusal = error;
+    int fd = isolate_cgroup_create(&place, "shop", &limits, why);
+    refused = NULL;
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    return fd;
+}
+
+static void a_process_that_cannot_be_moved_is_an_error(void **state)
+{
+    char why[ISOLATE_CGROUP_ERROR_MAX];
+    (void)state;
+    assert_int_equal(open_beside_child(EBUSY, why), -1);
+    assert_non_null(strstr(why, "cannot write"));
+    assert_non_null(strstr(why, "monkey.service/server/cgroup.procs"));
+}
+
+static void a_process_that_has_just_ended_is_none(void **state)
+{
+    char why[ISOLATE_CGROUP_ERROR_MAX];
+    (void)state;
+    int fd = open_beside_child(ESRCH, why);
+    assert_true(fd >= 0);
+    close(fd);
+}
+
+static void the_group_is_made(void **state)
+{
+    char why[ISOLATE_CGROUP_ERROR_MAX], path[PATH_MAX];
+    struct isolate_cgroup_path place = find();
+    struct stat st;
+    const struct isolate_cgroup_limits limits = {.cpu = 50};
+    (void)state;
+    assert_int_equal(isolate_cgroup_create(&place, "other", &limits, why),
+                     -1); /* no kernel puts files there */
+    assert_non_null(strstr(why, "cannot write"));
+    assert_non_null(strstr(why, "/other/cpu.max"));
+    (void)snprintf(path, sizeof path, "%s/other", folder);
+    assert_int_equal(stat(path, &st), 0);
+    assert_true(S_ISDIR(st.st_mode));
+    assert_int_equal(isolate_cgroup_create(&place, "no/other", &limits, why), -1);
+    assert_non_null(strstr(why, "cannot make the control group"));
+}
+
+/* "cpu" is no part of "cpuset", and what is enabled is not enabled again. */
+static void a_controller_is_enabled_once(void **state)
+{
+    char why[ISOLATE_CGROUP_ERROR_MAX];
+    struct isolate_cgroup_path place = find();
+    const struct isolate_cgroup_limits limits = {.cpu = 50};
+    (void)state;
+    put("cgroup.subtree_control", "cpuset memory");
+    int fd = isolate_cgroup_create(&place, "shop", &limits, why);
+    assert_true(fd >= 0);
+    close(fd);
+    assert_text("cgroup.subtree_control", "+cpuet memory"); /* as it was written over the first bytes */
+    put("cgroup.subtree_control", "memory cpu");
+    fd = isolate_cgroup_create(&place, "shop", &limits, why);
+    assert_true(fd >= 0);
+    close(fd);
+    assert_text("cgroup.subtree_control", "memory cpu");
+    assert_text("shop/memory.max", ""); /* has no limit */
+}
+
+static void a_group_is_removed(void **state)
+{
+    struct stat st;
+    char path[PATH_MAX];
+    struct isolate_cgroup_path place = find();
+    (void)state;
+    make("gone");
+    isolate_cgroup_remove(&place, "gone");
+    (void)snprintf(path, sizeof path, "%s/gone", folder);
+    assert_int_equal(stat(path, &st), -1);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {TEST(limits_are_written_before_a_process_enters),
+                                       TEST(a_missing_controller_is_named),
+                                       TEST(a_place_without_version_2_is_none),
+                                       TEST(a_server_with_a_group_of_its_own_steps_aside),
+                                       TEST(what_it_has_started_comes_along),
+                                       TEST(a_process_that_cannot_be_moved_is_an_error),
+                                       TEST(a_process_that_has_just_ended_is_none),
+                                       TEST(the_group_is_made),
+                                       TEST(a_controller_is_enabled_once),
+                                       TEST(a_group_is_removed),
+                                       TEST(a_process_without_a_group_of_version_2_has_none),
+                                       TEST(own_group_is_found),
+                                       TEST(the_group_alone_stays_open)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

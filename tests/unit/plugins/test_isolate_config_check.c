@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The check of a service before its configuration is taken: what it says, how it ends, and what if it does not. The
+ * program that would load the service is a function of this test. */
+#include "unit/test.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "config_check.h"
+#include "environment.h"
+#include "group_config.h"
+#include "process.h"
+
+static const struct isolate_settings settings;
+static const struct isolate_group group = {.name = "shop", .settings = &settings};
+
+/* ---- In place of the server ---- */
+
+static char errors[32 * 1024];
+static bool is_tried;
+
+bool mk_config_is_dry_run(const struct mk_config *config)
+{
+    (void)config;
+    return is_tried;
+}
+
+void mk_config_error(struct mk_config *config, const void *section, const char *key, const char *fmt, ...)
+{
+    size_t len = strlen(errors);
+    va_list args;
+    (void)config;
+    assert_ptr_equal(section, &settings);
+    assert_string_equal(key, "Service");
+    va_start(args, fmt);
+    len += (size_t)vsnprintf(errors + len, sizeof errors - len, fmt, args);
+    va_end(args);
+    (void)snprintf(errors + len, sizeof errors - len, "\n");
+}
+
+/* ---- In place of the rest of the plugin ---- */
+
+static int (*program)(void); /* what the check runs; its result is the exit code */
+static int stored, confined;
+static bool is_late; /* the twenty seconds pass within one look at the clock */
+
+int isolate_group_config_write(const struct isolate_group *g, const char *root, int fd)
+{
+    assert_ptr_equal(g, &group);
+    assert_string_equal(root, "/");
+    assert_true(fd >= 0);
+    return stored;
+}
+
+char **isolate_environment_build(const struct isolate_group *g, char *const *all, char *const *own)
+{
+    static char *none[] = {NULL};
+    (void)g, (void)all;
+    return own ? NULL : none;
+}
+
+bool isolate_process_keep_fds(const int *fds, int n)
+{
+    return n == 1 && fds[0] >= 0;
+}
+
+int isolate_process_confine(const struct isolate_group *g, uint64_t memory)
+{
+    (void)g;
+    return memory ? -EINVAL : confined;
+}
+
+_Noreturn void isolate_process_exec(bool checks, int config, char **environment)
+{
+    _exit(checks && config == 3 && environment ? program() : 99);
+}
+
+int64_t isolate_process_now_ms(void)
+{
+    static int64_t now;
+    return now += is_late ? 19950 : 1;
+}
+
+/* ---- Checks ---- */
+
+static void expect_report(int (*what)(void), const char *said)
+{
+    program = what;
+    errors[0] = '\0';
+    assert_int_equal(isolate_config_check(NULL, &group), *said == '\0');
+    assert_string_equal(errors, said);
+}
+
+static int is_fine(void)
+{
+    dprintf(STDOUT_FILENO, "monkey.conf:1:2: warning: odd\n");
+    return 0;
+}
+
+static void service_that_can_serve_passes(void **state)
+{
+    (void)state;
+    expect_report(is_fine, "");
+}
+
+static int is_wrong(void)
+{
+    dprintf(STDERR_FILENO, "/proc/self/fd/3:4:5: error: cannot open it\n"
+                           "    Load monkey-shop.so\n"
+                           "         ^\n"
+                           "\n"
+                           "/proc/self/fd/3:1:1: warning: an error: is none here\n");
+    dprintf(STDOUT_FILENO, "/etc/shop.conf:7:1: error: no such key\nplain text");
+    return 3;
+}
+
+/* Without the places in a file that the user has never seen, but with those in his own. */
+static void errors_of_the_service_are_reported_one_by_one(void **state)
+{
+    (void)state;
+    expect_report(is_wrong, "the service `shop` cannot serve: cannot open it\n"
+                            "the service `shop` cannot serve: /etc/shop.conf:7:1: error: no such key\n"
+                            "the service `shop` cannot serve: plain text\n");
+}
+
+static int says_nothing(void)
+{
+    return 1;
+}
+
+static int crashes(void)
+{
+    (void)signal(SIGKILL, SIG_DFL);
+    (void)raise(SIGKILL);
+    return 0;
+}
+
+static void service_that_ends_without_a_word_is_reported(void **state)
+{
+    (void)state;
+    expect_report(says_nothing, "the service `shop` cannot serve: it ended at once\n");
+    expect_report(crashes, "the service `shop` cannot serve: it ended at once\n");
+}
+
+/* More than the report has room for: the rest is read, so that the service can end. */
+static int says_much(void)
+{
+    char line[1024];
+    memset(line, 'x', sizeof line);
+    line[sizeof line - 1] = '\n';
+    for (int i = 0; i < 200; i++)
+        if (write(STDOUT_FILENO, line, sizeof line) != (ssize_t)sizeof line)
+            return 1;
+    return 0;
+}
+
+static void long_output_does_not_hold_the_check(void **state)
+{
+    (void)state;
+    expect_report(says_much, "");
+}
+
+/* ---- Services that hang ---- */
+
+static int *pids; /* of the service, and of what it has started; shared with it */
+
+static int hangs(void)
+{
+    pids[0] = (int)getpid();
+    int child = (int)fork();
+    if (child > 0)
+        pids[1] = child;
+    (void)alarm(30); /* should the check not end them */
+    while (pause())
+        continue;
+    return 0;
+}
+
+static int hangs_alone(void)
+{
+    pids[0] = (int)getpid();
+    (void)alarm(30);
+    while (pause())
+        continue;
+    return 0;
+}
+
+static bool has_ended(int pid)
+{
+    char path[40], state = 'Z';
+    (void)snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *f = fopen(path, "r");
+    bool has_read = f && fscanf(f, "%*d (%*[^)]) %c", &state) == 1;
+    if (f)
+        fclose(f);
+    return !has_read || state == 'Z' || state == 'X';
+}
+
+static void service_that_hangs_is_ended_with_all_that_it_started(void **state)
+{
+    (void)state;
+    pids = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(pids, MAP_FAILED);
+    do { /* on a busy machine it may be ended before it has started the other one */
+        memset(pids, 0, 4096);
+        is_late = true;
+        expect_report(
+            hangs,
+            "the service `shop` cannot serve: its check has not ended within 20 seconds: something hangs "
+            "where it is loaded\n");
+        is_late = false;
+    } while (pids[1] <= 0);
+    while (!has_ended(pids[0]) || !has_ended(pids[1]))
+        usleep(1000); /* until the kernel has done it */
+    munmap(pids, 4096);
+}
+
+/* There is no server left that would take its result. */
+static void check_ends_with_its_server(void **state)
+{
+    (void)state;
+    pids = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(pids, MAP_FAILED);
+    pid_t server = fork();
+    if (server == 0) {
+        program = hangs_alone;
+        (void)isolate_config_check(NULL, &group);
+        _exit(1);
+    }
+    while (!*(volatile int *)pids)
+        usleep(1000); /* until it runs */
+    assert_int_equal(kill(server, SIGKILL), 0);
+    assert_int_equal(waitpid(server, NULL, 0), server);
+    while (!has_ended(pids[0]))
+        usleep(1000); /* until the kernel has done it */
+    munmap(pids, 4096);
+}
+
+/* ---- Checks that cannot be made ---- */
+
+static void user_that_it_cannot_become_is_reported(void **state)
+{
+    (void)state;
+    confined = -EPERM;
+    expect_report(is_fine,
+                  "the service `shop` cannot serve: cannot become its user: Operation not permitted\n");
+    confined = 0;
+}
+
+static void configuration_that_cannot_be_written_is_reported(void **state)
+{
+    (void)state;
+    stored = -ENOSPC;
+    expect_report(is_fine,
+                  "the service `shop` cannot serve: cannot start a process: No space left on device\n");
+    stored = 0;
+}
+
+/* In a trial of the configuration the check has been made already. */
+static void trial_needs_no_check(void **state)
+{
+    (void)state;
+    is_tried = true;
+    expect_report(says_nothing, "");
+    is_tried = false;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(service_that_can_serve_passes),
+                                       cmocka_unit_test(errors_of_the_service_are_reported_one_by_one),
+                                       cmocka_unit_test(service_that_ends_without_a_word_is_reported),
+                                       cmocka_unit_test(long_output_does_not_hold_the_check),
+                                       cmocka_unit_test(service_that_hangs_is_ended_with_all_that_it_started),
+                                       cmocka_unit_test(check_ends_with_its_server),
+                                       cmocka_unit_test(user_that_it_cannot_become_is_reported),
+                                       cmocka_unit_test(configuration_that_cannot_be_written_is_reported),
+                                       cmocka_unit_test(trial_needs_no_check)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

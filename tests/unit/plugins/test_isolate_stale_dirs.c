@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Folders whose sockets have no listener any more. */
+#include "unit/test.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "stale_dirs.h"
+#include "unit/folder.h"
+
+static char base[] = "/tmp/monkey-stale-XXXXXX";
+
+static int begin(void **state)
+{
+    (void)state;
+    memcpy(base + strlen(base) - 6, "XXXXXX", 6);
+    return mkdtemp(base) ? 0 : -1;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    return nftw(base, folder_remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+/* With a socket that listens, or did. */
+static int make(const char *name, bool lives, bool is_old)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    char path[64];
+    (void)snprintf(path, sizeof path, "%s/%s", base, name);
+    assert_int_equal(mkdir(path, 0711), 0);
+    (void)snprintf(at.sun_path, sizeof at.sun_path, "%s/guest", path);
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(listen(fd, 1), 0);
+    const struct timespec past[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    if (is_old)
+        assert_int_equal(utimensat(AT_FDCWD, path, past, 0), 0);
+    if (!lives)
+        close(fd);
+    return lives ? fd : -1;
+}
+
+static bool is_there(const char *name)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "%s/%s", base, name);
+    return access(path, F_OK) == 0;
+}
+
+static void only_what_is_old_and_dead_goes(void **state)
+{
+    (void)state;
+    int fd = make("monkey-0000000000000001", true, true);
+    make("monkey-0000000000000002", false, false);
+    make("monkey-000000000000000f", false, true);
+    make("monkey-other", false, true);
+    isolate_stale_dirs_remove(base);
+    assert_true(is_there("monkey-0000000000000001"));
+    assert_true(is_there("monkey-0000000000000002"));
+    assert_false(is_there("monkey-000000000000000f"));
+    assert_true(is_there("monkey-other"));
+    isolate_stale_dirs_remove("/there/is/no/such/folder");
+    close(fd);
+}
+
+/* A server under load takes no connection at once; that does not make it a dead one. */
+static void a_busy_listener_keeps_its_folder(void **state)
+{
+    enum { MANY = 64 };
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int clients[MANY], n = 0, fd = make("monkey-0000000000000001", true, true);
+    bool is_full = false;
+    (void)state;
+    (void)snprintf(at.sun_path, sizeof at.sun_path, "%s/monkey-0000000000000001/guest", base);
+    for (; n < MANY && !is_full; n++) {
+        clients[n] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        is_full = connect(clients[n], (struct sockaddr *)&at, sizeof at) < 0;
+        assert_true(!is_full || errno == EAGAIN);
+    }
+    assert_true(is_full);
+    isolate_stale_dirs_remove(base);
+    assert_true(is_there("monkey-0000000000000001/guest"));
+    while (n)
+        close(clients[--n]);
+    close(fd);
+}
+
+static void folders_that_others_may_write_to_stay(void **state)
+{
+    char path[64];
+    (void)state;
+    make("monkey-0000000000000001", false, true);
+    make("monkey-0000000000000002", false, true);
+    (void)snprintf(path, sizeof path, "%s/monkey-0000000000000001", base);
+    assert_int_equal(chmod(path, 0731), 0);
+    (void)snprintf(path, sizeof path, "%s/monkey-0000000000000002", base);
+    assert_int_equal(chmod(path, 0713), 0);
+    isolate_stale_dirs_remove(base);
+    assert_true(is_there("monkey-0000000000000001"));
+    assert_true(is_there("monkey-0000000000000002"));
+}
+
+static void folders_of_other_users_stay(void **state)
+{
+    char path[64];
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    make("monkey-0000000000000001", false, true);
+    (void)snprintf(path, sizeof path, "%s/monkey-0000000000000001", base);
+    assert_int_equal(chown(path, 65534, 65534), 0);
+    isolate_stale_dirs_remove(base);
+    assert_true(is_there("monkey-0000000000000001"));
+}
+
+/* Names of other programs, and of other files in the place of a folder. */
+static void other_names_and_files_stay(void **state)
+{
+    static const char *const names[] = {"monkey-00000000000000010", "monkey-000000000000000",
+                                        "monkey-000000000000000G", "monkey_0000000000000001",
+                                        "onkey-0000000000000001"};
+    char path[64], link[64];
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(names); i++)
+        make(names[i], false, true);
+    (void)snprintf(path, sizeof path, "%s/%s", base, names[0]);
+    (void)snprintf(link, sizeof link, "%s/monkey-000000000000000a", base);
+    assert_int_equal(symlink(path, link), 0);
+    isolate_stale_dirs_remove(base);
+    for (size_t i = 0; i < MK_LEN(names); i++)
+        assert_true(is_there(names[i]));
+    assert_true(is_there("monkey-000000000000000a/guest"));
+}
+
+/* The empty folder, which a group serves files from, goes with the socket. Files of others stay. */
+static void a_group_goes_with_its_empty_folder_and_no_file(void **state)
+{
+    char path[96];
+    (void)state;
+    make("monkey-0000000000000001", false, false);
+    (void)snprintf(path, sizeof path, "%s/monkey-0000000000000001/none", base);
+    assert_int_equal(mkdir(path, 0755), 0);
+    *strrchr(path, '/') = '\0';
+    const struct timespec past[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    assert_int_equal(utimensat(AT_FDCWD, path, past, 0), 0);
+    (void)snprintf(path, sizeof path, "%s/monkey-0000000000000002", base);
+    assert_int_equal(mkdir(path, 0711), 0);
+    (void)snprintf(path, sizeof path, "%s/monkey-0000000000000002/file", base);
+    close(open(path, O_WRONLY | O_CREAT, 0600));
+    *strrchr(path, '/') = '\0';
+    assert_int_equal(utimensat(AT_FDCWD, path, past, 0), 0);
+    isolate_stale_dirs_remove(base);
+    assert_false(is_there("monkey-0000000000000001"));
+    assert_true(is_there("monkey-0000000000000002/file"));
+}
+
+static unsigned count_descriptors(void)
+{
+    unsigned n = 0;
+    DIR *dir = opendir("/proc/self/fd");
+    assert_non_null(dir);
+    while (readdir(dir))
+        n++;
+    closedir(dir);
+    return n;
+}
+
+static void no_descriptor_stays_open(void **state)
+{
+    unsigned before = count_descriptors();
+    (void)state;
+    make("monkey-0000000000000001", false, true);
+    make("monkey-0000000000000002", false, false);
+    isolate_stale_dirs_remove(base);
+    assert_false(is_there("monkey-0000000000000001"));
+    assert_int_equal(count_descriptors(), before);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {TEST(only_what_is_old_and_dead_goes),
+                                       TEST(a_busy_listener_keeps_its_folder),
+                                       TEST(folders_that_others_may_write_to_stay),
+                                       TEST(folders_of_other_users_stay),
+                                       TEST(other_names_and_files_stay),
+                                       TEST(a_group_goes_with_its_empty_folder_and_no_file),
+                                       TEST(no_descriptor_stays_open)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

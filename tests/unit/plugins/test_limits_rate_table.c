@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Clients in a line of the table: how long they wait, and which one gives way. */
+#include "unit/test.h"
+
+#include <string.h>
+
+#include "rate_table.h"
+
+enum { NOW = 1000000, MS = LIMITS_TICKS, COST = 100 * MS };
+
+static struct limits_bucket line;
+
+static int begin(void **state)
+{
+    (void)state;
+    memset(&line, 0, sizeof line);
+    return 0;
+}
+
+static uint64_t subject(uint64_t client)
+{
+    return client << 40 | 12345;
+}
+
+static uint64_t charge(uint64_t client, uint64_t now, uint64_t tolerance, uint64_t wait_max)
+{
+    const struct limits_charge c = {.cost = COST, .tolerance = tolerance, .wait_max = wait_max};
+    return limits_bucket_charge(&line, subject(client), now, &c);
+}
+
+static void a_client_waits_for_its_turn(void **state)
+{
+    (void)state;
+    assert_int_equal(charge(1, NOW, 0, 0), 0);
+    assert_int_equal(charge(1, NOW, 0, 0), COST);
+    assert_int_equal(charge(1, NOW + 60, 0, 0), 40 * MS); /* what was refused has not been counted */
+    assert_int_equal(charge(1, NOW + 99, 0, 0), 1 * MS);
+    assert_int_equal(charge(1, NOW + 100, 0, 0), 0);
+    assert_int_equal(charge(1, NOW + 100, 0, 0), COST);
+    assert_int_equal(charge(2, NOW + 100, 0, 0), 0);
+}
+
+static void a_burst_is_free(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(charge(1, NOW, 4 * COST, 0), 0);
+    assert_int_equal(charge(1, NOW, 4 * COST, 0), COST);
+    assert_int_equal(charge(1, NOW + 100, 4 * COST, 0), 0);
+    assert_int_equal(charge(1, NOW + 100, 4 * COST, 0), COST);
+    for (int i = 0; i < 5; i++) /* and not more of it after a long time */
+        assert_int_equal(charge(1, NOW + 9000, 4 * COST, 0), 0);
+    assert_int_equal(charge(1, NOW + 9000, 4 * COST, 0), COST);
+}
+
+static void a_wait_within_the_maximum_is_charged(void **state)
+{
+    (void)state;
+    assert_int_equal(charge(1, NOW, 0, 2 * COST), 0);
+    assert_int_equal(charge(1, NOW, 0, 2 * COST), COST);
+    assert_int_equal(charge(1, NOW, 0, 2 * COST), 2 * COST);
+    assert_int_equal(charge(1, NOW, 0, 2 * COST), 3 * COST); /* more than that is not */
+    assert_int_equal(charge(1, NOW, 0, 2 * COST), 3 * COST);
+    for (int i = 0; i < 5; i++) /* behind a burst, too */
+        assert_int_equal(charge(2, NOW, 4 * COST, 2 * COST), 0);
+    assert_int_equal(charge(2, NOW, 4 * COST, 2 * COST), COST);
+    assert_int_equal(charge(2, NOW, 4 * COST, 2 * COST), 2 * COST);
+    assert_int_equal(charge(2, NOW, 4 * COST, 2 * COST), 3 * COST);
+    assert_int_equal(charge(2, NOW, 4 * COST, 2 * COST), 3 * COST);
+}
+
+static void what_is_not_used_is_given_back(void **state)
+{
+    (void)state;
+    (void)charge(1, NOW, COST, 0);
+    (void)charge(1, NOW, COST, 0);
+    limits_bucket_refund(&line, subject(1), NOW, COST);
+    assert_int_equal(charge(1, NOW, COST, 0), 0);
+    assert_int_equal(charge(1, NOW, COST, 0), COST);
+    limits_bucket_refund(&line, subject(1), NOW, 100 * COST); /* more than it had */
+    assert_int_equal(charge(1, NOW, 0, 0), 0);
+    assert_int_equal(charge(1, NOW, 0, 0), COST);
+    limits_bucket_refund(&line, subject(2), NOW, 100 * COST); /* it is not there */
+    assert_int_equal(charge(1, NOW, 0, 0), COST);
+}
+
+/* ---- A line that is full ---- */
+
+static void the_client_that_is_least_ahead_gives_way(void **state)
+{
+    (void)state;
+    for (uint64_t i = 1; i <= LIMITS_BUCKET_SLOTS; i++)
+        for (int n = 0; n < (i == 3 ? 1 : 2); n++)
+            assert_int_equal(charge(i, NOW, COST, 0), 0);
+    assert_int_equal(charge(9, NOW, COST, 0), 0);
+    for (uint64_t i = 1; i <= LIMITS_BUCKET_SLOTS; i++)
+        if (i != 3)
+            assert_int_equal(charge(i, NOW, COST, 0), COST);
+    assert_int_equal(charge(9, NOW, 0, 0), COST);
+}
+
+static void a_client_of_long_ago_gives_way_first(void **state)
+{
+    (void)state;
+    for (uint64_t i = 1; i <= LIMITS_BUCKET_SLOTS; i++)
+        assert_int_equal(charge(i, i == 5 ? NOW - 100000 : NOW, 0, 0), 0);
+    assert_int_equal(charge(9, NOW, 0, 0), 0);
+    for (uint64_t i = 1; i <= LIMITS_BUCKET_SLOTS; i++)
+        if (i != 5)
+            assert_int_equal(charge(i, NOW, 0, 0), COST);
+}
+
+static void a_free_slot_is_taken_before_any_other(void **state)
+{
+    (void)state;
+    for (uint64_t i = 1; i <= LIMITS_BUCKET_SLOTS; i++) {
+        assert_int_equal(charge(i, NOW, 0, 0), 0);
+        for (uint64_t k = 1; k <= i; k++)
+            assert_int_equal(charge(k, NOW, 0, 0), COST);
+    }
+}
+
+/* The tag of a slot that is free is 0. */
+static void a_client_whose_hash_begins_with_zeroes_is_counted(void **state)
+{
+    (void)state;
+    assert_int_equal(charge(0, NOW, 0, 0), 0);
+    assert_int_equal(charge(0, NOW, 0, 0), COST);
+}
+
+/* A slot has 40 bits for the time. */
+static void time_may_wrap(void **state)
+{
+    const uint64_t wrap = ((uint64_t)1 << 40) / LIMITS_TICKS;
+    (void)state;
+    assert_int_equal(charge(1, wrap - 1, 0, 0), 0);
+    assert_int_equal(charge(1, wrap - 1, 0, 0), COST);
+    assert_int_equal(charge(1, wrap + 49, 0, 0), 50 * MS);
+    assert_int_equal(charge(1, wrap + 99, 0, 0), 0);
+    assert_int_equal(charge(1, wrap + 99, 0, 0), COST);
+    assert_int_equal(charge(1, 2 * wrap + 50, 0, 0), 0); /* not 149 - 50 ms, nearly a wrap later */
+}
+
+#define TEST(f) cmocka_unit_test_setup(f, begin)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {TEST(a_client_waits_for_its_turn),
+                                       TEST(a_burst_is_free),
+                                       TEST(a_wait_within_the_maximum_is_charged),
+                                       TEST(what_is_not_used_is_given_back),
+                                       TEST(the_client_that_is_least_ahead_gives_way),
+                                       TEST(a_client_of_long_ago_gives_way_first),
+                                       TEST(a_free_slot_is_taken_before_any_other),
+                                       TEST(a_client_whose_hash_begins_with_zeroes_is_counted),
+                                       TEST(time_may_wrap)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

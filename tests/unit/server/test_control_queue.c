@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/control_queue.h"
+
+#include <unistd.h>
+
+#include "os/fd.h"
+#include "unit/test.h"
+
+static int master, worker;
+static struct mk_control_queue box;
+static struct mk_control_buffer room;
+static struct mk_control_message m;
+static char much[MK_CONTROL_TEXT];
+
+static int start(void **state)
+{
+    (void)state;
+    box = (struct mk_control_queue){0};
+    return mk_control_open(&master, &worker);
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    mk_control_queue_clear(&box);
+    mk_fd_close(&master);
+    mk_fd_close(&worker);
+    return 0;
+}
+
+static mk_err send_number(int number, size_t len)
+{
+    const struct mk_control_message out = {
+        .kind = MK_CONTROL_LOG_LEVEL, .number = number, .text = mk_str_of(much, len), .fd = -1};
+    return mk_control_queue_send(&box, master, &out);
+}
+
+static void what_fits_is_sent_at_once(void **state)
+{
+    (void)state;
+    assert_int_equal(send_number(1, 0), 0);
+    assert_null(box.first);
+    assert_int_equal(mk_control_receive(worker, &room, &m), 0);
+    assert_int_equal(mk_control_queue_flush(&box, master), 0);
+}
+
+static void what_does_not_is_kept_in_its_order(void **state)
+{
+    (void)state;
+    int sent = 0, got = 0;
+    while (!box.first)
+        assert_int_equal(send_number(sent++, sizeof much), 0);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(send_number(sent++, 1), 0); /* they would fit, but are not their turn */
+    assert_int_equal(mk_control_queue_flush(&box, master), -EAGAIN);
+    while (got < sent) {
+        mk_err e = mk_control_receive(worker, &room, &m);
+        if (e == -EAGAIN)
+            e = mk_control_queue_flush(&box, master);
+        else
+            assert_int_equal(m.number, got++);
+        assert_true(e == 0 || e == -EAGAIN);
+    }
+    assert_null(box.first);
+}
+
+static void descriptors_are_kept_too(void **state)
+{
+    (void)state;
+    int ends[2];
+    char byte;
+    unsigned before = mk_fd_count();
+    assert_int_equal(pipe(ends), 0);
+    while (!box.first)
+        assert_int_equal(send_number(0, sizeof much), 0);
+    const struct mk_control_message log = {.kind = MK_CONTROL_LOG, .text = MK_STR("log"), .fd = ends[1]};
+    assert_int_equal(mk_control_queue_send(&box, master, &log), 0);
+    mk_fd_close(&ends[1]);
+    for (m.kind = MK_CONTROL_NONE; m.kind != MK_CONTROL_LOG;)
+        if (mk_control_receive(worker, &room, &m) == -EAGAIN)
+            (void)!mk_control_queue_flush(&box, master);
+    assert_int_equal(write(m.fd, "x", 1), 1);
+    assert_int_equal(read(ends[0], &byte, 1), 1);
+    mk_fd_close(&m.fd);
+    mk_fd_close(&ends[0]);
+    assert_int_equal(mk_fd_count(), before);
+}
+
+static void untaken_messages_are_dropped(void **state)
+{
+    (void)state;
+    unsigned before = mk_fd_count();
+    while (!box.first)
+        assert_int_equal(send_number(0, sizeof much), 0);
+    const struct mk_control_message log = {.kind = MK_CONTROL_LOG, .text = MK_STR("log"), .fd = 2};
+    assert_int_equal(mk_control_queue_send(&box, master, &log), 0);
+    assert_int_equal(mk_fd_count(), before + 1);
+    mk_fd_close(&worker);
+    assert_int_equal(mk_control_queue_flush(&box, master), 0); /* no receiver is left */
+    assert_null(box.first);
+    mk_control_queue_clear(&box);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_fits_is_sent_at_once, start, stop),
+        cmocka_unit_test_setup_teardown(what_does_not_is_kept_in_its_order, start, stop),
+        cmocka_unit_test_setup_teardown(descriptors_are_kept_too, start, stop),
+        cmocka_unit_test_setup_teardown(untaken_messages_are_dropped, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

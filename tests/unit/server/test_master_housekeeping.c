@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/master_housekeeping.h"
+
+#include "base/clock.h"
+#include "setup/certificates.h"
+#include "unit/folder.h"
+#include "unit/test.h"
+
+enum { LOOKED_MS = 2100, SETTLED_MS = 1100 }; /* a little later than it does */
+
+static struct folder folder;
+static struct mk_arena arena;
+static struct mk_loop loop;
+static struct mk_master_housekeeping upkeep;
+static struct mk_config_generation first, second;
+static char path[PATH_MAX];
+static unsigned n_told;
+
+static void on_change(struct mk_master_housekeeping *u)
+{
+    assert_ptr_equal(u, &upkeep);
+    n_told++;
+}
+
+static void watch(struct mk_config_generation *g)
+{
+    *g = (struct mk_config_generation){0};
+    assert_true(mk_file_watch_add(&g->watched, &arena, folder_path(&folder, "a.pem", path)));
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    n_told = 0;
+    folder_init(&folder);
+    mk_arena_init(&arena, NULL);
+    loop.now_ms = 1000;
+    mk_timer_wheel_init(&loop.wheel, loop.now_ms);
+    mk_master_housekeeping_init(&upkeep, &loop, NULL, on_change);
+    folder_add(&folder, "a.pem", MK_STR("one"));
+    watch(&first);
+    mk_master_housekeeping_set_config(&upkeep, &first);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    mk_arena_fini(&arena);
+    folder_fini(&folder);
+    return 0;
+}
+
+static void pass(uint32_t ms)
+{
+    loop.now_ms += ms;
+    mk_timer_wheel_turn(&loop.wheel, loop.now_ms);
+}
+
+static void unchanged_files_are_not_reported(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 5; i++)
+        pass(LOOKED_MS);
+    assert_int_equal(n_told, 0);
+}
+
+static void a_settled_change_is_reported_once(void **state)
+{
+    (void)state;
+    folder_add(&folder, "a.pem", MK_STR("three"));
+    pass(LOOKED_MS);
+    assert_int_equal(n_told, 0);
+    folder_add(&folder, "a.pem", MK_STR("fourteen"));
+    pass(SETTLED_MS);
+    assert_int_equal(n_told, 0);
+    pass(SETTLED_MS);
+    assert_int_equal(n_told, 1);
+    for (unsigned i = 0; i < 5; i++)
+        pass(LOOKED_MS);
+    assert_int_equal(n_told, 1);
+}
+
+/* As tools do that renew certificates and then send HUP. */
+static void files_loaded_before_they_settled_are_not_reported(void **state)
+{
+    (void)state;
+    folder_add(&folder, "a.pem", MK_STR("three"));
+    pass(LOOKED_MS);
+    watch(&second);
+    mk_master_housekeeping_set_config(&upkeep, &second);
+    for (unsigned i = 0; i < 5; i++)
+        pass(LOOKED_MS);
+    assert_int_equal(n_told, 0);
+}
+
+/* ---- Certificates ---- */
+
+enum { DAY_S = 24 * 3600, DAY_MS = DAY_S * 1000, MINUTE_S = 60 };
+
+static char told[4096];
+
+static void take(struct mk_log *log, enum mk_log_level level, mk_str text)
+{
+    size_t len = strlen(told);
+    (void)log;
+    snprintf(told + len, sizeof told - len, "%s: %.*s\n", mk_log_level_names[level], MK_STR_ARG(text));
+}
+
+static struct mk_log sink = {.level = MK_LOG_INFO, .write = take};
+static const struct mk_tls_module module;
+
+struct certificate {
+    struct mk_vhost_config site;
+    struct mk_shared_tls_context made;
+    mk_str names[1];
+};
+
+/* One more host, `name`, whose certificate ends so many seconds from now; 0: it has none. */
+static void add_certificate(struct certificate *c, const char *name, int64_t left_s)
+{
+    *c = (struct certificate){.names = {mk_str_from_c(name)}};
+    c->site.host.names = c->names;
+    c->site.host.n_names = *name ? 1 : 0;
+    c->site.host.written_at = MK_STR("sites/a.conf:3");
+    c->made = (struct mk_shared_tls_context){
+        .next = first.contexts, .site = &c->site, .expires = left_s ? mk_clock_unix() + left_s : 0};
+    first.contexts = &c->made;
+}
+
+static int set_up_tls(void **state)
+{
+    set_up(state);
+    told[0] = '\0';
+    upkeep.log = &sink;
+    first.tls = &module;
+    return 0;
+}
+
+static void certificate_that_ends_soon_is_logged_once_a_day(void **state)
+{
+    (void)state;
+    struct certificate soon, late;
+    add_certificate(&soon, "soon.example", 14LL * DAY_S - MINUTE_S);
+    add_certificate(&late, "late.example", 14LL * DAY_S + MINUTE_S);
+    mk_master_housekeeping_set_config(&upkeep, &first);
+    pass(DAY_MS - 1000);
+    assert_string_equal(told, ""); /* loading has warned */
+    for (unsigned day = 0; day < 3; day++) {
+        told[0] = '\0';
+        pass(day ? DAY_MS : 2000);
+        char date[MK_CERTIFICATES_DATE], line[256];
+        mk_certificates_format_date(soon.made.expires, date);
+        snprintf(line, sizeof line,
+                 "warn: the certificate of the host soon.example (sites/a.conf:3) ends on %s\n", date);
+        assert_string_equal(told, line);
+    }
+}
+
+static void expired_certificate_is_an_error(void **state)
+{
+    (void)state;
+    struct certificate old, none;
+    add_certificate(&old, "", -MINUTE_S);
+    add_certificate(&none, "none.example", 0);
+    mk_master_housekeeping_set_config(&upkeep, &first);
+    pass(DAY_MS + 1000);
+    char date[MK_CERTIFICATES_DATE], line[256];
+    mk_certificates_format_date(old.made.expires, date);
+    snprintf(line, sizeof line,
+             "error: the certificate of the host without a name (sites/a.conf:3) expired on %s: clients "
+             "refuse it\n",
+             date);
+    assert_string_equal(told, line);
+}
+
+static void certificates_of_a_replaced_configuration_are_not_logged(void **state)
+{
+    (void)state;
+    struct certificate soon;
+    add_certificate(&soon, "soon.example", DAY_S);
+    mk_master_housekeeping_set_config(&upkeep, &first);
+    pass(DAY_MS - 1000);
+    watch(&second);
+    second.tls = &module;
+    mk_master_housekeeping_set_config(&upkeep, &second);
+    pass(DAY_MS + 1000);
+    second.tls = NULL;
+    second.contexts = first.contexts;
+    mk_master_housekeeping_set_config(&upkeep, &second);
+    pass(DAY_MS + 1000);
+    assert_string_equal(told, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(unchanged_files_are_not_reported, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_settled_change_is_reported_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(files_loaded_before_they_settled_are_not_reported, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(certificate_that_ends_soon_is_logged_once_a_day, set_up_tls,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(expired_certificate_is_an_error, set_up_tls, tear_down),
+        cmocka_unit_test_setup_teardown(certificates_of_a_replaced_configuration_are_not_logged, set_up_tls,
+                                        tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

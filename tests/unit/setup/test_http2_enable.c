@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HTTP/2 in a program that was built without it, as this one. */
+#include "setup/http2_enable.h"
+
+#include "proto/http2.h"
+#include "unit/setup/configured.h"
+
+static struct configured c;
+
+static int start(void **state)
+{
+    (void)state;
+    configured_begin(&c);
+    return 0;
+}
+
+static void this_program_has_no_http2(void **state)
+{
+    (void)state;
+    assert_null(mk_http2_get_module());
+}
+
+static void an_address_of_http2_alone_is_an_error(void **state)
+{
+    (void)state;
+    configured_refuse(&c, "[SERVER]\n    Listen 127.0.0.1:8080 http2\n[HOST]\n    DocumentRoot site\n",
+                      "monkey.conf:2: `Listen 127.0.0.1:8080 http2`: this server does not support HTTP/2: "
+                      "Monkey was built without nghttp2");
+}
+
+static void other_addresses_serve_http1(void **state)
+{
+    (void)state;
+    configured_expect(&c, "[SERVER]\n    Listen 127.0.0.1:8080\n[HOST]\n    DocumentRoot site\n");
+    assert_null(c.g->http2);
+    assert_null(c.g->sites->host.pack_head);
+    assert_int_equal(c.report.n_warnings, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(this_program_has_no_http2),
+        cmocka_unit_test_setup_teardown(an_address_of_http2_alone_is_an_error, start, harness_stop),
+        cmocka_unit_test_setup_teardown(other_addresses_serve_http1, start, harness_stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tls/connect_error.h"
+
+#include "unit/tls/callcase.h"
+
+static char room[4096];
+
+/* The first failure is the one that counts. */
+static void expect_why(const char *part)
+{
+    assert_contains(mk_str_from_c(c.why), part);
+    const char *again;
+    assert_true(mk_tls_stream_handshake(&c.s, &again) != 0);
+    assert_string_equal(again, c.why);
+}
+
+static void expect_failure(const char *name, const char *part)
+{
+    assert_int_equal(calls_try(&c, name), -EPROTO);
+    expect_why(part);
+    calls_end(&c);
+}
+
+static void serve(const struct issuer *by, struct subject s)
+{
+    calls_serve(&c, calls_pair(&c.w, "other", by, s));
+}
+
+/* ---- Certificates ---- */
+
+static void an_authority_that_is_not_trusted(void **state)
+{
+    (void)state;
+    struct issuer other = calls_issuer(&c.w, "Other Authority", NULL, (struct subject){0});
+    serve(&other, (struct subject){.names = "DNS:a.example"});
+    expect_failure("a.example",
+                   "from an authority that is not trusted, CN=Other Authority: add that one to the "
+                   "file of trusted authorities");
+    calls_issuer_free(&other);
+}
+
+static void one_that_is_sent_along(void **state)
+{
+    (void)state;
+    struct issuer other = calls_issuer(&c.w, "Other Authority", NULL, (struct subject){0});
+    struct mk_tls_keypair pair =
+        calls_pair(&c.w, "chained", &other, (struct subject){.names = "DNS:a.example"});
+    FILE *f = fopen(pair.certificate, "a");
+    assert_true(PEM_write_X509(f, other.x));
+    fclose(f);
+    calls_serve(&c, pair);
+    expect_failure("a.example", "not trusted, CN=Other Authority");
+    calls_issuer_free(&other);
+}
+
+static void a_certificate_of_its_own_making(void **state)
+{
+    (void)state;
+    serve(NULL, (struct subject){.names = "DNS:a.example"});
+    expect_failure("a.example",
+                   "its certificate CN=other is self-signed and not trusted: add it to the file");
+    c.rules.authority = c.w.pair.certificate;
+    calls_load(&c);
+    calls_connect(&c, "a.example");
+}
+
+static void a_wrong_name(void **state)
+{
+    (void)state;
+    expect_failure(
+        "c.example",
+        "is for a.example, *.b.example, 192.0.2.1, 2001:db8::1 and not for c.example: set the name");
+    expect_failure("x.x.b.example", "and not for x.x.b.example");
+    expect_failure("192.0.2.7", "and not for 192.0.2.7");
+    serve(&c.authority, (struct subject){.names = "DNS:w*.b.example"});
+    expect_failure("www.b.example", "is for w*.b.example and not");
+    serve(&c.authority, (struct subject){0});
+    expect_failure("a.example", "is for CN=other and not for a.example");
+}
+
+static void hundreds_of_names_are_cut(void **state)
+{
+    (void)state;
+    char names[8192] = "";
+    for (unsigned i = 0; i < 200; i++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%sDNS:host-%u.example", i ? "," : "",
+                 i);
+    serve(&c.authority, (struct subject){.names = names});
+    assert_int_equal(calls_try(&c, "c.example"), -EPROTO);
+    assert_contains(mk_str_from_c(c.why), "host-0.example, host-1.example, ");
+    assert_contains(mk_str_from_c(c.why), " and others and not for c.example");
+    assert_true(strlen(c.why) < 700);
+}
+
+static void what_would_disturb_a_terminal(void **state)
+{
+    (void)state;
+    serve(&c.authority, (struct subject){.names = "DNS:a\033[31m\n.example"});
+    expect_failure("c.example", "is for a\\x1b[31m\\x0a.example and not");
+}
+
+static void one_that_has_expired(void **state)
+{
+    (void)state;
+    /* Ours does not serve it: an old one goes on until the server is started again. */
+    SSL_CTX *ctx = c.w.context->ctx;
+    EVP_PKEY *key = EVP_EC_gen("P-256");
+    X509 *old = calls_sign(key, "old", &c.authority,
+                           (struct subject){.names = "DNS:a.example", .from = -20, .days = -10});
+    assert_true(SSL_CTX_use_certificate(ctx, old) && SSL_CTX_use_PrivateKey(ctx, key));
+    expect_failure("a.example", "the certificate CN=old expired on 20");
+    expect_failure("a.example", " UTC: the server needs a new one");
+    X509_free(old);
+    old = calls_sign(key, "new", &c.authority, (struct subject){.names = "DNS:a.example", .from = 10});
+    assert_true(SSL_CTX_use_certificate(ctx, old) && SSL_CTX_use_PrivateKey(ctx, key));
+    expect_failure("a.example", "the certificate CN=new is not valid before 20");
+    expect_failure("a.example", ": check the clocks");
+    X509_free(old);
+    EVP_PKEY_free(key);
+}
+
+static void one_that_is_for_something_else(void **state)
+{
+    (void)state;
+    serve(&c.authority, (struct subject){.names = "DNS:a.example", .usage = "clientAuth"});
+    expect_failure("a.example", "OpenSSL rejects the certificate CN=other: un"); /* suitable, supported */
+}
+
+static void none_of_it_matters_to_those_that_do_not_verify(void **state)
+{
+    (void)state;
+    c.rules = (struct mk_tls_client_settings){.authority = "/nowhere"};
+    calls_load(&c);
+    serve(NULL, (struct subject){.names = "DNS:a.example", .usage = "clientAuth"});
+    calls_connect(&c, "c.example");
+}
+
+/* ---- Servers that speak something else ---- */
+
+static void expect_answer(mk_str bytes, const char *part)
+{
+    assert_int_equal(calls_dial(&c, "a.example"), 0);
+    assert_int_equal(mk_tls_stream_handshake(&c.s, &c.why), -EAGAIN);
+    assert_true(recv(c.at_client, room, sizeof room, 0) > 0);
+    assert_int_equal(send(c.at_client, bytes.p, bytes.len, 0), bytes.len);
+    assert_int_equal(shutdown(c.at_client, SHUT_WR), 0);
+    mk_err e = -EAGAIN;
+    for (unsigned i = 0; i < 2 && e == -EAGAIN; i++) { /* the end is an event of its own */
+        c.s.dry = false;
+        e = mk_tls_stream_handshake(&c.s, &c.why);
+    }
+    assert_int_equal(e, -EPROTO);
+    expect_why(part);
+    calls_end(&c);
+}
+
+static void no_tls(void **state)
+{
+    (void)state;
+    const char *part = "it may expect connections without TLS";
+    expect_answer(MK_STR("HTTP/1.1 400 Bad Request\r\n\r\n"), part);
+    expect_answer(MK_STR("SSH-2.0-OpenSSH_9.2\r\n"), part);
+    expect_answer(MK_STR("220 mail.example ESMTP\r\n"), part);
+    expect_answer(MK_STR("GET / HTTP/1.1\r\n\r\n"), part);
+    expect_answer(MK_STR("{}"), part);
+    expect_answer(MK_STR(""), part);
+}
+
+static void alerts(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned char alert;
+        const char *part;
+    } all[] = {
+        {40, "it supports none of our ciphers"},
+        {70, "it supports neither TLS 1.2 nor TLS 1.3"},
+        {80, "internal error"},
+        {112, "it does not serve the name a.example"},
+        {120, "it does not support HTTP/1.1"},
+    };
+    for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
+        char alert[] = {0x15, 3, 3, 0, 2, 2, (char)all[i].alert};
+        expect_answer(mk_str_of(alert, sizeof alert), all[i].part);
+    }
+}
+
+static void one_that_resets_the_connection(void **state)
+{
+    (void)state;
+    assert_int_equal(calls_dial(&c, "a.example"), 0);
+    assert_int_equal(mk_tls_stream_handshake(&c.s, &c.why), -EAGAIN);
+    mk_fd_close(&c.at_client); /* with the hello unread */
+    c.s.dry = false;
+    assert_int_equal(mk_tls_stream_handshake(&c.s, &c.why), -ECONNRESET);
+    expect_why("it closed the connection during the handshake");
+}
+
+/* ---- Our certificate ---- */
+
+static void require_certificates(void)
+{
+    c.w.rules.clients = MK_TLS_CLIENTS_REQUIRED;
+    c.w.rules.client_authority = c.authority.file;
+    calls_serve(&c, c.w.pair);
+}
+
+static void show_certificate(const struct issuer *by)
+{
+    struct mk_tls_keypair pair = calls_pair(&c.w, "client", by, (struct subject){.usage = "clientAuth"});
+    c.rules.certificate = pair.certificate;
+    calls_load(&c);
+}
+
+static void both_show_certificates(void **state)
+{
+    (void)state;
+    struct mk_tls_conn_info facts;
+    require_certificates();
+    show_certificate(&c.authority);
+    for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
+        use_version(version);
+        calls_connect(&c, "a.example");
+        mk_tls_conn_info_get(&c.w.s, &facts);
+        assert_str(facts.client_subject, "CN=client");
+        calls_end(&c);
+    }
+}
+
+/* In TLS 1.3 the client is done before the server has seen its certificate. */
+static void fail_later(const char *part)
+{
+    const char *unheard;
+    use_version(TLS1_3_VERSION);
+    for (unsigned writes = 0; writes < 2; writes++) {
+        assert_int_equal(calls_try(&c, "a.example"), 0);
+        assert_int_equal(c.s.ops->write(&c.s, MK_STR("hello"), false), 5);
+        calls_relay_all(&c);
+        c.w.s.dry = false;
+        assert_int_equal(mk_tls_stream_handshake(&c.w.s, &unheard), -EPROTO);
+        calls_relay_all(&c);
+        if (writes) { /* the end is met by a write first */
+            mk_fd_close(&c.at_client);
+            assert_int_equal(c.s.ops->write(&c.s, MK_STR("more"), false), -EPIPE);
+        } else {
+            assert_int_equal(calls_hear(&c.s, room, sizeof room), -EPROTO);
+        }
+        assert_true(mk_tls_stream_handshake(&c.s, &c.why) < 0);
+        expect_why(part);
+        calls_end(&c);
+    }
+}
+
+static void a_server_that_requires_one(void **state)
+{
+    (void)state;
+    require_certificates();
+    fail_later("it requires a client certificate: set one");
+    use_version(TLS1_2_VERSION);
+    expect_failure("a.example", "it requires a client certificate: set one");
+}
+
+static void one_that_rejects_ours(void **state)
+{
+    (void)state;
+    struct issuer other = calls_issuer(&c.w, "Other Authority", NULL, (struct subject){0});
+    require_certificates();
+    show_certificate(&other);
+    fail_later("it rejects our client certificate: ");
+    use_version(TLS1_2_VERSION);
+    expect_failure("a.example", "it rejects our client certificate: ");
+    calls_issuer_free(&other);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, start, harness_stop)
+    const struct CMUnitTest tests[] = {
+        CASE(an_authority_that_is_not_trusted),
+        CASE(one_that_is_sent_along),
+        CASE(a_certificate_of_its_own_making),
+        CASE(a_wrong_name),
+        CASE(hundreds_of_names_are_cut),
+        CASE(what_would_disturb_a_terminal),
+        CASE(one_that_has_expired),
+        CASE(one_that_is_for_something_else),
+        CASE(none_of_it_matters_to_those_that_do_not_verify),
+        CASE(no_tls),
+        CASE(alerts),
+        CASE(one_that_resets_the_connection),
+        CASE(both_show_certificates),
+        CASE(a_server_that_requires_one),
+        CASE(one_that_rejects_ours),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Certificates of the machine's own authority: what they contain, which clients trust them, and when they are
+ * replaced.
+ */
+#include "tls/local_ca.h"
+
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+#include <time.h>
+
+#include "unit/test.h"
+
+enum { ROOM = 32 * 1024, DAY = 24 * 60 * 60 };
+
+#define NOW INT64_C(1800000000) /* January 2027 */
+
+static const char *const box_names[] = {"localhost", "box",     "box.local",   "127.0.0.1",   "::1",
+                                        "10.1.2.3",  "fd00::7", "2001:db8::9", "192.0.2.200", "100.64.0.1"};
+static const struct mk_tls_names box = {box_names, MK_LEN(box_names)};
+static const struct mk_tls_local_ca_ops *const ops = &mk_tls_local_ca_ops_openssl;
+
+struct fixture {
+    char pem_room[ROOM], leaf_room[ROOM];
+    struct mk_buf pem, leaf;
+    struct mk_tls_local_ca *a;
+};
+
+static struct fixture f;
+
+static struct mk_tls_local_ca *open_again(mk_str pem)
+{
+    struct mk_tls_local_ca *a;
+    const char *why;
+    assert_int_equal(ops->open(pem, &a, &why), 0);
+    assert_null(why);
+    return a;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    f.pem = mk_buf_fixed(f.pem_room, ROOM);
+    f.leaf = mk_buf_fixed(f.leaf_room, ROOM);
+    assert_int_equal(ops->make(MK_STR("box"), &box, NOW, &f.pem), 0);
+    f.a = open_again(mk_buf_str(&f.pem));
+    assert_int_equal(ops->issue(f.a, &box, NOW, &f.leaf), 0);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    ops->close(f.a);
+    return 0;
+}
+
+static X509 *certificate_in(const struct mk_buf *pem)
+{
+    BIO *bio = BIO_new_mem_buf(pem->p, (int)pem->len);
+    X509 *x = PEM_read_bio_X509(bio, NULL, NULL, NULL);
+    assert_non_null(x);
+    BIO_free(bio);
+    return x;
+}
+
+static int64_t seconds_of(const ASN1_TIME *t)
+{
+    struct tm tm;
+    assert_int_equal(ASN1_TIME_to_tm(t, &tm), 1);
+    return (int64_t)timegm(&tm);
+}
+
+/* Not by the library: where a long has 32 bits, its time_t need not be ours. */
+static int judge_time(const X509 *x, int64_t at)
+{
+    if (seconds_of(X509_get0_notBefore(x)) > at)
+        return X509_V_ERR_CERT_NOT_YET_VALID;
+    return seconds_of(X509_get0_notAfter(x)) <= at ? X509_V_ERR_CERT_HAS_EXPIRED : X509_V_OK;
+}
+
+/* What a careful client says to the leaf for that name at that time: X509_V_OK, or why not. */
+static int verify(const struct mk_buf *leaf, const char *name, bool address, int64_t at)
+{
+    X509 *root = certificate_in(&f.pem), *x = certificate_in(leaf);
+    X509_STORE *store = X509_STORE_new();
+    X509_STORE_CTX *ctx = X509_STORE_CTX_new();
+    assert_int_equal(X509_STORE_add_cert(store, root), 1);
+    assert_int_equal(X509_STORE_CTX_init(ctx, store, x, NULL), 1);
+    X509_VERIFY_PARAM *p = X509_STORE_CTX_get0_param(ctx);
+    X509_VERIFY_PARAM_set_flags(p, X509_V_FLAG_X509_STRICT | X509_V_FLAG_CHECK_SS_SIGNATURE |
+                                       X509_V_FLAG_NO_CHECK_TIME);
+    X509_VERIFY_PARAM_set_purpose(p, X509_PURPOSE_SSL_SERVER);
+    assert_int_equal(
+        address ? X509_VERIFY_PARAM_set1_ip_asc(p, name) : X509_VERIFY_PARAM_set1_host(p, name, 0), 1);
+    (void)X509_verify_cert(ctx);
+    int why = X509_STORE_CTX_get_error(ctx);
+    why = why == X509_V_OK ? judge_time(root, at) : why;
+    why = why == X509_V_OK ? judge_time(x, at) : why;
+    X509_STORE_CTX_free(ctx);
+    X509_STORE_free(store);
+    X509_free(x);
+    X509_free(root);
+    return why;
+}
+
+static bool is_address(const char *name)
+{
+    return strchr(name, ':') || mk_char_is_digit(name[0]);
+}
+
+/* ---- What clients make of it ---- */
+
+static void every_name_is_believed(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < box.n; i++)
+        assert_int_equal(verify(&f.leaf, box.at[i], is_address(box.at[i]), NOW), X509_V_OK);
+}
+
+static void other_names_are_not(void **state)
+{
+    (void)state;
+    assert_int_equal(verify(&f.leaf, "example.org", false, NOW), X509_V_ERR_HOSTNAME_MISMATCH);
+    assert_int_equal(verify(&f.leaf, "a.localhost", false, NOW), X509_V_ERR_HOSTNAME_MISMATCH);
+    assert_int_equal(verify(&f.leaf, "10.1.2.4", true, NOW), X509_V_ERR_IP_ADDRESS_MISMATCH);
+}
+
+static void it_is_believed_for_ninety_days(void **state)
+{
+    (void)state;
+    assert_int_equal(verify(&f.leaf, "box", false, NOW - 1800), X509_V_OK); /* a clock that is behind */
+    assert_int_equal(verify(&f.leaf, "box", false, NOW + 89 * DAY), X509_V_OK);
+    assert_int_equal(verify(&f.leaf, "box", false, NOW + 90 * DAY), X509_V_ERR_CERT_HAS_EXPIRED);
+}
+
+static void a_certificate_of_another_authority_is_not_believed(void **state)
+{
+    (void)state;
+    char room[ROOM], leaf_room[ROOM];
+    struct mk_buf pem = mk_buf_fixed(room, ROOM), leaf = mk_buf_fixed(leaf_room, ROOM);
+    assert_int_equal(ops->make(MK_STR("box"), &box, NOW, &pem), 0);
+    struct mk_tls_local_ca *other = open_again(mk_buf_str(&pem));
+    assert_int_equal(ops->issue(other, &box, NOW, &leaf), 0);
+    assert_int_not_equal(verify(&leaf, "box", false, NOW), X509_V_OK);
+    assert_string_equal(ops->is_due(f.a, mk_buf_str(&leaf), &box, NOW), "another authority issued it");
+    ops->close(other);
+}
+
+/* ---- What they say ---- */
+
+static void an_authority_is_no_more_than_that(void **state)
+{
+    (void)state;
+    X509 *x = certificate_in(&f.pem);
+    assert_int_equal(X509_check_ca(x), 1);
+    assert_int_equal(X509_get_pathlen(x), 0);
+    assert_int_equal(X509_get_key_usage(x), KU_KEY_CERT_SIGN | KU_CRL_SIGN);
+    assert_int_equal(X509_get_extended_key_usage(x), XKU_SSL_SERVER);
+    assert_int_equal(EVP_PKEY_get_bits(X509_get0_pubkey(x)), 256);
+    const int critical[] = {NID_basic_constraints, NID_key_usage, NID_name_constraints};
+    for (size_t i = 0; i < MK_LEN(critical); i++)
+        assert_int_equal(
+            X509_EXTENSION_get_critical(X509_get_ext(x, X509_get_ext_by_NID(x, critical[i], -1))), 1);
+    X509_free(x);
+}
+
+static void a_leaf_is_for_a_server_and_has_no_other_name(void **state)
+{
+    (void)state;
+    X509 *x = certificate_in(&f.leaf);
+    assert_int_equal(X509_check_ca(x), 0);
+    assert_int_equal(X509_NAME_entry_count(X509_get_subject_name(x)), 0);
+    assert_int_equal(X509_get_key_usage(x), KU_DIGITAL_SIGNATURE);
+    assert_int_equal(X509_get_extended_key_usage(x), XKU_SSL_SERVER);
+    int at = X509_get_ext_by_NID(x, NID_subject_alt_name, -1);
+    assert_int_equal(X509_EXTENSION_get_critical(X509_get_ext(x, at)), 1);
+    X509_free(x);
+}
+
+static void serials_and_keys_are_never_the_same(void **state)
+{
+    (void)state;
+    char room[ROOM];
+    struct mk_buf again = mk_buf_fixed(room, ROOM);
+    assert_int_equal(ops->issue(f.a, &box, NOW, &again), 0);
+    X509 *one = certificate_in(&f.leaf), *two = certificate_in(&again), *root = certificate_in(&f.pem);
+    assert_int_not_equal(ASN1_INTEGER_cmp(X509_get0_serialNumber(one), X509_get0_serialNumber(two)), 0);
+    assert_int_not_equal(ASN1_INTEGER_cmp(X509_get0_serialNumber(one), X509_get0_serialNumber(root)), 0);
+    assert_int_equal(ASN1_STRING_length(X509_get0_serialNumber(one)), 20);
+    assert_int_not_equal(EVP_PKEY_eq(X509_get0_pubkey(one), X509_get0_pubkey(two)), 1);
+    X509_free(one);
+    X509_free(two);
+    X509_free(root);
+}
+
+static void people_learn_whose_it_is(void **state)
+{
+    (void)state;
+    struct mk_tls_local_ca_info facts;
+    uint8_t hash[EVP_MAX_MD_SIZE];
+    unsigned n;
+    char text[128];
+    ops->facts(f.a, &facts);
+    assert_string_equal(facts.name, "Monkey on box");
+    assert_int_equal(facts.since, NOW - 3600);
+    assert_true(facts.until > NOW + INT64_C(3650) * DAY && facts.until < NOW + INT64_C(3654) * DAY);
+    X509 *x = certificate_in(&f.pem);
+    assert_int_equal(X509_digest(x, EVP_sha256(), hash, &n), 1);
+    for (unsigned i = 0; i < n; i++)
+        snprintf(text + (size_t)3 * i, 4, "%02X:", hash[i]);
+    text[3 * n - 1] = '\0';
+    assert_string_equal(facts.fingerprint, text);
+    X509_free(x);
+}
+
+static void a_strange_or_long_name_does_no_harm(void **state)
+{
+    (void)state;
+    char who[300], room[ROOM];
+    memset(who, 'x', sizeof who);
+    memcpy(who, "a\nb,O=\xff\x80/", 9);
+    struct mk_buf pem = mk_buf_fixed(room, ROOM);
+    struct mk_tls_local_ca_info facts;
+    assert_int_equal(ops->make(mk_str_of(who, sizeof who), &box, NOW, &pem), 0);
+    struct mk_tls_local_ca *a = open_again(mk_buf_str(&pem));
+    ops->facts(a, &facts);
+    assert_int_equal(strlen(facts.name), 64);
+    assert_contains(mk_str_from_c(facts.name), "Monkey on a?b,O=\?\?/xx");
+    ops->close(a);
+}
+
+static void the_certificate_alone_has_no_key(void **state)
+{
+    (void)state;
+    char room[ROOM];
+    struct mk_buf pem = mk_buf_fixed(room, ROOM);
+    assert_int_equal(ops->certificate(f.a, &pem), 0);
+    assert_contains(mk_buf_str(&f.pem), "PRIVATE KEY");
+    assert_null(memmem(pem.p, pem.len, "PRIVATE", 7));
+    assert_true(mk_str_ends(mk_buf_str(&f.pem), mk_buf_str(&pem)));
+}
+
+/* ---- What it may vouch for ---- */
+
+static void it_vouches_for_its_machine_alone(void **state)
+{
+    (void)state;
+    const char *const fine[] = {"localhost",   "a.localhost", "box",          "box.local",
+                                "other.local", "127.1.2.3",   "10.255.0.1",   "172.16.0.1",
+                                "192.168.3.4", "::1",         "2001:db8::1",  "192.0.2.200",
+                                "169.254.9.9", "100.127.0.1", "172.31.255.1", "fe80::1"};
+    const char *const never[] = {"example.org", "boxx",        "www.box",    "a.b.box",     "local.org",
+                                 "8.8.8.8",     "192.0.2.201", "172.32.0.1", "100.128.0.1", "",
+                                 ".",           "a b",         "x,DNS:y",    "x;y",         "x\ny",
+                                 "*.box:443",   "-\xc3\xbc",   "email:a@b"};
+    for (size_t i = 0; i < MK_LEN(fine); i++)
+        if (!ops->may(f.a, fine[i]))
+            fail_msg("it may not vouch for %s", fine[i]);
+    for (size_t i = 0; i < MK_LEN(never); i++)
+        if (ops->may(f.a, never[i]))
+            fail_msg("it may vouch for %s", never[i]);
+}
+
+static void names_of_strangers_are_not_issued(void **state)
+{
+    (void)state;
+    char room[ROOM];
+    struct mk_buf pem = mk_buf_fixed(room, ROOM);
+    const char *const names[] = {"box", "example.org"};
+    assert_int_not_equal(ops->issue(f.a, &(struct mk_tls_names){names, 2}, NOW, &pem), 0);
+    assert_int_not_equal(ops->issue(f.a, &(struct mk_tls_names){names, 0}, NOW, &pem), 0);
+    assert_int_equal(pem.len, 0);
+}
+
+static void many_addresses_fit(void **state)
+{
+    (void)state;
+    static char texts[256][16];
+    const char *names[256];
+    char room[ROOM];
+    struct mk_buf pem = mk_buf_fixed(room, ROOM);
+    for (unsigned i = 0; i < 256; i++) {
+        snprintf(texts[i], sizeof texts[i], "10.0.0.%u", i);
+        names[i] = texts[i];
+    }
+    const struct mk_tls_names all = {names, 256};
+    assert_int_equal(ops->issue(f.a, &all, NOW, &pem), 0);
+    assert_int_equal(verify(&pem, "10.0.0.255", true, NOW), X509_V_OK);
+    assert_null(ops->is_due(f.a, mk_buf_str(&pem), &all, NOW));
+}
+
+/* ---- When it is replaced ---- */
+
+static void a_new_one_is_not_due(void **state)
+{
+    (void)state;
+    assert_null(ops->is_due(f.a, mk_buf_str(&f.leaf), &box, NOW));
+    assert_null(ops->is_due(f.a, mk_buf_str(&f.leaf), &box, NOW + 59 * DAY));
+    const struct mk_tls_names fewer = {box_names, 3};
+    assert_null(
+        ops->is_due(f.a, mk_buf_str(&f.leaf), &fewer, NOW)); /* an interface that is down may return */
+}
+
+static void it_is_due_at_two_thirds_of_its_time(void **state)
+{
+    (void)state;
+    assert_string_equal(ops->is_due(f.a, mk_buf_str(&f.leaf), &box, NOW + 60 * DAY),
+                        "two thirds of its lifetime are over");
+    assert_string_equal(ops->is_due(f.a, mk_buf_str(&f.leaf), &box, NOW - DAY), "it is not valid yet");
+}
+
+static void it_is_due_when_the_machine_has_a_new_name(void **state)
+{
+    (void)state;
+    const char *const names[] = {"box", "10.9.9.9"}, *const hosts[] = {"new.local"};
+    assert_string_equal(ops->is_due(f.a, mk_buf_str(&f.leaf), &(struct mk_tls_names){names, 2}, NOW),
+                        "the machine has a new name or address");
+    assert_string_equal(ops->is_due(f.a, mk_buf_str(&f.leaf), &(struct mk_tls_names){hosts, 1}, NOW),
+                        "the machine has a new name or address");
+}
+
+static void what_is_no_certificate_is_due(void **state)
+{
+    (void)state;
+    mk_str leaf = mk_buf_str(&f.leaf);
+    assert_string_equal(ops->is_due(f.a, MK_STR(""), &box, NOW), "it is unreadable");
+    assert_string_equal(ops->is_due(f.a, MK_STR("nonsense"), &box, NOW), "it is unreadable");
+    assert_string_equal(ops->is_due(f.a, mk_str_first(leaf, leaf.len - 40), &box, NOW), "it is unreadable");
+    assert_string_equal(ops->is_due(f.a, mk_str_skip(leaf, 40), &box, NOW), "it is unreadable");
+}
+
+static void it_does_not_outlive_its_authority(void **state)
+{
+    (void)state;
+    struct mk_tls_local_ca_info facts;
+    char room[ROOM];
+    struct mk_buf pem = mk_buf_fixed(room, ROOM);
+    ops->facts(f.a, &facts);
+    assert_int_equal(ops->issue(f.a, &box, facts.until - DAY, &pem), 0);
+    assert_int_equal(verify(&pem, "box", false, facts.until - 1), X509_V_OK);
+    assert_int_equal(verify(&pem, "box", false, facts.until + 2), X509_V_ERR_CERT_HAS_EXPIRED);
+    X509 *x = certificate_in(&pem);
+    assert_int_equal(judge_time(x, facts.until), X509_V_ERR_CERT_HAS_EXPIRED);
+    X509_free(x);
+}
+
+/* ---- What is no authority ---- */
+
+static void assert_refused(mk_str pem, const char *expected)
+{
+    struct mk_tls_local_ca *a;
+    const char *why;
+    assert_int_equal(ops->open(pem, &a, &why), -EINVAL);
+    assert_null(a);
+    assert_string_equal(why, expected);
+}
+
+static void what_is_no_authority_is_refused(void **state)
+{
+    (void)state;
+    mk_str pem = mk_buf_str(&f.pem);
+    size_t end_of_key = (size_t)((char *)memmem(pem.p, pem.len, "-----BEGIN CERT", 15) - pem.p);
+    assert_refused(MK_STR(""), "it contains no readable private key");
+    assert_refused(mk_str_skip(pem, end_of_key), "it contains no readable private key");
+    assert_refused(mk_str_first(pem, end_of_key), "it contains no readable certificate");
+    assert_refused(mk_str_first(pem, pem.len - 40), "it contains no readable certificate");
+    assert_refused(mk_buf_str(&f.leaf), "its certificate is not an authority's");
+}
+
+static void key_and_certificate_must_belong_together(void **state)
+{
+    (void)state;
+    char room[ROOM], mixed_room[ROOM];
+    struct mk_buf other = mk_buf_fixed(room, ROOM), mixed = mk_buf_fixed(mixed_room, ROOM);
+    assert_int_equal(ops->make(MK_STR("box"), &box, NOW, &other), 0);
+    mk_str pem = mk_buf_str(&f.pem), o = mk_buf_str(&other);
+    mk_buf_add(&mixed,
+               mk_str_first(pem, (size_t)((char *)memmem(pem.p, pem.len, "-----BEGIN CERT", 15) - pem.p)));
+    mk_buf_add(&mixed, mk_str_skip(o, (size_t)((char *)memmem(o.p, o.len, "-----BEGIN CERT", 15) - o.p)));
+    assert_refused(mk_buf_str(&mixed), "its key does not match its certificate");
+}
+
+static void a_room_that_is_too_small_is_said(void **state)
+{
+    (void)state;
+    char room[100];
+    struct mk_buf small = mk_buf_fixed(room, sizeof room);
+    assert_int_equal(ops->make(MK_STR("box"), &box, NOW, &small), -EFBIG);
+    small = mk_buf_fixed(room, sizeof room);
+    assert_int_equal(ops->issue(f.a, &box, NOW, &small), -EFBIG);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(every_name_is_believed),
+        TEST(other_names_are_not),
+        TEST(it_is_believed_for_ninety_days),
+        TEST(a_certificate_of_another_authority_is_not_believed),
+        TEST(an_authority_is_no_more_than_that),
+        TEST(a_leaf_is_for_a_server_and_has_no_other_name),
+        TEST(serials_and_keys_are_never_the_same),
+        TEST(people_learn_whose_it_is),
+        TEST(a_strange_or_long_name_does_no_harm),
+        TEST(the_certificate_alone_has_no_key),
+        TEST(it_vouches_for_its_machine_alone),
+        TEST(names_of_strangers_are_not_issued),
+        TEST(many_addresses_fit),
+        TEST(a_new_one_is_not_due),
+        TEST(it_is_due_at_two_thirds_of_its_time),
+        TEST(it_is_due_when_the_machine_has_a_new_name),
+        TEST(what_is_no_certificate_is_due),
+        TEST(it_does_not_outlive_its_authority),
+        TEST(what_is_no_authority_is_refused),
+        TEST(key_and_certificate_must_belong_together),
+        TEST(a_room_that_is_too_small_is_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tls/trust_store.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "unit/tls/calls.h"
+
+static struct world w;
+static struct issuer a, b;
+static struct mk_tls_settings_error problem;
+
+static const char *in_folder(const char *name)
+{
+    static char paths[4][160];
+    static unsigned n;
+    char *path = paths[n++ % 4];
+    snprintf(path, sizeof paths[0], "%s/%s", w.folder.path, name);
+    return path;
+}
+
+/* The system's file and folder. */
+static void set_system(const char *file, const char *folders)
+{
+    assert_int_equal(setenv("SSL_CERT_FILE", in_folder(file), 1), 0);
+    assert_int_equal(setenv("SSL_CERT_DIR", folders, 1), 0);
+}
+
+static int start(void **state)
+{
+    (void)state;
+    memset(&problem, 0, sizeof problem);
+    world_init(&w);
+    a = calls_issuer(&w, "a", NULL, (struct subject){0});
+    b = calls_issuer(&w, "b", NULL, (struct subject){0});
+    set_system("nothing", in_folder("hashed"));
+    assert_int_equal(mkdir(in_folder("hashed"), 0700), 0);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    calls_issuer_free(&a);
+    calls_issuer_free(&b);
+    world_fini(&w);
+    return 0;
+}
+
+static void add_to(const char *folder, const struct issuer *i, const char *ending)
+{
+    char leaf[64];
+    snprintf(leaf, sizeof leaf, "%s/%08lx%s", folder, X509_subject_name_hash(i->x), ending);
+    assert_int_equal(symlink(i->file, in_folder(leaf)), 0);
+}
+
+static bool holds(X509_STORE *store, const struct issuer *i)
+{
+    STACK_OF(X509_OBJECT) *all = X509_STORE_get0_objects(store);
+    for (int n = 0; n < sk_X509_OBJECT_num(all); n++)
+        if (X509_cmp(X509_OBJECT_get0_X509(sk_X509_OBJECT_value(all, n)), i->x) == 0)
+            return true;
+    return false;
+}
+
+static X509_STORE *take(const char *file)
+{
+    X509_STORE *store = mk_tls_trust_store_acquire(file, &problem);
+    if (!store)
+        fail_msg("%s", problem.text);
+    assert_int_equal(ERR_peek_error(), 0);
+    return store;
+}
+
+/* ---- A file ---- */
+
+static void a_file_is_what_counts(void **state)
+{
+    (void)state;
+    set_system("a.ca", "");
+    X509_STORE *store = take(b.file);
+    assert_true(holds(store, &b) && !holds(store, &a));
+    mk_tls_trust_store_release(store);
+}
+
+static void expect_wrong(const char *file, const char *part)
+{
+    assert_null(mk_tls_trust_store_acquire(file, &problem));
+    assert_ptr_equal(problem.file, file);
+    assert_contains(mk_str_from_c(problem.text), part);
+    assert_int_equal(ERR_peek_error(), 0);
+}
+
+static void files_that_hold_none(void **state)
+{
+    (void)state;
+    expect_wrong("/nowhere/authority.pem", "cannot read the authority: No such file");
+    folder_add(&w.folder, "text", MK_STR("hello\n"));
+    expect_wrong(in_folder("text"), "it contains no certificate: expected PEM");
+    folder_add(&w.folder, "broken", MK_STR("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"));
+    expect_wrong(in_folder("broken"), "it contains an invalid certificate");
+}
+
+/* ---- The system's ---- */
+
+static void all_of_them_are_read_at_once(void **state)
+{
+    (void)state;
+    set_system("a.ca", in_folder("hashed"));
+    add_to("hashed", &b, ".0");
+    X509_STORE *store = take(NULL);
+    assert_true(holds(store, &a) && holds(store, &b));
+    mk_tls_trust_store_release(store);
+}
+
+static void folders_may_be_several(void **state)
+{
+    (void)state;
+    char folders[512];
+    assert_int_equal(mkdir(in_folder("more"), 0700), 0);
+    snprintf(folders, sizeof folders, "%s:/nowhere::%s", in_folder("hashed"), in_folder("more"));
+    set_system("nothing", folders);
+    add_to("hashed", &a, ".0");
+    add_to("more", &b, ".12");
+    X509_STORE *store = take(NULL);
+    assert_true(holds(store, &a) && holds(store, &b));
+    mk_tls_trust_store_release(store);
+}
+
+static void only_names_that_openssl_would_find(void **state)
+{
+    (void)state;
+    add_to("hashed", &a, ".0");
+    add_to("hashed", &b, ".r0");
+    add_to("hashed", &b, ".");
+    add_to("hashed", &b, ".0.bak");
+    add_to("hashed", &b, "");
+    assert_int_equal(symlink(b.file, in_folder("hashed/b.pem")), 0);
+    assert_int_equal(symlink(b.file, in_folder("hashed/1234567.0")), 0);
+    X509_STORE *store = take(NULL);
+    assert_true(holds(store, &a) && !holds(store, &b));
+    mk_tls_trust_store_release(store);
+}
+
+static void broken_files_hide_no_others(void **state)
+{
+    (void)state;
+    folder_add(&w.folder, "hashed/00000000.0", MK_STR("hello\n"));
+    add_to("hashed", &a, ".0");
+    assert_int_equal(symlink("/nowhere", in_folder("hashed/00000001.0")), 0);
+    X509_STORE *store = take(NULL);
+    assert_true(holds(store, &a));
+    mk_tls_trust_store_release(store);
+}
+
+static void a_system_without_any(void **state)
+{
+    (void)state;
+    expect_wrong(NULL, "the system trusts no authorities, ");
+    expect_wrong(NULL, "/hashed are empty: install its certificates of authorities, or name a file");
+}
+
+/* ---- Sharing ---- */
+
+static void those_that_want_them_share_them(void **state)
+{
+    (void)state;
+    add_to("hashed", &a, ".0");
+    X509_STORE *one = take(NULL), *two = take(NULL);
+    assert_ptr_equal(one, two);
+    mk_tls_trust_store_release(one);
+    X509_STORE *three = take(NULL);
+    assert_ptr_equal(three, two);
+    mk_tls_trust_store_release(two);
+    (void)X509_STORE_up_ref(three);
+    mk_tls_trust_store_release(three); /* the last one: none are kept for later */
+    X509_STORE *four = take(NULL);
+    assert_ptr_not_equal(four, three);
+    X509_STORE_free(three);
+    mk_tls_trust_store_release(four);
+}
+
+/* A reload reads them again if they have changed; what runs keeps its own. */
+static void changed_ones_are_read_again(void **state)
+{
+    (void)state;
+    add_to("hashed", &a, ".0");
+    X509_STORE *before = take(NULL);
+    add_to("hashed", &b, ".0");
+    X509_STORE *after = take(NULL), *again = take(NULL);
+    assert_true(after != before && after == again);
+    assert_true(!holds(before, &b) && holds(after, &b));
+    mk_tls_trust_store_release(before);
+    mk_tls_trust_store_release(after);
+    assert_int_equal(unlink(a.file), 0);
+    X509_STORE *fewer = take(NULL);
+    assert_true(fewer != again && !holds(fewer, &a) && holds(fewer, &b));
+    mk_tls_trust_store_release(again);
+    mk_tls_trust_store_release(fewer);
+}
+
+static void a_file_that_is_rewritten_too(void **state)
+{
+    (void)state;
+    add_to("hashed", &a, ".0");
+    X509_STORE *before = take(NULL);
+    FILE *f = fopen(a.file, "w"); /* the same inode */
+    assert_true(PEM_write_X509(f, b.x) && PEM_write_X509(f, a.x));
+    fclose(f);
+    X509_STORE *after = take(NULL);
+    assert_true(!holds(before, &b) && holds(after, &b));
+    mk_tls_trust_store_release(before);
+    mk_tls_trust_store_release(after);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)
+    const struct CMUnitTest tests[] = {
+        CASE(a_file_is_what_counts),
+        CASE(files_that_hold_none),
+        CASE(all_of_them_are_read_at_once),
+        CASE(folders_may_be_several),
+        CASE(only_names_that_openssl_would_find),
+        CASE(broken_files_hide_no_others),
+        CASE(a_system_without_any),
+        CASE(those_that_want_them_share_them),
+        CASE(changed_ones_are_read_again),
+        CASE(a_file_that_is_rewritten_too),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connections of cancelled requests: what they count for, and what ends them. */
+#include "upstream/cancelled_conn.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "unit/upstream/set.h"
+#include "upstream/failover.h"
+
+static struct mk_addr peers[2];
+static struct told told[4];
+static int fd; /* of the server */
+
+static int start(void **state)
+{
+    (void)state;
+    group_begin(1);
+    upstream.max = 2;
+    settings.max_client = MK_SETTING_UNSET;
+    fd = -1;
+    for (unsigned i = 0; i < 2; i++)
+        peers[i] = (struct mk_addr){.ip = {[10] = 0xff, [11] = 0xff, [12] = 192, [15] = (uint8_t)(i + 1)}};
+    return 0;
+}
+
+static int stop(void **state)
+{
+    mk_fd_close(&fd);
+    return harness_stop(state);
+}
+
+static struct mk_upstream_conn *take_for(unsigned i, const struct mk_addr *peer)
+{
+    return take_with(&told[i], (struct mk_upstream_conn_options){.server = -1, .client = peer});
+}
+
+/* A request that the server has received. */
+static struct mk_upstream_conn *send_request(void)
+{
+    char byte;
+    struct mk_upstream_conn *l = take_for(0, &peers[0]);
+    until_open(l);
+    fd = accept_from(0);
+    assert_int_equal(mk_upstream_conn_write(l, MK_STR("?"), false), 1);
+    assert_int_equal(recv(fd, &byte, 1, 0), 1);
+    return l;
+}
+
+static void cancel(struct mk_upstream_conn *l, uint32_t ms, bool streams)
+{
+    mk_upstream_conn_mark_cancelled(l, ms, streams);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
+}
+
+static void turns(void)
+{
+    for (unsigned i = 0; i < 5; i++)
+        assert_int_equal(mk_loop_run_once(&worker.loop, 2), 0);
+}
+
+static void until_closed(void)
+{
+    for (unsigned i = 0; info_of(0).open && i < 300; i++)
+        assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
+    assert_int_equal(info_of(0).open, 0);
+}
+
+static struct mk_upstream_conn *abandoned(void)
+{
+    assert_false(mk_list_empty(&pool->backends[0].abandoned));
+    return MK_LIST_ENTRY(pool->backends[0].abandoned.next, struct mk_upstream_conn, backend_link);
+}
+
+static void send_bytes(size_t n)
+{
+    static const char zeros[MK_CANCELLED_CONN_BYTES + 1];
+    assert_int_equal(send(fd, zeros, n, MSG_NOSIGNAL), (ssize_t)n);
+}
+
+static void expect_end_of_request(void)
+{
+    char byte;
+    assert_int_equal(recv(fd, &byte, 1, 0), 0);
+}
+
+static void a_cancelled_request_counts_until_the_server_closes(void **state)
+{
+    (void)state;
+    begin_pool();
+    cancel(send_request(), 1000, false);
+    expect_end_of_request();
+    send_bytes(100);
+    turns();
+    assert_int_equal(info_of(0).open, 1);
+    assert_int_equal(info_of(0).idle, 0);
+    mk_fd_close(&fd);
+    until_closed();
+    assert_true(mk_list_empty(&pool->backends[0].abandoned));
+}
+
+static void its_place_goes_to_the_request_that_waits(void **state)
+{
+    (void)state;
+    upstream.max = 1;
+    begin_pool();
+    cancel(send_request(), 1000, false);
+    struct mk_upstream_conn *l = take_for(1, &peers[1]);
+    turns();
+    assert_false(mk_upstream_conn_has_socket(l));
+    mk_fd_close(&fd);
+    until_open(l);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
+}
+
+static void it_counts_for_its_client_alone(void **state)
+{
+    (void)state;
+    begin_pool();
+    cancel(send_request(), 1000, false);
+    struct mk_upstream_conn *same = take_for(1, &peers[0]), *other = take_for(2, &peers[1]);
+    until_open(other);
+    assert_false(mk_upstream_conn_has_socket(same));
+    mk_fd_close(&fd);
+    until_open(same);
+    mk_upstream_conn_release(same, MK_UPSTREAM_CONN_CLOSE);
+    mk_upstream_conn_release(other, MK_UPSTREAM_CONN_CLOSE);
+}
+
+static void a_server_that_never_closes_is_waited_for_in_vain(void **state)
+{
+    (void)state;
+    begin_pool();
+    cancel(send_request(), 5000, false);
+    assert_int_equal(abandoned()->until_ms, worker.loop.now_ms + 5000);
+    turns();
+    assert_int_equal(info_of(0).open, 1);
+    abandoned()->until_ms = worker.loop.now_ms;
+    mk_pool_schedule_sweep(pool);
+    until_closed();
+}
+
+static void without_a_timeout_there_is_one(void **state)
+{
+    (void)state;
+    begin_pool();
+    cancel(send_request(), 0, false);
+    assert_int_equal(abandoned()->until_ms, worker.loop.now_ms + MK_CANCELLED_CONN_MS);
+}
+
+static void each_is_waited_for_by_its_own_time(void **state)
+{
+    (void)state;
+    settings.max_client = 0;
+    begin_pool();
+    cancel(send_request(), 60000, false);
+    int first = fd;
+    cancel(send_request(), 1, false);
+    for (unsigned i = 0; info_of(0).open == 2 && i < 300; i++)
+        assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
+    assert_int_equal(info_of(0).open, 1);
+    assert_true(abandoned()->until_ms > worker.loop.now_ms);
+    mk_fd_close(&first);
+    until_closed();
+}
+
+static void a_long_response_ends_it(void **state)
+{
+    (void)state;
+    begin_pool();
+    cancel(send_request(), 60000, false);
+    send_bytes(MK_CANCELLED_CONN_BYTES);
+    turns();
+    assert_int_equal(info_of(0).open, 1);
+    send_bytes(1);
+    until_closed();
+}
+
+static void the_next_bytes_end_a_stream(void **state)
+{
+    (void)state;
+    begin_pool();
+    struct mk_upstream_conn *l = send_request();
+    send_bytes(MK_CANCELLED_CONN_BYTES); /* before it is cancelled */
+    cancel(l, 60000, true);
+    turns();
+    assert_int_equal(info_of(0).open, 1);
+    send_bytes(1);
+    until_closed();
+}
+
+static void a_connection_that_the_server_has_closed_is_closed(void **state)
+{
+    (void)state;
+    begin_pool();
+    struct mk_upstream_conn *l = send_request();
+    mk_fd_close(&fd);
+    cancel(l, 60000, false);
+    assert_int_equal(info_of(0).open, 0);
+}
+
+static void a_long_response_that_is_there_is_no_reason_to_wait(void **state)
+{
+    (void)state;
+    begin_pool();
+    struct mk_upstream_conn *l = send_request();
+    send_bytes(MK_CANCELLED_CONN_BYTES + 1);
+    cancel(l, 60000, false);
+    assert_int_equal(info_of(0).open, 0);
+}
+
+static void without_max_connections_it_is_closed(void **state)
+{
+    (void)state;
+    upstream.max = 0;
+    begin_pool();
+    cancel(send_request(), 60000, false);
+    assert_int_equal(info_of(0).open, 0);
+}
+
+static void a_server_that_another_one_has_named_has_no_budget(void **state)
+{
+    (void)state;
+    char to[32];
+    begin_pool();
+    (void)snprintf(to, sizeof to, "127.0.0.1:%u", servers[0].port);
+    struct mk_upstream_conn *l =
+        take_with(told, (struct mk_upstream_conn_options){.server = -1, .to = mk_str_from_c(to)});
+    until_open(l);
+    cancel(l, 60000, false);
+    assert_int_equal(info_of(0).open, 0);
+}
+
+static void a_connection_that_is_being_made_is_closed(void **state)
+{
+    (void)state;
+    begin_pool();
+    struct mk_upstream_conn *l = take_for(0, &peers[0]);
+    assert_int_equal(mk_upstream_conn_state(l), -EAGAIN);
+    cancel(l, 60000, false);
+    assert_int_equal(info_of(0).open, 0);
+}
+
+static void a_failure_counts_as_one(void **state)
+{
+    (void)state;
+    begin_pool();
+    struct mk_upstream_conn *l = send_request();
+    mk_upstream_conn_mark_cancelled(l, 60000, false);
+    mk_upstream_conn_set_error(l, -ETIMEDOUT, "the server does not answer");
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_FAILED);
+    assert_int_equal(info_of(0).failures, 1);
+    assert_int_equal(info_of(0).open, 1);
+}
+
+static void one_that_is_down_does_not_move_cancelled_requests(void **state)
+{
+    (void)state;
+    begin_pool();
+    cancel(send_request(), 60000, false);
+    uint32_t message = mk_failover_encode(&servers[0]);
+    mk_failover_on_message(pool, mk_str_of((const char *)&message, sizeof message));
+    assert_int_equal(info_of(0).open, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_cancelled_request_counts_until_the_server_closes, start, stop),
+        cmocka_unit_test_setup_teardown(its_place_goes_to_the_request_that_waits, start, stop),
+        cmocka_unit_test_setup_teardown(it_counts_for_its_client_alone, start, stop),
+        cmocka_unit_test_setup_teardown(a_server_that_never_closes_is_waited_for_in_vain, start, stop),
+        cmocka_unit_test_setup_teardown(without_a_timeout_there_is_one, start, stop),
+        cmocka_unit_test_setup_teardown(each_is_waited_for_by_its_own_time, start, stop),
+        cmocka_unit_test_setup_teardown(a_long_response_ends_it, start, stop),
+        cmocka_unit_test_setup_teardown(the_next_bytes_end_a_stream, start, stop),
+        cmocka_unit_test_setup_teardown(a_connection_that_the_server_has_closed_is_closed, start, stop),
+        cmocka_unit_test_setup_teardown(a_long_response_that_is_there_is_no_reason_to_wait, start, stop),
+        cmocka_unit_test_setup_teardown(without_max_connections_it_is_closed, start, stop),
+        cmocka_unit_test_setup_teardown(a_server_that_another_one_has_named_has_no_budget, start, stop),
+        cmocka_unit_test_setup_teardown(a_connection_that_is_being_made_is_closed, start, stop),
+        cmocka_unit_test_setup_teardown(a_failure_counts_as_one, start, stop),
+        cmocka_unit_test_setup_teardown(one_that_is_down_does_not_move_cancelled_requests, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The part of a server's connections, and of the queue, that one client may use. */
+#include "upstream/client_share.h"
+
+#include <errno.h>
+
+#include "unit/upstream/set.h"
+
+static struct mk_addr peers[3];
+static struct told told[8];
+
+static int start(void **state)
+{
+    (void)state;
+    group_begin(1);
+    settings.max_client = MK_SETTING_UNSET;
+    upstream.max = 4;
+    begin_pool();
+    for (unsigned i = 0; i < 3; i++)
+        peers[i] = (struct mk_addr){.ip = {[10] = 0xff, [11] = 0xff, [12] = 192, [15] = (uint8_t)(i + 1)}};
+    return 0;
+}
+
+static struct mk_upstream_conn *take_for(unsigned i, const struct mk_addr *peer)
+{
+    return take_with(&told[i], (struct mk_upstream_conn_options){.server = -1, .client = peer});
+}
+
+static uint64_t client_of(const struct mk_addr *peer)
+{
+    return mk_client_share_key(pool, peer);
+}
+
+static uint64_t *clients(void)
+{
+    return mk_conn_limit_backend(&upstreams.limit, servers[0].stats_slot)->clients;
+}
+
+static void serve(unsigned slot, uint64_t client)
+{
+    const struct mk_conn_limit_rule all = {.backend = servers[0].stats_slot};
+    if (client)
+        assert_true(mk_conn_limit_assign_slot(&upstreams.limit, &all, slot, client));
+    else
+        mk_conn_limit_unassign_slot(&upstreams.limit, all.backend, slot);
+}
+
+static bool take_share(const struct mk_backend *o, unsigned slot, uint64_t client)
+{
+    const struct mk_conn_limit_rule rule = mk_client_share_limit_rule(o);
+    return mk_conn_limit_assign_slot(&upstreams.limit, &rule, slot, client);
+}
+
+static unsigned at_most(uint64_t client)
+{
+    return mk_conn_limit_backend(&upstreams.limit, servers[0].stats_slot)
+        ->served[client % MK_CONN_LIMIT_BUCKETS];
+}
+
+static void a_client_is_an_address_or_a_network_of_ipv6(void **state)
+{
+    (void)state;
+    struct mk_addr a = {.ip = {0x20, 1, 0xd, 0xb8, [15] = 1}}, b = a, other = a, local = {.is_unix = 1};
+    b.ip[15] = 2;
+    b.port = 5;
+    other.ip[7] = 1;
+    assert_true(client_of(&a) == client_of(&b));
+    assert_true(client_of(&a) != client_of(&other));
+    assert_true(client_of(&peers[0]) != client_of(&peers[1]));
+    assert_true(client_of(&peers[0]) != 0);
+    assert_int_equal(client_of(&local), 0);
+    assert_int_equal(client_of(NULL), 0);
+}
+
+/* There is room for some in memory. */
+static void a_client_has_the_same_number_whatever_others_ask(void **state)
+{
+    (void)state;
+    static uint64_t numbers[4 * MK_CLIENT_SHARE_CACHE];
+    struct mk_addr one = peers[0];
+    for (unsigned round = 0; round < 2; round++)
+        for (unsigned i = 0; i < MK_LEN(numbers); i++) {
+            one = peers[0];
+            one.ip[i % 2 ? 0 : 15] = (uint8_t)i; /* both halves */
+            uint64_t now = client_of(&one);
+            assert_true(now != 0 && (round == 0 || now == numbers[i]));
+            assert_true(client_of(&one) == now);
+            for (unsigned k = 0; k < i; k++)
+                assert_true(numbers[k] != now);
+            numbers[i] = now;
+        }
+}
+
+static void a_share_is_half_of_the_connections_rounded_up(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned max;
+        uint32_t set;
+        unsigned share; /* 0: no limit */
+    } cases[] = {{4, MK_SETTING_UNSET, 2},
+                 {5, MK_SETTING_UNSET, 3},
+                 {2, MK_SETTING_UNSET, 1},
+                 {1, MK_SETTING_UNSET, 0},
+                 {4, 3, 3},
+                 {4, 0, 0},
+                 {4, 9, 0},
+                 {0, 1, 0}};
+    uint64_t client = client_of(&peers[0]);
+    for (size_t i = 0; i < MK_LEN(cases); i++) {
+        unsigned n = 0;
+        upstream.max = cases[i].max;
+        settings.max_client = cases[i].set;
+        for (unsigned k = 0; k < 8; k++)
+            serve(k, 0);
+        while (n < 8 && !mk_client_share_is_used_up(&pool->backends[0], client))
+            serve(n++, client);
+        assert_int_equal(n, cases[i].share ? cases[i].share : 8);
+        assert_false(mk_client_share_is_used_up(&pool->backends[0], 0));
+        assert_false(mk_client_share_is_used_up(&pool->backends[0], client_of(&peers[1])));
+    }
+}
+
+static void a_smaller_budget_of_a_reload_has_smaller_shares(void **state)
+{
+    (void)state;
+    uint64_t client = client_of(&peers[0]);
+    serve(0, client);
+    assert_false(mk_client_share_is_used_up(&pool->backends[0], client));
+    mk_upstream_stats_health(&upstreams.stats, servers[0].stats_slot)->max = 2;
+    assert_true(mk_client_share_is_used_up(&pool->backends[0], client));
+}
+
+static void of_two_workers_that_take_the_last_place_one_gives_it_back(void **state)
+{
+    (void)state;
+    uint64_t client = client_of(&peers[0]);
+    struct mk_backend *o = &pool->backends[0];
+    assert_true(take_share(o, 0, client));
+    assert_true(take_share(o, 1, client));
+    assert_false(take_share(o, 2, client));
+    assert_int_equal(clients()[2], 0);
+    serve(0, 0);
+    assert_true(take_share(o, 2, client));
+    assert_true(take_share(o, 3, 0));
+}
+
+/* A worker died between the two. */
+static void a_bucket_that_counts_too_many_limits_no_client(void **state)
+{
+    (void)state;
+    uint64_t client = client_of(&peers[0]), other = client + MK_CONN_LIMIT_BUCKETS; /* in the same bucket */
+    struct mk_backend *o = &pool->backends[0];
+    mk_conn_limit_backend(&upstreams.limit, servers[0].stats_slot)->served[client % MK_CONN_LIMIT_BUCKETS] =
+        100;
+    assert_true(take_share(o, 0, other));
+    assert_true(take_share(o, 1, client));
+    assert_true(take_share(o, 2, client));
+    assert_false(take_share(o, 3, client));
+}
+
+static void a_bucket_counts_what_is_served(void **state)
+{
+    (void)state;
+    uint64_t client = client_of(&peers[0]), other = client + MK_CONN_LIMIT_BUCKETS;
+    serve(0, client);
+    serve(1, other);
+    assert_int_equal(at_most(client), 2);
+    assert_int_equal(at_most(client + 1), 0);
+    serve(1, client + 1); /* of another bucket */
+    assert_int_equal(at_most(client), 1);
+    assert_int_equal(at_most(client + 1), 1);
+    mk_conn_limit_release_slot(&upstreams.limit, servers[0].stats_slot, 0);
+    serve(1, 0);
+    serve(1, 0);
+    assert_int_equal(at_most(client), 0);
+    assert_int_equal(at_most(client + 1), 0);
+}
+
+static void a_request_beyond_the_share_waits_and_holds_up_no_other(void **state)
+{
+    (void)state;
+    struct mk_upstream_conn *a[3], *b[2];
+    for (unsigned i = 0; i < 3; i++)
+        a[i] = take_for(i, &peers[0]);
+    until_open(a[0]);
+    until_open(a[1]);
+    assert_int_equal(mk_upstream_conn_state(a[2]), -EAGAIN);
+    for (unsigned i = 0; i < 2; i++) {
+        b[i] = take_for(3 + i, &peers[1]);
+        until_open(b[i]);
+    }
+    struct mk_upstream_conn *last = take_for(5, &peers[1]);
+    assert_int_equal(mk_upstream_conn_state(last), -EAGAIN);
+    mk_upstream_conn_release(
+        b[0], MK_UPSTREAM_CONN_KEEP); /* the first one that waits has no share left: the other one has */
+    assert_int_equal(mk_upstream_conn_state(a[2]), -EAGAIN);
+    assert_int_equal(mk_upstream_conn_state(last), 0);
+    mk_upstream_conn_release(a[0], MK_UPSTREAM_CONN_KEEP);
+    assert_int_equal(mk_upstream_conn_state(a[2]), 0);
+    assert_int_equal(clients()[0] != 0, true);
+    struct mk_upstream_conn *all[] = {a[1], a[2], b[1], last};
+    for (size_t i = 0; i < MK_LEN(all); i++)
+        mk_upstream_conn_release(all[i], MK_UPSTREAM_CONN_CLOSE);
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(clients()[i], 0);
+}
+
+static void kept_connections_are_given_by_share(void **state)
+{
+    (void)state;
+    struct mk_upstream_conn *l[4];
+    for (unsigned i = 0; i < 4; i++) {
+        l[i] = take_for(i, &peers[i / 2]);
+        until_open(l[i]);
+    }
+    for (unsigned i = 0; i < 4; i++)
+        mk_upstream_conn_release(l[i], MK_UPSTREAM_CONN_KEEP);
+    assert_int_equal(info_of(0).idle, 4);
+    for (unsigned i = 0; i < 3; i++)
+        l[i] = take_for(i, &peers[0]);
+    assert_int_equal(mk_upstream_conn_state(l[1]), 0);
+    assert_int_equal(mk_upstream_conn_state(l[2]), -EAGAIN);
+    assert_int_equal(info_of(0).idle, 2);
+    l[3] = take_for(3, NULL); /* without a client, no share limits it */
+    assert_int_equal(mk_upstream_conn_state(l[3]), 0);
+    for (unsigned i = 0; i < 4; i++)
+        mk_upstream_conn_release(l[i], MK_UPSTREAM_CONN_CLOSE);
+}
+
+static void one_client_may_have_half_of_the_queue(void **state)
+{
+    (void)state;
+    struct mk_upstream_conn *l[8];
+    unsigned n = 0;
+    upstream.max = 1;
+    settings.queue_max = 5;
+    l[n++] = take_for(0, &peers[0]);
+    for (; n < 4; n++)
+        l[n] = take_for(n, &peers[0]);
+    assert_int_equal(mk_upstream_conn_state(l[3]), -EAGAIN); /* three of five wait */
+    l[n++] = take_for(4, &peers[0]);
+    assert_int_equal(mk_upstream_conn_state(l[4]), -EBUSY);
+    l[n++] = take_for(5, &peers[1]);
+    l[n++] = take_for(6, NULL);
+    assert_int_equal(mk_upstream_conn_state(l[6]), -EAGAIN);
+    l[n++] = take_for(7, &peers[2]);
+    assert_int_equal(mk_upstream_conn_state(l[7]), -EBUSY); /* it is full */
+    while (n)
+        mk_upstream_conn_release(l[--n], MK_UPSTREAM_CONN_CLOSE);
+    settings.max_client = 0;
+    for (; n < 6; n++)
+        l[n] = take_for(n, &peers[0]);
+    assert_int_equal(mk_upstream_conn_state(l[5]), -EAGAIN);
+    while (n)
+        mk_upstream_conn_release(l[--n], MK_UPSTREAM_CONN_CLOSE);
+}
+
+/* ---- In another worker ---- */
+
+enum { OTHER = 9 };
+
+static void show_other(unsigned k, uint64_t client)
+{
+    upstreams.limit.memory->n_rows = OTHER + 1;
+    mk_conn_limit_backend(&upstreams.limit, servers[0].stats_slot)->waiters[OTHER][k] =
+        (struct mk_conn_limit_waiter){mk_clock_ms() - 1000, client};
+}
+
+static void a_request_of_another_worker_that_its_share_holds_back_is_passed(void **state)
+{
+    (void)state;
+    uint64_t client = client_of(&peers[0]);
+    serve(2, client);
+    serve(3, client);
+    show_other(0, client);
+    struct mk_upstream_conn *l = take_for(0, &peers[1]);
+    until_open(l);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
+    serve(3, 0); /* now it has room, and has waited longer */
+    l = take_for(0, &peers[1]);
+    assert_int_equal(mk_upstream_conn_state(l), -EAGAIN);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
+    serve(3, client);
+    show_other(1, client_of(&peers[2])); /* the next one that waits there is of another client */
+    l = take_for(0, &peers[1]);
+    assert_int_equal(mk_upstream_conn_state(l), -EAGAIN);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
+}
+
+static void others_learn_of_two_clients_that_wait(void **state)
+{
+    (void)state;
+    const struct mk_conn_limit_waiter *shown =
+        mk_conn_limit_backend(&upstreams.limit, servers[0].stats_slot)->waiters[pool->row];
+    struct mk_upstream_conn *l[7];
+    unsigned n = 0;
+    for (; n < 3; n++)
+        l[n] = take_for(n, &peers[0]);
+    assert_int_equal(shown[0].client, client_of(&peers[0]));
+    assert_true(shown[0].since_ms > 0);
+    assert_int_equal(shown[1].since_ms, 0);
+    for (; n < 6; n++)
+        l[n] = take_for(n, n < 5 ? &peers[1] : &peers[2]);
+    assert_int_equal(shown[1].client, client_of(&peers[2]));
+    assert_true(shown[1].since_ms > 0);
+    while (n)
+        mk_upstream_conn_release(l[--n], MK_UPSTREAM_CONN_CLOSE);
+    assert_int_equal(shown[0].since_ms + shown[1].since_ms, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, harness_stop)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_client_is_an_address_or_a_network_of_ipv6),
+        TEST(a_client_has_the_same_number_whatever_others_ask),
+        TEST(a_share_is_half_of_the_connections_rounded_up),
+        TEST(a_smaller_budget_of_a_reload_has_smaller_shares),
+        TEST(of_two_workers_that_take_the_last_place_one_gives_it_back),
+        TEST(a_bucket_that_counts_too_many_limits_no_client),
+        TEST(a_bucket_counts_what_is_served),
+        TEST(a_request_beyond_the_share_waits_and_holds_up_no_other),
+        TEST(kept_connections_are_given_by_share),
+        TEST(one_client_may_have_half_of_the_queue),
+        TEST(a_request_of_another_worker_that_its_share_holds_back_is_passed),
+        TEST(others_learn_of_two_clients_that_wait),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

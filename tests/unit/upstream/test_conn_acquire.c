@@ -1,0 +1,637 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "net/tls.h"
+#include "unit/upstream/set.h"
+#include "upstream/failover.h"
+
+static void bytes_go_both_ways(void **state)
+{
+    struct told told;
+    char room[16];
+    (void)state;
+    begin_pool();
+    struct mk_upstream_conn *l = take(&told);
+    until_open(l);
+    int fd = accept_from((unsigned)mk_upstream_conn_server(l));
+    assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), -EAGAIN);
+    assert_int_equal(mk_upstream_conn_write(l, MK_STR("hello"), false), 5);
+    assert_int_equal(read(fd, room, sizeof room), 5);
+    assert_int_equal(write(fd, "you", 3), 3);
+    told.which = 0;
+    while (!(told.which & MK_READABLE))
+        turn(&worker);
+    assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), 3);
+    mk_upstream_conn_shutdown_write(l);
+    assert_int_equal(read(fd, room, sizeof room), 0);
+    close(fd);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
+    assert_int_equal(info_of(0).open + info_of(1).open, 0);
+}
+
+/* Makes `n` connections of requests that were complete. */
+static void keep_connections(unsigned n)
+{
+    struct told told;
+    struct mk_upstream_conn *links[4];
+    assert_true(n <= MK_LEN(links));
+    for (unsigned i = 0; i < n; i++) {
+        links[i] = take(&told);
+        until_open(links[i]);
+        assert_false(mk_pool_notify_if_reused(links[i])); /* it is new */
+    }
+    for (unsigned i = 0; i < n; i++)
+        mk_upstream_conn_release(links[i], MK_UPSTREAM_CONN_KEEP);
+}
+
+static char order[8];
+
+static void note_order(void *ctx, unsigned which)
+{
+    struct told *t = ctx;
+    order[strlen(order)] = (char)('a' + t->n);
+    t->which |= which;
+}
+
+static struct mk_upstream_conn *put_off(struct told *t, unsigned n)
+{
+    struct mk_upstream_conn_options options = {.server = -1};
+    *t = (struct told){.n = n};
+    struct mk_upstream_conn *l = mk_upstream_conn_acquire(&worker, &upstream, &options, note_order, t);
+    assert_non_null(l);
+    assert_true(mk_pool_notify_if_reused(l));
+    return l;
+}
+
+static void those_that_were_put_off_are_told_in_order_when_the_turn_ends(void **state)
+{
+    struct told told[4];
+    struct mk_upstream_conn *links[4];
+    (void)state;
+    begin_pool();
+    memset(order, 0, sizeof order);
+    keep_connections(4);
+    for (unsigned i = 0; i < 4; i++)
+        links[i] = put_off(&told[i], i);
+    mk_upstream_conn_release(links[1], MK_UPSTREAM_CONN_CLOSE);
+    assert_string_equal(order, "");
+    turn(&worker);
+    assert_string_equal(order, "acd");
+    assert_int_equal(told[0].which, MK_WRITABLE);
+    turn(&worker);
+    assert_string_equal(order, "acd"); /* once */
+    mk_upstream_conn_release(links[0], MK_UPSTREAM_CONN_CLOSE);
+    mk_upstream_conn_release(links[2], MK_UPSTREAM_CONN_CLOSE);
+    mk_upstream_conn_release(links[3], MK_UPSTREAM_CONN_CLOSE);
+}
+
+static struct mk_upstream_conn *again;
+
+static void put_off_again(void *ctx, unsigned which)
+{
+    struct told *t = ctx;
+    t->n++;
+    t->which |= which;
+    assert_true(mk_pool_notify_if_reused(again));
+}
+
+/* A callback that always has more to send does not keep the others from their turn. */
+static void what_is_put_off_by_one_that_is_told_waits_for_the_next_turn(void **state)
+{
+    struct mk_upstream_conn_options options = {.server = -1};
+    struct told told = {0};
+    (void)state;
+    begin_pool();
+    keep_connections(2); /* one to each server */
+    again = mk_upstream_conn_acquire(&worker, &upstream, &options, put_off_again, &told);
+    assert_true(mk_pool_notify_if_reused(again));
+    for (unsigned i = 1; i < 4; i++) {
+        turn(&worker);
+        assert_int_equal(told.n, i);
+    }
+    mk_upstream_conn_release(again, MK_UPSTREAM_CONN_CLOSE);
+}
+
+/* Of TLS: what was read last, and whether there is more that no event will tell of. */
+static unsigned n_held;
+
+static ssize_t read_held(struct mk_stream *s, char *room, size_t cap)
+{
+    assert_true(cap);
+    s->holds = n_held > 1;
+    if (n_held == 0)
+        return -EAGAIN;
+    if (--n_held)
+        return -EAGAIN;
+    room[0] = 'x';
+    return 1;
+}
+
+static void what_tls_holds_is_read_without_an_event(void **state)
+{
+    struct told told;
+    char room[16];
+    (void)state;
+    begin_pool();
+    struct mk_upstream_conn *l = take(&told);
+    until_open(l);
+    int fd = accept_from((unsigned)mk_upstream_conn_server(l));
+    turn(&worker);
+    struct mk_stream_ops ops = *l->stream.ops;
+    ops.read = read_held;
+    l->stream.ops = &ops;
+    n_held = 3;
+    for (unsigned i = 0; i < 2; i++) {
+        told = (struct told){0};
+        assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), -EAGAIN);
+        assert_int_equal(told.n, 0); /* others have their turn */
+        turn(&worker);
+        assert_int_equal(told.n, 1);
+        assert_int_equal(told.which, MK_READABLE);
+    }
+    assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), 1);
+    assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), -EAGAIN);
+    told.n = 0;
+    turn(&worker);
+    assert_int_equal(told.n, 0);
+    n_held = 3;
+    assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), -EAGAIN);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE); /* before its turn */
+    turn(&worker);
+    close(fd);
+}
+
+static enum { HELD, SHAKEN } handshake;
+
+static mk_err fake_connect(struct mk_stream *s, int fd, struct mk_tls_client *client, const char *name,
+                           struct mk_tls_session **session)
+{
+    (void)client, (void)name, (void)session;
+    assert_int_equal(s->fd, fd);
+    return 0;
+}
+
+static mk_err fake_handshake(struct mk_stream *s, const char **why)
+{
+    (void)why;
+    s->holds = handshake == HELD;
+    return handshake++ == HELD ? -EAGAIN : 0;
+}
+
+static void a_handshake_goes_on_with_what_tls_holds(void **state)
+{
+    static const struct mk_tls_module tls = {.connect = fake_connect, .handshake = fake_handshake};
+    struct told told;
+    (void)state;
+    upstreams.tls = &tls;
+    upstream.tls = (struct mk_tls_client *)&worker;
+    handshake = HELD;
+    begin_pool();
+    struct mk_upstream_conn *l = take(&told);
+    for (int i = 0; handshake == HELD && i < 100; i++)
+        assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
+    turn(&worker);
+    turn(&worker);
+    assert_int_equal(mk_upstream_conn_state(l), 0);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
+    upstream.tls = NULL;
+}
+
+static void what_is_clean_is_used_again(void **state)
+{
+    struct told told;
+    (void)state;
+    upstream.n = upstreams.n_servers = 1;
+    begin_pool();
+    struct mk_upstream_conn *l = take(&told);
+    until_open(l);
+    assert_false(mk_upstream_conn_was_reused(l));
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
+    assert_int_equal(info_of(0).idle, 1);
+    l = take(&told);
+    assert_int_equal(mk_upstream_conn_state(l), 0);
+    assert_true(mk_upstream_conn_was_reused(l));
+    assert_int_equal(info_of(0).idle, 0);
+    assert_int_equal(info_of(0).requests, 2);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
+    l = take_with(&told, (struct mk_upstream_conn_options){.server = -1, .fresh = true});
+    until_open(l);
+    assert_false(mk_upstream_conn_was_reused(l));
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
+}
+
+static void an_idle_one_that_its_server_closes_goes(void **state)
+{
+    struct told told;
+    (void)state;
+    upstream.n = upstreams.n_servers = 1;
+    begin_pool();
+    struct mk_upstream_conn *l = take(&told);
+    until_open(l);
+    int fd = accept_from(0);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
+    assert_int_equal(info_of(0).open, 1);
+    close(fd);
+    for (int i = 0; info_of(0).open && i < 100; i++)
+        assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
+    assert_int_equal(info_of(0).open, 0);
+    assert_int_equal(info_of(0).failures, 0);
+}
+
+static void idle_ones_end_in_time(void **state)
+{
+    struct told told;
+    (void)state;
+    upstream.n = upstreams.n_servers = 1;
+    upstream.idle_ms = 20;
+    begin_pool();
+    struct mk_upstream_conn *l = take(&told);
+    until_open(l);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
+    for (int i = 0; info_of(0).open && i < 300; i++)
+        assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
+    assert_int_equal(info_of(0).open, 0);
+}
+
+static void turns_are_taken(void **state)
+{
+    struct told told;
+    unsigned n[2] = {0};
+    (void)state;
+    servers[0].weight = 3;
+    begin_pool();
+    for (int i = 0; i < 40; i++) {
+        struct mk_upstream_conn *l = take(&told);
+        until_open(l);
+        n[mk_upstream_conn_server(l)]++;
+        mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
+    }
+    assert_int_equal(n[0], 30);
+    assert_int_equal(n[1], 10);
+}
+
+static void the_least_busy_is_chosen(void **state)
+{
+    struct told told[3];
+    struct mk_upstream_conn *l[3];
+    unsigned n[2] = {0};
+    (void)state;
+    settings.balance = MK_BALANCE_LEAST;
+    servers[0].weight = 2;
+    begin_pool();
+    for (int i = 0; i < 3; i++) {
+        l[i] = take(&told[i]);
+        until_open(l[i]);
+        n[mk_upstream_conn_server(l[i])]++;
+    }
+    assert_int_equal(n[0], 2);
+    for (int i = 0; i < 3; i++)
+        mk_upstream_conn_release(l[i], MK_UPSTREAM_CONN_KEEP);
+}
+
+static int server_of_hash(uint64_t hash)
+{
+    struct told told;
+    struct mk_upstream_conn *l =
+        take_with(&told, (struct mk_upstream_conn_options){.server = -1, .hash = hash, .counts = true});
+    until_open(l);
+    int server = mk_upstream_conn_server(l);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
+    return server;
+}
+
+static void equal_hashes_meet_the_same_server(void **state)
+{
+    unsigned n = 0;
+    (void)state;
+    settings.balance = MK_BALANCE_HASH;
+    begin_pool();
+    for (uint64_t hash = 0; hash < 200; hash++) {
+        int server = server_of_hash(hash);
+        assert_int_equal(server_of_hash(hash), server);
+        n += (unsigned)server;
+    }
+    assert_in_range(n, 60, 140);
+}
+
+static void a_server_that_refuses_is_passed_over(void **state)
+{
+    struct told told;
+    (void)state;
+    stop_server(0);
+    begin_pool();
+    for (int i = 0; i < 6; i++) {
+        struct mk_upstream_conn *l = take(&told);
+        until_open(l);
+        assert_int_equal(mk_upstream_conn_server(l), 1);
+        mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
+    }
+    assert_int_equal(info_of(0).failures, 3);
+    assert_false(mk_health_is_up(&servers[0], mk_clock_ms()));
+}
+
+static void when_all_refuse_the_error_says_so(void **state)
+{
+    struct told told;
+    (void)state;
+    begin_pool();
+    stop_server(0);
+    stop_server(1);
+    for (int i = 0; i < 8; i++) { /* those that are down are tried all the same */
+        struct mk_upstream_conn *l = take(&told);
+        for (int k = 0; mk_upstream_conn_state(l) == -EAGAIN && k < 100; k++)
+            assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
+        assert_int_equal(mk_upstream_conn_state(l), -ECONNREFUSED);
+        mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
+    }
+    uint16_t port = servers[0].port;
+    listening[0] = listen_on(&port);
+    struct mk_upstream_conn *l = take(&told);
+    until_open(l);
+    assert_int_equal(mk_upstream_conn_server(l), 0);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
+}
+
+static struct mk_upstream_conn *take_to(struct told *t, uint16_t port)
+{
+    static char text[32];
+    snprintf(text, sizeof text, "127.0.0.1:%u", port);
+    return take_with(t, (struct mk_upstream_conn_options){.server = -1, .to = mk_str_from_c(text)});
+}
+
+static void a_link_may_name_another_server(void **state)
+{
+    struct told told;
+    uint16_t port = 0;
+    (void)state;
+    begin_pool();
+    int fd = listen_on(&port);
+    struct mk_upstream_conn *l = take_to(&told, port);
+    until_open(l);
+    assert_int_equal(mk_upstream_conn_server(l), -1);
+    int accepted = accept(fd, NULL, NULL);
+    assert_true(accepted >= 0);
+    assert_int_equal(mk_upstream_conn_write(l, MK_STR("hello"), false), 5);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP); /* it is not kept */
+    char room[8];
+    assert_int_equal(read(accepted, room, sizeof room), 5);
+    assert_int_equal(read(accepted, room, sizeof room), 0);
+    close(accepted);
+    mk_fd_close(&fd);
+    l = take_to(&told, port);
+    for (int k = 0; mk_upstream_conn_state(l) == -EAGAIN && k < 100; k++)
+        assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
+    assert_int_equal(mk_upstream_conn_state(l), -ECONNREFUSED);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_FAILED);
+    assert_int_equal(info_of(0).state, MK_UPSTREAM_UP);
+    assert_int_equal(info_of(0).open + info_of(1).open, 0);
+}
+
+static void a_backup_serves_when_no_other_does(void **state)
+{
+    struct told told;
+    (void)state;
+    servers[1].backup = true;
+    begin_pool();
+    struct mk_upstream_conn *l = take(&told);
+    until_open(l);
+    assert_int_equal(mk_upstream_conn_server(l), 0);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
+    settings.check = MK_STR("connect");
+    mk_health_record_check(&servers[0], false);
+    l = take(&told);
+    until_open(l);
+    assert_int_equal(mk_upstream_conn_server(l), 1);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
+}
+
+static void those_beyond_the_budget_queue_in_order(void **state)
+{
+    struct told told[4];
+    struct mk_upstream_conn *l[4];
+    (void)state;
+    upstream.n = upstreams.n_servers = 1;
+    upstream.max = 2;
+    begin_pool();
+    for (int i = 0; i < 4; i++)
+        l[i] = take(&told[i]);
+    until_open(l[0]);
+    until_open(l[1]);
+    assert_int_equal(mk_upstream_conn_state(l[2]), -EAGAIN);
+    assert_int_equal(info_of(0).waiting, 2);
+    mk_upstream_conn_release(l[1], MK_UPSTREAM_CONN_KEEP);
+    assert_int_equal(told[2].n, 0); /* never from inside */
+    turn(&worker);
+    assert_int_equal(told[2].n, 1);
+    assert_int_equal(mk_upstream_conn_state(l[2]), 0);
+    assert_int_equal(mk_upstream_conn_state(l[3]), -EAGAIN);
+    mk_upstream_conn_release(l[0], MK_UPSTREAM_CONN_CLOSE);
+    until_open(l[3]);
+    assert_int_equal(info_of(0).waiting, 0);
+    mk_upstream_conn_release(l[2], MK_UPSTREAM_CONN_KEEP);
+    mk_upstream_conn_release(l[3], MK_UPSTREAM_CONN_KEEP);
+    assert_int_equal(info_of(0).idle, 2);
+}
+
+static void the_queue_is_bounded_in_length_and_time(void **state)
+{
+    struct told told[3];
+    (void)state;
+    upstream.n = upstreams.n_servers = 1;
+    upstream.max = 1;
+    settings.queue_max = 1;
+    settings.queue_ms = 30;
+    begin_pool();
+    struct mk_upstream_conn *a = take(&told[0]), *b = take(&told[1]), *c = take(&told[2]);
+    assert_int_equal(mk_upstream_conn_state(b), -EAGAIN);
+    assert_int_equal(mk_upstream_conn_state(c), -EBUSY);
+    for (int i = 0; mk_upstream_conn_state(b) == -EAGAIN && i < 300; i++)
+        assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
+    assert_int_equal(mk_upstream_conn_state(b), -EBUSY);
+    assert_int_equal(told[1].n, 1);
+    mk_upstream_conn_release(c, MK_UPSTREAM_CONN_CLOSE);
+    mk_upstream_conn_release(b, MK_UPSTREAM_CONN_CLOSE);
+    mk_upstream_conn_release(a, MK_UPSTREAM_CONN_CLOSE);
+}
+
+static void an_exchange_that_waits_may_give_up(void **state)
+{
+    struct told told[2];
+    (void)state;
+    upstream.n = upstreams.n_servers = 1;
+    upstream.max = 1;
+    begin_pool();
+    struct mk_upstream_conn *a = take(&told[0]), *b = take(&told[1]);
+    until_open(a);
+    mk_upstream_conn_release(b, MK_UPSTREAM_CONN_CLOSE);
+    assert_int_equal(info_of(0).waiting, 0);
+    mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
+    turn(&worker);
+    assert_int_equal(told[1].n, 0);
+}
+
+/* Another worker, whose request has waited since then. */
+static void let_another_wait(uint64_t since_ms)
+{
+    upstreams.limit.memory->n_rows = 10;
+    mk_conn_limit_backend(&upstreams.limit, servers[0].stats_slot)->waiters[9][0].since_ms = since_ms;
+}
+
+static void an_older_request_of_another_worker_goes_first(void **state)
+{
+    struct told told[2];
+    (void)state;
+    upstream.n = upstreams.n_servers = 1;
+    upstream.max = 1;
+    begin_pool();
+    struct mk_upstream_conn *a = take(&told[0]), *b = take(&told[1]);
+    until_open(a);
+    let_another_wait(mk_clock_ms() - 1000);
+    mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
+    assert_true(was_woken(&upstreams.limit, 9));
+    assert_int_equal(mk_upstream_conn_state(b), -EAGAIN);
+    assert_int_equal(info_of(0).open, 0); /* its slot is free for the other */
+    let_another_wait(0);
+    wake();
+    until_open(b);
+    mk_upstream_conn_release(b, MK_UPSTREAM_CONN_KEEP);
+}
+
+static void idle_ones_are_given_up_for_another_worker(void **state)
+{
+    struct told told;
+    (void)state;
+    upstream.n = upstreams.n_servers = 1;
+    upstream.max = 1;
+    begin_pool();
+    struct mk_upstream_conn *a = take(&told);
+    until_open(a);
+    mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
+    assert_int_equal(info_of(0).idle, 1);
+    wake(); /* none waits */
+    assert_int_equal(info_of(0).idle, 1);
+    let_another_wait(mk_clock_ms() - 1000);
+    wake();
+    assert_int_equal(info_of(0).open, 0);
+    assert_true(was_woken(&upstreams.limit, 9));
+}
+
+static void a_new_one_takes_the_place_of_an_idle_one(void **state)
+{
+    struct told told;
+    (void)state;
+    upstream.n = upstreams.n_servers = 1;
+    upstream.max = 1;
+    begin_pool();
+    struct mk_upstream_conn *l = take(&told);
+    until_open(l);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
+    l = take_with(&told, (struct mk_upstream_conn_options){.server = -1, .fresh = true});
+    until_open(l);
+    assert_int_equal(info_of(0).open, 1);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
+}
+
+static void one_that_needs_a_new_one_is_not_passed_by_those_behind_it(void **state)
+{
+    struct told told[3];
+    (void)state;
+    upstream.n = upstreams.n_servers = 1;
+    upstream.max = 1;
+    begin_pool();
+    struct mk_upstream_conn *busy = take(&told[0]);
+    until_open(busy);
+    struct mk_upstream_conn *fresh = take_with(
+                                &told[1], (struct mk_upstream_conn_options){.server = -1, .fresh = true}),
+                            *next = take(&told[2]);
+    mk_upstream_conn_release(busy, MK_UPSTREAM_CONN_KEEP);
+    assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
+    until_open(fresh);
+    assert_false(mk_upstream_conn_was_reused(fresh));
+    assert_int_equal(info_of(0).open, 1);
+    mk_upstream_conn_release(fresh, MK_UPSTREAM_CONN_KEEP);
+    until_open(next);
+    assert_true(mk_upstream_conn_was_reused(next));
+    mk_upstream_conn_release(next, MK_UPSTREAM_CONN_KEEP);
+}
+
+static void an_exchange_that_must_wait_gives_up_idle_ones(void **state)
+{
+    struct told told;
+    (void)state;
+    upstream.n = upstreams.n_servers = 1;
+    upstream.max = 1;
+    begin_pool();
+    struct mk_upstream_conn *l = take(&told);
+    until_open(l);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
+    let_another_wait(mk_clock_ms() - 1000);
+    l = take(&told);
+    assert_int_equal(mk_upstream_conn_state(l), -EAGAIN);
+    assert_int_equal(info_of(0).open, 0);
+    assert_true(was_woken(&upstreams.limit, 9));
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
+}
+
+static void a_request_that_waits_is_served_when_another_worker_gives_up_a_slot(void **state)
+{
+    struct told told;
+    (void)state;
+    upstream.n = upstreams.n_servers = 1;
+    upstream.max = 1;
+    begin_pool();
+    unsigned slot;
+    assert_true(mk_conn_limit_acquire_slot(&upstreams.limit, servers[0].stats_slot, 1, 9, &slot));
+    struct mk_upstream_conn *l = take(&told);
+    assert_int_equal(mk_upstream_conn_state(l), -EAGAIN);
+    assert_true(pool->sweeps_at_ms >= worker.loop.now_ms + settings.queue_ms - 100); /* it does not poll */
+    mk_conn_limit_release_slot(&upstreams.limit, servers[0].stats_slot, slot);
+    wake();
+    until_open(l);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
+}
+
+static void odd_messages_are_ignored(void **state)
+{
+    (void)state;
+    begin_pool();
+    mk_failover_on_message(pool, MK_STR("x"));
+    mk_failover_on_message(pool, MK_STR("\x77\x00\x77\x00"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(bytes_go_both_ways, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(those_that_were_put_off_are_told_in_order_when_the_turn_ends,
+                                        start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(what_is_put_off_by_one_that_is_told_waits_for_the_next_turn,
+                                        start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(what_tls_holds_is_read_without_an_event, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(a_handshake_goes_on_with_what_tls_holds, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(what_is_clean_is_used_again, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(an_idle_one_that_its_server_closes_goes, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(idle_ones_end_in_time, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(turns_are_taken, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(the_least_busy_is_chosen, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(equal_hashes_meet_the_same_server, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(a_server_that_refuses_is_passed_over, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(when_all_refuse_the_error_says_so, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(a_link_may_name_another_server, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(a_backup_serves_when_no_other_does, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(those_beyond_the_budget_queue_in_order, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(the_queue_is_bounded_in_length_and_time, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(an_exchange_that_waits_may_give_up, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(an_older_request_of_another_worker_goes_first, start_two,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(idle_ones_are_given_up_for_another_worker, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(a_new_one_takes_the_place_of_an_idle_one, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(one_that_needs_a_new_one_is_not_passed_by_those_behind_it, start_two,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(an_exchange_that_must_wait_gives_up_idle_ones, start_two,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(a_request_that_waits_is_served_when_another_worker_gives_up_a_slot,
+                                        start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(odd_messages_are_ignored, start_two, harness_stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the error log says of servers: once for each change. */
+#include "upstream/failure.h"
+
+#include <errno.h>
+
+#include "unit/upstream/set.h"
+#include "upstream/connect_error.h"
+#include "upstream/failover.h"
+
+static struct mk_upstream_server *s = &servers[0];
+
+static int start(void **state)
+{
+    (void)state;
+    group_begin(2);
+    begin_pool();
+    return 0;
+}
+
+static struct mk_upstream_stats_health *health(void)
+{
+    return mk_upstream_stats_health(&upstreams.stats, s->stats_slot);
+}
+
+/* Enough time has passed since the last line. */
+static void pass_time(void)
+{
+    health()->trouble_ms = health()->nameless_ms = 1;
+}
+
+static void expect_line(enum mk_log_level level, const char *text)
+{
+    assert_int_equal(worker.n_logged, 1);
+    assert_int_equal(worker.level, level);
+    assert_contains(mk_str_from_c(worker.logged), text);
+    assert_contains(mk_str_from_c(worker.logged), "upstream u: the server 127.0.0.1 ");
+    worker.n_logged = 0;
+}
+
+static void a_failure_is_one_line_until_it_changes(void **state)
+{
+    (void)state;
+    settings.max_fails = 0;
+    for (unsigned i = 0; i < 5; i++) {
+        mk_upstream_failure_report(&worker, s, -ECONNREFUSED, NULL);
+        pass_time();
+    }
+    expect_line(MK_LOG_ERROR, "failed: the server refused the connection");
+    mk_upstream_failure_report(&worker, s, -ETIMEDOUT, "the server does not answer");
+    expect_line(MK_LOG_ERROR, "failed: the server does not answer");
+    pass_time();
+    mk_upstream_failure_clear(&worker, s);
+    expect_line(MK_LOG_INFO, "answers again");
+    mk_upstream_failure_clear(&worker, s);
+    assert_int_equal(worker.n_logged, 0);
+    assert_int_equal(info_of(0).failures, 6);
+}
+
+static void a_server_that_fails_now_and_then_does_not_fill_the_log(void **state)
+{
+    (void)state;
+    settings.max_fails = 0;
+    mk_upstream_failure_report(&worker, s, -ECONNRESET, NULL);
+    for (unsigned i = 0; i < 50; i++) {
+        mk_upstream_failure_clear(&worker, s);
+        mk_upstream_failure_report(&worker, s, -ECONNRESET, NULL);
+    }
+    expect_line(MK_LOG_ERROR, "failed");
+    pass_time();
+    mk_upstream_failure_clear(&worker, s); /* the log has the last state in the end */
+    expect_line(MK_LOG_INFO, "answers again");
+}
+
+static void a_server_that_is_taken_out_and_back_has_a_line_for_each(void **state)
+{
+    (void)state;
+    settings.max_fails = 2;
+    assert_false(mk_upstream_failure_report(&worker, s, -EPIPE, NULL));
+    worker.n_logged = 0;
+    assert_true(mk_upstream_failure_report(&worker, s, -EPIPE, NULL));
+    expect_line(MK_LOG_WARN, "gets no requests for 10000 ms, after 2 failures in a row");
+    assert_false(mk_upstream_failure_report(&worker, s, -EPIPE, NULL));
+    assert_int_equal(worker.n_logged, 0);
+    pass_time();
+    mk_upstream_failure_clear(&worker, s);
+    expect_line(MK_LOG_INFO, "is back");
+}
+
+static void one_failure_that_takes_a_server_out_is_no_plural(void **state)
+{
+    (void)state;
+    settings.max_fails = 1;
+    assert_true(mk_upstream_failure_report(&worker, s, -EPIPE, NULL));
+    assert_int_equal(worker.n_logged, 2); /* why it failed comes first */
+    assert_contains(mk_str_from_c(worker.logged), "gets no requests for 10000 ms, after 1 failure in a row");
+}
+
+static void a_check_that_fails_says_why(void **state)
+{
+    (void)state;
+    settings.check = MK_STR("/health");
+    settings.check_fall = 2;
+    assert_false(mk_upstream_failure_report_check(&worker, s, false, "it answers with status 503"));
+    assert_int_equal(worker.n_logged, 0);
+    assert_true(mk_upstream_failure_report_check(&worker, s, false, "it answers with status 503"));
+    expect_line(MK_LOG_WARN, "fails its health check: it answers with status 503");
+    assert_false(mk_upstream_failure_report_check(&worker, s, false, "it does not answer in time"));
+    assert_int_equal(worker.n_logged, 0);
+    assert_false(mk_upstream_failure_report_check(&worker, s, true, NULL));
+    expect_line(MK_LOG_INFO, "passes its health check");
+}
+
+static void a_name_that_does_not_resolve_says_why(void **state)
+{
+    (void)state;
+    mk_upstream_failure_report_dns(&worker, s, NULL);
+    assert_int_equal(worker.n_logged, 0);
+    for (unsigned i = 0; i < 3; i++) {
+        mk_upstream_failure_report_dns(&worker, s, "Name or service not known");
+        pass_time();
+    }
+    expect_line(MK_LOG_ERROR, "does not resolve: Name or service not known");
+    mk_upstream_failure_report_dns(&worker, s, NULL);
+    expect_line(MK_LOG_INFO, "resolves again");
+}
+
+static void every_error_has_words(void **state)
+{
+    (void)state;
+    static const int errors[] = {-EHOSTUNREACH,  -EBUSY,       -ETIMEDOUT, -EPROTO,       -EMFILE,
+                                 -ENFILE,        -ENOBUFS,     -ENOMEM,    -ENOENT,       -EACCES,
+                                 -EPERM,         -ENETUNREACH, -EAGAIN,    -ECONNREFUSED, -ECONNRESET,
+                                 -EADDRNOTAVAIL, -EIO};
+    for (size_t i = 0; i < MK_LEN(errors); i++)
+        assert_true(strlen(mk_connect_error_text(errors[i])) > 10);
+    assert_contains(mk_str_from_c(mk_connect_error_text(-EACCES)), "Permission denied");
+    assert_contains(mk_str_from_c(mk_connect_error_text(-ENOENT)), "No such file");
+    assert_contains(mk_str_from_c(mk_connect_error_text(-ENETUNREACH)), "no route");
+}
+
+/* ---- Requests that wait on a server that is out ---- */
+
+static unsigned n_out;
+
+static void on_down(void *ctx)
+{
+    (void)ctx;
+    n_out++;
+}
+
+static void receive_message(void)
+{
+    mk_failover_on_message(pool, mk_str_of((const char *)&worker.last_message, sizeof worker.last_message));
+}
+
+static void exchanges_on_a_server_that_is_out_are_told(void **state)
+{
+    (void)state;
+    struct told told[3];
+    struct mk_upstream_conn *waits = take(&told[0]), *other = take(&told[1]), *answered = take(&told[2]);
+    struct mk_upstream_conn *l[] = {waits, other, answered};
+    n_out = 0;
+    for (unsigned i = 0; i < 3; i++) {
+        until_open(l[i]);
+        mk_upstream_conn_set_on_down(l[i], on_down);
+    }
+    assert_int_equal(mk_upstream_conn_server(waits), mk_upstream_conn_server(answered));
+    mk_upstream_conn_mark_first_byte(answered);
+    mk_failover_broadcast(&pool->backends[mk_upstream_conn_server(waits)]);
+    assert_int_equal(n_out, 0); /* not from inside */
+    receive_message();
+    assert_int_equal(n_out, 1);
+    for (unsigned i = 0; i < 3; i++)
+        mk_upstream_conn_release(l[i], MK_UPSTREAM_CONN_CLOSE);
+    receive_message();
+    assert_int_equal(n_out, 1);
+}
+
+static void exchanges_stay_where_no_other_server_is_up(void **state)
+{
+    (void)state;
+    struct told told;
+    struct mk_upstream_conn *l = take(&told);
+    n_out = 0;
+    until_open(l);
+    mk_upstream_conn_set_on_down(l, on_down);
+    settings.max_fails = 1;
+    mk_health_record_failure(&servers[1 - mk_upstream_conn_server(l)]);
+    mk_failover_broadcast(&pool->backends[mk_upstream_conn_server(l)]);
+    receive_message();
+    assert_int_equal(n_out, 0);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
+}
+
+static void a_message_about_a_server_that_is_unknown_is_dropped(void **state)
+{
+    (void)state;
+    static const uint32_t messages[] = {3u << 16, 0xffffu << 16, 1u << 16 | 7, 7};
+    for (size_t i = 0; i < MK_LEN(messages); i++)
+        mk_failover_on_message(pool, mk_str_of((const char *)&messages[i], sizeof messages[i]));
+    mk_failover_on_message(pool, MK_STR("abc"));
+}
+
+static void max_fails_tell_of_a_server_that_is_out(void **state)
+{
+    (void)state;
+    struct told told[2];
+    settings.max_fails = 1;
+    struct mk_upstream_conn *l = take(&told[0]);
+    until_open(l);
+    unsigned before = worker.n_messages;
+    int server = mk_upstream_conn_server(l);
+    mk_upstream_conn_set_error(l, -ECONNRESET, "the server closed the connection");
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_FAILED);
+    assert_int_equal(worker.n_messages, before + 1);
+    assert_int_equal(worker.last_message, mk_failover_encode(&servers[server]));
+    assert_int_equal(worker.last_to, MK_TO_ALL);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, harness_stop)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_failure_is_one_line_until_it_changes),
+        TEST(a_server_that_fails_now_and_then_does_not_fill_the_log),
+        TEST(a_server_that_is_taken_out_and_back_has_a_line_for_each),
+        TEST(one_failure_that_takes_a_server_out_is_no_plural),
+        TEST(a_check_that_fails_says_why),
+        TEST(a_name_that_does_not_resolve_says_why),
+        TEST(every_error_has_words),
+        TEST(exchanges_on_a_server_that_is_out_are_told),
+        TEST(exchanges_stay_where_no_other_server_is_up),
+        TEST(a_message_about_a_server_that_is_unknown_is_dropped),
+        TEST(max_fails_tell_of_a_server_that_is_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A site that keeps content in memory and in files, and clients beside its own. */
+#ifndef MK_UNIT_WEB_SPOOLED_CASE_H
+#define MK_UNIT_WEB_SPOOLED_CASE_H
+
+#include "net/offload.h"
+#include "unit/net/loop.h"
+#include "unit/site.h"
+#include "unit/test.h"
+#include "web/spool_quota.h"
+
+static struct site site;
+static struct mk_addr others[4];
+static struct mk_loop loop;
+static struct mk_offload helper;
+
+/* Nothing is left when a case has ended. */
+static inline void spooled_end(void *p)
+{
+    const struct mk_spool_quota *spools = p;
+    assert_int_equal(spools->stored, 0);
+    assert_int_equal(spools->responses, 0);
+    for (size_t i = 0; i < MK_SPOOL_BUCKETS; i++)
+        assert_null(spools->clients[i]);
+}
+
+static inline int spooled_start(void **state)
+{
+    (void)state;
+    site_begin(&site);
+    site.web.spools = (struct mk_spool_quota){.folder = site.folder.path, .max = UINT64_MAX};
+    harness_defer(spooled_end, &site.web.spools);
+    for (size_t i = 0; i < MK_LEN(others); i++)
+        others[i] = (struct mk_addr){.ip = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = (uint8_t)(i + 1)}};
+    return 0;
+}
+
+static inline void spooled_end_thread(void *p)
+{
+    mk_offload_fini(p);
+}
+
+/* The same, and a thread writes the files. */
+static inline int spooled_start_with_thread(void **state)
+{
+    spooled_start(state);
+    loop_begin(&loop);
+    assert_int_equal(mk_offload_init(&helper, &loop), 0);
+    harness_defer(spooled_end_thread, &helper);
+    site.web.spools.helper = &helper;
+    return 0;
+}
+
+#endif

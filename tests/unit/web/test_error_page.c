@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "web/error_page.h"
+
+#include "http/status.h"
+#include "unit/web/site_case.h"
+
+static struct mk_exchange *fill(const struct mk_vhost *host, unsigned status)
+{
+    struct mk_exchange *x = site_get(&site, "/", "");
+    mk_error_page_fill(host, &x->request, &x->response, status);
+    assert_int_equal(x->response.status, status);
+    return x;
+}
+
+static void check_builtin(struct mk_exchange *x)
+{
+    char number[8];
+    snprintf(number, sizeof number, "%u", x->response.status);
+    assert_str(site_field(x, "Content-Type"), "text/html; charset=utf-8");
+    mk_str page = site_content(x);
+    assert_true(mk_str_starts(page, MK_STR("<!doctype html>")));
+    assert_true(mk_str_ends(page, MK_STR("</html>\n")));
+    assert_non_null(strstr(page.p, number));
+    assert_int_equal(x->response.content.length, page.len);
+}
+
+static void every_status_has_a_page(void **state)
+{
+    (void)state;
+    for (unsigned status = 400; status < 600; status++) {
+        struct mk_exchange *x = fill(&site.host, status);
+        check_builtin(x);
+        mk_exchange_free(x);
+        x = fill(NULL, status);
+        check_builtin(x);
+        mk_exchange_free(x);
+    }
+}
+
+/* The registry of IANA: each of its statuses has a sentence of its own, and an unknown one has some sentence.
+ */
+static void every_status_has_a_sentence(void **state)
+{
+    (void)state;
+    char told[256][128];
+    size_t n = 0;
+    for (unsigned status = 300; status < 600; status++) {
+        struct mk_exchange *x = fill(&site.host, status);
+        mk_str page = site_content(x);
+        const char *begin = strstr(page.p, "<p>"), *end = strstr(page.p, "</p>");
+        assert_true(begin && end && end - begin > 20 && end[-1] == '.');
+        if (status >= 400 && mk_status_text(status).len) {
+            snprintf(told[n], sizeof *told, "%.*s", (int)(end - begin), begin);
+            for (size_t i = 0; i < n; i++)
+                assert_string_not_equal(told[i], told[n]);
+            n++;
+        }
+        mk_exchange_free(x);
+    }
+    assert_true(n >= 39);
+}
+
+static const struct mk_error_page pages[] = {
+    {.status = 404, .path = MK_STR_INIT("errors/404.html")},
+    {.status = 500, .path = MK_STR_INIT("errors/large.png")},
+    {.status = 403, .path = MK_STR_INIT("errors/missing.html")},
+    {.status = 503, .path = MK_STR_INIT("errors")},
+};
+
+static void add_pages(void)
+{
+    site.host.error_pages = pages;
+    site.host.n_error_pages = MK_LEN(pages);
+    folder_add_folder(&site.folder, "errors");
+    site_add(&site, "errors/404.html", MK_STR("nothing <b>here</b>"));
+    struct mk_buf large = mk_buf_growing(1 << 20);
+    mk_buf_addf(&large, "%10000d", 1);
+    site_add(&site, "errors/large.png", mk_buf_str(&large));
+    mk_buf_free(&large);
+}
+
+static void a_host_has_pages_of_its_own(void **state)
+{
+    (void)state;
+    add_pages();
+    struct mk_exchange *x = fill(&site.host, 404);
+    assert_str(site_field(x, "Content-Type"), "text/html; charset=utf-8");
+    assert_str(site_content(x), "nothing <b>here</b>");
+    assert_null(site_field(x, "ETag").p);
+    mk_exchange_free(x);
+    x = fill(&site.host, 500);
+    assert_str(site_field(x, "Content-Type"), "image/png");
+    assert_int_equal(x->response.content.length, 10000);
+    assert_int_equal(site_content(x).len, 10000);
+    mk_exchange_free(x);
+    x = fill(&site.host, 410);
+    check_builtin(x);
+    mk_exchange_free(x);
+    assert_int_equal(site.n_logged, 0);
+}
+
+static void a_missing_page_is_replaced_and_reported(void **state)
+{
+    (void)state;
+    add_pages();
+    struct mk_exchange *x = fill(&site.host, 403);
+    check_builtin(x);
+    mk_exchange_free(x);
+    assert_int_equal(site.n_logged, 1);
+    assert_non_null(strstr(site.logged, "errors/missing.html"));
+    x = fill(&site.host, 503); /* a folder */
+    check_builtin(x);
+    mk_exchange_free(x);
+}
+
+static void a_page_is_held_as_long_as_the_request(void **state)
+{
+    (void)state;
+    add_pages();
+    struct mk_exchange *x = fill(&site.host, 500);
+    assert_int_equal(unlinkat(site.folder.fd, "errors/large.png", 0), 0);
+    mk_file_cache_fini(&site.web.files);
+    assert_int_equal(site_content(x).len, 10000);
+    mk_exchange_free(x);
+    assert_int_equal(mk_file_cache_init(&site.web.files, &site_limits), 0);
+}
+
+static unsigned n_closed;
+
+static ssize_t pull(void *ctx, char *room, size_t cap)
+{
+    (void)ctx;
+    (void)cap;
+    room[0] = 's';
+    return 1;
+}
+
+static void close_source(void *ctx)
+{
+    (void)ctx;
+    n_closed++;
+}
+
+static void what_was_to_be_sent_is_not_but_fields_stay(void **state)
+{
+    (void)state;
+    static const struct mk_body_source_ops source = {.pull = pull, .close = close_source};
+    static const struct mk_header_block block = {.text = MK_STR_INIT("")};
+    n_closed = 0;
+    struct mk_exchange *x = site_get(&site, "/", "");
+    assert_int_equal(mk_response_add_header(&x->response, MK_STR("Allow"), MK_STR("GET")), 0);
+    mk_response_add_header_block(&x->response, &block);
+    assert_int_equal(mk_response_set_body_source(&x->response, &source, NULL, 5), 0);
+    mk_error_page_fill(&site.host, &x->request, &x->response, 405);
+    assert_int_equal(n_closed, 1);
+    assert_int_equal(x->response.n_blocks, 0);
+    assert_str(site_field(x, "Allow"), "GET");
+    check_builtin(x);
+    mk_exchange_free(x);
+    assert_int_equal(n_closed, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_status_has_a_page, start, harness_stop),
+        cmocka_unit_test_setup_teardown(every_status_has_a_sentence, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_host_has_pages_of_its_own, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_missing_page_is_replaced_and_reported, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_page_is_held_as_long_as_the_request, start, harness_stop),
+        cmocka_unit_test_setup_teardown(what_was_to_be_sent_is_not_but_fields_stay, start, harness_stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

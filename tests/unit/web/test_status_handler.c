@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "web/status_handler.h"
+
+#include "unit/web/site_case.h"
+
+static void the_handler_answers_every_method(void **state)
+{
+    (void)state;
+    assert_int_equal(mk_status_handler.methods, 0);
+    assert_string_equal(mk_status_handler.name, "status");
+}
+
+static void expect(struct mk_status_handler answer, enum mk_verdict verdict)
+{
+    struct mk_exchange *x = site_get(&site, "/", "");
+    assert_int_equal(mk_status_handler.handle(&x->request, &x->response, &answer), verdict);
+    assert_int_equal(x->response.status, answer.status);
+    assert_int_equal(x->response.content.length, answer.text.len);
+    if (answer.text.p)
+        assert_str(site_field(x, "Content-Type"), "text/plain; charset=utf-8");
+    mk_exchange_free(x);
+}
+
+static void an_error_without_text_gets_its_page(void **state)
+{
+    (void)state;
+    expect((struct mk_status_handler){.status = 403}, MK_ERROR);
+    expect((struct mk_status_handler){.status = 503, .text = MK_STR("soon\n")}, MK_DONE);
+}
+
+static void a_success_has_its_text_or_nothing(void **state)
+{
+    (void)state;
+    expect((struct mk_status_handler){.status = 200, .text = MK_STR("ok\n")}, MK_DONE);
+    expect((struct mk_status_handler){.status = 204}, MK_DONE);
+    expect((struct mk_status_handler){.status = 200}, MK_DONE);
+}
+
+static void a_status_that_needs_more_is_not_allowed(void **state)
+{
+    (void)state;
+    static const unsigned good[] = {200, 204, 205, 299, 400, 451, 503, 599},
+                          bad[] = {0, 100, 199, 206, 301, 304, 399, 600};
+    for (size_t i = 0; i < MK_LEN(good); i++)
+        assert_true(mk_status_handler_allows(good[i]));
+    for (size_t i = 0; i < MK_LEN(bad); i++)
+        assert_false(mk_status_handler_allows(bad[i]));
+    assert_true(mk_status_handler_may_have_body(200));
+    assert_false(mk_status_handler_may_have_body(204));
+    assert_false(mk_status_handler_may_have_body(205));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_handler_answers_every_method),
+        cmocka_unit_test(an_error_without_text_gets_its_page),
+        cmocka_unit_test(a_success_has_its_text_or_nothing),
+        cmocka_unit_test(a_status_that_needs_more_is_not_allowed),
+    };
+    return cmocka_run_group_tests(tests, start, harness_stop);
+}

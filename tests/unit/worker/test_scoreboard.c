@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Counts of processes outlive them; the results of reloads are recorded. */
+#include "worker/scoreboard.h"
+
+#include "proto/conn.h"
+#include "unit/test.h"
+
+static struct mk_scoreboard scoreboard;
+
+static int start(void **state)
+{
+    (void)state;
+    scoreboard = (struct mk_scoreboard){.master = 1};
+    return mk_scoreboard_open(&scoreboard, 3);
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    mk_scoreboard_close(&scoreboard);
+    return 0;
+}
+
+static void a_new_one_is_empty(void **state)
+{
+    (void)state;
+    assert_int_equal(scoreboard.n, 3);
+    assert_int_equal(scoreboard.at[2].started, 0);
+    assert_int_equal(scoreboard.history->past.requests, 0);
+    assert_int_equal(atomic_load(&scoreboard.history->reloads), 0);
+}
+
+static void a_new_worker_starts_at_zero_and_the_past_is_kept(void **state)
+{
+    (void)state;
+    for (unsigned i = 1; i <= 3; i++) {
+        mk_scoreboard_reassign_slot(&scoreboard, &scoreboard.at[1], i);
+        assert_int_equal(scoreboard.at[1].started, i);
+        assert_int_equal(scoreboard.at[1].counters.requests, 0);
+        scoreboard.at[1].counters = (struct mk_counters){.accepted = 1,
+                                                         .dropped = 2,
+                                                         .open = 3,
+                                                         .requests = 4,
+                                                         .by_class = {[2] = 5},
+                                                         .by_ending = {[MK_OUTCOME_CLIENT_ABORTED] = 6},
+                                                         .sent = 7};
+        scoreboard.at[1].leaving = true;
+    }
+    const struct mk_counters *past = &scoreboard.history->past;
+    assert_int_equal(past->accepted, 2);
+    assert_int_equal(past->dropped, 4);
+    assert_int_equal(past->open, 0); /* no connection is left */
+    assert_int_equal(past->requests, 8);
+    assert_int_equal(past->by_class[2], 10);
+    assert_int_equal(past->by_ending[MK_OUTCOME_CLIENT_ABORTED], 12);
+    assert_int_equal(past->sent, 14);
+}
+
+static void a_reload_is_under_way_until_it_is_counted(void **state)
+{
+    (void)state;
+    struct mk_reload_stats *h = scoreboard.history;
+    mk_reload_stats_begin(h);
+    assert_true(atomic_load(&h->reloading));
+    mk_reload_stats_succeeded(h);
+    assert_false(atomic_load(&h->reloading));
+    assert_int_equal(atomic_load(&h->reloads), 1);
+    mk_reload_stats_begin(h);
+    mk_reload_stats_failed(h, MK_STR("the reason"));
+    assert_false(atomic_load(&h->reloading));
+    assert_int_equal(atomic_load(&h->failed_reloads), 1);
+    assert_string_equal(h->why, "the reason");
+}
+
+static void long_reasons_are_cut_and_short_ones_leave_nothing_of_them(void **state)
+{
+    (void)state;
+    static char reason[2 * MK_RELOAD_STATS_REASON_MAX];
+    memset(reason, 'x', sizeof reason);
+    mk_reload_stats_failed(scoreboard.history, mk_str_of(reason, sizeof reason));
+    assert_int_equal(strlen(scoreboard.history->why), MK_RELOAD_STATS_REASON_MAX - 1);
+    mk_reload_stats_failed(scoreboard.history, MK_STR_NULL);
+    assert_string_equal(scoreboard.history->why, "");
+}
+
+static void expect_description(uint64_t moves, const char *line, const char *expected)
+{
+    char room[256];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    struct mk_scoreboard_slot place = {.counters.moves = moves};
+    memcpy(place.counters.line, line, strnlen(line, sizeof place.counters.line));
+    mk_scoreboard_describe_slot(&place, &text);
+    assert_str(mk_buf_str(&text), expected);
+}
+
+static void what_a_worker_does_is_described(void **state)
+{
+    (void)state;
+    char room[256];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    mk_scoreboard_reassign_slot(&scoreboard, &scoreboard.at[1], 1);
+    mk_scoreboard_describe_slot(&scoreboard.at[1], &text);
+    assert_str(mk_buf_str(&text), "before its first request");
+    expect_description(0, "in worker_start() of x", "in worker_start() of x");
+    expect_description(MK_CONN_FLOW, "GET /", "last request \"GET /\", moves flow");
+    expect_description(MK_CONN_HEAD << 4 | MK_CONN_FLOW, "GET /", "last request \"GET /\", moves head flow");
+    char full[MK_COUNTERS_LINE_MAX]; /* a torn line may lack its NUL */
+    memset(full, 'x', sizeof full);
+    char expected[sizeof full + 1] = {0};
+    memcpy(expected, full, sizeof full);
+    expect_description(0, full, expected);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_new_one_is_empty, start, stop),
+        cmocka_unit_test_setup_teardown(a_new_worker_starts_at_zero_and_the_past_is_kept, start, stop),
+        cmocka_unit_test_setup_teardown(a_reload_is_under_way_until_it_is_counted, start, stop),
+        cmocka_unit_test_setup_teardown(what_a_worker_does_is_described, start, stop),
+        cmocka_unit_test_setup_teardown(long_reasons_are_cut_and_short_ones_leave_nothing_of_them, start,
+                                        stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

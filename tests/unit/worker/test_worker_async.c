@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What plugins wait for in a worker, and what becomes of it when the worker ends. */
+#include "worker/worker.h"
+#include "worker/worker_async.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "unit/setup/configured.h"
+
+enum { AT_ONCE = 1024 };
+
+static struct configured c;
+static struct mk_worker w;
+static struct mk_counters counters;
+static unsigned n_works, n_dones, n_calls;
+static pthread_t loop_thread;
+static sem_t may_work;
+
+static int start(void **state)
+{
+    (void)state;
+    n_works = n_dones = n_calls = 0;
+    loop_thread = pthread_self();
+    sem_init(&may_work, 0, 0);
+    configured_init(&c);
+    configured_expect(&c, "[HOST]\n    DocumentRoot site\n");
+    const struct mk_worker_options o = {.generation = c.g, .workers = 1, .counters = &counters};
+    return mk_worker_init(&w, &o);
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    configured_fini(&c);
+    sem_destroy(&may_work);
+    return 0;
+}
+
+static void turn_until(const unsigned *n, unsigned is)
+{
+    while (*n < is)
+        assert_int_equal(mk_loop_run_once(&w.loop, 5000), 0);
+}
+
+/* ---- Alarms and watchers ---- */
+
+static void call(void *ctx)
+{
+    assert_ptr_equal(ctx, &n_calls);
+    assert_true(pthread_equal(pthread_self(), loop_thread));
+    n_calls++;
+}
+
+static void on_ready(void *ctx, unsigned which)
+{
+    assert_int_equal(which, MK_READABLE);
+    call(ctx);
+}
+
+static void on_due(struct mk_timer *t)
+{
+    (void)t;
+    call(&n_calls);
+}
+
+static void timers_and_watchers_work_in_its_loop(void **state)
+{
+    (void)state;
+    int ends[2];
+    struct mk_timer timer, far;
+    assert_int_equal(pipe(ends), 0);
+    mk_timer_init(&timer, on_due);
+    mk_timer_init(&far, on_due);
+    struct mk_watcher *r = mk_watcher_new(&w, ends[0], MK_READABLE, on_ready, &n_calls);
+    assert_non_null(r);
+    mk_timer_set(&timer, &w, 1);
+    mk_timer_set(&far, &w, UINT32_MAX); /* as far ahead as it goes */
+    assert_true(mk_timer_is_set(&timer));
+    turn_until(&n_calls, 1);
+    assert_false(mk_timer_is_set(&timer));
+    assert_true(mk_timer_is_set(&far));
+    mk_timer_set(&far, &w, 1);
+    turn_until(&n_calls, 2);
+    n_calls = 1;
+    assert_int_equal(write(ends[1], "x", 1), 1);
+    turn_until(&n_calls, 2);
+    mk_timer_set(&timer, &w, 1);
+    mk_timer_stop(&timer);
+    mk_timer_stop(&timer);
+    mk_watcher_free(r); /* its memory is given back by the end of the worker */
+    mk_worker_fini(&w);
+    assert_int_equal(n_calls, 2);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* ---- Work in other threads ---- */
+
+static void work(void *ctx)
+{
+    (void)ctx;
+    if (pthread_equal(pthread_self(), loop_thread))
+        abort();
+    __atomic_add_fetch(&n_works, 1, __ATOMIC_SEQ_CST);
+}
+
+static void done(void *ctx)
+{
+    assert_ptr_equal(ctx, &n_dones);
+    assert_true(pthread_equal(pthread_self(), loop_thread));
+    n_dones++;
+}
+
+static void work_is_done_aside_and_ends_in_the_loop(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 50; i++)
+        assert_int_equal(mk_worker_offload(&w, work, done, &n_dones), 0);
+    assert_int_equal(n_dones, 0);
+    turn_until(&n_dones, 50);
+    assert_int_equal(n_works, 50);
+    assert_int_equal(w.thread_pool.n_jobs, 0);
+    assert_int_equal(w.service.helper.n_threads, 0); /* files have threads of their own */
+    mk_worker_fini(&w);
+    assert_int_equal(n_dones, 50);
+}
+
+static void work_later(void *ctx)
+{
+    sem_wait(&may_work);
+    work(ctx);
+}
+
+static void not_too_much_waits(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < AT_ONCE; i++)
+        assert_int_equal(mk_worker_offload(&w, work_later, done, &n_dones), 0);
+    assert_int_equal(mk_worker_offload(&w, work_later, done, &n_dones), -EAGAIN);
+    sem_post(&may_work);
+    turn_until(&n_dones, 1);
+    assert_int_equal(mk_worker_offload(&w, work_later, done, &n_dones), 0);
+    for (unsigned i = 0; i < AT_ONCE; i++)
+        sem_post(&may_work);
+    turn_until(&n_dones, AT_ONCE + 1);
+    mk_worker_fini(&w);
+    assert_int_equal(n_works, AT_ONCE + 1);
+}
+
+/* As libraries do. */
+static void use_much_stack(void *ctx)
+{
+    char room[512 * 1024];
+    memset(room, 1, sizeof room);
+    __asm__ volatile("" : : "r"(room) : "memory");
+    work(ctx);
+}
+
+static void there_is_room_for_libraries(void **state)
+{
+    (void)state;
+    assert_int_equal(mk_worker_offload(&w, use_much_stack, done, &n_dones), 0);
+    turn_until(&n_dones, 1);
+    mk_worker_fini(&w);
+}
+
+static void try_more(void *ctx)
+{
+    assert_int_equal(mk_worker_offload(&w, work, done, &n_dones), -EAGAIN);
+    assert_int_equal(mk_worker_post(&w, call, &n_calls), 0); /* that is still called */
+    done(ctx);
+}
+
+static void the_end_waits_for_work_that_was_begun_and_begins_no_more(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 20; i++)
+        assert_int_equal(mk_worker_offload(&w, work_later, try_more, &n_dones), 0);
+    for (unsigned i = 0; i < 20; i++)
+        sem_post(&may_work);
+    mk_worker_fini(&w);
+    assert_int_equal(n_works, 20);
+    assert_int_equal(n_dones, 20);
+    assert_int_equal(n_calls, 20);
+}
+
+/* ---- Calls from other threads ---- */
+
+static void *post(void *data)
+{
+    for (int i = 0; i < 100; i++)
+        if (mk_worker_post(&w, call, &n_calls))
+            return NULL;
+    return data;
+}
+
+static void other_threads_may_call_into_the_loop(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    void *answer;
+    assert_int_equal(pthread_create(&thread, NULL, post, &w), 0);
+    turn_until(&n_calls, 100);
+    pthread_join(thread, &answer);
+    assert_ptr_equal(answer, &w);
+    assert_int_equal(mk_worker_post(&w, call, &n_calls), 0);
+    mk_worker_fini(&w);
+    assert_int_equal(n_calls, 101);
+}
+
+static void post_at_the_end(void *ctx)
+{
+    call(ctx);
+    assert_int_equal(mk_worker_post(&w, call, ctx), -ESHUTDOWN);
+}
+
+static void the_end_makes_calls_that_were_promised_and_promises_none(void **state)
+{
+    (void)state;
+    assert_int_equal(mk_worker_post(&w, post_at_the_end, &n_calls), 0);
+    mk_worker_fini(&w);
+    assert_int_equal(n_calls, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(timers_and_watchers_work_in_its_loop, start, stop),
+        cmocka_unit_test_setup_teardown(work_is_done_aside_and_ends_in_the_loop, start, stop),
+        cmocka_unit_test_setup_teardown(not_too_much_waits, start, stop),
+        cmocka_unit_test_setup_teardown(there_is_room_for_libraries, start, stop),
+        cmocka_unit_test_setup_teardown(the_end_waits_for_work_that_was_begun_and_begins_no_more, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(other_threads_may_call_into_the_loop, start, stop),
+        cmocka_unit_test_setup_teardown(the_end_makes_calls_that_were_promised_and_promises_none, start,
+                                        stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What plugins can learn of a worker and of the server around it. */
+#include "worker/worker.h"
+
+#include <sys/socket.h>
+
+#include "os/sock.h"
+#include "unit/setup/configured.h"
+
+static struct configured c;
+static struct mk_worker w;
+static struct mk_scoreboard_slot scoreboard[4];
+static struct mk_reload_stats history;
+static struct mk_sockaddr where;
+static int listener, client;
+static char last_log[256];
+
+static void write_log(struct mk_log *log, enum mk_log_level level, mk_str text)
+{
+    (void)log;
+    snprintf(last_log, sizeof last_log, "%d %.*s", (int)level, MK_STR_ARG(text));
+}
+
+static struct mk_log error_log = {.level = MK_LOG_INFO, .write = write_log};
+
+static int start(void **state)
+{
+    (void)state;
+    const struct mk_sock_options o = {.backlog = 16};
+    configured_init(&c);
+    client = -1;
+    memset(scoreboard, 0, sizeof scoreboard);
+    memset(&history, 0, sizeof history);
+    assert_int_equal(mk_sockaddr_parse(MK_STR("127.0.0.1:0"), MK_STR(""), &where), 0);
+    assert_int_equal(mk_sock_listen(&where, &o, &listener), 0);
+    return mk_sockaddr_getsockname(listener, &where);
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    mk_worker_fini(&w);
+    mk_fd_close(&client);
+    mk_fd_close(&listener);
+    configured_fini(&c);
+    return 0;
+}
+
+static void serve(const char *text)
+{
+    configured_expect(&c, text);
+    const struct mk_worker_options o = {
+        .generation = c.g,
+        .index = 2,
+        .workers = 3,
+        .counters = &scoreboard[1].counters,
+        .scoreboard = {.at = scoreboard, .n = 4, .master = 11, .began = 1000, .history = &history},
+        .log = &error_log,
+        .listeners = &(struct mk_worker_socket){.fd = listener},
+        .n_listeners = 1};
+    assert_int_equal(mk_worker_init(&w, &o), 0);
+}
+
+static void turn(int times)
+{
+    for (int i = 0; i < times; i++)
+        assert_int_equal(mk_loop_run_once(&w.loop, 5), 0);
+}
+
+static void say(const char *text)
+{
+    if (client < 0) {
+        client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        assert_int_equal(connect(client, &where.any, where.len), 0);
+    }
+    assert_int_equal(send(client, text, strlen(text), 0), (ssize_t)strlen(text));
+    turn(5);
+}
+
+#define HOST    "[HOST]\n    DocumentRoot site\n"
+#define REQUEST "GET / HTTP/1.1\r\nHost: example.org\r\n\r\n"
+
+static void it_knows_its_place_and_its_time(void **state)
+{
+    (void)state;
+    serve(HOST);
+    assert_int_equal(mk_worker_index(&w), 2);
+    assert_int_equal(mk_worker_count(&w), 3);
+    assert_int_equal(mk_worker_now_ms(&w), w.loop.now_ms);
+    assert_int_equal(mk_worker_now(&w), w.loop.now_unix);
+    assert_int_equal(mk_worker_master(&w), 11);
+    assert_int_equal(mk_worker_server_started(&w), 1000);
+}
+
+static void messages_go_to_the_error_log(void **state)
+{
+    (void)state;
+    serve(HOST);
+    mk_worker_log(&w, MK_LOG_WARN, "%d\n%s", 7, "x");
+    assert_string_equal(last_log, "1 7?x");
+    mk_worker_log(&w, MK_LOG_DEBUG, "not wanted");
+    assert_string_equal(last_log, "1 7?x");
+}
+
+static void every_process_is_counted(void **state)
+{
+    (void)state;
+    struct mk_worker_stats s;
+    scoreboard[0] =
+        (struct mk_scoreboard_slot){.started = 1500, .counters = {.requests = 9}}; /* it was there */
+    scoreboard[1] = (struct mk_scoreboard_slot){.pid = 21, .started = 2000};
+    scoreboard[2] =
+        (struct mk_scoreboard_slot){.pid = 22, .started = 3000, .leaving = true, .counters = {.dropped = 5}};
+    serve(HOST);
+    say(REQUEST);
+    assert_true(mk_worker_stats_at(&w, 0, &s));
+    assert_int_equal(s.pid, 0);
+    assert_int_equal(s.requests, 9);
+    assert_true(mk_worker_stats_at(&w, 1, &s));
+    assert_int_equal(s.pid, 21);
+    assert_int_equal(s.started, 2000);
+    assert_int_equal(s.accepted, 1);
+    assert_int_equal(s.open, 1);
+    assert_int_equal(s.requests, 1);
+    assert_int_equal(s.by_class[2], 1);
+    assert_int_equal(s.by_ending[MK_OUTCOME_OK], 1);
+    assert_in_range(s.sent, 50, 1000);
+    assert_false(s.leaving);
+    assert_true(mk_worker_stats_at(&w, 2, &s));
+    assert_int_equal(s.dropped, 5);
+    assert_true(s.leaving);
+    assert_false(mk_worker_stats_at(&w, 3, &s));
+    scoreboard[3].started = 1;
+    assert_true(mk_worker_stats_at(&w, 3, &s));
+    assert_false(mk_worker_stats_at(&w, 4, &s));
+    assert_false(mk_worker_stats_at(&w, SIZE_MAX, &s));
+}
+
+static void the_past_is_reported(void **state)
+{
+    (void)state;
+    struct mk_worker_stats s;
+    history.past = (struct mk_counters){.accepted = 3, .requests = 8, .by_class = {[4] = 2}, .sent = 1000};
+    serve(HOST);
+    mk_worker_stats_ended(&w, &s);
+    assert_int_equal(s.pid, 0);
+    assert_int_equal(s.accepted, 3);
+    assert_int_equal(s.requests, 8);
+    assert_int_equal(s.by_class[4], 2);
+    assert_int_equal(s.sent, 1000);
+}
+
+static void reloads_are_reported(void **state)
+{
+    (void)state;
+    struct mk_reloads r;
+    struct mk_buf why = mk_buf_growing(1 << 16);
+    serve(HOST);
+    mk_reload_stats_begin(&history);
+    mk_worker_reloads(&w, &r, NULL);
+    assert_true(r.under_way);
+    mk_reload_stats_succeeded(&history);
+    mk_reload_stats_failed(&history, MK_STR("x.conf:1:1: error"));
+    mk_worker_reloads(&w, &r, &why);
+    assert_false(r.under_way);
+    assert_int_equal(r.done, 1);
+    assert_int_equal(r.failed, 1);
+    assert_str(mk_buf_str(&why), "x.conf:1:1: error");
+    mk_buf_clear(&why);
+    memset(history.why, 'x', sizeof history.why); /* it was overwritten */
+    mk_worker_reloads(&w, &r, &why);
+    assert_int_equal(why.len, sizeof history.why);
+    mk_buf_free(&why);
+}
+
+static void without_a_master_there_is_no_past(void **state)
+{
+    (void)state;
+    struct mk_worker_stats s;
+    struct mk_reloads r;
+    serve(HOST);
+    w.scoreboard.history = NULL;
+    mk_worker_stats_ended(&w, &s);
+    mk_worker_reloads(&w, &r, NULL);
+    assert_int_equal(s.requests, 0);
+    assert_int_equal(r.done + r.failed, 0);
+    assert_false(r.under_way);
+}
+
+/* ---- Connections ---- */
+
+struct seen {
+    unsigned n, until;
+    struct mk_conn_info last;
+};
+
+static bool see(const struct mk_conn_info *info, void *ctx)
+{
+    struct seen *s = ctx;
+    s->last = *info;
+    return ++s->n < s->until;
+}
+
+static struct seen look(unsigned until)
+{
+    struct seen s = {.until = until};
+    mk_worker_each_conn(&w, see, &s);
+    return s;
+}
+
+static void connections_can_be_looked_at(void **state)
+{
+    (void)state;
+    serve(HOST);
+    assert_int_equal(look(9).n, 0);
+    say(REQUEST);
+    struct seen s = look(9);
+    assert_int_equal(s.n, 1);
+    assert_string_equal(s.last.state, "idle");
+    assert_int_equal(s.last.requests, 1);
+    assert_int_equal(s.last.peer.ip[12], 127);
+    assert_null(s.last.method.p);
+    say("GET ");
+    assert_string_equal(look(9).last.state, "head");
+    int first = client;
+    client = -1;
+    say(REQUEST);
+    assert_int_equal(look(9).n, 2);
+    assert_int_equal(look(1).n, 1); /* enough */
+    mk_fd_close(&first);
+    turn(3);
+    assert_int_equal(look(9).n, 1);
+}
+
+/* Looks on while its own request is under way. */
+static struct seen during;
+
+static void look_on(const struct mk_access_record *record, void *data)
+{
+    (void)record;
+    (void)data;
+    during = look(9);
+    assert_str(during.last.method, "GET");
+    assert_str(during.last.target, "/?x");
+    assert_str(during.last.host, "example.org");
+}
+
+static void requests_under_way_are_reported(void **state)
+{
+    (void)state;
+    serve(HOST);
+    w.web.on_record = look_on;
+    say("GET /?x HTTP/1.1\r\nHost: example.org\r\n\r\n");
+    assert_int_equal(during.n, 1);
+    assert_string_equal(during.last.state, "send");
+    assert_int_equal(during.last.requests, 1);
+    assert_in_range(during.last.age_ms, 0, 5000);
+}
+
+/* ---- The rest ---- */
+
+static void the_cache_can_be_looked_at_and_emptied(void **state)
+{
+    (void)state;
+    struct mk_cache_info info;
+    serve("[SERVER]\n    OpenFileCacheSize 77\n    OpenFileCacheMemory 1M\n" HOST);
+    say(REQUEST);
+    mk_worker_cache(&w, &info);
+    assert_int_equal(info.files_max, 77);
+    assert_int_equal(info.memory_max, 1 << 20);
+    assert_true(info.files >= 1);
+    assert_true(info.memory > 5); /* "index", and its prepared heads */
+    mk_worker_cache_clear(&w);
+    mk_worker_cache(&w, &info);
+    assert_int_equal(info.files, 0);
+    assert_int_equal(info.memory, 0);
+    say(REQUEST);
+    mk_worker_cache(&w, &info);
+    assert_true(info.files >= 1);
+}
+
+static void hosts_are_reported_one_by_one(void **state)
+{
+    (void)state;
+    serve(
+        "[HOST]\n    DocumentRoot site\n    ServerName a\n[HOST]\n    DocumentRoot site\n    ServerName b\n");
+    assert_str(mk_worker_vhost_at(&w, 0)->names[0], "a");
+    assert_str(mk_worker_vhost_at(&w, 1)->names[0], "b");
+    assert_null(mk_worker_vhost_at(&w, 2));
+    assert_null(mk_worker_vhost_at(&w, SIZE_MAX));
+}
+
+static void the_configuration_is_printed(void **state)
+{
+    (void)state;
+    struct mk_buf out = mk_buf_growing(1 << 16);
+    serve("[SERVER]\n    KeepAlive off\n" HOST);
+    mk_worker_print_config(&w, &out);
+    assert_contains(mk_buf_str(&out), "[SERVER]\n");
+    assert_contains(mk_buf_str(&out), "[HOST]\n");
+    mk_buf_free(&out);
+}
+
+static void lines_are_gathered_and_written_before_long(void **state)
+{
+    (void)state;
+    char path[PATH_MAX], room[256];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    struct mk_logfile off = {.fd = -1};
+    serve("[SERVER]\n    AccessLog access.log\n" HOST);
+    folder_path(&c.folder, "access.log", path);
+    mk_log_write(&w, &off, MK_STR("into nowhere"));
+    mk_log_write(&w, c.g->access_log, MK_STR("one"));
+    mk_log_write(&w, c.g->access_log, MK_STR(""));
+    assert_int_equal(mk_file_read_all(path, &text), 0);
+    assert_int_equal(text.len, 0);
+    for (int i = 0; i < 1000 && !text.len; i++) {
+        turn(1);
+        assert_int_equal(mk_file_read_all(path, &text), 0);
+    }
+    assert_str(mk_buf_str(&text), "one\n\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(it_knows_its_place_and_its_time, start, stop),
+        cmocka_unit_test_setup_teardown(messages_go_to_the_error_log, start, stop),
+        cmocka_unit_test_setup_teardown(every_process_is_counted, start, stop),
+        cmocka_unit_test_setup_teardown(the_past_is_reported, start, stop),
+        cmocka_unit_test_setup_teardown(reloads_are_reported, start, stop),
+        cmocka_unit_test_setup_teardown(without_a_master_there_is_no_past, start, stop),
+        cmocka_unit_test_setup_teardown(connections_can_be_looked_at, start, stop),
+        cmocka_unit_test_setup_teardown(requests_under_way_are_reported, start, stop),
+        cmocka_unit_test_setup_teardown(the_cache_can_be_looked_at_and_emptied, start, stop),
+        cmocka_unit_test_setup_teardown(hosts_are_reported_one_by_one, start, stop),
+        cmocka_unit_test_setup_teardown(the_configuration_is_printed, start, stop),
+        cmocka_unit_test_setup_teardown(lines_are_gathered_and_written_before_long, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

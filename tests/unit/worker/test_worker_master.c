@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A worker asks its master in a form that the master knows; without one it does what it can itself. */
+#include "worker/worker.h"
+#include "worker/worker_master.h"
+
+#include "os/fd.h"
+#include "unit/test.h"
+#include "worker/control.h"
+
+static struct mk_worker w;
+static struct mk_log log_of_test;
+
+static void start_with(int master_fd)
+{
+    log_of_test = (struct mk_log){.level = MK_LOG_INFO};
+    w = (struct mk_worker){.count = 1, .master_fd = master_fd, .web.log = &log_of_test};
+}
+
+static void alone_it_sets_its_own_level_and_reloads_nothing(void **state)
+{
+    (void)state;
+    start_with(-1);
+    assert_int_equal(mk_worker_request_reload(&w), -ENOTCONN);
+    assert_int_equal(mk_worker_set_log_level(&w, MK_LOG_LEVELS), -EINVAL);
+    assert_int_equal(mk_worker_set_log_level(&w, MK_LOG_DEBUG), 0);
+    assert_int_equal(mk_worker_log_level(&w), MK_LOG_DEBUG);
+}
+
+static void a_master_is_asked(void **state)
+{
+    (void)state;
+    int master, worker;
+    struct mk_control_buffer room;
+    struct mk_control_message m;
+    assert_int_equal(mk_control_open(&master, &worker), 0);
+    start_with(worker);
+    assert_int_equal(mk_worker_request_reload(&w), 0);
+    assert_int_equal(mk_worker_set_log_level(&w, MK_LOG_ERROR), 0);
+    assert_int_equal(mk_worker_log_level(&w), MK_LOG_INFO); /* until the master says so */
+    assert_int_equal(mk_control_receive(master, &room, &m), 0);
+    assert_int_equal(m.kind, MK_CONTROL_RELOAD);
+    assert_int_equal(mk_control_receive(master, &room, &m), 0);
+    assert_int_equal(m.kind, MK_CONTROL_LOG_LEVEL);
+    assert_int_equal(m.number, MK_LOG_ERROR);
+    mk_fd_close(&master); /* a master that is gone is none */
+    assert_int_equal(mk_worker_request_reload(&w), -ENOTCONN);
+    mk_fd_close(&worker);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(alone_it_sets_its_own_level_and_reloads_nothing),
+        cmocka_unit_test(a_master_is_asked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

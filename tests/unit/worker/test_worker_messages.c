@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Workers of one generation, in one thread: what one says in a turn, the others hear in their next one. */
+#include "worker/worker_messages.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "setup/plugins.h"
+#include "setup/worker_channels.h"
+#include "unit/test.h"
+#include "worker/worker.h"
+
+enum { WORKERS = 3, MESSAGE_MAX = 32 * 1024, WAITING_MAX = 1024 * 1024 };
+
+static struct mk_config_generation g;
+static struct ears {
+    struct mk_worker worker;
+    char heard[256];
+    size_t n, bytes;
+    int last; /* the number that a long message begins with */
+} ears[WORKERS];
+static struct mk_log log_of_test;
+static unsigned complaints;
+static int answers;
+static char much[MESSAGE_MAX + 1];
+static unsigned fds_before;
+
+static const struct mk_plugin plugin, deaf;
+
+static void on_log(struct mk_log *log, enum mk_log_level level, mk_str text)
+{
+    (void)log, (void)level;
+    assert_contains(text, "messages to worker 1 are lost: too many wait for it");
+    complaints++;
+}
+
+/* Long messages are numbers, which never decrease. */
+static void on_message(struct mk_worker *worker, mk_str message, void *data)
+{
+    struct ears *e = MK_CONTAINER(worker, struct ears, worker);
+    assert_ptr_equal(data, &g);
+    e->n++;
+    e->bytes += message.len;
+    if (message.len < sizeof e->heard) {
+        size_t len = strlen(e->heard);
+        snprintf(e->heard + len, sizeof e->heard - len, "%.*s ", MK_STR_ARG(message));
+    } else {
+        int number;
+        memcpy(&number, message.p, sizeof number);
+        assert_true(number > e->last);
+        e->last = number;
+    }
+    if (answers-- > 0)
+        (void)!mk_worker_send(worker, &plugin, MK_TO_ALL, MK_STR("answer"));
+}
+
+static const struct mk_plugin plugin = {MK_PLUGIN_HEAD, .name = "echo", .on_message = on_message};
+static const struct mk_plugin deaf = {MK_PLUGIN_HEAD, .name = "deaf"};
+
+/* Some below the last may be free. */
+static unsigned count_open(void)
+{
+    unsigned n = 0;
+    for (int fd = 0; fd < 256; fd++)
+        n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+
+static void start_one(unsigned index)
+{
+    struct ears *e = &ears[index];
+    *e = (struct ears){.worker = {.generation = &g,
+                                  .count = WORKERS,
+                                  .index = index,
+                                  .n_started = 2,
+                                  .master_fd = -1,
+                                  .web.log = &log_of_test}};
+    assert_int_equal(mk_loop_init(&e->worker.loop), 0);
+    mk_worker_messages_init(&e->worker);
+    assert_int_equal(mk_worker_messages_start(&e->worker), 0);
+}
+
+static void stop_one(unsigned index)
+{
+    mk_worker_messages_fini(&ears[index].worker);
+    mk_loop_fini(&ears[index].worker.loop);
+}
+
+static void start_all(bool with_master)
+{
+    static struct mk_loaded_plugin loaded[] = {{.object.plugin = &deaf, .data = &g},
+                                               {.object.plugin = &plugin, .data = &g}};
+    fds_before = count_open();
+    g = (struct mk_config_generation){
+        .plugins_by_order = {&loaded[0], &loaded[1]}, .n_plugins = 2, .server.workers = WORKERS};
+    mk_arena_init(&g.arena, NULL);
+    answers = 0;
+    complaints = 0;
+    log_of_test = (struct mk_log){.level = MK_LOG_INFO, .write = on_log};
+    if (with_master)
+        assert_int_equal(mk_worker_channels_open(&g), 0);
+    for (unsigned i = 0; i < WORKERS; i++)
+        start_one(i);
+}
+
+static int start(void **state)
+{
+    (void)state;
+    start_all(true);
+    return 0;
+}
+
+static int start_alone(void **state)
+{
+    (void)state;
+    start_all(false);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < WORKERS; i++)
+        stop_one(i);
+    mk_worker_channels_close(&g);
+    mk_arena_fini(&g.arena);
+    assert_int_equal(count_open(), fds_before);
+    return 0;
+}
+
+static struct mk_worker *worker(unsigned i)
+{
+    return &ears[i].worker;
+}
+
+static void turn(unsigned i)
+{
+    assert_int_equal(mk_loop_run_once(&worker(i)->loop, 0), 0);
+}
+
+static void check(unsigned i, const char *expected)
+{
+    turn(i);
+    assert_string_equal(ears[i].heard, expected);
+}
+
+static int send_to(unsigned from, int to, const char *text)
+{
+    return mk_worker_send(worker(from), &plugin, to, mk_str_from_c(text));
+}
+
+static int send_much(unsigned from, int to, size_t len)
+{
+    static int number;
+    number++;
+    memcpy(much, &number, sizeof number);
+    return mk_worker_send(worker(from), &plugin, to, mk_str_of(much, len));
+}
+
+/* How many packets wait for it, without their content. */
+static unsigned count_packets(unsigned i)
+{
+    unsigned n = 0;
+    while (recv(g.worker_channels[i].receive_fd, much, sizeof much, MSG_DONTWAIT) > 0)
+        n++;
+    return n;
+}
+
+static void each_hears_what_is_for_it(void **state)
+{
+    (void)state;
+    assert_int_equal(send_to(0, 1, "one"), 0);
+    assert_int_equal(send_to(0, 0, "me"), 0);
+    assert_int_equal(send_to(0, MK_TO_ALL, "all"), 0);
+    assert_int_equal(send_to(0, 2, ""), 0);
+    assert_string_equal(ears[0].heard, ""); /* never inside of the call */
+    check(0, "me all ");
+    check(1, "one all ");
+    check(2, "all  ");
+    check(0, "me all ");
+}
+
+static void a_deaf_plugin_hears_nothing(void **state)
+{
+    (void)state;
+    static const struct mk_plugin stranger = {MK_PLUGIN_HEAD, .name = "stranger", .on_message = on_message};
+    assert_int_equal(mk_worker_send(worker(0), &deaf, MK_TO_ALL, MK_STR("x")), 0);
+    assert_int_equal(mk_worker_send(worker(0), &stranger, MK_TO_ALL, MK_STR("x")), 0);
+    worker(2)->n_started = 1; /* the plugin is not there yet */
+    assert_int_equal(send_to(0, MK_TO_ALL, "y"), 0);
+    check(0, "y ");
+    check(1, "y ");
+    check(2, "");
+}
+
+static void an_answer_waits_for_the_next_turn(void **state)
+{
+    (void)state;
+    answers = 2;
+    assert_int_equal(send_to(0, 0, "ask"), 0);
+    check(0, "ask ");
+    check(0, "ask answer ");
+    check(1, "answer answer ");
+}
+
+static void what_is_wrong_is_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(mk_worker_send(worker(0), &plugin, MK_TO_ALL, mk_str_of(much, sizeof much)), -EMSGSIZE);
+    assert_int_equal(send_to(0, WORKERS, "x"), -EINVAL);
+    assert_int_equal(send_to(0, -2, "x"), -EINVAL);
+    assert_int_equal(send_much(0, 1, MESSAGE_MAX), 0);
+    turn(0);
+    turn(1);
+    assert_int_equal(ears[1].bytes, MESSAGE_MAX);
+}
+
+/* ---- Packets ---- */
+
+static void a_turn_is_sent_in_one_packet(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 160; i++)
+        assert_int_equal(send_much(0, 1, 196), 0);
+    assert_int_equal(count_packets(1), 0);
+    turn(0);
+    assert_int_equal(count_packets(1), 1);
+    for (int i = 0; i < 161; i++)
+        assert_int_equal(send_much(0, 1, 196), 0);
+    turn(0);
+    assert_int_equal(count_packets(1), 2);
+    assert_int_equal(send_to(0, 1, "alone"), 0);
+    turn(0);
+    assert_int_equal(count_packets(1), 1);
+}
+
+static void say_at_the_end(void *ctx)
+{
+    (void)ctx;
+    assert_int_equal(send_to(0, 1, "late"), 0);
+}
+
+static void what_is_said_at_the_end_of_a_turn_leaves_in_it(void **state)
+{
+    (void)state;
+    struct mk_deferred *end = mk_deferred_new(worker(0), say_at_the_end, NULL);
+    mk_deferred_post(end);
+    turn(0);
+    check(1, "late ");
+    mk_deferred_free(end);
+}
+
+/* At the start of a plugin, for example. */
+static void what_is_said_before_the_first_turn_leaves_in_it(void **state)
+{
+    (void)state;
+    assert_int_equal(send_to(0, 1, "early"), 0);
+    assert_int_equal(mk_loop_run_once(&worker(0)->loop, -1), 0); /* it does not wait */
+    check(1, "early ");
+}
+
+/* Whatever the sizes, each is whole and in its place. */
+static void sizes_do_not_matter(void **state)
+{
+    (void)state;
+    size_t bytes = 0, n = 0;
+    for (size_t len = 256; len <= MESSAGE_MAX; len += len < 4096 ? 97 : 4779) {
+        assert_int_equal(send_much(0, 2, len), 0);
+        bytes += len;
+        n++;
+        if (n % 5 == 0)
+            turn(0);
+    }
+    for (int i = 0; i < 100; i++) {
+        turn(0);
+        turn(2);
+    }
+    assert_int_equal(ears[2].n, n);
+    assert_int_equal(ears[2].bytes, bytes);
+}
+
+/* Another worker may be in an attacker's hands. */
+static void what_is_torn_is_not_heard(void **state)
+{
+    (void)state;
+    static const mk_str bad[] = {
+        MK_STR_INIT("x"),
+        MK_STR_INIT("\5\0\0\0\1\0\0\0four"),
+        MK_STR_INIT("\xff\xff\xff\xff\1\0\0\0"),
+        MK_STR_INIT("\1\0\0\0\x40\0\0\0x"),
+        MK_STR_INIT("\1\0\0\0\xff\xff\xff\xffx"),
+    };
+    for (size_t i = 0; i < MK_LEN(bad); i++)
+        assert_true(send(g.worker_channels[1].send_fd, bad[i].p, bad[i].len, 0) > 0);
+    assert_int_equal(send(g.worker_channels[1].send_fd, "", 0, 0), 0);
+    check(1, "");
+    assert_int_equal(send_to(0, 1, "good"), 0);
+    turn(0);
+    check(1, "good ");
+}
+
+/* ---- Too much ---- */
+
+static void fill(unsigned from, int to)
+{
+    int e = 0;
+    for (int i = 0; !e && i < 1000; i++) {
+        e = send_much(from, to, MESSAGE_MAX);
+        turn(from);
+    }
+    assert_int_equal(e, -EAGAIN);
+}
+
+static void a_receiver_that_is_behind_gets_it_in_its_order(void **state)
+{
+    (void)state;
+    fill(0, 1);
+    struct mk_worker_message_queue *q = &worker(0)->mail.queues[1];
+    assert_true(q->waits && q->records.len > WAITING_MAX - 2 * MESSAGE_MAX);
+    assert_int_equal(send_to(0, 1, "last"), 0);  /* it is small enough */
+    assert_int_equal(send_to(2, 1, "other"), 0); /* each sender has its own queue */
+    turn(2);
+    assert_int_equal(send_to(0, 2, "third"), 0);
+    turn(0);
+    check(2, "third ");
+    for (int i = 0; i < 100; i++) {
+        turn(1);
+        turn(0);
+        turn(2);
+    }
+    assert_true(ears[1].n > 32);
+    assert_contains(mk_str_from_c(ears[1].heard), "last ");
+    assert_contains(mk_str_from_c(ears[1].heard), "other ");
+    assert_false(q->waits);
+    assert_int_equal(q->records.len, 0);
+    assert_null(q->records.p); /* that much is given back */
+    assert_int_equal(complaints, 0);
+}
+
+static void what_is_for_all_misses_those_that_are_behind(void **state)
+{
+    (void)state;
+    fill(0, 1);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(send_much(0, MK_TO_ALL, MESSAGE_MAX), 0);
+    turn(0);
+    turn(0);
+    turn(2);
+    assert_int_equal(ears[0].n, 3);
+    assert_int_equal(ears[2].n, 3);
+    assert_int_equal(complaints, 1); /* once in a while */
+    worker(0)->loop.now_ms += 60000;
+    assert_int_equal(send_much(0, MK_TO_ALL, MESSAGE_MAX), 0);
+    assert_int_equal(complaints, 2);
+}
+
+static void a_flood_in_one_turn_is_stopped(void **state)
+{
+    (void)state;
+    int n = 0;
+    while (n < 100 && send_much(0, MK_TO_ALL, MESSAGE_MAX) == 0)
+        n++;
+    assert_int_equal(n, WAITING_MAX / (MESSAGE_MAX + 8));
+    turn(0);
+    assert_int_equal(ears[0].n, n); /* the one that was refused reached none */
+    for (int i = 0; i < 10; i++) {
+        turn(1);
+        turn(2);
+        turn(0);
+    }
+    assert_int_equal(ears[1].n, n);
+    assert_int_equal(ears[2].n, n);
+}
+
+/* ---- Coming and going ---- */
+
+static void a_worker_that_ends_hears_nothing_more(void **state)
+{
+    (void)state;
+    answers = 1 << 20; /* else it would never come to its end */
+    assert_int_equal(send_to(0, 0, "ask"), 0);
+    turn(0);
+    worker(0)->ending = true;
+    mk_loop_run_tasks(&worker(0)->loop);
+    assert_string_equal(ears[0].heard, "ask ");
+    answers = 0;
+    assert_int_equal(send_to(0, MK_TO_ALL, "bye"), 0);
+    mk_loop_run_tasks(&worker(0)->loop);
+    assert_string_equal(ears[0].heard, "ask ");
+    check(1, "answer bye ");
+}
+
+static void a_successor_hears_what_waits(void **state)
+{
+    (void)state;
+    assert_int_equal(send_to(0, 1, "a"), 0);
+    turn(0);
+    stop_one(1);
+    assert_int_equal(send_to(0, 1, "b"), 0);
+    turn(0);
+    start_one(1);
+    check(1, "a b ");
+}
+
+/* Both have the same place, as processes that drain and their successors have. */
+static void a_worker_that_is_replaced_leaves_its_place(void **state)
+{
+    (void)state;
+    worker(2)->index = 1;
+    mk_worker_messages_stop_receiving(worker(1));
+    mk_worker_messages_stop_receiving(worker(1));
+    mk_loop_remove(&worker(2)->loop, g.worker_channels[2].receive_fd);
+    assert_int_equal(mk_worker_messages_start(worker(2)), 0);
+    assert_int_equal(send_to(0, 1, "new"), 0);
+    turn(0);
+    check(1, "");
+    check(2, "new ");
+    assert_int_equal(send_to(1, 1, "both"), 0);
+    assert_int_equal(send_to(1, MK_TO_ALL, "all"), 0);
+    check(1, "both all ");
+    check(2, "new both all ");
+    check(0, "all ");
+}
+
+/* ---- Without a master ---- */
+
+static void alone_it_hears_itself(void **state)
+{
+    (void)state;
+    assert_int_equal(send_to(1, MK_TO_ALL, "all"), -ENOTCONN);
+    assert_int_equal(send_to(1, 1, "me"), -ENOTCONN);
+    assert_int_equal(send_to(1, 0, "other"), -ENOTCONN);
+    assert_int_equal(mk_worker_send(worker(1), &deaf, MK_TO_ALL, MK_STR("x")), -ENOTCONN);
+    assert_string_equal(ears[1].heard, "");
+    check(1, "all me ");
+    check(1, "all me ");
+    check(0, "");
+    mk_worker_messages_stop_receiving(worker(1));
+    worker(1)->master_fd = 0; /* of a master whose plugins want no messages */
+    assert_int_equal(send_to(1, 0, "other"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(each_hears_what_is_for_it, start, stop),
+        cmocka_unit_test_setup_teardown(a_deaf_plugin_hears_nothing, start, stop),
+        cmocka_unit_test_setup_teardown(an_answer_waits_for_the_next_turn, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_wrong_is_refused, start, stop),
+        cmocka_unit_test_setup_teardown(a_turn_is_sent_in_one_packet, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_said_at_the_end_of_a_turn_leaves_in_it, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_said_before_the_first_turn_leaves_in_it, start, stop),
+        cmocka_unit_test_setup_teardown(sizes_do_not_matter, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_torn_is_not_heard, start, stop),
+        cmocka_unit_test_setup_teardown(a_receiver_that_is_behind_gets_it_in_its_order, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_for_all_misses_those_that_are_behind, start, stop),
+        cmocka_unit_test_setup_teardown(a_flood_in_one_turn_is_stopped, start, stop),
+        cmocka_unit_test_setup_teardown(a_worker_that_ends_hears_nothing_more, start, stop),
+        cmocka_unit_test_setup_teardown(a_successor_hears_what_waits, start, stop),
+        cmocka_unit_test_setup_teardown(a_worker_that_is_replaced_leaves_its_place, start, stop),
+        cmocka_unit_test_setup_teardown(alone_it_hears_itself, start_alone, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

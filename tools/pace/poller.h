@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waiting for sockets or for an instant, to the nanosecond as far as the kernel can. */
+#ifndef PACE_POLLER_H
+#define PACE_POLLER_H
+
+#include <sys/epoll.h>
+
+#include "base/err.h"
+
+enum { PACE_POLLER_EVENTS = 256 };
+
+struct pace_poller {
+    int epoll_fd;
+    int timer_fd; /* where the kernel is older than epoll_pwait2, else -1 */
+    bool spins;
+    struct epoll_event events[PACE_POLLER_EVENTS];
+};
+
+/* `timer`: use a timer in any case. `spins`: never sleep. */
+mk_err pace_poller_init(struct pace_poller *w, bool spins, bool timer) MK_MUST_USE;
+void pace_poller_fini(struct pace_poller *w);
+/* Both directions, edge triggered. */
+mk_err pace_poller_add(struct pace_poller *w, int fd, void *owner) MK_MUST_USE;
+/* Until there are events (so many are in w->events, `data.ptr` is the owner), until that instant, or until a
+ * signal. */
+size_t pace_poller_wait(struct pace_poller *w, uint64_t now, uint64_t until);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finding the processes of a server. */
+#ifndef WR_FIND_SERVER_H
+#define WR_FIND_SERVER_H
+
+#include "load/url.h"
+#include "wr/process_tree.h"
+
+enum { WR_FIND_PIDS_MAX = 64 };
+
+enum wr_find_by { WR_FIND_BY_PID, WR_FIND_BY_PORT, WR_FIND_BY_NAME };
+
+struct wr_find {
+    enum wr_find_by by;
+    pid_t pids[WR_FIND_PIDS_MAX];
+    size_t n_pids;
+    unsigned port;
+    const struct load_url *url; /* the port is that of this URL: finds the listener at its address; or NULL */
+    const char *name;
+    const char *cgroup; /* NULL: find out whether it has one of its own */
+};
+
+/* Fills the family: what was asked for, and all descendants. False, and reported, when there is nothing. */
+bool wr_find_server(const struct wr_find *what, struct wr_process_tree *out) MK_MUST_USE;
+/* "pid", "port", "name" */
+const char *wr_find_by_name(enum wr_find_by by);
+
+#endif

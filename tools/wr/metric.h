@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The numbers of a shot by name, for all that writes them. */
+#ifndef WR_METRIC_H
+#define WR_METRIC_H
+
+#include "wr/measurement.h"
+
+struct wr_metric {
+    const char *name;
+    double (*of)(const struct wr_measurement *s);
+    int decimals;
+};
+
+/* All, up to one without a name. */
+const struct wr_metric *wr_metric_all(void);
+
+double wr_metric_rate(const struct wr_measurement *s);
+double wr_metric_us_per_request(const struct wr_measurement *s);
+double wr_metric_user_us(const struct wr_measurement *s);
+double wr_metric_system_us(const struct wr_measurement *s);
+double wr_metric_pss_kb(const struct wr_measurement *s);
+double wr_metric_peak_kb(const struct wr_measurement *s);
+double wr_metric_mean_us(const struct wr_measurement *s);
+double wr_metric_p50_us(const struct wr_measurement *s);
+double wr_metric_p99_us(const struct wr_measurement *s);
+double wr_metric_max_us(const struct wr_measurement *s);
+double wr_metric_errors(const struct wr_measurement *s);
+double wr_metric_voluntary(const struct wr_measurement *s);
+double wr_metric_involuntary(const struct wr_measurement *s);
+double wr_metric_server_busy(const struct wr_measurement *s);
+double wr_metric_client_busy(const struct wr_measurement *s);
+
+#endif
