@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is left of a request when it is over, for on_done: logs and counters. */
+/* Access records: summaries of finished requests, passed to on_done for logging and metrics. */
 #ifndef MONKEY_ACCESS_RECORD_H
 #define MONKEY_ACCESS_RECORD_H
 
@@ -11,32 +11,35 @@ extern "C" {
 
 /** How a request ended. */
 enum mk_outcome {
-    MK_OUTCOME_OK,             /**< the whole response was handed to the kernel */
-    MK_OUTCOME_REJECTED,       /**< the peer broke the rules or a limit: answered with an error and closed */
-    MK_OUTCOME_CLIENT_ABORTED, /**< the peer went away */
-    MK_OUTCOME_TIMEOUT,        /**< a clock ran out */
-    MK_OUTCOME_FAILED,         /**< the response could not be completed: a source failed, a file shrank */
+    MK_OUTCOME_OK,             /**< the kernel accepted the whole response */
+    MK_OUTCOME_REJECTED,       /**< the client violated the protocol or a limit: answered with an error and
+                                    closed */
+    MK_OUTCOME_CLIENT_ABORTED, /**< the client disconnected */
+    MK_OUTCOME_TIMEOUT,        /**< a timeout expired */
+    MK_OUTCOME_FAILED,         /**< the response could not be completed: its body source failed, or its
+                                    file shrank */
     MK_OUTCOME_SHUTDOWN,       /**< the server stopped */
     MK_OUTCOMES
 };
 
-/** "done", "refused", ... */
+/** The name of an outcome in logs: "done", "refused", "gone", "timeout", "aborted" or "shutdown". */
 MK_API const char *mk_outcome_name(enum mk_outcome ending);
 
-/** What is left of a request when it is over: each leaves exactly one. Valid during the hook that gets it. */
+/** The summary of a finished request. Every request produces exactly one. Valid during the hook that
+ * receives it. */
 struct mk_access_record;
 
-/** What is known of the request: one that died early has absent texts. */
+/** The request itself. Strings that were not received before it ended are absent. */
 MK_API const struct mk_request *mk_access_record_request(const struct mk_access_record *r);
-/** 0: no response was begun. */
+/** The response status; 0 if no response was started. */
 MK_API unsigned mk_access_record_status(const struct mk_access_record *r);
-/** What became of it. */
+/** How the request ended. */
 MK_API enum mk_outcome mk_access_record_outcome(const struct mk_access_record *r);
-/** Bytes behind the head, transfer coding included. */
+/** Bytes sent after the response head, including transfer coding. */
 MK_API uint64_t mk_access_record_sent(const struct mk_access_record *r);
-/** From the end of the request's head to now, in microseconds. */
+/** Microseconds from the end of the request head until now. */
 MK_API uint64_t mk_access_record_duration_us(const struct mk_access_record *r);
-/** A field of the response; absent if there is none, or no response. */
+/** A response header; absent if there is no such header or no response. */
 MK_API mk_str mk_access_record_header(const struct mk_access_record *r, mk_str name);
 
 #ifdef __cplusplus

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attributes of functions, and the number of the binary interface. All other headers include it. */
+/* Function attributes and the ABI version. All other headers include this one. */
 #ifndef MONKEY_API_H
 #define MONKEY_API_H
 
 #include <stddef.h>
 
-/** Marks every function of these headers: the server offers it to plugins, the library to programs.
- */
+/** Marks every function of the public API: the server exports it to plugins, and the library to programs. */
 #if defined(__GNUC__)
 #define MK_API                 __attribute__((visibility("default")))
 #define MK_API_PRINTF(fmt, at) __attribute__((format(printf, fmt, at)))
@@ -18,13 +17,13 @@
 #endif
 
 /**
- * The version of the binary interface. A plugin carries the one it was built with; the server takes it if
- * that is its own. It changes when a struct, a function or a meaning of these headers changes so that what
- * was built before would go wrong; new functions alone do not change it.
+ * The ABI version. The server accepts a plugin only if it was built with the same version. The version
+ * changes when a struct, function or meaning in these headers changes incompatibly; new functions alone do
+ * not change it.
  */
 #define MK_ABI 1
 
-/** A conversion and a null pointer in inline functions, in the form that compilers of C++ take without a warning. */
+/** A cast and a null pointer for inline functions that C++ compilers accept without warnings. */
 #ifdef __cplusplus
 #define MK_API_CAST(type, value) (static_cast<type>(value))
 #define MK_API_NULL              nullptr
@@ -33,7 +32,7 @@
 #define MK_API_NULL              NULL
 #endif
 
-/** The struct of that type whose member `ptr` points to. */
+/** Returns the struct of the given type whose member `ptr` points to. */
 #ifdef __cplusplus
 #define MK_CONTAINER(ptr, type, member)                                                                      \
     (static_cast<type *>(static_cast<void *>(reinterpret_cast<char *>(ptr) - offsetof(type, member))))
@@ -41,7 +40,7 @@
 #define MK_CONTAINER(ptr, type, member) ((type *)(void *)(((char *)(ptr)) - offsetof(type, member)))
 #endif
 
-/** How many elements an array has. */
+/** The number of elements of an array. */
 #define MK_LEN(array) (sizeof(array) / sizeof((array)[0]))
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The configuration of a plugin: tables of keys, and the configuration that is being loaded. */
+/* Plugin configuration: tables of keys, and access to the configuration that is being loaded. */
 #ifndef MONKEY_CONFIG_H
 #define MONKEY_CONFIG_H
 
@@ -18,53 +18,55 @@ struct mk_handler;
 struct mk_hash_key;
 struct mk_plugin;
 struct mk_stat_registry;
-/** A log of this configuration: mk_config_log() opens it, mk_log_write() writes to it. */
+/** A log file of this configuration. mk_config_log() opens it, and mk_log_write() writes to it. */
 struct mk_logfile;
 
 /**
- * What a section of the configuration may hold, as data: from one table come the reading, the messages,
- * `monkey -T` and the reference.
+ * The keys that a configuration section accepts, declared as data. The parser, its error messages, `monkey
+ * -T` and the reference all use the same table.
  *
  *     struct cache { uint64_t size; uint64_t ttl_ms; bool on; };
  *     static const struct mk_conf_key cache_keys[] = {
  *         {.name = "Cache", .type = MK_CONF_BOOL, MK_CONF_AT(struct cache, on), .def = "on",
- *          .help = "Keep answers in memory."},
+ *          .help = "Keep responses in memory."},
  *         {.name = "CacheSize", .type = MK_CONF_SIZE, MK_CONF_AT(struct cache, size), .def = "16M",
  *          .min = 1 << 20, .help = "Memory for it."},
  *         {.name = "CacheTime", .type = MK_CONF_TIME, MK_CONF_AT(struct cache, ttl_ms), .def = "1m",
- *          .zero = "off", .help = "How long an answer is good."},
+ *          .zero = "off", .help = "How long a response is fresh."},
  *     };
  *     static const struct mk_conf_table cache_table = {
  *         .section = "CACHE", .keys = cache_keys, .n = 3, .size = sizeof(struct cache),
  *         .scope = MK_CONF_VHOST};
  */
 
-/** The type of a value, and of the member that takes it. */
+/** The type of a value, and of the struct member that receives it. */
 enum mk_conf_type {
     MK_CONF_BOOL,   /**< bool */
     MK_CONF_NUM,    /**< an unsigned integer of 1, 2, 4 or 8 bytes */
     MK_CONF_SIZE,   /**< the same, in bytes */
     MK_CONF_TIME,   /**< the same, in milliseconds */
-    MK_CONF_TEXT,   /**< mk_str; its text is followed by a NUL */
+    MK_CONF_TEXT,   /**< mk_str, NUL-terminated */
     MK_CONF_WORDS,  /**< struct mk_conf_words; a repeated key appends */
     MK_CONF_ENUM,   /**< an enum or unsigned integer: the index of the choice */
-    MK_CONF_CUSTOM, /**< whatever parse() fills */
+    MK_CONF_CUSTOM, /**< any type; parse() sets it */
     MK_CONF_TYPES
 };
 
-/** What else there is to know of a key. */
+/** Flags of a key. */
 enum mk_conf_flags {
-    MK_CONF_REPEATABLE = 1,   /**< may be repeated: parse() is called each time (WORDS always may) */
-    MK_CONF_REQUIRED = 2,     /**< the section must have it */
-    MK_CONF_MAY_BE_EMPTY = 4, /**< `Key` and `Key ""` are fine: TEXT, WORDS and CUSTOM only */
+    MK_CONF_REPEATABLE = 1,   /**< may be repeated: parse() is called each time (WORDS may always be
+                                   repeated) */
+    MK_CONF_REQUIRED = 2,     /**< the section must contain the key */
+    MK_CONF_MAY_BE_EMPTY = 4, /**< `Key` and `Key ""` are valid: TEXT, WORDS and CUSTOM only */
     MK_CONF_DEPRECATED = 8,   /**< works, with a warning that names alias_of if there is one */
-    MK_CONF_IGNORED = 16 /**< was a key once and does nothing now: a warning, the value is not looked at */
+    MK_CONF_IGNORED = 16 /**< obsolete, without effect: a warning is logged and the value is not parsed */
 };
 
-/** Where a section of a plugin is allowed. */
+/** Where a plugin section may appear. */
 enum mk_conf_scope {
-    MK_CONF_SERVER, /**< anywhere: it is about the server as a whole */
-    /** below a [HOST], for that host; above the first [HOST] for all hosts that have none of their own */
+    MK_CONF_SERVER, /**< anywhere: it applies to the whole server */
+    /** below a [HOST], for that virtual host; above the first [HOST], for all virtual hosts without
+     * their own */
     MK_CONF_VHOST
 };
 
@@ -79,52 +81,56 @@ struct mk_conf_key;
 struct mk_conf_table;
 
 /**
- * The configuration that is being loaded, as load() and host() of a plugin see it. Report mistakes with file
- * and line; the server accepts the configuration only if no error was reported.
+ * The configuration that is being loaded, as passed to load() and host() of a plugin. Report mistakes with
+ * file and line; the server accepts the configuration only if no error was reported.
  */
 struct mk_config;
 
-/** The place in the configuration that is being read; valid during the call that hands it out. */
+/** The current position of the configuration parser, for reading values and reporting errors. Valid
+ * during the call that receives it. */
 struct mk_conf_ctx;
 struct mk_hash_key;
 
-/** Key and value as written (references replaced, no blanks at the ends); they live as long as the
- * configuration. */
+/** The key and value as written, with references expanded and surrounding whitespace removed. They live
+ * as long as the configuration. */
 MK_API mk_str mk_conf_ctx_key(const struct mk_conf_ctx *spot);
 MK_API mk_str mk_conf_ctx_value(const struct mk_conf_ctx *spot);
-/** The struct that is being filled. */
+/** The struct that is being filled in. */
 MK_API void *mk_conf_ctx_out(const struct mk_conf_ctx *spot);
 /**
- * In bind() of a handler: the configuration that is being loaded, as the plugin of the handler sees it in
- * host(), with the host whose route it is (mk_config_add_route() is for host() alone). Valid during the call.
- * NULL in parse() and entry(): sections are read before any plugin is loaded; and for what is the server's.
+ * In bind() of a handler: returns the configuration that is being loaded, as the handler's plugin sees it in
+ * host(), for the virtual host that owns the route (mk_config_add_route() works only in host()). Valid during
+ * the call. Returns NULL in parse() and entry(), because sections are parsed before any plugin is loaded, and
+ * for sections and handlers of the server itself.
  */
 MK_API struct mk_config *mk_conf_ctx_config(const struct mk_conf_ctx *spot);
-/** Zeroed memory that lives as long as the configuration. NULL when memory is out, which has been reported.
- */
+/** Allocates zeroed memory that lives as long as the configuration. Returns NULL if out of memory,
+ * which has then been reported. */
 MK_API void *mk_conf_ctx_alloc(const struct mk_conf_ctx *spot, size_t size);
 /**
- * Copies `item` to the end of a vector that only this function makes longer, in memory that lives as long as
- * the configuration. `vector` is the address of a pointer to the elements, NULL at first; `n` is their
- * number, `size` that of bytes in each. False when memory is out, which has been reported.
+ * Appends a copy of `item` to a dynamic array, in memory that lives as long as the configuration. Only this
+ * function may grow the array. `vector` is the address of a pointer to the elements, initially NULL; `n`
+ * counts the elements, and `size` is the size of each in bytes. Returns false if out of memory, which has
+ * then been reported.
  *
  *     if (!mk_conf_ctx_append(spot, &settings->names, &settings->n_names, &word, sizeof word))
  *         return false;
  */
 MK_API bool mk_conf_ctx_append(const struct mk_conf_ctx *spot, void *vector, size_t *n, const void *item,
                                size_t size);
-/** The next word of *rest, quotes removed; absent at the end. False (reported) for a quote that is not
- * closed. */
+/** Returns the next word of *rest with its quotes removed; absent at the end. Returns false, and
+ * reports the error, if a quote is not closed. */
 MK_API bool mk_conf_ctx_word(const struct mk_conf_ctx *spot, mk_str *rest, mk_str *word);
-/** A time as the keys of type MK_CONF_TIME take it, above 0, in milliseconds; or `off`, which is 0. False
- * (reported) for anything else. */
+/** Parses a time above 0 in the syntax of MK_CONF_TIME keys, in milliseconds; `off` yields 0. Returns
+ * false, and reports the error, for anything else. */
 MK_API bool mk_conf_ctx_time(const struct mk_conf_ctx *spot, mk_str text, uint32_t *ms);
-/** A path seen from the folder of the file that says it; ends with a NUL. Absent when memory is out. */
+/** Resolves a path relative to the folder of the configuration file that contains it; NUL-terminated.
+ * Absent if out of memory. */
 MK_API mk_str mk_conf_ctx_path(const struct mk_conf_ctx *spot, mk_str path);
 /**
- * Reports an error, with file, line and the source, at `part`, a slice of key or value; an absent one means
- * the whole value. The configuration will not be taken, but the rest of it is still looked at. A hint may
- * follow.
+ * Reports an error with file, line and source text at `part`, a slice of the key or value; an absent `part`
+ * means the whole value. The configuration is rejected, but the rest of it is still checked. You may add a
+ * hint afterwards.
  */
 MK_API void mk_conf_ctx_error(const struct mk_conf_ctx *spot, mk_str part, const char *fmt, ...)
     MK_API_PRINTF(3, 4);
@@ -133,198 +139,210 @@ MK_API void mk_conf_ctx_warn(const struct mk_conf_ctx *spot, mk_str part, const 
 MK_API void mk_conf_ctx_hint(const struct mk_conf_ctx *spot, const char *fmt, ...) MK_API_PRINTF(2, 3);
 
 /**
- * Reads `value` into `field` (all zero before the first call). False if it is wrong: then it has reported
- * that with mk_conf_ctx_error(), or the server says that key->form was expected.
+ * Parses `value` into `field`, which is zeroed before the first call. Returns false if the value is invalid.
+ * Either the function has reported the error with mk_conf_ctx_error(), or the server reports that key->form
+ * was expected.
  */
 typedef bool mk_conf_parse_fn(const struct mk_conf_ctx *spot, mk_str value, void *field);
-/** Writes the i-th value of the field as parse() takes it; false if there is no such one. */
+/** Writes the i-th value of the field in the syntax of parse(). Returns false if `i` is out of range. */
 typedef bool mk_conf_show_fn(const void *field, size_t i, struct mk_buf *out);
-/** Takes one entry whose key is none of the table's; its value is not empty. It reports what is wrong. */
+/** Handles an entry whose key is not in the table. Its value is not empty. The function reports errors
+ * itself. */
 typedef void mk_conf_entry_fn(const struct mk_conf_ctx *spot);
-/** Writes key and value of the i-th entry of free form; false if there is no such one. */
+/** Writes the key and value of the i-th free-form entry. Returns false if `i` is out of range. */
 typedef bool mk_conf_show_entry_fn(const void *in, size_t i, struct mk_buf *key, struct mk_buf *value);
 
-/** One key of a section. Set name, type, MK_CONF_AT and what else you need; the rest is zero. */
+/** A key of a section. Set name, type, MK_CONF_AT and any other member you need; leave the rest zero. */
 struct mk_conf_key {
     const char *name;
     enum mk_conf_type type;
     unsigned flags;             /**< enum mk_conf_flags */
-    size_t offset, size;        /**< of the member: MK_CONF_AT */
-    uint64_t min, max;          /**< NUM, SIZE, TIME: of the value, TEXT: of its length; WORDS: max of them;
-                                     a max of 0 is what the member can hold */
-    uint64_t unit;              /**< what a bare number counts; SIZE: bytes (0 is 1), TIME: ms (0 is 1000) */
-    const char *zero;           /**< NUM, SIZE, TIME: a word for 0 ("auto", "off"), good even below min */
-    const char *const *choices; /**< ENUM: the words, ended by NULL; compared without case */
-    const char *def;            /**< the default as one would write it; NULL: the member stays as it was */
-    const char *form;           /**< CUSTOM: what a value looks like ("port or address:port") */
-    const char *alias_of; /**< the key that this is another name of; all but name and flags is that one's */
-    const char *help;     /**< one line, Markdown allowed */
+    size_t offset, size;        /**< of the member: set by MK_CONF_AT */
+    uint64_t min, max;          /**< range of the value (NUM, SIZE, TIME) or its length (TEXT); WORDS: max
+                                     is the most words allowed. A max of 0 allows whatever fits in the
+                                     member */
+    uint64_t unit;              /**< unit of a bare number; SIZE: bytes (0 is 1), TIME: ms (0 is 1000) */
+    const char *zero;           /**< NUM, SIZE, TIME: a word for 0 ("auto", "off"), valid even below min */
+    const char *const *choices; /**< ENUM: the words, ended by NULL; case-insensitive */
+    const char *def;            /**< the default in configuration syntax; NULL: the member keeps its value */
+    const char *form;           /**< CUSTOM: syntax of a value ("port or address:port") */
+    const char *alias_of;       /**< canonical name of the key; this one needs only name and flags */
+    const char *help;           /**< one line, Markdown allowed */
     mk_conf_parse_fn *parse;
-    mk_conf_show_fn *show; /**< NULL: a CUSTOM key that cannot be printed is left out */
+    mk_conf_show_fn *show; /**< NULL: the CUSTOM key cannot be printed and is omitted */
 };
 
-/** Where the value goes: `MK_CONF_AT(struct cache, size)` among the designated initialisers of a key. */
+/** Sets offset and size of the member that receives the value: `MK_CONF_AT(struct cache, size)` among
+ * the designated initialisers of a key. */
 #define MK_CONF_AT(type, member) .offset = offsetof(type, member), .size = sizeof(((type *)0)->member)
 
-/** One section: its name, its keys, and the struct that they fill. */
+/** A section: its name, its keys, and the struct that they fill. */
 struct mk_conf_table {
     const char *section;
     const struct mk_conf_key *keys;
     size_t n;
-    /** Each section fills a struct of its own. Otherwise a host has one section: further ones with rules (`entry`) or
-     * repeatable keys add to it. */
+    /** Each section of this name fills its own struct. Otherwise a virtual host has one such section:
+     * further sections with rules (`entry`) or repeatable keys add to it. */
     bool repeatable;
     const char *help;
-    /** For sections whose keys are patterns, codes, names or rules: takes the entries that no key above
-     * takes, in their order. NULL: those are errors. */
+    /** For sections whose keys are patterns, codes, names or rules: receives, in order, the entries
+     * that match no key above. NULL: such entries are errors. */
     mk_conf_entry_fn *entry;
     mk_conf_show_entry_fn *show_entry;
-    const char *entry_form; /**< what such an entry looks like: "pattern handler [words...]" */
+    const char *entry_form; /**< syntax of such an entry: "pattern handler [words...]" */
     const char *entry_help;
-    size_t size; /**< of the struct that one such section fills; 0 in tables of the server itself */
+    size_t size; /**< size of the struct that a section fills; 0 in the server's own tables */
     enum mk_conf_scope scope;
 };
 
 /**
- * Iterates over the structs filled from the sections of this table, in their order: pass NULL for the first,
- * then the previous result; returns NULL at the end. In load(): sections of scope MK_CONF_SERVER. In host():
- * those of the host, or, if it has none, those before the first [HOST]. They live as long as the
- * configuration.
+ * Iterates over the structs filled from the sections of this table, in order. Pass NULL for the first, then
+ * the previous result; returns NULL at the end. In load(): sections of scope MK_CONF_SERVER. In host(): the
+ * sections of the virtual host, or, if it has none, those before the first [HOST]. The structs live as long
+ * as the configuration.
  *
  *     for (const struct place *p = NULL; (p = mk_config_section(config, &place_table, p));)
  */
 MK_API void *mk_config_section(struct mk_config *c, const struct mk_conf_table *table, const void *after);
 /**
- * The settings that count: those of the first such section or, if there is none, a struct with the defaults
- * of every key. NULL when memory is out, which is reported already.
+ * Returns the effective settings: those of the first section of this table or, if there is none, a struct
+ * with the default of every key. NULL if out of memory, which has then been reported.
  */
 MK_API void *mk_config_settings(struct mk_config *c, const struct mk_conf_table *table);
-/** A new struct with the default of every key, whatever sections there are. NULL when memory is out, which is
- * reported already. */
+/** Returns a new struct with the default of every key, regardless of the sections. NULL if out of
+ * memory, which has then been reported. */
 MK_API void *mk_config_defaults(struct mk_config *c, const struct mk_conf_table *table);
 /**
- * What load() of that plugin has set in this configuration: for functions that a plugin exports to others
- * (see `needs` in monkey/plugin.h). NULL if it is not loaded, or not yet.
+ * Returns the data that load() of that plugin has set for this configuration. Functions that a plugin exports
+ * to other plugins use it (see `needs` in monkey/plugin.h). NULL if the plugin is not loaded, or not yet.
  */
 MK_API void *mk_config_data(const struct mk_config *c, const struct mk_plugin *plugin);
 
-/** Memory of zeroes that lives as long as the configuration; NULL when it is out, which is reported already.
- */
+/** Allocates zeroed memory that lives as long as the configuration. Returns NULL if out of memory,
+ * which has then been reported. */
 MK_API void *mk_config_alloc(struct mk_config *c, size_t size);
-/** A set of networks, for mk_network_set_next(); it lives as long as the configuration. `numbers`: one for each network,
- * which may share them; NULL: their indexes. NULL when memory is out, which is reported already. */
+/** Creates a set of networks for mk_network_set_next(), which lives as long as the configuration.
+ * `numbers` holds one number per network, and duplicates are allowed; if `numbers` is NULL, each network
+ * has its index. Returns NULL if out of memory, which has then been reported. */
 MK_API struct mk_network_set *mk_config_network_set(struct mk_config *c, const struct mk_network *v,
                                                     const uint32_t *numbers, size_t n);
 MK_API mk_str mk_config_copy(struct mk_config *c, mk_str text);
-/** Calls fn(data) when the configuration is released. False: no memory, fn will not be called. */
+/** Calls fn(data) when the configuration is released. Returns false if out of memory; fn is then never
+ * called. */
 MK_API bool mk_config_add_cleanup(struct mk_config *c, void (*fn)(void *data), void *data);
 
 /**
- * Reports at `key` of the section that filled `section`; a NULL key means the section, a NULL section the
- * plugin's Load. A hint may follow.
+ * Reports an error or a warning at `key` of the section that filled `section`. A NULL key means the section
+ * itself, and a NULL section the plugin's Load line. You may add a hint afterwards.
  */
 MK_API void mk_config_error(struct mk_config *c, const void *section, const char *key, const char *fmt, ...)
     MK_API_PRINTF(4, 5);
 MK_API void mk_config_warn(struct mk_config *c, const void *section, const char *key, const char *fmt, ...)
     MK_API_PRINTF(4, 5);
 /**
- * An error (MK_LOG_ERROR) or a warning at the line of `key` that holds `part`: a slice of its value, such as
- * a word that parse() has read. For keys that may be repeated; at the last line of the key if no line holds
- * it. In host(), a NULL section means the [HOST]: `ServerName` with what mk_vhost_name_at() returned names the
- * line of that name.
+ * Reports an error (MK_LOG_ERROR) or a warning at the line of `key` that contains `part`: a slice of the
+ * key's value, such as a word that parse() has read. Use it for repeatable keys. If no line contains `part`,
+ * the report refers to the last line of the key. In host(), a NULL section means the [HOST]: `ServerName`,
+ * with a string from mk_vhost_name_at(), selects the line of that name.
  */
 MK_API void mk_config_report(struct mk_config *c, enum mk_log_level level, const void *section,
                              const char *key, mk_str part, const char *fmt, ...) MK_API_PRINTF(6, 7);
 MK_API void mk_config_hint(struct mk_config *c, const char *fmt, ...) MK_API_PRINTF(2, 3);
-/** The hint "did you mean `...`?" with that of the words which is nearest to `word`, if one is near. */
+/** Adds the hint "did you mean `...`?" with the word most similar to `word`, if any is similar enough. */
 MK_API void mk_config_suggest(struct mk_config *c, mk_str word, const mk_str *words, size_t n);
 
-/** A path relative to the folder of the file that contains the section; NUL-terminated. Absent when memory is
- * out. */
+/** Resolves a path relative to the folder of the file that contains the section; NUL-terminated. Absent
+ * if out of memory. */
 MK_API mk_str mk_config_path(struct mk_config *c, const void *section, mk_str path);
 
 /**
- * Zeroed memory, on separate pages, shared by all workers, including those of later configurations: the same
- * name and size yield the same memory as long as the master lives. Use C11 atomics in it; a worker may die at
- * any instruction. NULL when memory is out (reported). `name` has at most 63 bytes; begin it with the name of
- * your plugin.
+ * Returns zeroed, page-aligned memory that all workers share, including those of later configurations: the
+ * same name and size yield the same memory for the lifetime of the master. Access it with C11 atomics,
+ * because a worker may die at any instruction. Returns NULL if out of memory (reported). `name` has at most
+ * 63 bytes; start it with the name of your plugin.
  */
 MK_API void *mk_config_shared(struct mk_config *c, const char *name, size_t size);
-/** The statistics of the server: see mk_stat_define(). NULL when memory is out (reported). */
+/** The statistics of the server: see mk_stat_define(). NULL if out of memory (reported). */
 MK_API struct mk_stat_registry *mk_config_statistics(struct mk_config *c);
 /**
- * A descriptor that all workers inherit, including those of later configurations: what make() returned when the
- * name was used first, as long as the master lives. make() sets close-on-exec, and returns a negated errno value
- * on an error, which is reported and returned. In load() or master_start().
+ * Returns a descriptor that all workers inherit, including those of later configurations: the one that make()
+ * returned when the name was first used, for the lifetime of the master. make() sets close-on-exec. If it
+ * fails, it returns a negative errno value, which is reported and returned. Call it in load() or
+ * master_start().
  */
 MK_API int mk_config_shared_fd(struct mk_config *c, const char *name, int (*make)(void)) MK_API_MUST_USE;
 /**
- * A random key for mk_hash() that only this server knows: the same for the same purpose in all of its processes,
- * over reloads and upgrades of the program. -ENOMEM (reported). Begin `purpose` with the name of your plugin.
+ * Returns a random key for mk_hash() that is private to this server. The same purpose yields the same key in
+ * all of its processes, across reloads and binary upgrades. Returns 0 or -ENOMEM (reported). Start `purpose`
+ * with the name of your plugin.
  */
 MK_API int mk_config_hash_key(struct mk_config *c, const char *purpose,
                               struct mk_hash_key *out) MK_API_MUST_USE;
 
 /**
- * A log that lines are written to with mk_log_write(): a path, `stdout`, `stderr`, `syslog` or `off`. The
- * master opens it with its own rights, and reopens it on USR1. With `max_size` above 0, a file that reaches
- * this size becomes FILE.1 (FILE.1 becomes FILE.2, and so on, `keep` of them), within about a second. Equal
- * paths share a log; the first call with a size decides. NULL: reported at `key`.
+ * Opens a log for mk_log_write(): a path, `stdout`, `stderr`, `syslog` or `off`. The master opens it with its
+ * own privileges, and reopens it on SIGUSR1. If `max_size` is above 0, a file that reaches this size is
+ * rotated within about a second: it becomes FILE.1, FILE.1 becomes FILE.2, and so on, up to `keep` old files.
+ * Logs with equal paths are shared; the first call with a size determines the rotation. Returns NULL if it
+ * fails, which has then been reported at `key`.
  */
 MK_API struct mk_logfile *mk_config_log(struct mk_config *c, const void *section, const char *key,
                                         mk_str where, uint64_t max_size, unsigned keep);
 
-/** Where the error log of the server is: a path, `stderr` or `syslog`; ends with a NUL. In master_start(): it
- * is open by then. */
+/** The destination of the server's error log: a path, `stderr` or `syslog`; NUL-terminated. Call it in
+ * master_start(), when the log is open. */
 MK_API mk_str mk_config_error_log(const struct mk_config *c);
-/** Does that log, syslog or the journal of systemd, add time and process to each line by itself? Then a line begins
- * with its priority instead, such as `<3>` for an error. */
+/** Does the error log add the time and process to each line by itself, as syslog and the systemd
+ * journal do? Its lines then start with a priority, such as `<3>` for an error. */
 MK_API bool mk_config_error_log_has_priorities(const struct mk_config *c);
 
 /**
- * In master_start(): workers of this configuration do not start before `ready` returns 0. The master asks it
- * again and again, some 30 times a second, as long as that is -EAGAIN, and does its other work in between: so
- * `ready` must not wait. Any other value is an error, which rejects the configuration; report it as in
- * load(). It is not asked any more once unload() was called. False: memory is out (reported).
+ * In master_start(): delays the workers of this configuration until `ready` returns 0. The master calls
+ * `ready` about 30 times a second while it returns -EAGAIN, and does its other work in between, so `ready`
+ * must not block. Any other value is an error and rejects the configuration; report it as in load(). `ready`
+ * is no longer called after unload(). Returns false if out of memory (reported).
  */
 MK_API bool mk_config_wait_ready(struct mk_config *c, int (*ready)(struct mk_config *c, void *data),
                                  void *data);
-/** True in load(), when another process has loaded this configuration a moment ago, without a mistake. The
- * server serves others meanwhile: what takes long or may hang need not be done again. */
+/** True in load() if another process has just loaded this configuration without errors. Skip checks
+ * that take long or may hang: they need not be repeated, and the server is in operation meanwhile. */
 MK_API bool mk_config_is_dry_run(const struct mk_config *c);
 
-/** Only in host(): the plugin writes the access log of this host. The AccessLog keys of the server leave
- * its requests out: those of [SERVER], [HOST] and [LOCATION]. */
+/** Only in host(): declares that the plugin writes the access log of this virtual host. Its requests
+ * are then omitted from the AccessLog files of [SERVER], [HOST] and [LOCATION]. */
 MK_API void mk_config_replace_access_log(struct mk_config *c);
 
-/** Only in host(): adds a route after the configured ones. On a host without [ROUTES] it comes before the
- * host's files, unless it matches every path: then it comes after them. `pattern` (one that mk_pattern_set()
- * takes: else an error is reported) and `data` live as long as the configuration. */
+/** Only in host(): adds a route after the configured ones. On a virtual host without [ROUTES], the
+ * route comes before the static files, unless it matches every path: then it comes after them. `pattern`
+ * (valid for mk_pattern_set(); otherwise an error is reported) and `data` live as long as the
+ * configuration. */
 MK_API void mk_config_add_route(struct mk_config *c, mk_str pattern, const struct mk_handler *handler,
                                 void *data);
-/** The same ahead of the configured ones (but not of the `Redirect` of the host): for a handler that answers
- * MK_NEXT to what is not its business. */
+/** Adds a route before the configured ones, but after the `Redirect` of the virtual host. The handler
+ * returns MK_NEXT for requests that it does not handle. */
 MK_API void mk_config_prepend_route(struct mk_config *c, mk_str pattern, const struct mk_handler *handler,
                                     void *data);
 
-/** Declares use of mk_subprocess_start(): each worker gets a spawner. */
+/** Enables mk_subprocess_start(): each worker gets a spawner process. */
 MK_API void mk_config_enable_subprocesses(struct mk_config *c);
 
-/** The user of the workers and of the programs they start, which must own the files they write. False: they
- * keep the user of the server. */
+/** Returns the user of the workers and of their subprocesses, which must own the files that they write.
+ * Returns false if they run as the user of the server. */
 MK_API bool mk_config_user(const struct mk_config *c, uid_t *uid, gid_t *gid);
 
-/** Lets workers read this file or folder despite the sandbox. */
+/** Allows workers to read this file or folder despite the sandbox. */
 MK_API void mk_config_allow_path(struct mk_config *c, mk_str path);
 /**
- * Lets workers create, write, rename and remove files and folders below this folder, and read them. The
- * sandbox alone: the folder must exist when workers start, and admit their user (mk_config_user()).
+ * Allows workers to read, create, write, rename and remove files and folders below this folder. This changes
+ * only the sandbox: the folder must exist when workers start, and their user (mk_config_user()) needs
+ * permission for it.
  */
 MK_API void mk_config_allow_writing(struct mk_config *c, mk_str folder);
-/** Lets workers read what getaddrinfo() needs, in a thread: it blocks. */
+/** Allows workers to read the files that getaddrinfo() needs. Call getaddrinfo() in a thread, because
+ * it blocks. */
 MK_API void mk_config_allow_resolver(struct mk_config *c);
-/** Lets workers read the certificates that this system trusts, for connections to servers; no private keys.
- */
+/** Allows workers to read the trusted certificates of the system, for connections to other servers.
+ * Private keys stay inaccessible. */
 MK_API void mk_config_allow_trust_store(struct mk_config *c);
 
 #ifdef __cplusplus

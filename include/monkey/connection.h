@@ -11,24 +11,26 @@ extern "C" {
 
 struct mk_worker;
 
-/** A connection before its first request, as on_accept sees it. Valid during the hook. */
+/** A connection before its first request, as passed to on_accept. Valid during the hook. */
 struct mk_conn;
 
-/** The peer. */
+/** The address of the client. */
 MK_API const struct mk_addr *mk_conn_client_addr(const struct mk_conn *c);
-/** Replaces the peer with the client it forwards for: limits, logs and plugins see the client from now on. 0;
- * -EDQUOT: the client has too many open connections (the hook should REFUSE); -ENOMEM. */
+/** Replaces the peer address with the client that the proxy forwards for. Limits, logs and plugins then
+ * see that client. Returns 0; -EDQUOT if the client has too many open connections (the hook should return
+ * MK_ERROR); or -ENOMEM. */
 MK_API int mk_conn_set_client_addr(struct mk_conn *c, const struct mk_addr *peer);
-/** The client speaks TLS with the proxy that forwards for it: "https" is the scheme of all requests. */
+/** Declares that the client uses TLS to the proxy that forwards for it: the scheme of all requests is
+ * then "https". */
 MK_API void mk_conn_set_secure(struct mk_conn *c);
-/** Received bytes that were not yet consumed. The hook is called right after the connection was accepted, so
- * this is empty at first. If the hook returns MK_WAIT, the server reads input and calls it again whenever
- * more has arrived: at most 64 KB, within 5 seconds, or Timeout if that is shorter. Until all hooks have let
- * it in, a connection does not count for the address of its client. */
+/** The bytes received but not yet consumed. The hook runs right after the connection was accepted, so
+ * they are empty at first. If the hook returns MK_WAIT, the server reads input and calls the hook again as
+ * more arrives: at most 64 KB, within 5 seconds, or HeaderTimeout if that is shorter. The connection does
+ * not count against the limits of its client address until all hooks have accepted it. */
 MK_API mk_str mk_conn_peek(struct mk_conn *c);
-/** Consumes the first n of these bytes, or all if there are fewer. The request begins after them. */
+/** Consumes the first n bytes, or all if there are fewer. The request starts after them. */
 MK_API void mk_conn_consume(struct mk_conn *c, size_t n);
-/** The worker that serves it. */
+/** The worker that serves the connection. */
 MK_API struct mk_worker *mk_conn_worker(const struct mk_conn *c);
 
 #ifdef __cplusplus

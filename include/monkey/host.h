@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Virtual hosts as plugins see them. */
+/* Virtual hosts, for plugins. */
 #ifndef MONKEY_HOST_H
 #define MONKEY_HOST_H
 
@@ -11,18 +11,18 @@ extern "C" {
 
 struct mk_plugin;
 
-/** A virtual host of the configuration. What these answer lives as long as the configuration. */
+/** A virtual host of the configuration. Results of these functions live as long as the configuration. */
 struct mk_vhost;
 
-/** Its first ServerName, as written: `*.example.org` and `~REGEX` are patterns. Empty when it has none. */
+/** The first ServerName as written: `*.example.org` and `~REGEX` are patterns. Empty if there is none. */
 MK_API mk_str mk_vhost_name(const struct mk_vhost *h);
-/** The i-th ServerName; absent when there are no more. */
+/** The i-th ServerName; absent if `i` is out of range. */
 MK_API mk_str mk_vhost_name_at(const struct mk_vhost *h, size_t i);
-/** The DocumentRoot, absolute; empty when there is none. */
+/** The absolute path of the DocumentRoot; empty if there is none. */
 MK_API mk_str mk_vhost_root(const struct mk_vhost *h);
-/** The i-th route as written, pattern and handler; false when there are no more. */
+/** The i-th route as written: its pattern and handler. Returns false if `i` is out of range. */
 MK_API bool mk_vhost_route_at(const struct mk_vhost *h, size_t i, mk_str *pattern, mk_str *handler);
-/** What the plugin's host() made for it; NULL if it has no business there. */
+/** The data that host() of the plugin set for this virtual host; NULL if the plugin does not apply to it. */
 MK_API void *mk_vhost_data(const struct mk_vhost *h, const struct mk_plugin *plugin);
 
 #ifdef __cplusplus

@@ -7,12 +7,12 @@
 extern "C" {
 #endif
 
-/** How urgent a message of the error log is. */
+/** The severity of a message in the error log. */
 enum mk_log_level {
-    MK_LOG_ERROR, /**< something is broken and wants its owner */
-    MK_LOG_WARN,  /**< something is odd, service goes on */
-    MK_LOG_INFO,  /**< life of the server: started, reloaded, stopped */
-    MK_LOG_DEBUG, /**< what a developer asks for */
+    MK_LOG_ERROR, /**< requires operator action */
+    MK_LOG_WARN,  /**< unexpected, but service continues */
+    MK_LOG_INFO,  /**< lifecycle of the server: started, reloaded, stopped */
+    MK_LOG_DEBUG, /**< details for developers */
     MK_LOG_LEVELS
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The release that these headers came with. */
+/* The release of these headers. */
 #ifndef MONKEY_VERSION_H
 #define MONKEY_VERSION_H
 
-/** The release these headers belong to, by semantic versioning. */
+/** The version of the release (semantic versioning). */
 #define MONKEY_VERSION_MAJOR 2
 #define MONKEY_VERSION_MINOR 0
 #define MONKEY_VERSION_PATCH 0
