@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Content that is made while it is sent. */
+/* Body sources: produce a body while it is sent. */
 #ifndef MONKEY_BODY_SOURCE_H
 #define MONKEY_BODY_SOURCE_H
 
@@ -11,25 +11,25 @@ extern "C" {
 #endif
 
 /**
- * Content that is made while it is sent: the server asks for the next piece whenever the client has room for
- * it, and never otherwise. That is all there is to back-pressure.
+ * Callbacks that produce a body while it is sent. The server requests the next piece only when the client has
+ * room for it, which provides the back-pressure.
  */
 struct mk_body_source_ops {
     /**
      * Writes at most `cap` bytes (at least 1) to `room`.
      *
-     * Answers how many it wrote; 0 at the end of the content; -EAGAIN when there is nothing yet: the source
-     * then calls mk_request_resume() once there is (input of the same request resumes by itself). Any other
-     * negative errno value gives the response up: as long as nothing of it was sent, the client gets an error
-     * page in its place, with the status of mk_response_fail() or 500; else the connection is closed so that
-     * it sees that the response is incomplete. The head is sent with the first content, or when the source
-     * answers -EAGAIN.
+     * Returns the number of bytes written, or 0 at the end of the body. Returns -EAGAIN if no data is
+     * available yet; the source then calls mk_request_resume() when it has data (input of the same request
+     * resumes it automatically). Any other negative errno value aborts the response. If none of the response
+     * was sent yet, the client receives an error page with the status of mk_response_fail(), or 500.
+     * Otherwise the server closes the connection, so that the client can detect the incomplete response. The
+     * head is sent with the first bytes of the body, or when the source returns -EAGAIN.
      *
-     * Called in the worker's loop; must not block.
+     * Runs in the worker's event loop and must not block.
      */
     ssize_t (*pull)(void *ctx, char *room, size_t cap);
-    /** The response ended, or its client went away (mk_response_was_sent() tells which): give back what the
-     * source holds. Called once. May be NULL. */
+    /** Frees the resources of the source when the response ended or its client disconnected
+     * (mk_response_was_sent() tells which). Called once. May be NULL. */
     void (*close)(void *ctx);
 };
 

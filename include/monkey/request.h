@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests: everything that is known of one, its content, and what is kept with it. */
+/* Requests: their metadata, body and attached data. */
 #ifndef MONKEY_REQUEST_H
 #define MONKEY_REQUEST_H
 
@@ -15,10 +15,10 @@ extern "C" {
 #endif
 
 /**
- * A request: frozen once a handler sees it, the same over every version of HTTP.
+ * A request. It is immutable once a handler sees it, and looks the same in every version of HTTP.
  *
- * Text returned by these functions lives as long as the request. Call them only in the worker that serves the
- * request, from a hook, a handler or a source, unless stated otherwise.
+ * Strings that these functions return live as long as the request. Call the functions only in the worker that
+ * serves the request, from a hook, a handler or a body source, unless stated otherwise.
  */
 struct mk_request;
 struct mk_file_id;
@@ -26,49 +26,52 @@ struct mk_vhost;
 struct mk_plugin;
 struct mk_worker;
 
-/** The method; MK_METHOD_UNKNOWN for one that is not in the enum (see mk_request_method_text()). */
+/** The method; MK_METHOD_UNKNOWN if it is not in the enum (see mk_request_method_text()). */
 MK_API enum mk_method mk_request_method(const struct mk_request *r);
 MK_API mk_str mk_request_method_text(const struct mk_request *r);
-/** The name of mk_request_method(): what the client sent, but "GET" for a request that has become one. */
+/** The name of mk_request_method(): as the client sent it, or "GET" if a rewrite turned the request
+ * into a GET. */
 MK_API mk_str mk_request_method_name(const struct mk_request *r);
 
-/** The version as major * 10 + minor: 10, 11, 20. */
+/** The HTTP version as major * 10 + minor: 10, 11, 20. */
 MK_API unsigned mk_request_version(const struct mk_request *r);
 
-/** The request target as it came (RFC 9112, section 3.2). */
+/** The request target as received (RFC 9112, section 3.2). */
 MK_API mk_str mk_request_target(const struct mk_request *r);
 
-/** Path and query of what is asked for now, as they are to be sent on to another server: undecoded, with the
- * changes of rewrites, never with scheme and authority. "*" for OPTIONS *; absent for CONNECT, or when memory
- * is out.
+/**
+ * The current path and query in the form to forward to another server: undecoded, after rewrites, always
+ * without scheme and authority. "*" for OPTIONS *. Absent for CONNECT, or if out of memory.
  *
- * It is as the client wrote it but for what other programs might read otherwise: dot segments are resolved,
- * backslashes escaped, and several slashes at the beginning are one. `/%62` and inner repeated slashes stay. */
+ * The text is normalised only where other programs might read it differently: dot segments are resolved,
+ * backslashes escaped, and multiple leading slashes merged. `/%62` and repeated slashes further on remain.
+ */
 MK_API mk_str mk_request_raw_target(const struct mk_request *r);
 
-/** The same for what the client has asked for, without the changes of rewrites: REQUEST_URI of CGI. */
+/** The original path and query in the same form, before rewrites: REQUEST_URI of CGI. */
 MK_API mk_str mk_request_uri(const struct mk_request *r);
 
-/** The path, decoded once, without dot segments and doubled slashes; begins with '/', holds no NUL and ends
- * with one that does not count. "*" for OPTIONS *. */
+/** The path, decoded once, without dot segments and repeated slashes. It starts with '/', contains no
+ * NUL, and is NUL-terminated. "*" for OPTIONS *. */
 MK_API mk_str mk_request_path(const struct mk_request *r);
 
-/** The paths that the request has asked for, each as mk_request_path(): 0 is the one that was received, then
- * come those that rewrites, index files and fallbacks made of it; the last is mk_request_path(). Absent (p ==
- * NULL) beyond that. A hook that guards paths judges all of them. */
+/** The i-th path of the request, in the form of mk_request_path(). Index 0 is the received path;
+ * rewrites, index files and fallbacks add more, and the last one is mk_request_path(). Absent (p == NULL)
+ * beyond the last. A hook that protects paths must check all of them. */
 MK_API mk_str mk_request_path_at(const struct mk_request *r, size_t i);
 
 /**
- * Other paths that a program may take mk_request_path() for: with %2F and backslashes as separators, without
- * path parameters (`;x`) and without blanks and dots at the end of names, decoded twice, and more, and all of these
- * together; what follows a script (`/index.php/admin`); and the path of a `Destination` (RFC 4918). A variant may
- * have a NUL in it. Nearly every path has none. A hook that refuses, counts or asks for a password judges each of
- * them as it judges the path, and applies the strictest result: a program behind this server reads the path by its
- * own rules.
+ * Returns the path variants: other paths that a program may take mk_request_path() for. Variants result from
+ * treating %2F and backslashes as separators, removing path parameters (`;x`), removing trailing blanks and
+ * dots from names, decoding twice, and similar rules, in any combination. Others are the path after a script
+ * (`/index.php/admin`), and the path of a `Destination` (RFC 4918). A variant may contain NUL bytes. Nearly
+ * all paths have no variants. A hook that denies, counts or requires a password must check each variant in
+ * the same way as the path, and apply the strictest result, because a program behind this server reads the
+ * path by its own rules.
  *
- * *list is valid until the request ends. 0, or the status to refuse the request with: 400 for a path with too
- * many variants or a malformed Destination, 414 for a path of more than 2 KB that has variants, 503 when memory is
- * out; then *n is 0.
+ * *list is valid until the request ends. Returns 0, or the status with which to reject the request; *n is
+ * then 0. The status is 400 for a path with too many variants or a malformed Destination, 414 for a path of
+ * more than 2 KB that has variants, and 503 if out of memory.
  *
  *     const mk_str *variants;
  *     size_t n;
@@ -82,191 +85,200 @@ MK_API mk_str mk_request_path_at(const struct mk_request *r, size_t i);
 MK_API unsigned mk_request_variants(const struct mk_request *r, const mk_str **list,
                                     size_t *n) MK_API_MUST_USE;
 
-/** Why a path is a variant. */
+/** The origin of a path variant. */
 enum mk_variant {
-    MK_VARIANT_READING,      /**< of the whole path */
-    MK_VARIANT_AFTER_SCRIPT, /**< what a script gets for the rest of the path */
-    MK_VARIANT_DESTINATION,  /**< where a COPY or MOVE leads */
+    MK_VARIANT_READING,      /**< an alternative reading of the whole path */
+    MK_VARIANT_AFTER_SCRIPT, /**< the rest of the path, as passed to a script */
+    MK_VARIANT_DESTINATION,  /**< the destination of a COPY or MOVE */
 };
-/** For the i-th of the list that mk_request_variants() has just answered with. A rule that decides for the path itself too,
- * such as a last one for all paths, need not judge a variant of another kind than MK_VARIANT_READING. */
+/** The origin of the i-th variant in the list that mk_request_variants() has just returned. A rule that
+ * applies to the path itself as well, such as a final catch-all rule, needs to check only variants of kind
+ * MK_VARIANT_READING. */
 MK_API enum mk_variant mk_request_variant_kind(const struct mk_request *r, size_t i);
 
-/** Where a COPY or MOVE leads. */
+/** The destination of a COPY or MOVE request. */
 struct mk_destination {
-    mk_str host; /**< without a port; absent if the client gave the path alone */
-    mk_str path; /**< as mk_request_path(); absent: there is none */
+    mk_str host; /**< without port; absent if the client sent only a path */
+    mk_str path; /**< as mk_request_path(); absent: no destination */
     mk_str uri;  /**< path and query, as mk_request_raw_target() */
 };
-/** Reads the field Destination (RFC 4918, section 10.3). 0, or the status to refuse the request with: 400 when it is
- * malformed, unless the method is one of RFC 9110, for which the field means nothing; 503 when memory is out. */
+/** Parses the Destination header (RFC 4918, section 10.3). Returns 0, or the status with which to
+ * reject the request: 400 if the header is malformed, unless the method is defined in RFC 9110, which
+ * gives the header no meaning; 503 if out of memory. */
 MK_API unsigned mk_request_destination(const struct mk_request *r,
                                        struct mk_destination *out) MK_API_MUST_USE;
 
-/** For a hook that cannot apply its strictest rule, because it decides where the request goes: a variant of
- * the path would have been judged otherwise. mk_request_check_path() answers 400 from then on. */
+/** Declares that a path variant would have been treated differently. For a hook that cannot apply its
+ * strictest rule, because the rule decides where the request goes. mk_request_check_path() returns 400
+ * from then on. */
 MK_API void mk_request_set_ambiguous(struct mk_request *r);
 
 /**
- * From a handler that hands the path to another program: may it do so? 0; 400 when a variant of the path (see
- * mk_request_variants()) would not have come to the route of this handler, so that the program might answer
- * for what another route refuses, or has a segment of two dots; or as mk_request_variants(). Of what follows
- * a script, and of a Destination, only a route that refuses it counts. A handler that reads paths as this server does
- * need not ask.
+ * Checks whether a handler may pass the path to another program. Returns 0 if so. Returns 400 if a path
+ * variant (see mk_request_variants()) contains a `..` segment, or would have been routed to another handler:
+ * the program might then serve a path that another route denies. For the path after a script, and for a
+ * Destination, only a route that denies access counts. Returns the errors of mk_request_variants() as well.
+ * Handlers that read paths in the same way as this server need no check.
  */
 MK_API unsigned mk_request_check_path(struct mk_request *r) MK_API_MUST_USE;
 
 struct mk_buf;
-/** Writes a part of mk_request_path() for a URL. What a path may hold as it is (RFC 3986, section 3.3) is written
- * as the client did: `;` and `%3B` are not the same. A %2F stays one. Without memory, the buffer fails. */
+/** Encodes a part of mk_request_path() for use in a URL. Characters that are valid unescaped in a path
+ * (RFC 3986, section 3.3) are written as the client sent them, because `;` and `%3B` differ. %2F stays
+ * %2F. If memory is out, the buffer fails. */
 MK_API void mk_request_encode_path(const struct mk_request *r, mk_str part, struct mk_buf *out);
 
-/** What follows the '?', undecoded; absent (p == NULL) when there is no '?'. */
+/** The query after the '?', undecoded; absent (p == NULL) if there is no '?'. */
 MK_API mk_str mk_request_query(const struct mk_request *r);
 
-/** The host that the client asked for, without port; absent in HTTP/1.0 without Host. */
+/** The host that the client requested, without port; absent in HTTP/1.0 without Host. */
 MK_API mk_str mk_request_host(const struct mk_request *r);
 
-/** The value of the first field line of that name, ignoring case; absent if there is none. After a
- * handler's mk_request_rewrite() the request has no content, and no field that describes it (RFC 9110, section
- * 15.4). */
+/** The value of the first header of that name, which is case-insensitive; absent if there is none.
+ * After a handler has called mk_request_rewrite(), the request has no body and no headers that describe it
+ * (RFC 9110, section 15.4). */
 MK_API mk_str mk_request_header(const struct mk_request *r, mk_str name);
 
-/** The i-th field line, from 0, in the order they came: true, with its name and value, which live as long as
- * the request. False when there are no more; then neither is set. */
+/** Returns the i-th header, from 0, in the order received; its name and value live as long as the
+ * request. Returns false, and sets neither, if `i` is out of range. */
 MK_API bool mk_request_header_at(const struct mk_request *r, size_t i, mk_str *name, mk_str *value);
 
-/** The party that may set the i-th field: mk_header_role() of its name, faster. */
+/** The party that may set the i-th header. Same as mk_header_role() of its name, but faster. */
 MK_API enum mk_header_role mk_request_header_role(const struct mk_request *r, size_t i);
 
-/** The client's address as text, without port. */
+/** The client address as text, without port. */
 MK_API mk_str mk_request_client_text(struct mk_request *r);
-/** The client's address. A hook that finds the client behind a proxy sets it for all later calls (0 or
- * -ENOMEM). */
+/** The client address. A hook that identifies the client behind a proxy sets the address for all later
+ * calls (returns 0 or -ENOMEM). */
 MK_API const struct mk_addr *mk_request_client_addr(const struct mk_request *r);
 MK_API int mk_request_set_client_addr(struct mk_request *r, const struct mk_addr *peer);
-/** The local address of the connection. 0, or a negated errno value when there is none. */
+/** Returns the local address of the connection in *out. Returns 0, or a negative errno value if there
+ * is none. */
 MK_API int mk_request_local_addr(const struct mk_request *r, struct mk_addr *out);
 
-/** "http" or "https": what the client speaks with this server, or with a trusted proxy in front of it. */
+/** "http" or "https": the scheme between the client and this server, or a trusted proxy in front of it. */
 MK_API mk_str mk_request_scheme(const struct mk_request *r);
-/** A trusted proxy has said whether its client speaks TLS with it. This decides the scheme from now on,
- * whatever the connection of the proxy is. Call it from a hook of MK_PRIORITY_ADDRESS or earlier: the hooks after
- * that order, RedirectToHTTPS and ClientAuthority then see it. */
+/** Sets the scheme by what a trusted proxy reports: whether its client uses TLS to the proxy. This
+ * overrides the connection of the proxy itself. Call it from a hook of MK_PRIORITY_ADDRESS or earlier, so
+ * that hooks of higher priority values, RedirectToHTTPS and ClientAuthority use the new scheme. */
 MK_API void mk_request_set_secure(struct mk_request *r, bool is_secure);
 
-/** Was a slash of the path escaped as %2F? It appears in the path as "%2F" and does not separate segments; a
- * handler that maps paths to files must refuse it. */
+/** Does the path contain an escaped slash (%2F)? It appears in the path as "%2F" and does not separate
+ * segments. Handlers that map paths to files must reject it. */
 MK_API bool mk_request_has_encoded_slash(const struct mk_request *r);
 
-/** The user that a hook has authenticated; absent if there is none. The text is copied: 0 or -ENOMEM. */
+/** The authenticated user, as set by a hook; absent if there is none. The setter copies the name, and
+ * returns 0 or -ENOMEM. */
 MK_API mk_str mk_request_user(const struct mk_request *r);
 MK_API int mk_request_set_user(struct mk_request *r, mk_str user);
 
-/** The host that serves the request; NULL if it failed before the host was known. */
+/** The virtual host that serves the request; NULL if the request failed before it was chosen. */
 MK_API const struct mk_vhost *mk_request_vhost(const struct mk_request *r);
 /**
- * Tells the virtual hosts of a server apart, for state that must not pass from one to another: the first
- * ServerName of the host, with its ports if another [HOST] has that name, too. If only a pattern such as
- * `*.example.org` names the host that the client asked for, that host in lower case and a blank are in front. The same
- * after a reload, and on other machines with this configuration. Absent when memory is out.
+ * Returns a name that identifies the virtual host, for state that virtual hosts must not share: its first
+ * ServerName, with its ports if another [HOST] has the same name. If the requested host matches only a
+ * pattern such as `*.example.org`, the name starts with that host in lower case and a space. The name is
+ * stable across reloads, and on other machines with the same configuration. Absent if out of memory.
  */
 MK_API mk_str mk_request_vhost_name(struct mk_request *r);
-/** A server in front of this one has said it. The text is copied: 0 or -ENOMEM. */
+/** Sets that name as reported by a server in front of this one. The name is copied. Returns 0 or -ENOMEM. */
 MK_API int mk_request_set_vhost_name(struct mk_request *r, mk_str name);
-/** The pattern of the route whose handler was called, as written in [ROUTES]. */
+/** The pattern of the matched route, as written in [ROUTES]. */
 MK_API mk_str mk_request_route(const struct mk_request *r);
-/** The worker that serves it. */
+/** The worker that serves the request. */
 MK_API struct mk_worker *mk_request_worker(const struct mk_request *r);
-/** When it came in: seconds since 1970. */
+/** When the request was received, in seconds since the Unix epoch. */
 MK_API int64_t mk_request_time(const struct mk_request *r);
 
 /**
- * Only from on_request or a handler: the request becomes one for another path. `target` is a path with an
- * optional '?' and query, as a client would write it. Answer MK_REWRITTEN: hooks that follow with an order
- * below MK_PRIORITY_NORMAL judge the old path first; then the server empties the response and calls all hooks
- * again, for the new path. After 10 rewrites the client gets a 500. Answers 0, -EINVAL when the target is not
- * valid, or -ENOMEM.
+ * Rewrites the request to another path; only from on_request or a handler. `target` is a path with an
+ * optional '?' and query, as a client would write it. Return MK_REWRITTEN afterwards. The remaining hooks
+ * with a priority below MK_PRIORITY_NORMAL first check the old path; then the server resets the response and
+ * calls all hooks again for the new path. After 10 rewrites the client receives a 500. Returns 0; -EINVAL if
+ * the target is invalid; or -ENOMEM.
  *
- * From a handler the request also becomes a GET (a HEAD stays one) without content, and mk_request_data() is
- * NULL again. mk_request_method_text() and mk_request_target() always tell what the client sent.
+ * From a handler, the request also becomes a GET (HEAD stays HEAD) without a body, and mk_request_data() is
+ * NULL again. mk_request_method_text() and mk_request_target() always return what the client sent.
  */
 MK_API int mk_request_rewrite(struct mk_request *r, mk_str target);
 
 /**
- * Opens a path beneath the document root (or a user's folder), following links as configured. Returns a
- * descriptor for reading, which the caller closes, or a negated errno value. `path` has the form of
- * mk_request_path() (-EINVAL otherwise, for example with `..`) and may lead to a folder. May wait for a disk.
+ * Opens a path below the document root (or a user's folder), following links as configured. Returns a
+ * descriptor for reading, which the caller closes, or a negative errno value. `path` has the form of
+ * mk_request_path() (-EINVAL otherwise, for example with `..`) and may refer to a folder. May block on disk
+ * I/O.
  */
 MK_API int mk_request_open(const struct mk_request *r, mk_str path);
-/** What a path leads to. */
+/** The type of a file. */
 enum mk_file_kind { MK_FILE_REGULAR, MK_FILE_FOLDER, MK_FILE_OTHER };
 /**
- * What is at a path beneath the document root (or a user's folder, or an Alias), following links as
- * configured: an enum mk_file_kind, or a negated errno value, as by mk_request_open() (-ENOTDIR for a file
- * whose path ends with a slash). *id says which file it is, how large, and when it was modified; NULL if it
- * does not matter.
+ * Returns the type of the file at a path below the document root (or a user's folder, or an Alias), following
+ * links as configured: an enum mk_file_kind, or a negative errno value as from mk_request_open() (-ENOTDIR
+ * for a file whose path ends with a slash). *id identifies the file, with its size and modification time;
+ * `id` may be NULL.
  *
- * The answer comes from the cache of open files, without a system call, and is trusted for `OpenFileCacheTTL`.
- * What is not cached is opened; what is not there is not remembered.
+ * The result comes from the cache of open files without a system call, and is valid for `OpenFileCacheTTL`.
+ * Files that are not cached are opened. Missing files are not cached.
  *
  *     struct mk_file_id id;
  *     if (mk_request_stat(request, mk_request_path(request), &id) == MK_FILE_REGULAR && id.size < 1000)
  */
 MK_API int mk_request_stat(const struct mk_request *r, mk_str path, struct mk_file_id *id);
 /**
- * The script that the path of the request leads to: its first part, from the left, that is a regular file
- * beneath the document root, as mk_request_stat() finds it, and ends with `extension`, if that is not empty.
- * *info is the rest of the path. A path that goes through another file leads to no script, so
- * nothing else is ever run; a hidden file is none unless such files are shown. 0, or the status that the
- * request deserves: 404 if there is none; then *name is what was looked for, or absent if no part has that
- * extension.
+ * Finds the script in the request path: the shortest leading part that is a regular file below the document
+ * root, as found by mk_request_stat(), and that ends with `extension` unless that is empty. *info receives
+ * the rest of the path. A path that leads through any other file matches no script, so that nothing else is
+ * ever executed. A hidden file is not a script unless hidden files are served. Returns 0, or the status for
+ * the response: 404 if there is no script. *name is then the path that was looked up, or absent if no part
+ * has that extension.
  *
  *     mk_str script, info;
  *     unsigned status = mk_request_find_script(request, MK_STR(".lua"), &script, &info);
  */
 MK_API unsigned mk_request_find_script(const struct mk_request *r, mk_str extension, mk_str *name,
                                        mk_str *info);
-/** The absolute file name of a path, whether or not it exists; NUL-terminated. Absent when memory is out, the
- * host has no root, or the path is invalid. */
+/** The absolute file name for a path, whether or not the file exists; NUL-terminated. Absent if out of
+ * memory, if the virtual host has no document root, or if the path is invalid. */
 MK_API mk_str mk_request_translate_path(const struct mk_request *r, mk_str path);
-/** May names that begin with a dot be served here? */
+/** Does this server serve files whose names start with a dot here? */
 MK_API bool mk_request_shows_dot_files(const struct mk_request *r);
-/** The media type of a file of that name, for this host. */
+/** The media type for a file name on this virtual host. */
 MK_API mk_str mk_request_media_type(const struct mk_request *r, mk_str file_name);
 
-/** The client's preference for a content coding ("gzip") or a media type ("text/html"), in thousandths; 0:
- * not acceptable (RFC 9110, sections 12.5.1 and 12.5.3). */
+/** The client's preference for a content coding ("gzip") or a media type ("text/html"), as a quality in
+ * thousandths; 0 means not acceptable (RFC 9110, sections 12.5.1 and 12.5.3). */
 MK_API unsigned mk_request_accepts_coding(const struct mk_request *r, mk_str coding);
 MK_API unsigned mk_request_accepts_type(const struct mk_request *r, mk_str type);
 
-/** For the error log of the request's host; says which request it is about. */
+/** Writes a message to the error log of the virtual host, with the details of the request. */
 MK_API void mk_request_log(struct mk_request *r, enum mk_log_level level, const char *fmt, ...)
     MK_API_PRINTF(3, 4);
 /**
- * A copy of what logs say of the request (host, method, target, address), for mk_request_log() after its end:
- * output that comes late then goes to the log of the same host. Nothing else may be called with it. NULL when
- * memory is out. Ends with mk_request_log_copy_free() (NULL is fine), in worker_stop at the latest.
+ * Copies what log lines contain of a request (host, method, target, address), so that mk_request_log() can
+ * still be called after it has ended: late output then goes to the log of the same virtual host. Pass the
+ * copy to no other function. Returns NULL if out of memory. Free it with mk_request_log_copy_free() (NULL is
+ * allowed), in worker_stop at the latest.
  */
 MK_API struct mk_request *mk_request_log_copy(const struct mk_request *r) MK_API_MUST_USE;
 MK_API void mk_request_log_copy_free(struct mk_request *remembered);
-/** For `monkey explain`: one step that decided something. Does nothing for a request of a client. */
+/** For `monkey explain`: describes a step that affected the result. Has no effect on a request from a
+ * client. */
 MK_API void mk_request_explain(struct mk_request *r, const char *what, const char *fmt, ...)
     MK_API_PRINTF(3, 4);
 
-/** Length of the content: 0 when there is none, -1 when it is unknown until the end. */
+/** The length of the request body: 0 if there is none, -1 if it is unknown until the end. */
 MK_API int64_t mk_request_length(const struct mk_request *r);
 
 /**
- * Reads the next bytes of the content (its transfer coding removed).
+ * Reads the next bytes of the request body, with its transfer coding removed.
  *
- * Answers how many bytes it wrote to `room` (`cap` is at least 1); 0 at the end of the content; -EAGAIN when
- * nothing has arrived yet: return MK_WAIT from the handler or -EAGAIN from the source, and it is called again
- * when there is more. -EMSGSIZE: larger than the limit (the answer should be 413); -EBADMSG: malformed (400);
- * -ECONNRESET: the client went away.
+ * Returns the number of bytes written to `room` (`cap` is at least 1), or 0 at the end of the body. Returns
+ * -EAGAIN if no data has arrived yet: return MK_WAIT from the handler, or -EAGAIN from the body source, which
+ * is then called again when there is more. Errors are -EMSGSIZE if the body exceeds the limit (respond with
+ * 413), -EBADMSG if it is malformed (400), and -ECONNRESET if the client disconnected.
  *
- * The server reads from the client only what is requested here. The first call sends the `100 Continue` that
- * a client with `Expect: 100-continue` waits for (RFC 9110, section 10.1.1).
+ * The server reads from the client only what you request here. The first call sends the `100 Continue` that a
+ * client with `Expect: 100-continue` waits for (RFC 9110, section 10.1.1).
  *
  *     char room[4096];
  *     ssize_t n;
@@ -278,10 +290,10 @@ MK_API int64_t mk_request_length(const struct mk_request *r);
 MK_API ssize_t mk_request_read(struct mk_request *r, char *room, size_t cap);
 
 /**
- * The trailers of the request (RFC 9110, section 6.5), available once mk_request_read() has returned 0. The
- * value of the first one of that name, ignoring case, absent if there is none; or the i-th one, false when
- * there are no more. Fields that would change the meaning of the request (Content-Length, Authorization, ...)
- * are dropped.
+ * The trailers of the request (RFC 9110, section 6.5), available once mk_request_read() has returned 0.
+ * mk_request_trailer() returns the value of the first trailer of that name, which is case-insensitive; absent
+ * if there is none. mk_request_trailer_at() returns false if `i` is out of range. Fields that would change
+ * the meaning of the request (Content-Length, Authorization, ...) are dropped.
  */
 MK_API mk_str mk_request_trailer(const struct mk_request *r, mk_str name);
 MK_API bool mk_request_trailer_at(const struct mk_request *r, size_t i, mk_str *name, mk_str *value);
@@ -290,50 +302,54 @@ MK_API bool mk_request_trailer_at(const struct mk_request *r, size_t i, mk_str *
 MK_API bool mk_request_accepts_trailers(const struct mk_request *r);
 
 /**
- * Resumes a request whose handler returned MK_WAIT, or whose source returned -EAGAIN: the server calls that
- * handler or source again, at the end of the current loop iteration. Harmless when nothing waits.
+ * Resumes a request whose handler returned MK_WAIT, or whose body source returned -EAGAIN: the server calls
+ * the handler or source again at the end of the current loop iteration. No effect on a request that is not
+ * waiting.
  */
 MK_API void mk_request_resume(struct mk_request *r);
 
 /**
- * From here on the request ends as soon as the client closes its side of the connection while the handler
- * waits for something other than input. Without this, the server treats such a client as still listening (a
- * half-closed connection, RFC 9112, section 9.6), and detects that it has gone only when it sends something.
- * Has no effect in a tunnel: use mk_request_read() there.
+ * Cancels the request as soon as the client closes its side of the connection while the handler waits for
+ * something other than input. Without this call, the server treats such a client as still listening (a
+ * half-closed connection, RFC 9112, section 9.6), and notices that it is gone only when it sends data. No
+ * effect in a tunnel: use mk_request_read() there.
  */
 MK_API void mk_request_cancel_on_disconnect(struct mk_request *r);
 
 /**
- * Limits of this request alone, in place of `HandlerTimeout` (how long a handler or source may wait for
- * something other than the client) and `TunnelTimeout` of its path. 0 is no limit; a day is the
- * longest. They hold for waits that begin after the call. 0 or -ENOMEM.
+ * Sets timeouts for this request, in place of `HandlerTimeout` (how long a handler or body source may wait
+ * for anything but the client) and `TunnelTimeout`. 0 means no timeout; the maximum is one day. They apply to
+ * waits that start after the call. Returns 0 or -ENOMEM.
  *
- * A source of events that may be silent for long asks for a wait without limit. Such a wait ends when the
- * client closes its side, as with mk_request_cancel_on_disconnect().
+ * An event source that may be silent for long needs a wait without timeout. Such a wait ends when the client
+ * closes its side, as with mk_request_cancel_on_disconnect().
  */
 MK_API int mk_request_set_handler_timeout(struct mk_request *r, uint32_t ms);
 MK_API int mk_request_set_tunnel_timeout(struct mk_request *r, uint32_t ms);
-/** The same for `MaxBodySize`, from on_request. It can only be lowered: longer content was refused before any
- * hook, unless a handler raises the limit (mk_handler.body_max), which also wins over this one. UINT64_MAX:
- * no limit. -EMSGSIZE: the content is longer than that, answer 413. */
+/** Sets the body limit in place of `MaxBodySize`, from on_request. You can only lower the limit: longer
+ * bodies were rejected before any hook, unless a handler raises the limit (mk_handler.body_max), which
+ * also overrides this one. UINT64_MAX: no limit. Returns -EMSGSIZE if the body is longer; respond with
+ * 413. */
 MK_API int mk_request_set_body_max(struct mk_request *r, uint64_t bytes);
-/** The limit that holds for the content of the request; UINT64_MAX: none. */
+/** The effective limit of the request body; UINT64_MAX: none. */
 MK_API uint64_t mk_request_body_max(struct mk_request *r);
 
-/** `size` bytes that live as long as the request, aligned for any type; NULL when memory is out. */
+/** Allocates `size` bytes that live as long as the request, aligned for any type. Returns NULL if out
+ * of memory. */
 MK_API void *mk_request_alloc(struct mk_request *r, size_t size);
 
-/** Calls fn(data) when the request ends, however it ends. 0, or -ENOMEM: then it will not be called. */
+/** Calls fn(data) when the request ends, whatever the outcome. Returns 0, or -ENOMEM: fn is then never
+ * called. */
 MK_API int mk_request_add_cleanup(struct mk_request *r, void (*fn)(void *data), void *data);
 
-/** Attaches data to the request under `key`, an address that belongs to the caller, usually its mk_plugin.
- * When the request ends, `free` (may be NULL) gets the data, even if other data was attached later. 0, or
- * -ENOMEM: then `free` was called at once. */
+/** Attaches data to the request under `key`, an address that belongs to the caller, usually its
+ * mk_plugin. When the request ends, `free` (may be NULL) receives the data, even if other data was
+ * attached later. Returns 0, or -ENOMEM: `free` was then called immediately. */
 MK_API int mk_request_attach(struct mk_request *r, const void *key, void *data, void (*free)(void *data));
-/** NULL when nothing is attached. */
+/** Returns the attached data; NULL if there is none. */
 MK_API void *mk_request_attached(const struct mk_request *r, const void *key);
 
-/** One pointer for the handler that owns the request; NULL at first. */
+/** One pointer for the handler that owns the request; initially NULL. */
 MK_API void mk_request_set_data(struct mk_request *r, void *data);
 MK_API void *mk_request_data(const struct mk_request *r);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answering later, from any thread. Only in libmonkey. */
+/* Request references: complete a request later, from any thread. Only in libmonkey. */
 #ifndef MONKEY_REQUEST_REF_H
 #define MONKEY_REQUEST_REF_H
 
@@ -10,8 +10,9 @@ extern "C" {
 #endif
 
 /**
- * A ticket stands for a request that may end before its answer is there: the client goes away, a timeout
- * comes, the server stops. The request itself must not be touched by other threads; its ticket may.
+ * A reference to a request that may end before its response is ready: the client disconnects, a timeout
+ * expires, or the server stops. Other threads must not access the request itself, but they may use its
+ * reference.
  *
  *     static void bring(struct mk_request *request, void *ctx) // in the thread of the request
  *     {
@@ -42,25 +43,27 @@ extern "C" {
  */
 struct mk_request_ref;
 
-/** A ticket for this request; in its thread. NULL when memory is out, or without a request. */
+/** Creates a reference to this request, in its thread. Returns NULL if out of memory, or if `request`
+ * is NULL. */
 MK_API struct mk_request_ref *mk_request_ref_new(struct mk_request *request) MK_API_MUST_USE;
 
 /**
- * Calls in_loop(request, ctx) in the thread of the request, soon, and then resumes the request: its handler
- * or source is called again (see mk_request_resume()). If the request ends before that, in_loop gets NULL in
- * its place. in_loop may be NULL. From any thread, and more than once.
+ * Schedules in_loop(request, ctx) in the thread of the request and then resumes the request: its handler or
+ * body source is called again (see mk_request_resume()). If the request ends first, in_loop receives NULL in
+ * its place. in_loop may be NULL. You may call this from any thread, and more than once.
  *
- * 0: in_loop will be called, once. -ESTALE: the request has ended; -ENOMEM; -EINVAL: it is NULL or, as debug
- * builds of the library notice, was freed. In these cases nothing is called.
+ * Returns 0 if in_loop will be called, exactly once. Otherwise nothing is called, and the result is -ESTALE
+ * if the request has ended; -ENOMEM; or -EINVAL if `ticket` is NULL or was freed (only debug builds of the
+ * library detect the latter).
  */
 MK_API int mk_request_ref_resume(struct mk_request_ref *ticket,
                                  void (*in_loop)(struct mk_request *request, void *ctx), void *ctx);
 
-/** Has the request ended? If not, it may a moment later. From any thread. */
+/** Has the request ended? If not, it may end at any moment. Thread-safe. */
 MK_API bool mk_request_ref_is_gone(const struct mk_request_ref *ticket);
 
-/** The ticket is not used any more; what it has resumed goes on. From any thread, also when the server is
- * gone. NULL is fine. */
+/** Frees the reference; calls that were already scheduled still run. Any thread may call it, even after
+ * the server is gone. NULL is allowed. */
 MK_API void mk_request_ref_free(struct mk_request_ref *ticket);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Responses: status, fields, and content as text, file or source. */
+/* Responses: status, headers, and a body from memory, a file or a source. */
 #ifndef MONKEY_RESPONSE_H
 #define MONKEY_RESPONSE_H
 
@@ -13,28 +13,29 @@ extern "C" {
 #endif
 
 /**
- * A response: status, fields and content, never raw bytes, so that it can be sent over any version of HTTP.
+ * A response: status, headers and body, never raw bytes, so that it can be sent over any version of HTTP.
  *
- * It can be changed until its head is sent; from then on every function below returns -EALREADY. The server
- * does the framing: adding Content-Length, Transfer-Encoding or Connection fails (-EINVAL). It also adds Date
- * and Server, unless the response has its own, as one that passes on what another server sent (RFC 9110,
- * section 6.6.1).
+ * You can change it until its head is sent; from then on, every function below returns -EALREADY. The server
+ * does the framing: adding Content-Length, Transfer-Encoding or Connection fails with -EINVAL. It also adds
+ * Date and Server, unless the response already has them, as a forwarded response may (RFC 9110, section
+ * 6.6.1).
  */
 struct mk_response;
 struct mk_request;
 
-/** Sets the status (RFC 9110, section 15), 200 to 599; 200 until it is set. 0, -EINVAL or -EALREADY. */
+/** Sets the status (RFC 9110, section 15) in the range 200 to 599; initially 200. Returns 0, -EINVAL or
+ * -EALREADY. */
 MK_API int mk_response_set_status(struct mk_response *r, unsigned status);
 MK_API unsigned mk_response_status(const struct mk_response *r);
-/** Is it an error with the page of the server, because neither a handler nor [ERROR_PAGES] has one? Hooks
- * may replace it. */
+/** Is the response an error with the server's default page, because neither a handler nor [ERROR_PAGES]
+ * supplied one? Hooks may replace that page. */
 MK_API bool mk_response_is_error_page(const struct mk_response *r);
 
 /**
- * The content is about to fail, and this is the status that the client gets for it (400 to 599), with its
- * error page, as long as nothing of the response was sent: 502 or 504 for a gateway, 413 for a request with
- * too much content. Call it before pull() returns its error, from there or earlier. The response is emptied
- * then, and on_response called again, for the error page. 0 or -EINVAL.
+ * Sets the status (400 to 599) for a body source that is about to fail. If none of the response was sent, the
+ * client receives the error page of that status: 502 or 504 for a gateway, 413 for a request body that is too
+ * large. Call it before pull() returns its error, from pull() or earlier. The response is then reset, and
+ * on_response is called again for the error page. Returns 0 or -EINVAL.
  *
  *     mk_response_fail(response, 502);
  *     return -EPIPE;
@@ -42,55 +43,56 @@ MK_API bool mk_response_is_error_page(const struct mk_response *r);
 MK_API int mk_response_fail(struct mk_response *r, unsigned status);
 
 /**
- * Adds a field line; both texts are copied. 0; -EINVAL when the name is not a token, the value holds a
- * control character, or the field is one of the server's own; -ENOMEM; -EALREADY. A second Date or Server
+ * Adds a header; both strings are copied. Returns 0; -EINVAL if the name is not a token, the value contains a
+ * control character, or only the server may set the header; -ENOMEM; or -EALREADY. A second Date or Server
  * replaces the first.
  */
 MK_API int mk_response_add_header(struct mk_response *r, mk_str name, mk_str value);
 
-/** The same without copying or checking: both outlive the request, the name is a token, the value holds no
- * control character. For fields out of a configuration, which was checked when it was loaded. */
+/** Adds a header without copying or validating it. Both strings must outlive the request, the name must
+ * be a token, and the value must not contain control characters. For headers from a configuration, which
+ * are validated when it is loaded. */
 MK_API int mk_response_add_header_nocopy(struct mk_response *r, mk_str name, mk_str value);
 /**
- * Adds field lines that exist as text, too: "Name: value" and CRLF for each, which is what HTTP/1 sends.
- * Nothing is copied or checked: both outlive the request, and are as mk_response_add_header_nocopy() wants them. 0,
- * -ENOMEM or -EALREADY. For responses that come from another server: see mk_upstream_request_headers().
+ * Adds headers that also exist as text: "Name: value" and CRLF for each, as sent in HTTP/1. Nothing is copied
+ * or validated: the strings must outlive the request, and meet the conditions of
+ * mk_response_add_header_nocopy(). Returns 0, -ENOMEM or -EALREADY. For responses from another server: see
+ * mk_upstream_request_headers().
  */
 MK_API int mk_response_add_headers(struct mk_response *r, mk_str text, const struct mk_header *lines,
                                    size_t n);
-/** Removes every field line of that name; harmless when there is none. 0, -ENOMEM or -EALREADY. */
+/** Removes all headers of that name, if any. Returns 0, -ENOMEM or -EALREADY. */
 MK_API int mk_response_remove_header(struct mk_response *r, mk_str name);
-/** mk_response_remove_header() and mk_response_add_header() in one. */
+/** Combines mk_response_remove_header() and mk_response_add_header(). */
 MK_API int mk_response_set_header(struct mk_response *r, mk_str name, mk_str value);
 
-/** The value of the first field line of that name; absent if there is none. Lives until the response is
- * changed. */
+/** The value of the first header of that name; absent if there is none. Valid until the response changes. */
 MK_API mk_str mk_response_header(const struct mk_response *r, mk_str name);
-/** The i-th field line, without those that the server adds; false when there are no more. */
+/** Returns the i-th header, without those that the server adds; false if `i` is out of range. */
 MK_API bool mk_response_header_at(const struct mk_response *r, size_t i, mk_str *name, mk_str *value);
 
 /**
- * Adds a trailer, a field after the content (RFC 9110, section 6.5). Allowed even after the head was sent, by
- * a source or filter before it returns 0. Both texts are copied. The head announces the trailers added before
- * it is sent; to announce later ones, add a field `Trailer`, which the server leaves out where no trailers
- * can follow. Trailers are dropped where they cannot be sent: over HTTP/1.1 when the length of the content is
- * known, or the client did not send `TE: trailers` (mk_request_accepts_trailers()). So do not rely on
- * trailers alone.
+ * Adds a trailer, a field after the body (RFC 9110, section 6.5). A body source or filter may add trailers
+ * even after the head was sent, before it returns 0. Both strings are copied. The head announces the trailers
+ * that were added before it is sent; to announce later ones, add a `Trailer` header, which the server omits
+ * if trailers cannot follow. Trailers are dropped if they cannot be sent: over HTTP/1.1, if the body length
+ * is known or the client did not send `TE: trailers` (mk_request_accepts_trailers()). Do not rely on trailers
+ * alone.
  *
- * 0; -EINVAL as mk_response_add_header(), and for names that have no meaning behind the content; -EMSGSIZE when all
- * of them are more than 16 KB; -ENOMEM.
+ * Returns 0; -EINVAL as for mk_response_add_header(), and for names that are not allowed in trailers;
+ * -EMSGSIZE if all of them exceed 16 KB; or -ENOMEM.
  */
 MK_API int mk_response_add_trailer(struct mk_response *r, mk_str name, mk_str value);
 
 /**
- * Sends an interim response ahead of the final one, from 102 to 199 (RFC 9110, section 15.2), with these
- * fields alone: what was added to the response is kept for its head. As often as wanted, until that is sent.
- * Call it from on_request or a handler of the request. It leaves at once when that returns MK_WAIT, else
- * with the head. The server sends 100 by itself: see mk_request_read().
+ * Sends an interim response, status 102 to 199 (RFC 9110, section 15.2), before the final one. It contains
+ * only the given headers: those of the response are kept for its own head. You may send several until that
+ * head is sent. Call it from on_request or a handler of the request. It is sent immediately if that function
+ * returns MK_WAIT, and otherwise with the head. The server sends 100 automatically: see mk_request_read().
  *
- * 0; -EINVAL for another status, or a field that mk_response_add_header() would not take; -EALREADY; -EOPNOTSUPP
- * for a client that does not know them (HTTP/1.0); -EAGAIN when the client has no room for it now. No client
- * relies on interim responses: leave out what cannot be sent.
+ * Returns 0; -EINVAL for another status, or a header that mk_response_add_header() rejects; -EALREADY;
+ * -EOPNOTSUPP if the client does not support interim responses (HTTP/1.0); or -EAGAIN if the client cannot
+ * receive it now. No client depends on interim responses, so skip them on error.
  *
  *     const struct mk_header hint = {MK_STR("Link"), MK_STR("</style.css>; rel=preload; as=style")};
  *     mk_response_send_1xx(request, response, 103, &hint, 1);
@@ -98,65 +100,69 @@ MK_API int mk_response_add_trailer(struct mk_response *r, mk_str name, mk_str va
 MK_API int mk_response_send_1xx(struct mk_request *request, const struct mk_response *r, unsigned status,
                                 const struct mk_header *fields, size_t n);
 
-/** Length of the content; MK_LENGTH_UNKNOWN until its end. */
+/** The length of the body; MK_LENGTH_UNKNOWN if it is not known in advance. */
 MK_API int64_t mk_response_length(const struct mk_response *r);
 
-/** Does the content come from a file? False if a filter changes it, or for a head alone. */
+/** Is the body a file? False if a filter changes the body, and for a response to HEAD. */
 MK_API bool mk_response_is_file(const struct mk_response *r);
 
-/** Identifies a file and its version: a file that is replaced has another inode, one that is changed in place
- * another `changed_ns` (st_ctim). Paths, links and hosts make no difference. */
+/** Identifies a file and its version: a replaced file has another inode, and a file changed in place
+ * has another `changed_ns` (st_ctim). Paths, links and virtual hosts make no difference. */
 struct mk_file_id {
     uint64_t device, inode;
     uint64_t size;
-    int64_t modified_ns, changed_ns; /**< since 1970 */
+    int64_t modified_ns, changed_ns; /**< nanoseconds since the Unix epoch */
 };
-/** The file that the content is the whole of. False if there is none: see mk_response_is_file(); also for
- * parts of a file, and for the descriptors of mk_response_set_body_file(). Makes no system call. */
+/** Returns the identity of the file that the body consists of. Returns false if there is none (see
+ * mk_response_is_file()), for parts of a file, and for descriptors of mk_response_set_body_file(). Makes
+ * no system call. */
 MK_API bool mk_response_file_id(const struct mk_response *r, struct mk_file_id *id);
 
-/** Content that is copied. */
+/** Sets the body; the text is copied. */
 MK_API int mk_response_set_body(struct mk_response *r, mk_str text);
 
-/** Content that outlives the request, such as a literal: it is not copied. */
+/** Sets a body that outlives the request, such as a literal; the text is not copied. */
 MK_API int mk_response_set_body_nocopy(struct mk_response *r, mk_str text);
 
 /**
- * Content out of an open file: `length` bytes from `offset` on. The descriptor belongs to the response from
- * here on, also when this fails. The bytes are sent by the kernel where that is possible; a file that shrinks
- * meanwhile ends the connection. 0, -EINVAL (no descriptor, or beyond any file), -ENOMEM or -EALREADY.
+ * Sets the body to `length` bytes of an open file from `offset`. The response owns the descriptor from now
+ * on, even if this function fails. The kernel sends the bytes directly where possible; if the file shrinks
+ * meanwhile, the connection is closed. Returns 0; -EINVAL (invalid descriptor or range); -ENOMEM; or
+ * -EALREADY.
  */
 MK_API int mk_response_set_body_file(struct mk_response *r, int fd, uint64_t offset, uint64_t length);
 
-/** For the length of content whose end only its source knows. */
+/** The length of a body that ends when its source does. */
 #define MK_LENGTH_UNKNOWN (-1)
 
 /**
- * Content that `ops->pull(ctx)` makes, `length` bytes of it or MK_LENGTH_UNKNOWN. From here on
- * ops->close(ctx) will be called, also when this function fails.
+ * Sets a body that `ops->pull(ctx)` produces, of `length` bytes or MK_LENGTH_UNKNOWN. The server will call
+ * ops->close(ctx), even if this function fails.
  */
 MK_API int mk_response_set_body_source(struct mk_response *r, const struct mk_body_source_ops *ops, void *ctx,
                                        int64_t length);
 
 /**
- * `ops->pull(ctx)` generates everything that the client receives, including status line and fields, and the
- * connection is closed afterwards: for programs that speak HTTP themselves (RFC 3875, section 5). The status
- * and fields set here are only for logs. Not possible over every version: -EOPNOTSUPP. Otherwise as
+ * Sets a source that produces the complete response, including status line and headers; the connection is
+ * closed afterwards. For programs that speak HTTP themselves (RFC 3875, section 5). The status and headers
+ * set here are used only in logs. Returns -EOPNOTSUPP for HTTP versions that do not allow it; otherwise as
  * mk_response_set_body_source().
  */
 MK_API int mk_response_set_raw_source(struct mk_response *r, const struct mk_body_source_ops *ops, void *ctx);
 
-/** Will the client receive content? Not with HEAD, 204 or 304, and not when there is none. The output of a
- * raw source does not count, because the server cannot tell which of it is content. */
+/** Will the client receive a body? False for HEAD, 204 and 304, and for a response without a body. Also
+ * false for a raw source, because the server cannot tell which part of its output is the body. */
 MK_API bool mk_response_will_send_body(const struct mk_request *request, const struct mk_response *r);
 
 /**
- * Was the response sent whole, as far as the server can tell: did the kernel take all of it? Known when the
- * request is over: for close() of a source or a filter, on_done, and functions of mk_request_add_cleanup().
+ * Was the complete response sent, as far as the server can tell: did the kernel accept all of it? The result
+ * is known when the request ends: in close() of a body source or filter, in on_done, and in functions of
+ * mk_request_add_cleanup().
  *
- * This is about what the client had to get: true also for a HEAD, a 304, or a filter that needed less, when
- * the source was pulled for a part of its content or not at all. False when the client left or reset its
- * stream, when something failed, and for a source that is closed because other content takes its place.
+ * The question is whether the client received all that it should: the result is true for HEAD, for 304, and
+ * for a filter that needed less, even if the source was pulled for only part of its body or not at all. It is
+ * false if the client disconnected or reset its stream, if an error occurred, and for a source that is closed
+ * because another body replaces its own.
  */
 MK_API bool mk_response_was_sent(const struct mk_response *r);
 

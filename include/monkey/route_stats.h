@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statistics of the routes of services, which all plugins with routes count alike, such as Duda. */
+/* Route statistics, which all plugins with routes, such as Duda, count in the same way. */
 #ifndef MONKEY_ROUTE_STATS_H
 #define MONKEY_ROUTE_STATS_H
 
@@ -10,18 +10,18 @@
 extern "C" {
 #endif
 
-/** The name of a uint32_t for mk_config_shared(). 1: a developer tries the services, so that no route is closed after
- * crashes. Set in load(), read in host(). */
+/** The name of a uint32_t for mk_config_shared(). The value 1 means that a developer is testing the
+ * services, so that routes are not disabled after crashes. Set it in load(), and read it in host(). */
 #define MK_ROUTES_TRIED "routes/tried"
 
-/** The table of routes, for mk_stat_find(), its labels, and the cells of a route. */
+/** The table of routes (for mk_stat_find()), its labels, and the cells of a route. */
 #define MK_ROUTES_TABLE "routes"
 enum { MK_ROUTE_SERVICE, MK_ROUTE_METHOD, MK_ROUTE_PATTERN };
 enum { MK_ROUTE_REQUESTS, MK_ROUTE_FAILURES, MK_ROUTE_CANCELLED, MK_ROUTE_CRASHES, MK_ROUTE_DURATION };
 
 /**
- * The series of a route. `method` is `*` for all, `pattern` a host and a path, such as `/items/:id`. In load() and
- * host() alone. 0: there are too many, or memory is out.
+ * Returns the series of a route. `method` is `*` for all methods; `pattern` is a host and a path, such as
+ * `/items/:id`. Only in load() and host(). Returns 0 if there are too many series, or memory is out.
  */
 static inline uint32_t mk_route_get(struct mk_config *config, mk_str service, mk_str method, mk_str pattern)
 {
@@ -45,7 +45,7 @@ static inline uint32_t mk_route_get(struct mk_config *config, mk_str service, mk
     return r ? mk_stat_series(r, mk_stat_define(r, &table), labels) : 0;
 }
 
-/** Counts a request that has ended. `cells` are those of the worker; NULL counts nothing. */
+/** Counts a request that has ended. `cells` belong to the worker; NULL counts nothing. */
 static inline void mk_route_count(uint64_t *cells, uint64_t micros, bool failed, bool cancelled)
 {
     if (!cells)

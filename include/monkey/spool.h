@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Content between a slow client and something that cannot wait for it: that of a request as a whole, and that
- * of a response which comes faster than its client takes it. */
+/* Spools: buffer bodies between a slow client and a consumer or producer that cannot wait for it. They
+ * hold complete request bodies, and responses that arrive faster than the client reads them. */
 #ifndef MONKEY_SPOOL_H
 #define MONKEY_SPOOL_H
 
@@ -16,31 +16,34 @@ struct mk_config;
 struct mk_request;
 
 /**
- * The content of a request, received as a whole: in memory as long as it is small (64 KB; 4 KB when the same
- * client address has more such content under way), then in an unlinked file in `SpoolFolder`. A thread writes
- * that file, and nothing is read from the client meanwhile: a slow disk slows the client down, not the
- * worker.
+ * A complete request body. Small bodies stay in memory (up to 64 KB; 4 KB if the same client address has more
+ * such bodies in progress), and larger ones go to an unlinked file in `SpoolFolder`. A separate thread writes
+ * that file, and the server reads nothing from the client in the meantime: a slow disk therefore slows down
+ * the client, not the worker.
  */
 struct mk_spool;
 
-/** In load(), in host(), or in bind() of a route with mk_conf_ctx_config(): this configuration spools content,
- * so its workers get access to `SpoolFolder`. Without this, content that does not fit in memory is answered with
- * -EOPNOTSUPP. In bind() it also has `MaxBodySize` of the host compared with `SpoolMax`. */
+/** Enables spooling for this configuration, which gives its workers access to `SpoolFolder`. Call it in
+ * load(), in host(), or in bind() of a route with mk_conf_ctx_config(). Without it, a body that does not
+ * fit in memory fails with -EOPNOTSUPP. In bind(), it also compares `MaxBodySize` of the virtual host with
+ * `SpoolMax`. */
 MK_API void mk_config_enable_body_spool(struct mk_config *config);
-/** `SpoolFolder`, absolute and with a NUL behind it; absent: out of memory, which is reported. */
+/** The absolute path of `SpoolFolder`, NUL-terminated; absent if out of memory, which is reported. */
 MK_API mk_str mk_config_spool_folder(const struct mk_config *config);
 /** `SpoolMax` in bytes; 0: unlimited. */
 MK_API uint64_t mk_config_spool_max(const struct mk_config *config);
 
 /**
- * Receives the content of the request. Call it from the handler, as often as it answers -EAGAIN: return
- * MK_WAIT then. 0: all of it is here, and *out lives as long as the request or until mk_spool_free().
+ * Receives the request body. Call it from the handler until it no longer returns -EAGAIN, for which you
+ * return MK_WAIT. It returns 0 when the body is complete; *out then lives as long as the request, or until
+ * mk_spool_free().
  *
- * `max` limits the content in addition to `MaxBodySize`; 0: no further limit. Errors: -EFBIG: longer than
- * `max`, or than the half of `SpoolMax` that one client may use (that is logged); -EMSGSIZE: longer than `MaxBodySize`; -EBADMSG: malformed; -ECONNRESET: the client ended in the
- * middle of it; -ENOSPC: the disk (or its quota, or a limit on file sizes) is full; -EDQUOT: `SpoolMax`, or
- * the half of it that one client address may use, is full; -ENOMEM, and what open(2) or pwrite(2) report. An
- * error stays. Those of the disk are logged. mk_spool_status() has the status for each.
+ * `max` limits the body in addition to `MaxBodySize`; 0: no further limit. Errors: -EFBIG: longer than `max`,
+ * or than the half of `SpoolMax` that one client may use (logged); -EMSGSIZE: longer than `MaxBodySize`;
+ * -EBADMSG: malformed; -ECONNRESET: the client disconnected before the end; -ENOSPC: the disk (or its quota,
+ * or a file size limit) is full; -EDQUOT: `SpoolMax`, or the half of it that one client address may use, is
+ * exhausted; -ENOMEM, and errors of open(2) and pwrite(2). Errors are permanent. Disk errors are logged.
+ * mk_spool_status() maps each error to a status.
  *
  *     struct mk_spool *content;
  *     int e = mk_spool_request(request, 0, &content);
@@ -54,45 +57,48 @@ MK_API uint64_t mk_config_spool_max(const struct mk_config *config);
  */
 MK_API int mk_spool_request(struct mk_request *request, uint64_t max, struct mk_spool **out) MK_API_MUST_USE;
 
-/** Bytes of content. */
+/** The length of the body in bytes. */
 MK_API uint64_t mk_spool_length(const struct mk_spool *s);
-/** Copies up to `cap` bytes from position `at`: how many, 0 behind the end, or a negated errno value. May
- * wait for a disk if the content is in a file. */
+/** Copies up to `cap` bytes from position `at`. Returns the number of bytes, 0 beyond the end, or a
+ * negative errno value. May block on disk I/O if the body is in a file. */
 MK_API ssize_t mk_spool_read(const struct mk_spool *s, char *room, size_t cap, uint64_t at);
-/** A descriptor of the content, positioned at its beginning; of a file in memory if there is none on disk. It
- * stays the spool's, and closes with it: a program that was started with it keeps its own. A negated errno
- * value: no memory, or no descriptor. */
+/** Returns a descriptor of the body, positioned at its start. For a body in memory, it refers to a
+ * memory file. The spool owns and closes it; a subprocess that was started with it keeps its own copy.
+ * Returns a negative errno value if memory or descriptors are exhausted. */
 MK_API int mk_spool_fd(struct mk_spool *s);
-/** Gives memory and disk space back before the request ends. `s` may not be used any more. */
+/** Frees memory and disk space before the request ends. Do not use `s` afterwards. */
 MK_API void mk_spool_free(struct mk_spool *s);
 
-/** The status that a request deserves whose content could not be spooled: 400, 411, 413, 500, 503 or 507. With
- * 503, send Retry-After: the spool has room again when others have been served. */
+/** The response status for a body that could not be spooled: 400, 411, 413, 500, 503 or 507. With 503,
+ * send Retry-After, because space is freed when other requests end. */
 MK_API unsigned mk_spool_status(int error);
 
 /**
- * Content of a response that its client does not take yet, first in, first out: the producer, such as a
- * connection to another server, can end and serve others. Up to 64 KB are in memory (16 KB when the same
- * client address has more such content), the rest in an unlinked file in `SpoolFolder`, which a thread writes.
- * Belongs to the worker; must be freed before the request ends.
+ * A first-in, first-out queue for a response body that the client does not read fast enough. It lets the
+ * producer, such as a connection to another server, finish and serve other requests. Up to 64 KB stay in
+ * memory (16 KB if the same client address has more such bodies), and the rest goes to an unlinked file in
+ * `SpoolFolder`, which a separate thread writes. The queue belongs to the worker, and must be freed before
+ * the request ends.
  *
  * All responses together may use half of `SpoolMax`, and those of one client address a quarter.
  */
 struct mk_spool_queue;
 
-/** An empty queue. on_room(ctx) is called when mk_spool_queue_room() has answered -EAGAIN and can go on, never
- * from inside these functions. NULL: out of memory. */
+/** Creates an empty queue. on_room(ctx) is called when an operation that returned -EAGAIN can continue,
+ * but never from inside these functions. Returns NULL if out of memory. */
 MK_API struct mk_spool_queue *mk_spool_queue_new(struct mk_request *request, void (*on_room)(void *ctx),
                                                  void *ctx) MK_API_MUST_USE;
-/** Room for more: write to it, and say with mk_spool_queue_add() how much that was. 0; -EAGAIN: a thread writes,
- * and on_room() will be called; -EDQUOT: the share of the disk is used up, so read first; or why the file could
- * not be written, which has been logged and stays: what was added can still be read. */
+/** Returns free space in *room: write to it, and then report the number of bytes with
+ * mk_spool_queue_add(). Returns 0; -EAGAIN if a thread is writing to the file (on_room() follows); -EDQUOT
+ * if the disk share is exhausted, so that you must read first; or the error that occurred while writing
+ * the file. That error is logged and permanent, but data added earlier can still be read. */
 MK_API int mk_spool_queue_room(struct mk_spool_queue *q, char **room, size_t *cap) MK_API_MUST_USE;
 MK_API void mk_spool_queue_add(struct mk_spool_queue *q, size_t n);
-/** Takes up to `cap` bytes out: how many; 0: it is empty; -EAGAIN: the next ones are being written to the file,
- * and on_room() will be called; or a negated errno value: they are lost. */
+/** Removes up to `cap` bytes from the queue. Returns the number of bytes; 0 if the queue is empty;
+ * -EAGAIN if the next bytes are being written to the file (on_room() follows); or a negative errno value
+ * if they are lost. */
 MK_API ssize_t mk_spool_queue_read(struct mk_spool_queue *q, char *room, size_t cap);
-/** NULL is fine. */
+/** Frees the queue. NULL is allowed. */
 MK_API void mk_spool_queue_free(struct mk_spool_queue *q);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tunnels: another protocol, such as WebSocket, in the place of a request's response. */
+/* Tunnels: another protocol, such as WebSocket, in place of an HTTP response. */
 #ifndef MONKEY_TUNNEL_H
 #define MONKEY_TUNNEL_H
 
@@ -11,54 +11,56 @@ extern "C" {
 #endif
 
 /**
- * The protocol that the client wants to speak in the place of HTTP, as it named it: "websocket" (always in
- * small letters), "example/2". Absent if it wants none. Over HTTP/1.1 that is the first protocol of the
- * Upgrade field of a GET without content (RFC 9110, section 7.8), over HTTP/2 an extended CONNECT (RFC 8441):
- * routes, hooks and handlers see that as a GET, too, and only mk_request_method_text() tells the two apart.
+ * The protocol to which the client wants to upgrade, as it sent it: "websocket" (always in lower case),
+ * "example/2". Absent if there is none. In HTTP/1.1, it is the first protocol in the Upgrade header of a GET
+ * without a body (RFC 9110, section 7.8); in HTTP/2, it comes from an extended CONNECT (RFC 8441). Routes,
+ * hooks and handlers see the latter as a GET as well; only mk_request_method_text() distinguishes the two.
  */
 MK_API mk_str mk_request_tunnel(const struct mk_request *r);
 
 /**
- * The same, and also the protocol of a request with content, or with another method than GET: some programs begin
- * sessions by POST, such as `docker exec`. Read the content to its end before mk_response_open_tunnel(). Websocket
- * always begins with a GET without content.
+ * As mk_request_tunnel(), but also returns the protocol of a request with a body or a method other than GET:
+ * some programs, such as `docker exec`, start sessions with POST. Read the body to its end before you call
+ * mk_response_open_tunnel(). WebSocket always starts with a GET without a body.
  */
 MK_API mk_str mk_request_upgrade(const struct mk_request *r);
 
 /**
- * The server's end of a tunnel: bytes in both directions, each of which ends separately. Read input with
- * mk_request_read(): 0 means that the client has ended its direction, -EAGAIN that on_input() will be called
- * when more arrives. Unread input stays with the client, and output is pulled only when there is room for it:
- * neither direction needs memory, and neither waits for the other.
+ * The server's end of a tunnel: two byte streams, each of which ends separately. Read input with
+ * mk_request_read(): 0 means that the client has ended its direction, and -EAGAIN that on_input() will be
+ * called when more arrives. Unread input stays with the client, and output is pulled only when the client can
+ * take it. Neither direction needs memory, and neither blocks the other.
  */
 struct mk_tunnel_ops {
     /**
-     * What we send. `source.pull` is called when there is room for it, and the client has sent something,
-     * there had been no room, or mk_request_resume() was called. 0 ends our direction, and also the tunnel if
-     * no more input is wanted (see on_input); a negative errno value other than -EAGAIN aborts the tunnel.
+     * Produces output. `source.pull` is called when there is space for output and the client has sent
+     * something, there was no space before, or mk_request_resume() was called. A return value of 0 ends the
+     * output, and also the tunnel if no more input is wanted (see on_input). A negative errno value other
+     * than -EAGAIN aborts the tunnel.
      */
     struct mk_body_source_ops source;
     /**
-     * May be NULL: then `source.pull` reads what the client sends. Called when there is input to read,
-     * including its end, or after mk_request_resume(), whether or not there is room for output; before
-     * `source.pull`. False: further input is discarded.
+     * Called, before `source.pull`, when there is input to read, including its end, or after
+     * mk_request_resume(), whether or not there is space for output. Returning false discards further input.
+     * May be NULL: `source.pull` then reads the input.
      */
     bool (*on_input)(void *ctx);
 };
 
 /**
- * Accepts the tunnel that the client asked for (mk_request_tunnel()): return MK_DONE afterwards. The client
- * gets 101 (over HTTP/2 200) with the fields that were added; everything that follows belongs to the tunnel.
- * Status and content can no longer be changed (-EALREADY), filters do not apply. The server will call
- * ops->source.close(ctx), even when this fails.
+ * Accepts the tunnel that the client requested (mk_request_tunnel()); return MK_DONE afterwards. The client
+ * receives 101 (200 over HTTP/2) with the headers that were added; all further bytes belong to the tunnel.
+ * Status and body can no longer change (-EALREADY), and filters do not apply. The server calls
+ * ops->source.close(ctx), even if this function fails.
  *
- * Neither `HandlerTimeout` nor `MinRate` nor `MaxBodySize` hold in a tunnel, but `TunnelTimeout` does: for so
- * long no byte may move in either direction.
+ * `HandlerTimeout`, `MinRate` and `MaxBodySize` do not apply in a tunnel. `TunnelTimeout` does: it limits how
+ * long neither direction may transfer a byte.
  *
- * The content of the request, if it has any, must have been read: mk_request_read() has answered 0.
+ * The request body, if any, must have been read until mk_request_read() returned 0.
  *
- * 0; -EINVAL if the client has asked for none, or its content was not read to the end; -EPROTO if it asked for websocket in a way that is not valid
- * (RFC 6455, section 4.2.1): status and fields say so, answer MK_ERROR; -EALREADY; -ENOMEM.
+ * Returns 0; -EINVAL if the client requested no tunnel, or the request body was not read to its end; -EPROTO
+ * if the WebSocket handshake is invalid (RFC 6455, section 4.2.1): status and headers are then set, so return
+ * MK_ERROR; -EALREADY; or -ENOMEM.
  *
  *     if (!mk_str_eq(mk_request_tunnel(request), MK_STR("websocket")))
  *         return MK_NEXT;
@@ -68,8 +70,9 @@ MK_API int mk_response_open_tunnel(struct mk_request *request, struct mk_respons
                                    const struct mk_tunnel_ops *ops, void *ctx);
 
 /**
- * Ends the tunnel of this request soon, whether or not there is room for output: the client sees a reset
- * (over HTTP/2, of its stream), and source.close(ctx) is called. For clients that take nothing any more.
+ * Schedules an abort of the tunnel of this request, even if there is no space for output: the client then
+ * receives a reset (of the stream in HTTP/2), and source.close(ctx) is called. For clients that no longer
+ * read.
  */
 MK_API void mk_request_abort_tunnel(struct mk_request *r);
 
