@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clocks. In a worker, mk_worker_now_ms() and mk_worker_now() cost nothing. From any thread. */
+/* Clocks. Thread-safe. In a worker, mk_worker_now_ms() and mk_worker_now() cost nothing. */
 #ifndef MONKEY_CLOCK_H
 #define MONKEY_CLOCK_H
 
@@ -10,12 +10,12 @@
 extern "C" {
 #endif
 
-/** Milliseconds of a monotonic clock, whose zero is arbitrary and the same in all processes. In ticks of the kernel, 1 to
- * 10 ms: cheap. */
+/** Monotonic time in milliseconds, with an arbitrary epoch that all processes share. Its resolution is
+ * a kernel tick (1 to 10 ms), which makes it cheap. */
 MK_API uint64_t mk_clock_ms(void);
 /** The same clock in microseconds, at full resolution. */
 MK_API uint64_t mk_clock_us(void);
-/** Milliseconds since 1970. */
+/** Milliseconds since the Unix epoch. */
 MK_API uint64_t mk_clock_unix_ms(void);
 
 #ifdef __cplusplus

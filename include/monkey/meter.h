@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Meters: statistics of calls to a store, a database or another server, which all plugins count alike.
- */
+/* Meters: call statistics for stores, databases and other servers, which all plugins count in the same
+ * way. */
 #ifndef MONKEY_METER_H
 #define MONKEY_METER_H
 
@@ -15,7 +15,8 @@ extern "C" {
 enum { MK_METER_CALLS, MK_METER_FAILURES, MK_METER_WAITING, MK_METER_MICROS };
 
 /**
- * The series of the section `name` of a package. In load() alone. 0: there are too many, or memory is out.
+ * Returns the series of the section `name` of a package. Only in load(). Returns 0 if there are too many
+ * series, or memory is out.
  *
  *     settings->meter = mk_meter_get(config, MK_STR("kv"), settings->name);
  *     ...
@@ -40,14 +41,14 @@ static inline uint32_t mk_meter_get(struct mk_config *config, mk_str package, mk
     return r ? mk_stat_series(r, mk_stat_define(r, &table), labels) : 0;
 }
 
-/** A call begins. `cells` are those of the worker; NULL counts nothing. */
+/** Counts the start of a call. `cells` belong to the worker; NULL counts nothing. */
 static inline void mk_meter_begin(uint64_t *cells)
 {
     if (cells)
         mk_stat_add(&cells[MK_METER_WAITING], 1);
 }
 
-/** It has ended after so many microseconds, well or not. */
+/** Counts the end of a call, with its duration in microseconds and whether it failed. */
 static inline void mk_meter_end(uint64_t *cells, uint64_t micros, bool failed)
 {
     if (!cells)

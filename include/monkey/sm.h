@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* State machines by table. A constant table names the states of a machine and the states that may follow each of
- * them; mk_sm_move() is the only function that changes a state. A move that the table does not allow is a bug:
- * the process ends, and in debug builds the message lists the last moves. From any thread; a machine belongs to one. */
+/* Table-driven state machines. A constant table names the states of a machine and the allowed
+ * transitions; only mk_sm_move() changes a state. A transition that is not in the table is a bug: the
+ * process aborts, and in debug builds the message lists the last transitions. Thread-safe, but each object
+ * belongs to one thread. */
 #ifndef MONKEY_SM_H
 #define MONKEY_SM_H
 
@@ -13,56 +14,56 @@
 extern "C" {
 #endif
 
-/** Debug builds (without NDEBUG) check the invariant around each move, and keep the last moves of each thread. */
+/** Debug builds (without NDEBUG) check the invariant around each transition, and record the last
+ * transitions of each thread. */
 #ifdef NDEBUG
 #define MK_SM_CHECKS 0
 #else
 #define MK_SM_CHECKS 1
 #endif
 
-/** This state may follow. */
+/** A state that may follow. */
 #define MK_SM_TO(state) (1u << (state))
 
-/** States of a machine at most. */
+/** The maximum number of states of a machine. */
 enum { MK_SM_STATES_MAX = 16 };
 
-/** The table: MK_SM_STATE() makes its lines. */
+/** The state table, with rows written by MK_SM_STATE(). */
 struct mk_sm_states {
-    uint16_t
-        next[MK_SM_STATES_MAX]; /**< by state: MK_SM_TO() of each one that may follow; 0: it is the last */
-    char names[MK_SM_STATES_MAX][14]; /**< for messages; end with a NUL */
+    uint16_t next[MK_SM_STATES_MAX];  /**< by state: MK_SM_TO() of each successor; 0: final state */
+    char names[MK_SM_STATES_MAX][14]; /**< for messages; NUL-terminated */
 };
 
-/** A line of the table: a state, its name of up to 13 characters, and MK_SM_TO() of each state that may follow. */
+/** A row of the table: a state, its name of up to 13 characters, and MK_SM_TO() of each successor. */
 #define MK_SM_STATE(state, name, to) .next[state] = (to), .names[state] = (name)
 
-/** A machine: constant, one for all objects of a kind. */
+/** A machine: a constant shared by all objects of a type. */
 struct mk_sm_machine {
     const char *name;                  /**< for messages, such as "connection" */
-    const struct mk_sm_states *states; /**< by state: an enum that begins with 0 */
+    const struct mk_sm_states *states; /**< indexed by state, an enum that starts at 0 */
     unsigned n_states;
-    /** What the owner of a state must keep in that state, before and after a move: the condition that is broken, for
-     * the message; NULL, as a function or as its answer: none. */
+    /** Checks the invariant of the owner before and after each transition. Returns the violated
+     * condition for the message, or NULL if the invariant holds. NULL: no invariant. */
     const char *(*broken)(const void *owner);
 };
 
-/** The state of an object: one byte. mk_sm_init() and mk_sm_move() write `is`, and nothing else does; a struct of
- * zeros is in state 0. */
+/** The state of an object, in one byte. Only mk_sm_init() and mk_sm_move() write `is`. A zeroed struct
+ * is in state 0. */
 struct mk_sm {
-    uint8_t is; /**< to be read */
+    uint8_t is; /**< read-only */
 };
 
-/** Ends the process: the table has no move to that state. */
+/** Aborts the process: the table has no such transition. */
 MK_API void mk_sm_fail(const struct mk_sm *sm, const struct mk_sm_machine *machine, unsigned to)
     __attribute__((noreturn, cold));
-/** Debug builds: keeps that the object begins in that state. */
+/** Debug builds: records the initial state. */
 MK_API void mk_sm_begin(const struct mk_sm *sm, const struct mk_sm_machine *machine, unsigned first);
-/** Debug builds: keeps a move. */
+/** Debug builds: records a transition. */
 MK_API void mk_sm_trace(const struct mk_sm *sm, const struct mk_sm_machine *machine, unsigned to);
-/** Debug builds: ends the process if the invariant does not hold. */
+/** Debug builds: aborts the process if the invariant is violated. */
 MK_API void mk_sm_check(const struct mk_sm *sm, const struct mk_sm_machine *machine, const void *owner);
 
-/** Begins in that state. */
+/** Sets the initial state. */
 static inline void mk_sm_init(struct mk_sm *sm, const struct mk_sm_machine *machine, unsigned first)
 {
     if (MK_SM_CHECKS)
@@ -70,13 +71,13 @@ static inline void mk_sm_init(struct mk_sm *sm, const struct mk_sm_machine *mach
     sm->is = MK_API_CAST(uint8_t, first);
 }
 
-/** Does the table allow the move? */
+/** Does the table allow the transition? */
 static inline bool mk_sm_may(const struct mk_sm *sm, const struct mk_sm_machine *machine, unsigned to)
 {
     return machine->states->next[sm->is] >> to & 1;
 }
 
-/** Changes the state. `owner` is handed to the invariant. */
+/** Changes the state. `owner` is passed to the invariant check. */
 static inline void mk_sm_move(struct mk_sm *sm, const struct mk_sm_machine *machine, const void *owner,
                               unsigned to)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A timer that is a member of its owner's struct: it needs no memory of its own, so setting it cannot fail. */
+/* Timers embedded in the struct of their owner. They need no allocation, so setting one cannot fail. */
 #ifndef MONKEY_TIMER_H
 #define MONKEY_TIMER_H
 
@@ -19,7 +19,7 @@ struct mk_timer_link {
 };
 
 /**
- * A timer of a worker. Make it a member of your struct, and find the struct with MK_CONTAINER():
+ * A timer of a worker. Embed it in your struct, and find the struct with MK_CONTAINER():
  *
  *     struct session {
  *         struct mk_timer idle;
@@ -37,31 +37,33 @@ struct mk_timer_link {
  *         mk_timer_set(&s->idle, w, 30000);
  *     }
  *
- * Stop it before its memory is freed, used for something else or moved, and in worker_stop at the latest. Only the
- * worker's own thread may set and stop it. A timer of zeros is not set, so it may be stopped.
+ * Stop a timer before you free, reuse or move its memory, and in worker_stop at the latest. Only the worker's
+ * own thread may set and stop it. A zeroed timer counts as not set, so you may stop it.
  *
- * It never fires early, and mostly within 32 ms after its time. A worker fires at most 256 timers in one iteration of
- * its loop, the others in the next ones. Setting a timer that is set to a later time is as cheap as storing a number.
+ * A timer never fires early, and usually fires within 32 ms after its time. A worker fires at most 256 timers
+ * per loop iteration, and the rest in the next iterations. Postponing a timer that is already set is as cheap
+ * as storing a number.
  */
 struct mk_timer {
-    struct mk_timer_link link;          /**< private, as all members are */
-    void (*on_due)(struct mk_timer *t); /**< mk_timer_init() sets it */
+    struct mk_timer_link link;          /**< private, like all members */
+    void (*on_due)(struct mk_timer *t); /**< set by mk_timer_init() */
     uint32_t due_ms, slot_ms;
 };
 
-/** Prepares a timer, which is not set. on_due() is called in the worker's loop, when the timer is no longer set: it may
- * set it again, and may free its memory. */
+/** Initialises a timer, which is not set yet. on_due() is called in the worker's event loop after the
+ * timer was cleared, so it may set the timer again or free its memory. */
 static inline void mk_timer_init(struct mk_timer *t, void (*on_due)(struct mk_timer *t))
 {
     t->link.next = MK_API_NULL;
     t->on_due = on_due;
 }
 
-/** Calls on_due() once, `ms` from now (20 days if it is more). Setting it again replaces that. */
+/** Schedules one call of on_due() after `ms` milliseconds (at most 20 days), replacing an earlier
+ * schedule. */
 MK_API void mk_timer_set(struct mk_timer *t, struct mk_worker *w, uint32_t ms);
-/** It does not fire any more. Harmless if it is not set. */
+/** Cancels the timer. No effect if it is not set. */
 MK_API void mk_timer_stop(struct mk_timer *t);
-/** Will it fire? */
+/** Is the timer set? */
 static inline bool mk_timer_is_set(const struct mk_timer *t)
 {
     return t->link.next != MK_API_NULL;
