@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Server-sent events: a response that goes on, of which browsers make events (`new EventSource("/news")`).
- * They belong to the plugin `websocket`, which a plugin that calls them must name in its `needs`. */
+/* Server-sent events: a long-lived response that browsers read as events (`new EventSource("/news")`).
+ * The functions belong to the plugin `websocket`; a plugin that calls them must list it in `needs`. */
 #ifndef MONKEY_EVENTS_H
 #define MONKEY_EVENTS_H
 
@@ -13,40 +13,43 @@ extern "C" {
 #endif
 
 /*
- * These functions belong to the plugin `websocket`; <monkey/websocket.h> shows how to call them. They are for
- * the worker that serves the stream alone, as those of sockets are, and none of them calls back before it
+ * These functions belong to the plugin `websocket`; <monkey/websocket.h> shows how to use them. As with
+ * WebSockets, call them only in the worker that serves the stream. None of them invokes a callback before it
  * returns.
  */
 
-/** An open stream. It exists from mk_events_open() until on_close() returns. */
+/** An open stream. Valid from mk_events_open() until on_close() returns. */
 struct mk_events;
 
-/** What the owner of a stream learns. */
+/** Callbacks of a stream. */
 struct mk_events_ops {
-    /** An event was refused with -EAGAIN, and now less than half of `queue_max` waits. May be NULL. */
+    /** Called when, after an event was rejected with -EAGAIN, less than half of `queue_max` is queued.
+     * May be NULL. */
     void (*on_room)(void *ctx, struct mk_events *s);
-    /** The stream is over: called exactly once, last, for every stream that mk_events_open() made. */
+    /** The stream was closed. Called exactly once, as the last callback, for every stream that
+     * mk_events_open() opened. */
     void (*on_close)(void *ctx, struct mk_events *s);
 };
 
-/** How streams of one kind are to be. It must live as long as they do. A limit of 0 is the default. */
+/** Options of a stream. They must live as long as the streams that use them. A limit of 0 means the
+ * default. */
 struct mk_events_options {
-    size_t size; /**< sizeof(struct mk_events_options): the struct may grow */
+    size_t size; /**< sizeof(struct mk_events_options), so that the struct can grow */
     const struct mk_events_ops *ops;
-    size_t queue_max; /**< when so many bytes wait to be sent, events are refused. Default 64 KB */
-    uint32_t
-        quiet_ms; /**< after so long without an event a comment is sent, so that no proxy takes the connection
-                       for dead, and a client that vanished is noticed. UINT32_MAX: never. Default 15 s */
+    size_t queue_max;  /**< events are rejected when this many bytes are queued. Default 64 KB */
+    uint32_t quiet_ms; /**< keep-alive interval: after this long without an event, a comment is sent, which
+                            keeps proxies from closing the connection and detects vanished clients.
+                            UINT32_MAX: never. Default 15 s */
 };
 
 /**
- * Makes the response a stream of events: return MK_DONE afterwards. It has no time limit
- * (mk_request_set_handler_timeout()), and ends when the client leaves or mk_events_end() is called. Events may be sent
- * at once. A second stream for the same request takes the place of the first, which is over.
+ * Turns the response into an event stream; return MK_DONE afterwards. The stream has no time limit
+ * (mk_request_set_handler_timeout()), and ends when the client disconnects or mk_events_end() is called. You
+ * may send events immediately. A second stream for the same request replaces the first, which is closed.
  *
- * 0, and on_close(ctx) will be called exactly once. Otherwise it will not, and the status is set: answer
- * MK_ERROR. -EINVAL: the options are wrong, or the plugin is not loaded; -EALREADY: the
- * response was sent; -ENOMEM.
+ * Returns 0; on_close(ctx) is then called exactly once. On failure, on_close() is not called and the status
+ * is set: return MK_ERROR. The errors are -EINVAL if the options are invalid or the plugin is not loaded,
+ * -EALREADY if the response was sent, and -ENOMEM.
  *
  *     static enum mk_verdict news(struct mk_request *request, struct mk_response *response, void *data)
  *     {
@@ -61,21 +64,21 @@ struct mk_events_options {
 MK_API int mk_events_open(struct mk_request *request, struct mk_response *r,
                           const struct mk_events_options *options, void *ctx, struct mk_events **out);
 
-/** The request that it answers. */
+/** The request that the stream answers. */
 MK_API struct mk_request *mk_events_request(const struct mk_events *s);
-/** The id of the last event that this client has seen, if it reconnects; absent if it does not. */
+/** The ID of the last event that the client received, if it reconnects; otherwise absent. */
 MK_API mk_str mk_events_last_id(const struct mk_events *s);
-/** Bytes that wait to be sent. */
+/** The number of bytes queued for sending. */
 MK_API size_t mk_events_queued(const struct mk_events *s);
 
-/** Queues an event. 0; -EAGAIN: `queue_max` bytes or more wait already, on_room() will be called; -ESHUTDOWN:
- * it is over, or ends; -EINVAL as mk_sse_write(); -ENOMEM. */
+/** Queues an event. Returns 0; -EAGAIN if `queue_max` bytes or more are queued already (on_room()
+ * follows); -ESHUTDOWN if the stream is closed or ending; -EINVAL as for mk_sse_write(); or -ENOMEM. */
 MK_API int mk_events_send(struct mk_events *s, const struct mk_sse_event *e);
-/** Queues text that mk_sse_write() made, once for many streams (it is copied). Results as of
- * mk_events_send(). */
+/** Queues text that mk_sse_write() has formatted once for many streams. The text is copied. Returns the
+ * same values as mk_events_send(). */
 MK_API int mk_events_send_text(struct mk_events *s, mk_str text);
-/** Ends the stream when all is sent. Browsers reconnect; one that is to stay away must be answered with 204.
- */
+/** Ends the stream once everything queued was sent. Browsers reconnect; to stop a browser, answer its
+ * next request with 204. */
 MK_API void mk_events_end(struct mk_events *s);
 
 #ifdef __cplusplus

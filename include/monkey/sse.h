@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text of server-sent events (text/event-stream), of which browsers make events. */
+/* The text format of server-sent events (text/event-stream). */
 #ifndef MONKEY_SSE_H
 #define MONKEY_SSE_H
 
@@ -9,17 +9,18 @@
 extern "C" {
 #endif
 
-/** One event. All of its texts may be absent. */
+/** An event. Any of its strings may be absent. */
 struct mk_sse_event {
-    mk_str name;       /**< the event that is dispatched; absent: "message" */
-    mk_str id;         /**< what a client that reconnects sends as Last-Event-ID */
-    mk_str data;       /**< may have several lines, UTF-8; absent: browsers dispatch nothing */
-    uint32_t retry_ms; /**< after how long a client is to reconnect; 0: as it likes */
+    mk_str name;       /**< type of the event that browsers dispatch; absent: "message" */
+    mk_str id;         /**< ID that a reconnecting client sends as Last-Event-ID */
+    mk_str data;       /**< UTF-8, may have several lines; absent: browsers dispatch no event */
+    uint32_t retry_ms; /**< reconnection delay for clients; 0: the client decides */
 };
 
 /**
- * Appends the event. One without all of these is a comment, which keeps the connection alive. 0; -EINVAL for a line
- * end in name or id, or a NUL in id; -ENOMEM when it does not fit: then nothing was appended.
+ * Appends an event. An event with no members set is a comment, which keeps the connection alive. Returns 0;
+ * -EINVAL if the name or ID contains a line break, or the ID a NUL; or -ENOMEM if the event does not fit:
+ * then nothing was appended.
  *
  *     const struct mk_sse_event tick = {.name = MK_STR("tick"), .data = MK_STR("12:00")};
  *     int e = mk_sse_write(&out, &tick);
