@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing text of a length that is not known before. */
+/* Buffers for text whose length is not known in advance. */
 #ifndef MONKEY_BUF_H
 #define MONKEY_BUF_H
 
@@ -11,10 +11,10 @@ extern "C" {
 #endif
 
 /**
- * Writing text: a run of bytes that grows on the heap, or a fixed room that it never leaves.
+ * A buffer for text: either one that grows on the heap, or a fixed array of the caller.
  *
- * Overflow is sticky: after the first append that did not fit (or could not be allocated) nothing more is
- * written, and `failed` is looked at once, at the end.
+ * Overflow is sticky: after the first append that does not fit (or cannot be allocated), nothing more is
+ * written. You therefore check `failed` only once, at the end.
  *
  *     char room[256];
  *     struct mk_buf b = mk_buf_fixed(room, sizeof room);
@@ -25,46 +25,48 @@ extern "C" {
 struct mk_buf {
     char *p;
     size_t len, cap;
-    size_t max; /**< may grow up to so many bytes; 0 for a fixed room */
+    size_t max; /**< maximum size in bytes; 0 for a fixed buffer */
     bool failed;
 };
 
-/** An empty buffer on the heap that may grow to `max` bytes; costs nothing until it is written to. */
+/** Creates an empty heap buffer that may grow to `max` bytes. It allocates no memory until the first
+ * write. */
 static inline struct mk_buf mk_buf_growing(size_t max)
 {
     struct mk_buf b = {MK_API_NULL, 0, 0, max, false};
     return b;
 }
 
-/** A buffer over room that the caller owns. */
+/** Creates a buffer over an array that the caller owns. */
 static inline struct mk_buf mk_buf_fixed(char *room, size_t cap)
 {
     struct mk_buf b = {room, 0, cap, 0, false};
     return b;
 }
 
-/** What was written; valid until more is, or the buffer is freed. */
+/** The contents of the buffer. Valid until the next write, or until the buffer is freed. */
 static inline mk_str mk_buf_str(const struct mk_buf *b)
 {
     return mk_str_of(b->p ? b->p : "", b->len);
 }
 
-/** Gives the heap memory back (nothing to do for a fixed room) and leaves the buffer empty and usable. */
+/** Frees the heap memory (a fixed buffer has none). The buffer is then empty and still usable. */
 MK_API void mk_buf_free(struct mk_buf *b);
-/** Forgets what was written, and that it did not fit; the room stays. */
+/** Clears the contents and `failed`, and keeps the memory. */
 static inline void mk_buf_clear(struct mk_buf *b)
 {
     b->len = 0;
     b->failed = false;
 }
 
-/** Makes room for `more` bytes behind the last one; false (and failed) if that cannot be. */
+/** Reserves space for `more` bytes after the contents. Returns false, and sets `failed`, if that is
+ * impossible. */
 MK_API bool mk_buf_reserve(struct mk_buf *b, size_t more);
 
-/** Each appends to what is there: text, a character, a decimal number, what printf(3) would write. */
+/** Append functions: a string, a character, a decimal number, or formatted text as of printf(3). */
 MK_API void mk_buf_add(struct mk_buf *b, mk_str s);
 MK_API void mk_buf_add_char(struct mk_buf *b, char c);
-/** mk_buf_add() in the caller, for what every request writes: faster, and larger. */
+/** mk_buf_add() as an inline function, for code that runs for every request: faster, but larger. */
 static inline void mk_buf_put(struct mk_buf *b, mk_str s)
 {
     if ((b->failed || b->cap - b->len < s.len) && !mk_buf_reserve(b, s.len))
@@ -74,7 +76,7 @@ static inline void mk_buf_put(struct mk_buf *b, mk_str s)
     b->len += s.len;
 }
 MK_API void mk_buf_add_num(struct mk_buf *b, uint64_t n);
-/** With a `-` ahead of a negative one. */
+/** Appends a signed decimal number. */
 static inline void mk_buf_add_int(struct mk_buf *b, int64_t n)
 {
     if (n < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The heap. */
+/* Heap allocation. */
 #ifndef MONKEY_MEM_H
 #define MONKEY_MEM_H
 
@@ -11,15 +11,16 @@ extern "C" {
 #endif
 
 /**
- * The heap, for what must live longer than a request or shorter than a configuration (those have memory of
- * their own: mk_request_alloc(), mk_config_alloc()). Any of these may answer NULL. From any thread.
+ * Heap memory for objects that outlive a request, or that end before their configuration does. Requests and
+ * configurations have their own memory: mk_request_alloc() and mk_config_alloc(). All allocation functions
+ * may return NULL. Thread-safe.
  */
 MK_API void *mk_mem_alloc(size_t size) MK_API_MUST_USE;
-/** n * size bytes of zero; NULL also when that overflows. */
+/** Allocates n * size zeroed bytes. Returns NULL on overflow, too. */
 MK_API void *mk_mem_zalloc(size_t n, size_t size) MK_API_MUST_USE;
-/** As realloc(3): NULL leaves the old memory as it is. */
+/** As realloc(3): returns NULL, and keeps the old block, on failure. */
 MK_API void *mk_mem_realloc(void *old, size_t size) MK_API_MUST_USE;
-/** NULL is fine. */
+/** Frees a block; NULL is allowed. */
 MK_API void mk_mem_free(void *p);
 
 #ifdef __cplusplus

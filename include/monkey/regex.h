@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Regular expressions of PCRE2. The server loads the library when the first one is made. */
+/* Regular expressions (PCRE2). The server loads the library when the first expression is compiled. */
 #ifndef MONKEY_REGEX_H
 #define MONKEY_REGEX_H
 
@@ -9,37 +9,38 @@
 extern "C" {
 #endif
 
-/** How many captures a match reports: the whole of it, and 31 groups. */
+/** The maximum number of captures of a match: the whole match, and 31 groups. */
 enum { MK_REGEX_CAPTURES = 32 };
 
-/** What a match found: 0 is all of it. A group that took no part is empty. Slices of the text. */
+/** The captures of a match, as slices of the text. Index 0 is the whole match. Groups that did not
+ * participate are empty. */
 struct mk_regex_captures {
-    mk_str at[MK_REGEX_CAPTURES]; /**< by the number of the group */
+    mk_str at[MK_REGEX_CAPTURES]; /**< by group number */
 };
 
 /** The result of a match. */
 enum mk_regex_result {
     MK_REGEX_NO_MATCH, /**< the text does not match */
-    MK_REGEX_MATCH,    /**< it does */
-    MK_REGEX_LIMIT     /**< unknown: the search took too many steps, or too much memory */
+    MK_REGEX_MATCH,    /**< the text matches */
+    MK_REGEX_LIMIT     /**< unknown: the search exceeded its step or memory limit */
 };
 
-/** Why there is no regular expression. */
+/** The reason why a pattern could not be compiled. */
 struct mk_regex_error {
-    /** -EINVAL: the pattern is wrong; -ENOENT: this server has no regular expressions; -ENOMEM */
+    /** -EINVAL: invalid pattern; -ENOENT: no regular expression support; -ENOMEM */
     int code;
-    size_t at;      /**< where in the pattern, in bytes; at most its length */
-    char text[512]; /**< for people, without a full stop */
+    size_t at;      /**< byte offset in the pattern; at most its length */
+    char text[512]; /**< message for people, without a full stop */
 };
 
 struct mk_regex_ops;
 
-/** A compiled pattern. Any thread may match it; ends with mk_regex_free(). */
+/** A compiled pattern. Any thread may match it. Free it with mk_regex_free(). */
 struct mk_regex {
-    const struct mk_regex_ops *ops; /**< of the library, for the functions below alone */
+    const struct mk_regex_ops *ops; /**< private: used by the functions below */
 };
 
-/** What the library does; call mk_regex_match() and its neighbours instead. */
+/** The interface to the library. Call mk_regex_match() and the other functions below instead. */
 struct mk_regex_ops {
     void (*free)(struct mk_regex *r);
     unsigned (*groups)(const struct mk_regex *r);
@@ -48,10 +49,11 @@ struct mk_regex_ops {
 };
 
 /**
- * Compiles a pattern; NULL: *why says what is wrong. Call it while a configuration is loaded (in load(),
- * host() or a parse()): a worker in its sandbox may not be able to load the library.
+ * Compiles a pattern. On failure, returns NULL and describes the error in *why. Call it while a configuration
+ * is loaded (in load(), host() or a parse()): a sandboxed worker may be unable to load the library.
  *
- * Text is bytes: `.` is one byte of any value, and a pattern cannot turn UTF on. `$` is the very end.
+ * Text is a sequence of bytes: `.` matches one byte of any value, and a pattern cannot enable UTF mode. `$`
+ * matches only at the very end.
  *
  *     struct mk_regex_error why;
  *     struct mk_regex *r = mk_regex_new(MK_STR("^/u/(\\d+)$"), false, &why);
@@ -62,7 +64,8 @@ struct mk_regex_ops {
  */
 MK_API struct mk_regex *mk_regex_new(mk_str pattern, bool nocase, struct mk_regex_error *why) MK_API_MUST_USE;
 
-/** NULL is fine. Takes any pointer, so that it can be passed to mk_config_add_cleanup(). */
+/** Frees the pattern; NULL is allowed. The argument is a void pointer, so that you can pass the
+ * function to mk_config_add_cleanup(). */
 static inline void mk_regex_free(void *regex)
 {
     struct mk_regex *r = MK_API_CAST(struct mk_regex *, regex);
@@ -70,7 +73,7 @@ static inline void mk_regex_free(void *regex)
         r->ops->free(r);
 }
 
-/** How many groups it has. */
+/** The number of groups in the pattern. */
 static inline unsigned mk_regex_groups(const struct mk_regex *r)
 {
     return r->ops->groups(r);
@@ -83,9 +86,8 @@ static inline unsigned mk_regex_group(const struct mk_regex *r, mk_str name)
 }
 
 /**
- * Looks for the pattern anywhere in the text. `out` may be NULL; it is filled when the text matches. The
- * search is bounded: treat MK_REGEX_LIMIT as the result that is safe for the caller, because a client
- * chooses the text.
+ * Searches the text for the pattern, at any position. `out` may be NULL; it is set if the text matches. The
+ * search is bounded, and clients choose the text: treat MK_REGEX_LIMIT as the safe result for your purpose.
  */
 static inline enum mk_regex_result mk_regex_match(const struct mk_regex *r, mk_str text,
                                                   struct mk_regex_captures *out)

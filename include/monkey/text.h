@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text as HTTP and its neighbours write it: dates, escapes, lists, patterns. From any thread. */
+/* Text formats of HTTP and related standards: dates, escapes, lists, patterns. Thread-safe. */
 #ifndef MONKEY_TEXT_H
 #define MONKEY_TEXT_H
 
@@ -11,24 +11,23 @@
 extern "C" {
 #endif
 
-/** At least one character, all of them such as a method or a field name is made of (RFC 9110, section 5.6.2).
- */
+/** Is the string a token, such as a method or header name (RFC 9110, section 5.6.2)? A token is not empty. */
 MK_API bool mk_is_token(mk_str s);
-/** Nothing but HTAB, visible characters, spaces and obs-text (RFC 9110, section 5.5): text that cannot end
- * its line. May be empty. */
+/** Is the string a valid header value: only HTAB, visible characters, spaces and obs-text (RFC 9110,
+ * section 5.5)? Such text cannot end its line. May be empty. */
 MK_API bool mk_is_header_value(mk_str s);
 
 /**
- * The next element of a comma separated list (RFC 9110, section 5.6.1), trimmed; empty elements are passed
- * over, commas inside of quoted strings do not separate. Moves *rest behind it; false at the end. An element
- * may be anything between the commas: its syntax is the caller's business.
+ * Returns the next element of a comma-separated list (RFC 9110, section 5.6.1), trimmed. Empty elements are
+ * skipped, and commas inside quoted strings do not separate. Moves *rest past the element. Returns false at
+ * the end. The syntax of elements is not checked.
  */
 MK_API bool mk_header_list_next(mk_str *rest, mk_str *element);
 
-/** The party that may set a request field of that name. */
+/** The party that may set a request header of that name. */
 MK_API enum mk_header_role mk_header_role(mk_str name);
 
-/** Appends "Name: value" and CRLF. Checks neither. */
+/** Appends "Name: value" and CRLF, without validation. */
 static inline void mk_header_append(struct mk_buf *b, mk_str name, mk_str value)
 {
     size_t len = name.len + value.len + 4;
@@ -44,73 +43,75 @@ static inline void mk_header_append(struct mk_buf *b, mk_str name, mk_str value)
     b->len += len;
 }
 
-/** The bytes of a date. */
+/** The length of a date in bytes. */
 enum { MK_DATE_LEN = 29 };
-/** "Sun, 06 Nov 1994 08:49:37 GMT", without a NUL (RFC 9110, section 5.6.7); `time` in seconds since 1970,
- * outside of the years 0 to 9999 written as the nearest one inside. */
+/** Writes a date such as "Sun, 06 Nov 1994 08:49:37 GMT", without a NUL (RFC 9110, section 5.6.7).
+ * `time` is in seconds since the Unix epoch, and is clamped to the years 0 to 9999. */
 MK_API void mk_date_write(char out[MK_DATE_LEN], int64_t time);
-/** Any of the three forms, to the letter, but that the day of the week need not be the right one. `now`
- * decides the century of a two-digit year: more than 50 years ahead is the past. */
+/** Parses any of the three date formats exactly, except that the day of the week may be wrong. `now`
+ * determines the century of a two-digit year: a date more than 50 years in the future is taken as past. */
 MK_API bool mk_date_parse(mk_str s, int64_t now, int64_t *time) MK_API_MUST_USE;
 
-/** Text in HTML, element content or a quoted attribute: & < > " ' become references. */
+/** Escapes text for HTML element content and quoted attributes: & < > " ' become character references. */
 MK_API void mk_html_escape(struct mk_buf *out, mk_str s);
-/** A path or a part of it for a URL: everything but unreserved characters and `/` becomes %XX. */
+/** Escapes a path, or a part of it, for a URL: all bytes except unreserved characters and `/` become %XX. */
 MK_API void mk_url_escape(struct mk_buf *out, mk_str s);
-/** Decodes every %XX; false (and what came before it) at a broken escape. */
+/** Decodes all %XX escapes. At a malformed escape, returns false and leaves the part before it. */
 MK_API bool mk_url_unescape(struct mk_buf *out, mk_str s);
 /**
- * A JSON string with its quotes. Bytes that are not valid UTF-8 are read as Latin-1, and are written as `\u`
- * and four hexadecimal digits, like all control characters up to U+009F.
+ * Appends a JSON string with its quotes. Bytes that are not valid UTF-8 are read as Latin-1. They, and
+ * control characters up to U+009F, are written as `\u` and four hexadecimal digits.
  */
 MK_API void mk_json_string(struct mk_buf *out, mk_str s);
-/** For a terminal or a log line: quotes, backslashes and everything that is not visible ASCII become \xHH. */
+/** Escapes text for a terminal or a log line: quotes, backslashes and all characters except visible
+ * ASCII become \xHH. */
 MK_API void mk_log_escape(struct mk_buf *out, mk_str s);
-/** As mk_log_escape(), and as mk_json_string() without its quotes, but cut between two characters before
- * `out` would be longer than `end`: for lines with a limit, whose form must not be cut. */
+/** As mk_log_escape(), and mk_json_string() without its quotes, but truncated between two characters
+ * before `out` would exceed `end` bytes: for size-limited lines whose syntax must stay intact. */
 MK_API void mk_log_escape_to(struct mk_buf *out, mk_str s, size_t end);
 MK_API void mk_json_escape_to(struct mk_buf *out, mk_str s, size_t end);
 
-/** RFC 4648, section 4, with padding. The decoder takes missing padding, nothing else that is odd:
- * then it is false, with any part of it written. */
+/** Base64 with padding (RFC 4648, section 4). The decoder accepts missing padding, but no other
+ * deviation: it then returns false, and may have written a part. */
 MK_API void mk_base64_encode(struct mk_buf *out, mk_str s);
 MK_API bool mk_base64_decode(struct mk_buf *out, mk_str s);
-/** Two lower-case digits a byte. */
+/** Encodes as lower-case hexadecimal digits, two per byte. */
 MK_API void mk_hex_encode(struct mk_buf *out, mk_str s);
 
-/** Compares in time that does not depend on the contents. The lengths are not secret. */
+/** Compares in constant time, independent of the contents. The lengths are not secret. */
 MK_API bool mk_consttime_eq(mk_str a, mk_str b);
-/** HMAC with SHA-256 (RFC 2104), for instance to derive a secret from another one: `text` says what for. */
+/** HMAC-SHA-256 (RFC 2104), for instance to derive one secret from another; `text` then names the purpose. */
 MK_API void mk_hmac_sha256(mk_str key, mk_str text, char out[32]);
 /** Fills the memory with cryptographically secure random bytes. */
 MK_API void mk_random(void *room, size_t size);
 
-/** Fill it with mk_random(). */
+/** A hash key; fill it with mk_random(). */
 struct mk_hash_key {
     uint64_t k0, k1;
 };
-/** A hash for tables with untrusted keys: without the hash key, an attacker cannot cause collisions
- * (SipHash-1-3). */
+/** A hash for tables with untrusted keys (SipHash-1-3): without the hash key, an attacker cannot cause
+ * collisions. */
 MK_API uint64_t mk_hash(const struct mk_hash_key *key, mk_str s);
 
-/** A pattern for paths, as in [ROUTES] and other sections. */
+/** A path pattern, as in [ROUTES] and other sections. */
 struct mk_pattern {
     mk_str text;   /**< as written; must outlive the pattern */
-    unsigned kind; /**< the server's own */
+    unsigned kind; /**< private */
 };
 
 /**
- * "/about" (exactly), "/dir/" and below as in "/dir/" followed by a star, "*.php", or any mix of `*` (any
- * run, slashes too) and `?` (one character). False unless it begins with '/' or '*'.
+ * Parses a pattern: "/about" (exact), "/dir/" and below as "/dir/" followed by a star, "*.php", or any mix of
+ * `*` (any sequence, including slashes) and `?` (one character). Returns false unless it starts with '/' or
+ * '*'.
  */
 MK_API bool mk_pattern_set(struct mk_pattern *p, mk_str text);
 /**
- * May a program read a slash at the beginning of a decoded text: "%2F", a backslash, or either encoded once more? Put
- * after a slash, such a text may be taken for the name of a host, as in "//host/path".
+ * Might a program read a leading slash in a decoded string: "%2F", a backslash, or either of them encoded
+ * once more? After a slash, such a string may be mistaken for a host name, as in "//host/path".
  */
 MK_API bool mk_path_may_begin_with_slash(mk_str path);
 
-/** Does a decoded path match it? The case of letters counts. */
+/** Does a decoded path match the pattern? Matching is case-sensitive. */
 MK_API bool mk_pattern_matches(const struct mk_pattern *p, mk_str path);
 
 #ifdef __cplusplus
