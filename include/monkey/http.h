@@ -58,7 +58,7 @@ enum mk_header_role {
     MK_ROLE_FORWARDED,    /**< the server, to describe client and path: Forwarded, X-Forwarded-*,
                                X-Real-IP, Client-IP */
     MK_ROLE_CERTIFICATE,  /**< the server, to describe a verified certificate: Client-Cert (RFC 9440) */
-    MK_ROLE_NONE,         /**< nobody: Proxy, Proxy-Authorization, and names that resemble a reserved one */
+    MK_ROLE_NONE,         /**< no party: Proxy, Proxy-Authorization, and names that resemble a reserved one */
 };
 
 /** A header field; or a variable, for programs with the CGI interface (RFC 3875, section 4.1). */
