@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Content in a form that both sides know: JSON by shapes, problems, pages by templates, and what clients
- * accept. */
+/* Request and response bodies: JSON with schemas, problem details, and content negotiation. */
 #ifndef DUDA_BODY_H
 #define DUDA_BODY_H
 
@@ -11,15 +10,16 @@
 extern "C" {
 #endif
 
-/** What a handler returns when the answer was said already, by duda_problem() for example: no number that a handler could mean
- * otherwise, such as that of `return true`. */
+/** Returned by a handler whose response is already complete, for example after duda_problem(). The value is
+ * one that no handler returns by mistake, unlike the 1 of `return true`. */
 enum { DUDA_HANDLED = 0x444f4e45 };
 
 /**
- * Reads the content, which must be JSON, into a struct (see duda_json_read()). Waits for it. 0: it is there,
- * and lives until the handler returns. Anything else is what the handler returns: the client then gets
- * problem details with status 415 (it is no JSON), 400 (malformed), 413 (a limit is exceeded) or 422 (not of
- * this shape), which name each flaw with line and column, or the error is one of a wait.
+ * Reads the request body as JSON into a struct (see duda_json_read()). Waits for the body. Returns 0 on
+ * success; the data lives until the handler returns. Return any other result from the handler. The client
+ * then gets problem details with status 415 (not JSON), 400 (malformed), 413 (a limit is exceeded) or 422
+ * (does not match the schema), which list each error with line and column. A failed wait returns its own
+ * error.
  *
  *     static int create(struct duda_ctx *d)
  *     {
@@ -32,49 +32,50 @@ enum { DUDA_HANDLED = 0x444f4e45 };
  */
 MK_API int duda_bind_json(struct duda_ctx *d, const struct duda_schema *shape, void *out,
                           const struct duda_json_limits *limits) MK_API_MUST_USE;
-/** The same for a list of structs, and for JSON of any shape. */
+/** Reads a list of structs, and JSON without a schema. */
 MK_API int duda_bind_json_list(struct duda_ctx *d, const struct duda_schema *shape, void *list, size_t *n,
                                const struct duda_json_limits *limits) MK_API_MUST_USE;
 MK_API int duda_read_json(struct duda_ctx *d, struct duda_value *out,
                           const struct duda_json_limits *limits) MK_API_MUST_USE;
 
-/** Reads the query into a struct (see duda_form_data_bind()). 0; anything else is what the handler returns:
- * problem details with status 400 that name each flaw, 413 or 503. */
+/** Reads the query into a struct (see duda_form_data_bind()). Returns 0 on success. Return any other result
+ * from the handler: problem details with status 400 that list each error, 413, or 503. */
 MK_API int duda_bind_query(struct duda_ctx *d, const struct duda_schema *shape, void *out) MK_API_MUST_USE;
 
-/** Says a value, or a struct, as JSON, with its Content-Type unless another one was set. 0 or a negated errno
- * value, as duda_write(). */
+/** Writes a value, or a struct, as JSON, and sets the Content-Type unless the handler has set one. Returns 0
+ * or a negative errno value, as duda_write() does. */
 MK_API int duda_send_json(struct duda_ctx *d, struct duda_value value);
 MK_API int duda_send_json_struct(struct duda_ctx *d, const struct duda_schema *shape, const void *at);
 
 /**
- * Problem details (RFC 9457) in the place of anything said before: `status` (400 to 599), and a sentence for
- * the client's author. What it answers is what the handler returns.
+ * Replaces the response with problem details (RFC 9457): `status` (400 to 599) and a sentence for the
+ * developer of the client. Return its result from the handler.
  *
  *     return duda_problem(d, 409, "the name %s is taken", name);
  */
 MK_API int duda_problem(struct duda_ctx *d, unsigned status, const char *fmt, ...)
     MK_API_PRINTF(3, 4) MK_API_MUST_USE;
-/** The same with what a reading has found: each flaw becomes a member of `errors`. */
+/** Sends problem details with the validation errors: each becomes an element of `errors`. */
 MK_API int duda_problem_errors(struct duda_ctx *d, unsigned status,
                                const struct duda_validation_errors *flaws) MK_API_MUST_USE;
 
 /**
- * Which of these media types the client likes best (RFC 9110, section 12.5.1): its index; the first one of
- * equals, so write your favourite first; -1: it accepts none of them (answer 406, or one nevertheless). The
- * response gets `Vary: Accept`.
+ * Returns the index of the media type that the client prefers (RFC 9110, section 12.5.1), or -1 if it accepts
+ * none of them (send 406, or one of them anyway). Ties go to the first, so list your preferred type first.
+ * The response gets `Vary: Accept`.
  *
  *     static const char *const types[] = {"text/html", "application/json", NULL};
  *     if (duda_accepts(d, types) == 1)
  *         return duda_send_json(d, value);
  */
 MK_API int duda_accepts(struct duda_ctx *d, const char *const *types);
-/** Which of these languages ("en", "de-CH") the client likes best (RFC 4647, section 3.4: `en` also serves a
- * client that asks for en-GB): its index; 0, so the first one is the default, if it asks for none of them.
- * The response gets `Vary: Accept-Language`. */
+/** Returns the index of the language ("en", "de-CH") that the client prefers (RFC 4647, section 3.4: `en`
+ * also matches a request for en-GB), or 0, the default language, if it accepts none of them. The response
+ * gets `Vary: Accept-Language`. */
 MK_API int duda_accepts_language(struct duda_ctx *d, const char *const *languages);
 
-/** The choice without a request: `field` is the value of Accept-Language; -1: none of them. */
+/** Negotiates a language without a request: `field` is the value of Accept-Language. Returns -1 if none
+ * matches. */
 MK_API int duda_negotiate_language(mk_str field, const char *const *languages);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* multipart/form-data (RFC 7578), piece by piece: how forms send files. */
+/* Incremental parser for multipart/form-data (RFC 7578), the format of file uploads. */
 #ifndef DUDA_MULTIPART_H
 #define DUDA_MULTIPART_H
 
@@ -10,51 +10,51 @@
 extern "C" {
 #endif
 
-/** What the head of a part says. The texts are valid during the call that gets them; no NUL follows. */
+/** The headers of a part. The strings are valid during the callback and not NUL-terminated. */
 struct duda_part {
     mk_str name;
-    /** As the client has written it, in `filename` or `filename*`: never a path, never trusted. Absent: the part is
-     * no file. */
+    /** The file name that the client sent, in `filename` or `filename*`. Do not trust it, and never use it as
+     * a path. Absent: the part is not a file. */
     mk_str file_name;
-    mk_str type; /**< absent if the part does not say */
+    mk_str type; /**< media type; absent if not sent */
 };
 
-/** What the content may cost. A member that is 0 means its default. */
+/** Limits for parsing. A member of 0 means its default. */
 struct duda_multipart_limits {
-    uint64_t size;  /**< bytes of all: 32 MB */
+    uint64_t size;  /**< bytes of the whole body: 32 MB */
     uint64_t file;  /**< bytes of one file: 16 MB */
-    uint64_t value; /**< bytes of a part that is no file: 64 KB */
-    size_t parts;   /**< their number: 256 */
-    size_t head;    /**< bytes of the head of one part: 4 KB, at most DUDA_PART_HEAD_MAX */
+    uint64_t value; /**< bytes of a part that is not a file: 64 KB */
+    size_t parts;   /**< number of parts: 256 */
+    size_t head;    /**< bytes of the headers of one part: 4 KB, at most DUDA_PART_HEAD_MAX */
     size_t name;    /**< bytes of a name, and of a file name: 256 */
 };
 
-/** The limits with the defaults filled in. */
+/** Returns the limits with the defaults filled in. */
 MK_API struct duda_multipart_limits duda_multipart_limits_of(const struct duda_multipart_limits *limits);
 
-/** The largest head of a part that can be allowed. */
+/** Upper bound for the `head` limit, in bytes. */
 enum { DUDA_PART_HEAD_MAX = 16 * 1024 };
 
-/** What happens to the parts. Each answers 0, or a negated errno value, which ends the reading and is its
- * answer. */
+/** The parser's callbacks. Each returns 0, or a negative errno value, which stops the parser and becomes its
+ * result. */
 struct duda_multipart_ops {
-    int (*part)(void *ctx, const struct duda_part *part); /**< a part begins */
-    int (*data)(void *ctx, mk_str bytes);                 /**< more of it */
-    int (*end)(void *ctx);                                /**< it has ended; NULL: that does not matter */
+    int (*part)(void *ctx, const struct duda_part *part); /**< a part starts */
+    int (*data)(void *ctx, mk_str bytes);                 /**< the next bytes of the part */
+    int (*end)(void *ctx);                                /**< the part is complete; may be NULL */
 };
 
-/** A reader of such content. */
+/** A multipart parser. */
 struct duda_multipart;
 
-/** The most characters of a boundary (RFC 2046, section 5.1.1). */
+/** Maximum length of a boundary (RFC 2046, section 5.1.1). */
 enum { DUDA_BOUNDARY_MAX = 70 };
 
-/** The boundary that a Content-Type says: false if it is not multipart/form-data, or the boundary is missing
- * or malformed. It is a slice of `type`. */
+/** Extracts the boundary from a Content-Type. Returns false if the type is not multipart/form-data, or if the
+ * boundary is missing or malformed. The result is a slice of `type`. */
 MK_API bool duda_multipart_boundary(mk_str type, mk_str *out);
 
 /**
- * Begins to read. NULL: no memory. Ends with duda_multipart_free(). From any thread.
+ * Creates a parser; NULL if memory is exhausted. Free it with duda_multipart_free(). Thread-safe.
  *
  *     struct duda_multipart *m = duda_multipart_new(boundary, NULL, &ops, ctx);
  *     while (!e && (n = read_more(room, sizeof room)) > 0)
@@ -66,25 +66,26 @@ MK_API bool duda_multipart_boundary(mk_str type, mk_str *out);
 MK_API struct duda_multipart *duda_multipart_new(mk_str boundary, const struct duda_multipart_limits *limits,
                                                  const struct duda_multipart_ops *ops,
                                                  void *ctx) MK_API_MUST_USE;
-/** The next bytes. 0; -EBADMSG: malformed (400); -EFBIG: a limit is exceeded (413); or what the ops have
- * answered. An error stays. */
+/** Parses the next bytes. Returns 0; -EBADMSG: malformed (400); -EFBIG: a limit is exceeded (413); or the
+ * error of a callback. Errors are sticky. */
 MK_API int duda_multipart_feed(struct duda_multipart *m, mk_str bytes) MK_API_MUST_USE;
-/** There are no more bytes. 0, or -EBADMSG: the last part has no end. */
+/** Marks the end of the input. Returns 0, or -EBADMSG if the last part is incomplete. */
 MK_API int duda_multipart_end(struct duda_multipart *m) MK_API_MUST_USE;
-/** Behind an error: which rule or limit it is about, in words; NULL: it came from the ops. *part: how many parts
- * had begun. */
+/** After an error: a description of the violated rule or limit, or NULL if a callback failed. *part is the
+ * number of parts that had started. */
 MK_API const char *duda_multipart_why(const struct duda_multipart *m, size_t *part);
-/** In data(): where its bytes are in the content. */
+/** Inside data(): the offset of its bytes in the body. */
 MK_API uint64_t duda_multipart_at(const struct duda_multipart *m);
-/** NULL is fine. */
+/** Frees the parser; NULL is allowed. */
 MK_API void duda_multipart_free(struct duda_multipart *m);
 
 /**
- * A name that a file may have, made of what a client has called it: its last part, letters and other
- * characters beyond ASCII, digits, `-`, `_` and single dots of it, up to 100 bytes, no dot in front; all else
- * becomes `_`: blanks, punctuation, characters that are not seen or change the direction of others, and what is
- * not UTF-8. What browsers write as %22, %0D and %0A is one character. "file" when nothing is left.
- * Names of different files may become the same, so do not store files under it: keep it to show it.
+ * Derives a safe file name from a client's file name: the last path component, up to 100 bytes. Letters,
+ * digits, visible non-ASCII characters, `-`, `_` and single dots stay, except a leading dot. Everything else
+ * becomes `_`: spaces, punctuation, invisible characters, characters that change the text direction, and
+ * invalid UTF-8. The sequences %22, %0D and %0A, which browsers write, each count as one character. The
+ * result is "file" if nothing is left. Different names may have the same result, so use it for display only,
+ * not to store files.
  */
 MK_API void duda_file_name_clean(struct mk_buf *out, mk_str file_name);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the client asked for: method, path, parameters, query, fields and content. */
+/* The request: method, path, parameters, query, headers and body. */
 #ifndef DUDA_REQUEST_H
 #define DUDA_REQUEST_H
 
@@ -9,33 +9,36 @@
 extern "C" {
 #endif
 
-/* Texts live until the handler returns, and a NUL follows each. Functions that end with `_or` answer a string
- * of C: the given one when there is none, or when the client has put a NUL inside. */
+/* Strings live until the handler returns and are NUL-terminated. Functions whose names end in `_or` return a
+ * C string: the given default if the value is absent or contains a NUL. */
 
-/** The method as the client wrote it. */
+/** The request method as the client sent it. */
 MK_API mk_str duda_method(struct duda_ctx *d);
-/** The decoded path, as routes see it: without what [ROUTES] has put ahead of the service. */
+/** The decoded path that routes match: without the prefix from [ROUTES]. */
 MK_API mk_str duda_path(struct duda_ctx *d);
 
-/** What `:name` or `*name` of the route's pattern matched, decoded; absent if the pattern has no such name.
- */
+/** The decoded value that `:name` or `*name` of the route's pattern matched; absent if the pattern has no
+ * such name. */
 MK_API mk_str duda_param(const struct duda_ctx *d, const char *name);
-/** The same as a number. False unless it is a decimal number, with an optional `-`, that fits. */
+/** Reads the parameter as a number. Returns false unless it is a decimal number, with an optional `-`, that
+ * fits. */
 MK_API bool duda_param_int(const struct duda_ctx *d, const char *name, int64_t *out);
 
-/** The value of the first such name in the query, decoded (`+` is a space); absent if there is none. */
+/** The decoded value of the first query parameter of that name (`+` is a space); absent if there is none. */
 MK_API mk_str duda_query(struct duda_ctx *d, const char *name);
 MK_API const char *duda_query_or(struct duda_ctx *d, const char *name, const char *otherwise);
-/** `out` keeps what it has, and the result is true, when the name is not there; false when it is there and is
- * no decimal number that fits. */
+/** Reads a query parameter as a number. If the parameter is absent, `out` keeps its value and the result is
+ * true. Returns false if the parameter is not a decimal number that fits. */
 MK_API bool duda_query_int(struct duda_ctx *d, const char *name, int64_t *out);
 
-/** The value of the first field of that name, ignoring case; absent if there is none, or memory is out. */
+/** The value of the first header of that name, ignoring case; absent if there is none or memory is
+ * exhausted. */
 MK_API mk_str duda_header(struct duda_ctx *d, const char *name);
 
 /**
- * Reads the next bytes of the content; waits for them. Answers how many were written to `room`, 0 at the end,
- * or a negated errno value: -EMSGSIZE (more than the limit), -EBADMSG (malformed), -ETIMEDOUT, -ECANCELED.
+ * Reads the next bytes of the request body, and waits until some arrive. Returns the number of bytes written
+ * to `room`, 0 at the end of the body, or a negative errno value: -EMSGSIZE (the body exceeds the limit),
+ * -EBADMSG (malformed), -ETIMEDOUT, -ECANCELED.
  *
  *     char room[4096];
  *     ssize_t n;
@@ -45,31 +48,33 @@ MK_API mk_str duda_header(struct duda_ctx *d, const char *name);
  *         return (int)n;
  */
 MK_API ssize_t duda_read(struct duda_ctx *d, char *room, size_t cap) MK_API_MUST_USE;
-/** The whole content, at most `max` bytes (-EMSGSIZE); *out lives until the handler returns. Waits. 0 or as
- * duda_read(), -ENOMEM. */
+/** Reads the whole request body, up to `max` bytes (-EMSGSIZE otherwise); *out lives until the handler
+ * returns. Waits. Returns 0, an error of duda_read(), or -ENOMEM. */
 MK_API int duda_read_all(struct duda_ctx *d, size_t max, mk_str *out) MK_API_MUST_USE;
 
-/** The request and the response of the server, and its worker: for everything that Duda has no function for.
- * While the handler runs, do not set content of the response by yourself. */
+/** The server's request and response objects and the worker, for everything that Duda has no function for. Do
+ * not set the response body directly while the handler runs. */
 MK_API struct mk_request *duda_request(const struct duda_ctx *d);
 MK_API struct mk_response *duda_response(const struct duda_ctx *d);
 MK_API struct mk_worker *duda_worker(const struct duda_ctx *d);
 
-/** What tells this request from all others, in logs and for other services: the X-Request-Id of the client,
- * if it has up to 64 letters, digits, `.`, `_`, `-`, or else 16 random digits. */
+/** The request ID, for logs and for correlation across services: the client's X-Request-Id if it consists of
+ * up to 64 letters, digits, `.`, `_` or `-`, otherwise 16 random digits. */
 MK_API mk_str duda_request_id(struct duda_ctx *d);
-/** Into the error log of the host, with what the request is, and its duda_request_id(). */
+/** Writes to the error log of the virtual host, with a description of the request and its
+ * duda_request_id(). */
 MK_API void duda_log(struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...) MK_API_PRINTF(3, 4);
 
-/** For functions that fail: why, in words, such as the server's own message. If the handler returns that very
- * error, or a status from 500 on, the text is part of the one line that the error log has for it, and of the
- * page that `monkey run` shows. The last reason of a request counts; it has at most DUDA_REASON_MAX bytes.
- * Neither values of parameters nor secrets belong into it. Answers `error`:
+/**
+ * Records the reason for an error in words, such as the message of a backend, and returns `error`. If the
+ * handler returns this error, or a status of 500 or above, the reason appears in the error log entry of the
+ * request and on the error page of `monkey run`. Only the last reason of a request is kept, up to
+ * DUDA_REASON_MAX bytes. Do not include parameter values or secrets.
  *
  *     return duda_reason(d, -EREMOTEIO, "the printer says: %s", text);
  */
 MK_API int duda_reason(struct duda_ctx *d, int error, const char *fmt, ...) MK_API_PRINTF(3, 4);
-/** The most bytes of a reason. */
+/** Maximum length of a reason in bytes. */
 enum { DUDA_REASON_MAX = 500 };
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the client gets: status, fields and content. */
+/* The response: status, headers and body. */
 #ifndef DUDA_RESPONSE_H
 #define DUDA_RESPONSE_H
 
@@ -9,33 +9,36 @@
 extern "C" {
 #endif
 
-/* Functions answer 0 or a negated errno value, which a handler may return as it is: -EALREADY (the head has
- * been sent), -EINVAL, -ENOMEM, -ETIMEDOUT, -ECANCELED. */
+/* These functions return 0 or a negative errno value that the handler may return as it is: -EALREADY (the
+ * headers have been sent), -EINVAL, -ENOMEM, -ETIMEDOUT, -ECANCELED. */
 
-/** The status, 200 to 599; 200 until it is set. */
+/** Sets the status, 200 to 599; the default is 200. */
 MK_API int duda_status(struct duda_ctx *d, unsigned status);
-/** Sets a field in the place of others of its name, or adds one. A value with a line end is -EINVAL; a `Set-Cookie` with the name of a
- * cookie that Duda uses is -EPERM (see duda_cookie_set()). */
+/** Sets a header, replacing all of that name, or adds one. Returns -EINVAL for a value that contains a line
+ * break, and -EPERM for a `Set-Cookie` header that names one of Duda's own cookies (see
+ * duda_cookie_set()). */
 MK_API int duda_header_set(struct duda_ctx *d, const char *name, mk_str value);
 MK_API int duda_header_add(struct duda_ctx *d, const char *name, mk_str value);
-/** The Content-Type; "text/plain; charset=utf-8" until it is set. */
+/** Sets the Content-Type; the default is "text/plain; charset=utf-8". */
 MK_API int duda_content_type(struct duda_ctx *d, const char *type);
 
 /**
- * Adds to the content. It is kept, and sent with its length when the handler has returned; if it becomes
- * longer than 64 KB, the response begins, and the function waits while the client has no room.
+ * Appends to the response body. Duda buffers the body and sends it with its length when the handler returns.
+ * Once the body exceeds 64 KB, the response starts, and these functions wait whenever the client reads too
+ * slowly.
  */
 MK_API int duda_write(struct duda_ctx *d, mk_str text);
 MK_API int duda_puts(struct duda_ctx *d, const char *text);
 MK_API int duda_printf(struct duda_ctx *d, const char *fmt, ...) MK_API_PRINTF(2, 3);
-/** Sends what was said so far, and the head before it: for content that comes in pieces over time. Waits
- * until the client has room for it. */
+/** Sends the headers and the body written so far, for responses that are produced over time. Waits until the
+ * client can take more data. */
 MK_API int duda_flush(struct duda_ctx *d);
 
-/** Drops what was said and not sent, and the status; fields stay. -EALREADY when the response has begun. */
+/** Discards the unsent part of the body and the status; headers stay. Returns -EALREADY if the response has
+ * started. */
 MK_API int duda_response_reset(struct duda_ctx *d);
 
-/** In a function of DUDA_AFTER(): what the handler answered, and what is to count in its place. */
+/** For DUDA_AFTER() functions: reads the handler's result, and replaces it. */
 MK_API int duda_result(const struct duda_ctx *d);
 MK_API void duda_set_result(struct duda_ctx *d, int result);
 

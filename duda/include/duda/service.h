@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a service is: its routes, and the functions that answer them. */
+/* A Duda service: its table of routes and their handlers. */
 #ifndef DUDA_SERVICE_H
 #define DUDA_SERVICE_H
 
@@ -10,21 +10,21 @@ extern "C" {
 #endif
 
 /**
- * One request under way, as its handler sees it. Every handler runs on a stack of its own: a function that
- * waits suspends the handler, never the worker. It lives until the handler has returned, and belongs to the
- * worker that called the handler: no other thread may use it.
+ * A request in progress, as its handler sees it. Each handler runs on its own stack: a call that waits
+ * suspends the handler, never the worker. The context lives until the handler has returned. It belongs to the
+ * worker that called the handler; no other thread may use it.
  */
 struct duda_ctx;
 struct duda_schema;
 
 /**
- * A handler. Its result decides what the client gets:
+ * A request handler. Its return value determines the response:
  *
- * - 0: what was said. 204 if nothing was.
+ * - 0: sends the response as written, or 204 No Content if nothing was written.
  * - 200 to 399: the same, with this status.
- * - 400 to 599: the error page of this status; what was said is dropped.
- * - DUDA_HANDLED: what was said, with the status that was set.
- * - a negated errno value: the error page of a status, so what a function of Duda answers may be returned as it is:
+ * - 400 to 599: sends the error page of this status and discards the response written so far.
+ * - DUDA_HANDLED: sends the response as written, with the status that was set.
+ * - a negative errno value, such as Duda's own functions return: sends the error page of the matching status:
  *
  *       400  -EBADMSG
  *       401  -EKEYREJECTED -EKEYEXPIRED -EKEYREVOKED
@@ -40,16 +40,19 @@ struct duda_schema;
  *       507  -ENOSPC
  *       500  all others
  *
- *   From 500 on, and for 403, the log names the handler and the error.
+ *   Statuses of 500 and above, and 403, are logged with the name of the handler and the error.
  *
- *   401 is for a token of the client that is no good, as duda_jwt_verify() answers. These errors send the
- *   challenge `WWW-Authenticate: Bearer error="invalid_token"`, unless the handler has set that field with
- *   duda_header_set(). A handler that returns the number 401 must set it: HTTP demands a challenge. -ENOKEY is for a
- *   backend, such as a database, that does not accept our credentials: the client can do nothing about those.
- * - Anything else, such as 1, 150, 999 or the DUDA_NEXT of a guard, is a mistake: 500, and the log says so.
+ *   The errors of status 401 mean that the client's token is invalid, as duda_jwt_verify() reports. They send
+ *   the challenge `WWW-Authenticate: Bearer error="invalid_token"`, unless the handler has set that header
+ *   with duda_header_set(). A handler that returns the number 401 must set it, because HTTP requires a
+ *   challenge. -ENOKEY means that a backend, such as a database, rejects the server's own credentials, which
+ *   the client cannot fix.
+ * - Any other value, such as 1, 150, 999 or the DUDA_NEXT of a DUDA_BEFORE() function, is a bug: the client
+ *   gets 500, and the error is logged.
  *
- * Once the response has begun (it is long, or duda_flush() was called), the client gets what was said, and an
- * error closes the connection, so that the client sees that the response is incomplete.
+ * The response may have started before the handler returns, because it is long or because of duda_flush().
+ * The client then gets what was written, and an error closes the connection, so that the client detects the
+ * incomplete response.
  *
  *     static int hello(struct duda_ctx *d)
  *     {
@@ -58,9 +61,9 @@ struct duda_schema;
  */
 typedef int duda_fn(struct duda_ctx *d);
 
-/** What a line of a table is. */
+/** The kind of a table entry. */
 enum duda_kind {
-    DUDA_END, /**< the end of the table */
+    DUDA_END, /**< end of the table */
     DUDA_IS_ROUTE,
     DUDA_IS_GROUP,
     DUDA_IS_BEFORE,
@@ -71,51 +74,50 @@ enum duda_kind {
     DUDA_IS_STOP,
 };
 
-/** Bytes of a stack, at most: what needs more belongs on the heap. */
+/** Maximum stack size in bytes. Allocate larger data on the heap. */
 #define DUDA_STACK_MAX ((size_t)8 << 20)
 
-/** One line of a service's table. Use the macros below; what follows `doc` may be added to them:
+/** One entry of a service's table. Use the macros below; they accept further members after `doc`:
  * `DUDA_GET("/deep", deep, "Digs.", .stack = 262144)`. */
 struct duda_route {
     enum duda_kind kind;
-    const char *method; /**< of a route: "GET", "GET,POST"; "*": all */
-    const char *path;   /**< of a route: "/items/:id"; of a group: "/api"; of a host: its name */
+    const char *method; /**< route: "GET", "GET,POST"; "*": any method */
+    const char *path;   /**< route: "/items/:id"; group: "/api"; host: its name */
     duda_fn *fn;
-    const char *name; /**< of fn */
-    const char *file; /**< where the line is */
+    const char *name; /**< name of fn */
+    const char *file; /**< source file of the entry */
     int line;
-    const char *doc;                 /**< one line for readers */
-    size_t stack;                    /**< bytes of stack, from 32 KB to DUDA_STACK_MAX; 0: 64 KB */
-    uint32_t deadline_ms;            /**< as duda_deadline() at its begin; 0: none */
-    const struct duda_route *routes; /**< of a group */
-    /** What `monkey doc` says about the route, by name behind `doc`; nothing else depends on them:
+    const char *doc;                 /**< one-line description */
+    size_t stack;                    /**< stack size in bytes, from 32 KB to DUDA_STACK_MAX; 0: 64 KB */
+    uint32_t deadline_ms;            /**< calls duda_deadline() at the start; 0: none */
+    const struct duda_route *routes; /**< routes of a group */
+    /** Documentation of the route for `monkey doc`, given by name after `doc`. It has no effect on requests:
      * `DUDA_POST("/items", create, "Creates an item.", .takes = &item_shape, .gives = &item_shape, .answers =
-     * "201 409")`
-     */
-    const struct duda_schema *query;    /**< the names of the query: see duda_bind_query() */
-    const struct duda_schema *takes;    /**< the content, JSON: see duda_bind_json() */
-    const struct duda_schema *form;     /**< the content, a form: see duda_bind_form() */
-    const struct duda_schema *gives;    /**< the content of the answer, JSON: see duda_send_json_struct() */
-    bool takes_list, gives_list;        /**< it is a list of them */
-    const char *answers;                /**< statuses of answers, the usual one first: "201 409"; NULL: 200 */
+     * "201 409")` */
+    const struct duda_schema *query;    /**< query parameters: see duda_bind_query() */
+    const struct duda_schema *takes;    /**< JSON request body: see duda_bind_json() */
+    const struct duda_schema *form;     /**< form request body: see duda_bind_form() */
+    const struct duda_schema *gives;    /**< JSON response body: see duda_send_json_struct() */
+    bool takes_list, gives_list;        /**< the body is a list of such structs */
+    const char *answers;                /**< response statuses, the usual one first: "201 409"; NULL: 200 */
     bool (*allows)(struct duda_ctx *d); /**< see DUDA_REQUIRE() */
     unsigned status;
     int (*start)(struct mk_worker *); /**< see DUDA_START() */
     void (*stop)(struct mk_worker *);
-    /** The most bytes of content that the route accepts, in place of `MaxBodySize` of the configuration (1 MB);
-     * longer content is answered with 413 before the handler runs. 0: `MaxBodySize`; UINT64_MAX: no limit.
-     * Functions that read the content, such as duda_form_load(), have limits of their own below this one. */
+    /** Maximum size of the request body in bytes, in place of `MaxBodySize` of the configuration (1 MB). A
+     * longer body is rejected with 413 before the handler runs. 0: `MaxBodySize`; UINT64_MAX: no limit.
+     * Functions that read the body, such as duda_form_load(), have their own limits in addition. */
     uint64_t body_max;
 };
 
 /* clang-format off */
 /**
- * Routes of a service: methods, a path pattern, the handler, and one line that says what it does.
+ * A route of a service: methods, a path pattern, the handler, and a one-line description.
  *
- * Patterns are those of monkey/router.h: `:name` is a segment, `:id<int>` one that is a number, `*name` at
- * the end all that is left. duda_param() answers what they matched. The most specific pattern wins, whatever
- * the order of the lines; two that match the same paths are an error when the server starts. HEAD is
- * answered by the GET handler, OPTIONS and 405 by Duda.
+ * Patterns are those of monkey/router.h: `:name` matches a segment, `:id<int>` a numeric segment, and a final
+ * `*name` the rest of the path. duda_param() returns the matched values. The most specific pattern wins,
+ * regardless of the order of the entries; two patterns that match the same paths are an error at startup. The
+ * GET handler also serves HEAD. Duda itself answers OPTIONS and sends 405.
  *
  *     DUDA_GET("/users/:id<int>", show_user, "Shows a user.", .deadline_ms = 5000)
  */
@@ -128,16 +130,17 @@ struct duda_route {
 #define DUDA_PUT(path, fn, ...)    DUDA_ROUTE("PUT", path, fn, __VA_ARGS__)
 #define DUDA_PATCH(path, fn, ...)  DUDA_ROUTE("PATCH", path, fn, __VA_ARGS__)
 #define DUDA_DELETE(path, fn, ...) DUDA_ROUTE("DELETE", path, fn, __VA_ARGS__)
-/** Every method that no other route of this pattern has. */
+/** A route for every method that no other route of this pattern handles. */
 #define DUDA_ANY(path, fn, ...) DUDA_ROUTE("*", path, fn, __VA_ARGS__)
 
-/** The packages that a service calls and that are plugins: the server loads them, too. Say which ones before
- * the first #include: `#define DUDA_USE "duda-kv", "duda-redis",`, with the comma at the end. */
+/** The packages that the service uses and that are plugins; the server loads them with the service. Define
+ * the list before the first #include: `#define DUDA_USE "duda-kv", "duda-redis",`, with the trailing
+ * comma. */
 #ifndef DUDA_USE
 #define DUDA_USE
 #endif
 
-/** The section of the service in the configuration: see duda/config.h. */
+/** The configuration section of the service: see duda/config.h. */
 #ifdef DUDA_SETTINGS
 #define DUDA_SECTION &DUDA_SETTINGS,
 #else
@@ -145,8 +148,8 @@ struct duda_route {
 #endif
 
 /**
- * A table of its own: DUDA_ROUTES(admin, DUDA_GET(...), ...) defines it, DUDA_GROUP("/admin", admin, "...")
- * puts all of it below a path; "" leaves the paths as they are. Groups may hold groups, eight deep.
+ * A nested table: DUDA_ROUTES(admin, DUDA_GET(...), ...) defines it, and DUDA_GROUP("/admin", admin, "...")
+ * mounts it under a path prefix; the prefix "" leaves the paths unchanged. Groups nest up to eight levels.
  */
 #define DUDA_ROUTES(word, ...) static const struct duda_route word[] = {__VA_ARGS__, {.kind = DUDA_END}}
 /* clang-format off */
@@ -155,18 +158,22 @@ struct duda_route {
      .doc = __VA_ARGS__}
 /* clang-format on */
 
-/** What a DUDA_BEFORE() function returns to let the handler run. */
+/** The value that a DUDA_BEFORE() function returns to continue with the handler. */
 enum { DUDA_NEXT = 0x4e455854 };
 
 /* clang-format off */
 /**
- * A function that runs before, or after, the handlers of the lines that follow in this table, and of the
- * groups there.
+ * Middleware: a function that runs before, or after, the handlers of all later entries of this table, and of
+ * the groups among them.
  *
- * Before: DUDA_NEXT lets the handler run. Any other result is the answer, as that of a handler, and neither the handler nor a
- * later `before` runs; 0 without a word said is a mistake. So a function that answers yes or no cannot open the route: for such a
- * one there is DUDA_REQUIRE(). After: it runs in any case, the last one first, sees duda_result(), and may change it with
- * duda_set_result(); what it answers itself is ignored. It cannot change a response that has begun.
+ * DUDA_BEFORE(): DUDA_NEXT continues with the handler. Any other result becomes the result of the request, as
+ * if a handler had returned it, and neither the handler nor a later DUDA_BEFORE() function runs. Returning 0
+ * without writing a response is an error, so a function that returns true or false cannot open the route by
+ * mistake; for a predicate use DUDA_REQUIRE().
+ *
+ * DUDA_AFTER(): the function always runs, the last entry first. It reads the result with duda_result() and
+ * may change it with duda_set_result(); its own return value is ignored. It cannot change a response that has
+ * started.
  *
  *     static int only_staff(struct duda_ctx *d)
  *     {
@@ -180,7 +187,8 @@ enum { DUDA_NEXT = 0x4e455854 };
     {.kind = DUDA_IS_AFTER, .fn = function, .name = #function, .file = __FILE__, .line = __LINE__}
 
 /**
- * The same for a predicate: without `true` from it the client gets the error page of this status, 400 to 599.
+ * Middleware with a predicate: unless the predicate returns true, the client gets the error page of this
+ * status (400 to 599).
  *
  *     static bool is_staff(struct duda_ctx *d)
  *     {
@@ -192,12 +200,13 @@ enum { DUDA_NEXT = 0x4e455854 };
     {.kind = DUDA_IS_REQUIRE, .name = #predicate, .file = __FILE__, .line = __LINE__,                        \
      .allows = predicate, .status = code}
 
-/** The lines that follow in this table are for requests to this host alone: "api.example.org", or
- * "*.example.org" for all below it. "" is any host again. A request that no line of its host answers is
- * looked up in those for any host. */
+/** Restricts the later entries of this table to requests for this host: "api.example.org", or "*.example.org"
+ * for all its subdomains. "" ends the restriction. A request that matches no entry of its host falls back to
+ * the entries for any host. */
 #define DUDA_HOST(host) {.kind = DUDA_IS_HOST, .path = host, .file = __FILE__, .line = __LINE__}
 
-/** Functions that each worker calls when it starts (0, or a negated errno value to fail) and stops. */
+/** Functions that each worker calls at startup (returns 0, or a negative errno value to abort) and at
+ * shutdown. */
 #define DUDA_START(function)                                                                                 \
     {.kind = DUDA_IS_START, .start = function, .name = #function, .file = __FILE__, .line = __LINE__}
 #define DUDA_STOP(function)                                                                                  \
@@ -205,12 +214,15 @@ enum { DUDA_NEXT = 0x4e455854 };
 /* clang-format on */
 
 /**
- * How a source was compiled. Handlers have small stacks, one beside the other: a function whose frame is large must touch each
- * page of it on the way down, so that it meets the guard below its stack (`-fstack-clash-protection`). `monkey run`, `build` and
- * `test` and `pkg-config --cflags duda` compile so. Each source that includes duda.h, and each DUDA_SERVICE(), adds a probe: a
- * function with a large frame, which Duda calls when it loads the service. It refuses a service whose probe leaves out pages.
+ * The stack probe of a source file, which shows how the file was compiled. Handlers have small stacks next to
+ * each other. A function with a large frame must therefore touch each page of the frame, so that an overflow
+ * hits the guard page below the stack (`-fstack-clash-protection`). `monkey run`, `monkey build`, `monkey
+ * test` and `pkg-config --cflags duda` set that option. Each source file that includes duda.h, and each
+ * DUDA_SERVICE(), adds a probe: a function with a large frame, which Duda calls when it loads the service.
+ * Duda refuses a service whose probe skips pages.
  *
- * Nothing has to be written for it. Clang has no such protection on some processors: there the guard of a megabyte must do.
+ * You need not write anything for this. Clang lacks the option on some processors; the only protection there
+ * is the guard region of one megabyte.
  */
 struct duda_probe {
     void (*touch)(size_t size);
@@ -219,15 +231,15 @@ struct duda_probe {
 
 #if defined(__clang__) && !defined(__x86_64__) && !defined(__i386__) && !defined(__s390x__) &&               \
     !defined(__powerpc64__) && !(defined(__aarch64__) && __clang_major__ >= 18)
-/** Set where the compiler has no such protection. */
+/** Defined where the compiler lacks -fstack-clash-protection. */
 #define DUDA_HAS_NO_PROBE 1
 #endif
 
 #ifdef DUDA_HAS_NO_PROBE
-/** Adds a probe to the object: for duda.h and DUDA_SERVICE() alone. */
+/** Adds a probe to the object; only duda.h and DUDA_SERVICE() use it. */
 #define DUDA_PROBE(word) extern int duda_probe_of_##word
 #else
-/** Adds a probe to the object: for duda.h and DUDA_SERVICE() alone. */
+/** Adds a probe to the object; only duda.h and DUDA_SERVICE() use it. */
 #define DUDA_PROBE(word)                                                                                     \
     __attribute__((noinline, no_sanitize("address"))) static void duda_touch_##word(size_t size)             \
     {                                                                                                        \
@@ -237,10 +249,10 @@ struct duda_probe {
         duda_touch_##word, __BASE_FILE__}
 #endif
 
-/** The version of what a service and Duda know of each other. */
+/** Version of the binary interface between a service and Duda. */
 #define DUDA_ABI 3
 
-/** A service as Duda loads it: made by DUDA_SERVICE(). */
+/** A service as Duda loads it; DUDA_SERVICE() defines it. */
 struct duda_service {
     unsigned abi;
     size_t size;
@@ -252,10 +264,11 @@ struct duda_service {
 };
 
 /**
- * Makes the service out of its routes. `name` consists of small letters and digits. The object is a plugin of
- * the server: `Load ./monkey-hello.so`. It answers in every host, ahead of [ROUTES], which get what it has no
- * route for; or, when [ROUTES] of any host name it, only there: `/shop/\* hello` (without the backslash),
- * where its paths begin behind `/shop`.
+ * Defines the service from its routes. `name` consists of lowercase letters and digits. The object file is a
+ * plugin of the server: `Load ./monkey-hello.so`. The service handles requests of every virtual host before
+ * [ROUTES] does; requests that match none of its routes fall through to [ROUTES]. If the [ROUTES] of any
+ * virtual host name the service, it runs only there: with `/shop/\* hello` (without the backslash) its paths
+ * are relative to `/shop`.
  *
  *     DUDA_SERVICE(hello,
  *         DUDA_GET("/", hello, "Greets."),
@@ -265,7 +278,7 @@ struct duda_service {
 #define DUDA_SERVICE(word, ...)                                                                              \
     MK_PLUGIN_DECLARE(word);                                                                                 \
     DUDA_PROBE(word);                                                                                        \
-    /* The linker gives these names to the begin and the end of the probes of the object. */                 \
+    /* The linker defines these symbols as the start and the end of the object's probes. */                  \
     extern const struct duda_probe __start_duda_probes[] __attribute__((weak, visibility("hidden")));        \
     extern const struct duda_probe __stop_duda_probes[] __attribute__((weak, visibility("hidden")));         \
     static const struct mk_handler duda_handler_##word;                                                      \
@@ -310,7 +323,7 @@ struct duda_service {
         .needs = duda_needs_##word,                                                                          \
     }
 
-/** What DUDA_SERVICE() consists of; nothing else calls these. */
+/** Implementation of DUDA_SERVICE(); do not call these functions. */
 MK_API int duda_service_load(const struct duda_service *service, struct mk_config *config, void **data);
 MK_API int duda_service_host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data);
 MK_API int duda_service_start(struct mk_worker *worker, void *data);
