@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What PostgreSQL alone can do: messages (LISTEN, NOTIFY), and rows as a stream (COPY). */
+/* Features of PostgreSQL only: notifications (LISTEN, NOTIFY), and bulk transfer of rows (COPY). */
 #ifndef DUDA_POSTGRES_H
 #define DUDA_POSTGRES_H
 
@@ -10,24 +10,24 @@ extern "C" {
 #endif
 
 /*
- * The functions are in monkey-duda-postgres.so: `#define DUDA_USE "duda-sql", "duda-postgres",` ahead of
- * <duda.h>, and link with `pkg-config --libs duda-sql duda-postgres`. Statements and transactions are those
- * of duda/sql.h. A database that is of another kind answers -EOPNOTSUPP.
+ * The functions are in monkey-duda-postgres.so: `#define DUDA_USE "duda-sql", "duda-postgres",` before
+ * including <duda.h>, and link with `pkg-config --libs duda-sql duda-postgres`. For statements and
+ * transactions use duda/sql.h. The functions return -EOPNOTSUPP for other databases.
  */
 
-/* ---- Messages ---- */
+/* ---- Notifications ---- */
 
-/** Limits: bytes of a channel's name, and messages that wait for one listener. */
+/** Limits: bytes of a channel name; messages queued for one subscriber. */
 enum { DUDA_POSTGRES_CHANNEL_MAX = 63, DUDA_POSTGRES_MESSAGES_MAX = 256 };
 
-/** A handler, or a function, that listens to a channel. */
+/** A subscription of a handler or a callback to a channel. */
 struct duda_postgres_sub;
 
 /**
- * Listens to a channel; waits until the server has confirmed, so that whatever is said from now on arrives.
- * *out lives until the handler returns, or duda_postgres_unsubscribe(). All listeners of a worker share one
- * connection, beside those for statements. 0; -EINVAL: the name is empty, too long, or has a NUL in it;
- * -ETIMEDOUT: the server has not confirmed within Timeout; -EOPNOTSUPP, -ENOMEM, or what waits answer.
+ * Subscribes to a channel; waits until the server has confirmed, so that all later notifications arrive. *out
+ * lives until the handler returns or calls duda_postgres_unsubscribe(). All subscriptions of a worker share
+ * one connection, separate from those for statements. Returns 0; -EINVAL: the name is empty, too long, or
+ * contains a NUL; -ETIMEDOUT: no confirmation within Timeout; -EOPNOTSUPP, -ENOMEM, or an error of the wait.
  *
  *     struct duda_postgres_sub *sub;
  *     mk_str text;
@@ -40,29 +40,29 @@ struct duda_postgres_sub;
  *             e = send_all_orders(d, db); // some may have been missed
  *     }
  *
- * To say something: duda_sql_query(d, db, &result, "SELECT pg_notify($1, $2)", duda_sql_text(channel),
- * duda_sql_text(text)). In a transaction it is said when that commits. PostgreSQL allows texts of up to 7999
- * bytes: say which row has changed, not what is in it.
+ * To send a notification, call duda_sql_query(d, db, &result, "SELECT pg_notify($1, $2)",
+ * duda_sql_text(channel), duda_sql_text(text)). In a transaction, the notification is sent on commit.
+ * PostgreSQL limits the text to 7999 bytes: send the key of the changed row, not its contents.
  */
 MK_API int duda_postgres_subscribe(struct duda_ctx *d, struct duda_sql_db *db, mk_str channel,
                                    struct duda_postgres_sub **out) MK_API_MUST_USE;
 /**
- * Waits for the next message, which is valid until the next call; at most `ms` milliseconds (0: without
- * limit), then -EAGAIN. -ECONNRESET: the connection was lost and is back: what was said meanwhile is lost.
- * -EOVERFLOW: messages were lost, because more than DUDA_POSTGRES_MESSAGES_MAX waited. After both, read the
- * tables again, and go on receiving. -EINVAL: it has left.
+ * Waits for the next message, which is valid until the next call, for at most `ms` milliseconds (0: no
+ * limit), then returns -EAGAIN. -ECONNRESET: the connection was lost and is restored; messages sent meanwhile
+ * are lost. -EOVERFLOW: messages were dropped because more than DUDA_POSTGRES_MESSAGES_MAX were queued. After
+ * both errors, read the tables again and continue receiving. -EINVAL: the subscription has ended.
  */
 MK_API int duda_postgres_receive(struct duda_ctx *d, struct duda_postgres_sub *sub, uint32_t ms,
                                  mk_str *text) MK_API_MUST_USE;
-/** Ends it before the handler does, or the worker. */
+/** Ends the subscription before the handler, or the worker, ends. */
 MK_API void duda_postgres_unsubscribe(struct duda_postgres_sub *sub);
 
 /**
- * The same with a function, for what a worker keeps in memory: call it in a function of DUDA_START().
- * on_message(ctx, text) is called in the loop, and must not wait, for each message; and with an absent text
- * whenever listening has begun, at first and after the connection was lost: whatever was read before may be
- * old by now. Ends with the worker. `database` is its Name; NULL is "main". 0; -ENOENT: there is none of that
- * Name; -EINVAL, -EOPNOTSUPP, -ENOMEM. `out` may be NULL.
+ * Subscribes with a callback, for data that a worker caches; call it in a DUDA_START() function. The event
+ * loop calls on_message(ctx, text) for each message; the callback must not wait. It is also called with an
+ * absent text whenever the subscription starts, both initially and after a lost connection: data read earlier
+ * may be stale. The subscription ends with the worker. `database` is its Name; NULL is "main". Returns 0;
+ * -ENOENT: no database of that Name; -EINVAL, -EOPNOTSUPP, -ENOMEM. `out` may be NULL.
  *
  *     static void on_price(void *ctx, mk_str text)
  *     {
@@ -80,31 +80,32 @@ MK_API int duda_postgres_subscribe_callback(struct mk_worker *w, const char *dat
                                             void (*on_message)(void *ctx, mk_str text), void *ctx,
                                             struct duda_postgres_sub **out) MK_API_MUST_USE;
 
-/* ---- Rows as a stream ---- */
+/* ---- COPY ---- */
 
-/** A COPY under way. It has a connection for itself, or that of the transaction that the handler is in. */
+/** A COPY in progress. It uses its own connection, or that of the handler's transaction. */
 struct duda_postgres_copy;
 
 /**
- * Begins `COPY ... FROM STDIN` or `COPY ... TO STDOUT`, in any format of PostgreSQL. In a transaction it
- * belongs to that, and no other statement runs in it before it is over. *out and *result must live until
- * then; after an error of this function or of those below, result->problem says what happened, with the line
- * and the column: "[POSTGRES] main: invalid input syntax for type integer: "x" (COPY goods, line 3, column
- * price: "x")". After an error the COPY is over, and nothing of it was done, unless that is
- * -ECONNRESET or -ETIMEDOUT of duda_postgres_copy_end(): then it was done or not.
+ * Starts `COPY ... FROM STDIN` or `COPY ... TO STDOUT`, in any format of PostgreSQL. In a transaction the
+ * COPY belongs to it, and no other statement of it can run before the COPY ends. *out and *result must live
+ * until then. After an error of this function or of those below, result->problem describes the error, with
+ * line and column: "[POSTGRES] main: invalid input syntax for type integer: "x" (COPY goods, line 3, column
+ * price: "x")". After an error the COPY has ended without effect. The exceptions are -ECONNRESET and
+ * -ETIMEDOUT of duda_postgres_copy_end(): then it may or may not have taken effect.
  *
- * `Timeout` holds for each wait for the server, not for the whole. If the handler returns before the end, or
- * is cancelled, the COPY is stopped and nothing of it is done; its connection is closed, and the transaction
- * with it.
+ * `Timeout` limits each wait for the server, not the whole COPY. If the handler returns before the end, or is
+ * cancelled, the COPY is aborted without effect; its connection is closed, and a transaction on it is rolled
+ * back.
  *
- * A COPY has no parameters: see duda_postgres_quote(). 0, or errors as of duda_sql_query(), or: -EINVAL: it is no
- * COPY of these; -EBADMSG: the data is no such row (class 22 of PostgreSQL's errors).
+ * COPY takes no parameters: see duda_postgres_quote(). Returns 0; the errors of duda_sql_query(); -EINVAL:
+ * not one of these COPY statements; or -EBADMSG: the data is not a valid row (class 22 of PostgreSQL's
+ * errors).
  */
 MK_API int duda_postgres_copy(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result,
                               const char *text, struct duda_postgres_copy **out) MK_API_MUST_USE;
 /**
- * FROM STDIN: the next bytes, in pieces of any size. Waits while the server is behind, so that no more than
- * some 100 KB are in memory. An error in earlier bytes may come now, or at the end.
+ * FROM STDIN: sends the next bytes, in pieces of any size. Waits while the server is slower, so that at most
+ * about 100 KB are buffered. An error in earlier bytes may be reported now, or at the end.
  *
  *     struct duda_sql_result result;
  *     struct duda_postgres_copy *copy;
@@ -120,17 +121,18 @@ MK_API int duda_postgres_copy(struct duda_ctx *d, struct duda_sql_db *db, struct
  */
 MK_API int duda_postgres_copy_write(struct duda_ctx *d, struct duda_postgres_copy *copy,
                                     mk_str bytes) MK_API_MUST_USE;
-/** FROM STDIN in the usual format (text): a row of these values, as parameters of duda_sql_query(). */
+/** FROM STDIN in the default (text) format: sends a row of these values, given as parameters of
+ * duda_sql_query(). */
 #define duda_postgres_copy_write_row(d, copy, ...)                                                           \
     duda_postgres_copy_write_values(d, copy, (const struct duda_sql_value[]){__VA_ARGS__},                   \
                                     MK_LEN(((const struct duda_sql_value[]){__VA_ARGS__})))
-/** The same with an array. */
+/** Sends a row given as an array of values. */
 MK_API int duda_postgres_copy_write_values(struct duda_ctx *d, struct duda_postgres_copy *copy,
                                            const struct duda_sql_value *values, size_t n) MK_API_MUST_USE;
 /**
- * TO STDOUT: the next row, in the format of the COPY, with its line end; valid until the next call. Absent
- * behind the last one: then the COPY is over. Reads no more from the server than it is asked for, so that a
- * slow client slows down the server, and not memory.
+ * TO STDOUT: reads the next row, in the format of the COPY and with its line end; valid until the next call.
+ * The row after the last one is absent, and the COPY has then ended. Data is read from the server only on
+ * demand, so a slow client slows down the server instead of filling memory.
  *
  *     int e = duda_postgres_copy(d, db, &result, "COPY goods TO STDOUT (FORMAT csv, HEADER)", &copy);
  *     while (!e && !(e = duda_postgres_copy_read(d, copy, &row)) && row.p)
@@ -139,13 +141,15 @@ MK_API int duda_postgres_copy_write_values(struct duda_ctx *d, struct duda_postg
  */
 MK_API int duda_postgres_copy_read(struct duda_ctx *d, struct duda_postgres_copy *copy,
                                    mk_str *row) MK_API_MUST_USE;
-/** Ends it. FROM STDIN: all bytes were put; waits until it is done: result->changed rows. TO STDOUT: 0 behind
- * the last row; earlier it is stopped, as above. After an error: the same again. */
+/** Ends the COPY. FROM STDIN: completes the data and waits until the COPY has taken effect: result->changed
+ * rows. TO STDOUT: returns 0 after the last row; before it, aborts the COPY as above. After an error: returns
+ * the same error again. */
 MK_API int duda_postgres_copy_end(struct duda_ctx *d, struct duda_postgres_copy *copy) MK_API_MUST_USE;
 
 /**
- * A text as a constant of SQL, in quotes, for where PostgreSQL takes no parameters; absent text is `NULL`. A
- * NUL follows. Absent: there is a NUL inside, or memory is out.
+ * Quotes a string as an SQL literal, for statements in which PostgreSQL allows no parameters; an absent
+ * string becomes `NULL`. The result is NUL-terminated. It is absent if the string contains a NUL or memory is
+ * exhausted.
  *
  *     mk_str who = duda_postgres_quote(d, duda_query(d, "who"));
  *     mk_str text = duda_sprintf(d, "COPY (SELECT * FROM orders WHERE who = %.*s) TO STDOUT", MK_STR_ARG(who));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Databases: one interface over SQLite and PostgreSQL. */
+/* SQL databases: one interface for SQLite and PostgreSQL. */
 #ifndef DUDA_SQL_H
 #define DUDA_SQL_H
 
@@ -10,32 +10,34 @@ extern "C" {
 #endif
 
 /*
- * The functions are in monkey-duda-sql.so: `#define DUDA_USE "duda-sql",` ahead of <duda.h>, and link
- * with `pkg-config --libs duda-sql`. Which database it is, the configuration says:
+ * The functions are in monkey-duda-sql.so: `#define DUDA_USE "duda-sql",` before including <duda.h>, and link
+ * with `pkg-config --libs duda-sql`. The configuration selects the database:
  *
  *     [PLUGINS]
  *         Load duda-sqlite
  *     [SQLITE]
  *         File /var/lib/shop/shop.db
  *
- * A service that keeps to the SQL that both know moves to PostgreSQL by another section.
+ * A service that uses only SQL that both databases support can switch to PostgreSQL with a change of the
+ * configuration.
  */
 
-/** Limits: bytes of a statement, and its parameters. */
+/** Limits: bytes of a statement; number of its parameters. */
 enum { DUDA_SQL_TEXT_MAX = 64 * 1024, DUDA_SQL_PARAMETERS_MAX = 1000 };
 
 /** A database: one section of the configuration, in one worker. */
 struct duda_sql_db;
 
-/** The database of that Name; NULL is "main". Valid as long as the worker. NULL: there is none. That is an error in the log, and functions
- * that are given NULL answer -ENODEV, which is status 503. */
+/** Returns the database of that Name; NULL selects "main". The database is valid for the lifetime of the
+ * worker. Returns NULL, and logs an error, if there is no such database; functions called with NULL return
+ * -ENODEV, which becomes status 503. */
 MK_API struct duda_sql_db *duda_sql_find(struct duda_ctx *d, const char *name);
 
-/** What a value is. */
+/** The type of a value. */
 enum duda_sql_type { DUDA_SQL_NULL, DUDA_SQL_INTEGER, DUDA_SQL_REAL, DUDA_SQL_TEXT, DUDA_SQL_BLOB };
 
-/** A value of a parameter or a row. In rows, a NUL follows text, and all types of PostgreSQL but numbers,
- * booleans (0 or 1) and bytes are text as PostgreSQL writes it. */
+/** A parameter, or a value of a row. In rows, text is NUL-terminated; all PostgreSQL types except numbers,
+ * booleans (0 or 1) and bytes are text in PostgreSQL's output format. */
 struct duda_sql_value {
     enum duda_sql_type type;
     int64_t number; /**< INTEGER */
@@ -43,7 +45,7 @@ struct duda_sql_value {
     mk_str text;    /**< TEXT, BLOB */
 };
 
-/** Parameters of a statement. Absent text is NULL. */
+/** Constructors for parameters. Absent text becomes NULL. */
 static inline struct duda_sql_value duda_sql_null(void)
 {
     struct duda_sql_value v = {DUDA_SQL_NULL, 0, 0, {NULL, 0}};
@@ -70,16 +72,16 @@ static inline struct duda_sql_value duda_sql_blob(mk_str bytes)
     return v;
 }
 
-/** What a statement answers; all of it lives until the handler returns. */
+/** The result of a statement. It lives until the handler returns. */
 struct duda_sql_result {
     size_t n_rows, n_columns;
-    const mk_str *columns;               /**< their names */
-    const struct duda_sql_value *values; /**< row after row; see duda_sql_cell() */
-    int64_t changed;                     /**< rows that it inserted, updated or deleted */
-    mk_str problem;                      /**< after an error: what happened where */
+    const mk_str *columns;               /**< column names */
+    const struct duda_sql_value *values; /**< row by row; see duda_sql_cell() */
+    int64_t changed;                     /**< number of rows inserted, updated or deleted */
+    mk_str problem;                      /**< after an error: a description of the error */
 };
 
-/** A value of a row. */
+/** Returns a value of a row. */
 static inline const struct duda_sql_value *duda_sql_cell(const struct duda_sql_result *result, size_t row,
                                                          size_t column)
 {
@@ -87,8 +89,8 @@ static inline const struct duda_sql_value *duda_sql_cell(const struct duda_sql_r
 }
 
 /**
- * Runs one statement and waits for all of its result. Parameters are `$1`, `$2` and so on; their values are
- * never part of the text, so nothing in them can become SQL. Do not write values into the text.
+ * Runs one statement and waits for its complete result. Parameters are `$1`, `$2` and so on; their values are
+ * sent separately from the text, which rules out SQL injection. Never write values into the text.
  *
  *     struct duda_sql_result result;
  *     int e = duda_sql_query(d, db, &result, "SELECT name, price FROM goods WHERE id = $1", duda_sql_integer(id));
@@ -98,24 +100,24 @@ static inline const struct duda_sql_value *duda_sql_cell(const struct duda_sql_r
  *         return 404;
  *     duda_write(d, duda_sql_cell(&result, 0, 0)->text);
  *
- * 0, or an error that result->problem explains: -EREMOTEIO: the database refuses the statement; -EEXIST: a
- * constraint (unique, foreign key, check, not null) forbids it; -ESTALE: another transaction came in between:
- * repeat the whole one; -ETIMEDOUT: it takes longer than Timeout; -ECONNRESET: the connection was lost, so
- * the statement may have been done or not; -ECONNREFUSED: the database is out of reach; -EBUSY: more than
- * MaxQueue statements wait, or SQLite's file stayed locked; -EMSGSIZE: the statement is too long or its
- * result has more than MaxResultSize bytes; -ENOSPC; -EINVAL: not one statement, or another number of parameters;
- * -EOPNOTSUPP: it would change the connection, which all handlers share: it begins or ends a transaction (see
- * duda_sql_begin()), is a COPY from or to us, or, outside of a transaction, a SET, LISTEN, temporary table or the
- * like; -ENOKEY: the database refuses our name or password, or does not exist;
- * -EBADMSG: a text has a NUL in it, or (PostgreSQL) is not UTF-8: it may be a
- * blob; -ENOMEM; or what waits answer.
+ * Returns 0, or an error that result->problem describes: -EREMOTEIO: the database rejected the statement;
+ * -EEXIST: it violates a constraint (unique, foreign key, check, not null); -ESTALE: a concurrent transaction
+ * interfered (serialization failure): repeat the whole transaction; -ETIMEDOUT: it takes longer than Timeout;
+ * -ECONNRESET: the connection was lost, so the statement may or may not have run; -ECONNREFUSED: the database
+ * is unreachable; -EBUSY: more than MaxQueue statements are queued, or SQLite's file stayed locked;
+ * -EMSGSIZE: the statement is too long, or its result exceeds MaxResultSize; -ENOSPC; -EINVAL: not exactly
+ * one statement, or a wrong number of parameters; -EOPNOTSUPP: the statement would change the state of the
+ * shared connection: it begins or ends a transaction (see duda_sql_begin()), is a COPY from or to the client,
+ * or, outside of a transaction, a SET, LISTEN, temporary table or the like; -ENOKEY: the database does not
+ * exist, or rejects the user name or password; -EBADMSG: a text contains a NUL, or (PostgreSQL) is not UTF-8:
+ * consider a blob; -ENOMEM; or an error of the wait.
  */
 #define duda_sql_query(d, db, result, text, ...)                                                             \
     duda_sql_query_values(                                                                                   \
         d, db, result, text,                                                                                 \
         (const struct duda_sql_value[]){{DUDA_SQL_NULL, 0, 0, {NULL, 0}}, ##__VA_ARGS__} + 1,                \
         MK_LEN(((const struct duda_sql_value[]){{DUDA_SQL_NULL, 0, 0, {NULL, 0}}, ##__VA_ARGS__})) - 1)
-/** The same with an array of parameters. */
+/** Runs a statement with an array of parameters. */
 MK_API int duda_sql_query_values(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result,
                                  const char *text, const struct duda_sql_value *parameters,
                                  size_t n) MK_API_MUST_USE;
@@ -126,25 +128,28 @@ struct duda_sql_statement {
     const struct duda_sql_value *parameters;
     size_t n;
 };
-/** The most of them in one call. */
+/** Maximum number of statements in a batch. */
 enum { DUDA_SQL_BATCH_MAX = 1000 };
 /**
- * Runs several statements, and waits for all of them; PostgreSQL is sent all before the first answer is
- * there, so that they take one way there and back. Each is for itself, as if it was run by duda_sql_query(): those
- * behind one that fails are run, too, and outside of a transaction several connections may share them, in any
- * order. There is a result for each. 0, or the error of the first that failed.
+ * Runs several statements and waits for all of them; PostgreSQL gets them as one pipeline (one round trip).
+ * Each statement is independent, as if run by duda_sql_query(): statements after a failed one still run, and
+ * outside of a transaction several connections may run them, in any order. Each has its own result. Returns
+ * 0, or the error of the first statement that failed.
  *
- *     const struct duda_sql_statement queries[] = {{"SELECT ... WHERE id = $1", &id, 1}, {"SELECT ...", NULL,
- * 0}}; struct duda_sql_result results[2]; int e = duda_sql_batch(d, db, queries, 2, results);
+ *     const struct duda_sql_statement queries[] = {{"SELECT ... WHERE id = $1", &id, 1},
+ *                                                  {"SELECT ...", NULL, 0}};
+ *     struct duda_sql_result results[2];
+ *     int e = duda_sql_batch(d, db, queries, 2, results);
  */
 MK_API int duda_sql_batch(struct duda_ctx *d, struct duda_sql_db *db,
                           const struct duda_sql_statement *queries, size_t n,
                           struct duda_sql_result *results) MK_API_MUST_USE;
 
 /**
- * Begins a transaction: until it ends, statements of this handler on this database belong to it. It is rolled
- * back when the handler returns without duda_sql_commit(). One at a time and database: -EALREADY. Other
- * errors as above. In a transaction, after any error but those of parameters, roll back.
+ * Begins a transaction: until it ends, this handler's statements on this database belong to it. The
+ * transaction is rolled back if the handler returns without duda_sql_commit(). A handler can have one
+ * transaction per database: -EALREADY. Other errors as above. After any error inside a transaction, except
+ * those of parameters, roll back.
  *
  *     int e = duda_sql_begin(d, db);
  *     e = e ? e : duda_sql_query(d, db, &result, "UPDATE accounts SET n = n - 1 WHERE id = $1", from);
@@ -152,13 +157,13 @@ MK_API int duda_sql_batch(struct duda_ctx *d, struct duda_sql_db *db,
  *     return e ? e : duda_sql_commit(d, db);
  */
 MK_API int duda_sql_begin(struct duda_ctx *d, struct duda_sql_db *db) MK_API_MUST_USE;
-/** Ends it: all is done, or after an error nothing is. -EINVAL: there is none. */
+/** Commits the transaction; on error it is rolled back. -EINVAL: no transaction is active. */
 MK_API int duda_sql_commit(struct duda_ctx *d, struct duda_sql_db *db) MK_API_MUST_USE;
-/** Ends it: nothing is done. */
+/** Rolls the transaction back. */
 MK_API int duda_sql_rollback(struct duda_ctx *d, struct duda_sql_db *db) MK_API_MUST_USE;
 
-/** The rows as JSON: an array with an object for each row. Bytes become base64, numbers that JSON does not
- * know null. */
+/** Writes the rows as JSON: an array with an object for each row. Bytes become base64, and numbers that JSON
+ * cannot represent become null. */
 MK_API void duda_sql_json(struct mk_buf *out, const struct duda_sql_result *result);
 
 #ifdef __cplusplus
