@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where what Duda reads is kept. */
+/* An interface for the memory of parsed data. */
 #ifndef DUDA_ALLOCATOR_H
 #define DUDA_ALLOCATOR_H
 
@@ -10,8 +10,8 @@ extern "C" {
 #endif
 
 /**
- * Where a function puts what it returns: memory that is given back as a whole, such as that of a request.
- * alloc() answers `size` bytes aligned for any type, or NULL when memory is out.
+ * An allocator for a function's results. Its memory is freed as a whole, such as that of a request. alloc()
+ * returns `size` bytes aligned for any type, or NULL if memory is exhausted.
  *
  *     static void *from_request(void *request, size_t size)
  *     {
@@ -19,14 +19,14 @@ extern "C" {
  *     }
  *     struct duda_allocator memory = {from_request, request};
  *
- * duda_allocator_of() is that of a handler.
+ * duda_allocator_of() returns that of a handler.
  */
 struct duda_allocator {
     void *(*alloc)(void *ctx, size_t size);
     void *ctx;
 };
 
-/** Zeroed memory for n elements; NULL when memory is out, or n * size overflows. */
+/** Allocates zeroed memory for n elements; NULL if memory is exhausted or n * size overflows. */
 static inline void *duda_allocator_zalloc(const struct duda_allocator *m, size_t n, size_t size)
 {
     if (size && n > ((size_t)-1 - 1) / size)
@@ -37,7 +37,7 @@ static inline void *duda_allocator_zalloc(const struct duda_allocator *m, size_t
     return p;
 }
 
-/** A copy; absent when memory is out. */
+/** Copies a string; absent if memory is exhausted. */
 static inline mk_str duda_allocator_copy(const struct duda_allocator *m, mk_str s)
 {
     char *p = (char *)m->alloc(m->ctx, s.len ? s.len : 1);
@@ -47,7 +47,7 @@ static inline mk_str duda_allocator_copy(const struct duda_allocator *m, mk_str 
 }
 
 struct duda_ctx;
-/** Memory of a handler, as duda_alloc() gives it. */
+/** The allocator of a handler: allocates as duda_alloc() does. */
 MK_API struct duda_allocator duda_allocator_of(struct duda_ctx *d);
 
 #ifdef __cplusplus

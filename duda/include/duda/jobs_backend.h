@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a kind of store brings, so that duda/jobs.h works over it. Not for services. */
+/* Interface of the stores that support duda/jobs.h. Not for services. */
 #ifndef DUDA_JOBS_BACKEND_H
 #define DUDA_JOBS_BACKEND_H
 
@@ -10,53 +10,54 @@
 extern "C" {
 #endif
 
-/** A job that was taken. Texts live until the handler returns. */
+/** A job that was dequeued. Strings live until the handler returns. */
 struct duda_jobs_taken {
     mk_str id, record;
-    unsigned tries;   /**< how often it was taken, this time included */
-    uint64_t now_ms;  /**< when it was taken, by the clock of the store */
-    uint64_t next_ms; /**< of -ENOENT: when to look again at the latest, in so many milliseconds */
+    unsigned tries;   /**< number of times it was dequeued, including this one */
+    uint64_t now_ms;  /**< when it was dequeued, by the store's clock */
+    uint64_t next_ms; /**< for -ENOENT: when to poll again at the latest, in milliseconds */
 };
 
 /** When a job is due. */
 struct duda_jobs_due {
-    uint64_t at_ms;    /**< by the clock of the store; 0: */
-    uint64_t delay_ms; /**< from now on */
+    uint64_t at_ms;    /**< by the store's clock; 0: see delay_ms */
+    uint64_t delay_ms; /**< relative to now */
 };
 
-/** What becomes of a job that was run. */
+/** What happens to a job that has run. */
 enum duda_jobs_end {
-    DUDA_JOBS_DONE,  /**< it is removed */
-    DUDA_JOBS_LATER, /**< it waits again */
-    DUDA_JOBS_AGAIN, /**< the same, as if it were new: its tries count from 0 */
-    DUDA_JOBS_DEAD   /**< it is kept among the dead */
+    DUDA_JOBS_DONE,  /**< remove it */
+    DUDA_JOBS_LATER, /**< enqueue it again */
+    DUDA_JOBS_AGAIN, /**< enqueue it again as new: its tries count from 0 */
+    DUDA_JOBS_DEAD   /**< keep it as a failed job */
 };
 
 /**
- * The functions of a kind of store. Each does one step as a whole, and it is kept when it answers 0. `queue`
- * names a queue of a service (at most DUDA_SCOPE_MAX + 1 + DUDA_JOBS_NAME bytes), `id` a job in it, `record` is the job: text for the store.
- * `unique` may be absent: else no other job with the same text can be pushed until this one is done or dead.
+ * The functions of a store. Each is atomic, and its effect is stored when it returns 0. `queue` names a queue
+ * of a service (at most DUDA_SCOPE_MAX + 1 + DUDA_JOBS_NAME bytes), `id` a job in it, and `record` is the
+ * job, which is opaque to the store. `unique` may be absent; otherwise no other job with the same key can be
+ * enqueued until this one is done or has failed.
  */
 struct duda_jobs_ops {
-    /** -EEXIST: there is one of this id, or of this `unique`. */
+    /** -EEXIST: a job with this id, or with this `unique` key, exists. */
     int (*enqueue)(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str record,
                    mk_str unique, struct duda_jobs_due due);
-    /** Takes the first job that is due, for lease_ms, after which others take it. -ENOENT: there is none. */
+    /** Leases the first due job for lease_ms; then other workers may take it. -ENOENT: no job is due. */
     int (*dequeue)(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str token, uint64_t lease_ms,
                    struct duda_jobs_taken *out);
-    /** Keeps it for lease_ms from now on. -ESTALE: it has been taken by another. */
+    /** Extends the lease to lease_ms from now. -ESTALE: another worker has taken the job. */
     int (*renew)(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str token,
                  uint64_t lease_ms);
-    /** -ESTALE: it has been taken by another. */
+    /** Ends the run of a job. -ESTALE: another worker has taken the job. */
     int (*complete)(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str token,
                     mk_str record, mk_str unique, enum duda_jobs_end how, struct duda_jobs_due due);
-    /** The clock of the queue, in milliseconds since 1970: the same one for all machines that use it. */
+    /** The queue's clock, in milliseconds since 1970, common to all machines that use the queue. */
     int (*now)(struct duda_ctx *d, struct duda_store *s, mk_str queue, uint64_t *ms);
     int (*count)(struct duda_ctx *d, struct duda_store *s, mk_str queue, struct duda_job_counts *out);
-    /** Calls each() for dead jobs in the order of their ids, until it answers false. */
+    /** Calls each() for failed jobs in the order of their ids, until the callback returns false. */
     int (*list)(struct duda_ctx *d, struct duda_store *s, mk_str queue,
                 bool (*each)(void *ctx, mk_str id, mk_str record), void *ctx);
-    /** Lets a dead one wait again, as if it were new, or removes it. -ENOENT. */
+    /** Enqueues a failed job again as new, or removes it if `drops` is set. -ENOENT. */
     int (*retry)(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, bool drops);
 };
 

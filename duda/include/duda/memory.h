@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory and duties that end with the handler. */
+/* Memory and cleanup functions with the lifetime of the handler. */
 #ifndef DUDA_MEMORY_H
 #define DUDA_MEMORY_H
 
@@ -9,18 +9,19 @@
 extern "C" {
 #endif
 
-/** `size` bytes, aligned for any type, that live until the handler has returned and all its deferred
- * functions have run. NULL when memory is out. */
+/** Allocates `size` bytes, aligned for any type, that live until the handler has returned and all its
+ * deferred functions have run. NULL if memory is exhausted. */
 MK_API void *duda_alloc(struct duda_ctx *d, size_t size);
-/** A copy of the text, followed by a NUL; absent when memory is out. */
+/** Returns a NUL-terminated copy of the string; absent if memory is exhausted. */
 MK_API mk_str duda_strdup(struct duda_ctx *d, mk_str text) MK_API_MUST_USE;
-/** What printf(3) would write, followed by a NUL; absent when memory is out. */
+/** Formats a NUL-terminated string as printf(3) does; absent if memory is exhausted. */
 MK_API mk_str duda_sprintf(struct duda_ctx *d, const char *fmt, ...) MK_API_PRINTF(2, 3) MK_API_MUST_USE;
 
 /**
- * A handler that lives long (events, sockets) gives back what it used for one message: what was allocated
- * behind the mark is free again. Marks nest; texts of duda_param(), duda_query() and others that were asked
- * for behind the mark end there, too.
+ * Frees the memory used for one event. Long-running handlers (event streams, WebSockets) need it, or their
+ * memory grows with every event: duda_arena_rewind() frees everything allocated since duda_arena_mark().
+ * Marks nest. The results of duda_param(), duda_query() and similar functions that were called since the mark
+ * become invalid, too.
  *
  *     size_t mark = duda_arena_mark(d);
  *     answer(d, message);
@@ -30,16 +31,17 @@ MK_API size_t duda_arena_mark(const struct duda_ctx *d);
 MK_API void duda_arena_rewind(struct duda_ctx *d, size_t mark);
 
 /**
- * Calls fn(ctx) when the handler has returned, however it ends, the last one first: if the handler is terminated, too,
- * while its stack is still there. It must not wait. 0, or -ENOMEM: then fn(ctx) was called at once.
+ * Calls fn(ctx) when the handler has ended, for whatever reason. Deferred functions run in LIFO order; if the
+ * handler is terminated, its stack is still intact while they run. They must not wait. Returns 0, or -ENOMEM:
+ * then fn(ctx) was called at once.
  *
  *     FILE *f = fopen(name, "r");
  *     if (!f || duda_defer(d, close_file, f))
  *         return 500;
  */
 MK_API int duda_defer(struct duda_ctx *d, void (*fn)(void *ctx), void *ctx) MK_API_MUST_USE;
-/** Forgets the last deferred fn(ctx), which is not called any more: for a handler that lives long and has given back itself what
- * the function would. False: none is deferred. */
+/** Removes the most recently deferred fn(ctx), so that it is not called: for a long-running handler that has
+ * already released the resource itself. Returns false if fn(ctx) is not deferred. */
 MK_API bool duda_undefer(struct duda_ctx *d, void (*fn)(void *ctx), void *ctx);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rooms: what one says all members hear, whichever worker serves them. A room belongs to its service: others have
- * rooms of their own, whatever their names, unless they have a Share (duda/scope.h). */
+/* Publish/subscribe topics: a message published to a topic reaches all subscribers, in every worker. A topic
+ * belongs to its service; other services reach it only through a common Share (duda/scope.h). */
 #ifndef DUDA_TOPIC_H
 #define DUDA_TOPIC_H
 
@@ -11,45 +11,47 @@
 extern "C" {
 #endif
 
-/** Limits of rooms. */
+/** Limits of topics. */
 enum {
-    DUDA_TOPIC_NAME_MAX = 64,          /**< bytes of a room's name */
+    DUDA_TOPIC_NAME_MAX = 64,          /**< bytes of a topic name */
     DUDA_TOPIC_MESSAGE_MAX = 31 << 10, /**< bytes of a message */
-    DUDA_TOPIC_QUEUE_MAX = 64,         /**< messages that wait for a listener; then the oldest is dropped */
+    DUDA_TOPIC_QUEUE_MAX = 64,         /**< messages queued for a subscriber; then the oldest is dropped */
     DUDA_TOPIC_SUBSCRIPTIONS_MAX =
-        1024, /**< rooms that one socket or one handler is in: its client may name them */
+        1024, /**< topics per WebSocket or handler: clients may choose their names */
 };
 
-/** The socket hears what is said in the room; it leaves all rooms when it closes. 0, -EALREADY (it is a
- * member), -EINVAL (the name is empty or too long), -EDQUOT (it is in DUDA_TOPIC_SUBSCRIPTIONS_MAX rooms), -ENOMEM,
- * -ECANCELED (it is closed). */
+/** Subscribes a WebSocket to a topic; closing the WebSocket ends all its subscriptions. Returns 0, -EALREADY
+ * (already subscribed), -EINVAL (the name is empty or too long), -EDQUOT (it has DUDA_TOPIC_SUBSCRIPTIONS_MAX
+ * subscriptions), -ENOMEM, -ECANCELED (it is closed). */
 MK_API int duda_topic_attach(struct duda_websocket *s, mk_str room);
-/** Harmless when it is not a member. */
+/** Unsubscribes a WebSocket; does nothing if it is not subscribed. */
 MK_API void duda_topic_detach(struct duda_websocket *s, mk_str room);
 
 /**
- * Says something to all members: framed once for those of a worker, and sent to the other workers as one
- * message. Members hear what one worker says in its order. 0; -EINVAL (the name), -EMSGSIZE; -EAGAIN: another
- * worker is so far behind that its members miss it; -ENOMEM.
+ * Publishes a message to all subscribers. Each other worker receives it as one message, and each worker
+ * frames it once for all its subscribers. Messages from one worker arrive in order. Returns 0; -EINVAL (the
+ * name), -EMSGSIZE; -EAGAIN: another worker is so far behind that its subscribers miss the message; -ENOMEM.
  *
  *     duda_topic_publish(d, MK_STR("news"), MK_WEBSOCKET_TEXT, text);
  */
 MK_API int duda_topic_publish(struct duda_ctx *d, mk_str room, enum mk_websocket_kind kind, mk_str text);
-/** The same from a callback of a socket. */
+/** Publishes a message from a WebSocket callback. */
 MK_API int duda_topic_publish_from(struct duda_websocket *s, mk_str room, enum mk_websocket_kind kind,
                                    mk_str text);
-/** The same from any other callback of the loop, for the service that duda_task_owner() has told. */
+/** Publishes a message from any other callback of the event loop, for the service that duda_task_owner()
+ * returned. */
 MK_API int duda_topic_publish_as(struct mk_worker *worker, const struct duda_service_ref *owner, mk_str room,
                                  enum mk_websocket_kind kind, mk_str text);
-/** How many members it has in this worker. */
+/** The number of subscribers in this worker. */
 MK_API size_t duda_topic_subscribers(struct duda_ctx *d, mk_str room);
 
-/** The handler hears the room, too: for event streams. It leaves when it returns. Results as of
- * duda_topic_attach(). */
+/** Subscribes the handler itself to a topic, for event streams. The subscription ends when the handler
+ * returns. Results as of duda_topic_attach(). */
 MK_API int duda_topic_subscribe(struct duda_ctx *d, mk_str room);
 /**
- * Waits for the next message of the rooms that the handler listens to, at most `ms` (0: without limit). 0
- * with *out, which lives until the handler returns or duda_arena_rewind(); -ETIMEDOUT, -ECANCELED, -ENOMEM.
+ * Waits for the next message of the handler's topics, for at most `ms` milliseconds (0: no limit). Returns 0
+ * with *out, which lives until the handler returns or calls duda_arena_rewind(); -ETIMEDOUT, -ECANCELED,
+ * -ENOMEM.
  *
  *     int e = duda_topic_subscribe(d, MK_STR("news"));
  *     size_t mark = duda_arena_mark(d);
@@ -58,19 +60,19 @@ MK_API int duda_topic_subscribe(struct duda_ctx *d, mk_str room);
  */
 MK_API int duda_topic_receive(struct duda_ctx *d, uint32_t ms, mk_str *out) MK_API_MUST_USE;
 
-/** The handler does not hear the room any more. What it has not taken yet is still there. Harmless when it
- * does not listen. */
+/** Unsubscribes the handler from a topic. Queued messages remain available. Does nothing if it is not
+ * subscribed. */
 MK_API void duda_topic_unsubscribe(struct duda_ctx *d, mk_str room);
 
-/** A message, as a handler hears it. A NUL follows both texts. */
+/** A message received by a handler. Both strings are NUL-terminated. */
 struct duda_topic_message {
     mk_str room, text;
     enum mk_websocket_kind kind;
-    uint32_t missed; /**< so many before it were dropped, because the handler was too slow */
+    uint32_t missed; /**< number of messages dropped before it, because the handler was too slow */
 };
 /**
- * As duda_topic_receive(), for a handler that listens to several rooms, or that must know when it has missed
- * something: then it reads the whole state again, from where it is kept.
+ * Like duda_topic_receive(), for a handler that subscribes to several topics, or that must detect dropped
+ * messages and then reload the whole state from where it is stored.
  *
  *     while (!(e = duda_topic_receive_message(d, 0, &m)))
  *         if (m.missed || mk_str_eq(m.room, MK_STR("prices")))
@@ -79,17 +81,19 @@ struct duda_topic_message {
 MK_API int duda_topic_receive_message(struct duda_ctx *d, uint32_t ms,
                                       struct duda_topic_message *out) MK_API_MUST_USE;
 
-/* ---- For packages: rooms over several machines ---- */
+/* ---- For packages: topics across machines ---- */
 
-/** Carries what is said to other machines. 0, or what duda_topic_publish() then answers. Called in the loop. */
+/** Forwards published messages to other machines. say() returns 0, or the error that duda_topic_publish()
+ * then returns. Called from the event loop. */
 struct duda_topic_relay {
     int (*say)(void *ctx, mk_str message);
     void *ctx;
 };
-/** From now on, in this worker; NULL: not any more. It must live as long as it is set. -EINVAL: the worker
- * has no Duda. */
+/** Sets the relay of this worker; NULL removes it. The relay must live as long as it is set. -EINVAL: Duda
+ * does not run in this worker. */
 MK_API int duda_topic_set_relay(struct mk_worker *worker, const struct duda_topic_relay *relay);
-/** What say() was given on another machine: the members in this worker hear it. Anything else is ignored. */
+/** Delivers a message, which say() got on another machine, to the subscribers in this worker. Invalid
+ * messages are ignored. */
 MK_API void duda_topic_deliver(struct mk_worker *worker, mk_str message);
 
 #ifdef __cplusplus

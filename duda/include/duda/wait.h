@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting: the handler is suspended, and the worker serves others. */
+/* Waiting: suspends the handler while the worker serves other requests. */
 #ifndef DUDA_WAIT_H
 #define DUDA_WAIT_H
 
@@ -9,50 +9,53 @@
 extern "C" {
 #endif
 
-/* Every wait answers 0 or a negated errno value. -ECANCELED: the client is gone. -ETIMEDOUT: the deadline is
- * over. From then on every wait answers that at once: return from the handler. A handler that keeps calling blocking functions
- * nevertheless is terminated: its waits are cancelled, its deferred functions run, and it is never resumed. Its stack and its
- * memory stay for a while, so that a callback that still knows of them does no harm. */
+/* Every function that waits returns 0 or a negative errno value. -ECANCELED: the client has disconnected.
+ * -ETIMEDOUT: the deadline has passed. From then on every wait fails at once: return from the handler. A
+ * handler that keeps calling blocking functions is terminated: its waits are cancelled, its deferred
+ * functions run, and it is never resumed. Its stack and memory are kept for a while, so that a callback that
+ * still refers to them is harmless. */
 
-/** Waits for so many milliseconds; precise to some 32 ms, never early. */
+/** Sleeps for `ms` milliseconds; accurate to about 32 ms, never early. */
 MK_API int duda_sleep(struct duda_ctx *d, uint32_t ms) MK_API_MUST_USE;
 
-/** Waits until the descriptor (non-blocking) is ready for `events`, MK_READABLE or MK_WRITABLE, at most `ms`
- * milliseconds (0: without limit). What is ready (above 0), -ETIMEDOUT when this time or the deadline is
- * over, -ECANCELED, -ENOMEM, -EEXIST (another handler waits for it). */
+/** Waits until the non-blocking descriptor is ready for `events` (MK_READABLE, MK_WRITABLE), for at most `ms`
+ * milliseconds (0: no limit). Returns the ready events (above 0); -ETIMEDOUT when the time limit or the
+ * deadline has passed; -ECANCELED; -ENOMEM; -EEXIST (another handler already waits for this descriptor). */
 MK_API int duda_wait_fd(struct duda_ctx *d, int fd, unsigned events, uint32_t ms) MK_API_MUST_USE;
 
 /**
- * Runs work(job) in another thread, which may block, and waits for it. The thread gets a copy of the job,
- * `size` bytes, which is copied back when work has returned: work may write results into it, and must touch
- * nothing of the handler, not even through pointers, because the handler may be cancelled meanwhile.
+ * Runs work(job), which may block, in a thread pool, and waits for it. The thread gets a copy of the job
+ * (`size` bytes), which is copied back when work returns. The function may therefore write results into the
+ * job, but must not access data of the handler, not even through pointers, because the handler may be
+ * cancelled meanwhile.
  *
- * `threads` are those of mk_thread_pool_new(); NULL: the four of the worker. 0; -EAGAIN: too much waits for a
- * thread; -ENOMEM, -ETIMEDOUT, -ECANCELED: then `work` may still be running.
+ * `threads` is a pool of mk_thread_pool_new(); NULL: the worker's own pool of four threads. Returns 0;
+ * -EAGAIN: the queue of the pool is full; -ENOMEM; -ETIMEDOUT or -ECANCELED: `work` may still be running.
  *
  *     struct job job = {.n = 40};
  *     int e = duda_offload(d, NULL, fibonacci, &job, sizeof job);
  */
 MK_API int duda_offload(struct duda_ctx *d, struct mk_thread_pool *threads, void (*work)(void *job),
                         void *job, size_t size) MK_API_MUST_USE;
-/** The same without copies: the job is on the heap. 0: it is the caller's again. Any other result: drop(job)
- * is called, at once or when work has returned. */
+/** Like duda_offload(), but without copies: the job is on the heap. After 0 the caller owns the job again.
+ * After any other result drop(job) is called, at once or when work returns. */
 MK_API int duda_offload_owned(struct duda_ctx *d, struct mk_thread_pool *threads, void (*work)(void *job),
                               void *job, void (*drop)(void *job)) MK_API_MUST_USE;
 
-/** The handler has to end within `ms` from now, or its waits answer -ETIMEDOUT; 0: it has all the time of the
- * world, and the HandlerTimeout of the configuration does not hold either. 0 or -ENOMEM. */
+/** Sets the deadline: the handler must return within `ms` from now; afterwards its waits return -ETIMEDOUT. 0
+ * removes the deadline, including HandlerTimeout. Returns 0 or -ENOMEM. */
 MK_API int duda_deadline(struct duda_ctx *d, uint32_t ms);
 
-/** 0, -ECANCELED or -ETIMEDOUT: what waits answer. For long computations. */
+/** Returns 0, -ECANCELED or -ETIMEDOUT, as a wait would. For long computations. */
 MK_API int duda_cancelled(const struct duda_ctx *d);
 
-/* ---- Callbacks of your own ---- */
+/* ---- Waiting for callbacks ---- */
 
 /**
- * A wait turns a callback into a function that a handler calls. It is a struct on the stack of the handler, or in
- * its memory, and the worker knows it from duda_wait_begin() to duda_wait_end(): the callback cannot find a stack
- * that another request uses by now, whatever ends the handler, and however it treats errors.
+ * A wait turns a callback-based function into one that a handler calls. The struct is on the handler's stack
+ * or in its memory, and registered with the worker from duda_wait_begin() to duda_wait_end(). A late callback
+ * therefore never touches a stack that another request has reused, however the handler ends and however it
+ * treats errors.
  *
  *     struct question {
  *         struct duda_wait wait; // the first
@@ -84,35 +87,39 @@ MK_API int duda_cancelled(const struct duda_ctx *d);
  *     }
  */
 struct duda_wait {
-    struct duda_ctx *d; /**< whose wait it is; all else is Duda's */
+    struct duda_ctx *d; /**< the waiting handler; the other members are internal */
     struct duda_wait *outer;
     void (*on_end)(struct duda_wait *w);
     bool is_under_way, is_woken;
 };
 
 /**
- * Begins a wait. Returns 0, or the error that has ended the handler (-ECANCELED, -ETIMEDOUT); then no wait has begun.
+ * Begins a wait. Returns 0, or the error that ended the handler (-ECANCELED, -ETIMEDOUT); then no wait has
+ * begun.
  *
- * on_end(w) is called once, when the wait ends: by duda_wait_end(), or because the handler ends or is terminated. It takes
- * back whatever would wake the handler, and must not wait. NULL: there is nothing to take back.
+ * on_end(w) is called once, when the wait ends: by duda_wait_end(), or because the handler returns or is
+ * terminated. The function must cancel whatever would wake the handler, and must not wait. NULL: nothing to
+ * cancel.
  */
 MK_API int duda_wait_begin(struct duda_ctx *d, struct duda_wait *w,
                            void (*on_end)(struct duda_wait *w)) MK_API_MUST_USE;
-/** Suspends the handler until duda_wait_wake(): 0, also if it was woken before, or if the handler ends at the same time. Else
- * -ECANCELED or -ETIMEDOUT, and the wait has ended. Call it again to be woken again. */
+/** Suspends the handler until duda_wait_wake(). Returns 0, also if the wait was woken earlier, or if the
+ * handler is cancelled at the same moment. Returns -ECANCELED or -ETIMEDOUT if the wait has ended. Call it
+ * again to wait for the next wake-up. */
 MK_API int duda_wait_suspend(struct duda_wait *w) MK_API_MUST_USE;
-/** Wakes its handler, in the loop of its worker; nothing if the wait has not begun or has ended. */
+/** Resumes the handler, from the event loop of its worker; does nothing unless the wait is active. */
 MK_API void duda_wait_wake(struct duda_wait *w);
-/** Ends it, in the reverse order of the begin; nothing if it has ended. A handler must not return while a wait is under way: a
- * build of the server for debugging (CMAKE_BUILD_TYPE=Debug) aborts. */
+/** Ends a wait; does nothing if it has ended. End nested waits in reverse order. A handler must not return
+ * during a wait: debug builds of the server (CMAKE_BUILD_TYPE=Debug) abort. */
 MK_API void duda_wait_end(struct duda_wait *w);
 
 /**
- * The same without a struct: suspends the handler until duda_wake(). A wake before it counts, so it may return early: look
- * at what you wait for, in a loop. What would call duda_wake() must end with the handler: free it by duda_defer().
+ * Suspends the handler until duda_wake(), without a wait struct. An earlier wake-up counts, so the function
+ * may return early: check your condition in a loop. Whatever calls duda_wake() must end with the handler:
+ * register its cleanup with duda_defer().
  */
 MK_API int duda_suspend(struct duda_ctx *d) MK_API_MUST_USE;
-/** Lets the handler go on at the end of this turn of the loop. Only in the loop of its worker. */
+/** Resumes the handler at the end of this loop iteration. Call it only from the event loop of its worker. */
 MK_API void duda_wake(struct duda_ctx *d);
 
 #ifdef __cplusplus
