@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shapes: what the members of a C struct are called, and what they may hold, for JSON, forms and templates.
- */
+/* Schemas: describe the names and rules of a C struct's members, for JSON, forms and templates. */
 #ifndef DUDA_SCHEMA_H
 #define DUDA_SCHEMA_H
 
@@ -12,43 +11,43 @@
 extern "C" {
 #endif
 
-/** What a member holds. */
+/** The type of a member. */
 enum duda_schema_kind {
     DUDA_KIND_BOOL,    /**< bool */
     DUDA_KIND_INTEGER, /**< an integer of any size */
     DUDA_KIND_DOUBLE,  /**< double */
     DUDA_KIND_STRING,  /**< mk_str, valid UTF-8 */
     DUDA_KIND_ENUM,    /**< an enum or integer: the index of one of `words` */
-    DUDA_KIND_OBJECT,  /**< a struct of another shape */
-    DUDA_KIND_JSON_RAW /**< mk_str: a JSON value as it was written, or is to be written */
+    DUDA_KIND_OBJECT,  /**< a struct with its own schema */
+    DUDA_KIND_JSON_RAW /**< mk_str: a JSON value in its textual form */
 };
 
 struct duda_schema;
 
-/** A member of a struct. Write it with one of the macros below, which fill what is needed; add rules by name
- * (`.max = 80`). */
+/** A member of a struct. Define it with one of the macros below, which set the required values; add rules by
+ * name (`.max = 80`). */
 struct duda_schema_field {
-    const char *name;   /**< of the member */
-    const char *called; /**< the name of the field, if it is another one */
+    const char *name;   /**< name of the member */
+    const char *called; /**< name in JSON and forms, if different */
     enum duda_schema_kind kind;
-    size_t offset, size; /**< size: of the member; in a list, of an element */
+    size_t offset, size; /**< size of the member, or of a list's element */
     bool is_signed;
-    bool is_list;    /**< the member is a pointer to elements, and there is a size_t with their number */
-    size_t count_at; /**< its offset */
-    /** May be absent or null; the member then keeps what it held before the reading: the default. */
+    bool is_list;    /**< the member points to elements, and a size_t holds their number */
+    size_t count_at; /**< offset of that size_t */
+    /** The member may be absent or null; it then keeps its previous value, the default. */
     bool optional;
-    /** 1 + the offset of a bool that says whether the member is there (DUDA_PRESENCE); 0: it always is. */
+    /** 1 + the offset of a bool that records whether the member is present (DUDA_PRESENCE); 0: none. */
     size_t has_at;
-    /** Integers and numbers: both 0 is no limit; a `high` below `low` is no upper limit. */
+    /** Range of integers and doubles. Both 0: no limit; `high` below `low`: no upper limit. */
     double low, high;
-    /** Characters of a text, elements of a list; a `max` of 0 is no limit of its own. */
+    /** Characters of a string, elements of a list; `max` 0: no specific limit. */
     size_t min, max;
-    const char *const *words;        /**< DUDA_KIND_ENUM: ended by NULL */
+    const char *const *words;        /**< DUDA_KIND_ENUM: NULL-terminated */
     const struct duda_schema *shape; /**< DUDA_KIND_OBJECT */
 };
 
 /**
- * The shape of a struct: its members in the order in which they are written.
+ * The schema of a struct: its members in output order.
  *
  *     struct person {
  *         mk_str name;
@@ -66,32 +65,32 @@ struct duda_schema_field {
  *     static const struct duda_schema person_shape = DUDA_SCHEMA(struct person, person_members);
  */
 struct duda_schema {
-    const char *name; /**< of the type, "struct person": what `monkey doc` calls the schema; may be NULL */
-    size_t size;      /**< of the struct */
+    const char *name; /**< type name for `monkey doc`, "struct person"; may be NULL */
+    size_t size;      /**< size of the struct */
     const struct duda_schema_field *members;
     size_t n; /**< at most DUDA_SCHEMA_MAX */
-    /** Fields that no member has are passed over; without this they are errors. */
+    /** Ignores unknown fields; otherwise they are errors. */
     bool ignores_unknown;
-    /** A rule that concerns more than one member: NULL, or what is wrong, in the form "`end` must be after
-     * `start`". Called when all members are right. */
+    /** Validates rules across members: returns NULL, or an error such as "`end` must be after `start`".
+     * Called once all members are valid. */
     const char *(*check)(const void *at);
 };
 
-/** The most members of a shape. */
+/** Maximum number of members of a schema. */
 enum { DUDA_SCHEMA_MAX = 128 };
 
 /* clang-format off */
-/** The shape of a struct with these members; further members by name. */
+/** Defines a schema with these members; set further options by name. */
 #define DUDA_SCHEMA(type, array, ...)                                                                         \
     {.name = #type, .size = sizeof(type), .members = (array), .n = sizeof(array) / sizeof((array)[0]),       \
      __VA_ARGS__}
 
-/** What all macros of members begin with. */
+/** Common part of the member macros. */
 #define DUDA_SCHEMA_FIELD(type, member, what, ...)                                                                 \
     {.name = #member, .kind = (what), .offset = offsetof(type, member),                                      \
      .size = sizeof(((type *)0)->member), __VA_ARGS__}
 /* clang-format on */
-/** Members of each kind. The name of the field is that of the member, unless `.called` says otherwise. */
+/** Macros for each type of member. The JSON name is that of the member, unless `.called` sets another. */
 #define DUDA_BOOL(type, member, ...) DUDA_SCHEMA_FIELD(type, member, DUDA_KIND_BOOL, __VA_ARGS__)
 #define DUDA_INTEGER(type, member, ...)                                                                      \
     DUDA_SCHEMA_FIELD(type, member, DUDA_KIND_INTEGER,                                                       \
@@ -100,50 +99,50 @@ enum { DUDA_SCHEMA_MAX = 128 };
 #define DUDA_DOUBLE(type, member, ...)   DUDA_SCHEMA_FIELD(type, member, DUDA_KIND_DOUBLE, __VA_ARGS__)
 #define DUDA_STRING(type, member, ...)   DUDA_SCHEMA_FIELD(type, member, DUDA_KIND_STRING, __VA_ARGS__)
 #define DUDA_JSON_RAW(type, member, ...) DUDA_SCHEMA_FIELD(type, member, DUDA_KIND_JSON_RAW, __VA_ARGS__)
-/** `list` is an array of words ended by NULL; the member is the index. */
+/** An enum: `list` is a NULL-terminated array of names; the member is the index. */
 #define DUDA_ENUM(type, member, list, ...)                                                                   \
     DUDA_SCHEMA_FIELD(type, member, DUDA_KIND_ENUM, .words = (list), __VA_ARGS__)
-/** A struct inside of the struct, whose shape is at `inner`. */
+/** A nested struct, whose schema is at `inner`. */
 #define DUDA_OBJECT(type, member, inner, ...)                                                                \
     DUDA_SCHEMA_FIELD(type, member, DUDA_KIND_OBJECT, .shape = (inner), __VA_ARGS__)
 /* clang-format off */
-/** A pointer to elements of that kind, and a size_t that counts them. Elements that are structs need
- * `.shape`, words `.words`. */
+/** A list: a pointer to elements of that type, and a size_t for their number. Struct elements need `.shape`,
+ * enums `.words`. */
 #define DUDA_LIST(type, member, count, what, ...)                                                            \
     {.name = #member, .kind = (what), .offset = offsetof(type, member),                                      \
      .size = sizeof(*((type *)0)->member), .is_list = true, .count_at = offsetof(type, count),               \
      __VA_ARGS__}
 /* clang-format on */
-/** The same for integers. */
+/** A list of integers. */
 #define DUDA_INTEGERS(type, member, count, ...)                                                              \
     DUDA_LIST(type, member, count, DUDA_KIND_INTEGER,                                                        \
               .is_signed = (__typeof__(*((type *)0)->member))-1 < (__typeof__(*((type *)0)->member))1,       \
               __VA_ARGS__)
-/** What a member is called in JSON, forms and templates. */
+/** The name of a member in JSON, forms and templates. */
 static inline const char *duda_schema_field_name(const struct duda_schema_field *m)
 {
     return m->called ? m->called : m->name;
 }
-/** For `.has_at`: the bool that says whether an optional member is there. */
+/** For `.has_at`: the bool that records whether an optional member is present. */
 #define DUDA_PRESENCE(type, member) (offsetof(type, member) + 1)
 
-/** One thing that is wrong with what was read. */
+/** A validation error. */
 struct duda_validation_error {
-    size_t line, column; /**< from 1; 0: what was read has no lines, such as a form */
-    mk_str pointer;      /**< where: a JSON pointer (RFC 6901), "/tags/2"; empty for the whole */
-    mk_str text;         /**< what: "`age` must be an integer from 0 to 150" */
+    size_t line, column; /**< from 1; 0: the input has no lines, such as a form */
+    mk_str pointer;      /**< location: a JSON pointer (RFC 6901), "/tags/2"; empty for the whole input */
+    mk_str text;         /**< message: "`age` must be an integer from 0 to 150" */
 };
 
-/** The most flaws that one reading reports. */
+/** Maximum number of errors reported for one input. */
 enum { DUDA_VALIDATION_ERRORS_MAX = 16 };
 
-/** All that is wrong, in its order. The texts are in the memory that the reading was given. */
+/** The validation errors of an input, in input order. The strings use the memory passed to the parser. */
 struct duda_validation_errors {
     struct duda_validation_error at[DUDA_VALIDATION_ERRORS_MAX];
     size_t n;
 };
 
-/** "line 3, column 7: `age` must be an integer from 0 to 150". */
+/** Formats an error: "line 3, column 7: `age` must be an integer from 0 to 150". */
 MK_API void duda_validation_error_write(struct mk_buf *out, const struct duda_validation_error *flaw);
 
 #ifdef __cplusplus

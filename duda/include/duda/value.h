@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values: what JSON is written of, and templates are filled with. */
+/* Dynamically typed values, for JSON output and templates. */
 #ifndef DUDA_VALUE_H
 #define DUDA_VALUE_H
 
@@ -9,25 +9,26 @@
 extern "C" {
 #endif
 
-/** What a value is. */
+/** The type of a value. */
 enum duda_value_kind {
-    DUDA_VALUE_NULL, /**< null, or not there */
+    DUDA_VALUE_NULL, /**< null, or absent */
     DUDA_VALUE_BOOL,
     DUDA_VALUE_INTEGER,
     DUDA_VALUE_UNSIGNED,
     DUDA_VALUE_NUMBER,
     DUDA_VALUE_TEXT,
-    DUDA_VALUE_RAW,     /**< JSON as it is to be written */
-    DUDA_VALUE_STRUCT,  /**< a struct with a shape */
-    DUDA_VALUE_STRUCTS, /**< elements that a member of kind list counts */
-    DUDA_VALUE_LIST,    /**< values */
-    DUDA_VALUE_MAP      /**< values with names */
+    DUDA_VALUE_RAW,     /**< JSON text, written as it is */
+    DUDA_VALUE_STRUCT,  /**< a struct with a schema */
+    DUDA_VALUE_STRUCTS, /**< an array of structs, or the elements of a list member */
+    DUDA_VALUE_LIST,    /**< an array of values */
+    DUDA_VALUE_MAP      /**< an array of named values */
 };
 
 struct duda_entry;
 
 /**
- * A value: passed by value, owner of nothing. What it points to must live as long as it is used.
+ * A value: passed by value, and owns nothing. The data that it points to must live as long as the value is
+ * used.
  *
  *     const struct duda_entry page[] = {
  *         {"title", duda_value_cstr("People")},
@@ -37,7 +38,7 @@ struct duda_entry;
  */
 struct duda_value {
     enum duda_value_kind kind;
-    size_t n; /**< of what has elements */
+    size_t n; /**< number of elements */
     union {
         bool truth;
         int64_t integer;
@@ -45,7 +46,7 @@ struct duda_value {
         double number;
         mk_str text;
         struct {
-            const struct duda_schema_field *member; /**< of PARTS; NULL: structs of that shape */
+            const struct duda_schema_field *member; /**< list member; NULL: an array of structs */
             const struct duda_schema *shape;
             const void *at;
         } in;
@@ -54,13 +55,13 @@ struct duda_value {
     } of;
 };
 
-/** A value and its name. */
+/** A named value. */
 struct duda_entry {
     const char *name;
     struct duda_value value;
 };
 
-/** Nothing: null in JSON, empty in a template. */
+/** The null value: null in JSON, empty in a template. */
 static inline struct duda_value duda_value_null(void)
 {
     struct duda_value v;
@@ -69,7 +70,7 @@ static inline struct duda_value duda_value_null(void)
     return v;
 }
 
-/** True or false. */
+/** A boolean value. */
 static inline struct duda_value duda_value_bool(bool truth)
 {
     struct duda_value v = duda_value_null();
@@ -78,7 +79,7 @@ static inline struct duda_value duda_value_bool(bool truth)
     return v;
 }
 
-/** A whole number, with its sign. */
+/** A signed integer. */
 static inline struct duda_value duda_value_integer(int64_t n)
 {
     struct duda_value v = duda_value_null();
@@ -87,7 +88,7 @@ static inline struct duda_value duda_value_integer(int64_t n)
     return v;
 }
 
-/** A whole number that may be beyond INT64_MAX. */
+/** An unsigned integer, for values above INT64_MAX. */
 static inline struct duda_value duda_value_unsigned(uint64_t n)
 {
     struct duda_value v = duda_value_null();
@@ -96,7 +97,7 @@ static inline struct duda_value duda_value_unsigned(uint64_t n)
     return v;
 }
 
-/** A number with a fraction; infinity and NaN are `null` in JSON. */
+/** A floating-point number; infinity and NaN become `null` in JSON. */
 static inline struct duda_value duda_value_number(double n)
 {
     struct duda_value v = duda_value_null();
@@ -105,7 +106,7 @@ static inline struct duda_value duda_value_number(double n)
     return v;
 }
 
-/** A text, which is not copied; an absent one is a value that is not there. */
+/** A string, which is not copied; an absent string becomes null. */
 static inline struct duda_value duda_value_text(mk_str s)
 {
     struct duda_value v = duda_value_null();
@@ -114,13 +115,13 @@ static inline struct duda_value duda_value_text(mk_str s)
     return v;
 }
 
-/** The same of a C string; NULL is a value that is not there. */
+/** A C string; NULL becomes null. */
 static inline struct duda_value duda_value_cstr(const char *s)
 {
     return duda_value_text(mk_str_from_c(s));
 }
 
-/** A struct with a shape; NULL is a value that is not there. */
+/** A struct with a schema; NULL becomes null. */
 static inline struct duda_value duda_value_struct(const struct duda_schema *shape, const void *at)
 {
     struct duda_value v = duda_value_null();
@@ -130,7 +131,7 @@ static inline struct duda_value duda_value_struct(const struct duda_schema *shap
     return v;
 }
 
-/** An array of `n` structs with this shape. */
+/** An array of `n` structs with this schema. */
 static inline struct duda_value duda_value_structs(const struct duda_schema *shape, const void *at, size_t n)
 {
     struct duda_value v = duda_value_struct(shape, at);
@@ -139,7 +140,7 @@ static inline struct duda_value duda_value_structs(const struct duda_schema *sha
     return v;
 }
 
-/** Values one after the other. */
+/** A list of values. */
 static inline struct duda_value duda_value_list(const struct duda_value *at, size_t n)
 {
     struct duda_value v = duda_value_null();
@@ -149,7 +150,7 @@ static inline struct duda_value duda_value_list(const struct duda_value *at, siz
     return v;
 }
 
-/** Values with names, as a JSON object has them. */
+/** Named values, as in a JSON object. */
 static inline struct duda_value duda_value_map(const struct duda_entry *at, size_t n)
 {
     struct duda_value v = duda_value_null();
@@ -159,21 +160,22 @@ static inline struct duda_value duda_value_map(const struct duda_entry *at, size
     return v;
 }
 
-/** Has it elements that are counted? */
+/** Is the value a list, of values or of structs? */
 MK_API bool duda_value_is_list(const struct duda_value *v);
-/** The i-th element of a list; nothing beyond its end. */
+/** The i-th element of a list; null beyond its end. */
 MK_API struct duda_value duda_value_item(const struct duda_value *list, size_t i);
-/** The member of that name; false if there is no such one. */
+/** Looks up a member by name; false if there is none. */
 MK_API bool duda_value_member(const struct duda_value *v, mk_str name, struct duda_value *out);
-/** The i-th member, with its name; false when there are no more. */
+/** The i-th member with its name; false beyond the last. */
 MK_API bool duda_value_member_at(const struct duda_value *v, size_t i, const char **name,
                                  struct duda_value *out);
-/** Anything but none, false, an empty text, and a list without elements. */
+/** Is the value truthy? False for null, false, an empty string and an empty list. */
 MK_API bool duda_value_is_true(const struct duda_value *v);
-/** As a reader expects it: text as it is, numbers in decimal, "true"; nothing for lists and structs. */
+/** Writes the value as plain text: strings as they are, numbers in decimal, "true"; nothing for lists and
+ * structs. */
 MK_API void duda_value_write(struct mk_buf *out, const struct duda_value *v);
-/** The shortest decimal that reads back as the same number, with a point whatever the locale says. Infinity
- * and NaN, which JSON does not have, are `null`. */
+/** Writes the shortest decimal that parses back to the same number, with a decimal point in every locale.
+ * Infinity and NaN, which JSON lacks, become `null`. */
 MK_API void duda_number_write(struct mk_buf *out, double n);
 
 #ifdef __cplusplus
