@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Charts of lines or bars, as SVG. In monkey-duda-small.so. */
+/* Line and bar charts as SVG. In monkey-duda-small.so. */
 #ifndef DUDA_CHART_H
 #define DUDA_CHART_H
 
@@ -9,36 +9,36 @@
 extern "C" {
 #endif
 
-/** What a chart looks like. */
+/** The type of a chart. */
 enum duda_chart_kind { DUDA_CHART_LINES, DUDA_CHART_BARS };
 
-/** The largest number of rows of values, and of values in each. */
+/** Limits: number of data series, and of values in each. */
 enum { DUDA_CHART_ROWS = 16, DUDA_CHART_POINTS = 100000 };
 
-/** One row of values; NAN leaves a gap. */
+/** A data series; NAN leaves a gap. */
 struct duda_chart_row {
-    mk_str name; /**< in the legend; absent: it has no entry there */
+    mk_str name; /**< legend entry; absent: none */
     const double *values;
     size_t n;
 };
 
-/** A chart; zero what is not wanted. */
+/** A chart; leave unused members zero. */
 struct duda_chart {
     enum duda_chart_kind kind;
-    mk_str title;         /**< above it, and read aloud; absent: none */
-    unsigned width;       /**< in pixels; 0 is 640 */
-    unsigned height;      /**< 0 is 320 */
-    const mk_str *labels; /**< of the values, below; NULL: none */
+    mk_str title;         /**< shown above the chart and read by screen readers; absent: none */
+    unsigned width;       /**< in pixels; 0: 640 */
+    unsigned height;      /**< in pixels; 0: 320 */
+    const mk_str *labels; /**< labels of the values on the x axis; NULL: none */
     size_t n_labels;
     const struct duda_chart_row *rows;
     size_t n_rows;
-    bool bare; /**< no axes, no labels: for a chart within a line of text */
+    bool bare; /**< no axes and labels, for a sparkline within a line of text */
 };
 
 /**
- * Writes it as one `<svg>` element, which works alone or within HTML; texts are escaped. Colours follow the
- * page: text takes `currentColor`, and a style sheet may set `.duda-chart .row0` and so on. 0, or -EINVAL:
- * too many rows or values, or a size above 10,000 pixels. From any thread.
+ * Writes the chart as one `<svg>` element, for use in HTML or as a file of its own; all strings are escaped.
+ * Colours follow the page: text uses `currentColor`, and a style sheet may set `.duda-chart .row0` and so on.
+ * Returns 0, or -EINVAL: too many series or values, or a size above 10,000 pixels. Thread-safe.
  *
  *     double days[] = {3, 4.5, 2};
  *     struct duda_chart_row row = {MK_STR("visits"), days, 3};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A section of the configuration for a service: typed keys, and secrets that are kept elsewhere. */
+/* Configuration sections of services: typed keys, and secrets stored outside the configuration. */
 #ifndef DUDA_CONFIG_H
 #define DUDA_CONFIG_H
 
@@ -10,9 +10,9 @@ extern "C" {
 #endif
 
 /**
- * The settings of the service: the struct that its section has filled, or one with the defaults. NULL for a
- * service without a section. Say which table describes it before the first #include (see monkey/config.h for
- * tables; the scope is MK_CONF_SERVER):
+ * The settings of the service: the struct filled from its configuration section, or one with the defaults;
+ * NULL for a service without a section. Name the table that describes the section before the first #include
+ * (see monkey/config.h for tables; the scope is MK_CONF_SERVER):
  *
  *     #define DUDA_SETTINGS shop_table
  *     #include <duda.h>
@@ -30,16 +30,17 @@ extern "C" {
  */
 MK_API const void *duda_settings(const struct duda_ctx *d);
 
-/** What a key of a secret looks like. */
+/** Syntax of a secret's value. */
 #define DUDA_SECRET_FORM "env:NAME or file:PATH"
 enum {
-    DUDA_SECRET_MAX = 64 << 10 /**< bytes of a secret */
+    DUDA_SECRET_MAX = 64 << 10 /**< maximum size of a secret in bytes */
 };
 
 /**
- * Reads a secret into a mk_str (`parse` of a key of type MK_CONF_CUSTOM): from a variable of the environment,
- * or from a file, with the rights of the server, when the configuration is loaded. A line end at its end is
- * dropped, an empty secret is an error. `monkey -T` does not show it.
+ * Parses a secret into a mk_str (`parse` of a key of type MK_CONF_CUSTOM). The value comes from an
+ * environment variable or from a file, which is read with the server's privileges when the configuration is
+ * loaded. A trailing line end is removed, and an empty secret is an error. `monkey -T` does not print the
+ * secret.
  */
 MK_API bool duda_secret(const struct mk_conf_ctx *spot, mk_str value, void *field);
 

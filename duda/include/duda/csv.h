@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CSV (RFC 4180): reading cell by cell, and writing. In monkey-duda-small.so. */
+/* CSV (RFC 4180): reads cell by cell, and writes. In monkey-duda-small.so. */
 #ifndef DUDA_CSV_H
 #define DUDA_CSV_H
 
@@ -9,22 +9,22 @@
 extern "C" {
 #endif
 
-/** Reads a text of comma separated values. All functions of this file may be called from any thread. */
+/** A CSV reader. All functions of this file are thread-safe. */
 struct duda_csv {
-    mk_str rest;    /**< what was not read */
+    mk_str rest;    /**< unread input */
     char separator; /**< ',', ';' or a tab */
-    /** Gets the text of a cell with doubled quotes; other cells are slices of the input. */
+    /** Buffer for cells that contain doubled quotes; other cells are slices of the input. */
     struct mk_buf *room;
-    unsigned line;       /**< of the last cell, from 1; cells may hold line ends */
-    unsigned column;     /**< number of the last cell in its row, from 1 */
-    const char *problem; /**< what is wrong, after -EBADMSG; static text */
-    bool row_ended;      /**< the last cell was the last of its row */
-    unsigned next_line;  /**< its own */
+    unsigned line;       /**< line of the last cell, from 1; cells may contain line ends */
+    unsigned column;     /**< column number of the last cell in its row, from 1 */
+    const char *problem; /**< error message after -EBADMSG; static */
+    bool row_ended;      /**< the last cell ended its row */
+    unsigned next_line;  /**< internal */
 };
 
 /**
- * Begins to read `text`, which must outlive the reader. `room` limits cells, which are copied there, with a NUL behind; the caller
- * frees it.
+ * Creates a reader for `text`, which must outlive it. Cells that need a copy are limited by `room`, and
+ * NUL-terminated there; the caller frees it.
  *
  *     struct mk_buf room = mk_buf_growing(64 * 1024);
  *     struct duda_csv csv = duda_csv_of(text, ',', &room);
@@ -39,24 +39,25 @@ struct duda_csv {
 MK_API struct duda_csv duda_csv_of(mk_str text, char separator, struct mk_buf *room);
 
 /**
- * The next cell. 1: there is one, valid until the next call; csv->row_ended says whether another one follows
- * in its row. 0: the text has ended. -EBADMSG: it is not CSV (csv->line and csv->problem say where and why);
- * every later call answers so as well. -ENOMEM: a cell is longer than the room. A byte order mark at the
- * start is skipped; rows end with LF or CR LF; the end of the last one is optional.
+ * Reads the next cell. Returns 1: the cell is valid until the next call, and csv->row_ended tells whether it
+ * ends its row; 0: end of the text; -EBADMSG: invalid CSV (csv->line and csv->problem tell where and why),
+ * repeated by every later call; -ENOMEM: a cell exceeds `room`. A leading byte order mark is skipped. Rows
+ * end with LF or CR LF; the line end of the last row is optional.
  */
 MK_API int duda_csv_next(struct duda_csv *csv, mk_str *cell) MK_API_MUST_USE;
 
-/** Writes comma separated values. Zero all members but those wanted. */
+/** A CSV writer. Zero the members that you do not set. */
 struct duda_csv_writer {
     struct mk_buf *out;
-    char separator; /**< 0 is ',' */
-    /** Write a single quote before cells that a spreadsheet would run as a formula (they begin with `=`, `+`,
-     * `-`, `@`, their wide forms, a tab, a CR or an LF): for files that people open, from data of others. */
+    char separator; /**< 0: ',' */
+    /** Prevents formula injection: writes a single quote before cells that a spreadsheet would evaluate as a
+     * formula (they begin with `=`, `+`, `-`, `@`, their full-width forms, a tab, a CR or an LF). Use it for
+     * files that people open and that contain data from others. */
     bool guard;
-    bool in_row; /**< its own */
+    bool in_row; /**< internal */
 };
 
-/** Writes one cell, in quotes if it needs them. */
+/** Writes a cell, quoted if necessary. */
 MK_API void duda_csv_add(struct duda_csv_writer *w, mk_str cell);
 /** Ends the row with CR LF. */
 MK_API void duda_csv_end(struct duda_csv_writer *w);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gzip (RFC 1952): packing and unpacking, by zlib. In monkey-duda-gzip.so. */
+/* gzip (RFC 1952) compression and decompression, based on zlib. In monkey-duda-gzip.so. */
 #ifndef DUDA_GZIP_H
 #define DUDA_GZIP_H
 
@@ -10,42 +10,42 @@ extern "C" {
 #endif
 
 /*
- * For files, mail and other servers: what a client gets is packed by the plugin `compress`, without a line of
- * code. All functions of this file may be called from any thread; large texts belong into one (duda_offload()),
- * for packing a megabyte takes some 20 ms.
+ * For files, mail and other servers. The plugin `compress` compresses HTTP responses without any code. All
+ * functions of this file are thread-safe. Process large data in a thread (duda_offload()): compressing a
+ * megabyte takes about 20 ms.
  */
 
-/** Appends `data` as gzip. `level` is 1 (fast) to 9 (small); 0 means 6. 0; -EINVAL: there is no such level;
- * -ENOMEM: memory is out, or `out` has no room for it. */
+/** Appends `data` in gzip format. `level` is 1 (fast) to 9 (small); 0 means 6. Returns 0; -EINVAL: invalid
+ * level; -ENOMEM: memory is exhausted, or `out` is full. */
 MK_API int duda_gzip(struct mk_buf *out, mk_str data, int level) MK_API_MUST_USE;
 
 /**
- * Appends what `data` was before it was packed; several gzip texts one behind the other are one. The limit is
- * that of `out`: a kilobyte may unpack to a megabyte, so never leave it out. 0; -EBADMSG: it is not gzip, is
- * damaged, ends too early, or something else follows; -EFBIG: it does not fit into `out`; -ENOMEM. After an
- * error `out` holds what came before it.
+ * Decompresses `data` and appends the result; concatenated gzip members are decompressed as one. Always limit
+ * the size of `out`: a kilobyte may decompress to a megabyte. Returns 0; -EBADMSG: not gzip, corrupt,
+ * truncated, or followed by other data; -EFBIG: the result exceeds the limit of `out`; -ENOMEM. After an
+ * error, `out` holds the data decompressed so far.
  *
  *     struct mk_buf text = mk_buf_growing(1 << 20);
  *     int e = duda_gunzip(&text, content);
  */
 MK_API int duda_gunzip(struct mk_buf *out, mk_str data) MK_API_MUST_USE;
 
-/* ---- Piece by piece ---- */
+/* ---- Streaming ---- */
 
-/** A text that is packed or unpacked piece by piece. For one thread at a time. */
+/** A compression or decompression stream. Use it in one thread at a time. */
 struct duda_gzip_stream;
 
-/** Packs. NULL: memory is out, or there is no such level. */
+/** Creates a compressor; NULL if memory is exhausted or the level is invalid. */
 MK_API struct duda_gzip_stream *duda_gzip_new(int level) MK_API_MUST_USE;
-/** Unpacks. NULL: memory is out. */
+/** Creates a decompressor; NULL if memory is exhausted. */
 MK_API struct duda_gzip_stream *duda_gunzip_new(void) MK_API_MUST_USE;
-/** Frees it. NULL is fine. */
+/** Frees the stream; NULL is allowed. */
 MK_API void duda_gzip_free(struct duda_gzip_stream *z);
 
 /**
- * Takes bytes from *in, moving it behind them, and appends at most `most` bytes to `out`. `is_last`: nothing
- * follows what is in *in. 1: there is more to write, call again; 0: all of *in was taken and, if it was the
- * last, all is written; or a negated errno value: -EBADMSG and -EFBIG as above, -ENOMEM.
+ * Consumes bytes from *in, advancing it, and appends at most `most` bytes to `out`. `is_last`: *in holds the
+ * end of the input. Returns 1: more output is pending, call again; 0: *in is consumed and, if it was the last
+ * input, all output is written; or a negative errno value: -EBADMSG and -EFBIG as above, -ENOMEM.
  *
  *     while ((n = read_more(room, sizeof room)) >= 0) {
  *         mk_str in = mk_str_of(room, (size_t)n);

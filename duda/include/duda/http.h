@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests to other servers over HTTP, as straight-line calls. */
+/* HTTP client: sequential calls that suspend only the handler. */
 #ifndef DUDA_HTTP_H
 #define DUDA_HTTP_H
 
@@ -12,53 +12,54 @@ extern "C" {
 #endif
 
 /*
- * The functions are in monkey-duda-http.so: `#define DUDA_USE "duda-http",` ahead of <duda.h>, and link
- * with `pkg-config --libs duda-http`. The configuration says where the server is; a handler cannot send a
- * request elsewhere, whatever a client says:
+ * The functions are in monkey-duda-http.so: `#define DUDA_USE "duda-http",` before including <duda.h>, and
+ * link with `pkg-config --libs duda-http`. The configuration names the servers; a handler cannot send
+ * requests anywhere else, whatever a client sends:
  *
  *     [HTTP_CLIENT]
  *         Name   rates
  *         Server 127.0.0.1:8000
  *
- * Connections are kept and shared by all handlers of the worker. With an [UPSTREAM] as Server, there may be
- * several servers, TLS, health checks, and limits.
+ * All handlers of a worker share a pool of keep-alive connections. An [UPSTREAM] as Server adds multiple
+ * servers, TLS, health checks and limits.
  */
 
-/** Limits: [HTTP_CLIENT] sections, and fields of a request. */
+/** Limits: [HTTP_CLIENT] sections, and headers of a request. */
 enum { DUDA_HTTP_SERVERS_MAX = 64, DUDA_HTTP_HEADERS_MAX = 64 };
 
-/** A server: one [HTTP_CLIENT] section. */
+/** A client for one server: one [HTTP_CLIENT] section. */
 struct duda_http_client;
 
-/** The server of that Name; NULL names the first section. Valid as long as the worker. NULL: there is none. That is an error in the log, and functions
- * that are given NULL answer -ENODEV, which is status 503. */
+/** Returns the client of that Name; NULL selects the first section. The client is valid for the lifetime of
+ * the worker. Returns NULL, and logs an error, if there is no such section; functions called with NULL return
+ * -ENODEV, which becomes status 503. */
 MK_API struct duda_http_client *duda_http_client(struct duda_ctx *d, const char *name);
 
-/** A request; zero what is not wanted. */
+/** A request; leave unused members zero. */
 struct duda_http_request {
-    mk_str method; /**< absent: GET, or POST with content */
-    mk_str target; /**< "/path?query"; absent: "/". Escape what comes from others: mk_url_escape() */
-    const struct mk_header *fields; /**< besides Host and those of connection and framing */
+    mk_str method; /**< absent: GET, or POST if there is a body */
+    mk_str target; /**< "/path?query"; absent: "/". Escape untrusted parts with mk_url_escape() */
+    const struct mk_header *fields; /**< headers, except Host and those of connection and framing */
     size_t n_fields;
-    mk_str type;    /**< Content-Type of the content */
-    mk_str content; /**< must live until the response is there */
-    /** For duda_http_begin(): the server may answer while it reads, so an early response does not end the
-     * sending of the content. */
+    mk_str type;    /**< Content-Type of the body */
+    mk_str content; /**< request body; must live until the response arrives */
+    /** For duda_http_begin(): full duplex. The server may respond while it still reads, so an early response
+     * does not end the request body. */
     bool both_ways;
 };
 
-/** A response; all of it lives until the handler returns, and a NUL follows each text. */
+/** A response. It lives until the handler returns, and all strings are NUL-terminated. */
 struct duda_http_response {
     unsigned status;
     const struct mk_header *fields;
     size_t n_fields;
     mk_str content;
-    mk_str problem; /**< after an error: what happened where */
-    mk_str from;    /**< the Name of the server's section */
+    mk_str problem; /**< after an error: a description of the error */
+    mk_str from;    /**< Name of the server's section */
 };
 
 /**
- * Sends a request and waits for the whole response. Any status is a success of this function.
+ * Sends a request and waits for the complete response. Any HTTP status counts as success.
  *
  *     struct duda_http_response response;
  *     const struct duda_http_request request = {.target = MK_STR("/rates?of=EUR")};
@@ -68,42 +69,45 @@ struct duda_http_response {
  *     if (response.status == 200)
  *         ...
  *
- * Errors, which response->problem explains: -ETIMEDOUT: no response within Timeout; -ECONNRESET, -EPIPE: the
- * connection ended before the response did; -ECONNREFUSED, -EHOSTUNREACH and others of connect(2); -ENOKEY:
- * we may not use its socket; -EBUSY: the server is overloaded; -EPROTO: not a valid response; -EMSGSIZE: its
- * content is longer than MaxBodySize; -EOVERFLOW: its head is too long; -EINVAL: the request is none, a line
- * end in a field for example; -E2BIG; -ENOMEM; or what waits answer. GET, HEAD, PUT, DELETE, OPTIONS and TRACE are
- * tried again with another server or connection, if the first one fails before its response begins.
+ * Errors, which response->problem describes: -ETIMEDOUT: no response within Timeout; -ECONNRESET, -EPIPE: the
+ * connection closed before the response was complete; -ECONNREFUSED, -EHOSTUNREACH and other errors of
+ * connect(2); -ENOKEY: no permission to use the server's socket; -EBUSY: the server is overloaded; -EPROTO:
+ * an invalid response; -EMSGSIZE: the body exceeds MaxBodySize; -EOVERFLOW: the headers are too long;
+ * -EINVAL: the request is invalid, for example a line break in a header; -E2BIG; -ENOMEM; or an error of the
+ * wait. Idempotent requests (GET, HEAD, PUT, DELETE, OPTIONS, TRACE) are retried on another server or
+ * connection if the first one fails before its response starts.
  */
 MK_API int duda_http_fetch(struct duda_ctx *d, struct duda_http_client *http,
                            const struct duda_http_request *request,
                            struct duda_http_response *response) MK_API_MUST_USE;
-/** The first field of that name, ignoring case; absent if there is none. */
+/** The first header of that name, ignoring case; absent if there is none. */
 MK_API mk_str duda_http_header(const struct duda_http_response *response, mk_str name);
 
-/** A response whose content is read piece by piece. */
+/** A response whose body is read incrementally. */
 struct duda_http_stream;
 
-/** As duda_http_fetch(), but returns when the head is there; response->content stays absent. The stream lives until
- * the handler returns, or duda_http_close(). */
+/** Like duda_http_fetch(), but returns once the headers have arrived; response->content stays absent. The
+ * stream lives until the handler returns or calls duda_http_close(). */
 MK_API int duda_http_open(struct duda_ctx *d, struct duda_http_client *http,
                           const struct duda_http_request *request, struct duda_http_response *response,
                           struct duda_http_stream **out) MK_API_MUST_USE;
-/** Reads content, and waits for it: the number of bytes, 0 at the end, or an error as above. */
+/** Reads the next bytes of the response body, and waits until some arrive. Returns the number of bytes, 0 at
+ * the end, or an error as above. */
 MK_API ssize_t duda_http_read(struct duda_ctx *d, struct duda_http_stream *stream, char *room,
                               size_t cap) MK_API_MUST_USE;
-/** Reads all that is left of the content to response->content, as duda_http_fetch() does, and ends the stream. */
+/** Reads the rest of the body into response->content, as duda_http_fetch() does, and closes the stream. */
 MK_API int duda_http_read_all(struct duda_ctx *d, struct duda_http_stream *stream,
                               struct duda_http_response *response) MK_API_MUST_USE;
-/** Ends it before the handler returns. A connection whose content was not read to its end is closed. */
+/** Closes the stream before the handler returns. If part of the body is unread, its connection is closed,
+ * too. */
 MK_API void duda_http_close(struct duda_http_stream *stream);
 
-/* ---- Requests whose content is sent piece by piece ---- */
+/* ---- Streaming the request body ---- */
 
 /**
- * Begins a request without content, which duda_http_write() sends piece by piece: `length` bytes, or as many
- * as there will be: MK_LENGTH_UNKNOWN. Does not wait. *response is filled when the response is there, and by
- * errors: it must live as long as the stream.
+ * Starts a request whose body duda_http_write() sends in pieces: `length` bytes in total, or
+ * MK_LENGTH_UNKNOWN. Does not wait. *response is filled in when the response arrives or an error occurs, so
+ * it must live as long as the stream.
  *
  *     struct duda_http_response response;
  *     struct duda_http_stream *stream;
@@ -114,38 +118,40 @@ MK_API void duda_http_close(struct duda_http_stream *stream);
  *     if (e >= 0 && n >= 0)
  *         e = duda_http_end(d, stream);
  *
- * Errors as of duda_http_fetch(), or -EINVAL: request->content is not absent.
+ * Returns the errors of duda_http_fetch(), or -EINVAL: request->content is not absent.
  */
 MK_API int duda_http_begin(struct duda_ctx *d, struct duda_http_client *http,
                            const struct duda_http_request *request, int64_t length,
                            struct duda_http_response *response,
                            struct duda_http_stream **out) MK_API_MUST_USE;
 /**
- * Sends a piece. Waits while 32 KB are under way and the server takes no more, so content of any length needs
- * no memory; the server has Timeout to take more. 0: it is on its way, and need not be kept. 1: the server
- * has answered already, and wants no more: call duda_http_end(), which leaves out the rest, and look at the
- * status. Errors as of duda_http_fetch(), which end the stream, or -EINVAL: this is more than `length`.
+ * Sends a piece of the body. Waits while 32 KB are buffered and the server accepts no more, so a body of any
+ * length takes little memory; the server has Timeout to accept more. Returns 0: the piece is queued, and the
+ * caller need not keep it. Returns 1: the server has already responded and needs no more data; call
+ * duda_http_end(), which skips the rest, and check the status. Other results are the errors of
+ * duda_http_fetch(), which end the stream, or -EINVAL: the body exceeds `length`.
  *
- * A request that may be repeated is sent once more as long as these 32 KB hold all of it.
+ * An idempotent request can be retried as long as the buffered 32 KB hold the whole body.
  *
- * With both_ways it is 1 only if the server takes no more. Write and read in turn: a server that waits for
- * its response to be read does not read either, which ends with -ETIMEDOUT.
+ * With both_ways the result is 1 only if the server accepts no more data. Alternate between writing and
+ * reading: a server that waits for its response to be read also stops reading, which ends in -ETIMEDOUT.
  */
 MK_API int duda_http_write(struct duda_ctx *d, struct duda_http_stream *stream, mk_str piece) MK_API_MUST_USE;
-/** With both_ways: waits for the head of the response, while the content goes on. */
+/** With both_ways: waits for the response headers while the request body continues. */
 MK_API int duda_http_head(struct duda_ctx *d, struct duda_http_stream *stream) MK_API_MUST_USE;
-/** Ends the content, and waits for the head of the response, if it is not there yet; duda_http_read() reads
- * on. Errors as above, or -EBADMSG: the content is shorter than `length`. A handler that returns without this
- * has broken off: the server sees that the content is incomplete. */
+/** Ends the request body and waits for the response headers, unless they have already arrived; read the
+ * response with duda_http_read(). Returns errors as above, or -EBADMSG: the body is shorter than `length`. A
+ * handler that returns without this call aborts the request, so that the server detects the incomplete
+ * body. */
 MK_API int duda_http_end(struct duda_ctx *d, struct duda_http_stream *stream) MK_API_MUST_USE;
 
 /* ---- JSON ---- */
 
 /**
- * Reads the content of a response, which must be JSON, into a struct (see duda_json_read()), which lives
- * until the handler returns. 0; -EBADMSG: it is no JSON, or of another type; -EINVAL: it is not of this
- * shape; -EFBIG: a limit is exceeded; -ENOMEM. response->problem says what is wrong, with line and column.
- * The status is yours to look at.
+ * Parses the body of a response, which must be JSON, into a struct (see duda_json_read()) that lives until
+ * the handler returns. Returns 0; -EBADMSG: not JSON, or of another media type; -EINVAL: does not match the
+ * schema; -EFBIG: a limit is exceeded; -ENOMEM. response->problem describes the error with line and column.
+ * The caller checks the status.
  *
  *     struct rate rate = {0};
  *     int e = duda_http_fetch(d, http, &request, &response);
@@ -156,7 +162,7 @@ MK_API int duda_http_end(struct duda_ctx *d, struct duda_http_stream *stream) MK
 MK_API int duda_http_json(struct duda_ctx *d, struct duda_http_response *response,
                           const struct duda_schema *shape, void *out,
                           const struct duda_json_limits *limits) MK_API_MUST_USE;
-/** The same for a list of structs, and for JSON of any shape. */
+/** Parses a list of structs, and JSON without a schema. */
 MK_API int duda_http_json_list(struct duda_ctx *d, struct duda_http_response *response,
                                const struct duda_schema *shape, void *list, size_t *n,
                                const struct duda_json_limits *limits) MK_API_MUST_USE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages for a mail server, as text that nothing in them can break. */
+/* Composes mail messages that are safe against header injection. */
 #ifndef DUDA_MAIL_H
 #define DUDA_MAIL_H
 
@@ -12,10 +12,10 @@ extern "C" {
 
 /* The functions are in monkey-duda-small.so: link with it (`pkg-config --libs duda-small`). */
 
-/** Limits: recipients; bytes of an address, of a subject. */
+/** Limits: number of recipients; bytes of an address, of a subject. */
 enum { DUDA_MAIL_RECIPIENTS_MAX = 100, DUDA_MAIL_ADDRESS_MAX = 254, DUDA_MAIL_SUBJECT_MAX = 500 };
 
-/** A message. Texts are UTF-8. */
+/** A message. Strings are UTF-8. */
 struct duda_mail {
     mk_str from;      /**< an address: "shop@example.org" */
     const mk_str *to; /**< n_to addresses */
@@ -28,16 +28,16 @@ struct duda_mail {
 
 /**
  * Writes a message with its header (RFC 5322, MIME), for `sendmail -t -i` or an SMTP client; `now` is in
- * seconds since 1970. 0; -EINVAL: what should be an address is none, there is no recipient, or there are
- * control characters in the subject or type, which could begin a header field of their own; -EMSGSIZE: there
- * are too many, or it is too long; -ENOMEM: `out` has no room.
+ * seconds since 1970. Returns 0; -EINVAL: an address is invalid, there is no recipient, or the subject or
+ * type contains control characters, which could inject a header; -EMSGSIZE: too many recipients, or the
+ * message is too long; -ENOMEM: `out` is full.
  *
  *     const struct duda_mail mail = {.from = MK_STR("shop@example.org"), .to = &address, .n_to = 1,
  *                                    .subject = MK_STR("Your order"), .text = text};
  *     int e = duda_mail_write(&out, &mail, mk_worker_now(duda_worker(d)));
  */
 MK_API int duda_mail_write(struct mk_buf *out, const struct duda_mail *mail, int64_t now);
-/** Is it an address of the form that duda_mail_write() takes: local@domain, ASCII, without quotes? */
+/** Is the text an address that duda_mail_write() accepts: local@domain, ASCII, without quotes? */
 MK_API bool duda_mail_is_address(mk_str text);
 
 #ifdef __cplusplus

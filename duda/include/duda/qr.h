@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* QR codes as SVG, by libqrencode. In monkey-duda-qr.so. */
+/* QR codes as SVG, based on libqrencode. In monkey-duda-qr.so. */
 #ifndef DUDA_QR_H
 #define DUDA_QR_H
 
@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/** How much of a code may be lost, and it can still be read. */
+/** Error correction level: the share of a code that may be damaged. */
 enum duda_qr_level {
     DUDA_QR_LOW,      /**< 7 % */
     DUDA_QR_MEDIUM,   /**< 15 % */
@@ -18,10 +18,9 @@ enum duda_qr_level {
 };
 
 /**
- * Writes the code of `text` (any bytes; UTF-8 for readers in telephones) as one `<svg>` element, black on
- * white with the margin that readers need, `size` pixels wide. 0; -EINVAL: the text is empty or the size is
- * 0 or above 10,000; -EMSGSIZE: it is too long (2,953 bytes at most, 1,273 at DUDA_QR_HIGH); -ENOMEM. From
- * any thread.
+ * Writes the QR code of `text` (any bytes; UTF-8 for phones) as one `<svg>` element, black on white with the
+ * required quiet zone, `size` pixels wide. Returns 0; -EINVAL: the text is empty, or the size is 0 or above
+ * 10,000; -EMSGSIZE: the text is too long (at most 2,953 bytes, 1,273 at DUDA_QR_HIGH); -ENOMEM. Thread-safe.
  *
  *     int e = duda_qr_svg(&out, MK_STR("https://example.org/"), DUDA_QR_MEDIUM, 200);
  */

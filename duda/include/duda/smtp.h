@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mail handed to a mail server over SMTP (RFC 5321), as a straight-line call. */
+/* SMTP client (RFC 5321): submits mail to a mail server, with sequential calls. */
 #ifndef DUDA_SMTP_H
 #define DUDA_SMTP_H
 
@@ -11,55 +11,56 @@ extern "C" {
 #endif
 
 /*
- * The functions are in monkey-duda-smtp.so: `#define DUDA_USE "duda-smtp",` ahead of <duda.h>, and link
- * with `pkg-config --libs duda-smtp`. The server is the mail server of this machine or network, which
- * delivers messages to others; the configuration says where it is:
+ * The functions are in monkey-duda-smtp.so: `#define DUDA_USE "duda-smtp",` before including <duda.h>, and
+ * link with `pkg-config --libs duda-smtp`. The server is the mail relay of this machine or network, which
+ * delivers messages to other servers; the configuration names it:
  *
  *     [SMTP]
  *         Server 127.0.0.1:25
  *
- * With an [UPSTREAM] as Server, TLS begins with the connection; there is no STARTTLS. Each message has a
- * connection of its own. Send in a job (duda/jobs.h): no request waits then, and what the
- * server cannot take now is sent again.
+ * For TLS, set Server to an [UPSTREAM]: TLS then starts with the connection, because STARTTLS is not
+ * supported. Each message uses a new connection. Send mail in a job (duda/jobs.h): then no request waits, and
+ * a message that the server temporarily rejects is retried.
  */
 
-/** The most [SMTP] sections. */
+/** Maximum number of [SMTP] sections. */
 enum { DUDA_SMTP_SERVERS_MAX = 16 };
 
 /** A mail server: one [SMTP] section. */
 struct duda_smtp;
 
-/** The server of that Name; NULL names the first section. Valid as long as the worker. NULL: there is none. That is an error in the log, and functions
- * that are given NULL answer -ENODEV, which is status 503. */
+/** Returns the server of that Name; NULL selects the first section. The server is valid for the lifetime of
+ * the worker. Returns NULL, and logs an error, if there is no such section; functions called with NULL return
+ * -ENODEV, which becomes status 503. */
 MK_API struct duda_smtp *duda_smtp_find(struct duda_ctx *d, const char *name);
 
-/** A recipient that the server has refused. */
+/** A recipient that the server rejected. */
 struct duda_smtp_refused {
     mk_str address;
-    unsigned code; /**< 400 to 499: it may take it later; 500 to 599: it will not */
-    mk_str text;   /**< what it said */
+    unsigned code; /**< 400 to 499: a temporary failure; 500 to 599: a permanent one */
+    mk_str text;   /**< text of the server's reply */
 };
 
-/** What the server said; all of it lives until the handler returns. */
+/** The server's reply. It lives until the handler returns. */
 struct duda_smtp_result {
-    mk_str text; /**< of its last reply, where servers tell the number under which they keep a message */
+    mk_str text; /**< text of the last reply, in which servers name the queue ID of the message */
     const struct duda_smtp_refused *refused;
     size_t n_refused;
-    mk_str problem; /**< after an error: what happened where; a NUL follows */
+    mk_str problem; /**< after an error: a NUL-terminated description of the error */
 };
 
 /**
- * Sends a message to all its recipients, and waits until the server has taken it. 0: it has, and answers for
- * it from now on, for all recipients but those of result->refused: to send the message again to these only is
- * the caller's business.
+ * Sends a message to all its recipients, and waits until the server has accepted it. Returns 0 if the server
+ * has taken responsibility for delivery to all recipients except those in result->refused; the caller decides
+ * whether to send the message to those again.
  *
- * Errors, which result->problem explains: -EBADMSG: the server refuses it for good, so that a job that
- * answers this is not tried again; -EAGAIN: it cannot take it now; -EINVAL: the message is none, see
- * duda_mail_write(), or has a line of more than 998 bytes; -EMSGSIZE: it is longer than MaxMessageSize, or than
- * the server takes; -ETIMEDOUT: the server is silent; -ECONNRESET, -EPIPE: the connection has ended (the
- * message may have been taken: rarely, one arrives twice); -ECONNREFUSED, -EHOSTUNREACH and others of
- * connect(2); -EPROTO: it does not speak SMTP; -ENOKEY: it refuses the User or its password, has no AUTH
- * PLAIN for it, or wants a log-in or TLS; -ENOMEM; or what waits answer.
+ * Errors, which result->problem describes: -EBADMSG: permanently rejected, so a job that returns this error
+ * is not retried; -EAGAIN: temporarily rejected; -EINVAL: the message is invalid, see duda_mail_write(), or
+ * has a line of more than 998 bytes; -EMSGSIZE: the message exceeds MaxMessageSize or the server's limit;
+ * -ETIMEDOUT: the server does not respond; -ECONNRESET, -EPIPE: the connection was lost (the message may have
+ * been accepted, so in rare cases it arrives twice); -ECONNREFUSED, -EHOSTUNREACH and other errors of
+ * connect(2); -EPROTO: not an SMTP server; -ENOKEY: the server rejects the User or its password, does not
+ * offer AUTH PLAIN for it, or requires authentication or TLS; -ENOMEM; or an error of the wait.
  *
  *     struct duda_smtp_result result;
  *     const struct duda_mail mail = {.from = MK_STR("shop@example.org"), .to = &job->text, .n_to = 1,
@@ -69,16 +70,16 @@ struct duda_smtp_result {
 MK_API int duda_smtp_send(struct duda_ctx *d, struct duda_smtp *smtp, const struct duda_mail *mail,
                           struct duda_smtp_result *result) MK_API_MUST_USE;
 
-/** What duda_smtp_send_text() sends, to whom. */
+/** A message and its envelope, for duda_smtp_send_text(). */
 struct duda_smtp_message {
-    mk_str from;      /**< where failures are reported; empty: nowhere */
-    const mk_str *to; /**< n_to addresses, up to DUDA_MAIL_RECIPIENTS_MAX */
+    mk_str from;      /**< envelope sender, which receives bounces; empty: no bounces */
+    const mk_str *to; /**< n_to envelope recipients, up to DUDA_MAIL_RECIPIENTS_MAX */
     size_t n_to;
-    mk_str text; /**< header and content, as they are: line ends become CR LF, NULs are refused */
+    mk_str text; /**< header and body, sent as they are: line ends become CR LF, NULs are rejected */
 };
-/** The same for a message that something else has written, with attachments for example: its header says what
- * readers see, and `to` names its recipients. -EOPNOTSUPP: it has bytes above 127, which the server does not
- * take. */
+/** Sends a message composed elsewhere, for example one with attachments: its header is what readers see, and
+ * `to` lists the envelope recipients. -EOPNOTSUPP: the message has bytes above 127, which the server does not
+ * accept. */
 MK_API int duda_smtp_send_text(struct duda_ctx *d, struct duda_smtp *smtp,
                                const struct duda_smtp_message *message,
                                struct duda_smtp_result *result) MK_API_MUST_USE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Other programs: started, fed, read and waited for by handlers. */
+/* Subprocesses: handlers start programs, write their input, read their output, and wait for their exit. */
 #ifndef DUDA_SUBPROCESS_H
 #define DUDA_SUBPROCESS_H
 
@@ -10,42 +10,42 @@ extern "C" {
 #endif
 
 /*
- * The functions are in monkey-duda-subprocess.so: `#define DUDA_USE "duda-subprocess",` ahead of <duda.h>, and
- * link with `pkg-config --libs duda-subprocess`.
+ * The functions are in monkey-duda-subprocess.so: `#define DUDA_USE "duda-subprocess",` before including
+ * <duda.h>, and link with `pkg-config --libs duda-subprocess`.
  *
- * A worker never forks. With this package each worker gets a small process beside it, the spawner, which
- * starts programs for it: as the user of the worker, with no privileges to be gained (no setuid programs), in
- * a process group of their own, with the three streams and no other descriptor. The sandbox of the worker
- * does not hold for them: what they may read and write is decided by their user alone. There is no shell
- * unless argv names one, so nothing that a client says is read as a command; but an argument that begins with
- * `-` may be read as an option.
+ * A worker never forks. This package gives each worker a small helper process, the spawner, which starts
+ * programs for it. A program runs as the worker's user, cannot gain privileges (no setuid programs), has its
+ * own process group, and inherits the three standard streams but no other descriptor. The worker's sandbox
+ * does not apply to programs: only the permissions of their user restrict what they read and write. No shell
+ * is involved unless argv names one, so client input is never parsed as a command; but an argument that
+ * begins with `-` may be parsed as an option.
  *
- * A program ends with its handler at the latest: its group is killed (SIGKILL) when the handler returns, is
- * cancelled, or its worker dies.
+ * A program never outlives its handler: its process group is killed (SIGKILL) when the handler returns or is
+ * cancelled, or when its worker dies.
  */
 
-/** What to start. Members that are not set are 0. All of it is copied. */
+/** Options of a program. Leave unused members zero. All options are copied. argv and envp end with NULL. */
 struct duda_subprocess_options {
-    const char *const *argv; /**< ended by NULL; argv[0] is the file, with a slash in it */
-    const char *const *envp; /**< ended by NULL; NULL: `PATH=/usr/local/bin:/usr/bin:/bin`, `LANG=C.UTF-8` */
-    const char *cwd;         /**< its folder; NULL: "/" */
-    uint32_t ms;             /**< it is killed after this time; 0: it may run as long as the handler */
-    uint32_t cpu_s;          /**< seconds of processor time; 0: no limit */
-    uint64_t memory;         /**< bytes of address space; 0: no limit */
-    bool joins_errors; /**< standard error goes where the output goes; else it becomes lines of the error
-                          log, at most 16 KB */
+    const char *const *argv; /**< arguments; argv[0] is the program's path, with a slash */
+    const char *const *envp; /**< environment; NULL: `PATH=/usr/local/bin:/usr/bin:/bin`, `LANG=C.UTF-8` */
+    const char *cwd;         /**< working directory; NULL: "/" */
+    uint32_t ms;             /**< timeout in milliseconds, then the program is killed; 0: none */
+    uint32_t cpu_s;          /**< CPU time limit in seconds; 0: no limit */
+    uint64_t memory;         /**< address space limit in bytes; 0: no limit */
+    bool joins_errors; /**< merges standard error into the output; otherwise its lines go to the error log, up
+                            to 16 KB */
 };
 
 /**
- * Runs a program: writes `input` to its standard input and ends that, reads its output up to `max` bytes, and
- * waits for its end. `*output` lives until the handler returns. `*status` is its exit code, or 128 and the
- * number of the signal that killed it, as in a shell.
+ * Runs a program: writes `input` to its standard input and closes it, reads up to `max` bytes of its output,
+ * and waits for its exit. `*output` lives until the handler returns. `*status` is the exit code, or, as in a
+ * shell, 128 plus the number of the signal that killed the program.
  *
- * 0, whatever the status; -EFBIG: it wrote more, and was killed; -ETIMEDOUT: the time of the options, or the
- * deadline, is over, and it was killed; -ECANCELED; -ENOENT, -EACCES and others of execve(2): it could not be
- * started; -EINVAL: argv[0] has no slash; -EAGAIN: there is no spawner (see the log), or too many programs
- * wait for it; -EPIPE: the spawner died, and the program with it; -E2BIG: argv and envp have more than 120
- * KB; -EMFILE, -ENOMEM.
+ * Returns 0, whatever the status; -EFBIG: the output exceeded `max`, and the program was killed; -ETIMEDOUT:
+ * the timeout or the deadline has passed, and the program was killed; -ECANCELED; -ENOENT, -EACCES and other
+ * errors of execve(2): the program could not be started; -EINVAL: argv[0] contains no slash; -EAGAIN: no
+ * spawner (see the log), or its queue is full; -EPIPE: the spawner died, and the program with it; -E2BIG:
+ * argv and envp exceed 120 KB; -EMFILE, -ENOMEM.
  *
  *     const char *const argv[] = {"/usr/bin/sort", "-u", NULL};
  *     const struct duda_subprocess_options sort = {.argv = argv, .ms = 5000};
@@ -56,28 +56,29 @@ struct duda_subprocess_options {
 MK_API int duda_subprocess_run(struct duda_ctx *d, const struct duda_subprocess_options *o, mk_str input,
                                size_t max, mk_str *output, int *status) MK_API_MUST_USE;
 
-/* ---- Piece by piece ---- */
+/* ---- Streaming ---- */
 
-/** A program that was started; it belongs to the handler, and ends with it. */
+/** A running program; it belongs to the handler, and ends with it. */
 struct duda_subprocess;
 
-/** Starts it. 0, or an error of duda_subprocess_run(); that there is no such file is said by duda_subprocess_wait(). */
+/** Starts a program. Returns 0, or an error of duda_subprocess_run(); a missing file is reported by
+ * duda_subprocess_wait(). */
 MK_API int duda_subprocess_start(struct duda_ctx *d, const struct duda_subprocess_options *o,
                                  struct duda_subprocess **out) MK_API_MUST_USE;
-/** The next piece of its output, waiting until there is some; 0: it is over. -ETIMEDOUT or -ECANCELED, from
- * then on always. */
+/** Reads the next bytes of the output, and waits until there are some. Returns the number of bytes, 0 at the
+ * end of the output, or -ETIMEDOUT or -ECANCELED, which every later call repeats. */
 MK_API ssize_t duda_subprocess_read(struct duda_ctx *d, struct duda_subprocess *c, char *room,
                                     size_t cap) MK_API_MUST_USE;
-/** Writes all of the text to its standard input, waiting until it takes it. A program that waits itself,
- * because its output is not read, takes no more: read in between, or use duda_subprocess_run(). 0; -EPIPE: it
- * reads no more; -ETIMEDOUT or -ECANCELED. */
+/** Writes the whole text to the standard input; waits while the pipe is full. A program that is blocked
+ * because its own output is not read accepts no input: read in between, or use duda_subprocess_run(). Returns
+ * 0; -EPIPE: the program has closed its input; -ETIMEDOUT or -ECANCELED. */
 MK_API int duda_subprocess_write(struct duda_ctx *d, struct duda_subprocess *c, mk_str text) MK_API_MUST_USE;
-/** Its standard input ends: it has got everything. */
+/** Closes the standard input of the program. */
 MK_API void duda_subprocess_close_stdin(struct duda_subprocess *c);
-/** A signal for its process group, such as SIGTERM. */
+/** Sends a signal, such as SIGTERM, to the process group of the program. */
 MK_API void duda_subprocess_signal(struct duda_subprocess *c, int signal);
-/** Ends its input, throws away what it still writes, and waits for its end. 0 and `*status`; why it could not
- * be started; -ETIMEDOUT or -ECANCELED. */
+/** Closes the input, discards the remaining output, and waits for the exit. Returns 0 and `*status`; the
+ * error that prevented the start; -ETIMEDOUT or -ECANCELED. */
 MK_API int duda_subprocess_wait(struct duda_ctx *d, struct duda_subprocess *c, int *status) MK_API_MUST_USE;
 
 #ifdef __cplusplus

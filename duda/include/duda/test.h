@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of services, in C: `monkey test` compiles them, loads the service into a server in memory, and runs
+/* Tests of services, in C: `monkey test` compiles them, loads the service into an in-process server, and runs
  * them. */
 #ifndef DUDA_TEST_H
 #define DUDA_TEST_H
@@ -12,26 +12,26 @@
 extern "C" {
 #endif
 
-/** One test under way. */
+/** A running test. */
 struct duda_test;
 
-/** What the service answered. Texts live until the test ends. */
+/** A response of the service. Strings live until the test ends. */
 struct duda_test_response {
-    unsigned status; /**< 0: it did not answer */
-    mk_str head;     /**< its fields, a line each: "Name: value\r\n"; a NUL follows it, and the body */
+    unsigned status; /**< 0: no response */
+    mk_str head;     /**< headers, one per line: "Name: value\r\n"; NUL-terminated, like the body */
     mk_str body;
 };
 
-/** What a test asks for. */
+/** A request to the service. */
 struct duda_test_request {
     const char *method; /**< NULL: "GET", or "POST" if there is a body */
     const char *target; /**< "/items?n=1" */
-    const char *fields; /**< "Accept: text/html\r\n", each line with its end; NULL: none */
+    const char *fields; /**< headers: "Accept: text/html\r\n", each line with its line end; NULL: none */
     mk_str body;        /**< absent: none */
 };
 
 /**
- * Defines a test. `name` is a word of C.
+ * Defines a test. `name` is a C identifier.
  *
  *     #include <duda/test.h>
  *
@@ -50,31 +50,31 @@ struct duda_test_request {
     }                                                                                                        \
     static void duda_test_of_##name(struct duda_test *t)
 
-/** What DUDA_TEST() calls; nothing else does. */
+/** Registers a test; only DUDA_TEST() calls it. */
 MK_API void duda_test_add(const char *name, void (*fn)(struct duda_test *t));
 
-/** Sends a request over a connection of its own, which needs no socket, and waits for the response. A service
- * that does not answer fails the test. */
+/** Sends a request over a new in-memory connection, without a socket, and waits for the response. The test
+ * fails if the service does not respond. */
 MK_API struct duda_test_response duda_test_send(struct duda_test *t, const struct duda_test_request *ask);
-/** The same for `GET target`. */
+/** Sends `GET target`. */
 MK_API struct duda_test_response duda_test_get(struct duda_test *t, const char *target);
-/** The same for `POST target` with content of that type. */
+/** Sends `POST target` with a body of that media type. */
 MK_API struct duda_test_response duda_test_post(struct duda_test *t, const char *target, const char *type,
                                                 const char *body);
-/** The value of the first field of that name, ignoring case; absent if there is none. */
+/** The value of the first header of that name, ignoring case; absent if there is none. */
 MK_API mk_str duda_test_response_header(const struct duda_test_response *reply, const char *name);
 
-/** The test fails, and goes on, unless the expression is true. Answers whether it is. */
+/** Checks that the expression is true; if not, the test fails but continues. Returns the result. */
 #define duda_expect(t, expression) duda_test_expect(t, expression, #expression, __FILE__, __LINE__)
-/** The same for a text that is to be equal to another one; the message shows where they differ. */
+/** Checks that a text equals another; on failure the message shows the first difference. */
 #define duda_expect_text(t, got, wanted) duda_test_expect_text(t, got, wanted, #got, __FILE__, __LINE__)
-/** The same for a text that is to hold another one. */
+/** Checks that a text contains another. */
 #define duda_expect_contains(t, got, part) duda_test_expect_contains(t, got, part, #got, __FILE__, __LINE__)
-/** The same for numbers that are to be equal. */
+/** Checks that two integers are equal. */
 #define duda_expect_int(t, got, wanted) duda_test_expect_int(t, got, wanted, #got, __FILE__, __LINE__)
-/** The same for the status of a reply; the message shows what came with another one. */
+/** Checks the status of a response; on failure the message shows the response. */
 #define duda_expect_status(t, reply, wanted) duda_test_expect_status(t, reply, wanted, __FILE__, __LINE__)
-/** What these call. */
+/** Implementation of these macros. */
 MK_API bool duda_test_expect(struct duda_test *t, bool is_true, const char *what, const char *file, int line);
 MK_API bool duda_test_expect_text(struct duda_test *t, mk_str got, const char *wanted, const char *what,
                                   const char *file, int line);
