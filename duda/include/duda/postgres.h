@@ -105,7 +105,7 @@ MK_API int duda_postgres_copy(struct duda_ctx *d, struct duda_sql_db *db, struct
                               const char *text, struct duda_postgres_copy **out) MK_API_MUST_USE;
 /**
  * FROM STDIN: sends the next bytes, in pieces of any size. Waits while the server is slower, so that at most
- * about 100 KB are buffered. An error in earlier bytes may be reported now, or at the end.
+ * about 100 KB are buffered. An error in earlier bytes may be reported by this call, or only at the end.
  *
  *     struct duda_sql_result result;
  *     struct duda_postgres_copy *copy;

@@ -99,8 +99,8 @@ MK_API int duda_redis_do(struct duda_ctx *d, struct duda_redis *r, struct duda_r
 
 /**
  * Sends a command that may block: BLPOP, XREAD and XREADGROUP with BLOCK, and the like. The command uses its
- * own connection while it waits. `ms` is how long it may block, as its own argument says; the timeout for the
- * reply is extended by that time (0: no timeout). Results as above.
+ * own connection while it waits. `ms` is the time that it may block, as in its own argument; it extends the
+ * timeout of the reply (0: no timeout). Results as above.
  *
  *     struct duda_redis_reply reply;
  *     const mk_str parts[] = {MK_STR("XREAD"), MK_STR("BLOCK"), MK_STR("5000"), MK_STR("STREAMS"),

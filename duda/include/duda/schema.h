@@ -19,7 +19,7 @@ enum duda_schema_kind {
     DUDA_KIND_STRING,  /**< mk_str, valid UTF-8 */
     DUDA_KIND_ENUM,    /**< an enum or integer: the index of one of `words` */
     DUDA_KIND_OBJECT,  /**< a struct with its own schema */
-    DUDA_KIND_JSON_RAW /**< mk_str: a JSON value in its textual form */
+    DUDA_KIND_JSON_RAW /**< mk_str: a JSON value as text */
 };
 
 struct duda_schema;

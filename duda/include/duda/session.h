@@ -110,10 +110,10 @@ struct duda_session_store {
      * request destroys is therefore not recreated by the save of a concurrent request. NULL: save() is called
      * instead, without this guarantee. */
     int (*replace)(struct duda_ctx *d, mk_str id, mk_str data, uint32_t seconds);
-    /** Returns a secret that is stored with the sessions and is the same for all their servers. It
-     * authenticates records when no keys are configured (`KeyFile`, `DUDA_KEYS`). `is_fresh`: do not use the
-     * copy that this worker has cached. NULL: a key that lasts as long as the server authenticates records,
-     * and sessions end with it. */
+    /** Returns a secret that the store keeps with the sessions, the same for all servers that use the store.
+     * It authenticates records when no keys are configured (`KeyFile`, `DUDA_KEYS`). `is_fresh`: do not use
+     * the copy that this worker has cached. NULL: a key that lasts as long as the server authenticates
+     * records, and sessions end with it. */
     int (*key)(struct duda_ctx *d, bool is_fresh, unsigned char secret[DUDA_SESSION_SECRET]);
 };
 /** Sets the session store of the service; call it in a DUDA_START() function. In a package it sets the store

@@ -93,9 +93,9 @@ struct duda_store_lock {
 /**
  * Acquires a lock that no other handler of any worker (or machine) can acquire until it is released or ttl_ms
  * have passed, so a crash does not hold it forever. With `Replicas` in [REDIS] the lock survives a failover;
- * a lock that too few replicas have received is released: -ENOLINK. Waits up to wait_ms for other holders (0:
- * does not wait), then returns -EBUSY. -EDQUOT, for the memory store: requests of this client hold half of
- * all available locks. The protected code must tolerate that the lock expires while it still runs;
+ * a lock that too few replicas have received is released: -ENOLINK. Waits up to wait_ms for the lock (0: does
+ * not wait), then returns -EBUSY. -EDQUOT, for the memory store: requests of this client hold half of all
+ * available locks. The protected code must tolerate that the lock expires while it still runs;
  * duda_store_unlock() reports this.
  */
 MK_API int duda_store_lock(struct duda_ctx *d, struct duda_store *s, mk_str key, uint64_t ttl_ms,

@@ -67,10 +67,10 @@ struct duda_message {
 };
 
 /**
- * Waits for the next message. Returns 1; 0: the WebSocket was closed; -ECANCELED, -ETIMEDOUT (the deadline),
- * -ENOMEM. Until the handler calls this function, flow control makes the client wait. The call frees
- * everything allocated with duda_alloc() and similar functions since the last message; allocate longer-lived
- * data before the first call.
+ * Waits for the next message. Returns 1: *out is a message; 0: the WebSocket was closed; -ECANCELED,
+ * -ETIMEDOUT (the deadline), -ENOMEM. Until the handler calls this function, flow control makes the client
+ * wait. Each call frees everything allocated with duda_alloc() and similar functions since the last message;
+ * allocate longer-lived data before the first call.
  */
 MK_API int duda_websocket_receive(struct duda_ctx *d, struct duda_websocket *s,
                                   struct duda_message *out) MK_API_MUST_USE;
