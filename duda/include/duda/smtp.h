@@ -18,9 +18,9 @@ extern "C" {
  *     [SMTP]
  *         Server 127.0.0.1:25
  *
- * For TLS, set Server to an [UPSTREAM]: TLS then starts with the connection, because STARTTLS is not
- * supported. Each message uses a new connection. Send mail in a job (duda/jobs.h): then no request waits, and
- * a message that the server temporarily rejects is retried.
+ * For TLS, set Server to an [UPSTREAM]: TLS then starts with the connection; STARTTLS is not supported. Each
+ * message uses a new connection. Send mail in a job (duda/jobs.h): then no request waits, and a message that
+ * the server temporarily rejects is retried.
  */
 
 /** Maximum number of [SMTP] sections. */

@@ -104,8 +104,8 @@ struct duda_wait {
 MK_API int duda_wait_begin(struct duda_ctx *d, struct duda_wait *w,
                            void (*on_end)(struct duda_wait *w)) MK_API_MUST_USE;
 /** Suspends the handler until duda_wait_wake(). Returns 0, even if the wake-up came earlier, or if the
- * handler is cancelled at the same moment. Returns -ECANCELED or -ETIMEDOUT if the handler was cancelled; the
- * wait has then ended. Call it again to wait for the next wake-up. */
+ * handler is cancelled at the same moment. Returns -ECANCELED or -ETIMEDOUT if the handler was cancelled or
+ * its deadline has passed; the wait has then ended. Call it again to wait for the next wake-up. */
 MK_API int duda_wait_suspend(struct duda_wait *w) MK_API_MUST_USE;
 /** Resumes the handler, from the event loop of its worker; does nothing unless the wait is active. */
 MK_API void duda_wait_wake(struct duda_wait *w);
