@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fibers: functions that run on stacks of their own and can be suspended. No HTTP here. */
+/* Fibers: functions that run on their own stacks and can be suspended. Independent of HTTP. */
 #ifndef DUDA_FIBER_FIBER_H
 #define DUDA_FIBER_FIBER_H
 
 #include "fiber/stack_pool.h"
 
-/* A function under way. All fibers of a pool belong to one thread. */
+/* A running or suspended function. All fibers of a pool belong to one thread. */
 struct duda_fiber;
 
-/* It has not begun: duda_fiber_resume() calls fn(arg). NULL: no stack to be had. */
+/* Creates a suspended fiber; duda_fiber_resume() calls fn(arg). NULL: no stack available. */
 struct duda_fiber *duda_fiber_new(struct duda_stack_pool *stacks, void (*fn)(void *arg), void *arg);
-/* Runs it until it yields or fn has returned. True: it has returned. */
+/* Runs the fiber until it yields or fn returns. True: fn has returned. */
 bool duda_fiber_resume(struct duda_fiber *f);
-/* In the fiber itself: back to who resumed it. */
+/* Called in the fiber: switches back to the caller of duda_fiber_resume(). */
 void duda_fiber_yield(struct duda_fiber *f);
-/* Not while it runs. One that has not returned is forgotten: what its frames hold is lost. */
+/* Must not be called while the fiber runs. A fiber that has not returned is abandoned: whatever its frames
+ * own leaks. */
 void duda_fiber_free(struct duda_fiber *f);
 
-/* Its stack, for reports. */
+/* The stack of the fiber, for reports. */
 const struct duda_stack *duda_fiber_stack(const struct duda_fiber *f);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the sanitizers of addresses and threads, and valgrind, must be told about stacks. Inline: without them
- * nothing is left. */
+/* Tells AddressSanitizer, ThreadSanitizer and valgrind about stack switches. Inline, so that builds without
+ * them contain no trace of it. */
 #ifndef DUDA_FIBER_SANITIZER_HOOKS_H
 #define DUDA_FIBER_SANITIZER_HOOKS_H
 
@@ -28,7 +28,7 @@
 #include <sanitizer/common_interface_defs.h>
 
 struct duda_sanitizer_fiber {
-    void *fake_own, *fake_back; /* frames that the sanitizer keeps elsewhere */
+    void *fake_own, *fake_back; /* fake stack frames, which the sanitizer allocates elsewhere */
     const void *low, *back_low;
     size_t size, back_size;
 };
@@ -39,7 +39,7 @@ static inline void duda_sanitizer_register_stack(struct duda_sanitizer_fiber *c,
     c->size = size;
 }
 
-/* Before and after the change to the fiber, on the side of who resumes it. */
+/* Before and after the switch to the fiber, called by the resuming side. */
 static inline void duda_sanitizer_before_switch_in(struct duda_sanitizer_fiber *c)
 {
     __sanitizer_start_switch_fiber(&c->fake_back, c->low, c->size);
@@ -49,7 +49,7 @@ static inline void duda_sanitizer_after_switch_out(struct duda_sanitizer_fiber *
     __sanitizer_finish_switch_fiber(c->fake_back, NULL, NULL);
 }
 
-/* On its own side. */
+/* Called on the fiber's side. */
 static inline void duda_sanitizer_after_switch_in(struct duda_sanitizer_fiber *c, bool first)
 {
     __sanitizer_finish_switch_fiber(first ? NULL : c->fake_own, &c->back_low, &c->back_size);
@@ -59,7 +59,7 @@ static inline void duda_sanitizer_before_switch_out(struct duda_sanitizer_fiber 
     __sanitizer_start_switch_fiber(last ? NULL : &c->fake_own, c->back_low, c->back_size);
 }
 
-/* Frames that were forgotten left their marks. */
+/* Abandoned frames leave their memory poisoned. */
 static inline void duda_sanitizer_unregister_stack(struct duda_sanitizer_fiber *c, char *low, size_t size)
 {
     (void)c;
@@ -68,7 +68,7 @@ static inline void duda_sanitizer_unregister_stack(struct duda_sanitizer_fiber *
 #elif defined(DUDA_HAS_TSAN)
 #include <sanitizer/tsan_interface.h>
 
-/* To this sanitizer a fiber is a thread of its own, which takes over from the one that resumes it. */
+/* ThreadSanitizer treats each fiber as a thread that takes over from the resuming one. */
 struct duda_sanitizer_fiber {
     void *own, *back;
 };
@@ -108,7 +108,7 @@ struct duda_sanitizer_fiber {
     unsigned valgrind_id;
 };
 
-/* The build looks for valgrind's header. Without it, valgrind is told nothing. */
+/* Defined if the build found valgrind's header. Without it, these functions do nothing. */
 #ifdef DUDA_HAS_VALGRIND
 #include <valgrind/valgrind.h>
 #endif

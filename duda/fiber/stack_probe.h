@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Was a service compiled so that large frames meet the guard below their stack? */
+/* Checks whether a service was compiled with stack probes, so that large frames hit the guard below their
+ * stack. */
 #ifndef DUDA_FIBER_STACK_PROBE_H
 #define DUDA_FIBER_STACK_PROBE_H
 
 #include <duda/service.h>
 
-/* The first source whose frames leave out pages; NULL: none does, or nobody can tell. */
+/* The first source file compiled without stack probes; NULL: none, or unknown. */
 const char *duda_stack_probe_find_unprotected(const struct duda_service *service);
 
 #endif

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changing stacks: one interface, and a file for each way to do it. It must not know whose stacks they are.
- */
+/* Stack switching: one interface with one file per implementation. Must not know what the stacks are used
+ * for. */
 #ifndef DUDA_FIBER_SWITCH_H
 #define DUDA_FIBER_SWITCH_H
 
 #include <stddef.h>
 
-/* A stack, and where both sides of it go on. */
+/* A stack, and the resume points of both sides. */
 struct duda_switch;
 
-/* fn() will run on the stack from `low` on, and must never return. The result lies on top of that stack, and
- * *size becomes what is left below it. */
+/* Prepares fn() to run on the stack that starts at `low`; fn must never return. The result is stored at the
+ * top of that stack; *size becomes the space left below it. */
 struct duda_switch *duda_switch_new(char *low, size_t *size, void (*fn)(void));
-/* Goes on there, until that stack calls duda_switch_out(). May be called on another such stack. */
+/* Switches to that stack until it calls duda_switch_out(). Can be nested: may be called on another such
+ * stack. */
 void duda_switch_in(struct duda_switch *s);
 void duda_switch_out(struct duda_switch *s);
 

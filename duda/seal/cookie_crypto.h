@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the object monkey-duda-seal.so does for cookies: signing and sealing, by OpenSSL. */
+/* The interface of monkey-duda-seal.so, which signs and encrypts cookies with OpenSSL. */
 #ifndef DUDA_SEAL_COOKIE_CRYPTO_H
 #define DUDA_SEAL_COOKIE_CRYPTO_H
 
@@ -7,8 +7,8 @@
 
 enum { DUDA_COOKIE_CRYPTO_ABI = 1, DUDA_COOKIE_CRYPTO_KEY = 32, DUDA_COOKIE_CRYPTO_MAC = 32 };
 
-/* The symbol `duda_cookie_crypto` of the object. Each is false when memory is out, open() also when the text was not
- * sealed by this key for this purpose. */
+/* The symbol `duda_cookie_crypto` of the object. Every function returns false if memory is out; open() also
+ * if the text was not encrypted with this key for this purpose. */
 struct duda_cookie_crypto {
     unsigned abi;
     bool (*key)(mk_str secret, unsigned char out[DUDA_COOKIE_CRYPTO_KEY]);

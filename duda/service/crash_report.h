@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a worker still says when a handler crashes or holds the loop: route, request and stack, into its post,
- * where the worker that replaces it finds them. */
+/* The last report of a worker whose handler crashes or blocks the event loop: route, request and stack. It is
+ * written into the crash slot of the worker, where the successor of the worker finds it. */
 #ifndef DUDA_SERVICE_CRASH_REPORT_H
 #define DUDA_SERVICE_CRASH_REPORT_H
 
 #include "service/duda_ctx.h"
 
-/* Says of this thread what runs in it, and catches the signals of crashes. Once a worker; the state is the
- * thread's. */
-void duda_crash_report_preload(void); /* ahead of the sandbox */
+/* Registers this thread for crash reports and installs its signal handlers. Call it once per worker; the
+ * state is thread-local. */
+void duda_crash_report_preload(void); /* before the sandbox starts */
 void duda_crash_report_install(struct duda_worker_ctx *worker_ctx);
 void duda_crash_report_uninstall(void);
 
-/* Writes where this thread is into the post: in a handler of a signal. */
+/* Writes the current position of this thread into the crash slot. Called in a signal handler. */
 void duda_crash_report_write(const char *what, const void *context);
-/* The same of another thread, whose handler is blocked in a call and does not return from duda_fiber_resume() meanwhile. */
+/* Does the same for another thread, whose handler is blocked in a call and cannot return from
+ * duda_fiber_resume() meanwhile. */
 void duda_crash_report_write_blocked(const struct duda_worker_ctx *worker_ctx, const char *what);
 
 #endif

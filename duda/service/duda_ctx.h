@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request under way from inside: what duda/service.h keeps closed. */
+/* The internals of a request context, opaque in duda/service.h. */
 #ifndef DUDA_SERVICE_DUDA_CTX_H
 #define DUDA_SERVICE_DUDA_CTX_H
 
@@ -7,60 +7,60 @@
 
 #include "fiber/fiber.h"
 
-/* Rare: kept out of the functions that call it, which every request runs through. */
+/* Marks rarely called functions, to keep them out of the hot path of every request. */
 #define DUDA_COLD __attribute__((cold, noinline))
 
 enum { DUDA_ROUTE_CELLS = 64 };
 
-/* What all handlers of a worker share. */
+/* State shared by all handlers of a worker. */
 struct duda_worker_ctx {
     struct mk_worker *worker;
     const struct duda_symbolizer_config *sources;
     struct duda_session_config *session_config;
     const mk_str *scopes; /* of all services of the configuration */
     size_t n_scopes;
-    const struct duda_session_store *store;        /* of all services; NULL: that of [SESSIONS] */
-    struct duda_service_session_store *own_stores; /* of services that have one of their own */
-    struct duda_stack_pool *stacks[9];             /* by size: 32 KB, 64 KB, ...; made when first needed */
+    const struct duda_session_store *store;        /* default of all services; NULL: that of [SESSIONS] */
+    struct duda_service_session_store *own_stores; /* of services with a store of their own */
+    struct duda_stack_pool *stacks[9];             /* by size: 32 KB, 64 KB, ...; created on demand */
     struct duda_crash_table *crash_table;
     struct duda_crash_slot *crash_slot;
-    struct mk_timer dead_worker_timer; /* for workers of the same number that drain */
+    struct mk_timer dead_worker_timer; /* checks for draining workers with the same number that have died */
     struct duda_stall_detector *stall_detector;
-    struct mk_buf spare;                     /* room for what the next handler says */
-    struct duda_ctx *volatile runs;          /* whose handler runs now; NULL: none */
+    struct mk_buf spare;                     /* output buffer for the next handler */
+    struct duda_ctx *volatile runs;          /* context of the handler that runs now; NULL: none */
     struct duda_topic_table *rooms;          /* NULL: none yet */
-    uint64_t *said;                          /* in rooms */
-    const struct duda_topic_relay *relay;    /* NULL: rooms end at this machine */
+    uint64_t *said;                          /* counter of published messages */
+    const struct duda_topic_relay *relay;    /* NULL: topics are local to this machine */
     struct duda_lock_table *locks;           /* NULL: none yet */
-    struct duda_symbolizer *symbolizer;      /* that are asked for; NULL: none */
-    struct duda_websocket_profile *profiles; /* of sockets that are open */
-    /* Handlers that no request resumes, because it is a tunnel, or its client has no room: they go on at the
-     * end of the turn. */
+    struct duda_symbolizer *symbolizer;      /* of crash reports being resolved; NULL: none */
+    struct duda_websocket_profile *profiles; /* of open WebSockets */
+    /* Handlers that no request event resumes, because the request is a tunnel or the client's buffer is full.
+     * They resume at the end of the loop iteration. */
     struct duda_ctx *woken, *due;
     struct mk_deferred *turn;
-    void (*resume_handler)(struct duda_ctx *d); /* runs one of these now, if it may */
-    struct duda_chunk *chunks; /* memory of handlers that have ended, for the next ones: see memory.c */
+    void (*resume_handler)(struct duda_ctx *d); /* runs one of these handlers now, if allowed */
+    struct duda_chunk *chunks; /* cached memory of finished handlers, for new ones: see memory.c */
     size_t n_chunks;
     struct duda_block *blocks;
     size_t n_blocks;
     struct duda_terminated *terminated, **last_terminated;
     size_t n_terminated;
-    const struct duda_crash_policy *rules; /* of crashes */
-    int64_t memory_told;                   /* when it was last said that memory is out */
-    struct duda_ctx *events;               /* handlers whose responses are streams of events */
-    bool is_draining;                      /* the worker is to end: so are these */
-    const struct duda_service_ref *starts; /* whose DUDA_START() functions run now; NULL: none */
+    const struct duda_crash_policy *rules; /* crash limits */
+    int64_t memory_told;                   /* time of the last out-of-memory message */
+    struct duda_ctx *events;               /* handlers that stream server-sent events */
+    bool is_draining;                      /* the worker is draining, and so are its event streams */
+    const struct duda_service_ref *starts; /* service whose DUDA_START() functions run now; NULL: none */
     struct duda_route_cells {
-        uint32_t series;             /* of a route; 0: this entry is empty */
-        uint64_t *cells;             /* of this worker */
-    } route_cells[DUDA_ROUTE_CELLS]; /* a cache, by series */
+        uint32_t series;             /* series of a route; 0: this entry is empty */
+        uint64_t *cells;             /* counters of this worker */
+    } route_cells[DUDA_ROUTE_CELLS]; /* cache, indexed by series */
 };
 
-/* What handlers have of their service. */
+/* What handlers know about their service. */
 struct duda_service_ref {
-    const void *settings;           /* NULL: it has no section */
-    mk_str scope;                   /* whose state it has: see duda/scope.h */
-    const struct duda_share *share; /* NULL: it shares nothing */
+    const void *settings;           /* NULL: no configuration section */
+    mk_str scope;                   /* namespace of its state: see duda/scope.h */
+    const struct duda_share *share; /* NULL: no shared state */
 };
 
 struct duda_crash_table;
@@ -81,7 +81,7 @@ struct duda_symbolizer_config;
 
 struct duda_route_entry;
 
-/* Why a function has answered an error. */
+/* Why a function returned an error. */
 struct duda_reason {
     int error;
     char text[DUDA_REASON_MAX + 1];
@@ -91,61 +91,63 @@ struct duda_param_value {
     mk_str name, value;
 };
 
-/* Why a handler that is suspended may go on although nobody has woken it. */
+/* Events that resume a suspended handler without duda_wake(). */
 enum duda_suspend_reason { DUDA_SUSPEND_FOR_WAKE, DUDA_SUSPEND_FOR_INPUT, DUDA_SUSPEND_FOR_OUTPUT };
 
-/* In the memory of the request, which for a tunnel lives longer than its handler. */
+/* Allocated in the memory of the request, which outlives the handler of a tunnel. */
 struct duda_ctx_ref {
-    struct duda_ctx *d; /* NULL: it is over */
+    struct duda_ctx *d; /* NULL: the handler has ended */
 };
 
 struct duda_ctx {
-    struct mk_request *request; /* NULL: nobody has asked for it (duda/task.h) */
+    struct mk_request *request; /* NULL: a background task (duda/task.h) */
     struct mk_response *response;
     struct duda_worker_ctx *worker_ctx;
     const struct duda_route_entry *line;
     const struct duda_service_ref *owner; /* the service; NULL: a package */
-    struct duda_fiber *fiber;             /* NULL: it has returned */
-    mk_str path;                          /* behind the mount */
+    struct duda_fiber *fiber;             /* NULL: the handler has returned */
+    mk_str path;                          /* path below the mount point */
     mk_str id;
-    const struct duda_templates *pages; /* NULL: the service has none */
+    const struct duda_templates *pages; /* NULL: the service has no templates */
 
-    struct mk_buf out; /* what was said and not sent */
-    size_t out_at;     /* of these, so many bytes have gone */
+    struct mk_buf out; /* response bytes not yet sent */
+    size_t out_at;     /* number of bytes of `out` already sent */
 
     enum duda_suspend_reason waits_for;
-    int ended; /* 0, or what every wait answers from now on: see duda_suspend_cancel(). The request cannot say that: a
-                  deadline and a draining worker cancel handlers, too, and those without a request */
+    int ended; /* 0, or the error that every wait returns from now on: see duda_suspend_cancel(). The request
+                * cannot hold it: deadlines and draining workers also cancel handlers, some without a
+                * request */
     int result;                       /* of the handler */
-    const struct duda_route *answers; /* whose result that is: the handler, or a guard ahead of it */
-    int session_error;                /* why a text of the session could not be read; 0: nothing */
+    const struct duda_route *answers; /* the route that set the result: the handler's, or that of a middleware
+                                       * before it */
+    int session_error;                /* why a session value could not be read; 0: no error */
     struct duda_reason *reason;       /* NULL: no function has failed */
     unsigned refused;
     bool runs, woken;
-    bool typed; /* Content-Type was set */
-    bool said;  /* anything at all */
+    bool typed; /* Content-Type is set */
+    bool said;  /* any response data was written */
     bool has_status;
-    bool has_content; /* in the response, put there by another function */
-    bool streams;     /* the response has begun, or is to begin */
-    bool tunnels;     /* the response is another protocol: duda/websocket.h */
-    bool is_drained;  /* the worker has ended the stream of events: all of it was sent */
-    bool is_refused;  /* the response says why the handler could not do what it is for */
-    bool is_queued;   /* among those that were woken */
-    bool gives_back;  /* a duty gives its locks back */
+    bool has_content; /* the response already has a body, set by another function */
+    bool streams;     /* the response is streamed: headers sent, or about to be */
+    bool tunnels;     /* the connection was upgraded: duda/websocket.h */
+    bool is_drained;  /* the draining worker ended the event stream, and all of it was sent */
+    bool is_refused;  /* the response is an error that explains why the handler refused the request */
+    bool is_queued;   /* in the list of woken handlers */
+    bool gives_back;  /* a cleanup that releases its locks is registered */
 
     struct duda_ctx_ref *ctx_ref;
 
     uint64_t began_us;
     struct mk_timer deadline;
     struct duda_ctx *next_woken;
-    struct duda_ctx *next_events, **events_link; /* NULL: it sends no events */
+    struct duda_ctx *next_events, **events_link; /* NULL: no event stream */
     void (*on_over)(void *ctx,
-                    int result); /* of one without a request, when nothing is left of it; may be NULL */
+                    int result); /* called when a background task is gone; may be NULL */
     void *over_ctx;
     struct duda_topic_receiver *listener;
-    struct duda_lock_waiter *lock_waiters; /* locks; the last one that it asked for is the first */
-    struct duda_terminated *terminated;    /* NULL: it is not */
-    struct duda_wait *waits;               /* those that are under way; the last one is the first */
+    struct duda_lock_waiter *lock_waiters; /* locks held or awaited, most recent first */
+    struct duda_terminated *terminated;    /* NULL: not terminated */
+    struct duda_wait *waits;               /* active waits, most recent first */
     struct duda_cleanup *cleanups;
     struct duda_chunk *chunk;
     const struct duda_param_value *params;

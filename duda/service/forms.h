@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The form of a request, after it was received. */
+/* The parsed form of a request. */
 #ifndef DUDA_SERVICE_FORMS_H
 #define DUDA_SERVICE_FORMS_H
 
 #include <duda/upload.h>
 
 struct duda_parsed_form {
-    int result; /* of the first duda_form_load() */
+    int result; /* result of the first duda_form_load() */
     struct duda_form_data fields;
     struct duda_upload *files;
     size_t n_files;
-    struct mk_spool *content; /* NULL: it has no files */
+    struct mk_spool *content; /* NULL: no files */
 };
 
-/* Content-Encoding of requests (RFC 9110, section 8.4), of which Duda decodes none. 0; 415: the content is
- * compressed, so that it cannot be read as what its Content-Type says. The response then says what is accepted. */
+/* Checks Content-Encoding (RFC 9110, section 8.4); Duda decodes no request bodies. 0, or 415 if the body is
+ * compressed and so cannot be read as its Content-Type; the response then names the accepted encodings. */
 int duda_form_check_encoding(struct duda_ctx *d);
 
 /* NULL: not received yet. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The locks of a worker: names, each with a queue, whose first one has the lock. It must not know who waits.
- */
+/* The locks of a worker: names, each with a queue whose first waiter holds the lock. Must not know who
+ * waits. */
 #ifndef DUDA_SERVICE_LOCK_TABLE_H
 #define DUDA_SERVICE_LOCK_TABLE_H
 
@@ -9,24 +9,24 @@
 struct duda_lock_table;
 struct duda_lock_queue;
 
-/* Has one lock, or waits for it. */
+/* Holds one lock, or waits for it. */
 struct duda_lock_waiter {
     struct duda_lock_waiter *next, **at; /* in the queue */
-    struct duda_lock_waiter *sibling;    /* of the same owner; the owner's */
+    struct duda_lock_waiter *sibling;    /* next lock of the same owner; the owner */
     struct duda_lock_queue *lock;
     void *owner;
-    void (*on_lock_granted)(void *owner); /* it waited, and has the lock now */
+    void (*on_lock_granted)(void *owner); /* called when a waiter gets the lock */
 };
 
 struct duda_lock_table *duda_lock_table_new(void);
-/* All claims have left. NULL is fine. */
+/* All waiters must have left. NULL is allowed. */
 void duda_lock_table_free(struct duda_lock_table *l);
 
-/* 0 or -ENOMEM. The claim is the caller's, who sets owner and on_turn. */
+/* 0 or -ENOMEM. The caller owns the waiter, and sets `owner` and on_lock_granted. */
 int duda_lock_table_enqueue(struct duda_lock_table *l, mk_str name, struct duda_lock_waiter *c);
 bool duda_lock_waiter_has_lock(const struct duda_lock_waiter *c);
 mk_str duda_lock_waiter_name(const struct duda_lock_waiter *c);
-/* Gives the lock back, or waits for it no more. */
+/* Releases the lock, or stops waiting for it. */
 void duda_lock_table_dequeue(struct duda_lock_table *l, struct duda_lock_waiter *c);
 
 #endif

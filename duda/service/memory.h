@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory and the duties of a handler: what duda/memory.h promises ends here. */
+/* Memory and cleanups of a handler: the internals of duda/memory.h. */
 #ifndef DUDA_SERVICE_MEMORY_H
 #define DUDA_SERVICE_MEMORY_H
 
 #include "service/duda_ctx.h"
 
-/* Memory for a handler itself: the worker keeps some for the next ones. NULL: no memory. */
+/* Memory for the handler itself, from a cache of the worker. NULL: no memory. */
 void *duda_memory_acquire_block(struct duda_worker_ctx *worker_ctx, size_t size);
 void duda_memory_release_block(struct duda_worker_ctx *worker_ctx, void *memory);
 
-/* Calls what was deferred, the last one first. */
+/* Calls the deferred functions in reverse order. */
 void duda_memory_run_cleanups(struct duda_ctx *d);
-/* Gives all memory back. */
+/* Frees all memory of the handler. */
 void duda_memory_free_chunks(struct duda_ctx *d);
-/* Frees what the worker keeps for the next handlers. */
+/* Frees the worker's cache. */
 void duda_memory_free_cache(struct duda_worker_ctx *worker_ctx);
 
 #endif

@@ -5,8 +5,8 @@
 
 #include <duda/render.h>
 
-/* Compiles the folder `templates` of the service; *out is NULL if there is none. They live as long as the
- * configuration. False: something is wrong, which has been reported. */
+/* Compiles the folder `templates` of the service; *out is NULL if the folder does not exist. Templates live
+ * as long as the configuration. False: an error, already reported. */
 bool duda_render_load_templates(struct mk_config *config, const struct duda_service *service,
                                 const struct duda_templates **out);
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For answers with a form of their own, which are written into d->out. */
+/* For responses that are formatted directly into d->out. */
 #ifndef DUDA_SERVICE_RESPONSE_H
 #define DUDA_SERVICE_RESPONSE_H
 
 #include "service/duda_ctx.h"
 
-/* 0: d->out may be written to; else what the function that says something answers. */
+/* 0: d->out may be written; otherwise the error that the calling response function returns. */
 int duda_response_begin_write(struct duda_ctx *d);
-/* It was written to. */
+/* Call it after writing to d->out. */
 int duda_response_end_write(struct duda_ctx *d);
-/* Sets a type that outlives the request. */
+/* Sets Content-Type without a copy: `type` must outlive the request. */
 int duda_response_set_type_nocopy(struct duda_ctx *d, mk_str type);
 
-/* As duda_header_add(), also for cookies of Duda itself. */
+/* Like duda_header_add(), but also for Duda's own cookies. */
 int duda_response_add_header(struct duda_ctx *d, const char *name, mk_str value);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Services that answer in the same hosts, in a configuration that does not say which of them comes first. */
+/* Detects conflicts between services on the same virtual hosts when the configuration does not define their
+ * order. */
 #ifndef DUDA_SERVICE_ROUTE_CONFLICTS_H
 #define DUDA_SERVICE_ROUTE_CONFLICTS_H
 
@@ -7,8 +8,8 @@
 
 struct duda_route_conflicts;
 
-/* Adds the routes of a service that answers in the whole host to those of the others there, `*all`. False: two
- * services have the same route, which was reported, or memory is out. */
+/* Adds the routes of a service that handles the whole host to `*all`, those of the other services there.
+ * False: two services define the same route, already reported, or memory is out. */
 bool duda_route_conflicts_add(struct mk_config *config, struct duda_route_conflicts **all,
                               const struct mk_vhost *host, const struct duda_service *service,
                               const struct duda_route_table *table);

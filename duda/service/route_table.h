@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The routes of a service, made ready to be looked up. No request here. */
+/* The routes of a service, compiled for lookup. Independent of requests. */
 #ifndef DUDA_SERVICE_ROUTE_TABLE_H
 #define DUDA_SERVICE_ROUTE_TABLE_H
 
@@ -8,20 +8,20 @@
 
 #include "service/crash_table.h"
 
-/* A function before or after a handler; the inner ones lead to the outer ones. */
+/* A function that runs before or after a handler. Inner entries link to outer ones. */
 struct duda_middleware {
     const struct duda_middleware *outer;
     duda_fn *fn;
 };
 
-/* A route with what its groups add. */
+/* A route with the settings inherited from its groups. */
 struct duda_route_entry {
     const struct duda_route *route;
-    mk_str pattern;                      /* the whole one */
-    mk_str host;                         /* empty: any */
-    struct duda_route_slot *route_slot;  /* on the board; may be NULL */
-    uint32_t series;                     /* its statistics; 0: there are too many routes */
-    const struct duda_middleware *after; /* in the order of calls */
+    mk_str pattern;                      /* full pattern, with group prefixes */
+    mk_str host;                         /* empty: any host */
+    struct duda_route_slot *route_slot;  /* in the crash table; may be NULL */
+    uint32_t series;                     /* its statistics; 0: none, too many routes */
+    const struct duda_middleware *after; /* in call order */
     size_t n_before;
     const struct duda_route *const *before; /* DUDA_IS_BEFORE or DUDA_IS_REQUIRE */
 };
@@ -29,16 +29,17 @@ struct duda_route_entry {
 /* All routes of a service. */
 struct duda_route_table;
 
-/* Lives as long as the configuration. NULL: something is wrong, which has been reported. */
+/* Lives as long as the configuration. NULL: an error, already reported. */
 struct duda_route_table *duda_route_table_new(struct mk_config *config, const struct duda_service *service);
 
-/* What answers. Without a line *router is where match->allowed is from, or NULL if no route has the path. */
+/* The matching route. On 405, NULL: *router is the one whose match->allowed applies, or NULL if no route has
+ * the path. */
 const struct duda_route_entry *duda_route_table_find(const struct duda_route_table *t, mk_str host,
                                                      mk_str method, mk_str path,
                                                      struct mk_router_match *match,
                                                      const struct mk_router **router);
 
-/* The i-th line of the service, in the order of its source; NULL: there are no more. */
+/* The i-th route of the service, in source order; NULL: no more. */
 const struct duda_route_entry *duda_route_table_at(const struct duda_route_table *t, size_t i);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What signs and seals: settings of [SESSIONS], the keys, and the object that uses them. */
+/* Signing and encryption of cookies: settings of [SESSIONS], keys, and the loaded crypto object. */
 #ifndef DUDA_SERVICE_SESSION_CONFIG_H
 #define DUDA_SERVICE_SESSION_CONFIG_H
 
@@ -16,29 +16,30 @@ enum duda_session_backend {
     DUDA_SESSION_BACKEND_STORE
 };
 
-/* What one configuration has for visitors. */
+/* Session settings of one configuration. */
 struct duda_session_config {
-    mk_str store_name; /* `memory`, `cookie`, or that of a store which a package brings */
+    mk_str store_name; /* `memory`, `cookie`, or the name of a store that a package provides */
     enum duda_session_backend store;
     uint32_t idle_ms, life_ms;
     uint64_t n_max;
     mk_str key_file;
     const struct duda_cookie_crypto *seal; /* NULL: not loaded */
-    bool has_secret; /* keys were configured: other machines, and the next start, have them */
-    size_t n_keys;   /* the first one signs and seals */
+    bool has_secret; /* keys are configured, so other machines and the next start share them */
+    size_t n_keys;   /* the first key signs and encrypts */
     unsigned char keys[DUDA_SESSION_KEYS_MAX][DUDA_COOKIE_CRYPTO_KEY];
-    unsigned char own_key[DUDA_COOKIE_CRYPTO_KEY]; /* of this server, as long as its master lives */
+    unsigned char own_key[DUDA_COOKIE_CRYPTO_KEY]; /* random key of this server, for the lifetime of its
+                                                    * master */
     struct duda_session_shm vault;
-    struct duda_revoked_sessions *ended; /* sealed sessions; NULL: they are not in cookies */
-    struct duda_session_rate *begun;     /* sessions in a store; NULL: they are not in one */
+    struct duda_revoked_sessions *ended; /* ended sessions, if sessions are in cookies; else NULL */
+    struct duda_session_rate *begun;     /* rate of new sessions, if sessions are in a store; else NULL */
 };
 
 extern const struct mk_conf_table duda_session_config_table;
 
-/* NULL: something is wrong, which has been reported. */
+/* NULL: an error, already reported. */
 struct duda_session_config *duda_session_config_load(struct mk_config *config);
-/* Cookies are to be signed or sealed: loads what does that. In the master: a sandbox may refuse it later.
- * False: there is no OpenSSL. */
+/* Loads the crypto object that signs and encrypts cookies. Called in the master, because a sandbox may forbid
+ * it later. False: OpenSSL is missing. */
 bool duda_session_config_load_crypto(struct duda_session_config *session_config);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `Share` of [DUDA]: services that have one state, and hosts that are one for it. */
+/* The key `Share` of [DUDA]: services that share their state, and hosts that count as one for it. */
 #ifndef DUDA_SERVICE_SHARE_H
 #define DUDA_SERVICE_SHARE_H
 
 #include <monkey/config.h>
 
 struct duda_share {
-    mk_str name; /* the scope */
+    mk_str name; /* of the scope */
     mk_str *services, *hosts;
     size_t n_services, n_hosts;
     bool has_all_hosts;
@@ -17,18 +17,18 @@ struct duda_shares {
     size_t n;
 };
 
-/* Of a key of the configuration. */
+/* Parses a value of the configuration key. */
 bool duda_shares_parse(const struct mk_conf_ctx *conf_ctx, mk_str value, void *shares);
 bool duda_shares_format(const void *shares, size_t i, struct mk_buf *out);
 
-/* Letters, digits, `-` and `_`, and not too long. */
+/* Letters, digits, `-` and `_`, within the maximum length. */
 bool duda_share_is_valid_name(mk_str name);
 /* NULL: the service shares nothing. */
 const struct duda_share *duda_shares_find(const struct duda_shares *shares, mk_str service);
-/* All services are known: reports names that mean none, and a scope that is the name of another service. */
+/* Called when all services are known: reports unknown names, and a scope named like another service. */
 void duda_shares_check(struct mk_config *config, const void *section, const struct duda_shares *shares,
                        const mk_str *services, size_t n);
-/* Under which name state of that host is; `share` may be NULL. */
+/* The host name under which the state of that host is stored; `share` may be NULL. */
 mk_str duda_share_state_host(const struct duda_share *share, mk_str host);
 
 #endif

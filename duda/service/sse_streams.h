@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handlers whose responses are streams of events: they would last as long as their clients, so the worker ends
- * them when it drains. */
+/* Handlers that stream server-sent events. The streams would last as long as their clients, so a draining
+ * worker ends them. */
 #ifndef DUDA_SERVICE_SSE_STREAMS_H
 #define DUDA_SERVICE_SSE_STREAMS_H
 
 #include "service/suspend.h"
 
-/* The response of this handler is a stream of events. */
+/* Registers the handler: its response is an event stream. */
 void duda_sse_streams_add(struct duda_ctx *d);
-/* It is over. Harmless for other handlers. */
+/* Unregisters the handler. Does nothing for other handlers. */
 DUDA_COLD void duda_sse_streams_remove(struct duda_ctx *d);
-/* The worker is to end. */
+/* Called when the worker drains. */
 void duda_sse_streams_drain(struct duda_worker_ctx *worker_ctx);
 
 #endif

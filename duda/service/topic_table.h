@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rooms of a worker: names with members of any kind. It must not know what members do with what they
- * hear. */
+/* The topics of a worker: names with subscribers of any kind. Must not know what subscribers do with
+ * messages. */
 #ifndef DUDA_SERVICE_TOPIC_TABLE_H
 #define DUDA_SERVICE_TOPIC_TABLE_H
 
@@ -8,33 +8,33 @@
 
 struct duda_topic_table;
 
-/* What was said. The frame is made when the first member wants it. */
+/* A published message. The frame is built when the first subscriber needs it. */
 struct duda_topic_delivery {
     mk_str room, text;
     enum mk_websocket_kind kind;
     struct mk_websocket_message *framed;
 };
 
-/* Hears one room, for `owner`. */
+/* A subscription of `owner` to one topic. */
 struct duda_subscriber {
-    struct duda_subscriber *next, **at; /* in the room */
-    struct duda_subscriber *sibling;    /* of the same owner; the owner's */
+    struct duda_subscriber *next, **at; /* in the topic */
+    struct duda_subscriber *sibling;    /* next subscription of the same owner; the owner */
     struct duda_topic *room;
     void *owner;
     void (*on_message)(void *owner,
-                       struct duda_topic_delivery *delivery); /* may take out members, its own too */
+                       struct duda_topic_delivery *delivery); /* may remove subscribers, including itself */
 };
 
 struct duda_topic_table *duda_topic_table_new(void);
-/* All members have left. */
+/* All subscribers must have left. */
 void duda_topic_table_free(struct duda_topic_table *r);
 
-/* 0 or -ENOMEM. The member is the caller's. */
+/* 0 or -ENOMEM. The caller owns the subscriber. */
 int duda_topic_table_add(struct duda_topic_table *r, mk_str name, struct duda_subscriber *m);
 void duda_topic_table_remove(struct duda_topic_table *r, struct duda_subscriber *m);
 mk_str duda_topic_table_name(const struct duda_subscriber *m);
 
-/* Tells all members here. */
+/* Delivers to all subscribers in this worker. */
 void duda_topic_table_publish(struct duda_topic_table *r, mk_str name, enum mk_websocket_kind kind,
                               mk_str text);
 size_t duda_topic_table_count(const struct duda_topic_table *r, mk_str name);

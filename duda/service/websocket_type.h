@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A socket from inside: what duda/websocket.h keeps closed. */
+/* The internals of a WebSocket, opaque in duda/websocket.h. */
 #ifndef DUDA_SERVICE_WEBSOCKET_TYPE_H
 #define DUDA_SERVICE_WEBSOCKET_TYPE_H
 
@@ -7,28 +7,28 @@
 
 struct duda_subscriber;
 
-/* How sockets are to be: all those of a worker that are alike share one. */
+/* WebSocket options, shared by all WebSockets of a worker with equal options. */
 struct duda_websocket_profile {
     struct duda_websocket_profile *next;
     size_t users;
     struct duda_websocket_options options;
-    struct mk_websocket_options wire; /* what follows from these */
+    struct mk_websocket_options wire; /* options derived from these */
 };
 
-/* A service may have very many: keep it small. */
+/* A service may have very many of these: keep the struct small. */
 struct duda_websocket {
-    struct mk_websocket *end; /* NULL: it is over */
+    struct mk_websocket *end; /* NULL: closed */
     struct duda_worker_ctx *worker_ctx;
     const struct duda_service_ref *owner;
-    struct duda_ctx *d; /* whose handler has it; NULL: callbacks have it, or the handler has returned */
+    struct duda_ctx *d; /* the handler that owns it; NULL: callbacks own it, or the handler has returned */
     void *ctx;
     struct duda_websocket_profile *profile;
-    struct duda_subscriber *members; /* rooms that it is in */
-    mk_str message;                  /* on the heap */
+    struct duda_subscriber *members; /* its subscriptions */
+    mk_str message;                  /* allocated on the heap */
     size_t mark;
     enum mk_websocket_kind kind;
-    bool has_message; /* `message` is new: the handler has not had it */
-    bool wants;       /* the handler waits for one */
+    bool has_message; /* `message` has not been delivered to the handler yet */
+    bool wants;       /* the handler waits for a message */
 };
 
 #endif

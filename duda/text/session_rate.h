@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many sessions each client has begun of late, in memory that all workers share. Its size is fixed: when a line is full,
- * the client with the fewest gives way. There are no locks: a client is one word, so a worker that dies leaves nothing
- * inconsistent. */
+/* The number of recent sessions per client, in memory shared by all workers. The table has a fixed size: a
+ * full bucket evicts the client with the fewest sessions. There are no locks: an entry is one word, so a
+ * dying worker leaves nothing inconsistent. */
 #ifndef DUDA_TEXT_SESSION_RATE_H
 #define DUDA_TEXT_SESSION_RATE_H
 
@@ -13,16 +13,16 @@ enum { DUDA_SESSION_RATE_SLOTS = 8, DUDA_SESSION_RATE_LINES = 4096 };
 
 struct duda_session_rate {
     _Atomic uint32_t is_ready;
-    struct mk_hash_key key; /* secret, so that clients cannot choose their line */
+    struct mk_hash_key key; /* secret, so that clients cannot choose their bucket */
     struct {
         _Atomic uint64_t slots[DUDA_SESSION_RATE_SLOTS];
     } lines[DUDA_SESSION_RATE_LINES];
 };
 
-/* Uses zeroed memory, or such that is in use already. In the master, before workers start. */
+/* Takes zeroed memory, or memory already in use. Called in the master, before workers start. */
 void duda_session_rate_init(struct duda_session_rate *b);
-/* One more of the client, see mk_addr_client(). `window` is the number of the time span that is counted. False: it has
- * begun `max` in it. */
+/* Counts a new session of the client: see mk_addr_client(). `window` is the number of the current time
+ * window. False: the client already created `max` sessions in this window. */
 bool duda_session_rate_allow(struct duda_session_rate *b, const struct mk_addr *client, uint64_t window,
                              uint64_t max);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A compiled template from inside: a list of nodes. */
+/* The internals of a compiled template: a list of nodes. */
 #ifndef DUDA_TEXT_TEMPLATE_H
 #define DUDA_TEXT_TEMPLATE_H
 
@@ -16,21 +16,21 @@ enum duda_template_node_kind {
 
 struct duda_template_node {
     enum duda_template_node_kind kind;
-    bool alone;    /* a partial that has its line for itself */
+    bool alone;    /* a partial alone on its line */
     mk_str text;   /* text, or the name in a tag */
     mk_str indent; /* of such a partial */
-    size_t end;    /* sections: the node behind the last one inside */
-    size_t at;     /* of the tag in the source */
+    size_t end;    /* of a section: index of the node after its last inner one */
+    size_t at;     /* offset of the tag in the source */
 };
 
 struct duda_template {
     char *name;
-    mk_str source; /* all texts point into it */
+    mk_str source; /* all texts are slices of it */
     struct duda_template_node *nodes;
     size_t n, cap;
 };
 
-/* "people.html, line 3, column 5: ". */
+/* Formats a position: "people.html, line 3, column 5: ". */
 void duda_template_position(const struct duda_template *t, size_t at, struct mk_buf *out);
 
 #endif
