@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What packages with sections have in common: sections with a Name and a place, and what each worker has for
- * each of them. It is compiled into each package, and knows none of them. */
+/* Common code of packages with configuration sections: sections with a Name and a location, and the
+ * per-worker instance of each. Compiled into each package; knows none of them. */
 #ifndef DUDA_PACKAGES_PACKAGE_H
 #define DUDA_PACKAGES_PACKAGE_H
 
@@ -11,26 +11,26 @@
 #include <monkey/plugin.h>
 #include <monkey/worker.h>
 
-/* What the struct of a section begins with. */
+/* Must be the first member of the settings of a section. */
 struct package_settings {
     mk_str name, place;
-    uint32_t meter; /* filled when the section is read */
+    uint32_t meter; /* set when the section is read */
 };
 
-/* What this worker counts of the calls to a section. */
+/* This worker's metrics of the calls to a section. */
 static inline uint64_t *package_meter(const struct mk_worker *w, const void *settings)
 {
     return mk_worker_cells(w, ((const struct package_settings *)settings)->meter);
 }
 
-/* A call begins; what it answers is for package_meter_end(). */
+/* Starts to measure a call; pass the result to package_meter_end(). */
 static inline uint64_t package_meter_begin(uint64_t *p)
 {
     mk_meter_begin(p);
     return mk_clock_us();
 }
 
-/* That something is not there, or is another one, is an answer as good as any. */
+/* A missing or changed entry is a regular result, not a failure. */
 static inline bool package_meter_is_failure(int e)
 {
     return e < 0 && e != -ENOENT && e != -EEXIST && e != -ESTALE && e != -EDOM && e != -EDQUOT;
@@ -41,10 +41,10 @@ static inline void package_meter_end(uint64_t *p, uint64_t begun, int e)
     mk_meter_end(p, mk_clock_us() - begun, package_meter_is_failure(e));
 }
 
-/* What a handler calls: it is a wait from its begin to its end, and counted as one call. A handler that has ended begins none,
- * so that a call takes a connection or memory only for one that will give it back. */
+/* A call of a handler into a package: one wait, counted as one call. A cancelled handler starts no call, so
+ * no call acquires a connection or memory that would not be released. */
 struct package_call {
-    struct duda_wait wait; /* the first */
+    struct duda_wait wait; /* must be first */
     uint64_t *meter;
     uint64_t begun;
     int result;
@@ -52,19 +52,19 @@ struct package_call {
 
 void package_call_record(struct duda_wait *w);
 
-/* 0, or what has ended the handler. Without a meter (NULL) it is not counted. */
+/* 0, or the error that cancelled the handler. Not counted if `meter` is NULL. */
 static inline int package_call_begin(struct package_call *c, struct duda_ctx *d, uint64_t *meter)
 {
     int e = duda_wait_begin(d, &c->wait, package_call_record);
     if (e)
         return e;
     c->meter = meter;
-    c->result = -ECANCELED; /* unless it comes to its end */
+    c->result = -ECANCELED; /* if it does not finish */
     c->begun = meter ? package_meter_begin(meter) : 0;
     return 0;
 }
 
-/* Its result, which it answers; nothing else if it has not begun. */
+/* Ends the call and returns `result`. Does nothing else if the call did not begin. */
 static inline int package_call_end(struct package_call *c, int result)
 {
     c->result = result;
@@ -83,7 +83,7 @@ enum { PACKAGE_SECTIONS_MAX = 64 };
 
 struct package_type;
 
-/* The sections of a configuration, in their order. */
+/* The sections of a configuration, in order. */
 struct package_sections {
     const struct package_type *kind;
     void *v[PACKAGE_SECTIONS_MAX];
@@ -93,23 +93,23 @@ struct package_sections {
 struct package_type {
     const struct mk_plugin *plugin;
     const struct mk_conf_table *table;
-    const char *name;  /* of the package: "kv" */
-    const char *place; /* the key that a section must have */
-    size_t max;        /* sections; up to PACKAGE_SECTIONS_MAX */
-    /* Looks at the other keys of a section. False: it is wrong, and that is reported. */
+    const char *name;  /* name of the package: "kv" */
+    const char *place; /* a key that every section must have */
+    size_t max;        /* maximum number of sections; up to PACKAGE_SECTIONS_MAX */
+    /* Validates the other keys of a section. False: invalid; already reported. */
     bool (*check_section)(struct mk_config *config, const struct package_sections *before, void *settings);
-    /* Makes the Name of a right one known to those that find it by that; may be NULL. */
+    /* Registers the Name of a valid section with other plugins; may be NULL. */
     void (*declare)(struct mk_config *config, const void *settings, mk_str name);
-    size_t size; /* of what a worker has for each section: zeroes at first */
-    /* 0 or a negated errno value; -EEXIST: the name is taken by another kind of section. NULL: a worker has a copy of the
-     * settings. */
+    size_t size; /* size of the per-worker instance, initially zeroed */
+    /* Opens an instance. 0 or a negated errno value; -EEXIST: a section of another type already has the name.
+     * NULL: the instance is a copy of the settings. */
     int (*open)(void *one, struct mk_worker *w, const void *settings);
-    /* Also after an open() that failed; may be NULL. */
+    /* Also called if open() failed; may be NULL. */
     void (*close)(void *one);
 };
 
-/* The sections of the package `id`, whose keys are in `keys`: `settings` is the struct of a section, `in_worker` what a worker has
- * for each, `about` the help. The other arguments are members of struct package_type. */
+/* The sections of the package `id`, with the keys in `keys`: `settings` is the settings struct, `in_worker`
+ * the per-worker struct, `about` the help text. The other arguments are members of struct package_type. */
 #define PACKAGE_TYPE(id, section_name, settings, in_worker, about, ...)                                      \
     MK_PLUGIN_DECLARE(duda_##id);                                                                            \
     static const struct mk_conf_table table = {                                                              \
@@ -133,7 +133,7 @@ struct package_type {
         __VA_ARGS__, NULL                                                                                    \
     }
 
-/* Its plugin, with that help; the other arguments are members of struct mk_plugin. */
+/* Its plugin, with that help text; the other arguments are members of struct mk_plugin. */
 #define PACKAGE_PLUGIN(id, about, ...)                                                                       \
     static int load(struct mk_config *config, void **data)                                                   \
     {                                                                                                        \
@@ -151,15 +151,16 @@ struct package_type {
         __VA_ARGS__,                                                                                         \
     }
 
-/* Hooks of its plugin: load() calls the first one. */
+/* Hooks of the plugin: load() calls the first one. */
 int package_load(const struct package_type *kind, struct mk_config *config, void **data);
 int package_worker_start(struct mk_worker *w, void *data);
 void package_worker_stop(struct mk_worker *w, void *data);
-/* What this worker has for the section of that Name; NULL names the first. NULL: there is none, which is reported. */
+/* This worker's instance of the section with that Name; NULL selects the first. Returns NULL if there is
+ * none, which is logged. */
 void *package_find_instance(const struct package_type *kind, struct duda_ctx *d, const char *name);
 
-/* A handler has asked for a section that is missing: an error in the log, once for each Name, and the reason if the handler
- * returns -ENODEV, which functions of packages answer without a section. */
+/* A handler used a missing section: logs an error, once for each Name, and sets the reason for when the
+ * handler returns -ENODEV, the result of package functions without a section. */
 void package_log_missing_section(struct duda_ctx *d, const char *section, const char *name);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What Duda has in each worker. */
+/* The state of Duda in each worker. */
 #ifndef DUDA_SERVICE_WORKER_CTX_H
 #define DUDA_SERVICE_WORKER_CTX_H
 
@@ -10,34 +10,34 @@
 #include "service/duda_ctx.h"
 #include "service/symbolizer.h"
 
-enum { DUDA_STORES_MAX = 256, DUDA_SERVICES_MAX = 64 }; /* 64: the plugins of a configuration */
+enum { DUDA_STORES_MAX = 256, DUDA_SERVICES_MAX = 64 }; /* 64: maximum number of plugins in a configuration */
 
 /* The settings of Duda in one configuration. */
 struct duda_plugin_config {
     struct duda_crash_table *crash_table;
-    uint32_t said; /* in rooms */
+    uint32_t said; /* counter of published messages */
     struct duda_crash_policy rules;
     struct duda_session_config *session_config;
-    mk_str stores[DUDA_STORES_MAX]; /* that sections of packages bring */
+    mk_str stores[DUDA_STORES_MAX]; /* provided by sections of packages */
     size_t n_stores;
     const void *section; /* [DUDA] */
     const struct duda_shares *shares;
     mk_str services[DUDA_SERVICES_MAX];
-    mk_str scopes[DUDA_SERVICES_MAX]; /* of each */
+    mk_str scopes[DUDA_SERVICES_MAX]; /* one per service */
     size_t n_services;
     struct duda_symbolizer_config sources;
-    struct duda_route_conflicts *routes; /* of services that answer in the same hosts */
+    struct duda_route_conflicts *routes; /* of services on the same virtual hosts */
     bool is_checked;
 };
 
-/* Once, before all others: the plugin that Duda is. */
+/* Call it once, before the other functions: sets the plugin that implements Duda. */
 void duda_worker_ctx_set_plugin(const struct mk_plugin *plugin);
 
 const struct mk_plugin *duda_worker_ctx_plugin(void);
 
 struct duda_worker_ctx *duda_worker_ctx(struct mk_worker *worker);
 
-/* Logs what is in the post of the worker. */
+/* Logs the crash report in the worker's slot. */
 void duda_worker_ctx_log_crash(struct duda_worker_ctx *worker_ctx);
 
 int duda_worker_ctx_new(struct mk_worker *worker, const struct duda_plugin_config *settings);

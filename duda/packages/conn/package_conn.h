@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection to a server that is opened again when it is lost: its state, when to try again, what the log says about an
- * outage, which error handlers get, and the requests under way. Transporting bytes is up to its owner: stream.h does so over
- * the plugin `upstream`, others by a library of the protocol. Compiled into each package that uses it. */
+/* A connection to a server that reconnects when it is lost: its state, its backoff, log messages about an
+ * outage, errors for handlers, and the requests in flight. The owner transports the bytes: package_stream.h
+ * uses the plugin `upstream`, other owners use a client library. Compiled into each package that uses it. */
 #ifndef DUDA_PACKAGES_CONN_H
 #define DUDA_PACKAGES_CONN_H
 
@@ -12,14 +12,14 @@
 
 #include "package_request_queue.h"
 
-/* Not an order: ask package_conn_is_opening() and package_conn_is_ready(). */
+/* Do not compare these by order: use package_conn_is_opening() and package_conn_is_ready(). */
 enum package_conn_state {
     PACKAGE_CONN_DOWN,
-    PACKAGE_CONN_RESOLVING, /* finds out where the server is */
+    PACKAGE_CONN_RESOLVING, /* looks up the server */
     PACKAGE_CONN_CONNECTING,
-    PACKAGE_CONN_HANDSHAKE, /* connected, not ready yet: logs in, checks the server */
+    PACKAGE_CONN_HANDSHAKE, /* connected, not ready yet: authenticates, checks the server */
     PACKAGE_CONN_READY,
-    PACKAGE_CONN_EXCLUSIVE /* up, and one handler has the connection for itself */
+    PACKAGE_CONN_EXCLUSIVE /* up, and reserved for one handler */
 };
 
 enum { PACKAGE_CONN_ERROR_MAX = 512 };
@@ -27,19 +27,22 @@ enum { PACKAGE_CONN_ERROR_MAX = 512 };
 struct package_conn;
 
 struct package_conn_ops {
-    const char *section; /* the log names it: "REDIS" */
-    /* Begins an attempt: moves to RESOLVING or CONNECTING, and later to UP by package_conn_mark_ready(). May fail at once. */
+    const char *section; /* name in the log: "REDIS" */
+    /* Starts an attempt: moves to RESOLVING or CONNECTING, and later to UP with package_conn_mark_ready().
+     * May fail at once. */
     void (*connect)(struct package_conn *l);
-    /* Frees what the connection needs, in any state. */
+    /* Frees the resources of the connection, in any state. */
     void (*close)(struct package_conn *l);
-    /* Each of these may be NULL. None may free the link. */
+    /* Each of these may be NULL. None may free the connection. */
     void (*on_up)(struct package_conn *l);
-    void (*on_down)(struct package_conn *l, int error); /* the requests that were sent have ended */
+    void (*on_down)(struct package_conn *l, int error); /* all sent requests have ended */
     void (*on_late)(
-        struct package_conn *l); /* an attempt or a reply takes too long: it will be closed next */
+        struct package_conn *l); /* an attempt or a reply timed out: the connection closes next */
     void (*send)(
-        struct package_conn *l); /* at the end of a turn, while it is up: sends what is in `waiting` */
-    /* A request ends; it belongs to the owner again. An error comes with is_sent: may the server have got it? */
+        struct package_conn *l); /* at the end of a loop iteration, while up: sends the requests in
+                                  * `waiting` */
+    /* Ends a request and returns it to the owner. An error comes with is_sent: may the server have received
+     * it? */
     void (*finish)(struct package_conn *l, struct package_request *r, int error, bool is_sent);
 };
 
@@ -47,30 +50,31 @@ struct package_conn {
     const struct package_conn_ops *ops;
     struct mk_worker *worker;
     mk_str name;   /* of the section */
-    mk_str server; /* for the log; empty: the section says enough */
+    mk_str server; /* for the log; empty: the section name suffices */
     uint32_t timeout_ms;
-    bool fails_fast; /* another server may take over: no request waits for this one while attempts fail */
-    bool stays_up;   /* it is opened again when it is lost, even if no request waits */
+    bool fails_fast; /* another server may take over: requests fail at once while attempts fail */
+    bool stays_up;   /* reconnects even if no request waits */
 
-    struct mk_sm state;                   /* of enum package_conn_state: package_conn_set_state() */
-    uint64_t since_ms;                    /* of the last attempt */
+    struct mk_sm state;                   /* an enum package_conn_state: package_conn_set_state() */
+    uint64_t since_ms;                    /* start of the last attempt */
     uint64_t retry_ms;                    /* no attempt before this time */
-    uint32_t backoff_ms;                  /* the longest pause after the last attempt; 0: it was up */
-    uint64_t failing_ms;                  /* attempts fail since then, and the log says so; 0: they do not */
-    struct package_request_queue waiting; /* for the connection, or the end of the turn */
-    struct package_request_queue sent;    /* in the order of their replies */
+    uint32_t backoff_ms;                  /* upper bound of the delay after the last attempt; 0: the
+                                           * connection was up */
+    uint64_t failing_ms;                  /* start of the outage, which is logged; 0: no outage */
+    struct package_request_queue waiting; /* for the connection, or for the end of the loop iteration */
+    struct package_request_queue sent;    /* in reply order */
     struct mk_deferred *turn;
     struct mk_timer timer;
-    uint64_t timer_ms; /* 0: it is not set */
-    size_t reason_at;  /* in `why` */
+    uint64_t timer_ms; /* 0: not set */
+    size_t reason_at;  /* offset of the reason in `why` */
     char why
-        [PACKAGE_CONN_ERROR_MAX]; /* "[REDIS] main, unix:/run/redis: Connection refused"; empty: nothing has happened */
+        [PACKAGE_CONN_ERROR_MAX]; /* "[REDIS] main, unix:/run/redis: Connection refused"; empty: no error */
 };
 
-/* `l` is zero. 0 or -ENOMEM; package_conn_fini() in both cases. */
+/* `l` must be zeroed. 0 or -ENOMEM; call package_conn_fini() in both cases. */
 int package_conn_init(struct package_conn *l, struct mk_worker *w, const struct package_conn_ops *ops,
                       mk_str name, uint32_t timeout_ms);
-/* Requests end with -ECANCELED. Harmless if it was never initialized. */
+/* Ends all requests with -ECANCELED. Does nothing if the connection was never initialized. */
 void package_conn_fini(struct package_conn *l);
 
 /* ---- States ---- */
@@ -80,59 +84,62 @@ static inline bool package_conn_is_in_state(const struct package_conn *l, enum p
     return l->state.is == state;
 }
 void package_conn_set_state(struct package_conn *l, enum package_conn_state to);
-/* An attempt is under way. */
+/* An attempt is in progress. */
 bool package_conn_is_opening(const struct package_conn *l);
 /* UP or EXCLUSIVE. */
 bool package_conn_is_ready(const struct package_conn *l);
-/* The last attempts have failed: the log has an outage. */
+/* The last attempts failed: the log shows an outage. */
 static inline bool package_conn_is_failing(const struct package_conn *l)
 {
     return l->failing_ms;
 }
-/* They have for as long as Timeout. */
+/* Attempts have failed for at least Timeout. */
 bool package_conn_is_unavailable(const struct package_conn *l);
 
-/* Begins an attempt, if it is down and may try again. Handlers call package_conn_stay_up() or package_conn_enqueue(), which leave
- * that to the end of the turn: their stacks are too small for what libraries and TLS do to connect. */
+/* Starts an attempt if the connection is down and the backoff has passed. Handlers call
+ * package_conn_stay_up() or package_conn_enqueue() instead, which defer it to the end of the loop iteration:
+ * connecting with a library or TLS needs more stack than a handler has. */
 void package_conn_open(struct package_conn *l);
-/* Opens it at the end of the turn, and again whenever it is lost, until stays_up is cleared. */
+/* Connects at the end of the loop iteration, and reconnects whenever the connection is lost, until stays_up
+ * is cleared. */
 void package_conn_stay_up(struct package_conn *l);
 /* The attempt has succeeded. */
 void package_conn_mark_ready(struct package_conn *l);
-/* Closes it, because of what the peer or the kernel says, unless it is down. */
+/* Closes the connection, unless it is down, because of an error of the peer or the kernel. */
 void package_conn_fail(struct package_conn *l, int error, const char *reason);
-/* The same with a negated errno value of the connection itself. */
+/* Does the same with a negated errno value of the connection itself. */
 void package_conn_fail_errno(struct package_conn *l, int e);
 
 /* ---- Errors ---- */
 
-/* The result of a call that cannot connect, which handlers may return: without a socket at that path, -ENOENT would say
- * that an entry is missing (404); if we may not use it, -EACCES and -EPERM would say that the client may not (403). */
+/* Maps an error of connect() to a result that handlers may return. -ENOENT, for a missing socket path, would
+ * become 404; -EACCES and -EPERM, for a socket that we may not use, would become 403. */
 static inline int package_conn_map_errno(int e)
 {
     return e == -ENOENT ? -ECONNREFUSED : e == -EACCES || e == -EPERM ? -ENOKEY : e;
 }
 
-/* Words for an errno value of a connection. */
+/* The message for an errno value of a connection. */
 const char *package_conn_strerror(int e);
 /* Sets l->why. */
 void package_conn_set_error(struct package_conn *l, mk_str reason);
-/* What has happened to another connection to the same server. */
+/* Copies the error of another connection to the same server. */
 void package_conn_copy_error(struct package_conn *l, const struct package_conn *from);
 /* l->why without section and server. */
 const char *package_conn_error_reason(const struct package_conn *l);
 
 /* ---- Requests ---- */
 
-/* May another request be added, so that at most `max` are under way? 0, -EBUSY, or -ECONNREFUSED: it is away. */
+/* Is there capacity for another request, with at most `max` in flight? 0, -EBUSY, or -ECONNREFUSED if the
+ * server is unavailable. */
 int package_conn_check_capacity(const struct package_conn *l, size_t max);
-/* To `waiting`. Its due_ms is set. */
+/* Appends to `waiting`. The caller has set due_ms. */
 void package_conn_enqueue(struct package_conn *l, struct package_request *r);
-/* To `sent`, by owners that send at once. */
+/* Appends to `sent`, for owners that send at once. */
 void package_conn_add_sent(struct package_conn *l, struct package_request *r);
-/* The first of `sent` ends. */
+/* Ends the first request of `sent`. */
 void package_conn_finish_first_sent(struct package_conn *l, int error);
-/* It has become earlier when the first of `sent` is due. */
+/* Call it when the first request of `sent` is due earlier than before. */
 void package_conn_set_timer(struct package_conn *l);
 
 #endif

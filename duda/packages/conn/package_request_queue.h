@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request of a handler to a server, and lists of them: first come, first served. An empty list is zero. */
+/* A request of a handler to a server, and FIFO queues of requests. A zeroed queue is empty. */
 #ifndef DUDA_PACKAGES_REQUEST_QUEUE_H
 #define DUDA_PACKAGES_REQUEST_QUEUE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the struct of a request begins with. */
+/* Must be the first member of every request struct. */
 struct package_request {
     struct package_request *next;
-    uint64_t due_ms; /* it fails with -ETIMEDOUT then */
+    uint64_t due_ms; /* fails with -ETIMEDOUT at this time */
 };
 
 struct package_request_queue {
@@ -28,7 +28,7 @@ static inline void package_request_queue_push(struct package_request_queue *all,
     all->n++;
 }
 
-/* NULL: it is empty. */
+/* NULL: the queue is empty. */
 static inline struct package_request *package_request_queue_pop(struct package_request_queue *all)
 {
     struct package_request *r = all->first;
@@ -39,14 +39,14 @@ static inline struct package_request *package_request_queue_pop(struct package_r
     return r;
 }
 
-/* Pops the first one if it is due by now. */
+/* Pops the first request if it is due by now. */
 static inline struct package_request *package_request_queue_pop_due(struct package_request_queue *all,
                                                                     uint64_t now)
 {
     return all->first && all->first->due_ms <= now ? package_request_queue_pop(all) : NULL;
 }
 
-/* Appends all of `from`, which is empty then. */
+/* Moves all requests of `from` to the end of `to`. */
 static inline void package_request_queue_append(struct package_request_queue *to,
                                                 struct package_request_queue *from)
 {

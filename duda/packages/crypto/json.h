@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tokens and keys need of jansson. */
+/* Helpers around jansson for tokens and keys. */
 #ifndef DUDA_CRYPTO_JSON_H
 #define DUDA_CRYPTO_JSON_H
 
@@ -8,7 +8,8 @@
 
 enum { JSON_NESTED_MAX = 16 };
 
-/* jansson recurses to a depth of 2048: a client could fill the stack of a handler with brackets. */
+/* jansson recurses up to a depth of 2048: nested brackets of a client could overflow the stack of a
+ * handler. */
 static inline bool duda_json_is_deep(mk_str text)
 {
     bool is_quoted = false;
@@ -27,7 +28,7 @@ static inline bool duda_json_is_deep(mk_str text)
     return depth > JSON_NESTED_MAX;
 }
 
-/* A JSON object of which each name has one value; NULL: it is none, or its parts are in too many others. */
+/* Parses a JSON object without duplicate names; NULL: not such an object, or nested too deep. */
 static inline json_t *duda_json_parse_object(mk_str text)
 {
     if (duda_json_is_deep(text))
@@ -39,13 +40,13 @@ static inline json_t *duda_json_parse_object(mk_str text)
     return NULL;
 }
 
-/* Absent unless it is a text. */
+/* Absent unless the value is a string. */
 static inline mk_str duda_json_lex_string_copy(const json_t *json)
 {
     return json_is_string(json) ? mk_str_of(json_string_value(json), json_string_length(json)) : MK_STR_NULL;
 }
 
-/* Is the text in the list? */
+/* Does the array contain the string? */
 static inline bool duda_json_list_contains(const json_t *list, mk_str text)
 {
     size_t i;

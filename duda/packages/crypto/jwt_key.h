@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A key of signed tokens: signs and checks bytes, knows nothing of tokens. */
+/* A key that signs and verifies bytes. Independent of tokens. */
 #ifndef DUDA_CRYPTO_JWT_KEY_H
 #define DUDA_CRYPTO_JWT_KEY_H
 
 #include <duda/crypto.h>
 #include <openssl/evp.h>
 
-/* The longest signature: RSA of 8192 bits. */
+/* The longest signature: RSA with 8192 bits. */
 enum { DUDA_JWT_SIGNATURE_MAX = 1024, DUDA_JWT_KEY_ID_MAX = 255 };
 
-/* A public key, which takes the pair over. NULL: it is not of that algorithm or too weak, or memory is out.
- */
+/* Makes a public key and takes ownership of `pair`. NULL: wrong algorithm, weak key, or out of memory. */
 struct duda_jwt_key *duda_jwt_key_from_pkey(enum duda_jwt_algorithm algorithm, EVP_PKEY *pair);
-/* As `alg` of a header names it. */
+/* The value of `alg` in a JWT header. */
 mk_str duda_jwt_key_algorithm(const struct duda_jwt_key *key);
 mk_str duda_jwt_key_id(const struct duda_jwt_key *key);
-/* 0, -EINVAL (a public key), -ENOMEM. */
+/* 0, -EINVAL (public key), -ENOMEM. */
 int duda_jwt_key_sign(const struct duda_jwt_key *key, mk_str data, uint8_t *out, size_t *len);
 /* 0, -EKEYREJECTED, -ENOMEM. */
 int duda_jwt_key_verify(const struct duda_jwt_key *key, mk_str data, mk_str signature);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A server that services ask. */
+/* A backend that services send requests to. */
 #ifndef DUDA_HTTP_CLIENT_H
 #define DUDA_HTTP_CLIENT_H
 

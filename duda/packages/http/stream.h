@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An exchange that a handler has begun. */
+/* An HTTP exchange started by a handler. */
 #ifndef DUDA_HTTP_STREAM_H
 #define DUDA_HTTP_STREAM_H
 
@@ -8,39 +8,39 @@
 
 #include "client.h"
 
-/* Content that is sent piece by piece. */
+/* A request body that is sent in pieces. */
 struct http_request_body {
-    bool is_open;  /* there may be more */
-    bool goes_on;  /* the server answers while it reads */
-    uint64_t left; /* bytes that are to come; UINT64_MAX: as many as there will be */
-    mk_str piece;  /* what is to be sent, in memory of the handler that waits */
+    bool is_open;  /* more pieces may follow */
+    bool goes_on;  /* the server may respond before it has read the whole body */
+    uint64_t left; /* bytes to come; UINT64_MAX: unknown length */
+    mk_str piece;  /* the bytes to send, in memory of the waiting handler */
     struct mk_timer timer;
     bool is_late;
-    uint64_t begun; /* for the meter; 0: the exchange is counted */
+    uint64_t begun; /* start time, for metrics; 0: already counted */
 };
 
 struct duda_http_stream {
-    struct duda_wait wait; /* of the function that is called; the first */
+    struct duda_wait wait; /* of the active call; must be first */
     struct duda_ctx *d;
     struct duda_http_client *http;
-    struct mk_upstream_request *client;  /* NULL: it is over */
-    struct duda_http_response *response; /* of content that is sent piece by piece */
+    struct mk_upstream_request *client;  /* NULL: the exchange has ended */
+    struct duda_http_response *response; /* of an exchange whose body is sent in pieces */
     bool has_head;
-    int error;       /* why it is over */
-    const char *why; /* in words; NULL: the exchange knows */
+    int error;       /* why the exchange ended */
+    const char *why; /* error text; NULL: `client` has it */
     struct http_request_body output;
 };
 
-/* It ends with the handler. NULL: out of memory. */
+/* Ends with the handler. NULL: out of memory. */
 struct duda_http_stream *http_stream_new(struct duda_ctx *d, struct duda_http_client *http);
-/* Starts the exchange; the content is that of the request, or comes from `source`, if it is not NULL. */
+/* Starts the exchange. The body is that of the request, or comes from `source` if it is not NULL. */
 int http_stream_start(struct duda_http_stream *stream, const struct duda_http_request *request,
                       const struct mk_upstream_request_body *source, int64_t length);
-/* Reads the head if it is there: 0, -EAGAIN, or an error. */
+/* Reads the response headers if they have arrived: 0, -EAGAIN, or an error. */
 int http_stream_poll_headers(struct duda_http_stream *stream, struct duda_http_response *response);
-/* Waits for it. */
+/* Waits for the response headers. */
 int http_stream_wait_headers(struct duda_http_stream *stream, struct duda_http_response *response);
-/* Says in the response what happened where; `e`. The stream may be NULL. */
+/* Stores error and server in the response and returns `e`. The stream may be NULL. */
 int http_stream_set_error(const struct duda_http_stream *stream, struct duda_ctx *d,
                           const struct duda_http_client *http, struct duda_http_response *response, int e);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a worker does of jobs. */
+/* The jobs of a worker. */
 #ifndef DUDA_JOBS_JOBS_WORKER_H
 #define DUDA_JOBS_JOBS_WORKER_H
 
@@ -16,39 +16,39 @@ struct jobs_settings {
     mk_str store;
     uint32_t lease_ms;
     bool runs;
-    bool is_checked; /* the store was looked for */
+    bool is_checked; /* the store was already looked up */
     uint32_t meter;
 };
 
-/* A queue belongs to a service: two of them may have kinds of one name. */
+/* A queue belongs to one service: two services may have job types with the same name. */
 enum { JOBS_QUEUE_MAX = DUDA_SCOPE_MAX + 1 + DUDA_JOBS_NAME };
 
-/* One place in which a job is done at a time. */
+/* Runs one job at a time. */
 struct jobs_slot {
-    struct duda_wait wait; /* of the handler that takes jobs; the first */
+    struct duda_wait wait; /* of the handler that takes jobs; must be first */
     struct jobs_runner *runner;
-    struct duda_ctx *d;    /* takes jobs; NULL: it has ended */
-    struct duda_ctx *job;  /* does one; NULL: none */
-    uint64_t begun_us;     /* when */
-    struct mk_timer timer; /* when to look */
+    struct duda_ctx *d;    /* handler that takes jobs; NULL: ended */
+    struct duda_ctx *job;  /* handler that runs the job; NULL: idle */
+    uint64_t begun_us;     /* start of the job */
+    struct mk_timer timer; /* next poll of the store */
     bool is_idle, may_look, is_over;
-    bool holds; /* the worker, until it has ended */
+    bool holds; /* keeps the worker alive until the job ends */
     int result;
     const struct duda_job *given;
     size_t problem_len;
     char problem[JOB_ERROR_MAX];
 };
 
-/* A kind that this worker does. */
+/* A job type that this worker runs. */
 struct jobs_runner {
     struct jobs_runner *next;
     struct jobs_worker *work;
     const struct duda_job_type *kind;
-    const struct duda_service_ref *owner; /* the service of the kind; NULL: it is of no service */
+    const struct duda_service_ref *owner; /* the service of the job type; NULL: none */
     char queue[JOBS_QUEUE_MAX];           /* see jobs_queue_name() */
     size_t queue_len;
     struct job_schedule schedule;
-    bool is_reported; /* the log says that the store does not answer */
+    bool is_reported; /* the store failure is already logged */
     size_t n;
     struct jobs_slot *slots;
 };
@@ -56,28 +56,28 @@ struct jobs_runner {
 struct jobs_worker {
     struct mk_worker *worker;
     const struct jobs_settings *settings; /* NULL: not started yet */
-    uint64_t *meter;                      /* of attempts */
+    uint64_t *meter;                      /* counts attempts */
     bool is_draining;                     /* takes no more jobs */
     struct jobs_runner *runners;
 };
 
-/* Once, before all others: the plugin. */
+/* Call it once, before the other functions: sets the plugin. */
 void jobs_worker_set_plugin(const struct mk_plugin *plugin);
-/* That of the worker; made when it is first asked for. NULL: memory is out. */
+/* The jobs of the worker, created on first use. NULL: out of memory. */
 struct jobs_worker *jobs_worker_get(struct mk_worker *w);
-/* "SCOPE:KIND", in room for JOBS_QUEUE_MAX bytes. `kind` is a name of at most DUDA_JOBS_NAME. */
+/* Formats "SCOPE:TYPE" into `buf`, of JOBS_QUEUE_MAX bytes. `kind` has at most DUDA_JOBS_NAME bytes. */
 mk_str jobs_queue_name(mk_str scope, const char *kind, char *buf);
-/* Where jobs are; NULL: nowhere. */
+/* The store that holds jobs; NULL: none. */
 struct duda_store *jobs_store_find(struct duda_ctx *d);
-/* Tells whoever may do it that there is a job; over all workers, if none here has time. */
+/* Announces a new job to an idle slot of this worker or, if there is none, to all workers. */
 void jobs_worker_notify(struct mk_worker *w, mk_str queue);
-/* Another worker says so. */
+/* Handles such an announcement of another worker. */
 void jobs_worker_on_notify(struct mk_worker *w, mk_str queue);
 
 uint64_t jobs_now_ms(void);
-/* As many as its handlers may be at work. 0 or a negated errno value. */
+/* Starts as many slots as the concurrency of the job type. 0 or a negated errno value. */
 int jobs_runner_start(struct jobs_runner *r);
-/* It takes no more, and the worker waits for what it has taken. */
+/* Takes no more jobs; the worker waits for the running ones. */
 void jobs_runner_drain(struct jobs_runner *r);
 void jobs_runner_stop(struct jobs_runner *r);
 

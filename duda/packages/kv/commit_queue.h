@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A worker's way to a store: it gathers the writes of all handlers, and a thread of its own makes them
- * durable. */
+/* Group commit: collects the writes of all handlers of a worker, and makes them durable in a thread. */
 #ifndef DUDA_KV_COMMIT_QUEUE_H
 #define DUDA_KV_COMMIT_QUEUE_H
 
@@ -24,20 +23,20 @@ struct duda_kv {
     struct duda_kv_db *store;
     struct mk_thread_pool *thread;
     struct mk_deferred *turn;
-    struct mk_timer timer;                 /* when entries are looked at that may have expired */
+    struct mk_timer timer;                 /* next purge of expired entries */
     struct duda_kv_batch *waiting, **last; /* for the next commit */
-    struct duda_kv_batch *writing;         /* in the thread */
+    struct duda_kv_batch *writing;         /* owned by the thread */
     unsigned n_waiting;
-    uint64_t write_ms;        /* the clock of this commit */
-    struct duda_store shared; /* it, for duda/store.h */
+    uint64_t write_ms;        /* time of this commit */
+    struct duda_store shared; /* this store as one of duda/store.h */
 };
 
 int duda_kv_commit_queue_open(struct duda_kv *kv, struct mk_worker *w,
                               const struct duda_kv_settings *settings);
-/* Waits for the thread; what has not reached it is dropped. */
+/* Waits for the thread; drops batches that have not reached it. */
 void duda_kv_commit_queue_close(struct duda_kv *kv);
-/* Takes the batch, and calls its on_done in the loop, with its error; on_done frees it. 0, or -EBUSY: then it
- * is not taken. */
+/* Takes ownership of the batch, and calls its on_done, which frees it, in the loop when batch->error is set.
+ * 0, or -EBUSY: then the caller still owns the batch. */
 int duda_kv_commit_queue_submit(struct duda_kv *kv, struct duda_kv_batch *b);
 /* Milliseconds since 1970. */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What entries are in LMDB's tables, and what operations do to them within a transaction. */
+/* The layout of entries in LMDB tables, and the operations on them within a transaction. */
 #ifndef DUDA_KV_TABLES_H
 #define DUDA_KV_TABLES_H
 
@@ -11,19 +11,19 @@ struct duda_kv_tables {
     MDB_dbi data, times;
 };
 
-/* 0 or a negated errno value for what functions of LMDB answer. */
+/* Maps a result of LMDB to 0 or a negated errno value. */
 int duda_kv_lmdb_errno(int rc);
 MDB_val duda_kv_to_mdb_val(mk_str s);
 mk_str duda_kv_from_mdb_val(MDB_val v);
 
-/* The value of a row; -ENOENT: it has expired. */
+/* The value of a row; -ENOENT if it has expired. */
 int duda_kv_tables_row_value(MDB_val row, uint64_t now_ms, mk_str *value);
 int duda_kv_tables_get(const struct duda_kv_tables *tables, MDB_txn *txn, mk_str key, uint64_t now_ms,
                        mk_str *value);
-/* LMDB's result; *soft gets an error after which nothing has changed. */
+/* Returns LMDB's result. *soft receives an error that changed nothing. */
 int duda_kv_tables_apply(const struct duda_kv_tables *tables, MDB_txn *txn, struct duda_kv_op *op,
                          uint64_t now_ms, int *soft);
-/* Removes up to n entries that have expired. LMDB's result. */
+/* Removes up to n expired entries. Returns LMDB's result. */
 int duda_kv_tables_purge(const struct duda_kv_tables *tables, MDB_txn *txn, uint64_t now_ms, unsigned n);
 
 #endif

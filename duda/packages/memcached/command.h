@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands of the meta protocol, as bytes. */
+/* Formats commands of the meta protocol. */
 #ifndef DUDA_MEMCACHED_COMMAND_H
 #define DUDA_MEMCACHED_COMMAND_H
 
@@ -8,7 +8,7 @@
 
 enum memcached_command_type {
     MEMCACHED_GET,
-    MEMCACHED_GET_CAS, /* the value, and which version it is */
+    MEMCACHED_GET_CAS, /* the value and its CAS unique */
     MEMCACHED_SET,
     MEMCACHED_ADD,
     MEMCACHED_CAS,
@@ -24,9 +24,9 @@ struct memcached_command {
     int64_t delta;
 };
 
-/* 0, or -EINVAL: no key of Memcached. */
+/* 0, or -EINVAL: invalid in Memcached. */
 int memcached_key_check(mk_str key);
-/* `now`: seconds since 1970. The key must be one. */
+/* `now`: seconds since 1970. The key must be valid. */
 void memcached_command_format(struct mk_buf *out, const struct memcached_command *c, int64_t now);
 
 #endif

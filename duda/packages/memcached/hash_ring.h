@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which server has which key: consistent hashing. All machines with the same names agree. */
+/* Consistent hashing of keys to servers. All machines with the same server names agree. */
 #ifndef DUDA_MEMCACHED_HASH_RING_H
 #define DUDA_MEMCACHED_HASH_RING_H
 
@@ -15,7 +15,7 @@ struct memcached_hash_ring_point {
 
 /* Fills MEMCACHED_POINTS for each of the n names. */
 void memcached_hash_ring_build(struct memcached_hash_ring_point *points, const mk_str *names, unsigned n);
-/* The index of the server that has the key. n: servers. */
+/* The index of the server for the key. n: number of servers. */
 unsigned memcached_hash_ring_find(const struct memcached_hash_ring_point *points, unsigned n, mk_str key);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A [MEMCACHED] section as a worker has it. */
+/* A [MEMCACHED] section in a worker. */
 #ifndef DUDA_MEMCACHED_MEMCACHED_H
 #define DUDA_MEMCACHED_MEMCACHED_H
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One server as a worker has it: a connection, and the commands of all handlers: sent together, answered in
- * their order. */
+/* One server in a worker: a connection that pipelines the commands of all handlers. */
 #ifndef DUDA_MEMCACHED_SERVER_H
 #define DUDA_MEMCACHED_SERVER_H
 
@@ -21,25 +20,25 @@ struct memcached_settings {
     uint64_t value_max;
 };
 
-/* A command, and who waits for its reply. On the heap; freed by the server after on_reply. */
+/* A command and its reply callback. On the heap; the server frees it after on_reply. */
 struct memcached_call {
-    struct package_request request; /* the first: a request is its job */
-    /* reply is NULL if there is none, because of the error. NULL: the handler does not wait any more. */
+    struct package_request request; /* must be first: a request is cast to its call */
+    /* reply is NULL on an error. on_reply is NULL if the handler no longer waits. */
     void (*on_reply)(void *ctx, const struct memcached_reply *reply, int error);
     void *ctx;
     struct mk_buf bytes;
 };
 
 struct memcached_server {
-    struct package_stream stream; /* the first: a link is its server */
+    struct package_stream stream; /* must be first: a connection is cast to its server */
     const struct memcached_settings *settings;
-    struct mk_buf in; /* of a reply that is not complete */
+    struct mk_buf in; /* an incomplete reply */
 };
 
 int memcached_server_open(struct memcached_server *s, struct mk_worker *w,
                           const struct memcached_settings *settings, struct mk_upstream *upstream);
 void memcached_server_close(struct memcached_server *s);
-/* Takes the job if it is 0; else -EBUSY or the error because of which the server is out of reach. */
+/* 0: takes ownership of the call; otherwise -EBUSY, or the error that makes the server unavailable. */
 int memcached_server_send(struct memcached_server *s, struct memcached_call *call);
 void memcached_call_free(struct memcached_call *call);
 

@@ -1,45 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One connection to PostgreSQL in pipeline mode: statements of several handlers are under way at once. */
+/* One connection to PostgreSQL in pipeline mode, shared by statements of several handlers. */
 #ifndef DUDA_POSTGRES_CONN_H
 #define DUDA_POSTGRES_CONN_H
 
 #include "conn_type.h"
 
-/* 0 or -ENOMEM; postgres_conn_fini() in both cases. */
+/* 0 or -ENOMEM; call postgres_conn_fini() in both cases. */
 int postgres_conn_init(struct postgres_conn *c, struct mk_worker *w, const struct postgres_settings *settings,
                        struct postgres_resolver *hosts, const struct package_conn_ops *ops);
 void postgres_conn_fini(struct postgres_conn *c);
-/* Those of its link, for its owner's struct package_conn_ops. */
+/* Implements the connection's part of the owner's struct package_conn_ops. */
 void postgres_conn_connect(struct package_conn *l);
 void postgres_conn_close(struct package_conn *l);
 void postgres_conn_on_timeout(struct package_conn *l);
 void postgres_conn_finish_request(struct package_conn *l, struct package_request *r, int error, bool is_sent);
-/* Goes on, if it waits for what has been found. */
+/* Continues a connection attempt that waited for the resolver. */
 void postgres_conn_on_resolved(struct postgres_conn *c);
-/* Takes the job; one that is down fails it. */
+/* Takes ownership of the query; fails it if the connection is down. */
 void postgres_conn_send(struct postgres_conn *c, struct postgres_query *query);
-/* Several statements follow in this turn: keeps them back until the flush, as far as it can. */
+/* More statements follow in this loop iteration: holds them back until the flush, if possible. */
 void postgres_conn_cork(struct postgres_conn *c);
-/* Sends what is gathered. */
+/* Sends the collected statements. */
 void postgres_conn_flush(struct postgres_conn *c);
-/* May it be given more statements? */
+/* Does the connection accept more statements? */
 bool postgres_conn_can_send(const struct postgres_conn *c);
-/* If nothing is under way, and nobody has reserved it: closes it if it retires, and tidies up. */
+/* If the connection is idle and not reserved: closes it if it retires, and sweeps dead prepared
+ * statements. */
 void postgres_conn_on_idle(struct postgres_conn *c);
-/* Whatever is under way is of no use to anybody: tells the server. The connection is to be closed next. */
+/* Nobody needs the running statements any more: sends a cancel request. The connection must be closed
+ * next. */
 void postgres_conn_cancel_running(struct postgres_conn *c);
-/* Is a statement at work that no handler waits for any more, and that the server was not told to stop? */
+/* Does an abandoned statement run that has not been cancelled yet? */
 bool postgres_conn_has_abandoned(const struct postgres_conn *c);
-/* Tells it to. */
+/* Cancels it. */
 void postgres_conn_cancel_abandoned(struct postgres_conn *c);
-/* Leaves the pipeline and sends a COPY: from now on the socket is the owner's. It must be idle. False: it
- * cannot; then it is to fail. */
+/* Leaves pipeline mode and starts a COPY: the owner uses the socket from now on. The connection must be idle.
+ * False: it failed and must be closed. */
 bool postgres_conn_begin_copy(struct postgres_conn *c, const char *text, void *owner);
-/* All results of the COPY were taken: it is up again. As above. */
+/* All results of the COPY were read: the connection is up again. Returns like postgres_conn_begin_copy(). */
 bool postgres_conn_end_copy(struct postgres_conn *c);
 
 struct postgres_query *postgres_query_new(mk_str text, const struct duda_sql_value *values, size_t n);
-/* Remembers an error. */
+/* Records an error in the query. */
 void postgres_query_fail(struct postgres_query *query, int error, mk_str section, const char *why);
 void postgres_query_free(struct postgres_query *query);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection to PostgreSQL from inside, and the statements that it has under way. */
+/* The internals of a PostgreSQL connection, and its statements in flight. */
 #ifndef DUDA_POSTGRES_CONN_TYPE_H
 #define DUDA_POSTGRES_CONN_TYPE_H
 
@@ -16,7 +16,7 @@
 struct postgres_settings {
     mk_str name, server;
     uint32_t meter;
-    mk_str password; /* a NUL follows; absent: what `server` says */
+    mk_str password; /* NUL-terminated; absent: that of `server` */
     mk_str migrations_folder, migrations_of;
     const struct duda_sql_migration *migrations;
     unsigned connections, waiting_max;
@@ -26,53 +26,56 @@ struct postgres_settings {
     struct postgres_host_list places;
 };
 
-/* A statement of a handler, copied. Freed by the connection after on_over. */
+/* A copied statement of a handler. The connection frees it after on_done. */
 struct postgres_query {
-    struct package_request request;                                 /* the first: a request is its job */
+    struct package_request request;                                 /* must be first: a request is cast to its
+                                                                     * query */
     void (*on_done)(void *ctx, const struct postgres_query *query); /* NULL: nobody waits for it */
     void *ctx;
-    bool is_query;     /* it may be prepared, and repeated: see statement.h */
-    bool is_abandoned; /* its handler does not wait any more: it need not be done */
-    bool is_cancelled; /* the server was told to stop it */
-    bool is_suspect;   /* a request to cancel another one may have come when this was at work */
+    bool is_query;     /* may be prepared and retried: see statement.h */
+    bool is_abandoned; /* the handler no longer waits: the statement may be skipped */
+    bool is_cancelled; /* a cancel request was sent for it */
+    bool is_suspect;   /* a cancel request for another statement may have hit this one */
     bool prepares;
-    bool repeats; /* it has failed, and shall be sent again */
+    bool repeats; /* failed, and will be sent again */
     unsigned n_repeats;
-    struct postgres_prepared *prepared; /* NULL: it is not; of the connection it was sent to */
-    struct postgres_prepared *doubted;  /* with which it has failed before */
-    mk_str text;                        /* a NUL follows */
+    struct postgres_prepared *prepared; /* NULL: not prepared; of the connection it was sent to */
+    struct postgres_prepared *doubted;  /* prepared statement with which it failed before */
+    mk_str text;                        /* NUL-terminated */
     size_t n;
     const char **values;
     int *lengths, *formats;
-    PGresult *result; /* unless there is an error */
-    int error;        /* the first of what went wrong */
+    PGresult *result; /* unless an error is set */
+    int error;        /* the first error */
     char problem[300];
 };
 
 struct postgres_conn {
     struct package_conn
-        link; /* the first: a link is its connection. It runs migrations while GREETING, a COPY while EXCLUSIVE */
+        link; /* must be first: cast from package_conn. Migrations run in HANDSHAKE, a COPY in EXCLUSIVE */
     const struct postgres_settings *settings;
     struct postgres_resolver *hosts; /* of the database */
     PGconn *pg;
     struct mk_watcher *watcher;
-    int fd;        /* a duplicate of libpq's socket, while it is watched; -1: it is not */
-    bool has_more; /* when it is up: to send, so that it waits for room */
+    int fd;        /* watched duplicate of libpq's socket; -1: none */
+    bool has_more; /* up, and output waits until the socket is writable */
     bool is_held, cannot_hold;
-    bool prepared_now; /* the first of sent has its first result behind it */
+    bool prepared_now; /* the prepare step of the first sent statement is done */
     struct postgres_migration migrate;
     unsigned first_host; /* of the attempt */
     struct postgres_prepared_list prepared;
-    struct postgres_cancel *cancel; /* under way */
-    bool retires;                   /* gets no more statements, and is closed after the last one */
-    uint64_t retired_ms;            /* when it last was, since its server takes no writes; 0: never */
+    struct postgres_cancel *cancel; /* cancel request in progress */
+    bool retires;                   /* gets no more statements, and closes after the last one */
+    uint64_t retired_ms;            /* last time the connection retired because its server became read-only;
+                                     * 0: never */
 
-    /* The owner's, beside its struct package_conn_ops. */
-    bool is_reserved; /* by a transaction, or a COPY */
-    bool is_changed;  /* what reserves it has changed its session: nobody else is to inherit it */
-    void *copying;    /* whose COPY it is; NULL: none, or not any more */
-    void (*on_statement_done)(struct postgres_conn *c);                           /* a statement is over */
-    void (*on_notify)(struct postgres_conn *c, const char *channel, mk_str text); /* NULL: of no interest */
+    /* For the owner, beside its struct package_conn_ops. */
+    bool is_reserved; /* by a transaction or a COPY */
+    bool is_changed;  /* the reserving handler changed the session: nobody may reuse it */
+    void *copying;    /* owner of the COPY; NULL: none, or no longer */
+    void (*on_statement_done)(struct postgres_conn *c);                           /* a statement has ended */
+    void (*on_notify)(struct postgres_conn *c, const char *channel, mk_str text); /* NULL: notifications are
+                                                                                   * ignored */
     void *owner;
 };
 

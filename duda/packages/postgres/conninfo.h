@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The key Server: what a connection string of libpq says of hosts and files. */
+/* The key Server: extracts hosts and files from a libpq connection string. */
 #ifndef DUDA_POSTGRES_CONNINFO_H
 #define DUDA_POSTGRES_CONNINFO_H
 
 #include "conn.h"
 
-/* Fills s->places, and tells the sandbox what workers need. False: it is wrong, and that is reported. */
+/* Fills s->places, and grants workers in the sandbox what they need. False: invalid; already reported. */
 bool postgres_conninfo_parse(struct mk_config *config, struct postgres_settings *s);
 
 #endif

@@ -9,16 +9,16 @@
 struct duda_postgres_copy {
     struct duda_ctx *d;
     struct postgres_pool *pool;
-    struct postgres_conn *conn; /* see its `copying`: it may have been lost */
+    struct postgres_conn *conn; /* see its `copying`: the connection may be gone */
     struct duda_sql_result *result;
     const char *text;
     uint64_t begun;
     bool is_begun, is_in, in_transaction, is_over;
     int error;
-    size_t unsent; /* bytes that wait in libpq for a block to be full */
+    size_t unsent; /* bytes buffered in libpq to fill a block */
     unsigned n_notices;
-    char *row;          /* libpq's */
-    struct mk_buf line; /* of values */
+    char *row;          /* allocated by libpq */
+    struct mk_buf line; /* a row of values */
 };
 
 #endif

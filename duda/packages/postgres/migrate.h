@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Brings a database up to date, before its connection is used. */
+/* Migrates a database before its connection is used. */
 #ifndef DUDA_POSTGRES_MIGRATE_H
 #define DUDA_POSTGRES_MIGRATE_H
 
@@ -15,20 +15,20 @@ enum postgres_migration_state {
 };
 
 struct postgres_migration {
-    const struct duda_sql_migration *all, *at; /* at: the one that runs; NULL: none yet */
+    const struct duda_sql_migration *all, *at; /* at: the running migration; NULL: none yet */
     enum postgres_migration_state step;
     bool has_migrated;
-    PGresult *rows; /* that the history points into */
+    PGresult *rows; /* the history points into it */
     struct duda_sql_done *done;
     struct duda_sql_history history;
-    char why[300]; /* it failed */
+    char why[300]; /* error text */
 };
 
 /* u->all and the service of u->history are set, the rest is zero. */
 bool postgres_migration_start(struct postgres_migration *u, PGconn *pg);
-/* Continues with what has arrived. 0: all is done. -EAGAIN: not yet. -EREMOTEIO: u->why. */
+/* Continues with the received data. 0: done. -EAGAIN: not yet. -EREMOTEIO: u->why. */
 int postgres_migration_continue(struct postgres_migration *u, PGconn *pg);
-/* Frees what it has. */
+/* Frees its resources. */
 void postgres_migration_free(struct postgres_migration *u);
 
 #endif

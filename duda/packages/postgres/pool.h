@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A database in a worker: its connections, and statements and transactions that wait for one. */
+/* A database in a worker: its connections, and the statements and transactions that wait for one. */
 #ifndef DUDA_POSTGRES_POOL_H
 #define DUDA_POSTGRES_POOL_H
 
@@ -7,7 +7,7 @@
 #include "wait_queue/wait_queue.h"
 
 struct postgres_pool {
-    struct duda_sql_db sql; /* the first */
+    struct duda_sql_db sql; /* must be first */
     const struct postgres_settings *settings;
     struct mk_worker *worker;
     struct mk_deferred *turn;
@@ -16,27 +16,27 @@ struct postgres_pool {
     struct postgres_pubsub pubsub;
     struct postgres_conn *conns;
     struct package_request_queue waiting;           /* statements */
-    struct package_wait_queue waiting_transactions; /* transactions, for a connection of their own */
-    uint64_t retry_ms;  /* when a connection may be opened for them; 0: none is to be */
-    uint64_t cancel_ms; /* when statements that were abandoned are cancelled; 0: there are none */
-    bool is_checked;    /* its migrations were, or it has none */
+    struct package_wait_queue waiting_transactions; /* transactions that wait for a connection of their own */
+    uint64_t retry_ms;  /* time of the next connection attempt for them; 0: none planned */
+    uint64_t cancel_ms; /* time to cancel abandoned statements; 0: none */
+    bool is_checked;    /* migrations are done, or there are none */
 };
 
 int postgres_pool_open(struct postgres_pool *b, struct mk_worker *w,
                        const struct postgres_settings *settings);
 void postgres_pool_close(struct postgres_pool *b);
-/* A connection for this handler alone, until it is given back: 0, or as waits. */
+/* Acquires a connection for this handler, until it is released: 0, or the error of a cancelled wait. */
 int postgres_pool_acquire(struct duda_ctx *d, struct postgres_pool *b, struct postgres_conn **out);
-/* Why it had none. */
+/* Why no connection was available. */
 const char *postgres_pool_error_text(const struct postgres_pool *b, int e);
 void postgres_pool_release(struct postgres_pool *b, struct postgres_conn *c);
-/* A statement in that connection. */
+/* Runs a statement in that connection. */
 int postgres_pool_query(struct duda_ctx *d, struct postgres_pool *b, struct postgres_conn *c,
                         struct duda_sql_result *result, const char *text);
-/* A statement whose result nobody waits for, in that connection; NULL: in any. */
+/* Sends a statement and ignores its result, over that connection; NULL: over any. */
 void postgres_pool_send_detached(struct postgres_pool *b, struct postgres_conn *conn,
                                  const struct duda_sql_statement *query);
-/* NULL: it is another kind of database. */
+/* NULL: a different kind of database. */
 struct postgres_pool *postgres_pool_from_sql(struct duda_sql_db *db);
 
 #endif

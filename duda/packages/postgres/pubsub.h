@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The messages of a database: one connection of a worker, and those that listen. */
+/* LISTEN and NOTIFY of a database: one connection per worker, and its subscriptions. */
 #ifndef DUDA_POSTGRES_PUBSUB_H
 #define DUDA_POSTGRES_PUBSUB_H
 
@@ -10,23 +10,23 @@
 
 struct duda_postgres_sub {
     struct duda_postgres_sub *next, **link;
-    struct postgres_pubsub *pubsub;     /* NULL: it has left */
-    struct package_message_queue inbox; /* of a handler; else on_message() is called */
+    struct postgres_pubsub *pubsub;     /* NULL: unsubscribed */
+    struct package_message_queue inbox; /* for a handler that receives; otherwise on_message() is called */
     void (*on_message)(void *ctx, mk_str text);
     void *ctx;
-    struct duda_postgres_sub *gone; /* the next one that has left */
-    uint64_t listen_no;             /* of the LISTEN that counts for it; 0: none is under way, or done */
+    struct duda_postgres_sub *gone; /* next unsubscribed one */
+    uint64_t listen_no;             /* number of the LISTEN that covers it; 0: none pending or done */
     bool is_active, was_active;
     char channel[DUDA_POSTGRES_CHANNEL_MAX + 1];
 };
 
 struct postgres_pubsub {
-    struct postgres_conn conn; /* the first: a connection is its hub */
+    struct postgres_conn conn; /* must be first: a connection is cast to its pubsub */
     struct mk_timer timer;
     struct duda_postgres_sub *subs;
     uint64_t n_listens, heard_ms;
-    bool delivers;                  /* functions are being called */
-    struct duda_postgres_sub *gone; /* that have left meanwhile */
+    bool delivers;                  /* callbacks are running */
+    struct duda_postgres_sub *gone; /* unsubscribed meanwhile */
 };
 
 int postgres_pubsub_init(struct postgres_pubsub *h, struct mk_worker *w,
@@ -34,7 +34,7 @@ int postgres_pubsub_init(struct postgres_pubsub *h, struct mk_worker *w,
 void postgres_pubsub_fini(struct postgres_pubsub *h);
 void postgres_pubsub_subscribe(struct postgres_pubsub *h, struct duda_postgres_sub *sub);
 void postgres_pubsub_unsubscribe(struct duda_postgres_sub *sub);
-/* Frees it. It has left. */
+/* Frees a subscription that has been unsubscribed. */
 void postgres_pubsub_free_sub(struct duda_postgres_sub *sub);
 
 #endif

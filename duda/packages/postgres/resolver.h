@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Addresses of the servers of a section. libpq would look names up in the loop: it gets each address beside
- * its name, which certificates are still compared with. */
+/* Resolves the servers of a section. libpq would block the loop with a DNS lookup, so it gets each address
+ * beside the host name, which it still compares with certificates. */
 #ifndef DUDA_POSTGRES_RESOLVER_H
 #define DUDA_POSTGRES_RESOLVER_H
 
@@ -8,39 +8,39 @@
 
 enum { POSTGRES_HOSTS_MAX = 16, POSTGRES_ADDRESSES_MAX = 8 };
 
-/* A server, as the configuration names it. Absent texts are those of libpq. A NUL follows each. */
+/* A server, as configured. Strings are NUL-terminated; if absent, libpq's defaults apply. */
 struct postgres_host {
     mk_str host, address, port;
-    bool is_name; /* the address has to be looked up */
+    bool is_name; /* needs a DNS lookup */
 };
 
 struct postgres_host_list {
     struct postgres_host v[POSTGRES_HOSTS_MAX];
-    unsigned n; /* 0: libpq is told nothing beside Server */
+    unsigned n; /* 0: libpq gets nothing but Server */
     bool has_names, has_ports;
 };
 
 struct postgres_lookup;
 
-/* In a worker. The texts are lists with commas, as libpq wants them. */
+/* Per worker. The strings are comma-separated lists, the format of libpq. */
 struct postgres_resolver {
     const struct postgres_host_list *places;
     struct mk_worker *worker;
-    void (*on_resolved)(void *ctx); /* a search has ended */
+    void (*on_resolved)(void *ctx); /* a lookup has ended */
     void *ctx;
-    unsigned first; /* the place to begin with */
+    unsigned first; /* index of the first host to try */
     struct mk_buf hosts, addresses, ports;
-    char why[200];                  /* nothing was found */
-    struct postgres_lookup *lookup; /* under way */
+    char why[200];                  /* error text of a failed lookup */
+    struct postgres_lookup *lookup; /* lookup in progress */
 };
 
 void postgres_resolver_init(struct postgres_resolver *h, struct mk_worker *w,
                             const struct postgres_host_list *places);
 void postgres_resolver_fini(struct postgres_resolver *h);
-/* 0: the texts are there. -EAGAIN: on_found will be called, and then the texts are there, or h->why. Else
- * they are not. */
+/* 0: the lists are ready. -EAGAIN: on_resolved will be called when the lists are ready or h->why is set.
+ * Other errors: no lists. */
 int postgres_resolver_resolve(struct postgres_resolver *h);
-/* The first server of a search does not answer: the next one begins with another server. */
+/* The first server of a lookup does not respond: the next lookup starts with another server. */
 void postgres_resolver_rotate(struct postgres_resolver *h, unsigned first);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a statement does beside its result, as its words say: connections are shared by all handlers. */
+/* Classifies SQL text by its side effects: all handlers share the connections. */
 #ifndef DUDA_POSTGRES_STATEMENT_H
 #define DUDA_POSTGRES_STATEMENT_H
 
@@ -7,11 +7,11 @@
 
 struct postgres_statement {
     bool is_empty;
-    bool is_query; /* it is one transaction at most: it may be prepared, and repeated when it has failed */
-    bool ends_transaction; /* begins or ends one */
-    bool copies;           /* speaks another protocol: COPY FROM STDIN, TO STDOUT */
-    bool changes_session;  /* leaves something in its session: SET, LISTEN, temporary tables, locks */
-    bool reads_session;    /* such as lastval(), of which another connection knows nothing */
+    bool is_query; /* at most one transaction: may be prepared, and retried after a failure */
+    bool ends_transaction; /* BEGIN, COMMIT and the like */
+    bool copies;           /* switches the protocol: COPY FROM STDIN, TO STDOUT */
+    bool changes_session;  /* changes session state: SET, LISTEN, temporary tables, locks */
+    bool reads_session;    /* reads session state that other connections lack, such as lastval() */
 };
 
 struct postgres_statement postgres_statement_classify(mk_str text);

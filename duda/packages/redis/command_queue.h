@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The commands of all handlers of a worker: sent together, answered in their order. */
+/* The pipelined commands of all handlers of a worker. */
 #ifndef DUDA_REDIS_COMMAND_QUEUE_H
 #define DUDA_REDIS_COMMAND_QUEUE_H
 
@@ -9,51 +9,51 @@
 
 /* What a handler waits for. */
 struct redis_reply_wait {
-    struct duda_wait *wait; /* its wait, which may be for several of these */
+    struct duda_wait *wait; /* the handler's wait, which may cover several of these */
     struct duda_redis_reply *replies;
     size_t got;
-    bool is_over, is_unsent; /* unsent: it has failed before its bytes left */
+    bool is_over, is_unsent; /* is_unsent: failed before its bytes were sent */
     int error;
 };
 
-/* Commands that are sent in one piece, and their replies. */
+/* Commands sent in one piece, and their replies. */
 struct redis_batch {
-    struct package_request request; /* the first: a request is its job */
-    struct redis_reply_wait *wait;  /* NULL: the handler does not wait any more */
-    size_t left;                    /* replies that are to come */
-    size_t len;                     /* of its bytes in q->bytes, until it is sent */
+    struct package_request request; /* must be first: a request is cast to its batch */
+    struct redis_reply_wait *wait;  /* NULL: the handler no longer waits */
+    size_t left;                    /* outstanding replies */
+    size_t len;                     /* length of its bytes in q->bytes, until sent */
 };
 
 struct redis_command_queue {
-    struct redis_conn conn; /* the first: a connection is its queue */
+    struct redis_conn conn; /* must be first: a connection is cast to its queue */
     struct package_request_queue spare;
-    struct mk_buf bytes; /* of all jobs that wait, one after the other */
-    size_t dead;         /* at their begin: of jobs that have failed */
-    unsigned n_like;     /* handlers that ask this node, in the queue or beside it */
-    uint64_t demoted_ms; /* when its server was last found to be a replica; 0: never */
-    bool retires;        /* the connection gets no more commands, and is closed after the last reply */
+    struct mk_buf bytes; /* commands of all waiting batches, concatenated */
+    size_t dead;         /* length of the prefix that belongs to failed batches */
+    unsigned n_like;     /* handlers that use this node, in the queue or outside of it */
+    uint64_t demoted_ms; /* last time the server turned out to be a replica; 0: never */
+    bool retires;        /* gets no more commands, and closes after the last reply */
     bool
-        is_node; /* of a cluster: another one may take its place, so that no command waits until it is back */
+        is_node; /* cluster node: another may replace it, so commands do not wait for reconnection */
 };
 
-/* Its server takes no writes any more, but the address may lead to another one by now: connects anew, once
- * all that was sent is answered. */
+/* The server no longer accepts writes, but its address may lead to another one by now: reconnects after the
+ * last outstanding reply. */
 void redis_command_queue_retire(struct redis_command_queue *q);
-/* At that address; NULL: the server of the settings. */
+/* Connects to `address`; NULL: the server of the settings. */
 int redis_command_queue_init(struct redis_command_queue *q, struct mk_worker *w,
                              const struct redis_settings *settings, const char *address);
 void redis_command_queue_fini(struct redis_command_queue *q);
-/* Jobs that wait for the connection, or for replies. */
+/* The number of batches that wait for the connection or for replies. */
 static inline size_t redis_command_queue_count(const struct redis_command_queue *q)
 {
     return q->conn.stream.link.waiting.n + q->conn.stream.link.sent.n;
 }
-/* Takes a job of `n_replies`, for which redis_command_format() then writes its commands to q->bytes, and
- * redis_batch_enqueue() says that they are there. -EBUSY, or the error because of which the server is out of
- * reach. */
+/* Starts a batch with `n_replies`. The caller then writes the commands to q->bytes with
+ * redis_command_format(), and submits them with redis_batch_enqueue(). -EBUSY, or the error that makes the
+ * server unavailable. */
 int redis_batch_begin(struct redis_command_queue *q, struct redis_reply_wait *wait, size_t n_replies,
                       struct redis_batch **out);
-/* 0; -ENOMEM: there was no memory for the commands, and the job has ended. */
+/* 0; -ENOMEM: no memory for the commands, and the batch has ended. */
 int redis_batch_enqueue(struct redis_command_queue *q, struct redis_batch *batch);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which of the 16,384 slots of a Redis Cluster a command belongs to. */
+/* Maps commands to the 16,384 slots of a Redis Cluster. */
 #ifndef DUDA_REDIS_KEY_SLOT_H
 #define DUDA_REDIS_KEY_SLOT_H
 
@@ -7,20 +7,20 @@
 
 enum { REDIS_SLOTS = 16384, REDIS_NO_KEY = -1 };
 
-/* Two keys of a command that no one node has. */
+/* Two keys of a command that belong to different slots. */
 struct redis_crossslot {
     mk_str a, b;
     int slot_a, slot_b;
 };
 
-/* Of the key, or of the part of it between the first { and the next }. */
+/* The slot of a key, or of its hash tag between the first { and the next }. */
 int redis_key_slot(mk_str key);
-/* The slot of a command, or REDIS_NO_KEY: any node does it. -EXDEV: its keys are of several, *clash says
- * which. */
+/* The slot of a command, or REDIS_NO_KEY if any node can run it. -EXDEV: its keys belong to several slots,
+ * see *crossslot. */
 int redis_command_slot(const mk_str *parts, size_t n, struct redis_crossslot *crossslot);
 
-/* What keys and channels of Duda itself begin with: values, locks, limits and sessions of stores, jobs, rooms. Commands of
- * services cannot name them. */
+/* Prefix of Duda's own keys and channels: values, locks, limits and sessions of stores, jobs, topics.
+ * Commands of services cannot use it. */
 #define REDIS_RESERVED_PREFIX "!duda:"
 
 bool redis_is_reserved_key(mk_str part);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The messages of a server: one connection of a worker, and those that listen. */
+/* Publish/subscribe of a server: one connection per worker, and its subscriptions. */
 #ifndef DUDA_REDIS_PUBSUB_H
 #define DUDA_REDIS_PUBSUB_H
 
@@ -10,9 +10,9 @@
 
 struct duda_redis_sub {
     struct duda_redis_sub *next, **link;
-    struct redis_pubsub *pubsub; /* NULL: it has left */
+    struct redis_pubsub *pubsub; /* NULL: unsubscribed */
     struct package_message_queue
-        inbox; /* of a handler; else on_message(ctx, text) is called for each message */
+        inbox; /* for a handler that receives; otherwise on_message(ctx, text) is called for each message */
     void (*on_message)(void *ctx, mk_str text);
     void *ctx;
     bool is_active;
@@ -21,10 +21,10 @@ struct duda_redis_sub {
 };
 
 struct redis_pubsub {
-    struct redis_conn conn; /* the first: a connection is its hub */
+    struct redis_conn conn; /* must be first: a connection is cast to its pubsub */
     struct mk_timer timer;
     struct duda_redis_sub *subs;
-    uint64_t heard_ms, pinged_ms; /* pinged_ms: 0 when no PING is under way */
+    uint64_t heard_ms, pinged_ms; /* pinged_ms: 0 if no PING is outstanding */
 };
 
 int redis_pubsub_init(struct redis_pubsub *h, struct mk_worker *w, const struct redis_settings *settings);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A server as a worker has it: a connection for commands, one for messages, and those that wait for commands
- * that block. */
+/* A server in a worker: a connection for commands, one for publish/subscribe, and dedicated ones for blocking
+ * commands. */
 #ifndef DUDA_REDIS_REDIS_H
 #define DUDA_REDIS_REDIS_H
 
@@ -12,7 +12,7 @@
 #include "pubsub.h"
 #include "topic_relay.h"
 
-/* A connection that a command may block. */
+/* A connection for commands that block. */
 struct redis_dedicated_conn {
     struct redis_dedicated_conn *next;
     struct redis_command_queue queue;
@@ -21,23 +21,23 @@ struct redis_dedicated_conn {
 void redis_dedicated_conn_free(struct redis_dedicated_conn *b);
 
 struct duda_redis {
-    struct redis_command_queue queue; /* of a cluster: any node */
+    struct redis_command_queue queue; /* for a cluster: any node */
     struct redis_pubsub pubsub;
-    struct duda_store shared;               /* it, for duda/store.h */
-    struct redis_cluster *cluster;          /* NULL: it is none */
+    struct duda_store shared;               /* this server as a store of duda/store.h */
+    struct redis_cluster *cluster;          /* NULL: not a cluster */
     struct redis_dedicated_conn *dedicated; /* idle ones */
     unsigned n_dedicated;
-    struct redis_topic_relay *rooms; /* NULL: they end at this machine */
+    struct redis_topic_relay *rooms; /* NULL: topics are local to this machine */
 };
 
-/* As duda_redis_do() and duda_redis_pipeline(), for keys of Duda. */
+/* Like duda_redis_do() and duda_redis_pipeline(), but for Duda's own keys. */
 int redis_do_internal(struct duda_ctx *d, struct duda_redis *r, struct duda_redis_reply *reply,
                       const mk_str *parts, size_t n);
 int redis_pipeline_internal(struct duda_ctx *d, struct duda_redis *r,
                             const struct duda_redis_command *commands, size_t n,
                             struct duda_redis_reply *replies);
-/* As duda_redis_do() and duda_redis_eval(), for writes of stores, which wait for Replicas: *is_kept says
- * whether so many have it. NULL, for a script: it does not wait. */
+/* Like duda_redis_do() and duda_redis_eval(), but for writes of stores, which wait for Replicas: *is_kept
+ * says whether enough replicas have the write. NULL, for a script: does not wait. */
 int redis_do_replicated(struct duda_ctx *d, struct duda_redis *r, struct duda_redis_reply *reply,
                         const mk_str *parts, size_t n, bool *is_kept);
 int redis_eval_replicated(struct duda_ctx *d, struct duda_redis *r, struct duda_redis_reply *reply,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands that go together over one connection, and a handler that waits for their replies. */
+/* Commands that are sent together over one connection, and the handler that waits for their replies. */
 #ifndef DUDA_REDIS_REQUEST_H
 #define DUDA_REDIS_REQUEST_H
 
@@ -9,38 +9,39 @@ struct redis_request {
     const struct duda_redis_command *commands;
     size_t n;
     bool is_whole;    /* a transaction */
-    bool asks;        /* ASKING goes ahead */
-    uint64_t late_ms; /* added to Timeout; UINT64_MAX: without limit */
+    bool asks;        /* prepend ASKING */
+    uint64_t late_ms; /* added to Timeout; UINT64_MAX: no timeout */
 };
 
-/* One that is under way. */
+/* A request in flight. */
 struct redis_pending_request {
     struct redis_reply_wait wait;
     struct redis_batch *batch;
 };
 
-/* A handler that waits for the replies to some; on its stack. */
+/* A handler that waits for the replies to several requests; on its stack. */
 struct redis_request_group {
-    struct duda_wait wait; /* the first */
+    struct duda_wait wait; /* must be first */
     struct redis_pending_request *all;
     size_t n;
-    int error; /* what has ended the handler meanwhile */
+    int error; /* the error that cancelled the handler */
 };
 
-/* Replies: one for each command, one for ASKING ahead of them, and those of MULTI and EXEC around them. */
+/* The number of replies: one for each command, one for a preceding ASKING, and those of MULTI and EXEC. */
 size_t redis_request_reply_count(const struct redis_request *r);
-/* One alone: 0 or an error; is_unsent says whether another server may do it. */
+/* Runs a single request: 0 or an error; is_unsent says whether it is safe to send it to another server. */
 int redis_request_run(struct duda_ctx *d, struct redis_command_queue *q, const struct redis_request *r,
                       struct duda_redis_reply *replies, bool *is_unsent);
 
-/* Several at once: 0, or what has ended the handler. duda_wait_end(&a->wait) ends it: what is not over then is of no interest. */
+/* Starts several requests: 0, or the error that cancelled the handler. duda_wait_end(&a->wait) ends the group
+ * and abandons unfinished requests. */
 int redis_request_group_begin(struct redis_request_group *a, struct duda_ctx *d,
                               struct redis_pending_request *all, size_t n);
-/* 0, or why `s`, one of them, was not begun; s->wait.is_unsent is as above. */
+/* 0, or the error that prevented the start of `s`, a request of the group; s->wait.is_unsent as above. */
 int redis_request_begin(struct redis_request_group *a, struct redis_command_queue *q,
                         const struct redis_request *r, struct duda_redis_reply *replies,
                         struct redis_pending_request *s);
-/* Waits for the replies to one that was begun. */
+/* Waits for the replies to a started request. */
 int redis_request_wait(struct redis_request_group *a, const struct redis_pending_request *s);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is said in rooms, from machine to machine. */
+/* Relays messages of topics between machines. */
 #ifndef DUDA_REDIS_TOPIC_RELAY_H
 #define DUDA_REDIS_TOPIC_RELAY_H
 
@@ -11,7 +11,7 @@ struct redis_topic_relay;
 /* NULL: no memory, or no Duda. */
 struct redis_topic_relay *redis_topic_relay_new(struct mk_worker *w, struct redis_command_queue *q,
                                                 struct redis_pubsub *h);
-/* Before the hub goes. NULL is fine. */
+/* Call it before the pubsub is freed. NULL is allowed. */
 void redis_topic_relay_free(struct redis_topic_relay *r);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection to a mail server, for which one handler waits. */
+/* A connection to a mail server, used by one handler. */
 #ifndef DUDA_SMTP_SESSION_H
 #define DUDA_SMTP_SESSION_H
 
@@ -16,29 +16,29 @@ struct duda_smtp {
     struct mk_upstream *upstream;
     uint32_t timeout_ms;
     uint64_t message_max;
-    uint64_t failing_ms; /* in a worker: of all lines, as that of a link */
+    uint64_t failing_ms; /* per worker: failing_ms of all connections, as in package_conn */
 };
 
 struct smtp_session {
-    struct package_stream stream; /* the first: a link is its line */
+    struct package_stream stream; /* must be first: a connection is cast to its session */
     struct duda_wait wait;        /* of its handler, begun by the owner */
     struct duda_ctx *d;
     struct duda_smtp *smtp;
-    struct package_request step;     /* what the handler waits for */
-    int error;                       /* because of which it is down; 0: it is not */
-    struct mk_buf in, out;           /* what is not read; the message as it is sent */
-    struct mk_buf message;           /* as it was written */
-    struct smtp_extensions can;      /* what EHLO has announced */
-    unsigned code;                   /* of the last reply; 0: there was none */
-    mk_str text;                     /* its text, which lives until the handler returns */
-    struct smtp_extensions reply_as; /* that reply, read as an answer to EHLO */
+    struct package_request step;     /* the step that the handler waits for */
+    int error;                       /* why the connection is down; 0: it is not */
+    struct mk_buf in, out;           /* unparsed input; the formatted message */
+    struct mk_buf message;           /* the original message */
+    struct smtp_extensions can;      /* announced by EHLO */
+    unsigned code;                   /* of the last reply; 0: none */
+    mk_str text;                     /* its text, valid until the handler returns */
+    struct smtp_extensions reply_as; /* that reply, parsed as a reply to EHLO */
 };
 
-/* It ends with the handler, or before by smtp_session_close(). NULL: memory is out. */
+/* Ends with the handler, or earlier with smtp_session_close(). NULL: out of memory. */
 struct smtp_session *smtp_session_new(struct duda_ctx *d, struct duda_smtp *smtp);
 void smtp_session_close(struct smtp_session *session);
 int smtp_session_connect(struct smtp_session *session);
-/* Each step may take as long as the Timeout of its link. */
+/* Each step may take as long as Timeout. */
 int smtp_session_write(struct smtp_session *session, mk_str bytes);
 /* Reads the next reply into code and text. */
 int smtp_session_read(struct smtp_session *session);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which handler is in a transaction of which database. No other place knows it: a backend knows that a session is taken, but not
- * by whom, and a handler that lives long keeps nothing of the transactions that it has ended. */
+/* Maps handlers to their open transactions. Only this file knows the owner: a backend only knows that a
+ * session is taken, and long-running handlers retain nothing of finished transactions. */
 #ifndef DUDA_SQL_TRANSACTIONS_H
 #define DUDA_SQL_TRANSACTIONS_H
 
@@ -8,18 +8,19 @@
 
 struct sql_transaction;
 
-/* Those of a worker. They are few: each has a session of its database for itself. */
+/* The transactions of a worker. There are few, because each occupies a session of its database. */
 struct sql_transactions {
     struct sql_transaction *first;
 };
 
-/* The session that the transaction runs in; NULL: the handler is in none. */
+/* The session of the transaction; NULL: the handler is not in one. */
 void *sql_transactions_session(const struct sql_transactions *all, const struct duda_ctx *d,
                                const struct duda_sql_db *db);
-/* 0; -EALREADY: the handler is in one; or the error of the backend. A handler that ends rolls it back. */
+/* 0; -EALREADY: the handler is already in a transaction; or the error of the backend. When the handler ends,
+ * the transaction is rolled back. */
 int sql_transactions_begin(struct sql_transactions *all, struct duda_ctx *d, struct duda_sql_db *db,
                            struct duda_sql_result *result) MK_API_MUST_USE;
-/* The transaction is over, also on an error; -EINVAL: there is none. */
+/* Ends the transaction, even if it returns an error; -EINVAL: no transaction. */
 int sql_transactions_finish(struct sql_transactions *all, struct duda_ctx *d, struct duda_sql_db *db,
                             struct duda_sql_result *result, bool commits) MK_API_MUST_USE;
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Brings a file up to date. */
+/* Migrates a database file. */
 #ifndef DUDA_SQLITE_MIGRATE_H
 #define DUDA_SQLITE_MIGRATE_H
 
 #include <duda/sql_backend.h>
 #include <sqlite3.h>
 
-/* Runs the migrations that the database does not have, all in one transaction, and tells whether there were any.
- * SQLite's result; `why` then says which one failed. */
+/* Runs the missing migrations in one transaction, and sets *has_migrated if there were any. Returns SQLite's
+ * result; `why` then says which migration failed. */
 int sqlite_migrate(sqlite3 *handle, const struct duda_sql_migration *all, mk_str service, bool *has_migrated,
                    char *why, size_t size);
 

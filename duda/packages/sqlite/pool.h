@@ -12,20 +12,20 @@ struct sqlite_pool;
 
 /* A session, and the statement that a thread runs in it. */
 struct sqlite_slot {
-    struct sqlite_session session; /* the first */
+    struct sqlite_session session; /* must be first */
     struct sqlite_pool *pool;
-    struct sqlite_slot *next; /* free */
-    struct sqlite_job *job;   /* in a thread */
+    struct sqlite_slot *next; /* next free slot */
+    struct sqlite_job *job;   /* running in a thread */
     bool in_transaction, ends;
 };
 
 struct sqlite_pool {
-    struct duda_sql_db sql; /* the first */
+    struct duda_sql_db sql; /* must be first */
     const struct sqlite_settings *settings;
     struct mk_worker *worker;
     struct mk_thread_pool *threads;
     struct sqlite_slot *slots, *free;
-    struct package_wait_queue waiters; /* for a session */
+    struct package_wait_queue waiters; /* handlers that wait for a session */
     bool is_reported;
 };
 

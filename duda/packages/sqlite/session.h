@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One connection to a file of SQLite, used by one thread at a time. It knows nothing of workers and handlers.
- */
+/* One connection to an SQLite file, used by one thread at a time. Independent of workers and handlers. */
 #ifndef DUDA_SQLITE_SESSION_H
 #define DUDA_SQLITE_SESSION_H
 
 #include "session_type.h"
 
-/* Runs a statement; all that comes of it is in s->rows. An empty text only rolls back. Blocks. */
+/* Runs a statement and stores everything in s->rows. An empty text only rolls back. Blocks. */
 void sqlite_session_run(struct sqlite_session *s, enum sqlite_use use, mk_str text,
                         const struct duda_sql_value *values, size_t n);
 void sqlite_session_close(struct sqlite_session *s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection to a file of SQLite from inside. */
+/* The internals of a connection to an SQLite file. */
 #ifndef DUDA_SQLITE_SESSION_TYPE_H
 #define DUDA_SQLITE_SESSION_TYPE_H
 
@@ -21,15 +21,16 @@ struct sqlite_settings {
 };
 
 struct sqlite_cached_stmt {
-    sqlite3_stmt *stmt; /* SQLite keeps its text */
+    sqlite3_stmt *stmt; /* SQLite holds its text */
     uint64_t used;
-    bool once; /* what it does is not allowed everywhere: it is looked at each time */
+    bool once; /* context-dependent permissions: authorized anew on each use */
 };
 
-/* Which statements a session takes. */
+/* The context that decides which statements are allowed. */
 enum sqlite_use {
-    SQLITE_USE_AUTOCOMMIT,  /* of a handler, outside of a transaction: it must leave nothing in the session */
-    SQLITE_USE_TRANSACTION, /* of a handler, in a transaction */
+    SQLITE_USE_AUTOCOMMIT,  /* statement of a handler outside of a transaction: must leave no state in the
+                             * session */
+    SQLITE_USE_TRANSACTION, /* statement of a handler in a transaction */
     SQLITE_USE_INTERNAL,    /* BEGIN, COMMIT, ROLLBACK */
 };
 
@@ -38,13 +39,13 @@ struct sqlite_session {
     sqlite3 *handle; /* NULL: not open yet */
     struct sqlite_cached_stmt kept[SQLITE_STMT_CACHE_SIZE];
     uint64_t n_used, due_ms;
-    atomic_bool is_cancelled; /* from the loop: stop what runs */
-    bool must_roll_back;      /* ahead of what comes next */
-    enum sqlite_use use;      /* of the statement that runs */
-    bool is_changed;          /* a transaction has changed it: opened anew after that */
-    bool is_once;             /* of the statement that is being prepared */
+    atomic_bool is_cancelled; /* set by the loop: interrupt the running statement */
+    bool must_roll_back;      /* roll back before the next statement */
+    enum sqlite_use use;      /* of the running statement */
+    bool is_changed;          /* a transaction changed the session: reopen it afterwards */
+    bool is_once;             /* of the statement being prepared */
     bool is_vacuum;
-    const char *refusal; /* why it is not allowed */
+    const char *refusal; /* why the statement is forbidden */
     struct duda_sql_rows rows;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counters of limits, in memory that all workers share. Its size is fixed, and keys are hashed: a new counter takes the
- * place of one whose time is over, or else of the one in its line that is furthest from its limit. So names that a client
- * makes up take each other's place, and a counter near its limit stays. A process may die at any instruction: then the
- * part of the table that it was changing, one of 16, is empty. */
+/* Counters of rate limits, in memory shared by all workers. The table has a fixed size and hashes keys: a new
+ * counter replaces an expired one, or else the counter in its bucket that is furthest from its limit. Keys
+ * invented by a client thus evict each other, and a counter near its limit stays. If a process dies while it
+ * changes one of the 16 partitions, this partition is emptied. */
 #ifndef DUDA_STORE_RATE_LIMITER_H
 #define DUDA_STORE_RATE_LIMITER_H
 
@@ -15,14 +15,14 @@ struct store_rate_limiter_part;
 struct store_rate_limiter {
     unsigned char *memory;
     size_t part_size;
-    uint32_t n_lines; /* of each part */
+    uint32_t n_lines; /* buckets per partition */
 };
 
-/* Uses zeroed memory of that size (64 KB or more), or such that is in use already. 0 or a negated errno value. In one
- * process, before others use it. */
+/* Takes zeroed memory of that size (64 KB or more), or memory already in use. 0 or a negated errno value.
+ * Call it in one process, before others use the memory. */
 int store_rate_limiter_init(struct store_rate_limiter *c, void *memory, size_t size);
-/* Counts one use of the key, whose time begins with the first and is over at `expires` (milliseconds). 0; -EDQUOT: there
- * were more than `max`; -EBUSY: another process holds a part of the table for too long. */
+/* Counts one use of the key. The window starts with the first use and ends at `expires` (milliseconds). 0;
+ * -EDQUOT: more than `max`; -EBUSY: another process holds the partition for too long. */
 int store_rate_limiter_count(const struct store_rate_limiter *c, mk_str key, uint64_t max, uint64_t now,
                              uint64_t expires);
 

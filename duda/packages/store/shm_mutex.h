@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A lock in memory that all workers share. It tells when its owner has died. */
+/* A robust mutex in memory shared by all workers: reports the death of its owner. */
 #ifndef DUDA_STORE_SHM_MUTEX_H
 #define DUDA_STORE_SHM_MUTEX_H
 
@@ -7,7 +7,8 @@
 
 /* 0 or a negated errno value. */
 int store_shm_mutex_init(pthread_mutex_t *lock);
-/* 0; -EOWNERDEAD: it is ours, and what it protects may be half done; -EBUSY: another process holds it for too long. */
+/* 0; -EOWNERDEAD: locked, but the protected data may be inconsistent; -EBUSY: another process holds it for
+ * too long. */
 int store_shm_mutex_lock(pthread_mutex_t *lock);
 
 #endif

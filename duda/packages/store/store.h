@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a worker has of stores. */
+/* The stores of a worker. */
 #ifndef DUDA_STORE_STORE_H
 #define DUDA_STORE_STORE_H
 
@@ -19,45 +19,47 @@ struct store_waiter;
 struct store_worker {
     struct mk_worker *worker;
     struct store_lock_waiters *waiting;
-    uint32_t slot;                        /* of this worker there */
-    struct store_waiter *waiters, **last; /* of this worker, in their order */
-    struct duda_store *first;             /* of those that sections bring */
-    struct duda_store *sessions;          /* where they are; NULL: not in a store */
-    struct store_table table, locks;      /* in memory: values; locks, which values cannot push out */
-    struct store_rate_limiter counters;   /* of limits */
+    uint32_t slot;                        /* slot of this worker in it */
+    struct store_waiter *waiters, **last; /* waiters of this worker, in FIFO order */
+    struct duda_store *first;             /* stores provided by sections */
+    struct duda_store *sessions;          /* store of sessions; NULL: sessions are not in a store */
+    struct store_table table, locks;      /* in memory: values; locks, which values cannot evict */
+    struct store_rate_limiter counters;   /* of rate limits */
     struct duda_store memory;
-    unsigned char secret[DUDA_SESSION_SECRET]; /* that proves sessions, as far as this worker knows */
+    unsigned char secret[DUDA_SESSION_SECRET]; /* key that authenticates sessions, as far as known to this
+                                                * worker */
     bool has_secret;
-    uint64_t *meter; /* of memory */
+    uint64_t *meter; /* of the store in memory */
 };
 
-/* Once, before all others: the plugin. */
+/* Call it once, before the other functions: sets the plugin. */
 void store_worker_set_plugin(const struct mk_plugin *plugin);
 struct store_worker *store_worker_get(const struct mk_worker *w);
-/* Tells all workers that a lock may be free. */
+/* Announces to all workers that a lock may be free. */
 void store_worker_broadcast(struct store_worker *all, mk_str message);
 
-/* What a key is for: its first letter. Others can neither have nor make such a key, because scopes have no colon. */
+/* The first letter of a key is its table. Other packages cannot read or create such keys, because scopes
+ * contain no colon. */
 enum { STORE_KEY_VALUE = 'v', STORE_KEY_LOCK = 'l', STORE_KEY_LIMIT = 'n', STORE_KEY_SESSION = 's' };
 
 struct store_key_buf {
     char text[2 + DUDA_SCOPE_MAX + 1 + DUDA_STORE_KEY_MAX];
 };
-/* "TABLE:SCOPE:KEY". */
+/* Formats "TABLE:SCOPE:KEY". */
 mk_str store_key_format(struct store_key_buf *buf, char table, mk_str scope, mk_str key);
 
-/* The one that a section has brought under that name; NULL: none has. */
+/* The store that a section provides under that name; NULL: none. */
 struct duda_store *store_worker_find_store(const struct store_worker *all, mk_str name);
 
 /* Milliseconds of a clock that all workers share. */
 
-/* The store in the table. */
+/* The store in shared memory. */
 struct duda_store store_memory_backend(struct store_worker *all);
 
-/* Those that wait for the lock of this message try again. */
+/* Retries waiters for the lock of this message. */
 void store_locks_on_unlock(struct store_worker *all, mk_str message);
 
-/* Sessions are in all->sessions from now on. */
+/* Stores sessions in all->sessions from now on. */
 void store_sessions_enable(struct store_worker *all);
 
 #endif
