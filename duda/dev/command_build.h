@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `monkey build`: an object to deploy. */
+/* `monkey build`: builds a shared object to deploy. */
 #ifndef DUDA_DEV_COMMAND_BUILD_H
 #define DUDA_DEV_COMMAND_BUILD_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `monkey new`: a folder with a service to begin with. */
+/* `monkey new`: creates a folder with a starter service. */
 #ifndef DUDA_DEV_COMMAND_NEW_H
 #define DUDA_DEV_COMMAND_NEW_H
 

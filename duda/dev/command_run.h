@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `monkey run`: serves sources, and follows their changes. */
+/* `monkey run`: serves sources, and reloads them when they change. */
 #ifndef DUDA_DEV_COMMAND_RUN_H
 #define DUDA_DEV_COMMAND_RUN_H
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tells that something may have changed in the folders of some files. */
+/* Watches the folders of files for changes. */
 #ifndef DUDA_DEV_FILE_WATCH_H
 #define DUDA_DEV_FILE_WATCH_H
 
 #include <monkey/str.h>
 #include <stdbool.h>
 
-/* A descriptor that becomes readable on changes; negative: reported. */
+/* A descriptor that becomes readable on changes; negative: error, already reported. */
 int dev_file_watch_open(void);
-/* The folder of each file, a line each; what is watched already is fine. */
+/* Adds the folder of each file, one per line. Adding a folder twice is allowed. */
 void dev_file_watch_add_files(int fd, mk_str files);
 void dev_file_watch_add_folder(int fd, const char *folder);
-/* Takes what has happened until now. False: nothing. */
+/* Consumes pending events. False: there were none. */
 bool dev_file_watch_drain(int fd);
 
 #endif

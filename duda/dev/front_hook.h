@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In the server in front: each request waits until `monkey run` lets it pass, and a response that never came
- * becomes a page that says why. */
+/* Plugin of the front server: each request waits until `monkey run` lets it pass, and a failed response is
+ * replaced by a page that explains the failure. */
 #ifndef DUDA_DEV_FRONT_HOOK_H
 #define DUDA_DEV_FRONT_HOOK_H
 
@@ -8,7 +8,7 @@
 
 struct dev_front_hook {
     const char *desk; /* path of the socket */
-    mk_str names;     /* that it answers for, beside those of this machine */
+    mk_str names;     /* accepted host names, besides those of this machine */
 };
 
 enum mk_verdict dev_front_hook_on_request(const struct dev_front_hook *g, struct mk_request *request,

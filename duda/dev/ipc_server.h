@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The side of `monkey run` of what ipc_protocol.h describes: connections of the server in front, their questions, the
- * browsers that wait for news. */
+/* The server side of ipc_protocol.h in `monkey run`: connections of the front server, their requests, and
+ * browsers that wait for updates. */
 #ifndef DUDA_DEV_IPC_SERVER_H
 #define DUDA_DEV_IPC_SERVER_H
 
@@ -11,21 +11,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Streams of events leave the rest of the places to questions, which are answered at once. */
+/* Event streams are limited, to leave the other connections to requests, which are answered at once. */
 enum { DEV_IPC_CLIENTS_MAX = 512, DEV_IPC_STREAMS_MAX = 384 };
 
 struct dev_ipc_client {
-    int fd; /* -1: the place is free */
+    int fd; /* -1: unused */
     bool gets_events;
-    uint64_t since; /* counts those that get events */
+    uint64_t since; /* age of the event stream, as a sequence number */
     struct mk_buf request;
-    struct mk_buf reply; /* what is left to be sent */
-    bool ends;           /* when it is sent */
+    struct mk_buf reply; /* unsent rest of the reply */
+    bool ends;           /* close the connection when it is sent */
 };
 
-/* What the office asks about each question: writes the answer. */
+/* Callbacks that write the reply to each request. */
 struct dev_ipc_server_ops {
-    /* False: something else answers, over `fd`, of which it has a copy. */
+    /* False: the reply is sent later by other code, over `fd`, which that code has duplicated. */
     bool (*ask)(void *ctx, bool html, mk_str method, mk_str target, int fd, struct mk_buf *reply);
     void (*fault)(void *ctx, bool html, mk_str method, mk_str target, struct mk_buf *reply);
 };
@@ -34,17 +34,17 @@ struct dev_ipc_server {
     int fd;
     const struct dev_ipc_server_ops *ops;
     void *ctx;
-    uint64_t state, n_streams; /* there were so many streams up to now */
+    uint64_t state, n_streams; /* n_streams: number of streams opened so far */
     struct dev_ipc_client at[DEV_IPC_CLIENTS_MAX];
 };
 
-/* False: reported. */
+/* False: error, already reported. */
 bool dev_ipc_server_open(struct dev_ipc_server *o, const char *path, const struct dev_ipc_server_ops *ops,
                          void *ctx);
 void dev_ipc_server_close(struct dev_ipc_server *o);
-/* Tells all visitors that wait for news. */
+/* Sends the state to all event streams. */
 void dev_ipc_server_publish_state(struct dev_ipc_server *o, uint64_t state);
-/* Adds what is to be waited for; answers how many were added, at most DEV_IPC_CLIENTS_MAX + 1. */
+/* Adds the descriptors to poll; returns how many, at most DEV_IPC_CLIENTS_MAX + 1. */
 size_t dev_ipc_server_add_pollfds(const struct dev_ipc_server *o, struct pollfd *fds);
 /* Accepts, reads, answers, sends: what is possible now. */
 void dev_ipc_server_process(struct dev_ipc_server *o);

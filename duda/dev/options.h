@@ -25,11 +25,11 @@ struct dev_options {
     char **words;
 };
 
-/* DEV_EXIT_OK: go on. Else the command ends with *code, and has said why. */
+/* DEV_EXIT_OK: continue. Otherwise the command exits with *code, and the reason has been printed. */
 bool dev_options_parse(struct dev_options *o, int argc, char **argv, int *code);
-/* All of it to the stream, at once. */
+/* Writes the whole text to the stream with one flush. */
 void dev_print_text(FILE *to, mk_str text);
-/* "monkey COMMAND: about: what" to standard error; answers `code`. */
+/* Prints "monkey COMMAND: about: what" to standard error; returns `code`. */
 int dev_print_error(int code, const char *command, const char *about, const char *what);
 
 #endif

@@ -5,9 +5,9 @@
 
 #include "paths.h"
 
-/* Makes one; where one was left by a `monkey run` that was killed, removes that. False: reported. */
+/* Creates the folder, and removes one left by a killed `monkey run`. False: error, already reported. */
 bool dev_private_dir_create(char folder[PATH_MAX]);
-/* Removes it with what we have written into it. */
+/* Removes the folder and our files in it. */
 void dev_private_dir_remove(const char *folder);
 
 #endif

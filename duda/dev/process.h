@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs that a command starts: compilers, servers. */
+/* Child processes of a command: compilers, servers. */
 #ifndef DUDA_DEV_PROCESS_H
 #define DUDA_DEV_PROCESS_H
 
@@ -7,34 +7,34 @@
 
 #include <sys/types.h>
 
-/* A program under way; `out` and `err` are the ends of its pipes that we read, without blocking. */
+/* A running child process; `out` and `err` are our non-blocking ends of its pipes. */
 struct dev_process {
     pid_t pid; /* 0: none */
     int out, err;
-    struct mk_buf rest[2]; /* of their last lines, for dev_stderr_reader_read_lines() */
+    struct mk_buf rest[2]; /* incomplete last lines, for dev_stderr_reader_read_lines() */
 };
 
-/* Starts it with SIGINT ignored, so that Ctrl+C reaches us alone, and has it told to finish when we die.
- * False: reported. */
+/* Starts the process with SIGINT ignored, so that Ctrl+C only reaches us, and makes the kernel signal it when
+ * we die. False: error, already reported. */
 bool dev_process_start(struct dev_process *c, struct dev_argv *words);
-/* The same, with standard output to that descriptor, which stays the caller's, and standard error to ours. */
+/* Does the same, but connects standard output to `out`, which the caller keeps, and standard error to
+ * ours. */
 bool dev_process_start_stdout_to(struct dev_process *c, struct dev_argv *words, int out);
-/* The same, with standard output as ours, and only `err` for us. */
+/* Does the same, but inherits standard output, and pipes only `err` to us. */
 bool dev_process_start_piped_stderr(struct dev_process *c, struct dev_argv *words);
-/* Its exit status, as of waitpid(2), once it has ended; -1 until then. */
+/* Its exit status, as in waitpid(2); -1 while it runs. */
 int dev_process_try_wait(struct dev_process *c);
-/* Sends the signal, waits for the end, and closes the pipes. */
+/* Sends the signal, waits for the exit, and closes the pipes. */
 void dev_process_stop(struct dev_process *c, int signal);
 void dev_process_close_pipes(struct dev_process *c);
 
-/* When that descriptor becomes readable, nothing is waited for any more: Ctrl+C. -1, as in the beginning:
- * there is none. */
+/* When that descriptor becomes readable (Ctrl+C), all waiting stops. -1, the initial value: none. */
 void dev_process_set_interrupt_fd(int fd);
 int dev_process_interrupt_fd(void);
 
-/* Runs it to its end, and puts what it says on both of its streams into `said`. The exit code; above 128 the
- * signal that ended it; 127: it could not be started, and `said` has the reason. It is killed when it takes
- * minutes. */
+/* Runs the process to its end, and collects both of its output streams in `said`. Returns the exit code;
+ * above 128: killed by a signal; 127: could not be started, with the reason in `said`. Kills the process
+ * after some minutes. */
 int dev_process_run(struct dev_argv *words, struct mk_buf *said);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Services that are built with the address sanitizer: its library must be the first one in the process, whose program is built
- * without it. */
+/* Support for services built with AddressSanitizer: its library must be the first one in the process,
+ * although the program itself is built without it. */
 #ifndef DUDA_DEV_SANITIZER_H
 #define DUDA_DEV_SANITIZER_H
 
 #include "argv.h"
 #include "source.h"
 
-/* The library that the flags of a source ask for; empty: none. The compiler knows where it is. */
+/* The library required by the flags of a source; empty: none. The compiler knows its path. */
 void dev_sanitizer_find_library(const struct dev_source *source, char library[PATH_MAX]);
-/* The beginning of a command that loads the library first. Empty: nothing. */
+/* Starts a command line that preloads the library. Does nothing if it is empty. */
 void dev_sanitizer_add_preload(struct dev_argv *w, const char *library);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sources that `monkey run` serves: one file, or those of a folder, compiled when they are asked for. */
+/* The sources that `monkey run` serves: one file, or the files of a folder, compiled on demand. */
 #ifndef DUDA_DEV_SOURCE_SET_H
 #define DUDA_DEV_SOURCE_SET_H
 
@@ -10,15 +10,15 @@ enum { DEV_SOURCE_SET_MAX = 256 };
 
 struct dev_source_unit {
     char path[PATH_MAX];
-    char url_segment[DEV_NAME_MAX]; /* its address in a folder, without slashes; empty: "/" */
+    char url_segment[DEV_NAME_MAX]; /* its path in a folder, without slashes; empty: "/" */
     bool is_new;                    /* not compiled yet */
     char name[DEV_NAME_MAX];        /* of its service */
-    char sanitizer[PATH_MAX];       /* the library of the address sanitizer, which it needs; empty: none */
+    char sanitizer[PATH_MAX];       /* the AddressSanitizer library that it needs; empty: none */
     struct dev_compile_result built;
-    char error[256]; /* the source cannot be read; empty: it can */
-    /* The last version that was compiled, and what the server has of it; empty: none. */
+    char error[256]; /* why the source cannot be read; empty: readable */
+    /* The last compiled version, and what the server runs of it; empty: none. */
     char object[PATH_MAX], service[DEV_NAME_MAX], running[PATH_MAX];
-    bool is_held; /* the server could not load `object`, and goes on with `running` */
+    bool is_held; /* the server could not load `object`, and keeps `running` */
     struct mk_buf why;
 };
 
@@ -28,43 +28,43 @@ struct dev_source_set {
     bool is_folder;
     struct dev_source_unit *at[DEV_SOURCE_SET_MAX];
     size_t n;
-    char templates[PATH_MAX];  /* the folder of templates, there or not */
-    uint64_t stamp;            /* of its files */
-    const char *extra;         /* a file of the configuration; NULL: none */
-    struct mk_buf extra_files; /* with those that it includes, a line each */
-    uint64_t extra_stamp;      /* of their contents */
-    char html[PATH_MAX];       /* the folder of files to serve; empty: it is not there */
-    bool is_changed;           /* the server is to be started again */
+    char templates[PATH_MAX];  /* the templates folder, whether it exists or not */
+    uint64_t stamp;            /* hash of its files */
+    const char *extra;         /* a configuration file; NULL: none */
+    struct mk_buf extra_files; /* with its includes, one per line */
+    uint64_t extra_stamp;      /* hash of their contents */
+    char html[PATH_MAX];       /* the folder of static files; empty: missing */
+    bool is_changed;           /* the server must be restarted */
 };
 
-/* False: reported. */
+/* False: error, already reported. */
 bool dev_source_set_init(struct dev_source_set *u, const struct dev_paths *paths, const char *path);
 void dev_source_set_free(struct dev_source_set *u);
-/* In a folder: the file that answers at the path of a target becomes one of them. True: it is new. */
+/* For a folder: adds the file that serves the path of a target. True: it is new. */
 bool dev_source_set_add_for_target(struct dev_source_set *u, mk_str target);
-/* The one that answers at the path of a target; NULL: none. */
+/* The source that serves the path of a target; NULL: none. */
 const struct dev_source_unit *dev_source_set_find_by_target(const struct dev_source_set *u, mk_str target);
-/* Compiles what has changed, and what failed; forgets files that are gone; looks at the templates and for
- * html/. True: there is any news. Says so on standard output. */
+/* Compiles changed and failed sources, drops deleted ones, and checks the templates and html/. True:
+ * something changed. Reports progress on standard output. */
 bool dev_source_set_update(struct dev_source_set *u);
-/* Has a file changed since it was compiled, or while it was? */
+/* Has a file changed since the compilation began? */
 bool dev_source_set_is_outdated(const struct dev_source_set *u);
-/* Was one saved while the compiler worked? */
+/* Was a file saved during the compilation? */
 bool dev_source_set_changed_in_build(const struct dev_source_set *u);
 bool dev_source_set_is_compiled(const struct dev_source_set *u);
-/* Excerpts and messages of one that is not compiled. */
+/* Excerpts and messages of a source that failed to compile. */
 void dev_source_set_write_errors(const struct dev_source_unit *one, const struct dev_error_page *p);
 
-/* The library of a sanitizer that a service needs; empty: none. */
+/* The sanitizer library that a service needs; empty: none. */
 const char *dev_source_set_sanitizer(const struct dev_source_set *u);
-/* What the server is to load: the object that it shall have of each, or the one that it has. */
+/* The object to load for a source: the new one, or the one that is running. */
 const char *dev_source_set_object_path(const struct dev_source_unit *one);
-/* Is there one that the server should have, and has not, and which was not in vain? */
+/* Is there an object that the server should load and does not run, except those that failed to load? */
 bool dev_source_set_needs_restart(const struct dev_source_set *u);
-/* The server has loaded them; or could not: then a folder goes on without those that are new. True: some are,
- * and they may be why. */
+/* Records that the server has loaded the objects, or failed: then new ones of a folder are dropped. True:
+ * there are new ones, which may be the cause. */
 bool dev_source_set_mark_loaded(struct dev_source_set *u, bool loaded);
-/* A file has changed: what could not be loaded may have lacked it. */
+/* A file has changed: retries objects that failed to load, because it may be what they lacked. */
 void dev_source_set_retry_failed(struct dev_source_set *u);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of statuses (RFC 9110, section 15). */
+/* Reason phrases of statuses (RFC 9110, section 15). */
 #ifndef DUDA_DEV_STATUS_PHRASE_H
 #define DUDA_DEV_STATUS_PHRASE_H
 
-/* "Not Found"; empty for a status that services rarely send. */
+/* "Not Found"; empty for rare statuses. */
 const char *dev_status_phrase(unsigned status);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handlers without a request: a line and a route of their own make them look like all others. */
+/* Handlers without a request: a dummy line and route make them look like all others. */
 #include <duda/task.h>
 #include <errno.h>
 #include <monkey/text.h>
@@ -12,7 +12,7 @@
 enum { ID_BYTES = 8 };
 
 struct task_run {
-    struct duda_ctx d; /* the first */
+    struct duda_ctx d; /* must be first */
     struct duda_task errand;
     struct duda_route route;
     struct duda_route_entry line;
@@ -70,7 +70,7 @@ int duda_task_spawn(struct mk_worker *worker, const struct duda_task *errand, st
     k->d.over_ctx = errand->ctx;
     k->d.owner = errand->owner ? errand->owner : current_service(worker_ctx);
     assign_task_id(k);
-    k->d.tunnels = k->d.streams = true; /* nothing resumes it but a wake, and it has nothing to say */
+    k->d.tunnels = k->d.streams = true; /* only a wake resumes it, and it has no response */
     int e = duda_scheduler_start_handler(&k->d);
     if (e) {
         duda_memory_release_block(worker_ctx, k);

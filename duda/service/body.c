@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON that is asked and said, and problems. */
+/* JSON request and response bodies, and problem details. */
 #include <duda.h>
 #include <errno.h>
 
@@ -9,7 +9,7 @@
 
 enum { SIZE_DEFAULT = 1 << 20, PROBLEM_MAX = 32 << 10, DETAIL_MAX = 1024 };
 
-/* ---- Said ---- */
+/* ---- Responses ---- */
 
 int duda_send_json(struct duda_ctx *d, struct duda_value value)
 {
@@ -20,7 +20,7 @@ int duda_send_json(struct duda_ctx *d, struct duda_value value)
         return e;
     size_t before = d->out.len;
     duda_json_write(&d->out, &value);
-    if (d->out.failed) /* a part of it is no JSON */
+    if (d->out.failed) /* a part of it is invalid JSON */
         d->out.len = before;
     return duda_response_end_write(d);
 }
@@ -67,7 +67,7 @@ static void begin_problem_json(struct mk_buf *out, unsigned status, mk_str detai
     mk_json_string(out, detail);
 }
 
-/* In the place of what was said. A response that has begun ends as one that has failed. */
+/* Replaces the response written so far. A response that has begun is aborted. */
 static int send_problem_json(struct duda_ctx *d, unsigned status, const struct mk_buf *text)
 {
     if (text->failed)
@@ -141,9 +141,9 @@ int duda_problem_errors(struct duda_ctx *d, unsigned status, const struct duda_v
     return e;
 }
 
-/* ---- Asked ---- */
+/* ---- Requests ---- */
 
-/* "application/json", "application/problem+json", whatever their parameters. */
+/* "application/json", "application/problem+json", with any parameters. */
 static bool is_json_media_type(mk_str type)
 {
     size_t end = mk_str_find(type, ';');
@@ -226,7 +226,7 @@ int duda_bind_query(struct duda_ctx *d, const struct duda_schema *shape, void *o
     return e == -EINVAL ? duda_problem_errors(d, 400, &errors) : e;
 }
 
-/* ---- What the client likes ---- */
+/* ---- Content negotiation ---- */
 
 int duda_accepts(struct duda_ctx *d, const char *const *types)
 {

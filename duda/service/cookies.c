@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cookies of a request, and those that are signed or sealed. */
+/* Request cookies, and signed and encrypted cookies. */
 #include "service/cookies.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 enum { PROOF_MAX = DUDA_COOKIE_MAX, TIME_LEN = 8, MAX_AGE = 400 * 86400 };
 
-/* HTTP/2 may send a line for each cookie. */
+/* HTTP/2 may send a separate header for each cookie. */
 static mk_str find_cookie(const struct duda_ctx *d, const char *wanted)
 {
     mk_str name, value;
@@ -49,9 +49,9 @@ int duda_cookie_delete(struct duda_ctx *d, const char *name)
     return duda_cookie_set(d, &(struct duda_cookie){.name = name, .max_age = -1});
 }
 
-/* ---- With a proof ---- */
+/* ---- Signing and encryption ---- */
 
-/* Neither a scope nor the name of a cookie has a line end, so the host is the rest. */
+/* Neither a scope nor a cookie name contains a line end, so the rest is unambiguously the host. */
 mk_str duda_cookie_crypto_context(struct duda_ctx *d, mk_str name)
 {
     mk_str host = mk_request_vhost_name(d->request), scope = duda_scope(d);
@@ -61,14 +61,14 @@ mk_str duda_cookie_crypto_context(struct duda_ctx *d, mk_str name)
     return duda_sprintf(d, "%.*s\n%.*s\n%.*s", MK_STR_ARG(name), MK_STR_ARG(scope), MK_STR_ARG(host));
 }
 
-/* When it is over, ahead of the text. */
+/* Writes the expiry time before the text. */
 static void append_expiry(struct mk_buf *out, int64_t end)
 {
     for (int shift = 56; shift >= 0; shift -= 8)
         mk_buf_add_char(out, (char)((uint64_t)end >> shift));
 }
 
-/* The text behind the time; absent if that is past. */
+/* The text after the expiry time; absent if expired. */
 static mk_str check_expiry(const struct duda_ctx *d, mk_str text)
 {
     uint64_t end = 0;
@@ -134,7 +134,7 @@ static bool has_valid_mac(const struct duda_session_config *v, size_t i, mk_str 
            mk_consttime_eq(mk_str_of((const char *)mac, sizeof mac), mk_str_first(proven, sizeof mac));
 }
 
-/* What is proven by one of the keys: the text with its time, in `plain` or in `proven`. */
+/* The text and its expiry time if one of the keys verifies or decrypts it, in `plain` or in `proven`. */
 static mk_str verify_or_decrypt(const struct duda_session_config *v, mk_str purpose, mk_str proven,
                                 bool sealed, struct mk_buf *plain)
 {

@@ -18,7 +18,7 @@ enum { ALTERNATE = 64 << 10, FRAMES = 256, SHOWN = 24, OWN_SHOWN = 4, TOLD = 12 
 static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 
 static struct sigaction before[MK_LEN(signals)];
-static atomic_uint n_watching; /* threads: the actions are the process's */
+static atomic_uint n_watching; /* number of threads: the signal actions are per process */
 
 static __thread struct {
     struct duda_worker_ctx *worker_ctx;
@@ -26,9 +26,9 @@ static __thread struct {
     stack_t before;
 } here;
 
-/* ---- What it says ---- */
+/* ---- The report ---- */
 
-/* So that what was written counts even if the next step crashes, too. */
+/* Publishes what was written, in case the next step crashes, too. */
 static void publish_report_len(struct duda_crash_slot *crash_slot, struct mk_buf *out)
 {
     atomic_store(&crash_slot->len, (uint32_t)out->len);
@@ -64,7 +64,7 @@ static bool is_in_object(const void *address, const void *object)
     return object && object_of_address(address) == object;
 }
 
-/* The function that was given for the route: it is in the object of the service. */
+/* The handler function of the route: it is in the shared object of the service. */
 static const void *handler_function(const struct duda_ctx *d)
 {
     return (const void *)(uintptr_t)d->line->route->fn;
@@ -81,7 +81,8 @@ static size_t scan_stack_for_frames(const struct duda_ctx *d, const void *from, 
                : 0;
 }
 
-/* Without a frame of the service nobody knows what to mend: the innermost ones follow, however deep they are. */
+/* Without a frame of the service, nobody would know what to fix: includes the innermost frames, however
+ * deep. */
 static void append_frames(const struct duda_ctx *d, struct mk_buf *out, void **frames, size_t n,
                           const void *sp)
 {
@@ -112,8 +113,8 @@ static void append_backtrace(const struct duda_ctx *d, struct mk_buf *out, const
     append_frames(d, out, frames, n, duda_backtrace_stack_ptr(context));
 }
 
-/* The thread of that stack is blocked in a call. Where its stack ends is not known: only the return address next to the top is
- * surely that of a call under way, which the handler has made. */
+/* The thread is blocked in a call. The end of its stack is unknown: only the return address next to the top
+ * certainly belongs to an active call, the one that the handler made. */
 static const char *find_blocking_call(const struct duda_ctx *d)
 {
     void *frames[FRAMES];
@@ -152,10 +153,10 @@ static void write_crash_report(const char *what, const char *more, const void *c
     append_backtrace(d, &out, context);
 }
 
-/* ---- For who tries it ---- */
+/* ---- For developers ---- */
 
-/* At once, because the handler may never return, and instead of the report for the log. The first address is that of an
- * instruction. */
+/* Printed at once, because the handler may never return, and instead of the report for the log. The first
+ * address is that of an instruction. */
 static void print_report_to_developer(const struct duda_ctx *d, const char *what, void **frames, size_t n)
 {
     char buf[TOLD];
@@ -196,7 +197,7 @@ static const char *crash_signal_name(int number)
     }
 }
 
-/* Has the handler used up its stack? */
+/* Did the handler overflow its stack? */
 static bool is_stack_overflow(const void *address)
 {
     for (size_t i = 0; here.worker_ctx && i < MK_LEN(here.worker_ctx->stacks); i++)
@@ -205,7 +206,7 @@ static bool is_stack_overflow(const void *address)
     return false;
 }
 
-/* The handler has asked for memory and used what it did not get, it seems. */
+/* The handler apparently used a failed allocation. */
 static void append_memory_limit(char *more, size_t cap)
 {
     char limit[64];
@@ -218,7 +219,7 @@ static void append_memory_limit(char *more, size_t cap)
 static void on_crash_signal(int number, siginfo_t *info, void *context)
 {
     char more[192] = "";
-    int error = errno; /* of the last call that failed before */
+    int error = errno; /* of the last failed call before the signal */
     bool faults = info->si_code > 0 && (number == SIGSEGV || number == SIGBUS);
     if (faults && is_stack_overflow(info->si_addr))
         snprintf(more, sizeof more, " because its stack is full: give the route a larger `.stack`");
@@ -229,7 +230,8 @@ static void on_crash_signal(int number, siginfo_t *info, void *context)
     char what[32];
     snprintf(what, sizeof what, "crashed with %s", crash_signal_name(number));
     write_crash_report(what, more, context);
-    /* Whoever handled it before us comes next, or the process ends: the instruction is tried again. */
+    /* Restores the previous actions: returning repeats the instruction, and the previous handler runs or the
+     * process dies. */
     for (size_t i = 0; i < MK_LEN(signals); i++)
         sigaction(signals[i], &before[i], NULL);
     if (info->si_code <= 0)
@@ -262,7 +264,7 @@ void duda_crash_report_install(struct duda_worker_ctx *worker_ctx)
     here.alternate = mmap(NULL, ALTERNATE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     stack_t own = {.ss_sp = here.alternate, .ss_size = ALTERNATE};
     if (here.alternate == MAP_FAILED || sigaltstack(&own, &here.before)) {
-        here.alternate = NULL; /* then an overflow ends without a report */
+        here.alternate = NULL; /* a stack overflow then ends without a report */
     }
     if (atomic_fetch_add(&n_watching, 1) == 0)
         install_signal_handlers();

@@ -10,7 +10,7 @@ struct duda_crash_table *duda_crash_table_get(struct mk_config *config)
     return mk_config_shared(config, "duda.board", sizeof(struct duda_crash_table));
 }
 
-/* FNV-1a: names are ours, and of one program. */
+/* FNV-1a suffices: the names come from our own program. */
 static uint64_t hash_route_name(mk_str name)
 {
     uint64_t h = 0xcbf29ce484222325u;
@@ -27,7 +27,7 @@ struct duda_route_slot *duda_crash_table_add_route(struct duda_crash_table *b, m
         uint64_t found = 0;
         if (atomic_load(&p->id) == id)
             return p;
-        /* Only the master loads configurations, but a reload may meet a worker that reads. */
+        /* Only the master loads configurations, but a worker may read the table during a reload. */
         if (atomic_load(&p->id) == 0 && atomic_compare_exchange_strong(&p->id, &found, id)) {
             mk_str text = mk_str_first(name, DUDA_ROUTE_SLOT_NAME_MAX - 1);
             memcpy(p->name, text.p, text.len);
@@ -52,7 +52,7 @@ static bool is_other_live_process(int64_t owner)
     return owner && owner != (int64_t)getpid() && !is_dead_process(owner);
 }
 
-/* The first post of that number with such an owner; NULL: there is none. */
+/* The first slot of this worker number whose owner matches; NULL: none. */
 static struct duda_crash_slot *find_crash_slot(struct duda_crash_table *b, unsigned worker,
                                                bool (*is)(int64_t owner), int64_t *owner)
 {
@@ -64,7 +64,7 @@ static struct duda_crash_slot *find_crash_slot(struct duda_crash_table *b, unsig
     return NULL;
 }
 
-/* Another worker may be faster. */
+/* Another worker may win the race. */
 static struct duda_crash_slot *acquire_crash_slot(struct duda_crash_table *b, unsigned worker,
                                                   bool (*is)(int64_t owner))
 {

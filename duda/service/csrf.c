@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tokens against forged forms. The secret is a cookie that other sites cannot set or read; what a page shows
- * is the secret under a mask of its own, so that compression of the page tells nothing about it. */
+/* CSRF tokens. The secret is a cookie that other sites can neither set nor read. A page contains the secret
+ * under a random mask, so that its compressed size reveals nothing about it (BREACH). */
 #include <duda.h>
 #include <errno.h>
 
@@ -9,7 +9,7 @@
 
 enum { SECRET = 16, HEX = 2 * SECRET, SHOWN = 2 * HEX };
 
-static const char key; /* of the secret that was given to this request */
+static const char key; /* key of the secret attached to this request */
 
 static bool decode_hex(mk_str text, unsigned char *out, size_t n)
 {
@@ -78,7 +78,7 @@ static bool csrf_token_matches(struct duda_ctx *d, mk_str token)
     return mk_consttime_eq(mk_str_of((const char *)secret, SECRET), mk_str_of((const char *)given, SECRET));
 }
 
-/* Does the browser say that a page of another origin is behind it? Absent fields say nothing. */
+/* Does the browser say that a page of another origin sent the request? Missing headers do not count. */
 static bool is_cross_site_request(struct duda_ctx *d)
 {
     mk_str site = duda_header_view(d, "Sec-Fetch-Site"), origin = duda_header_view(d, "Origin"),

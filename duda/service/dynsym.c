@@ -10,7 +10,7 @@
 struct symbols {
     const ElfW(Sym) * at;
     const char *texts;
-    const uint32_t *hash; /* of GNU */
+    const uint32_t *hash; /* GNU hash table */
 };
 
 /* A shared object in memory. */
@@ -20,7 +20,7 @@ struct object {
     const ElfW(Dyn) * dynamic;
 };
 
-/* glibc has added the base to the addresses in the dynamic section of most processors; musl adds it to none. */
+/* glibc adds the base to the addresses in the dynamic section on most processors; musl does not on any. */
 static const void *resolve_dynamic_address(const struct object *o, ElfW(Addr) at)
 {
     return (const void *)(at < o->base ? at + o->base : at);
@@ -72,7 +72,7 @@ static int match_object_by_address(struct dl_phdr_info *info, size_t size, void 
     return holds;
 }
 
-/* Without a path: there is none. */
+/* Without a path: not found. */
 static struct object find_object_of_address(const void *address)
 {
     struct object_search s = {.address = address};
@@ -85,12 +85,13 @@ static bool is_same_object(const struct object *a, const struct object *b)
     return a->dynamic == b->dynamic;
 }
 
-/* Imported symbols come before those of the hash, whose second word is the number of the first of them. */
+/* Imported symbols precede those of the hash table, whose second word is the index of the first hashed
+ * symbol. */
 bool duda_dynsym_calls_any(const void *address, const char *const *names, size_t n)
 {
     static const char ours[1];
     const struct object object = find_object_of_address(address), own = find_object_of_address(ours);
-    if (!object.path || is_same_object(&object, &own)) /* linked with us */
+    if (!object.path || is_same_object(&object, &own)) /* linked into the same object as Duda */
         return true;
     struct symbols s = read_dynamic_symbols(&object);
     if (!s.at || !s.texts || !s.hash)
@@ -101,7 +102,8 @@ bool duda_dynsym_calls_any(const void *address, const char *const *names, size_t
     return false;
 }
 
-/* Of which plugin is it a function? The object's own symbol says so, not one of those that it needs. */
+/* The plugin that defines the function: decided by the symbol that its object defines, not one that it
+ * imports. */
 static const struct mk_plugin *plugin_of_function(const void *function)
 {
     const struct object object = find_object_of_address(function);

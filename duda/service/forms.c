@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forms of a request, received once and kept with it. */
+/* The form of a request, received once and attached to the request. */
 #include <duda.h>
 #include <errno.h>
 
@@ -8,7 +8,7 @@
 
 enum { PIECE = 4096, FILES_FIRST = 4 };
 
-static const char key; /* of what is attached to the request */
+static const char key; /* key of the form attached to the request */
 
 /* ---- Memory that lives as long as the request ---- */
 
@@ -24,7 +24,7 @@ static struct duda_allocator request_allocator(struct duda_ctx *d)
 
 /* ---- Parts ---- */
 
-/* While parts arrive. */
+/* State while parts arrive. */
 struct multipart_form_parser {
     struct duda_ctx *d;
     struct duda_parsed_form *form;
@@ -38,7 +38,7 @@ struct multipart_form_parser {
     struct mk_buf value;
 };
 
-/* A copy with a NUL behind it. */
+/* A NUL-terminated copy. */
 static mk_str copy_to_request(struct duda_ctx *d, mk_str s)
 {
     char *p = s.p ? mk_request_alloc(d->request, s.len + 1) : NULL;
@@ -50,7 +50,7 @@ static mk_str copy_to_request(struct duda_ctx *d, mk_str s)
     return mk_str_of(p, s.len);
 }
 
-/* Room for one more: the array, or a larger copy of it; NULL when memory is out. */
+/* Makes space for another element: returns the array, or a larger copy; NULL: out of memory. */
 static void *grow_array(struct duda_ctx *d, void *array, size_t n, size_t *cap, size_t size)
 {
     if (n < *cap)
@@ -124,7 +124,7 @@ static int on_part_end(void *ctx)
     return 0;
 }
 
-/* ---- Content ---- */
+/* ---- Body ---- */
 
 static int spool_body(struct duda_ctx *d, uint64_t max, struct mk_spool **out)
 {
@@ -144,7 +144,7 @@ static int parse_error_result(int e)
     return e == -EFBIG ? -EMSGSIZE : e;
 }
 
-/* Which part breaks which rule. */
+/* Says which part violates which rule. */
 static void set_multipart_reason(struct duda_ctx *d, int e, const struct duda_multipart *parts)
 {
     size_t n;
@@ -244,7 +244,7 @@ static int load_form(struct duda_ctx *d, struct duda_parsed_form *form, const st
                : duda_reason(d, -EBADMSG, "multipart/form-data without a boundary");
 }
 
-/* ---- What handlers ask ---- */
+/* ---- Called by handlers ---- */
 
 struct duda_parsed_form *duda_form_parsed(struct duda_ctx *d)
 {

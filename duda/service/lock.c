@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Locks as handlers see them. */
+/* Locks, as used by handlers. */
 #include <duda/lock.h>
 #include <duda/scope.h>
 #include <errno.h>
@@ -8,8 +8,8 @@
 #include "service/suspend.h"
 
 struct lock_wait {
-    struct duda_wait wait; /* the first */
-    struct mk_timer timer; /* not set: without limit */
+    struct duda_wait wait; /* must be first */
+    struct mk_timer timer; /* not set: no timeout */
 };
 
 static void on_lock_timeout(struct mk_timer *t)
@@ -41,7 +41,7 @@ static mk_str full_lock_name(const struct duda_ctx *d, mk_str name, struct full_
     return text.failed ? MK_STR_NULL : mk_buf_str(&text);
 }
 
-/* By its full name. */
+/* Looks up a lock by its full name. */
 static struct duda_lock_waiter **find_held_lock(struct duda_ctx *d, mk_str name)
 {
     struct duda_lock_waiter **at = &d->lock_waiters;
@@ -74,7 +74,7 @@ static int defer_release_all(struct duda_ctx *d)
     return duda_defer(d, release_all_locks, d);
 }
 
-/* Takes its place in the queue; `p` is for one that waits. */
+/* Enqueues the waiter; `p` is NULL if it must not wait. */
 static int enqueue_for_lock(struct duda_ctx *d, mk_str own_name, struct lock_wait *p)
 {
     struct full_name full;
@@ -115,7 +115,7 @@ static int lock(struct lock_wait *p, mk_str name, uint32_t ms)
         return e;
     e = wait_until_granted(p, d->lock_waiters, ms);
     if (e)
-        release_lock(d, &d->lock_waiters); /* the last one that it asked for */
+        release_lock(d, &d->lock_waiters); /* the most recent lock */
     return e;
 }
 

@@ -5,7 +5,7 @@
 #include <monkey/mem.h>
 #include <monkey/text.h>
 
-/* A table of one size: locks exist only while a handler has them. */
+/* A hash table of fixed size: locks exist only while handlers use them. */
 enum { BUCKETS = 512 };
 
 struct duda_lock_queue {
@@ -17,7 +17,7 @@ struct duda_lock_queue {
 };
 
 struct duda_lock_table {
-    struct mk_hash_key key; /* clients may choose names */
+    struct mk_hash_key key; /* keyed hash, because clients may choose names */
     struct duda_lock_queue *buckets[BUCKETS];
 };
 

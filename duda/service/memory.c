@@ -8,7 +8,7 @@
 
 #include "fiber/sanitizer_hooks.h"
 
-/* A worker keeps 1 MB. Without that, where many handlers wait, libc grows and trims the heap for each of
+/* A worker caches 1 MB. Otherwise, with many waiting handlers, libc grows and trims the heap for each of
  * them. */
 enum {
     BLOCK = 512 - 32,
@@ -18,7 +18,7 @@ enum {
     ALIGNED = _Alignof(max_align_t)
 };
 
-/* `start` counts the bytes of all chunks before it, so that a mark is one number. */
+/* `start` is the number of bytes in all earlier chunks, so that a mark is a single number. */
 struct duda_chunk {
     struct duda_chunk *before;
     size_t start, used, cap;
@@ -31,7 +31,7 @@ struct duda_cleanup {
     void *ctx;
 };
 
-/* ---- The address sanitizer ---- */
+/* ---- AddressSanitizer ---- */
 
 #ifdef DUDA_HAS_ASAN
 static void asan_poison(const void *p, size_t size)
@@ -44,13 +44,14 @@ static void asan_unpoison(const void *p, size_t size)
     __asan_unpoison_memory_region(p, size);
 }
 
-/* Our own tests inspect the memory that is kept. */
+/* Our own tests inspect the cached memory. */
 static bool may_cache_memory(void)
 {
     return true;
 }
 #else
-/* Only a service may be built with it: then these are there when the library was loaded first. */
+/* Only the service may be built with AddressSanitizer: these functions exist if its library was loaded
+ * first. */
 void __asan_poison_memory_region(const volatile void *p, size_t size) __attribute__((weak));
 void __asan_unpoison_memory_region(const volatile void *p, size_t size) __attribute__((weak));
 
@@ -66,7 +67,7 @@ static void asan_unpoison(const void *p, size_t size)
         __asan_unpoison_memory_region(p, size);
 }
 
-/* Else memory is freed, and the sanitizer reports uses after the end of its request. */
+/* Otherwise memory is freed, so that the sanitizer reports uses after the end of the request. */
 static bool may_cache_memory(void)
 {
     return !__asan_poison_memory_region;
@@ -108,9 +109,9 @@ void duda_memory_release_block(struct duda_worker_ctx *worker_ctx, void *memory)
     worker_ctx->n_blocks++;
 }
 
-/* ---- What they allocate ---- */
+/* ---- Allocations of handlers ---- */
 
-/* Its room is poisoned but for what duda_alloc() has given out. */
+/* Poisoned except for what duda_alloc() has handed out. */
 static struct duda_chunk *acquire_chunk(struct duda_worker_ctx *worker_ctx, size_t cap)
 {
     struct duda_chunk *c = cap == CHUNK ? worker_ctx->chunks : NULL;
@@ -125,7 +126,7 @@ static struct duda_chunk *acquire_chunk(struct duda_worker_ctx *worker_ctx, size
 
 static void free_chunk(struct duda_chunk *c)
 {
-    asan_unpoison(c->buf, c->cap); /* an allocator of the program knows nothing of it */
+    asan_unpoison(c->buf, c->cap); /* a custom allocator of the program does not know about poisoning */
     mk_mem_free(c);
 }
 
@@ -189,7 +190,7 @@ static void *alloc_from_handler(void *ctx, size_t size)
     return duda_alloc(ctx, size);
 }
 
-/* In include/duda/allocator.h. */
+/* Declared in include/duda/allocator.h. */
 struct duda_allocator duda_allocator_of(struct duda_ctx *d)
 {
     return (struct duda_allocator){alloc_from_handler, d};
@@ -241,13 +242,14 @@ void duda_arena_rewind(struct duda_ctx *d, size_t mark)
         d->chunk->used = mark - d->chunk->start;
         asan_poison(d->chunk->buf + d->chunk->used, d->chunk->cap - d->chunk->used);
     }
-    if (d->chunk && d->chunk->used == 0) /* a handler that waits for long owns nothing that it does not use */
+    if (d->chunk && d->chunk->used == 0) /* a long-waiting handler holds no unused memory */
         pop_chunk(d);
 }
 
 int duda_defer(struct duda_ctx *d, void (*fn)(void *ctx), void *ctx)
 {
-    /* Not in the memory that duda_arena_rewind() gives back: a duty outlives the mark behind which it was made. */
+    /* Not in memory that duda_arena_rewind() frees: a cleanup outlives the mark after which it was
+     * registered. */
     struct duda_cleanup *cleanup = mk_mem_alloc(sizeof *cleanup);
     if (!cleanup) {
         fn(ctx);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plugin that services need: it brings the functions of Duda. */
+/* The plugin that provides the functions of Duda to services. */
 #include <duda/store_backend.h>
 #include <errno.h>
 
@@ -117,7 +117,7 @@ static int master_start(struct mk_config *config, void *data)
     return 0;
 }
 
-/* By now the packages have said which stores there are. */
+/* By now the packages have registered their stores. */
 static int host(struct mk_config *config, struct mk_vhost *h, void *data, void **host_data)
 {
     struct duda_plugin_config *settings = data;

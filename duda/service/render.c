@@ -34,7 +34,7 @@ static int open_templates_folder(const struct duda_service *service)
     return fd < 0 ? open_templates_beside(service->file) : fd;
 }
 
-/* 0, or a negated errno value; -EFBIG: it is no file that a template would be in. */
+/* 0, or a negated errno value; -EFBIG: too large for a template. */
 static int read_template_file(int folder, const char *name, struct mk_buf *out)
 {
     struct stat st;
@@ -110,11 +110,11 @@ bool duda_render_load_templates(struct mk_config *config, const struct duda_serv
     return add_template_folder(config, set, fd);
 }
 
-/* ---- Pages ---- */
+/* ---- Rendering ---- */
 
 struct render_ctx {
     struct duda_ctx *d;
-    unsigned told; /* messages about what is missing */
+    unsigned told; /* number of messages about missing names */
 };
 
 static const struct duda_template *find_template(const struct duda_ctx *d, mk_str name)
@@ -128,7 +128,7 @@ static const struct duda_template *find(void *ctx, mk_str name)
     return find_template(s->d, name);
 }
 
-/* For developers alone: in a loop, a wrong name is missing each time. */
+/* Only for developers: in a loop, a wrong name is missing on every iteration. */
 static void on_missing_name(void *ctx, mk_str what)
 {
     struct render_ctx *s = ctx;
@@ -163,12 +163,12 @@ int duda_render(struct duda_ctx *d, const char *name, struct duda_value value)
     if (t)
         return render_template(d, t, mk_str_ends(mk_str_from_c(name), MK_STR(".txt")), &value);
     duda_log_plain(d, MK_LOG_ERROR, "the service has no templates/%s", name);
-    return -EINVAL; /* a mistake of the service: -ENOENT would be a 404 */
+    return -EINVAL; /* a bug of the service: -ENOENT would become 404 */
 }
 
 /* A template that is used once. */
 struct one_off_template {
-    struct duda_wait wait; /* the first */
+    struct duda_wait wait; /* must be first */
     struct duda_template *template;
 };
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the client asked for. */
+/* Accessors of the request. */
 #include <errno.h>
 #include <stdio.h>
 
 #include "service/suspend.h"
 
-/* What the server has is a part of the request's head: behind it come its other fields, Cookie and Authorization among them. */
+/* The server's string is a slice of the raw request headers: other headers, such as Cookie and Authorization,
+ * follow it. So copy it to NUL-terminate it. */
 static mk_str copy_or_null(struct duda_ctx *d, mk_str text)
 {
     return text.p ? duda_strdup(d, text) : MK_STR_NULL;
@@ -31,7 +32,7 @@ mk_str duda_header(struct duda_ctx *d, const char *name)
     return copy_or_null(d, duda_header_view(d, name));
 }
 
-/* ---- Its name ---- */
+/* ---- Request ID ---- */
 
 static bool is_valid_request_id(mk_str s)
 {
@@ -47,7 +48,7 @@ mk_str duda_request_id(struct duda_ctx *d)
         return d->id;
     mk_str asked = duda_header_view(d, "X-Request-Id");
     unsigned char bits[8];
-    char *room = mk_request_alloc(d->request, 65); /* not in memory that duda_arena_rewind() takes */
+    char *room = mk_request_alloc(d->request, 65); /* not in memory that duda_arena_rewind() frees */
     if (!room)
         return MK_STR("-");
     struct mk_buf id = mk_buf_fixed(room, 64);
@@ -98,9 +99,9 @@ bool duda_param_int(const struct duda_ctx *d, const char *name, int64_t *out)
     return parse_int(duda_param(d, name), out);
 }
 
-/* ---- The query ---- */
+/* ---- Query ---- */
 
-/* A name or value as forms write it; as it is when its escapes are wrong. */
+/* Decodes a name or value in form encoding; returns it unchanged if its escapes are invalid. */
 static mk_str decode_query_component(struct duda_ctx *d, mk_str text)
 {
     char *plain = duda_alloc(d, text.len + 1), *room = duda_alloc(d, text.len + 1);
@@ -140,7 +141,7 @@ bool duda_query_int(struct duda_ctx *d, const char *name, int64_t *out)
     return !value.p || parse_int(value, out);
 }
 
-/* ---- Content ---- */
+/* ---- Body ---- */
 
 ssize_t duda_read(struct duda_ctx *d, char *room, size_t cap)
 {

@@ -25,9 +25,9 @@ const char *duda_reserved_cookie_name(const struct duda_ctx *d, enum duda_reserv
     return buf->text;
 }
 
-/* ---- Names that services must not use ---- */
+/* ---- Names reserved for Duda ---- */
 
-/* Browsers and servers differ about the case of letters in names of cookies. */
+/* Browsers and servers disagree on whether cookie names are case-sensitive. */
 static bool skip_prefix_nocase(mk_str *name, mk_str prefix)
 {
     bool has = name->len >= prefix.len && mk_str_eq_nocase(mk_str_first(*name, prefix.len), prefix);
@@ -67,7 +67,7 @@ int duda_reserved_cookie_check(const struct duda_ctx *d, mk_str name)
     return -EPERM;
 }
 
-/* Without a name, the text as a whole is the value, and is sent as it is: "=a=b" comes back as "a=b". */
+/* Without a name, the whole text is the value and is sent as is: "=a=b" comes back as "a=b". */
 int duda_reserved_cookie_check_header(const struct duda_ctx *d, mk_str line)
 {
     mk_str pair = mk_str_trim(mk_str_cut(&line, ';')), name;

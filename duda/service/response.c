@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the client gets. */
+/* Writing the response. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -9,8 +9,8 @@
 #include "text/format.h"
 
 enum {
-    KEPT_MAX = 64 << 10, /* content that is longer is sent while it is made */
-    OUT_MAX = 1 << 30,   /* of one piece */
+    KEPT_MAX = 64 << 10, /* longer bodies are streamed */
+    OUT_MAX = 1 << 30,   /* maximum size of one piece */
     FIRST_ROOM = 1024,
 };
 
@@ -26,7 +26,7 @@ static bool is_header_name(const char *name, mk_str wanted)
     return mk_str_eq_nocase(mk_str_from_c(name), wanted);
 }
 
-/* May the service say it, and may it still be said? */
+/* May the service set this header, and is it not too late? */
 static int check_header_allowed(const struct duda_ctx *d, const char *name, mk_str value)
 {
     if (d->streams)
@@ -71,7 +71,7 @@ int duda_response_set_type_nocopy(struct duda_ctx *d, mk_str type)
     return e;
 }
 
-/* Lets the client take all that was said. */
+/* Waits until the client has received everything written so far. */
 static int wait_until_sent(struct duda_ctx *d)
 {
     int e = 0;
@@ -89,7 +89,7 @@ int duda_response_end_write(struct duda_ctx *d)
     return d->out.len >= KEPT_MAX ? wait_until_sent(d) : 0;
 }
 
-/* One handler after the other says it into the same room. */
+/* Handlers reuse one output buffer in turn. */
 static void init_output_buf(struct duda_ctx *d)
 {
     struct mk_buf *spare = &d->worker_ctx->spare;
@@ -144,7 +144,7 @@ int duda_flush(struct duda_ctx *d)
     d->said = true;
     bool begun = d->streams;
     d->streams = true;
-    if (!begun && !d->out.len) /* the head alone */
+    if (!begun && !d->out.len) /* only the headers */
         return duda_suspend_until(d, DUDA_SUSPEND_FOR_OUTPUT);
     return wait_until_sent(d);
 }

@@ -7,7 +7,7 @@
 
 #include "service/route_table.h"
 
-/* Not in the memory of the handler, which duda_arena_rewind() may give back. */
+/* Not in the memory of the handler, which duda_arena_rewind() may free. */
 int duda_reason(struct duda_ctx *d, int error, const char *fmt, ...)
 {
     va_list args;
@@ -30,7 +30,7 @@ const char *duda_result_reason(const struct duda_ctx *d)
 
 enum { ERRNO_MAX = 4095 };
 
-/* The table of duda_fn in duda/service.h; all others are 500. */
+/* The table of duda_fn in duda/service.h; all other errors become 500. */
 static const struct {
     int error;
     unsigned status;
@@ -58,18 +58,19 @@ void duda_result_add_www_authenticate(struct duda_ctx *d)
         (void)mk_response_add_header_nocopy(d->response, name, MK_STR("Bearer error=\"invalid_token\""));
 }
 
-/* Without a request there is nothing to send: a result above 0 is as good as 0. */
+/* Without a request there is nothing to send: any result above 0 counts as 0. */
 static bool is_valid_result(const struct duda_ctx *d)
 {
     int r = d->result;
-    if (r == 0) /* a guard that is done has said something: else it is a predicate that said no */
+    if (r == 0) /* a finished middleware has written a response; otherwise it is a predicate that returned
+                 * false */
         return d->answers->kind != DUDA_IS_BEFORE || d->said || d->has_status || d->has_content || d->tunnels;
     return r == DUDA_HANDLED || (r >= 200 && r <= 599) || (r < 0 && r >= -ERRNO_MAX) ||
            (!d->request && r > 0);
 }
 
-/* What clients cause is no news, but a refusal may be that of a file on this machine. A deadline that has passed is no failure of
- * the handler, unless a function says what has taken so long. */
+/* Errors caused by clients are not logged, except refusals, which may come from a file on this machine. A
+ * missed deadline is not a failure of the handler, unless a function recorded what took so long. */
 static bool is_logged_failure(const struct duda_ctx *d, const char *why)
 {
     int r = d->result;
@@ -105,7 +106,8 @@ void duda_result_log_source(struct duda_ctx *d)
         duda_log(d, MK_LOG_DEBUG, "%s() in %s:%d returned %d", r->name, r->file, r->line, d->result);
 }
 
-/* What it has answered may be meant for a client that has not logged in. The store may have told a better reason. */
+/* The handler's response may be meant for a client that is not logged in. The store may have recorded a
+ * better reason. */
 static void fail_with_session_error(struct duda_ctx *d)
 {
     d->result = 503;

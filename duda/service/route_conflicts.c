@@ -5,7 +5,7 @@
 
 enum { TEXT = MK_ROUTER_PATTERN + 1, WHERE = 512 };
 
-/* The routes of all services in one host of the configuration that are for one host of DUDA_HOST(). */
+/* The routes of all services on one virtual host of the configuration, for one host of DUDA_HOST(). */
 struct duda_route_conflicts {
     struct duda_route_conflicts *next;
     const struct mk_vhost *host;
@@ -48,7 +48,7 @@ static int add_route_entry(struct mk_config *config, struct mk_router *router,
     int e =
         mk_router_add(router, mk_buf_str(&t), (void *)(uintptr_t)r, w.failed ? MK_STR_NULL : mk_buf_str(&w));
     if (e != -EEXIST)
-        return e == -ENOMEM ? e : 0; /* other mistakes were reported when the table was made */
+        return e == -ENOMEM ? e : 0; /* other errors were reported when the table was built */
     mk_str why = mk_router_error(router);
     mk_config_error(config, NULL, NULL, "%s:%d: %.*s", r->file, r->line, MK_STR_ARG(why));
     mk_config_hint(config,

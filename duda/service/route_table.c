@@ -15,14 +15,14 @@ struct host_routes {
 };
 
 struct duda_route_table {
-    struct host_routes *hosts; /* that for any host is the last */
+    struct host_routes *hosts; /* the entry for any host is the last one */
     const struct duda_route_entry **lines;
     size_t n, cap;
 };
 
-/* ---- Making ---- */
+/* ---- Building ---- */
 
-/* What holds at a line of a table. */
+/* The group settings in effect at a line of the table. */
 struct group_scope {
     mk_str prefix, host;
     const struct duda_middleware *after;
@@ -39,7 +39,7 @@ struct route_table_builder {
     bool failed;
 };
 
-/* Say what is wrong with a line of the source. */
+/* Report an error in a line of the source. */
 static void report_route_error(struct route_table_builder *m, const struct duda_route *r, mk_str why)
 {
     mk_config_error(m->config, NULL, NULL, "%s:%d: %.*s", r->file, r->line, MK_STR_ARG(why));
@@ -210,7 +210,7 @@ static void add_before(struct route_table_builder *m, const struct duda_route *r
         s->before[s->n_before++] = r;
 }
 
-/* A table inside a table is no deeper than DEPTH_MAX: a stack of scopes instead of a recursion. */
+/* Nested tables are at most DEPTH_MAX deep: uses a stack of scopes instead of recursion. */
 struct walk_route_table {
     const struct duda_route *at[DEPTH_MAX];
     struct group_scope scopes[DEPTH_MAX];
@@ -293,7 +293,7 @@ struct duda_route_table *duda_route_table_new(struct mk_config *config, const st
     return m.failed ? NULL : t;
 }
 
-/* ---- Looking up ---- */
+/* ---- Lookup ---- */
 
 static bool host_matches(const struct host_routes *s, mk_str host)
 {

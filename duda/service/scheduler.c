@@ -72,7 +72,7 @@ static void handler_fiber_main(void *arg)
     duda_memory_run_cleanups(d);
 }
 
-/* ---- Its end ---- */
+/* ---- End of a handler ---- */
 
 static void free_fiber(struct duda_ctx *d)
 {
@@ -85,7 +85,7 @@ static void free_fiber(struct duda_ctx *d)
 static bool resume_fiber(struct duda_ctx *d)
 {
     struct duda_worker_ctx *worker_ctx = d->worker_ctx;
-    struct duda_ctx *outer = worker_ctx->runs; /* what that does has ended this request */
+    struct duda_ctx *outer = worker_ctx->runs; /* an action of that handler has ended this request */
     d->runs = true;
     worker_ctx->runs = d;
     duda_crash_slot_set_running(worker_ctx->crash_slot, worker_ctx->crash_table, d->line->route_slot);
@@ -112,7 +112,8 @@ static void resume_handler(struct duda_ctx *d)
             duda_terminated_keep_stack(d);
         }
         free_fiber(d);
-        if (d->result || d->session_error || d->answers != d->line->route) /* else there is nothing to say */
+        if (d->result || d->session_error || d->answers != d->line->route) /* otherwise there is nothing to
+                                                                            * log */
             duda_result_validate(d);
     } else if (d->refused >= DUDA_REFUSALS_MAX) {
         duda_terminate(d);
@@ -135,7 +136,7 @@ DUDA_COLD static void remove_from_wake_queue(struct duda_ctx *d)
     d->is_queued = false;
 }
 
-/* The next handler says it there. */
+/* The next handler reuses this buffer. */
 static void recycle_output_buf(struct duda_ctx *d)
 {
     struct mk_buf *spare = &d->worker_ctx->spare;
@@ -145,7 +146,7 @@ static void recycle_output_buf(struct duda_ctx *d)
     }
     spare->p = d->out.p;
     spare->cap = d->out.cap;
-    spare->max = d->out.max; /* it is freed as a growing one */
+    spare->max = d->out.max; /* otherwise it would be freed as a growing buffer */
 }
 
 static uint64_t *route_cells(struct duda_worker_ctx *worker_ctx, uint32_t series)
@@ -167,7 +168,7 @@ static void count_route_request(const struct duda_ctx *d)
                        failed && !cancelled, cancelled);
 }
 
-/* Nothing is left to be done for it. Behind it there may be a tunnel, which lives on. */
+/* Frees the handler. The tunnel of its request may live on. */
 static void free_handler(struct duda_ctx *d)
 {
     struct duda_worker_ctx *worker_ctx = d->worker_ctx;
@@ -207,7 +208,7 @@ void duda_scheduler_cancel(struct duda_ctx *d)
     free_handler(d);
 }
 
-/* The request is over, its memory is still there: the handler comes to its end now. */
+/* The request is over, but its memory still exists: ends the handler now. */
 void duda_scheduler_on_request_end(void *data)
 {
     const struct duda_ctx_ref *ctx_ref = data;
@@ -215,7 +216,7 @@ void duda_scheduler_on_request_end(void *data)
         duda_scheduler_cancel(ctx_ref->d);
 }
 
-/* ---- Handlers that no request resumes ---- */
+/* ---- Handlers that no request event resumes ---- */
 
 static bool can_resume(const struct duda_ctx *d)
 {
@@ -228,11 +229,11 @@ static void resume_if_ready(struct duda_ctx *d)
     if (!d->fiber || d->runs || !can_resume(d))
         return;
     resume_handler(d);
-    if (!d->fiber && d->tunnels) /* else the server still asks for what it has said */
+    if (!d->fiber && d->tunnels) /* otherwise the server still reads its output */
         free_handler(d);
 }
 
-/* What is woken meanwhile comes at the end of the next turn. */
+/* Handlers woken meanwhile run at the end of the next loop iteration. */
 static void resume_woken_handlers(void *ctx)
 {
     struct duda_worker_ctx *worker_ctx = ctx;
@@ -270,11 +271,11 @@ int duda_scheduler_start_handler(struct duda_ctx *d)
     return 0;
 }
 
-/* ---- What the client gets ---- */
+/* ---- The response ---- */
 
 static enum mk_verdict send_error_status(struct duda_ctx *d, unsigned status)
 {
-    if (d->result > 0) /* failures are in the log */
+    if (d->result > 0) /* failures are already logged */
         duda_result_log_source(d);
     if (status == 401 && d->result < 0)
         duda_result_add_www_authenticate(d);
@@ -282,7 +283,7 @@ static enum mk_verdict send_error_status(struct duda_ctx *d, unsigned status)
     return MK_ERROR;
 }
 
-/* Once a second at most: clients must not fill the log. */
+/* At most once per second: clients must not fill the log. */
 static void log_out_of_memory(struct duda_ctx *d)
 {
     const struct duda_route *route = d->line->route;
@@ -327,12 +328,12 @@ static enum mk_verdict finish_response(struct duda_ctx *d)
         return MK_DONE;
     }
     set_default_content_type(d);
-    /* Not copied: it is given back when the request is over. */
+    /* Not copied: freed at the end of the request. */
     return mk_response_set_body_nocopy(d->response, mk_buf_str(&d->out)) ? send_error_status(d, 503)
                                                                          : MK_DONE;
 }
 
-/* ---- Content that is made while it is sent ---- */
+/* ---- Streamed responses ---- */
 
 static size_t take_output(struct duda_ctx *d, char *buf, size_t cap)
 {
@@ -346,7 +347,7 @@ static size_t take_output(struct duda_ctx *d, char *buf, size_t cap)
     return n;
 }
 
-/* One that waits for something other than the client learns that the client has left. */
+/* Notifies a handler that waits for something other than the client when the client disconnects. */
 static void watch_client_disconnect(const struct duda_ctx *d)
 {
     if (d->waits_for == DUDA_SUSPEND_FOR_WAKE)
@@ -366,7 +367,7 @@ static ssize_t pull(void *ctx, char *buf, size_t cap)
                                                                    : 0;
         watch_client_disconnect(d);
         if (!can_resume(d) || (tried && d->waits_for == DUDA_SUSPEND_FOR_INPUT && !d->woken))
-            return -EAGAIN; /* input is looked for once a call: more of it leads to the next one */
+            return -EAGAIN; /* input is checked once per call: more input triggers the next call */
         resume_handler(d);
     }
 }

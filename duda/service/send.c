@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers with a form of their own. */
+/* Redirects, files, server-sent events and error pages. */
 #include <errno.h>
 #include <fcntl.h>
 #include <monkey/sse.h>
@@ -13,8 +13,8 @@
 
 enum { TAG_MAX = 128, EVENT_MAX = 16 << 20 };
 
-/* With what no URL may have (RFC 3986, section 2) as %XX. Browsers drop a tab, so that `/<TAB>/host` would lead to
- * another host. */
+/* Percent-encodes characters that are invalid in URLs (RFC 3986, section 2). Browsers drop a tab, so
+ * `/<TAB>/host` would redirect to another host. */
 static mk_str escape_url(struct duda_ctx *d, mk_str url)
 {
     static const char digits[] = "0123456789ABCDEF", never[] = "\"<>\\^`{|}";
@@ -43,7 +43,7 @@ int duda_redirect(struct duda_ctx *d, unsigned status, const char *url)
     return e ? e : (int)status;
 }
 
-/* Browsers take a backslash for a slash, and drop control characters. */
+/* Browsers treat a backslash as a slash, and drop control characters. */
 static bool is_local_path(const char *path)
 {
     if (!path || path[0] != '/' || path[1] == '/' || path[1] == '\\')
@@ -59,9 +59,9 @@ int duda_redirect_local(struct duda_ctx *d, unsigned status, const char *path)
     return is_local_path(path) ? duda_redirect(d, status, path) : 400;
 }
 
-/* ---- Conditions ---- */
+/* ---- Preconditions ---- */
 
-/* Is the tag in the list? A weak one counts as equal where `weak` is true. */
+/* Does the list contain the tag? If `weak` is true, a weak tag matches, too. */
 static bool etag_list_contains(mk_str list, mk_str tag, bool weak)
 {
     mk_str element;
@@ -158,7 +158,7 @@ int duda_send_file(struct duda_ctx *d, const char *path)
     return 404;
 }
 
-/* ---- Events ---- */
+/* ---- Server-sent events ---- */
 
 static int begin_sse_stream(struct duda_ctx *d)
 {
@@ -193,7 +193,7 @@ int duda_sse_send(struct duda_ctx *d, const char *name, mk_str data, const char 
     return e ? e : duda_flush(d);
 }
 
-/* ---- Hints and pages ---- */
+/* ---- Early hints and error pages ---- */
 
 int duda_early_hints(struct duda_ctx *d, const char *link)
 {

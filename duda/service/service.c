@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Services in the configuration: where they answer. */
+/* Services in the configuration: their mount points and hosts. */
 #include <dlfcn.h>
 #include <duda/scope.h>
 #include <errno.h>
@@ -22,10 +22,10 @@ struct service_entry {
     const struct duda_route_table *table;
     const struct duda_templates *pages;
     struct duda_service_ref has;
-    bool named; /* in some [ROUTES] */
+    bool named; /* used in some [ROUTES] */
 };
 
-/* Where it answers. */
+/* Where a service is mounted. */
 struct mount {
     const struct service_entry *service_entry;
     mk_str prefix; /* "/shop" of "/shop/..."; may be empty */
@@ -33,7 +33,7 @@ struct mount {
 
 static const char copy[1];
 
-/* With the functions of which copy of Duda is it linked? Two of them would know nothing of each other. */
+/* Which copy of Duda is the service linked with? Two copies would not know about each other. */
 static struct duda_plugin_config *find_duda_config(struct mk_config *config,
                                                    const struct duda_service *service)
 {
@@ -55,8 +55,8 @@ static void append_package_names(struct mk_buf *line, const char *const *names, 
             mk_buf_addf(line, " \"%s\",", names[i]);
 }
 
-/* Does it name the packages that it calls? Else they may be no plugins of this server, and have nothing in
- * its workers. */
+/* Does the service declare the packages that it calls? Undeclared ones may not be plugins of this server, and
+ * have no state in its workers. */
 static bool check_declared_packages(struct mk_config *config, const struct duda_service *service)
 {
     const char *const *needs = service->plugin->needs;
@@ -77,7 +77,7 @@ static bool check_declared_packages(struct mk_config *config, const struct duda_
     return false;
 }
 
-/* A frame that jumps over the guard writes into the stack of another request. */
+/* A frame that skips the guard writes into the stack of another request. */
 static bool check_stack_probes(struct mk_config *config, const struct duda_service *service)
 {
     const char *file = duda_stack_probe_find_unprotected(service);
@@ -97,10 +97,11 @@ static void prepare_cookie_crypto(struct duda_plugin_config *duda, const struct 
     static const char *const proven[] = {"duda_cookie_set_signed", "duda_cookie_set_encrypted",
                                          "duda_cookie_signed", "duda_cookie_encrypted"};
     if (duda_dynsym_calls_any(service, proven, MK_LEN(proven)))
-        (void)duda_session_config_load_crypto(duda->session_config); /* without OpenSSL, they say so */
+        (void)duda_session_config_load_crypto(duda->session_config); /* without OpenSSL, these functions
+                                                                      * report it themselves */
 }
 
-/* Whose state it has. */
+/* Sets the namespace of its state. */
 static bool bind_state_scope(struct mk_config *config, struct duda_plugin_config *duda,
                              const struct duda_service *service, struct duda_service_ref *owner)
 {
@@ -147,7 +148,7 @@ int duda_service_load(const struct duda_service *service, struct mk_config *conf
                : -EINVAL;
 }
 
-/* The pattern "/shop/..." without its end. */
+/* The pattern "/shop/..." without its suffix. */
 static mk_str mount_prefix(mk_str pattern)
 {
     while (pattern.len && (pattern.p[pattern.len - 1] == '*' || pattern.p[pattern.len - 1] == '/'))
@@ -164,7 +165,7 @@ bool duda_service_bind(const struct duda_service *service, const struct mk_conf_
         return false;
     *data = mount;
     if (!service_entry)
-        return true; /* it was not loaded, which was reported */
+        return true; /* failed to load; already reported */
     mount->service_entry = service_entry;
     mount->prefix = mount_prefix(mk_conf_ctx_key(conf_ctx));
     service_entry->named = true;
@@ -225,7 +226,7 @@ void duda_service_stop(struct mk_worker *worker, void *data)
 
 /* ---- Requests ---- */
 
-/* The path is known, the method is not. */
+/* The path matches, the method does not. */
 static enum mk_verdict respond_allowed_methods(struct mk_request *request, struct mk_response *response,
                                                const struct mk_router *router, uint64_t allowed)
 {
@@ -252,8 +253,8 @@ static size_t params_text_size(const struct mk_router_match *match)
     return n;
 }
 
-/* The handler of a tunnel may end long before the tunnel, and one that was terminated lives longer than its request: its memory is
- * its own. */
+/* The handler of a tunnel may end long before the tunnel, and a terminated handler outlives its request: so
+ * it has its own memory. */
 static struct duda_ctx *alloc_request_ctx(struct mk_request *request, size_t size)
 {
     struct duda_worker_ctx *worker_ctx = duda_worker_ctx(mk_request_worker(request));
@@ -269,7 +270,7 @@ static struct duda_ctx *alloc_request_ctx(struct mk_request *request, size_t siz
     return d;
 }
 
-/* With what the parameters need behind it. */
+/* Allocates extra space for the parameters. */
 static struct duda_ctx *create_request_ctx(struct mk_request *request, const struct mk_router_match *match)
 {
     size_t params = match->n * sizeof(struct duda_param_value);
@@ -291,7 +292,7 @@ static struct duda_ctx *create_request_ctx(struct mk_request *request, const str
     return d;
 }
 
-/* Its handler has crashed too often. */
+/* The handler has crashed too often. */
 static enum mk_verdict refuse_disabled_route(struct mk_request *request, struct mk_response *response,
                                              int64_t seconds)
 {
@@ -320,7 +321,7 @@ static const struct duda_route_entry *find_route(const struct mount *mount, stru
                                  mk_request_method_name(request), path, match, router);
 }
 
-/* Content of requests that no handler answers is not read. */
+/* Request bodies without a handler are not read. */
 uint64_t duda_service_body_max(struct mk_request *request, void *data)
 {
     struct mk_router_match match;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sessions: what is kept of a browser between its requests. */
+/* Sessions: state kept between the requests of one browser. */
 #include <errno.h>
 
 #include "service/cookies.h"
@@ -7,7 +7,7 @@
 #include "service/session_store.h"
 #include "service/worker_ctx.h"
 
-static const char key; /* of what is attached to the request */
+static const char key; /* key of the session attached to the request */
 
 static int64_t session_now(const struct duda_session *s)
 {
@@ -18,7 +18,8 @@ static int64_t session_now(const struct duda_session *s)
 
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-/* Eight at once: in the highest bit of each byte of a difference is whether it reaches the bound. */
+/* Checks eight bytes at once: the highest bit of each byte of a difference tells whether it reaches the
+ * bound. */
 static bool are_hex(const char *eight)
 {
     uint64_t x;
@@ -29,7 +30,7 @@ static bool are_hex(const char *eight)
     return ((digits | letters) & ~x & top) == top;
 }
 
-/* 0, -ENOMEM, or -ENOENT: the client has sent none. */
+/* 0, -ENOMEM, or -ENOENT if the client sent none. */
 static int read_session_cookie(struct duda_session *s)
 {
     struct duda_cookie_name name;
@@ -43,9 +44,9 @@ static int read_session_cookie(struct duda_session *s)
     return duda_session_derive_key(s);
 }
 
-/* ---- In the cookie ---- */
+/* ---- Sessions in cookies ---- */
 
-/* Until no copy of the cookie would be taken any more: each of them says when it was used last. */
+/* Revoked until every copy of the cookie has expired: each copy contains its time of last use. */
 static void revoke_cookie_session(const struct duda_session *s)
 {
     const struct duda_session_config *v = s->d->worker_ctx->session_config;
@@ -78,7 +79,7 @@ static bool load_cookie_session(struct duda_session *s)
            !is_revoked(s);
 }
 
-/* The last word about it goes into the cookie, when the handler has returned. */
+/* Writes the final state into the cookie after the handler has returned. */
 static void write_session_cookie(void *ctx)
 {
     struct duda_session *s = ctx;
@@ -86,7 +87,7 @@ static void write_session_cookie(void *ctx)
     struct duda_cookie_name name;
     struct mk_buf data = mk_buf_fixed(buf, sizeof buf);
     s->writes_cookie = false;
-    if (!s->exists || is_revoked(s)) /* by another request, which has told the client so */
+    if (!s->exists || is_revoked(s)) /* by another request, which has also told the client */
         return;
     s->used = session_now(s);
     mk_buf_add(&data, mk_str_of((const char *)s->number, sizeof s->number));
@@ -108,7 +109,7 @@ static int defer_session_cookie(struct duda_session *s)
     return duda_defer(s->d, write_session_cookie, s);
 }
 
-/* ---- In any place ---- */
+/* ---- Sessions in any store ---- */
 
 static int load_session(struct duda_session *s)
 {
@@ -128,7 +129,7 @@ static int load_session(struct duda_session *s)
     return e == -ENOENT ? 0 : e;
 }
 
-/* Requests alone keep it alive, too: in good time, not with each of them. */
+/* Requests alone also extend the session: early enough, but not on every request. */
 static int refresh_session(struct duda_session *s)
 {
     if (!s->exists || duda_session_is_in_memory(s->d) || s->d->streams ||
@@ -180,7 +181,7 @@ static int assign_session_id(struct duda_session *s)
                                                                     .value = mk_buf_str(&text)});
 }
 
-/* Of those that a package keeps; visitors who log in are not counted. */
+/* Limits sessions in a package's store; authenticated users are not counted. */
 static bool may_create_session(const struct duda_session *s)
 {
     struct duda_session_config *v = s->d->worker_ctx->session_config;
@@ -212,7 +213,7 @@ static int save_session(struct duda_session *s)
     return -ENOENT;
 }
 
-/* No copy of its number is worth anything any more. -ENOENT: another request has done that. */
+/* Invalidates all copies of its ID. -ENOENT: another request has done so. */
 static int delete_session(struct duda_session *s)
 {
     if (!duda_session_is_in_cookie(s->d))
@@ -222,14 +223,14 @@ static int delete_session(struct duda_session *s)
     return was_ended ? -ENOENT : 0;
 }
 
-/* ---- What handlers ask ---- */
+/* ---- Called by handlers ---- */
 
 mk_str duda_session_get(struct duda_ctx *d, const char *name)
 {
     struct duda_session *s;
     int e = get_session(d, &s);
     if (e && d->request)
-        d->session_error = e; /* absent would mean "logged out": see result.c */
+        d->session_error = e; /* an absent value would mean "logged out": see result.c */
     if (e || !s->exists)
         return MK_STR_NULL;
     const struct duda_session_pair *p = duda_session_find_pair(s, mk_str_from_c(name));
@@ -247,7 +248,7 @@ int duda_session_set(struct duda_ctx *d, const char *name, mk_str value)
     if (e || !s->exists)
         return e;
     e = save_session(s);
-    return e == -ENOENT ? -ESTALE : e; /* another request has ended it */
+    return e == -ENOENT ? -ESTALE : e; /* another request destroyed it */
 }
 
 int duda_session_regenerate(struct duda_ctx *d)
@@ -278,7 +279,7 @@ int duda_session_destroy(struct duda_ctx *d)
     return e && e != -ENOENT ? e : duda_cookie_set_reserved(d, &over);
 }
 
-/* ---- Which store ---- */
+/* ---- Choice of the store ---- */
 
 static void set_service_store(struct duda_worker_ctx *worker_ctx, const struct duda_session_store *store)
 {

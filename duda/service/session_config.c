@@ -64,9 +64,9 @@ const struct mk_conf_table duda_session_config_table = {
     .scope = MK_CONF_SERVER,
 };
 
-/* ---- The object ---- */
+/* ---- The crypto object ---- */
 
-/* It is beside our own. Once loaded, it stays. */
+/* Located beside our own object. It is never unloaded. */
 static const struct duda_cookie_crypto *load_crypto_module(void)
 {
     Dl_info info;
@@ -81,7 +81,7 @@ static const struct duda_cookie_crypto *load_crypto_module(void)
     return seal && seal->abi == DUDA_COOKIE_CRYPTO_ABI ? seal : NULL;
 }
 
-/* ---- The keys ---- */
+/* ---- Keys ---- */
 
 static bool add_session_key(struct mk_config *config, struct duda_session_config *v, mk_str secret)
 {
@@ -126,7 +126,7 @@ static bool read_key_file(struct mk_config *config, struct duda_session_config *
     return good;
 }
 
-/* One that the workers of this master, and those of its later configurations, share. */
+/* A key shared by the workers of this master and of its later configurations. */
 static bool get_server_key(struct mk_config *config, struct duda_session_config *v)
 {
     struct own {
@@ -142,7 +142,7 @@ static bool get_server_key(struct mk_config *config, struct duda_session_config 
     return true;
 }
 
-/* OpenSSL is larger than all the rest, so it is loaded for those alone who use it. */
+/* OpenSSL is larger than everything else, so it is only loaded if used. */
 bool duda_session_config_load_crypto(struct duda_session_config *v)
 {
     if (!v->seal)

@@ -8,7 +8,7 @@ enum { PAIRS_FIRST = 4, NAME_MAX_LEN = 128 };
 
 /* ---- Pairs ---- */
 
-/* A copy that lives as long as the request, with a NUL behind it. */
+/* A NUL-terminated copy that lives as long as the request. */
 static mk_str copy_to_request(const struct duda_session *s, mk_str text)
 {
     char *p = mk_request_alloc(s->d->request, text.len + 1);
@@ -73,7 +73,7 @@ int duda_session_put_pair(struct duda_session *s, mk_str name, mk_str value)
     return 0;
 }
 
-/* ---- Bytes ---- */
+/* ---- Serialization ---- */
 
 static void append_number(struct mk_buf *out, uint64_t n, int bytes)
 {

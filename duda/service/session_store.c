@@ -39,7 +39,7 @@ static int64_t ms_to_seconds(uint32_t ms)
     return (ms + 999) / 1000;
 }
 
-/* At least one: times are whole seconds. */
+/* At least one second: times are whole seconds. */
 int64_t duda_session_write_interval_s(const struct duda_session_config *v)
 {
     int64_t quarter = ms_to_seconds(v->idle_ms) / 4;
@@ -54,11 +54,11 @@ uint32_t duda_session_ttl_s(const struct duda_session *s)
     return left <= 0 ? 0 : (uint32_t)(left < idle ? left : idle);
 }
 
-/* ---- Proofs ---- */
+/* ---- MACs ---- */
 
 typedef unsigned char seal_key[DUDA_COOKIE_CRYPTO_KEY];
 
-/* Whom a session belongs to: its number, service and host. */
+/* What the session is bound to: its ID, service and host. */
 static mk_str session_crypto_context(const struct duda_session *s)
 {
     return duda_cookie_crypto_context(s->d, mk_str_of(s->id, sizeof s->id));
@@ -69,7 +69,7 @@ static mk_str store_key_text(const struct duda_session *s)
     return mk_str_of(s->key, sizeof s->key);
 }
 
-/* Numbers have 256 random bits, so the hash does not reveal one, and the hash needs no secret. */
+/* IDs have 256 random bits, so a plain hash without a secret does not reveal them. */
 int duda_session_derive_key(struct duda_session *s)
 {
     char hash[DUDA_SESSION_ID / 2];
@@ -82,7 +82,7 @@ int duda_session_derive_key(struct duda_session *s)
     return 0;
 }
 
-/* Keys of cookies are for nothing else, so each purpose of a record has one that is made of them. */
+/* Cookie keys must not be reused, so each purpose of a record has a derived key. */
 static void derive_record_key(const seal_key key, mk_str purpose, unsigned char out[DUDA_SIPHASH_KEY])
 {
     static const char what[] = "duda session record";
@@ -94,7 +94,7 @@ static void derive_record_key(const seal_key key, mk_str purpose, unsigned char 
     explicit_bzero(buf, sizeof buf);
 }
 
-/* Of the body of a record. False: memory is out. */
+/* Authenticates the body of a record. False: out of memory. */
 static bool sign_record(const struct duda_session *s, const seal_key key, mk_str body,
                         unsigned char proof[DUDA_SIPHASH_TAG])
 {
@@ -107,7 +107,7 @@ static bool sign_record(const struct duda_session *s, const seal_key key, mk_str
     return purpose.p;
 }
 
-/* Without configured keys, the store may keep one for all who use it. */
+/* Without configured keys, the store may hold one for all its users. */
 static int get_signing_key(struct duda_ctx *d, bool is_fresh, seal_key out)
 {
     const struct duda_session_store *store = session_store_of(d);
@@ -126,7 +126,7 @@ static bool record_mac_matches(const struct duda_session *s, const seal_key key,
                            mk_str_first(record, DUDA_SIPHASH_TAG));
 }
 
-/* 0; -ENOENT: it is none of ours. */
+/* 0; -ENOENT: not written by us. */
 static int verify_record(struct duda_session *s, mk_str record)
 {
     const struct duda_session_config *v = s->d->worker_ctx->session_config;
@@ -141,11 +141,11 @@ static int verify_record(struct duda_session *s, mk_str record)
             return 0;
     if (v->has_secret || !session_store_of(s->d) || !session_store_of(s->d)->key)
         return -ENOENT;
-    e = get_signing_key(s->d, true, key); /* it may have lost the one that this worker remembers */
+    e = get_signing_key(s->d, true, key); /* the store may have lost the key that this worker cached */
     return e ? e : record_mac_matches(s, key, record) ? 0 : -ENOENT;
 }
 
-/* `room` has DUDA_SESSION_MAX bytes. */
+/* `buf` has DUDA_SESSION_MAX bytes. */
 static int encode_signed_record(const struct duda_session *s, char *buf, mk_str *out)
 {
     struct mk_buf body = mk_buf_fixed(buf + DUDA_SIPHASH_TAG, DUDA_SESSION_MAX - DUDA_SIPHASH_TAG);
@@ -164,7 +164,7 @@ static int encode_signed_record(const struct duda_session *s, char *buf, mk_str 
     return 0;
 }
 
-/* ---- The vault ---- */
+/* ---- Sessions in shared memory ---- */
 
 struct session_shm_id {
     unsigned char bytes[DUDA_SESSION_SHM_ID];
@@ -205,7 +205,7 @@ static int load_from_memory(const struct duda_session *s, mk_str *out)
     return out->p ? 0 : -ENOMEM;
 }
 
-/* ---- All of them ---- */
+/* ---- All stores ---- */
 
 int duda_session_store_load(struct duda_session *s)
 {

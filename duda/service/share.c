@@ -28,7 +28,7 @@ const struct duda_share *duda_shares_find(const struct duda_shares *shares, mk_s
     return NULL;
 }
 
-/* A host that a pattern names has the requested name in front, which is the client's to choose. */
+/* For a host pattern, the requested name comes first, which the client chooses. */
 mk_str duda_share_state_host(const struct duda_share *share, mk_str host)
 {
     bool is_one = share && share->has_all_hosts;
@@ -36,10 +36,10 @@ mk_str duda_share_state_host(const struct duda_share *share, mk_str host)
     mk_str_cut(&id, ' ');
     for (size_t i = 0; share && i < share->n_hosts; i++)
         is_one = is_one || mk_str_eq_nocase(share->hosts[i], host) || mk_str_eq_nocase(share->hosts[i], id);
-    return is_one ? MK_STR("\1") : host; /* which is the name of no host */
+    return is_one ? MK_STR("\1") : host; /* not a valid host name */
 }
 
-/* ---- Reading ---- */
+/* ---- Parsing ---- */
 
 static bool report_bad_share(const struct mk_conf_ctx *conf_ctx, mk_str part, const char *why)
 {
@@ -123,7 +123,7 @@ bool duda_shares_format(const void *shares, size_t i, struct mk_buf *out)
     return true;
 }
 
-/* ---- When all services are known ---- */
+/* ---- After all services are known ---- */
 
 void duda_shares_check(struct mk_config *config, const void *section, const struct duda_shares *shares,
                        const mk_str *services, size_t n)
@@ -131,7 +131,7 @@ void duda_shares_check(struct mk_config *config, const void *section, const stru
     for (size_t i = 0; i < shares->n; i++) {
         const struct duda_share *s = &shares->at[i];
         for (size_t k = 0; k < s->n_services; k++)
-            if (!list_contains(services, n, s->services[k])) { /* it may be in another group of processes */
+            if (!list_contains(services, n, s->services[k])) { /* it may belong to another process group */
                 mk_config_warn(config, section, "Share", "no service `%.*s` is loaded here",
                                MK_STR_ARG(s->services[k]));
                 mk_config_suggest(config, s->services[k], services, n);

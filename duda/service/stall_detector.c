@@ -21,25 +21,25 @@ static const char what[] =
 struct duda_stall_detector {
     const struct duda_worker_ctx *worker_ctx;
     pthread_t loop, thread;
-    clockid_t clock; /* of the processor time of the loop's thread */
+    clockid_t clock; /* CPU-time clock of the loop's thread */
     pthread_mutex_t inspection;
     atomic_bool inspects; /* the thread reads the stack of the handler, which must not return meanwhile */
-    int wake;        /* an event descriptor: written to when it sleeps and a handler runs, or it shall end */
-    atomic_uint run; /* odd while a handler runs; each run has another number */
+    int wake;        /* eventfd: written when the thread sleeps and a handler starts, or to stop the thread */
+    atomic_uint run; /* odd while a handler runs; unique for each run */
     atomic_bool sleeps, ends;
-    _Atomic unsigned suspect, held; /* the runs that are to be, and were, reported */
+    _Atomic unsigned suspect, held; /* the runs to report, and already reported */
 };
 
 static __thread struct duda_stall_detector *here;
 
-/* The action for the signal is the process's, which may have several loops, and may have had another one. */
+/* The signal action is per process, which may have several loops, and may have had another action before. */
 static struct {
     pthread_mutex_t lock;
     unsigned users;
     struct sigaction before;
 } shared = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* In the loop's thread, in the middle of whatever the handler does. */
+/* Runs in the loop's thread, interrupting the handler anywhere. */
 static void on_stall_signal(int number, siginfo_t *info, void *context)
 {
     (void)number, (void)info;
@@ -77,7 +77,7 @@ static void wake(const struct duda_stall_detector *h)
     (void)eventfd_write(h->wake, 1);
 }
 
-/* poll() counts by a clock that nobody sets. */
+/* poll() uses a monotonic clock. */
 static bool wait_one_tick(struct duda_stall_detector *h)
 {
     struct pollfd p = {.fd = h->wake, .events = POLLIN};
@@ -91,7 +91,7 @@ static void sleep_until_next_run(struct duda_stall_detector *h, unsigned run)
 {
     eventfd_t n;
     atomic_store(&h->sleeps, true);
-    if (atomic_load(&h->run) == run) /* or it began before it saw that */
+    if (atomic_load(&h->run) == run) /* otherwise a run began before the thread could see the flag */
         while (eventfd_read(h->wake, &n) && errno == EINTR)
             continue;
     atomic_store(&h->sleeps, false);
@@ -104,8 +104,8 @@ static uint64_t loop_cpu_time_us(const struct duda_stall_detector *h)
     return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
-/* From here, not by a signal: a call that blocks would end with EINTR, or early. In this order for the loop, which does the
- * opposite: it does not return from the handler before this has ended. */
+/* Reported from here instead of by a signal, which would end a blocking call with EINTR or early. The loop
+ * does the opposite order: it does not return from the handler before this function ends. */
 static void report_blocked_handler(struct duda_stall_detector *h, unsigned run)
 {
     pthread_mutex_lock(&h->inspection);
@@ -118,9 +118,9 @@ static void report_blocked_handler(struct duda_stall_detector *h, unsigned run)
     pthread_mutex_unlock(&h->inspection);
 }
 
-/* A thread that has used half of the tick computes, and is in no call that the signal could cut. One that has used next to
- * nothing is blocked. Between them it waits for a processor, or calls something again and again: later ticks tell more, and
- * then a signal does no harm. True: it was reported. */
+/* A thread that used half of the tick is computing, so a signal cannot interrupt a call. A thread that used
+ * almost no time is blocked. In between, it waits for a CPU or makes many short calls: later ticks decide,
+ * and then a signal does no harm. True: reported. */
 static bool report_stalled_handler(struct duda_stall_detector *h, unsigned run, uint64_t used,
                                    bool is_last_chance)
 {
@@ -213,7 +213,7 @@ void duda_stall_detector_enter(struct duda_stall_detector *h)
 {
     if (!h)
         return;
-    /* In this order for the thread, which does the opposite: one of the two sees what the other one wrote. */
+    /* This order matters: the thread does the opposite, so at least one of them sees the other's write. */
     atomic_store(&h->run, atomic_load_explicit(&h->run, memory_order_relaxed) + 1);
     if (atomic_load(&h->sleeps) && atomic_exchange(&h->sleeps, false))
         wake(h);
@@ -225,7 +225,7 @@ bool duda_stall_detector_leave(struct duda_stall_detector *h)
         return false;
     unsigned run = atomic_load_explicit(&h->run, memory_order_relaxed);
     atomic_store(&h->run, run + 1);
-    if (atomic_load(&h->inspects)) { /* of this stack */
+    if (atomic_load(&h->inspects)) { /* the thread inspects this stack */
         pthread_mutex_lock(&h->inspection);
         pthread_mutex_unlock(&h->inspection);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of stores in a configuration, before any worker has them. */
+/* The names of the stores in a configuration, before any worker opens them. */
 #include <duda/store_backend.h>
 
 #include "service/worker_ctx.h"

@@ -39,7 +39,7 @@ void duda_log_plain(const struct duda_ctx *d, enum mk_log_level level, const cha
 
 int duda_suspend_until(struct duda_ctx *d, enum duda_suspend_reason what)
 {
-    if (!d->fiber) /* in a deferred function of one that was terminated */
+    if (!d->fiber) /* in a deferred function of a terminated handler */
         return d->ended;
     if (!d->ended && !(what == DUDA_SUSPEND_FOR_WAKE && d->woken)) {
         d->waits_for = what;
@@ -60,7 +60,7 @@ int duda_suspend_cancel(struct duda_ctx *d, int error)
 
 /* ---- Waits ---- */
 
-/* NULL: it is not under way. */
+/* NULL: the wait is not active. */
 static inline struct duda_wait **find_wait(struct duda_ctx *d, const struct duda_wait *w)
 {
     struct duda_wait **at = &d->waits;
@@ -77,7 +77,7 @@ int duda_wait_begin(struct duda_ctx *d, struct duda_wait *w, void (*on_end)(stru
     }
     *w = (struct duda_wait){.d = d, .outer = d->waits, .on_end = on_end, .is_under_way = !d->ended};
     if (d->ended)
-        return duda_suspend(d); /* if the handler is terminated in there, nothing is linked */
+        return duda_suspend(d); /* if the handler is terminated in here, nothing stays linked */
     d->waits = w;
     return 0;
 }
@@ -90,7 +90,7 @@ static void call_wait_cleanup(struct duda_wait *w)
         on_end(w);
 }
 
-/* The caller has overlooked that the wait has not begun or has ended: whatever it has started is taken back. */
+/* The caller ignored that the wait failed to begin or has ended: undoes whatever it started. */
 static int reject_ended_wait(struct duda_wait *w)
 {
     if (!w->d || !w->d->ended)
@@ -177,7 +177,8 @@ void duda_wake(struct duda_ctx *d)
         return;
     if (!d->tunnels)
         mk_request_resume(d->request);
-    /* A response under way is resumed when the client has room: what has ended does not wait for that. */
+    /* The server resumes a streamed response when the client has space: a cancelled handler does not wait for
+     * that. */
     bool is_ours = d->tunnels || (d->streams && d->ended);
     if (is_ours && !d->is_queued) {
         d->is_queued = true;
@@ -201,7 +202,7 @@ static void on_deadline(struct mk_timer *t)
 
 int duda_deadline(struct duda_ctx *d, uint32_t ms)
 {
-    int e = d->request ? mk_request_set_handler_timeout(d->request, 0) : 0; /* ours counts */
+    int e = d->request ? mk_request_set_handler_timeout(d->request, 0) : 0; /* our own timeout applies */
     if (e)
         return e;
     mk_timer_stop(&d->deadline);

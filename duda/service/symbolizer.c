@@ -12,7 +12,7 @@
 
 enum { FRAMES = 16, OFFSET = 24, PATIENCE_S = 10, MEMORY = 1 << 30, ANSWER = 64 << 10 };
 
-/* An object with services. */
+/* A shared object with services. */
 struct duda_symbolizer_object {
     struct duda_symbolizer_object *next;
     mk_str name;
@@ -20,11 +20,11 @@ struct duda_symbolizer_object {
 };
 
 struct frame {
-    uint64_t number; /* 0: the instruction itself; of the others, where their call returns to */
+    uint64_t number; /* 0: address of the instruction itself; others: return addresses */
     char offset[OFFSET];
 };
 
-/* What is being asked. */
+/* The report being resolved. */
 struct duda_symbolizer {
     struct duda_worker_ctx *worker_ctx;
     struct mk_subprocess *child;
@@ -60,20 +60,20 @@ bool duda_symbolizer_add_object(struct mk_config *config, struct duda_symbolizer
     Dl_info info;
     char path[PATH_MAX];
     if (!dladdr(address, &info) || !info.dli_fname || !realpath(info.dli_fname, path))
-        return true; /* a stack without lines */
+        return true; /* log stacks without source lines */
     struct duda_symbolizer_object *o = mk_config_alloc(config, sizeof *o + strlen(path) + 1);
     if (!o)
         return false;
     memcpy(o->path, path, strlen(path) + 1);
-    o->name = file_base_name(mk_str_from_c(info.dli_fname)); /* as it is in reports */
+    o->name = file_base_name(mk_str_from_c(info.dli_fname)); /* as printed in reports */
     o->next = sources->objects;
     sources->objects = o;
     return true;
 }
 
-/* ---- The question ---- */
+/* ---- Running addr2line ---- */
 
-/* "  #1 monkey-shop.so+0x11a2 in price_of()": the object, and the rest. */
+/* Parses "  #1 monkey-shop.so+0x11a2 in price_of()": the object, and the rest. */
 static bool parse_frame_line(mk_str line, mk_str *object, struct frame *f)
 {
     char buf[OFFSET];
@@ -126,8 +126,9 @@ static void symbolizer_free(struct duda_symbolizer *l)
     mk_mem_free(l);
 }
 
-/* An address for each frame; then a function, and "FILE:LINE", perhaps with " (discriminator 2)" behind it;
- * the same again for those that it was inlined into; "?" for what is not known. */
+/* For each frame, addr2line prints the address, then a function and "FILE:LINE", possibly followed by "
+ * (discriminator 2)"; the last two repeat for each function that it was inlined into; "?" stands for
+ * unknown. */
 static void log_source_lines(const struct duda_symbolizer *l, mk_str answer)
 {
     size_t n = 0, told = 0;
@@ -149,7 +150,7 @@ static void log_source_lines(const struct duda_symbolizer *l, mk_str answer)
     }
 }
 
-/* A pipe has room for all that it says. */
+/* The whole output fits into the buffer of a pipe. */
 static void on_addr2line_exit(void *ctx, int status)
 {
     struct duda_symbolizer *l = ctx;

@@ -6,10 +6,11 @@
 #include "service/route_table.h"
 #include "service/suspend.h"
 
-/* So many of a worker keep their memory, and each for so long at least: a route that would need more is closed. */
+/* Each worker keeps the memory of this many handlers, each for at least this long: a route that would exceed
+ * it is disabled. */
 enum { KEPT_MAX = 1024, KEPT_S = 600 };
 
-/* On top of the handler's stack there is no room: it lies in the memory of the handler. */
+/* The handler's stack has no space left, so this is in the memory of the handler. */
 struct duda_terminated {
     struct duda_terminated *next;
     struct duda_ctx *d;
@@ -17,7 +18,7 @@ struct duda_terminated {
     int64_t since;
 };
 
-/* The stack cannot be kept without a note of it. Then it is freed at once. */
+/* Without this record the stack cannot be kept, and is freed at once. */
 static void record_terminated(struct duda_ctx *d, struct duda_fiber *fiber)
 {
     struct duda_terminated *t = duda_alloc(d, sizeof *t);
@@ -36,7 +37,7 @@ void duda_terminate(struct duda_ctx *d)
                    "%s() in %s:%d ignores cancellation and was terminated: return when a blocking call fails",
                    d->line->route->name, d->line->route->file, d->line->route->line);
     d->result = d->ended;
-    d->fiber = NULL; /* a deferred function that waits gets an error */
+    d->fiber = NULL; /* makes waits in deferred functions fail */
     mk_timer_stop(&d->deadline);
     duda_suspend_end_waits(d);
     duda_memory_run_cleanups(d);
@@ -75,9 +76,9 @@ void duda_terminated_add(struct duda_ctx *d)
     struct duda_worker_ctx *worker_ctx = d->worker_ctx;
     int64_t now = mk_worker_now(worker_ctx->worker);
     append_terminated(worker_ctx, d->terminated, now);
-    d->request = NULL; /* what its callbacks still say goes nowhere */
+    d->request = NULL; /* discards what its callbacks still write */
     d->response = NULL;
-    d->out = (struct mk_buf){0}; /* it has been given back */
+    d->out = (struct mk_buf){0}; /* already freed */
     d->streams = d->tunnels = true;
     while (worker_ctx->n_terminated > KEPT_MAX && worker_ctx->terminated->since + KEPT_S <= now)
         free_oldest_terminated(worker_ctx);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handlers that hear rooms. */
+/* Handlers that receive messages of topics. */
 #include <duda/scope.h>
 #include <errno.h>
 
 #include "service/suspend.h"
 #include "service/topics.h"
 
-/* What was said, behind the name of its room. */
+/* A received message, after the name of its topic. */
 struct received_message {
     struct mk_buf bytes;
     size_t name_len;
@@ -14,12 +14,12 @@ struct received_message {
 };
 
 struct duda_topic_receiver {
-    struct duda_wait wait; /* for a message; the first */
+    struct duda_wait wait; /* waits for a message; must be first */
     struct duda_ctx *d;
-    struct mk_timer timer; /* of that */
+    struct mk_timer timer; /* timeout of the wait */
     struct duda_subscriber *members;
-    unsigned first, n; /* of those that wait */
-    uint32_t missed;   /* before the first one */
+    unsigned first, n; /* queued messages */
+    uint32_t missed;   /* dropped before the first one */
     struct received_message waiting[DUDA_TOPIC_QUEUE_MAX];
 };
 

@@ -12,19 +12,19 @@ struct duda_topic {
     uint64_t hash;
     struct duda_subscriber *members;
     size_t n;
-    bool is_told; /* it stays while its members are told, even if all leave */
+    bool is_told; /* kept while a message is delivered, even if all subscribers leave */
     size_t len;
     char name[];
 };
 
-/* The next one that is told something. Who hears it may tell another room. */
+/* The next subscriber to deliver to. Deliveries nest: a subscriber may publish to another topic. */
 struct delivery_cursor {
     struct duda_subscriber **next;
     struct delivery_cursor *outer;
 };
 
 struct duda_topic_table {
-    struct mk_hash_key key; /* clients may choose names */
+    struct mk_hash_key key; /* keyed hash, because clients may choose names */
     struct duda_topic **buckets;
     size_t n, n_buckets; /* a power of two */
     struct delivery_cursor *deliveries;
@@ -61,7 +61,7 @@ static struct duda_topic **find_topic(const struct duda_topic_table *r, mk_str n
     return at;
 }
 
-/* Without memory it stays as it is, and becomes slow. */
+/* Without memory, the table keeps its size and becomes slow. */
 static void grow_buckets(struct duda_topic_table *r)
 {
     size_t n = 2 * r->n_buckets;
@@ -150,7 +150,7 @@ static void deliver_to_subscribers(struct duda_topic_table *r, struct duda_topic
     r->deliveries = &c;
     while (*c.next) {
         struct duda_subscriber *m = *c.next;
-        c.next = &m->next; /* duda_topic_table_remove() sets it back if this one goes */
+        c.next = &m->next; /* duda_topic_table_remove() adjusts it if the next subscriber leaves */
         m->on_message(m->owner, delivery);
     }
     r->deliveries = c.outer;

@@ -8,15 +8,16 @@
 #include "service/websocket_type.h"
 #include "service/worker_ctx.h"
 
-/* ---- Members ---- */
+/* ---- Subscriptions ---- */
 
-/* "SCOPE:ROOM". */
+/* "SCOPE:TOPIC". */
 struct full_name {
     char topic[DUDA_SCOPE_MAX + 1 + DUDA_TOPIC_NAME_MAX];
 };
 _Static_assert(sizeof(struct full_name) <= INT8_MAX, "its length is a byte of a message");
 
-/* duda_scope_add() for each message that is published. Absent: the name is empty or too long. */
+/* Does what duda_scope_add() does, faster, for each published message. Absent: the name is empty or too
+ * long. */
 static mk_str full_topic_name(mk_str scope, mk_str topic, struct full_name *full)
 {
     if (topic.len == 0 || topic.len > DUDA_TOPIC_NAME_MAX || scope.len > DUDA_SCOPE_MAX)
@@ -107,7 +108,7 @@ size_t duda_topic_subscribers(struct duda_ctx *d, mk_str topic)
     return d->worker_ctx->rooms && name.p ? duda_topic_table_count(d->worker_ctx->rooms, name) : 0;
 }
 
-/* ---- Saying ---- */
+/* ---- Publishing ---- */
 
 /* A message to another worker: kind, length of the name, name, text. */
 static void encode_worker_message(struct mk_buf *out, mk_str topic, enum mk_websocket_kind kind, mk_str text)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that came with a form. */
+/* Files uploaded with a form. */
 #include <errno.h>
 #include <fcntl.h>
 #include <monkey/text.h>
@@ -42,14 +42,14 @@ ssize_t duda_upload_read(struct duda_ctx *d, const struct duda_upload *u, char *
 
 /* ---- In a thread ---- */
 
-/* A file that has no name yet, or where the file system wants one, a name that says so. It gets its own in the
- * handler: if that has ended, or the thread, nothing is left. */
+/* A file without a name yet or, where the file system needs one, with a temporary name. The handler gives it
+ * the final name: if the handler or the thread ends early, no file is left. */
 struct upload_save {
     int from, to, result;
     off_t at;
     uint64_t left;
-    size_t folder_len; /* of path, with its slash */
-    char *temporary;   /* NULL: it has no name */
+    size_t folder_len; /* length of the folder in `path`, including its slash */
+    char *temporary;   /* NULL: the file has no name */
     char path[];
 };
 
@@ -94,7 +94,7 @@ static int open_temporary_file(struct upload_save *s)
     return e;
 }
 
-/* Not all file systems have files without a name, and /proc may be missing, by which such a file gets one. */
+/* Not all file systems support O_TMPFILE, and /proc, needed to name such a file, may be missing. */
 static int open_tmpfile(struct upload_save *s)
 {
     char saved = s->path[s->folder_len];
@@ -132,7 +132,7 @@ static void upload_save_free(void *ctx)
 
 /* ---- In the handler ---- */
 
-/* It may not have links: then it is moved to a name that was free. */
+/* If the file system has no hard links, renames the file to a free name. */
 static int link_or_rename(struct upload_save *s)
 {
     if (link(s->temporary, s->path) == 0)
@@ -162,7 +162,7 @@ static struct upload_save *upload_save_new(int fd, const struct duda_upload *u, 
     memcpy(s->path, path, len);
     const char *slash = strrchr(path, '/');
     s->folder_len = slash ? (size_t)(slash + 1 - path) : 0;
-    s->from = fcntl(fd, F_DUPFD_CLOEXEC, 0); /* the thread may live longer than the request */
+    s->from = fcntl(fd, F_DUPFD_CLOEXEC, 0); /* the thread may outlive the request */
     s->to = -1;
     s->at = (off_t)u->at;
     s->left = u->size;
@@ -185,8 +185,8 @@ int duda_upload_save(struct duda_ctx *d, const struct duda_upload *u, const char
     }
     int e = duda_offload_owned(d, NULL, save_upload_in_thread, s, upload_save_free);
     if (e)
-        return e;          /* upload_save_free() is called, now or when the thread has ended */
-    e = duda_cancelled(d); /* while the thread came to its end */
+        return e;          /* upload_save_free() is called, now or when the thread ends */
+    e = duda_cancelled(d); /* while the thread finished */
     e = e ? e : s->result ? s->result : link_final_name(s);
     upload_save_free(s);
     return e;

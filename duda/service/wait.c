@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waits: callbacks of the server that wake the handler. */
+/* Waits: callbacks of the server wake the handler. */
 #include <errno.h>
 
 #include "service/suspend.h"
@@ -7,7 +7,7 @@
 /* ---- Time ---- */
 
 struct sleep_wait {
-    struct duda_wait wait; /* the first */
+    struct duda_wait wait; /* must be first */
     struct mk_timer timer;
 };
 
@@ -38,10 +38,10 @@ int duda_sleep(struct duda_ctx *d, uint32_t ms)
 /* ---- Descriptors ---- */
 
 struct fd_wait {
-    struct duda_wait wait; /* the first */
+    struct duda_wait wait; /* must be first */
     struct mk_timer timer;
     struct mk_watcher *watcher;
-    unsigned which; /* 0: the time is over */
+    unsigned which; /* 0: timed out */
 };
 
 static void on_fd_ready(void *ctx, unsigned which)
@@ -89,9 +89,9 @@ int duda_wait_fd(struct duda_ctx *d, int fd, unsigned events, uint32_t ms)
 
 /* ---- Threads ---- */
 
-/* On the heap: the thread may still work when the handler is gone. */
+/* On the heap: the thread may outlive the handler. */
 struct offload_job {
-    struct duda_wait wait; /* the first */
+    struct duda_wait wait; /* must be first */
     void (*work)(void *job);
     void (*drop)(void *job);
     void *job;
@@ -116,7 +116,7 @@ static void on_offload_done(void *ctx)
     mk_mem_free(a);
 }
 
-/* The thread that still works on it is the last one to see it. */
+/* The thread, which still works on the job, frees it. */
 static void abandon_offload_job(struct duda_wait *w)
 {
     struct offload_job *a = (struct offload_job *)w;
@@ -137,7 +137,8 @@ static int start_offload_job(struct duda_ctx *d, struct mk_thread_pool *threads,
 int duda_offload_owned(struct duda_ctx *d, struct mk_thread_pool *threads, void (*work)(void *job), void *job,
                        void (*drop)(void *job))
 {
-    /* The job is the caller's no more: it goes before a handler that has ended may be terminated. */
+    /* The caller gave up ownership of the job, so it must be freed before a cancelled handler may be
+     * terminated. */
     struct offload_job *a = d->ended ? NULL : mk_mem_zalloc(1, sizeof *a);
     if (!a) {
         drop(job);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* WebSockets: the endpoint's callbacks become messages that a handler waits for, or callbacks of the service.
- */
+/* WebSockets: callbacks of the endpoint become messages that a handler waits for, or callbacks of the
+ * service. */
 #include <duda/scope.h>
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 enum { TOO_SLOW = 1013 };
 
-/* ---- Its end ---- */
+/* ---- Closing ---- */
 
 static void release_profile(struct duda_worker_ctx *worker_ctx, struct duda_websocket_profile *m)
 {
@@ -49,7 +49,7 @@ static void on_close(void *ctx, struct mk_websocket *end, unsigned code, mk_str 
     (void)end, (void)reason;
     s->end = NULL;
     duda_topics_unsubscribe_all(s->worker_ctx, &s->members);
-    if (s->d) { /* it sees that, returns, and frees the socket */
+    if (s->d) { /* the handler sees it, returns, and frees the WebSocket */
         s->d->woken = true;
         s->worker_ctx->resume_handler(s->d);
         return;
@@ -105,7 +105,7 @@ static void on_message(void *ctx, struct mk_websocket *end, enum mk_websocket_ki
         s->d->woken = true;
         s->worker_ctx->resume_handler(s->d);
     }
-    /* A handler that is busy gets the next one when it asks. */
+    /* A busy handler gets the next message when it asks for it. */
     if (s->d && s->end && !s->wants)
         mk_websocket_pause(end);
 }
@@ -128,7 +128,7 @@ static void init_protocol_options(struct duda_websocket_profile *m)
     const struct duda_websocket_options *o = &m->options;
     m->wire = (struct mk_websocket_options){MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops};
     m->wire.subprotocols = o->subprotocols;
-    m->wire.origins = o->origins ? o->origins : "same"; /* browsers send cookies from pages of any site */
+    m->wire.origins = o->origins ? o->origins : "same"; /* browsers send cookies with requests of any site */
     m->wire.message_max = o->message_max;
     m->wire.queue_max = o->queue_max;
     m->wire.ping_ms = o->ping_ms;
@@ -196,12 +196,13 @@ int duda_websocket_open(struct duda_ctx *d, const struct duda_websocket_options 
         return -ENOMEM;
     int e = mk_websocket_open(d->request, d->response, &s->profile->wire, s, &s->end);
     if (e) {
-        d->is_refused = true; /* the response says why */
+        d->is_refused = true; /* the response explains the error */
         websocket_free(s);
         return e;
     }
     d->tunnels = true;
-    if (s->d && (e = duda_defer(d, on_handler_end, s))) /* it was called: the socket closes */
+    if (s->d && (e = duda_defer(d, on_handler_end, s))) /* the function was called at once: the WebSocket
+                                                         * closes */
         return e;
     s->mark = duda_arena_mark(d);
     *out = s;
@@ -254,7 +255,7 @@ int duda_websocket_printf(struct duda_ctx *d, struct duda_websocket *s, const ch
     va_end(args);
     int e = text.failed ? -ENOMEM : duda_websocket_try_send(s, MK_WEBSOCKET_TEXT, mk_buf_str(&text));
     mk_str kept = e == -EAGAIN ? duda_strdup(d, mk_buf_str(&text)) : MK_STR_NULL;
-    mk_buf_free(&text); /* a handler that is terminated in a wait would leave it behind */
+    mk_buf_free(&text); /* a handler terminated during a wait would leak it */
     if (e != -EAGAIN)
         return e;
     return kept.p ? duda_websocket_send(d, s, MK_WEBSOCKET_TEXT, kept) : -ENOMEM;
@@ -271,7 +272,7 @@ struct mk_websocket *duda_websocket_raw(const struct duda_websocket *s)
     return s->end;
 }
 
-/* ---- In rooms ---- */
+/* ---- Topics ---- */
 
 static void on_topic_message(void *owner, struct duda_topic_delivery *delivery)
 {

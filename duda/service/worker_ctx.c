@@ -31,7 +31,7 @@ struct duda_worker_ctx *duda_worker_ctx(struct mk_worker *worker)
     return mk_worker_data(worker, self);
 }
 
-/* The report has lines, each of which is a line of the log. */
+/* Logs each line of the report separately. */
 static void log_report(struct mk_worker *worker, mk_str report)
 {
     while (report.p) {
@@ -56,7 +56,7 @@ void duda_worker_ctx_log_crash(struct duda_worker_ctx *worker_ctx)
         report(worker_ctx, worker_ctx->crash_slot);
 }
 
-/* What a worker of this number has left, which may have died in a handler. */
+/* Handles what a worker with this number left, which may have died in a handler. */
 static void handle_dead_worker(struct duda_worker_ctx *worker_ctx, struct duda_crash_slot *crash_slot)
 {
     bool closes;
@@ -71,7 +71,7 @@ static void handle_dead_worker(struct duda_worker_ctx *worker_ctx, struct duda_c
                       closes ? ", and not for the first time: the route answers 503 for a while" : "");
 }
 
-/* Nobody takes the place of a worker that drains: if it crashes, this one says so. */
+/* Nobody replaces a draining worker: if it crashes, this worker reports it. */
 static void check_dead_workers(struct mk_timer *t)
 {
     struct duda_worker_ctx *worker_ctx = MK_CONTAINER(t, struct duda_worker_ctx, dead_worker_timer);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page on which routes are described and tried: what makes it out of an OpenAPI text. */
+/* The interactive API documentation page: renders an OpenAPI document. */
 #ifndef DUDA_DEV_DOC_H
 #define DUDA_DEV_DOC_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The routes of a service as OpenAPI 3.1, in JSON. */
+/* Writes the routes of a service as OpenAPI 3.1 in JSON. */
 #ifndef DUDA_DEV_OPENAPI_H
 #define DUDA_DEV_OPENAPI_H
 

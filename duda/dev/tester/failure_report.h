@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a test says why it failed: a place that editors can follow, what was expected, what came. */
+/* Formats failures of tests: a location that editors can open, the expected and the actual value. */
 #ifndef DUDA_DEV_FAILURE_REPORT_H
 #define DUDA_DEV_FAILURE_REPORT_H
 
 #include <monkey/str.h>
 
-/* "  FILE:LINE: ", the file as it is seen from here. */
+/* Writes "  FILE:LINE: ", with the path relative to the current folder. */
 void tester_report_location(const char *file, int line);
-/* Both texts, from shortly before they differ on. */
+/* Both texts, starting shortly before the first difference. */
 void tester_report_difference(const char *what, mk_str got, mk_str wanted);
-/* `got` does not hold `part`. */
+/* `got` does not contain `part`. */
 void tester_report_missing_part(const char *what, mk_str got, mk_str part);
-/* The beginning of a content, behind something in the same line. */
+/* The beginning of a body, appended to the current line. */
 void tester_report_body(mk_str content);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What standard error of monkey-duda-test has for `monkey test`, beside messages: a line ahead of each test,
- * and one behind it. */
+/* Progress lines on standard error of monkey-duda-test for `monkey test`: one before each test, and one after
+ * it. */
 #ifndef DUDA_DEV_PROGRESS_H
 #define DUDA_DEV_PROGRESS_H
 

@@ -23,11 +23,9 @@ struct store_table {
  * it in one process, before others use the memory. */
 int store_table_init(struct store_table *t, void *memory, size_t size);
 
-/*
- * Times are milliseconds of one clock; an entry is there until `expires` (0: until its room is needed). What
- * the functions answer: 0, -ENOENT, -EEXIST, -ESTALE, -EDOM; -EMSGSIZE: it is too long; -ENOSPC: entries
- * that may not go have all room, as far as one call looks; -EBUSY: another process holds a part of the table for too long.
- */
+/* Times are milliseconds of one clock; an entry lives until `expires` (0: until it is evicted). Results: 0,
+ * -ENOENT, -EEXIST, -ESTALE, -EDOM; -EMSGSIZE: too long; -ENOSPC: the entries that one call examines may not
+ * be evicted; -EBUSY: another process holds a partition for too long. */
 /* `room` returns a buffer of the requested size, or NULL: -ENOMEM. */
 int store_table_get(const struct store_table *t, mk_str key, uint64_t now,
                     void *(*alloc)(void *ctx, size_t size), void *ctx, mk_str *value);
