@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the server in front and `monkey run` tell each other, over a unix socket, a connection for each
- * question. The first line is the question:
+/* The protocol between the front server and `monkey run` over a Unix socket, with one connection per request.
+ * The first line is the request:
  *
- *     ask html|text METHOD TARGET      may this request go on? Answered when nothing is being compiled any
- * more: `go`, or a page fault html|text METHOD TARGET
- * the service broke off instead of answering; answered by a page events                           a stream of
- * server-sent events, until a side closes it
+ *     ask html|text METHOD TARGET      may this request proceed? The reply comes when no compilation is running:
+ *                                      `go`, or a page
+ *     fault html|text METHOD TARGET    the service failed to respond; the reply is a page
+ *     events                           a stream of server-sent events, until one side closes it
  *
- * A page is a line `page STATUS TYPE` and the content, up to the end of the connection. */
+ * A page is a line `page STATUS TYPE` and the body, up to the end of the connection. */
 #ifndef DUDA_DEV_IPC_PROTOCOL_H
 #define DUDA_DEV_IPC_PROTOCOL_H
 

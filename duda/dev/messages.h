@@ -7,11 +7,11 @@
 #include <monkey/buf.h>
 #include <stdbool.h>
 
-/* Takes places in files below `folder` out of the messages of a server. What such a place says about a source
+/* Removes locations in files below `folder` from the messages of a server. A location that refers to a source
  * becomes a message of that source: "FILE:LINE: error: ...". */
 void dev_messages_strip_internal_paths(struct mk_buf *text, const char *folder);
-/* The linker warns of what it cannot find. What `is_known` knows is dropped; the others become errors, and the
- * answer is false. */
+/* Processes linker warnings about undefined symbols. Symbols accepted by `is_known` are dropped; the others
+ * become errors, and the result is false. */
 bool dev_messages_check_undefined(struct mk_buf *said, bool (*is_known)(const char *symbol));
 
 #endif

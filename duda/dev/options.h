@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command lines of all commands: a few options, some words. */
+/* Parses the command lines of all commands: a few options, and positional arguments. */
 #ifndef DUDA_DEV_OPTIONS_H
 #define DUDA_DEV_OPTIONS_H
 
@@ -12,16 +12,16 @@ enum { DEV_EXIT_OK = 0, DEV_EXIT_FAILED = 1, DEV_EXIT_USAGE = 2 };
 struct dev_option {
     char letter;
     const char *name;
-    const char **value; /* where its argument goes; NULL: it has none, */
-    bool *given;        /* and this becomes true */
+    const char **value; /* receives the argument; NULL: the option has none, */
+    bool *given;        /* and this is set to true */
 };
 
 struct dev_options {
-    const char *usage, *help; /* `usage: monkey ...` in lines; what --help adds to it */
+    const char *usage, *help; /* lines `usage: monkey ...`; additional text for --help */
     const struct dev_option *options;
     size_t n_options;
     int words_min, words_max;
-    int n_words; /* out */
+    int n_words; /* result: positional arguments */
     char **words;
 };
 

@@ -4,7 +4,7 @@
 #include "fiber/sanitizer_hooks.h"
 #include "fiber/switch.h"
 
-/* On top of its stack: a fiber that waits needs no memory but the page that its frames are on. */
+/* Stored at the top of its stack: a suspended fiber needs no memory but the page that holds its frames. */
 struct duda_fiber {
     struct duda_stack *stack;
     struct duda_switch *at;

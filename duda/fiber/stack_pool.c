@@ -7,12 +7,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Linux 6.13: pages without access that do not split the mapping. A process has 65,530 mappings (vm.max_map_count). */
+/* Linux 6.13: inaccessible pages that do not split the mapping. A process may have 65,530 mappings
+ * (vm.max_map_count). */
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
 #endif
 
-/* Address space, not memory, of stacks that are mapped together. */
+/* Address space (not memory) of stacks that are mapped together. */
 enum { SLAB = sizeof(void *) > 4 ? 32 << 20 : 4 << 20 };
 
 struct slab {
@@ -25,14 +26,14 @@ struct slab {
 
 struct duda_stack_pool {
     size_t page, size;
-    size_t guard; /* less than DUDA_STACK_POOL_GUARD where address space is limited */
+    size_t guard; /* less than DUDA_STACK_POOL_GUARD if address space is limited */
     struct slab *slabs;
     struct duda_stack *warm, *cold;
     size_t n_warm, used, made;
-    size_t n_taken, least_warm; /* within this span */
+    size_t n_taken, least_warm; /* within the current span of acquisitions */
 };
 
-/* RLIMIT_DATA or RLIMIT_AS. */
+/* Is there a limit: RLIMIT_DATA or RLIMIT_AS? */
 static bool is_limited(uint8_t resource)
 {
     struct rlimit limit;
@@ -68,8 +69,8 @@ void duda_stack_pool_free(struct duda_stack_pool *s)
 
 /* ---- Slabs ---- */
 
-/* All of it may be written; then guards are taken out. A slab is one mapping, but all of it counts for limits of data and
- * committed memory. */
+/* Maps everything writable, then makes the guards inaccessible. A slab is a single mapping, but all of it
+ * counts towards data limits and committed memory. */
 static bool map_slab_with_guards(struct slab *slab)
 {
     slab->base = mmap(NULL, slab->size, PROT_READ | PROT_WRITE,
@@ -84,7 +85,8 @@ static bool map_slab_with_guards(struct slab *slab)
     return true;
 }
 
-/* Nothing of it may be touched; then stacks are opened. Only they count, but each is a mapping, and each guard, too. */
+/* Maps everything inaccessible, then makes the stacks writable. Only stacks count towards limits, but each
+ * stack and each guard is a separate mapping. */
 static bool map_slab_page_by_page(struct slab *slab)
 {
     slab->base =
@@ -96,7 +98,7 @@ static bool map_slab_page_by_page(struct slab *slab)
         opened++;
     if (slab->base != MAP_FAILED && !opened)
         munmap(slab->base, slab->size);
-    slab->n = opened; /* a limit may let only some of them be opened */
+    slab->n = opened; /* a limit may allow only some of them */
     return opened > 0;
 }
 
@@ -115,8 +117,8 @@ static struct slab *map_slab(const struct duda_stack_pool *s, size_t guard, size
     return NULL;
 }
 
-/* Where address space is short, guards become smaller: code with stack clash protection, which services and packages have, needs
- * a page of it. Then fewer stacks are mapped together. */
+/* If address space is scarce, guards shrink: code with stack clash protection, as in services and packages,
+ * needs a guard of only one page. If that is not enough, fewer stacks are mapped together. */
 static struct slab *create_slab(struct duda_stack_pool *s)
 {
     size_t step = s->guard + s->size, n = step < SLAB ? SLAB / step : 1;
@@ -135,7 +137,7 @@ static void add_slab(struct duda_stack_pool *s)
     struct slab *slab = create_slab(s);
     if (!slab)
         return;
-    (void)madvise(slab->base, slab->size, MADV_NOHUGEPAGE); /* a page of each is all that most need */
+    (void)madvise(slab->base, slab->size, MADV_NOHUGEPAGE); /* most stacks only need one page */
     slab->next = s->slabs;
     s->slabs = slab;
     for (size_t i = 0; i < slab->n; i++) {
@@ -164,8 +166,8 @@ static void discard_stack_pages(struct duda_stack_pool *s, struct duda_stack *st
     s->cold = stack;
 }
 
-/* As many handlers as wait at once find warm stacks: a page that is given back costs two system calls' time,
- * and its fault as much. A burst does not keep them for ever. */
+/* Keeps as many warm stacks as handlers wait at once: returning a page costs as much as two system calls, and
+ * its page fault as much again. After a burst, surplus stacks become cold. */
 static void trim_warm_stacks(struct duda_stack_pool *s)
 {
     for (; s->least_warm; s->least_warm--)

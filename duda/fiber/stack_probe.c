@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Compilers may count on guards of 64 KB, as gcc does for aarch64. */
+/* Compilers may rely on guards of 64 KB, as gcc does for aarch64. */
 enum { STACK = 512 << 10, FRAME = 256 << 10, STEP_MAX = 64 << 10, PAGE_MIN = 4096 };
 
 static void *probe_thread_main(void *arg)
@@ -31,7 +31,7 @@ static size_t find_untouched_gap(char *stack)
     return longest;
 }
 
-/* A thread of its own runs the probe on a stack that nothing has touched before. */
+/* Runs the probe in a separate thread on an untouched stack. */
 static bool run_probe_thread(const struct duda_probe *probe, char *stack)
 {
     union {
@@ -55,7 +55,7 @@ static bool skips_stack_pages(const struct duda_probe *probe)
     char *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (stack == MAP_FAILED)
         return false;
-    (void)madvise(stack, STACK, MADV_NOHUGEPAGE); /* pages that are touched one by one */
+    (void)madvise(stack, STACK, MADV_NOHUGEPAGE); /* so that pages are touched individually */
     bool leaves_out = run_probe_thread(probe, stack) && find_untouched_gap(stack) > STEP_MAX;
     munmap(stack, STACK);
     return leaves_out;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changing stacks with the C functions of Boost.Context, which are a few instructions of assembler. */
+/* Stack switching with the C functions of Boost.Context, a few instructions of assembly. */
 #include "fiber/switch.h"
 
-/* Boost has no header for C. */
+/* Boost provides no C header. */
 struct transfer {
     void *from, *data;
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changing stacks with the functions of the libc. Each change makes a system call for the signal mask. */
+/* Stack switching with the ucontext functions of libc. Each switch makes a system call for the signal
+ * mask. */
 #include <ucontext.h>
 
 #include "fiber/switch.h"

@@ -67,7 +67,7 @@ int package_load(const struct package_type *kind, struct mk_config *config, void
 
 struct in_worker {
     const struct package_sections *sections;
-    size_t n; /* that were opened, or tried to be */
+    size_t n; /* opened, successfully or not */
     alignas(max_align_t) unsigned char room[];
 };
 
@@ -150,7 +150,7 @@ void *package_find_instance(const struct package_type *kind, struct duda_ctx *d,
     return found;
 }
 
-/* A client may choose the Name: the log has room for some. True: it is a new one. */
+/* A client may choose the Name, so the number of log messages is limited. True: a new Name. */
 static bool is_first_report(const char *section, const char *name)
 {
     enum { NAMES = 16 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HMAC-SHA-256, and AES-256-GCM whose key and nonce are made of a salt for each text: 24 random bytes, so
- * that any number of texts may be sealed by one key. */
+/* HMAC-SHA-256, and AES-256-GCM with a key and nonce derived from a salt per text: 24 random bytes, so one
+ * key can encrypt any number of texts. */
 #include "seal/cookie_crypto.h"
 
 #include <monkey/text.h>
@@ -19,7 +19,7 @@ static bool derive_key(mk_str secret, unsigned char out[DUDA_COOKIE_CRYPTO_KEY])
            NULL;
 }
 
-/* HMAC of what it is for, the purpose and the text, each of which says its end by the length before it. */
+/* HMAC of the use, the purpose and the text, each preceded by its length, so that they cannot be confused. */
 static bool hmac_with_purpose(const EVP_MD *digest, const unsigned char *key, char what, mk_str purpose,
                               mk_str text, unsigned char *out)
 {
@@ -39,7 +39,7 @@ static bool mac(const unsigned char key[DUDA_COOKIE_CRYPTO_KEY], mk_str purpose,
     return hmac_with_purpose(EVP_sha256(), key, 's', purpose, text, out);
 }
 
-/* A context whose key and nonce are those of the salt. */
+/* A context with the key and nonce derived from the salt. */
 static EVP_CIPHER_CTX *init_cipher(const unsigned char *key, mk_str purpose, mk_str salt, int seals)
 {
     unsigned char derived[DERIVED];

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <monkey/text.h>
 
-/* RFC 6265bis, section 4.1.1: cookie-octet. Quotes around it are not taken: readers differ about them. */
+/* RFC 6265bis, section 4.1.1: cookie-octet. Surrounding quotes are rejected: parsers disagree about them. */
 static bool is_cookie_value(mk_str s)
 {
     for (size_t i = 0; i < s.len; i++)
@@ -13,7 +13,7 @@ static bool is_cookie_value(mk_str s)
     return true;
 }
 
-/* Of a path or domain: what can end neither the attribute nor the line. */
+/* A path or domain that cannot end the attribute or the line. */
 static bool is_attribute_value(mk_str s)
 {
     for (size_t i = 0; i < s.len; i++)
@@ -27,7 +27,7 @@ static bool starts_nocase(mk_str s, mk_str prefix)
     return s.len >= prefix.len && mk_str_eq_nocase(mk_str_first(s, prefix.len), prefix);
 }
 
-/* Browsers compare the prefixes without case. */
+/* Browsers compare the prefixes case-insensitively. */
 static bool name_prefix_allows(const struct duda_cookie *c, bool secure, mk_str path)
 {
     mk_str name = mk_str_from_c(c->name);
@@ -75,7 +75,7 @@ bool duda_cookie_next(mk_str *rest, mk_str *name, mk_str *value)
         mk_str pair = mk_str_trim(mk_str_cut(rest, ';'));
         *name = mk_str_trim(mk_str_cut(&pair, '='));
         if (!pair.p || name->len == 0)
-            continue; /* without `=` it has no name */
+            continue; /* without `=`, the cookie has no name */
         *value = mk_str_trim(pair);
         return true;
     }

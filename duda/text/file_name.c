@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of files that clients have chosen. */
+/* Sanitizes file names chosen by clients. */
 #include <duda/multipart.h>
 #include <monkey/text.h>
 
@@ -11,8 +11,7 @@ struct range {
     uint32_t first, last;
 };
 
-/* Blanks, characters that are not seen, those that change the direction of text, and those that look like a
- * dot or a slash. */
+/* Blanks, invisible characters, bidirectional controls, and lookalikes of a dot or a slash. */
 static bool is_unsafe_code_point(uint32_t c)
 {
     static const struct range all[] = {
@@ -41,10 +40,11 @@ static uint32_t decode_code_point(mk_str s)
     return c;
 }
 
-/* The next character, as it may be in a name; *used: its bytes in `s`. */
+/* The next character, sanitized; *used: its length in `s`. */
 static mk_str next_clean_char(mk_str s, size_t *used)
 {
-    static const mk_str escapes[] = {MK_STR("%22"), MK_STR("%0D"), MK_STR("%0A")}; /* of browsers */
+    static const mk_str escapes[] = {MK_STR("%22"), MK_STR("%0D"), MK_STR("%0A")}; /* escapes written by
+                                                                                    * browsers */
     size_t len = duda_utf8_char_len(s);
     *used = len ? len : 1;
     for (size_t i = 0; i < MK_LEN(escapes); i++)
@@ -66,7 +66,7 @@ static mk_str strip_folders(mk_str name)
 void duda_file_name_clean(struct mk_buf *out, mk_str name)
 {
     size_t begin = out->len, used;
-    bool dot = true; /* none in front, no two in a row */
+    bool dot = true; /* no leading dot, and no two in a row */
     for (name = strip_folders(name); name.len; name = mk_str_skip(name, used)) {
         mk_str c = next_clean_char(name, &used);
         bool is_dot = c.p[0] == '.';

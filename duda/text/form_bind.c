@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the fields of a form into structs. */
+/* Stores the fields of a form in structs. */
 #include <duda/form.h>
 #include <errno.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* application/x-www-form-urlencoded, as browsers write it. */
+/* application/x-www-form-urlencoded, as sent by browsers. */
 #include <duda/form.h>
 #include <errno.h>
 
@@ -24,7 +24,7 @@ static size_t count_pairs(mk_str text)
     return n;
 }
 
-/* The byte that an escape behind a '%' stands for, or -1. */
+/* The byte encoded by the two digits after a '%', or -1. */
 static int decode_percent_byte(mk_str s)
 {
     if (s.len < 2)
@@ -33,7 +33,7 @@ static int decode_percent_byte(mk_str s)
     return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-/* Decodes to *room, which is long enough, with a NUL behind it, and moves it. */
+/* Decodes to *buf, which is large enough, appends a NUL, and advances *buf. */
 static int decode_form_component(mk_str s, char **buf, size_t max, mk_str *out)
 {
     char *to = *buf;

@@ -3,10 +3,10 @@
 
 static void append_cstr(struct mk_buf *out, const char *text)
 {
-    mk_buf_put(out, mk_str_from_c(text ? text : "(null)")); /* as the libc writes it */
+    mk_buf_put(out, mk_str_from_c(text ? text : "(null)")); /* like libc */
 }
 
-/* Writes formats that have no directives but %s, %d, %u, %zu and %%, as most do. False: there is another one. */
+/* Handles formats with only %s, %d, %u, %zu and %%, as most are. False: another directive. */
 static bool append_simple_format(struct mk_buf *out, const char *fmt, va_list args)
 {
     for (const char *at; (at = strchr(fmt, '%')); fmt = at + 1) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From JSON straight into structs: no tree is made, so every flaw has its line and column. */
+/* Parses JSON directly into structs: without a tree, every error has its line and column. */
 #include <errno.h>
 #include <monkey/text.h>
 
@@ -10,9 +10,9 @@ enum { MESSAGE_MAX = 512, LIST_FIRST = 8, NAME_SHOWN_MAX = 64 };
 static bool read_object(struct duda_json_cursor *c, const struct duda_schema *shape, void *base,
                         const struct duda_field_path *where);
 
-/* ---- Messages ---- */
+/* ---- Errors ---- */
 
-/* `address.lines[2]`: a name as a programmer writes it. */
+/* `address.lines[2]`: a name as in source code. */
 static void append_field_path(struct mk_buf *out, const struct duda_field_path *where)
 {
     if (where->up)
@@ -46,7 +46,7 @@ static bool add_error(struct duda_json_cursor *c, size_t at, const struct duda_f
     return duda_json_add_error(c, at, where, mk_buf_str(&text));
 }
 
-/* A value of a wrong kind: it is passed over. */
+/* Skips a value of the wrong type. */
 static bool skip_wrong_type(struct duda_json_cursor *c, const struct duda_schema_field *m,
                             const struct duda_field_path *where, bool list)
 {
@@ -98,7 +98,7 @@ static bool read_bool(struct duda_json_cursor *c, const struct duda_schema_field
     return true;
 }
 
-/* One value that is no list. */
+/* One value that is not a list. */
 static bool read_single_value(struct duda_json_cursor *c, const struct duda_schema_field *m, void *at,
                               const struct duda_field_path *where)
 {
@@ -127,7 +127,7 @@ static bool read_single_value(struct duda_json_cursor *c, const struct duda_sche
 
 /* ---- Lists ---- */
 
-/* Elements while their number is not known. */
+/* Elements, while their number is unknown. */
 struct growing_list {
     char *at;
     size_t n, cap;
@@ -212,7 +212,7 @@ static bool read_unknown_member(struct duda_json_cursor *c, const struct duda_sc
     return duda_json_skip_value(c, &ignored);
 }
 
-/* Which members of an object were there: a bit for each. */
+/* The fields of an object that were seen: one bit each. */
 struct seen_fields {
     uint64_t bits[(DUDA_SCHEMA_MAX + 63) / 64];
 };
@@ -288,7 +288,7 @@ static bool read_object(struct duda_json_cursor *c, const struct duda_schema *sh
            run_struct_check(c, shape, base, where, begin);
 }
 
-/* ---- The whole ---- */
+/* ---- Entry points ---- */
 
 static int finish_reading(struct duda_json_cursor *c, bool good)
 {

@@ -7,9 +7,9 @@
 
 enum { SIZE_DEFAULT = 1 << 20, DEPTH_DEFAULT = 32, ITEMS_DEFAULT = 65536, MESSAGE_MAX = 256 };
 
-/* ---- What is wrong ---- */
+/* ---- Errors ---- */
 
-/* Columns count characters, as editors do; from 1. */
+/* Columns count characters, as editors do, from 1. */
 static void set_line_and_column(struct duda_validation_error *flaw, mk_str before)
 {
     size_t last = mk_str_find_last(before, '\n');
@@ -28,7 +28,7 @@ static bool add_error(struct duda_json_cursor *c, size_t at, const struct duda_f
     return buf;
 }
 
-/* What ends the reading comes first: the other flaws may only follow from it, as in a text that was cut off. */
+/* The fatal error comes first: the others may only follow from it, as in truncated text. */
 static void move_last_error_first(struct duda_validation_errors *errors)
 {
     struct duda_validation_error last = errors->at[errors->n - 1];
@@ -99,7 +99,7 @@ bool duda_json_accept_char(struct duda_json_cursor *c, char wanted)
     return is_next;
 }
 
-/* What is there in place of what was expected. */
+/* Reports the actual text in place of the expected token. */
 static bool fail_unexpected(struct duda_json_cursor *c, const char *what)
 {
     if (c->at >= c->text.len)
@@ -154,7 +154,7 @@ bool duda_json_count_element(struct duda_json_cursor *c)
 
 /* ---- Strings ---- */
 
-/* Behind a "\u": its four digits, or -1. */
+/* The value of the four hex digits after "\u", or -1. */
 static int32_t parse_four_hex_digits(mk_str s)
 {
     int32_t n = 0;
@@ -169,7 +169,7 @@ static int32_t parse_four_hex_digits(mk_str s)
     return n;
 }
 
-/* The character of an escape that begins at `s`, behind the backslash; its length, or 0. */
+/* Decodes the escape at `s`, after the backslash; returns its length, or 0. */
 static size_t decode_unicode_escape(mk_str s, char out[4], size_t *out_len)
 {
     int32_t high = parse_four_hex_digits(mk_str_skip(s, 1));
@@ -200,7 +200,7 @@ static size_t decode_escape(mk_str s, char out[4], size_t *out_len)
     return 1;
 }
 
-/* `raw` is what is between the quotes, well-formed but for its escapes. It never gets longer. */
+/* `raw` is the text between the quotes, valid except for its escapes. The result is never longer. */
 static bool unescape_string(struct duda_json_cursor *c, mk_str raw, mk_str *out)
 {
     char *buf = (char *)c->memory->alloc(c->memory->ctx, raw.len + 1);
@@ -226,7 +226,7 @@ static bool unescape_string(struct duda_json_cursor *c, mk_str raw, mk_str *out)
     return true;
 }
 
-/* The length of one character of a string that begins at `s`: 0 if it may not be there. */
+/* The length of the string character at the start of `s`: 0 if it is not allowed. */
 static size_t string_char_len(mk_str s)
 {
     if ((unsigned char)s.p[0] < 0x20)
@@ -269,7 +269,7 @@ bool duda_json_lex_string_copy(struct duda_json_cursor *c, mk_str *out)
     return !is_part || unescape_string(c, *out, out);
 }
 
-/* A program that reads it as a text of C would see another name. */
+/* A program that reads the name as a C string would see a different one. */
 bool duda_json_lex_name(struct duda_json_cursor *c, mk_str *out)
 {
     (void)duda_json_peek_char(c);

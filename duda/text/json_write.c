@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values as JSON. Lists of structs, which most answers are, are written without a value for each member. */
+/* Formats values as JSON. Lists of structs, the most common responses, are formatted without a value per
+ * field. */
 #include <duda/json.h>
 #include <monkey/text.h>
 
@@ -16,13 +17,13 @@ static void write_name(struct mk_buf *out, const char *name)
     mk_buf_put(out, MK_STR(":"));
 }
 
-/* Names of members as they are written, with the comma ahead: once for all elements of a list. */
+/* Formatted field names, each with a preceding comma: prepared once for all elements of a list. */
 struct cached_names {
     char buf[240];
     unsigned char ends[16];
 };
 
-/* False: they are too many, or too long. */
+/* False: too many names, or too long. */
 static bool cache_field_names(struct cached_names *cached_names, const struct duda_schema *shape)
 {
     struct mk_buf buf = mk_buf_fixed(cached_names->buf, sizeof cached_names->buf);
@@ -41,7 +42,7 @@ static void append_cached_name(struct mk_buf *out, const struct cached_names *ca
     mk_buf_put(out, mk_str_of(cached_names->buf + from, cached_names->ends[i] - from));
 }
 
-/* An optional member that is not there is left out. */
+/* Omits absent optional fields. */
 static void write_field(struct mk_buf *out, const struct duda_schema *shape, size_t i,
                         const struct cached_names *cached_names, const void *base, size_t depth)
 {
@@ -63,7 +64,7 @@ static void write_field(struct mk_buf *out, const struct duda_schema *shape, siz
         write_value(out, &v, depth);
 }
 
-/* The comma ahead of the first member becomes the bracket. */
+/* Turns the comma before the first field into the bracket. */
 static void close_object(struct mk_buf *out, size_t from)
 {
     if (out->len == from)
@@ -73,7 +74,7 @@ static void close_object(struct mk_buf *out, size_t from)
     mk_buf_put(out, MK_STR("}"));
 }
 
-/* `names` may be NULL. */
+/* `cached_names` may be NULL. */
 static void write_struct(struct mk_buf *out, const struct duda_schema *shape,
                          const struct cached_names *cached_names, const void *base, size_t depth)
 {
@@ -83,7 +84,7 @@ static void write_struct(struct mk_buf *out, const struct duda_schema *shape,
     close_object(out, from);
 }
 
-/* ---- What has parts ---- */
+/* ---- Lists and maps ---- */
 
 static void write_list(struct mk_buf *out, const struct duda_value *v, size_t depth)
 {

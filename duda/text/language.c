@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Accept-Language: the lookup of RFC 4647, section 3.4, for each range, by its weight. */
+/* Accept-Language: the lookup of RFC 4647, section 3.4, for each range, in order of weight. */
 #include <duda/body.h>
 #include <monkey/text.h>
 
 enum { WEIGHT_MAX = 1000 };
 
-/* ";q=0.7" in thousandths; 0 if it is malformed. */
+/* Parses ";q=0.7" as thousandths; 0 if it is malformed. */
 static unsigned parse_quality(mk_str s)
 {
     static const unsigned unit[] = {100, 10, 1};
@@ -28,7 +28,7 @@ static unsigned parse_quality(mk_str s)
     return q > WEIGHT_MAX ? 0 : q;
 }
 
-/* How well the language serves the range: 0, not at all. "en" serves "en-GB", and "en-GB" serves "en", but
+/* How well the language matches the range; 0: not at all. "en" matches "en-GB", and "en-GB" matches "en", but
  * less well than "en" itself. */
 static unsigned match_score(mk_str range, mk_str language)
 {

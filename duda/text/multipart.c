@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the parts of multipart/form-data begin and end. */
+/* Finds the parts of multipart/form-data. */
 #include <duda/multipart.h>
 #include <errno.h>
 #include <monkey/mem.h>
@@ -15,7 +15,7 @@ enum {
     SIZE_DEFAULT = 32 << 20,
     ROOM = DUDA_PART_HEAD_MAX + 4096,
     MARK_MAX = DUDA_BOUNDARY_MAX + 4,
-    PADDING_MAX = 256, /* white space behind a boundary */
+    PADDING_MAX = 256, /* white space after a boundary */
 };
 
 enum state { PREAMBLE, HEAD, DATA, EPILOGUE };
@@ -26,12 +26,12 @@ struct duda_multipart {
     void *ctx;
     enum state state;
     int error;
-    const char *why; /* of the error, unless it is one of the ops */
+    const char *why; /* error text, unless an op failed */
     size_t n_parts;
     uint64_t total, of_part, part_max;
     bool is_file;
-    uint64_t used;       /* bytes of the content that have left the room; the first two were never in it */
-    size_t len;          /* bytes in the room that are not used up */
+    uint64_t used;       /* bytes of the body removed from the buffer; the first two were never in it */
+    size_t len;          /* unprocessed bytes in the buffer */
     char mark[MARK_MAX]; /* CR LF - - boundary */
     size_t mark_len;
     char buf[ROOM];
@@ -63,7 +63,7 @@ struct duda_multipart *duda_multipart_new(mk_str boundary, const struct duda_mul
     memcpy(m->mark, "\r\n--", 4);
     memcpy(m->mark + 4, boundary.p, boundary.len);
     m->mark_len = boundary.len + 4;
-    memcpy(m->buf, "\r\n", 2); /* the first boundary has no line before it */
+    memcpy(m->buf, "\r\n", 2); /* no line end precedes the first boundary */
     m->len = 2;
     return m;
 }
@@ -104,7 +104,7 @@ static int deliver_part_data(struct duda_multipart *m, size_t n)
     return m->ops->data(m->ctx, mk_str_of(m->buf, n));
 }
 
-/* How many bytes at the end may be the beginning of a mark: they stay. */
+/* The number of bytes at the end that may be the beginning of a mark: they stay in the buffer. */
 static size_t partial_boundary_len(const struct duda_multipart *m)
 {
     size_t most = m->len < m->mark_len - 1 ? m->len : m->mark_len - 1;
@@ -114,8 +114,8 @@ static size_t partial_boundary_len(const struct duda_multipart *m)
     return 0;
 }
 
-/* What follows a mark at `at`: 1: the end of its line, whose CR is at *end; 2: the last one; 0: more must
- * come; -1: the boundary is the beginning of a longer text, which is content. */
+/* Parses what follows a mark at `at`. 1: a line end, with its CR at *end; 2: the last boundary; 0:
+ * incomplete; -1: the boundary is the beginning of a longer text, which belongs to the body. */
 static int parse_after_boundary(const struct duda_multipart *m, size_t at, size_t *end)
 {
     mk_str rest = mk_str_skip(mk_str_of(m->buf, m->len), at);
@@ -139,7 +139,7 @@ static int end_part(struct duda_multipart *m, bool is_last)
     return e;
 }
 
-/* Looks for a mark: 1: the state has changed; 0: more must come; or an error. */
+/* Searches for a mark. 1: the state has changed; 0: needs more data; or an error. */
 static int parse_part_body(struct duda_multipart *m)
 {
     char *found = memmem(m->buf, m->len, m->mark, m->mark_len);
@@ -151,7 +151,7 @@ static int parse_part_body(struct duda_multipart *m)
     }
     size_t at = (size_t)(found - m->buf), end = 0;
     int what = parse_after_boundary(m, at + m->mark_len, &end);
-    size_t content = what < 0 ? at + m->mark_len : at; /* it was none: it belongs to the content */
+    size_t content = what < 0 ? at + m->mark_len : at; /* not a boundary: part of the body */
     int e = deliver_part_data(m, content);
     if (e)
         return e;
@@ -163,7 +163,7 @@ static int parse_part_body(struct duda_multipart *m)
     return e ? e : what != 0;
 }
 
-/* The head begins with the CR LF that ends the line of the boundary, so that an empty one looks the same. */
+/* Part headers start with the CR LF that ends the boundary line, so empty headers need no special case. */
 static int parse_part_head(struct duda_multipart *m)
 {
     char *end = memmem(m->buf, m->len, "\r\n\r\n", 4);

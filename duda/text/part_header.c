@@ -6,7 +6,7 @@
 
 #include "text/utf8.h"
 
-/* What a name may be: UTF-8 without control characters. */
+/* Valid in a name: UTF-8 without control characters. */
 static bool is_clean_text(mk_str s)
 {
     for (size_t i = 0; i < s.len; i++)
@@ -22,7 +22,7 @@ static mk_str trim_left(mk_str s)
     return s;
 }
 
-/* Does a quoted text end here, behind a quote: at the end of the line, or ahead of the next parameter? */
+/* Does the quoted string end after this quote: at the end of the line, or before the next parameter? */
 static bool quoted_text_ends_here(mk_str rest)
 {
     rest = trim_left(rest);
@@ -33,11 +33,11 @@ static bool quoted_text_ends_here(mk_str rest)
     return rest.len == 0 || (equals != MK_STR_NONE && mk_is_token(mk_str_trim(mk_str_first(rest, equals))));
 }
 
-/* A quoted text whose opening quote was taken. Browsers write a quote as %22 and leave backslashes alone, also
- * one at the end (WHATWG HTML, section 4.10.21.8); other clients write \" for a quote inside. */
+/* Parses a quoted string after its opening quote. Browsers write a quote as %22 and do not escape
+ * backslashes, even at the end (WHATWG HTML, section 4.10.21.8); other clients write \" for a quote. */
 static bool parse_quoted_text(mk_str *rest, mk_str *out)
 {
-    char *to = (char *)(uintptr_t)rest->p; /* part of the reader's own room */
+    char *to = (char *)(uintptr_t)rest->p; /* part of the parser's own buffer */
     size_t len = 0, i = 0;
     for (; i < rest->len && rest->p[i] != '"'; i++) {
         bool escape = rest->p[i] == '\\' && i + 1 < rest->len && rest->p[i + 1] == '"' &&
@@ -52,7 +52,7 @@ static bool parse_quoted_text(mk_str *rest, mk_str *out)
     return true;
 }
 
-/* The next `; name=value`; false at the end, with *good saying whether it was one. */
+/* The next `; name=value`; false at the end, with *good saying whether the end was valid. */
 static bool next_parameter(mk_str *rest, mk_str *name, mk_str *value, bool *good)
 {
     *rest = trim_left(*rest);
@@ -61,7 +61,7 @@ static bool next_parameter(mk_str *rest, mk_str *name, mk_str *value, bool *good
         return false;
     *rest = trim_left(mk_str_skip(*rest, 1));
     size_t equals = mk_str_find(*rest, '=');
-    *good = rest->len == 0; /* a last semicolon does no harm */
+    *good = rest->len == 0; /* a trailing semicolon is harmless */
     if (equals == MK_STR_NONE)
         return false;
     *name = mk_str_trim(mk_str_first(*rest, equals));
@@ -79,8 +79,8 @@ static bool next_parameter(mk_str *rest, mk_str *name, mk_str *value, bool *good
     return *good;
 }
 
-/* What an extended value (RFC 8187) stands for, in its own room; absent: it is none, or in a charset that is
- * not known here. A character of ISO-8859-1 takes two bytes of UTF-8, and three as it is written. */
+/* Decodes an extended value (RFC 8187) in place; absent if it is malformed or in an unknown charset. A
+ * character of ISO-8859-1 takes two bytes in UTF-8, and three in percent-encoding. */
 static mk_str decoded_ext_value(mk_str value)
 {
     mk_str charset = mk_str_cut(&value, '\''), language = mk_str_cut(&value, '\'');
@@ -108,8 +108,8 @@ static mk_str decoded_ext_value(mk_str value)
     return mk_str_of(value.p, len);
 }
 
-/* A name, in its plain and its extended form: RFC 7578 knows the first one alone, but some clients send the
- * other, or both; then it has what the plain one cannot say. */
+/* A name in its plain and extended form. RFC 7578 only allows the first, but some clients send the other, or
+ * both; then the extended one is more accurate. */
 struct name_forms {
     mk_str plain, decoded_ext_value;
 };
@@ -164,7 +164,7 @@ static const char *parse_content_disposition(mk_str value, struct duda_part *out
     return out->name.p ? NULL : "its Content-Disposition has no name";
 }
 
-/* What RFC 7578, section 4.7 has left of it: content as it is. */
+/* What RFC 7578, section 4.7 still allows: unencoded data. */
 static bool is_identity_encoding(mk_str value)
 {
     return mk_str_eq_nocase(value, MK_STR("7bit")) || mk_str_eq_nocase(value, MK_STR("8bit")) ||

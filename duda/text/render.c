@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From nodes and values to text. */
+/* Renders nodes with values to text. */
 #include <errno.h>
 #include <monkey/text.h>
 
 #include "text/template.h"
 
-/* Values that names are looked for in, from the inside to the outside. */
+/* Values in which names are looked up, from the innermost outwards. */
 struct frame {
     const struct frame *up;
     struct duda_value value;
 };
 
-/* White space ahead of each line of a template that another one brings. */
+/* Indentation of each line of a partial. */
 struct indent {
     const struct indent *up;
     mk_str text;
@@ -23,7 +23,7 @@ struct rendering {
     const struct indent *indent;
     struct mk_buf *out, *why;
     size_t depth;
-    bool at_line; /* the next text of the template begins a line */
+    bool at_line; /* the next text starts a line */
 };
 
 static int render_nodes(struct rendering *r, size_t from, size_t to, const struct frame *frame);
@@ -38,7 +38,7 @@ static int report_error(const struct rendering *r, const struct duda_template_no
 
 /* ---- Names ---- */
 
-/* What is missing is an error, or empty, which may be told. */
+/* A missing name is an error, or empty, which can be reported. */
 static int report_missing(const struct rendering *r, const struct duda_template_node *node, const char *what)
 {
     char buf[512];
@@ -65,7 +65,7 @@ static bool look_up_name(const struct frame *frame, mk_str name, struct duda_val
         frame = frame->up;
     if (!frame)
         return false;
-    while (name.p) { /* from here on it is that value, or nothing */
+    while (name.p) { /* from here on, use that value or nothing */
         struct duda_value inside = *out;
         if (!duda_value_member(&inside, mk_str_cut(&name, '.'), out))
             return false;
@@ -80,7 +80,8 @@ static int find(struct rendering *r, const struct duda_template_node *node, cons
         return 0;
     *out = duda_value_null();
     bool is_section =
-        node->kind == DUDA_NODE_SECTION || node->kind == DUDA_NODE_INVERTED; /* they may be absent */
+        node->kind == DUDA_NODE_SECTION || node->kind == DUDA_NODE_INVERTED; /* sections may refer to absent
+                                                                              * names */
     return is_section && !r->how->strict ? 0 : report_missing(r, node, "is the name of no value here");
 }
 
@@ -134,7 +135,7 @@ static void write_value(struct rendering *r, const struct duda_value *v, bool pl
     }
 }
 
-/* ---- Sections and other templates ---- */
+/* ---- Sections and partials ---- */
 
 static int render_with_value(struct rendering *r, const struct duda_template_node *node, size_t at,
                              const struct frame *frame, struct duda_value value)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "text/revoked_sessions.h"
 
-/* A slot: 31 bits identify the session, one is set if its visitor was known, 12 identify the client, 20 are the minute in
- * which it is over; 0 is an empty one. */
+/* A slot: 31 bits identify the session, one is set if its user was authenticated, 12 identify the client, 20
+ * are the minute of expiry; 0 is an empty slot. */
 #define TIME_BITS    20
 #define TIME_MASK    (((uint64_t)1 << TIME_BITS) - 1)
 #define CLIENT_BITS  12
@@ -34,7 +34,8 @@ static uint64_t minute_bits(int64_t time)
     return (uint64_t)time / MINUTE_S & TIME_MASK;
 }
 
-/* Minutes that an entry still counts, this one included; 0: it is empty or over. Minutes wrap every two years. */
+/* Minutes until the entry expires, including the current one; 0: empty or expired. Minutes wrap around every
+ * two years. */
 static uint64_t minutes_left(uint64_t word, int64_t now)
 {
     uint64_t ahead = (word - minute_bits(now)) & TIME_MASK;
@@ -58,11 +59,11 @@ bool duda_revoked_sessions_contain(const struct duda_revoked_sessions *e,
     return false;
 }
 
-/* ---- Which slot ---- */
+/* ---- Choice of a slot ---- */
 
 typedef uint64_t line[DUDA_REVOKED_SESSIONS_SLOTS];
 
-/* How many entries of the line its client has with the new one. */
+/* The number of entries that the client of `word` has in the bucket, including the new one. */
 static unsigned count_client_slots(const line words, uint64_t word, uint64_t entry, int64_t now)
 {
     unsigned n = (word & CLIENT_MASK) == (entry & CLIENT_MASK);
@@ -71,7 +72,7 @@ static unsigned count_client_slots(const line words, uint64_t word, uint64_t ent
     return n;
 }
 
-/* Does it give way to the other one? */
+/* Is it evicted before the other one? */
 static bool is_worth_less(const line words, uint64_t word, uint64_t other, uint64_t entry, int64_t now)
 {
     unsigned share = count_client_slots(words, word, entry, now),
@@ -82,7 +83,8 @@ static bool is_worth_less(const line words, uint64_t word, uint64_t other, uint6
                                    : minutes_left(word, now) < minutes_left(other, now);
 }
 
-/* The slot of the session, one that is free, or the one that is worth least; DUDA_REVOKED_SESSIONS_SLOTS: all are worth more. */
+/* The slot of the session, a free one, or the first to be evicted; DUDA_REVOKED_SESSIONS_SLOTS: the new entry
+ * itself is dropped. */
 static size_t choose_slot(const line words, uint64_t entry, int64_t now)
 {
     size_t best = 0;

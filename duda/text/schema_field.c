@@ -5,7 +5,7 @@
 
 #include "text/utf8.h"
 
-/* ---- What may be ---- */
+/* ---- Rules ---- */
 
 static bool has_minimum(const struct duda_schema_field *m)
 {
@@ -105,7 +105,7 @@ bool duda_schema_field_allows_count(const struct duda_schema_field *m, size_t n)
     return n >= m->min && !(m->max && n > m->max);
 }
 
-/* ---- What must be, in words ---- */
+/* ---- Descriptions of rules ---- */
 
 static void describe_length(struct mk_buf *out, size_t min, size_t max, const char *one, const char *many)
 {
@@ -124,7 +124,7 @@ static void describe_bounds(struct mk_buf *out, const struct duda_schema_field *
 {
     double low = m->low, high = m->high;
     bool bounded = has_maximum(m);
-    if (m->kind == DUDA_KIND_INTEGER && !has_minimum(m)) { /* what fits */
+    if (m->kind == DUDA_KIND_INTEGER && !has_minimum(m)) { /* the range of the type */
         low = m->is_signed ? -(double)max_integer(m) - 1 : 0;
         high = (double)max_integer(m);
         bounded = m->size < 8;
@@ -184,7 +184,7 @@ void duda_schema_field_describe(struct mk_buf *out, const struct duda_schema_fie
     }
 }
 
-/* ---- Members of structs ---- */
+/* ---- Fields of structs ---- */
 
 void duda_schema_field_set_present(const struct duda_schema_field *m, void *base, bool has)
 {
@@ -208,7 +208,7 @@ size_t duda_schema_field_find(const struct duda_schema *shape, mk_str name)
     return MK_STR_NONE;
 }
 
-/* Its sign in all of the bits above it. */
+/* Extends the sign bit to all higher bits. */
 static int64_t sign_extend(const struct duda_schema_field *m, uint64_t bits)
 {
     uint64_t sign = UINT64_C(1) << (m->size * 8 - 1);
@@ -249,7 +249,7 @@ static struct duda_value string_value(const struct duda_schema_field *m, const v
     return v;
 }
 
-/* One element, or the member itself. */
+/* One element, or the field itself. */
 static struct duda_value field_value_at(const struct duda_schema_field *m, const void *at)
 {
     bool truth;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "text/session_rate.h"
 
-/* A slot: 24 bits identify the client, 16 bits are the window, 24 bits count; 0 is an empty one. */
+/* A slot: 24 bits identify the client, 16 bits are the window, 24 bits are the counter; 0 is an empty
+ * slot. */
 #define COUNT_BITS  24
 #define COUNT_MASK  (((uint64_t)1 << COUNT_BITS) - 1)
 #define WINDOW_BITS 16
@@ -17,13 +18,13 @@ void duda_session_rate_init(struct duda_session_rate *b)
     atomic_store(&b->is_ready, 1);
 }
 
-/* In this window. */
+/* The counter for this window. */
 static uint64_t slot_count(uint64_t word, uint64_t window)
 {
     return (word >> COUNT_BITS & WINDOW_MASK) == (window & WINDOW_MASK) ? word & COUNT_MASK : 0;
 }
 
-/* The slot of the client, or the one with the fewest. */
+/* The slot of the client, or the one with the lowest counter. */
 static _Atomic uint64_t *choose_slot(struct duda_session_rate *b, uint64_t hash, uint64_t window,
                                      uint64_t *word)
 {
@@ -56,5 +57,5 @@ bool duda_session_rate_allow(struct duda_session_rate *b, const struct mk_addr *
         if (atomic_compare_exchange_strong(slot, &word, head | (n + 1)))
             return true;
     }
-    return true; /* too many concurrent changes: let it begin */
+    return true; /* too many concurrent updates: allow the session */
 }

@@ -7,18 +7,18 @@
 #include <stdatomic.h>
 
 enum {
-    WAYS = 8, /* places that a session may be in */
+    WAYS = 8, /* slots that a session may use */
     SPINS = 1000,
-    STALE_S = 2, /* a place that is locked for longer belongs to a worker that has died */
+    STALE_S = 2, /* a slot locked for longer belongs to a dead worker */
 };
 
 struct session_slot {
-    _Atomic uint32_t slot_lock; /* 0, or since when it is locked: a stamp that no later holder has */
+    _Atomic uint32_t slot_lock; /* 0, or the time of locking: a stamp that no later owner has */
     uint32_t len;               /* 0: free */
     int64_t ends;
     struct duda_session_shm_client visitor;
-    bool came_back; /* its client has sent the number again */
-    uint64_t sum;   /* a worker that dies while it writes leaves one that does not fit */
+    bool came_back; /* the client has sent the ID again */
+    uint64_t sum;   /* checksum: wrong if a worker died while writing */
     unsigned char id[DUDA_SESSION_SHM_ID];
     char data[DUDA_SESSION_MAX];
 };
@@ -48,14 +48,14 @@ void duda_session_shm_init(struct duda_session_shm *v, void *memory, size_t n)
     atomic_store(&v->memory->is_ready, 1);
 }
 
-/* ---- One place ---- */
+/* ---- One slot ---- */
 
 static uint32_t clock_s(void)
 {
     return (uint32_t)(mk_clock_ms() / 1000) + 1; /* never 0 */
 }
 
-/* A place that is ours; `place` is NULL: it is not. */
+/* A slot locked by us; session_slot is NULL: none. */
 struct locked_slot {
     struct session_slot *session_slot;
     uint32_t stamp;
@@ -67,7 +67,7 @@ static struct locked_slot slot_lock(struct session_slot *p)
         uint32_t since = 0, now = clock_s();
         if (atomic_compare_exchange_strong(&p->slot_lock, &since, now))
             return (struct locked_slot){p, now};
-        bool is_stale = (int32_t)(now - since) > STALE_S; /* it may have been taken a second after `now` */
+        bool is_stale = (int32_t)(now - since) > STALE_S; /* it may have been locked a second after `now` */
         if (is_stale && atomic_compare_exchange_strong(&p->slot_lock, &since, now))
             return (struct locked_slot){p, now};
         sched_yield();
@@ -75,7 +75,7 @@ static struct locked_slot slot_lock(struct session_slot *p)
     return (struct locked_slot){0};
 }
 
-/* If it took so long that another worker has taken it, it stays that one's. */
+/* If it took so long that another worker took over the lock, leaves the lock to that worker. */
 static void slot_unlock(struct locked_slot h)
 {
     atomic_compare_exchange_strong(&h.session_slot->slot_lock, &h.stamp, 0);
@@ -88,7 +88,7 @@ static uint64_t slot_checksum(const struct duda_session_shm *v, const struct ses
     return mk_hash(&v->memory->key, mk_str_of((const char *)both, sizeof both)) ^ (uint64_t)p->ends;
 }
 
-/* It is locked. */
+/* The slot must be locked. */
 static bool slot_is_valid(const struct duda_session_shm *v, const struct session_slot *p, int64_t now)
 {
     return p->len > 0 && p->len <= DUDA_SESSION_MAX && p->ends > now && p->sum == slot_checksum(v, p);
@@ -107,9 +107,9 @@ static void slot_clear(struct session_slot *p)
     memset(p->data, 0, sizeof p->data);
 }
 
-/* ---- Which place ---- */
+/* ---- Choice of a slot ---- */
 
-/* Numbers of sessions are random: they need no hash. */
+/* Session IDs are random and need no hash. */
 static struct session_slot *find_set(const struct duda_session_shm *v, const unsigned char *id)
 {
     uint64_t bits;
@@ -117,7 +117,7 @@ static struct session_slot *find_set(const struct duda_session_shm *v, const uns
     return v->memory->slots + bits % v->n_sets * WAYS;
 }
 
-/* None: it is nowhere. */
+/* None: no such session. */
 static struct locked_slot find_and_lock_slot(const struct duda_session_shm *v, const unsigned char *id)
 {
     struct session_slot *set = find_set(v, id);
@@ -136,7 +136,7 @@ static bool slot_is_free(const struct session_slot *p, int64_t now)
     return p->len == 0 || p->ends <= now;
 }
 
-/* How many places an address has with one session more. */
+/* The number of slots of an address, including the new session. */
 static unsigned count_client_slots(const struct session_slot *set, uint64_t address, uint64_t of_new)
 {
     unsigned n = address == of_new;
@@ -145,7 +145,7 @@ static unsigned count_client_slots(const struct session_slot *set, uint64_t addr
     return n;
 }
 
-/* What is compared when one session of a set must go. */
+/* Decides which session of a set is evicted. */
 struct eviction_rank {
     bool is_known;
     unsigned share;
@@ -162,7 +162,7 @@ static bool is_worth_less(struct eviction_rank a, struct eviction_rank b)
     return a.came_back != b.came_back ? b.came_back : a.ends < b.ends;
 }
 
-/* A free one, or the one that is worth least. */
+/* A free slot, or the first to be evicted. */
 static struct session_slot *choose_evicted_slot(struct session_slot *set, uint64_t of_new, int64_t now)
 {
     struct session_slot *best = NULL;
@@ -181,7 +181,7 @@ static struct session_slot *choose_evicted_slot(struct session_slot *set, uint64
     return best;
 }
 
-/* None: its place is in use. */
+/* None: its slot is locked. */
 static struct locked_slot lock_slot_for_insert(const struct duda_session_shm *v, const unsigned char *id,
                                                const struct duda_session_shm_client *visitor, int64_t now)
 {
@@ -195,7 +195,7 @@ static struct locked_slot lock_slot_for_insert(const struct duda_session_shm *v,
             return h;
         if (was_free ? slot_is_free(p, now) : p->ends <= ends && p->visitor.is_known == was_known)
             return h;
-        slot_unlock(h); /* another worker has put a session there since */
+        slot_unlock(h); /* another worker has stored a session there meanwhile */
     }
     return (struct locked_slot){0};
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the text of a template to nodes. */
+/* Compiles the text of a template into nodes. */
 #include "text/template.h"
 
 #include <errno.h>
@@ -12,10 +12,10 @@ enum { MARK_MAX = 16 };
 struct template_compiler {
     struct duda_template *t;
     struct mk_buf *why;
-    size_t at;        /* of the source, so far */
-    size_t text_from; /* text that is not a node yet begins here */
+    size_t at;        /* current offset in the source */
+    size_t text_from; /* start of the text that is not in a node yet */
     mk_str open, close;
-    size_t sections[DUDA_TEMPLATE_DEPTH]; /* nodes of those that are not closed */
+    size_t sections[DUDA_TEMPLATE_DEPTH]; /* nodes of the open sections */
     size_t depth;
 };
 
@@ -72,8 +72,7 @@ static bool is_space(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Is there nothing but white space around the tag? Then where its line begins, and where the next one does.
- */
+/* Is there only white space around the tag? If so, where its line and the next one begin. */
 static bool tag_is_alone(const struct template_compiler *c, size_t tag, size_t *line, size_t *next)
 {
     mk_str s = c->t->source;
@@ -128,7 +127,7 @@ static bool close_section(struct template_compiler *c, mk_str name, size_t tag)
     return true;
 }
 
-/* `=<% %>=`: what is between the signs. */
+/* Handles `=<% %>=`: `inner` is the text between the signs. */
 static bool set_delimiters(struct template_compiler *c, mk_str inner, size_t tag)
 {
     mk_str open = mk_str_word(&inner), close = mk_str_word(&inner);
@@ -142,7 +141,7 @@ static bool set_delimiters(struct template_compiler *c, mk_str inner, size_t tag
     return true;
 }
 
-/* What a tag is: its sign, what is between the sign and the end, and where the text goes on. */
+/* A tag: its sign, the text inside, and where the following text starts. */
 struct tag {
     size_t begin, end;
     char sign; /* one of "#^/!>=&{", or 0 */
@@ -165,7 +164,7 @@ static bool parse_tag(struct template_compiler *c, size_t begin, struct tag *out
     out->begin = begin;
     out->sign = at < s.len && s.p[at] && strchr("#^/!>=&{", s.p[at]) ? s.p[at] : '\0';
     at += out->sign != '\0';
-    if (out->sign == '{' || out->sign == '=') { /* closed by the same, and then the mark */
+    if (out->sign == '{' || out->sign == '=') { /* closed by the matching sign, then the delimiter */
         buf[0] = out->sign == '{' ? '}' : '=';
         memcpy(buf + 1, close.p, close.len);
         close = mk_str_of(buf, close.len + 1);

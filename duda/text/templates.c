@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Templates by name. There are few of them, and a name is looked up once a page: a list will do. */
+/* Templates by name. There are few, and a name is looked up once per page, so a list suffices. */
 #include <errno.h>
 #include <monkey/mem.h>
 

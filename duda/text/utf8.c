@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "text/utf8.h"
 
-/* The smallest second byte that is neither overlong nor beyond U+10FFFF nor a surrogate, and the largest. */
+/* Rejects second bytes of overlong forms, of surrogates, and of characters beyond U+10FFFF. */
 static bool is_valid_second_byte(unsigned char first, unsigned char second)
 {
     unsigned char low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;

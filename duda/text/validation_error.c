@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is wrong, and where. */
+/* Validation errors and their locations. */
 #include "text/schema_field.h"
 
 enum { POINTER_MAX = 512 };
@@ -11,7 +11,7 @@ void duda_validation_error_write(struct mk_buf *out, const struct duda_validatio
     mk_buf_add(out, flaw->text);
 }
 
-/* "~" and "/" in names are written as "~0" and "~1" (RFC 6901, section 3). */
+/* "~" and "/" in names are escaped as "~0" and "~1" (RFC 6901, section 3). */
 static void append_pointer_token(struct mk_buf *out, const struct duda_field_path *where)
 {
     mk_buf_add_char(out, '/');
@@ -32,7 +32,7 @@ static void append_json_pointer(struct mk_buf *out, const struct duda_field_path
     size_t n = 0;
     for (const struct duda_field_path *w = where; w; w = w->up)
         n++;
-    for (; n > 0; n--) { /* from the outside to the inside; there are few */
+    for (; n > 0; n--) { /* from the outermost to the innermost; there are few */
         const struct duda_field_path *w = where;
         for (size_t i = 1; i < n; i++)
             w = w->up;

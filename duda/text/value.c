@@ -62,7 +62,7 @@ void duda_value_write(struct mk_buf *out, const struct duda_value *v)
 
 enum { NUMBER_MAX = 32, SIGNIFICANT = 15, EXACT = 17 };
 
-/* A program that embeds the server may have set a locale with a comma. */
+/* A program that embeds the server may have set a locale with a decimal comma. */
 static void normalize_decimal_point(char *s)
 {
     for (; *s; s++)
@@ -79,7 +79,7 @@ void duda_number_write(struct mk_buf *out, double n)
     }
     for (int digits = SIGNIFICANT; digits <= EXACT; digits++) {
         (void)snprintf(text, sizeof text, "%.*g", digits, n);
-        if (digits == EXACT || strtod(text, NULL) == n) /* both of the same locale */
+        if (digits == EXACT || strtod(text, NULL) == n) /* both use the same locale */
             break;
     }
     normalize_decimal_point(text);
@@ -128,7 +128,7 @@ bool duda_integer_parse(mk_str s, struct duda_integer *out)
     return mk_num_parse(mk_str_skip(s, out->is_negative), &out->amount);
 }
 
-/* Longer ones are read, but digits that no double can tell apart are not worth a larger room. */
+/* Longer numbers are accepted, but digits beyond the precision of a double do not justify a larger buffer. */
 enum { NUMBER_TEXT_MAX = 256 };
 
 bool duda_number_parse(mk_str s, double *out)

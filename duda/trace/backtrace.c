@@ -52,7 +52,7 @@ const void *duda_backtrace_stack_ptr(const void *context)
 
 /* ---- Memory ---- */
 
-/* Through the kernel: what a broken process points to may not be readable. */
+/* Reads through the kernel: pointers of a crashed process may be invalid. */
 static bool read_memory_safely(uintptr_t from, void *to, size_t size)
 {
     struct iovec ours = {to, size}, theirs = {(void *)from, size};
@@ -69,7 +69,8 @@ static bool follows_call_instruction(uintptr_t address)
 {
 #if defined(__x86_64__)
     unsigned char b[7];
-    static const unsigned char lengths[] = {2, 3, 4, 6, 7}; /* of calls through a register or memory */
+    static const unsigned char lengths[] = {2, 3, 4, 6, 7}; /* of indirect calls through a register or
+                                                             * memory */
     if (!read_memory_safely(address - sizeof b, b, sizeof b))
         return false;
     if (b[sizeof b - 5] == 0xe8)
@@ -90,11 +91,12 @@ static bool follows_call_instruction(uintptr_t address)
 
 /* ---- Frames ---- */
 
-/* Each frame begins with the frame pointer of its caller and the return address. */
+/* Each frame begins with the caller's frame pointer and the return address. */
 static size_t walk_frame_pointers(const struct registers *r, void **frames, size_t n, size_t max)
 {
     uintptr_t at = r->frame, last = r->stack, words[2], back = r->link;
-    if (n < max && !is_code_address(r->instruction)) { /* a call of a wrong address has no frame of its own */
+    if (n < max && !is_code_address(r->instruction)) { /* a call to an invalid address has no frame of its
+                                                        * own */
         if (!back && !read_memory_safely(r->stack, &back, sizeof back))
             return n;
         if (is_code_address(back))
@@ -109,7 +111,7 @@ static size_t walk_frame_pointers(const struct registers *r, void **frames, size
     return n;
 }
 
-/* The frames of the signal handler come first: those down to the place where the signal came. */
+/* Skips the frames of the signal handler, down to the interrupted function. */
 static size_t drop_signal_handler_frames(void **frames, size_t n, void *at)
 {
     size_t first = 0;
@@ -128,7 +130,7 @@ size_t duda_backtrace_from_signal(const void *context, void **frames, size_t max
     const struct registers r = read_registers(context);
     int found = backtrace(frames, (int)max);
     size_t n = found > 0 ? (size_t)found : 0;
-    if (!r.stack) /* an unknown processor: the frames of the signal handler remain */
+    if (!r.stack) /* unsupported processor: the frames of the signal handler remain */
         return n;
     n = drop_signal_handler_frames(frames, n, (void *)r.instruction);
     return n > 1 ? n : walk_frame_pointers(&r, frames, n, max);

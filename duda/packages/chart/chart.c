@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Draws charts as SVG. Pure: numbers in, text out. */
+/* Draws charts as SVG. A pure function from numbers to text. */
 #include <duda/chart.h>
 
 #include <errno.h>
@@ -8,11 +8,11 @@
 
 enum { SIZE_MAX_PX = 10000, TICKS = 5, LABELS = 12 };
 
-/* Where values are drawn, and which values fit there. */
+/* The plot area, and the range of values in it. */
 struct frame {
     double left, top, right, bottom;
     double low, high, step;
-    size_t n; /* values in the longest row */
+    size_t n; /* number of values in the longest row */
 };
 
 static const char *const colours[] = {"#1f77b4", "#d62728", "#2ca02c", "#ff7f0e",
@@ -56,9 +56,9 @@ static void find_value_range(struct frame *f, const struct duda_chart *chart)
         low = 0, high = 1;
     if (chart->kind == DUDA_CHART_BARS || (low > 0 && low < high / 2))
         low = fmin(low, 0), high = fmax(high, 0);
-    if (!(high - low > fabs(high) * 1e-12 + 1e-300)) /* all the same */
+    if (!(high - low > fabs(high) * 1e-12 + 1e-300)) /* all values are equal */
         high = low + fmax(fabs(low), 1);
-    if (!isfinite(high - low)) /* further apart than a double holds */
+    if (!isfinite(high - low)) /* the difference exceeds the range of a double */
         low = -1e300, high = 1e300;
     f->step = nice_step(high - low);
     f->low = floor(low / f->step) * f->step;
@@ -70,7 +70,7 @@ static double value_to_y(const struct frame *f, double value)
     return f->bottom - (value - f->low) / (f->high - f->low) * (f->bottom - f->top);
 }
 
-/* The middle of the k-th value's place. */
+/* The center of the k-th value's position. */
 static double index_to_x(const struct frame *f, const struct duda_chart *chart, size_t k)
 {
     double width = f->right - f->left;
@@ -79,7 +79,7 @@ static double index_to_x(const struct frame *f, const struct duda_chart *chart, 
     return f->left + width * ((double)k + 0.5) / (double)f->n;
 }
 
-/* Short, and the same whatever the locale: the point of printf is the locale's. */
+/* Short, and independent of the locale: printf uses its decimal point. */
 static void add_number(struct mk_buf *out, double value)
 {
     char buf[48];
@@ -89,7 +89,7 @@ static void add_number(struct mk_buf *out, double value)
         mk_buf_add_char(out, buf[i] == ',' ? '.' : buf[i]);
 }
 
-/* NAME="VALUE", with a blank before it; pixels need no more than a tenth. */
+/* NAME="VALUE", preceded by a blank; a tenth of a pixel is precise enough. */
 static void add_attribute(struct mk_buf *out, const char *name, double value)
 {
     mk_buf_addf(out, " %s=\"", name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request waits for a server that is away, for as long as Timeout. Once attempts have failed for that long, requests that
- * wait fail, and new ones do at once until the next attempt. */
+/* Requests wait for an unavailable server for up to Timeout. When attempts have failed for that long, waiting
+ * requests fail, and new ones fail at once until the next attempt. */
 #include "conn/package_conn.h"
 
 #include <errno.h>
@@ -37,7 +37,7 @@ static const struct mk_sm_states states = {
                 MK_SM_TO(PACKAGE_CONN_DOWN) | MK_SM_TO(PACKAGE_CONN_READY)),
 };
 
-/* A closed link has no unanswered requests: closing fails them. */
+/* Checked invariant: a closed connection has no unanswered requests, because closing fails them. */
 static const char *broken(const void *owner)
 {
     const struct package_conn *l = owner;
@@ -69,7 +69,7 @@ bool package_conn_is_unavailable(const struct package_conn *l)
     return l->failing_ms && mk_worker_now_ms(l->worker) - l->failing_ms >= l->timeout_ms;
 }
 
-/* ---- Words ---- */
+/* ---- Error messages ---- */
 
 const char *package_conn_strerror(int e)
 {
@@ -85,7 +85,7 @@ static void append_subject(const struct package_conn *l, struct mk_buf *text)
     mk_buf_add(text, mk_str_first(l->server, SERVER_SHOWN));
 }
 
-/* Libraries say it in several lines. */
+/* Libraries may report an error in several lines. */
 void package_conn_set_error(struct package_conn *l, mk_str reason)
 {
     struct mk_buf text = mk_buf_fixed(l->why, sizeof l->why - 1);
@@ -111,7 +111,7 @@ const char *package_conn_error_reason(const struct package_conn *l)
     return l->why + l->reason_at;
 }
 
-/* ---- The clock ---- */
+/* ---- Timers ---- */
 
 static uint64_t min_time(uint64_t a, uint64_t b)
 {
@@ -158,7 +158,7 @@ static void fail_timeout(struct package_conn *l, const char *reason)
     package_conn_fail(l, -ETIMEDOUT, reason);
 }
 
-/* Replies come in their order: if the first is late, all are, and the connection is of no use. */
+/* Replies arrive in order: if the first is late, all are, and the connection is unusable. */
 static void on_due(struct mk_timer *t)
 {
     struct package_conn *l = MK_CONTAINER(t, struct package_conn, timer);
@@ -176,7 +176,7 @@ static void on_due(struct mk_timer *t)
     package_conn_set_timer(l);
 }
 
-/* ---- Its end ---- */
+/* ---- Closing ---- */
 
 static void fail_requests(struct package_conn *l, struct package_request_queue *all, int error)
 {
@@ -186,7 +186,8 @@ static void fail_requests(struct package_conn *l, struct package_request_queue *
         l->ops->finish(l, r, error, is_sent);
 }
 
-/* Up to half of it less: of all the clients that a server lost in one moment, few come back in the same one. */
+/* Subtracts up to half, so that few of the clients that a server lost at once reconnect at the same
+ * moment. */
 static uint32_t with_jitter(uint32_t ms)
 {
     uint32_t number;
@@ -194,7 +195,7 @@ static uint32_t with_jitter(uint32_t ms)
     return ms - number % (ms / 2 + 1);
 }
 
-/* A connection that is lost is replaced at once; attempts that fail are repeated less and less often. */
+/* A lost connection is replaced at once; failed attempts are retried with exponential backoff. */
 static void schedule_retry(struct package_conn *l, bool was_up)
 {
     uint64_t now = mk_worker_now_ms(l->worker);
@@ -211,7 +212,7 @@ static void schedule_retry(struct package_conn *l, bool was_up)
 void package_conn_fail(struct package_conn *l, int error, const char *reason)
 {
     bool was_up = package_conn_is_ready(l);
-    if (package_conn_is_in_state(l, PACKAGE_CONN_DOWN)) /* something else was quicker */
+    if (package_conn_is_in_state(l, PACKAGE_CONN_DOWN)) /* another event closed it first */
         return;
     package_conn_set_error(l, mk_str_from_c(reason));
     l->ops->close(l);
@@ -233,7 +234,7 @@ void package_conn_fail_errno(struct package_conn *l, int e)
     package_conn_fail(l, package_conn_map_errno(e), package_conn_strerror(e));
 }
 
-/* ---- Its way up ---- */
+/* ---- Opening ---- */
 
 void package_conn_stay_up(struct package_conn *l)
 {
@@ -273,7 +274,7 @@ static void on_deferred(void *ctx)
 {
     struct package_conn *l = ctx;
     if (wants_connection(l) && !package_conn_is_in_state(l, PACKAGE_CONN_READY))
-        package_conn_open(l); /* package_conn_mark_ready() sends what waits */
+        package_conn_open(l); /* package_conn_mark_ready() sends the waiting requests */
     else if (l->waiting.first)
         l->ops->send(l);
 }
@@ -303,7 +304,7 @@ void package_conn_finish_first_sent(struct package_conn *l, int error)
     l->ops->finish(l, package_request_queue_pop(&l->sent), error, true);
 }
 
-/* ---- Its life ---- */
+/* ---- Lifetime ---- */
 
 int package_conn_init(struct package_conn *l, struct mk_worker *w, const struct package_conn_ops *ops,
                       mk_str name, uint32_t timeout_ms)

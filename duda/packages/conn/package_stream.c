@@ -59,14 +59,14 @@ void package_stream_flush(struct package_stream *s)
         mk_buf_free(&s->out);
 }
 
-/* A piece that does not fill the room was all there is, but for TLS, which hands out its records one by one,
- * and at the end, of which no further event tells. */
+/* A read that did not fill the buffer got everything, except with TLS, which returns one record at a time,
+ * and at the end of the stream, which triggers no further event. */
 static bool may_be_more(const struct package_stream *s, unsigned which, size_t n)
 {
     return n == READ_ROOM || which & (MK_ENDED | MK_HUNG_UP) || mk_upstream_is_tls(s->upstream);
 }
 
-/* What it reads may close the connection, or open another one. */
+/* The callback may close the connection, or open another one. */
 static void read_available(struct package_stream *s, unsigned which)
 {
     const struct mk_upstream_conn *conn = s->conn;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hashes, HMAC and HKDF by OpenSSL's EVP interface. */
+/* Hashes, HMAC and HKDF with OpenSSL's EVP interface. */
 #include "digest.h"
 
 #include <errno.h>
@@ -12,11 +12,11 @@ struct duda_hasher {
     EVP_MD_CTX *ctx;
 };
 
-/* What OpenSSL would look up by name at each use. */
+/* Cached, because OpenSSL would look them up by name on each use. */
 static EVP_MD *fetched[DUDA_SHA1 + 1];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* A configuration file of OpenSSL is out of reach in the sandbox, and no business of a service. */
+/* Does not load OpenSSL's configuration file: the sandbox denies access, and it must not affect services. */
 static void fetch_digests(void)
 {
     static const char *const names[] = {"SHA256", "SHA384", "SHA512", "SHA3-256", "SHA1"};

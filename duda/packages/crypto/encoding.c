@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes as letters and back: base64 for URLs, hexadecimal digits, UUIDs. */
+/* Encodes and decodes base64url, hexadecimal digits and UUIDs. */
 #include <duda/crypto.h>
 
 static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -62,7 +62,7 @@ bool duda_hex_decode(struct mk_buf *out, mk_str s)
 void duda_random_text(struct mk_buf *out, size_t bytes)
 {
     uint8_t buf[32];
-    /* 30 is a multiple of 3: pieces of it make one text. */
+    /* 30 is a multiple of 3, so the encoded pieces can be concatenated. */
     for (size_t n; bytes; bytes -= n) {
         n = bytes < 30 ? bytes : 30;
         mk_random(buf, n);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JWK sets (RFC 7517): public keys that others publish. What a key is for is decided by its own type, never
- * by a token. */
+/* JWK sets (RFC 7517): public keys published by others. The type of a key determines its algorithm, never a
+ * token. */
 #include <duda/crypto.h>
 #include <errno.h>
 #include <jansson.h>
@@ -16,11 +16,11 @@ enum { NUMBER_MAX = 1024, HEAD_MAX = 4096, P256_HALF = 32, ED25519_SIZE = 32 };
 
 struct one {
     struct duda_jwt_key *key;
-    mk_str id; /* absent: it has none */
+    mk_str id; /* absent: none */
 };
 
 struct duda_jwks {
-    json_t *json; /* the ids are in it */
+    json_t *json; /* owns the id strings */
     size_t n;
     struct one keys[];
 };
@@ -30,7 +30,7 @@ static mk_str member_text(const json_t *json, const char *name)
     return duda_json_lex_string_copy(json_object_get(json, name));
 }
 
-/* Reads a number in base64 for URLs into the room; absent if it is none. */
+/* Decodes a base64url number into the buffer; absent if it is malformed. */
 static mk_str decode_member(const json_t *jwk, const char *name, char *buf, size_t cap)
 {
     struct mk_buf out = mk_buf_fixed(buf, cap);
@@ -78,7 +78,7 @@ static EVP_PKEY *parse_rsa_jwk(const json_t *jwk)
 
 static EVP_PKEY *parse_ec_jwk(const json_t *jwk)
 {
-    char point[1 + 2 * P256_HALF] = {4}; /* not compressed */
+    char point[1 + 2 * P256_HALF] = {4}; /* uncompressed */
     mk_str x = decode_member(jwk, "x", point + 1, P256_HALF),
            y = decode_member(jwk, "y", point + 1 + P256_HALF, P256_HALF);
     if (x.len != P256_HALF || y.len != P256_HALF || !mk_str_eq(member_text(jwk, "crv"), MK_STR("P-256")))
@@ -139,7 +139,7 @@ struct duda_jwks *duda_jwks_new(mk_str text)
     json_t *json = text.len <= DUDA_JWKS_TEXT_MAX ? duda_json_parse_object(text) : NULL, *one;
     const json_t *list = json_object_get(json, "keys");
     size_t i;
-    duda_digest_md(DUDA_SHA256); /* OpenSSL is set up */
+    duda_digest_md(DUDA_SHA256); /* initializes OpenSSL */
     if (!json_is_array(list) || json_array_size(list) > DUDA_JWKS_MAX) {
         json_decref(json);
         errno = EINVAL;
@@ -176,7 +176,7 @@ size_t duda_jwks_count(const struct duda_jwks *keys)
     return keys->n;
 }
 
-/* The key of that algorithm and id; without an id, the only one of that algorithm. */
+/* The key with that algorithm and id; without an id, the only key for that algorithm. */
 static const struct duda_jwt_key *jwks_find(const struct duda_jwks *keys, mk_str algorithm, mk_str id)
 {
     const struct duda_jwt_key *found = NULL;

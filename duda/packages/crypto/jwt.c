@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signed texts in the compact form of JWS (RFC 7515), and tokens in it: JWT (RFC 7519). Nothing of them is
- * believed before their signature is right. */
+/* Signed texts in JWS compact form (RFC 7515), and JWT (RFC 7519). Nothing in them is trusted before the
+ * signature is verified. */
 #include <duda/crypto.h>
 #include <errno.h>
 
@@ -53,7 +53,7 @@ int duda_jwt_sign(struct mk_buf *out, const struct duda_jwt_key *key, mk_str cla
     return sign_compact(out, key, claims, ",\"typ\":\"JWT\"");
 }
 
-/* The key decides: a header that names another algorithm is no reason to use it. */
+/* The key determines the algorithm: a header that names another one is rejected. */
 static int check_header(mk_str text, const struct duda_jwt_key *key)
 {
     json_t *json = duda_json_parse_object(text);
@@ -69,7 +69,7 @@ static int check_header(mk_str text, const struct duda_jwt_key *key)
     return e;
 }
 
-/* NumericDate (RFC 7519, section 2): seconds, maybe with a part of one. */
+/* NumericDate (RFC 7519, section 2): seconds, possibly with a fraction. */
 static bool parse_numeric_date(const json_t *json, double *out)
 {
     *out = json_number_value(json);
@@ -100,7 +100,7 @@ static int check_claims(const json_t *json, const struct duda_jwt_rules *rules)
     return 0;
 }
 
-/* 0: the room has the payload. */
+/* 0: the buffer contains the payload. */
 static int verify_signature(struct mk_buf *buf, const struct duda_jwt_key *key, mk_str token)
 {
     mk_str rest = token, head = mk_str_cut(&rest, '.'), body = mk_str_cut(&rest, '.');
@@ -120,7 +120,7 @@ static int verify_signature(struct mk_buf *buf, const struct duda_jwt_key *key, 
     return duda_base64url_decode(buf, body) ? 0 : -EBADMSG;
 }
 
-/* `rules` is NULL: any payload will do. */
+/* `rules` is NULL: accepts any payload. */
 static int verify_token(struct mk_buf *out, const struct duda_jwt_key *key, mk_str token,
                         const struct duda_jwt_rules *rules)
 {

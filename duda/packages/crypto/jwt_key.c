@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys of signed tokens. Each is of one algorithm, which no token can change. */
+/* Keys of signed tokens. Each key has one algorithm, which no token can change. */
 #include "jwt_key.h"
 
 #include <errno.h>
@@ -49,7 +49,7 @@ static bool pkey_matches_algorithm(EVP_PKEY *pair, enum duda_jwt_algorithm algor
            strcmp(group, "prime256v1") == 0;
 }
 
-/* PEM asks for a pass phrase on the terminal unless told not to. */
+/* PEM functions ask for a pass phrase on the terminal unless this callback refuses. */
 static int refuse_passphrase(char *buf, int size, int writes, void *ctx)
 {
     (void)buf, (void)size, (void)writes, (void)ctx;
@@ -58,7 +58,7 @@ static int refuse_passphrase(char *buf, int size, int writes, void *ctx)
 
 static bool parse_pem(struct duda_jwt_key *key, mk_str pem)
 {
-    duda_digest_md(DUDA_SHA256); /* OpenSSL is set up */
+    duda_digest_md(DUDA_SHA256); /* initializes OpenSSL */
     for (int is_public = 0; is_public < 2 && !key->pair; is_public++) {
         BIO *bio = BIO_new_mem_buf(pem.p, (int)pem.len);
         if (!bio)
@@ -134,7 +134,7 @@ static const EVP_MD *signature_digest(const struct duda_jwt_key *key)
     return key->algorithm == DUDA_JWT_EDDSA ? NULL : duda_digest_md(DUDA_SHA256);
 }
 
-/* OpenSSL's DER into the two numbers of RFC 7518, section 3.4. */
+/* Converts OpenSSL's DER to the two numbers of RFC 7518, section 3.4. */
 static bool ecdsa_der_to_raw(uint8_t *bytes, size_t *len)
 {
     const unsigned char *at = bytes;
@@ -146,7 +146,7 @@ static bool ecdsa_der_to_raw(uint8_t *bytes, size_t *len)
     return fits;
 }
 
-/* The reverse; 0 when it is no signature. */
+/* The reverse; 0 if it is not a signature. */
 static size_t ecdsa_raw_to_der(mk_str pair, uint8_t out[DUDA_JWT_SIGNATURE_MAX])
 {
     const unsigned char *bytes = (const unsigned char *)pair.p;

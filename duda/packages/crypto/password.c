@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Passwords by libxcrypt: made with its best method, checked with any. */
+/* Passwords with libxcrypt: hashed with its best method, verified with any. */
 #include <crypt.h>
 #include <duda/crypto.h>
 #include <errno.h>
@@ -44,7 +44,7 @@ int duda_password_hash(mk_str password, char out[DUDA_PASSWORD_SIZE])
 
 bool duda_password_verify(mk_str password, mk_str hash)
 {
-    /* A hash of nothing: it takes as long as one that duda_password_hash() makes. */
+    /* A dummy hash: verifying it takes as long as one made by duda_password_hash(). */
     static const char nothing[] = "$y$j9T$00000000000000000000..$";
     char setting[DUDA_PASSWORD_SIZE] = {0}, result[DUDA_PASSWORD_SIZE];
     bool is_user = is_valid_input(hash, sizeof setting - 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads and writes comma separated values (RFC 4180). Pure: no I/O, no memory of its own. */
+/* Reads and writes comma-separated values (RFC 4180). No I/O and no allocations. */
 #include <duda/csv.h>
 
 #include <errno.h>
@@ -18,7 +18,7 @@ static int csv_fail(struct duda_csv *csv, const char *problem)
     return -EBADMSG;
 }
 
-/* Takes what follows a cell: the separator, the end of the row, or that of the text. */
+/* Consumes what follows a cell: the separator, the row end, or the end of the text. */
 static int skip_cell_end(struct duda_csv *csv)
 {
     mk_str *rest = &csv->rest;
@@ -40,7 +40,7 @@ static int skip_cell_end(struct duda_csv *csv)
     return 1;
 }
 
-/* The cell is in the room; a NUL follows, which does not count. */
+/* The cell is in the buffer; terminates it with a NUL, which does not count. */
 static int finish_cell(struct duda_csv *csv, mk_str *cell)
 {
     mk_buf_add_char(csv->room, '\0');
@@ -64,7 +64,7 @@ static int parse_plain_cell(struct duda_csv *csv, mk_str *cell)
     return finish_cell(csv, cell);
 }
 
-/* The part up to the next quote; the rest begins behind that quote. False: there is none. */
+/* The text up to the next quote; the rest starts after the quote. False: no quote. */
 static bool parse_quoted_part(struct duda_csv *csv, mk_str *part)
 {
     size_t n = mk_str_find(csv->rest, '"');
@@ -84,7 +84,7 @@ static int parse_quoted_cell(struct duda_csv *csv, mk_str *cell)
     if (!parse_quoted_part(csv, &part))
         return csv_fail(csv, "a quote is not closed");
     mk_buf_add(csv->room, part);
-    while (csv->rest.len && csv->rest.p[0] == '"') { /* it was the first of two */
+    while (csv->rest.len && csv->rest.p[0] == '"') { /* first half of a doubled quote */
         csv->rest = mk_str_skip(csv->rest, 1);
         mk_buf_add_char(csv->room, '"');
         if (!parse_quoted_part(csv, &part))
@@ -117,7 +117,7 @@ static bool needs_quotes(mk_str cell, char separator)
     return cell.len && (cell.p[0] == ' ' || cell.p[cell.len - 1] == ' ');
 }
 
-/* The wide forms are taken for formulas, too, where people write them. */
+/* Spreadsheets treat the full-width forms as formulas, too, in locales that use them. */
 static bool is_formula(mk_str cell)
 {
     static const char wide[] = "\uff1d\uff0b\uff0d\uff20";

@@ -12,8 +12,8 @@ enum { GZIP_ALONE = 15 + 16, MEMORY_LEVEL = 8, LEVEL_DEFAULT = 6, LEVEL_MAX = 9,
 struct duda_gzip_stream {
     z_stream z;
     bool packs;
-    bool begun; /* unpacking: a text has begun that has not ended */
-    bool any;   /* unpacking: there was one */
+    bool begun; /* decompressing: inside a member */
+    bool any;   /* decompressing: a member has ended */
 };
 
 static void *zlib_alloc(void *ctx, unsigned n, unsigned size)
@@ -84,7 +84,7 @@ static int inflate_step(struct duda_gzip_stream *s, bool is_last)
     if (r == Z_MEM_ERROR)
         return -ENOMEM;
     if (r == Z_STREAM_END) {
-        s->begun = false; /* maybe another one follows */
+        s->begun = false; /* another member may follow */
         return inflateReset(&s->z) == Z_OK ? s->z.avail_in > 0 : -EBADMSG;
     }
     if (r != Z_OK && r != Z_BUF_ERROR)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Content that a handler sends piece by piece. The exchange pulls it: a handler that writes lays a piece
- * ready, and waits until all of it was taken. */
+/* A request body that a handler sends in pieces. The exchange pulls: a writing handler provides a piece, and
+ * waits until all of it is consumed. */
 #include <duda/request.h>
 #include <errno.h>
 
@@ -38,7 +38,7 @@ static int fail_stream(struct duda_http_stream *stream, int e, const char *why)
     return e;
 }
 
-/* It is counted until the response begins. */
+/* Counted until the response begins. */
 static int record_result(struct duda_http_stream *stream, int e)
 {
     package_meter_end(package_meter(duda_worker(stream->d), stream->http), stream->output.begun, e);
@@ -46,7 +46,7 @@ static int record_result(struct duda_http_stream *stream, int e)
     return e;
 }
 
-/* 0: the head is there; -EAGAIN, or an error, by which the stream has ended. */
+/* 0: the headers are there; -EAGAIN, or an error that ended the stream. */
 static int poll_headers(struct duda_http_stream *stream)
 {
     int e = stream->has_head ? 0 : http_stream_poll_headers(stream, stream->response);
@@ -60,7 +60,7 @@ static int check_stream(const struct duda_http_stream *stream)
     return stream->error ? stream->error : stream->client && stream->response ? 0 : -EINVAL;
 }
 
-/* ---- Its beginning ---- */
+/* ---- Start ---- */
 
 static int begin_request(struct duda_http_stream *stream, const struct duda_http_request *request,
                          int64_t length)
@@ -76,7 +76,7 @@ static int begin_request(struct duda_http_stream *stream, const struct duda_http
     int e = http_stream_start(stream, request, &source, length);
     if (e)
         return e;
-    e = http_stream_poll_headers(stream, stream->response); /* a request that is none fails at once */
+    e = http_stream_poll_headers(stream, stream->response); /* an invalid request fails at once */
     return e == -EAGAIN ? 0 : e;
 }
 
@@ -114,7 +114,7 @@ int duda_http_begin(struct duda_ctx *d, struct duda_http_client *http,
 
 /* ---- Pieces ---- */
 
-/* Once the response has begun, the clock of the exchange runs for that. */
+/* Once the response has begun, the timeout of the exchange applies to it. */
 static int wait_writable(struct duda_http_stream *stream)
 {
     struct http_request_body *o = &stream->output;
@@ -127,7 +127,7 @@ static int wait_writable(struct duda_http_stream *stream)
     return e ? e : o->is_late && o->piece.len ? -ETIMEDOUT : 0;
 }
 
-/* 0: all of it was taken; 1: the server wants no more. */
+/* 0: the whole piece was consumed; 1: the server accepts no more. */
 static int send_piece(struct duda_http_stream *stream)
 {
     struct http_request_body *o = &stream->output;

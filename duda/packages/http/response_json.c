@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON of a response. */
+/* JSON in a response body. */
 #include <duda/http.h>
 #include <duda/memory.h>
 #include <duda/mime.h>
@@ -26,7 +26,7 @@ static int check_json_response(struct duda_ctx *d, struct duda_http_response *r)
                                      : MK_STR("its content is no JSON, but has no Content-Type"));
 }
 
-/* The first flaw says where it is. */
+/* The first error includes its location. */
 static int report_json_error(struct duda_ctx *d, struct duda_http_response *r, int e,
                              const struct duda_validation_errors *flaws)
 {

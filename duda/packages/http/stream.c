@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exchanges of monkey/upstream.h, for which a handler waits. */
+/* Exchanges of monkey/upstream.h that a handler waits for. */
 #include <duda/memory.h>
 #include <duda/request.h>
 #include <errno.h>
@@ -135,7 +135,7 @@ static bool copy_headers(struct duda_http_stream *stream, struct duda_http_respo
     return true;
 }
 
-/* Interim responses are nothing to a handler. */
+/* Handlers do not see interim responses. */
 int http_stream_poll_headers(struct duda_http_stream *stream, struct duda_http_response *response)
 {
     int e = 1;
@@ -205,9 +205,9 @@ ssize_t duda_http_read(struct duda_ctx *d, struct duda_http_stream *stream, char
     return e ? e : n;
 }
 
-/* All the content of a response. */
+/* Collects the whole body of a response. */
 struct gathering {
-    struct duda_wait wait; /* the first */
+    struct duda_wait wait; /* must be first */
     struct mk_buf all;
 };
 
@@ -233,7 +233,8 @@ int duda_http_read_all(struct duda_ctx *d, struct duda_http_stream *stream,
                        struct duda_http_response *response)
 {
     size_t max = (size_t)stream->http->content_max;
-    struct gathering g = {.all = mk_buf_growing(max + 1)}; /* one byte more says that it is too much */
+    struct gathering g = {.all = mk_buf_growing(max + 1)}; /* one byte more reveals that the limit is
+                                                            * exceeded */
     int e = duda_wait_begin(d, &g.wait, free_gathered);
     e = e ? e : read_rest(d, stream, &g.all);
     if (!e && g.all.len > max)
@@ -249,7 +250,7 @@ int duda_http_read_all(struct duda_ctx *d, struct duda_http_stream *stream,
     return e;
 }
 
-/* What counts is the whole answer, content and all. */
+/* Measures the complete response, including its body. */
 int duda_http_fetch(struct duda_ctx *d, struct duda_http_client *http,
                     const struct duda_http_request *request, struct duda_http_response *response)
 {

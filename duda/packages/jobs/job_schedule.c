@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Times are those of UTC, which has no hour that comes twice or not at all. Intervals begin in 1970, so that
- * all machines agree on them. */
+/* Times are UTC, which neither repeats nor skips an hour. Intervals start in 1970, so that all machines
+ * agree. */
 #include "job_schedule.h"
 
 #include <time.h>
 
 enum { MINUTE_S = 60, HOUR_S = 3600, DAY_S = 86400, DAYS_AHEAD = 366 * 9 };
 
-/* ---- Reading ---- */
+/* ---- Parsing ---- */
 
 static const char *parse_interval(struct job_schedule *s, mk_str text)
 {
@@ -43,7 +43,7 @@ static bool parse_range(mk_str text, uint64_t min, uint64_t max, uint64_t *bits)
     if (from < min || to > max || from > to)
         return false;
     if (step > max)
-        step = max + 1; /* leads beyond `to` as well, and does not overflow */
+        step = max + 1; /* exceeds `to` as well, without overflow */
     for (uint64_t i = from; i <= to; i += step)
         *bits |= (uint64_t)1 << i;
     return true;
@@ -89,7 +89,7 @@ const char *job_schedule_parse(struct job_schedule *s, mk_str text)
 
 /* ---- The next time ---- */
 
-/* As cron does: if both are given, one of them is enough. */
+/* As in cron: if both day fields are given, one of them suffices. */
 static bool matches_day(const struct job_schedule *s, const struct tm *t)
 {
     bool day = s->days >> t->tm_mday & 1, weekday = s->weekdays >> t->tm_wday & 1;
@@ -98,7 +98,7 @@ static bool matches_day(const struct job_schedule *s, const struct tm *t)
     return s->any_day || s->any_weekday ? day && weekday : day || weekday;
 }
 
-/* The first minute of this day that is not before `from`, in seconds of the day; -1: none. */
+/* The first minute of this day at or after `from`, in seconds of the day; -1: none. */
 static int64_t next_time_of_day(const struct job_schedule *s, int64_t from)
 {
     for (int64_t at = from; at < DAY_S; at += MINUTE_S)

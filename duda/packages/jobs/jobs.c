@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What services ask: to push jobs, and to look at them. */
+/* Called by services: enqueues and inspects jobs. */
 #include <duda/memory.h>
 #include <duda/request.h>
 #include <duda/task.h>
@@ -57,13 +57,13 @@ struct queue_name {
     char buf[JOBS_QUEUE_MAX];
 };
 
-/* That of the service whose handler this is. */
+/* The queue of the handler's service. */
 static mk_str job_queue(const struct duda_ctx *d, const char *kind, struct queue_name *name)
 {
     return jobs_queue_name(duda_scope(d), kind, name->buf);
 }
 
-/* In the order of time. */
+/* IDs sort by time. */
 static mk_str make_job_id(struct duda_ctx *d)
 {
     char bits[ID_RANDOM], buf[2 * ID_RANDOM];
@@ -81,9 +81,9 @@ static int check_job(const char *kind, mk_str text, const struct duda_job_option
     return text.len > DUDA_JOBS_TEXT_MAX ? -EMSGSIZE : 0;
 }
 
-/* A job that is on its way to the store. */
+/* A job being written to the store. */
 struct pushing {
-    struct duda_wait wait; /* the first */
+    struct duda_wait wait; /* must be first */
     struct mk_buf record;
 };
 
@@ -129,7 +129,7 @@ int duda_jobs_enqueue(struct duda_ctx *d, const char *kind, mk_str text, const s
     return e;
 }
 
-/* ---- Looking at them ---- */
+/* ---- Inspection ---- */
 
 int duda_jobs_count(struct duda_ctx *d, const char *kind, struct duda_job_counts *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The worker's list of kinds, and news of jobs. */
+/* The worker's list of job types, and notifications about jobs. */
 #include "jobs_worker.h"
 
 #include <duda/request.h>
@@ -70,7 +70,7 @@ static bool wake_queue_runner(struct mk_worker *w, mk_str queue)
 void jobs_worker_notify(struct mk_worker *w, mk_str queue)
 {
     if (!wake_queue_runner(w, queue))
-        (void)mk_worker_send(w, self, MK_TO_ALL, queue); /* or they look by themselves */
+        (void)mk_worker_send(w, self, MK_TO_ALL, queue); /* on failure, they poll */
 }
 
 void jobs_worker_on_notify(struct mk_worker *w, mk_str queue)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plugin: the section [JOBS], and the kinds that a worker does. It starts after the stores and services,
+/* The plugin: the section [JOBS], and the job types that a worker runs. Starts after the stores and services,
  * and stops before them. */
 #include <errno.h>
 #include <monkey/plugin.h>
@@ -48,8 +48,8 @@ static int load(struct mk_config *config, void **data)
     return s ? 0 : -ENOMEM;
 }
 
-/* By now the packages have said which stores there are. Without a word about it, there may be none: the log
- * says so. */
+/* By now the packages have registered their stores. Without a configured store there may be none: that is
+ * logged. */
 static int host(struct mk_config *config, struct mk_vhost *h, void *data, void **host_data)
 {
     struct jobs_settings *s = data;

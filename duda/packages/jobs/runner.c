@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Takes jobs and does them: an errand takes, another one is the job itself, whose lease the first one keeps.
- * When the worker dies, the lease ends, and others take the job. */
+/* Takes and runs jobs: one background task takes a job, renews its lease, and runs the job in another task.
+ * When the worker dies, the lease expires, and another worker takes the job. */
 #include <duda/memory.h>
 #include <duda/request.h>
 #include <duda/task.h>
@@ -20,13 +20,13 @@ enum {
     TOKEN_BYTES = 12
 };
 
-/* A job that was taken, while it is done. */
+/* A job that was taken and is running. */
 struct taken {
     struct duda_store *store;
     mk_str queue, token;
     struct duda_jobs_taken job;
     struct job_record record;
-    uint64_t taken_us; /* by the clock of the meter */
+    uint64_t taken_us; /* metrics clock */
     bool is_scheduled;
 };
 
@@ -69,7 +69,7 @@ static int wait_for_notification(struct jobs_slot *t, uint64_t ms)
     return e;
 }
 
-/* ---- The job itself ---- */
+/* ---- Running a job ---- */
 
 int duda_job_fail(struct duda_ctx *d, int error, const char *why)
 {
@@ -115,14 +115,14 @@ static int start_handler_task(struct jobs_slot *t)
     return e;
 }
 
-/* It has been taken by another: there it is done again. */
+/* Another worker has taken the job and runs it again. */
 static void cancel_lost_job(struct jobs_slot *t, const struct taken *job)
 {
     duda_log(t->d, MK_LOG_WARN, "the job %s/%.*s was not renewed in time, and is done by another worker, too",
              t->runner->kind->name, MK_STR_ARG(job->job.id));
 }
 
-/* Until it is over. 0, -ESTALE, or what ended the taker. */
+/* Waits until the job ends. 0, -ESTALE, or the error that cancelled the taking task. */
 static int wait_for_handler(struct jobs_slot *t, const struct taken *job)
 {
     uint32_t lease = t->runner->work->settings->lease_ms;
@@ -144,7 +144,7 @@ static int wait_for_handler(struct jobs_slot *t, const struct taken *job)
     return e ? e : is_ours ? 0 : -ESTALE;
 }
 
-/* ---- Its end ---- */
+/* ---- End of a job ---- */
 
 static uint64_t retry_backoff_ms(const struct duda_job_type *kind, unsigned tries)
 {
@@ -154,8 +154,8 @@ static uint64_t retry_backoff_ms(const struct duda_job_type *kind, unsigned trie
     return ms < BACKOFF_MAX_MS ? ms : BACKOFF_MAX_MS;
 }
 
-/* By the clock of the store, because those of machines differ: a time that one of them has had must not come again
- * on another one. */
+/* Uses the clock of the store, because the clocks of machines differ: a time that passed on one machine must
+ * not come again on another. */
 static struct duda_jobs_due next_schedule_time(const struct jobs_runner *r, uint64_t now_ms)
 {
     int64_t next = job_schedule_next(&r->schedule, (int64_t)now_ms);
@@ -210,9 +210,9 @@ static int complete(struct jobs_slot *t, struct taken *job)
                                       job->record.unique, how, due);
 }
 
-/* ---- One after the other ---- */
+/* ---- The loop ---- */
 
-/* What is left of a schedule that the service has no more. */
+/* Left from a schedule that the service no longer has. */
 static bool is_stale_schedule(const struct jobs_slot *t, const struct taken *job)
 {
     const char *schedule = t->runner->kind->schedule;
@@ -220,7 +220,7 @@ static bool is_stale_schedule(const struct jobs_slot *t, const struct taken *job
            (!schedule || !mk_str_eq(job->record.text, mk_str_from_c(schedule)));
 }
 
-/* A NUL follows the copy. Absent text stays absent. */
+/* NUL-terminates the copy. An absent string stays absent. */
 static bool copy_text(struct duda_ctx *d, mk_str text, mk_str *out)
 {
     *out = text.p ? duda_strdup(d, text) : MK_STR_NULL;
@@ -241,13 +241,13 @@ static int run_job(struct jobs_slot *t, struct taken *job)
     if (is_stale_schedule(t, job))
         return complete(t, job);
     job->is_scheduled = is_scheduled_id(job->job.id);
-    if (job->job.tries > attempts && !job->is_scheduled) { /* no attempt has come to an end */
+    if (job->job.tries > attempts && !job->is_scheduled) { /* no attempt has finished */
         t->result = -EOWNERDEAD;
         return complete(t, job);
     }
     int e = start_handler_task(t);
     if (e) {
-        t->result = e == -EAGAIN ? -EBUSY : e; /* its handler has crashed too often of late */
+        t->result = e == -EAGAIN ? -EBUSY : e; /* its handler crashed too often recently */
         return complete(t, job);
     }
     e = wait_for_handler(t, job);
@@ -263,7 +263,7 @@ static mk_str make_lease_token(struct duda_ctx *d)
     return duda_strdup(d, mk_buf_str(&text));
 }
 
-/* The store does not answer, or there is none: said once. */
+/* The store fails, or there is none: logged once. */
 static int log_store_error(struct jobs_slot *t, int e)
 {
     struct jobs_runner *r = t->runner;
@@ -298,7 +298,7 @@ static int dequeue_job(struct jobs_slot *t)
     return e == -ESTALE ? 0 : e ? log_store_error(t, e) : 0;
 }
 
-/* A kind with a schedule has one job, which comes again and again; whoever is first pushes it. */
+/* A job type with a schedule has one recurring job; the first worker enqueues it. */
 static int enqueue_scheduled(struct jobs_slot *t)
 {
     static const struct mk_hash_key any = {0x7363686564756c65, 0x6a6f62};
@@ -346,7 +346,7 @@ static void on_slot_end(void *ctx, int result)
     t->holds = false;
 }
 
-/* ---- Its life ---- */
+/* ---- Lifetime ---- */
 
 int jobs_runner_start(struct jobs_runner *r)
 {
@@ -386,7 +386,7 @@ void jobs_runner_stop(struct jobs_runner *r)
     for (size_t i = 0; i < r->n; i++) {
         struct jobs_slot *t = &r->slots[i];
         if (t->job)
-            duda_task_cancel(t->job); /* it reads what the taker has */
+            duda_task_cancel(t->job); /* it reads the data of the taking task */
         if (t->d)
             duda_task_cancel(t->d);
         mk_timer_stop(&t->timer);

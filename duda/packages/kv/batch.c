@@ -36,7 +36,7 @@ static bool reserve_op(struct duda_kv_batch *b)
     return true;
 }
 
-/* Key and value in one piece of memory, behind room for a prefix. */
+/* Stores key and value in one allocation, with space for a prefix. */
 static bool copy_op(struct duda_kv_op *op)
 {
     char *buf = mk_mem_alloc(DUDA_KV_PREFIX_MAX + op->key.len + op->value.len);

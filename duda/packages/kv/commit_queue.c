@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One commit at a time: what comes meanwhile is the next one, so that its cost is shared by as many as there
- * are. */
+/* One commit at a time: batches that arrive meanwhile share the next one, and so its cost. */
 #include "commit_queue.h"
 
 #include <errno.h>
@@ -69,7 +68,7 @@ int duda_kv_commit_queue_submit(struct duda_kv *kv, struct duda_kv_batch *b)
     return 0;
 }
 
-/* A commit of nothing removes what has expired, also when no handler writes. */
+/* An empty commit purges expired entries even if no handler writes. */
 static void on_purge_alarm(struct mk_timer *t)
 {
     struct duda_kv *kv = MK_CONTAINER(t, struct duda_kv, timer);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An environment of LMDB with two tables: `data`, key -> time of expiry and value, and `times`, time and key,
- * in whose order entries expire. */
+/* An LMDB environment with two tables: `data` maps a key to expiry time and value, and `times` contains time
+ * and key, in the order in which entries expire. */
 #include "db.h"
 
 #include <errno.h>
@@ -16,14 +16,13 @@
 
 enum { READERS_MAX = 512, PURGED_AT_ONCE = 64, FILE_MODE = 0600, FULL = 1 << 20 };
 
-/* LMDB must not be opened twice in a process: the second one would take itself for the only one, and reset
- * the locks. Workers that are threads share what the first of them has opened, each with a reader of its own.
- */
+/* LMDB must not be opened twice in a process: the second instance would consider itself the only one and
+ * reset the locks. Worker threads share the instance of the first one, each with its own reader. */
 struct env {
     struct env *next;
     dev_t device; /* of the folder */
     ino_t inode;
-    pid_t pid; /* not that of a process which was forked later */
+    pid_t pid; /* detects a process forked later */
     unsigned users;
     struct duda_kv_tables tables;
     MDB_env *of;
@@ -35,7 +34,7 @@ static pthread_mutex_t envs_lock = PTHREAD_MUTEX_INITIALIZER;
 struct duda_kv_db {
     struct duda_kv_tables tables;
     struct env *env;
-    MDB_txn *reader; /* of the thread that reads; it holds no snapshot between two calls */
+    MDB_txn *reader; /* of the reading thread; it holds no snapshot between calls */
 };
 
 static int open_tables(struct env *env)
@@ -59,7 +58,7 @@ static int open_env(struct env *env, const char *folder, uint64_t size_max, bool
     rc = rc ? rc : mdb_env_set_maxdbs(env->of, 2);
     rc = rc ? rc : mdb_env_set_maxreaders(env->of, READERS_MAX);
     rc = rc ? rc : mdb_env_open(env->of, folder, MDB_NOTLS | (durable ? 0 : MDB_NOSYNC), FILE_MODE);
-    rc = rc ? rc : mdb_reader_check(env->of, &dead); /* places of workers that crashed */
+    rc = rc ? rc : mdb_reader_check(env->of, &dead); /* reader slots of crashed workers */
     return rc ? rc : open_tables(env);
 }
 
@@ -71,7 +70,7 @@ static struct env *find_env(const struct stat *folder)
     return env;
 }
 
-/* The lock is held. */
+/* The lock must be held. */
 static int env_acquire(const char *folder, uint64_t size_max, bool durable, struct env **out)
 {
     struct stat st;
@@ -96,7 +95,7 @@ static int env_acquire(const char *folder, uint64_t size_max, bool durable, stru
     return 0;
 }
 
-/* The lock is held. */
+/* The lock must be held. */
 static void env_release(struct env *env)
 {
     if (--env->users)
@@ -149,7 +148,7 @@ void duda_kv_db_close(struct duda_kv_db *s)
     mk_mem_free(s);
 }
 
-/* ---- Reading ---- */
+/* ---- Reads ---- */
 
 int duda_kv_db_get(struct duda_kv_db *s, mk_str key, uint64_t now_ms,
                    bool (*found)(void *ctx, mk_str key, mk_str value), void *ctx)
@@ -196,7 +195,7 @@ int duda_kv_db_scan(struct duda_kv_db *s, mk_str prefix, mk_str from, uint64_t n
     return e;
 }
 
-/* ---- Writing ---- */
+/* ---- Writes ---- */
 
 static bool expectation_holds(const struct duda_kv_tables *tables, MDB_txn *txn, const struct duda_kv_op *op,
                               uint64_t now_ms)
@@ -206,7 +205,8 @@ static bool expectation_holds(const struct duda_kv_tables *tables, MDB_txn *txn,
     return op->value.p ? e == 0 && mk_str_eq(value, op->value) : e == -ENOENT;
 }
 
-/* What *soft gets has changed nothing, and is the answer; an error returned ends the transaction. */
+/* *soft receives an error that changed nothing, the result of the batch; a returned error aborts the
+ * transaction. */
 static int apply_batch(const struct duda_kv_tables *tables, MDB_txn *txn, const struct duda_kv_batch *b,
                        uint64_t now_ms, int *soft)
 {
@@ -219,12 +219,12 @@ static int apply_batch(const struct duda_kv_tables *tables, MDB_txn *txn, const 
         }
     for (size_t i = 0; i < b->n && !rc && (b->n > 1 || !*soft); i++)
         rc = duda_kv_tables_apply(tables, txn, &b->ops[i], now_ms, soft);
-    if (b->n > 1 && *soft == -ENOENT) /* to delete what is not there is no error among others */
+    if (b->n > 1 && *soft == -ENOENT) /* in a batch, deleting a missing key is not an error */
         *soft = 0;
     return rc;
 }
 
-/* All batches up to `end` in one commit. */
+/* Writes all batches up to `end` in one commit. */
 static int write_batches(struct duda_kv_db *s, struct duda_kv_batch *first, const struct duda_kv_batch *end,
                          uint64_t now_ms, bool purges)
 {
@@ -242,8 +242,7 @@ static int write_batches(struct duda_kv_db *s, struct duda_kv_batch *first, cons
     return rc;
 }
 
-/* LMDB calls a write that was short an input/output error. A full disk makes it so, with all that was free.
- */
+/* LMDB reports a short write as EIO. A full disk causes short writes, with no free space left. */
 static int write_errno(const struct duda_kv_db *s, int rc)
 {
     mdb_filehandle_t fd;
@@ -257,7 +256,7 @@ void duda_kv_db_write(struct duda_kv_db *s, struct duda_kv_batch *first, uint64_
 {
     if (write_batches(s, first, NULL, now_ms, true) == 0)
         return;
-    /* One of them does not fit, or all fail: each gets an answer of its own. */
+    /* One batch does not fit, or all fail: retries each in its own commit. */
     for (struct duda_kv_batch *b = first; b; b = b->next) {
         int e = write_errno(s, write_batches(s, b, b->next, now_ms, false));
         b->error = e ? e : b->error;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs as entries: each step is one batch, which expects what it has read, and is tried again if another
- * worker was faster. Keys of the queue `shop:mail`:
+/* Jobs as entries: each step is a batch that checks the values it has read, and is retried if another worker
+ * was faster. Keys of the queue `shop:mail`:
  *
- *     jobs/shop:mail/j/ID         tries, a blank, and the record: of jobs that are not dead
- *     jobs/shop:mail/w/TIME/ID    it waits until then
- *     jobs/shop:mail/r/ID         until when it is taken, a blank, and by whom
- *     jobs/shop:mail/x/ID         the record of a dead one
- *     jobs/shop:mail/u/UNIQUE     the ID that has it
- */
+ *     jobs/shop:mail/j/ID         number of tries, a blank, and the record; not for failed jobs
+ *     jobs/shop:mail/w/TIME/ID    waits until TIME
+ *     jobs/shop:mail/r/ID         end of the lease, a blank, and its owner
+ *     jobs/shop:mail/x/ID         record of a failed job
+ *     jobs/shop:mail/u/UNIQUE     ID of the job that owns the unique text */
 #include "jobs_backend.h"
 
 #include <duda/memory.h>
@@ -34,7 +33,7 @@ static mk_str waiting_key(struct duda_ctx *d, mk_str queue, uint64_t due, mk_str
                         MK_STR_ARG(id));
 }
 
-/* What clients have chosen may have any bytes, NULs too, and be long. */
+/* Texts chosen by clients may contain any bytes, even NULs, and be long. */
 static mk_str concat(struct duda_ctx *d, mk_str head, mk_str tail)
 {
     char *both = head.p ? duda_alloc(d, head.len + tail.len) : NULL;
@@ -56,14 +55,14 @@ static mk_str format_entry(struct duda_ctx *d, unsigned tries, mk_str record)
     return concat(d, duda_sprintf(d, "%u ", tries), record);
 }
 
-/* A number, and what is behind the blank. */
+/* A number, and the text after the blank. */
 static uint64_t parse_leading_number(mk_str *text)
 {
     uint64_t n = 0;
     return mk_num_parse(mk_str_cut(text, ' '), &n) ? n : 0;
 }
 
-/* ---- Pushing ---- */
+/* ---- Enqueueing ---- */
 
 static int enqueue(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str record,
                    mk_str unique, struct duda_jobs_due due)
@@ -82,7 +81,7 @@ static int enqueue(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_st
 
 /* ---- Taking ---- */
 
-/* Some that are due, of which a worker takes any: so many workers do not all want the same. */
+/* A worker takes any of several due jobs, so that workers do not all compete for the same one. */
 struct look {
     struct duda_ctx *d;
     uint64_t now, next;
@@ -133,7 +132,7 @@ static int dequeue_job(struct duda_ctx *d, struct duda_store *s, mk_str queue, m
     return kv_raw_commit(d, b, NULL);
 }
 
-/* ---- Those whose worker is not heard of any more ---- */
+/* ---- Jobs of dead workers ---- */
 
 struct lost {
     struct duda_ctx *d;
@@ -191,7 +190,7 @@ static int dequeue(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_st
         out->next_ms = l.next < next ? l.next : next;
         if (e || !l.n)
             return e ? e : -ENOENT;
-        if (i) /* the first one is fair; another worker has taken that */
+        if (i) /* the first one is fair; another worker has taken it */
             mk_random(&any, 1);
         e = dequeue_job(d, s, queue, l.keys[any % l.n], token, lease_ms, out);
         if (e != -ESTALE)
@@ -202,9 +201,9 @@ static int dequeue(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_st
     return e ? e : -ENOENT;
 }
 
-/* ---- Those that run ---- */
+/* ---- Running jobs ---- */
 
-/* What says that it is ours; -ESTALE: it is not. */
+/* The value that proves our lease; -ESTALE: the lease is lost. */
 static int get_own_lease(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str token,
                          mk_str *own)
 {
@@ -232,7 +231,7 @@ static int renew(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str 
     return kv_raw_commit(d, b, NULL);
 }
 
-/* A job that was dead for a while may have lost it to another. */
+/* A failed job may have lost its unique text to another job. */
 static bool owns_unique_key(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str unique)
 {
     mk_str owner;
@@ -265,7 +264,7 @@ static int complete(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_s
     return kv_raw_commit(d, b, NULL);
 }
 
-/* That of the machine, which all of its workers have. */
+/* The clock of the machine, shared by all its workers. */
 static int now(struct duda_ctx *d, struct duda_store *s, mk_str queue, uint64_t *ms)
 {
     (void)d, (void)s, (void)queue;
@@ -273,7 +272,7 @@ static int now(struct duda_ctx *d, struct duda_store *s, mk_str queue, uint64_t 
     return 0;
 }
 
-/* ---- Looking at them ---- */
+/* ---- Inspection ---- */
 
 static bool count_entry(void *ctx, mk_str name, mk_str value)
 {

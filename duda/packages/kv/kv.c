@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions of duda/kv.h: entries of a service are those whose keys begin with its scope. */
+/* The functions of duda/kv.h: keys of a service start with its scope. */
 #include <duda/kv.h>
 
 #include <duda/request.h>
@@ -21,7 +21,7 @@ static mk_str scope_key(const struct duda_ctx *d, mk_str key, struct full_key *f
     return text.failed ? MK_STR_NULL : mk_buf_str(&text);
 }
 
-/* ---- Reading ---- */
+/* ---- Reads ---- */
 
 int duda_kv_get(struct duda_ctx *d, struct duda_kv *kv, mk_str key, mk_str *value)
 {
@@ -35,7 +35,7 @@ int duda_kv_get(struct duda_ctx *d, struct duda_kv *kv, mk_str key, mk_str *valu
 }
 
 struct scan {
-    size_t skip; /* what the service does not know of a key */
+    size_t skip; /* length of the key prefix hidden from the service */
     bool (*each)(void *ctx, mk_str key, mk_str value);
     void *ctx;
 };
@@ -59,7 +59,7 @@ int duda_kv_scan(struct duda_ctx *d, struct duda_kv *kv, mk_str prefix, mk_str a
     return kv_raw_scan(d, kv, scope_key(d, prefix, &first), behind, scan_callback, &scan);
 }
 
-/* ---- Writing ---- */
+/* ---- Writes ---- */
 
 struct duda_kv_batch *duda_kv_batch_begin(struct duda_kv *kv)
 {
@@ -69,7 +69,7 @@ struct duda_kv_batch *duda_kv_batch_begin(struct duda_kv *kv)
     return b;
 }
 
-/* Its key gets the scope when it is committed: only then is the service known. */
+/* The scope is added to its key at commit time: only then is the service known. */
 static void batch_append(struct duda_kv_batch *b, struct duda_kv_op op)
 {
     if (b && op.key.len > DUDA_KV_KEY_MAX)
@@ -112,7 +112,7 @@ void duda_kv_batch_abort(struct duda_kv_batch *b)
     duda_kv_batch_free(b);
 }
 
-/* ---- One operation ---- */
+/* ---- Single operations ---- */
 
 int duda_kv_set(struct duda_ctx *d, struct duda_kv *kv, mk_str key, mk_str value, uint64_t ttl_ms)
 {

@@ -75,7 +75,7 @@ static int make_folder(struct mk_config *config, const struct duda_kv_settings *
         int e = -errno;
         mk_config_error(config, s, "Folder", "cannot give %s to the user of the workers: %s", s->folder.p,
                         strerror(-e));
-        (void)rmdir(s->folder.p); /* or the next start would find the master's */
+        (void)rmdir(s->folder.p); /* otherwise the next start would find the folder owned by the master */
         return e;
     }
     return 0;

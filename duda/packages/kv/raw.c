@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads answer at once, writes suspend the handler until their commit. */
+/* Reads return at once, writes suspend the handler until their commit. */
 #include "raw.h"
 
 #include <duda/memory.h>
@@ -13,8 +13,8 @@
 
 /* ---- Reading ---- */
 
-/* A read takes less than a microsecond. The clock of the kernel's ticks costs a tenth of the exact one, is
- * right on the average, and behind by milliseconds: what has expired is there so much longer. */
+/* A read takes less than a microsecond. The coarse kernel clock costs a tenth of the exact one, is correct on
+ * average, and lags by some milliseconds: expired entries stay visible for that long. */
 static uint64_t coarse_clock_us(clockid_t clock)
 {
     struct timespec t;
@@ -66,7 +66,7 @@ struct scan {
     mk_str after;
     bool (*each)(void *ctx, mk_str key, mk_str value);
     void *ctx;
-    struct mk_buf texts; /* of an entry: in the file no NUL follows them */
+    struct mk_buf texts; /* of an entry: copied, because strings in the file are not NUL-terminated */
 };
 
 static bool scan_callback(void *ctx, mk_str key, mk_str value)
@@ -103,8 +103,8 @@ int kv_raw_scan(struct duda_ctx *d, struct duda_kv *kv, mk_str prefix, mk_str af
 
 /* A handler waits until its batch is durable. */
 struct commit {
-    struct duda_wait wait;       /* the first */
-    struct duda_kv_batch *batch; /* NULL: it is over */
+    struct duda_wait wait;       /* must be first */
+    struct duda_kv_batch *batch; /* NULL: committed */
     int error;
     int64_t count;
 };
@@ -149,7 +149,8 @@ int kv_raw_commit(struct duda_ctx *d, struct duda_kv_batch *b, int64_t *count)
 {
     struct commit c = {.batch = NULL};
     struct package_call call;
-    /* The batch is the caller's no more: it goes before a handler that has ended may be terminated. */
+    /* The caller gave up ownership of the batch, so it must be freed before a cancelled handler may be
+     * terminated. */
     if (duda_cancelled(d)) {
         duda_kv_batch_free(b);
         return duda_suspend(d);

@@ -18,7 +18,7 @@ static int put(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str valu
     return kv_raw_commit(d, b, NULL);
 }
 
-/* -ESTALE: its value is not `expected` (absent: there is one). */
+/* -ESTALE: the value differs from `expected` (absent: a value exists). */
 static int compare_and_set(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str expected,
                            mk_str value, uint64_t ttl_ms)
 {

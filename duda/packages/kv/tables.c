@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A row of `data` begins with the time at which it expires, 8 bytes, the highest first; 0: never. Its key in
- * `times` begins with the same bytes, so that the order of LMDB is that of time. */
+/* A row of `data` begins with its expiry time, 8 bytes, big-endian; 0: never. Its key in `times` begins with
+ * the same bytes, so LMDB sorts by time. */
 #include "tables.h"
 
 #include <errno.h>
@@ -92,7 +92,7 @@ static void make_time_key(struct time_key *out, uint64_t expires, mk_str key)
     out->val = (MDB_val){TIME_LEN + key.len, out->bytes};
 }
 
-/* Removes the time of the row that the key has now. */
+/* Deletes the time entry of the key's current row. */
 static int delete_time_key(const struct duda_kv_tables *tables, MDB_txn *txn, mk_str key)
 {
     struct time_key time;
@@ -105,7 +105,7 @@ static int delete_time_key(const struct duda_kv_tables *tables, MDB_txn *txn, mk
     return rc == MDB_NOTFOUND ? 0 : rc;
 }
 
-/* ---- What operations do ---- */
+/* ---- Operations ---- */
 
 static int put_row(const struct duda_kv_tables *tables, MDB_txn *txn, mk_str key, mk_str value,
                    uint64_t expires)
@@ -148,7 +148,7 @@ static int set_expiry(const struct duda_kv_tables *tables, MDB_txn *txn, const s
     *soft = duda_kv_tables_get(tables, txn, op->key, now_ms, &value);
     if (*soft)
         return 0;
-    /* What a transaction has read may move when it writes. */
+    /* A write may move what the transaction has read. */
     struct mk_buf copy = mk_buf_growing(value.len);
     mk_buf_add(&copy, value);
     int rc = copy.failed ? ENOMEM
@@ -157,7 +157,7 @@ static int set_expiry(const struct duda_kv_tables *tables, MDB_txn *txn, const s
     return rc;
 }
 
-/* A number as text, with a sign or without. */
+/* A decimal number with an optional sign. */
 static bool parse_number(mk_str text, int64_t *out)
 {
     char buf[24], *end;

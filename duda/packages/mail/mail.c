@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What comes from people is checked (addresses) or encoded (all other texts), so it stays where it is put. */
+/* User input is validated (addresses) or encoded (all other texts), so it cannot inject headers or
+ * recipients. */
 #include <duda/mail.h>
 
 #include <errno.h>
@@ -8,7 +9,7 @@
 
 enum { WORD_BYTES = 39, LINE_BYTES = 57, TYPE_MAX_LEN = 100, ID_BYTES = 12, PLAIN_MAX = 70 };
 
-/* ---- Checks ---- */
+/* ---- Validation ---- */
 
 static bool is_atom_char(char c)
 {
@@ -56,7 +57,7 @@ static int check_mail(const struct duda_mail *m)
     return 0;
 }
 
-/* ---- Writing ---- */
+/* ---- Formatting ---- */
 
 static bool is_plain_ascii(mk_str s)
 {
@@ -66,7 +67,7 @@ static bool is_plain_ascii(mk_str s)
     return s.len <= PLAIN_MAX && !mk_str_starts(s, MK_STR("=?"));
 }
 
-/* Encoded words (RFC 2047), none of which cuts a character in two. */
+/* Encoded words (RFC 2047); none splits a character. */
 static void write_encoded_words(struct mk_buf *out, mk_str s)
 {
     for (bool is_first = true; s.len; is_first = false) {
@@ -90,7 +91,7 @@ static void write_subject(struct mk_buf *out, mk_str s)
     mk_buf_add_char(out, '\n');
 }
 
-/* RFC 5322, section 3.3; strftime() would ask for the language. */
+/* RFC 5322, section 3.3; strftime() would use the locale. */
 static void write_date(struct mk_buf *out, int64_t now)
 {
     static const char days[] = "SunMonTueWedThuFriSat", months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A key is a word of the protocol; one with other bytes than visible ASCII goes as base64, so that nothing in
- * it can become another word or command. The server decodes it. */
+/* A key is one word of the protocol; a key with other bytes than visible ASCII is sent in base64, so that it
+ * cannot inject another word or command. The server decodes it. */
 #include "command.h"
 
 #include <duda/memcached.h>
@@ -23,7 +23,7 @@ int memcached_key_check(mk_str key)
     return key.len && key.len <= max ? 0 : -EINVAL;
 }
 
-/* Whole seconds; beyond 30 days Memcached takes a number as a time since 1970. */
+/* Whole seconds; Memcached treats values beyond 30 days as absolute times since 1970. */
 static int64_t expiry_time(uint64_t ttl_ms, int64_t now)
 {
     uint64_t s = ttl_ms / 1000 + (ttl_ms % 1000 > 0);
@@ -42,7 +42,7 @@ static void write_verb_and_key(struct mk_buf *out, const char *word, const struc
         mk_base64_encode(out, c->key);
 }
 
-/* Flags come behind the key, or behind the length of the value. */
+/* Flags follow the key, or the length of the value. */
 static void write_base64_flag(struct mk_buf *out, const struct memcached_command *c)
 {
     if (!is_plain_key(c->key))

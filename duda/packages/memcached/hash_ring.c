@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every server owns many points of a circle; a key belongs to the owner of the next point. */
+/* Every server owns many points on a circle; a key belongs to the owner of the next point. */
 #include "hash_ring.h"
 
 #include <monkey/text.h>
 #include <stdlib.h>
 
-/* The same everywhere: a key must be found again by all machines, after any restart. */
+/* Fixed, without a random key: all machines must find a key, after any restart. */
 static uint64_t hash(mk_str s)
 {
     static const struct mk_hash_key fixed = {0x6d656d6361636865, 0x72696e67};

@@ -13,16 +13,16 @@
 
 enum { COMMAND_MAX = 4096 };
 
-/* A handler waits for the replies to its questions; both are on its stack or in its memory. */
+/* A handler waits for the replies to its calls; both are on its stack or in its memory. */
 struct call_group {
-    struct duda_wait wait; /* the first */
+    struct duda_wait wait; /* must be first */
     struct pending_call *questions;
     size_t n, left;
 };
 
 struct pending_call {
     struct call_group *call_group;
-    struct memcached_call *job; /* NULL: it is over */
+    struct memcached_call *job; /* NULL: done */
     struct memcached_reply reply;
     int error;
 };
@@ -47,7 +47,7 @@ static void on_reply(void *ctx, const struct memcached_reply *reply, int error)
         duda_wait_wake(&q->call_group->wait);
 }
 
-/* Questions without an answer get the error that has ended the handler. */
+/* Unanswered calls get the error that cancelled the handler. */
 static void cancel_calls(struct duda_wait *w)
 {
     const struct call_group *a = (struct call_group *)w;
@@ -64,7 +64,7 @@ static int check_command(const struct duda_memcached *m, const struct memcached_
     return e ? e : c->value.len > m->settings->value_max ? -EMSGSIZE : 0;
 }
 
-/* Gives the command to its server. */
+/* Sends the command to its server. */
 static int send_command(struct duda_memcached *m, struct call_group *a, struct pending_call *q,
                         const struct memcached_command *c)
 {
@@ -87,15 +87,15 @@ static int send_command(struct duda_memcached *m, struct call_group *a, struct p
     return 0;
 }
 
-/* Waits for all of them. */
+/* Waits for all calls. */
 static void wait_for_replies(struct call_group *a)
 {
     int e = a->left ? duda_wait_suspend(&a->wait) : 0;
-    (void)e; /* each question has its own */
+    (void)e; /* each call has its own error */
     duda_wait_end(&a->wait);
 }
 
-/* ---- What a reply means ---- */
+/* ---- Reply errors ---- */
 
 static int server_error_errno(mk_str text)
 {
@@ -141,7 +141,7 @@ static int exchange_command(struct duda_ctx *d, struct duda_memcached *m, const 
     return e ? e : reply_result(q, c->verb);
 }
 
-/* What the server says of a command is kept for duda_memcached_error(), as what happens to a connection is. */
+/* Stores the error reply to a command for duda_memcached_error(), like errors of a connection. */
 static int set_last_error(struct duda_ctx *d, struct duda_memcached *m, mk_str key,
                           const struct pending_call *q, int e)
 {
@@ -183,7 +183,7 @@ static int run_without_value(struct duda_ctx *d, struct duda_memcached *m, const
     return run_command(d, m, c, &q);
 }
 
-/* ---- The functions ---- */
+/* ---- Public functions ---- */
 
 int duda_memcached_get(struct duda_ctx *d, struct duda_memcached *m, mk_str key, mk_str *value)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plugin: [MEMCACHED] sections, and connections of every worker. */
+/* The plugin: [MEMCACHED] sections, and the connections of every worker. */
 #include <duda/request.h>
 #include <errno.h>
 #include <monkey/plugin.h>

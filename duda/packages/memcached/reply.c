@@ -41,7 +41,7 @@ static bool find_status(mk_str text, enum memcached_status *out)
     return false;
 }
 
-/* Of the flags, only the version counts. */
+/* Of the flags, only the CAS unique matters. */
 static bool parse_flags(mk_str rest, struct memcached_reply *out)
 {
     while (rest.len) {
@@ -52,7 +52,7 @@ static bool parse_flags(mk_str rest, struct memcached_reply *out)
     return true;
 }
 
-/* A value follows its line. */
+/* The value follows on the next line. */
 static ssize_t parse_value(mk_str in, size_t begin, mk_str size, size_t max, struct memcached_reply *out)
 {
     uint64_t len;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands wait for the end of the turn, then for their replies. The server is up when it has answered a sign
- * of life, which a frozen one does not. */
+/* Commands wait for the end of the loop iteration, then for their replies. The server counts as up once it
+ * has answered a probe, which a hung server does not. */
 #include "server.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ static void close_stream(struct package_conn *l)
     mk_buf_free(&s->in);
 }
 
-/* ---- Bytes out ---- */
+/* ---- Output ---- */
 
 static void on_connected(struct package_stream *stream)
 {
@@ -55,7 +55,7 @@ static void send_waiting(struct package_conn *l)
     package_stream_flush(stream);
 }
 
-/* ---- Bytes in ---- */
+/* ---- Input ---- */
 
 static void on_greeting(struct package_conn *l, const struct memcached_reply *reply)
 {
@@ -77,7 +77,7 @@ static void on_reply(struct package_conn *l, const struct memcached_reply *reply
         package_conn_fail(l, -EPROTO, "a reply that no command asked for");
 }
 
-/* How many of these bytes are whole replies. */
+/* The length of the complete replies in these bytes. */
 static size_t parse_replies(struct memcached_server *s, mk_str bytes)
 {
     struct memcached_reply reply;
@@ -118,7 +118,7 @@ static void on_bytes(struct package_stream *stream, mk_str bytes)
         mk_buf_free(&s->in);
 }
 
-/* ---- Its life ---- */
+/* ---- Lifetime ---- */
 
 int memcached_server_send(struct memcached_server *s, struct memcached_call *call)
 {

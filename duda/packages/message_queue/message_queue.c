@@ -8,7 +8,7 @@
 struct package_message {
     struct package_message *next;
     size_t len;
-    char text[]; /* a NUL follows */
+    char text[]; /* NUL-terminated */
 };
 
 static void on_timeout(struct mk_timer *t)
@@ -74,7 +74,7 @@ int package_message_queue_wait_for(struct package_message_queue *in, const bool 
     return e || *holds ? e : -ETIMEDOUT;
 }
 
-/* 0: there is a message; 1: there is nothing. */
+/* 0: got a message; 1: nothing to report. */
 static int pop_message(struct package_message_queue *in, mk_str *text)
 {
     mk_mem_free(in->current);

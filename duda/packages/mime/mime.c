@@ -10,13 +10,13 @@ static mk_str trim_left(mk_str s)
     return s;
 }
 
-/* What a quoted string may hold (RFC 9110, section 5.6.4), quotes and backslashes aside. */
+/* Valid in a quoted string (RFC 9110, section 5.6.4), except for quotes and backslashes. */
 static bool is_quoted_char(char c)
 {
     return c == '\t' || ((unsigned char)c >= ' ' && c != 0x7f);
 }
 
-/* The text behind an opening quote, up to the closing one; `room` may be NULL. */
+/* Parses the text after an opening quote, up to the closing one; `buf` may be NULL. */
 static bool parse_quoted_string(mk_str *rest, struct mk_buf *buf)
 {
     size_t i = 0;
@@ -51,11 +51,11 @@ static bool parse_value(mk_str *rest, struct mk_buf *buf, mk_str *value)
     return mk_is_token(*value);
 }
 
-/* One parameter. 1: here it is; 0: there are no more; -1: it is none. */
+/* Parses one parameter. 1: found; 0: no more; -1: malformed. */
 static int parse_parameter(mk_str *rest, struct mk_buf *buf, mk_str *name, mk_str *value)
 {
     for (*rest = trim_left(*rest); rest->len && rest->p[0] == ';';)
-        *rest = trim_left(mk_str_skip(*rest, 1)); /* empty ones are fine (section 5.6.6) */
+        *rest = trim_left(mk_str_skip(*rest, 1)); /* empty ones are allowed (section 5.6.6) */
     if (!rest->len)
         return 0;
     size_t equals = mk_str_find(*rest, '=');
@@ -109,7 +109,7 @@ mk_str duda_mime_parameter(const struct duda_mime *mime, mk_str name, struct mk_
     while (duda_mime_next(&rest, buf, &one, &value)) {
         if (mk_str_eq_nocase(one, name))
             return value;
-        buf->len = begin; /* of another one */
+        buf->len = begin; /* belongs to another parameter */
     }
     return MK_STR_NULL;
 }

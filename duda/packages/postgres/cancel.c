@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PQcancel() connects, and waits for the server: in a thread. */
+/* PQcancel() connects and waits for the server, so it runs in a thread. */
 #include "cancel.h"
 
 #include <monkey/mem.h>
@@ -14,7 +14,7 @@ static void send_cancel(void *ctx)
 {
     struct postgres_cancel *c = ctx;
     char why[256];
-    (void)!PQcancel(c->request, why, sizeof why); /* the connection itself notices a server that is away */
+    (void)!PQcancel(c->request, why, sizeof why); /* the connection itself detects an unreachable server */
 }
 
 static void on_cancel_done(void *ctx)

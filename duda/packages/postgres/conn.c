@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libpq without blocking. Each statement ends with a Sync of its own: a transaction for itself, unless one
- * was begun, and an error of one is none of the next. */
+/* Non-blocking libpq. Each statement ends with its own Sync: outside of an explicit transaction, it is a
+ * separate transaction, and its error does not affect the next statement. */
 #include "conn.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 enum { GRACE_MS = 500 };
 
-/* ---- Its end ---- */
+/* ---- Closing ---- */
 
 static void unwatch_socket(struct postgres_conn *c)
 {
@@ -51,8 +51,8 @@ static struct postgres_query *first_sent_query(const struct postgres_conn *c)
     return (struct postgres_query *)c->link.sent.first;
 }
 
-/* The server itself stops a statement that takes too long; this is for a server that does not answer. Those
- * behind the first have their time from when it is over. */
+/* The server itself enforces the statement timeout; this deadline is for a server that does not respond. The
+ * time of later statements starts when the first one is done. */
 static uint64_t due_ms(const struct postgres_conn *c)
 {
     return mk_worker_now_ms(c->link.worker) + c->settings->timeout_ms + GRACE_MS;
@@ -92,11 +92,11 @@ void postgres_conn_on_timeout(struct package_conn *l)
         postgres_conn_cancel_running(c);
 }
 
-/* ---- Up ---- */
+/* ---- Connecting ---- */
 
 static void on_ready(void *ctx, unsigned which);
 
-/* While it connects, libpq may change its socket, and the number may be the same. */
+/* libpq may replace its socket while it connects, and the new one may have the same number. */
 static bool is_socket_watched(const struct postgres_conn *c)
 {
     struct stat theirs, ours;
@@ -106,8 +106,8 @@ static bool is_socket_watched(const struct postgres_conn *c)
            theirs.st_dev == ours.st_dev;
 }
 
-/* libpq closes its socket when it likes, and what is open elsewhere, too, would go on reporting events to a
- * watcher that is gone: a duplicate of ours is watched. */
+/* libpq closes its socket whenever it likes. If another duplicate is open, the kernel would continue to
+ * report events for the closed descriptor, so we watch our own duplicate. */
 static bool watch_socket(struct postgres_conn *c, unsigned events)
 {
     if (is_socket_watched(c))
@@ -163,8 +163,8 @@ static void start_session(struct postgres_conn *c)
         package_conn_fail(&c->link, -ENOMEM, PQerrorMessage(c->pg));
 }
 
-/* The SQLSTATE of an attempt is in its message alone: "FATAL:  28P01: password ...". Class 28: it does not take
- * who we are; 3D: it has no such database. */
+/* The SQLSTATE of a failed attempt is only in its message: "FATAL:  28P01: password ...". Class 28:
+ * authentication failed; 3D: no such database. */
 static bool is_auth_error(const char *message)
 {
     for (const char *at = message; (at = strstr(at, ":  ")); at++)
@@ -207,7 +207,8 @@ static void continue_connect(struct postgres_conn *c)
         package_conn_fail(&c->link, -ENOMEM, "out of memory");
 }
 
-/* What the configuration says comes behind what is ours, and so counts; what was found counts most. */
+/* Later values win: the configuration overrides our defaults, and resolved addresses override the
+ * configuration. */
 static void start_connect(struct postgres_conn *c)
 {
     const struct postgres_resolver *h = c->hosts;
@@ -240,7 +241,8 @@ static void start_connect(struct postgres_conn *c)
         package_conn_fail(&c->link, -ENOMEM, "out of memory");
     else
         (void)PQsetErrorVerbosity(c->pg,
-                                  PQERRORS_VERBOSE); /* so that it has the SQLSTATE: see fail_connect() */
+                                  PQERRORS_VERBOSE); /* so that the message includes the SQLSTATE: see
+                                                      * fail_connect() */
 }
 
 void postgres_conn_on_resolved(struct postgres_conn *c)
@@ -264,7 +266,7 @@ void postgres_conn_connect(struct package_conn *l)
 
 /* ---- Statements ---- */
 
-/* It is prepared with its first use, and repeated without. */
+/* Prepared on first use; a retry is not prepared. */
 static void use_prepared(struct postgres_conn *c, struct postgres_query *query)
 {
     query->prepares = false;
@@ -278,8 +280,8 @@ static void use_prepared(struct postgres_conn *c, struct postgres_query *query)
     query->prepares = query->prepared;
 }
 
-/* Since version 17, libpq can leave the sending to PQflush(): then one send of a turn carries the statements
- * of all handlers. */
+/* Since version 17, libpq can defer sending to PQflush(): then a single send per loop iteration carries the
+ * statements of all handlers. */
 extern int PQsendPipelineSync(PGconn *pg) __attribute__((weak));
 
 static bool send_sync(struct postgres_conn *c)
@@ -305,7 +307,7 @@ static bool send_query(struct postgres_conn *c, struct postgres_query *query)
 void postgres_conn_send(struct postgres_conn *c, struct postgres_query *query)
 {
     if (!package_conn_is_in_state(&c->link,
-                                  PACKAGE_CONN_READY)) { /* it has failed with what was sent before */
+                                  PACKAGE_CONN_READY)) { /* the send has failed the connection */
         finish_query(&c->link, query, -ECONNRESET, package_conn_error_reason(&c->link));
         return;
     }
@@ -315,7 +317,7 @@ void postgres_conn_send(struct postgres_conn *c, struct postgres_query *query)
         package_conn_fail(&c->link, -ECONNRESET, PQerrorMessage(c->pg));
 }
 
-/* For older ones TCP can: it makes a packet of all that is sent while it is corked. */
+/* For older versions, TCP_CORK combines everything sent into packets. */
 static bool set_tcp_cork(struct postgres_conn *c, int on)
 {
     return setsockopt(c->fd, IPPROTO_TCP, TCP_CORK, &on, sizeof on) == 0;
@@ -327,7 +329,7 @@ void postgres_conn_cork(struct postgres_conn *c)
         c->cannot_hold)
         return;
     c->is_held = set_tcp_cork(c, 1);
-    c->cannot_hold = !c->is_held; /* a unix socket */
+    c->cannot_hold = !c->is_held; /* a Unix socket */
 }
 
 void postgres_conn_flush(struct postgres_conn *c)
@@ -338,7 +340,7 @@ void postgres_conn_flush(struct postgres_conn *c)
     int left = PQflush(c->pg);
     if (left < 0)
         package_conn_fail(&c->link, -ECONNRESET, PQerrorMessage(c->pg));
-    else if (c->has_more == (left > 0)) /* as before: it need not be said */
+    else if (c->has_more == (left > 0)) /* unchanged: no need to update */
         return;
     else if (watch_socket(c, left ? MK_READABLE | MK_WRITABLE : MK_READABLE))
         c->has_more = left > 0;
@@ -365,7 +367,7 @@ static void handle_rows(struct postgres_conn *c, struct postgres_query *query, P
     const char *why;
     int e = postgres_result_errno(result, &why);
     postgres_retry_decide(c, query, result);
-    /* The answer to COMMIT of a transaction that has failed. */
+    /* The result of COMMIT in a failed transaction. */
     if (!e && mk_str_eq(query->text, MK_STR("COMMIT")) && strcmp(PQcmdStatus(result), "ROLLBACK") == 0) {
         e = -EREMOTEIO;
         why = "the transaction has failed and was rolled back";
@@ -387,7 +389,7 @@ static void finish_first_query(struct postgres_conn *c)
         c->on_statement_done(c);
 }
 
-/* A result of the first statement. */
+/* Handles a result of the first statement. */
 static void handle_result(struct postgres_conn *c, PGresult *result)
 {
     struct postgres_query *query = first_sent_query(c);
@@ -395,7 +397,7 @@ static void handle_result(struct postgres_conn *c, PGresult *result)
     if (status == PGRES_PIPELINE_SYNC) {
         PQclear(result);
         finish_first_query(c);
-    } else if (status == PGRES_PIPELINE_ABORTED) { /* behind an error of the same statement */
+    } else if (status == PGRES_PIPELINE_ABORTED) { /* follows an error of the same statement */
         PQclear(result);
     } else if (status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH) {
         PQclear(result);
@@ -413,7 +415,7 @@ static void handle_result(struct postgres_conn *c, PGresult *result)
     }
 }
 
-/* Between two results of a pipeline libpq answers NULL. */
+/* libpq returns NULL between two results of a pipeline. */
 static void read_results(struct postgres_conn *c)
 {
     unsigned nothing = 0;
@@ -455,7 +457,7 @@ static void on_ready(void *ctx, unsigned which)
     }
 }
 
-/* ---- COPY, which libpq has no pipeline for ---- */
+/* ---- COPY, which cannot be pipelined ---- */
 
 bool postgres_conn_begin_copy(struct postgres_conn *c, const char *text, void *owner)
 {
@@ -477,14 +479,14 @@ bool postgres_conn_end_copy(struct postgres_conn *c)
     return true;
 }
 
-/* ---- Its rest ---- */
+/* ---- Idle connections ---- */
 
 bool postgres_conn_can_send(const struct postgres_conn *c)
 {
     return package_conn_is_in_state(&c->link, PACKAGE_CONN_READY) && !c->retires && !c->cancel;
 }
 
-/* Each name by a statement of its own: in a transaction it would have to wait. */
+/* Deallocates each name in a separate statement: in a transaction it has to wait. */
 static bool deallocate(struct postgres_conn *c, const char *name)
 {
     char text[POSTGRES_NAME_MAX + 16];
@@ -506,8 +508,8 @@ void postgres_conn_on_idle(struct postgres_conn *c)
         (void)deallocate(c, name);
 }
 
-/* The request to cancel may come when a later statement is at work: that is repeated. So it is sent only while
- * there is none that could not be, and none follows before it is done. */
+/* The cancel request may hit a later statement, which is then retried. So it is only sent while every
+ * statement in flight can be retried, and no further statement is sent before it is done. */
 static void on_cancelled(void *ctx)
 {
     struct postgres_conn *c = ctx;
@@ -547,7 +549,7 @@ void postgres_conn_cancel_running(struct postgres_conn *c)
         (void)postgres_cancel_start(c->link.worker, c->pg, NULL, NULL);
 }
 
-/* ---- Its life ---- */
+/* ---- Lifetime ---- */
 
 int postgres_conn_init(struct postgres_conn *c, struct mk_worker *w, const struct postgres_settings *settings,
                        struct postgres_resolver *hosts, const struct package_conn_ops *ops)

@@ -5,7 +5,7 @@
 #include <monkey/config.h>
 #include <stdlib.h>
 
-/* Lists with commas; NULL: libpq has them from elsewhere. */
+/* Comma-separated lists; NULL: libpq gets them from elsewhere. */
 struct lists {
     const char *hosts, *addresses, *ports;
 };
@@ -58,7 +58,7 @@ static bool fill_hosts(struct mk_config *config, struct postgres_settings *s, co
                                     .address = next_item(config, &addresses)};
         p->port = n_ports > 1 ? next_item(config, &ports) : mk_config_copy(config, ports);
         if (!p->host.p || !p->address.p || !p->port.p)
-            return false; /* reported */
+            return false; /* already reported */
         p->is_name = !p->address.len && !is_address(p->host);
         all->has_names = all->has_names || p->is_name;
     }
@@ -71,7 +71,7 @@ static bool is_option(const PQconninfoOption *o, const char *keyword)
     return strcmp(o->keyword, keyword) == 0;
 }
 
-/* Files are to be read by the workers. Text is UTF-8: duda_postgres_quote() depends on it. */
+/* Workers must be able to read the files. The encoding is UTF-8: duda_postgres_quote() depends on it. */
 static bool handle_option(struct mk_config *config, struct postgres_settings *s, const PQconninfoOption *o,
                           struct lists *lists)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* COPY as straight-line calls: while it is under way, the handler itself waits for the socket. */
+/* COPY as sequential code: the handler itself waits for the socket. */
 #include "copy.h"
 
 #include <duda/memory.h>
@@ -12,10 +12,10 @@
 #include "package.h"
 #include "result.h"
 
-/* libpq sends whenever it has a BLOCK of messages, each of which has a HEAD. */
+/* libpq sends when it has a BLOCK of messages, each with a HEAD. */
 enum { BLOCK = 8192, HEAD = 5, PIECE = BLOCK - HEAD, REST_MS = 500, WHY_SIZE = 600, ROW_MAX = 1 << 30 };
 
-/* ---- Its end ---- */
+/* ---- End ---- */
 
 static bool is_active(const struct duda_postgres_copy *copy)
 {
@@ -41,7 +41,7 @@ static int close_copy(struct duda_postgres_copy *copy, int e)
     return e;
 }
 
-/* The connection cannot be used any more. */
+/* The connection is unusable. */
 static int fail_connection(struct duda_postgres_copy *copy, int e, const char *why)
 {
     set_error(copy, e, why);
@@ -49,8 +49,8 @@ static int fail_connection(struct duda_postgres_copy *copy, int e, const char *w
     return close_copy(copy, e);
 }
 
-/* The server may be at work for long before it notices that nobody listens: another connection tells it, and
- * none but the session that runs this very COPY. */
+/* The server may work for long before it notices the disconnect: cancels over another connection, and only in
+ * the session that runs this very COPY. */
 static void cancel_on_server(struct duda_postgres_copy *copy)
 {
     const struct duda_sql_value values[] = {duda_sql_integer(PQbackendPID(copy->conn->pg)),
@@ -68,21 +68,21 @@ static void free_copy(void *ctx)
     struct duda_postgres_copy *copy = ctx;
     if (is_active(copy))
         cancel_on_server(copy);
-    else if (!copy->is_over) /* its transaction was ended, or its beginning was cancelled */
+    else if (!copy->is_over) /* its transaction has ended, or its start was cancelled */
         close_copy(copy, -ECANCELED);
     PQfreemem(copy->row);
     mk_buf_free(&copy->line);
     mk_mem_free(copy);
 }
 
-/* All results were taken, and the connection is as it was. */
+/* All results were read, and the connection is back to normal. */
 static int finish_copy(struct duda_postgres_copy *copy, int e)
 {
     static const struct duda_sql_statement loud = {"RESET client_min_messages", NULL, 0};
     struct duda_sql_result result;
     if (!postgres_conn_end_copy(copy->conn))
         return fail_connection(copy, -ENOMEM, PQerrorMessage(copy->conn->pg));
-    /* In a transaction that has failed they fail, and ROLLBACK does it. */
+    /* In a failed transaction these fail, but ROLLBACK has the same effect. */
     postgres_pool_send_detached(copy->pool, copy->conn, &loud);
     int reset = postgres_pool_query(copy->d, copy->pool, copy->conn, &result, "RESET statement_timeout");
     (void)reset;
@@ -91,7 +91,7 @@ static int finish_copy(struct duda_postgres_copy *copy, int e)
 
 /* ---- Waiting for the server ---- */
 
-/* What the socket is ready for, or an error. */
+/* The readiness of the socket, or an error. */
 static int wait_socket(struct duda_postgres_copy *copy, unsigned events)
 {
     uint32_t ms = copy->pool->settings->timeout_ms;
@@ -131,7 +131,7 @@ static int next_result(struct duda_postgres_copy *copy, PGresult **out)
 
 static const char no_copy[] = "this is no COPY FROM STDIN or TO STDOUT";
 
-/* 0, or what this result says went wrong. */
+/* 0, or the error in this result. */
 static int check_result(struct duda_postgres_copy *copy, PGresult *result)
 {
     char why[WHY_SIZE];
@@ -146,7 +146,7 @@ static int check_result(struct duda_postgres_copy *copy, PGresult *result)
     return 0;
 }
 
-/* The results up to the last one, the first of which may be here already. */
+/* Reads all results, the first of which may already be here. */
 static int drain_results(struct duda_postgres_copy *copy, PGresult *result)
 {
     int error = 0, e = result ? 0 : next_result(copy, &result);
@@ -158,7 +158,7 @@ static int drain_results(struct duda_postgres_copy *copy, PGresult *result)
     return e ? e : finish_copy(copy, error);
 }
 
-/* ---- Its beginning ---- */
+/* ---- Start ---- */
 
 static void count_notice(void *ctx, const char *text)
 {
@@ -203,14 +203,14 @@ static struct duda_postgres_copy *copy_new(struct duda_ctx *d, struct postgres_p
     return duda_defer(d, free_copy, copy) ? NULL : copy;
 }
 
-/* The server stops a statement by its time; a COPY goes on as long as both sides do. A notice would be of use
- * to nobody, and may hide an error behind it: see handle_interruption(). */
+/* A COPY may last as long as both sides continue, so the server's statement timeout is disabled. Notices are
+ * suppressed: nobody reads them, and they may hide a following error: see handle_interruption(). */
 static const char settings[] = "SELECT set_config('statement_timeout', '0', false), "
                                "set_config('client_min_messages', 'error', false)";
 
 static int begin_copy(struct duda_postgres_copy *copy)
 {
-    if (!postgres_statement_classify(mk_str_from_c(copy->text)).copies) /* the server would run it */
+    if (!postgres_statement_classify(mk_str_from_c(copy->text)).copies) /* the server would execute it */
         return close_copy(copy, set_error(copy, -EINVAL, no_copy));
     copy->conn = duda_sql_session(copy->d, &copy->pool->sql);
     copy->in_transaction = copy->conn != NULL;
@@ -219,12 +219,12 @@ static int begin_copy(struct duda_postgres_copy *copy)
         return close_copy(copy, set_error(copy, e, postgres_pool_error_text(copy->pool, e)));
     e = postgres_pool_query(copy->d, copy->pool, copy->conn, copy->result, settings);
     if (e && duda_cancelled(copy->d) &&
-        !copy->in_transaction) /* may have been done: nobody else is to inherit it */
+        !copy->in_transaction) /* may have been applied: nobody else may reuse the session */
         package_conn_fail(&copy->conn->link, -ECANCELED, "a COPY was given up");
     return e ? close_copy(copy, e) : start_copy(copy);
 }
 
-/* It is counted from here to its end, not as the other calls are. */
+/* Counted from here to its end, unlike other calls. */
 static int open_copy(struct duda_ctx *d, struct postgres_pool *b, struct duda_sql_result *result,
                      const char *text, struct duda_postgres_copy **out)
 {
@@ -256,23 +256,25 @@ int duda_postgres_copy(struct duda_ctx *d, struct duda_sql_db *db, struct duda_s
 
 /* ---- FROM STDIN ---- */
 
-/* What libpq reads now is a notice as a whole (1), or an error or the end of the connection (0). libpq tells
- * of notices only: an error is what nothing follows, while the rest of a long notice does. */
+/* Is the next message that libpq reads a complete notice (1), or an error or the end of the connection (0)?
+ * libpq only reports notices: an error is followed by nothing, while a long notice is followed by its
+ * rest. */
 static int is_notice(struct duda_postgres_copy *copy)
 {
     PGconn *pg = copy->conn->pg;
     unsigned before = copy->n_notices;
     int got = MK_READABLE;
-    while (got > 0 && PQconsumeInput(pg) && PQputCopyData(pg, "", 0) > 0) { /* sends nothing, sees notices */
+    while (got > 0 && PQconsumeInput(pg) && PQputCopyData(pg, "", 0) > 0) { /* sends nothing, but reads
+                                                                             * notices */
         if (copy->n_notices != before)
             return 1;
         got = duda_wait_fd(copy->d, PQsocket(pg), MK_READABLE, REST_MS);
     }
-    return duda_cancelled(copy->d); /* the time of this wait may be over, too, and that is no error */
+    return duda_cancelled(copy->d); /* the timeout of this wait may expire, too, which is not an error */
 }
 
-/* Something came in the middle: an error, the end of the connection, or a notice (INFO has no setting that
- * keeps it off). Since PostgreSQL 14 parameters that change are reported behind the command. */
+/* Unexpected input: an error, the end of the connection, or a notice (no setting suppresses INFO). Since
+ * PostgreSQL 14, parameter changes are reported after the command. */
 static int handle_interruption(struct duda_postgres_copy *copy)
 {
     int e = is_notice(copy);
@@ -284,8 +286,8 @@ static int handle_interruption(struct duda_postgres_copy *copy)
     return e ? e : -EREMOTEIO;
 }
 
-/* Waits until the socket takes a block. libpq must not find it full: it would read what the server says then,
- * an error too, and keep it until the end of the COPY. */
+/* Waits until the socket accepts a block. libpq must not find it full: it would then read the server's
+ * messages, including errors, and hold them until the end of the COPY. */
 static int wait_writable(struct duda_postgres_copy *copy)
 {
     struct pollfd ready = {.fd = PQsocket(copy->conn->pg), .events = POLLIN | POLLOUT};
@@ -360,7 +362,7 @@ int duda_postgres_copy_read(struct duda_ctx *d, struct duda_postgres_copy *copy,
     return package_call_end(&call, e ? e : read_row(copy, row));
 }
 
-/* ---- Both ---- */
+/* ---- Both directions ---- */
 
 static int end_copy(struct duda_postgres_copy *copy)
 {

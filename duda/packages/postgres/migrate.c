@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All in one transaction. A lock of the database lets other workers, and other machines, wait. */
+/* Runs all migrations in one transaction. An advisory lock makes other workers and machines wait. */
 #include "migrate.h"
 
 #include <errno.h>
@@ -9,7 +9,8 @@
 
 enum { SERVICE, NUMBER, NAME, CHECKSUM, COLUMNS, TEXT_MAX = 1 << 20 };
 
-/* A table of before knew neither services nor checksums. The number of the lock is "duda" in ASCII. */
+/* Tables of earlier versions have neither services nor checksums. The number of the lock is "duda" in
+ * ASCII. */
 static const char begin_text[] =
     "BEGIN; SELECT pg_advisory_xact_lock(1685414753) IS NULL; "
     "CREATE TABLE IF NOT EXISTS duda_migrations (service TEXT NOT NULL DEFAULT '', number BIGINT NOT NULL, "
@@ -37,7 +38,7 @@ void postgres_migration_free(struct postgres_migration *u)
     u->done = NULL;
 }
 
-/* ---- What is sent ---- */
+/* ---- Queries ---- */
 
 static void append_literal(struct mk_buf *out, PGconn *pg, mk_str text)
 {
@@ -55,7 +56,7 @@ static bool send_script(struct mk_buf *text, PGconn *pg)
     return sends;
 }
 
-/* The rows of before become ours, and what was not summed up then is now. */
+/* Adopts the rows of earlier versions, and adds missing checksums. */
 static bool repair_history(struct postgres_migration *u, PGconn *pg)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
@@ -77,8 +78,8 @@ static bool repair_history(struct postgres_migration *u, PGconn *pg)
     return send_script(&text, pg);
 }
 
-/* The text of the migration, and the row that records it. Releasing the savepoint fails if the text has ended the
- * transaction: then there is no row. */
+/* The text of the migration, and the row that records it. If the text has ended the transaction, releasing
+ * the savepoint fails, and no row is written. */
 static bool run_migration(const struct postgres_migration *u, PGconn *pg)
 {
     const struct duda_sql_migration *m = u->at;
@@ -96,14 +97,14 @@ static bool run_migration(const struct postgres_migration *u, PGconn *pg)
     return send_script(&text, pg);
 }
 
-/* ---- What arrives ---- */
+/* ---- Results ---- */
 
 static mk_str value_at(const PGresult *rows, int row, int column)
 {
     return PQgetisnull(rows, row, column) ? MK_STR_NULL : mk_str_from_c(PQgetvalue(rows, row, column));
 }
 
-/* Those of other services are left out. */
+/* Skips rows of other services. */
 static int read_history(struct postgres_migration *u)
 {
     int n = u->rows ? PQntuples(u->rows) : 0;
@@ -122,7 +123,7 @@ static int read_history(struct postgres_migration *u)
     return duda_sql_history_check(&u->history, u->all);
 }
 
-/* A savepoint is missing, or there is no transaction. */
+/* Is a savepoint missing, or is there no transaction? */
 static bool is_transaction_lost(const PGresult *result)
 {
     const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
@@ -137,7 +138,7 @@ static void set_error(struct postgres_migration *u, mk_str message)
                  MK_STR_ARG(mk_str_first(message, 180)));
 }
 
-/* False: not all of the last query has arrived. */
+/* False: the last query has not been received completely. */
 static bool read_results(struct postgres_migration *u, PGconn *pg)
 {
     while (!PQisBusy(pg)) {
@@ -164,7 +165,7 @@ static bool start_next_step(struct postgres_migration *u, PGconn *pg)
     return u->at ? run_migration(u, pg) : PQsendQuery(pg, "COMMIT") == 1;
 }
 
-/* Handlers will use this session: pg_dump, for one, begins its files with SET. */
+/* Handlers will use this session: files of pg_dump, for example, begin with SET. */
 static bool reset_session(struct postgres_migration *u, PGconn *pg)
 {
     u->step = POSTGRES_MIGRATION_RESET;

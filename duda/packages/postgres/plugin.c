@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plugin: [POSTGRES] sections, and connections of every worker. */
+/* The plugin: [POSTGRES] sections, and the connections of every worker. */
 #include <dlfcn.h>
 #include <duda/config.h>
 #include <duda/sql_backend.h>
@@ -78,8 +78,8 @@ static const struct mk_conf_key keys[] = {
      .help = "How much text a result may have."},
 };
 
-/* libpq never frees what it has told OpenSSL: a program that loads and unloads this plugin again and again
- * would leak that each time. */
+/* libpq never frees what it has registered with OpenSSL: a program that repeatedly loads and unloads this
+ * plugin would leak it each time. */
 static void pin_libpq(void)
 {
     Dl_info libpq;

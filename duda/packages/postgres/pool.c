@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statements go to the connection with the fewest under way; a transaction has one for itself. */
+/* Statements use the connection with the fewest statements in flight; a transaction has its own
+ * connection. */
 #include "pool.h"
 
 #include <duda/memory.h>
@@ -12,9 +13,9 @@
 
 enum { CANCEL_AFTER_MS = 100, DEPTH_MAX = 64 };
 
-/* ---- Which connection ---- */
+/* ---- Choice of a connection ---- */
 
-/* NULL: none is up, or all are busy. */
+/* NULL: no connection is up, or all are busy. */
 static struct postgres_conn *find_available_conn(const struct postgres_pool *b, size_t depth)
 {
     struct postgres_conn *best = NULL;
@@ -27,7 +28,7 @@ static struct postgres_conn *find_available_conn(const struct postgres_pool *b, 
     return best;
 }
 
-/* The first one that is down and may be opened; NULL: there is none. */
+/* The first connection that is down and may be opened; NULL: none. */
 static struct postgres_conn *find_closed_conn(const struct postgres_pool *b)
 {
     for (unsigned i = 0; i < b->settings->connections; i++) {
@@ -66,7 +67,7 @@ static void set_timer(struct postgres_pool *b)
         mk_timer_set(&b->timer, b->worker, due > now ? (uint32_t)(due - now) : 1);
 }
 
-/* Most statements are over soon: the server is asked to stop those that are not. */
+/* Most statements end soon: cancels those that do not. */
 static void schedule_cancel(struct postgres_pool *b)
 {
     bool needed = false;
@@ -78,7 +79,7 @@ static void schedule_cancel(struct postgres_pool *b)
     set_timer(b);
 }
 
-/* Answers how many more connections would be of use: one for each statement that finds none idle. */
+/* Returns how many more connections would help: one for each statement without an idle connection. */
 static unsigned send_waiting_queries(struct postgres_pool *b)
 {
     unsigned n_more = 0;
@@ -99,7 +100,7 @@ static unsigned send_waiting_queries(struct postgres_pool *b)
     return n_more;
 }
 
-/* As above. */
+/* Returns like send_waiting_queries(). */
 static unsigned assign_transactions(struct postgres_pool *b)
 {
     while (b->waiting_transactions.n) {
@@ -117,7 +118,7 @@ static void on_deferred(void *ctx)
     if (!b->is_checked)
         package_conn_open(&b->conns[0].link);
     b->is_checked = true;
-    unsigned n_more = assign_transactions(b); /* first: they need a connection that is idle */
+    unsigned n_more = assign_transactions(b); /* first: they need an idle connection */
     n_more += send_waiting_queries(b);
     for (unsigned i = 0; i < b->settings->connections; i++)
         postgres_conn_flush(&b->conns[i]);
@@ -125,7 +126,7 @@ static void on_deferred(void *ctx)
     set_timer(b);
 }
 
-/* ---- What connections say ---- */
+/* ---- Connection events ---- */
 
 static void on_conn_ready(struct postgres_conn *c)
 {
@@ -149,7 +150,7 @@ static bool any_conn_up(const struct postgres_pool *b)
     return false;
 }
 
-/* Without a database, those that wait learn why; the next one tries again. */
+/* While the database is unavailable, waiting handlers get the error; the next request tries again. */
 static void on_down(struct package_conn *l, int error)
 {
     struct postgres_conn *c = (struct postgres_conn *)l;
@@ -198,18 +199,18 @@ static void on_due(struct mk_timer *t)
 
 /* A handler that waits for `left` of its `n` statements. */
 struct waiting {
-    struct duda_wait wait; /* the first */
+    struct duda_wait wait; /* must be first */
     struct postgres_pool *pool;
     struct pending_query *all;
     size_t n, left;
-    int error; /* of the first that failed */
+    int error; /* of the first failed statement */
 };
 
-/* One of them. */
+/* One of the statements. */
 struct pending_query {
     struct waiting *waiting;
     struct duda_sql_result *result;
-    struct postgres_query *job; /* NULL: it is over */
+    struct postgres_query *job; /* NULL: done */
 };
 
 static int set_error(struct duda_ctx *d, const struct postgres_settings *settings,
@@ -247,7 +248,7 @@ static void on_done(void *ctx, const struct postgres_query *job)
         duda_wait_wake(&waiting->wait);
 }
 
-/* A statement that is not over then is of use to nobody. */
+/* Nobody needs the unfinished statements any more. */
 static void abandon_queries(struct duda_wait *w)
 {
     const struct waiting *waiting = (struct waiting *)w;
@@ -259,7 +260,7 @@ static void abandon_queries(struct duda_wait *w)
     schedule_cancel(waiting->pool);
 }
 
-/* Gives the job to that connection, or to the first that can take it. */
+/* Sends the query over that connection, or over the first available one. */
 static void enqueue_query(struct postgres_pool *b, struct postgres_conn *conn, struct postgres_query *job)
 {
     if (conn) {
@@ -333,8 +334,8 @@ static int run_queries(struct duda_ctx *d, struct postgres_pool *b, struct postg
     return e ? e : waiting.error;
 }
 
-/* All handlers share a connection, unless a transaction has it: then it is closed at the end, if it was
- * changed. */
+/* Handlers share connections, except during a transaction: then a connection with a changed session is closed
+ * at the end. */
 static int check_statement(struct duda_ctx *d, const struct postgres_pool *b, struct postgres_conn *conn,
                            const struct duda_sql_statement *query, struct duda_sql_result *result)
 {
@@ -387,7 +388,7 @@ static void end(struct duda_sql_db *db, void *session, bool over)
     bool is_up = package_conn_is_in_state(&c->link, PACKAGE_CONN_READY),
          has_sent = is_up && c->link.sent.first;
     c->is_reserved = false;
-    if (has_sent) /* its handler was cancelled: the server must not go on with it */
+    if (has_sent) /* its handler was cancelled: the server must stop working on it */
         postgres_conn_cancel_running(c);
     if (has_sent || package_conn_is_in_state(&c->link, PACKAGE_CONN_EXCLUSIVE))
         package_conn_fail(&c->link, -ECANCELED, "a transaction was given up");
@@ -466,7 +467,7 @@ void postgres_pool_send_detached(struct postgres_pool *b, struct postgres_conn *
     mk_deferred_post(b->turn);
 }
 
-/* ---- Its life ---- */
+/* ---- Lifetime ---- */
 
 static void on_resolved(void *ctx)
 {
@@ -509,7 +510,7 @@ int postgres_pool_open(struct postgres_pool *b, struct mk_worker *w, const struc
             return -ENOMEM;
     }
     b->is_checked = !settings->migrations;
-    if (!b->is_checked) /* mistakes are told at the start, not by the first request */
+    if (!b->is_checked) /* reports errors at the start, not on the first request */
         mk_deferred_post(b->turn);
     return postgres_pubsub_init(&b->pubsub, w, settings, &b->hosts);
 }

@@ -5,7 +5,7 @@
 #include <monkey/text.h>
 #include <stdio.h>
 
-/* So many losses within that time are no accident: a pooler is in between. */
+/* This many losses within this time are no accident: there is a pooler in between. */
 enum { LOSSES_MAX = 3, LOSSES_MS = 60000 };
 
 void postgres_prepared_init(struct postgres_prepared_list *l)
@@ -43,7 +43,7 @@ struct postgres_prepared *postgres_prepared_add(struct postgres_prepared_list *l
     return p;
 }
 
-/* Of several statements under way each hears it: the first one counts. */
+/* Several statements in flight report the same loss: only the first one counts. */
 bool postgres_prepared_forget_all(struct postgres_prepared_list *l, const struct postgres_prepared *p,
                                   uint64_t now_ms)
 {

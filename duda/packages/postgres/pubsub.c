@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Listens to a channel when the first one wants it, and stops after the last one. A connection that is lost
- * comes back, and all channels with it. */
+/* Sends LISTEN for the first subscriber of a channel, and UNLISTEN after the last one. A lost connection is
+ * reopened with all channels. */
 #include "pubsub.h"
 
 #include <errno.h>
@@ -17,9 +17,9 @@ static struct duda_postgres_sub *find_same_channel(const struct postgres_pubsub 
     return NULL;
 }
 
-/* ---- What is sent ---- */
+/* ---- Output ---- */
 
-/* A LISTEN under way: the hub lives longer. */
+/* A LISTEN in flight; the pubsub outlives it. */
 struct listen_request {
     struct postgres_pubsub *pubsub;
     uint64_t no;
@@ -28,7 +28,7 @@ struct listen_request {
 static void activate_sub(struct duda_postgres_sub *s)
 {
     s->is_active = true;
-    if (s->inbox.d) { /* from now on none is missed */
+    if (s->inbox.d) { /* from now on, no message is missed */
         s->inbox.was_reset = s->inbox.was_reset || s->was_active;
         s->was_active = true;
         package_message_queue_wake(&s->inbox);
@@ -37,7 +37,7 @@ static void activate_sub(struct duda_postgres_sub *s)
     }
 }
 
-/* Functions may leave: so each is looked for anew. */
+/* Callbacks may unsubscribe, so each one is searched anew. */
 static void activate_subs(struct postgres_pubsub *h, uint64_t no)
 {
     struct duda_postgres_sub *s = h->subs;
@@ -58,7 +58,8 @@ static void on_listen_done(void *ctx, const struct postgres_query *query)
     if (!query->error)
         activate_subs(h, listen_request->no);
     else if (package_conn_is_in_state(&h->conn.link,
-                                      PACKAGE_CONN_READY)) /* it is there, but does not want to */
+                                      PACKAGE_CONN_READY)) /* the connection is up, but the statement
+                                                            * failed */
         mk_worker_log(h->conn.link.worker, MK_LOG_ERROR, "%s", query->problem);
     mk_mem_free(listen_request);
 }
@@ -89,7 +90,7 @@ static bool send_command(struct postgres_pubsub *h, const char *command, const c
     return true;
 }
 
-/* For all that want this channel. */
+/* For all subscribers of this channel. */
 static void send_listen(struct postgres_pubsub *h, const char *channel)
 {
     struct listen_request *listen_request = mk_mem_alloc(sizeof *listen_request);
@@ -105,7 +106,8 @@ static void send_listen(struct postgres_pubsub *h, const char *channel)
     package_conn_fail(&h->conn.link, -ENOMEM, "out of memory");
 }
 
-/* When the connection has been quiet for Timeout. While a statement is under way, the link has its time. */
+/* Fires when the connection was quiet for Timeout. While a statement is in flight, the connection has its own
+ * timeout. */
 static void set_timer(struct postgres_pubsub *h)
 {
     uint64_t now = mk_worker_now_ms(h->conn.link.worker), due = h->heard_ms + h->conn.settings->timeout_ms;
@@ -151,9 +153,9 @@ void postgres_pubsub_free_sub(struct duda_postgres_sub *sub)
     mk_mem_free(sub);
 }
 
-/* ---- What arrives ---- */
+/* ---- Input ---- */
 
-/* Functions may leave, with any subscription: those that have left stay in memory until all have heard it. */
+/* Callbacks may unsubscribe any subscription: these stay in memory until all callbacks were called. */
 static void on_notify(struct postgres_conn *c, const char *channel, mk_str text)
 {
     struct postgres_pubsub *h = (struct postgres_pubsub *)c;
@@ -181,7 +183,7 @@ static void on_statement_done(struct postgres_conn *c)
     set_timer(h);
 }
 
-/* Each channel once: behind the first of them the others have its number. */
+/* Subscribes to each channel once: the other subscribers share the number of the first one. */
 static void on_up(struct package_conn *l)
 {
     struct postgres_pubsub *h = (struct postgres_pubsub *)l;
@@ -203,9 +205,9 @@ static void on_down(struct package_conn *l, int error)
     }
 }
 
-/* ---- The clock ---- */
+/* ---- Keep-alive ---- */
 
-/* A server that is frozen closes nothing: a quiet connection is asked for a sign of life. */
+/* A hung server closes nothing, so a quiet connection is probed. */
 static void on_due(struct mk_timer *t)
 {
     struct postgres_pubsub *h = MK_CONTAINER(t, struct postgres_pubsub, timer);
@@ -213,7 +215,7 @@ static void on_due(struct mk_timer *t)
     if (!h->subs || !package_conn_is_in_state(&h->conn.link, PACKAGE_CONN_READY) || h->conn.link.sent.first)
         return;
     if (quiet_ms >= h->conn.settings->timeout_ms && !send_command(h, "SELECT 1", NULL, NULL))
-        h->heard_ms += quiet_ms; /* without memory it asks later */
+        h->heard_ms += quiet_ms; /* without memory, it probes later */
     set_timer(h);
 }
 
@@ -240,7 +242,7 @@ void postgres_pubsub_fini(struct postgres_pubsub *h)
     if (!h->conn.settings)
         return;
     postgres_conn_fini(&h->conn);
-    while (h->subs) { /* of functions: handlers have ended */
+    while (h->subs) { /* with callbacks: handlers have ended */
         struct duda_postgres_sub *s = h->subs;
         postgres_pubsub_unsubscribe(s);
         postgres_pubsub_free_sub(s);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A statement with its parameters as libpq wants them: text, bytes as they are. PostgreSQL finds out the
- * types. */
+/* A statement with its parameters in libpq's format: text, except for bytes. PostgreSQL infers the types. */
 #include <monkey/mem.h>
 #include <stdio.h>
 
@@ -20,7 +19,7 @@ static int format_value(char *at, const struct duda_sql_value *v)
         mk_buf_add_int(&text, v->number);
     } else if (v->type == DUDA_SQL_REAL) {
         mk_buf_addf(&text, "%.17g", v->real);
-        for (size_t i = 0; i < text.len; i++) /* the point of printf is the locale's */
+        for (size_t i = 0; i < text.len; i++) /* printf uses the decimal point of the locale */
             at[i] = at[i] == ',' ? '.' : at[i];
     } else {
         mk_buf_add(&text, v->text);
@@ -29,7 +28,7 @@ static int format_value(char *at, const struct duda_sql_value *v)
     return (int)text.len;
 }
 
-/* All in one piece of memory: the arrays, then the texts. */
+/* A single allocation: the arrays, then the strings. */
 struct postgres_query *postgres_query_new(mk_str text, const struct duda_sql_value *values, size_t n)
 {
     size_t arrays = (n + 1) * (sizeof(char *) + 2 * sizeof(int)), buf = text.len + 1;

@@ -8,11 +8,11 @@
 
 enum { LIST_MAX = 64 * 1024 };
 
-/* Belongs to the thread that looks up, then to the worker. */
+/* Owned by the lookup thread, then by the worker. */
 struct postgres_lookup {
     struct postgres_resolver *owner; /* NULL: the worker has ended */
     const struct postgres_host_list *places;
-    unsigned first, n; /* n: that were found */
+    unsigned first, n; /* n: number of hosts found */
     struct mk_buf hosts, addresses, ports;
     char why[200];
 };
@@ -31,7 +31,7 @@ static int resolve_name(const char *name, struct addrinfo **found)
     int e = getaddrinfo(name, NULL, &hints, found);
     if (!e)
         return 0;
-    hints.ai_flags = 0; /* a machine that has no address but loopback's knows no family to ask for */
+    hints.ai_flags = 0; /* on a machine with only loopback addresses, AI_ADDRCONFIG would find none */
     return getaddrinfo(name, NULL, &hints, found);
 }
 
@@ -54,7 +54,7 @@ static void resolve_host(struct postgres_lookup *l, const struct postgres_host *
     freeaddrinfo(found);
 }
 
-/* In a thread, if there are names. */
+/* Runs in a thread if there are names. */
 static void run_lookup(void *ctx)
 {
     struct postgres_lookup *l = ctx;
@@ -86,7 +86,7 @@ static void swap_buffers(struct mk_buf *a, struct mk_buf *b)
     *b = c;
 }
 
-/* Their texts become those of the owner. 0, -ENOENT, -ENOMEM. */
+/* Moves the lists to the owner. 0, -ENOENT, -ENOMEM. */
 static int take_lookup_result(struct postgres_lookup *l)
 {
     struct postgres_resolver *h = l->owner;

@@ -9,7 +9,7 @@
 
 #include "text_format.h"
 
-/* Types of PostgreSQL, by their fixed numbers (pg_type.dat). */
+/* Fixed type OIDs of PostgreSQL (pg_type.dat). */
 enum {
     OID_BOOL = 16,
     OID_BYTEA = 17,
@@ -20,8 +20,8 @@ enum {
     OID_FLOAT8 = 701
 };
 
-/* What the values of a result may take, beside MaxResultSize bytes of text: so much, and a multiple of MaxResultSize.
- */
+/* Extra memory for the values of a result, besides MaxResultSize bytes of text: a fixed amount plus a
+ * multiple of MaxResultSize. */
 enum { NUMBERS_LEAST = 65536, NUMBERS_SHARE = 4 };
 
 enum { REAL_ROOM = 64 };
@@ -31,7 +31,7 @@ static mk_str cell_text(const PGresult *result, int row, int column)
     return mk_str_of(PQgetvalue(result, row, column), (size_t)PQgetlength(result, row, column));
 }
 
-/* Room for the texts of a column, and the NUL behind each. */
+/* Space for the strings of a column, each with a NUL. */
 static size_t column_size(const PGresult *result, int column)
 {
     size_t buf = 0;
@@ -84,7 +84,7 @@ static int64_t parse_integer(const char *at)
     return (int64_t)(is_negative ? ~n + 1 : n);
 }
 
-/* The point of strtod() is the locale's. */
+/* strtod() uses the decimal point of the locale. */
 static double parse_real(const char *at)
 {
     char text[REAL_ROOM];
@@ -117,7 +117,7 @@ static struct duda_sql_value convert_cell(const PGresult *result, int row, int c
     }
 }
 
-/* In one piece: values, names of columns, texts. */
+/* A single allocation: values, column names, strings. */
 static int copy_rows(const PGresult *from, size_t max, struct duda_ctx *d, struct duda_sql_result *to)
 {
     int n_columns = PQnfields(from), n_rows = PQntuples(from);
@@ -125,7 +125,7 @@ static int copy_rows(const PGresult *from, size_t max, struct duda_ctx *d, struc
     struct duda_sql_value *cells;
     for (int i = 0; i < n_columns; i++)
         buf += strlen(PQfname(from, i)) + 1 + column_size(from, i);
-    uint64_t all = (uint64_t)n_cells * sizeof *cells; /* numbers have no text, but are not free */
+    uint64_t all = (uint64_t)n_cells * sizeof *cells; /* numbers have no text, but still need memory */
     if (buf > max || all > NUMBERS_LEAST + NUMBERS_SHARE * (uint64_t)max)
         return -EMSGSIZE;
     all += (size_t)n_columns * sizeof *to->columns + buf;
@@ -150,7 +150,7 @@ static int copy_rows(const PGresult *from, size_t max, struct duda_ctx *d, struc
 int postgres_result_copy(PGresult *from, size_t max, struct duda_ctx *d, struct duda_sql_result *to)
 {
     uint64_t changed = 0;
-    /* Of SELECT it counts what was read. */
+    /* For SELECT it is the number of rows read. */
     if (!mk_str_starts(mk_str_from_c(PQcmdStatus(from)), MK_STR("SELECT")) &&
         mk_num_parse(mk_str_from_c(PQcmdTuples(from)), &changed))
         to->changed = (int64_t)changed;
@@ -165,13 +165,13 @@ static int sqlstate_to_errno(const char *state)
         return -EEXIST;
     if (mk_str_eq(s, MK_STR("40001")) || mk_str_eq(s, MK_STR("40P01")))
         return -ESTALE;
-    if (mk_str_eq(s, MK_STR("22021"))) /* a text that is not UTF-8 */
+    if (mk_str_eq(s, MK_STR("22021"))) /* text that is not UTF-8 */
         return -EBADMSG;
     if (mk_str_eq(s, MK_STR("57014")))
         return -ETIMEDOUT;
     if (mk_str_eq(s, MK_STR("53100")))
         return -ENOSPC;
-    if (mk_str_starts(s, MK_STR("57P"))) /* it shuts down, has crashed, or is not ready */
+    if (mk_str_starts(s, MK_STR("57P"))) /* shutting down, crashed, or not ready */
         return -ECONNRESET;
     return -EREMOTEIO;
 }
@@ -199,6 +199,6 @@ int postgres_result_errno(const PGresult *result, const char **why)
     *why = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
     if (!*why)
         *why = PQresultErrorMessage(result);
-    /* Errors without a state are libpq's own: it has lost the server. */
+    /* Errors without an SQLSTATE come from libpq itself: it has lost the server. */
     return state ? sqlstate_to_errno(state) : status == PGRES_FATAL_ERROR ? -ECONNRESET : -EREMOTEIO;
 }

@@ -4,7 +4,7 @@
 
 enum {
     REPEATS_MAX = 3,
-    RETIRE_MS = 1000, /* a server that stays read only is left so often, at most */
+    RETIRE_MS = 1000, /* minimum time between reconnects to a server that stays read-only */
 };
 
 static bool is_sqlstate_class(const char *state, const char *class)
@@ -12,8 +12,8 @@ static bool is_sqlstate_class(const char *state, const char *class)
     return strncmp(state, class, strlen(class)) == 0;
 }
 
-/* An error that a prepared statement may have of itself: what it stands for has changed, so that its types or
- * its result are those of before. */
+/* Errors caused by a stale prepared statement: the objects have changed, so its types or result no longer
+ * match. */
 static bool may_be_stale(const char *state)
 {
     return is_sqlstate_class(state, "42") || is_sqlstate_class(state, "0A") ||
@@ -30,7 +30,7 @@ static void on_prepared_lost(struct postgres_conn *c, const struct postgres_prep
             MK_STR_ARG(c->settings->name));
 }
 
-/* In a transaction, which has failed, it cannot be tried without: it is prepared anew when it is next used. */
+/* A failed transaction cannot retry without it: the statement is prepared anew on its next use. */
 static void check_prepared_error(struct postgres_conn *c, struct postgres_query *query, const char *state)
 {
     struct postgres_prepared *p = query->prepared;
@@ -56,7 +56,7 @@ static void retire_conn(struct postgres_conn *c)
     c->retires = true;
 }
 
-/* Outside of a transaction what has failed has done nothing, so that it can be repeated. */
+/* Outside of a transaction, a failed statement had no effect and can be retried. */
 static void check_error(struct postgres_conn *c, struct postgres_query *query, const char *state)
 {
     if (query->prepared)
@@ -74,7 +74,7 @@ void postgres_retry_decide(struct postgres_conn *c, struct postgres_query *query
     if (PQresultStatus(result) == PGRES_FATAL_ERROR) {
         const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
         check_error(c, query, state ? state : "");
-    } else if (query->doubted) { /* it is right, so what was prepared was not */
+    } else if (query->doubted) { /* the retry worked, so the prepared statement was stale */
         query->doubted->is_dead = true;
     }
 }

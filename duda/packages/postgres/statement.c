@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words of a statement, without comments, constants and quoted names (chapter 4.1 of PostgreSQL's
+/* Tokenizes a statement, skipping comments, constants and quoted names (chapter 4.1 of PostgreSQL's
  * manual). */
 #include "statement.h"
 
@@ -38,7 +38,7 @@ static size_t comment_end(mk_str text, size_t at)
     return depth ? text.len : at;
 }
 
-/* Of a constant or a quoted name. A doubled quote is two of them, one after the other. */
+/* The end of a constant or a quoted name. A doubled quote looks like two adjacent strings. */
 static size_t quoted_end(mk_str text, size_t at, bool escapes)
 {
     char quote = text.p[at++];
@@ -60,7 +60,7 @@ static size_t dollar_quote_end(mk_str text, size_t at)
     return close < text.len ? close + tag.len : text.len;
 }
 
-/* Behind what is no word. */
+/* The offset after a token that is not a word. */
 static size_t skip_token(mk_str text, size_t at)
 {
     char c = text.p[at], next = at + 1 < text.len ? text.p[at + 1] : 0;
@@ -83,7 +83,7 @@ static size_t skip_token(mk_str text, size_t at)
     return at + 1;
 }
 
-/* The next word; empty at the end. *other: there is something else ahead of it. */
+/* The next word; empty at the end. *other: another token precedes it. */
 static mk_str next_word(mk_str text, size_t *at, bool *other)
 {
     size_t i = *at;
@@ -121,7 +121,7 @@ static bool word_is(mk_str word, const char *other)
     return mk_str_eq_nocase(word, mk_str_from_c(other));
 }
 
-/* The first two words say what it is. */
+/* The first two words determine the type. */
 static void classify_command(struct postgres_statement *s, mk_str first, mk_str second)
 {
     static const mk_str queries[] = {MK_STR("SELECT"), MK_STR("INSERT"), MK_STR("UPDATE"), MK_STR("DELETE"),
@@ -138,11 +138,12 @@ static void classify_command(struct postgres_statement *s, mk_str first, mk_str 
         s->changes_session = false;
     if (word_is(first, "PREPARE") && word_is(second, "TRANSACTION"))
         s->ends_transaction = true;
-    if (is_in_list(first, ends, MK_LEN(ends))) /* of two phases: COMMIT PREPARED belongs to no session */
+    if (is_in_list(first, ends, MK_LEN(ends))) /* two-phase commit: COMMIT PREPARED does not belong to a
+                                                * session */
         s->ends_transaction = !word_is(second, "PREPARED");
 }
 
-/* Words that matter wherever they are. */
+/* Words that matter anywhere in the statement. */
 struct words {
     bool creates, temporary, keeps, copies, is_local, holds, sets, locks, reads, savepoint;
 };

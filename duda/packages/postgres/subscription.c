@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages as straight-line calls, and for functions. */
+/* Receiving messages as sequential code, or with callbacks. */
 #include <duda/memory.h>
 #include <duda/request.h>
 #include <duda/wait.h>
@@ -15,7 +15,7 @@ static void free_sub(void *ctx)
     postgres_pubsub_free_sub(ctx);
 }
 
-/* Of a handler it is freed when that returns. */
+/* A handler's subscription is freed when the handler returns. */
 void duda_postgres_unsubscribe(struct duda_postgres_sub *sub)
 {
     struct postgres_pubsub *h = sub->pubsub;
@@ -110,7 +110,7 @@ int duda_postgres_subscribe_callback(struct mk_worker *w, const char *database, 
     sub->on_message = on_message;
     sub->ctx = ctx;
     if (out)
-        *out = sub; /* ahead of the first call */
+        *out = sub; /* before the first call */
     postgres_pubsub_subscribe(&b->pubsub, sub);
     return 0;
 }

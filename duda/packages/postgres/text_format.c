@@ -22,7 +22,7 @@ static void format_real(struct mk_buf *out, double real)
         mk_buf_addf(out, "%.17g", real);
     else
         mk_buf_add(out, isnan(real) ? MK_STR("NaN") : real > 0 ? MK_STR("Infinity") : MK_STR("-Infinity"));
-    for (size_t i = from; i < out->len; i++) /* the point of printf is the locale's */
+    for (size_t i = from; i < out->len; i++) /* printf uses the decimal point of the locale */
         out->p[i] = out->p[i] == ',' ? '.' : out->p[i];
 }
 
@@ -78,7 +78,7 @@ static bool is_octal_escape(mk_str s)
     return s.len == 3 && s.p[0] <= '3';
 }
 
-/* Bytes are there as they are, but for `\\` and `\ooo`. */
+/* Bytes stand for themselves, except for `\\` and `\ooo`. */
 static void decode_escaped(struct mk_buf *out, mk_str text)
 {
     while (text.len) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Draws what libqrencode encodes: one path, a rectangle for each run of dark modules. */
+/* Draws the output of libqrencode: a single path with a rectangle for each run of dark modules. */
 #include <duda/qr.h>
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The handler that needs the map fetches it, from the node that was heard last: one that is frozen is not it.
- */
+/* The handler that needs the slot map fetches it from the node that replied last, because this node is not
+ * hung. */
 #include "cluster.h"
 
 #include <duda/memory.h>
@@ -15,7 +15,7 @@ enum { NODES_MAX = 255, AGAIN_MS = 100, WAIT_MS = 20, OLD_MS = 60000 };
 
 struct redis_node {
     struct redis_command_queue queue;
-    bool is_mapped; /* it has slots */
+    bool is_mapped; /* owns slots */
 };
 
 struct redis_cluster {
@@ -23,7 +23,7 @@ struct redis_cluster {
     const struct redis_settings *settings;
     struct redis_command_queue *any;
     struct redis_node *nodes[NODES_MAX];
-    unsigned char slots[REDIS_SLOTS]; /* the number of the node, and one; 0: none */
+    unsigned char slots[REDIS_SLOTS]; /* index of the node plus one; 0: none */
     uint64_t loaded_ms, tried_ms;
     bool is_doubtful, is_loading;
 };
@@ -67,8 +67,8 @@ static bool open_node(struct redis_cluster *c, struct redis_node **at, const cha
     return *at;
 }
 
-/* The number of the node at that address, which is made known if need be, and one; 0: there is no memory, or
- * there are too many. */
+/* The index plus one of the node at that address, which is added if necessary; 0: out of memory, or too many
+ * nodes. */
 static unsigned find_or_add_node(struct redis_cluster *c, const char *address)
 {
     unsigned empty = NODES_MAX;
@@ -86,7 +86,7 @@ static struct redis_command_queue *node_queue(struct redis_cluster *c, unsigned 
     return number ? &c->nodes[number - 1]->queue : c->any;
 }
 
-/* ---- The map ---- */
+/* ---- The slot map ---- */
 
 static struct redis_command_queue *most_recent_node(struct redis_cluster *c)
 {
@@ -120,7 +120,7 @@ static void parse_slot_range(struct duda_ctx *d, struct redis_cluster *c,
         c->slots[slot] = (unsigned char)number;
 }
 
-/* Those that have left, once no handler waits for them any more. */
+/* Removes nodes that have left the cluster once no handler waits for them. */
 static void remove_unmapped_nodes(struct redis_cluster *c)
 {
     for (unsigned i = 0; i < NODES_MAX; i++) {
@@ -162,7 +162,7 @@ static int fetch_slot_map(struct duda_ctx *d, struct redis_cluster *c)
     return e;
 }
 
-/* One handler fetches it; an old map serves the others meanwhile. */
+/* One handler fetches the map; the others use the old one meanwhile. */
 static int refresh_slot_map(struct duda_ctx *d, struct redis_cluster *c)
 {
     uint64_t now = mk_worker_now_ms(c->worker);
@@ -191,7 +191,7 @@ int redis_cluster_find_node(struct duda_ctx *d, struct redis_cluster *c, int slo
     return e;
 }
 
-/* ---- What nodes say ---- */
+/* ---- Redirects ---- */
 
 /* "MOVED 3999 127.0.0.1:6381" or "ASK ...". */
 static struct redis_command_queue *parse_redirect(struct redis_cluster *c, mk_str text, bool moved)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands wait for the end of the turn, then for their replies. */
+/* Commands wait for the end of the loop iteration, then for their replies. */
 #include "command_queue.h"
 
 #include <errno.h>
 #include <monkey/mem.h>
 
-/* A server that stays a replica is left so often, at most. */
+/* Minimum time between reconnects to a server that stays a replica. */
 enum { RETIRE_MS = 1000 };
 
 enum { SPARE_MAX = 256 };
@@ -26,9 +26,9 @@ static void batch_free(struct redis_command_queue *q, struct redis_batch *batch)
         mk_mem_free(batch);
 }
 
-/* ---- Bytes that wait ---- */
+/* ---- Unsent bytes ---- */
 
-/* Of the first job that waits. They are dropped now and then, all at once. */
+/* Discards the bytes of the first waiting batch. They are compacted lazily, all at once. */
 static void discard_batch_bytes(struct redis_command_queue *q, size_t n)
 {
     q->dead += n;
@@ -41,7 +41,7 @@ static void discard_batch_bytes(struct redis_command_queue *q, size_t n)
     }
 }
 
-/* To those that the socket has not taken. */
+/* Moves the commands to the output that the socket has not accepted yet. */
 static void move_to_output(struct redis_command_queue *q)
 {
     struct mk_buf *out = &q->conn.stream.out;
@@ -57,7 +57,7 @@ static void move_to_output(struct redis_command_queue *q)
     }
 }
 
-/* ---- What the connection says ---- */
+/* ---- Connection events ---- */
 
 static void send_waiting(struct package_conn *l)
 {
@@ -105,13 +105,13 @@ static void before_reply(struct redis_conn *c)
     c->parser.to = &batch->wait->replies[batch->wait->got];
 }
 
-/* A master that was demoted keeps its connections. Scripts and transactions quote its error in theirs. */
+/* A demoted master keeps its connections. Scripts and transactions quote its error in theirs. */
 static bool is_readonly_error(const struct duda_redis_reply *reply)
 {
     static const mk_str text = MK_STR("READONLY You can't write against a read only");
     return reply->type == DUDA_REDIS_ERROR &&
            (memmem(reply->text.p, reply->text.len, text.p, text.len) ||
-            mk_str_starts(reply->text, MK_STR("UNBLOCKED force"))); /* of what has blocked */
+            mk_str_starts(reply->text, MK_STR("UNBLOCKED force"))); /* of a blocking command */
 }
 
 static void close_if_drained(struct redis_command_queue *q)
@@ -151,7 +151,7 @@ static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
     close_if_drained(q);
 }
 
-/* ---- Its life ---- */
+/* ---- Lifetime ---- */
 
 int redis_batch_begin(struct redis_command_queue *q, struct redis_reply_wait *wait, size_t n_replies,
                       struct redis_batch **out)

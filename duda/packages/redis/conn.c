@@ -5,18 +5,18 @@
 
 static const char too_long[] = "a reply is longer than MaxReplySize";
 
-enum { MEMBER_MIN = 3 }; /* bytes of a member of a list, such as "+", CR, LF */
+enum { MEMBER_MIN = 3 }; /* minimum size of a list member, such as "+", CR, LF */
 
 /* ---- Commands ---- */
 
-/* Into room that is there. */
+/* The buffer must have enough space. */
 static void append_bytes(struct mk_buf *out, const char *p, size_t len)
 {
     memcpy(out->p + out->len, p, len);
     out->len += len;
 }
 
-/* A length, as "$12" or "*3", and the end of the line. */
+/* A length, such as "$12" or "*3", with its line end. */
 static void append_length(struct mk_buf *out, char mark, size_t n)
 {
     char line[] = {mark, (char)('0' + n % 10), '\r', '\n'};
@@ -46,7 +46,7 @@ void redis_command_format(struct mk_buf *out, const mk_str *parts, size_t n)
     }
 }
 
-/* ---- Its way up ---- */
+/* ---- Handshake ---- */
 
 static void send_auth(struct redis_conn *c)
 {
@@ -58,7 +58,7 @@ static void send_auth(struct redis_conn *c)
     c->greetings++;
 }
 
-/* What can be replaced by another server has to give a sign of life, before commands are said to be sent. */
+/* A server that can be replaced by another must answer a probe before commands count as sent. */
 static void send_handshake(struct redis_conn *c)
 {
     const struct redis_settings *s = c->settings;
@@ -121,7 +121,7 @@ bool redis_address_format(mk_str host, mk_str port, char out[REDIS_ADDRESS_MAX])
     return host.len && !text.failed;
 }
 
-/* To the address, or to a server of the configuration. */
+/* Connects to the address, or to a server of the configuration. */
 static void start_connect(struct redis_conn *c)
 {
     mk_str address = mk_str_from_c(c->address);
@@ -155,7 +155,7 @@ static int next_reply(struct redis_conn *c, struct duda_redis_reply **reply)
     return redis_reply_parser_next(&c->parser, reply);
 }
 
-/* It answers no command: taken for a reply, it would shift all that follow. */
+/* A push answers no command: treated as a reply, it would shift all following ones. */
 static void on_push(struct redis_conn *c, struct duda_redis_reply *push)
 {
     if (redis_conn_is_up(c) && c->ops->on_push)
@@ -205,7 +205,7 @@ static void on_bytes(struct package_stream *s, mk_str bytes)
         package_conn_fail(&s->link, -EMSGSIZE, too_long);
 }
 
-/* ---- Its life ---- */
+/* ---- Lifetime ---- */
 
 void redis_conn_connect(struct package_conn *l)
 {

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs by scripts, each of which is one step; all keys of a queue are in one slot, and times are the
- * server's. Keys of the queue `shop:mail` begin with
- * `!duda:jobs:{shop:mail}:`
+/* Jobs with one Lua script per step; all keys of a queue are in one slot, and times are those of the server.
+ * Keys of the queue `shop:mail` begin with `!duda:jobs:{shop:mail}:`
  *
- *     w   sorted set: IDs that wait, by when they are due
- *     r   sorted set: IDs that are taken, by when their lease ends
- *     t   hash: by whom they are taken      n   hash: how often they were
- *     j   hash: their records               x   hash: records of the dead
- *     u   hash: unique texts, and the IDs that have them
- *     -   never there
+ *     w   sorted set: IDs of waiting jobs, by due time
+ *     r   sorted set: IDs of running jobs, by end of the lease
+ *     t   hash: owners of running jobs      n   hash: number of tries
+ *     j   hash: records                     x   hash: records of failed jobs
+ *     u   hash: unique texts, and the IDs that own them
+ *     -   never exists
  *
- * While a cluster moves the slot, some keys are at one node and some at another, and a script would see half
- * of the queue. So it names all of them, and one that is at neither: the nodes say TRYAGAIN until all have
- * moved.
- */
+ * While a cluster migrates the slot, some keys are on one node and some on another, and a script would see
+ * half of the queue. So each script names all keys, and one that is on neither node: the nodes reply TRYAGAIN
+ * until all keys have migrated. */
 #include "jobs_backend.h"
 
 #include <duda/memory.h>
@@ -32,7 +30,7 @@ enum { KEYS = sizeof tables, ARGUMENTS_MAX = 7 };
 #define BEGIN                                                                                                \
     "local p=string.sub(KEYS[1],1,-2) local t=redis.call('TIME') local now=t[1]*1000+math.floor(t[2]/1000) " \
     "local id=ARGV[1] "
-/* When it is due: at that time, or after a delay. */
+/* The due time: an absolute time, or a delay. */
 #define DUE(at, delay) "(" at "~='0' and " at " or now+" delay ")"
 #define IF_OURS        "if redis.call('HGET',p..'t',id)~=ARGV[2] then return 0 end "
 
@@ -43,7 +41,7 @@ static struct duda_redis_script push_script = {
                     "redis.call('HSET',p..'j',id,ARGV[2]) redis.call('ZADD',p..'w'," DUE(
                         "ARGV[4]", "ARGV[5]") ",id) return 1"};
 
-/* ARGV: nothing, token, lease. Those whose lease is over wait again. */
+/* ARGV: nothing, token, lease. Jobs with an expired lease wait again. */
 static struct duda_redis_script take_script = {
     .source = BEGIN
     "for _,lost in ipairs(redis.call('ZRANGEBYSCORE',p..'r','-inf',now)) do "
@@ -103,7 +101,7 @@ static int run_script_replicated(struct duda_ctx *d, struct duda_store *s, mk_st
     return redis_eval_replicated(d, s->of, reply, script, KEYS, all, KEYS + n, is_kept);
 }
 
-/* What a fail-over undoes is done again. */
+/* A write lost in a failover is repeated. */
 static int run_script(struct duda_ctx *d, struct duda_store *s, mk_str queue,
                       struct duda_redis_script *script, struct duda_redis_reply *reply,
                       const mk_str *arguments, size_t n)
@@ -116,7 +114,7 @@ static mk_str number(struct duda_ctx *d, uint64_t n)
     return duda_sprintf(d, "%llu", (unsigned long long)n);
 }
 
-/* What scripts answer that change something or not. */
+/* Maps the reply of scripts that change something or not. */
 static int script_result(int e, const struct duda_redis_reply *reply, int otherwise)
 {
     return e ? e : reply->type != DUDA_REDIS_NUMBER ? -EPROTO : reply->number ? 0 : otherwise;
@@ -174,7 +172,7 @@ static int complete(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_s
     return script_result(run_script(d, s, queue, &finish_script, &reply, arguments, 7), &reply, -ESTALE);
 }
 
-/* That of the node which has the queue. */
+/* The clock of the node that owns the queue. */
 static int now(struct duda_ctx *d, struct duda_store *s, mk_str queue, uint64_t *ms)
 {
     struct duda_redis_reply reply;
@@ -183,7 +181,7 @@ static int now(struct duda_ctx *d, struct duda_store *s, mk_str queue, uint64_t 
     return e ? e : reply.type == DUDA_REDIS_NUMBER ? 0 : -EPROTO;
 }
 
-/* ---- Looking at them ---- */
+/* ---- Inspection ---- */
 
 static int count(struct duda_ctx *d, struct duda_store *s, mk_str queue, struct duda_job_counts *out)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Most commands have one key, behind their name. The table names those that have not; of commands with
- * several keys that are not in it the server says whether they are of one slot. */
+/* Most commands have one key, after their name. The table lists the exceptions; for multi-key commands that
+ * are not in it, the server checks whether the keys share a slot. */
 #include "key_slot.h"
 
 #include <errno.h>
@@ -33,13 +33,13 @@ int redis_key_slot(mk_str key)
     return crc16(key) % REDIS_SLOTS;
 }
 
-/* ---- Where the keys are ---- */
+/* ---- Positions of keys ---- */
 
 enum kind {
     ONE,    /* at `at` */
     EACH,   /* from `at` on, every `step`-th */
-    NUMBER, /* from behind `at`, which says how many there are */
-    BEHIND, /* the first half of what is behind STREAMS */
+    NUMBER, /* after `at`, which is the number of keys */
+    BEHIND, /* the first half of the words after STREAMS */
     NONE
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plugin: [REDIS] sections, and connections of every worker. */
+/* The plugin: [REDIS] sections, and the connections of every worker. */
 #include <duda/config.h>
 #include <duda/redis.h>
 #include <duda/request.h>
@@ -82,7 +82,7 @@ static const struct mk_conf_key keys[] = {
      .help = "How long a reply may be. A longer one closes the connection."},
 };
 
-/* A number of this machine that its workers share. */
+/* A random ID of this machine, shared by its workers. */
 static bool init_origin_id(struct mk_config *config, struct redis_settings *s)
 {
     uint64_t *origin = mk_config_shared(config, "duda-redis-origin", sizeof *origin);

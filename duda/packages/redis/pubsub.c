@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Subscribes to a channel when the first handler listens to it, and leaves it after the last one. A
- * connection that is lost comes back, and all subscriptions with it. */
+/* Subscribes to a channel for its first subscriber, and unsubscribes after the last one. A lost connection is
+ * reopened with all subscriptions. */
 #include "pubsub.h"
 
 #include <errno.h>
@@ -31,7 +31,8 @@ static void send_command(struct redis_pubsub *h, const char *command, const stru
     package_stream_flush(&h->conn.stream);
 }
 
-/* When a PING is due, or its reply is late. What arrives before does not touch it: it is set anew when it rings. */
+/* Fires when a PING is due, or its reply is late. Lazy: input does not touch the timer, which is re-armed
+ * when it fires. */
 static void set_timer(struct redis_pubsub *h)
 {
     uint64_t now = mk_worker_now_ms(h->conn.stream.link.worker);
@@ -70,7 +71,7 @@ void redis_pubsub_unsubscribe(struct duda_redis_sub *sub)
         send_command(h, "UNSUBSCRIBE", sub);
 }
 
-/* ---- What arrives ---- */
+/* ---- Input ---- */
 
 static mk_str reply_text_at(const struct duda_redis_reply *reply, size_t i)
 {
@@ -85,7 +86,7 @@ static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
         h->pinged_ms = 0;
         set_timer(h);
     }
-    if (reply->type == DUDA_REDIS_STATUS) /* to PING, in RESP3 */
+    if (reply->type == DUDA_REDIS_STATUS) /* reply to PING, in RESP3 */
         return;
     if (reply->type != DUDA_REDIS_LIST) {
         package_conn_fail(&c->stream.link, -ENOKEY,
@@ -131,9 +132,9 @@ static void on_down(struct package_conn *l, int error)
     }
 }
 
-/* ---- The clock ---- */
+/* ---- Keep-alive ---- */
 
-/* A server that is frozen closes nothing: a quiet connection is asked for a sign of life. */
+/* A hung server closes nothing, so a quiet connection is probed. */
 static void on_due(struct mk_timer *t)
 {
     struct redis_pubsub *h = MK_CONTAINER(t, struct redis_pubsub, timer);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands as straight-line calls. */
+/* Commands as sequential code. */
 #include "redis.h"
 
 #include <duda/memory.h>
@@ -14,7 +14,7 @@
 
 enum { SHOWN_MAX = 60, DEDICATED_KEPT = 16, HOPS_MAX = 5, LATER_MS = 50, ASKED_MAX = 2 };
 
-/* The words of the server, without the arguments that it may quote. */
+/* The server's message, without the arguments that it may quote. */
 static int set_server_error(struct duda_ctx *d, const struct duda_redis *r,
                             const struct duda_redis_reply *reply, mk_str command)
 {
@@ -28,7 +28,7 @@ static int set_server_error(struct duda_ctx *d, const struct duda_redis *r,
                        MK_STR_ARG(mk_str_first(command, 30)));
 }
 
-/* Says in the reply what happened where. */
+/* Stores error and server in the reply. */
 static int set_error(struct duda_ctx *d, const struct redis_command_queue *q, struct duda_redis_reply *reply,
                      int e)
 {
@@ -84,7 +84,7 @@ static struct redis_dedicated_conn *acquire_dedicated(struct duda_redis *r,
         r->n_dedicated--;
         if (b->queue.conn.stream.link.since_ms > like->demoted_ms)
             return b;
-        redis_dedicated_conn_free(b); /* to the server that was demoted */
+        redis_dedicated_conn_free(b); /* connected to the demoted server */
         return acquire_dedicated(r, like);
     }
     struct redis_dedicated_conn *b = mk_mem_zalloc(1, sizeof *b);
@@ -96,7 +96,7 @@ static struct redis_dedicated_conn *acquire_dedicated(struct duda_redis *r,
     return b;
 }
 
-/* One whose command is still under way is of no use to another handler. */
+/* A connection with a command in flight cannot be reused by another handler. */
 static void release_dedicated(struct duda_redis *r, struct redis_dedicated_conn *b)
 {
     if (redis_command_queue_count(&b->queue) || !redis_conn_is_up(&b->queue.conn) ||
@@ -119,7 +119,7 @@ static int run_on_queue(struct duda_ctx *d, struct redis_command_queue *q,
                         const struct redis_request *request, struct duda_redis_reply *replies,
                         bool *is_unsent)
 {
-    struct duda_redis_reply asked[1 + ASKED_MAX]; /* of ASKING, and of the commands */
+    struct duda_redis_reply asked[1 + ASKED_MAX]; /* replies to ASKING and the commands */
     memset(asked, 0, sizeof asked);
     int e = redis_request_run(d, q, request, request->asks ? asked : replies, is_unsent);
     if (request->asks)
@@ -143,7 +143,7 @@ static int run_on_dedicated(struct duda_ctx *d, struct duda_redis *r, struct red
     return e;
 }
 
-/* The node stays known meanwhile, so that it can say why it has failed. */
+/* The node is kept meanwhile, so that it can say why it failed. */
 static int run_on_node(struct duda_ctx *d, struct duda_redis *r, struct redis_command_queue *q,
                        const struct redis_request *request, struct duda_redis_reply *replies, bool *is_unsent)
 {
@@ -157,11 +157,11 @@ static int run_on_node(struct duda_ctx *d, struct duda_redis *r, struct redis_co
 
 /* ---- A cluster ---- */
 
-/* Where a request goes, and how it went. */
+/* The target of a request, and its outcome. */
 struct cluster_attempt {
     int slot;
     struct redis_command_queue *at;
-    struct redis_command_queue *next; /* NULL: the map says where */
+    struct redis_command_queue *next; /* NULL: use the slot map */
     bool asks;
 };
 
@@ -187,7 +187,7 @@ static enum redis_redirect run_cluster_step(struct duda_ctx *d, struct duda_redi
     enum redis_redirect redirect =
         redis_cluster_parse_redirect(r->cluster, replies, redis_request_reply_count(request), &c->next);
     if (redirect == REDIS_REDIRECT_ASK &&
-        (request->is_whole || request->n > ASKED_MAX)) { /* it holds for one command */
+        (request->is_whole || request->n > ASKED_MAX)) { /* ASKING applies to one command */
         c->next = NULL;
         return REDIS_REDIRECT_RETRY;
     }
@@ -195,7 +195,7 @@ static enum redis_redirect run_cluster_step(struct duda_ctx *d, struct duda_redi
     return redirect;
 }
 
-/* Repeats what no node has done, for as long as Timeout: meanwhile a replica may become the master. */
+/* Retries what no node has executed, for as long as Timeout: meanwhile a replica may become the master. */
 static int run_on_cluster(struct duda_ctx *d, struct duda_redis *r, int slot,
                           const struct redis_request *request, struct duda_redis_reply *replies)
 {
@@ -208,14 +208,14 @@ static int run_on_cluster(struct duda_ctx *d, struct duda_redis *r, int slot,
             return e ? set_error(d, c.at, replies, e) : 0;
         if (redirect != REDIS_REDIRECT_RETRY && hops < HOPS_MAX)
             continue;
-        c.next = NULL; /* meanwhile it may be forgotten */
+        c.next = NULL; /* the node may be freed meanwhile */
         e = duda_sleep(d, LATER_MS);
         if (e)
             return set_error(d, &r->queue, replies, e);
     }
 }
 
-/* The slot of all of them. */
+/* The common slot of all commands. */
 static int request_slot(const struct redis_request *request, struct redis_crossslot *crossslot)
 {
     int slot = REDIS_NO_KEY;
@@ -250,7 +250,7 @@ static int route_request(struct duda_ctx *d, struct duda_redis *r, const struct 
     return e ? set_error(d, &r->queue, replies, e) : 0;
 }
 
-/* The server has refused it: one command, or a transaction. */
+/* Has the server rejected the command or the transaction? */
 static bool is_error_reply(const struct redis_request *request, const struct duda_redis_reply *replies)
 {
     return replies[request->is_whole ? request->n + 1 : 0].type == DUDA_REDIS_ERROR &&
@@ -269,7 +269,7 @@ static int run_request(struct duda_ctx *d, struct duda_redis *r, const struct re
     return e;
 }
 
-/* Commands for several nodes at once: each alone, and all at the end of this turn. */
+/* Commands for several nodes: starts each separately, and sends all at the end of this loop iteration. */
 static int begin_pipelined(struct redis_request_group *a, struct duda_redis *r,
                            const struct redis_request *request, struct duda_redis_reply *replies,
                            int *results)
@@ -290,7 +290,7 @@ static int begin_pipelined(struct redis_request_group *a, struct duda_redis *r,
     return e;
 }
 
-/* What a node has not done, or has sent elsewhere, is repeated, unless the handler ends. */
+/* Retries commands that a node has not executed or has redirected, unless the handler is cancelled. */
 static int end_pipelined(struct duda_ctx *d, struct duda_redis *r, const struct redis_request *request,
                          struct duda_redis_reply *replies, const struct redis_pending_request *all,
                          int *results)
@@ -346,7 +346,7 @@ static int run_pipelined_counted(struct duda_ctx *d, struct duda_redis *r,
 
 static bool is_in_list(mk_str command, const mk_str *names, size_t n)
 {
-    if (command.len < 4) /* most of all commands are GET and SET */
+    if (command.len < 4) /* most commands are GET and SET */
         return false;
     for (size_t i = 0; i < n; i++)
         if (command.len == names[i].len && mk_str_eq_nocase(command, names[i]))
@@ -354,7 +354,7 @@ static bool is_in_list(mk_str command, const mk_str *names, size_t n)
     return false;
 }
 
-/* They would change the connection of all handlers. */
+/* These would change the shared connection. */
 static bool is_forbidden_command(mk_str command)
 {
     static const mk_str refused[] = {
@@ -368,7 +368,7 @@ static bool is_forbidden_command(mk_str command)
     return is_in_list(command, refused, MK_LEN(refused));
 }
 
-/* They would block it. */
+/* These would block the shared connection. */
 static bool is_blocking_command(const mk_str *parts, size_t n)
 {
     static const mk_str blocking[] = {MK_STR("BLPOP"),    MK_STR("BRPOP"),      MK_STR("BLMOVE"),
@@ -404,7 +404,7 @@ static int check_command(const mk_str *parts, size_t n, bool blocks)
     return is_forbidden_command(parts[0]) || (!blocks && is_blocking_command(parts, n)) ? -EOPNOTSUPP : 0;
 }
 
-/* The command of a service names a key of Duda. */
+/* The command of a service uses a reserved key of Duda. */
 static int reject_reserved_key(struct duda_ctx *d, const struct duda_redis *r, struct duda_redis_reply *reply)
 {
     *reply = (struct duda_redis_reply){
@@ -507,7 +507,7 @@ int redis_do_replicated(struct duda_ctx *d, struct duda_redis *r, struct duda_re
     return e;
 }
 
-/* ---- Several ---- */
+/* ---- Pipelines and transactions ---- */
 
 static int check_commands(const struct duda_redis_command *commands, size_t n)
 {
@@ -551,7 +551,7 @@ int duda_redis_pipeline(struct duda_ctx *d, struct duda_redis *r, const struct d
     return reject_reserved_key(d, r, replies);
 }
 
-/* The reply of EXEC is the list of those of the commands. */
+/* The reply to EXEC is the list of the commands' replies. */
 static int unpack_exec_reply(const struct duda_redis_reply *all, size_t n, struct duda_redis_reply *replies)
 {
     const struct duda_redis_reply *exec = &all[n + 1];
@@ -633,7 +633,7 @@ int redis_eval_replicated(struct duda_ctx *d, struct duda_redis *r, struct duda_
     e = e ? e : send_command(d, r, reply, parts, n + 3, is_kept);
     if (e != -EREMOTEIO || !mk_str_starts(reply->text, MK_STR("NOSCRIPT")))
         return e;
-    parts[0] = MK_STR("EVAL"); /* it was restarted, or is another one: this tells it the script */
+    parts[0] = MK_STR("EVAL"); /* the server was restarted or replaced: EVAL transfers the script */
     parts[1] = mk_str_from_c(script->source);
     return send_command(d, r, reply, parts, n + 3, is_kept);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A text, a number or nothing goes straight to the handler. The members of a list come one after the other,
- * and the handler may be gone before the last: they are kept here until the list is complete. */
+/* Strings, numbers and nil go directly to the handler. The members of a list arrive one by one, and the
+ * handler may be gone before the last one: they are kept here until the list is complete. */
 #include "reply_parser.h"
 
 #include <duda/memory.h>
@@ -11,7 +11,7 @@ enum {
     BLOCK = 4096 - 64,
     ALIGNED = _Alignof(max_align_t),
     IN_KEPT = 64 * 1024,
-    TAG = 4, /* of a verbatim text, such as "txt:" */
+    TAG = 4, /* of a verbatim string, such as "txt:" */
 };
 
 /* More than any MaxReplySize. */
@@ -42,7 +42,7 @@ static void *block_alloc(struct redis_reply_parser *p, size_t size)
     return buf;
 }
 
-/* One block stays for the next list. */
+/* Keeps one block for the next list. */
 static void free_blocks(struct redis_reply_parser *p)
 {
     while (p->blocks && (p->blocks->before || p->blocks->cap > BLOCK)) {
@@ -63,7 +63,7 @@ static int set_error(struct redis_reply_parser *p, int e, const char *why)
 
 /* ---- Values ---- */
 
-/* The place of the value that is being read. */
+/* Where the current value is stored. */
 static struct duda_redis_reply *current_value(struct redis_reply_parser *p, enum duda_redis_type type)
 {
     struct duda_redis_reply *r = &p->root;
@@ -77,7 +77,7 @@ static struct duda_redis_reply *current_value(struct redis_reply_parser *p, enum
     return r;
 }
 
-/* A handler without memory for its text fails alone: the reply is read to its end. */
+/* If the memory for its text is out, only this handler fails: the reply is still parsed to its end. */
 static int add_text_value(struct redis_reply_parser *p, enum duda_redis_type type, mk_str text)
 {
     struct duda_redis_reply *r = current_value(p, type);
@@ -109,7 +109,7 @@ static int add_nil_value(struct redis_reply_parser *p)
     return 0;
 }
 
-/* A few bytes announce a list of any length, whose room is made before its members come. */
+/* A few bytes can announce a list of any length, and its memory is allocated before the members arrive. */
 static int begin_list(struct redis_reply_parser *p, char mark, uint64_t n)
 {
     struct duda_redis_reply *items = NULL;
@@ -136,7 +136,7 @@ static int begin_list(struct redis_reply_parser *p, char mark, uint64_t n)
     return 0;
 }
 
-/* The value was complete, or has opened a list. True: so is the reply. */
+/* The value is complete, or has opened a list. True: the reply is complete, too. */
 static bool finish_value(struct redis_reply_parser *p)
 {
     while (p->depth) {
@@ -155,9 +155,9 @@ static bool finish_value(struct redis_reply_parser *p)
     return true;
 }
 
-/* ---- Bytes ---- */
+/* ---- Parsing ---- */
 
-/* The line at `at`, without its mark and its end. */
+/* The line at `at`, without its type byte and line end. */
 static bool find_line(struct redis_reply_parser *p, mk_str *line)
 {
     mk_str all = mk_buf_str(&p->in);
@@ -196,7 +196,7 @@ static bool contains_only(mk_str text, const char *letters)
     return text.len > 0;
 }
 
-/* A line that is a value by itself. */
+/* A line that is a complete value. */
 static int parse_line_value(struct redis_reply_parser *p, char mark, mk_str line)
 {
     int64_t n;
@@ -207,7 +207,7 @@ static int parse_line_value(struct redis_reply_parser *p, char mark, mk_str line
         return add_text_value(p, DUDA_REDIS_ERROR, line);
     case ':':
         return parse_integer(line, &n) ? add_number_value(p, n) : set_error(p, -EPROTO, "a number is none");
-    case ',': /* as RESP2 writes it, or inf and nan */
+    case ',': /* in the format of RESP2, or inf and nan */
         return contains_only(line, "0123456789+-.eEinfa") ? add_text_value(p, DUDA_REDIS_TEXT, line)
                                                           : set_error(p, -EPROTO, "a double is none");
     case '(':
@@ -224,7 +224,7 @@ static int parse_line_value(struct redis_reply_parser *p, char mark, mk_str line
     }
 }
 
-/* A text whose length is known. *end: where it ends. */
+/* A string with a known length. *end: its end. */
 static int parse_bulk_text(struct redis_reply_parser *p, char mark, size_t len, size_t *end)
 {
     mk_str all = mk_buf_str(&p->in), text = mk_str_of(all.p + *end, len);
@@ -239,7 +239,7 @@ static int parse_bulk_text(struct redis_reply_parser *p, char mark, size_t len, 
                           mark == '=' ? mk_str_skip(text, TAG) : text);
 }
 
-/* The length of a text or list: -1 is a nil of RESP2. */
+/* The length of a string or list: -1 is nil in RESP2. */
 static int parse_length(struct redis_reply_parser *p, char mark, mk_str line, size_t *end)
 {
     int64_t n;
@@ -264,7 +264,7 @@ static int parse_length(struct redis_reply_parser *p, char mark, mk_str line, si
     }
 }
 
-/* The next value; a list begins with it. */
+/* Parses the next value, or the beginning of a list. */
 static int parse_value(struct redis_reply_parser *p, bool *is_whole)
 {
     mk_str line;
@@ -281,7 +281,7 @@ static int parse_value(struct redis_reply_parser *p, bool *is_whole)
     return 0;
 }
 
-/* ---- For its connection ---- */
+/* ---- Interface ---- */
 
 void redis_reply_parser_init(struct redis_reply_parser *p)
 {
@@ -335,7 +335,7 @@ static bool copy_to_handler(struct duda_ctx *d, struct duda_redis_reply *r)
     return true;
 }
 
-/* A push is for the connection, whoever waits for a reply. */
+/* The connection handles a push, no matter who waits for a reply. */
 static struct duda_redis_reply *deliver_reply(struct redis_reply_parser *p)
 {
     if (!p->d || p->is_push)

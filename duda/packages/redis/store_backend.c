@@ -8,7 +8,7 @@
 #include "key_slot.h"
 #include "redis.h"
 
-/* The key of a store in Redis. On the stack of who waits for the reply. */
+/* The key of a store in Redis. On the stack of the handler that waits for the reply. */
 struct own_key {
     char buf[sizeof REDIS_RESERVED_PREFIX + DUDA_STORE_FULL_KEY_MAX];
 };
@@ -36,7 +36,7 @@ static int get(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str *val
     return e ? e : reply.type == DUDA_REDIS_NIL ? -ENOENT : 0;
 }
 
-/* SET with or without a time to live; `condition` may be absent, NX or XX. -EEXIST: it does not hold. */
+/* SET with an optional time to live; `condition` is absent, NX or XX. -EEXIST: the condition is not met. */
 static int set_if(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms,
                   mk_str condition)
 {
@@ -66,7 +66,8 @@ static int replace(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str 
     return e == -EEXIST ? -ENOENT : e;
 }
 
-/* What a fail-over would undo waits for replicas; a lock that is given back would only last longer. */
+/* A write that must survive a failover waits for replicas; for an unlock this is unnecessary: the lock would
+ * only last longer. */
 static int remove_value(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value)
 {
     static struct duda_redis_script if_equal = {
@@ -84,13 +85,13 @@ static int remove_value(struct duda_ctx *d, struct duda_store *s, mk_str key, mk
     return e ? e : is_kept ? 0 : -ENOLINK;
 }
 
-/* A lock that replicas do not have is none. */
+/* A lock that replicas do not have does not count. */
 static int add(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
 {
     int e = set_if(d, s, key, value, ttl_ms, MK_STR("NX"));
     if (e == -ENOLINK) {
         int failed = remove_value(d, s, key, value);
-        (void)failed; /* then it ends with its time to live */
+        (void)failed; /* on failure, it expires */
     }
     return e;
 }

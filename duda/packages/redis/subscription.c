@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Subscriptions as straight-line calls. */
+/* Subscriptions as sequential code. */
 #include <duda/memory.h>
 #include <duda/request.h>
 #include <duda/wait.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each worker hears the channel by itself. What comes from a worker of its own machine it has heard before.
- */
+/* Each worker subscribes to the channel itself. It ignores messages from workers of its own machine, which it
+ * has already received. */
 #include "topic_relay.h"
 
 #include <duda/topic.h>
@@ -23,7 +23,7 @@ static mk_str relay_channel(const struct redis_topic_relay *r)
     return mk_str_of(r->sub.channel, r->sub.channel_len);
 }
 
-/* The command waits for the server as those of handlers do. Its reply is of no interest. */
+/* The command queues like those of handlers. Its reply is ignored. */
 static int say(void *ctx, mk_str message)
 {
     struct redis_topic_relay *r = ctx;

@@ -71,7 +71,7 @@ static bool init_ehlo_name(struct mk_config *config, struct duda_smtp *s)
     return true;
 }
 
-/* A name may begin like an address: 127.example.org. */
+/* A host name may begin like an address: 127.example.org. */
 static bool is_loopback(mk_str server)
 {
     for (size_t i = 0; i < server.len; i++)

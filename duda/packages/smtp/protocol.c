@@ -12,7 +12,7 @@ static bool is_reply_code(mk_str s)
            mk_char_is_digit(s.p[2]);
 }
 
-/* One line with its end: its length; 0: not whole; -EPROTO. */
+/* The length of one line with its end; 0: incomplete; -EPROTO. */
 static ssize_t parse_reply_line(mk_str text, unsigned *code, bool *is_last)
 {
     size_t end = mk_str_find(mk_str_first(text, text.len < SMTP_LINE_MAX ? text.len : SMTP_LINE_MAX), '\n');
@@ -94,7 +94,7 @@ struct smtp_extensions smtp_extensions_parse(const struct smtp_reply *reply)
 {
     struct smtp_extensions x = {.has_size = false};
     mk_str rest = reply->lines, line;
-    bool is_first = true; /* its name */
+    bool is_first = true; /* the server's name */
     for (; smtp_reply_next_line(&rest, &line); is_first = false) {
         mk_str word = mk_str_word(&line);
         if (is_first)
@@ -121,7 +121,7 @@ bool smtp_is_8bit(mk_str text)
     return false;
 }
 
-/* Cuts the next line: LF, CR LF and CR alone end it, for servers do not agree about the last. */
+/* Takes the next line: LF, CR LF and a lone CR end it, because servers disagree about the latter. */
 static mk_str cut_line(mk_str *text)
 {
     size_t n = 0;

@@ -8,7 +8,7 @@
 
 enum { READ_ROOM = 4096, REPLY_MAX = SMTP_LINE_MAX * SMTP_LINES_MAX, TEXT_MAX = 1000, HEAD_ROOM = 64 * 1024 };
 
-/* ---- What the connection says ---- */
+/* ---- Connection events ---- */
 
 static void on_ready(struct package_stream *stream)
 {
@@ -22,7 +22,7 @@ static void set_server_name(struct package_stream *stream)
         stream->link.server = name;
 }
 
-/* An outage is one of the server: another line has reported it, maybe. */
+/* An outage belongs to the server: another connection may have reported it. */
 static void on_connected(struct package_stream *stream)
 {
     struct smtp_session *session = (struct smtp_session *)stream;
@@ -48,7 +48,7 @@ static void on_down(struct package_conn *l, int error)
     duda_wait_wake(&session->wait);
 }
 
-/* on_down() tells the handler. */
+/* on_down() wakes the handler. */
 static void finish(struct package_conn *l, struct package_request *r, int error, bool is_sent)
 {
     (void)l, (void)r, (void)error, (void)is_sent;
@@ -62,7 +62,7 @@ static const struct package_conn_ops link_ops = {.section = "SMTP",
                                                  .on_down = on_down,
                                                  .finish = finish};
 
-/* ---- Its life ---- */
+/* ---- Lifetime ---- */
 
 void smtp_session_close(struct smtp_session *session)
 {
@@ -88,7 +88,7 @@ struct smtp_session *smtp_session_new(struct duda_ctx *d, struct duda_smtp *smtp
     session->message = mk_buf_growing((size_t)smtp->message_max + HEAD_ROOM);
     session->in = mk_buf_growing(REPLY_MAX + READ_ROOM);
     session->out =
-        mk_buf_growing(2 * ((size_t)smtp->message_max + HEAD_ROOM)); /* lines may all begin with dots */
+        mk_buf_growing(2 * ((size_t)smtp->message_max + HEAD_ROOM)); /* every line may begin with a dot */
     package_stream_init(&session->stream, &stream_ops, smtp->upstream);
     session->stream.link.server = smtp->server;
     int e = package_conn_init(&session->stream.link, duda_worker(d), &link_ops, smtp->name, smtp->timeout_ms);
@@ -97,7 +97,7 @@ struct smtp_session *smtp_session_new(struct duda_ctx *d, struct duda_smtp *smtp
 
 /* ---- Steps ---- */
 
-/* Waits for the connection, until the clock of the step is over. */
+/* Waits for the connection until the timeout of the step. */
 static int wait_for_event(struct smtp_session *session)
 {
     int e = duda_wait_suspend(&session->wait);
@@ -157,7 +157,7 @@ static int keep_reply_text(struct smtp_session *session, const struct smtp_reply
     return session->text.p ? 0 : -ENOMEM;
 }
 
-/* 0: there are more bytes. */
+/* 0: received more data. */
 static int read_bytes(struct smtp_session *session)
 {
     if (!mk_buf_reserve(&session->in, READ_ROOM))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One message, from the greeting to its end. The server's replies come in the order of our commands, each of
- * which waits for its own: on the way to a server nearby, nothing is won by pipelining. */
+/* Sends one message, from the greeting to the end. Each command waits for its reply: with a nearby server,
+ * pipelining gains nothing. */
 #include <duda/memory.h>
 #include <duda/request.h>
 #include <duda/wait.h>
@@ -10,17 +10,17 @@
 #include "package.h"
 #include "session.h"
 
-/* duda_mail_write() makes a line of so many bytes out of these. */
+/* duda_mail_write() encodes this many bytes as one line. */
 enum { BASE64_BYTES = 57, BASE64_LINE = 77 };
 enum { COMMAND_MAX = 4096, GOODBYE_MS = 1000 };
 
-/* The server wants a log-in, or another one (RFC 4954, section 6): that is no fault of the message. */
+/* The server requires authentication, or rejects it (RFC 4954, section 6): not an error of the message. */
 static bool is_auth_required(unsigned code)
 {
     return code == 530 || code == 534 || code == 535 || code == 538;
 }
 
-/* A refusal: for good, or for now. */
+/* Maps a rejection, permanent or temporary. */
 static int reply_code_errno(unsigned code)
 {
     return is_auth_required(code) ? -ENOKEY : code >= 500 ? -EBADMSG : code >= 400 ? -EAGAIN : -EPROTO;
@@ -52,7 +52,7 @@ static int set_error(const struct smtp_session *session, struct duda_smtp_result
     return duda_reason(session->d, package_conn_map_errno(e), "%.*s", MK_STR_ARG(result->problem));
 }
 
-/* Sends a command, and wants a reply of that class (2 or 3). */
+/* Sends a command, and expects a reply of that class (2 or 3). */
 static int send_command(struct smtp_session *session, mk_str command, unsigned wanted)
 {
     int e = command.len ? smtp_session_write(session, command) : 0;
@@ -115,7 +115,7 @@ static int send_mail_from(struct smtp_session *session, const struct duda_smtp_m
     return command.p ? send_command(session, command, 2) : -ENOMEM;
 }
 
-/* Refused recipients are noted; an error ends all. */
+/* Records rejected recipients; an error ends the session. */
 static int send_rcpt_to(struct smtp_session *session, const struct duda_smtp_message *m,
                         struct duda_smtp_result *result)
 {
@@ -139,7 +139,7 @@ static int send_rcpt_to(struct smtp_session *session, const struct duda_smtp_mes
     return result->n_refused < m->n_to ? 0 : later ? -EAGAIN : -EBADMSG;
 }
 
-/* The message is the server's by now: nothing that happens here matters. */
+/* The server has accepted the message: errors no longer matter. */
 static void send_quit(struct smtp_session *session)
 {
     struct package_conn *l = &session->stream.link;
@@ -153,7 +153,7 @@ static int deliver_message(struct smtp_session *session, const struct duda_smtp_
     int e = smtp_session_connect(session);
     if (e)
         return set_error(session, result, "connecting", e);
-    if ((e = send_command(session, MK_STR_NULL, 2)) || (e = hello(session))) /* no fault of the message */
+    if ((e = send_command(session, MK_STR_NULL, 2)) || (e = hello(session))) /* not an error of the message */
         return set_error(session, result, "greeting", e == -EBADMSG ? -EAGAIN : e);
     if ((e = authenticate(session)))
         return set_error(session, result, "AUTH", e);
@@ -183,7 +183,7 @@ static int check_message(const struct duda_smtp *smtp, const struct duda_smtp_me
     return 0;
 }
 
-/* `mail`, or the text of `m` if it is NULL. */
+/* Sends `mail`, or the text of `m` if it is NULL. */
 static int send_message(struct smtp_session *session, const struct duda_mail *mail,
                         struct duda_smtp_message m, struct duda_smtp_result *result)
 {
@@ -211,7 +211,7 @@ static int run_session(struct duda_ctx *d, struct duda_smtp *smtp, const struct 
     if (!session)
         return package_call_end(&call, -ENOMEM);
     e = duda_wait_begin(d, &session->wait,
-                        NULL); /* there is nothing to take back: the line ends with the handler */
+                        NULL); /* nothing to undo: the connection ends with the handler */
     e = e ? e : send_message(session, mail, m, result);
     duda_wait_end(&session->wait);
     smtp_session_close(session);

@@ -13,7 +13,7 @@ static void add_real(struct mk_buf *out, double real)
         return;
     }
     mk_buf_addf(&text, "%.17g", real);
-    for (size_t i = 0; i < text.len; i++) /* the point of printf is the locale's */
+    for (size_t i = 0; i < text.len; i++) /* printf uses the decimal point of the locale */
         mk_buf_add_char(out, buf[i] == ',' ? '.' : buf[i]);
 }
 

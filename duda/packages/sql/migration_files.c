@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the files of a folder of migrations, in the master. */
+/* Reads the migration files of a folder, in the master. */
 #include <dirent.h>
 #include <duda/sql_backend.h>
 #include <errno.h>
@@ -23,7 +23,7 @@ static void report_file_error(struct reading *r, const char *name, const char *w
     r->failed = true;
 }
 
-/* Behind all of a lower number. */
+/* Inserts after all lower numbers. */
 static void insert_sorted(struct reading *r, struct duda_sql_migration *m)
 {
     struct duda_sql_migration **at = &r->first;
@@ -59,7 +59,7 @@ static mk_str read_file(struct reading *r, mk_str folder, const char *name)
     return text;
 }
 
-/* FNV-1a. It finds what was edited, by people who do not hide it. CR does not count: git may add it. */
+/* FNV-1a: detects accidental edits, not deliberate ones. Ignores CR, because git may add it. */
 static void compute_checksum(mk_str text, char out[17])
 {
     uint64_t sum = UINT64_C(0xcbf29ce484222325);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a database has run, beside what the files are. */
+/* Compares the migrations that a database has run with the files. */
 #include <duda/sql_backend.h>
 #include <errno.h>
 
@@ -20,7 +20,7 @@ static const struct duda_sql_migration *find_migration(const struct duda_sql_mig
     return all;
 }
 
-/* Rows of a table that knew no services are ours if our files are all of them. */
+/* Rows of a table without services are ours if our files cover all of them. */
 static bool can_adopt_rows(const struct duda_sql_history *h, const struct duda_sql_migration *all)
 {
     bool has_any = false;
@@ -39,7 +39,7 @@ const struct duda_sql_done *duda_sql_history_find(const struct duda_sql_history 
     return find_row(h, h->is_adopted ? MK_STR("") : h->service, number);
 }
 
-/* The messages, as far as there is room for whole ones. */
+/* As many complete messages as fit. */
 struct complaints {
     struct mk_buf text;
     unsigned n;

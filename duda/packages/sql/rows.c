@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows in one piece of memory: while they are gathered, a text is known by its place in `text`, not by its
- * address. */
+/* Rows in a single allocation: while they are collected, a string is identified by its offset in `text`, not
+ * by its address. */
 #include <duda/memory.h>
 #include <duda/sql_backend.h>
 #include <errno.h>
 #include <monkey/mem.h>
 
-enum { FIRST_CELLS = 16 }; /* so few that malloc() is quick */
+enum { FIRST_CELLS = 16 }; /* few enough for a fast malloc() */
 
 static bool reserve_cell(struct duda_sql_rows *r)
 {
@@ -27,7 +27,7 @@ static bool reserve_cell(struct duda_sql_rows *r)
     return true;
 }
 
-/* A NUL follows, so that an empty text has a place, too. */
+/* NUL-terminates each string, so that an empty one has a position, too. */
 static bool copy_text(struct duda_sql_rows *r, struct duda_sql_value *cell)
 {
     mk_str text = cell->text;
@@ -85,7 +85,7 @@ void duda_sql_rows_free(struct duda_sql_rows *r)
     r->n = r->cap = 0;
 }
 
-/* The names of columns are the first cells. */
+/* The column names are the first cells. */
 static int copy_rows(const struct duda_sql_rows *r, struct duda_ctx *d, struct duda_sql_result *result)
 {
     size_t n = r->n_columns;

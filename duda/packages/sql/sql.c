@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plugin: databases of a worker, and which transactions its handlers have. */
+/* The plugin: the databases of a worker, and the transactions of its handlers. */
 #include <duda/memory.h>
 #include <duda/request.h>
 #include <duda/sql_backend.h>
@@ -130,7 +130,8 @@ static int check_statement(struct duda_ctx *d, struct duda_sql_result *result, m
         return set_error(d, result, -EMSGSIZE, "the statement is too long");
     if (n > DUDA_SQL_PARAMETERS_MAX)
         return set_error(d, result, -EMSGSIZE, "the statement has too many parameters");
-    for (size_t i = 0; i < n; i++) /* PostgreSQL has none, and libpq would cut it off there */
+    for (size_t i = 0; i < n; i++) /* PostgreSQL does not allow NULs, and libpq would truncate the text
+                                    * there */
         if (parameters[i].type == DUDA_SQL_TEXT && memchr(parameters[i].text.p, 0, parameters[i].text.len))
             return set_error(d, result, -EBADMSG, "a text has a NUL in it");
     return 0;
@@ -145,7 +146,8 @@ static int begin_call(struct package_call *call, struct duda_ctx *d, struct duda
     return e;
 }
 
-/* Values that messages of PostgreSQL quote, as `...: "x"` or `value "x" ...`, are none of the log's. */
+/* Removes values that PostgreSQL quotes in messages, as `...: "x"` or `value "x" ...`: they must not be
+ * logged. */
 static void append_redacted_message(struct mk_buf *out, mk_str message)
 {
     static const mk_str marks[] = {MK_STR(": \""), MK_STR("value \"")};
@@ -162,7 +164,7 @@ static void append_redacted_message(struct mk_buf *out, mk_str message)
     mk_buf_add(out, message);
 }
 
-/* The words of the database, and the beginning of the statement, which has no values in it. */
+/* The database's message, and the beginning of the statement, which contains no values. */
 static int set_reason(struct duda_ctx *d, int e, const struct duda_sql_result *result, const char *text)
 {
     enum { SHOWN_MAX = 120 };
@@ -205,7 +207,7 @@ static int set_batch_reason(struct duda_ctx *d, int e, const struct duda_sql_sta
     return e;
 }
 
-/* One after the other. */
+/* Runs the statements one after the other. */
 static int run_each(struct duda_ctx *d, struct duda_sql_db *db, void *session,
                     struct duda_sql_result *results, const struct duda_sql_statement *queries, size_t n)
 {

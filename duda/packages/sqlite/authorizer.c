@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SQLite asks for each thing that a statement does, when it is prepared. */
+/* SQLite calls the authorizer for each action of a statement when it is prepared. */
 #include "authorizer.h"
 
 static const char begins[] =
@@ -14,7 +14,7 @@ static int deny(struct sqlite_session *s, const char *why)
     return SQLITE_DENY;
 }
 
-/* With a value: those that ask for something, or change the file. */
+/* Pragmas that may have a value: queries, and those that change the file. */
 static bool is_allowed_pragma(const char *pragma)
 {
     static const char *const all[] = {
@@ -32,13 +32,13 @@ static int authorize_pragma(struct sqlite_session *s, const char *pragma, const 
 {
     if (!value || is_allowed_pragma(pragma))
         return SQLITE_OK;
-    if (sqlite3_stricmp(pragma, "defer_foreign_keys") != 0) /* it ends with the transaction */
+    if (sqlite3_stricmp(pragma, "defer_foreign_keys") != 0) /* it is reset at the end of the transaction */
         return deny(s, changes);
     s->is_once = true;
     return s->use == SQLITE_USE_AUTOCOMMIT ? deny(s, belongs) : SQLITE_OK;
 }
 
-/* What is temporary would hide a table of that name from others. */
+/* A temporary object would hide a table with the same name from other handlers. */
 static int authorize_temporary(struct sqlite_session *s)
 {
     s->is_once = true;
@@ -60,7 +60,7 @@ int sqlite_authorizer_check(void *ctx, int action, const char *a, const char *b,
 {
     struct sqlite_session *s = ctx;
     (void)schema, (void)trigger;
-    if (s->is_vacuum) /* it attaches a file, and has a transaction of its own */
+    if (s->is_vacuum) /* VACUUM attaches a file, and has its own transaction */
         return SQLITE_OK;
     switch (action) {
     case SQLITE_TRANSACTION:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table duda_migrations says which ones a database has. Workers that start together wait for the first
- * one. */
+/* The table duda_migrations lists the migrations that a database has. Workers that start together wait for
+ * the first one. */
 #include "migrate.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 enum { SERVICE, NUMBER, NAME, CHECKSUM };
 
-/* What the table says, copied. */
+/* A copy of the table. */
 struct history {
     struct duda_sql_history is;
     struct duda_sql_done *rows;
@@ -24,7 +24,7 @@ static int exec_sql(sqlite3 *handle, const char *text)
     return sqlite3_exec(handle, text, NULL, NULL, NULL);
 }
 
-/* With up to three parameters, the first of which is a number. */
+/* Up to three parameters, the first of which is a number. */
 static int exec_with_parameters(sqlite3 *handle, const char *text, int64_t number, mk_str a, mk_str b,
                                 const char *c)
 {
@@ -40,7 +40,7 @@ static int exec_with_parameters(sqlite3 *handle, const char *text, int64_t numbe
     return sqlite3_finalize(stmt);
 }
 
-/* ---- Reading ---- */
+/* ---- Reads ---- */
 
 static bool has_column(sqlite3 *handle, const char *name)
 {
@@ -82,7 +82,7 @@ static void add_row(struct history *h, sqlite3_stmt *stmt)
     row->checksum = copy_column_text(h, sqlite3_column_text(stmt, CHECKSUM));
 }
 
-/* Without a table there is no history; a table of before has neither services nor checksums. */
+/* Without the table, the history is empty; tables of earlier versions have neither services nor checksums. */
 static int read_history(struct history *h, sqlite3 *handle)
 {
     sqlite3_stmt *stmt;
@@ -129,9 +129,9 @@ static int check_history(struct history *h, sqlite3 *handle, const struct duda_s
     return SQLITE_ABORT;
 }
 
-/* ---- Writing ---- */
+/* ---- Writes ---- */
 
-/* SQLite cannot change a primary key. */
+/* SQLite cannot change a primary key, so the table is copied. */
 static int create_table(sqlite3 *handle)
 {
     static const char text[] = "CREATE TABLE IF NOT EXISTS duda_migrations (service TEXT NOT NULL DEFAULT "

@@ -86,7 +86,7 @@ static bool check_section(struct mk_config *config, const struct package_section
     s->file = mk_config_path(config, s, s->file);
     mk_str folder = s->file.p ? parent_folder(config, s->file) : MK_STR_NULL;
     if (!folder.p)
-        return false; /* reported */
+        return false; /* already reported */
     mk_config_allow_writing(config, folder);
     if (s->migrations_folder.len) {
         s->migrations_folder = mk_config_path(config, s, s->migrations_folder);

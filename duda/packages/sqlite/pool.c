@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statements run in threads, one for each session. A handler that does not wait any more leaves its statement
- * behind: it is interrupted, and the session is free when it has returned. */
+/* Statements run in threads, one for each session. A handler that stops waiting abandons its statement: the
+ * statement is interrupted, and the session becomes free when it returns. */
 #include "pool.h"
 
 #include <duda/memory.h>
@@ -10,9 +10,9 @@
 
 #include "package.h"
 
-/* A copy of what a handler wants: the handler may be gone before the thread has begun. */
+/* A copy of the handler's request: the handler may be gone before the thread starts. */
 struct sqlite_job {
-    struct waiting *waiting; /* NULL: none waits for it */
+    struct waiting *waiting; /* NULL: nobody waits for it */
     enum sqlite_use use;
     mk_str text;
     size_t n;
@@ -22,9 +22,9 @@ struct sqlite_job {
 
 /* A handler that waits for its statement; on its stack. */
 struct waiting {
-    struct duda_wait wait; /* the first */
+    struct duda_wait wait; /* must be first */
     struct sqlite_slot *slot;
-    struct sqlite_job *job; /* NULL: it is over */
+    struct sqlite_job *job; /* NULL: done */
 };
 
 /* ---- Sessions ---- */
@@ -129,7 +129,7 @@ static int submit_job(struct sqlite_slot *slot, struct sqlite_job *job)
     return e;
 }
 
-/* The lock of a transaction that was given up is in the way of all others: it goes now, not with the next
+/* An abandoned transaction holds a lock that blocks everyone: rolls it back now, not with the next
  * statement. */
 static void rollback_abandoned(struct sqlite_slot *slot)
 {
@@ -148,7 +148,7 @@ static void cancel_job(struct duda_wait *w)
     atomic_store(&waiting->slot->session.is_cancelled, true);
 }
 
-/* When it returns, a thread may still run the statement: then seat->job is set. */
+/* When it returns, a thread may still run the statement: then slot->job is set. */
 static int run_on_slot(struct duda_ctx *d, struct sqlite_slot *slot, struct duda_sql_result *result,
                        enum sqlite_use use, mk_str text, const struct duda_sql_value *values, size_t n)
 {
@@ -187,7 +187,7 @@ static int run_statement(struct duda_ctx *d, struct duda_sql_db *db, void *sessi
         return set_error(d, db, result, e);
     e = run_on_slot(d, slot, result, session ? SQLITE_USE_TRANSACTION : SQLITE_USE_AUTOCOMMIT,
                     mk_str_from_c(q->text), q->parameters, q->n);
-    if (!session && !slot->job) /* else on_job_done() does it */
+    if (!session && !slot->job) /* otherwise on_job_done() does it */
         release_slot(slot);
     return set_error(d, db, result, e);
 }
@@ -235,7 +235,7 @@ static void end(struct duda_sql_db *db, void *session, bool over)
 static const struct duda_sql_ops ops = {
     .run_statement = run_statement, .begin = begin, .finish = finish, .end = end};
 
-/* Mistakes are told at the start, not by the first request. */
+/* Reports errors at the start, not on the first request. */
 static int check_migrations(struct sqlite_pool *b)
 {
     struct sqlite_slot *slot = b->free;

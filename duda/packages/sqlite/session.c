@@ -8,7 +8,7 @@
 #include "authorizer.h"
 #include "migrate.h"
 
-enum { WAIT_MAX_MS = 25 }; /* between two looks at a lock */
+enum { WAIT_MAX_MS = 25 }; /* interval between lock attempts */
 enum { STEPS_BETWEEN_LOOKS = 4000 };
 
 static int rc_to_errno(int rc, int extended)
@@ -55,7 +55,7 @@ static void set_sqlite_error(struct sqlite_session *s, int rc)
               s->handle ? sqlite3_errmsg(s->handle) : sqlite3_errstr(rc));
 }
 
-/* ---- Its life ---- */
+/* ---- Lifetime ---- */
 
 static int should_interrupt(void *ctx)
 {
@@ -63,7 +63,7 @@ static int should_interrupt(void *ctx)
     return atomic_load_explicit(&s->is_cancelled, memory_order_relaxed) || mk_clock_ms() >= s->due_ms;
 }
 
-/* A file that is locked: whoever waits for it may leave. */
+/* The file is locked: the waiting handler may be cancelled. */
 static int on_busy(void *ctx, int n)
 {
     if (should_interrupt(ctx))
@@ -72,7 +72,8 @@ static int on_busy(void *ctx, int n)
     return 1;
 }
 
-/* Of a new file. Two workers that do it at once are in each other's way, and SQLite lets neither wait. */
+/* Enables WAL in a new file. Two workers that do it at once conflict, and SQLite's busy handler does not
+ * apply. */
 static int enable_wal(struct sqlite_session *s)
 {
     int rc;
@@ -105,7 +106,8 @@ static int open_file(struct sqlite_session *s)
     return rc ? rc : configure_connection(s);
 }
 
-/* What migrations leave in their connection, such as a PRAGMA, is not for handlers. */
+/* Uses a separate connection: settings that migrations leave behind, such as a PRAGMA, must not affect
+ * handlers. */
 static int migrate(struct sqlite_session *s, char *why, size_t size)
 {
     bool has_migrated = false;
@@ -144,7 +146,7 @@ void sqlite_session_close(struct sqlite_session *s)
     s->is_changed = false;
 }
 
-/* ---- A statement ---- */
+/* ---- Statements ---- */
 
 static struct sqlite_cached_stmt *find_cached_stmt(struct sqlite_session *s, mk_str text)
 {
@@ -207,7 +209,7 @@ static int bind_value(sqlite3_stmt *stmt, int at, const struct duda_sql_value *v
     }
 }
 
-/* `$2` is the second value, wherever it is. */
+/* `$2` is the second value, wherever it occurs. */
 static bool bind_values(struct sqlite_session *s, sqlite3_stmt *stmt, const struct duda_sql_value *values,
                         size_t n)
 {
@@ -251,7 +253,7 @@ static struct duda_sql_value column_value(sqlite3_stmt *stmt, int i)
     }
 }
 
-/* The first step may prepare it anew, since the schema has changed: then its columns have, too. */
+/* After a schema change, the first step re-prepares the statement: its columns may have changed. */
 static void fetch_rows(struct sqlite_session *s, sqlite3_stmt *stmt)
 {
     int64_t before = sqlite3_total_changes64(s->handle);
@@ -272,7 +274,7 @@ static void fetch_rows(struct sqlite_session *s, sqlite3_stmt *stmt)
 
 /* ---- Transactions ---- */
 
-/* By no limit of time. */
+/* Without a timeout. */
 static void rollback_transaction(struct sqlite_session *s)
 {
     if (!s->handle || sqlite3_get_autocommit(s->handle))
@@ -288,7 +290,7 @@ static bool is_rollback(mk_str text)
     return mk_str_eq(text, MK_STR("ROLLBACK"));
 }
 
-/* Some errors end a transaction by themselves: what follows in it must not be done alone. */
+/* Some errors end a transaction by themselves: its remaining statements must not run outside of it. */
 static bool is_transaction_lost(struct sqlite_session *s)
 {
     if (s->use != SQLITE_USE_TRANSACTION || !sqlite3_get_autocommit(s->handle))
@@ -297,7 +299,7 @@ static bool is_transaction_lost(struct sqlite_session *s)
     return true;
 }
 
-/* Nobody would end it. */
+/* Nobody would end the transaction. */
 static void check_no_open_transaction(struct sqlite_session *s)
 {
     if (s->use != SQLITE_USE_AUTOCOMMIT || sqlite3_get_autocommit(s->handle))
@@ -342,7 +344,7 @@ void sqlite_session_run(struct sqlite_session *s, enum sqlite_use use, mk_str te
     if (!text.len && use == SQLITE_USE_INTERNAL)
         return;
     if (is_rollback(text) && use == SQLITE_USE_INTERNAL && sqlite3_get_autocommit(s->handle))
-        return; /* an error has done it */
+        return; /* ended by an error */
     if (!is_transaction_lost(s))
         run_statement(s, text, values, n);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits and locks, the same over all kinds of stores. Who waits for a lock is told when it is given back, by
- * workers of this server; it looks by itself, too, because the time of a lock may end, its owner may have
- * died, or live on another machine. */
+/* Rate limits and locks, the same for all kinds of stores. When a lock is released, workers of this server
+ * notify the waiters. Waiters also poll, because a lock may expire, or its owner may have died or run on
+ * another machine. */
 #include <duda/memory.h>
 #include <duda/request.h>
 #include <duda/wait.h>
@@ -14,15 +14,15 @@ enum { TOKEN_BYTES = 16, LOOK_NEAR_MS = 250, LOOK_FAR_MIN_MS = 20 };
 
 /* On the stack of its handler. */
 struct store_waiter {
-    struct duda_wait wait;    /* the first */
-    struct store_worker *all; /* NULL: it is not among its waiters */
+    struct duda_wait wait;    /* must be first */
+    struct store_worker *all; /* NULL: not in the list of waiters */
     struct store_waiter *next;
     struct mk_timer timer;
     uint64_t lock;
-    bool is_told; /* to look whether the lock is free */
+    bool is_told; /* notified to check the lock */
 };
 
-/* Locks of one number wake each other's waiters, which does no harm. */
+/* Locks with the same hash wake each other's waiters, which is harmless. */
 static uint64_t lock_hash(const struct duda_ctx *d, const struct duda_store *s, mk_str key)
 {
     static const struct mk_hash_key any = {0x6c6f636b73, 0x6f6e652d74776f};
@@ -64,7 +64,7 @@ static void remove_waiter(struct duda_wait *wait)
     mk_timer_stop(&w->timer);
 }
 
-/* One of each worker tries: the first. */
+/* Wakes one waiter per worker, the first. */
 static void wake_first_waiter(struct store_worker *all, uint64_t lock)
 {
     for (struct store_waiter *w = all->waiters; w; w = w->next)
@@ -90,7 +90,7 @@ static void notify_unlock(struct store_worker *all, uint64_t lock)
         store_worker_broadcast(all, mk_str_of((const char *)&lock, sizeof lock));
 }
 
-/* One that was told while it tried looks again at once. */
+/* A waiter that was notified while it tried tries again at once. */
 static int wait_for_unlock(struct store_waiter *w, uint32_t ms)
 {
     store_lock_waiters_mark(w->all->waiting, w->all->slot, mk_clock_ms() + ms);
@@ -187,7 +187,7 @@ int duda_store_unlock(struct duda_ctx *d, struct duda_store_lock *lock)
     return e;
 }
 
-/* ---- Limits ---- */
+/* ---- Rate limits ---- */
 
 int duda_store_rate_limit(struct duda_ctx *d, struct duda_store *s, mk_str key, int64_t max,
                           uint64_t window_ms)
@@ -202,7 +202,7 @@ int duda_store_rate_limit(struct duda_ctx *d, struct duda_store *s, mk_str key, 
     if (s->ops->limit)
         return s->ops->limit(d, s, full, max, window_ms);
     int e = s->ops->count(d, s, full, 1, window_ms, &n);
-    if (e == -ENOLINK) /* it is counted, which is enough here */
+    if (e == -ENOLINK) /* it was counted, which suffices here */
         e = 0;
     return e ? e : n > max ? -EDQUOT : 0;
 }

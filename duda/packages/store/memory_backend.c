@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table as a store of duda/store.h. */
+/* The shared table as a store of duda/store.h. */
 #include <duda/memory.h>
 #include <duda/request.h>
 #include <errno.h>
@@ -12,7 +12,7 @@ static uint64_t expiry_time(uint64_t ttl_ms)
     return ttl_ms ? mk_clock_ms() + ttl_ms : 0;
 }
 
-/* Where an entry is: locks are in a table of their own, which values cannot fill. */
+/* The table of an entry: locks have a separate table, which values cannot fill. */
 struct spot {
     const struct store_table *table;
     mk_str key;
@@ -30,7 +30,7 @@ static void find_table(const struct duda_store *s, mk_str key, struct spot *spot
     }
 }
 
-/* It takes less time than asking a clock for it. */
+/* Reading a clock would take longer than the operation. */
 static int record_operation(const struct duda_store *s, int e)
 {
     uint64_t *meter = ((const struct store_worker *)s->of)->meter;
@@ -60,7 +60,8 @@ static int put(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str valu
                             store_table_set(spot.table, spot.key, value, mk_clock_ms(), expiry_time(ttl_ms)));
 }
 
-/* Whose lock it is. A unix socket leads to another server, which has clients of its own. */
+/* The client that holds the lock. Requests over a Unix socket come from another server, which has clients of
+ * its own. */
 static uint32_t lock_client_id(const struct duda_ctx *d, const struct duda_store *s, const struct spot *spot)
 {
     const struct store_worker *all = s->of;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plugin: the stores of a worker, and what is the same over all kinds. */
+/* The plugin: the stores of a worker, and what all kinds of stores share. */
 #include <duda/request.h>
 #include <duda/session.h>
 #include <errno.h>
@@ -36,7 +36,7 @@ static const struct mk_conf_table table = {
     .scope = MK_CONF_SERVER,
 };
 
-/* What workers share. */
+/* State shared by the workers. */
 struct shared {
     struct store_table table, locks;
     struct store_rate_limiter counters;
@@ -45,7 +45,7 @@ struct shared {
     uint32_t generation;
 };
 
-/* Handlers of the last configuration may hold locks, so the memory stays the same. */
+/* Handlers of the previous configuration may hold locks, so the memory stays the same. */
 static size_t shared_memory_size(struct mk_config *config, const struct section *s)
 {
     uint64_t *size = mk_config_shared(config, "duda-store/size", sizeof *size);
@@ -75,7 +75,7 @@ static int load(struct mk_config *config, void **data)
         return -ENOMEM;
     shared->generation = store_lock_waiters_new_generation(shared->waiting);
     *data = shared;
-    shared->table.gives_way = true; /* locks do not */
+    shared->table.gives_way = true; /* locks are not evicted */
     size_t part = size / 8 / PAGE * PAGE;
     int e = store_rate_limiter_init(&shared->counters, memory, part);
     e = e ? e : store_table_init(&shared->locks, (unsigned char *)memory + part, part);
@@ -117,7 +117,7 @@ static void on_message(struct mk_worker *w, mk_str message, void *data)
         store_locks_on_unlock(store_worker_get(w), message);
 }
 
-/* ---- Stores of others ---- */
+/* ---- Stores of other packages ---- */
 
 int duda_store_join(struct mk_worker *w, struct duda_store *s)
 {

@@ -11,7 +11,7 @@
 enum { PAGE = 4096 };
 
 struct counter {
-    uint64_t subject; /* a hash of its key; 0: none */
+    uint64_t subject; /* hash of its key; 0: none */
     uint64_t expires;
     uint64_t n, max;
 };
@@ -22,7 +22,7 @@ struct bucket {
 
 struct store_rate_limiter_part {
     _Atomic uint32_t is_ready;
-    struct mk_hash_key key; /* that of the first part counts: clients may choose names */
+    struct mk_hash_key key; /* the key of the first partition counts: clients may choose names */
     pthread_mutex_t lock;
     _Alignas(64) struct bucket lines[];
 };
@@ -56,14 +56,14 @@ static bool is_expired(const struct counter *c, uint64_t now)
     return !c->subject || c->expires <= now;
 }
 
-/* Is it further from its limit? Of two that are as far, the one that is over first. */
+/* Is counter a further from its limit? On a tie, the one that expires first. */
 static bool is_evicted_before(const struct counter *a, const struct counter *b)
 {
     double of_a = (double)a->n / (double)a->max, of_b = (double)b->n / (double)b->max;
     return of_a < of_b || (of_a <= of_b && a->expires < b->expires);
 }
 
-/* The counter of the subject, or the one that it replaces. */
+/* The counter of the subject, or the one to evict. */
 static struct counter *find_counter(struct bucket *bucket, uint64_t subject, uint64_t now)
 {
     struct counter *best = &bucket->counters[0];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which stores a worker has, and the calls that each kind answers. */
+/* The stores of a worker, and the calls that each backend implements. */
 #include "store.h"
 #include "package.h"
 
@@ -21,10 +21,10 @@ struct store_worker *store_worker_get(const struct mk_worker *w)
 
 void store_worker_broadcast(struct store_worker *all, mk_str message)
 {
-    (void)mk_worker_send(all->worker, self, MK_TO_ALL, message); /* or they look by themselves */
+    (void)mk_worker_send(all->worker, self, MK_TO_ALL, message); /* on failure, they poll */
 }
 
-/* ---- Which store ---- */
+/* ---- Choice of a store ---- */
 
 struct duda_store *store_worker_find_store(const struct store_worker *all, mk_str name)
 {
@@ -55,7 +55,7 @@ mk_str store_key_format(struct store_key_buf *buf, char table, mk_str scope, mk_
     return mk_buf_str(&text);
 }
 
-/* The key of a value as the backend has it. */
+/* The key of a value in the backend. */
 static int scope_key(const struct duda_ctx *d, const struct duda_store *s, mk_str *key,
                      struct store_key_buf *buf)
 {

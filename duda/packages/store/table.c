@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each part has a lock, buckets, and blocks; an entry is a chain of blocks. When none is free, a hand goes
- * round the blocks and drops entries that have expired, and those that nobody has used since it last came by. Where it
- * finds too few, entries may give way all the same: values first, then those that would expire first. */
+/* Each partition has a lock, buckets, and blocks; an entry is a chain of blocks. When no block is free, the
+ * CLOCK algorithm walks over the blocks and evicts expired entries, and those not used since its last round.
+ * If that is not enough, it evicts others, too: values first, then entries that expire first. */
 #include "table.h"
 
 #include <errno.h>
@@ -11,41 +11,42 @@
 #include "shm_mutex.h"
 
 enum { BLOCKS_OF_BUCKET = 2, BLOCK = 128, LINE = 64, SAMPLE = 64 };
-/* How far one call moves the hand, besides what its value needs: all of a part would take milliseconds in a large table,
- * and clients can fill it with entries that stay. The next call goes on from there. */
+/* Limits the steps of the clock hand per call, besides what the value needs: scanning a whole partition would
+ * take milliseconds in a large table, and clients can fill it with persistent entries. The next call
+ * continues from there. */
 enum { STEPS = 1024, STEPS_OF_BLOCK = 2 };
-/* Of so many blocks, in a large table, it is seen whether a client has its share. */
+/* In a large table, the share of a client is estimated from this many blocks. */
 enum { SHARE_SAMPLE = 1024 };
 
 enum state { FREE, FIRST, LATER };
 
-/* What a first block begins with. */
+/* The header of an entry's first block. */
 struct entry {
     uint64_t expires;
-    uint32_t after; /* the next one of the bucket */
+    uint32_t after; /* next entry in the bucket */
     uint32_t bucket;
     uint32_t key_len, value_len;
     bool stays, is_used;
     uint32_t owner; /* 0: none */
 };
 
-/* Numbers of blocks count from 1; 0 is none. */
+/* Block numbers start at 1; 0 is none. */
 struct block {
-    uint32_t next; /* of its entry, or of the free ones */
+    uint32_t next; /* of the entry, or of the free list */
     uint32_t state;
     _Alignas(struct entry) char room[BLOCK - 8];
 };
 
 struct store_part {
     _Atomic uint32_t is_ready;
-    struct mk_hash_key key; /* that of the first part counts: clients may choose names */
+    struct mk_hash_key key; /* the key of the first partition counts: clients may choose names */
     pthread_mutex_t lock;
     uint32_t free, n_free, hand;
     _Alignas(LINE) struct block
-        blocks[]; /* a short entry is one line of the cache, and one miss; buckets follow */
+        blocks[]; /* a short entry fits into one cache line, so costs one cache miss; buckets follow */
 };
 
-/* One part that is locked. */
+/* A locked partition. */
 struct view {
     struct store_part *part;
     uint32_t *buckets;
@@ -53,7 +54,7 @@ struct view {
     mk_str key;
     uint64_t now;
     bool gives_way;
-    uint32_t owner; /* of what is made */
+    uint32_t owner; /* of a new entry */
 };
 
 static struct store_part *part_at(const struct store_table *t, size_t i)
@@ -71,7 +72,7 @@ static struct entry *entry_at(const struct view *v, uint32_t i)
     return (struct entry *)(void *)block_at(v, i)->room;
 }
 
-/* ---- Beginning ---- */
+/* ---- Layout ---- */
 
 static uint32_t *buckets_of(struct store_part *p, uint32_t n)
 {
@@ -155,7 +156,7 @@ static int unlock(const struct view *v, int e)
 
 /* ---- Bytes of an entry ---- */
 
-/* Where the next byte of a chain is. */
+/* The position of the next byte of a chain. */
 struct cursor {
     uint32_t block;
     size_t at;
@@ -234,7 +235,7 @@ static bool is_expired(const struct view *v, const struct entry *e)
     return e->expires && e->expires <= v->now;
 }
 
-/* 0: it is not there. */
+/* 0: not found. */
 static uint32_t find_entry(const struct view *v, struct cursor *value)
 {
     for (uint32_t i = v->buckets[v->bucket]; i; i = entry_at(v, i)->after) {
@@ -243,7 +244,8 @@ static uint32_t find_entry(const struct view *v, struct cursor *value)
         if (e->key_len != v->key.len || !text_matches(v, value, v->key))
             continue;
         if (!is_expired(v, e)) {
-            if (!e->is_used) /* lines that are read alone stay in the caches of all workers */
+            if (!e->is_used) /* only written if changed: cache lines that are just read stay shared between
+                              * CPUs */
                 e->is_used = true;
             return i;
         }
@@ -290,13 +292,13 @@ static bool sweep_blocks(const struct view *v, size_t n)
     return v->part->n_free >= n;
 }
 
-/* Values before entries that stay; then by the time, of which 0 is never. */
+/* Values before persistent entries; then by expiry time, where 0 is never. */
 static bool is_evicted_before(const struct entry *a, const struct entry *b)
 {
     return a->stays != b->stays ? b->stays : a->expires - 1 < b->expires - 1;
 }
 
-/* Of the next entries under the hand, the one that is worth least; 0: there is none that may go. */
+/* The best entry to evict among the next ones under the clock hand; 0: none. */
 static uint32_t find_eviction(const struct view *v, uint32_t old)
 {
     uint32_t best = 0;
@@ -320,7 +322,7 @@ static bool evict_entries(const struct view *v, size_t n, uint32_t old)
     return v->part->n_free >= n;
 }
 
-/* What it replaces counts as free, and stays until all is sure to succeed. */
+/* The entry to be replaced counts as free, but stays until the operation is sure to succeed. */
 static bool reserve_blocks(const struct view *v, size_t n, uint32_t old)
 {
     if (!old)
@@ -335,7 +337,8 @@ static bool reserve_blocks(const struct view *v, size_t n, uint32_t old)
     return is_enough;
 }
 
-/* Has its client half of the room? There is no count that a process which dies could leave wrong. */
+/* Does its client own half of the memory? Estimated by sampling, because a dying process could leave a
+ * counter wrong. */
 static bool exceeds_client_share(const struct view *v)
 {
     uint32_t n = v->n < SHARE_SAMPLE ? v->n : SHARE_SAMPLE, stride = v->n / n,
@@ -349,7 +352,7 @@ static bool exceeds_client_share(const struct view *v)
     return own >= n / 2;
 }
 
-/* A chain of n blocks; there are as many. */
+/* A chain of n blocks, which must be available. */
 static uint32_t alloc_blocks(const struct view *v, size_t n)
 {
     uint32_t first = v->part->free, last = first;
@@ -364,7 +367,7 @@ static uint32_t alloc_blocks(const struct view *v, size_t n)
     return first;
 }
 
-/* In place of an old one, which stays if that fails; 0: there is none. */
+/* Replaces the old entry, which stays on failure; 0: none. */
 static int write_entry(const struct view *v, uint32_t old, mk_str value, uint64_t expires, bool stays)
 {
     size_t n = blocks_needed(v->key.len, value.len);
@@ -389,9 +392,9 @@ static int write_entry(const struct view *v, uint32_t old, mk_str value, uint64_
     return 0;
 }
 
-/* ---- What others call ---- */
+/* ---- Interface ---- */
 
-/* A NUL follows. */
+/* NUL-terminates the value. */
 static int copy_value_out(const struct view *v, struct cursor *p, size_t len, char *out, mk_str *value)
 {
     if (!out)
