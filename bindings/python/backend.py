@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the package (PEP 517): a wheel of files as they are, so pip needs nothing from the network to install it."""
+"""A PEP 517 build backend: the wheel only contains Python files, so pip installs it without network access."""
 import base64
 import csv
 import hashlib
@@ -27,7 +27,7 @@ Tag: py3-none-any
 
 
 def _files():
-    """{name in the wheel: bytes}"""
+    """Maps file names in the wheel to their bytes."""
     info = f"{NAME}-{VERSION}.dist-info"
     found = {path.relative_to(HERE).as_posix(): path.read_bytes() for path in sorted((HERE / NAME).glob("*.py"))}
     found[f"{info}/METADATA"] = METADATA.encode() + (HERE / "README.md").read_bytes()
@@ -43,7 +43,7 @@ def _files():
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    """The name of the wheel, made in that folder."""
+    """Builds the wheel in that folder and returns its name."""
     name = f"{NAME}-{VERSION}-py3-none-any.whl"
     with zipfile.ZipFile(Path(wheel_directory) / name, "w", zipfile.ZIP_DEFLATED) as wheel:
         for path, data in _files().items():
@@ -52,7 +52,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 
 
 def build_sdist(sdist_directory, config_settings=None):
-    """The name of the archive of sources."""
+    """Builds the source archive and returns its name."""
     top = f"{NAME}-{VERSION}"
     with tarfile.open(Path(sdist_directory) / f"{top}.tar.gz", "w:gz") as archive:
         for path in (*sorted((HERE / NAME).glob("*.py")), HERE / "pyproject.toml", HERE / "backend.py", HERE / "README.md"):

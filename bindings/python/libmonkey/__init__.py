@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Monkey HTTP server inside of a Python program.
+"""Embeds the Monkey HTTP server in a Python program.
 
     import libmonkey
 

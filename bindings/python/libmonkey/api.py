@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of libmonkey.so.1 that the binding calls, as <monkey/server.h> and its neighbours declare them."""
+"""ctypes declarations of the libmonkey.so.1 functions that the binding calls: see <monkey/server.h> and related headers."""
 import ctypes
 import os
 from ctypes import (CFUNCTYPE, POINTER, Structure, c_bool, c_char_p, c_int, c_int64, c_size_t, c_ssize_t, c_uint, c_uint32,
@@ -15,17 +15,17 @@ class Str(Structure):
     _fields_ = [("p", c_void_p), ("len", c_size_t)]
 
     def bytes(self):
-        """A copy; None if it is absent."""
+        """Returns a copy, or None if the string is absent."""
         return ctypes.string_at(self.p, self.len) if self.p else None
 
     def text(self):
-        """A copy; bytes that are not UTF-8 become lone surrogates, as in names of files."""
+        """Returns a copy; invalid UTF-8 becomes lone surrogates, as in file names."""
         copy = self.bytes()
         return copy if copy is None else copy.decode("utf-8", "surrogateescape")
 
 
 def as_bytes(value):
-    """Text or bytes as bytes. Anything else is a TypeError: bytes(5) would be five NULs."""
+    """Converts str or bytes to bytes. Anything else raises TypeError, because bytes(5) would be five NULs."""
     if isinstance(value, str):
         return value.encode("utf-8", "surrogateescape")
     if isinstance(value, (bytes, bytearray, memoryview)):
@@ -34,13 +34,13 @@ def as_bytes(value):
 
 
 def as_str(text):
-    """The Str and the bytes that it points into, which must live as long."""
+    """Returns a Str and the bytes it points into, which must outlive it."""
     data = as_bytes(text)
     return Str(ctypes.cast(ctypes.c_char_p(data), c_void_p), len(data)), data
 
 
 def as_c(text):
-    """A text for a `const char *`, which would end at a NUL."""
+    """Converts str or bytes for a `const char *`; rejects NULs, which would truncate it."""
     data = as_bytes(text)
     if b"\0" in data:
         raise ValueError("the text contains a NUL")
@@ -59,7 +59,7 @@ class Options(Structure):
 
 
 class Param(Structure):
-    """struct mk_router_param; of the union, the signed one"""
+    """struct mk_router_param; of its union, only the signed member"""
     _fields_ = [("name", Str), ("value", Str), ("type", c_int), ("as_int", c_int64)]
 
 
@@ -108,7 +108,7 @@ DECLARATIONS = {
 
 
 def load():
-    """The library, with its functions declared. LIBMONKEY is another file to load."""
+    """Loads the library and declares its functions. LIBMONKEY overrides the file to load."""
     library = ctypes.CDLL(os.environ.get("LIBMONKEY", "libmonkey.so.1"))
     for name, (result, *arguments) in DECLARATIONS.items():
         function = getattr(library, name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What handlers get: a request and a response, which are valid until the request is over, in the thread that serves it."""
+"""The arguments of handlers: a request and a response, valid until the request ends, in the thread that serves it."""
 import asyncio
 import ctypes
 import errno
@@ -13,11 +13,11 @@ READ_MAX = 64 * 1024
 
 
 class Ended(Exception):
-    """The request is over: its client went away, or the response was sent."""
+    """The request has ended: the client disconnected, or the response was sent."""
 
 
 class Handle:
-    """A pointer of the library. After the request, the library uses its memory for another one."""
+    """A pointer of the library. After the request, the library reuses its memory."""
 
     def __init__(self, pointer):
         self._pointer = pointer
@@ -32,7 +32,7 @@ class Handle:
 
 
 class Request(Handle):
-    """A request. Its properties are texts; `content` is what a route made with `content=True` has received."""
+    """A request. Its properties are strings; `content` is the request body, for routes with `content=True`."""
 
     def __init__(self, pointer):
         super().__init__(pointer)
@@ -51,13 +51,13 @@ class Request(Handle):
     peer = property(lambda self: self._text(lib.mk_request_client_text), doc="the client's address")
 
     def field(self, name, otherwise=None):
-        """The value of a field, whatever the case of its name."""
+        """Returns the value of a header; its name is case-insensitive."""
         text, _data = as_str(name)
         value = self._text(lambda pointer: lib.mk_request_header(pointer, text))
         return otherwise if value is None else value
 
     def param(self, name):
-        """What a parameter of the route matched: a number for `<int>` and `<uint>`, else a text; None if it has none."""
+        """Returns a path parameter: an int for `<int>` and `<uint>`, otherwise a str; None if the route lacks it."""
         found = lib.mk_server_param(self._use(), as_c(name))
         if not found:
             return None
@@ -65,16 +65,16 @@ class Request(Handle):
         return int(param.value.text()) if param.type in (INT, UINT) else param.value.text()
 
     def fields(self):
-        """All field lines, as pairs."""
+        """Returns all headers as (name, value) pairs."""
         name, value, found = Str(), Str(), []
         while lib.mk_request_header_at(self._use(), len(found), ctypes.byref(name), ctypes.byref(value)):
             found.append((name.text(), value.text()))
         return found
 
-    # ---- Content ----
+    # ---- Body ----
 
     def read_now(self):
-        """The next bytes of the content; b"" at its end, None when nothing has arrived yet."""
+        """Returns the next bytes of the body; b"" at its end, None if nothing has arrived yet."""
         room = ctypes.create_string_buffer(READ_MAX)
         n = lib.mk_request_read(self._use(), room, READ_MAX)
         if n == -errno.EAGAIN:
@@ -84,10 +84,10 @@ class Request(Handle):
         return room.raw[:n]
 
     async def read(self):
-        """In a coroutine: waits for the next bytes of the content; b"" at its end."""
+        """In a coroutine: waits for the next bytes of the body; b"" at its end."""
         pointer = self._use()
         self._reading = asyncio.get_running_loop().create_future()
-        lib.mk_request_resume(pointer)  # content is read inside of a call of the handler: see _arrived()
+        lib.mk_request_resume(pointer)  # the body can only be read in a call of the handler: see _arrived()
         return await self._reading
 
     async def __aiter__(self):
@@ -95,7 +95,7 @@ class Request(Handle):
             yield data
 
     def _arrived(self):
-        """The handler was called while its coroutine waits: for content, perhaps."""
+        """The handler was called while its coroutine waits, possibly for the body."""
         if not self._reading or self._reading.done():
             return
         try:
@@ -113,7 +113,7 @@ class Request(Handle):
 
 
 class Response(Handle):
-    """A response that is being made. What a handler returns or yields is its content."""
+    """The response to a request. Its body is what the handler returns or yields."""
 
     def __init__(self, pointer):
         super().__init__(pointer)
@@ -125,7 +125,7 @@ class Response(Handle):
             raise OSError(-result, os.strerror(-result))
 
     def set_status(self, status):
-        """From 200 to 599; 200 until it is set."""
+        """Sets the status, from 200 to 599; the default is 200."""
         self._check(lib.mk_response_set_status(self._use(), status))
 
     def _put(self, function, name, value):
@@ -134,18 +134,18 @@ class Response(Handle):
         self._has_type = self._has_type or name.lower() == b"content-type"
 
     def add(self, name, value):
-        """Adds a field line."""
+        """Adds a header."""
         self._put(lib.mk_response_add_header, name, value)
 
     def set(self, name, value):
-        """Adds a field line in place of all others of that name."""
+        """Sets a header, and removes all others with the same name."""
         self._put(lib.mk_response_set_header, name, value)
 
     def send_file(self, path):
-        """The content is that file. Its media type follows from its name, unless Content-Type was set."""
+        """Sends a file as the body. Its name determines the media type unless Content-Type was set."""
         pointer = self._use()
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        self._check(lib.mk_response_set_body_file(pointer, fd, 0, os.fstat(fd).st_size))  # it closes the descriptor
+        self._check(lib.mk_response_set_body_file(pointer, fd, 0, os.fstat(fd).st_size))  # takes ownership of the descriptor
         self._default_type(mimetypes.guess_type(os.fspath(path))[0] or "application/octet-stream")
 
     def _default_type(self, media_type):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server: set up by calls, then run in this thread, in threads of its own, or in the loop of asyncio."""
+"""A server: configured by method calls, then run in this thread, in its own threads, or in the asyncio event loop."""
 import asyncio
 import atexit
 import collections.abc
@@ -15,10 +15,10 @@ from .request import Request, Response
 from .source import AsyncSource, Source, Sources
 
 LEVELS = ("error", "warn", "info", "debug")
-SOON_MS = 1000  # in which run() notices a signal that came just before it began to wait
+SOON_MS = 1000  # the delay after which run() notices a signal that arrived just before it started to wait
 TEXT, BYTES, JSON = "text/plain; charset=utf-8", "application/octet-stream", "application/json"
 
-# The library calls functions of a running server, also when the program has dropped the object.
+# Keeps running servers alive: the library calls their functions even if the program has dropped the object.
 running = set()
 
 
@@ -27,12 +27,12 @@ def _close_running():
     for server in list(running):
         try:
             server.close()
-        except RuntimeError:  # the loop of another thread has it
+        except RuntimeError:  # it runs in the event loop of another thread
             server.stop(0)
 
 
 class Inside(threading.local):
-    """What this thread is in. The pointer must not be freed below it."""
+    """The library calls and callbacks active in this thread. The server must not be freed during them."""
 
     callbacks = 0  # handlers, generators and on_log
     calls = 0  # run() and wait()
@@ -45,11 +45,11 @@ class Inside(threading.local):
 
 
 class Error(Exception):
-    """The server refused a setting, or could not start; the text says why."""
+    """The server rejected a setting or could not start; the message says why."""
 
 
 class Exchange:
-    """A request whose handler waits, for content or in a coroutine."""
+    """A request whose handler waits for the body or in a coroutine."""
 
     def __init__(self, request, response):
         self.request, self.response = request, response
@@ -57,7 +57,7 @@ class Exchange:
         self.parts = []
 
     def end(self):
-        """The request is over."""
+        """Called when the request has ended."""
         self.response._end()
         self.request._end()
         if self.task:
@@ -65,7 +65,7 @@ class Exchange:
 
 
 class Server:
-    """A server. `on_log(level, text)` gets its messages; without it they go nowhere."""
+    """A server. `on_log(level, text)` receives its log messages; without it, they are discarded."""
 
     def __init__(self, on_log=None):
         self._inside = Inside()
@@ -74,22 +74,22 @@ class Server:
         self._pointer = lib.mk_server_new(ctypes.byref(options))
         if not self._pointer:
             raise MemoryError
-        self._handlers = []  # the library calls them
+        self._handlers = []  # referenced here because the library calls them
         self._waiting = {}  # request pointer -> Exchange
         self._end = Close(self._on_end)
         self._sources = Sources(self._inside)
         self._loop = None
-        self._ended = self._watched = None  # the future that serve() awaits, and the descriptor that its loop watches
+        self._ended = self._watched = None  # the future that serve() awaits, and the descriptor that the event loop watches
         self._loop_thread = None
-        self._users = 0  # calls of run() and wait() that have not returned
-        self._changed = threading.Condition(threading.RLock())  # guards the pointer, against a close() of another thread
+        self._users = 0  # number of active calls of run() and wait()
+        self._changed = threading.Condition(threading.RLock())  # protects the pointer from close() in another thread
 
     def _hears(self, on_log):
         def hear(_ctx, level, text):
             try:
                 with self._inside:
                     on_log(LEVELS[level], text.text())
-            except BaseException:  # there is nothing above but C
+            except BaseException:  # exceptions must not propagate into C
                 traceback.print_exc()
         return hear
 
@@ -103,47 +103,47 @@ class Server:
             raise Error("the server was closed")
         return self._pointer
 
-    # ---- Setting up ----
+    # ---- Configuration ----
 
     def read(self, path):
         """Reads a configuration file, or the monkey.conf of a folder."""
         self._check(lib.mk_server_load_config(self._use(), as_c(str(path))))
 
     def set(self, section, key, value):
-        """A line of the configuration: server.set("SERVER", "KeepAliveTimeout", "5s")."""
+        """Sets a configuration key: server.set("SERVER", "KeepAliveTimeout", "5s")."""
         self._check(lib.mk_server_set(self._use(), as_c(section), as_c(key), as_c(str(value))))
 
     def add_section(self, section):
-        """Begins another section of that name."""
+        """Starts another section with that name."""
         self._check(lib.mk_server_add_section(self._use(), as_c(section)))
 
     def add_host(self, names=None, root=None):
-        """Adds a host: its names, with blanks between them, and the folder of its files."""
+        """Adds a virtual host: its names, separated by blanks, and its document root."""
         self._check(lib.mk_server_add_vhost(self._use(), names and as_c(names), root and as_c(str(root))))
 
     def listen(self, where="127.0.0.1:0", tls=False):
-        """Opens an address, and tells its port."""
+        """Listens on an address, and returns the port."""
         port = ctypes.c_uint()
         text = f"{where} tls" if tls else where
         self._check(lib.mk_server_listen(self._use(), as_c(text), ctypes.byref(port)))
         return port.value
 
     def listen_socket(self, socket, tls=False):
-        """Listens on a bound socket, which stays the caller's."""
+        """Listens on a bound socket; the caller remains its owner."""
         self._check(lib.mk_server_listen_fd(self._use(), socket.fileno(), tls))
 
     def route(self, what, content=False):
         """Decorates a handler: `@server.route("GET /users/:id<int>")`.
 
-        It is called with a request and a response, which are valid until the request is over. What it returns is the content:
+        The handler is called with a request and a response, which are valid until the request ends. Its return value is the body:
 
-        - text or bytes; a dict or a list becomes JSON
-        - an iterator or a generator of text or bytes, which is asked for the next piece when the client has room for it
-        - a number: that status, from 400 on with its error page; None: no content
-        - a tuple (content, status) or (content, status, fields), where fields is a dict
+        - str or bytes; a dict or a list is sent as JSON
+        - an iterator or a generator of str or bytes, which produces the next piece when the client can receive it
+        - an int: this status, with its error page from 400 on; None: an empty body
+        - a tuple (content, status) or (content, status, fields), where fields is a dict of headers
 
-        Anything else is a TypeError, which the client sees as 500. With `content=True` the handler is called when the whole
-        content has arrived. In asyncio's loop it may be a coroutine, or an asynchronous generator.
+        Anything else raises TypeError, and the client gets 500. With `content=True`, the handler is called when the whole
+        request body has arrived. With `serve()`, it may be a coroutine or an asynchronous generator.
         """
         def decorate(function):
             callback = Handler(self._answers(function, content))
@@ -152,14 +152,14 @@ class Server:
             return function
         return decorate
 
-    # ---- Answering ----
+    # ---- Handling requests ----
 
     def _answers(self, function, wants_content):
         def handle(request, response, _data):
             try:
                 with self._inside:
                     return self._handle(function, wants_content, request, response)
-            except BaseException:  # there is nothing above but C
+            except BaseException:  # exceptions must not propagate into C
                 traceback.print_exc()
                 lib.mk_response_set_status(response, 500)
                 return REFUSE
@@ -172,7 +172,7 @@ class Server:
         try:
             return self._call(function, wants_content, pointer, exchange)
         finally:
-            if pointer not in self._waiting:  # nothing of the handler runs any more
+            if pointer not in self._waiting:  # the handler has finished
                 exchange.end()
 
     def _call(self, function, wants_content, pointer, exchange):
@@ -191,7 +191,7 @@ class Server:
         return self._answer(result, pointer, exchange)
 
     def _wait(self, pointer, exchange):
-        """The request outlives this call of its handler."""
+        """Keeps the exchange: the request outlives this call of its handler."""
         if pointer in self._waiting:
             return
         self._waiting[pointer] = exchange
@@ -249,7 +249,7 @@ class Server:
 
     @staticmethod
     def _spread(result, response):
-        """(content, status) or (content, status, fields)"""
+        """Applies a tuple (content, status) or (content, status, fields)."""
         if len(result) not in (2, 3) or not isinstance(result[1], int) or isinstance(result[1], bool):
             raise TypeError("a handler returned a tuple; expected (content, status) or (content, status, fields)")
         response.set_status(result[1])
@@ -287,7 +287,7 @@ class Server:
             self._changed.notify_all()
 
     def run(self):
-        """Serves in this thread until stop() is called, or a KeyboardInterrupt."""
+        """Serves in this thread until stop() is called or a KeyboardInterrupt is raised."""
         pointer = self._begin_use()
         try:
             fd = self._check(lib.mk_server_fd(pointer))
@@ -299,13 +299,13 @@ class Server:
             self._end_use()
 
     def start(self, threads=1):
-        """Serves in so many threads of its own; stop() and wait() end it."""
+        """Serves in this number of background threads, until stop() and wait() are called."""
         with self._changed:
             running.add(self)
             self._check(lib.mk_server_start(self._use(), threads))
 
     async def serve(self):
-        """Serves in the loop of asyncio until stop() is called, or the task is cancelled."""
+        """Serves in the asyncio event loop until stop() is called or the task is cancelled."""
         self._loop, self._loop_thread = asyncio.get_running_loop(), threading.get_ident()
         running.add(self)
         fd = self._check(lib.mk_server_fd(self._use()))
@@ -331,7 +331,7 @@ class Server:
             self._ended.set_result(result)
 
     def stop(self, drain=5.0):
-        """Ends the server, from any thread: requests that are open have so many seconds to end."""
+        """Stops the server, from any thread; open requests have `drain` seconds to finish."""
         with self._changed:
             if self._pointer is not None:
                 lib.mk_server_stop(self._pointer, max(0, min(int(drain * 1000), 0xffffffff)))
@@ -345,7 +345,7 @@ class Server:
             self._end_use()
 
     def close(self):
-        """Ends the server at once, and frees it. Waits until run() and wait() of other threads have returned."""
+        """Stops the server at once, and frees it. Waits until run() and wait() have returned in other threads."""
         if self._inside.callbacks or self._inside.calls:
             raise RuntimeError("a handler, on_log and the thread of run() cannot close the server: call stop()")
         if self._watched is not None and threading.get_ident() != self._loop_thread:
@@ -368,5 +368,5 @@ class Server:
         self.close()
 
     def __del__(self):
-        if getattr(self, "_pointer", None):  # it never ran: a running one is in `running`
+        if getattr(self, "_pointer", None):  # it never ran: running servers are kept alive by `running`
             lib.mk_server_free(self._pointer)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Content that generators make while it is sent: one piece after the other, when the client has room for it."""
+"""Response bodies streamed from generators: the next piece is produced when the client can receive it."""
 import asyncio
 import ctypes
 import errno
@@ -9,14 +9,14 @@ from .api import Close, Pull, SourceOps, as_bytes, lib
 
 
 class Source:
-    """What a generator has yielded and the client has not got yet."""
+    """A generator, and the part of its last piece that is not sent yet."""
 
     def __init__(self, pieces):
         self._pieces = pieces
         self._left = b""
 
     def _more(self):
-        """The next piece; b"" at the end, None if it is not there yet."""
+        """Returns the next piece; b"" at the end, None if it is not available yet."""
         for piece in self._pieces:
             data = as_bytes(piece)
             if data:
@@ -24,7 +24,7 @@ class Source:
         return b""
 
     def pull(self, room, cap):
-        """Writes to the room of the server: how many bytes, or a negated errno value."""
+        """Writes to the server's buffer; returns the number of bytes, or a negated errno value."""
         if not self._left:
             self._left = self._more()
             if self._left is None:
@@ -35,13 +35,13 @@ class Source:
         return len(piece)
 
     def close(self):
-        """The generator's `finally` runs now."""
+        """Closes the generator, so that its `finally` runs now."""
         if hasattr(self._pieces, "close"):
             self._pieces.close()
 
 
 class AsyncSource(Source):
-    """The same of an asynchronous generator: a task waits for its next piece."""
+    """Does the same for an asynchronous generator: a task waits for its next piece."""
 
     def __init__(self, pieces, request, loop):
         super().__init__(pieces)
@@ -80,14 +80,14 @@ class AsyncSource(Source):
 
 
 class Sources:
-    """The open ones of a server, by the number that the library knows them by."""
+    """The open sources of a server, by the number that the library passes to callbacks."""
 
     def __init__(self, inside):
         self._open, self._last, self._inside = {}, 0, inside
         self._ops = SourceOps(Pull(self._pull), Close(self._close))
 
     def begin(self, response, source):
-        """The response's content comes from this source."""
+        """Streams the response body from this source."""
         self._last += 1
         key = self._last
         self._open[key] = source
@@ -97,7 +97,7 @@ class Sources:
         try:
             with self._inside:
                 return self._open[key].pull(room, cap)
-        except BaseException:  # there is nothing above but C
+        except BaseException:  # exceptions must not propagate into C
             traceback.print_exc()
             return -errno.EIO
 
