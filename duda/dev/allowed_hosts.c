@@ -20,7 +20,7 @@ bool dev_allowed_hosts_contain(mk_str host, mk_str more)
 {
     static const mk_str local = MK_STR_INIT("localhost"), below = MK_STR_INIT(".localhost");
     struct mk_addr address;
-    if (mk_str_ends(host, MK_STR("."))) /* the root, which some write */
+    if (mk_str_ends(host, MK_STR("."))) /* trailing dot of a fully qualified name */
         host = mk_str_first(host, host.len - 1);
     size_t from = host.len > below.len ? host.len - below.len : host.len;
     return host.len == 0 || mk_str_eq_nocase(host, local) ||

@@ -30,7 +30,7 @@ static void print_load_hint(const char *object, const char *name)
            name);
 }
 
-/* Said here, because the compiler would complain about a file beside it. */
+/* Checked here, because the compiler would report the error for a temporary file. */
 static bool can_write_output(const char *output)
 {
     char folder[PATH_MAX];
@@ -42,8 +42,8 @@ static bool can_write_output(const char *output)
            access(folder, W_OK) == 0;
 }
 
-/* What is called and nowhere defined would be missed when the server loads it. Another failure may only mean
- * that the compiler is one for other machines. */
+/* Undefined symbols would only be noticed when the server loads the object. Any other failure may only mean
+ * that the compiler targets other machines. */
 static bool has_no_undefined_symbols(const char *object)
 {
     char path[PATH_MAX];

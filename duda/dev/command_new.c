@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* In names and texts `@` is the name of the service. */
+/* In names and texts, `@` stands for the name of the service. */
 struct file {
     const char *name, *text;
 };
@@ -90,7 +90,7 @@ static const struct file files[] = {
                         "<p><a href=/>Be greeted</a>, or look at <a href=/square/12>a square</a>.</p>\n"},
 };
 
-/* `$@` of make(1) is no name. */
+/* Leaves `$@` of make(1) unchanged. */
 static void expand_service_name(struct mk_buf *out, const char *text, const char *name)
 {
     char last = 0;
@@ -101,7 +101,7 @@ static void expand_service_name(struct mk_buf *out, const char *text, const char
             mk_buf_add_char(out, *text);
 }
 
-/* Never over a file that is there. */
+/* Never overwrites an existing file. */
 static bool write_project_file(const char *folder, const struct file *f, const char *name)
 {
     char leaf[PATH_MAX], path[PATH_MAX];

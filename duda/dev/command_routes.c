@@ -12,7 +12,7 @@
 
 enum { TEXT_MAX = 8 * 1024 * 1024 };
 
-/* ---- A list ---- */
+/* ---- List ---- */
 
 struct columns {
     int method, path, name;
@@ -69,9 +69,9 @@ const struct mk_command dev_command_routes = {
     .run = run_routes,
 };
 
-/* ---- A page ---- */
+/* ---- HTML page ---- */
 
-/* JSON within HTML: no text in it may end the element. */
+/* JSON inside a script element: no string may end the element. */
 static void append_script_json(struct mk_buf *out, mk_str json)
 {
     for (size_t i = 0; i < json.len; i++)

@@ -29,11 +29,12 @@ struct run {
     struct dev_source_set source_set;
     struct dev_servers servers;
     struct dev_ipc_server ipc_server;
-    const char *extra;                 /* a file of the configuration */
-    int watch, ending, children;       /* descriptors: of changed files, of signals */
-    struct dev_process docs[DOCS_MAX]; /* they write pages about routes */
-    bool serves;                       /* the server with the services has what the sources say */
-    struct mk_buf why;                 /* it could not be started */
+    const char *extra;                 /* a configuration file */
+    int watch, ending, children;       /* descriptors for file changes, for termination signals, and for
+                                        * SIGCHLD */
+    struct dev_process docs[DOCS_MAX]; /* `monkey doc` processes that generate pages */
+    bool serves;                       /* the back server runs the current sources */
+    struct mk_buf why;                 /* why it could not be started */
     struct pollfd fds[DEV_IPC_CLIENTS_MAX + 1 + OWN_FDS];
 };
 
@@ -54,7 +55,7 @@ static const char help[] =
 
 /* ---- Following the sources ---- */
 
-/* Says why the server cannot be started, unless that is known. */
+/* Prints why the server cannot be started, unless the error was already printed. */
 static void print_new_error(struct mk_buf *known, struct mk_buf *why, bool *news)
 {
     if (!mk_str_eq(mk_buf_str(why), mk_buf_str(known))) {
@@ -75,7 +76,7 @@ static bool restart_back(struct run *r, struct mk_buf *known, bool *news)
     return ok;
 }
 
-/* The server goes on without those that it cannot load. */
+/* Restarts the server without the sources that it cannot load. */
 static void restart_with_each_source(struct run *r, bool *news)
 {
     for (size_t i = 0; i < r->source_set.n; i++) {
@@ -88,7 +89,7 @@ static void restart_with_each_source(struct run *r, bool *news)
     r->serves = r->servers.back.pid || restart_back(r, &r->why, news);
 }
 
-/* True: there is news. */
+/* True: something changed. */
 static bool replace_back_server(struct run *r)
 {
     bool before = r->serves, news = false;
@@ -114,8 +115,8 @@ static void watch_all_files(struct run *r)
     }
 }
 
-/* What is saved meanwhile is compiled at once, or, if that goes on and on, with the next request. A header in another folder is
- * watched only after the first compilation. */
+/* Files saved meanwhile are compiled at once or, if that never ends, on the next request. A header in another
+ * folder is only watched after the first compilation. */
 static bool recompile_changed_sources(struct run *r)
 {
     bool news = false;
@@ -149,7 +150,7 @@ static void check_for_file_changes(struct run *r)
     rebuild_and_restart(r);
 }
 
-/* ---- Questions of the server in front ---- */
+/* ---- Requests of the front server ---- */
 
 static void write_failure_page(struct run *r, const struct dev_source_unit *one, bool html,
                                struct mk_buf *answer)
@@ -173,12 +174,12 @@ static struct dev_process *find_doc_slot(struct run *r)
     for (size_t i = 0; i < DOCS_MAX; i++)
         if (!r->docs[i].pid || dev_process_try_wait(&r->docs[i]) >= 0)
             return &r->docs[i];
-    dev_process_stop(&r->docs[0], SIGKILL); /* they hang */
+    dev_process_stop(&r->docs[0], SIGKILL); /* hung processes */
     return &r->docs[0];
 }
 
-/* The page about the routes comes from `monkey doc`, which loads the service: whatever that takes, nothing
- * waits for it but the browser. */
+/* The API documentation page comes from `monkey doc`, which loads the service: however long that takes, only
+ * the browser waits for it. */
 static bool start_doc_process(struct run *r, const struct dev_source_unit *one, int fd)
 {
     static const mk_str head = MK_STR_INIT("page 200 text/html; charset=utf-8\n");
@@ -193,7 +194,7 @@ static bool start_doc_process(struct run *r, const struct dev_source_unit *one, 
     return ok;
 }
 
-/* "/.duda/doc" is about the only source, or that of "/"; "/shop/.duda/doc" about shop.c in a folder. */
+/* "/.duda/doc" documents the only source, or that of "/"; "/shop/.duda/doc" documents shop.c in a folder. */
 static bool is_doc_request(const struct dev_source_unit *one, mk_str target)
 {
     mk_str url_segment = mk_str_from_c(one->url_segment);
@@ -246,7 +247,7 @@ static void on_missing_response(void *ctx, bool html, mk_str method, mk_str targ
 
 static const struct dev_ipc_server_ops ops = {.ask = on_request_check, .fault = on_missing_response};
 
-/* ---- The loop ---- */
+/* ---- The main loop ---- */
 
 static void add_pollfd(struct run *r, size_t *n, int fd)
 {
@@ -297,7 +298,7 @@ static int run_event_loop(struct run *r)
     }
 }
 
-/* ---- Beginning and end ---- */
+/* ---- Start and stop ---- */
 
 static int open_signalfd(const int *ours, size_t n)
 {
@@ -309,7 +310,8 @@ static int open_signalfd(const int *ours, size_t n)
     return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-/* Two descriptors: children end all the time, and what waits for one of them must hear of Ctrl+C alone. */
+/* Two descriptors, because children exit all the time, and code that waits for one of them must only be
+ * interrupted by Ctrl+C. */
 static bool setup_signalfds(struct run *r)
 {
     static const int ending[] = {SIGINT, SIGTERM, SIGHUP}, children[] = {SIGCHLD};
@@ -320,7 +322,7 @@ static bool setup_signalfds(struct run *r)
     return r->ending >= 0 && r->children >= 0;
 }
 
-/* A number alone is a port of this machine, which others cannot reach. */
+/* A bare number is a port on loopback, which other machines cannot reach. */
 static void format_listen_address(char buf[128], const char *port)
 {
     bool is_number = port && *port && strspn(port, "0123456789") == strlen(port);
@@ -330,7 +332,7 @@ static void format_listen_address(char buf[128], const char *port)
         snprintf(buf, 128, "%s%.100s", is_number ? "127.0.0.1:" : "", port);
 }
 
-/* Who can be asked from other machines is called by its own name there. */
+/* A server that other machines can reach is also known by its host name. */
 static void format_host_names(struct mk_buf *out, const char *listen, const char *names)
 {
     char own[HOST_NAME_MAX + 1] = "";
@@ -362,7 +364,7 @@ static bool start_all(struct run *r, const char *path, const char *port, const c
     dev_compile_clean_cache(&r->paths);
     if (r->source_set.is_folder)
         dev_file_watch_add_folder(r->watch, r->source_set.path);
-    else /* what is saved while it is compiled is seen, too */
+    else /* files saved during the compilation are noticed, too */
         dev_file_watch_add_files(r->watch, mk_str_from_c(r->source_set.path));
     printf("Monkey runs %s at\n", path);
     fflush(stdout);

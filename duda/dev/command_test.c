@@ -42,20 +42,20 @@ struct tally {
     size_t ok, failed;
 };
 
-/* What one file of tests needs. */
+/* State of one test file. */
 struct test_job {
     const struct dev_paths *paths;
-    const char *extra; /* a file of the configuration; or "" */
+    const char *extra; /* a configuration file; or "" */
     struct dev_source_set source_set;
     struct dev_compile_result tests;
     char service[PATH_MAX], program[PATH_MAX], name[DEV_NAME_MAX];
     struct dev_stderr_reader stderr_reader;
     struct tally tally;
-    size_t at;                     /* the number of the test under way, */
-    char test[NAME_MAX_SHOWN + 1]; /* and its name; empty: none is */
+    size_t at;                     /* number of the running test */
+    char test[NAME_MAX_SHOWN + 1]; /* its name; empty: no test runs */
 };
 
-/* ---- What the process with the tests says ---- */
+/* ---- Output of the test process ---- */
 
 static void on_tester_line(void *ctx, mk_str line)
 {
@@ -81,10 +81,10 @@ static void on_tester_line(void *ctx, mk_str line)
 
 static void ignore_crash(void *ctx)
 {
-    (void)ctx; /* told when the process has ended */
+    (void)ctx; /* printed when the process has exited */
 }
 
-/* How the process with the tests ended while one of them was under way. */
+/* Reports how the test process ended during a test. */
 static void print_test_crash(const struct test_job *test_job, int status, bool was_slow)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
@@ -106,7 +106,7 @@ static void print_test_crash(const struct test_job *test_job, int status, bool w
     mk_buf_free(&text);
 }
 
-/* ---- That process ---- */
+/* ---- The test process ---- */
 
 static bool start_tester(struct test_job *test_job, struct dev_process *c)
 {
@@ -130,7 +130,8 @@ static bool start_tester(struct test_job *test_job, struct dev_process *c)
     return ok;
 }
 
-/* True: it had to be ended. Its silence is measured: whatever it does, it says when a test begins. */
+/* True: the process had to be killed. The timeout measures silence: the process always announces a test that
+ * begins. */
 static bool read_tester_until_exit(struct test_job *test_job, struct dev_process *c)
 {
     bool was_slow = false;
@@ -139,7 +140,7 @@ static bool read_tester_until_exit(struct test_job *test_job, struct dev_process
         struct pollfd ready = {.fd = c->err, .events = POLLIN};
         int n = poll(&ready, 1, PATIENCE_S * 1000);
         if (n == 0) {
-            (void)kill(c->pid, was_slow ? SIGKILL : SIGABRT); /* which says where it is */
+            (void)kill(c->pid, was_slow ? SIGKILL : SIGABRT); /* SIGABRT prints a stack */
             was_slow = true;
         }
         dev_stderr_reader_read(&test_job->stderr_reader, &c->err);
@@ -147,7 +148,7 @@ static bool read_tester_until_exit(struct test_job *test_job, struct dev_process
     return was_slow;
 }
 
-/* DEV_EXIT_OK: all tests have run. A crash ends one of them; the others get another process. */
+/* DEV_EXIT_OK: all tests have run. A crash ends one test; a new process runs the remaining ones. */
 static int run_tests(struct test_job *test_job)
 {
     struct dev_process c;
@@ -171,7 +172,7 @@ static int run_tests(struct test_job *test_job)
     }
 }
 
-/* ---- The service ---- */
+/* ---- Compilation ---- */
 
 static bool compile_tests(struct test_job *test_job, const char *path)
 {

@@ -25,10 +25,10 @@ enum {
     NOT_STARTED = 127
 };
 
-/* The cache is not hostile: two fixed keys make one number of 128 bits. */
+/* The cache is not exposed to attackers: two fixed keys give a 128-bit hash. */
 static const struct mk_hash_key keys[2] = {{1, 2}, {3, 4}};
 
-/* ---- Sources that cannot be services ---- */
+/* ---- Unsupported sources ---- */
 
 static bool report_cpp_source(const struct dev_source *source, struct mk_buf *said)
 {
@@ -54,7 +54,7 @@ static bool check_source(const struct dev_source *source, struct mk_buf *said)
     return !source->is_service || is_name;
 }
 
-/* ---- The command ---- */
+/* ---- The command line ---- */
 
 void dev_compile_add_compiler(struct dev_argv *w)
 {
@@ -79,7 +79,7 @@ static const char *const common[] = {"-std=gnu17",
                                      "-fasynchronous-unwind-tables",
                                      "-fno-omit-frame-pointer"};
 
-/* Packages of Duda are linked as they are called, installed or not. */
+/* Packages of Duda are always linked the same way, whether installed or not. */
 static bool is_duda_package(mk_str package)
 {
     return mk_str_eq(package, MK_STR("duda")) || mk_str_starts(package, MK_STR("duda-"));
@@ -119,8 +119,8 @@ static void add_build_flags(struct dev_argv *w, const struct dev_compile *how)
         dev_argv_addf(w, "-I%s", how->paths->headers[i]);
 }
 
-/* Services call functions of Duda and its packages, which are objects; those of the program are found by
- * themselves. The linker takes those objects that are called. */
+/* Services call functions of Duda and its packages, which are shared objects; functions of the program need
+ * no linking. The linker keeps only the objects that are used. */
 static void add_duda_objects(struct dev_argv *w, const struct dev_compile *how)
 {
     const char *folder = how->paths->objects;
@@ -129,7 +129,8 @@ static void add_duda_objects(struct dev_argv *w, const struct dev_compile *how)
     if (how->kind == DEV_COMPILE_TEST || !*folder ||
         !dev_paths_format(pattern, "%s/monkey-duda*.so", folder) || glob(pattern, 0, NULL, &found) != 0)
         return;
-    /* What is nowhere is told with its place, and looked up: functions of the program are found later. */
+    /* Undefined symbols are reported with their location, then checked: the program may define them at run
+     * time. */
     dev_argv_addf(w, "-Wl,-rpath,%s,--as-needed,-z,defs,--warn-unresolved-symbols", folder);
     dev_argv_addf(w, "-L%s", folder);
     for (size_t i = 0; i < found.gl_pathc; i++) {
@@ -140,7 +141,7 @@ static void add_duda_objects(struct dev_argv *w, const struct dev_compile *how)
     globfree(&found);
 }
 
-/* All but the names of the files that it writes. */
+/* All flags except the names of output files. */
 static void add_compiler_flags(struct dev_argv *w, const struct dev_compile *how,
                                const struct dev_source *source)
 {
@@ -180,8 +181,8 @@ static void append_file_hash(struct mk_buf *sums, bool is_there, mk_str text)
     mk_buf_addf(sums, "%d %llx ", is_there, (unsigned long long)mk_hash(&keys[0], text));
 }
 
-/* The source, if there is one, is what was read before the compiler did: it may have been saved again since.
- */
+/* The hash of the source, if given, covers the text read before the compiler ran: the file may have been
+ * saved again since. */
 static uint64_t hash_files(mk_str files, const struct dev_source *source)
 {
     struct mk_buf sums = mk_buf_growing(FILES_MAX);
@@ -207,16 +208,16 @@ uint64_t dev_compile_hash_files(mk_str files)
     return hash_files(files, NULL);
 }
 
-/* ---- Saved while the compiler works ---- */
+/* ---- Files saved during a compilation ---- */
 
-/* What the compiler reads, as far as it is known beforehand. */
+/* The compiler's input files, as far as they are known in advance. */
 struct file_snapshot {
-    struct mk_buf files; /* a line each */
+    struct mk_buf files; /* one per line */
     uint64_t mark;
     struct timespec begin;
 };
 
-/* Another number when one of the files was written or replaced, even by the same text. */
+/* A hash that changes when one of the files is written or replaced, even with the same content. */
 static uint64_t hash_file_stats(mk_str files)
 {
     struct mk_buf marks = mk_buf_growing(FILES_MAX);
@@ -240,7 +241,7 @@ static struct file_snapshot take_file_snapshot(mk_str known, mk_str sources)
     mk_buf_add(&m.files, known);
     mk_buf_add(&m.files, sources);
     m.mark = hash_file_stats(mk_buf_str(&m.files));
-    (void)clock_gettime(CLOCK_REALTIME_COARSE, &m.begin); /* the clock that the times of files come from */
+    (void)clock_gettime(CLOCK_REALTIME_COARSE, &m.begin); /* the clock used for file times */
     return m;
 }
 
@@ -262,7 +263,7 @@ static bool is_newer_than(mk_str file, const struct timespec *t)
            (st.st_ctim.tv_sec == t->tv_sec && st.st_ctim.tv_nsec >= t->tv_nsec);
 }
 
-/* Headers that were unknown before the compilation are judged by time alone. */
+/* Headers that were unknown before the compilation are compared by time only. */
 static bool files_changed_since(const struct file_snapshot *m, mk_str files)
 {
     bool any = hash_file_stats(mk_buf_str(&m->files)) != m->mark;
@@ -273,7 +274,7 @@ static bool files_changed_since(const struct file_snapshot *m, mk_str files)
     return any;
 }
 
-/* The list of files of an object: their stamp in the first line. */
+/* The dependency list of an object; its first line is their hash. */
 static bool read_cached_file_list(const char *path, struct dev_compile_result *out)
 {
     struct mk_buf text = mk_buf_growing(FILES_MAX);
@@ -297,7 +298,8 @@ static bool is_cached_object(const char *list, struct dev_compile_result *out)
     if (access(out->object, R_OK) != 0 || !read_cached_file_list(list, out) ||
         dev_compile_hash_files(mk_buf_str(&out->files)) != out->stamp)
         return false;
-    (void)utimensat(AT_FDCWD, out->object, NULL, 0); /* it is in use: dev_compile_clean_cache() keeps it */
+    (void)utimensat(AT_FDCWD, out->object, NULL, 0); /* marks the object as used, so dev_compile_clean_cache()
+                                                      * keeps it */
     (void)utimensat(AT_FDCWD, list, NULL, 0);
     return true;
 }
@@ -336,7 +338,7 @@ void dev_compile_clean_cache(const struct dev_paths *paths)
         closedir(folder);
 }
 
-/* ---- What was included ---- */
+/* ---- Dependencies ---- */
 
 void dev_compile_parse_depfile(mk_str rule, const char *cache, struct mk_buf *files)
 {
@@ -353,7 +355,7 @@ void dev_compile_parse_depfile(mk_str rule, const char *cache, struct mk_buf *fi
         else if (files->len > begin) {
             mk_str name = mk_str_skip(mk_buf_str(files), begin);
             if (mk_str_starts(name, mk_str_from_c(cache)))
-                files->len = begin; /* a file of ours around the source */
+                files->len = begin; /* our generated file that includes the source */
             else
                 mk_buf_add_char(files, '\n');
             begin = files->len;
@@ -382,9 +384,9 @@ static void record_dependencies(const char *rule, const struct dev_compile *how,
     out->stamp = hash_files(mk_buf_str(&out->files), source);
 }
 
-/* ---- Other sources of the service ---- */
+/* ---- Additional sources of the service ---- */
 
-/* Their paths, a line each. False: one is not there, which is said. */
+/* Lists their paths, one per line. False: one does not exist; already reported. */
 static bool find_extra_sources(const struct dev_source *source, struct mk_buf *others, struct mk_buf *said)
 {
     char path[PATH_MAX], real[PATH_MAX];
@@ -400,7 +402,7 @@ static bool find_extra_sources(const struct dev_source *source, struct mk_buf *o
         bool is_found = dev_paths_format(path, "%.*s%.*s", word.p[0] == '/' ? 0 : folder, source->path,
                                          MK_STR_ARG(word)) &&
                         realpath(path, real);
-        mk_buf_addf(others, "%s\n", is_found ? real : path); /* it may come */
+        mk_buf_addf(others, "%s\n", is_found ? real : path); /* watched, because it may be created */
         if (!is_found)
             mk_buf_addf(said, "%s:1: error: `sources: %.*s`: there is no such file\n", source->path,
                         MK_STR_ARG(word));
@@ -409,7 +411,7 @@ static bool find_extra_sources(const struct dev_source *source, struct mk_buf *o
     return ok;
 }
 
-/* Each becomes an object, of which the last command makes one. Adds what they include to `files`. */
+/* Compiles each source to an object; the last command links them. Adds their dependencies to `files`. */
 static bool compile_extra_sources(const struct dev_compile *how, const struct dev_source *source,
                                   mk_str others, const char *next, struct mk_buf *files,
                                   struct dev_argv *command, struct mk_buf *said)
@@ -438,7 +440,7 @@ static bool compile_extra_sources(const struct dev_compile *how, const struct de
     }
     for (unsigned i = 0; ok && i < n; i++)
         dev_argv_addf(command, "%s.%u.o", next, i);
-    if (!ok) /* its own mistakes are shown, too */
+    if (!ok) /* also show the errors of the main source */
         dev_argv_add(command, MK_STR("-fsyntax-only"));
     return ok;
 }
@@ -458,13 +460,14 @@ static bool symbol_is_in_program(const char *symbol)
     return dlsym(RTLD_DEFAULT, symbol) != NULL;
 }
 
-/* ---- All of it ---- */
+/* ---- Entry points ---- */
 
 static const char around[] = "#include <duda.h>\n#include \"%s\"\n"
                              "DUDA_SERVICE(%s, DUDA_ANY(\"/\", handle, \"The handler of this file.\"),\n"
                              "             DUDA_ANY(\"/*rest\", handle, \"The handler of this file.\"));\n";
 
-/* What the compiler gets: the source itself, or a file that makes a service of a mere handler. */
+/* The input of the compiler: the source itself, or a generated file that turns a single handler into a
+ * service. */
 static bool choose_compiler_input(const struct dev_compile *how, const struct dev_source *source,
                                   char input[PATH_MAX], struct mk_buf *said)
 {

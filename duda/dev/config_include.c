@@ -19,7 +19,7 @@ struct config_scan {
 
 static void scan_config_file(struct config_scan *r, const char *path);
 
-/* `@INCLUDE` names a file, or many by a pattern, relative to the folder of the file. */
+/* `@INCLUDE` names one file, or a glob pattern, relative to the folder of the file. */
 static void scan_include(struct config_scan *r, const char *path, mk_str pattern)
 {
     char full[PATH_MAX];
@@ -76,6 +76,6 @@ void dev_config_include_list_files(const char *path, struct mk_buf *files)
     struct config_scan r = {.files = files};
     size_t before = files->len;
     scan_config_file(&r, path);
-    if (files->len == before) /* it is not there now */
+    if (files->len == before) /* it does not exist yet */
         mk_buf_addf(files, "%s\n", path);
 }

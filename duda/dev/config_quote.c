@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config_quote.h"
 
-/* `$${` stands for `${`. */
+/* `$${` escapes `${`. */
 static void append_escaped_char(struct mk_buf *out, const char *at)
 {
     if (at[0] == '$' && at[1] == '{')

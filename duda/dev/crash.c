@@ -15,7 +15,7 @@
 enum {
     FRAMES_MAX = 256,
     SHOWN_MAX = 40,
-    SERVICE_MAX = 8, /* frames of services, if none is among those */
+    SERVICE_MAX = 8, /* frames of services, if none is among the innermost frames */
     SCANNED = 256 << 10,
     REPORT_MAX = 32 * 1024,
     STACK = 128 * 1024,
@@ -26,7 +26,7 @@ enum {
 static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 static struct sigaction before[MK_LEN(signals)];
 static char report[REPORT_MAX];
-static bool serves; /* else exit() is the end of a server, not of a handler */
+static bool serves; /* otherwise exit() ends a server, not a handler */
 
 static void append_frame(struct mk_buf *out, const char *address)
 {
@@ -39,7 +39,7 @@ static void append_frame(struct mk_buf *out, const char *address)
                 (size_t)(address - (const char *)info.dli_fbase), info.dli_sname ? info.dli_sname : "");
 }
 
-/* Of a service: neither of the server and its packages nor of the system. */
+/* Does the address belong to a service, not to the server, its packages or the system? */
 static bool is_service_address(const void *address, const void *ctx)
 {
     static const char *const others[] = {"monkey", "lib", "ld-", "ld.", "linux-"};
@@ -54,7 +54,7 @@ static bool is_service_address(const void *address, const void *ctx)
     return true;
 }
 
-/* The innermost frames; and those of services, however deep they are. */
+/* The innermost frames, and frames of services at any depth. */
 static void append_frames(struct mk_buf *out, void **frames, size_t n, const void *sp)
 {
     size_t shown = n < SHOWN_MAX ? n : SHOWN_MAX, own = 0;
@@ -74,7 +74,7 @@ static void append_frames(struct mk_buf *out, void **frames, size_t n, const voi
         append_frame(out, frames[i]);
 }
 
-/* A write just below the stack pointer: the guard was hit. */
+/* A fault just below the stack pointer: the guard was hit. */
 static bool is_stack_overflow(int signal, const siginfo_t *info, const void *context)
 {
     const char *sp = duda_backtrace_stack_ptr(context), *at = info->si_addr;
@@ -87,7 +87,7 @@ static void write_to_stderr(const struct mk_buf *out)
     (void)!write(STDERR_FILENO, out->p, out->len);
 }
 
-/* What is called here may hang in a process whose memory is broken: the alarm ends it then. */
+/* Functions called here may hang in a process with corrupted memory: then the alarm kills it. */
 static void write_crash_report(int signal, const siginfo_t *info, const void *context)
 {
     void *frames[FRAMES_MAX];
@@ -101,7 +101,7 @@ static void write_crash_report(int signal, const siginfo_t *info, const void *co
     write_to_stderr(&out);
 }
 
-/* A handler that calls exit() ends the worker of all requests. */
+/* A handler that calls exit() ends the worker, and so all its requests. */
 static void on_exit_call(int status, void *ctx)
 {
     void *frames[FRAMES_MAX];
@@ -114,14 +114,14 @@ static void on_exit_call(int status, void *ctx)
         mk_buf_addf(&out, " %d", status);
     mk_buf_add_char(&out, '\n');
     size_t n = duda_backtrace_here(frames, FRAMES_MAX), own = 0;
-    while (own < n && !is_service_address(frames[own], NULL)) /* of this file, and of exit() */
+    while (own < n && !is_service_address(frames[own], NULL)) /* frames of this file, and of exit() */
         own++;
     append_frames(&out, frames + own, n - own, NULL);
     mk_buf_add(&out, MK_STR(DEV_CRASH_END "\n"));
     write_to_stderr(&out);
 }
 
-/* Other libraries than glibc do not tell the status. */
+/* C libraries other than glibc lack on_exit(). */
 int on_exit(void (*fn)(int status, void *ctx), void *ctx) __attribute__((weak));
 
 static void on_exit_without_status(void)
@@ -134,17 +134,17 @@ static bool install_exit_hook(void)
     return (on_exit ? on_exit(on_exit_call, NULL) : atexit(on_exit_without_status)) == 0;
 }
 
-/* Returning leads to the same instruction again, and so to what was there before us. */
+/* Returning repeats the instruction, and so invokes the previous action. */
 static void on_crash_signal(int signal, siginfo_t *info, void *context)
 {
-    for (size_t i = 0; i < MK_LEN(signals); i++) /* of all: what comes now follows from this one */
+    for (size_t i = 0; i < MK_LEN(signals); i++) /* all of them: further signals are only consequences */
         (void)sigaction(signals[i], &before[i], NULL);
     write_crash_report(signal, info, context);
-    if (info->si_code <= 0) /* sent by a process: nothing happens again by itself */
+    if (info->si_code <= 0) /* sent by a process: returning does not repeat it */
         (void)raise(signal);
 }
 
-/* An overflow of the stack needs another one to be reported. */
+/* A stack overflow can only be reported on another stack. */
 static int install_alternate_stack(void)
 {
     stack_t now, own = {.ss_size = STACK};

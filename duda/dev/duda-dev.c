@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The commands for developers of services, and what the servers that `monkey run` starts need of them. */
+/* The commands for service developers, and the plugin of the servers that `monkey run` starts. */
 #include "command_build.h"
 #include "command_new.h"
 #include "command_routes.h"
@@ -60,7 +60,7 @@ static int load(struct mk_config *config, void **data)
         return -ENOMEM;
     *dev = (struct dev){.settings = s};
     dev_crash_preload();
-    if (s->service) { /* what printf(3) writes is wanted now, not when 4 KB have gathered */
+    if (s->service) { /* line-buffers standard output, so that printf(3) of services appears at once */
         uint32_t *tries = mk_config_shared(config, MK_ROUTES_TRIED, sizeof *tries);
         if (!tries)
             return -ENOMEM;
@@ -71,7 +71,7 @@ static int load(struct mk_config *config, void **data)
     return 0;
 }
 
-/* Its name tells a debugger which of the processes of `monkey run` has the services. */
+/* The process name tells a debugger which process of `monkey run` runs the services. */
 static int on_worker_start(struct mk_worker *worker, void *data)
 {
     const struct dev *dev = data;
@@ -102,7 +102,7 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
 {
     const struct settings *s = ((const struct dev *)data)->settings;
     const struct dev_front_hook gate = {.desk = s->desk.p, .names = s->names};
-    if (s->service) /* only the server in front can connect */
+    if (s->service) /* only the front server can connect */
         return mk_local_backend_accept_client(request) ? MK_ERROR : MK_NEXT;
     return s->desk.len ? dev_front_hook_on_request(&gate, request, response) : MK_NEXT;
 }

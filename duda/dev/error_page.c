@@ -45,7 +45,7 @@ static void append_tag(const struct dev_error_page *p, const char *html)
         mk_buf_add(p->out, mk_str_from_c(html));
 }
 
-/* A line: in HTML an element. */
+/* Appends a line, as an element in HTML. */
 static void append_line(const struct dev_error_page *p, const char *open, mk_str text, const char *close)
 {
     append_tag(p, open);
@@ -105,7 +105,7 @@ void dev_error_page_heading(const struct dev_error_page *p, mk_str text)
     append_line(p, "<h2>", text, "</h2>");
 }
 
-/* The length of the escape sequence that begins here, such as that of a color; 0: none. */
+/* The length of the escape sequence at this position, such as a color; 0: none. */
 static size_t escape_sequence_len(mk_str s)
 {
     if (s.len < 2 || s.p[0] != '\033')
@@ -194,7 +194,7 @@ void dev_error_page_excerpt(const struct dev_error_page *p, mk_str path, uint64_
     mk_buf_free(&text);
 }
 
-/* ---- Compilers ---- */
+/* ---- Compiler messages ---- */
 
 static bool parse_number_prefix(mk_str *s, uint64_t *n)
 {
@@ -229,7 +229,7 @@ static void strip_escapes(struct mk_buf *out, mk_str text)
     append_without_escapes(&plain, text);
 }
 
-/* Errors keep a service from running: they come first. Answers how many excerpts there are. */
+/* Errors come first, because they keep a service from running. Returns the number of excerpts. */
 static unsigned append_excerpts(const struct dev_error_page *p, mk_str rest, bool warnings, unsigned n)
 {
     mk_str path, what;

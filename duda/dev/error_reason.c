@@ -11,7 +11,7 @@
 
 enum { TEXT_MAX = 64 * 1024, ROUTES_SHOWN = 100, TARGET_SHOWN = 200 };
 
-static const char key; /* of what was logged about a request */
+static const char key; /* key of the log messages attached to a request */
 
 static void free_reason_text(void *text)
 {
@@ -33,7 +33,8 @@ static struct mk_buf *get_reason_text(struct mk_request *request)
 bool dev_error_reason_on_log(struct mk_request *request, enum mk_log_level level, mk_str message)
 {
     struct mk_buf *text = get_reason_text(request);
-    bool is_news = text && (level < MK_LOG_DEBUG || text->len == 0); /* who debugs knows the reason by then */
+    bool is_news = text && (level < MK_LOG_DEBUG || text->len == 0); /* at debug level, only needed if there
+                                                                      * is no other reason */
     if (is_news && text->len + message.len < TEXT_MAX)
         mk_buf_addf(text, "%.*s\n", MK_STR_ARG(message));
     return level >= MK_LOG_DEBUG;
@@ -47,7 +48,7 @@ bool dev_error_reason_accepts_html(struct mk_request *request)
 
 /* ---- Routes ---- */
 
-/* Where the paths of a service begin in this host: "/shop" of "/shop/\*", empty for all of it. */
+/* The path at which the service is mounted on this host: "/shop" of "/shop/\*", empty for the whole host. */
 static mk_str service_mount_prefix(const struct mk_vhost *host, mk_str service)
 {
     mk_str pattern, handler;
@@ -85,8 +86,8 @@ static void write_routes(const struct dev_error_page *p, struct mk_request *requ
 
 /* ---- The page ---- */
 
-/* A folder without a page of its own is forbidden to visitors; here it means that no route answers. A handler that refuses has
- * left its reason. */
+/* A folder without an index page is normally 403; here it means that no route matches (404). A handler that
+ * refuses a request has recorded a reason. */
 static unsigned displayed_status(struct mk_request *request, unsigned status)
 {
     static const mk_str none = MK_STR_INIT("no handler answers this path");

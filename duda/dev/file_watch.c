@@ -17,7 +17,8 @@ int dev_file_watch_open(void)
     return fd;
 }
 
-/* Editors write a file, or another one that takes its name; folders such as html/ may come later. */
+/* Editors write a file in place, or rename another one over it; folders such as html/ may be created
+ * later. */
 void dev_file_watch_add_folder(int fd, const char *folder)
 {
     (void)inotify_add_watch(
@@ -37,7 +38,7 @@ void dev_file_watch_add_files(int fd, mk_str files)
     }
 }
 
-/* A file that was only just made is still empty. */
+/* Ignores newly created files, which are still empty. */
 static bool has_relevant_event(const char *buf, size_t n)
 {
     bool any = false;

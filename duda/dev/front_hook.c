@@ -10,17 +10,17 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* One question to the desk; lives as long as the request. */
+/* A call to `monkey run`; lives as long as the request. */
 struct ipc_call {
     struct mk_request *request;
     struct mk_watcher *watcher;
     int fd;
     bool ended, passes;
-    bool is_content; /* the first line was dropped */
+    bool is_content; /* the first line was consumed */
     struct mk_buf answer;
 };
 
-static const char key; /* of the call that asks whether the request may pass */
+static const char key; /* key of the call that asks whether the request may pass */
 
 static void on_ipc_readable(void *ctx, unsigned which)
 {
@@ -66,7 +66,7 @@ static bool write_ipc_request(int fd, struct mk_request *r, const char *what)
     return !line.failed && send(fd, line.p, line.len, MSG_NOSIGNAL) == (ssize_t)line.len;
 }
 
-/* NULL: the desk is closed, or memory is out. */
+/* NULL: `monkey run` does not listen, or memory is out. */
 static struct ipc_call *ipc_call_open(const struct dev_front_hook *g, struct mk_request *r, const char *what)
 {
     struct ipc_call *c = mk_request_alloc(r, sizeof *c);
@@ -82,7 +82,7 @@ static struct ipc_call *ipc_call_open(const struct dev_front_hook *g, struct mk_
     return c->watcher && mk_request_set_handler_timeout(r, 0) == 0 ? c : NULL;
 }
 
-/* ---- The answer ---- */
+/* ---- The reply ---- */
 
 static ssize_t ipc_call_recv(const struct ipc_call *c, char *buf, size_t cap)
 {
@@ -104,7 +104,7 @@ static void ipc_call_read_reply(struct ipc_call *c)
     }
 }
 
-/* "page STATUS TYPE", and the content behind it. False: it is none. */
+/* Parses "page STATUS TYPE" and the body. False: a different reply. */
 static bool set_page_response(struct mk_response *response, mk_str answer)
 {
     uint64_t status;
@@ -118,7 +118,7 @@ static bool set_page_response(struct mk_response *response, mk_str answer)
     return mk_response_set_body(response, answer) == 0;
 }
 
-/* ---- The stream of events ---- */
+/* ---- Event stream ---- */
 
 static ssize_t read_event_stream(void *ctx, char *buf, size_t cap)
 {
@@ -139,7 +139,7 @@ static enum mk_verdict stream_events(const struct dev_front_hook *g, struct mk_r
     return mk_response_set_body_source(response, &events, c, MK_LENGTH_UNKNOWN) == 0 ? MK_DONE : MK_ERROR;
 }
 
-/* ---- May it pass? ---- */
+/* ---- Admission of requests ---- */
 
 static enum mk_verdict refuse_host_name(struct mk_response *response)
 {
@@ -177,7 +177,7 @@ enum mk_verdict dev_front_hook_on_request(const struct dev_front_hook *g, struct
     return set_page_response(response, answer) ? MK_DONE : MK_ERROR;
 }
 
-/* ---- A response that never came ---- */
+/* ---- Failed responses ---- */
 
 static ssize_t read_page_body(void *ctx, char *buf, size_t cap)
 {

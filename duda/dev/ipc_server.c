@@ -78,7 +78,7 @@ size_t dev_ipc_server_add_pollfds(const struct dev_ipc_server *o, struct pollfd 
         if (o->at[i].fd >= 0)
             fds[n++] = (struct pollfd){.fd = o->at[i].fd,
                                        .events = (short)(POLLIN | (o->at[i].reply.len ? POLLOUT : 0))};
-    if (n < DEV_IPC_CLIENTS_MAX) /* else nobody could come in */
+    if (n < DEV_IPC_CLIENTS_MAX) /* otherwise there is no space for a new connection */
         fds[n++] = (struct pollfd){.fd = o->fd, .events = POLLIN};
     return n;
 }
@@ -96,8 +96,8 @@ static void accept_clients(struct dev_ipc_server *o)
     }
 }
 
-/* Pages that nobody looks at any more may hold streams: the oldest makes room. A browser that misses it asks
- * again. */
+/* Pages in background tabs may hold streams: the oldest one is closed. A browser that still needs it
+ * reconnects. */
 static void add_stream(struct dev_ipc_server *o, struct dev_ipc_client *v)
 {
     struct dev_ipc_client *oldest = NULL;

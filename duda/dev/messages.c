@@ -13,9 +13,9 @@ static void replace_buf(struct mk_buf *text, struct mk_buf *by)
     *text = *by;
 }
 
-/* ---- Places ---- */
+/* ---- Locations ---- */
 
-/* "FILE:LINE" at the beginning; the length of both, 0: there is none. */
+/* The length of a leading "FILE:LINE"; 0: none. */
 static size_t location_len(mk_str s)
 {
     size_t colon = mk_str_find(s, ':'), n = colon + 1;
@@ -26,7 +26,7 @@ static size_t location_len(mk_str s)
     return n > colon + 1 && n < s.len && s.p[n] == ':' ? n : 0;
 }
 
-/* "error: /a/b.c:5: what" becomes "/a/b.c:5: error: what". */
+/* Turns "error: /a/b.c:5: what" into "/a/b.c:5: error: what". */
 static void append_message(struct mk_buf *out, mk_str line)
 {
     mk_str rest = line, severity = mk_str_cut(&rest, ' ');
@@ -39,7 +39,7 @@ static void append_message(struct mk_buf *out, mk_str line)
         mk_buf_addf(out, "%.*s\n", MK_STR_ARG(line));
 }
 
-/* Behind "FOLDER/back.conf:2:5: "; absent: the line begins otherwise. */
+/* The text after "FOLDER/back.conf:2:5: "; absent: no such prefix. */
 static mk_str skip_internal_location(mk_str line, mk_str folder)
 {
     if (!folder.len || !mk_str_starts(line, folder) || line.p[folder.len] != '/')
@@ -54,7 +54,7 @@ void dev_messages_strip_internal_paths(struct mk_buf *text, const char *folder)
 {
     struct mk_buf out = mk_buf_growing(TEXT_MAX);
     mk_str rest = mk_buf_str(text), inner = mk_str_from_c(folder);
-    bool skips = false; /* the line of that file, and a mark below it */
+    bool skips = false; /* skips the quoted line of that file and the marker below it */
     while (rest.len) {
         mk_str line = mk_str_cut(&rest, '\n'), message = skip_internal_location(line, inner);
         bool is_indented = mk_str_starts(line, MK_STR("    ")) && !mk_str_starts(line, MK_STR("    hint: "));
@@ -71,7 +71,7 @@ void dev_messages_strip_internal_paths(struct mk_buf *text, const char *folder)
 
 static const mk_str undefined = MK_STR_INIT("undefined reference to `");
 
-/* False: the line is about none. */
+/* False: the line reports no undefined symbol. */
 static bool parse_undefined_symbol(mk_str line, char symbol[SYMBOL_MAX])
 {
     const char *at = line.len ? memmem(line.p, line.len, undefined.p, undefined.len) : NULL;
@@ -80,7 +80,8 @@ static bool parse_undefined_symbol(mk_str line, char symbol[SYMBOL_MAX])
     return at && len > 0 && len < SYMBOL_MAX;
 }
 
-/* "LINKER: OBJECT: in function `f':" is ahead of what the linker says about f; "more ... follow" behind it. */
+/* The linker prints "LINKER: OBJECT: in function `f':" before its messages about f, and "more ... follow"
+ * after them. */
 static bool is_linker_context_line(mk_str line)
 {
     static const char mark[] = ": in function `";

@@ -53,7 +53,7 @@ bool dev_options_parse(struct dev_options *o, int argc, char **argv, int *code)
     struct option names[OPTIONS_MAX + 2];
     int letter;
     build_getopt_tables(o, letters, names);
-    optind = 0; /* glibc: start again */
+    optind = 0; /* resets getopt in glibc */
     while ((letter = getopt_long(argc, argv, letters, names, NULL)) != -1)
         if (!apply_option(o, letter, optarg, code))
             return false;

@@ -36,8 +36,8 @@ static bool file_exists(const char *folder, const char *name)
     return dev_paths_format(path, "%s/%s", folder, name) && access(path, R_OK) == 0;
 }
 
-/* The headers are in include/ of the folder that the build or the installation is in: some folders above the
- * objects, PREFIX/lib/monkey or PREFIX/lib/MACHINE/monkey, build/PRESET/plugins. */
+/* The headers are in include/ of the build tree or the installation prefix, some levels above the objects:
+ * PREFIX/lib/monkey, PREFIX/lib/MACHINE/monkey or build/PRESET/plugins. */
 static bool find_include_dirs(struct dev_paths *p, const char *from)
 {
     char folder[PATH_MAX];
@@ -60,14 +60,14 @@ static bool find_include_dirs(struct dev_paths *p, const char *from)
 
 static bool find_plugin_objects(struct dev_paths *p)
 {
-    static const char here = 0; /* an address in the object that this is a part of */
+    static const char here = 0; /* an address in our own shared object */
     Dl_info info;
     char own[PATH_MAX];
     if (!dladdr(&here, &info) || !info.dli_fname || !realpath(info.dli_fname, own))
         return false;
     *strrchr(own, '/') = '\0';
     bool found = find_include_dirs(p, info.dli_fname);
-    /* Where this is built into the program, they are where the program looks for objects. */
+    /* If this code is linked into the program, the objects are in the program's object path. */
     bool is_there = dev_paths_format(p->objects, "%s", own) && file_exists(p->objects, "monkey-duda.so");
     if (!is_there)
         is_there =
@@ -87,7 +87,7 @@ static bool is_private_dir(const struct stat *st)
     return S_ISDIR(st->st_mode) && st->st_uid == geteuid() && (st->st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-/* What is in the cache is loaded and run: only its owner may write there. */
+/* Objects in the cache are loaded and executed: only the owner may write there. */
 static bool make_owned_dir(const char *folder)
 {
     struct stat st;

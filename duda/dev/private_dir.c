@@ -11,7 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Paths of sockets must be short. */
+/* Socket paths must be short. */
 enum { BASE_MAX = 60 };
 
 static const char name[] = "monkey-run-";
@@ -44,9 +44,9 @@ void dev_private_dir_remove(const char *folder)
     (void)rmdir(folder);
 }
 
-/* ---- Those that were left ---- */
+/* ---- Stale folders ---- */
 
-/* Its `monkey run` was killed: nobody listens at its socket. One that only begins has none yet. */
+/* Its `monkey run` was killed: nobody listens on its socket. A starting one has no socket yet. */
 static bool is_stale_dir(const char *folder)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* In the child: no memory may be allocated here, the program must only become another one. */
+/* Runs in the child after fork: must not allocate memory before exec. */
 static void exec_program(char **argv, int out, int err, pid_t parent)
 {
     sigset_t none;
@@ -157,16 +157,16 @@ void dev_process_stop(struct dev_process *c, int signal)
     dev_process_close_pipes(c);
 }
 
-/* ---- To the end ---- */
+/* ---- Run to completion ---- */
 
-/* What it started ends, too. */
+/* Also kills the children of the process. */
 static void kill_group(pid_t pid)
 {
     (void)kill(-pid, SIGKILL);
     (void)kill(pid, SIGKILL);
 }
 
-/* False: there is nothing to wait for any more. */
+/* False: nothing more to wait for. */
 static bool wait_readable(int fd, pid_t pid, struct mk_buf *said)
 {
     struct pollfd fds[] = {{.fd = fd, .events = POLLIN}, {.fd = interrupt_fd, .events = POLLIN}};

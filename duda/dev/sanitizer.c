@@ -12,7 +12,7 @@
 
 enum { ANSWER_MAX = 8192 };
 
-/* "-fsanitize=undefined,address" */
+/* Detects "-fsanitize=undefined,address". */
 static bool uses_address_sanitizer(const struct dev_source *source)
 {
     mk_str rest = mk_buf_str(&source->flags), word;
@@ -22,7 +22,7 @@ static bool uses_address_sanitizer(const struct dev_source *source)
     return any;
 }
 
-/* A compiler that does not have the file prints its name alone. */
+/* A compiler without the library prints just its name. */
 static bool ask_compiler_for_library(const char *name, char library[PATH_MAX])
 {
     struct dev_argv words;
@@ -50,7 +50,7 @@ void dev_sanitizer_find_library(const struct dev_source *source, char library[PA
         library[0] = '\0';
 }
 
-/* abort() leads to the report with the lines of the source; memory that is in use at the end of a worker is no leak. */
+/* abort() triggers the report with source lines; memory in use at the exit of a worker is not a leak. */
 void dev_sanitizer_add_preload(struct dev_argv *w, const char *library)
 {
     const char *own = getenv("ASAN_OPTIONS");

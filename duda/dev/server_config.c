@@ -4,7 +4,7 @@
 #include "config_include.h"
 #include "config_quote.h"
 
-/* ---- The server in front ---- */
+/* ---- The front server ---- */
 
 static void append_quoted_key(struct mk_buf *out, const char *key, const char *text)
 {
@@ -33,10 +33,10 @@ void dev_server_config_write_front(struct mk_buf *out, const char *folder, const
                 folder, folder);
 }
 
-/* ---- The server with the services ---- */
+/* ---- The back server ---- */
 
-/* In a folder each service has its own address. What else the folder has beside html/, such as databases and
- * keys, is not for browsers. */
+/* In a folder, each service has its own path. Files outside of html/, such as databases and keys, must not be
+ * served. */
 static void append_routes(struct mk_buf *out, const struct dev_source_set *u)
 {
     const struct dev_source_unit *index = NULL;

@@ -25,7 +25,7 @@ static bool report_error(const char *what, const char *why)
     return false;
 }
 
-/* ---- What they say ---- */
+/* ---- Log output ---- */
 
 static bool line_contains_any(mk_str line, const char *const *texts, size_t n)
 {
@@ -35,8 +35,8 @@ static bool line_contains_any(mk_str line, const char *const *texts, size_t n)
     return any;
 }
 
-/* What the servers say whenever they start and end, which is each time a file is saved, and when the service
- * ends in the middle of a request, which has a better report. A reference is on pages for visitors. */
+/* Messages that the servers print on every start and stop, that is, after each saved file, and when the
+ * service ends during a request, which has a better report. Error pages show a reference to them. */
 static bool is_routine_message(mk_str line)
 {
     static const char *const known[] = {
@@ -47,14 +47,14 @@ static bool is_routine_message(mk_str line)
            (line_contains_any(line, info, 1) && line_contains_any(line, reference, 1));
 }
 
-/* The report of the watchdog about a handler that was reported with its sources. */
+/* The watchdog's report about a handler that was already reported with source lines. */
 static bool is_watchdog_message(mk_str line)
 {
     static const char *const known[] = {" serves nothing: it has been blocked for ", " serves again"};
     return line_contains_any(line, known, MK_LEN(known));
 }
 
-/* The report of the server about a crash that was reported with its sources. */
+/* The server's report about a crash that was already reported with source lines. */
 static bool is_crash_message(mk_str line)
 {
     static const char *const known[] = {
@@ -63,7 +63,7 @@ static bool is_crash_message(mk_str line)
     return line_contains_any(line, known, MK_LEN(known));
 }
 
-/* The master says so of each worker, however it died. */
+/* The master logs this for each worker, however it died. */
 static bool is_worker_death_message(mk_str line)
 {
     static const char *const known[] = {" was killed by signal ", " ended unexpectedly with code "};
@@ -138,7 +138,7 @@ bool dev_servers_init(struct dev_servers *s, const struct dev_paths *paths)
            report_error(s->folder, strerror(errno));
 }
 
-/* ---- Starting ---- */
+/* ---- Start ---- */
 
 static bool write_config_file(const char *path, const struct mk_buf *text)
 {
@@ -186,7 +186,7 @@ static bool has_printed_address(const struct mk_buf *out)
     return false;
 }
 
-/* True: it serves, and `out` says where. */
+/* True: it accepts connections, and `out` contains the address. */
 static bool wait_until_serving(struct dev_process *c, struct mk_buf *out, struct mk_buf *err)
 {
     struct pollfd fds[3] = {{.events = POLLIN}, {.events = POLLIN}, {.events = POLLIN}};
@@ -213,7 +213,7 @@ bool dev_servers_start_front(struct dev_servers *s, const char *listen, const ch
     bool serves = ok && wait_until_serving(&s->front, &out, &err);
     print_messages(mk_buf_str(&err));
     mk_str rest = mk_buf_str(&out);
-    (void)mk_str_cut(&rest, '\n'); /* what it serves is said by us */
+    (void)mk_str_cut(&rest, '\n'); /* we print the address ourselves */
     if (serves)
         dev_print_text(stdout, rest);
     fflush(stdout);
@@ -223,7 +223,7 @@ bool dev_servers_start_front(struct dev_servers *s, const char *listen, const ch
     return serves;
 }
 
-/* The older one goes on with its requests; nothing waits for it. */
+/* The old server finishes its requests in the background. */
 static void retire_back_server(struct dev_servers *s)
 {
     size_t i = 0;
@@ -234,11 +234,11 @@ static void retire_back_server(struct dev_servers *s)
     if (s->back.pid)
         (void)kill(s->back.pid, SIGQUIT);
     s->leaving[i] = s->back;
-    s->leaving[i].rest[1] = s->stderr_reader.line; /* the beginning of its next line */
+    s->leaving[i].rest[1] = s->stderr_reader.line; /* the incomplete last line */
     s->stderr_reader.line = (struct mk_buf){0};
 }
 
-/* The socket of a server that was not to be: it was killed, and did not remove it. */
+/* Removes the socket of a killed server, which could not do so itself. */
 static void remove_unused_socket(const struct dev_servers *s)
 {
     char path[PATH_MAX];
@@ -246,7 +246,7 @@ static void remove_unused_socket(const struct dev_servers *s)
         (void)unlink(path);
 }
 
-/* What services have printed at their start, between the lines of the server. */
+/* Prints the output of services during startup, among the lines of the server. */
 static void print_startup_output(struct dev_process *c, mk_str text)
 {
     while (text.len) {
@@ -262,8 +262,8 @@ static void print_startup_output(struct dev_process *c, mk_str text)
     }
 }
 
-/* Files beside the services are those in html/. A worker alone finds mistakes sooner; a developer may ask for
- * more of them. */
+/* Static files are only those in html/. A single worker reveals bugs sooner; the developer can configure
+ * more. */
 static bool start_back_server(struct dev_servers *s, struct dev_process *c, const struct dev_source_set *u,
                               const char *extra)
 {
@@ -293,7 +293,7 @@ bool dev_servers_replace_back(struct dev_servers *s, const struct dev_source_set
     ok = ok && dev_paths_format(next, "%s/back-%u", s->folder, s->number + 1) &&
          dev_paths_format(path, "%s/back", s->folder);
     dev_messages_strip_internal_paths(why, s->folder);
-    /* From here on each connection goes to the new one. */
+    /* From here on, new connections go to the new server. */
     if (!ok || rename(next, path) < 0) {
         dev_process_stop(&back, SIGKILL);
         remove_unused_socket(s);
@@ -309,7 +309,7 @@ bool dev_servers_replace_back(struct dev_servers *s, const struct dev_source_set
     return true;
 }
 
-/* ---- Hearing ---- */
+/* ---- Output ---- */
 
 static void print_output_line(void *ctx, mk_str line)
 {
@@ -321,7 +321,7 @@ static void print_output_line(void *ctx, mk_str line)
     (void)fflush(to);
 }
 
-/* What services print is on standard output here, too. */
+/* Standard output of services appears on our standard output. */
 static void read_server_output(struct dev_servers *s, struct dev_process *c)
 {
     dev_stderr_reader_read_lines(&c->out, &c->rest[0], print_output_line, stdout);
@@ -356,8 +356,9 @@ size_t dev_servers_add_pollfds(const struct dev_servers *s, struct pollfd *fds)
     return n;
 }
 
-/* A crash or exit() is reported before the connection ends; other deaths are known when the master has said so, a moment later.
- * A death that is known already is that of an earlier request, unless two of them died together: then nothing more comes. */
+/* Crashes and exit() are reported before the connection closes; other deaths become known when the master
+ * logs them, a moment later. A death that is already known belongs to an earlier request, unless two workers
+ * died together: then no further report comes. */
 mk_str dev_servers_await_crash_output(struct dev_servers *s)
 {
     const struct dev_stderr_reader *h = &s->stderr_reader;
@@ -382,9 +383,9 @@ bool dev_servers_check_exits(struct dev_servers *s)
     return dev_process_try_wait(&s->front) < 0;
 }
 
-/* ---- Ending ---- */
+/* ---- Stop ---- */
 
-/* One that writes while it ends could wait for a reader for ever. */
+/* Keeps reading its output: a process that writes while it exits could otherwise block forever. */
 static void stop_server(struct dev_servers *s, struct dev_process *c)
 {
     if (c->pid > 0)
@@ -401,7 +402,7 @@ static void stop_server(struct dev_servers *s, struct dev_process *c)
 void dev_servers_stop(struct dev_servers *s)
 {
     if (!*s->folder)
-        return; /* nothing has begun */
+        return; /* not started */
     for (size_t i = 0; i < DEV_LEAVING_MAX; i++)
         stop_server(s, &s->leaving[i]);
     stop_server(s, &s->front);

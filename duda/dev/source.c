@@ -28,7 +28,7 @@ static bool is_word_char(char c)
     return mk_char_is_alpha(c) || mk_char_is_digit(c) || c == '_';
 }
 
-/* The length of the comment, or of the literal, that begins here; 0: neither does. */
+/* The length of the comment or literal at this position; 0: none. */
 static size_t comment_len(mk_str s)
 {
     if (s.len < 2 || s.p[0] != '/' || (s.p[1] != '/' && s.p[1] != '*'))
@@ -75,7 +75,7 @@ bool dev_source_is_cpp(mk_str name)
     return false;
 }
 
-/* A file that is named among the flags would be compiled, but neither watched nor looked at by the cache. */
+/* A file name among the flags would be compiled, but neither watched nor included in the cache key. */
 static void move_files_out_of_flags(struct dev_source *s)
 {
     struct mk_buf flags = mk_buf_growing(16 * 1024);
@@ -92,7 +92,7 @@ static void move_files_out_of_flags(struct dev_source *s)
     s->flags = flags;
 }
 
-/* A comment may hold a line `pkg-config: NAME...`, `sources: FILE.c...` or `cflags: FLAG...`. */
+/* A comment may contain a line `pkg-config: NAME...`, `sources: FILE.c...` or `cflags: FLAG...`. */
 static void parse_comment(struct dev_source *s, mk_str comment)
 {
     while (comment.p) {
@@ -118,7 +118,7 @@ static bool copy_service_name(char name[DEV_NAME_MAX], mk_str from)
     return n > 0;
 }
 
-/* DUDA_SERVICE(name, ...) in the code */
+/* Parses DUDA_SERVICE(name, ...) in the code. */
 static size_t parse_service_macro(struct dev_source *s, mk_str rest)
 {
     static const mk_str macro = MK_STR_INIT("DUDA_SERVICE");

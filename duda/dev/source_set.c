@@ -97,7 +97,7 @@ static bool add_file_if_exists(struct dev_source_set *u, mk_str url_segment, con
            stat(path, &st) == 0 && S_ISREG(st.st_mode) && add_source(u, path, url_segment);
 }
 
-/* The first segment of the path of a target. */
+/* The first path segment of a target. */
 static mk_str first_path_segment(mk_str target)
 {
     size_t n = 0;
@@ -107,7 +107,7 @@ static mk_str first_path_segment(mk_str target)
     return mk_str_first(target, n);
 }
 
-/* NAME.c answers below /NAME; index.c at all that nothing else answers. */
+/* NAME.c serves paths below /NAME; index.c serves all other paths. */
 bool dev_source_set_add_for_target(struct dev_source_set *u, mk_str target)
 {
     char name[DEV_NAME_MAX];
@@ -136,7 +136,7 @@ const struct dev_source_unit *dev_source_set_find_by_target(const struct dev_sou
     return found;
 }
 
-/* ---- Compiling ---- */
+/* ---- Compilation ---- */
 
 static void print_compile_result(const struct dev_source_unit *one, double ms)
 {
@@ -157,7 +157,7 @@ static void use_compiled_object(struct dev_source_set *u, struct dev_source_unit
     u->is_changed = true;
 }
 
-/* The same mistake as before is no news. */
+/* An unchanged error is not reported again. */
 static bool is_same_failure(const struct dev_source_unit *one, const struct dev_compile_result *before,
                             const char *error)
 {
@@ -165,7 +165,7 @@ static bool is_same_failure(const struct dev_source_unit *one, const struct dev_
            mk_str_eq(mk_buf_str(&before->said), mk_buf_str(&one->built.said));
 }
 
-/* True: there is news. */
+/* True: something changed. */
 static bool compile_source(struct dev_source_set *u, struct dev_source_unit *one)
 {
     struct dev_source source;
@@ -201,13 +201,13 @@ static bool is_source_outdated(const struct dev_source_unit *one)
     return one->built.is_unsure || dev_compile_hash_files(mk_buf_str(&one->built.files)) != one->built.stamp;
 }
 
-/* What failed may have missed a file that is there now, so it is always tried again. */
+/* A failed source is always retried, because a missing file may exist now. */
 static bool needs_compile(const struct dev_source_unit *one)
 {
     return one->is_new || !one->built.ok || is_source_outdated(one);
 }
 
-/* Templates are compiled by the server when it loads the service, so that it must do so again. */
+/* The server compiles templates when it loads the service, so it must be restarted. */
 static bool check_templates_changed(struct dev_source_set *u)
 {
     char pattern[PATH_MAX];
@@ -225,7 +225,7 @@ static bool check_templates_changed(struct dev_source_set *u)
     return stamp != before;
 }
 
-/* The server reads it, and so must be started again. */
+/* The server reads this file, so it must be restarted. */
 static bool check_extra_config_changed(struct dev_source_set *u)
 {
     uint64_t before = u->extra_stamp;
@@ -306,7 +306,7 @@ void dev_source_set_write_errors(const struct dev_source_unit *one, const struct
     }
 }
 
-/* ---- What the server has ---- */
+/* ---- State of the server ---- */
 
 const char *dev_source_set_sanitizer(const struct dev_source_set *u)
 {

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* A call reads as many pieces as fill a pipe, and some more: a program that writes without pause keeps no
+/* A call reads slightly more than a full pipe, so that a program that writes without pause cannot block the
  * caller. */
 enum { LINE_LIMIT = 64 * 1024, CRASH_LIMIT = 256 * 1024, PIECE = 4096, PIECES = 32 };
 
@@ -100,7 +100,7 @@ static void finish_report(struct dev_stderr_reader *h)
         h->on_stall(h->ctx);
 }
 
-/* True: it belongs to the report of a handler that holds the loop. */
+/* True: the line belongs to a stall report. */
 static bool parse_stall_line(struct dev_stderr_reader *h, mk_str line)
 {
     bool begins = mk_str_starts(line, MK_STR(DUDA_BACKTRACE_STALL));

@@ -29,7 +29,7 @@ bool dev_symbolize_parse_frame(mk_str line, struct dev_frame *f)
     return true;
 }
 
-/* "function\nfile:line\n" of an instruction; false if nothing can tell. */
+/* Gets "function\nfile:line\n" of an instruction; false if no program can resolve it. */
 static bool run_addr2line(const char *program, const struct dev_frame *f, struct mk_buf *answer)
 {
     struct dev_argv words;
@@ -38,7 +38,7 @@ static bool run_addr2line(const char *program, const struct dev_frame *f, struct
     dev_argv_add(&words, MK_STR("-f"));
     dev_argv_add(&words, MK_STR("-e"));
     dev_argv_add(&words, f->object);
-    /* Other frames are where their call returns to: the call is ahead of that. */
+    /* Other frames are return addresses: subtract one to get the call instruction. */
     dev_argv_addf(&words, "0x%llx", f->is_first || !f->offset ? f->offset : f->offset - 1);
     mk_buf_clear(answer);
     bool ok = dev_process_run(&words, answer) == 0;
@@ -56,7 +56,7 @@ bool dev_symbolize_parse_location(mk_str text, mk_str *path, uint64_t *row)
     return mk_num_parse(mk_str_skip(word, colon + 1), row) && *row > 0;
 }
 
-/* In an object of another name than those of the system and the server. */
+/* In an object that belongs neither to the system nor to the server. */
 static bool is_service_frame(const struct dev_frame *f)
 {
     static const mk_str others[] = {MK_STR_INIT("monkey"), MK_STR_INIT("lib"), MK_STR_INIT("ld-"),
@@ -104,7 +104,7 @@ static void write_frame(const struct dev_error_page *p, const struct dev_frame *
     mk_buf_free(&answer);
 }
 
-/* Below the handler there is the server, which is not under development. */
+/* The frames of the server, which called the handler, are not under development. */
 static bool is_server_frame(const struct dev_frame *f)
 {
     return mk_str_ends(f->object, MK_STR("/monkey-duda.so")) ||
@@ -116,11 +116,13 @@ bool dev_symbolize_is_exit_report(mk_str report)
     return mk_str_starts(report, MK_STR(DEV_CRASH_HEAD DEV_CRASH_EXIT));
 }
 
-/* The innermost frames down to the handler, and the first one of the service, however deep it is: that is the line to mend. */
+/* The innermost frames down to the handler, and the first one of the service at any depth: that is the line
+ * to fix. */
 void dev_symbolize_write_stack(const struct dev_error_page *p, mk_str report)
 {
     struct dev_frame f = {
-        .is_first = !dev_symbolize_is_exit_report(report)}; /* exit() has no frame of an instruction */
+        .is_first = !dev_symbolize_is_exit_report(report)}; /* a report of exit() has no frame of an
+                                                             * instruction */
     bool excerpted = false, in_service = false;
     for (unsigned n = 0; report.p && !(in_service && n >= FRAMES_SHOWN);) {
         if (!dev_symbolize_parse_frame(mk_str_cut(&report, '\n'), &f))
@@ -135,7 +137,7 @@ void dev_symbolize_write_stack(const struct dev_error_page *p, mk_str report)
     }
 }
 
-/* Without the SIG, as glibc's sigabbrev_np() says it, which other C libraries lack. */
+/* Without "SIG", like glibc's sigabbrev_np(), which other C libraries lack. */
 static const char *signal_name(uint64_t number)
 {
     static const char *const names[] = {

@@ -27,12 +27,12 @@ const char *dev_json_schema_of_param_type(mk_str type)
     return "{\"type\":\"string\"}";
 }
 
-/* The shortest form that reads as the same number. */
+/* The shortest form that parses to the same number. */
 static void append_number(struct mk_buf *out, const char *name, double n)
 {
     char buf[40];
     snprintf(buf, sizeof buf, "%.15g", n);
-    if (strtod(buf, NULL) != n) /* NOLINT: exactly that one */
+    if (strtod(buf, NULL) != n) /* NOLINT: exact comparison intended */
         snprintf(buf, sizeof buf, "%.17g", n);
     mk_buf_addf(out, ",\"%s\":%s", name, buf);
 }
@@ -84,7 +84,7 @@ static void append_enum(struct mk_buf *out, const char *const *words)
 
 struct schema_writer {
     struct mk_buf *out;
-    struct dev_json_schemas *named; /* NULL: all is written where it is used */
+    struct dev_json_schemas *named; /* NULL: all schemas are written inline */
 };
 
 static void append_schema(const struct schema_writer *w, const struct duda_schema *shape, unsigned depth);
@@ -152,7 +152,7 @@ static void append_required(struct mk_buf *out, const struct duda_schema *shape)
 
 /* ---- Names ---- */
 
-/* "struct line_item" is called "line_item": the characters that OpenAPI allows. */
+/* "struct line_item" becomes "line_item": only characters that OpenAPI allows. */
 static size_t copy_type_name(char buf[NAME_MAX_], const char *type)
 {
     size_t n = 0;
@@ -166,13 +166,13 @@ static size_t copy_type_name(char buf[NAME_MAX_], const char *type)
     return n;
 }
 
-/* Several shapes of one type are numbered. */
+/* Different schemas of one type are numbered. */
 static void append_schema_name(struct mk_buf *out, const struct dev_json_schemas *named, size_t at)
 {
     char own[NAME_MAX_], other[NAME_MAX_];
     size_t before = 0;
     (void)copy_type_name(own, named->at[at]->name);
-    before += mk_str_eq(mk_str_from_c(own), MK_STR("Problem")); /* that of RFC 9457 */
+    before += mk_str_eq(mk_str_from_c(own), MK_STR("Problem")); /* reserved for RFC 9457 */
     for (size_t i = 0; i < at; i++) {
         (void)copy_type_name(other, named->at[i]->name);
         before += mk_str_eq(mk_str_from_c(own), mk_str_from_c(other));
@@ -182,7 +182,7 @@ static void append_schema_name(struct mk_buf *out, const struct dev_json_schemas
         mk_buf_addf(out, "_%zu", before + 1);
 }
 
-/* False: the shape has no name. */
+/* False: the schema has no name. */
 static bool append_reference(const struct schema_writer *w, const struct duda_schema *shape)
 {
     struct dev_json_schemas *named = w->named;
@@ -245,7 +245,7 @@ void dev_json_schema_write(struct mk_buf *out, struct dev_json_schemas *named,
 
 void dev_json_schema_write_components(struct mk_buf *out, struct dev_json_schemas *named)
 {
-    for (size_t i = 0; i < named->n; i++) { /* members lead to more of them */
+    for (size_t i = 0; i < named->n; i++) { /* fields may add further schemas */
         mk_buf_add(out, MK_STR(",\n\""));
         append_schema_name(out, named, i);
         mk_buf_add(out, MK_STR("\":"));

@@ -12,22 +12,22 @@
 
 enum { METHODS_MAX = 8, STATUSES_MAX = 24, IDS_MAX = 4096 };
 
-/* Handlers that operations are called like. */
+/* Handlers whose names are used as operation IDs. */
 struct operation_ids {
     const char *handlers[IDS_MAX];
     size_t n;
 };
 
-/* The routes by path: a path is an object, with a member for each method. */
+/* Writes routes grouped by path: a path is an object with a member for each method. */
 struct openapi_writer {
     struct mk_buf *out;
-    char done[METHODS_MAX][16]; /* methods that the path has */
+    char done[METHODS_MAX][16]; /* methods already written for the path */
     const char *pattern;
-    size_t n; /* methods */
+    size_t n; /* number of methods */
     struct dev_json_schemas *named;
     struct operation_ids *operation_ids;
     size_t n_params, n_statuses;
-    unsigned statuses[STATUSES_MAX]; /* that the operation has */
+    unsigned statuses[STATUSES_MAX]; /* statuses already written for the operation */
 };
 
 /* "/users/{id}" */
@@ -47,7 +47,7 @@ static void write_path(struct mk_buf *out, const char *pattern)
     mk_json_string(out, path.len ? mk_buf_str(&path) : MK_STR("/"));
 }
 
-/* Groups are tags, with their paths as names. */
+/* Groups become tags, named by their paths. */
 static void write_tag_name(struct mk_buf *out, const struct dev_route *r)
 {
     mk_json_string(out, r->group_len ? mk_str_of(r->pattern, r->group_len) : MK_STR("/"));
@@ -90,7 +90,7 @@ static void write_media_type(struct openapi_writer *w, const char *type, const s
     mk_buf_add_char(w->out, '}');
 }
 
-/* Where the route does not say what it takes, clients choose. */
+/* If the route declares no request body, clients may send anything. */
 static void write_request_body(struct openapi_writer *w, const struct duda_route *line, const char *method)
 {
     bool has = strcmp(method, "post") == 0 || strcmp(method, "put") == 0 || strcmp(method, "patch") == 0;
@@ -162,8 +162,8 @@ static void write_responses(struct openapi_writer *w, const struct duda_route *l
 
 /* ---- Operations ---- */
 
-/* Names of operations are unique. The first route of a handler is called like it, so that routes which are
- * added elsewhere change no names; its others have their method and path behind it. */
+/* Operation IDs are unique. The first route of a handler gets the handler's name, so that routes added
+ * elsewhere do not change it; further routes of the handler append method and path. */
 static void write_operation_id(struct mk_buf *id, struct operation_ids *operation_ids,
                                const struct dev_route *r, const char *method)
 {
@@ -175,7 +175,7 @@ static void write_operation_id(struct mk_buf *id, struct operation_ids *operatio
         operation_ids->handlers[operation_ids->n++] = r->line->name;
     if (is_first)
         return;
-    mk_buf_addf(id, "-%s", method); /* no name of C has a `-` */
+    mk_buf_addf(id, "-%s", method); /* C identifiers contain no `-` */
     for (const char *at = r->pattern; *at; at++)
         mk_buf_add_char(id, *at == '/'                    ? '-'
                             : *at == ':' || *at == '*'    ? '.'
@@ -220,10 +220,10 @@ static void add_method(struct openapi_writer *w, const struct dev_route *r, mk_s
     method[n] = '\0';
     snprintf(spaced, sizeof spaced, " %.14s ", method);
     if (!strstr(known, spaced) || w->n == METHODS_MAX)
-        return; /* OpenAPI has no place for others */
+        return; /* OpenAPI cannot express other methods */
     for (size_t i = 0; i < w->n; i++)
         if (strcmp(w->done[i], method) == 0)
-            return; /* the same in another host */
+            return; /* the same operation on another host */
     memcpy(w->done[w->n++], method, n + 1);
     write_operation(w, r, method);
 }
@@ -237,7 +237,7 @@ static void add_route(struct openapi_writer *w, const struct dev_route *r)
         add_method(w, r, mk_str_trim(mk_str_cut(&methods, ',')));
 }
 
-/* ---- One path after the other ---- */
+/* ---- Paths ---- */
 
 static bool is_same_path(const char *a, const char *b)
 {
@@ -294,7 +294,7 @@ static void write_path_once(const struct dev_route *r, void *ctx)
     mk_buf_add_char(f->out, '}');
 }
 
-/* ---- The rest ---- */
+/* ---- The document ---- */
 
 static const char problem[] =
     ",\n\"components\":{\"schemas\":{\"Problem\":{\"type\":\"object\",\"description\":\"RFC "
@@ -307,11 +307,11 @@ static const char problem[] =
 
 struct tags {
     struct mk_buf *out;
-    const struct duda_route *group; /* the last one */
+    const struct duda_route *group; /* the last group written */
     size_t n;
 };
 
-/* Routes of a group come one after the other, but for groups inside of it. */
+/* Routes of a group are adjacent, except for nested groups. */
 static void write_tag_once(const struct dev_route *r, void *ctx)
 {
     struct tags *t = ctx;

@@ -8,7 +8,7 @@
 
 enum { SHOWN = 160, AHEAD = 24 };
 
-/* The compiler had the whole path. */
+/* The compiler was given an absolute path. */
 void tester_report_location(const char *file, int line)
 {
     char here[PATH_MAX];
@@ -30,7 +30,7 @@ static void print_escaped_char(char c)
         putchar(c);
 }
 
-/* As in a source of C, so that blanks and ends of lines can be seen. Letters beyond ASCII are not cut. */
+/* As a C string literal, so that blanks and line ends are visible. Does not split UTF-8 characters. */
 static void print_quoted(mk_str text, size_t from)
 {
     size_t i = from, end = from + SHOWN < text.len ? from + SHOWN : text.len;
@@ -46,7 +46,7 @@ static void print_quoted(mk_str text, size_t from)
     printf("\"%s", end < text.len ? "..." : "");
 }
 
-/* Where the texts differ, or a bit ahead of that when the beginning is long. */
+/* The first difference, or shortly before it if the common prefix is long. */
 static size_t first_difference(mk_str a, mk_str b)
 {
     size_t i = 0;

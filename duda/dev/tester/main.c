@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* monkey-duda-test, the program behind `monkey test`: loads a service into libmonkey, which has no processes
- * and opens no ports, loads the tests, and runs them with the client in memory. Both may crash: `monkey test`
- * reads the report out of standard error, and goes on with the test behind.
+/* monkey-duda-test, run by `monkey test`: loads a service into libmonkey, without processes or ports, loads
+ * the tests, and runs them with the in-memory client. Either may crash: `monkey test` reads the report from
+ * standard error, and continues with the next test.
  *
  *     monkey-duda-test SERVICE ROOT INCLUDE TESTS PREFIX FIRST
  *
- * SERVICE is a value of `Load`, ROOT one of `DocumentRoot`, INCLUDE a file of the configuration (the last two
- * may be empty), TESTS an object with tests, PREFIX goes ahead of their names, FIRST is the number of the
- * first. */
+ * SERVICE is a value of `Load`, ROOT a value of `DocumentRoot`, INCLUDE a configuration file (the latter two
+ * may be empty), TESTS a shared object with tests, PREFIX is prepended to their names, FIRST is the number of
+ * the first test. */
 #include "dev/crash.h"
 #include "tests.h"
 
@@ -54,7 +54,7 @@ int main(int argc, char **argv)
     if (argc != WORDS)
         return print_error("this program is for `monkey test`");
     dev_crash_preload();
-    (void)!dev_crash_install_handlers(); /* without reports, a crash is still one */
+    (void)!dev_crash_install_handlers(); /* without handlers, a crash is just not reported */
     struct mk_server *s = mk_server_new(&options);
     int code = load_and_run_tests(s, argv);
     dev_crash_ignore_exit();

@@ -39,7 +39,7 @@ size_t tester_tests_count(void)
     return n_tests;
 }
 
-/* ---- Expecting ---- */
+/* ---- Expectations ---- */
 
 static bool fail_test(struct duda_test *t, const char *file, int line)
 {
@@ -98,9 +98,9 @@ bool duda_test_expect_status(struct duda_test *t, struct duda_test_response repl
     return false;
 }
 
-/* ---- Asking ---- */
+/* ---- Requests ---- */
 
-/* "Name: value\r\n..."; false: there is a line that is no field, or too many. */
+/* Parses "Name: value\r\n..."; false: a malformed line, or too many headers. */
 static bool parse_headers(const char *text, struct mk_header *fields, size_t *n)
 {
     mk_str rest = mk_str_from_c(text);
@@ -132,7 +132,7 @@ static const char *request_error_text(int e)
     }
 }
 
-/* The texts move into the test, whose next request they outlive. */
+/* Moves the texts into the test, where they outlive the next request. */
 static void store_response(struct mk_buf *room, const struct mk_test_client_answer *answer,
                            struct duda_test_response *reply)
 {
@@ -200,7 +200,7 @@ mk_str duda_test_response_header(const struct duda_test_response *reply, const c
     return mk_test_client_header(&answer, mk_str_from_c(name));
 }
 
-/* ---- All of them ---- */
+/* ---- Running tests ---- */
 
 static bool run_one_test(struct duda_test *t, size_t i, struct mk_server *s)
 {

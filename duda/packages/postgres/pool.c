@@ -40,8 +40,8 @@ static struct postgres_conn *find_closed_conn(const struct postgres_pool *b)
     return NULL;
 }
 
-/* Opens up to n connections. Returns the time of the next attempt; 0: no attempt is due. If an attempt fails at once and
- * no connection is up, the waiting statements fail. */
+/* Opens up to n connections. Returns the time of the next attempt; 0: no attempt is due. If an attempt fails
+ * at once and no connection is up, the waiting statements fail. */
 static uint64_t open_connections(struct postgres_pool *b, unsigned n)
 {
     struct postgres_conn *c;

@@ -106,8 +106,8 @@ static int open_file(struct sqlite_session *s)
     return rc ? rc : configure_connection(s);
 }
 
-/* Uses a separate connection: settings that migrations leave behind, such as a PRAGMA, must not affect
- * handlers. */
+/* Reopens the file afterwards: settings that migrations leave in their connection, such as a PRAGMA, must not
+ * affect handlers. */
 static int migrate(struct sqlite_session *s, char *why, size_t size)
 {
     bool has_migrated = false;

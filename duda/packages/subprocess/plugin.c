@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plugin: each worker gets a spawner. */
+/* The plugin: provides a process spawner to each worker. */
 #include <errno.h>
 #include <monkey/meter.h>
 

@@ -19,7 +19,7 @@ static void close_pipe(int *fd, struct mk_watcher **watcher)
     *fd = -1;
 }
 
-/* ---- What is counted ---- */
+/* ---- Metrics ---- */
 
 static void record_start(struct duda_subprocess *c)
 {
@@ -27,7 +27,7 @@ static void record_start(struct duda_subprocess *c)
     c->begun_us = package_meter_begin(c->meter);
 }
 
-/* Its exit code is an answer; that it could not be started, or was killed here, is a failure. */
+/* Any exit code is a result; a failed start, or a kill by us, is a failure. */
 static void record_end(struct duda_subprocess *c, int e)
 {
     if (!c->is_counted)
@@ -35,7 +35,7 @@ static void record_end(struct duda_subprocess *c, int e)
     c->is_counted = true;
 }
 
-/* ---- What happens to it ---- */
+/* ---- Events ---- */
 
 static void on_ready(void *ctx, unsigned which)
 {
@@ -50,7 +50,7 @@ static void say(void *ctx, mk_str line)
     duda_log(c->d, MK_LOG_WARN, "duda-subprocess: %.*s", MK_STR_ARG(line));
 }
 
-/* One piece a call: the watcher calls again for more. False: there is no more now. */
+/* Reads one piece per call: the watcher calls again if there is more. False: no more data now. */
 static bool read_stderr(struct duda_subprocess *c)
 {
     char buf[PIECE];
@@ -89,14 +89,14 @@ static void on_timeout(struct mk_timer *t)
     duda_wait_wake(&c->wait);
 }
 
-/* ---- Its beginning ---- */
+/* ---- Start ---- */
 
-/* The other ends of its pipes. */
+/* The child's ends of the pipes. */
 struct ends {
     int in, out, err;
 };
 
-/* Ours never blocks; the program's does, as programs expect. */
+/* Our end is non-blocking; the child's blocks, as programs expect. */
 static int open_pipe(int *ours, int *theirs, int which_is_ours)
 {
     int both[2];
@@ -164,7 +164,7 @@ static size_t strings_size(const char *const *list)
     return n;
 }
 
-/* What the server would refuse with a line in the log, without saying why here. */
+/* Rejects options that the server would reject with a log message, but without telling the caller why. */
 static int check_options(const struct duda_subprocess_options *o)
 {
     enum { TEXT_MAX = 120 << 10 };
@@ -193,7 +193,7 @@ int duda_process_start(struct duda_subprocess *c, struct duda_ctx *d, const stru
     return e;
 }
 
-/* ---- Its end ---- */
+/* ---- End ---- */
 
 void duda_process_close(struct duda_subprocess *c)
 {
@@ -208,9 +208,9 @@ void duda_process_close(struct duda_subprocess *c)
     mk_timer_stop(&c->timer);
 }
 
-/* ---- Its streams ---- */
+/* ---- Pipes ---- */
 
-/* When it has ended, those that it has left behind may hold its output open: what there is now is all. */
+/* After the exit, background processes may keep the output open: only the data available now counts. */
 ssize_t duda_process_read(struct duda_subprocess *c, char *buf, size_t cap)
 {
     bool ended = c->ended;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What handlers call: each function waits for a program. */
+/* Called by handlers: each function waits for a process. */
 #include <duda/memory.h>
 #include <duda/subprocess.h>
 #include <errno.h>
@@ -31,7 +31,7 @@ static int get_exit_status(const struct duda_subprocess *c, int *status)
     return 0;
 }
 
-/* ---- Piece by piece ---- */
+/* ---- Streaming ---- */
 
 static void free_subprocess(void *ctx)
 {
@@ -60,7 +60,7 @@ int duda_subprocess_start(struct duda_ctx *d, const struct duda_subprocess_optio
 {
     struct package_call call;
     *out = NULL;
-    int e = package_call_begin(&call, d, NULL); /* the program is counted, from its begin to its end */
+    int e = package_call_begin(&call, d, NULL); /* the process is counted, from start to exit */
     return package_call_end(&call, e ? e : start_subprocess(d, o, out));
 }
 
@@ -113,9 +113,9 @@ int duda_subprocess_wait(struct duda_ctx *d, struct duda_subprocess *c, int *sta
     return e ? e : get_exit_status(c, status);
 }
 
-/* ---- All at once ---- */
+/* ---- Run to completion ---- */
 
-/* As much as it takes now. It need not read all of it. */
+/* Writes as much as the pipe accepts. The process need not read all input. */
 static void write_stdin(struct duda_subprocess *c, mk_str *input)
 {
     ssize_t n = 1;
@@ -125,7 +125,7 @@ static void write_stdin(struct duda_subprocess *c, mk_str *input)
         duda_process_close_stdin(c);
 }
 
-/* As much as there is now. 0: it is over; -EAGAIN, -EFBIG. */
+/* Reads all available data. 0: end of file; -EAGAIN, -EFBIG. */
 static ssize_t read_stdout(struct duda_subprocess *c, struct mk_buf *out, size_t max)
 {
     char buf[PIECE];
@@ -140,7 +140,7 @@ static ssize_t read_stdout(struct duda_subprocess *c, struct mk_buf *out, size_t
     return n;
 }
 
-/* Until it is over. */
+/* Runs until the process exits. */
 static int pump_until_exit(struct duda_subprocess *c, mk_str input, size_t max, struct mk_buf *out)
 {
     int e = c->failure ? c->failure : duda_wait_begin(c->d, &c->wait, NULL);
@@ -155,9 +155,9 @@ static int pump_until_exit(struct duda_subprocess *c, mk_str input, size_t max, 
     return e;
 }
 
-/* A program that is run at once, and what it says. */
+/* A process that runs to completion, and its output. */
 struct running {
-    struct duda_wait wait; /* the first */
+    struct duda_wait wait; /* must be first */
     struct duda_subprocess child;
     struct mk_buf out;
 };

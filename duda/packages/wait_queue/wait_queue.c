@@ -3,8 +3,8 @@
 
 /* On the stack of its handler. */
 struct package_waiter {
-    struct duda_wait wait;          /* the first */
-    struct package_wait_queue *all; /* NULL: it has left the queue */
+    struct duda_wait wait;          /* must be first */
+    struct package_wait_queue *all; /* NULL: not in the queue any more */
     struct package_waiter *next;
     void *one;
     int error;
