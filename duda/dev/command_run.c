@@ -30,8 +30,7 @@ struct run {
     struct dev_servers servers;
     struct dev_ipc_server ipc_server;
     const char *extra;                 /* a configuration file */
-    int watch, ending, children;       /* descriptors for file changes, for termination signals, and for
-                                        * SIGCHLD */
+    int watch, ending, children;       /* file changes, termination signals, SIGCHLD */
     struct dev_process docs[DOCS_MAX]; /* `monkey doc` processes that generate pages */
     bool serves;                       /* the back server runs the current sources */
     struct mk_buf why;                 /* why it could not be started */

@@ -298,8 +298,7 @@ static bool is_cached_object(const char *list, struct dev_compile_result *out)
     if (access(out->object, R_OK) != 0 || !read_cached_file_list(list, out) ||
         dev_compile_hash_files(mk_buf_str(&out->files)) != out->stamp)
         return false;
-    (void)utimensat(AT_FDCWD, out->object, NULL, 0); /* marks the object as used, so dev_compile_clean_cache()
-                                                      * keeps it */
+    (void)utimensat(AT_FDCWD, out->object, NULL, 0); /* keeps dev_compile_clean_cache() from removing it */
     (void)utimensat(AT_FDCWD, list, NULL, 0);
     return true;
 }

@@ -26,10 +26,9 @@ struct dev_compile_result {
     bool ok, was_cached;
     bool is_unsure; /* a file was saved during the build: the compiler may have read either version */
     char object[PATH_MAX];
-    struct mk_buf said; /* output of the compiler, including warnings */
-    struct mk_buf
-        files;      /* its input files except system headers, one per line; the source comes first */
-    uint64_t stamp; /* hash of their contents */
+    struct mk_buf said;  /* output of the compiler, including warnings */
+    struct mk_buf files; /* its input files except system headers, one per line; the source comes first */
+    uint64_t stamp;      /* hash of their contents */
 };
 
 /* Always free `out` afterwards. Blocks until the compiler exits. */

@@ -33,8 +33,8 @@ static struct mk_buf *get_reason_text(struct mk_request *request)
 bool dev_error_reason_on_log(struct mk_request *request, enum mk_log_level level, mk_str message)
 {
     struct mk_buf *text = get_reason_text(request);
-    bool is_news = text && (level < MK_LOG_DEBUG || text->len == 0); /* at debug level, only needed if there
-                                                                      * is no other reason */
+    bool is_news = text && (level < MK_LOG_DEBUG || text->len == 0); /* debug messages only if nothing better
+                                                                      * is known */
     if (is_news && text->len + message.len < TEXT_MAX)
         mk_buf_addf(text, "%.*s\n", MK_STR_ARG(message));
     return level >= MK_LOG_DEBUG;

@@ -36,7 +36,8 @@ static bool line_contains_any(mk_str line, const char *const *texts, size_t n)
 }
 
 /* Messages that the servers print on every start and stop, that is, after each saved file, and when the
- * service ends during a request, which has a better report. Error pages show a reference to them. */
+ * service ends during a request, which has a better report. Also info messages with a reference, which error
+ * pages show to users. */
 static bool is_routine_message(mk_str line)
 {
     static const char *const known[] = {

@@ -19,8 +19,7 @@ struct dev_servers {
     unsigned number; /* of the back server; 0: none so far */
     struct dev_process leaving[DEV_LEAVING_MAX];
     struct dev_stderr_reader stderr_reader; /* reads standard error of the back server */
-    struct mk_buf tail;                     /* output of the running worker of the back server, for error
-                                             * pages */
+    struct mk_buf tail;                     /* output of the back server's running worker, for error pages */
     struct mk_buf last_words;               /* output of the worker that died last */
 };
 

@@ -12,8 +12,7 @@ enum { DEV_SOURCE_MAX = 8 * 1024 * 1024, DEV_NAME_MAX = 48 };
 
 struct dev_source {
     char path[PATH_MAX];     /* absolute path */
-    char name[DEV_NAME_MAX]; /* of DUDA_SERVICE(name, ...), or else of the file, reduced to letters and
-                              * digits */
+    char name[DEV_NAME_MAX]; /* of DUDA_SERVICE(name, ...), or of the file, in letters and digits */
     bool is_service;         /* it has a DUDA_SERVICE(); otherwise it is just a handler named `handle` */
     struct mk_buf text;
     struct mk_buf packages; /* from comments `pkg-config: NAME...` */

@@ -12,9 +12,8 @@ struct dev_stderr_reader {
     void (*on_crash)(void *ctx); /* a complete report is in `crash` */
     void (*on_stall)(void *ctx); /* a handler blocks the loop: see `held`; NULL: ignored */
     void *ctx;
-    struct mk_buf line; /* incomplete line */
-    struct mk_buf
-        crash; /* report of the running worker, or of the last one that died; empty: none */
+    struct mk_buf line;  /* incomplete line */
+    struct mk_buf crash; /* report of the running worker, or of the last one that died; empty: none */
     struct mk_buf held;
     bool in_report, in_held, has_crashed;
     bool has_held; /* that worker blocked its loop */

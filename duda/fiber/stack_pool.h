@@ -18,7 +18,7 @@ enum {
      * another stack unnoticed. On 32-bit systems, ten thousand stacks must fit into 3 GB. */
     DUDA_STACK_POOL_GUARD = sizeof(void *) > 4 ? 1 << 20 : 64 << 10,
     DUDA_STACK_POOL_WARM_MAX = 1024, /* maximum number of free stacks that keep their memory */
-    DUDA_STACK_POOL_SPAN = 4096,     /* number of acquisitions after which unused free stacks return their
+    DUDA_STACK_POOL_SPAN = 4096,     /* after this many acquisitions, unused free stacks return their
                                       * memory */
 };
 

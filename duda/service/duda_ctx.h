@@ -114,12 +114,11 @@ struct duda_ctx {
     size_t out_at;     /* number of bytes of `out` already sent */
 
     enum duda_suspend_reason waits_for;
-    int ended; /* 0, or the error that every wait returns from now on: see duda_suspend_cancel(). The request
+    int ended;  /* 0, or the error that every wait returns from now on: see duda_suspend_cancel(). The request
                 * cannot hold it: deadlines and draining workers also cancel handlers, some without a
                 * request */
-    int result;                       /* of the handler */
-    const struct duda_route *answers; /* the route that set the result: the handler's, or that of a middleware
-                                       * before it */
+    int result; /* of the handler */
+    const struct duda_route *answers; /* origin of the result: the handler, or a middleware before it */
     int session_error;                /* why a session value could not be read; 0: no error */
     struct duda_reason *reason;       /* NULL: no function has failed */
     unsigned refused;
@@ -141,8 +140,7 @@ struct duda_ctx {
     struct mk_timer deadline;
     struct duda_ctx *next_woken;
     struct duda_ctx *next_events, **events_link; /* NULL: no event stream */
-    void (*on_over)(void *ctx,
-                    int result); /* called when a background task is gone; may be NULL */
+    void (*on_over)(void *ctx, int result);      /* called when a background task is gone; may be NULL */
     void *over_ctx;
     struct duda_topic_receiver *listener;
     struct duda_lock_waiter *lock_waiters; /* locks held or awaited, most recent first */

@@ -99,7 +99,7 @@ static int add_uploaded_file(struct multipart_form_parser *r)
 {
     struct duda_parsed_form *f = r->form;
     if (r->file.size == 0 && r->file.file_name.len == 0)
-        return 0; /* no file was chosen */
+        return 0; /* the user chose no file */
     f->files = grow_array(r->d, f->files, f->n_files, &r->cap_files, sizeof *f->files);
     if (!f->files)
         return -ENOMEM;

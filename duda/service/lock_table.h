@@ -11,7 +11,7 @@ struct duda_lock_queue;
 
 /* Holds one lock, or waits for it. */
 struct duda_lock_waiter {
-    struct duda_lock_waiter *next, **at; /* in the queue */
+    struct duda_lock_waiter *next, **at; /* links of the queue */
     struct duda_lock_waiter *sibling;    /* next lock of the same owner; the owner */
     struct duda_lock_queue *lock;
     void *owner;

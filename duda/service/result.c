@@ -62,8 +62,7 @@ void duda_result_add_www_authenticate(struct duda_ctx *d)
 static bool is_valid_result(const struct duda_ctx *d)
 {
     int r = d->result;
-    if (r == 0) /* a finished middleware has written a response; otherwise it is a predicate that returned
-                 * false */
+    if (r == 0) /* a finished middleware has responded; otherwise it is a predicate that failed */
         return d->answers->kind != DUDA_IS_BEFORE || d->said || d->has_status || d->has_content || d->tunnels;
     return r == DUDA_HANDLED || (r >= 200 && r <= 599) || (r < 0 && r >= -ERRNO_MAX) ||
            (!d->request && r > 0);

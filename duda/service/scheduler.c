@@ -112,8 +112,7 @@ static void resume_handler(struct duda_ctx *d)
             duda_terminated_keep_stack(d);
         }
         free_fiber(d);
-        if (d->result || d->session_error || d->answers != d->line->route) /* otherwise there is nothing to
-                                                                            * log */
+        if (d->result || d->session_error || d->answers != d->line->route) /* otherwise nothing to report */
             duda_result_validate(d);
     } else if (d->refused >= DUDA_REFUSALS_MAX) {
         duda_terminate(d);

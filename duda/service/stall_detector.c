@@ -160,7 +160,7 @@ static bool start_watch_thread(struct duda_stall_detector *h)
 {
     sigset_t all, old;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are for the loop */
+    pthread_sigmask(SIG_SETMASK, &all, &old); /* the new thread must not receive signals */
     int e = pthread_create(&h->thread, NULL, watch_thread_main, h);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     return !e;

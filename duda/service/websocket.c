@@ -201,8 +201,7 @@ int duda_websocket_open(struct duda_ctx *d, const struct duda_websocket_options 
         return e;
     }
     d->tunnels = true;
-    if (s->d && (e = duda_defer(d, on_handler_end, s))) /* the function was called at once: the WebSocket
-                                                         * closes */
+    if (s->d && (e = duda_defer(d, on_handler_end, s))) /* called at once: the WebSocket closes */
         return e;
     s->mark = duda_arena_mark(d);
     *out = s;

@@ -43,8 +43,7 @@ static uint32_t decode_code_point(mk_str s)
 /* The next character, sanitized; *used: its length in `s`. */
 static mk_str next_clean_char(mk_str s, size_t *used)
 {
-    static const mk_str escapes[] = {MK_STR("%22"), MK_STR("%0D"), MK_STR("%0A")}; /* escapes written by
-                                                                                    * browsers */
+    static const mk_str escapes[] = {MK_STR("%22"), MK_STR("%0D"), MK_STR("%0A")}; /* written by browsers */
     size_t len = duda_utf8_char_len(s);
     *used = len ? len : 1;
     for (size_t i = 0; i < MK_LEN(escapes); i++)

@@ -321,7 +321,7 @@ static bool skip_name(struct duda_json_cursor *c)
     return duda_json_lex_name(c, &name) && duda_json_expect_char(c, ':', "`:`");
 }
 
-/* Not recursive: `objects` has a bit for each level that is open. */
+/* Not recursive: `objects` has one bit for each open level. */
 bool duda_json_skip_value(struct duda_json_cursor *c, mk_str *out)
 {
     uint64_t objects = 0;

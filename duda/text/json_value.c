@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON of any shape as values. */
+/* Parses arbitrary JSON into values. */
 #include <errno.h>
 #include <monkey/text.h>
 #include <stdlib.h>
 
 #include "text/json_lex.h"
 
-/* Elements while their number is not known: each knows the one before it. */
+/* Elements, linked in reverse while their number is unknown. */
 struct element_link {
     struct element_link *before;
     struct duda_entry element;
-    size_t at; /* of its name */
+    size_t at; /* offset of its name */
 };
 
-/* A name, and where it is in the text. */
+/* A name, and its offset in the text. */
 struct name_position {
     const char *name;
     size_t at;
@@ -48,7 +48,7 @@ static int compare_names(const void *a, const void *b)
     return order ? order : one->at < other->at ? -1 : one->at > other->at;
 }
 
-/* Programs differ in which one of several they take: so there must be one. */
+/* JSON parsers disagree on which duplicate wins, so duplicates are errors. */
 static bool check_duplicate_names(struct duda_json_cursor *c, const struct element_link *last, size_t n)
 {
     enum { SHOWN_MAX = 64, MESSAGE_MAX = 200 };
@@ -93,7 +93,7 @@ static bool read_list_or_map(struct duda_json_cursor *c, bool names, struct duda
     char close = names ? '}' : ']';
     struct element_link *last = NULL;
     size_t n = 0;
-    c->at++; /* the bracket */
+    c->at++; /* the opening bracket */
     if (!duda_json_enter_nested(c))
         return false;
     if (!duda_json_accept_char(c, close))

@@ -168,7 +168,7 @@ static int parse_part_head(struct duda_multipart *m)
 {
     char *end = memmem(m->buf, m->len, "\r\n\r\n", 4);
     size_t len = end ? (size_t)(end - m->buf) + 2 : m->len;
-    if (len > m->limits.head + (end ? 4 : 5)) /* three bytes of the end may be there without the fourth */
+    if (len > m->limits.head + (end ? 4 : 5)) /* up to three bytes of the end may have arrived */
         return fail_with_reason(m, -EFBIG,
                                 "the head of a part exceeds `.head` of its struct duda_multipart_limits");
     if (!end)

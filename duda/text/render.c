@@ -80,8 +80,8 @@ static int find(struct rendering *r, const struct duda_template_node *node, cons
         return 0;
     *out = duda_value_null();
     bool is_section =
-        node->kind == DUDA_NODE_SECTION || node->kind == DUDA_NODE_INVERTED; /* sections may refer to absent
-                                                                              * names */
+        node->kind == DUDA_NODE_SECTION || node->kind == DUDA_NODE_INVERTED; /* names of sections may be
+                                                                              * absent */
     return is_section && !r->how->strict ? 0 : report_missing(r, node, "is the name of no value here");
 }
 

@@ -69,8 +69,7 @@ static bool follows_call_instruction(uintptr_t address)
 {
 #if defined(__x86_64__)
     unsigned char b[7];
-    static const unsigned char lengths[] = {2, 3, 4, 6, 7}; /* of indirect calls through a register or
-                                                             * memory */
+    static const unsigned char lengths[] = {2, 3, 4, 6, 7}; /* of indirect calls */
     if (!read_memory_safely(address - sizeof b, b, sizeof b))
         return false;
     if (b[sizeof b - 5] == 0xe8)
@@ -95,8 +94,7 @@ static bool follows_call_instruction(uintptr_t address)
 static size_t walk_frame_pointers(const struct registers *r, void **frames, size_t n, size_t max)
 {
     uintptr_t at = r->frame, last = r->stack, words[2], back = r->link;
-    if (n < max && !is_code_address(r->instruction)) { /* a call to an invalid address has no frame of its
-                                                        * own */
+    if (n < max && !is_code_address(r->instruction)) { /* a call to a bad address has no frame */
         if (!back && !read_memory_safely(r->stack, &back, sizeof back))
             return n;
         if (is_code_address(back))

@@ -33,7 +33,7 @@ static bool is_drawable(const struct duda_chart *chart)
     return true;
 }
 
-/* 1, 2 or 5 times a power of ten, so that about TICKS of them cover the range. */
+/* Rounds to 1, 2 or 5 times a power of ten, so that about TICKS steps cover the range. */
 static double nice_step(double range)
 {
     double raw = range / (double)TICKS, power = pow(10, floor(log10(raw))), part = raw / power;

@@ -36,11 +36,8 @@ struct package_conn_ops {
     /* Each of these may be NULL. None may free the connection. */
     void (*on_up)(struct package_conn *l);
     void (*on_down)(struct package_conn *l, int error); /* all sent requests have ended */
-    void (*on_late)(
-        struct package_conn *l); /* an attempt or a reply timed out: the connection closes next */
-    void (*send)(
-        struct package_conn *l); /* at the end of a loop iteration, while up: sends the requests in
-                                  * `waiting` */
+    void (*on_late)(struct package_conn *l); /* an attempt or a reply timed out: the connection closes next */
+    void (*send)(struct package_conn *l);    /* at the end of a loop iteration, while up: sends `waiting` */
     /* Ends a request and returns it to the owner. An error comes with is_sent: may the server have received
      * it? */
     void (*finish)(struct package_conn *l, struct package_request *r, int error, bool is_sent);
@@ -58,8 +55,7 @@ struct package_conn {
     struct mk_sm state;                   /* an enum package_conn_state: package_conn_set_state() */
     uint64_t since_ms;                    /* start of the last attempt */
     uint64_t retry_ms;                    /* no attempt before this time */
-    uint32_t backoff_ms;                  /* upper bound of the delay after the last attempt; 0: the
-                                           * connection was up */
+    uint32_t backoff_ms;                  /* maximum delay after the last attempt; 0: it was up */
     uint64_t failing_ms;                  /* start of the outage, which is logged; 0: no outage */
     struct package_request_queue waiting; /* for the connection, or for the end of the loop iteration */
     struct package_request_queue sent;    /* in reply order */

@@ -233,8 +233,7 @@ int duda_http_read_all(struct duda_ctx *d, struct duda_http_stream *stream,
                        struct duda_http_response *response)
 {
     size_t max = (size_t)stream->http->content_max;
-    struct gathering g = {.all = mk_buf_growing(max + 1)}; /* one byte more reveals that the limit is
-                                                            * exceeded */
+    struct gathering g = {.all = mk_buf_growing(max + 1)}; /* one extra byte detects an overlong body */
     int e = duda_wait_begin(d, &g.wait, free_gathered);
     e = e ? e : read_rest(d, stream, &g.all);
     if (!e && g.all.len > max)

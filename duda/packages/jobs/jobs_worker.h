@@ -32,7 +32,7 @@ struct jobs_slot {
     uint64_t begun_us;     /* start of the job */
     struct mk_timer timer; /* next poll of the store */
     bool is_idle, may_look, is_over;
-    bool holds; /* keeps the worker alive until the job ends */
+    bool holds; /* holds a reference to the worker until the taking task ends */
     int result;
     const struct duda_job *given;
     size_t problem_len;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions of duda/memcached.h: commands as straight-line calls. */
+/* The functions of duda/memcached.h: commands as sequential code. */
 #include "memcached.h"
 
 #include <duda/memory.h>

@@ -240,9 +240,7 @@ static void start_connect(struct postgres_conn *c)
     else if (!watch_socket(c, MK_WRITABLE))
         package_conn_fail(&c->link, -ENOMEM, "out of memory");
     else
-        (void)PQsetErrorVerbosity(c->pg,
-                                  PQERRORS_VERBOSE); /* so that the message includes the SQLSTATE: see
-                                                      * fail_connect() */
+        (void)PQsetErrorVerbosity(c->pg, PQERRORS_VERBOSE); /* adds the SQLSTATE: see fail_connect() */
 }
 
 void postgres_conn_on_resolved(struct postgres_conn *c)
@@ -306,8 +304,7 @@ static bool send_query(struct postgres_conn *c, struct postgres_query *query)
 
 void postgres_conn_send(struct postgres_conn *c, struct postgres_query *query)
 {
-    if (!package_conn_is_in_state(&c->link,
-                                  PACKAGE_CONN_READY)) { /* the send has failed the connection */
+    if (!package_conn_is_in_state(&c->link, PACKAGE_CONN_READY)) { /* an earlier send failed */
         finish_query(&c->link, query, -ECONNRESET, package_conn_error_reason(&c->link));
         return;
     }

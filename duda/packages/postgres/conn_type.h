@@ -28,7 +28,7 @@ struct postgres_settings {
 
 /* A copied statement of a handler. The connection frees it after on_done. */
 struct postgres_query {
-    struct package_request request;                                 /* must be first: a request is cast to its
+    struct package_request request;                                 /* must be first: a request is its
                                                                      * query */
     void (*on_done)(void *ctx, const struct postgres_query *query); /* NULL: nobody waits for it */
     void *ctx;
@@ -66,16 +66,14 @@ struct postgres_conn {
     struct postgres_prepared_list prepared;
     struct postgres_cancel *cancel; /* cancel request in progress */
     bool retires;                   /* gets no more statements, and closes after the last one */
-    uint64_t retired_ms;            /* last time the connection retired because its server became read-only;
-                                     * 0: never */
+    uint64_t retired_ms;            /* when it last retired because of a read-only server; 0: never */
 
     /* For the owner, beside its struct package_conn_ops. */
     bool is_reserved; /* by a transaction or a COPY */
     bool is_changed;  /* the reserving handler changed the session: nobody may reuse it */
     void *copying;    /* owner of the COPY; NULL: none, or no longer */
     void (*on_statement_done)(struct postgres_conn *c);                           /* a statement has ended */
-    void (*on_notify)(struct postgres_conn *c, const char *channel, mk_str text); /* NULL: notifications are
-                                                                                   * ignored */
+    void (*on_notify)(struct postgres_conn *c, const char *channel, mk_str text); /* NULL: ignored */
     void *owner;
 };
 

@@ -264,8 +264,7 @@ static int is_notice(struct duda_postgres_copy *copy)
     PGconn *pg = copy->conn->pg;
     unsigned before = copy->n_notices;
     int got = MK_READABLE;
-    while (got > 0 && PQconsumeInput(pg) && PQputCopyData(pg, "", 0) > 0) { /* sends nothing, but reads
-                                                                             * notices */
+    while (got > 0 && PQconsumeInput(pg) && PQputCopyData(pg, "", 0) > 0) { /* sends nothing, reads notices */
         if (copy->n_notices != before)
             return 1;
         got = duda_wait_fd(copy->d, PQsocket(pg), MK_READABLE, REST_MS);

@@ -184,7 +184,7 @@ static void cancel_abandoned_queries(struct postgres_pool *b)
     b->cancel_ms = 0;
     for (unsigned i = 0; i < b->settings->connections; i++)
         postgres_conn_cancel_abandoned(&b->conns[i]);
-    schedule_cancel(b); /* if it was not possible */
+    schedule_cancel(b); /* retry what could not be cancelled */
 }
 
 static void on_due(struct mk_timer *t)

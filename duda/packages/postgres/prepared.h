@@ -20,8 +20,7 @@ struct postgres_prepared_list {
     struct postgres_prepared *v[POSTGRES_PREPARED_MAX];
     unsigned n;
     uint64_t n_names;
-    char prefix[20]; /* of names: unique to this connection, because a pooler may map two connections to one
-                      * session */
+    char prefix[20];   /* of names: unique, because a pooler may map two connections to one session */
     unsigned n_losses; /* how often the server lost them recently */
     uint64_t lost_ms;
     bool is_off; /* disabled: the server keeps losing them */

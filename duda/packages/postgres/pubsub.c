@@ -57,9 +57,7 @@ static void on_listen_done(void *ctx, const struct postgres_query *query)
     struct postgres_pubsub *h = listen_request->pubsub;
     if (!query->error)
         activate_subs(h, listen_request->no);
-    else if (package_conn_is_in_state(&h->conn.link,
-                                      PACKAGE_CONN_READY)) /* the connection is up, but the statement
-                                                            * failed */
+    else if (package_conn_is_in_state(&h->conn.link, PACKAGE_CONN_READY)) /* up, but the statement failed */
         mk_worker_log(h->conn.link.worker, MK_LOG_ERROR, "%s", query->problem);
     mk_mem_free(listen_request);
 }

@@ -15,7 +15,7 @@ struct duda_postgres_sub {
     void (*on_message)(void *ctx, mk_str text);
     void *ctx;
     struct duda_postgres_sub *gone; /* next unsubscribed one */
-    uint64_t listen_no;             /* number of the LISTEN that covers it; 0: none pending or done */
+    uint64_t listen_no;             /* number of the LISTEN that covers it; 0: none was sent */
     bool is_active, was_active;
     char channel[DUDA_POSTGRES_CHANNEL_MAX + 1];
 };

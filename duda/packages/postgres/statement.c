@@ -138,8 +138,7 @@ static void classify_command(struct postgres_statement *s, mk_str first, mk_str 
         s->changes_session = false;
     if (word_is(first, "PREPARE") && word_is(second, "TRANSACTION"))
         s->ends_transaction = true;
-    if (is_in_list(first, ends, MK_LEN(ends))) /* two-phase commit: COMMIT PREPARED does not belong to a
-                                                * session */
+    if (is_in_list(first, ends, MK_LEN(ends))) /* two-phase commit: COMMIT PREPARED needs no session */
         s->ends_transaction = !word_is(second, "PREPARED");
 }
 

@@ -7,7 +7,7 @@
 
 struct postgres_statement {
     bool is_empty;
-    bool is_query; /* at most one transaction: may be prepared, and retried after a failure */
+    bool is_query;         /* at most one transaction: may be prepared, and retried after a failure */
     bool ends_transaction; /* BEGIN, COMMIT and the like */
     bool copies;           /* switches the protocol: COPY FROM STDIN, TO STDOUT */
     bool changes_session;  /* changes session state: SET, LISTEN, temporary tables, locks */

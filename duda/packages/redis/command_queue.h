@@ -32,8 +32,7 @@ struct redis_command_queue {
     unsigned n_like;     /* handlers that use this node, in the queue or outside of it */
     uint64_t demoted_ms; /* last time the server turned out to be a replica; 0: never */
     bool retires;        /* gets no more commands, and closes after the last reply */
-    bool
-        is_node; /* cluster node: another may replace it, so commands do not wait for reconnection */
+    bool is_node;        /* cluster node: another may replace it, so commands do not wait for reconnection */
 };
 
 /* The server no longer accepts writes, but its address may lead to another one by now: reconnects after the

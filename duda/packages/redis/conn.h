@@ -31,8 +31,7 @@ struct redis_conn;
  * package_conn_ops. */
 struct redis_conn_ops {
     void (*on_reply)(struct redis_conn *c, struct duda_redis_reply *reply);
-    void (*on_push)(struct redis_conn *c, struct duda_redis_reply *push); /* NULL: push messages are
-                                                                           * ignored */
+    void (*on_push)(struct redis_conn *c, struct duda_redis_reply *push); /* NULL: ignored */
     void (*before_reply)(struct redis_conn *c); /* sets d and to of the parser; NULL: never set */
 };
 

@@ -14,7 +14,7 @@ enum {
     TAG = 4, /* of a verbatim string, such as "txt:" */
 };
 
-/* More than any MaxReplySize. */
+/* Larger than any MaxReplySize. */
 #define IN_MAX ((size_t)1200 << 20)
 
 struct redis_block {

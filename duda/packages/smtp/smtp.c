@@ -70,7 +70,7 @@ static int hello(struct smtp_session *session)
     if (!ehlo.p || !helo.p)
         return -ENOMEM;
     int e = send_command(session, ehlo, 2);
-    if (e == -EBADMSG) { /* older than 1995 */
+    if (e == -EBADMSG) { /* a server older than 1995 */
         e = send_command(session, helo, 2);
         session->reply_as = (struct smtp_extensions){.has_size = false};
     }
@@ -210,8 +210,7 @@ static int run_session(struct duda_ctx *d, struct duda_smtp *smtp, const struct 
     struct smtp_session *session = smtp_session_new(d, smtp);
     if (!session)
         return package_call_end(&call, -ENOMEM);
-    e = duda_wait_begin(d, &session->wait,
-                        NULL); /* nothing to undo: the connection ends with the handler */
+    e = duda_wait_begin(d, &session->wait, NULL); /* nothing to undo: the connection ends with the handler */
     e = e ? e : send_message(session, mail, m, result);
     duda_wait_end(&session->wait);
     smtp_session_close(session);

@@ -130,8 +130,7 @@ static int check_statement(struct duda_ctx *d, struct duda_sql_result *result, m
         return set_error(d, result, -EMSGSIZE, "the statement is too long");
     if (n > DUDA_SQL_PARAMETERS_MAX)
         return set_error(d, result, -EMSGSIZE, "the statement has too many parameters");
-    for (size_t i = 0; i < n; i++) /* PostgreSQL does not allow NULs, and libpq would truncate the text
-                                    * there */
+    for (size_t i = 0; i < n; i++) /* PostgreSQL rejects NULs, and libpq would truncate there */
         if (parameters[i].type == DUDA_SQL_TEXT && memchr(parameters[i].text.p, 0, parameters[i].text.len))
             return set_error(d, result, -EBADMSG, "a text has a NUL in it");
     return 0;

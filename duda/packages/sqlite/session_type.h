@@ -28,9 +28,8 @@ struct sqlite_cached_stmt {
 
 /* The context that decides which statements are allowed. */
 enum sqlite_use {
-    SQLITE_USE_AUTOCOMMIT,  /* statement of a handler outside of a transaction: must leave no state in the
-                             * session */
-    SQLITE_USE_TRANSACTION, /* statement of a handler in a transaction */
+    SQLITE_USE_AUTOCOMMIT,  /* outside of a handler's transaction: must leave no state in the session */
+    SQLITE_USE_TRANSACTION, /* in a handler's transaction */
     SQLITE_USE_INTERNAL,    /* BEGIN, COMMIT, ROLLBACK */
 };
 

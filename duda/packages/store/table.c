@@ -244,8 +244,7 @@ static uint32_t find_entry(const struct view *v, struct cursor *value)
         if (e->key_len != v->key.len || !text_matches(v, value, v->key))
             continue;
         if (!is_expired(v, e)) {
-            if (!e->is_used) /* only written if changed: cache lines that are just read stay shared between
-                              * CPUs */
+            if (!e->is_used) /* unmodified cache lines stay in the caches of all CPUs */
                 e->is_used = true;
             return i;
         }

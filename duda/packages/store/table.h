@@ -15,8 +15,7 @@ struct store_table {
     unsigned char *memory;
     size_t part_size;
     uint32_t n_blocks; /* blocks per partition */
-    bool gives_way;    /* evicts persistent entries, too, if no value can be evicted: the one that expires
-                        * first */
+    bool gives_way;    /* as a last resort, evicts persistent entries: the first to expire */
 };
 
 /* Takes zeroed memory of that size (1 MB or more), or memory already in use. 0 or a negated errno value. Call

@@ -24,8 +24,7 @@ struct duda_subprocess {
     uint64_t begun_us;
     bool is_counted;
     bool ended;
-    int status;  /* after the exit: the status of waitpid(2), or negative if the process could not be
-                  * started */
+    int status;  /* after the exit: as in waitpid(2); negative: why it could not start */
     int failure; /* 0, or the error that all calls return from now on */
 };
 
