@@ -37,8 +37,8 @@ struct store_worker *store_worker_get(const struct mk_worker *w);
 /* Announces to all workers that a lock may be free. */
 void store_worker_broadcast(struct store_worker *all, mk_str message);
 
-/* The first letter of a key is its table. Other packages cannot read or create such keys, because scopes
- * contain no colon. */
+/* The first letter of a key is its table. Services can neither read nor create keys of other tables, because
+ * scopes contain no colon. */
 enum { STORE_KEY_VALUE = 'v', STORE_KEY_LOCK = 'l', STORE_KEY_LIMIT = 'n', STORE_KEY_SESSION = 's' };
 
 struct store_key_buf {

@@ -336,8 +336,8 @@ static bool reserve_blocks(const struct view *v, size_t n, uint32_t old)
     return is_enough;
 }
 
-/* Does its client own half of the memory? Estimated by sampling, because a dying process could leave a
- * counter wrong. */
+/* Does its client own half of the memory? Examines the blocks, because a dying process could leave a counter
+ * wrong. */
 static bool exceeds_client_share(const struct view *v)
 {
     uint32_t n = v->n < SHARE_SAMPLE ? v->n : SHARE_SAMPLE, stride = v->n / n,
