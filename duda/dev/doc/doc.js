@@ -1,4 +1,4 @@
-// What the page knows is the OpenAPI text above it.
+// All data of the page comes from the OpenAPI document above this script.
 const api = JSON.parse(document.getElementById('api').textContent);
 const base = new URLSearchParams(location.search).get('base') || location.origin;
 
@@ -38,10 +38,10 @@ function row(table, name, needed, schema) {
   for (const text of [name, type(schema), needed ? '' : 'optional', limits(resolve(schema))]) add(tr, 'td', text);
 }
 
-// Members of objects inside of objects are shown with their path.
+// Members of nested objects are shown with their path.
 function members(table, schema, path) {
   const s = resolve(schema);
-  if (path.split('.').length > 8) return; // a schema may hold itself
+  if (path.split('.').length > 8) return; // schemas may be recursive
   if (s.type === 'array') members(table, s.items, path + '[]');
   for (const [name, member] of Object.entries(s.properties || {})) {
     const here = path ? path + '.' + name : name;

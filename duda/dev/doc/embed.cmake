@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DFOLDER=... -DOUT=... -P embed.cmake: the files of the page about routes as C, for doc.h.
+# cmake -DFOLDER=... -DOUT=... -P embed.cmake: converts the files of the API documentation page to C, for doc.h.
 function(embed name file)
   file(READ ${FOLDER}/${file} bytes HEX)
   string(REGEX REPLACE "(..)" "'\\\\x\\1'," bytes "${bytes}")
