@@ -5,7 +5,7 @@
 
 #include "service/reserved_cookies.h"
 
-/* Like duda_cookie_set() and its siblings, but for Duda's own cookies. */
+/* Like the functions without _reserved, but for Duda's own cookies. */
 int duda_cookie_set_reserved(struct duda_ctx *d, const struct duda_cookie *cookie);
 int duda_cookie_set_reserved_encrypted(struct duda_ctx *d, const struct duda_cookie *cookie);
 

@@ -20,7 +20,7 @@ struct duda_route_entry {
     mk_str pattern;                      /* full pattern, with group prefixes */
     mk_str host;                         /* empty: any host */
     struct duda_route_slot *route_slot;  /* in the crash table; may be NULL */
-    uint32_t series;                     /* its statistics; 0: none, too many routes */
+    uint32_t series;                     /* its statistics; 0: none (too many routes) */
     const struct duda_middleware *after; /* in call order */
     size_t n_before;
     const struct duda_route *const *before; /* DUDA_IS_BEFORE or DUDA_IS_REQUIRE */

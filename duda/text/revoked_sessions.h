@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* IDs of encrypted sessions that ended before they expired, in memory shared by all workers. The table has a
- * fixed size. When a bucket is full, it evicts (including the new entry) first a session of an
+ * fixed size. When a bucket is full, one entry is dropped, possibly the new one: first a session of an
  * unauthenticated user, then one of the client with the most entries in the bucket, then the one that expires
- * first. A client that ends sessions in a loop thus evicts its own. There are no locks: an entry is one word,
+ * first. A client that ends sessions in a loop thus drops its own. There are no locks: an entry is one word,
  * so a dying worker leaves nothing inconsistent. */
 #ifndef DUDA_TEXT_REVOKED_SESSIONS_H
 #define DUDA_TEXT_REVOKED_SESSIONS_H

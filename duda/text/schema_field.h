@@ -24,7 +24,7 @@ void duda_schema_field_set_present(const struct duda_schema_field *m, void *base
 bool duda_schema_field_is_present(const struct duda_schema_field *m, const void *base);
 /* The field of the struct at `base`, as a value. */
 struct duda_value duda_schema_field_value(const struct duda_schema_field *m, const void *base);
-/* Formats an integer field that is present and not a list: like its value would be, but cheaper. */
+/* Formats an integer field that is present and not a list. Same output as for its value, but cheaper. */
 void duda_schema_field_write_integer(struct mk_buf *out, const struct duda_schema_field *m, const void *base);
 /* The index of the field with that name, or MK_STR_NONE. */
 size_t duda_schema_field_find(const struct duda_schema *shape, mk_str name);
@@ -34,7 +34,7 @@ bool duda_schema_field_allows_count(const struct duda_schema_field *m, size_t n)
  * most 5 elements". */
 void duda_schema_field_describe(struct mk_buf *out, const struct duda_schema_field *m, bool list);
 
-/* Parses -?[0-9]+; false if it does not match or does not fit. */
+/* Parses -?[0-9]+; false if the text is malformed or the number does not fit. */
 bool duda_integer_parse(mk_str s, struct duda_integer *out);
 /* Parses a JSON number as a double; false if it is invalid or too large. */
 bool duda_number_parse(mk_str s, double *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Receiving messages as sequential code, or with callbacks. */
+/* Subscriptions: receiving messages in sequential code, or with callbacks. */
 #include <duda/memory.h>
 #include <duda/request.h>
 #include <duda/wait.h>
