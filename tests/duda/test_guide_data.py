@@ -145,7 +145,7 @@ def test_pieces_with_servers(monkey, site):
         assert [server.get("/visit").text for _ in range(2)] == ["visitor 1\n", "visitor 2\n"]
         redis.ask("SET", "k", "v")
         assert [server.get("/redis/k").text, server.get("/redis/none").status] == ["v", 404]
-        assert [server.get(f"/memcache/{key}").text for key in ("a", "b", "a")] == ["page 1", "page 2", "page 1"]
+        assert [server.get(f"/memcached/{key}").text for key in ("a", "b", "a")] == ["page 1", "page 2", "page 1"]
         assert server.get("/sql").text == '[{"id":1,"name":"lamp"}]'
         assert server.get("/rate").text == "/rates?of=EUR is 7"
         small = server.get("/thumbnail", "POST", body=b"picture")

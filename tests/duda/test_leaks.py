@@ -303,7 +303,7 @@ def start(monkey, tmp_path):
                f"[MEMCACHED]\n    Servers unix:{memcached.socket}\n    Timeout 20s\n"
                f"[SQLITE]\n    Name file\n    File {tmp_path}/kept.db\n    Migrations migrations\n    Durable off\n    Timeout 20s\n"
                f"[POSTGRES]\n    Name server\n    Server {place}\n    Timeout 20s\n"
-               f"[HTTP]\n    Name self\n    Server unix:{memcached.folder}/self\n")
+               f"[HTTP_CLIENT]\n    Name self\n    Server unix:{memcached.folder}/self\n")
         plugins = ["duda-kv", "duda-redis", "duda-memcached", "duda-sqlite", "duda-postgres", "duda-http"]
         yield lambda program=None, source=SOURCE: monkey(
             plugins=[*plugins, services.build(tmp_path, "touches", source, packages=PACKAGES)], top=top, listen=["127.0.0.1:0", f"unix:{memcached.folder}/self"], program=program,

@@ -125,7 +125,7 @@ def test_some_of_it_is_fine(server, name):
 
 def test_patience_comes_back(monkey, site):
     site.add("a.txt", "hello")
-    server = monkey(server="Patience 100", **METRICS)
+    server = monkey(server="HTTP2AbuseBudget 100", **METRICS)
     with server.connect() as c:
         for _ in range(4):
             for _ in range(5):

@@ -255,7 +255,7 @@ def test_a_clock_that_is_wrong(impostor):
     ("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName 192.0.2.1\n", "8:16: error: `192.0.2.1` is not a name that can be certified"),
     ("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName a_b.example.org\n", "8:16: error: `a_b.example.org` is not a name"),
     ("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName a.org\n[ACME_HOST]\n    Domains b.org\n",
-     "10:11: error: `b.org` is not a ServerName of this host"),
+     "10:13: error: `b.org` is not a ServerName of this host"),
     pytest.param("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName ~^a\n", r"8:16: error: `~\^a` is not a name that can be certified", marks=regex),
     ("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName a.org\n    ServerName b.org b_c.org\n", "9:22: error: `b_c.org` is not a name"),
     pytest.param("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName ~^w\\d\\.org$\n[ACME_HOST]\n    Domains w1.org w2.org wx.org\n",

@@ -570,7 +570,7 @@ def test_a_query_is_none_unless_that_is_wanted(serve):
     ("MaxHeaderSize 1M", "MaxHeaderSize"),
     ("ChunkedContent maybe", "refuse|stream"),
     ("Match /.*.pl", "belong in .ROUTES. or .HANDLERS."),
-    ("CgiTimeot 5", "did you mean `ReadTimeout`"),
+    ("ReadTimeot 5", "did you mean `ReadTimeout`"),
 ])
 def test_bad_keys_are_reported_with_their_place(serve, keys, message):
     server = serve(keys=keys, expect_start=False)

@@ -192,7 +192,7 @@ def test_streams_that_are_reset_on_purpose_make_little_work(monkey, how):
             connection.recv(1)
 
     with Backend(script=script) as backend:
-        server = monkey(plugins=["proxy"], workers=1, server="Patience 200",
+        server = monkey(plugins=["proxy"], workers=1, server="HTTP2AbuseBudget 200",
                         sections=f"[ROUTES]\n    /* proxy http://{backend.address} stream\n")
         block = h2.block_of(h2.request("/x", "POST", [("content-length", "10")]))
         verdict = attack(server, (h2.headers(i, block, end=False) + BREAKS[how](i) for i in range(1, 20_000, 2)))

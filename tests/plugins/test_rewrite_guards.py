@@ -136,7 +136,7 @@ def test_each_path_in_between_is_limited(start):
 
 
 def test_an_exempt_path_does_not_open_another(start):
-    server = start(["Rewrite glob /free /a.txt"], section("LIMITS", "Requests /a.txt 1/h", "Exempt /free"))
+    server = start(["Rewrite glob /free /a.txt"], section("LIMITS", "Requests /a.txt 1/h", "Except /free"))
     assert [server.get("/free").status for _ in range(2)] == [200, 429]
 
 

@@ -37,9 +37,9 @@ MISTAKES = [
                   "-a:80", "a/b:80")),
     *((f"{NAME}    Server 127.0.0.1:1 {bad}\n", "3:24", WEIGHT) for bad in ("weight=0", "weight=101", "weight=", "spare")),
     (f"{NAME}{SERVER}    Server unix:/{'x' * 107}\n", "4:12", f"`unix:/{'x' * 74}` is not a server"),
-    (f"{NAME}{SERVER}    Balance random\n", "4:13", "expected one of turns, least, hash, not `random`"),
+    (f"{NAME}{SERVER}    Balance random\n", "4:13", "expected one of round_robin, least_conn, hash, not `random`"),
     (f"{NAME}{SERVER}    MaxConnections 1025\n", "4:20", "expected a number up to 1024, or `auto`, not `1025`"),
-    (f"{NAME}{SERVER}    KeepAliveConnections x\n", "4:14", "expected a number up to 1024, or `auto`, not `x`"),
+    (f"{NAME}{SERVER}    KeepAliveConnections x\n", "4:26", "expected a number up to 1024, or `auto`, not `x`"),
     *((f"{NAME}{SERVER}    {key} {bad}\n", f"4:{len(key) + 6}", f"`{bad}` is too small")
       for key, bad in (("KeepAliveTimeout", "0"), ("ConnectTimeout", "0"), ("QueueTimeout", "0"), ("HoldDown", "0"), ("HealthInterval", "99ms"),
                        ("ResolveTTL", "999ms"))),

@@ -492,7 +492,7 @@ static const struct {
     {"MEMCACHED", "    Servers  10.0.0.1:11211 10.0.0.2:11211\n"},
     {"SQLITE", "    File     /var/lib/shop/shop.db\n    Timeout  10s\n"},
     {"POSTGRES", "    Server       host=/run/postgresql dbname=shop user=shop\n    PoolSize     8\n"},
-    {"HTTP", "    Name     rates\n    Server   127.0.0.1:8000\n    Timeout  2s\n"},
+    {"HTTP_CLIENT", "    Name     rates\n    Server   127.0.0.1:8000\n    Timeout  2s\n"},
 };
 
 static void write_example(struct mk_buf *out, const char *plugin, const char *section)

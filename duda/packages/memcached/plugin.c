@@ -97,7 +97,7 @@ static void close_servers(void *one)
     mk_mem_free(m->servers);
 }
 
-PACKAGE_TYPE(memcache, "MEMCACHED", struct memcached_settings, struct duda_memcached,
+PACKAGE_TYPE(memcached, "MEMCACHED", struct memcached_settings, struct duda_memcached,
              "Servers of Memcached for services of Duda.", .place = "Servers",
              .max = DUDA_MEMCACHED_SECTIONS_MAX, .check_section = check_section, .open = open_servers,
              .close = close_servers);
