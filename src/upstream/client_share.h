@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many of a server's connections the requests of one client address use at the same time, in all workers:
- * no client gets them all, however slow its requests are. */
+/* Limits how many of a server's connections one client address uses at once, over all workers. However slow
+ * its requests are, no client gets all connections. */
 #ifndef MK_UPSTREAM_CLIENT_SHARE_H
 #define MK_UPSTREAM_CLIENT_SHARE_H
 
 #include "upstream/pool_type.h"
 
-/* The number that stands for the client in memory that all workers share; 0: it has no address of its own, so
- * no share limits it. */
+/* Hash of the client's address, used in shared memory; 0: no address of its own (unlimited). */
 uint64_t mk_client_share_key(struct mk_pool *p, const struct mk_addr *peer);
-/* What limits the connections of all workers to the server, as the last configuration has it: a worker of a
- * former one, whose requests wait longest, would hold up others with less. */
+/* The limit for the server's connections, taken from the newest configuration. A worker of an older
+ * configuration, whose requests wait longest, would otherwise block others with a lower limit. */
 struct mk_conn_limit_rule mk_client_share_limit_rule(const struct mk_backend *o);
-/* Has the client as many connections to this server as it may? */
+/* Does the client already use its full share of this server's connections? */
 bool mk_client_share_is_used_up(const struct mk_backend *o, uint64_t client);
 
-/* Clients whose shares were found to be used up, to look only once for each in a pass over those that wait. */
+/* Caches which clients have used up their shares during one pass over the queue. */
 struct mk_client_share_pass {
     uint64_t used_up[4];
     unsigned n;
 };
-/* As mk_client_share_is_used_up(), for one server in each pass. */
+/* Cached mk_client_share_is_used_up(), for one server per pass. */
 bool mk_client_share_is_used_up_in_pass(struct mk_client_share_pass *p, const struct mk_backend *o,
                                         uint64_t client);
 
-/* How many of a worker's requests that wait for the upstream may be of one client. */
+/* How many requests of one client may wait for the upstream in this worker. */
 unsigned mk_client_share_queue_max(const struct mk_upstream *u);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a request is written and read: a table of functions for each protocol. They know no connection. */
+/* A codec serializes requests and parses responses: one function table per protocol. Codecs are independent
+ * of connections. */
 #ifndef MK_UPSTREAM_CODEC_H
 #define MK_UPSTREAM_CODEC_H
 
@@ -10,35 +11,36 @@
 #include "http/fcgi.h"
 #include "http/response_parser.h"
 
-/* How a piece of the request's content is written: with so much room before it and behind it. */
+/* Framing of a piece of request body: bytes reserved before and after it. */
 struct mk_codec_body_framing {
     uint8_t before, behind;
-    void (*wrap)(char *piece, size_t len); /* fills that room; NULL: there is none */
-    /* What follows the last piece; NULL: nothing. `source` is NULL unless it has trailers. */
+    void (*wrap)(char *piece, size_t len); /* fills the reserved bytes; NULL: no framing */
+    /* Appends the terminator after the last piece; NULL: none. `source` is NULL unless it has trailers. */
     void (*end)(struct mk_buf *out, const struct mk_upstream_request_body *source, void *ctx);
 };
 
-enum { MK_CODEC_PIECE_MAX = 0xffff }; /* no frame holds more content */
+enum { MK_CODEC_PIECE_MAX = 0xffff }; /* the largest body piece that fits in a frame */
 
-/* What is known of the response while it is being read. */
+/* State of the response parser. */
 struct mk_codec_response_state {
     struct mk_response_parser reply;
     struct mk_fcgi fcgi;
     void (*on_error_text)(void *ctx, mk_str text);
     void *ctx;
-    int error; /* once a step was MK_RESPONSE_PARSER_ERROR: what mk_upstream_request_head() answers */
-    const char *problem; /* and why: static */
+    int error; /* after MK_RESPONSE_PARSER_ERROR: return value of mk_upstream_request_head() */
+    const char *problem; /* its reason (static string) */
 };
 
 struct mk_codec_ops {
-    bool keeps;  /* a connection may be used again */
-    bool is_cgi; /* the response is what a CGI program writes */
-    /* Writes the head of the request; memory that runs out shows in `out`. 0, or -EINVAL or -E2BIG with
+    bool keeps;  /* keep-alive: the connection may be reused */
+    bool is_cgi; /* the response has CGI syntax */
+    /* Serializes the request head; running out of memory shows in `out`. Returns 0, or -EINVAL or -E2BIG with
      * *problem (static). */
     mk_err (*write_head)(struct mk_buf *out, const struct mk_upstream_request_options *options,
                          const char **problem);
     const struct mk_codec_body_framing *(*frame)(const struct mk_upstream_request_options *options);
-    /* As mk_response_parser_next() and mk_response_parser_eof(); MK_RESPONSE_PARSER_ERROR sets input->error. */
+    /* Like mk_response_parser_next() and mk_response_parser_eof(); MK_RESPONSE_PARSER_ERROR sets
+     * input->error. */
     enum mk_response_parser_event (*read)(struct mk_codec_response_state *input, mk_str *in, mk_str *data);
     enum mk_response_parser_event (*read_end)(struct mk_codec_response_state *input);
 };
@@ -47,21 +49,21 @@ extern const struct mk_codec_ops mk_codec_http, mk_codec_fastcgi, mk_codec_scgi,
 
 /* ---- What several protocols share ---- */
 
-/* Content as it is. */
+/* Body without framing. */
 extern const struct mk_codec_body_framing mk_codec_plain_frame;
 
-/* The response is nothing but its bytes. */
+/* Parses a response without framing. */
 enum mk_response_parser_event mk_codec_read_response(struct mk_codec_response_state *input, mk_str *in,
                                                      mk_str *data);
 enum mk_response_parser_event mk_codec_read_eof(struct mk_codec_response_state *input);
-/* MK_RESPONSE_PARSER_ERROR, for this reason, or for that of input->reply. */
+/* Returns MK_RESPONSE_PARSER_ERROR with this reason, or with the parser's reason in input->reply. */
 enum mk_response_parser_event mk_codec_fail(struct mk_codec_response_state *input, int error,
                                             const char *problem);
 enum mk_response_parser_event mk_codec_fail_parse(struct mk_codec_response_state *input);
 
-/* Is its content sent when the server has asked for it? */
+/* Is the body held back until the server sends 100 Continue? */
 bool mk_codec_awaits_continue(const struct mk_upstream_request_options *options);
-/* Does a request of that method say so when it has no content? */
+/* Does a request with this method send Content-Length: 0 when its body is empty? */
 bool mk_codec_method_has_body(mk_str method);
 
 #endif

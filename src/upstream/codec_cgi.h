@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The variables of CGI (RFC 3875, section 4.1) that FastCGI, SCGI and uwsgi hand over. */
+/* CGI variables (RFC 3875, section 4.1) as sent over FastCGI, SCGI and uwsgi. */
 #ifndef MK_UPSTREAM_CODEC_CGI_H
 #define MK_UPSTREAM_CODEC_CGI_H
 
@@ -8,13 +8,12 @@
 
 #define MK_CODEC_CGI_INVALID "a variable is invalid"
 
-/* Are the names of all variables and the length such that they can be handed over? 0, or -EINVAL with
- * *problem. */
+/* Checks the variable names and the length. 0, or -EINVAL with *problem. */
 mk_err mk_codec_cgi_check_request(const struct mk_upstream_request_options *options, const char **problem);
-/* A NUL would end a value of SCGI, and every name and value in programs of C. */
+/* A NUL would end a value in SCGI, and any name or value in a C program. */
 bool mk_codec_cgi_has_nul(const struct mk_upstream_request_options *options);
 
-/* Is it a variable that the codecs write, alone? A second one would contradict the first. */
+/* Is the variable written by the codec itself? A second one would contradict it. */
 static inline bool mk_codec_cgi_is_reserved(mk_str name)
 {
     switch (name.len) {
@@ -26,7 +25,7 @@ static inline bool mk_codec_cgi_is_reserved(mk_str name)
         return false;
     }
 }
-/* CONTENT_LENGTH, which comes first; absent if there is no content, and none is expected. */
+/* CONTENT_LENGTH, the first variable; absent if the request has no body and none is expected. */
 mk_str mk_codec_cgi_content_length(const struct mk_upstream_request_options *options,
                                    char digits[MK_NUM_MAX]);
 

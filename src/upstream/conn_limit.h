@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The limit of connections to each backend, in memory that all workers share: the slots, the share of one client,
- * and which request has waited longest. It knows no connection and no loop. A worker may die at any instruction:
- * its row shows what it held.
+/* Connection limit of each backend, in memory shared by all workers: the slots, the share of one client, and
+ * the request that has waited longest. Independent of connections and of the event loop. A worker may die at
+ * any instruction: its row records what it held.
  *
- * No request waits while a slot is free that it may have. A worker that gives up a slot, a share or a waiting request
- * wakes the worker that comes next; a worker that is woken and does not use the slot wakes the next one. A worker
- * shows what it wants, or has given up, before it looks at others: of two that do so at once, one sees the other. */
+ * No request waits while a slot is free that it may use. A worker that releases a slot, a share or a waiting
+ * request wakes the next worker in order; a woken worker that does not use the slot wakes the next one. A
+ * worker publishes what it wants, or has released, before it reads the others' rows: if two do so at the same
+ * time, at least one sees the other. */
 #ifndef MK_UPSTREAM_CONN_LIMIT_H
 #define MK_UPSTREAM_CONN_LIMIT_H
 
@@ -13,34 +14,34 @@
 #include <monkey/text.h>
 #include <monkey/upstream.h>
 
-/* The largest number of backends, and of worker processes, those of former configurations included. */
+/* Maximum number of backends and of worker processes, including those of earlier configurations. */
 enum { MK_UPSTREAM_SERVERS = 256, MK_UPSTREAM_WORKERS = 1024 };
 
 enum {
     MK_CONN_LIMIT_MAX = 1024, /* connections to one backend */
     MK_CONN_LIMIT_BUCKETS = 64,
-    MK_CONN_LIMIT_WAITERS = 2, /* of each worker and backend */
-    MK_CONN_LIMIT_EVENTS = 16, /* descriptors by which workers are woken; more workers share them */
+    MK_CONN_LIMIT_WAITERS = 2, /* per worker and backend */
+    MK_CONN_LIMIT_EVENTS = 16, /* eventfds that wake workers; with more workers, several share one */
     MK_CONN_LIMIT_WORDS = MK_UPSTREAM_SERVERS / 64
 };
 
-/* A request that waits. */
+/* A waiting request. */
 struct mk_conn_limit_waiter {
-    uint64_t since_ms; /* 0: none waits */
-    uint64_t client;   /* 0: no share limits it */
+    uint64_t since_ms; /* 0: no request waits */
+    uint64_t client;   /* 0: not limited by a share */
 };
 
-/* In shared memory, of one backend. */
+/* Shared memory of one backend. */
 struct mk_conn_limit_backend {
-    uint16_t slots[MK_CONN_LIMIT_MAX];   /* of each connection: the row of its worker, from 1; 0: free */
-    uint64_t clients[MK_CONN_LIMIT_MAX]; /* the client that the connection serves; 0: none */
-    /* How many slots serve clients of the same bucket, or more: a worker that dies may leave one too many. So
-     * most requests need not count the slots of their client. */
+    uint16_t slots[MK_CONN_LIMIT_MAX];   /* for each connection: row of its worker, counted from 1; 0: free */
+    uint64_t clients[MK_CONN_LIMIT_MAX]; /* client served by the connection; 0: none */
+    /* Upper bound of the slots that serve clients in the same bucket; a dying worker may leave one too many.
+     * It spares most requests counting their client's slots. */
     uint32_t served[MK_CONN_LIMIT_BUCKETS];
-    /* Of each worker the request that has waited longest and may use the backend, and the one that has waited
-     * longest of other clients whose share has room. */
+    /* For each worker: the request that has waited longest and may use the backend, and the longest waiting
+     * one of another client that has not used up its share. */
     struct mk_conn_limit_waiter waiters[MK_UPSTREAM_WORKERS][MK_CONN_LIMIT_WAITERS];
-    /* Rows, a bit each, with requests of more clients than those two: their shares may have room later. */
+    /* Bitmap of rows that have waiting requests of further clients: their shares may have room later. */
     uint64_t hiding[MK_UPSTREAM_WORKERS / 64];
 };
 
@@ -48,28 +49,28 @@ struct mk_conn_limit_memory {
     uint32_t n_rows, n_backends; /* used so far */
     struct mk_conn_limit_row {
         uint32_t is_taken;
-        uint64_t woken[MK_CONN_LIMIT_WORDS]; /* for which backends, a bit each */
+        uint64_t woken[MK_CONN_LIMIT_WORDS]; /* bitmap of backends */
     } rows[MK_UPSTREAM_WORKERS];
     struct mk_conn_limit_backend of[MK_UPSTREAM_SERVERS];
 };
 
 struct mk_conn_limit {
     struct mk_conn_limit_memory *memory;
-    /* Its byte N is locked by the worker of row N; the kernel unlocks it when that worker ends. -1: workers are
-     * threads of this process. */
+    /* The worker of row N locks byte N of this file; the kernel releases the lock when the worker exits. -1:
+     * workers are threads of this process. */
     int lock_fd;
-    int events[MK_CONN_LIMIT_EVENTS]; /* -1: nothing is woken */
-    /* A row is emptied: of a worker that joins, leaves or has died. */
+    int events[MK_CONN_LIMIT_EVENTS]; /* -1: no wakeups */
+    /* A row was cleared because its worker joins, leaves or has died. */
     void (*on_empty)(void *ctx, unsigned row);
     void *ctx;
 };
 
-/* What limits a backend, as a configuration has it. */
+/* Limits of a backend from the configuration. */
 struct mk_conn_limit_rule {
-    unsigned backend; /* its stats slot */
-    unsigned max;     /* connections; 0: no limit */
-    unsigned share;   /* of them for one client; 0: all */
-    uint64_t wait_ms; /* a worker whose request waits longer is blocked */
+    unsigned backend; /* index of its stats slot */
+    unsigned max;     /* maximum connections; 0: no limit */
+    unsigned share;   /* maximum per client; 0: no limit */
+    uint64_t wait_ms; /* a worker whose request waits longer counts as stuck */
 };
 
 static inline struct mk_conn_limit_backend *mk_conn_limit_backend(const struct mk_conn_limit *l,
@@ -78,25 +79,25 @@ static inline struct mk_conn_limit_backend *mk_conn_limit_backend(const struct m
     return &l->memory->of[backend];
 }
 
-/* In the master. False: no memory, which is reported. */
+/* Master only. False: out of memory, reported. */
 bool mk_conn_limit_open(struct mk_conn_limit *l, struct mk_config *config);
-/* In the master, before its workers start. False: no descriptors, which is reported. */
+/* Master only, before workers start. False: out of descriptors, reported. */
 bool mk_conn_limit_open_fds(struct mk_conn_limit *l, struct mk_config *config);
 
-/* The backend's slot of statistics goes to another one. */
+/* The stats slot is assigned to another backend. */
 void mk_conn_limit_reset_backend(const struct mk_conn_limit *l, unsigned backend);
 
 /* ---- Rows of workers ---- */
 
-/* A row for this worker. False: all belong to workers that live. */
+/* Allocates a row for this worker. False: all rows belong to live workers. */
 bool mk_conn_limit_acquire_row(const struct mk_conn_limit *l, unsigned *row);
 void mk_conn_limit_release_row(const struct mk_conn_limit *l, unsigned row);
-/* The worker of this row takes back what others held that have died. */
+/* Clears the rows of dead workers, on behalf of this worker's row. */
 void mk_conn_limit_free_dead_rows(const struct mk_conn_limit *l, unsigned row);
 
 /* ---- Slots ---- */
 
-/* Claims one of `max` slots. False: all are taken. */
+/* Claims one of `max` slots. False: all are in use. */
 bool mk_conn_limit_acquire_slot(const struct mk_conn_limit *l, unsigned backend, unsigned max, unsigned row,
                                 unsigned *slot);
 void mk_conn_limit_release_slot(const struct mk_conn_limit *l, unsigned backend, unsigned slot);
@@ -104,34 +105,34 @@ bool mk_conn_limit_has_free_slot(const struct mk_conn_limit *l, const struct mk_
 
 /* ---- Clients ---- */
 
-/* Has the client as many slots as it may? */
+/* Has the client used up its share of slots? */
 bool mk_conn_limit_is_share_used_up(const struct mk_conn_limit *l, const struct mk_conn_limit_rule *r,
                                     uint64_t client);
-/* The connection in the slot serves the client. False: another worker was faster, and now the client would
- * have too many. */
+/* Assigns the slot's connection to the client. False: another worker was faster, and the client would exceed
+ * its share. */
 bool mk_conn_limit_assign_slot(const struct mk_conn_limit *l, const struct mk_conn_limit_rule *r,
                                unsigned slot, uint64_t client);
-/* It serves none any more. */
+/* The slot no longer serves a client. */
 void mk_conn_limit_unassign_slot(const struct mk_conn_limit *l, unsigned backend, unsigned slot);
 
 /* ---- Order of the workers ---- */
 
-/* Shows to other workers which requests of this one wait for the backend; `hides`: those of other clients do, too. */
+/* Publishes this worker's waiting requests for the backend; `hides`: further clients wait as well. */
 void mk_conn_limit_publish_waiters(const struct mk_conn_limit *l, unsigned backend, unsigned row,
                                    const struct mk_conn_limit_waiter waiters[MK_CONN_LIMIT_WAITERS],
                                    bool hides);
-/* The row of another worker whose request gets the backend before one of this row that has waited since then
- * (0: from now on); -1: none. */
+/* Row of another worker whose request comes before one of this row that has waited since then (0: starting
+ * now); -1: none. */
 int mk_conn_limit_find_older_waiter(const struct mk_conn_limit *l, const struct mk_conn_limit_rule *r,
                                     unsigned row, uint64_t since_ms);
-/* When the next request of another worker has waited so long that its worker is blocked, and is passed by others;
- * UINT64_MAX: none waits. */
+/* When the next waiting request of another worker exceeds its limit, so that its worker counts as stuck and
+ * is skipped; UINT64_MAX: none waits. */
 uint64_t mk_conn_limit_next_stale_waiter_ms(const struct mk_conn_limit *l, const struct mk_conn_limit_rule *r,
                                             unsigned row);
 
 /* ---- Waking workers ---- */
 
-/* What becomes readable, edge-triggered, when the row is woken, or another one that shares it. */
+/* Edge-triggered eventfd that becomes readable when this row, or another row that shares it, is woken. */
 int mk_conn_limit_wake_fd(const struct mk_conn_limit *l, unsigned row);
 void mk_conn_limit_wake_row(const struct mk_conn_limit *l, unsigned backend, unsigned row);
 /* Wakes the other workers with requests that they do not show: usually there are none. */

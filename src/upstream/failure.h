@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Failures of servers: counted, and in the error log once for each change of a server's state, whichever worker
- * sees it first. */
+/* Counts server failures and logs each change of a server's state once, by the first worker that sees it. */
 #ifndef MK_UPSTREAM_FAILURE_H
 #define MK_UPSTREAM_FAILURE_H
 
 #include "upstream/server.h"
 
-/* The server failed: `why` in words, static; NULL: what `error` means. True: it is down now. */
+/* Records a failure of the server. `why`: static text, or NULL for the text of `error`. True: the server is
+ * now down. */
 bool mk_upstream_failure_report(struct mk_worker *w, const struct mk_upstream_server *s, int error,
                                 const char *why);
-/* It answers. */
+/* The server responded. */
 void mk_upstream_failure_clear(struct mk_worker *w, const struct mk_upstream_server *s);
-/* A health check has ended. True: the server is down now. */
+/* Records the result of a health check. True: the server is now down. */
 bool mk_upstream_failure_report_check(struct mk_worker *w, const struct mk_upstream_server *s, bool ok,
                                       const char *why);
-/* Its name was looked up; `why` is what the resolver says, NULL: it resolves. */
+/* Records the result of a name lookup. `why`: the resolver's message; NULL: success. */
 void mk_upstream_failure_report_dns(struct mk_worker *w, const struct mk_upstream_server *s, const char *why);
 
 #endif

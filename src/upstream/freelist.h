@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks of memory of one size that ended requests leave to the next ones of the same worker: many of them
- * end and begin in a turn, which takes a heap more time. Each block comes from the heap by itself, so it may
- * be freed and resized as any other. */
+/* Free list of equally sized memory blocks, reused by later requests of the same worker: many requests end
+ * and begin in one loop iteration, and a list is faster than the heap. Each block is a heap allocation of its
+ * own, so it can be freed and resized normally. */
 #ifndef MK_UPSTREAM_FREELIST_H
 #define MK_UPSTREAM_FREELIST_H
 
@@ -10,20 +10,20 @@
 enum { MK_FREELIST_MAX = 128 };
 
 struct mk_freelist {
-    size_t size; /* of each */
+    size_t size; /* block size */
     unsigned n;
     void *blocks[MK_FREELIST_MAX];
 };
 
-/* NULL: out of memory. What is in it is left over. */
+/* NULL: out of memory. The contents are indeterminate. */
 void *mk_freelist_pop(struct mk_freelist *s);
 void mk_freelist_push(struct mk_freelist *s, void *block);
 void mk_freelist_fini(struct mk_freelist *s);
 
-/* Of any size: a block of the list where that is large enough, else memory of the heap. `*size` is how much is wanted, and
- * then how much there is. NULL: out of memory. */
+/* Allocates any size: a block from the list if large enough, else from the heap. `*size` is the wanted size
+ * on entry and the actual size on return. NULL: out of memory. */
 void *mk_freelist_alloc(struct mk_freelist *blocks, size_t *size);
-/* `size` as mk_freelist_alloc() returned it. */
+/* `size`: as returned by mk_freelist_alloc(). */
 void mk_freelist_dealloc(struct mk_freelist *blocks, void *p, size_t size);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Active checks of the health of a server, by the first worker. */
+/* Active health checks of a server, run by the first worker. */
 #ifndef MK_UPSTREAM_HEALTH_CHECK_H
 #define MK_UPSTREAM_HEALTH_CHECK_H
 
 #include "upstream/pool_type.h"
 
-/* Checks at once, and then each HealthInterval. on_down() is called when the server fails its check. NULL: no memory. */
+/* Checks immediately, then every HealthInterval. Calls on_down() when the server fails its check. NULL: out
+ * of memory. */
 struct mk_health_checker *mk_health_check_start(struct mk_backend *o, void (*on_down)(struct mk_backend *o));
-/* NULL is fine. */
+/* Accepts NULL. */
 void mk_health_check_stop(struct mk_health_checker *c);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connections of one worker: lent, kept while they are idle, and waited for. */
+/* Connection pool of one worker: acquire, release, keep idle connections, queue requests. */
 #ifndef MK_UPSTREAM_POOL_H
 #define MK_UPSTREAM_POOL_H
 
@@ -8,42 +8,44 @@
 int mk_pool_start(struct mk_pool **out, struct mk_worker *w, const struct mk_upstreams *all);
 void mk_pool_stop(struct mk_pool *p);
 
-/* Finds an idle or a new connection to one of the servers that `c`, which has no socket, may use: 0; -EAGAIN: it has to wait; or
- * why there is none. */
+/* Acquires an idle or new connection to one of the servers that `c` may use; `c` has no socket. 0; -EAGAIN:
+ * must wait; or another error. */
 int mk_pool_acquire(struct mk_backend_set *g, struct mk_upstream_conn *c);
-/* A new connection to the address that its options name: 0, or why there is none. */
+/* Opens a new connection to the address in its options. 0 or an error. */
 int mk_pool_connect_to_addr(struct mk_backend_set *g, struct mk_upstream_conn *c);
 /* Connecting failed: closes the socket. */
 void mk_pool_close_conn(struct mk_upstream_conn *c);
-/* The request has released it: keeps it if `clean`, or hands its socket to a request that waits. */
+/* Releases the connection: keeps it idle if `clean`, or hands its socket to a waiting request. */
 void mk_pool_release(struct mk_upstream_conn *c, bool clean);
-/* Its request was cancelled while the server works on it: see cancelled_conn.h. */
+/* Releases the connection of a cancelled request that the server is still working on: see
+ * cancelled_conn.h. */
 void mk_pool_release_cancelled(struct mk_upstream_conn *c, uint32_t ms, bool streams);
-/* It has no socket. */
+/* Frees a connection that has no socket. */
 void mk_pool_free_conn(struct mk_upstream_conn *c);
-/* Queues it: -EAGAIN, or as mk_pool_acquire(), or -EBUSY if too many wait. */
+/* Queues the request. -EAGAIN, or as mk_pool_acquire(); -EBUSY: the queue is full. */
 int mk_pool_enqueue(struct mk_backend_set *g, struct mk_upstream_conn *c);
 void mk_pool_dequeue(struct mk_upstream_conn *c);
-/* Calls on_ready of the request at the end of the turn. */
+/* Calls the request's on_ready at the end of the loop iteration. */
 void mk_pool_notify(struct mk_pool *p, struct mk_upstream_conn *c);
-/* For mk_pool.end. */
+/* Callback of mk_pool.end. */
 void mk_pool_run_notifications(void *pool);
-/* Is it a kept connection? Then on_ready is called at the end of the turn: what is sent then leaves with what the other requests
- * of the turn send, and the servers work on all of it at once. A new connection has woken its server already. */
+/* Is this a reused connection? Then on_ready is called at the end of the loop iteration, so that its data is
+ * sent along with that of the iteration's other requests and the servers work on all of them at once. A new
+ * connection has woken its server already. */
 bool mk_pool_notify_if_reused(struct mk_upstream_conn *c);
 
-/* For memory of requests. */
+/* Block size for request memory. */
 enum { MK_POOL_BLOCK = 1024 };
 struct mk_freelist *mk_pool_request_memory(const struct mk_upstream *u, struct mk_worker *w);
 
-/* A request of this worker to the upstream begins. */
+/* Counts a new request of this worker to the upstream. */
 void mk_pool_count_request(struct mk_upstream *u, struct mk_worker *w);
-/* May one be tried again, within RetryBudget? Then it counts as such. */
+/* May a request be retried within RetryBudget? If so, counts it. */
 bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w);
 
-/* The server failed, by `error`; `why` in words, static; NULL: what `error` means. */
+/* Reports a failure of the server. `why`: static text; NULL: the text of `error`. */
 void mk_pool_report_failure(struct mk_backend *o, int error, const char *why);
-/* A server has failed: its state is shown until it is up again. */
+/* A server has failed: updates its published state until it is up again. */
 void mk_pool_schedule_sweep(struct mk_pool *p);
 
 #endif

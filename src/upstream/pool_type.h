@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one worker has of all upstreams: open and idle connections, and requests that wait for one. */
+/* One worker's state of all upstreams: open connections, idle connections and waiting requests. */
 #ifndef MK_UPSTREAM_POOL_TYPE_H
 #define MK_UPSTREAM_POOL_TYPE_H
 
@@ -9,34 +9,34 @@
 
 struct mk_pool;
 
-/* Of one server. */
+/* State of one server. */
 struct mk_backend {
     struct mk_pool *pool;
     const struct mk_upstream_server *server;
     struct mk_resolver names;
-    struct mk_list idle;      /* the one used last first */
-    struct mk_list lent;      /* in use, or being made */
-    struct mk_list abandoned; /* cancelled_conn.h */
+    struct mk_list idle;      /* most recently used first (LIFO) */
+    struct mk_list lent;      /* in use or connecting */
+    struct mk_list abandoned; /* cancelled; see cancelled_conn.h */
     unsigned n_open, n_idle;
-    uint32_t *shown_idle;            /* n_idle, for workers whose requests wait */
-    uint64_t *cells;                 /* its statistics of this worker; NULL: none */
-    int64_t turn;                    /* its credit in `Balance round_robin` */
-    struct mk_health_checker *check; /* of its health, in the first worker; NULL: none */
-    struct mk_tls_session *session;  /* the last one, to be resumed */
+    uint32_t *shown_idle;            /* publishes n_idle to workers with waiting requests */
+    uint64_t *cells;                 /* this worker's statistics; NULL: none */
+    int64_t turn;                    /* credit for `Balance round_robin` */
+    struct mk_health_checker *check; /* health checker, in the first worker; NULL: none */
+    struct mk_tls_session *session;  /* last TLS session, for resumption */
 };
 
-/* Of one upstream. */
+/* State of one upstream. */
 struct mk_backend_set {
     struct mk_pool *pool;
     const struct mk_upstream *upstream;
     struct mk_backend *backends;
-    struct mk_list waiting; /* connections, in the order they came */
+    struct mk_list waiting; /* waiting connections, in order of arrival (FIFO) */
     unsigned n_waiting;
     struct mk_retry_budget retry;
-    unsigned first; /* of `Balance least_conn`: where the search begins */
+    unsigned first; /* `Balance least_conn`: where the search starts */
 };
 
-/* The last clients, whose hashes need not be calculated again: mk_client_share_key(). */
+/* Caches the hashes of recent clients: mk_client_share_key(). */
 enum { MK_CLIENT_SHARE_CACHE = 64 };
 struct mk_client_share_cache {
     uint64_t ip[2];  /* as in struct mk_addr */
@@ -48,17 +48,17 @@ struct mk_pool {
     const struct mk_upstreams *upstreams;
     struct mk_upstream_stats stats;
     struct mk_conn_limit limit;
-    unsigned row;                /* of this worker, in both */
-    struct mk_backend_set *sets; /* by mk_upstream.index */
-    struct mk_backend *backends; /* of all sets */
-    struct mk_watcher *wakes;    /* by other workers; NULL: there are none */
-    struct mk_timer timer;       /* sweeps, while there is anything to sweep */
-    uint64_t sweeps_at_ms;       /* 0: it does not */
-    struct mk_deferred *end;     /* reports to requests whose connection changed */
+    unsigned row;                /* this worker's row, in the limit and in the statistics */
+    struct mk_backend_set *sets; /* indexed by mk_upstream.index */
+    struct mk_backend *backends; /* backends of all sets */
+    struct mk_watcher *wakes;    /* wakeups from other workers; NULL: none */
+    struct mk_timer timer;       /* periodic sweep, while needed */
+    uint64_t sweeps_at_ms;       /* 0: not scheduled */
+    struct mk_deferred *end;     /* notifies requests whose connection changed */
     struct mk_list changed;
-    struct mk_thread_pool *threads; /* that look up names; NULL until there is one */
+    struct mk_thread_pool *threads; /* threads for name lookups; NULL until needed */
     struct mk_freelist conns;
-    struct mk_freelist blocks; /* of requests */
+    struct mk_freelist blocks; /* free list for request memory */
     struct mk_client_share_cache clients[MK_CLIENT_SHARE_CACHE];
 };
 

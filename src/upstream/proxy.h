@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The handler `proxy`: a route to HTTP servers, and one request on its way there and back. */
+/* The handler `proxy`: a route to HTTP servers, and the state of one proxied request. */
 #ifndef MK_UPSTREAM_PROXY_H
 #define MK_UPSTREAM_PROXY_H
 
@@ -7,7 +7,8 @@
 
 /* ---- The route ---- */
 
-/* What a backend hears of the client. A local backend (monkey/upstream.h) gets signed facts in place of Forwarded. */
+/* Which Forwarded headers a backend receives. A local backend (monkey/upstream.h) gets signed values
+ * instead. */
 enum mk_proxy_forwarded {
     MK_PROXY_FORWARDED_REPLACE,
     MK_PROXY_FORWARDED_APPEND,
@@ -15,10 +16,10 @@ enum mk_proxy_forwarded {
     MK_PROXY_FORWARDED_LOCAL
 };
 
-/* Client-Cert (RFC 9440): ours, if the client has a certificate; no such field; or what the client says. */
+/* Client-Cert (RFC 9440): set from the client's certificate; removed; or passed through. */
 enum mk_proxy_certificate { MK_PROXY_CERTIFICATE_OFF, MK_PROXY_CERTIFICATE_ON, MK_PROXY_CERTIFICATE_PASS };
 
-/* What `Balance hash` is made of. */
+/* Key for `Balance hash`. */
 enum mk_proxy_hash {
     MK_PROXY_HASH_NONE,
     MK_PROXY_HASH_ADDRESS,
@@ -27,30 +28,30 @@ enum mk_proxy_hash {
     MK_PROXY_HASH_FIELD
 };
 
-/* A share of requests is counted in parts of this. */
+/* Shares of requests are counted in units of 1/MK_PROXY_SHARE_ALL. */
 enum { MK_PROXY_SHARE_ALL = 10000 };
 
 struct mk_proxy_route {
     struct mk_upstream *upstream;
-    mk_str authority; /* of the target, for `host=upstream` */
-    uint16_t port;    /* that an authority without one means */
-    mk_str path;      /* of the target; absent: the path is passed as it is */
-    mk_str prefix;    /* of the pattern, which `path` replaces */
-    mk_str host;      /* the Host to send; absent: the client's */
+    mk_str authority; /* authority of the target, for `host=upstream` */
+    uint16_t port;    /* default port of the authority */
+    mk_str path;      /* path of the target; absent: the request path is passed unchanged */
+    mk_str prefix;    /* prefix of the pattern, replaced with `path` */
+    mk_str host;      /* Host header to send; absent: the client's */
     enum mk_proxy_forwarded forwarded;
     enum mk_proxy_certificate certificate;
     enum mk_proxy_hash hash;
-    mk_str hash_name; /* of the cookie or field */
-    mk_str sticky;    /* the cookie that names a server; absent: none */
+    mk_str hash_name; /* name of the cookie or header */
+    mk_str sticky;    /* name of the sticky-session cookie; absent: none */
     bool rewrites_redirects, rewrites_cookies;
-    bool raw_paths;             /* also those that the server may read as paths of other routes */
-    bool passes_underscores;    /* fields with one in their names */
-    bool streams;               /* small uploads, too */
-    struct mk_upstream *mirror; /* gets copies of requests; NULL: none */
-    unsigned share;             /* of the requests, in parts of MK_PROXY_SHARE_ALL; 0: not said */
-    mk_str secret;              /* of the local backend; absent: it asks for no proof */
+    bool raw_paths;             /* allow paths that the server may interpret as paths of other routes */
+    bool passes_underscores;    /* pass headers whose names contain underscores */
+    bool streams;               /* stream even small uploads */
+    struct mk_upstream *mirror; /* mirror for copies of requests; NULL: none */
+    unsigned share;             /* share of requests in units of MK_PROXY_SHARE_ALL; 0: not set */
+    mk_str secret;              /* shared secret of the local backend; absent: it requires no proof */
     bool limits_tunnel;
-    uint32_t tunnel_ms; /* 0: no limit */
+    uint32_t tunnel_ms; /* tunnel timeout; 0: no limit */
     struct mk_upstream_limits limits;
 };
 
@@ -67,7 +68,7 @@ extern const char mk_proxy_route_form[];
 
 enum { MK_PROXY_CONNECTION_OPTIONS_MAX = 32 };
 
-/* Fields that Connection names: they are of one connection alone (RFC 9110, section 7.6.1). */
+/* Header names listed in Connection: hop-by-hop fields (RFC 9110, section 7.6.1). */
 struct mk_proxy_connection_options {
     size_t n;
     mk_str list[MK_PROXY_CONNECTION_OPTIONS_MAX];
@@ -76,51 +77,53 @@ struct mk_proxy_connection_options {
 /* Max-Forwards of OPTIONS and TRACE (RFC 9110, section 7.6.2). */
 struct mk_proxy_max_forwards {
     bool is_limited;
-    uint32_t left; /* for the backend */
+    uint32_t left; /* value to forward */
 };
 
 struct mk_proxy {
     struct mk_upstream_handler handler;
     const struct mk_proxy_route *route;
-    mk_str upgrade; /* the protocol of the tunnel, as long as the body's has_upgrade is true */
+    mk_str upgrade; /* protocol of the tunnel, while the body's has_upgrade is true */
     struct mk_proxy_max_forwards hops;
     struct mk_proxy_connection_options named;
 };
 
 /* ---- The target and Destination of the request ---- */
 
-/* Lives as long as the request. Absent: no memory, or a path that cannot be written without a doubt about
- * what it means. */
+/* Builds the target. Valid as long as the request. Absent: out of memory, or a path that cannot be encoded
+ * unambiguously. */
 mk_str mk_proxy_target_build(struct mk_request *request, const struct mk_proxy_route *route);
 
-/* Where a COPY or MOVE leads. *value lives as long as the request; absent: the field stays as the client has sent it. 0, or
- * a status: 400 for a malformed one, 502 for one on another server or outside the path of the route, 503 without memory. */
+/* Maps the Destination of COPY or MOVE. *value is valid as long as the request; absent: pass the client's
+ * header unchanged. 0, or a status: 400 if malformed, 502 if it is on another server or outside the route's
+ * path, 503 if out of memory. */
 unsigned mk_proxy_target_map_destination(struct mk_request *request, const struct mk_proxy_route *route,
                                          mk_str *value);
 
 /* ---- The fields of the request ---- */
 
-/* Adds them to what is asked. They live as long as the request. 0, or a status: 400 when Connection names too
- * many, 502 for a Destination elsewhere, 503 without memory. */
+/* Adds the headers to the upstream request. They are valid as long as the request. 0, or a status: 400 if
+ * Connection lists too many names, 502 if Destination is elsewhere, 503 if out of memory. */
 unsigned mk_proxy_headers_build(struct mk_proxy *p, struct mk_upstream_request_options *options);
-/* May a trailer of the client that is passed on have that name? Servers may take it for a field. */
+/* May a client trailer with this name be forwarded? Servers may treat trailers as headers. */
 bool mk_proxy_headers_may_send(const struct mk_proxy *p, mk_str name);
 
-/* Max-Forwards: how many proxies an OPTIONS or TRACE may still pass. Sets what is left for the backend. True: the request ends
- * here, and the handler returns *verdict. */
+/* Checks Max-Forwards of OPTIONS and TRACE, and sets the value to forward. True: the request ends here; the
+ * handler returns *verdict. */
 bool mk_proxy_headers_check_hops(struct mk_proxy *p, enum mk_verdict *verdict);
 
 /* ---- Which server: by a cookie that names one, or by a hash of the request ---- */
 
 void mk_proxy_sticky_choose(const struct mk_proxy *p, struct mk_upstream_conn_options *options);
-/* Names the server that answered, unless the client has named it. 0 or what mk_response_add_header() answers. */
+/* Sets the sticky-session cookie unless the client's cookie already names this server. 0 or the error of
+ * mk_response_add_header(). */
 int mk_proxy_sticky_add_cookie(struct mk_proxy *p);
 
 /* ---- The head of the response ---- */
 
-/* Status and fields. 0, or a negated errno value of mk_response_add_header(). */
+/* Copies status and headers. 0, or the negated errno value of mk_response_add_header(). */
 int mk_proxy_response_copy_head(struct mk_proxy *p);
-/* Passes an interim response on, such as early hints. */
+/* Forwards an interim response such as 103 Early Hints. */
 void mk_proxy_response_send_interim(struct mk_proxy *p);
 
 /* ---- The handler ---- */
@@ -130,13 +133,13 @@ enum mk_verdict mk_handler_proxy_handle(struct mk_request *request, struct mk_re
 
 /* ---- Copies of requests for a second upstream, whose responses are dropped ---- */
 
-/* Those of one worker, its data for the plugin. NULL: no memory. */
+/* The mirrors of one worker (the plugin's worker data). NULL: out of memory. */
 struct mk_proxy_mirror *mk_proxy_mirror_new(struct mk_worker *worker);
 void mk_proxy_mirror_free(struct mk_proxy_mirror *m);
 
-/* Sends a copy of the request to the mirror of its route, if its share is drawn. The copy is independent of
- * the request from then on. What cannot be copied is not: too much is under way, no memory, or content that
- * is not at hand. */
+/* Sends a copy of the request to the route's mirror if its share is drawn. The copy is then independent of
+ * the request. A request is not mirrored if too many copies are in flight, memory is out, or its body is not
+ * buffered. */
 void mk_proxy_mirror_send(struct mk_proxy_mirror *m, struct mk_worker *worker,
                           const struct mk_proxy_route *route,
                           const struct mk_upstream_request_options *options);

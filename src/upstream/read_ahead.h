@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the content of a response ahead of a reader that is slower than the server, into a spool: so a slow
- * client does not hold the connection, nor the process that answers over it. A reader that keeps up gets
- * everything as it comes. */
+/* Read-ahead: reads a response body into a spool when the reader is slower than the server, so that a slow
+ * client occupies neither the connection nor the backend process. A reader that keeps up receives the data
+ * directly. */
 #ifndef MK_UPSTREAM_READ_AHEAD_H
 #define MK_UPSTREAM_READ_AHEAD_H
 
@@ -9,11 +9,11 @@
 
 void mk_read_ahead_start(struct mk_upstream_request *c, struct mk_request *request);
 void mk_read_ahead_fini(struct mk_upstream_request *c);
-/* It is time to look whether the reader is slow: mk_upstream_request_timer_is_check(). */
+/* The check timer fired: is the reader slow? See mk_upstream_request_timer_is_check(). */
 void mk_read_ahead_check_reader(struct mk_upstream_request *c);
-/* As mk_upstream_request_read(), for a request that was started. */
+/* mk_upstream_request_read() for a started request. */
 ssize_t mk_read_ahead_read(struct mk_upstream_request *c, char *buf, size_t cap);
-/* There may be more to read. False: that is no news for the reader, which has something to read already. */
+/* Reads more if available. False: the reader need not be notified, because it already has data to read. */
 bool mk_read_ahead_fill(struct mk_upstream_request *c);
 
 #endif

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request is asked of a server, and of another one if that may be. */
+/* One attempt to send a request to a server, and the retry on another server if allowed. */
 #ifndef MK_UPSTREAM_REQUEST_ATTEMPT_H
 #define MK_UPSTREAM_REQUEST_ATTEMPT_H
 
 #include "upstream/request_type.h"
 
-/* Takes a connection. False: no memory. */
+/* Acquires a connection. False: out of memory. */
 bool mk_upstream_request_attempt_start(struct mk_upstream_request *c,
                                        void (*on_conn)(void *c, unsigned which)) MK_MUST_USE;
-/* The connection is there. False: it was kept, the server closed it, and the request is not to be risked. */
+/* The connection is ready. False: the server had closed this pooled connection, and a resend is not safe. */
 bool mk_upstream_request_attempt_check(struct mk_upstream_request *c) MK_MUST_USE;
-/* No response came over the connection, because of `error`. True: the request is waiting again, for another
- * connection. False: it failed. */
+/* The connection failed with `error` before a response. True: the request waits for another connection.
+ * False: it failed. */
 bool mk_upstream_request_attempt_retry(struct mk_upstream_request *c, int error, const char *problem,
                                        void (*on_conn)(void *c, unsigned which)) MK_MUST_USE;
-/* There is no connection, because of `error`. */
+/* No connection could be acquired, because of `error`. */
 void mk_upstream_request_attempt_fail(struct mk_upstream_request *c, int error);
 
-/* The server is down: tries another one, if the request may be sent again. False: it stays. */
+/* The server is down: fails over to another server if the request may be resent. False: no change. */
 bool mk_upstream_request_attempt_failover(struct mk_upstream_request *c,
                                           void (*on_conn)(void *c, unsigned which));
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The body of a request on its way to a backend. By default it is received as a whole before a connection is taken, so that a
- * slow client holds none: a small one in the memory of the request, what follows in a spool. */
+/* Request body on its way to a backend. By default it is received completely before a connection is acquired,
+ * so that a slow client does not occupy one: a small body in request memory, the excess in a spool. */
 #ifndef MK_UPSTREAM_REQUEST_BODY_H
 #define MK_UPSTREAM_REQUEST_BODY_H
 
@@ -9,38 +9,40 @@
 #include <monkey/upstream.h>
 
 enum mk_request_body_mode {
-    MK_REQUEST_BODY_BUFFER,       /* all of it is received first */
-    MK_REQUEST_BODY_BUFFER_SMALL, /* if it is small and its length is known; other bodies are streamed */
-    MK_REQUEST_BODY_STREAM,       /* sent as it arrives */
+    MK_REQUEST_BODY_BUFFER,       /* buffer the complete body first */
+    MK_REQUEST_BODY_BUFFER_SMALL, /* buffer small bodies of known length; stream others */
+    MK_REQUEST_BODY_STREAM,       /* stream the body as it arrives */
 };
 
-/* Zeroed, and with the members of the first group set, it is ready for mk_request_body_init(). */
+/* Zero it and set the members of the first group before mk_request_body_init(). */
 struct mk_request_body {
     struct mk_request *request;
-    /* Which trailers of the client are sent, too. NULL: none */
+    /* Which client trailers to forward; NULL: none */
     bool (*sends_trailer)(struct mk_request_body *b, mk_str name);
     uint8_t mode;
     bool
-        has_upgrade; /* the request asks for another protocol. Its body must have ended before that begins: if it is too
-                         long, this becomes false */
-    bool is_held; /* the client waits for 100 Continue, which the backend decides about */
+        has_upgrade; /* the request asks for an upgrade. Its body must end before the upgrade; a body that is
+                      * too long resets this to false */
+    bool is_held; /* the client waits for 100 Continue; the backend decides */
 
     bool
-        is_tunnel; /* the backend has changed to the other protocol: what is read from now on is sent in it */
+        is_tunnel; /* the backend has switched protocols: data read from now on belongs to the tunnel */
     bool
-        is_readable; /* the server has called the handler or its source, so that mk_request_read() may be called */
+        is_readable; /* mk_request_read() may be called, because the server called the handler or its
+                      * source */
     bool is_complete; /* all of it is in `text` and `spool` */
-    char *text;       /* its beginning, NULL: none */
+    char *text;       /* beginning of the body; NULL: none */
     size_t cap, len, sent;
-    struct mk_spool *spool; /* what follows; NULL: nothing, or it is streamed */
+    struct mk_spool *spool; /* rest of the body; NULL: none, or streamed */
     uint64_t spool_sent;
 };
 
-/* False: no memory. */
+/* False: out of memory. */
 bool mk_request_body_init(struct mk_request_body *b);
-/* Receives what is to be here before a backend is asked. 0: it is; -EAGAIN, or an error for mk_spool_status(). */
+/* Receives the part that must be buffered before a backend is contacted. 0: complete; -EAGAIN; or an error
+ * for mk_spool_status(). */
 int mk_request_body_receive(struct mk_request_body *b);
-/* Then: adds the body to a request to the backend, which it outlives. */
+/* Afterwards: attaches the body to an upstream request. The body must outlive that request. */
 void mk_request_body_attach(struct mk_request_body *b, struct mk_upstream_request_options *options);
 
 #endif

@@ -1,37 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sends the request: its head and content go through one buffer, which is bounded. The head stays at its
- * beginning, so that it can be sent again. */
+/* Sends the request: head and body share one bounded buffer. The head stays at its beginning so that it can
+ * be resent. */
 #ifndef MK_UPSTREAM_REQUEST_SEND_H
 #define MK_UPSTREAM_REQUEST_SEND_H
 
 #include "upstream/request_type.h"
 
 enum {
-    MK_UPSTREAM_REQUEST_SEND_HEAD_MAX = 128 * 1024, /* a longer head is refused */
-    MK_UPSTREAM_REQUEST_SEND_WINDOW = 32 * 1024,    /* content that is under way */
-    /* With trailers, and what we add to the head. */
+    MK_UPSTREAM_REQUEST_SEND_HEAD_MAX = 128 * 1024, /* larger heads are rejected */
+    MK_UPSTREAM_REQUEST_SEND_WINDOW = 32 * 1024,    /* body bytes in flight */
+    /* Includes trailers and the headers that we add. */
     MK_UPSTREAM_REQUEST_SEND_BUFFER_MAX =
         MK_UPSTREAM_REQUEST_SEND_HEAD_MAX + MK_UPSTREAM_REQUEST_SEND_WINDOW + 16 * 1024,
-    MK_UPSTREAM_REQUEST_SEND_TURN_MAX = 1024 * 1024, /* so much is sent before others get their turn */
+    MK_UPSTREAM_REQUEST_SEND_TURN_MAX = 1024 * 1024, /* bytes sent before yielding to others */
 };
 
-/* A new connection: from the beginning, or as much as `out` holds of it. */
+/* New connection: sends from the beginning, as far as `out` still holds it. */
 void mk_upstream_request_send_start(struct mk_upstream_request *c);
-/* The server asks for content that was held. */
+/* The server sent 100 Continue: sends the held body. */
 void mk_upstream_request_send_held_body(struct mk_upstream_request *c);
-/* Can mk_upstream_request_send_start() send all that was sent before? A source begins again. */
+/* Can mk_upstream_request_send_start() resend everything sent before? Rewinds a source. */
 bool mk_upstream_request_send_rewind(struct mk_upstream_request *c);
-/* The connection changed to another protocol, in which the source sends. */
+/* The protocol was switched: the source now sends tunnel data. */
 void mk_upstream_request_send_init_tunnel(struct mk_upstream_request *c);
 
-/* What came of mk_upstream_request_send_run(). */
+/* Result of mk_upstream_request_send_run(). */
 enum mk_upstream_request_send_result {
-    MK_UPSTREAM_REQUEST_SEND_WAITS,       /* for the connection, or the source; or there is no more to send */
-    MK_UPSTREAM_REQUEST_SEND_YIELDS,      /* there is more, and it is the turn of others */
-    MK_UPSTREAM_REQUEST_SEND_CONN_BROKEN, /* the server takes no more, see c->error */
-    MK_UPSTREAM_REQUEST_SEND_SOURCE_FAILED, /* the source failed, see c->error */
+    MK_UPSTREAM_REQUEST_SEND_WAITS,       /* waiting for the connection or the source, or finished */
+    MK_UPSTREAM_REQUEST_SEND_YIELDS,      /* more to send; yields to others */
+    MK_UPSTREAM_REQUEST_SEND_CONN_BROKEN, /* the server accepts no more data; see c->error */
+    MK_UPSTREAM_REQUEST_SEND_SOURCE_FAILED, /* the source failed; see c->error */
 };
-/* Sends what there is, as far as the server takes it. */
+/* Sends as much as the server accepts. */
 enum mk_upstream_request_send_result mk_upstream_request_send_run(struct mk_upstream_request *c) MK_MUST_USE;
 
 #endif

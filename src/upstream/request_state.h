@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The moves of a request, and its ends. */
+/* State transitions and termination of an upstream request. */
 #ifndef MK_UPSTREAM_REQUEST_STATE_H
 #define MK_UPSTREAM_REQUEST_STATE_H
 
@@ -19,23 +19,24 @@ static inline void mk_upstream_request_state_move_output(struct mk_upstream_requ
     mk_sm_move(&c->output, &mk_upstream_request_output_machine, c, to);
 }
 
-/* Is there a connection that can be used? */
+/* Does the request have a usable connection? */
 static inline bool mk_upstream_request_state_is_connected(const struct mk_upstream_request *c)
 {
     return c->state.is == MK_UPSTREAM_REQUEST_OPEN || c->state.is == MK_UPSTREAM_REQUEST_CONTENT ||
            c->state.is == MK_UPSTREAM_REQUEST_UPGRADED;
 }
 
-/* Releases the connection, if there is one: its request is complete. */
+/* The request is complete: releases its connection, if any. */
 void mk_upstream_request_state_release(struct mk_upstream_request *c, enum mk_upstream_conn_disposition how);
-/* The same before it is complete: the server may be at work on it, and the connection counts. */
+/* Releases the connection before the request is complete: the server may still be working on it, so the
+ * connection keeps counting. */
 void mk_upstream_request_state_cancel(struct mk_upstream_request *c, enum mk_upstream_conn_disposition how);
-/* Is it a response without an end, as text/event-stream? */
+/* Is the response endless, such as text/event-stream? */
 bool mk_upstream_request_state_is_event_stream(const struct mk_upstream_request *c);
-/* It cannot be completed. `problem` is static. */
+/* Fails the request. `problem` is static. */
 void mk_upstream_request_state_fail(struct mk_upstream_request *c, int error, const char *problem,
                                     enum mk_upstream_conn_disposition how);
-/* No more of the request can be sent; the response may be there. */
+/* The request can no longer be sent; a response may still arrive. */
 void mk_upstream_request_state_end_output(struct mk_upstream_request *c, int error, const char *problem);
 
 #endif

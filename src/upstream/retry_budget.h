@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many requests may be tried at another server: a part of those of the last seconds, so that servers in
- * trouble do not get several times their load. */
+/* Retry budget: limits retries to a share of recent requests, so that failing servers do not receive a
+ * multiple of their load. */
 #ifndef MK_UPSTREAM_RETRY_BUDGET_H
 #define MK_UPSTREAM_RETRY_BUDGET_H
 
@@ -9,19 +9,20 @@
 
 enum {
     MK_RETRY_SECONDS = 10,
-    MK_RETRY_FREE = 3, /* a second, however few requests there are */
+    MK_RETRY_FREE = 3, /* retries per second that are always allowed */
 };
 
-/* Of one upstream, in one worker; zero at first. */
+/* State of one upstream in one worker; initially zero. */
 struct mk_retry_budget {
-    uint64_t second;                     /* of the last count */
-    uint32_t requests[MK_RETRY_SECONDS]; /* in each of the last seconds, by second % MK_RETRY_SECONDS */
+    uint64_t second;                     /* second of the last count */
+    uint32_t requests[MK_RETRY_SECONDS]; /* requests in each recent second, at index second %
+                                          * MK_RETRY_SECONDS */
     uint32_t retries[MK_RETRY_SECONDS];
 };
 
-/* A request begins. */
+/* Counts a new request. */
 void mk_retry_budget_count_request(struct mk_retry_budget *r, uint64_t now_ms);
-/* May one more be tried again? Then it counts as such. */
+/* May one more request be retried? If so, counts it. */
 bool mk_retry_budget_try_spend(struct mk_retry_budget *r, uint64_t now_ms, unsigned percent);
 
 #endif

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The options of a route to an upstream, read by a table: `name=value`, or a name alone. */
+/* Table-driven parser for the options of a route to an upstream: `name=value`, or a bare name. */
 #ifndef MK_UPSTREAM_ROUTE_OPTION_H
 #define MK_UPSTREAM_ROUTE_OPTION_H
 
 #include <monkey/upstream.h>
 
-/* An option as the configuration has it. */
+/* An option as written in the configuration. */
 struct mk_route_option {
     const struct mk_conf_ctx *spot;
     mk_str word, value;
     void *route;
 };
 
-/* An option that a route may have. One of three kinds: `read` stores its value; one of `choices`, whose index is stored; or
- * neither: the name alone, which stores true. */
+/* Describes an option: `read` stores its value; or `choices` lists its values, and the index is stored; or
+ * neither: a bare name, which stores true. */
 struct mk_route_option_type {
     const char *name;
-    size_t offset, size; /* of the member that is stored: a bool or an enum */
+    size_t offset, size; /* offset and size of the target member: a bool or an enum */
     const char *const *choices;
     size_t n_choices;
     bool (*read)(const struct mk_route_option *o);
@@ -30,7 +30,7 @@ struct mk_route_option_type {
 /* Reports "expected ...", and returns false. */
 bool mk_route_option_fail(const struct mk_route_option *o, const char *expected);
 
-/* Reads options by the table, and those of MK_UPSTREAM_LIMITS_FORM. False: one is wrong, and is reported. */
+/* Parses options by the table, and those of MK_UPSTREAM_LIMITS_FORM. False: one is invalid, reported. */
 bool mk_route_options_read(const struct mk_conf_ctx *spot, mk_str words,
                            const struct mk_route_option_type *types, size_t n, void *route,
                            struct mk_upstream_limits *limits);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An upstream and its servers as the configuration describes them: constant while workers use them. */
+/* Configuration of an upstream and its servers; constant while workers use it. */
 #ifndef MK_UPSTREAM_SERVER_H
 #define MK_UPSTREAM_SERVER_H
 
@@ -11,18 +11,18 @@
 
 MK_PLUGIN_DECLARE(upstream);
 
-/* Every server has a bit in mk_upstream_conn_options.avoid. */
+/* Each server has a bit in mk_upstream_conn_options.avoid. */
 enum { MK_SERVERS_MAX = 64 };
 
 struct mk_upstream_server {
     const struct mk_upstream *upstream;
     mk_str name; /* as written */
-    mk_str host; /* a name or an address, ending with a NUL; absent: a unix socket */
-    mk_str path; /* of the unix socket, ending with a NUL */
+    mk_str host; /* name or address, NUL-terminated; absent: a unix socket */
+    mk_str path; /* path of the unix socket, NUL-terminated */
     uint16_t port;
-    uint16_t index;      /* in the upstream */
-    unsigned stats_slot; /* in the memory that workers share, of its limit too */
-    uint64_t *shared;    /* its statistics in the row of the server; NULL: none */
+    uint16_t index;      /* index in the upstream */
+    unsigned stats_slot; /* slot in shared memory, also for its connection limit */
+    uint64_t *shared;    /* statistics shared by all processes; NULL: none */
     unsigned weight;
     bool backup;
     uint64_t id; /* mk_upstream_server_id() */
@@ -35,30 +35,30 @@ struct mk_upstream {
     struct mk_upstream *next;
     mk_str name;
     const struct mk_upstream_settings *settings;
-    struct mk_upstream_defaults defaults; /* of the plugin that asked for it first */
-    struct mk_tls_client *tls;            /* NULL: the servers speak no TLS */
+    struct mk_upstream_defaults defaults; /* defaults of the plugin that first requested the upstream */
+    struct mk_tls_client *tls;            /* NULL: no TLS to the servers */
     const struct mk_upstreams *all;
     struct mk_upstream_server *servers;
     unsigned n;
     unsigned max, keep;
     uint32_t idle_ms;
-    unsigned index; /* in the order of their use */
+    unsigned index; /* in order of first use */
     bool is_section;
 };
 
-/* All upstreams that the handlers of one configuration use. */
+/* All upstreams used by the handlers of one configuration. */
 struct mk_upstreams {
     struct mk_upstream *first, *last;
     unsigned n;         /* upstreams */
-    unsigned n_servers; /* of all of them */
+    unsigned n_servers; /* servers of all upstreams */
     struct mk_upstream_settings_index index;
     struct mk_upstream_stats stats;
     struct mk_upstream_stats_plan plan;
     struct mk_upstream_stats_snapshot former;
     struct mk_conn_limit limit;
-    struct mk_hash_key client_key;   /* of clients' addresses in shared memory */
-    const struct mk_plugin *plugin;  /* that brings them */
-    const struct mk_tls_module *tls; /* NULL: none of them speaks TLS */
+    struct mk_hash_key client_key;   /* hash key for client addresses in shared memory */
+    const struct mk_plugin *plugin;  /* the plugin that provides the upstreams */
+    const struct mk_tls_module *tls; /* NULL: no server uses TLS */
 };
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What workers share of all backends but their limits: their health, and which series of the server's statistics
- * shows them. */
+/* Shared memory of all backends except for connection limits: their health, and the assignment of statistics
+ * series. */
 #ifndef MK_UPSTREAM_STATS_H
 #define MK_UPSTREAM_STATS_H
 
@@ -10,26 +10,26 @@
 
 #include "upstream/conn_limit.h"
 
-enum { MK_UPSTREAM_NAME = 64 }; /* of an upstream, with its NUL */
+enum { MK_UPSTREAM_NAME = 64 }; /* maximum length of an upstream's name, including the NUL */
 
 enum mk_upstream_state {
     MK_UPSTREAM_UP,
-    MK_UPSTREAM_SLOW_START, /* up again, with a growing share of the requests */
-    MK_UPSTREAM_DOWN,       /* it failed, or its health check did */
+    MK_UPSTREAM_SLOW_START, /* recovering, with a growing share of requests */
+    MK_UPSTREAM_DOWN,       /* failed, or its health check failed */
     MK_UPSTREAM_UNRESOLVED  /* its name does not resolve */
 };
 
-/* Cells of a backend. In the row of a worker: */
+/* Statistics of a backend. In a worker's row: */
 enum {
-    MK_UPSTREAM_STATS_BUSY = 3, /* connections: in use or being made, */
-    MK_UPSTREAM_STATS_IDLE,     /* and kept */
+    MK_UPSTREAM_STATS_BUSY = 3, /* connections in use or connecting */
+    MK_UPSTREAM_STATS_IDLE,     /* idle connections */
     MK_UPSTREAM_STATS_WAITING = 6,
     MK_UPSTREAM_STATS_REQUESTS = 8,
-    /* In the row of the server: */
+    /* In the server's row: */
     MK_UPSTREAM_STATS_STATE = 0, /* enum mk_upstream_state */
     MK_UPSTREAM_STATS_BACKUP,
     MK_UPSTREAM_STATS_WEIGHT,
-    MK_UPSTREAM_STATS_MAX = 5, /* connections; 0: no limit */
+    MK_UPSTREAM_STATS_MAX = 5, /* connection limit; 0: none */
     MK_UPSTREAM_STATS_LATENCY = 7,
     MK_UPSTREAM_STATS_FAILURES = 9,
     MK_UPSTREAM_STATS_CHECKS,
@@ -37,28 +37,28 @@ enum {
     MK_UPSTREAM_STATS_IS_UP,
 };
 
-/* One backend. */
+/* Health of one backend. */
 struct mk_upstream_stats_health {
-    uint64_t key;                     /* of upstream and server; 0: unused */
-    uint64_t down_until_ms;           /* CLOCK_MONOTONIC, in all processes the same; 0: it did not fail */
-    uint64_t up_since_ms;             /* when it came back */
-    uint32_t fails;                   /* in a row */
+    uint64_t key;                     /* hash of upstream and server; 0: slot unused */
+    uint64_t down_until_ms;           /* CLOCK_MONOTONIC, the same in all processes; 0: not failed */
+    uint64_t up_since_ms;             /* time of recovery */
+    uint32_t fails;                   /* consecutive failures */
     uint32_t is_check_failed;         /* its last HealthFall health checks failed */
-    uint32_t checks_in_a_row;         /* with another result than that says */
-    uint64_t trouble_ms, nameless_ms; /* when the log was last told of these: */
-    uint32_t trouble;                 /* the error by which it failed last; 0: it answers */
-    uint32_t is_nameless;             /* its name does not resolve */
-    uint32_t max;                     /* connections, in the configuration that serves; 0: no limit */
-    uint32_t is_hidden;               /* that configuration does not have it */
-    uint32_t series;                  /* of the statistics; 0: none */
+    uint32_t checks_in_a_row;         /* consecutive checks that contradict is_check_failed */
+    uint64_t trouble_ms, nameless_ms; /* times of the last log messages: */
+    uint32_t trouble;                 /* last error; 0: the server responds */
+    uint32_t is_nameless;             /* the name does not resolve */
+    uint32_t max;                     /* connection limit in the active configuration; 0: none */
+    uint32_t is_hidden;               /* not in the active configuration */
+    uint32_t series;                  /* index of its statistics series; 0: none */
 };
 
 struct mk_upstream_stats_memory {
-    uint64_t n_shown; /* how many configurations were shown */
+    uint64_t n_shown; /* number of configurations published so far */
     uint32_t n;       /* slots used so far */
     struct mk_upstream_stats_health of[MK_UPSTREAM_SERVERS];
     uint32_t idle[MK_UPSTREAM_SERVERS]
-                 [MK_UPSTREAM_WORKERS]; /* connections of each worker, by its row of the limit */
+                 [MK_UPSTREAM_WORKERS]; /* connections per worker, indexed by its row of the limit */
 };
 
 struct mk_upstream_stats {
@@ -67,40 +67,42 @@ struct mk_upstream_stats {
     struct mk_upstream_stats_memory *memory;
 };
 
-/* The slots that a configuration uses once it serves. */
+/* Slots that a configuration will use once it is active. */
 struct mk_upstream_stats_plan {
     uint64_t keys[MK_UPSTREAM_SERVERS]; /* 0: none */
 };
 
-/* What was shown before a configuration did. */
+/* State before a configuration was published. */
 struct mk_upstream_stats_snapshot {
-    uint64_t n_shown; /* with that configuration; 0: it has not */
-    uint32_t pid;     /* of the master */
+    uint64_t n_shown; /* n_shown after publishing that configuration; 0: not published */
+    uint32_t pid;     /* pid of the master */
     struct {
         uint32_t is_hidden, backup, weight, max;
     } of[MK_UPSTREAM_SERVERS];
 };
 
-/* In the master. False: no memory, which is reported. */
+/* Master only. False: out of memory, reported. */
 bool mk_upstream_stats_open(struct mk_upstream_stats *s, struct mk_config *config);
-/* In the master, or in a process that only tries a configuration out: the slot of a backend, the same for the
- * same names as long as it lives. Nothing changes. False: all are taken. */
+/* In the master, or in a process that only tests a configuration: plans the slot of a backend. The same names
+ * keep their slot while it exists. Changes nothing. False: no slot is free. */
 bool mk_upstream_stats_plan_slot(const struct mk_upstream_stats *s, struct mk_upstream_stats_plan *plan,
                                  mk_str upstream, mk_str server, unsigned *slot);
-/* In the master: the configuration was accepted, and that is the backend. True: the slot was another one's. */
+/* Master only, after the configuration was accepted: assigns the slot to the backend. True: the slot belonged
+ * to another backend before. */
 bool mk_upstream_stats_assign_slot(struct mk_upstream_stats *s, unsigned slot, mk_str upstream,
                                    mk_str server);
-/* In the master, for a backend of that slot: */
+/* Master only: sets the server of a slot. */
 void mk_upstream_stats_set_server(const struct mk_upstream_stats *s, unsigned slot, bool backup,
                                   unsigned weight, unsigned max);
-/* In the master: the configuration does not have this backend any more. */
+/* Master only: the backend is not in the configuration any more. */
 void mk_upstream_stats_hide_slot(struct mk_upstream_stats *s, unsigned slot);
-/* In the master: before the backends of a configuration are shown, */
+/* Master only: saves the state before a new configuration is published. */
 void mk_upstream_stats_save(struct mk_upstream_stats *s, struct mk_upstream_stats_snapshot *former);
-/* and when it goes: if none was shown since, it never served, and the one before it serves on. */
+/* Master only: restores that state when the configuration is discarded. If no other configuration was
+ * published since, it was never active and the previous one stays in use. */
 void mk_upstream_stats_restore(struct mk_upstream_stats *s, const struct mk_upstream_stats_snapshot *former);
 
-/* For mk_conn_limit.on_empty, with the stats: what a worker had in this row is over. */
+/* Callback of mk_conn_limit.on_empty with the stats: clears the values of the row's worker. */
 void mk_upstream_stats_clear_worker(void *stats, unsigned row);
 
 static inline struct mk_upstream_stats_health *mk_upstream_stats_health(const struct mk_upstream_stats *s,
@@ -109,13 +111,13 @@ static inline struct mk_upstream_stats_health *mk_upstream_stats_health(const st
     return &s->memory->of[slot];
 }
 
-/* Cells that all processes may write; NULL: there are none. */
+/* Cells that all processes may write; NULL: none. */
 static inline uint64_t *mk_upstream_stats_shared(const struct mk_upstream_stats *s, unsigned slot)
 {
     return mk_stat_cells(s->registry, mk_upstream_stats_health(s, slot)->series, MK_STAT_SERVER);
 }
 
-/* One of them; NULL counts nothing. Any process may do so at the same time. */
+/* Increments a shared cell atomically; NULL is ignored. */
 static inline void mk_upstream_stats_add_shared(uint64_t *cells, unsigned cell)
 {
     if (cells)

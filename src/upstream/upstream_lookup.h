@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The upstream that a route names. */
+/* Finds or creates the upstream that a route names. */
 #ifndef MK_UPSTREAM_UPSTREAM_LOOKUP_H
 #define MK_UPSTREAM_UPSTREAM_LOOKUP_H
 

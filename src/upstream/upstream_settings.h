@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The section [UPSTREAM]. */
+/* Settings of the section [UPSTREAM]. */
 #ifndef MK_UPSTREAM_UPSTREAM_SETTINGS_H
 #define MK_UPSTREAM_UPSTREAM_SETTINGS_H
 
@@ -21,15 +21,15 @@ struct mk_upstream_settings {
     mk_str name;
     struct mk_upstream_server_line *servers;
     enum mk_balance balance;
-    uint32_t max_client; /* connections to a server for one address; MK_SETTING_UNSET: half of all */
-    uint32_t max, keep;  /* MK_SETTING_UNSET: what the plugin prefers */
-    uint32_t idle_ms;    /* the same */
+    uint32_t max_client; /* connections per server for one client address; MK_SETTING_UNSET: half of all */
+    uint32_t max, keep;  /* MK_SETTING_UNSET: the plugin's default */
+    uint32_t idle_ms;    /* likewise */
     uint32_t connect_ms, queue_ms, queue_max;
     uint32_t max_fails, fail_ms, slow_ms;
     uint32_t resolve_ms;
     mk_str check;
-    uint32_t check_ms, check_timeout_ms; /* the latter 0: check_ms */
-    uint32_t check_rise, check_fall;     /* results in a row that change the state */
+    uint32_t check_ms, check_timeout_ms; /* check_timeout_ms 0: check_ms */
+    uint32_t check_rise, check_fall;     /* consecutive results that change the state */
     mk_str check_host;
     struct mk_health_check_status {
         uint16_t from, to;
@@ -50,9 +50,9 @@ struct mk_upstream_settings_index {
     size_t n;
 };
 
-/* Call it when all sections are bound. False: no memory, which is reported. */
+/* Call after all sections are bound. False: out of memory, reported. */
 bool mk_upstream_settings_index_init(struct mk_upstream_settings_index *out, struct mk_config *config);
-/* The section with that Name, the first of several; NULL: there is none. */
+/* The first section with that Name; NULL: none. */
 const struct mk_upstream_settings *mk_upstream_settings_find(const struct mk_upstream_settings_index *index,
                                                              mk_str name);
 
