@@ -3,7 +3,7 @@
 
 #include "upstream/health.h"
 
-/* Rounds of looking for a server, each less particular. */
+/* Search rounds, each less strict than the one before. */
 enum round { PRIMARY, BACKUP, ANY, ROUNDS };
 
 static bool has_addr_or_lookup(const struct mk_backend *o)
@@ -21,7 +21,8 @@ static bool may_use_backend(const struct mk_backend *o, enum round round, uint64
     return s->backup == (round == BACKUP) && mk_health_is_up(s, now);
 }
 
-/* Smooth weighted round robin: each gets its weight as credit, the richest pays for all. */
+/* Smooth weighted round robin: each server gains its weight as credit; the one with the most credit is chosen
+ * and pays the total. */
 static struct mk_backend *choose_round_robin(struct mk_backend_set *g, enum round round, uint64_t avoid,
                                              uint64_t now)
 {
@@ -65,11 +66,11 @@ static struct mk_backend *choose_least_conn(struct mk_backend_set *g, enum round
         best_load = load;
         best_weight = weight;
     }
-    g->first = (g->first + 1) % g->upstream->n; /* equal ones in turn */
+    g->first = (g->first + 1) % g->upstream->n; /* rotate among equal ones */
     return best;
 }
 
-/* The finaliser of SplitMix64. */
+/* SplitMix64 finalizer. */
 static uint64_t splitmix64(uint64_t x)
 {
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
@@ -77,7 +78,7 @@ static uint64_t splitmix64(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* Rendezvous hashing: when a server goes, only what it had moves. */
+/* Rendezvous hashing: when a server goes away, only its own clients move. */
 static struct mk_backend *choose_by_hash(struct mk_backend_set *g, uint64_t hash, enum round round,
                                          uint64_t avoid, uint64_t now)
 {
@@ -119,7 +120,7 @@ static bool has_usable_primary(struct mk_backend_set *g, uint64_t avoid, uint64_
     return false;
 }
 
-/* Of a sticky session. A backup serves only while no other server does. */
+/* Backend of a sticky session. A backup serves only while no primary server is up. */
 static struct mk_backend *find_sticky_backend(struct mk_backend_set *g,
                                               const struct mk_upstream_conn_options *options, uint64_t avoid,
                                               uint64_t now)
@@ -136,7 +137,7 @@ struct mk_backend *mk_balance_choose(struct mk_backend_set *g, const struct mk_u
                                      uint64_t avoid)
 {
     avoid |= options->avoid;
-    if (g->upstream->n == 1) /* nothing to choose: a server that failed is tried all the same */
+    if (g->upstream->n == 1) /* a single server is used even if it has failed */
         return may_use_backend(&g->backends[0], ANY, avoid, 0) ? &g->backends[0] : NULL;
     uint64_t now = mk_clock_ms();
     struct mk_backend *wished = find_sticky_backend(g, options, avoid, now);

@@ -15,7 +15,7 @@ bool mk_cancelled_conn_discard_input(struct mk_upstream_conn *c)
     return n == -EAGAIN;
 }
 
-/* Bytes that are there already belong to the time before the request was cancelled. */
+/* Bytes that have already arrived were sent before the request was cancelled. */
 bool mk_cancelled_conn_start(struct mk_upstream_conn *c, uint32_t ms, bool streams)
 {
     c->discards = MK_CANCELLED_CONN_BYTES;

@@ -11,7 +11,7 @@ static uint64_t hash_client_addr(const struct mk_hash_key *key, const struct mk_
     return client ? client : 1;
 }
 
-/* Behind a unix socket there is another server, which has clients of its own. */
+/* A peer on a unix socket is another server with clients of its own. */
 uint64_t mk_client_share_key(struct mk_pool *p, const struct mk_addr *peer)
 {
     uint64_t ip[2];
@@ -25,7 +25,7 @@ uint64_t mk_client_share_key(struct mk_pool *p, const struct mk_addr *peer)
     return m->client;
 }
 
-/* Of `max` connections; 0: no limit. */
+/* One client's share of `max` connections; 0: no limit. */
 static unsigned client_share_max(const struct mk_upstream *u, unsigned max)
 {
     uint32_t set = u->settings->max_client;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FastCGI: records (see http/fcgi.h) around what CGI says. */
+/* FastCGI codec: CGI variables and body in records (see http/fcgi.h). */
 #include "upstream/codec_cgi.h"
 
-/* How many of the NULs that were written belong to lengths. */
+/* Returns how many of the written NUL bytes belong to lengths. */
 static size_t append_params(struct mk_buf *out, const struct mk_upstream_request_options *options)
 {
     char digits[MK_NUM_MAX];
@@ -12,7 +12,7 @@ static size_t append_params(struct mk_buf *out, const struct mk_upstream_request
         const struct mk_header *f = i ? &options->fields[i - 1] : &length;
         if (i ? !mk_codec_cgi_is_reserved(f->name) : f->value.p != NULL)
             nuls += mk_fcgi_append_param(out, f->name,
-                                         f->value); /* one call, so that the compiler puts it here */
+                                         f->value); /* single call, so that the compiler inlines it */
     }
     return nuls;
 }
@@ -26,7 +26,7 @@ static size_t count_nuls(mk_str text)
     return n;
 }
 
-/* To count all NULs takes less time than to look for one in each name and value. */
+/* Counting all NUL bytes once is faster than searching each name and value. */
 static mk_err fastcgi_write_head(struct mk_buf *out, const struct mk_upstream_request_options *options,
                                  const char **problem)
 {
@@ -85,13 +85,14 @@ static enum mk_response_parser_event handle_end_request(struct mk_codec_response
     return mk_codec_fail(input, -EPROTO, "the server refuses the role of a responder");
 }
 
-/* What the parser of responses does not take of the piece it gets again, with what follows. */
+/* Bytes that the response parser leaves unconsumed are passed to it again, followed by the next ones. */
 static enum mk_response_parser_event read_stdout(struct mk_codec_response_state *input, mk_str *in,
                                                  mk_str piece, mk_str *data)
 {
     enum mk_response_parser_event step = mk_codec_read_response(input, &piece, data);
     if (step == MK_RESPONSE_PARSER_END)
-        return MK_RESPONSE_PARSER_MORE; /* content behind its length, or of a response that has none: discarded */
+        return MK_RESPONSE_PARSER_MORE; /* data after the declared length, or the body of a bodiless response:
+                                         * discarded */
     if (step != MK_RESPONSE_PARSER_ERROR && piece.len)
         mk_fcgi_unread(&input->fcgi, in, piece.len);
     return step;
@@ -124,7 +125,7 @@ static enum mk_response_parser_event read_fastcgi_records(struct mk_codec_respon
     return step;
 }
 
-/* Not at the end of the request: the connection ended before. */
+/* EOF before the end of the request: the connection broke. */
 static enum mk_response_parser_event fastcgi_read_eof(struct mk_codec_response_state *input)
 {
     if (input->error)

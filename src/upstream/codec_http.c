@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP/1.1. What could be read as another request, or as the end of this one, is refused. */
+/* HTTP/1.1 codec. Rejects anything that could be parsed as another request or as the end of this one (request
+ * smuggling). */
 #include "http/scan.h"
 #include "http/serialize.h"
 #include "http/trailer.h"
@@ -16,7 +17,7 @@ struct head_writer {
 
 /* ---- The head of the request ---- */
 
-/* The first is Host; none ends the head, or goes on with the line before it. */
+/* The first line is Host; no line may end the head or continue the previous line. */
 static bool are_header_lines(mk_str lines)
 {
     const char *at = lines.p, *end = lines.p + lines.len;
@@ -43,7 +44,7 @@ static bool write_raw_header_lines(struct head_writer *w)
     return true;
 }
 
-/* Visible ASCII without `#`: what our own parser takes as a target. */
+/* Visible ASCII without `#`: the targets that our own parser accepts. */
 static bool is_valid_target(mk_str target)
 {
     const char *end = target.p + target.len;
@@ -64,8 +65,8 @@ static bool write_request_line(struct head_writer *w)
     return true;
 }
 
-/* Fields of the connection and of the framing are ours alone. Whether we wait for 100 Continue is for the caller to
- * say, not for a field of its client. */
+/* Connection and framing headers are written by the codec only. The caller decides about 100 Continue, not a
+ * client's header. */
 static bool is_managed_header(enum mk_header_id id)
 {
     return mk_header_is_hop_by_hop(id) || id == MK_HEADER_EXPECT || id == MK_HEADER_HTTP2_SETTINGS;
@@ -112,7 +113,8 @@ static bool write_connection_header(struct head_writer *w)
 {
     if (w->options->upgrade.len) {
         bool is_streamed =
-            w->options->length && !w->options->content.p; /* its source has what follows the 101 */
+            w->options->length && !w->options->content.p; /* the source provides the tunnel data that follows
+                                                           * the 101 */
         if (!is_upgrade_protocol(w->options->upgrade) || is_streamed)
             return false;
         mk_serialize_header(w->out, MK_STR("Upgrade"), w->options->upgrade);
@@ -126,7 +128,7 @@ static bool write_connection_header(struct head_writer *w)
     return true;
 }
 
-/* A method that usually has content says that it has none (RFC 9110, section 8.6). */
+/* Methods that usually have a body send Content-Length: 0 (RFC 9110, section 8.6). */
 static void write_framing_headers(struct head_writer *w)
 {
     const struct mk_upstream_request_options *options = w->options;
@@ -158,7 +160,7 @@ static mk_err http_write_head(struct mk_buf *out, const struct mk_upstream_reque
 
 /* ---- Its content ---- */
 
-/* Leading zeros are a part of the syntax (RFC 9112, section 7.1), and make the size as long as its room. */
+/* Leading zeros are valid (RFC 9112, section 7.1) and pad the chunk size to the reserved length. */
 static void write_chunk_frame(char *piece, size_t len)
 {
     static const char digits[] = "0123456789abcdef";

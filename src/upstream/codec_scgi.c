@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SCGI: a netstring of variables, each name and value with a NUL behind it, then the content. */
+/* SCGI codec: a netstring of NUL-terminated names and values, then the body. */
 #include "upstream/codec_cgi.h"
 
 static void append_variable(struct mk_buf *out, mk_str name, mk_str value)
@@ -10,7 +10,7 @@ static void append_variable(struct mk_buf *out, mk_str name, mk_str value)
     mk_buf_add_char(out, '\0');
 }
 
-/* CONTENT_LENGTH is there in any case. */
+/* CONTENT_LENGTH is always present. */
 static void append_variables(struct mk_buf *out, const struct mk_upstream_request_options *options)
 {
     char digits[MK_NUM_MAX];
@@ -22,7 +22,7 @@ static void append_variables(struct mk_buf *out, const struct mk_upstream_reques
             append_variable(out, options->fields[i].name, options->fields[i].value);
 }
 
-/* The length comes first, and is known last. */
+/* The length comes first but is known last. */
 static mk_err scgi_write_head(struct mk_buf *out, const struct mk_upstream_request_options *options,
                               const char **problem)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uwsgi: variables with their lengths in two bytes each, the lower one first, then the content. */
+/* uwsgi codec: names and values with 16-bit little-endian lengths, then the body. */
 #include "upstream/codec_cgi.h"
 
 enum { HEADER = 4, SIZE_MAX_BYTES = 0xffff }; /* modifier 1, the size, modifier 2 */
@@ -10,7 +10,7 @@ static void append_size(struct mk_buf *out, size_t size)
     mk_buf_add_char(out, (char)(size >> 8 & 0xff));
 }
 
-/* One that is too long for its size is too long for all of them: see below. */
+/* A value longer than its length field also exceeds the total size, which is checked below. */
 static void append_variable(struct mk_buf *out, mk_str name, mk_str value)
 {
     append_size(out, name.len);

@@ -10,7 +10,7 @@
 #define TO(state) MK_SM_TO(MK_UPSTREAM_CONN_##state)
 
 static const struct mk_sm_states states = {
-    /* OPEN: the socket was of an idle one. */
+    /* OPEN: took over the socket of an idle connection. */
     MK_SM_STATE(MK_UPSTREAM_CONN_WAITING, "waiting", TO(CONNECTING) | TO(OPEN)),
     MK_SM_STATE(MK_UPSTREAM_CONN_CONNECTING, "connecting",
                 TO(HANDSHAKE) | TO(OPEN) | TO(BROKEN) | TO(WAITING)),
@@ -32,7 +32,7 @@ static const char *state_problem(const void *owner)
 const struct mk_sm_machine mk_upstream_conn_machine = {"upstream connection", &states,
                                                        MK_UPSTREAM_CONN_STATES, state_problem};
 
-/* For callers, -EHOSTUNREACH means that no server is up. */
+/* Callers interpret -EHOSTUNREACH as "no server is up". */
 static int map_host_unreachable(int error)
 {
     return error == -EHOSTUNREACH ? -ENETUNREACH : error;
@@ -59,8 +59,8 @@ static void log_tls_error(struct mk_upstream_conn *c, const char *why)
 
 static void on_deferred_read(void *ctx);
 
-/* TLS has input in its own buffers, about which no event tells: goes on when others had their turn. Without
- * memory for that, the next event goes on. */
+/* TLS has buffered input, for which no event will come: continues after other connections had their turn.
+ * Without memory, the next event continues. */
 static void schedule_read(struct mk_upstream_conn *c)
 {
     if (!c->stream.holds)
@@ -85,12 +85,12 @@ static void advance_tls_handshake(struct mk_upstream_conn *c)
     }
 }
 
-/* To ask for and to verify. */
+/* Name for SNI and certificate verification. */
 static const char *tls_server_name(const struct mk_upstream_server *s)
 {
     mk_str set = s->upstream->settings->tls_name;
     if (set.len)
-        return set.p; /* texts of the configuration end with a NUL */
+        return set.p; /* configuration strings are NUL-terminated */
     return s->host.p ? s->host.p : "localhost";
 }
 
@@ -112,7 +112,7 @@ static void start_tls_or_open(struct mk_upstream_conn *c)
     advance_tls_handshake(c);
 }
 
-/* connect(2) had to wait. */
+/* connect(2) was asynchronous. */
 static void finish_connect(struct mk_upstream_conn *c, unsigned which)
 {
     int error = 0;
@@ -160,7 +160,7 @@ static void set_tcp_nodelay(struct mk_upstream_conn *c)
         (void)setsockopt(c->stream.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 }
 
-/* 0, 1: it is under way, or why it failed at once. */
+/* 0: connected; 1: in progress; or the immediate error. */
 static int connect_socket(struct mk_upstream_conn *c)
 {
     int fd = socket(c->to.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -172,7 +172,7 @@ static int connect_socket(struct mk_upstream_conn *c)
         return error;
     }
     mk_stream_plain_open(&c->stream, fd);
-    c->stream.dry = true; /* an event tells of all that comes */
+    c->stream.dry = true; /* an event will report any further input */
     return waits;
 }
 
@@ -254,7 +254,7 @@ ssize_t mk_upstream_conn_read(struct mk_upstream_conn *c, char *buf, size_t cap)
     if (MK_UNLIKELY(c->state.is != MK_UPSTREAM_CONN_OPEN))
         return mk_upstream_conn_state(c);
     ssize_t n = mk_stream_read(&c->stream, buf, cap);
-    if (n == -EPROTO && c->stream.tls) { /* in TLS 1.3 it rejects our certificate after the handshake */
+    if (n == -EPROTO && c->stream.tls) { /* TLS 1.3: the server rejects our certificate after the handshake */
         (void)c->server->upstream->all->tls->handshake(&c->stream, &why);
         log_tls_error(c, why ? why : strerror(EPROTO));
     }
@@ -289,7 +289,8 @@ bool mk_upstream_conn_has_first_byte(const struct mk_upstream_conn *c)
     return c->is_answered;
 }
 
-/* The kernel delays no first bytes: many connections are for one request, which is one piece. */
+/* The kernel does not delay the first bytes (Nagle), and many connections carry a single request in one
+ * write. */
 ssize_t mk_upstream_conn_write(struct mk_upstream_conn *c, mk_str bytes, bool more)
 {
     if (MK_UNLIKELY(c->state.is != MK_UPSTREAM_CONN_OPEN))

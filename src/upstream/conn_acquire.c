@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request acquires a connection, and releases it. */
+/* Acquires and releases the connection of a request. */
 #include <errno.h>
 
 #include "upstream/client_share.h"
@@ -31,7 +31,7 @@ static void acquire_or_enqueue(struct mk_upstream_conn *c)
     c->error = e == -EAGAIN ? 0 : e;
 }
 
-/* A name may have addresses where connecting works. */
+/* Does the server's name have addresses that were not tried? */
 static bool has_untried_addr(struct mk_upstream_conn *c)
 {
     return mk_resolver_mark_failed(&c->backend->names, &c->to) && ++c->n_failed < MK_ADDRESSES_MAX;
@@ -48,7 +48,7 @@ static void exclude_failed_server(struct mk_upstream_conn *c)
     c->options.avoid |= UINT64_C(1) << c->chosen;
 }
 
-/* The connection to the server failed: tries the next address or server, waits, or fails. */
+/* Connecting failed: tries the next address or server, waits, or fails. */
 static void connect_to_next(struct mk_upstream_conn *c)
 {
     if (!c->options.to.p)
@@ -58,7 +58,7 @@ static void connect_to_next(struct mk_upstream_conn *c)
         acquire_or_enqueue(c);
 }
 
-/* Once it is open, its events go to the request. */
+/* Once the connection is open, its events go to the request. */
 static void on_connect_event(void *ctx, unsigned which)
 {
     struct mk_upstream_conn *c = ctx;

@@ -12,12 +12,12 @@
 #include "base/compiler.h"
 #include "base/platform.h"
 
-/* A request of another worker goes first if it has waited longer by this: less would only move connections to
- * and fro. */
+/* Another worker's request goes first only if it has waited longer by at least this much; smaller differences
+ * would only shuffle connections. */
 enum { SLACK_MS = 4 };
-/* A worker that is so much too late to end the waiting of its own is blocked. */
+/* A worker that overruns its own queue timeout by this much counts as stuck. */
 enum { LATE_MS = 1000 };
-/* More than workers that could assign slots to one client at the same moment, again and again. */
+/* More than the number of workers that could repeatedly assign slots to one client at the same moment. */
 enum { ATTEMPTS = 1000 };
 
 #define LOAD(p)     __atomic_load_n(p, __ATOMIC_RELAXED)
@@ -70,7 +70,8 @@ static uint32_t *client_bucket(struct mk_conn_limit_backend *b, uint64_t client)
     return &b->served[client % MK_CONN_LIMIT_BUCKETS];
 }
 
-/* The bucket counts first and forgets last: so it never has too few, even if the worker dies in between. */
+/* The bucket is incremented first and decremented last, so that it never counts too few, even if the worker
+ * dies in between. */
 static void set_slot_client(struct mk_conn_limit_backend *b, unsigned slot, uint64_t client)
 {
     if (client)
@@ -88,7 +89,7 @@ static unsigned count_client_slots(const struct mk_conn_limit_backend *b, unsign
     return n;
 }
 
-/* A share is 1 at least. */
+/* A share is at least 1. */
 static bool exceeds_share(const struct mk_conn_limit *l, const struct mk_conn_limit_rule *r, uint64_t client,
                           unsigned already)
 {
@@ -106,13 +107,14 @@ bool mk_conn_limit_is_share_used_up(const struct mk_conn_limit *l, const struct 
     return exceeds_share(l, r, client, 0);
 }
 
-/* Workers that do this at once may see each other, and all step back: the last one to do so tries again. */
+/* Workers that do this at the same time may see each other and all back off: the last of them retries. */
 bool mk_conn_limit_assign_slot(const struct mk_conn_limit *l, const struct mk_conn_limit_rule *r,
                                unsigned slot, uint64_t client)
 {
     for (unsigned i = 0; i < ATTEMPTS; i++) {
         set_slot_client(mk_conn_limit_backend(l, r->backend), slot, client);
-        __atomic_thread_fence(__ATOMIC_SEQ_CST); /* of two workers that do this at once one sees the other */
+        __atomic_thread_fence(__ATOMIC_SEQ_CST); /* of two workers doing this at the same time, at least one
+                                                  * sees the other */
         if (!exceeds_share(l, r, client, 1))
             return true;
         mk_conn_limit_unassign_slot(l, r->backend, slot);
@@ -152,7 +154,7 @@ static bool release_row_in_backend(const struct mk_conn_limit *l, unsigned backe
     return had;
 }
 
-/* Of one that joins, leaves or has died. */
+/* Clears the row of a worker that joins, leaves or has died. */
 static void clear_row(const struct mk_conn_limit *l, unsigned row)
 {
     for (unsigned i = 0; i < LOAD(&l->memory->n_backends) && i < MK_UPSTREAM_SERVERS; i++)
@@ -162,7 +164,7 @@ static void clear_row(const struct mk_conn_limit *l, unsigned row)
         l->on_empty(l->ctx, row);
 }
 
-/* Threads live as long as their memory. */
+/* Worker threads live as long as the memory. */
 static bool try_acquire_row(const struct mk_conn_limit *l, unsigned row)
 {
     uint32_t *is_taken = &l->memory->rows[row].is_taken, none = 0;
@@ -256,7 +258,8 @@ void mk_conn_limit_publish_waiters(const struct mk_conn_limit *l, unsigned backe
                                    bool hides)
 {
     if (hides)
-        set_unpublished(l, backend, row, true); /* first: a request is shown or hidden at any time */
+        set_unpublished(l, backend, row, true); /* set first: a request can be published or hidden at any
+                                                 * time */
     struct mk_conn_limit_waiter *shown = mk_conn_limit_backend(l, backend)->waiters[row];
     for (unsigned k = 0; k < MK_CONN_LIMIT_WAITERS; k++) {
         if (LOAD(&shown[k].client) != waiters[k].client)
@@ -264,7 +267,7 @@ void mk_conn_limit_publish_waiters(const struct mk_conn_limit *l, unsigned backe
         if (LOAD(&shown[k].since_ms) != waiters[k].since_ms)
             STORE(&shown[k].since_ms, waiters[k].since_ms);
     }
-    if (!waiters[0].since_ms) /* not earlier: others look at both, one after the other */
+    if (!waiters[0].since_ms) /* not earlier: readers look at the two fields one after the other */
         set_unpublished(l, backend, row, false);
 }
 
@@ -273,7 +276,8 @@ static uint64_t stale_after_ms(const struct mk_conn_limit_rule *r, uint64_t sinc
     return since_ms + r->wait_ms + LATE_MS;
 }
 
-/* Of that worker; *best becomes since when it has waited. Usually none waits: then the clock is not read. */
+/* Checks one worker's row; *best becomes the start of its oldest wait. Usually no request waits, and the
+ * clock is not read. */
 static bool find_older_in_row(const struct mk_conn_limit *l, const struct mk_conn_limit_rule *r,
                               const struct mk_conn_limit_waiter *waiters, uint64_t *best)
 {
@@ -327,7 +331,8 @@ int mk_conn_limit_wake_fd(const struct mk_conn_limit *l, unsigned row)
     return l->events[row % MK_CONN_LIMIT_EVENTS];
 }
 
-/* No worker reads the events: every write is an edge for all that watch. They would be full after 2^64 writes. */
+/* Nobody reads the eventfds: each write is an edge for every watcher. The counter would overflow only after
+ * 2^64 writes. */
 void mk_conn_limit_wake_row(const struct mk_conn_limit *l, unsigned backend, unsigned row)
 {
     static const uint64_t one = 1;

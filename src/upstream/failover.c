@@ -10,7 +10,7 @@ void mk_failover_broadcast(struct mk_backend *o)
 {
     uint32_t message = mk_failover_encode(o->server);
     struct mk_pool *p = o->pool;
-    if (o->server->upstream->n > 1) /* else there is no other one */
+    if (o->server->upstream->n > 1) /* otherwise there is no other server */
         (void)mk_worker_send(p->worker, p->upstreams->plugin, MK_TO_ALL,
                              mk_str_of((const char *)&message, sizeof message));
 }
@@ -26,7 +26,7 @@ static bool has_other_server_up(const struct mk_backend *o, const struct mk_upst
     return false;
 }
 
-/* One that still connects has sent nothing. */
+/* A connection in progress has sent nothing yet. */
 static void fail_over_request(struct mk_backend *o, struct mk_upstream_conn *c)
 {
     if (c->options.to.p || c->is_answered || !has_other_server_up(o, c))
@@ -39,7 +39,7 @@ static void fail_over_request(struct mk_backend *o, struct mk_upstream_conn *c)
     }
 }
 
-/* Each is looked at once: what happens to one may end others. */
+/* Checks each request right away, because moving one may end others. */
 void mk_failover_move_requests(struct mk_backend *o)
 {
     struct mk_list all;

@@ -7,7 +7,7 @@
 #include "upstream/connect_error.h"
 #include "upstream/health.h"
 
-/* A server that fails now and then has a line for each of these at most. */
+/* Minimum time between two log lines about a flapping server. */
 enum { AGAIN_MS = 1000 };
 
 #define LOAD(p)     __atomic_load_n(p, __ATOMIC_RELAXED)
@@ -18,7 +18,7 @@ static struct mk_upstream_stats_health *shared_health(const struct mk_upstream_s
     return mk_upstream_stats_health(&s->upstream->all->stats, s->stats_slot);
 }
 
-/* Is that news, and is it time for it? The first worker that notices says so. */
+/* Is this a change, and may it be logged now? The first worker that notices logs it. */
 static bool should_log_change(uint32_t *state, uint64_t *told_ms, uint32_t now)
 {
     uint32_t old = LOAD(state);
@@ -35,7 +35,7 @@ static bool should_log_change(uint32_t *state, uint64_t *told_ms, uint32_t now)
     mk_worker_log(w, level, "upstream %.*s: the server %.*s " fmt, MK_STR_ARG((s)->upstream->name),          \
                   MK_STR_ARG((s)->name), __VA_ARGS__)
 
-/* The server is up again: requests of any worker may use it. */
+/* The server is up again: requests of all workers may use it. */
 static void wake_waiting_workers(const struct mk_upstream_server *s)
 {
     if (s->upstream->max)

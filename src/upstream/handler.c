@@ -10,7 +10,7 @@ static const struct mk_sm_states steps = {
     MK_SM_STATE(MK_HANDLER_WAIT_HEAD, "wait for head", TO(BODY) | TO(TUNNEL) | TO(DONE)),
     MK_SM_STATE(MK_HANDLER_BODY, "body", TO(DONE)),
     MK_SM_STATE(MK_HANDLER_TUNNEL, "tunnel", TO(DONE)),
-    MK_SM_STATE(MK_HANDLER_DONE, "done", TO(DONE)), /* refused, and then the request ends */
+    MK_SM_STATE(MK_HANDLER_DONE, "done", TO(DONE)), /* rejected; then the request ends */
 };
 
 static const char *state_problem(const void *owner)
@@ -33,7 +33,7 @@ enum mk_verdict mk_upstream_handler_error(struct mk_response *response, unsigned
     return MK_ERROR;
 }
 
-/* The upstream request stays until ours ends: fields of the response may be in it. */
+/* Keeps the upstream request until ours ends: headers of the response may point into it. */
 static enum mk_verdict handler_error(struct mk_upstream_handler *h, unsigned status)
 {
     mk_upstream_handler_move(h, MK_HANDLER_DONE);
@@ -71,7 +71,7 @@ static ssize_t handler_read(struct mk_upstream_handler *h, char *buf, size_t cap
     if (!h->upstream)
         return -EPIPE;
     if (h->step.is == MK_HANDLER_BODY)
-        mk_upstream_request_resume(h->upstream); /* the backend may answer while it reads */
+        mk_upstream_request_resume(h->upstream); /* the backend may respond while it is still reading */
     ssize_t n = mk_upstream_request_read(h->upstream, buf, cap);
     if (n == 0)
         handler_add_trailers(h);
@@ -89,8 +89,8 @@ static ssize_t handler_pull(void *ctx, char *buf, size_t cap)
 
 static const struct mk_body_source_ops response_body = {.pull = handler_pull};
 
-/* A small body that came with the head is sent with it, and its backend serves others at once. The upstream request has
- * the body and the fields of the response. */
+/* A small body that arrived with the head is sent along with it and releases its backend immediately. The
+ * upstream request owns the body and the response headers. */
 static int handler_set_body(struct mk_upstream_handler *h)
 {
     unsigned status = mk_upstream_request_status(h->upstream);
@@ -132,7 +132,7 @@ static enum mk_verdict handler_open_tunnel(struct mk_upstream_handler *h)
 
 /* ---- The head of the response ---- */
 
-/* Another handler answers, maybe for another path. */
+/* Another handler responds, possibly for another path. */
 static enum mk_verdict handler_decline(struct mk_upstream_handler *h, enum mk_verdict verdict)
 {
     handler_on_end(h);

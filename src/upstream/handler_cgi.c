@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The handlers `fastcgi`, `scgi` and `uwsgi`: pass requests to programs that get the variables of CGI (RFC 3875). */
+/* The handlers `fastcgi`, `scgi` and `uwsgi`: pass requests to programs with CGI variables (RFC 3875). */
 #include <errno.h>
 #include <limits.h>
 #include <monkey/cgi.h>
@@ -9,28 +9,29 @@
 #include "upstream/handler.h"
 #include "upstream/route_option.h"
 
-enum { ERRORS_MAX = 64 * 1024 }; /* bytes of standard error that are logged */
+enum { ERRORS_MAX = 64 * 1024 }; /* maximum logged bytes of standard error */
 
-/* One of the handlers. */
+/* One of the three handlers. */
 struct cgi_handler_type {
     const struct mk_plugin *plugin;
     enum mk_upstream_protocol protocol;
-    uint16_t port; /* of servers written without one */
+    uint16_t port; /* default port of servers */
     const char *
-        split; /* the extension of scripts, unless the pattern or the route gives one; NULL: there are no files */
+        split; /* default extension of scripts; NULL: the handler has no script files */
 };
 
 struct cgi_route {
     const struct cgi_handler_type *gateway;
     struct mk_upstream *upstream;
-    mk_str root;   /* the document root as the backend sees it; absent: where it really is */
-    mk_str split;  /* how names of scripts end; absent: there are no files */
-    mk_str prefix; /* of the pattern, without a slash at its end: SCRIPT_NAME where there are no files */
+    mk_str root;   /* document root as seen by the backend; absent: our own, resolved */
+    mk_str split;  /* extension of scripts; absent: no script files */
+    mk_str prefix; /* prefix of the pattern, without its trailing slash: SCRIPT_NAME if there are no script
+                    * files */
     struct mk_header *set;
     size_t n_set;
     bool streams;
     bool passes_underscores, passes_forwarded;
-    bool raw_paths; /* also those that the program may read as paths of other routes */
+    bool raw_paths; /* allow paths that the program may interpret as paths of other routes */
     struct mk_upstream_limits limits;
 };
 
@@ -38,12 +39,12 @@ struct cgi_request {
     struct mk_upstream_handler handler;
     const struct cgi_route *route;
     mk_str script_name, path_info;
-    struct mk_cgi_errors *errors; /* NULL: none so far */
+    struct mk_cgi_errors *errors; /* NULL: no error output so far */
 };
 
-/* Where the document root really is: the backend need not resolve links or `..` as we do. */
+/* The resolved document root: the backend may resolve links and `..` differently. */
 struct document_root {
-    mk_str path, real; /* without a slash at the end */
+    mk_str path, real; /* without a trailing slash */
 };
 
 static struct cgi_request *cgi_request_of(struct mk_upstream_handler *h)
@@ -53,7 +54,7 @@ static struct cgi_request *cgi_request_of(struct mk_upstream_handler *h)
 
 /* ---- Options of a route ---- */
 
-/* Not seen from the folder of the configuration: it may be that of another container. */
+/* Not relative to the configuration folder: it may be a path in another container. */
 static bool option_read_root(const struct mk_route_option *o)
 {
     struct cgi_route *r = o->route;
@@ -102,7 +103,7 @@ static const struct mk_route_option_type cgi_options[] = {
 
 /* ---- The pattern ---- */
 
-/* The extension in a pattern such as `*.php` or `/blog/?*.php/?*`; absent: it has none. */
+/* The extension in a pattern such as `*.php` or `/blog/?*.php/?*`; absent: none. */
 static mk_str pattern_extension(mk_str pattern)
 {
     if (mk_str_ends(pattern, MK_STR("/*")))
@@ -117,7 +118,7 @@ static mk_str pattern_extension(mk_str pattern)
     return extension.len > 1 ? extension : MK_STR_NULL;
 }
 
-/* The part in front of its first wildcard, without a slash at its end. */
+/* The pattern up to its first wildcard, without a trailing slash. */
 static mk_str pattern_prefix(mk_str pattern)
 {
     size_t end = mk_str_find(pattern, '*'), other = mk_str_find(pattern, '?');
@@ -228,7 +229,7 @@ static int cgi_add_other_headers(struct mk_upstream_handler *h, const struct mk_
     return e;
 }
 
-/* The upstream request has checked them, and keeps them until the request ends. */
+/* The headers were validated by the upstream request, which lives until our request ends. */
 static int cgi_copy_head(struct mk_upstream_handler *h)
 {
     mk_str text;
@@ -241,7 +242,7 @@ static int cgi_copy_head(struct mk_upstream_handler *h)
     return e ? e : mk_response_add_headers(h->response, text, lines, n);
 }
 
-/* RFC 3875, section 6.2.2. */
+/* Local redirect response (RFC 3875, section 6.2.2). */
 static bool cgi_follow_local_redirect(struct mk_upstream_handler *h, enum mk_verdict *verdict)
 {
     if (!mk_upstream_request_is_local_redirect(h->upstream))
@@ -272,7 +273,7 @@ static mk_str cgi_script_filename(struct cgi_request *c, const struct document_r
         return cgi_join_path(c, c->route->root, c->script_name);
     mk_str rest = mk_str_starts(name, root->path) ? mk_str_skip(name, root->path.len) : MK_STR_NULL;
     if (!rest.len || rest.p[0] != '/' || mk_str_eq(root->path, root->real))
-        return name; /* or it is beneath the folder of an Alias or of a user */
+        return name; /* or inside the folder of an Alias or of a user */
     return cgi_join_path(c, root->real, rest);
 }
 
@@ -321,7 +322,7 @@ static const struct mk_upstream_handler_ops cgi_ops = {.make_request = cgi_build
                                                        .on_end = cgi_on_end,
                                                        .on_error_text = cgi_on_error_text};
 
-/* The pattern's beginning is the name of the program, the rest of the path is its own. */
+/* The prefix of the pattern is SCRIPT_NAME, the rest of the path is PATH_INFO. */
 static void split_program_path(const struct cgi_route *route, mk_str path, mk_str *name, mk_str *info)
 {
     mk_str rest = mk_str_skip(path, route->prefix.len);
@@ -330,7 +331,7 @@ static void split_program_path(const struct cgi_route *route, mk_str path, mk_st
     *info = fits ? rest : path;
 }
 
-/* A program has to know the length of a body: one that is unknown is received first. */
+/* CGI requires CONTENT_LENGTH: a body of unknown length is buffered first. */
 static enum mk_verdict cgi_start(struct mk_request *request, struct mk_response *response,
                                  const struct cgi_route *route, mk_str name, mk_str info)
 {
@@ -363,7 +364,8 @@ static enum mk_verdict cgi_handle(struct mk_request *request, struct mk_response
     else
         split_program_path(route, mk_request_path(request), &name, &info);
     if (status == 404) {
-        if (name.p) /* set here, so that `static` does not send a script that comes back meanwhile */
+        if (name.p) /* set here, so that `static` does not send the source of a script that reappears
+                     * meanwhile */
             mk_response_set_status(response, 404);
         return MK_NEXT;
     }
@@ -382,7 +384,8 @@ static enum mk_verdict cgi_handle(struct mk_request *request, struct mk_response
 
 static const char *const needs[] = {"upstream", NULL};
 
-/* The plugin `name_` with its handler of the same name; the other arguments are members of its struct cgi_handler_type. */
+/* Defines the plugin `name_` with its handler of the same name; the other arguments are members of its struct
+ * cgi_handler_type. */
 #define GATEWAY(name_, help_, ...)                                                                           \
     MK_PLUGIN_DECLARE(name_);                                                                                \
     static const struct cgi_handler_type name_ = {.plugin = &MK_PLUGIN_OF(name_), __VA_ARGS__};              \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The handler `proxy`: passes requests to HTTP servers; and backends that are parts of this server in other processes. */
+/* The handler `proxy`: passes requests to HTTP servers and to local backends (parts of this server in other
+ * processes). */
 #include <errno.h>
 #include <monkey/plugin.h>
 #include <monkey/worker.h>
@@ -61,8 +62,8 @@ static int proxy_copy_head(struct mk_upstream_handler *h)
     return mk_proxy_response_copy_head(p);
 }
 
-/* A local backend has no response of its own. It is read to its end, so that the connection is kept. What was read of
- * the request's body is gone: then no other handler can have the request. */
+/* The local backend declined the request. Its response is read to the end, so that the connection can be
+ * reused. If some of the request body was read, it is lost, and no other handler can take the request. */
 static bool proxy_is_declined(struct mk_upstream_handler *h, enum mk_verdict *verdict)
 {
     char buf[64];
@@ -88,7 +89,8 @@ static const struct mk_upstream_handler_ops local_ops = {.make_request = proxy_b
 
 /* ---- The first call ---- */
 
-/* Over another version of HTTP in a tunnel, or one in TLS, the client could ask for what no route allows. */
+/* A tunnel with another HTTP version, or with TLS inside, would let the client request anything that no route
+ * allows. */
 static mk_str proxy_find_upgrade(const struct mk_request *request)
 {
     static const mk_str refused[] = {MK_STR_INIT("h2c"), MK_STR_INIT("h2"), MK_STR_INIT("HTTP"),
@@ -103,7 +105,8 @@ static mk_str proxy_find_upgrade(const struct mk_request *request)
     return protocol;
 }
 
-/* A local backend asks its client for the body, or refuses the request without it, as a handler of this server would. */
+/* A local backend sends 100 Continue or rejects the request without its body, like a handler of this
+ * server. */
 static bool proxy_expects_continue(struct mk_request *request)
 {
     return mk_request_version(request) >= 11 && mk_request_length(request) &&

@@ -7,7 +7,7 @@
 #define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
 #define ADD(p, n)   __atomic_fetch_add(p, n, __ATOMIC_RELAXED)
 
-/* The average moves an eighth of the way to each new value. */
+/* Moving average: each new value has a weight of 1/8. */
 enum { AVERAGE_SHIFT = 3, WHOLE = 1000 };
 
 static struct mk_upstream_stats_health *shared_health(const struct mk_upstream_server *s)
@@ -15,7 +15,7 @@ static struct mk_upstream_stats_health *shared_health(const struct mk_upstream_s
     return mk_upstream_stats_health(&s->upstream->all->stats, s->stats_slot);
 }
 
-/* A check or a time that the configuration does not have any more decides nothing: what is shared outlives
+/* Ignores health checks and failure times that the current configuration has disabled: shared memory outlives
  * it. */
 bool mk_health_is_check_failed(const struct mk_upstream_server *s)
 {

@@ -19,20 +19,20 @@ enum {
 
 struct mk_health_checker {
     struct mk_backend *backend;
-    struct mk_upstream_conn conn; /* it has a socket while a check is under way */
+    struct mk_upstream_conn conn; /* has a socket while a check is in progress */
     struct mk_timer timer;
     void (*on_down)(struct mk_backend *o);
-    uint64_t next_at_ms; /* when the next check begins */
-    bool has_failed;     /* the last one, */
-    bool was_refused;    /* because nothing listens */
+    uint64_t next_at_ms; /* when the next check starts */
+    bool has_failed;     /* result of the last check */
+    bool was_refused;    /* the last check failed because nothing listens */
     bool is_sent;
-    bool is_judged;        /* the result is known; the rest of the response is read and dropped */
-    char line[STATUS_LEN]; /* the beginning of the response */
-    size_t len;            /* of the response so far */
-    unsigned n_failed;     /* addresses in a row where connecting failed */
+    bool is_judged;        /* the result is known; the rest of the response is discarded */
+    char line[STATUS_LEN]; /* beginning of the response */
+    size_t len;            /* response bytes so far */
+    unsigned n_failed;     /* consecutive addresses to which connecting failed */
 };
 
-/* One that fails is looked at more often: it may be about to start. */
+/* A failing server is checked more often: it may be starting. */
 static uint32_t next_check_delay_ms(const struct mk_health_checker *c)
 {
     uint32_t ms = c->backend->server->upstream->settings->check_ms,
@@ -73,7 +73,7 @@ static void close_check_conn(struct mk_health_checker *c)
         mk_upstream_conn_close(&c->conn);
 }
 
-/* The end of a check. What is judged already stays so. */
+/* Ends a check. An earlier result is kept. */
 static void finish_check(struct mk_health_checker *c, bool ok, const char *why)
 {
     close_check_conn(c);
@@ -89,7 +89,7 @@ static bool is_server_failure(struct mk_health_checker *c, const struct mk_socka
     return !at || !mk_resolver_mark_failed(names, at) || ++c->n_failed >= names->n;
 }
 
-/* Connecting failed. What we lack says nothing about the server, nor does one of its addresses: the next
+/* Connecting failed. A local shortage, or a single failed address, says nothing about the server: the next
  * check may. */
 static void handle_connect_failure(struct mk_health_checker *c, const struct mk_sockaddr *at, int error)
 {
@@ -100,7 +100,7 @@ static void handle_connect_failure(struct mk_health_checker *c, const struct mk_
         close_check_conn(c);
 }
 
-/* As clients of the server write it: without the default port of the scheme. */
+/* Writes Host as clients of the server do: without the scheme's default port. */
 static void write_host_header(const struct mk_upstream_server *s, struct mk_buf *out)
 {
     mk_str host = s->host.p ? s->host : MK_STR("localhost");
@@ -126,7 +126,7 @@ static bool send_check_request(struct mk_health_checker *c)
     return !head.failed && mk_upstream_conn_write(&c->conn, mk_buf_str(&head), false) == (ssize_t)head.len;
 }
 
-/* Judges the status, which has come. */
+/* The status line is complete: determines the result. */
 static void check_status_line(struct mk_health_checker *c)
 {
     const struct mk_upstream_settings *settings = c->backend->server->upstream->settings;
@@ -145,8 +145,8 @@ static void check_status_line(struct mk_health_checker *c)
                   why);
 }
 
-/* The status decides. The rest is read as well: a server whose response stays unread finds its connection
- * reset, and may log an error for each check. */
+/* The status decides. The rest is read as well, because closing with unread data resets the connection and
+ * the server may log an error for each check. */
 static void read_check_response(struct mk_health_checker *c)
 {
     char rest[1024];
@@ -173,7 +173,7 @@ static void advance_check(struct mk_health_checker *c)
     else if (c->conn.state.is != MK_UPSTREAM_CONN_OPEN)
         return;
     else if (s->upstream->settings->check.p[0] != '/')
-        finish_check(c, true, NULL); /* it accepts connections */
+        finish_check(c, true, NULL); /* the server accepts connections */
     else if (!c->is_sent && !send_check_request(c))
         finish_check(c, false, "it takes no request");
     else
@@ -186,7 +186,7 @@ static void on_conn_event(void *ctx, unsigned which)
     advance_check(ctx);
 }
 
-/* It did not answer in time. */
+/* The server did not respond in time. */
 static void handle_timeout(struct mk_health_checker *c)
 {
     if (c->conn.state.is != MK_UPSTREAM_CONN_OPEN)
@@ -213,7 +213,7 @@ static void start_check(struct mk_health_checker *c)
         advance_check(c);
 }
 
-/* Each check ends before the next one begins. */
+/* Each check ends before the next one starts. */
 static void on_check_timer(struct mk_timer *t)
 {
     struct mk_health_checker *c = MK_CONTAINER(t, struct mk_health_checker, timer);

@@ -31,7 +31,7 @@ static void update_conn_counts(struct mk_backend *o, int open, int idle)
 
 /* ---- Sweeping: timeouts of those that wait, and of idle connections ---- */
 
-/* Or earlier, if that is planned already: what comes later puts off nothing. */
+/* Schedules a sweep; an earlier one stays scheduled. */
 static void schedule_sweep(struct mk_pool *p, uint32_t ms)
 {
     uint64_t at = mk_worker_now_ms(p->worker) + ms;
@@ -41,7 +41,7 @@ static void schedule_sweep(struct mk_pool *p, uint32_t ms)
     mk_timer_set(&p->timer, p->worker, ms);
 }
 
-/* UINT64_MAX: not at all. */
+/* UINT64_MAX: no sweep. */
 static void schedule_sweep_at(struct mk_pool *p, uint64_t now, uint64_t at)
 {
     if (at != UINT64_MAX)
@@ -82,12 +82,12 @@ static void on_idle_conn_event(void *ctx, unsigned which)
     struct mk_backend *o = c->backend;
     if (mk_upstream_conn_is_harmless_event(c, which))
         return;
-    remove_from_idle(c); /* it ended, or sent what was not asked for */
+    remove_from_idle(c); /* closed by the server, or unsolicited data */
     close_and_free_conn(c);
     mk_wait_queue_wake_older(o);
 }
 
-/* To the request that it was acquired for: it has a socket now. */
+/* Hands the connected socket to its request. */
 static void lend_conn(struct mk_upstream_conn *c)
 {
     struct mk_backend *o = c->backend;
@@ -108,7 +108,7 @@ static void lend_idle_conn(struct mk_upstream_conn *idle, struct mk_upstream_con
     lend_conn(to);
 }
 
-/* Does it lead to where the server is still? Its name may have lost that address. */
+/* Is its address still one of the server's? DNS may have changed. */
 static bool is_addr_current(struct mk_upstream_conn *c)
 {
     const struct mk_resolver *names = &c->backend->names;
@@ -128,7 +128,7 @@ static void push_idle(struct mk_upstream_conn *c)
     update_conn_counts(o, 0, 1);
 }
 
-/* One that is idle; the one used last is the least likely to be closed by its server. */
+/* Pops the most recently used idle connection, which the server is least likely to close. */
 static struct mk_upstream_conn *pop_idle(struct mk_backend *o)
 {
     if (mk_list_empty(&o->idle))
@@ -138,7 +138,7 @@ static struct mk_upstream_conn *pop_idle(struct mk_backend *o)
     return c;
 }
 
-/* The next addresses of the server, as long as they refuse at once. */
+/* Tries the server's addresses in turn as long as they fail immediately. */
 static int connect_to_server(struct mk_backend *o, struct mk_upstream_conn *c)
 {
     int e = -EHOSTUNREACH;
@@ -154,7 +154,8 @@ static int connect_to_server(struct mk_backend *o, struct mk_upstream_conn *c)
     return e;
 }
 
-/* A connection within the budget: the place of an idle one, if only a new one will do and none is left. */
+/* Acquires a slot of the connection limit; if a new connection is required and no slot is free, closes an
+ * idle connection for it. */
 static bool acquire_slot(struct mk_backend *o, const struct mk_conn_limit_rule *rule, unsigned *slot)
 {
     const struct mk_conn_limit *limit = &o->pool->limit;
@@ -167,7 +168,7 @@ static bool acquire_slot(struct mk_backend *o, const struct mk_conn_limit_rule *
     return mk_conn_limit_acquire_slot(limit, rule->backend, rule->max, o->pool->row, slot);
 }
 
-/* One that is idle, for this client. */
+/* Pops an idle connection that this client may use. */
 static struct mk_upstream_conn *pop_idle_for_client(struct mk_backend *o,
                                                     const struct mk_conn_limit_rule *rule,
                                                     const struct mk_upstream_conn *l)
@@ -186,8 +187,7 @@ void mk_pool_report_failure(struct mk_backend *o, int error, const char *why)
     mk_pool_schedule_sweep(o->pool);
 }
 
-/* -EBUSY: no connection is left in the budget, or those of others come first; -EAGAIN: its name is being
- * resolved. */
+/* -EBUSY: no slot is free, or other requests come first; -EAGAIN: the server's name is being resolved. */
 static int acquire_from_backend(struct mk_backend *o, struct mk_upstream_conn *l)
 {
     const struct mk_conn_limit_rule rule = mk_client_share_limit_rule(o);
@@ -211,7 +211,7 @@ static int acquire_from_backend(struct mk_backend *o, struct mk_upstream_conn *l
         return -EBUSY;
     if (rule.max && !mk_conn_limit_assign_slot(limit, &rule, slot, l->client)) {
         mk_conn_limit_release_slot(limit, rule.backend, slot);
-        mk_wait_queue_wake_older(o); /* it may have looked when ours had the slot */
+        mk_wait_queue_wake_older(o); /* it may have looked while we held the slot */
         return -EBUSY;
     }
     e = connect_to_server(o, l);
@@ -281,8 +281,8 @@ int mk_pool_acquire(struct mk_backend_set *g, struct mk_upstream_conn *l)
     }
 }
 
-/* An idle connection that a request of another worker waits for. A worker first shows what it has, or
- * wants, and then looks at the others: so of two that do both at the same time one sees the other. */
+/* Gives up an idle connection for another worker's waiting request. Each worker publishes what it has or
+ * wants before it reads the others: if two do so at the same time, at least one sees the other. */
 static void yield_idle_of_backend(struct mk_backend *o)
 {
     if (mk_list_empty(&o->idle))
@@ -318,7 +318,7 @@ static void schedule_queue_deadline(struct mk_backend_set *g)
     schedule_sweep_at(g->pool, now, mk_wait_queue_next_deadline_ms(g, now));
 }
 
-/* Where a client's share is used up, its other requests need not be tried. */
+/* Once a client's share is used up, its other requests are skipped. */
 static void serve_own_queue(struct mk_backend_set *g)
 {
     uint64_t held_back = 0;
@@ -339,7 +339,7 @@ static void serve_own_queue(struct mk_backend_set *g)
     }
 }
 
-/* What ours do not use is for those of other workers. */
+/* Slots that our requests do not use go to other workers. */
 static void serve_queue(struct mk_backend_set *g)
 {
     if (!g->n_waiting)
@@ -360,7 +360,7 @@ int mk_pool_enqueue(struct mk_backend_set *g, struct mk_upstream_conn *l)
     g->n_waiting++;
     mk_wait_queue_publish(g);
     yield_idle_conns(g);
-    serve_queue(g); /* a slot may have become free before others could see that this one waits */
+    serve_queue(g); /* a slot may have become free before the others could see this request */
     return l->waits_since_ms ? -EAGAIN : l->error;
 }
 
@@ -368,10 +368,10 @@ void mk_pool_dequeue(struct mk_upstream_conn *l)
 {
     struct mk_backend_set *g = l->set;
     remove_from_queue(l);
-    mk_wait_queue_wake_for_free_slots(g, true); /* it may have held up others */
+    mk_wait_queue_wake_for_free_slots(g, true); /* the request may have blocked others */
 }
 
-/* A connection was closed: others may have its slot. */
+/* A connection was closed: waiting requests may use its slot. */
 static void serve_queues_of_backend(struct mk_backend *o)
 {
     mk_wait_queue_wake_older(o);
@@ -405,8 +405,8 @@ static void keep_idle(struct mk_upstream_conn *c)
     mk_pool_schedule_sweep(o->pool);
 }
 
-/* By the first that waits for it, or later. One that needs a new connection gets the room of this one: else
- * those behind would pass it for ever. */
+/* Hands the connection to the first waiting request that can use it. If that one needs a new connection, it
+ * gets this one's slot: otherwise later waiters overtake it (starvation). */
 static bool reuse_conn(struct mk_upstream_conn *c)
 {
     struct mk_backend *o = c->backend;
@@ -471,11 +471,12 @@ void mk_pool_release_cancelled(struct mk_upstream_conn *c, uint32_t ms, bool str
     schedule_sweep_at(o->pool, mk_worker_now_ms(o->pool->worker), mk_cancelled_conn_next_expiry_ms(o));
 }
 
-/* There may be a connection for one that waits here, or one that waits elsewhere wants an idle one. */
+/* Another worker woke us: a slot may be free for our queue, or its request needs an idle connection of
+ * ours. */
 static void handle_wake_of_set(struct mk_backend_set *g)
 {
     if (g->n_waiting)
-        mk_wait_queue_publish(g); /* others may have used up a share, or given it back */
+        mk_wait_queue_publish(g); /* other workers may have used up or released a share */
     yield_idle_conns(g);
     serve_queue(g);
     if (!g->n_waiting)
@@ -496,7 +497,7 @@ static void on_wake_event(void *ctx, unsigned which)
 
 /* ---- The sweep ---- */
 
-/* True: it is up. */
+/* Returns whether the server is up. */
 static bool publish_health(const struct mk_backend *o)
 {
     return mk_health_publish(o->server, o->names.n || !o->names.fresh_until_ms);
@@ -533,7 +534,7 @@ static void fail_expired_waiters(struct mk_backend_set *g, uint64_t now)
     }
 }
 
-/* Without a master, nothing has told that a worker died. */
+/* Without a master, nothing reports that a worker died. */
 static void sweep_queue(struct mk_backend_set *g)
 {
     mk_conn_limit_free_dead_rows(&g->pool->limit, g->pool->row);
@@ -574,12 +575,12 @@ static void on_addresses_changed(struct mk_resolver *n)
         remove_from_idle(c);
         close_and_free_conn(c);
     }
-    mk_wait_queue_publish(mk_wait_queue_set(o)); /* ours may wait for it, once it has an address */
+    mk_wait_queue_publish(mk_wait_queue_set(o)); /* our requests may be waiting for the server's address */
     mk_wait_queue_wake_older(o);
     serve_queue(mk_wait_queue_set(o));
 }
 
-/* A name server that does not answer holds up none of the work that other plugins do aside. */
+/* Has threads of its own: a name server that does not respond cannot block the shared thread pool. */
 static bool ensure_resolver_threads(struct mk_pool *p)
 {
     if (!p->threads)
@@ -601,7 +602,7 @@ static bool open_backend(struct mk_pool *p, struct mk_backend *o, const struct m
     o->shown_idle = &p->stats.memory->idle[s->stats_slot][p->row];
     o->cells = mk_worker_cells(p->worker, mk_upstream_stats_health(&p->stats, s->stats_slot)->series);
     mk_resolver_refresh(&o->names);
-    publish_health(o); /* another configuration may have judged it otherwise */
+    publish_health(o); /* another configuration may have judged it differently */
     if (!s->upstream->settings->check.len || mk_worker_index(p->worker) != 0)
         return true;
     o->check = mk_health_check_start(o, mk_failover_broadcast);
@@ -624,7 +625,7 @@ static bool watch_wake_fd(struct mk_pool *p)
     int event = mk_conn_limit_wake_fd(&p->limit, p->row);
     for (unsigned i = 0; i < p->upstreams->n; i++)
         mk_wait_queue_wake_all(
-            &p->sets[i]); /* their requests may have waited for the limit of this configuration */
+            &p->sets[i]); /* requests may have waited for this configuration's limit */
     if (event < 0)
         return true;
     p->wakes = mk_watcher_new(p->worker, event, MK_READABLE, on_wake_event, p);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What requests of a worker have in common: memory, events at the end of a turn, and how many may be repeated. */
+/* What the requests of one worker share: memory, notifications at the end of a loop iteration, and the retry
+ * budget. */
 #include "upstream/pool.h"
 
 void mk_pool_free_conn(struct mk_upstream_conn *c)
@@ -22,7 +23,7 @@ bool mk_pool_notify_if_reused(struct mk_upstream_conn *c)
     return is_kept;
 }
 
-/* Those that are added meanwhile have their turn with the end of the next one. */
+/* Notifications added during this pass run at the end of the next iteration. */
 void mk_pool_run_notifications(void *pool)
 {
     struct mk_pool *p = pool;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fields of the request that the server behind gets. */
+/* Headers of the request to the upstream server. */
 #include "upstream/proxy.h"
 
 #include <monkey/text.h>
 #include <monkey/tls.h>
 #include <sys/random.h>
 
-/* Bytes of all lines that are added, without the texts in them: Host, Via, X-Forwarded-*, Forwarded,
- * MK_LOCAL_BACKEND_CLIENT, MK_LOCAL_BACKEND_BODY_MAX, Client-Cert, Sec-WebSocket-Key; and those of an address. */
+/* Upper bound for the added headers, without variable text: Host, Via, X-Forwarded-*, Forwarded,
+ * MK_LOCAL_BACKEND_CLIENT, MK_LOCAL_BACKEND_BODY_MAX, Client-Cert, Sec-WebSocket-Key; and for an address. */
 enum { ADDED = 672, ADDRESS_MAX = 128, KEY_BYTES = 16 };
 
 static const mk_str schemes[] = {MK_STR_INIT("https"), MK_STR_INIT("http")};
@@ -15,20 +15,19 @@ static const mk_str schemes[] = {MK_STR_INIT("https"), MK_STR_INIT("http")};
 struct request_headers {
     struct mk_request *request;
     const struct mk_proxy_route *route;
-    mk_str host;        /* that the client asked for */
-    mk_str site;        /* the virtual host, for a local backend */
-    mk_str certificate; /* of the client, if the route passes it on */
-    unsigned roles;     /* of the client's fields: a bit for each */
+    mk_str host;        /* requested by the client */
+    mk_str site;        /* id of the virtual host, for a local backend */
+    mk_str certificate; /* client certificate, if the route forwards it */
+    unsigned roles;     /* bitmap of the roles of the client's headers */
     struct mk_proxy_connection_options *named;
-    mk_str destination; /* that of the client, as the route has it; absent: it has sent none */
-    bool limits_hops;   /* Max-Forwards is ours to say */
+    mk_str destination; /* the client's Destination, mapped by the route; absent: none */
+    bool limits_hops;   /* we set Max-Forwards */
     struct mk_buf text;
 };
 
 /* ---- The client's fields ---- */
 
-/* An option of Connection names a field of this connection, if it is none of its own. False: there are too
- * many. */
+/* Adds a name listed in Connection, unless it is a standard connection option. False: too many. */
 static bool connection_options_add(struct mk_proxy_connection_options *named, mk_str connection)
 {
     mk_str option;
@@ -50,7 +49,7 @@ static bool connection_options_has(const struct mk_proxy_connection_options *nam
     return false;
 }
 
-/* False: the request is wrong. */
+/* False: the request is invalid. */
 static bool headers_note_role(struct request_headers *l, enum mk_header_role role, mk_str value)
 {
     bool is_first = !(l->roles >> role & 1);
@@ -67,7 +66,7 @@ static size_t base64_size(mk_str bytes)
     return (bytes.len + 2) / 3 * 4;
 }
 
-/* Everything that may be written is bounded by what the client sent. 0, or a status. */
+/* Reserves the maximum output, which is bounded by what the client sent. 0, or a status. */
 static unsigned headers_reserve(struct request_headers *l)
 {
     mk_str name, value;
@@ -93,7 +92,7 @@ static unsigned headers_reserve(struct request_headers *l)
     return l->text.p ? 0 : 503;
 }
 
-/* A local backend reads them as the server does. */
+/* Headers that a local backend interprets as the server does. */
 static bool local_backend_gets_header(enum mk_header_role role, mk_str name)
 {
     bool is_of_connection = role == MK_ROLE_HOP || role == MK_ROLE_CONNECTION || role == MK_ROLE_FRAMING;
@@ -110,7 +109,7 @@ static bool route_sends_header(const struct mk_proxy_route *route, enum mk_heade
         return local_backend_gets_header(role, name);
     switch (role) {
     case MK_ROLE_CLIENT:
-    case MK_ROLE_MAX_FORWARDS: /* of other methods it is ignored */
+    case MK_ROLE_MAX_FORWARDS: /* ignored for other methods */
     case MK_ROLE_DESTINATION:
         return true;
     case MK_ROLE_UNDERSCORE:
@@ -152,7 +151,7 @@ static void headers_write_received(struct request_headers *l)
 
 /* ---- Ours ---- */
 
-/* The client's values, and a comma: for fields that each proxy appends to. */
+/* The client's values and a comma, for headers that each proxy appends to. */
 static void headers_write_previous_values(struct request_headers *l, mk_str name)
 {
     mk_str other, value;
@@ -163,7 +162,7 @@ static void headers_write_previous_values(struct request_headers *l, mk_str name
         }
 }
 
-/* RFC 7239: an IPv6 address is in quotes and brackets. */
+/* RFC 7239: IPv6 addresses are quoted and in brackets. */
 static void forwarded_write_node(struct mk_buf *out, mk_str address)
 {
     bool is_ipv6 = mk_str_find(address, ':') != MK_STR_NONE;
@@ -179,7 +178,7 @@ static mk_str headers_write_client_addr(struct request_headers *l)
     return mk_str_skip(mk_buf_str(&l->text), from);
 }
 
-/* What is said of it to others: a peer over a unix socket has no address (RFC 7239, section 6.2). */
+/* The client's name for Forwarded: a peer on a unix socket has no address (RFC 7239, section 6.2). */
 static mk_str headers_write_client(struct request_headers *l)
 {
     if (!mk_request_client_addr(l->request)->is_unix)
@@ -188,7 +187,7 @@ static mk_str headers_write_client(struct request_headers *l)
     return MK_STR("unknown");
 }
 
-/* As the proxy in front of us names it: it may have ended TLS. */
+/* The client's scheme, as reported by the proxy in front of us if that terminates TLS. */
 static mk_str headers_find_scheme(struct request_headers *l)
 {
     mk_str list = mk_request_header(l->request, MK_STR("X-Forwarded-Proto")), first;
@@ -226,7 +225,8 @@ static void headers_write_forwarded(struct request_headers *l)
         mk_header_append(out, MK_STR("X-Forwarded-Host"), host);
 }
 
-/* RFC 9440. There is no Client-Cert-Chain: it would come and go, because tickets keep no chain. */
+/* RFC 9440. Client-Cert-Chain is never sent: session tickets store no chain, so it would be missing after
+ * resumption. */
 static void headers_write_client_cert(struct request_headers *l)
 {
     if (!l->certificate.len)
@@ -261,7 +261,7 @@ static void headers_write_signature(struct request_headers *l, mk_str client, mk
     mk_buf_put(&l->text, MK_STR("\r\n"));
 }
 
-/* For a local backend: what hooks have found out, in place of what a client claims. */
+/* For a local backend: values determined by hooks, instead of claims of the client. */
 static void headers_write_client_info(struct request_headers *l)
 {
     mk_str user = mk_request_user(l->request);
@@ -285,7 +285,7 @@ static void headers_write_client_info(struct request_headers *l)
                                 mk_str_of(l->text.p + max, max_len));
 }
 
-/* HTTP/2 has no key (RFC 8441, section 5), HTTP/1.1 needs one. */
+/* HTTP/2 has no Sec-WebSocket-Key (RFC 8441, section 5), but HTTP/1.1 requires one. */
 static bool headers_write_websocket_key(struct request_headers *l)
 {
     char key[KEY_BYTES];
@@ -333,7 +333,7 @@ unsigned mk_proxy_headers_build(struct mk_proxy *p, struct mk_upstream_request_o
 
 /* ---- Max-Forwards ---- */
 
-/* The field, if there is one. False: there are more, or it is no number. */
+/* Finds Max-Forwards. False: it is repeated or not a number. */
 static bool find_max_forwards(const struct mk_request *request, mk_str *found)
 {
     mk_str name, value;
@@ -351,14 +351,15 @@ static bool find_max_forwards(const struct mk_request *request, mk_str *found)
     return true;
 }
 
-/* One that is larger becomes the largest that we know. */
+/* Saturates at the largest value we support. */
 static uint32_t parse_max_forwards(mk_str digits)
 {
     uint64_t n;
     return mk_num_parse(digits, &n) && n <= UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
-/* This server is the last one. It reflects no TRACE: scripts could read fields that browsers hide from them. */
+/* Max-Forwards is 0: we respond ourselves. TRACE is rejected, because its response would expose headers to
+ * scripts that browsers hide from them. */
 static enum mk_verdict respond_to_max_forwards_0(struct mk_proxy *p, enum mk_method method)
 {
     if (method == MK_METHOD_OPTIONS && !mk_response_set_status(p->handler.response, 200) &&

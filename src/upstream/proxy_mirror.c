@@ -6,7 +6,7 @@
 #include <monkey/plugin.h>
 #include <monkey/worker.h>
 
-/* Of each worker, and of each response: behind that, its connection is closed. */
+/* Requests in flight per worker, and bytes read per response; beyond that, the connection is closed. */
 enum { UNDER_WAY_MAX = 256, READ_MAX = 1024 * 1024, ROOM = 16 * 1024 };
 
 struct mirrored_request {
@@ -18,7 +18,7 @@ struct mirrored_request {
     char content[];
 };
 
-/* Of one worker. */
+/* Mirror state of one worker. */
 struct mk_proxy_mirror {
     struct mirrored_request *first;
     unsigned n;
@@ -52,7 +52,7 @@ void mk_proxy_mirror_free(struct mk_proxy_mirror *m)
 
 /* ---- One copy ---- */
 
-/* 0: it is there; -EAGAIN, or an error. */
+/* 0: the head is complete; -EAGAIN; or an error. */
 static int mirrored_request_read_head(struct mirrored_request *c)
 {
     int e = c->has_head ? 0 : 1;
@@ -62,7 +62,7 @@ static int mirrored_request_read_head(struct mirrored_request *c)
     return e;
 }
 
-/* Reads the response to its end, so that the connection can be kept. */
+/* Reads the response to its end, so that the connection can be reused. */
 static void mirrored_request_on_ready(void *ctx)
 {
     struct mirrored_request *c = ctx;
@@ -95,7 +95,7 @@ static void mirrored_request_start(struct mk_worker *worker, struct mk_proxy_mir
         mirrored_request_free(c);
 }
 
-/* xorshift64: which requests are drawn is no secret. */
+/* xorshift64: sampling need not be unpredictable. */
 static bool mirror_is_sampled(struct mk_proxy_mirror *m, unsigned share)
 {
     m->random ^= m->random << 13;
@@ -115,6 +115,6 @@ void mk_proxy_mirror_send(struct mk_proxy_mirror *m, struct mk_worker *worker,
     mirrored_request.to = route->mirror;
     mirrored_request.limits.tries = 1;
     mirrored_request.conn.server = -1;
-    mirrored_request.conn.client = NULL; /* no client waits for it, and it may outlive its request */
+    mirrored_request.conn.client = NULL; /* no client waits for it, and it may outlive the original request */
     mirrored_request_start(worker, m, &mirrored_request);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The head of the response: that of the server behind, as clients see it. */
+/* Response head: the upstream server's, rewritten for clients. */
 #include "upstream/proxy.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@ struct authority {
     bool has_port;
 };
 
-/* `port` is what one without a port means. False: there is user information, or a broken port. */
+/* `port` is the default port. False: user information, or an invalid port. */
 static bool authority_parse(mk_str text, uint64_t port, struct authority *out)
 {
     size_t bracket = mk_str_find_last(text, ']'), colon = mk_str_find_last(text, ':');
@@ -31,11 +31,11 @@ static bool authority_equals(const struct authority *a, mk_str text, uint64_t po
     return authority_parse(text, port, &b) && a->port == b.port && mk_str_eq_nocase(a->host, b.host);
 }
 
-/* A URL in its parts; `authority` is absent for a path. */
+/* Components of a URL; `authority` is absent for a path. */
 struct location {
-    mk_str scheme; /* with its slashes */
+    mk_str scheme; /* includes "://" */
     mk_str authority, rest;
-    uint64_t port; /* that the scheme means */
+    uint64_t port; /* default port of the scheme */
 };
 
 static bool starts_nocase(mk_str text, mk_str start)
@@ -43,7 +43,7 @@ static bool starts_nocase(mk_str text, mk_str start)
     return mk_str_eq_nocase(mk_str_first(text, start.len), start);
 }
 
-/* False: it is neither a URL of HTTP nor a path. */
+/* False: neither an HTTP URL nor a path. */
 static bool location_parse(const struct mk_proxy *p, mk_str text, struct location *out)
 {
     bool is_https = starts_nocase(text, MK_STR("https://")), is_http = starts_nocase(text, MK_STR("http://")),
@@ -62,8 +62,9 @@ static bool location_parse(const struct mk_proxy *p, mk_str text, struct locatio
     return true;
 }
 
-/* The backend names itself in redirects: by the name of the route, or by the one that it was asked by. The
- * latter may be ours: then scheme and authority are kept, as they may lead from HTTP to HTTPS. */
+/* Detects redirects of the backend to itself: to the name in the route, or to the Host that we sent. The
+ * latter may be our own name: then scheme and authority are kept, since the redirect may lead from HTTP to
+ * HTTPS. */
 static bool location_cut_authority(const struct mk_proxy *p, struct location *l, mk_str *kept)
 {
     const struct mk_proxy_route *r = p->route;
@@ -75,7 +76,7 @@ static bool location_cut_authority(const struct mk_proxy *p, struct location *l,
         return false;
     bool same_scheme =
         mk_str_eq(mk_request_scheme(p->handler.request), l->port == 443 ? MK_STR("https") : MK_STR("http"));
-    /* Without a port it may be of the other scheme: the backend may not know that we speak TLS with it. */
+    /* Without a port, the scheme may differ: the backend may not know that its connection to us uses TLS. */
     if (authority_equals(&named, r->authority, named.has_port ? r->port : l->port) ||
         (r->host.p && same_scheme && authority_equals(&named, r->host, l->port)))
         return true;
@@ -88,7 +89,7 @@ static bool location_cut_authority(const struct mk_proxy *p, struct location *l,
 
 /* ---- Paths of the backend ---- */
 
-/* Is it the folder of the target, written without its last slash? */
+/* Is it the target's folder without its trailing slash? */
 static bool path_is_folder_without_slash(mk_str path, mk_str folder)
 {
     if (folder.len < 2 || !mk_str_ends(folder, MK_STR("/")))
@@ -98,7 +99,7 @@ static bool path_is_folder_without_slash(mk_str path, mk_str folder)
            (!rest.len || strchr("?#;", rest.p[0]));
 }
 
-/* A path of the backend, as clients see it. */
+/* Maps a backend path to the client's view. */
 static void path_write_rewritten(const struct mk_proxy *p, mk_str path, struct mk_buf *out)
 {
     const struct mk_proxy_route *r = p->route;
@@ -115,7 +116,7 @@ static void path_write_rewritten(const struct mk_proxy *p, mk_str path, struct m
     mk_buf_add(out, path);
 }
 
-/* Browsers drop a tab, so that `/<TAB>/host` would lead to another host. */
+/* Browsers remove tabs, so that `/<TAB>/host` would lead to another host. */
 static void location_escape(struct mk_buf *out, mk_str text)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -127,7 +128,7 @@ static void location_escape(struct mk_buf *out, mk_str text)
     }
 }
 
-/* As clients see it. */
+/* Maps a Location to the client's view. */
 static void location_write_rewritten(const struct mk_proxy *p, mk_str text, struct mk_buf *out)
 {
     struct location l;
@@ -144,7 +145,8 @@ static void location_write_rewritten(const struct mk_proxy *p, mk_str text, stru
     mk_buf_add(out, has_path ? MK_STR("") : l.rest);
     mk_str path = mk_str_skip(mk_buf_str(out), from + 2);
     bool looks_like_host = path.len > 1 && !kept.len && (path.p[1] == '/' || path.p[1] == '\\');
-    if (!out->failed && !looks_like_host) { /* else "/.//x" is the path "//x" (RFC 3986, section 5.3) */
+    if (!out->failed && !looks_like_host) { /* otherwise "/.//x" becomes the path "//x" (RFC 3986, section
+                                             * 5.3) */
         memmove(out->p + from, path.p, path.len);
         out->len -= 2;
     }
@@ -162,8 +164,8 @@ static mk_str location_rewrite(const struct mk_proxy *p, mk_str location)
     return out.failed || escaped.failed ? location : mk_buf_str(&escaped);
 }
 
-/* "5; url=http://backend/x" as browsers read it: the comma may be a blank, the name may be absent, quotes may not
- * end. False: there is no URL. */
+/* "5; url=http://backend/x" as browsers parse it: the comma may be a space, "url=" may be missing, quotes may
+ * be unterminated. False: no URL. */
 static bool refresh_parse(mk_str refresh, mk_str *seconds, mk_str *url)
 {
     size_t n = 0;
@@ -202,7 +204,7 @@ static mk_str refresh_rewrite(const struct mk_proxy *p, mk_str refresh)
     return !buf || out.failed ? refresh : mk_buf_str(&out);
 }
 
-/* What comes before the next "<", which is not in quotes; *rest moves past that. */
+/* Returns the text before the next unquoted "<" and moves *rest past it. */
 static mk_str link_next_target(mk_str *rest)
 {
     bool is_quoted = false;
@@ -219,7 +221,7 @@ static mk_str link_next_target(mk_str *rest)
     return before;
 }
 
-/* RFC 8288: "<target>; parameters", and more after commas. */
+/* RFC 8288: "<target>; parameters", comma-separated. */
 static mk_str link_rewrite(const struct mk_proxy *p, mk_str link)
 {
     mk_str rest = link;
@@ -244,8 +246,8 @@ static mk_str link_rewrite(const struct mk_proxy *p, mk_str link)
 
 /* ---- Fields ---- */
 
-/* Path becomes that of the route, and Domain goes: the cookie is this host's. Attributes are cut as browsers do (RFC
- * 6265, section 5.2): with white space around names and values. */
+/* Maps Path to the route and removes Domain: the cookie belongs to this host. Splits attributes as browsers
+ * do (RFC 6265, section 5.2), with white space around names and values. */
 static mk_str cookie_rewrite(const struct mk_proxy *p, mk_str cookie)
 {
     size_t cap = cookie.len;
@@ -279,7 +281,7 @@ static bool header_is(mk_str name, mk_str known)
     return name.len == known.len && mk_str_eq_nocase(name, known);
 }
 
-/* As clients see it. */
+/* Maps a header to the client's view. */
 static mk_str header_rewrite(const struct mk_proxy *p, mk_str name, mk_str value)
 {
     if (header_is(name, MK_STR("Location")) || header_is(name, MK_STR("Content-Location")))
@@ -291,25 +293,25 @@ static mk_str header_rewrite(const struct mk_proxy *p, mk_str name, mk_str value
     return header_is(name, MK_STR("Set-Cookie")) ? cookie_rewrite(p, value) : value;
 }
 
-/* The client has checked names and values, and keeps them until the request ends. */
+/* Names and values were validated by the upstream request, which lives until our request ends. */
 static int response_add_header(struct mk_proxy *p, mk_str name, mk_str value)
 {
     if (header_is(name, MK_STR("Sec-WebSocket-Accept")))
-        return 0; /* the server makes its own for a tunnel */
+        return 0; /* the server generates its own for a tunnel */
     return mk_response_add_header_nocopy(p->handler.response, name, header_rewrite(p, name, value));
 }
 
-/* Most responses have no field that is changed. */
+/* Most responses have no header that needs rewriting. */
 static bool headers_may_change(const struct mk_header *lines, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         switch (lines[i].name.len) {
         case sizeof "Refresh" - 1:
-            if (!header_is(lines[i].name, MK_STR("Refresh"))) /* Expires has as many letters */
+            if (!header_is(lines[i].name, MK_STR("Refresh"))) /* Expires has the same length */
                 break;
             return true;
         case sizeof "Link" - 1:
-            if (!header_is(lines[i].name, MK_STR("Link"))) /* Date has as many, and so has ETag */
+            if (!header_is(lines[i].name, MK_STR("Link"))) /* Date and ETag have the same length */
                 break;
             return true;
         case sizeof "Location" - 1:
@@ -358,7 +360,7 @@ void mk_proxy_response_send_interim(struct mk_proxy *p)
         headers_may_change(lines, n) ? mk_request_alloc(p->handler.request, n * sizeof *mapped) : NULL;
     for (size_t i = 0; mapped && i < n; i++)
         mapped[i] = (struct mk_header){lines[i].name, header_rewrite(p, lines[i].name, lines[i].value)};
-    /* A client can do without it, and HTTP/1.0 knows none. */
+    /* Errors are ignored: interim responses are optional, and HTTP/1.0 has none. */
     (void)mk_response_send_1xx(p->handler.request, p->handler.response,
                                mk_upstream_request_status(p->handler.upstream), mapped ? mapped : lines, n);
 }

@@ -15,7 +15,7 @@ const char mk_proxy_route_form[] =
 
 /* ---- Servers ---- */
 
-/* "http://" or "https://": 0 where it is neither. */
+/* Length of "http://" or "https://"; 0: neither. */
 static size_t target_parse_scheme(mk_str target, struct mk_upstream_defaults *defaults)
 {
     bool tls = mk_str_starts(target, MK_STR("https://"));
@@ -23,7 +23,7 @@ static size_t target_parse_scheme(mk_str target, struct mk_upstream_defaults *de
     return tls ? 8 : mk_str_starts(target, MK_STR("http://")) ? 7 : 0;
 }
 
-/* `unix:/path` ends at the next colon; what follows is the path of the target. */
+/* `unix:/path` ends at the next colon, followed by the target's path. */
 static void target_split(mk_str rest, mk_str *server, mk_str *path)
 {
     bool is_unix = mk_str_starts(rest, MK_STR("unix:"));
@@ -111,7 +111,7 @@ static bool option_read_tunnel(const struct mk_route_option *o)
 
 static const char *const checked_or_raw[] = {"checked", "raw"};
 static const char *const off_or_on[] = {"off", "on"};
-/* In the order of the enumerations. */
+/* In the order of the enumeration. */
 static const char *const forwarded[] = {"replace", "append", "off", "local"};
 static const char *const certificate[] = {"off", "on", "pass"};
 
@@ -144,7 +144,7 @@ static bool route_check_mirror_share(const struct mk_route_option *o)
 
 /* ---- The target ---- */
 
-/* The part of the pattern in front of its first wildcard. */
+/* The pattern up to its first wildcard. */
 static bool route_set_prefix(const struct mk_route_option *o, struct mk_proxy_route *r)
 {
     mk_str pattern = mk_conf_ctx_key(o->spot);

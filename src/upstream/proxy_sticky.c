@@ -5,7 +5,7 @@
 
 enum { ID_LEN = 16 };
 
-/* The value of the cookie; absent if the client sent none. */
+/* Value of the cookie; absent if the client did not send it. */
 static mk_str request_find_cookie(const struct mk_request *request, mk_str name)
 {
     mk_str field, lines;
@@ -21,7 +21,7 @@ static mk_str request_find_cookie(const struct mk_request *request, mk_str name)
     return mk_str_of(NULL, 0);
 }
 
-/* FNV-1a: a client that finds keys with one hash only chooses its own server. */
+/* FNV-1a: a client that finds a collision only chooses its own server. */
 static uint64_t fnv1a_hash(mk_str text)
 {
     uint64_t hash = 0xcbf29ce484222325;

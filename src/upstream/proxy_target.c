@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The request target that the server behind gets, and where a COPY or MOVE leads (RFC 4918, section 10.3). */
+/* Request target for the upstream server, and mapping of Destination for COPY and MOVE (RFC 4918, section
+ * 10.3). */
 #include "upstream/proxy.h"
 
 static bool path_is_separator(char c)
@@ -7,8 +8,8 @@ static bool path_is_separator(char c)
     return c == '/' || c == '\\';
 }
 
-/* `..;x` is `..` to servers that take parameters off segments, and `\` a slash to others. The path is
- * decoded, and has no other dot segments. */
+/* Some servers strip path parameters and read `..;x` as `..`, others read `\` as a slash. The path is decoded
+ * and has no other dot segments. */
 static bool path_hides_dot_segments(mk_str path)
 {
     if (mk_str_find(path, '.') == MK_STR_NONE)
@@ -31,7 +32,7 @@ static void target_add_query(struct mk_buf *out, mk_str query)
     mk_buf_add(out, query);
 }
 
-/* The raw path without its beginning, if that is written as the prefix is. */
+/* The raw path without the prefix, if it spells the prefix literally. */
 static bool path_cut_prefix(mk_str *raw, mk_str prefix)
 {
     if (!mk_str_starts(*raw, prefix))
@@ -40,7 +41,7 @@ static bool path_cut_prefix(mk_str *raw, mk_str prefix)
     return true;
 }
 
-/* No two slashes at the beginning: they would make a host of what follows. */
+/* Never starts with two slashes: the rest would be parsed as a host. */
 static void target_write_raw(struct mk_buf *out, const struct mk_proxy_route *route, mk_str rest)
 {
     mk_buf_add(out, route->path);
@@ -69,7 +70,7 @@ static mk_str target_replace_prefix(struct mk_request *request, const struct mk_
     return buf && !out.failed ? mk_buf_str(&out) : mk_str_of(NULL, 0);
 }
 
-/* Nor one that the backend may decode. */
+/* Including slashes that the backend may decode. */
 static bool target_may_start_with_slashes(const struct mk_proxy_route *route, mk_str path)
 {
     mk_str rest = mk_str_skip(path, route->path.p ? route->prefix.len : path.len);
@@ -78,7 +79,7 @@ static bool target_may_start_with_slashes(const struct mk_proxy_route *route, mk
     return mk_str_eq(route->path, MK_STR("/")) && !route->raw_paths && mk_path_may_begin_with_slash(rest);
 }
 
-/* As above, where the raw path cannot be used: it does not begin as the prefix is written. */
+/* Used if the raw path does not spell the prefix literally. */
 static void target_write_path(struct mk_buf *out, const struct mk_proxy_route *route,
                               struct mk_request *request)
 {
@@ -92,7 +93,7 @@ static void target_write_path(struct mk_buf *out, const struct mk_proxy_route *r
     mk_request_encode_path(request, rest, out);
 }
 
-/* Where it cannot be the client's as it is: another path, or one that could mean another. */
+/* Rebuilds the target if the client's cannot be passed on: the path was rewritten or is ambiguous. */
 static bool target_write(struct mk_buf *out, struct mk_request *request, const struct mk_proxy_route *route,
                          mk_str raw, bool is_plain)
 {
@@ -109,7 +110,7 @@ static bool target_write(struct mk_buf *out, struct mk_request *request, const s
     return true;
 }
 
-/* With all slashes at the beginning, if the route wants paths as they are. */
+/* Keeps all leading slashes if the route passes raw paths. */
 static mk_str target_raw_or_sent(struct mk_request *request, const struct mk_proxy_route *route)
 {
     mk_str sent = mk_request_target(request), target = mk_request_raw_target(request);
@@ -141,14 +142,14 @@ mk_str mk_proxy_target_build(struct mk_request *request, const struct mk_proxy_r
 
 /* ---- Destination ---- */
 
-/* A path alone means this server. Ports are not compared: a proxy in front may have changed that of Host. */
+/* A bare path means this server. Ports are ignored: a proxy in front may have changed the one in Host. */
 static bool destination_is_elsewhere(const struct mk_request *request, mk_str host)
 {
     mk_str ours = mk_request_host(request);
     return host.p && ours.p && !mk_str_eq_nocase(host, ours);
 }
 
-/* Without scheme and host: the server behind need not know those that the client uses. */
+/* Written without scheme and host: the upstream server need not know the client's. */
 unsigned mk_proxy_target_map_destination(struct mk_request *request, const struct mk_proxy_route *route,
                                          mk_str *value)
 {

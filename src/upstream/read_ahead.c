@@ -8,7 +8,7 @@
 #include "upstream/request_state.h"
 #include "upstream/request_timer.h"
 
-/* A reader is slow if all the time the server had more for it, and it took less than 10 MB a second. */
+/* A reader is slow if the server always had more data while the reader took less than 10 MB/s. */
 enum { LOOK_MS = 200, FAST = 2 * 1024 * 1024, TURN_MAX = 256 * 1024 };
 
 /* ---- Into the queue ---- */
@@ -25,7 +25,7 @@ static void fill_queue(struct mk_upstream_request *c)
             return;
         }
         if (mk_spool_queue_room(a->queue, &buf, &cap))
-            return; /* on_queue_room(), or the next read, goes on */
+            return; /* on_queue_room() or the next read continues */
         ssize_t n = mk_upstream_request_receive_body(c, buf, cap < left ? cap : left);
         if (n <= 0)
             return;
@@ -75,7 +75,7 @@ void mk_read_ahead_check_reader(struct mk_upstream_request *c)
 
 /* ---- Out of the queue ---- */
 
-/* The reader has caught up, or everything is in its hands. */
+/* The reader has caught up, or has received everything. */
 static void free_queue(struct mk_upstream_request *c)
 {
     struct mk_read_ahead *a = &c->ahead;
@@ -87,7 +87,7 @@ static void free_queue(struct mk_upstream_request *c)
         mk_upstream_request_timer_set_check(c, LOOK_MS);
 }
 
-/* 0: there is nothing in it. */
+/* 0: the queue is empty. */
 static ssize_t read_from_queue(struct mk_upstream_request *c, char *buf, size_t cap)
 {
     struct mk_read_ahead *a = &c->ahead;
@@ -97,7 +97,7 @@ static ssize_t read_from_queue(struct mk_upstream_request *c, char *buf, size_t 
     if (n == 0)
         free_queue(c);
     else if (n > 0 && c->state.is == MK_UPSTREAM_REQUEST_CONTENT)
-        mk_upstream_request_timer_run_later(c); /* there may be room again */
+        mk_upstream_request_timer_run_later(c); /* the queue may have room again */
     else if (n < 0 && n != -EAGAIN)
         a->error = (int)n;
     return n;

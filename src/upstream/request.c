@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One request to an upstream as its callers see it: joins attempts, sending and receiving. */
+/* Public API of upstream requests: combines connection attempts, sending and receiving. */
 #include <monkey/upstream.h>
 
 #include "http/trailer.h"
@@ -18,13 +18,13 @@
 
 static void on_conn_event(void *ctx, unsigned which);
 
-/* The connection is of no use any more, and there is no head. True: another one is being made. */
+/* The connection failed before the response head. True: another attempt has started. */
 static bool handle_conn_failure(struct mk_upstream_request *c, int error, const char *problem)
 {
     return mk_upstream_request_attempt_retry(c, error, problem, on_conn_event);
 }
 
-/* True: there is a connection now. */
+/* True: connected. */
 static bool advance_connect(struct mk_upstream_request *c)
 {
     while (c->state.is == MK_UPSTREAM_REQUEST_WAITING) {
@@ -44,7 +44,7 @@ static bool advance_connect(struct mk_upstream_request *c)
     return mk_upstream_request_state_is_connected(c);
 }
 
-/* The source of the request's content failed. A response that has begun is complete all the same. */
+/* The source of the request body failed. A response that has begun stays valid. */
 static void fail_body_source(struct mk_upstream_request *c)
 {
     if (c->state.is == MK_UPSTREAM_REQUEST_OPEN)
@@ -53,7 +53,7 @@ static void fail_body_source(struct mk_upstream_request *c)
         mk_upstream_request_state_end_output(c, c->error, c->problem);
 }
 
-/* Connects and sends, as far as it goes. True: mk_upstream_request_head() has news. */
+/* Connects and sends as far as possible. True: mk_upstream_request_head() has a new result. */
 static bool advance_request(struct mk_upstream_request *c)
 {
     if (!advance_connect(c))
@@ -65,7 +65,7 @@ static bool advance_request(struct mk_upstream_request *c)
         mk_upstream_request_timer_run_later(c);
         return false;
     case MK_UPSTREAM_REQUEST_SEND_CONN_BROKEN:
-        return true; /* a response may be there to be read */
+        return true; /* a response may have arrived */
     case MK_UPSTREAM_REQUEST_SEND_SOURCE_FAILED:
         fail_body_source(c);
         return true;
@@ -79,7 +79,8 @@ static void on_conn_event(void *ctx, unsigned which)
 {
     struct mk_upstream_request *c = ctx;
     bool is_readable = which & (MK_READABLE | MK_ENDED | MK_HUNG_UP);
-    if (is_readable && c->state.is == MK_UPSTREAM_REQUEST_CONTENT) /* from now on it waits for its reader */
+    if (is_readable && c->state.is == MK_UPSTREAM_REQUEST_CONTENT) /* from now on, the response waits for its
+                                                                    * reader */
         mk_upstream_request_timer_set(c, MK_UPSTREAM_REQUEST_AWAITS_NOTHING);
     bool has_news = advance_request(c);
     has_news |= is_readable && mk_upstream_request_state_is_connected(c);
@@ -87,7 +88,7 @@ static void on_conn_event(void *ctx, unsigned which)
         c->on_ready(c->ctx);
 }
 
-/* The server that has the request is down: another one may answer. */
+/* The server is down: tries another server. */
 static void handle_server_down(void *ctx)
 {
     struct mk_upstream_request *c = ctx;
@@ -124,9 +125,9 @@ static void on_timer(struct mk_timer *t)
 
 /* ---- The beginning ---- */
 
-enum { AROUND_HEAD = 128 }; /* what codecs usually add to all of it */
+enum { AROUND_HEAD = 128 }; /* usual overhead of a codec for the whole head */
 
-/* No codec adds more than 8 bytes to a field. */
+/* No codec adds more than 8 bytes per header. */
 static size_t estimate_head_len(const struct mk_upstream_request_options *opts)
 {
     size_t len = opts->method.len + opts->target.len + opts->lines.len + opts->upgrade.len;
@@ -235,8 +236,8 @@ void mk_upstream_request_resume(struct mk_upstream_request *c)
         mk_upstream_request_timer_run_later(c);
 }
 
-/* Content that is all there needs its end still, so that the connection can be kept: FastCGI has a record for
- * it, which has usually come. */
+/* The body is complete, but its terminator must be read before the connection can be reused. FastCGI has an
+ * end record, which has usually arrived. */
 static void read_body_end(struct mk_upstream_request *c)
 {
     char buf[64];
@@ -259,7 +260,7 @@ void mk_upstream_request_free(struct mk_upstream_request *c)
 
 /* ---- The response ---- */
 
-/* What the connection broke by while we sent is said if there is nothing to read either. */
+/* A send error is reported only if there is no response to read. */
 static int read_response_head(struct mk_upstream_request *c)
 {
     int sending = c->error;

@@ -22,14 +22,14 @@ void mk_upstream_request_attempt_fail(struct mk_upstream_request *c, int error)
     mk_upstream_request_state_fail(c, error, mk_connect_error_text(error), MK_UPSTREAM_CONN_CLOSE);
 }
 
-/* May it be sent whole once more, whatever becomes of it? */
+/* May the complete request be sent again, whatever happened to the first one? */
 static bool is_repeatable(const struct mk_upstream_request *c)
 {
     const struct mk_upstream_request_body *source = c->content.source;
     return c->is_safe_to_repeat && (!c->content.length || !source || source->rewind);
 }
 
-/* A request that cannot be repeated looks first. */
+/* A non-idempotent request first checks whether the connection is still open. */
 bool mk_upstream_request_attempt_check(struct mk_upstream_request *c)
 {
     char byte;
@@ -43,8 +43,7 @@ static bool is_conn_closed_error(int error)
     return error == -ECONNRESET || error == -EPIPE;
 }
 
-/* The server closed a connection that it had kept. That is no fault of it, and says nothing about the
- * request. */
+/* The server closed an idle pooled connection: not a failure of the server or the request. */
 static bool is_stale_conn(const struct mk_upstream_request *c, int error)
 {
     bool is_silent = is_conn_closed_error(error) && !mk_upstream_conn_has_first_byte(c->conn);
@@ -58,7 +57,7 @@ static bool has_untried_servers(const struct mk_upstream_request *c)
     return (c->options.avoid & all) != all;
 }
 
-/* Chooses another server; false: there is none, or it would be one attempt too many. */
+/* Chooses another server. False: none left, or too many attempts. */
 static bool choose_other_server(struct mk_upstream_request *c)
 {
     int server = mk_upstream_conn_server(c->conn);
@@ -71,8 +70,8 @@ static bool choose_other_server(struct mk_upstream_request *c)
     return has_untried_servers(c) && mk_pool_may_retry(c->to, c->worker);
 }
 
-/* Nothing of a head that broke off was handed on. What an overloaded server of FastCGI answers is no
- * response. */
+/* Has the server responded, so that a retry is not allowed? An incomplete head was not passed on, and an
+ * overload reply of a FastCGI server is not a response. */
 static bool is_final_answer(const struct mk_upstream_request *c, int error)
 {
     return mk_upstream_conn_has_first_byte(c->conn) && error != -EBUSY && !is_conn_closed_error(error);
@@ -107,7 +106,8 @@ bool mk_upstream_request_attempt_retry(struct mk_upstream_request *c, int error,
     return false;
 }
 
-/* RetryBudget does not count: the server answers none of its requests, so each is answered once. */
+/* RetryBudget does not apply: the server responds to none of its requests, so each request causes only one
+ * response. */
 bool mk_upstream_request_attempt_failover(struct mk_upstream_request *c,
                                           void (*on_conn)(void *c, unsigned which))
 {

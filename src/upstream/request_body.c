@@ -7,7 +7,8 @@ enum { TEXT_MAX = 16 * 1024 };
 
 /* ---- Receiving ---- */
 
-/* How much of it is received into `text`. Before an upgrade all of it is: the tunnel begins at its end. */
+/* How many bytes are buffered in `text`. Before an upgrade this is the whole body: the tunnel starts at its
+ * end. */
 static size_t body_text_size(const struct mk_request_body *b, int64_t length)
 {
     bool is_streamed = b->mode == MK_REQUEST_BODY_STREAM ||
@@ -21,13 +22,13 @@ bool mk_request_body_init(struct mk_request_body *b)
 {
     int64_t length = mk_request_length(b->request);
     if (length > TEXT_MAX)
-        b->has_upgrade = false; /* the backend may answer without it */
+        b->has_upgrade = false; /* the backend may respond without the upgrade */
     b->cap = body_text_size(b, length);
     b->text = b->cap ? mk_request_alloc(b->request, b->cap) : NULL;
     return b->text || !b->cap;
 }
 
-/* Without an end of the body the request is sent without the upgrade. */
+/* If the body does not end in time, the request is sent without the upgrade. */
 static int body_check_upgrade(struct mk_request_body *b)
 {
     char beyond[1];
@@ -86,7 +87,7 @@ static ssize_t body_read_spool(struct mk_request_body *b, char *buf, size_t cap)
     return n;
 }
 
-/* The backend's connection may have room for more at any time: the server has to call us before we can read. */
+/* The backend may accept more at any time, but we can read only after the server has called us. */
 static ssize_t body_pull(void *ctx, char *buf, size_t cap)
 {
     struct mk_request_body *b = ctx;
@@ -124,7 +125,7 @@ static const struct mk_upstream_request_body complete = {
 static const struct mk_upstream_request_body streamed = {.source = {.pull = body_pull},
                                                          .trailer_at = body_trailer_at};
 
-/* The request has the body; the source is what we send in the tunnel. */
+/* The request owns the body; the source produces the tunnel data. */
 static void body_attach_tunnel(struct mk_request_body *b, struct mk_upstream_request_options *options)
 {
     if (b->is_complete)

@@ -16,7 +16,7 @@ enum { LAST_MAX = 4096 };
 
 static void init_parser(struct mk_upstream_request *c, struct mk_response_parser_options request)
 {
-    /* The room for fields is that of each call: see mk_upstream_request_receive_head(). */
+    /* Each call supplies the memory for headers: see mk_upstream_request_receive_head(). */
     mk_response_parser_init(&c->input.reply, request, NULL, MK_UPSTREAM_REQUEST_RECEIVE_FIELDS);
     mk_fcgi_init(&c->input.fcgi);
     c->input.error = 0;
@@ -51,7 +51,7 @@ void mk_upstream_request_receive_fini(struct mk_upstream_request *c)
 
 /* ---- From the connection ---- */
 
-/* 1: c->in is what was read; 0: the server sends no more; -EAGAIN, or an error. */
+/* 1: c->in holds the bytes read; 0: EOF; -EAGAIN; or an error. */
 static int read_from_conn(struct mk_upstream_request *c, char *buf, size_t cap)
 {
     ssize_t n = mk_upstream_conn_is_readable(c->conn) ? mk_upstream_conn_read(c->conn, buf, cap) : -EAGAIN;
@@ -66,7 +66,7 @@ static int read_from_conn(struct mk_upstream_request *c, char *buf, size_t cap)
     return 1;
 }
 
-/* Are there bytes behind the response? They may be the beginning of a response to nothing. */
+/* Are there bytes after the response? They could be an unsolicited response. */
 static bool has_extra_bytes(struct mk_upstream_request *c)
 {
     char byte;
@@ -74,7 +74,7 @@ static bool has_extra_bytes(struct mk_upstream_request *c)
            (mk_upstream_conn_is_readable(c->conn) && mk_upstream_conn_read(c->conn, &byte, 1) != -EAGAIN);
 }
 
-/* All of the response is there. */
+/* The response is complete. */
 static void finish_response(struct mk_upstream_request *c)
 {
     const struct mk_response_parser *r = &c->input.reply;
@@ -92,7 +92,7 @@ static void fail_response(struct mk_upstream_request *c, int error, const char *
                                    error == -ENOMEM ? MK_UPSTREAM_CONN_CLOSE : MK_UPSTREAM_CONN_FAILED);
 }
 
-/* Finds the next piece of content in what was read: c->data. False: there is none; or all is over. */
+/* Finds the next body piece in the bytes read: c->data. False: none, or the response has ended. */
 static bool next_body_piece(struct mk_upstream_request *c)
 {
     for (;;) {
@@ -112,7 +112,7 @@ static bool next_body_piece(struct mk_upstream_request *c)
         case MK_RESPONSE_PARSER_END:
             finish_response(c);
             return false;
-        case MK_RESPONSE_PARSER_HEAD: /* there was one */
+        case MK_RESPONSE_PARSER_HEAD: /* already received */
         case MK_RESPONSE_PARSER_ERROR:
             fail_response(c, c->input.error ? c->input.error : -EPROTO, c->input.problem);
             return false;
@@ -122,7 +122,7 @@ static bool next_body_piece(struct mk_upstream_request *c)
 
 /* ---- The head ---- */
 
-/* Of the connection or the framing (RFC 9110, section 7.6.1), or written by the client's caller. */
+/* A connection or framing header (RFC 9110, section 7.6.1), or one that the caller writes itself. */
 static bool is_hidden_header(const struct mk_upstream_request *c, const struct mk_headers *fields,
                              const struct mk_header_field *f)
 {
@@ -133,10 +133,10 @@ static bool is_hidden_header(const struct mk_upstream_request *c, const struct m
     return c->input.reply.head.names_fields && mk_headers_has_token(fields, MK_HEADER_CONNECTION, f->name);
 }
 
-/* Lines that are as we write them, one behind the other, are copied at once. */
+/* Consecutive lines in our own format are copied in one piece. */
 struct header_run {
-    const char *from, *to; /* of what was read */
-    char *at;              /* where it goes */
+    const char *from, *to; /* source */
+    char *at;              /* destination */
 };
 
 static void flush_header_run(struct header_run *r)
@@ -148,7 +148,7 @@ static void flush_header_run(struct header_run *r)
     r->from = r->to;
 }
 
-/* "Name: value", and CRLF. What was read ends with an empty line, so that there is something behind it. */
+/* "Name: value" and CRLF. The bytes read end with an empty line, so the byte after it is readable. */
 static bool is_canonical_line(const struct mk_header_field *f)
 {
     const char *end = f->value.p + f->value.len;
@@ -178,7 +178,7 @@ static struct mk_header append_header_line(struct header_run *r, const struct mk
     return (struct mk_header){mk_str_of(at, f->name.len), mk_str_of(at + f->name.len + 2, f->value.len)};
 }
 
-/* The fields that are to be seen: their lines, and their text behind them. Its end. */
+/* Copies the visible headers, followed by their text. Returns the end. */
 static char *copy_headers(struct mk_upstream_request *c, struct mk_header *kept)
 {
     const struct mk_headers *fields = &c->input.reply.head.fields;
@@ -195,7 +195,7 @@ static char *copy_headers(struct mk_upstream_request *c, struct mk_header *kept)
     return r.at;
 }
 
-/* Trailers of these names are of the connection, too. False: no memory. */
+/* Trailers with these names are hop-by-hop as well. False: out of memory. */
 static bool copy_connection_options(struct mk_upstream_request *c)
 {
     mk_str value;
@@ -209,8 +209,7 @@ static bool copy_connection_options(struct mk_upstream_request *c)
     return !c->named.failed;
 }
 
-/* What was read lies in room of the caller: keeps the fields that are to be seen, and what follows the head.
- */
+/* The bytes read are in the caller's buffer: keeps the visible headers and what follows the head. */
 static bool copy_head(struct mk_upstream_request *c)
 {
     const struct mk_headers *fields = &c->input.reply.head.fields;
@@ -242,7 +241,7 @@ static int64_t response_length(const struct mk_upstream_request *c)
     return is_empty ? 0 : MK_LENGTH_UNKNOWN;
 }
 
-/* Is the other protocol the one that was asked for, by then? */
+/* Is it the protocol that we requested, with a valid handshake? */
 static bool is_requested_upgrade(const struct mk_upstream_request *c)
 {
     return c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_SENT &&
@@ -250,7 +249,7 @@ static bool is_requested_upgrade(const struct mk_upstream_request *c)
                                 mk_str_of(c->upgrade, c->upgrade_len));
 }
 
-/* It answers without the content, which it will not read then. */
+/* The server responded without the held body and will not read it any more. */
 static void drop_held_body(struct mk_upstream_request *c)
 {
     if (c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_HELD)
@@ -282,13 +281,13 @@ static int accept_head(struct mk_upstream_request *c)
         drop_held_body(c);
         mk_upstream_request_state_move(c, MK_UPSTREAM_REQUEST_CONTENT);
         if (mk_response_parser_has_all_body(&c->input.reply))
-            (void)next_body_piece(c); /* there is none: this is its end */
+            (void)next_body_piece(c); /* no body: this is the end */
     }
     mk_upstream_request_timer_set(c, MK_UPSTREAM_REQUEST_AWAITS_NOTHING);
     return 0;
 }
 
-/* The request is sent: the response is awaited, or its rest. */
+/* The request is sent: waits for the response or the rest of its head. */
 static void start_head_timer(struct mk_upstream_request *c)
 {
     if (c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_SENT ||
@@ -296,14 +295,14 @@ static void start_head_timer(struct mk_upstream_request *c)
         mk_upstream_request_timer_set_head(c);
 }
 
-/* It sends and sends, and nothing that is of use. */
+/* The server keeps sending without useful data. */
 static int yield_iteration(struct mk_upstream_request *c)
 {
     mk_upstream_request_timer_run_later(c);
     return -EAGAIN;
 }
 
-/* 1: go on; else as mk_upstream_request_receive_head(). */
+/* 1: continue; otherwise as mk_upstream_request_receive_head(). */
 static int read_more_of_head(struct mk_upstream_request *c, char *buf, size_t cap)
 {
     int n = read_from_conn(c, buf, cap);
@@ -313,14 +312,13 @@ static int read_more_of_head(struct mk_upstream_request *c, char *buf, size_t ca
         mk_upstream_request_timer_set(c, MK_UPSTREAM_REQUEST_AWAITS_NOTHING);
     if (n)
         return n;
-    (void)c->codec->read_end(&c->input); /* it cannot be well */
+    (void)c->codec->read_end(&c->input); /* cannot be a valid end */
     c->problem = c->input.problem;
     return c->input.error;
 }
 
-/* The server closed a connection that it had kept while the request was on its way, and says so (RFC 9110,
- * section 15.5.9). On a new connection the request gets its answer; where it cannot be sent again, the caller
- * gets this one. */
+/* The server closed an idle connection with a 408 (RFC 9110, section 15.5.9) while the request was on its
+ * way. The request is resent over a new connection; if that is not possible, the caller gets the 408. */
 static bool is_idle_close_408(const struct mk_upstream_request *c)
 {
     return c->input.reply.head.status == 408 && c->codec == &mk_codec_http &&
@@ -351,7 +349,7 @@ static int parse_head(struct mk_upstream_request *c)
             e = rounds++ < MK_UPSTREAM_REQUEST_RECEIVE_ROUNDS ? read_more_of_head(c, buf, sizeof buf)
                                                               : yield_iteration(c);
             break;
-        default: /* nothing else can be before the head */
+        default: /* no other event precedes the head */
             c->problem = c->input.problem;
             e = c->input.error ? c->input.error : -EPROTO;
         }
@@ -359,7 +357,8 @@ static int parse_head(struct mk_upstream_request *c)
     return e;
 }
 
-/* What was read is parsed before this returns: it lies in the frames of this function and of parse_head(). */
+/* The bytes read are parsed before this function returns: they are on the stack of this function and of
+ * parse_head(). */
 int mk_upstream_request_receive_head(struct mk_upstream_request *c)
 {
     struct mk_header_field fields[MK_UPSTREAM_REQUEST_RECEIVE_FIELDS];
@@ -371,7 +370,7 @@ int mk_upstream_request_receive_head(struct mk_upstream_request *c)
 
 /* ---- Content ---- */
 
-/* Moves content to the room, where it may lie already, between what frames it. */
+/* Moves body data to the buffer, in which it may already be, removing its framing. */
 static size_t copy_body(struct mk_upstream_request *c, char *buf, size_t cap)
 {
     size_t len = 0;
@@ -385,7 +384,7 @@ static size_t copy_body(struct mk_upstream_request *c, char *buf, size_t cap)
     return len;
 }
 
-/* The server sends no more. */
+/* The server has closed its sending side. */
 static void finish_body_at_eof(struct mk_upstream_request *c)
 {
     if (c->codec->read_end(&c->input) == MK_RESPONSE_PARSER_END)
@@ -394,15 +393,15 @@ static void finish_body_at_eof(struct mk_upstream_request *c)
         fail_response(c, c->input.error, c->input.problem);
 }
 
-/* Is that room for all that is left, and for nothing behind it? */
+/* Does the buffer hold exactly the remaining data? */
 static bool is_last_read(const struct mk_upstream_request *c, size_t buf)
 {
     return c->codec == &mk_codec_http && buf <= LAST_MAX &&
            mk_response_parser_body_left(&c->input.reply) == buf;
 }
 
-/* Into the room behind `len` bytes of content: how many there are then. A small rest is read with room for a
- * byte behind it, which saves has_extra_bytes() a system call. */
+/* Reads into the buffer after `len` bytes of body data; returns the new length. The last short read asks for
+ * one byte more, which saves has_extra_bytes() a system call. */
 static ssize_t read_body(struct mk_upstream_request *c, char *buf, size_t cap, size_t len)
 {
     char last[LAST_MAX + 1];
@@ -411,7 +410,7 @@ static ssize_t read_body(struct mk_upstream_request *c, char *buf, size_t cap, s
     if (n == 1) {
         mk_upstream_request_timer_set(c, MK_UPSTREAM_REQUEST_AWAITS_NOTHING);
         len += copy_body(c, buf + len, cap - len);
-        c->in = mk_str_of("", 0); /* it was all looked at, or no one will */
+        c->in = mk_str_of("", 0); /* everything was parsed, or never will be */
         return (ssize_t)len;
     }
     if (n == 0)
@@ -456,7 +455,7 @@ ssize_t mk_upstream_request_receive_body(struct mk_upstream_request *c, char *bu
     return n == 0 && c->state.is == MK_UPSTREAM_REQUEST_FAILED ? c->error : n;
 }
 
-/* What comes with the head lies behind it, in memory of ours: what frames it is pushed out. */
+/* Body data that arrived with the head follows it in our memory; its framing is removed in place. */
 bool mk_upstream_request_receive_buffered(struct mk_upstream_request *c, mk_str *content)
 {
     if (!c->in.len || c->data.len || (c->length == MK_LENGTH_UNKNOWN && c->codec == &mk_codec_http))

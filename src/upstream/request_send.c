@@ -4,7 +4,8 @@
 #include "upstream/request_state.h"
 #include "upstream/request_timer.h"
 
-enum { ROOM_MIN = 4096 }; /* for content: less is not worth a call of the source, or a smaller buffer */
+enum { ROOM_MIN = 4096 }; /* minimum space for body data: less is not worth a call of the source or a smaller
+                           * buffer */
 
 /* ---- Content into the buffer ---- */
 
@@ -13,7 +14,7 @@ static uint64_t body_bytes_left(const struct mk_upstream_request_body_state *con
     return content->length == MK_LENGTH_UNKNOWN ? UINT64_MAX : (uint64_t)content->length - content->done;
 }
 
-/* How much content another piece may have. */
+/* Maximum size of the next body piece. */
 static size_t next_piece_max(const struct mk_upstream_request *c)
 {
     size_t used = c->out.len - c->head_len + c->frame->before + c->frame->behind;
@@ -33,7 +34,7 @@ static ssize_t read_body_source(struct mk_upstream_request_body_state *content, 
     return (ssize_t)part.len;
 }
 
-/* All of it is in the buffer, or was sent. */
+/* The complete body is in the buffer or was sent. */
 static ssize_t finish_body(struct mk_upstream_request *c)
 {
     struct mk_upstream_request_body_state *content = &c->content;
@@ -49,7 +50,7 @@ static ssize_t finish_body(struct mk_upstream_request *c)
     return c->out.failed ? -ENOMEM : 0;
 }
 
-/* Another piece: its length, 0 if there will be no more, or is no room; -EAGAIN, or why the source failed. */
+/* Appends a piece: returns its length; 0: end, or no space; -EAGAIN; or the error of the source. */
 static ssize_t append_body_piece(struct mk_upstream_request *c)
 {
     size_t cap = next_piece_max(c);
@@ -72,7 +73,7 @@ static ssize_t append_body_piece(struct mk_upstream_request *c)
     return n;
 }
 
-/* As much as fits: small requests go out in one piece. 0, -EAGAIN, or why the source failed. */
+/* Fills the buffer, so that a small request is sent in one write. 0, -EAGAIN, or the error of the source. */
 static int fill_send_buffer(struct mk_upstream_request *c)
 {
     ssize_t n = 1;
@@ -81,8 +82,7 @@ static int fill_send_buffer(struct mk_upstream_request *c)
     return (int)n;
 }
 
-/* All of the buffer was sent. As long as it may be needed for another attempt it keeps its content, until
- * there is no room for more. */
+/* The buffer was sent completely. Keeps its contents for another attempt until the space is needed. */
 static void reset_sent_buffer(struct mk_upstream_request *c)
 {
     size_t used = c->out.len - c->head_len;
@@ -92,7 +92,7 @@ static void reset_sent_buffer(struct mk_upstream_request *c)
     c->out.len = c->sent = c->head_len;
 }
 
-/* While the source has nothing, the buffer needs no room for more. */
+/* Frees unused space while the source has no data. */
 static void shrink_send_buffer(struct mk_upstream_request *c)
 {
     size_t cap = mk_max(c->out.len, 1);
@@ -107,7 +107,7 @@ static void shrink_send_buffer(struct mk_upstream_request *c)
 
 /* ---- The buffer to the server ---- */
 
-/* 0: all was sent; 1: others get their turn; -EAGAIN, or an error. */
+/* 0: everything was sent; 1: yield to others; -EAGAIN; or an error. */
 static int write_buffer(struct mk_upstream_request *c, bool more, size_t *budget)
 {
     while (c->sent < c->out.len) {
@@ -136,7 +136,7 @@ static void finish_output(struct mk_upstream_request *c)
         mk_upstream_conn_shutdown_write(c->conn);
 }
 
-/* True: go on. */
+/* True: continue. */
 static bool send_step(struct mk_upstream_request *c, size_t *budget,
                       enum mk_upstream_request_send_result *result)
 {
@@ -190,7 +190,8 @@ enum mk_upstream_request_send_result mk_upstream_request_send_run(struct mk_upst
 
 void mk_upstream_request_send_start(struct mk_upstream_request *c)
 {
-    bool is_in_buffer = c->content.is_over || c->content.done; /* of an attempt before: it needs no waiting */
+    bool is_in_buffer = c->content.is_over || c->content.done; /* from an earlier attempt: available without
+                                                                * waiting */
     c->sent = 0;
     mk_upstream_request_state_move_output(c, c->content.is_over ? MK_UPSTREAM_REQUEST_OUTPUT_ENDING
                                              : c->content.is_held && !is_in_buffer
@@ -222,7 +223,7 @@ void mk_upstream_request_send_init_tunnel(struct mk_upstream_request *c)
 {
     c->head_len = c->out.len = c->sent = 0;
     c->frame = &mk_codec_plain_frame;
-    c->content.text = MK_STR_NULL; /* the source has what follows */
+    c->content.text = MK_STR_NULL; /* the source produces the rest */
     c->content.length = MK_LENGTH_UNKNOWN;
     c->content.is_over = false;
     if (c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_SENT)

@@ -8,7 +8,7 @@
 
 static const struct mk_sm_states states = {
     MK_SM_STATE(MK_UPSTREAM_REQUEST_WAITING, "waiting", TO(OPEN) | TO(FAILED)),
-    /* Back: the request is sent once more, over another connection. */
+    /* Back to WAITING: the request is resent over another connection. */
     MK_SM_STATE(MK_UPSTREAM_REQUEST_OPEN, "open", TO(WAITING) | TO(CONTENT) | TO(UPGRADED) | TO(FAILED)),
     MK_SM_STATE(MK_UPSTREAM_REQUEST_CONTENT, "content", TO(DONE) | TO(FAILED)),
     MK_SM_STATE(MK_UPSTREAM_REQUEST_UPGRADED, "upgraded", TO(FAILED)),
@@ -21,7 +21,7 @@ static const struct mk_sm_states output_states = {
     MK_SM_STATE(MK_UPSTREAM_REQUEST_OUTPUT_HELD, "held", OUT(SENDING) | OUT(BROKEN) | OUT(NONE)),
     MK_SM_STATE(MK_UPSTREAM_REQUEST_OUTPUT_SENDING, "sending", OUT(ENDING) | OUT(BROKEN) | OUT(NONE)),
     MK_SM_STATE(MK_UPSTREAM_REQUEST_OUTPUT_ENDING, "ending", OUT(SENT) | OUT(BROKEN) | OUT(NONE)),
-    /* Back: the protocol changed, and there is more to send. */
+    /* Back to SENDING: the protocol changed, and there is more to send. */
     MK_SM_STATE(MK_UPSTREAM_REQUEST_OUTPUT_SENT, "sent", OUT(SENDING) | OUT(NONE)),
     MK_SM_STATE(MK_UPSTREAM_REQUEST_OUTPUT_BROKEN, "broken", OUT(NONE)),
 };
@@ -57,7 +57,8 @@ void mk_upstream_request_state_release(struct mk_upstream_request *c, enum mk_up
     c->awaits = MK_UPSTREAM_REQUEST_AWAITS_NOTHING;
 }
 
-/* A stream of events does not end by itself: a spool would only fill up. The length of its name rules most fields out. */
+/* An event stream has no end: a spool would only fill up. Comparing the name's length rules out most
+ * headers. */
 bool mk_upstream_request_state_is_event_stream(const struct mk_upstream_request *c)
 {
     const mk_str name = MK_STR("Content-Type"), events = MK_STR("text/event-stream");
@@ -71,7 +72,7 @@ bool mk_upstream_request_state_is_event_stream(const struct mk_upstream_request 
     return false;
 }
 
-/* Can it still be at work on the request? */
+/* Can the server still be working on the request? */
 static bool server_may_be_working(const struct mk_upstream_request *c)
 {
     return mk_upstream_request_state_is_connected(c) &&
@@ -101,7 +102,7 @@ void mk_upstream_request_state_fail(struct mk_upstream_request *c, int error, co
 void mk_upstream_request_state_end_output(struct mk_upstream_request *c, int error, const char *problem)
 {
     mk_upstream_request_state_move_output(c, MK_UPSTREAM_REQUEST_OUTPUT_BROKEN);
-    mk_upstream_conn_assume_readable(c->conn); /* it may have answered before an event tells of it */
+    mk_upstream_conn_assume_readable(c->conn); /* a response may have arrived without an event */
     c->error = error;
     c->problem = problem;
 }

@@ -9,15 +9,15 @@
 
 #include "upstream/failure.h"
 
-/* A name without an address is asked for again soon: its server may be starting. */
+/* An unresolved name is retried soon: its server may be starting. */
 enum { RETRY_MS = 1000 };
 
-/* Belongs to the thread that resolves, then to the worker. */
+/* Owned by the resolver thread, then by the worker. */
 struct mk_dns_lookup {
     struct mk_resolver *names; /* NULL: the worker has ended */
     uint16_t port;
     unsigned n;
-    int error; /* of getaddrinfo() */
+    int error; /* getaddrinfo() error */
     int os_error;
     struct mk_sockaddr addresses[MK_ADDRESSES_MAX];
     char host[];
@@ -37,7 +37,7 @@ static void append_addrinfo(struct mk_dns_lookup *l, const struct addrinfo *a)
     l->n++;
 }
 
-/* A worker that ends waits for its threads: they are to begin nothing more. */
+/* An exiting worker waits for its threads: they must not start new lookups. */
 static bool lookup_is_wanted(struct mk_dns_lookup *l)
 {
     return __atomic_load_n(&l->names, __ATOMIC_RELAXED);
@@ -49,7 +49,7 @@ static void run_getaddrinfo(void *ctx)
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG}, *found = NULL;
     int e = lookup_is_wanted(l) ? getaddrinfo(l->host, NULL, &hints, &found) : EAI_AGAIN;
     if (e &&
-        lookup_is_wanted(l)) { /* a machine that has no address but loopback's knows no family to ask for */
+        lookup_is_wanted(l)) { /* AI_ADDRCONFIG fails on a machine that has only loopback addresses */
         hints.ai_flags = 0;
         e = getaddrinfo(l->host, NULL, &hints, &found);
     }
@@ -67,7 +67,7 @@ static bool sockaddr_is_equal(const struct mk_sockaddr *a, const struct mk_socka
     return a->len == b->len && memcmp(&a->any, &b->any, a->len) == 0;
 }
 
-/* The index of the address; n->n: it is none of these. */
+/* Index of the address; n->n: not found. */
 static unsigned find_addr_index(const struct mk_resolver *n, const struct mk_sockaddr *at)
 {
     unsigned i = 0;
@@ -97,7 +97,7 @@ static void replace_addresses(struct mk_resolver *n, const struct mk_dns_lookup 
     }
 }
 
-/* Old addresses are used while a name server does not answer: that is worth a line all the same. */
+/* A failed lookup is logged although the old addresses stay in use. */
 static void report_lookup_result(const struct mk_resolver *n, const struct mk_dns_lookup *l)
 {
     const char *why = l->error == EAI_SYSTEM ? strerror(l->os_error) : gai_strerror(l->error);
@@ -114,7 +114,7 @@ static void on_lookup_done(void *ctx)
     if (n) {
         uint64_t now = mk_worker_now_ms(n->worker);
         n->lookup = NULL;
-        if (l->n) /* else the old ones are the best that is known */
+        if (l->n) /* otherwise keeps the old addresses */
             replace_addresses(n, l);
         report_lookup_result(n, l);
         n->fresh_until_ms = now + (l->n ? n->server->upstream->settings->resolve_ms : RETRY_MS);

@@ -83,7 +83,8 @@ void mk_upstream_stats_hide_slot(struct mk_upstream_stats *s, unsigned slot)
     set_slot_hidden(s, slot, true);
 }
 
-/* FNV-1a: names come out of the configuration, and two servers with one key would only share their state. */
+/* FNV-1a: the names come from the configuration, and a collision would only make two servers share their
+ * state. */
 static uint64_t fnv1a_add(uint64_t key, mk_str text)
 {
     for (size_t i = 0; i < text.len; i++)
@@ -97,14 +98,14 @@ static uint64_t hash_server_key(mk_str upstream, mk_str server)
     return key ? key : 1;
 }
 
-/* Neither what serves now has it, nor what is being loaded. */
+/* Unused by both the active configuration and the one being loaded? */
 static bool is_slot_free(const struct mk_upstream_stats *s, const struct mk_upstream_stats_plan *plan,
                          unsigned slot)
 {
     return !plan->keys[slot] && (slot >= s->memory->n || s->memory->of[slot].is_hidden);
 }
 
-/* Its own slot, else one that was never used, else one that the configuration uses no more. */
+/* The server's own slot, else a fresh one, else one that the active configuration does not use. */
 static bool find_server_slot(const struct mk_upstream_stats *s, const struct mk_upstream_stats_plan *plan,
                              uint64_t key, unsigned *slot)
 {
@@ -179,7 +180,7 @@ void mk_upstream_stats_save(struct mk_upstream_stats *s, struct mk_upstream_stat
 
 void mk_upstream_stats_restore(struct mk_upstream_stats *s, const struct mk_upstream_stats_snapshot *former)
 {
-    bool is_ours = former->pid == (uint32_t)getpid(); /* workers have a copy of former configurations */
+    bool is_ours = former->pid == (uint32_t)getpid(); /* workers have copies of earlier configurations */
     if (!former->n_shown || !is_ours || s->memory->n_shown != former->n_shown)
         return;
     for (unsigned i = 0; i < s->memory->n; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plugin: the section [UPSTREAM], and what workers keep. */
+/* The plugin: section [UPSTREAM] and the worker state. */
 #include "upstream/failover.h"
 #include "upstream/pool.h"
 #include "upstream/upstream_lookup.h"
@@ -13,7 +13,7 @@ static bool is_upstream_name(mk_str name)
     return name.len && name.len < MK_UPSTREAM_NAME;
 }
 
-/* All of it is checked, whether a route uses it or not. */
+/* Validates every section, used or not. */
 static void check_section(struct mk_config *config, const struct mk_upstream_settings_index *index,
                           const struct mk_upstream_settings *s)
 {
@@ -87,7 +87,7 @@ static void publish_server(struct mk_upstreams *all, struct mk_upstream_server *
     s->shared = mk_upstream_stats_shared(&all->stats, s->stats_slot);
 }
 
-/* The configuration was accepted: its servers are shown, and those that it lacks no more. */
+/* The configuration was accepted: publishes its servers and hides removed ones. */
 static int master_start(struct mk_config *config, void *data)
 {
     struct mk_upstreams *all = data;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The upstream that a route names: made when the first route uses it, which decides what its section leaves
- * open. */
+/* Finds the upstream that a route names. The first route that uses it creates it and determines the defaults
+ * for its section. */
 #include "upstream/upstream_lookup.h"
 
 #include <fcntl.h>
@@ -11,16 +11,16 @@
 #include "upstream/endpoint.h"
 #include "upstream/resolver.h"
 
-/* Where mistakes are reported: at the section, or at the word that names it: of a route, or of a key of
+/* Where to report errors: at the section, or at the word that names the server, in a route or in a key of
  * another plugin's section. */
 struct upstream_builder {
     struct mk_config *config;
     struct mk_upstreams *all;
-    const struct mk_conf_ctx *spot; /* NULL: a key */
+    const struct mk_conf_ctx *spot; /* NULL: named in a key */
     const void *owner;
     const char *key;
     mk_str name;
-    const struct mk_upstream_settings *section; /* NULL: the route names a server */
+    const struct mk_upstream_settings *section; /* NULL: the route names a server directly */
     const struct mk_upstream_settings *settings;
     struct mk_hash_key id_key;
 };
@@ -70,7 +70,7 @@ static bool copy_server_address(struct upstream_builder *m, struct mk_upstream_s
     return s->host.p && s->port;
 }
 
-/* A section has been read before, and its mistakes were reported. */
+/* A section was parsed before, and its errors were reported then. */
 static bool parse_server_address(const struct upstream_builder *m, mk_str address, struct mk_endpoint *out)
 {
     if (mk_endpoint_parse(out, address))
@@ -81,7 +81,7 @@ static bool parse_server_address(const struct upstream_builder *m, mk_str addres
     return false;
 }
 
-/* Other machines with the same file, name and server have the same one. */
+/* Other machines with the same key file, name and server get the same id. */
 static uint64_t hash_server_id(const struct mk_hash_key *key, mk_str upstream, mk_str server)
 {
     char buf[2 * MK_UPSTREAM_NAME + 512];
@@ -98,7 +98,7 @@ static bool builder_add_server(struct upstream_builder *m, struct mk_upstream *u
     struct mk_upstream_server *s = &u->servers[u->n];
     struct mk_endpoint at;
     if (!parse_server_address(m, line->address, &at))
-        return m->section; /* others may be in order */
+        return m->section; /* the others may be valid */
     *s = (struct mk_upstream_server){.upstream = u,
                                      .name = line->address,
                                      .host = at.host,
@@ -191,7 +191,7 @@ static uint32_t value_or_default(uint32_t set, uint32_t preferred)
     return set == MK_SETTING_UNSET ? preferred : set;
 }
 
-/* What [UPSTREAM] would be for the server that a route names. */
+/* The [UPSTREAM] settings for a server that a route names directly. */
 static const struct mk_upstream_settings *default_settings_for_route(struct upstream_builder *m)
 {
     struct mk_upstream_settings *s = mk_config_defaults(m->config, &mk_upstream_settings_table);
@@ -219,7 +219,7 @@ static ssize_t read_key_file(const char *path, char *buf, size_t cap)
     return n;
 }
 
-/* Editors leave one behind, and others do not. */
+/* Some editors add a trailing newline, others do not. */
 static mk_str strip_line_end(mk_str s)
 {
     while (mk_str_ends(s, MK_STR("\n")) || mk_str_ends(s, MK_STR("\r")))
@@ -227,7 +227,7 @@ static mk_str strip_line_end(mk_str s)
     return s;
 }
 
-/* A secret that several machines share. False: it cannot be read, or is too short, which has been reported. */
+/* Loads a secret shared by several machines. False: unreadable or too short, reported. */
 static bool load_key_file_secret(struct mk_config *config, const void *section, mk_str path,
                                  struct mk_hash_key *out)
 {
@@ -272,7 +272,7 @@ static struct mk_upstream *builder_new_upstream(struct upstream_builder *m,
                               .max = value_or_default(m->settings->max, defaults->max),
                               .idle_ms = m->settings->idle_ms,
                               .index = m->all->n};
-    /* A limited number is shared fairly among the workers, so it may be kept. */
+    /* A limited number of connections is shared fairly among the workers, so idle ones may be kept. */
     u->keep = value_or_default(m->settings->keep, defaults->keep ? defaults->keep : u->max);
     if (!load_server_id_key(m) || !builder_add_servers(m, u) ||
         ((defaults->tls || m->settings->tls) && !builder_add_tls(m, u)))
@@ -355,7 +355,7 @@ static bool parse_tries(const struct mk_conf_ctx *spot, mk_str value, unsigned *
     return is_good;
 }
 
-/* 1: it was one of these; 0: another one; -EINVAL: it is wrong. */
+/* 1: parsed; 0: another option; -EINVAL: invalid. */
 static int parse_limit(const struct mk_conf_ctx *spot, mk_str word, struct mk_upstream_limits *l)
 {
     bool is_good;

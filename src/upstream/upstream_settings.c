@@ -52,7 +52,7 @@ static bool parse_server_line(const struct mk_conf_ctx *spot, mk_str value, void
         return false;
     while (*end)
         end = &(*end)->next;
-    *end = line; /* also one that is wrong: that there is none would be one mistake too many */
+    *end = line; /* kept even if invalid: an additional "no server" error would mislead */
     line->weight = 1;
     if (!check_server_address(spot, line->address))
         return false;
@@ -83,7 +83,7 @@ static bool format_server(const void *field, size_t i, struct mk_buf *out)
     return true;
 }
 
-/* A number or time that is the plugin's to choose as long as the section says nothing. */
+/* A number or time with a default that the plugin chooses. */
 static bool parse_number_or_auto(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     uint32_t *out = field;
@@ -329,7 +329,7 @@ const struct mk_conf_table mk_upstream_settings_table = {
 
 struct mk_upstream_settings_row {
     const struct mk_upstream_settings *settings;
-    size_t place; /* in the configuration: the first of two with the same Name is found */
+    size_t place; /* position in the configuration: the first of two with the same Name wins */
 };
 
 static int compare_by_name(const void *a, const void *b)

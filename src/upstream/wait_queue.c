@@ -40,7 +40,7 @@ struct mk_upstream_conn *mk_wait_queue_first_for_backend(const struct mk_backend
     return MK_LIKELY(mk_list_empty(waiting)) ? NULL : find_first_for_backend(o, waiting);
 }
 
-/* 0: none waits for it, or none could use it, because its name has no address yet. */
+/* 0: no request waits for it, or none can use it because its name has no address yet. */
 static uint64_t oldest_waits_since(const struct mk_backend *o)
 {
     const struct mk_upstream_conn *first = o->names.n ? mk_wait_queue_first_for_backend(o) : NULL;
@@ -53,7 +53,7 @@ static struct mk_conn_limit_waiter limit_waiter_of(const struct mk_upstream_conn
              : (struct mk_conn_limit_waiter){0, 0};
 }
 
-/* Shares change without us: so one is shown, too, that a share holds back now. */
+/* Other workers change shares, so requests that are held back by one are published as well. */
 static void publish_waiters(const struct mk_backend *o)
 {
     struct mk_client_share_pass pass = {.n = 0};
@@ -85,8 +85,8 @@ void mk_wait_queue_publish(struct mk_backend_set *g)
         publish_waiters(&g->backends[i]);
 }
 
-/* The row of the worker whose request gets the server before one of ours that waits for it since then (0: from
- * now on); -1: none. */
+/* Row of the worker whose request comes before one of ours that has waited since then (0: starting now); -1:
+ * none. */
 static int find_older_in_other_worker(const struct mk_backend *o, uint64_t since_ms)
 {
     const struct mk_conn_limit_rule rule = mk_client_share_limit_rule(o);
@@ -145,7 +145,7 @@ bool mk_wait_queue_has_room_for(const struct mk_backend_set *g, const struct mk_
     return n < max;
 }
 
-/* `all`: else those that are not shown; without progress, workers would wake each other for ever. */
+/* `all`: includes published ones; without progress, workers would keep waking each other. */
 static void wake_older_waiter(const struct mk_backend *o, bool all)
 {
     const struct mk_pool *p = o->pool;
@@ -179,7 +179,7 @@ void mk_wait_queue_wake_for_free_slots(const struct mk_backend_set *g, bool has_
             wake_older_waiter(&g->backends[i], has_changed);
 }
 
-/* Calls fn, unless it is NULL, for other workers that keep idle connections. Are there any? */
+/* Calls fn, unless NULL, for each other worker with idle connections. Returns whether there are any. */
 static bool each_worker_with_idle(const struct mk_backend *o,
                                   void (*fn)(const struct mk_conn_limit *l, unsigned backend, unsigned row))
 {
@@ -231,12 +231,12 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* When the server may be used that cannot be now, as no event says. UINT64_MAX: events do. */
+/* When an unusable server may become usable without an event. UINT64_MAX: an event will report it. */
 static uint64_t backend_usable_at_ms(const struct mk_backend *o, uint64_t now)
 {
     const struct mk_resolver *names = &o->names;
     uint64_t worker_now = mk_worker_now_ms(o->pool->worker), down_ms = mk_health_down_ms(o->server, now);
-    if (!names->n && !names->lookup && !names->is_fixed) /* its name is looked up again then */
+    if (!names->n && !names->lookup && !names->is_fixed) /* then its name is resolved again */
         return now + (names->fresh_until_ms > worker_now ? names->fresh_until_ms - worker_now : 0);
     return down_ms ? now + down_ms : UINT64_MAX;
 }

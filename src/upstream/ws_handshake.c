@@ -5,7 +5,7 @@
 
 static const mk_str key_name = MK_STR_INIT("Sec-WebSocket-Key");
 
-/* Of lines that the caller has written. */
+/* Searches header lines written by the caller. */
 static mk_str find_key_in_lines(mk_str lines)
 {
     while (lines.len) {
