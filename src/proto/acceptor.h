@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Taking connections from a listening socket, and what to do when there are too many. */
+/* Accepts connections from a listening socket, and handles overload. */
 #ifndef MK_PROTO_ACCEPTOR_H
 #define MK_PROTO_ACCEPTOR_H
 
@@ -9,21 +9,22 @@ struct mk_acceptor {
     struct mk_fd_watch watch;
     struct mk_conn_manager *service;
     int fd;         /* not owned */
-    int reserve_fd; /* closed when no descriptor is left, so that a connection can be accepted and refused */
-    bool paused;    /* not in the loop: there is no room */
-    bool wants_tls; /* to be set after the start: nothing but TLS is understood there, */
-    bool wants_h2;  /* or nothing but HTTP/2; */
-    const struct mk_vhosts *hosts; /* whose connections they are; NULL: the service's */
+    int reserve_fd; /* closed when descriptors run out, so that a connection can be accepted and refused */
+    bool paused;    /* removed from the loop: no capacity */
+    bool wants_tls; /* set after the start: accept only TLS, */
+    bool wants_h2;  /* or only HTTP/2 */
+    const struct mk_vhosts *hosts; /* virtual hosts of its connections; NULL: the service's */
     struct mk_timer retry;
 };
 
-/* Starts taking connections from `fd`, a non-blocking listener that must stay open. */
+/* Starts accepting connections from `fd`, a non-blocking listener that must stay open. */
 mk_err mk_acceptor_start(struct mk_acceptor *a, struct mk_conn_manager *s, int fd) MK_MUST_USE;
-/* Accepts the connections in the kernel's queue, as far as there is room: the queue ends with the socket. */
+/* Accepts the pending connections of the kernel's queue as capacity allows: the queue is lost with the
+ * socket. */
 void mk_acceptor_accept_queued(struct mk_acceptor *a);
-/* Stops accepting. Connections in the kernel's queue stay there for other processes that listen. */
+/* Stops accepting. Pending connections stay in the kernel's queue for other processes that listen. */
 void mk_acceptor_stop(struct mk_acceptor *a);
-/* A connection closed: there may be room again. */
+/* A connection was closed: resumes accepting if possible. */
 void mk_acceptor_resume(struct mk_acceptor *a);
 
 #endif

@@ -10,23 +10,22 @@
 
 struct mk_client_limits_slot {
     uint8_t ip[16];
-    uint32_t n; /* 0: the slot is free */
+    uint32_t n; /* 0: free slot */
 };
 
 struct mk_client_limits {
     struct mk_hash_key hash_key;
     struct mk_client_limits_slot *slots;
     size_t n, cap; /* a power of two */
-    unsigned max;  /* connections of one address; 0: no limit, nothing is counted */
+    unsigned max;  /* maximum per address; 0: no limit, nothing is counted */
 };
 
 void mk_client_limits_init(struct mk_client_limits *p, unsigned max);
 void mk_client_limits_fini(struct mk_client_limits *p);
-/* Counts one more connection of that address. -EDQUOT: the address has reached its limit. -ENOMEM. Peers on
- * unix sockets are not counted. */
+/* Counts a connection of that address. -EDQUOT: the address has reached its limit. -ENOMEM. Peers on unix
+ * sockets are not counted. */
 mk_err mk_client_limits_acquire(struct mk_client_limits *p, const struct mk_addr *peer) MK_MUST_USE;
-/* Moves a connection to another address, because its real client became known. On an error it stays where it
- * was. */
+/* Moves a connection to its real client address once that is known. On an error it stays where it was. */
 mk_err mk_client_limits_transfer(struct mk_client_limits *p, const struct mk_addr *from,
                                  const struct mk_addr *to) MK_MUST_USE;
 void mk_client_limits_release(struct mk_client_limits *p, const struct mk_addr *peer);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all connections of one worker share: limits, buffers, spare memory, counters. Types only: conn_manager.h
- * has the functions. */
+/* State shared by all connections of a worker: limits, buffers, spare memory, counters. Types only;
+ * conn_manager.h has the functions. */
 #ifndef MK_PROTO_CONN_MANAGER_TYPE_H
 #define MK_PROTO_CONN_MANAGER_TYPE_H
 
@@ -17,36 +17,36 @@
 
 enum mk_overcapacity {
     MK_OVERCAPACITY_DROP,    /* new connections are closed at once */
-    MK_OVERCAPACITY_RESIST,  /* they wait in the kernel's queue until others close */
+    MK_OVERCAPACITY_RESIST,  /* they wait in the kernel's queue until others are closed */
     MK_OVERCAPACITY_TOOBUSY, /* they get 503 and are closed */
 };
 
 struct mk_h2_limits {
     bool on;
-    unsigned streams_max; /* concurrent, on one connection; not 0 */
-    uint32_t unread_max;  /* bytes of content of all its requests that no handler has read; at least 64K */
+    unsigned streams_max; /* concurrent streams per connection; not 0 */
+    uint32_t unread_max;  /* unread body bytes of all its requests; at least 64K */
     uint32_t patience;    /* budget for useless frames; see h2_abuse.h */
 };
 
-/* Every limit of a connection. Times in milliseconds; 0 is "no limit" where not said otherwise. */
+/* Limits of a connection. Times in milliseconds; 0 means no limit unless stated otherwise. */
 struct mk_conn_manager_limits {
     struct mk_request_head_limits head; /* none may be 0 */
     struct mk_h2_limits h2;
-    struct mk_request_limits request; /* where host and location have none of their own */
-    uint64_t request_max;             /* bytes of head and content together */
-    unsigned requests_max;            /* on one connection */
-    unsigned connections_max;         /* of this worker; not 0 */
+    struct mk_request_limits request; /* defaults for hosts and locations */
+    uint64_t request_max;             /* maximum size of head and body together */
+    unsigned requests_max;            /* per connection */
+    unsigned connections_max;         /* per worker; not 0 */
     unsigned
         descriptors; /* for connections, open files and plugins; see mk_conn_manager_limit_open_files() */
-    unsigned per_peer_max; /* connections of one client address in this worker */
+    unsigned per_peer_max; /* per client address in this worker */
     bool keep_alive;
     enum mk_overcapacity overcapacity;
-    uint32_t head_ms;   /* to send a whole request head; not 0 */
-    uint32_t idle_ms;   /* between requests; not 0 */
-    uint32_t linger_ms; /* for the peer to close after we did; not 0 */
+    uint32_t head_ms;   /* timeout for the complete request head; not 0 */
+    uint32_t idle_ms;   /* idle timeout between requests; not 0 */
+    uint32_t linger_ms; /* lingering close timeout; not 0 */
 };
 
-/* Received bytes of the connection that is being served, not used yet: in[from..to]. */
+/* Received, unconsumed bytes of the connection being served: in[from..to]. */
 struct mk_input_buffer {
     char *in;
     size_t from, to;
@@ -58,10 +58,11 @@ struct mk_conn;
 struct mk_http2_module;
 struct mk_worker;
 
-/* Called for every connection before its first request. */
+/* Called for each connection before its first request. */
 struct mk_accept_hook {
-    const char *name;                                            /* for messages */
-    enum mk_verdict (*on_accept)(struct mk_conn *c, void *data); /* NEXT, WAIT (for input) or REFUSE */
+    const char *name;                                            /* for log messages */
+    enum mk_verdict (*on_accept)(struct mk_conn *c, void *data); /* MK_NEXT, MK_WAIT (for input) or an error
+                                                                  * verdict */
     void *data;
 };
 
@@ -76,7 +77,7 @@ struct mk_conn_manager {
 
     struct mk_arena_cache arenas;
     struct mk_input_buffer window;
-    struct mk_buf out; /* the scratch, see net/send_queue.h */
+    struct mk_buf out; /* output buffer, see net/send_queue.h */
     struct mk_header_field *fields;
     struct mk_authority_cache last_host;
     struct mk_common_headers stamp;
@@ -88,14 +89,14 @@ struct mk_conn_manager {
     struct mk_handshake_queue handshakes;
 
     struct mk_conn *serving; /* the connection whose input is in the window */
-    size_t turn_left;        /* bytes that it may still read before other connections get a turn */
-    struct mk_list conns;    /* all that are open */
+    size_t turn_left;        /* bytes that it may still read in this iteration */
+    struct mk_list conns;    /* all open connections */
     unsigned n_conns;
-    unsigned n_awaiting_hooks; /* of them, as of MK_CONN_AWAITS_HOOK */
+    unsigned n_awaiting_hooks; /* connections in MK_CONN_AWAITS_HOOK */
     struct mk_conn *spare;     /* closed ones, for reuse */
     unsigned n_spare;
-    bool draining;                                    /* each connection gets at most one more response */
-    void (*on_room)(struct mk_conn_manager *service); /* a connection closed; may be NULL */
+    bool draining;                                    /* each connection sends at most one more response */
+    void (*on_room)(struct mk_conn_manager *service); /* called when a connection was closed; may be NULL */
     struct mk_worker *worker;                         /* NULL in tests */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A worker's counters, and the trail that shows what a dead worker was doing. In memory that the master
- * shares; only the worker writes, by mk_counter_add(), what others read. */
+/* Counters of a worker, and the trail that shows what a crashed worker was doing. In memory shared with the
+ * master; only the worker writes, with mk_counter_add() where others read. */
 #ifndef MK_PROTO_COUNTERS_H
 #define MK_PROTO_COUNTERS_H
 
@@ -10,21 +10,21 @@
 
 enum { MK_COUNTERS_LINE_MAX = 96 };
 
-/* Why we ended a connection of HTTP/2 with an error. */
+/* Reasons for closing an HTTP/2 connection with an error. */
 enum mk_h2_reason {
     MK_H2_BAD_PROTOCOL,
     MK_H2_BAD_FRAME_SIZE,
     MK_H2_BAD_COMPRESSION,
-    MK_H2_BAD_FLOW,     /* it sent more than its windows allow, or made ours overflow */
-    MK_H2_STREAM_ENDED, /* it spoke on streams that had ended */
-    MK_H2_MANY_RESETS,  /* requests taken back, or broken, as fast as they came */
+    MK_H2_BAD_FLOW,     /* flow control violated: window exceeded or overflowed */
+    MK_H2_STREAM_ENDED, /* frames on closed streams */
+    MK_H2_MANY_RESETS,  /* rapid reset: requests cancelled or malformed at a high rate */
     MK_H2_MANY_PINGS,
     MK_H2_MANY_SETTINGS,
-    MK_H2_MANY_EMPTY,   /* frames without content */
+    MK_H2_MANY_EMPTY,   /* empty frames */
     MK_H2_MANY_STREAMS, /* more than MAX_CONCURRENT_STREAMS */
-    MK_H2_MANY_OTHERS,  /* priorities, unknown frames */
+    MK_H2_MANY_OTHERS,  /* PRIORITY and unknown frames */
     MK_H2_TINY_WINDOWS,
-    MK_H2_LONG_HEAD, /* a head that does not end */
+    MK_H2_LONG_HEAD, /* an endless header block */
     MK_H2_SLOW,
     MK_H2_NO_MEMORY,
     MK_H2_REASONS
@@ -33,24 +33,24 @@ enum mk_h2_reason {
 extern const char *const mk_counters_h2_reason_names[MK_H2_REASONS];
 
 struct mk_counters {
-    uint64_t accepted;    /* connections taken */
-    uint64_t dropped;     /* connections refused: over a limit */
-    uint64_t open;        /* connections now */
-    uint64_t secured;     /* of them: agreed upon TLS, */
-    uint64_t unsecured;   /* or should have and did not */
-    uint64_t requests;    /* records made */
-    uint64_t by_class[6]; /* responses by the first digit of their status; 0: none was begun */
+    uint64_t accepted;    /* accepted connections */
+    uint64_t dropped;     /* connections refused because of a limit */
+    uint64_t open;        /* open connections */
+    uint64_t secured;     /* of these, with TLS established */
+    uint64_t unsecured;   /* TLS handshakes that failed */
+    uint64_t requests;    /* access-log entries */
+    uint64_t by_class[6]; /* responses by first digit of the status; 0: no response started */
     uint64_t by_ending[MK_OUTCOMES];
-    uint64_t sent;                    /* bytes that sockets took */
-    uint64_t h2_ended[MK_H2_REASONS]; /* connections that were ended for it */
-    uint64_t cold_reads;              /* times that a file had to be fetched from its disk first */
+    uint64_t sent;                    /* bytes accepted by sockets */
+    uint64_t h2_ended[MK_H2_REASONS]; /* connections closed, by reason */
+    uint64_t cold_reads;              /* files that had to be read from disk first */
 
-    uint64_t pulse; /* of the loop: see net/loop.h */
+    uint64_t pulse; /* loop iterations, see net/loop.h */
 
-    /* The request being worked on, and the last 16 moves of its connection, the latest in the lowest four
+    /* The request in progress, and the last 16 states of its connection, the latest in the lowest four
      * bits. */
     uint64_t moves;
-    char line[MK_COUNTERS_LINE_MAX]; /* method and target, ended by NUL */
+    char line[MK_COUNTERS_LINE_MAX]; /* method and target, NUL-terminated */
 };
 
 #endif

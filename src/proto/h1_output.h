@@ -1,33 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sends an HTTP/1 response: its head, then its content as far as the socket has room. */
+/* Sends an HTTP/1 response: its head, then its body as far as the socket accepts it. */
 #ifndef MK_PROTO_H1_OUTPUT_H
 #define MK_PROTO_H1_OUTPUT_H
 
 #include "proto/h1_types.h"
 
-/* How far the output of a response is. */
+/* Progress of sending a response. */
 enum mk_h1_progress {
-    MK_H1_COMPLETE,       /* every byte is sent or in the scratch */
+    MK_H1_COMPLETE,       /* all bytes are sent or in the output buffer */
     MK_H1_SOCKET_FULL,    /* waits for the socket */
-    MK_H1_BODY_NOT_READY, /* waits for the source or a disk */
-    MK_H1_BROKEN,         /* h->d.ending says why */
+    MK_H1_BODY_NOT_READY, /* waits for the body source or a disk */
+    MK_H1_BROKEN,         /* see h->d.ending */
 };
 
-/* An interim response, behind what is in the scratch. 0 or -EAGAIN: there is no room for it. */
+/* Appends an interim response to the output buffer. 0, or -EAGAIN: no space. */
 mk_err mk_h1_output_1xx(struct mk_h1 *h, unsigned status, const struct mk_header *fields,
                         size_t n) MK_MUST_USE;
-/* Seals the response and writes its head into the scratch. h->persistence must be decided. False: the
- * connection is broken, h->d.ending says why. */
+/* Seals the response and writes its head to the output buffer. h->persistence must be decided. False: the
+ * connection is broken, see h->d.ending. */
 bool mk_h1_output_head(struct mk_h1 *h) MK_MUST_USE;
-/* Continues with the content. */
+/* Continues with the body. */
 enum mk_h1_progress mk_h1_output_body(struct mk_h1 *h);
-/* Continues with the server's direction of a tunnel. */
+/* Continues with the outgoing direction of a tunnel. */
 enum mk_h1_progress mk_h1_output_tunnel(struct mk_h1 *h);
-/* Sends what is in the scratch and the queue. */
+/* Sends the contents of the output buffer and the queue. */
 enum mk_h1_progress mk_h1_output_flush(struct mk_h1 *h);
 
-/* A complete response for a connection that is not served: `status` is 429 (this client has its share) or
- * 503. */
+/* Complete response for a rejected connection: `status` is 429 (client limit) or 503. */
 mk_str mk_h1_output_rejection(unsigned status);
 
 #endif

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small steps of an HTTP/1 exchange that several files make. */
+/* State helpers of an HTTP/1 exchange, used by several files. */
 #ifndef MK_PROTO_H1_STATE_H
 #define MK_PROTO_H1_STATE_H
 
 #include "proto/h1_types.h"
 
-/* No request follows this one. */
+/* No request follows on this connection. */
 static inline void mk_h1_state_close_after_response(struct mk_h1 *h)
 {
     if (h->persistence == MK_H1_PERSISTENT)
         h->persistence = MK_H1_CLOSED_BY_SERVER;
 }
 
-/* May the flow or the source be called now? If it waits for content, input that can be read is enough. */
+/* May dispatch or the body source be called now? If it waits for body data, readable input suffices. */
 static inline bool mk_h1_state_may_call_handler(struct mk_h1 *h)
 {
     struct mk_http_stream *d = &h->d;
@@ -22,7 +22,7 @@ static inline bool mk_h1_state_may_call_handler(struct mk_h1 *h)
     if (d->awaits != MK_AWAITS_NOTHING)
         return false;
     if (c->clock == MK_TIMEOUT_HANDLER)
-        mk_conn_stop_timeout(c); /* the next wait gets its full time */
+        mk_conn_stop_timeout(c); /* the next wait gets the full timeout */
     return true;
 }
 

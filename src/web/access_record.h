@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The record of a finished request: exactly one for each, however it ended. It is written to logs and
+/* Access-log entry of a finished request: exactly one per request, however it ended. It is logged and
  * counted. */
 #ifndef MK_WEB_ACCESS_RECORD_H
 #define MK_WEB_ACCESS_RECORD_H
@@ -10,13 +10,14 @@
 #include "web/response.h"
 
 struct mk_access_record {
-    const struct mk_request *request;   /* what is known of it: a request that died early has absent texts */
-    const struct mk_response *response; /* NULL: none was begun */
-    unsigned status;                    /* 0: no response was begun */
+    const struct mk_request *request;   /* the request as far as it was parsed; strings of a request that
+                                         * failed early are absent */
+    const struct mk_response *response; /* NULL: no response was started */
+    unsigned status;                    /* 0: no response was started */
     enum mk_outcome ending;
-    uint64_t content_sent; /* bytes after the head, transfer coding included */
+    uint64_t content_sent; /* bytes after the head, including transfer coding */
     uint64_t duration_ms;
-    uint64_t began_us; /* 0: it was not measured */
+    uint64_t began_us; /* 0: not measured */
 };
 
 #endif

@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The flow: host, hooks, route, handler, response hooks. It moves a request as far as it can go, stops where
- * a plugin waits, and goes on from there. It owns no socket and knows no protocol; tests drive it alone.
- */
+/* Dispatch of a request: host, hooks, route, handler, response hooks. Advances as far as possible, stops
+ * while a plugin waits, and resumes there. Independent of sockets and protocols, so tests can drive it
+ * alone. */
 #ifndef MK_WEB_DISPATCH_H
 #define MK_WEB_DISPATCH_H
 
 #include "web/exchange.h"
 
-/* The limits of the request: its own, or by its host and the path that the client asked for, or those of the
- * server. What is known of the target by now decides. */
+/* The effective limits: the request's own, else those of the host and the path originally requested, else the
+ * server's, depending on what is known of the target so far. */
 const struct mk_request_limits *mk_dispatch_limits(struct mk_exchange *x);
 
-/* Where the handler decides how long the content may be: false if `MaxBodySize`, which holds until then, allows
- * less. */
+/* For handlers with a body limit of their own: false if `MaxBodySize`, which applies until the handler
+ * decides, is smaller. */
 bool mk_dispatch_may_read_body(struct mk_exchange *x);
 
-/* Goes on until the response is ready (true) or a plugin waits (false). */
+/* Continues until the response is ready (true) or a plugin waits (false). */
 bool mk_dispatch_run(struct mk_exchange *x);
 
-/* Ready at once, with an error. For requests that no handler will see; not after the response was sealed. */
+/* Responds with an error immediately, for requests that no handler will see. Not after the response was
+ * sealed. */
 void mk_dispatch_error(struct mk_exchange *x, unsigned status);
 
-/* Puts an error in the place of a response of which nothing was sent: a page, for which the hooks are called
- * again, or, if that was the response, a head alone. */
+/* Replaces a response of which nothing was sent: with an error page, for which the response hooks run again,
+ * or, if the response was an error page already, with a bare head. */
 void mk_dispatch_replace_with_error(struct mk_exchange *x, unsigned status) MK_COLD;
 
-/* The request is over: calls on_abort and on_done hooks and makes the record. The exchange is to be freed
- * next. */
+/* The request has ended: calls on_abort and on_done hooks and writes the access-log entry. The caller frees
+ * the exchange next. */
 void mk_dispatch_end(struct mk_exchange *x, enum mk_outcome ending, uint64_t content_sent, uint64_t now_ms);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Filters before the content of a response: each is a source that pulls from the previous content. */
+/* Response body filters: each is a body source that reads from the next one below. */
 #ifndef MK_WEB_FILTER_H
 #define MK_WEB_FILTER_H
 
@@ -7,7 +7,7 @@
 
 #include "web/response_body.h"
 
-/* What all filters pull from in the end. */
+/* The unfiltered body that all filters read from. */
 struct mk_response_body *mk_filter_unfiltered_body(struct mk_response_body *c);
 
 #endif

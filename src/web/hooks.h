@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hooks that a host calls at the fixed points of every request: for each point only those that exist, so
- * that the others cost nothing. */
+/* The hooks that a host calls at each fixed point of a request. Only existing hooks are listed, so missing
+ * ones cost nothing. */
 #ifndef MK_WEB_HOOKS_H
 #define MK_WEB_HOOKS_H
 
@@ -10,11 +10,11 @@
 
 struct mk_hook {
     const struct mk_plugin *plugin;
-    void *data; /* what its functions get */
+    void *data; /* argument of its functions */
 };
 
-/* Are they the same plugin? The server may use a copy of what the plugin calls its own; the name of both is
- * one string. */
+/* Are they the same plugin? The server may use a copy of the plugin's struct; both share the same name
+ * string. */
 static inline bool mk_hook_is_of_plugin(const struct mk_plugin *a, const struct mk_plugin *b)
 {
     return a->name == b->name;
@@ -29,7 +29,7 @@ struct mk_hooks {
     struct mk_hook_list request, response, abort, done, log;
 };
 
-/* `all` in the order of on_request; on_response goes the other way. False when memory is out. */
+/* `all`: in the order of on_request; on_response runs in reverse order. False: out of memory. */
 bool mk_hooks_init(struct mk_hooks *h, struct mk_arena *arena, const struct mk_hook *all,
                    size_t n) MK_MUST_USE;
 

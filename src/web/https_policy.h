@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host's requirements for the connection of a request: TLS, and a client certificate. */
+/* The host's connection requirements: TLS and client certificates. */
 #ifndef MK_WEB_HTTPS_POLICY_H
 #define MK_WEB_HTTPS_POLICY_H
 
@@ -7,21 +7,21 @@
 #include "web/response.h"
 #include "web/web.h"
 
-/* Most hosts ask nothing. */
+/* Most hosts have no requirements. */
 static inline bool mk_https_policy_is_needed(const struct mk_request *r)
 {
     return r->site->https_port || r->hosts->client_rules;
 }
 
-/* Does a plain request ask for the answer to a challenge, where plain requests are not served? An authority
- * that checks a name asks in plain text (RFC 8555, section 8.3). Such a request may go on, but only a plugin
- * that comes before all others, or a file that is there, may answer it. */
+/* Is it a plain-text ACME challenge on a host that does not serve plain requests? A CA validates names over
+ * plain HTTP (RFC 8555, section 8.3). Such a request may continue, but only a plugin that runs before all
+ * others, or an existing file, may respond to it. */
 bool mk_https_policy_is_acme_request(const struct mk_request *r);
 
-/* NEXT: it may go on. */
+/* MK_NEXT: the request may continue. */
 enum mk_verdict mk_https_policy_check(struct mk_request *r, struct mk_response *response);
 
-/* Strict-Transport-Security, on what is encrypted. False when memory is out. */
+/* Adds Strict-Transport-Security to responses over TLS. False: out of memory. */
 bool mk_https_policy_add_hsts(const struct mk_request *r, struct mk_response *response);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers that send the client elsewhere, and the handler `redirect STATUS URL`. */
+/* Redirects, and the handler `redirect STATUS URL`. */
 #ifndef MK_WEB_REDIRECT_H
 #define MK_WEB_REDIRECT_H
 
@@ -7,17 +7,17 @@
 
 #include "web/response.h"
 
-/* To the path of the request with a slash at its end, written as the client did, with the query. False when
- * memory is out. */
+/* Redirects to the request path as the client wrote it, plus a trailing slash and the query. False: out of
+ * memory. */
 bool mk_redirect_to_folder(struct mk_request *request, struct mk_response *response,
                            unsigned status) MK_MUST_USE;
 
 struct mk_redirect {
     unsigned status;
-    mk_str url; /* one that ends at its host ("https://example.org") gets path and query appended */
+    mk_str url; /* a URL that ends after its host ("https://example.org") gets path and query appended */
 };
 
-/* May a Location say so: an absolute URL with a host, or a path of this host? */
+/* Is it valid in Location: an absolute URL with a host, or a path on this host? */
 bool mk_redirect_is_valid_url(mk_str url);
 
 /* Its data is a struct mk_redirect. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What HTTP says about a file: type, validators, caching, and its neighbours that hold the same thing
- * compressed. Made once for an open file and kept with it, so that a request only picks. */
+/* HTTP metadata of a file: type, validators, caching, and its precompressed variants. Computed once per open
+ * file and cached with it, so that a request only selects. */
 #ifndef MK_WEB_REPRESENTATION_H
 #define MK_WEB_REPRESENTATION_H
 
@@ -8,7 +8,7 @@
 #include "web/response.h"
 #include "web/vhost.h"
 
-enum { MK_CODINGS = 3 }; /* br, zstd, gzip: in the order of preference */
+enum { MK_CODINGS = 3 }; /* br, zstd, gzip: in order of preference */
 
 struct mk_representation {
     struct mk_open_file *file;
@@ -17,13 +17,13 @@ struct mk_representation {
     struct mk_header_block form;  /* Content-Type, Content-Encoding, Accept-Ranges: for 200 and 206 */
     struct mk_header_block whole; /* both of them */
     mk_str type;
-    bool coded;                       /* a precompressed neighbour */
-    char *room;                       /* of all its text */
-    struct mk_header_field fields[8]; /* of both, one after the other */
+    bool coded;                       /* a precompressed variant */
+    char *room;                       /* memory of all its text */
+    struct mk_header_field fields[8]; /* of `about` followed by `form` */
 };
 
-/* The representation of the file that suits the request best: itself, or a precompressed neighbour. It lives
- * as long as the reference to `file`. NULL when memory is out. */
+/* Selects the representation that suits the request best: the file itself, or a precompressed variant. Valid
+ * as long as the reference to `file`. NULL: out of memory. */
 const struct mk_representation *mk_representation_choose(struct mk_open_file *file,
                                                          const struct mk_vhost *host,
                                                          const struct mk_headers *wishes, uint64_t now_ms);

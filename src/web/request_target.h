@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds out what a request asks for, and changes it: each step makes a new struct mk_request_target. */
+/* Parses and rewrites the target of a request: each step creates a new struct mk_request_target. */
 #ifndef MK_WEB_REQUEST_TARGET_H
 #define MK_WEB_REQUEST_TARGET_H
 
 #include "base/compiler.h"
 #include "web/request_type.h"
 
-/* The client's target and Host in their parts. 0, 400, or 503 when memory is out. `host` is the one of the
- * Host field. */
+/* Parses the client's target and Host. 0, 400, or 503 if out of memory. `host` is the Host header. */
 int mk_request_target_init(struct mk_request *r, mk_str target_text, mk_str host) MK_MUST_USE;
-/* The same for a target that begins with a mk_path_is_plain(), and goes on with '?' if it does. The request
- * is new. 0, or 503. */
+/* For a new request whose target begins with a mk_path_is_plain() path and continues with '?' or ends. 0, or
+ * 503. */
 int mk_request_target_init_plain(struct mk_request *r, mk_str target_text, size_t path_len) MK_MUST_USE;
-/* The same for a target that mk_target_is_visible(). */
+/* For a target that satisfies mk_target_is_visible(). */
 int mk_request_target_init_checked(struct mk_request *r, mk_str target_text, mk_str host) MK_MUST_USE;
 
-/* Another path for the same content, with the same query; the handler answers MK_REWRITTEN. `path` lives as
- * long as the request. False when memory is out. */
+/* Rewrites the path, keeping body and query; the handler returns MK_REWRITTEN. `path` must live as long as
+ * the request. False: out of memory. */
 bool mk_request_target_set_path(struct mk_request *r, mk_str path) MK_MUST_USE;
 
-/* Path and query as mk_request_raw_target() writes them. Absent when memory is out. */
+/* Path and query as mk_request_raw_target() returns them. Absent: out of memory. */
 mk_str mk_request_target_uri(const struct mk_request *r, const struct mk_request_target *a);
 
 #endif

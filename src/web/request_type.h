@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request from inside: what include/monkey/request.h keeps closed. */
+/* Request internals, opaque in include/monkey/request.h. */
 #ifndef MK_WEB_REQUEST_TYPE_H
 #define MK_WEB_REQUEST_TYPE_H
 
@@ -13,16 +13,17 @@
 #include "net/tls.h"
 #include "os/sockaddr.h"
 
-/* The target of a request: first as the client sent it, then as each rewrite or route changed it. Each step
- * is a value of its own that never changes. */
+/* The target of a request, first as received, then after each rewrite by a hook, handler or route. Each step
+ * is an immutable value. */
 enum mk_request_target_by {
     MK_TARGET_BY_CLIENT,
-    MK_TARGET_BY_HOOK,    /* on_request rewrote it */
-    MK_TARGET_BY_HANDLER, /* a handler did: it is a GET or HEAD without content from here on */
-    MK_TARGET_BY_ROUTE,   /* static found an index file or a fallback: only the routes are tried again */
+    MK_TARGET_BY_HOOK,    /* rewritten by on_request */
+    MK_TARGET_BY_HANDLER, /* rewritten by a handler: from here on, a GET or HEAD without body */
+    MK_TARGET_BY_ROUTE,   /* rewritten by static to an index file or fallback: only the routes run again */
 };
 
-/* Other paths that a program may take a path for: see http/path_variants.h. What follows scripts comes last. */
+/* Variants: other paths that a program may interpret the path as; see http/path_variants.h. Those of scripts
+ * come last. */
 struct mk_request_path_variants {
     mk_str *list;
     size_t n, n_readings;
@@ -32,14 +33,14 @@ struct mk_request_target {
     enum mk_request_target_by by;
     enum mk_method method;
     unsigned path_flags; /* MK_PATH_... */
-    bool is_plain;       /* mk_path_is_plain(): the target's path was not decoded */
-    bool no_content;     /* the content that was received is not for this path */
+    bool is_plain;       /* mk_path_is_plain(): the path needed no decoding */
+    bool no_content;     /* do not forward the request body (internal redirect) */
     struct mk_target target;
-    mk_str path;                               /* decoded; absent: the target was not valid */
+    mk_str path;                               /* decoded; absent: the target was invalid */
     const struct mk_request_target *before;    /* NULL: as received */
-    unsigned left_at;                          /* with BY_ROUTE: the route that led here from `before` */
-    struct mk_request_path_variants *variants; /* of the path; NULL: they were not needed yet */
-    const char *marks; /* how the path was written, as of mk_path_decode_marked(); likewise */
+    unsigned left_at;                          /* for BY_ROUTE: the route that rewrote `before` */
+    struct mk_request_path_variants *variants; /* variants of the path; NULL: not computed yet */
+    const char *marks; /* marks of encoded bytes, see mk_path_decode_marked(); NULL: not computed yet */
 };
 
 struct mk_request_attachment;
@@ -49,16 +50,16 @@ struct mk_route;
 struct mk_trailers;
 struct mk_web_ctx;
 
-/* What the protocol does for a request; the only way up from here. `ctx` is the protocol's. */
+/* The protocol's operations for a request, the only way up from this layer. `ctx` belongs to the protocol. */
 struct mk_request_ops {
     ssize_t (*read)(void *ctx, char *buf, size_t cap); /* as mk_request_read */
     void (*resume)(void *ctx);                         /* as mk_request_resume */
     mk_err (*local)(void *ctx, struct mk_addr *out);   /* as mk_request_local_addr; may be NULL */
-    /* As mk_response_send_1xx: 0 or -EAGAIN; may be NULL. */
+    /* mk_response_send_1xx(): 0 or -EAGAIN; may be NULL. */
     mk_err (*interim)(void *ctx, unsigned status, const struct mk_header *fields, size_t n);
-    /* What is known of the connection, if the request is encrypted; NULL: nothing. */
+    /* Connection properties of a TLS request; NULL: not available. */
     void (*tls)(void *ctx, struct mk_tls_conn_info *out);
-    /* Sets the limit of the content. -EMSGSIZE: the content is longer. May be NULL. */
+    /* Sets the body limit. -EMSGSIZE: the body is larger. May be NULL. */
     mk_err (*limit_body)(void *ctx, uint64_t max);
 };
 
@@ -68,46 +69,46 @@ struct mk_request {
     struct mk_arena *arena;
     struct mk_web_ctx *web;
 
-    /* What was received: set once, before the flow begins. */
-    const struct mk_vhosts *hosts;     /* that its address leads to */
+    /* As received: set once, before dispatch begins. */
+    const struct mk_vhosts *hosts;     /* virtual hosts of this listener */
     unsigned version;                  /* 10, 11, 20 */
-    bool encrypted;                    /* on its way to us */
-    bool is_told, forwarded_is_secure; /* a trusted proxy says which scheme its client uses */
+    bool encrypted;                    /* received over TLS */
+    bool is_told, forwarded_is_secure; /* a trusted proxy reported the client's scheme */
     mk_str method_text, target_text;
-    mk_str host;                 /* the authority of the target or else the Host field; without port */
-    mk_str forwarded_vhost_name; /* by a server in front of this one; absent: none */
+    mk_str host;                 /* authority of the target, else the Host header; without port */
+    mk_str forwarded_vhost_name; /* set by a server in front of this one; absent: none */
     struct mk_request_target received;
     struct mk_headers fields;
-    uint64_t length; /* of the content; MK_REQUEST_LENGTH_UNKNOWN */
-    mk_str tunnel;   /* the protocol that the client wants to speak; absent: none */
-    mk_str upgrade;  /* that of a request with content, or with another method than GET */
-    int64_t now;     /* seconds since 1970, when it came in */
+    uint64_t length; /* body length; MK_REQUEST_LENGTH_UNKNOWN */
+    mk_str tunnel;   /* protocol requested by Upgrade or extended CONNECT; absent: none */
+    mk_str upgrade;  /* protocol requested by a request with a body, or with a method other than GET */
+    int64_t now;     /* time of arrival in seconds since 1970 */
     uint64_t now_ms;
-    struct mk_trailers *trailers; /* NULL: none, or the content has not ended */
+    struct mk_trailers *trailers; /* NULL: none, or the body has not ended */
 
-    /* What it asks for now: `received`, until a rewrite replaces it. */
+    /* Current target: `received`, until it is rewritten. */
     const struct mk_request_target *asked;
 
-    /* What the flow and its hooks found out. */
+    /* Set by dispatch and its hooks. */
     const struct mk_vhost *site;
-    const struct mk_route *route; /* of the last called handler; NULL: none was */
-    bool handler_found_nothing;   /* a handler has passed, with 404: nothing is at the path */
-    bool is_ambiguous;            /* a hook would have judged a variant of the path otherwise */
-    const struct mk_addr *peer;   /* the connection's, or the client that a hook found behind it */
+    const struct mk_route *route; /* route of the last called handler; NULL: none */
+    bool handler_found_nothing;   /* a handler passed with 404: nothing exists at the path */
+    bool is_ambiguous;            /* a hook would have judged a variant of the path differently */
+    const struct mk_addr *peer;   /* address of the peer, or of the client determined by a hook */
     struct mk_request_attachment *attached;
     void *data;
 
-    const struct mk_request_ops *ops; /* NULL: there is no content to read and no connection to resume */
+    const struct mk_request_ops *ops; /* NULL: no body to read and no connection to resume */
     void *ops_ctx;
 };
 
-/* Does the client speak TLS, with us or with a trusted proxy? */
+/* Does the client use TLS, to us or to a trusted proxy? */
 static inline bool mk_request_is_secure(const struct mk_request *request)
 {
     return request->is_told ? request->forwarded_is_secure : request->encrypted;
 }
 
-/* Does its content belong to a path before this one? Before the target is read, there is no path. */
+/* Was the body dropped by a rewrite? Before the target is parsed, there is no path. */
 static inline bool mk_request_body_was_dropped(const struct mk_request *request)
 {
     return request->asked && request->asked->no_content;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The content of a response on its way out: parts in memory or in files, or a source that makes it. The
- * sender takes parts as they are (sendfile) or pulls bytes; both move the same cursor. */
+/* Body of a response: parts in memory or in files, or a source that produces it. The sender uses parts
+ * directly (sendfile) or reads bytes; both advance the same cursor. */
 #ifndef MK_WEB_RESPONSE_BODY_H
 #define MK_WEB_RESPONSE_BODY_H
 
@@ -14,22 +14,22 @@
 
 struct mk_response_body_part {
     struct mk_response_body_part *next;
-    struct mk_open_file *file; /* NULL: `bytes` is the part */
+    struct mk_open_file *file; /* NULL: the part is `bytes` */
     mk_str bytes;
-    uint64_t offset, len;  /* of a part in a file: what is left of it, */
-    uint64_t cached_up_to; /* and up to where it is known to be in memory */
-    bool missed;           /* of one in a file: the last pull would have had to wait for a disk */
+    uint64_t offset, len;  /* file part: remaining range, */
+    uint64_t cached_up_to; /* and the offset up to which it is known to be cached */
+    bool missed;           /* file part: the last read would have blocked on the disk */
 };
 
 struct mk_response_body {
-    uint64_t length; /* of the whole, as it was at the beginning; MK_RESPONSE_BODY_UNKNOWN */
+    uint64_t length; /* initial length of the whole body; MK_RESPONSE_BODY_UNKNOWN */
     struct mk_response_body_part *parts, *last;
-    struct mk_response_body_part first; /* most content has one part: it needs no memory of its own */
+    struct mk_response_body_part first; /* most bodies have one part: no allocation */
     const struct mk_body_source_ops *source;
     void *source_ctx;
-    const struct mk_tunnel_ops *tunnel; /* of a source: it is our direction of a tunnel; NULL: it is not */
-    const struct mk_open_file *origin;  /* the file that it comes from, in memory or not; NULL: none */
-    bool raw;                           /* of a source: it makes the whole answer, head included */
+    const struct mk_tunnel_ops *tunnel; /* source: outgoing direction of a tunnel; NULL: not a tunnel */
+    const struct mk_open_file *origin;  /* the file it comes from, in memory or not; NULL: none */
+    bool raw;                           /* source: produces the complete response, head included */
 };
 
 /* Empty. */
@@ -41,19 +41,18 @@ static inline void mk_response_body_init(struct mk_response_body *c)
     c->origin = NULL;
 }
 
-/* Gives back what it holds: its source is closed. Files belong to the caller that added them. */
+/* Closes the source. File references belong to the caller that added them. */
 void mk_response_body_fini(struct mk_response_body *c);
 
-/* Adds to the end. The text, and the reference to the file, must outlive the content. False when memory is
- * out. */
+/* Appends a part. The text, or the file reference, must outlive the body. False: out of memory. */
 bool mk_response_body_add_text(struct mk_response_body *c, struct mk_arena *arena, mk_str text) MK_MUST_USE;
 bool mk_response_body_add_file(struct mk_response_body *c, struct mk_arena *arena, struct mk_open_file *f,
                                uint64_t offset, uint64_t len) MK_MUST_USE;
-/* Instead of parts. The content will close the source. */
+/* Sets a source instead of parts. The body will close it. */
 void mk_response_body_set_source(struct mk_response_body *c, const struct mk_body_source_ops *ops, void *ctx,
                                  uint64_t length);
 
-/* To another place, which is not initialised; leaves `from` empty. */
+/* Moves the body to uninitialised memory; leaves `from` empty. */
 void mk_response_body_move(struct mk_response_body *to, struct mk_response_body *from);
 
 static inline bool mk_response_body_is_raw(const struct mk_response_body *c)
@@ -61,19 +60,19 @@ static inline bool mk_response_body_is_raw(const struct mk_response_body *c)
     return c->source && c->raw;
 }
 
-/* Then source->pull makes what we send, and tunnel->on_input(source_ctx) reads what the client sends.
- */
+/* Is it a tunnel? Then source->pull produces what we send, and tunnel->on_input(source_ctx) reads what the
+ * client sends. */
 static inline bool mk_response_body_is_tunnel(const struct mk_response_body *c)
 {
     return c->source && c->tunnel;
 }
 
-/* The part at the cursor, NULL at the end of the parts; mk_response_body_advance moves over n of its bytes. */
+/* The part at the cursor, NULL at the end; mk_response_body_advance() consumes n of its bytes. */
 struct mk_response_body_part *mk_response_body_current_part(struct mk_response_body *c);
 void mk_response_body_advance(struct mk_response_body *c, uint64_t n);
 
-/* Bytes from wherever they are, as mk_body_source_ops.pull answers. -EIO when a file ended too early; -EAGAIN also
- * when the part at the cursor is in a file and beyond what is warm: a disk would have to be waited for. */
+/* Reads bytes of any kind of body, with results as for mk_body_source_ops.pull. -EIO: a file was truncated;
+ * -EAGAIN also if the part at the cursor is a file range that is not cached, so that reading would block. */
 ssize_t mk_response_body_read(struct mk_response_body *c, char *buf, size_t cap);
 
 #endif

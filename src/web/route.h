@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which handler answers which path: patterns in the order they were written, the first that matches decides.
- */
+/* Routes: patterns in configuration order; the first match decides. */
 #ifndef MK_WEB_ROUTE_H
 #define MK_WEB_ROUTE_H
 
@@ -13,16 +12,16 @@
 struct mk_plugin;
 
 struct mk_route {
-    struct mk_pattern pattern; /* where there is a regex, only its text is used, for people */
-    struct mk_regex *regex;    /* decides in place of the pattern; NULL: none */
+    struct mk_pattern pattern; /* for a regex only its text is set, for messages */
+    struct mk_regex *regex;    /* used instead of the pattern; NULL: none */
     const struct mk_handler *handler;
-    void *data;                     /* what the handler was configured with */
-    const struct mk_plugin *plugin; /* whose handler it is; NULL: the server's own */
-    mk_str written;                 /* handler and arguments, for people */
+    void *data;                     /* configuration of the handler */
+    const struct mk_plugin *plugin; /* plugin of the handler; NULL: built in */
+    mk_str written;                 /* handler and arguments, for messages */
 };
 
-/* MK_REGEX_LIMIT must never lead to the routes below: they may be less strict. As a truth value it says
- * that the route matches. */
+/* MK_REGEX_LIMIT must never fall through to later routes: they may be less strict. As a truth value it counts
+ * as a match. */
 static inline enum mk_regex_result mk_route_matches(const struct mk_route *r, mk_str path)
 {
     if (MK_UNLIKELY(r->regex != NULL))
@@ -30,7 +29,7 @@ static inline enum mk_regex_result mk_route_matches(const struct mk_route *r, mk
     return mk_pattern_matches(&r->pattern, path) ? MK_REGEX_MATCH : MK_REGEX_NO_MATCH;
 }
 
-/* True if the pattern matches every path: such a route was not chosen for this path in particular. */
+/* True if the pattern matches every path, so that the route is not specific to this path. */
 static inline bool mk_route_is_catch_all(const struct mk_route *r)
 {
     return !r->regex && r->pattern.kind == MK_PATTERN_ALL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What limits the content that a worker spools (monkey/spool.h): memory and disk space, of all clients and of
- * each client address. Requests may use all of SpoolMax, and one address half of it; responses half of it, and
- * one address a quarter: clients that read slowly leave room for uploads. */
+/* Quota for spooled bodies of a worker (monkey/spool.h): memory and disk space, in total and per client
+ * address. Requests may use all of SpoolMax, and one address half of it; responses half of it, and one
+ * address a quarter, so that slow readers leave room for uploads. */
 #ifndef MK_WEB_SPOOL_QUOTA_H
 #define MK_WEB_SPOOL_QUOTA_H
 
@@ -14,43 +14,43 @@
 
 enum { MK_SPOOL_BUCKETS = 64 };
 
-/* What one client address has: content that is being spooled, or is waiting to be used. */
+/* Usage of one client address: bodies being spooled or waiting to be read. */
 struct mk_spool_client {
     struct mk_spool_client *next;
     uint8_t ip[16];
     unsigned n;         /* requests and responses */
-    size_t kept;        /* bytes of buffers */
-    uint64_t stored;    /* bytes of requests in files, */
-    uint64_t responses; /* and of responses */
+    size_t kept;        /* bytes of buffers in memory */
+    uint64_t stored;    /* bytes of request files */
+    uint64_t responses; /* bytes of response files */
 };
 
-/* One for each worker. All zero: nothing leaves the memory. */
+/* One per worker. All zero: nothing is written to disk. */
 struct mk_spool_quota {
-    const char *folder;        /* NULL: no plugin has asked for one */
-    uint64_t max;              /* bytes in files, of all clients; UINT64_MAX: no limit */
-    uint64_t stored;           /* of requests and responses, */
-    uint64_t responses;        /* and of responses alone */
-    struct mk_offload *helper; /* writes the files; NULL: the caller does */
+    const char *folder;        /* NULL: no plugin enabled spooling */
+    uint64_t max;              /* limit of all bytes in files; UINT64_MAX: none */
+    uint64_t stored;           /* bytes of requests and responses */
+    uint64_t responses;        /* bytes of responses alone */
+    struct mk_offload *helper; /* writes the files; NULL: the caller writes */
     struct mk_hash_key hash_key;
     struct mk_spool_client *clients[MK_SPOOL_BUCKETS];
 };
 
 /* ---- Shares ---- */
 
-/* The entry of the client, with one user more. NULL: no memory. */
+/* The client's entry, with its reference count incremented. NULL: out of memory. */
 struct mk_spool_client *mk_spool_client_acquire(struct mk_spool_quota *all, const struct mk_addr *peer);
-/* One user less. */
+/* Decrements the reference count. */
 void mk_spool_client_release(struct mk_spool_quota *all, struct mk_spool_client *c);
-/* May the client have so many bytes of buffers more? */
+/* May the client use that many more bytes of memory? */
 bool mk_spool_client_may_buffer(const struct mk_spool_client *c, size_t more);
-/* The most that the content of one request may take of the disk. */
+/* Maximum disk space for one request body. */
 uint64_t mk_spool_quota_request_max(const struct mk_spool_quota *all);
-/* Counts bytes that are to be written to a file. 0; -EDQUOT: too much is there already; -EFBIG: one request
- * of `already` bytes and these has more than its client may ever have; -EOPNOTSUPP: there is no folder. */
+/* Charges bytes to be written to a file. 0; -EDQUOT: quota exceeded; -EFBIG: a request of `already` bytes
+ * plus these exceeds what its client may ever use; -EOPNOTSUPP: no spool folder. */
 mk_err mk_spool_quota_charge_request(struct mk_spool_quota *all, struct mk_spool_client *c, uint64_t already,
                                      uint64_t n) MK_MUST_USE;
 void mk_spool_quota_release_request(struct mk_spool_quota *all, struct mk_spool_client *c, uint64_t n);
-/* The same for a response: never -EFBIG. */
+/* Charges bytes of a response: never -EFBIG. */
 mk_err mk_spool_quota_charge_response(struct mk_spool_quota *all, struct mk_spool_client *c,
                                       uint64_t n) MK_MUST_USE;
 void mk_spool_quota_release_response(struct mk_spool_quota *all, struct mk_spool_client *c, uint64_t n);

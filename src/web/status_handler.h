@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The handler `status STATUS [TEXT]`: the same answer to every request. */
+/* The handler `status STATUS [TEXT]`: a fixed response to every request. */
 #ifndef MK_WEB_STATUS_HANDLER_H
 #define MK_WEB_STATUS_HANDLER_H
 
@@ -7,15 +7,15 @@
 
 struct mk_status_handler {
     unsigned status;
-    mk_str text; /* the content, as text/plain; absent: none, or the error page of a status from 400 on */
+    mk_str text; /* body, as text/plain; absent: none, or the error page for statuses of 400 and above */
 };
 
-/* May the handler answer with this status? From 200 on it describes an answer that needs nothing else: no
- * range (206), no location, no condition. */
+/* Is the status allowed? It must be at least 200 and need no further information: no range (206), location or
+ * precondition. */
 bool mk_status_handler_allows(unsigned status);
-/* May an answer with this status have content? (RFC 9110, sections 15.3.5 and 15.3.6) */
+/* Can a response with this status have a body (RFC 9110, sections 15.3.5 and 15.3.6)? */
 bool mk_status_handler_may_have_body(unsigned status);
-/* Is it an error? `data` is that of a route. */
+/* Is it an error status? `data` is the route's. */
 bool mk_status_handler_is_error(const void *data);
 
 /* Its data is a struct mk_status_handler. */

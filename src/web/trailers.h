@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fields behind the content of a request or a response, in the arena of the request. */
+/* Trailers of a request or response, in the request's arena. */
 #ifndef MK_WEB_TRAILERS_H
 #define MK_WEB_TRAILERS_H
 
@@ -12,15 +12,15 @@ struct mk_response;
 
 struct mk_trailers {
     size_t n;
-    size_t bytes; /* that all of them take as lines */
+    size_t bytes; /* total length as header lines */
     struct mk_header_field *at;
 };
 
-/* Adds one to a list that may be NULL yet. Neither copied nor checked. False when memory is out. */
+/* Appends a trailer to a list that may still be NULL. Neither copied nor validated. False: out of memory. */
 bool mk_trailers_add(struct mk_trailers **t, struct mk_arena *a, mk_str name, mk_str value) MK_MUST_USE;
 
-/* The head of the response is about to be written: its field Trailer announces the trailers that are known,
- * or goes where none can follow. */
+/* Called before the response head is written: sets the Trailer header to the known trailers, or removes it if
+ * no trailers can follow. */
 void mk_trailers_announce(const struct mk_request *request, struct mk_response *r) MK_COLD;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The surroundings of the flow of requests: one of these per worker. */
+/* Context for request dispatch: one per worker. */
 #ifndef MK_WEB_WEB_H
 #define MK_WEB_WEB_H
 
@@ -13,27 +13,28 @@
 
 struct mk_worker;
 
-/* Where `monkey explain` learns what decided; NULL for the requests of clients. */
+/* Receives the decisions for `monkey explain`; NULL for client requests. */
 struct mk_explain_sink {
     void (*say)(struct mk_explain_sink *e, const char *what, mk_str text);
 };
 
 struct mk_web_ctx {
-    const struct mk_vhosts *hosts; /* of a connection that says nothing else */
+    const struct mk_vhosts *hosts; /* default virtual hosts, if the connection has none of its own */
     struct mk_file_cache files;
     struct mk_spool_quota spools;
-    const uint64_t *now_ms;                 /* the loop's; `now_ms` of a request is when it came in */
-    const struct mk_request_limits *limits; /* where host, location and request have none of their own */
-    /* Gets every record, after the hooks of its host. May be NULL. */
+    const uint64_t *now_ms;                 /* clock of the loop; a request's `now_ms` is its time of
+                                             * arrival */
+    const struct mk_request_limits *limits; /* defaults for hosts, locations and requests without limits of
+                                             * their own */
+    /* Receives every access-log entry, after the hooks of its host. May be NULL. */
     void (*on_record)(const struct mk_access_record *record, void *data);
     void *on_record_data;
     struct mk_explain_sink *explanation;
     struct mk_log *log;
-    int64_t gave_up; /* the second of the last message about a search that was given up: a client must not
-                        fill the log */
-    int64_t reference_logged_at; /* likewise of an error page with a reference */
-    int64_t forbidden_logged_at; /* likewise about a file that workers may not read */
-    int64_t too_long_logged_at;  /* the second of the last message about content that is too long; likewise */
+    int64_t gave_up; /* second of the last log message about a regex limit: clients must not flood the log */
+    int64_t reference_logged_at; /* likewise for error pages with a reference */
+    int64_t forbidden_logged_at; /* likewise for files without read permission */
+    int64_t too_long_logged_at;  /* likewise for oversized bodies */
     bool precise;                /* a plugin needs durations in microseconds */
     struct mk_worker *worker;
 };
