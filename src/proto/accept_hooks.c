@@ -8,7 +8,7 @@
 #include "proto/http2.h"
 #include "proto/tls_handshake.h"
 
-/* At most this part of all connections may wait to be named. */
+/* Maximum share (1/n) of connections that may wait in accept hooks. */
 enum { AWAITING_FRACTION = 4 };
 
 MK_COLD static void reject_connection(struct mk_conn *c)
@@ -32,14 +32,14 @@ MK_COLD static void reject_with_status(struct mk_conn *c, unsigned status)
     }
     mk_counter_add(&c->service->counters->dropped, 1);
     if (mk_conn_input(c).len < MK_INPUT_BUFFER_SIZE)
-        (void)mk_conn_fill_input(c); /* a close with unread input would reset the answer */
+        (void)mk_conn_fill_input(c); /* closing with unread input would reset the response */
     (void)c->stream.ops->write(&c->stream, mk_h1_output_rejection(status), false);
     c->stream.ops->shutdown(&c->stream);
     mk_conn_close(c, MK_OUTCOME_REJECTED);
 }
 
-/* Waits for the peer, while it is not known which client it speaks for: it counts for no address, so that
- * silent clients behind a proxy take no place from others. Their number has a bound of its own. */
+/* Until the PROXY header is read, the connection is charged to no client address, so that silent clients
+ * behind a proxy do not use up the limits of others. The number of such connections has its own limit. */
 static void wait_for_client(struct mk_conn *c)
 {
     struct mk_conn_manager *s = c->service;
@@ -54,7 +54,7 @@ static void wait_for_client(struct mk_conn *c)
     mk_conn_set_timeout(c, MK_TIMEOUT_ACCEPT_HOOK);
 }
 
-/* It counts for the address that it has by now. */
+/* Charges the connection to its current client address. */
 static mk_err count_for_address(struct mk_conn *c, const struct mk_addr *peer)
 {
     struct mk_conn_manager *s = c->service;
@@ -68,7 +68,7 @@ static mk_err count_for_address(struct mk_conn *c, const struct mk_addr *peer)
     return 0;
 }
 
-/* True: more input came. */
+/* True: more input arrived. */
 static bool read_more_input(struct mk_conn *c)
 {
     if (mk_conn_input(c).len == MK_INPUT_BUFFER_SIZE) {
@@ -83,7 +83,7 @@ static bool read_more_input(struct mk_conn *c)
     return n > 0;
 }
 
-/* True: it goes on to the next hook. */
+/* True: continue with the next hook. */
 static bool run_accept_hook(struct mk_conn *c, const struct mk_accept_hook *hook)
 {
     enum mk_verdict verdict;
@@ -101,7 +101,7 @@ static bool run_accept_hook(struct mk_conn *c, const struct mk_accept_hook *hook
     return false;
 }
 
-/* While one waits the clock runs: it is asked again when there is more for it to see, and only then. */
+/* While a hook waits, the timeout runs: the hook is called again only when more input has arrived. */
 static void advance(struct mk_conn *c)
 {
     const struct mk_conn_manager *s = c->service;

@@ -14,15 +14,16 @@
 #include "proto/tls_handshake.h"
 
 enum {
-    ACCEPTS_PER_ITERATION = 256, /* connections taken before the others have their turn */
-    QUEUE_MAX = 4096,            /* about what a queue holds: later connections wait for the next turn */
-    RETRY_MS = 100,              /* how long to wait when the system has nothing left to give */
+    ACCEPTS_PER_ITERATION = 256, /* connections accepted before others are served */
+    QUEUE_MAX = 4096,            /* about the size of a listen queue: later connections wait for the next
+                                  * iteration */
+    RETRY_MS = 100,              /* delay before accepting again when system resources are exhausted */
 };
 
 static void open_reserve_fd(struct mk_acceptor *a)
 {
     if (a->reserve_fd < 0)
-        a->reserve_fd = eventfd(0, EFD_CLOEXEC); /* a file of its own, but none to look up */
+        a->reserve_fd = eventfd(0, EFD_CLOEXEC); /* an open file without a path lookup */
 }
 
 static void resume_accepting(struct mk_acceptor *a)
@@ -51,7 +52,7 @@ void mk_acceptor_resume(struct mk_acceptor *a)
         resume_accepting(a);
 }
 
-/* The server is full (503), or has enough of this client (429). */
+/* The server is full (503), or the client has reached its limit (429). */
 static void reject_connection(struct mk_acceptor *a, int fd, unsigned status)
 {
     struct mk_conn_manager *s = a->service;
@@ -87,11 +88,11 @@ static void serve_connection(struct mk_acceptor *a, int fd, const struct mk_addr
     c->wants_h2 = a->wants_h2;
     if (a->hosts)
         c->hosts = a->hosts;
-    /* Its request is there already, most of the time: many connections end before they would enter epoll. */
+    /* Usually its request has arrived already: many connections end without ever being added to epoll. */
     c->ops->advance(c);
 }
 
-/* Gives up the reserve descriptor to answer one connection with 503. False: not even that helped. */
+/* Uses the reserve descriptor to answer one connection with 503. False: even that failed. */
 static bool reject_one_when_exhausted(struct mk_acceptor *a)
 {
     struct mk_addr peer;
@@ -105,8 +106,8 @@ static bool reject_one_when_exhausted(struct mk_acceptor *a)
     return fd >= 0;
 }
 
-/* No descriptors left, or no memory for sockets. Idle files may have some; else one connection gets a 503, or
- * all wait. */
+/* Out of descriptors, or of memory for sockets. Closes idle files if possible; else one connection gets a
+ * 503, or all wait. */
 static void on_fds_exhausted(struct mk_acceptor *a, mk_err e)
 {
     struct mk_conn_manager *s = a->service;
@@ -117,7 +118,7 @@ static void on_fds_exhausted(struct mk_acceptor *a, mk_err e)
     mk_loop_set_timer(s->loop, &a->retry, RETRY_MS);
 }
 
-/* False: enough for this turn. */
+/* False: enough for this iteration. */
 static bool accept_one(struct mk_acceptor *a)
 {
     struct mk_conn_manager *s = a->service;

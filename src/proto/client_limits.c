@@ -29,7 +29,7 @@ static size_t hash_slot(const struct mk_client_limits *p, const uint8_t key[16])
     return (size_t)mk_hash(&p->hash_key, mk_str_of((const char *)key, 16)) & (p->cap - 1);
 }
 
-/* Returns the slot of the address, or the free slot where it would go. */
+/* Returns the address's slot, or the free slot to insert it. */
 static struct mk_client_limits_slot *find_slot(const struct mk_client_limits *p, const uint8_t key[16])
 {
     size_t at = hash_slot(p, key);
@@ -75,7 +75,7 @@ mk_err mk_client_limits_acquire(struct mk_client_limits *p, const struct mk_addr
     return 0;
 }
 
-/* Closes the gap after a freed slot, so that no search ends too early. */
+/* Closes the gap left by a freed slot, so that no probe ends too early. */
 static void close_gap(struct mk_client_limits *p, size_t gap)
 {
     size_t mask = p->cap - 1;
@@ -110,7 +110,7 @@ mk_err mk_client_limits_transfer(struct mk_client_limits *p, const struct mk_add
     client_key(from, old);
     client_key(to, new);
     if (from->is_unix == to->is_unix && memcmp(old, new, sizeof old) == 0)
-        return 0; /* the peer already counts for that slot */
+        return 0; /* already counted there */
     mk_err e = mk_client_limits_acquire(p, to);
     if (!e)
         mk_client_limits_release(p, from);

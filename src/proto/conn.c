@@ -38,9 +38,9 @@ static void on_ready(struct mk_fd_watch *w, uint32_t events)
 {
     struct mk_conn *c = MK_CONTAINER(w, struct mk_conn, watch);
     if (c->state.is == MK_CONN_DEAD)
-        return; /* closed earlier in this turn */
-    /* Even when both sides have closed their direction, unread input must be read first: closing with it
-     * would send a reset. */
+        return; /* closed earlier in this iteration */
+    /* Even if both sides have closed their direction, unread input must be read first: closing would send a
+     * reset. */
     bool may_have_input = c->state.is == MK_CONN_LINGER || c->state.is == MK_CONN_TUNNEL;
     bool is_over = events & EPOLLERR || (events & EPOLLHUP && !may_have_input);
     if (is_over) {
@@ -52,15 +52,15 @@ static void on_ready(struct mk_fd_watch *w, uint32_t events)
     c->ops->advance(c);
 }
 
-/* What the peer sent and took. The kernel takes whole pieces from us only when much of its room is free: what
- * a slow peer takes meanwhile must count. */
+/* Bytes sent and acknowledged by the peer. The kernel accepts more data only in large steps, so what a slow
+ * peer acknowledges meanwhile must count. */
 static uint64_t bytes_progressed(const struct mk_conn *c)
 {
     return c->progress - mk_sock_unsent_bytes(c->stream.fd);
 }
 
-/* Peers acknowledge in bursts, when a good part of their own room is free again: what moved above the rate in
- * one span makes up for those that follow, for a while. */
+/* Peers acknowledge in bursts, when much of their buffer is free again: a surplus in one interval counts
+ * towards the following ones for a while. */
 bool mk_conn_rate_is_below_min(struct mk_conn_rate *r, uint64_t progress,
                                const struct mk_request_limits *limits)
 {
@@ -86,8 +86,8 @@ static const struct mk_request_limits *request_limits_of(const struct mk_conn *c
     return own ? own : &c->service->limits->request;
 }
 
-/* The protocol restarts the clock for the progress that it sees; it does not see what the peer took from the
- * kernel. */
+/* The protocol restarts the timeout when it sees progress; it does not see what the peer acknowledged from
+ * the kernel's buffer. */
 static bool is_peer_reading(struct mk_conn *c)
 {
     uint64_t before = c->rate.progressed;
@@ -101,7 +101,7 @@ static void on_conn_timer(struct mk_timer *t)
     enum mk_conn_timeout clock = c->clock;
     c->clock = MK_TIMEOUT_NONE;
     if (clock == MK_TIMEOUT_NONE)
-        return; /* what it was set for is over */
+        return; /* disarmed */
     if (clock == MK_TIMEOUT_RATE &&
         !mk_conn_rate_is_below_min(&c->rate, bytes_progressed(c), request_limits_of(c)))
         mk_conn_set_timeout(c, MK_TIMEOUT_RATE);
@@ -260,9 +260,8 @@ static const struct mk_conn *next_resumed_conn(struct mk_loop_task *t)
     return t && t->run == advance_resumed ? MK_CONTAINER(t, struct mk_conn, task) : NULL;
 }
 
-/* A broadcast resumes thousands: what the next one needs comes from memory while this one sends. That is the
- * end of its exchange, which its protocol's struct follows in the same arena, and what its handler has
- * allocated. */
+/* A broadcast resumes thousands of connections: prefetches the memory of the next one while this one sends:
+ * the end of its exchange, the protocol's struct that follows in the same arena, and its handler's data. */
 static void prefetch_exchange(const struct mk_conn *c)
 {
     enum { LINE = 64, BEFORE = 6 * LINE, BEHIND = 6 * LINE };
@@ -358,7 +357,7 @@ ssize_t mk_conn_read(struct mk_conn *c, char *buf, size_t cap)
         c->service->turn_left -= mk_min((size_t)n, c->service->turn_left);
     }
     if (MK_UNLIKELY(c->stream.holds) && n > 0 && (size_t)n < cap)
-        c->service->turn_left = 0; /* little came of much work */
+        c->service->turn_left = 0; /* much work for little data */
     if (MK_UNLIKELY(c->stream.holds) && n == -EAGAIN)
         mk_conn_resume(c);
     return n;

@@ -11,10 +11,11 @@
 #include "web/filter.h"
 
 enum {
-    DRAIN_MAX = 64 * 1024,                /* unread content: up to here it is read to keep the connection, */
-    DRAIN_CHUNKS_MAX = 1024 * 1024,       /* and here when its length was unknown */
-    BATCH_MAX = MK_SEND_QUEUE_BUFFER / 2, /* pipelined answers are gathered up to here */
-    AT_ONCE = 4096,                       /* content that leaves our socket without waiting for the client */
+    DRAIN_MAX = 64 * 1024,                /* unread body bytes that are read to keep the connection alive, */
+    DRAIN_CHUNKS_MAX = 1024 * 1024,       /* and the limit for chunked bodies */
+    BATCH_MAX = MK_SEND_QUEUE_BUFFER / 2, /* maximum batch of pipelined responses */
+    AT_ONCE = 4096,                       /* body bytes that our socket sends without waiting for the
+                                           * client */
 };
 
 /* ---- Waiting for a request ---- */
@@ -24,7 +25,7 @@ static bool wait_for_request_head(struct mk_conn *c)
     bool begun = mk_conn_input(c).len > 0;
     if (begun && c->state.is == MK_CONN_IDLE)
         mk_conn_set_state(c, MK_CONN_HEAD);
-    /* A new connection must speak within the time of a head; later ones may be idle. */
+    /* A new connection must send its first request within the head timeout; later it may idle. */
     mk_conn_set_timeout(c, begun || c->n_requests == 0 ? MK_TIMEOUT_HEAD : MK_TIMEOUT_IDLE);
     return false;
 }
@@ -32,20 +33,19 @@ static bool wait_for_request_head(struct mk_conn *c)
 MK_COLD static bool on_client_eof(struct mk_conn *c)
 {
     struct mk_conn_manager *s = c->service;
-    /* Answers that wait for their batch go first. */
+    /* Send batched responses first. */
     if (s->out.len &&
         mk_send_queue_write(&c->out, &c->stream, &s->out, false, &s->counters->sent) == -EAGAIN) {
         mk_conn_set_timeout(c, MK_TIMEOUT_RATE);
-        return false; /* the input ends once more when they are sent */
+        return false; /* EOF is reported again after they are sent */
     }
     if (mk_conn_input(c).len > 0 && mk_h1_request_new(c))
-        c->h1->d.ending = MK_OUTCOME_CLIENT_ABORTED; /* the record of a request that never was whole */
+        c->h1->d.ending = MK_OUTCOME_CLIENT_ABORTED; /* access-log entry of an incomplete request */
     mk_conn_close(c, MK_OUTCOME_CLIENT_ABORTED);
     return false;
 }
 
-/* A client that knows beforehand that we speak HTTP/2 begins with bytes that are no HTTP/1 (RFC 9113, section
- * 3.3). */
+/* A client with prior knowledge starts HTTP/2 with bytes that are not HTTP/1 (RFC 9113, section 3.3). */
 MK_COLD static bool is_h2_preface(const struct mk_conn *c, mk_str in)
 {
     return c->service->limits->h2.on && c->n_requests == 0 && !c->stream.tls &&
@@ -53,12 +53,12 @@ MK_COLD static bool is_h2_preface(const struct mk_conn *c, mk_str in)
 }
 
 enum head {
-    HEAD_BEGUN,      /* a request has begun, perhaps one that is refused */
-    HEAD_INCOMPLETE, /* more input is needed */
-    HEAD_OVER,       /* the connection is closed, or another protocol's */
+    HEAD_BEGUN,      /* a request has begun, possibly an invalid one */
+    HEAD_INCOMPLETE, /* more input needed */
+    HEAD_OVER,       /* the connection is closed, or has changed its protocol */
 };
 
-/* What the input holds of a head. */
+/* Parses a request head from the input. */
 static enum head parse_request_head(struct mk_conn *c, mk_str in)
 {
     struct mk_conn_manager *s = c->service;
@@ -77,7 +77,7 @@ static enum head parse_request_head(struct mk_conn *c, mk_str in)
     return HEAD_INCOMPLETE;
 }
 
-/* True when a request has begun. */
+/* True: a request has begun. */
 static bool read_request_head(struct mk_conn *c)
 {
     for (;;) {
@@ -93,9 +93,9 @@ static bool read_request_head(struct mk_conn *c)
 
 /* ---- The request in the flow ---- */
 
-/* Unread content must be read before the next request. If it is much, or may never come, the connection ends
- * instead, and the response says so. Chunks are read on trust: their client would lose its next request. A
- * source may still read it. */
+/* An unread body must be read before the next request. If it is large or may never arrive, the connection is
+ * closed instead, as the response says. Chunked bodies are drained: closing would discard the pipelined
+ * request. A body source may still read it. */
 static void decide_unread_body(struct mk_h1 *h)
 {
     struct mk_http_stream *d = &h->d;
@@ -107,7 +107,7 @@ static void decide_unread_body(struct mk_h1 *h)
         mk_h1_state_close_after_response(h);
 }
 
-/* The head goes out first, by itself: the tunnel begins with the next turn. */
+/* Sends the head first: the tunnel begins in the next iteration. */
 MK_COLD static bool begin_tunnel(struct mk_conn *c)
 {
     mk_h1_tunnel_start(c->h1);
@@ -164,17 +164,16 @@ static void free_request(struct mk_conn *c)
     mk_http_stream_free(&h->d);
 }
 
-/* The last bytes were held back so that the end leaves with them: a close alone would throw them away if the
- * client has sent more meanwhile. An encrypted stream also sends an end of its own, and may have to wait for
- * room. */
+/* The last bytes were held back to be sent along with the FIN; a plain close would discard them if the client
+ * has sent more data. A TLS stream also sends close_notify, and may have to wait until it is writable. */
 static bool shutdown_write(struct mk_conn *c)
 {
     c->stream.ops->shutdown(&c->stream);
     return !c->stream.shutdown_pending;
 }
 
-/* May the client still send, or have unread bytes of ours? Closing now would send a reset, which can destroy
- * what it has not read yet. */
+/* Can the client still be sending, or have unread data of ours? Closing now would send a reset, which may
+ * destroy that data. */
 static bool must_linger(const struct mk_conn *c)
 {
     const struct mk_h1 *h = c->h1;
@@ -216,7 +215,7 @@ static bool finish_response(struct mk_conn *c)
     return mk_conn_input(c).len > 0 || mk_stream_is_readable(&c->stream) || wait_for_request_head(c);
 }
 
-/* May more answers go out in the same write? The client has sent its requests without waiting. */
+/* Can more responses be sent in the same write? The client has pipelined its requests. */
 static bool can_batch_responses(const struct mk_conn *c)
 {
     return c->h1->persistence == MK_H1_PERSISTENT && mk_send_queue_is_empty(&c->out) &&
@@ -254,7 +253,7 @@ static bool send_response(struct mk_conn *c)
     }
     bool incomplete = h->d.ending == MK_OUTCOME_FAILED || mk_exchange_client_disconnected(h->d.x);
     if (incomplete && h->delimiter == MK_H1_BY_CLOSE)
-        mk_conn_reset(c, h->d.ending); /* a proper end would make it look complete */
+        mk_conn_reset(c, h->d.ending); /* a clean close would make it look complete */
     else
         mk_conn_close(c, h->d.ending);
     return false;
@@ -270,7 +269,7 @@ MK_COLD static bool run_tunnel(struct mk_conn *c)
         mk_http_stream_record_request(&h->d, MK_OUTCOME_OK);
         return close_or_linger(c);
     case MK_H1_TUNNEL_BROKEN:
-        mk_conn_reset(c, h->d.ending); /* a proper end would make it look complete */
+        mk_conn_reset(c, h->d.ending); /* a clean close would make it look complete */
         break;
     }
     return false;
@@ -295,7 +294,7 @@ MK_COLD static bool drain_request_body(struct mk_conn *c)
     return true;
 }
 
-/* A request passes all states in one call if nothing has to wait. True: call again. */
+/* A request passes through all states in one call if nothing blocks. True: call again. */
 static bool step(struct mk_conn *c)
 {
     switch ((enum mk_conn_state)c->state.is) {
@@ -331,7 +330,7 @@ static bool is_between_requests(const struct mk_conn *c)
     return c->state.is == MK_CONN_IDLE || c->state.is == MK_CONN_HEAD;
 }
 
-/* What was batched goes out before the connection is left. */
+/* Sends the batched responses before leaving the connection. */
 static void flush_batched_responses(struct mk_conn *c)
 {
     struct mk_conn_manager *s = c->service;
@@ -344,7 +343,7 @@ static void flush_batched_responses(struct mk_conn *c)
         mk_conn_set_timeout(c, MK_TIMEOUT_RATE);
 }
 
-/* Nothing of this connection may stay in what the next one will use. */
+/* Shared buffers must not keep any data of this connection. */
 static void finish_serving(struct mk_conn *c)
 {
     if (c->state.is != MK_CONN_DEAD)
@@ -355,7 +354,7 @@ static void finish_serving(struct mk_conn *c)
     mk_conn_end_serving(c);
 }
 
-/* The last batch did not fit: no new request before it is sent. */
+/* The last batch did not fit: sends it before the next request. */
 MK_COLD static void flush_queued_responses(struct mk_conn *c)
 {
     uint64_t *sent = &c->service->counters->sent, before = *sent;
@@ -392,8 +391,8 @@ static void on_head_timeout(struct mk_conn *c)
 {
     bool begun = c->state.is == MK_CONN_HEAD;
     if (!begun) {
-        /* Browsers open connections before they need them: they would take an answer to nothing for one to
-         * their next request. */
+        /* Browsers open connections in advance: a 408 sent now would be read as the response to their next
+         * request. */
         mk_conn_close(c, MK_OUTCOME_TIMEOUT);
         return;
     }
@@ -404,7 +403,7 @@ static void on_head_timeout(struct mk_conn *c)
     finish_serving(c);
 }
 
-/* The client is too slow (408), or a handler is (504). */
+/* The client (408) or a handler (504) is too slow. */
 static void on_body_or_handler_timeout(struct mk_conn *c, unsigned status)
 {
     if (c->state.is != MK_CONN_FLOW) {

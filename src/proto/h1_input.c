@@ -10,14 +10,14 @@ mk_err mk_h1_input_send_100_continue(struct mk_h1 *h)
     struct mk_conn *c = d->conn;
     mk_http_stream_set_input_state(d, MK_INPUT_WANTED);
     if (d->received || mk_conn_input(c).len || d->x->response.sealed)
-        return 0; /* the client did not wait for it, or has its answer */
+        return 0; /* the client did not wait for it, or has been answered */
     mk_buf_add(&c->service->out, MK_STR("HTTP/1.1 100 Continue\r\n\r\n"));
     mk_err e = mk_send_queue_write(&c->out, &c->stream, &c->service->out, false, &c->service->counters->sent);
     return e == -EAGAIN ? 0 : e;
 }
 
-/* What mk_request_read answers when the connection answered n: a client that stops in the middle of the
- * content has aborted its request. */
+/* Result of mk_request_read() for a read result n: EOF within the body means that the client aborted the
+ * request. */
 static ssize_t check_body_eof(struct mk_h1 *h, ssize_t n)
 {
     if (n > 0 || n == -EAGAIN)
@@ -26,7 +26,7 @@ static ssize_t check_body_eof(struct mk_h1 *h, ssize_t n)
     return -ECONNRESET;
 }
 
-/* All input is the tunnel's, and its end is a proper one. */
+/* All input belongs to the tunnel, and EOF is regular. */
 static ssize_t read_tunnel_input(struct mk_h1 *h, char *buf, size_t cap)
 {
     struct mk_conn *c = h->d.conn;
@@ -59,15 +59,14 @@ static ssize_t read_sized_body(struct mk_h1 *h, char *buf, size_t cap)
     return n;
 }
 
-/* One piece of chunked content that is no longer than the room: the decoder sees just so much of the input.
- */
+/* Reads a piece of chunked body no longer than the buffer: the decoder is given only that much input. */
 static ssize_t decode_chunk(struct mk_h1 *h, char *buf, size_t cap)
 {
     mk_str in = mk_str_first(mk_conn_input(h->d.conn), cap), rest = in, data;
     int r = mk_chunked_decode(h->chunked, &rest, &data);
     mk_conn_consume_input(h->d.conn, in.len - rest.len);
     if (h->chunked->total > h->d.content_max)
-        return -EMSGSIZE; /* known as soon as the size of the chunk is */
+        return -EMSGSIZE; /* known as soon as the chunk size is */
     if (r == MK_CHUNKED_DATA) {
         memcpy(buf, data.p, data.len);
         return (ssize_t)data.len;
@@ -115,14 +114,14 @@ static ssize_t read_body(struct mk_h1 *h, char *buf, size_t cap)
     return 0;
 }
 
-/* The content has ended. A tunnel that was accepted begins behind the head of the response. */
+/* The body has ended. An accepted tunnel begins after the response head. */
 static ssize_t read_after_body_end(const struct mk_h1 *h)
 {
     const struct mk_response *r = &h->d.x->response;
     return mk_response_body_is_tunnel(&r->content) && !r->sealed ? -EAGAIN : 0;
 }
 
-/* Where the next request would begin is unknown. */
+/* The start of the next request is unknown. */
 MK_COLD static void fail_body_read(struct mk_h1 *h, mk_err e)
 {
     h->d.x->read_error = e;
@@ -133,7 +132,7 @@ ssize_t mk_h1_input_read_body(struct mk_h1 *h, char *buf, size_t cap)
 {
     struct mk_http_stream *d = &h->d;
     if (d->conn->service->serving != d->conn)
-        return -EAGAIN; /* called from outside of a handler or source: resume first */
+        return -EAGAIN; /* called outside of a handler or source: must be resumed first */
     if (d->x->read_error)
         return d->x->read_error;
     if (mk_http_stream_request_received(d))

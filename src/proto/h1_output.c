@@ -9,10 +9,10 @@
 
 enum {
     CHUNK_HEAD = 6,  /* "ffff\r\n", with leading zeros: reserved before the length is known */
-    ROOM_MIN = 4096, /* a source is never pulled with less room */
-    BYTES_PER_ITERATION = 8 * 1024 * 1024, /* bytes for one connection before other connections get a turn */
+    ROOM_MIN = 4096, /* minimum buffer for a read of the source */
+    BYTES_PER_ITERATION = 8 * 1024 * 1024, /* maximum bytes for one connection before yielding to others */
     COPY_MAX =
-        16 * 1024, /* bytes of a file: up to this size, copying it behind the head costs less than sendfile */
+        16 * 1024, /* file bytes: up to this size, copying after the head is cheaper than sendfile */
 };
 
 static struct mk_buf *output_buffer(const struct mk_h1 *h)
@@ -22,14 +22,14 @@ static struct mk_buf *output_buffer(const struct mk_h1 *h)
 
 /* ---- The head ---- */
 
-/* Does the response need Upgrade: for the protocol that follows, or, when a handshake is refused, for the one
- * that would be accepted? */
+/* Does the response need Upgrade: naming the new protocol, or, for a rejected handshake, the acceptable
+ * one? */
 static bool needs_upgrade_header(const struct mk_response *r)
 {
     return r->status == 101 || (r->status == 426 && mk_response_header(r, MK_STR("Sec-WebSocket-Version")).p);
 }
 
-/* Adds Connection and the fields that it lists. */
+/* Adds Connection and the headers that it lists. */
 MK_COLD static void write_upgrade_headers(struct mk_h1 *h, struct mk_buf *out)
 {
     bool closes = h->d.x->response.status != 101 && h->persistence != MK_H1_PERSISTENT;
@@ -67,7 +67,7 @@ static void write_framing_headers(struct mk_h1 *h, struct mk_buf *out)
         mk_buf_add(out, MK_STR("Connection: keep-alive\r\n"));
 }
 
-/* Is this a plain response from the file cache, to a request without special features? */
+/* Is this a plain response from the file cache to a request without special headers? */
 static bool has_cached_head(const struct mk_h1 *h, const struct mk_response *r)
 {
     return r->status == 200 && r->n_blocks == 1 && r->blocks[0]->ready.p &&
@@ -86,7 +86,7 @@ static bool write_response_head(struct mk_h1 *h, struct mk_buf *out)
         mk_buf_put(out, mk_str_of(stamp.p, stamp.len + 2));
         return !out->failed;
     }
-    if (mk_response_body_is_raw(&r->content)) { /* regardless of what its head says about the connection */
+    if (mk_response_body_is_raw(&r->content)) { /* whatever its head says about the connection */
         mk_h1_state_close_after_response(h);
         h->delimiter = MK_H1_BY_CLOSE;
         return true;
@@ -102,7 +102,7 @@ static bool write_response_head(struct mk_h1 *h, struct mk_buf *out)
     return !out->failed;
 }
 
-/* Does content follow the head? */
+/* Does a body follow the head? */
 static bool response_has_body(const struct mk_h1 *h)
 {
     const struct mk_response_body *content = &h->d.x->response.content;
@@ -145,8 +145,8 @@ mk_err mk_h1_output_1xx(struct mk_h1 *h, unsigned status, const struct mk_header
     return -EAGAIN;
 }
 
-/* Replaces a response whose head does not fit into the scratch, or whose content failed before any of it was
- * sent. */
+/* Replaces a response whose head does not fit into the output buffer, or whose body failed before anything
+ * was sent. */
 MK_COLD static bool replace_with_error(struct mk_h1 *h)
 {
     if (!h->d.x->response.failure_status || !mk_http_stream_request_received(&h->d))
@@ -156,7 +156,7 @@ MK_COLD static bool replace_with_error(struct mk_h1 *h)
     return mk_h1_output_head(h);
 }
 
-/* Sends earlier responses that must not be lost with this one, or take up its room. */
+/* Sends earlier responses that must not be lost with this one or occupy its space. */
 static bool flush_earlier_responses(struct mk_h1 *h)
 {
     return mk_h1_output_flush(h) != MK_H1_BROKEN;
@@ -211,7 +211,7 @@ static enum mk_h1_progress flush_output(struct mk_h1 *h, bool more)
 enum mk_h1_progress mk_h1_output_flush(struct mk_h1 *h)
 {
     bool closes_next = h->persistence != MK_H1_PERSISTENT && mk_http_stream_response_written(&h->d);
-    return flush_output(h, closes_next); /* the FIN goes out with the last bytes */
+    return flush_output(h, closes_next); /* the FIN is sent with the last bytes */
 }
 
 static enum mk_h1_progress copy_body_text(struct mk_h1 *h, struct mk_response_body *content,
@@ -242,7 +242,7 @@ static enum mk_h1_progress send_file(struct mk_h1 *h, struct mk_response_body *c
         return MK_H1_COMPLETE;
     if (n == -EAGAIN)
         return MK_H1_SOCKET_FULL;
-    if (n == 0) /* the file is shorter now than Content-Length says */
+    if (n == 0) /* the file is shorter now than Content-Length */
         mk_file_cache_invalidate(part->file);
     if (n <= 0)
         return set_broken(h, n == 0 || n == -EIO ? MK_OUTCOME_FAILED : MK_OUTCOME_CLIENT_ABORTED);
@@ -253,7 +253,7 @@ static enum mk_h1_progress send_file(struct mk_h1 *h, struct mk_response_body *c
     return MK_H1_COMPLETE;
 }
 
-/* The content cannot be completed. */
+/* The body cannot be completed. */
 MK_COLD static enum mk_h1_progress fail_response(struct mk_h1 *h)
 {
     if (h->d.reply.is != MK_RESPONSE_BUFFERED) {
@@ -264,7 +264,7 @@ MK_COLD static enum mk_h1_progress fail_response(struct mk_h1 *h)
     return replace_with_error(h) ? MK_H1_COMPLETE : MK_H1_BROKEN;
 }
 
-/* The scratch is empty afterwards: what the socket does not accept is queued. */
+/* Leaves the output buffer empty: what the socket does not accept is queued. */
 MK_COLD static enum mk_h1_progress end_body_with_trailers(struct mk_h1 *h)
 {
     if (flush_output(h, true) == MK_H1_BROKEN)
@@ -284,7 +284,7 @@ static enum mk_h1_progress end_body(struct mk_h1 *h)
     return MK_H1_COMPLETE;
 }
 
-/* Makes a chunk of the n bytes of content that follow the room reserved for the chunk head. */
+/* Frames the n body bytes after the reserved chunk head as a chunk. */
 static void append_chunk(struct mk_buf *out, size_t n)
 {
     char head[CHUNK_HEAD];
@@ -305,15 +305,15 @@ static void append_body(struct mk_h1 *h, struct mk_buf *out, size_t n)
     mk_http_stream_count_body_sent(&h->d, n);
 }
 
-/* Sends what is ready while the content has no data. */
+/* Sends what is ready while the body has no data. */
 static enum mk_h1_progress flush_and_wait_body(struct mk_h1 *h)
 {
     enum mk_h1_progress p = flush_output(h, false);
     return p == MK_H1_COMPLETE ? MK_H1_BODY_NOT_READY : p;
 }
 
-/* Takes more at once of content that is larger than the scratch, if the socket has room for all of it: what a
- * slow client does not take would be kept. */
+/* Uses a larger buffer for a large body if the socket can accept all of it: for a slow client, the data would
+ * have to be kept. */
 static void choose_buffer_size(const struct mk_h1 *h, struct mk_buf *out)
 {
     const struct mk_stream *s = &h->d.conn->stream;
@@ -331,7 +331,7 @@ static enum mk_h1_progress pull_body(struct mk_h1 *h, const struct mk_response_b
     bool chunked = h->delimiter == MK_H1_BY_CHUNKS;
     choose_buffer_size(h, out);
     if (out->cap - out->len < ROOM_MIN) {
-        enum mk_h1_progress p = flush_output(h, !content->source); /* a source may take any time to go on */
+        enum mk_h1_progress p = flush_output(h, !content->source); /* a source may take any time to continue */
         if (p != MK_H1_COMPLETE)
             return p;
     }
@@ -353,7 +353,7 @@ static enum mk_h1_progress pull_body(struct mk_h1 *h, const struct mk_response_b
     return MK_H1_COMPLETE;
 }
 
-/* Is this a small file that was not checked for a disk yet? sendfile continues with one that was. */
+/* Is this a small file not yet checked by prefetch? Checked files continue with sendfile. */
 static bool is_copied_to_buffer(const struct mk_response_body_part *part)
 {
     return part->len <= COPY_MAX && part->cached_up_to == 0;
@@ -374,7 +374,7 @@ static enum mk_h1_progress send_body_part(struct mk_h1 *h)
     return pull_body(h, content);
 }
 
-/* Continues after the other connections have had a turn. */
+/* Continues after other connections had their turn. */
 MK_COLD static enum mk_h1_progress yield_to_other_conns(struct mk_h1 *h)
 {
     mk_http_stream_allow_call(&h->d);
@@ -395,8 +395,7 @@ enum mk_h1_progress mk_h1_output_body(struct mk_h1 *h)
     return MK_H1_COMPLETE;
 }
 
-/* A separate function, so that the one above, which serves every response, has only one caller and is
- * inlined. */
+/* Separate, so that the function above, which serves every response, has a single caller and is inlined. */
 enum mk_h1_progress mk_h1_output_tunnel(struct mk_h1 *h)
 {
     uint64_t from = h->d.sent;

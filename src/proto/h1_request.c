@@ -9,8 +9,8 @@
 #include "web/request_target.h"
 
 enum {
-    TRAILERS_MAX = 8 * 1024, /* bytes after chunked content */
-    TUNNEL_ROOM = 304, /* for the fields of the response, and what a tunnel keeps: a WebSocket 160 bytes */
+    TRAILERS_MAX = 8 * 1024, /* maximum trailer section */
+    TUNNEL_ROOM = 304, /* for response headers and tunnel state: a WebSocket needs 160 bytes */
 };
 
 static ssize_t on_read_body(void *ctx, char *room, size_t cap)
@@ -66,7 +66,8 @@ struct mk_h1 *mk_h1_request_new(struct mk_conn *c)
     return h;
 }
 
-/* What a request for a tunnel needs beside its exchange; 0 for others, which get a usual block. */
+/* Memory that a tunnel request needs in addition to its exchange; 0 for others, which get a standard
+ * block. */
 static size_t tunnel_request_size(const struct mk_request_head *head)
 {
     if (MK_LIKELY(!mk_headers_has(&head->fields, MK_HEADER_UPGRADE)))
@@ -74,7 +75,7 @@ static size_t tunnel_request_size(const struct mk_request_head *head)
     return sizeof(struct mk_h1) + head->len + head->fields.n * sizeof(struct mk_header_field) + TUNNEL_ROOM;
 }
 
-/* Without memory for a request, the client gets a response that needs none. */
+/* Out of memory for a request: sends a static response. */
 MK_COLD static bool reject_out_of_memory(struct mk_conn *c)
 {
     (void)c->stream.ops->write(&c->stream, mk_h1_output_rejection(503), false);
@@ -96,7 +97,7 @@ bool mk_h1_request_reject(struct mk_conn *c, unsigned status)
     return true;
 }
 
-/* Copies head and fields from the window, which the next turn overwrites, into the arena. */
+/* Copies head and headers from the input window, which the next iteration overwrites, to the arena. */
 static bool copy_head_to_arena(struct mk_exchange *x, struct mk_request_head *head, mk_str bytes)
 {
     size_t size = sizeof(struct mk_header_field) * head->fields.n;
@@ -117,7 +118,7 @@ static bool copy_head_to_arena(struct mk_exchange *x, struct mk_request_head *he
     return true;
 }
 
-/* Sets the framing of the content and checks its length. Returns 0 or a status. */
+/* Sets the framing of the body and checks its length. 0 or a status. */
 static unsigned set_body_framing(struct mk_h1 *h, const struct mk_framing *f, size_t head_len)
 {
     h->body = f->body;
@@ -148,7 +149,7 @@ static enum mk_h1_persistence decide_persistence(const struct mk_conn *c, const 
     return !f->keep_alive ? MK_H1_CLOSED_BY_CLIENT : may_follow ? MK_H1_PERSISTENT : MK_H1_CLOSED_BY_SERVER;
 }
 
-/* Only if the request is also valid without the upgrade, for handlers that do not know the other protocol. */
+/* Only if the request is valid without the upgrade too, for handlers that do not support the protocol. */
 MK_COLD static void set_upgrade_protocol(struct mk_request *r, const struct mk_framing *f)
 {
     bool is_plain = r->received.method == MK_METHOD_GET && f->body == MK_BODY_NONE;
@@ -157,11 +158,11 @@ MK_COLD static void set_upgrade_protocol(struct mk_request *r, const struct mk_f
     mk_str protocol = mk_upgrade_protocol(&r->fields);
     if (is_plain)
         r->tunnel = protocol;
-    else if (!mk_str_eq(protocol, MK_UPGRADE_WEBSOCKET)) /* which begins with a GET (RFC 6455, section 4.1) */
+    else if (!mk_str_eq(protocol, MK_UPGRADE_WEBSOCKET)) /* WebSocket requires GET (RFC 6455, section 4.1) */
         r->upgrade = protocol;
 }
 
-/* Only HTTP/1.0 has requests without the field. */
+/* Only HTTP/1.0 requests may lack Host. */
 MK_COLD static bool add_host_header(struct mk_request *r, mk_str authority)
 {
     struct mk_headers *f = &r->fields;
@@ -177,8 +178,8 @@ MK_COLD static bool add_host_header(struct mk_request *r, mk_str authority)
     return true;
 }
 
-/* The authority of an absolute target replaces the Host field (RFC 9112, section 3.2.2), so that programs and
- * logs see the host that was selected. */
+/* The authority of an absolute target replaces Host (RFC 9112, section 3.2.2), so that programs and logs see
+ * the selected host. */
 static bool set_host_header(struct mk_request *r)
 {
     mk_str authority = r->received.target.authority;
@@ -191,7 +192,7 @@ static bool set_host_header(struct mk_request *r)
     return true;
 }
 
-/* The host is the one of the Host field, until the target names one. */
+/* The host comes from the Host header until the target names one. */
 static int parse_target(struct mk_request *r, const struct mk_request_head *head)
 {
     if (MK_UNLIKELY(!head->path_len || head->method == MK_METHOD_CONNECT))
@@ -213,7 +214,7 @@ static unsigned fill_request(struct mk_h1 *h, struct mk_request_head *head)
     int bad = parse_target(r, head);
     int worse = mk_framing_parse(head, &h->d.conn->service->last_host, &framing);
     if (!bad && !r->host.p)
-        r->host = framing.host; /* also for a refusal: the host may have an error page */
+        r->host = framing.host; /* for error responses as well: the host may have an error page */
     if (bad || worse)
         return (unsigned)(bad ? bad : worse);
     if (!set_host_header(r))

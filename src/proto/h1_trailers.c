@@ -22,7 +22,7 @@ mk_err mk_h1_trailers_append(struct mk_h1 *h, mk_str piece)
         h->trailers = alloc_trailer_section(h);
     if (!h->trailers)
         return -ENOMEM;
-    mk_buf_add(h->trailers, piece); /* the decoder has checked that it fits */
+    mk_buf_add(h->trailers, piece); /* the decoder has checked the size */
     return h->trailers->failed ? -EBADMSG : 0;
 }
 

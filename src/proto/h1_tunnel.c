@@ -11,7 +11,8 @@ void mk_h1_tunnel_start(struct mk_h1 *h)
     if (d->reply.is == MK_RESPONSE_BUFFERED)
         mk_http_stream_set_response_state(
             d,
-            MK_RESPONSE_HEAD_SENT); /* from here on, a source that fails cannot be replaced by an error response */
+            MK_RESPONSE_HEAD_SENT); /* from here on, a failing source cannot be replaced with an error
+                                     * response */
     if (d->state.is == MK_HTTP_STREAM_HALF_CLOSED_REMOTE)
         mk_http_stream_set_state(d, MK_HTTP_STREAM_OPEN);
     h->body = MK_BODY_TUNNEL;
@@ -19,7 +20,7 @@ void mk_h1_tunnel_start(struct mk_h1 *h)
     mk_http_stream_allow_call(d);
 }
 
-/* Sends the rest of earlier output, then, if the handler may be called, what it has for the client. */
+/* Sends the rest of earlier output, then new data of the handler if it may be called. */
 static enum mk_h1_progress send_to_client(struct mk_h1 *h, bool may_call)
 {
     enum mk_h1_progress p = mk_send_queue_is_empty(&h->d.conn->out) ? MK_H1_COMPLETE : mk_h1_output_flush(h);
@@ -32,7 +33,7 @@ static enum mk_h1_progress send_to_client(struct mk_h1 *h, bool may_call)
     return p;
 }
 
-/* Tells the client that nothing more will follow; its own direction stays open. */
+/* Signals EOF to the client; its own direction stays open. */
 static void shutdown_write(struct mk_h1 *h)
 {
     struct mk_stream *stream = &h->d.conn->stream;
@@ -41,7 +42,7 @@ static void shutdown_write(struct mk_h1 *h)
     h->persistence = MK_H1_WRITE_SHUTDOWN;
 }
 
-/* Runs both directions. Each sets what it awaits, and what the client's direction awaits must not be lost. */
+/* Runs both directions. Each sets what it waits for; the client direction's wait must not be lost. */
 static enum mk_h1_progress run_both_directions(struct mk_h1 *h)
 {
     struct mk_http_stream *d = &h->d;
@@ -78,7 +79,7 @@ enum mk_h1_tunnel_result mk_h1_tunnel_run(struct mk_h1 *h)
             return MK_H1_TUNNEL_OVER;
     }
     if (c->progress != before && d->x->limits)
-        mk_conn_stop_timeout(c); /* a plugin may have changed them since */
+        mk_conn_stop_timeout(c); /* a plugin may have changed the limits */
     if (c->progress != before || c->clock != MK_TIMEOUT_TUNNEL)
         mk_conn_set_timeout(c, MK_TIMEOUT_TUNNEL);
     return MK_H1_TUNNEL_OPEN;

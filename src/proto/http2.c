@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/http2.h"
 
-/* Defined by src/http2, if the build has it. */
+/* Defined by src/http2 if built in. */
 extern const struct mk_http2_module mk_http2_module __attribute__((weak));
 
 const struct mk_http2_module *mk_http2_get_module(void)

@@ -13,7 +13,7 @@ static const struct mk_sm_states states = {
     MK_SM_STATE(MK_HTTP_STREAM_OPEN, "open",
                 TO(MK_HTTP_STREAM_HALF_CLOSED_REMOTE) | TO(MK_HTTP_STREAM_HALF_CLOSED_LOCAL) |
                     TO(MK_HTTP_STREAM_CLOSED)),
-    /* An Upgrade is a request without content, and a tunnel follows it. */
+    /* An Upgrade request has no body and is followed by a tunnel. */
     MK_SM_STATE(MK_HTTP_STREAM_HALF_CLOSED_REMOTE, "remote closed",
                 TO(MK_HTTP_STREAM_HALF_CLOSED_REMOTE) | TO(MK_HTTP_STREAM_CLOSED) | TO(MK_HTTP_STREAM_OPEN)),
     MK_SM_STATE(MK_HTTP_STREAM_HALF_CLOSED_LOCAL, "local closed",
@@ -28,7 +28,7 @@ static const struct mk_sm_states input_states = {
 };
 
 static const struct mk_sm_states response_states = {
-    /* Back to PENDING: an error takes the place of what has not left the scratch. */
+    /* Back to PENDING: an error replaces a response of which nothing was sent. */
     MK_SM_STATE(MK_RESPONSE_PENDING, "pending",
                 TO(MK_RESPONSE_PENDING) | TO(MK_RESPONSE_BUFFERED) | TO(MK_RESPONSE_HEAD_SENT) |
                     TO(MK_RESPONSE_RECORDED)),
@@ -62,7 +62,7 @@ const struct mk_sm_machine mk_http_stream_response_machine = {"response", &respo
 
 /* ---- Life ---- */
 
-/* A tunnel lives long, and there may be many: its request gets no more memory than it is known to need. */
+/* Tunnels are long-lived and numerous: their requests get only the memory they need. */
 MK_COLD static struct mk_exchange *new_tunnel_exchange(struct mk_conn_manager *s, size_t room)
 {
     struct mk_arena arena;
@@ -102,7 +102,7 @@ void *mk_http_stream_new(struct mk_conn *c, size_t size, unsigned version, const
 
 void mk_http_stream_record_request(struct mk_http_stream *d, enum mk_outcome ending)
 {
-    if (!mk_sm_may(&d->reply, &mk_http_stream_response_machine, MK_RESPONSE_RECORDED)) /* it is there */
+    if (!mk_sm_may(&d->reply, &mk_http_stream_response_machine, MK_RESPONSE_RECORDED)) /* already written */
         return;
     mk_http_stream_set_response_state(d, MK_RESPONSE_RECORDED);
     mk_conn_manager_record_request(d->conn->service, d->x, d->ending ? d->ending : ending, d->sent);
@@ -126,7 +126,7 @@ unsigned mk_http_stream_check_body_size(struct mk_http_stream *d, size_t head_le
     d->content_cap = l->request_max ? l->request_max - head_len : UINT64_MAX;
     d->x->handler_sets_body_max = d->x->request.site->has_body_max;
     d->content_max = d->x->handler_sets_body_max ? d->content_cap : mk_min(max, d->content_cap);
-    bool is_huge = length > INT64_MAX; /* more than mk_request_length can return */
+    bool is_huge = length > INT64_MAX; /* more than mk_request_length() can return */
     if (length <= d->content_max && !is_huge)
         return 0;
     mk_effective_limits_log_too_long(d->x, max, length > d->content_cap);
@@ -197,12 +197,12 @@ bool mk_http_stream_is_file_cached(struct mk_http_stream *d, struct mk_response_
     return !d->pending_prefetch;
 }
 
-/* The content has no data yet: because of a disk? */
+/* The body has no data: because of a disk? */
 static enum mk_http_stream_pull_body wait_for_response_body(struct mk_http_stream *d)
 {
     struct mk_response_body *content = &d->x->response.content;
     bool in_the_way;
-    if (d->awaits == MK_AWAITS_NOTHING) /* a filter has yielded to others and resumed itself */
+    if (d->awaits == MK_AWAITS_NOTHING) /* a filter has yielded and resumed itself */
         return MK_PULL_WAITS;
     d->pending_prefetch =
         mk_prefetch_start_for_body(d->conn->service, content, &in_the_way, on_file_cached, d);

@@ -34,7 +34,7 @@ bool mk_prefetch_is_cached(struct mk_conn_manager *s, struct mk_open_file *f, ui
     return warm;
 }
 
-/* Runs in a thread. The data is discarded; the point is that it is in the page cache then. */
+/* Runs in a thread. The data is discarded: reading puts it into the page cache. */
 static void read_into_page_cache(struct mk_offload_job *job)
 {
     struct mk_prefetch *r = MK_CONTAINER(job, struct mk_prefetch, job);
@@ -42,7 +42,7 @@ static void read_into_page_cache(struct mk_offload_job *job)
     for (uint64_t done = 0; done < r->len;) {
         ssize_t n = pread(r->fd, waste, sizeof waste, (off_t)(r->offset + done));
         if (n <= 0)
-            return; /* sending will run into the same error */
+            return; /* sending will hit the same error */
         done += (uint64_t)n;
     }
 }

@@ -4,7 +4,7 @@
 #include "proto/h1.h"
 #include "proto/http2.h"
 
-/* A record (RFC 8446, 5.1): kind, version, length. */
+/* TLS record (RFC 8446, 5.1): type, version, length. */
 enum { RECORD_HEAD = 5, RECORD_MAX = 16 * 1024, RECORD_HANDSHAKE = 22 };
 
 #define PLAIN_TEXT "This port speaks HTTPS, and the request came without TLS. Use https:// instead.\n"
@@ -42,8 +42,8 @@ MK_COLD static bool answer_plain_http(struct mk_conn *c)
     return false;
 }
 
-/* Returns how many bytes the first record has, or those needed to know: TLS state is allocated only when a
- * whole record has arrived. 0: the input is not TLS. */
+/* Size of the first record, or the bytes needed to determine it: TLS state is allocated only when a whole
+ * record has arrived. 0: not TLS. */
 static size_t first_record_size(mk_str in)
 {
     if (in.len < RECORD_HEAD)
@@ -102,13 +102,13 @@ static bool run_handshake(struct mk_conn *c)
     return e ? reject_handshake(c, why) : true;
 }
 
-/* True: the handshake is complete, and HTTP can begin. */
+/* True: the handshake is complete; HTTP takes over. */
 static bool advance_handshake(struct mk_conn *c)
 {
     if (!c->stream.tls && !read_first_record(c))
         return false;
     bool is_cheap =
-        c->stream.tls && c->stream.dry; /* no input arrived: at most unsent output has to be sent */
+        c->stream.tls && c->stream.dry; /* no input arrived: only pending output needs to be sent */
     if (!is_cheap && !mk_handshake_queue_try_start(&c->service->handshakes)) {
         mk_conn_set_timeout(c, MK_TIMEOUT_HEAD);
         mk_conn_queue_handshake(c);
@@ -122,9 +122,9 @@ static void hand_over_to_http(struct mk_conn *c)
     struct mk_tls_conn_info facts;
     mk_conn_tls_info(c, &facts);
     mk_counter_add(&c->service->counters->secured, 1);
-    mk_conn_stop_timeout(c); /* the first request gets its full time */
+    mk_conn_stop_timeout(c); /* the first request gets its full timeout */
     if (mk_str_eq(facts.protocol, MK_STR("acme-tls/1"))) {
-        c->ops = &mk_h1_ops; /* the validation server has received the certificate (RFC 8737) */
+        c->ops = &mk_h1_ops; /* the ACME server has received the challenge certificate (RFC 8737) */
         mk_conn_linger(c, false);
         mk_conn_end_serving(c);
         return;
@@ -152,7 +152,7 @@ void mk_tls_handshake_serve(struct mk_conn *c)
 static void advance(struct mk_conn *c)
 {
     if (c->task_set)
-        return; /* it waits in the queue */
+        return; /* queued */
     mk_conn_begin_serving(c);
     mk_tls_handshake_serve(c);
 }

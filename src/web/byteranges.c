@@ -39,7 +39,7 @@ static enum mk_verdict send_single_range(struct mk_response *response, const str
     return ok ? MK_DONE : error_status(response, 503);
 }
 
-/* A boundary that the author of the file cannot predict. */
+/* A multipart boundary that the author of the file cannot predict. */
 static uint64_t make_boundary(void)
 {
     uint64_t n = 0;
@@ -76,7 +76,7 @@ static enum mk_verdict send_multipart_ranges(struct mk_response *response, const
 {
     mk_response_add_header_block(response, &r->about);
     response->status = 206;
-    /* All of the form but the type, which is that of each part. */
+    /* All of `form` except Content-Type, which each part has instead. */
     for (unsigned i = 1; i < r->form.n; i++)
         if (!mk_response_add_header_unchecked(response, r->form.fields[i].name, r->form.fields[i].value))
             return error_status(response, 503);
@@ -91,7 +91,7 @@ enum mk_verdict mk_byteranges_serve(struct mk_request *request, struct mk_respon
                            MK_BYTERANGES_MAX);
     if (n < 0)
         return send_range_not_satisfiable(response, r->file->size);
-    /* Parts of a coded representation, each of them coded for itself, are what no client decodes. */
+    /* Clients cannot decode ranges of a compressed representation that were sent as separate parts. */
     if (n == 0 || (n > 1 && r->coded))
         return MK_NEXT;
     return n == 1 ? send_single_range(response, r, &ranges[0])

@@ -11,8 +11,7 @@
 
 enum { METHODS_ALWAYS_ALLOWED = MK_METHOD_BIT(MK_METHOD_OPTIONS), REROUTES_MAX = 4, REWRITES_MAX = 10 };
 
-/* Would it describe what is not sent any more, or where that came from? Content-Range stays: with 416 it
- * speaks of the size. */
+/* Is this a field of the replaced body (entity header)? Content-Range stays: with 416 it states the size. */
 static bool is_representation_header(mk_str name)
 {
     switch ((int)mk_header_find_id(name)) {
@@ -52,8 +51,8 @@ static void set_error_response(struct mk_exchange *x, unsigned status)
     x->at = 0;
 }
 
-/* Over HTTP/2 every success opens the tunnel that was asked for (RFC 8441, section 5): only handlers that
- * accept it may answer with one. */
+/* Over HTTP/2 every successful response opens the requested tunnel (RFC 8441, section 5): only a handler that
+ * accepts the tunnel may send one. */
 static bool would_open_tunnel(const struct mk_exchange *x)
 {
     return x->request.version >= 20 && x->response.status < 300 &&
@@ -96,7 +95,7 @@ const struct mk_request_limits *mk_dispatch_limits(struct mk_exchange *x)
 void mk_dispatch_error(struct mk_exchange *x, unsigned status)
 {
     MK_ASSERT(!x->response.sealed);
-    set_vhost(x); /* it may not have come that far, but the host has pages for this, too */
+    set_vhost(x); /* the host may not be chosen yet, but its error pages are needed */
     set_error_response(x, status);
     run_response_hooks(x);
 }
@@ -126,8 +125,7 @@ MK_COLD static void remove_tunnel(struct mk_exchange *x)
     mk_response_body_fini(&x->response.content);
 }
 
-/* An incomplete request is the client's failure, not ours, whatever a handler makes of it (RFC 9112, section
- * 8). */
+/* An incomplete request is the client's failure, whatever a handler makes of it (RFC 9112, section 8). */
 static unsigned error_status(const struct mk_exchange *x)
 {
     unsigned status = x->response.status >= 300 ? x->response.status : 500;
@@ -140,7 +138,7 @@ static void record_declined_status(struct mk_exchange *x)
     x->request.handler_found_nothing |= x->declined_status == 404;
 }
 
-/* Takes what a hook or a handler said. False: it waits. */
+/* Applies the verdict of a hook or a handler. False: it waits. */
 static bool apply_verdict(struct mk_exchange *x, enum mk_verdict v)
 {
     switch (v) {
@@ -150,7 +148,7 @@ static bool apply_verdict(struct mk_exchange *x, enum mk_verdict v)
         x->at++;
         if (!x->response.status)
             return true;
-        if (x->step == MK_DISPATCH_ROUTES) /* the status, if no other handler answers */
+        if (x->step == MK_DISPATCH_ROUTES) /* the status if no other handler responds */
             record_declined_status(x);
         if (mk_response_body_is_tunnel(&x->response.content))
             remove_tunnel(x);
@@ -161,7 +159,7 @@ static bool apply_verdict(struct mk_exchange *x, enum mk_verdict v)
         return true;
     case MK_ERROR:
         break;
-    case MK_REWRITTEN: /* but it was not */
+    case MK_REWRITTEN: /* claimed without a rewrite */
     default:
         return log_invalid_verdict(x, v);
     }
@@ -171,15 +169,14 @@ static bool apply_verdict(struct mk_exchange *x, enum mk_verdict v)
     return true;
 }
 
-/* The hooks begin. Is there a requirement for the connection, and may the request be exempt from it? */
+/* Called before the hooks: does the host have connection requirements, and may the request be exempt? */
 static void start_https_policy(struct mk_exchange *x)
 {
     x->entered = !mk_https_policy_is_needed(&x->request);
     x->challenge = MK_UNLIKELY(!x->entered) && mk_https_policy_is_acme_request(&x->request);
 }
 
-/* Asks whether a request may come in on its kind of connection. Hooks that know what a proxy says of it have
- * run. */
+/* Checks the HTTPS policy, after the hooks that evaluate a proxy's headers. */
 static bool check_https_policy(struct mk_exchange *x)
 {
     x->entered = true;
@@ -189,8 +186,7 @@ static bool check_https_policy(struct mk_exchange *x)
     return true;
 }
 
-/* A plain request came in for the answer to a challenge, and there is none: it gets what every plain request
- * gets. */
+/* Not an ACME challenge after all: redirect to HTTPS like any other request. */
 static bool reject_unanswered_challenge(struct mk_exchange *x)
 {
     x->challenge = false;
@@ -198,19 +194,19 @@ static bool reject_unanswered_challenge(struct mk_exchange *x)
     return apply_verdict(x, mk_https_policy_check(&x->request, &x->response));
 }
 
-/* May the plugin find out what a proxy says of its client? */
+/* May the plugin determine the client's address from a proxy's headers? */
 static bool may_set_client_addr(const struct mk_plugin *plugin)
 {
     return plugin->order && plugin->order <= MK_PRIORITY_ADDRESS;
 }
 
-/* Does the plugin come before all that judge clients? The plugin that answers challenges does. */
+/* Does the plugin run before all client checks? The plugin that answers ACME challenges does. */
 static bool runs_before_client_addr(const struct mk_plugin *plugin)
 {
     return plugin->order && plugin->order < MK_PRIORITY_ADDRESS;
 }
 
-/* Only a file that is there answers a challenge: no other handler, no folder and no fallback. */
+/* Only an existing file answers a challenge: no other handler, index or fallback. */
 static bool serve_acme_challenge(struct mk_exchange *x)
 {
     const struct mk_route *route = mk_vhost_route(x->request.site, x->request.asked->path);
@@ -221,8 +217,8 @@ static bool serve_acme_challenge(struct mk_exchange *x)
     return v == MK_NEXT ? reject_unanswered_challenge(x) : apply_verdict(x, v);
 }
 
-/* Everything judges the new path: the kind of connection, hooks, routes. The response is emptied: hooks that
- * added something to it are called again. */
+/* Restarts with the new path: HTTPS policy, hooks, routes. The response is reset, because hooks that added
+ * headers run again. */
 static void restart_from_hooks(struct mk_exchange *x)
 {
     mk_response_reset(&x->response);
@@ -239,7 +235,7 @@ static void restart_from_hooks(struct mk_exchange *x)
     set_error_response(x, 500);
 }
 
-/* Only the routes are tried again, for another path. A circle is stopped. */
+/* Runs only the routes again for another path. Stops loops. */
 static void restart_routes(struct mk_exchange *x)
 {
     x->at = 0;
@@ -258,7 +254,7 @@ static void follow_rewrite(struct mk_exchange *x)
         restart_from_hooks(x);
 }
 
-/* MK_REWRITTEN. After a hook, the guards behind it first judge the path that the rewrite leads away from. */
+/* Handles MK_REWRITTEN. After a hook, the remaining access checks first judge the original path. */
 static bool defer_or_follow_rewrite(struct mk_exchange *x)
 {
     if (x->request.asked->by != MK_TARGET_BY_HOOK) {
@@ -271,7 +267,7 @@ static bool defer_or_follow_rewrite(struct mk_exchange *x)
     return apply_verdict(x, MK_NEXT);
 }
 
-/* All hooks that may judge the path have done so. */
+/* All hooks that may judge the path have run. */
 static bool begin_routes(struct mk_exchange *x)
 {
     x->step = MK_DISPATCH_ROUTES;
@@ -279,13 +275,13 @@ static bool begin_routes(struct mk_exchange *x)
     return true;
 }
 
-/* Does the plugin decide whether the client may have what it asked for? */
+/* Is the plugin an access check? */
 static bool is_access_check(const struct mk_plugin *plugin)
 {
     return plugin->order && plugin->order < MK_PRIORITY_NORMAL;
 }
 
-/* A path that hooks have not judged must not reach a handler. */
+/* A rewritten path that hooks have not judged must not reach a handler. */
 MK_COLD static bool log_unreported_rewrite(struct mk_exchange *x, enum mk_verdict v)
 {
     mk_log_error(x->request.web->log, "%s rewrote the request and returned %d instead of MK_REWRITTEN: 500",
@@ -294,7 +290,7 @@ MK_COLD static bool log_unreported_rewrite(struct mk_exchange *x, enum mk_verdic
     return true;
 }
 
-/* Takes the verdict of a hook or a handler that may have rewritten the request. */
+/* Applies the verdict of a hook or handler that may have rewritten the request. */
 static bool apply_verdict_or_rewrite(struct mk_exchange *x, enum mk_verdict v)
 {
     if (MK_LIKELY(x->request.asked == x->dispatched_target))
@@ -322,7 +318,7 @@ static bool run_request_hook(struct mk_exchange *x)
     return apply_verdict_or_rewrite(x, v);
 }
 
-/* Guards that follow the hook which has rewritten the request; then everything judges the new path. */
+/* Runs the access checks after the hook that rewrote the request; then everything runs for the new path. */
 MK_COLD static bool run_remaining_access_check(struct mk_exchange *x)
 {
     const struct mk_hook_list *hooks = &x->request.site->hooks.request;
@@ -349,7 +345,7 @@ static bool add_allow_header(struct mk_exchange *x)
     return value.p && mk_response_add_header_unchecked(&x->response, MK_STR("Allow"), value);
 }
 
-/* No route answered: is the path unknown, or the method? */
+/* No route responded: unknown path (404), or method not allowed (405)? */
 static void respond_without_handler(struct mk_exchange *x)
 {
     bool path_known = x->allowed != 0;
@@ -375,7 +371,7 @@ static unsigned handler_methods(const struct mk_handler *h)
                                                      : h->methods;
 }
 
-/* The route may guard what the routes below serve. */
+/* The route may protect what later routes serve. */
 MK_COLD static bool fail_route_match_limit(struct mk_exchange *x, const struct mk_route *route)
 {
     mk_request_explain(&x->request, "route", "%.*s  was given up: it took too many steps, or too much memory",
@@ -388,7 +384,7 @@ MK_COLD static bool fail_route_match_limit(struct mk_exchange *x, const struct m
     return true;
 }
 
-/* A form may be sent to a folder whose index file, or to a path whose fallback, is a script. */
+/* A form may be sent to a folder whose index file is a script, or to a path whose fallback is. */
 MK_COLD static bool try_static_reroute(struct mk_exchange *x, const struct mk_route *route)
 {
     const struct mk_route *before = x->request.route;
@@ -398,7 +394,7 @@ MK_COLD static bool try_static_reroute(struct mk_exchange *x, const struct mk_ro
     return apply_verdict_or_rewrite(x, v);
 }
 
-/* The limit of the content where handlers may have one of their own. False: the content is longer. */
+/* Sets the body limit if handlers can set their own. False: the body is larger. */
 static bool set_body_limit(struct mk_exchange *x, uint64_t max)
 {
     const struct mk_request *r = &x->request;
@@ -408,13 +404,13 @@ static bool set_body_limit(struct mk_exchange *x, uint64_t max)
                               max == MK_BODY_MAX_DEFAULT ? mk_dispatch_limits(x)->content_max : max) == 0;
 }
 
-/* Hooks may read before a handler has decided. */
+/* Hooks may read before the handler has set its limit. */
 bool mk_dispatch_may_read_body(struct mk_exchange *x)
 {
     return x->body_route || set_body_limit(x, MK_BODY_MAX_DEFAULT);
 }
 
-/* Once for each route. False: its handler must not be called, since there is too much content. */
+/* Applied once per route. False: the body is too large, and the handler must not be called. */
 static bool apply_handler_body_max(struct mk_exchange *x, const struct mk_route *route)
 {
     const struct mk_handler *h = route->handler;
@@ -428,13 +424,13 @@ static bool apply_handler_body_max(struct mk_exchange *x, const struct mk_route 
     return fits || max == MK_BODY_MAX_PASS;
 }
 
-/* `monkey explain` does not call handlers of plugins: they say what they would do. */
+/* `monkey explain` does not call plugin handlers: they report what they would do. */
 MK_COLD static bool explain_route(struct mk_exchange *x, const struct mk_route *route)
 {
     const struct mk_handler *h = route->handler;
     if (h->explain && !h->explain(&x->request, route->data))
         return apply_verdict(x, MK_NEXT);
-    (void)!mk_request_check_path(&x->request); /* tells what a gateway would refuse */
+    (void)!mk_request_check_path(&x->request); /* reports what a gateway handler would reject */
     x->untold = true;
     return apply_verdict(x, MK_DONE);
 }
@@ -471,7 +467,7 @@ static bool call_route_handler(struct mk_exchange *x)
     return apply_verdict_or_rewrite(x, v);
 }
 
-/* OPTIONS * and CONNECT are about the server, not about a path. */
+/* OPTIONS * and CONNECT refer to the server, not to a path. */
 static bool respond_server_wide(struct mk_exchange *x)
 {
     x->allowed = MK_METHOD_BIT(MK_METHOD_GET) | MK_METHOD_BIT(MK_METHOD_HEAD);
@@ -527,7 +523,7 @@ void mk_dispatch_end(struct mk_exchange *x, enum mk_outcome ending, uint64_t con
     const struct mk_vhost *site = x->request.site ? x->request.site : x->request.hosts->fallback;
     x->response.sent = ending == MK_OUTCOME_OK;
     if (!web->on_record && (!site || (!site->hooks.done.n && !was_aborted(ending))))
-        return; /* no hook and no log waits for it */
+        return; /* no hook or log needs it */
     struct mk_access_record record = {
         .request = &x->request,
         .response = x->response.sealed ? &x->response : NULL,

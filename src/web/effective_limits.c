@@ -67,7 +67,7 @@ static const struct mk_request_limits *limits_for_path(struct mk_exchange *x, mk
     return found ? found : x->request.web->limits;
 }
 
-/* A variant may belong to any location. */
+/* A variant may match any location. */
 static void merge_all_locations(const struct mk_vhost *host, struct mk_request_limits *all)
 {
     for (size_t i = 0; i < host->n_locations; i++)
@@ -90,7 +90,7 @@ static unsigned merge_limits_for_variants(struct mk_exchange *x, const struct mk
     return status;
 }
 
-/* The same, of where a COPY or MOVE leads. */
+/* The same for the Destination of COPY and MOVE. */
 static unsigned merge_limits_for_destination(struct mk_exchange *x, struct mk_request_limits *all)
 {
     struct mk_request_target *to = NULL;
@@ -102,13 +102,13 @@ static unsigned merge_limits_for_destination(struct mk_exchange *x, struct mk_re
     return merge_limits_for_variants(x, to, all);
 }
 
-/* Asked for more than once, but the path stays. */
+/* Called several times, but computed once per path. */
 MK_COLD static const struct mk_request_limits *find_strictest(struct mk_exchange *x)
 {
     const struct mk_request_limits *own = limits_for_path(x, x->request.received.path);
     struct mk_request_limits *all = mk_arena_alloc(&x->arena, sizeof *all);
     if (!all)
-        return own; /* such a request fails where its handler needs memory */
+        return own; /* such a request will fail when its handler allocates memory */
     *all = *own;
     unsigned status = merge_limits_for_variants(x, &x->request.received, all);
     if (merge_limits_for_destination(x, all) || status)
@@ -129,7 +129,7 @@ const struct mk_request_limits *mk_effective_limits_find(struct mk_exchange *x)
 
 /* ---- Reports ---- */
 
-/* As a configuration writes it. */
+/* Formats a size in configuration syntax. */
 static void format_size(char buf[32], uint64_t n)
 {
     const char *unit = n % (1 << 20) == 0 ? "M" : n % (1 << 10) == 0 ? "K" : " bytes";
@@ -137,7 +137,7 @@ static void format_size(char buf[32], uint64_t n)
     snprintf(buf, 32, "%llu%s", (unsigned long long)(n / by), n ? unit : "");
 }
 
-/* Clients must not fill the log: a warning a second, the others are for those who debug. */
+/* Logs one warning per second, others at debug level: clients must not flood the log. */
 void mk_effective_limits_log_too_long(struct mk_exchange *x, uint64_t max, bool whole)
 {
     struct mk_web_ctx *web = x->request.web;

@@ -9,8 +9,7 @@
 #include "web/static.h"
 #include "web/web.h"
 
-/* What it means for the reader, and what to do. Every status of the registry that may be
- * the end of a request has its sentence. */
+/* Explanation for the visitor, and what to do. Covers every registered status that can be final. */
 static const struct {
     unsigned status;
     const char *text;
@@ -67,7 +66,7 @@ static const char *advice_for_status(unsigned status)
                           : "The server failed to answer this request.";
 }
 
-/* The colours of the welcome page (site/style.css), and its monkey, as small as they get: every refusal sends this. */
+/* Colours of the welcome page (site/style.css) and its monkey, minimised: sent with every error. */
 #define STYLE                                                                                                \
     ":root{color-scheme:light dark;--g:#fdf9f2;--i:#2c2018;--s:#6d5a4a}"                                     \
     "@media(prefers-color-scheme:dark){:root{--g:#17110d;--i:#f5eadb;--s:#bda893}}"                          \
@@ -88,7 +87,8 @@ static const char *advice_for_status(unsigned status)
 
 enum { TIME_ROOM = 32, REFERENCE_ROOM = 48 };
 
-/* Visitors quote it, and the owner finds it in the logs. It says nothing about the server. */
+/* Visitors can quote the time, and the administrator finds it in the logs. Reveals nothing about the
+ * server. */
 static void format_time(const struct mk_request *request, char buf[TIME_ROOM])
 {
     time_t t = (time_t)request->now;
@@ -97,8 +97,8 @@ static void format_time(const struct mk_request *request, char buf[TIME_ROOM])
         buf[0] = '\0';
 }
 
-/* For failures of the server: a number that the error log has, too. The log takes one a second, because clients must not fill
- * it; pages without a number still have the time. */
+/* Server errors get a reference number that is also in the error log. Limited to one log line per second,
+ * because clients must not flood the log; pages without a number still show the time. */
 static void log_reference(struct mk_request *request, unsigned status, char buf[REFERENCE_ROOM])
 {
     struct mk_web_ctx *web = request->web;
@@ -118,7 +118,7 @@ static void fill_builtin_page(struct mk_request *request, struct mk_response *re
 {
     char when[TIME_ROOM], reference[REFERENCE_ROOM];
     mk_str line = mk_status_text(status);
-    if (line.len == 0) /* no reason is known */
+    if (line.len == 0) /* no reason known */
         line = mk_arena_printf(response->arena, "%u", status);
     format_time(request, when);
     log_reference(request, status, reference);
@@ -141,7 +141,8 @@ static void release_file(void *file)
     mk_open_file_release(file);
 }
 
-/* A page that a route of its own gives to another handler is a script: it must not leave as text. */
+/* If a more specific route assigns the page to another handler, it is a script: its source must not be
+ * sent. */
 static bool is_static_page(const struct mk_vhost *host, struct mk_arena *arena, mk_str path)
 {
     mk_str whole = mk_arena_printf(arena, "/%.*s", MK_STR_ARG(path));

@@ -3,17 +3,17 @@
 
 #include "web/response.h"
 
-/* In the arena of the request. */
+/* Allocated in the request's arena. */
 struct mk_filter_next {
     const struct mk_filter_ops *ops;
     void *ctx;
     struct mk_response_body content;
-    uint64_t left; /* of it; MK_RESPONSE_BODY_UNKNOWN */
-    mk_err broken; /* what every pull answers from now on */
+    uint64_t left; /* bytes left; MK_RESPONSE_BODY_UNKNOWN */
+    mk_err broken; /* result of all further reads */
     bool ended;
 };
 
-/* Once it has ended or failed, the content below is not pulled again. */
+/* After the end or an error, the body below is not read again. */
 static void record_read_result(struct mk_filter_next *inner, ssize_t n)
 {
     inner->ended = n == 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What variables stand for. */
+/* Values of format variables. */
 #include <monkey/format.h>
 
 #include "web/request_type.h"
 #include "web/web.h"
 
-/* The name from the host's section: a request may name no host, or spell it in another way. A regular
- * expression is no name. */
+/* The name from the host's section: the request may have no Host or spell it differently. Regular expressions
+ * are skipped. */
 static mk_str server_name_value(const struct mk_request *r)
 {
     mk_str name = r->site ? mk_vhost_name(r->site) : MK_STR("");
@@ -27,8 +27,8 @@ static mk_str protocol_value(const struct mk_request *r)
 
 static const struct format_variable {
     const char *name;
-    mk_str (*value)(const struct mk_request *r); /* NULL: the client's address, which is printed */
-    bool is_decoded;                             /* a `%` in it is no escape */
+    mk_str (*value)(const struct mk_request *r); /* NULL: the client's address, which needs formatting */
+    bool is_decoded;                             /* decoded: a `%` in it is literal */
 } variables[] = {
     {"host", host_value, false},
     {"method", mk_request_method_text, false},

@@ -33,14 +33,14 @@ MK_COLD bool mk_https_policy_is_acme_request(const struct mk_request *r)
            is_acme_token(mk_str_skip(path, folder.len));
 }
 
-/* The one that was asked for, or the first that we have; absent: none. */
+/* The requested name, or the first literal one; absent: none. */
 static mk_str redirect_host_name(const struct mk_request *r)
 {
     mk_str name = r->host.p ? r->host : mk_vhost_first_plain_name(r->site);
     return name.len ? name : (mk_str){NULL, 0};
 }
 
-/* The client goes on with what it asked for, whatever a rewrite has made of that. */
+/* Redirects to the target as received, before any rewrite. */
 static mk_str append_received_target(const struct mk_request *r, mk_str url)
 {
     const struct mk_target *t = &r->received.target;
@@ -68,7 +68,7 @@ static enum mk_verdict redirect_to_https(struct mk_request *r, struct mk_respons
     return mk_redirect.handle(r, response, to);
 }
 
-/* A proxy that ends TLS for its clients cannot show us their certificates. */
+/* A proxy that terminates TLS for its clients cannot present their certificates. */
 static enum mk_verdict check_plain_request(struct mk_request *r, struct mk_response *response)
 {
     if (allows_plain_http(r) || !mk_str_starts(r->asked->path, MK_STR("/")))
@@ -81,8 +81,8 @@ static enum mk_verdict check_plain_request(struct mk_request *r, struct mk_respo
     return error_status(response, 403);
 }
 
-/* The certificate of the client was asked for, and looked at, for the host that was named when the connection
- * began (RFC 9110, section 7.4). */
+/* The client certificate was requested and verified for the host named in the TLS handshake (RFC 9110,
+ * section 7.4). */
 static enum mk_verdict check_tls_request(struct mk_request *r, struct mk_response *response)
 {
     struct mk_tls_conn_info facts = {0};

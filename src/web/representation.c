@@ -17,21 +17,21 @@ static const mk_str codings[MK_CODINGS] = {MK_STR_INIT("br"), MK_STR_INIT("zstd"
 static const mk_str suffixes[MK_CODINGS] = {MK_STR_INIT(".br"), MK_STR_INIT(".zst"), MK_STR_INIT(".gz")};
 
 enum {
-    /* The fields of one representation: a date, an etag, names. Values without a limit come on top
-       (text_room). */
+    /* Header text of one representation: a date, an ETag, names. Values of unlimited length are added by
+     * text_size_max(). */
     TEXT_MAX = 512,
     ALL = (1 << MK_CODINGS) - 1,
 };
 
-/* Kept as the note of an open file. */
+/* Stored with an open file. */
 struct representations {
     struct mk_open_file_attachment note;
     struct mk_representation self;
-    struct mk_representation *others[MK_CODINGS]; /* NULL: there is no such neighbour */
-    uint64_t looked_ms;                           /* when it last looked for neighbours */
+    struct mk_representation *others[MK_CODINGS]; /* NULL: no such variant */
+    uint64_t looked_ms;                           /* time of the last search for variants */
     bool looked;
-    bool accompanied; /* there is a neighbour */
-    bool lasting;     /* stays with the entry: ready heads are worth their memory */
+    bool accompanied; /* a variant exists */
+    bool lasting;     /* cached permanently with the entry: worth preparing heads */
 };
 
 static void free_encoded_variant(struct representations *f, size_t i)
@@ -53,8 +53,8 @@ static void free_representations(struct mk_open_file_attachment *note)
     mk_mem_free(f);
 }
 
-/* Writes a line into the text of a block and remembers its halves. All of `about` is written before `form`.
- */
+/* Appends a header line to the text of a block and stores its name and value. `about` must be complete before
+ * `form` begins. */
 static void append_header(struct mk_representation *r, struct mk_header_block *b, struct mk_buf *text,
                           mk_str name, mk_str value)
 {
@@ -81,7 +81,7 @@ static void append_etag(struct mk_representation *r, struct mk_buf *text, int co
 {
     char etag[MK_ETAG_MAX + 8];
     size_t len = mk_etag_write(etag, r->file->mtime_ns, r->file->size);
-    if (coding != NO_CODING) { /* two representations of the same size and time must not share a tag */
+    if (coding != NO_CODING) { /* two representations of the same size and time must have different ETags */
         etag[len - 1] = '-';
         mk_str suffix = mk_str_skip(suffixes[coding], 1);
         memcpy(etag + len, suffix.p, suffix.len);
@@ -96,7 +96,7 @@ static void append_last_modified(struct mk_representation *r, struct mk_buf *tex
 {
     char date[MK_DATE_LEN];
     int64_t seconds = r->file->mtime_ns / 1000000000, now = mk_clock_unix();
-    if (seconds > now) /* RFC 9110, section 8.8.2.1: nothing was modified later than now */
+    if (seconds > now) /* RFC 9110, section 8.8.2.1: Last-Modified must not be in the future */
         seconds = now;
     r->validators.modified = seconds;
     mk_date_write(date, seconds);
@@ -136,7 +136,7 @@ static mk_str write_cached_head_http1(struct mk_buf *text, mk_str fields, uint64
     return mk_str_of(from, (size_t)(text->p + text->len - from));
 }
 
-/* The same for HTTP/2. */
+/* The same, HPACK-encoded. */
 static mk_str write_cached_head_http2(struct mk_buf *text, const struct mk_representation *r,
                                       mk_h2_head_writer *pack)
 {
@@ -152,7 +152,7 @@ static void rebase_str(mk_str *s, const char *from, char *to)
         s->p = to + (s->p - from);
 }
 
-/* A lasting one keeps the memory that it needs, not the room that it was written in. */
+/* Shrinks the memory of a permanent representation to its actual size. */
 static bool shrink_text_memory(struct mk_representation *r, const struct mk_buf *text)
 {
     r->room = text->failed ? NULL : mk_mem_alloc(text->len);
@@ -170,10 +170,10 @@ static bool shrink_text_memory(struct mk_representation *r, const struct mk_buf 
     return true;
 }
 
-/* What a representation is made from. */
+/* Input for a representation. */
 struct representation_origin {
     const struct mk_vhost *host;
-    mk_str type, cached; /* of the file that was asked for, which may be another one */
+    mk_str type, cached; /* of the requested file, which may be another one */
     int coding;
     bool varies, lasting;
 };
@@ -214,7 +214,7 @@ static void write_headers(struct mk_representation *r, struct mk_buf *text,
         r->whole.cached_head_h2 = write_cached_head_http2(text, r, o->host->pack_head);
 }
 
-/* The fields are written up to three times: as they are, and into each ready head. */
+/* Headers are written up to three times: as text, and in each prepared head. */
 static size_t text_size_max(const struct representation_origin *o)
 {
     return (TEXT_MAX + o->cached.len + o->type.len) * (o->lasting ? 3 : 1);
@@ -250,7 +250,7 @@ static bool build_identity(struct representations *f, const struct mk_vhost *hos
     return true;
 }
 
-enum { LASTING_SIZE = sizeof(struct representations) + 640 }; /* with the texts of a usual file */
+enum { LASTING_SIZE = sizeof(struct representations) + 640 }; /* including the text of a typical file */
 
 MK_COLD static struct representations *new_representations(struct mk_open_file *file,
                                                            const struct mk_vhost *host, uint64_t now_ms)
@@ -279,7 +279,7 @@ static struct mk_open_file *open_precompressed_file(const struct mk_open_file *f
     mk_buf_add(&path, suffix);
     if (path.failed || mk_file_cache_acquire(file->cache, file->root, mk_buf_str(&path), now_ms, &found))
         return NULL;
-    /* A neighbour that is older than the file was made from an earlier version of it. */
+    /* A variant older than the file was made from an earlier version of it. */
     if (found->kind == MK_OPEN_FILE && found->mtime_ns / 1000000000 >= file->mtime_ns / 1000000000)
         return found;
     mk_open_file_release(found);
@@ -324,7 +324,7 @@ static uint32_t absent_codings(const struct representations *f)
     return absent;
 }
 
-/* The entry remembers which neighbours were absent, also for the next family that does not last. */
+/* The entry remembers which variants are missing, also for later temporary representations. */
 static void refresh_encoded_variants(struct representations *f, const struct mk_vhost *host, uint64_t now_ms)
 {
     struct mk_open_file *file = f->self.file;
@@ -343,8 +343,8 @@ static void refresh_encoded_variants(struct representations *f, const struct mk_
         file->absent_ms = (uint32_t)now_ms;
 }
 
-/* Not more often than the files themselves are checked. A response on its way points into what would be
- * replaced: while another request uses the file, the next one opens it again. */
+/* Not more often than the files themselves are checked. In-flight responses point into the old data: if
+ * another request uses the file, the next request reopens it. */
 MK_NOINLINE static void refresh_encoded_variants_if_stale(struct representations *f,
                                                           const struct mk_vhost *host, uint64_t now_ms)
 {

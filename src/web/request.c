@@ -53,7 +53,7 @@ mk_str mk_request_host(const struct mk_request *r)
 
 /* ---- Fields ---- */
 
-/* Does it describe the content, or how that is sent? (RFC 9110, section 15.4) */
+/* Does it describe the body or how it is transferred (RFC 9110, section 15.4)? */
 static bool is_representation_header(mk_str name)
 {
     static const mk_str others[] = {MK_STR_INIT("Digest"),        MK_STR_INIT("Expect"),
@@ -68,8 +68,8 @@ static bool is_representation_header(mk_str name)
     return false;
 }
 
-/* The i-th one of those that handlers see, or NULL. A request that has lost its content has lost their
- * descriptions, too. */
+/* The i-th header visible to handlers, or NULL. If the body was dropped by a rewrite, its headers are hidden
+ * too. */
 static const struct mk_header_field *visible_header_at(const struct mk_request *r, size_t i)
 {
     const struct mk_header_field *f = r->fields.at, *end = f + r->fields.n;
@@ -119,7 +119,7 @@ const struct mk_addr *mk_request_client_addr(const struct mk_request *r)
 
 int mk_request_set_client_addr(struct mk_request *r, const struct mk_addr *peer)
 {
-    struct mk_addr *own = mk_arena_alloc(r->arena, sizeof *own); /* the old one is the connection's */
+    struct mk_addr *own = mk_arena_alloc(r->arena, sizeof *own); /* the old address belongs to the connection */
     if (!own)
         return -ENOMEM;
     *own = *peer;
@@ -181,13 +181,13 @@ bool mk_request_has_encoded_slash(const struct mk_request *r)
     return r->asked->path_flags & MK_PATH_ENCODED_SLASH;
 }
 
-/* A host that a pattern names may be many: each subdomain may have an owner of its own. */
+/* A pattern host may stand for many hosts: each subdomain may have a different owner. */
 static bool vhost_name_is_pattern(const struct mk_request *r)
 {
     return r->host.p && mk_vhost_has_pattern(r->site) && !mk_vhost_has_name(r->site, r->host);
 }
 
-/* "NAME ID": at another address, NAME may be a host of its own. */
+/* "NAME ID": NAME alone may be a different host on another listener. */
 static mk_str unique_vhost_name(const struct mk_request *r)
 {
     mk_str name = r->host, id = r->site->id;
@@ -282,7 +282,7 @@ struct mk_request_attachment {
 int mk_request_attach(struct mk_request *r, const void *key, void *data, void (*fn)(void *data))
 {
     struct mk_request_attachment *a =
-        r->arena ? mk_arena_alloc(r->arena, sizeof *a) : NULL; /* none: a remembered one */
+        r->arena ? mk_arena_alloc(r->arena, sizeof *a) : NULL; /* none: a saved log context */
     if (!a || (fn && !mk_arena_add_cleanup(r->arena, fn, data))) {
         if (fn)
             fn(data);
@@ -301,7 +301,7 @@ void *mk_request_attached(const struct mk_request *r, const void *key)
     return a ? a->data : NULL;
 }
 
-/* Most requests have no user: it takes no room of its own. */
+/* Most requests have no user: it is stored as request data only when set. */
 static const char user_key;
 
 int mk_request_set_user(struct mk_request *r, mk_str user)
@@ -328,7 +328,7 @@ static void log_without_hooks(struct mk_request *r, enum mk_log_level level, mk_
     struct mk_buf peer = mk_buf_fixed(buf, sizeof buf);
     if (r->peer)
         mk_addr_format(r->peer, &peer);
-    if (!r->method_text.p) /* it died before it was one */
+    if (!r->method_text.p) /* the request line was invalid */
         mk_log(r->web->log, level, "request from %.*s: %.*s", MK_STR_ARG(mk_buf_str(&peer)),
                MK_STR_ARG(message));
     else
@@ -384,7 +384,7 @@ struct mk_request *mk_request_log_copy(const struct mk_request *r)
 
 void mk_request_log_copy_free(struct mk_request *request_log_copy)
 {
-    mk_mem_free(request_log_copy); /* the first member of its struct */
+    mk_mem_free(request_log_copy); /* the request is the first member of its struct */
 }
 
 void mk_request_explain(struct mk_request *r, const char *what, const char *fmt, ...)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The content of a request, as handlers and hooks read it. */
+/* Reading the request body, for handlers and hooks. */
 #include "web/dispatch.h"
 #include "web/effective_limits.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a path leads to, for handlers other than the one for static files. */
+/* Maps a path to a file, for handlers other than static. */
 #include "http/negotiate.h"
 #include "web/request_type.h"
 #include "web/web.h"
@@ -8,7 +8,7 @@ _Static_assert((int)MK_OPEN_FILE == MK_FILE_REGULAR && (int)MK_OPEN_FOLDER == MK
                    (int)MK_OPEN_OTHER == MK_FILE_OTHER,
                "one numbering");
 
-/* Most paths, which begin with a slash, have no part that begins with a dot. */
+/* Most paths have no segment that begins with a dot. */
 static bool has_dot_part(mk_str path)
 {
     for (const char *at = path.p, *end = path.p + path.len; at < end; at++) {
@@ -21,7 +21,7 @@ static bool has_dot_part(mk_str path)
     return false;
 }
 
-/* A path as of mk_request_path(); others must not leave the root by the parts that they are made of. */
+/* Expects a path from mk_request_path(); others must not escape the root through their segments. */
 static bool is_safe_path(mk_str path)
 {
     if (path.len == 0 || path.p[0] != '/' || mk_str_find(path, '\0') != MK_STR_NONE)
@@ -44,7 +44,7 @@ static mk_str strip_leading_slashes(mk_str path)
     return path;
 }
 
-/* Where to look for it: 0, or an error. Leaves what is to be looked for. */
+/* Finds the root folder of a path and strips its prefix. 0 or an error. */
 static mk_err find_path_root(const struct mk_request *r, mk_str *path, const struct mk_root **root)
 {
     if (!is_safe_path(*path))

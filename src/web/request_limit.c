@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits that a plugin sets for one request. */
+/* Limits set by plugins for one request. */
 #include "web/dispatch.h"
 #include "web/effective_limits.h"
 
 enum { DAY_MS = 24 * 3600 * 1000 };
 
-/* From here on the request has limits of its own, at first those that held before. NULL: no memory. */
+/* Gives the request its own copy of the effective limits. NULL: out of memory. */
 static struct mk_request_limits *get_own_limits(struct mk_request *r)
 {
     struct mk_exchange *x = mk_exchange_of(r);
@@ -44,7 +44,7 @@ int mk_request_set_body_max(struct mk_request *r, uint64_t bytes)
         return -ENOMEM;
     l->content_max = bytes;
     if (x->handler_sets_body_max || !r->length || !r->ops || !r->ops->limit_body)
-        return 0; /* a handler has not decided yet, or there is no content */
+        return 0; /* no handler has decided yet, or there is no body */
     int e = r->ops->limit_body(r->ops_ctx, bytes);
     if (e)
         mk_effective_limits_log_too_long(x, bytes, false);

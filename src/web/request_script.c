@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which script a path leads to, for handlers that have it run. */
+/* Finds the script in a path, for handlers that run scripts. */
 #include <errno.h>
 #include <monkey/host.h>
 #include <monkey/request.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-/* 0: a regular file; -EISDIR: a folder; -EACCES: anything else; or why it cannot be opened. */
+/* 0: a regular file; -EISDIR: a folder; -EACCES: another file type; or the error of opening it. */
 static int check_script_file(const struct mk_request *r, mk_str path)
 {
     int kind = mk_request_stat(r, path, NULL);
@@ -16,7 +16,7 @@ static int check_script_file(const struct mk_request *r, mk_str path)
     return kind == MK_FILE_REGULAR ? 0 : kind == MK_FILE_FOLDER ? -EISDIR : -EACCES;
 }
 
-/* Is there a part that begins with a dot? */
+/* Does a segment begin with a dot? */
 static bool has_dot_segment(mk_str path)
 {
     for (size_t i = 0; i + 1 < path.len; i++)
@@ -55,8 +55,8 @@ static size_t segment_end(mk_str path, size_t from)
     return slash == MK_STR_NONE ? path.len : from + slash;
 }
 
-/* Most paths end with the name of the script. Where any name will do, that saves looking at the folders that
- * lead to it; a path that goes through a file fails. */
+/* Most paths end with the script's name. If any name is allowed, this avoids a lookup of each folder; a path
+ * that continues beyond a file fails. */
 static bool find_whole_path_script(const struct mk_request *r, mk_str path, mk_str *name, int *e)
 {
     *name = mk_str_first(path, path.len - (path.len > 1 && mk_str_ends(path, MK_STR("/"))));
@@ -64,7 +64,7 @@ static bool find_whole_path_script(const struct mk_request *r, mk_str path, mk_s
     return *e != -ENOTDIR && *e != -ENAMETOOLONG;
 }
 
-/* Where names of files end: a part with an encoded slash leads to none. */
+/* End of the file names in a path: a segment with an encoded slash cannot be a file name. */
 static size_t file_names_end(const struct mk_request *r, mk_str path)
 {
     size_t end = 0;
@@ -76,7 +76,7 @@ static size_t file_names_end(const struct mk_request *r, mk_str path)
     return end;
 }
 
-/* The first part that is no folder. *name: the last one that was looked for; absent: none. */
+/* Finds the first segment that is not a folder. *name: the last path looked up; absent: none. */
 static int find_script_segment(const struct mk_request *r, mk_str path, mk_str extension, mk_str *name)
 {
     int e = -ENOENT;
@@ -94,7 +94,7 @@ static int find_script_segment(const struct mk_request *r, mk_str path, mk_str e
     return e;
 }
 
-/* One a second in each process: clients must not fill the log. */
+/* Logs once a second per process: clients must not flood the log. */
 static void log_script_forbidden(const struct mk_request *r, mk_str name, int e)
 {
     static _Atomic int64_t last;

@@ -7,21 +7,21 @@
 #include "web/web.h"
 
 enum {
-    KEPT_MAX = 64 * 1024, /* of one content in memory, */
-    KEPT_MIN = 4096,      /* and when its client has used up its share of the memory */
+    KEPT_MAX = 64 * 1024, /* bytes of one body in memory, */
+    KEPT_MIN = 4096,      /* and the minimum if its client's memory share is used up */
 };
 
 struct request_spool {
     struct mk_spool spool;
     struct mk_offload_job job;
     struct mk_spool_quota *all;
-    struct mk_spool_client *client; /* NULL: everything has been given back */
+    struct mk_spool_client *client; /* NULL: the quota was released */
     struct mk_request *request;     /* NULL: it ended while a thread writes */
-    size_t kept;                    /* what it has added to its client's sums */
+    size_t kept;                    /* bytes charged to its client */
     uint64_t stored;
-    bool writing; /* the thread has the spool */
-    bool ended;   /* the client has sent all */
-    bool empty;   /* the request has no content */
+    bool writing; /* the spool is owned by the writing thread */
+    bool ended;   /* the client has sent the whole body */
+    bool empty;   /* the request has no body */
     mk_err error;
 };
 
@@ -65,7 +65,7 @@ static void on_request_end(void *data)
     struct request_spool *s = data;
     s->request = NULL;
     if (s->writing)
-        return; /* on_file_written() ends it */
+        return; /* freed in on_file_written() */
     release_spool(s);
     mk_mem_free(s);
 }
@@ -111,7 +111,7 @@ static void start_file_write(struct request_spool *s)
 
 /* ---- Into memory ---- */
 
-/* How much more memory it may have now; 0: what there is has to do. */
+/* How much the buffer may grow; 0: not at all. */
 static size_t buffer_growth(const struct request_spool *s)
 {
     size_t cap = s->spool.kept.cap;
@@ -140,7 +140,7 @@ static void reserve_buffer(struct request_spool *s)
 
 /* ---- From the client ---- */
 
-/* Takes what came: false when there is no more now. */
+/* Appends received data. False: no more for now. */
 static bool append_received(struct request_spool *s, ssize_t n, uint64_t max)
 {
     if (n == -EAGAIN)
@@ -155,7 +155,7 @@ static bool append_received(struct request_spool *s, ssize_t n, uint64_t max)
     return true;
 }
 
-/* All of its known length is here: what follows is the end. */
+/* The known length has been received: only EOF may follow. */
 static bool expect_end_of_body(struct request_spool *s)
 {
     char none;
@@ -183,7 +183,7 @@ static bool is_complete(const struct request_spool *s)
 static void advance_spool(struct request_spool *s, uint64_t max)
 {
     bool goes_on = true;
-    /* While it writes, all else is the thread's. */
+    /* While it writes, the thread owns everything else. */
     while (goes_on && !s->writing && !s->error && !is_complete(s)) {
         if (s->ended)
             start_file_write(s);
@@ -196,7 +196,7 @@ static void advance_spool(struct request_spool *s, uint64_t max)
 
 static const char key;
 
-/* Before it is received: its client need not send what would be refused. */
+/* Checked before receiving: a client need not send what would be rejected. */
 static bool exceeds_spool_quota(const struct request_spool *s)
 {
     int64_t length = mk_request_length(s->request);
@@ -228,7 +228,7 @@ int mk_spool_request(struct mk_request *r, uint64_t max, struct mk_spool **out)
 {
     struct request_spool *s = mk_request_attached(r, &key);
     if (s && mk_request_length(r) == 0 && !s->empty)
-        s = NULL; /* mk_request_rewrite() took the content away */
+        s = NULL; /* mk_request_rewrite() dropped the body */
     if (!s)
         s = new_request_spool(r);
     if (!s)

@@ -5,7 +5,7 @@
 #include "web/exchange.h"
 #include "web/vhost.h"
 
-/* The copy ends with a NUL, as a decoded path does: plugins and services hand it to functions of the libc. */
+/* The copy is NUL-terminated, like a decoded path: plugins and services pass it to libc functions. */
 static int copy_plain_path(struct mk_arena *arena, struct mk_request_target *a)
 {
     a->path = mk_arena_copy(arena, a->target.path);
@@ -14,7 +14,7 @@ static int copy_plain_path(struct mk_arena *arena, struct mk_request_target *a)
     return a->path.p ? 0 : 503;
 }
 
-/* The path out of the target. */
+/* Extracts and decodes the path of the target. */
 static int decode_target_path(struct mk_arena *arena, struct mk_request_target *a)
 {
     if (MK_LIKELY(mk_path_is_plain(a->target.path)))
@@ -58,7 +58,7 @@ int mk_request_target_init_checked(struct mk_request *r, mk_str target_text, mk_
     return decode_target_path(r->arena, a);
 }
 
-/* What the request asked for before a handler replaced it is fetched elsewhere, as through a link (RFC 3875,
+/* After a rewrite by a handler, the new target is fetched with GET, as for a local redirect (RFC 3875,
  * section 6.2.2). */
 static enum mk_method method_after_rewrite(enum mk_request_target_by by, enum mk_method before)
 {
@@ -96,7 +96,7 @@ bool mk_request_target_set_path(struct mk_request *r, mk_str path)
     a->by = MK_TARGET_BY_ROUTE;
     a->before = r->asked;
     a->left_at = mk_exchange_of(r)->at;
-    a->path_flags &= ~(unsigned)MK_PATH_ENCODED_SLASH; /* it is the path of a file */
+    a->path_flags &= ~(unsigned)MK_PATH_ENCODED_SLASH; /* the path of a file */
     a->variants = NULL;
     a->marks = NULL;
     a->path = path;
@@ -104,7 +104,7 @@ bool mk_request_target_set_path(struct mk_request *r, mk_str path)
     return true;
 }
 
-/* False when memory is out. */
+/* False: out of memory. */
 static bool find_escape_marks(struct mk_arena *arena, struct mk_request_target *a)
 {
     size_t size = a->target.path.len + 1;
@@ -119,7 +119,7 @@ static bool find_escape_marks(struct mk_arena *arena, struct mk_request_target *
 static void encode_path_part(struct mk_arena *arena, const struct mk_request_target *asked, mk_str part,
                              struct mk_buf *out)
 {
-    struct mk_request_target *a = (struct mk_request_target *)(uintptr_t)asked; /* the marks are found once */
+    struct mk_request_target *a = (struct mk_request_target *)(uintptr_t)asked; /* computed once */
     bool is_slice = part.p >= a->path.p && part.p + part.len <= a->path.p + a->path.len;
     bool has_marks =
         a->by != MK_TARGET_BY_ROUTE && is_slice && mk_str_find(a->target.path, '%') != MK_STR_NONE;
@@ -134,7 +134,7 @@ void mk_request_encode_path(const struct mk_request *r, mk_str part, struct mk_b
     encode_path_part(r->arena, r->asked, part, out);
 }
 
-/* Path and query, made of what was decoded. */
+/* Encodes path and query from their decoded form. */
 static mk_str encode_target(struct mk_arena *arena, const struct mk_request_target *a)
 {
     mk_str query = a->target.query;
@@ -151,7 +151,7 @@ static mk_str encode_target(struct mk_arena *arena, const struct mk_request_targ
     return out.failed ? MK_STR_NULL : mk_buf_str(&out);
 }
 
-/* Programs that parse it as a reference would take what follows two slashes for the name of a host. */
+/* Programs that parse the target as a URI reference would read the part after two slashes as an authority. */
 static mk_str strip_leading_slashes(mk_str target)
 {
     while (target.len > 1 && target.p[0] == '/' && target.p[1] == '/')
@@ -159,14 +159,14 @@ static mk_str strip_leading_slashes(mk_str target)
     return target;
 }
 
-/* A plain path may have a backslash still. */
+/* A plain path may still contain a backslash. */
 static bool may_have_dot_segments(const struct mk_request_target *a)
 {
     mk_str path = a->target.path;
     return a->is_plain ? mk_str_find(path, '\\') != MK_STR_NONE : mk_path_has_dot_segments(path);
 }
 
-/* What a script gets must not begin with two slashes either. */
+/* The path passed to a script must not begin with two slashes either. */
 static bool has_inner_double_slash(const struct mk_request *r, const struct mk_request_target *a)
 {
     mk_str path = a->target.path;
@@ -176,12 +176,12 @@ static bool has_inner_double_slash(const struct mk_request *r, const struct mk_r
     return i + 1 < path.len && mk_path_has_script(a->path, r->site ? &r->site->scripts : NULL);
 }
 
-/* As the client wrote it, where every program takes it for the path that was judged. */
+/* Returns the target as the client wrote it, if every program interprets it as the path that was checked. */
 mk_str mk_request_target_uri(const struct mk_request *r, const struct mk_request_target *a)
 {
     mk_str path = a->target.path, query = a->target.query;
-    bool is_path = a->path.len && a->path.p[0] == '/';          /* not "*", and not of a CONNECT */
-    bool in_one = !query.p || path.p + path.len + 1 == query.p; /* absolute-form may leave the path out */
+    bool is_path = a->path.len && a->path.p[0] == '/';          /* not "*", and not the authority of CONNECT */
+    bool in_one = !query.p || path.p + path.len + 1 == query.p; /* an absolute-form target may have no path */
     if (is_path && (a->by == MK_TARGET_BY_ROUTE || !in_one || may_have_dot_segments(a) ||
                     (!a->is_plain && has_inner_double_slash(r, a))))
         return encode_target(r->arena, a);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Other paths that programs may take the path of a request for, and whether routes tell them apart. */
+/* Other paths that programs may interpret the request's path as, and whether routes distinguish them. */
 #include "web/request_variants.h"
 
 #include "http/path_variants.h"
@@ -16,7 +16,7 @@ static bool path_may_vary(const struct mk_request *r, const struct mk_request_ta
                             r->site ? &r->site->scripts : NULL);
 }
 
-/* Has the request had that path before it was rewritten? Then everything has judged it. */
+/* Was it the path of the request before a rewrite? Then it was checked. */
 static bool was_earlier_path(const struct mk_request_target *a, mk_str path)
 {
     while ((a = a->before))
@@ -56,13 +56,13 @@ unsigned mk_request_variants_of_target(const struct mk_request *r, const struct 
         if (status)
             return status;
         ((struct mk_request_target *)(uintptr_t)a)->variants =
-            found; /* they belong to the path, and are found once */
+            found; /* computed once per path */
     }
     *out = a->variants;
     return 0;
 }
 
-/* The variants, the path of the destination, and its variants. */
+/* Adds the path of the Destination and its variants. */
 static unsigned add_destination_variants(const struct mk_request *r, const struct mk_request_path_variants *v,
                                          const mk_str **list, size_t *n)
 {
@@ -112,7 +112,7 @@ void mk_request_set_ambiguous(struct mk_request *r)
     r->is_ambiguous = true;
 }
 
-/* Does the variant come to the route `at` as the path has: past all routes that the path has passed? */
+/* Does the variant reach the same route `at`, passing all earlier routes as the path does? */
 static bool reaches_same_route(const struct mk_vhost *host, unsigned at, mk_str path, mk_str variant)
 {
     enum mk_regex_result result;
@@ -133,8 +133,8 @@ static bool is_error_route(const struct mk_route *route)
            (route->handler == &mk_status_handler && mk_status_handler_is_error(route->data));
 }
 
-/* Would a route refuse it that does not match the path itself? Handlers of files pass on what is not
- * there to the routes below. */
+/* Would it be rejected by a route that does not match the path itself? File handlers pass missing files on to
+ * later routes. */
 static bool would_be_refused(const struct mk_vhost *host, mk_str path, mk_str variant)
 {
     enum mk_regex_result result;
@@ -150,9 +150,9 @@ static bool would_be_refused(const struct mk_vhost *host, mk_str path, mk_str va
     return false;
 }
 
-/* A variant that the routes lead elsewhere. */
+/* A variant that the routes treat differently. */
 struct conflicting_variant {
-    mk_str path, variant; /* absent: there is none */
+    mk_str path, variant; /* absent: none */
 };
 
 static unsigned set_conflict(struct conflicting_variant *conflicting_variant, mk_str path, mk_str variant)
@@ -176,7 +176,7 @@ static unsigned find_conflicting_variant(const struct mk_request *r, const struc
     return status;
 }
 
-/* Of a path that may vary. */
+/* Checks a path that has variants. */
 static unsigned check_hidden_dot_segments(struct mk_request *r, const struct mk_request_target *a)
 {
     if (a->path.len > MK_PATH_VARIED_MAX || !mk_path_hides_dot_segments(a->path))
@@ -188,7 +188,7 @@ static unsigned check_hidden_dot_segments(struct mk_request *r, const struct mk_
     return 400;
 }
 
-/* A program decides by itself whether it is another server's, and where it leads there. */
+/* The program decides by itself whether Destination is on another server, and where it leads. */
 static unsigned check_destination_path(struct mk_request *r, struct conflicting_variant *conflicting_variant)
 {
     struct mk_request_target *to;
@@ -221,7 +221,7 @@ unsigned mk_request_check_path(struct mk_request *r)
             status = status ? status : find_conflicting_variant(r, a, at, &conflicting_variant);
         }
         at = a->left_at;
-        a = a->by == MK_TARGET_BY_ROUTE ? a->before : NULL; /* programs may see that path, too */
+        a = a->by == MK_TARGET_BY_ROUTE ? a->before : NULL; /* programs may see that path as well */
     }
     if (conflicting_variant.path.p)
         mk_request_explain(r, "path",

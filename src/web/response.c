@@ -28,7 +28,7 @@ void mk_response_reset(struct mk_response *r)
     r->no_raw = no_raw;
 }
 
-/* Can neither status nor content change any more? */
+/* Are status and body fixed? */
 static bool is_body_final(const struct mk_response *r)
 {
     return r->sealed || mk_response_body_is_tunnel(&r->content);
@@ -72,7 +72,7 @@ void mk_response_invalidate_cached_head(struct mk_response *r)
 {
     static const struct mk_header_block nothing = {.text = MK_STR_INIT("")};
     if (r->n_blocks == 1 && r->blocks[0]->ready.p)
-        mk_response_add_header_block(r, &nothing); /* `ready` is for a block that is alone */
+        mk_response_add_header_block(r, &nothing); /* `ready` is valid only for a single block */
 }
 
 /* ---- Fields ---- */
@@ -112,7 +112,7 @@ static uint8_t own_header_flag(enum mk_header_id id)
                                      : 0;
 }
 
-/* As own_header_flag(), of names. */
+/* own_header_flag() by name. */
 static uint8_t own_header_flag_of_name(mk_str name)
 {
     bool may_be = name.len == 4 || name.len == 6 || name.len == 7; /* Date, Server, Trailer */
@@ -187,7 +187,7 @@ int mk_response_add_headers(struct mk_response *r, mk_str text, const struct mk_
         own |= one;
         b->fields[i] = (struct mk_header_field){.name = lines[i].name, .value = lines[i].value};
     }
-    if (r->n_blocks || twice) /* something is to be replaced */
+    if (r->n_blocks || twice) /* an existing value must be replaced */
         return append_headers(r, lines, n);
     b->block = (struct mk_header_block){.text = text, .fields = b->fields, .n = (unsigned)n};
     mk_response_add_header_block(r, &b->block);
@@ -235,7 +235,7 @@ bool mk_response_header_at(const struct mk_response *r, size_t i, mk_str *name, 
     return true;
 }
 
-/* Other responses use the blocks, too: what is to be changed is copied. */
+/* Blocks are shared by other responses: copies the headers before a change. */
 static bool copy_block_headers(struct mk_response *r)
 {
     unsigned n = 0, cap = r->n_fields + MK_RESPONSE_FIRST_FIELDS;
@@ -255,7 +255,7 @@ static bool copy_block_headers(struct mk_response *r)
     return true;
 }
 
-/* From the i-th field of the list on. */
+/* Removes from the i-th header on. */
 static void remove_header_from(struct mk_response *r, unsigned i, mk_str name)
 {
     unsigned kept = i;
@@ -371,7 +371,7 @@ int mk_response_set_body_file(struct mk_response *r, int fd, uint64_t offset, ui
     return mk_response_body_add_file(&r->content, r->arena, f, offset, length) ? 0 : -ENOMEM;
 }
 
-/* The content of `r` from here on, or closed. */
+/* Sets the source, of which `r` takes ownership; closes it on failure. */
 static int set_body_source(struct mk_response *r, const struct mk_body_source_ops *ops, void *ctx,
                            uint64_t length, int e)
 {

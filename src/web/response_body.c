@@ -113,7 +113,7 @@ static ssize_t read_file_part(const struct mk_response_body_part *p, char *buf, 
     }
     if (n)
         return n;
-    mk_file_cache_invalidate(p->file); /* it has become shorter: the next request opens it again */
+    mk_file_cache_invalidate(p->file); /* the file was truncated: the next request reopens it */
     return -EIO;
 }
 

@@ -3,28 +3,28 @@
 
 enum { FEW = 8 };
 
-/* A route, and the hash of the text that it is found by. */
+/* A route and the hash of its key. */
 struct index_entry {
     uint32_t hash, route;
 };
 
-/* Entries with the same low bits of their hash are neighbours, in the order of their routes. */
+/* Buckets: entries with the same low hash bits are adjacent, in route order. */
 struct mk_route_index {
     const struct mk_route *routes;
     size_t n;
-    size_t folder_max; /* length of the longest folder */
-    size_t exact_max;  /* of the longest text without wildcards */
+    size_t folder_max; /* length of the longest folder name */
+    size_t exact_max;  /* length of the longest pattern without wildcards */
     uint32_t mask;
-    uint32_t *starts; /* of the neighbours with each value of these bits, and behind the last ones */
+    uint32_t *starts; /* start of each bucket, and the end of the last */
     struct index_entry *entries;
-    uint32_t *others; /* routes that are found by no text */
+    uint32_t *others; /* routes that cannot be indexed */
     size_t n_others;
 };
 
 /* ---- Texts ---- */
 
-/* FNV-1a: patterns come out of the configuration, so no client can make them meet. A text that must be the
- * whole path is a key of its own. */
+/* FNV-1a: patterns come from the configuration, so clients cannot provoke collisions. Exact patterns are
+ * hashed differently from folders. */
 static uint32_t fnv1a_step(uint32_t hash, char c)
 {
     return (hash ^ (unsigned char)c) * 16777619u;
@@ -40,7 +40,7 @@ static uint32_t hash_text(mk_str text, bool is_whole)
     return is_whole ? ~hash : hash;
 }
 
-/* Up to the last slash before the first wildcard; empty when nothing is there. */
+/* The pattern up to the last slash before its first wildcard; may be empty. */
 static mk_str pattern_folder(mk_str pattern)
 {
     size_t end = 0;
@@ -65,7 +65,7 @@ static mk_str route_folder(const struct mk_route *r)
 
 struct index_builder {
     struct mk_route_index *index;
-    bool is_counting; /* the first pass counts neighbours, the second one writes them */
+    bool is_counting; /* the first pass counts, the second writes */
 };
 
 static void builder_add_entry(struct index_builder *m, mk_str text, bool is_whole, size_t route)
@@ -102,7 +102,7 @@ static void index_add_routes(struct mk_route_index *x, bool is_counting)
         builder_add_route(&m, i);
 }
 
-/* Numbers of neighbours become the places where they begin. */
+/* Turns bucket sizes into start offsets. */
 static void counts_to_offsets(struct mk_route_index *x)
 {
     uint32_t sum = 0;
@@ -113,7 +113,7 @@ static void counts_to_offsets(struct mk_route_index *x)
     }
 }
 
-/* Writing has moved each place to the end of its neighbours, where the next ones begin. */
+/* Writing has moved each offset to the end of its bucket, the start of the next. */
 static void restore_offsets(struct mk_route_index *x)
 {
     memmove(x->starts + 1, x->starts, sizeof *x->starts * (x->mask + 1u));
@@ -148,7 +148,7 @@ struct mk_route_index *mk_route_index_new(struct mk_arena *arena, const struct m
 
 /* ---- Finding ---- */
 
-/* The first route in [from, end) that has this text and matches; `end` if there is none. */
+/* The first route in [from, end) with this key that matches; `end`: none. */
 static size_t find_in_bucket(const struct mk_route_index *x, uint32_t hash, mk_str path, size_t from,
                              size_t end)
 {

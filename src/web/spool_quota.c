@@ -3,10 +3,10 @@
 #include "base/mem.h"
 
 enum {
-    CLIENT_MAX = 256 * 1024, /* bytes of buffers of one client */
-    CLIENT_SHARE = 2,        /* one client gets this part of the disk space for its requests, */
-    RESPONSES_SHARE = 2,     /* all responses together this part, */
-    RESPONSE_SHARE = 4,      /* and those of one client this one */
+    CLIENT_MAX = 256 * 1024, /* buffer bytes per client */
+    CLIENT_SHARE = 2,        /* a client's share of the disk space for requests (1/n), */
+    RESPONSES_SHARE = 2,     /* the share of all responses, */
+    RESPONSE_SHARE = 4,      /* and a client's share for responses */
 };
 
 /* ---- Clients ---- */

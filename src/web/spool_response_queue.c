@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Content of a response that waits for its client: in memory while it is little, then in a file. */
+/* Queue for a response body whose client is slow: small ones in memory, larger ones in a file. */
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <unistd.h>
@@ -12,9 +12,9 @@
 #include "web/web.h"
 
 enum {
-    KEPT_MAX = 64 * 1024,      /* in memory, */
-    KEPT_MIN = 16 * 1024,      /* and when the client has used up its share of that */
-    RELEASE_MIN = 1024 * 1024, /* of the file at a time, a multiple of any block */
+    KEPT_MAX = 64 * 1024,      /* bytes in memory, */
+    KEPT_MIN = 16 * 1024,      /* and the minimum if the client's share is used up */
+    RELEASE_MIN = 1024 * 1024, /* hole-punching unit, a multiple of any block size */
 };
 
 struct mk_spool_queue {
@@ -22,20 +22,20 @@ struct mk_spool_queue {
     struct mk_offload_job job;
     struct mk_spool_quota *all;
     struct mk_spool_client *client;
-    struct mk_request *request; /* for the log */
+    struct mk_request *request; /* for log messages */
     void (*on_room)(void *ctx);
     void *ctx;
-    uint64_t in_file;  /* spool.stored, which is the thread's while it writes */
-    uint64_t length;   /* of the spool since the last reset */
-    uint64_t read;     /* position in the spool: what is before it was taken out */
-    uint64_t released; /* so much at the beginning of the file takes no disk space any more */
+    uint64_t in_file;  /* copy of spool.stored, which is owned by the thread while it writes */
+    uint64_t length;   /* spool bytes since the last reset */
+    uint64_t read;     /* read position in the spool */
+    uint64_t released; /* leading bytes of the file whose blocks were released */
     uint64_t charged;
-    size_t kept; /* bytes of buffers that count */
+    size_t kept; /* charged buffer bytes */
     mk_err error;
-    bool is_writing;   /* the thread has the buffer and the end of the file */
-    bool is_freed;     /* while it writes */
-    bool was_asked;    /* for room, or for what is being written */
-    bool keeps_blocks; /* the file system cannot release a part of a file */
+    bool is_writing;   /* the thread owns the buffer and the end of the file */
+    bool is_freed;     /* freed while the thread writes */
+    bool was_asked;    /* a caller waits for space, or for data being written */
+    bool keeps_blocks; /* the file system cannot punch holes */
 };
 
 struct mk_spool_queue *mk_spool_queue_new(struct mk_request *request, void (*on_room)(void *ctx), void *ctx)
@@ -80,7 +80,7 @@ void mk_spool_queue_free(struct mk_spool_queue *q)
     if (!q)
         return;
     q->is_freed = true;
-    if (!q->is_writing) /* else on_file_written() does */
+    if (!q->is_writing) /* otherwise in on_file_written() */
         free_queue(q);
 }
 
@@ -92,7 +92,7 @@ static void write_file_job(struct mk_offload_job *job)
     q->error = mk_spool_write_to_file(&q->spool, q->all->folder);
 }
 
-/* What could not be written is still in the buffer. */
+/* Data that could not be written stays in the buffer. */
 static void finish_write(struct mk_spool_queue *q)
 {
     q->is_writing = false;
@@ -120,7 +120,7 @@ static void on_file_written(struct mk_offload_job *job)
         q->on_room(q->ctx);
 }
 
-/* 0: there is room now. */
+/* 0: there is space now. */
 static int start_file_write(struct mk_spool_queue *q)
 {
     uint64_t n = q->spool.kept.len;
@@ -140,7 +140,7 @@ static int start_file_write(struct mk_spool_queue *q)
 
 /* ---- In ---- */
 
-/* What was taken out of the buffer already leaves it. */
+/* Removes consumed bytes from the buffer. */
 static void compact_buffer(struct mk_spool_queue *q)
 {
     struct mk_buf *kept = &q->spool.kept;
@@ -203,8 +203,8 @@ void mk_spool_queue_add(struct mk_spool_queue *q, size_t n)
 
 /* ---- Out ---- */
 
-/* The disk has room again for others, and for what follows: a long response never waits until all of the file
- * was taken. */
+/* Releases disk space for others and for the data to come: a long response need not wait until the whole file
+ * was read. */
 static void punch_read_blocks(struct mk_spool_queue *q)
 {
     uint64_t end = mk_min(q->read, q->in_file), n = end > q->released ? end - q->released : 0;
@@ -219,7 +219,7 @@ static void punch_read_blocks(struct mk_spool_queue *q)
     release_quota(q, n);
 }
 
-/* All was taken: restarts without a file. */
+/* Everything was read: restarts without a file. */
 static void restart_without_file(struct mk_spool_queue *q)
 {
     mk_buf_clear(&q->spool.kept);

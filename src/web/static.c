@@ -9,7 +9,7 @@
 #include "web/request_target.h"
 #include "web/web.h"
 
-/* Is there a part that begins with a dot? `.well-known` at the top is made for strangers (RFC 8615). */
+/* Does a segment begin with a dot? A top-level `.well-known` is public (RFC 8615). */
 static bool has_hidden_segment(mk_str path)
 {
     if (mk_str_starts(path, MK_STR("/.well-known/")) || mk_str_eq(path, MK_STR("/.well-known")))
@@ -59,8 +59,8 @@ static void open_file_at(const struct mk_request *request, mk_str path, struct m
     }
 }
 
-/* What was not asked for by its name may be a script that a route before ours gives to another handler: it
- * must never leave as text only because a folder was asked for. */
+/* A file found through its folder may be a script that an earlier route assigns to another handler: its
+ * source must not be sent just because the folder was requested. */
 static void check_served_by_static(const struct mk_request *request, mk_str folder, mk_str name,
                                    struct mk_static_result *found)
 {
@@ -124,8 +124,7 @@ static void find_in_root(const struct mk_request *request, struct mk_static_resu
         open_index_file(request, name, found);
 }
 
-/* A single-page application answers with its page where a person navigates, not where a script or picture is
- * missing. */
+/* A single-page application serves its page for navigation requests, not for missing scripts or images. */
 static bool is_navigation(const struct mk_request *request)
 {
     mk_str last = mk_str_skip(request->asked->path, mk_str_find_last(request->asked->path, '/') + 1);
@@ -133,7 +132,7 @@ static bool is_navigation(const struct mk_request *request)
     return mk_str_find(last, '.') == MK_STR_NONE || mk_str_starts(accept, MK_STR("text/html"));
 }
 
-/* One that is another handler's, a front controller, answers for whatever is missing. */
+/* If another handler is responsible for the fallback (a front controller), it handles every missing path. */
 static void open_fallback(const struct mk_request *request, struct mk_static_result *found)
 {
     struct mk_static_result fallback = {.root = &request->site->root, .is_fallback = true};
@@ -161,7 +160,7 @@ void mk_static_find(const struct mk_request *request, struct mk_static_result *f
         found->what = MK_STATIC_HIDDEN;
         return;
     }
-    if (!(request->asked->path_flags & MK_PATH_ENCODED_SLASH)) /* no name of a file has a slash */
+    if (!(request->asked->path_flags & MK_PATH_ENCODED_SLASH)) /* a file name cannot contain a slash */
         find_in_root(request, found);
     if (request->site->fallback.p &&
         (found->what == MK_STATIC_MISSING || found->what == MK_STATIC_FOLDER_WITHOUT_INDEX))
@@ -233,8 +232,8 @@ enum mk_verdict mk_static_serve_exact_file(struct mk_request *request, struct mk
     return MK_NEXT;
 }
 
-/* Has a handler before us looked for the path and found nothing? Then a file that is there now may be a
- * script that is being replaced: it must not leave as text. */
+/* Did an earlier handler look up the path and find nothing? A file that exists now may be a script being
+ * replaced: its source must not be sent. */
 static bool was_not_found_before(const struct mk_request *request)
 {
     return request->handler_found_nothing && !mk_str_ends(request->asked->path, MK_STR("/"));
@@ -261,8 +260,8 @@ static const char *forbidden_reason(mk_err e)
     return e ? mk_err_text(e) : "neither a file nor a folder";
 }
 
-/* Without this line of the error log, a 403 is a riddle. `e`: why it cannot be opened; 0: it is neither a file nor a folder. One
- * warning a second and worker, so that clients cannot fill the log; further ones are for debugging. */
+/* Explains a 403 in the error log. `e`: error of opening it; 0: neither a file nor a folder. One warning per
+ * second and worker, so that clients cannot flood the log; others at debug level. */
 MK_COLD static void log_file_forbidden(const struct mk_request *r, mk_str path, const char *root, mk_err e)
 {
     struct mk_web_ctx *web = r->web;

@@ -12,7 +12,7 @@ void mk_vhosts_init(struct mk_vhosts *h, struct mk_arena *arena)
     mk_map_init(&h->below, arena);
 }
 
-/* Lower case, and without the dot that may end a complete domain name. */
+/* Converts to lower case and removes the trailing dot of a fully qualified name. */
 static mk_str normalize_name(mk_str name, char buf[NAME_MAX_LEN])
 {
     if (name.len > NAME_MAX_LEN)
@@ -92,7 +92,7 @@ MK_COLD static const struct mk_vhost *find_vhost_by_regex(const struct mk_vhosts
     return r ? r->host : h->fallback;
 }
 
-/* Apart, so that a server without names does not pay for the room. */
+/* Not inlined, so that servers without host names do not pay for its stack frame. */
 MK_NOINLINE static const struct mk_vhost *find_vhost_by_name(const struct mk_vhosts *h, mk_str name)
 {
     char buf[NAME_MAX_LEN];
@@ -177,7 +177,7 @@ static enum mk_regex_result match_location_path(const struct mk_location *l, mk_
 
 const struct mk_location *mk_vhost_location(const struct mk_vhost *host, mk_str path, bool *gave_up)
 {
-    bool is_path = mk_str_starts(path, MK_STR("/")); /* not `*`, and not the authority of a CONNECT */
+    bool is_path = mk_str_starts(path, MK_STR("/")); /* not `*`, and not the authority of CONNECT */
     *gave_up = false;
     for (size_t i = 0; is_path && i < host->n_locations; i++) {
         enum mk_regex_result result = match_location_path(&host->locations[i], path);
