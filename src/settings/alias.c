@@ -4,7 +4,7 @@
 #include "conf/words.h"
 #include "os/fd.h"
 
-/* Expects a decoded path as in requests ("/docs", "/a/b c"), its trailing slash already removed. */
+/* Expects a decoded path as in requests ("/docs", "/a/b c") without trailing slash. */
 static bool is_mountable(mk_str path)
 {
     if (!mk_str_starts(path, MK_STR("/")))
@@ -67,7 +67,7 @@ bool mk_alias_show(const void *field, size_t i, struct mk_buf *out)
     return true;
 }
 
-/* Without descriptors every other folder would fail, too: one error says it. */
+/* Out of descriptors: every other folder would fail too, so it is reported once. */
 static void report_fd_shortage(struct mk_config_generation *g, const struct mk_conf_source_pos *at,
                                struct mk_conf_report *report, mk_err e)
 {

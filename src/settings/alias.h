@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `Alias PATH FOLDER` of a [HOST]: a folder outside of its root, served below a path. */
+/* `Alias PATH FOLDER` in [HOST]: serves a folder outside of the root below a path. */
 #ifndef MK_SETTINGS_ALIAS_H
 #define MK_SETTINGS_ALIAS_H
 
 #include "settings/config_generation_type.h"
 
-/* For the tables of keys: parse and show the values. */
+/* For the key tables: parse and print values. */
 mk_conf_parse_fn mk_alias_parse;
 mk_conf_show_fn mk_alias_show;
 
-/* Opens the folders and adds them to the host; its root's rules for symbolic links apply. Errors go to the
- * report. */
+/* Opens the folders and adds them to the host, with its root's symlink rules. Errors go to the report. */
 void mk_alias_open_all(struct mk_config_generation *g, struct mk_vhost_config *site,
                        struct mk_conf_report *report);
-/* Closes them. */
+/* Closes the folders. */
 void mk_alias_close_all(struct mk_config_generation *g, struct mk_vhost_config *site);
-/* Opens one folder that the host serves. Errors go to the report, at that place. */
+/* Opens a folder for the host. Errors go to the report with that position. */
 void mk_alias_open_folder(struct mk_config_generation *g, const char *path,
                           const struct mk_conf_source_pos *at, struct mk_conf_report *report, int *fd);
 

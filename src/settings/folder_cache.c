@@ -5,7 +5,7 @@
 #include "os/fd.h"
 #include "os/file.h"
 
-/* Chained by inode: an administrator's file system chooses the numbers, no peer does. */
+/* Chained by inode: the numbers come from the file system, not from clients. */
 struct mk_cached_folder {
     struct mk_cached_folder *next;
     dev_t dev;
@@ -41,7 +41,7 @@ static bool grow_buckets(struct mk_folder_cache *f)
     size_t n = f->n_buckets ? f->n_buckets * 2 : BUCKETS_MIN;
     struct mk_cached_folder **buckets = mk_mem_zalloc(n, sizeof *buckets);
     if (!buckets)
-        return f->n_buckets > 0; /* longer chains, but correct ones */
+        return f->n_buckets > 0; /* keeps longer chains, still correct */
     rehash_folders(f, buckets, n);
     mk_mem_free(f->buckets);
     f->buckets = buckets;
@@ -49,7 +49,7 @@ static bool grow_buckets(struct mk_folder_cache *f)
     return true;
 }
 
-/* The path counts as well: the same inode may be mounted twice, with other mounts beneath. */
+/* Compares the path as well: the same inode may be mounted twice, with different mounts below. */
 static struct mk_cached_folder *find_folder(const struct mk_folder_cache *f, mk_str path,
                                             const struct stat *st)
 {
@@ -75,7 +75,7 @@ static struct mk_cached_folder *insert_folder(struct mk_folder_cache *f, mk_str 
     return one;
 }
 
-/* The folder may have been replaced after the first stat: the descriptor says which one it is. */
+/* The folder may have been replaced after the first stat: the opened descriptor decides. */
 static mk_err open_and_insert(struct mk_folder_cache *f, mk_str path, struct mk_cached_folder **out)
 {
     struct stat st;

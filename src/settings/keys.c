@@ -14,8 +14,8 @@ static const char *const access_formats[] = {"combined", "json", "short", NULL};
 
 /* ---- Listen ---- */
 
-/* Applies a flag; returns NULL or an error text. `h2` and `h2c` change nothing: Monkey 1.8 needed them, now
- * each client may choose HTTP/2. */
+/* Applies a flag; returns NULL or an error message. `h2` and `h2c` have no effect: Monkey 1.8 required them,
+ * now each client may choose HTTP/2. */
 static const char *parse_listen_flag(struct mk_listen *one, mk_str word)
 {
     if (mk_str_eq_nocase(word, MK_STR("tls")) || mk_str_eq_nocase(word, MK_STR("ssl"))) {
@@ -43,7 +43,7 @@ const char *mk_keys_parse_listen_flags(mk_str *rest, struct mk_listen *one, mk_s
     return problem;
 }
 
-/* An address alone gets the port of Port, as in Monkey before 1.6. */
+/* A bare address gets the port of Port, as in Monkey before 1.6. */
 static mk_err parse_listen_addr(struct mk_listen *one)
 {
     char buf[MK_SOCKADDR_TEXT_MAX];
@@ -99,7 +99,7 @@ static bool show_listen(const void *field, size_t i, struct mk_buf *out)
      .help = "`combined` (the Combined Log Format), `json` (one object per line) or `short` (for terminals)."}
 /* clang-format on */
 
-/* The keys of struct mk_request_settings, in [SERVER] with defaults, in [HOST] and [LOCATION] without. */
+/* The keys of struct mk_request_settings: in [SERVER] with defaults, in [HOST] and [LOCATION] without. */
 #define REQUEST_KEYS(AT, IN, DEF)                                                                            \
     {.name = "MaxBodySize",                                                                                  \
      .type = MK_CONF_SIZE,                                                                                   \
@@ -144,8 +144,8 @@ static bool show_listen(const void *field, size_t i, struct mk_buf *out)
          .help = "A file, `stdout`, `syslog` or `off`. Written in blocks, after a second at the latest."},   \
         ACCESS_LOG_FORMAT(AT, IN, DEF)
 
-/* The keys of struct mk_vhost_common_settings but those of requests, in [SERVER] with defaults and in [HOST] without.
- */
+/* The keys of struct mk_vhost_common_settings except request keys: in [SERVER] with defaults, in [HOST]
+ * without. */
 #define SITE_KEYS(AT, DEF)                                                                                   \
     {.name = "Index",                                                                                        \
      .type = MK_CONF_WORDS,                                                                                  \
@@ -185,7 +185,7 @@ static bool show_listen(const void *field, size_t i, struct mk_buf *out)
          AT(site.user_dir),                                                                                  \
          .help = "Serve this folder of each home directory as `/~name/`; `off` (the default) serves none. "  \
                  "Users are looked up when the configuration is loaded."},                                   \
-        {.name = "Indexfile", .alias_of = "Index"}, /* the names of Monkey 1.6 */                            \
+        {.name = "Indexfile", .alias_of = "Index"}, /* names of Monkey 1.6 */                            \
         {.name = "SymLink", .alias_of = "FollowSymlinks"}, {.name = "Resume", .alias_of = "Ranges"},         \
         MK_SETTINGS_TLS_KEYS(AT, DEF)
 #define WITH_DEFAULT(text) text
@@ -534,7 +534,7 @@ static void parse_pair(const struct mk_conf_ctx *spot)
 {
     struct mk_conf_pairs *pairs = spot->out;
     struct mk_conf_pair one = {.key = spot->entry->key, .value = spot->entry->value, .entry = spot->entry};
-    (void)!mk_arena_append(spot->arena, &pairs->at, &pairs->n, &one, sizeof one); /* the arena remembers */
+    (void)!mk_arena_append(spot->arena, &pairs->at, &pairs->n, &one, sizeof one); /* the arena records the failure */
 }
 
 static bool show_pair(const void *in, size_t i, struct mk_buf *key, struct mk_buf *value)

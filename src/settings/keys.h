@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of every built-in section: they bind, check, print and document its keys. */
+/* Tables of all built-in sections: they parse, validate, print and document their keys. */
 #ifndef MK_SETTINGS_KEYS_H
 #define MK_SETTINGS_KEYS_H
 
@@ -19,10 +19,10 @@ enum mk_builtin_section {
     MK_SECTIONS
 };
 
-/* Applies the flags after an address. Returns NULL, or an error text about *word. */
+/* Parses the flags after an address. Returns NULL, or an error message about *word. */
 const char *mk_keys_parse_listen_flags(mk_str *rest, struct mk_listen *one, mk_str *word);
 
-/* One table per section; tables of pairs fill a struct mk_conf_pairs. */
+/* One table per section; pair tables fill a struct mk_conf_pairs. */
 extern const struct mk_conf_table *const mk_keys_tables[MK_SECTIONS];
 
 #endif

@@ -11,7 +11,7 @@ const char *const mk_keys_tls_clients[] = {"off", "optional", "required", NULL};
 
 /* ---- Files ---- */
 
-/* The next word as a path; absent without one. False: an error, which was reported. */
+/* Parses the next word as a path; absent: no word. False: error, reported. */
 static bool parse_path_word(const struct mk_conf_ctx *spot, mk_str *rest, mk_str *path)
 {
     mk_str word;

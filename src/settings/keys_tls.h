@@ -12,7 +12,7 @@ mk_conf_parse_fn mk_keys_tls_parse_certificate, mk_keys_tls_parse_hsts, mk_keys_
 mk_conf_show_fn mk_keys_tls_show_certificate, mk_keys_tls_show_hsts, mk_keys_tls_show_redirect,
     mk_keys_tls_show_authority;
 
-/* The keys of struct mk_tls_settings, in [SERVER] with defaults and in [HOST] without. */
+/* The keys of struct mk_tls_settings: in [SERVER] with defaults, in [HOST] without. */
 #define MK_SETTINGS_TLS_KEYS(AT, DEF)                                                                        \
     {.name = "Certificate",                                                                                  \
      .type = MK_CONF_CUSTOM,                                                                                 \

@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "base/sha1.h"
 
-/* On a page of its own, as all that is shared. */
+/* Page-aligned, like all shared memory. */
 struct server_secret {
     unsigned char bytes[MK_SERVER_SECRET_LEN];
     bool is_set;
@@ -22,7 +22,7 @@ static struct server_secret *get_secret(struct mk_shared_state *shared)
     return s;
 }
 
-/* Early in a device's boot there is no entropy yet: then mk_hash_key_random() is the best there is. */
+/* Early in a device's boot there is no entropy yet: then mk_hash_key_random() is the best available. */
 static void generate_secret(struct server_secret *s)
 {
     if (getrandom(s->bytes, sizeof s->bytes, GRND_NONBLOCK) != (ssize_t)sizeof s->bytes)

@@ -13,7 +13,7 @@ struct mk_listen {
     struct mk_sockaddr addr;
     mk_str written;
     struct mk_conf_source_pos at;
-    bool takes_port;         /* only an address: `Port` has the port, before or after this line */
+    bool takes_port;         /* only an address: `Port` adds the port, before or after this line */
     bool tls;                /* accepts only TLS connections */
     bool http2;              /* accepts only HTTP/2, without TLS */
     bool of_server;          /* from [SERVER]: hosts without a Listen use it */
@@ -25,10 +25,9 @@ struct mk_listens {
     size_t n;
 };
 
-/* PEM files of one pair, relative to the folder of the configuration file that names them; each ends with a
- * NUL. */
+/* PEM files of one pair, relative to the folder of the configuration file; NUL-terminated. */
 struct mk_certificate {
-    mk_str file, key, ocsp; /* absent: the key is in `file`; no answer is stapled */
+    mk_str file, key, ocsp; /* absent: the key is in `file`; no OCSP response is stapled */
     const struct mk_conf_entry *entry;
 };
 
@@ -47,15 +46,15 @@ enum { MK_HTTPS_ON = UINT32_MAX }; /* use the port of a TLS listener */
 
 struct mk_tls_settings {
     struct mk_certificates certificates;
-    unsigned oldest; /* of mk_keys_tls_versions */
+    unsigned oldest; /* index into mk_keys_tls_versions */
     mk_str ciphers, suites, groups, client_authority;
     unsigned clients; /* enum mk_tls_clients */
     struct mk_hsts hsts;
-    uint32_t redirect; /* HTTPS port; 0: plain requests are served */
+    uint32_t redirect; /* HTTPS port for redirects; 0: plain requests are served */
     bool http2;
 };
 
-/* Keys about requests that [SERVER] sets for all, and [HOST] and [LOCATION] can override. */
+/* Request settings: [SERVER] sets defaults, [HOST] and [LOCATION] can override them. */
 struct mk_request_settings {
     uint64_t max_body_size; /* 0: unlimited */
     uint64_t rate_bytes;    /* 0: off */
@@ -76,7 +75,7 @@ struct mk_vhost_common_settings {
 
 struct mk_server_settings {
     struct mk_listens listens;
-    uint16_t port; /* for a Listen that is only an address, as in Monkey before 1.6 */
+    uint16_t port; /* for a Listen with only an address, as in Monkey before 1.6 */
     unsigned workers;
     mk_str pid_file, user, group;
     bool hide_version, keep_alive, fdt, sandbox;
@@ -85,7 +84,7 @@ struct mk_server_settings {
     uint64_t fd_limit, max_connections, max_per_address;
     uint32_t max_requests;
     uint64_t max_request_size, max_head_size, max_uri_size, spool_max;
-    mk_str spool_folder; /* absolute, ends with a NUL */
+    mk_str spool_folder; /* absolute, NUL-terminated */
     unsigned max_fields;
     unsigned max_streams;
     uint64_t max_unread_body;
@@ -100,10 +99,10 @@ struct mk_server_settings {
     struct mk_vhost_common_settings site;
 };
 
-/* A folder below a path of the host. */
+/* A folder served below a path of the host. */
 struct mk_alias {
-    mk_str path;   /* "/docs": without a slash at its end */
-    mk_str folder; /* ends with a NUL */
+    mk_str path;   /* "/docs": without a trailing slash */
+    mk_str folder; /* NUL-terminated */
     const struct mk_conf_entry *entry;
 };
 
@@ -126,7 +125,7 @@ struct mk_location_settings {
     struct mk_request_settings request;
 };
 
-/* Free-form entries, as written; the generation interprets them. */
+/* Free-form entries as written; interpreted later. */
 struct mk_conf_pair {
     mk_str key, value;
     const struct mk_conf_entry *entry;

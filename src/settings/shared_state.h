@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What outlives the generations of a configuration: memory and descriptors that all processes of a server
- * share, by name, and the descriptors of folders. */
+/* State that outlives generations: named memory and descriptors shared by all processes of a server, and
+ * folder descriptors. */
 #ifndef MK_SETTINGS_SHARED_STATE_H
 #define MK_SETTINGS_SHARED_STATE_H
 
@@ -17,18 +17,19 @@ struct mk_shared_state {
     struct mk_shared_state_region *first;
     struct mk_shared_state_fd *fds;
     struct mk_folder_cache folders;
-    struct mk_stat_registry *statistics; /* NULL: nothing is counted yet */
+    struct mk_stat_registry *statistics; /* NULL: no statistics yet */
 };
 
-/* Returns zeroed memory or, for a name and size used before, the same memory. Call it in the master:
- * processes forked later share it. NULL: no memory, or the name is too long. */
+/* Returns zeroed memory or, for a name and size used before, the same memory. Call in the master: processes
+ * forked later share it. NULL: out of memory, or the name is too long. */
 void *mk_shared_state_get_memory(struct mk_shared_state *s, mk_str name, size_t size) MK_MUST_USE;
-/* The descriptor that make() returned when the name was used first. Call it in the master: processes forked later
- * inherit it. make() returns one with close-on-exec, or a negated errno value, as this does then. */
+/* Returns the descriptor created by make() when the name was first used. Call in the master: processes forked
+ * later inherit it. make() returns a close-on-exec descriptor, or a negated errno value, which is passed
+ * on. */
 int mk_shared_state_fd(struct mk_shared_state *s, mk_str name, int (*make)(void)) MK_MUST_USE;
-/* The statistics of the server, made on first use. Call it in the master. NULL: no memory. */
+/* The server's statistics, created on first use. Call in the master. NULL: out of memory. */
 struct mk_stat_registry *mk_shared_state_get_statistics(struct mk_shared_state *s) MK_MUST_USE;
-/* For a process that tries a configuration out: from here on, what it counts stays with it. False: no memory. */
+/* For a process that tests a configuration: makes its statistics private. False: out of memory. */
 bool mk_shared_state_detach_statistics(struct mk_shared_state *s) MK_MUST_USE;
 void mk_shared_state_fini(struct mk_shared_state *s);
 

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
-/* On a page of its own, as all that is shared. */
+/* Page-aligned, like all shared memory. */
 struct tickets {
     struct mk_tls_tickets tickets;
     bool has_key;
@@ -31,8 +31,8 @@ struct mk_tls_tickets *mk_tls_ticket_keys_get(struct mk_shared_state *shared)
     return &t->tickets;
 }
 
-/* Workers read without a lock: a key is complete before it becomes the newest, and the slot written next held
- * a key that no worker uses any more. */
+/* Workers read without locking: a key is complete before it becomes the newest, and the slot written next
+ * holds a key that no worker uses any more. */
 mk_err mk_tls_ticket_keys_rotate(struct mk_tls_tickets *t)
 {
     uint32_t next = t->newest + 1;

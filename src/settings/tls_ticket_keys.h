@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The keys of session tickets: the master makes them in memory that it shares with its workers, and never
- * writes them to disk. */
+/* Session ticket keys: created by the master in memory shared with its workers, never written to disk. */
 #ifndef MK_SETTINGS_TLS_TICKET_KEYS_H
 #define MK_SETTINGS_TLS_TICKET_KEYS_H
 
@@ -8,9 +7,10 @@
 #include "net/tls.h"
 #include "settings/shared_state.h"
 
-/* The server's keys, which outlive generations; there is at least one. NULL: no memory or no random bytes. */
+/* The server's keys, which outlive generations; at least one exists. NULL: out of memory, or no random
+ * bytes. */
 struct mk_tls_tickets *mk_tls_ticket_keys_get(struct mk_shared_state *shared) MK_MUST_USE;
-/* Makes a new key; tickets of the previous one stay valid. On an error nothing has changed. */
+/* Creates a new key; tickets of the previous key stay valid. On error, nothing changes. */
 mk_err mk_tls_ticket_keys_rotate(struct mk_tls_tickets *t) MK_MUST_USE;
 
 #endif

@@ -5,6 +5,6 @@
 
 #include <monkey/plugin.h>
 
-extern const struct mk_plugin *const mk_builtin_plugins[]; /* ended by NULL */
+extern const struct mk_plugin *const mk_builtin_plugins[]; /* NULL-terminated */
 
 #endif

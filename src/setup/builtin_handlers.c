@@ -34,7 +34,7 @@ static char unescape_char(char c)
     return c == 'n' ? '\n' : c == 't' ? '\t' : c;
 }
 
-/* The text between the quotes, with \n, \t, \" and \\ replaced. False: the closing quote is not the last
+/* The text between the quotes, with \n, \t, \" and \\ unescaped. False: the closing quote is not the last
  * character. */
 static bool parse_quoted(mk_str s, char *out, mk_str *text)
 {

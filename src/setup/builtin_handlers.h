@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The built-in handlers, and how they parse their arguments in [ROUTES]. Knows no plugin. */
+/* The built-in handlers and their arguments in [ROUTES]. Independent of plugins. */
 #ifndef MK_SETUP_BUILTIN_HANDLERS_H
 #define MK_SETUP_BUILTIN_HANDLERS_H
 
@@ -7,16 +7,16 @@
 
 #include "conf/table.h"
 
-/* The layer of these handlers knows no configuration, so `bind` of struct mk_handler is here. */
+/* `bind` for struct mk_handler: kept here, because the web layer does not know the configuration. */
 struct mk_builtin_handler {
     const struct mk_handler *handler;
     bool (*bind)(const struct mk_conf_ctx *spot, mk_str words, void **data);
-    const char *example; /* a line of [ROUTES] */
+    const char *example; /* an example line for [ROUTES] */
 };
 
-/* The built-in handler of that name; NULL if there is none. */
+/* Finds the built-in handler by name; NULL: none. */
 const struct mk_builtin_handler *mk_builtin_handler_find(mk_str name);
-/* The i-th; NULL when there are no more. */
+/* The i-th handler; NULL after the last. */
 const struct mk_builtin_handler *mk_builtin_handler_at(size_t i);
 
 #endif

@@ -7,10 +7,10 @@
 #include "conf/suggest.h"
 #include "http/header.h"
 
-/* The kind of value that a directive takes after `=`. */
+/* Type of a directive's value after `=`. */
 enum argument { NOTHING, SECONDS, FIELDS };
 
-/* The directives of responses: RFC 9111, section 5.2.2; RFC 8246; RFC 5861. */
+/* Response directives: RFC 9111, section 5.2.2; RFC 8246; RFC 5861. */
 static const struct directive {
     mk_str name;
     enum argument argument;
@@ -24,12 +24,12 @@ static const struct directive {
     {MK_STR_INIT("stale-if-error"), SECONDS},
 };
 
-/* One line of the section. */
+/* A line of the section. */
 struct rule_line {
     const struct mk_conf_entry *entry;
     struct mk_conf_report *report;
     unsigned n;    /* directives so far */
-    unsigned seen; /* one bit per known directive */
+    unsigned seen; /* bitmap of known directives */
 };
 
 static void MK_PRINTF(3, 4)
@@ -105,7 +105,7 @@ static bool is_path_pattern(mk_str word)
     return word.len && (word.p[0] == '/' || word.p[0] == '*');
 }
 
-/* Takes the next pattern of the line; false: only directives are left. */
+/* Returns the next pattern of the line. False: only directives are left. */
 static bool next_pattern(mk_str *rest, mk_str *word)
 {
     mk_str behind = *rest;

@@ -13,7 +13,7 @@
 
 enum { WARN_DAYS = 14, DAY_S = 86400, HTTPS_PORT = 443 };
 
-/* A certificate whose files cannot be used now: that of the previous generation stays. */
+/* A certificate with unusable files: the previous generation's is kept. */
 struct kept_certificate {
     struct kept_certificate *next;
     const char *certificate;
@@ -40,7 +40,7 @@ static const struct mk_vhost_config *default_host_of(const struct mk_vhost_confi
     return s->hosts->fallback->source;
 }
 
-/* The place of the key in the host's section or, without one there, in [SERVER]. */
+/* Position of the key in the host's section, else in [SERVER]. */
 static struct mk_conf_source_pos tls_key_pos(const struct tls_builder *b, const struct mk_vhost_config *s,
                                              const char *key)
 {
@@ -89,7 +89,7 @@ static void watch_file(struct tls_builder *b, const char *path)
         (void)!mk_file_watch_add(&b->g->watched, &b->g->arena, path);
 }
 
-/* Call it before the files are read, so that a later change is noticed. */
+/* Call before reading the files, so that later changes are detected. */
 static void watch_host_files(struct tls_builder *b, const struct mk_vhost_config *s)
 {
     const struct mk_tls_settings *t = &s->settings.site.tls;
@@ -126,8 +126,8 @@ static bool uses_kept_context(const struct pairs *pairs)
     return false;
 }
 
-/* The host's own certificates and those from plugins; without either, the inherited ones. A host without any
- * certificate uses that of the default host. */
+/* Collects the host's own certificates and those from plugins; without any, the inherited ones. A host
+ * without a certificate uses the default host's. */
 static bool collect_pairs(struct tls_builder *b, const struct mk_vhost_config *s, struct pairs *out)
 {
     const struct mk_vhost_config *from = has_any_certificate(s) ? s : default_host_of(s);
@@ -179,7 +179,7 @@ static struct mk_plugin_certificate *find_plugin_certificate(const struct mk_vho
     return NULL;
 }
 
-/* That of a rule, of which there may be none. */
+/* Position of a rule, which may be absent. */
 static struct mk_conf_source_pos tls_rule_pos(const struct tls_builder *b, const struct mk_vhost_config *s)
 {
     static const char *const keys[] = {"TLSCiphers", "TLSSuites", "TLSGroups", "Certificate"};
@@ -204,7 +204,7 @@ static struct mk_conf_source_pos tls_file_pos(const struct tls_builder *b, const
     return tls_rule_pos(b, s);
 }
 
-/* Reports the problem, if there is one: an error, or (fine) a warning. */
+/* Reports the problem, if any: an error, or (fine) a warning. */
 static void report(struct tls_builder *b, const struct mk_vhost_config *s,
                    const struct mk_tls_settings_error *p, bool fine)
 {
@@ -217,7 +217,7 @@ static void report(struct tls_builder *b, const struct mk_vhost_config *s,
         mk_conf_report_error(b->report, &at, "%s%s%s", p->file ? p->file : "", p->file ? ": " : "", p->text);
 }
 
-/* The pair that has the file, if it was read: a kept one cannot help itself. */
+/* The pair that contains the file, if it was read and not kept. */
 static const struct mk_tls_keypair *find_read_pair(const struct pairs *pairs, const char *file)
 {
     for (size_t i = 0; file && i < pairs->n; i++) {
@@ -238,8 +238,8 @@ static const struct mk_tls_context *find_previous_context(const struct tls_build
     return m ? m->context : NULL;
 }
 
-/* True: the previous generation has loaded this certificate when its files were fine; try again with that. One
- * broken file must not keep the certificates of all other hosts from being renewed. */
+/* True: uses the certificate that the previous generation loaded; try again with it. One broken file must not
+ * prevent renewal of all other hosts' certificates. */
 static bool keep_previous_certificate(struct tls_builder *b, const struct mk_vhost_config *s,
                                       const struct pairs *pairs, const struct mk_tls_settings_error *p)
 {
@@ -279,7 +279,7 @@ void mk_certificates_format_date(int64_t when, char buf[MK_CERTIFICATES_DATE])
         buf[0] = '\0';
 }
 
-/* That it has expired was reported with its file. */
+/* Expired certificates were reported with their files. */
 static void warn_of_expiry(struct tls_builder *b, const struct mk_vhost_config *s,
                            const struct mk_shared_tls_context *made)
 {
@@ -339,7 +339,7 @@ static bool equal_text(mk_str a, mk_str b)
     return mk_str_eq(a, b);
 }
 
-/* True if both would be made from equal settings. */
+/* True if both hosts have equal settings. */
 static bool has_same_tls_settings(const struct mk_vhost_config *x, const struct mk_vhost_config *y)
 {
     const struct mk_tls_settings *p = &x->settings.site.tls, *q = &y->settings.site.tls;
@@ -381,7 +381,7 @@ static const struct mk_shared_tls_context *get_or_make_context(struct tls_builde
     return made;
 }
 
-/* Hosts with equal client-certificate rules have the same number; 0: no rules. */
+/* Hosts with equal client certificate rules share a number; 0: no rules. */
 static unsigned client_rules_number(const struct tls_builder *b, const struct mk_vhost_config *s)
 {
     const struct mk_tls_settings *mine = &s->settings.site.tls;
@@ -395,7 +395,7 @@ static unsigned client_rules_number(const struct tls_builder *b, const struct mk
     return n;
 }
 
-/* Applies without any TLS listener, too: a host that requires client certificates must not serve plain
+/* Applies without TLS listeners as well: a host that requires client certificates must not serve plain
  * requests. */
 static void set_client_rules(struct tls_builder *b, struct mk_vhost_config *s)
 {
@@ -444,7 +444,7 @@ static void warn_of_uncertified_hosts(struct tls_builder *b)
                                     : "cannot be reached");
 }
 
-/* A Listen that lacks its `tls` would serve in plain text a site that was meant to be encrypted. */
+/* A Listen without its `tls` flag would serve a host meant for TLS in plain text. */
 static void warn_of_unused_certificate(struct tls_builder *b)
 {
     for (const struct mk_vhost_config *s = b->g->sites; s; s = s->next) {
@@ -466,7 +466,7 @@ static bool can_serve_tls(const struct tls_builder *b, const struct mk_listen *l
     return false;
 }
 
-/* False: an address has TLS, but none of its hosts has a certificate. */
+/* False: a TLS address has no host with a certificate. */
 static bool check_tls_listens(struct tls_builder *b)
 {
     bool ok = true;
@@ -475,7 +475,7 @@ static bool check_tls_listens(struct tls_builder *b)
         if (!l->tls || can_serve_tls(b, l))
             continue;
         ok = false;
-        if (b->report->n_errors) /* a host that was to get a certificate may be among them */
+        if (b->report->n_errors) /* a host that should have a certificate may be among them */
             continue;
         mk_conf_report_error(b->report, &l->at,
                              "no [HOST] has a Certificate: TLS connections cannot be served");
@@ -495,7 +495,7 @@ static void set_hsts(struct tls_builder *b, struct mk_vhost_config *s)
                                    h->subdomains ? "; includeSubDomains" : "", h->preload ? "; preload" : "");
 }
 
-/* 443 if it is a TLS listener, else the first TLS port; 0: there is none. With a site, only its own addresses
+/* 443 if it is a TLS listener, else the first TLS port; 0: none. With a site, only its own addresses
  * count. */
 static uint32_t https_port(const struct mk_config_generation *g, const struct mk_vhost_config *s)
 {
@@ -509,7 +509,7 @@ static uint32_t https_port(const struct mk_config_generation *g, const struct mk
     return port;
 }
 
-/* A site without a TLS address: another [HOST] may serve its names over TLS. */
+/* For a host without a TLS address: another [HOST] may serve its names over TLS. */
 static uint32_t find_https_port(const struct mk_config_generation *g, const struct mk_vhost_config *s)
 {
     uint32_t port = https_port(g, s);
@@ -558,7 +558,7 @@ static bool get_ticket_keys(struct tls_builder *b)
     return b->g->tickets;
 }
 
-/* Errors in the addresses have been reported. */
+/* Errors in addresses were reported. */
 static bool are_hosts_assigned(const struct mk_config_generation *g)
 {
     bool ok = g->sites && g->listens.n;
@@ -591,7 +591,7 @@ void mk_certificates_setup_tls(struct mk_config_generation *g, struct mk_conf_re
         g->listens.at[i].hosts->tls = (struct mk_tls_domain){.choose = choose, .ctx = g->listens.at[i].hosts};
 }
 
-/* Clients refuse an expired certificate: an error. One that ends soon is a warning. */
+/* Clients reject an expired certificate: an error. One that expires soon is a warning. */
 static void log_certificate_expiry(const struct mk_shared_tls_context *m, int64_t now, struct mk_log *log)
 {
     char date[MK_CERTIFICATES_DATE];

@@ -6,16 +6,16 @@
 #include "base/log.h"
 #include "settings/config_generation_type.h"
 
-/* A context and the settings it was made from: hosts with equal settings share it. */
+/* A TLS context with the settings it was created from: hosts with equal settings share it. */
 struct mk_shared_tls_context {
     struct mk_shared_tls_context *next;
     const struct mk_vhost_config *site; /* the first host that uses it */
     struct mk_tls_context *context;
-    int64_t begins, expires; /* 0: it has no certificate of its own */
-    bool is_kept;            /* one of its certificates is that of the previous generation */
+    int64_t begins, expires; /* validity period; 0: no certificate of its own */
+    bool is_kept;            /* one of its certificates was kept from the previous generation */
 };
 
-/* Call it once hosts are built and plugins have added their certificates. Errors go to the report. */
+/* Call after hosts are built and plugins have added their certificates. Errors go to the report. */
 void mk_certificates_setup_tls(struct mk_config_generation *g, struct mk_conf_report *report);
 void mk_certificates_free(struct mk_config_generation *g);
 /* Warns of certificates that expire soon. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gives the configuration reader files and environment variables. */
+/* Supplies the configuration reader with files and environment variables. */
 #ifndef MK_SETUP_CONF_DISK_IO_H
 #define MK_SETUP_CONF_DISK_IO_H
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <regex.h>
 
-/* NULL: no memory, which the report sees in its arena. */
+/* NULL: out of memory, which the report detects in its arena. */
 static struct mk_regex *free_with_arena(struct mk_arena *arena, struct mk_regex *r)
 {
     if (mk_arena_add_cleanup(arena, mk_regex_free, r))
@@ -59,7 +59,7 @@ static void free_posix_regex(struct mk_regex *r)
 static enum mk_regex_result match_posix_regex(const struct mk_regex *r, mk_str text,
                                               struct mk_regex_captures *out)
 {
-    const struct posix_regex *p = (const struct posix_regex *)(const void *)r; /* its first member */
+    const struct posix_regex *p = (const struct posix_regex *)(const void *)r; /* first member of posix_regex */
     int e = regexec(&p->code, text.p, 0, NULL, 0);
     (void)out;
     return e == 0 ? MK_REGEX_MATCH : e == REG_NOMATCH ? MK_REGEX_NO_MATCH : MK_REGEX_LIMIT;

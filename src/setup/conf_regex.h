@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The regular expressions of a configuration: those of Monkey 1.6 by the libc, all others by PCRE2. They end
- * with the arena. */
+/* Regular expressions in a configuration: Monkey 1.6 rules use libc, all others PCRE2. Freed with the
+ * arena. */
 #ifndef MK_SETUP_CONF_REGEX_H
 #define MK_SETUP_CONF_REGEX_H
 
@@ -8,15 +8,15 @@
 
 #include "conf/report.h"
 
-/* NULL: the reason was reported. */
+/* NULL: error, reported. */
 struct mk_regex *mk_conf_regex_new(struct mk_arena *arena, struct mk_conf_report *report,
                                    const struct mk_conf_source_pos *at, mk_str pattern,
                                    bool nocase) MK_MUST_USE;
-/* POSIX extended, in any case of letters. The pattern, and each text that is matched, ends with a NUL. */
+/* POSIX extended, case-insensitive. Pattern and subjects must be NUL-terminated. */
 struct mk_regex *mk_conf_regex_new_posix(struct mk_arena *arena, struct mk_conf_report *report,
                                          const struct mk_conf_source_pos *at, mk_str pattern) MK_MUST_USE;
 
-/* For a word that looks like the rest of a regular expression. */
+/* Error for a word that looks like the rest of a regular expression. */
 #define MK_CONF_REGEX_BLANK "a blank ends the regular expression: write it as `\\x20`"
 
 #endif

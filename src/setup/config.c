@@ -119,7 +119,7 @@ void mk_config_report(struct mk_config *c, enum mk_log_level level, const void *
     va_end(args);
 }
 
-/* Another plugin of that name is a newer version: old code asks, which the caller was linked with. */
+/* A different plugin with that name is a newer version: the caller was linked with the old one. */
 void *mk_config_data(const struct mk_config *c, const struct mk_plugin *plugin)
 {
     const struct mk_loaded_plugin *l = mk_plugin_list_find(c->generation, plugin);
@@ -155,7 +155,7 @@ mk_str mk_config_path(struct mk_config *c, const void *section, mk_str path)
     return mk_conf_path_resolve(&c->generation->arena, file, path);
 }
 
-/* Makes room for one more route, at a place of the list. */
+/* Inserts a route at that index of the list. */
 static struct mk_route *insert_route_at(struct mk_config *c, size_t at)
 {
     struct mk_vhost *h = &c->site->host;
@@ -191,7 +191,7 @@ static void add_plugin_route(struct mk_config *c, size_t at, mk_str pattern, con
                                    .written = mk_str_from_c(handler->name)};
 }
 
-/* Where a host has no [ROUTES], its files answer what no route of a plugin is made for. */
+/* Without [ROUTES], the host's files handle what no plugin route matches. */
 static size_t plugin_route_index(const struct mk_vhost_config *s, mk_str pattern)
 {
     struct mk_route route = {0};

@@ -37,7 +37,7 @@ struct config_loader {
     struct mk_config_generation *g;
     const struct mk_config_source *origin;
     struct mk_conf_report *report;
-    struct mk_vhost_config **end; /* of the list of sites */
+    struct mk_vhost_config **end; /* end of the list of hosts */
     bool unread;                  /* monkey.conf is missing or unreadable */
 };
 
@@ -56,7 +56,7 @@ static mk_str path_in_folder(struct config_loader *l, const char *name)
     return mk_conf_path_resolve_in(&l->g->arena, l->g->folder, mk_str_from_c(name));
 }
 
-/* The report has the problems; the result only says that there are some. */
+/* Errors are in the report. */
 static void read_config_file(struct config_loader *l, mk_str path)
 {
     if (path.p)
@@ -68,7 +68,7 @@ static void read_config_text(struct config_loader *l, mk_str name, mk_str text)
     (void)!mk_conf_read_text(&l->g->tree, &l->g->arena, &mk_conf_disk_io, name, text, l->report);
 }
 
-/* The layout of Monkey: files that monkey.conf does not include itself are read from its folder. */
+/* Default layout: files not included by monkey.conf are read from its folder. */
 static void read_default_files(struct config_loader *l)
 {
     static const char *const files[] = {"monkey.mime", "plugins.load"};
@@ -98,7 +98,7 @@ static void read_config(struct config_loader *l)
         return;
     read_config_file(l, is_folder ? path_in_folder(l, "monkey.conf") : mk_str_from_c(path));
     l->unread = l->report->n_errors && !l->g->tree.first;
-    if (!l->unread) /* else their mistakes would hide the one that matters */
+    if (!l->unread) /* otherwise their errors would hide the important one */
         read_default_files(l);
     if (l->g->embedding)
         mk_embedding_merge_text(l->g, l->origin->text, l->report);
@@ -111,7 +111,7 @@ static bool is_builtin_section(const struct mk_conf_section *s, enum mk_builtin_
     return mk_str_eq_nocase(s->name, mk_str_from_c(mk_keys_tables[which]->section));
 }
 
-/* The report explains -EINVAL and -ENOMEM. */
+/* -EINVAL and -ENOMEM are in the report. */
 static mk_err bind_section(struct config_loader *l, enum mk_builtin_section which,
                            const struct mk_conf_section *s, void *out)
 {
@@ -138,7 +138,7 @@ static void hint_right_section(struct config_loader *l, const struct mk_conf_sec
     }
 }
 
-/* Keys of other sections that are about requests get a hint, too; the most specific section wins. */
+/* Adds hints for request keys of other sections; the most specific section wins. */
 static void hint_right_sections(struct config_loader *l, const struct mk_conf_section *section,
                                 enum mk_builtin_section its, const struct mk_conf_problem *before)
 {
@@ -190,7 +190,7 @@ static void add_location(struct config_loader *l, struct mk_vhost_config *site,
         hint_right_sections(l, section, MK_SECTION_LOCATION, before);
 }
 
-/* Binds a section that belongs to the host above it; false: it is another kind of section. */
+/* Binds a section of the host above it. False: another kind of section. */
 static bool bind_host_section(struct config_loader *l, struct mk_vhost_config *site,
                               const struct mk_conf_section *s)
 {
@@ -216,7 +216,7 @@ static bool bind_host_section(struct config_loader *l, struct mk_vhost_config *s
     return false;
 }
 
-/* Binds a plugin's section. Unknown sections have been reported already. */
+/* Binds a plugin's section. Unknown sections were reported before. */
 static void bind_plugin_section(struct config_loader *l, const struct mk_conf_section *s,
                                 struct mk_vhost_config *site)
 {
@@ -228,7 +228,7 @@ static void bind_plugin_section(struct config_loader *l, const struct mk_conf_se
 static void bind_host_and_plugin_sections(struct config_loader *l)
 {
     static struct mk_vhost_config
-        no_site; /* collects sections without a host, so that they are checked, too */
+        no_site; /* collects sections without a host, so that they are checked as well */
     struct mk_conf_pairs loads = {0};
     struct mk_vhost_config *site = NULL, scratch = no_site;
     for (const struct mk_conf_section *s = l->g->tree.first; s; s = s->next) {
@@ -353,7 +353,7 @@ static void index_routes(struct config_loader *l)
     }
 }
 
-/* Takes the first of these users that exists on this machine. */
+/* Finds the first existing user. */
 static mk_err find_worker_user(struct config_loader *l, mk_str users, const char *group)
 {
     mk_err e = -ENOENT;
@@ -396,7 +396,7 @@ static void find_worker_identity(struct config_loader *l)
                             "only root can switch to another user: workers keep the current one");
 }
 
-/* The master can open the folder, but a worker may lack permission to enter it: every request would get
+/* The master can open the folder, but workers may lack permission to enter it: every request would get
  * 403. */
 static void check_root_access(struct config_loader *l, const struct mk_root *root,
                               const struct mk_conf_entry *e)
@@ -420,7 +420,7 @@ static void check_access_of_roots(struct config_loader *l)
     }
 }
 
-/* Relative paths start at the folder of the configuration. */
+/* Relative paths are based on the folder of the configuration. */
 static mk_str absolute_path(struct config_loader *l, mk_str where)
 {
     if (where.len == 0)
@@ -453,7 +453,7 @@ static void open_logs(struct config_loader *l)
     g->error_log = open_logfile(l, g->server.error_log, error_log_at);
     struct mk_request_settings *request = &g->server.site.request;
     g->access_log = open_logfile(l, request->access_log, server_key_pos(l, "AccessLog"));
-    /* Print absolute paths: they mean the same from any folder. */
+    /* Print absolute paths: they are valid from any folder. */
     if (g->error_log)
         g->server.error_log = g->error_log->where;
     if (g->access_log)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What plugins let workers do despite the sandbox. */
+/* Sandbox permissions of plugins. */
 #include <sys/stat.h>
 
 #include "setup/config.h"
@@ -12,7 +12,7 @@ static void add_sandbox_rule(struct mk_config *c, enum mk_sandbox_permission wha
         if ((*end)->by == c->plugin && (*end)->what == what && mk_str_eq((*end)->path, path))
             return;
     struct mk_sandbox_rule *a = mk_config_alloc(c, sizeof *a);
-    mk_str copy = mk_config_copy(c, path); /* ends with a NUL */
+    mk_str copy = mk_config_copy(c, path); /* NUL-terminated */
     if (!a || !copy.p)
         return;
     *a = (struct mk_sandbox_rule){.by = c->plugin, .what = what, .path = copy};
@@ -29,8 +29,8 @@ void mk_config_allow_writing(struct mk_config *c, mk_str path)
     add_sandbox_rule(c, MK_SANDBOX_WRITE, path);
 }
 
-/* The sandbox allows files, not names: a file that replaces one of these is closed to workers that were
- * started before, so that it takes new ones. */
+/* The sandbox allows files, not names: a replaced file is inaccessible to running workers, so a change
+ * restarts them. */
 static void watch_file(struct mk_config *c, const char *path)
 {
     struct stat st;

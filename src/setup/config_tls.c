@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The TLS functions that plugins call while a configuration is loaded: monkey/tls.h. */
+/* TLS functions that plugins call during configuration: monkey/tls.h. */
 #include <monkey/tls.h>
 
 #include "base/assert.h"

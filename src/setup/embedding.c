@@ -10,7 +10,7 @@ static bool is_server_section(const struct mk_conf_section *s)
     return mk_str_eq_nocase(s->name, MK_STR("SERVER"));
 }
 
-/* Drops the entries of the file that the program has, too. */
+/* Drops entries of the file that the program overrides. */
 static void drop_overridden_entries(struct mk_conf_section *of_file, const struct mk_conf_section *of_program)
 {
     struct mk_conf_entry **at = &of_file->first;
@@ -30,7 +30,7 @@ static void merge_section(struct mk_config_generation *g, struct mk_conf_section
 {
     drop_overridden_entries(into, from);
     for (const struct mk_conf_entry *e = from->first; e; e = e->next)
-        (void)!mk_conf_tree_add_entry(into, &g->arena, e); /* the arena remembers */
+        (void)!mk_conf_tree_add_entry(into, &g->arena, e); /* the arena records the failure */
 }
 
 static struct mk_conf_section *find_server_section(const struct mk_conf_tree *t)

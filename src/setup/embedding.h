@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is different when a program has the server inside of it. */
+/* Differences for an embedded server (inside a program). */
 #ifndef MK_SETUP_EMBEDDING_H
 #define MK_SETUP_EMBEDDING_H
 
 #include "settings/config_generation_type.h"
 
-/* The file of its lines, for messages. */
+/* File name of the program's configuration lines in messages. */
 #define MK_EMBEDDING_NAME MK_STR("the program")
 
-/* Adds the sections of the program to those of its configuration file. Its keys of [SERVER] replace those of
- * the file. */
+/* Merges the program's sections into those of its configuration file. The program's [SERVER] keys override
+ * the file's. */
 void mk_embedding_merge_text(struct mk_config_generation *g, mk_str text, struct mk_conf_report *report);
-/* Without an ErrorLog there is none. */
+/* Without ErrorLog, there is no error log. */
 void mk_embedding_default_logs(struct mk_config_generation *g);
 
 #endif

@@ -6,9 +6,9 @@
 #include "settings/keys.h"
 
 enum {
-    FIXED = 16,       /* of each process: its loop, timers, signals, pid file, reserve */
-    PER_WORKER = 4,   /* in the master: control channel and mailbox, those of its successor during a reload */
-    CONNECTIONS = 32, /* fewer than these are no service */
+    FIXED = 16,       /* per process: loop, timers, signals, pid file, reserve */
+    PER_WORKER = 4,   /* in the master: control channel and mailbox, plus the successor's during a reload */
+    CONNECTIONS = 32, /* fewer are not worth serving */
 };
 
 static struct mk_conf_source_pos server_key_pos(const struct mk_config_generation *g, const char *key)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts with variables: read with the configuration, printed for each request. */
+/* Format strings with variables: parsed with the configuration, expanded for each request. */
 #include <monkey/format.h>
 
 #include "base/compiler.h"
@@ -8,7 +8,7 @@
 
 enum { PRINTED_MAX = 16 * 1024 };
 
-/* Either a text or the name of a variable. */
+/* Literal text or a variable. */
 struct format_piece {
     struct format_piece *next;
     mk_str text;
@@ -58,7 +58,7 @@ static bool check_variable_name(struct format_parser *r, mk_str name)
     return false;
 }
 
-/* Parses the name after a `$`. */
+/* Parses the name after `$`. */
 static bool parse_variable(struct format_parser *r, mk_str *rest)
 {
     if (mk_str_starts(*rest, MK_STR("$"))) {
@@ -107,7 +107,7 @@ static void expand_pieces(const struct mk_format *t, const struct mk_request *r,
             mk_buf_add(out, p->text);
 }
 
-/* Printing first to measure the length would double the cost: a typical text fits into the first buffer. */
+/* Measuring the length first would double the cost: typical text fits into the first buffer. */
 mk_str mk_format_expand(const struct mk_format *t, struct mk_request *r)
 {
     for (size_t cap = 256; cap <= PRINTED_MAX; cap *= 8) {

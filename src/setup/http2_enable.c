@@ -3,7 +3,7 @@
 
 #include "proto/http2.h"
 
-/* The first address of HTTP/2 alone. */
+/* The first HTTP/2-only address. */
 static const struct mk_listen *first_http2_listen(const struct mk_config_generation *g)
 {
     for (size_t i = 0; i < g->listens.n; i++)
@@ -24,7 +24,7 @@ static void report_no_http2(const struct mk_listen *alone, struct mk_conf_report
 void mk_http2_enable(struct mk_config_generation *g, struct mk_conf_report *report)
 {
     const struct mk_listen *alone = first_http2_listen(g);
-    bool has_clients = g->listens.n || g->embedding; /* those of a program may be in memory */
+    bool has_clients = g->listens.n || g->embedding; /* an embedding program may have in-memory clients */
     if (!has_clients || !(g->server.site.tls.http2 || alone))
         return;
     g->http2 = mk_http2_get_module();

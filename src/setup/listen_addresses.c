@@ -49,7 +49,7 @@ static void apply_listen_overrides(struct listen_collector *c)
         s->settings.listens = (struct mk_listens){0};
 }
 
-/* True if some host has no Listen of its own. */
+/* True if some host has no Listen. */
 static bool needs_default_listen(const struct mk_config_generation *g)
 {
     const struct mk_vhost_config *s = g->sites;
@@ -153,7 +153,7 @@ void mk_listen_addresses_collect(struct mk_config_generation *g, const struct mk
 
 /* ---- Hosts ---- */
 
-/* An address and its hosts; NULL: the hosts without a Listen of their own. */
+/* An address and its hosts; NULL: the hosts without a Listen. */
 struct assign_hosts {
     struct mk_config_generation *g;
     struct mk_conf_report *report;
@@ -167,8 +167,8 @@ bool mk_listen_addresses_serves(const struct mk_listen *l, const struct mk_vhost
     return own->n ? l && find_listen(own, &l->addr) : !l || l->of_server;
 }
 
-/* The default host: the one marked so in its section; else, as in Monkey 1, the one in sites/default; else
- * the first. */
+/* The default host: the one marked as default; else, as in Monkey 1, the one in sites/default; else the
+ * first. */
 static void choose_default_host(struct assign_hosts *l)
 {
     const struct mk_vhost_config *chosen = NULL;
@@ -181,7 +181,7 @@ static void choose_default_host(struct assign_hosts *l)
         mk_vhosts_set_default(l->hosts, &chosen->host);
 }
 
-/* A conflict between two hosts that share several addresses is reported once. */
+/* Two hosts that share several addresses are reported once. */
 static void report_duplicate_name(struct assign_hosts *l, struct mk_vhost_config *s, mk_str name,
                                   const struct mk_vhost *other)
 {
@@ -263,7 +263,7 @@ struct name_count {
     unsigned n;
 };
 
-/* The tally of a name, in any case of letters; NULL when out of memory. */
+/* The counter of a name, case-insensitive; NULL: out of memory. */
 static struct name_count *name_count_of(struct mk_map *m, mk_str name)
 {
     char *text = mk_arena_alloc(m->arena, name.len + 1);
@@ -279,7 +279,7 @@ static struct name_count *name_count_of(struct mk_map *m, mk_str name)
     return t && mk_map_put(m, key, t) ? t : NULL;
 }
 
-/* Ports, because machines of one configuration may have other addresses. */
+/* Uses ports, because machines with the same configuration may have different addresses. */
 static mk_str name_with_ports(struct mk_config_generation *g, const struct mk_vhost_config *s)
 {
     mk_str text = mk_vhost_name(&s->host);
@@ -300,7 +300,7 @@ static void choose_host_id(struct mk_config_generation *g, struct mk_vhost_confi
         s->host.id = mk_arena_printf(&g->arena, "%.*s#%u", MK_STR_ARG(s->host.id), earlier->n - 1);
 }
 
-/* By tables of their own, because there may be 10,000 hosts. */
+/* Uses maps, because there may be 10,000 hosts. */
 static void assign_host_ids(struct mk_config_generation *g)
 {
     struct mk_arena arena;
@@ -332,6 +332,6 @@ void mk_listen_addresses_assign_hosts(struct mk_config_generation *g, struct mk_
                 "no request can reach this [HOST]: it has no ServerName and is not the default");
     if (!g->hosts.fallback && g->listens.n && g->listens.at[0].hosts) /* for requests without an address */
         g->hosts = *g->listens.at[0].hosts;
-    if (g->embedding && g->embedding->listens_nowhere) /* hosts keep theirs, by which they differ */
+    if (g->embedding && g->embedding->listens_nowhere) /* hosts keep theirs, which distinguish them */
         g->listens = (struct mk_listens){0};
 }

@@ -46,7 +46,7 @@ static bool are_limits_equal(const struct mk_request_limits *a, const struct mk_
            a->log_format == b->log_format;
 }
 
-/* The log that the section names, else `otherwise`. Relative names start at the folder of its file. */
+/* Opens the log of the section, else `otherwise`. Relative names are based on the folder of its file. */
 static struct mk_logfile *open_access_log(struct mk_config_generation *g,
                                           const struct mk_conf_section *section,
                                           struct mk_request_settings *settings, struct mk_logfile *otherwise,
@@ -64,7 +64,7 @@ static struct mk_logfile *open_access_log(struct mk_config_generation *g,
                       ? mk_arena_copy(&g->arena, where)
                       : mk_conf_path_resolve(&g->arena, section->at.file, where);
     struct mk_logfile *f = path.p ? mk_logset_open_or_report(&g->logs, path, 0, 0, &at, report) : NULL;
-    if (f) /* printed, it means the same from any folder */
+    if (f) /* absolute paths are valid from any folder */
         settings->access_log = f->where;
     return f;
 }
@@ -74,7 +74,7 @@ static mk_str section_pos_text(struct mk_config_generation *g, const struct mk_c
     return mk_arena_printf(&g->arena, "%.*s:%u", MK_STR_ARG(s->at.file), s->at.line);
 }
 
-/* The word's place: `Path` may repeat. */
+/* Position of the word: `Path` may repeat. */
 static struct mk_conf_source_pos word_pos(const struct mk_conf_section *section, mk_str word)
 {
     for (const struct mk_conf_entry *e = section->first; e; e = e->next)
@@ -94,7 +94,7 @@ static struct mk_location_path *add_location_pattern(const struct mk_conf_source
     return out;
 }
 
-/* Patterns of routes, `~REGEX` and `~ REGEX`. */
+/* Route patterns, `~REGEX` and `~ REGEX`. */
 static void build_location_paths(struct mk_config_generation *g, const struct mk_location_config *from,
                                  struct mk_location *out, struct mk_conf_report *report)
 {

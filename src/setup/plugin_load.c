@@ -38,7 +38,7 @@ static bool is_load_entry(const struct mk_conf_entry *e)
     return mk_str_eq_nocase(e->key, MK_STR("Load")) && !e->broken && e->value.len;
 }
 
-/* A relative path starts at the folder of the configuration file that has it. */
+/* Relative paths are based on the folder of the configuration file. */
 static mk_str plugin_file_path(struct mk_config_generation *g, const struct mk_conf_entry *e,
                                struct mk_conf_report *report)
 {
@@ -47,7 +47,7 @@ static mk_str plugin_file_path(struct mk_config_generation *g, const struct mk_c
     return is_file ? mk_conf_ctx_path(&spot, e->value) : e->value;
 }
 
-/* The NAME in /usr/lib/monkey/monkey-NAME.so; absent when the file has another kind of name. */
+/* The NAME in /usr/lib/monkey/monkey-NAME.so; absent: another form of name. */
 static mk_str plugin_name_in_path(mk_str path)
 {
     mk_str name = mk_str_skip(path, mk_str_find_last(path, '/') + 1), prefix = MK_STR("monkey-"),
@@ -57,13 +57,14 @@ static mk_str plugin_name_in_path(mk_str path)
     return mk_str_first(mk_str_skip(name, prefix.len), name.len - prefix.len - suffix.len);
 }
 
-/* For messages, which cut what is long: of a long path, the file says more than the first folders. */
+/* For messages, which are truncated: the end of a long path says more than its start. */
 static mk_str shortened_path(mk_str path)
 {
     return path.len > 64 ? mk_str_skip(path, mk_str_find_last(path, '/') + 1) : path;
 }
 
-/* A configuration of Monkey 1 may name a plugin file that is gone: load today's plugin of the same name. */
+/* A Monkey 1 configuration may name a plugin file that no longer exists: loads the current plugin with that
+ * name. */
 static bool open_replacement(struct mk_loaded_plugin *l, mk_str path, const struct mk_conf_source_pos *at,
                              struct mk_conf_report *report)
 {
@@ -103,7 +104,7 @@ static bool is_handler_loaded(const struct mk_config_generation *g, mk_str name)
     return mk_plugins_find_handler(g, name, &plugin);
 }
 
-/* Two plugins must not share a section or handler: the configuration would be ambiguous. */
+/* Two plugins must not define the same section or handler: the configuration would be ambiguous. */
 static bool report_name_conflicts(const struct mk_config_generation *g, const struct mk_plugin *p,
                                   const struct mk_conf_source_pos *at, struct mk_conf_report *report)
 {
@@ -145,7 +146,7 @@ static void add_or_close(struct mk_config_generation *g, struct mk_loaded_plugin
 
 /* ---- What a plugin needs ---- */
 
-enum { DEPTH_MAX = 8 }; /* plugins that need each other would go on forever */
+enum { DEPTH_MAX = 8 }; /* bounds circular dependencies */
 
 static void open_load_line(struct mk_config_generation *g, const struct mk_conf_entry *e,
                            struct mk_conf_report *report, unsigned depth);
@@ -153,7 +154,7 @@ static void open_needed_then_add(struct mk_config_generation *g, struct mk_loade
                                  const struct mk_conf_source_pos *at, struct mk_conf_report *report,
                                  unsigned depth);
 
-/* The line that loads this plugin itself, which may be a later one; NULL if there is none. */
+/* The entry that loads this plugin explicitly, possibly later; NULL: none. */
 static const struct mk_conf_entry *find_load_line(const struct mk_config_generation *g, mk_str plugin)
 {
     for (const struct mk_conf_section *s = g->tree.first; s; s = s->next)
@@ -183,7 +184,7 @@ static void open_needed_plugin(struct mk_config_generation *g, const struct mk_l
                              MK_STR_ARG(name), by->object.plugin->name, why);
 }
 
-/* They come first, so that they are loaded first. */
+/* Dependencies are loaded first. */
 static void open_needed_then_add(struct mk_config_generation *g, struct mk_loaded_plugin *l,
                                  const struct mk_conf_source_pos *at, struct mk_conf_report *report,
                                  unsigned depth)
@@ -228,7 +229,7 @@ static void report_unknown_key(const struct mk_conf_entry *e, struct mk_conf_rep
                          MK_CONF_REPORT_ARG(e->key));
 }
 
-/* Those of the program around us. */
+/* Adds the embedding program's plugins. */
 static void add_program_plugins(struct mk_config_generation *g, struct mk_conf_report *report)
 {
     static const struct mk_conf_entry no_line = {.at = {.file = MK_STR_INIT("the program")}};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lines of [PLUGINS]: opens the plugins that they name, and those that these need. */
+/* [PLUGINS]: opens the configured plugins and their dependencies. */
 #ifndef MK_SETUP_PLUGIN_LOAD_H
 #define MK_SETUP_PLUGIN_LOAD_H
 

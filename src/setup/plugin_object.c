@@ -16,7 +16,7 @@
 #include "os/module_path.h"
 #include "setup/builtin.h"
 
-/* Weak: the program's build defines the list of built-in plugins, unit tests link without it. */
+/* Weak: the build of the program defines the list of built-in plugins, unit tests link without it. */
 #pragma weak mk_builtin_plugins
 
 static const struct mk_plugin *const *builtin_plugins(void)
@@ -49,7 +49,7 @@ static bool is_plugin_name(const char *name)
     return n > 0 && n < 64 && !name[n];
 }
 
-/* The parser would write outside of the settings, or follow an alias or choices that do not exist. */
+/* An invalid key would make the parser write outside of the settings, or use a missing alias or choice. */
 static bool is_invalid_key(const struct mk_conf_table *t, const struct mk_conf_key *k)
 {
     if (!k->name)
@@ -62,7 +62,7 @@ static bool is_invalid_key(const struct mk_conf_table *t, const struct mk_conf_k
            real->offset > t->size - real->size || (real->type == MK_CONF_ENUM && !real->choices);
 }
 
-/* Behind a message about an object that does not fit. */
+/* Appended to errors about an incompatible object. */
 static const char *other_build_hint(void)
 {
     return mk_executable_is_replaced()
@@ -84,7 +84,7 @@ static bool check_key_table(const struct mk_conf_table *t, char why[MK_PLUGIN_OB
     return true;
 }
 
-/* Validate everything here: the rest of the server uses the contents unchecked. */
+/* Validates everything here: the rest of the server trusts the contents. */
 static bool check_plugin_contents(const struct mk_plugin *p, char why[MK_PLUGIN_OBJECT_ERROR_MAX])
 {
     for (const struct mk_conf_table *const *t = p->sections; t && *t; t++)
@@ -99,7 +99,7 @@ static bool check_plugin_contents(const struct mk_plugin *p, char why[MK_PLUGIN_
     return true;
 }
 
-/* The members that every plugin has; those behind them came later, or may. */
+/* Members that every plugin has; later ones were added over time. */
 enum { SMALLEST = offsetof(struct mk_plugin, load) };
 
 static bool check_plugin(const struct mk_plugin *p, char why[MK_PLUGIN_OBJECT_ERROR_MAX])
@@ -120,7 +120,7 @@ static bool check_plugin(const struct mk_plugin *p, char why[MK_PLUGIN_OBJECT_ER
     return check_plugin_contents(p, why);
 }
 
-/* The rest of the server reads every member: those that the plugin lacks are zero. */
+/* Zero-fills missing members: the rest of the server reads every member. */
 static bool copy_to_full_size(struct mk_plugin_object *o, char why[MK_PLUGIN_OBJECT_ERROR_MAX])
 {
     if (o->plugin->size == sizeof *o->plugin)
@@ -140,9 +140,9 @@ static const struct mk_plugin *find_plugin_symbol(void *handle)
     return dlsym(handle, "mk_plugin");
 }
 
-/* dlopen() answers what it has loaded under the same name, although the file may have been replaced since.
- * Under a name that it does not know it looks at the file: slashes and dots that say which file it is make
- * such a name, and lead to the same place. */
+/* dlopen() returns the object loaded under the same name even if the file was replaced since. It checks only
+ * unknown names: adds slashes and dots that encode the file's inode, which yields a unique name for the same
+ * file. */
 static bool unique_path_by_inode(const char *path, char name[PATH_MAX])
 {
     struct stat st;
@@ -176,10 +176,10 @@ static void probe_object(void *ctx)
     void *handle = dlopen_fresh(ctx);
     const struct mk_plugin *p = handle ? find_plugin_symbol(handle) : NULL;
     if (p)
-        (void)!check_plugin(p, why); /* only a crash matters: the caller reports the errors */
+        (void)!check_plugin(p, why); /* only a crash matters: the caller reports errors */
 }
 
-/* Loading a badly broken object can crash the process, so a child process tries it first. */
+/* Loading a badly broken object can crash the process, so a child process loads it first. */
 static bool survives_probe(char *path, char why[MK_PLUGIN_OBJECT_ERROR_MAX])
 {
     int e = mk_crash_probe_run(probe_object, path, TRIAL_S);
@@ -192,7 +192,8 @@ static bool survives_probe(char *path, char why[MK_PLUGIN_OBJECT_ERROR_MAX])
     return e ? set_error(why, "cannot start a process to try it out: %s", mk_err_text(e)) : true;
 }
 
-/* Programs that libmonkey.a is linked into show its functions to plugins by -rdynamic alone, static ones never do. */
+/* Programs that link libmonkey.a export its functions to plugins only with -rdynamic, static programs
+ * never. */
 static bool fail_to_load(char why[MK_PLUGIN_OBJECT_ERROR_MAX], const char *error)
 {
     const char *symbol = error ? strstr(error, "undefined symbol: mk_") : NULL;
@@ -313,8 +314,7 @@ void mk_plugin_object_for_each(bool (*each)(const struct mk_plugin_object *o, vo
     for (const struct mk_plugin *const *p = builtin_plugins(); *p; p++)
         if (!each(&(struct mk_plugin_object){.plugin = *p}, ctx))
             return;
-    /* Only the first readable folder counts: a program in its build tree does not list the installed
-     * plugins. */
+    /* Only the first readable folder counts: a program in its build tree does not list installed plugins. */
     for (unsigned i = 0; i < MK_MODULE_PATH_FOLDERS; i++)
         if (mk_module_path_folder(i, folder) && access(folder, R_OK) == 0) {
             for_each_in_folder(folder, each, ctx);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Binds the words of a [ROUTES] line: the name of a handler and its arguments. */
+/* Binds the words of a [ROUTES] line: a handler name and its arguments. */
 #ifndef MK_SETUP_ROUTE_HANDLERS_H
 #define MK_SETUP_ROUTE_HANDLERS_H
 
 #include "settings/config_generation_type.h"
 #include "web/route.h"
 
-/* Fills handler, data, plugin and `written` of a route from "redirect 301 https://example.org". False: an
- * error, which was reported. */
+/* Sets handler, data, plugin and `written` of a route from "redirect 301 https://example.org". False: error,
+ * reported. */
 bool mk_route_handlers_bind(struct mk_config_generation *g, struct mk_vhost_config *site,
                             struct mk_conf_report *report, const struct mk_conf_entry *entry, mk_str words,
                             struct mk_route *route);
 
-/* A route that answers with a status; false when memory is out. */
+/* A route that responds with a fixed status. False: out of memory. */
 bool mk_route_handlers_bind_status(struct mk_arena *arena, unsigned status, mk_str written,
                                    struct mk_route *route);
 

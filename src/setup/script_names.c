@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "setup/script_names.h"
 
-/* Of "*.py", and of the pattern of paths that go on after such a name. Absent for another pattern. */
+/* The extension in "*.py", or in a pattern that continues after such a name. Absent: another pattern. */
 static mk_str pattern_extension(mk_str pattern)
 {
     if (mk_str_ends(pattern, MK_STR("/*")))
@@ -34,7 +34,7 @@ static void add_extension(struct extension_list *e, mk_str word)
         (void)!mk_arena_append(e->arena, &e->at, &e->n, &ending, sizeof ending);
 }
 
-/* The length of a class such as `[^a-z]`, whose first character may be `]`; 0: it has no end. */
+/* Length of a class such as `[^a-z]`, whose first character may be `]`; 0: unterminated. */
 static size_t regex_class_len(mk_str text)
 {
     size_t first = 1 + mk_str_starts(text, MK_STR("[^")),
@@ -42,7 +42,8 @@ static size_t regex_class_len(mk_str text)
     return end == MK_STR_NONE ? 0 : first + 1 + end + 1;
 }
 
-/* One character of an extension, `?` for any of a class: its length in the expression; 0: the extension is over. */
+/* Reads one character of an extension (`?` for a class). Returns its length in the expression; 0: end of the
+ * extension. */
 static size_t read_extension_char(mk_str text, char *c)
 {
     *c = text.len && is_word_char(text.p[0]) ? text.p[0] : '?';
@@ -55,7 +56,7 @@ static size_t read_extension_char(mk_str text, char *c)
     return is_class ? 2 : 0;
 }
 
-/* Does a group say more than whether a slash follows? */
+/* Does the group do more than match an optional slash? */
 static bool is_name_group(mk_str text)
 {
     if (!mk_str_starts(text, MK_STR("(")))
@@ -68,7 +69,8 @@ static bool is_name_group(mk_str text)
 
 enum { WORD_MAX = 32 };
 
-/* Of `py`, `pyw?`, `p[yl]` and `[a-z]+`; a word that goes on with anything else is no ending. Returns the rest. */
+/* Adds `py`, `pyw?`, `p[yl]` or `[a-z]+`; a word followed by anything else is not an extension. Returns the
+ * rest. */
 static mk_str add_regex_word(struct extension_list *e, mk_str text)
 {
     char word[WORD_MAX + 1];
@@ -93,7 +95,7 @@ static mk_str add_regex_word(struct extension_list *e, mk_str text)
     return text;
 }
 
-/* Of `py)` and `(?:py|pl)`: the alternatives after a dot. */
+/* Adds `py)` and `(?:py|pl)`: the alternatives after a dot. */
 static void add_regex_alternatives(struct extension_list *e, mk_str text)
 {
     if (!mk_str_starts(text, MK_STR("("))) {
@@ -112,7 +114,7 @@ static void add_regex_alternatives(struct extension_list *e, mk_str text)
     }
 }
 
-/* The words that an expression has after a dot. Too many of them only make rules judge more. */
+/* Adds the words after each dot of an expression. Extra words only make rules stricter. */
 static void add_regex_extensions(struct extension_list *e, mk_str text)
 {
     for (; text.len; text = mk_str_skip(text, 1)) {
@@ -125,13 +127,13 @@ static void add_regex_extensions(struct extension_list *e, mk_str text)
     }
 }
 
-/* A handler of the server itself runs nothing. */
+/* Built-in handlers run no scripts. */
 static bool is_plugin_route(const struct mk_route *route)
 {
     return route && route->plugin;
 }
 
-/* A fallback that is no page but a program gets every other path as well. */
+/* If the fallback is a script, it receives all other paths as well. */
 static bool find_front_controller(struct mk_arena *arena, const struct mk_vhost *host, mk_str *name)
 {
     mk_str path = mk_arena_printf(arena, "/%.*s", MK_STR_ARG(host->fallback));

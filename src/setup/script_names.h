@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which names are those of scripts, as the routes of a host and its fallback say. */
+/* Determines script names from the routes of a host and its fallback. */
 #ifndef MK_SETUP_SCRIPT_NAMES_H
 #define MK_SETUP_SCRIPT_NAMES_H
 
 #include "web/vhost.h"
 
-/* Sets host->scripts. False when memory is out. */
+/* Sets host->scripts. False: out of memory. */
 bool mk_script_names_collect(struct mk_arena *arena, struct mk_vhost *host) MK_MUST_USE;
 
 #endif

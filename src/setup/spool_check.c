@@ -6,7 +6,7 @@
 #include "settings/keys.h"
 #include "web/spool_quota.h"
 
-/* A mistake in [SERVER] is reported once, whichever hosts have it. */
+/* An error in [SERVER] is reported once for all hosts. */
 struct spool_check {
     const struct mk_config_generation *g;
     struct mk_conf_report *report;

@@ -28,7 +28,7 @@ struct host_builder {
     struct mk_vhost_config *site;
     struct mk_conf_report *report;
     struct mk_arena *arena;
-    struct mk_regex **name_regexes; /* of the names, by their index; NULL: none has one */
+    struct mk_regex **name_regexes; /* regexes of the names, by index; NULL: none */
 };
 
 static void *alloc_zeroed(struct host_builder *b, size_t n, size_t size)
@@ -43,7 +43,7 @@ static struct mk_conf_source_pos host_key_pos(const struct host_builder *b, cons
     return e ? mk_conf_tree_value_pos(e, e->value) : b->site->section->at;
 }
 
-/* Relative to the folder of the configuration file, as @INCLUDE is; ends with a NUL. */
+/* Relative to the folder of the configuration file, like @INCLUDE; NUL-terminated. */
 static mk_str resolve_host_path(struct host_builder *b, mk_str path)
 {
     mk_str file = b->site->section->at.file;
@@ -81,8 +81,8 @@ static bool is_safe_relative(mk_str path)
 
 /* ---- Users ---- */
 
-/* A user's link may lead anywhere: as root, the master must not open a folder for the workers that they could
- * not enter themselves. */
+/* A user's link may lead anywhere: the master, as root, must not open a folder that the workers could not
+ * enter. */
 static mk_err open_as_worker(const struct host_builder *b, const char *path, int *fd)
 {
     struct mk_identity_saved own;
@@ -146,7 +146,7 @@ static bool bind_status_route(struct host_builder *b, unsigned status, mk_str wr
     return mk_route_handlers_bind_status(b->arena, status, written, route);
 }
 
-/* `Match REGEX HANDLER...` of Monkey 1.6; false: no route. */
+/* `Match REGEX HANDLER...` of Monkey 1.6. False: not a route. */
 static bool bind_match_route(struct host_builder *b, const struct mk_conf_pair *pair, struct mk_route *route)
 {
     mk_str rest = pair->value, pattern = mk_arena_copy(b->arena, mk_str_word(&rest));
@@ -171,7 +171,7 @@ static bool bind_match_route(struct host_builder *b, const struct mk_conf_pair *
     return bind_status_route(b, 501, words, route);
 }
 
-/* `~ REGEX HANDLER...`, or `~REGEX HANDLER...`; false: no route. */
+/* `~ REGEX HANDLER...`, or `~REGEX HANDLER...`. False: not a route. */
 static bool bind_regex_route(struct host_builder *b, const struct mk_conf_pair *pair, struct mk_route *route)
 {
     mk_str rest = pair->value, pattern = mk_str_skip(pair->key, 1);
@@ -235,7 +235,7 @@ static bool handler_has_trait(const struct mk_route *route, unsigned trait)
     return route->handler && route->handler->traits & trait;
 }
 
-/* The routes that forward more than one path. */
+/* Routes that forward more than one path. */
 struct forwarding_routes {
     const struct mk_route **at;
     size_t n;
@@ -254,7 +254,7 @@ static bool find_forwarding_routes(const struct host_builder *b, struct forwardi
     return forwarding_routes->at;
 }
 
-/* Does another route of the host hand on paths below that folder? */
+/* Does another route of the host forward paths below that folder? */
 static bool is_folder_forwarded(const struct host_builder *b,
                                 const struct forwarding_routes *forwarding_routes, mk_str folder)
 {
@@ -271,12 +271,12 @@ static bool forwards_folder(const struct mk_route *r)
            handler_has_trait(r, MK_HANDLER_FORWARDS);
 }
 
-/* A location of nginx is a prefix; here `/api/` is that path alone. */
+/* An nginx location is a prefix, but `/api/` here matches only that path. */
 static void warn_of_exact_folders(struct host_builder *b)
 {
     const struct mk_conf_pairs *written = &b->site->routes;
     struct forwarding_routes forwarding_routes;
-    size_t from = 0; /* the lines of routes are in the order of the routes */
+    size_t from = 0; /* route lines are in the order of the routes */
     if (!find_forwarding_routes(b, &forwarding_routes))
         return;
     for (size_t i = 0; i < b->site->host.n_routes; i++) {
@@ -295,7 +295,7 @@ static void warn_of_exact_folders(struct host_builder *b)
     }
 }
 
-/* With [ROUTES], files need a route as well. A route for all paths says that they are not wanted. */
+/* With [ROUTES], files need a route too. A catch-all route shows that they are not wanted. */
 static void warn_of_unserved_root(struct host_builder *b)
 {
     const struct mk_vhost *h = &b->site->host;
@@ -310,7 +310,7 @@ static void warn_of_unserved_root(struct host_builder *b)
     mk_conf_report_hint(b->report, "add `/* static` as its last route, or leave out DocumentRoot");
 }
 
-/* A host whose routes need no files needs no folder. */
+/* A host whose routes use no files needs no root. */
 static void check_root_required(struct host_builder *b)
 {
     const struct mk_vhost *h = &b->site->host;
@@ -337,7 +337,7 @@ static void build_routes(struct host_builder *b)
     add_default_route(b, routes, &n);
     s->host.routes = routes;
     s->host.n_routes = n;
-    if (!mk_script_names_collect(b->arena, &s->host)) /* as without memory for the routes */
+    if (!mk_script_names_collect(b->arena, &s->host)) /* as for the routes: out of memory */
         s->host.n_routes = 0;
     warn_of_exact_folders(b);
     warn_of_unserved_root(b);
@@ -368,7 +368,7 @@ static bool has_error_page(const struct mk_error_page *pages, size_t n, unsigned
     return false;
 }
 
-/* 404, or 4 for `4xx`; 0 for anything else. */
+/* 404, or 4 for `4xx`; 0: invalid. */
 static unsigned parse_error_status(mk_str word)
 {
     uint64_t status;
@@ -405,7 +405,7 @@ static void build_error_pages(struct host_builder *b)
     b->site->host.n_error_pages = n;
 }
 
-/* Files that the configuration names beneath the root must not lead out of it. */
+/* Configured file names must not lead out of the root. */
 static void check_file_names(struct host_builder *b)
 {
     const struct mk_vhost_common_settings *s = &b->site->settings.site;
@@ -420,7 +420,7 @@ static void check_file_names(struct host_builder *b)
                              MK_STR_ARG(s->fallback));
 }
 
-/* A valid Host of a request, without a port. */
+/* A valid Host value without port. */
 static bool is_host_name(mk_str name)
 {
     mk_str host;
