@@ -29,7 +29,7 @@ static void write_trial_report(const struct mk_config_trial *a, const struct mk_
     mk_buf_free(&text);
 }
 
-/* In a process group of its own, which ends as a whole. */
+/* In its own process group, which is killed as a whole. */
 static void run_trial(void *ctx)
 {
     const struct mk_config_trial *a = ctx;
@@ -60,7 +60,7 @@ mk_err mk_config_trial_start(struct mk_config_trial *a)
     return 0;
 }
 
-/* With what it has started. */
+/* Kills it with its subprocesses. */
 static void kill_trial(const struct mk_config_trial *a)
 {
     (void)kill(-a->pid, SIGKILL);
@@ -89,7 +89,7 @@ void mk_config_trial_reap(struct mk_config_trial *a, pid_t pid, int status)
     finish_trial(a, a->is_late ? SIGALRM : mk_crash_probe_result(status));
 }
 
-/* It has an alarm of its own, but may ignore that. */
+/* It has its own alarm, but may ignore that. */
 static void on_trial_timeout(struct mk_timer *t)
 {
     struct mk_config_trial *a = MK_CONTAINER(t, struct mk_config_trial, trial_timer);

@@ -57,7 +57,7 @@ static bool listener_fits(const struct mk_listen *l, const struct mk_request *r)
            (mk_sockaddr_port(&l->addr) == request_port(r) && l->tls == r->encrypted);
 }
 
-/* A path alone goes to the first listener. If several listeners have the port, the one with a host of that
+/* A bare path uses the first listener. If several listeners have the port, uses the one with a host of that
  * name. */
 static const struct mk_listen *find_listener(const struct mk_config_generation *g, const struct mk_request *r)
 {
@@ -89,7 +89,7 @@ static void explain_listener(const struct mk_config_generation *g, struct mk_req
     r->hosts = l->hosts;
 }
 
-/* Explains the certificate, which the client gets before it sends its request. */
+/* Explains the certificate, which the client receives before it sends its request. */
 static void explain_certificate(const struct mk_config_generation *g, const struct mk_request *r,
                                 struct mk_buf *out)
 {
@@ -105,7 +105,7 @@ static void explain_certificate(const struct mk_config_generation *g, const stru
     say(out, "tls", is_over ? "its certificate expired on %s" : "its certificate ends on %s", date);
 }
 
-/* Is the name below one of those with a star? */
+/* Does the name match one of the host's wildcards? */
 static bool host_matches_wildcard(const struct mk_vhost *h, mk_str name)
 {
     for (size_t i = 0; i < h->n_names; i++) {
@@ -132,7 +132,7 @@ static void explain_host(const struct mk_request *r, struct mk_buf *out)
         h->written_at.p, why, MK_STR_ARG(regex));
 }
 
-/* The keys of the settings: the paths, the access log, and the rest. */
+/* Keys of the settings: the paths, the access log, and the rest. */
 static void write_location_settings(const struct mk_location_settings *settings, struct mk_buf *paths,
                                     struct mk_buf *limits, struct mk_buf *log)
 {
@@ -148,7 +148,7 @@ static void write_location_settings(const struct mk_location_settings *settings,
     }
 }
 
-/* What holds for the request, in the words of the configuration. */
+/* Prints the effective limits of the request in configuration syntax. */
 static void explain_limits(const struct mk_request *r, struct mk_buf *out)
 {
     bool gave_up;
@@ -198,12 +198,12 @@ static const char *describe_static_result(const struct mk_static_result *found, 
     return "no memory or descriptors left";
 }
 
-/* True when a matching route serves files. */
+/* True: a matching route serves files. */
 static bool explain_route(struct mk_request *r, mk_str path, struct mk_buf *out)
 {
     enum mk_regex_result result;
     size_t i = mk_vhost_next_route(r->site, 0, path, &result);
-    if (i == r->site->n_routes || result == MK_REGEX_LIMIT) /* the flow has said so */
+    if (i == r->site->n_routes || result == MK_REGEX_LIMIT) /* already reported by dispatch */
         return false;
     const struct mk_route *route = &r->site->routes[i];
     say(out, "route", "%.*s  %.*s", MK_STR_ARG(route->pattern.text), MK_STR_ARG(route->written));
@@ -211,7 +211,8 @@ static bool explain_route(struct mk_request *r, mk_str path, struct mk_buf *out)
     return route->handler == &mk_static;
 }
 
-/* Warns of files that workers cannot read, and returns true: explain itself may run as root, which can read everything. */
+/* Warns about files that workers cannot read, and returns true: explain itself may run as root, which can
+ * read everything. */
 static bool explain_file_access(const struct mk_config_generation *g, const struct mk_root *root, mk_str path,
                                 struct mk_buf *out)
 {
@@ -225,7 +226,7 @@ static bool explain_file_access(const struct mk_config_generation *g, const stru
     return closed;
 }
 
-/* Explains why the Fallback page is sent or not. */
+/* Explains whether and why the Fallback page is sent. */
 static void explain_fallback(const struct mk_request *r, const struct mk_static_result *found,
                              struct mk_buf *out)
 {
@@ -246,7 +247,7 @@ static void explain_fallback(const struct mk_request *r, const struct mk_static_
         say(out, "fallback", "not %.*s, because the path leads somewhere", MK_STR_ARG(page));
 }
 
-/* True: workers may not read the file, and will refuse the request. */
+/* True: workers may not read the file and will reject the request. */
 static bool explain_file(const struct mk_config_generation *g, struct mk_request *r, struct mk_buf *out)
 {
     struct mk_static_result found;
@@ -281,7 +282,7 @@ static bool explain_file(const struct mk_config_generation *g, struct mk_request
     return is_closed;
 }
 
-/* What this process could read, workers may not. */
+/* This process may be able to read it, but workers are not. */
 static void explain_forbidden(const struct mk_request *r, struct mk_buf *out)
 {
     mk_str page = mk_error_page_find(r->site, 403);
@@ -340,7 +341,7 @@ static void on_resume(void *ctx)
 
 static const struct mk_request_ops ops = {.read = on_read, .resume = on_resume};
 
-/* Drives the flow as a protocol would, but with a time limit. */
+/* Drives dispatch like a protocol, but with a timeout. */
 static bool run_handlers(struct mk_worker *w, struct mk_exchange *x, struct explain_ctx *ctx)
 {
     uint64_t end_ms = mk_clock_ms() + WAIT_MAX_MS;
@@ -352,7 +353,7 @@ static bool run_handlers(struct mk_worker *w, struct mk_exchange *x, struct expl
     return true;
 }
 
-/* True as of explain_file(). */
+/* True as for explain_file(). */
 static bool explain_route_and_file(const struct mk_config_generation *g, struct mk_request *r,
                                    struct mk_buf *out)
 {
@@ -360,7 +361,7 @@ static bool explain_route_and_file(const struct mk_config_generation *g, struct 
            explain_file(g, r, out);
 }
 
-/* What the sandbox lets workers do for plugins, whatever the request. */
+/* Prints the sandbox permissions granted to plugins, independent of the request. */
 static void explain_sandbox(const struct mk_config_generation *g, struct mk_buf *out)
 {
     char buf[128];
@@ -417,7 +418,7 @@ static mk_err explain_request(struct mk_worker *w, struct mk_exchange *x, mk_str
 
 static const struct mk_addr local_peer = {.is_unix = 1};
 
-/* Uses a real worker without listeners, so that hooks behave as usual. */
+/* Uses a real worker without listeners, so that hooks behave normally. */
 mk_err mk_explain(struct mk_config_generation *g, mk_str method, mk_str url, struct mk_buf *out)
 {
     struct mk_counters counters = {0};

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `monkey explain METHOD URL`: walks one request through a configuration without a socket, and says what
- * decided each step. */
+/* `monkey explain METHOD URL`: traces one request through a configuration without a socket, and explains each
+ * decision. */
 #ifndef MK_SERVER_EXPLAIN_H
 #define MK_SERVER_EXPLAIN_H
 
 #include "setup/config_generation.h"
 
-/* `url` is absolute ("http://example.org/a") or a path. -EINVAL: `url` is neither, or the method is not a
- * token. */
+/* `url`: absolute ("http://example.org/a") or a path. -EINVAL: neither, or the method is not a token. */
 mk_err mk_explain(struct mk_config_generation *g, mk_str method, mk_str url, struct mk_buf *out) MK_MUST_USE;
 
 #endif

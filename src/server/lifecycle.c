@@ -11,7 +11,7 @@ static const struct mk_sm_states phases = {
     MK_SM_STATE(MK_PHASE_PREPARING_FIRST, "prepare first", TO(STARTING) | TO(ENDING)),
     MK_SM_STATE(MK_PHASE_STARTING, "starting", TO(SERVING) | TO(ENDING)),
     MK_SM_STATE(MK_PHASE_SERVING, "serving", TO(TRYING) | TO(ENDING)),
-    /* Back: the old configuration goes on serving. */
+    /* Back to SERVING: the old configuration stays active. */
     MK_SM_STATE(MK_PHASE_TRYING, "trying", TO(PREPARING) | TO(SERVING) | TO(ENDING)),
     MK_SM_STATE(MK_PHASE_PREPARING, "preparing", TO(RELOADING) | TO(SERVING) | TO(ENDING)),
     MK_SM_STATE(MK_PHASE_RELOADING, "reloading", TO(HANDING_OVER) | TO(SERVING) | TO(ENDING)),
@@ -19,7 +19,7 @@ static const struct mk_sm_states phases = {
     MK_SM_STATE(MK_PHASE_ENDING, "ending", 0),
 };
 
-/* The phases in which each step may be due. */
+/* Phases in which each step may be due. */
 static const uint16_t due_in[] = {
     [MK_STEP_WAIT] = UINT16_MAX,
     [MK_STEP_START_FIRST] = TO(STARTING),
@@ -135,7 +135,7 @@ static enum mk_lifecycle_step begin_reload(struct mk_lifecycle *l)
     return MK_STEP_START_TRIAL;
 }
 
-/* A step that follows whatever the workers do. */
+/* Returns a step that does not depend on the workers. */
 static enum mk_lifecycle_step take_due_step(struct mk_lifecycle *l)
 {
     enum mk_lifecycle_step due = l->due;
@@ -145,7 +145,7 @@ static enum mk_lifecycle_step take_due_step(struct mk_lifecycle *l)
     return due;
 }
 
-/* A worker that serves has died: it is not replaced before the reload is over. */
+/* A serving worker has died: it is not replaced until the reload is over. */
 static bool has_lost_worker(const struct mk_lifecycle_workers *w)
 {
     return w->old_there < w->old_wanted;

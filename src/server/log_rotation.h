@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Log rotation in the master: it reopens logs that were moved, and moves logs that have reached their size.
+/* Log rotation in the master: reopens logs that were moved, and rotates logs that reached their maximum size.
  * Every worker gets the new descriptors. */
 #ifndef MK_SERVER_LOG_ROTATION_H
 #define MK_SERVER_LOG_ROTATION_H
@@ -8,8 +8,8 @@
 
 /* Reopens all logs of that generation. */
 void mk_log_rotation_reopen(struct mk_workers *w, struct mk_config_generation *g);
-/* A worker reports that the log has reached its size. If it has, and no other worker's report came first:
- * FILE becomes FILE.1, and so on. `gs` are the generations that may use the log. */
+/* A worker reports that a log is full. If it is, and no other worker reported it first: FILE becomes FILE.1,
+ * and so on. `gs`: the generations that may use the log. */
 void mk_log_rotation_rotate_if_full(struct mk_workers *w, struct mk_config_generation *const *gs, size_t n,
                                     mk_str where);
 

@@ -30,27 +30,27 @@ enum { KILL_AFTER_MS = 3000, HAND_OVER_MS = 3000, GIVE_WAY_MS = 2000 };
 struct master {
     const struct mk_master_options *o;
     struct mk_lifecycle life;
-    bool advances; /* run_due_steps() runs: what its steps cause belongs to its next turn */
+    bool advances; /* run_due_steps() is running: events caused by its steps are handled in its next pass */
     struct mk_loop loop;
     struct mk_fd_watch signals;
     int signal_fd;
     struct mk_errorlog log;
-    int plugin_log_level; /* the level that a plugin asked for instead; -1: none */
+    int plugin_log_level; /* log level set by a plugin; -1: none */
     struct mk_config_source origin;
     struct mk_shared_state shared;
     struct mk_listeners listeners;
     struct mk_workers workers;
     struct mk_watchdog watchdog;
-    struct mk_config_generation *generation; /* the one that serves */
+    struct mk_config_generation *generation; /* the active generation */
     struct mk_config_generation
         *other; /* its successor while that starts, or its predecessor while that drains */
     struct mk_config_trial attempt;
-    bool is_tried; /* another process has loaded the configuration without an error */
+    bool is_tried; /* a trial process has loaded the configuration without errors */
     struct mk_timer kill_timer, hand_over_timer, reload_timer;
     struct mk_upgrade upgrade;
     struct mk_master_housekeeping upkeep;
     struct mk_master_pid_file pid;
-    int ready_fd; /* to report readiness to the process that the user started, as a daemon */
+    int ready_fd; /* reports readiness of a daemon to the process that the user started */
     int exit_code;
 };
 
@@ -77,14 +77,14 @@ static void begin_shutdown(struct master *m, int signal, int exit_code)
     const struct mk_lifecycle_shutdown ending = mk_lifecycle_begin_shutdown(&m->life, signal == SIGTERM);
     if (ending.is_first) {
         mk_log_info(&m->log.log, "ending%s", signal == SIGQUIT ? " when all open requests are finished" : "");
-        if (!m->upgrade.child) /* else the service goes on with the successor */
+        if (!m->upgrade.child) /* otherwise the successor keeps serving */
             notify_service_manager(m, "STOPPING=1");
         m->exit_code = exit_code;
     }
     mk_config_trial_stop(&m->attempt);
     mk_timer_stop(&m->reload_timer);
-    /* Refuse new connections at once, not only when the last download ends: a queue exists as long as any
-     * process has its socket open. A successor's socket files stay. */
+    /* Refuses new connections immediately, not only after the last download: a listen queue exists as long as
+     * any process has its socket open. A successor's socket files stay. */
     mk_listeners_close_all(&m->listeners, !m->upgrade.child);
     mk_workers_stop(&m->workers, NULL, signal, signal == SIGQUIT && m->upgrade.child);
     if (ending.kills_starting)
@@ -141,7 +141,7 @@ static void finish_reload(struct master *m)
     notify_service_manager(m, "READY=1");
 }
 
-/* Report success only once the old workers accept no more. */
+/* Reports success only after the old workers have stopped accepting. */
 static void hand_over_to_new_workers(struct master *m)
 {
     struct mk_config_generation *old = m->generation;
@@ -151,7 +151,7 @@ static void hand_over_to_new_workers(struct master *m)
     mk_master_housekeeping_set_config(&m->upkeep, m->generation);
     m->plugin_log_level = -1;
     mk_reload_stats_succeeded(
-        m->workers.scoreboard.history); /* before the old workers get the order to end */
+        m->workers.scoreboard.history); /* before the old workers are told to shut down */
     mk_listeners_close_unwanted(&m->listeners, true);
     mk_workers_stop(&m->workers, old, SIGQUIT, true);
     mk_loop_set_timer(&m->loop, &m->hand_over_timer, HAND_OVER_MS);
@@ -178,7 +178,7 @@ static void keep_old_config(struct master *m)
     notify_service_manager(m, "READY=1");
 }
 
-/* Called when workers of the new generation cannot serve, or have not begun to. */
+/* Workers of the new generation cannot serve, or were not started. */
 static void abandon_reload(struct master *m, mk_str why)
 {
     mk_workers_stop(&m->workers, m->other, SIGKILL, false);
@@ -197,7 +197,7 @@ static void fail_reload(struct master *m)
     abandon_reload(m, MK_STR("its workers cannot serve: the error log says why"));
 }
 
-/* The new configuration has not begun to serve for so long that it may never do. */
+/* The new configuration has taken so long that it may never serve. */
 static void give_up_slow_reload(struct master *m)
 {
     const mk_str why = MK_STR("the new configuration has not begun to serve: giving it up");
@@ -215,8 +215,7 @@ static void give_up_slow_reload(struct master *m)
 
 /* ---- Reloading ---- */
 
-/* Opens the addresses of the generation. Without any Listen it uses the inherited sockets, if there are
- * some. */
+/* Opens the generation's addresses. Without any Listen, uses inherited sockets if available. */
 static mk_err open_listeners_of(struct master *m, const struct mk_config_generation *g,
                                 const struct mk_listen **failed)
 {
@@ -258,7 +257,7 @@ static void reject_config(struct master *m)
     keep_old_config(m);
 }
 
-/* Plugins have prepared, or one of them cannot. */
+/* Plugins have prepared, or one failed. */
 static void on_plugins_prepared(struct mk_config_trial *a, bool ok)
 {
     struct master *m = MK_CONTAINER(a, struct master, attempt);
@@ -297,8 +296,8 @@ static void load_config(struct master *m)
         mk_config_trial_prepare_plugins(&m->attempt, m->other);
 }
 
-/* Loading runs plugin code, so a child process has tried it first: a plugin that crashes or hangs must not
- * hold the running server. */
+/* Loading runs plugin code, so a trial process did it first: a plugin that crashes or hangs must not block
+ * the running server. */
 static void on_trial_done(struct mk_config_trial *a, int e, mk_str problems)
 {
     struct master *m = MK_CONTAINER(a, struct master, attempt);
@@ -331,7 +330,7 @@ static void start_reload_trial(struct master *m)
     m->origin.previous = m->generation;
     mk_loop_set_timer(&m->loop, &m->reload_timer, GIVE_WAY_MS);
     m->is_tried = false;
-    if (mk_config_trial_start(&m->attempt)) /* no process for a trial: load it without one */
+    if (mk_config_trial_start(&m->attempt)) /* no process for a trial: load without one */
         mk_lifecycle_trial_done(&m->life, true);
 }
 
@@ -381,7 +380,7 @@ static struct mk_lifecycle_workers count_workers(const struct master *m)
 
 typedef void run_step(struct master *m);
 
-/* Does all that follows from what has happened. */
+/* Executes all steps that are due. */
 static void run_due_steps(struct master *m)
 {
     static run_step *const steps[] = {
@@ -442,7 +441,7 @@ static void reopen_logs(struct master *m)
 
 /* ---- Requests of workers ---- */
 
-/* Until a configuration sets another one. */
+/* Used until a configuration sets another level. */
 static void set_log_level(struct master *m, int level)
 {
     if (level < 0 || level >= MK_LOG_LEVELS)
@@ -582,7 +581,7 @@ static mk_err init_loop(struct master *m)
     return e;
 }
 
-/* A socket from the service manager that no Listen wants: connections to it would never be answered. */
+/* A service manager's socket without a Listen: connections to it would never be answered. */
 static void warn_of_unwanted_sockets(const struct master *m, struct mk_conf_report *report)
 {
     const struct mk_conf_source_pos at = {.file = MK_STR("LISTEN_FDS")};
@@ -632,7 +631,7 @@ static int start_master(struct master *m)
         mk_report_output_print_error("out of memory");
         return MK_EXIT_FAILED;
     }
-    mk_worker_process_block_signals(); /* a script may send one as soon as the pid file exists */
+    mk_worker_process_block_signals(); /* a script may send a signal as soon as the pid file exists */
     const char *problem = mk_master_pid_file_acquire(&m->pid, m->generation->server.pid_file);
     if (problem) {
         mk_report_output_print_error("cannot lock the pid file %.*s: %s",
@@ -653,7 +652,7 @@ static void free_master(struct master *m)
     mk_master_pid_file_release(&m->pid);
     if (m->workers.procs)
         mk_workers_fini(&m->workers);
-    mk_errorlog_fini(&m->log); /* before its file */
+    mk_errorlog_fini(&m->log); /* before its file is closed */
     if (m->other)
         mk_config_generation_free(m->other);
     if (m->generation)
@@ -674,7 +673,7 @@ int mk_master_run(const struct mk_master_options *o)
     *m =
         (struct master){.o = o, .ready_fd = -1, .signal_fd = -1, .plugin_log_level = -1, .origin = o->origin};
     m->origin.shared = &m->shared;
-    tzset(); /* in the sandbox, workers cannot read the time zone */
+    tzset(); /* the sandbox prevents workers from reading the time zone */
     mk_master_pid_file_init(&m->pid);
     mk_upgrade_init(&m->upgrade, &m->shared);
     int code = start_master(m);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process that never handles a request: it holds the sockets and the configuration, keeps workers alive,
- * and obeys the administrator's signals:
+/* The master process never handles requests: it holds the sockets and the configuration, keeps workers alive,
+ * and handles signals:
  *
- *   HUP   load the configuration again; new workers serve it, the old ones finish their requests
+ *   HUP   reload the configuration; new workers serve it, the old ones finish their requests
  *   USR1  reopen the logs
- *   USR2  start the program again (an upgrade); this process ends when the new one serves
- *   QUIT  finish all requests, then end
- *   TERM  end now (INT, too)
- */
+ *   USR2  start the program again (an upgrade); this process exits when the new one serves
+ *   QUIT  finish all requests, then exit
+ *   TERM  exit immediately (INT, too) */
 #ifndef MK_SERVER_MASTER_H
 #define MK_SERVER_MASTER_H
 
@@ -16,17 +15,17 @@
 
 struct mk_master_options {
     struct mk_config_source origin;
-    char *const *argv; /* the program's arguments, for an upgrade */
+    char *const *argv; /* program arguments, for an upgrade */
     bool daemon;
-    void *ctx; /* passed to the two callbacks below */
-    /* Serving has begun: prints it for the user. `listeners` are the ones in use. May be NULL. */
+    void *ctx; /* context of the callbacks below */
+    /* Serving has begun: reports it to the user. `listeners`: those in use. May be NULL. */
     void (*on_serving)(const struct mk_config_generation *g, const struct mk_listeners *listeners, void *ctx);
-    /* Called a few times a minute, and before a reload: it can update files that the configuration refers to.
-     * May be NULL. */
+    /* Called a few times a minute, and before a reload, to update files that the configuration refers to. May
+     * be NULL. */
     void (*look)(struct mk_log *log, void *ctx);
 };
 
-/* Runs the master until it ends; returns the exit code. */
+/* Runs the master until it exits; returns the exit code. */
 int mk_master_run(const struct mk_master_options *o);
 
 /* Exit codes of the program. */

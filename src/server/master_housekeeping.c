@@ -15,7 +15,7 @@ static void set_timer(struct mk_master_housekeeping *u, struct mk_timer *t, uint
     mk_loop_set_timer(u->loop, t, after_ms);
 }
 
-/* Reloads once the files have stopped changing: a new certificate is useless before its key is there, too. */
+/* Reloads when the files have stopped changing: a new certificate is unusable without its key. */
 static void on_file_watch_timer(struct mk_timer *t)
 {
     struct mk_master_housekeeping *u = MK_CONTAINER(t, struct mk_master_housekeeping, look);
@@ -71,7 +71,7 @@ void mk_master_housekeeping_set_config(struct mk_master_housekeeping *u, const s
 {
     uint32_t ticket_ms = g->tickets ? g->server.ticket_ms : 0;
     u->generation = g;
-    u->changed = false; /* the generation includes earlier changes, or the next look finds them */
+    u->changed = false; /* the generation includes earlier changes, or the next check finds them */
     if (g->watched)
         set_timer(u, &u->look, LOOK_MS);
     else
@@ -80,7 +80,7 @@ void mk_master_housekeeping_set_config(struct mk_master_housekeeping *u, const s
         set_timer(u, &u->remind, REMIND_MS);
     else
         mk_timer_stop(&u->remind);
-    if (ticket_ms == u->ticket_ms) /* keep the timer: frequent reloads must not prevent new keys */
+    if (ticket_ms == u->ticket_ms) /* keeps the timer: frequent reloads must not prevent key rotation */
         return;
     u->ticket_ms = ticket_ms;
     if (ticket_ms)

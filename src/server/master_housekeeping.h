@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Periodic work of the master for the generation that serves: it checks whether certificates have changed,
- * and makes new ticket keys. */
+/* Periodic work of the master for the active generation: checks for changed certificates, and rotates ticket
+ * keys. */
 #ifndef MK_SERVER_MASTER_HOUSEKEEPING_H
 #define MK_SERVER_MASTER_HOUSEKEEPING_H
 
@@ -14,7 +14,7 @@ struct mk_master_housekeeping {
     struct mk_timer look, rotate, remind, also;
     void (*work)(struct mk_log *log, void *ctx); /* other periodic work; NULL: none */
     void *ctx;
-    uint32_t ticket_ms;                                  /* period of the running timer; 0: it is stopped */
+    uint32_t ticket_ms;                                  /* period of the running timer; 0: stopped */
     bool changed;                                        /* a watched file has changed, and more may follow */
     void (*on_change)(struct mk_master_housekeeping *u); /* must reload the configuration */
 };

@@ -36,7 +36,7 @@ const char *mk_master_pid_file_acquire(struct mk_master_pid_file *p, mk_str path
     return !e ? NULL : e == -EBUSY ? "a running monkey holds it" : mk_err_text(e);
 }
 
-/* Removes the old one first: both may be the same file under two names. */
+/* Removes the old file first: both paths may name the same file. */
 void mk_master_pid_file_change(struct mk_master_pid_file *p, struct mk_log *log, mk_str path)
 {
     mk_str before = p->path;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pid file that the configuration names, if it names one. */
+/* The configured pid file, if any. */
 #ifndef MK_SERVER_MASTER_PID_FILE_H
 #define MK_SERVER_MASTER_PID_FILE_H
 
@@ -7,19 +7,19 @@
 #include "base/log.h"
 
 struct mk_master_pid_file {
-    struct mk_arena arena; /* for paths, which outlive the configuration */
+    struct mk_arena arena; /* memory of paths, which outlive the configuration */
     mk_str path;           /* absent: no pid file */
     int fd;
 };
 
 void mk_master_pid_file_init(struct mk_master_pid_file *p);
 void mk_master_pid_file_fini(struct mk_master_pid_file *p);
-/* Writes it; `path` is empty: none is wanted. Returns an error text or NULL. */
+/* Writes the pid file; empty `path`: none. Returns an error text or NULL. */
 const char *mk_master_pid_file_acquire(struct mk_master_pid_file *p, mk_str path);
 void mk_master_pid_file_release(struct mk_master_pid_file *p);
-/* After mk_master_pid_file_release(). */
+/* Reacquires it after mk_master_pid_file_release(). */
 void mk_master_pid_file_reacquire(struct mk_master_pid_file *p);
-/* Writes another one in its place. If that cannot be done, which is logged, the old one stays. */
+/* Replaces it with another file. On failure, which is logged, the old one stays. */
 void mk_master_pid_file_change(struct mk_master_pid_file *p, struct mk_log *log, mk_str path);
 
 #endif

@@ -10,7 +10,7 @@
 
 enum { REPORT_MAX = 256 * 1024 };
 
-/* Terminals and files get the text alone, the journal the priority of each line as well. */
+/* Terminals and files get only the text, the journal also the priority of each line. */
 static void print_lines(enum mk_log_level level, mk_str text)
 {
     const char *priority = !mk_sd_is_journal_stream(STDERR_FILENO) ? ""
@@ -27,7 +27,7 @@ static enum mk_log_level problem_log_level(const struct mk_conf_problem *p)
     return p->severity == MK_CONF_ERROR ? MK_LOG_ERROR : MK_LOG_WARN;
 }
 
-/* Calls `take` for each problem, and for the number of those that were not kept. */
+/* Calls `take` for each problem, and for the count of omitted ones. */
 static void for_each_problem(const struct mk_conf_report *report,
                              void (*take)(void *ctx, enum mk_log_level level, mk_str text), void *ctx)
 {
@@ -76,7 +76,7 @@ static void log_lines(struct mk_log *log, enum mk_log_level level, mk_str text)
     }
 }
 
-/* Warnings stay warnings, also beside an error. */
+/* Warnings keep their level next to an error. */
 static void log_problem(void *ctx, enum mk_log_level level, mk_str text)
 {
     log_lines(ctx, level, text);
@@ -95,7 +95,7 @@ void mk_report_output_log(struct mk_log *log, struct mk_reload_stats *history,
 
 /* ---- Trials ---- */
 
-/* A problem is a byte for its level, its text, and a NUL, which no text contains. */
+/* Encodes a problem: a level byte, its text, and a NUL, which text never contains. */
 static void encode_problem(void *ctx, enum mk_log_level level, mk_str text)
 {
     struct mk_buf *out = ctx;
@@ -121,7 +121,7 @@ static void log_encoded_problems(struct mk_log *log, struct mk_buf *all, mk_str 
     }
 }
 
-/* Plugins of another build expect another program. */
+/* Explains that plugins were built for another program. */
 static const char *failure_cause(void)
 {
     return mk_executable_is_replaced()

@@ -30,7 +30,7 @@ void mk_upgrade_init(struct mk_upgrade *u, struct mk_shared_state *shared)
 void mk_upgrade_end_predecessor(struct mk_upgrade *u)
 {
     if (u->predecessor > 1 &&
-        u->predecessor == getppid()) /* else it is gone, and another process may have its ID */
+        u->predecessor == getppid()) /* otherwise it is gone, and another process may have its pid */
         kill(u->predecessor, SIGQUIT);
     u->predecessor = 0;
 }
@@ -47,7 +47,7 @@ static _Noreturn void exec_successor(const char *program, struct mk_shared_state
     mk_server_secret_export(shared, secret);
     setenv(SECRET, secret, 1);
     putenv(sockets);
-    mk_fd_restore_limit(); /* the successor raises it by itself */
+    mk_fd_restore_limit(); /* the successor raises the limit itself */
     execv(program, argv);
     _exit(127);
 }
@@ -75,7 +75,7 @@ mk_err mk_upgrade_start(struct mk_upgrade *u, struct mk_shared_state *shared, st
 bool mk_upgrade_successor_died(struct mk_upgrade *u)
 {
     int status;
-    if (!u->child || waitpid(u->child, &status, WNOHANG) == 0) /* error: reaped with the workers */
+    if (!u->child || waitpid(u->child, &status, WNOHANG) == 0) /* error: already reaped with the workers */
         return false;
     u->child = 0;
     return true;

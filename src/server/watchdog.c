@@ -4,7 +4,7 @@
 #include "logs/errorlog.h"
 #include "os/proc.h"
 
-/* A worker may stand still right behind a look: the fifth one after that reports it, within 2 seconds. */
+/* A worker may block right after a check: the fifth check after that reports it, within 2 seconds. */
 enum { LOOK_MS = 375, LATE_MS = 1000, STUCK_MS = 1500 };
 
 static void report_blocked_worker(struct mk_worker_slot *p, uint64_t ms)
@@ -30,7 +30,7 @@ static void check_worker(struct mk_worker_slot *p, uint64_t limit_ms)
         return;
     }
     uint64_t ms = w->loop->now_ms - p->changed_ms;
-    if (ms >= STUCK_MS && mk_proc_is_stopped(p->pid)) { /* no plugin is to blame */
+    if (ms >= STUCK_MS && mk_proc_is_stopped(p->pid)) { /* not caused by a plugin */
         p->changed_ms = w->loop->now_ms;
         return;
     }
@@ -48,16 +48,16 @@ static void check_workers(struct mk_timer *t)
     struct mk_watchdog *d = MK_CONTAINER(t, struct mk_watchdog, timer);
     struct mk_workers *w = d->workers;
     uint64_t now = w->loop->now_ms;
-    /* If the master was stopped itself, so were they. */
+    /* If the master itself was stopped, so were the workers. */
     bool late = now - d->looked_ms > LATE_MS;
     d->looked_ms = now;
-    for (unsigned i = 0; i < MK_WORKERS_MAX && w->procs[i].place; i++) { /* those behind it were never used */
+    for (unsigned i = 0; i < MK_WORKERS_MAX && w->procs[i].place; i++) { /* later slots were never used */
         if (late)
             w->procs[i].changed_ms = now;
         if (w->procs[i].pid)
             check_worker(&w->procs[i], w->generation->server.loop_ms);
     }
-    mk_errorlog_report_lost(&w->log->log); /* the master may have nothing else to write for hours */
+    mk_errorlog_report_lost(&w->log->log); /* the master may write nothing else for hours */
     mk_loop_set_timer(w->loop, t, LOOK_MS);
 }
 

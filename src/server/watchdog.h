@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Notices blocked workers: a plugin that blocks or never returns takes all connections of its worker with
- * it. Starting and ending count, too. */
+/* Watchdog: detects blocked workers. A plugin that blocks or never returns blocks all connections of its
+ * worker. Includes startup and shutdown. */
 #ifndef MK_SERVER_WATCHDOG_H
 #define MK_SERVER_WATCHDOG_H
 

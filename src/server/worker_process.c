@@ -18,7 +18,7 @@
 #include "worker/subprocess.h"
 #include "worker/worker_messages.h"
 
-enum { MESSAGES_MAX = 64 /* in one turn */, READY_MS = 5000 };
+enum { MESSAGES_MAX = 64 /* per iteration */, READY_MS = 5000 };
 
 struct worker_process {
     struct mk_worker worker;
@@ -45,7 +45,7 @@ void mk_worker_process_block_signals(void)
     sigprocmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ,
-           SIG_IGN); /* a log at the limit of file sizes must be an error of write(), not a fatal signal */
+           SIG_IGN); /* a log at the file size limit must cause a write() error, not a fatal signal */
     signal(SIGCHLD, SIG_DFL); /* if inherited as ignored, children could not be waited for */
 }
 
@@ -63,7 +63,7 @@ static mk_err allow_host_folders(struct mk_sandbox *box, const struct mk_vhost_c
 {
     const struct mk_vhost *h = &s->host;
     mk_err e = h->root.fd >= 0 ? mk_sandbox_allow_fd(box, h->root.fd) : 0;
-    /* Symbolic links may lead anywhere on the file system. */
+    /* Symbolic links may lead anywhere in the file system. */
     if (!e && h->root.how.symlink != MK_SYMLINK_OFF)
         e = mk_sandbox_allow(box, "/");
     for (size_t i = 0; !e && i < h->n_aliases; i++)
@@ -91,7 +91,7 @@ static mk_err allow_plugin_rule(struct mk_sandbox *box, const struct mk_sandbox_
     return mk_sandbox_allow_trust_store(box);
 }
 
-/* A path that the worker's user cannot reach does not prevent serving. */
+/* A path that the worker's user cannot access does not prevent serving. */
 static void allow_plugin_rules(struct mk_sandbox *box, const struct mk_config_generation *g,
                                struct mk_log *log)
 {
@@ -120,7 +120,7 @@ static mk_err enter_sandbox(const struct mk_config_generation *g, struct mk_log 
     if (!e && g->wants_spool)
         e = mk_sandbox_allow_spooling(&box, g->server.spool_folder.p);
     if (!e)
-        e = mk_sandbox_allow(&box, "/dev/null"); /* reserved for when descriptors run out */
+        e = mk_sandbox_allow(&box, "/dev/null"); /* reserve for when descriptors run out */
     if (!e)
         e = mk_sandbox_allow(&box, "/etc/localtime");
     if (!e)
@@ -129,7 +129,7 @@ static mk_err enter_sandbox(const struct mk_config_generation *g, struct mk_log 
     return e;
 }
 
-/* Programs that the spawner starts have the worker's user, but of its sandbox only that they send no signals to others. */
+/* Programs started by the spawner have the worker's user, but of its sandbox only the signal restriction. */
 static mk_err start_spawner(struct worker_process *p, const struct mk_config_generation *g)
 {
     if (!g->wants_children)
@@ -141,7 +141,7 @@ static mk_err start_spawner(struct worker_process *p, const struct mk_config_gen
     return e;
 }
 
-/* The master has checked that it can write there; the worker's user may lack that right. */
+/* The master has checked that it can write there; the worker's user may lack permission. */
 static void check_spool_folder(const struct mk_config_generation *g, struct mk_log *log)
 {
     int fd = g->wants_spool ? mk_spool_open_tmpfile(g->server.spool_folder.p) : -1;
@@ -177,13 +177,12 @@ static mk_err drop_privileges(struct worker_process *p, const struct mk_config_g
 
 /* ---- Hearing ---- */
 
-/* We accept no more, so close the sockets: an open one would keep its queue alive with no process to accept
- * from it. */
+/* Closes the sockets: an open one would keep its queue alive without a process that accepts from it. */
 static void start_draining(struct worker_process *p, bool has_successor)
 {
     mk_worker_drain(&p->worker, has_successor, p->worker.generation->server.drain_ms);
     mk_listeners_close_all(p->listeners, false);
-    if (p->control_fd >= 0) /* if this message is lost, the master stops waiting by itself */
+    if (p->control_fd >= 0) /* if this message is lost, the master stops waiting on its own */
         (void)!mk_control_send_kind(p->control_fd, MK_CONTROL_DRAINS);
 }
 
@@ -205,7 +204,7 @@ static void on_signal(struct mk_fd_watch *w, uint32_t events)
             mk_worker_stop(&p->worker);
         else if (info.ssi_signo == SIGCHLD)
             mk_subprocesses_reap_spawner(&p->worker.children);
-        /* The others are for the master; a terminal sends SIGINT to all processes, and the master handles
+        /* Other signals are for the master; a terminal sends SIGINT to all processes, and the master handles
          * it. */
     }
 }
@@ -244,7 +243,7 @@ static void on_master_message(struct mk_fd_watch *w, uint32_t events)
     struct mk_control_message m;
     mk_err e = 0;
     (void)events;
-    /* Connections wait meanwhile, so leave the rest for the next turn. */
+    /* Leaves the rest for the next iteration, because connections are waiting. */
     for (int i = 0; i < MESSAGES_MAX && (e == 0 || e == -EBADMSG); i++) {
         e = mk_control_receive(p->control_fd, &room, &m);
         if (e)
@@ -252,14 +251,14 @@ static void on_master_message(struct mk_fd_watch *w, uint32_t events)
         handle_master_message(p, &m);
         mk_fd_close(&m.fd);
     }
-    if (e == -EPIPE) { /* the master is gone without naming another worker */
+    if (e == -EPIPE) { /* the master died without naming another worker */
         mk_loop_remove(&p->worker.loop, p->control_fd);
         p->worker.master_fd = -1;
         start_draining(p, false);
     }
 }
 
-/* What plugins asked the master for at their start may fill the channel: wait until it reads that. */
+/* Requests of plugins to the master at startup may have filled the channel: blocks until it reads them. */
 static mk_err send_ready(int control_fd)
 {
     struct pollfd room = {.fd = control_fd, .events = POLLOUT};
@@ -316,7 +315,8 @@ static mk_err init_worker(struct worker_process *p, const struct mk_worker_proce
 {
     struct mk_worker_socket *sockets;
     size_t n;
-    mk_listeners_close_unwanted(o->listeners, false); /* served by the last generation, but not by this one */
+    mk_listeners_close_unwanted(o->listeners, false); /* served by the previous generation, but not by this
+                                                       * one */
     mk_err e = collect_sockets(o, &sockets, &n);
     if (e)
         return e;
@@ -368,8 +368,8 @@ int mk_worker_process_main(const struct mk_worker_process_options *o)
     if (!p)
         return 1;
     p->log = &o->log->log;
-    o->log->own.lost = 0;   /* the master reports its own */
-    o->counters->pulse = 1; /* for the watchdog: it works until its loop waits */
+    o->log->own.lost = 0;   /* the master reports its own lost lines */
+    o->counters->pulse = 1; /* for the watchdog: working until the loop waits */
     mk_proc_set_name("monkey: worker");
     mk_err e = start_worker_process(p, o);
     if (!e)

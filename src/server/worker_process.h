@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A worker as a process: it drops privileges before it serves, and obeys the master. */
+/* Worker process: drops privileges before it serves, and follows the master. */
 #ifndef MK_SERVER_WORKER_PROCESS_H
 #define MK_SERVER_WORKER_PROCESS_H
 
@@ -17,16 +17,16 @@ struct mk_worker_process_options {
     struct mk_scoreboard scoreboard;
     struct mk_errorlog *log;
     int control_fd; /* the worker's end; -1: none */
-    bool silent;    /* of a daemon: leaves the terminal once it serves */
+    bool silent;    /* daemon: closes the terminal once it serves */
     pid_t master;
 };
 
-/* Runs a worker, from right after the fork to its exit code. Signals must be blocked. */
+/* Runs a worker, from the fork to its exit code. Signals must be blocked. */
 int mk_worker_process_main(const struct mk_worker_process_options *o);
 
 /* Blocks the signals that master and workers read through a signalfd. */
 void mk_worker_process_block_signals(void);
-/* A non-blocking signalfd for them, or an error. */
+/* Returns a non-blocking signalfd for them, or an error. */
 int mk_worker_process_signal_fd(void);
 
 #endif

@@ -11,8 +11,8 @@
 #include "setup/worker_channels.h"
 
 enum {
-    RETRY_MS = 10000, /* after a fork that has failed */
-    MESSAGES_MAX = 64 /* in one turn */
+    RETRY_MS = 10000, /* delay after a failed fork */
+    MESSAGES_MAX = 64 /* per iteration */
 };
 
 mk_err mk_workers_init(struct mk_workers *w, struct mk_loop *loop, struct mk_errorlog *log,
@@ -62,7 +62,7 @@ static void send_to_worker(struct mk_worker_slot *p, const struct mk_control_mes
         mk_log_warn(&w->log->log, "cannot send messages to worker %d: %s", (int)p->pid, mk_err_text(e));
 }
 
-/* The one in whose place it is may still serve requests. */
+/* The worker that it replaces may still serve requests. */
 static void notify_replaced_workers(const struct mk_worker_slot *by)
 {
     static const struct mk_control_message replaced = {.kind = MK_CONTROL_REPLACED, .fd = -1};
@@ -97,12 +97,12 @@ static void on_worker_message(struct mk_fd_watch *watch, uint32_t events)
         return;
     if (events & EPOLLOUT && mk_control_queue_flush(&p->outbox, p->control_fd) == 0)
         (void)!mk_loop_modify(loop, p->control_fd, watch, EPOLLIN);
-    /* Signals wait meanwhile, so leave the rest for the next turn. */
+    /* Leaves the rest for the next iteration, because signals are waiting. */
     for (int i = 0; i < MESSAGES_MAX && (e == 0 || e == -EBADMSG); i++) {
         e = mk_control_receive(p->control_fd, &room, &m);
         if (e)
             continue;
-        mk_fd_close(&m.fd); /* no message to the master carries a descriptor */
+        mk_fd_close(&m.fd); /* messages to the master carry no descriptors */
         handle_worker_message(p, &m);
     }
     if (e == -EPIPE)
@@ -121,10 +121,10 @@ static struct mk_worker_slot *find_free_slot(struct mk_workers *w)
     return NULL;
 }
 
-/* In the child: closes what belongs to the master and its other children. */
+/* In the child: closes descriptors of the master and its other children. */
 static _Noreturn void run_worker_child(struct mk_workers *w, struct mk_worker_slot *p, int control_fd)
 {
-    mk_fd_close(&p->control_fd); /* else the child would never notice that the master is gone */
+    mk_fd_close(&p->control_fd); /* otherwise the child would not notice the master's death */
     close_control_channels(w);
     mk_worker_channels_keep_own(w->generation, p->index);
     mk_loop_fini(w->loop);
@@ -178,7 +178,7 @@ static mk_err start_worker(struct mk_workers *w, unsigned index)
     return e;
 }
 
-/* Makes this the current set. Pending restarts belonged to the previous one. */
+/* Makes this the current set. Pending restarts belonged to the previous set. */
 static void set_generation(struct mk_workers *w, struct mk_config_generation *g)
 {
     w->generation = g;
@@ -227,8 +227,7 @@ void mk_workers_stop(struct mk_workers *w, const struct mk_config_generation *g,
     for (unsigned i = 0; i < MK_WORKERS_MAX; i++) {
         struct mk_worker_slot *p = &w->procs[i];
         p->awaited = false;
-        /* The generation of a leaving worker may have been freed, and its address may belong to another
-         * one. */
+        /* The generation of a draining worker may have been freed, and its address reused. */
         if (!p->pid || (g && (p->leaving || p->generation != g)))
             continue;
         p->leaving = p->awaited = p->place->leaving = true;
@@ -293,7 +292,7 @@ static struct mk_worker_restart *restart_of(struct mk_workers *w, unsigned index
     return r;
 }
 
-/* Another worker replaces it, if it was of the current set. */
+/* Schedules a replacement if the worker was of the current set. */
 static void schedule_restart(const struct mk_worker_slot *p)
 {
     struct mk_workers *w = p->all;
@@ -324,7 +323,7 @@ static void remove_ended_worker(struct mk_workers *w, struct mk_worker_slot *p, 
         schedule_restart(p);
 }
 
-/* The worker drains without an order from the master: it reported that itself, or another process sent it a
+/* The worker drains without an order from the master: it reported that itself, or another process sent a
  * signal. */
 static void replace_draining_worker(struct mk_worker_slot *p)
 {

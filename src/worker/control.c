@@ -4,7 +4,7 @@
 #include "os/fd.h"
 #include "os/fd_passing.h"
 
-/* The header before the text. */
+/* Header of a message, followed by its text. */
 struct message_head {
     uint32_t kind;
     int32_t number;

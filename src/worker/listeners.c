@@ -27,7 +27,7 @@ static struct mk_listener *find_listener(struct mk_listeners *l, const struct mk
     return NULL;
 }
 
-/* Port 0: keep the port that the system gave our predecessor. */
+/* Port 0: keeps the port that the kernel assigned to the predecessor. */
 static struct mk_listener *find_inherited(struct mk_listeners *l, const struct mk_sockaddr *requested)
 {
     for (unsigned i = 0; mk_sockaddr_port(requested) == 0 && i < l->n; i++) {
@@ -190,7 +190,7 @@ static mk_err open_new_listener(struct mk_listeners *l, const struct mk_sockaddr
     return e;
 }
 
-/* The state of a listener before the change, to undo it. */
+/* Saved state of a listener, for undo. */
 struct listener_state {
     unsigned n_fds;
     bool wanted;
@@ -243,7 +243,7 @@ static void remove_socket_file(const struct mk_listener *one)
 void mk_listeners_close_new(struct mk_listeners *l)
 {
     for (unsigned i = 0; i < l->n; i++)
-        if (l->at[i].n_settled) /* the caller has dropped addresses that are entirely new */
+        if (l->at[i].n_settled) /* the caller has removed addresses that are new */
             close_listener_sockets(&l->at[i], l->at[i].n_settled);
 }
 

@@ -4,7 +4,7 @@
 #include "os/shared_memory.h"
 #include "proto/conn.h"
 
-/* The layout of the shared memory. */
+/* Layout of the shared memory. */
 struct scoreboard_memory {
     struct mk_reload_stats history;
     struct mk_scoreboard_slot at[];

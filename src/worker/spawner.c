@@ -17,7 +17,7 @@
 #include "os/proc.h"
 #include "os/sandbox.h"
 
-enum { SOCKET = STDERR_FILENO + 1, SIGNALS }; /* the numbers of our two descriptors */
+enum { SOCKET = STDERR_FILENO + 1, SIGNALS }; /* our two fixed descriptors */
 
 struct child {
     uint32_t id;
@@ -25,14 +25,14 @@ struct child {
 };
 
 struct spawner {
-    char *room; /* for one message */
+    char *room; /* buffer for one message */
     struct child *children;
     size_t n, cap;
 };
 
 /* ---- Starting ---- */
 
-/* The next text of *rest; NULL: it lacks its NUL. */
+/* The next string of *rest; NULL: unterminated. */
 static char *next_text(mk_str *rest)
 {
     size_t len = mk_str_find(*rest, '\0');
@@ -92,7 +92,7 @@ static _Noreturn void kill_all_and_exit(const struct spawner *s)
     _exit(0);
 }
 
-/* Waits for room in the socket: a busy worker reads later. */
+/* Blocks until the socket is writable: a busy worker reads later. */
 static void send_answer(const struct spawner *s, uint32_t id, int status)
 {
     const struct mk_spawner_answer a = {.id = id, .status = status};
@@ -127,12 +127,12 @@ static void handle_request(struct spawner *s)
 {
     struct mk_spawner_request q;
     int fds[MK_FD_PASSING_MAX] = {-1, -1, -1};
-    ssize_t n = mk_fd_passing_receive(SOCKET, s->room, sizeof q + MK_SPAWNER_TEXT, fds); /* poll saw it */
+    ssize_t n = mk_fd_passing_receive(SOCKET, s->room, sizeof q + MK_SPAWNER_TEXT, fds); /* poll reported it */
     if (n == -EPIPE)
         kill_all_and_exit(s);
     if (n < 0 && n != -EMSGSIZE)
         return;
-    memcpy(&q, s->room, sizeof q); /* the header is there even if its descriptors could not be received */
+    memcpy(&q, s->room, sizeof q); /* the header is valid even if its descriptors could not be received */
     if (n == -EMSGSIZE)
         send_answer(s, q.id, -EMFILE);
     else if ((size_t)n < sizeof q)
@@ -160,25 +160,25 @@ static void reap_children(struct spawner *s)
             }
 }
 
-/* Keeps only these five descriptors, so that no other one leaks into a program. */
+/* Closes all other descriptors, so that none leaks into a program. */
 static mk_err isolate_process(int socket)
 {
     sigset_t all, children;
     sigfillset(&all);
-    signal(SIGCHLD, SIG_DFL);             /* if ignored, children could not be waited for */
-    sigprocmask(SIG_SETMASK, &all, NULL); /* a signal is meant for our worker, or for its whole session */
+    signal(SIGCHLD, SIG_DFL);             /* otherwise children could not be waited for */
+    sigprocmask(SIG_SETMASK, &all, NULL); /* signals are meant for our worker, or for its whole session */
     sigemptyset(&children);
     sigaddset(&children, SIGCHLD);
     int null = mk_daemon_open_null();
     if (null < 0)
         return null;
-    int high = fcntl(socket, F_DUPFD_CLOEXEC, SIGNALS + 1); /* away from the numbers used below */
+    int high = fcntl(socket, F_DUPFD_CLOEXEC, SIGNALS + 1); /* above the descriptor numbers used below */
     for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
         if (dup2(null, i) < 0)
             return mk_err_last();
     if (high < 0 || dup3(high, SOCKET, O_CLOEXEC) < 0)
         return mk_err_last();
-    mk_err e = mk_fd_set_block(SOCKET); /* replies wait for a busy worker */
+    mk_err e = mk_fd_set_block(SOCKET); /* responses block while the worker is busy */
     if (e)
         return e;
     mk_fd_close_from(SIGNALS);
@@ -189,8 +189,8 @@ static mk_err isolate_process(int socket)
 static _Noreturn void run_spawner(int socket, char *room, bool is_confined)
 {
     struct spawner s = {.room = room};
-    mk_proc_protect_memory(); /* its memory is a copy of the worker's, and its programs, of the same user, must not read
-                       it */
+    mk_proc_protect_memory(); /* its memory is a copy of the worker's, and its programs, with the same user,
+                               * must not read it */
     if (isolate_process(socket))
         _exit(1);
     mk_proc_set_name("monkey: spawner");
@@ -223,7 +223,7 @@ static mk_err fork_spawner(struct mk_spawner *s, char *room, bool is_confined)
     return e;
 }
 
-/* The parent allocates its memory: once the worker reports that it serves, the spawner needs nothing more. */
+/* The parent allocates its memory: once the worker is ready, the spawner needs no more. */
 mk_err mk_spawner_start(struct mk_spawner *s, bool is_confined)
 {
     char *room = mk_mem_alloc(sizeof(struct mk_spawner_request) + MK_SPAWNER_TEXT);

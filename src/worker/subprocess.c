@@ -17,7 +17,7 @@ struct mk_subprocess {
     struct mk_subprocesses *all;
     uint32_t id;
     bool ended, dropped;
-    uint64_t unsent; /* signals still to send because the socket was full: one bit each */
+    uint64_t unsent; /* signals not sent yet because the socket was full, as a bitmap */
     void (*on_end)(void *ctx, int status);
     void *ctx;
 };
@@ -77,7 +77,7 @@ static void on_spawner_message(struct mk_fd_watch *w, uint32_t events)
     struct mk_spawner_answer a;
     int fds[MK_FD_PASSING_MAX];
     ssize_t n;
-    if (c->spawner.fd < 0) /* a late event: the spawner was lost earlier in this turn */
+    if (c->spawner.fd < 0) /* a late event: the spawner was lost earlier in this iteration */
         return;
     while ((n = mk_fd_passing_receive(c->spawner.fd, &a, sizeof a, fds)) == (ssize_t)sizeof a) {
         struct mk_subprocess *child = find_subprocess(c, a.id);
@@ -207,6 +207,6 @@ void mk_subprocess_kill(struct mk_subprocess *c)
 {
     if (!c || c->ended)
         return;
-    c->dropped = true; /* kept until the spawner reports its end */
+    c->dropped = true; /* kept until the spawner reports its exit */
     mk_subprocess_signal(c, SIGKILL);
 }

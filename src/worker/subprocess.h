@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The other programs of one worker, as <monkey/subprocess.h> offers them: asks the spawner to start them, and
- * receives their exit statuses. */
+/* Subprocesses of one worker (<monkey/subprocess.h>): asks the spawner to start them, and receives their exit
+ * statuses. */
 #ifndef MK_WORKER_SUBPROCESS_H
 #define MK_WORKER_SUBPROCESS_H
 
@@ -8,12 +8,12 @@
 
 #include "worker/subprocess_type.h"
 
-/* Takes ownership of `spawner`; NULL: no program can be started. */
+/* Takes ownership of `spawner`; NULL: subprocesses are unavailable. */
 mk_err mk_subprocesses_init(struct mk_subprocesses *c, struct mk_loop *loop, struct mk_log *log,
                             const struct mk_spawner *spawner) MK_MUST_USE;
-/* Kills the running ones. No callback is called after this. */
+/* Kills running subprocesses. No callback is called afterwards. */
 void mk_subprocesses_fini(struct mk_subprocesses *c);
-/* A child of this process has ended: reaps it if it was the spawner. */
+/* A child of this process has exited: reaps it if it is the spawner. */
 void mk_subprocesses_reap_spawner(struct mk_subprocesses *c);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The other programs of one worker. */
+/* Subprocesses of one worker. */
 #ifndef MK_WORKER_SUBPROCESS_TYPE_H
 #define MK_WORKER_SUBPROCESS_TYPE_H
 
@@ -11,7 +11,7 @@
 struct mk_subprocesses {
     struct mk_loop *loop;
     struct mk_log *log;
-    struct mk_spawner spawner; /* fd -1: none, or it is lost */
+    struct mk_spawner spawner; /* fd -1: none, or lost */
     struct mk_fd_watch watch;
     struct mk_list list;
     uint32_t last_id;

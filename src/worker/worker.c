@@ -16,8 +16,8 @@
 
 enum {
     FLUSH_MS = 1000,
-    FDS_OF_FILES = 1024, /* at most this many are reserved for files */
-    FDS_KEPT = 16,       /* for epoll, bells, the reserve and the like: not for connections */
+    FDS_OF_FILES = 1024, /* maximum number of descriptors reserved for files */
+    FDS_KEPT = 16,       /* for epoll, eventfds, the reserve etc.: not for connections */
     CONNECTIONS_MIN = 16,
 };
 
@@ -33,7 +33,7 @@ static void start_flush_timer(struct mk_worker *w)
 static void write_access_line(const struct mk_access_record *record, void *data)
 {
     struct mk_worker *w = data;
-    /* A request that failed before its host was known counts for the default host. */
+    /* A request that failed before its host was known is attributed to the default host. */
     const struct mk_request_limits *limits = mk_dispatch_limits(mk_exchange_of(record->request));
     const struct mk_logfile *f = limits->log;
     if (!f || f->fd < 0 || record->request->site->has_own_access_log)
@@ -70,7 +70,7 @@ void mk_log_message(struct mk_worker *w, struct mk_logfile *log, enum mk_log_lev
         start_flush_timer(w);
 }
 
-/* While the error log is not writable either, keep the count. */
+/* Keeps the count while the error log is not writable either. */
 static void report_lost_lines(struct mk_worker *w, struct mk_logwriter *log)
 {
     const struct mk_logwriter *errors = &w->logs[w->generation->error_log->index];
@@ -129,8 +129,8 @@ static uint64_t or_unlimited(uint64_t n)
     return n ? n : UINT64_MAX;
 }
 
-/* The descriptors left for connections, files and plugins: document roots, logs and listeners are open by
- * now. */
+/* Descriptors left for connections, files and plugins: document roots, logs and listeners are open
+ * already. */
 static unsigned available_fds(uint64_t fds)
 {
     uint64_t kept = mk_fd_count() + FDS_KEPT;
@@ -242,7 +242,7 @@ static mk_err init_web(struct mk_worker *w, const struct mk_worker_options *o)
     return mk_file_cache_init(&w->web.files, &limits);
 }
 
-/* On failure, undoes what has been set up. */
+/* Cleans up on failure. */
 static mk_err init_loop_web_and_conns(struct mk_worker *w, const struct mk_worker_options *o)
 {
     mk_str name = o->generation->server.hide_version ? MK_STR("Monkey") : MK_STR("Monkey/" MK_VERSION);
@@ -336,7 +336,7 @@ mk_err mk_worker_run(struct mk_worker *w)
     return mk_loop_run(&w->loop);
 }
 
-/* Tells HTTP/2 clients to open no more requests. */
+/* Tells HTTP/2 clients to send no more requests (GOAWAY). */
 static void notify_conns_draining(struct mk_worker *w)
 {
     MK_LIST_EACH_SAFE (at, &w->service.conns) {
@@ -358,7 +358,7 @@ void mk_worker_drain(struct mk_worker *w, bool has_successor, uint32_t span_ms)
     }
     notify_conns_draining(w);
     mk_worker_drain_plugins(w);
-    w->draining = true; /* set last: the first connection that closes must not end the worker */
+    w->draining = true; /* set last: closing the first connection must not end the worker */
     if (is_drained(w))
         mk_loop_stop(&w->loop);
     else if (span_ms)

@@ -6,7 +6,7 @@
 
 enum {
     ASIDE_MAX = 1024,                    /* waiting or running jobs */
-    TIMER_MS_MAX = 20 * 24 * 3600 * 1000 /* a wheel reaches 24 days */
+    TIMER_MS_MAX = 20 * 24 * 3600 * 1000 /* the timer wheel spans 24 days */
 };
 
 void mk_timer_set(struct mk_timer *t, struct mk_worker *w, uint32_t ms)

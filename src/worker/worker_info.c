@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Information for plugins about the worker and its server: monkey/worker.h. */
+/* Worker and server information for plugins: monkey/worker.h. */
 #include "base/stats.h"
 #include "proto/h1_types.h"
 #include "setup/config_print.h"

@@ -8,18 +8,18 @@
 #include "base/mem.h"
 #include "setup/plugins.h"
 
-/* Before each message, in a packet and in the queues. */
+/* Precedes each message, in packets and in queues. */
 struct message_head {
     uint32_t len;
-    uint32_t plugin; /* its place in the generation, which is the same in all workers */
+    uint32_t plugin; /* index of the plugin, the same in all workers */
 };
 
 enum {
     MESSAGE_MAX = 32 * 1024,
     PACKET_MAX = sizeof(struct message_head) + MESSAGE_MAX,
-    PACKETS_MAX = 16, /* received in one turn */
+    PACKETS_MAX = 16, /* received per iteration */
     WAITING_MAX = 1024 * 1024,
-    KEPT_MAX = 2 * PACKET_MAX, /* a queue that is empty gives back what is larger */
+    KEPT_MAX = 2 * PACKET_MAX, /* an empty queue frees memory above this size */
     COMPLAIN_AGAIN_MS = 60000
 };
 
@@ -28,7 +28,7 @@ static struct mk_worker_channel *channel_of(const struct mk_worker_message_queue
     return &q->worker->generation->worker_channels[q - q->worker->mail.queues];
 }
 
-/* Removes the first message; false: it is not whole. */
+/* Removes the first message. False: incomplete. */
 static bool pop_message(mk_str *records, struct message_head *message_head, mk_str *message)
 {
     if (records->len < sizeof *message_head)
@@ -42,7 +42,7 @@ static bool pop_message(mk_str *records, struct message_head *message_head, mk_s
 
 /* ---- Receiving ---- */
 
-/* Another worker may be in an attacker's hands: what is not whole ends the packet. */
+/* Another worker may be compromised: an incomplete message ends the packet. */
 static void deliver_messages(struct mk_worker *w, mk_str records)
 {
     struct message_head message_head;
@@ -61,7 +61,7 @@ static void on_messages_arrived(struct mk_fd_watch *watch, uint32_t events)
     char room[PACKET_MAX];
     ssize_t n = 1;
     (void)events;
-    /* Connections wait meanwhile, so leave the rest for the next turn. */
+    /* Leaves the rest for the next iteration, because connections are waiting. */
     for (int i = 0; i < PACKETS_MAX && n > 0 && !w->mail.replaced; i++) {
         n = recv(w->generation->worker_channels[w->index].receive_fd, room, sizeof room, MSG_DONTWAIT);
         deliver_messages(w, mk_str_of(room, n > 0 ? (size_t)n : 0));
@@ -72,7 +72,7 @@ static void deliver_own_messages(struct mk_loop_task *t)
 {
     struct mk_worker *w = MK_CONTAINER(t, struct mk_worker, mail.hear);
     struct mk_buf *own = &w->mail.queues[w->count].records, records = *own;
-    *own = mk_buf_growing(WAITING_MAX); /* messages sent from now on wait for the next turn */
+    *own = mk_buf_growing(WAITING_MAX); /* messages sent from now on are delivered in the next iteration */
     w->mail.hears = false;
     deliver_messages(w, mk_buf_str(&records));
     mk_buf_free(&records);
@@ -107,7 +107,7 @@ static void watch_channel_writable(struct mk_worker_message_queue *q, bool wante
         q->waits = wanted;
 }
 
-/* As many messages as a packet takes, one at least. */
+/* As many messages as fit into a packet, at least one. */
 static mk_str first_packet_of(mk_str records)
 {
     mk_str rest = records, message;
@@ -201,7 +201,7 @@ static mk_err alloc_queues(struct mk_worker *w)
     return m->queues ? 0 : -ENOMEM;
 }
 
-/* To the worker of that place, or to all but us. Those that are behind miss it. */
+/* Queues for one worker, or for all others. Workers whose queues are full miss it. */
 static void enqueue_to_others(struct mk_worker *w, int to, const struct message_head *message_head,
                               mk_str message)
 {

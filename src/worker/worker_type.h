@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A worker from inside. */
+/* Worker internals. */
 #ifndef MK_WORKER_WORKER_TYPE_H
 #define MK_WORKER_WORKER_TYPE_H
 
@@ -12,22 +12,22 @@
 #include "worker/scoreboard.h"
 #include "worker/subprocess_type.h"
 
-/* Messages to the worker of one place, or to ourselves. */
+/* Message queue for one worker index, or for this worker itself. */
 struct mk_worker_message_queue {
     struct mk_worker *worker;
     struct mk_buf records;   /* not sent yet */
-    struct mk_fd_watch room; /* in its mailbox */
-    bool waits;              /* for that */
-    uint64_t complained_ms;  /* when lost messages were last reported; 0: never */
+    struct mk_fd_watch room; /* waits until its socket is writable */
+    bool waits;              /* is waiting */
+    uint64_t complained_ms;  /* when lost messages were last logged; 0: never */
 };
 
 struct mk_worker_messages {
     struct mk_worker_message_queue
-        *queues; /* one for each place, then that to ourselves; NULL: none was needed yet */
+        *queues; /* one per worker index, and one for ourselves; NULL: not needed yet */
     struct mk_fd_watch arrival;
     struct mk_loop_task send, hear;
-    bool sends, hears; /* these are in the lists of the loop */
-    bool replaced;     /* another worker receives what is for our place */
+    bool sends, hears; /* registered with the loop */
+    bool replaced;     /* another worker receives the messages for our index */
 };
 
 struct mk_worker {
@@ -39,23 +39,23 @@ struct mk_worker {
     struct mk_web_ctx web;
     struct mk_conn_manager service;
     struct mk_access_clock clock;
-    struct mk_logwriter *logs;   /* by the index of the log */
+    struct mk_logwriter *logs;   /* indexed by log */
     struct mk_timer flush_timer; /* runs while a log has pending lines */
     struct mk_timer drain_timer;
     struct mk_acceptor *acceptors;
     size_t n_acceptors;
-    struct mk_thread_pool thread_pool; /* for plugins: a slow plugin must not delay files */
+    struct mk_thread_pool thread_pool; /* for plugins, so that a slow plugin cannot delay file reads */
     struct mk_post_queue inbox;
-    void (*on_wakeup)(struct mk_worker *w); /* its loop was rung; NULL: what was posted is all */
-    /* A log has reached its size; its errno. NULL: the master is asked to rotate it. */
+    void (*on_wakeup)(struct mk_worker *w); /* called after a wakeup; NULL: only posted calls */
+    /* A log is full; its errno. NULL: the master is asked to rotate it. */
     mk_err (*on_full)(struct mk_worker *w, const struct mk_logfile *log);
     struct mk_subprocesses children;
-    int master_fd; /* our end of the control channel, owned by the process; -1: there is no master */
+    int master_fd; /* our end of the control channel, owned by the process; -1: no master */
     struct mk_worker_messages mail;
-    unsigned n_refs; /* work of plugins that a worker which drains waits for */
+    unsigned n_refs; /* references held by plugins, which delay the end of draining */
     bool draining;
-    bool ending;      /* no more thread work or messages to ourselves are started */
-    size_t n_started; /* plugins, in their order */
+    bool ending;      /* no more offloads or messages to ourselves are started */
+    size_t n_started; /* number of started plugins, in order */
     void *plugin_data[MK_PLUGINS_MAX];
 };
 
