@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A host with or without a port, as Host and the authority of a target carry it (RFC 9110, section 7.2; RFC
- * 3986, sections 3.2.2 and 3.2.3). */
+/* A host with an optional port, as in Host or the authority of a target (RFC 9110, section 7.2; RFC 3986,
+ * sections 3.2.2 and 3.2.3). */
 #ifndef MK_HTTP_AUTHORITY_H
 #define MK_HTTP_AUTHORITY_H
 
@@ -8,18 +8,17 @@
 
 enum { MK_PORT_NONE = 0x10000 }; /* no port was given */
 
-/* Splits `host[:port]`: a name of letters, digits, '-', '.' and '_' with no empty label but the last, an IPv4
- * address, or an IPv6 address in brackets, which stay part of *host. A port of no digits counts as none:
- * *port = MK_PORT_NONE.
- * 0, or 400 for anything else, an empty host and ports above 65535 included. */
+/* Parses `host[:port]`: a name of letters, digits, '-', '.' and '_' with no empty label but the last, an IPv4
+ * address, or an IPv6 address in brackets, which stay part of *host. An empty port counts as none: *port =
+ * MK_PORT_NONE. 0, or 400 for anything else, including an empty host and ports above 65535. */
 int mk_authority_parse(mk_str authority, mk_str *host, uint32_t *port) MK_MUST_USE;
 
-/* The last authority that was parsed; all zero: none was. */
+/* The last parsed authority; all zero: none. */
 struct mk_authority_cache {
     char text[64];
     uint32_t len, host_len, port;
 };
-/* The same for a row of requests: nearly all of them ask for the host that the one before has asked for. */
+/* Cached variant for consecutive requests: nearly all of them have the same host as the one before. */
 int mk_authority_parse_cached(struct mk_authority_cache *last, mk_str authority, mk_str *host,
                               uint32_t *port) MK_MUST_USE;
 

@@ -8,26 +8,26 @@
 #include "http/header.h"
 
 enum mk_condition {
-    MK_CONDITION_PASS,         /* go on as if there were no condition */
+    MK_CONDITION_PASS,         /* continue as without a condition */
     MK_CONDITION_NOT_MODIFIED, /* answer 304 */
     MK_CONDITION_FAILED,       /* answer 412 */
 };
 
 #define MK_MODIFIED_NONE INT64_MIN
 
-/* What is known of the current representation. */
+/* Validators of the current representation. */
 struct mk_validators {
-    mk_str etag;      /* with its quotes; absent if there is none */
-    int64_t modified; /* seconds since 1970, as in Last-Modified; MK_MODIFIED_NONE if unknown */
+    mk_str etag;      /* with its quotes; absent: none */
+    int64_t modified; /* Last-Modified in seconds since 1970; MK_MODIFIED_NONE: unknown */
 };
 
-/* What mk_condition_check does when there is at least one condition. */
+/* mk_condition_check() for requests with at least one condition. */
 enum mk_condition mk_condition_evaluate(const struct mk_headers *fields, enum mk_method method,
                                         const struct mk_validators *validators, int64_t now);
 
-/* Checks If-Match, If-Unmodified-Since, If-None-Match and If-Modified-Since in the order of section 13.2.2.
- * `validators` is NULL when there is no current representation (a PUT that creates). `now` in seconds since
- * 1970. */
+/* Evaluates If-Match, If-Unmodified-Since, If-None-Match and If-Modified-Since in the order of section
+ * 13.2.2. `validators` is NULL if there is no current representation (a PUT that creates one). `now` in
+ * seconds since 1970. */
 static inline enum mk_condition mk_condition_check(const struct mk_headers *fields, enum mk_method method,
                                                    const struct mk_validators *validators, int64_t now)
 {
@@ -38,8 +38,8 @@ static inline enum mk_condition mk_condition_check(const struct mk_headers *fiel
     return mk_condition_evaluate(fields, method, validators, now);
 }
 
-/* May the Range field be obeyed? True without If-Range, or when the validator there is strong and exactly
- * ours. A date is strong for what has no entity tag, and is at least a second old (sections 8.8.2.2, 13.1.5). */
+/* May Range be applied? True without If-Range, or if its validator is strong and matches exactly. A date is
+ * strong if there is no entity tag and it is at least a second old (sections 8.8.2.2, 13.1.5). */
 bool mk_condition_if_range_holds(const struct mk_headers *fields, const struct mk_validators *validators,
                                  int64_t now);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dates as HTTP writes them (RFC 9110, section 5.6.7): all of it is public. */
+/* HTTP dates (RFC 9110, section 5.6.7): everything is public. */
 #ifndef MK_HTTP_DATE_H
 #define MK_HTTP_DATE_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Field lines (RFC 9110, section 5): the names we know, a set of lines, and lists inside of values.
+/* Header fields (RFC 9110, section 5): known names, a set of field lines, and list values.
  *
- * A set of fields is an array that the caller owns. For names we know, the place of the first line is kept,
- * so that asking for one costs a load, and asking for an absent one nothing more. */
+ * A set is an array owned by the caller. For known names, the index of the first line is stored, so that a
+ * lookup is a single load. */
 #ifndef MK_HTTP_HEADER_H
 #define MK_HTTP_HEADER_H
 
@@ -10,9 +10,9 @@
 
 #include "base/str.h"
 
-/* The names that the server, its protocols and its common plugins ask for. Every value fits a uint8_t. */
+/* Names used by the server, its protocols and common plugins. Values fit into a uint8_t. */
 enum mk_header_id {
-    MK_HEADER_OTHER, /* any name that is not listed */
+    MK_HEADER_OTHER, /* any other name */
     MK_HEADER_ACCEPT,
     MK_HEADER_ACCEPT_ENCODING,
     MK_HEADER_ACCEPT_LANGUAGE,
@@ -31,7 +31,7 @@ enum mk_header_id {
     MK_HEADER_CONTENT_TYPE,
     MK_HEADER_COOKIE,
     MK_HEADER_DATE,
-    MK_HEADER_DESTINATION, /* of WebDAV (RFC 4918, section 10.3) */
+    MK_HEADER_DESTINATION, /* WebDAV (RFC 4918, section 10.3) */
     MK_HEADER_ETAG,
     MK_HEADER_EXPECT,
     MK_HEADER_EXPIRES,
@@ -64,7 +64,7 @@ enum mk_header_id {
     MK_HEADER_SEC_WEBSOCKET_VERSION,
     MK_HEADER_SERVER,
     MK_HEADER_SET_COOKIE,
-    MK_HEADER_STATUS, /* what a CGI program answers with (RFC 3875) */
+    MK_HEADER_STATUS, /* CGI response (RFC 3875) */
     MK_HEADER_TE,
     MK_HEADER_TRAILER,
     MK_HEADER_TRANSFER_ENCODING,
@@ -79,7 +79,7 @@ enum mk_header_id {
     MK_HEADER_IDS
 };
 
-/* Is it about one connection, or the framing on it (RFC 9110, section 7.6.1), whatever Connection says? */
+/* Is it hop-by-hop or a framing header (RFC 9110, section 7.6.1), regardless of Connection? */
 static inline bool mk_header_is_hop_by_hop(unsigned id)
 {
     switch (id) {
@@ -96,32 +96,33 @@ static inline bool mk_header_is_hop_by_hop(unsigned id)
     }
 }
 
-/* No set holds more lines than this, so that a place in it fits a byte. */
+/* Maximum number of lines in a set, so that an index fits into a byte. */
 enum { MK_HEADERS_MAX = 250 };
 
-/* One line. Name and value point to wherever they came from; the value has no white space around it. */
+/* A field line. Name and value point to their source; the value has no surrounding white space. */
 struct mk_header_field {
     mk_str name, value;
     uint8_t id; /* an enum mk_header_id */
 };
 
-/* Elements of Connection in one message, empty ones too: each field is compared with each of them. */
+/* Maximum elements of Connection per message, including empty ones: each field is compared with each of
+ * them. */
 enum { MK_CONNECTION_MAX = 32 };
 
-/* Lines in the order they came in. `at` is room of the caller, for as many lines as it says elsewhere. */
+/* Field lines in order of arrival. `at` is the caller's memory, whose capacity is specified separately. */
 struct mk_headers {
     struct mk_header_field *at;
     unsigned n;
-    uint8_t first[MK_HEADER_IDS]; /* 1 + the index of the first line with that id; 0: there is none */
+    uint8_t first[MK_HEADER_IDS]; /* 1 + index of the first line with that id; 0: none */
 };
 
-/* The id of a name in any case of letters; MK_HEADER_OTHER for a name that is not listed. */
+/* Id of a name (case-insensitive); MK_HEADER_OTHER: unknown name. */
 enum mk_header_id mk_header_find_id(mk_str name);
 
-/* No lines, in the room that `at` is. */
+/* Initialises an empty set stored in `at`. */
 void mk_headers_init(struct mk_headers *fields, struct mk_header_field *at);
 
-/* The value of the first line with that id; absent (p == NULL) if there is none. Not for MK_HEADER_OTHER. */
+/* Value of the first line with that id; absent (p == NULL): none. Not for MK_HEADER_OTHER. */
 static inline mk_str mk_headers_get(const struct mk_headers *fields, enum mk_header_id id)
 {
     unsigned first = fields->first[id];
@@ -133,19 +134,18 @@ static inline bool mk_headers_has(const struct mk_headers *fields, enum mk_heade
     return fields->first[id] != 0;
 }
 
-/* The value of the first line with that name, in any case of letters; absent if there is none. */
+/* Value of the first line with that name (case-insensitive); absent: none. */
 mk_str mk_headers_find(const struct mk_headers *fields, mk_str name);
 
-/* All values of one id, in order. Begin with *at = 0; false when there are no more.
+/* Iterates over all values of an id, in order. Start with *at = 0; false at the end.
  *
  *     mk_str value;
- *     for (unsigned at = 0; mk_headers_next(fields, MK_HEADER_COOKIE, &at, &value);)
- */
+ *     for (unsigned at = 0; mk_headers_next(fields, MK_HEADER_COOKIE, &at, &value);) */
 bool mk_headers_next(const struct mk_headers *fields, enum mk_header_id id, unsigned *at, mk_str *value);
 
-/* How many elements all lines of that id have; empty ones count. */
+/* Number of list elements in all lines of that id, including empty ones. */
 size_t mk_headers_count_elements(const struct mk_headers *fields, enum mk_header_id id);
-/* Is the token an element of the list that all lines of that id make, in any case of letters? */
+/* Is the token an element of the combined list of all lines of that id (case-insensitive)? */
 bool mk_headers_has_token(const struct mk_headers *fields, enum mk_header_id id, mk_str token);
 
 #endif

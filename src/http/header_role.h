@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may set a field of a request: the one table for everything that passes requests on. */
+/* Who may set a request header: the single table for everything that forwards requests. */
 #ifndef MK_HTTP_HEADER_ROLE_H
 #define MK_HTTP_HEADER_ROLE_H
 
@@ -7,7 +7,7 @@
 
 #include "http/header.h"
 
-/* The same as mk_header_role(), for a name with a known id. */
+/* mk_header_role() for a name with a known id. */
 enum mk_header_role mk_header_role_of_id(enum mk_header_id id, mk_str name);
 
 #endif

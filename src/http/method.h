@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 
-/* Static text; empty for MK_METHOD_UNKNOWN and for what is no method. */
+/* Static text; empty for MK_METHOD_UNKNOWN and invalid values. */
 mk_str mk_method_name(enum mk_method method);
 
 #endif

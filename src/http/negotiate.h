@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a client accepts (RFC 9110, section 12.5). */
+/* Content negotiation (RFC 9110, section 12.5). */
 #ifndef MK_HTTP_NEGOTIATE_H
 #define MK_HTTP_NEGOTIATE_H
 
 #include "http/header.h"
 
-/* How welcome a content coding is, in thousandths: 1000 most, 0 not at all. `id` is MK_HEADER_ACCEPT_ENCODING
- * or another field of the same syntax.
+/* Quality of a content coding in thousandths: 1000: best, 0: not acceptable. `id` is
+ * MK_HEADER_ACCEPT_ENCODING or another header with the same syntax.
  *
- * - An element that names the coding decides; the first one, if there are more. "x-gzip" names gzip as well.
+ * - An element naming the coding decides; the first one, if repeated. "x-gzip" matches gzip as well.
  * - Otherwise `*` decides.
- * - Otherwise "identity" is 1, the least welcome of all that are acceptable, and every other coding 0.
- * - Without the field "identity" is 1000 and every other coding 0: the RFC would allow any, but a client that
- *   asks for nothing is often unable to decode.
- * - An element whose weight is malformed weighs 0. */
+ * - Otherwise "identity" is 1, the lowest acceptable quality, and every other coding 0.
+ * - Without the header, "identity" is 1000 and every other coding 0: the RFC would allow any, but a client
+ *   without Accept-Encoding often cannot decode.
+ * - An element with a malformed weight has quality 0. */
 unsigned mk_negotiate_coding_q(const struct mk_headers *fields, enum mk_header_id id, mk_str coding);
 
-/* How welcome a media type ("text/html", or with parameters) is, in thousandths, after Accept (RFC 9110,
- * section 12.5.1).
+/* Quality of a media type ("text/html", or with parameters) in thousandths, from Accept (RFC 9110, section
+ * 12.5.1).
  *
- * - The most specific range that has the type decides: one with parameters, all of which the type must have
- *   too, before TYPE/SUBTYPE, before TYPE/star, before star/star; the first one, if there are more.
- * - What no range has is 0. Without the field, or with an empty one, everything is 1000.
- * - A range whose weight is malformed weighs 0; one that is no range at all is passed over. */
+ * - The most specific matching range decides: one with parameters, all of which the type must have, before
+ *   TYPE/SUBTYPE, before TYPE/star, before star/star; the first one, if repeated.
+ * - A type without a matching range is 0. Without the header, or with an empty one, everything is 1000.
+ * - A range with a malformed weight has quality 0; an invalid range is skipped. */
 unsigned mk_negotiate_type_q(const struct mk_headers *fields, mk_str type);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Patterns of paths: what struct mk_pattern of monkey/text.h keeps closed. */
+/* Path patterns: struct mk_pattern, opaque in monkey/text.h. */
 #ifndef MK_HTTP_PATH_PATTERN_H
 #define MK_HTTP_PATH_PATTERN_H
 
@@ -7,10 +7,10 @@
 
 enum mk_pattern_kind {
     MK_PATTERN_ALL,    /* a lone star, or slash and star */
-    MK_PATTERN_PREFIX, /* a folder and star; the folder itself too, without its last slash */
+    MK_PATTERN_PREFIX, /* a folder and star; matches the folder without its trailing slash as well */
     MK_PATTERN_SUFFIX, /* *.php */
     MK_PATTERN_EXACT,  /* /about */
-    MK_PATTERN_GLOB,   /* anything else with stars and question marks */
+    MK_PATTERN_GLOB,   /* any other pattern with stars and question marks */
 };
 
 #endif

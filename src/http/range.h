@@ -5,17 +5,16 @@
 
 #include "base/str.h"
 
-/* Both ends included: first <= last < size. */
+/* Inclusive: first <= last < size. */
 struct mk_range {
     uint64_t first, last;
 };
 
-/* Reads the value of Range for a representation of `size` bytes into `out`, room for `max` ranges. Answers
+/* Parses Range for a representation of `size` bytes into `out`, which holds `max` ranges. Returns
  *
- *   > 0  how many there are. None of them overlaps or touches another: those that did were merged at
- *        the place of the first; otherwise the order is that of the field
- *     0  the field is to be ignored: another unit, malformed, more than `max` specs, or nothing to select
- *        from an empty representation
+ *   > 0  the number of ranges. None overlaps or touches another: such ranges were merged at the position of
+ *        the first; otherwise the order is kept
+ *     0  ignore the header: another unit, malformed, more than `max` ranges, or an empty representation
  *  -416  no range can be satisfied */
 int mk_range_parse(mk_str value, uint64_t size, struct mk_range *out, unsigned max) MK_MUST_USE;
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For the files of this folder only: which characters are allowed where, and the end of a run of them. */
+/* Character classes and fast scanning, for the files of this folder only. */
 #ifndef MK_HTTP_SCAN_H
 #define MK_HTTP_SCAN_H
 
 #include "base/str.h"
 
-/* Classes of characters; a set of them is a mask. */
+/* Character classes; a set of classes is a bit mask. */
 enum {
     MK_SCAN_TOKEN = 1u << 0,  /* tchar (RFC 9110, section 5.6.2) */
     MK_SCAN_VALUE = 1u << 1,  /* HTAB, SP, VCHAR, obs-text (RFC 9110, section 5.5) */
-    MK_SCAN_TARGET = 1u << 2, /* visible ASCII but '#' */
-    MK_SCAN_LABEL = 1u << 3,  /* letters, digits, '-', '_': a part of a host's name */
+    MK_SCAN_TARGET = 1u << 2, /* visible ASCII except '#' */
+    MK_SCAN_LABEL = 1u << 3,  /* letters, digits, '-', '_': a host label */
     MK_SCAN_ETAG = 1u << 4,   /* etagc (RFC 9110, section 8.8.3) */
     MK_SCAN_QUOTED = 1u << 5, /* qdtext (RFC 9110, section 5.6.4) */
     MK_SCAN_CLEAR = 1u << 6,  /* of a path: visible ASCII but '#', '$', '%', '(', '.', ';', '?' and '\\' */
@@ -23,7 +23,7 @@ static inline bool mk_scan_is(char c, unsigned classes)
     return mk_scan_classes[(unsigned char)c] & classes;
 }
 
-/* The first character from `at` on that is of none of the classes; `end` if there is none. */
+/* The first character at or after `at` in none of the classes; `end`: none. */
 static inline const char *mk_scan_skip(const char *at, const char *end, unsigned classes)
 {
     while (at < end && mk_scan_is(*at, classes))
@@ -31,14 +31,14 @@ static inline const char *mk_scan_skip(const char *at, const char *end, unsigned
     return at;
 }
 
-/* Is every character of one of the classes? True for empty text. */
+/* Is every character in one of the classes? True for empty text. */
 static inline bool mk_scan_all(mk_str s, unsigned classes)
 {
     return s.len == 0 || mk_scan_skip(s.p, s.p + s.len, classes) == s.p + s.len;
 }
 
-/* Eight bytes at a time, for runs that are long and mostly plain. The marks are exact up to and including the
- * first byte that is marked; borrows and carries may mark more behind it. */
+/* Scans eight bytes at a time, for long runs. Marks are exact up to and including the first marked byte;
+ * borrows and carries may mark later bytes as well. */
 #define MK_SCAN_EACH(byte) (0x0101010101010101u * (uint64_t)(byte))
 
 static inline uint64_t mk_scan_load(const char *at)
@@ -48,7 +48,7 @@ static inline uint64_t mk_scan_load(const char *at)
     return word;
 }
 
-/* Marks the high bit of the bytes below `limit` (at most 0x80). */
+/* Marks the high bit of bytes below `limit` (at most 0x80). */
 static inline uint64_t mk_scan_below(uint64_t word, unsigned char limit)
 {
     return (word - MK_SCAN_EACH(limit)) & ~word & MK_SCAN_EACH(0x80);
@@ -59,23 +59,23 @@ static inline uint64_t mk_scan_equal(uint64_t word, unsigned char c)
     return mk_scan_below(word ^ MK_SCAN_EACH(c), 1);
 }
 
-/* How many bytes are before the first mark. */
+/* Number of bytes before the first mark. */
 static inline unsigned mk_scan_before(uint64_t marks)
 {
     if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
         return (unsigned)__builtin_ctzll(marks) / 8;
-    return 0; /* the marks behind the first may be wrong there: the caller goes on byte by byte */
+    return 0; /* later marks may be wrong: the caller continues byte by byte */
 }
 
-/* Marks control characters: all that is not of MK_SCAN_VALUE, and tabs. */
+/* Marks control characters: everything outside of MK_SCAN_VALUE, and tabs. */
 static inline uint64_t mk_scan_controls(uint64_t word)
 {
     uint64_t low = word - MK_SCAN_EACH(0x20), delete = (word ^ MK_SCAN_EACH(0x7f)) - MK_SCAN_EACH(1);
     return (low | delete) & ~word & MK_SCAN_EACH(0x80);
 }
 
-/* Is it text of at least eight bytes without a control character? The last word overlaps the one before it
- * where the length is no multiple. False decides nothing. */
+/* Is it text of at least eight bytes without control characters? The last word overlaps the one before it if
+ * the length is not a multiple of eight. False: unknown. */
 static inline bool mk_scan_is_plain(mk_str s)
 {
     if (s.len < 8)
@@ -92,7 +92,7 @@ static inline bool mk_scan_is_plain(mk_str s)
 #include "http/scan_swar.h"
 #endif
 
-/* Without the blanks around it (OWS: RFC 9110, section 5.6.3). */
+/* Trims surrounding white space (OWS: RFC 9110, section 5.6.3). */
 static inline mk_str mk_scan_trim(const char *from, const char *to)
 {
     while (from < to && (*from == ' ' || *from == '\t'))
@@ -102,8 +102,8 @@ static inline mk_str mk_scan_trim(const char *from, const char *to)
     return mk_str_of(from, (size_t)(to - from));
 }
 
-/* Eight characters against eight of a known name: only where that one has a letter may the case differ. Of
- * what names are made of (letters, digits, '-'), the letters are the ones with bit 6 set. */
+/* Compares eight characters with a known name: case may differ only where the name has a letter. Among the
+ * characters of names (letters, digits, '-'), letters are those with bit 6 set. */
 static inline bool mk_scan_equal_nocase8(const char *text, const char *name)
 {
     uint64_t known = mk_scan_load(name);
@@ -119,8 +119,8 @@ static inline bool mk_scan_equal_nocase4(const char *text, const char *name)
     return ((a ^ known) & ~((known & 0x40404040u) >> 1)) == 0;
 }
 
-/* Is a text of the same length the name of a field that we know, in any case of letters? The last word
- * overlaps the one before it where the length is no multiple. */
+/* Is the text equal to a known header name of the same length (case-insensitive)? The last word overlaps the
+ * one before it if the length is not a multiple of eight. */
 static inline bool mk_scan_is_header_name(const char *text, const char *name, size_t len)
 {
     if (len < 4)
@@ -133,7 +133,7 @@ static inline bool mk_scan_is_header_name(const char *text, const char *name, si
     return mk_scan_equal_nocase8(text + len - 8, name + len - 8);
 }
 
-/* Is there a capital letter of ASCII? */
+/* Does it contain an ASCII capital letter? */
 static inline bool mk_scan_has_capitals(mk_str s)
 {
     const char *at = s.p, *end = s.p + s.len;
