@@ -7,7 +7,7 @@
 
 enum { IPV6_TEXT_MAX = 45 };
 
-/* Brackets around an address, which inet_pton knows best. */
+/* An address in brackets, validated by inet_pton(). */
 MK_COLD static bool is_ipv6(mk_str host)
 {
     char text[IPV6_TEXT_MAX + 1];
@@ -19,8 +19,8 @@ MK_COLD static bool is_ipv6(mk_str host)
     return strlen(text) == host.len - 2 && inet_pton(AF_INET6, text, address) == 1;
 }
 
-/* Where the name at the beginning ends. Labels may be empty only at the end, so that no host is "..", or
- * hidden as a folder. */
+/* Length of the name at the beginning. Only the last label may be empty, so that no host is ".." or a hidden
+ * folder. */
 static size_t reg_name_len(mk_str s)
 {
     const char *at = s.p, *end = s.p + s.len;

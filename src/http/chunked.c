@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A machine that takes a byte and names the state that follows, or 0 if the byte is not allowed there. Data
- * do not go through it. */
+/* State machine: each byte leads to the next state, or to 0 if it is not allowed. Chunk data bypasses it. */
 #include "http/chunked.h"
 
 #include "base/num.h"
@@ -11,8 +10,8 @@ enum { DIGITS_MAX = 16, LINE_FREE = 16 };
 enum state {
     BAD,
     SIZE_FIRST,    /* before the first digit */
-    SIZE,          /* behind a digit */
-    EXT_SEMICOLON, /* blanks before ';' */
+    SIZE,          /* after a digit */
+    EXT_SEMICOLON, /* white space before ';' */
     EXT_NAME_FIRST,
     EXT_NAME,
     EXT_NAME_BLANK,
@@ -20,7 +19,7 @@ enum state {
     EXT_VALUE,
     EXT_QUOTED,
     EXT_ESCAPED,
-    EXT_VALUE_END, /* behind the closing quote */
+    EXT_VALUE_END, /* after the closing quote */
     SIZE_LF,
     DATA,
     DATA_CR,
@@ -55,7 +54,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* What may follow a complete extension, or the size. */
+/* What may follow the size or a complete extension. */
 static enum state state_after_part(char c, enum state blanks)
 {
     return c == '\r' ? SIZE_LF : c == ';' ? EXT_NAME_FIRST : is_blank(c) ? blanks : BAD;
@@ -105,8 +104,8 @@ static enum state step_trailer(enum state state, char c)
     }
 }
 
-/* Extensions are paid for by the data that they come with: LINE_FREE bytes of each line, and as many as half
- * of its chunk, cost nothing. What is beyond adds up, as one-byte chunks with long lines do. */
+/* Extensions are allowed in proportion to data: LINE_FREE bytes per line, and half the size of the chunk, are
+ * free. The excess adds up, as for one-byte chunks with long lines. */
 static void discount_overhead(struct mk_chunked *c)
 {
     uint64_t paid = LINE_FREE + c->left / 2;
@@ -145,7 +144,7 @@ static int step_size(struct mk_chunked *c, char byte)
     return 0;
 }
 
-/* Is the byte that leads to this state one of an extension or of a trailer? */
+/* Is the byte that leads to this state part of an extension or a trailer? */
 static bool is_overhead(enum state state)
 {
     return (state >= EXT_SEMICOLON && state <= EXT_VALUE_END) ||
@@ -187,7 +186,7 @@ static int read_data(struct mk_chunked *c, mk_str *in, mk_str *data)
     return MK_CHUNKED_DATA;
 }
 
-/* Is the next byte one of a trailer, not of the empty line that ends all? */
+/* Is the next byte part of a trailer, and not of the final empty line? */
 static bool is_trailer(const struct mk_chunked *c, char byte)
 {
     return (c->state == TRAILER_FIRST && byte != '\r') ||

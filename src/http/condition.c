@@ -4,11 +4,11 @@
 #include "http/date.h"
 #include "http/etag.h"
 
-/* A validator that nothing equals, for what does not exist. */
+/* Validators that match nothing, for a missing representation. */
 static const struct mk_validators none = {.etag = {NULL, 0}, .modified = MK_MODIFIED_NONE};
 
-/* Does the list that all lines of this id make name the representation? `*` names any that exists, with a tag
- * or without. */
+/* Does the combined list of this id contain the representation's tag? `*` matches any existing
+ * representation. */
 static bool list_has_etag(const struct mk_headers *fields, enum mk_header_id id,
                           const struct mk_validators *v, bool weak)
 {
@@ -22,7 +22,7 @@ static bool list_has_etag(const struct mk_headers *fields, enum mk_header_id id,
     return false;
 }
 
-/* The date in the one line of this id; false if it is no date, or repeated: such a field is ignored. */
+/* The date in the single line of this id; false: not a date, or repeated, so the header is ignored. */
 static bool parse_date_header(const struct mk_headers *fields, enum mk_header_id id, int64_t now,
                               int64_t *time)
 {
@@ -33,7 +33,7 @@ static bool parse_date_header(const struct mk_headers *fields, enum mk_header_id
     return mk_date_parse(value, now, time);
 }
 
-/* Steps 1 and 2: the representation must still be the one that the client knows. */
+/* Steps 1 and 2: the representation must still be the one known to the client. */
 static bool precondition_holds(const struct mk_headers *fields, const struct mk_validators *v, int64_t now)
 {
     int64_t since;
@@ -45,7 +45,7 @@ static bool precondition_holds(const struct mk_headers *fields, const struct mk_
     return v->modified <= since;
 }
 
-/* Steps 3 and 4: does the client have it already? Dates are asked for GET and HEAD only. */
+/* Steps 3 and 4: does the client already have it? Dates apply only to GET and HEAD. */
 static bool client_has_current(const struct mk_headers *fields, bool reading, const struct mk_validators *v,
                                int64_t now)
 {
@@ -78,8 +78,8 @@ bool mk_condition_if_range_holds(const struct mk_headers *fields, const struct m
         return true;
     if (mk_etag_is_valid(value))
         return mk_etag_matches(value, validators->etag, false);
-    /* A date is strong only where the server knows that nothing changed twice in its second (RFC 9110, 8.8.2.2). A
-     * file may have; a client that got an entity tag must use that (13.1.5). */
+    /* A date is strong only if nothing changed twice in that second (RFC 9110, 8.8.2.2), which does not hold
+     * for files; a client that received an entity tag must use that (13.1.5). */
     return !validators->etag.p && parse_date_header(fields, MK_HEADER_IF_RANGE, now, &since) &&
            since == validators->modified && since < now;
 }

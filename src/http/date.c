@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Own calendar arithmetic: gmtime and strptime ask for the locale, accept too much, or are slow. */
+/* Own calendar arithmetic: gmtime and strptime depend on the locale, accept too much, or are slow. */
 #include "http/date.h"
 
 #include "base/num.h"
@@ -20,8 +20,8 @@ struct moment {
     unsigned hour, minute, second;
 };
 
-/* Days since 1970-01-01. Years begin in March here, so that a leap day is the last one; 400 of them are an
- * era of 146097 days. The year is not below 0. */
+/* Days since 1970-01-01. Years begin in March here, so that a leap day is the last day; 400 years are an era
+ * of 146097 days. The year must not be negative. */
 static int64_t days_since_epoch(int64_t year, unsigned month, unsigned day)
 {
     year += 400 - (month <= 2);
@@ -31,7 +31,7 @@ static int64_t days_since_epoch(int64_t year, unsigned month, unsigned day)
     return (era - 1) * 146097 + day_of_era - 719468;
 }
 
-/* The way back. */
+/* Inverse of days_since_epoch(). */
 static struct moment split_time(int64_t time)
 {
     int64_t from_era =
@@ -51,7 +51,7 @@ static struct moment split_time(int64_t time)
     };
 }
 
-/* To the years that have four digits. */
+/* Clamps to years of four digits. */
 static int64_t clamp_time(int64_t time)
 {
     return time < EARLIEST ? EARLIEST : time > LATEST ? LATEST : time;
@@ -72,7 +72,7 @@ void mk_date_write(char out[MK_DATE_LEN], int64_t time)
     mk_num_write_padded(out + 23, m.second, 2);
 }
 
-/* What is left to read. The first thing that is not as it must be sticks. */
+/* The remaining text. The first error is sticky. */
 struct reader {
     mk_str rest;
     bool failed;
@@ -98,7 +98,7 @@ static unsigned read_number(struct reader *r, size_t digits)
     return (unsigned)n;
 }
 
-/* The number, from 1, of a name of three letters. */
+/* Index, from 1, of a three-letter name. */
 static unsigned read_name_index(struct reader *r, const char *names, size_t n)
 {
     mk_str name = read_chars(r, 3);
@@ -129,7 +129,7 @@ static unsigned days_in_month(int64_t year, unsigned month)
     return month == 2 ? 28u + leap : 30u + ((month + (month > 7)) & 1);
 }
 
-/* A second of 60 is a leap second: the one after 59. */
+/* Second 60 is a leap second: treated as the one after 59. */
 static bool to_unix_time(const struct reader *r, const struct moment *m, int64_t *time)
 {
     if (r->failed || r->rest.len || m->day < 1 || m->day > days_in_month(m->year, m->month))
@@ -189,7 +189,7 @@ static void read_long_day(struct reader *r)
     r->failed = true;
 }
 
-/* The latest year with these two digits that is not after the one 50 years ahead. */
+/* The latest year with these two digits that is at most 50 years ahead. */
 static int64_t expand_two_digit_year(unsigned digits, int64_t now)
 {
     int64_t latest = split_time(clamp_time(now)).year + 50;
@@ -203,8 +203,7 @@ static int64_t add_50_years(int64_t now)
            (days_since_epoch(m.year + 50, m.month, m.day) - days_since_epoch(m.year, m.month, m.day)) * DAY;
 }
 
-/* Sunday, 06-Nov-94 08:49:37 GMT. The century is the latest one that is not more than 50 years ahead of now.
- */
+/* Sunday, 06-Nov-94 08:49:37 GMT. The century is the latest one that is at most 50 years ahead of now. */
 static bool parse_rfc850(mk_str s, int64_t now, int64_t *time)
 {
     struct reader r = {.rest = s};

@@ -6,10 +6,10 @@
 enum { VERSION = 1, RESPONDER = 1, KEEP_CONNECTION = 1, END_LEN = 8, LONG_LENGTH = 128 };
 
 enum state {
-    HEADER,  /* of a record */
-    CONTENT, /* of a STDOUT or STDERR record */
-    ENDING,  /* content of the END record */
-    PADDING, /* of any record */
+    HEADER,  /* record header */
+    CONTENT, /* content of a STDOUT or STDERR record */
+    ENDING,  /* content of END_REQUEST */
+    PADDING, /* padding of any record */
     OVER,
     BAD,
 };
@@ -45,7 +45,7 @@ void mk_fcgi_append_begin_request(struct mk_buf *out)
 size_t mk_fcgi_begin_params(struct mk_buf *out)
 {
     size_t begun = out->len;
-    append_record_header(out, MK_FCGI_PARAMS, 0); /* its length comes at the end */
+    append_record_header(out, MK_FCGI_PARAMS, 0); /* its length is filled in at the end */
     return begun;
 }
 
@@ -54,7 +54,7 @@ static bool has_short_length(size_t len)
     return len < LONG_LENGTH;
 }
 
-/* Adds the NULs among what it writes to *nuls. */
+/* Adds the number of NUL bytes written to *nuls. */
 static char *put_param_length(char *at, size_t len, size_t *nuls)
 {
     if (has_short_length(len)) {
@@ -71,7 +71,7 @@ static char *put_param_length(char *at, size_t len, size_t *nuls)
     return at;
 }
 
-/* One byte for each length is usual. */
+/* Usually each length takes one byte. */
 static inline char *put_param_lengths(char *at, size_t name, size_t value, size_t *nuls)
 {
     if (MK_UNLIKELY(!has_short_length(name | value)))
@@ -101,7 +101,7 @@ size_t mk_fcgi_append_param(struct mk_buf *out, mk_str name, mk_str value)
     return nuls;
 }
 
-/* There is one header so far: the pieces behind the first make room for theirs, the last one first. */
+/* Inserts record headers: there is one so far, and the later records are shifted, starting with the last. */
 void mk_fcgi_end_params(struct mk_buf *out, size_t begun)
 {
     if (out->failed)
@@ -134,7 +134,7 @@ static void set_error(struct mk_fcgi *f, const char *problem)
     f->problem = problem;
 }
 
-/* True once the block is whole. */
+/* True: the block is complete. */
 static bool fill_header_block(struct mk_fcgi *f, mk_str *in)
 {
     mk_str part = mk_str_first(*in, sizeof f->block - f->n_block);
@@ -210,7 +210,7 @@ enum mk_fcgi_event mk_fcgi_parse(struct mk_fcgi *f, mk_str *in, mk_str *data)
         if (f->state == CONTENT && f->left == 0)
             f->state = PADDING;
         if (f->state == PADDING)
-            skip_padding(f, in); /* which may have no length */
+            skip_padding(f, in); /* possibly empty */
         if (f->state == OVER)
             return MK_FCGI_OVER;
         if (f->state == BAD)

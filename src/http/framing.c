@@ -3,7 +3,7 @@
 
 #include "base/num.h"
 
-/* Has the field more than one line? */
+/* Does the header have more than one line? */
 static bool is_repeated(const struct mk_headers *fields, enum mk_header_id id)
 {
     unsigned at = fields->first[id];
@@ -26,8 +26,8 @@ struct codings {
     bool chunked, others;
 };
 
-/* `chunked` is allowed once, last and without parameters (RFC 9112, section 7.1). Empty elements,
- * which lists may have elsewhere, are refused: honest clients do not send them. */
+/* `chunked` is allowed once, last and without parameters (RFC 9112, section 7.1). Empty elements, which other
+ * lists may contain, are rejected: legitimate clients do not send them. */
 static int parse_transfer_coding(mk_str element, struct codings *seen)
 {
     bool has_parameters = mk_str_find(element, ';') != MK_STR_NONE;
@@ -69,7 +69,7 @@ static int parse_content_length(const struct mk_request_head *h, struct mk_frami
     return 0;
 }
 
-/* With neither field there is no content, whatever the method (RFC 9112, section 6.3). */
+/* Without either header there is no body, whatever the method (RFC 9112, section 6.3). */
 static int parse_body_length(const struct mk_request_head *h, struct mk_framing *out)
 {
     if (mk_headers_has(&h->fields, MK_HEADER_TRANSFER_ENCODING))

@@ -70,8 +70,8 @@ static const mk_str names[MK_HEADER_IDS] = {
     [MK_HEADER_X_FORWARDED_PROTO] = MK_STR_INIT("X-Forwarded-Proto"),
 };
 
-/* Where the id of a name is: its length, its first and its last letter tell all names apart. When a name is
- * added that shares a place, the compiler says so: choose other factors. */
+/* Perfect hash of a name from its length, first and last letter. If a new name collides, compilation fails:
+ * choose other factors. */
 enum { LEN_MAX = 24, PLACES = 256 };
 #define PLACE_OF(len, first, last)  ((uint8_t)(21u * (len) + (unsigned)(first) + 11u * (unsigned)(last)))
 #define PLACE(len, first, last, id) [PLACE_OF(len, first, last)] = (id)
@@ -203,7 +203,7 @@ size_t mk_headers_count_elements(const struct mk_headers *fields, enum mk_header
     return n;
 }
 
-/* Where the element that begins at s.p ends: the first comma outside of quotes. */
+/* Length of the element that starts at s.p: up to the first comma outside of quotes. */
 static size_t element_len(mk_str s)
 {
     bool quoted = false;

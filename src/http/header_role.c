@@ -23,14 +23,14 @@ static const uint8_t by_id[256] = {
     [MK_HEADER_X_FORWARDED_PROTO] = MK_ROLE_FORWARDED,
 };
 
-/* Those without an id, in lower case. */
+/* Names without an id, in lower case. */
 static const struct {
     mk_str name;
     enum mk_header_role role;
 } others[] = {
     {MK_STR_INIT("client-cert"), MK_ROLE_CERTIFICATE},
     {MK_STR_INIT("client-cert-chain"), MK_ROLE_CERTIFICATE},
-    {MK_STR_INIT("proxy"), MK_ROLE_NONE}, /* HTTP_PROXY, which programs obey */
+    {MK_STR_INIT("proxy"), MK_ROLE_NONE}, /* HTTP_PROXY, which programs honour */
     {MK_STR_INIT("x-real-ip"), MK_ROLE_FORWARDED},
     {MK_STR_INIT("x-original-url"), MK_ROLE_FORWARDED},
     {MK_STR_INIT("x-original-uri"), MK_ROLE_FORWARDED},
@@ -41,15 +41,15 @@ static const struct {
     {MK_STR_INIT("x-url-scheme"), MK_ROLE_FORWARDED},
     {MK_STR_INIT("x-forwarded"), MK_ROLE_FORWARDED},
     {MK_STR_INIT("forwarded-for"), MK_ROLE_FORWARDED},
-    {MK_STR_INIT("client-ip"), MK_ROLE_FORWARDED}, /* Rails and many PHP programs believe it */
+    {MK_STR_INIT("client-ip"), MK_ROLE_FORWARDED}, /* trusted by Rails and many PHP programs */
     {MK_STR_INIT("x-client-ip"), MK_ROLE_FORWARDED},
     {MK_STR_INIT("x-cluster-client-ip"), MK_ROLE_FORWARDED},
     {MK_STR_INIT("front-end-https"), MK_ROLE_FORWARDED},
-    {MK_STR_INIT("x-sendfile-type"), MK_ROLE_FORWARDED}, /* Rack answers with the path of a file */
+    {MK_STR_INIT("x-sendfile-type"), MK_ROLE_FORWARDED}, /* Rack responds with a file path */
     {MK_STR_INIT("x-accel-mapping"), MK_ROLE_FORWARDED},
 };
 
-enum { NAME_MAX_LEN = 24 }; /* of those that are looked for in full */
+enum { NAME_MAX_LEN = 24 }; /* maximum name length for exact lookup */
 
 static bool is_unusual_char(char c)
 {
@@ -64,8 +64,8 @@ static bool has_unusual_char(mk_str name)
     return false;
 }
 
-/* A name in lower case, in which every odd character is a dash: how programs that turn names into variables
- * confuse them. Longer ones are cut. */
+/* Converts to lower case and replaces every unusual character with a dash, as programs do that turn names
+ * into variables. Truncates longer names. */
 static mk_str normalize_name(mk_str name, char buf[NAME_MAX_LEN])
 {
     name = mk_str_first(name, NAME_MAX_LEN);
@@ -92,7 +92,7 @@ static bool may_have_role(mk_str name)
     return first == 'x' || first == 'c' || first == 'p' || first == 'f';
 }
 
-/* A name that only looks like another one never passes. */
+/* A name that only resembles another one is never passed. */
 static enum mk_header_role role_of_unusual_name(mk_str name)
 {
     char buf[NAME_MAX_LEN];

@@ -17,7 +17,7 @@ static unsigned parse_qvalue(mk_str s)
     return q <= BEST ? q : 0;
 }
 
-/* Behind the name of a coding: nothing, or ";q=" with a weight. */
+/* Parses what follows a coding: nothing, or ";q=" with a weight. */
 static unsigned parse_weight(mk_str parameters)
 {
     if (!parameters.p)
@@ -58,7 +58,7 @@ unsigned mk_negotiate_coding_q(const struct mk_headers *fields, enum mk_header_i
 
 /* ---- Media types ---- */
 
-/* The next of the parameters behind a type, without its ';'. Quotes may hold one. */
+/* The next parameter of a type, without its ';'. Quoted strings may contain ';'. */
 static mk_str next_parameter(mk_str *rest)
 {
     bool quoted = false;
@@ -99,7 +99,7 @@ static bool is_weight_parameter(mk_str parameter)
     return parameter.len >= 2 && mk_char_lower(parameter.p[0]) == 'q' && parameter.p[1] == '=';
 }
 
-/* 1 for star/star, 2 for TYPE/star, 3 for the type itself; 0: the type is not in the range. */
+/* 1 for star/star, 2 for TYPE/star, 3 for the type itself; 0: no match. */
 static unsigned match_media_range(mk_str range, mk_str type)
 {
     mk_str subtype = type, main_type = mk_str_cut(&subtype, '/');
@@ -113,14 +113,14 @@ static unsigned match_media_range(mk_str range, mk_str type)
     return mk_str_eq_nocase(range_sub, subtype) ? 3 : 0;
 }
 
-/* How specific the range is that an element names, 0 if the type is not in it; its weight is *q. */
+/* Specificity of the element's range, 0 if the type does not match; its weight is *q. */
 static unsigned match_accept_element(mk_str element, mk_str type, mk_str parameters, unsigned *q)
 {
     unsigned specific = match_media_range(mk_str_trim(mk_str_cut(&element, ';')), type);
     *q = BEST;
     while (specific && element.p) {
         mk_str parameter = next_parameter(&element);
-        if (is_weight_parameter(parameter)) { /* what follows it is no parameter of the type */
+        if (is_weight_parameter(parameter)) { /* what follows is not a parameter of the type */
             *q = parse_qvalue(mk_str_skip(parameter, 2));
             return specific;
         }

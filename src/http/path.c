@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One pass, one segment after the other, written over what `..` takes back. */
+/* Single pass over the segments; `..` makes the output position go back. */
 #include "http/path.h"
 
 #include "base/codec.h"
@@ -11,7 +11,7 @@ struct path {
     unsigned flags;
 };
 
-/* The character of the escape at `at`, -1 if it is malformed. */
+/* The escaped character at `at`; -1: malformed. */
 static int decode_escape(mk_str raw, size_t at)
 {
     if (raw.len - at < 3)
@@ -34,8 +34,8 @@ static void append_char(struct path *path, char c, enum mk_path_mark mark)
     path->out[path->len++] = c;
 }
 
-/* Decodes the segment at *at behind what was written. A %2F cuts it into pieces, none of which may be a dot
- * segment: a program that decodes the path once more must not climb. */
+/* Decodes the segment at *at and appends it. A %2F splits it into pieces, none of which may be a dot segment:
+ * a program that decodes the path again must not go up. */
 static int decode_segment(mk_str raw, size_t *at, struct path *path)
 {
     bool cut = false;
@@ -64,7 +64,7 @@ static int decode_segment(mk_str raw, size_t *at, struct path *path)
     return cut && is_dot_segment(path->out + piece, path->len - piece) ? 400 : 0;
 }
 
-/* Takes back the segment from `from` on if it is of dots, and the one before it if there are two. */
+/* Removes the segment from `from` on if it is a dot segment, and its parent for two dots. */
 static int remove_dot_segment(struct path *path, size_t from)
 {
     size_t dots = path->len - from;
@@ -81,7 +81,7 @@ static int remove_dot_segment(struct path *path, size_t from)
     return 0;
 }
 
-/* Eight bytes at a time, each looked at together with the one behind it. */
+/* Tests eight bytes at a time, each together with its successor. */
 bool mk_path_is_plain(mk_str raw)
 {
     if (raw.len == 0 || raw.p[0] != '/')
@@ -129,7 +129,7 @@ static int decode_path(mk_str raw, char *out, char *marks, mk_str *result, unsig
     return 0;
 }
 
-/* Is it a dot, escaped or not? *at moves past it. */
+/* Is it a dot, encoded or not? Moves *at past it. */
 static bool skip_dot(mk_str raw, size_t *at)
 {
     bool is_escaped = *at < raw.len && raw.p[*at] == '%' && decode_escape(raw, *at) == '.';
@@ -164,7 +164,7 @@ int mk_path_decode_marked(mk_str raw, char *out, char *marks, mk_str *result)
     return decode_path(raw, out, marks, result, &flags);
 }
 
-/* What a path may hold as it is (RFC 3986, section 3.3). */
+/* Characters allowed unencoded in a path (RFC 3986, section 3.3). */
 static bool is_path_char(char c)
 {
     return mk_char_is_alpha(c) || mk_char_is_digit(c) || (c && strchr("/-._~!$&'()*+,;=:@", c));

@@ -13,7 +13,7 @@ static bool is_blank(char c)
     return (unsigned char)c <= ' ' || c == 0x7f;
 }
 
-/* Blanks that programs trim beside those of ASCII, in UTF-8 and as single bytes of Latin-1. */
+/* Spaces that programs trim in addition to ASCII ones, in UTF-8 and as Latin-1 bytes. */
 static const mk_str wide_blanks[] = {
     MK_STR_INIT("\xc2\x85"),     MK_STR_INIT("\xc2\xa0"),     MK_STR_INIT("\xe1\x9a\x80"),
     MK_STR_INIT("\xe2\x80\x80"), MK_STR_INIT("\xe2\x80\x81"), MK_STR_INIT("\xe2\x80\x82"),
@@ -34,7 +34,7 @@ static bool is_ascii(char c)
     return (unsigned char)c < 0x80;
 }
 
-/* How many bytes at the end are a blank; a byte of Latin-1 is none if it may be a part of a character. */
+/* Length of trailing white space; a Latin-1 byte that may be part of a UTF-8 character does not count. */
 static size_t trailing_blank_len(mk_str s)
 {
     char last = s.len ? s.p[s.len - 1] : 'x';
@@ -62,8 +62,8 @@ static bool has_trimmable_end(mk_str s)
     return mk_str_ends(s, MK_STR(".")) || trailing_blank_len(s);
 }
 
-/* How long a form of an ASCII character is that begins with this byte and is longer than one byte; 0: none
- * does. Decoders of the first UTF-8 (RFC 2279) read up to six bytes. */
+/* Length of the overlong form of an ASCII character with this first byte; 0: not overlong. Decoders of the
+ * original UTF-8 (RFC 2279) accept up to six bytes. */
 static size_t overlong_len(unsigned char first)
 {
     switch (first) {
@@ -83,13 +83,13 @@ static size_t overlong_len(unsigned char first)
     }
 }
 
-/* The length of an overlong form of an ASCII character at `at`, 0 if there is none; valid UTF-8 has none. */
+/* Length of an overlong ASCII character at `at`; 0: none. Valid UTF-8 contains none. */
 static size_t overlong_at(mk_str s, size_t at)
 {
     size_t len = overlong_len((unsigned char)s.p[at]);
     if (!len || s.len - at < len || (unsigned char)s.p[at + len - 1] >> 6 != 2)
         return 0;
-    for (size_t i = 1; i + 1 < len; i++) { /* the last one but one has the seventh bit of the character */
+    for (size_t i = 1; i + 1 < len; i++) { /* the second to last has bit 6 of the character */
         unsigned char bits = i + 2 == len ? 0xfe : 0xff;
         if (((unsigned char)s.p[at + i] & bits) != 0x80)
             return 0;
@@ -108,7 +108,7 @@ static bool is_escape(mk_str s, size_t at)
            mk_char_hex(s.p[at + 2]) >= 0;
 }
 
-/* The character of "%XX", or of "%u00XX" as JavaScript's unescape() reads it. Its length; 0: there is none. */
+/* Decodes "%XX", or "%u00XX" as in JavaScript's unescape(). Returns its length; 0: none. */
 static size_t decode_escape(mk_str s, size_t at, char *c)
 {
     bool is_wide = s.len - at >= 6 && s.p[at] == '%' && mk_char_lower(s.p[at + 1]) == 'u' &&
@@ -121,13 +121,13 @@ static size_t decode_escape(mk_str s, size_t at, char *c)
     return len;
 }
 
-/* Parsers of URLs drop tabs and line ends wherever they are. */
+/* URL parsers remove tabs and line ends anywhere. */
 static bool is_char_dropped_by_parsers(char c)
 {
     return c == '\t' || c == '\n' || c == '\r';
 }
 
-/* ASP.NET takes "(S(x))" and the like off paths: they would be the session of a client without cookies. */
+/* ASP.NET removes segments such as "(S(x))", the session ID of a client without cookies. */
 static bool is_aspnet_session(mk_str name)
 {
     return name.len > 4 && name.p[0] == '(' && mk_char_is_alpha(name.p[1]) && name.p[2] == '(' &&
@@ -153,7 +153,7 @@ static bool may_vary_at(mk_str path, size_t i)
         return true;
     case ':':
         return i + 1 < path.len && path.p[i + 1] == '$';
-    case '/': /* a name begins or ends with something that others drop */
+    case '/': /* a name begins or ends with characters that other programs remove */
         return has_trimmable_end(mk_str_first(path, i)) || leading_blank_len(mk_str_skip(path, i + 1)) ||
                (i + 1 < path.len && path.p[i + 1] == '(' && starts_with_session(mk_str_skip(path, i + 1)));
     case '%':
@@ -173,7 +173,7 @@ static bool has_varying_part(mk_str path)
 
 /* ---- Scripts ---- */
 
-/* How many bytes separate here. */
+/* Length of the separator here. */
 static size_t separator_len_at(mk_str rest, unsigned how)
 {
     if (rest.p[0] == '/')
@@ -185,7 +185,7 @@ static size_t separator_len_at(mk_str rest, unsigned how)
     return is_escape(rest, 0) && rest.p[1] == '2' && mk_char_lower(rest.p[2]) == 'f' ? 3 : 0;
 }
 
-/* The length of the ending of a script of PHP, in any case of letters, at the beginning of the text. */
+/* Length of a PHP extension (case-insensitive) at the beginning of the text. */
 static size_t php_ending_len(mk_str rest)
 {
     if (mk_str_eq_nocase(mk_str_first(rest, 4), MK_STR(".php")))
@@ -195,7 +195,7 @@ static size_t php_ending_len(mk_str rest)
     return mk_str_eq_nocase(mk_str_first(rest, 5), MK_STR(".phar")) ? 5 : 0;
 }
 
-/* How much of the text the ending of a script is; 0: it is not there. */
+/* Length of a script extension at the beginning of the text; 0: none. */
 static size_t match_script_ending(mk_str rest, mk_str ending)
 {
     for (size_t i = 0; i < ending.len; i++) {
@@ -219,14 +219,14 @@ static size_t longest_script_ending(mk_str rest, const struct mk_path_scripts *s
     return longest;
 }
 
-/* Frameworks compare the beginning of a path with the name of their script, so that a name may go on with the
- * rest of the path: "/index.phpadmin". What follows a dot is the rest of the name of a file. */
+/* Frameworks test whether a path starts with their script's name, so that the name may directly precede the
+ * rest of the path: "/index.phpadmin". What follows a dot belongs to the file name. */
 static bool may_continue_script(mk_str rest)
 {
     return rest.p[0] != '.' && rest.p[0] != ';';
 }
 
-/* Where the name of a script ends at that dot, if a path for the script follows; 0: none does. */
+/* End of the script name whose extension starts at that dot, if more of the path follows; 0: none. */
 static size_t script_end_at(mk_str path, size_t dot, const struct mk_path_scripts *scripts)
 {
     mk_str name = mk_str_skip(path, dot);
@@ -259,14 +259,13 @@ bool mk_path_has_script(mk_str path, const struct mk_path_scripts *scripts)
     return false;
 }
 
-/* May the ending of a script be there? */
+/* Can a script extension start here? */
 static inline bool may_end_script(char c, const struct mk_path_scripts *scripts)
 {
     return (c | 0x20) == 'p' || (scripts && scripts->n);
 }
 
-/* Nearly all paths: of characters that every program takes for themselves, no dot at the end of a name, and no
- * script. */
+/* Nearly all paths: only unambiguous characters, no dot at the end of a name, no script. */
 static bool is_plain_path(mk_str path, const struct mk_path_scripts *scripts)
 {
     size_t i;
@@ -298,7 +297,7 @@ bool mk_path_may_vary(mk_str path, bool has_slash, const struct mk_path_scripts 
 
 /* ---- One reading ---- */
 
-/* The name at the beginning of *rest, which moves past it and past what separates it from the next one. */
+/* Takes the name at the beginning of *rest and skips the separators after it. */
 static mk_str next_segment(mk_str *rest, unsigned how, bool *separated)
 {
     size_t len = 0, gap = 0;
@@ -310,7 +309,7 @@ static mk_str next_segment(mk_str *rest, unsigned how, bool *separated)
     return name;
 }
 
-/* Windows takes "x::$DATA" and "x:$I30:$INDEX_ALLOCATION" for "x". */
+/* Windows reads "x::$DATA" and "x:$I30:$INDEX_ALLOCATION" as "x". */
 static mk_str strip_ntfs_stream(mk_str name)
 {
     for (size_t i = 0; i + 1 < name.len; i++)
@@ -329,7 +328,7 @@ static mk_str trim_blanks(mk_str name)
     return name;
 }
 
-/* What is left of a name for programs that cut path parameters and trim. */
+/* The name as read by programs that remove path parameters and trim. */
 static mk_str trim_segment(mk_str name)
 {
     name = trim_blanks(strip_ntfs_stream(mk_str_first(name, mk_str_find(name, ';'))));
@@ -340,7 +339,7 @@ static mk_str trim_segment(mk_str name)
     return is_aspnet_session(name) ? MK_STR("") : name;
 }
 
-/* The folder above the one that ends here. */
+/* Length of the parent folder. */
 static size_t parent_folder_len(const char *room, size_t len)
 {
     if (len > 1)
@@ -363,7 +362,7 @@ static mk_str strip_query(mk_str path)
     return mk_str_first(path, len);
 }
 
-/* What follows the authority of a path that begins with two slashes. */
+/* The part after the authority of a path with two leading slashes. */
 static mk_str skip_authority(mk_str rest, unsigned how)
 {
     size_t gap = rest.len ? separator_len_at(rest, how) : 0;
@@ -411,7 +410,7 @@ static mk_str decode_escapes(mk_str path, char *room)
     return mk_str_of(room, len);
 }
 
-/* In `room`, where the path may be already. */
+/* Writes to `room`, which may already contain the path. */
 static mk_str decode_overlong(mk_str path, char *room)
 {
     size_t len = 0;
@@ -430,7 +429,7 @@ mk_str mk_path_decode_again(mk_str path, char *room)
     return decode_overlong(decode_escapes(path, room), room);
 }
 
-/* Without what parsers of URLs drop. That hides nothing: no other reading depends on what it drops. */
+/* Removes characters that URL parsers drop. No other interpretation depends on them. */
 static mk_str drop_line_ends(mk_str path, char *room)
 {
     size_t len = 0;
@@ -443,7 +442,7 @@ static mk_str drop_line_ends(mk_str path, char *room)
 bool mk_path_may_begin_with_slash(mk_str path)
 {
     char room[MK_PATH_VARIED_MAX];
-    path = mk_str_first(path, sizeof room); /* what follows does not matter */
+    path = mk_str_first(path, sizeof room); /* the rest is irrelevant */
     mk_str once = drop_line_ends(path, room);
     if (once.len && separator_len_at(once, MK_PATH_READING_SLASHES))
         return true;
@@ -453,7 +452,7 @@ bool mk_path_may_begin_with_slash(mk_str path)
 
 /* ---- Dots ---- */
 
-/* Two dots, alone but for blanks. */
+/* Two dots, surrounded at most by white space. */
 static bool is_two_dots(mk_str name)
 {
     size_t dots = 0;
@@ -470,7 +469,7 @@ static bool is_two_dots(mk_str name)
     return has_blank && dots > 1;
 }
 
-/* Is it so without what may be cut off? A NUL may end it or be a blank. */
+/* Is it ".." after possible truncation? A NUL may end the name or count as a space. */
 static bool is_dot_dot_segment(mk_str name)
 {
     name = mk_str_first(mk_str_first(name, mk_str_find(name, ';')), mk_str_find(name, ':'));
@@ -496,7 +495,7 @@ bool mk_path_hides_dot_segments(mk_str path)
     path = drop_line_ends(path, room);
     if (has_dot_dot_segment(path) || has_dot_dot_segment(mk_path_decode_again(path, decoded)))
         return true;
-    char cut[MK_PATH_VARIED_MAX]; /* a name is trimmed before it is decoded */
+    char cut[MK_PATH_VARIED_MAX]; /* names are trimmed before decoding */
     return has_dot_dot_segment(
         mk_path_decode_again(mk_path_interpret(path, MK_PATH_READING_TAILS, cut), decoded));
 }
@@ -504,14 +503,14 @@ bool mk_path_hides_dot_segments(mk_str path)
 /* ---- All of them ---- */
 
 struct variants {
-    mk_str path; /* as it is */
+    mk_str path; /* original path */
     mk_str *list;
     size_t n;
     struct mk_arena *arena;
-    char *room; /* for the next one; NULL: none */
+    char *room; /* buffer for the next one; NULL: none */
     const struct mk_path_scripts *scripts;
     bool follows_script;
-    size_t left; /* bytes of paths behind scripts that may have readings of their own */
+    size_t left; /* remaining bytes for paths after script names that may vary as well */
 };
 
 static bool is_known_variant(const struct variants *v, mk_str path)
@@ -522,7 +521,7 @@ static bool is_known_variant(const struct variants *v, mk_str path)
     return mk_str_eq(v->path, path);
 }
 
-/* The room has as many bytes as the path, which is the longest. 0, or a status. */
+/* Allocates a buffer as long as the path, the longest variant. 0, or a status. */
 static unsigned alloc_variant(struct variants *v)
 {
     if (v->n == MK_PATH_VARIANTS_MAX)
@@ -532,7 +531,7 @@ static unsigned alloc_variant(struct variants *v)
     return v->room ? 0 : 503;
 }
 
-/* Adds what is in the room, if it is new. A script by itself is no other path of the server. */
+/* Adds the path in the buffer if it is new. A script alone is not another path of the server. */
 static bool add_variant(struct variants *v, mk_str one)
 {
     if (is_known_variant(v, one) || (v->follows_script && one.len == 1))
@@ -542,7 +541,7 @@ static bool add_variant(struct variants *v, mk_str one)
     return true;
 }
 
-/* The readings in which a path may differ from what it is. */
+/* Interpretations that may change the path. */
 static unsigned applicable_readings(mk_str path)
 {
     unsigned how = MK_PATH_READING_TAILS; /* a name may end before any separator */
@@ -579,7 +578,7 @@ static bool has_escapes(mk_str path)
     return false;
 }
 
-/* Some programs cut path parameters off before they decode, others after that. */
+/* Some programs remove path parameters before decoding, others after. */
 static unsigned add_readings_both_orders(struct variants *v, mk_str path)
 {
     char room[MK_PATH_VARIED_MAX];
@@ -605,7 +604,7 @@ static unsigned add_all_variants(struct variants *v, mk_str of)
     return status ? status : add_decoded_variants(v, path);
 }
 
-/* The path that a script gets: beneath its folder, whose other paths may lead to it, too, or by itself. */
+/* The path that a script receives: relative to its folder, whose other paths may lead to it, or alone. */
 static unsigned add_path_info(struct variants *v, mk_str folder, mk_str rest)
 {
     unsigned status = alloc_variant(v);
@@ -644,7 +643,7 @@ static unsigned add_scripts_in_path(struct variants *v, mk_str path)
     return status;
 }
 
-/* Of the path, and of all that was found, also in this way. */
+/* For the path and all variants found so far, including those added here. */
 static unsigned add_all_scripts(struct variants *v)
 {
     v->follows_script = true;

@@ -5,7 +5,7 @@
 
 enum spec { MALFORMED, UNSATISFIABLE, EMPTY, SATISFIABLE };
 
-/* Digits only. A number that is too big is as good as the biggest. */
+/* Digits only. Saturates. */
 static bool parse_position(mk_str s, uint64_t *out)
 {
     uint64_t n = 0;
@@ -52,7 +52,7 @@ static enum spec parse_range_spec(mk_str text, uint64_t size, struct mk_range *o
     return SATISFIABLE;
 }
 
-/* Do the two overlap or touch? Neither end is UINT64_MAX: both are inside of a size. */
+/* Do they overlap or touch? Neither end is UINT64_MAX, because both are within the size. */
 static bool ranges_touch(struct mk_range a, struct mk_range b)
 {
     return a.first <= b.last + 1 && b.first <= a.last + 1;
@@ -64,8 +64,7 @@ static struct mk_range merge_ranges(struct mk_range a, struct mk_range b)
                              .last = a.last > b.last ? a.last : b.last};
 }
 
-/* Adds a range to those before, which do not meet one another. Merges the ranges that it meets into one, at
- * the place of the first. */
+/* Adds a range to disjoint ranges. Merges all ranges that it touches at the position of the first. */
 static unsigned add_range(struct mk_range *ranges, unsigned n, struct mk_range r)
 {
     unsigned place = n, kept = 0;

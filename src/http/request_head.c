@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One pass from left to right. Every step answers for a prefix what it would answer for the whole, or that it
- * needs more; that is why the answer does not depend on how the bytes were cut. */
+/* Single pass from left to right. For a prefix, each step returns its result for the whole head, or that it
+ * needs more; the result is therefore independent of fragmentation. */
 #include "http/request_head.h"
 
 #include <limits.h>
@@ -9,7 +9,7 @@
 #include "http/method.h"
 #include "http/scan.h"
 
-/* What a step answers; a status, negated, is the third possibility. */
+/* Results of a step; or a negated status. */
 enum { MORE = 0, DONE = 1 };
 
 static int skip_empty_lines(const char **at, const char *end)
@@ -66,7 +66,7 @@ static int parse_target(struct mk_request_head *h, const char **at, const char *
     return DONE;
 }
 
-/* The version and the end of its line, whatever is wrong with it. `d` is a digit. */
+/* The version and its line end, in any invalid form. `d` is a digit. */
 static int parse_unusual_version(struct mk_request_head *h, const char **at, const char *end)
 {
     static const char form[] = "HTTP/d.d";
@@ -104,7 +104,7 @@ static int parse_header_name(mk_str *name, enum mk_header_id *id, const char **a
     const char *from = *at, *to = mk_scan_find(from, end, ':');
     *name = mk_str_of(from, (size_t)(to - from));
     *id = mk_header_find_id(*name);
-    /* A name that we know is a token: only the others are looked at. */
+    /* Known names are tokens: only others are checked. */
     if (*id == MK_HEADER_OTHER && !mk_scan_all(*name, MK_SCAN_TOKEN))
         return -400;
     if (to == end)
@@ -181,7 +181,7 @@ static int parse_head(struct mk_request_head *h, mk_str in, const struct mk_requ
     return (int)h->len;
 }
 
-/* Can the line end at `i` be the end of a head, or is it none at all? */
+/* Can the line end at `i` end the head, or is it invalid? */
 static bool line_end_decides_head(mk_str in, size_t i)
 {
     if (in.p[i] == '\r')
@@ -191,9 +191,8 @@ static bool line_end_decides_head(mk_str in, size_t i)
     return i >= 3 && in.p[i - 2] == '\n' && in.p[i - 3] == '\r';
 }
 
-/* Is there anything behind the first `seen` bytes that could change the answer from "more"? Only then the
- * head is read again from its beginning: a bounded number of times, most of them while it is a few bytes
- * long. */
+/* Can the bytes after the first `seen` change the result from "more"? Only then is the head parsed again from
+ * its beginning: a bounded number of times, mostly while it is a few bytes long. */
 static bool may_change_result(mk_str in, size_t seen, const struct mk_request_head_limits *limits)
 {
     const size_t method_end = 2 * MK_REQUEST_HEAD_EMPTY_LINES_MAX + MK_REQUEST_HEAD_METHOD_MAX + 1;

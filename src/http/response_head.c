@@ -9,10 +9,10 @@ struct head_parser {
     struct mk_response_head *head;
     struct mk_response_parser_options request;
     unsigned fields_max;
-    uint64_t seen; /* a bit for each enum mk_header_id */
+    uint64_t seen; /* bitmap of enum mk_header_id */
     bool says_close, says_keep_alive;
-    size_t n_options;              /* of Connection */
-    struct mk_header_field beyond; /* a field that there is no room for */
+    size_t n_options;              /* elements of Connection */
+    struct mk_header_field beyond; /* a header for which there is no space */
 };
 
 _Static_assert(MK_HEADER_IDS <= 64, "each name has a bit");
@@ -29,7 +29,7 @@ static bool has_header(const struct head_parser *r, enum mk_header_id id)
 
 /* ---- The status ---- */
 
-/* "200", and what follows it behind a space. */
+/* "200", and what follows after a space. */
 static bool parse_status_code(mk_str text, unsigned min, unsigned *out)
 {
     unsigned status = 0;
@@ -44,7 +44,7 @@ static bool parse_status_code(mk_str text, unsigned min, unsigned *out)
     return text.len == 3 || (text.len > 3 && text.p[3] == ' ');
 }
 
-/* "HTTP/1.1 200 OK": the reason may be empty, and servers that send none leave out its space as well. */
+/* "HTTP/1.1 200 OK": the reason may be empty, and some servers then omit its space as well. */
 static const char *parse_status_line(struct head_parser *r, mk_str line)
 {
     static const size_t version_len = sizeof "HTTP/1.1 " - 1, reason_at = sizeof "HTTP/1.1 200 " - 1;
@@ -69,7 +69,7 @@ bool mk_response_head_parse_status(mk_str line, unsigned min, unsigned *status)
     return is_http && rest.p && mk_is_header_value(line) && parse_status_code(rest, min, status);
 }
 
-/* Of a program that writes one, as servers of uwsgi do. */
+/* A program's own status line, as uwsgi servers send. */
 static const char *parse_cgi_status_line(struct head_parser *r, mk_str line)
 {
     if (!mk_response_head_parse_status(line, CGI_STATUS_MIN, &r->head->status))
@@ -106,7 +106,7 @@ static const char *parse_transfer_encoding(const struct head_parser *r, mk_str v
     return NULL;
 }
 
-/* Every field is compared with every element. */
+/* Each header is compared with each element. */
 static const char *parse_connection(struct head_parser *r, mk_str value)
 {
     mk_str element;
@@ -194,10 +194,10 @@ static inline bool split_header_line(mk_str line, struct mk_header_field *f)
 
 static bool has_valid_name(const struct mk_header_field *f)
 {
-    return f->id != MK_HEADER_OTHER || mk_is_token(f->name); /* those that we know are tokens */
+    return f->id != MK_HEADER_OTHER || mk_is_token(f->name); /* known names are tokens */
 }
 
-/* Where the next field goes. It is one as soon as add_header() has counted it. */
+/* Slot of the next header, which is valid once add_header() has counted it. */
 static struct mk_header_field *next_header_slot(struct head_parser *r)
 {
     const struct mk_headers *fields = &r->head->fields;
@@ -243,8 +243,8 @@ static const char *parse_header_line(struct head_parser *r, mk_str line)
     return add_header(r, f);
 }
 
-/* A field whose line is as it should be, in one pass. False: the line is the last, or wrong, or none of HTTP,
- * and has to be looked at more closely. */
+/* Fast path for a canonical header line. False: the line is the last, invalid, or not HTTP, and needs a full
+ * check. */
 static inline bool parse_header_fast(mk_str *text, mk_str *line, struct mk_header_field *f)
 {
     const char *at = text->p, *end = at + text->len, *colon = mk_scan_find(at, end, ':');
@@ -263,7 +263,7 @@ static inline bool parse_header_fast(mk_str *text, mk_str *line, struct mk_heade
 
 /* ---- What it all means ---- */
 
-/* A head of 1xx, 204 or 304 ends the message, and so does each that answers HEAD (RFC 9112, section 6.3). */
+/* 1xx, 204 and 304 end with the head, and so do responses to HEAD (RFC 9112, section 6.3). */
 static enum mk_response_body_kind body_kind_of(const struct head_parser *r)
 {
     const struct mk_response_head *h = r->head;
@@ -332,7 +332,7 @@ size_t mk_response_head_end(mk_str text, size_t seen, struct mk_response_parser_
     return 0;
 }
 
-/* The next line without its end; absent when it does not end as it must. */
+/* The next line without its line end; absent: invalid line end. */
 static mk_str next_line(mk_str *text, bool cgi)
 {
     const char *lf = text->len ? memchr(text->p, '\n', text->len) : NULL;
@@ -355,7 +355,7 @@ static const char *parse_first_line(struct head_parser *r, mk_str *text)
     return cgi ? parse_cgi_status_line(r, r->head->where) : parse_status_line(r, r->head->where);
 }
 
-/* What is behind the empty line is left in *text. */
+/* Leaves the data after the empty line in *text. */
 static const char *parse_head(struct head_parser *r, mk_str *text)
 {
     struct mk_response_head *h = r->head;

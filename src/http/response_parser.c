@@ -27,7 +27,7 @@ static enum mk_response_parser_event set_error(struct mk_response_parser *r, con
     return MK_RESPONSE_PARSER_ERROR;
 }
 
-/* What cannot become a head is refused at once: it might never end. A CGI program ends, or is ended. */
+/* Rejects an invalid beginning immediately: its end might never come. A CGI program exits, or is stopped. */
 static const char *check_beginning(const struct mk_response_parser *r, mk_str text, size_t from)
 {
     static const char start[] = "HTTP/1.";
@@ -61,14 +61,14 @@ static enum mk_response_parser_event buffer_head(struct mk_response_parser *r, m
     return len ? MK_RESPONSE_PARSER_HEAD : MK_RESPONSE_PARSER_MORE;
 }
 
-/* MK_RESPONSE_PARSER_HEAD: *head is whole. */
+/* MK_RESPONSE_PARSER_HEAD: *head is complete. */
 static enum mk_response_parser_event take_whole_head(struct mk_response_parser *r, mk_str *in, mk_str *head)
 {
     size_t len =
         r->text.len ? 0 : mk_response_head_end(mk_str_first(*in, MK_RESPONSE_PARSER_HEAD_MAX), 0, r->request);
     if (!len)
         return buffer_head(r, in, head);
-    *head = mk_str_first(*in, len); /* it is whole: its parser judges it */
+    *head = mk_str_first(*in, len); /* complete: its parser validates it */
     *in = mk_str_skip(*in, len);
     return MK_RESPONSE_PARSER_HEAD;
 }
@@ -83,12 +83,12 @@ static enum mk_response_parser_event finish_head(struct mk_response_parser *r, c
     return MK_RESPONSE_PARSER_HEAD;
 }
 
-/* Most heads come in one piece, and are well: that is seen while they are parsed. */
+/* Fast path: most heads arrive in one piece and are valid. */
 static bool try_parse_head(struct mk_response_parser *r, mk_str *in)
 {
     mk_str text = mk_str_first(*in, MK_RESPONSE_PARSER_HEAD_MAX);
     if (r->text.len || !mk_response_head_try_parse(&r->head, &text, r->fields_max, r->request)) {
-        r->head = (struct mk_response_head){.fields.at = r->head.fields.at}; /* that was no judgement */
+        r->head = (struct mk_response_head){.fields.at = r->head.fields.at}; /* inconclusive */
         return false;
     }
     *in = mk_str_skip(*in, (size_t)(text.p - in->p));
@@ -109,7 +109,7 @@ static enum mk_response_parser_event parse_head(struct mk_response_parser *r, mk
     return finish_head(r, mk_response_head_parse(&r->head, head, r->fields_max, r->request));
 }
 
-/* The caller has seen the head. */
+/* The caller has received the head. */
 static void enter_body_state(struct mk_response_parser *r)
 {
     static const uint8_t states[] = {[MK_RESPONSE_BODY_NONE] = END,

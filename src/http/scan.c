@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/scan.h"
 
-/* Visible ASCII that is neither a token character nor one of the few exceptions below. */
+/* Visible ASCII except token characters and the few exceptions below. */
 #define PLAIN (MK_SCAN_VALUE | MK_SCAN_TARGET | MK_SCAN_ETAG | MK_SCAN_QUOTED | MK_SCAN_CLEAR)
 #define TOKEN (PLAIN | MK_SCAN_TOKEN)
 #define LABEL (TOKEN | MK_SCAN_LABEL)

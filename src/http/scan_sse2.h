@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A part of http/scan.h: the ends of runs, 16 bytes at a time. */
+/* Part of http/scan.h: scans 16 bytes at a time. */
 #ifndef MK_HTTP_SCAN_SSE2_H
 #define MK_HTTP_SCAN_SSE2_H
 
@@ -19,13 +19,13 @@ static inline __m128i mk_scan_lanes_equal(__m128i lanes, char c)
     return _mm_cmpeq_epi8(lanes, _mm_set1_epi8(c));
 }
 
-/* One bit for each lane that is marked. */
+/* One bit for each marked lane. */
 static inline unsigned mk_scan_bits(__m128i marks)
 {
     return (unsigned)_mm_movemask_epi8(marks);
 }
 
-/* What is not of MK_SCAN_VALUE. */
+/* Marks characters outside of MK_SCAN_VALUE. */
 static inline unsigned mk_scan_no_value(__m128i lanes)
 {
     __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(lanes, _mm_set1_epi8(0x1f)), lanes);
@@ -33,7 +33,7 @@ static inline unsigned mk_scan_no_value(__m128i lanes)
                                      mk_scan_lanes_equal(lanes, 0x7f)));
 }
 
-/* The end of the run of MK_SCAN_VALUE characters that begins at `at`. */
+/* End of the run of MK_SCAN_VALUE characters that starts at `at`. */
 static inline const char *mk_scan_value(const char *at, const char *end)
 {
     for (; end - at >= MK_SCAN_LANES; at += MK_SCAN_LANES) {
@@ -41,7 +41,7 @@ static inline const char *mk_scan_value(const char *at, const char *end)
         if (stops)
             return at + __builtin_ctz(stops);
     }
-    if (end - at >= MK_SCAN_LANES / 2) { /* the short value of the last line */
+    if (end - at >= MK_SCAN_LANES / 2) { /* short value of the last line */
         unsigned stops = mk_scan_no_value(_mm_cvtsi64_si128((long long)mk_scan_load(at))) & 0xff;
         if (stops)
             return at + __builtin_ctz(stops);
@@ -50,7 +50,7 @@ static inline const char *mk_scan_value(const char *at, const char *end)
     return mk_scan_skip(at, end, MK_SCAN_VALUE);
 }
 
-/* The lanes in which something begins that no plain path has. */
+/* Marks lanes that start something not allowed in a plain path. */
 static inline unsigned mk_scan_odd(const char *at, __m128i lanes)
 {
     __m128i next = mk_scan_load_lanes(at + 1);
@@ -59,24 +59,23 @@ static inline unsigned mk_scan_odd(const char *at, __m128i lanes)
     return mk_scan_bits(_mm_or_si128(pairs, mk_scan_lanes_equal(lanes, '%')));
 }
 
-/* What is not of MK_SCAN_TARGET. */
+/* Marks characters outside of MK_SCAN_TARGET. */
 static inline unsigned mk_scan_no_target(__m128i lanes)
 {
-    /* As signed numbers, those above 0x7f are below all others. */
+    /* As signed numbers, those above 0x7f are less than all others. */
     __m128i visible = _mm_cmpgt_epi8(lanes, _mm_set1_epi8(0x20));
     __m128i excepted = _mm_or_si128(mk_scan_lanes_equal(lanes, '#'), mk_scan_lanes_equal(lanes, 0x7f));
     return mk_scan_bits(_mm_andnot_si128(excepted, visible)) ^ 0xffff;
 }
 
-/* The bits below the lowest one that is set; all, if none is. */
+/* The bits below the lowest set bit; all bits if none is set. */
 static inline unsigned mk_scan_bits_before(unsigned bits)
 {
     return (bits - 1) & ~bits;
 }
 
-/* The end of the run of MK_SCAN_TARGET characters that begins at `at`. If it begins with a plain path (see
- * mk_path_is_plain()), *path is the end of that: the first '?', or the end of the run. NULL decides nothing.
- */
+/* End of the run of MK_SCAN_TARGET characters that starts at `at`. If it starts with a plain path (see
+ * mk_path_is_plain()), *path is the end of that path: the first '?', or the end of the run. NULL: unknown. */
 static inline const char *mk_scan_target(const char *at, const char *end, const char **path)
 {
     const char *query = NULL;
@@ -99,10 +98,10 @@ static inline const char *mk_scan_target(const char *at, const char *end, const 
     return mk_scan_skip(at, end, MK_SCAN_TARGET);
 }
 
-/* What is neither of MK_SCAN_CLEAR nor a dot. */
+/* Marks characters that are neither in MK_SCAN_CLEAR nor dots. */
 static inline unsigned mk_scan_no_clear(__m128i lanes)
 {
-    __m128i from_hash = _mm_sub_epi8(lanes, _mm_set1_epi8('#')); /* '#', '$' and '%' follow one another */
+    __m128i from_hash = _mm_sub_epi8(lanes, _mm_set1_epi8('#')); /* '#', '$' and '%' are consecutive */
     __m128i odd = _mm_cmpeq_epi8(_mm_min_epu8(from_hash, _mm_set1_epi8(2)), from_hash);
     __m128i marks = mk_scan_lanes_equal(_mm_or_si128(lanes, _mm_set1_epi8(4)), '?'); /* and ';' */
     odd = _mm_or_si128(odd, _mm_or_si128(marks, mk_scan_lanes_equal(lanes, '(')));
@@ -110,8 +109,8 @@ static inline unsigned mk_scan_no_clear(__m128i lanes)
     return mk_scan_bits(_mm_andnot_si128(odd, _mm_cmpgt_epi8(lanes, _mm_set1_epi8(0x20)))) ^ 0xffff;
 }
 
-/* Is it of MK_SCAN_CLEAR characters and dots? *dot: no dot is before. False decides nothing. The last lanes
- * overlap those before them where the length is no multiple. */
+/* Does it consist of MK_SCAN_CLEAR characters and dots? *dot: no dot comes before it. False: unknown. The
+ * last lanes overlap those before them if the length is not a multiple. */
 static inline bool mk_scan_is_clear(mk_str s, size_t *dot)
 {
     if (s.len < MK_SCAN_LANES / 2)
@@ -137,7 +136,7 @@ static inline bool mk_scan_is_clear(mk_str s, size_t *dot)
     }
 }
 
-/* The first `c` from `at` on; `end` if there is none. */
+/* The first `c` at or after `at`; `end`: none. */
 static inline const char *mk_scan_find(const char *at, const char *end, char c)
 {
     for (; end - at >= MK_SCAN_LANES; at += MK_SCAN_LANES) {

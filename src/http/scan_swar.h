@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A part of http/scan.h, for processors without SSE2: the ends of runs, eight bytes at a time. */
+/* Part of http/scan.h for processors without SSE2: scans eight bytes at a time. */
 #ifndef MK_HTTP_SCAN_SWAR_H
 #define MK_HTTP_SCAN_SWAR_H
 
-/* The end of the run of MK_SCAN_VALUE characters that begins at `at`. */
+/* End of the run of MK_SCAN_VALUE characters that starts at `at`. */
 static inline const char *mk_scan_value(const char *at, const char *end)
 {
     for (; end - at >= 8; at += 8) {
@@ -18,9 +18,8 @@ static inline const char *mk_scan_value(const char *at, const char *end)
     return mk_scan_skip(at, end, MK_SCAN_VALUE);
 }
 
-/* The end of the run of MK_SCAN_TARGET characters that begins at `at`. If it begins with a plain path (see
- * mk_path_is_plain()), *path is the end of that: the first '?', or the end of the run. NULL decides nothing.
- */
+/* End of the run of MK_SCAN_TARGET characters that starts at `at`. If it starts with a plain path (see
+ * mk_path_is_plain()), *path is the end of that path: the first '?', or the end of the run. NULL: unknown. */
 static inline const char *mk_scan_target(const char *at, const char *end, const char **path)
 {
     *path = NULL;
@@ -34,7 +33,7 @@ static inline const char *mk_scan_target(const char *at, const char *end, const 
     return mk_scan_skip(at, end, MK_SCAN_TARGET);
 }
 
-/* Is it of MK_SCAN_CLEAR characters and dots? *dot: no dot is before. False decides nothing. */
+/* Does it consist of MK_SCAN_CLEAR characters and dots? *dot: no dot comes before it. False: unknown. */
 static inline bool mk_scan_is_clear(mk_str s, size_t *dot)
 {
     (void)s;
@@ -42,7 +41,7 @@ static inline bool mk_scan_is_clear(mk_str s, size_t *dot)
     return false;
 }
 
-/* The first `c` from `at` on; `end` if there is none. */
+/* The first `c` at or after `at`; `end`: none. */
 static inline const char *mk_scan_find(const char *at, const char *end, char c)
 {
     for (; end - at >= 8; at += 8) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing HTTP/1.1 response heads and the end of chunks (RFC 9112, sections 4, 5 and 7.1).
+/* Serializes HTTP/1.1 response heads and the last chunk (RFC 9112, sections 4, 5 and 7.1).
  *
- * Nothing is checked here: callers that take names or values from a plugin or an upstream must check that
- * names are tokens and that values pass mk_is_header_value(). */
+ * Nothing is validated here: callers that get names or values from a plugin or an upstream must check that
+ * names are tokens and that values satisfy mk_is_header_value(). */
 #ifndef MK_HTTP_SERIALIZE_H
 #define MK_HTTP_SERIALIZE_H
 

@@ -16,7 +16,7 @@ static void append_sse_line(struct mk_buf *out, mk_str field, mk_str value)
     mk_buf_add_char(out, '\n');
 }
 
-/* Cuts the first line off; CR LF, LF and CR alone end one. */
+/* Takes the first line; lines end with CR LF, LF or CR. */
 static mk_str next_line(mk_str *rest)
 {
     size_t n = 0;

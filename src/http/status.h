@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The status codes that IANA lists, with their reason phrases (RFC 9110, section 15). */
+/* Status codes registered with IANA, and their reason phrases (RFC 9110, section 15). */
 #ifndef MK_HTTP_STATUS_H
 #define MK_HTTP_STATUS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The request target in its four forms (RFC 9112, section 3.2). What becomes of its path: http/path.h. */
+/* Parser for the four forms of the request target (RFC 9112, section 3.2). See http/path.h for its path. */
 #ifndef MK_HTTP_TARGET_H
 #define MK_HTTP_TARGET_H
 
@@ -15,24 +15,24 @@ enum mk_target_form {
     MK_TARGET_ASTERISK,  /* *, for OPTIONS only */
 };
 
-/* All text points into the target, but for a path that absolute-form left out. */
+/* All text points into the target, except for a path omitted in absolute-form. */
 struct mk_target {
     enum mk_target_form form;
-    uint32_t port;    /* of the authority; MK_PORT_NONE if it has none */
-    mk_str scheme;    /* absolute-form only, as it was written; else absent */
+    uint32_t port;    /* of the authority; MK_PORT_NONE: none */
+    mk_str scheme;    /* absolute-form only, as written; else absent */
     mk_str authority; /* absolute-form and authority-form; else absent */
     mk_str host;      /* of the authority */
     mk_str path;      /* begins with '/', still encoded; "*" in asterisk-form; absent in authority-form */
-    mk_str query;     /* what follows the first '?'; absent when there is none */
+    mk_str query;     /* after the first '?'; absent: none */
 };
 
-/* 0, or 400 for a target that is not of a form that its method allows, of another scheme than http or https,
+/* 0, or 400 for a target whose form is not allowed with its method, with a scheme other than http or https,
  * with user information, with a fragment, or with characters other than visible ASCII. */
 int mk_target_parse(enum mk_method method, mk_str text, struct mk_target *out) MK_MUST_USE;
 
-/* Is it visible ASCII without '#', and not empty? mk_request_head_parse() answers with no other target. */
+/* Is it non-empty visible ASCII without '#'? mk_request_head_parse() returns no other target. */
 bool mk_target_is_visible(mk_str text);
-/* The same for a text that is so. */
+/* mk_target_parse() for such text. */
 int mk_target_parse_checked(enum mk_method method, mk_str text, struct mk_target *out) MK_MUST_USE;
 
 #endif

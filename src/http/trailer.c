@@ -11,7 +11,7 @@ bool mk_trailer_is_allowed(mk_str name)
     case MK_HEADER_LINK:
     case MK_HEADER_VIA:
         return mk_is_token(name) && !mk_str_eq_nocase(name, MK_STR("Warning"));
-    default: /* the names we know are known because they change what a message means */
+    default: /* other known names affect the meaning of a message */
         return false;
     }
 }

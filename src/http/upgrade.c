@@ -8,7 +8,7 @@ enum { KEY_BYTES = 16 };
 
 #define MAGIC "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
-/* A name, and perhaps a version behind a slash. */
+/* A name, optionally followed by a slash and a version. */
 static bool is_protocol(mk_str s)
 {
     bool has_version = mk_str_find(s, '/') != MK_STR_NONE;
@@ -25,7 +25,7 @@ mk_str mk_upgrade_protocol(const struct mk_headers *fields)
     return mk_str_eq_nocase(first, MK_UPGRADE_WEBSOCKET) ? MK_UPGRADE_WEBSOCKET : first;
 }
 
-/* The value of a field that is allowed only once; absent if it is not there, or more than once. */
+/* Value of a header that may occur only once; absent: missing or repeated. */
 static mk_str get_unique_header(const struct mk_headers *fields, enum mk_header_id id)
 {
     mk_str value = {NULL, 0}, more;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Other protocols in the place of HTTP: which one a client asks for (RFC 9110, section 7.8), and the
- * handshake of the usual one (RFC 6455, section 4). */
+/* Protocol upgrades: the protocol that a client requests (RFC 9110, section 7.8), and the WebSocket handshake
+ * (RFC 6455, section 4). */
 #ifndef MK_HTTP_UPGRADE_H
 #define MK_HTTP_UPGRADE_H
 
@@ -11,12 +11,12 @@
 
 enum { MK_UPGRADE_KEY_LEN = 24, MK_UPGRADE_ACCEPT_LEN = 28 };
 
-/* The first protocol of the Upgrade field, where Connection says that it is meant for us; absent if there is
- * none, or the list is not well-formed up to there. Spelt as MK_UPGRADE_WEBSOCKET if it is that. */
+/* The first protocol in Upgrade, if Connection lists Upgrade; absent if there is none, or if the list is
+ * malformed up to there. Normalised to MK_UPGRADE_WEBSOCKET for WebSocket. */
 mk_str mk_upgrade_protocol(const struct mk_headers *fields);
 
-/* A WebSocket handshake: 0, or the status to refuse it with: 426 for another version than 13, 400 for
- * anything else that is not valid. `with_key`: over HTTP/2 there is no Sec-WebSocket-Key (RFC 8441, section
+/* Validates a WebSocket handshake: 0, or the status to reject it with: 426 for a version other than 13, 400
+ * for any other error. `with_key`: false over HTTP/2, which has no Sec-WebSocket-Key (RFC 8441, section
  * 5). */
 int mk_upgrade_check_websocket(const struct mk_headers *fields, bool with_key) MK_MUST_USE;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/utf8.h"
 
-enum { FIRST = 0x80, LAST = 0xbf }; /* of bytes that continue a character */
+enum { FIRST = 0x80, LAST = 0xbf }; /* range of continuation bytes */
 
-/* The first byte of a character that is not ASCII decides how many follow. The byte behind it has a smaller
- * range where a shorter form, a surrogate or a number above 10FFFF would be possible. */
+/* The first byte of a non-ASCII character determines the number of continuation bytes. The second byte has a
+ * smaller range to exclude overlong forms, surrogates and numbers above 10FFFF. */
 static bool begin_sequence(struct mk_utf8 *u, unsigned char c)
 {
     u->low = FIRST;
@@ -25,7 +25,7 @@ static bool begin_sequence(struct mk_utf8 *u, unsigned char c)
     return true;
 }
 
-/* How many bytes at the beginning of the text are ASCII: eight at a time, the rest one by one. */
+/* Number of leading ASCII bytes: eight at a time, the rest one by one. */
 static size_t skip_ascii(const unsigned char *p, size_t len)
 {
     size_t i = 0;

@@ -9,10 +9,10 @@
 #define SERVER_MAX_WINDOW "server_max_window_bits"
 #define CLIENT_MAX_WINDOW "client_max_window_bits"
 
-/* Parameters that were there: each may be only once. */
+/* Parameters seen: each may occur once. */
 enum { HAS_SERVER_FORGETS = 1, HAS_CLIENT_FORGETS = 2, HAS_SERVER_MAX = 4, HAS_CLIENT_MAX = 8 };
 
-/* A number from 8 to 15, without a leading zero, perhaps in quotes; 0 if it is none. */
+/* A number from 8 to 15 without a leading zero, optionally quoted; 0: invalid. */
 static uint8_t parse_window_bits(mk_str s)
 {
     uint64_t n;
@@ -23,7 +23,7 @@ static uint8_t parse_window_bits(mk_str s)
     return (uint8_t)n;
 }
 
-/* Which of the parameters it is; 0 if it is none, or not valid. */
+/* Which parameter it is; 0: unknown or invalid. */
 static unsigned parse_parameter(mk_str name, mk_str value, struct mk_ws_extension *o)
 {
     if (mk_str_eq(name, MK_STR(SERVER_FORGETS)) && !value.p)

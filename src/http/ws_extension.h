@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* permessage-deflate (RFC 7692): what a client offers in Sec-WebSocket-Extensions, and the answer. */
+/* permessage-deflate (RFC 7692): negotiation of Sec-WebSocket-Extensions. */
 #ifndef MK_HTTP_WS_EXTENSION_H
 #define MK_HTTP_WS_EXTENSION_H
 
@@ -8,20 +8,19 @@
 
 enum {
     MK_WS_EXTENSION_BITS_MAX = 15,
-    MK_WS_EXTENSION_BITS_MIN = 9, /* of what we send: zlib cannot do with 8 */
+    MK_WS_EXTENSION_BITS_MIN = 9, /* for our direction: zlib does not support 8 */
     MK_WS_EXTENSION_TEXT_MAX = 160,
 };
 
-/* What both sides agree upon. */
+/* Negotiated parameters. */
 struct mk_ws_extension {
-    bool server_keeps, client_keeps; /* may messages of that side refer to earlier ones? */
-    uint8_t server_bits;             /* of the window of what we send */
+    bool server_keeps, client_keeps; /* context takeover: may messages of that side refer to earlier ones? */
+    uint8_t server_bits;             /* window size of our direction */
 };
 
-/* Takes the first offer of the field's value that is valid and possible; false: there is none. `keeps`: we
- * would like contexts to be kept. */
+/* Accepts the first valid offer that can be met; false: none. `keeps`: context takeover is wanted. */
 bool mk_ws_extension_negotiate(mk_str value, bool keeps, struct mk_ws_extension *out) MK_MUST_USE;
-/* The value of the field of the response. */
+/* Writes the header's value for the response. */
 void mk_ws_extension_format(const struct mk_ws_extension *o, struct mk_buf *out);
 
 #endif

@@ -6,8 +6,8 @@ enum {
     OPCODE = 0x0f,
     MASKED = 0x80,
     LEN = 0x7f,
-    LEN16 = 126, /* the length is in the two bytes that follow */
-    LEN64 = 127, /* in eight */
+    LEN16 = 126, /* 16-bit length follows */
+    LEN64 = 127, /* 64-bit length follows */
     MASK_LEN = 4,
 };
 

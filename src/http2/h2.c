@@ -10,7 +10,7 @@
 #include "http2/h2_stream.h"
 #include "http2/h2_write.h"
 
-enum { TABLE_MAX = 4096 /* the initial size of a client's table */ };
+enum { TABLE_MAX = 4096 /* default size of a client's HPACK table */ };
 
 /* ---- Beginning ---- */
 
@@ -51,7 +51,7 @@ static struct mk_h2 *new_h2_connection(struct mk_conn *c)
     return h2;
 }
 
-/* Ends all streams and frees the state of HTTP/2. */
+/* Closes all streams and frees the HTTP/2 state. */
 static void free_h2_connection(struct mk_conn *c, enum mk_outcome ending)
 {
     struct mk_h2 *h2 = c->h2;
@@ -65,7 +65,7 @@ static void free_h2_connection(struct mk_conn *c, enum mk_outcome ending)
 
 /* ---- Ending ---- */
 
-/* All output is sent. */
+/* All output was sent. */
 static void linger_connection(struct mk_conn *c)
 {
     free_h2_connection(c, MK_OUTCOME_OK);
@@ -81,7 +81,7 @@ static void run_woken_streams(struct mk_h2 *h2)
     struct mk_list now;
     if (mk_list_empty(&h2->woken))
         return;
-    /* Streams woken in the meantime run in the next turn. */
+    /* Streams woken meanwhile run in the next iteration. */
     now = h2->woken;
     now.next->prev = now.prev->next = &now;
     mk_list_init(&h2->woken);
@@ -95,7 +95,7 @@ static void run_woken_streams(struct mk_h2 *h2)
         mk_conn_resume(h2->conn);
 }
 
-/* Returns the clock for what the whole connection waits for; streams have their own clocks. */
+/* Returns the timeout for the whole connection; streams have their own timeouts. */
 static enum mk_conn_timeout connection_clock(const struct mk_h2 *h2)
 {
     struct mk_conn *c = h2->conn;
@@ -123,7 +123,7 @@ static bool is_connection_over(const struct mk_h2 *h2)
 
 static void set_connection_clock(struct mk_conn *c, enum mk_conn_timeout clock)
 {
-    bool was_busy = c->h2->idle_at != c->n_requests; /* at least for a part of this turn */
+    bool was_busy = c->h2->idle_at != c->n_requests; /* at least for part of this iteration */
     if (clock == MK_TIMEOUT_NONE)
         mk_conn_stop_timeout(c);
     else if (clock != c->clock || (clock == MK_TIMEOUT_IDLE && was_busy))
@@ -134,8 +134,8 @@ static void set_connection_clock(struct mk_conn *c, enum mk_conn_timeout clock)
         c->h2->limits_left = NULL;
 }
 
-/* All streams share the socket: their client is too slow when it is so for the one that asks for the least.
- */
+/* All streams share the socket: the client is too slow only if it violates the most lenient limit of its
+ * streams. */
 static const struct mk_request_limits *limits(const struct mk_conn *c)
 {
     const struct mk_h2 *h2 = c->state.is == MK_CONN_MULTI ? c->h2 : NULL;
@@ -150,7 +150,7 @@ static const struct mk_request_limits *limits(const struct mk_conn *c)
     return easiest;
 }
 
-/* Has the connection served its last request, or does the worker drain? */
+/* Has the connection served its last request, or is the worker draining? */
 static bool must_shut_down(const struct mk_h2 *h2)
 {
     const struct mk_conn_manager *s = h2->conn->service;
@@ -280,7 +280,7 @@ static void on_drain(struct mk_conn *c)
     leave_connection(c);
 }
 
-/* A response ends with a frame that says so. */
+/* Every response ends with an explicit flag. */
 static bool may_close_without_reset(const struct mk_conn *c)
 {
     return c->state.is == MK_CONN_MULTI;

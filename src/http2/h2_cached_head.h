@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fields that the server keeps ready in the form of HTTP/2. They fit every connection, because nothing is
- * ever put into a client's table. */
+/* Header blocks that the server keeps HPACK-encoded. They are valid on every connection, because nothing is
+ * ever added to a client's dynamic table. */
 #ifndef MK_HTTP2_H2_CACHED_HEAD_H
 #define MK_HTTP2_H2_CACHED_HEAD_H
 
@@ -8,7 +8,7 @@
 
 /* An mk_h2_head_writer. */
 void mk_h2_cached_head_write(struct mk_buf *out, const struct mk_header_block *whole, uint64_t size);
-/* The date is the last part of it: mk_common_headers_update_date renews it. */
+/* The date is the last part: mk_common_headers_update_date() renews it. */
 void mk_h2_cached_head_write_date(struct mk_common_headers *s);
 
 #endif

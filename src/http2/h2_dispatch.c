@@ -5,7 +5,7 @@
 #include "http2/h2_stream.h"
 #include "http2/h2_tunnel.h"
 
-/* The flow has a response. */
+/* Dispatch has produced a response. */
 static void start_response(struct mk_h2_stream *s)
 {
     mk_http_stream_allow_call(&s->d);
@@ -31,7 +31,7 @@ void mk_h2_dispatch_error(struct mk_h2_stream *s, unsigned status)
     start_response(s);
 }
 
-/* The clock in s->due has run out. */
+/* The timeout in s->due has expired. */
 MK_COLD static void handle_timeout(struct mk_h2_stream *s)
 {
     bool by_handler = s->due == MK_TIMEOUT_HANDLER;
@@ -54,7 +54,7 @@ static void call_handler(struct mk_h2_stream *s)
     }
     mk_http_stream_begin_call(&s->d);
     if (s->clock == MK_TIMEOUT_HANDLER)
-        mk_h2_stream_stop_clock(s); /* the next wait gets its full time */
+        mk_h2_stream_stop_clock(s); /* the next wait gets the full timeout */
     if (mk_dispatch_run(s->d.x))
         start_response(s);
     else if (s->d.awaits != MK_AWAITS_NOTHING)

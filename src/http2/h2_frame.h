@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames of HTTP/2 (RFC 9113, sections 4 and 6): their heads, what is wrong with one by itself, and how to
- * write them. */
+/* HTTP/2 frames (RFC 9113, sections 4 and 6): parsing, validation and writing of frame headers. */
 #ifndef MK_HTTP2_H2_FRAME_H
 #define MK_HTTP2_H2_FRAME_H
 
@@ -61,8 +60,8 @@ enum mk_h2_setting {
 
 enum {
     MK_H2_FRAME_HEAD = 9,
-    MK_H2_FRAME_MAX = 16384, /* the payload: every peer accepts this much, and we accept no more */
-    MK_H2_WINDOW = 65535,    /* of everything, to begin with */
+    MK_H2_FRAME_MAX = 16384, /* payload size: every peer accepts this much, and we accept no more */
+    MK_H2_WINDOW = 65535,    /* initial windows */
     MK_H2_WINDOW_MAX = 0x7fffffff,
     MK_H2_STREAM_MAX = 0x7fffffff,
 };
@@ -70,23 +69,23 @@ enum {
 /* The client connection preface. */
 
 struct mk_h2_frame {
-    uint32_t length; /* of the payload */
+    uint32_t length; /* payload length */
     uint8_t type, flags;
     uint32_t stream;
 };
 
-/* `in` holds MK_H2_FRAME_HEAD bytes at least. */
+/* `in` must hold at least MK_H2_FRAME_HEAD bytes. */
 struct mk_h2_frame mk_h2_frame_parse(mk_str in);
 
-/* Could a client send such a frame at all? 0, or the enum mk_h2_error that ends the connection. Frames of
- * types that we do not know are fine: they are to be ignored. */
+/* Validates a frame by itself. 0, or the enum mk_h2_error that ends the connection. Unknown types are valid:
+ * ignore them. */
 enum mk_h2_error mk_h2_frame_check(const struct mk_h2_frame *f);
 
-/* What is left of the payload of DATA and HEADERS without padding and priority. False: there is more padding
- * than frame. */
+/* Removes padding and priority from the payload of DATA and HEADERS. False: the padding is longer than the
+ * frame. */
 bool mk_h2_frame_unpad(const struct mk_h2_frame *f, mk_str *payload) MK_MUST_USE;
 
-/* The next pair of a SETTINGS payload; false: there is none. */
+/* The next pair of a SETTINGS payload; false: none. */
 bool mk_h2_frame_next_setting(mk_str *payload, unsigned *id, uint32_t *value);
 
 uint32_t mk_h2_frame_read_u32(mk_str four_bytes);
@@ -95,7 +94,7 @@ uint32_t mk_h2_frame_read_u32(mk_str four_bytes);
 
 void mk_h2_frame_emit_head(struct mk_buf *out, uint32_t length, enum mk_h2_type type, unsigned flags,
                            uint32_t stream);
-/* The same over nine bytes that were left free for it. */
+/* The same, over nine reserved bytes. */
 void mk_h2_frame_write_head(char *at, uint32_t length, enum mk_h2_type type, unsigned flags, uint32_t stream);
 void mk_h2_frame_emit_u32(struct mk_buf *out, uint32_t n);
 void mk_h2_frame_emit_setting(struct mk_buf *out, enum mk_h2_setting id, uint32_t value);

@@ -8,7 +8,7 @@
 
 enum { MALFORMED = MK_H2_HEAD_MALFORMED };
 
-/* A part of Cookie, which may come in many (RFC 9113, section 8.2.3); those behind the first. */
+/* A piece of Cookie, which may be split into many (RFC 9113, section 8.2.3), with the following pieces. */
 struct mk_h2_cookie_crumb {
     struct mk_h2_cookie_crumb *next;
     mk_str text;
@@ -56,7 +56,7 @@ static int copy_to_arena(struct mk_h2_head *h, mk_str *to, mk_str from)
     return 0;
 }
 
-/* Where the value of a pseudo field belongs; NULL for one that requests do not have. */
+/* Where to store the value of a pseudo-header; NULL: not allowed in requests. */
 static mk_str *pseudo_header_slot(struct mk_h2_head *h, mk_str name)
 {
     if (mk_str_eq(name, MK_STR(":path")))
@@ -97,7 +97,7 @@ static int append_header(struct mk_h2_head *h, enum mk_header_id id, mk_str name
     return 0;
 }
 
-/* All pseudo fields are there: Host takes its place in front of the regular ones. */
+/* The pseudo-headers are complete: inserts Host before the regular headers. */
 static int begin_regular_headers(struct mk_h2_head *h)
 {
     if (h->is_regular)
@@ -117,14 +117,14 @@ static int append_header_copy(struct mk_h2_head *h, enum mk_header_id id, mk_str
     return append_header(h, id, mk_str_of(p, name.len), mk_str_of(p + name.len, value.len));
 }
 
-/* The port that is meant, written or not. */
+/* The explicit or default port. */
 static uint32_t effective_port(const struct mk_h2_head *h, uint32_t port)
 {
     bool is_https = mk_str_eq_nocase(h->scheme, MK_STR("https"));
     return port != MK_PORT_NONE ? port : is_https ? 443 : 80;
 }
 
-/* Does Host mean what :authority means (RFC 9113, section 8.3.1)? */
+/* Is Host equivalent to :authority (RFC 9113, section 8.3.1)? */
 static int compare_host_to_authority(const struct mk_h2_head *h, mk_str value)
 {
     mk_str theirs, ours;
@@ -170,7 +170,7 @@ static int add_cookie(struct mk_h2_head *h, mk_str name, mk_str value)
     return copy_to_arena(h, &crumb->text, value);
 }
 
-/* What HTTP/1 says with these is said by frames, or cannot be said (RFC 9113, section 8.2.2). */
+/* Connection-specific headers of HTTP/1 are expressed by frames, or forbidden (RFC 9113, section 8.2.2). */
 static bool is_connection_specific(enum mk_header_id id, mk_str value)
 {
     if (id == MK_HEADER_TE)
@@ -192,7 +192,7 @@ static int dispatch_regular_header(struct mk_h2_head *h, enum mk_header_id id, m
     return append_header_copy(h, id, name, value);
 }
 
-/* A name that we know is a token: of the others each character is looked at. */
+/* Known names are tokens: only others are checked. */
 static bool is_valid_name(enum mk_header_id id, mk_str name)
 {
     return !mk_scan_has_capitals(name) && (id != MK_HEADER_OTHER || mk_is_token(name));
@@ -232,7 +232,7 @@ static bool has_required_pseudo_headers(const struct mk_h2_head *h)
     return h->scheme.p && h->path.len > 0;
 }
 
-/* :path is never the whole URL, nor an authority, however much it looks like one. */
+/* :path is never an absolute URL or an authority, even if it looks like one. */
 static int check_target(const struct mk_h2_head *h)
 {
     if (h->method == MK_METHOD_CONNECT && !h->protocol.p)
@@ -243,7 +243,7 @@ static int check_target(const struct mk_h2_head *h)
     return is_asterisk || (h->path.p[0] == '/' && mk_scan_all(h->path, MK_SCAN_TARGET)) ? 0 : 400;
 }
 
-/* Also for a refusal: the host may have a page for it. */
+/* For rejected requests as well: the host may have an error page. */
 static int parse_host(struct mk_h2_head *h)
 {
     mk_str value = h->authority.p ? h->authority : mk_headers_get(&h->fields, MK_HEADER_HOST);

@@ -8,7 +8,7 @@
 
 enum {
     FRAMES_OF_BLOCK_MAX = 32, /* no well-behaved client splits a head into more */
-    UNSENT_MAX = 128 * 1024,  /* a scratch full of content, and small frames */
+    UNSENT_MAX = 128 * 1024,  /* a full output buffer of body data, and small frames */
 };
 
 static void protocol_error(struct mk_h2 *h2)
@@ -16,7 +16,8 @@ static void protocol_error(struct mk_h2 *h2)
     mk_h2_write_goaway_error(h2, MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL);
 }
 
-/* A stream error. It costs patience: a client could cause many on purpose to keep the server busy. */
+/* A stream error. It is charged to the abuse budget: a client could cause many on purpose to keep the server
+ * busy. */
 static void stream_error(struct mk_h2 *h2, struct mk_h2_stream *s, uint32_t id, enum mk_h2_error error)
 {
     if (!mk_h2_abuse_charge(h2, MK_H2_RESET_COST, MK_H2_MANY_RESETS))
@@ -50,7 +51,7 @@ static void deliver_data(struct mk_h2 *h2, struct mk_h2_stream *s, const struct 
     if (mk_http_stream_request_received(&s->d))
         stream_error(h2, s, s->id, MK_H2_STREAM_CLOSED);
     else if (f->length &&
-             s->receive_window + h2->early < 0) /* RFC 9113, section 6.9.1: an empty frame may come */
+             s->receive_window + h2->early < 0) /* RFC 9113, section 6.9.1: an empty frame is allowed */
         stream_error(h2, s, s->id, MK_H2_FLOW_CONTROL_ERROR);
     else if (data.len || ends || mk_h2_abuse_charge(h2, 1, MK_H2_MANY_EMPTY))
         mk_h2_stream_receive(s, data, ends);
@@ -128,7 +129,7 @@ static void on_continuation(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_st
 
 /* ---- Windows ---- */
 
-/* Is the stream sending content: after its head and before its end? */
+/* Is the stream receiving a body: after its head and before its end? */
 static bool is_sending_body(const struct mk_h2_stream *s)
 {
     return s->d.reply.is != MK_RESPONSE_PENDING && !mk_http_stream_response_written(&s->d);
@@ -208,7 +209,7 @@ static bool apply_setting(struct mk_h2 *h2, unsigned id, uint32_t value)
             break;
         mk_h2_write_goaway_error(h2, MK_H2_FLOW_CONTROL_ERROR, MK_H2_BAD_FLOW);
         return false;
-    default: /* limits on streams that we open, of which there are none, and unknown settings */
+    default: /* limits on streams that we open (none), and unknown settings */
         break;
     }
     if (!fine)
@@ -262,7 +263,7 @@ static void reprioritize_stream(struct mk_h2_stream *s, struct mk_h2_priority pr
     bool queued = !mk_list_empty(&s->turn);
     s->priority = priority;
     if (!queued || s->d.x->step != MK_DISPATCH_READY || mk_http_stream_is_tunnel(&s->d) || s->due)
-        return; /* it does not wait for its turn to send */
+        return; /* it is not waiting to send */
     mk_list_remove(&s->turn);
     mk_h2_stream_queue_output(s);
 }
@@ -303,7 +304,7 @@ static void dispatch_frame(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str
     case MK_H2_PING:
         on_ping(h2, f, payload);
         break;
-    case MK_H2_GOAWAY: /* the connection ends after the streams that are open */
+    case MK_H2_GOAWAY: /* the connection ends after its open streams */
         if (h2->remote.is == MK_H2_REMOTE_OPEN)
             mk_h2_state_move_remote(h2, MK_H2_REMOTE_GOAWAY);
         break;
@@ -383,7 +384,7 @@ MK_COLD static void on_input_end(struct mk_h2 *h2, ssize_t n)
         mk_h2_stream_end_input(h2);
 }
 
-/* Is so much output unsent that no more input should be read? Responses to it would pile up. */
+/* Is so much output pending that input should not be read? Responses would pile up. */
 static bool has_too_much_unsent(const struct mk_h2 *h2)
 {
     return mk_send_queue_len(&h2->conn->out) > UNSENT_MAX;

@@ -10,20 +10,21 @@
 enum {
     ROOM_MIN =
         1024 +
-        MK_H2_FRAME_HEAD, /* in the scratch: with less, it is flushed instead of writing a smaller frame */
+        MK_H2_FRAME_HEAD, /* minimum space in the output buffer: with less, it is flushed instead of writing a
+                           * smaller frame */
     AT_ONCE_MAX = 16 * 1024,
-    TURN_MAX = 8 * 1024 * 1024, /* bytes for one connection before other connections get a turn */
-    TINY = 64,                  /* a frame with less content costs patience */
-    SOURCE_ROOM = 16 * 1024, /* a head is followed by the first content of its source: an error may still take
-                                its place */
+    TURN_MAX = 8 * 1024 * 1024, /* maximum bytes for one connection before yielding to others */
+    TINY = 64,                  /* smaller DATA frames are charged to the abuse budget */
+    SOURCE_ROOM = 16 * 1024, /* a head is followed by the first body data of its source: an error may still
+                              * replace it */
 };
 
 enum progress {
-    COMPLETE,     /* the response is written, or the stream is closed */
+    COMPLETE,     /* the response is complete, or the stream is closed */
     MORE,         /* a frame was written, more follow */
     WAITS_WINDOW, /* for the stream's window */
     WAITS_CLIENT, /* for the connection's window */
-    WAITS_ROOM,   /* for room in the scratch */
+    WAITS_ROOM,   /* for space in the output buffer */
     WAITS_CONTENT,
 };
 
@@ -70,7 +71,7 @@ static bool try_write_head(struct mk_h2_stream *s, struct mk_buf *out, bool ends
     return true;
 }
 
-/* False: the scratch has no room now. */
+/* False: no space in the output buffer. */
 static bool write_head(struct mk_h2_stream *s)
 {
     struct mk_buf *out = mk_h2_write_buffer(s->h2);
@@ -83,7 +84,7 @@ static bool write_head(struct mk_h2_stream *s)
     bool written = try_write_head(s, out, ends);
     if (!written && out->len)
         return false;
-    if (!written) { /* not even alone: an error takes its place */
+    if (!written) { /* too large even alone: an error replaces it */
         mk_http_stream_replace_with_error(&s->d);
         return write_head(s);
     }
@@ -97,7 +98,7 @@ static bool write_head(struct mk_h2_stream *s)
 
 /* ---- Content ---- */
 
-/* The content cannot be completed. */
+/* The body cannot be completed. */
 MK_COLD static enum progress fail_response(struct mk_h2_stream *s)
 {
     const struct mk_buf *out = mk_h2_write_buffer(s->h2);
@@ -112,7 +113,7 @@ MK_COLD static enum progress fail_response(struct mk_h2_stream *s)
     return MORE;
 }
 
-/* Returns how much content the next frame may have. 0: none; *why says what the stream waits for. */
+/* Returns the maximum body bytes for the next frame. 0: none; *why is what the stream waits for. */
 static size_t data_frame_room(struct mk_h2_stream *s, enum progress *why)
 {
     const struct mk_buf *out = mk_h2_write_buffer(s->h2);
@@ -126,7 +127,7 @@ static size_t data_frame_room(struct mk_h2_stream *s, enum progress *why)
         most = (size_t)s->d.to_send;
     if ((uint64_t)window >= most)
         return most;
-    /* A client that opens its window by a few bytes at a time causes much work for little content. */
+    /* A client that opens its window a few bytes at a time causes much work for little data. */
     *why = WAITS_CLIENT;
     if (window < TINY && !mk_h2_abuse_charge(s->h2, 1, MK_H2_TINY_WINDOWS))
         return 0;
@@ -205,7 +206,7 @@ static enum progress write_body_frame(struct mk_h2_stream *s)
 
 /* ---- One stream ---- */
 
-/* The whole response is in the scratch. */
+/* The whole response is in the output buffer. */
 static void finish_response(struct mk_h2_stream *s)
 {
     bool little =
@@ -224,7 +225,7 @@ static void finish_response(struct mk_h2_stream *s)
     }
 }
 
-/* Writes the head, or one frame of content. */
+/* Writes the head, or one DATA frame. */
 static enum progress write_next_frame(struct mk_h2_stream *s)
 {
     if (s->d.reply.is == MK_RESPONSE_PENDING && !write_head(s))
@@ -247,8 +248,8 @@ bool mk_h2_output_try_send_now(struct mk_h2_stream *s)
 
 /* ---- All of them ---- */
 
-/* Returns the most urgent stream that can send; NULL: none can. Heads can be sent even while the connection's
- * window is closed. */
+/* Returns the most urgent stream that can send; NULL: none. Heads can be sent even if the connection's window
+ * is closed. */
 static struct mk_h2_stream *choose_stream(struct mk_h2 *h2)
 {
     for (unsigned u = 0; u < MK_URGENCIES; u++) {
@@ -259,7 +260,7 @@ static struct mk_h2_stream *choose_stream(struct mk_h2 *h2)
         MK_LIST_EACH_SAFE (at, &h2->ready[u]) {
             struct mk_h2_stream *s = MK_LIST_ENTRY(at, struct mk_h2_stream, turn);
             bool opens =
-                h2->send_window > 0 || h2->remote.is == MK_H2_REMOTE_CLOSED; /* or is to be given up */
+                h2->send_window > 0 || h2->remote.is == MK_H2_REMOTE_CLOSED; /* or is to be aborted */
             if (opens || s->d.reply.is == MK_RESPONSE_PENDING)
                 return s;
         }
@@ -272,7 +273,7 @@ static void requeue_stream(struct mk_h2_stream *s)
 {
     if (mk_http_stream_is_tunnel(&s->d))
         mk_h2_stream_set_clock(s, MK_TIMEOUT_TUNNEL);
-    else if (s->clock == MK_TIMEOUT_HANDLER) /* but the RATE clock goes on */
+    else if (s->clock == MK_TIMEOUT_HANDLER) /* but the RATE timeout continues */
         mk_h2_stream_set_clock(s, MK_TIMEOUT_NONE);
     if (s->priority.incremental) {
         mk_list_remove(&s->turn);
@@ -288,11 +289,11 @@ static void wait_for_body(struct mk_h2_stream *s)
         mk_h2_stream_set_wait_clock(s);
         return;
     }
-    mk_h2_stream_wake(s); /* its source has resumed itself: other streams first, however urgent this one is */
+    mk_h2_stream_wake(s); /* its source has resumed itself: other streams go first, whatever the urgency */
     mk_conn_resume(s->h2->conn);
 }
 
-/* A client that says no more opens no window. */
+/* A client that has closed its side will not open a window. */
 static void wait_for_window(struct mk_h2_stream *s, enum progress which)
 {
     if (s->h2->remote.is == MK_H2_REMOTE_CLOSED) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http2/h2_priority.h"
 
-/* A member without its parameters ("u=1;x=2"). */
+/* A list member without its parameters ("u=1;x=2"). */
 static mk_str next_member(mk_str *list)
 {
     size_t n = mk_str_find(*list, ',');

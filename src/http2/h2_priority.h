@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Priority field (RFC 9218): how urgent a response is, and whether pieces of it are of use. */
+/* The Priority header (RFC 9218): urgency of a response, and whether partial data is useful. */
 #ifndef MK_HTTP2_H2_PRIORITY_H
 #define MK_HTTP2_H2_PRIORITY_H
 
@@ -8,7 +8,7 @@
 enum { MK_URGENCIES = 8, MK_URGENCY_USUAL = 3 };
 
 struct mk_h2_priority {
-    uint8_t urgency; /* 0 is before all others */
+    uint8_t urgency; /* 0 is the most urgent */
     bool incremental;
 };
 

@@ -6,8 +6,8 @@
 
 enum {
     PIECE_MIN = 1024,         /* small frames share one */
-    WIDE_WINDOW = 256 * 1024, /* of a stream whose handler reads, as far as the spare part lasts */
-    UPDATE_MIN = 16 * 1024,   /* the least to open the connection's window by, unless it is nearly closed */
+    WIDE_WINDOW = 256 * 1024, /* window of a stream whose handler reads, as far as the spare part allows */
+    UPDATE_MIN = 16 * 1024,   /* minimum increment of the connection's window, unless it is nearly closed */
 };
 
 struct mk_h2_body_chunk {
@@ -44,7 +44,7 @@ void mk_h2_recv_window_mark(struct mk_h2_stream *s)
         mk_list_add_last(&s->h2->touched, &s->touched);
 }
 
-/* Takes back what the stream has beyond its share. */
+/* Takes back the part of the window beyond the stream's share. */
 static void shrink_window(struct mk_h2_stream *s)
 {
     s->h2->spare += s->window_size - s->h2->share;
@@ -175,8 +175,8 @@ static void update_stream_window(struct mk_h2_stream *s)
     mk_h2_write_window_update(s->h2, s->id, (uint32_t)by);
 }
 
-/* Gives back everything that has arrived and is not held: content that was read or discarded, padding, and
- * content of closed streams. */
+/* Returns everything that has arrived and is not held: body data that was read or discarded, padding, and
+ * data of closed streams. */
 static void update_connection_window(struct mk_h2 *h2)
 {
     int64_t by = (int64_t)h2->conn->service->limits->h2.unread_max - h2->receive_window - h2->held;

@@ -19,8 +19,8 @@ static struct mk_conn_manager *service_of(const struct mk_h2 *h2)
     return h2->conn->service;
 }
 
-/* Every block must be decoded, even if it is discarded: it changes the table that later blocks use. False:
- * the connection has failed. */
+/* Every block must be decoded, even if it is discarded: it changes the table used by later blocks. False: the
+ * connection has failed. */
 static bool decode_block(struct mk_h2 *h2, mk_str block, mk_hpack_on_header *on_field, void *ctx)
 {
     mk_err e = mk_hpack_decode(h2->decoder, block, on_field, ctx);
@@ -41,7 +41,7 @@ static int ignore_header(void *ctx, mk_str name, mk_str value)
 
 /* ---- Requests ---- */
 
-/* Copies the fields into the arena: all heads share the room they are in. */
+/* Copies the headers to the arena: all heads share one buffer. */
 static bool store_headers(struct mk_h2_stream *s, const struct mk_h2_head *head)
 {
     struct mk_header_field *at = mk_arena_alloc(&s->d.x->arena, sizeof *at * head->fields.n);
@@ -69,7 +69,7 @@ static int set_target(struct mk_h2_stream *s, const struct mk_h2_head *head, boo
     mk_conn_manager_note_request(service_of(s->h2), head->method_text,
                                  connect ? head->authority : head->path);
     int bad = mk_request_target_init(&s->d.x->request, connect ? head->authority : head->path, head->host);
-    return tunnel && ends ? 400 : bad; /* it has ended already, and a success would open it */
+    return tunnel && ends ? 400 : bad; /* the stream has ended already, and success would open it */
 }
 
 static void set_body_length(struct mk_h2_stream *s, const struct mk_h2_head *head, bool ends)
@@ -79,7 +79,7 @@ static void set_body_length(struct mk_h2_stream *s, const struct mk_h2_head *hea
         mk_http_stream_close_remote(&s->d);
     else if (head->expects_continue)
         mk_http_stream_set_input_state(&s->d, MK_INPUT_AWAITS_CONTINUE);
-    s->d.x->request.length = head->protocol.p ? 0 : s->announced; /* what follows is of the tunnel */
+    s->d.x->request.length = head->protocol.p ? 0 : s->announced; /* data that follows belongs to the tunnel */
 }
 
 static unsigned fill_request(struct mk_h2_stream *s, const struct mk_h2_head *head, bool ends)
@@ -97,7 +97,7 @@ static unsigned fill_request(struct mk_h2_stream *s, const struct mk_h2_head *he
     return bad ? (unsigned)bad : too_much;
 }
 
-/* May the client open another stream? Refuses it if not. */
+/* May the client open another stream? Otherwise rejects it. */
 static bool admit_stream(struct mk_h2 *h2, uint32_t id, mk_str block)
 {
     const struct mk_conn_manager_limits *l = service_of(h2)->limits;
@@ -141,7 +141,7 @@ static void open_stream(struct mk_h2 *h2, uint32_t id, mk_str block, bool ends)
 
 /* ---- Trailers ---- */
 
-/* Omits fields that trailers must not have (RFC 9110, section 6.5.1). */
+/* Omits headers that are not allowed in trailers (RFC 9110, section 6.5.1). */
 static bool store_trailers(struct mk_h2_stream *s, const struct mk_headers *fields)
 {
     for (unsigned i = 0; i < fields->n; i++)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Turns field blocks of HTTP/2 clients into requests and trailers. */
+/* Turns header blocks of HTTP/2 clients into requests and trailers. */
 #ifndef MK_HTTP2_H2_REQUEST_H
 #define MK_HTTP2_H2_REQUEST_H
 
 #include "http2/h2_types.h"
 
-/* Handles a complete field block: opens the stream with a request, or ends its content with trailers. */
+/* Handles a complete header block: opens the stream with a request, or ends its body with trailers. */
 void mk_h2_request_receive_block(struct mk_h2 *h2, uint32_t stream, mk_str block, bool ends);
 
 #endif

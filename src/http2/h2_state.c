@@ -20,7 +20,7 @@ static const struct mk_sm_states local_states = {
     MK_SM_STATE(MK_H2_LOCAL_LOST, "lost", 0),
 };
 
-/* Without our GOAWAY, each stream is served; without a client that has spoken HTTP/2, there is none. */
+/* Without our GOAWAY, each stream is served; before the client has sent HTTP/2, no stream exists. */
 static const char *remote_invariant_error(const void *owner)
 {
     const struct mk_h2 *h2 = owner;

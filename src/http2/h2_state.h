@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The states of an HTTP/2 connection: how far each side is, and which moves are legal. */
+/* State machine of an HTTP/2 connection for both sides. */
 #ifndef MK_HTTP2_H2_STATE_H
 #define MK_HTTP2_H2_STATE_H
 

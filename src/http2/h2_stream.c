@@ -5,7 +5,7 @@
 #include "http2/h2_recv_window.h"
 #include "http2/h2_write.h"
 
-enum { FRAME_ROOM = 64, FIELD_ROOM = 16 }; /* around a block of fields, and around each of them, at most */
+enum { FRAME_ROOM = 64, FIELD_ROOM = 16 }; /* maximum overhead of a header block, and of each header */
 
 static struct mk_conn_manager *service_of(const struct mk_h2_stream *s)
 {
@@ -82,7 +82,7 @@ void mk_h2_stream_set_clock(struct mk_h2_stream *s, enum mk_conn_timeout clock)
 void mk_h2_stream_set_wait_clock(struct mk_h2_stream *s)
 {
     if (mk_http_stream_is_tunnel(&s->d))
-        return; /* its clock runs already */
+        return; /* the timeout is already running */
     mk_h2_stream_set_clock(s, mk_http_stream_timeout(&s->d));
     if (mk_http_stream_is_client_gone(&s->d))
         mk_h2_stream_close(s, MK_OUTCOME_CLIENT_ABORTED);
@@ -90,7 +90,7 @@ void mk_h2_stream_set_wait_clock(struct mk_h2_stream *s)
 
 /* ---- What the request may ask ---- */
 
-/* In the scratch: with less, it is flushed first. */
+/* Minimum space in the output buffer: with less, it is flushed first. */
 static size_t interim_size(const struct mk_header *fields, size_t n)
 {
     size_t room = FRAME_ROOM;
@@ -99,7 +99,7 @@ static size_t interim_size(const struct mk_header *fields, size_t n)
     return room;
 }
 
-/* An interim response. False: it does not fit. */
+/* Sends an interim response. False: no space. */
 static bool send_interim(struct mk_h2_stream *s, unsigned status, const struct mk_header *fields, size_t n)
 {
     struct mk_buf *out = mk_h2_write_reserve(s->h2, interim_size(fields, n));
@@ -114,7 +114,7 @@ static bool send_interim(struct mk_h2_stream *s, unsigned status, const struct m
 void mk_h2_stream_send_continue(struct mk_h2_stream *s)
 {
     mk_http_stream_set_input_state(&s->d, MK_INPUT_WANTED);
-    if (!s->d.received && !s->d.x->response.sealed) /* else the client does not wait for it any more */
+    if (!s->d.received && !s->d.x->response.sealed) /* otherwise the client no longer waits for it */
         (void)send_interim(s, 100, NULL, 0);
 }
 
@@ -130,7 +130,7 @@ static ssize_t on_body_read(void *ctx, char *room, size_t cap)
 {
     struct mk_h2_stream *s = ctx;
     if (service_of(s)->serving != s->h2->conn)
-        return -EAGAIN; /* called from outside of a handler or source: resume first */
+        return -EAGAIN; /* called outside of a handler or source: must be resumed first */
     if (s->d.x->request.tunnel.p && !mk_http_stream_is_tunnel(&s->d))
         return 0; /* later input belongs to the tunnel, if a handler opens it */
     if (s->first)
@@ -144,7 +144,7 @@ static ssize_t on_body_read(void *ctx, char *room, size_t cap)
     return -EAGAIN;
 }
 
-/* Continues where the stream is: in the flow, or among the streams that send. */
+/* Continues with dispatch, or with sending. */
 static void resume_stream(struct mk_h2_stream *s)
 {
     mk_http_stream_allow_call(&s->d);
@@ -152,7 +152,7 @@ static void resume_stream(struct mk_h2_stream *s)
         mk_h2_stream_wake(s);
         return;
     }
-    if (s->clock == MK_TIMEOUT_HANDLER) /* from now on it waits for its turn, and for room at the client */
+    if (s->clock == MK_TIMEOUT_HANDLER) /* from now on it waits for its turn, and for the client */
         mk_h2_stream_stop_clock(s);
     mk_h2_stream_queue_output(s);
 }
@@ -204,7 +204,7 @@ static void unlink_stream(struct mk_h2_stream *s)
     mk_timer_stop(&s->timer);
 }
 
-/* What is left of its response may still wait for room, with the output of the connection. */
+/* The rest of its response may still be pending in the connection's output. */
 static void keep_rate_limits(const struct mk_h2_stream *s)
 {
     const struct mk_vhost *site = s->d.x->request.site;
@@ -265,7 +265,7 @@ void mk_h2_stream_drain(struct mk_h2_stream *s)
 
 /* ---- Incoming content ---- */
 
-/* Wakes a handler or source that waits for content: some has arrived, or none will. */
+/* Wakes a handler or source that waits for body data: some has arrived, or none will. */
 static void wake_reader(struct mk_h2_stream *s)
 {
     if (s->d.awaits == MK_AWAITS_BODY || mk_http_stream_is_tunnel(&s->d))
@@ -288,7 +288,7 @@ static void fail_input(struct mk_h2_stream *s, mk_err e)
     wake_reader(s);
 }
 
-/* Does the content agree with the Content-Length, as far as it has arrived? */
+/* Does the received body match Content-Length so far? */
 static bool fits_content_length(const struct mk_h2_stream *s, bool ends)
 {
     return s->announced == MK_REQUEST_LENGTH_UNKNOWN ||
@@ -302,7 +302,7 @@ static void reset_length_mismatch(struct mk_h2_stream *s)
         mk_h2_stream_reset(s, MK_H2_PROTOCOL_ERROR, MK_OUTCOME_REJECTED);
 }
 
-/* The stream only waits for the end of unwanted content. */
+/* The stream only waits for the end of an unwanted body. */
 static void receive_while_draining(struct mk_h2_stream *s, bool ends)
 {
     if (ends)
@@ -352,7 +352,7 @@ static void end_stream_input(struct mk_h2_stream *s)
     if (s->clock == MK_TIMEOUT_HANDLER)
         mk_h2_stream_set_wait_clock(s);
     if (!mk_h2_stream_is_closed(s) && s->d.reply.is != MK_RESPONSE_PENDING && s->send_window <= 0)
-        mk_h2_stream_queue_output(s); /* to be given up, if it waits for that window */
+        mk_h2_stream_queue_output(s); /* to be aborted if it waits for that window */
 }
 
 void mk_h2_stream_end_input(struct mk_h2 *h2)

@@ -1,32 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP/2 streams: creation and end, incoming content, clocks. */
+/* HTTP/2 streams: creation and end, incoming body data, timeouts. */
 #ifndef MK_HTTP2_H2_STREAM_H
 #define MK_HTTP2_H2_STREAM_H
 
 #include "http2/h2_types.h"
 
-enum { MK_H2_DRAIN_MAX = 64 * 1024 }; /* up to so much unwanted content, the client may finish sending */
+enum { MK_H2_DRAIN_MAX = 64 * 1024 }; /* maximum unwanted body data that the client may finish sending */
 
 struct mk_h2_stream *mk_h2_stream_find(const struct mk_h2 *h2, uint32_t id);
 
 /* Creates a stream with an empty request. NULL: out of memory. */
 struct mk_h2_stream *mk_h2_stream_new(struct mk_h2 *h2, uint32_t id) MK_MUST_USE;
 
-/* Closes the stream and makes its record, if there is none yet. The memory stays until
- * mk_h2_stream_free_closed, so that callers may still read it; all functions below ignore a closed stream. */
+/* Closes the stream and writes its access-log entry, if not written. The memory stays until
+ * mk_h2_stream_free_closed(), so that callers may still read it; all functions below ignore a closed
+ * stream. */
 void mk_h2_stream_close(struct mk_h2_stream *s, enum mk_outcome ending);
 /* The same, with RST_STREAM. */
 void mk_h2_stream_reset(struct mk_h2_stream *s, enum mk_h2_error error, enum mk_outcome ending);
 void mk_h2_stream_close_all(struct mk_h2 *h2, enum mk_outcome ending);
-/* Frees the closed streams. Called between two steps of a turn, when no function has a pointer to one. */
+/* Frees closed streams. Called between two steps of a loop iteration, when no function holds a pointer to
+ * one. */
 void mk_h2_stream_free_closed(struct mk_h2 *h2);
 static inline bool mk_h2_stream_is_closed(const struct mk_h2_stream *s)
 {
     return s->d.reply.is == MK_RESPONSE_RECORDED && s->d.state.is == MK_HTTP_STREAM_CLOSED;
 }
 
-/* The response is written, but the client is still sending content that is not wanted: lets it finish if that
- * is little. */
+/* The response is complete, but the client is still sending an unwanted body: lets it finish if little is
+ * left. */
 void mk_h2_stream_drain(struct mk_h2_stream *s);
 static inline bool mk_h2_stream_is_draining(const struct mk_h2_stream *s)
 {
@@ -43,26 +45,26 @@ static inline bool mk_h2_stream_is_late(const struct mk_h2 *h2, uint32_t id)
     return id > h2->final_stream;
 }
 
-/* Receives content, and its end if `ends`. */
+/* Receives body data, and its end if `ends`. */
 void mk_h2_stream_receive(struct mk_h2_stream *s, mk_str data, bool ends);
 /* Sends 100 Continue if the client waits for it. */
 void mk_h2_stream_send_continue(struct mk_h2_stream *s);
-/* Discards content that has arrived and that will still arrive. */
+/* Discards body data that has arrived or will arrive. */
 void mk_h2_stream_discard_input(struct mk_h2_stream *s);
-/* The client has closed its side: content that is incomplete fails on every stream. */
+/* The client has closed its side: fails incomplete bodies on every stream. */
 void mk_h2_stream_end_input(struct mk_h2 *h2);
 
-/* Lets the stream run in this turn. */
+/* Runs the stream in this iteration. */
 void mk_h2_stream_wake(struct mk_h2_stream *s);
-/* Puts the stream in the list of those that have output. */
+/* Adds the stream to the list of those with output. */
 void mk_h2_stream_queue_output(struct mk_h2_stream *s);
 void mk_h2_stream_set_clock(struct mk_h2_stream *s, enum mk_conn_timeout clock);
 static inline void mk_h2_stream_stop_clock(struct mk_h2_stream *s)
 {
     s->clock = MK_TIMEOUT_NONE;
 }
-/* Sets the clock for what the driver awaits; closes the stream when its client is gone and the handler wants
- * to follow that. */
+/* Sets the timeout for what the stream waits for; closes the stream if its client is gone and the handler
+ * follows the client. */
 void mk_h2_stream_set_wait_clock(struct mk_h2_stream *s);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of an HTTP/2 connection and of each stream (RFC 9113). Types only, so that the files of HTTP/2
- * need not include each other in a circle. */
+/* State of an HTTP/2 connection and its streams (RFC 9113). Types only, to avoid circular includes. */
 #ifndef MK_HTTP2_H2_TYPES_H
 #define MK_HTTP2_H2_TYPES_H
 
@@ -13,24 +12,24 @@
 
 enum { MK_H2_BUCKETS = 16, MK_H2_RESETS_KEPT = 32 };
 
-/* What the client has sent on the connection, and so what may come next. */
+/* What the client has sent on the connection; determines what may come next. */
 enum mk_h2_remote {
     MK_H2_REMOTE_PREFACE,  /* nothing; the preface comes first, */
     MK_H2_REMOTE_SETTINGS, /* then its SETTINGS, */
     MK_H2_REMOTE_OPEN,     /* then any frame */
     MK_H2_REMOTE_GOAWAY,   /* the same; GOAWAY was received */
-    MK_H2_REMOTE_CLOSED, /* nothing will follow: all frames are read. mk_conn_is_half_closed() is true earlier, when
-                              the FIN arrives, and the frames ahead of the FIN still count */
+    MK_H2_REMOTE_CLOSED, /* EOF: all frames are read. mk_conn_is_half_closed() is true earlier, when the FIN
+                          * arrives, and frames before the FIN still count */
     MK_H2_REMOTES
 };
 
 /* What the server has sent about the end of the connection. */
 enum mk_h2_local {
     MK_H2_LOCAL_OPEN,
-    MK_H2_LOCAL_WARNED, /* a GOAWAY without a last stream is sent, and a PING that tells when it has arrived
-                         */
-    MK_H2_LOCAL_GOAWAY, /* the GOAWAY that names the last stream is sent */
-    MK_H2_LOCAL_FAILED, /* a GOAWAY with an error is sent; no more input is read */
+    MK_H2_LOCAL_WARNED, /* a GOAWAY without a last stream was sent, with a PING that shows when it has
+                         * arrived */
+    MK_H2_LOCAL_GOAWAY, /* the final GOAWAY, with the last stream, was sent */
+    MK_H2_LOCAL_FAILED, /* a GOAWAY with an error was sent; no more input is read */
     MK_H2_LOCAL_LOST,   /* the socket is broken */
     MK_H2_LOCALS
 };
@@ -41,79 +40,79 @@ struct mk_h2 {
     struct mk_conn *conn;
     struct mk_sm remote, local; /* enum mk_h2_remote, mk_h2_local */
     struct mk_hpack *decoder;
-    struct mk_h2_stream *buckets[MK_H2_BUCKETS]; /* streams that are not closed, by their identifier */
-    struct mk_list closed;                       /* their memory is freed between two steps of a turn */
+    struct mk_h2_stream *buckets[MK_H2_BUCKETS]; /* open streams, by identifier */
+    struct mk_list closed;                       /* freed between two steps of a loop iteration */
     unsigned n_streams;                          /* in the buckets */
-    uint32_t last_stream;                        /* the highest that the client has opened */
-    uint32_t final_stream;                       /* the last one that is served, as our GOAWAY says */
+    uint32_t last_stream;                        /* highest stream opened by the client */
+    uint32_t final_stream;                       /* last stream that is served, according to our GOAWAY */
     uint32_t resets[MK_H2_RESETS_KEPT]; /* streams that we reset recently: the client may not know yet */
     unsigned n_resets;
 
     /* Windows (RFC 9113, section 5.2). */
-    int64_t send_window;    /* content that the client accepts, on all streams together */
-    int32_t stream_window;  /* the same of a new stream */
-    int64_t receive_window; /* content that the client may still send */
-    int64_t held;           /* unread content */
+    int64_t send_window;    /* send window of the connection */
+    int32_t stream_window;  /* initial send window of a new stream */
+    int64_t receive_window; /* receive window of the connection */
+    int64_t held;           /* unread body bytes */
     uint32_t share;         /* receive window of a new stream */
-    uint32_t spare;         /* not part of any window yet: widens those of streams whose handlers read */
-    uint32_t early; /* content beyond its share that a stream may have from a client that has not seen our
-                       SETTINGS */
+    uint32_t spare;         /* not part of any window yet: widens windows of streams whose handlers read */
+    uint32_t early; /* bytes beyond its share that a stream may receive from a client that has not seen our
+                     * SETTINGS */
     struct mk_list touched; /* streams whose receive window may be opened */
 
-    struct mk_list woken;               /* streams to run in this turn */
-    struct mk_list ready[MK_URGENCIES]; /* streams that have something to send */
-    unsigned ready_mask;                /* which of these lists may have entries */
+    struct mk_list woken;               /* streams to run in this iteration */
+    struct mk_list ready[MK_URGENCIES]; /* streams with output */
+    unsigned ready_mask;                /* bitmap of lists that may have entries */
 
-    /* A field block that arrives in several frames. */
+    /* A header block that arrives in several frames. */
     struct mk_buf block;
-    uint32_t block_stream; /* 0: there is none */
-    unsigned block_flags;  /* of the first frame */
+    uint32_t block_stream; /* 0: none */
+    unsigned block_flags;  /* flags of the first frame */
     unsigned block_frames;
 
-    /* The budget for useless frames; see h2_abuse.h. */
+    /* The abuse budget; see h2_abuse.h. */
     uint32_t patience;
     uint64_t patience_ms;
 
-    /* The easiest limits among the closed streams with output that may still be unsent; NULL: the server's
+    /* The most lenient limits of closed streams whose output may still be pending; NULL: the server's
      * limits. */
     const struct mk_request_limits *limits_left;
-    struct mk_request_limits left; /* those, since a stream may have its own */
+    struct mk_request_limits left; /* copy of those, since a stream may have its own */
 
-    unsigned n_flushes;   /* of the scratch */
-    uint32_t table_max;   /* the table size that the client allows: it is not used, */
+    unsigned n_flushes;   /* number of flushes of the output buffer */
+    uint32_t table_max;   /* table size allowed by the client: not used, */
     bool owes_table_size; /* but the next head must confirm a reduction */
-    uint32_t warned_at;   /* requests that had come when the first GOAWAY was sent */
+    uint32_t warned_at;   /* number of requests when the first GOAWAY was sent */
     uint32_t idle_at;     /* and when the connection was last idle */
 };
 
 struct mk_h2_body_chunk;
 
-/* A stream: one request and its response. Lives in the arena of its exchange. Its state (RFC 9113,
- * section 5.1) is d.state; a closed one that is also recorded takes part in nothing any more. */
+/* A stream: one request and its response. Allocated in the arena of its exchange. Its state (RFC 9113,
+ * section 5.1) is d.state; once closed and logged, it is inactive. */
 struct mk_h2_stream {
     struct mk_http_stream d; /* first */
     struct mk_h2 *h2;
-    struct mk_h2_stream *next; /* in its bucket */
+    struct mk_h2_stream *next; /* next in its bucket */
     struct mk_list turn;       /* in h2->woken, h2->ready or h2->closed */
     struct mk_list touched;    /* in h2->touched */
     struct mk_timer timer;
     struct mk_conn_rate rate;
-    uint64_t progress; /* bytes of content that moved, in or out */
+    uint64_t progress; /* body bytes transferred in both directions */
     uint32_t id;
     uint8_t clock; /* enum mk_clock */
-    uint8_t due;   /* a clock that has run out and was not handled yet */
+    uint8_t due;   /* an expired timeout not handled yet */
     struct mk_h2_priority priority;
 
     /* The request. */
-    struct mk_h2_body_chunk *first, *last; /* unread content */
-    uint64_t announced;                    /* its Content-Length, MK_REQUEST_LENGTH_UNKNOWN */
+    struct mk_h2_body_chunk *first, *last; /* unread body data */
+    uint64_t announced;                    /* Content-Length; MK_REQUEST_LENGTH_UNKNOWN */
     int64_t receive_window, held;          /* as in struct mk_h2 */
-    uint32_t window_size;                  /* what the window is opened to, less what is held */
+    uint32_t window_size;                  /* target size of the window, less what is held */
 
     /* The response. */
     int64_t send_window;
-    size_t head_from, head_to; /* where its head and the content that directly follows are in the scratch, */
-    unsigned head_flush;       /* unless it was flushed since */
+    size_t head_from, head_to; /* range of its head and the following body data in the output buffer, */
+    unsigned head_flush;       /* valid until that is flushed */
 };
 
 #endif

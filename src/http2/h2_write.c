@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http2/h2_write.h"
 
-/* The client returns this when it has received the first GOAWAY. */
+/* The client acknowledges this when it has received the first GOAWAY. */
 #define WARNING_PING MK_STR("draining")
 
 /* ---- The scratch ---- */
@@ -27,13 +27,13 @@ struct mk_buf *mk_h2_write_reserve(struct mk_h2 *h2, size_t n)
     if (out->cap - out->len < n)
         (void)mk_h2_write_flush(h2);
     if (h2->local.is == MK_H2_LOCAL_LOST)
-        mk_buf_clear(out); /* its content cannot be sent any more */
+        mk_buf_clear(out); /* its body cannot be sent any more */
     return out;
 }
 
 struct mk_buf *mk_h2_write_reserve_control(struct mk_h2 *h2, size_t n)
 {
-    h2->conn->progress -= n; /* sending the frame adds the same */
+    h2->conn->progress -= n; /* sending the frame adds the same amount */
     return mk_h2_write_reserve(h2, n);
 }
 
@@ -54,8 +54,8 @@ void mk_h2_write_window_update(struct mk_h2 *h2, uint32_t stream, uint32_t by)
  * never use the table, so the confirmed size is 0. */
 enum { TABLE_SIZE_0 = 0x20 };
 
-/* A block that exceeds one frame continues in CONTINUATION frames (RFC 9113, section 6.10). `from`: where the
- * head of the first frame is. */
+/* A block that exceeds one frame continues in CONTINUATION frames (RFC 9113, section 6.10). `from`: offset of
+ * the first frame header. */
 static void split_header_block(struct mk_buf *out, size_t from, uint32_t id, unsigned flags)
 {
     size_t at = from + MK_H2_FRAME_HEAD + MK_H2_FRAME_MAX;
@@ -109,13 +109,13 @@ void mk_h2_write_remove_block(struct mk_h2 *h2, size_t from)
     out->len = from;
 }
 
-/* Could a field name of this length need special treatment? Most names are ruled out here. */
+/* Could a header name of this length need special treatment? Rules out most names. */
 static bool may_be_forbidden_len(size_t len)
 {
     return len == 7 || len == 10 || len == 16 || len == 17;
 }
 
-/* Connection-specific fields, which HTTP/2 forbids (RFC 9113, section 8.2.2). Plugins written for HTTP/1 may
+/* Connection-specific headers, forbidden in HTTP/2 (RFC 9113, section 8.2.2). Plugins written for HTTP/1 may
  * add them. */
 static bool is_connection_specific(mk_str name)
 {
@@ -137,7 +137,7 @@ void mk_h2_write_header(struct mk_buf *out, mk_str name, mk_str value)
 
 /* ---- The end of the connection ---- */
 
-/* GOAWAY with the last stream that is served, never higher than in an earlier GOAWAY. */
+/* GOAWAY with the last served stream, never higher than in an earlier GOAWAY. */
 static void write_goaway_frame(struct mk_h2 *h2, enum mk_h2_error error)
 {
     if (h2->last_stream < h2->final_stream)
@@ -166,7 +166,7 @@ void mk_h2_write_goaway_warning(struct mk_h2 *h2)
     mk_h2_frame_emit_ping(mk_h2_write_reserve_control(h2, MK_H2_FRAME_HEAD + 8), false, WARNING_PING);
 }
 
-/* Any PING acknowledgement counts: one that we did not ask for only shortens the wait. */
+/* Any PING acknowledgement counts: an unsolicited one only shortens the wait. */
 void mk_h2_write_goaway_after_ping(struct mk_h2 *h2)
 {
     if (h2->local.is == MK_H2_LOCAL_WARNED)

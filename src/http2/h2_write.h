@@ -1,32 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes HTTP/2 frames other than responses: field blocks, control frames, GOAWAY; and manages the scratch.
- */
+/* Writes HTTP/2 frames other than DATA: header blocks, control frames, GOAWAY; manages the output buffer. */
 #ifndef MK_HTTP2_H2_WRITE_H
 #define MK_HTTP2_H2_WRITE_H
 
 #include "http2/h2_state.h"
 
-/* The scratch of the worker, which collects frames while the connection is served. */
+/* The worker's output buffer, which collects frames while the connection is served. */
 static inline struct mk_buf *mk_h2_write_buffer(const struct mk_h2 *h2)
 {
     return &h2->conn->service->out;
 }
-/* Makes room for a frame of n bytes in the scratch. */
+/* Reserves space for a frame of n bytes in the output buffer. */
 struct mk_buf *mk_h2_write_reserve(struct mk_h2 *h2, size_t n);
 /* The same for a control frame, which does not count as progress for MinRate. */
 struct mk_buf *mk_h2_write_reserve_control(struct mk_h2 *h2, size_t n);
-/* Empties the scratch into the socket and the output queue. False: the connection is lost. */
+/* Flushes the output buffer to the socket and the send queue. False: the connection is lost. */
 bool mk_h2_write_flush(struct mk_h2 *h2);
 
-/* Begins a field block: reserves room for the head of its first frame. */
+/* Begins a header block: reserves its first frame header. */
 void mk_h2_write_begin_block(struct mk_h2 *h2);
-/* Ends it: fills in the head, and splits the block into frames if it is long. `from`: where it began in the
- * scratch. False: it did not fit, and was removed. */
+/* Ends it: fills in the frame header, and splits a long block into frames. `from`: its start in the output
+ * buffer. False: it did not fit and was removed. */
 bool mk_h2_write_end_block(struct mk_h2 *h2, size_t from, uint32_t id, unsigned flags);
 /* Removes a complete block and everything after it. */
 void mk_h2_write_remove_block(struct mk_h2 *h2, size_t from);
 
-/* Adds a field to the block, unless HTTP/2 has no such fields. */
+/* Adds a header to the block, unless it is forbidden in HTTP/2. */
 void mk_h2_write_header(struct mk_buf *out, mk_str name, mk_str value);
 
 void mk_h2_write_rst_stream(struct mk_h2 *h2, uint32_t stream, enum mk_h2_error error);
@@ -34,12 +33,12 @@ void mk_h2_write_window_update(struct mk_h2 *h2, uint32_t stream, uint32_t by);
 
 /* GOAWAY with an error: the connection has failed. Counts `why`. */
 void mk_h2_write_goaway_error(struct mk_h2 *h2, enum mk_h2_error error, enum mk_h2_reason why);
-/* Graceful shutdown in two steps (RFC 9113, section 6.8): first a GOAWAY that names no last stream, and a
+/* Graceful shutdown in two steps (RFC 9113, section 6.8): first a GOAWAY without a last stream, and a
  * PING, */
 void mk_h2_write_goaway_warning(struct mk_h2 *h2);
-/* then the final GOAWAY, when the client has acknowledged the PING and so has received the first one. */
+/* then the final GOAWAY, when the client has acknowledged the PING and thus received the first one. */
 void mk_h2_write_goaway_after_ping(struct mk_h2 *h2);
-/* Sends the final GOAWAY at once. */
+/* Sends the final GOAWAY immediately. */
 void mk_h2_write_goaway(struct mk_h2 *h2);
 
 #endif

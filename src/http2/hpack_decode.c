@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decoding by libnghttp2: the only file that knows it. */
+/* Decoding with libnghttp2: the only file that uses it. */
 #include <nghttp2/nghttp2.h>
 
 #include "base/mem.h"
@@ -29,11 +29,11 @@ static void nghttp2_release(void *p, void *unused)
     mk_mem_free(p);
 }
 
-/* A decoder keeps a pointer to it. */
+/* Decoders keep a pointer to it. */
 static nghttp2_mem heap = {
     .malloc = nghttp2_alloc, .free = nghttp2_release, .calloc = nghttp2_zalloc, .realloc = nghttp2_resize};
 
-/* What callers call a decoder is the library's. */
+/* An mk_hpack is the library's inflater. */
 static nghttp2_hd_inflater *inflater_of(struct mk_hpack *h)
 {
     return (nghttp2_hd_inflater *)h;
@@ -41,7 +41,7 @@ static nghttp2_hd_inflater *inflater_of(struct mk_hpack *h)
 
 const char mk_hpack_library[] = "nghttp2 " NGHTTP2_VERSION;
 
-/* The library's own limit for the table is 4096, which is also what a peer assumes without SETTINGS. */
+/* The library's own table limit is 4096, which is also what a peer assumes without SETTINGS. */
 struct mk_hpack *mk_hpack_new(void)
 {
     nghttp2_hd_inflater *inflater;

@@ -5,7 +5,7 @@
 
 enum { NAME_MAX_LEN = 27, N_SLOTS = 128 };
 
-/* The kinds of a field (RFC 7541, section 6) and the bits that their number has in the first byte. */
+/* Header representations (RFC 7541, section 6) and the number of index bits in their first byte. */
 enum {
     INDEXED = 0x80,
     PLAIN = 0x00,
@@ -78,7 +78,7 @@ static const struct name {
     [61] = NAME("www-authenticate"),
 };
 
-/* Where name_slot() puts each of them, and no two at the same place. */
+/* name_slot() of each name, without collisions. */
 static const uint8_t slots[N_SLOTS] = {
     [0] = 16,   [2] = 50,   [4] = 36,  [7] = 51,   [8] = 57,   [10] = 17,  [11] = 33,  [12] = 29,  [13] = 24,
     [16] = 56,  [18] = 22,  [19] = 53, [21] = 25,  [23] = 23,  [27] = 44,  [29] = 45,  [36] = 28,  [37] = 42,
@@ -88,14 +88,14 @@ static const uint8_t slots[N_SLOTS] = {
     [111] = 26, [112] = 30, [114] = 8, [115] = 59, [121] = 27, [124] = 15, [125] = 2,
 };
 
-/* Length, first and last letter, in any case, tell all of the names apart. */
+/* Length, first and last letter (case-insensitive) distinguish all names. */
 static unsigned name_slot(mk_str name)
 {
     unsigned first = name.p[0] & 31, last = name.p[name.len - 1] & 31;
     return (3 * (unsigned)name.len + 54 * first + 59 * last) % N_SLOTS;
 }
 
-/* The first index of the name; 0 if it is not there. */
+/* First index of the name; 0: not in the table. */
 static unsigned find_static_name(mk_str name)
 {
     if (name.len == 0 || name.len > NAME_MAX_LEN)
@@ -105,7 +105,7 @@ static unsigned find_static_name(mk_str name)
     return is_it ? index : 0;
 }
 
-/* The rows that have a value. */
+/* Table rows with a value. */
 static const struct row {
     uint8_t name, index;
     char value[14];
@@ -119,7 +119,7 @@ static const struct row {
     {8, 14, "500"}, {16, 16, "gzip, deflate"},
 };
 
-/* The index of name and value, where the name is at `name`; 0 if they are not there together. */
+/* Index of name and value, where `name` is the name's index; 0: no such row. */
 static unsigned find_static_entry(unsigned name, mk_str value)
 {
     bool has_values = (name >= 2 && name <= 8) || name == 16;
@@ -131,7 +131,7 @@ static unsigned find_static_entry(unsigned name, mk_str value)
     return 0;
 }
 
-/* A number whose first `bits` share their byte with `kind` (RFC 7541, section 5.1). */
+/* Writes an integer whose first `bits` share a byte with `kind` (RFC 7541, section 5.1). */
 static char *put_integer(char *at, unsigned kind, unsigned bits, size_t n)
 {
     size_t most = (1u << bits) - 1;
@@ -188,7 +188,7 @@ static void encode_literal(struct mk_buf *out, unsigned kind, unsigned index, mk
     put_value(out, put_integer(at, 0, LENGTH_BITS, value.len), value);
 }
 
-/* Nearly all fields: a name of the table behind what a nibble holds, and a length that one byte does. */
+/* Fast path for nearly all headers: a table index above 14, and a one-byte length. */
 static void encode_short_literal(struct mk_buf *out, unsigned index, mk_str value)
 {
     if (!reserve_room(out, value.len + 3))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the layers below call. */
+/* Interface for the lower layers. */
 #include "http2/h2.h"
 #include "http2/h2_cached_head.h"
 #include "http2/hpack.h"
