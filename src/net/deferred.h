@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A call at the end of a turn, for code outside the server core: see monkey/worker.h. */
+/* Deferred calls at the end of a loop iteration, for code outside the server core: see monkey/worker.h. */
 #ifndef MK_NET_DEFERRED_H
 #define MK_NET_DEFERRED_H
 

@@ -91,7 +91,8 @@ void mk_loop_defer_last(struct mk_loop *loop, struct mk_loop_task *t)
     prepend_task(loop, &loop->last, t);
 }
 
-/* Tasks deferred by these run next turn, so that a task that always defers itself cannot starve the rest. */
+/* Tasks deferred by these run in the next iteration, so that a task that always defers itself cannot starve
+ * the rest. */
 static void run_task_list(struct mk_loop_task **list)
 {
     struct mk_loop_task *t = *list;
@@ -99,7 +100,7 @@ static void run_task_list(struct mk_loop_task **list)
     while (t) {
         struct mk_loop_task *next = t->next; /* running it may defer it again or free it */
         if (next)
-            __builtin_prefetch(next->next); /* of thousands, each comes from memory */
+            __builtin_prefetch(next->next); /* with thousands of tasks, each one is a cache miss */
         t->run(t);
         t = next;
     }
@@ -126,7 +127,7 @@ void mk_loop_run_tasks(struct mk_loop *loop)
 int mk_loop_timeout_ms(const struct mk_loop *loop)
 {
     int until_timer = has_tasks(loop) ? 0 : mk_timer_wheel_wait(&loop->wheel, loop->now_ms);
-    /* The clock may lag by a step: do not wake early, repeatedly. */
+    /* The clock may lag by one step: avoids repeated early wakeups. */
     return until_timer > 0 ? until_timer + (int)loop->clock_step_ms : until_timer;
 }
 
@@ -138,7 +139,7 @@ static int poll_timeout(const struct mk_loop *loop, int max_wait_ms)
     return max_wait_ms < 0 || patience < max_wait_ms ? patience : max_wait_ms;
 }
 
-/* Each turn has numbers of its own, so that another process sees whether it is still the same one. */
+/* Each iteration has numbers of its own, so that another process can see whether it is still the same one. */
 void mk_loop_heartbeat(struct mk_loop *loop, bool works)
 {
     if (loop->pulse)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One thread's event loop: epoll, timers, deferred tasks, and a bell that any thread can ring. */
+/* One thread's event loop: epoll, timers, deferred tasks, and an eventfd that any thread can signal. */
 #ifndef MK_NET_LOOP_H
 #define MK_NET_LOOP_H
 
@@ -8,13 +8,14 @@
 #include "base/err.h"
 #include "net/timer_wheel.h"
 
-/* Waits for a descriptor's events. The owner keeps it in memory until the turn in which it was removed
- * ends: an event of the same turn may still be pending (see mk_loop_defer). */
+/* Watches a descriptor's events. The owner keeps it in memory until the end of the iteration in which it was
+ * removed: an event of the same iteration may still be pending (see mk_loop_defer()). */
 struct mk_fd_watch {
     void (*on_ready)(struct mk_fd_watch *w, uint32_t events);
 };
 
-/* A call deferred until all events of this turn are handled; from inside such a call, until the next turn. */
+/* A call deferred until all events of this iteration are handled; if deferred inside such a call, until the
+ * next iteration. */
 struct mk_loop_task {
     struct mk_loop_task *next;
     void (*run)(struct mk_loop_task *t);
@@ -27,20 +28,20 @@ struct mk_loop {
     int wakeup_fd;
     struct mk_fd_watch bell;
     void (*on_wakeup)(struct mk_loop *loop); /* in the loop's thread, after mk_loop_wakeup; may be NULL */
-    uint64_t now_ms;                         /* read once a turn */
+    uint64_t now_ms;                         /* read once per iteration */
     int64_t now_unix;
     unsigned clock_step_ms; /* the clock may lag by this much */
     struct mk_loop_task *tasks;
-    struct mk_loop_task *ends; /* run behind the tasks of a turn */
-    struct mk_loop_task *last; /* run behind these */
+    struct mk_loop_task *ends; /* run after the tasks of an iteration */
+    struct mk_loop_task *last; /* run after these */
     uint64_t *pulse; /* even while the loop waits, odd while it works; may be shared memory. NULL: unused */
     struct mk_timer_wheel wheel;
     bool stopped;
-    /* Of a loop that another loop turns (loop_embed.h): */
-    bool rests; /* between two turns: what is deferred rings the bell */
+    /* For a loop embedded in another loop (loop_embed.h): */
+    bool rests; /* between two iterations: deferring a task wakes the outer loop */
     int alarm_fd;
     struct mk_fd_watch alarm;
-    uint64_t alarm_ms; /* when it is due; 0: it is not set */
+    uint64_t alarm_ms; /* current timerfd time; 0: not set */
 };
 
 mk_err mk_loop_init(struct mk_loop *loop) MK_MUST_USE;
@@ -54,32 +55,33 @@ mk_err mk_loop_modify(struct mk_loop *loop, int fd, struct mk_fd_watch *w, uint3
 void mk_loop_remove(struct mk_loop *loop, int fd);
 
 void mk_loop_defer(struct mk_loop *loop, struct mk_loop_task *t);
-/* As mk_loop_defer, behind all that is deferred in this turn; from inside such a call, in the next turn. */
+/* Like mk_loop_defer(), after everything deferred in this iteration; inside such a call, in the next
+ * iteration. */
 void mk_loop_defer_to_end(struct mk_loop *loop, struct mk_loop_task *t);
-/* Behind all that is deferred by these two: to send what a turn has gathered. */
+/* After everything deferred by these two: sends what an iteration has gathered. */
 void mk_loop_defer_last(struct mk_loop *loop, struct mk_loop_task *t);
-/* Runs all deferred tasks now; only after the last turn. */
+/* Runs all deferred tasks now; only after the last iteration. */
 void mk_loop_run_tasks(struct mk_loop *loop);
 
-/* One turn: waits at most max_wait_ms (-1: no limit) for events or the next timer, and handles them. */
+/* One iteration: waits at most max_wait_ms (-1: no limit) for events or the next timer, and handles them. */
 mk_err mk_loop_run_once(struct mk_loop *loop, int max_wait_ms) MK_MUST_USE;
-/* Turns until mk_loop_stop. */
+/* Runs until mk_loop_stop(). */
 mk_err mk_loop_run(struct mk_loop *loop) MK_MUST_USE;
 void mk_loop_stop(struct mk_loop *loop);
-/* How long the next turn may wait, in milliseconds; -1: no limit. */
+/* How long the next iteration may wait, in milliseconds; -1: no limit. */
 int mk_loop_timeout_ms(const struct mk_loop *loop);
 
-/* Outside of turns: what follows counts as work, which has just begun, or (false) no more. */
+/* Outside of iterations: the following code counts as work that has just begun or, if false, has ended. */
 void mk_loop_heartbeat(struct mk_loop *loop, bool works);
 
 /* Wakes the loop; from any thread and from signal handlers. */
 void mk_loop_wakeup(struct mk_loop *loop);
 
-/* Fires the timer `ms` after the time of this turn. Replaces a time set before. */
+/* Fires the timer `ms` after the time of this iteration. Replaces an earlier setting. */
 static inline void mk_loop_set_timer(struct mk_loop *loop, struct mk_timer *t, uint32_t ms)
 {
     bool is_sooner = mk_timer_wheel_set(&loop->wheel, t, loop->now_ms, ms);
-    if (is_sooner && MK_UNLIKELY(loop->rests)) /* the loop around it must learn of this */
+    if (is_sooner && MK_UNLIKELY(loop->rests)) /* the outer loop must be notified */
         mk_loop_wakeup(loop);
 }
 

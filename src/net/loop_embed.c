@@ -23,7 +23,7 @@ mk_err mk_loop_embed_start(struct mk_loop *loop)
     return 0;
 }
 
-/* It may come early, when a timer was postponed; never late. */
+/* May fire early, after a timer was postponed; never late. */
 static mk_err set_timerfd(struct mk_loop *loop, unsigned wait_ms)
 {
     uint64_t due = loop->now_ms + wait_ms;

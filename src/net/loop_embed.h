@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A loop that is turned by another loop: its epoll descriptor is readable whenever there is something to do,
- * timers and tasks included. */
+/* A loop embedded in another loop: its epoll descriptor becomes readable whenever there is something to do,
+ * including timers and tasks. */
 #ifndef MK_NET_LOOP_EMBED_H
 #define MK_NET_LOOP_EMBED_H
 
 #include "net/loop.h"
 
-/* mk_loop_fini() ends it. */
+/* Undone by mk_loop_fini(). */
 mk_err mk_loop_embed_start(struct mk_loop *loop) MK_MUST_USE;
-/* One turn that does not wait. */
+/* One non-blocking iteration. */
 mk_err mk_loop_embed_step(struct mk_loop *loop) MK_MUST_USE;
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "net/loop.h"
 
-/* Owned by the helper from mk_offload_submit until done() is called. */
+/* Owned by the offload from mk_offload_submit() until done() is called. */
 struct mk_offload_job {
     struct mk_offload_job *next;
     void (*run)(struct mk_offload_job *job);  /* in a thread */
@@ -19,8 +19,8 @@ enum { MK_OFFLOAD_THREADS = 4, MK_OFFLOAD_THREADS_MAX = 64 };
 
 struct mk_offload {
     struct mk_loop *loop;
-    size_t stack;  /* of each thread; set it before the first job */
-    unsigned most; /* threads, at most MK_OFFLOAD_THREADS_MAX; set it before the first job */
+    size_t stack;  /* stack size of each thread; set before the first job */
+    unsigned most; /* maximum threads, at most MK_OFFLOAD_THREADS_MAX; set before the first job */
     struct mk_fd_watch bell;
     int wakeup_fd;
     pthread_mutex_t lock; /* guards everything below */

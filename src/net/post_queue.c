@@ -11,7 +11,7 @@ struct mk_post {
     void *ctx;
 };
 
-/* Replaces `last` when the inbox is closed. */
+/* Replaces `last` when the queue is closed. */
 #define CLOSED ((struct mk_post *)1)
 
 void mk_post_queue_init(struct mk_post_queue *b, struct mk_loop *loop)
@@ -33,7 +33,7 @@ mk_err mk_post_queue_push(struct mk_post_queue *b, void (*fn)(void *ctx), void *
         }
         p->before = before;
     } while (!atomic_compare_exchange_weak(&b->last, &before, p));
-    if (!before) /* otherwise the bell has rung and the loop has yet to run the inbox */
+    if (!before) /* otherwise the loop was woken and has yet to run the queue */
         mk_loop_wakeup(b->loop);
     return 0;
 }

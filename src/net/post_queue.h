@@ -9,16 +9,16 @@ struct mk_post;
 
 struct mk_post_queue {
     struct mk_loop *loop;
-    struct mk_post *_Atomic last; /* each links to the one before it */
+    struct mk_post *_Atomic last; /* each links to its predecessor */
 };
 
 void mk_post_queue_init(struct mk_post_queue *b, struct mk_loop *loop);
-/* From any thread: posts fn(ctx) and rings the loop's bell; the bell's handler must call mk_post_queue_run. 0:
- * fn(ctx) will be called. -ENOMEM; -ESHUTDOWN: the inbox is closed. */
+/* From any thread: posts fn(ctx) and wakes the loop, whose wakeup handler must call mk_post_queue_run(). 0:
+ * fn(ctx) will be called. -ENOMEM; -ESHUTDOWN: the queue is closed. */
 mk_err mk_post_queue_push(struct mk_post_queue *b, void (*fn)(void *ctx), void *ctx) MK_MUST_USE;
-/* Runs the posted calls, in the loop's thread. Calls they post run next time. */
+/* Runs the posted calls in the loop's thread. Calls that they post run next time. */
 void mk_post_queue_run(struct mk_post_queue *b);
-/* Runs the posted calls and closes the inbox. */
+/* Runs the posted calls and closes the queue. */
 void mk_post_queue_close(struct mk_post_queue *b);
 
 #endif

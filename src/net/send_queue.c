@@ -9,7 +9,7 @@ struct mk_send_queue_rest {
     char bytes[];
 };
 
-/* Writes until all is taken or the stream would block; returns what the stream returned, *bytes is the
+/* Writes until everything is accepted or the stream would block; returns the stream's result, *bytes is the
  * rest. */
 static inline mk_err write_to_stream(struct mk_stream *s, mk_str *bytes, bool more, uint64_t *sent)
 {

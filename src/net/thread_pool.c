@@ -75,7 +75,7 @@ static void free_pool_memory(struct mk_loop_task *task)
     mk_mem_free(MK_CONTAINER(task, struct mk_thread_pool, task));
 }
 
-/* An event of its bell may still be pending in this turn, so the memory is freed at the end of the turn. */
+/* A wakeup event may still be pending in this iteration, so the memory is freed at its end. */
 void mk_thread_pool_free(struct mk_thread_pool *t)
 {
     if (!t)

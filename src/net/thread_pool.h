@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads for blocking work of code outside the server core, with a bound for what may wait: see
+/* Threads for blocking work of code outside the server core, with a limit for waiting jobs: see
  * monkey/worker.h. */
 #ifndef MK_NET_THREAD_POOL_H
 #define MK_NET_THREAD_POOL_H
@@ -11,8 +11,8 @@
 struct mk_thread_pool {
     struct mk_offload helper;
     unsigned n_jobs, jobs_max; /* waiting or running */
-    bool ending;               /* takes no more */
-    struct mk_loop_task task;  /* frees it */
+    bool ending;               /* accepts no more jobs */
+    struct mk_loop_task task;  /* frees the pool */
 };
 
 mk_err mk_thread_pool_init(struct mk_thread_pool *t, struct mk_loop *loop, unsigned n,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/timer_wheel.h"
 
-/* Plugins have it in their structs. */
+/* Plugins embed it in their structs. */
 _Static_assert(sizeof(struct mk_timer) == 3 * sizeof(void *) + 2 * sizeof(uint32_t),
                "the binary interface fixes the size of a timer");
 
@@ -70,7 +70,7 @@ void mk_timer_wheel_init(struct mk_timer_wheel *w, uint64_t now_ms)
     init_ring(&w->late);
 }
 
-/* Puts the timer into the slot after its time, or into the farthest slot of the wheel. */
+/* Inserts the timer into the slot after its time, or into the farthest slot of the wheel. */
 void mk_timer_wheel_insert(struct mk_timer_wheel *w, struct mk_timer *t)
 {
     enum { REACH_MS = (MK_TIMER_SLOTS - 1) * MK_TIMER_TICK_MS };
@@ -111,7 +111,7 @@ static void empty_slot(struct mk_timer_wheel *w, uint32_t slot)
     unmark(w, slot);
 }
 
-/* Empties all slots whose time has come. */
+/* Empties all slots that are due. */
 MK_NOINLINE static void advance(struct mk_timer_wheel *w, uint32_t now)
 {
     uint32_t ticks = now / MK_TIMER_TICK_MS - w->now / MK_TIMER_TICK_MS;

@@ -15,32 +15,31 @@
 enum {
     MK_TIMER_TICK_MS = 32,
     MK_TIMER_SLOTS = 512,
-    /* Timers that fire in one turn. A million of the same moment must not keep events waiting. */
+    /* Timers fired per iteration. A million timers of the same moment must not delay events. */
     MK_TIMER_WHEEL_AT_ONCE = 256
 };
 
 struct mk_timer_wheel {
     struct mk_timer_link slots[MK_TIMER_SLOTS];
-    uint64_t used[MK_TIMER_SLOTS / 64]; /* one bit per slot that may hold timers */
-    struct mk_timer_link late;          /* of slots whose time has come */
-    uint32_t now;                       /* all timers up to this time have fired, or are late */
-    uint32_t next;                      /* the time of the first slot in use, if there is any: */
+    uint64_t used[MK_TIMER_SLOTS / 64]; /* bitmap of slots that may contain timers */
+    struct mk_timer_link late;          /* timers of slots that are due */
+    uint32_t now;                       /* all timers up to this time have fired or are late */
+    uint32_t next;                      /* time of the first used slot, if any: */
     bool waits;
 };
 
 void mk_timer_wheel_init(struct mk_timer_wheel *w, uint64_t now_ms);
-/* Fires the timers that are due, MK_TIMER_WHEEL_AT_ONCE at most, the others in the next turns. Handlers may set and
+/* Fires due timers, at most MK_TIMER_WHEEL_AT_ONCE, the others in the next iterations. Handlers may set and
  * stop any timer. */
 void mk_timer_wheel_turn(struct mk_timer_wheel *w, uint64_t now_ms);
-/* How long a loop may sleep: milliseconds until the next slot in use, 0 while timers are late, -1 when there is
- * none. */
+/* How long a loop may sleep: milliseconds until the next used slot, 0 while timers are late, -1: none. */
 int mk_timer_wheel_wait(const struct mk_timer_wheel *w, uint64_t now_ms);
 
-/* Puts the timer into the slot of its time. */
+/* Inserts the timer into the slot of its time. */
 void mk_timer_wheel_insert(struct mk_timer_wheel *w, struct mk_timer *t);
 
-/* Fires `after_ms` after `now_ms`. Replaces a time set before. False: its slot comes round soon enough, so only the
- * time was recorded. */
+/* Fires `after_ms` after `now_ms`. Replaces an earlier setting. False: its current slot is due before that,
+ * so only the time was recorded. */
 static inline bool mk_timer_wheel_set(struct mk_timer_wheel *w, struct mk_timer *t, uint64_t now_ms,
                                       uint32_t after_ms)
 {

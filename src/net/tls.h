@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The TLS interface. Only one loadable object (src/tls) links the TLS library; it is opened when a
- * configuration wants TLS, so a plain HTTP server does not carry it. */
+/* TLS interface. Only one loadable object (src/tls) links the TLS library; it is loaded when a configuration
+ * uses TLS, so that a plain HTTP server does not need it. */
 #ifndef MK_NET_TLS_H
 #define MK_NET_TLS_H
 
@@ -18,8 +18,8 @@ struct mk_tls_ticket_key {
     uint8_t name[16], cipher[32], mac[32];
 };
 
-/* Lives in memory shared by the master and all workers. Only the master writes: first the next key, then
- * `newest`. The previous key is still accepted, older ones are not. */
+/* In memory shared by the master and all workers. Only the master writes: first the next key, then `newest`.
+ * The previous key is still accepted, older ones are not. */
 struct mk_tls_tickets {
     struct mk_tls_ticket_key keys[MK_TLS_TICKET_KEYS];
     uint32_t newest; /* a counter; its key is at newest % MK_TLS_TICKET_KEYS; access it atomically */
@@ -37,15 +37,15 @@ enum mk_tls_clients {
 struct mk_tls_keypair {
     const char *certificate; /* followed by its chain */
     const char *key;         /* NULL: in the same file */
-    const char *ocsp;        /* a stapled OCSP response (DER) of its authority; NULL: none */
+    const char *ocsp;        /* stapled OCSP response (DER) for the certificate; NULL: none */
     bool brought; /* from a plugin, in a folder that other users may write to: do not follow links */
-    /* Use the copy that this context made of the same certificate file, with its key and OCSP response, and do not
-     * read the files. NULL: read them. */
+    /* Use this context's copy of the same certificate file, with its key and OCSP response, instead of
+     * reading the files. NULL: read them. */
     const struct mk_tls_context *kept_by;
 };
 
 struct mk_tls_server_settings {
-    const struct mk_tls_keypair *pairs; /* one for each kind of key */
+    const struct mk_tls_keypair *pairs; /* one per key type */
     size_t n_pairs;
     unsigned oldest;     /* 12 or 13 */
     const char *ciphers; /* for TLS 1.2, in OpenSSL's syntax; NULL: our default */
@@ -61,14 +61,13 @@ struct mk_tls_server_settings {
 
 /* An error or a warning about a context. */
 struct mk_tls_settings_error {
-    const char *file; /* from the rules: the file at fault; NULL: none of them */
+    const char *file; /* the file of the settings that caused it; NULL: none */
     char text[512];
 };
 
 /* ---- Connections ---- */
 
-/* Chooses a context by the server name the client asks for, absent if it names none. NULL: reject the
- * client. */
+/* Selects a context by the requested server name, absent if there is none. NULL: reject the client. */
 struct mk_tls_domain {
     const struct mk_tls_context *(*choose)(void *ctx, mk_str name);
     void *ctx;
@@ -94,14 +93,15 @@ struct mk_tls_conn_info {
 
 /* ---- As a client ---- */
 
-struct mk_tls_client;  /* how to reach the servers of one upstream; shared by all its connections */
-struct mk_tls_session; /* to be resumed */
+struct mk_tls_client;  /* TLS client settings for the servers of one upstream, shared by all its
+                        * connections */
+struct mk_tls_session; /* a session to resume */
 
 struct mk_tls_client_settings {
-    const char *authority;   /* PEM file of the authorities to trust; NULL: those of the system */
+    const char *authority;   /* PEM file of trusted CAs; NULL: the system's */
     const char *certificate; /* PEM, followed by its chain; NULL: none */
     const char *key;         /* NULL: in the same file */
-    bool verifies;           /* the certificate, and the name */
+    bool verifies;           /* verifies the certificate and the name */
 };
 
 enum { MK_TLS_ABI = 5 };
@@ -116,21 +116,21 @@ struct mk_tls_module {
     void (*context_free)(struct mk_tls_context *context);
     /* Was the certificate of that file loaded into it? */
     bool (*context_has)(const struct mk_tls_context *context, const char *certificate);
-    /* From when to when all of its certificates are valid: seconds since 1970; 0: it has none. */
+    /* Start and end of the validity common to all its certificates: seconds since 1970; 0: no certificate. */
     int64_t (*context_begins)(const struct mk_tls_context *context);
     int64_t (*context_expires)(const struct mk_tls_context *context);
-    /* Opens a stream that owns the descriptor from now on; `early` was read from it before. -ENOMEM: the
+    /* Opens a stream that takes ownership of the descriptor; `early`: data already read from it. -ENOMEM: the
      * caller keeps the descriptor. `domain` must outlive the stream. */
     mk_err (*open)(struct mk_stream *s, int fd, const struct mk_tls_domain *domain, mk_str early);
-    /* 0: done. -EAGAIN: wait for the descriptor. Else it failed, and *why says how; valid as long as the
-     * stream. A server may reject our certificate after the handshake: so a client may call this once more
-     * when a read or write has failed, and learns why. */
+    /* 0: done. -EAGAIN: wait for the descriptor. Otherwise it failed for the reason in *why, valid as long as
+     * the stream. A server may reject our certificate after the handshake: a client may therefore call this
+     * once more after a failed read or write to get the reason. */
     mk_err (*handshake)(struct mk_stream *s, const char **why);
     /* Only after the handshake. */
     void (*facts)(const struct mk_stream *s, struct mk_tls_conn_info *out);
     const struct mk_tls_local_ca_ops *authority;
-    /* The function that sends from a file where the kernel encrypts; a library hides SIGPIPE there. The loader calls
-     * this once, before all else. */
+    /* The function that sends from a file if the kernel encrypts; a library hides SIGPIPE there. The loader
+     * calls this first, once. */
     void (*use_send_file)(ssize_t (*send_file)(struct mk_stream *s, int file_fd, uint64_t offset,
                                                size_t len));
     /* 0, or *problem describes the error. */
@@ -151,7 +151,7 @@ struct mk_tls_module {
     void (*session_free)(struct mk_tls_session *session);
 };
 
-/* Loads the object once; NULL: unavailable, and *why (may be NULL) says so. */
+/* Loads the object once; NULL: unavailable, with the reason in *why (may be NULL). */
 const struct mk_tls_module *mk_tls_load(const char **why);
 
 #endif

@@ -5,11 +5,11 @@
 
 struct mk_watcher {
     struct mk_fd_watch watch;
-    struct mk_loop_task task; /* frees it */
+    struct mk_loop_task task; /* frees the watcher */
     struct mk_loop *loop;
     int fd;
     unsigned events;
-    void (*on_ready)(void *ctx, unsigned which); /* NULL: freed in this turn */
+    void (*on_ready)(void *ctx, unsigned which); /* NULL: freed in this iteration */
     void *ctx;
 };
 
@@ -19,7 +19,7 @@ static uint32_t epoll_events(unsigned events)
            (events & MK_LEVEL ? 0u : EPOLLET);
 }
 
-/* A hang-up or an error reports all requested events, so that the owner's next call sees the error. */
+/* A hangup or error reports all requested events, so that the owner's next call sees the error. */
 static void on_watch_event(struct mk_fd_watch *watch, uint32_t events)
 {
     struct mk_watcher *w = MK_CONTAINER(watch, struct mk_watcher, watch);
@@ -67,7 +67,7 @@ static void free_watcher_memory(struct mk_loop_task *t)
     mk_mem_free(MK_CONTAINER(t, struct mk_watcher, task));
 }
 
-/* An event of this turn may still be pending, so the memory is freed at the end of the turn. */
+/* An event of this iteration may still be pending, so the memory is freed at its end. */
 void mk_watcher_free(struct mk_watcher *w)
 {
     if (!w)

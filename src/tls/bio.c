@@ -9,11 +9,11 @@
 #include "base/mem.h"
 #include "tls/write_buffer.h"
 
-/* From a comment in <openssl/bio.h>: the requests with which OpenSSL makes a socket encrypt in the
- * kernel. OpenSSL's own socket BIO executes them: it is pushed below ours when the first one arrives. */
+/* From a comment in <openssl/bio.h>: the controls with which OpenSSL enables kernel TLS on a socket.
+ * OpenSSL's own socket BIO executes them: it is pushed below ours when the first one arrives. */
 enum { SET_KTLS = 72, SET_KTLS_CONTROL = 74, CLEAR_KTLS_CONTROL = 75 };
 
-enum { PULL_MAX = 128 * 1024 }; /* of ciphertext, in one call: records may hold nothing at all */
+enum { PULL_MAX = 128 * 1024 }; /* ciphertext bytes per call: records may be empty */
 
 static BIO_METHOD *bio_method;
 
@@ -71,12 +71,12 @@ static int bio_read(BIO *b, char *buf, size_t cap, size_t *got)
 
 /* ---- Out ---- */
 
-/* A record of another type than data, which the kernel encrypts. */
+/* A record other than application data, encrypted by the kernel. */
 static int write_control_record(BIO *b, struct mk_tls *t, const char *p, size_t len, size_t *taken)
 {
     int n = BIO_write(BIO_next(b), p, (int)mk_min(len, INT32_MAX));
     BIO_copy_next_retry(b);
-    t->control = n <= 0; /* the socket BIO has cleared its own mark */
+    t->control = n <= 0; /* the socket BIO has cleared its own flag */
     *taken = n > 0 ? (size_t)n : 0;
     return n > 0 ? 1 : n;
 }
@@ -104,7 +104,8 @@ static BIO *push_socket_bio(BIO *b, struct mk_tls *t)
     return plain;
 }
 
-/* From here on the kernel encrypts: what we have encrypted must be gone before. 0: we go on with that. */
+/* From here on the kernel encrypts: our own ciphertext must be sent before. 0: continue without kernel
+ * TLS. */
 static long start_kernel_tls(BIO *b, struct mk_tls *t, void *keys)
 {
     if (mk_tls_write_buffer_flush(t, false) ||
@@ -118,7 +119,7 @@ static long bio_ctrl(BIO *b, int cmd, long num, void *ptr)
 {
     struct mk_tls *t = (struct mk_tls *)(void *)BIO_get_callback_arg(b);
     switch (cmd) {
-    case BIO_CTRL_FLUSH: /* the stream decides when it is sent */
+    case BIO_CTRL_FLUSH: /* the stream decides when to send */
     case BIO_CTRL_DUP:
         return 1;
     case BIO_CTRL_PUSH:
@@ -162,7 +163,7 @@ BIO *mk_tls_bio_new(struct mk_tls *t)
     BIO *b = mk_tls_bio_method() ? BIO_new(bio_method) : NULL;
     if (!b)
         return NULL;
-    BIO_set_callback_arg(b, (char *)(void *)t); /* before the first ctrl */
+    BIO_set_callback_arg(b, (char *)(void *)t); /* before the first control */
     return b;
 }
 

@@ -5,13 +5,13 @@
 
 #include "tls/stream_type.h"
 
-/* Made once for the process; NULL: no memory. */
+/* Created once per process; NULL: out of memory. */
 const BIO_METHOD *mk_tls_bio_method(void);
 
-/* A new one for the stream; its descriptor stays the stream's. */
+/* Creates a BIO for the stream, which keeps its descriptor. */
 BIO *mk_tls_bio_new(struct mk_tls *t);
 
-/* Of a connection that OpenSSL hands to a callback. */
+/* The stream of a connection that OpenSSL passes to a callback. */
 struct mk_tls *mk_tls_bio_stream(const SSL *ssl);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How to reach the servers of one upstream. */
+/* TLS client settings for the servers of one upstream. */
 #ifndef MK_TLS_CLIENT_H
 #define MK_TLS_CLIENT_H
 
@@ -7,11 +7,11 @@
 
 #include "net/tls.h"
 
-/* Its streams need only the SSL_CTX, which they keep. */
+/* Its streams need only the SSL_CTX, of which they hold a reference. */
 struct mk_tls_client {
     SSL_CTX *ctx;
     X509_STORE *anchors; /* NULL: certificates are not verified */
-    uint64_t number;     /* of this process; never used again */
+    uint64_t number;     /* unique in this process, never reused */
 };
 
 mk_err mk_tls_client_new(const struct mk_tls_client_settings *rules, struct mk_tls_client **out,

@@ -16,8 +16,8 @@ enum { NAME_MAX_LEN = 253 };
 
 /* ---- What it says ---- */
 
-/* The one name of the extension (RFC 6066, 3), in lower case and ended by NUL. Empty: there is none. False:
- * it is not well formed. */
+/* The single name of the extension (RFC 6066, 3), in lower case and NUL-terminated. Empty: none. False:
+ * malformed. */
 static bool parse_server_name(SSL *ssl, char buf[NAME_MAX_LEN + 1])
 {
     const unsigned char *p;
@@ -36,7 +36,7 @@ static bool parse_server_name(SSL *ssl, char buf[NAME_MAX_LEN + 1])
     return true;
 }
 
-/* Does it want to speak nothing but that? */
+/* Does it offer only that protocol? */
 static bool is_acme_challenge(SSL *ssl)
 {
     const unsigned char *p;
@@ -53,8 +53,8 @@ static bool apply_groups(SSL *ssl, const struct mk_tls_context *from, const stru
     return same || SSL_set1_groups_list(ssl, to->groups) == 1;
 }
 
-/* SSL_set_SSL_CTX brings certificates, ciphers and callbacks; all else the connection has had from the
- * context that it began with. */
+/* SSL_set_SSL_CTX() applies certificates, ciphers and callbacks; everything else was copied from the initial
+ * context. */
 static bool apply_context(SSL *ssl, const struct mk_tls_context *to)
 {
     const struct mk_tls_context *from = mk_tls_ex_data_get_context(SSL_get_SSL_CTX(ssl));
@@ -72,7 +72,7 @@ static bool apply_context(SSL *ssl, const struct mk_tls_context *to)
            apply_groups(ssl, from, to);
 }
 
-/* The name becomes a part of a path. */
+/* The name becomes part of a path. */
 static bool is_plain_host_name(const char *name)
 {
     for (const char *p = name; *p; p++) {
@@ -99,8 +99,8 @@ static int reject_hello(struct mk_tls *t, int *alert, int with, const char *why)
     return SSL_CLIENT_HELLO_ERROR;
 }
 
-/* The authority that asks has no certificate of its own. So its session is good for nothing else: none is
- * continued here, and this one is not continued elsewhere. */
+/* The ACME server presents no certificate, so its session must not be resumed elsewhere, nor another one
+ * here. */
 static bool apply_challenge(SSL *ssl, const struct mk_tls_context *c, const char *name)
 {
     static const unsigned char no_host[] = CHALLENGE;
@@ -116,7 +116,7 @@ int mk_tls_client_hello_cb(SSL *ssl, int *alert, void *arg)
     char name[NAME_MAX_LEN + 1];
     bool challenge = is_acme_challenge(ssl);
     (void)arg;
-    if (t->challenge && !challenge) /* a second one must say the same (RFC 8446, 4.1.2) */
+    if (t->challenge && !challenge) /* a second ClientHello must say the same (RFC 8446, 4.1.2) */
         return reject_hello(t, alert, SSL_AD_ILLEGAL_PARAMETER,
                             "it changed the protocol during the handshake");
     t->challenge = challenge;
@@ -139,7 +139,7 @@ int mk_tls_client_hello_servername_cb(SSL *ssl, int *alert, void *arg)
     (void)ssl;
     (void)alert;
     (void)arg;
-    return SSL_TLSEXT_ERR_OK; /* it was chosen by */
+    return SSL_TLSEXT_ERR_OK; /* the context was chosen by it */
 }
 
 /* ---- ALPN ---- */
@@ -161,7 +161,7 @@ int mk_tls_client_hello_alpn_cb(SSL *ssl, const unsigned char **out, unsigned ch
     const mk_str *chosen = NULL;
     (void)arg;
     if (in_len == sizeof CHALLENGE - 1 && memcmp(in, CHALLENGE, in_len) == 0)
-        chosen = &challenge; /* its certificate was found */
+        chosen = &challenge; /* the challenge certificate was found */
     else if (c && c->h2 && alpn_offers(in, in_len, h2))
         chosen = &h2;
     else if (alpn_offers(in, in_len, h1))

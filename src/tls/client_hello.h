@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ClientHello: which host the client wants, and which protocol. */
+/* ClientHello processing: selects the host and the protocol. */
 #ifndef MK_TLS_CLIENT_HELLO_H
 #define MK_TLS_CLIENT_HELLO_H
 
 #include <openssl/ssl.h>
 
-/* For SSL_CTX_set_client_hello_cb: all rules of the chosen host hold from the beginning. */
+/* For SSL_CTX_set_client_hello_cb: all settings of the selected host apply from the beginning. */
 int mk_tls_client_hello_cb(SSL *ssl, int *alert, void *arg);
 /* For SSL_CTX_set_alpn_select_cb. */
 int mk_tls_client_hello_alpn_cb(SSL *ssl, const unsigned char **out, unsigned char *out_len,

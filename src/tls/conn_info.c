@@ -14,7 +14,7 @@ enum { SERIAL_MAX = 64, DIGEST = 32 };
 struct mk_tls_client_cert_info {
     mk_str subject, issuer, serial, fingerprint, der;
     int64_t expires;
-    char text[]; /* of all of them */
+    char text[]; /* text of all members */
 };
 
 static mk_str format_hex(const unsigned char *p, size_t n, char *buf, size_t cap)
@@ -75,7 +75,7 @@ static struct mk_tls_client_cert_info *describe_certificate(const X509 *x)
     return c;
 }
 
-/* Written once, on the first request for them. NULL: none is known, or the peer is no client. */
+/* Filled on first use. NULL: unknown, or the peer is not a client. */
 static const struct mk_tls_client_cert_info *client_cert_info(struct mk_tls *t)
 {
     X509 *x = t->call ? NULL : SSL_get0_peer_certificate(t->ssl);

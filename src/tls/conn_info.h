@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was agreed upon. */
+/* Properties of a TLS connection. */
 #ifndef MK_TLS_CONN_INFO_H
 #define MK_TLS_CONN_INFO_H
 

@@ -9,7 +9,7 @@
 #include "tls/session.h"
 #include "tls/stream.h"
 
-/* A dot at the end of a name says that it is complete; certificates and SNI do without. */
+/* Removes the trailing dot of a fully qualified name, which certificates and SNI omit. */
 static struct mk_tls_client_conn *new_client_conn(const char *name)
 {
     size_t len = strlen(name);
@@ -20,7 +20,7 @@ static struct mk_tls_client_conn *new_client_conn(const char *name)
     return call;
 }
 
-/* False: it cannot be asked for, or there is no memory. */
+/* False: not valid for SNI, or out of memory. */
 static bool set_server_name(SSL *ssl, char *name)
 {
     unsigned char address[sizeof(struct in6_addr)];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens encrypted streams to servers. */
+/* Opens TLS streams to servers. */
 #ifndef MK_TLS_CONNECT_H
 #define MK_TLS_CONNECT_H
 

@@ -13,12 +13,12 @@
 
 enum {
     TEXT_MAX = 1024,
-    NAME_SHOWN = 160, /* what servers write is cut */
+    NAME_SHOWN = 160, /* text from servers is truncated */
     NAMES_SHOWN = 400,
     DATE_MAX = 32,
 };
 
-/* A copy of the text, which lives as long as the stream. */
+/* Copies the text, with the lifetime of the stream. */
 static void set_reason_text(struct mk_tls *t, struct mk_buf *text, const char *in_short)
 {
     mk_buf_add_char(text, '\0');
@@ -59,7 +59,7 @@ static mk_str general_name_text(const GENERAL_NAME *name, char buf[INET6_ADDRSTR
     return mk_str_of(NULL, 0);
 }
 
-/* The names that it is for; without such, that of its subject. */
+/* The certificate's names; without any, that of its subject. */
 static void append_cert_names(struct mk_buf *out, const X509 *x)
 {
     char buf[INET6_ADDRSTRLEN];
@@ -82,7 +82,7 @@ static void append_cert_names(struct mk_buf *out, const X509 *x)
         append_name(out, X509_get_subject_name(x));
 }
 
-/* The certificate is not from an authority that we trust. */
+/* The certificate was not issued by a trusted CA. */
 static bool append_untrusted_reason(struct mk_buf *out, const X509 *x, int error)
 {
     switch (error) {
@@ -170,7 +170,7 @@ static const char *explain_cert_request(const struct mk_tls *t)
     return SSL_get_certificate(t->ssl) ? NULL : "it requires a client certificate: set one that it accepts";
 }
 
-/* What OpenSSL's reasons mean for a client. */
+/* Explains OpenSSL's reason codes from a client's view. */
 static const char *explain_ssl_reason(const struct mk_tls *t, int reason)
 {
     switch (reason) {
@@ -184,7 +184,7 @@ static const char *explain_ssl_reason(const struct mk_tls *t, int reason)
         return "it supports neither TLS 1.2 nor TLS 1.3";
     case SSL_R_TLSV1_ALERT_NO_APPLICATION_PROTOCOL:
         return "it does not support HTTP/1.1";
-    case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE: /* in TLS 1.2, also for a certificate that it requires */
+    case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE: /* TLS 1.2: also if a required certificate is missing */
         return t->call->asked ? explain_cert_request(t)
                               : "it supports none of our ciphers, groups and signatures";
     case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why a connection to a server failed, and what to do about it. */
+/* Explains why a connection to a server failed, and what to do about it. */
 #ifndef MK_TLS_CONNECT_ERROR_H
 #define MK_TLS_CONNECT_ERROR_H
 
 #include "tls/stream_type.h"
 
-/* For SSL_CTX_set_verify: OpenSSL decides, this says why. */
+/* For SSL_CTX_set_verify: OpenSSL decides, this records the reason. */
 int mk_tls_connect_error_verify_cb(int ok, X509_STORE_CTX *ctx);
-/* For SSL_CTX_set_cert_cb: the server asks for our certificate. */
+/* For SSL_CTX_set_cert_cb: the server requests our certificate. */
 int mk_tls_connect_error_cert_cb(SSL *ssl, void *arg);
 
-/* Sets why, unless it is known, from what OpenSSL met last. */
+/* Sets the reason, unless known, from OpenSSL's last error. */
 MK_COLD void mk_tls_connect_error_explain(struct mk_tls *t);
 
 #endif

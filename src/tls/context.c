@@ -26,7 +26,7 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static uint64_t kernel_option;
 
-/* With kernel TLS the call fails because the socket is not connected; without it, because the name is
+/* With kernel TLS, the call fails because the socket is not connected; without it, because the name is
  * unknown. */
 static bool kernel_supports_tls(void)
 {
@@ -92,7 +92,7 @@ static mk_err init_context(struct mk_tls_context *c, const struct mk_tls_server_
 {
     mk_err e = mk_tls_policy_apply(c, r, problem);
     c->h2 = r->h2;
-    bool too_few = !r->n_pairs && !r->challenges; /* those come later */
+    bool too_few = !r->n_pairs && !r->challenges; /* challenge certificates are loaded later */
     if (!e && (too_few || r->n_pairs > MK_TLS_KEYPAIRS_MAX))
         e = mk_tls_settings_error_set(problem, NULL, "expected 1 to %d certificates", MK_TLS_KEYPAIRS_MAX);
     for (size_t i = 0; !e && i < r->n_pairs; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Certificates and rules of one host, as OpenSSL wants them. Lives as long as the last connection that chose
- * it: the memory belongs to its SSL_CTX. */
+/* Certificates and settings of one host for OpenSSL. Lives as long as the last connection that uses it: the
+ * memory is owned by its SSL_CTX. */
 #ifndef MK_TLS_CONTEXT_TYPE_H
 #define MK_TLS_CONTEXT_TYPE_H
 
@@ -10,7 +10,7 @@
 
 enum { MK_TLS_KEYPAIRS_MAX = 8, MK_TLS_SESSION_S = 2 * 60 * 60 };
 
-/* What the authority says of a certificate, as bytes. */
+/* An OCSP response as bytes. */
 struct mk_tls_ocsp_staple {
     X509 *certificate; /* the context's */
     unsigned char *answer;
@@ -18,9 +18,9 @@ struct mk_tls_ocsp_staple {
     int64_t until; /* seconds since 1970 */
 };
 
-/* A certificate with its key, kept for the next configuration: its files may be broken by then. */
+/* A certificate with its key, kept for the next configuration: its files may be invalid by then. */
 struct mk_tls_loaded_keypair {
-    char *file; /* of the certificate */
+    char *file; /* certificate file */
     X509 *leaf;
     STACK_OF(X509) * chain;
     EVP_PKEY *key;
@@ -31,13 +31,13 @@ struct mk_tls_context {
     const struct mk_tls_tickets *tickets;
     struct mk_tls_ocsp_staple staples[MK_TLS_KEYPAIRS_MAX];
     size_t n_staples;
-    struct mk_tls_loaded_keypair sources[MK_TLS_KEYPAIRS_MAX]; /* each with another kind of key */
+    struct mk_tls_loaded_keypair sources[MK_TLS_KEYPAIRS_MAX]; /* each with a different key type */
     size_t n_sources;
     char *challenges;
     char *groups;
     bool h2;
-    int64_t begins, expires;      /* the last to begin, the first to expire */
-    unsigned char session_id[32]; /* sessions of others are not resumed */
+    int64_t begins, expires;      /* latest start and earliest end */
+    unsigned char session_id[32]; /* sessions of other contexts are not resumed */
 };
 
 #endif

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FILE_MAX = 4 * 1024 * 1024 }; /* lists of authorities are long */
+enum { FILE_MAX = 4 * 1024 * 1024 }; /* CA lists are long */
 
 static mk_err set_read_error(struct mk_tls_settings_error *p, const char *file, const char *what,
                              const char *why)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small files, whole. */
+/* Reads small files completely. */
 #ifndef MK_TLS_FILE_H
 #define MK_TLS_FILE_H
 
@@ -7,9 +7,9 @@
 
 #include "tls/settings_error.h"
 
-/* All of a file; free it with BIO_free. `what` it is to be ("certificate") is for the problem. `foreign`:
- * a less privileged user may write to its folder, so links are refused: they could lead us to files that
- * this user cannot read. */
+/* Reads a whole file; free it with BIO_free. `what`: its purpose ("certificate"), for the error. `foreign`: a
+ * less privileged user may write to its folder, so links are refused: they could lead to files that this user
+ * cannot read. */
 mk_err mk_tls_file_read_to_bio(const char *file, bool foreign, const char *what, BIO **out,
                                struct mk_tls_settings_error *problem);
 

@@ -60,7 +60,7 @@ static int64_t asn1_time_seconds(const ASN1_TIME *t)
     return ASN1_TIME_to_tm(t, &tm) ? (int64_t)timegm(&tm) : 0;
 }
 
-/* A warning only: clients refuse such a certificate, but those of other hosts can still be served. */
+/* Only a warning: clients reject such a certificate, but other hosts can still be served. */
 static void check_validity(const char *file, X509 *x, const char *which,
                            struct mk_tls_settings_error *problem)
 {
@@ -154,7 +154,7 @@ static void warn_key_permissions(const char *file, struct mk_tls_settings_error 
 static mk_err use_keypair(struct mk_tls_context *c, const char *file, const char *key_file, X509 *leaf,
                           STACK_OF(X509) * chain, EVP_PKEY *key, struct mk_tls_settings_error *problem)
 {
-    if (mk_tls_loaded_keypair_has_key_type(c, leaf)) /* the client chooses by kind */
+    if (mk_tls_loaded_keypair_has_key_type(c, leaf)) /* the client selects by key type */
         return mk_tls_settings_error_set(
             problem, file, "another certificate has the same type of key: expected one for each type");
     if (!SSL_CTX_use_certificate(c->ctx, leaf))

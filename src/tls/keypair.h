@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loads certificates and their keys from files, with a message for everything that can be wrong with them. */
+/* Loads certificates and keys from files, with a specific message for every error. */
 #ifndef MK_TLS_KEYPAIR_H
 #define MK_TLS_KEYPAIR_H
 
 #include "tls/context_type.h"
 
-/* Loads the pair into the context and looks at it. */
+/* Loads the pair into the context and checks it. */
 mk_err mk_tls_keypair_load(struct mk_tls_context *c, const struct mk_tls_keypair *pair,
                            struct mk_tls_settings_error *problem);
 
-/* Certificate and key of one file for this connection alone. */
+/* Uses certificate and key of one file for this connection only. */
 mk_err mk_tls_keypair_use_for_conn(SSL *ssl, const char *file);
 
 #endif

@@ -11,10 +11,10 @@
 
 enum {
     DAY_S = 24 * 60 * 60,
-    EARLIER_S = 60 * 60, /* tolerates clients whose clocks are behind */
+    EARLIER_S = 60 * 60, /* tolerates clients whose clocks are slow */
     AUTHORITY_DAYS = MK_TLS_LOCAL_CA_YEARS * 365 + 2,
     SERIAL_BITS = 159, /* 20 bytes, and never negative */
-    NAME_PART = 64,    /* what X.509 lets a common name be */
+    NAME_PART = 64,    /* X.509 limit for a common name */
     EXTENSION_MAX = 48 * 1024,
     PEM_MAX = 64 * 1024,
 };
@@ -51,8 +51,8 @@ static bool append_name(struct mk_buf *out, const char *before, const char *name
     return true;
 }
 
-/* Machines are often called like a top-level domain: `dev`, `app`, `box`. Permits the name itself and
- * nothing below it. */
+/* Machines are often named like a top-level domain: `dev`, `app`, `box`. Permits the name itself, but no
+ * subdomains. */
 static void append_permitted_name(struct mk_buf *out, const char *name)
 {
     bool known = strcmp(name, "localhost") == 0 || mk_str_ends(mk_str_from_c(name), MK_STR(".local"));
@@ -84,7 +84,7 @@ static bool set_random_serial(X509 *x)
     return ok;
 }
 
-/* As text: where long has 32 bits, the library's time_t may differ from ours. */
+/* As text: with a 32-bit long, the library's time_t may differ from ours. */
 static bool set_asn1_time(ASN1_TIME *t, int64_t when)
 {
     char text[sizeof "YYYYMMDDhhmmssZ"];
@@ -104,7 +104,7 @@ static int64_t asn1_time_seconds(const ASN1_TIME *t)
     return ASN1_TIME_to_tm(t, &tm) == 1 ? (int64_t)timegm(&tm) : 0;
 }
 
-/* A certificate of that key, without names and extensions. */
+/* Creates a certificate for that key, without names and extensions. */
 static X509 *new_certificate(EVP_PKEY *key, int64_t from, int64_t to)
 {
     X509 *x = X509_new();
@@ -188,7 +188,7 @@ static bool set_subject(X509 *x, mk_str host_name)
            X509_set_issuer_name(x, name) == 1;
 }
 
-/* Limits the damage of a stolen key: it cannot vouch for foreign names. */
+/* Limits the damage of a stolen key: it cannot issue certificates for foreign names. */
 static bool add_name_constraints(X509 *x, const struct mk_tls_names *names)
 {
     struct mk_buf text = mk_buf_growing(EXTENSION_MAX);
@@ -302,7 +302,7 @@ static bool add_alt_names(X509 *x, const struct mk_tls_names *names)
 {
     struct mk_buf text = mk_buf_growing(EXTENSION_MAX);
     bool ok = names->n > 0;
-    mk_buf_add(&text, MK_STR("critical")); /* as it has to be where there is no other name */
+    mk_buf_add(&text, MK_STR("critical")); /* required if there is no other name */
     for (size_t i = 0; ok && i < names->n; i++)
         ok = append_name(&text, "", names->at[i]);
     mk_buf_add(&text, mk_str_of("", 1));
@@ -311,10 +311,10 @@ static bool add_alt_names(X509 *x, const struct mk_tls_names *names)
     return ok;
 }
 
-/* The leaf must be complete, or never be completed: what it says is remembered here. */
+/* The leaf must be complete, because OpenSSL caches its extensions here. */
 static bool ca_permits_leaf(const struct mk_tls_local_ca *a, X509 *leaf)
 {
-    (void)X509_check_purpose(leaf, -1, 0); /* reads the names, also of an unsigned one */
+    (void)X509_check_purpose(leaf, -1, 0); /* caches the names, of an unsigned certificate as well */
     NAME_CONSTRAINTS *nc = X509_get_ext_d2i(a->certificate, NID_name_constraints, NULL, NULL);
     bool ok = !nc || NAME_CONSTRAINTS_check(leaf, nc) == X509_V_OK;
     NAME_CONSTRAINTS_free(nc);

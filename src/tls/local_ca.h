@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Certificates of the machine's own authority, made by OpenSSL. */
+/* Local CA certificates, made with OpenSSL. */
 #ifndef MK_TLS_LOCAL_CA_H
 #define MK_TLS_LOCAL_CA_H
 

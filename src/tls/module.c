@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the object is loaded for. */
+/* Function table of the loadable object. */
 #include <openssl/crypto.h>
 
 #include "tls/client.h"

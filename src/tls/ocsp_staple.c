@@ -8,7 +8,7 @@
 #include "tls/ex_data.h"
 #include "tls/file.h"
 
-enum { STALE_S = 60 }; /* clocks differ */
+enum { STALE_S = 60 }; /* clock skew */
 
 static int64_t generalized_time_seconds(const ASN1_GENERALIZEDTIME *t)
 {
@@ -16,7 +16,7 @@ static int64_t generalized_time_seconds(const ASN1_GENERALIZEDTIME *t)
     return t && ASN1_TIME_to_tm(t, &tm) ? (int64_t)timegm(&tm) : INT64_MAX;
 }
 
-/* Is one of its answers about that certificate? Until when is it good? */
+/* Does the response cover that certificate? Until when is it valid? */
 static bool find_cert_status(OCSP_BASICRESP *basic, X509 *certificate, int64_t *until)
 {
     const ASN1_INTEGER *serial = X509_get0_serialNumber(certificate);
@@ -110,7 +110,7 @@ int mk_tls_ocsp_staple_status_cb(SSL *ssl, void *arg)
         const struct mk_tls_ocsp_staple *s = &c->staples[i];
         if (s->certificate != chosen || s->until + STALE_S < (int64_t)time(NULL))
             continue;
-        unsigned char *copy = OPENSSL_memdup(s->answer, s->len); /* becomes the connection's */
+        unsigned char *copy = OPENSSL_memdup(s->answer, s->len); /* owned by the connection */
         if (!copy)
             break;
         (void)SSL_set_tlsext_status_ocsp_resp(ssl, copy, (long)s->len);

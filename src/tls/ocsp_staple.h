@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OCSP responses, stapled to our certificate. */
+/* OCSP stapling for our certificate. */
 #ifndef MK_TLS_OCSP_STAPLE_H
 #define MK_TLS_OCSP_STAPLE_H
 
 #include "tls/context_type.h"
 
-/* `file` NULL: there is none. */
+/* `file` NULL: none. */
 mk_err mk_tls_ocsp_staple_load(struct mk_tls_context *c, X509 *certificate, const char *file,
                                struct mk_tls_settings_error *problem);
 
-/* The response that another context has for the same certificate, if it has one. */
+/* Copies the response of another context for the same certificate, if any. */
 mk_err mk_tls_ocsp_staple_copy(struct mk_tls_context *c, const struct mk_tls_context *from,
                                X509 *certificate);
 /* For SSL_CTX_set_tlsext_status_cb. */

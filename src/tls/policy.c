@@ -23,10 +23,10 @@ static bool char_in_set(char c, const char *set)
     return c && strchr(set, c);
 }
 
-/* A list of names, as OpenSSL takes them. */
+/* A list of names in OpenSSL syntax. */
 struct cipher_list_kind {
     const char *what, *example;
-    const char *between; /* two names */
+    const char *between; /* separator */
     int (*set)(SSL_CTX *ctx, const char *list);
 };
 
@@ -47,7 +47,7 @@ static bool is_known_cipher(const struct mk_tls_context *c, const struct cipher_
     return (!is_default || !word[7] || word[7] == '@') && k->set(c->ctx, word);
 }
 
-/* OpenSSL ignores unknown words as long as it knows one. */
+/* OpenSSL ignores unknown names if it knows at least one. */
 static mk_err check_cipher_names(struct mk_tls_context *c, const struct cipher_list_kind *k, const char *list,
                                  struct mk_tls_settings_error *problem)
 {

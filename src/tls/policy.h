@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Versions, ciphers, groups, and trusted client authorities. */
+/* Protocol versions, ciphers, groups, and trusted client CAs. */
 #ifndef MK_TLS_POLICY_H
 #define MK_TLS_POLICY_H
 

@@ -7,8 +7,8 @@
 #include "base/mem.h"
 #include "tls/bio.h"
 
-/* The server is not verified again when it is resumed: it is good for what it was made for, and as long as
- * the certificates of that time are valid. */
+/* The server is not verified again on resumption: a session is valid only for its original server, and until
+ * the certificates verified then expire. */
 struct mk_tls_session {
     SSL_SESSION *ssl;
     uint64_t client;
@@ -16,7 +16,7 @@ struct mk_tls_session {
     char name[];
 };
 
-/* When the first of the certificates that were verified expires. */
+/* The earliest expiry of the verified certificates. */
 static int64_t chain_expiry(const SSL *ssl)
 {
     int64_t until = INT64_MAX;
@@ -40,7 +40,7 @@ static void store_session(struct mk_tls *t, SSL_SESSION *ssl)
     struct mk_tls_session *s = mk_mem_alloc(sizeof *s + len);
     if (!SSL_session_reused(t->ssl))
         call->until = chain_expiry(t->ssl);
-    if (!s) { /* the next handshake is a full one */
+    if (!s) { /* the next handshake will be a full one */
         SSL_SESSION_free(ssl);
         return;
     }
@@ -54,7 +54,7 @@ int mk_tls_session_new_cb(SSL *ssl, SSL_SESSION *session)
 {
     struct mk_tls *t = mk_tls_bio_stream(ssl);
     if (SSL_version(ssl) < TLS1_3_VERSION)
-        return 0; /* OpenSSL does not call this for a renewed ticket of a resumed one: see below */
+        return 0; /* OpenSSL does not call this for a renewed ticket of a resumed session: see below */
     store_session(t, session);
     return 1;
 }
@@ -67,9 +67,9 @@ void mk_tls_session_on_handshake_done(struct mk_tls *t)
         store_session(t, session);
 }
 
-/* A copy, because OpenSSL allows only one connection to resume a session of TLS 1.3. That is to keep
- * eavesdroppers from recognising a client, and would cost us a full handshake for each further connection
- * that begins before the first one has its ticket. */
+/* Copies the session, because OpenSSL lets only one connection resume a TLS 1.3 session. That prevents
+ * eavesdroppers from recognising a client, but would cost a full handshake for each further connection that
+ * begins before the first one has its ticket. */
 void mk_tls_session_resume(struct mk_tls *t)
 {
     const struct mk_tls_session *s = *t->call->session;

@@ -19,7 +19,7 @@ static const ticket_key *ticket_key_at(const struct mk_tls_tickets *all, uint32_
     return &all->keys[n % MK_TLS_TICKET_KEYS];
 }
 
-/* Zeroed memory is no key. */
+/* Zeroed memory is not a key. */
 static bool is_valid_key(const ticket_key *k)
 {
     uint8_t any = 0;
@@ -80,8 +80,8 @@ int mk_tls_session_ticket_key_cb(SSL *ssl, unsigned char *name, unsigned char *i
     return r == FINE && renews ? RENEW : r;
 }
 
-/* Tickets are renewed at each visit without checking the client's certificate again. So check its expiry
- * here, or a certificate that was valid once would admit the client for ever. */
+/* Tickets are renewed on each connection without verifying the client's certificate again. So its expiry is
+ * checked here, or a once valid certificate would admit the client for ever. */
 static bool certificate_has_expired(const X509 *client)
 {
     return client && X509_cmp_current_time(X509_get0_notAfter(client)) <= 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Session tickets: sealed with keys that all workers share and the master changes. */
+/* Session tickets, encrypted with keys that all workers share and the master rotates. */
 #ifndef MK_TLS_SESSION_TICKET_H
 #define MK_TLS_SESSION_TICKET_H
 

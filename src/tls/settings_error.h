@@ -6,10 +6,10 @@
 #include "base/err.h"
 #include "net/tls.h"
 
-/* -EINVAL, and *p says it: of this file of the rules; NULL: of none. */
+/* Returns -EINVAL and sets *p for this file of the settings; NULL: none. */
 MK_COLD mk_err mk_tls_settings_error_set(struct mk_tls_settings_error *p, const char *file, const char *fmt,
                                          ...) MK_PRINTF(3, 4);
-/* The same behind "...: " and OpenSSL's words for what it has met last. */
+/* The same, followed by ": " and OpenSSL's last error. */
 MK_COLD mk_err mk_tls_settings_error_set_openssl(struct mk_tls_settings_error *p, const char *file,
                                                  const char *what);
 /* Only the first warning is reported. */

@@ -13,16 +13,16 @@
 #include "tls/write_buffer.h"
 
 enum {
-    RECORDS_MAX = 64,         /* read in one call: they may be tiny */
-    SMALL = 4096,             /* what was kept and can go with the next content */
-    UPDATES_MAX = 32,         /* changes of keys that nothing else needs, */
-    UPDATE_BYTES = 16 * 1024, /* and one more for so much content */
+    RECORDS_MAX = 64,         /* maximum per call: records may be tiny */
+    SMALL = 4096,             /* kept data that can be sent with the next data */
+    UPDATES_MAX = 32,         /* free key updates, */
+    UPDATE_BYTES = 16 * 1024, /* and one more for this many bytes */
     KEY_UPDATE = 24,          /* RFC 8446, 4 */
-    UPDATE_REQUESTED = 1,     /* 4.6.3, the one byte behind the head of the message */
+    UPDATE_REQUESTED = 1,     /* 4.6.3, the byte after the message header */
     MESSAGE_HEAD = 4,
 };
 
-/* The stream has failed for good; sends OpenSSL's alert if possible. */
+/* The stream has failed permanently; sends OpenSSL's alert if possible. */
 MK_COLD static mk_err fail_stream(struct mk_tls *t)
 {
     if (t->call)
@@ -39,7 +39,7 @@ MK_COLD static mk_err fail_stream(struct mk_tls *t)
 
 /* ---- The end ---- */
 
-/* Sends close_notify, which proves that the stream was not truncated. False: no room for it. */
+/* Sends close_notify, which proves that the stream was not truncated. False: no space. */
 static bool send_close_notify(struct mk_tls *t)
 {
     if (mk_tls_write_error(t) || !t->done)
@@ -80,8 +80,8 @@ static ssize_t handle_empty_read(struct mk_stream *s, struct mk_tls *t)
         return -EAGAIN;
     case SSL_ERROR_ZERO_RETURN:
         if (!t->call || !t->ended)
-            return 0; /* a truncated request is noticed by its length; a response may end with the connection
-                       */
+            return 0; /* a truncated request is detected by its length; a response may end with the
+                       * connection */
         t->broken = -ECONNRESET;
         return fail_stream(t);
     default:
@@ -97,7 +97,7 @@ static ssize_t read_records(struct mk_stream *s, struct mk_tls *t, char *buf, si
         if (SSL_read_ex(t->ssl, buf + got, cap - got, &n) <= 0) {
             if (!got)
                 return handle_empty_read(s, t);
-            s->holds = SSL_get_error(t->ssl, 0) != SSL_ERROR_WANT_READ; /* the next read reports the end */
+            s->holds = SSL_get_error(t->ssl, 0) != SSL_ERROR_WANT_READ; /* the next read reports EOF */
             break;
         }
         got += n;
@@ -114,8 +114,8 @@ static ssize_t read_records(struct mk_stream *s, struct mk_tls *t, char *buf, si
     return (ssize_t)got;
 }
 
-/* Protocol messages go out with the next content, or alone if none follows at once. Not while the caller
- * waits for room: it would not learn of the outcome. */
+/* Sends protocol messages with the next data, or alone if none follows. Not while the caller waits for
+ * writability: it would not learn of the result. */
 static mk_err send_protocol_messages(struct mk_tls *t, bool at_once)
 {
     if (!at_once || t->owed)
@@ -134,7 +134,7 @@ static ssize_t tls_read(struct mk_stream *s, char *buf, size_t cap)
     begin_call(s, t);
     ssize_t n = read_records(s, t, buf, cap);
     if (t->call)
-        (void)SSL_free_buffers(t->ssl); /* a ticket leaves 16 KB behind, until the next write */
+        (void)SSL_free_buffers(t->ssl); /* a ticket leaves a 16 KB buffer allocated until the next write */
     if (n < 0 && n != -EAGAIN)
         return n;
     if (n > 0 && t->spent)
@@ -165,7 +165,7 @@ static ssize_t encrypt_plaintext(struct mk_tls *t, const char *p, size_t len)
     return 0;
 }
 
-/* A head, or the last response before the end, goes out with what follows. */
+/* A head, or the last response before the end, is sent with what follows. */
 static ssize_t hold_small_write(struct mk_tls *t)
 {
     ssize_t told = (ssize_t)t->owed;
@@ -174,7 +174,7 @@ static ssize_t hold_small_write(struct mk_tls *t)
     return e ? e : told;
 }
 
-/* Content counts as written once the socket has taken all of it except the kept rest. */
+/* Data counts as written once the socket has accepted all of it except the kept rest. */
 static ssize_t finish_write(struct mk_tls *t, size_t offered, bool more)
 {
     if (more && unsent_len(t) + t->owed <= SMALL && t->owed <= offered)
@@ -249,7 +249,7 @@ static ssize_t kernel_send_file(struct mk_stream *s, int file_fd, uint64_t offse
 void mk_tls_stream_free(struct mk_tls *t)
 {
     if (t->call) {
-        SSL_set_shutdown(t->ssl, SSL_SENT_SHUTDOWN); /* else OpenSSL takes the session for damaged */
+        SSL_set_shutdown(t->ssl, SSL_SENT_SHUTDOWN); /* otherwise OpenSSL considers the session damaged */
         mk_mem_free(t->call->said);
     }
     SSL_free(t->ssl);
@@ -347,7 +347,7 @@ mk_err mk_tls_stream_open(struct mk_stream *s, int fd, const struct mk_tls_domai
     return 0;
 }
 
-/* Limits KeyUpdates: they cost us more than they cost the peer. */
+/* Limits KeyUpdates: they cost us more than the peer. */
 static void message_cb(int is_ours, int version, int type, const void *p, size_t len, SSL *ssl, void *arg)
 {
     struct mk_tls *t = arg;
@@ -384,7 +384,7 @@ static const char *failure_reason(const struct mk_tls *t)
     return text ? text : "the peer is gone";
 }
 
-/* Sends the last flight, unless it can go with what we say next: in TLS 1.3 only tickets remain. In TLS 1.2
+/* Sends the last flight, unless it can be sent with our next data: in TLS 1.3 only tickets remain. In TLS 1.2
  * the client waits for it. */
 static mk_err send_last_flight(struct mk_tls *t)
 {
@@ -394,7 +394,7 @@ static mk_err send_last_flight(struct mk_tls *t)
     return e == -EAGAIN ? 0 : e;
 }
 
-/* A server may have said why before it left, which nothing has read if a write met its end first. */
+/* A server may have sent an alert before it closed, which is unread if a write failed first. */
 MK_COLD static void read_pending_alert(struct mk_tls *t)
 {
     char c;

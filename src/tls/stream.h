@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens encrypted streams; what follows goes through their mk_stream_ops. */
+/* Opens encrypted streams, used through their mk_stream_ops. */
 #ifndef MK_TLS_STREAM_H
 #define MK_TLS_STREAM_H
 
 #include "tls/stream_type.h"
 
-/* For those that open streams: one without a role, which does not own its descriptor yet. NULL: no memory. */
+/* For the functions that open streams: creates one without a role, which does not own its descriptor yet.
+ * NULL: out of memory. */
 struct mk_tls *mk_tls_stream_new(int fd, SSL_CTX *ctx);
-/* It becomes *s, and owns the descriptor. */
+/* Becomes *s and takes ownership of the descriptor. */
 void mk_tls_stream_attach(struct mk_stream *s, struct mk_tls *t);
-/* All but the descriptor. */
+/* Frees everything except the descriptor. */
 void mk_tls_stream_free(struct mk_tls *t);
 
 /* See mk_tls_module. */

@@ -52,7 +52,7 @@ static X509_STORE *read_ca_file(const char *file, struct mk_tls_settings_error *
 {
     X509_STORE *store = X509_STORE_new();
     if (store && !mk_tls_trust_store_read_file(file, "authority", store_add_cert, store, problem)) {
-        X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN); /* also a server's own certificate */
+        X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN); /* trust a server's own certificate as well */
         return store;
     }
     X509_STORE_free(store);
@@ -73,7 +73,7 @@ static const char *system_ca_folders(void)
     return set ? set : X509_get_default_cert_dir();
 }
 
-/* Links that c_rehash makes, HHHHHHHH.N: OpenSSL finds no others. */
+/* Links created by c_rehash, HHHHHHHH.N: OpenSSL uses only these. */
 static bool is_hashed_name(const char *name)
 {
     if (strspn(name, "0123456789abcdef") != HASH_DIGITS || name[HASH_DIGITS] != '.')
@@ -110,7 +110,7 @@ static void each_system_ca_file(ca_file_fn *on_file, void *ctx)
     }
 }
 
-/* What is wrong with single files is the system's affair. */
+/* Errors in single system files are ignored. */
 static void load_ca_file(void *ctx, const char *file)
 {
     (void)X509_load_cert_file(ctx, file, X509_FILETYPE_PEM);
@@ -139,7 +139,7 @@ static struct {
     pthread_mutex_t lock;
     X509_STORE *store;
     unsigned users;
-    struct file_stamp file_stamp; /* of what was read */
+    struct file_stamp file_stamp; /* stamp of the files read */
 } shared = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void stamp_add_number(struct file_stamp *s, uint64_t number)
@@ -159,7 +159,7 @@ static void add_file_to_stamp(void *ctx, const char *file)
     stamp_add_number(&one, (uint64_t)st.st_ctim.tv_sec);
     stamp_add_number(&one, (uint64_t)st.st_ctim.tv_nsec);
     all->n++;
-    all->sum += one.sum; /* in any order */
+    all->sum += one.sum; /* independent of order */
 }
 
 static void refresh_shared_store(void)
@@ -168,7 +168,7 @@ static void refresh_shared_store(void)
     each_system_ca_file(add_file_to_stamp, &now);
     if (shared.store && now.n == shared.file_stamp.n && now.sum == shared.file_stamp.sum)
         return;
-    X509_STORE_free(shared.store); /* its users keep it */
+    X509_STORE_free(shared.store); /* its users hold references */
     shared.store = read_system_store();
     shared.file_stamp = now;
     shared.users = 0;

@@ -7,10 +7,10 @@
 #include "base/mem.h"
 
 enum {
-    RECORD_MORE = 64, /* what a record of 16 KB has besides, and some */
-    ROOM = MK_TLS_WRITE_PLAINTEXT_MAX + 16 * RECORD_MORE + 4096, /* for content of a call */
-    SMALL = 4096,                                                /* is better sent with what follows */
-    KEPT_MAX = 256 * 1024, /* protocol responses that the peer does not read */
+    RECORD_MORE = 64, /* record overhead, rounded up */
+    ROOM = MK_TLS_WRITE_PLAINTEXT_MAX + 16 * RECORD_MORE + 4096, /* for the data of a call */
+    SMALL = 4096,                                                /* better sent with what follows */
+    KEPT_MAX = 256 * 1024, /* protocol messages that the peer does not read */
 };
 
 struct thread_buffers {
@@ -55,7 +55,7 @@ void mk_tls_write_buffer_discard(void)
     thread_buffers->len = 0;
 }
 
-/* How many of them the socket takes. */
+/* Returns how many bytes the socket accepts. */
 static ssize_t send_to_socket(struct mk_tls *t, const char *p, size_t len, bool more)
 {
     ssize_t n;
@@ -77,7 +77,7 @@ static bool has_write_error(const struct mk_tls *t)
     return t->call && t->call->mute;
 }
 
-/* Behind what is kept already. */
+/* Appends to data already kept. */
 static mk_err append_unsent(struct mk_tls *t, const char *p, size_t len)
 {
     size_t before = t->left ? t->left->len - t->left->from : 0;
@@ -102,7 +102,7 @@ mk_err mk_tls_write_buffer_save_unsent(struct mk_tls *t)
     return thread_buffers->len ? append_unsent(t, thread_buffers->sealed, thread_buffers->len) : 0;
 }
 
-/* A little that was kept goes with what follows, if there is room before it. */
+/* A small kept rest is prepended to the next data if there is space. */
 static bool prepend_unsent(struct mk_tls *t)
 {
     size_t n = t->left->len - t->left->from;
