@@ -27,7 +27,7 @@ static void bind_with_umask(struct binding *b)
     (void)umask(before);
 }
 
-/* Where a thread may not leave (a container may forbid it), the umask of the program decides. */
+/* If a thread cannot unshare its umask (a container may forbid it), the program's umask applies. */
 static void *bind_in_thread(void *data)
 {
     struct binding *b = data;
@@ -37,7 +37,7 @@ static void *bind_in_thread(void *data)
     return NULL;
 }
 
-/* All threads share the umask, except one that has left it. */
+/* All threads share the umask, except one that has unshared it. */
 static mk_err bind_in_new_thread(struct binding *b)
 {
     sigset_t all, before;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names for unix sockets. */
+/* Names of unix sockets. */
 #ifndef MK_OS_BIND_UNIX_H
 #define MK_OS_BIND_UNIX_H
 

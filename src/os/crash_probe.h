@@ -11,8 +11,8 @@
  * `seconds`. -ECANCELED: it exited. Another error: the fork failed. */
 int mk_crash_probe_run(void (*fn)(void *ctx), void *ctx, unsigned seconds) MK_MUST_USE;
 
-/* The same for those who do not wait: the process, which is to be reaped, or a negated errno value; and what
- * its status of waitpid(2) means. */
+/* Asynchronous variant: returns the process, which the caller must reap, or a negated errno value; then
+ * interprets its waitpid(2) status. */
 pid_t mk_crash_probe_start(void (*fn)(void *ctx), void *ctx, unsigned seconds) MK_MUST_USE;
 int mk_crash_probe_result(int status) MK_MUST_USE;
 

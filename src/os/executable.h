@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 
-/* Has the file at the path of this program become another one since it was started, as an installation or a
- * build does? Its plugins may then be those of the other program. False where that is unknown. */
+/* Was this program's file replaced since it started, as by an installation or a build? Its plugins may then
+ * belong to the new program. False if unknown. */
 bool mk_executable_is_replaced(void);
 
 #endif

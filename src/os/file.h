@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens untrusted paths beneath a trusted folder, without ever escaping it by accident. */
+/* Opens untrusted paths beneath a trusted folder, without ever leaving it by accident. */
 #ifndef MK_OS_FILE_H
 #define MK_OS_FILE_H
 
@@ -19,7 +19,7 @@ struct mk_file_open_how {
     bool no_openat2; /* walk the path in user space, as on kernels before 5.6; for tests */
 };
 
-/* Opens a folder whose descriptor serves as `root` below. */
+/* Opens a folder to be used as `root` below. */
 mk_err mk_file_open_root(const char *path, int *fd) MK_MUST_USE;
 
 /* Opens a folder inside one that another user owns: follows no link between `base` and base/path, and the

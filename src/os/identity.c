@@ -30,7 +30,7 @@ mk_err mk_identity_find(const char *user, const char *group, struct mk_identity 
     out->n_groups = MK_IDENTITY_GROUPS;
     if (getgrouplist(user, out->gid, out->groups, &out->n_groups) >= 0)
         return 0;
-    mk_err e = out->n_groups > MK_IDENTITY_GROUPS ? 0 : -ENOMEM; /* getgrouplist stored the number it needs */
+    mk_err e = out->n_groups > MK_IDENTITY_GROUPS ? 0 : -ENOMEM; /* getgrouplist() stored the required number */
     out->n_groups = -1;
     return e;
 }
@@ -77,7 +77,7 @@ static int set_groups_of(const struct mk_identity *id)
     return id->n_groups < 0 ? initgroups(id->user, id->gid) : setgroups((size_t)id->n_groups, id->groups);
 }
 
-/* setfsuid and setfsgid answer the id before, and report no error: an impossible id changes nothing. */
+/* setfsuid and setfsgid return the previous id and report no error: an invalid id changes nothing. */
 static bool set_file_ids(uid_t uid, gid_t gid)
 {
     (void)setfsgid(gid);

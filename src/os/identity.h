@@ -24,7 +24,7 @@ mk_err mk_identity_find(const char *user, const char *group, struct mk_identity 
  * ids, then checks that they cannot be regained. */
 mk_err mk_identity_become(const struct mk_identity *id) MK_MUST_USE;
 
-/* The rights over files that a process had before it borrowed those of another user. */
+/* File access rights of a process before it impersonated another user. */
 struct mk_identity_saved {
     gid_t *groups;
     int n_groups;
@@ -32,9 +32,9 @@ struct mk_identity_saved {
 };
 
 /* Until mk_identity_revert(), the calling thread opens files with the rights of that user and its groups. For
- * a process of root with one thread. On failure nothing is borrowed. */
+ * a single-threaded root process. On failure nothing changes. */
 mk_err mk_identity_impersonate(const struct mk_identity *id, struct mk_identity_saved *own) MK_MUST_USE;
-/* The process ends if it cannot have its own rights back. */
+/* Aborts the process if its own rights cannot be restored. */
 void mk_identity_revert(struct mk_identity_saved *own);
 
 #endif

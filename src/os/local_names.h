@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names and addresses of this machine. */
+/* Names and addresses of this machine. */
 #ifndef MK_OS_LOCAL_NAMES_H
 #define MK_OS_LOCAL_NAMES_H
 

@@ -19,7 +19,7 @@ bool mk_module_path_format(char path[PATH_MAX], const char *fmt, ...)
     return len > 0 && len < PATH_MAX;
 }
 
-/* The file that our code is in. */
+/* The file that contains our code. */
 static bool self_path(char path[PATH_MAX])
 {
     Dl_info own;
@@ -30,8 +30,8 @@ static bool self_path(char path[PATH_MAX])
     return len > 0;
 }
 
-/* The folder of that file, with `below` appended. A program with the library inside that has a name like the objects,
- * as monkey-duda-test has, lies among them. */
+/* The folder of that file, with `below` appended. A program with the library inside that has a name like the
+ * objects, such as monkey-duda-test, is next to them. */
 static bool self_folder(const char *below, char path[PATH_MAX])
 {
     char file[PATH_MAX];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds loadable objects, monkey-NAME.so: in the build folder, in the installation around the program or the library,
- * wherever it was moved to, and in the installation folder that was configured. */
+/* Finds loadable objects, monkey-NAME.so: in the build folder, in the installation around the program or the
+ * library, wherever it was moved to, and in the configured installation folder. */
 #ifndef MK_OS_MODULE_PATH_H
 #define MK_OS_MODULE_PATH_H
 

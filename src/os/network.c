@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses addresses of peers, as people and other servers write them, and networks. */
+/* Parses client addresses, as written by people and other servers, and networks. */
 #include <arpa/inet.h>
 
 #include "base/num.h"

@@ -11,16 +11,16 @@ enum { V4_BEFORE = 96 }; /* the prefix of IPv4-mapped addresses */
 
 #define NONE UINT32_MAX
 
-/* One network. While the set is made: one for each that was given, with its number in `first`. */
+/* A network. While the set is built: one entry per input, with its number in `first`. */
 struct network_node {
     uint64_t high, low; /* the address */
     uint32_t first, n;  /* its numbers, in order */
-    uint32_t parent;    /* the smallest network around it; NONE: there is none */
+    uint32_t parent;    /* the smallest enclosing network; NONE: none */
     uint8_t bits, kind;
 };
 
 struct mk_network_set {
-    uint32_t n;          /* of networks with addresses, which come first */
+    uint32_t n;          /* networks with addresses, which come first */
     uint32_t unix_, all; /* indexes of the others; NONE: not in the set */
     uint32_t *numbers;
     struct network_node nodes[];
@@ -57,7 +57,7 @@ static int compare_u64(uint64_t a, uint64_t b)
     return a < b ? -1 : a > b;
 }
 
-/* A network before those inside of it, and its numbers in order. */
+/* Orders networks before those inside of them, then by number. */
 static int compare_nodes(const void *a, const void *b)
 {
     const struct network_node *x = a, *y = b;
@@ -134,7 +134,7 @@ struct mk_network_set *mk_network_set_build(void *memory, const struct mk_networ
 
 /* ---- Looking up ---- */
 
-/* The lowest number of the network that is not below `from`; NONE: there is none. */
+/* The network's lowest number that is at least `from`; NONE: none. */
 static uint32_t lowest_number(const struct mk_network_set *s, uint32_t network_node, uint32_t from)
 {
     const uint32_t *numbers = s->numbers + s->nodes[network_node].first;
@@ -149,7 +149,7 @@ static uint32_t lowest_number(const struct mk_network_set *s, uint32_t network_n
     return begin < s->nodes[network_node].n ? numbers[begin] : NONE;
 }
 
-/* The last network that begins at or before the address; NONE: there is none. */
+/* The last network that begins at or before the address; NONE: none. */
 static uint32_t find_last_before(const struct mk_network_set *s, uint64_t high, uint64_t low)
 {
     uint32_t begin = 0, end = s->n;
@@ -174,7 +174,7 @@ uint32_t mk_network_set_next(const struct mk_network_set *s, const struct mk_add
     if (p->is_unix)
         return s->unix_ == NONE ? best : (uint32_t)mk_min(best, lowest_number(s, s->unix_, from));
     uint64_t high = read_be64(p->ip), low = read_be64(p->ip + 8);
-    bool is_v4 = high == 0 && low >> 32 == 0xffff; /* an IPv6 network never has an IPv4 client */
+    bool is_v4 = high == 0 && low >> 32 == 0xffff; /* an IPv6 network never contains an IPv4 client */
     for (uint32_t i = find_last_before(s, high, low); i != NONE; i = s->nodes[i].parent)
         if (node_contains(&s->nodes[i], high, low) && !(is_v4 && s->nodes[i].bits < V4_BEFORE))
             best = (uint32_t)mk_min(best, lowest_number(s, i, from));

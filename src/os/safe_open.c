@@ -34,7 +34,7 @@ static bool may_replace(const struct mk_identity *id, const struct stat *folder,
     return may_write(id, folder) && (owns || !(folder->st_mode & S_ISVTX));
 }
 
-/* What is left of a path, and where it begins. */
+/* Remaining path, and its start. */
 struct walk {
     int dir;
     unsigned links;
@@ -48,7 +48,7 @@ static mk_err open_root_folder(struct walk *w)
     return w->dir < 0 ? mk_err_last() : 0;
 }
 
-/* Puts the target of the link in the place of its name. */
+/* Replaces a link's name with its target. */
 static mk_err follow_link(struct walk *w, int link)
 {
     char target[PATH_MAX], path[2 * PATH_MAX];
@@ -62,7 +62,7 @@ static mk_err follow_link(struct walk *w, int link)
     return *target == '/' ? open_root_folder(w) : 0;
 }
 
-/* Goes on in the subfolder `name`, or where a link leads that only root can have put there. */
+/* Enters the subfolder `name`, or follows a link that only root can have created. */
 static mk_err enter_component(struct walk *w, const char *name, const struct mk_identity *other)
 {
     struct stat folder, part;

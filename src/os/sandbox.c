@@ -27,11 +27,11 @@ enum {
     READ_RIGHTS = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR,
     WRITE_RIGHTS = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_DIR |
                    LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR | ACCESS_REFER |
-                   ACCESS_TRUNCATE, /* those that the kernel knows */
+                   ACCESS_TRUNCATE, /* supported by the kernel */
     ALL_RIGHTS = (1 << 13) - 1,     /* all rights of ABI 1 */
 };
 
-/* The master may have got some without being root, to listen on a port below 1024. */
+/* The master may have been given some without being root, to listen on a port below 1024. */
 static mk_err drop_capabilities(void)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -55,12 +55,13 @@ static uint64_t handled_rights(int abi)
     return rights;
 }
 
-/* As the kernel has it since ABI 6; before, what it does not know must be 0. */
+/* Layout since Landlock ABI 6; on older kernels, unknown parts must be 0. */
 struct ruleset {
     uint64_t handled_access_fs, handled_access_net, scoped;
 };
 
-/* A process in the sandbox connects to no abstract socket, and sends no signal to a process, outside of it. */
+/* A sandboxed process can neither connect to abstract sockets outside of the sandbox nor send signals to
+ * processes there. */
 static uint64_t handled_scopes(int abi)
 {
     return abi >= 6 ? SCOPE_ABSTRACT_SOCKET | SCOPE_SIGNAL : 0;
@@ -135,7 +136,7 @@ mk_err mk_sandbox_allow_writing(struct mk_sandbox *s, const char *folder)
 
 /* ---- What libraries read ---- */
 
-/* Paths one after the other, each with a NUL at its end. */
+/* Consecutive NUL-terminated paths. */
 static mk_err allow_paths(struct mk_sandbox *s, const char *paths)
 {
     mk_err first = 0;
@@ -146,8 +147,8 @@ static mk_err allow_paths(struct mk_sandbox *s, const char *paths)
     return first;
 }
 
-/* /etc/resolv.conf may be a link to a file that a daemon replaces: the folder of that file. A plain file
- * stands for itself, not for all of /etc. */
+/* /etc/resolv.conf may be a link to a file that a daemon replaces: allows the folder of that file. For a
+ * plain file, allows only the file, not all of /etc. */
 static mk_err allow_resolver(struct mk_sandbox *s)
 {
     char target[PATH_MAX];
@@ -157,7 +158,7 @@ static mk_err allow_resolver(struct mk_sandbox *s)
     return *target && strcmp(target, "/etc") != 0 ? mk_sandbox_allow(s, target) : 0;
 }
 
-/* The folder of libc: its modules (nsswitch.conf) are beside it, and what these need. */
+/* The folder of libc: its modules (nsswitch.conf) and their dependencies are next to it. */
 static mk_err allow_nss_modules(struct mk_sandbox *s)
 {
     char folder[PATH_MAX];

@@ -15,7 +15,7 @@ struct mk_sandbox {
  * exec. */
 mk_err mk_sandbox_no_new_privs(void) MK_MUST_USE;
 
-/* -EOPNOTSUPP where Landlock is missing: the caller goes on without this extra layer. */
+/* -EOPNOTSUPP if Landlock is missing: the caller continues without this extra layer. */
 mk_err mk_sandbox_open(struct mk_sandbox *s) MK_MUST_USE;
 /* Allows reading the file, or all files and folders below the folder. A missing path is no error. */
 mk_err mk_sandbox_allow(struct mk_sandbox *s, const char *path) MK_MUST_USE;
@@ -26,11 +26,11 @@ mk_err mk_sandbox_allow_fd(struct mk_sandbox *s, int fd) MK_MUST_USE;
 mk_err mk_sandbox_allow_spooling(struct mk_sandbox *s, const char *folder) MK_MUST_USE;
 /* Reading, writing, creating, renaming and removing of files and folders below the folder. */
 mk_err mk_sandbox_allow_writing(struct mk_sandbox *s, const char *folder) MK_MUST_USE;
-/* Only this: the process and its descendants send no signal to others. Where the kernel knows that (Landlock's ABI 6).
- * Needs no_new_privs. */
+/* Only this: the process and its descendants can send signals to no other process, if the kernel supports it
+ * (Landlock ABI 6). Needs no_new_privs. */
 void mk_sandbox_scope_signals(void);
-/* Reading what getaddrinfo() reads, and the anchors of trust of the system: what of it there is. The first
- * error of those that keep a part of it closed. */
+/* Allows what getaddrinfo() reads, and the system's trust store, as far as they exist. Returns the first
+ * error that keeps part of it inaccessible. */
 mk_err mk_sandbox_allow_resolver(struct mk_sandbox *s) MK_MUST_USE;
 mk_err mk_sandbox_allow_trust_store(struct mk_sandbox *s) MK_MUST_USE;
 /* Enforces the rules: from now on only allowed files can be opened. Needs no_new_privs. */

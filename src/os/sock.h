@@ -7,7 +7,7 @@
 
 struct mk_sock_options {
     int backlog;
-    int send_room;   /* SO_SNDBUF of the connections; 0: the system's default */
+    int send_room;   /* SO_SNDBUF of connections; 0: the system's default */
     unsigned mode;   /* of the unix socket file */
     bool reuse_port; /* several sockets share the address; the kernel distributes connections among them */
     bool quiet;      /* bind only: connections are accepted after mk_sock_start_listening */
@@ -26,8 +26,8 @@ int mk_sock_accept(int fd, struct mk_addr *peer);
 bool mk_sock_is_dual_stack(int fd);
 /* Bytes in the kernel that the peer has not acknowledged; 0 if unknown. */
 unsigned mk_sock_unsent_bytes(int fd);
-/* Closes behind one last text, as far as the kernel takes it at once. Discards what the peer has sent:
- * unread, it would make this a reset. */
+/* Sends a last text, as far as the kernel accepts it immediately, and closes. Discards unread input, which
+ * would turn this into a reset. */
 void mk_sock_send_and_close(int *fd, mk_str text);
 /* Closes with a reset: the peer notices at once, and no TIME_WAIT remains. */
 void mk_sock_reset(int *fd);

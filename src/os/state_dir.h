@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The private folder for data that outlives the program, such as keys. Anyone able to write there could
- * impersonate us: folders and files that are not exclusively ours are refused. */
+/* The private folder for persistent data such as keys. Anyone able to write there could impersonate us:
+ * folders and files that are not exclusively ours are rejected. */
 #ifndef MK_OS_STATE_DIR_H
 #define MK_OS_STATE_DIR_H
 
@@ -16,7 +16,7 @@ mk_err mk_state_dir_path(char buf[PATH_MAX]) MK_MUST_USE;
 /* Opens the folder; creates it and its parents if missing. *why is static text. */
 mk_err mk_state_dir_open(const char *path, int *dir, const char **why) MK_MUST_USE;
 
-/* Locks out other processes until `dir` is closed; -EBUSY when another one holds the lock longer than
+/* Excludes other processes until `dir` is closed; -EBUSY: another one holds the lock longer than
  * `wait_ms`. */
 mk_err mk_state_dir_lock(int dir, unsigned wait_ms) MK_MUST_USE;
 

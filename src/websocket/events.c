@@ -9,16 +9,16 @@ enum { QUEUE_MAX = 64 << 10, QUIET_MS = 15 * 1000, EVENT_MAX = 16 << 20 };
 
 struct mk_events {
     struct mk_timer timer;
-    struct mk_list open; /* among the streams that the worker ends when it drains */
+    struct mk_list open; /* open streams, which the worker closes when it drains */
     struct mk_events_worker *worker;
     struct mk_request *request;
     const struct mk_events_options *options;
     void *ctx;
     struct mk_ws_queue queue;
-    bool is_open;     /* its owner has it */
-    bool is_ending;   /* nothing more is queued */
-    bool is_refusing; /* an event was refused: on_room() is due */
-    bool has_said;    /* something, since its clock was set */
+    bool is_open;     /* its owner uses it */
+    bool is_ending;   /* closing: nothing more is queued */
+    bool is_refusing; /* an event was rejected: on_room() is due */
+    bool has_said;    /* data was sent since the timer was set */
 };
 
 /* ---- The source ---- */
@@ -47,7 +47,7 @@ static ssize_t read_events(void *ctx, char *buf, size_t cap)
     }
     if (n)
         return (ssize_t)n;
-    n = mk_ws_queue_read(&s->queue, buf, cap); /* what on_room() has sent */
+    n = mk_ws_queue_read(&s->queue, buf, cap); /* data sent by on_room() */
     return n ? (ssize_t)n : s->is_ending ? 0 : -EAGAIN;
 }
 
@@ -73,7 +73,7 @@ static int enqueue_text(struct mk_events *s, mk_str text)
     return 0;
 }
 
-/* Of one that takes nothing, the comments would only pile up. */
+/* If the client reads nothing, comments would only pile up. */
 static void on_keepalive_timer(struct mk_timer *t)
 {
     struct mk_events *s = MK_CONTAINER(t, struct mk_events, timer);
@@ -121,7 +121,8 @@ int mk_events_worker_open(struct mk_events_worker *w, struct mk_request *request
     if (mk_request_set_handler_timeout(request, 0) ||
         mk_response_set_header(r, MK_STR("Content-Type"), MK_STR("text/event-stream")) ||
         mk_response_set_header(r, MK_STR("Cache-Control"), MK_STR("no-store")))
-        return reject_stream(r, 503, -ENOMEM); /* on_request_end() follows when the handler refuses */
+        return reject_stream(r, 503, -ENOMEM); /* on_request_end() follows when the handler rejects the
+                                                * request */
     s->is_open = true;
     mk_list_add_last(&w->open, &s->open);
     set_keepalive_timer(s);

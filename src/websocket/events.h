@@ -8,14 +8,14 @@
 
 #include "base/list.h"
 
-/* What a worker keeps for all streams. */
+/* State of all event streams of a worker. */
 struct mk_events_worker {
     struct mk_worker *worker;
     struct mk_list open; /* streams */
 };
 
 void mk_events_worker_init(struct mk_events_worker *w, struct mk_worker *worker);
-/* Ends all streams when what they have queued is sent: the worker is to end. */
+/* Closes all streams after their queued data is sent: the worker is shutting down. */
 void mk_events_worker_drain(struct mk_events_worker *w);
 
 /* As mk_events_open(). */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plugin: what each worker keeps for its sockets. */
+/* The plugin: worker state of all sockets. */
 #include <errno.h>
 #include <monkey/mem.h>
 #include <monkey/plugin.h>
@@ -12,11 +12,11 @@ MK_PLUGIN_DECLARE(websocket);
 struct mk_websocket_worker {
     struct mk_ws_worker sockets;
     struct mk_events_worker events;
-    struct mk_deferred *goodbye; /* ends all of them, once the worker drains */
+    struct mk_deferred *goodbye; /* closes all sockets when the worker drains */
     bool is_draining;
 };
 
-/* What the worker has for the request; without it, the response says what is wrong. */
+/* The worker state for the request; without it, the response contains the error. */
 static struct mk_websocket_worker *worker_of_request(struct mk_request *request, struct mk_response *r)
 {
     struct mk_websocket_worker *live = mk_worker_data(mk_request_worker(request), &MK_PLUGIN_OF(websocket));
@@ -82,7 +82,7 @@ static int worker_start(struct mk_worker *worker, void *data)
     return live ? 0 : -ENOMEM;
 }
 
-/* At the end of the turn: the owners of sockets and streams may say something before. */
+/* Deferred to the end of the iteration: owners of sockets and streams may send something before. */
 static void worker_drain(struct mk_worker *worker, void *data)
 {
     struct mk_websocket_worker *live = mk_worker_data(worker, &MK_PLUGIN_OF(websocket));

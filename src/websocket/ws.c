@@ -33,7 +33,7 @@ bool mk_ws_set_state(struct mk_websocket *s, enum mk_ws_state to)
 {
     if (!mk_sm_may(&s->state, &mk_ws_machine, to))
         return false;
-    s->is_paused = false; /* there are no messages any more, but the end must be seen */
+    s->is_paused = false; /* no more messages, but EOF must be detected */
     mk_sm_move(&s->state, &mk_ws_machine, s, to);
     return true;
 }

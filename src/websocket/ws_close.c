@@ -10,7 +10,7 @@
 
 enum { CODE_LEN = 2 };
 
-/* The closing handshake has begun, and has its time. */
+/* Starts the timeout of the closing handshake. */
 static void start_close_timeout(struct mk_websocket *s)
 {
     uint32_t ms = mk_ws_close_ms(s);
@@ -46,7 +46,7 @@ void mk_ws_close_with_error(struct mk_websocket *s, unsigned code)
     start_close_timeout(s);
 }
 
-/* 0: it is none that may be sent. */
+/* 0: not allowed in a Close frame. */
 static unsigned parse_close_code(mk_str payload)
 {
     if (payload.len == 0)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ways in which a socket ends (RFC 6455, section 7). */
+/* Closing of a socket (RFC 6455, section 7). */
 #ifndef MK_WEBSOCKET_WS_CLOSE_H
 #define MK_WEBSOCKET_WS_CLOSE_H
 
 #include "websocket/ws.h"
 
-/* The client broke a rule, or something failed here: it learns the code, and the socket ends. */
+/* Protocol violation or local failure: sends the code and ends the socket. */
 void mk_ws_close_with_error(struct mk_websocket *s, unsigned code);
 /* A Close frame with this payload has arrived. */
 void mk_ws_close_on_frame(struct mk_websocket *s, mk_str payload);
-/* The client has ended its direction, with or without a Close frame. */
+/* The client has closed its direction, with or without a Close frame. */
 void mk_ws_close_on_eof(struct mk_websocket *s);
 
 #endif

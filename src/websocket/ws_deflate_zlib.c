@@ -9,25 +9,25 @@
 enum {
     LEVEL = 6,
     MEMORY_LEVEL = 8,
-    WINDOW_BITS = 15, /* of what clients send: any window that they may use */
+    WINDOW_BITS = 15, /* for client messages: any window that they may use */
     WINDOW = 1 << WINDOW_BITS,
-    STEP = 4096, /* the room that a coder gets at a time, at least */
+    STEP = 4096, /* minimum output space per call */
     TAIL_LEN = 4,
-    TABLES_FREE = 64,     /* blocks with tables of their own in one message, however short it is, */
-    TABLES_EVERY = 128,   /* and one more for so many bytes: no compressor makes more */
-    TABLES_COST = 1024,   /* what it takes to make tables, in bytes that could be inflated in that time */
-    END_COST = 64 * 1024, /* what a last block costs: the window is taken out and put back */
-    HEAD_BITS_MAX = 3 + 7 + 32, /* of a block without tables */
+    TABLES_FREE = 64,     /* blocks with dynamic tables allowed per message, however short, */
+    TABLES_EVERY = 128,   /* and one more per this many bytes: no compressor produces more */
+    TABLES_COST = 1024,   /* cost of building tables, in bytes that could be inflated in that time */
+    END_COST = 64 * 1024, /* cost of a final block: the window is saved and restored */
+    HEAD_BITS_MAX = 3 + 7 + 32, /* block header without tables */
 };
 
-/* What a message ends with, and is sent without (RFC 7692, section 7.2.1). */
+/* End of a compressed message, omitted when sending (RFC 7692, section 7.2.1). */
 #define TAIL mk_str_of("\0\0\xff\xff", TAIL_LEN)
 
 struct mk_ws_deflate {
     z_stream *deflater, *inflater;
     unsigned bits;
     unsigned window_len;
-    unsigned char *window; /* of an inflater that rests */
+    unsigned char *window; /* window of an idle inflater */
 };
 
 static void *zlib_alloc(void *ctx, unsigned n, unsigned size)
@@ -97,7 +97,7 @@ void mk_ws_deflate_free(struct mk_ws_deflate *c)
     mk_mem_free(c);
 }
 
-/* Room behind what was written; false if `out` may not grow. */
+/* Reserves space after the output; false: `out` may not grow. */
 static bool reserve_output(z_stream *z, struct mk_buf *out)
 {
     if (out->len == out->max || !mk_buf_reserve(out, out->max - out->len < STEP ? out->max - out->len : STEP))
@@ -174,10 +174,10 @@ static bool init_inflater(struct mk_ws_deflate *c, bool keeps)
     return true;
 }
 
-/* The work that one message makes. */
+/* Effort caused by one message. */
 struct inflate_cost {
     uint64_t in, out;
-    uint64_t block_at; /* the bit where its last block began */
+    uint64_t block_at; /* bit position of its last block */
     unsigned n_tables, n_ends;
 };
 
@@ -186,8 +186,8 @@ static uint64_t input_bits_read(const struct inflate_cost *e, const z_stream *z)
     return 8 * (e->in - z->avail_in) - (unsigned)(z->data_type & 63);
 }
 
-/* inflate() returns behind each head of a block and each block (Z_TREES). Many blocks with tables and little
- * else cost a hundred times what their bytes warrant. */
+/* inflate() returns after each block header and each block (Z_TREES). Many blocks with tables and little else
+ * cost a hundred times what their length warrants. */
 static bool is_within_cost_limit(struct inflate_cost *e, const z_stream *z)
 {
     uint64_t at = input_bits_read(e, z);
@@ -203,7 +203,7 @@ static uint64_t inflate_cost_bytes(const struct inflate_cost *e)
     return e->in + e->out + (uint64_t)e->n_tables * TABLES_COST + (uint64_t)e->n_ends * END_COST;
 }
 
-/* A block that says that it is the last one ends the stream, but not what messages may refer to. */
+/* A final block ends the deflate stream, but not the window that messages may refer to. */
 static bool restart_inflater(z_stream *z)
 {
     unsigned len = 0;
@@ -214,7 +214,7 @@ static bool restart_inflater(z_stream *z)
     return ok;
 }
 
-/* The last block of a message may come once (RFC 7692, section 7.2.3.5). */
+/* A message may have one final block (RFC 7692, section 7.2.3.5). */
 static int handle_final_block(struct inflate_cost *e, z_stream *z)
 {
     if (++e->n_ends > 1)
@@ -223,7 +223,7 @@ static int handle_final_block(struct inflate_cost *e, z_stream *z)
     return restart_inflater(z) ? 0 : -ENOMEM;
 }
 
-/* All of `data`, which is a part of a message. */
+/* Inflates all of `data`, a part of a message. */
 static int inflate_piece(z_stream *z, struct inflate_cost *e, mk_str data, struct mk_buf *out)
 {
     z->next_in = (const unsigned char *)data.p;
@@ -252,7 +252,7 @@ static int inflate_piece(z_stream *z, struct inflate_cost *e, mk_str data, struc
         if ((r != Z_OK && r != Z_STREAM_END && r != Z_BUF_ERROR) || !is_within_cost_limit(e, z))
             return -EBADMSG;
         bool goes_on =
-            r != Z_BUF_ERROR || z->data_type != before; /* there may be bits of the last byte left */
+            r != Z_BUF_ERROR || z->data_type != before; /* bits of the last byte may be left */
         if (z->avail_in == 0 && z->avail_out > 0 && !goes_on)
             return 0;
     }

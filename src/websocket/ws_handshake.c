@@ -3,7 +3,7 @@
 
 #include <monkey/text.h>
 
-/* The value of a field that may be in several lines, one at a time. */
+/* The next value of a list header that may have several lines. */
 static bool next_header_value(const struct mk_request *request, mk_str wanted, size_t *at, mk_str *value)
 {
     mk_str name;
@@ -13,13 +13,13 @@ static bool next_header_value(const struct mk_request *request, mk_str wanted, s
     return false;
 }
 
-/* Was the request sent to where the page came from? A page of https may be the same although the request is
- * plain: a proxy in front of us has ended TLS. */
+/* Does the page come from the same origin as the request? An https page may match a plain request: a proxy in
+ * front of us has terminated TLS. */
 static bool is_same_origin(const struct mk_request *request, mk_str origin)
 {
     mk_str rest = origin, scheme = mk_str_cut(&rest, ':'), host = mk_request_header(request, MK_STR("Host"));
     if (!host.p)
-        host = mk_request_host(request); /* over HTTP/2 it need not be a field */
+        host = mk_request_host(request); /* over HTTP/2 there may be no Host header */
     bool fits =
         mk_str_eq_nocase(scheme, mk_request_scheme(request)) || mk_str_eq_nocase(scheme, MK_STR("https"));
     return fits && mk_str_starts(rest, MK_STR("//")) && host.len &&

@@ -8,12 +8,12 @@
 struct mk_websocket_message {
     size_t refs;
     uint8_t opcode;
-    bool was_packed; /* it was tried */
+    bool was_packed; /* compression was tried */
     uint8_t head_len;
-    size_t len;         /* of the payload */
-    struct mk_buf code; /* what `packed` has */
+    size_t len;         /* payload length */
+    struct mk_buf code; /* data of `packed` */
     struct mk_ws_frame plain, packed;
-    char text[]; /* what `plain` has */
+    char text[]; /* data of `plain` */
 };
 
 struct mk_websocket_message *mk_websocket_message_new(enum mk_websocket_kind kind, mk_str data)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages that many sockets send: framed once, compressed once, when the first socket needs that. */
+/* Messages for many sockets (broadcasts): framed once, and compressed once when a socket first needs that. */
 #ifndef MK_WEBSOCKET_WS_MESSAGE_H
 #define MK_WEBSOCKET_WS_MESSAGE_H
 
@@ -7,20 +7,19 @@
 
 #include "websocket/ws_deflate.h"
 
-/* What a queue holds of a message: one of its two frames. */
+/* Queue entry: one of a message's two frames. */
 struct mk_ws_frame {
     struct mk_websocket_message *message;
     mk_str bytes;
 };
 
 void mk_ws_message_ref(struct mk_websocket_message *m);
-/* Its frame, not compressed. */
+/* Its uncompressed frame. */
 const struct mk_ws_frame *mk_ws_message_plain_frame(const struct mk_websocket_message *m);
-/* Its frame, compressed by `coder` without reference to others; NULL if that makes it no shorter, or fails.
- */
+/* Its frame compressed by `coder` without context takeover; NULL: not shorter, or failed. */
 const struct mk_ws_frame *mk_ws_message_compressed_frame(struct mk_websocket_message *m,
                                                          struct mk_ws_deflate *coder);
-/* Length of its payload. */
+/* Its payload length. */
 size_t mk_ws_message_len(const struct mk_websocket_message *m);
 
 #endif

@@ -21,7 +21,7 @@ static void append_chunk(struct mk_ws_queue *q, struct mk_ws_chunk *c)
     q->last = c;
 }
 
-/* What it weighs is counted already. */
+/* Its size is already counted. */
 static bool append_frame(struct mk_ws_queue *q, const struct mk_ws_frame *f)
 {
     struct mk_ws_chunk *c = mk_mem_alloc(sizeof *c);
@@ -33,7 +33,7 @@ static bool append_frame(struct mk_ws_queue *q, const struct mk_ws_frame *f)
     return true;
 }
 
-/* Another one follows the only one. */
+/* Converts a queue with a single frame when another one follows. */
 static bool convert_to_chunks(struct mk_ws_queue *q)
 {
     return q->first || !q->only || append_frame(q, q->only);
@@ -87,7 +87,7 @@ static void remove_first_chunk(struct mk_ws_queue *q)
     mk_mem_free(c);
 }
 
-/* Moves what fits of these bytes, the first that wait. True: that was their end. */
+/* Copies as many of the chunk's bytes as fit. True: the chunk is finished. */
 static bool read_chunk(struct mk_ws_queue *q, mk_str bytes, char *buf, size_t cap, size_t *taken)
 {
     size_t n = mk_min(bytes.len - q->at, cap - *taken);

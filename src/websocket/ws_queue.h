@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What waits to be sent by one socket: frames of its own, and those that it shares with others. */
+/* Send queue of a socket: its own frames, and frames shared with other sockets. */
 #ifndef MK_WEBSOCKET_WS_QUEUE_H
 #define MK_WEBSOCKET_WS_QUEUE_H
 
@@ -10,24 +10,24 @@
 struct mk_ws_chunk;
 struct mk_ws_frame;
 
-/* A frame of a message that waits alone is held without memory for it, as in a broadcast. */
+/* A single shared frame is queued without allocating memory, as in a broadcast. */
 struct mk_ws_queue {
-    struct mk_ws_chunk *first; /* NULL: nothing waits, or `only` */
+    struct mk_ws_chunk *first; /* NULL: empty, or `only` */
     union {
         struct mk_ws_chunk *last;
-        const struct mk_ws_frame *only; /* NULL: nothing */
+        const struct mk_ws_frame *only; /* NULL: none */
     };
-    size_t at;     /* bytes of the first that were taken */
-    size_t weight; /* bytes that are left, and what it takes to keep them */
+    size_t at;     /* bytes of the first entry already taken */
+    size_t weight; /* remaining bytes, including overhead */
 };
 
-/* Two pieces, the head of a frame and its payload, which are copied. False when memory is out. */
+/* Copies two pieces, the head of a frame and its payload. False: out of memory. */
 bool mk_ws_queue_push(struct mk_ws_queue *q, mk_str head, mk_str payload) MK_MUST_USE;
-/* A frame of a message, which is held until it is taken. */
+/* Queues a message's frame, with a reference until it is taken. */
 bool mk_ws_queue_push_shared(struct mk_ws_queue *q, const struct mk_ws_frame *f) MK_MUST_USE;
-/* Moves up to `cap` bytes to `room`, and answers how many. */
+/* Copies up to `cap` bytes to the buffer; returns the number. */
 size_t mk_ws_queue_read(struct mk_ws_queue *q, char *buf, size_t cap);
-/* Forgets everything. */
+/* Removes everything. */
 void mk_ws_queue_clear(struct mk_ws_queue *q);
 
 static inline bool mk_ws_queue_is_empty(const struct mk_ws_queue *q)

@@ -11,24 +11,24 @@
 
 enum {
     ROOM = 16 * 1024,
-    READS_MAX = 64, /* in one turn of the loop: then other connections have theirs */
+    READS_MAX = 64, /* reads per loop iteration: then other connections have their turn */
     INFLATE_MAX =
-        2 * 1024 * 1024, /* bytes of one turn, of all sockets; the message that exceeds it is the last */
+        2 * 1024 * 1024, /* bytes per iteration for all sockets; the message that exceeds it is the last */
 };
 
-/* What has arrived of a message and its frames. Kept only from one read to the next in the middle of one. */
+/* Receive state of a partial message and its frames. Kept between reads only within a message. */
 struct mk_ws_receive_state {
     struct mk_ws_frame_head frame;
-    uint64_t at; /* bytes of its payload that were taken */
+    uint64_t at; /* payload bytes consumed */
     bool is_in_frame;
-    bool is_compressed; /* the message */
-    uint8_t kind;       /* of the message; 0: none is under way */
+    bool is_compressed; /* the message is compressed */
+    uint8_t kind;       /* opcode of the message; 0: none in progress */
     uint8_t n_head, n_control;
     uint8_t head[MK_WS_HEAD_MAX];
     char control[MK_WS_CONTROL_MAX];
     struct mk_utf8 utf8;
     struct mk_buf message;
-    char *rest; /* read, but not taken, because the owner or the queue must be waited for */
+    char *rest; /* read but not consumed, because of the owner or the queue */
     size_t rest_at, rest_len;
 };
 
@@ -42,7 +42,7 @@ static bool may_read_frames(const struct mk_websocket *s)
     return s->state.is == MK_WS_OPEN || s->state.is == MK_WS_CLOSING;
 }
 
-/* What is compressed waits for the next turn. */
+/* Compressed data waits for the next iteration. */
 static bool inflate_budget_is_spent(struct mk_websocket *s)
 {
     if (!s->is_compressed || s->worker->inflated < INFLATE_MAX)
@@ -51,7 +51,7 @@ static bool inflate_budget_is_spent(struct mk_websocket *s)
     return true;
 }
 
-/* May the next frame be taken? */
+/* May the next frame be processed? */
 static bool may_take_frame(struct mk_websocket *s)
 {
     if (inflate_budget_is_spent(s))
@@ -80,7 +80,7 @@ static void deliver_compressed(struct mk_websocket *s, unsigned kind, mk_str cod
     struct mk_buf data = mk_buf_growing(mk_ws_message_max(s));
     int e = c ? mk_ws_deflate_decompress(c, code, keeps, &data, &s->worker->inflated) : -ENOMEM;
     s->is_coding = true;
-    mk_deferred_post(s->worker->turn_end); /* which counts from 0 again */
+    mk_deferred_post(s->worker->turn_end); /* which resets the counter */
     if (e)
         mk_ws_close_with_error(s, e == -EMSGSIZE ? MK_WEBSOCKET_TOO_BIG
                                   : e == -ENOMEM ? MK_WEBSOCKET_INTERNAL_ERROR
@@ -104,7 +104,7 @@ static void finish_message(struct mk_websocket *s, struct mk_ws_receive_state *i
     in->kind = 0;
 }
 
-/* A piece of a frame of data; `is_last`: the frame ends with it. */
+/* Appends a piece of a data frame; `is_last`: end of the frame. */
 static void append_data(struct mk_websocket *s, struct mk_ws_receive_state *in, mk_str piece, bool is_last)
 {
     bool ends = is_last && in->frame.is_final;
@@ -112,7 +112,7 @@ static void append_data(struct mk_websocket *s, struct mk_ws_receive_state *in, 
         mk_ws_close_with_error(s, MK_WEBSOCKET_BAD_DATA);
         return;
     }
-    if (ends && in->message.len == 0) { /* it is delivered where it was read to */
+    if (ends && in->message.len == 0) { /* delivered from the read buffer */
         finish_message(s, in, piece);
         return;
     }
@@ -144,7 +144,7 @@ static void handle_control_frame(struct mk_websocket *s, struct mk_ws_receive_st
     }
 }
 
-/* The code to refuse a frame of data with, or 0. */
+/* The close code to reject a data frame with, or 0. */
 static unsigned check_data_frame(const struct mk_websocket *s, const struct mk_ws_receive_state *in)
 {
     const struct mk_ws_frame_head *f = &in->frame;
@@ -240,8 +240,8 @@ static size_t parse_payload(struct mk_websocket *s, struct mk_ws_receive_state *
     return n;
 }
 
-/* Answers how many bytes were taken. A frame that has begun is taken as far as it is there: only the next one
- * may have to wait. */
+/* Returns the number of bytes consumed. A frame that has begun is consumed as far as it has arrived: only the
+ * next one may have to wait. */
 static size_t parse_input(struct mk_websocket *s, struct mk_ws_receive_state *in, char *p, size_t len)
 {
     size_t n = 0;
@@ -264,7 +264,7 @@ static void free_unparsed(struct mk_ws_receive_state *in)
     in->rest = NULL;
 }
 
-/* Keeps what was read and may not be taken yet. */
+/* Keeps input that may not be processed yet. */
 static void save_unparsed(struct mk_websocket *s, struct mk_ws_receive_state *in, mk_str rest)
 {
     in->rest = mk_mem_alloc(rest.len);
@@ -277,7 +277,7 @@ static void save_unparsed(struct mk_websocket *s, struct mk_ws_receive_state *in
     in->rest_len = rest.len;
 }
 
-/* True: all of it was taken. */
+/* True: everything was processed. */
 static bool parse_saved_input(struct mk_websocket *s, struct mk_ws_receive_state *in)
 {
     if (!in->rest)
@@ -289,7 +289,7 @@ static bool parse_saved_input(struct mk_websocket *s, struct mk_ws_receive_state
     return true;
 }
 
-/* What mk_request_read() has answered. True: there may be more. */
+/* Handles the result of mk_request_read(). True: there may be more. */
 static bool handle_read(struct mk_websocket *s, struct mk_ws_receive_state *in, char *buf, ssize_t got)
 {
     if (got == -EAGAIN)
@@ -328,7 +328,7 @@ static void free_receive_buffers(struct mk_ws_receive_state *in)
     mk_buf_free(&in->message);
 }
 
-/* What is incomplete moves to the heap until more arrives. */
+/* Moves a partial message to the heap until more arrives. */
 static void save_receive_state(struct mk_websocket *s, struct mk_ws_receive_state *in)
 {
     if (!may_read_frames(s) || is_between_messages(in)) {
@@ -362,7 +362,8 @@ static void receive_more(struct mk_websocket *s, char *buf)
     save_receive_state(s, &in);
 }
 
-/* Each message that we send has the tunnel ask for input, too: that there is none must be known at once. */
+/* Every message that we send makes the tunnel ask for input as well: a quick check must detect that there is
+ * none. */
 bool mk_ws_receive_input(struct mk_websocket *s)
 {
     char buf[ROOM];

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the client sends: frames become messages. A socket that waits for a message owns no memory for it. */
+/* Receiving: assembles frames into messages. A socket between messages uses no memory here. */
 #ifndef MK_WEBSOCKET_WS_RECEIVE_H
 #define MK_WEBSOCKET_WS_RECEIVE_H
 
 #include "websocket/ws.h"
 
-/* Reads what there is, as far as it may. False: nothing more is wanted. */
+/* Reads as much input as allowed. False: no more is wanted. */
 bool mk_ws_receive_input(struct mk_websocket *s);
-/* Forgets what is incomplete. */
+/* Discards a partial message. */
 void mk_ws_receive_free(struct mk_websocket *s);
 
 #endif

@@ -26,7 +26,7 @@ bool mk_ws_send_control(struct mk_websocket *s, unsigned opcode, mk_str payload)
     return !queue_frame(s, MK_WS_FIN | opcode, payload);
 }
 
-/* May it be queued now? */
+/* Can a message be queued now? */
 static int check_may_send(struct mk_websocket *s, bool whole)
 {
     if (s->state.is != MK_WS_OPEN)
@@ -46,7 +46,7 @@ static bool should_compress(const struct mk_websocket *s, size_t len)
     return s->is_compressed && len >= mk_ws_compress_min(s);
 }
 
-/* Compressed into a buffer that is smaller than the message; false: it goes out as it is. */
+/* Compresses into a buffer smaller than the message; false: send it uncompressed. */
 static bool compress_message(struct mk_websocket *s, mk_str data, struct mk_buf *out)
 {
     bool keeps = s->offer.server_keeps;
@@ -64,7 +64,8 @@ static int queue_message(struct mk_websocket *s, unsigned opcode, mk_str data)
     }
     int e = queue_frame(s, MK_WS_FIN | MK_WS_COMPRESSED | opcode, mk_buf_str(&code));
     if (e && s->coder)
-        mk_ws_deflate_reset_compression(s->coder); /* the client lacks what the next one would refer to */
+        mk_ws_deflate_reset_compression(s->coder); /* the client lacks data that the next message would refer
+                                                    * to */
     mk_buf_free(&code);
     return e;
 }
@@ -79,7 +80,7 @@ static const struct mk_ws_frame *choose_frame(struct mk_websocket *s, struct mk_
         return mk_ws_message_plain_frame(m);
     if (s->coder)
         mk_ws_deflate_reset_compression(
-            s->coder); /* the client's window now has a message that this coder did not see */
+            s->coder); /* the client's window now has a message that this compressor did not see */
     return packed;
 }
 

@@ -20,7 +20,7 @@ static bool tunnel_on_input(void *ctx)
     return more;
 }
 
-/* There is room again: for the owner, and for what the client has sent meanwhile. */
+/* The queue has room again: notifies the owner, and continues with pending input. */
 static void notify_room(struct mk_websocket *s)
 {
     const struct mk_websocket_ops *ops = s->options->ops;
@@ -72,7 +72,7 @@ static void tunnel_on_end(void *ctx)
     mk_list_remove(&s->later);
     mk_list_remove(&s->open);
     s->is_within = true; /* nothing wakes it any more */
-    if (was_open)        /* else the owner, and its options, may be gone */
+    if (was_open)        /* otherwise the owner and its options may be gone */
         s->options->ops->on_close(s->ctx, s, s->code, reason);
     mk_ws_queue_clear(&s->queue);
     mk_ws_receive_free(s);
@@ -93,8 +93,8 @@ static void set_ping_timer(struct mk_websocket *s)
         mk_timer_set(&s->timer, s->worker->worker, ms);
 }
 
-/* Is it known to live, or can it not be known? Of a paused one nothing is read, and one that is slow to take
- * what is sent may not have seen the ping yet. */
+/* Is it known to be alive, or is that impossible to know? A paused socket is not read, and a slow client may
+ * not have received the ping yet. */
 static bool is_known_alive(const struct mk_websocket *s)
 {
     return s->was_heard || s->is_paused || (!mk_ws_queue_is_empty(&s->queue) && s->has_sent);
@@ -117,7 +117,7 @@ static void on_ping_timer(struct mk_timer *t)
     set_ping_timer(s);
 }
 
-/* The coders without contexts were not used for a while. */
+/* The shared compressors were not used for a while. */
 static void on_deflate_idle_timer(struct mk_timer *t)
 {
     struct mk_ws_worker *w = MK_CONTAINER(t, struct mk_ws_worker, rest);
@@ -167,7 +167,7 @@ static int reject_handshake(struct mk_response *r, unsigned status, int e)
     return e;
 }
 
-/* What is agreed upon goes into the socket, and into the response. False when memory is out. */
+/* Stores the negotiated parameters in the socket and the response. False: out of memory. */
 static bool negotiate(struct mk_websocket *s, struct mk_response *r)
 {
     const struct mk_websocket_options *o = s->options;
@@ -219,7 +219,7 @@ int mk_ws_socket_open(struct mk_ws_worker *w, struct mk_request *request, struct
     if (e)
         return e;
     if (!negotiate(s, r))
-        return -ENOMEM; /* tunnel_on_end() follows when the handler refuses */
+        return -ENOMEM; /* tunnel_on_end() follows when the handler rejects the request */
     (void)mk_ws_set_state(s, MK_WS_OPEN);
     mk_list_add_last(&w->open, &s->open);
     set_ping_timer(s);
@@ -249,5 +249,5 @@ void mk_websocket_resume(struct mk_websocket *s)
     if (!s->is_paused)
         return;
     s->is_paused = false;
-    mk_ws_resume_later(s); /* the caller may be within one of its callbacks */
+    mk_ws_resume_later(s); /* the caller may be inside one of its callbacks */
 }

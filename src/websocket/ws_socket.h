@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of a socket, from its handshake to on_close(), and what its worker does for all of them. */
+/* Life cycle of a socket from its handshake to on_close(), and worker-wide operations. */
 #ifndef MK_WEBSOCKET_WS_SOCKET_H
 #define MK_WEBSOCKET_WS_SOCKET_H
 
 #include "websocket/ws.h"
 
-/* False when memory is out. */
+/* False: out of memory. */
 bool mk_ws_socket_worker_init(struct mk_ws_worker *w, struct mk_worker *worker) MK_MUST_USE;
 void mk_ws_socket_worker_fini(struct mk_ws_worker *w);
-/* Closes all sockets: the worker is to end. */
+/* Closes all sockets: the worker is shutting down. */
 void mk_ws_socket_worker_drain(struct mk_ws_worker *w);
 
 /* As mk_websocket_open(). */
