@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a value parser can query and report about the place of its value. */
+/* Context of a value parser: queries, and error reports at the value's position. */
 #include "conf/path.h"
 #include "conf/table.h"
 #include "conf/value.h"
@@ -62,7 +62,7 @@ mk_str mk_conf_ctx_path(const struct mk_conf_ctx *spot, mk_str path)
     return mk_conf_path_resolve(spot->arena, file, path);
 }
 
-/* The place of a slice of the key or value; an absent slice means the whole value. */
+/* Position of a slice of the key or value; an absent slice means the whole value. */
 static struct mk_conf_source_pos slice_pos(const struct mk_conf_ctx *spot, mk_str part)
 {
     if (spot->entry)

@@ -159,7 +159,7 @@ static void set_text(const struct mk_conf_ctx *spot, mk_str value)
         report_bad_value(spot, value, "too short");
     else if (text.len > mk_conf_table_max(spot->key))
         report_bad_value(spot, value, "too long");
-    else if ((text = mk_arena_copy(spot->arena, text)).p) /* adds the promised NUL */
+    else if ((text = mk_arena_copy(spot->arena, text)).p) /* adds the terminating NUL */
         memcpy(field_address(spot), &text, sizeof text);
 }
 

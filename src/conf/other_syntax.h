@@ -15,7 +15,7 @@ const char *mk_conf_other_syntax_hint(mk_str tail);
 struct mk_conf_other_syntax {
     const char *server; /* NULL: not the format of a known server */
     const char *hint;   /* how to write it for Monkey */
-    unsigned line;      /* from 1: the line that gives it away */
+    unsigned line;      /* from 1: the line that identifies the format */
     mk_str source;      /* that line */
 };
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* Takes the next step of a path, skipping "." and empty ones. */
+/* Takes the next segment of a path, skipping "." and empty ones. */
 static bool next_path_segment(mk_str *rest, mk_str *step)
 {
     while (rest->p) {
@@ -14,7 +14,7 @@ static bool next_path_segment(mk_str *rest, mk_str *step)
     return false;
 }
 
-/* Appends the steps of `path` to the text of `len` bytes in `room`. */
+/* Appends the segments of `path` to the text of `len` bytes in `room`. */
 static size_t append_path_segments(char *room, size_t len, mk_str path)
 {
     mk_str step;
@@ -66,7 +66,7 @@ static mk_str base_name(mk_str path)
 struct glob_results {
     struct mk_arena *arena;
     struct mk_conf_path_list *list;
-    bool hidden, backups; /* does the pattern ask for them? */
+    bool hidden, backups; /* does the pattern include them? */
     mk_err err;
 };
 

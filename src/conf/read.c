@@ -15,7 +15,8 @@ struct include_frame {
     unsigned depth;
     struct mk_conf_source_pos include; /* the line of this file that includes the next one */
     struct mk_conf_section *section;   /* NULL: entries have no section */
-    bool lost;                         /* already reported, or the header is broken: drop entries silently */
+    bool lost;                         /* an error was reported, or the header is invalid: drop entries
+                                        * silently */
 };
 
 struct reader {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The errors and warnings of a configuration: all that one run finds, each with its place, the expected
- * form and a suggestion if a similar word exists. */
+/* Errors and warnings of a configuration: all that one run finds, each with its position, the expected form
+ * and a suggestion if a similar word exists. */
 #ifndef MK_CONF_REPORT_H
 #define MK_CONF_REPORT_H
 
@@ -13,7 +13,7 @@ struct mk_conf_source_pos {
     mk_str file;
     unsigned line;   /* from 1; 0: the whole file */
     unsigned column; /* in bytes, from 1; 0: the whole line */
-    mk_str source;   /* the line as written, without its end; absent if there is none to show */
+    mk_str source;   /* the line as written, without its end; absent: none to show */
 };
 
 /* Text for "`%.*s`" in a message, truncated to keep the message short. */
@@ -59,7 +59,7 @@ void mk_conf_report_addv(struct mk_conf_report *r, enum mk_conf_severity severit
 /* Adds a hint to the last problem. Without one, a `#` or `;` after a value gets its own hint. */
 void mk_conf_report_hint(struct mk_conf_report *r, const char *fmt, ...) MK_PRINTF(2, 3);
 void mk_conf_report_hintv(struct mk_conf_report *r, const char *fmt, va_list args) MK_PRINTF(2, 0);
-/* False where a hint would be dropped: then there is no need to search for one. */
+/* False if a hint would be dropped: then there is no need to search for one. */
 static inline bool mk_conf_report_wants_hint(const struct mk_conf_report *r)
 {
     return r->open != NULL;

@@ -20,8 +20,8 @@ bool mk_conf_vars_is_name(mk_str s);
 /* Replaces an older value; the text is not copied. */
 void mk_conf_vars_set(struct mk_conf_vars *v, mk_str name, mk_str value);
 
-/* Expands every reference; text without any is returned unchanged. `at` is the place of the text's first
- * byte. Reports a mistake and returns false; `out` is then the best-effort expansion. */
+/* Expands every reference; text without any is returned unchanged. `at` is the position of the text's first
+ * byte. Reports an error and returns false; `out` is then the best-effort expansion. */
 bool mk_conf_vars_expand(struct mk_conf_vars *v, mk_str text, const struct mk_conf_source_pos *at,
                          mk_str *out);
 /* Doubles the `$` of anything that looks like a reference, so that mk_conf_vars_expand() restores it. */

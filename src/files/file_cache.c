@@ -9,8 +9,8 @@
 #include "os/fd.h"
 
 enum {
-    MEANWHILE_MS = 1000, /* an entry unused for so long may make room for others */
-    ONE_OF = 16,         /* newcomers, when all entries are in use */
+    MEANWHILE_MS = 1000, /* an entry unused for this long may be evicted */
+    ONE_OF = 16,         /* admitted share of new entries (1/n) when all are in use */
     BUCKETS_MIN = 64,    /* doubled while there are more entries */
 };
 
@@ -73,8 +73,8 @@ static void mark_used(struct mk_file_cache *c, struct mk_open_file *f, uint64_t 
     mk_list_add_last(f->content.p || f->note_size ? &c->rich : &c->lean, &f->used);
 }
 
-/* When even the oldest entry was used just now, more files are in use than fit: with a place for each
- * newcomer, none would find its entry again. So one newcomer in ONE_OF gets a place. */
+/* If even the oldest entry was used just now, more files are in use than fit: caching every new one would
+ * evict each before its next use. So one in ONE_OF is admitted. */
 static bool may_insert(struct mk_file_cache *c, uint64_t now_ms)
 {
     if (c->n < c->most)
@@ -102,7 +102,7 @@ static void grow_buckets(struct mk_file_cache *c)
     c->n_buckets = n;
 }
 
-/* The least recently used make room. */
+/* Evicts the least recently used. */
 static void list(struct mk_file_cache *c, struct mk_open_file *f, uint64_t now_ms)
 {
     while (c->n >= c->most)
@@ -129,7 +129,7 @@ void mk_file_cache_fini(struct mk_file_cache *c)
     c->buckets = NULL;
 }
 
-/* Of a kind: with a descriptor, or all. */
+/* Evicts entries with a descriptor, or any. */
 static unsigned evict_idle(struct mk_file_cache *c, struct mk_list *list, int least_fd)
 {
     unsigned n = 0;
@@ -193,7 +193,7 @@ static bool is_small_enough(const struct mk_file_cache *c, uint64_t size)
     return size <= mk_min(c->limits.small, c->limits.memory);
 }
 
-/* May `size` bytes be added for f, which holds `held` of c->memory? Each entry asks for the memory of unused
+/* May `size` bytes be added for f, which already uses `held` of c->memory? Each entry evicts memory of unused
  * ones at most once in MEANWHILE_MS. */
 static bool may_use_memory(struct mk_file_cache *c, struct mk_open_file *f, size_t held, size_t size,
                            uint64_t now_ms)
@@ -242,7 +242,7 @@ void mk_file_cache_attach(struct mk_open_file *f, struct mk_open_file_attachment
     mark_used(f->cache, f, f->used_ms);
 }
 
-/* A small file whose content is not in memory may have found room by now. */
+/* A small file whose content was not cached may have room by now. */
 static bool should_retry_content(struct mk_file_cache *c, struct mk_open_file *f, uint64_t now_ms)
 {
     if (f->content.p || f->kind != MK_OPEN_FILE || !is_small_enough(c, f->size) ||
@@ -277,8 +277,7 @@ static bool is_still_valid(const struct mk_open_file *known, const struct stat *
     return known && mk_open_file_is_unchanged(known, st) && (known->content.p || !in_memory);
 }
 
-/* Opens the path again. An entry that is still the same file is kept, unless there is room for its content
- * now. */
+/* Opens the path again. An unchanged entry is kept, unless there is now room for its content. */
 static mk_err revalidate_entry(struct mk_file_cache *c, const struct mk_root *root, mk_str path,
                                struct mk_open_file *known, uint64_t now_ms, struct mk_open_file **file)
 {
@@ -308,12 +307,12 @@ static mk_err revalidate_entry(struct mk_file_cache *c, const struct mk_root *ro
     return 0;
 }
 
-/* What is not known, or not trusted any more. */
+/* Not cached, or expired. */
 MK_NOINLINE static mk_err acquire_slow(struct mk_file_cache *c, const struct mk_root *root, mk_str path,
                                        uint64_t now_ms, bool only_kept, struct mk_open_file **file)
 {
     uint64_t hash = path_hash(c, root, path);
-    struct mk_open_file *known = find_entry(c, root, path, hash); /* then its caller has taken it */
+    struct mk_open_file *known = find_entry(c, root, path, hash); /* then the caller owns it */
     bool kept = known || may_insert(c, now_ms);
     if (only_kept && !kept)
         return -EAGAIN;
@@ -339,7 +338,7 @@ static inline mk_err acquire_entry(struct mk_file_cache *c, const struct mk_root
     struct mk_open_file *known = find_entry(c, root, path, path_hash(c, root, path));
     if (known) {
         mark_used(c, known, now_ms);
-        known->refs++; /* it may be thrown out meanwhile, to make room */
+        known->refs++; /* it could otherwise be evicted meanwhile */
     }
     if (MK_UNLIKELY(!known || !is_fresh(c, known, now_ms)))
         return acquire_slow(c, root, path, now_ms, only_kept, file);

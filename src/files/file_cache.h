@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cache of open files: what a path beneath a root led to, checked again at most once a second.
+/* Cache of open files: what a path beneath a root refers to, revalidated at most once a second.
  *
- * An entry is small, so that thousands of files can stay open. Memory for more, the content of a small file
- * and the note of its user, has a limit of its own: first come, first served; an entry that found none tries
- * again each second, and gets the memory of entries that no request has used since.
+ * An entry is small, so that thousands of files can stay open. Memory for the content of small files and for
+ * attachments has a separate limit: first come, first served; an entry without memory retries each second,
+ * and evicts memory of entries not used since.
  *
  * An entry is replaced, never changed, when the file behind its name has changed: a response that still sends
- * the old one holds a reference. Errors are not cached. Knows nothing of HTTP. */
+ * the old one holds a reference. Errors are not cached. Independent of HTTP. */
 #ifndef MK_FILES_FILE_CACHE_H
 #define MK_FILES_FILE_CACHE_H
 
@@ -14,34 +14,34 @@
 #include "files/open_file.h"
 
 struct mk_file_cache_limits {
-    unsigned files;      /* entries, each may hold a descriptor; 0: nothing is kept */
-    size_t memory;       /* for the content of small files and for notes */
+    unsigned files;      /* maximum entries, each of which may hold a descriptor; 0: no caching */
+    size_t memory;       /* for small file content and attachments */
     size_t small;        /* a file up to this size is kept in memory */
-    unsigned recheck_ms; /* how long an entry is trusted */
+    unsigned recheck_ms; /* how long an entry is used without revalidation */
 };
 
 struct mk_file_cache {
     struct mk_file_cache_limits limits;
     struct mk_hash_key hash_key;
     struct mk_open_file **buckets;
-    size_t n_buckets;              /* a power of two, which grows */
-    struct mk_list rich;           /* entries with content or a lasting note, least recently used first */
-    struct mk_list lean;           /* the others */
-    unsigned n, most, turned_away; /* entries; most of them now */
+    size_t n_buckets;              /* a power of two */
+    struct mk_list rich;           /* entries with content or a permanent attachment, least recently used
+                                    * first */
+    struct mk_list lean;           /* other entries */
+    unsigned n, most, turned_away; /* entries; their current maximum */
     size_t memory;
 };
 
 mk_err mk_file_cache_init(struct mk_file_cache *c, const struct mk_file_cache_limits *limits) MK_MUST_USE;
-/* References may still be out; their files are freed as they are dropped. */
+/* References may remain; their files are freed with the last reference. */
 void mk_file_cache_fini(struct mk_file_cache *c);
 
-/* What root/path is now. `path` is relative, without NUL, dot parts or a slash at its ends; "" is the root
- * itself. *file is a reference, to be dropped. Errors as from mk_file_open_beneath; -EMFILE and -ENFILE after
- * all idle entries were closed. */
+/* Looks up root/path. `path` is relative, without NUL, dot segments or slashes at its ends; "" is the root
+ * itself. *file is a reference that the caller drops. Errors as from mk_file_open_beneath(); -EMFILE and
+ * -ENFILE after all idle entries were closed. */
 mk_err mk_file_cache_acquire(struct mk_file_cache *c, const struct mk_root *root, mk_str path,
                              uint64_t now_ms, struct mk_open_file **file) MK_MUST_USE;
-/* The same for an entry that is worth it only if it is kept: -EAGAIN, without opening it, when there is no
- * place. */
+/* The same for an entry that is useful only if cached: -EAGAIN, without opening it, if there is no room. */
 mk_err mk_file_cache_acquire_if_kept(struct mk_file_cache *c, const struct mk_root *root, mk_str path,
                                      uint64_t now_ms, struct mk_open_file **file) MK_MUST_USE;
 
@@ -50,21 +50,20 @@ mk_err mk_file_cache_acquire_if_kept(struct mk_file_cache *c, const struct mk_ro
 mk_err mk_file_cache_open_uncached(struct mk_file_cache *c, const struct mk_root *root, mk_str path,
                                    int *fd) MK_MUST_USE;
 
-/* Would the cache keep a note of `size` bytes with the file? Takes the memory of unused entries if it has to.
- */
+/* Would the cache keep an attachment of `size` bytes with the file? Evicts memory of unused entries if
+ * necessary. */
 bool mk_file_cache_may_attach(struct mk_open_file *f, size_t size, uint64_t now_ms) MK_MUST_USE;
-/* The file owns the note from now on. With a size it stays as long as the entry, and counts as its memory;
- * with 0 it goes when only the cache refers to the file. There must be none yet. */
+/* The file takes ownership of the attachment. With a size it stays as long as the entry and counts as its
+ * memory; with 0 it is freed when only the cache refers to the file. There must be none yet. */
 void mk_file_cache_attach(struct mk_open_file *f, struct mk_open_file_attachment *note, size_t size);
-/* Requests for its path open it again from now on; its present users keep it. For the holder of a reference.
- */
+/* Later requests for its path reopen it; current users keep it. For the holder of a reference. */
 void mk_file_cache_invalidate(struct mk_open_file *f);
 
-/* From now on at most n entries, and never more than the limit. */
+/* Limits the cache to n entries, never more than its configured limit. */
 void mk_file_cache_set_max_entries(struct mk_file_cache *c, unsigned n);
-/* Closes all unused descriptors; answers how many. */
+/* Closes all unused descriptors; returns their number. */
 unsigned mk_file_cache_close_idle(struct mk_file_cache *c);
-/* Drops all unused entries, those in memory too. */
+/* Evicts all unused entries, including those in memory. */
 void mk_file_cache_evict_idle(struct mk_file_cache *c);
 
 #endif

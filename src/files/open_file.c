@@ -36,7 +36,7 @@ struct mk_open_file *mk_open_file_from_fd(int fd, uint64_t size)
     return f;
 }
 
-/* A time beyond the range, as archives may carry it, becomes the nearest in it. */
+/* Clamps times out of range, which archives may contain. */
 static int64_t timespec_ns(struct timespec t)
 {
     int64_t ns;
@@ -46,7 +46,7 @@ static int64_t timespec_ns(struct timespec t)
     return ns;
 }
 
-/* Reads what the kernel has cached, without waiting for a disk; false if that is not all of it. */
+/* Reads from the page cache without waiting for a disk; false: incomplete. */
 static bool read_content_nowait(int fd, char *room, size_t size)
 {
     ssize_t n = mk_file_read_nowait(fd, room, size, 0);
@@ -55,7 +55,7 @@ static bool read_content_nowait(int fd, char *room, size_t size)
     return n == (ssize_t)size;
 }
 
-/* All that the kernel gives away of a device's number. */
+/* The visible part of a device number. */
 static uint32_t device(const struct stat *st)
 {
     return (uint32_t)(major(st->st_dev) << 20 | minor(st->st_dev));

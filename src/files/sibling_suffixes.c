@@ -6,12 +6,12 @@
 #include "os/folder.h"
 
 enum {
-    NAMES_MAX = 1024,       /* a larger folder is not read: other requests would wait for that */
-    AT_REST_SECONDS = 3,    /* two changes within the file system's idea of one moment look like one */
+    NAMES_MAX = 1024,       /* a larger folder is not read: other requests would have to wait */
+    AT_REST_SECONDS = 3,    /* two changes within the file system's time resolution look like one */
     BELIEVED_MS = 60 * 1000 /* some file systems do not report that a folder changed */
 };
 
-/* Kept as the note of an open folder. */
+/* Stored with an open folder. */
 struct suffixes {
     struct mk_open_file_attachment note;
     uint32_t found;
@@ -30,7 +30,7 @@ static void free_suffixes(struct mk_open_file_attachment *note)
     mk_mem_free(MK_CONTAINER(note, struct suffixes, note));
 }
 
-/* For some file systems upper and lower case are the same. */
+/* On some file systems names are case-insensitive. */
 static bool has_suffix(mk_str name, mk_str suffix)
 {
     return name.len >= suffix.len && mk_str_eq_nocase(mk_str_skip(name, name.len - suffix.len), suffix);
@@ -44,7 +44,7 @@ static void on_file_name(mk_str name, void *data)
             s->found |= UINT32_C(1) << i;
 }
 
-/* Tools that copy folders may set the time of modification back, but not that of the change. */
+/* Tools that copy folders may restore the modification time, but not the change time. */
 static bool is_settled(const struct mk_open_file *folder, int64_t now)
 {
     int64_t changed = folder->mtime_ns > folder->ctime_ns ? folder->mtime_ns : folder->ctime_ns;
@@ -69,7 +69,7 @@ static mk_err scan_names(const struct mk_open_file *folder, struct suffix_search
     return e;
 }
 
-/* A failed read is tried again, but only the next time. */
+/* A failed read is retried with the next request. */
 static void scan_folder(struct suffixes *e, const struct mk_open_file *folder, const mk_str *suffixes,
                         unsigned n, uint64_t now_ms)
 {
@@ -93,7 +93,7 @@ static struct suffixes *folder_suffixes(struct mk_open_file *folder)
     return e;
 }
 
-/* A folder in which something is asked for once is not worth reading. */
+/* Reading a folder is not worthwhile for a single lookup. */
 static uint32_t suffixes_found_in(struct mk_open_file *folder, const mk_str *suffixes, unsigned n,
                                   uint64_t now_ms, int64_t now)
 {

@@ -7,7 +7,7 @@
 #include "setup/embedding.h"
 #include "web/exchange.h"
 
-/* A route, and how it looks to those who ask for it. */
+/* A route, and its public description. */
 struct route {
     struct route *next;
     mk_server_fn *fn;
@@ -16,15 +16,15 @@ struct route {
     char text[];
 };
 
-/* The routes of one host, or of all. */
+/* Routes of one host, or of all hosts. */
 struct mk_app_routes_scope {
-    struct mk_app_routes_scope *next, *behind; /* `behind` is asked next: that of all */
+    struct mk_app_routes_scope *next, *behind; /* next scope to try: that of all hosts */
     unsigned host;                             /* 0: all */
     struct mk_router *router;
     struct route *routes;
 };
 
-/* What a request has found. */
+/* Route parameters of a request. */
 struct params {
     const struct route *route;
     size_t n;
@@ -60,7 +60,7 @@ static struct mk_app_routes_scope *add_scope(struct mk_app_routes *p, unsigned h
     return s;
 }
 
-/* The methods before the pattern are left out. */
+/* The pattern, without the methods before it. */
 static mk_str pattern_of_route(mk_str what)
 {
     mk_str rest = what, first = mk_str_word(&rest), second = mk_str_trim(rest);
@@ -108,7 +108,7 @@ void mk_app_routes_free(struct mk_app_routes *p)
 
 /* ---- Answering ---- */
 
-/* For the 405, or the answer to OPTIONS, if nothing else answers. */
+/* For a 405 or an OPTIONS response, if nothing else handles the request. */
 static void add_allowed_methods(struct mk_request *request, const struct mk_router *router, uint64_t methods)
 {
     char room[1024];
@@ -126,7 +126,7 @@ static bool store_params(struct mk_request *request, const struct mk_router_matc
 {
     size_t size = match->n * sizeof match->params[0];
     struct params *p = mk_request_attached(request, &mk_app_routes_plugin);
-    if (p && p->route == match->data) /* the handler has waited */
+    if (p && p->route == match->data) /* the handler was waiting */
         return true;
     p = mk_request_alloc(request, sizeof *p + size);
     if (!p)
@@ -148,7 +148,7 @@ static enum mk_verdict call_route_handler(struct mk_request *request, struct mk_
     return r->fn(request, response, r->data);
 }
 
-/* `data` is the scope of the host. */
+/* `data` is the host's scope. */
 static enum mk_verdict handle_request(struct mk_request *request, struct mk_response *response, void *data)
 {
     struct mk_router_match match;
@@ -184,7 +184,7 @@ static int load(struct mk_config *c, void **data)
     return 0;
 }
 
-/* Its number among the hosts of the program; 0: it is of the file. */
+/* Its number among the program's hosts; 0: from the file. */
 static unsigned app_vhost_number(const struct mk_config_generation *g, const struct mk_vhost_config *site)
 {
     unsigned n = 1;
@@ -195,7 +195,7 @@ static unsigned app_vhost_number(const struct mk_config_generation *g, const str
     return n;
 }
 
-/* Before the routes of the configuration. */
+/* Inserted before the configured routes. */
 static int prepend_route(struct mk_config *c, struct mk_vhost *h, struct mk_app_routes_scope *scope)
 {
     struct mk_route *all = mk_config_alloc(c, (h->n_routes + 1) * sizeof *all);

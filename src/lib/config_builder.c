@@ -31,8 +31,7 @@ static bool is_one_of(mk_str name, const char *const *words)
     return *words;
 }
 
-/* Those of the server, wherever they are; those that need a host above them; all others are of plugins, which
- * may be either. */
+/* Server sections; sections that need a host; all others belong to plugins, which may be either. */
 static const char *const of_server[] = {"SERVER", "PLUGINS", "MIMETYPES", NULL};
 static const char *const of_host[] = {"HOST",     "ROUTES",   "ERROR_PAGES", "CACHE_CONTROL",
                                       "HANDLERS", "LOCATION", NULL};
@@ -56,7 +55,7 @@ static bool is_section_name(mk_str s)
            mk_str_trim(s).len == s.len;
 }
 
-/* One word that the reader takes for a key, and for nothing else. */
+/* A word that the reader parses as a key, and nothing else. */
 static bool is_config_key(mk_str s)
 {
     return s.len > 0 && is_printable(s) && mk_str_find(s, ' ') == MK_STR_NONE && s.p[0] != '#' &&

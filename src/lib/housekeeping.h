@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the master does for its workers, done by a worker here: logs that have reached their size, new keys
- * for session tickets. */
+/* Housekeeping that the master does in the server, done by a worker in the library: log rotation, and ticket
+ * key rotation. */
 #ifndef MK_LIB_HOUSEKEEPING_H
 #define MK_LIB_HOUSEKEEPING_H
 

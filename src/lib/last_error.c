@@ -3,9 +3,9 @@
 
 #include "lib/handle_registry.h"
 
-/* The text of a call that came too late or from the wrong place: several threads may make such at once. */
+/* Text for calls at the wrong time or from the wrong thread: several threads may make them at once. */
 static _Thread_local struct {
-    const struct mk_server *server; /* NULL: there is none */
+    const struct mk_server *server; /* NULL: none */
     const char *text;
 } misuse;
 

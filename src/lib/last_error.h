@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why a call of a program failed. */
+/* Error text of the last failed call. */
 #ifndef MK_LIB_LAST_ERROR_H
 #define MK_LIB_LAST_ERROR_H
 
 #include "lib/server_type.h"
 
-/* `int before MK_KEEP_ERRNO = errno;` at its beginning: a function of the library leaves errno as it was. */
+/* `int before MK_KEEP_ERRNO = errno;` at the beginning of a function preserves errno. */
 #define MK_KEEP_ERRNO __attribute__((cleanup(mk_last_error_restore_errno)))
 void mk_last_error_restore_errno(const int *before);
 
-/* Both answer `e`, for `return`. */
+/* Both return `e`, for use in `return`. */
 mk_err mk_last_error_set(struct mk_server *s, mk_err e, const char *fmt, ...) MK_PRINTF(3, 4);
-/* The text of the error alone. */
+/* Uses only the text of the error. */
 mk_err mk_last_error_set_code(struct mk_server *s, mk_err e);
-/* What was added to s->why becomes text. */
+/* Terminates the text appended to s->why. */
 mk_err mk_last_error_terminate(struct mk_server *s, mk_err e);
 
-/* -EBUSY, and why, in a text that lives on: for the calling thread alone, until it fails otherwise. */
+/* Returns -EBUSY, with a static text that only the calling thread sees until its next error. */
 mk_err mk_last_error_set_misuse(const struct mk_server *s, const char *text);
 void mk_last_error_clear_misuse(void);
 
-/* It may still be set up: 0, -EBUSY, or -EINVAL: it is no server. Forgets what failed before. */
+/* Requires that setup is still possible: 0, -EBUSY, or -EINVAL: not a server. Clears the last error. */
 mk_err mk_last_error_require_setup(struct mk_server *s) MK_MUST_USE;
 
 #endif

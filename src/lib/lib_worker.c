@@ -44,7 +44,7 @@ static void signal_drained(struct mk_lib_worker *r)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* The time that is left to drain, as mk_worker_drain() takes it: 0 means no deadline. */
+/* Remaining drain time as for mk_worker_drain(): 0 means no deadline. */
 static uint32_t remaining_drain_ms(const struct mk_lib_worker *r, int64_t stop_at)
 {
     if (stop_at == MK_SERVER_STOP_NO_DEADLINE)
@@ -53,8 +53,8 @@ static uint32_t remaining_drain_ms(const struct mk_lib_worker *r, int64_t stop_a
     return left < 1 ? 1 : (uint32_t)left;
 }
 
-/* The bell rings for posts and threads, too: only a new deadline may set the drain timer, or a program that posts
- * at short intervals would put it off for ever. */
+/* Posts and threads wake the loop as well: only a new deadline may set the drain timer, or a program that
+ * posts at short intervals would postpone it for ever. */
 static void apply_stop_deadline(struct mk_lib_worker *r)
 {
     int64_t stop_at = atomic_load(&r->server->stop_at);
@@ -167,7 +167,7 @@ mk_err mk_lib_worker_start(struct mk_lib_worker *r)
     }
     r->worker.on_wakeup = on_wakeup;
     mk_housekeeping_start(r);
-    apply_stop_deadline(r); /* a stop that came before rang no bell */
+    apply_stop_deadline(r); /* an earlier stop did not wake the loop */
     return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sockets that a program has the server listen on. */
+/* Listening sockets of a program. */
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -14,7 +14,7 @@ static mk_str listen_flags(bool tls, bool http2)
     return tls ? MK_STR(" tls") : http2 ? MK_STR(" http2") : MK_STR("");
 }
 
-/* What the addresses become in the configuration, by which each is found again. */
+/* Adds the address as a configuration line, by which it is found again. */
 static mk_err add_listen_line(struct mk_server *s, const struct mk_sockaddr *addr, bool tls, bool http2)
 {
     char room[MK_SOCKADDR_TEXT_MAX + 8];
@@ -26,7 +26,7 @@ static mk_err add_listen_line(struct mk_server *s, const struct mk_sockaddr *add
                : mk_config_builder_set(&s->lines, MK_STR("SERVER"), MK_STR("Listen"), mk_buf_str(&text));
 }
 
-/* All that are open stay so. */
+/* Sockets that are open stay open. */
 static mk_err open_listener(struct mk_server *s, const struct mk_listen *one)
 {
     struct mk_listen wanted[MK_LISTENERS_MAX + 1];
@@ -36,7 +36,7 @@ static mk_err open_listener(struct mk_server *s, const struct mk_listen *one)
         wanted[i] = (struct mk_listen){.addr = s->listeners.at[i].addr};
     wanted[n] = *one;
     mk_err e = mk_listeners_open(&s->listeners, &(struct mk_listens){.at = wanted, .n = n + 1}, 1, &failed);
-    if (!e) /* so that another port 0 is another port */
+    if (!e) /* so that another port 0 gets another port */
         s->listeners.at[n].requested = s->listeners.at[n].addr;
     return e;
 }

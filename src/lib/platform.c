@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libmonkey is a guest in the process of a program. */
+/* Platform functions of libmonkey, a guest in the process of a program. */
 #include "base/platform.h"
 
 #include <errno.h>
@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Set once, before anything is allocated. */
+/* Set once, before the first allocation. */
 static void *(*resize_with)(void *old, size_t size) = realloc;
-static void *(*zalloc_with)(size_t n, size_t size) = calloc; /* NULL: the heap of the program has none */
+static void *(*zalloc_with)(size_t n, size_t size) = calloc; /* NULL: the program's heap has no such
+                                                              * function */
 static void (*free_with)(void *p) = free;
 static atomic_bool in_use;
 
@@ -54,7 +55,7 @@ int mk_mem_use(void *(*resizes)(void *old, size_t size), void (*frees)(void *p))
     return 0;
 }
 
-/* A library prints nothing: the core dump has the text. */
+/* A library prints nothing: the core dump contains the text. */
 static void keep_failed_assertion(const char *cond, const char *file, int line)
 {
     const char *volatile what = cond;

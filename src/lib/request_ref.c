@@ -8,10 +8,10 @@
 #include "lib/worker_handle.h"
 
 struct mk_request_ref {
-    atomic_uint owners; /* the program, the request until it ends, and calls that were not made yet */
+    atomic_uint owners; /* the program, the request until it ends, and pending calls */
     atomic_bool is_stale;
     struct mk_worker_handle *office;
-    struct mk_request *request; /* only for the thread of the request; NULL: it has ended */
+    struct mk_request *request; /* only for the thread of the request; NULL: the request has ended */
 };
 
 struct posted_call {
@@ -36,7 +36,7 @@ static void on_request_end(void *data)
     release_ref(t);
 }
 
-/* Opened for the first ticket: most servers have none. */
+/* Created for the first reference: most servers have none. */
 static struct mk_worker_handle *worker_handle_of(struct mk_worker *w)
 {
     struct mk_lib_worker *r = MK_CONTAINER(w, struct mk_lib_worker, worker);

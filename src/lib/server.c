@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Setting up. */
+/* Setup of a server. */
 #include "base/mem.h"
 #include "lib/export_symbols.h"
 #include "lib/handle_registry.h"
@@ -14,7 +14,7 @@ enum {
 struct mk_server *mk_server_new(const struct mk_server_options *options)
 {
     int before MK_KEEP_ERRNO = errno;
-    mk_last_error_clear_misuse(); /* it may get the address of one that was freed */
+    mk_last_error_clear_misuse(); /* the server may have the address of one that was freed */
     size_t size = options ? options->size : 0;
     bool is_known = !options || (size >= OPTIONS_SIZE_MIN && size <= sizeof *options);
     struct mk_server *s = is_known ? mk_mem_zalloc(1, sizeof *s) : NULL;
@@ -56,7 +56,7 @@ int mk_server_load_config(struct mk_server *s, const char *file_or_folder)
     return 0;
 }
 
-/* Text that a line of a configuration cannot hold; NULL: none. */
+/* Text that is invalid in a configuration line; NULL: none. */
 static const char *missing_argument(const char *section, const char *key, const char *value)
 {
     return !section ? "section" : !key ? "key" : !value ? "value" : NULL;
@@ -113,7 +113,7 @@ int mk_server_add_vhost(struct mk_server *s, const char *names, const char *root
     return e;
 }
 
-/* The loader tells plugins of a program apart by their names alone, and keeps the first. */
+/* The loader identifies a program's plugins by name only, and keeps the first. */
 static bool has_plugin_named(const struct mk_server *s, const struct mk_plugin *plugin)
 {
     for (size_t i = 0; i < s->embedding.n_plugins; i++) {

@@ -52,14 +52,14 @@ static mk_err load_config(struct mk_server *s, unsigned threads)
     if (s->generation && s->generation->listens.n == 0 && !s->options.in_memory)
         mk_conf_report_warn(&report, &(struct mk_conf_source_pos){0},
                             "the server has no address: call mk_server_listen() before it starts");
-    mk_setting_print_problems(&report, &s->why); /* warnings, too */
+    mk_setting_print_problems(&report, &s->why); /* including warnings */
     bool lacks_memory = mk_conf_report_out_of_memory(&report);
     mk_arena_fini(&arena);
     mk_buf_free(&text);
     return mk_last_error_terminate(s, s->generation ? 0 : lacks_memory ? -ENOMEM : -EINVAL);
 }
 
-/* All of the configuration; those that the program has opened are among them. */
+/* Opens all configured sockets; those that the program has opened are among them. */
 static mk_err open_sockets(struct mk_server *s, unsigned threads)
 {
     char room[MK_SOCKADDR_TEXT_MAX];
@@ -89,11 +89,11 @@ static mk_err create_workers(struct mk_server *s, unsigned threads)
         s->scoreboard.at[i] = (struct mk_scoreboard_slot){.pid = s->scoreboard.master,
                                                           .started = (uint64_t)s->scoreboard.began};
     }
-    atomic_store(&s->n_runners, threads); /* last: mk_server_stop() may look at them from now on */
+    atomic_store(&s->n_runners, threads); /* last: mk_server_stop() may access them from now on */
     return 0;
 }
 
-/* A caller stays for one write to a descriptor, so this spins for microseconds. */
+/* A caller needs only one write to a descriptor, so this spins for microseconds. */
 static void wait_for_wakeup_callers(struct mk_server *s)
 {
     while (atomic_load(&s->n_ringing))
@@ -141,7 +141,7 @@ static mk_err prepare_start(struct mk_server *s, unsigned threads, enum mk_serve
 
 /* ---- One loop ---- */
 
-/* From now on its bell may be rung. */
+/* From now on its loop may be woken. */
 static void signal_ready(struct mk_lib_worker *r, mk_err e)
 {
     struct mk_server *s = r->server;
@@ -150,9 +150,9 @@ static void signal_ready(struct mk_lib_worker *r, mk_err e)
     atomic_store(&r->serves, e == 0);
     r->result = e;
     pthread_mutex_unlock(&s->lock);
-    pthread_cond_broadcast(&s->changed); /* the lock is free for those who wake up */
+    pthread_cond_broadcast(&s->changed); /* the lock is free for the threads that wake up */
     if (!e && atomic_load(&s->stop_at) != MK_SERVER_STOP_NOT_REQUESTED)
-        mk_loop_wakeup(&r->worker.loop); /* for a stop that came before */
+        mk_loop_wakeup(&r->worker.loop); /* for an earlier stop */
 }
 
 static mk_err start_worker(struct mk_lib_worker *r)
@@ -228,7 +228,7 @@ static void *worker_thread_main(void *data)
     return NULL;
 }
 
-/* Signals are the program's: its own threads get them. */
+/* Signals are for the program's own threads. */
 static mk_err start_threads(struct mk_server *s)
 {
     sigset_t all, before;
@@ -367,7 +367,7 @@ void mk_server_stop(struct mk_server *s, uint32_t drain_ms)
         request_stop(s, (int64_t)mk_clock_ms() + drain_ms);
 }
 
-/* Why it cannot be freed now; NULL: it can. */
+/* Why the server cannot be freed now; NULL: it can. */
 static const char *free_objection(struct mk_server *s)
 {
     if (mk_lib_worker_is_in_call(s))
@@ -395,7 +395,8 @@ void mk_server_free(struct mk_server *s)
     request_stop(s, MK_SERVER_STOP_AT_ONCE);
     (void)join_threads(s);
     if (s->n_runners && s->way == MK_SERVER_IN_STEPS) {
-        mk_lib_worker_enter(&s->runners[0]); /* what is open calls back, and must not free the server again */
+        mk_lib_worker_enter(&s->runners[0]); /* callbacks of open connections must not free the server
+                                              * again */
         stop_worker(&s->runners[0]);
     }
     mk_listeners_close_all(&s->listeners, true);

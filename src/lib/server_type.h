@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A server inside of a program. */
+/* An embedded server. */
 #ifndef MK_LIB_SERVER_TYPE_H
 #define MK_LIB_SERVER_TYPE_H
 
@@ -16,21 +16,21 @@
 
 enum mk_server_phase {
     MK_SERVER_SETTING_UP,
-    MK_SERVER_STARTING, /* functions of plugins are called */
+    MK_SERVER_STARTING, /* plugin functions are being called */
     MK_SERVER_RUNNING,
-    MK_SERVER_ENDED, /* or it could not be started half way: it is good for nothing but to be freed */
+    MK_SERVER_ENDED, /* or startup failed; only mk_server_free() is valid */
 };
 
-/* How it is turned. */
+/* Who runs its loops. */
 enum mk_server_run_mode { MK_SERVER_IN_CALLER, MK_SERVER_IN_THREADS, MK_SERVER_IN_STEPS };
 
-/* For what depends on a worker and is no part of the library. */
+/* For resources that depend on a worker but are not part of the library. */
 struct mk_end_hook {
     struct mk_end_hook *next;
     void (*run)(struct mk_end_hook *h); /* may free it */
 };
 
-/* One worker, and the thread that turns its loop. */
+/* One worker, and the thread that runs its loop. */
 struct mk_lib_worker {
     struct mk_server *server;
     unsigned index;
@@ -38,21 +38,22 @@ struct mk_lib_worker {
     struct mk_errorlog log;
     struct mk_worker_socket *sockets;
     size_t n_sockets;
-    struct mk_end_hook *end_hooks;   /* run when its worker has ended, and with it its connections */
-    struct mk_timer tickets;         /* of the first one: makes keys for session tickets */
-    struct mk_worker_handle *office; /* for tickets; NULL: there was none yet */
+    struct mk_end_hook *end_hooks;   /* run when its worker and its connections have ended */
+    struct mk_timer tickets;         /* in the first worker: rotates ticket keys */
+    struct mk_worker_handle *office; /* for request references; NULL: none so far */
     pthread_t id;
-    bool has_id;        /* `id` is a thread of ours, to be joined */
-    mk_err result;      /* why it could not start, or ended */
-    bool is_ready;      /* it serves, or could not start; under the lock of the server */
-    atomic_bool serves; /* its loop may be rung */
-    int64_t stop_at;    /* the stop deadline that its worker has been given */
-    bool has_drained;   /* accepts no more; its own */
-    atomic_bool is_in;  /* code of `owner` is below a function of the server */
+    bool has_id;        /* `id` is one of our threads, to be joined */
+    mk_err result;      /* error of startup, or of the loop */
+    bool is_ready;      /* serving, or failed to start; protected by the server's lock */
+    atomic_bool serves; /* its loop may be woken */
+    int64_t stop_at;    /* the stop deadline last given to its worker */
+    bool has_drained;   /* its worker accepts no more */
+    atomic_bool is_in;  /* code of `owner` is inside a function of the server */
     pthread_t owner;    /* set before is_in */
 };
 
-/* Values of `stop_at`: a time of mk_clock_ms() at which draining ends, or one of these. The smallest one wins. */
+/* Values of `stop_at`: the mk_clock_ms() time at which draining ends, or one of these. The smallest one
+ * wins. */
 #define MK_SERVER_STOP_AT_ONCE       INT64_C(0)
 #define MK_SERVER_STOP_NO_DEADLINE   (INT64_MAX - 1)
 #define MK_SERVER_STOP_NOT_REQUESTED INT64_MAX
@@ -61,7 +62,7 @@ struct mk_server {
     struct mk_server_options options;
     struct mk_buf why;
     struct mk_config_builder lines;
-    char *path; /* of mk_server_load_config(); NULL: none */
+    char *path; /* set by mk_server_load_config(); NULL: none */
     const struct mk_plugin *plugins[MK_PLUGINS_MAX];
     struct mk_embedding embedding;
     struct mk_app_routes program;
@@ -73,12 +74,12 @@ struct mk_server {
     enum mk_server_run_mode way;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    enum mk_server_phase phase; /* under the lock once it runs */
-    unsigned n_draining;        /* threads that accept no more; under the lock */
-    atomic_bool is_complaining; /* on_log hears of a wrong call: of no other one meanwhile */
+    enum mk_server_phase phase; /* protected by the lock once running */
+    unsigned n_draining;        /* threads that accept no more; protected by the lock */
+    atomic_bool is_complaining; /* on_log is reporting a misuse: no other one is reported meanwhile */
     atomic_bool is_stepping;    /* some thread is in mk_server_step() */
-    _Atomic int64_t stop_at;    /* the earliest deadline of all mk_server_stop() calls */
-    atomic_uint n_ringing;      /* callers that ring loops now: a loop is not freed before they have left */
+    _Atomic int64_t stop_at;    /* earliest deadline of all mk_server_stop() calls */
+    atomic_uint n_ringing;      /* callers that are waking loops: a loop is not freed before they have left */
 };
 
 #endif

@@ -7,7 +7,7 @@
 #include "setup/conf_disk_io.h"
 #include "setup/embedding.h"
 
-/* Room for the settings of any section. */
+/* Storage for the settings of any section. */
 union settings {
     struct mk_server_settings server;
     struct mk_vhost_settings host;
@@ -30,7 +30,7 @@ static const struct mk_conf_table *find_table(mk_str section)
     return NULL;
 }
 
-/* In a report the place of a line is half of a message; here the caller knows it. */
+/* Reports contain the position; here the caller knows it. */
 static void explain_first_problem(const struct mk_conf_report *report, struct mk_buf *why)
 {
     const struct mk_conf_problem *p = report->first;
@@ -85,13 +85,13 @@ mk_err mk_setting_check_listen(mk_str where, struct mk_listen *out, struct mk_bu
         e = -EINVAL;
     if (!e)
         *out = t.settings.server.listens.at[0];
-    out->written = MK_STR_NULL; /* it goes with the arena */
+    out->written = MK_STR_NULL; /* freed with the arena */
     mk_arena_fini(&t.arena);
     return e;
 }
 
-/* Line numbers of the text that mk_server_set() adds to mean nothing to its caller, and headings of sections may not be the
- * caller's: only the line itself is shown. */
+/* Line numbers of generated text mean nothing to the caller, and section headers may not be the caller's:
+ * only the line itself is shown. */
 static struct mk_conf_problem without_line_number(const struct mk_conf_problem *p)
 {
     struct mk_conf_problem shown = *p;

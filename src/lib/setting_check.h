@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks one line of the configuration before there is one. */
+/* Checks a single configuration line before the configuration is loaded. */
 #ifndef MK_LIB_SETTING_CHECK_H
 #define MK_LIB_SETTING_CHECK_H
 
 #include "settings/settings.h"
 
-/* Is it a key of that section of the server, with a valid value? -EINVAL: *why. Sections of plugins are not
- * known yet: 0. */
+/* Is it a key of that server section, with a valid value? -EINVAL: *why. Plugin sections are not known yet:
+ * 0. */
 mk_err mk_setting_check(mk_str section, mk_str key, mk_str value, struct mk_buf *why) MK_MUST_USE;
 
-/* What a value of Listen means. */
+/* Parses a value of Listen. */
 mk_err mk_setting_check_listen(mk_str where, struct mk_listen *out, struct mk_buf *why) MK_MUST_USE;
 
-/* All problems, for people; without the last line end. */
+/* Prints all problems, without the last line end. */
 void mk_setting_print_problems(const struct mk_conf_report *report, struct mk_buf *out);
 
 #endif

@@ -9,7 +9,7 @@
 struct mk_worker_handle {
     atomic_uint owners;
     pthread_mutex_t lock;
-    struct mk_worker *worker; /* under the lock; NULL: it has ended */
+    struct mk_worker *worker; /* protected by the lock; NULL: the worker has ended */
 };
 
 struct mk_worker_handle *mk_worker_handle_new(struct mk_worker *w)
@@ -47,7 +47,7 @@ void mk_worker_handle_close(struct mk_worker_handle *o)
     mk_worker_handle_unref(o);
 }
 
-/* Under the lock until the bell has rung, so that the worker does not end in between. */
+/* Holds the lock until the loop is woken, so that the worker does not end in between. */
 mk_err mk_worker_handle_post(struct mk_worker_handle *o, void (*fn)(void *ctx), void *ctx)
 {
     pthread_mutex_lock(&o->lock);

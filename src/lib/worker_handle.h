@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the tickets of one worker are handed in. It outlives the worker, as tickets may. */
+/* A thread-safe handle of one worker for request references. It may outlive the worker. */
 #ifndef MK_LIB_WORKER_HANDLE_H
 #define MK_LIB_WORKER_HANDLE_H
 
@@ -9,14 +9,14 @@
 
 struct mk_worker_handle;
 
-/* The first owner is the worker. NULL when memory is out. */
+/* The first owner is the worker. NULL: out of memory. */
 struct mk_worker_handle *mk_worker_handle_new(struct mk_worker *w) MK_MUST_USE;
 struct mk_worker_handle *mk_worker_handle_ref(struct mk_worker_handle *o);
 void mk_worker_handle_unref(struct mk_worker_handle *o);
-/* The worker ends: from now on nothing is posted. NULL is fine. */
+/* The worker ends: nothing can be posted from now on. Accepts NULL. */
 void mk_worker_handle_close(struct mk_worker_handle *o);
 
-/* As mk_worker_post(), or -ESTALE; from any thread. */
+/* mk_worker_post(), or -ESTALE; from any thread. */
 mk_err mk_worker_handle_post(struct mk_worker_handle *o, void (*fn)(void *ctx), void *ctx) MK_MUST_USE;
 
 #endif

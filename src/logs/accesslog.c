@@ -9,7 +9,7 @@
 /* Bytes logged of each text that a client sent: four such texts, escaped, and a user fit one line. */
 enum { TEXT_MAX = 768, USER_MAX = 192 };
 
-/* strftime() would write the month in the language of the program around us. */
+/* strftime() would use the program's locale for the month. */
 static void format_local_time(struct mk_access_clock *c, const struct tm *t)
 {
     static const char months[12][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",

@@ -19,17 +19,17 @@ struct mk_logfile {
     enum mk_logfile_kind kind;
     int fd;
     unsigned index;                    /* in its set */
-    const struct mk_identity *workers; /* the user that must not choose the file; NULL: the master's own */
+    const struct mk_identity *workers; /* the user that must not control the file; NULL: no such user */
     bool at_once;                      /* a terminal */
     bool has_priorities;               /* syslog or the journal, which add time and process to each line */
-    mk_err absent;                     /* why syslog could not be reached when it was opened; 0: it was */
+    mk_err absent;                     /* why syslog could not be reached when opened; 0: connected */
     uint64_t max_size;                 /* a file that reaches this size becomes FILE.1; 0: no limit */
     unsigned keep;                     /* how many rotated files are kept */
 };
 
-/* `where` ends with a NUL and outlives the file: a path, "stdout", "stderr", "syslog" or "off". With
- * `workers`, a file is opened only if that user cannot replace it or redirect the path: else -ELOOP or
- * -EPERM, as of mk_safe_open(). A syslog service may start later than the server: until then, `absent` has
+/* `where` is NUL-terminated and outlives the file: a path, "stdout", "stderr", "syslog" or "off". With
+ * `workers`, a file is opened only if that user cannot replace it or redirect the path: otherwise -ELOOP or
+ * -EPERM, as for mk_safe_open(). A syslog service may start later than the server: until then, `absent` has
  * the reason, and each flush of a writer tries to connect. */
 mk_err mk_logfile_open(struct mk_logfile *f, mk_str where, const struct mk_identity *workers) MK_MUST_USE;
 /* Switches to another descriptor; the caller keeps ownership of `fd`. */
@@ -44,9 +44,9 @@ bool mk_logfile_is_full(const struct mk_logfile *f);
 mk_err mk_logfile_rename_rotated(const struct mk_logfile *f) MK_MUST_USE;
 /* Reopens the path, for a rotation, or connects to syslog: a new descriptor, or an error. */
 int mk_logfile_reopen(const struct mk_logfile *f);
-/* FILE moves out of the way, and this is a descriptor of the file that replaces it, or an error. A new file
- * gets the owner and mode of the old one; an existing one keeps its own, because it may be a link to a file
- * that is not ours. */
+/* Renames FILE, and returns a descriptor of the file that replaces it, or an error. A new file gets the owner
+ * and mode of the old one; an existing one keeps its own, because it may be a link to a file that is not
+ * ours. */
 int mk_logfile_rotate(const struct mk_logfile *f);
 /* Creates a file of that name; -EEXIST: the name exists, perhaps as a link. */
 int mk_logfile_create(const struct mk_logfile *f);

@@ -21,7 +21,7 @@ struct mk_logfile *mk_logset_open(struct mk_logset *set, mk_str where, uint64_t 
     return f;
 }
 
-/* A hint for the administrator about that error; NULL: there is none. */
+/* A hint for the administrator about that error; NULL: none. */
 static const char *error_hint(mk_err why)
 {
     if (why == -ELOOP)

@@ -11,15 +11,14 @@ enum { MK_LOGFILES_MAX = 64 };
 struct mk_logset {
     struct mk_logfile at[MK_LOGFILES_MAX];
     size_t n;
-    const struct mk_identity *workers; /* as of mk_logfile_open() */
+    const struct mk_identity *workers; /* see mk_logfile_open() */
 };
 
-/* Opens the log, or finds it if it is open already. `where` is an absolute path or a word; it outlives the
- * set and ends with a NUL. The first caller that gives a size decides when the log is rotated. NULL: *why,
- * -E2BIG when there are too many. */
+/* Opens the log, or finds it if already open. `where` is an absolute path or a word, NUL-terminated, and
+ * outlives the set. The first caller with a size determines rotation. NULL: *why, -E2BIG: too many. */
 struct mk_logfile *mk_logset_open(struct mk_logset *set, mk_str where, uint64_t max_size, unsigned keep,
                                   mk_err *why);
-/* The same; problems go to the report, at that place. */
+/* The same; errors go to the report with that position. */
 struct mk_logfile *mk_logset_open_or_report(struct mk_logset *set, mk_str where, uint64_t max_size,
                                             unsigned keep, const struct mk_conf_source_pos *at,
                                             struct mk_conf_report *report);

@@ -37,7 +37,7 @@ void mk_logwriter_fini(struct mk_logwriter *w)
     mk_buf_free(&w->lines);
 }
 
-/* Of what pends, only the rest of a partly written line is left: its beginning is elsewhere. */
+/* Of the pending data, keeps only the rest of a partly written line. */
 static void reset_writer(struct mk_logwriter *w, const struct mk_logfile *file)
 {
     w->lost += w->half;
@@ -105,7 +105,8 @@ static mk_err reconnect_syslog(struct mk_logwriter *w, mk_err why)
     return e;
 }
 
-/* Cuts the priority that mk_logwriter_reserve() put in front of the line; a further line of one room has none. */
+/* Removes the priority that mk_logwriter_reserve() wrote before the line; further lines of the same entry
+ * have none. */
 static int take_severity(mk_str *line)
 {
     if (line->len < PRIORITY_LEN || line->p[0] != '<' || line->p[2] != '>')
@@ -180,7 +181,7 @@ static uint64_t count_lines(mk_str text)
 
 bool mk_logwriter_write_now(struct mk_logwriter *w, enum mk_log_level level, mk_str line)
 {
-    mk_logwriter_flush(w); /* what is lost of them is not this line */
+    mk_logwriter_flush(w); /* an earlier line, not this one, may be lost */
     uint64_t lost = w->lost;
     struct mk_buf *out = mk_logwriter_reserve(w, level, line.len);
     if (!out)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lines of one worker, or of the master, for one log: buffered and written in blocks. Threads may write
- * to the same log at once, each through a writer of its own. */
+/* Log writer of one worker or the master for one log: buffered, written in blocks. Threads may write to the
+ * same log at once, each with its own writer. */
 #ifndef MK_LOGS_LOGWRITER_H
 #define MK_LOGS_LOGWRITER_H
 
@@ -22,23 +22,23 @@ struct mk_logwriter {
 void mk_logwriter_init(struct mk_logwriter *w, const struct mk_logfile *file);
 /* Writes the pending lines. */
 void mk_logwriter_fini(struct mk_logwriter *w);
-/* Writes the pending lines, and later ones to this log. What is lost stays counted. */
+/* Writes the pending lines, and later ones to this log. The lost count is kept. */
 void mk_logwriter_switch_file(struct mk_logwriter *w, const struct mk_logfile *file);
 /* The same for another descriptor of this log, as of mk_logfile_replace_fd(). */
 mk_err mk_logwriter_replace_fd(struct mk_logwriter *w, int fd) MK_MUST_USE;
 
 enum { MK_LOGWRITER_BLOCK = 16 * 1024 };
 
-/* To add a line: get room for at most `max` bytes, append the line with its newline, then call
- * mk_logwriter_commit(). NULL: no memory, and the line counts as lost. Syslog and the journal get the level; the
- * room begins with its priority, so that no text of a client is taken for one. */
+/* To add a line: reserve at most `max` bytes, append the line with its newline, then call
+ * mk_logwriter_commit(). NULL: out of memory, and the line counts as lost. Syslog and the journal get the
+ * level; the buffer begins with its priority, so that no client text is mistaken for one. */
 struct mk_buf *mk_logwriter_reserve(struct mk_logwriter *w, enum mk_log_level level, size_t max);
 /* True when lines are pending that mk_logwriter_flush() must write soon. */
 bool mk_logwriter_commit(struct mk_logwriter *w);
 /* Writes the pending lines and this line with its newline without delay. False: the line is lost, and counted. */
 bool mk_logwriter_write_now(struct mk_logwriter *w, enum mk_log_level level, mk_str line);
 /* Writes the pending lines without blocking: a full disk or a stalled reader must not stop the server. A line
- * is written whole, or dropped and counted. */
+ * is written completely, or dropped and counted. */
 void mk_logwriter_flush(struct mk_logwriter *w);
 /* Why lines were lost, for a message. */
 const char *mk_logwriter_loss_reason(const struct mk_logwriter *w);

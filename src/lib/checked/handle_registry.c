@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this program has of the library. Takes the place of lib/handle_registry.c in debug builds. */
+/* Registry of live handles. Replaces lib/handle_registry.c in debug builds. */
 #include "lib/handle_registry.h"
 
 #include <pthread.h>
@@ -15,7 +15,8 @@ struct entry {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct entry *first;
 
-/* Signal handlers may call mk_server_stop(), which looks here: none may interrupt the holder of the lock. */
+/* Signal handlers may call mk_server_stop(), which uses the registry: none may interrupt the lock's
+ * holder. */
 static void lock_registry(sigset_t *before)
 {
     sigset_t all;
@@ -43,7 +44,7 @@ bool mk_handle_register(const void *p)
     return true;
 }
 
-/* The place of the pointer to its entry; to NULL: there is none. */
+/* Address of the pointer to its entry, which is NULL if not found. */
 static struct entry **find_handle(const void *p)
 {
     struct entry **at = &first;
