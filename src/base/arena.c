@@ -8,7 +8,7 @@
 
 struct mk_arena_block {
     struct mk_arena_block *next;
-    size_t size; /* of the whole block */
+    size_t size; /* size of the whole block */
 };
 
 struct mk_arena_cleanup {
@@ -58,7 +58,7 @@ static void release_block(struct mk_arena_cache *c, struct mk_arena_block *b)
         c->spare = b;
         c->n++;
         MK_POISON((char *)b + BLOCK_HEAD,
-                  MK_ARENA_BLOCK - BLOCK_HEAD); /* reports pointers into a request that is over */
+                  MK_ARENA_BLOCK - BLOCK_HEAD); /* detects pointers into a request that has ended */
     } else {
         mk_mem_free(b);
     }
@@ -90,7 +90,7 @@ void mk_arena_fini(struct mk_arena *a)
     mk_arena_init(a, cache);
 }
 
-/* A piece larger than a block gets its own block; the half-used block stays the current one. */
+/* A piece larger than a block gets its own block; the half-used block stays current. */
 static void *alloc_own_block(struct mk_arena *a, size_t size)
 {
     struct mk_arena_block *b = acquire_block(a->cache, BLOCK_HEAD + size);
@@ -133,7 +133,7 @@ static void *alloc_in_new_block(struct mk_arena *a, size_t size)
     return (char *)b + BLOCK_HEAD;
 }
 
-/* Where the current block has no room for it. */
+/* Used if the current block has no room. */
 void *mk_arena_alloc_slow(struct mk_arena *a, size_t size)
 {
     void *p = NULL;

@@ -29,18 +29,18 @@ struct mk_arena {
     struct mk_arena_cleanup *cleanups;
     struct mk_arena_cache *cache; /* NULL: blocks go straight to the heap */
     bool failed;   /* sticky: an allocation failed, so whatever was built here may be incomplete */
-    bool is_small; /* it was begun with mk_arena_set_first_block() */
+    bool is_small; /* initialised with mk_arena_set_first_block() */
 };
 
 /* Allocates nothing yet. `cache` may be NULL and must outlive the arena. */
 void mk_arena_init(struct mk_arena *a, struct mk_arena_cache *cache);
-/* Makes the first block one for `size` bytes, and further ones small, for an arena that lives long and needs
- * less than a usual block. False when out of memory. */
+/* Allocates a first block of `size` bytes and makes later ones small, for a long-lived arena that needs less
+ * than a standard block. False: out of memory. */
 bool mk_arena_set_first_block(struct mk_arena *a, size_t size) MK_MUST_USE;
 /* Runs the cleanups and frees all memory. The arena is usable again and `failed` is cleared. */
 void mk_arena_fini(struct mk_arena *a);
 
-/* The same for the last time: it may be in its own memory. */
+/* Final cleanup: the struct may be in the arena's own memory. */
 void mk_arena_destroy(struct mk_arena *a);
 
 /* `size` bytes, aligned for any type, not zeroed; NULL when out of memory. */
@@ -50,7 +50,7 @@ void *mk_arena_alloc_slow(struct mk_arena *a, size_t size) MK_MUST_USE;
 static inline void *mk_arena_alloc_inline(struct mk_arena *a, size_t size)
 {
     void *p = a->next;
-    if (MK_UNLIKELY(size >= (size_t)(a->end - a->next))) /* the room is a multiple of the alignment */
+    if (MK_UNLIKELY(size >= (size_t)(a->end - a->next))) /* free space is a multiple of the alignment */
         return mk_arena_alloc_slow(a, size);
     a->next += (size + MK_ARENA_ALIGN - 1) & ~(size_t)(MK_ARENA_ALIGN - 1);
     return p;
@@ -60,9 +60,9 @@ void *mk_arena_zalloc(struct mk_arena *a, size_t n, size_t size) MK_MUST_USE;
 mk_str mk_arena_copy(struct mk_arena *a, mk_str s) MK_MUST_USE;
 mk_str mk_arena_printf(struct mk_arena *a, const char *fmt, ...) MK_PRINTF(2, 3) MK_MUST_USE;
 
-/* Copies `item` to the end of a vector that only this function makes longer: its memory doubles when its
- * length is a power of two. `vector` is the address of a pointer to the elements, NULL at first; `n` is their
- * number, `size` that of bytes in each. False when out of memory. */
+/* Appends a copy of `item` to a vector that only this function extends: its memory doubles when its length is
+ * a power of two. `vector` is the address of a pointer to the elements, initially NULL; `n` is their number,
+ * `size` the bytes of each. False: out of memory. */
 bool mk_arena_append(struct mk_arena *a, void *vector, size_t *n, const void *item, size_t size) MK_MUST_USE;
 
 /* Calls fn(data) when the arena ends. False when out of memory: fn will not be called. */

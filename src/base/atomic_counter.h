@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers that one thread writes while others, or other processes, read them: never torn, perhaps old. */
+/* Counters written by one thread and read by others, or by other processes: never torn, but possibly
+ * stale. */
 #ifndef MK_BASE_ATOMIC_COUNTER_H
 #define MK_BASE_ATOMIC_COUNTER_H
 
@@ -10,7 +11,7 @@ static inline void mk_counter_set(uint64_t *n, uint64_t to)
     __atomic_store_n(n, to, __ATOMIC_RELAXED);
 }
 
-/* By the one that writes. */
+/* Called by the single writer. */
 static inline void mk_counter_add(uint64_t *n, uint64_t more)
 {
     mk_counter_set(n, *n + more);

@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-/* Requests of upstreams and of Duda read it twice: inline, whatever the size. */
+/* Called twice per upstream and Duda request: always inlined. */
 __attribute__((always_inline)) static inline struct timespec read_clock(clockid_t id)
 {
     struct timespec now;

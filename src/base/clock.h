@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clocks. Read once per turn of a loop and passed down, hardly ever per request. */
+/* Clocks. Read once per loop iteration and passed down, rarely per request. */
 #ifndef MK_BASE_CLOCK_H
 #define MK_BASE_CLOCK_H
 

@@ -30,7 +30,7 @@ static mk_str html_reference(char c)
 
 #define BIT(c) (UINT64_C(1) << (c))
 
-/* All that have a reference are below 64, and letters above. */
+/* All characters with an entity are below 64, and letters above. */
 static bool needs_html_escape(char c)
 {
     unsigned char at = (unsigned char)c;
@@ -106,7 +106,7 @@ static bool eight_need_no_escape(const char *p)
     return (odd & EACH(0x80)) == 0;
 }
 
-/* How many bytes at the start need no escape. */
+/* Length of the prefix that needs no escaping. */
 static size_t unescaped_len(mk_str s)
 {
     size_t n = 0;
@@ -193,7 +193,7 @@ void mk_json_escape_to(struct mk_buf *out, mk_str s, size_t end)
     }
 }
 
-/* Nearly all strings, and all names of members, need no escape. */
+/* Nearly all strings and member names need no escaping. */
 void mk_json_string(struct mk_buf *out, mk_str s)
 {
     size_t plain = unescaped_len(s);

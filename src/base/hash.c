@@ -36,7 +36,7 @@ static inline void siphash_round(uint64_t v[4])
     v[2] = rotate_left(v[2], 32);
 }
 
-/* The two halves of the product, one upon the other. */
+/* Folds both halves of the product. */
 #ifdef __SIZEOF_INT128__
 static inline uint64_t multiply_fold(uint64_t a, uint64_t b)
 {
@@ -59,7 +59,7 @@ static inline uint64_t load_word(const char *at)
     return word;
 }
 
-/* A text shorter than a word, as one. */
+/* Loads a text shorter than a word. */
 static inline uint64_t load_short_key(mk_str s)
 {
     uint32_t first, last;

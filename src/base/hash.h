@@ -11,8 +11,8 @@
 /* A random key that no outsider can guess. */
 struct mk_hash_key mk_hash_key_random(void);
 
-/* For tables whose keys come out of a configuration or a file system: peers look texts up, but put none in.
- * It costs a quarter of mk_hash(), and no proof tells how hard it is to make texts meet without the key. */
+/* For tables whose keys come from a configuration or a file system: clients look up keys but cannot insert
+ * them. Four times faster than mk_hash(), but not proven collision-resistant. */
 uint64_t mk_hash_trusted(const struct mk_hash_key *key, mk_str s);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hash map from text to pointer, allocated in an arena. Keys are not copied and must live as long as the
- * map. For tables that a configuration fills once, and that are read often (host names, types by
- * suffix): see mk_hash_trusted(). */
+/* Hash map from text to pointer, allocated in an arena. Keys are not copied and must live as long as the map.
+ * For tables that a configuration fills once and requests read often (host names, types by extension): see
+ * mk_hash_trusted(). */
 #ifndef MK_BASE_MAP_H
 #define MK_BASE_MAP_H
 

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What differs between a program, which owns its process, and a library in the process of another program. */
+/* Differences between a program, which owns its process, and a library inside another program's process. */
 #ifndef MK_BASE_PLATFORM_H
 #define MK_BASE_PLATFORM_H
 
 #include "base/compiler.h"
 
 struct mk_platform {
-    /* May change what the whole process shares: users, the umask, signals; may fork and print. */
+    /* May change process-wide state (users, the umask, signals), fork and print. */
     bool owns_process;
     /* The heap. */
     void *(*resize)(void *old, size_t size); /* as realloc(3); size is not 0 */
     void *(*zalloc)(size_t n, size_t size);  /* as calloc(3); neither is 0 */
     void (*free)(void *p);                   /* p is not NULL */
-    /* Reports a bug of ours; the process ends when it returns. */
+    /* Reports a bug of ours; the process aborts when it returns. */
     void (*on_bug)(const char *cond, const char *file, int line);
 };
 
-/* The one of a program, unless another file defines it: src/lib/platform.c does for libmonkey. */
+/* The program's, unless another file defines it: src/lib/platform.c does for libmonkey. */
 extern const struct mk_platform mk_platform;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that is kept for later use: the address sanitizer reports every access until it is taken again. */
+/* Recycled memory: the address sanitizer reports every access until it is allocated again. */
 #ifndef MK_BASE_POISON_H
 #define MK_BASE_POISON_H
 
@@ -27,7 +27,7 @@
 /* Present when only a plugin, or a program around the library, was built with the sanitizer. */
 void __asan_poison_memory_region(const volatile void *p, size_t size) __attribute__((weak));
 
-/* May memory of a request be kept for later ones? Else it is freed, and the sanitizer reports later uses. */
+/* May request memory be recycled? Otherwise it is freed, and the sanitizer reports later uses. */
 static inline bool mk_may_recycle_memory(void)
 {
     return !__asan_poison_memory_region;

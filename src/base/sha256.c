@@ -113,7 +113,7 @@ void mk_sha256(mk_str text, unsigned char out[MK_SHA256_LEN])
     sha256_final(&s, out);
 }
 
-/* One of the two hashes: of the padded key and what follows it. */
+/* Hashes the padded key and the data. */
 static void hash_padded_key(const unsigned char key[BLOCK], unsigned char pad, mk_str text,
                             unsigned char out[MK_SHA256_LEN])
 {

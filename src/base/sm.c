@@ -7,7 +7,7 @@
 
 enum { KEPT = MK_SM_CHECKS ? 256 : 1, SHOWN = 16 };
 
-/* The last moves of all machines of this thread: the latest is at `n_moves - 1`. */
+/* Last transitions of all state machines in this thread: the latest is at `n_moves - 1`. */
 static _Thread_local struct recorded_move {
     const struct mk_sm *sm;
     const struct mk_sm_machine *machine;
@@ -36,12 +36,12 @@ static const char *state_name(const struct mk_sm_machine *machine, unsigned stat
     return state < machine->n_states ? machine->states->names[state] : "?";
 }
 
-/* The last moves of the object, the oldest first. */
+/* Last transitions of the object, oldest first. */
 static void append_moves(struct mk_buf *out, const struct mk_sm *sm, const struct mk_sm_machine *machine)
 {
     const char *names[SHOWN];
     unsigned n = 0, all = n_moves < KEPT ? n_moves : KEPT;
-    bool is_first = false; /* what its memory has been before is of no interest */
+    bool is_first = false; /* earlier uses of its memory are irrelevant */
     for (unsigned i = 1; i <= all && n < SHOWN && !is_first; i++) {
         const struct recorded_move *m = &moves[(n_moves - i) % KEPT];
         if (m->sm != sm || m->machine != machine)

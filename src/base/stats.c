@@ -9,9 +9,9 @@
 
 enum {
     PAGE_CELLS = MK_STAT_CELLS_MAX,
-    ROW_PAGES = 2048, /* pages that the cells of all series need in one row */
-    MARK = 8,         /* bytes of the number that marks a label value which was cut */
-    YIELDS = 8,       /* to the worker that makes a series */
+    ROW_PAGES = 2048, /* pages needed for all cells of a row */
+    MARK = 8,         /* length of the hash that marks a truncated label value */
+    YIELDS = 8,       /* times to yield to a worker that is creating a series */
 };
 
 /* Words of struct mk_stat_metric. */
@@ -22,7 +22,7 @@ static const uint8_t text_sizes[N_TEXTS] = {
 
 struct metric {
     uint8_t kind, is_time, is_optional, mean_of;
-    uint8_t has; /* a bit for each text that is not NULL */
+    uint8_t has; /* bitmap of texts that are not NULL */
     char text[64 + 160 + 24 + 16 + 16 + 64];
 };
 
@@ -36,21 +36,23 @@ struct table {
 enum { MAKING, READY, HIDDEN, REFUSED };
 
 struct series {
-    uint32_t state;        /* MAKING for ever: its worker has died there */
-    uint32_t table, first; /* its first cell, of the cells of a row */
+    uint32_t state;        /* stays MAKING if its worker died meanwhile */
+    uint32_t table, first; /* its table, and its first cell in a row */
     uint16_t len[MK_STAT_LABELS];
     char values[MK_STAT_VALUES];
 };
 
-/* A row is a worker. Its cells are on pages that it takes from a common pool when it first writes there. */
+/* One row per worker. Its cells are on pages, taken from a common pool on first write. */
 struct mk_stat_registry {
     uint64_t refused;
     uint32_t n_tables, n_series, n_cells, n_pages, n_rows; /* used so far */
     struct table tables[MK_STAT_TABLES];
-    uint64_t ids[MK_STAT_SERIES]; /* of table and label values; 0: free. Taken in their order, without gaps */
+    uint64_t ids[MK_STAT_SERIES]; /* hashes of table and label values; 0: free. Allocated in order, without
+                                   * gaps */
     struct series series[MK_STAT_SERIES];
-    uint16_t pages[MK_STAT_ROWS][ROW_PAGES];      /* numbers of pages, from 1; 0: none */
-    uint64_t pool[MK_STAT_PAGES + 1][PAGE_CELLS]; /* the last: cells of a wrong `first` do not lead out */
+    uint16_t pages[MK_STAT_ROWS][ROW_PAGES];      /* page numbers, from 1; 0: none */
+    uint64_t pool[MK_STAT_PAGES + 1][PAGE_CELLS]; /* one extra page: an invalid `first` cannot exceed the
+                                                   * pool */
 };
 
 #define LOAD(p)     __atomic_load_n(p, __ATOMIC_ACQUIRE)
@@ -228,7 +230,7 @@ unsigned mk_stat_find(const struct mk_stat_registry *r, const char *name)
 
 /* ---- Series ---- */
 
-/* FNV-1a: only the server chooses what labels are called, and clients choose their values from few. */
+/* FNV-1a: only the server chooses label names, and clients choose values from a small set. */
 static uint64_t hash_label(uint64_t id, mk_str text)
 {
     for (size_t i = 0; i < text.len; i++)
@@ -244,7 +246,7 @@ static uint64_t series_id(unsigned table, unsigned n_labels, const mk_str *value
     return id ? id : 1;
 }
 
-/* What does not fit is cut between characters of UTF-8. */
+/* Truncates between UTF-8 characters. */
 static void write_label_values(struct series *s, uint32_t number, unsigned n, const mk_str *values)
 {
     struct mk_buf out = mk_buf_fixed(s->values, sizeof s->values);
@@ -264,7 +266,7 @@ static void write_label_values(struct series *s, uint32_t number, unsigned n, co
     }
 }
 
-/* So many cells of each row, on one page. False: there are no more. */
+/* Allocates cells for each row, on one page. False: none left. */
 static bool alloc_cells(struct mk_stat_registry *r, uint32_t n, uint32_t *first)
 {
     uint32_t used = LOAD(&r->n_cells);
@@ -316,7 +318,7 @@ static uint64_t *cell_at(const struct mk_stat_registry *r, uint32_t first, unsig
                                          : NULL;
 }
 
-/* A hidden series of the same table becomes another one. */
+/* Reuses a hidden series of the same table. */
 static uint32_t recycle_hidden_series(struct mk_stat_registry *r, uint64_t id, unsigned table,
                                       const mk_str *values)
 {
@@ -341,7 +343,7 @@ static uint32_t recycle_hidden_series(struct mk_stat_registry *r, uint64_t id, u
     return refuse_series(r, NULL);
 }
 
-/* Another worker makes the series, which takes it a few microseconds; or it has died there. */
+/* Another worker is creating the series, which takes microseconds; or it has died. */
 static uint32_t wait_series_made(const struct series *s)
 {
     uint32_t state = LOAD(&s->state);
@@ -356,7 +358,7 @@ static uint32_t use_series(struct mk_stat_registry *r, uint32_t i, uint64_t id)
 {
     struct series *s = &r->series[i];
     uint32_t state = wait_series_made(s);
-    if (state == MAKING || LOAD(&r->ids[i]) != id) /* it was hidden, and becomes another series */
+    if (state == MAKING || LOAD(&r->ids[i]) != id) /* hidden, and being reused for another series */
         return MK_STAT_LATER;
     mk_stat_hide(r, i + 1, false);
     return state == READY || state == HIDDEN ? i + 1 : 0;
@@ -401,7 +403,8 @@ uint64_t mk_stat_refused(const struct mk_stat_registry *r)
 
 /* ---- Cells ---- */
 
-/* A page for cells of the row. Only its worker takes one, but several may for the server; of two, one stays unused. */
+/* Allocates a page for the row. Only its worker does so, but several may for the server's row; one of two
+ * then stays unused. */
 static bool alloc_page(struct mk_stat_registry *r, uint32_t first, unsigned row)
 {
     uint16_t none = 0;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The registry of statistics in memory that processes share: what the server needs of it beyond its public part. No lock
- * guards it, because a worker may die at any instruction. Numbers read from it are checked: a worker in an attacker's
- * hands must not harm the master. Texts are checked when they are handed out; such a worker can still change them
- * afterwards. */
+/* Statistics registry in shared memory: the internal part of its API. Lock-free, because a worker may die at
+ * any instruction. Numbers read from it are validated: a compromised worker must not harm the master. Texts
+ * are checked when they are returned; such a worker can still change them afterwards. */
 #ifndef MK_BASE_STATS_H
 #define MK_BASE_STATS_H
 
@@ -10,10 +9,10 @@
 
 #include "base/str.h"
 
-/* Of zeroed memory. */
+/* Size of the zeroed memory. */
 size_t mk_stat_size(void);
 
-/* The worker of this row has ended: its gauges are over. */
+/* The row's worker has exited: clears its gauges. */
 void mk_stat_clear_gauges(struct mk_stat_registry *r, unsigned row);
 
 #endif

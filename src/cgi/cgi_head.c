@@ -12,7 +12,7 @@ size_t mk_cgi_head_end(mk_str text, size_t seen)
     return mk_response_head_end(text, seen, cgi);
 }
 
-/* Keeps no lines, so there may be any number of them. */
+/* Stores no lines, so their number is unlimited. */
 bool mk_cgi_head_read(struct mk_cgi_head *h, mk_str text)
 {
     struct mk_response_head r = {.fields.at = NULL};

@@ -4,7 +4,7 @@
 #include <monkey/tls.h>
 #include <monkey/version.h>
 
-/* Variables that do not come from fields, and the bytes that addresses and numbers among them take. */
+/* Variables not derived from headers, and the space for their addresses and numbers. */
 enum { OWN_MAX = 36, OWN_TEXT = 512 };
 
 struct variable_list {
@@ -12,9 +12,9 @@ struct variable_list {
     const struct mk_cgi_options *options;
     struct mk_header *at;
     size_t n;
-    struct mk_buf text; /* what is written for this; it has room for all of it */
-    uint64_t marks;     /* of the names of fields */
-    uint64_t doubles;   /* those that more than one field has */
+    struct mk_buf text; /* text written for this; it has room for everything */
+    uint64_t marks;     /* hashes of header names */
+    uint64_t doubles;   /* hashes that occur more than once */
 };
 
 static bool is_overridden(const struct variable_list *l, mk_str name)
@@ -86,7 +86,7 @@ static void add_client_variables(struct variable_list *l)
     mk_str user = mk_request_user(l->request), address = format_addr(l, peer);
     mk_str credentials = mk_request_header(l->request, MK_STR("Authorization"));
     ADD_VARIABLE(l, "REMOTE_ADDR", address);
-    ADD_VARIABLE(l, "REMOTE_HOST", address); /* names are not looked up (section 4.1.9) */
+    ADD_VARIABLE(l, "REMOTE_HOST", address); /* no reverse lookup (section 4.1.9) */
     if (peer->port)
         add_num_variable(l, MK_STR("REMOTE_PORT"), peer->port);
     if (!user.p)
@@ -109,7 +109,7 @@ static mk_str format_host(struct variable_list *l, const struct mk_addr *peer)
     return text_since(l, from);
 }
 
-/* The name that the client used, else that of the host, else the address that the client connected to. */
+/* The name used by the client, else the host's, else the local address. */
 static void add_server_name(struct variable_list *l, const struct mk_addr *local)
 {
     mk_str name = mk_request_host(l->request);
@@ -123,14 +123,14 @@ static void add_server_name(struct variable_list *l, const struct mk_addr *local
                      local && !local->is_unix ? format_host(l, local) : MK_STR("localhost"));
 }
 
-/* Texts of a certificate may hold anything. */
+/* Certificate texts may contain anything. */
 static void add_certificate_text(struct variable_list *l, mk_str name, mk_str value)
 {
     if (value.p && mk_str_find(value, '\0') == MK_STR_NONE)
         add_variable(l, name, value);
 }
 
-/* A proxy that ends TLS tells no more than the scheme. */
+/* A proxy that terminates TLS reports only the scheme. */
 static void add_tls_variables(struct variable_list *l)
 {
     struct mk_tls_info tls;
@@ -187,7 +187,7 @@ static inline bool is_header_named(mk_str name, mk_str known)
     return name.len == known.len && mk_str_eq_nocase(name, known);
 }
 
-/* One of 64 bits, the same for equal names. */
+/* One of 64 bits, equal for equal names. */
 static uint64_t name_bit(mk_str name)
 {
     unsigned last = name.len ? (unsigned char)name.p[name.len - 1] | 0x20u : 0;
@@ -203,7 +203,7 @@ static bool is_same_variable(mk_str a, mk_str b)
     return a.len == b.len;
 }
 
-/* Would another field become the same variable? Of two with underscores the first one counts. */
+/* Would another header become the same variable? Of two with underscores, the first one counts. */
 static bool has_ambiguous_name(const struct variable_list *l, mk_str name, size_t i)
 {
     mk_str other, value;
@@ -239,7 +239,7 @@ static bool header_passes(const struct variable_list *l, mk_str name, size_t i)
         return l->options->underscores && has_plain_name(name) && !has_ambiguous_name(l, name, i);
     case MK_ROLE_FORWARDED:
         return l->options->forwarded;
-    case MK_ROLE_HOP: /* variables tell of the client's connection */
+    case MK_ROLE_HOP: /* variables describe the client's connection */
     case MK_ROLE_CONNECTION:
     case MK_ROLE_HOST:
     case MK_ROLE_VIA:
@@ -283,7 +283,7 @@ static bool is_repeated_header(struct mk_request *r, mk_str name, size_t i)
     return false;
 }
 
-/* The lines of one name as one value (RFC 9110, section 5.3; of cookies RFC 6265, section 5.4). */
+/* Joins the lines of a header (RFC 9110, section 5.3; cookies: RFC 6265, section 5.4). */
 static mk_str join_header_values(struct variable_list *l, mk_str name, mk_str value, size_t i)
 {
     mk_str other, more, comma = mk_str_eq_nocase(name, MK_STR("Cookie")) ? MK_STR("; ") : MK_STR(", ");

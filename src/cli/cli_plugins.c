@@ -6,7 +6,7 @@
 #include "setup/builtin.h"
 #include "setup/plugins.h"
 
-/* The n-th of a line that says what they are first. */
+/* Writes a list item; the first one follows a heading. */
 static void write_list_item(struct mk_buf *out, const char *what, size_t n, const char *name)
 {
     if (n == 0)
@@ -20,7 +20,7 @@ static void end_list_line(struct mk_buf *out, size_t n)
         mk_buf_add_char(out, '\n');
 }
 
-/* What it brings: sections, handlers, words of the command line. */
+/* Lists its sections, handlers and commands. */
 static void write_plugin_contents(struct mk_buf *out, const struct mk_plugin *p)
 {
     size_t n = 0;
@@ -165,7 +165,7 @@ void mk_cli_plugins_write_commands(struct mk_buf *out)
 
 struct suggest_search {
     struct mk_conf_suggest *near;
-    char *room; /* for the best name: the object that holds it is closed */
+    char *room; /* copy of the best name: its object is closed */
 };
 
 static bool suggest_plugin_command(const struct mk_plugin_object *o, void *ctx)

@@ -15,7 +15,7 @@ enum { WHY_MAX = 8 * 1024 };
 
 /* ---- Where it listens ---- */
 
-/* An address that browsers may be pointed to, and that need not be one of an interface: 127.0.0.5. */
+/* An address that browsers may use although no interface has it: 127.0.0.5. */
 static bool add_certified_address(struct mk_https *h, const char *listen, size_t *n)
 {
     struct mk_sockaddr a;

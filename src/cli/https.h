@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Serves a folder over HTTPS, with a certificate from the machine's own authority. */
+/* Serves a folder over HTTPS, with a certificate of the machine's local CA. */
 #ifndef MK_CLI_HTTPS_H
 #define MK_CLI_HTTPS_H
 
@@ -11,22 +11,22 @@ struct mk_https {
     struct mk_arena arena;
     struct mk_local_ca authority;
     const char *listens[MK_OPTIONS_LISTENS_MAX + 1]; /* as in a configuration; NULL-terminated */
-    const char *extra[MK_OPTIONS_LISTENS_MAX + 1];   /* the addresses in them */
-    bool failed;                                     /* when it was looked at last */
+    const char *extra[MK_OPTIONS_LISTENS_MAX + 1];   /* their addresses */
+    bool failed;                                     /* the last check failed */
 };
 
-/* Creates what is missing. False: the error was printed on standard error. */
+/* Creates what is missing. False: error, printed on standard error. */
 bool mk_https_init(struct mk_https *h, const struct mk_arguments *a) MK_MUST_USE;
 void mk_https_fini(struct mk_https *h);
 
-/* What the configuration of the host says about it. */
+/* Writes the host's TLS settings. */
 void mk_https_write_config(const struct mk_https *h, struct mk_buf *out);
-/* What people have to know of the authority, once it serves. */
+/* Explains the local CA to the user, once serving. */
 void mk_https_write_notice(const struct mk_https *h, struct mk_buf *out);
-/* Renews the files if needed; the server that uses them detects the change. */
+/* Renews the files if necessary; the server detects the change. */
 void mk_https_renew(struct mk_https *h, struct mk_log *log);
 
-/* The command: where the authority is, and how it comes to be trusted. Answers the exit code. */
+/* Command: shows where the CA is, and how to trust it. Returns the exit code. */
 int mk_https_show_authority(void);
 
 #endif

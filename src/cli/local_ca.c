@@ -14,12 +14,12 @@
 #include "os/fd.h"
 #include "os/state_dir.h"
 
-#define KEY         "authority.key" /* key and certificate in one: they can only be there together */
+#define KEY         "authority.key" /* key and certificate in one file, so that they always match */
 #define CERTIFICATE "authority.crt"
 
 enum { SECRET = S_IRUSR | S_IWUSR, OPEN = SECRET | S_IRGRP | S_IROTH, FILE_MAX = 64 * 1024 };
 
-/* A look at the folder, from opening it to letting go of it. */
+/* One check of the folder, from opening to closing it. */
 struct ca_check {
     const struct mk_tls_local_ca_ops *ops;
     struct mk_tls_local_ca *authority;
@@ -47,7 +47,7 @@ static bool report_ca_error(const struct ca_check *l, const char *name, const ch
 
 /* ---- The authority ---- */
 
-/* Each user on a machine has a separate authority. */
+/* Each user of a machine has a separate CA. */
 static mk_str ca_subject_name(struct ca_check *l)
 {
     mk_str host = mk_local_hostname(l->arena);
@@ -115,7 +115,7 @@ static bool ensure_ca_certificate(struct ca_check *l)
     return !e || report_ca_error(l, CERTIFICATE, mk_err_text(e), ELSEWHERE);
 }
 
-/* Names that the machine got later may be outside the authority's constraints. */
+/* Names that the machine got later may violate the CA's constraints. */
 static bool split_certifiable_names(struct ca_check *l)
 {
     struct mk_local_names all = l->names;
@@ -144,7 +144,7 @@ static bool ensure_leaf(struct ca_check *l)
     struct mk_buf pem = mk_buf_fixed(room, sizeof room);
     const struct mk_tls_names names = {l->names.at, l->names.n};
     const char *why;
-    /* Any fault is fine: a new one can be issued. */
+    /* On any error, a new one can be issued. */
     mk_err e = mk_state_dir_read(l->dir, l->leaf_name, true, &pem, &why);
     if (!e)
         why = l->ops->is_due(l->authority, mk_buf_str(&pem), &names, l->now);
@@ -156,7 +156,7 @@ static bool ensure_leaf(struct ca_check *l)
 
 /* ---- A look ---- */
 
-/* Servers with different addresses would keep replacing a common one. */
+/* Servers with different addresses would keep replacing a common certificate. */
 static void choose_leaf_name(struct ca_check *l, const char *const *extra)
 {
     static const struct mk_hash_key always_the_same = {0};
@@ -224,7 +224,7 @@ bool mk_local_ca_ensure(const char *const *extra, unsigned wait_ms, struct mk_ar
 
 /* ---- Telling people ---- */
 
-/* To be copied into a shell. */
+/* For pasting into a shell. */
 static mk_str shell_quote(const char *path, struct mk_buf *room)
 {
     mk_buf_add_char(room, '\'');

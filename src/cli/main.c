@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program: does what the command line asks for, with the layers below. */
+/* The program: executes the command line. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -69,7 +69,8 @@ static void write_folder_config(struct mk_buf *out, const char *folder, const st
     if (quoted.failed)
         out->failed = true;
     mk_buf_free(&quoted);
-    if (mk_cli_plugins_can_load("dirlisting")) /* a folder without an index file is more than an error then */
+    if (mk_cli_plugins_can_load("dirlisting")) /* then a folder without an index file is served as a
+                                                * listing */
         mk_buf_add(out, MK_STR("[PLUGINS]\n    Load dirlisting\n[DIRLISTING]\n    Listing on\n"));
 }
 
@@ -83,7 +84,7 @@ static const char *absolute_path(const char *path, char room[PATH_MAX])
     return len > 0 && len < PATH_MAX ? room : path;
 }
 
-/* Reports a word that is neither a folder nor a command. */
+/* Reports an argument that is neither a folder nor a command. */
 static void report_unknown_word(const char *word, int error)
 {
     char room[MK_CLI_PLUGINS_COMMAND_MAX];
@@ -114,7 +115,7 @@ static void report_file_not_folder(const char *file)
         MK_STR_ARG(folder), file);
 }
 
-/* False: there is nothing to serve, and the reason was printed. */
+/* False: nothing to serve, reason printed. */
 static bool find_config_origin(const struct mk_arguments *a, const struct mk_https *https,
                                struct mk_config_source *origin, struct mk_buf *text)
 {
@@ -154,7 +155,7 @@ static bool find_config_origin(const struct mk_arguments *a, const struct mk_htt
 
 /* ---- Looking at a configuration ---- */
 
-/* NULL, and the exit code: the error was printed. */
+/* NULL, with the exit code: error, printed. */
 static struct mk_config_generation *load_config(const struct mk_config_source *origin, int *code)
 {
     struct mk_arena arena;
@@ -224,7 +225,7 @@ static int list_plugins(const struct mk_config_source *origin)
 
 /* ---- Serving ---- */
 
-/* Warns of a URL that would show nothing. */
+/* Warns about a URL that would show nothing. */
 static void warn_missing_index(const struct mk_vhost *h, struct mk_buf *out)
 {
     for (size_t i = 0; i < h->n_index; i++) {
@@ -274,7 +275,7 @@ static int run_with_config(const struct mk_arguments *a, struct mk_https *https,
     struct mk_config_source origin;
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     int code;
-    mk_fd_raise_limit(); /* for all commands: -t finds what a start would */
+    mk_fd_raise_limit(); /* for all commands, so that -t finds the same errors as a start */
     if (!find_config_origin(a, https, &origin, &text))
         code = text.failed ? print_out_of_memory() : MK_EXIT_USAGE;
     else if (a->verb)
@@ -321,15 +322,15 @@ static void reserve_standard_fds(void)
     mk_fd_close(&fd);
 }
 
-/* The word may be a command of a plugin: it is neither an option, nor a path, nor a command of the program.
- * A folder of the same name, such as `build` or `test`, does not matter: its path is `./build`. */
+/* May the word be a plugin's command? It is neither an option, nor a path, nor a command of the program. A
+ * folder with the same name, such as `build` or `test`, is ignored: its path is `./build`. */
 static bool may_be_plugin_command(const char *word)
 {
     return word && word[0] != '-' && word[0] != '\0' && word[0] != '.' && !strchr(word, '/') &&
            !mk_options_find_command(word);
 }
 
-/* Tells users who meant the folder how to name it. */
+/* Tells users who meant the folder how to specify it. */
 static int hint_folder_path(const char *word, int code)
 {
     struct stat st;
@@ -339,7 +340,7 @@ static int hint_folder_path(const char *word, int code)
     return code;
 }
 
-/* A plugin's command reads its own options only: those of the server before it would be lost. */
+/* A plugin's command parses only its own options: the server's options before it would be ignored. */
 static bool is_command_behind_options(int argc, char **argv)
 {
     const char *word = mk_options_first_operand(argc, argv);

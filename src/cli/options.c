@@ -40,7 +40,7 @@ const size_t mk_options_commands_n = MK_LEN(mk_options_commands);
 
 static void build_getopt_tables(char letters[], struct option names[])
 {
-    *letters++ = ':'; /* reports a missing argument apart from an unknown option */
+    *letters++ = ':'; /* distinguishes a missing argument from an unknown option */
     for (size_t i = 0; i < mk_options_n; i++) {
         const struct mk_option *o = &mk_options[i];
         names[i] = (struct option){o->name, o->arg == MK_ARG_NONE ? no_argument : required_argument, NULL,
@@ -58,7 +58,7 @@ static void build_getopt_tables(char letters[], struct option names[])
 const char *mk_options_first_operand(int argc, char **argv)
 {
     char letters[2 * MK_LEN(mk_options) + 3] =
-        "+"; /* without it, options behind the word would be read too */
+        "+"; /* otherwise options after the word would be parsed too */
     struct option names[MK_LEN(mk_options) + 1];
     int letter;
     build_getopt_tables(letters + 1, names);
@@ -67,7 +67,7 @@ const char *mk_options_first_operand(int argc, char **argv)
         letter = getopt_long(argc, argv, letters, names, NULL);
     while (letter != -1 && letter != '?' && letter != ':');
     const char *word = letter == -1 && optind < argc ? argv[optind] : NULL;
-    optind = 0; /* getopt starts over */
+    optind = 0; /* restarts getopt */
     return word;
 }
 
@@ -165,7 +165,7 @@ static bool parse_operands(struct mk_arguments *a, int argc, char **argv)
     return true;
 }
 
-/* Does an option ask to serve, check or print, which a command does not do? */
+/* Does an option ask to serve, check or print, which commands do not do? */
 static bool has_serve_option(const struct mk_arguments *a)
 {
     return a->test || a->print || a->daemon || a->pid_file;

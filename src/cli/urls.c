@@ -15,7 +15,7 @@ static void write_url(const struct mk_sockaddr *a, bool tls, struct mk_buf *out)
     mk_buf_add(out, a->any.sa_family == AF_UNIX ? MK_STR("\n") : MK_STR("/\n"));
 }
 
-/* The address of an interface, with the port of the listener. */
+/* An interface address with the listener's port. */
 static bool interface_addr(const struct mk_sockaddr *listener, bool dual, const struct ifaddrs *i,
                            struct mk_sockaddr *out)
 {
@@ -27,11 +27,11 @@ static bool interface_addr(const struct mk_sockaddr *listener, bool dual, const 
     out->len = its->sa_family == AF_INET ? sizeof out->v4 : sizeof out->v6;
     memcpy(&out->any, its, out->len);
     mk_sockaddr_set_port(out, mk_sockaddr_port(listener));
-    /* link-local ones are useless in a URL without their zone */
+    /* link-local addresses are unusable in a URL without their zone */
     return its->sa_family == AF_INET || !IN6_IS_ADDR_LINKLOCAL(&out->v6.sin6_addr);
 }
 
-/* A service may start before the network: then only this line says where it will answer. */
+/* A service may start before the network is up: then this line alone shows where it will listen. */
 static void write_wildcard_line(const struct mk_listener *listener, bool dual, bool has_urls,
                                 struct mk_buf *out)
 {
@@ -49,7 +49,7 @@ static void write_all_interfaces(const struct mk_listener *listener, bool tls, s
     struct mk_sockaddr a;
     struct mk_buf urls = mk_buf_growing(1 << 20);
     bool dual = mk_sock_is_dual_stack(listener->fds[0]);
-    (void)!getifaddrs(&list); /* NULL: the system does not tell */
+    (void)!getifaddrs(&list); /* NULL: unknown */
     for (const struct ifaddrs *i = list; i; i = i->ifa_next)
         if (interface_addr(&listener->addr, dual, i, &a))
             write_url(&a, tls, &urls);

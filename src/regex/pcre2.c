@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Regular expressions by PCRE2, compiled to machine code where the system allows that. */
+/* Regular expressions with PCRE2, JIT-compiled if the system allows it. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <errno.h>
 #include <monkey/mem.h>
@@ -11,14 +11,14 @@
 #include "os/regex.h"
 
 enum {
-    /* A pattern for paths needs some hundred steps. PCRE2 counts them again for each byte where a match may
-     * begin: a pattern without an anchor shares STEPS_SHARED among these. If that is too little, as it is for
-     * one `.*` in a long text, it gets SLOW_US more. */
+    /* A path pattern needs some hundred steps. PCRE2 counts them again for each start position: a pattern
+     * without an anchor shares STEPS_SHARED among these. If that is not enough, as for one `.*` in a long
+     * text, it gets SLOW_US more. */
     STEPS_MAX = 20000,
     STEPS_SHARED = 500000,
     SLOW_US = 10000,
-    HEAP_MAX_KB = 4096, /* frames of the interpreter: STEPS_MAX of them, for a pattern with few groups */
-    NAME_MAX_LEN = 32,  /* of PCRE2 */
+    HEAP_MAX_KB = 4096, /* interpreter frames: STEPS_MAX of them for a pattern with few groups */
+    NAME_MAX_LEN = 32,  /* limit of PCRE2 */
 };
 
 struct pattern {
@@ -30,7 +30,7 @@ struct pattern {
 
 static const struct pattern *pattern_of(const struct mk_regex *r)
 {
-    return (const struct pattern *)(const void *)r; /* its first member */
+    return (const struct pattern *)(const void *)r; /* first member of struct pattern */
 }
 
 static void *pcre2_alloc_memory(PCRE2_SIZE size, void *data)
@@ -70,7 +70,7 @@ static unsigned group(const struct mk_regex *r, mk_str name)
 
 /* ---- Matching ---- */
 
-/* What a match works with. A worker has one for all patterns, so that its requests do not allocate. */
+/* Match state: one per worker for all patterns, so that requests do not allocate. */
 struct match_context {
     pcre2_match_data *data;
     pcre2_match_context *limits;
@@ -78,7 +78,7 @@ struct match_context {
 
 static _Thread_local struct match_context thread_context;
 
-/* Threads of programs around the server come and go. */
+/* Threads of an embedding program come and go. */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t at_exit_of_thread;
 static bool has_key;
@@ -104,7 +104,7 @@ static struct match_context *thread_match_context(void)
     pcre2_general_context *memory = pcre2_general_context_create(pcre2_alloc_memory, pcre2_free_memory, NULL);
     thread_context.limits = memory ? pcre2_match_context_create(memory) : NULL;
     thread_context.data = thread_context.limits ? pcre2_match_data_create(MK_REGEX_CAPTURES, memory) : NULL;
-    pcre2_general_context_free(memory); /* the others have copied it */
+    pcre2_general_context_free(memory); /* copied by the others */
     if (!thread_context.data) {
         pcre2_match_context_free(thread_context.limits);
         return NULL;
@@ -129,8 +129,8 @@ static int64_t clock_us(clockid_t clock)
     return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-/* When a search is over. Processor time counts: on a busy machine a search waits through no fault of its own.
- * It takes a system call to read, so it is read when as much time has passed. */
+/* Deadline of a search. Based on processor time, so that a search does not fail on a busy machine. Reading it
+ * is a system call, so it is read only after the same wall-clock time. */
 struct deadline {
     int64_t cpu_us, us;
 };
@@ -151,7 +151,7 @@ static bool deadline_has_passed(struct deadline *d)
     return left < 0;
 }
 
-/* Each place where a match may begin has all steps, until the time is over. */
+/* Each start position gets all steps until the deadline. */
 static int match_with_deadline(const struct pattern *p, mk_str text,
                                const struct match_context *match_context)
 {
@@ -167,7 +167,7 @@ static int match_with_deadline(const struct pattern *p, mk_str text,
     return n;
 }
 
-/* The first n pairs are set, some of them to "took no part". */
+/* The first n pairs are set, some of them as "did not participate". */
 static void copy_captures(pcre2_match_data *data, unsigned n, mk_str text, struct mk_regex_captures *out)
 {
     const PCRE2_SIZE *pairs = pcre2_get_ovector_pointer(data);
@@ -189,7 +189,7 @@ static enum mk_regex_result match(const struct mk_regex *r, mk_str text, struct 
     pcre2_set_match_limit(match_context->limits, match_limit_for(p, text.len));
     int n =
         pcre2_match(p->code, (PCRE2_SPTR)text.p, text.len, 0, 0, match_context->data, match_context->limits);
-    if (n == PCRE2_ERROR_JIT_STACKLIMIT) /* the interpreter has more room */
+    if (n == PCRE2_ERROR_JIT_STACKLIMIT) /* the interpreter has more stack */
         n = pcre2_match(p->code, (PCRE2_SPTR)text.p, text.len, 0, PCRE2_NO_JIT, match_context->data,
                         match_context->limits);
     if (n == PCRE2_ERROR_MATCHLIMIT && !p->anchored)
@@ -198,7 +198,7 @@ static enum mk_regex_result match(const struct mk_regex *r, mk_str text, struct 
         return n == PCRE2_ERROR_NOMATCH ? MK_REGEX_NO_MATCH : MK_REGEX_LIMIT;
     if (out)
         copy_captures(match_context->data, n ? (unsigned)n : MK_REGEX_CAPTURES, text,
-                      out); /* 0: there are more */
+                      out); /* 0: more groups than pairs */
     return MK_REGEX_MATCH;
 }
 
@@ -215,7 +215,7 @@ static void fill_compile_error(int number, PCRE2_SIZE at, mk_str pattern, struct
         why->text[0] = '\0';
 }
 
-/* Paths are bytes: no pattern may say that they are UTF-8, which a client need not obey. */
+/* Paths are bytes: patterns must not enable UTF-8, since a client's path may be invalid. */
 static pcre2_code *compile_code(mk_str pattern, bool nocase, pcre2_general_context *memory,
                                 struct mk_regex_error *why)
 {
@@ -241,7 +241,7 @@ static void finish_pattern(struct pattern *p)
     p->regex.ops = &ops;
     p->groups = n;
     p->anchored = all & PCRE2_ANCHORED;
-    (void)pcre2_jit_compile(p->code, PCRE2_JIT_COMPLETE); /* without it, the interpreter does the same */
+    (void)pcre2_jit_compile(p->code, PCRE2_JIT_COMPLETE); /* otherwise the interpreter is used */
 }
 
 extern mk_regex_compile mk_pcre2_compile;

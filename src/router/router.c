@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* It calls nothing but the public interface, so that objects may have a copy of it. */
+/* Uses only the public interface, so that loadable objects can contain a copy of it. */
 #include "router/router_param_type.h"
 #include "router/router_tree.h"
 
@@ -17,10 +17,10 @@ struct route_text {
 
 struct route {
     struct route_text as_added;
-    mk_str *names; /* of parameters; the texts stand in the same block */
+    mk_str *names; /* names of parameters, with text in the same block */
     size_t n_names;
-    uint64_t methods; /* by the numbers of their names; any: all that are left over */
-    uint32_t next;    /* of the same pattern; UINT32_MAX: the last */
+    uint64_t methods; /* bitmap of method numbers; any: bits of all remaining methods */
+    uint32_t next;    /* next route with the same pattern; UINT32_MAX: none */
 };
 
 struct mk_router {
@@ -28,7 +28,7 @@ struct mk_router {
     struct route *routes;
     uint32_t n, cap;
     uint32_t n_methods;
-    mk_str methods[MK_ROUTER_METHODS]; /* their names: literals, or slices of routes */
+    mk_str methods[MK_ROUTER_METHODS]; /* method names: literals, or slices of routes */
     struct mk_buf why;
 };
 
@@ -68,7 +68,7 @@ void mk_router_free(struct mk_router *r)
 
 /* ---- Methods ---- */
 
-/* The number of its name; MK_ROUTER_METHODS if no route has it. */
+/* Number of a method; MK_ROUTER_METHODS: no route uses it. */
 static uint32_t find_method(const struct mk_router *r, mk_str name)
 {
     for (uint32_t i = 0; i < r->n_methods; i++)
@@ -77,7 +77,7 @@ static uint32_t find_method(const struct mk_router *r, mk_str name)
     return MK_ROUTER_METHODS;
 }
 
-/* Of `GET,POST`. 0 when there are too many different ones in the router. */
+/* Parses `GET,POST`. 0: the router has too many different methods. */
 static uint64_t methods_bitmask(struct mk_router *r, mk_str names)
 {
     uint64_t bits = 0;
@@ -174,7 +174,7 @@ static bool reserve_route(struct mk_router *r)
     return true;
 }
 
-/* A route that answers the same requests; NULL if there is none. */
+/* A route that matches the same requests; NULL: none. */
 static const struct route *find_conflicting_route(const struct mk_router *r,
                                                   const struct mk_router_node *node, uint64_t methods)
 {
@@ -186,7 +186,7 @@ static const struct route *find_conflicting_route(const struct mk_router *r,
     return NULL;
 }
 
-/* Those without methods come last. */
+/* Routes without methods come last. */
 static void link_route_to_node(struct mk_router *r, struct mk_router_node *node, struct route route)
 {
     uint32_t *at = &node->routes;
@@ -247,12 +247,12 @@ mk_str mk_router_error(const struct mk_router *r)
 
 struct route_search {
     const struct mk_router *router;
-    const char *end;          /* of the path */
-    uint64_t method, instead; /* bits of the method, and of GET for HEAD */
+    const char *end;          /* end of the path */
+    uint64_t method, instead; /* bits of the method, and of GET as a fallback for HEAD */
     struct mk_router_match *out;
 };
 
-/* The route of this node for the method; UINT32_MAX if there is none. */
+/* The node's route for the method; UINT32_MAX: none. */
 static uint32_t choose_route(struct route_search *s, mk_router_node_id node)
 {
     uint32_t substitute = UINT32_MAX;
@@ -267,8 +267,8 @@ static uint32_t choose_route(struct route_search *s, mk_router_node_id node)
     return substitute;
 }
 
-/* The most specific route below `node` for the path from `begin` on. A node is visited at most once, so a
- * search ends soon even if it has to try several ways; it goes as deep as the longest pattern. */
+/* Finds the most specific route below `node` for the path from `begin` on. Each node is visited at most once,
+ * which bounds backtracking; the recursion depth is limited by the longest pattern. */
 static uint32_t match_subtree(struct route_search *s, mk_router_node_id node, const char *begin,
                               size_t n_params)
 {

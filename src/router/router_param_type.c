@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "router/router_param_type.h"
 
-/* Those without a name have a notation of their own. */
+/* Types without a name have their own notation. */
 static const mk_str names[MK_ROUTER_TYPES] = {
     [MK_ROUTER_UUID] = MK_STR_INIT("uuid"),     [MK_ROUTER_DATE] = MK_STR_INIT("date"),
     [MK_ROUTER_UINT] = MK_STR_INIT("uint"),     [MK_ROUTER_INT] = MK_STR_INIT("int"),
@@ -74,7 +74,7 @@ static bool is_number(mk_str s)
 
 /* ---- Forms ---- */
 
-/* `form` has an x for each hexadecimal digit; every other character stands for itself. */
+/* `form`: x stands for a hexadecimal digit, other characters for themselves. */
 static bool matches_form(mk_str s, mk_str form)
 {
     if (s.len != form.len)

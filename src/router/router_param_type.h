@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What parameters match. */
+/* Types of route parameters. */
 #ifndef MK_ROUTER_ROUTER_PARAM_TYPE_H
 #define MK_ROUTER_ROUTER_PARAM_TYPE_H
 
 #include <monkey/router.h>
 
-/* The type of that name, as in `<int>`; MK_ROUTER_TYPES if there is none. */
+/* Type by name, as in `<int>`; MK_ROUTER_TYPES: unknown. */
 enum mk_router_type mk_router_type_find(mk_str name);
-/* The names of all, with commas, for messages. */
+/* Lists all names, comma-separated, for messages. */
 void mk_router_type_list(struct mk_buf *out);
 
-/* Does the segment match? Fills the parameter but for its name. */
+/* Does the segment match? Sets the parameter, except for its name. */
 bool mk_router_type_parse(enum mk_router_type type, mk_str segment, struct mk_router_param *out);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "router/router_param_type.h"
 
-enum { SHOWN = 40 }; /* bytes of what is wrong, in a message */
+enum { SHOWN = 40 }; /* shown bytes of an invalid text */
 
 struct pattern_parser {
     struct mk_router_pattern *out;
@@ -80,7 +80,7 @@ static bool add_param(struct pattern_parser *r, mk_str name, enum mk_router_type
     return true;
 }
 
-/* What follows the colon. */
+/* Parses what follows the colon. */
 static bool parse_param(struct pattern_parser *r, mk_str s)
 {
     size_t at = mk_str_find(s, '<');
@@ -97,7 +97,7 @@ static bool parse_param(struct pattern_parser *r, mk_str s)
     return false;
 }
 
-/* The byte of the escape that begins at s.p[i]; negative if it is none. */
+/* The byte of the escape at s.p[i]; negative: none. */
 static int decode_escape(mk_str s, size_t i)
 {
     int high = i + 2 < s.len ? mk_char_hex(s.p[i + 1]) : -1,

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text of a route, taken apart. */
+/* Parses a route. */
 #ifndef MK_ROUTER_ROUTER_PATTERN_H
 #define MK_ROUTER_ROUTER_PATTERN_H
 
 #include <monkey/router.h>
 
-/* Of a pattern: text, or a parameter. */
+/* Segment of a pattern: text, or a parameter. */
 struct mk_router_segment {
-    mk_str text;              /* decoded, a slice of `room`; of a parameter, its name, a slice of the route */
-    enum mk_router_type type; /* MK_ROUTER_TYPES: it is text */
+    mk_str text;              /* decoded, a slice of `room`; for a parameter, its name, a slice of the
+                               * route */
+    enum mk_router_type type; /* MK_ROUTER_TYPES: text */
 };
 
 struct mk_router_pattern {
@@ -17,8 +18,7 @@ struct mk_router_pattern {
     struct mk_router_segment segments[MK_ROUTER_SEGMENTS];
 };
 
-/* Takes a route apart; `room` has place for MK_ROUTER_PATTERN bytes. False: what is wrong was written to
- * `why`. */
+/* Parses a route; `room` holds MK_ROUTER_PATTERN bytes. False: error, described in `why`. */
 bool mk_router_pattern_parse(struct mk_router_pattern *out, mk_str route, char *room, struct mk_buf *why);
 
 #endif

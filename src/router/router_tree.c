@@ -33,8 +33,7 @@ void mk_router_tree_fini(struct mk_router_tree *t)
 
 /* ---- The table of texts ---- */
 
-/* FNV-1a, and a last mix. Texts in the table come out of the program, so no client can make many of them
- * meet. */
+/* FNV-1a with a final mix. The texts come from the program, so clients cannot provoke collisions. */
 static uint32_t text_hash(mk_router_node_id parent, mk_str text)
 {
     uint32_t hash = 2166136261u ^ parent * 2654435761u;
@@ -43,7 +42,7 @@ static uint32_t text_hash(mk_router_node_id parent, mk_str text)
     return hash ^ hash >> 15;
 }
 
-/* The slot of the text, or the free one in its place. The table always has free ones. */
+/* The slot of the text, or the free one where it would be inserted. The table always has free slots. */
 static mk_router_node_id *text_slot(const struct mk_router_tree *t, uint32_t hash, mk_router_node_id parent,
                                     mk_str text)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tree of a router's patterns: a node for each segment. Nodes of text are found by a hash of the text and
- * the node above; those of parameters hang at the node above, the most specific first. */
+/* Tree of a router's patterns: one node per segment. Text nodes are found by a hash of the text and the
+ * parent; parameter nodes are listed at the parent, the most specific first. */
 #ifndef MK_ROUTER_ROUTER_TREE_H
 #define MK_ROUTER_ROUTER_TREE_H
 
 #include "router/router_pattern.h"
 
-/* A node's number; none is 0, the root, which nothing leads to. */
+/* Index of a node; 0 means none: the root, to which nothing leads. */
 typedef uint32_t mk_router_node_id;
 
 struct mk_router_node {
