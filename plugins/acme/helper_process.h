@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starts the program that gets certificates whenever it has requested that, and writes its messages to the
- * error log. It runs beside one worker. */
+/* Starts the program that obtains certificates at the requested times, and logs its messages. Runs in one
+ * worker. */
 #ifndef ACME_HELPER_PROCESS_H
 #define ACME_HELPER_PROCESS_H
 

@@ -50,7 +50,7 @@ void acme_settings_check(struct mk_config *config, const struct acme_settings *s
 
 /* Only in host(): does the host need a certificate? Not without a name, nor with a `Certificate`. */
 bool acme_settings_needs_cert(struct mk_config *config, const struct mk_vhost *host);
-/* The certificate that it needs; NULL: a mistake (reported). */
+/* The certificate that the host needs; NULL: error, reported. */
 struct acme_cert_spec *acme_settings_vhost_cert(struct mk_config *config, const struct acme_settings *s,
                                                 const struct mk_vhost *host);
 

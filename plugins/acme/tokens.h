@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers to http-01 (RFC 8555, section 8.3): files in a folder. */
+/* http-01 responses (RFC 8555, section 8.3): files in a folder. */
 #ifndef ACME_TOKENS_H
 #define ACME_TOKENS_H
 
@@ -10,7 +10,7 @@ enum { ACME_TOKEN_MAX = 128, ACME_ANSWER_MAX = 512 };
 
 /* The token in the path; absent: another path. */
 mk_str acme_token_from_path(mk_str path);
-/* Reads the answer. Returns its length; 0: none. */
+/* Reads the response. Returns its length; 0: none. */
 size_t acme_token_read_answer(const char *folder, mk_str token, char room[ACME_ANSWER_MAX]);
 
 #endif

@@ -9,7 +9,7 @@
 
 enum { AUTH_ATTEMPTS_MAX = 1000, AUTH_SPAN_MAX_S = 24 * 60 * 60 };
 
-/* The client to count and the rule to count by: places with the same rule share a count. */
+/* Client and rule of a counter: locations with the same rule share a count. */
 struct auth_attempt_key {
     uint64_t hash;
     uint32_t limit, span_s; /* a limit of 0: no limit */

@@ -8,13 +8,13 @@
 enum {
     AUTH_NAME_MAX = 255,
     AUTH_PASSWORD_MAX = 511,                                            /* what crypt(3) takes */
-    AUTH_BASIC_BUF_SIZE = AUTH_NAME_MAX + 1 + AUTH_PASSWORD_MAX + 1 + 8 /* decoders write three at a time */
+    AUTH_BASIC_BUF_SIZE = AUTH_NAME_MAX + 1 + AUTH_PASSWORD_MAX + 1 + 8 /* decoders write three bytes at a time */
 };
 
 /* Splits "Scheme rest" and returns the scheme; *rest is absent if nothing follows. */
 mk_str auth_scheme_split(mk_str value, mk_str *rest);
 
-/* RFC 7617. Both are in the room that they were decoded into; a NUL is behind the password. */
+/* RFC 7617. Both point into the decode buffer; the password is NUL-terminated. */
 struct auth_basic {
     mk_str user, password;
 };
@@ -37,10 +37,10 @@ enum auth_param {
     AUTH_PARAMS
 };
 struct auth_digest {
-    mk_str at[AUTH_PARAMS]; /* absent ones are absent texts */
+    mk_str at[AUTH_PARAMS]; /* missing ones are absent strings */
 };
-/* False if it is malformed: repeated or missing parameters, open quotes. `room` is a fixed one of at least
- * text.len bytes, for what has to be unescaped; the rest are slices of the text. */
+/* False: malformed: repeated or missing parameters, unterminated quotes. `room` is a fixed buffer of at least
+ * text.len bytes for unescaped text; other values are slices of the text. */
 bool auth_digest_parse(mk_str text, struct mk_buf *room, struct auth_digest *out);
 
 /* Exactly `size` bytes in hexadecimal. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Digest authentication (RFC 7616) for a place: challenges, and checks of the responses. */
+/* Digest authentication (RFC 7616) of a location: challenges, and verification of responses. */
 #ifndef AUTH_DIGEST_H
 #define AUTH_DIGEST_H
 
@@ -15,11 +15,11 @@ enum auth_digest_result {
     AUTH_DIGEST_WRONG_URI /* for another target: 400 (RFC 7616, section 3.4.6) */
 };
 
-/* `text` follows the scheme; *user is the claimed name. Changes only the table of nonces, and that only
- * when the result is RIGHT. */
+/* `text`: after the scheme; *user: the claimed name. Changes only the nonce table, and only if the result is
+ * RIGHT. */
 enum auth_digest_result auth_digest_check(struct auth_shared *s, const struct auth_location *place,
                                           struct mk_request *request, mk_str text, int64_t now, mk_str *user);
-/* A field WWW-Authenticate for each algorithm that is offered. 0 or -ENOMEM. */
+/* Adds a WWW-Authenticate header for each offered algorithm. 0 or -ENOMEM. */
 int auth_digest_challenge(const struct auth_shared *s, const struct auth_location *place,
                           struct mk_response *response, int64_t now, bool stale);
 

@@ -20,16 +20,16 @@ struct auth_networks {
     struct mk_network *v;
     mk_str *words; /* as written */
     size_t n, cap;
-    const struct mk_network_set *set; /* of them; NULL: not made yet */
+    const struct mk_network_set *set; /* built set; NULL: not built yet */
 };
 
-/* `Require`: any one of these suffices. */
+/* `Require`: any one suffices. */
 struct auth_required {
-    struct auth_names names; /* none: all of the file */
+    struct auth_names names; /* empty: all users of the file */
     struct auth_networks networks;
 };
 
-/* One section, and what became of it. */
+/* A section and its derived data. */
 struct auth_location {
     mk_str location, title, file;
     unsigned type; /* enum auth_type */
@@ -40,18 +40,18 @@ struct auth_location {
 
     const struct auth_users *users;
     mk_str challenge; /* Basic: the whole value of WWW-Authenticate */
-    bool offers[2];   /* Digest: by enum auth_hash */
+    bool offers[2];   /* Digest: indexed by enum auth_hash */
 };
 
-/* What is kept for a configuration, */
+/* Per configuration: */
 struct auth_config {
     struct auth_shared *shared;
     struct auth_users *files; /* each is read once */
 };
-/* and for a host. */
+/* and per host: */
 struct auth_vhost {
     struct auth_config *setup;
-    const struct auth_location **places; /* the longest Location first */
+    const struct auth_location **places; /* longest Location first */
     size_t n;
 };
 
@@ -60,12 +60,12 @@ extern const struct mk_conf_table auth_table;
 int auth_locations_load(struct mk_config *c, void **data);
 int auth_locations_bind_vhost(struct mk_config *c, struct mk_vhost *host, void *data, void **host_data);
 
-/* The place that a request's path belongs to, or a variant of it that a program could answer for; *place is
- * NULL if there is none. 0, or the status to refuse the request with: 403 when the variants belong to
- * different places that ask for a password, or as mk_request_variants(). */
+/* The location of a request's path, or of a variant that a program may use instead; *place is NULL: none. 0,
+ * or the status to reject the request with: 403 if the variants belong to different locations with passwords,
+ * or as for mk_request_variants(). */
 unsigned auth_locations_find(const struct auth_vhost *site, const struct mk_request *request,
                              const struct auth_location **place);
-/* Does the address alone let the client in? */
+/* Does the address alone grant access? */
 bool auth_location_allows_addr(const struct auth_location *place, const struct mk_addr *peer);
 bool auth_location_allows_user(const struct auth_location *place, mk_str user);
 

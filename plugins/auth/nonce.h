@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Digest nonces: a time and a MAC, so that any worker recognises its own without storing them, and a table
- * of those used with a right password, with the counts used. */
+/* Digest nonces: a time and a MAC, so that any worker recognises its own without storing them, and a table of
+ * nonces used with a correct password, with their counts. */
 #ifndef AUTH_NONCE_H
 #define AUTH_NONCE_H
 

@@ -4,7 +4,7 @@
 
 #include <monkey/plugin.h>
 
-/* monkey passwd: makes, changes and deletes entries of files of users. */
+/* monkey passwd: creates, changes and deletes entries of user files. */
 extern const struct mk_command auth_passwd;
 
 #endif

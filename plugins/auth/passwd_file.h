@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Edits a file of users: all other lines stay unchanged, even comments and faulty ones, and readers never
- * see half a file. */
+/* Edits a user file: all other lines stay unchanged, including comments and invalid ones, and readers never
+ * see a partial file. */
 #ifndef AUTH_PASSWD_FILE_H
 #define AUTH_PASSWD_FILE_H
 
@@ -8,7 +8,7 @@
 
 struct auth_passwd_entry {
     mk_str name;
-    mk_str realm; /* absent: name:hash, or, to delete, all of the name */
+    mk_str realm; /* absent: name:hash, or, to delete, the whole entry */
     mk_str hash;  /* absent: delete */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file of users and their hashed passwords, as it was when the configuration was loaded. */
+/* A user file with hashed passwords, as read when the configuration was loaded. */
 #ifndef AUTH_USERS_H
 #define AUTH_USERS_H
 
@@ -22,15 +22,14 @@ struct auth_digest_user {
 };
 
 struct auth_users {
-    struct auth_users *next; /* in the list of the configuration */
+    struct auth_users *next; /* in the configuration's list */
     mk_str path;
     struct auth_user *basic; /* both sorted by name */
     struct auth_digest_user *digest;
     size_t n_basic, n_digest;
 };
 
-/* Reads the file: what is wrong with it is reported at `UserFile` of the section. NULL: memory is out
- * (reported). */
+/* Reads the file; errors are reported at `UserFile` of the section. NULL: out of memory, reported. */
 struct auth_users *auth_users_load(struct mk_config *c, const void *section, mk_str path);
 
 const struct auth_user *auth_users_find(const struct auth_users *u, mk_str name);

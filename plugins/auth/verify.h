@@ -11,17 +11,17 @@ enum { AUTH_HASH_TEXT_MAX = 383 };
 
 struct auth_hash_scheme {
     const char *name, *prefix;
-    size_t tail;     /* characters behind the last '$' */
+    size_t tail;     /* characters after the last '$' */
     bool can_make;   /* `monkey passwd` may write it */
     size_t password; /* bytes of a password beyond this number are ignored */
     unsigned cost;   /* the default; 0: libcrypt's default */
 };
 
-/* Those of crypt(3) that are good enough; ended by one without name. */
+/* crypt(3) schemes that are secure enough; the last one has no name. */
 extern const struct auth_hash_scheme auth_hash_schemes[];
 const struct auth_hash_scheme *auth_hash_scheme_find(mk_str name);
 
-/* What is wrong with the hash, for people; NULL if it is usable. */
+/* Describes what is wrong with the hash; NULL: usable. */
 const char *auth_hash_error(mk_str hash);
 /* {SHA1}: fast enough for the loop (and for an attacker with the file). */
 bool auth_hash_is_fast(mk_str hash);

@@ -14,11 +14,11 @@ enum auth_verify_result { AUTH_RESULT_UNKNOWN, AUTH_RESULT_VALID, AUTH_RESULT_IN
 
 struct auth_verify_job;
 
-/* What a worker keeps for this plugin. */
+/* Worker state of this plugin. */
 struct auth_verify_queue {
     struct mk_worker *worker;
     struct auth_shared *shared;
-    struct auth_cache *cache; /* made when it is first needed; NULL is fine */
+    struct auth_cache *cache; /* created on first use; NULL is allowed */
     uint8_t key[AUTH_KEY_LEN];
     struct auth_verify_job *first, *last;
     unsigned n_running, n_waiting;
@@ -37,29 +37,29 @@ struct auth_verify_query {
     struct auth_attempt_key counted;
 };
 
-/* A request that waits for an answer. */
+/* A request that waits for a password check. */
 struct auth_waiter {
     struct mk_request *request;
     const struct auth_location *place;
-    struct auth_verify_job *job; /* NULL: the result is there */
+    struct auth_verify_job *job; /* NULL: finished */
     struct auth_waiter *next;
     enum auth_verify_result answer;
 };
 
-/* The name of a question in the cache. */
+/* Sets the cache key of a check. */
 void auth_verify_queue_set_mac(const struct auth_verify_queue *d, struct auth_verify_query *q);
 /* Was this password verified recently? */
 bool auth_verify_queue_is_cached(const struct auth_verify_queue *d, const struct auth_verify_query *q);
-/* Finds a running check of the same question from the same address; the request can then wait for it too. */
+/* Finds a running check with the same input from the same address; the request can then wait for it too. */
 struct auth_verify_job *auth_verify_queue_find_job(const struct auth_verify_queue *d,
                                                    const struct auth_verify_query *q);
 void auth_waiter_join_job(struct auth_waiter *wait, struct auth_verify_job *job,
                           const struct auth_verify_query *q);
-/* Asks; the attempt was counted, and is given back if the answer is right or there is none. The request is
- * resumed when wait->answer is there. False: there are too many already. */
+/* Starts a check; the attempt was counted, and is refunded if the password is right or the check fails.
+ * Resumes the request when wait->answer is set. False: too many checks are running. */
 bool auth_verify_queue_submit(struct auth_verify_queue *d, const struct auth_verify_query *q,
                               struct auth_waiter *wait);
-/* The request went away. */
+/* The request was aborted. */
 void auth_waiter_leave(struct auth_waiter *wait);
 
 #endif

@@ -1,59 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One request and the script that answers it: its state, its clock and its end. */
+/* A request and its script: state, timeouts and termination. */
 #ifndef CGI_EXCHANGE_H
 #define CGI_EXCHANGE_H
 
 #include "stdin.h"
 
 enum cgi_phase {
-    CGI_SPOOL,   /* receives the content */
-    CGI_GATHER,  /* receives the beginning of content without a length, to stream the rest */
-    CGI_WAIT,    /* waits until it may start the script */
-    CGI_HEAD,    /* the script runs, its head is not complete */
-    CGI_CONTENT, /* the answer is being sent */
+    CGI_SPOOL,   /* receiving the body */
+    CGI_GATHER,  /* receiving the beginning of a body of unknown length, to stream the rest */
+    CGI_WAIT,    /* waiting for a process slot */
+    CGI_HEAD,    /* the script runs, its head is incomplete */
+    CGI_CONTENT, /* the response is being sent */
     CGI_OVER,
 };
 
 struct cgi_exchange {
     struct mk_request *request;
     const struct cgi_settings *settings;
-    const struct cgi_route *route; /* NULL: it has no words of its own */
+    const struct cgi_route *route; /* NULL: no arguments */
     struct cgi_pool *pool;
     struct cgi_script script;
     enum cgi_phase phase;
     struct cgi_queue_entry queue_entry;
     struct cgi_process *process;
-    struct mk_spool *content; /* NULL: there is none, it is streamed, or the script has it */
+    struct mk_spool *content; /* NULL: no body, streamed, or passed to the script */
     struct cgi_stdin input;
-    struct mk_buf head;    /* the output of the script before its content, and the beginning of that */
-    size_t seen, from;     /* of `head`: examined; and sent, when it is content */
-    uint64_t made;         /* content so far */
-    int64_t length;        /* of the content as the script says, -1: unknown */
-    bool at_end;           /* the output has ended */
-    bool bare;             /* the client gets no content */
-    struct mk_timer timer; /* the script is too slow, or lives too long */
-    uint64_t ends_at;      /* the clock of the loop; 0: no limit */
+    struct mk_buf head;    /* output of the script up to the beginning of its body */
+    size_t seen, from;     /* bytes of `head` parsed; and sent, if body data */
+    uint64_t made;         /* body bytes so far */
+    int64_t length;        /* body length declared by the script, -1: unknown */
+    bool at_end;           /* end of output */
+    bool bare;             /* the client gets no body */
+    struct mk_timer timer; /* timeout or maximum run time of the script */
+    uint64_t ends_at;      /* on the loop's clock; 0: no limit */
     bool late;
     const char *late_why;
 };
 
-/* NULL: memory is out. */
+/* NULL: out of memory. */
 struct cgi_exchange *cgi_exchange_new(struct mk_request *request, const struct cgi_script *script);
 
-/* Starts the time that the script may live, */
+/* Starts the maximum run time of the script, */
 void cgi_exchange_start_max_time(struct cgi_exchange *c);
-/* and wakes the call after `ms` (0: no limit), or when that time is up; `why` is the key that sets the limit.
- */
+/* and resumes the handler after `ms` (0: no limit), or when the run time is over; `why` is the key that sets
+ * the limit. */
 void cgi_exchange_set_timer(struct cgi_exchange *c, uint32_t ms, const char *why);
-/* The script has no output now; `input` as of cgi_stdin_pump(). */
+/* The script has no output now; `input`: result of cgi_stdin_pump(). */
 void cgi_exchange_wait_for_output(struct cgi_exchange *c, int input);
 
-/* Releases all that it holds; harmless when there is nothing. */
+/* Releases all resources; may be called repeatedly. */
 void cgi_exchange_stop(struct cgi_exchange *c);
 enum mk_verdict cgi_exchange_respond_error(struct cgi_exchange *c, struct mk_response *response,
                                            unsigned status);
-/* The same for a mistake of the script, which goes to the error log. `line`: of its head; absent: the mistake
- * is elsewhere. */
+/* The same for an error of the script, which is logged. `line`: of its head; absent: elsewhere. */
 enum mk_verdict cgi_exchange_script_error(struct cgi_exchange *c, struct mk_response *response,
                                           unsigned status, const char *what, mk_str line);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The client side of a session: connects, sends commands, prints the answers. */
+/* Client side of a session: connects, sends commands, prints responses. */
 #ifndef CHEETAH_CLIENT_CONN_H
 #define CHEETAH_CLIENT_CONN_H
 
@@ -18,8 +18,8 @@ void cheetah_client_conn_init(struct cheetah_client_conn *l, const char *path);
 void cheetah_client_conn_close(struct cheetah_client_conn *l);
 /* 0; or 1 after an error message. */
 int cheetah_client_conn_open(struct cheetah_client_conn *l);
-/* A line of less than CHEETAH_LINE_MAX bytes. Output goes to stdout, anything else to stderr. Returns an exit
- * code: 0 success, 1 failure, 2 wrong usage. */
+/* Runs a line of less than CHEETAH_LINE_MAX bytes. Output goes to stdout, anything else to stderr. Returns an
+ * exit code: 0 success, 1 failure, 2 wrong usage. */
 int cheetah_client_conn_run_command(struct cheetah_client_conn *l, mk_str command);
 /* Call it between commands: the server may have ended the session. */
 void cheetah_client_conn_check_eof(struct cheetah_client_conn *l);

@@ -5,7 +5,7 @@
 
 #include "session.h"
 
-/* Executes the line; the answer may come later. */
+/* Executes the line; the response may come later. */
 void cheetah_command_run(struct cheetah_session *s, mk_str line);
 
 #endif

@@ -7,7 +7,7 @@
 
 /* The command. */
 void cheetah_connections_command(struct cheetah_session *s, mk_str args, bool json);
-/* A page of rows of this worker, from the position in the question. Returns the position of the next page, or
+/* A page of this worker's rows, from the position in the query. Returns the position of the next page, or
  * CHEETAH_CURSOR_END. */
 int64_t cheetah_connections_write_page(struct mk_worker *w, const struct cheetah_message *question,
                                        struct mk_buf *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Escapes text so that a terminal shows it and does not obey it. */
+/* Escapes text so that a terminal displays it without interpreting it. */
 #ifndef CHEETAH_ESCAPE_H
 #define CHEETAH_ESCAPE_H
 

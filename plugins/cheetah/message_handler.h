@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handles messages of other workers: answers questions, and passes answers to their sessions. */
+/* Handles messages of other workers: responds to queries, and passes responses to sessions. */
 #ifndef CHEETAH_MESSAGE_HANDLER_H
 #define CHEETAH_MESSAGE_HANDLER_H
 

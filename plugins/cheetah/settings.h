@@ -9,7 +9,7 @@
 #define CHEETAH_FOLDER "/run/monkey"
 #define CHEETAH_SOCKET CHEETAH_FOLDER "/cheetah.sock"
 
-/* So that the temporary name fits into a struct sockaddr_un, too. */
+/* Leaves space for the temporary name in a struct sockaddr_un. */
 enum { CHEETAH_PATH_MAX = 96, CHEETAH_SESSION_SLOTS_MAX = 256 };
 
 struct cheetah_group {
@@ -28,7 +28,7 @@ struct cheetah_settings {
 
 extern const struct mk_conf_table cheetah_table;
 
-/* Completes and checks them. -EINVAL: a mistake (reported). `section` is for mk_config_error(). */
+/* Completes and validates them. -EINVAL: error, reported. `section`: for mk_config_error(). */
 int cheetah_settings_read(struct mk_config *config, struct cheetah_settings *out, const void **section);
 
 #endif

@@ -30,7 +30,7 @@ struct shell {
     struct mk_watcher *door;
     struct mk_timer again; /* sessions wait for descriptors or memory */
     struct cheetah_session *sessions;
-    void (*run)(struct cheetah_session *s, mk_str line); /* answers a line, now or later */
+    void (*run)(struct cheetah_session *s, mk_str line); /* responds to a line, now or later */
     int statm_fd;                                        /* memory of the process; -1: not readable */
 };
 

@@ -6,7 +6,7 @@
 
 #include "shell_type.h"
 
-/* In the master. -EINVAL: a mistake (reported). */
+/* Master only. -EINVAL: error, reported. */
 int cheetah_socket_open(struct mk_config *config, struct cheetah *c);
 /* In any process; only the one that created the file removes it, and only if it is still the same file. */
 void cheetah_socket_close(struct cheetah *c);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A table, for people (aligned columns, or a line for each cell) or for programs (JSON). */
+/* Table output for people (aligned columns, or a line per cell) or for programs (JSON). */
 #ifndef CHEETAH_TABLE_WRITER_H
 #define CHEETAH_TABLE_WRITER_H
 
@@ -7,10 +7,10 @@
 
 struct cheetah_column {
     const char *name;
-    int width; /* negative: aligned to the left; 0: the last one */
+    int width; /* negative: left-aligned; 0: last column */
 };
 
-enum cheetah_form { CHEETAH_TABLE, CHEETAH_LIST /* of one row: a line for each cell */ };
+enum cheetah_form { CHEETAH_TABLE, CHEETAH_LIST /* single row: a line per cell */ };
 
 struct cheetah_table_writer {
     struct mk_buf *out;
@@ -20,8 +20,8 @@ struct cheetah_table_writer {
     bool json, has_rows;
 };
 
-/* Write the head and the foot. Rows that continue those of another worker need neither: set has_rows. Cells
- * come in the order of the columns; the last one ends the row. */
+/* Write header and footer. Rows that continue another worker's need neither: set has_rows. Cells come in
+ * column order; the last one ends the row. */
 void cheetah_table_writer_begin(struct cheetah_table_writer *s);
 void cheetah_table_writer_end(struct cheetah_table_writer *s);
 

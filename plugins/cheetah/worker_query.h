@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asks all workers at once for facts about themselves. */
+/* Queries all workers at once for their statistics. */
 #ifndef CHEETAH_WORKER_QUERY_H
 #define CHEETAH_WORKER_QUERY_H
 
 #include "session.h"
 
 struct cheetah_worker_query {
-    /* Ends the answer; called when all workers have answered, or the time is over. */
+    /* Finishes the response; called when all workers have responded, or on timeout. */
     void (*finish)(struct cheetah_session *s, const struct cheetah_worker_query *g);
     enum cheetah_message_type question;
     bool json;
     bool wants_level; /* ignores workers without that level */
     enum mk_log_level level;
     unsigned tries, n;
-    struct cheetah_worker_facts facts[]; /* of each worker; process 0: no answer yet */
+    struct cheetah_worker_facts facts[]; /* per worker; process 0: no response yet */
 };
 
-/* NULL: out of memory (answered). The command may change the result before it returns. */
+/* NULL: out of memory (reported). The command may change the result before it returns. */
 struct cheetah_worker_query *
 cheetah_worker_query_start(struct cheetah_session *s, enum cheetah_message_type question, bool json,
                            void (*finish)(struct cheetah_session *s, const struct cheetah_worker_query *g));
 
-/* The number of workers without an answer; adds a remark for each. */
+/* Number of workers without a response; adds a remark for each. */
 unsigned cheetah_worker_query_n_missing(struct cheetah_session *s, const struct cheetah_worker_query *g);
-/* NULL: that process is unknown. */
+/* NULL: unknown process. */
 const struct cheetah_worker_facts *cheetah_worker_query_find(const struct cheetah_worker_query *g,
                                                              int64_t process);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A content coding. One file for each knows its library. */
+/* Content coding interface. One file per library. */
 #ifndef COMPRESS_CODER_H
 #define COMPRESS_CODER_H
 
@@ -17,27 +17,27 @@ enum coder_op {
 
 struct coder_io {
     const char *in;
-    size_t in_len; /* still to be consumed */
+    size_t in_len; /* not consumed yet */
     char *out;
     size_t out_len, out_cap;
 };
 
 struct coder_ops {
     const char *name; /* as in Content-Encoding */
-    /* NULL: this build has no such coder. Returns a new coder; NULL when out of memory. */
+    /* NULL: not available in this build. Returns a new coder; NULL: out of memory. */
     void *(*open)(unsigned level);
     /* Prepares for new content of `length` bytes, or -1. False: the coder cannot be used. */
     bool (*begin)(void *coder, int64_t length);
-    /* Compresses as much input as possible. *done: it has consumed all input and finished `op`; otherwise
-     * call it again with more room and the same `op`. False: the coder failed. */
+    /* Compresses as much input as possible. *done: all input was consumed and `op` is finished; otherwise
+     * call again with more space and the same `op`. False: failed. */
     bool (*run)(void *coder, struct coder_io *io, enum coder_op op, bool *done);
     void (*close)(void *coder);
-    bool is_reusable; /* begin() works again after the end */
+    bool is_reusable; /* begin() may be called again after the end */
 };
 
 extern const struct coder_ops compress_gzip, compress_brotli, compress_zstd;
 
-/* All of them. */
+/* All coders. */
 extern const struct coder_ops *const compress_coders[CODINGS];
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory allocated beforehand, for a library that ends the process when an allocation fails: one block, of
- * which the system provides only what is touched, with a list of its free pieces. */
+/* Preallocated heap for a library that aborts when an allocation fails: one block, committed by the system on
+ * first use, with a free list. */
 #ifndef COMPRESS_HEAP_H
 #define COMPRESS_HEAP_H
 
@@ -8,11 +8,11 @@
 
 struct room;
 
-/* For `size` bytes in all. NULL when memory is out. */
+/* Total size `size`. NULL: out of memory. */
 struct room *compress_heap_new(size_t size);
 void compress_heap_destroy(struct room *r);
 
-/* NULL only when neither the room nor the heap has memory. */
+/* NULL only if both this heap and the system heap are exhausted. */
 void *compress_heap_alloc(struct room *r, size_t size);
 void compress_heap_free(struct room *r, void *p);
 

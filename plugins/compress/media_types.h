@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A list of media types: "text/html", "text/" and a star, or "application/" and a star and "+json". */
+/* List of media types: "text/html", "text/" and a star, or "application/" and a star and "+json". */
 #ifndef COMPRESS_MEDIA_TYPES_H
 #define COMPRESS_MEDIA_TYPES_H
 

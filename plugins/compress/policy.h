@@ -8,21 +8,21 @@
 
 #include "settings.h"
 
-/* The fields of a response that the decision needs. Valid until the response changes. */
+/* Properties of a response that affect the decision. Valid until the response changes. */
 struct response_info {
     unsigned status;
     mk_str type, etag;
-    bool is_coded, is_part;    /* compressed already; partial, or with a digest */
-    bool no_transform, is_own; /* Cache-Control; for one client alone */
-    bool varies;               /* Vary names Accept-Encoding already */
+    bool is_coded, is_part;    /* already compressed; partial, or with a digest */
+    bool no_transform, is_own; /* Cache-Control: no-transform; private */
+    bool varies;               /* Vary lists Accept-Encoding already */
 };
 
 void compress_policy_read_response(struct response_info *f, const struct mk_response *response);
 
-/* Should the response be compressed for clients that accept it? */
+/* Is compression worthwhile for this response? */
 bool compress_policy_is_worthwhile(const struct settings *s, const struct mk_request *request,
                                    const struct mk_response *response, const struct response_info *f);
-/* Is that safe for this client? Not if an attacker could learn the content from the length. */
+/* Is compression safe for this client? Not if an attacker could infer the body from its length (BREACH). */
 bool compress_policy_is_breach_safe(const struct settings *s, const struct mk_request *request,
                                     const struct mk_response *response);
 /* The coding that the client prefers; CODINGS: none. */

@@ -11,19 +11,19 @@
 struct pool {
     const struct settings *settings;
     struct mk_worker *worker;
-    unsigned n_streams, most; /* now; the maximum since the pool last returned memory */
+    unsigned n_streams, most; /* current number; maximum since the pool last freed memory */
     struct mk_timer quiet;
     struct cache *cache; /* NULL: off, or not used yet */
-    void *idle[CODINGS]; /* at most one coder each, ready for the next stream */
+    void *idle[CODINGS]; /* at most one idle coder of each kind */
 };
 
-/* Of zeros. */
+/* Initialises a zeroed pool. */
 void compress_pool_init(struct pool *p, struct mk_worker *w);
 void compress_pool_fini(struct pool *p);
 
 /* False when `MaxStreams` streams are open. */
 bool compress_pool_has_stream_slot(const struct pool *p);
-/* Each stream enters once and leaves once. */
+/* Call once when a stream begins, and once when it ends. */
 void compress_pool_add_stream(struct pool *p);
 void compress_pool_remove_stream(struct pool *p);
 

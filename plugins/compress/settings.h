@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The section [COMPRESS]. */
+/* Settings of [COMPRESS]. */
 #ifndef COMPRESS_SETTINGS_H
 #define COMPRESS_SETTINGS_H
 
@@ -10,7 +10,7 @@
 #include "media_types.h"
 
 struct codings {
-    enum coding v[CODINGS]; /* in the order of preference */
+    enum coding v[CODINGS]; /* in order of preference */
     size_t n;
     bool is_off;
 };
@@ -29,7 +29,7 @@ struct settings {
     uint32_t max_streams;
     uint64_t cache_size, max_cache_file;
     bool cross_site;
-    unsigned pool; /* the pool of a worker for this section, from 1 on; 0: no host uses the section */
+    unsigned pool; /* index of the worker's pool for this section, from 1; 0: not used by any host */
 };
 
 extern const struct mk_conf_table compress_table;

@@ -15,9 +15,9 @@ extern const struct mk_filter_ops compress_stream_ops;
 /* For `length` bytes, or MK_LENGTH_UNKNOWN. NULL: `MaxStreams` streams are open, or out of memory. */
 struct stream *compress_stream_new(struct pool *pool, struct mk_request *request, enum coding coding,
                                    int64_t length) MK_API_MUST_USE;
-/* Also adds the output to that copy, which the cache keeps once it is complete. May be NULL. */
+/* Also appends the output to that cache entry, which is committed once complete. May be NULL. */
 void compress_stream_cache_output(struct stream *s, struct cached *copy);
-/* A stream that no response has. */
+/* Frees a stream not attached to a response. */
 void compress_stream_free(struct stream *s);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entries to sort, in as little memory as possible. */
+/* Entries to be sorted, stored compactly. */
 #ifndef DIRLISTING_ENTRY_STORE_H
 #define DIRLISTING_ENTRY_STORE_H
 
@@ -17,7 +17,7 @@ struct store_block;
 
 struct store {
     struct store_block *blocks;
-    const struct item **sorted; /* room for all entries, after dirlisting_entry_store_prepare() */
+    const struct item **sorted; /* capacity for all entries, after dirlisting_entry_store_prepare() */
     size_t n, n_max;
     size_t memory, memory_max;
 };

@@ -9,7 +9,7 @@
 enum entry_kind {
     ENTRY_FOLDER, /* before files, in every order */
     ENTRY_FILE,
-    ENTRY_LINK, /* with a target that is not known yet */
+    ENTRY_LINK, /* link whose target is not resolved yet */
 };
 
 struct entry {

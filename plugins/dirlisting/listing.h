@@ -37,10 +37,10 @@ struct listing {
     mk_str path;    /* ends with '/' */
     struct listing_options wish;
     enum step step;
-    bool running;  /* a thread has folder and store */
+    bool running;  /* a thread uses folder and store */
     bool closed;   /* the request is gone */
     bool is_large; /* too large to sort */
-    unsigned turn; /* links opened in this pull */
+    unsigned turn; /* links resolved in this read */
     int error;
     size_t at;                     /* in the piece, or in the sorted entries */
     uint64_t n_shown, bytes_shown; /* of files */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which responses a rule is for. */
+/* Conditions of a rule. */
 #ifndef HEADERS_CONDITION_H
 #define HEADERS_CONDITION_H
 
@@ -8,7 +8,7 @@
 
 #include "response_facts.h"
 
-/* All that is set must be true. */
+/* All conditions that are set must hold. */
 struct condition {
     struct mk_pattern path;
     mk_str type; /* absent: any; "image/" for all of them */
@@ -18,9 +18,9 @@ struct condition {
 
 enum condition_word { CONDITION_NONE, CONDITION_TAKEN, CONDITION_WRONG };
 
-/* Is the word a condition? CONDITION_WRONG: it looks like one, and was reported. */
+/* Parses a condition. CONDITION_WRONG: invalid, reported. */
 enum condition_word headers_condition_parse(const struct mk_conf_ctx *spot, mk_str word, struct condition *c);
-/* The same for a media type without `type:`. False: it is none (not reported). */
+/* The same for a media type without `type:`. False: not a media type (not reported). */
 bool headers_condition_parse_type(mk_str word, struct condition *c);
 
 bool headers_condition_matches(const struct condition *c, struct response_facts *facts);

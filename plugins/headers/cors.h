@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CORS (Fetch standard): which pages of other sites may read our responses. */
+/* CORS (Fetch standard): which origins may read our responses. */
 #ifndef HEADERS_CORS_H
 #define HEADERS_CORS_H
 
 #include "condition.h"
 
-/* "https://example.org", or with a `*` in front of the host's name. */
+/* "https://example.org", or with a `*` before the host name. */
 struct cors_origin {
     mk_str front, back; /* the text before and after the `*`; back is absent without a `*` */
 };
@@ -16,7 +16,7 @@ struct cors_rule {
     size_t n;
     bool any; /* `*` */
     bool credentials;
-    mk_str methods, headers, expose, max_age; /* values of fields, or absent */
+    mk_str methods, headers, expose, max_age; /* header values, or absent */
     mk_str written;
 };
 
@@ -27,7 +27,7 @@ struct cors {
 
 mk_conf_parse_fn headers_cors_parse;
 mk_conf_show_fn headers_cors_show;
-/* Is it a preflight request for a path that has a rule? *status is what to answer. */
+/* Is it a preflight request for a path with a rule? *status is the status to respond with. */
 bool headers_cors_match_preflight(const struct cors *cors, struct mk_request *request, unsigned *status);
 void headers_cors_apply(const struct cors *cors, struct response_facts *facts);
 

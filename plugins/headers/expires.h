@@ -8,7 +8,7 @@
 struct expiry {
     struct condition when;
     uint32_t seconds;
-    bool off; /* says nothing */
+    bool off; /* not configured */
     mk_str cache_control;
     mk_str written;
 };

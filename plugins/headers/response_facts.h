@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A response that rules are applied to, and what they want to know about it. */
+/* A response to which rules are applied, with cached properties. */
 #ifndef HEADERS_RESPONSE_FACTS_H
 #define HEADERS_RESPONSE_FACTS_H
 
@@ -8,14 +8,13 @@
 
 enum { TYPE_MAX = 127 }; /* RFC 6838, section 4.2 */
 
-/* Path, type and status are those from before all rules; functions determine what is not always needed.
- */
+/* Path, type and status are those before any rule; functions compute rarely needed ones. */
 struct response_facts {
     struct mk_request *request;
     struct mk_response *response;
     mk_str path;
     mk_str type;    /* absent: not looked up yet */
-    uint64_t names; /* a bit for each field that is there, and perhaps more */
+    uint64_t names; /* Bloom-style bitmap of header names: a superset */
     bool knows_names;
     unsigned status;
     char type_room[TYPE_MAX];
@@ -26,7 +25,7 @@ void headers_response_facts_init(struct response_facts *f, struct mk_request *re
 /* The media type; of a 304, that of the corresponding 200. */
 mk_str headers_response_facts_type(struct response_facts *f);
 
-/* Is there a field of that name? Most often not, and that is known at once. */
+/* Does the response have that header? Usually not, which the bitmap shows at once. */
 bool headers_response_has(struct response_facts *f, mk_str name);
 /* Name and value live at least as long as the request. */
 void headers_response_add(struct response_facts *f, mk_str name, mk_str value);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Add, Set and Remove, in the order in which they are written. */
+/* Add, Set and Remove, in configuration order. */
 #ifndef HEADERS_RULES_H
 #define HEADERS_RULES_H
 
@@ -12,9 +12,9 @@ enum rule_kind { RULE_ADD, RULE_SET, RULE_REMOVE };
 struct rule {
     enum rule_kind kind;
     struct condition when;
-    bool is_type; /* it is about Content-Type, which conditions ask for */
+    bool is_type; /* about Content-Type, which conditions use */
     mk_str name, value;
-    const struct mk_format *template; /* of the value; NULL: it has no variables */
+    const struct mk_format *template; /* of the value; NULL: no variables */
     mk_str written;                   /* for `monkey -T` */
 };
 

@@ -7,7 +7,7 @@
 
 enum secure { SECURE_OFF, SECURE_ON, SECURE_STRICT };
 
-/* Adds those that the response lacks. */
+/* Adds missing security headers. */
 void headers_security_headers_apply(enum secure how, struct response_facts *facts);
 
 #endif

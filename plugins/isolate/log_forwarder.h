@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines of a group for the error log: each with the time, and with the name of the service. What a service writes to its
- * standard error is not trusted. */
+/* Forwards a group's output to the error log, with time and service name. Standard error of a service is
+ * untrusted. */
 #ifndef ISOLATE_LOG_FORWARDER_H
 #define ISOLATE_LOG_FORWARDER_H
 
@@ -9,20 +9,20 @@
 
 struct isolate_log_forwarder {
     const char *name;
-    const char *log; /* as mk_config_error_log() has it */
+    const char *log; /* see mk_config_error_log() */
     bool to_file, to_syslog;
-    bool has_priorities; /* as mk_config_error_log_has_priorities() has it */
-    pid_t group;         /* of processes, which may name themselves in their lines; 0: none */
-    struct mk_buf rest;  /* of a line that has not ended yet */
+    bool has_priorities; /* see mk_config_error_log_has_priorities() */
+    pid_t group;         /* process group whose members may identify themselves in their lines; 0: none */
+    struct mk_buf rest;  /* incomplete last line */
 };
 
 void isolate_log_forwarder_init(struct isolate_log_forwarder *l, const char *name, const char *log,
                                 bool has_priorities);
-/* Takes what the group said. A line is written when its end has come, or 16 KB of it. */
+/* Appends output of the group. Writes a line when it is complete or reaches 16 KB. */
 void isolate_log_forwarder_append(struct isolate_log_forwarder *l, mk_str text);
-/* The group says no more: what has come of its last line is written. */
+/* End of output: writes the incomplete last line. */
 void isolate_log_forwarder_flush(struct isolate_log_forwarder *l);
-/* A line of our own. */
+/* Logs a line of our own. */
 void isolate_log_forwarder_printf(struct isolate_log_forwarder *l, const char *level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The section [ISOLATE]. */
+/* Settings of [ISOLATE]. */
 #ifndef ISOLATE_SETTINGS_H
 #define ISOLATE_SETTINGS_H
 
@@ -10,10 +10,10 @@
 struct isolate_settings {
     mk_str service, name;
     struct mk_conf_words include, env;
-    mk_str spool_folder; /* empty: that of the server */
+    mk_str spool_folder; /* empty: the server's */
     mk_str user, group;
-    uint64_t memory;                     /* bytes of each process; 0: no limit */
-    struct isolate_cgroup_limits limits; /* of all of them together */
+    uint64_t memory;                     /* bytes per process; 0: no limit */
+    struct isolate_cgroup_limits limits; /* total of all processes */
     uint32_t nice, workers;
     uint32_t handler_ms;
     bool sandbox;

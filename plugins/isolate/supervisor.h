@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process that keeps a group running: it starts the server of the group, starts it again when it has
- * died, and hands on what it logs. */
+/* Supervisor process of a group: starts its server, restarts it after a crash, and forwards its output. */
 #ifndef ISOLATE_SUPERVISOR_H
 #define ISOLATE_SUPERVISOR_H
 
 #include "group_type.h"
 #include "lifecycle.h"
 
-/* The answer to an order of the master, when the group has done it. */
+/* Confirmation to the master that the group has executed a command. */
 struct isolate_supervisor_reply {
     char order;
     bool serves;
@@ -15,8 +14,8 @@ struct isolate_supervisor_reply {
 
 enum { ISOLATE_SUPERVISOR_FDS = 6 };
 
-/* Runs it: in a child of the master, with the descriptors ISOLATE_LISTEN_FD and so on (process.h). Without
- * the master it ends when those end that have locked that of presence. */
+/* Runs it in a child of the master with the descriptors from ISOLATE_LISTEN_FD on (process.h). After the
+ * master's death it exits when all processes holding presence locks have exited. */
 _Noreturn void isolate_supervisor_run(const struct isolate_group *group,
                                       const int fds[ISOLATE_SUPERVISOR_FDS]);
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rate table, in memory that all workers share. Its size is fixed: a new client replaces the one whose
- * entry would expire first. So a full table turns no client away, and the client furthest over its limit
- * is the last to be forgotten. There are no locks: a client's state is one word, so a worker that dies
- * halfway leaves nothing inconsistent.
+/* Rate table, in memory shared by all workers. Fixed size: a new client replaces the one whose entry would
+ * expire first. A full table therefore rejects no client, and the client furthest over its limit is forgotten
+ * last. Lock-free: a client's state is one word, so a worker that dies halfway leaves nothing inconsistent.
  *
  * That word is a time: when the client's last request would have been served at exactly the permitted rate
- * (GCRA). Each request moves it forward by its cost; a client further ahead of now than its tolerance has
- * to wait. */
+ * (GCRA). Each request advances it by its cost; a client further ahead of now than its tolerance has to
+ * wait. */
 #ifndef LIMITS_RATE_TABLE_H
 #define LIMITS_RATE_TABLE_H
 
@@ -14,12 +13,12 @@
 #include <stdatomic.h>
 
 enum {
-    LIMITS_TICKS = 256,      /* of a millisecond: what times are counted in */
-    LIMITS_BUCKET_SLOTS = 8, /* a line of the cache */
+    LIMITS_TICKS = 256,      /* per millisecond: unit of times */
+    LIMITS_BUCKET_SLOTS = 8, /* one cache line */
     LIMITS_BUCKETS = 16384
 };
 
-/* The furthest any client may be ahead; limits that would need more are refused. */
+/* Maximum time that a client may be ahead; higher limits are rejected. */
 #define LIMITS_AHEAD_MAX ((uint64_t)2 * 86400 * 1000 * LIMITS_TICKS)
 
 struct limits_bucket {
@@ -27,7 +26,7 @@ struct limits_bucket {
 };
 
 struct limits_table {
-    struct mk_hash_key key; /* secret, so that clients cannot choose their line */
+    struct mk_hash_key key; /* secret, so that clients cannot choose their bucket */
     uint64_t is_ready;
     uint64_t room[5]; /* pads the header to whole cache lines */
     struct limits_bucket lines[LIMITS_BUCKETS];

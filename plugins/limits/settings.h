@@ -7,28 +7,28 @@
 
 #include "rate_table.h"
 
-/* What makes two requests the same for a rule. Nothing of it: all are. */
+/* Properties that identify the client of a rule. None: all requests share one limit. */
 enum limits_by {
     LIMITS_BY_ADDRESS = 1,
     LIMITS_BY_PATH = 2,
     LIMITS_BY_FIELD = 4,
-    LIMITS_BY_RESPONSE = 8, /* no two are */
+    LIMITS_BY_RESPONSE = 8, /* each response separately */
 };
 
 struct limits_rule {
     struct limits_rule *next;
     mk_str written;
-    struct mk_pattern *paths; /* any of them; all paths when there are none */
+    struct mk_pattern *paths; /* any of them; none: all paths */
     size_t n_paths;
-    unsigned by; /* bits of enum limits_by */
+    unsigned by; /* flags of enum limits_by */
     mk_str field;
     uint64_t id;  /* the same after a reload */
-    size_t index; /* among all rules of the section */
-    /* Of requests, in ticks */
+    size_t index; /* index among all rules of the section */
+    /* Requests, in ticks: */
     uint64_t interval;
-    /* Of bandwidth, in bytes */
+    /* Bandwidth, in bytes: */
     uint64_t rate; /* a second */
-    uint64_t free; /* of each response, before it counts */
+    uint64_t free; /* free bytes per response */
     uint64_t tolerance;
 };
 
@@ -38,7 +38,7 @@ struct limits_rules {
 
 struct limits_exempt {
     struct mk_network *networks;
-    const struct mk_network_set *set; /* of them; NULL: not made yet */
+    const struct mk_network_set *set; /* built set; NULL: not built yet */
     struct mk_pattern *paths;
     size_t n_networks, n_paths;
     mk_str *words; /* as written */
@@ -55,7 +55,7 @@ struct limits_settings {
 
 extern const struct mk_conf_table limits_conf_table;
 
-/* Numbers for the rules of the section: those of different hosts differ. */
+/* Numbers the rules of the section, different for each host. */
 void limits_settings_assign_ids(struct limits_settings *s, const struct mk_vhost *host);
 
 bool limits_settings_match_paths(const struct mk_pattern *paths, size_t n, mk_str path);

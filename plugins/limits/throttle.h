@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits the rate at which content leaves. */
+/* Limits the rate at which response bodies are sent. */
 #ifndef LIMITS_THROTTLE_H
 #define LIMITS_THROTTLE_H
 
 #include "settings.h"
 
-enum { LIMITS_THROTTLE_RULES_MAX = 8 }; /* for one response */
+enum { LIMITS_THROTTLE_RULES_MAX = 8 }; /* per response */
 
-/* Puts a filter before the content of the response, if it is more than may be sent at once. `rules` holds n
- * of them, at most LIMITS_THROTTLE_RULES_MAX. `path` is counted. Without memory the content is not slowed down. */
+/* Adds a rate-limiting filter to the response body, unless it is small enough to be sent at once. `rules`
+ * holds n of them, at most LIMITS_THROTTLE_RULES_MAX. `path`: for counting. Out of memory: no limit. */
 void limits_throttle_response(struct limits_table *table, const struct limits_rule *const *rules, size_t n,
                               mk_str path, struct mk_request *request, struct mk_response *response);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of a log line. No client text can end a line, close a quote or reach a terminal unescaped. */
+/* Elements of a log line. Client text cannot end a line, close a quote or reach a terminal unescaped. */
 #ifndef LOGGER_LOG_LINE_H
 #define LOGGER_LOG_LINE_H
 
@@ -9,14 +9,14 @@
 enum {
     LOGGER_LINE_MAX = 16000, /* the server writes blocks of 16 KB: a line must fit into one */
     LOGGER_TEXT_MAX =
-        768, /* of each text that a client sent, escaped; the server's own log has the same limits */
+        768, /* maximum for each client text, escaped; same limits as the server's own log */
     LOGGER_USER_MAX = 192,
-    LOGGER_WORD_MAX = 64, /* of everything else */
+    LOGGER_WORD_MAX = 64, /* maximum for everything else */
 };
 
 enum time_form { AS_CLF, AS_CLF_BRACKETS, AS_ISO, AS_UTC, AS_DAY, AS_OF_DAY, AS_SECONDS, TIME_FORMS };
 
-/* The clock as text, written once a second. Of a worker. */
+/* Cached time texts of a worker, updated once a second. */
 struct clock {
     struct clock_text {
         int64_t time;
@@ -34,7 +34,7 @@ struct line {
     bool json;
 };
 
-/* What needs no escapes: the server's own words. The room was made for the longest line there can be. */
+/* Appends text that needs no escaping. The buffer is large enough for the longest line. */
 static inline void logger_line_append(struct line *line, mk_str text)
 {
     struct mk_buf *out = &line->out;
@@ -50,26 +50,26 @@ struct step;
 typedef void logger_step_fn(struct line *line, const struct step *step);
 
 struct step {
-    logger_step_fn *write; /* NULL: `text` as it is */
-    mk_str text;           /* that, or the name of a field */
-    unsigned how;          /* what the verb is to know besides */
-    bool keeps_blanks;     /* no parser takes a blank for the end of the value */
+    logger_step_fn *write; /* NULL: literal `text` */
+    mk_str text;           /* literal, or a header name */
+    unsigned how;          /* further parameter */
+    bool keeps_blanks;     /* spaces need no escaping here */
 };
 
-/* A letter of a format, with one of the words that its braces may contain. */
+/* A format directive, with one of the words allowed in its braces. */
 struct directive {
     char letter;
-    const char *word;      /* NULL: no braces. "": the name of a field */
-    bool is_bare;          /* needs no quotes in JSON: a number */
-    unsigned how;          /* for the step */
-    size_t max;            /* bytes that it writes at most */
-    logger_step_fn *write; /* NULL: nothing but a percent sign */
+    const char *word;      /* NULL: no braces. "": a header name */
+    bool is_bare;          /* unquoted in JSON: a number */
+    unsigned how;          /* parameter of the step */
+    size_t max;            /* maximum output in bytes */
+    logger_step_fn *write; /* NULL: a literal percent sign */
 };
 
 extern const struct directive logger_directives[];
 extern const size_t logger_n_directives;
 
-/* The time in that form. */
+/* The time in that format. */
 mk_str logger_clock_text(struct clock *clock, enum time_form form, int64_t time);
 
 #endif

@@ -19,7 +19,7 @@ struct certificates {
     int64_t first_end;                /* seconds since 1970; 0: no host has one */
 };
 
-/* At this moment: a certificate expires while the server runs. */
+/* At the current time: certificates expire while the server runs. */
 void metrics_certificates_count(const struct mk_worker *w, struct certificates *out);
 
 #endif

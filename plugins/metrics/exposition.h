@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of lines in the exposition format of Prometheus, version 0.0.4. It knows no metric. */
+/* Prometheus exposition format 0.0.4: parts of lines. Independent of metrics. */
 #ifndef METRICS_EXPOSITION_H
 #define METRICS_EXPOSITION_H
 
@@ -9,7 +9,7 @@
 void metrics_exposition_begin(struct mk_buf *out, const char *name, const char *type, const char *help);
 /* `,name="value"`, or `{name="value"` if it is the first one. The caller closes the labels. */
 void metrics_exposition_add_label(struct mk_buf *out, bool is_first, const char *name, mk_str value);
-/* A blank, the value and the end of the line. */
+/* A space, the value and the end of the line. */
 void metrics_exposition_add_value(struct mk_buf *out, uint64_t n);
 /* Microseconds as seconds, without trailing zeroes, and nothing around them. */
 void metrics_exposition_add_seconds(struct mk_buf *out, uint64_t us);

@@ -18,9 +18,8 @@ enum {
     CLASSES = 6,
 };
 
-/* Requests, bytes and classes never fall, and never jump when a reload brings another set of hosts, whose
- * counts may be old: only what was added since the sample before counts. Quantiles are in microseconds; 0: no
- * requests. */
+/* Requests, bytes and classes are monotonic, also when a reload switches to another set of hosts with older
+ * counts: only increments since the previous sample count. Quantiles are in microseconds; 0: no requests. */
 enum field {
     FIELD_REQUESTS,
     FIELD_BYTES,
@@ -39,13 +38,13 @@ struct sample {
     uint64_t values[FIELDS];
 };
 
-/* The durations of requests that ended in the second before a sample. */
+/* Durations of requests that ended in the second before a sample. */
 struct slice {
     uint64_t now_ms;
     uint64_t buckets[BUCKETS];
 };
 
-/* A place belongs to one second modulo the length of its ring. Its `now_ms` is 0 while it is incomplete. */
+/* Each entry belongs to one second modulo the length of its ring. Its `now_ms` is 0 while incomplete. */
 struct history {
     _Atomic uint64_t claimed; /* the second of the latest sample, plus 1 */
     struct {
@@ -56,19 +55,20 @@ struct history {
         _Atomic uint32_t buckets[BUCKETS];
     } slices[SLICES];
     _Atomic uint64_t buckets[BUCKETS]; /* all durations until the latest sample */
-    _Atomic uint64_t set;              /* of hosts that the latest sample was of; 0: there is none */
-    _Atomic uint64_t raw[FIELDS], counted[FIELDS]; /* in the latest sample: as it came, and as it was kept */
+    _Atomic uint64_t set;              /* set of hosts in the latest sample; 0: none */
+    _Atomic uint64_t raw[FIELDS], counted[FIELDS]; /* latest sample: raw values, and accumulated values */
 };
 
-/* True for one caller in each second, which then adds the sample. Never true for a second before the latest
+/* True for one caller per second, which then adds the sample. Never true for a second before the latest
  * one. */
 bool metrics_history_claim_second(struct history *h, uint64_t now_ms);
-/* `buckets`: all durations so far; `set`: another number for each set of hosts that these counts are of, not
- * 0. Determines the quantiles of the sample. */
+/* `buckets`: all durations so far; `set`: non-zero id of the set of hosts counted. Computes the quantiles of
+ * the sample. */
 void metrics_history_add(struct history *h, const struct sample *s, const uint64_t buckets[BUCKETS],
                          uint64_t set);
 
-/* The samples of the last SAMPLES seconds, oldest first; a second without one is absent. Returns how many. */
+/* The samples of the last SAMPLES seconds, oldest first; missing seconds are omitted. Returns their
+ * number. */
 size_t metrics_history_read(const struct history *h, uint64_t now_ms, struct sample out[SAMPLES]);
 /* The slice `back` seconds before now; false: none. */
 bool metrics_history_slice(const struct history *h, uint64_t now_ms, unsigned back, struct slice *out);

@@ -9,7 +9,7 @@
 struct event;
 struct live_viewer;
 
-/* One for each worker. */
+/* One per worker. */
 struct live {
     struct mk_worker *worker;
     const struct metrics *metrics;
@@ -31,7 +31,7 @@ void metrics_live_free(struct live *l);
 /* After each request: measures the worker within a second. */
 void metrics_live_schedule_measure(struct live *l);
 
-/* Makes the response a stream of events. 0, -EBUSY if there are `max` viewers already, or -ENOMEM. */
+/* Turns the response into an event stream. 0, -EBUSY: `max` viewers already, or -ENOMEM. */
 int metrics_live_add_viewer(struct live *l, struct mk_request *request, struct mk_response *response,
                             uint32_t max);
 

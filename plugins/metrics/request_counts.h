@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests in the statistics of the server: of each host how many there were by method and status, how they ended, how
- * many bytes were sent and how long they took. */
+/* Request statistics per host: by method and status, outcome, bytes sent and duration. */
 #ifndef METRICS_REQUEST_COUNTS_H
 #define METRICS_REQUEST_COUNTS_H
 
@@ -10,29 +9,29 @@
 #include "history.h"
 
 enum {
-    STATUSES = 62,    /* that one worker counts apart for a host */
+    STATUSES = 62,    /* counted separately per host and worker */
     STATUS_OTHER = 1, /* all others */
     TOTAL_ROWS = 128,
 };
 
-/* What a host is counted under, and the numbers of its series. */
+/* Label of a host, and its series. */
 struct label {
     mk_str name;
     unsigned index;
-    uint32_t host, endings[MK_OUTCOMES]; /* series; 0: there are too many */
+    uint32_t host, endings[MK_OUTCOMES]; /* series; 0: too many */
     struct label *next;
 };
 
-/* Of one configuration. */
+/* Per configuration. */
 struct counts {
     struct mk_stat_registry *registry;
     unsigned requests, endings, hosts; /* tables */
     struct label *labels;
     unsigned n_labels;
-    bool is_full; /* which was reported */
+    bool is_full; /* reported */
 };
 
-/* What one worker counts in, by the index of the label. */
+/* Counters of one worker, indexed by label. */
 struct counters;
 
 /* A sum of counts, with a row for each status seen, in ascending order. */
@@ -47,7 +46,7 @@ struct totals {
 
 /* In load(). False: out of memory (reported). */
 bool metrics_request_counts_init(struct counts *c, struct mk_config *config);
-/* In host(): the label of that name. NULL: out of memory. */
+/* In host(): the label with that name. NULL: out of memory. */
 struct label *metrics_request_counts_label(struct counts *c, struct mk_config *config, mk_str name);
 
 /* NULL: out of memory. */

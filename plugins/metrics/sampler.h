@@ -11,7 +11,7 @@ struct sampler;
 /* NULL: out of memory. */
 struct sampler *metrics_sampler_new(struct mk_worker *w, const struct metrics *metrics,
                                     const struct meter *meter);
-/* NULL is fine. */
+/* Accepts NULL. */
 void metrics_sampler_free(struct sampler *s);
 
 #endif

@@ -24,14 +24,14 @@ struct settings {
     mk_str not_ready_file;      /* not ready while it exists; absent: none */
 };
 
-/* Of one configuration. */
+/* Per configuration. */
 struct metrics {
     struct processes *processes;
     struct history *history;
     struct counts counts;
 };
 
-/* Of one host. */
+/* Per host. */
 struct site {
     const struct settings *settings;
     struct metrics *metrics;

@@ -26,7 +26,7 @@ struct process_view {
     struct process_info info;
     bool known; /* info is valid */
 };
-/* The i-th place; false after the last one. A free place has a pid of 0. */
+/* The i-th slot; false after the last one. A free slot has pid 0. */
 bool metrics_snapshot_process_at(const struct snapshot *s, size_t i, struct process_view *out);
 
 /* Prometheus, text format 0.0.4. */

@@ -8,7 +8,7 @@
 
 /* Families for Prometheus. `r` may be NULL. */
 void metrics_statistics_print(const struct mk_stat_registry *r, struct mk_buf *out);
-/* For each table with columns its name and a list of objects, each behind a comma. */
+/* Prints, for each table with columns, its name and a list of objects, each preceded by a comma. */
 void metrics_statistics_print_json(const struct mk_stat_registry *r, struct mk_buf *out);
 
 #endif

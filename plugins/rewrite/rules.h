@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules of a host, as the configuration says them. */
+/* Rules of a host, as configured. */
 #ifndef REWRITE_RULES_H
 #define REWRITE_RULES_H
 
@@ -7,20 +7,20 @@
 
 enum kind { KIND_PREFIX, KIND_GLOB, KIND_REGEX, KINDS };
 
-/* Where a request is sent: text, and what is put in between. */
+/* Target of a rule: text and substitutions. */
 struct piece {
     mk_str text;      /* absent: a capture, or the host */
-    unsigned capture; /* its number */
+    unsigned capture; /* capture number */
     bool is_host;
-    bool follows_slash; /* within a path, behind a `/`: it must not add another one */
+    bool follows_slash; /* within a path, after a `/`: must not add another one */
 };
 
 struct target {
     struct piece *pieces;
     size_t n;
-    size_t query;    /* the piece that begins with `?`; n if there is none */
-    size_t fragment; /* the piece that begins with `#`; n if there is none */
-    bool is_url;     /* with a scheme and a host, else a path */
+    size_t query;    /* piece that begins with `?`; n: none */
+    size_t fragment; /* piece that begins with `#`; n: none */
+    bool is_url;     /* has scheme and host, otherwise a path */
 };
 
 enum subject { SUBJECT_HOST, SUBJECT_METHOD, SUBJECT_SCHEME, SUBJECT_QUERY, SUBJECT_FILE, SUBJECTS };
@@ -28,25 +28,25 @@ enum subject { SUBJECT_HOST, SUBJECT_METHOD, SUBJECT_SCHEME, SUBJECT_QUERY, SUBJ
 struct condition {
     enum subject subject;
     bool negated;
-    mk_str *words; /* one of them is enough */
+    mk_str *words; /* one match is enough */
     size_t n;
     struct condition *next;
 };
 
 struct rule {
-    unsigned status; /* of a redirect; 0: a rewrite */
+    unsigned status; /* redirect status; 0: rewrite */
     enum kind kind;
     mk_str pattern;
     bool nocase, drop_query, last;
-    struct mk_regex *regex; /* made when the rules are taken; NULL for other kinds */
+    struct mk_regex *regex; /* compiled when the rules are accepted; NULL for other kinds */
     struct target target;
     struct condition *conditions; /* all of them must hold */
-    bool looks_first;  /* it looks at the disk, and a redirect here or below would tell what is there */
+    bool looks_first;  /* checks files, and a redirect here or in a later rule would reveal what exists */
     mk_str key, value; /* as written */
     struct rule *next;
 };
 
-/* A line as it was written. */
+/* A line as written. */
 struct line {
     mk_str key, value;
     struct line *next;
@@ -56,29 +56,28 @@ struct line {
 struct rules {
     struct rule *first, **end;
     struct line *lines, **lines_end;
-    struct condition *pending; /* of the rule that is to come */
+    struct condition *pending; /* conditions of the next rule */
 };
 
 extern const struct mk_conf_table rewrite_rules_table;
 
-/* target.c: reads a target; what is wrong is reported. `regex` tells what its captures are called (NULL:
- * none). */
+/* target.c: parses a target; errors are reported. `regex`: for names of captures (NULL: none). */
 bool rewrite_target_parse(const struct mk_conf_ctx *spot, mk_str text, struct rule *rule,
                           const struct mk_regex *regex);
-/* Writes the path and query that the request has now. */
+/* Writes the request's current path and query. */
 void rewrite_target_print_current(const struct mk_request *request, struct mk_buf *out);
-/* Writes it for a request. False: it cannot be, as there is no host to put in. */
+/* Expands it for a request. False: impossible, because there is no host to insert. */
 bool rewrite_target_expand(const struct rule *rule, const struct mk_request *request,
                            const struct mk_regex_captures *found, struct mk_buf *out);
 
-/* match.c: does the rule want this request? *why is NULL unless the search was given up: then the
- * rule does not match. */
+/* match.c: does the rule match? *why is set only if a regex exceeded its limit: then the rule does not
+ * match. */
 bool rewrite_rule_matches(const struct rule *rule, const struct mk_request *request,
                           struct mk_regex_captures *out, const char **why);
-/* Would it match if the path were one of the variants? */
+/* Would it match if the path were one of its variants? */
 bool rewrite_rule_may_match_variants(const struct rule *rule, const struct mk_request *request,
                                      const mk_str *variants, size_t n);
-/* Has it a condition that looks at the disk? */
+/* Does it have a file condition? */
 bool rewrite_rule_checks_files(const struct rule *rule);
 
 #endif

@@ -4,10 +4,10 @@
 
 #include "policy.h"
 
-/* What a worker keeps. */
+/* Worker state. */
 struct security_worker {
-    uint64_t complained_ms; /* when it did last */
-    bool complained;        /* it did at all */
+    uint64_t complained_ms; /* time of the last complaint */
+    bool complained;        /* has complained before */
     unsigned n_complaints;  /* since then */
 };
 

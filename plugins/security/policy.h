@@ -17,40 +17,40 @@ struct security_settings {
     struct security_rules rules;
     unsigned status; /* enum security_status */
     bool ignore_case;
-    bool is_lower; /* so are its rules already */
+    bool is_lower; /* its rules are in lower case already */
     struct security_networks trusted;
     struct security_field real, scheme;
     bool proxy_protocol;
 };
 
-/* What holds for a host. */
+/* Effective policy of a host. */
 struct security_policy {
     struct security_rule *rules;
     size_t n;
-    const struct mk_network_set *from; /* networks of rules with a `from`, with the indexes of the rules */
+    const struct mk_network_set *from; /* networks of rules with `from`, with rule indexes */
     uint32_t *others;                  /* indexes of the other rules, in order */
     size_t n_others;
-    unsigned parts; /* that any rule has */
+    unsigned parts; /* conditions used by any rule */
     bool ignore_case;
     unsigned status;
     struct security_real_ip real;
 };
 
-/* What holds for all. */
+/* Per configuration. */
 struct security {
-    struct security_settings *top;        /* [SECURITY] above the hosts; NULL: there is none */
-    const struct security_rules *old_top; /* [RULES] there */
-    struct security_policy *shared;       /* of all hosts without sections of their own */
-    struct security_policy *door;         /* with rules that apply before there is a request; NULL: none */
-    bool asks_proxies;                    /* trusted peers must begin with a header of the PROXY protocol */
+    struct security_settings *top;        /* [SECURITY] outside of hosts; NULL: none */
+    const struct security_rules *old_top; /* [RULES] outside of hosts */
+    struct security_policy *shared;       /* for all hosts without sections of their own */
+    struct security_policy *door;         /* with rules that apply before a request exists; NULL: none */
+    bool asks_proxies;                    /* trusted peers must send a PROXY header */
 };
 
-/* Goes through the rules of a place in order, without those that are `from` other networks than the peer's. */
+/* Iterates over a location's rules in order, skipping those whose `from` does not match the peer. */
 struct security_walk {
     const struct security_policy *place;
     const struct mk_addr *peer;
     size_t other;
-    uint32_t found; /* the next one by its networks; MK_NETWORK_NONE: no more */
+    uint32_t found; /* next rule found by network; MK_NETWORK_NONE: none */
 };
 
 static inline struct security_walk security_walk_of(const struct security_policy *place,
@@ -59,7 +59,7 @@ static inline struct security_walk security_walk_of(const struct security_policy
     return (struct security_walk){place, peer, 0, mk_network_set_next(place->from, peer, 0)};
 }
 
-/* NULL: there are no more. */
+/* NULL: no more rules. */
 static inline const struct security_rule *security_walk_next(struct security_walk *w)
 {
     const struct security_policy *p = w->place;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the client of a proxy, and the scheme that this client uses, from request fields: X-Forwarded-For,
- * X-Forwarded-Proto and the like, or Forwarded (RFC 7239). */
+/* Determines a proxy's client and its scheme from headers: X-Forwarded-For, X-Forwarded-Proto and the like,
+ * or Forwarded (RFC 7239). */
 #ifndef SECURITY_REAL_IP_H
 #define SECURITY_REAL_IP_H
 
 #include <monkey/request.h>
 
 struct security_real_ip {
-    mk_str field;        /* with addresses; absent: none */
-    mk_str scheme_field; /* with schemes; absent: none */
+    mk_str field;        /* header with addresses; absent: none */
+    mk_str scheme_field; /* header with schemes; absent: none */
     bool is_forwarded, scheme_is_forwarded;
     const struct mk_network_set *trusted; /* NULL: no peer is trusted */
 };
@@ -16,13 +16,13 @@ struct security_real_ip {
 enum security_real_ip_result {
     SECURITY_REAL_IP_FOUND,  /* *peer is the client, as far as known */
     SECURITY_REAL_IP_HIDDEN, /* a proxy on the way hides its client: *peer is the last trusted address */
-    SECURITY_REAL_IP_INVALID /* the same, because an element is no address */
+    SECURITY_REAL_IP_INVALID /* the same, because an element is not an address */
 };
 
-/* What the proxies say of their client. */
+/* Client information from proxies. */
 struct security_client {
     struct mk_addr peer;
-    unsigned hops; /* elements that were read for it */
+    unsigned hops; /* number of elements read */
     bool knows_scheme, is_secure;
 };
 
@@ -30,7 +30,7 @@ struct security_client {
 enum security_real_ip_result security_real_ip_find(const struct security_real_ip *real,
                                                    const struct mk_request *request,
                                                    struct security_client *client);
-/* After that: the scheme, as the proxy says that named the client. */
+/* Afterwards: the scheme reported by the proxy that named the client. */
 void security_real_ip_find_scheme(const struct security_real_ip *real, const struct mk_request *request,
                                   struct security_client *client);
 

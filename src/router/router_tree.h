@@ -12,29 +12,29 @@ typedef uint32_t mk_router_node_id;
 struct mk_router_node {
     enum mk_router_type type; /* MK_ROUTER_TYPES: text */
     mk_str text;              /* a copy */
-    uint32_t hash;            /* of text */
-    uint32_t text_max;        /* length of the longest text below it, and 1; 0: there is none */
+    uint32_t hash;            /* for text */
+    uint32_t text_max;        /* 1 + length of the longest text below it; 0: none */
     mk_router_node_id parent;
-    mk_router_node_id params; /* the first parameter below it */
-    mk_router_node_id next;   /* a parameter's neighbour, which is less specific */
-    uint32_t routes;          /* the first that ends here, for the router; UINT32_MAX: none */
+    mk_router_node_id params; /* first parameter node below it */
+    mk_router_node_id next;   /* a parameter's next sibling, which is less specific */
+    uint32_t routes;          /* the router's first route that ends here; UINT32_MAX: none */
 };
 
 struct mk_router_tree {
     struct mk_router_node *nodes;
-    mk_router_node_id *slots; /* an open hash table of the nodes of text; its size is mask + 1 */
+    mk_router_node_id *slots; /* open-addressing hash table of text nodes; its size is mask + 1 */
     uint32_t n, cap, mask, n_texts;
 };
 
-/* False when memory is out. */
+/* False: out of memory. */
 bool mk_router_tree_init(struct mk_router_tree *t);
 void mk_router_tree_fini(struct mk_router_tree *t);
 
-/* The node that the segments lead to; what is missing is made. 0 when memory is out; what
- * was made until then stays, and does no harm. */
+/* Returns the node for the segments and creates missing ones. 0: out of memory; nodes created so far stay and
+ * are harmless. */
 mk_router_node_id mk_router_tree_add(struct mk_router_tree *t, const struct mk_router_segment *s, size_t n);
 
-/* The node of this text below another one; 0 if there is none. */
+/* The child with this text; 0: none. */
 mk_router_node_id mk_router_tree_find_text(const struct mk_router_tree *t, mk_router_node_id parent,
                                            mk_str text);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A client in memory that makes one request at a time: mk_test_client_request() over HTTP/2. */
+/* In-memory HTTP/2 client that makes one request at a time: mk_test_client_request() over HTTP/2. */
 #include "test_client/h2_client.h"
 
 #include <monkey/http.h>
@@ -14,18 +14,18 @@ enum { BLOCK_MAX = 1 << 20 };
 
 struct mk_http2_client {
     struct mk_hpack *decoder;
-    uint32_t stream;            /* of the request; 0: there was none yet */
-    uint32_t window_first;      /* of a stream */
-    int64_t window, window_all; /* what may be sent: on the stream, on the connection */
-    mk_str content;             /* not sent yet; the caller keeps it */
-    struct mk_buf block;        /* fields, before all of them are there */
-    bool ends_with_block;       /* the stream does */
+    uint32_t stream;            /* stream of the request; 0: none yet */
+    uint32_t window_first;      /* initial window of a stream */
+    int64_t window, window_all; /* send windows of the stream and the connection */
+    mk_str content;             /* not sent yet; owned by the caller */
+    struct mk_buf block;        /* header block being assembled */
+    bool ends_with_block;       /* END_STREAM was set with the block */
     bool in_block;
-    bool has_head; /* that of the answer, not an interim one */
+    bool has_head; /* final response head received */
     bool is_whole;
 };
 
-/* Where frames go while some are used. */
+/* Frame iterator that removes processed frames. */
 struct frame_reader {
     struct mk_http2_client *client;
     struct mk_buf *out;
@@ -179,7 +179,7 @@ static mk_err append_header_block(const struct frame_reader *h, const struct mk_
     return f->flags & MK_H2_END_HEADERS ? finish_header_block(h) : 0;
 }
 
-/* What was used may be sent again. */
+/* Returns the consumed window. */
 static mk_err handle_data(const struct frame_reader *h, const struct mk_h2_frame *f, mk_str payload)
 {
     struct mk_http2_client *c = h->client;
@@ -222,7 +222,7 @@ static void handle_window_update(const struct frame_reader *h, const struct mk_h
     write_data_frames(c, h->out);
 }
 
-/* Requests above the last stream were not looked at. */
+/* Requests above the last stream were not processed. */
 static mk_err handle_goaway(const struct mk_http2_client *c, mk_str payload)
 {
     return (mk_h2_frame_read_u32(payload) & MK_H2_STREAM_MAX) < c->stream ? -ECONNRESET : 0;
@@ -258,7 +258,7 @@ static mk_err handle_frame(const struct frame_reader *h, const struct mk_h2_fram
     }
 }
 
-/* The answer ends with the first frame that ends it: what is behind it is for the next call. */
+/* Stops at the frame that ends the response: further frames are for the next call. */
 static int read_response_frames(struct mk_http2_client *c, mk_str *in, struct mk_buf *out,
                                 struct mk_http2_client_response *answer)
 {

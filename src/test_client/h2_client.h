@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A client in memory that speaks HTTP/2 and makes one request at a time. */
+/* In-memory HTTP/2 client that makes one request at a time. */
 #ifndef MK_TEST_CLIENT_H2_CLIENT_H
 #define MK_TEST_CLIENT_H2_CLIENT_H
 
@@ -11,24 +11,24 @@ struct mk_header;
 
 struct mk_http2_client_request {
     mk_str method, target;
-    const struct mk_header *fields; /* a Host among them is the authority */
+    const struct mk_header *fields; /* a Host header becomes the authority */
     size_t n;
-    mk_str content; /* kept by the caller until the answer is whole */
+    mk_str content; /* kept by the caller until the response is complete */
 };
 
 struct mk_http2_client_response {
     unsigned status;
-    struct mk_buf *head, *content; /* field lines; what came */
+    struct mk_buf *head, *content; /* received headers and body */
 };
 
-/* One connection, which makes a request at a time. */
+/* One connection, with one request at a time. */
 struct mk_http2_client_ops {
     struct mk_http2_client *(*create)(void);
     void (*free)(struct mk_http2_client *c);
-    /* What the server has to read goes to `out`. */
+    /* Writes data for the server to `out`. */
     mk_err (*ask)(struct mk_http2_client *c, const struct mk_http2_client_request *q, struct mk_buf *out);
-    /* Uses what the server has written, as far as it is whole. 1: so is the answer; 0: not yet; -ECONNRESET:
-     * the server has given the request up; -EBADMSG; -ENOMEM. */
+    /* Processes complete data of the server. 1: response complete; 0: not yet; -ECONNRESET: the server
+     * aborted the request; -EBADMSG; -ENOMEM. */
     int (*hear)(struct mk_http2_client *c, mk_str *in, struct mk_buf *out,
                 struct mk_http2_client_response *answer);
 };

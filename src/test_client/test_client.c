@@ -31,7 +31,7 @@ static void on_worker_end(struct mk_end_hook *h)
     p->server = NULL;
 }
 
-/* A stream has no room for our pointer; there are few clients. */
+/* A stream cannot store our pointer; there are few clients. */
 static struct mk_test_client *client_of_stream(struct mk_stream *s)
 {
     struct mk_conn *c = MK_CONTAINER(s, struct mk_conn, stream);
@@ -114,7 +114,7 @@ mk_err mk_test_client_reconnect(struct mk_test_client *p)
     struct mk_conn_manager *s = &worker_of_client(p)->worker.service;
     struct mk_addr peer;
     bool has_door = s->n_accept_hooks;
-    if (p->conn) /* after an error response it lingers: the new connection takes its place */
+    if (p->conn) /* after an error response it lingers: a new connection replaces it */
         mk_conn_close(p->conn, MK_OUTCOME_CLIENT_ABORTED);
     (void)mk_addr_parse(MK_STR("127.0.0.1"), &peer);
     mk_err e = has_door ? 0 : mk_client_limits_acquire(&s->peers, &peer);
@@ -128,7 +128,7 @@ mk_err mk_test_client_reconnect(struct mk_test_client *p)
     }
     c->admission = has_door ? MK_CONN_NOT_COUNTED : MK_CONN_COUNTED;
     c->stream.ops = &memory_ops;
-    c->watched = true; /* by us */
+    c->watched = true; /* polled by us, not by the loop */
     p->conn = c;
     p->has_ended = p->is_shut = false;
     free_http2_client(p);
@@ -190,7 +190,7 @@ int mk_test_client_use_http2(struct mk_test_client *p)
         return 0;
     p->http2 = &mk_h2_client_ops;
     if (p->conn)
-        mk_conn_close(p->conn, MK_OUTCOME_CLIENT_ABORTED); /* it may have spoken HTTP/1.1 */
+        mk_conn_close(p->conn, MK_OUTCOME_CLIENT_ABORTED); /* it may have used HTTP/1.1 */
     return 0;
 }
 
@@ -233,7 +233,7 @@ mk_str mk_test_client_received(const struct mk_test_client *p)
 
 /* ---- The end ---- */
 
-/* A task cannot be taken back: it runs before the memory goes. */
+/* A scheduled task cannot be cancelled: it runs before the memory is freed. */
 static void detach_from_server(struct mk_test_client *p)
 {
     if (p->conn)

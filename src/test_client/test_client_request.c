@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whole requests of a client in memory. */
+/* Complete requests of an in-memory test client. */
 #include "base/clock.h"
 #include "http/response_parser.h"
 #include "lib/handle_registry.h"
@@ -89,7 +89,7 @@ static void store_head(struct mk_test_client *p, const struct mk_response_head *
     }
 }
 
-/* Uses what was heard. 1: the answer is complete; 0: not yet. */
+/* Processes received data. 1: response complete; 0: not yet. */
 static int parse_http1_response(struct mk_test_client *p, struct mk_response_parser *reply,
                                 struct mk_test_client_answer *answer)
 {
@@ -174,7 +174,7 @@ int mk_test_client_request(struct mk_test_client *p, const char *method, const c
                             buf, MK_HEADERS_MAX);
     int done = wait_for_response(p, &reply, answer);
     mk_response_parser_fini(&reply);
-    if (done < 0 && p->http2 && p->conn) /* its next request would find what is left of this one */
+    if (done < 0 && p->http2 && p->conn) /* otherwise the next request would read the rest of this response */
         mk_conn_close(p->conn, MK_OUTCOME_CLIENT_ABORTED);
     answer->head = mk_buf_str(&p->head);
     answer->content = mk_buf_str(&p->content);

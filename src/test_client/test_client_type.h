@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A client in memory, from inside. */
+/* Internals of the in-memory test client. */
 #ifndef MK_TEST_CLIENT_TYPE_H
 #define MK_TEST_CLIENT_TYPE_H
 
@@ -12,19 +12,19 @@ struct mk_http2_client;
 struct mk_http2_client_ops;
 
 struct mk_test_client {
-    struct mk_end_hook end_hook; /* in the list of the runner */
-    struct mk_server *server;    /* NULL: it was freed */
+    struct mk_end_hook end_hook; /* in the worker's list */
+    struct mk_server *server;    /* NULL: freed */
     struct mk_conn *conn;        /* NULL: closed */
-    struct mk_loop_task task;    /* tells the connection of what was sent */
+    struct mk_loop_task task;    /* notifies the connection of sent data */
     bool task_set;
-    bool has_ended;                          /* the client sends no more */
-    bool is_shut;                            /* nor does the server */
-    struct mk_buf sent;                      /* by the client, and not read yet */
-    struct mk_buf heard;                     /* from the server, and not used yet */
-    struct mk_buf head;                      /* of the last answer */
-    struct mk_buf content;                   /* of the last answer */
-    const struct mk_http2_client_ops *http2; /* NULL: it asks over HTTP/1.1 */
-    struct mk_http2_client *client;          /* NULL: the connection has not been asked over HTTP/2 */
+    bool has_ended;                          /* the client has closed its sending side */
+    bool is_shut;                            /* the server has, too */
+    struct mk_buf sent;                      /* sent by the client, not read yet */
+    struct mk_buf heard;                     /* received from the server, not processed yet */
+    struct mk_buf head;                      /* of the last response */
+    struct mk_buf content;                   /* of the last response */
+    const struct mk_http2_client_ops *http2; /* NULL: HTTP/1.1 */
+    struct mk_http2_client *client;          /* NULL: HTTP/2 was not used on this connection */
 };
 
 #endif
