@@ -18,7 +18,8 @@ struct mk_identity {
     int n_groups;                     /* -1: more than fit */
 };
 
-/* -ENOENT if the user does not exist, or in a library, which keeps the user of its program; -ENOMEM. An empty group means the user's own. */
+/* -ENOENT if the user does not exist, or in a library, which keeps the user of its program; -ENOMEM. An empty
+ * group means the user's own. */
 mk_err mk_identity_find(const char *user, const char *group, struct mk_identity *out) MK_MUST_USE;
 /* Becomes that user permanently: sets the supplementary groups, all three group ids and all three user
  * ids, then checks that they cannot be regained. */
