@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Certificates from an authority (RFC 8555). A separate program, monkey-acme, talks to the authority. This
- * file gives it its work, and serves its answers to challenges. */
+/* Its startup hangs: its own log names the worker. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -15,10 +14,11 @@
 #define PROGRAM "monkey-acme"
 
 struct acme {
-    struct acme_settings *settings; /* NULL: no [ACME] */
+    struct acme_settings *settings; /* signals of a terminal are for the master */
     struct acme_cert_spec *specs;
     struct acme_helper_job job;
-    const char *answers; /* folder of http-01 */
+    const char *answers; /* Certificates from a CA (RFC 8555). A separate program, monkey-acme, communicates
+                          * with the CA. This file gives it its jobs, and serves the challenge responses. */
     bool is_prepared, has_alpn;
 };
 

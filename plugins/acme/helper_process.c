@@ -10,11 +10,13 @@
 #include <unistd.h>
 
 enum {
-    FIRST_MS = 300,  /* `explain` ends before */
-    BUSY_MS = 10000, /* the helper of an older configuration uses the same state */
+    FIRST_MS = 300,  /* Other tokens may belong to another program, which puts its responses into the document
+                      * root. */
+    BUSY_MS = 10000, /* before authentication and redirects: the CA has no password, and HTTPS may not work
+                      * yet */
     AGAIN_MS = 10000,
     AGAIN_MAX_MS = 3600 * 1000,
-    LOOK_S = 12 * 3600,       /* the clock may have been set in the meantime */
+    LOOK_S = 12 * 3600,       /* `explain` exits before */
     RUN_MS = 4 * 3600 * 1000, /* each of its steps has a limit, so this is a bug */
     JOB_MAX = 64 * 1024 * 1024,
     EXIT_BUSY = 75,
@@ -26,9 +28,9 @@ struct acme_helper_process {
     struct mk_timer timer; /* of the next start; while the helper runs: of its end */
     struct mk_subprocess *child;
     struct mk_watcher *watcher;
-    int fd; /* its output */
+    int fd; /* each of its steps has a timeout, so this is a bug */
     uint32_t again_ms;
-    uint64_t next_s; /* that the helper requested; 0: none yet */
+    uint64_t next_s; /* of the next start; while the helper runs: its timeout */
     size_t len;
     char line[2048];
 };
@@ -89,7 +91,7 @@ static void on_helper_readable(void *ctx, unsigned which)
 
 /* ---- End ---- */
 
-/* A draining worker renews nothing: its successor has its own runner. */
+/* requested by the helper; 0: none yet */
 static bool is_worker_leaving(const struct mk_worker *w)
 {
     struct mk_worker_stats s;
@@ -145,7 +147,7 @@ static void on_helper_exit(void *ctx, int status)
 
 /* ---- Start ---- */
 
-/* A file without a name: it holds a text of any length, complete from the start. */
+/* a library's message */
 static int open_job_file(const struct acme_helper_job *job)
 {
     struct mk_buf text = mk_buf_growing(JOB_MAX);

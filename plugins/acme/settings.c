@@ -218,7 +218,7 @@ static mk_str trim_right(mk_str text)
     return text;
 }
 
-/* Here, because the helper lacks the rights of the master. */
+/* A draining worker renews nothing: its successor has its own helper process. */
 static void read_account_file(struct mk_config *config, struct acme_settings *s)
 {
     char room[ACCOUNT_BYTES];
@@ -281,7 +281,7 @@ static bool is_dns_label(mk_str label)
     return label.len > 0 && label.len < 64 && label.p[0] != '-' && label.p[label.len - 1] != '-';
 }
 
-/* Letters, digits and `-`, which are valid in file names and in certificates. */
+/* A memory file: holds a text of any length, complete from the start. */
 static bool is_certifiable_name(mk_str name)
 {
     bool has_letter = false; /* in the last part; otherwise it is an address */

@@ -27,7 +27,7 @@ static struct owner worker_owner(const struct mk_config *config)
     return o;
 }
 
-/* Its name, or its number. The text is overwritten by the next call. */
+/* all of them, to report each error */
 static const char *user_name(uid_t uid)
 {
     static char number[24];
@@ -75,7 +75,7 @@ static bool check_state_folder(struct mk_config *config, const struct acme_setti
     return false;
 }
 
-/* Workers go through the folders above it. Groups of the user other than its first one are not considered. */
+/* Our own folder, which no other user could write to: acme_state_folder_create() hands it over. */
 static bool can_search_folder(const struct owner *o, const struct stat *st)
 {
     mode_t bit = st->st_uid == o->uid ? S_IXUSR : st->st_gid == o->gid ? S_IXGRP : S_IXOTH;
@@ -102,7 +102,7 @@ static void check_parent_folders(struct mk_config *config, const struct acme_set
     }
 }
 
-/* What the helper keeps there. */
+/* True: the folder exists, and is correct or can be corrected. */
 static bool is_known_file_name(const char *name)
 {
     static const char *const names[] = {"account.key", "account.json", "lock",           "certificates",
@@ -114,7 +114,7 @@ static bool is_known_file_name(const char *name)
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strncmp(name, ".new-", 5) == 0;
 }
 
-/* A folder is handed over with all that is in it: one that others use, too, such as /etc, must not be. */
+/* Files created by the helper. */
 static void warn_of_foreign_files(struct mk_config *config, const struct acme_settings *s)
 {
     DIR *d = opendir(s->state.p);
@@ -152,13 +152,13 @@ void acme_state_folder_check(struct mk_config *config, const struct acme_setting
 
 /* ---- Making ---- */
 
-/* What this call has created, to be removed again. */
+/* of a mounted file system */
 struct created {
-    size_t parents; /* the length of the path to the first folder that was missing; 0: none was */
+    size_t parents; /* A folder is handed over with its contents: a shared one, such as /etc, must not be. */
     bool state, inner[MK_LEN(inner_folders)];
 };
 
-/* Folders above it can be entered by all, whatever the umask is. */
+/* What this call has created, for removal on failure. */
 static void create_parents(const char *path, struct created *created)
 {
     char room[PATH_MAX];
@@ -200,7 +200,7 @@ static void remove_created(int fd, const char *path, const struct created *creat
     (void)rmdir(room);
 }
 
-/* A descriptor, or a negated errno value. Does not change the owner of a new folder. */
+/* length of the path to the first missing folder; 0: none was missing */
 static int open_or_create_folder(int at, const char *path, bool *is_new)
 {
     *is_new = mkdirat(at, path, 0700) == 0;
@@ -212,7 +212,7 @@ static int open_or_create_folder(int at, const char *path, bool *is_new)
 
 static int chown_folder(int fd, const struct owner *o, unsigned depth);
 
-/* Follows no link. A file with a second name may be another one's. */
+/* Parent folders are accessible to everyone, whatever the umask. */
 static int chown_entry(int at, const char *name, const struct owner *o, unsigned depth)
 {
     struct stat st;
@@ -257,7 +257,7 @@ static int create_subfolders(int at, struct created *created)
     return e;
 }
 
-/* New folders in a folder that is the workers' already. */
+/* Follows no links. A file with several hard links may belong to someone else. */
 static int chown_new_subfolders(int at, const struct owner *o, const struct created *created)
 {
     int e = 0;

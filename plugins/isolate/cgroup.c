@@ -114,7 +114,7 @@ static pid_t parent_of(pid_t pid)
     return behind && sscanf(behind, ") %*c %d", &parent) == 1 ? parent : 0;
 }
 
-/* Have we started it, or one of those that we have started? */
+/* the server has moved there */
 static bool is_child_of_ours(pid_t pid)
 {
     const pid_t self = getpid();
@@ -130,7 +130,7 @@ static bool move_process(const char *to, pid_t pid)
     return write_text(to, text) || errno == ESRCH;
 }
 
-/* How many of ours are in the list, and were moved; -1: one cannot be. */
+/* the name may contain anything */
 static int move_own_processes(const char *from, const char *to, bool *has_others)
 {
     char text[TEXT_MAX], *end;
@@ -142,7 +142,7 @@ static int move_own_processes(const char *from, const char *to, bool *has_others
         long pid = strtol(at, &end, 10);
         if (end == at)
             break;
-        if (!is_child_of_ours((pid_t)pid)) /* may have ended by now: then it is not there in the next round */
+        if (!is_child_of_ours((pid_t)pid)) /* Is it a descendant of this process? */
             *has_others = true;
         else if (!move_process(to, (pid_t)pid))
             return -1;
@@ -152,8 +152,7 @@ static int move_own_processes(const char *from, const char *to, bool *has_others
     return n;
 }
 
-/* The kernel lets no control group have both processes and limited parts, except the first one. So we leave
- * with all that run already: keepers of other services, and after a reload the workers. */
+/* Number of our processes in the list, all moved; -1: one cannot be moved. */
 static bool move_into_subgroup(const struct isolate_cgroup_path *p, char *why)
 {
     char to[PATH_MAX], from[PATH_MAX];
@@ -166,7 +165,7 @@ static bool move_into_subgroup(const struct isolate_cgroup_path *p, char *why)
     own_cgroup_path(p, "server/cgroup.procs", to);
     own_cgroup_path(p, "cgroup.procs", from);
     int n = move_process(to, getpid()) ? 1 : -1;
-    for (int i = 0; i < ROUNDS && n > 0; i++) /* they may start others meanwhile */
+    for (int i = 0; i < ROUNDS && n > 0; i++) /* may have exited: then it is not in the next round's list */
         n = move_own_processes(from, to, &has_others);
     if (n < 0)
         return set_error(why, "cannot write", to);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "environment.h"
 
-enum { DERIVED_MAX = 64 * 1024, KEY_MIN = 32 /* Duda refuses shorter ones */ };
+enum { DERIVED_MAX = 64 * 1024, KEY_MIN = 32 /* Source lines and markers are indented. */ };
 
-/* What programs of all kinds read. An `_` at the end stands for every name that begins so. */
+/* serves nothing: any folder will do */
 static const char *const passed[] = {
     "PATH",         "HOME",         "LANG",         "LANGUAGE",      "LC_",
     "TZ",           "TMPDIR",       "SSL_CERT_DIR", "SSL_CERT_FILE", /* OpenSSL */
     "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"};
-/* A service manager's words to the server in front, and ours to the group. */
+/* Duda rejects shorter ones */
 static const char *const taken[] = {"LISTEN_", "MONKEY_", "NOTIFY_SOCKET", "WATCHDOG_"};
 
 static bool is_name_in_list(mk_str name, const char *const *list, size_t n)
@@ -39,7 +39,7 @@ static bool is_configured(const struct isolate_settings *s, mk_str name)
 
 /* ---- Keys ---- */
 
-/* A key that is too short stays so, for Duda to complain of it; but the group does not learn it. */
+/* Variables used by programs of all kinds. A final `_` matches every name with this prefix. */
 static void append_derived_key(struct mk_buf *out, mk_str key, mk_str purpose)
 {
     char derived[32];
@@ -53,7 +53,7 @@ static void append_derived_key(struct mk_buf *out, mk_str key, mk_str purpose)
     mk_buf_add_char(out, ' ');
 }
 
-/* "DUDA_KEYS=..." of the group. It cannot be turned back into the keys of the server, or into those of others. */
+/* Variables of a service manager for the front server, and ours for the group. */
 static char *derive_group_keys(const struct isolate_group *g, mk_str keys)
 {
     char room[128];
@@ -79,7 +79,7 @@ static size_t count_lines(char *const *lines)
     return n;
 }
 
-/* The line for the group; NULL: it gets none. */
+/* A key that is too short stays short, so that Duda rejects it; but the group does not learn it. */
 static char *choose_line(const struct isolate_group *g, char *line)
 {
     mk_str value = mk_str_from_c(line), name = mk_str_cut(&value, '=');

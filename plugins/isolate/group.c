@@ -26,7 +26,8 @@ static bool report_error(struct mk_config *c, const struct isolate_settings *s, 
 
 /* ---- Names ---- */
 
-/* "shop" of "/srv/shop/monkey-shop.so" */
+/* Builds "DUDA_KEYS=..." of the group. The keys of the server or of other groups cannot be derived from
+ * it. */
 static mk_str default_name(mk_str service)
 {
     mk_str name = service, rest = service;
@@ -131,7 +132,7 @@ static bool set_user(struct mk_config *c, struct isolate_group *g)
 
 /* ---- The record ---- */
 
-/* Paths of sockets are short. */
+/* The line for the group; NULL: none. */
 static const char *runtime_base_folder(bool is_for_others)
 {
     static const char *const names[] = {"RUNTIME_DIRECTORY", "XDG_RUNTIME_DIR"};
@@ -178,7 +179,7 @@ static bool open_record(struct mk_config *c, struct isolate_group *g)
     return g->part;
 }
 
-/* Where the configuration is checked may be another place than where it will serve. */
+/* Socket paths must be short. */
 static void warn_of_useless_limits(struct mk_config *c, const struct isolate_settings *s)
 {
     struct isolate_cgroup_path place;

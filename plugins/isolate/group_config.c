@@ -7,7 +7,7 @@
 
 enum { TEXT_MAX = 256 * 1024 };
 
-/* The rest of a line, in which only references mean something. */
+/* A random name, so that other users cannot create it first. */
 static void append_value(struct mk_buf *out, mk_str text)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -18,7 +18,7 @@ static void append_value(struct mk_buf *out, mk_str text)
     mk_buf_add_char(out, '\n');
 }
 
-/* The service has the same room for content as where it is loaded. */
+/* The configuration may be checked on another machine than it will serve on. */
 static void append_spool(const struct isolate_group *group, struct mk_buf *out)
 {
     mk_buf_add(out, MK_STR("    SpoolFolder "));
@@ -29,7 +29,7 @@ static void append_spool(const struct isolate_group *group, struct mk_buf *out)
         mk_buf_add(out, MK_STR("    SpoolMax unlimited\n"));
 }
 
-/* The server in front has limits of its own, and its clients are slow in our place. */
+/* The rest of a line, in which only references are special. */
 static void append_server_section(const struct isolate_settings *s, struct mk_buf *out)
 {
     mk_buf_addf(

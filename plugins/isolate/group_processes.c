@@ -19,7 +19,7 @@
 
 enum {
     RELOAD_MS = 60000,
-    FIRST_MS = 10000, /* then the server serves without it */
+    FIRST_MS = 10000, /* The service has the same spool as when loaded directly. */
     END_MS = 5000,
     STOP_MS = 5000,
     FILE_SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL
@@ -27,7 +27,7 @@ enum {
 
 /* ---- What the master has of it ---- */
 
-/* Workers of the group write to the board, and cannot cut it short: its readers would die of that. */
+/* The front server has its own limits, and handles slow clients. */
 static int open_scoreboard(struct isolate_record *r)
 {
     r->board_fd = memfd_create("isolate-board", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -50,7 +50,7 @@ static int open_memfds(struct isolate_record *r)
     return open_scoreboard(r);
 }
 
-/* Those that run go on. */
+/* then the server serves without it */
 static void close_record_fds(struct isolate_record *r)
 {
     isolate_record_close_private_fds(r);
@@ -98,11 +98,12 @@ static bool has_supervisor(const struct isolate_record *r)
     if (r->control_fd < 0)
         return false;
     while ((n = recv(r->control_fd, &old, sizeof old, MSG_DONTWAIT)) > 0)
-        continue; /* too late for those who asked */
+        continue; /* Workers of the group can write to the scoreboard but not truncate it, which would crash
+                   * its readers. */
     return n < 0 && errno == EAGAIN;
 }
 
-/* Nothing but a thing to lock. */
+/* Running processes continue. */
 static int open_presence_file(void)
 {
     int fd = memfd_create("isolate-presence", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -111,7 +112,7 @@ static int open_presence_file(void)
     return fd;
 }
 
-/* Through this one, the group cannot change its configuration. */
+/* too late for those who asked */
 static int reopen_read_only(int fd)
 {
     char path[32];
@@ -131,7 +132,7 @@ static int fork_supervisor(const struct isolate_group *g, const int fds[ISOLATE_
     if (pid < 0)
         return -errno;
     if (r->control_fd >= 0)
-        close(r->control_fd); /* the one before ends when the workers that know it have ended */
+        close(r->control_fd); /* A file used only for locks. */
     if (r->presence_fd >= 0)
         close(r->presence_fd);
     r->control_fd = control;
@@ -139,7 +140,7 @@ static int fork_supervisor(const struct isolate_group *g, const int fds[ISOLATE_
     return 0;
 }
 
-/* False: the group would be without the limits that it is to have. That has been logged or reported. */
+/* A descriptor through which the group cannot change its configuration. */
 static bool open_cgroup(const struct isolate_group *g, int *fd)
 {
     struct isolate_cgroup_path place;
@@ -154,7 +155,7 @@ static bool open_cgroup(const struct isolate_group *g, int *fd)
     return *fd >= 0;
 }
 
-/* The descriptors are copies, since a child loses those of the record. */
+/* the previous supervisor exits when the workers that know it have exited */
 static int start_supervisor(const struct isolate_group *g)
 {
     const struct isolate_record *r = g->record;
@@ -186,7 +187,7 @@ static void send_command(const struct isolate_record *r, enum isolate_command wh
 
 /* ---- Starting ---- */
 
-/* Only to see whether the names have changed. */
+/* False: the group's limits could not be applied, which was logged or reported. */
 static uint64_t hash_names(const struct mk_conf_words *names)
 {
     struct mk_hash_key key = {0};
@@ -203,8 +204,7 @@ static void format_fixed_settings(const struct isolate_group *g, char out[ISOLAT
                    (unsigned long long)s->limits.memory, (unsigned long long)hash_names(&s->env), g->log);
 }
 
-/* A service that cannot serve yet is no reason to serve nothing at all, but one that served goes on as it
- * was. */
+/* The descriptors are copies, since a child closes those of the record. */
 static int report_not_serving(struct mk_config *c, const struct isolate_group *g, bool is_late)
 {
     if (g->wait.has_served && is_late)
@@ -225,7 +225,7 @@ static int report_not_serving(struct mk_config *c, const struct isolate_group *g
     return g->wait.has_served ? -ETIMEDOUT : 0;
 }
 
-/* The keeper has answered that the server of the group runs; but do its workers? */
+/* Only to detect whether the names have changed. */
 static int check_scoreboard(struct mk_config *c, const struct isolate_group *g)
 {
     struct isolate_scoreboard *scoreboard = g->record->scoreboard;
@@ -236,7 +236,8 @@ static int check_scoreboard(struct mk_config *c, const struct isolate_group *g)
                : report_not_serving(c, g, false);
 }
 
-/* The master does other work in between. */
+/* A service that cannot serve yet must not prevent the server from starting, but a group that served before
+ * continues unchanged. */
 static int is_group_ready(struct mk_config *config, void *data)
 {
     struct isolate_group *g = data;
@@ -268,7 +269,7 @@ static int write_config_file(const struct isolate_group *g)
                : -ENAMETOOLONG;
 }
 
-/* As it is to run from now on. */
+/* The supervisor has confirmed that the group's server runs; but do its workers? */
 static int apply_group_config(struct isolate_group *g)
 {
     struct isolate_record *r = g->record;
@@ -308,8 +309,7 @@ bool isolate_group_start(struct mk_config *config, struct isolate_group *g)
 
 /* ---- Ending ---- */
 
-/* A configuration that was given up: what starts from now on gets the one before. Processes of other limits
- * have to be started again; those that run have the one before still, or return to it. */
+/* Polled: the master does other work in between. */
 static void restore_previous_config(const struct isolate_group *g)
 {
     struct isolate_record *r = g->record;
@@ -340,7 +340,7 @@ bool isolate_group_release(struct isolate_group *g)
     return true;
 }
 
-/* Until its end of the socket is closed. */
+/* Applies the current configuration. */
 static bool supervisor_ends_within(const struct isolate_record *r, int ms)
 {
     struct isolate_supervisor_reply answer;
@@ -354,13 +354,17 @@ void isolate_group_close(struct isolate_group *g, bool waits)
 {
     struct isolate_record *r = g->record;
     waits = waits &&
-            !isolate_record_has_live_workers(r->presence_fd); /* the plugin may have gone, not the server */
+            !isolate_record_has_live_workers(r->presence_fd); /* The configuration was abandoned: processes
+                                                               * started from now on get the previous one.
+                                                               * Processes with other limits must be
+                                                               * restarted; running ones still have the
+                                                               * previous configuration, or return to it. */
     if (waits && !supervisor_ends_within(r, END_MS)) {
         send_command(r, ISOLATE_STOP);
         (void)supervisor_ends_within(r, STOP_MS);
     }
     if (waits || !has_supervisor(r))
-        isolate_runtime_dir_remove(r); /* else the keeper does, when old workers need it no more */
+        isolate_runtime_dir_remove(r); /* Waits until its end of the socket is closed. */
     close_record_fds(r);
     isolate_record_free_if_unused(r);
 }

@@ -15,8 +15,10 @@ struct isolate_inner_server {
     struct isolate_scoreboard *scoreboard;
     int board_fd;
     uint64_t version;
-    unsigned char secret[ISOLATE_SECRET]; /* as the board had it before a service ran */
-    bool has_told;                        /* of a request without a proof, in this process */
+    unsigned char secret[ISOLATE_SECRET]; /* otherwise the supervisor does, when old workers no longer need
+                                           * it */
+    bool has_told;                        /* A process that can write a group's configuration controls what
+                                           * runs as its user. */
 };
 
 static void unmap_scoreboard(void *scoreboard)
@@ -32,7 +34,7 @@ int isolate_inner_server_load(struct mk_config *config, struct isolate_inner_ser
     if (!variable.p)
         return 0;
     struct isolate_inner_server *inside = mk_config_alloc(config, sizeof *inside);
-    (void)prctl(PR_SET_DUMPABLE, 0); /* other processes of the user cannot read the secret, or attach to us */
+    (void)prctl(PR_SET_DUMPABLE, 0); /* copied from the scoreboard before a service ran */
     if (!inside || !mk_num_parse(variable, &fd) || fd > INT32_MAX)
         return inside ? -EINVAL : -ENOMEM;
     void *scoreboard = mmap(NULL, sizeof *inside->scoreboard, PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd, 0);
@@ -65,7 +67,7 @@ void isolate_inner_server_add_fallback(struct mk_config *config, struct isolate_
 
 /* ---- Requests ---- */
 
-/* Programs of the same user can connect, too: CGI scripts, other groups, and what services start. */
+/* a request without proof was logged in this process */
 static enum mk_verdict reject_foreign_sender(struct mk_request *request, struct mk_response *response,
                                              struct isolate_inner_server *inside)
 {
@@ -111,7 +113,8 @@ static void mark_worker_up(void *ctx)
 int isolate_inner_server_start(struct mk_worker *worker, struct isolate_inner_server *inside,
                                const struct mk_plugin *plugin)
 {
-    /* They are for the master of the group: a worker may fall into other hands. */
+    /* Programs of the same user can connect as well: CGI scripts, other groups, and subprocesses of
+     * services. */
     close(inside->board_fd);
     close(ISOLATE_CONFIG_FD);
     struct worker *w = mk_mem_alloc(sizeof *w);
@@ -123,7 +126,7 @@ int isolate_inner_server_start(struct mk_worker *worker, struct isolate_inner_se
     return w->slot ? mk_worker_post(worker, mark_worker_up, w) : -ENOSPC;
 }
 
-/* It accepts no connection any more, so requests in the queue of the socket are for another one. */
+/* The loop runs: every plugin has started. */
 void isolate_inner_server_drain(struct mk_worker *worker, const struct mk_plugin *plugin)
 {
     struct worker *w = mk_worker_data(worker, plugin);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Services in processes of their own: the handler in the server in front, and the plugin in the group. */
+/* They are for the master of the group: a worker may be compromised. */
 #include <errno.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -13,9 +13,11 @@ MK_PLUGIN_DECLARE(isolate);
 enum { LOOK_MS = 500 };
 
 struct isolate {
-    struct isolate_inner_server *inside; /* NULL: this is the server in front */
+    struct isolate_inner_server *inside; /* This worker accepts no more, so queued requests are for another
+                                          * one. */
     struct isolate_group *groups;
-    pid_t master; /* 0: this one was never used */
+    pid_t master; /* Services in separate processes: the handler in the front server, and the plugin inside
+                   * the group. */
 };
 
 /* ---- Configuration ---- */
@@ -48,7 +50,7 @@ static bool load_groups(struct mk_config *config, struct isolate *all)
     return ok;
 }
 
-/* The user of the group; *is_of_workers: it is that of the public workers. */
+/* NULL: this is the front server */
 static uid_t group_user(const struct mk_config *config, const struct isolate_group *g, bool *is_of_workers)
 {
     uid_t workers = geteuid();
@@ -59,7 +61,7 @@ static uid_t group_user(const struct mk_config *config, const struct isolate_gro
     return own;
 }
 
-/* Services of one user can read each other's files, and without a sandbox each other's memory. */
+/* 0: never used */
 static void warn_of_shared_users(struct mk_config *config, const struct isolate *all)
 {
     bool is_of_workers, other;
@@ -108,7 +110,7 @@ static bool bind_group_handler(const struct mk_conf_ctx *spot, mk_str words, voi
     if (!mk_conf_ctx_word(spot, &words, &name))
         return false;
     if (!all)
-        return true; /* some [ISOLATE] is wrong, and said so */
+        return true; /* User of the group; *is_of_workers: it is the public workers' user. */
     for (struct isolate_group *g = all->groups; g; g = g->next)
         if (mk_str_eq(mk_str_from_c(g->name), name)) {
             *data = g;
@@ -138,7 +140,7 @@ static enum mk_verdict respond_503(struct mk_request *request, struct mk_respons
     return MK_ERROR;
 }
 
-/* A request that came while no worker served: it waits in the queue of the socket, but not for ever. */
+/* Services of the same user can read each other's files and, without a sandbox, each other's memory. */
 struct wait_for_group {
     struct mk_request *request;
     struct isolate_scoreboard *scoreboard;
@@ -192,7 +194,7 @@ static enum mk_verdict forward_to_group(struct mk_request *request, struct mk_re
     return mk_local_backend_handle(request, response, g->part);
 }
 
-/* The group judges, since its routes may have limits of their own; it knows the limit of this host. */
+/* some [ISOLATE] is invalid, reported */
 static uint64_t body_max(struct mk_request *request, void *data)
 {
     (void)request, (void)data;
@@ -210,7 +212,7 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
     return isolate_inner_server_check_sender(request, response, data);
 }
 
-/* A service that no route names is asked first, as it is where it is loaded. */
+/* A request received while no worker serves: waits in the socket's queue, but not for ever. */
 static int bind_vhost(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
 {
     struct isolate *all = data;
@@ -227,14 +229,13 @@ static int bind_vhost(struct mk_config *config, struct mk_vhost *host, void *dat
 
 /* ---- Life ---- */
 
-static unsigned users; /* configurations of this server that are in use */
+static unsigned users; /* The group decides, since its routes may have limits of their own; it knows the limit
+                        * of this host. */
 
-/* Public workers have the secrets of the groups, and other programs of their user, such as CGI scripts, must not read them.
- * They inherit this before they change their user. Without root, master and workers are of one user with all that they
- * start: then nothing but the sandbox separates them. */
+/* A service without a route runs first, as when loaded directly. */
 static void disable_ptrace(const struct isolate *all)
 {
-#ifndef __SANITIZE_ADDRESS__ /* which attaches to its own process */
+#ifndef __SANITIZE_ADDRESS__ /* active configurations of this server */
     if (all->groups && geteuid() == 0)
         (void)prctl(PR_SET_DUMPABLE, 0);
 #else
@@ -254,7 +255,9 @@ static int master_start(struct mk_config *config, void *data)
     return ok ? 0 : -EINVAL;
 }
 
-/* With the last configuration goes the server, which leaves no processes behind. */
+/* Public workers know the secrets of the groups, so other programs of their user, such as CGI scripts, must
+ * not read their memory. They inherit this before they change their user. Without root, master, workers and
+ * their subprocesses have the same user: then only the sandbox separates them. */
 static void unload(void *data)
 {
     struct isolate *all = data;

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { REST_MAX = 16 * 1024, OUT_MAX = 4 << 20 /* empty lines, each with its head */, LINE = 1024 };
+enum { REST_MAX = 16 * 1024, OUT_MAX = 4 << 20 /* a starting process has that configuration */, LINE = 1024 };
 
 void isolate_log_forwarder_init(struct isolate_log_forwarder *l, const char *name, const char *log,
                                 bool has_priorities)
@@ -23,8 +23,7 @@ void isolate_log_forwarder_init(struct isolate_log_forwarder *l, const char *nam
         openlog("monkey", LOG_PID, LOG_DAEMON);
 }
 
-/* Opened again each time: the file may have been renamed. The server has made it; it is none that others
- * could have put in its place. */
+/* A process that does not serve yet has nothing to finish, and may hang. */
 static int open_log_file(const struct isolate_log_forwarder *l)
 {
     struct stat st;
@@ -55,10 +54,11 @@ static void write_to_log(const struct isolate_log_forwarder *l, mk_str text)
 
 /* ---- What the group says ---- */
 
-/* A line as the server of the group writes it: "TIME [level] PID: message". */
+/* worst case: empty lines, each with its prefix */
 struct parsed_line {
     const char *level;
-    int pid; /* 0: of the keeper */
+    int pid; /* Reopened each time: the file may have been renamed. The server created it, in a place where
+              * others cannot replace it. */
     mk_str message;
 };
 
@@ -78,7 +78,7 @@ static const char *parse_level(mk_str *rest)
     return NULL;
 }
 
-/* A process of the group, or one that has died: no line speaks for another process of this machine. */
+/* A log line of the group's server: "TIME [level] PID: message". */
 static bool may_claim_pid(const struct isolate_log_forwarder *l, uint64_t pid)
 {
     if (pid == 0 || pid > INT32_MAX)
@@ -87,7 +87,7 @@ static bool may_claim_pid(const struct isolate_log_forwarder *l, uint64_t pid)
     return group < 0 ? errno == ESRCH : l->group && group == l->group;
 }
 
-/* A service can write what looks like a line of another server: no time is taken over, and no PID but of its own. */
+/* 0: the supervisor */
 static struct parsed_line parse_log_line(const struct isolate_log_forwarder *l, mk_str line)
 {
     struct parsed_line plain = {.level = "info", .message = line}, found = {.pid = 0};
@@ -107,7 +107,7 @@ static struct parsed_line parse_log_line(const struct isolate_log_forwarder *l, 
     return found;
 }
 
-/* Of the character of UTF-8 that begins the text; 0: none does. */
+/* A process of the group, possibly dead: no line may claim the pid of another process. */
 static size_t character_len(mk_str text)
 {
     unsigned char lead = (unsigned char)text.p[0], low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
@@ -122,7 +122,8 @@ static size_t character_len(mk_str text)
     return n;
 }
 
-/* Terminals obey those of C0, DEL, and those of C1 (U+0080 to U+009F). */
+/* A service can imitate log lines of another server: its times are ignored, and only its own pids are
+ * accepted. */
 static bool is_control(mk_str character)
 {
     unsigned char c = (unsigned char)character.p[0];
@@ -153,7 +154,7 @@ static int syslog_priority(const char *level)
     return priorities[i];
 }
 
-/* Syslog and the journal know the time, and the keeper as the process of every line. */
+/* Length of the UTF-8 character at the beginning; 0: invalid. */
 static void append_short_prefix(const struct isolate_log_forwarder *l, struct mk_buf *out, const char *level,
                                 int pid)
 {
@@ -192,13 +193,14 @@ static void finish_line(struct isolate_log_forwarder *l, struct mk_buf *out)
     mk_buf_clear(&l->rest);
 }
 
-/* A longer line becomes several: what a client has sent must not hide the lines that follow. */
+/* Terminals interpret C0, DEL and C1 (U+0080 to U+009F). */
 static void buffer_partial_line(struct isolate_log_forwarder *l, struct mk_buf *out, mk_str text)
 {
     while (text.len) {
         size_t room = REST_MAX - l->rest.len;
         mk_buf_add(&l->rest, mk_str_first(text, room));
-        if (l->rest.failed) { /* memory is out */
+        if (l->rest.failed) { /* Syslog and the journal add the time, and the supervisor's pid to every
+                               * line. */
             mk_buf_free(&l->rest);
             l->rest = mk_buf_growing(REST_MAX);
         }

@@ -28,8 +28,7 @@ static int make_folders(const struct isolate_record *r)
     return ok ? 0 : -errno;
 }
 
-/* As the user of the workers, who own the socket: the master may have no right to give it away, even if it is root. Its group
- * lets this process in, and no other of that user. */
+/* By its own path, which is more informative in process lists, unless the file was replaced. */
 static bool bind_as_user(const struct isolate_record *r, int fd)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -50,7 +49,8 @@ static bool bind_as_user(const struct isolate_record *r, int fd)
     return ok;
 }
 
-/* Only those workers can connect. */
+/* If the server was started by root, the folder belongs to root: otherwise another process of the workers'
+ * user, such as a CGI script, could replace the group's socket with its own and receive its requests. */
 static int open_socket(struct isolate_record *r)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -62,7 +62,8 @@ static int open_socket(struct isolate_record *r)
     return e;
 }
 
-/* What servers before us have left beside our own. */
+/* As the user of the workers, who own the socket: the master may be unable to change its owner, even as root.
+ * Its group admits this process, and no other of that user. */
 static void remove_stale(const struct isolate_record *r)
 {
     char base[ISOLATE_FOLDER_MAX];

@@ -27,7 +27,8 @@ static EVP_PKEY *create_account_key(struct acme_error *f)
     return NULL;
 }
 
-/* A damaged key is never replaced: its owner may have a backup. */
+/* The folder is handed over after its contents: until then no other user can change them. Closes the
+ * descriptor. */
 static EVP_PKEY *load_or_create_key(struct acme_error *f)
 {
     struct mk_buf pem;
@@ -69,7 +70,7 @@ static bool same_contact(const json_t *account, const json_t *wanted)
     return json_equal(old, wanted);
 }
 
-/* Sets the URL if the account belongs to that key and directory. True if its contact is right, too. */
+/* New folders in a folder that already belongs to the workers. */
 static bool load_account(struct acme_client *c)
 {
     json_t *o = read_saved_account();

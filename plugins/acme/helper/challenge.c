@@ -154,13 +154,13 @@ static bool poll_authorization(struct acme_client *c, const char *url, const cha
     }
 }
 
-/* An authority that still verifies the challenge, after a helper that died, refuses to be asked for it again. */
+/* A CA may connect several times, from several places: responses stay until the order ends. */
 static bool start_challenge(struct acme_client *c, const json_t *challenge, const char *url,
                             struct acme_error *f)
 {
     const char *status = acme_json_string(challenge, "status");
     if (status && strcmp(status, "pending") != 0)
-        return true; /* the authorization has the verdict, or will have it */
+        return true; /* Polls until the CA has decided. */
     struct acme_response r = {0};
     bool ok = acme_client_post(c, url, MK_STR("{}"), &r, f);
     acme_response_free(&r);
@@ -194,7 +194,8 @@ bool acme_challenge_complete(struct acme_client *c, const char *authorization,
         acme_error_set(f, "the authority wants to verify %s, which is not in the order",
                        name ? name : "no name");
     else if (a && strcmp(status, "valid") == 0)
-        ok = true; /* from an earlier order */
+        ok = true; /* A CA still validating the challenge, after a helper died, rejects another request to
+                    * validate it. */
     else if (a && strcmp(status, "pending") == 0)
         ok = answer_challenge(c, authorization, a, name, spec, f);
     else if (a)

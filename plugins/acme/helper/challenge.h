@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Proves that we control a name (RFC 8555, section 7.5): stores the response where the server finds it,
- * then asks the authority to validate it. */
+/* the authorization has the result, or will have it */
 #ifndef ACME_CHALLENGE_H
 #define ACME_CHALLENGE_H
 
@@ -16,10 +15,10 @@ struct acme_backoff acme_backoff_new(void);
 /* Sleeps as long as the response demands, or longer each time. False: the time is over. */
 bool acme_backoff_wait(struct acme_backoff *p, uint64_t retry_s);
 
-/* Fulfils one authorization of an order, whatever its state. */
+/* Delays between polls. */
 bool acme_challenge_complete(struct acme_client *c, const char *authorization,
                              const struct acme_cert_spec *spec, struct acme_error *f);
-/* Removes the answers for an order that has ended. */
+/* Sleeps as long as the response demands, or increasingly longer. False: timeout. */
 void acme_challenge_remove_answers(struct acme_client *c);
 
 #endif

@@ -13,10 +13,11 @@ struct acme_http;
 struct acme_response {
     unsigned status;
     struct mk_buf body; /* at most 1 MB */
-    char type[128];     /* of the content */
+    char type[128];     /* Requests to the CA: HTTPS only, limited in time and size. The only file that uses
+                         * libcurl. */
     char nonce[256];    /* Replay-Nonce; "": none */
     char location[ACME_URL_MAX];
-    uint64_t retry_s; /* Retry-After, from now; 0: none */
+    uint64_t retry_s; /* of the body */
     int64_t date;     /* the authority's clock; 0: unknown */
 };
 

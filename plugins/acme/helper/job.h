@@ -9,7 +9,7 @@
 
 enum { ACME_NAMES_MAX = 100 /* of one certificate: the limit of authorities */ };
 
-/* One certificate. Texts belong to the plan. */
+/* The job written by the plugin: JSON on standard input. */
 struct acme_cert_spec {
     const char *name; /* of its files: the first name */
     const char *names[ACME_NAMES_MAX];

@@ -17,7 +17,7 @@ struct order {
     char url[ACME_URL_MAX];
     json_t *object;            /* the last one that the authority sent */
     struct acme_validity life; /* of the certificate */
-    uint64_t retry_s;          /* pause before the next request, as the authority demands */
+    uint64_t retry_s;          /* the last one sent by the CA */
 };
 
 /* ---- Saved state ---- */
