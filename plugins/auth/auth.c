@@ -12,7 +12,7 @@
 
 MK_PLUGIN_DECLARE(auth);
 
-/* One request at one place. */
+/* One request at one location. */
 struct auth_check {
     struct mk_request *request;
     struct mk_response *response;
@@ -46,7 +46,7 @@ static enum mk_verdict respond_401(struct auth_check *v, bool stale)
     return respond_error(v, e ? 503 : 401);
 }
 
-/* The client chose the name: escape it, so that quotes in it cannot be mistaken for ours. */
+/* The client chose the name: escapes it, so that quotes in it cannot be mistaken for ours. */
 static void log_user_attempt(struct auth_check *v, const char *what, mk_str user)
 {
     char room[256];
@@ -66,7 +66,7 @@ static enum mk_verdict reject_credentials(struct auth_check *v, mk_str user)
     return respond_401(v, false);
 }
 
-/* A place for which the request has already authenticated. */
+/* A location for which the request has already authenticated. */
 struct grant {
     const struct auth_location *place;
     const struct grant *before;
@@ -79,8 +79,8 @@ static bool share_password(const struct auth_location *a, const struct auth_loca
     return a->users == b->users && a->type == b->type && mk_str_eq(a->title, b->title);
 }
 
-/* A rewritten request is judged for each of its paths. Its password was checked for the first one: Digest
- * credentials cannot be checked twice, because the check uses up their count. */
+/* A rewritten request is checked for each of its paths. Its password was verified for the first one: Digest
+ * credentials cannot be verified twice, because that uses up their count. */
 static bool has_cached_grant(const struct auth_check *v)
 {
     const struct grant *g = mk_request_attached(v->request, &grants);
@@ -141,7 +141,7 @@ static enum mk_verdict join_running_check(struct auth_check *v, const struct aut
     return MK_WAIT;
 }
 
-/* Hands an expensive hash to a helper thread, as it would block the loop. */
+/* Verifies an expensive hash in a helper thread, as it would block the loop. */
 static enum mk_verdict submit_check(struct auth_check *v, struct auth_verify_query *q)
 {
     struct auth_waiter *wait = mk_request_attached(v->request, &MK_PLUGIN_OF(auth));
@@ -186,7 +186,7 @@ static enum mk_verdict check_basic(struct auth_check *v, mk_str text)
     enum mk_verdict verdict;
     if (!auth_basic_parse(text, room, &basic)) {
         verdict =
-            respond_401(v, false); /* it can match no user: long, not base64, or with control characters */
+            respond_401(v, false); /* matches no user: too long, not base64, or with control characters */
     } else {
         struct auth_verify_query q = {
             .place = v->place, .user = basic.user, .password = basic.password, .counted = v->counted};
@@ -223,7 +223,7 @@ static enum mk_verdict check_digest(struct auth_check *v, mk_str text)
     return respond_error(v, 400);
 }
 
-/* The value of Authorization; absent if there is none. False: there are two, and others may take the other
+/* The value of Authorization; absent: none. False: there are two, and other programs may use the other
  * one. */
 static bool find_authorization(const struct mk_request *request, mk_str *out)
 {

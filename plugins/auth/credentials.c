@@ -65,7 +65,7 @@ static enum auth_param find_param(mk_str name)
     return AUTH_PARAMS;
 }
 
-/* What is between the quotes. Only what holds a backslash has to be copied. */
+/* The text between the quotes. Copied only if it contains a backslash. */
 static bool unquote_string(mk_str quoted, struct mk_buf *room, mk_str *out)
 {
     if (quoted.len < 2 || quoted.p[quoted.len - 1] != '"')

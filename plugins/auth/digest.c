@@ -18,8 +18,8 @@ static bool parse_algorithm(const struct auth_location *place, mk_str name, enum
     return place->offers[*kind];
 }
 
-/* The credentials are for one target only (RFC 7616, section 3.4.6). A client that asks for a whole URL, as
- * through a proxy, may mean its path. */
+/* The credentials are valid for one target only (RFC 7616, section 3.4.6). A client that requests an absolute
+ * URL, as through a proxy, may mean its path. */
 static bool uri_matches_request(struct mk_request *request, mk_str uri)
 {
     mk_str target = mk_request_target(request);

@@ -49,7 +49,7 @@ void auth_hash_joined(enum auth_hash kind, const mk_str *parts, size_t n, uint8_
         hash->update(&ctx, parts[i].len, str_bytes(parts[i]));
     }
     HASH_END(hash, &ctx, out);
-    explicit_bzero(&ctx, sizeof ctx); /* it has seen passwords */
+    explicit_bzero(&ctx, sizeof ctx); /* it contains password data */
 }
 
 void auth_hash_mac(const uint8_t key[AUTH_KEY_LEN], const mk_str *parts, size_t n, uint8_t out[AUTH_MAC_LEN])

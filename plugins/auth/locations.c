@@ -37,7 +37,7 @@ static const struct auth_users *load_users_once(struct mk_config *c, struct auth
     return u;
 }
 
-/* A quoted string that the client shall unquote again (RFC 9110, section 5.6.4). */
+/* A quoted string to be unquoted by the client (RFC 9110, section 5.6.4). */
 static bool make_basic_challenge(struct mk_config *c, struct auth_location *p)
 {
     char room[512];
@@ -176,7 +176,7 @@ bool auth_location_allows_addr(const struct auth_location *place, const struct m
     return mk_network_set_contains(place->required.networks.set, peer);
 }
 
-/* "/private/" covers "/private" too, as a handler may answer it with content from the folder. */
+/* "/private/" covers "/private" too, as a handler may respond to it with content of the folder. */
 static bool location_covers(mk_str location, mk_str path)
 {
     if (location.len == path.len + 1 && location.p[path.len] == '/')
@@ -209,7 +209,7 @@ unsigned auth_locations_find(const struct auth_vhost *site, const struct mk_requ
         if (other == *place || !requires_password(other))
             continue;
         if (requires_password(*place))
-            return 403; /* no password is for both */
+            return 403; /* no password is valid for both */
         *place = other;
     }
     return status;

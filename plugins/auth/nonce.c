@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A word of the table: when the nonce was made (17 bits of seconds), which it is (13), the highest count
- * (17), and which of the 17 counts up to that one were used: clients send requests side by side, so they come
- * out of order. */
+/* A word of the table: creation time of the nonce (17 bits of seconds), its identity (13), the highest count
+ * (17), and which of the 17 counts up to that one were used: clients send requests in parallel, so counts
+ * arrive out of order. */
 #include "nonce.h"
 
 #include "credentials.h"
@@ -88,7 +88,7 @@ static int find_nonce_word(const struct auth_bucket *b, const struct auth_nonce 
     return -1;
 }
 
-/* The second in which the nonce of a word was made. */
+/* Creation time of a word's nonce. */
 static uint64_t word_time(uint64_t word, int64_t now)
 {
     uint64_t latest = (uint64_t)now + SLACK_S;
@@ -112,8 +112,7 @@ static int find_oldest_way(const struct auth_bucket *b, int64_t now, uint64_t *w
     return oldest;
 }
 
-/* A nonce that is not in the table and not younger than one that was pushed out may itself be one of those.
- */
+/* A nonce that is not in the table and not younger than an evicted one may itself have been evicted. */
 static void note_evicted(_Atomic uint64_t *forgotten, uint64_t second)
 {
     uint64_t before = atomic_load(forgotten);
@@ -121,7 +120,7 @@ static void note_evicted(_Atomic uint64_t *forgotten, uint64_t second)
         ;
 }
 
-/* True: done, *answer is the result. False: another worker changed the word first, try again. */
+/* True: done, *answer is the result. False: another worker changed the word first; try again. */
 static bool try_consume(struct auth_shared *s, const struct auth_nonce *n, uint32_t count, int64_t now,
                         bool *answer)
 {

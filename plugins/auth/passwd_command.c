@@ -17,8 +17,8 @@ enum { FINE = 0, FAILED = 1, USAGE = 2, DIGEST_TEXT_MAX = 2 * AUTH_HASH_MAX };
 
 struct order {
     const char *path;
-    mk_str user, realm, kind; /* the realm is absent but for Digest */
-    uint64_t cost;            /* 0: as the kind has it */
+    mk_str user, realm, kind; /* the realm is absent except for Digest */
+    uint64_t cost;            /* 0: default of the scheme */
     bool creates, deletes, help;
 };
 
@@ -127,7 +127,7 @@ static int parse_arguments(int argc, char **argv, struct order *o)
         {NULL, 0, NULL, 0},
     };
     int letter, code = FINE;
-    optind = 0; /* glibc: start again */
+    optind = 0; /* glibc: restart */
     while (code == FINE && (letter = getopt_long(argc, argv, "cDb:r:d:h", names, NULL)) != -1)
         code = parse_option(o, letter, optarg);
     if (code != FINE || o->help)

@@ -17,8 +17,8 @@
 enum { FILE_MAX = 64 << 20, LOCK_TRIES = 500, LOCK_PAUSE_MS = 20 };
 
 struct file {
-    int folder, fd;      /* fd: -1 if it is not there yet */
-    char path[PATH_MAX]; /* of the folder */
+    int folder, fd;      /* fd: -1: missing */
+    char path[PATH_MAX]; /* path of the folder */
     char name[NAME_MAX + 1];
     struct stat st;
 };
@@ -44,13 +44,13 @@ static bool open_folder_of(struct file *f, const char *path, const char **why)
         errno = name.len ? ENAMETOOLONG : EISDIR;
         return set_failed_step(why, "use it as a file");
     }
-    memcpy(f->name, name.p, name.len); /* zeroes follow both */
+    memcpy(f->name, name.p, name.len); /* zero-padded */
     memcpy(f->path, folder.p, folder.len);
     f->folder = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return f->folder >= 0 || set_failed_step(why, "open its folder");
 }
 
-/* The folder is what is locked: the file is another one after each change. */
+/* Locks the folder: each change replaces the file. */
 static bool lock_file(const struct file *f, const char **why)
 {
     static const struct timespec pause = {.tv_nsec = LOCK_PAUSE_MS * 1000000L};
@@ -89,7 +89,7 @@ static bool read_existing(const struct file *f, struct mk_buf *text, const char 
 
 /* ---- What it says ---- */
 
-/* Is the line what the entry is about? A realm may have an entry of each length of hash. */
+/* Is the line the entry's? A realm may have one entry per hash length. */
 static bool line_is_entry(mk_str line, const struct auth_passwd_entry *entry)
 {
     mk_str rest = mk_str_trim(line);
@@ -117,7 +117,7 @@ static void write_entry(struct mk_buf *out, const struct auth_passwd_entry *entr
     mk_buf_add_char(out, '\n');
 }
 
-/* In the place of the old one; at the end if there was none. */
+/* Replaces the old entry; appends a new one. */
 static enum auth_edit rewrite_lines(mk_str old, const struct auth_passwd_entry *entry, struct mk_buf *out)
 {
     bool found = false;
@@ -152,7 +152,7 @@ static bool write_all(int fd, mk_str text)
     return true;
 }
 
-/* Owner and mode stay; a new one is for its owner alone. */
+/* Keeps owner and mode; a new file is accessible only to its owner. */
 static bool copy_owner_and_mode(const struct file *f, int fd, const char **why)
 {
     struct stat now;
@@ -194,7 +194,7 @@ static bool replace_file(const struct file *f, mk_str text, const char **why)
     return fsync(f->folder) == 0 || set_failed_step(why, "be sure that it is written");
 }
 
-/* Ctrl-C must not leave the new one behind. */
+/* Ctrl-C must not leave the temporary file behind. */
 static bool replace_with_signals_blocked(const struct file *f, mk_str text, const char **why)
 {
     sigset_t all, before;
@@ -234,7 +234,7 @@ bool auth_passwd_file_edit(const char *path, bool create, const struct auth_pass
     if (f.fd >= 0)
         close(f.fd);
     if (f.folder >= 0)
-        close(f.folder); /* with it goes the lock */
+        close(f.folder); /* releases the lock */
     errno = e;
     return good;
 }

@@ -6,7 +6,7 @@
 
 static const char *const types[] = {"Basic", "Digest", "None", NULL};
 
-/* Paths are compared as they are when they are decoded: without these, so it would protect nothing. */
+/* Paths are compared in decoded form, without dot segments: otherwise the section would protect nothing. */
 static bool is_normalized_path(mk_str path)
 {
     while (path.p) {
@@ -47,7 +47,7 @@ static bool show_string(const void *field, size_t i, struct mk_buf *out)
     return i == 0;
 }
 
-/* Seen from the file that says so. */
+/* Relative to the configuration file. */
 static bool parse_file(const struct mk_conf_ctx *spot, mk_str value, void *field)
 {
     mk_str *file = field, rest = value, word;

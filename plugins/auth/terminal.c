@@ -24,7 +24,7 @@ bool auth_terminal_exists(void)
     return isatty(STDIN_FILENO);
 }
 
-/* -EINTR: a signal waits. */
+/* -EINTR: a signal is pending. */
 static int wait_readable(int fd, int signals)
 {
     struct pollfd both[] = {{.fd = signals, .events = POLLIN}, {.fd = fd, .events = POLLIN}};
@@ -34,7 +34,7 @@ static int wait_readable(int fd, int signals)
     return both[0].revents ? -EINTR : 0;
 }
 
-/* Up to the end of the line; what does not fit is read, and thrown away. */
+/* Reads to the end of the line; discards what does not fit. */
 static int read_line(int fd, int signals, char room[AUTH_LINE_BUF_SIZE], mk_str *line)
 {
     size_t len = 0;
@@ -72,7 +72,7 @@ static void write_text(int fd, const char *text)
     (void)!write(fd, text, strlen(text));
 }
 
-/* Asks once, with the signals held. */
+/* Prompts once, with signals held. */
 static int prompt_without_echo(int tty, int signals, const char *prompt, char room[AUTH_LINE_BUF_SIZE],
                                mk_str *line)
 {

@@ -28,7 +28,7 @@ static void report_line(struct users_parser *r, unsigned line, const char *what)
                         what);
 }
 
-/* Into memory of the configuration, where the entries point into it. False: reported. */
+/* Reads into the configuration's arena; the entries point into it. False: reported. */
 static bool read_whole_file(struct users_parser *r, int fd, size_t size, mk_str *text)
 {
     char *p = mk_config_alloc(r->config, size + 1);

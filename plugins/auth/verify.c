@@ -28,7 +28,7 @@ const struct auth_hash_scheme *auth_hash_scheme_find(mk_str name)
     return NULL;
 }
 
-/* The base64 behind {SHA1}, or {SHA} as others call it; absent if it is none of these. */
+/* The base64 after {SHA1} or {SHA}; absent: another scheme. */
 static mk_str decode_sha1(mk_str hash)
 {
     static const mk_str prefixes[] = {MK_STR_INIT("{SHA1}"), MK_STR_INIT("{SHA}")};

@@ -9,7 +9,7 @@
 #include <monkey/mem.h>
 #include <monkey/text.h>
 
-/* The helper threads are there for cold files, too, and a hash may want 16 MB. */
+/* The helper threads also read uncached files, and a hash may need 16 MB. */
 enum { RUNNING_MAX = 2, WAITING_MAX = 128 };
 
 struct auth_verify_job {
@@ -84,7 +84,7 @@ static void reject_job(struct auth_verify_job *j)
     free_job(j);
 }
 
-/* Requests are gone by now, and the worker has waited for what ran. */
+/* All requests have ended, and the worker has waited for running jobs. */
 void auth_verify_queue_free(struct auth_verify_queue *d)
 {
     if (!d)
@@ -148,7 +148,7 @@ static bool offload_job(struct auth_verify_job *j)
     return false;
 }
 
-/* Starts the next jobs. Gives up those that cannot start when no running job is left whose end would retry
+/* Starts the next jobs. Rejects those that cannot start if no running job is left whose end would retry
  * them. */
 static void start_queued_jobs(struct auth_verify_queue *d)
 {
@@ -206,7 +206,7 @@ static struct auth_verify_job *new_job(struct auth_verify_queue *d, const struct
     j->counted = q->counted;
     j->exists = q->exists;
     memcpy(j->mac, q->mac, AUTH_MAC_LEN);
-    memcpy(j->password, q->password.p, q->password.len); /* zeroes are behind both */
+    memcpy(j->password, q->password.p, q->password.len); /* both are NUL-terminated */
     memcpy(j->hash, q->known->hash.p, q->known->hash.len);
     return j;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers requests with the output of programs (RFC 3875). */
+/* Responds to requests with the output of programs (RFC 3875). */
 #include "handler.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <monkey/version.h>
 
 struct cgi {
-    unsigned n_pools; /* that each worker needs */
+    unsigned n_pools; /* pools that each worker needs */
 };
 
 MK_PLUGIN_DECLARE(cgi);

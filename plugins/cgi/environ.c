@@ -12,7 +12,7 @@ struct writer {
     struct mk_request *request;
     const struct cgi_script *script;
     const struct cgi_settings *settings;
-    int64_t length; /* of the content; -1: unknown */
+    int64_t length; /* body length; -1: unknown */
     size_t n;       /* variables so far */
 };
 
@@ -32,7 +32,7 @@ static void set_variable(struct writer *w, mk_str name, mk_str value)
     w->n++;
 }
 
-/* Unless the configuration does so itself. */
+/* Unless configured explicitly. */
 static void set_unless_configured(struct writer *w, mk_str name, mk_str value)
 {
     for (size_t i = 0; i < w->settings->n_variables; i++)
@@ -55,17 +55,17 @@ static void set_content_length(struct writer *w)
     set_unless_configured(w, MK_STR("CONTENT_LENGTH"), mk_buf_str(&text));
 }
 
-/* What only a program that we start gets. */
+/* Only for programs that we start ourselves. */
 static void set_process_variables(struct writer *w)
 {
     set_content_length(w);
-    if (w->length < 0) /* so that it knows that there is content */
+    if (w->length < 0) /* so that it knows that there is a body */
         set_unless_configured(w, MK_STR("HTTP_TRANSFER_ENCODING"),
                               mk_request_header(w->request, MK_STR("Transfer-Encoding")));
     set_unless_configured(w, MK_STR("PATH"), MK_STR("/usr/local/bin:/usr/bin:/bin"));
 }
 
-/* False: memory is out. */
+/* False: out of memory. */
 static bool set_all_variables(struct writer *w)
 {
     const struct cgi_script *script = w->script;
@@ -94,7 +94,7 @@ static bool set_all_variables(struct writer *w)
 
 /* ---- Arguments ---- */
 
-/* The words of a query that is one for the command line (section 4.4): all of them or none. */
+/* Adds the words of a command-line query (section 4.4): all or none. */
 static size_t add_arguments(struct writer *w)
 {
     mk_str query = mk_request_query(w->request);
@@ -129,7 +129,7 @@ static size_t add_command(struct writer *w)
 
 /* ---- Everything ---- */
 
-/* The addresses of `n` texts that follow each other; answers where the next one begins. */
+/* Pointers to `n` consecutive strings; returns the start of the next one. */
 static const char *fill_pointers(const char **to, const char *at, size_t n)
 {
     for (size_t i = 0; i < n; i++, at += strlen(at) + 1)

@@ -9,7 +9,7 @@ enum { LAST_WORDS_MS = 1000 };
 
 /* ---- The head ---- */
 
-/* The output is over without a head. The reason follows soon. */
+/* The output ended without a head. The exit status follows soon. */
 static enum mk_verdict report_missing_head(struct cgi_exchange *c, struct mk_response *response)
 {
     char room[200];
@@ -33,7 +33,7 @@ static enum mk_verdict report_missing_head(struct cgi_exchange *c, struct mk_res
     return cgi_exchange_script_error(c, response, refused ? 403 : busy ? 503 : 502, room, (mk_str){NULL, 0});
 }
 
-/* One more piece of the head: bytes, 0 at the end, -EAGAIN when there is none now; -EMSGSIZE, -ENOMEM. */
+/* Reads another piece of the head: bytes, 0 at the end, -EAGAIN; -EMSGSIZE, -ENOMEM. */
 static ssize_t read_head_output(struct cgi_exchange *c)
 {
     size_t room = (size_t)c->settings->head - c->head.len;
@@ -114,7 +114,7 @@ static enum mk_verdict start_script(struct cgi_exchange *c, struct mk_response *
     }
     if (c->content)
         mk_spool_free(c->content);
-    c->content = NULL; /* the script has it */
+    c->content = NULL; /* passed to the script */
     cgi_exchange_start_max_time(c);
     c->phase = CGI_HEAD;
     return read_script_head(c, response);
@@ -147,7 +147,7 @@ static enum mk_verdict start_if_slot_granted(struct cgi_exchange *c, struct mk_r
 
 /* ---- The content ---- */
 
-/* All of it, before a process is taken: a slow client occupies none. */
+/* Receives the whole body before a process is started: a slow client occupies none. */
 static enum mk_verdict spool_request_body(struct cgi_exchange *c, struct mk_response *response)
 {
     bool wants_length = mk_request_length(c->request) < 0 && c->settings->content == CGI_CONTENT_REFUSE;
@@ -161,7 +161,7 @@ static enum mk_verdict spool_request_body(struct cgi_exchange *c, struct mk_resp
     return queue_for_slot(c, response);
 }
 
-/* A script takes content without a length for none: what is short enough gets one. */
+/* Scripts treat a body of unknown length as empty: a short one is buffered to determine its length. */
 static enum mk_verdict buffer_request_body(struct cgi_exchange *c, struct mk_response *response)
 {
     int r = cgi_stdin_buffer(&c->input, c->request);
@@ -226,7 +226,8 @@ enum mk_verdict cgi_handler_run(struct mk_request *request, struct mk_response *
     if (c)
         return run_phase(c, response);
     unsigned status = cgi_script_find(request, settings, route, &script);
-    if (status == 404) { /* said aloud, so that `static` does not send a script that comes back meanwhile */
+    if (status == 404) { /* set explicitly, so that `static` does not send the source of a script that
+                          * reappears meanwhile */
         (void)mk_response_set_status(response, 404);
         return MK_NEXT;
     }

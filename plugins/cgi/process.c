@@ -68,7 +68,7 @@ static void on_child_exit(void *ctx, int status)
     unlink_ended_process(ctx, status);
 }
 
-/* It ignores SIGTERM, or goes on for too long after its answer. */
+/* It ignores SIGTERM, or runs too long after its response. */
 static void on_process_timeout(struct mk_timer *t)
 {
     struct cgi_process *p = MK_CONTAINER(t, struct cgi_process, timer);
@@ -190,7 +190,7 @@ void cgi_process_close_stdin(struct cgi_process *p)
 
 /* ---- Its beginning ---- */
 
-/* The other ends of its pipes. */
+/* The script's pipe ends. */
 struct ends {
     int in, out, err;
 };
@@ -205,7 +205,7 @@ static void close_child_ends(struct ends *theirs)
     }
 }
 
-/* The worker's end never blocks; the script's does, as programs expect. */
+/* The worker's end is non-blocking; the script's is blocking, as programs expect. */
 static bool open_pipe(int *ours, int *theirs, bool we_read)
 {
     int ends[2];

@@ -80,7 +80,7 @@ static bool add_script_headers(struct cgi_exchange *c, struct mk_response *respo
     return has_type || mk_response_add_header(response, MK_STR("Content-Type"), c->route->type) != -ENOMEM;
 }
 
-/* The output has ended already: its length is known. */
+/* The output has ended: its length is known. */
 static void set_length_if_ended(struct cgi_exchange *c)
 {
     if (c->at_end && c->length < 0 && !c->bare)
@@ -134,12 +134,12 @@ static enum mk_verdict apply_script_head(struct cgi_exchange *c, struct mk_respo
     return h.is_local_redirect ? internal_redirect(c, response, &h) : respond_with_body(c, response, &h);
 }
 
-/* The script speaks HTTP itself; the server knows only its status line. */
+/* The script speaks HTTP itself; the server parses only its status line. */
 static enum mk_verdict respond_raw(struct cgi_exchange *c, struct mk_response *response, unsigned status)
 {
     c->phase = CGI_CONTENT;
     c->length = -1;
-    (void)mk_response_set_status(response, status); /* for logs, which know none below 200 */
+    (void)mk_response_set_status(response, status); /* for logs, which expect at least 200 */
     cgi_exchange_set_timer(c, 0, "MaxTime");
     int e = mk_response_set_raw_source(response, &content_ops, c);
     return e ? cgi_exchange_respond_error(c, response, e == -EOPNOTSUPP ? 505 : 503) : MK_DONE;

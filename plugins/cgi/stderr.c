@@ -29,7 +29,7 @@ void cgi_stderr_read(struct cgi_stderr *e)
             cgi_stderr_fini(e);
     }
     if (e->fd >= 0)
-        mk_timer_set(&e->timer, e->worker, PAUSE_MS); /* a flood must not keep other requests waiting */
+        mk_timer_set(&e->timer, e->worker, PAUSE_MS); /* a flood must not delay other requests */
 }
 
 static void on_stderr_readable(void *ctx, unsigned which)

@@ -71,7 +71,7 @@ static int print_error(const struct cheetah_client_conn *l, const char *fmt, ...
 
 /* ---- Receiving ---- */
 
-/* Waits for more. False: failed; errno has the reason, 0 for the end. */
+/* Waits for more. False: failed; errno has the reason, 0 at EOF. */
 static bool receive_bytes(struct cheetah_client_conn *l)
 {
     struct pollfd p = {.fd = l->fd, .events = POLLIN};
@@ -199,7 +199,7 @@ static int open_and_read_greeting(struct cheetah_client_conn *l)
         return explain_connect_error(l, e);
     if (next_line(l, &line))
         return read_greeting(l, line);
-    /* The process ended before it accepted: another one will take its place. */
+    /* The process exited before it accepted: another one will replace it. */
     if (errno == 0 || errno == ECONNRESET)
         return AGAIN;
     return print_error(l, "the program at %s sends no greeting: %s", l->path, strerror(errno));
@@ -264,7 +264,7 @@ static int flush_output(struct cheetah_client_conn *l, int code)
     return print_error(l, "cannot write: %s", strerror(errno));
 }
 
-/* Prints the answer. ELSEWHERE: nothing was done; send the command again in a new session. */
+/* Prints the response. ELSEWHERE: nothing was executed; send the command again in a new session. */
 static int print_answer(struct cheetah_client_conn *l)
 {
     mk_str line;

@@ -10,9 +10,9 @@ enum {
     TARGET_MAX = 256, /* of a client, before escaping */
     HOST_MAX = 64,
     METHOD_MAX = 16,
-    TRY_MS = 300, /* time to answer, before the question is repeated */
+    TRY_MS = 300, /* timeout before the query is repeated */
     TRIES = 3,
-    PATIENCE_MS = 3000, /* for all workers that do not answer; after that, each gets one question */
+    PATIENCE_MS = 3000, /* for all workers that do not respond; after that, each gets one query */
 };
 
 static const struct cheetah_column columns[] = {
@@ -111,7 +111,7 @@ static void query_worker(struct cheetah_session *s, struct listing *a)
     cheetah_session_set_timer(s, TRY_MS);
 }
 
-/* Leaving processes have an older configuration and get no messages of this one. */
+/* Draining processes have an older configuration and get no messages of this one. */
 static uint64_t count_unlisted(const struct mk_worker *w)
 {
     struct mk_worker_stats stats;
@@ -181,7 +181,7 @@ static void write_page(struct cheetah_session *s, const struct cheetah_message *
     bool is_expected = a->has_asked && note->question == CHEETAH_MESSAGE_CONNECTIONS &&
                        note->from == a->worker && note->cursor == a->cursor &&
                        (note->next == CHEETAH_CURSOR_END || note->next > note->cursor);
-    /* Ignores second answers to a question, and answers of the successor of a worker that died. */
+    /* Ignores duplicate responses, and those of the successor of a worker that died. */
     if (!is_expected || (a->process && a->process != note->facts.process))
         return;
     cheetah_session_write_output(s, text);

@@ -35,7 +35,7 @@ static bool in_range(uint32_t c, uint32_t first, uint32_t last)
     return c >= first && c <= last;
 }
 
-/* Control characters, characters without width, marks and overrides of direction, line separators, tags. */
+/* Control characters, zero-width characters, direction marks and overrides, line separators, tags. */
 static bool is_displayable(uint32_t c)
 {
     if (c < 0x80)

@@ -17,7 +17,7 @@ static void answer_query(struct shell *s, const struct cheetah_message *question
     if (note.question == CHEETAH_MESSAGE_CONNECTIONS)
         note.next = cheetah_connections_write_page(s->worker, question, &text);
     cheetah_worker_facts_collect(s, &note.facts);
-    /* If it is lost, the question will be repeated. */
+    /* If it is lost, the query is repeated. */
     (void)cheetah_message_send(s, (int)question->from, &note, mk_buf_str(&text));
     mk_buf_free(&text);
 }

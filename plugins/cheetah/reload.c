@@ -4,7 +4,7 @@
 enum { LOOK_MS = 50, LOOKS_MAX = 30 * 1000 / LOOK_MS, WHY_MAX = 8192 };
 
 struct reload_wait {
-    uint64_t before, failed_before; /* results before the request */
+    uint64_t before, failed_before; /* number of results before the request */
     uint64_t awaited;               /* including other requests */
     unsigned looks;
 };
@@ -56,7 +56,7 @@ static void check_reload_result(struct cheetah_session *s)
                                       LOOKS_MAX * LOOK_MS / 1000);
 }
 
-/* The usual end of a worker after a successful reload. */
+/* A worker usually exits after a successful reload. */
 static void answer_on_worker_stop(struct cheetah_session *s)
 {
     if (!show_reload_result(s, cheetah_session_state(s)))

@@ -9,10 +9,10 @@
 #include "protocol.h"
 
 enum {
-    OUT_MAX = 4 << 20, /* of an answer composed at once */
-    ROOM = 64 * 1024,  /* below this, an answer composed in pieces continues */
+    OUT_MAX = 4 << 20, /* of a response composed at once */
+    ROOM = 64 * 1024,  /* below this, a response composed in pieces continues */
     KEPT = 64 * 1024,  /* memory of a session without output */
-    COMMANDS_MAX = 16, /* in one turn */
+    COMMANDS_MAX = 16, /* per loop iteration */
     NEXT_TURN_MS = 1,
 };
 
@@ -127,7 +127,7 @@ void cheetah_session_set_timer(struct cheetah_session *s, uint32_t ms)
 
 /* ---- Output ---- */
 
-/* Sends as much as possible. An incomplete answer breaks off: the client sees that the last line is
+/* Sends as much as possible. An incomplete response is aborted: the client sees that the last line is
  * missing. */
 static void flush_output(struct cheetah_session *s)
 {
@@ -148,7 +148,7 @@ static void flush_output(struct cheetah_session *s)
         mk_buf_free(&s->out);
 }
 
-/* Nothing was sent yet, so a failure can replace the answer. */
+/* Nothing was sent yet, so an error can replace the response. */
 static void replace_failed_answer(struct cheetah_session *s)
 {
     mk_buf_clear(&s->out);
@@ -225,7 +225,7 @@ static void free_session(struct cheetah_session *s)
     mk_mem_free(s);
 }
 
-/* False: it waits for something. It reads nothing from a client that does not read its answers. */
+/* False: it waits for something. Reads nothing from a client that does not read its responses. */
 static bool advance_once(struct cheetah_session *s, unsigned *commands)
 {
     const struct cheetah_deferred_command *job = s->job;

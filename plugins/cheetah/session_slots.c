@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-/* A worker that died still has its seats. */
+/* A dead worker still has its slots. */
 static bool is_worker_alive(const struct mk_worker *w, int64_t process)
 {
     struct mk_worker_stats stats;

@@ -13,7 +13,7 @@ enum { AGAIN_MS = 200, GROUPS_MAX = 65536 };
 
 /* ---- Permission ---- */
 
-/* If the room is too small, the kernel returns the size that it needs. */
+/* If the buffer is too small, the kernel returns the required size. */
 static bool has_group_besides(int fd, gid_t group)
 {
     socklen_t len = 0;
@@ -29,8 +29,7 @@ static bool has_group_besides(int fd, gid_t group)
     return found;
 }
 
-/* The mode of the socket has the same effect, but a mistaken change of that mode must not admit more users.
- */
+/* The socket's mode has the same effect, but an accidental change of the mode must not admit more users. */
 static bool is_client_allowed(const struct cheetah *c, int fd, const struct ucred *who)
 {
     if (who->uid == 0 || who->uid == c->owner)
@@ -90,7 +89,7 @@ static void accept_clients(struct shell *s)
         else if (errno != EINTR && errno != ECONNABORTED)
             break;
     }
-    /* With edge-triggered events, no further event comes for connections that still wait. */
+    /* With edge-triggered events, no further event comes for pending connections. */
     mk_timer_set(&s->again, s->worker, AGAIN_MS);
 }
 

@@ -15,7 +15,7 @@ struct name {
     char path[NAME_MAX_LEN];
 };
 
-/* The name while it is created. */
+/* The temporary name during creation. */
 static struct name temporary_name(const struct cheetah *c)
 {
     struct name n;
@@ -31,7 +31,7 @@ static struct name backup_name(const struct cheetah *c)
     return n;
 }
 
-/* Left behind by a master that died. Check the type all the same. */
+/* Left behind by a dead master. Checks the type all the same. */
 static void remove_leftover_file(const char *path)
 {
     struct stat st;
@@ -130,8 +130,8 @@ static int check_existing_path(struct mk_config *config, const struct cheetah *c
 
 /* ---- Creation ---- */
 
-/* With the group from the beginning: a process that can select its groups may lack the right to change those
- * of files. */
+/* Creates it with the right group: a process may be able to select its groups, but not to change those of
+ * files. */
 static int bind_with_group(int fd, const char *path, gid_t group)
 {
     struct sockaddr_un address = unix_address(path);

@@ -73,7 +73,7 @@ void cheetah_table_cell_null(struct cheetah_table_writer *s)
     write_cell(s, MK_STR("null"), MK_STR("-"));
 }
 
-/* A number, with another form for people. */
+/* A number, formatted differently for people. */
 static void write_number_cell(struct cheetah_table_writer *s, uint64_t n, const struct mk_buf *text)
 {
     char room[24];

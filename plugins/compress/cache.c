@@ -8,7 +8,7 @@ enum { BUCKETS = 1024, FIRST_CAP = 4096 };
 
 struct cached {
     struct cache *cache;
-    struct cached *next;            /* in its bucket */
+    struct cached *next;            /* next in its bucket */
     struct cached *older, *younger; /* while it is listed */
     uint64_t hash;
     unsigned refs; /* the list holds one of them */
@@ -137,7 +137,7 @@ struct cached *compress_cache_acquire(struct cache *c, const struct cache_key *k
     e->refs++;
     remove_entry(e);
     if (is_same_version(&e->key.file, &key->file)) {
-        insert_entry(e); /* now the youngest */
+        insert_entry(e); /* now the most recent */
         return e;
     }
     compress_cached_release(e);

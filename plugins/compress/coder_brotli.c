@@ -54,7 +54,7 @@ static void *open_brotli(unsigned level)
     return b;
 }
 
-/* With a hint of the length, the library would allocate a table of 4 MB for long content. */
+/* With a size hint, the library would allocate a table of 4 MB for long bodies. */
 static bool begin_brotli(void *coder, int64_t length)
 {
     (void)coder, (void)length;

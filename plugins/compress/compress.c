@@ -8,18 +8,18 @@
 
 MK_PLUGIN_DECLARE(compress);
 
-/* Of one configuration. */
+/* Per configuration. */
 struct compress {
     unsigned n_pools;
 };
 
-/* Of one worker: a pool for each section. */
+/* Per worker: a pool for each section. */
 struct pools {
     size_t n;
     struct pool v[];
 };
 
-/* One response. */
+/* Per response. */
 struct job {
     const struct settings *settings;
     struct mk_request *request;
@@ -30,7 +30,7 @@ struct job {
 
 /* ---- Fields ---- */
 
-/* All members in one line: some caches ignore a second one. */
+/* All members in one line: some caches ignore a second Vary line. */
 static int add_vary(struct mk_response *response)
 {
     char room[1024];
@@ -64,7 +64,7 @@ static int weaken_etag(struct mk_response *response, mk_str etag)
     return mk_response_set_header(response, MK_STR("ETag"), mk_buf_str(&weak));
 }
 
-/* Sets the fields of the compressed response. 0, or -ENOMEM. */
+/* Sets the headers of the compressed response. 0, or -ENOMEM. */
 static int set_coding_headers(const struct job *j)
 {
     int e = weaken_etag(j->response, j->facts.etag);
@@ -247,7 +247,7 @@ static void worker_stop(struct mk_worker *worker, void *data)
     mk_mem_free(pools);
 }
 
-/* After plugins that set fields, which decide; before limits, which count the bytes sent. */
+/* After plugins that set headers, which affect the decision; before limits, which counts the bytes sent. */
 MK_PLUGIN(compress) = {
     MK_PLUGIN_HEAD,
     .name = "compress",

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A piece is a unit with the number of units that follow, and those units. */
+/* A block: a unit with the number of units that follow, and those units. */
 struct unit {
     alignas(max_align_t) size_t n;
     bool used;
@@ -32,7 +32,7 @@ void compress_heap_destroy(struct room *r)
     mk_mem_free(r);
 }
 
-/* Merges the piece with all free pieces behind it. */
+/* Merges the block with all free blocks after it. */
 static void merge_free_units(struct room *r, size_t at)
 {
     struct unit *u = &r->units[at];

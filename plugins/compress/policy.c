@@ -67,7 +67,7 @@ static bool is_type_compressible(const struct settings *s, const struct mk_reque
     return type.p && compress_media_types_contain(&s->types, type);
 }
 
-/* The length of a 206 or 304 is not that of the whole content. */
+/* The length of a 206 or 304 is not that of the whole body. */
 static bool is_long_enough(const struct settings *s, const struct mk_response *response,
                            const struct response_info *f)
 {
@@ -85,9 +85,9 @@ bool compress_policy_is_worthwhile(const struct settings *s, const struct mk_req
 
 /* ---- The client ---- */
 
-/* An attacker who makes a browser send requests with chosen text, and sees the length of the responses, can
- * learn what else they contain if both are compressed together (BREACH). Only modern browsers send the fields
- * that reveal such requests; clicks are too few for the attack. */
+/* BREACH: an attacker who makes a browser send requests with chosen text, and sees the length of the
+ * responses, can infer what else they contain if both are compressed together. Only modern browsers send the
+ * headers that reveal such requests; clicks are too few for the attack. */
 bool compress_policy_is_breach_safe(const struct settings *s, const struct mk_request *request,
                                     const struct mk_response *response)
 {

@@ -4,15 +4,15 @@
 #include <malloc.h>
 
 enum {
-    QUIET_MS = 2000, /* from the end of a stream until the pool returns memory to the system */
-    MANY = 4,        /* concurrent streams: with fewer it is not worth the work */
+    QUIET_MS = 2000, /* delay between the end of a stream and returning memory to the system */
+    MANY = 4,        /* concurrent streams: with fewer it is not worthwhile */
 };
 
 /* ---- Memory ---- */
 
 #ifdef __GLIBC__
-/* Libraries allocate pieces of all sizes, and glibc keeps megabytes of them: it raises its thresholds as
- * large pieces come and go. */
+/* Libraries allocate blocks of all sizes, and glibc keeps megabytes of them: it raises its thresholds as
+ * large blocks come and go. */
 static void trim_heap(void)
 {
     (void)malloc_trim(0);

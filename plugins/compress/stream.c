@@ -5,7 +5,7 @@
 #include <monkey/mem.h>
 
 enum {
-    ROOM = 16 * 1024,  /* for pulled content that is not compressed yet */
+    ROOM = 16 * 1024,  /* for input not compressed yet */
     PIECE = 64 * 1024, /* then other connections get their turn: a few milliseconds at most */
 };
 
@@ -17,7 +17,7 @@ struct stream {
     struct cached *copy; /* NULL: none is made */
     enum coder_op op;
     bool holds_back; /* the coder has consumed input that a flush would output */
-    bool tired;      /* has compressed a PIECE: let other connections go first */
+    bool tired;      /* has compressed a PIECE: yields to other connections */
     bool ended;
     const char *at; /* in room */
     size_t left;
@@ -75,7 +75,7 @@ static void close_stream(void *ctx)
 
 /* ---- Compressing ---- */
 
-/* Pulls more content. 1: there is something to do; 0: not now. */
+/* Reads more input. 1: there is something to do; 0: not now. */
 static ssize_t read_input(struct stream *s, struct mk_filter_next *inner, size_t *budget)
 {
     if (*budget == 0) {
@@ -88,7 +88,7 @@ static ssize_t read_input(struct stream *s, struct mk_filter_next *inner, size_t
     if (n < 0 && n != -EAGAIN)
         return n;
     if (n <= 0)
-        s->op = n ? CODER_FLUSH : CODER_END; /* the source waits: send what is compressed so far */
+        s->op = n ? CODER_FLUSH : CODER_END; /* the source waits: sends what is compressed so far */
     s->at = s->room;
     s->left = n > 0 ? (size_t)n : 0;
     *budget -= s->left;

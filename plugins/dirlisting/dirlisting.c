@@ -148,7 +148,7 @@ static enum mk_verdict respond_errno(struct mk_request *request, struct mk_respo
     case -ENOENT:
     case -ENOTDIR:
     case -ENAMETOOLONG:
-        mk_response_set_status(response, 404); /* unless another handler answers */
+        mk_response_set_status(response, 404); /* unless another handler responds */
         return MK_NEXT;
     default:
         mk_request_log(request, MK_LOG_ERROR, "cannot open the folder: %s", strerror(-e));

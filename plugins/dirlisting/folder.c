@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A record of the kernel; glibc and musl have no common name for it. */
+/* The kernel's directory record; glibc and musl have no common name for it. */
 struct record {
     uint64_t ino;
     int64_t off;

@@ -68,7 +68,7 @@ static int offload_reading(struct listing *l)
     if (mk_worker_offload(l->worker, read_and_sort_in_thread, on_thread_done, l) == 0)
         return -EAGAIN;
     l->running = false;
-    l->turn = TURN_MAX; /* enough for this pull */
+    l->turn = TURN_MAX; /* enough for this read */
     read_and_sort_in_thread(l);
     return 0;
 }
@@ -236,7 +236,7 @@ static size_t copy_output(struct listing *l, char *room, size_t cap)
     return left.len;
 }
 
-/* A client must not take half an entry for a complete one. */
+/* A truncated entry must not look complete to a client. */
 static int set_error(struct listing *l, int e)
 {
     l->error = e;
@@ -265,7 +265,7 @@ static ssize_t read_listing(void *ctx, char *room, size_t cap)
         int e = run_step_checked(l);
         if (!e || l->out.len)
             continue;
-        if (e == -EAGAIN && n == 0 && !l->running) /* let other connections go first */
+        if (e == -EAGAIN && n == 0 && !l->running) /* yields to other connections */
             mk_request_resume(l->request);
         return n ? (ssize_t)n : e;
     }

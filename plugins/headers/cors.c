@@ -69,7 +69,7 @@ static void add_header_if_set(struct response_facts *f, mk_str name, mk_str valu
 
 static void add_cors_headers(const struct cors_rule *r, struct response_facts *f, mk_str origin)
 {
-    /* The text of the request lives as long as the response needs it, and is_origin_allowed() has seen every
+    /* The request's text lives as long as the response needs it, and is_origin_allowed() has checked every
      * byte. */
     add_header_if_set(f, MK_STR("Access-Control-Allow-Origin"), r->any ? MK_STR("*") : origin);
     if (r->credentials)
@@ -83,7 +83,7 @@ static void add_cors_headers(const struct cors_rule *r, struct response_facts *f
     add_header_if_set(f, MK_STR("Access-Control-Max-Age"), r->max_age);
 }
 
-/* Two answers to one question are none: what an application says about it gives way to the rule. */
+/* Two CORS policies would conflict: the rule overrides the application's headers. */
 static void remove_app_cors_headers(struct response_facts *f)
 {
     headers_response_remove(f, MK_STR("Access-Control-Allow-Origin"));

@@ -7,7 +7,7 @@ static bool is_host_char(char c)
     return mk_char_is_alpha(c) || mk_char_is_digit(c) || (c && strchr("-._~:[]", c));
 }
 
-/* scheme://host[:port], with nothing behind it, and a `*` at most as the first label. */
+/* scheme://host[:port] and nothing else; a `*` is allowed only as the first label. */
 static bool split_origin(mk_str word, struct cors_origin *origin)
 {
     mk_str host = word, scheme = mk_str_cut(&host, ':');
@@ -50,7 +50,7 @@ static bool parse_origin(const struct mk_conf_ctx *spot, mk_str word, struct cor
     return mk_conf_ctx_append(spot, &rule->origins, &rule->n, &origin, sizeof origin);
 }
 
-/* "A,B" as a list of tokens with a blank behind each comma. */
+/* "A,B" as a token list with a space after each comma. */
 static bool parse_list(const struct mk_conf_ctx *spot, mk_str word, mk_str list, mk_str *out)
 {
     size_t cap = 2 * list.len + 1;
@@ -142,7 +142,7 @@ bool headers_cors_parse(const struct mk_conf_ctx *spot, mk_str value, void *fiel
         if (!word.p)
             break;
         if (first && mk_str_starts(word, MK_STR("/")))
-            (void)headers_condition_parse(spot, word, &rule.when); /* a path is never wrong */
+            (void)headers_condition_parse(spot, word, &rule.when); /* a path is always valid */
         else if (!parse_word(spot, word, &rule))
             return false;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fields of responses: rules, Expires, CORS, and those that make browsers careful. */
+/* Response headers: rules, Expires, CORS, and security headers. */
 #include <monkey/plugin.h>
 
 #include "cors.h"
@@ -110,7 +110,7 @@ static void on_response(struct mk_request *request, struct mk_response *response
     headers_expires_apply(&s->expires, &facts);
     headers_cors_apply(&s->cors, &facts);
     headers_security_headers_apply((enum secure)s->secure, &facts);
-    headers_rules_apply(&s->rules, &facts); /* explicit rules have the last word */
+    headers_rules_apply(&s->rules, &facts); /* explicit rules take precedence */
 }
 
 static const struct mk_conf_table *const sections[] = {&table, NULL};

@@ -13,7 +13,7 @@ bool headers_rules_parse_kind(mk_str key, enum rule_kind *kind)
     return false;
 }
 
-/* The server writes these itself, out of what it knows about the connection and the content. */
+/* Written by the server itself, based on the connection and the body. */
 static bool is_server_header(mk_str name)
 {
     static const mk_str names[] = {MK_STR_INIT("Content-Length"), MK_STR_INIT("Transfer-Encoding"),
@@ -44,7 +44,7 @@ static bool check_header_name(const struct mk_conf_ctx *spot, mk_str name)
     return false;
 }
 
-/* The conditions, and the name behind them. */
+/* Parses the conditions and the name after them. */
 static bool parse_conditions_and_name(const struct mk_conf_ctx *spot, mk_str *rest, struct rule *rule)
 {
     mk_str word;
@@ -77,7 +77,7 @@ static bool parse_variables(const struct mk_conf_ctx *spot, struct rule *rule)
     return rule->template != NULL;
 }
 
-/* The rest of the line, or a quoted text. */
+/* The rest of the line, or a quoted string. */
 static bool parse_value(const struct mk_conf_ctx *spot, mk_str rest, struct rule *rule)
 {
     mk_str whole = mk_str_trim(rest);
@@ -133,7 +133,7 @@ bool headers_rules_show(const struct rules *rules, size_t i, struct mk_buf *key,
     return true;
 }
 
-/* Without memory the field is left out. */
+/* Out of memory: the header is omitted. */
 static void add_rule_header(struct response_facts *facts, const struct rule *r)
 {
     mk_str value = r->template ? mk_format_expand(r->template, facts->request) : r->value;

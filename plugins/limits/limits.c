@@ -8,21 +8,21 @@
 enum { TELL_EVERY_MS = 1000, LIST_MAX = LIMITS_THROTTLE_RULES_MAX };
 
 struct limits {
-    struct limits_settings *top; /* above the hosts; NULL: there are none */
+    struct limits_settings *top; /* outside of hosts; NULL: none */
     struct limits_table *table;
 };
 
-/* What holds for a host. */
+/* Per host. */
 struct vhost_limits {
     const struct limits_settings *settings;
     struct limits_table *table;
 };
 
-/* Of a worker: what it said last of clients that ask too often. */
+/* Per worker: throttles log lines about limited clients. */
 struct log_throttle {
     uint64_t told_ms;
-    bool told;  /* it did at all */
-    unsigned n; /* of them, since then */
+    bool told;  /* has logged before */
+    unsigned n; /* number since then */
 };
 
 MK_PLUGIN_DECLARE(limits);
@@ -84,21 +84,21 @@ static void log_limit_hit(struct mk_request *request, const char *what, const st
     t->n = 0;
 }
 
-/* The path of a request, and the others that a program may take it for. */
+/* The path of a request and its variants. */
 struct paths {
     mk_str path;
     const mk_str *variants;
     size_t n;
 };
 
-/* 0, or the status to refuse the request with. */
+/* 0, or the status to reject the request with. */
 static unsigned get_path_variants(const struct mk_request *request, struct paths *out)
 {
     *out = (struct paths){.path = mk_request_path(request)};
     return mk_request_variants(request, &out->variants, &out->n);
 }
 
-/* The i-th of all, of which the path itself is the first. */
+/* The i-th path; the first is the path itself. */
 static mk_str path_at(const struct paths *p, size_t i)
 {
     return i ? p->variants[i - 1] : p->path;
@@ -138,7 +138,7 @@ static uint64_t charge_path(const struct limits_rule *rule, struct limits_table 
                                 mk_worker_now_ms(mk_request_worker(request)), &c);
 }
 
-/* A rule that counts each path counts the variants, too: `/login;1` and `/login;2` may be one page. */
+/* A rule that counts each path also counts variants: `/login;1` and `/login;2` may be the same page. */
 static uint64_t charge_all_variants(const struct limits_rule *rule, struct limits_table *table,
                                     struct mk_request *request, const struct paths *p)
 {
@@ -163,8 +163,8 @@ static enum mk_verdict respond_429(struct mk_response *response, uint64_t wait)
     return MK_ERROR;
 }
 
-/* Which rules fitted a path that the request has had, by their index. A rule counts a request once, however
- * many paths a rewrite gives it. */
+/* Which rules, by index, have matched a path of the request. A rule counts a request once, however many paths
+ * a rewrite gives it. */
 static bool *matched_rules(struct mk_request *request)
 {
     return mk_request_attached(request, &MK_PLUGIN_OF(limits));
@@ -176,7 +176,7 @@ static bool has_rule_matched(const struct limits_rule *rule, struct mk_request *
     return list && list[rule->index];
 }
 
-/* False when memory is out. */
+/* False: out of memory. */
 static bool mark_rule_matched(const struct limits_settings *s, const struct limits_rule *rule,
                               struct mk_request *request)
 {
@@ -237,7 +237,7 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
 
 /* ---- Responses ---- */
 
-/* Path parameters must not give a client another share, nor may a destination that it invents. */
+/* Path parameters must not give a client another share, nor may a made-up destination. */
 static mk_str shortest_variant(const struct mk_request *request, const struct paths *p)
 {
     mk_str found = p->path;
@@ -257,7 +257,7 @@ static void on_response(struct mk_request *request, struct mk_response *response
         mk_network_set_contains(s->exempt.set, mk_request_client_addr(request)))
         return;
     struct paths p;
-    (void)get_path_variants(request, &p); /* on_request has refused what has no answer to that */
+    (void)get_path_variants(request, &p); /* on_request has rejected requests for which this fails */
     bool exempt = is_request_exempt(&s->exempt, request, &p);
     for (const struct limits_rule *rule = s->bandwidth.first; rule && n < LIST_MAX; rule = rule->next) {
         if (!has_rule_matched(rule, request) && (exempt || !rule_matches_any_path(rule, &p)))

@@ -7,7 +7,7 @@ enum { PER_SECOND_MAX = 10000 };
 
 #define RATE_MAX ((uint64_t)1 << 40)
 
-/* Seconds, by their letter; 0 for any other. */
+/* Milliseconds of a unit letter; 0: invalid. */
 static uint64_t unit_ms(mk_str unit)
 {
     static const struct {

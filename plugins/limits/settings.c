@@ -37,10 +37,10 @@ struct line {
     const struct mk_conf_ctx *spot;
     struct limits_rule *rule;
     bool is_bandwidth, has_rate;
-    mk_str rest, burst, after; /* what follows; the words of these, absent as long as there are none */
+    mk_str rest, burst, after; /* rest of the line; texts after keywords, absent if missing */
 };
 
-/* The word behind `name`. */
+/* The word after `name`. */
 static bool parse_keyword_value(struct line *line, mk_str name, mk_str *value)
 {
     if (value->p)
@@ -157,7 +157,7 @@ static bool parse_rule_line(struct line *line)
         if (word.p)
             continue;
         if (!line->has_rate)
-            return false; /* the form says it */
+            return false; /* the syntax text shows it */
         return line->is_bandwidth ? set_bandwidth(line) : set_request_burst(line);
     }
     return false;

@@ -9,9 +9,9 @@
 enum {
     PORTIONS = 16,       /* a second */
     PORTION_MIN = 1024,  /* bytes */
-    SLEEP_MIN_MS = 50,   /* 20 times a second at most */
+    SLEEP_MIN_MS = 50,   /* at most 20 times a second */
     SLEEP_MAX_MS = 1000, /* keeps the peer from timing out */
-    WAIT_MAX_MS = 10000, /* a longer wait is not charged: ask again later */
+    WAIT_MAX_MS = 10000, /* a longer wait is not charged: retry later */
 };
 
 struct share {
@@ -21,15 +21,15 @@ struct share {
     uint64_t subject;
 };
 
-/* It takes a portion of every rule, waits until all of them are due, and sends it. */
+/* Takes a portion from every rule, waits until all of them are due, and sends it. */
 struct throttle {
     struct mk_request *request;
     struct mk_timer timer;
     uint64_t due_ms;  /* when the portion may be sent */
     uint64_t portion; /* what is left of it */
-    uint64_t free;    /* bytes that do not count */
+    uint64_t free;    /* bytes not counted */
     uint64_t size;    /* of a portion */
-    uint64_t left;    /* of the content; UINT64_MAX when unknown */
+    uint64_t left;    /* body bytes left; UINT64_MAX: unknown */
     size_t n;
     struct share shares[];
 };
@@ -109,7 +109,7 @@ static void consume_allowance(struct throttle *p, uint64_t n)
 static ssize_t read_throttled(void *ctx, struct mk_filter_next *inner, char *room, size_t cap)
 {
     struct throttle *p = ctx;
-    uint64_t may = p->left ? bytes_allowed_now(p) : cap; /* behind the last byte its end is for free */
+    uint64_t may = p->left ? bytes_allowed_now(p) : cap; /* EOF after the last byte is free */
     if (may == 0) {
         schedule_resume(p);
         return -EAGAIN;
@@ -166,7 +166,7 @@ void limits_throttle_response(struct limits_table *table, const struct limits_ru
     if (!p->free)
         acquire_portion(p);
     if (p->portion == p->left && p->due_ms <= throttle_now_ms(p))
-        return; /* all of it at once: it may go as it is */
+        return; /* small enough to be sent unthrottled */
     mk_timer_init(&p->timer, on_throttle_timer);
     mk_response_add_filter(response, &ops, p, length);
 }

@@ -22,7 +22,7 @@ struct format_compiler {
     const struct mk_conf_ctx *spot;
     mk_str text, rest;
     bool json, has_tabs;
-    bool quoted, escaped; /* what the text so far leads to */
+    bool quoted, escaped; /* state after the text so far */
     struct step *steps;
     size_t n, longest;
 };
@@ -54,7 +54,7 @@ static void add_text(struct format_compiler *c, mk_str text)
 /* ---- A verb: %s, %>s, %{Referer}i ---- */
 
 struct parsed_directive {
-    mk_str whole, braces; /* absent: it has none */
+    mk_str whole, braces; /* absent: none */
     char letter;
 };
 

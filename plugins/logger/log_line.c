@@ -65,7 +65,7 @@ static void add_escaped(struct line *line, mk_str text, size_t end)
         mk_log_escape_to(&line->out, text, end);
 }
 
-/* Keeps it one word, as blanks separate columns. */
+/* Keeps it one word, because spaces separate columns. */
 static void append_without_blanks(struct mk_buf *out, mk_str text, size_t end)
 {
     while (text.p) {
@@ -240,7 +240,7 @@ static void add_status(struct line *line, const struct step *s)
 {
     unsigned status = mk_access_record_status(line->record);
     (void)s;
-    /* 499 is the usual code for a client that left before it got a response */
+    /* 499 is the usual code for a client that disconnected before the response */
     mk_buf_add_num(&line->out, status || line->json ? status : 499);
 }
 

@@ -14,9 +14,9 @@ struct settings {
     unsigned log_level; /* enum mk_log_level */
     uint64_t max_size;
     uint32_t keep;
-    /* Opened once, however many hosts have this section. */
+    /* Opened once for all hosts with this section. */
     bool opened;
-    struct mk_logfile *access, *error; /* NULL: there is none */
+    struct mk_logfile *access, *error; /* NULL: none */
 };
 
 MK_PLUGIN_DECLARE(logger);
@@ -105,7 +105,7 @@ static bool is_special_target(mk_str where)
            mk_str_eq(where, MK_STR("syslog"));
 }
 
-/* A path is kept as it is found: printed, it must mean the same from everywhere. */
+/* Stored as an absolute path: valid from any folder. */
 static struct mk_logfile *open_log(struct mk_config *config, const struct settings *s, const char *key,
                                    mk_str *where)
 {

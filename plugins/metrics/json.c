@@ -72,7 +72,7 @@ static void print_requests(const struct totals *t, struct mk_buf *out)
     write_closing_char(out, '}');
 }
 
-/* Pairs of the end of a bucket and its count. */
+/* Pairs of bucket end and count. */
 static void print_buckets(const uint64_t buckets[BUCKETS], struct mk_buf *out)
 {
     bool is_first = true;
@@ -173,7 +173,7 @@ static void print_reloads(const struct snapshot *s, struct mk_buf *out)
     write_number(out, "reload_failed", r.last_failed ? (uint64_t)r.failed_at : 0);
 }
 
-/* Those that need attention, and when the first one ends; 0: nothing is encrypted. */
+/* Certificates that need attention, and the earliest expiry; 0: no TLS. */
 static void print_certificates(const struct snapshot *s, struct mk_buf *out)
 {
     struct certificates c;

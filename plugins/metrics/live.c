@@ -8,7 +8,7 @@
 
 enum { TICK_MS = 1000, SETTLE_MS = 1000, FRESH_MS = 500, RETRY_MS = 1000 };
 
-/* With a reference count: a slow viewer still gets an old event while the others get a new one. */
+/* Reference-counted: a slow viewer still receives an old event while others receive a new one. */
 struct event {
     unsigned users;
     size_t len;
@@ -113,7 +113,7 @@ static ssize_t read_events(void *ctx, char *room, size_t cap)
 {
     struct live_viewer *w = ctx;
     if (!w->event && metrics_meter_is_leaving(&w->live->meter, w->live->worker))
-        return 0; /* the browser reconnects, to a worker that stays */
+        return 0; /* the browser reconnects, to a worker that is not draining */
     if (!w->event && !start_latest_event(w))
         return -EAGAIN;
     size_t left = w->event->len - w->at, n = left < cap ? left : cap;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts requests, and answers with metrics: as text for Prometheus, as JSON and on a live page. */
+/* Counts requests, and serves metrics: as text for Prometheus, as JSON and on a live page. */
 #include <errno.h>
 #include <monkey/version.h>
 #include <sys/stat.h>
@@ -159,11 +159,11 @@ static bool is_known_host_name(const struct mk_request *request)
                     : mk_str_eq_nocase(host, name))
             return true;
     }
-    return host.len == 0; /* HTTP/1.0: neither a browser nor a proxy with names */
+    return host.len == 0; /* HTTP/1.0: neither a browser nor a proxy with virtual hosts */
 }
 
-/* A client on loopback may be a browser that a foreign name led here (DNS rebinding), or a proxy with
- * requests of other clients. So loopback also needs a known name, unless `all` admits every client. */
+/* A client on loopback may be a browser misled by a foreign name (DNS rebinding), or a proxy forwarding other
+ * clients' requests. So loopback also requires a known name, unless `all` admits every client. */
 static bool may_view(struct mk_request *request, const struct settings *s, enum view view)
 {
     const struct mk_addr *peer = mk_request_client_addr(request);

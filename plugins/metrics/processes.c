@@ -73,7 +73,7 @@ static uint64_t timeval_us(const struct timeval *t)
     return (uint64_t)t->tv_sec * 1000000 + (uint64_t)t->tv_usec;
 }
 
-/* Threads of a program with the server in it are workers, and count for themselves. */
+/* Worker threads of an embedding program count for themselves. */
 static uint64_t read_cpu(const struct meter *m)
 {
     struct rusage used;

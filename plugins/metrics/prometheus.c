@@ -72,7 +72,7 @@ static void print_certificate_problems(const struct snapshot *s, struct mk_buf *
         mk_buf_addf(out, "%s{problem=\"%s\"} %llu\n", name, labels[i], (unsigned long long)c.n[i]);
 }
 
-/* Of hosts with a name and a certificate. */
+/* For hosts with a name and a certificate. */
 static void print_certificates(const struct snapshot *s, struct mk_buf *out)
 {
     static const char name[] = "monkey_tls_certificate_expiry_timestamp_seconds";
@@ -149,7 +149,7 @@ static uint64_t cpu_of(const struct process_view *p)
 struct process_family {
     const char *name, *type, *help;
     uint64_t (*value)(const struct process_view *p);
-    bool is_told;   /* by the process itself; left out until then, or if 0 means unknown */
+    bool is_told;   /* reported by the process itself; omitted until then, or if 0 means unknown */
     bool is_micros; /* written as seconds */
 };
 

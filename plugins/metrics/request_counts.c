@@ -70,13 +70,13 @@ struct label *metrics_request_counts_label(struct counts *c, struct mk_config *c
 
 /* ---- Counting ---- */
 
-/* Of one status. */
+/* Per status. */
 struct seen {
     unsigned status;
     uint64_t *cells[MK_METHODS]; /* NULL: not counted yet */
 };
 
-/* Of one label. */
+/* Per label. */
 struct counter {
     uint64_t *host, *endings[MK_OUTCOMES];
     struct seen *seen;
@@ -87,7 +87,7 @@ struct counters {
     struct mk_worker *worker;
     const struct counts *counts;
     bool has_complained;
-    uint64_t lost; /* where requests are counted that no series has room for */
+    uint64_t lost; /* requests for which no series is left */
     struct counter of[];
 };
 
@@ -137,13 +137,13 @@ static struct seen *find_seen_status(struct counter *c, unsigned status)
                                                       : add_seen_status(c, status);
 }
 
-/* Of a series that has cells: no test for each of them. */
+/* For a series with cells: no check for each of them. */
 static inline void increment_cell(uint64_t *cell, uint64_t n)
 {
     __atomic_store_n(cell, *cell + n, __ATOMIC_RELAXED);
 }
 
-/* NULL: another worker is making the series, and the next request asks again. */
+/* NULL: another worker is creating the series, and the next request retries. */
 static uint64_t *find_cell(struct counters *all, const struct label *l, unsigned status, unsigned method)
 {
     char room[8];

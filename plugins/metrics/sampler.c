@@ -8,8 +8,8 @@ struct sampler {
     const struct metrics *metrics;
     const struct meter *meter;
     struct mk_timer timer;
-    uint64_t set;         /* of hosts: a number that their names give */
-    struct totals totals; /* of all hosts; too large for the stack of a worker */
+    uint64_t set;         /* id of the set of hosts, a hash of their names */
+    struct totals totals; /* of all hosts; too large for a worker's stack */
 };
 
 /* Connections and memory of all processes, and the counts of all hosts. */

@@ -5,7 +5,7 @@
 
 #include "exposition.h"
 
-/* One table, and the metric that is printed. */
+/* One table, and the metric being printed. */
 struct view {
     const struct mk_stat_registry *r;
     unsigned number;
@@ -15,7 +15,7 @@ struct view {
     unsigned cell;
 };
 
-/* False: there are no more tables. */
+/* False: no more tables. */
 static bool init_table_view(struct view *v, const struct mk_stat_registry *r, unsigned number)
 {
     v->r = r;
@@ -71,7 +71,8 @@ static void print_bound(struct mk_buf *out, const struct view *v, uint32_t serie
     metrics_exposition_add_value(out, n);
 }
 
-/* Histograms of both kinds have the bounds of the coarse one, which are ends of fine buckets, too: counts are exact. */
+/* Both kinds of histograms have the bounds of the coarse one, which are ends of fine buckets as well: counts
+ * are exact. */
 static void print_histogram(struct mk_buf *out, const struct view *v, uint32_t series)
 {
     unsigned n = v->metric->kind == MK_STAT_HISTOGRAM ? MK_STAT_BUCKETS : MK_STAT_FINE_BUCKETS, bound = 0;

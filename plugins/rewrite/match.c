@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Does a rule want a request? */
+/* Matches rules against requests. */
 #include "rules.h"
 
 /* ---- Patterns ---- */
@@ -15,7 +15,7 @@ static bool starts_with(mk_str text, mk_str prefix, bool nocase)
     return nocase ? mk_str_eq_nocase(head, prefix) : mk_str_eq(head, prefix);
 }
 
-/* "/old" is "/old" and what is below "/old/"; "/old/" is only the latter. */
+/* "/old" matches "/old" and everything below "/old/"; "/old/" matches only the latter. */
 static bool match_prefix(const struct rule *r, mk_str path, struct mk_regex_captures *out)
 {
     mk_str rest = mk_str_skip(path, r->pattern.len);
@@ -28,12 +28,12 @@ static bool match_prefix(const struct rule *r, mk_str path, struct mk_regex_capt
     return true;
 }
 
-/* The glob while it is being followed: the position of the last star, and the text that it matches so far.
- * Only that one ever has to take more, so that the time is at most the product of both lengths. */
+/* Glob matcher state: the position of the last star, and the text that it matches so far. Only the last star
+ * ever needs to match more, so the time is at most the product of both lengths. */
 struct glob {
     mk_str pattern, text;
     size_t p, t;
-    size_t star, from, to; /* star is MK_STR_NONE: there was none */
+    size_t star, from, to; /* star: MK_STR_NONE: none */
     unsigned stars;
 };
 
@@ -51,7 +51,7 @@ static void begin_star(struct glob *g, struct mk_regex_captures *out)
     set_star_capture(g, out);
 }
 
-/* The last star takes one byte more. */
+/* The last star matches one more byte. */
 static bool backtrack_star(struct glob *g, struct mk_regex_captures *out)
 {
     if (g->star == MK_STR_NONE)
@@ -102,7 +102,7 @@ static bool query_matches(const struct mk_request *request, mk_str word)
     return mk_str_match(query.p ? query : MK_STR(""), word);
 }
 
-/* Does a name begin with a dot, and the host not show such names? `.well-known` at the top is public (RFC
+/* Does a name begin with a dot on a host that hides such names? A top-level `.well-known` is public (RFC
  * 8615). */
 static bool is_hidden(const struct mk_request *request)
 {
@@ -182,7 +182,7 @@ static bool all_conditions_hold(const struct rule *rule, const struct mk_request
     return true;
 }
 
-/* Files are looked for at the path alone, not at what a variant may lead to. */
+/* File conditions are checked for the path only, not for its variants. */
 static bool conditions_may_hold(const struct rule *rule, const struct mk_request *request)
 {
     for (const struct condition *c = rule->conditions; c; c = c->next)
@@ -206,7 +206,7 @@ bool rewrite_rule_matches(const struct rule *rule, const struct mk_request *requ
     return pattern_matches(rule, mk_request_path(request), out, why) && all_conditions_hold(rule, request);
 }
 
-/* Does the rule lead beneath a path at which the request is already, so that it does not keep clients away? */
+/* Is the target below a path that the request already has, so that the rule does not keep clients away? */
 static bool targets_own_path(const struct rule *rule, mk_str path)
 {
     mk_str begin = rule->target.n ? rule->target.pieces[0].text : MK_STR_NULL;
@@ -216,7 +216,8 @@ static bool targets_own_path(const struct rule *rule, mk_str path)
     return begin.len && mk_str_starts(path, begin) && (!rest.len || rest.p[0] == '/');
 }
 
-/* A rewrite sends what a script would get to that script, and where a file is moved to where that file is. */
+/* A rewrite applies to a script's variant only if it leads to that script, and to a moved file's only if it
+ * leads to that file. */
 static bool applies_to_variant(const struct rule *rule, const struct mk_request *request, size_t i)
 {
     return rule->status || mk_request_variant_kind(request, i) == MK_VARIANT_READING ||

@@ -12,9 +12,9 @@ enum { TARGET_MAX = 64 * 1024 };
 
 /* ---- Logging ---- */
 
-/* Of a worker: a client must not be able to fill the log. */
+/* Per worker: clients must not flood the log. */
 struct quiet {
-    int64_t logged; /* the second of the last message */
+    int64_t logged; /* second of the last message */
 };
 
 static void log_rate_limited(struct mk_request *request, const struct rule *rule, const char *what)
@@ -50,10 +50,10 @@ static enum mk_verdict respond_redirect(struct mk_response *response, unsigned s
     return MK_DONE;
 }
 
-/* What is known of a request that a rule has changed. */
+/* State of a request that a rule has changed. */
 struct rewrite_state {
-    bool is_last;  /* no rule looks at it any more */
-    mk_str judged; /* the path that limits and passwords have judged; absent: none is known */
+    bool is_last;  /* no further rules apply */
+    mk_str judged; /* the path that limits and auth have checked; absent: unknown */
 };
 
 static struct rewrite_state *get_rewrite_state(struct mk_request *request)
@@ -65,7 +65,7 @@ static struct rewrite_state *get_rewrite_state(struct mk_request *request)
     return mk_request_attach(request, self, p, NULL) ? NULL : p;
 }
 
-/* Is that where the request is already? Then the rules are done with. */
+/* Is it the current target? Then rule processing ends. */
 static bool is_current_target(const struct mk_request *request, mk_str target)
 {
     struct mk_buf here = mk_buf_growing(TARGET_MAX);
@@ -93,8 +93,8 @@ static enum mk_verdict apply_rewrite(const struct rule *rule, struct mk_request 
     return is_current_target(request, target) ? MK_NEXT : rewrite_request(request, response, target);
 }
 
-/* A redirect that depends on a file tells whether the file is there. So the request first becomes itself: a
- * request that is about to change is judged by limits and passwords before the rules see it again. */
+/* A redirect that depends on a file reveals whether the file exists. So the request is first rewritten to
+ * itself: limits and auth check it before the rules see it again. */
 static enum mk_verdict recheck_original_path(struct rewrite_state *past, struct mk_request *request,
                                              struct mk_response *response)
 {
@@ -140,8 +140,8 @@ static bool try_rule(const struct rule *rule, struct mk_request *request, struct
     return can;
 }
 
-/* A rule may keep clients away from what a program serves: for a path that the program may read as one that
- * the rule is about, gateways must not be asked. */
+/* A rule may protect what a program serves: if a program may interpret the path as one that the rule covers,
+ * gateways must not receive the request. */
 static void mark_ambiguous_variants(const struct rule *rule, struct mk_request *request)
 {
     const mk_str *variants;

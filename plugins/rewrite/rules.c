@@ -12,7 +12,7 @@ static const char *const subjects[] = {[SUBJECT_HOST] = "host",
 
 #define SUBJECT_WORDS "host, method, scheme, query or file"
 
-/* The next word, which must be there. */
+/* The next word, which is required. */
 static bool expect_word(const struct mk_conf_ctx *spot, mk_str *rest, mk_str *word, const char *what)
 {
     if (!mk_conf_ctx_word(spot, rest, word))
@@ -50,7 +50,7 @@ static bool check_word(const struct mk_conf_ctx *spot, enum subject subject, mk_
     return true;
 }
 
-/* Names of hosts are compared in lower case. */
+/* Host names are compared in lower case. */
 static mk_str lowercase_copy(const struct mk_conf_ctx *spot, mk_str s)
 {
     char *room = mk_conf_ctx_alloc(spot, s.len + 1);
@@ -155,8 +155,7 @@ static bool parse_pattern(const struct mk_conf_ctx *spot, mk_str *rest, struct r
     return true;
 }
 
-/* Made a first time to see whether it is right; the one that is used is made when the host takes its rules.
- */
+/* Compiled once for validation; compiled again for use when the host takes its rules. */
 static bool check_regex(const struct mk_conf_ctx *spot, struct rule *r, mk_str target)
 {
     struct mk_regex_error why;

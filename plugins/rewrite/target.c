@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a rule leads to. What comes from the client is always escaped, and never becomes the name of a host
- * or a part of one. */
+/* Targets of rules. Text from clients is always escaped, and never becomes part of a host name. */
 #include "rules.h"
 
 enum { PIECES_MAX = 32 };
@@ -9,7 +8,7 @@ struct reader {
     const struct mk_conf_ctx *spot;
     struct rule *rule;
     const struct mk_regex *regex;
-    mk_str text; /* all of it */
+    mk_str text; /* complete text */
     size_t at;
 };
 
@@ -112,7 +111,7 @@ static bool add_named_capture(struct reader *r, mk_str reference, mk_str name)
     return false;
 }
 
-/* The text after a `$`: a digit, a name, or a name in braces. */
+/* The text after `$`: a digit, a name, or a name in braces. */
 static bool parse_reference(struct reader *r)
 {
     size_t from = r->at, name = from + 1;
@@ -158,7 +157,7 @@ static bool check_char(const struct reader *r)
     return true;
 }
 
-/* Query and fragment begin with a piece of their own. */
+/* Query and fragment start with a piece of their own. */
 static bool begin_query_or_fragment(struct reader *r, char c)
 {
     struct target *t = &r->rule->target;
@@ -174,7 +173,7 @@ static bool begins_query_or_fragment(const struct reader *r, char c)
            (c == '#' && t->fragment == PIECES_MAX);
 }
 
-/* Up to the next reference or part. */
+/* Up to the next reference or component. */
 static bool parse_text(struct reader *r)
 {
     size_t from = r->at;
@@ -199,7 +198,7 @@ static bool uses_first_capture(mk_str target)
     return false;
 }
 
-/* What a prefix left over goes to the end of the path, where the target does not say itself where. */
+/* The rest after a prefix is appended to the path, unless the target places it explicitly. */
 static bool add_implicit_capture(struct reader *r)
 {
     const struct target *t = &r->rule->target;
@@ -245,7 +244,7 @@ static bool parse_authority(struct reader *r)
     if (r->rule->target.n < 2)
         return report_target_error(
             r, r->text, "expected the name of a host, or `$host`: no capture may become a part of it");
-    /* Whatever follows is a path, so that a capture cannot go on with the name. */
+    /* What follows must be a path, so that a capture cannot extend the host name. */
     return char_at(r, r->at) == '/' || add_text(r, MK_STR("/"));
 }
 
@@ -301,7 +300,7 @@ void rewrite_target_print_current(const struct mk_request *request, struct mk_bu
     mk_buf_add(out, query);
 }
 
-/* As a client may have written it, so that nothing but a name or an address may pass. */
+/* Accepts only a valid name or address, since it may come from the client. */
 static bool append_host(struct mk_buf *out, const struct mk_request *request)
 {
     size_t before = out->len;
@@ -312,10 +311,10 @@ static bool append_host(struct mk_buf *out, const struct mk_request *request)
     return out->len > before;
 }
 
-/* Escapes what would mean something else in a query: `&`, `=`, `+`. */
+/* Escapes characters that are special in a query: `&`, `=`, `+`. */
 static void append_query_escaped(struct mk_buf *out, mk_str found, bool has_slashes)
 {
-    while (has_slashes && found.len) { /* what the client sent as %2F is escaped already */
+    while (has_slashes && found.len) { /* a %2F from the client is escaped already */
         size_t i = 0;
         while (i < found.len && !mk_str_starts(mk_str_skip(found, i), MK_STR("%2F")))
             i++;
@@ -350,7 +349,7 @@ static void append_request_query(const struct rule *rule, const struct mk_reques
     mk_buf_add(out, query);
 }
 
-/* Two slashes in front would make a host of what follows. */
+/* Two leading slashes would turn the rest into a host. */
 static void drop_double_slash(struct mk_buf *out)
 {
     size_t n = 0;

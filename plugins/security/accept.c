@@ -42,8 +42,8 @@ static enum mk_verdict read_proxy_header(struct mk_conn *c, struct security_work
     return header.has_peer && mk_conn_set_client_addr(c, &header.peer) ? MK_ERROR : MK_NEXT;
 }
 
-/* Would every request of the peer be denied, whatever it asks for? Rules that look at requests may let some
- * in, or say what the others say, too. */
+/* Would every request of the peer be denied? Rules with request conditions may admit some, or deny them as
+ * well. */
 static bool is_addr_denied(const struct security_policy *place, const struct mk_addr *peer)
 {
     struct security_facts facts = {.peer = peer};

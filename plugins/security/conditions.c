@@ -48,7 +48,7 @@ static bool is_upper_case(mk_str word)
     return true;
 }
 
-/* By their names, as far as they have numbers. */
+/* Bits of known methods. */
 static unsigned method_bit(mk_str word)
 {
     static const struct {

@@ -119,7 +119,7 @@ static void append_rules(struct security_policy *place, const struct security_ru
     place->parts |= rules ? rules->parts : 0;
 }
 
-/* Rules with a `from` are found by networks; the others are looked at one after the other. */
+/* Indexes rules with `from` by network; others are checked one by one. */
 static bool index_rules(struct mk_config *config, struct security_policy *place)
 {
     size_t n = 0;
@@ -171,13 +171,13 @@ static bool is_forwarded_header(mk_str field)
     return mk_str_eq_nocase(field, MK_STR("Forwarded"));
 }
 
-/* A proxy that says who its client is usually says how it came. */
+/* A proxy that reports its client usually reports the scheme as well. */
 static mk_str default_scheme_header(mk_str field)
 {
     return !field.p ? MK_STR_NULL : is_forwarded_header(field) ? field : MK_STR("X-Forwarded-Proto");
 }
 
-/* Trust depends on the network more than on the host, so a host inherits what it does not set. */
+/* Trust depends on the network more than on the host, so hosts inherit it. */
 static void set_real_ip(struct security_policy *place, const struct security *all,
                         const struct security_settings *s)
 {
@@ -219,7 +219,7 @@ static void check_proxy_protocol(struct mk_config *config, const struct security
     }
 }
 
-/* A field without trusted proxies, or trusted proxies without a field, is probably a mistake. */
+/* A header without trusted proxies, or the reverse, is probably a mistake. */
 static void check_real_ip(struct mk_config *config, const struct security *all,
                           const struct security_settings *s, const struct security_policy *place)
 {

@@ -10,7 +10,7 @@ static int set_proxy_error(struct security_proxy_header *out, const char *why)
     return -1;
 }
 
-/* Can it still become what begins so? */
+/* Can the input still become a text with this prefix? */
 static bool may_start_with(mk_str in, mk_str begin)
 {
     return mk_str_starts(in.len < begin.len ? begin : in, in.len < begin.len ? in : begin);
@@ -27,7 +27,7 @@ static bool parse_port(mk_str text, uint16_t *port)
     return true;
 }
 
-/* An address alone, of the family that was announced. */
+/* An address of the announced family, without port. */
 static bool parse_address(mk_str text, bool v6, struct mk_addr *out)
 {
     size_t colon = mk_str_find(text, ':');
@@ -78,18 +78,18 @@ static int parse_v1(mk_str in, struct security_proxy_header *out)
 
 enum {
     V2_HEAD = 16,   /* signature, command, family, length */
-    V2_VERSION = 2, /* the upper half of the command */
-    V2_LOCAL = 0,   /* the lower: the proxy speaks for itself, */
+    V2_VERSION = 2, /* upper half of the command */
+    V2_LOCAL = 0,   /* lower half: the proxy speaks for itself, */
     V2_PROXY = 1,   /* or for a client */
-    V2_UNSPEC = 0,  /* families: the upper half */
+    V2_UNSPEC = 0,  /* families: upper half */
     V2_INET = 1,
     V2_INET6 = 2,
     V2_UNIX = 3,
-    V2_DGRAM = 2, /* the largest kind of socket: the lower half */
+    V2_DGRAM = 2, /* largest socket type: lower half */
     V2_TLV_HEAD = 3,
     V2_TLV_CRC32C = 3,
     V2_TLV_SSL = 0x20,
-    V2_SSL_SIZE = 5, /* at least: a byte of flags, and how the client's certificate was verified */
+    V2_SSL_SIZE = 5, /* minimum: a byte of flags, and the verification result of the client's certificate */
     V2_SSL_CLIENT = 1,
     V2_CRC_SIZE = 4,
 };
@@ -106,8 +106,8 @@ static unsigned read_u16(mk_str s, size_t at)
 
 #define CRC32C_POLYNOMIAL 0x82f63b78u
 
-/* The checksum of RFC 9260, appendix A, over texts that follow each other, from 0 on; one bit after the other: it is for a few
- * hundred bytes, once a connection, and only where a proxy asks. */
+/* CRC-32C (RFC 9260, appendix A) over consecutive texts, from 0 on; bit by bit: it is for a few hundred bytes
+ * once per connection, and only if a proxy sends it. */
 static uint32_t crc32c(uint32_t before, mk_str text)
 {
     uint32_t crc = ~before;
@@ -119,7 +119,7 @@ static uint32_t crc32c(uint32_t before, mk_str text)
     return ~crc;
 }
 
-/* The checksum is of the whole header, with zeroes in its own place. */
+/* The checksum covers the whole header, with zeroes in its own place. */
 static bool checksum_matches(mk_str header, size_t at)
 {
     uint32_t told = (uint32_t)read_u16(header, at) << 16 | read_u16(header, at + 2);
@@ -128,8 +128,8 @@ static bool checksum_matches(mk_str header, size_t at)
     return crc32c(crc, mk_str_skip(header, at + V2_CRC_SIZE)) == told;
 }
 
-/* What follows the addresses: whether the client speaks TLS. All of it must be well made: what is wrong with it,
- * or NULL. */
+/* Parses what follows the addresses: whether the client uses TLS. Everything must be well-formed; returns an
+ * error text or NULL. */
 static const char *parse_tlvs(mk_str header, size_t at, struct security_proxy_header *out)
 {
     while (at < header.len) {
@@ -170,7 +170,7 @@ static int parse_v2_header(mk_str header, struct security_proxy_header *out)
     unsigned command = read_u8(header, v2_begin.len), kind = read_u8(header, v2_begin.len + 1);
     unsigned family = kind >> 4;
     if ((command & 15) == V2_LOCAL)
-        return (int)header.len; /* nothing else of it counts */
+        return (int)header.len; /* the rest is ignored */
     if (family > V2_UNIX || (kind & 15) > V2_DGRAM)
         return set_proxy_error(out, "the family of its header is unknown");
     if (header.len - V2_HEAD < sizes[family])

@@ -7,7 +7,7 @@ enum { HOPS_MAX = 64 };
 
 /* ---- Lists, from their end ---- */
 
-/* Is the quote escaped? Only an odd number of backslashes does that. */
+/* Is the quote escaped, by an odd number of backslashes? */
 static bool is_escaped(mk_str s, size_t at)
 {
     size_t n = 0;
@@ -16,8 +16,8 @@ static bool is_escaped(mk_str s, size_t at)
     return n % 2 == 1;
 }
 
-/* The last element of *rest, which ends before it then. From the end, because that is what our proxy wrote:
- * what a client has put before it cannot change how it is read. */
+/* Removes the last element of *rest. From the end, because that is what our proxy wrote: what a client has
+ * put before it cannot change how it is parsed. */
 static mk_str pop_last_element(mk_str *rest)
 {
     bool quoted = false;
@@ -36,8 +36,8 @@ static mk_str pop_last_element(mk_str *rest)
 
 struct walk {
     const struct mk_request *request;
-    mk_str field, rest; /* what is left of one line */
-    size_t line;        /* those before this one are left */
+    mk_str field, rest; /* rest of a line */
+    size_t line;        /* earlier lines are left */
 };
 
 static void walk_begin(struct walk *walk)
@@ -47,7 +47,7 @@ static void walk_begin(struct walk *walk)
         walk->line++;
 }
 
-/* The next element that is not empty, from the last one of the last line on; false when there are no more. */
+/* The next non-empty element, starting with the last of the last line; false: no more. */
 static bool walk_next(struct walk *walk, mk_str *element)
 {
     mk_str name, value;
@@ -67,8 +67,7 @@ static bool walk_next(struct walk *walk, mk_str *element)
 
 /* ---- Address ---- */
 
-/* Addresses need no escapes: where there are some it is none. Colons outside of quotes are wrong, but usual.
- */
+/* Addresses need no escapes: text with escapes is invalid. Unquoted colons are invalid too, but common. */
 static bool unquote_value(mk_str *s)
 {
     bool opened = s->len > 0 && s->p[0] == '"', closed = s->len > 1 && s->p[s->len - 1] == '"';
@@ -91,7 +90,7 @@ static mk_str parse_pair(mk_str *element)
     return pair;
 }
 
-/* A parameter of an element of Forwarded; absent when it has none. False: it is broken. */
+/* A parameter of a Forwarded element; absent: none. False: malformed. */
 static bool find_parameter(mk_str element, mk_str wanted, mk_str *found)
 {
     *found = mk_str_of(NULL, 0);
@@ -157,7 +156,7 @@ static bool is_any_of(mk_str word, mk_str a, mk_str b, mk_str c)
     return mk_str_eq_nocase(word, a) || mk_str_eq_nocase(word, b) || mk_str_eq_nocase(word, c);
 }
 
-/* Anything else says nothing. */
+/* Ignores other values. */
 static void parse_scheme(mk_str word, struct security_client *client)
 {
     bool is_secure = is_any_of(word, MK_STR("https"), MK_STR("wss"), MK_STR("on"));
@@ -167,8 +166,8 @@ static void parse_scheme(mk_str word, struct security_client *client)
     client->is_secure = is_secure;
 }
 
-/* Each proxy may have added an element, or the first one alone has: of the elements that trusted proxies have
- * written, the one furthest from us counts. */
+/* Each proxy may have added an element, or only the first one: of the elements written by trusted proxies,
+ * the furthest from us counts. */
 void security_real_ip_find_scheme(const struct security_real_ip *real, const struct mk_request *request,
                                   struct security_client *client)
 {

@@ -6,7 +6,7 @@
 
 enum { NAME_MAX_LEN = 253 };
 
-/* Before the first of these characters. */
+/* The text before the first of these characters. */
 static mk_str cut_before_any(mk_str s, const char *ends)
 {
     size_t len = 0;
@@ -15,7 +15,7 @@ static mk_str cut_before_any(mk_str s, const char *ends)
     return mk_str_first(s, len);
 }
 
-/* Absent when it is not the URL of a page somewhere. */
+/* Absent: not a page URL. */
 static mk_str url_host(mk_str url)
 {
     size_t colon = mk_str_find(url, ':');
@@ -29,7 +29,7 @@ static mk_str url_host(mk_str url)
     return close == MK_STR_NONE ? cut_before_any(host, ":") : mk_str_first(host, close + 1);
 }
 
-/* "example.org" of "img.example.org"; of an address nothing, and nothing of a name of one part. */
+/* "example.org" for "img.example.org"; absent for addresses and single labels. */
 static mk_str parent_domain(mk_str host)
 {
     struct mk_addr peer;

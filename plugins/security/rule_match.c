@@ -9,7 +9,7 @@ static bool matches_path(const struct security_rule *rule, mk_str path)
     return false;
 }
 
-/* `part` is lower already. */
+/* `part` is in lower case already. */
 static bool text_contains(mk_str text, mk_str part)
 {
     for (size_t at = 0; at + part.len <= text.len; at++)

@@ -35,9 +35,9 @@ static const struct part *guess_condition(mk_str word)
 struct line {
     const struct mk_conf_ctx *spot;
     struct security_rule *rule;
-    const struct part *part; /* with values that follow; NULL: none yet */
+    const struct part *part; /* condition whose values follow; NULL: none yet */
     mk_str named;            /* its name, until it has a value */
-    mk_str negation;         /* a `not` before a condition */
+    mk_str negation;         /* `not` before a condition */
 };
 
 static bool begin_condition(struct line *line, const struct part *part, mk_str word)
@@ -97,7 +97,7 @@ static void parse_rule(const struct mk_conf_ctx *spot, bool allows, struct secur
         security_rule_append(rules, line.rule);
 }
 
-/* `deny_hotlink PATTERN [HOST...]` is `Deny PATTERN not referer none self HOST...`. */
+/* `deny_hotlink PATTERN [HOST...]` means `Deny PATTERN not referer none self HOST...`. */
 static void parse_hotlink(const struct mk_conf_ctx *spot, struct security_rules *rules)
 {
     struct security_rule *rule = security_rule_new(spot, false);

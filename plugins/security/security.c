@@ -19,7 +19,7 @@ static enum mk_verdict on_accept(struct mk_conn *c, void *data)
 
 /* ---- Requests ---- */
 
-/* False: no memory. */
+/* False: out of memory. */
 static bool find_real_client(const struct security_real_ip *real, struct mk_request *request)
 {
     const struct mk_addr *proxy = mk_request_client_addr(request);
@@ -69,7 +69,7 @@ static void explain_match(struct mk_request *request, const struct security_rule
                        path.p ? ", for a path that may be read as " : "", MK_STR_ARG(path));
 }
 
-/* The path as a rule sees it; lower, if there is a room for that. */
+/* The path as matched by rules, in lower case if there is a buffer. */
 static mk_str lowercase_if_needed(mk_str path, char *room)
 {
     for (size_t i = 0; room && i < path.len; i++)
@@ -86,8 +86,8 @@ static bool is_path_denied(const struct security_policy *place, struct mk_reques
     return rule && !rule->allows;
 }
 
-/* The i-th variant. A rule for both says nothing of what a script makes of the rest of the path, when one above
- * it has allowed the path. */
+/* Checks the i-th variant. A rule that denies both does not apply to the PATH_INFO of a script if an earlier
+ * rule has allowed the path. */
 static bool is_variant_denied(const struct security_policy *place, struct security_facts *facts, mk_str path,
                               size_t i)
 {
@@ -111,7 +111,7 @@ static size_t longest_path_len(mk_str path, const mk_str *variants, size_t n)
     return len;
 }
 
-/* Its path and all variants of it. 0, 403, or why they are not known. */
+/* Checks the path and its variants. 0, 403, or the status if the variants are unknown. */
 static unsigned check_path_and_variants(const struct security_policy *place, struct mk_request *request)
 {
     mk_str path = mk_request_path(request);
