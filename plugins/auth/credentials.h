@@ -7,8 +7,9 @@
 
 enum {
     AUTH_NAME_MAX = 255,
-    AUTH_PASSWORD_MAX = 511,                                            /* what crypt(3) takes */
-    AUTH_BASIC_BUF_SIZE = AUTH_NAME_MAX + 1 + AUTH_PASSWORD_MAX + 1 + 8 /* decoders write three bytes at a time */
+    AUTH_PASSWORD_MAX = 511, /* what crypt(3) takes */
+    AUTH_BASIC_BUF_SIZE =
+        AUTH_NAME_MAX + 1 + AUTH_PASSWORD_MAX + 1 + 8 /* decoders write three bytes at a time */
 };
 
 /* Splits "Scheme rest" and returns the scheme; *rest is absent if nothing follows. */

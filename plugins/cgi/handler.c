@@ -145,7 +145,7 @@ static enum mk_verdict start_if_slot_granted(struct cgi_exchange *c, struct mk_r
     return cgi_exchange_respond_error(c, response, 503);
 }
 
-/* ---- The content ---- */
+/* ---- The body ---- */
 
 /* Receives the whole body before a process is started: a slow client occupies none. */
 static enum mk_verdict spool_request_body(struct cgi_exchange *c, struct mk_response *response)

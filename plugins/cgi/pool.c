@@ -128,7 +128,7 @@ static bool drop_request_of_busiest(struct cgi_pool *p, const struct cgi_client 
     return true;
 }
 
-/* ---- What calls ask ---- */
+/* ---- Queries ---- */
 
 bool cgi_pool_request_slot(struct cgi_pool *p, const struct cgi_settings *settings,
                            struct cgi_queue_entry *queue_entry, struct mk_request *request)

@@ -5,7 +5,7 @@
 
 #include <monkey/cgi.h>
 
-/* ---- Content ---- */
+/* ---- Body ---- */
 
 static ssize_t read_buffered(struct cgi_exchange *c, char *room, size_t cap)
 {

@@ -414,7 +414,7 @@ struct cgi_settings *cgi_settings_load(struct mk_config *config, unsigned *pools
     return collect_variables(config, s) ? s : NULL;
 }
 
-/* ---- Words of a route ---- */
+/* ---- Route arguments ---- */
 
 bool cgi_settings_bind(const struct mk_conf_ctx *spot, mk_str words, void **data)
 {

@@ -131,8 +131,9 @@ bool isolate_config_check(struct mk_config *config, const struct isolate_group *
         return true;
     struct mk_buf said = mk_buf_growing(SAID_MAX);
     int status = 0, fd = memfd_create("isolate", MFD_CLOEXEC);
-    int e =
-        fd < 0 ? -errno : isolate_group_config_write(group, "/", fd); /* Positions in generated text mean nothing to
+    int e = fd < 0
+                ? -errno
+                : isolate_group_config_write(group, "/", fd); /* Positions in generated text mean nothing to
                                                                        * the reader. */
     if (!e)
         e = run_check_process(group, fd, &said, &status);

@@ -25,7 +25,7 @@ enum {
     FILE_SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL
 };
 
-/* ---- What the master has of it ---- */
+/* ---- State in the master ---- */
 
 /* The front server has its own limits, and handles slow clients. */
 static int open_scoreboard(struct isolate_record *r)

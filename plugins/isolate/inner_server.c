@@ -48,7 +48,7 @@ int isolate_inner_server_load(struct mk_config *config, struct isolate_inner_ser
     return mk_config_add_cleanup(config, unmap_scoreboard, scoreboard) ? 0 : -ENOMEM;
 }
 
-/* ---- What no handler answers ---- */
+/* ---- Requests without a handler ---- */
 
 static enum mk_verdict decline_request(struct mk_request *request, struct mk_response *response, void *data)
 {

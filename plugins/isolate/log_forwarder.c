@@ -52,7 +52,7 @@ static void write_to_log(const struct isolate_log_forwarder *l, mk_str text)
         close(fd);
 }
 
-/* ---- What the group says ---- */
+/* ---- Output of the group ---- */
 
 /* worst case: empty lines, each with its prefix */
 struct parsed_line {

@@ -11,7 +11,7 @@ enum { ISOLATE_WORKERS_MAX = 64, ISOLATE_SLOTS = 4 * ISOLATE_WORKERS_MAX, ISOLAT
 
 /* One process; processes of older configurations have slots as well. */
 struct isolate_slot {
-    _Atomic int32_t pid; /* 0: free, like that of a dead process. Negative: being taken */
+    _Atomic int32_t pid;      /* 0: free, like that of a dead process. Negative: being taken */
     _Atomic uint32_t is_up;   /* accepts requests, or did until it died */
     _Atomic uint64_t version; /* version of its configuration */
 };

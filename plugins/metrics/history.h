@@ -54,8 +54,8 @@ struct history {
         _Atomic uint64_t now_ms;
         _Atomic uint32_t buckets[BUCKETS];
     } slices[SLICES];
-    _Atomic uint64_t buckets[BUCKETS]; /* all durations until the latest sample */
-    _Atomic uint64_t set;              /* set of hosts in the latest sample; 0: none */
+    _Atomic uint64_t buckets[BUCKETS];             /* all durations until the latest sample */
+    _Atomic uint64_t set;                          /* set of hosts in the latest sample; 0: none */
     _Atomic uint64_t raw[FIELDS], counted[FIELDS]; /* latest sample: raw values, and accumulated values */
 };
 

@@ -30,7 +30,7 @@ static void log_rate_limited(struct mk_request *request, const struct rule *rule
                    MK_STR_ARG(rule->value), what);
 }
 
-/* ---- What a rule does ---- */
+/* ---- Rule actions ---- */
 
 static enum mk_verdict respond_error(struct mk_response *response, unsigned status)
 {

@@ -7,8 +7,7 @@
 
 enum {
     SECURITY_PROXY_V1_MAX = 107, /* including its line feed */
-    SECURITY_PROXY_V2_MAX =
-        8192 /* the protocol allows 64 KB; client certificates are the largest content */
+    SECURITY_PROXY_V2_MAX = 8192 /* the protocol allows 64 KB; client certificates are the largest content */
 };
 
 struct security_proxy_header {

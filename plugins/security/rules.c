@@ -133,7 +133,7 @@ void security_rules_parse(const struct mk_conf_ctx *spot, struct security_rules 
                           MK_STR_ARG(mk_str_first(key, 80)));
 }
 
-/* ---- What a configuration needs of them afterwards ---- */
+/* ---- Use by the configuration ---- */
 
 static bool lowercase_pattern(struct mk_config *config, struct mk_pattern *pattern)
 {

@@ -149,7 +149,7 @@ void mk_cli_plugins_write_loaded(const struct mk_config_generation *g, struct mk
         write_hook_order(out, g, &stages[i]);
 }
 
-/* ---- Words of the command line ---- */
+/* ---- Command-line arguments ---- */
 
 static bool write_plugin_commands(const struct mk_plugin_object *o, void *ctx)
 {

@@ -13,7 +13,7 @@
 
 enum { WHY_MAX = 8 * 1024 };
 
-/* ---- Where it listens ---- */
+/* ---- Listen addresses ---- */
 
 /* An address that browsers may use although no interface has it: 127.0.0.5. */
 static bool add_certified_address(struct mk_https *h, const char *listen, size_t *n)
@@ -88,7 +88,7 @@ void mk_https_write_config(const struct mk_https *h, struct mk_buf *out)
     mk_buf_free(&quoted);
 }
 
-/* ---- While it serves ---- */
+/* ---- While serving ---- */
 
 void mk_https_renew(struct mk_https *h, struct mk_log *log)
 {

@@ -15,7 +15,7 @@ struct mk_file_cache;
 struct mk_root {
     int fd;
     const char *path; /* for messages */
-    mk_str at; /* request path that leads to it: "/docs"; empty or absent: "/", or a home folder */
+    mk_str at;        /* request path that leads to it: "/docs"; empty or absent: "/", or a home folder */
     struct mk_file_open_how how;
 };
 

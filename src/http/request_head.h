@@ -13,9 +13,8 @@
 #include "http/header.h"
 
 enum {
-    MK_REQUEST_HEAD_METHOD_MAX = 32, /* longer methods are rejected with 501 */
-    MK_REQUEST_HEAD_EMPTY_LINES_MAX =
-        4, /* maximum CRLFs before the request line (RFC 9112, section 2.2) */
+    MK_REQUEST_HEAD_METHOD_MAX = 32,     /* longer methods are rejected with 501 */
+    MK_REQUEST_HEAD_EMPTY_LINES_MAX = 4, /* maximum CRLFs before the request line (RFC 9112, section 2.2) */
 };
 
 struct mk_request_head_limits {

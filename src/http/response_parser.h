@@ -18,7 +18,7 @@ enum mk_response_parser_event {
     MK_RESPONSE_PARSER_MORE, /* all input was consumed, the end is not reached */
     MK_RESPONSE_PARSER_HEAD, /* r->head is complete, of an interim response (status below 200) or of the final
                               * one; its text is valid until the next call, as long as the input is */
-    MK_RESPONSE_PARSER_DATA,     /* *data is a piece of the body, never empty */
+    MK_RESPONSE_PARSER_DATA, /* *data is a piece of the body, never empty */
     MK_RESPONSE_PARSER_TRAILERS, /* *data is a piece of the trailer section: see mk_chunked_decode() */
     MK_RESPONSE_PARSER_END,      /* complete; *in is the data after it: after 101, the other protocol */
     MK_RESPONSE_PARSER_ERROR,    /* invalid response: see `problem` */

@@ -25,7 +25,7 @@ void mk_h2_head_init(struct mk_h2_head *h, struct mk_arena *arena, struct mk_hea
     mk_headers_init(&h->fields, room);
 }
 
-/* ---- One field after the other. Each step answers 0, MALFORMED or a status. ---- */
+/* ---- Header processing: each step returns 0, MALFORMED or a status ---- */
 
 static int count_header_size(struct mk_h2_head *h, mk_str name, mk_str value)
 {

@@ -7,7 +7,9 @@
 #include "base/arena.h"
 #include "http/request_head.h"
 
-enum { MK_H2_HEAD_HEADER_OVERHEAD = 32 }; /* size of a field in addition to its bytes (RFC 9113, section
+enum {
+    MK_H2_HEAD_HEADER_OVERHEAD = 32
+}; /* size of a field in addition to its bytes (RFC 9113, section
                                            * 6.5.2) */
 
 struct mk_h2_cookie_crumb;

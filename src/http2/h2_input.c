@@ -33,7 +33,7 @@ static bool is_idle_stream(const struct mk_h2 *h2, uint32_t stream)
     return stream > h2->last_stream || stream % 2 == 0;
 }
 
-/* ---- Content ---- */
+/* ---- Body ---- */
 
 static bool charge_recv_window(struct mk_h2 *h2, uint32_t length)
 {
@@ -187,7 +187,7 @@ static bool apply_initial_window(struct mk_h2 *h2, uint32_t size)
     return true;
 }
 
-/* ---- What is about the connection ---- */
+/* ---- Connection headers ---- */
 
 static bool apply_setting(struct mk_h2 *h2, unsigned id, uint32_t value)
 {

@@ -15,7 +15,7 @@ enum {
     AT_ONCE_MAX = 16 * 1024,
     TURN_MAX = 8 * 1024 * 1024, /* maximum bytes for one connection before yielding to others */
     TINY = 64,                  /* smaller DATA frames are charged to the abuse budget */
-    SOURCE_ROOM = 16 * 1024, /* a head is followed by the first body data of its source: an error may still
+    SOURCE_ROOM = 16 * 1024,    /* a head is followed by the first body data of its source: an error may still
                               * replace it */
 };
 
@@ -96,7 +96,7 @@ static bool write_head(struct mk_h2_stream *s)
     return true;
 }
 
-/* ---- Content ---- */
+/* ---- Body ---- */
 
 /* The body cannot be completed. */
 MK_COLD static enum progress fail_response(struct mk_h2_stream *s)

@@ -58,7 +58,7 @@ void mk_h2_recv_window_close_stream(struct mk_h2_stream *s)
     mk_list_remove(&s->touched);
 }
 
-/* ---- Unread content ---- */
+/* ---- Unread body ---- */
 
 static void count_held(struct mk_h2_stream *s, int64_t by)
 {

@@ -79,7 +79,8 @@ static void set_body_length(struct mk_h2_stream *s, const struct mk_h2_head *hea
         mk_http_stream_close_remote(&s->d);
     else if (head->expects_continue)
         mk_http_stream_set_input_state(&s->d, MK_INPUT_AWAITS_CONTINUE);
-    s->d.x->request.length = head->protocol.p ? 0 : s->announced; /* data that follows belongs to the tunnel */
+    s->d.x->request.length =
+        head->protocol.p ? 0 : s->announced; /* data that follows belongs to the tunnel */
 }
 
 static unsigned fill_request(struct mk_h2_stream *s, const struct mk_h2_head *head, bool ends)

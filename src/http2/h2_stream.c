@@ -263,7 +263,7 @@ void mk_h2_stream_drain(struct mk_h2_stream *s)
     mk_h2_stream_set_clock(s, MK_TIMEOUT_RATE);
 }
 
-/* ---- Incoming content ---- */
+/* ---- Incoming body ---- */
 
 /* Wakes a handler or source that waits for body data: some has arrived, or none will. */
 static void wake_reader(struct mk_h2_stream *s)

@@ -18,7 +18,7 @@ enum mk_h2_remote {
     MK_H2_REMOTE_SETTINGS, /* then its SETTINGS, */
     MK_H2_REMOTE_OPEN,     /* then any frame */
     MK_H2_REMOTE_GOAWAY,   /* the same; GOAWAY was received */
-    MK_H2_REMOTE_CLOSED, /* EOF: all frames are read. mk_conn_is_half_closed() is true earlier, when the FIN
+    MK_H2_REMOTE_CLOSED,   /* EOF: all frames are read. mk_conn_is_half_closed() is true earlier, when the FIN
                           * arrives, and frames before the FIN still count */
     MK_H2_REMOTES
 };

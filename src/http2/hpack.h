@@ -26,7 +26,7 @@ typedef int mk_hpack_on_header(void *ctx, mk_str name, mk_str value);
  * -ENOMEM. -ECANCELED: the callback stopped. */
 mk_err mk_hpack_decode(struct mk_hpack *h, mk_str block, mk_hpack_on_header *on_field, void *ctx) MK_MUST_USE;
 
-/* ---- Encoding; as always with a mk_buf, what does not fit shows in out->failed ---- */
+/* ---- Encoding; as always with a mk_buf, overflow is recorded in out->failed ---- */
 
 void mk_hpack_encode_status(struct mk_buf *out, unsigned status);
 /* The name may be in any case. */

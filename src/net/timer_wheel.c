@@ -5,7 +5,7 @@
 _Static_assert(sizeof(struct mk_timer) == 3 * sizeof(void *) + 2 * sizeof(uint32_t),
                "the binary interface fixes the size of a timer");
 
-/* ---- Rings of timers; a link that is in none is NULL ---- */
+/* ---- Timer rings; an unlinked timer has NULL links ---- */
 
 static void init_ring(struct mk_timer_link *head)
 {

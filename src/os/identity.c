@@ -30,7 +30,8 @@ mk_err mk_identity_find(const char *user, const char *group, struct mk_identity 
     out->n_groups = MK_IDENTITY_GROUPS;
     if (getgrouplist(user, out->gid, out->groups, &out->n_groups) >= 0)
         return 0;
-    mk_err e = out->n_groups > MK_IDENTITY_GROUPS ? 0 : -ENOMEM; /* getgrouplist() stored the required number */
+    mk_err e =
+        out->n_groups > MK_IDENTITY_GROUPS ? 0 : -ENOMEM; /* getgrouplist() stored the required number */
     out->n_groups = -1;
     return e;
 }

@@ -134,7 +134,7 @@ mk_err mk_sandbox_allow_writing(struct mk_sandbox *s, const char *folder)
     return allow_folder(s, folder, READ_RIGHTS | WRITE_RIGHTS);
 }
 
-/* ---- What libraries read ---- */
+/* ---- Files read by libraries ---- */
 
 /* Consecutive NUL-terminated paths. */
 static mk_err allow_paths(struct mk_sandbox *s, const char *paths)

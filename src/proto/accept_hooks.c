@@ -148,7 +148,7 @@ static void on_close(struct mk_conn *c, enum mk_outcome ending)
 const struct mk_conn_ops mk_accept_hooks_ops = {
     .advance = advance, .on_timeout = on_timeout, .on_close = on_close};
 
-/* ---- What hooks may ask ---- */
+/* ---- Queries for hooks ---- */
 
 const struct mk_addr *mk_conn_client_addr(const struct mk_conn *c)
 {

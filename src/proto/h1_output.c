@@ -11,8 +11,7 @@ enum {
     CHUNK_HEAD = 6,  /* "ffff\r\n", with leading zeros: reserved before the length is known */
     ROOM_MIN = 4096, /* minimum buffer for a read of the source */
     BYTES_PER_ITERATION = 8 * 1024 * 1024, /* maximum bytes for one connection before yielding to others */
-    COPY_MAX =
-        16 * 1024, /* file bytes: up to this size, copying after the head is cheaper than sendfile */
+    COPY_MAX = 16 * 1024, /* file bytes: up to this size, copying after the head is cheaper than sendfile */
 };
 
 static struct mk_buf *output_buffer(const struct mk_h1 *h)
@@ -185,7 +184,7 @@ bool mk_h1_output_head(struct mk_h1 *h)
     return true;
 }
 
-/* ---- Content ---- */
+/* ---- Body ---- */
 
 static enum mk_h1_progress set_broken(struct mk_h1 *h, enum mk_outcome ending)
 {
@@ -331,7 +330,8 @@ static enum mk_h1_progress pull_body(struct mk_h1 *h, const struct mk_response_b
     bool chunked = h->delimiter == MK_H1_BY_CHUNKS;
     choose_buffer_size(h, out);
     if (out->cap - out->len < ROOM_MIN) {
-        enum mk_h1_progress p = flush_output(h, !content->source); /* a source may take any time to continue */
+        enum mk_h1_progress p =
+            flush_output(h, !content->source); /* a source may take any time to continue */
         if (p != MK_H1_COMPLETE)
             return p;
     }

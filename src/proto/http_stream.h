@@ -32,8 +32,8 @@ enum mk_http_stream_input {
 
 /* Progress of the response beyond the states above. */
 enum mk_http_stream_response {
-    MK_RESPONSE_PENDING,  /* nothing written */
-    MK_RESPONSE_BUFFERED, /* head in the output buffer, nothing sent: can still be replaced */
+    MK_RESPONSE_PENDING,    /* nothing written */
+    MK_RESPONSE_BUFFERED,   /* head in the output buffer, nothing sent: can still be replaced */
     MK_RESPONSE_HEAD_SENT,  /* head sent */
     MK_RESPONSE_BODY_ENDED, /* body source ended; the end of the message is not written yet */
     MK_RESPONSE_RECORDED,   /* access-log entry written */

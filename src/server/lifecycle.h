@@ -28,11 +28,11 @@ enum mk_lifecycle_step {
     MK_STEP_SERVE,       /* announce that the first workers serve */
     MK_STEP_FAIL,        /* the first workers cannot serve: exit with an error */
     MK_STEP_START_TRIAL, /* load the configuration in a trial process; mk_lifecycle_trial_done() follows */
-    MK_STEP_LOAD, /* load it here, open its sockets, call mk_lifecycle_config_loaded(), then let plugins
+    MK_STEP_LOAD,      /* load it here, open its sockets, call mk_lifecycle_config_loaded(), then let plugins
                    * prepare */
     MK_STEP_START_NEW, /* start the new workers, then call mk_lifecycle_workers_started() */
     MK_STEP_REJECT,    /* free the new configuration, if loaded, and keep the old one */
-    MK_STEP_ABANDON,        /* the new workers cannot serve: kill them and keep the old configuration */
+    MK_STEP_ABANDON,   /* the new workers cannot serve: kill them and keep the old configuration */
     MK_STEP_GIVE_UP_RELOAD, /* the reload takes too long: abort it in any phase and keep the old
                              * configuration */
     MK_STEP_HAND_OVER,      /* the new workers serve: tell the old ones to drain */

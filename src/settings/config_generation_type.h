@@ -40,8 +40,8 @@ struct mk_config_source {
     mk_str text;
     const struct mk_embedding *embedding; /* NULL: not embedded. Otherwise `text` is added after the file */
     struct mk_config_overrides overrides;
-    struct mk_shared_state *shared; /* outlives generations; NULL: each generation has its own */
-    bool tried;                     /* another process has just loaded it without errors */
+    struct mk_shared_state *shared;              /* outlives generations; NULL: each generation has its own */
+    bool tried;                                  /* another process has just loaded it without errors */
     const struct mk_config_generation *previous; /* the active generation; NULL: none. Needed only during the
                                                   * load */
 };

@@ -185,7 +185,7 @@ static bool show_listen(const void *field, size_t i, struct mk_buf *out)
          AT(site.user_dir),                                                                                  \
          .help = "Serve this folder of each home directory as `/~name/`; `off` (the default) serves none. "  \
                  "Users are looked up when the configuration is loaded."},                                   \
-        {.name = "Indexfile", .alias_of = "Index"}, /* names of Monkey 1.6 */                            \
+        {.name = "Indexfile", .alias_of = "Index"}, /* names of Monkey 1.6 */                                \
         {.name = "SymLink", .alias_of = "FollowSymlinks"}, {.name = "Resume", .alias_of = "Ranges"},         \
         MK_SETTINGS_TLS_KEYS(AT, DEF)
 #define WITH_DEFAULT(text) text
@@ -456,7 +456,7 @@ static const struct mk_conf_table server_table = {
     .help = "Settings of the server, and defaults for all hosts.",
 };
 
-/* ---- [HOST] and what belongs to it ---- */
+/* ---- [HOST] and its sections ---- */
 
 static const struct mk_conf_key host_keys[] = {
     {.name = "ServerName",
@@ -534,7 +534,8 @@ static void parse_pair(const struct mk_conf_ctx *spot)
 {
     struct mk_conf_pairs *pairs = spot->out;
     struct mk_conf_pair one = {.key = spot->entry->key, .value = spot->entry->value, .entry = spot->entry};
-    (void)!mk_arena_append(spot->arena, &pairs->at, &pairs->n, &one, sizeof one); /* the arena records the failure */
+    (void)!mk_arena_append(spot->arena, &pairs->at, &pairs->n, &one,
+                           sizeof one); /* the arena records the failure */
 }
 
 static bool show_pair(const void *in, size_t i, struct mk_buf *key, struct mk_buf *value)

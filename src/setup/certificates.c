@@ -152,7 +152,7 @@ static bool collect_pairs(struct tls_builder *b, const struct mk_vhost_config *s
     return true;
 }
 
-/* ---- What is wrong ---- */
+/* ---- Errors ---- */
 
 static bool is_same_path(mk_str path, const char *file)
 {

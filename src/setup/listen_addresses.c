@@ -257,7 +257,7 @@ static bool is_host_reachable(const struct mk_config_generation *g, const struct
     return found;
 }
 
-/* ---- What tells hosts apart ---- */
+/* ---- Distinguishing hosts ---- */
 
 struct name_count {
     unsigned n;

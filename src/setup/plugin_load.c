@@ -7,7 +7,7 @@
 #include "setup/builtin_handlers.h"
 #include "setup/plugins.h"
 
-/* ---- The list of those that are loaded ---- */
+/* ---- Loaded plugins ---- */
 
 static unsigned plugin_priority(const struct mk_loaded_plugin *l)
 {
@@ -144,7 +144,7 @@ static void add_or_close(struct mk_config_generation *g, struct mk_loaded_plugin
     mk_plugin_object_close(&l->object);
 }
 
-/* ---- What a plugin needs ---- */
+/* ---- Plugin dependencies ---- */
 
 enum { DEPTH_MAX = 8 }; /* bounds circular dependencies */
 

@@ -46,7 +46,7 @@ size_t mk_plugins_detach_objects(struct mk_config_generation *g,
     return n;
 }
 
-/* ---- What they bring ---- */
+/* ---- Plugin features ---- */
 
 const struct mk_conf_table *mk_plugins_find_section_table(const struct mk_config_generation *g,
                                                           mk_str section)
@@ -77,7 +77,7 @@ const struct mk_handler *mk_plugins_find_handler(const struct mk_config_generati
     return found;
 }
 
-/* ---- What available plugins would bring ---- */
+/* ---- Features of available plugins ---- */
 
 enum feature_kind { BRINGS_SUCCESSOR, BRINGS_SECTION, BRINGS_HANDLER };
 

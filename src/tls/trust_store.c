@@ -15,7 +15,7 @@
 
 enum { PATH_ROOM = 4096, HASH_DIGITS = 8 };
 
-/* ---- Those of a file ---- */
+/* ---- CAs from a file ---- */
 
 mk_err mk_tls_trust_store_read_file(const char *file, const char *what,
                                     mk_err (*stamp_add_number)(void *ctx, X509 *x), void *ctx,
@@ -59,7 +59,7 @@ static X509_STORE *read_ca_file(const char *file, struct mk_tls_settings_error *
     return NULL;
 }
 
-/* ---- Those of the system: OpenSSL's file and folders ---- */
+/* ---- System CAs: OpenSSL's file and folders ---- */
 
 static const char *system_ca_file(void)
 {

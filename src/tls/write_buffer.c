@@ -7,7 +7,7 @@
 #include "base/mem.h"
 
 enum {
-    RECORD_MORE = 64, /* record overhead, rounded up */
+    RECORD_MORE = 64,                                            /* record overhead, rounded up */
     ROOM = MK_TLS_WRITE_PLAINTEXT_MAX + 16 * RECORD_MORE + 4096, /* for the data of a call */
     SMALL = 4096,                                                /* better sent with what follows */
     KEPT_MAX = 256 * 1024, /* protocol messages that the peer does not read */

@@ -27,7 +27,7 @@ struct mk_codec_response_state {
     struct mk_fcgi fcgi;
     void (*on_error_text)(void *ctx, mk_str text);
     void *ctx;
-    int error; /* after MK_RESPONSE_PARSER_ERROR: return value of mk_upstream_request_head() */
+    int error;           /* after MK_RESPONSE_PARSER_ERROR: return value of mk_upstream_request_head() */
     const char *problem; /* its reason (static string) */
 };
 
@@ -47,7 +47,7 @@ struct mk_codec_ops {
 
 extern const struct mk_codec_ops mk_codec_http, mk_codec_fastcgi, mk_codec_scgi, mk_codec_uwsgi;
 
-/* ---- What several protocols share ---- */
+/* ---- Common to several protocols ---- */
 
 /* Body without framing. */
 extern const struct mk_codec_body_framing mk_codec_plain_frame;

@@ -158,7 +158,7 @@ static mk_err http_write_head(struct mk_buf *out, const struct mk_upstream_reque
     return 0;
 }
 
-/* ---- Its content ---- */
+/* ---- Its body ---- */
 
 /* Leading zeros are valid (RFC 9112, section 7.1) and pad the chunk size to the reserved length. */
 static void write_chunk_frame(char *piece, size_t len)

@@ -59,8 +59,7 @@ struct mk_upstream_conn {
     struct mk_backend_set *set;
     struct mk_upstream_conn_options options;
     void (*on_ready)(void *ctx, unsigned which);
-    void (*on_down)(
-        void *ctx); /* the server went down before it responded; fail over to another? NULL: no */
+    void (*on_down)(void *ctx); /* the server went down before it responded; fail over to another? NULL: no */
     void *ctx;
     uint64_t client; /* the request's mk_client_share_key() */
     uint64_t began_us;
@@ -74,8 +73,7 @@ struct mk_upstream_conn {
     bool is_held_back; /* the last attempt was refused because the client's share was used up */
     bool is_answered;  /* a byte of the response has arrived */
 
-    struct mk_sockaddr
-        to; /* remote address; last member, because it is large and never cleared */
+    struct mk_sockaddr to; /* remote address; last member, because it is large and never cleared */
 };
 
 static inline void mk_upstream_conn_move(struct mk_upstream_conn *c, enum mk_upstream_conn_state to)

@@ -15,9 +15,8 @@ enum { ERRORS_MAX = 64 * 1024 }; /* maximum logged bytes of standard error */
 struct cgi_handler_type {
     const struct mk_plugin *plugin;
     enum mk_upstream_protocol protocol;
-    uint16_t port; /* default port of servers */
-    const char *
-        split; /* default extension of scripts; NULL: the handler has no script files */
+    uint16_t port;     /* default port of servers */
+    const char *split; /* default extension of scripts; NULL: the handler has no script files */
 };
 
 struct cgi_route {

@@ -29,7 +29,7 @@ static void update_conn_counts(struct mk_backend *o, int open, int idle)
     mk_stat_set(&o->cells[MK_UPSTREAM_STATS_IDLE], o->n_idle);
 }
 
-/* ---- Sweeping: timeouts of those that wait, and of idle connections ---- */
+/* ---- Sweeping: timeouts of waiting requests and idle connections ---- */
 
 /* Schedules a sweep; an earlier one stays scheduled. */
 static void schedule_sweep(struct mk_pool *p, uint32_t ms)
@@ -624,8 +624,7 @@ static bool watch_wake_fd(struct mk_pool *p)
 {
     int event = mk_conn_limit_wake_fd(&p->limit, p->row);
     for (unsigned i = 0; i < p->upstreams->n; i++)
-        mk_wait_queue_wake_all(
-            &p->sets[i]); /* requests may have waited for this configuration's limit */
+        mk_wait_queue_wake_all(&p->sets[i]); /* requests may have waited for this configuration's limit */
     if (event < 0)
         return true;
     p->wakes = mk_watcher_new(p->worker, event, MK_READABLE, on_wake_event, p);

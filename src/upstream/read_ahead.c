@@ -50,7 +50,7 @@ bool mk_read_ahead_fill(struct mk_upstream_request *c)
     return c->ahead.is_awaited;
 }
 
-/* ---- Is the reader slow? ---- */
+/* ---- Slow-reader detection ---- */
 
 static bool has_more_from_server(const struct mk_upstream_request *c)
 {

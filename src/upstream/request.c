@@ -330,7 +330,7 @@ bool mk_upstream_request_buffered_body(struct mk_upstream_request *c, mk_str *co
     return c->state.is == MK_UPSTREAM_REQUEST_CONTENT && mk_upstream_request_receive_buffered(c, content);
 }
 
-/* ---- What callers ask ---- */
+/* ---- Queries ---- */
 
 unsigned mk_upstream_status_for_error(int error)
 {

@@ -20,15 +20,12 @@ struct mk_request_body {
     /* Which client trailers to forward; NULL: none */
     bool (*sends_trailer)(struct mk_request_body *b, mk_str name);
     uint8_t mode;
-    bool
-        has_upgrade; /* the request asks for an upgrade. Its body must end before the upgrade; a body that is
+    bool has_upgrade; /* the request asks for an upgrade. Its body must end before the upgrade; a body that is
                       * too long resets this to false */
-    bool is_held; /* the client waits for 100 Continue; the backend decides */
+    bool is_held;     /* the client waits for 100 Continue; the backend decides */
 
-    bool
-        is_tunnel; /* the backend has switched protocols: data read from now on belongs to the tunnel */
-    bool
-        is_readable; /* mk_request_read() may be called, because the server called the handler or its
+    bool is_tunnel;   /* the backend has switched protocols: data read from now on belongs to the tunnel */
+    bool is_readable; /* mk_request_read() may be called, because the server called the handler or its
                       * source */
     bool is_complete; /* all of it is in `text` and `spool` */
     char *text;       /* beginning of the body; NULL: none */

@@ -368,7 +368,7 @@ int mk_upstream_request_receive_head(struct mk_upstream_request *c)
     return e;
 }
 
-/* ---- Content ---- */
+/* ---- Body ---- */
 
 /* Moves body data to the buffer, in which it may already be, removing its framing. */
 static size_t copy_body(struct mk_upstream_request *c, char *buf, size_t cap)

@@ -4,10 +4,12 @@
 #include "upstream/request_state.h"
 #include "upstream/request_timer.h"
 
-enum { ROOM_MIN = 4096 }; /* minimum space for body data: less is not worth a call of the source or a smaller
+enum {
+    ROOM_MIN = 4096
+}; /* minimum space for body data: less is not worth a call of the source or a smaller
                            * buffer */
 
-/* ---- Content into the buffer ---- */
+/* ---- Body into the buffer ---- */
 
 static uint64_t body_bytes_left(const struct mk_upstream_request_body_state *content)
 {

@@ -26,9 +26,9 @@ void mk_upstream_request_send_init_tunnel(struct mk_upstream_request *c);
 
 /* Result of mk_upstream_request_send_run(). */
 enum mk_upstream_request_send_result {
-    MK_UPSTREAM_REQUEST_SEND_WAITS,       /* waiting for the connection or the source, or finished */
-    MK_UPSTREAM_REQUEST_SEND_YIELDS,      /* more to send; yields to others */
-    MK_UPSTREAM_REQUEST_SEND_CONN_BROKEN, /* the server accepts no more data; see c->error */
+    MK_UPSTREAM_REQUEST_SEND_WAITS,         /* waiting for the connection or the source, or finished */
+    MK_UPSTREAM_REQUEST_SEND_YIELDS,        /* more to send; yields to others */
+    MK_UPSTREAM_REQUEST_SEND_CONN_BROKEN,   /* the server accepts no more data; see c->error */
     MK_UPSTREAM_REQUEST_SEND_SOURCE_FAILED, /* the source failed; see c->error */
 };
 /* Sends as much as the server accepts. */

@@ -48,8 +48,7 @@ static void run_getaddrinfo(void *ctx)
     struct mk_dns_lookup *l = ctx;
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG}, *found = NULL;
     int e = lookup_is_wanted(l) ? getaddrinfo(l->host, NULL, &hints, &found) : EAI_AGAIN;
-    if (e &&
-        lookup_is_wanted(l)) { /* AI_ADDRCONFIG fails on a machine that has only loopback addresses */
+    if (e && lookup_is_wanted(l)) { /* AI_ADDRCONFIG fails on a machine that has only loopback addresses */
         hints.ai_flags = 0;
         e = getaddrinfo(l->host, NULL, &hints, &found);
     }

@@ -27,9 +27,9 @@ struct mk_exchange {
     const struct mk_request_target *pending;           /* in MK_DISPATCH_GUARDS: the rewritten target */
     unsigned at;                                       /* index of the next hook or route */
     unsigned reroutes, rewrites;
-    unsigned allowed;         /* methods allowed by routes that match this path */
-    unsigned declined_status; /* status set by the last handler that passed; 0: none */
-    mk_err read_error;        /* result of all further mk_request_read() calls; 0: no error */
+    unsigned allowed;                        /* methods allowed by routes that match this path */
+    unsigned declined_status;                /* status set by the last handler that passed; 0: none */
+    mk_err read_error;                       /* result of all further mk_request_read() calls; 0: no error */
     const struct mk_plugin *deciding_plugin; /* plugin whose on_request responded; NULL: none */
     bool follows_client;                     /* set by mk_request_cancel_on_disconnect() */
     bool body_has_ended;                     /* the whole body was read */
@@ -41,8 +41,7 @@ struct mk_exchange {
     bool too_long_logged_at;    /* an oversized body was logged */
     bool has_own_body_max;      /* the handler of `body_route` has its own limit */
     bool handler_sets_body_max; /* the handler sets the body limit: mk_handler.body_max */
-    bool
-        challenge; /* allowed only as an ACME challenge, see mk_https_policy_is_acme_request() */
+    bool challenge;             /* allowed only as an ACME challenge, see mk_https_policy_is_acme_request() */
     const struct mk_route *body_route; /* route whose handler has decided about the body limit; NULL: none
                                         * yet */
     struct mk_request_limits *limits;  /* limits of this request, in its arena; NULL: none */

@@ -119,7 +119,8 @@ const struct mk_addr *mk_request_client_addr(const struct mk_request *r)
 
 int mk_request_set_client_addr(struct mk_request *r, const struct mk_addr *peer)
 {
-    struct mk_addr *own = mk_arena_alloc(r->arena, sizeof *own); /* the old address belongs to the connection */
+    struct mk_addr *own =
+        mk_arena_alloc(r->arena, sizeof *own); /* the old address belongs to the connection */
     if (!own)
         return -ENOMEM;
     *own = *peer;

@@ -192,7 +192,7 @@ static void advance_spool(struct request_spool *s, uint64_t max)
     }
 }
 
-/* ---- What handlers call ---- */
+/* ---- Handler API ---- */
 
 static const char key;
 

@@ -180,7 +180,7 @@ static bool has_inner_double_slash(const struct mk_request *r, const struct mk_r
 mk_str mk_request_target_uri(const struct mk_request *r, const struct mk_request_target *a)
 {
     mk_str path = a->target.path, query = a->target.query;
-    bool is_path = a->path.len && a->path.p[0] == '/';          /* not "*", and not the authority of CONNECT */
+    bool is_path = a->path.len && a->path.p[0] == '/'; /* not "*", and not the authority of CONNECT */
     bool in_one = !query.p || path.p + path.len + 1 == query.p; /* an absolute-form target may have no path */
     if (is_path && (a->by == MK_TARGET_BY_ROUTE || !in_one || may_have_dot_segments(a) ||
                     (!a->is_plain && has_inner_double_slash(r, a))))

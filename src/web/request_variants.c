@@ -55,8 +55,7 @@ unsigned mk_request_variants_of_target(const struct mk_request *r, const struct 
         unsigned status = found ? find_variants(r, a, found) : 503;
         if (status)
             return status;
-        ((struct mk_request_target *)(uintptr_t)a)->variants =
-            found; /* computed once per path */
+        ((struct mk_request_target *)(uintptr_t)a)->variants = found; /* computed once per path */
     }
     *out = a->variants;
     return 0;

@@ -310,7 +310,7 @@ int mk_response_send_1xx(struct mk_request *request, const struct mk_response *r
     return request->ops->interim(request->ops_ctx, status, fields, n);
 }
 
-/* ---- Content ---- */
+/* ---- Body ---- */
 
 int64_t mk_response_length(const struct mk_response *r)
 {

@@ -130,7 +130,7 @@ int mk_events_worker_open(struct mk_events_worker *w, struct mk_request *request
     return 0;
 }
 
-/* ---- What owners call ---- */
+/* ---- Owner API ---- */
 
 struct mk_request *mk_events_request(const struct mk_events *s)
 {

@@ -62,7 +62,7 @@ struct mk_ws_worker {
     struct mk_ws_deflate
         *coders[MK_WS_DEFLATE_WINDOWS]; /* without context takeover, by window size; NULL until needed */
     struct mk_timer rest;               /* frees their memory when unused for a while */
-    uint64_t inflated; /* cost of inflating messages of all sockets in this loop iteration */
+    uint64_t inflated;                  /* cost of inflating messages of all sockets in this loop iteration */
 };
 
 extern const struct mk_sm_machine mk_ws_machine;

@@ -13,10 +13,10 @@ enum {
     WINDOW = 1 << WINDOW_BITS,
     STEP = 4096, /* minimum output space per call */
     TAIL_LEN = 4,
-    TABLES_FREE = 64,     /* blocks with dynamic tables allowed per message, however short, */
-    TABLES_EVERY = 128,   /* and one more per this many bytes: no compressor produces more */
-    TABLES_COST = 1024,   /* cost of building tables, in bytes that could be inflated in that time */
-    END_COST = 64 * 1024, /* cost of a final block: the window is saved and restored */
+    TABLES_FREE = 64,           /* blocks with dynamic tables allowed per message, however short, */
+    TABLES_EVERY = 128,         /* and one more per this many bytes: no compressor produces more */
+    TABLES_COST = 1024,         /* cost of building tables, in bytes that could be inflated in that time */
+    END_COST = 64 * 1024,       /* cost of a final block: the window is saved and restored */
     HEAD_BITS_MAX = 3 + 7 + 32, /* block header without tables */
 };
 
@@ -251,8 +251,7 @@ static int inflate_piece(z_stream *z, struct inflate_cost *e, mk_str data, struc
             return error;
         if ((r != Z_OK && r != Z_STREAM_END && r != Z_BUF_ERROR) || !is_within_cost_limit(e, z))
             return -EBADMSG;
-        bool goes_on =
-            r != Z_BUF_ERROR || z->data_type != before; /* bits of the last byte may be left */
+        bool goes_on = r != Z_BUF_ERROR || z->data_type != before; /* bits of the last byte may be left */
         if (z->avail_in == 0 && z->avail_out > 0 && !goes_on)
             return 0;
     }

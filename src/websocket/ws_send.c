@@ -84,7 +84,7 @@ static const struct mk_ws_frame *choose_frame(struct mk_websocket *s, struct mk_
     return packed;
 }
 
-/* ---- What the owner calls ---- */
+/* ---- Owner API ---- */
 
 int mk_websocket_send(struct mk_websocket *s, enum mk_websocket_kind kind, mk_str data)
 {

@@ -227,7 +227,7 @@ int mk_ws_socket_open(struct mk_ws_worker *w, struct mk_request *request, struct
     return 0;
 }
 
-/* ---- What owners ask ---- */
+/* ---- Queries ---- */
 
 struct mk_request *mk_websocket_request(const struct mk_websocket *s)
 {

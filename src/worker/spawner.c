@@ -127,7 +127,8 @@ static void handle_request(struct spawner *s)
 {
     struct mk_spawner_request q;
     int fds[MK_FD_PASSING_MAX] = {-1, -1, -1};
-    ssize_t n = mk_fd_passing_receive(SOCKET, s->room, sizeof q + MK_SPAWNER_TEXT, fds); /* poll reported it */
+    ssize_t n =
+        mk_fd_passing_receive(SOCKET, s->room, sizeof q + MK_SPAWNER_TEXT, fds); /* poll reported it */
     if (n == -EPIPE)
         kill_all_and_exit(s);
     if (n < 0 && n != -EMSGSIZE)

@@ -12,7 +12,7 @@ static mk_err send_to_master(struct mk_worker *w, struct mk_control_message m)
     return e == -EPIPE ? -ENOTCONN : e;
 }
 
-/* ---- What plugins call ---- */
+/* ---- Plugin API ---- */
 
 int mk_worker_request_reload(struct mk_worker *w)
 {

@@ -152,7 +152,7 @@ static void flush_queues(struct mk_loop_task *t)
             flush_queue(&w->mail.queues[i]);
 }
 
-/* ---- What plugins call ---- */
+/* ---- Plugin API ---- */
 
 static mk_err enqueue_message(struct mk_worker_message_queue *q, const struct message_head *message_head,
                               mk_str message)

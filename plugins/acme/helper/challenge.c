@@ -39,7 +39,7 @@ bool acme_backoff_wait(struct acme_backoff *p, uint64_t retry_s)
     return true;
 }
 
-/* ---- The answer ---- */
+/* ---- The response ---- */
 
 static bool is_http_challenge(const struct acme_cert_spec *spec)
 {
