@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Its startup hangs: its own log names the worker. */
+/* Certificates from a CA (RFC 8555). A separate program, monkey-acme, communicates with the CA. This file
+ * gives it its jobs, and serves the challenge responses. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -14,11 +15,10 @@
 #define PROGRAM "monkey-acme"
 
 struct acme {
-    struct acme_settings *settings; /* signals of a terminal are for the master */
+    struct acme_settings *settings; /* NULL: no [ACME] */
     struct acme_cert_spec *specs;
     struct acme_helper_job job;
-    const char *answers; /* Certificates from a CA (RFC 8555). A separate program, monkey-acme, communicates
-                          * with the CA. This file gives it its jobs, and serves the challenge responses. */
+    const char *answers; /* folder of http-01 */
     bool is_prepared, has_alpn;
 };
 
@@ -184,7 +184,7 @@ static void worker_stop(struct mk_worker *worker, void *data)
 
 /* ---- A request ---- */
 
-/* Other tokens may belong to another program, which puts its answers below the document root. */
+/* Other tokens may belong to another program, which puts its responses into the document root. */
 static enum mk_verdict serve_challenge(struct mk_request *request, struct mk_response *response,
                                        void *host_data)
 {
@@ -212,8 +212,7 @@ MK_PLUGIN(acme) = {
     .name = "acme",
     .version = MONKEY_VERSION,
     .help = "Gets certificates from an authority, such as Let's Encrypt, and renews them (RFC 8555).",
-    .order =
-        1, /* before passwords and redirects: the authority has no password, and HTTPS may not work yet */
+    .order = 1, /* before authentication and redirects: the CA has no password, and HTTPS may not work yet */
     .sections = sections,
     .load = load,
     .host = bind_host,

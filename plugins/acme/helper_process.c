@@ -10,14 +10,12 @@
 #include <unistd.h>
 
 enum {
-    FIRST_MS = 300,  /* Other tokens may belong to another program, which puts its responses into the document
-                      * root. */
-    BUSY_MS = 10000, /* before authentication and redirects: the CA has no password, and HTTPS may not work
-                      * yet */
+    FIRST_MS = 300,  /* `explain` exits before */
+    BUSY_MS = 10000, /* the helper of an older configuration uses the same state */
     AGAIN_MS = 10000,
     AGAIN_MAX_MS = 3600 * 1000,
-    LOOK_S = 12 * 3600,       /* `explain` exits before */
-    RUN_MS = 4 * 3600 * 1000, /* each of its steps has a limit, so this is a bug */
+    LOOK_S = 12 * 3600,       /* the clock may have been set in the meantime */
+    RUN_MS = 4 * 3600 * 1000, /* each of its steps has a timeout, so this is a bug */
     JOB_MAX = 64 * 1024 * 1024,
     EXIT_BUSY = 75,
 };
@@ -25,12 +23,12 @@ enum {
 struct acme_helper_process {
     struct mk_worker *worker;
     const struct acme_helper_job *job;
-    struct mk_timer timer; /* of the next start; while the helper runs: of its end */
+    struct mk_timer timer; /* of the next start; while the helper runs: its timeout */
     struct mk_subprocess *child;
     struct mk_watcher *watcher;
-    int fd; /* each of its steps has a timeout, so this is a bug */
+    int fd; /* its output */
     uint32_t again_ms;
-    uint64_t next_s; /* of the next start; while the helper runs: its timeout */
+    uint64_t next_s; /* requested by the helper; 0: none yet */
     size_t len;
     char line[2048];
 };
@@ -48,7 +46,7 @@ static void handle_helper_line(struct acme_helper_process *r, mk_str line)
     else if (level && *level)
         mk_worker_log(r->worker, (enum mk_log_level)(level - letters), "acme: %.*s",
                       MK_STR_ARG(mk_str_skip(line, 2)));
-    else if (line.len) /* a message of a library */
+    else if (line.len) /* a library's message */
         mk_worker_log(r->worker, MK_LOG_WARN, "acme: %.*s", MK_STR_ARG(line));
 }
 
@@ -91,7 +89,7 @@ static void on_helper_readable(void *ctx, unsigned which)
 
 /* ---- End ---- */
 
-/* requested by the helper; 0: none yet */
+/* A draining worker renews nothing: its successor has its own helper process. */
 static bool is_worker_leaving(const struct mk_worker *w)
 {
     struct mk_worker_stats s;
@@ -147,7 +145,7 @@ static void on_helper_exit(void *ctx, int status)
 
 /* ---- Start ---- */
 
-/* a library's message */
+/* A memory file: holds a text of any length, complete from the start. */
 static int open_job_file(const struct acme_helper_job *job)
 {
     struct mk_buf text = mk_buf_growing(JOB_MAX);

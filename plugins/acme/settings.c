@@ -218,7 +218,7 @@ static mk_str trim_right(mk_str text)
     return text;
 }
 
-/* A draining worker renews nothing: its successor has its own helper process. */
+/* Here, because the helper lacks the rights of the master. */
 static void read_account_file(struct mk_config *config, struct acme_settings *s)
 {
     char room[ACCOUNT_BYTES];
@@ -281,7 +281,7 @@ static bool is_dns_label(mk_str label)
     return label.len > 0 && label.len < 64 && label.p[0] != '-' && label.p[label.len - 1] != '-';
 }
 
-/* A memory file: holds a text of any length, complete from the start. */
+/* Letters, digits and `-`, which are valid in file names and in certificates. */
 static bool is_certifiable_name(mk_str name)
 {
     bool has_letter = false; /* in the last part; otherwise it is an address */
@@ -383,7 +383,7 @@ static bool collect_cert_names(struct mk_config *config, struct acme_cert_spec *
     if (!w->names || n > NAMES_MAX)
         return false;
     bool ok = true;
-    for (size_t i = 0; i < n; i++) /* all of them, to report each mistake */
+    for (size_t i = 0; i < n; i++) /* all of them, to report each error */
         ok &= add_cert_name(config, w, h, host, own ? h->names.v[i] : mk_vhost_name_at(host, i));
     return ok && w->n;
 }

@@ -27,7 +27,7 @@ static struct owner worker_owner(const struct mk_config *config)
     return o;
 }
 
-/* all of them, to report each error */
+/* Its name, or its number. The text is overwritten by the next call. */
 static const char *user_name(uid_t uid)
 {
     static char number[24];
@@ -38,7 +38,7 @@ static const char *user_name(uid_t uid)
 
 /* ---- Looking ---- */
 
-/* Ours, where no other user could have put anything: acme_state_folder_create() hands it over. */
+/* Our own folder, which no other user could write to: acme_state_folder_create() hands it over. */
 static bool can_change_owner(const struct owner *o, const struct stat *st)
 {
     return o->is_other && st->st_uid == geteuid() && !(st->st_mode & OTHERS_WRITE);
@@ -58,7 +58,7 @@ static void report_owner(struct mk_config *config, const struct acme_settings *s
     mk_config_hint(config, "hand it over: `chown -R %s %s`", user_name(wanted), s->state.p);
 }
 
-/* True: there is a folder, and it is right or will be made so. */
+/* True: the folder exists, and is correct or can be corrected. */
 static bool check_state_folder(struct mk_config *config, const struct acme_settings *s, const struct owner *o,
                                const char *path)
 {
@@ -75,7 +75,7 @@ static bool check_state_folder(struct mk_config *config, const struct acme_setti
     return false;
 }
 
-/* Our own folder, which no other user could write to: acme_state_folder_create() hands it over. */
+/* Workers go through the folders above it. Groups of the user other than its first one are not considered. */
 static bool can_search_folder(const struct owner *o, const struct stat *st)
 {
     mode_t bit = st->st_uid == o->uid ? S_IXUSR : st->st_gid == o->gid ? S_IXGRP : S_IXOTH;
@@ -102,19 +102,19 @@ static void check_parent_folders(struct mk_config *config, const struct acme_set
     }
 }
 
-/* True: the folder exists, and is correct or can be corrected. */
+/* Files created by the helper. */
 static bool is_known_file_name(const char *name)
 {
     static const char *const names[] = {"account.key", "account.json", "lock",           "certificates",
                                         "orders",      "failures",     ACME_HTTP_FOLDER, ACME_ALPN_FOLDER,
-                                        "lost+found" /* of a file system that is mounted there */};
+                                        "lost+found" /* of a mounted file system */};
     for (size_t i = 0; i < MK_LEN(names); i++)
         if (strcmp(name, names[i]) == 0)
             return true;
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strncmp(name, ".new-", 5) == 0;
 }
 
-/* Files created by the helper. */
+/* A folder is handed over with its contents: a shared one, such as /etc, must not be. */
 static void warn_of_foreign_files(struct mk_config *config, const struct acme_settings *s)
 {
     DIR *d = opendir(s->state.p);
@@ -152,13 +152,13 @@ void acme_state_folder_check(struct mk_config *config, const struct acme_setting
 
 /* ---- Making ---- */
 
-/* of a mounted file system */
+/* What this call has created, for removal on failure. */
 struct created {
-    size_t parents; /* A folder is handed over with its contents: a shared one, such as /etc, must not be. */
+    size_t parents; /* length of the path to the first missing folder; 0: none was missing */
     bool state, inner[MK_LEN(inner_folders)];
 };
 
-/* What this call has created, for removal on failure. */
+/* Parent folders are accessible to everyone, whatever the umask. */
 static void create_parents(const char *path, struct created *created)
 {
     char room[PATH_MAX];
@@ -200,7 +200,7 @@ static void remove_created(int fd, const char *path, const struct created *creat
     (void)rmdir(room);
 }
 
-/* length of the path to the first missing folder; 0: none was missing */
+/* A descriptor, or a negated errno value. Does not change the owner of a new folder. */
 static int open_or_create_folder(int at, const char *path, bool *is_new)
 {
     *is_new = mkdirat(at, path, 0700) == 0;
@@ -212,7 +212,7 @@ static int open_or_create_folder(int at, const char *path, bool *is_new)
 
 static int chown_folder(int fd, const struct owner *o, unsigned depth);
 
-/* Parent folders are accessible to everyone, whatever the umask. */
+/* Follows no links. A file with several hard links may belong to someone else. */
 static int chown_entry(int at, const char *name, const struct owner *o, unsigned depth)
 {
     struct stat st;
@@ -226,7 +226,8 @@ static int chown_entry(int at, const char *name, const struct owner *o, unsigned
     return fd < 0 ? -errno : chown_folder(fd, o, depth + 1);
 }
 
-/* The folder comes after its content: until then no other user can change that. Closes the descriptor. */
+/* The folder is handed over after its contents: until then no other user can change them. Closes the
+ * descriptor. */
 static int chown_folder(int fd, const struct owner *o, unsigned depth)
 {
     int e = depth > DEPTH_MAX ? -ELOOP : 0;
@@ -257,7 +258,7 @@ static int create_subfolders(int at, struct created *created)
     return e;
 }
 
-/* Follows no links. A file with several hard links may belong to someone else. */
+/* New folders in a folder that already belongs to the workers. */
 static int chown_new_subfolders(int at, const struct owner *o, const struct created *created)
 {
     int e = 0;

@@ -92,7 +92,7 @@ bool isolate_cgroup_find_own(const char *proc, struct isolate_cgroup_path *out,
         return set_error(why, "this process has no control group of version 2", "");
     own[strcspn(own, "\n")] = '\0';
     size_t len = strlen(own), end = sizeof part - 1;
-    if (len >= end && strcmp(own + len - end, part) == 0) /* we have moved there */
+    if (len >= end && strcmp(own + len - end, part) == 0) /* the server has moved there */
         own[len - end] = '\0';
     (void)snprintf(out->own, sizeof out->own, "%s", strcmp(own, "/") == 0 ? "" : own);
     return true;
@@ -110,11 +110,12 @@ static pid_t parent_of(pid_t pid)
     char path[40], text[TEXT_MAX];
     int parent = 0;
     (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    const char *behind = read_text(path, text) ? strrchr(text, ')') : NULL; /* the name may hold anything */
+    const char *behind =
+        read_text(path, text) ? strrchr(text, ')') : NULL; /* the name may contain anything */
     return behind && sscanf(behind, ") %*c %d", &parent) == 1 ? parent : 0;
 }
 
-/* the server has moved there */
+/* Is it a descendant of this process? */
 static bool is_child_of_ours(pid_t pid)
 {
     const pid_t self = getpid();
@@ -130,7 +131,7 @@ static bool move_process(const char *to, pid_t pid)
     return write_text(to, text) || errno == ESRCH;
 }
 
-/* the name may contain anything */
+/* Number of our processes in the list, all moved; -1: one cannot be moved. */
 static int move_own_processes(const char *from, const char *to, bool *has_others)
 {
     char text[TEXT_MAX], *end;
@@ -142,7 +143,7 @@ static int move_own_processes(const char *from, const char *to, bool *has_others
         long pid = strtol(at, &end, 10);
         if (end == at)
             break;
-        if (!is_child_of_ours((pid_t)pid)) /* Is it a descendant of this process? */
+        if (!is_child_of_ours((pid_t)pid)) /* may have exited: then it is not in the next round's list */
             *has_others = true;
         else if (!move_process(to, (pid_t)pid))
             return -1;
@@ -152,7 +153,8 @@ static int move_own_processes(const char *from, const char *to, bool *has_others
     return n;
 }
 
-/* Number of our processes in the list, all moved; -1: one cannot be moved. */
+/* The kernel allows no cgroup except the root to have both processes and limited children. So all existing
+ * processes leave: supervisors of other services and, after a reload, the workers. */
 static bool move_into_subgroup(const struct isolate_cgroup_path *p, char *why)
 {
     char to[PATH_MAX], from[PATH_MAX];
@@ -165,7 +167,7 @@ static bool move_into_subgroup(const struct isolate_cgroup_path *p, char *why)
     own_cgroup_path(p, "server/cgroup.procs", to);
     own_cgroup_path(p, "cgroup.procs", from);
     int n = move_process(to, getpid()) ? 1 : -1;
-    for (int i = 0; i < ROUNDS && n > 0; i++) /* may have exited: then it is not in the next round's list */
+    for (int i = 0; i < ROUNDS && n > 0; i++) /* they may start others meanwhile */
         n = move_own_processes(from, to, &has_others);
     if (n < 0)
         return set_error(why, "cannot write", to);

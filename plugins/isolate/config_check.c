@@ -19,12 +19,11 @@ enum { SAID_MAX = 16 * 1024, CHECK_MS = 20000 };
 
 extern char **environ;
 
-/* The kernel allows no cgroup except the root to have both processes and limited children. So all existing
- * processes leave: supervisors of other services and, after a reload, the workers. */
+/* The check loads the service, so it gets no more of the environment than the group. */
 static void exec_config_check(const struct isolate_group *group, pid_t parent)
 {
     char **environment = isolate_environment_build(group, environ, NULL);
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* they may start others meanwhile */
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of user resets it */
     if (environment && getppid() == parent)
         isolate_process_exec(true, 3, environment);
 }
@@ -46,7 +45,7 @@ static _Noreturn void run_child(const struct isolate_group *group, int config_fd
     _exit(127);
 }
 
-/* The check loads the service, so it gets no more of the environment than the group. */
+/* Reads its output to the end. False: timeout. */
 static bool read_output(int from, struct mk_buf *said)
 {
     char room[4096];
@@ -63,7 +62,7 @@ static bool read_output(int from, struct mk_buf *said)
     return n == 0;
 }
 
-/* a change of user resets it */
+/* Kills it with its subprocesses. `*status`: from waitpid(2). */
 static void reap_check(pid_t pid, bool kills, int *status)
 {
     if (kills)
@@ -96,7 +95,7 @@ static int run_check_process(const struct isolate_group *group, int config_fd, s
     return e;
 }
 
-/* Reads its output to the end. False: timeout. */
+/* Positions in generated text mean nothing to the reader. */
 static mk_str strip_file_position(mk_str line)
 {
     static const char mark[] = "error: ";
@@ -105,7 +104,7 @@ static mk_str strip_file_position(mk_str line)
     return found && is_ours ? mk_str_skip(line, (size_t)(found - line.p) + sizeof mark - 1) : line;
 }
 
-/* Kills it with its subprocesses. `*status`: from waitpid(2). */
+/* Source lines and markers are indented. */
 static void report_output(struct mk_config *config, const struct isolate_group *group,
                           const struct mk_buf *said)
 {
@@ -131,10 +130,8 @@ bool isolate_config_check(struct mk_config *config, const struct isolate_group *
         return true;
     struct mk_buf said = mk_buf_growing(SAID_MAX);
     int status = 0, fd = memfd_create("isolate", MFD_CLOEXEC);
-    int e = fd < 0
-                ? -errno
-                : isolate_group_config_write(group, "/", fd); /* Positions in generated text mean nothing to
-                                                                       * the reader. */
+    int e =
+        fd < 0 ? -errno : isolate_group_config_write(group, "/", fd); /* serves nothing: any folder will do */
     if (!e)
         e = run_check_process(group, fd, &said, &status);
     if (e)

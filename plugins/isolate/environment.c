@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "environment.h"
 
-enum { DERIVED_MAX = 64 * 1024, KEY_MIN = 32 /* Source lines and markers are indented. */ };
+enum { DERIVED_MAX = 64 * 1024, KEY_MIN = 32 /* Duda rejects shorter ones */ };
 
-/* serves nothing: any folder will do */
+/* Variables used by programs of all kinds. A final `_` matches every name with this prefix. */
 static const char *const passed[] = {
     "PATH",         "HOME",         "LANG",         "LANGUAGE",      "LC_",
     "TZ",           "TMPDIR",       "SSL_CERT_DIR", "SSL_CERT_FILE", /* OpenSSL */
     "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"};
-/* Duda rejects shorter ones */
+/* Variables of a service manager for the front server, and ours for the group. */
 static const char *const taken[] = {"LISTEN_", "MONKEY_", "NOTIFY_SOCKET", "WATCHDOG_"};
 
 static bool is_name_in_list(mk_str name, const char *const *list, size_t n)
@@ -39,7 +39,7 @@ static bool is_configured(const struct isolate_settings *s, mk_str name)
 
 /* ---- Keys ---- */
 
-/* Variables used by programs of all kinds. A final `_` matches every name with this prefix. */
+/* A key that is too short stays short, so that Duda rejects it; but the group does not learn it. */
 static void append_derived_key(struct mk_buf *out, mk_str key, mk_str purpose)
 {
     char derived[32];
@@ -53,7 +53,8 @@ static void append_derived_key(struct mk_buf *out, mk_str key, mk_str purpose)
     mk_buf_add_char(out, ' ');
 }
 
-/* Variables of a service manager for the front server, and ours for the group. */
+/* Builds "DUDA_KEYS=..." of the group. The keys of the server or of other groups cannot be derived from
+ * it. */
 static char *derive_group_keys(const struct isolate_group *g, mk_str keys)
 {
     char room[128];
@@ -79,7 +80,7 @@ static size_t count_lines(char *const *lines)
     return n;
 }
 
-/* A key that is too short stays short, so that Duda rejects it; but the group does not learn it. */
+/* The line for the group; NULL: none. */
 static char *choose_line(const struct isolate_group *g, char *line)
 {
     mk_str value = mk_str_from_c(line), name = mk_str_cut(&value, '=');

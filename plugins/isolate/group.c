@@ -26,8 +26,7 @@ static bool report_error(struct mk_config *c, const struct isolate_settings *s, 
 
 /* ---- Names ---- */
 
-/* Builds "DUDA_KEYS=..." of the group. The keys of the server or of other groups cannot be derived from
- * it. */
+/* "shop" of "/srv/shop/monkey-shop.so" */
 static mk_str default_name(mk_str service)
 {
     mk_str name = service, rest = service;
@@ -132,7 +131,7 @@ static bool set_user(struct mk_config *c, struct isolate_group *g)
 
 /* ---- The record ---- */
 
-/* The line for the group; NULL: none. */
+/* Socket paths must be short. */
 static const char *runtime_base_folder(bool is_for_others)
 {
     static const char *const names[] = {"RUNTIME_DIRECTORY", "XDG_RUNTIME_DIR"};
@@ -145,7 +144,7 @@ static const char *runtime_base_folder(bool is_for_others)
     return access("/run", W_OK | X_OK) == 0 ? "/run" : "/tmp";
 }
 
-/* Other users cannot guess it, and so not make it before us. */
+/* A random name, so that other users cannot create it first. */
 static bool choose_folder_and_socket(struct mk_config *c, struct isolate_record *r, const char *name)
 {
     uint64_t number;
@@ -179,7 +178,7 @@ static bool open_record(struct mk_config *c, struct isolate_group *g)
     return g->part;
 }
 
-/* Socket paths must be short. */
+/* The configuration may be checked on another machine than it will serve on. */
 static void warn_of_useless_limits(struct mk_config *c, const struct isolate_settings *s)
 {
     struct isolate_cgroup_path place;

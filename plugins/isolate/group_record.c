@@ -18,7 +18,7 @@ void isolate_record_close_private_fds(struct isolate_record *r)
     }
 }
 
-/* the plugin may have been removed, not the server */
+/* A process that can write a group's configuration controls what runs as its user. */
 static void close_fds_in_child(void)
 {
     for (struct isolate_record *r = all; r; r = r->next)

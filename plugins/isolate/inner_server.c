@@ -15,10 +15,8 @@ struct isolate_inner_server {
     struct isolate_scoreboard *scoreboard;
     int board_fd;
     uint64_t version;
-    unsigned char secret[ISOLATE_SECRET]; /* otherwise the supervisor does, when old workers no longer need
-                                           * it */
-    bool has_told;                        /* A process that can write a group's configuration controls what
-                                           * runs as its user. */
+    unsigned char secret[ISOLATE_SECRET]; /* copied from the scoreboard before a service ran */
+    bool has_told;                        /* a request without proof was logged in this process */
 };
 
 static void unmap_scoreboard(void *scoreboard)
@@ -34,7 +32,7 @@ int isolate_inner_server_load(struct mk_config *config, struct isolate_inner_ser
     if (!variable.p)
         return 0;
     struct isolate_inner_server *inside = mk_config_alloc(config, sizeof *inside);
-    (void)prctl(PR_SET_DUMPABLE, 0); /* copied from the scoreboard before a service ran */
+    (void)prctl(PR_SET_DUMPABLE, 0); /* other processes of the user cannot read the secret, or attach to us */
     if (!inside || !mk_num_parse(variable, &fd) || fd > INT32_MAX)
         return inside ? -EINVAL : -ENOMEM;
     void *scoreboard = mmap(NULL, sizeof *inside->scoreboard, PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd, 0);
@@ -48,7 +46,7 @@ int isolate_inner_server_load(struct mk_config *config, struct isolate_inner_ser
     return mk_config_add_cleanup(config, unmap_scoreboard, scoreboard) ? 0 : -ENOMEM;
 }
 
-/* ---- Requests without a handler ---- */
+/* ---- What no handler answers ---- */
 
 static enum mk_verdict decline_request(struct mk_request *request, struct mk_response *response, void *data)
 {
@@ -67,7 +65,7 @@ void isolate_inner_server_add_fallback(struct mk_config *config, struct isolate_
 
 /* ---- Requests ---- */
 
-/* a request without proof was logged in this process */
+/* Programs of the same user can connect as well: CGI scripts, other groups, and subprocesses of services. */
 static enum mk_verdict reject_foreign_sender(struct mk_request *request, struct mk_response *response,
                                              struct isolate_inner_server *inside)
 {
@@ -113,8 +111,7 @@ static void mark_worker_up(void *ctx)
 int isolate_inner_server_start(struct mk_worker *worker, struct isolate_inner_server *inside,
                                const struct mk_plugin *plugin)
 {
-    /* Programs of the same user can connect as well: CGI scripts, other groups, and subprocesses of
-     * services. */
+    /* They are for the master of the group: a worker may be compromised. */
     close(inside->board_fd);
     close(ISOLATE_CONFIG_FD);
     struct worker *w = mk_mem_alloc(sizeof *w);
@@ -126,7 +123,7 @@ int isolate_inner_server_start(struct mk_worker *worker, struct isolate_inner_se
     return w->slot ? mk_worker_post(worker, mark_worker_up, w) : -ENOSPC;
 }
 
-/* The loop runs: every plugin has started. */
+/* This worker accepts no more, so queued requests are for another one. */
 void isolate_inner_server_drain(struct mk_worker *worker, const struct mk_plugin *plugin)
 {
     struct worker *w = mk_worker_data(worker, plugin);

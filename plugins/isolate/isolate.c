@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* They are for the master of the group: a worker may be compromised. */
+/* Services in separate processes: the handler in the front server, and the plugin inside the group. */
 #include <errno.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -13,11 +13,9 @@ MK_PLUGIN_DECLARE(isolate);
 enum { LOOK_MS = 500 };
 
 struct isolate {
-    struct isolate_inner_server *inside; /* This worker accepts no more, so queued requests are for another
-                                          * one. */
+    struct isolate_inner_server *inside; /* NULL: this is the front server */
     struct isolate_group *groups;
-    pid_t master; /* Services in separate processes: the handler in the front server, and the plugin inside
-                   * the group. */
+    pid_t master; /* 0: never used */
 };
 
 /* ---- Configuration ---- */
@@ -50,7 +48,7 @@ static bool load_groups(struct mk_config *config, struct isolate *all)
     return ok;
 }
 
-/* NULL: this is the front server */
+/* User of the group; *is_of_workers: it is the public workers' user. */
 static uid_t group_user(const struct mk_config *config, const struct isolate_group *g, bool *is_of_workers)
 {
     uid_t workers = geteuid();
@@ -61,7 +59,7 @@ static uid_t group_user(const struct mk_config *config, const struct isolate_gro
     return own;
 }
 
-/* 0: never used */
+/* Services of the same user can read each other's files and, without a sandbox, each other's memory. */
 static void warn_of_shared_users(struct mk_config *config, const struct isolate *all)
 {
     bool is_of_workers, other;
@@ -110,7 +108,7 @@ static bool bind_group_handler(const struct mk_conf_ctx *spot, mk_str words, voi
     if (!mk_conf_ctx_word(spot, &words, &name))
         return false;
     if (!all)
-        return true; /* User of the group; *is_of_workers: it is the public workers' user. */
+        return true; /* some [ISOLATE] is invalid, reported */
     for (struct isolate_group *g = all->groups; g; g = g->next)
         if (mk_str_eq(mk_str_from_c(g->name), name)) {
             *data = g;
@@ -140,7 +138,7 @@ static enum mk_verdict respond_503(struct mk_request *request, struct mk_respons
     return MK_ERROR;
 }
 
-/* Services of the same user can read each other's files and, without a sandbox, each other's memory. */
+/* A request received while no worker serves: waits in the socket's queue, but not for ever. */
 struct wait_for_group {
     struct mk_request *request;
     struct isolate_scoreboard *scoreboard;
@@ -194,7 +192,7 @@ static enum mk_verdict forward_to_group(struct mk_request *request, struct mk_re
     return mk_local_backend_handle(request, response, g->part);
 }
 
-/* some [ISOLATE] is invalid, reported */
+/* The group decides, since its routes may have limits of their own; it knows the limit of this host. */
 static uint64_t body_max(struct mk_request *request, void *data)
 {
     (void)request, (void)data;
@@ -212,7 +210,7 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
     return isolate_inner_server_check_sender(request, response, data);
 }
 
-/* A request received while no worker serves: waits in the socket's queue, but not for ever. */
+/* A service without a route runs first, as when loaded directly. */
 static int bind_vhost(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
 {
     struct isolate *all = data;
@@ -229,13 +227,14 @@ static int bind_vhost(struct mk_config *config, struct mk_vhost *host, void *dat
 
 /* ---- Life ---- */
 
-static unsigned users; /* The group decides, since its routes may have limits of their own; it knows the limit
-                        * of this host. */
+static unsigned users; /* active configurations of this server */
 
-/* A service without a route runs first, as when loaded directly. */
+/* Public workers know the secrets of the groups, so other programs of their user, such as CGI scripts, must
+ * not read their memory. They inherit this before they change their user. Without root, master, workers and
+ * their subprocesses have the same user: then only the sandbox separates them. */
 static void disable_ptrace(const struct isolate *all)
 {
-#ifndef __SANITIZE_ADDRESS__ /* active configurations of this server */
+#ifndef __SANITIZE_ADDRESS__ /* which attaches to its own process */
     if (all->groups && geteuid() == 0)
         (void)prctl(PR_SET_DUMPABLE, 0);
 #else
@@ -255,9 +254,7 @@ static int master_start(struct mk_config *config, void *data)
     return ok ? 0 : -EINVAL;
 }
 
-/* Public workers know the secrets of the groups, so other programs of their user, such as CGI scripts, must
- * not read their memory. They inherit this before they change their user. Without root, master, workers and
- * their subprocesses have the same user: then only the sandbox separates them. */
+/* When the last configuration is released, the server exits and leaves no processes behind. */
 static void unload(void *data)
 {
     struct isolate *all = data;

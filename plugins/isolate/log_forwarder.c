@@ -10,7 +10,11 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { REST_MAX = 16 * 1024, OUT_MAX = 4 << 20 /* a starting process has that configuration */, LINE = 1024 };
+enum {
+    REST_MAX = 16 * 1024,
+    OUT_MAX = 4 << 20 /* worst case: empty lines, each with its prefix */,
+    LINE = 1024
+};
 
 void isolate_log_forwarder_init(struct isolate_log_forwarder *l, const char *name, const char *log,
                                 bool has_priorities)
@@ -23,7 +27,8 @@ void isolate_log_forwarder_init(struct isolate_log_forwarder *l, const char *nam
         openlog("monkey", LOG_PID, LOG_DAEMON);
 }
 
-/* A process that does not serve yet has nothing to finish, and may hang. */
+/* Reopened each time: the file may have been renamed. The server created it, in a place where others cannot
+ * replace it. */
 static int open_log_file(const struct isolate_log_forwarder *l)
 {
     struct stat st;
@@ -54,11 +59,10 @@ static void write_to_log(const struct isolate_log_forwarder *l, mk_str text)
 
 /* ---- Output of the group ---- */
 
-/* worst case: empty lines, each with its prefix */
+/* A log line of the group's server: "TIME [level] PID: message". */
 struct parsed_line {
     const char *level;
-    int pid; /* Reopened each time: the file may have been renamed. The server created it, in a place where
-              * others cannot replace it. */
+    int pid; /* 0: the supervisor */
     mk_str message;
 };
 
@@ -78,7 +82,7 @@ static const char *parse_level(mk_str *rest)
     return NULL;
 }
 
-/* A log line of the group's server: "TIME [level] PID: message". */
+/* A process of the group, possibly dead: no line may claim the pid of another process. */
 static bool may_claim_pid(const struct isolate_log_forwarder *l, uint64_t pid)
 {
     if (pid == 0 || pid > INT32_MAX)
@@ -87,7 +91,8 @@ static bool may_claim_pid(const struct isolate_log_forwarder *l, uint64_t pid)
     return group < 0 ? errno == ESRCH : l->group && group == l->group;
 }
 
-/* 0: the supervisor */
+/* A service can imitate log lines of another server: its times are ignored, and only its own pids are
+ * accepted. */
 static struct parsed_line parse_log_line(const struct isolate_log_forwarder *l, mk_str line)
 {
     struct parsed_line plain = {.level = "info", .message = line}, found = {.pid = 0};
@@ -107,7 +112,7 @@ static struct parsed_line parse_log_line(const struct isolate_log_forwarder *l, 
     return found;
 }
 
-/* A process of the group, possibly dead: no line may claim the pid of another process. */
+/* Length of the UTF-8 character at the beginning; 0: invalid. */
 static size_t character_len(mk_str text)
 {
     unsigned char lead = (unsigned char)text.p[0], low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
@@ -122,8 +127,7 @@ static size_t character_len(mk_str text)
     return n;
 }
 
-/* A service can imitate log lines of another server: its times are ignored, and only its own pids are
- * accepted. */
+/* Terminals interpret C0, DEL and C1 (U+0080 to U+009F). */
 static bool is_control(mk_str character)
 {
     unsigned char c = (unsigned char)character.p[0];
@@ -154,7 +158,7 @@ static int syslog_priority(const char *level)
     return priorities[i];
 }
 
-/* Length of the UTF-8 character at the beginning; 0: invalid. */
+/* Syslog and the journal add the time, and the supervisor's pid to every line. */
 static void append_short_prefix(const struct isolate_log_forwarder *l, struct mk_buf *out, const char *level,
                                 int pid)
 {
@@ -193,14 +197,13 @@ static void finish_line(struct isolate_log_forwarder *l, struct mk_buf *out)
     mk_buf_clear(&l->rest);
 }
 
-/* Terminals interpret C0, DEL and C1 (U+0080 to U+009F). */
+/* A longer line is split: text from a client must not hide the lines that follow. */
 static void buffer_partial_line(struct isolate_log_forwarder *l, struct mk_buf *out, mk_str text)
 {
     while (text.len) {
         size_t room = REST_MAX - l->rest.len;
         mk_buf_add(&l->rest, mk_str_first(text, room));
-        if (l->rest.failed) { /* Syslog and the journal add the time, and the supervisor's pid to every
-                               * line. */
+        if (l->rest.failed) { /* out of memory */
             mk_buf_free(&l->rest);
             l->rest = mk_buf_growing(REST_MAX);
         }

@@ -12,7 +12,7 @@ static bool is_process_alive(int32_t pid)
     return pid > 0 && (kill(pid, 0) == 0 || errno != ESRCH);
 }
 
-/* Only those workers can connect. */
+/* The pid of a process is stored negated while it takes the slot, so that two cannot take the same. */
 static bool is_slot_taken(int32_t pid)
 {
     return is_process_alive(pid < 0 ? -pid : pid);
@@ -34,7 +34,7 @@ struct isolate_slot *isolate_scoreboard_acquire_slot(struct isolate_scoreboard *
     return NULL;
 }
 
-/* Removes what earlier servers have left next to our folder. */
+/* `version` 0: any. */
 static bool has_matching_worker(struct isolate_scoreboard *scoreboard, uint64_t version, bool up)
 {
     for (unsigned i = 0; i < ISOLATE_SLOTS; i++) {

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The pid of a process is stored negated while it takes the slot, so that two cannot take the same. */
+/* Another server may be about to listen in a newer one. */
 enum { YOUNG_S = 10 };
 
 static bool is_runtime_dir_name(const char *name)
@@ -26,7 +26,7 @@ static bool is_runtime_dir_name(const char *name)
            strspn(number, "0123456789abcdef") == 16;
 }
 
-/* `version` 0: any. */
+/* Others may have folders there as well. */
 static bool is_owned_and_old(int folder)
 {
     struct stat st;
@@ -41,7 +41,7 @@ static bool is_socket(int folder, const char *name)
     return fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(st.st_mode);
 }
 
-/* Another server may be about to listen in a newer one. */
+/* True only if the kernel refuses the connection. */
 static bool is_socket_dead(int folder, const char *name)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -54,7 +54,7 @@ static bool is_socket_dead(int folder, const char *name)
     return refused;
 }
 
-/* Others may have folders there as well. */
+/* The first socket in it; a group has one. False: none. */
 static bool find_socket(int folder, char name[NAME_MAX + 1])
 {
     int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -28,12 +28,12 @@ enum { SETTLED_MS = 60000, TURN_MS = 60000, LOOK_MS = 250, READS = 16 };
 struct supervisor {
     const struct isolate_group *group;
     struct isolate_log_forwarder lines;
-    int control, signals, ready, said; /* True only if the kernel refuses the connection. */
+    int control, signals, ready, said; /* `ready`: socket for the readiness messages of the group's server */
     char ready_name[108];
-    pid_t pid; /* The first socket in it; a group has one. False: none. */
+    pid_t pid; /* of that server; 0: none */
     struct isolate_lifecycle life;
     uint64_t first_ms;
-    bool settled; /* `ready`: socket for the readiness messages of the group's server */
+    bool settled; /* the master has detached from its terminal, or never will */
 };
 
 static uint64_t now_ms(void)
@@ -49,7 +49,7 @@ static void reply_to_master(struct supervisor *k, bool serves)
         (void)!send(k->control, &a, sizeof a, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* of that server; 0: none */
+/* 0: no signal. Signals the whole process group. */
 static void signal_group(const struct supervisor *k, int signal)
 {
     if (k->pid && signal)
@@ -58,7 +58,7 @@ static void signal_group(const struct supervisor *k, int signal)
 
 /* ---- Starting the server of the group ---- */
 
-/* the master has detached from its terminal, or never will */
+/* In the abstract namespace: the group's user needs no writable folder. `name` follows the NUL. */
 static socklen_t notify_socket_address(const struct isolate_record *r, struct sockaddr_un *to)
 {
     *to = (struct sockaddr_un){.sun_family = AF_UNIX};
@@ -67,7 +67,7 @@ static socklen_t notify_socket_address(const struct isolate_record *r, struct so
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)(n > 0 ? n : 0));
 }
 
-/* 0: no signal. Signals the whole process group. */
+/* Others can write to it as well, so the sender is checked. */
 static int open_notify_socket(const struct isolate_record *r)
 {
     struct sockaddr_un at;
@@ -110,9 +110,8 @@ static _Noreturn void exec_group_server(struct supervisor *k, int out, pid_t par
     int e = isolate_process_confine(g, g->settings->memory);
     if (e)
         dprintf(STDERR_FILENO, "cannot become its user: %s\n", strerror(-e));
-    (void)setpgid(0, 0);                    /* In the abstract namespace: the group's user needs no writable
-                                             * folder. `name` follows the NUL. */
-    (void)prctl(PR_SET_PDEATHSIG, SIGQUIT); /* Others can write to it as well, so the sender is checked. */
+    (void)setpgid(0, 0);                    /* its workers exit with it in any case */
+    (void)prctl(PR_SET_PDEATHSIG, SIGQUIT); /* a change of user resets it */
     char **environment = build_environment(k);
     if (!ok || e || !environment || getppid() != parent)
         _exit(127);
@@ -145,7 +144,7 @@ static void start_group_server(struct supervisor *k)
     close(ends[1]);
     if (k->said >= 0)
         close(k->said);
-    isolate_log_forwarder_flush(&k->lines); /* its workers exit with it in any case */
+    isolate_log_forwarder_flush(&k->lines); /* a process may have outlived the group and hold its pipe */
     k->said = ends[0];
     (void)fcntl(k->said, F_SETFL, O_NONBLOCK);
     k->pid = pid > 0 ? pid : 0;
@@ -154,7 +153,7 @@ static void start_group_server(struct supervisor *k)
 
 /* ---- What happens ---- */
 
-/* As much as a pipe holds, and no more: a group that never stops talking must not keep us from orders. */
+/* At most one pipe buffer at a time: a group that never stops writing must not block commands. */
 static void forward_output(struct supervisor *k)
 {
     char room[4096];
@@ -229,7 +228,7 @@ static void read_commands(struct supervisor *k)
     }
     if (n != 0)
         return;
-    k->control = -1; /* a process may have outlived the group and hold its pipe */
+    k->control = -1; /* the master has exited, or has another supervisor */
     if (k->life.stay == ISOLATE_STAYS)
         k->life.stay = ISOLATE_LEAVES;
 }
@@ -270,7 +269,7 @@ static void reap_children(struct supervisor *k)
 
 /* ---- Its life ---- */
 
-/* At most one pipe buffer at a time: a group that never stops writing must not block commands. */
+/* A daemon's master detaches from its terminal some time after it has started us. */
 static void detach_from_terminal(struct supervisor *k, uint64_t now)
 {
     char path[40], leads_to[32];
@@ -285,7 +284,7 @@ static void detach_from_terminal(struct supervisor *k, uint64_t now)
     k->settled = k->settled || now > k->first_ms + SETTLED_MS;
 }
 
-/* the master has exited, or has another supervisor */
+/* Exits of workers, and a master's detaching, send no event to the supervisor. */
 static int poll_timeout_ms(const struct supervisor *k)
 {
     uint64_t left = isolate_lifecycle_timeout_ms(&k->life, now_ms());
@@ -293,7 +292,7 @@ static int poll_timeout_ms(const struct supervisor *k)
     return (int)(left > most ? most : left);
 }
 
-/* A daemon's master detaches from its terminal some time after it has started us. */
+/* Its startup hangs: its own log names the worker. */
 static void kill_hung_start(struct supervisor *k)
 {
     isolate_log_forwarder_printf(&k->lines, "error",
@@ -364,7 +363,7 @@ _Noreturn void isolate_supervisor_run(const struct isolate_group *group,
     const struct isolate_record *r = group->record;
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     struct supervisor k = {.first_ms = now_ms(), .group = group, .control = ISOLATE_CONTROL_FD, .said = -1};
-    (void)setpgid(0, 0); /* Exits of workers, and a master's detaching, send no event to the supervisor. */
+    (void)setpgid(0, 0); /* signals of a terminal are for the master */
     (void)prctl(PR_SET_NAME, "monkey: keeper");
     (void)dup2(null, STDIN_FILENO);
     (void)dup2(null, STDOUT_FILENO);

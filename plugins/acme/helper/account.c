@@ -27,8 +27,7 @@ static EVP_PKEY *create_account_key(struct acme_error *f)
     return NULL;
 }
 
-/* The folder is handed over after its contents: until then no other user can change them. Closes the
- * descriptor. */
+/* A damaged key is never replaced: its owner may have a backup. */
 static EVP_PKEY *load_or_create_key(struct acme_error *f)
 {
     struct mk_buf pem;
@@ -70,7 +69,7 @@ static bool same_contact(const json_t *account, const json_t *wanted)
     return json_equal(old, wanted);
 }
 
-/* New folders in a folder that already belongs to the workers. */
+/* Sets the URL if the account belongs to that key and directory. True if its contact is current as well. */
 static bool load_account(struct acme_client *c)
 {
     json_t *o = read_saved_account();

@@ -5,7 +5,7 @@
 
 #include "client.h"
 
-/* Sets the URL if the account belongs to that key and directory. True if its contact is current as well. */
+/* Fills key and URL of the client. */
 bool acme_account_open(struct acme_client *c, struct acme_error *f);
 /* The authority no longer knows the account. */
 void acme_account_delete_saved(struct acme_client *c);

@@ -56,7 +56,7 @@ static bool is_token(const char *token)
     return n > 0 && n <= TOKEN_MAX;
 }
 
-/* An authority may connect several times, from several places: answers stay until the order ends. */
+/* A CA may connect several times, from several places: responses stay until the order ends. */
 static void record_answer_file(struct acme_client *c, const char *folder, const char *name)
 {
     mk_buf_addf(&c->answers, "%s/%s\n", folder, name);
@@ -131,7 +131,7 @@ static bool is_name_in_spec(const char *name, const struct acme_cert_spec *spec)
     return false;
 }
 
-/* Asks until the authority has decided. */
+/* Polls until the CA has decided. */
 static bool poll_authorization(struct acme_client *c, const char *url, const char *name,
                                const struct acme_cert_spec *spec, struct acme_error *f)
 {
@@ -154,13 +154,13 @@ static bool poll_authorization(struct acme_client *c, const char *url, const cha
     }
 }
 
-/* A CA may connect several times, from several places: responses stay until the order ends. */
+/* A CA still validating the challenge, after a helper died, rejects another request to validate it. */
 static bool start_challenge(struct acme_client *c, const json_t *challenge, const char *url,
                             struct acme_error *f)
 {
     const char *status = acme_json_string(challenge, "status");
     if (status && strcmp(status, "pending") != 0)
-        return true; /* Polls until the CA has decided. */
+        return true; /* the authorization has the result, or will have it */
     struct acme_response r = {0};
     bool ok = acme_client_post(c, url, MK_STR("{}"), &r, f);
     acme_response_free(&r);
@@ -194,8 +194,7 @@ bool acme_challenge_complete(struct acme_client *c, const char *authorization,
         acme_error_set(f, "the authority wants to verify %s, which is not in the order",
                        name ? name : "no name");
     else if (a && strcmp(status, "valid") == 0)
-        ok = true; /* A CA still validating the challenge, after a helper died, rejects another request to
-                    * validate it. */
+        ok = true; /* from an earlier order */
     else if (a && strcmp(status, "pending") == 0)
         ok = answer_challenge(c, authorization, a, name, spec, f);
     else if (a)

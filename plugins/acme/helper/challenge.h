@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* the authorization has the result, or will have it */
+/* Proves that we control a name (RFC 8555, section 7.5): stores the response where the server finds it,
+ * then asks the authority to validate it. */
 #ifndef ACME_CHALLENGE_H
 #define ACME_CHALLENGE_H
 
 #include "client.h"
 
-/* Pauses between requests for the state of something. */
+/* Delays between polls. */
 struct acme_backoff {
     int64_t until_ms;
     uint64_t pause_ms;
 };
 
 struct acme_backoff acme_backoff_new(void);
-/* Sleeps as long as the response demands, or longer each time. False: the time is over. */
+/* Sleeps as long as the response demands, or increasingly longer. False: timeout. */
 bool acme_backoff_wait(struct acme_backoff *p, uint64_t retry_s);
 
-/* Delays between polls. */
+/* Fulfils one authorization of an order, whatever its state. */
 bool acme_challenge_complete(struct acme_client *c, const char *authorization,
                              const struct acme_cert_spec *spec, struct acme_error *f);
-/* Sleeps as long as the response demands, or increasingly longer. False: timeout. */
+/* Removes the responses for an order that has ended. */
 void acme_challenge_remove_answers(struct acme_client *c);
 
 #endif

@@ -51,7 +51,7 @@ void acme_client_parse_problem(const json_t *problem, const char *what, struct a
     acme_error_set(f, "%s: %.*s", what, (int)text.len, text.p);
 }
 
-/* A refusal of the client, or a rate limit, applies to further certificates as well. */
+/* A rejection of the client, or a rate limit, applies to further certificates as well. */
 static bool is_account_wide_error(const struct acme_error *f)
 {
     static const char *const types[] = {"accountDoesNotExist", "unauthorized", "userActionRequired",
@@ -109,7 +109,7 @@ static bool post_once(struct acme_client *c, const char *url, mk_str payload, st
         return false;
     bool ok = acme_jws_sign(&message, c->key, c->account[0] ? c->account : NULL, mk_str_from_c(c->nonce), url,
                             payload);
-    c->nonce[0] = '\0'; /* Removes the responses for an order that has ended. */
+    c->nonce[0] = '\0'; /* valid for one request */
     if (!ok)
         acme_error_set_global(f, "cannot sign a request: %s", acme_key_error());
     else if ((ok = acme_http_request(c->net, url, mk_buf_str(&message), r, f)))
@@ -179,7 +179,7 @@ static bool read_directory(struct acme_client *c, const json_t *d, struct acme_e
     return true;
 }
 
-/* A rejection of the client, or a rate limit, applies to further certificates as well. */
+/* Clients check certificates against their clocks, and the helper against this one. */
 static void warn_of_clock_skew(int64_t theirs)
 {
     int64_t off = theirs ? time(NULL) - theirs : 0;

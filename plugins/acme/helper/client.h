@@ -19,7 +19,7 @@ struct acme_client {
     char nonce[256];       /* for the next request; "": none */
 };
 
-/* files to remove at the end, one per line */
+/* Reads the directory. */
 bool acme_client_open(struct acme_client *c, const struct acme_job *plan, struct acme_error *f);
 void acme_client_close(struct acme_client *c);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests to the authority: HTTPS only, bounded in time and size. The one file that knows libcurl. */
+/* Requests to the CA: HTTPS only, limited in time and size. The only file that uses libcurl. */
 #ifndef ACME_HTTP_H
 #define ACME_HTTP_H
 
@@ -13,11 +13,10 @@ struct acme_http;
 struct acme_response {
     unsigned status;
     struct mk_buf body; /* at most 1 MB */
-    char type[128];     /* Requests to the CA: HTTPS only, limited in time and size. The only file that uses
-                         * libcurl. */
+    char type[128];     /* of the body */
     char nonce[256];    /* Replay-Nonce; "": none */
     char location[ACME_URL_MAX];
-    uint64_t retry_s; /* of the body */
+    uint64_t retry_s; /* Retry-After, from now; 0: none */
     int64_t date;     /* the authority's clock; 0: unknown */
 };
 

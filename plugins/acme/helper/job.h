@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plan that the plugin writes: JSON on standard input. */
+/* The job written by the plugin: JSON on standard input. */
 #ifndef ACME_JOB_H
 #define ACME_JOB_H
 
@@ -9,7 +9,7 @@
 
 enum { ACME_NAMES_MAX = 100 /* of one certificate: the limit of authorities */ };
 
-/* The job written by the plugin: JSON on standard input. */
+/* One certificate. Texts belong to the plan. */
 struct acme_cert_spec {
     const char *name; /* of its files: the first name */
     const char *names[ACME_NAMES_MAX];

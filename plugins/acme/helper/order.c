@@ -15,9 +15,9 @@ struct order {
     const struct acme_cert_spec *spec;
     EVP_PKEY *key; /* of the certificate */
     char url[ACME_URL_MAX];
-    json_t *object;            /* the last one that the authority sent */
+    json_t *object;            /* the last one sent by the CA */
     struct acme_validity life; /* of the certificate */
-    uint64_t retry_s;          /* the last one sent by the CA */
+    uint64_t retry_s;          /* pause before the next request, as the authority demands */
 };
 
 /* ---- Saved state ---- */

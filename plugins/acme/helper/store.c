@@ -22,8 +22,7 @@ static bool format_file_path(char path[PATH_MAX], const char *folder, const char
 
 /* ---- Start ---- */
 
-/* Earliest time of the next attempt: seconds since 1970; 0: at any time. `wish` NULL: for the account, and
- * thus for all certificates. */
+/* Keeps recent files: an interrupted run may still need them to continue. */
 static void remove_old_files(const char *folder)
 {
     DIR *d = opendir(folder);
