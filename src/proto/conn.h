@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection: its state machine, its clocks, its memory. What is said on it is the business of a protocol
- * (h1.c), which the connection knows only as mk_conn_ops.
+/* A connection: its state machine, its timeouts, its memory. The protocol (HTTP/1 or HTTP/2) parses and writes
+ * its bytes; the connection knows it only as mk_conn_ops.
  *
  *            +------------------------------- request served ------------------------------+
  *            v                                                                              |
