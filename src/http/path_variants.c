@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "http/scan.h"
 
-/* ---- Does it vary? ---- */
+/* ---- Detecting variants ---- */
 
 static bool is_blank(char c)
 {

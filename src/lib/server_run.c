@@ -17,7 +17,7 @@
 
 enum { TEXT_MAX = 8 << 20, AWAIT_NS = 10000000 };
 
-/* ---- From lines to sockets ---- */
+/* ---- Listening sockets ---- */
 
 static bool wait_plugins_ready(struct mk_config_generation *g, struct mk_conf_report *report)
 {

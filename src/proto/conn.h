@@ -5,11 +5,11 @@
  *            +------------------------------- request served ------------------------------+
  *            v                                                                              |
  *   open -> IDLE -> HEAD -> FLOW -> SEND -----------------------------------> (keep alive) -+
- *            |        |      |        |  \-> DRAIN (unread content) --------> (keep alive) -+
+ *            |        |      |        |  \-> DRAIN (unread body) -----------> (keep alive) -+
  *            |        |      |        |         |
  *            |        |      |        +-> TUNNEL (another protocol) -+
  *            |        |      |        |         |                  v
- *            |        |      |        +---------+-> LINGER (all is said, the peer may still speak)
+ *            |        |      |        +---------+-> LINGER (all data sent, input is discarded)
  *            v        v      v        v         v     |
  *           DEAD <----+------+--------+---------+-----+
  */

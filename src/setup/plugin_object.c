@@ -39,7 +39,7 @@ static bool set_error(char why[MK_PLUGIN_OBJECT_ERROR_MAX], const char *fmt, ...
     return false;
 }
 
-/* ---- Is it one of ours? ---- */
+/* ---- Validation ---- */
 
 static bool is_plugin_name(const char *name)
 {

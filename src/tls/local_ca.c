@@ -351,7 +351,7 @@ static mk_err issue_leaf(const struct mk_tls_local_ca *a, const struct mk_tls_na
     return clear_openssl_errors(e);
 }
 
-/* ---- Looking at what was issued ---- */
+/* ---- Checking issued certificates ---- */
 
 static bool certificate_has_name(X509 *x, const char *name)
 {
