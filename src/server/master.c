@@ -150,8 +150,7 @@ static void hand_over_to_new_workers(struct master *m)
     mk_timer_stop(&m->reload_timer);
     mk_master_housekeeping_set_config(&m->upkeep, m->generation);
     m->plugin_log_level = -1;
-    mk_reload_stats_succeeded(
-        m->workers.scoreboard.history); /* before the old workers are told to shut down */
+    mk_reload_stats_succeeded(m->workers.scoreboard.history); /* before the master stops the old workers */
     mk_listeners_close_unwanted(&m->listeners, true);
     mk_workers_stop(&m->workers, old, SIGQUIT, true);
     mk_loop_set_timer(&m->loop, &m->hand_over_timer, HAND_OVER_MS);

@@ -331,7 +331,7 @@ int mk_conn_limit_wake_fd(const struct mk_conn_limit *l, unsigned row)
     return l->events[row % MK_CONN_LIMIT_EVENTS];
 }
 
-/* Nobody reads the eventfds: each write is an edge for every watcher. The counter would overflow only after
+/* The eventfds are never read: each write is an edge for every watcher. The counter would overflow only after
  * 2^64 writes. */
 void mk_conn_limit_wake_row(const struct mk_conn_limit *l, unsigned backend, unsigned row)
 {

@@ -13,7 +13,7 @@
 struct mk_scoreboard_slot {
     int64_t pid;      /* 0: free; thread ID if workers are threads */
     uint64_t started; /* seconds since 1970; 0: neither this nor any later slot was ever used */
-    bool leaving;     /* was told to shut down */
+    bool leaving;     /* was asked to shut down */
     struct mk_counters counters;
 };
 
