@@ -127,7 +127,7 @@ static bool read_single_value(struct duda_json_cursor *c, const struct duda_sche
 
 /* ---- Lists ---- */
 
-/* Elements, while their number is unknown. */
+/* Collects list elements until their number is known. */
 struct growing_list {
     char *at;
     size_t n, cap;

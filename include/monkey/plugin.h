@@ -114,7 +114,7 @@ struct mk_plugin {
      * The message is valid during the call. */
     void (*on_message)(struct mk_worker *worker, mk_str message, void *data);
 
-    /** Called when a connection was accepted. Return MK_NEXT, MK_WAIT for (more) input, or MK_ERROR to
+    /** Called when a connection has been accepted. Return MK_NEXT, MK_WAIT for (more) input, or MK_ERROR to
      * close the connection without a response. */
     enum mk_verdict (*on_accept)(struct mk_conn *connection, void *data);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands that show something. */
+/* Commands that display server state. */
 #ifndef CHEETAH_SHOW_H
 #define CHEETAH_SHOW_H
 

@@ -31,7 +31,7 @@ struct mk_framing {
  *   400  Host missing (HTTP/1.1), repeated or malformed
  *   400  Content-Length repeated, a list, not a number or too large
  *   400  both Content-Length and Transfer-Encoding
- *   400  Transfer-Encoding in HTTP/1.0, or not ending with the one `chunked`
+ *   400  Transfer-Encoding in HTTP/1.0, or not ending with a single `chunked`
  *   501  another transfer coding before `chunked`
  *   417  an expectation other than 100-continue (ignored in HTTP/1.0)
  *

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-/* Was this program's file replaced since it started, as by an installation or a build? Its plugins may then
+/* Was this program's file replaced since it started, for example by an installation or a build? Its plugins may then
  * belong to the new program. False if unknown. */
 bool mk_executable_is_replaced(void);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Closing of a socket (RFC 6455, section 7). */
+/* Closing a WebSocket (RFC 6455, section 7). */
 #ifndef MK_WEBSOCKET_WS_CLOSE_H
 #define MK_WEBSOCKET_WS_CLOSE_H
 

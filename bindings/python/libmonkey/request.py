@@ -17,7 +17,7 @@ class Ended(Exception):
 
 
 class Handle:
-    """A pointer of the library. After the request, the library reuses its memory."""
+    """A pointer owned by the library. After the request, the library reuses its memory."""
 
     def __init__(self, pointer):
         self._pointer = pointer

@@ -81,7 +81,7 @@ class Server:
         self._loop = None
         self._ended = self._watched = None  # the future that serve() awaits, and the descriptor that the event loop watches
         self._loop_thread = None
-        self._users = 0  # number of active calls of run() and wait()
+        self._users = 0  # number of active calls to run() and wait()
         self._changed = threading.Condition(threading.RLock())  # protects the pointer from close() in another thread
 
     def _hears(self, on_log):
@@ -337,7 +337,7 @@ class Server:
                 lib.mk_server_stop(self._pointer, max(0, min(int(drain * 1000), 0xffffffff)))
 
     def wait(self):
-        """Waits for the threads of start()."""
+        """Waits for the threads that start() created."""
         pointer = self._begin_use()
         try:
             self._check(lib.mk_server_wait(pointer))

@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 /**
- * An allocator for a function's results. Its memory is freed as a whole, such as that of a request. alloc()
+ * An allocator for a function's results. Its memory is freed as a whole, for example with the request. alloc()
  * returns `size` bytes aligned for any type, or NULL if memory is exhausted.
  *
  *     static void *from_request(void *request, size_t size)

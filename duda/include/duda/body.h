@@ -60,9 +60,9 @@ MK_API int duda_problem_errors(struct duda_ctx *d, unsigned status,
                                const struct duda_validation_errors *flaws) MK_API_MUST_USE;
 
 /**
- * Returns the index of the media type that the client prefers (RFC 9110, section 12.5.1), or -1 if it accepts
- * none of them (send 406, or one of them anyway). Ties go to the first, so list your preferred type first.
- * The response gets `Vary: Accept`.
+ * Negotiates the content type: returns the index of the media type that the client prefers (RFC 9110,
+ * section 12.5.1), or -1 if it accepts none of them (send 406, or one of them anyway). Ties go to the first,
+ * so list your preferred type first. The response gets `Vary: Accept`.
  *
  *     static const char *const types[] = {"text/html", "application/json", NULL};
  *     if (duda_accepts(d, types) == 1)

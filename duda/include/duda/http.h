@@ -59,7 +59,7 @@ struct duda_http_response {
 };
 
 /**
- * Sends a request and waits for the complete response. Any HTTP status counts as success.
+ * Sends an HTTP request and waits for the complete response. Any HTTP status counts as success.
  *
  *     struct duda_http_response response;
  *     const struct duda_http_request request = {.target = MK_STR("/rates?of=EUR")};

@@ -14,8 +14,8 @@ extern "C" {
 
 /** Sets the status, 200 to 599; the default is 200. */
 MK_API int duda_status(struct duda_ctx *d, unsigned status);
-/** Sets a header, replacing all of that name, or adds one. Returns -EINVAL for a value that contains a line
- * break, and -EPERM for a `Set-Cookie` header that names one of Duda's own cookies (see
+/** Sets a response header, replacing all of that name, or adds one. Returns -EINVAL for a value that
+ * contains a line break, and -EPERM for a `Set-Cookie` header that names one of Duda's own cookies (see
  * duda_cookie_set()). */
 MK_API int duda_header_set(struct duda_ctx *d, const char *name, mk_str value);
 MK_API int duda_header_add(struct duda_ctx *d, const char *name, mk_str value);

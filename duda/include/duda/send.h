@@ -19,7 +19,7 @@ extern "C" {
  */
 MK_API int duda_redirect(struct duda_ctx *d, unsigned status, const char *url) MK_API_MUST_USE;
 /**
- * Redirects to a path of this host; the path may come from the client. Returns 400 for anything that a
+ * Redirects to a path on this host; the path may come from the client. Returns 400 for anything that a
  * browser could interpret as another host: a URL, a path that begins with `//` or with a slash and a
  * backslash, a path with control characters, or an empty one.
  *
@@ -64,7 +64,8 @@ MK_API int duda_early_hints(struct duda_ctx *d, const char *link);
 
 /** Writes an HTML page. Escape untrusted text with duda_html_escape(). */
 MK_API int duda_html(struct duda_ctx *d, mk_str page);
-/** Returns a NUL-terminated copy with & < > " ' as character references; absent if memory is exhausted. */
+/** Escapes HTML: returns a NUL-terminated copy with & < > " ' as character references; absent if out of
+ * memory. */
 MK_API mk_str duda_html_escape(struct duda_ctx *d, mk_str text) MK_API_MUST_USE;
 
 #ifdef __cplusplus

@@ -17,9 +17,9 @@ extern "C" {
 /** The value of the first cookie of that name; absent if there is none. */
 MK_API mk_str duda_cookie(struct duda_ctx *d, const char *name);
 /**
- * Sets a cookie (see duda_cookie_write()) with `Secure` over TLS, `HttpOnly` and `SameSite=Lax`. Returns 0;
- * -EINVAL: the cookie is invalid; -EPERM: the name belongs to one of Duda's own cookies; -EALREADY: the
- * response has started; -ENOMEM.
+ * Sets a cookie (see duda_cookie_write(), the Set-Cookie header) with `Secure` over TLS, `HttpOnly` and
+ * `SameSite=Lax`. Returns 0; -EINVAL: the cookie is invalid; -EPERM: the name belongs to one of Duda's own
+ * cookies; -EALREADY: the response has started; -ENOMEM.
  *
  * Duda reserves the names `SCOPE-session` and `SCOPE-token` for the scope (duda/scope.h) of every service of
  * the server, with or without the prefix `__Host-` or `__Secure-`. No function sets or deletes these cookies,

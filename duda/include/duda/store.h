@@ -64,9 +64,10 @@ MK_API int duda_store_incr(struct duda_ctx *d, struct duda_store *s, mk_str key,
                            uint64_t ttl_ms, int64_t *sum) MK_API_MUST_USE;
 
 /**
- * Counts a use of `key`, and allows `max` uses per fixed window of `window_ms`, which starts with the first
- * use. Returns -EDQUOT if the limit is exceeded.
+ * Rate limit: counts a use of `key`, and allows `max` uses per fixed window of `window_ms`, which starts
+ * with the first use. Returns -EDQUOT if the limit is exceeded.
  *
+ *     mk_str address = mk_request_client_text(duda_request(d));
  *     int e = duda_store_rate_limit(d, store, address, 10, 60000);
  *     if (e == -EDQUOT)
  *         return 429;

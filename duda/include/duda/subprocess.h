@@ -37,9 +37,9 @@ struct duda_subprocess_options {
 };
 
 /**
- * Runs a program: writes `input` to its standard input and closes it, reads up to `max` bytes of its output,
- * and waits for its exit. `*output` lives until the handler returns. `*status` is the exit code, or, as in a
- * shell, 128 plus the number of the signal that killed the program.
+ * Runs a program in a subprocess: writes `input` to its standard input and closes it, reads up to `max`
+ * bytes of its output, and waits for its exit. `*output` lives until the handler returns. `*status` is the
+ * exit code, or, as in a shell, 128 plus the number of the signal that killed the program.
  *
  * Returns 0, whatever the status; -EFBIG: the output exceeded `max`, and the program was killed; -ETIMEDOUT:
  * the timeout or the deadline has passed, and the program was killed; -ECANCELED; -ENOENT, -EACCES and other

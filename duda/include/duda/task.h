@@ -28,8 +28,8 @@ struct duda_task {
 };
 
 /**
- * Spawns a task, which starts at the end of this loop iteration. All functions of Duda work as in any
- * handler, but there is no request: request accessors return absent values, response functions return
+ * Spawns a background task, which starts at the end of this loop iteration. All functions of Duda work as in
+ * any handler, but there is no request: request accessors return absent values, response functions return
  * -EALREADY, and duda_request() and duda_response() return NULL. A plugin that spawns tasks must cancel the
  * remaining ones in worker_stop.
  *

@@ -54,7 +54,7 @@ struct duda_rendering {
 /**
  * Renders the template and appends the result to `out`. `how` may be NULL. Returns 0, or a negative errno
  * value, with the error and its location in *why: -ENOENT: a name or partial is missing, and `how` is strict;
- * -ELOOP: nested too deeply, such as a template that includes itself; -ENOMEM: `out` is full.
+ * -ELOOP: nesting is too deep, for example because a template includes itself; -ENOMEM: `out` is full.
  */
 MK_API int duda_template_render(const struct duda_template *t, const struct duda_value *value,
                                 const struct duda_rendering *how, struct mk_buf *out,

@@ -74,8 +74,8 @@ struct duda_message {
  */
 MK_API int duda_websocket_receive(struct duda_ctx *d, struct duda_websocket *s,
                                   struct duda_message *out) MK_API_MUST_USE;
-/** Sends a message; waits while the send queue is full. Returns 0, -ECANCELED (closed), -ETIMEDOUT,
- * -ENOMEM. */
+/** Sends a message over the WebSocket; waits while the send queue is full. Returns 0, -ECANCELED (closed),
+ * -ETIMEDOUT, -ENOMEM. */
 MK_API int duda_websocket_send(struct duda_ctx *d, struct duda_websocket *s, enum mk_websocket_kind kind,
                                mk_str data);
 MK_API int duda_websocket_printf(struct duda_ctx *d, struct duda_websocket *s, const char *fmt, ...)

@@ -30,7 +30,7 @@ void postgres_conn_on_idle(struct postgres_conn *c);
 /* Nobody needs the running statements any more: sends a cancel request. The connection must be closed
  * next. */
 void postgres_conn_cancel_running(struct postgres_conn *c);
-/* Does an abandoned statement run that has not been cancelled yet? */
+/* Is an abandoned statement still running that has not been cancelled yet? */
 bool postgres_conn_has_abandoned(const struct postgres_conn *c);
 /* Cancels it. */
 void postgres_conn_cancel_abandoned(struct postgres_conn *c);

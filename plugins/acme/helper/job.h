@@ -19,7 +19,7 @@ struct acme_cert_spec {
 };
 
 struct acme_job {
-    json_t *root; /* owner of all texts */
+    json_t *root; /* owns all strings */
     const char *directory,
         *authority; /* URL, and the file of trusted authorities (NULL: those of the system) */
     const char *agent;

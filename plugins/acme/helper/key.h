@@ -15,7 +15,7 @@ bool acme_key_write_pem(const EVP_PKEY *key, struct mk_buf *out);
 /* The first private key in the text; NULL: none, or damaged. */
 EVP_PKEY *acme_key_read_pem(mk_str pem);
 
-/* The error of the library, which it clears. */
+/* Returns the library's last error and clears it. */
 const char *acme_key_error(void);
 
 #endif

@@ -16,7 +16,7 @@
 #define ACME_ALPN         "tls-alpn-01"  /* NAME.pem */
 
 /* Creates missing folders, takes the lock, and removes old answers to challenges. -EAGAIN: another process
- * has the lock. Otherwise 0, or a negated errno value with the fault filled. */
+ * has the lock. Otherwise 0, or a negative errno value, with *f filled in. */
 int acme_store_open(struct acme_error *f);
 
 /* Replaces the file FOLDER/NAMESUFFIX (an empty folder: of the state folder itself); only its owner can read
