@@ -118,7 +118,7 @@ def server(lasting):
 def documented():
     """{errno name: status} of the table in the header."""
     text = (ROOT / "duda/include/duda/service.h").read_text()
-    table, status, found = text[text.index("a negated errno value: the error page"):text.index("all others\n")], 0, {}
+    table, status, found = text[text.index("a negative errno value"):text.index("all others\n")], 0, {}
     for line in table.splitlines():
         if row := re.findall(r"\b\d{3}\b", line):
             status = int(row[0])
