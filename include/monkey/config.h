@@ -304,9 +304,9 @@ MK_API bool mk_config_error_log_has_priorities(const struct mk_config *c);
  */
 MK_API bool mk_config_wait_ready(struct mk_config *c, int (*ready)(struct mk_config *c, void *data),
                                  void *data);
-/** True in load() if another process has just loaded this configuration without errors. Skip checks
- * that take long or may hang: they need not be repeated, and the server is in operation meanwhile. */
-MK_API bool mk_config_is_dry_run(const struct mk_config *c);
+/** In load(): returns true if another process has just loaded this configuration without errors. Then skip
+ * checks that are slow or may hang, because this process is serving requests. */
+MK_API bool mk_config_was_validated(const struct mk_config *c);
 
 /** Only in host(): declares that the plugin writes the access log of this virtual host. Its requests
  * are then omitted from the AccessLog files of [SERVER], [HOST] and [LOCATION]. */

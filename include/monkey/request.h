@@ -61,7 +61,7 @@ MK_API mk_str mk_request_path(const struct mk_request *r);
 MK_API mk_str mk_request_path_at(const struct mk_request *r, size_t i);
 
 /**
- * Returns the path variants: other paths that a program may take mk_request_path() for. Variants result from
+ * Returns the path variants: other paths that a backend may derive from mk_request_path(). They result from
  * treating %2F and backslashes as separators, removing path parameters (`;x`), removing trailing blanks and
  * dots from names, decoding twice, and similar rules, in any combination. Others are the path after a script
  * (`/index.php/admin`), and the path of a `Destination` (RFC 4918). A variant may contain NUL bytes. Nearly

@@ -68,7 +68,7 @@ MK_API int mk_response_set_header(struct mk_response *r, mk_str name, mk_str val
 
 /** The value of the first header of that name; absent if there is none. Valid until the response changes. */
 MK_API mk_str mk_response_header(const struct mk_response *r, mk_str name);
-/** Returns the i-th header, without those that the server adds; false if `i` is out of range. */
+/** Returns the i-th header that a handler or plugin has set. Returns false if `i` is out of range. */
 MK_API bool mk_response_header_at(const struct mk_response *r, size_t i, mk_str *name, mk_str *value);
 
 /**
@@ -125,7 +125,7 @@ MK_API int mk_response_set_body(struct mk_response *r, mk_str text);
 MK_API int mk_response_set_body_nocopy(struct mk_response *r, mk_str text);
 
 /**
- * Sets the body to `length` bytes of an open file from `offset`. The response owns the descriptor from now
+ * Sets the body to `length` bytes of an open file from `offset`. The call passes the descriptor to the response
  * on, even if this function fails. The kernel sends the bytes directly where possible; if the file shrinks
  * meanwhile, the connection is closed. Returns 0; -EINVAL (invalid descriptor or range); -ENOMEM; or
  * -EALREADY.

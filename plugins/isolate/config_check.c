@@ -126,7 +126,7 @@ static void report_output(struct mk_config *config, const struct isolate_group *
 
 bool isolate_config_check(struct mk_config *config, const struct isolate_group *group)
 {
-    if (mk_config_is_dry_run(config))
+    if (mk_config_was_validated(config))
         return true;
     struct mk_buf said = mk_buf_growing(SAID_MAX);
     int status = 0, fd = memfd_create("isolate", MFD_CLOEXEC);

@@ -318,7 +318,7 @@ bool mk_config_error_log_has_priorities(const struct mk_config *c)
     return c->generation->error_log && c->generation->error_log->has_priorities;
 }
 
-bool mk_config_is_dry_run(const struct mk_config *c)
+bool mk_config_was_validated(const struct mk_config *c)
 {
     return c->generation->tried;
 }

@@ -55,7 +55,7 @@ MK_API const struct duda_upload *duda_upload_at(struct duda_ctx *d, size_t i);
 MK_API ssize_t duda_upload_read(struct duda_ctx *d, const struct duda_upload *upload, char *room, size_t cap,
                                 uint64_t at) MK_API_MUST_USE;
 /**
- * Saves the file under a new name; a thread does the copying, and the handler waits. Choose the path in the
+ * Saves the file under a new name. A thread copies it while the handler waits. Choose the path in the
  * service: never derive it from client input. The sandbox must allow the path (see
  * mk_config_allow_writing()). The file appears under its name only when it is complete and the handler still
  * runs. Returns 0; -EEXIST: the file already exists; -ENOSPC and the other errors of open(2); or the error of

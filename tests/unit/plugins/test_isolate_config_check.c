@@ -25,7 +25,7 @@ static const struct isolate_group group = {.name = "shop", .settings = &settings
 static char errors[32 * 1024];
 static bool is_tried;
 
-bool mk_config_is_dry_run(const struct mk_config *config)
+bool mk_config_was_validated(const struct mk_config *config)
 {
     (void)config;
     return is_tried;
