@@ -125,8 +125,8 @@ MK_API int mk_response_set_body(struct mk_response *r, mk_str text);
 MK_API int mk_response_set_body_nocopy(struct mk_response *r, mk_str text);
 
 /**
- * Sets the body to `length` bytes of an open file from `offset`. The call passes the descriptor to the response
- * on, even if this function fails. The kernel sends the bytes directly where possible; if the file shrinks
+ * Sets the body to `length` bytes of an open file from `offset`. The response takes ownership of the
+ * descriptor, even if this function fails. The kernel sends the bytes directly where possible; if the file shrinks
  * meanwhile, the connection is closed. Returns 0; -EINVAL (invalid descriptor or range); -ENOMEM; or
  * -EALREADY.
  */
