@@ -39,7 +39,7 @@ BUGS = re.compile(r"ERROR: \w+Sanitizer|runtime error:|SUMMARY: \w+Sanitizer|Lea
 
 ENVIRONMENT = {
     "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1:"
-                    "abort_on_error=1:disable_coredump=1",
+                    "abort_on_error=1:disable_coredump=1:intercept_tls_get_addr=0",  # the last: see tests/CMakeLists.txt
     "UBSAN_OPTIONS": "print_stacktrace=1:abort_on_error=1",
     "LC_ALL": "C.UTF-8",
     "TZ": "UTC",
