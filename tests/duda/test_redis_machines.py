@@ -158,13 +158,14 @@ class Node:
         self.server.allow("POSTGRES")
         self.port = self.server.port
 
-    def tell(self, number):
+    def signal(self, number):
         for pid in (self.server.pid, *self.server.workers):
-            os.kill(pid, number)
+            with contextlib.suppress(ProcessLookupError):  # workers end with their master
+                os.kill(pid, number)
 
     def kill(self):
         self.server.exit_code = -signal.SIGKILL
-        self.tell(signal.SIGKILL)
+        self.signal(signal.SIGKILL)
         self.server.wait()
 
 
@@ -279,9 +280,9 @@ def node_killed(world):
 
 @contextlib.contextmanager
 def node_frozen(world):
-    world.nodes[2].tell(signal.SIGSTOP)
+    world.nodes[2].signal(signal.SIGSTOP)
     yield
-    world.nodes[2].tell(signal.SIGCONT)
+    world.nodes[2].signal(signal.SIGCONT)
 
 
 @contextlib.contextmanager
