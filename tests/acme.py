@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For tests of the plugin acme: servers that get certificates from Pebble, and what they keep. The fixtures `state`, `world`
-and `slow` are imported by the tests that use them."""
+"""Helpers for tests of the acme plugin: servers that get certificates from Pebble, and the plugin's state folder. Test modules
+import the fixtures `state`, `world` and `slow`.
+"""
 import json
 import os
 import time
@@ -18,7 +19,7 @@ NEW = r"acme: {}: there is a new certificate"
 
 
 class State:
-    """What the plugin keeps."""
+    """The state folder of the plugin."""
 
     def __init__(self, path):
         self.path = path
@@ -44,7 +45,7 @@ class State:
         return json.loads(path.read_text()) if path.exists() else None
 
     def check(self, name):
-        """The key matches the certificate, and no other user can read it."""
+        """Checks that the key matches the certificate and that no other user can read the key."""
         assert self.key(name).public_key() == self.certificate(name).public_key()
         for path in self.path.rglob("*"):
             assert path.stat().st_mode & 0o077 == 0, path
@@ -57,7 +58,7 @@ def state(tmp_path):
 
 @pytest.fixture
 def world(monkey, site, tmp_path, state):
-    """Starts Pebble and a server that gets its certificates there."""
+    """Starts Pebble and a server that gets its certificates from it."""
     site.add("index.html", "home")
     here, pebbles = Place(), []
 
@@ -98,13 +99,13 @@ def world(monkey, site, tmp_path, state):
 def wait_for(condition, seconds=SECONDS):
     end = time.monotonic() + seconds
     while not (answer := condition()):
-        assert time.monotonic() < end, "it did not happen"
+        assert time.monotonic() < end, "no certificate arrived"
         time.sleep(0.05)
     return answer
 
 
 def helpers(server):
-    """The process ids of monkey-acme that belong to this server."""
+    """The process IDs of this server's monkey-acme processes."""
     found, parents = [], [server.pid]
     while parents:
         pid = parents.pop()
@@ -120,7 +121,7 @@ def helpers(server):
 
 @pytest.fixture
 def slow(world):
-    """An authority that takes its time to come."""
+    """A CA that delays validation."""
     world.start_pebble()
     world.pebble.environment |= {"PEBBLE_VA_NOSLEEP": "0", "PEBBLE_VA_SLEEPTIME": "5"}
     world.pebble.stop()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients of HTTP/2 that mean no good, and what a server is to do with them."""
+"""Hostile HTTP/2 clients, and the response that a server owes them."""
 import contextlib
 import itertools
 
@@ -11,35 +11,35 @@ METRICS = {"plugins": ["metrics"], "top": "[METRICS]\n    Metrics /metrics\n"}
 
 
 def bunches(pieces, size=16):
-    """So many at a time: to send each by itself takes the client longer than the server takes for it."""
+    """Joins pieces: sending each by itself takes the client longer than it takes the server to process it."""
     pieces = iter(pieces)
     while bunch := b"".join(itertools.islice(pieces, size)):
         yield bunch
 
 
 class Attacker(Http2Client):
-    """Sends what it likes, and looks at what the server says of the connection only."""
+    """Sends arbitrary bytes and reads only the connection-level frames of the server."""
 
     def meet(self, kind, flags, number, payload):
         if kind == f.GOAWAY:
             self.on_goaway(flags, number, payload)
 
     def attack(self, pieces):
-        """Sends them all, as far as the server goes along."""
+        """Sends all pieces, or as many as the server accepts."""
         with contextlib.suppress(OSError):
             for bunch in bunches(pieces):
                 self.send(bunch)
         return self
 
     def verdict(self):
-        """The reason in the server's last GOAWAY, at the end of the connection."""
+        """The error code of the server's last GOAWAY, at the end of the connection."""
         with contextlib.suppress(ConnectionResetError, BrokenPipeError):
             self.end_of_connection()
         return self.goaway and self.goaway[1]
 
 
 def attack(server, pieces, **how):
-    """What the server says in the end."""
+    """Attacks on a new connection and returns the server's verdict."""
     with assail(server, **how) as c:
         return c.attack(pieces).verdict()
 
@@ -51,5 +51,5 @@ def assail(server, **how):
 
 
 def ended_for(server, reason):
-    """How many connections of HTTP/2 the server has ended for it."""
+    """The number of HTTP/2 connections that the server has closed for this reason."""
     return parse(server.get("/metrics").text)["monkey_http2_ended_total", {"reason": reason}]

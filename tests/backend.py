@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server of HTTP/1.1 behind ours that does what a test says: it remembers what it was asked, and answers bytes."""
+"""A scripted HTTP/1.1 backend: it records the requests and sends the bytes that the test gives it."""
 import contextlib
 import json
 import socket
@@ -16,7 +16,7 @@ class Asked:
     fields: list
     body: bytes = b""
     trailers: list = field(default_factory=list)
-    connection: int = 0  # the how-manieth of the backend's
+    connection: int = 0  # ordinal number of the backend's
 
     def all(self, name):
         return [value for key, value in self.fields if key.lower() == name.lower()]
@@ -27,22 +27,22 @@ class Asked:
 
 
 def response(body=b"hello", status="200 OK", fields=()):
-    """A whole response of known length."""
+    """A complete response with Content-Length."""
     body = body.encode() if isinstance(body, str) else body
     lines = [f"HTTP/1.1 {status}", *(f"{name}: {value}" for name, value in fields), f"Content-Length: {len(body)}"]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
 def echo(asked):
-    """What was asked, as JSON."""
+    """The request, as JSON."""
     return response(json.dumps({"method": asked.method, "target": asked.target, "fields": asked.fields,
                                 "body": asked.body.decode("latin-1"), "connection": asked.connection}),
                     fields=[("Content-Type", "application/json")])
 
 
 class Backend:
-    """`reply(asked)` answers bytes, or an iterable of pieces of them; None closes the connection. Or `script(connection)`
-    has the socket to itself."""
+    """`reply(asked)` returns bytes or an iterable of byte pieces; None closes the connection. Alternatively,
+    `script(connection)` has the socket to itself."""
 
     def __init__(self, reply=echo, script=None, family=socket.AF_INET, at=None):
         self.reply, self.script, self.asked = reply, script, []
@@ -68,7 +68,7 @@ class Backend:
         self.stop()
 
     def stop(self):
-        """No more connections, and those there are end."""
+        """Stops listening and closes the open connections."""
         with contextlib.suppress(OSError):
             self.listening.shutdown(socket.SHUT_RDWR)
         self.listening.close()

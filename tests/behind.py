@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A group of servers behind ours, for tests that look at what is known of them."""
+"""An upstream group of servers, for tests of their state and statistics."""
 import contextlib
 import threading
 
@@ -9,13 +9,13 @@ ROUTES = "[ROUTES]\n    /api/* proxy http://group\n    /* static\n"
 
 
 def group(*backends, keys=""):
-    """The section; a backend is one, or an address."""
+    """The [UPSTREAM] section; a backend is a Backend or an address."""
     lines = "".join(f"    Server {each if isinstance(each, str) else each.address}\n" for each in backends)
     return f"[UPSTREAM]\n    Name group\n{lines}" + "".join(f"    {key}\n" for key in keys.splitlines())
 
 
 class Slow(Backend):
-    """Its answers wait until release()."""
+    """A backend that holds its responses until release()."""
 
     def __init__(self, **how):
         self._gate = threading.Event()
@@ -29,7 +29,7 @@ class Slow(Backend):
         self._gate.set()
 
     def hold(self):
-        """Those that come from now on wait again."""
+        """Holds the responses to later requests again."""
         self._gate.clear()
 
     def stop(self):
@@ -39,7 +39,7 @@ class Slow(Backend):
 
 @contextlib.contextmanager
 def asking(server, n, target="/api/x"):
-    """So many clients that have asked and not read."""
+    """Opens n clients that have sent a request and not read the response."""
     with contextlib.ExitStack() as stack:
         clients = [stack.enter_context(server.connect()) for _ in range(n)]
         for each in clients:

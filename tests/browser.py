@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real browser, headless, spoken to by its DevTools protocol over a pipe: no port, no library.
+"""Drives a real headless browser through its DevTools protocol over a pipe, without a port or a library.
 
     with Browser(tmp_path) as browser:
         browser.goto(server.url + "/")
@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 FOUND = next((b for b in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if b), None)
-# Alone, and silent towards the world outside.
+# Isolated, without requests to the Internet.
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
          "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
          "--remote-debugging-pipe"]
@@ -28,7 +28,8 @@ class Browser:
     def __init__(self, folder, *flags):
         commands, self._out = os.pipe()
         self._in, answers = os.pipe()
-        # It reads from 3 and writes to 4. First out of their way, so that no dup2 meets one of the others.
+        # The browser reads from 3 and writes to 4. Moving the pipes to high numbers first keeps dup2 from overwriting one of
+        # them.
         high = [os.dup(fd) for fd in (commands, answers)]
         script = f'exec 3<&{high[0]} 4>&{high[1]}; exec "$@"'
         self._process = subprocess.Popen(
@@ -37,7 +38,7 @@ class Browser:
         for fd in (commands, answers, *high):
             os.close(fd)
         self._got, self._number, self._session = b"", 0, None
-        self.console = []  # what scripts and the browser complained about
+        self.console = []  # errors of scripts and of the browser
         target = next(t for t in self.call("Target.getTargets")["targetInfos"] if t["type"] == "page")
         self._session = self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
@@ -64,7 +65,7 @@ class Browser:
         return json.loads(message)
 
     def _note(self, message):
-        """Events that tell of something wrong."""
+        """Records events that report an error."""
         method, params = message.get("method"), message.get("params", {})
         if method == "Runtime.exceptionThrown":
             details = params["exceptionDetails"]
@@ -88,13 +89,13 @@ class Browser:
         self.wait_for("document.readyState == 'complete' && location.href != 'about:blank'")
 
     def run(self, expression):
-        """The value of a JavaScript expression."""
+        """Evaluates a JavaScript expression and returns its value."""
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
     def wait_for(self, expression, seconds=SECONDS):
-        """Until the expression is true; answers its value."""
+        """Waits until the expression is true and returns its value."""
         end = time.monotonic() + seconds
         while not (value := self.run(expression)):
             assert time.monotonic() < end, f"{expression} did not become true:\n{self.run('document.body.innerText')}"
@@ -102,7 +103,7 @@ class Browser:
         return value
 
     def look(self, width=1280, height=900, dark=False, mobile=False):
-        """The size of the window, and what the user prefers."""
+        """Sets the window size and the user's preferences."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=2 if mobile else 1,
                   mobile=mobile)
         self.call("Emulation.setEmulatedMedia", features=[

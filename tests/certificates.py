@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Certificates for tests, made when they are needed and never kept.
+"""Test certificates, issued on demand and never kept.
 
     authority = make_authority(tmp_path)
     pair = authority.issue(["localhost", "127.0.0.1"])     # files: pair.certificate, pair.key
@@ -24,7 +24,7 @@ DAY = datetime.timedelta(days=1)
 
 @dataclass
 class Pair:
-    """A certificate with those that lead to its authority, and its key, as files."""
+    """A certificate with its chain, and its key, as files."""
     certificate: Path
     key: Path
     x509: x509.Certificate
@@ -35,7 +35,7 @@ class Pair:
 
     @property
     def key_hash(self):
-        """Of its public key, as browsers want it."""
+        """The hash of the public key, in the form that browsers take."""
         key = self.x509.public_key().public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
         return base64.b64encode(hashlib.sha256(key).digest()).decode()
 
@@ -88,7 +88,8 @@ class Authority:
         self.file.write_bytes(self.x509.public_bytes(serialization.Encoding.PEM))
 
     def issue(self, names=("localhost", "127.0.0.1"), kind="ec", days=90, file=None, client=False, since=1):
-        """A pair of files FILE.pem and FILE.key, FILE being the first name. `days` below 0: it has ended."""
+        """Issues the files FILE.pem and FILE.key; FILE defaults to the first name. A negative `days` makes an expired
+        certificate."""
         key = make_key(kind)
         usage = ExtendedKeyUsageOID.CLIENT_AUTH if client else ExtendedKeyUsageOID.SERVER_AUTH
         begins = min(now() - since * DAY, now() + (days - 1) * DAY)
@@ -104,7 +105,7 @@ class Authority:
                        .sign(self.key, hashes.SHA256()))
         base = self.folder / (file or f"{names[0]}-{kind}".replace("*", "_"))
         pair = Pair(base.with_name(base.name + ".pem"), base.with_name(base.name + ".key"), certificate)
-        # As an administrator should: readers find whole files at any moment.
+        # Renames are atomic, so that readers always find whole files.
         write_key(pair.key.with_name(pair.key.name + ".new"), key).rename(pair.key)
         fresh = pair.certificate.with_name(pair.certificate.name + ".new")
         fresh.write_bytes(certificate.public_bytes(serialization.Encoding.PEM) +
@@ -113,7 +114,7 @@ class Authority:
         return pair
 
     def answer_about(self, pair, days=7):
-        """An OCSP answer (DER), as a file."""
+        """An OCSP response (DER), as a file."""
         answer = (ocsp.OCSPResponseBuilder()
                   .add_response(pair.x509, self.x509, hashes.SHA1(), ocsp.OCSPCertStatus.GOOD,
                                 now() - DAY, now() + days * DAY, None, None)
@@ -124,7 +125,7 @@ class Authority:
         return path
 
     def client_context(self, pair=None, alpn=None):
-        """For clients that trust this authority alone; `pair` is what they show of themselves."""
+        """A context for clients that trust only this authority; `pair` is the client certificate."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.load_verify_locations(self.file)
         if pair:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scripts for the plugin cgi, and a server that runs them."""
+"""Scripts for the cgi plugin, and a server that runs them."""
 import sys
 
 from proc import descriptors
@@ -12,7 +12,7 @@ PYTHON = f"#!{sys.executable} -I\n"
 
 
 def serve_scripts(monkey, site, scripts=None, keys="", routes=ROUTES, **how):
-    """A server with these scripts, by their names in cgi-bin, and these keys of [CGI]; and a page beside them."""
+    """Starts a server with these scripts, named as in cgi-bin, with these keys of [CGI], and a static page beside them."""
     for name, text in (scripts or {}).items():
         site.add(f"cgi-bin/{name}", text, mode=0o755)
     site.add("page.txt", "the page")
@@ -21,12 +21,12 @@ def serve_scripts(monkey, site, scripts=None, keys="", routes=ROUTES, **how):
 
 
 def environment(reply):
-    """What a script of ENV printed."""
+    """The environment that the script ENV printed."""
     assert reply.status == 200, reply
     return dict(line.split("=", 1) for line in reply.text.splitlines())
 
 
 def pipes_of(worker):
-    """How many lead to scripts: those of the server's own standard streams do not count."""
+    """The number of pipes to scripts, without the server's own standard streams."""
     links = descriptors(worker)
     return len({link for link in links.values() if link.startswith("pipe:")} - {links[1], links[2]})

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An HTTP/1 client that hides nothing: it sends the bytes it is given, and reads answers strictly.
+"""A low-level HTTP/1 client: it sends exactly the bytes that it is given and parses responses strictly.
 
-Every answer is checked against what any answer must be (RFC 9110 and 9112); a wrong one raises BadReply. What comes
-too late raises TimeoutError: no test waits without end. http2.py has a client with the same calls for HTTP/2.
+Every response is checked against the general rules of RFC 9110 and 9112; a violation raises BadReply. A late response raises
+TimeoutError, so that no test waits forever. http2.py has a client with the same methods for HTTP/2.
 """
 import re
 import socket
@@ -17,8 +17,8 @@ FIELD_LINE = re.compile(rb"(" + TOKEN + rb"):[ \t]*((?:[\x21-\x7e\x80-\xff](?:[\
 CHUNK_LINE = re.compile(rb"([0-9A-Fa-f]{1,16})(?:;[^\r\n]*)?")
 DATE = re.compile(r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4} "
                   r"\d\d:\d\d:\d\d GMT")
-SECONDS = 30  # for any single step
-SERVERS = ("Monkey", "Origin", "gunicorn", "uvicorn", "Python")  # ours, and those whose answers gateways pass on
+SECONDS = 30  # for each step
+SERVERS = ("Monkey", "Origin", "gunicorn", "uvicorn", "Python")  # ours, and servers whose responses gateways pass on
 
 
 class BadReply(AssertionError):
@@ -26,8 +26,8 @@ class BadReply(AssertionError):
 
 
 class Closed(BadReply):
-    """The connection, or the stream, ended where an answer, or the rest of one, was to come. `code` is the reason that
-    HTTP/2 gives, and `again` says that the server has done nothing with the request."""
+    """The connection or stream ended before the response was complete. `code` is the HTTP/2 error code; `again` says that the
+    server has not processed the request, so that a retry is safe."""
 
     def __init__(self, text, code=None, again=False):
         super().__init__(text)
@@ -35,7 +35,7 @@ class Closed(BadReply):
 
 
 class Reply:
-    """One final response. `reply["ETag"]` is the value of a field that is there once; `reply.all(name)` are all."""
+    """One final response. `reply["ETag"]` is the value of a header that must occur once; `reply.all(name)` lists all values."""
 
     def __init__(self, head):
         self.head = head
@@ -46,8 +46,8 @@ class Reply:
         self.status, self.reason = int(match[1]), match[2].decode()
         self.fields = [parse_field(line) for line in lines[1:]]
         self.body, self.trailers = b"", []
-        self.interim = []  # the 1xx answers before it
-        self.framing = None  # "none", "length", "chunked", "close", or of HTTP/2 "frames"
+        self.interim = []  # 1xx responses before the final one
+        self.framing = None  # "none", "length", "chunked", "close", or "frames" for HTTP/2
 
     def all(self, name):
         return [value for key, value in self.fields if key.lower() == name.lower()]
@@ -67,12 +67,12 @@ class Reply:
         return bool(self.all(name))
 
     def tokens(self, name):
-        """The members of a list, in lower case."""
+        """The members of a comma-separated list, in lower case."""
         return [part.strip().lower() for value in self.all(name) for part in value.split(",") if part.strip()]
 
     @property
     def closes(self):
-        """Does it say that the connection ends behind it?"""
+        """Does the response announce that the connection closes after it?"""
         return "close" in self.tokens("Connection")
 
     @property
@@ -91,7 +91,7 @@ def parse_field(line):
 
 
 def check_head(reply):
-    """What holds for every head that an origin server with a clock sends."""
+    """Checks the rules for every response head of an origin server with a clock."""
     if 100 <= reply.status < 200:
         assert not reply.all("Content-Length") and not reply.all("Transfer-Encoding"), reply.head
         return
@@ -124,7 +124,7 @@ class Client:
             raise BadReply(f"it offered HTTP/1.1 and got {self.sock.protocol}")
         self.got = bytearray()
         self.ended = False
-        self.last_method, self.chunked = "GET", False  # of what was asked last
+        self.last_method, self.chunked = "GET", False  # state of the last request
 
     def __enter__(self):
         return self
@@ -142,7 +142,7 @@ class Client:
         return self
 
     def send_slowly(self, data):
-        """Each byte in a packet of its own."""
+        """Sends each byte in its own packet."""
         if self.sock.family != socket.AF_UNIX:
             self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for at in range(len(data)):
@@ -150,13 +150,13 @@ class Client:
         return self
 
     def shut(self):
-        """No more from us."""
+        """Half-closes: sends no more."""
         self.sock.shutdown(socket.SHUT_WR)
         return self
 
     def ask(self, target="/", method="GET", fields=(), body=b"", version="1.1", host="localhost", streamed=False):
-        """Sends one request. `fields` is a dict or a list of pairs; Host and Content-Length are added if absent.
-        `streamed`: content of unknown length follows with more() and done()."""
+        """Sends one request. `fields` is a dict or a list of pairs; Host and Content-Length are added if absent. With
+        `streamed`, more() and done() send a body of unknown length."""
         fields = list(fields.items() if isinstance(fields, dict) else fields)
         self.chunked = streamed
         if streamed:
@@ -171,17 +171,17 @@ class Client:
         return self.send(head.encode("latin-1") + body)
 
     def more(self, data):
-        """A piece of content of the request that was asked last: it was streamed, or its length told."""
+        """Sends a piece of the last request's body, which is streamed or has a declared length."""
         return self.send(b"%x\r\n%b\r\n" % (len(data), data) if self.chunked else data)
 
     def done(self, trailers=()):
-        """The end of streamed content."""
+        """Ends a streamed body."""
         return self.send(b"0\r\n" + b"".join(f"{n}: {v}\r\n".encode("latin-1") for n, v in trailers) + b"\r\n")
 
     # Reading
 
     def fill(self):
-        """Waits for more bytes; false at the end of the connection."""
+        """Waits for more bytes; returns false at the end of the connection."""
         if self.ended:
             return False
         data = self.sock.recv(1 << 18)
@@ -190,7 +190,7 @@ class Client:
         return bool(data)
 
     def begin(self):
-        """Waits for the first bytes of an answer."""
+        """Waits for the first bytes of a response."""
         self.fill()
         return self
 
@@ -232,13 +232,13 @@ class Client:
         return reply
 
     def read_interim(self):
-        """One 1xx response."""
+        """Reads one 1xx response."""
         reply = self.read_head()
         assert 100 <= reply.status < 200, reply.head
         return reply
 
     def read(self, method=None):
-        """The next final response, whole."""
+        """Reads the next final response, complete."""
         method = method or self.last_method
         interim = []
         while (reply := self.read_head()).status < 200:
@@ -275,16 +275,16 @@ class Client:
             reply.trailers.append(parse_field(line))
 
     def get(self, target="/", method="GET", fields=(), body=b"", **how):
-        """Asks and reads."""
+        """Sends a request and reads the response."""
         return self.ask(target, method, fields, body, **how).read(method)
 
     def expect_end(self):
-        """Nothing more may come, and the server must close: in order, not with a reset."""
+        """The server must close cleanly, without a reset, and send nothing more."""
         rest = self.read_to_end()
         assert not rest, f"more than was due: {rest[:200]!r}"
         return self
 
     def is_open(self):
-        """Is the connection still good for a request?"""
+        """Can the connection carry another request?"""
         reply = self.get("/", method="OPTIONS")
         return reply.status in (200, 204)

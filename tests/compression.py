@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that compress, and content codings undone piece by piece, by the libraries that browsers have: what has come
-is what can be read."""
+"""Servers that compress, and incremental decoders from the libraries that browsers use: the received bytes must be decodable at
+once.
+"""
 import ctypes
 import re
 import subprocess
@@ -12,14 +13,14 @@ from monkey import PROGRAM, ROOT
 
 
 class Gzip:
-    """`feed(bytes)` answers what these add; `ended` is true when nothing may follow."""
+    """`feed(bytes)` returns the newly decoded bytes; `ended` is true once the stream is complete."""
 
     def __init__(self):
         self._z = zlib.decompressobj(wbits=31)
 
     def feed(self, data):
         out = self._z.decompress(data)
-        assert not self._z.unused_data, "bytes behind the end"
+        assert not self._z.unused_data, "bytes after the end"
         return out
 
     @property
@@ -43,11 +44,11 @@ class Brotli:
             to, free = ctypes.c_void_p(ctypes.addressof(room)), ctypes.c_size_t(len(room))
             result = self._lib.BrotliDecoderDecompressStream(self._state, ctypes.byref(left), ctypes.byref(at),
                                                              ctypes.byref(free), ctypes.byref(to), None)
-            assert result != self.ERROR, "this is no brotli"
+            assert result != self.ERROR, "invalid brotli stream"
             out += room.raw[:len(room) - free.value]
             self.ended = result == self.END
             if result in (self.END, self.MORE_INPUT):
-                assert left.value == 0, "bytes behind the end"
+                assert left.value == 0, "bytes after the end"
                 return out
 
     def __del__(self):
@@ -72,10 +73,10 @@ class Zstd:
         while True:
             taken = self.Buffer(ctypes.addressof(room), len(room), 0)
             left = self._lib.ZSTD_decompressStream(self._state, ctypes.byref(taken), ctypes.byref(given))
-            assert not self._lib.ZSTD_isError(ctypes.c_size_t(left)), "this is no zstd"
+            assert not self._lib.ZSTD_isError(ctypes.c_size_t(left)), "invalid zstd stream"
             out += room.raw[:taken.at]
             self.ended = left == 0
-            assert not self.ended or given.at == given.size, "bytes behind the end"
+            assert not self.ended or given.at == given.size, "bytes after the end"
             if self.ended or (taken.at < len(room) and given.at == given.size):
                 return out
 
@@ -97,10 +98,10 @@ def decoder(coding):
 
 
 def decode(coding, data):
-    """All of it, which must be whole."""
+    """Decodes a complete stream."""
     d = decoder(coding)
     out = d.feed(data)
-    assert d.ended, "it is cut off"
+    assert d.ended, "truncated stream"
     return out
 
 
@@ -120,7 +121,7 @@ TEXT = b"".join(b"line %d, and the same as ever\n" % i for i in range(2000))
 
 
 def built():
-    """The codings that this build has, in the order of preference."""
+    """The codings that this build supports, in order of preference."""
     text = subprocess.run([PROGRAM, "-T", "-c", "/dev/stdin"], input="[SERVER]\n    Listen 1\n[PLUGINS]\n    Load compress\n[HOST]\n"
                           "    DocumentRoot /\n[COMPRESS]\n", capture_output=True, text=True).stdout
     return re.search(r"^    Codings +(.*)$", text, re.MULTILINE)[1].split() if "Codings" in text else []
@@ -133,7 +134,7 @@ all_codings = pytest.mark.skipif(BUILD != ["zstd", "br", "gzip"], reason="a buil
 
 @pytest.fixture
 def start(monkey, site):
-    """A server with the section [COMPRESS] below its host."""
+    """Starts a server with the section [COMPRESS] below its host."""
     site.add("a.html", TEXT, mtime=1_600_000_000)
 
     def run(keys="", routes="", **how):
@@ -147,7 +148,7 @@ def start(monkey, site):
 
 @pytest.fixture
 def making(start):
-    """One with the handlers of the test's own plugin."""
+    """Starts a server with the handlers of the test's own plugin."""
     def run(keys="", **how):
         return start(keys, "/made made\n/events events\n/say say\n/* static", plugins=["compress", CONTENTS], **how)
 
@@ -160,5 +161,5 @@ def ask(server, accept="gzip", target="/a.html", method="GET", **fields):
 
 
 def lines(size):
-    """What /made?size= makes."""
+    """The body that /made?size= generates."""
     return b"".join(b"%09d\n" % i for i in range(size // 10 + 1))[:size]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures of all black box tests."""
+"""Fixtures of all black-box tests."""
 import gc
-import http.client  # noqa: F401: the folder of that name must not take its place, in any order of collection
+import http.client  # noqa: F401: imported first, so that the folder tests/http never shadows it, in any order of collection
 import http.server  # noqa: F401
 import os
 import signal
@@ -27,14 +27,14 @@ def pytest_configure(config):
     protocols.register(config)
     quick.register(config)
     config.addinivalue_line("markers", "processes(why): for tests that a server inside of a program (MONKEY_EMBEDDED=1) cannot pass")
-    # Shells ignore them in what runs in the background, and so would every program that a test interrupts.
+    # Shells ignore SIGINT and SIGQUIT in background jobs, and each program that a test interrupts would inherit that.
     for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, usual)
 
 
 def pytest_ignore_collect(collection_path, config):
-    """The tests of the benchmark tools have requirements of their own: they run only where the command line names them."""
+    """The tests of the benchmark tools have their own requirements: they run only when named on the command line."""
     if collection_path == BENCHMARK and not any(BENCHMARK in (path, *path.parents) for path in named_by(config)):
         return True
     return quick.ignores(collection_path, config)
@@ -46,7 +46,7 @@ def named_by(config):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """What is collected stays to the end: looking for garbage in it takes as long as collecting it does, and so later."""
+    """Collected tests live until the end of the run: freezing them keeps the garbage collector from scanning them."""
     gc.disable()
     try:
         return (yield)
@@ -71,13 +71,13 @@ def pytest_runtest_setup(item):
 
 @pytest.fixture
 def protocol(request):
-    """What the clients of the test speak: see protocols.py."""
+    """The protocol of the test's clients: see protocols.py."""
     return getattr(request, "param", protocols.DEFAULT)
 
 
 @pytest.fixture(scope="session")
 def encryption(tmp_path_factory):
-    """The certificate of servers that speak TLS, and the authority that their clients trust."""
+    """The certificate of the TLS servers, and the authority that their clients trust."""
     return Encryption(tmp_path_factory.mktemp("authority"))
 
 
@@ -93,15 +93,15 @@ def encryption_of(protocol, request):
 
 @pytest.fixture
 def monkey(tmp_path, site, protocol, request):
-    """Starts the program, as often as the test likes; each is stopped and checked at the end. It serves the protocol
-    of the test, over TLS if need be, and connect(), get() and the like of the server speak it.
+    """Starts the program any number of times; each server is stopped and checked at the end. Servers use the protocol of
+    the test, with TLS if it says so, and so do connect(), get() and the other methods of the server.
 
         monkey()                                            serves the folder `site`
         monkey(server="MaxHeaderSize 8192", host="FollowSymlinks on", sections="[ROUTES]\\n    /x status 403\\n")
         monkey(listen=["127.0.0.1:0", "[::1]:0"], workers=2)
         monkey(config="[SERVER]\\n ...")                     a whole configuration
         monkey(args=["-p", "0", site])                      a command line
-        monkey(..., expect_start=False)                     it is not expected to serve: see server.wait()
+        monkey(..., expect_start=False)                     the start may fail: see server.wait()
     """
     starter = Starter(tmp_path, protocol, encryption_of(protocol, request))
     yield starter.start
@@ -118,8 +118,9 @@ def lasting_starters():
 
 @pytest.fixture
 def lasting(lasting_starters, tmp_path_factory, protocol, request):
-    """`lasting(prepare)` is a server for all tests of the module that only ask it, and change neither the server nor its
-    files: what `prepare(monkey, site)` has started, once for each protocol. It is checked after each test, and in the end."""
+    """`lasting(prepare)` is a server shared by all tests of the module that only send requests and change neither the server
+    nor its files: the one that `prepare(monkey, site)` starts, once for each protocol. It is checked after each test and at the
+    end."""
     used = set()
 
     def get(prepare):
@@ -138,14 +139,14 @@ def lasting(lasting_starters, tmp_path_factory, protocol, request):
 
 @pytest.fixture(scope="module")
 def prepared():
-    """Room for functions that `lasting` is called with, by name. They last as long as what they need: a module whose tests do not follow
-    each other is set up once more."""
+    """Keeps the functions that `lasting` is called with, by name. They live as long as their fixtures: a module whose tests are
+    not consecutive is set up again."""
     return {}
 
 
 @pytest.fixture
 def watch(monkey):
-    """`watch(pid)` is a process that is no child of ours, such as a new master; it is ended with the test."""
+    """`watch(pid)` watches a process that is not our child, such as a new master, and ends it after the test."""
     processes = []
 
     def start(pid):
@@ -159,7 +160,7 @@ def watch(monkey):
 
 @pytest.fixture
 def run(tmp_path):
-    """Runs the program to its end: `run("-t", site).code`, `.out`, `.err`."""
+    """Runs the program until it exits: `run("-t", site).code`, `.out`, `.err`."""
     def start(*args, environment=None, folder=None, wrapper=(), **popen):
         done = subprocess.run([*wrapper, PROGRAM, *map(str, args)], cwd=folder or tmp_path, stdin=subprocess.DEVNULL,
                               env=os.environ | ENVIRONMENT | (environment or {}), timeout=SECONDS,
@@ -170,7 +171,7 @@ def run(tmp_path):
 
 
 class Done:
-    """How a program ended, and what it said."""
+    """Exit code and output of a program."""
 
     def __init__(self, done):
         self.code = done.returncode

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small HTTP server that misbehaves as a test wants it to, and counts what it was asked."""
+"""A small HTTP server that misbehaves on demand and counts the requests."""
 import socket
 import struct
 import threading
@@ -8,18 +8,18 @@ SECONDS = 30
 
 
 def answer(body=b"hello", status="200 OK", *fields):
-    """The bytes of an answer with Content-Length."""
+    """The bytes of a response with Content-Length."""
     lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *fields]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
-RESET = object()  # instead of an answer: the connection is reset
-CLOSE = object()  # instead of an answer: it is closed
+RESET = object()  # in place of a response: resets the connection
+CLOSE = object()  # in place of a response: closes the connection
 
 
 class FakeServer:
-    """Answers the n-th request (from 1 on) with what `reply(n)` returns: bytes, or a list of them and of RESET and
-    CLOSE. With `with`, it listens and ends with the block."""
+    """Responds to the n-th request (counted from 1) with the result of `reply(n)`: bytes, or a list of bytes, RESET and CLOSE.
+    As a context manager, it listens and stops with the block."""
 
     def __init__(self, reply=lambda n: answer(), host="127.0.0.1"):
         self._reply, self._lock = reply, threading.Condition()
@@ -38,7 +38,7 @@ class FakeServer:
         self.leave()
 
     def leave(self):
-        """Listens no more, and closes every connection."""
+        """Stops listening and closes every connection."""
         try:
             self._listener.shutdown(socket.SHUT_RDWR)
         except OSError:

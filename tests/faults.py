@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Libraries that are loaded before the optimised program and make what it rests on fail. See tests/fault."""
+"""Preloaded libraries that make system calls and allocations of the release program fail. See tests/fault."""
 import contextlib
 import mmap
 import os
@@ -21,7 +21,7 @@ LAYOUTS = {
 
 
 class Fault:
-    """`fault.chance = 300` is at once known in the processes of the server that was started with `**fault.how`."""
+    """Setting `fault.chance = 300` takes effect at once in the processes of a server started with `**fault.how`."""
 
     def __init__(self, name, folder, environment=None):
         library = LIBRARIES / f"{name}.so"
@@ -42,14 +42,14 @@ class Fault:
 
 
 def failing_allocations(fault, server, most=2000):
-    """The body of a loop over this does the same work every time: its first allocation fails, then its second one, and so on
-    up to the last. No worker dies of it."""
+    """Each pass of a loop over this must do the same work: the first pass fails the first allocation, the second pass the
+    second one, up to the last. No worker may crash."""
     workers = server.workers
     for n in range(1, most):
         fault.failed, fault.count, fault.after = 0, 1, n
         yield n
         failed, fault.after = fault.failed, 0
-        assert server.workers == workers, f"allocation {n} was its death:\n{server.log}"
+        assert server.workers == workers, f"allocation {n} killed a worker:\n{server.log}"
         if not failed:
             fault.count = 0
             return
@@ -57,7 +57,8 @@ def failing_allocations(fault, server, most=2000):
 
 
 def fail_in_a_row(fault, server, count, play):
-    """`count` allocations in a row, from several ones on. If most fail, any result is one, as long as no worker dies."""
+    """Fails `count` consecutive allocations, from several starting points. If most of them fail, any result is accepted as long
+    as no worker dies."""
     workers = server.workers
     for n in range(1, 100, 7):
         fault.count, fault.after = count, n
@@ -68,9 +69,9 @@ def fail_in_a_row(fault, server, count, play):
 
 
 def recover(fault, server, play):
-    """Nothing fails any more, so that nothing is refused. A process that counts just now may write its number over ours: once
-    more then."""
+    """Ends the failures, so that no request is refused. A process that is counting right now may overwrite our number: then
+    writes it again."""
     def is_well():
         fault.count = fault.after = 0
         return play(server) == 0
-    wait_until(is_well, "all is answered again")
+    wait_until(is_well, "all requests succeed again")

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The frames of HTTP/2 (RFC 9113, section 6) as bytes, good ones and bad ones."""
+"""Valid and invalid HTTP/2 frames (RFC 9113, section 6) as bytes."""
 import struct
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 HEADER = 9
-FRAME_MAX = 16384  # unless the receiver allows more
-WINDOW = 65535  # at the beginning
+FRAME_MAX = 16384  # default SETTINGS_MAX_FRAME_SIZE
+WINDOW = 65535  # initial window size
 WINDOW_MAX = (1 << 31) - 1
 
 DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = range(10)
@@ -16,9 +16,9 @@ KINDS = {DATA: "DATA", HEADERS: "HEADERS", PRIORITY: "PRIORITY", RST_STREAM: "RS
 
 END_STREAM, ACK, END_HEADERS, PADDED, WITH_PRIORITY = 0x1, 0x1, 0x4, 0x8, 0x20
 FLAGS = {DATA: END_STREAM | PADDED, HEADERS: END_STREAM | END_HEADERS | PADDED | WITH_PRIORITY, SETTINGS: ACK, PING: ACK,
-         CONTINUATION: END_HEADERS, PUSH_PROMISE: END_HEADERS | PADDED}  # those that mean something
+         CONTINUATION: END_HEADERS, PUSH_PROMISE: END_HEADERS | PADDED}  # flags with a meaning for each frame type
 
-# Settings
+# SETTINGS parameters
 TABLE_SIZE, ENABLE_PUSH, STREAMS_MAX, INITIAL_WINDOW, FRAME_SIZE, HEAD_SIZE = range(1, 7)
 CONNECT_PROTOCOL, NO_OLD_PRIORITIES = 8, 9
 
@@ -42,7 +42,7 @@ def data(stream, content=b"", end=False, padding=None):
 
 
 def headers(stream, block, end=True, more=False):
-    """`more`: CONTINUATION follows."""
+    """`more`: a CONTINUATION frame follows."""
     return frame(HEADERS, END_STREAM * end | END_HEADERS * (not more), stream, block)
 
 
@@ -51,7 +51,7 @@ def continuation(stream, block=b"", more=False):
 
 
 def header_block(stream, block, end=True, size=FRAME_MAX):
-    """HEADERS, and as many CONTINUATION as it takes."""
+    """HEADERS, and as many CONTINUATION frames as needed."""
     parts = [block[i:i + size] for i in range(0, len(block), size)] or [b""]
     out = headers(stream, parts[0], end, more=len(parts) > 1)
     return out + b"".join(continuation(stream, p, more=i < len(parts) - 1) for i, p in enumerate(parts[1:], 1))
@@ -92,7 +92,7 @@ def pairs_of(payload):
 
 
 def literal(name, value):
-    """A field as HPACK without a table and without Huffman's code: every byte as it is given."""
+    """A header field in HPACK without indexing and Huffman coding: every byte as given."""
     def text(data):
         return integer(len(data), 7) + data
 
@@ -100,7 +100,7 @@ def literal(name, value):
 
 
 def integer(value, bits, first=0):
-    """HPACK's integers (RFC 7541, section 5.1)."""
+    """HPACK integer encoding (RFC 7541, section 5.1)."""
     limit = (1 << bits) - 1
     if value < limit:
         return bytes([first | value])
@@ -112,10 +112,10 @@ def integer(value, bits, first=0):
 
 
 def block_of(pairs):
-    """A header block that leaves the tables as they are."""
+    """A header block that does not change the dynamic table."""
     return b"".join(literal(name, value) for name, value in pairs)
 
 
 def request(target="/", method="GET", fields=(), scheme="http", authority="localhost"):
-    """The fields of a request, the pseudo ones first."""
+    """The header fields of a request, pseudo-headers first."""
     return [(":method", method), (":scheme", scheme), (":authority", authority), (":path", target), *fields]

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An HTTP/2 client with the calls of the one in client.py, and as strict: whatever the server does that RFC 9113 does
-not allow, or that no careful server does, raises BadReply.
+"""An HTTP/2 client with the methods of the one in client.py, and equally strict: every violation of RFC 9113 raises BadReply,
+and so does behaviour that no careful server shows.
 
     with server.connect(...) as c:
         c.ask("/a").ask("/b")                 two streams
-        assert c.read().status == 200         the answer to /a, whichever came first
+        assert c.read().status == 200         the response to /a, even if /b's came first
         c.ask("/c"); c.stream.number; c.wait(lambda: c.stream.final)
 
-It acknowledges what has to be acknowledged. Room is given back as soon as content has come; with `receive_buffer` the
-client is a slow one, which gives back what the test has taken, and has the smallest windows.
+The client acknowledges SETTINGS and PING. It sends WINDOW_UPDATE as soon as DATA arrives; with `receive_buffer` it is a slow
+client with the smallest windows, which sends WINDOW_UPDATE only for data that the test has read.
 """
 import re
 import select
@@ -33,7 +33,7 @@ def check(holds, text):
 
 
 class Http2Reply(Reply):
-    """One response, interim or final."""
+    """One interim or final response."""
 
     def __init__(self, client, pairs):
         self.head = "".join(f"{n}: {v}\n" for n, v in pairs).encode("latin-1")
@@ -46,7 +46,7 @@ class Http2Reply(Reply):
 
     @property
     def closes(self):
-        """Has the server said that it takes no more on this connection?"""
+        """Has the server sent GOAWAY?"""
         return self._client.goaway is not None
 
 
@@ -59,18 +59,18 @@ def check_fields(pairs):
 
 
 class Stream:
-    """A request and what came for it."""
+    """A request and its response."""
 
     def __init__(self, number, method, window, room):
         self.number, self.method = number, method
-        self.window, self.room = window, room  # what the server may still send; what we may
-        self.heads = []  # unread
-        self.final = None  # the head of the answer
+        self.window, self.room = window, room  # the server's window; our window
+        self.heads = []  # not yet read
+        self.final = None  # head of the final response
         self.body, self.received, self.trailers = bytearray(), 0, []
-        self.untold, self.owed = 0, 0  # bytes that came and whose room was not given back; that are free, but not told
+        self.untold, self.owed = 0, 0  # received but not yet returned to the window; read but not yet announced
         self.ended = False  # by the server
-        self.reset = None  # the server's code
-        self.left, self.finished, self.at_once = None, False, False  # of ours: content to come; all was sent; with the head
+        self.reset = None  # the server's error code
+        self.left, self.finished, self.at_once = None, False, False  # request body: bytes left; sent; sent with HEADERS
         self.cancelled = False  # by us
 
     @property
@@ -89,21 +89,21 @@ class Http2Client:
         self.encoder, self.decoder = Encoder(), Decoder()
         self.decoder.max_header_list_size = 1 << 20
         self.got, self.ended = bytearray(), False
-        self.streams, self.live, self.queue = {}, [], []  # all; those that count; those whose answer was not read
+        self.streams, self.live, self.queue = {}, [], []  # all; counted in the limit; with an unread response
         self.stream = self.current = None  # opened last; being read
         self.next_number = 1
-        self.theirs = {}  # the server's settings
+        self.theirs = {}  # the server's SETTINGS
         self.heard_settings, self.unacknowledged, self.acknowledged = False, [], 0
         self.window, self.room, self.untold, self.owed = h2.WINDOW, h2.WINDOW, 0, 0  # of the connection, as in Stream
-        self.first_window = h2.WINDOW  # of new streams, towards us
-        self.block = None  # (stream, flags, bytes) while CONTINUATION is due
+        self.first_window = h2.WINDOW  # initial window of new streams, for sending
+        self.block = None  # (stream, flags, bytes) until the last CONTINUATION arrives
         self.pings, self.goaways = [], []
-        self.frames = []  # (kind, flags, stream, length) of all that came
+        self.frames = []  # (type, flags, stream, length) of every received frame
         if hello:
             self.hello({} if self.slow else {h2.INITIAL_WINDOW: LARGE_WINDOW}, settings or {})
 
     def hello(self, *settings):
-        """What a client says first."""
+        """The connection preface of a client."""
         values = {h2.ENABLE_PUSH: 0}
         for each in settings:
             values |= each
@@ -124,7 +124,7 @@ class Http2Client:
     # Sending
 
     def send(self, data):
-        """Bytes as they are. What comes meanwhile is taken in, so that neither side waits for the other."""
+        """Sends raw bytes and receives meanwhile, so that neither side blocks the other."""
         view, poll = memoryview(data), select.poll()
         while view:
             poll.register(self.sock, select.POLLOUT | (0 if self.slow or self.ended else select.POLLIN))
@@ -141,7 +141,7 @@ class Http2Client:
         return self
 
     def change(self, values):
-        """Our settings. They hold when the server has said so."""
+        """Sends our SETTINGS. They take effect when the server acknowledges them."""
         self.unacknowledged.append(dict(values))
         if h2.TABLE_SIZE in values:
             self.decoder.max_allowed_table_size = max(self.decoder.max_allowed_table_size, values[h2.TABLE_SIZE])
@@ -155,7 +155,7 @@ class Http2Client:
         self.first_window = window
 
     def give(self, stream, more):
-        """Room for the server's content."""
+        """Sends WINDOW_UPDATE for the server's data."""
         if stream == 0:
             self.window += more
         elif stream in self.streams:
@@ -172,12 +172,12 @@ class Http2Client:
         return self.send(h2.rst_stream(stream.number, code))
 
     def ask(self, target="/", method="GET", fields=(), body=b"", version=None, host="localhost", streamed=False, **pseudo):
-        """Opens a stream. `fields` as in client.py; names in lower case. Without `streamed` it ends with the body or,
-        when a Content-Length is given, with so much of more(). `pseudo`: scheme="ftp", protocol="websocket" ..."""
-        assert version in (None, "1.1"), "there are no versions here"
+        """Opens a stream. `fields` as in client.py; names in lower case. Unless `streamed`, the stream ends with the body or,
+        with a given Content-Length, after that many bytes of more(). `pseudo`: scheme="ftp", protocol="websocket" ..."""
+        assert version in (None, "1.1"), "HTTP/2 requests have no version"
         fields = [(n.lower(), v) for n, v in (fields.items() if isinstance(fields, dict) else fields)]
         names = {name for name, _ in fields}
-        if "host" in names:  # as with HTTP/1 it replaces the usual one
+        if "host" in names:  # as in HTTP/1, a given Host replaces the default one
             host = next(value for name, value in fields if name == "host") if host is not None else None
             fields = [f for f in fields if f[0] != "host" or host is None]
         if body and not streamed and "content-length" not in names:
@@ -193,7 +193,8 @@ class Http2Client:
         return self.more(body) if body else self
 
     def open(self, pairs, end=True, block=None, anyway=False):
-        """Opens a stream with exactly these fields (or these bytes), when the server lets us have one more (or now)."""
+        """Opens a stream with exactly these header fields (or these bytes) as soon as the server's stream limit allows (or at
+        once)."""
         self.wait(lambda: anyway or self.active < self.theirs.get(h2.STREAMS_MAX, 100))
         if self.goaway and not anyway:
             raise Closed("the server takes no more requests", self.goaway[1], again=True)
@@ -210,12 +211,12 @@ class Http2Client:
 
     @property
     def active(self):
-        """How many streams count against the server's limit."""
+        """The number of streams that count towards the server's limit."""
         self.live = [s for s in self.live if not s.is_over or not (s.finished or s.reset or s.cancelled)]
         return len(self.live)
 
     def more(self, data, stream=None):
-        """Content, as fast as the windows allow. What the server does not want any more is not sent."""
+        """Sends body bytes as fast as the windows allow, and drops the rest when the server stops reading."""
         stream, view = stream or self.stream, memoryview(data)
         while view:
             self.wait(lambda: min(stream.room, self.room) > 0 or stream.reset is not None or stream.ended)
@@ -232,7 +233,7 @@ class Http2Client:
         return self
 
     def done(self, trailers=(), stream=None):
-        """The end of streamed content."""
+        """Ends a streamed body."""
         stream = stream or self.stream
         stream.finished = True
         if trailers:
@@ -240,10 +241,10 @@ class Http2Client:
             return self.send(h2.header_block(stream.number, self.encoder.encode(pairs)))
         return self.send(h2.data(stream.number, end=True))
 
-    # What comes
+    # Receiving
 
     def fill(self):
-        """Bytes as they come; false at the end of the connection."""
+        """Receives bytes; returns false at the end of the connection."""
         if self.ended:
             return False
         data = self.sock.recv(1 << 18)
@@ -252,7 +253,7 @@ class Http2Client:
         return bool(data)
 
     def step(self):
-        """Takes what is there, or waits for something; false at the end."""
+        """Processes the received frames, or waits for more; returns false at the end."""
         while not self.next_frame():
             if not self.fill():
                 check(not self.got, f"the connection ended within a frame: {bytes(self.got[:100])!r}")
@@ -260,7 +261,7 @@ class Http2Client:
         return True
 
     def wait(self, holds):
-        """Until it holds."""
+        """Waits until the condition holds."""
         while not holds():
             if not self.step():
                 code = self.goaway[1] if self.goaway else None
@@ -328,8 +329,9 @@ class Http2Client:
             self.give_back(stream, len(payload))
 
     def give_back(self, stream, size):
-        """Room for `size` more. Small amounts are gathered. Streams get theirs before the connection: else the server may
-        fill the connection's room with a stream that the test does not read yet, and wait for the one that it reads."""
+        """Returns `size` bytes to the windows. Small amounts are gathered. A stream window is updated before the connection
+        window: otherwise the server may use the connection window for a stream that the test does not read yet, and starve the
+        one that it reads."""
         size = min(size, stream.untold, self.untold)
         stream.untold -= size
         self.untold -= size
@@ -451,7 +453,7 @@ class Http2Client:
 
     @property
     def goaway(self):
-        """(last stream, name of the error, text) of the last one."""
+        """(last stream, error name, debug text) of the last GOAWAY."""
         return self.goaways[-1] if self.goaways else None
 
     def on_window(self, flags, stream, payload):
@@ -467,7 +469,7 @@ class Http2Client:
     # Reading
 
     def need(self, stream, holds):
-        """Waits for something of a stream; raises when it cannot come any more."""
+        """Waits for an event of a stream; raises when the event is no longer possible."""
         def refused():
             return self.goaway and self.goaway[0] < stream.number
 
@@ -481,19 +483,19 @@ class Http2Client:
         raise Closed(f"{stream} is over")
 
     def next_head(self):
-        assert self.queue, "nothing was asked"
+        assert self.queue, "no request was sent"
         stream = self.queue[0]
         self.need(stream, lambda: stream.heads)
         return stream, stream.heads.pop(0)
 
     def begin(self):
-        """Waits for the first content of the stream that was asked first."""
+        """Waits for the first body bytes of the oldest unread stream."""
         stream = self.queue[0]
         self.need(stream, lambda: stream.body or stream.ended)
         return self
 
     def read_head(self):
-        """The next head of the stream that was asked first; its content is for read_exactly()."""
+        """Reads the next head of the oldest unread stream; read_exactly() reads its body."""
         stream, reply = self.next_head()
         if reply.status >= 200:
             self.current = self.queue.pop(0)
@@ -505,9 +507,9 @@ class Http2Client:
         return reply
 
     def read(self, method=None, stream=None):
-        """The next final response, whole: of a stream, or of the one that was asked first."""
+        """Reads the next final response, complete, of `stream` or of the oldest unread one."""
         if stream is None:
-            assert self.queue, "nothing was asked"
+            assert self.queue, "no request was sent"
             stream = self.queue[0]
         self.queue.remove(stream)
         self.current = stream
@@ -522,7 +524,7 @@ class Http2Client:
         return reply
 
     def drain(self, stream):
-        """To the end of a stream. Content stays where it is, so its room is given back as it comes."""
+        """Receives to the end of a stream. The body stays unread, so its window is returned on arrival."""
         def ended():
             if stream.untold:
                 self.give_back(stream, stream.untold)
@@ -538,7 +540,7 @@ class Http2Client:
         return out
 
     def read_some(self, most=1 << 20):
-        """Of the content of the current stream; empty at its end."""
+        """Reads from the body of the current stream; empty at its end."""
         stream = self.current
         self.need(stream, lambda: stream.body or stream.ended)
         return self.take(most)
@@ -554,21 +556,21 @@ class Http2Client:
         return b"".join(parts)
 
     def read_rest(self):
-        """The content of the current stream, to its end."""
+        """Reads the rest of the current stream's body."""
         return b"".join(iter(self.read_some, b""))
 
     def get(self, target="/", method="GET", fields=(), body=b"", **how):
-        """Asks and reads."""
+        """Sends a request and reads the response."""
         return self.ask(target, method, fields, body, **how).read(stream=self.stream)
 
     def end_of_connection(self):
-        """Waits for it; answers the name of the server's reason, or None if it gave none."""
+        """Waits for the end; returns the name of the server's error code, or None without a GOAWAY."""
         while self.step():
             pass
         return self.goaway[1] if self.goaway else None
 
     def expect_end(self, code="NO_ERROR"):
-        """The server closes, in order, and says why."""
+        """The server must close cleanly with a GOAWAY of this code."""
         before = len(self.frames)
         found = self.end_of_connection()
         assert found == code, f"{self.goaways}, not {code}"
@@ -577,5 +579,5 @@ class Http2Client:
         return self
 
     def is_open(self):
-        """Is the connection still good for a request?"""
+        """Can the connection carry another request?"""
         return self.get("/", method="OPTIONS").status in (200, 204)

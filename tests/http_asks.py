@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A service of Duda that asks other servers: at once, with content piece by piece, for JSON."""
+"""A Duda service that sends requests to other servers: buffered, streamed, and as JSON."""
 
 import services
 
@@ -31,7 +31,7 @@ static int64_t number(struct duda_ctx *d, const char *name, int64_t otherwise)
     return duda_query_int(d, name, &n) ? n : otherwise;
 }
 
-/* /ask?method=...&target=...&fields=N&long=N, and its content */
+/* /ask?method=...&target=...&fields=N&long=N; forwards the body */
 static int ask(struct duda_ctx *d)
 {
     struct mk_header fields[DUDA_HTTP_HEADERS_MAX + 1];
@@ -70,7 +70,7 @@ static int send_pieces(struct duda_ctx *d)
     for (; !e && i < number(d, "pieces", 0); i++) {
         memset(piece, 'a' + (int)(i % 26), size);
         e = duda_http_write(d, s, mk_str_of(piece, size));
-        memset(piece, '-', size); /* it need not be kept */
+        memset(piece, '-', size); /* the library must have copied the piece */
         if (!e && number(d, "wait", 0))
             e = duda_sleep(d, 1);
     }
@@ -88,7 +88,7 @@ static int send_pieces(struct duda_ctx *d)
     return tell(d, e, &r);
 }
 
-/* Hands the content of the request on. */
+/* Forwards the request body. */
 static int relay(struct duda_ctx *d)
 {
     const struct duda_http_request request = {.method = MK_STR("PUT"), .target = MK_STR("/relayed")};
@@ -108,7 +108,7 @@ static int relay(struct duda_ctx *d)
     return tell(d, e, &r);
 }
 
-/* Each line is answered before the next one is sent; or with flood=1 no answer is read. */
+/* Responds to each line before the client sends the next one; with flood=1 it reads no response. */
 static int both(struct duda_ctx *d)
 {
     const struct duda_http_request request = {.both_ways = true};
@@ -190,6 +190,6 @@ DUDA_SERVICE(asks,
 
 
 def start(monkey, site, where, keys="", top="", plugins=()):
-    """A server with this service, which asks `where`: an address, or the name of an [UPSTREAM] in `top`."""
+    """Starts a server with this service, which sends requests to `where`: an address, or the name of an [UPSTREAM] in `top`."""
     service = services.build(site.path.parent, "asks", SOURCE, packages=["http"])
     return monkey(plugins=[*plugins, service], top=f"{top}[HTTP_CLIENT]\n    Server {where}\n{keys}", server="MaxBodySize 64M")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A service with jobs for tests, and the checks that hold over each of its stores."""
+"""A service with jobs for tests, and checks that hold for each of its stores."""
 import collections
 
 from proc import wait_until
@@ -16,7 +16,7 @@ SOURCE = r"""
 #include <time.h>
 #include <unistd.h>
 
-/* A line for each thing that happens to a job. */
+/* Writes a line for each event of a job. */
 static void note(const char *what, mk_str text, unsigned attempt)
 {
     char line[256];
@@ -71,7 +71,7 @@ static int work(struct duda_ctx *d, const struct duda_job *job)
     return 0;
 }
 
-/* The second of the true clock, whatever a library that was loaded before the program says. */
+/* The second of the real clock, bypassing a preloaded library. */
 static int tick(struct duda_ctx *d, const struct duda_job *job)
 {
     struct timespec t;
@@ -101,7 +101,7 @@ static int push(struct duda_ctx *d)
     return e ? duda_printf(d, "%d", -e) : duda_printf(d, "id %.*s", MK_STR_ARG(id));
 }
 
-/* Texts with NULs; the first job is done at once, and gives back what it had alone. */
+/* Payloads with NULs; the first job completes at once and releases its unique key. */
 static int binary(struct duda_ctx *d)
 {
     static const struct duda_job_options now = {.unique = {"u\0", 2}}, one = {.unique = {"u\0one", 5}, .delay_ms = 3600000},
@@ -151,7 +151,7 @@ DUDA_SERVICE(works,
 
 
 class Works:
-    """A server with jobs, and what they have noted."""
+    """A server with jobs, and the events that they recorded."""
 
     def __init__(self, monkey, site, service, place, plugin):
         self.monkey, self.service, self.place, self.plugin = monkey, service, place, plugin
@@ -175,7 +175,7 @@ class Works:
         return self.server.get(target).text
 
     def noted(self, what):
-        """How often each text was noted."""
+        """The number of events of each text."""
         lines = [line.split() for line in self.notes.read_text().splitlines()]
         return collections.Counter(words[1] for words in lines if words[0] == what)
 
@@ -183,11 +183,11 @@ class Works:
         wait_until(lambda: set(texts) <= set(self.noted("end")), "all jobs have ended")
 
     def wait_for_rest(self, counts):
-        wait_until(lambda: self.get("/counts") == counts, f"{counts} jobs wait, run and are dead")
+        wait_until(lambda: self.get("/counts") == counts, f"{counts} jobs are waiting, running and failed")
 
 
 def check_failures(works):
-    """Of a server whose queue is empty."""
+    """Checks the failed jobs of a server whose queue is empty."""
     works.server.allow("has failed")
     works.push("third")
     works.wait_for_ends(["third"])
@@ -196,11 +196,11 @@ def check_failures(works):
     works.wait_for_rest("0 0 2")
     assert works.noted("begin")["hopeless"] == 1 and works.noted("begin")["never"] == 4
     dead = [f"{hopeless}|hopeless|no such address\n", f"{never}|never|Input/output error\n"]
-    assert works.get("/dead") == "".join(sorted(dead))  # numbers begin with the time in milliseconds
+    assert works.get("/dead") == "".join(sorted(dead))  # IDs begin with the time in milliseconds
     assert works.get(f"/drop?id={hopeless}") == "0"
     assert works.get(f"/drop?id={hopeless}") == "2"
     assert works.get(f"/revive?id={never}") == "0"
     works.wait_for_rest("0 0 1")
     assert works.noted("begin")["never"] == 8
-    works.push("other", unique="x")  # the dead one does not keep it
+    works.push("other", unique="x")  # the failed job no longer holds the unique key
     works.wait_for_ends(["other"])

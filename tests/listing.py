@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of dirlisting have in common."""
+"""Helpers that the dirlisting tests share."""
 import json
 from html.parser import HTMLParser
 
@@ -9,7 +9,7 @@ ON = "[DIRLISTING]\n    Theme guineo\n"
 
 
 class Page(HTMLParser):
-    """What a browser makes of a list."""
+    """Parses a list as a browser does."""
 
     def __init__(self, reply):
         super().__init__(convert_charrefs=True)
@@ -51,7 +51,7 @@ class Page(HTMLParser):
 
     @property
     def entries(self):
-        """(shown name, link, size, time)"""
+        """(displayed name, link, size, time)"""
         return [tuple(row) for row in self.rows if row[1] != "../"]
 
     @property
@@ -78,6 +78,6 @@ def lister(monkey, section=ON, **keys):
 
 
 def open_below(server, path):
-    """What its one worker holds open of that folder."""
+    """The descriptors below that folder that the only worker holds open."""
     worker, = server.workers
     return [name for name in proc.descriptors(worker).values() if name.startswith(str(path))]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients that ask without a pause, and note whatever goes wrong."""
+"""Clients that send requests without a pause and record every failure."""
 import functools
 import threading
 
@@ -11,13 +11,13 @@ from proc import wait_until
 class Load:
     """`with Load(server) as load: load.more(50); ...; assert not load.failures`
 
-    Half of the clients keep their connection for as long as the server does, the others open one for each request.
-    A connection that the server closes without having said so before is a failure. They speak the server's protocol.
+    Half of the clients keep their connection for as long as the server does, the others open one for each request. A connection
+    that the server closes without announcing it counts as a failure. The clients speak the server's protocol.
     """
 
     def __init__(self, server, target="/", keeping=2, single=2, content=None, which=0, tls=None):
         self.target, self.content, self.is_h2 = target, content, server.is_h2
-        # With an ssl.SSLContext of the test's own, or as the server's clients usually are.
+        # With the test's own ssl.SSLContext, or with the default context of the server's clients.
         self.connect = functools.partial(Client, tls=tls) if tls else server.way(which)
         self.connect = functools.partial(self.connect, server.addresses[which])
         self.failures, self._stopped = [], threading.Event()
@@ -41,13 +41,13 @@ class Load:
             assert not thread.is_alive(), "a client hangs"
 
     def more(self, n, seconds=SECONDS):
-        """Waits until each client has had `n` more answers (or has met a failure)."""
+        """Waits until each client has received `n` more responses (or a failure)."""
         goals = [count + n for count in self.counts]
-        wait_until(lambda: all(have >= goal for have, goal in zip(self.counts, goals)), f"{n} more answers", seconds)
+        wait_until(lambda: all(have >= goal for have, goal in zip(self.counts, goals)), f"{n} more responses", seconds)
         return self
 
     def check(self):
-        """Stops, and fails if a single request did."""
+        """Stops the clients, and fails if a single request failed."""
         self.stop()
         assert not self.failures, f"{len(self.failures)} of {sum(self.counts)} requests failed: {self.failures[:5]}"
         return self
@@ -71,7 +71,7 @@ class Load:
                 try:
                     reply = c.get(self.target)
                 except Closed as error:
-                    if error.again:  # HTTP/2 says that it was not processed, so the client tries elsewhere
+                    if error.again:  # an HTTP/2 server says that it did not process the request, so a retry is safe
                         return
                     raise
                 self._take(reply, i)
@@ -84,5 +84,5 @@ class Load:
             reply = c.get(self.target, fields=[] if self.is_h2 else [("Connection", "close")])
             self._take(reply, i)
             if not self.is_h2:
-                assert reply.closes, "it is to close, but does not say so"
+                assert reply.closes, "the server closes without announcing it"
                 c.expect_end()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The authority of this machine that `monkey --https` makes, in a state folder of the test.
+"""The local CA that `monkey --https` creates, in a state folder of the test.
 
     state = State(tmp_path / "state")
     run("authority", environment=state.environment)
     state.leaf.not_valid_after_utc
-    state.replace_leaf(since=70)            as if it had been issued 70 days ago
+    state.replace_leaf(since=70)            issued 70 days ago
 """
 import datetime
 import ssl
@@ -36,13 +36,13 @@ def pem_of(certificate):
 
 
 def names_of(certificate):
-    """Hosts and addresses, as text."""
+    """Host names and addresses, as text."""
     names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     return [str(n) for n in names.get_values_for_type(x509.DNSName) + names.get_values_for_type(x509.IPAddress)]
 
 
 def machine_addresses():
-    """Of all interfaces that are up, those of IPv6 that mean nothing without one left out."""
+    """The addresses of all active interfaces, without IPv6 addresses that need a zone."""
     lines = subprocess.run(["ip", "-o", "addr", "show", "up"], capture_output=True, text=True, check=True).stdout
     words = [line.split() for line in lines.splitlines()]
     addresses = {w[3].split("/")[0] for w in words if w[2] in ("inet", "inet6")}
@@ -69,13 +69,13 @@ class State:
         return x509.load_pem_x509_certificate(self.leaf_file.read_bytes())
 
     def context(self):
-        """For clients that trust this authority alone, and look closely."""
+        """A context for clients that trust only this authority and verify strictly."""
         context = ssl.create_default_context(cafile=str(self.authority_file))
         context.verify_flags |= ssl.VERIFY_X509_STRICT
         return context
 
     def replace_leaf(self, since=0, until=None, names=None):
-        """By one that the authority issued `since` days ago."""
+        """Replaces the leaf by one issued `since` days ago."""
         authority, old = self.authority, self.leaf
         signer = serialization.load_pem_private_key(self.key.read_bytes(), None)
         key = ec.generate_private_key(ec.SECP256R1())
@@ -96,7 +96,7 @@ class State:
         return leaf
 
     def replace_authority(self, since=0, days=3650, ca=True, key=None):
-        """By another one; `key`: a wrong one."""
+        """Replaces the authority; `key` is a key that does not match."""
         own = ec.generate_private_key(ec.SECP256R1())
         name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "another")])
         usage = x509.KeyUsage(not ca, False, False, False, False, ca, ca, False, False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manual as tests read it: its blocks of code, its tables, and its configurations made ready to be loaded."""
+"""Parses the manual for tests: its code blocks and tables, and its configurations, completed so that they load."""
 import os
 import pwd
 import re
@@ -17,7 +17,7 @@ PLUGINS = sorted((ROOT / "plugins").glob("*/README.md"))
 # ---- Reading the manual ----
 
 def blocks(page):
-    """(line, text) of each block of code, fenced or indented, without its indent."""
+    """(line, text) of each code block, fenced or indented, without its indent."""
     lines = page.read_text().split("\n")
     i = 0
     while i < len(lines):
@@ -38,7 +38,7 @@ def blocks(page):
 
 
 def inline_code(page):
-    """(line, text) of each piece of code within a sentence."""
+    """(line, text) of each inline code span."""
     text = page.read_text()
     for match in re.finditer(r"(?<!`)`([^`\n]+)`(?!`)", text):
         yield text.count("\n", 0, match.start()) + 1, match[1]
@@ -68,17 +68,17 @@ def run(*args, folder=None, typed=""):
 
 # ---- Configurations ----
 
-# For Basic and for Digest; the password is that of an example of crypt(5).
+# For Basic and Digest; the password comes from an example of crypt(5).
 USERS = "".join(f"{name}:$5$saltstring$5B8vYYiY.CVt1RlTTf8KbXBH3hsxY/GNooZaBBGWEl8\n" for name in ("ana", "bob"))
 USERS += "ana:Members only:" + "0" * 64 + "\n"
-# The packages of the sections that examples in the headers of Duda show.
+# The packages for the sections that examples in Duda's headers show.
 PACKAGES = {"[SESSIONS]": "duda", "[KV]": "duda-kv", "[REDIS]": "duda-redis", "[HTTP_CLIENT]": "duda-http",
             "[SMTP]": "duda-smtp"}
 SECTION = re.compile(r"(?:(?:#|@SET ).*\n|\s*\n)*\[[A-Z_]+\]\n")
 
 
 def complete(page, text):
-    """The example with what it does not repeat: a host, and the Load of the plugin whose page this is."""
+    """Completes the example with the parts that its page omits: a host, and the Load line of the plugin."""
     plugin = page.parent.name if page in PLUGINS else ""
     if plugin and not re.search(rf"^\s+Load +{plugin}$", text, re.MULTILINE):
         text = f"[PLUGINS]\n    Load {plugin}\n{text}"
@@ -95,7 +95,7 @@ def complete(page, text):
 
 
 def bring_along(folder, text):
-    """What the example names and a reader has: folders, files of users, the plugin of the guide."""
+    """Creates the folders, user files and the plugin of the guide that the example names."""
     for key, value in re.findall(r"^\s+(DocumentRoot|Alias\s+\S+|AccessLog|ErrorLog|Include|UserFile)\s+(.+)$", text, re.MULTILINE):
         path = folder / re.sub(r"\$\{(\w+)\}", lambda m: re.search(rf"^@SET {m[1]} (.*)$", text, re.MULTILINE)[1], value)
         (path if key.startswith(("DocumentRoot", "Alias")) else path.parent).mkdir(parents=True, exist_ok=True)
@@ -112,7 +112,7 @@ def bring_along(folder, text):
 
 
 def build_chat(folder):
-    """The plugin of the guide to WebSocket, which calls another one."""
+    """Builds the plugin of the WebSocket guide, which calls another plugin."""
     code = re.search(r"^```c\n(.*?)^```$", (ROOT / "docs/guide/websocket.md").read_text(), re.MULTILINE | re.DOTALL)[1]
     (folder / "chat.c").write_text(code)
     subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-Wl,-Bsymbolic", "-I", ROOT / "include", "-o",
@@ -120,7 +120,7 @@ def build_chat(folder):
 
 
 def bring_certificate(folder, certificate, key):
-    """A certificate and its key, as an administrator puts them there."""
+    """Installs a certificate and its key, as an administrator would."""
     pair = make_authority(folder).issue(["example.org"])
     Path(certificate).parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(pair.certificate, certificate)
@@ -128,7 +128,7 @@ def bring_certificate(folder, certificate, key):
 
 
 def write_configuration(folder, text, page=None):
-    """The example, with places of this machine moved into `folder`; with a page, what it shows only in part made whole."""
+    """Writes the example with system paths moved into `folder`; with a page, partial examples are completed."""
     user = pwd.getpwuid(os.geteuid()).pw_name
     text = complete(page, text) if page else text
     text = re.sub(r"(?<=\s)/(srv|var/log|run|etc/monkey|etc/letsencrypt)\b", rf"{folder}/\1", text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Memcached server of a test, on a unix socket: it can be frozen, killed and started again."""
+"""A Memcached server for tests, on a unix socket: tests can freeze, kill and restart it."""
 import contextlib
 import os
 import pathlib
@@ -16,7 +16,7 @@ PROGRAM = shutil.which("memcached")
 
 class Memcached:
     def __init__(self, *options):
-        # The path of a socket has at most 107 bytes, so not in the folder of the test.
+        # A socket path has at most 107 bytes, too few for the folder of the test.
         self.folder = tempfile.mkdtemp(prefix="mk-mc-")
         self.socket = f"{self.folder}/memcached.sock"
         self.options = options
@@ -26,7 +26,7 @@ class Memcached:
         user = ["-u", "root"] if os.geteuid() == 0 else []
         self.process = subprocess.Popen([PROGRAM, "-s", self.socket, "-t", "1", *user, *self.options],
                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-        wait_until(lambda: self.ask("mn") == b"MN\r\n", "Memcached answers")
+        wait_until(lambda: self.ask("mn") == b"MN\r\n", "Memcached responds")
 
     def ask(self, command):
         """The first bytes of the reply to a command; b"" when there is no server."""
@@ -42,7 +42,7 @@ class Memcached:
         self.process.wait()
 
     def freeze(self):
-        """Returns when no thread of it runs any more."""
+        """Returns when all of its threads are stopped."""
         self.process.send_signal(signal.SIGSTOP)
         tasks = pathlib.Path(f"/proc/{self.process.pid}/task")
         wait_until(lambda: all(task.joinpath("stat").read_text().rpartition(")")[2].split()[0] == "T" for task in tasks.iterdir()),

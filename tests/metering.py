@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers with the plugin metrics, and the events of its live page."""
+"""Servers with the metrics plugin, and the events of its live page."""
 import json
 
 from proc import wait_until
@@ -15,7 +15,7 @@ KEYS = """
 
 
 def starter(monkey, site):
-    """A function that starts a server with the plugin, for a fixture."""
+    """Returns a function that starts a server with the plugin, for a fixture."""
     site.add("index.html", "hello")
 
     def run(keys="", **how):
@@ -31,7 +31,7 @@ def status(server, path="/status"):
 
 
 class Stream:
-    """The events of a live page. The first one is the history; next() puts it into `history` and answers the next one."""
+    """The events of a live page. The first one is the history; next() stores it in `history` and returns the next one."""
 
     def __init__(self, server, path="/live?events", **how):
         self.client = server.connect(**how)
@@ -46,13 +46,13 @@ class Stream:
         self.client.close()
 
     def next(self):
-        """The next event; None at a proper end of the content."""
+        """The next event; None at a clean end of the body."""
         while b"\n\n" not in self._text:
             size = int(self.client.read_until(b"\r\n"), 16)
             self._text += self.client.read_exactly(size)
             assert self.client.read_exactly(2) == b"\r\n"
             if not size:
-                assert not self._text, "it ended within an event"
+                assert not self._text, "the stream ended within an event"
                 return None
         event, _, self._text = self._text.partition(b"\n\n")
         fields = dict(line.split(": ", 1) for line in event.decode().split("\n"))
@@ -73,13 +73,13 @@ def taken(server):
 
 
 def history(server, has=lambda found: True):
-    """The history of a live page, once has(it)."""
+    """Returns the history of a live page as soon as has(history) is true."""
     def find():
         with Stream(server) as stream:
             stream.next()
             if has(stream.history):
                 return stream.history
-            stream.next()  # a second later
+            stream.next()  # arrives a second later
         return None
 
     return wait_until(find, "the history")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the program for a test: in its own folder, on ports the kernel chose, watched for sanitizer reports.
+"""Runs the program for a test in its own folder, on ports that the kernel chooses, and checks it for sanitizer reports.
 
 The program is build/dev/monkey unless MONKEY_PROGRAM names another one. See the fixture `monkey` in conftest.py.
 """
@@ -22,15 +22,15 @@ from http2 import Http2Client
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = Path(os.environ.get("MONKEY_PROGRAM", ROOT / "build" / "dev" / "monkey")).resolve()
-# With MONKEY_EMBEDDED=1 a program with the server inside of it (tests/lib/embedded.c) serves whatever is a configuration.
+# With MONKEY_EMBEDDED=1, a program that embeds the server (tests/lib/embedded.c) serves every configuration.
 EMBEDDED = PROGRAM.parent / "embedded" if os.environ.get("MONKEY_EMBEDDED") else None
-NOT_STARTED = 3 if EMBEDDED else 1  # the exit code when a plugin cannot start: a library tells no such mistakes apart
-# Plugins that start programs, which the library leaves to the program around it.
+NOT_STARTED = 3 if EMBEDDED else 1  # exit code when a plugin cannot start: the library does not distinguish such errors
+# Plugins that start programs, which the library leaves to the embedding program.
 STARTERS = re.compile(r"^[ \t]*Load[ \t].*\b(acme|cgi)\b", re.MULTILINE)
 PIPE_SIZE = 1 << 16
-SECONDS = 30  # for the program to start, to end, or to say what is waited for
+SECONDS = 30  # for the program to start, to end, or to print the expected text
 
-# What no log may contain: reports of the sanitizers, of our own assertions, and of workers that died of either.
+# No log may contain these: reports of sanitizers and assertions, and of workers killed by them.
 BUGS = re.compile(r"ERROR: \w+Sanitizer|runtime error:|SUMMARY: \w+Sanitizer|LeakSanitizer has encountered|"
                   r"monkey: bug:|worker \d+ was killed by signal|worker \d+ ended unexpectedly|did not end were killed|"
                   r"stack smashing|free\(\): |malloc\(\): |double free|corrupted |"
@@ -39,7 +39,7 @@ BUGS = re.compile(r"ERROR: \w+Sanitizer|runtime error:|SUMMARY: \w+Sanitizer|Lea
 
 ENVIRONMENT = {
     "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1:"
-                    "abort_on_error=1:disable_coredump=1:intercept_tls_get_addr=0",  # the last: see tests/CMakeLists.txt
+                    "abort_on_error=1:disable_coredump=1:intercept_tls_get_addr=0",  # intercept_tls_get_addr: see tests/CMakeLists.txt
     "UBSAN_OPTIONS": "print_stacktrace=1:abort_on_error=1",
     "LC_ALL": "C.UTF-8",
     "TZ": "UTC",
@@ -47,17 +47,17 @@ ENVIRONMENT = {
 
 
 def needs_processes(what):
-    """Ends the test here where the server is inside of a program: there is no master, and workers are threads."""
+    """Skips the test when the server is embedded: there is no master, and workers are threads."""
     if EMBEDDED:
         pytest.skip(f"the server is inside of a program: {what}")
 
 
 class Output:
-    """Collects what a pipe carries, so that it never fills up and can be waited for."""
+    """Collects the output of a pipe, so that the pipe never fills up and tests can wait for text."""
 
     def __init__(self, pipe, name):
         self._pipe, self._name, self._text = pipe, name, ""
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a character may come in two pieces
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a character may arrive in two pieces
         self._changed, self._ended = threading.Condition(), False
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
@@ -74,7 +74,7 @@ class Output:
         return bool(poll.poll(milliseconds))
 
     def _take(self):
-        """All that is in the pipe by now, which is no more than one read() takes. The caller holds the lock."""
+        """Reads the current contents of the pipe, at most one read(). The caller holds the lock."""
         if not self._ended and self._has_more(0):
             data = os.read(self._pipe.fileno(), PIPE_SIZE)
             self._text += self._decoder.decode(data, final=not data)
@@ -83,23 +83,23 @@ class Output:
 
     @property
     def text(self):
-        """All that has been written by now, whether the thread has seen it yet or not."""
+        """Everything written so far, whether or not the thread has read it yet."""
         with self._changed:
             self._take()
             return self._text
 
     def wait_for(self, pattern, count=1, seconds=SECONDS):
-        """Waits until `pattern` was found `count` times; answers the last of these matches."""
+        """Waits until `pattern` has matched `count` times; returns the last match."""
         def find():
             return list(re.finditer(pattern, self._text, re.MULTILINE))
 
         with self._changed:
             self._changed.wait_for(lambda: self._ended or len(find()) >= count, seconds)
-            assert len(find()) >= count, f"{self._name} does not say {pattern!r}:\n{self._text}"
+            assert len(find()) >= count, f"{self._name} does not contain {pattern!r}:\n{self._text}"
             return find()[count - 1]
 
     def wait_for_end(self, seconds=SECONDS):
-        """Waits until no process can write to it any more. False: some process still can."""
+        """Waits until no process can write to it any more. False: a process still can."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
@@ -108,7 +108,7 @@ PROTOCOLS = ("h1", "h1-tls", "h2", "h2-tls")
 
 
 class Encryption:
-    """A certificate for servers, in files, and clients that trust its authority (the file `trust`)."""
+    """A server certificate in files, and clients that trust its authority (the file `trust`)."""
 
     def __init__(self, folder):
         self.authority = make_authority(folder)
@@ -118,24 +118,24 @@ class Encryption:
         self._contexts = {}
 
     def context(self, protocol):
-        """For a client that offers this by ALPN."""
+        """A context for a client that offers this protocol by ALPN."""
         if protocol not in self._contexts:
             self._contexts[protocol] = self.authority.client_context(alpn=[protocol])
         return self._contexts[protocol]
 
 
 def over_tls(text, encryption):
-    """A configuration whose servers speak TLS wherever they listen but on unix sockets."""
+    """Changes a configuration so that its servers use TLS on all listeners except unix sockets."""
     words = rf"\1 tls\n    Certificate {encryption.certificate} {encryption.key}"
     text, n = re.subn(r"^(\s+Listen\s+(?!unix:)\S+)$", r"\1 tls", text, flags=re.MULTILINE)
-    assert n, "there is no Listen that could speak TLS"
+    assert n, "no Listen line that could use TLS"
     return re.sub(r"^(\s+Listen .*) tls$", words, text, count=1, flags=re.MULTILINE)
 
 
 def write_config(path, server="", host="", sections="", root="site", listen="127.0.0.1:0", workers=1, plugins=(), top="",
                  tls=None):
-    """Writes a configuration of one host (root=None: of none but those in `sections`). `plugins` are loaded; `top`
-    holds sections above the host, `sections` those below it. `tls`: an Encryption, for over_tls()."""
+    """Writes a configuration of one host (root=None: only the hosts in `sections`). `plugins` are loaded; `top` holds the
+    sections above the host, `sections` those below it. `tls`: an Encryption, for over_tls()."""
     def keys(text):
         return textwrap.indent(textwrap.dedent(text).strip("\n"), "    ") + "\n" if text.strip() else ""
 
@@ -152,14 +152,14 @@ def write_config(path, server="", host="", sections="", root="site", listen="127
 
 
 class Server:
-    """A running monkey. Made by the fixture, which also stops it and looks for what went wrong."""
+    """A running monkey. The fixture creates it, stops it and checks it for errors."""
 
     def __init__(self, folder, args, config=None, environment=None, program=None, expect_start=True, wrapper=(),
                  protocol="h1", encryption=None, **popen):
         self.folder, self.config = folder, config
-        self.protocol, self.encryption = protocol, encryption  # what connect() speaks, and the authority that it trusts
-        self.allowed = []  # patterns of lines that would be bugs elsewhere
-        self.exit_code = 0  # what it shall end with
+        self.protocol, self.encryption = protocol, encryption  # the protocol of connect(), and the authority that it trusts
+        self.allowed = []  # patterns of log lines that would be errors in other tests
+        self.exit_code = 0  # the expected exit code
         program = program or (config and EMBEDDED) or PROGRAM
         self.process = subprocess.Popen([*wrapper, program, *map(str, args)], cwd=folder,
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -171,10 +171,10 @@ class Server:
         if expect_start:
             self.wait_until_serving()
 
-    # Where it is
+    # Addresses
 
     def wait_until_serving(self):
-        # The addresses are printed with a single write, so that after the first one all are there.
+        # The program prints all addresses with a single write: they are complete once the first one is there.
         try:
             self.out.wait_for(r"^  (https?://|unix:)\S+\n")
         except AssertionError as error:
@@ -184,7 +184,7 @@ class Server:
         self.encrypts = [url.startswith("https:") for url in urls]
 
     def is_encrypted(self, which):
-        """Not where a test has found an address by itself."""
+        """Does this listener use TLS? Unknown for addresses that a test found by itself."""
         return which < len(self.encrypts) and self.encrypts[which]
 
     @property
@@ -197,15 +197,15 @@ class Server:
         scheme = "https" if self.is_encrypted(0) else "http"
         return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
-    # Talking to it
+    # Requests
 
     @property
     def is_h2(self):
-        """Do connections of connect() speak HTTP/2?"""
+        """Do connections of connect() use HTTP/2?"""
         return self.protocol.startswith("h2")
 
     def way(self, which=0, protocol=None):
-        """What makes a client of an address: it speaks the protocol of the test, or "h1" or "h2"."""
+        """Returns the client constructor for an address: it uses the protocol of the test, or "h1" or "h2"."""
         is_h2 = protocol == "h2" if protocol else self.is_h2
         tls = self.encryption.context("h2" if is_h2 else "http/1.1") if self.is_encrypted(which) else None
         return functools.partial(Http2Client if is_h2 else Client, tls=tls)
@@ -214,36 +214,36 @@ class Server:
         return self.way(which, protocol)(self.addresses[which], **how)
 
     def get(self, target="/", method="GET", fields=(), body=b"", which=0, **how):
-        """One request on a connection of its own."""
+        """Sends one request on its own connection."""
         with self.connect(which) as c:
             return c.get(target, method, fields, body, **how)
 
     def send(self, data, method="GET", which=0):
-        """Raw bytes on a connection of their own, and the one answer to them."""
-        assert not self.is_h2, "these are bytes of HTTP/1"
+        """Sends raw bytes on their own connection, and reads the only response."""
+        assert not self.is_h2, "raw HTTP/1 bytes sent over HTTP/2"
         with self.connect(which) as c:
             return c.send(data).read(method)
 
-    # Looking at it
+    # Observation
 
     @property
     def error_logs(self):
-        """Files that the configuration names as ErrorLog."""
+        """The files that the configuration names as ErrorLog."""
         names = re.findall(r"^\s+ErrorLog\s+(\S+)", self.config.read_text(), re.MULTILINE) if self.config else []
         return [self.config.parent / name for name in names if name not in ("stderr", "syslog")]
 
     @property
     def log(self):
-        """All that it said about itself, wherever."""
+        """Everything that the server logged about itself, in any place."""
         return self.err.text + "".join(path.read_text(errors="replace") for path in self.error_logs if path.exists())
 
     @property
     def workers(self):
-        """The process ids of its children."""
+        """The process IDs of its children."""
         needs_processes("it has no processes of workers")
         return [int(pid) for pid in Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()]
 
-    # Ending it
+    # Shutdown
 
     def tell(self, number):
         if number not in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
@@ -251,13 +251,13 @@ class Server:
         self.process.send_signal(number)
 
     def stop(self, number=signal.SIGTERM):
-        """Ends it and checks that all was well."""
+        """Stops the server and checks its exit."""
         if self.process.poll() is None:
             self.process.send_signal(number)
         return self.wait()
 
     def wait(self, seconds=SECONDS):
-        """Waits for its end and checks that all was well."""
+        """Waits for the server to end and checks its exit."""
         try:
             code = end_of(self.process, seconds)
         except subprocess.TimeoutExpired:
@@ -266,7 +266,7 @@ class Server:
         alone = self.err.wait_for_end(10)
         self.check_log()
         assert code == self.exit_code, f"exit code {code}, not {self.exit_code}:\n{self.log}"
-        assert alone, f"it left a process behind that can still write to its stderr:\n{self.log}"
+        assert alone, f"a process of the server still holds its stderr open:\n{self.log}"
         return code
 
     def kill(self):
@@ -281,12 +281,12 @@ class Server:
                 raise AssertionError("a bug was reported:\n" + "\n".join(lines[max(0, i - 5):i + 60]))
 
     def allow(self, *patterns):
-        """Lines that are no bug in this test: it kills workers, for example."""
+        """Accepts these log lines in this test: it kills workers, for example."""
         self.allowed += patterns
 
 
 def end_of(process, seconds):
-    """The exit code of a Popen as soon as there is one: its own wait(seconds) sleeps, looks, and sleeps for longer."""
+    """The exit code of a Popen, without delay: Popen.wait(seconds) polls with growing pauses."""
     if process.poll() is None:
         fd = os.pidfd_open(process.pid)
         poll = select.poll()
@@ -297,7 +297,7 @@ def end_of(process, seconds):
 
 
 def parse_url(url):
-    """What a socket connects to: (host, port), or the path of a unix socket."""
+    """The socket address of a URL: (host, port), or the path of a unix socket."""
     if url.startswith("unix:"):
         return url.removeprefix("unix:")
     match = re.fullmatch(r"(https?)://(?:\[([^]]+)]|([^:/]+))(?::(\d+))?/", url)
@@ -306,7 +306,7 @@ def parse_url(url):
 
 
 class Site:
-    """The folder that a test serves."""
+    """The document root of a test."""
 
     def __init__(self, path):
         self.path = path
@@ -321,7 +321,7 @@ class Site:
     __str__ = __fspath__
 
     def add(self, name, content=b"", mtime=None, mode=None):
-        """A file, and the folders on its way; `mtime` in seconds."""
+        """Writes a file and creates its folders; `mtime` in seconds."""
         path = self.path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server behind ours that echoes the number of each request, and breaks in the phase that a request names.
+"""A backend that echoes the number of each request, and fails in the phase that a request names.
 
-Run as a program (python -S numbered.py RECORD unix:/path|ADDRESS:PORT) it can be killed and frozen; the clients that go with it
-are in numbering.py. Fields of a request:
+As a separate program (python -S numbered.py RECORD unix:/path|ADDRESS:PORT) it can be killed and frozen; its clients are in
+numbering.py. Request headers:
 
-    X-Number   comes back as a field, and all content is made of it
-    X-Size     so much content comes back
-    X-How      length (usual), chunked or close
+    X-Number   the number, echoed in a header; all bodies are generated from it
+    X-Size     size of the response body
+    X-How      framing of the response body: length (default), chunked or close
     X-Fault    HOW-WHERE: kill, stop or close; content, silent, head, body or reuse
 
-It imports little, because a test starts it often.
+It imports few modules, because tests start it often.
 """
 import os
 import signal
@@ -21,7 +21,7 @@ FAULTS = [f"{how}-{where}" for how in ("kill", "stop", "close") for where in ("c
 
 
 def content(number, size):
-    """What a number stands for; no piece of it is content of another number."""
+    """The body of a number; no piece of it occurs in the body of another number."""
     part = b"<%d>" % number
     return (part * (size // len(part) + 1))[:size]
 
@@ -32,7 +32,7 @@ def chunks(data, size=7000):
 
 
 class Gone(Exception):
-    """The peer, or by our will this connection."""
+    """The peer closed the connection, or we closed it on purpose."""
 
 
 class Connection:
@@ -51,7 +51,8 @@ class Connection:
         if how == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
         elif how == "stop":
-            # Not to the process: this thread would run on until another one has taken it. It goes on from here.
+            # Signals this thread, not the process: otherwise the thread would run on until another one takes the signal. After
+            # SIGCONT, execution continues here.
             signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
         else:
             raise Gone

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients whose requests are numbered, and what became of each: see numbered.py for the server that echoes the numbers.
+"""Clients that number their requests and record each result: see numbered.py for the server that echoes the numbers.
 
     with NumberedServer(folder) as back, Clients(server) as clients:
         clients.more(20)
@@ -27,7 +27,7 @@ HOWS = ("length", "chunked", "close")
 
 
 class NumberedServer:
-    """A process, on a unix socket or an address that no other program has: nothing takes its port while it is gone."""
+    """A server process on a unix socket or a unique address, so that no other program takes its port while it is down."""
 
     _addresses = itertools.count(1)
 
@@ -61,17 +61,17 @@ class NumberedServer:
 
     def kill(self):
         if self.process:
-            self.process.kill()  # whether it has ended or not
+            self.process.kill()  # works whether it has ended or not
             self.reap()
 
     def has_ended(self, seconds=0):
-        """By then?"""
+        """Has it ended within this time?"""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(seconds)
         return self.process.returncode is not None
 
     def reap(self):
-        """Waits for its end: it was killed, or kills itself."""
+        """Waits for its end: a test killed it, or it kills itself."""
         self.process.communicate(timeout=SECONDS)
         self.process = None
 
@@ -81,10 +81,10 @@ class NumberedServer:
 
     def freeze(self):
         self.process.send_signal(signal.SIGSTOP)
-        wait_until(self.has_stopped, "the server stands still")
+        wait_until(self.has_stopped, "the server is stopped")
 
     def has_stopped(self, seconds=0):
-        """Does it stand still by then?"""
+        """Is it stopped within this time?"""
         end = time.monotonic() + seconds
         while not os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOHANG):
             if time.monotonic() >= end:
@@ -96,13 +96,13 @@ class NumberedServer:
         self.process.send_signal(signal.SIGCONT)
 
     def numbers(self, method):
-        """Of the requests whose heads it got, over all its lives."""
+        """The numbers of all requests whose heads it received, over all its lives."""
         lines = self._record.read_text().splitlines() if self._record.exists() else []
         return [int(line.split()[1]) for line in lines if line.startswith(f"{method} ")]
 
 
 class Asker:
-    """Requests over one connection, and what became of each."""
+    """Sends requests over one connection and classifies each result."""
 
     def __init__(self, clients, protocol):
         self.clients, self.protocol, self.random = clients, protocol, random.Random(id(self))
@@ -135,12 +135,12 @@ class Asker:
             return reply.status
         whole = numbered.content(number, size)
         if how == "close" and len(reply.body) < size and whole.startswith(reply.body):
-            return "cut"  # what only the end of a connection ends is not seen to be: not by ours, so not by us
+            return "cut"  # without a length, neither Monkey nor this client can detect truncation
         right = reply["X-Number"] == str(number) and reply.body == whole
         return "ok" if right else f"wrong: {reply} {reply['X-Number']} for {number}: {reply.body[:40]}"
 
     def ask(self, number, **plan):
-        """"ok", a status, "cut" (behind its head), or what may never be."""
+        """Returns "ok", a status, "cut" (after the head), or a description of a result that must never occur."""
         self.client = self.client or self.clients.connect(self.protocol)
         self.has_head = False
         try:
@@ -149,7 +149,7 @@ class Asker:
             except OSError:
                 if self.protocol == "h2" or not plan["upload"]:
                     raise
-                # it may have answered before it had all
+                # the response may precede the end of the request body
             reply = self.read()
             result = self.judge(number, reply, plan["size"], plan["how"])
             if reply.closes:
@@ -161,14 +161,14 @@ class Asker:
         except (Closed, OSError) as error:
             self.close()
             if getattr(error, "again", False):
-                return None  # it was not begun, says the server: another connection has to be made
+                return None  # the server did not process the request: retry on a new connection
             return "cut" if self.has_head else f"lost: {self.protocol} {plan['method']} {error!r}"
         except BadReply as error:
             self.close()
             return f"wrong: {error!r}"
 
     def read(self):
-        """As read() of the clients does, but it is known whether there was a head."""
+        """Like read() of the clients, but distinguishes whether a head arrived."""
         client = self.client
         if self.protocol == "h2":
             stream = client.queue[0]
@@ -198,7 +198,7 @@ class Asker:
         self.close()
 
     def leave(self):
-        """Asks and is gone, before the answer or in the middle of it."""
+        """Sends a request and disconnects before or during the response."""
         with contextlib.suppress(OSError, BadReply):
             self.client = self.client or self.clients.connect(self.protocol)
             self.send(next(self.clients.numbers), size=300_000)
@@ -218,7 +218,7 @@ class Asker:
 
 
 class Clients:
-    """They ask without a pause, each in a thread of its own."""
+    """Sends requests without a pause, each client in its own thread."""
 
     def __init__(self, server, protocols=("h1", "h1", "h1", "h2", "h2"), methods=("GET", "GET", "POST", "PUT"), sizes=SIZES,
                  hows=HOWS):
@@ -252,13 +252,13 @@ class Clients:
             assert not thread.is_alive(), "a client hangs"
 
     def more(self, n):
-        """Waits until each has had `n` more results."""
+        """Waits until each client has `n` more results."""
         goals = [count + n for count in self.counts]
         wait_until(lambda: all(have >= goal for have, goal in zip(self.counts, goals)), f"{n} more results")
         return self
 
     def ask(self, protocol="h1", **plan):
-        """One request besides, and what became of it."""
+        """Sends one additional request and returns its result."""
         asker = Asker(self, protocol)
         try:
             return asker.one(**plan)
@@ -266,7 +266,7 @@ class Clients:
             asker.close()
 
     def check(self, *allowed):
-        """Stops; each result was "ok" or one of these."""
+        """Stops the clients; each result must be "ok" or one of these."""
         self.stop()
         wrong = {each: n for each, n in self.results.items() if each not in ("ok", *allowed)}
         assert not wrong, f"{wrong} of {self.results}"

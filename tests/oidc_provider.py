@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An OpenID provider for tests, with keys of its own: it does what the specification says, until a test changes that.
+"""An OpenID provider for tests, with its own keys: it follows the specification unless a test overrides it.
 
     with Provider("sample", "secret", "http://site.example/callback") as provider:
-        ...                                     # a browser gets `location`, an address of provider.issuer
-        target = provider.log_in(location)      # where it sends the browser back to
+        ...                                     # the browser is redirected to `location` at provider.issuer
+        target = provider.log_in(location)      # the redirect back to the site
 """
 import base64
 import hashlib
@@ -58,7 +58,7 @@ class CurveKey:
 
 
 class HmacKey:
-    """Signs with a secret that is no secret: for tokens that must be refused."""
+    """Signs with a publicly known secret, for tokens that must be rejected."""
     algorithm = "HS256"
 
     def __init__(self, name, secret):
@@ -82,8 +82,8 @@ def token(key, claims):
 
 
 class Provider:
-    """What a test may change: `keys` (published), `key` (signs), `claims` (replace those of the token), `answers` (by path:
-    status and JSON in place of ours), `held` (by path: an event; answers wait for it). `asked` counts requests by path."""
+    """Tests may change `keys` (published), `key` (signs), `claims` (override those of the token), `answers` (by path: status
+    and JSON in place of the default), `held` (by path: an event that responses wait for). `asked` counts requests by path."""
 
     def __init__(self, client, secret, callback, key=None):
         self.client, self.secret, self.callback = client, secret, callback
@@ -147,7 +147,7 @@ class Provider:
         request.wfile.write(data)
 
     def log_in(self, location):
-        """The user logs in at that address: the target at the site, with the code."""
+        """The user logs in at that address; returns the redirect target at the site, with the code."""
         query = {name: values[0] for name, values in parse_qs(urlsplit(location).query).items()}
         assert location.startswith(f"{self.issuer}/authorize?tenant=1&"), location
         assert query["response_type"] == "code" and "openid" in query["scope"].split()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libmonkey as it is installed, and programs that are built with it."""
+"""The installed libmonkey, and programs built with it."""
 import http.client
 import os
 import re
@@ -21,7 +21,7 @@ def is_built():
 
 
 def guide_test(folder):
-    """The example of docs/guide/embedding.md for tests without sockets, as a file in the folder."""
+    """Writes the example for tests without sockets of docs/guide/embedding.md to a file in the folder."""
     guide = (ROOT / "docs/guide/embedding.md").read_text()
     source = folder / "test.c"
     source.write_text(re.search(r"^```c\n(#include <monkey/test_client.h>.*?)^```$", guide, re.MULTILINE | re.DOTALL)[1])
@@ -40,7 +40,7 @@ def call(*command, folder=None, environment=None, seconds=2 * SECONDS):
 
 
 class Package:
-    """What `make install` installs for programs that embed the server, below a folder that is not its prefix."""
+    """The files that `make install` installs for embedding programs, below a folder that is not its prefix."""
 
     def __init__(self, folder):
         if not is_built():
@@ -65,7 +65,7 @@ class Package:
 
 
 class Program:
-    """A program that prints the address of its server in its first line; it ends by SIGTERM."""
+    """A program that prints the address of its server in its first line and ends on SIGTERM."""
 
     def __init__(self, command, environment, folder=None):
         self._process = subprocess.Popen([str(word) for word in command], cwd=folder, text=True, stdout=subprocess.PIPE,
@@ -77,7 +77,7 @@ class Program:
         self._address = urllib.parse.urlsplit(self.url).netloc
 
     def get(self, path=None, method="GET", body=None):
-        """(status, text) of an answer."""
+        """(status, text) of a response."""
         url = urllib.parse.urlsplit(self.url)
         connection = http.client.HTTPConnection(self._address, timeout=SECONDS)
         connection.request(method, path or (f"{url.path}?{url.query}" if url.query else url.path), body)
@@ -90,7 +90,7 @@ class Program:
         return http.client.HTTPConnection(self._address, timeout=SECONDS)
 
     def end(self, number=signal.SIGTERM, code=0):
-        """Whether it ends as it should; what it said."""
+        """Stops the program, checks its exit code, and returns its output."""
         self._process.send_signal(number)
         out, said = self._process.communicate(timeout=SECONDS)
         assert self._process.returncode == code and not BUGS.search(said), (self._process.returncode, said)
@@ -106,7 +106,7 @@ class Program:
 
 
 def exported(path, *flags):
-    """{name: version} of the functions that a library has for programs."""
+    """{name: version} of the functions that a library exports."""
     rows = call("nm", "-P", "--defined-only", "--extern-only", *flags, path).splitlines()
     names = (row.split()[0] for row in rows if re.match(r"\S+ [A-Z] ", row) and not row.endswith(":"))
     return {name.partition("@")[0]: name.rpartition("@")[2] if "@" in name else "" for name in names}

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pebble, the small certificate authority that speaks ACME, for tests: on loopback, on free ports, with a resolver beside
-it to which every name is the address of the place.
+"""Pebble, the small ACME CA, for tests: on loopback, on free ports, with a resolver that resolves every name to the address of
+the Place.
 
     place = Place()
     pebble = Pebble(tmp_path, place, http_port=place.port())
-    pebble.directory, pebble.authority        # URL, and the file of the authority to trust there
-    pebble.root()                             # PEM of the root of its certificates
+    pebble.directory, pebble.authority        # URL, and the file of the CA that signed its HTTPS certificate
+    pebble.root()                             # PEM of the root of the issued certificates
 """
 import json
 import os
@@ -24,14 +24,14 @@ PROGRAMS = [shutil.which(name) for name in ("pebble", "pebble-challtestsrv")]
 
 
 class Place:
-    """A loopback address of its own, so that a port that is free there stays free."""
+    """A unique loopback address, so that its free ports stay free."""
 
     def __init__(self):
         self.address = ".".join(["127", *(str(random.randint(1, 254)) for _ in range(3))])
         self._given = set()
 
     def port(self):
-        """Free for TCP and UDP (the resolver takes both), and given out once."""
+        """A port that is free for TCP and UDP (the resolver uses both), handed out once."""
         while True:
             with socket.socket() as stream, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
                 stream.bind((self.address, 0))
@@ -113,7 +113,7 @@ class Pebble:
             return answer.read().decode()
 
     def count(self, pattern):
-        """How often it was asked something: lines of its log with this text."""
+        """The number of lines in its log that contain this text."""
         return self.out.text.count(pattern)
 
     def stop(self):

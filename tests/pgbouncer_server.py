@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PgBouncer in front of a PostgreSQL of a test, with a session of the server for each transaction."""
+"""PgBouncer in front of a test's PostgreSQL, in transaction pooling mode."""
 import re
 import shutil
 import subprocess
@@ -13,14 +13,14 @@ PROGRAM = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin
 
 
 def without_statements():
-    """The line with which a PgBouncer that knows prepared statements (since 1.21) does not follow them."""
+    """The setting that disables prepared statements in a PgBouncer that supports them (since 1.21)."""
     said = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True).stdout
     version = tuple(map(int, re.search(r"PgBouncer (\d+)\.(\d+)", said).groups()))
     return "max_prepared_statements = 0\n" if version >= (1, 21) else ""
 
 
 class Bouncer:
-    """`server` is a Postgres; `pool` is how many sessions there are."""
+    """`server` is a Postgres; `pool` is the pool size."""
 
     def __init__(self, server, pool=2, port=0):
         self.folder = tempfile.mkdtemp(prefix="mk-bouncer-")
@@ -45,7 +45,7 @@ ignore_startup_parameters = options,extra_float_digits
             shutil.chown(self.folder, postgres_server.user().pw_uid, postgres_server.user().pw_gid)
         self.process = subprocess.Popen([PROGRAM, "-q", f"{self.folder}/conf.ini"], cwd="/", stdin=subprocess.DEVNULL,
                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **how)
-        wait_until(self.answers, "PgBouncer answers")
+        wait_until(self.answers, "PgBouncer responds")
 
     def answers(self):
         assert self.process.poll() is None, "PgBouncer has ended"

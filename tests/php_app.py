@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real PHP applications, installed and served by tools/dev/apps.sh with the configuration of the guide, and what a user does
-with them in a browser."""
+"""Real PHP applications, installed and served by tools/dev/apps.sh with the configuration of the guide, and a user's actions in
+a browser.
+"""
 import os
 import re
 import struct
@@ -15,7 +16,7 @@ from http2 import Http2Client
 from monkey import BUGS, ENVIRONMENT, PROGRAM, ROOT, Output, end_of
 
 SCRIPT = ROOT / "tools/dev/apps.sh"
-PROTOCOLS = {"http": "http/1.1", "https": "h2"}  # what a browser speaks
+PROTOCOLS = {"http": "http/1.1", "https": "h2"}  # the protocol that a browser uses
 
 
 class App:
@@ -48,7 +49,7 @@ class App:
         assert code == 0 and not self.folder.exists(), self._err.text
 
     def get(self, scheme, path, **how):
-        """One request, of no browser, over the protocol that belongs to the scheme."""
+        """Sends one request, without a browser, over the protocol of the scheme."""
         host, _, port = self.urls[scheme].partition("://")[2].partition(":")
         is_h2 = scheme == "https"
         tls = self._encryption.context("h2") if is_h2 else None
@@ -57,13 +58,13 @@ class App:
 
 
 class User(Browser):
-    """A browser with what a user does: fills in a form, clicks, chooses a file."""
+    """A browser with user actions: fills in forms, clicks, chooses files."""
 
     def __init__(self, folder, encryption):
         super().__init__(folder, f"--ignore-certificate-errors-spki-list={encryption.key_hash}")
 
     def try_run(self, expression):
-        """Its value, or None while there is no page."""
+        """The value of the expression, or None while no page is loaded."""
         try:
             return self.run(expression)
         except AssertionError as error:
@@ -72,7 +73,7 @@ class User(Browser):
             return None
 
     def wait_for(self, expression, seconds=SECONDS):
-        """Until it is true; an exception is not."""
+        """Waits until the expression is true; exceptions count as false."""
         end = time.monotonic() + seconds
         while not self.try_run(f"(() => {{ try {{ return !!({expression}) }} catch (e) {{ return false }} }})()"):
             assert time.monotonic() < end, f"{expression} did not become true at {self.run('location.href')}:\n" \
@@ -80,7 +81,7 @@ class User(Browser):
             time.sleep(.02)
 
     def visit(self, url):
-        """As one that this browser has never seen."""
+        """Visits the URL with an empty browser profile."""
         self.call("Network.clearBrowserCookies")
         self.goto(url)
 
@@ -88,7 +89,7 @@ class User(Browser):
         self.leave(lambda: self.call("Page.navigate", url=url))
 
     def leave(self, action):
-        """Does what leads to another page, and waits until it is there."""
+        """Runs an action that opens another page, and waits for that page."""
         self.run("window.isLeft = true")
         action()
         self.wait_for("!window.isLeft && document.readyState == 'complete' && location.href != 'about:blank'")
@@ -123,7 +124,7 @@ RUNS = b"<?php echo 'it ' . 'runs';"
 
 
 def picture(width=40, height=30):
-    """A PNG with a script behind it, as an attacker uploads it."""
+    """A PNG with an appended script, as an attacker would upload it."""
     def chunk(kind, body):
         return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 

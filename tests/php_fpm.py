@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real PHP-FPM with a pool of its own, on a unix socket, as the user of the test."""
+"""A real PHP-FPM with its own pool, on a unix socket, as the user of the test."""
 import contextlib
 import glob
 import os
@@ -15,7 +15,7 @@ PROGRAM = next((path for path in (shutil.which("php-fpm"), *sorted(glob.glob("/u
 
 
 class Fpm:
-    """`with Fpm(folder, children=4) as fpm:`; routes lead to `fpm.address`. stop() and start() again as you like."""
+    """`with Fpm(folder, children=4) as fpm:`; routes point to `fpm.address`. Tests may call stop() and start() repeatedly."""
 
     def __init__(self, folder, children=4, pool=""):
         self.socket, self.log = folder / "fpm.sock", folder / "fpm.log"
@@ -41,9 +41,9 @@ class Fpm:
         return [int(pid) for pid in text.split()]
 
     def signal_all(self, number):
-        """To the master and its children: SIGSTOP freezes the pool."""
+        """Signals the master and its children: SIGSTOP freezes the pool."""
         for pid in [self.process.pid, *self.children()]:
-            with contextlib.suppress(ProcessLookupError):  # a child that has just ended
+            with contextlib.suppress(ProcessLookupError):  # the child has just exited
                 os.kill(pid, number)
 
     def _refuses(self):
@@ -55,10 +55,10 @@ class Fpm:
         return False
 
     def stop(self):
-        """At once, like a crash of all of it; its socket file stays."""
+        """Stops everything at once, like a crash; the socket file stays."""
         if self.process is None:
             return
-        os.kill(self.process.pid, signal.SIGSTOP)  # it starts no more children
+        os.kill(self.process.pid, signal.SIGSTOP)  # keeps it from starting more children
         self.signal_all(signal.SIGKILL)
         self.process.wait()
         self.process = None

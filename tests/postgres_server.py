@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A PostgreSQL server of a test, in a folder of its own, on a unix socket. As root it runs as another user, as it must."""
+"""A PostgreSQL server for tests, in its own folder, on a unix socket. When the tests run as root, it runs as another user, as
+PostgreSQL requires.
+"""
 import atexit
 import contextlib
 import functools
@@ -18,7 +20,7 @@ BIN = next((str(p.parent) for p in sorted(Path("/usr/lib/postgresql").glob("*/bi
 
 
 def user():
-    """Its server refuses to run as root."""
+    """PostgreSQL refuses to run as root."""
     if os.geteuid():
         return None
     for name in ("postgres", "nobody"):
@@ -30,13 +32,13 @@ def user():
 
 
 def is_usable():
-    """Is there one, and an account that it can run as?"""
+    """Is PostgreSQL installed, with an account that it can run as?"""
     return bool(BIN) and (os.geteuid() != 0 or user() is not None)
 
 
 @functools.cache
 def template():
-    """A folder of an empty server: a copy costs a tenth of what initdb does."""
+    """The data folder of an empty server: copying it takes a tenth of initdb's time."""
     folder = tempfile.mkdtemp(prefix="mk-pg-template-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     who = user()
@@ -59,12 +61,12 @@ def run(program, *args):
 
 
 class Postgres:
-    """`port` makes it listen at `host`, too; `pair` is a certificate, which it then shows. `inside` is the command that runs it in a
-    network namespace, which only root can."""
+    """With `port` it also listens at `host`; `pair` is its certificate. `inside` is the command that runs it in a network
+    namespace, which needs root."""
 
     def __init__(self, *options, port=0, pair=None, host="127.0.0.1", inside=()):
         self.folder = tempfile.mkdtemp(prefix="mk-pg-")
-        # Thousands of files, which a busy disk removes slowly: not within the time of a test.
+        # Removing thousands of files is slow on a busy disk: do it after the test.
         atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
         self.options, self.n, self.port, self.host, self.inside = options, 0, port, host, inside
         self.who = user()
@@ -79,7 +81,7 @@ class Postgres:
         self.start()
 
     def show(self, pair):
-        """It wants its key to be its own."""
+        """PostgreSQL requires ownership of its key file."""
         for name, file in (("server.crt", pair.certificate), ("server.key", pair.key)):
             path = Path(self.folder, "data", name)
             path.write_bytes(file.read_bytes())
@@ -97,7 +99,7 @@ class Postgres:
              "-c", f"listen_addresses={self.host if self.port else ''}", "-c", "fsync=off", "-c", "max_connections=40",
              *self.options], cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             **how)
-        wait_until(self.is_ready, "PostgreSQL answers")
+        wait_until(self.is_ready, "PostgreSQL responds")
 
     def is_ready(self):
         assert self.process.poll() is None, "PostgreSQL has ended"
@@ -110,13 +112,13 @@ class Postgres:
         return run("psql", *self.place(), "-U", "ana", "-d", database, "-Atc", text).strip()
 
     def database(self):
-        """A new one, as the key Server names it."""
+        """Creates a database and returns its address in the syntax of the key Server."""
         self.n += 1
         self.sql(f"CREATE DATABASE d{self.n}")
         return f"host={self.folder} port={self.port or 5432} user=ana dbname=d{self.n}"
 
     def processes(self):
-        """The server and all that it has started."""
+        """The process IDs of the server and all its children."""
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
         return [self.process.pid, *map(int, children)]
 
@@ -126,9 +128,9 @@ class Postgres:
                 os.kill(pid, number)
 
     def kill(self):
-        """The next one refuses to start while a process of this one lives: it holds the shared memory."""
+        """A new server refuses to start while a process of the old one holds the shared memory."""
         self.process.send_signal(signal.SIGSTOP)
-        wait_until(lambda: status(self.process.pid)["State"].startswith("T"), "it starts no more processes")
+        wait_until(lambda: status(self.process.pid)["State"].startswith("T"), "PostgreSQL starts no more processes")
         pids = self.processes()
         self.each(signal.SIGKILL)
         self.process.wait()

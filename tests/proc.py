@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes as the kernel shows them, and waiting for what they do."""
+"""Reads the state of processes from the kernel, and waits for changes."""
 import contextlib
 import ctypes
 import errno
@@ -15,14 +15,14 @@ import pytest
 
 from monkey import ROOT, SECONDS, needs_processes
 
-# The optimised program, for what sanitizers would change: memory, and libraries that are loaded before it.
+# The release program, for tests that sanitizers would distort: memory, and preloaded libraries.
 RELEASE = Path(os.environ.get("MONKEY_RELEASE", ROOT / "build" / "release" / "monkey")).resolve()
 TICKS = os.sysconf("SC_CLK_TCK")
 LIBC, SYS_PIDFD_GETFD = ctypes.CDLL(None, use_errno=True), 438
 
 
 def wait_until(holds, what, seconds=SECONDS):
-    """Waits until `holds()` is true, and answers what it said. A file or a process that it looks at may come and go."""
+    """Waits until `holds()` is true and returns its result. Files and processes that it reads may come and go."""
     end = time.monotonic() + seconds
     while True:
         missing = None
@@ -43,32 +43,32 @@ def status(pid):
 
 
 def sleeps(pid):
-    """How often it has slept so far."""
+    """The number of its voluntary context switches so far."""
     return int(status(pid)["voluntary_ctxt_switches"])
 
 
 def stop_idle(pid):
-    """Stops a process that has nothing to do. One that was stopped at its work might go on with it, and not with what
-    came first meanwhile."""
-    wait_until(lambda: status(pid)["State"].startswith("S"), f"process {pid} waits")
+    """Stops a process while it is idle. A busy process would resume with its current work, not with the events that arrived
+    meanwhile."""
+    wait_until(lambda: status(pid)["State"].startswith("S"), f"process {pid} is idle")
     os.kill(pid, signal.SIGSTOP)
     wait_until(lambda: status(pid)["State"].startswith("T"), f"process {pid} is stopped")
 
 
 def memory_kb(pid):
-    """What it has in memory of its own: without files and what it shares with its parent."""
+    """Its private memory: without files and pages shared with its parent."""
     text = Path(f"/proc/{pid}/smaps_rollup").read_text()
     return sum(int(kb) for kb in re.findall(r"^(?:Private_Dirty|Swap): +(\d+) kB", text, re.MULTILINE))
 
 
 def cpu_seconds(pid):
-    """What it has computed so far, user and system."""
+    """Its processor time so far, user and system."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 def computed(pid, work):
-    """What `work()` costs the process in all its threads, in seconds: whatever else the machine has to do meanwhile."""
+    """The processor time in seconds that `work()` costs the process in all its threads, whatever else runs on the machine."""
     clock = ~pid << 3 | 2  # CPUCLOCK_SCHED, see clock_getcpuclockid(3)
     before = time.clock_gettime(clock)
     work()
@@ -76,7 +76,7 @@ def computed(pid, work):
 
 
 def name(pid):
-    """Of the program; empty when the process is gone."""
+    """The name of its program; empty when the process is gone."""
     try:
         return Path(f"/proc/{pid}/comm").read_text().strip()
     except (FileNotFoundError, ProcessLookupError):
@@ -84,7 +84,7 @@ def name(pid):
 
 
 def descriptors(pid):
-    """{descriptor: what it leads to}."""
+    """{descriptor: target of its link in /proc}."""
     found = {}
     for each in Path(f"/proc/{pid}/fd").iterdir():
         try:
@@ -102,7 +102,7 @@ def children(pid):
 
 
 def sockets(pids):
-    """Those of these processes, as our own: pidfd_getfd(2)."""
+    """Duplicates the sockets of these processes into ours: pidfd_getfd(2)."""
     for pid in pids:
         process = os.pidfd_open(pid)
         for number in map(int, os.listdir(f"/proc/{pid}/fd")):
@@ -118,7 +118,7 @@ def sockets(pids):
 
 
 def is_gone(pid):
-    """Ended, or at least dead: an orphan is not ours to reap."""
+    """Has it ended, or is it a zombie? We cannot reap an orphan."""
     try:
         return status(pid)["State"][0] in "ZX"
     except (FileNotFoundError, ProcessLookupError):
@@ -126,12 +126,12 @@ def is_gone(pid):
 
 
 def pid_in(path):
-    """The number that a script wrote there, with a line feed behind it."""
+    """The number that a script wrote there, terminated by a line feed."""
     return int(wait_until(lambda: path.exists() and path.read_text().endswith("\n") and path.read_text(), f"a number in {path.name}"))
 
 
 class Process:
-    """A process that is no child of ours. Never another one that got its number later."""
+    """A process that is not our child. The pidfd never refers to a later process with the same ID."""
 
     def __init__(self, pid):
         self.pid, self._fd = pid, os.pidfd_open(pid)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads Prometheus' text format 0.0.4, strictly: whatever a scraper may stumble over is an error here.
+"""Parses Prometheus' text format 0.0.4 strictly: every ambiguity that could break a scraper is an error.
 
     numbers = parse(text)
-    numbers["monkey_http_requests_total", {"method": "GET", "code": "200"}]   the sum of what has these labels
+    numbers["monkey_http_requests_total", {"method": "GET", "code": "200"}]   the sum of all samples with these labels
 """
 import math
 import re
@@ -30,21 +30,21 @@ class Numbers:
 
     @property
     def counters(self):
-        """Everything that must never go back."""
+        """All values that must never decrease."""
         return {key: value for key, value in self.samples.items() if self.families.get(key[0], ("",))[0] == "counter" or
                 re.sub(r"_(bucket|sum|count)$", "", key[0]) in
                 {name for name, (kind, _) in self.families.items() if kind == "histogram"}}
 
 
 def parse(text):
-    assert text.endswith("\n"), "the last line does not end"
+    assert text.endswith("\n"), "the last line is not terminated"
     numbers, family, closed = Numbers(), None, set()
     for line in text[:-1].split("\n"):
         assert line == line.strip() and line, f"blanks: {line!r}"
         if comment := re.fullmatch(rf"# (HELP|TYPE) ({NAME}) (.+)", line):
             kind, name, rest = comment.groups()
             if kind == "HELP":
-                assert name not in closed and name != family, f"{name} is there twice"
+                assert name not in closed and name != family, f"{name} occurs twice"
                 assert re.fullmatch(r"(?:[^\\\n]|\\[\\n])*", rest), line
                 if family:
                     closed.add(family)
@@ -71,8 +71,8 @@ def take_sample(numbers, family, line):
     assert name in [family + ending for ending in endings], f"{name} is below {family}"
     pairs = tuple(sorted((k, re.sub(r"\\(.)", lambda m: "\n" if m[1] == "n" else m[1], v))
                          for k, v in re.findall(LABEL, labels)))
-    assert len(dict(pairs)) == len(pairs), f"a label is there twice: {line}"
-    assert (name, pairs) not in numbers.samples, f"there twice: {line}"
+    assert len(dict(pairs)) == len(pairs), f"duplicate label: {line}"
+    assert (name, pairs) not in numbers.samples, f"duplicate sample: {line}"
     assert kind != "counter" or (value >= 0 and math.isfinite(value)), line
     numbers.samples[name, pairs] = value
 
@@ -83,8 +83,8 @@ def check_histogram(numbers, name):
         bound = float(labels.pop("le").replace("Inf", "inf"))
         series.setdefault(tuple(sorted(labels.items())), []).append((bound, value))
     for labels, buckets in series.items():
-        assert buckets == sorted(buckets), f"{name}: bounds are not in order"
-        assert all(a[1] <= b[1] for a, b in zip(buckets, buckets[1:])), f"{name} goes down"
+        assert buckets == sorted(buckets), f"{name}: buckets are not in order"
+        assert all(a[1] <= b[1] for a, b in zip(buckets, buckets[1:])), f"{name} decreases"
         assert buckets[-1][0] == math.inf, f"{name} has no +Inf"
         assert numbers.samples[name + "_count", labels] == buckets[-1][1]
         assert (name + "_sum", labels) in numbers.samples

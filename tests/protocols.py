@@ -1,35 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which protocols a test runs over. Those of the core that start a server run over all four,
+"""Selects the protocols that a test runs over. Core tests that start a server run over all four,
 
     h1       HTTP/1.1           h2       HTTP/2, by prior knowledge
     h1-tls   HTTP/1.1 over TLS  h2-tls   HTTP/2 over TLS, by ALPN
 
 unless marks on the test, its parameters or its module say otherwise:
 
-    @pytest.mark.http1                       it sends bytes of HTTP/1, or is about its framing or connections
-    @pytest.mark.http2                       the same of HTTP/2
+    @pytest.mark.http1                       it sends raw HTTP/1, or tests its framing or connections
+    @pytest.mark.http2                       the same for HTTP/2
     @pytest.mark.over("h1", "h2-tls", why="one server is as slow to start as another")
 
-The nearest `over` counts, and of its protocols those that `http1` or `http2` leave.
+The nearest `over` applies; `http1` and `http2` restrict its protocols further.
 
-A test with parameters takes turns: each set of parameters runs over half of the protocols, the next set over the other half
-(see TURNS), so that the test as a whole runs over all of them, and each set over HTTP/1 and HTTP/2. MONKEY_EVERY=1 runs each
-set over all.
+A parametrized test alternates: each parameter set runs over half of the protocols, and the next set over the other half (see
+TURNS), so that the whole test covers all protocols, and each set covers HTTP/1 and HTTP/2. MONKEY_EVERY=1 runs each set over
+all protocols.
 
-tests/house/check_protocols.py looks at these marks. Tests elsewhere, such as those of plugins, run over HTTP/1.1, or
-over what MONKEY_PROTOCOL says.
+tests/house/check_protocols.py checks these marks. Other tests, such as those of plugins, run over HTTP/1.1, or over the
+protocol in MONKEY_PROTOCOL.
 """
 import os
 
 from monkey import PROTOCOLS
 
-# Tests of processes start many servers each: they run over all protocols that they are made for only with MONKEY_EVERY=1,
-# and over HTTP/1.1 otherwise, but for tests that name others themselves.
+# Process tests start many servers each: unless MONKEY_EVERY=1 they run over HTTP/1.1 only, except tests that name other
+# protocols themselves.
 EVERY = os.environ.get("MONKEY_EVERY") == "1"
 
 FOLDERS = ("http", "process", "server", "site")
 DEFAULT = os.environ.get("MONKEY_PROTOCOL", "h1")
-# Over what the sets of parameters of one test run: the first set over the first pair, the second set over the second pair,
+# The protocols of the parameter sets of one test: the first set runs over the first pair, the second set over the second pair,
 # the third over the first again.
 TURNS = (("h1", "h2-tls"), ("h2", "h1-tls"))
 MARKS = {"http1": ("h1", "h1-tls"), "http2": ("h2", "h2-tls")}
@@ -46,7 +46,7 @@ def is_of_core(path):
 
 
 def multiply(metafunc):
-    """Every test of the core that uses the program, four times; select() takes away what is too much."""
+    """Runs every core test that uses the program four times; select() removes the surplus."""
     if "protocol" in metafunc.fixturenames and is_of_core(metafunc.definition.path):
         metafunc.parametrize("protocol", PROTOCOLS, indirect=True)
 
@@ -59,27 +59,27 @@ def wanted(item):
 
 
 def marked(item):
-    over = next((mark for mark in item.iter_markers("over")), None)  # the nearest
+    over = next((mark for mark in item.iter_markers("over")), None)  # the nearest mark
     found = set(over.args if over else PROTOCOLS)
     assert found and found <= set(PROTOCOLS), f"{item.nodeid}: unknown protocols in {over}"
-    assert not over or over.kwargs.get("why"), f"{item.nodeid}: does not say why it runs over {over.args} only"
+    assert not over or over.kwargs.get("why"), f"{item.nodeid}: gives no reason for running over {over.args} only"
     for name, protocols in MARKS.items():
         if item.get_closest_marker(name):
             found &= set(protocols)
-    assert found, f"{item.nodeid}: runs over nothing"
+    assert found, f"{item.nodeid}: runs over no protocol"
     return found
 
 
 class Turns:
-    """Counts the sets of parameters of each test."""
+    """Counts the parameter sets of each test."""
 
     def __init__(self):
         self._sets = {}
 
     def of(self, item):
-        """The protocols whose turn it is. A test that names its protocols runs over all of them, and so does a test that has
-        no parameters but the protocol."""
-        # The same objects over each protocol. (pytest's indices count on with the protocol.)
+        """The protocols for this parameter set. A test that names its protocols, or has no other parameters, runs over all of
+        them."""
+        # IDs identify a set over all protocols: pytest's indices continue with the next protocol.
         parameters = tuple(sorted((name, id(value)) for name, value in item.callspec.params.items() if name != "protocol"))
         if EVERY or not parameters or item.get_closest_marker("over"):
             return PROTOCOLS

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `make test` runs (--quick): a part of the tests that touches every area of the server in a minute or two.
+"""Selects the tests of `make test` (--quick): a subset that covers every area of the server in a minute or two.
 
-It takes the modules below, of each test one set of parameters over one protocol, and leaves out tests marked `slow`. The
-protocols take turns from test to test. Modules that need browsers, authorities, other servers or long waits are for
+It selects one parameter set and one protocol of each test in the modules below, and skips tests marked `slow`. The protocol
+alternates from test to test. Modules that need browsers, certificate authorities, other servers or long waits run only with
 `make check`.
 """
 from monkey import PROTOCOLS
@@ -30,12 +30,12 @@ def is_of_module(path):
 
 
 def ignores(path, config):
-    """Need a file not even be read?"""
+    """Can collection skip the file without reading it?"""
     return True if config.getoption("--quick") and path.name.startswith("test_") and not is_of_module(path) else None
 
 
 class Choice:
-    """One set of parameters and one protocol of each test."""
+    """Selects one parameter set and one protocol of each test."""
 
     def __init__(self):
         self._candidates = {}

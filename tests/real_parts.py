@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs behind ours as users write them: for Node.js, gunicorn and uvicorn, and a server of the package websockets."""
+"""Backends as users write them: for Node.js, gunicorn and uvicorn, and a server of the websockets package."""
 import contextlib
 import shutil
 import socket
@@ -108,7 +108,7 @@ async def talk(scope, receive, send):
 
 
 def talk(connection):
-    """What the server of websockets does: it repeats messages, and says how long they are."""
+    """The handler of the websockets server: it echoes messages and reports their length."""
     with contextlib.suppress(ConnectionClosed):
         for message in connection:
             connection.send(message)
@@ -116,7 +116,7 @@ def talk(connection):
 
 
 class Parts:
-    """All of them: addresses[name]. They start at the same time."""
+    """Starts all backends at the same time: addresses[name]."""
 
     def __init__(self, folder):
         self.folder, self.processes, self.addresses = folder, [], {}
@@ -142,7 +142,7 @@ class Parts:
         threading.Thread(target=self._websockets.serve_forever, daemon=True).start()
         self.addresses["ws"] = "127.0.0.1:%d" % self._websockets.socket.getsockname()[1]
         for path in (gunicorn, uvicorn):
-            wait_until(lambda: accepts(path), f"{path} is served: {self.said}")
+            wait_until(lambda: accepts(path), f"{path} accepts connections: {self.said}")
         if node:
             self.addresses["node"] = f"127.0.0.1:{int(node.stdout.readline())}"
 

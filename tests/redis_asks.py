@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A service of Duda that asks Redis whatever a test wants, by `ask(server, "GET", "key")`."""
+"""A Duda service that sends any command to Redis, by `ask(server, "GET", "key")`."""
 
 SOURCE = r"""
 #define DUDA_USE "duda-redis",
@@ -31,7 +31,7 @@ static void show(struct duda_ctx *d, const struct duda_redis_reply *r)
     }
 }
 
-/* The content shows an error and its text. */
+/* Writes an error and its text to the body. */
 static int tell(struct duda_ctx *d, int e, const struct duda_redis_reply *r)
 {
     if (e == -ECANCELED)
@@ -58,7 +58,7 @@ static int ask(struct duda_ctx *d)
     return tell(d, duda_redis_do(d, redis(d), &reply, parts, n), &reply);
 }
 
-/* As /ask; the error is the answer of the handler. */
+/* Like /ask; the handler returns the error. */
 static int bare(struct duda_ctx *d)
 {
     struct duda_redis_reply reply;
@@ -68,7 +68,7 @@ static int bare(struct duda_ctx *d)
     return e ? e : duda_puts(d, "fine");
 }
 
-/* As /ask, of commands that may block. */
+/* Like /ask, for commands that may block. */
 static int block(struct duda_ctx *d)
 {
     struct duda_redis_reply reply;
@@ -81,7 +81,7 @@ static int block(struct duda_ctx *d)
     return tell(d, duda_redis_blocking(d, redis(d), &reply, (uint32_t)ms, parts, n), &reply);
 }
 
-/* A write that one replica has, too. */
+/* A write that at least one replica acknowledges. */
 static int write_safely(struct duda_ctx *d)
 {
     struct duda_redis_reply reply;
@@ -89,7 +89,7 @@ static int write_safely(struct duda_ctx *d)
     return tell(d, duda_redis_write_replicated(d, redis(d), &reply, 1, 500, parts, 3), &reply);
 }
 
-/* Keys of all nodes at once. */
+/* The keys of all nodes with one command. */
 static int spread(struct duda_ctx *d)
 {
     enum { N = 100 };
@@ -120,7 +120,7 @@ static int hello(struct duda_ctx *d)
     return e ? tell(d, e, &reply) : duda_write(d, reply.text);
 }
 
-/* What is allocated next is not zero by chance. */
+/* Dirties memory, so that the next allocation is not zeroed by chance. */
 static void use_memory(struct duda_ctx *d)
 {
     size_t mark = duda_arena_mark(d);
@@ -170,7 +170,7 @@ static int script(struct duda_ctx *d)
     return tell(d, duda_redis_eval(d, redis(d), &reply, &add, 1, arguments, 2), &reply);
 }
 
-/* Says each message until `end` comes. */
+/* Writes each message until `end` arrives. */
 static int listen(struct duda_ctx *d)
 {
     struct duda_redis_sub *sub;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Redis servers of a test, each in a folder of its own: one on a unix socket, which can be frozen, killed and started again;
-a master with replicas and Sentinels; a cluster of six."""
+"""Redis servers for tests, each in its own folder: one on a unix socket that tests can freeze, kill and restart; a master with
+replicas and Sentinels; a cluster of six.
+"""
 import contextlib
 import re
 import shutil
@@ -16,10 +17,10 @@ PROGRAM = shutil.which("redis-server")
 
 
 class Redis:
-    """`port` also makes it listen there; `host` says at which address."""
+    """`port` makes it also listen there, at the address `host`."""
 
     def __init__(self, *options, port=0, host="127.0.0.1"):
-        # The path of a socket has at most 107 bytes, so not in the folder of the test.
+        # A socket path has at most 107 bytes, too few for the folder of the test.
         self.folder = tempfile.mkdtemp(prefix="mk-redis-")
         self.socket = f"{self.folder}/redis.sock"
         self.options = options
@@ -32,17 +33,17 @@ class Redis:
 
     def start(self):
         self.process = subprocess.Popen(self.command(), stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-        wait_until(self.answers, "Redis answers")
+        wait_until(self.answers, "Redis responds")
 
     def start_again(self):
-        """Another test may have the port for a while."""
+        """Retries the start: another test may hold the port for a while."""
         def starts():
             with contextlib.suppress(AssertionError):
                 self.start()
                 return True
             return False
 
-        wait_until(starts, "Redis starts again")
+        wait_until(starts, "Redis responds after its restart")
 
     def answers(self):
         assert self.process.poll() is None, "Redis has ended"
@@ -58,7 +59,7 @@ class Redis:
         return b""
 
     def info(self, section, name):
-        """A value of INFO; "" when there is none."""
+        """A value of INFO; "" when it is absent."""
         found = re.search(rf"^{name}:(.*?)\r$", self.ask("INFO", section).decode(), re.MULTILINE)
         return found[1] if found else ""
 
@@ -80,7 +81,7 @@ class Redis:
 
 
 def start_at_port(make):
-    """Another test may take the port in between: tries again with another one."""
+    """Retries with another port when another test takes the port first."""
     for _ in range(5):
         with contextlib.suppress(AssertionError):
             return make(free_port())
@@ -88,7 +89,7 @@ def start_at_port(make):
 
 
 class Sentinel(Redis):
-    """Watches the master, which is dead after a second."""
+    """Watches the master and declares it dead after one second."""
 
     def __init__(self, port, master, quorum):
         self.quorum = quorum
@@ -114,7 +115,7 @@ class Pair:
             stack.callback(self.stop)
             master = self.servers[0]
             self.servers.append(start_at_port(lambda port: Redis("--replicaof", "127.0.0.1", str(master.port), *soon, port=port)))
-            wait_until(lambda: self.servers[1].info("replication", "master_link_status") == "up", "the replica follows")
+            wait_until(lambda: self.servers[1].info("replication", "master_link_status") == "up", "replica in sync")
             stack.pop_all()
 
     def stop(self):
@@ -123,7 +124,7 @@ class Pair:
 
 
 class Watched(Pair):
-    """And three Sentinels that call the master `shop`."""
+    """A pair with three Sentinels that call the master `shop`."""
 
     def __init__(self):
         super().__init__()
@@ -142,7 +143,7 @@ class Watched(Pair):
 
 
 class Cluster:
-    """Three masters with a replica each; server i + 3 follows server i at first."""
+    """Three masters with one replica each; server i + 3 initially replicates server i."""
 
     def __init__(self, hosts=("127.0.0.1",) * 6, make=Redis, node_timeout=1500):
         options = ("--cluster-enabled", "yes", "--cluster-node-timeout", str(node_timeout), "--cluster-replica-validity-factor", "0",
@@ -170,11 +171,11 @@ class Cluster:
         for master, replica in zip(self.servers[:3], self.servers[3:]):
             name = master.ask("CLUSTER", "MYID").split(b"\r\n")[1].decode()
             wait_until(lambda name=name, replica=replica: replica.ask("CLUSTER", "REPLICATE", name) == b"+OK\r\n",
-                       "the replica takes its master")
+                       "the replica knows its master")
         for server in self.servers:
             wait_until(lambda server=server: b"cluster_state:ok" in server.ask("CLUSTER", "INFO"), "the cluster works")
         for replica in self.servers[3:]:
-            wait_until(lambda replica=replica: replica.info("replication", "master_link_status") == "up", "the replica follows")
+            wait_until(lambda replica=replica: replica.info("replication", "master_link_status") == "up", "replica in sync")
 
     @staticmethod
     def known(server):

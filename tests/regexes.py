@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether this build has regular expressions."""
+"""Does this build support regular expressions?"""
 import re
 
 from monkey import PROGRAM

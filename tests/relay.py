@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One address in front of servers that may change places, as that of a load balancer: connections that are open stay where
-they are."""
+"""One address in front of changing servers, like a load balancer: open connections stay on their server."""
 import contextlib
 import socket
 import threading
 
 
 class Relay:
-    """`target` is the (host, port) or the path of a unix socket to which new connections go; `greet(server)`, if given, speaks to
-    the server first."""
+    """`target` is the (host, port) or the unix socket path that new connections go to; `greet(server)`, if given, sends to the
+    server first."""
 
     def __init__(self, target, greet=None):
         self.target, self.greet, self.connections = target, greet, 0
@@ -31,7 +30,7 @@ class Relay:
         self.drop()
 
     def drop(self):
-        """Ends all connections."""
+        """Closes all connections."""
         for each in self.open:
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)

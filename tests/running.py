@@ -27,7 +27,7 @@ def cache(tmp_path_factory):
 
 @pytest.fixture
 def runtime():
-    """Where its private folders are: the path is short, as those of sockets must be."""
+    """The private folders: the path is short, because socket paths are limited."""
     folder = Path(tempfile.mkdtemp(prefix="mk", dir="/tmp"))
     yield folder
     shutil.rmtree(folder)
@@ -35,7 +35,7 @@ def runtime():
 
 @pytest.fixture
 def start(monkey, tmp_path, cache, runtime):
-    """start(path) runs it; files of the test are in `tmp_path / "src"`."""
+    """start(path) runs a service; the test's files are in `tmp_path / "src"`."""
     cache.mkdir(exist_ok=True)
 
     def run(path, *options, compiler=COMPILER, **keys):

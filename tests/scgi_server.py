@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small SCGI server, written after the specification (python.ca/scgi/protocol.txt)."""
+"""A small SCGI server, written from the specification (python.ca/scgi/protocol.txt)."""
 import json
 import socket
 import threading
 
 
 def read_request(stream):
-    """The variables, in their order, and the content."""
+    """Returns the variables, in order, and the body."""
     length = b""
     while not length.endswith(b":"):
         each = stream.read(1)
@@ -29,7 +29,7 @@ def echo(variables, content):
 
 
 class Program:
-    """`answer(variables, content)` answers bytes."""
+    """`answer(variables, content)` returns the bytes of the response."""
 
     read = staticmethod(read_request)
 
@@ -54,7 +54,7 @@ class Program:
             try:
                 connection.sendall(self.answer(variables, content))
             except OSError:
-                pass  # the other side has gone
+                pass  # the peer has disconnected
 
     def __enter__(self):
         return self

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of the plugin security have in common."""
+"""Helpers that the security plugin tests share."""
 import textwrap
 
 
@@ -8,7 +8,7 @@ def indented(text):
 
 
 def guard(monkey, rules="", below="", other="", plugins=("security",), **keys):
-    """A server with these rules above its host, and below it."""
+    """Starts a server with these rules above its host, and `below` after it."""
     top = (f"[SECURITY]\n{indented(rules)}\n" if rules.strip() else "") + other
     keys["sections"] = (f"[SECURITY]\n{indented(below)}\n" if below.strip() else "") + keys.get("sections", "")
     return monkey(plugins=list(plugins), top=top, **keys)
@@ -20,7 +20,7 @@ def status(server, target="/", source=None, **how):
 
 
 def is_refused(server, source):
-    """Is the connection closed without a word?"""
+    """Does the server close the connection without a response?"""
     with server.connect(source=source) as c:
         try:
             return not c.ask("/").read_to_end()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services of Duda for tests: compiles C, and says what loads it.
+"""Duda services for tests: compiles C, and returns the object for a Load line.
 
     server = monkey(plugins=[services.build(tmp_path, "hello", '#include <duda.h> ...')])
 """
@@ -15,7 +15,7 @@ COMPILER = os.environ.get("CC", "cc")
 FLAGS = ["-std=gnu11", "-g", "-O1", "-fstack-clash-protection", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}",
          f"-I{ROOT / 'duda' / 'include'}"]
 
-# More of them, for the usual program: tools/dev/tsan.sh has services watched as well.
+# Additional compiler flags for the default program: tools/dev/tsan.sh also instruments services.
 MORE = os.environ.get("MONKEY_SERVICE_FLAGS", "").split()
 
 
@@ -24,8 +24,8 @@ def has(package):
 
 
 def build(folder, name, source, *flags, packages=(), objects=OBJECTS):
-    """Compiles the text (or the file) of a service; answers the object, for `Load`. `packages` are those it calls; `objects`
-    is the folder of Duda, for a program that is not the usual one."""
+    """Compiles the source (text or file) of a service; returns the object for `Load`. `packages` are the packages that it uses;
+    `objects` is the folder of Duda, for a program other than the default."""
     if not hasattr(source, "read_text"):
         path = folder / f"{name}.c"
         path.write_text(source)
@@ -39,7 +39,7 @@ def build(folder, name, source, *flags, packages=(), objects=OBJECTS):
 
 
 def with_small_stacks(source):
-    """The text of a service whose handlers have the smallest stack that Duda gives: it rounds 1 byte up."""
+    """The source of a service whose handlers have Duda's smallest stack: Duda rounds 1 byte up to it."""
     small, n = re.subn(r'(DUDA_[A-Z]+\("/[^"]*", \w+, "[^"]*")(?:, \.stack = [^,)]+)?', r"\1, .stack = 1", source)
     assert n > 0
     return small

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A service of Duda that keeps in one store all that services share: locks, sessions, values, limits and jobs. And what must hold
-for them when a master of Redis dies: written down before, looked at afterwards."""
+"""A Duda service that keeps all shared state in one store: locks, sessions, values, rate limits and jobs. The checks compare
+its state before and after a Redis master fails.
+"""
 import concurrent.futures
 import threading
 
@@ -33,7 +34,7 @@ static void note(const char *what, mk_str text)
     close(fd);
 }
 
-/* Holds the lock until the file `go` is there. */
+/* Holds the lock until the file `go` exists. */
 static int hold(struct duda_ctx *d)
 {
     struct duda_store_lock lock;
@@ -48,7 +49,7 @@ static int hold(struct duda_ctx *d)
     return duda_printf(d, "%d", -e);
 }
 
-/* Takes a lock, and gives it back at once. */
+/* Acquires a lock and releases it at once. */
 static int try_lock(struct duda_ctx *d)
 {
     struct duda_store_lock lock;
@@ -117,11 +118,11 @@ DUDA_SERVICE(things, DUDA_START(start),
     DUDA_GET("/push/:key", push, ""));
 """
 
-N = 12  # of each: enough that every master of three has some
+N = 12  # enough of each for every one of three masters
 
 
 class Things:
-    """A server, and what it was given to keep. `section` is its [REDIS], `mark` its own part of the keys there."""
+    """A server and the state that it keeps. `section` is its [REDIS], `mark` its own key prefix."""
 
     def __init__(self, monkey, site, section, mark=""):
         self.folder, self.mark = site.path.parent, mark
@@ -144,7 +145,7 @@ class Things:
         return [words[1] for words in lines if words[0] == what]
 
     def begin(self):
-        """Everything is there, and jobs are pushed all the time."""
+        """Stores everything, and pushes jobs continuously."""
         self.holders = [self.pool.submit(self.ask, f"/hold/lock{i}") for i in range(N)]
         self.cookies = [self.ask(f"/in/user{i}")["Set-Cookie"].split(";")[0] for i in range(N)]
         assert self.ask("/out", self.cookies[0]).text == "out"
@@ -152,7 +153,7 @@ class Things:
             assert self.ask(f"/put/{self.mark}value{i}").text == "0"
             assert [self.ask(f"/limit/{self.mark}limit{i}").text for _ in range(4)] == ["0"] * 4
         self.pushes = self.pool.submit(self.push)
-        wait_until(lambda: len(self.noted("holds")) == N and len(self.pushed) > 20, "all are held, and jobs pushed")
+        wait_until(lambda: len(self.noted("holds")) == N and len(self.pushed) > 20, "all locks are held, and jobs pushed")
 
     def push(self):
         n = 0
@@ -162,7 +163,7 @@ class Things:
                 self.pushed.append(f"job{n}")
 
     def check(self):
-        """Of a server whose Redis is well again."""
+        """Checks the state after Redis has recovered."""
         at = len(self.pushed)
         wait_until(lambda: len(self.pushed) > at + 20, "jobs are pushed")
         for i in range(N):
@@ -172,10 +173,10 @@ class Things:
             assert [self.ask(f"/limit/{self.mark}limit{i}").text for _ in range(2)] == ["0", "122"]
         self.over.set()
         self.pushes.result(60)
-        wait_until(lambda: set(self.pushed) <= set(self.noted("done")), "every job was done")
+        wait_until(lambda: set(self.pushed) <= set(self.noted("done")), "every job was executed")
         (self.folder / "go").touch()
         assert [holder.result(60).text for holder in self.holders] == ["0"] * N
-        assert sorted(self.noted("holds")) == sorted(f"lock{i}" for i in range(N)), "none was held twice"
+        assert sorted(self.noted("holds")) == sorted(f"lock{i}" for i in range(N)), "no lock was held twice"
         assert {self.ask(f"/try/lock{i}").text for i in range(N)} == {"0"}
 
     def stop(self):

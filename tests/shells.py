@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers with the plugin cheetah, and what talks to them: `monkey shell` with words, on a pipe, on a terminal, and the
-bare protocol. A test imports the fixtures that it uses."""
+"""Servers with the cheetah plugin, and their clients: `monkey shell` with a command, on a pipe, on a terminal, and the raw
+protocol. Test modules import the fixtures that they use.
+"""
 import json
 import os
 import re
@@ -27,7 +28,7 @@ UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u20
 
 @pytest.fixture
 def watch():
-    """`watch(pid)` is a process that is no child of ours, such as a new master; it is ended with the test."""
+    """`watch(pid)` watches a process that is not our child, such as a new master, and ends it after the test."""
     processes = []
 
     def begin(pid):
@@ -41,7 +42,7 @@ def watch():
 
 @pytest.fixture
 def place():
-    """A folder with a short name: those of sockets are limited."""
+    """A folder with a short name: socket paths are limited."""
     folder = Path(tempfile.mkdtemp(prefix="mk", dir="/tmp"))
     folder.chmod(0o755)
     yield folder
@@ -49,7 +50,7 @@ def place():
 
 
 def with_own_run():
-    """For programs that are started: a /run of their own. See Shelled.enter()."""
+    """For started programs: a private /run. See Shelled.enter()."""
     words = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /run && exec "$@"', "sh"]
     if os.geteuid() != 0 or not shutil.which("nsenter") or subprocess.run([*words, "true"], check=False).returncode:
         pytest.skip("needs root and file systems of its own")
@@ -70,14 +71,14 @@ class Done:
 
 
 def monkey_shell(path, *words, text=None, **popen):
-    """`monkey shell` to its end: with the words of a command, or with lines in its input."""
+    """Runs `monkey shell` until it exits: with the words of a command, or with lines on its standard input."""
     done = subprocess.run([PROGRAM, "shell", "-s", str(path), *words], input=text or "", capture_output=True, text=True,
                           env=os.environ | ENVIRONMENT, timeout=SECONDS + 60, check=False, **popen)
     return Done(done)
 
 
 class Raw:
-    """The protocol, without a client that helps."""
+    """The raw protocol, without a client."""
 
     def __init__(self, path, greets=True):
         self.socket = socket.socket(socket.AF_UNIX)
@@ -96,7 +97,7 @@ class Raw:
         return self
 
     def answer(self):
-        """Lines of output, and the last line."""
+        """Reads the lines of output, and the last line."""
         lines = []
         while (line := self.line())[:1] in (" ", "#"):
             lines.append(line[1:])
@@ -149,7 +150,7 @@ def start(monkey, site, place):
 
     def run(keys="", plugins=(), top="", path=None, server="", **how):
         path = path or place / "sock"
-        how["server"] = f"KeepAliveTimeout 60\n{server}"  # connections stay open
+        how["server"] = f"KeepAliveTimeout 60\n{server}"  # keeps connections open
         text = f"[CHEETAH]\n    Socket {path}\n" + "".join(f"    {line}\n" for line in keys.splitlines())
         return Shelled(monkey(plugins=["cheetah", *plugins], top=text + top, **how), path)
 
@@ -157,7 +158,7 @@ def start(monkey, site, place):
 
 
 def spread(server, workers, each=lambda c: c.get("/")):
-    """So many open connections that each worker has some."""
+    """Opens enough connections for each worker to have some."""
     connections = [Client(server.addresses[0]) for _ in range(12 * workers)]
     for c in connections:
         each(c)
@@ -165,7 +166,7 @@ def spread(server, workers, each=lambda c: c.get("/")):
 
 
 class Terminal:
-    """`monkey shell` on one."""
+    """`monkey shell` on a terminal."""
 
     def __init__(self, *args):
         self.fd, other = os.openpty()
@@ -185,7 +186,7 @@ class Terminal:
         return bool(data)
 
     def until(self, pattern, seconds=SECONDS):
-        """Waits, and answers what came up to there; the rest stays."""
+        """Waits for the pattern and returns the text up to it; the rest stays unread."""
         end = time.monotonic() + seconds
         while not (found := re.search(pattern, self.text)):
             assert time.monotonic() < end and self.read(end - time.monotonic()), f"not {pattern!r} in {self.text!r}"

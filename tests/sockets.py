@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections of the test clients: plain, or over TLS with the same calls, also from two threads at once."""
+"""Connections of the test clients: plain, or over TLS with the same methods, also for two threads at once."""
 import contextlib
 import random
 import socket
@@ -12,7 +12,7 @@ RESET = b"\1\0\0\0\0\0\0\0"  # SO_LINGER: on, 0 seconds
 
 
 class Truncated(ConnectionError):
-    """A TLS connection ended without close_notify: what came may be a part only."""
+    """A TLS connection ended without close_notify: the received data may be incomplete."""
 
 
 def dial(address, seconds, receive_buffer=None, source=None, tls=None, server_name="localhost"):
@@ -35,7 +35,7 @@ def dial(address, seconds, receive_buffer=None, source=None, tls=None, server_na
 
 
 def free_port():
-    """A port that nothing listens on. The kernel gives it to no client meanwhile: it is below the range of those."""
+    """A port that no process listens on. It is below the ephemeral range, so that the kernel gives it to no client meanwhile."""
     first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     lowest, end = (10240, first) if first > 11240 else (1024, 65536)
     while True:
@@ -46,20 +46,20 @@ def free_port():
 
 
 def reset(sock):
-    """Closes it so that the peer gets a reset."""
+    """Closes the socket so that the peer receives a reset."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
     getattr(sock, "raw", sock).close()
 
 
 class TlsSocket:
-    """A socket that encrypts. One thread may send while another one receives, which Python's own does not allow."""
+    """An encrypting socket. One thread may send while another one receives, which Python's own class does not allow."""
 
     def __init__(self, raw, context, server_name):
         self.raw = raw
         self._in, self._out = ssl.MemoryBIO(), ssl.MemoryBIO()
-        context.options &= ~getattr(ssl, "OP_IGNORE_UNEXPECTED_EOF", 0)  # some versions of Python set it
+        context.options &= ~getattr(ssl, "OP_IGNORE_UNEXPECTED_EOF", 0)  # some Python versions set it
         self._tls = context.wrap_bio(self._in, self._out, server_hostname=server_name)
-        self._state, self._order = threading.Lock(), threading.Lock()  # of OpenSSL's object; of what is sent
+        self._state, self._order = threading.Lock(), threading.Lock()  # guards OpenSSL's object; guards the order of sent data
         self._unsent = b""
         self._held, self._ended = b"", False
         self.shake_hands()
@@ -69,7 +69,7 @@ class TlsSocket:
 
     @property
     def protocol(self):
-        """What ALPN has chosen, or None."""
+        """The protocol that ALPN selected, or None."""
         return self._tls.selected_alpn_protocol()
 
     @property
@@ -97,14 +97,14 @@ class TlsSocket:
                 self._in.write_eof()
 
     def _flush(self):
-        """The holder of `_order` alone calls this. What cannot go now is kept."""
+        """Only the holder of `_order` calls this. Bytes that cannot be sent now are kept."""
         with self._state:
             self._unsent += self._out.read()
         while self._unsent:
             self._unsent = self._unsent[self.raw.send(self._unsent):]
 
     def recv(self, size, flags=0):
-        assert not flags, "TLS cannot do that"
+        assert not flags, "not possible over TLS"
         while not self._ended:
             if self._held:
                 data, self._held = self._held[:size], self._held[size:]
@@ -116,7 +116,7 @@ class TlsSocket:
                     return data
                 self._end()
             except ssl.SSLWantReadError:
-                if self._out.pending and self._order.acquire(blocking=False):  # else the sending thread takes it along
+                if self._out.pending and self._order.acquire(blocking=False):  # otherwise the sending thread sends it
                     try:
                         self._flush()
                     finally:
@@ -131,18 +131,18 @@ class TlsSocket:
         return b""
 
     def _end(self):
-        """close_notify has come; then nothing but the end of the connection may."""
-        assert not self.raw.recv(1), "something came behind close_notify"
+        """close_notify has arrived; only the end of the connection may follow."""
+        assert not self.raw.recv(1), "data after close_notify"
         self._ended = True
 
     def send(self, data):
-        """Like that of a socket: answers how much was taken."""
+        """Like socket.send(): returns the number of accepted bytes."""
         with self._order:
             self._flush()
             part = bytes(data[:RECORD])
             with self._state:
                 self._tls.write(part)
-            with contextlib.suppress(BlockingIOError, TimeoutError):  # it is taken, and goes with the next
+            with contextlib.suppress(BlockingIOError, TimeoutError):  # accepted: sent with the next call
                 self._flush()
             return len(part)
 
@@ -153,12 +153,12 @@ class TlsSocket:
         self.flush()
 
     def flush(self):
-        """Waits until all that was taken is on its way."""
+        """Waits until all accepted bytes are sent."""
         with self._order:
             self._flush()
 
     def _say_end(self):
-        """Sends close_notify. Python would also look for that of the peer, and stumble over what has come before it."""
+        """Sends close_notify. Python's unwrap() would also read the peer's close_notify, and fail on data that precedes it."""
         with contextlib.suppress(ssl.SSLError), self._state:
             while data := self._tls.read(RECORD):
                 self._held += data
@@ -167,7 +167,7 @@ class TlsSocket:
         self._flush()
 
     def shutdown(self, how):
-        if self._order.acquire(blocking=how == socket.SHUT_WR):  # else it is cut while something is sent
+        if self._order.acquire(blocking=how == socket.SHUT_WR):  # otherwise closing truncates what another thread is sending
             try:
                 self._say_end()
             except ConnectionError:

@@ -4,7 +4,7 @@ from monkey import PROGRAM, STARTERS, Server, needs_processes, over_tls, write_c
 
 
 class Starter:
-    """Starts the program in a folder, and stops and checks in the end what it started."""
+    """Starts the program in a folder; stops and checks all started servers at the end."""
 
     def __init__(self, folder, protocol, encryption=None):
         assert PROGRAM.exists(), f"{PROGRAM} is not built"
@@ -15,7 +15,7 @@ class Starter:
               protocol=None, encryption=None, **keys):
         protocol, encryption = protocol or self._protocol, encryption or self._encryption
         encrypts, path = self._protocol.endswith("-tls"), None
-        assert args is None or program is not None or not encrypts, "a command line cannot say what the certificate is"
+        assert args is None or program is not None or not encrypts, "a command line cannot name the certificate"
         if args is None:
             path = self._folder / f"monkey{len(self.servers) or ''}.conf"
             if config is None:
@@ -44,10 +44,10 @@ class Starter:
 
 
 def check_lasting(starters, key):
-    """One that broke is not kept: the test that broke it fails, and not those after it."""
+    """Drops a broken server: the test that broke it fails, not the tests after it."""
     starter = starters[key]
     try:
-        assert starter.servers, "it did not start"
+        assert starter.servers, "the server did not start"
         for server in starter.servers:
             assert server.process.poll() is None, f"it has ended:\n{server.log}"
             server.check_log()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of users for tests of the plugin auth, and what clients send to it."""
+"""User files for tests of the auth plugin, and the credentials that clients send."""
 import base64
 import hashlib
 import os
@@ -10,7 +10,7 @@ from monkey import ENVIRONMENT, PROGRAM
 
 
 def passwd(file, *words, text=None):
-    """Runs `monkey passwd ... FILE ...`; the last of the words is the user. `text` is piped in."""
+    """Runs `monkey passwd ... FILE ...`; the last word is the user. `text` goes to its standard input."""
     *options, user = words
     return subprocess.run([PROGRAM, "passwd", *map(str, options), file, user], input=text, capture_output=True,
                           text=True, env=os.environ | ENVIRONMENT, timeout=60)
@@ -23,7 +23,7 @@ def add(file, user, password, *options):
 
 
 def basic(user, password):
-    """The field that a browser sends."""
+    """The Authorization header of a browser."""
     return {"Authorization": "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()}
 
 
@@ -32,7 +32,7 @@ def get(server, user=None, password="", target="/private/a", **how):
 
 
 def challenges(reply, scheme="Digest"):
-    """The parameters of each WWW-Authenticate of that scheme."""
+    """The parameters of each WWW-Authenticate header of that scheme."""
     found = []
     for value in reply.all("WWW-Authenticate"):
         if value.startswith(scheme + " "):
@@ -46,7 +46,7 @@ def sha1(password):
 
 
 class DigestClient:
-    """Answers challenges as RFC 7616 wants it, and otherwise on request."""
+    """Responds to challenges as RFC 7616 requires, or wrongly on request."""
 
     def __init__(self, user, password, realm="Zone", algorithm="SHA-256"):
         self.user, self.password, self.realm, self.algorithm = user, password, realm, algorithm

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients that write and read numbered values through a service, while what is behind it is killed, frozen, restarted or full.
+"""Clients that write and read numbered values through a service while its backend is killed, frozen, restarted or full.
 
     with Writers(server.connect, "/v") as writers:
         writers.more(10)
@@ -9,8 +9,8 @@
         writers.more(10)
         writers.check(503, 504)
 
-The service has PUT and GET of PATH/NUMBER: a PUT that answers 204 is acknowledged. No number is written twice, and the content of
-each is its own, so that an answer for another one is seen.
+The service implements PUT and GET of PATH/NUMBER: a 204 acknowledges a PUT. Each number is written once and has a unique value,
+so that the clients detect a response for another number.
 """
 import collections
 import itertools
@@ -23,11 +23,11 @@ from client import Closed
 from monkey import SECONDS
 from proc import wait_until
 
-STRIDE, NEVER = 1_000_000, 500_000  # numbers of each client; those above are never written
+STRIDE, NEVER = 1_000_000, 500_000  # numbers of each client; higher ones are never written
 
 
 class Writer:
-    """One client: it writes a number, then reads one."""
+    """One client: writes a number, then reads one."""
 
     def __init__(self, all_of_them, i):
         self.all, self.i, self.random = all_of_them, i, random.Random(i)
@@ -42,7 +42,7 @@ class Writer:
         self.client = None
 
     def ask(self, method, number, body=b""):
-        """A reply; None: the connection broke."""
+        """The response; None: the connection broke."""
         try:
             self.client = self.client or self.all.connect()
             reply = self.client.get(f"{self.all.path}/{number}", method, body=body)
@@ -106,8 +106,7 @@ class Writer:
 
 
 class Writers:
-    """`lasts`: what was acknowledged must be there for good; else it may be forgotten. `pause`: seconds between two turns of a
-    client."""
+    """`lasts`: acknowledged writes must persist; otherwise they may be lost. `pause`: seconds between two rounds of a client."""
 
     def __init__(self, connect, path, clients=4, size=300, lasts=True, pause=0):
         self.connect, self.path, self.size, self.lasts, self.pause = connect, path, size, lasts, pause
@@ -134,15 +133,15 @@ class Writers:
         assert not self.wrong, self.wrong[:5]
 
     def more(self, n):
-        """Waits until of each client `n` more writes were acknowledged."""
+        """Waits until `n` more writes of each client are acknowledged."""
         self._each_gets(n, "acknowledged writes", lambda client: len(client.acknowledged))
 
     def refused(self, n):
-        """Waits until each client was refused `n` more times."""
+        """Waits until `n` more requests of each client are refused."""
         self._each_gets(n, "refusals", lambda client: client.n_refused)
 
     def longest(self, since):
-        """Seconds without a write that was acknowledged, from that time on."""
+        """The longest time in seconds without an acknowledged write, from that time on."""
         times = [since, *sorted(at for at in self.times if at > since)]
         return max(b - a for a, b in zip(times, times[1:]))
 
@@ -156,11 +155,12 @@ class Writers:
             for number in client.unsure:
                 reader.read(number, False)
         reader.close()
-        assert self.refusals.total() == before, "not all can be read"
+        assert self.refusals.total() == before, "some numbers cannot be read"
 
     def check(self, *allowed):
-        """Stops. No answer was wrong, nothing is lost, and refusals had one of these statuses, or connections were "broken"."""
+        """Stops the clients. No response may be wrong and no write lost; refusals must have one of these statuses, or "broken"
+        for connections."""
         self.stop()
         assert set(self.refusals) <= set(allowed), self.refusals
         self.look()
-        assert not self.wrong, f"{len(self.wrong)} are wrong or lost: {self.wrong[:5]}"
+        assert not self.wrong, f"{len(self.wrong)} results are wrong or lost: {self.wrong[:5]}"

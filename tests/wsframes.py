@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A WebSocket client whose frames are written by hand, over whatever protocol a client speaks, so that it can do what no
-library would."""
+"""A WebSocket client that writes raw frames over any HTTP client, so that it can break the rules that libraries enforce."""
 import os
 import struct
 import zlib
@@ -13,7 +12,7 @@ OFFER = ("Sec-WebSocket-Extensions", "permessage-deflate")
 
 
 def frame(first, payload=b"", masked=True, form=None):
-    """`first` is the first byte; `form` how the length is written: 7, 16 or 64."""
+    """`first` is the first byte; `form` is the encoding of the length: 7, 16 or 64 bits."""
     form = form or (7 if len(payload) < 126 else 16 if len(payload) < 1 << 16 else 64)
     length = {7: lambda n: bytes([n]), 16: lambda n: b"\x7e" + struct.pack(">H", n),
               64: lambda n: b"\x7f" + struct.pack(">Q", n)}[form](len(payload))
@@ -46,7 +45,7 @@ def inflate(data):
 
 
 class Peer:
-    """One socket on a client of its own: `with Peer(server, "/echo") as p: p.send(...)`."""
+    """One WebSocket on its own client: `with Peer(server, "/echo") as p: p.send(...)`."""
 
     def __init__(self, server, target, fields=(), which=0, **how):
         self.c, self.got = server.connect(which, **how), b""
@@ -84,7 +83,7 @@ class Peer:
     def read_frame(self):
         """(first byte, payload)"""
         first, length = self.read(2)
-        assert not length & 0x80, "a server does not mask"
+        assert not length & 0x80, "the server masks a frame"
         if length >= 126:
             length = int.from_bytes(self.read(2 if length == 126 else 8), "big")
         return first, self.read(length)
@@ -95,7 +94,7 @@ class Peer:
         return self
 
     def expect_close(self, code):
-        """The server closes with this code, and the connection or stream ends; other frames may come before."""
+        """The server must close with this code and end the connection or stream; other frames may come first."""
         while True:
             first, payload = self.read_frame()
             if first == FIN | CLOSE:
