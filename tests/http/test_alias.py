@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folders outside of the root, below a path of the host."""
+"""Alias: folders outside of the document root, mounted below a path of the host."""
 import os
 import re
 import signal
@@ -26,7 +26,7 @@ def server(monkey, site, docs):
     return monkey(host="Alias /docs/ elsewhere", sections="[CACHE_CONTROL]\n    /docs/*.txt max-age=7\n")
 
 
-def test_a_folder_below_a_path(server):
+def test_alias_serves_files_of_its_folder_below_its_path(server):
     for target, expected in {"/docs/a.txt": "0123456789", "/docs/": "index of docs", "/docs/sub/": "index of sub", "/": "index of root",
                              "/docsets/x.txt": "not below the alias", "/%64ocs/a.txt": "0123456789",
                              "/docs/sub/../a.txt": "0123456789", "/docs//a.txt": "0123456789"}.items():
@@ -37,12 +37,12 @@ def test_a_folder_below_a_path(server):
         assert server.get(target).status == status, target
 
 
-def test_folders_are_redirected_to_their_slash(server):
+def test_alias_folder_without_slash_redirects_to_slash(server):
     assert (server.get("/docs").status, server.get("/docs?x=1")["Location"]) == (301, "/docs/?x=1")
     assert server.get("/docs/sub")["Location"] == "/docs/sub/"
 
 
-def test_its_files_are_files_like_others(server, docs):
+def test_alias_files_support_ranges_conditions_and_cache_control(server, docs):
     reply = server.get("/docs/a.txt", fields={"Range": "bytes=2-4"})
     assert (reply.status, reply.text, reply["Cache-Control"]) == (206, "234", "max-age=7")
     etag = server.get("/docs/a.txt")["ETag"]
@@ -56,7 +56,7 @@ def test_its_files_are_files_like_others(server, docs):
     assert (reply["Content-Encoding"], reply.body) == ("gzip", b"compressed")
 
 
-def test_the_longest_path_counts(monkey, site, docs):
+def test_alias_with_longest_path_wins(monkey, site, docs):
     (docs / "sub" / "here.txt").write_text("below docs")
     site.add("here.txt", "below the deep one")
     server = monkey(host="Alias /docs elsewhere\nAlias /docs/sub site\nAlias /a%20b elsewhere\nAlias \"/a b\" elsewhere")
@@ -66,21 +66,21 @@ def test_the_longest_path_counts(monkey, site, docs):
 
 
 @pytest.mark.parametrize("rule, status", [("off", 403), ("on", 200)])
-def test_the_rule_for_links_holds(monkey, docs, tmp_path, rule, status):
+def test_alias_obeys_follow_symlinks(monkey, docs, tmp_path, rule, status):
     (tmp_path / "secret.txt").write_text("secret")
     (docs / "link.txt").symlink_to(tmp_path / "secret.txt")
     server = monkey(host=f"Alias /docs/ elsewhere\nFollowSymlinks {rule}")
     assert server.get("/docs/link.txt").status == status
 
 
-def test_the_fallback_and_the_error_page_are_those_of_the_root(monkey, site, docs):
+def test_alias_fallback_comes_from_document_root(monkey, site, docs):
     site.add("app.html", "app")
     server = monkey(host="Alias /docs/ elsewhere\nFallback app.html")
     assert server.get("/docs/none").text == "app"
     assert server.get("/docs/none.txt").status == 404
 
 
-def test_a_reload_takes_another_folder(monkey, site, docs, tmp_path):
+def test_alias_reload_switches_folder(monkey, site, docs, tmp_path):
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "a.txt").write_text("other")
     server = monkey(host="Alias /docs/ elsewhere")
@@ -91,7 +91,7 @@ def test_a_reload_takes_another_folder(monkey, site, docs, tmp_path):
     assert server.get("/docs/a.txt").text == "other"
 
 
-def test_handlers_of_plugins_find_its_files(monkey, site, docs):
+def test_alias_files_reach_plugin_handlers(monkey, site, docs):
     script = docs / "hello.sh"
     script.write_text("#!/bin/sh\nprintf 'Content-Type: text/plain\\r\\n\\r\\n%s' \"$SCRIPT_FILENAME\"\n")
     script.chmod(0o755)
@@ -114,14 +114,14 @@ MISTAKES = [
 
 @pytest.mark.over("h1", why="it is about a configuration")
 @pytest.mark.parametrize("words, message", MISTAKES)
-def test_mistakes(run, site, tmp_path, words, message):
+def test_alias_invalid_configuration_is_rejected(run, site, tmp_path, words, message):
     (tmp_path / "monkey.conf").write_text(f"[HOST]\n    DocumentRoot site\n    ServerName a\n    Alias {words}\n")
     done = run("-t", "-c", "monkey.conf")
     assert done.code == 3 and message in done.err, done.err
 
 
 @pytest.mark.over("h1", why="it is about a configuration")
-def test_it_is_printed_and_explained(run, site, docs, tmp_path):
+def test_alias_appears_in_printed_config_and_explain(run, site, docs, tmp_path):
     (tmp_path / "monkey.conf").write_text("[HOST]\n    DocumentRoot site\n    Alias /docs/ elsewhere\n")
     printed = run("-T", "-c", "monkey.conf")
     assert re.search(rf"^    Alias +/docs {docs}$", printed.out, re.MULTILINE)

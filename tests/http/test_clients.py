@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that people use, and a whole tree of documents."""
+"""Real client programs, and a large tree of documents."""
 import filecmp
 import gzip
 import hashlib
@@ -39,7 +39,7 @@ def run(*args, code=0, **how):
 
 @pytest.fixture(autouse=True)
 def trust(encryption, monkeypatch, tmp_path):
-    """Programs trust the authority of the tests, by their own settings."""
+    """Makes client programs trust the test CA through their own settings."""
     (tmp_path / "wgetrc").write_text(f"ca_certificate = {encryption.trust}\n")
     monkeypatch.setenv("CURL_CA_BUNDLE", str(encryption.trust))
     monkeypatch.setenv("WGETRC", str(tmp_path / "wgetrc"))
@@ -67,13 +67,13 @@ CURL = version_of_curl()
 
 
 def forgetful(server):
-    """Before 8.0 it asks for HTTP/2 without TLS once on each connection, and not for what comes second."""
+    """Before 8.0, curl requests an upgrade to h2c once on each connection, and not for the second request."""
     return server.protocol == "h2" and CURL < (8,)
 
 
 @pytest.fixture
 def curl(protocol, request):
-    """curl, speaking the protocol of the test."""
+    """curl, using the protocol of the test."""
     words = {"h1": ["--http1.1"], "h1-tls": ["--http1.1"], "h2": ["--http2-prior-knowledge"], "h2-tls": ["--http2"]}[protocol]
     if protocol.endswith("-tls"):
         words += ["--cacert", request.getfixturevalue("encryption").trust]
@@ -81,7 +81,7 @@ def curl(protocol, request):
 
 
 @tool("curl")
-def test_curl(server, site, tmp_path, curl):
+def test_curl_downloads_uploads_and_gets_errors(server, site, tmp_path, curl):
 
     url, page, large = server.url, (site / "index.html").read_bytes(), (site / "large.bin").read_bytes()
     assert curl(url + "/") == page
@@ -102,16 +102,16 @@ def test_curl(server, site, tmp_path, curl):
     assert curl("-z", "Sun, 13 Sep 2020 12:26:40 GMT", "-o", tmp_path / "x", "-w", "%{http_code}", url + "/") == b"304"
     assert curl("--path-as-is", "-o", "/dev/null", "-w", "%{http_code}", url + "/../../etc/hostname") == b"400"
     assert curl("-X", "POST", "-d", "a=b", "-o", "/dev/null", "-w", "%{http_code}", url + "/") == b"405"
-    if server.is_h2 and CURL < (8,):  # it loses answers that RST_STREAM follows
+    if server.is_h2 and CURL < (8,):  # it loses responses followed by RST_STREAM
         return
-    # It waits for 100 before it sends this much; a refusal comes instead.
+    # curl waits for 100 Continue before it sends this much, and gets a refusal.
     (tmp_path / "upload").write_bytes(b"x" * 5_000_000)
     upload = ["-T", tmp_path / "upload", "-o", "/dev/null", "-w", "%{http_code}", url + "/"]
     assert curl(*upload) == curl("-H", "Expect:", *upload) == b"413"
 
 
 @tool("curl")
-def test_curl_resumes(server, site, tmp_path, curl):
+def test_curl_resumes_download(server, site, tmp_path, curl):
     large, part = (site / "large.bin").read_bytes(), tmp_path / "part"
     for size in (0, 1, 1_000_000, len(large) - 1):
         part.write_bytes(large[:size])
@@ -121,7 +121,7 @@ def test_curl_resumes(server, site, tmp_path, curl):
 
 @tool("curl")
 @pytest.mark.over("h1", "h2", why="a unix socket is not encrypted")
-def test_curl_over_a_unix_socket(monkey, site, tmp_path, curl):
+def test_curl_connects_to_unix_socket(monkey, site, tmp_path, curl):
     site.add("a.txt", "hello")
     monkey(listen=f"unix:{tmp_path}/socket")
     assert curl("--unix-socket", tmp_path / "socket", "http://any.example/a.txt") == b"hello"
@@ -129,13 +129,13 @@ def test_curl_over_a_unix_socket(monkey, site, tmp_path, curl):
 
 @tool("curl")
 @pytest.mark.over("h1", why="it would like to change to HTTP/2")
-def test_curl_that_asks_for_an_upgrade_stays_with_http_1(server, curl):
+def test_curl_upgrade_request_stays_on_http_1(server, curl):
     assert curl("--http2", "-o", "/dev/null", "-w", "%{http_version} %{http_code}", server.url + "/") == b"1.1 200"
 
 
 @tool("curl")
 @pytest.mark.http2
-def test_curl_with_many_transfers_on_one_connection(server, curl):
+def test_curl_runs_parallel_transfers_on_one_connection(server, curl):
     if forgetful(server):
         pytest.skip("this curl cannot use a connection again that it was told to be of HTTP/2")
     said = curl("-Z", "--parallel-max", "20", "-w", "%{num_connects} %{http_version} %{http_code}\n",
@@ -153,12 +153,12 @@ def trust(server):
 
 @tool("wget")
 @ONLY_1
-def test_wget_resumes(server, site, tmp_path):
+def test_wget_resumes_download(server, site, tmp_path):
     large, part = (site / "large.bin").read_bytes(), tmp_path / "large.bin"
     part.write_bytes(large[:1_234_567])
     run("wget", "-q", *trust(server), "-c", server.url + "/large.bin", cwd=tmp_path)
     assert part.read_bytes() == large
-    run("wget", "-q", *trust(server), "-c", server.url + "/large.bin", cwd=tmp_path)  # it is whole: 416
+    run("wget", "-q", *trust(server), "-c", server.url + "/large.bin", cwd=tmp_path)  # complete: 416
     assert part.read_bytes() == large
 
 
@@ -181,8 +181,8 @@ def test_wget_mirrors_links(monkey, site, tmp_path):
 @tool("wget")
 @pytest.mark.over("h1", why="what is read from disk is the same")
 @pytest.mark.skipif(not DOCS.is_dir(), reason=f"no {DOCS} here")
-def test_a_tree_of_documents(monkey, tmp_path):
-    """Every file that is there, fetched by name, is what it is on disk; compressed ones are not unpacked."""
+def test_document_tree_arrives_identical(monkey, tmp_path):
+    """Fetches every file by name and compares it with the disk; compressed files stay compressed."""
     found = sorted(p.relative_to(DOCS) for p in DOCS.rglob("*") if is_served(p))
     files = found[::max(1, len(found) // DOCS_MAX)][:DOCS_MAX]
     if len(files) < 20:
@@ -202,13 +202,13 @@ def is_served(path):
         return False
 
 
-# nghttp2's
+# nghttp2's programs
 
 @tool("nghttp")
 @pytest.mark.http2
 @pytest.mark.parametrize("flags", [[], ["--window-bits=10"], ["--hexdump"], ["--no-dep"], ["--padding=100"],
                                    ["--header-table-size=0"], ["--header-table-size=65536"]], ids=str)
-def test_nghttp(server, site, flags):
+def test_nghttp_downloads_without_protocol_error(server, site, flags):
     url = server.url
     assert run("nghttp", *flags, url + "/large.bin").endswith((site / "large.bin").read_bytes()) or "--hexdump" in flags
     said = run("nghttp", "-nv", *flags, "-m", 5, url + "/small.txt", url + "/", url + "/none").decode("utf-8", "replace")
@@ -218,7 +218,7 @@ def test_nghttp(server, site, flags):
 
 @tool("nghttp")
 @pytest.mark.http2
-def test_nghttp_loads_a_page_with_all_that_it_needs(monkey, site):
+def test_nghttp_loads_page_with_its_resources(monkey, site):
     names = [f"{i}.css" for i in range(30)] + [f"{i}.js" for i in range(30)]
     for name in names:
         site.add(name, f"/* {name} */" * 100)
@@ -235,17 +235,17 @@ def test_nghttp_loads_a_page_with_all_that_it_needs(monkey, site):
 @pytest.mark.parametrize("flags", [[], pytest.param(["-w10", "-W10"], marks=pytest.mark.http2),
                                    pytest.param(["-t2", "-m100"], marks=pytest.mark.http2)],
                          ids=["usual", "small windows", "many streams"])
-def test_h2load(server, target, flags):
+def test_h2load_gets_only_2xx(server, target, flags):
     count = 2000 if target != "/large.bin" else 10 if "-w10" in flags else 100
     said = run("h2load", "-n", count, "-c", 5, "-m", 10, *flags, *([] if server.is_h2 else ["--h1"]), server.url + target).decode()
     assert f"requests: {count} total, {count} started, {count} done, {count} succeeded, 0 failed, 0 errored, 0 timeout" in said
     assert re.search(rf"^status codes: {count} 2xx, 0 3xx, 0 4xx, 0 5xx$", said, re.MULTILINE), said
 
 
-# Python's h2, which knows the rules as well
+# Python's h2 package, which checks the rules, too
 
 class Conversation:
-    """A client of the package h2, with a blocking socket."""
+    """A client built on the h2 package, with a blocking socket."""
 
     def __init__(self, server):
         tls = server.encryption.context("h2") if server.encrypts[0] else None
@@ -283,7 +283,7 @@ class Conversation:
 
 
 @pytest.mark.http2
-def test_python_h2(server, site):
+def test_python_h2_accepts_all_responses(server, site):
     c = Conversation(server)
     large = [c.ask(target="/large.bin") for _ in range(3)]
     small = [c.ask(("accept-encoding", "gzip"), target="/") for _ in range(30)]
@@ -301,7 +301,7 @@ def test_python_h2(server, site):
 
 @pytest.mark.skipif(not browser.FOUND, reason="no chromium here")
 @pytest.mark.over("h1", "h2-tls", why="over TLS, and there only, a browser speaks HTTP/2")
-def test_a_browser_loads_a_page_with_many_resources(monkey, site, tmp_path):
+def test_browser_loads_page_with_many_resources(monkey, site, tmp_path):
     for i in range(100):
         site.add(f"{i}.svg", f'<svg xmlns="http://www.w3.org/2000/svg" width="{i + 1}" height="1"/>')
         site.add(f"{i}.js", f"window.sum = (window.sum || 0) + {i};" + " " * 3000)
@@ -325,7 +325,7 @@ def test_a_browser_loads_a_page_with_many_resources(monkey, site, tmp_path):
 @ONLY_1
 @pytest.mark.parametrize("flags", [["-k"], [], ["-k", "-i"], ["-k", "-H", "Accept-Encoding: gzip"]])
 @pytest.mark.parametrize("target", ["/", "/small.txt", "/large.bin"])
-def test_ab(server, flags, target):
+def test_ab_has_no_failed_requests(server, flags, target):
     count = 60 if target == "/large.bin" else 300 if server.encrypts[0] else 2000
     said = run("ab", "-q", "-n", count, "-c", 20, *flags, server.url + target).decode()
     assert number(said, "Complete requests") == count
@@ -337,8 +337,8 @@ def test_ab(server, flags, target):
 @tool("wrk")
 @ONLY_1
 @pytest.mark.parametrize("target", ["/", "/large.bin"])
-def test_wrk(server, target):
-    count = 10 if target == "/large.bin" else 50  # of which one at least comes to its end
+def test_wrk_has_no_errors(server, target):
+    count = 10 if target == "/large.bin" else 50  # few enough that at least one request completes
     said = run("wrk", "-t", 2, "-c", count, "-d", "1s", "--timeout", "30s", server.url + target).decode()
     assert "Socket errors" not in said and "Non-2xx" not in said, said
     assert int(re.search(r"(\d+) requests in", said)[1]) > 0
@@ -347,7 +347,7 @@ def test_wrk(server, target):
 @tool("siege")
 @ONLY_1
 @pytest.mark.parametrize("connection", ["keep-alive", "close"])
-def test_siege(server, site, tmp_path, connection):
+def test_siege_has_full_availability(server, site, tmp_path, connection):
     (tmp_path / ".siege").mkdir()
     (tmp_path / ".siege/siege.conf").write_text(
         f"connection = {connection}\nlogging = false\nparser = false\nverbose = false\nshow-logfile = false\n"
@@ -368,7 +368,7 @@ def number(said, name):
 
 @tool("curl")
 @pytest.mark.over("h1", why="the others are tried above")
-def test_many_curls_at_once(server, site):
+def test_curl_many_at_once_get_identical_content(server, site):
     wanted = hashlib.sha256((site / "large.bin").read_bytes()).hexdigest()
     clients = [subprocess.Popen(["curl", "-sS", "--limit-rate", "20M", f"{server.url}/large.bin"],
                                 stdout=subprocess.PIPE) for _ in range(10)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compressed neighbours of a file, and which client gets which (RFC 9110, section 12)."""
+"""Precompressed files and content negotiation (RFC 9110, section 12)."""
 import gzip
 import os
 import time
@@ -24,7 +24,7 @@ def prepare(monkey, site):
 
 @pytest.fixture
 def server(lasting):
-    """For tests that only ask."""
+    """For tests that only send requests."""
     return lasting(prepare)
 
 
@@ -52,43 +52,43 @@ def ask(server, accept, target="/a.html", **fields):
     ("gzip;q=0.1234", None), ("gzipped", None), (",,gzip,,", "gzip"), ("br;q=1.000,gzip;q=1", "br"),
     ("identity;q=0", None), ("gzip;level=9", None),
 ])
-def test_accept_encoding_chooses_the_file(server, accept, coding):
+def test_accept_encoding_selects_precompressed_file(server, accept, coding):
     reply = ask(server, accept)
     assert reply.status == 200
     assert reply.get("Content-Encoding") == coding
     assert reply.body == BODIES[coding]
-    assert reply["Content-Type"] == "text/html; charset=utf-8", "the type is that of what is inside"
+    assert reply["Content-Type"] == "text/html; charset=utf-8", "the type of the decoded content"
     assert reply.tokens("Vary") == ["accept-encoding"]
 
 
-def test_several_lines_are_one_list(server):
+def test_accept_encoding_lines_form_one_list(server):
     reply = server.get("/a.html", fields=[("Accept-Encoding", "gzip;q=0.5"), ("Accept-Encoding", "zstd")])
     assert reply["Content-Encoding"] == "zstd"
 
 
-def test_a_browser_gets_the_only_one_there_is(server):
+def test_only_one_coding_on_disk_is_sent_if_accepted(server):
     assert ask(server, "gzip, deflate, br, zstd", "/only.html")["Content-Encoding"] == "gzip"
     assert "Content-Encoding" not in ask(server, "br", "/only.html")
 
 
-def test_files_without_neighbours_do_not_vary(server):
+def test_file_without_precompressed_variant_sends_no_vary(server):
     reply = ask(server, "gzip, br", "/plain.html")
     assert reply.body == TEXT and "Vary" not in reply and "Content-Encoding" not in reply
 
 
-def test_each_has_its_own_tag(server):
+def test_each_coding_has_its_own_etag(server):
     tags = {ask(server, accept)["ETag"] for accept in ("identity", "gzip", "br", "zstd")}
     assert len(tags) == 4
 
 
-def test_tags_differ_even_where_size_and_time_are_the_same(monkey, site):
+def test_etags_differ_when_size_and_mtime_are_equal(monkey, site):
     for name in ("a.txt", "a.txt.gz", "a.txt.br", "a.txt.zst"):
         site.add(name, "same size", mtime=MTIME)
     server = monkey()
     assert len({ask(server, accept, "/a.txt")["ETag"] for accept in ("identity", "gzip", "br", "zstd")}) == 4
 
 
-def test_tags_and_conditions(server):
+def test_etag_matches_only_its_own_coding(server):
     for accept in ("identity", "gzip", "br", "zstd"):
         reply = ask(server, accept)
         assert ask(server, accept, **{"If-None-Match": reply["ETag"]}).status == 304
@@ -96,7 +96,7 @@ def test_tags_and_conditions(server):
             assert ask(server, other, **{"If-None-Match": reply["ETag"]}).status == 200
 
 
-def test_ranges_are_of_what_is_sent(server):
+def test_range_selects_bytes_of_encoded_file(server):
     whole = ask(server, "gzip")
     reply = ask(server, "gzip", Range="bytes=5-9")
     assert (reply.status, reply.body) == (206, GZ[5:10])
@@ -104,35 +104,35 @@ def test_ranges_are_of_what_is_sent(server):
     assert (reply["Content-Encoding"], reply["ETag"]) == ("gzip", whole["ETag"])
     assert reply.tokens("Vary") == ["accept-encoding"]
     rest = ask(server, "identity", Range="bytes=5-9", **{"If-Range": whole["ETag"]})
-    assert (rest.status, rest.body) == (200, TEXT), "a part of another representation does not fit"
+    assert (rest.status, rest.body) == (200, TEXT), "If-Range with the tag of another representation"
     several = ask(server, "gzip", Range="bytes=0-1,4-5")
-    assert (several.status, several.body) == (200, GZ), "no client could decode a part of compressed content"
+    assert (several.status, several.body) == (200, GZ), "no client could decode a range of compressed content"
     several = ask(server, "identity", Range="bytes=0-1,4-5")
     assert several.status == 206 and several["Content-Type"].startswith("multipart/byteranges")
 
 
-def test_asked_for_by_name_they_are_files(server):
+def test_compressed_file_requested_by_name_is_a_plain_file(server):
     reply = ask(server, "br, gzip", "/a.html.gz")
     assert reply.body == GZ and reply["Content-Type"] == "application/gzip" and "Content-Encoding" not in reply
     reply = ask(server, "br, gzip", "/a.html.br")
     assert reply.body == BR and "Content-Encoding" not in reply
 
 
-def test_an_index_has_neighbours_too(monkey, site):
+def test_index_file_has_precompressed_variants(monkey, site):
     site.add("index.html", TEXT, mtime=MTIME)
     site.add("index.html.gz", GZ, mtime=MTIME)
     assert ask(monkey(), "gzip", "/").body == GZ
 
 
 @pytest.mark.parametrize("age, used", [(-1, False), (0, True), (1, True), (-100_000, False)])
-def test_a_neighbour_that_is_older_is_not_used(monkey, site, age, used):
+def test_precompressed_file_older_than_original_is_ignored(monkey, site, age, used):
     site.add("a.html", TEXT, mtime=MTIME)
     site.add("a.html.gz", GZ, mtime=MTIME + age)
     reply = ask(monkey(), "gzip", "/a.html")
     assert ("Content-Encoding" in reply) == used and ("Vary" in reply) == used
 
 
-def test_they_can_be_off(monkey, site):
+def test_precompressed_off_sends_original(monkey, site):
     site.add("a.html", TEXT, mtime=MTIME)
     site.add("a.html.gz", GZ, mtime=MTIME)
     reply = ask(monkey(host="Precompressed off"), "gzip", "/a.html")
@@ -140,7 +140,7 @@ def test_they_can_be_off(monkey, site):
 
 
 @pytest.mark.parametrize("what", ["folder", "link", "broken link", "fifo"])
-def test_neighbours_that_are_no_files(monkey, site, what):
+def test_precompressed_variant_that_is_not_a_regular_file_is_ignored(monkey, site, what):
     site.add("a.html", TEXT, mtime=MTIME)
     other = site / "a.html.gz"
     if what == "folder":
@@ -153,12 +153,12 @@ def test_neighbours_that_are_no_files(monkey, site, what):
     assert (reply.status, reply.body) == (200, TEXT) and "Content-Encoding" not in reply
 
 
-def test_without_the_file_itself_they_are_nothing(monkey, site):
+def test_precompressed_file_without_original_is_not_found(monkey, site):
     site.add("a.html.gz", GZ)
     assert ask(monkey(), "gzip", "/a.html").status == 404
 
 
-def test_they_come_and_go_and_change(own, site):
+def test_precompressed_file_changes_take_effect(own, site):
     with own.connect() as c:
         def get(accept="gzip"):
             return c.get("/plain.html", fields={"Accept-Encoding": accept})
@@ -178,8 +178,8 @@ def test_they_come_and_go_and_change(own, site):
 
 @pytest.mark.slow
 @pytest.mark.over("h1", "h2-tls", why="it waits for 5 s, and what the server knows of a folder is the same for all")
-def test_they_come_to_a_folder_that_was_at_rest(own, site):
-    """Then the server knows of the folder that it has none, and looks for none."""
+def test_precompressed_file_added_to_idle_folder_is_found(own, site):
+    """The server has cached that the folder has no precompressed files, and does not look for any."""
     folder = site / "folder"
     site.add("folder/a.html", TEXT, mtime=MTIME)
     while time.time() < folder.stat().st_ctime + 5:
@@ -194,8 +194,8 @@ def test_they_come_to_a_folder_that_was_at_rest(own, site):
 
 
 @pytest.mark.slow
-def test_many_clients_while_neighbours_change(monkey, site):
-    """An answer on its way goes on with what it began with."""
+def test_clients_get_consistent_content_while_precompressed_files_change(monkey, site):
+    """A response in progress keeps the file that it started with."""
     content = {name: os.urandom(3 << 20) for name in ("a.bin", "a.bin.gz", "a.bin.br")}
     for name, data in content.items():
         site.add(name, data, mtime=MTIME)
@@ -205,7 +205,7 @@ def test_many_clients_while_neighbours_change(monkey, site):
         c.ask("/a.bin", fields={"Accept-Encoding": accept}).read_head()
     for name in ("a.bin.gz", "a.bin.br"):
         os.replace(site.add("new", b"x", mtime=MTIME), site / name)
-    server.get("/a.bin", fields={"Accept-Encoding": "gzip"})  # notices; the next one gets what is there now
+    server.get("/a.bin", fields={"Accept-Encoding": "gzip"})  # notices the change; the next request gets the new file
     assert server.get("/a.bin", fields={"Accept-Encoding": "gzip"}).body == b"x"
     os.replace(site.add("new", b"y"), site / "a.bin")
     assert server.get("/a.bin", fields={"Accept-Encoding": "br"}).body == b"y"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files whose content is on the disk and not in memory: others read them for the loop, which must not show."""
+"""Files that are not in the page cache: threads read them for the event loop, without a visible difference."""
 import os
 
 import pytest
@@ -18,7 +18,7 @@ def is_cold(path):
 
 
 def cool(path):
-    """Pushes a file out of memory. Where that cannot be done there is nothing to test."""
+    """Evicts a file from the page cache; skips the test where that is impossible."""
     with open(path, "rb") as f:
         os.fsync(f.fileno())
         os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
@@ -37,7 +37,7 @@ def files(site):
     return content
 
 
-def test_cold_files_arrive_whole(monkey, site, files):
+def test_cold_files_arrive_complete(monkey, site, files):
     with monkey(server="OpenFileCacheTTL 0").connect() as c:
         for _ in range(3):
             for name, data in files.items():
@@ -45,7 +45,7 @@ def test_cold_files_arrive_whole(monkey, site, files):
                 assert c.get(name).body == data
 
 
-def test_parts_of_cold_files(monkey, site, files):
+def test_cold_file_ranges_arrive_complete(monkey, site, files):
     data = files["/5000000.bin"]
     with monkey(server="OpenFileCacheTTL 0").connect() as c:
         for first, last in ((0, 10), (4_000_000, 4_999_999), (1_048_570, 3_000_000)):
@@ -57,7 +57,7 @@ def test_parts_of_cold_files(monkey, site, files):
             assert data[first:first + 100_000] in reply.body
 
 
-def test_pipelined_cold_files_stay_in_order(monkey, site, files):
+def test_cold_files_pipelined_stay_in_order(monkey, site, files):
     names = list(files) * 3
     with monkey(server="OpenFileCacheTTL 0").connect() as c:
         for name in names:
@@ -66,7 +66,7 @@ def test_pipelined_cold_files_stay_in_order(monkey, site, files):
             assert c.read().body == files[name]
 
 
-def test_many_clients_of_cold_files(monkey, site, files):
+def test_cold_file_reads_do_not_block_other_clients(monkey, site, files):
     site.add("a.txt", "warm")
     server = monkey()
     clients = [(server.connect(), name) for name in files for _ in range(8)]
@@ -78,7 +78,7 @@ def test_many_clients_of_cold_files(monkey, site, files):
         c.close()
 
 
-def test_clients_that_go_while_their_file_is_read(monkey, site, files):
+def test_client_disconnect_during_cold_read_is_harmless(monkey, site, files):
     server = monkey(server="OpenFileCacheTTL 0")
     for i in range(40):
         for name in files:
@@ -90,7 +90,7 @@ def test_clients_that_go_while_their_file_is_read(monkey, site, files):
     assert server.get("/20000.bin").body == files["/20000.bin"]
 
 
-def test_ending_while_files_are_read(monkey, site, files):
+def test_server_stop_during_cold_reads_is_clean(monkey, site, files):
     for _ in range(3):
         for name in files:
             cool(site / name[1:])
@@ -103,7 +103,7 @@ def test_ending_while_files_are_read(monkey, site, files):
             c.close()
 
 
-def test_a_cold_file_that_shrinks(monkey, site, files):
+def test_cold_file_that_shrinks_ends_response_early(monkey, site, files):
     path = site / "5000000.bin"
     server = monkey(server="OpenFileCacheTTL 1h")
     with server.connect(receive_buffer=4096) as c:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditional requests: five fields, and which of them decides (RFC 9110, section 13)."""
+"""Conditional requests: five header fields and their precedence (RFC 9110, section 13)."""
 import gzip
 import itertools
 import os
@@ -19,7 +19,7 @@ def prepare(monkey, site):
 
 @pytest.fixture
 def server(lasting):
-    """For tests that only ask."""
+    """For tests that only send requests."""
     return lasting(prepare)
 
 
@@ -36,7 +36,7 @@ def etag(server):
     return tag
 
 
-def test_validators(own, site):
+def test_validators_identify_file_version(own, site):
     reply = own.get("/a.txt")
     assert reply["Last-Modified"] == DATE
     assert own.get("/a.txt")["ETag"] == reply["ETag"], "the same file has the same tag"
@@ -46,17 +46,17 @@ def test_validators(own, site):
     assert len(tags) == 3
 
 
-def test_validators_are_those_of_another_server_of_the_same_files(monkey, own):
+def test_etag_is_equal_on_servers_of_the_same_files(monkey, own):
     assert monkey().get("/a.txt")["ETag"] == own.get("/a.txt")["ETag"]
 
 
-def test_a_date_in_the_future_is_not_sent(own, site):
+def test_last_modified_is_never_in_the_future(own, site):
     site.add("new.txt", "x", mtime=time.time() + 100_000)
     reply = own.get("/new.txt")
     assert parsedate_to_datetime(reply["Last-Modified"]) <= parsedate_to_datetime(reply["Date"])
 
 
-def test_a_file_from_before_1970(own, site):
+def test_last_modified_before_1970_is_valid(own, site):
     site.add("old.txt", "x", mtime=-86400)
     assert own.get("/old.txt")["Last-Modified"] == "Wed, 31 Dec 1969 00:00:00 GMT"
     assert own.get("/old.txt", fields={"If-Modified-Since": "Wed, 31 Dec 1969 00:00:00 GMT"}).status == 304
@@ -77,20 +77,20 @@ def status(server, fields, method="GET"):
     ('W/"other" , W/{tag}', 304), ("*", 304), ("{bare}", 200), ('"', 200), ("", 200), (",,{tag},,", 304),
     ('"{bare}', 200), ('w/{tag}', 200), ('"a,b", {tag}', 304), ('"{bare},x"', 200), ("{tag} x", 200),
 ])
-def test_if_none_match(server, etag, value, expected):
+def test_if_none_match_compares_etags(server, etag, value, expected):
     value = value.format(tag=etag, bare=etag.strip('"'))
     assert status(server, {"If-None-Match": value}) == expected
     assert status(server, {"If-None-Match": value}, "HEAD") == expected
 
 
-def test_if_none_match_in_several_lines(server, etag):
+def test_if_none_match_lines_form_one_list(server, etag):
     assert status(server, [("If-None-Match", '"x"'), ("If-None-Match", etag), ("If-None-Match", '"y"')]) == 304
 
 
 @pytest.mark.parametrize("value, expected", [
     ("{tag}", 200), ('"other"', 412), ('"other", {tag}', 200), ("W/{tag}", 412), ("*", 200), ("", 412), ("x", 412),
 ])
-def test_if_match(server, etag, value, expected):
+def test_if_match_compares_etags(server, etag, value, expected):
     assert status(server, {"If-Match": value.format(tag=etag)}) == expected
 
 
@@ -100,23 +100,23 @@ def test_if_match(server, etag, value, expected):
     ("Sunday, 13-Sep-20 12:26:39 GMT", 200), ("Sun Sep 13 12:26:39 2020", 200),
     ("Sun, 13 Sep 2020 12:26:40", 200), ("Sun, 13 Sep 2020 12:26:40 CET", 200), ("Mon, 99 Sep 2020 12:26:40 GMT", 200),
 ])
-def test_if_modified_since(server, value, expected):
+def test_if_modified_since_compares_dates(server, value, expected):
     assert status(server, {"If-Modified-Since": value}) == expected
     assert status(server, {"If-Modified-Since": value}, "HEAD") == expected
 
 
 @pytest.mark.parametrize("value, expected", [(DATE, 200), (AFTER, 200), (BEFORE, 412), ("yesterday", 200), ("", 200)])
-def test_if_unmodified_since(server, value, expected):
+def test_if_unmodified_since_compares_dates(server, value, expected):
     assert status(server, {"If-Unmodified-Since": value}) == expected
 
 
-def test_dates_that_are_there_twice_are_ignored(server):
+def test_duplicate_date_conditions_are_ignored(server):
     assert status(server, [("If-Modified-Since", AFTER), ("If-Modified-Since", AFTER)]) == 200
     assert status(server, [("If-Unmodified-Since", BEFORE), ("If-Unmodified-Since", BEFORE)]) == 200
 
 
-def test_which_of_them_decides(server, etag):
-    """All combinations of the four, against section 13.2.2."""
+def test_conditions_follow_rfc_precedence(server, etag):
+    """All combinations of the four fields, against section 13.2.2."""
     names = ("If-Match", "If-Unmodified-Since", "If-None-Match", "If-Modified-Since")
     values = ((None, etag, '"x"'), (None, AFTER, BEFORE), (None, etag, '"x"'), (None, AFTER, BEFORE))
     with server.connect() as c:
@@ -133,10 +133,10 @@ def test_which_of_them_decides(server, etag):
                 expected = 304 if modified == AFTER else 200
             fields = [(n, v) for n, v in zip(names, (match, unmodified, none, modified)) if v is not None]
             assert c.get("/a.txt", fields=fields).status == expected, fields
-            assert c.get("/a.txt", fields=reversed(fields)).status == expected, "their order does not count"
+            assert c.get("/a.txt", fields=reversed(fields)).status == expected, "the order of the fields is irrelevant"
 
 
-def test_conditions_come_before_ranges(server, etag):
+def test_conditions_are_evaluated_before_range(server, etag):
     for fields, expected in [({"If-None-Match": etag}, 304), ({"If-Match": '"x"'}, 412), ({"If-Match": etag}, 206),
                              ({"If-Modified-Since": BEFORE}, 206), ({"If-None-Match": '"x"'}, 206)]:
         assert server.get("/a.txt", fields={"Range": "bytes=1-2"} | fields).status == expected
@@ -146,22 +146,22 @@ def test_conditions_come_before_ranges(server, etag):
     ("{tag}", 206), ('"other"', 200), ("W/{tag}", 200), (DATE, 200), (BEFORE, 200), (AFTER, 200), ("*", 200),
     ("", 200), ("x", 200), ('{tag}, "other"', 200), ("Sun Sep 13 12:26:40 2020", 200),
 ])
-def test_if_range(server, etag, value, expected):
+def test_if_range_selects_part_or_whole(server, etag, value, expected):
     reply = server.get("/a.txt", fields={"Range": "bytes=2-4", "If-Range": value.format(tag=etag)})
     assert (reply.status, reply.body) == (expected, b"234" if expected == 206 else b"0123456789")
 
 
-def test_if_range_without_range_means_nothing(server):
+def test_if_range_without_range_is_ignored(server):
     assert server.get("/a.txt", fields={"If-Range": '"x"'}).status == 200
 
 
-def test_if_range_with_an_unsatisfiable_range(server, etag):
+def test_if_range_mismatch_ignores_unsatisfiable_range(server, etag):
     for value, expected in ((etag, 416), ('"x"', 200)):
         assert server.get("/a.txt", fields={"Range": "bytes=99-", "If-Range": value}).status == expected
 
 
-def test_if_range_with_a_date_never_joins_two_versions(monkey, site):
-    """A file may change twice in a second (RFC 9110, section 8.8.2.2), and a client that knows its tag must use that."""
+def test_if_range_date_never_combines_two_versions(monkey, site):
+    """A file may change twice within a second (RFC 9110, section 8.8.2.2); a client that has the ETag must use it."""
     site.add("a.txt", "A" * 10, mtime=MTIME)
     server = monkey(server="OpenFileCacheTTL 0")
     modified = server.get("/a.txt")["Last-Modified"]
@@ -172,7 +172,7 @@ def test_if_range_with_a_date_never_joins_two_versions(monkey, site):
     assert (reply.status, reply.text) == (200, "B" * 10)
 
 
-def test_a_change_is_seen(monkey, site):
+def test_file_change_changes_validators(monkey, site):
     site.add("a.txt", "one", mtime=MTIME)
     server = monkey(server="OpenFileCacheTTL 0")
     first = server.get("/a.txt")
@@ -181,11 +181,11 @@ def test_a_change_is_seen(monkey, site):
     assert (second.status, second.text) == (200, "two") and second["ETag"] != first["ETag"]
     os.replace(site.add("b.txt", "abc", mtime=MTIME + 1), site / "a.txt")
     third = server.get("/a.txt", fields={"If-Modified-Since": second["Last-Modified"]})
-    assert third.status == 304, "a date says no more than a date"
+    assert third.status == 304, "a date has a resolution of one second"
     assert server.get("/a.txt").text == "abc"
 
 
-def test_304_tells_what_200_would(monkey, site):
+def test_not_modified_repeats_headers_of_200(monkey, site):
     site.add("z.txt", "hello " * 50, mtime=MTIME)
     site.add("z.txt.gz", gzip.compress(b"hello " * 50), mtime=MTIME)
     server = monkey(sections="[CACHE_CONTROL]\n    *.txt max-age=60, public\n")

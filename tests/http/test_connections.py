@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A connection and its requests: how long it lives, in which order answers come, how it ends (RFC 9112, section 9)."""
+"""Persistent connections: lifetime, order of responses, and closing (RFC 9112, section 9)."""
 import os
 import random
 import signal
@@ -23,7 +23,7 @@ def server(monkey, site):
 
 
 def ends(c, reply):
-    """Ends an HTTP/1 connection, because the start of the next request is unknown; in HTTP/2 only the stream."""
+    """Ends an HTTP/1 connection, because the start of the next request is unknown; ends only the stream in HTTP/2."""
     if isinstance(c, Client):
         assert reply.closes
         c.expect_end()
@@ -33,7 +33,7 @@ def ends(c, reply):
 
 @contextmanager
 def paused(server):
-    """The workers are stopped: all that is sent meanwhile has arrived when they continue."""
+    """The workers are stopped: all data sent meanwhile has arrived when they continue."""
     pids = server.workers
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
@@ -47,7 +47,7 @@ def paused(server):
             os.kill(pid, signal.SIGCONT)
 
 
-# Keeping alive
+# Keep-alive
 
 @pytest.mark.http1
 @pytest.mark.parametrize("version, connection, keeps", [
@@ -68,13 +68,13 @@ def paused(server):
     ("1.0", "close, keep-alive", False),
     ("1.0", "x-keep-alive", False),
 ])
-def test_which_requests_keep_the_connection(server, version, connection, keeps):
+def test_keep_alive_follows_version_and_connection_header(server, version, connection, keeps):
     with server.connect() as c:
         fields = [] if connection is None else [("Connection", connection)]
         first = c.get("/a.txt", fields=fields, version=version)
         assert (first.status, first.text) == (200, "hello")
         assert first.closes == (not keeps)
-        if version == "1.0":  # which would close if it were not told
+        if version == "1.0":  # a 1.0 connection would close without keep-alive
             assert ("keep-alive" in first.tokens("Connection")) == keeps
         if keeps:
             assert c.get("/a.txt").text == "hello"
@@ -83,7 +83,7 @@ def test_which_requests_keep_the_connection(server, version, connection, keeps):
 
 
 @pytest.mark.http1
-def test_several_connection_fields_are_one_list(server):
+def test_connection_header_lines_form_one_list(server):
     with server.connect() as c:
         reply = c.get("/a.txt", fields=[("Connection", "keep-alive"), ("X", "y"), ("connection", "te, close")])
         assert reply.closes
@@ -91,19 +91,19 @@ def test_several_connection_fields_are_one_list(server):
 
 
 @pytest.mark.http1
-def test_an_answer_is_always_http_1_1(server):
+def test_response_version_is_always_http_1_1(server):
     for version in ("1.0", "1.1", "1.2", "1.9"):
         assert server.get("/a.txt", version=version).head.startswith(b"HTTP/1.1 200 OK\r\n")
 
 
-def test_a_hundred_requests_one_after_the_other(server):
+def test_connection_serves_a_hundred_requests(server):
     with server.connect() as c:
         for _ in range(100):
             assert c.get("/a.txt").text == "hello"
 
 
 @pytest.mark.http1
-def test_keep_alive_can_be_off(monkey, site):
+def test_keep_alive_off_closes_after_response(monkey, site):
     site.add("a.txt", "hello")
     with monkey(server="KeepAlive off").connect() as c:
         reply = c.get("/a.txt", fields={"Connection": "keep-alive"})
@@ -112,14 +112,14 @@ def test_keep_alive_can_be_off(monkey, site):
 
 
 @pytest.mark.http1
-def test_after_so_many_requests_it_ends(monkey, site):
+def test_keep_alive_requests_limit_closes_connection(monkey, site):
     site.add("a.txt", "hello")
     with monkey(server="KeepAliveRequests 3").connect() as c:
         assert [c.get("/a.txt").closes for _ in range(3)] == [False, False, True]
         c.expect_end()
 
 
-def test_an_idle_connection_is_closed_in_silence(monkey, site):
+def test_idle_connection_closes_without_response(monkey, site):
     site.add("a.txt", "hello")
     with monkey(server="KeepAliveTimeout 1s").connect() as c:
         assert c.get("/a.txt").text == "hello"
@@ -127,13 +127,13 @@ def test_an_idle_connection_is_closed_in_silence(monkey, site):
 
 
 @pytest.mark.over("h1", "h1-tls", why="the client of HTTP/2 sends a preface; see test_h2_hostile.py")
-def test_a_connection_that_says_nothing_is_closed_in_silence(monkey):
+def test_connection_without_request_closes_without_response(monkey):
     with monkey(server="Timeout 1s").connect() as c:
         c.expect_end()
 
 
 @pytest.mark.http1
-def test_empty_lines_before_a_request_do_not_count(server):
+def test_empty_lines_before_request_are_ignored(server):
     with server.connect() as c:
         assert c.send(b"\r\n\r\n" + GET + b"\r\n" + GET).read().text == "hello"
         assert c.read().text == "hello"
@@ -142,7 +142,7 @@ def test_empty_lines_before_a_request_do_not_count(server):
 # Pipelining
 
 @pytest.mark.http1
-def test_answers_come_in_the_order_of_the_requests(monkey, site):
+def test_pipelined_responses_arrive_in_order(monkey, site):
     rng = random.Random(1)
     sizes = [0, 1, 5, 100, 4095, 4096, 8191, 8192, 8193, 20000, 65536, 300000]
     files = {f"/{size}.bin": rng.randbytes(size) for size in sizes}
@@ -172,7 +172,7 @@ def test_answers_come_in_the_order_of_the_requests(monkey, site):
 
 @pytest.mark.http1
 @pytest.mark.parametrize("step", [1 << 20, 1000, 777, 64])
-def test_a_thousand_requests_at_once(monkey, site, step):
+def test_pipelined_thousand_requests_are_answered(monkey, site, step):
     site.add("a.txt", "hello")
     server = monkey(server="KeepAliveRequests 0")
     data = GET * 1000
@@ -186,8 +186,8 @@ def test_a_thousand_requests_at_once(monkey, site, step):
 
 
 @pytest.mark.http1
-def test_a_client_that_pipelines_and_does_not_read(monkey, site):
-    """The server stops reading requests while the client reads no answers, and continues when it does."""
+def test_pipelining_client_that_does_not_read_is_throttled(monkey, site):
+    """The server stops reading requests while the client reads no responses, and resumes with the client."""
     content = os.urandom(5000)
     site.add("a.bin", content)
     server = monkey(server="KeepAliveRequests 0")
@@ -200,7 +200,7 @@ def test_a_client_that_pipelines_and_does_not_read(monkey, site):
                 sent += c.sock.send(data[sent:])
         except BlockingIOError:
             pass
-        assert server.get("/a.bin").body == content, "the others are served meanwhile"
+        assert server.get("/a.bin").body == content, "other clients are served meanwhile"
         c.sock.settimeout(30)
         sender = threading.Thread(target=c.send, args=(data[sent:],))
         sender.start()
@@ -210,7 +210,7 @@ def test_a_client_that_pipelines_and_does_not_read(monkey, site):
 
 
 @pytest.mark.http1
-def test_a_request_that_is_not_whole_does_not_hold_the_answer_before_it(server):
+def test_partial_request_does_not_delay_previous_response(server):
     with server.connect() as c:
         c.send(GET + GET[:20])
         assert c.read().text == "hello"
@@ -222,9 +222,9 @@ def test_a_request_that_is_not_whole_does_not_hold_the_answer_before_it(server):
 @pytest.mark.parametrize("rest", [b"", b"GET /a", GET[:-1], b"GET /a.txt HTTP/1.1\r\nHost: a\r\nX"],
                          ids=["nothing", "a bit", "all but a byte", "a field"])
 @pytest.mark.parametrize("count", [1, 2, 50])
-def test_what_was_asked_before_the_client_went_is_answered(server, count, rest):
+def test_requests_before_half_close_are_answered(server, count, rest):
     with server.connect() as c:
-        assert c.get("/a.txt").text == "hello"  # so that the worker knows the connection
+        assert c.get("/a.txt").text == "hello"  # the worker has accepted the connection
         with paused(server):
             c.send(GET * count + rest).shut()
         for _ in range(count):
@@ -234,24 +234,24 @@ def test_what_was_asked_before_the_client_went_is_answered(server, count, rest):
 
 @pytest.mark.slow
 @pytest.mark.http1
-def test_answers_that_do_not_fit_into_the_socket_are_not_lost_when_the_client_half_closes(monkey, site):
-    content = os.urandom(8000)  # answers of this size are gathered
+def test_batched_responses_survive_half_close_with_full_socket(monkey, site):
+    content = os.urandom(8000)  # responses of this size are sent in batches
     site.add("a.bin", content)
     one = b"GET /a.bin HTTP/1.1\r\nHost: a\r\n\r\n"
     server = monkey(server="KeepAliveRequests 0")
-    for count in range(4, 240, 3):  # for one of these the socket is full just when the last batch is due
+    for count in range(4, 240, 3):  # some of these counts fill the socket exactly when the last batch is due
         with server.connect(receive_buffer=4096) as c:
             assert c.send(one).read().body == content
             with paused(server):
                 c.send(one * count + one[:9]).shut()
-            assert server.get("/a.bin").body == content  # behind this the worker has done what it could
+            assert server.get("/a.bin").body == content  # after this response the worker has sent as much as it can
             for _ in range(count):
                 assert c.read().body == content
             c.expect_end()
 
 
 @pytest.mark.http1
-def test_a_client_that_half_closes_gets_a_large_answer_whole(monkey, site):
+def test_large_response_survives_half_close(monkey, site):
     content = os.urandom(3 << 20)
     site.add("a.bin", content)
     with monkey().connect(receive_buffer=4096) as c:
@@ -261,7 +261,7 @@ def test_a_client_that_half_closes_gets_a_large_answer_whole(monkey, site):
 
 
 @pytest.mark.http1
-def test_after_a_bad_request_nothing_else_is_answered(server):
+def test_bad_request_ends_pipeline(server):
     with server.connect() as c:
         c.send(GET + b"GET /a.txt HTTP/1.1\r\nBad Field: x\r\n\r\n" + GET * 100)
         assert c.read().text == "hello"
@@ -271,17 +271,17 @@ def test_after_a_bad_request_nothing_else_is_answered(server):
 
 
 @pytest.mark.http1
-def test_after_the_last_request_nothing_else_is_answered(server):
+def test_connection_close_ends_pipeline(server):
     with server.connect() as c:
         c.send(b"GET /a.txt HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" + GET * 100)
         assert c.read().closes
         c.expect_end()
 
 
-# Content that the handler does not read
+# Request bodies that the handler does not read
 
 @pytest.mark.parametrize("size", [1, 1000, 60000])
-def test_a_little_unread_content_does_not_end_the_connection(server, size):
+def test_small_unread_body_keeps_connection(server, size):
     with server.connect() as c:
         reply = c.get("/a.txt", "POST", body=GET * (size // len(GET)) + b"x" * (size % len(GET)))
         assert reply.status == 405 and not reply.closes
@@ -289,14 +289,14 @@ def test_a_little_unread_content_does_not_end_the_connection(server, size):
 
 
 @pytest.mark.http1
-def test_unread_chunked_content_is_skipped(server):
+def test_unread_chunked_body_is_skipped(server):
     with server.connect() as c:
         body = b"".join(b"%x\r\n%b\r\n" % (len(GET), GET) for _ in range(100)) + b"0\r\nX: y\r\n\r\n"
         assert c.get("/a.txt", "POST", {"Transfer-Encoding": "chunked"}, body).status == 405
         assert c.get("/a.txt").text == "hello"
 
 
-def test_content_of_get_and_head_is_skipped(server):
+def test_body_of_get_and_head_is_skipped(server):
     with server.connect() as c:
         for method in ("GET", "HEAD"):
             reply = c.get("/a.txt", method, body=GET)
@@ -306,10 +306,10 @@ def test_content_of_get_and_head_is_skipped(server):
 
 @pytest.mark.http1
 @pytest.mark.parametrize("framing", ["length", "chunked"])
-def test_much_unread_content_ends_the_connection_but_the_answer_arrives(monkey, site, framing):
-    """The client sends on and on without looking: the answer must wait for it all the same."""
+def test_large_unread_body_closes_connection_after_response(monkey, site, framing):
+    """The client keeps sending without reading: the response must reach it nevertheless."""
     site.add("a.txt", "hello")
-    site.add("405.html", b"x" * 500_000)  # more than the buffers of both sides hold
+    site.add("405.html", b"x" * 500_000)  # more than the buffers of both sides
     server = monkey(server="MaxBodySize 0", sections="[ERROR_PAGES]\n    405 405.html\n")
     size = 3_000_000
     with server.connect(receive_buffer=4096) as c:
@@ -338,7 +338,7 @@ def send_as_far_as_possible(c, body):
 
 
 @pytest.mark.parametrize("half_close", [False, pytest.param(True, marks=pytest.mark.http1)])
-def test_an_answer_before_the_end_of_the_content_is_not_destroyed(monkey, site, half_close):
+def test_early_response_survives_unread_body(monkey, site, half_close):
     site.add("413.html", b"x" * 500_000)
     server = monkey(server="MaxBodySize 1000", sections="[ERROR_PAGES]\n    413 413.html\n")
     with server.connect(receive_buffer=4096) as c:
@@ -352,9 +352,9 @@ def test_an_answer_before_the_end_of_the_content_is_not_destroyed(monkey, site, 
 
 @pytest.mark.http1
 @pytest.mark.parametrize("limit", ["KeepAliveRequests 1", "KeepAlive off"])
-def test_requests_behind_an_unexpected_end_do_not_destroy_the_answer(monkey, site, limit):
-    """The client cannot know that there will be no second answer until it has read the first."""
-    content = os.urandom(150_000)  # fits into the buffers: the server is done with it before the client has read it
+def test_response_survives_requests_after_unannounced_close(monkey, site, limit):
+    """The client learns only from the first response that there is no second one."""
+    content = os.urandom(150_000)  # fits into the buffers: the server has sent it before the client reads it
     site.add("a.bin", content)
     server = monkey(server=f"{limit}\nAccessLog stdout\nAccessLogFormat short")
     with server.connect(receive_buffer=4096) as c:
@@ -367,8 +367,8 @@ def test_requests_behind_an_unexpected_end_do_not_destroy_the_answer(monkey, sit
 
 
 @pytest.mark.http1
-def test_lingering_has_an_end(monkey, site):
-    """A client that goes on sending for ever is cut off, and the others do not notice."""
+def test_lingering_close_is_limited(monkey, site):
+    """A client that sends forever is cut off without effect on other clients."""
     site.add("a.txt", "hello")
     server = monkey(server="LingerTimeout 500ms")
     with server.connect() as c:
@@ -389,16 +389,16 @@ def test_lingering_has_an_end(monkey, site):
 
 # Expect: 100-continue
 
-def test_a_refused_request_with_expect_is_answered_at_once(server):
+def test_expect_refused_request_is_answered_at_once(server):
     with server.connect() as c:
         c.ask("/a.txt", "POST", {"Expect": "100-continue", "Content-Length": "1000"})
         reply = c.read()
         assert reply.status == 405 and not reply.interim
-        ends(c, reply)  # whether the content comes cannot be known
+        ends(c, reply)  # the server cannot know whether the body follows
 
 
 @pytest.mark.parametrize("length", ["0", None])
-def test_100_is_not_sent_for_no_content(server, length):
+def test_expect_without_body_gets_no_100(server, length):
     with server.connect() as c:
         fields = {"Expect": "100-continue"} | ({"Content-Length": length} if length else {})
         reply = c.get("/a.txt", fields=fields)
@@ -407,12 +407,12 @@ def test_100_is_not_sent_for_no_content(server, length):
 
 
 @pytest.mark.http1
-def test_100_is_not_sent_to_http_1_0(server):
+def test_expect_from_http_1_0_gets_no_100(server):
     reply = server.get("/a.txt", "POST", {"Expect": "100-continue"}, body=b"x", version="1.0")
     assert (reply.status, reply.interim) == (405, [])
 
 
-def test_a_large_expected_content_is_refused_before_it_is_sent(server):
+def test_expect_with_too_large_body_is_refused_at_once(server):
     with server.connect() as c:
         c.ask("/a.txt", "POST", {"Expect": "100-continue", "Content-Length": "99999999"})
         reply = c.read()
@@ -421,16 +421,16 @@ def test_a_large_expected_content_is_refused_before_it_is_sent(server):
 
 
 @pytest.mark.parametrize("value", ["200-ok", "100-continue, x", "100-continu"])
-def test_other_expectations_are_refused(server, value):
+def test_unknown_expectation_is_refused(server, value):
     with server.connect() as c:
         reply = c.get("/a.txt", fields={"Expect": value})
         assert reply.status == 417
         ends(c, reply)
 
 
-# Clients that go away
+# Clients that disconnect
 
-def test_clients_that_reset_in_the_middle_of_an_answer(monkey, site):
+def test_client_reset_during_response_is_harmless(monkey, site):
     site.add("a.bin", os.urandom(8 << 20))
     site.add("a.txt", "hello")
     server = monkey()
@@ -445,7 +445,7 @@ def test_clients_that_reset_in_the_middle_of_an_answer(monkey, site):
 
 @pytest.mark.http1
 @pytest.mark.parametrize("at", range(0, len(GET), 5))
-def test_clients_that_go_in_the_middle_of_a_request(server, at):
+def test_client_disconnect_during_request_is_harmless(server, at):
     for resets in (True, False):
         c = server.connect()
         c.send(GET[:at])
@@ -453,7 +453,7 @@ def test_clients_that_go_in_the_middle_of_a_request(server, at):
     assert server.get("/a.txt").text == "hello"
 
 
-def test_many_clients_at_once(monkey, site):
+def test_many_connections_are_served_at_once(monkey, site):
     content = {f"/{i}.bin": os.urandom(i * 3000) for i in range(20)}
     for name, data in content.items():
         site.add(name[1:], data)

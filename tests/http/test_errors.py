@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each refusal for its own reason: its status, a small page for people, and an end of the connection where the next
-request could not be found."""
+"""Every refusal has its own status, a short error page, and closes the connection if the next request cannot be located."""
 import os
 import re
 
@@ -39,7 +38,7 @@ def asks(target="/a.txt", method="GET", fields=(), **how):
     return {"target": target, "method": method, "fields": fields, **how}
 
 
-# What is sent: bytes of HTTP/1, or the words of Client.ask(). True: an HTTP/1 connection ends behind it.
+# Raw HTTP/1 bytes, or arguments of Client.ask(). True: an HTTP/1 connection closes after the response.
 CASES = {
     "no HTTP at all": (400, b"hello\r\n\r\n", True),
     "a bare LF": (400, b"GET /a.txt HTTP/1.1\nHost: a\n\n", True),
@@ -88,7 +87,7 @@ NAMES = [pytest.param(name, marks=pytest.mark.http1 if isinstance(case[1], bytes
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_refusal(server, name):
+def test_refusal_has_status_page_and_connection_state(server, name):
     status, what, ends = CASES[name]
     with server.connect() as c:
         (c.send(what) if isinstance(what, bytes) else c.ask(**what))
@@ -107,7 +106,7 @@ def test_each_refusal(server, name):
             assert c.get("/a.txt").text == "hello"
 
 
-def test_pages_do_not_repeat_what_strangers_wrote(server):
+def test_error_page_never_echoes_request(server):
     for target in ("/<script>alert(1)</script>", "/%3Cscript%3E", "/?<script>"):
         reply = server.get(target, fields={"X": "<script>", "Referer": "<script>"}, host="a")
         assert reply.status in (400, 403, 404)
@@ -116,35 +115,35 @@ def test_pages_do_not_repeat_what_strangers_wrote(server):
 
 
 @pytest.mark.parametrize("size, status", [(1000, 404), (1001, 414)])
-def test_the_limit_of_a_target_is_exact(server, size, status):
+def test_max_uri_size_is_exact(server, size, status):
     assert server.get("/" + "a" * (size - 1)).status == status
 
 
 @pytest.mark.http1
 @pytest.mark.parametrize("size, status", [(2000, 200), (2001, 431)])
-def test_the_limit_of_a_head_is_exact(server, size, status):
+def test_max_header_size_is_exact(server, size, status):
     filler = size - len(request(fields="X: \r\n"))
     assert server.send(request(fields="X: " + "y" * filler + "\r\n")).status == status
 
 
 @pytest.mark.parametrize("count, status", [(20, 200), (21, 431)])
-def test_the_limit_of_fields_is_exact(server, count, status):
-    assert server.get("/a.txt", fields=[("X", "y")] * (count - 1)).status == status  # and the host
+def test_max_headers_is_exact(server, count, status):
+    assert server.get("/a.txt", fields=[("X", "y")] * (count - 1)).status == status  # plus Host
 
 
 @pytest.mark.parametrize("size, status", [(100, 405), (101, 413)])
-def test_the_limit_of_content_is_exact(server, size, status):
+def test_max_body_size_is_exact(server, size, status):
     assert server.get("/a.txt", "POST", body=b"x" * size).status == status
 
 
 @pytest.mark.parametrize("size, status", [(1, 405), (2700, 405), (3072, 413),
                                           pytest.param(2900, 405, marks=pytest.mark.http1)])
-def test_the_limit_of_a_whole_request(monkey, site, size, status):
-    server = monkey(server="MaxRequestSize 3")  # KB
+def test_max_request_size_limits_head_and_body(monkey, site, size, status):
+    server = monkey(server="MaxRequestSize 3")  # in KB
     assert server.get("/a.txt", "POST", body=b"x" * size).status == status
 
 
-def test_limits_hold_for_each_request_of_a_connection(server):
+def test_limits_apply_to_each_request_of_connection(server):
     with server.connect() as c:
         for _ in range(5):
             assert c.get("/" + "a" * 999).status == 404
@@ -154,7 +153,7 @@ def test_limits_hold_for_each_request_of_a_connection(server):
 
 
 @pytest.mark.parametrize("size, status", [(59 * 1024, 404), (59 * 1024 + 1, 414)])
-def test_the_largest_target_that_can_be_allowed(monkey, size, status):
+def test_max_uri_size_up_to_head_buffer_works(monkey, size, status):
     server = monkey(server="MaxHeaderSize 60K\nMaxURISize 59K")
     with server.connect() as c:
         for _ in range(3):
@@ -165,8 +164,8 @@ def test_the_largest_target_that_can_be_allowed(monkey, size, status):
 
 
 @pytest.mark.http1
-def test_a_head_that_trickles_in_does_not_win_time(server):
-    """408 comes when the time of the head is over, however busy the client looks."""
+def test_slow_head_times_out_despite_progress(server):
+    """408 arrives when the header timeout expires, even if the client keeps sending."""
     with server.connect() as c:
         c.send(b"GET /a.txt HTTP/1.1\r\nHost: a\r\n")
         c.sock.settimeout(0.02)
@@ -184,7 +183,7 @@ def test_a_head_that_trickles_in_does_not_win_time(server):
 
 
 @pytest.mark.http1
-def test_the_time_of_a_head_restarts_with_each_request(server):
+def test_header_timeout_restarts_with_each_request(server):
     with server.connect() as c:
         for _ in range(3):
             assert c.get("/a.txt").text == "hello"
@@ -193,19 +192,19 @@ def test_the_time_of_a_head_restarts_with_each_request(server):
         c.expect_end()
 
 
-def test_content_that_does_not_come_ends_the_connection(monkey, site):
+def test_missing_body_closes_connection(monkey, site):
     site.add("a.txt", "hello")
     server = monkey(server="MinRate 1000\nMinRateInterval 1s")
     with server.connect() as c:
-        reply = c.get("/a.txt", "POST", {"Content-Length": "5000"})  # answered; its content is waited for
+        reply = c.get("/a.txt", "POST", {"Content-Length": "5000"})  # already answered; the server still waits for the body
         assert reply.status == 405
         with pytest.raises(ConnectionResetError):
             c.expect_end()
-            raise ConnectionResetError  # an end without reset is as good
+            raise ConnectionResetError  # a clean close is equally good
 
 
 @pytest.mark.slow
-def test_an_unread_answer_is_given_up(monkey, site):
+def test_unread_response_times_out(monkey, site):
     site.add("a.bin", b"x" * (8 << 20))
     server = monkey(server="MinRate 1000\nMinRateInterval 1s\nAccessLog stdout\nAccessLogFormat json")
     with server.connect(receive_buffer=4096) as c:
@@ -215,9 +214,9 @@ def test_an_unread_answer_is_given_up(monkey, site):
             c.read()
 
 
-# Pages of one's own
+# Custom error pages
 
-def test_own_error_pages(monkey, site):
+def test_custom_error_page_replaces_default(monkey, site):
     site.add("errors/404.html", "<p>not here</p>")
     site.add("errors/busy.txt", "busy")
     site.add("errors/400.html", "<p>bad</p>")
@@ -250,7 +249,7 @@ def test_own_error_pages(monkey, site):
             reply = c.get(target, method, fields)
             assert (reply.status, reply.body, reply["Content-Type"]) == (status, body, type_)
             for name in ("ETag", "Last-Modified", "Accept-Ranges", "Cache-Control", "Content-Encoding"):
-                assert name not in reply, f"{name} is about the page, not about what was asked for"
+                assert name not in reply, f"{name} describes the page, not the requested resource"
         head = c.get("/none", "HEAD")
         assert (head.status, head["Content-Length"]) == (404, "15")
     assert server.get("/a.txt", "POST", body=b"x" * 101).body == b"<p>bad</p>"
@@ -261,7 +260,7 @@ def test_own_error_pages(monkey, site):
 
 
 @pytest.mark.parametrize("what", ["missing", "folder", "empty", "link", "fifo"])
-def test_an_own_page_that_cannot_be_sent(monkey, site, what):
+def test_custom_error_page_that_cannot_be_read_falls_back_to_default(monkey, site, what):
     page = site / "404.html"
     if what == "folder":
         page.mkdir()
@@ -281,7 +280,7 @@ def test_an_own_page_that_cannot_be_sent(monkey, site, what):
     assert server.get("/none").status == 404
 
 
-def test_a_page_for_a_class(monkey, site):
+def test_custom_error_page_for_status_class_applies(monkey, site):
     for name in ("404", "4xx", "5xx"):
         site.add(f"{name}.html", f"page {name}")
     server = monkey(sections="""
@@ -300,9 +299,9 @@ def test_a_page_for_a_class(monkey, site):
     assert server.get("/404.html", "POST").text == "page 4xx"
 
 
-# What a visitor can quote
+# Details that a user can quote
 
-def test_page_has_the_time_and_for_faults_of_the_server_a_reference(monkey, site):
+def test_error_page_has_time_and_reference_for_5xx(monkey, site):
     server = monkey(sections="[ROUTES]\n    /broken status 500\n    /* static\n")
     missing, broken = server.get("/none").text, server.get("/broken").text
     when = r"<small>20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC"
@@ -314,7 +313,7 @@ def test_page_has_the_time_and_for_faults_of_the_server_a_reference(monkey, site
 
 
 @pytest.mark.parametrize("level, most", [("info", 60), ("debug", 500), ("warn", 0)])
-def test_each_reference_is_in_the_log_and_they_do_not_fill_it(monkey, level, most):
+def test_error_reference_is_logged_with_rate_limit(monkey, level, most):
     server = monkey(workers=1, server=f"LogLevel {level}", sections="[ROUTES]\n    /* status 503\n")
     with server.connect() as c:
         pages = [c.get("/").text for _ in range(500)]
@@ -322,4 +321,4 @@ def test_each_reference_is_in_the_log_and_they_do_not_fill_it(monkey, level, mos
     shown = [m[1] for page in pages if (m := re.search(r"UTC, reference (\w+)</small>", page))]
     assert all(" UTC" in page for page in pages)
     assert shown == re.findall(r", reference (\w+)", server.err.text)
-    assert min(most, 1) <= len(shown) <= most  # at info one a second
+    assert min(most, 1) <= len(shown) <= most  # one a second at level info

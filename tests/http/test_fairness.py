@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One peer that never stops must not take a worker away from the others."""
+"""A peer that never stops sending must not block a worker's other clients."""
 import contextlib
 import socket
 import threading
@@ -8,7 +8,7 @@ import pytest
 
 
 class Flood:
-    """Sends a beginning, and then the same bytes again and again until stop() or until it is cut off."""
+    """Sends `first`, then the same bytes again and again until stop() or until the server closes the connection."""
 
     def __init__(self, server, beginning, more):
         self.client = server.connect()
@@ -26,7 +26,7 @@ class Flood:
 
     def stop(self):
         self.stopped.set()
-        with contextlib.suppress(OSError):  # it may be gone already
+        with contextlib.suppress(OSError):  # the peer may have closed it already
             self.client.sock.shutdown(socket.SHUT_RDWR)
         self.thread.join(timeout=10)
         assert not self.thread.is_alive()
@@ -34,18 +34,18 @@ class Flood:
 
 
 FLOODS = {
-    # The answer is there at once, the content never ends: the server lingers.
+    # The response is sent at once, the body never ends: the server lingers.
     "content": (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000000000\r\n\r\n", b"x" * 65536),
     "chunks": (b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", b"8000\r\n" + b"x" * 0x8000 + b"\r\n"),
     "garbage": (b"\x00", b"\x00" * 65536),
-    # Requests with small answers that the client does not read: soon there is no room for more.
+    # Requests with small responses that the client does not read: soon the buffers are full.
     "requests": (b"", b"HEAD / HTTP/1.1\r\nHost: a\r\n\r\n" * 500),
 }
 
 
 @pytest.mark.http1
 @pytest.mark.parametrize("kind", FLOODS)
-def test_others_are_served_while_one_floods(monkey, site, kind):
+def test_flooding_peers_do_not_starve_other_clients(monkey, site, kind):
     site.add("index.html", b"here")
     server = monkey(server="KeepAliveRequests unlimited\nLingerTimeout 1")
     floods = [Flood(server, *FLOODS[kind]) for _ in range(3)]

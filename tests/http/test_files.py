@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a folder: which file answers for which path, with which type, and what happens while they change."""
+"""Static files: the mapping from paths to files, media types, and changes while the server runs."""
 import os
 import random
 import re
@@ -20,7 +20,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can switch 
 
 # Folders
 
-def test_a_folder_is_its_index(monkey, site):
+def test_folder_serves_its_index_file(monkey, site):
     site.add("index.html", "root")
     site.add("a/index.htm", "a")
     site.add("b/index.html", "b1")
@@ -32,7 +32,7 @@ def test_a_folder_is_its_index(monkey, site):
         assert reply["Content-Type"] == "text/html; charset=utf-8"
 
 
-def test_other_index_files(monkey, site):
+def test_index_key_sets_index_files(monkey, site):
     site.add("home.txt", "home")
     site.add("a/b/main.txt", "main")
     site.add("a/index.html", "not asked for")
@@ -41,13 +41,13 @@ def test_other_index_files(monkey, site):
     assert server.get("/a/").text == "main"
 
 
-def test_an_index_that_is_a_folder_is_passed_over(monkey, site):
+def test_index_that_is_a_folder_is_skipped(monkey, site):
     site.add("index.html/x", "")
     site.add("index.htm", "file")
     assert monkey().get("/").text == "file"
 
 
-def test_a_folder_without_index(monkey, site):
+def test_folder_without_index_is_forbidden(monkey, site):
     site.add("a/x.txt", "")
     server = monkey()
     assert server.get("/").status == 403
@@ -73,7 +73,7 @@ def test_a_folder_without_index(monkey, site):
     pytest.param("http://other.example/a?b", "/a/?b", marks=pytest.mark.http1),
     ("/a:b@c", "/a:b@c/"),
 ])
-def test_a_folder_without_slash_is_redirected(monkey, site, target, location):
+def test_folder_without_slash_is_redirected(monkey, site, target, location):
     for name in ("a/b", "with space", "ä\"<>'", "100%", "q?#", "\r\nX: y", "\\evil.example", "a:b@c"):
         (site / name).mkdir(parents=True)
     server = monkey()
@@ -81,14 +81,14 @@ def test_a_folder_without_slash_is_redirected(monkey, site, target, location):
         reply = server.get(target, method)
         assert (reply.status, reply["Location"]) == (301, location)
         assert not reply.all("X")
-    assert server.get(location.partition("?")[0]).status == 403, "it is there"
+    assert server.get(location.partition("?")[0]).status == 403, "the folder exists"
 
 
 @pytest.mark.parametrize("target", ["//evil.example", "//evil.example/..", "/\\evil.example", "/%5Cevil.example",
                                     "//evil.example/%2e%2e", "///evil.example", "/.//evil.example",
                                     "/x/..//evil.example", "/%2e%2e//evil.example", "/%2Fevil.example",
                                     "//evil.example%2f..", "/%09/evil.example", "/;//evil.example"])
-def test_no_redirect_leads_elsewhere(monkey, site, target):
+def test_redirect_never_leads_to_another_host(monkey, site, target):
     for name in ("evil.example", "\\evil.example", "\t/evil.example", ";/evil.example"):
         (site / name).mkdir(parents=True)
     reply = monkey().get(target)
@@ -99,8 +99,8 @@ def test_no_redirect_leads_elsewhere(monkey, site, target):
 
 
 @pytest.mark.parametrize("handler", ["static", "dirlisting"])
-def test_no_control_of_a_folder_gets_into_a_redirect_as_it_is(monkey, site, handler):
-    controls = [*range(1, 0x21), 0x7f]  # browsers drop some of them, wherever they are in a URL
+def test_redirect_escapes_control_characters_of_folder(monkey, site, handler):
+    controls = [*range(1, 0x21), 0x7f]  # browsers remove some of them anywhere in a URL
     for byte in controls:
         (site / chr(byte) / f"a{chr(byte)}").mkdir(parents=True)
     server = monkey(plugins=["dirlisting"], sections=f"[ROUTES]\n    /* {handler}\n")
@@ -110,7 +110,7 @@ def test_no_control_of_a_folder_gets_into_a_redirect_as_it_is(monkey, site, hand
             assert (reply.status, reply["Location"]) == (301, f"{path}/")
 
 
-def test_a_file_is_no_folder(monkey, site):
+def test_file_path_with_slash_is_not_found(monkey, site):
     site.add("a.txt", "hello")
     server = monkey()
     assert server.get("/a.txt/").status == 404
@@ -118,9 +118,9 @@ def test_a_file_is_no_folder(monkey, site):
     assert server.get("/a.txt").text == "hello"
 
 
-# Types
+# Media types
 
-def test_every_type_of_the_table(monkey, site):
+def test_mime_types_match_table(monkey, site):
     assert len(TYPES) > 300
     for extension, _ in TYPES:
         site.add(f"x.{extension}", "x")
@@ -148,12 +148,12 @@ def test_every_type_of_the_table(monkey, site):
     ("a.svg", "image/svg+xml"),
     ("a.wasm", "application/wasm"),
 ])
-def test_types_by_name(monkey, site, name, type_):
+def test_mime_type_follows_file_name(monkey, site, name, type_):
     site.add(name, "x")
     assert monkey().get("/" + quote(name))["Content-Type"] == type_
 
 
-def test_own_types(monkey, site):
+def test_mime_types_section_overrides_table(monkey, site):
     for name in ("a.foo", "a.FOO", "a.html", "a.bar", "a.txt", "none"):
         site.add(name, "x")
     server = monkey(server="DefaultMimeType application/x-default", sections="""
@@ -178,7 +178,7 @@ NAMES = ["with space.txt", " leading", "trailing ", "quote\".txt", "apostrophe'.
 
 
 @pytest.mark.parametrize("hidden", [False, True])
-def test_names_of_every_kind(monkey, site, hidden):
+def test_file_names_with_special_characters_are_served(monkey, site, hidden):
     names = [name for name in NAMES if name.startswith(".") == hidden]
     paths = [path for name in names for path in (name, f"folder {name}"[:255] + "/" + name)]
     for path in paths:
@@ -190,7 +190,7 @@ def test_names_of_every_kind(monkey, site, hidden):
                 assert (reply.status, reply.text) == (200, path), target
 
 
-def test_names_that_are_no_utf_8(monkey, site):
+def test_file_name_that_is_not_utf_8_is_served(monkey, site):
     path = os.path.join(os.fsencode(site), b"latin\xe4.txt")
     Path(os.fsdecode(path)).write_text("latin")
     server = monkey()
@@ -198,7 +198,7 @@ def test_names_that_are_no_utf_8(monkey, site):
     assert server.get("/latin%C3%A4.txt").status == 404
 
 
-def test_names_that_differ_in_case_only(monkey, site):
+def test_file_names_are_case_sensitive(monkey, site):
     site.add("a.txt", "small")
     site.add("A.txt", "large")
     server = monkey()
@@ -206,13 +206,13 @@ def test_names_that_differ_in_case_only(monkey, site):
     assert server.get("/a.TXT").status == 404
 
 
-def test_names_that_are_too_long(monkey, site):
+def test_file_name_that_is_too_long_is_not_found(monkey, site):
     server = monkey()
     for name in ("x" * 256, "x/" * 2100, "x" * 4096, ("y" * 255 + "/") * 20):
         assert server.get("/" + name).status == 404
 
 
-def test_a_path_of_many_folders(monkey, site):
+def test_deeply_nested_path_is_served(monkey, site):
     path = "/".join(["d"] * 200) + "/a.txt"
     site.add(path, "deep")
     assert monkey().get("/" + path).text == "deep"
@@ -221,7 +221,7 @@ def test_a_path_of_many_folders(monkey, site):
 # Content
 
 @pytest.mark.parametrize("how", ["", "OpenFileCache off", "InlineFileMax 0", "InlineFileMax 60K", "OpenFileCacheMemory 0"])
-def test_every_size_arrives_whole(monkey, site, how):
+def test_files_of_every_size_arrive_complete(monkey, site, how):
     sizes = [0, 1, 2, 1000, 8191, 8192, 8193, 32768, 65535, 65536, 65537, 1 << 20, (9 << 20) + 1]
     contents = {f"/{size}.bin": random.Random(size).randbytes(size) for size in sizes}
     for name, content in contents.items():
@@ -229,13 +229,13 @@ def test_every_size_arrives_whole(monkey, site, how):
     server = monkey(server=how)
     for name, content in contents.items():
         with server.connect() as c:
-            for _ in range(2):  # out of the file, then out of what is remembered of it
+            for _ in range(2):  # first from the file, then from the cache
                 reply = c.get(name)
                 assert reply.body == content, name
                 assert int(reply["Content-Length"]) == len(content)
 
 
-def test_more_files_than_are_kept_open(monkey, site):
+def test_more_files_than_the_cache_holds_are_served(monkey, site):
     content = {f"/{i}.bin": os.urandom(100 + i) for i in range(100)}
     for name, data in content.items():
         site.add(name[1:], data)
@@ -247,7 +247,7 @@ def test_more_files_than_are_kept_open(monkey, site):
 
 
 @pytest.mark.slow
-def test_a_slow_reader_does_not_hold_the_others(monkey, site):
+def test_slow_reader_does_not_block_other_clients(monkey, site):
     site.add("large.bin", b"x" * (20 << 20))
     site.add("a.txt", "hello")
     server = monkey()
@@ -257,7 +257,7 @@ def test_a_slow_reader_does_not_hold_the_others(monkey, site):
         assert slow.read_exactly(20 << 20) == b"x" * (20 << 20)
 
 
-# Files that are not files
+# Special files
 
 def test_special_files_are_refused(monkey, site):
     os.mkfifo(site / "fifo")
@@ -265,7 +265,7 @@ def test_special_files_are_refused(monkey, site):
     unix.bind(str(site / "socket"))
     site.add("a.txt", "hello")
     server = monkey()
-    with server.connect() as c:  # one worker, one connection: none of these may stop it
+    with server.connect() as c:  # one worker, one connection: none of these files may block it
         for name in ("fifo", "socket", "fifo/", "fifo/x", "socket/x"):
             assert c.get("/" + name).status in (403, 404), name
         assert c.get("/fifo").status == 403
@@ -293,7 +293,7 @@ def test_unreadable_files_are_forbidden(monkey, site):
     site.add("list/index.html", "secret").chmod(0)
     site.add("list/index.htm", "second choice")
     (site / "folder").chmod(0)
-    # Root reads everything: its workers must be another user.
+    # Root can read everything, so the workers need another user.
     server = monkey(server="User nobody" if os.geteuid() == 0 else "")
     try:
         with server.connect() as c:
@@ -306,8 +306,8 @@ def test_unreadable_files_are_forbidden(monkey, site):
 
 
 @needs_root
-def test_a_root_that_only_root_can_reach(monkey, tmp_path):
-    """The folder is opened before the workers switch to a user that could not open it."""
+def test_document_root_that_only_root_can_reach_is_served(monkey, tmp_path):
+    """The master opens the folder before the workers switch to a user without access."""
     (tmp_path / "closed/inner").mkdir(parents=True)
     (tmp_path / "closed/inner/a.txt").write_text("hello")
     (tmp_path / "closed").chmod(0o700)
@@ -321,7 +321,7 @@ LARGE = 32 << 20
 
 
 def begin(server, target="/a.bin"):
-    """A client that has the head and the first part of a large answer; much of it is still to be sent."""
+    """Returns a client that has read the head and the first part of a large response; most of it is not sent yet."""
     c = server.connect(receive_buffer=4096)
     c.ask(target)
     head = c.read_head()
@@ -329,7 +329,7 @@ def begin(server, target="/a.bin"):
     return c, int(head["Content-Length"]) - 1000
 
 
-def test_a_file_that_grows_while_it_is_sent(monkey, site):
+def test_file_that_grows_during_response_is_sent_with_old_length(monkey, site):
     path = site.add("a.bin", b"a" * LARGE)
     server = monkey()
     c, left = begin(server)
@@ -337,23 +337,23 @@ def test_a_file_that_grows_while_it_is_sent(monkey, site):
         f.write(b"b" * 100_000)
     with c:
         assert c.read_exactly(left) == b"a" * left
-        assert c.get("/a.bin", "OPTIONS").status == 200, "behind it the next answer begins at once"
+        assert c.get("/a.bin", "OPTIONS").status == 200, "the next response follows immediately"
 
 
 @pytest.mark.parametrize("how", ["OpenFileCacheTTL 0", "OpenFileCacheTTL 1h"])
-def test_a_file_that_shrinks_while_it_is_sent(monkey, site, how):
+def test_file_that_shrinks_during_response_ends_response_early(monkey, site, how):
     path = site.add("a.bin", b"a" * LARGE)
     server = monkey(server=how)
     c, left = begin(server)
     os.truncate(path, 2000)
-    with c, pytest.raises((Closed, ConnectionResetError)):  # it cannot be completed: the client learns that
+    with c, pytest.raises((Closed, ConnectionResetError)):  # the server cannot complete the response, and the client notices
         c.read_exactly(left)
-    assert server.get("/a.bin").body == b"a" * 2000, "one that was caught lying is not believed again"
+    assert server.get("/a.bin").body == b"a" * 2000, "a cached size that was wrong is dropped"
 
 
 @pytest.mark.http1
 @pytest.mark.parametrize("size", [12_000, 40_000])
-def test_answers_before_one_of_a_file_that_has_shrunk(monkey, site, size):
+def test_responses_before_a_shrunken_file_are_complete(monkey, site, size):
     site.add("ok.txt", "fine")
     path = site.add("a.bin", b"a" * size)
     server = monkey(server="OpenFileCacheTTL 1h\nInlineFileMax 0")
@@ -363,7 +363,7 @@ def test_answers_before_one_of_a_file_that_has_shrunk(monkey, site, size):
         c.send(b"GET /ok.txt HTTP/1.1\r\nHost: a\r\n\r\n" * 2 + b"GET /a.bin HTTP/1.1\r\nHost: a\r\n\r\n")
         assert [c.read().text for _ in range(2)] == ["fine", "fine"]
         if size == 12_000:
-            assert c.read().status == 500, "none of it was sent: it can be told honestly"
+            assert c.read().status == 500, "nothing of it is sent, so an error status is possible"
             c.expect_end()
         else:
             with pytest.raises((Closed, ConnectionResetError)):
@@ -372,7 +372,7 @@ def test_answers_before_one_of_a_file_that_has_shrunk(monkey, site, size):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["unlinked", "replaced"])
-def test_a_file_that_vanishes_while_it_is_sent(monkey, site, how):
+def test_file_that_is_replaced_during_response_is_sent_complete(monkey, site, how):
     path = site.add("a.bin", b"a" * LARGE)
     server = monkey(server="OpenFileCacheTTL 0")
     c, left = begin(server)
@@ -386,7 +386,7 @@ def test_a_file_that_vanishes_while_it_is_sent(monkey, site, how):
         assert reply.status == 404 if how == "unlinked" else reply.body == b"b" * 500
 
 
-def test_a_folder_that_vanishes(monkey, site):
+def test_folder_that_is_removed_is_not_found(monkey, site):
     site.add("a/b/x.txt", "x")
     server = monkey(server="OpenFileCacheTTL 0")
     assert server.get("/a/b/x.txt").text == "x"
@@ -398,7 +398,7 @@ def test_a_folder_that_vanishes(monkey, site):
 
 
 @pytest.mark.parametrize("how", ["OpenFileCacheTTL 0", "OpenFileCache off"])
-def test_changes_are_seen_at_once_if_wanted(monkey, site, how):
+def test_file_changes_are_visible_at_once_without_cache(monkey, site, how):
     server = monkey(server=how)
     with server.connect() as c:
         for size in (5, 50_000, 0, 8192, 3):
@@ -411,7 +411,7 @@ def test_changes_are_seen_at_once_if_wanted(monkey, site, how):
         assert c.get("/a.txt").text == "back"
 
 
-def test_a_file_is_believed_for_a_while(monkey, site):
+def test_file_cache_serves_old_content_until_ttl(monkey, site):
     site.add("a.txt", "old", mtime=1_600_000_000)
     site.add("b.txt", "kept")
     server = monkey(server="OpenFileCacheTTL 1h")
@@ -422,4 +422,4 @@ def test_a_file_is_believed_for_a_while(monkey, site):
         assert (c.get("/a.txt").text, c.get("/b.txt").text) == ("old", "kept")
         assert c.get("/c.txt").status == 404
         site.add("c.txt", "here now")
-        assert c.get("/c.txt").text == "here now", "that something is missing is not remembered"
+        assert c.get("/c.txt").text == "here now", "missing files are not cached"

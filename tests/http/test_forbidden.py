@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that workers may not read: 403 for the client, and a line in the error log that says why."""
+"""Files that workers cannot read: the client gets 403, and the error log gives the reason."""
 import os
 import socket
 import stat
@@ -16,7 +16,7 @@ def warnings(server):
 
 @pytest.fixture
 def files(site):
-    """All can enter the folders of the test, so that the file itself is what is closed."""
+    """Everyone can enter the test's folders, so that only the file itself is inaccessible."""
     for path in (site.path, *site.path.parents):
         if path.stat().st_uid == os.geteuid() and str(path).startswith("/tmp/"):
             path.chmod(stat.S_IMODE(path.stat().st_mode) | 0o711)
@@ -28,7 +28,7 @@ def files(site):
 @as_root
 @pytest.mark.processes("a library has one user")
 @pytest.mark.parametrize("target, closed", [("/closed", "closed"), ("/folder/file", "folder"), ("/closed/", "closed")])
-def test_file_without_permission_is_named_in_the_log(monkey, files, target, closed):
+def test_file_without_permission_is_logged(monkey, files, target, closed):
     files.add("folder/file", "file")
     files.add("closed" if closed != "closed" or target == "/closed" else "closed/index.html", "closed", mode=0o600)
     if target != "/closed":
@@ -42,7 +42,7 @@ def test_file_without_permission_is_named_in_the_log(monkey, files, target, clos
 
 @as_root
 @pytest.mark.processes("a library has one user")
-def test_script_without_permission_is_named_in_the_log(monkey, files):
+def test_script_without_permission_is_logged(monkey, files):
     files.add("a.cgi", "#!/bin/sh\n", mode=0o700)
     (files / "sub").mkdir(mode=0o700)
     server = monkey(server="User nobody", plugins=["cgi"], sections="[ROUTES]\n    *.cgi cgi\n")
@@ -50,7 +50,7 @@ def test_script_without_permission_is_named_in_the_log(monkey, files):
     server.err.wait_for(rf"403: the script /sub/b.cgi beneath {files}: Permission denied")
 
 
-def test_link_and_socket_are_named_in_the_log(monkey, files):
+def test_symlink_and_socket_are_logged(monkey, files):
     (files / "link").symlink_to("/etc/hostname")
     with socket.socket(socket.AF_UNIX) as s:
         s.bind(str(files / "socket"))
@@ -59,7 +59,7 @@ def test_link_and_socket_are_named_in_the_log(monkey, files):
         server.err.wait_for("403: /link beneath .*: a symbolic link that `FollowSymlinks` does not allow$")
 
 
-def test_thousand_refusals_are_a_few_lines(monkey, files):
+def test_thousand_refusals_are_rate_limited_in_log(monkey, files):
     (files / "link").symlink_to("/etc/hostname")
     server = monkey(host="FollowSymlinks off", workers=1)
     with server.connect() as c:
@@ -69,7 +69,7 @@ def test_thousand_refusals_are_a_few_lines(monkey, files):
     assert 1 <= len(warnings(server)) <= 60  # one a second
 
 
-def test_names_with_a_dot_and_folders_are_not_worth_a_line(monkey, files):
+def test_dot_files_and_folders_are_not_logged(monkey, files):
     files.add(".env", "secret")
     (files / "empty").mkdir()
     server = monkey()

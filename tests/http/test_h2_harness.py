@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base of the HTTP/2 tests: a server that breaks the protocol's rules must not pass."""
+"""Tests of the HTTP/2 test client: it must detect every protocol violation of a server."""
 import socket
 import ssl
 import threading
@@ -28,14 +28,15 @@ def length(n):
 
 @pytest.fixture
 def serve():
-    """A client that talks to `talk(connection)`, which plays the server."""
+    """Connects a client to `talk(connection)`, which plays the server."""
     listener = socket.create_server(("127.0.0.1", 0))
     clients, threads = [], []
 
     def start(talk, wrap=lambda s: s, make=Http2Client, **how):
         def run():
             connection, _ = listener.accept()
-            # It sends without reading, as its client does: what a window lets through must find room.
+            # The server sends without reading, as its client does: its socket buffer must hold everything that the windows
+            # allow.
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 18)
             try:
                 with wrap(connection) as peer:
@@ -58,7 +59,7 @@ def serve():
 
 @pytest.fixture
 def play(serve):
-    """A client of a server that says these bytes and no more."""
+    """Connects a client to a server that sends only these bytes."""
     def start(data, **how):
         def talk(connection):
             connection.sendall(data)
@@ -71,7 +72,7 @@ def play(serve):
     return start
 
 
-def test_whole_answers_are_read_in_the_order_of_the_questions(play):
+def test_h2_client_reads_responses_in_request_order(play):
     c = play(HELLO + head(length(3), stream=5) + f.data(5, b"thr", end=True) + head(stream=1) + head(length(3), stream=3) +
              f.data(3, b"tw") + f.data(1, b"one") + f.data(3, b"o", end=True) + f.data(1, b"!", end=True, padding=7))
     c.ask("/1").ask("/2").ask("/3")
@@ -80,19 +81,19 @@ def test_whole_answers_are_read_in_the_order_of_the_questions(play):
     assert c.end_of_connection() is None
 
 
-def test_interim_answers_and_trailers(play):
+def test_h2_client_reads_interim_responses_and_trailers(play):
     c = play(HELLO + f.headers(1, f.block_of([(":status", "103"), ("link", "<a>")]), end=False) + head() + f.data(1, b"x") +
              f.headers(1, f.block_of([("x-sum", "1")])))
     reply = c.get("/")
     assert [r.status for r in reply.interim] == [103] and reply.trailers == [("x-sum", "1")] and reply.body == b"x"
 
 
-def test_a_head_in_many_frames(play):
+def test_h2_client_reads_head_in_continuation_frames(play):
     block = f.block_of([(":status", "200"), DATE, SERVER, ("x-long", "y" * 3000)])
     assert play(HELLO + f.header_block(1, block, size=100)).get("/")["X-Long"] == "y" * 3000
 
 
-def test_codes_of_resets_and_ends_are_reported(play):
+def test_h2_client_reports_codes_of_rst_stream_and_goaway(play):
     c = play(HELLO + f.rst_stream(1, "REFUSED_STREAM") + f.goaway(3, "ENHANCE_YOUR_CALM", b"slowly"))
     c.ask("/1").ask("/2").ask("/3")
     with pytest.raises(Closed) as refused:
@@ -180,23 +181,23 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_servers_that_break_the_rules_are_seen(play, name):
+def test_h2_client_detects_protocol_violations(play, name):
     c = play(WRONG[name]).ask("/")
     with pytest.raises(AssertionError) as error:
         while c.step():
             pass
-    assert type(error.value) is not Closed, f"not seen as what it is: {error.value}"
+    assert type(error.value) is not Closed, f"detected as something else: {error.value}"
 
 
 @pytest.mark.parametrize("data", [HELLO, HELLO + head(), HELLO + head(length(3)) + f.data(1, b"on")])
-def test_answers_that_are_cut_are_seen(play, data):
+def test_h2_client_detects_truncated_responses(play, data):
     with pytest.raises(Closed):
         play(data).get("/")
 
 
 @pytest.mark.parametrize("extra, where", [(1, "stream"), (0, None)])
-def test_content_beyond_the_window_is_seen(play, extra, where):
-    """The windows of a slow client are the smallest: 65535 bytes for the stream and for all."""
+def test_h2_client_detects_data_beyond_window(play, extra, where):
+    """A slow client has the smallest windows: 65,535 bytes for the stream and for the connection."""
     body = b"".join(f.data(1, b"x" * 13107) for _ in range(5)) + f.data(1, b"y" * extra, end=True)
     c = play(HELLO + head() + body, receive_buffer=65536).ask("/")
     if extra:
@@ -207,16 +208,16 @@ def test_content_beyond_the_window_is_seen(play, extra, where):
         assert len(c.read().body) == 65535
 
 
-def test_a_smaller_window_holds_once_it_is_acknowledged(play):
+def test_h2_client_enforces_smaller_window_after_ack(play):
     c = play(f.settings() + head() + f.data(1, b"x" * 200) + f.settings(ack=True) + f.data(1, b"y"),
              receive_buffer=65536, settings={f.INITIAL_WINDOW: 100}).ask("/")
     with pytest.raises(BadReply, match="bytes too many"):
         c.read()
-    assert c.streams[1].received == 200, "what came before the server knew is as it should be"
+    assert c.streams[1].received == 200, "data sent before the acknowledgement is valid"
 
 
 def answer(connection, size):
-    """A good server, made of the package h2: `size` bytes to every client, as the windows allow."""
+    """A correct server, built on the h2 package: sends `size` bytes to every client, as the windows allow."""
     peer = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False, header_encoding="utf-8"))
     peer.initiate_connection()
     left = {}
@@ -240,7 +241,7 @@ def answer(connection, size):
 
 
 @pytest.mark.parametrize("how", [{}, {"receive_buffer": 4096}], ids=["fast", "slow"])
-def test_another_s_server_is_understood(serve, how):
+def test_h2_client_understands_python_h2_server(serve, how):
     c = serve(lambda connection: answer(connection, 300_000), **how)
     for _ in range(3):
         c.ask("/", "POST", body=b"y" * 200_000)
@@ -260,7 +261,7 @@ def wrap(encryption):
     return lambda connection: context.wrap_socket(connection, server_side=True)
 
 
-def test_tls_from_two_threads(serve, wrap, encryption):
+def test_tls_socket_works_from_two_threads(serve, wrap, encryption):
     data = b"z" * 3_000_000
 
     def echo(connection):
@@ -279,12 +280,12 @@ def test_tls_from_two_threads(serve, wrap, encryption):
     c.shut().expect_end()
 
 
-def test_an_end_without_close_notify_is_seen(serve, wrap, encryption):
+def test_tls_socket_detects_missing_close_notify(serve, wrap, encryption):
     c = serve(lambda connection: connection.sendall(b"HTTP/1.1 200"), wrap, Client, tls=encryption.context("http/1.1"))
     with pytest.raises(Truncated):
         c.read()
 
 
-def test_another_protocol_than_that_of_alpn_is_seen(serve, wrap, encryption):
+def test_h2_client_detects_wrong_alpn_protocol(serve, wrap, encryption):
     with pytest.raises(BadReply, match="ALPN"):
         serve(lambda connection: None, wrap, tls=encryption.context("http/1.1"))

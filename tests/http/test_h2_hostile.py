@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What clients of HTTP/2 do to hurt: each of it ends with a GOAWAY that says so and is counted, the others are served
-meanwhile, and no memory is left with it."""
+"""Hostile HTTP/2 clients: each attack ends with the proper GOAWAY and is counted, other clients are served meanwhile, and the
+server's memory does not grow.
+"""
 import itertools
 import socket
 import time
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.http2
 
 GET = f.block_of(f.request("/a.txt"))
 POST = f.block_of(f.request("/a.txt", "POST", [("content-length", "10")]))
-MANY = 1_000_000  # more than the server's patience
+MANY = 1_000_000  # exceeds the server's abuse budget
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def streams():
     return itertools.count(1, 2)
 
 
-# Floods: what is sent, and what it is called
+# Floods: the frames and the counted reason
 
 def rapid_reset():
     for i in streams():
@@ -45,7 +46,7 @@ def rapid_reset():
 
 
 def resets_made_by_the_server(wrong):
-    """The client breaks its streams so that the server resets them (CVE-2025-8671)."""
+    """The client misuses its streams so that the server resets them (CVE-2025-8671)."""
     for i in streams():
         yield f.headers(i, POST, end=False) + wrong(i)
 
@@ -57,9 +58,9 @@ def continuations(piece, first=f.block_of(f.request())):
 
 
 def heads_that_are_too_long():
-    """Each in one frame, each refused."""
+    """Each head is one frame, and each is refused."""
     for i in streams():
-        yield f.headers(i, GET + f.literal("x", "y" * 12_000) + b"\x80")  # and then HPACK that is none
+        yield f.headers(i, GET + f.literal("x", "y" * 12_000) + b"\x80")  # then an invalid HPACK block
 
 
 def repeat(piece):
@@ -99,10 +100,10 @@ FLOODS = {
 
 
 @pytest.mark.parametrize("name", FLOODS)
-def test_floods(server, name):
+def test_h2_flood_ends_with_enhance_your_calm(server, name):
     make, reason = FLOODS[name]
     assert attack(server, itertools.islice(make(), 20_000)) == "ENHANCE_YOUR_CALM"
-    # A window of nothing is tiny, too: either charge may be the one that is too much.
+    # A window of zero is also tiny: either charge may exhaust the budget.
     also = ended_for(server, "tiny_windows") if name == "reset by a window of nothing" else 0
     assert ended_for(server, reason) + also == 1
     is_served(server)
@@ -117,13 +118,13 @@ HARMLESS = {
 
 
 @pytest.mark.parametrize("name", HARMLESS)
-def test_some_of_it_is_fine(server, name):
+def test_h2_small_amounts_of_unusual_frames_are_accepted(server, name):
     with server.connect() as c:
         HARMLESS[name](c)
         assert c.get("/a.txt").text == "hello" and not c.goaways
 
 
-def test_patience_comes_back(monkey, site):
+def test_h2_abuse_budget_refills_over_time(monkey, site):
     site.add("a.txt", "hello")
     server = monkey(server="HTTP2AbuseBudget 100", **METRICS)
     with server.connect() as c:
@@ -131,7 +132,7 @@ def test_patience_comes_back(monkey, site):
             for _ in range(5):
                 c.ping()
             assert c.get("/a.txt").text == "hello"
-            time.sleep(0.5)  # ten a second
+            time.sleep(0.5)  # the budget refills by ten a second
         for _ in range(150):
             c.ping()
         assert c.end_of_connection() == "ENHANCE_YOUR_CALM"
@@ -140,7 +141,7 @@ def test_patience_comes_back(monkey, site):
 
 # HPACK
 
-BOMB = f.literal("x", "y" * 4000).replace(b"\x10", b"\x40", 1)  # into the table
+BOMB = f.literal("x", "y" * 4000).replace(b"\x10", b"\x40", 1)  # added to the dynamic table
 
 BROKEN = {
     "an index of nothing": b"\xff\xff\xff\x7f",
@@ -155,14 +156,14 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_broken_hpack_ends_the_connection(server, name):
+def test_h2_broken_hpack_ends_connection(server, name):
     assert attack(server, [f.header_block(1, BROKEN[name])]) == "COMPRESSION_ERROR"
     assert ended_for(server, "compression") == 1
 
 
 @pytest.mark.parametrize("times", [10, 10_000])
-def test_bombs(server, times):
-    """A long field in the table, and then a byte for each time that it is meant."""
+def test_h2_hpack_bomb_is_refused_with_431(server, times):
+    """A long field in the dynamic table, and one byte for each reference to it."""
     with server.connect() as c:
         block = GET + BOMB + b"\xbe" * times
         c.open([], block=block)
@@ -170,15 +171,15 @@ def test_bombs(server, times):
         c.open([], block=GET)
         assert c.read().text == "hello"
         c.open([], block=GET + b"\xbe")
-        assert c.read().status == 200, "what was refused is in the table all the same"
+        assert c.read().status == 200, "fields of a refused head are in the dynamic table nevertheless"
 
 
-CRUMB = f.literal("cookie", "y" * 150).replace(b"\x10", b"\x40", 1)  # into the table
+CRUMB = f.literal("cookie", "y" * 150).replace(b"\x10", b"\x40", 1)  # added to the dynamic table
 
 
 @pytest.mark.parametrize("times", [101, 10_000])
-def test_crumbs_of_cookies_count_as_what_they_become(server, times):
-    """A byte each, joined to one field: HTTP/2 allows a client to send a cookie in pieces."""
+def test_h2_cookie_crumbs_count_with_their_joined_size(server, times):
+    """HTTP/2 allows a client to split a cookie into several fields, one byte each here; the server joins them."""
     with server.connect() as c:
         c.open([], block=GET + CRUMB + b"\xbe" * times)
         assert c.read().status == 431
@@ -186,7 +187,7 @@ def test_crumbs_of_cookies_count_as_what_they_become(server, times):
         assert c.read().text == "hello"
 
 
-def test_a_head_that_is_too_long_is_refused_and_the_next_is_not(monkey, site):
+def test_h2_too_large_head_is_refused_and_next_is_served(monkey, site):
     site.add("a.txt", "hello")
     server = monkey(server="MaxHeaderSize 8K", **METRICS)
     with server.connect() as c:
@@ -229,7 +230,7 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("name", MALFORMED)
-def test_malformed_requests_end_their_stream_alone(server, name):
+def test_h2_malformed_request_resets_only_its_stream(server, name):
     with server.connect() as c:
         c.ask("/large.bin")
         other = c.stream
@@ -241,7 +242,7 @@ def test_malformed_requests_end_their_stream_alone(server, name):
 
 
 @pytest.mark.parametrize("length", ["x", "-1", "", "0x5", "18446744073709551616"])
-def test_lengths_that_are_none_are_refused(server, length):
+def test_h2_invalid_content_length_is_refused(server, length):
     with server.connect() as c:
         c.open([*f.request(method="POST"), ("content-length", length)], end=False)
         with pytest.raises(Closed) as error:
@@ -250,7 +251,7 @@ def test_lengths_that_are_none_are_refused(server, length):
         assert error.value.code == "PROTOCOL_ERROR" and c.is_open()
 
 
-def test_more_streams_than_allowed_are_refused(monkey, site):
+def test_h2_streams_beyond_limit_are_refused(monkey, site):
     site.add("large.bin", b"x" * 300_000)
     server = monkey(server="MaxStreams 10", **METRICS)
     with server.connect(settings={f.INITIAL_WINDOW: 0}) as c:
@@ -266,7 +267,7 @@ def test_more_streams_than_allowed_are_refused(monkey, site):
         assert c.get("/large.bin").status == 200
 
 
-def test_streams_without_end_are_no_way_around_the_limit(monkey, site):
+def test_h2_unfinished_streams_cannot_bypass_the_limit(monkey, site):
     site.add("a.txt", "hello")
     server = monkey(server="MaxStreams 10", **METRICS)
     heads = (f.headers(i, f.block_of(f.request("/large.bin", "POST")), end=False) for i in streams())
@@ -289,13 +290,13 @@ WRONG_WINDOWS = {
 
 
 @pytest.mark.parametrize("name", WRONG_WINDOWS)
-def test_windows_that_are_wrong(server, name):
+def test_h2_invalid_window_update_ends_connection(server, name):
     frames, code, reason = WRONG_WINDOWS[name]
     assert attack(server, frames) == code
     assert ended_for(server, reason) == 1
 
 
-def test_a_window_of_a_stream_that_overflows_ends_the_stream(server):
+def test_h2_stream_window_overflow_resets_only_the_stream(server):
     with server.connect(settings={f.INITIAL_WINDOW: 10}) as c:
         c.ask("/large.bin").wait(lambda: c.acknowledged)
         c.give(1, f.WINDOW_MAX).give(1, f.WINDOW_MAX)
@@ -304,7 +305,7 @@ def test_a_window_of_a_stream_that_overflows_ends_the_stream(server):
         assert error.value.code == "FLOW_CONTROL_ERROR" and c.is_open()
 
 
-def test_a_window_that_is_opened_byte_by_byte(server):
+def test_h2_window_opened_byte_by_byte_exhausts_abuse_budget(server):
     with server.connect(settings={f.INITIAL_WINDOW: 1}) as c:
         c.wait(lambda: c.acknowledged).ask("/large.bin")
         with pytest.raises(Closed) as error:
@@ -315,9 +316,9 @@ def test_a_window_that_is_opened_byte_by_byte(server):
     assert ended_for(server, "tiny_windows") == 1
 
 
-# Time
+# Timeouts
 
-def test_a_head_that_does_not_end_is_not_waited_for(monkey, site):
+def test_h2_unfinished_head_times_out(monkey, site):
     server = monkey(server="Timeout 1s", **METRICS)
     begin = time.monotonic()
     assert attack(server, [f.headers(1, GET, more=True)]) is not None
@@ -325,15 +326,15 @@ def test_a_head_that_does_not_end_is_not_waited_for(monkey, site):
 
 
 @pytest.mark.parametrize("said", [b"", f.PREFACE[:10], f.PREFACE, f.PREFACE + f.settings(), f.PREFACE + f.settings() + b"\0"])
-def test_a_silent_client_is_closed(monkey, site, said):
+def test_h2_silent_client_is_closed(monkey, site, said):
     with monkey(server="Timeout 1s\nKeepAliveTimeout 1s").connect(hello=False) as c:
         c.sock.sendall(said)
         while c.sock.recv(1 << 16):
             pass
 
 
-def test_unwanted_content_that_does_not_arrive(monkey, site):
-    """The answer is there; the stream waits for the rest of what was announced, and not for ever."""
+def test_h2_missing_body_of_answered_request_times_out(monkey, site):
+    """The response is complete; the stream waits a limited time for the rest of the announced body."""
     site.add("a.txt", "hello")
     server = monkey(server="Timeout 1s\nKeepAliveTimeout 1s\nMinRate 1000\nMinRateInterval 1s")
     with server.connect() as c:
@@ -342,7 +343,7 @@ def test_unwanted_content_that_does_not_arrive(monkey, site):
         c.end_of_connection()
 
 
-def test_a_client_that_goes_before_its_content_came(monkey, site):
+def test_h2_client_disconnect_before_body_frees_connection(monkey, site):
     site.add("a.txt", "hello")
     server = monkey()
     before = open_sockets(server)
@@ -358,8 +359,8 @@ def open_sockets(server):
     return sum(name.startswith("socket:") for pid in server.workers for name in descriptors(pid).values())
 
 
-def test_a_window_that_stays_closed(monkey, site):
-    """The clock of the rate runs for a stream whose client takes nothing; the others go on."""
+def test_h2_closed_window_times_out_only_its_stream(monkey, site):
+    """MinRate applies to a stream whose client reads nothing; the other streams continue."""
     site.add("large.bin", b"x" * 3_000_000)
     site.add("a.txt", "hello")
     server = monkey(server="MinRate 1000\nMinRateInterval 1s\nAccessLog stdout\nAccessLogFormat json")
@@ -372,7 +373,7 @@ def test_a_window_that_stays_closed(monkey, site):
         server.out.wait_for('"target":"/large.bin".*"end":"timeout"')
 
 
-# Memory: of the optimised program, since sanitizers have a memory of their own
+# Memory: of the release program, because sanitizers use memory of their own
 
 needs_release = pytest.mark.skipif(not RELEASE.exists(), reason=f"{RELEASE} is not built")
 
@@ -393,8 +394,8 @@ def grown(server, before):
 
 @needs_release
 @pytest.mark.parametrize("name", FLOODS)
-def test_floods_of_clients_that_do_not_read_take_no_memory(lean, name):
-    """Ten at a time, each as long as it is borne with, and no one reads what is said."""
+def test_h2_floods_without_reading_use_no_memory(lean, name):
+    """Ten clients, each until the server closes it, and none of them reads."""
     before = memory_kb(lean.workers[0])
     crowd = []
     for _ in range(10):
@@ -408,26 +409,26 @@ def test_floods_of_clients_that_do_not_read_take_no_memory(lean, name):
         except (BlockingIOError, ConnectionError):
             pass
     is_served(lean)
-    assert grown(lean, before) < 2048, "KB more"
+    assert grown(lean, before) < 2048, "KB growth"
     for c in crowd:
         c.close()
 
 
 @needs_release
-def test_bombs_take_no_memory(lean):
+def test_h2_hpack_bombs_use_no_memory(lean):
     before = memory_kb(lean.workers[0])
     with lean.connect() as c:
         for _ in range(100):
             c.open([], block=GET + BOMB + b"\xbe" * 12_000)
             assert c.read().status == 431
-        assert grown(lean, before) < 1024, "KB more"
+        assert grown(lean, before) < 1024, "KB growth"
 
 
 @needs_release
 @pytest.mark.parametrize("field", ["cookie", "x-field"])
-def test_heads_out_of_the_table_that_wait_for_windows_take_their_size_alone(lean, field):
-    """Streams whose heads come out of the table, 60 bytes for 9 KB, with responses that get no window: each may hold twice
-    MaxHeaderSize (16 KB), and the next clients use that memory again."""
+def test_h2_expanded_heads_of_blocked_streams_use_bounded_memory(lean, field):
+    """Heads expanded from the dynamic table (60 bytes become 9 KB) on streams whose response gets no window: each stream may
+    hold twice MaxHeaderSize (16 KB), and the next clients reuse that memory."""
     block, get = f.literal(field, "y" * 150).replace(b"\x10", b"\x40", 1), f.block_of(f.request("/large.bin"))
     before, sizes = memory_kb(lean.workers[0]), []
     for _ in range(3):
@@ -445,8 +446,8 @@ def test_heads_out_of_the_table_that_wait_for_windows_take_their_size_alone(lean
 
 @needs_release
 @pytest.mark.parametrize("how", ["windows closed", "no reader"])
-def test_slow_readers_take_no_memory(lean, how):
-    """Fifty clients with a hundred streams each, all of which want a large file."""
+def test_h2_slow_readers_use_bounded_memory(lean, how):
+    """Fifty clients with a hundred streams each, all of which request a large file."""
     closed = how == "windows closed"
     clients = []
     before = memory_kb(lean.workers[0])
@@ -464,8 +465,8 @@ def test_slow_readers_take_no_memory(lean, how):
 
 
 @needs_release
-def test_clients_that_send_and_are_not_read_take_no_memory(monkey, site):
-    """Content for a handler that does not ask for it stays within the windows."""
+def test_h2_unread_request_bodies_use_bounded_memory(monkey, site):
+    """The body for a handler that does not read it stays within the flow-control windows."""
     program = ROOT / "build" / "release" / "test_handlers"
     if not program.exists():
         pytest.skip("needs build/release/test_handlers")
@@ -485,8 +486,8 @@ def test_clients_that_send_and_are_not_read_take_no_memory(monkey, site):
     assert more < 400 * 100, f"{more} KB for 400 streams of 64 KB"
 
 
-def test_a_peer_that_floods_does_not_hold_the_others(server):
-    """Some clients do not read their answers; the others are served."""
+def test_h2_flooding_peer_does_not_starve_others(server):
+    """Some clients do not read their responses; other clients are served."""
     crowd = []
     for _ in range(3):
         c = assail(server, receive_buffer=4096)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many requests on one connection of HTTP/2: their windows, their order, their priorities, and its end."""
+"""Concurrent HTTP/2 requests on one connection: flow control, order, priorities, and shutdown."""
 import os
 import random
 import signal
@@ -33,7 +33,7 @@ def server(monkey, site):
 
 @pytest.fixture
 def handlers(monkey):
-    """A server that can do more than serve files: see tests/server."""
+    """A server with more than static files: see tests/server."""
     assert HANDLERS.exists(), f"{HANDLERS} is not built"
     return monkey(args=[], program=HANDLERS)
 
@@ -42,15 +42,15 @@ def numbers_of(c, kind=f.DATA, since=0):
     return [number for k, _, number, size in c.frames[since:] if k == kind and size]
 
 
-# What the server says of itself
+# The server's SETTINGS
 
-def test_settings(monkey, site):
+def test_h2_settings_announce_limits(monkey, site):
     with monkey(server="MaxStreams 7\nMaxHeaderSize 3000").connect() as c:
         c.wait(lambda: c.heard_settings)
         assert c.theirs[f.STREAMS_MAX] == 7 and c.theirs[f.HEAD_SIZE] == 3000
 
 
-def test_settings_of_windows(monkey, site):
+def test_h2_settings_announce_windows_and_extensions(monkey, site):
     with monkey(server="MaxStreams 50\nHTTP2ConnWindow 256K").connect() as c:
         c.wait(lambda: c.heard_settings).ping().wait(lambda: not c.pings)
         assert c.room == 262144 and c.theirs[f.INITIAL_WINDOW] == (262144 - WINDOW) // 100
@@ -58,7 +58,7 @@ def test_settings_of_windows(monkey, site):
         assert c.theirs[f.NO_OLD_PRIORITIES] == 1
 
 
-def test_it_can_be_off(monkey, site, protocol):
+def test_h2_can_be_disabled(monkey, site, protocol):
     site.add("a.txt", "hello")
     server = monkey(server="HTTP2 off")
     if protocol == "h2-tls":
@@ -72,7 +72,7 @@ def test_it_can_be_off(monkey, site, protocol):
 
 
 @pytest.mark.over("h2", why="over TLS, ALPN says which it is")
-def test_both_are_spoken_on_one_address(monkey, site):
+def test_h1_and_h2_share_one_listener(monkey, site):
     site.add("a.txt", "hello")
     server = monkey(workers=2)
     for _ in range(5):
@@ -82,7 +82,7 @@ def test_both_are_spoken_on_one_address(monkey, site):
 
 
 @pytest.mark.over("h2", why="over TLS, ALPN says which it is")
-def test_http2_alone(monkey, site):
+def test_http2_listener_refuses_http_1(monkey, site):
     site.add("a.txt", "hello")
     server = monkey(listen="127.0.0.1:0 http2")
     assert server.get("/a.txt").text == "hello"
@@ -90,7 +90,7 @@ def test_http2_alone(monkey, site):
         c.get("/a.txt")
 
 
-def test_a_preface_byte_by_byte(server):
+def test_h2_preface_arrives_byte_by_byte(server):
     with server.connect(hello=False) as c:
         c.unacknowledged.append({})
         for byte in f.PREFACE + f.settings():
@@ -98,9 +98,9 @@ def test_a_preface_byte_by_byte(server):
         assert c.get("/a.txt").text == "hello"
 
 
-# Many at a time
+# Multiplexing
 
-def test_a_thousand_requests_for_files_of_many_sizes(monkey, site):
+def test_h2_thousand_requests_are_answered(monkey, site):
     rng = random.Random(1)
     files = {f"/{size}.bin": rng.randbytes(size) for size in (0, 1, 100, 8192, 16384, 16385, 65535, 65536, 300_000)}
     for name, data in files.items():
@@ -118,8 +118,8 @@ def test_a_thousand_requests_for_files_of_many_sizes(monkey, site):
                     assert reply.body == (files[name] if method == "GET" else b"")
 
 
-def test_a_stalled_stream_does_not_hold_up_the_others(server):
-    """Its own window is full and stays closed; the connection's is open."""
+def test_h2_stalled_stream_does_not_block_others(server):
+    """The stream's own window is exhausted; the connection window is open."""
     with server.connect(receive_buffer=1 << 20) as c:
         c.give(0, 20_000_000)
         c.ask("/large.bin")
@@ -133,18 +133,18 @@ def test_a_stalled_stream_does_not_hold_up_the_others(server):
         assert len(c.read(stream=stuck).body) == 3_000_000
 
 
-def test_the_window_of_the_connection_holds_all_of_them(server):
+def test_h2_connection_window_limits_all_streams(server):
     with server.connect(receive_buffer=1 << 20, settings={f.INITIAL_WINDOW: 1 << 20}) as c:
         streams = [c.ask(f"/{i}.bin").stream for i in range(4)]
         c.ping().wait(lambda: sum(s.received for s in streams) == WINDOW and not c.pings)
         small = c.ask("/a.txt", "HEAD").stream
-        assert c.read(stream=small).status == 200, "heads need no window"
+        assert c.read(stream=small).status == 200, "HEADERS need no window"
         c.give(0, 400_000)
         assert [len(c.read(stream=s).body) for s in streams] == [100_000] * 4
 
 
-def test_windows_that_shrink(server):
-    """New ones may be smaller; those of streams that are open may even fall below nothing."""
+def test_h2_initial_window_may_shrink_and_grow(server):
+    """A smaller initial window applies to new streams, and may make the windows of open streams negative."""
     with server.connect(receive_buffer=1 << 20) as c:
         c.give(0, 20_000_000)
         stream = c.ask("/large.bin").stream
@@ -159,7 +159,7 @@ def test_windows_that_shrink(server):
         assert len(c.read().body) == 3_000_000
 
 
-def test_uploads_at_the_same_time(handlers):
+def test_h2_concurrent_uploads_arrive_complete(handlers):
     data = [os.urandom(200_000 + i) for i in range(10)]
     with handlers.connect() as c:
         streams = [c.ask("/sink", "POST", streamed=True).stream for _ in data]
@@ -171,19 +171,19 @@ def test_uploads_at_the_same_time(handlers):
             assert c.read(stream=stream).text == f"{len(content)} {sum(content)}\n"
 
 
-def test_content_that_a_handler_does_not_read_fills_its_own_window_alone(handlers):
+def test_h2_unread_body_fills_only_its_own_window(handlers):
     with handlers.connect() as c:
         never = c.ask("/never", "POST", streamed=True).stream
         c.more(b"x" * WINDOW, never)
         assert never.room == 0
         assert c.get("/sink", "POST", body=b"a" * 500_000).text == f"500000 {97 * 500_000}\n"
-        assert never.room == 0, "it has got no more room"
+        assert never.room == 0, "no WINDOW_UPDATE for the unread stream"
 
 
 @pytest.mark.parametrize("target", ["/never", "/echo"])
-def test_unread_content_of_all_streams_is_limited(monkey, target):
-    """Handlers that read nothing, or no more since the client does not take what they write: a connection holds so much
-    of them all, and another upload goes on."""
+def test_h2_unread_bodies_of_connection_are_limited(monkey, target):
+    """Some handlers read nothing, or stop reading because the client does not take their output: the connection buffers a
+    limited amount for all of them, and another upload continues."""
     most = 262144
     with monkey(args=[str(most)], program=HANDLERS).connect(receive_buffer=1 << 20) as c:
         c.wait(lambda: c.acknowledged)
@@ -203,10 +203,10 @@ def test_unread_content_of_all_streams_is_limited(monkey, target):
             c.cancel(stream)
         c.give(0, f.WINDOW)
         assert c.read(stream=upload).text == f"500000 {97 * 500_000}\n"
-        c.wait(lambda: c.room > most - f.FRAME_MAX)  # all is given back
+        c.wait(lambda: c.room > most - f.FRAME_MAX)  # everything is returned to the window
 
 
-def test_content_beyond_the_window(handlers):
+def test_h2_data_beyond_window_resets_stream(handlers):
     with handlers.connect() as c:
         never = c.ask("/never", "POST", streamed=True).stream
         c.more(b"x" * WINDOW, never).send(f.data(never.number, b"y"))
@@ -216,7 +216,7 @@ def test_content_beyond_the_window(handlers):
         assert c.get("/early").text == "early\n"
 
 
-def test_padding_counts(handlers):
+def test_h2_padding_counts_towards_window(handlers):
     with handlers.connect() as c:
         c.ask("/sink", "POST", streamed=True)
         for _ in range(2000):
@@ -227,8 +227,8 @@ def test_padding_counts(handlers):
         assert c.done().read().text == f"2000 {97 * 2000}\n"
 
 
-def test_an_answer_before_the_content(handlers):
-    """A client that has its answer need not send the rest, and the connection continues."""
+def test_h2_response_may_precede_request_body(handlers):
+    """A client with a complete response need not send the rest of its body, and the connection continues."""
     with handlers.connect() as c:
         for _ in range(20):
             reply = c.ask("/early", "POST", streamed=True).more(b"x" * 300_000).read()
@@ -236,8 +236,8 @@ def test_an_answer_before_the_content(handlers):
         assert c.get("/sink", "POST", body=b"abc").text == "3 294\n"
 
 
-def test_many_refused_uploads_are_no_reason_to_lose_patience(monkey, site):
-    """What is on its way to streams that the server has ended already is no fault of the client's."""
+def test_h2_refused_uploads_do_not_exhaust_abuse_budget(monkey, site):
+    """Data in flight to streams that the server has closed is not the client's fault."""
     site.add("a.txt", "hello")
     with monkey(server="MaxBodySize 1000").connect() as c:
         c.ping().wait(lambda: not c.pings)
@@ -252,7 +252,7 @@ def test_many_refused_uploads_are_no_reason_to_lose_patience(monkey, site):
         assert c.get("/a.txt").text == "hello" and not c.goaways
 
 
-def test_echo_answers_while_it_is_asked(handlers):
+def test_h2_echo_is_full_duplex(handlers):
     with handlers.connect() as c:
         c.ask("/echo", "POST", streamed=True)
         for word in (b"one", b"two", b"three"):
@@ -264,7 +264,7 @@ def test_echo_answers_while_it_is_asked(handlers):
         assert c.read_rest() == b""
 
 
-def test_a_stream_that_is_taken_back_is_gone(handlers):
+def test_h2_cancelled_stream_is_freed(handlers):
     with handlers.connect() as c:
         for _ in range(50):
             c.ask("/never").cancel()
@@ -275,7 +275,7 @@ def test_a_stream_that_is_taken_back_is_gone(handlers):
     handlers.out.wait_for(r"^\d+ \w+ \d+ /never$", 50)
 
 
-def test_a_source_that_breaks_resets_its_stream(handlers):
+def test_h2_failing_body_source_resets_stream(handlers):
     with handlers.connect() as c:
         for target in ("/broken?500000", "/broken-known?500000"):
             with pytest.raises(Closed) as error:
@@ -287,7 +287,7 @@ def test_a_source_that_breaks_resets_its_stream(handlers):
 
 # Trailers
 
-def test_trailers_of_a_request(handlers):
+def test_h2_request_trailers_are_accepted(handlers):
     with handlers.connect() as c:
         reply = c.ask("/sink", "POST", [("Trailer", "x-sum")], streamed=True).more(b"abc").done([("X-Sum", "1")]).read()
         assert reply.text == "3 294\n"
@@ -303,7 +303,7 @@ WRONG_TRAILERS = {
 
 
 @pytest.mark.parametrize("name", WRONG_TRAILERS)
-def test_trailers_that_are_malformed(handlers, name):
+def test_h2_malformed_trailers_reset_stream(handlers, name):
     with handlers.connect() as c:
         c.ask("/sink", "POST", streamed=True).more(b"abc").send(WRONG_TRAILERS[name])
         with pytest.raises(Closed) as error:
@@ -316,7 +316,7 @@ def test_trailers_that_are_malformed(handlers, name):
 # Priorities (RFC 9218)
 
 def behind_a_plug(c):
-    """The window of the connection is used up, so that all that is asked for now waits."""
+    """Exhausts the connection window, so that all following responses are blocked."""
     plug = c.ask("/large.bin").stream
     c.wait(lambda: plug.received == WINDOW)
     c.cancel(plug)
@@ -324,14 +324,14 @@ def behind_a_plug(c):
 
 
 def ask_for(c, *priorities):
-    """Streams, all of them with their heads and without their content."""
+    """Opens streams that have received their head and no body."""
     streams = [c.ask(f"/{i}.bin", fields={"Priority": p} if p else {}).stream for i, p in enumerate(priorities)]
     c.wait(lambda: all(s.final for s in streams))
     return streams
 
 
 def order_of(c, streams):
-    """The streams, in the order in which they are sent when there is room."""
+    """The streams, in the order in which the server sends their data once the window opens."""
     begin = len(c.frames)
     c.give(0, 20_000_000)
     for stream in streams:
@@ -340,7 +340,7 @@ def order_of(c, streams):
 
 
 def runs(order):
-    """Without repetitions: 1 1 1 2 2 -> 1 2."""
+    """Removes consecutive repetitions: 1 1 1 2 2 -> 1 2."""
     return [n for i, n in enumerate(order) if i == 0 or order[i - 1] != n]
 
 
@@ -352,23 +352,23 @@ def narrow(server):
         yield c
 
 
-def test_what_is_urgent_comes_first(narrow):
+def test_h2_urgent_streams_are_sent_first(narrow):
     streams = ask_for(narrow, "u=7", "u=5", None, "u=0", "u=1", "u=3")
     assert runs(order_of(narrow, streams)) == [3, 4, 2, 5, 1, 0]
 
 
-def test_equals_come_one_after_the_other(narrow):
+def test_h2_streams_of_equal_priority_are_sent_one_after_another(narrow):
     assert runs(order_of(narrow, ask_for(narrow, None, None, "u=3", None))) == [0, 1, 2, 3]
 
 
-def test_incremental_ones_share(narrow):
+def test_h2_incremental_streams_share_bandwidth(narrow):
     order = order_of(narrow, ask_for(narrow, "u=2, i", "u=2, i", "u=2, i"))
     assert len(runs(order)) > 12
     for at in range(0, 9, 3):
         assert set(order[at:at + 3]) == {0, 1, 2}, order
 
 
-def test_priorities_that_change(narrow):
+def test_h2_priority_update_changes_order(narrow):
     streams = ask_for(narrow, "u=4", "u=4", "u=4")
     narrow.send(f.priority_update(streams[2].number, "u=1"))
     narrow.send(f.priority_update(streams[0].number, "u=6"))
@@ -377,14 +377,14 @@ def test_priorities_that_change(narrow):
 
 
 @pytest.mark.parametrize("value", ["", "u=9", "u=-1", "u", "u=x", "i=5", "nonsense", "u=1, u=7;x", '"', "u=1.5"])
-def test_priorities_that_are_none_change_nothing(server, value):
+def test_h2_invalid_priority_is_ignored(server, value):
     with server.connect() as c:
         assert c.get("/a.txt", fields={"Priority": value}).text == "hello"
         c.ask("/large.bin").send(f.priority_update(c.stream.number, value))
         assert len(c.read().body) == 3_000_000 and not c.goaways
 
 
-def test_a_priority_of_no_stream_yet(server):
+def test_h2_priority_update_for_idle_stream_is_accepted(server):
     with server.connect() as c:
         c.send(f.priority_update(1, "u=0")).send(f.priority_update(21, "u=0"))
         assert c.get("/a.txt").text == "hello"
@@ -392,33 +392,33 @@ def test_a_priority_of_no_stream_yet(server):
         assert c.end_of_connection() == "PROTOCOL_ERROR"
 
 
-# The end
+# Shutdown
 
 def end_in_two_steps(c, server, begin):
-    """The server is to end while streams are open: whatever it accepts it answers."""
+    """Shuts the server down while streams are open: it must answer every request that it accepts."""
     streams = [c.ask("/large.bin").stream for _ in range(3)]
     c.wait(lambda: all(s.received for s in streams))
     begin()
     c.wait(lambda: c.goaways)
-    assert c.goaways[0][:2] == (f.WINDOW_MAX, "NO_ERROR"), "first it only says that it will"
+    assert c.goaways[0][:2] == (f.WINDOW_MAX, "NO_ERROR"), "first GOAWAY only announces the shutdown"
     assert len(c.goaways) == 1
-    late = c.open(f.request("/a.txt", scheme=c.scheme), anyway=True).stream  # we had not read it yet
+    late = c.open(f.request("/a.txt", scheme=c.scheme), anyway=True).stream  # sent before we had read the GOAWAY
     for stream in [*streams, late]:
         c.give(stream.number, 3_000_000)
         assert c.read(stream=stream).status == 200
     assert [len(s.body) for s in streams] == [3_000_000] * 3
     assert c.end_of_connection() == "NO_ERROR"
-    assert c.goaways[-1][:2] == (late.number, "NO_ERROR"), "then what it has accepted"
+    assert c.goaways[-1][:2] == (late.number, "NO_ERROR"), "second GOAWAY names the last accepted stream"
 
 
 @pytest.mark.parametrize("number", [signal.SIGQUIT, signal.SIGHUP])
-def test_workers_that_go_answer_all_that_they_have_accepted(server, number):
+def test_h2_draining_worker_answers_accepted_streams(server, number):
     with server.connect(receive_buffer=1 << 20) as c:
         c.give(0, 20_000_000)
         end_in_two_steps(c, server, lambda: server.tell(number))
 
 
-def test_after_so_many_requests_the_connection_ends(monkey, site):
+def test_h2_keep_alive_requests_limit_ends_connection(monkey, site):
     site.add("a.txt", "hello")
     with monkey(server="KeepAliveRequests 5").connect() as c:
         for _ in range(5):
@@ -427,8 +427,8 @@ def test_after_so_many_requests_the_connection_ends(monkey, site):
         assert [g[0] for g in c.goaways] == [f.WINDOW_MAX, 9]
 
 
-def test_a_client_that_ignores_goaway_is_closed(monkey, site):
-    """It asks on and on after the first GOAWAY, and never echoes."""
+def test_h2_client_that_ignores_goaway_is_closed(monkey, site):
+    """The client keeps sending requests after the first GOAWAY, and never answers PING."""
     site.add("a.txt", "hello")
     with monkey(server="KeepAliveRequests 5\nMaxStreams 10").connect() as c:
         c.on_ping = lambda *_: None
@@ -439,14 +439,14 @@ def test_a_client_that_ignores_goaway_is_closed(monkey, site):
         assert c.end_of_connection() == "NO_ERROR"
 
 
-def test_an_idle_connection_ends_with_goaway(monkey, site):
+def test_h2_idle_connection_ends_with_goaway(monkey, site):
     site.add("a.txt", "hello")
     with monkey(server="KeepAliveTimeout 1s").connect() as c:
         assert c.get("/a.txt").text == "hello"
         c.expect_end()
 
 
-def test_a_client_that_says_goaway_is_served_to_the_end(server):
+def test_h2_goaway_of_client_lets_streams_finish(server):
     with server.connect() as c:
         streams = [c.ask("/large.bin").stream for _ in range(3)]
         c.send(f.goaway(0))
@@ -455,27 +455,27 @@ def test_a_client_that_says_goaway_is_served_to_the_end(server):
         assert c.end_of_connection() in (None, "NO_ERROR")
 
 
-def test_a_client_that_half_closes_gets_its_answers(server):
+def test_h2_half_closed_client_gets_its_responses(server):
     with server.connect(receive_buffer=1 << 20, settings={f.INITIAL_WINDOW: 1 << 24}) as c:
         c.give(0, 1 << 26)
         streams = [c.ask("/large.bin").stream for _ in range(3)]
         c.wait(lambda: c.acknowledged)
         c.sock.shutdown(socket.SHUT_WR)
-        c.send = lambda _: c  # and no more from us
+        c.send = lambda _: c  # and the client sends no more
         for stream in streams:
             assert len(c.read(stream=stream).body) == 3_000_000
         c.end_of_connection()
 
 
-def test_stopping_at_once_with_streams_open(server):
+def test_h2_server_stops_with_open_streams(server):
     with server.connect(receive_buffer=4096) as c:
         c.ask("/large.bin").wait(lambda: c.stream.received)
         server.stop()
 
 
-# A worker and its clients, again and again
+# A worker and its clients, repeatedly
 
-def test_reloads_lose_no_request(monkey, site):
+def test_h2_reloads_lose_no_request(monkey, site):
     site.add("a.bin", os.urandom(20_000))
     content = (site / "a.bin").read_bytes()
     server = monkey(workers=2)
@@ -494,7 +494,7 @@ def test_reloads_lose_no_request(monkey, site):
         thread.start()
     for turn in range(5):
         goal = [count + 20 for count in counts]
-        wait_until(lambda: problems or all(have >= want for have, want in zip(counts, goal)), "requests go on")
+        wait_until(lambda: problems or all(have >= want for have, want in zip(counts, goal)), "requests continue")
         server.tell(signal.SIGHUP)
         server.err.wait_for("the new configuration serves", turn + 1)
     stop.set()
@@ -504,7 +504,7 @@ def test_reloads_lose_no_request(monkey, site):
 
 
 def ask_until_it_ends(c, content, stop, counts, i):
-    """Five at a time; what the server says it has not touched is asked again elsewhere."""
+    """Five requests at a time; requests that the server reports as unprocessed are retried on another connection."""
     while not stop.is_set() and not c.goaways:
         streams = []
         try:

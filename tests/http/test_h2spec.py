@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""h2spec: all that RFC 9113's predecessor and RFC 7541 demand of a server, its strict cases too."""
+"""h2spec: the requirements of RFC 7540 and RFC 7541 for a server, including the strict cases."""
 import os
 import re
 import subprocess
@@ -16,16 +16,16 @@ pytestmark = [pytest.mark.http2, pytest.mark.skipif(not H2SPEC.exists(), reason=
 
 
 def cases_of(report):
-    """(name, what became of it) of each case; None: it is as it should be."""
+    """(name, failure) of each case; None: it passed."""
     for suite in ElementTree.parse(report).getroot().iter("testsuite"):
         for case in suite.iter("testcase"):
             wrong = [f"{child.tag}: {' '.join(' '.join(child.itertext()).split())}" for child in case]
             yield f"{suite.get('package')} ({suite.get('name')}): {case.get('classname')}", "; ".join(wrong) or None
 
 
-def test_h2spec(monkey, site, tmp_path, protocol):
+def test_h2spec_strict_cases_pass(monkey, site, tmp_path, protocol):
     site.add("index.html", "hello " * 1000)
-    # Where HTTP/1 is spoken, too, what is no preface of HTTP/2 gets an answer of HTTP/1; h2spec does not expect that.
+    # A listener that also accepts HTTP/1 answers an invalid preface in HTTP/1, which h2spec does not expect.
     server = monkey(listen="127.0.0.1:0" if protocol == "h2-tls" else "127.0.0.1:0 http2")
     host, port = server.addresses[0]
     tls = ["-t", "-k"] if protocol == "h2-tls" else []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base of the other tests: a broken server must not pass."""
+"""Tests of the test harness: it must detect a broken server."""
 import os
 import signal
 import socket
@@ -17,7 +17,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nDate: Mon, 01 Jan 2024 00:00:00 GMT\r\nServer: Monke
 
 @pytest.fixture
 def play():
-    """A client that talks to a server which says these bytes and no more."""
+    """Connects a client to a server that sends only these bytes."""
     listener = socket.create_server(("127.0.0.1", 0))
     clients = []
 
@@ -39,7 +39,7 @@ def play():
     listener.close()
 
 
-def test_whole_answers_are_read_in_order(play):
+def test_client_reads_responses_in_order(play):
     c = play(HEAD + b"Content-Length: 3\r\n\r\none" +
              HEAD + b"Transfer-Encoding: chunked\r\n\r\n3\r\ntwo\r\n0\r\n\r\n" + HEAD + b"\r\nthree")
     assert [(r.body, r.framing) for r in (c.read(), c.read(), c.read())] == [
@@ -58,19 +58,19 @@ def test_whole_answers_are_read_in_order(play):
     HEAD + b"Transfer-Encoding: chunked\r\n\r\n3\r\ntwoo\r\n0\r\n\r\n",
 ], ids=["bare LF", "no date", "length twice", "both framings", "blank before colon", "bare CR", "405 without Allow",
         "bad chunk"])
-def test_answers_that_break_the_rules_are_seen(play, data):
+def test_client_detects_protocol_violations(play, data):
     with pytest.raises(AssertionError):
         play(data).read()
 
 
 @pytest.mark.parametrize("data", [HEAD, HEAD + b"Content-Length: 3\r\n\r\non",
                                   HEAD + b"Transfer-Encoding: chunked\r\n\r\n3\r\ntwo\r\n0\r\n"])
-def test_answers_that_are_cut_are_seen(play, data):
+def test_client_detects_truncated_responses(play, data):
     with pytest.raises(Closed):
         play(data).read()
 
 
-def test_more_than_is_due_is_seen(play):
+def test_client_detects_extra_bytes(play):
     c = play(HEAD + b"Content-Length: 0\r\n\r\nx")
     c.read()
     with pytest.raises(AssertionError, match="more than was due"):
@@ -78,7 +78,7 @@ def test_more_than_is_due_is_seen(play):
     assert issubclass(BadReply, AssertionError)
 
 
-def test_it_serves_and_ends(monkey, site):
+def test_server_starts_serves_and_stops(monkey, site):
     site.add("index.html", "hello")
     server = monkey()
     assert server.get("/").text == "hello"
@@ -86,7 +86,7 @@ def test_it_serves_and_ends(monkey, site):
 
 
 @pytest.mark.over("h1", why="nothing is asked")
-def test_a_worker_that_dies_is_a_bug(monkey):
+def test_server_fixture_reports_crashed_worker(monkey):
     server = monkey()
     os.kill(server.workers[0], signal.SIGSEGV)
     server.err.wait_for(r"worker \d+ (was killed|ended)")
@@ -96,18 +96,18 @@ def test_a_worker_that_dies_is_a_bug(monkey):
 
 
 @pytest.mark.over("h1", why="nothing is asked")
-def test_a_wrong_exit_code_is_seen(monkey):
+def test_server_fixture_detects_wrong_exit_code(monkey):
     server = monkey(config="nonsense\n", expect_start=False)
     with pytest.raises(AssertionError, match="exit code 3"):
         server.wait()
     server.exit_code = 3
 
 
-# Looking on
+# Observation
 
 @pytest.fixture
 def pipe():
-    """Its writing end, and the Output at the other one."""
+    """The writing end of a pipe, and the Output at its other end."""
     reading, writing = os.pipe()
     with open(reading, "rb") as read_end, open(writing, "wb", buffering=0) as write_end:
         output = Output(read_end, "the pipe")
@@ -116,7 +116,7 @@ def pipe():
         assert output.wait_for_end(10)
 
 
-def test_what_was_written_is_there_at_once(pipe):
+def test_output_returns_written_text_at_once(pipe):
     write_end, output = pipe
     for n in range(1, 1000):
         write_end.write(b"x")
@@ -125,7 +125,7 @@ def test_what_was_written_is_there_at_once(pipe):
     assert output.text == "x" * 999 and output.wait_for("x$")
 
 
-def test_a_character_may_come_in_pieces(pipe):
+def test_output_accepts_split_characters(pipe):
     write_end, output = pipe
     for byte in "aü€".encode():
         write_end.write(bytes([byte]))
@@ -133,7 +133,7 @@ def test_a_character_may_come_in_pieces(pipe):
     assert output.text == "aü€"
 
 
-def test_what_is_waited_for_may_not_be_there_yet(tmp_path):
+def test_wait_until_retries_until_condition_holds(tmp_path):
     path, looks = tmp_path / "file", []
 
     def text():
@@ -147,7 +147,7 @@ def test_what_is_waited_for_may_not_be_there_yet(tmp_path):
         wait_until(lambda: (tmp_path / "none").read_text(), "another one", 0)
 
 
-def test_what_a_process_computes_is_its_own():
+def test_computed_measures_only_the_given_process():
     assert computed(os.getpid(), lambda: sum(range(1_000_000))) > computed(os.getpid(), lambda: None) >= 0
 
 
@@ -162,7 +162,7 @@ def end(server):
 
 @pytest.mark.over("h1", why="a server is kept or not whatever its clients speak")
 @pytest.mark.parametrize("harm", [crash_worker, end])
-def test_a_lasting_server_that_broke_is_not_kept(lasting, lasting_starters, harm):
+def test_lasting_fixture_drops_broken_server(lasting, lasting_starters, harm):
     def prepare(monkey, _):
         return monkey(root=None, sections="[HOST]\n    DocumentRoot .\n")
 

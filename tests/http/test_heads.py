@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every head contains, and what none does."""
+"""Headers of every response, and headers that no response contains."""
 import time
 from email.utils import parsedate_to_datetime
 
@@ -19,13 +19,13 @@ TARGETS = ["/a.txt", "/none", "/folder", "/folder/", "/%"]
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_the_clock(server, target):
+def test_date_header_is_current(server, target):
     before = int(time.time())
     date = parsedate_to_datetime(server.get(target)["Date"]).timestamp()
-    assert before - 1 <= date <= time.time()  # the clock of a worker may be a tick behind
+    assert before - 1 <= date <= time.time()  # the worker's clock may lag by one tick
 
 
-def test_the_clock_goes_on(monkey, site):
+def test_date_header_advances_on_one_connection(monkey, site):
     site.add("a.txt", "hello")
     with monkey(server="KeepAliveRequests 0").connect() as c:
         dates = {c.get("/a.txt")["Date"]}
@@ -35,7 +35,7 @@ def test_the_clock_goes_on(monkey, site):
         assert len(dates) == 2
 
 
-def test_the_name_of_the_server(monkey, server):
+def test_server_header_obeys_hide_version(monkey, server):
     for target in TARGETS:
         assert server.get(target)["Server"].startswith("Monkey/")
     hidden = monkey(server="HideVersion on")
@@ -44,7 +44,7 @@ def test_the_name_of_the_server(monkey, server):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_nothing_superfluous(server, target):
+def test_response_has_no_superfluous_headers(server, target):
     known = {"server", "date", "content-type", "content-length", "connection", "etag", "last-modified", "accept-ranges",
              "location", "allow"}
     for method in ("GET", "HEAD", "POST", "OPTIONS"):
@@ -54,7 +54,7 @@ def test_nothing_superfluous(server, target):
         assert "Keep-Alive" not in reply and "Transfer-Encoding" not in reply
 
 
-def test_odd_fields_of_requests_are_ignored(server):
+def test_unusual_request_headers_are_ignored(server):
     for fields in [{"Accept": "image/*"}, {"Accept-Charset": "x"}, {"Accept-Language": "x"}, {"Upgrade": "h2c"},
                    {"Connection": "Upgrade, HTTP2-Settings", "Upgrade": "h2c", "HTTP2-Settings": "AAMAAABk"},
                    {"Upgrade": "websocket", "Connection": "upgrade"}, {"TE": "trailers, gzip"}, {"Cookie": "a=b; c"},
@@ -62,7 +62,7 @@ def test_odd_fields_of_requests_are_ignored(server):
                    {"Cache-Control": "no-cache", "Pragma": "no-cache"},
                    {"User-Agent": "\xe4\xf6\xfc\xff"}, {"!#$%&'*+": "x"}]:
         if server.is_h2 and OF_CONNECTIONS & {name.lower() for name in fields}:
-            continue  # malformed there
+            continue  # malformed in HTTP/2
         with server.connect() as c:
             for _ in range(2):
                 reply = c.get("/a.txt", fields=fields)

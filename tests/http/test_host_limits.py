@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits that a host sets for itself."""
+"""Limits of a virtual host."""
 import re
 
 import pytest
@@ -32,25 +32,25 @@ def server(monkey, site):
 
 
 @pytest.mark.parametrize("host, limit", [("small", 10), ("large", 5000), ("usual", 100), ("nobody", 10)])
-def test_the_size_of_content(server, host, limit):
+def test_host_max_body_size_overrides_server(server, host, limit):
     for size, status in ((limit, 405), (limit + 1, 413)):
         reply = server.get("/413.html", "POST", body=b"x" * size, host=f"{host}.example")
         assert reply.status == status, size
     assert ("the page of small" in reply.text) == (limit == 10)
 
 
-def test_a_host_without_a_limit(server):
+def test_host_without_limit_accepts_large_body(server):
     assert server.get("/413.html", "POST", body=b"x" * 100_000, host="open.example").status == 405
 
 
 @pytest.mark.http1
-def test_the_host_of_an_absolute_target_counts(server):
+def test_host_limit_follows_absolute_target(server):
     for target, status in (("http://small.example/413.html", 413), ("http://large.example/413.html", 405)):
         assert server.get(target, "POST", body=b"x" * 50, host="other.example").status == status
 
 
 @pytest.mark.parametrize("host, status", [("small", 413), ("large", 200)])
-def test_content_of_unknown_length(monkey, site, tmp_path, host, status):
+def test_host_limit_applies_to_chunked_body(monkey, site, tmp_path, host, status):
     script = site.add("count.sh", "#!/bin/sh\nprintf 'Content-Type: text/plain\\r\\n\\r\\n%s' \"$(wc -c)\"\n", mode=0o755)
     assert script.exists()
     text = HOSTS.replace("MaxBodySize 10\n", "MaxBodySize 10\n    [ROUTES]\n        *.sh cgi\n").replace(
@@ -73,7 +73,7 @@ def send_unknown(c, is_h2, host, content):
 
 
 @pytest.mark.over("h1", why="it is about a configuration")
-def test_it_is_printed(run, site, tmp_path):
+def test_host_limit_appears_in_printed_config(run, site, tmp_path):
     (tmp_path / "monkey.conf").write_text("[SERVER]\n    MaxBodySize 7K\n" + HOSTS.replace("\n    ", "\n"))
     printed = run("-T", "-c", "monkey.conf").out
     assert re.findall(r"^    MaxBodySize +(\S+)", printed, re.MULTILINE) == ["7K", "10", "5000", "unlimited", "7K"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which host answers, and on which address (RFC 9110, section 7.2; RFC 9112, section 3.2)."""
+"""Virtual host selection, by name and by address (RFC 9110, section 7.2; RFC 9112, section 3.2)."""
 import socket
 
 import pytest
@@ -17,7 +17,7 @@ def hosts(tmp_path):
 
 
 def make_hosts(folder):
-    """Folders for all of them, and the sections that name them."""
+    """Creates their document roots, and returns their [HOST] sections."""
     for name in HOSTS:
         (folder / name).mkdir()
         (folder / name / "index.html").write_text(name)
@@ -44,7 +44,7 @@ def server(lasting):
     ("127.0.0.2", "first"), ("nobody.example", "first"), ("one.example.org", "first"), ("xone.example", "first"),
     ("xn--bcher-kva.example", "puny"), ("x" * 300 + ".example", "first"), ("_under.example", "first"),
 ])
-def test_names(server, host, expected):
+def test_host_header_selects_virtual_host(server, host, expected):
     assert server.get("/", host=host).text == expected
 
 
@@ -53,10 +53,10 @@ def test_names(server, host, expected):
     "::1", "[::1]x", "[one.example]", "..", "one..example", ".one.example", "one.example,two.example", "one.example?",
     "one.example#", "a\\b", "%41", "one.example:-1", ":80", "[]", "[::g]",
 ])
-def test_what_is_no_host_is_refused(server, host):
+def test_host_header_that_is_invalid_is_refused(server, host):
     with server.connect() as c:
         c.ask("/", host=host)
-        if server.is_h2 and host == " ":  # no value of a field ends with a blank
+        if server.is_h2 and host == " ":  # a header value cannot end with a space
             with pytest.raises(Closed) as error:
                 c.read()
             assert error.value.code == "PROTOCOL_ERROR"
@@ -66,13 +66,13 @@ def test_what_is_no_host_is_refused(server, host):
 
 
 @pytest.mark.http2
-def test_without_authority_the_host_counts(server):
+def test_h2_host_header_replaces_missing_authority(server):
     assert server.get("/", fields={"Host": "two.example"}, host=None).text == "two"
     assert server.get("/", host=None).status == 400
 
 
 @pytest.mark.http1
-def test_without_host_only_http_1_0(server):
+def test_host_header_is_optional_only_in_http_1_0(server):
     assert server.get("/", host=None).status == 400
     assert server.get("/", host=None, version="1.0").text == "first"
     assert server.get("/", host="two.example", version="1.0").text == "two"
@@ -89,7 +89,7 @@ def test_without_host_only_http_1_0(server):
     ("http://two.example./", "two.example", "two"),
 ])
 @pytest.mark.http1
-def test_an_absolute_target_wins_over_host(server, target, host, expected):
+def test_absolute_target_overrides_host_header(server, target, host, expected):
     assert server.get(target, host=host).text == expected
 
 
@@ -98,22 +98,22 @@ def test_an_absolute_target_wins_over_host(server, target, host, expected):
     "http://two.example:x/", "//two.example/", "two.example", "http://two example/", "*", "two.example:80", "http://[::1/",
     "file:///etc/hostname",
 ])
-def test_other_targets(server, target):
+def test_unusual_request_targets_are_refused(server, target):
     reply = server.get(target, host="one.example")
-    if target == "//two.example/":  # a path, and one that is not there
+    if target == "//two.example/":  # a path that does not exist
         assert reply.status == 404
     else:
         assert reply.status == 400
 
 
 @pytest.mark.http1
-def test_an_absolute_target_needs_a_good_host_too(server):
+def test_absolute_target_still_requires_valid_host_header(server):
     assert server.get("http://two.example/", host=None).status == 400
     assert server.get("http://two.example/", host="a b").status == 400
     assert server.get("http://two.example/", host=None, version="1.0").text == "two"
 
 
-def test_another_default(monkey, hosts):
+def test_default_on_selects_default_host(monkey, hosts):
     server = monkey(root=None, sections=hosts.replace("[HOST]\n    DocumentRoot two", "[HOST]\n    Default on\n    "
                                                       "DocumentRoot two"))
     assert server.get("/", host="nobody.example").text == "two"
@@ -123,13 +123,13 @@ def test_another_default(monkey, hosts):
         assert server.send(b"nonsense\r\n\r\n").status == 400
 
 
-def test_one_connection_for_several_hosts(server):
+def test_connection_serves_several_hosts(server):
     with server.connect() as c:
         for name in ("one", "two", "nobody", "one"):
             assert c.get("/", host=f"{name}.example").text == (name if name != "nobody" else "first")
 
 
-def test_each_host_for_itself(monkey, tmp_path):
+def test_host_settings_do_not_affect_other_hosts(monkey, tmp_path):
     for name in ("one", "two"):
         root = tmp_path / name
         root.mkdir()
@@ -180,7 +180,7 @@ def test_each_host_for_itself(monkey, tmp_path):
 
 # Addresses
 
-def test_several_addresses(monkey, site, tmp_path):
+def test_server_listens_on_several_addresses(monkey, site, tmp_path):
     site.add("a.txt", "hello")
     listen = ["127.0.0.1:0", "127.0.0.2:0", f"unix:{tmp_path}/socket"]
     if has_ipv6():
@@ -202,7 +202,7 @@ def has_ipv6():
 
 
 @pytest.mark.skipif(not has_ipv6(), reason="no IPv6 here")
-def test_ipv6(monkey, site):
+def test_server_listens_on_ipv6(monkey, site):
     site.add("a.txt", "hello")
     (site / "folder").mkdir()
     server = monkey(listen="[::1]:0")
@@ -215,7 +215,7 @@ PLAIN = pytest.mark.over("h1", "h2", why="a unix socket is not encrypted")
 
 
 @PLAIN
-def test_a_unix_socket(monkey, site, tmp_path):
+def test_server_listens_on_unix_socket(monkey, site, tmp_path):
     content = b"x" * 3_000_000
     site.add("a.bin", content)
     path = tmp_path / "socket"
@@ -228,11 +228,11 @@ def test_a_unix_socket(monkey, site, tmp_path):
         if reply.closes:
             c.expect_end()
     server.stop()
-    assert not path.exists(), "it is taken away at the end"
+    assert not path.exists(), "removed on shutdown"
 
 
 @pytest.mark.parametrize("kind", ["tcp", pytest.param("unix", marks=PLAIN)])
-def test_every_worker_serves(monkey, site, tmp_path, kind):
+def test_listener_distributes_connections_over_all_workers(monkey, site, tmp_path, kind):
     site.add("a.txt", "hello")
     server = monkey(workers=2, listen="127.0.0.1:0" if kind == "tcp" else f"unix:{tmp_path}/socket")
     clients = [server.connect() for _ in range(40)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts that listen on addresses of their own."""
+"""Hosts with their own listeners."""
 import re
 import signal
 import socket
@@ -10,7 +10,7 @@ from certificates import make_authority
 from client import Client
 from http2 import Http2Client
 
-# 127.0.0.1 is the server's, the others are those of hosts. All ports are chosen by the system.
+# 127.0.0.1 belongs to the server, the other addresses to hosts. The system chooses all ports.
 HOSTS = """
     [HOST]
         ServerName everywhere.example
@@ -51,7 +51,7 @@ def text(server, address, host):
     return server.get("/", which=which(server, address), host=host).text
 
 
-def test_a_host_is_reachable_at_its_addresses_only(server):
+def test_host_is_reachable_only_at_its_addresses(server):
     assert [a[0] for a in server.addresses] == [f"127.0.0.{n}" for n in (1, 2, 3, 4)]
     for address, host, expected in [
         ("127.0.0.1", "everywhere.example", "all"), ("127.0.0.1", "one.example", "all"), ("127.0.0.1", "two.example", "all"),
@@ -62,33 +62,33 @@ def test_a_host_is_reachable_at_its_addresses_only(server):
         assert text(server, address, host) == expected, (address, host)
 
 
-def test_each_address_has_its_default_host(monkey, roots):
+def test_listener_has_its_own_default_host(monkey, roots):
     server = monkey(root=None, sections=HOSTS.replace("DocumentRoot three", "DocumentRoot three\n        Default on")
                     .replace("DocumentRoot all", "DocumentRoot all\n        Default on"))
     assert [text(server, f"127.0.0.{n}", "nobody.example") for n in (1, 2, 3, 4)] == ["all", "one", "three", "three"]
 
 
-def test_an_address_of_the_server_may_be_that_of_a_host_too(monkey, roots):
+def test_listener_of_server_may_belong_to_a_host_too(monkey, roots):
     server = monkey(root=None, listen=["127.0.0.1:0", "127.0.0.2:0"], sections=HOSTS)
     assert text(server, "127.0.0.2", "one.example") == "one"
     assert text(server, "127.0.0.2", "everywhere.example") == "all"
     assert text(server, "127.0.0.1", "one.example") == "all"
 
 
-def test_the_server_needs_no_address_when_every_host_has_one(monkey, roots):
+def test_listener_of_server_is_optional_if_every_host_has_one(monkey, roots):
     server = monkey(root=None, listen=[], sections="[HOST]\n    DocumentRoot one\n    Listen 127.0.0.2:0\n")
     assert [a[0] for a in server.addresses] == ["127.0.0.2"]
     assert text(server, "127.0.0.2", "x.example") == "one"
 
 
-def test_errors_without_a_host_get_the_pages_of_the_address(monkey, roots, tmp_path):
+def test_listener_default_host_provides_error_pages(monkey, roots, tmp_path):
     (tmp_path / "three" / "400.html").write_text("page of three")
     server = monkey(root=None, sections=HOSTS + "    [ERROR_PAGES]\n        400 400.html\n")
     assert server.get("/", which=which(server, "127.0.0.4"), host="a b").text == "page of three"
     assert server.get("/", which=which(server, "127.0.0.2"), host="a b").text != "page of three"
 
 
-def test_a_reload_opens_and_closes_addresses(monkey, roots):
+def test_listener_reload_opens_and_closes_addresses(monkey, roots):
     server = monkey(root=None, sections=HOSTS)
     old = which(server, "127.0.0.2")
     keeps = which(server, "127.0.0.4")
@@ -108,7 +108,7 @@ def test_a_reload_opens_and_closes_addresses(monkey, roots):
 
 
 @pytest.mark.over("h1", "h2", why="a unix socket is not encrypted")
-def test_a_unix_socket_of_a_host(monkey, roots, tmp_path):
+def test_listener_of_host_may_be_unix_socket(monkey, roots, tmp_path):
     server = monkey(root=None, sections=HOSTS + f"        Listen unix:{tmp_path}/socket\n")
     at = next(i for i, a in enumerate(server.addresses) if isinstance(a, str))
     assert server.get("/", which=at, host="one.example").text == "three"
@@ -120,7 +120,7 @@ def test_a_unix_socket_of_a_host(monkey, roots, tmp_path):
 
 @pytest.fixture
 def tls(monkey, roots, tmp_path):
-    """One host in plain, two with TLS at addresses of their own, the same name twice."""
+    """One host without TLS, two with TLS at their own addresses, and one name on two hosts."""
     authority = make_authority(tmp_path)
     pairs = {name: authority.issue([f"{name}.example", "both.example"]) for name in ("two", "three")}
     text = HOSTS.replace("Listen 127.0.0.3:0", "Listen 127.0.0.3:0 tls", 1).replace(
@@ -135,7 +135,7 @@ def tls(monkey, roots, tmp_path):
 
 
 @pytest.mark.over("h1", why="it chooses what is spoken itself")
-def test_each_address_shows_the_certificates_of_its_hosts(tls):
+def test_listener_shows_certificates_of_its_hosts(tls):
     for address, expected in (("127.0.0.3", "two"), ("127.0.0.4", "three")):
         for client, protocol in ((Client, "http/1.1"), (Http2Client, "h2")):
             context = tls.authority.client_context(alpn=[protocol])
@@ -151,7 +151,7 @@ def test_each_address_shows_the_certificates_of_its_hosts(tls):
 
 @pytest.mark.over("h1", why="it is about a configuration")
 @pytest.mark.parametrize("name, port, leads_to", [("two.example", 8081, 8444), ("plain.example", 8080, 8443)])
-def test_a_redirect_goes_to_the_address_of_the_host(run, roots, tmp_path, name, port, leads_to):
+def test_https_redirect_goes_to_the_port_of_the_host(run, roots, tmp_path, name, port, leads_to):
     pair = make_authority(tmp_path).issue(["two.example", "plain.example"])
     (tmp_path / "monkey.conf").write_text(f"""
 [SERVER]
@@ -175,7 +175,7 @@ def test_a_redirect_goes_to_the_address_of_the_host(run, roots, tmp_path, name, 
     assert f"Location: https://{name}:{leads_to}/" in explained
 
 
-# ---- Mistakes ----
+# ---- Errors ----
 
 ONE = "[HOST]\n    ServerName a\n    DocumentRoot one\n    Listen 8081\n"
 MISTAKES = [
@@ -196,7 +196,7 @@ MISTAKES = [
 
 @pytest.mark.over("h1", why="it is about a configuration")
 @pytest.mark.parametrize("text, line, message", MISTAKES)
-def test_mistakes(run, roots, tmp_path, text, line, message):
+def test_listener_invalid_configuration_is_rejected(run, roots, tmp_path, text, line, message):
     (tmp_path / "monkey.conf").write_text(text)
     done = run("-t", "-c", "monkey.conf")
     assert done.code == 3 and re.search(rf"monkey\.conf:{line}(:\d+)?: error: {message}", done.err), done.err
@@ -204,7 +204,7 @@ def test_mistakes(run, roots, tmp_path, text, line, message):
 
 
 @pytest.mark.over("h1", why="it is about a configuration")
-def test_the_same_name_and_default_at_different_addresses_are_fine(run, roots, tmp_path):
+def test_listeners_may_have_hosts_with_equal_names_and_defaults(run, roots, tmp_path):
     second = ONE.replace("8081", "8082").replace("one", "two")
     (tmp_path / "monkey.conf").write_text(ONE + "    Default on\n" + second + "    Default on\n")
     done = run("-t", "-c", "monkey.conf")
@@ -213,7 +213,7 @@ def test_the_same_name_and_default_at_different_addresses_are_fine(run, roots, t
 
 
 @pytest.mark.over("h1", why="it is about a configuration")
-def test_it_is_printed_and_explained(run, roots, tmp_path):
+def test_listener_appears_in_printed_config_and_explain(run, roots, tmp_path):
     second = ONE.replace("8081", "127.0.0.1:8082").replace("one", "two")
     (tmp_path / "monkey.conf").write_text(ONE + second)
     printed = run("-T", "-c", "monkey.conf")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits and access logs that a [HOST] and a [LOCATION] set for themselves."""
+"""Limits and access logs of a [HOST] and a [LOCATION]."""
 import json
 import re
 import signal
@@ -32,7 +32,7 @@ HOST = """
 
 @pytest.fixture
 def start(monkey, site):
-    """A server whose host one.example has these keys, and these sections below it; two.example has none."""
+    """Starts a server whose host one.example has these keys, followed by these sections; two.example has none."""
     site.add("index.html", "hello")
 
     def run(host="", below="", **how):
@@ -47,7 +47,7 @@ def post(server, target, size, host="one"):
     return server.get(target, "POST", body=b"x" * size, host=f"{host}.example")
 
 
-# Content
+# Request bodies
 
 SIZES = """
 [LOCATION]
@@ -68,7 +68,7 @@ SIZES = """
     ("/", 100, "one"), ("/upper", 100, "one"), ("/up", 5000, "one"), ("/up/a/b", 5000, "one"), ("/a/b.iso?c", 5000, "one"),
     ("/%75p/a", 5000, "one"), ("/tiny", 1, "one"), ("/tiny/", 100, "one"), ("/x/../tiny", 1, "one"), ("/up/a", 10, "two"),
 ])
-def test_the_first_location_with_the_path_limits_content(start, site, target, limit, host):
+def test_location_with_first_matching_path_limits_body(start, site, target, limit, host):
     site.add("413.html", "the page of one")
     server = start("MaxBodySize 100", SIZES, server="MaxBodySize 10")
     for size, status in ((limit, 405), (limit + 1, 413)):
@@ -77,13 +77,13 @@ def test_the_first_location_with_the_path_limits_content(start, site, target, li
     assert ("the page of one" in reply.text) == (host == "one")
 
 
-def test_a_location_without_a_limit(start):
+def test_location_without_limit_accepts_large_body(start):
     server = start("MaxBodySize 100", SIZES)
     assert post(server, "/none", 100_000).status == 405
 
 
 @pytest.mark.parametrize("target, status", [("/small/count.sh", 413), ("/count.sh", 200)])
-def test_content_of_unknown_length(start, site, target, status):
+def test_location_limit_applies_to_chunked_body(start, site, target, status):
     for name in ("count.sh", "small/count.sh"):
         site.add(name, "#!/bin/sh\nprintf 'Content-Type: text/plain\\r\\n\\r\\n%s' \"$(wc -c)\"\n", mode=0o755)
     server = start("", "[LOCATION]\n    Path /small/*\n    MaxBodySize 10\n[ROUTES]\n    *.sh cgi\n    /* static", plugins=["cgi"])
@@ -102,7 +102,7 @@ def test_content_of_unknown_length(start, site, target, status):
 
 @needs_regex
 @pytest.mark.parametrize("target, limit", [("/u/12", 5), ("/u/12/", 100), ("/u/x", 100), ("/x.Up", 7), ("/a b", 7), ("/plain", 7)])
-def test_regular_expressions(start, target, limit):
+def test_location_path_may_be_a_regex(start, target, limit):
     server = start("MaxBodySize 100", r"""
 [LOCATION]
     Path         ~ ^/u/\d+$
@@ -115,7 +115,7 @@ def test_regular_expressions(start, target, limit):
         assert post(server, target.replace(" ", "%20"), size).status == status, size
 
 
-# Clocks
+# Timeouts
 
 def answers(start, host, below, **how):
     routes = "\n[ROUTES]\n    */verdict verdict\n    */timer timer\n    */sum sum\n    /* static"
@@ -123,7 +123,7 @@ def answers(start, host, below, **how):
 
 
 @needs_plugin
-def test_how_long_a_handler_may_wait(start):
+def test_location_handler_timeout_overrides_host(start):
     server = answers(start, "HandlerTimeout 1s", "[LOCATION]\n    Path /slow/*\n    HandlerTimeout unlimited",
                      server="HandlerTimeout 20s")
     assert server.get("/verdict?2", host="one.example").status == 504
@@ -131,14 +131,14 @@ def test_how_long_a_handler_may_wait(start):
 
 
 @needs_plugin
-def test_a_location_may_have_less_time_than_its_host(start):
+def test_location_handler_timeout_may_be_shorter(start):
     server = answers(start, "", "[LOCATION]\n    Path /fast/*\n    HandlerTimeout 200ms", server="HandlerTimeout 20s")
     assert server.get("/fast/verdict?2", host="one.example").status == 504
     assert server.get("/timer?500", host="one.example").status == 200
 
 
 @needs_plugin
-def test_how_fast_content_must_come(start):
+def test_location_min_rate_applies_to_request_body(start):
     server = answers(start, "", "[LOCATION]\n    Path /slow/*\n    MinRate off\n[LOCATION]\n    Path /fast/*\n    MinRateInterval 1s",
                      server="MinRate 1K\nMinRateInterval 1h")
     with server.connect() as slow, server.connect() as fast:
@@ -150,14 +150,14 @@ def test_how_fast_content_must_come(start):
         assert slow.read("POST").status == 200
 
 
-def test_how_fast_an_answer_must_be_taken(start, site):
+def test_location_min_rate_applies_to_response(start, site):
     site.add("big", bytes(6 << 20))
     site.add("slow/big", bytes(6 << 20))
     server = start("", "[LOCATION]\n    Path /slow/*\n    MinRate off", server="MinRate 1K\nMinRateInterval 1s\nAccessLog log")
     with server.connect(receive_buffer=4096) as slow, server.connect(receive_buffer=4096) as fast:
         slow.ask("/slow/big", host="one.example")
         fast.ask("/big", host="one.example")
-        wait_for_lines(server, "log", 1)  # the one that is cut off
+        wait_for_lines(server, "log", 1)  # the response that is cut off
         assert len(slow.read().body) == 6 << 20
     wait_for_lines(server, "log", 2)
     assert [line.split()[6] for line in lines(server, "log")] == ["/big", "/slow/big"]
@@ -189,21 +189,21 @@ LOGS = """
 """
 
 
-def test_each_has_its_own_log(start):
+def test_location_has_its_own_access_log(start):
     server = start("AccessLog one.log", LOGS, server="AccessLog all.log\nAccessLogFormat json")
     for target, host in (("/", "one"), ("/api/a", "one"), ("/health", "one"), ("/api/a", "two"), ("/short", "one")):
         server.get(target, host=f"{host}.example")
-    assert post(server, "/api/b", 11).status == 413  # before any handler
+    assert post(server, "/api/b", 11).status == 413  # refused before any handler runs
     server.stop()
     of_all, of_one, of_api = (lines(server, name) for name in ("all.log", "one.log", "api.log"))
     assert [json.loads(line)["host"] for line in of_all] == ["two.example"]
     assert [(json.loads(line)["target"], json.loads(line)["status"]) for line in of_api] == [("/api/a", 404), ("/api/b", 413)]
-    # The format comes from [SERVER] where [HOST] and [LOCATION] name none.
+    # Without a format in [HOST] or [LOCATION], the format of [SERVER] applies.
     assert json.loads(of_one[0])["target"] == "/" and re.match(r"\d\d:\d\d:\d\d 404 GET /short ", of_one[1])
     assert len(of_one) == 2
 
 
-def test_one_location_alone_may_be_logged(start):
+def test_access_log_of_single_location_needs_no_other_log(start):
     server = start("", "[LOCATION]\n    Path /api/*\n    AccessLog api.log")
     for target in ("/", "/api/x", "/"):
         server.get(target, host="one.example")
@@ -212,7 +212,7 @@ def test_one_location_alone_may_be_logged(start):
 
 
 @needs_regex
-def test_a_search_that_is_given_up_frees_from_no_limit_and_no_log(start):
+def test_location_regex_over_limit_keeps_strict_limit_and_log(start):
     server = start("AccessLog one.log\nMaxBodySize 10", """
 [LOCATION]
     Path ~ (?:a|aa)+$
@@ -223,16 +223,16 @@ def test_a_search_that_is_given_up_frees_from_no_limit_and_no_log(start):
     MaxBodySize 1M
 """)
     evil = "/" + "a" * 3000 + "!"
-    assert post(server, "/aa", 11).status == 405, "its own limit"
-    assert post(server, evil, 11).status == 413, "that of the host, which is stricter"
+    assert post(server, "/aa", 11).status == 405, "the location's own limit"
+    assert post(server, evil, 11).status == 413, "the stricter limit of the host"
     server.err.wait_for(r"the search for the paths of the \[LOCATION\] at \S+:\d+ was given up")
     server.stop()
-    (line,) = lines(server, "one.log")  # `AccessLog off` holds for what matches alone
-    assert evil.startswith(line.split()[6])  # cut where it is very long
+    (line,) = lines(server, "one.log")  # `AccessLog off` applies only to a definite match
+    assert evil.startswith(line.split()[6])  # very long targets are truncated
 
 
 @pytest.mark.http1
-def test_what_has_no_path_is_logged_by_the_default_host(start):
+def test_requests_without_path_are_logged_by_default_host(start):
     server = start("AccessLog one.log", "[LOCATION]\n    Path /*\n    AccessLog paths.log", server="AccessLog all.log")
     with server.connect() as c:
         c.send(b"nonsense\r\n\r\n").read()
@@ -245,7 +245,7 @@ def test_what_has_no_path_is_logged_by_the_default_host(start):
     assert not lines(server, "all.log") and not lines(server, "paths.log")
 
 
-def test_logs_are_opened_again(start):
+def test_location_logs_are_reopened(start):
     server = start("AccessLog one.log", LOGS)
     for target in ("/", "/api/a"):
         server.get(target, host="one.example")
@@ -261,7 +261,7 @@ def test_logs_are_opened_again(start):
     assert sum(len(lines(server, name)) for name in ("api.log", "api.log.old")) == 2
 
 
-def test_a_relative_name_starts_at_the_folder_of_its_file(monkey, site, tmp_path):
+def test_location_log_path_is_relative_to_its_config_file(monkey, site, tmp_path):
     site.add("index.html", "hello")
     (tmp_path / "hosts").mkdir()
     (tmp_path / "hosts" / "one.conf").write_text(
@@ -273,10 +273,10 @@ def test_a_relative_name_starts_at_the_folder_of_its_file(monkey, site, tmp_path
     assert len(lines(server, "hosts/one.log")) == len(lines(server, "hosts/x.log")) == 1
 
 
-# Neighbours
+# Interaction with other features
 
-def test_the_path_counts_that_the_client_asks_for(start):
-    """A rewrite changes neither limits nor logs: content is limited before it is read."""
+def test_location_matches_the_original_path(start):
+    """A rewrite changes neither limits nor logs: the body is limited before any handler reads it."""
     below = LOGS + "[REWRITE]\n    Rewrite prefix /old /api\n    Rewrite prefix /api/new /new\n[ROUTES]\n    /* status 200"
     server = start("MaxBodySize 100\nAccessLog one.log", below, plugins=["rewrite"])
     assert post(server, "/old/x", 100).status == 200
@@ -287,7 +287,7 @@ def test_the_path_counts_that_the_client_asks_for(start):
     assert len(lines(server, "one.log")) == len(lines(server, "api.log")) == 2
 
 
-def test_a_fallback_and_index_files_change_nothing(start, site):
+def test_location_is_unaffected_by_fallback_and_index_files(start, site):
     site.add("api/index.html", "index")
     server = start("Fallback index.html\nAccessLog one.log", LOGS)
     assert server.get("/api/", host="one.example").text == "index"
@@ -296,7 +296,7 @@ def test_a_fallback_and_index_files_change_nothing(start, site):
     assert len(lines(server, "api.log")) == 2 and not lines(server, "one.log")
 
 
-def test_the_plugin_logger_replaces_them(start, tmp_path):
+def test_location_logs_are_replaced_by_logger_plugin(start, tmp_path):
     server = start("", LOGS + "[LOGGER]\n    AccessLog logger.log\n    Format %U", plugins=["logger"],
                    server="AccessLog all.log\nAccessLogFormat combined")
     for target in ("/", "/api/a", "/health"):
@@ -308,7 +308,7 @@ def test_the_plugin_logger_replaces_them(start, tmp_path):
     assert not lines(server, "all.log") and not lines(server, "api.log")
 
 
-def test_a_reload_changes_them(start):
+def test_location_limits_and_logs_change_on_reload(start):
     server = start("MaxBodySize 100\nAccessLog one.log", SIZES)
     assert post(server, "/up/a", 5000).status == 405
     text = server.config.read_text()
@@ -321,7 +321,7 @@ def test_a_reload_changes_them(start):
     assert len(lines(server, "one.log")) == 1 and len(lines(server, "up.log")) == 2
 
 
-def test_requests_of_one_connection_have_each_their_own(start):
+def test_location_applies_to_each_request_of_connection(start):
     server = start("MaxBodySize 100\nAccessLog one.log", LOGS)
     with server.connect() as c:
         for target in ("/", "/api/a", "/health", "/", "/api/b"):
@@ -330,7 +330,7 @@ def test_requests_of_one_connection_have_each_their_own(start):
     assert len(lines(server, "one.log")) == len(lines(server, "api.log")) == 2
 
 
-# What is printed
+# Printed configuration
 
 PRINTED = """[SERVER]
     MaxBodySize 7K
@@ -359,7 +359,7 @@ def configuration(site, tmp_path):
 
 
 @pytest.mark.over("h1", why="it is about a configuration")
-def test_they_are_printed(run, configuration, tmp_path):
+def test_locations_appear_in_printed_config(run, configuration, tmp_path):
     printed = run("-T", "-c", configuration).out
     found = re.findall(r"^    (Path|MaxBodySize|HandlerTimeout|MinRate|AccessLog|AccessLogFormat) +(.+)", printed, re.MULTILINE)
     log = f"{tmp_path}/one.log"
@@ -381,7 +381,7 @@ def test_they_are_printed(run, configuration, tmp_path):
     ("/a%20b?c", r'/up/\* "/a b" \*.iso \(\S+monkey.conf:7\)', "MaxBodySize unlimited, HandlerTimeout 9s, .*", "off"),
     ("/api/x", r"/api/\* \(\S+monkey.conf:12\)", "MaxBodySize 7K, .* MinRate off, .*", "{}/one.log json"),
 ])
-def test_they_are_explained(run, configuration, tmp_path, target, location, limits, log):
+def test_locations_appear_in_explain(run, configuration, tmp_path, target, location, limits, log):
     said = run("-c", configuration, "explain", "GET", target).out
     assert bool(re.search("^location", said, re.MULTILINE)) == bool(location)
     assert not location or re.search(rf"^location  {location}$", said, re.MULTILINE), said

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each method gets (RFC 9110, section 9)."""
+"""Request methods (RFC 9110, section 9)."""
 import gzip
 
 import pytest
@@ -28,7 +28,7 @@ def prepare(monkey, site):
 
 @pytest.fixture
 def server(lasting):
-    """For tests that only ask."""
+    """For tests that only send requests."""
     return lasting(prepare)
 
 
@@ -54,11 +54,11 @@ def own(monkey, site):
     ("/moved", {}, 308),
     ("/gone", {}, 410),
 ])
-def test_head_is_get_without_content(server, target, fields, status):
+def test_head_equals_get_without_body(server, target, fields, status):
     with server.connect() as c:
         get = c.get(target, "GET", fields)
         head = c.get(target, "HEAD", fields)
-        assert c.get("/a.txt").text == "hello", "behind HEAD the next answer begins at once"
+        assert c.get("/a.txt").text == "hello", "the next response follows HEAD immediately"
     assert get.status == head.status == status
     assert [f for f in head.fields if f[0].lower() != "date"] == [f for f in get.fields if f[0].lower() != "date"]
     assert head.body == b""
@@ -67,13 +67,13 @@ def test_head_is_get_without_content(server, target, fields, status):
 
 
 def test_head_ignores_range(server):
-    """Range is defined for GET alone (RFC 9110, section 14.2)."""
+    """Range is defined only for GET (RFC 9110, section 14.2)."""
     reply = server.get("/a.txt", "HEAD", {"Range": "bytes=0-1"})
     assert (reply.status, reply["Content-Length"]) == (200, "5")
 
 
 @pytest.mark.parametrize("target", ["/", "/a.txt", "*"])
-def test_options_says_what_is_allowed(server, target):
+def test_options_lists_allowed_methods(server, target):
     with server.connect() as c:
         reply = c.get(target, "OPTIONS")
         assert reply.status == 200 and set(reply.tokens("Allow")) == ALLOWED
@@ -81,7 +81,7 @@ def test_options_says_what_is_allowed(server, target):
         assert c.get("/a.txt").text == "hello"
 
 
-def test_options_with_content(server):
+def test_options_with_body_is_accepted(server):
     with server.connect() as c:
         assert c.get("*", "OPTIONS", body=b"GET / HTTP/1.1\r\n\r\n").status == 200
         assert c.get("/a.txt").text == "hello"
@@ -89,7 +89,7 @@ def test_options_with_content(server):
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "TRACE"])
 @pytest.mark.parametrize("target", ["/", "/a.txt", "/folder/"])
-def test_files_are_only_read(own, site, method, target):
+def test_static_files_refuse_write_methods(own, site, method, target):
     body = b"" if method in ("DELETE", "TRACE") else b"new"
     with own.connect() as c:
         reply = c.get(target, method, {"X-Secret": "do not echo me"}, body)
@@ -107,7 +107,7 @@ def test_connect_is_refused(server):
 
 
 @pytest.mark.parametrize("method", ["BREW", "get", "Get", "X", "PROPFIND", "A-B.C!#$%&'*+^_`|~9", "M" * 32])
-def test_unknown_methods(server, method):
+def test_unknown_method_is_not_implemented(server, method):
     with server.connect() as c:
         reply = c.get("/a.txt", method)
         assert reply.status == 501 and "501 Not Implemented" in reply.text
@@ -115,7 +115,7 @@ def test_unknown_methods(server, method):
             assert c.get("/a.txt").text == "hello"
 
 
-def test_routes_without_files_answer_any_method(server):
+def test_routes_without_files_accept_any_method(server):
     with server.connect() as c:
         for method in ("GET", "POST", "DELETE", "OPTIONS", "BREW"):
             body = b"x" if method == "POST" else b""

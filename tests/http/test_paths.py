@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nothing outside of the root is ever served, however one asks for it; nor what is hidden or behind a link."""
+"""Paths never lead outside of the document root, to hidden files, or through forbidden symbolic links."""
 import os
 import random
 import re
@@ -17,7 +17,7 @@ SECRET = "this must never be served"
 
 @pytest.fixture
 def outside(tmp_path):
-    """Secrets beside the root, and above it."""
+    """Secret files beside and above the document root."""
     for name in ("secret.txt", "site2/secret.txt", "outside/secret.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(SECRET)
@@ -35,7 +35,7 @@ SLASHES = ["/", "//", "/./", "\\", "%2f", "%5c", "%252f", "/%2e/", "%c0%af", "/;
 
 @pytest.mark.slow
 @pytest.mark.over("h1", "h2", why="TLS hands on the same bytes, and these are ten thousand requests")
-def test_no_trick_leaves_the_root(monkey, site, outside):
+def test_path_tricks_never_leave_document_root(monkey, site, outside):
     site.add("a/b/x.txt", "fine")
     site.add("...", "dots")
     server = monkey(server="KeepAliveRequests 0", host="DotFiles on")
@@ -59,11 +59,11 @@ def test_no_trick_leaves_the_root(monkey, site, outside):
 
 
 @pytest.mark.slow
-def test_no_random_path_leaves_the_root(monkey, site, outside, protocol):
+def test_path_of_random_bytes_never_leaves_document_root(monkey, site, outside, protocol):
     site.add("a/x.txt", "fine")
     site.add("index.html", "index")
     (site / "up").symlink_to("..")
-    rng = random.Random(protocol)  # together they try 4000 paths
+    rng = random.Random(protocol)  # 4000 paths over all protocols
     pieces = ["..", ".", "/", "//", "%2e", "%2E", "%2f", "\\", "%5c", "a", "up", "secret.txt", "outside", "site",
               "%00", "%", "?", "#", ";", "x.txt", "%c0%ae", " ", "~", "%25", "index.html"]
     server = monkey(server="KeepAliveRequests 0", host="DotFiles on")
@@ -73,7 +73,7 @@ def test_no_random_path_leaves_the_root(monkey, site, outside, protocol):
         c.ask(target)
         try:
             reply = c.read()
-        except Closed as error:  # no value of a field ends with a blank
+        except Closed as error:  # a header value cannot end with a space
             assert error.code == "PROTOCOL_ERROR" and target.endswith(" ")
             continue
         assert reply.status in (200, 301, 400, 403, 404), target
@@ -101,7 +101,7 @@ def few_files(monkey, site):
     ("/a/x.txt%3f", 404), ("/a/x.txt%23", 404), ("/a/x.txt/.", 404), ("/a/.", 403), ("/a/b/..", 403), ("/a/..", 200),
     ("/.", 200), ("/a/x.txt/..", 403), ("/a/%78.txt", 200), ("/a/%2578.txt", 404),
 ])
-def test_paths_that_look_odd(lasting, target, status):
+def test_unusual_paths_are_normalised_or_refused(lasting, target, status):
     reply = lasting(few_files).get(target)
     assert reply.status == status
     if status == 200:
@@ -132,7 +132,7 @@ def test_hidden_files_are_refused(lasting, name):
     assert server.get("/" + name + "-that-is-not-there").status in (403, 404)
 
 
-def test_what_is_well_known_is_served(monkey, site):
+def test_well_known_folder_is_served(monkey, site):
     site.add(".well-known/acme-challenge/token", "token")
     site.add(".well-known/index.html", "well known")
     server = monkey()
@@ -141,7 +141,7 @@ def test_what_is_well_known_is_served(monkey, site):
     assert server.get("/.well-known")["Location"] == "/.well-known/"
 
 
-def test_hidden_files_can_be_shown(monkey, site):
+def test_hidden_files_are_served_with_dot_files_on(monkey, site):
     for name in HIDDEN:
         site.add(name, name)
     server = monkey(host="DotFiles on")
@@ -154,7 +154,7 @@ def test_hidden_files_are_not_disclosed(monkey, site):
     site.add(".folder/x", "x")
     server = monkey()
     answers = [server.get(t) for t in ("/.there", "/.nothing", "/.folder", "/.folder/", "/.folder/none", "/.there/")]
-    pages = {re.sub(rb"<small>.*?</small>", b"", a.body) for a in answers}  # all but the time
+    pages = {re.sub(rb"<small>.*?</small>", b"", a.body) for a in answers}  # except for the time
     assert {a.status for a in answers} == {403} and len(pages) == 1
 
 
@@ -162,7 +162,7 @@ def test_hidden_files_are_not_disclosed(monkey, site):
 
 @pytest.fixture
 def links(site, outside):
-    """Links of every kind in a folder."""
+    """Creates symbolic links of every kind in a folder."""
     site.add("file.txt", "inside")
     site.add("folder/file.txt", "inside")
     site.add("folder/index.html", "inside")
@@ -184,7 +184,7 @@ NOWHERE = ["/self", "/one", "/two", "/broken", "/self/x"]
 ELSEWHERE = ["/etc/hostname", "/slash/etc/hostname", "/proc/secret.txt"]
 
 
-def test_links_are_off_unless_wanted(monkey, links):
+def test_symlinks_are_refused_by_default(monkey, links):
     server = monkey()
     for target in INSIDE + OUTSIDE + NOWHERE + ELSEWHERE + ["/dir", "/out", "/etc/", "/slash"]:
         reply = server.get(target)
@@ -193,18 +193,18 @@ def test_links_are_off_unless_wanted(monkey, links):
     assert server.get("/folder/").text == "inside"
 
 
-def test_links_can_be_on(monkey, links):
+def test_symlinks_are_followed_if_enabled(monkey, links):
     server = monkey(host="FollowSymlinks on")
     for target in INSIDE:
         assert server.get(target).text == "inside", target
     for target in OUTSIDE:
-        assert server.get(target).text == SECRET, "out of the root too: that is what following them means"
+        assert server.get(target).text == SECRET, "also out of the document root: FollowSymlinks means that"
     for target in NOWHERE:
         assert server.get(target).status in (403, 404), target
     assert server.get("/dir")["Location"] == "/dir/"
 
 
-def test_links_of_the_same_owner(monkey, links):
+def test_symlinks_with_matching_owner_are_followed(monkey, links):
     server = monkey(host="FollowSymlinks owner")
     for target in INSIDE:
         assert server.get(target).text == "inside", target
@@ -215,7 +215,7 @@ def test_links_of_the_same_owner(monkey, links):
 
 
 @needs_root
-def test_links_to_what_another_owns(monkey, links, outside):
+def test_symlinks_to_files_of_another_owner_are_refused(monkey, links, outside):
     for path in (outside / "secret.txt", links / "folder"):
         os.chown(path, 12345, 12345)
     os.lchown(links / "chain.txt", 12345, 12345)
@@ -223,28 +223,28 @@ def test_links_to_what_another_owns(monkey, links, outside):
     for target in ("/dir/file.txt", "/dir/", "/around/file.txt", "/chain.txt", "/folder/up/dir/up/link.txt"):
         assert server.get(target).status == 403, target
     for target in ("/out/secret.txt", "/absolute/secret.txt"):
-        assert server.get(target).text == SECRET, "the link and its folder are of one owner, and the file is no link"
+        assert server.get(target).text == SECRET, "the link and its folder have the same owner, and the file itself is no link"
     assert server.get("/link.txt").text == "inside"
-    assert server.get("/folder/file.txt").text == "inside", "without a link owners do not count"
+    assert server.get("/folder/file.txt").text == "inside", "owners are checked only for links"
     os.lchown(links / "dir", 12345, 12345)
     assert monkey(host="FollowSymlinks owner").get("/dir/file.txt").text == "inside"
 
 
-def test_an_index_that_is_a_link(monkey, links):
+def test_index_file_may_be_a_symlink_if_enabled(monkey, links):
     (links / "folder/index.html").unlink()
     assert monkey().get("/folder/").status == 403
     assert monkey(host="FollowSymlinks on").get("/folder/").text == "inside"
 
 
-def test_the_root_itself_may_be_a_link(monkey, site, tmp_path):
+def test_document_root_may_be_a_symlink(monkey, site, tmp_path):
     site.add("a.txt", "hello")
     (tmp_path / "current").symlink_to("site")
     assert monkey(root="current").get("/a.txt").text == "hello"
 
 
 @pytest.mark.parametrize("how", ["off", "owner", "on"])
-def test_no_dots_through_links(monkey, links, how):
-    """`..` is taken back in the path that was asked for, never in the folder that a link leads to."""
+def test_dot_dot_never_passes_through_a_symlink(monkey, links, how):
+    """`..` is removed from the request path, and never resolved in the folder that a link leads to."""
     server = monkey(host=f"FollowSymlinks {how}")
     for target in ("/out/../secret.txt", "/dir/../../secret.txt", "/out/../outside/secret.txt"):
         assert SECRET not in server.get(target).text
@@ -252,8 +252,8 @@ def test_no_dots_through_links(monkey, links, how):
 
 
 @pytest.mark.slow
-def test_a_link_that_appears_and_goes_never_leads_out(monkey, site, outside):
-    """A folder is replaced by a link, again and again, while it is requested."""
+def test_symlink_race_never_leads_outside(monkey, site, outside):
+    """A thread replaces a folder by a link and back while a client requests it."""
     site.add("d/secret.txt", "inside")
     site.add("real/secret.txt", "inside")
     server = monkey(server="OpenFileCacheTTL 0\nKeepAliveRequests 0")
@@ -280,7 +280,7 @@ def test_a_link_that_appears_and_goes_never_leads_out(monkey, site, outside):
     assert server.get("/d/secret.txt").text == "inside"
 
 
-def test_the_sandbox_makes_no_difference(monkey, site):
+def test_sandbox_does_not_change_responses(monkey, site):
     site.add("a b/ä.txt", "hello")
     for sandbox in ("on", "off"):
         server = monkey(server=f"Sandbox {sandbox}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of files (RFC 9110, section 14), in files of every size."""
+"""Range requests (RFC 9110, section 14) for files of all sizes."""
 import os
 import random
 import re
@@ -19,7 +19,7 @@ def prepare(monkey, site):
 
 @pytest.fixture
 def server(lasting):
-    """For tests that only ask."""
+    """For tests that only send requests."""
     return lasting(prepare)
 
 
@@ -28,7 +28,7 @@ def ask(server, value, target="/a.bin", **fields):
 
 
 def parts_of(reply):
-    """The parts of a multipart/byteranges: (type, first, last, size, content) of each."""
+    """The parts of a multipart/byteranges body: (type, first, last, size, content) of each."""
     boundary = re.fullmatch(r"multipart/byteranges; boundary=([0-9A-Za-z'()+_,./:=?-]{1,70})",
                             reply["Content-Type"])[1].encode()
     head, *parts, tail = reply.body.split(b"\r\n--" + boundary)
@@ -51,7 +51,7 @@ def parts_of(reply):
     ("bytes=1-2,", 1, 2), ("bytes=,1-2", 1, 2), pytest.param("bytes= 1-2 ", 1, 2, marks=pytest.mark.http1), ("bytes=1-2,200000-", 1, 2),
     ("bytes=18446744073709551615-,1-2", 1, 2),
 ])
-def test_one_range(server, value, first, last):
+def test_range_returns_requested_bytes(server, value, first, last):
     reply = ask(server, value)
     assert (reply.status, reply["Content-Range"]) == (206, f"bytes {first}-{last}/{SIZE}")
     assert reply.body == CONTENT[first:last + 1]
@@ -61,14 +61,14 @@ def test_one_range(server, value, first, last):
         assert reply[name] == whole[name]
 
 
-def test_ranges_are_offered(server):
+def test_accept_ranges_is_announced(server):
     assert server.get("/a.bin")["Accept-Ranges"] == "bytes"
     assert server.get("/a.bin", "HEAD")["Accept-Ranges"] == "bytes"
 
 
 @pytest.mark.parametrize("value", ["bytes=100000-", "bytes=100000-200000", "bytes=-0", "bytes=18446744073709551616-",
                                    "bytes=200000-,-0,300000-"])
-def test_ranges_that_cannot_be(server, value):
+def test_range_that_is_unsatisfiable_gets_416(server, value):
     reply = ask(server, value)
     assert (reply.status, reply["Content-Range"]) == (416, f"bytes */{SIZE}")
     assert "Content-Encoding" not in reply and len(reply.body) < 5000
@@ -79,13 +79,13 @@ def test_ranges_that_cannot_be(server, value):
     "bytes=+1-2", "bytes=1 -2", "bytes=1- 2", "bytes 1-2", "lines=1-2", "bytes=0x1-0x2", "byte=1-2", "bytes=--1",
     "bytes=1-2,x", "bytes=,", "bytes=1.5-2", "bytes==1-2",
 ])
-def test_what_is_no_range_is_ignored(server, value):
+def test_range_that_is_invalid_is_ignored(server, value):
     reply = ask(server, value, "/a.txt")
     assert (reply.status, reply.text) == (200, "0123456789") and "Content-Range" not in reply
 
 
-def test_range_twice(server):
-    """It is not a list, so its meaning is unclear."""
+def test_range_header_twice_is_ambiguous(server):
+    """Range is not a list header, so its meaning is unclear."""
     reply = server.get("/a.txt", fields=[("Range", "bytes=1-2"), ("Range", "bytes=4-5")])
     assert reply.status in (200, 206)
     if reply.status == 206:
@@ -99,7 +99,7 @@ def test_range_twice(server):
     ("bytes=0-9,200000-300000,-5", [(0, 9), (SIZE - 5, SIZE - 1)]),
     ("bytes=0-9999,20000-79999,90000-", [(0, 9999), (20000, 79999), (90000, SIZE - 1)]),
 ])
-def test_several_ranges(server, value, expected):
+def test_ranges_several_are_sent_as_multipart(server, value, expected):
     reply = ask(server, value)
     assert reply.status == 206 and "Content-Range" not in reply
     parts = parts_of(reply)
@@ -111,7 +111,7 @@ def test_several_ranges(server, value, expected):
 
 @pytest.mark.parametrize("value, body", [("bytes=0-4,5-9", b"0123456789"), ("bytes=0-5,2-3", b"012345"),
                                          ("bytes=2-3,0-5", b"012345"), ("bytes=0-,-5", b"0123456789")])
-def test_ranges_that_meet_become_one(server, value, body):
+def test_ranges_that_overlap_or_touch_are_merged(server, value, body):
     reply = ask(server, value, "/a.txt")
     assert (reply.status, reply.body) == (206, body)
     assert reply["Content-Range"] == f"bytes {0}-{len(body) - 1}/10"
@@ -120,41 +120,41 @@ def test_ranges_that_meet_become_one(server, value, body):
 @pytest.mark.parametrize("value", ["bytes=" + ",".join(f"{i * 10}-{i * 10}" for i in range(17)),
                                    "bytes=" + ",".join(["0-"] * 1000), "bytes=" + "0-0,2-2," * 800,
                                    "bytes=" + "," * 3000])
-def test_floods_of_ranges_are_ignored(server, value):
+def test_ranges_beyond_limit_are_ignored(server, value):
     reply = ask(server, value)
     assert (reply.status, len(reply.body)) == (200, SIZE)
 
 
-def test_sixteen_ranges_are_no_flood(server):
+def test_ranges_up_to_sixteen_are_allowed(server):
     reply = ask(server, "bytes=" + ",".join(f"{i * 10}-{i * 10 + 4}" for i in range(16)))
     assert [content for *_, content in parts_of(reply)] == [CONTENT[i * 10:i * 10 + 5] for i in range(16)]
 
 
-def test_parts_of_a_page_carry_its_type(monkey, site):
+def test_multipart_parts_have_the_type_of_the_file(monkey, site):
     site.add("a.html", "0123456789")
     reply = ask(monkey(), "bytes=0-1,8-9", "/a.html")
     assert [p[0] for p in parts_of(reply)] == ["text/html; charset=utf-8"] * 2
 
 
-def test_boundaries_differ(server):
+def test_multipart_boundaries_are_unique(server):
     assert len({ask(server, "bytes=0-1,8-9", "/a.txt")["Content-Type"] for _ in range(5)}) == 5
 
 
-def test_an_empty_file(server):
+def test_range_of_empty_file_is_unsatisfiable(server):
     for value in ("bytes=0-", "bytes=0-0"):
         reply = ask(server, value, "/empty.txt")
         assert (reply.status, reply["Content-Range"]) == (416, "bytes */0")
-    reply = ask(server, "bytes=-5", "/empty.txt")  # satisfiable, but there is no Content-Range for nothing
+    reply = ask(server, "bytes=-5", "/empty.txt")  # satisfiable, but Content-Range cannot express an empty range
     assert (reply.status, reply.body) == (200, b"")
 
 
 @pytest.mark.parametrize("method", ["HEAD", "POST", "OPTIONS"])
-def test_ranges_are_for_get(server, method):
+def test_range_is_ignored_for_other_methods(server, method):
     reply = server.get("/a.txt", method, {"Range": "bytes=1-2"}, b"x" if method == "POST" else b"")
     assert reply.status in (200, 405) and "Content-Range" not in reply
 
 
-def test_ranges_can_be_off(monkey, site):
+def test_ranges_can_be_disabled(monkey, site):
     site.add("a.txt", "0123456789")
     server = monkey(server="Resume off")
     reply = ask(server, "bytes=1-2", "/a.txt")
@@ -162,7 +162,7 @@ def test_ranges_can_be_off(monkey, site):
     assert ask(server, "bytes=50-", "/a.txt").status == 200
 
 
-def test_a_file_beyond_4_gb(monkey, site):
+def test_ranges_beyond_4_gb_are_exact(monkey, site):
     size = (5 << 30) + 10
     marks = {0: b"begin", (2 << 30) - 2: b"two", (4 << 30) - 2: b"four", size - 3: b"end"}
     with open(site / "large.bin", "wb") as f:
@@ -181,13 +181,13 @@ def test_a_file_beyond_4_gb(monkey, site):
         reply = c.get("/large.bin", fields={"Range": f"bytes={(4 << 30) - 3}-{(4 << 30) + 3},-4"})
         assert [p[4] for p in parts_of(reply)] == [b"\0four\0\0", b"\0end"]
         assert c.get("/large.bin", fields={"Range": f"bytes={size}-"})["Content-Range"] == f"bytes */{size}"
-        c.ask("/large.bin", fields={"Range": f"bytes={(4 << 30) - 100}-"})  # more than 32 bits of length
+        c.ask("/large.bin", fields={"Range": f"bytes={(4 << 30) - 100}-"})  # a length of more than 32 bits
         assert c.read_head()["Content-Length"] == str(size - (4 << 30) + 100)
         assert c.read_exactly(103)[-5:] == b"four\0"
 
 
-def test_ranges_of_many_sizes(monkey, site):
-    """Files in memory, files on disk, and the borders between, put together from pieces."""
+def test_ranges_of_cached_and_uncached_files_reassemble(monkey, site):
+    """Cached files, uncached files, and sizes around the limit, reassembled from ranges."""
     rng = random.Random(3)
     server = monkey(server="InlineFileMax 8K")
     for size in (1, 2, 4095, 8191, 8192, 8193, 65536, 1_000_003):
@@ -203,7 +203,7 @@ def test_ranges_of_many_sizes(monkey, site):
         assert got == content
 
 
-def test_many_large_parts_of_a_large_file(monkey, site):
+def test_ranges_large_parts_arrive_complete(monkey, site):
     content = os.urandom(4 << 20)
     site.add("a.bin", content)
     ranges = [(i << 18, (i << 18) + 200_000) for i in range(16)]

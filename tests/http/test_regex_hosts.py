@@ -40,18 +40,18 @@ def explain(server, url):
     ("a.example", "mixed"), ("B.example:1", "mixed"), ("plain.example", "mixed"), ("x.mixed.example", "mixed"),
     ("c.example", "first"), ("[::2]", "six"), ("[::2]:80", "six"), ("[::3]", "first"), ("w" * 300 + ".example", "first"),
 ])
-def test_exact_names_then_wildcards_then_regular_expressions_in_order(server, host, expected):
+def test_host_names_match_exact_then_wildcard_then_regex(server, host, expected):
     assert server.get("/", host=host).text == expected
 
 
-def test_the_first_of_two_that_match(monkey, hosts):
+def test_host_first_matching_regex_wins(monkey, hosts):
     server = monkey(root=None, sections=hosts.replace("*.example.com", "wild.example"))
     assert server.get("/", host="www1.example.com").text == "www"
     assert server.get("/", host="www1.example.org").text == "late"
     assert server.get("/", host="www7.example.com").text == "exact"
 
 
-def test_reloads(server):
+def test_host_regex_order_follows_reload(server):
     for i in range(1, 4):
         assert server.get("/", host="late.example").text == "late"
         server.tell(1)
@@ -63,7 +63,7 @@ def test_reloads(server):
     assert server.get("/", host="later.example").text == "late"
 
 
-def test_a_search_that_is_given_up_does_not_match(monkey, tmp_path):
+def test_host_regex_over_limit_does_not_match(monkey, tmp_path):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "index.html").write_text(name)
@@ -73,7 +73,7 @@ def test_a_search_that_is_given_up_does_not_match(monkey, tmp_path):
     assert server.get("/", host="a" * 60 + "-").text == "two"
 
 
-def test_explain_says_which(server):
+def test_host_regex_appears_in_explain(server):
     text = explain(server, "http://late.example/")
     assert r"host      ~^www1 (" in text and r"by the regular expression ~^late\." in text, text
     assert "by its name" in explain(server, "http://www7.example.com/")
@@ -81,7 +81,7 @@ def test_explain_says_which(server):
     assert "no host has this name: the default one" in explain(server, "http://nobody.example/")
 
 
-def test_the_effective_configuration_loads_again(server, tmp_path):
+def test_host_regex_survives_printed_config(server, tmp_path):
     text = subprocess.run([PROGRAM, "-T", "-c", server.config], capture_output=True, text=True, check=True).stdout
     assert r"~^www1 ~^late\." in text
     (tmp_path / "again.conf").write_text(text)
@@ -94,14 +94,14 @@ def test_the_effective_configuration_loads_again(server, tmp_path):
     ("~", "expected a regular expression behind the `~`"),
     ("a.example ~[", "`[` is not a regular expression: missing terminating ] for character class, at character 2"),
 ])
-def test_mistakes(site, tmp_path, run, names, message):
+def test_host_regex_that_is_invalid_is_rejected(site, tmp_path, run, names, message):
     config = tmp_path / "a.conf"
     config.write_text(f"[HOST]\n    DocumentRoot site\n    ServerName {names}\n")
     done = run("-t", "-c", config)
     assert done.code == 3 and "a.conf:3:16: error: " in done.err and message in done.err, done.err
 
 
-def test_two_hosts_with_the_same_expression(site, tmp_path, run):
+def test_host_regex_used_twice_is_rejected(site, tmp_path, run):
     config = tmp_path / "a.conf"
     config.write_text("[HOST]\n    DocumentRoot site\n    ServerName ~^a$\n" * 2)
     done = run("-t", "-c", config)
@@ -111,8 +111,8 @@ def test_two_hosts_with_the_same_expression(site, tmp_path, run):
 
 
 @pytest.mark.over("h1", why="it speaks HTTP/1.0")
-def test_an_expression_is_never_the_name_of_an_answer(monkey, site):
-    """HTTP/1.0 without Host: neither variables nor programs get the pattern in place of a name."""
+def test_host_regex_is_never_used_as_server_name(monkey, site):
+    """HTTP/1.0 without Host: neither variables nor scripts get the pattern as the server name."""
     site.add("index.html", "x")
     site.add("cgi-bin/name", "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n%s' \"$SERVER_NAME\"\n", mode=0o755)
     server = monkey(plugins=["headers", "cgi"], host="ServerName ~^a plain.example",

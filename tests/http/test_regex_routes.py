@@ -26,7 +26,7 @@ def explain(server, target):
 
 
 @regex
-def test_the_first_that_matches_decides(monkey, site):
+def test_route_first_matching_regex_wins(monkey, site):
     site.add("a/1.txt", "one")
     site.add("a/x.txt", "x")
     server = monkey(sections=routes(r"~ ^/a/\d+\.txt$  status 410", r"~\.(?:php|pl)$  status 403", r"~ (?i)secret  status 401",
@@ -42,7 +42,7 @@ def test_the_first_that_matches_decides(monkey, site):
 
 
 @regex
-def test_a_method_and_a_handler_that_passes_go_on(monkey, site):
+def test_route_regex_falls_through_on_method_or_declining_handler(monkey, site):
     site.add("a.txt", "file")
     server = monkey(sections=routes(r"~ ^/a  static", r"~ ^/form$  redirect 303 /a.txt", r"~ .  status 410"))
     assert server.get("/a.txt").text == "file"
@@ -51,8 +51,8 @@ def test_a_method_and_a_handler_that_passes_go_on(monkey, site):
 
 
 @regex
-def test_scripts_are_never_sent_as_text(monkey, site):
-    """Index files, pages for errors and the Fallback are judged by the routes, too."""
+def test_route_regex_never_sends_script_source(monkey, site):
+    """The routes also apply to index files, error pages and the Fallback."""
     for name in ("index.php", "404.php", "app.php"):
         site.add(name, "<?php source ?>")
     server = monkey(host="Index index.php\nFallback app.php",
@@ -62,7 +62,7 @@ def test_scripts_are_never_sent_as_text(monkey, site):
 
 
 @regex
-def test_guards_and_aliases_judge_the_same_path(monkey, site, tmp_path):
+def test_auth_and_alias_apply_to_the_path_that_routes_match(monkey, site, tmp_path):
     users.add(tmp_path / "users", "ana", "secret", "-b", "bcrypt", "-r", "4")
     site.add("files/a.txt", "file")
     site.add("files/secret.txt", "secret")
@@ -77,7 +77,7 @@ def test_guards_and_aliases_judge_the_same_path(monkey, site, tmp_path):
 
 
 @regex
-def test_a_rewrite_is_judged_again(monkey, site):
+def test_route_regex_applies_to_rewritten_path(monkey, site):
     site.add("a.txt", "file")
     server = monkey(plugins=["rewrite"], sections=routes(r"~ ^/private/  status 403", "/*  static") + r"""
 [REWRITE]
@@ -89,14 +89,14 @@ def test_a_rewrite_is_judged_again(monkey, site):
     assert server.get("/u/x").text == "file"
 
 
-# A search that is given up
+# Regex match limits
 
 EVIL = "/" + "a" * 3000 + "!"
 
 
 @regex
 @pytest.mark.parametrize("pattern", ["^/(a+)+$", "(a+)+$", "(?:a|aa)+$"])
-def test_a_search_that_is_given_up_never_leads_to_the_routes_below(monkey, site, pattern):
+def test_route_regex_over_limit_never_falls_through(monkey, site, pattern):
     site.add("a.txt", "file")
     server = monkey(sections=routes(f"~ {pattern}  status 403", "/*  status 200 below"))
     assert server.get("/aaa").status == 403
@@ -115,14 +115,14 @@ def test_a_search_that_is_given_up_never_leads_to_the_routes_below(monkey, site,
 
 @regex
 @pytest.mark.parametrize("pattern", [r"/files.*\.php$", r"files/[^.]*\.php", r"^/files/.*\.php$"])
-def test_a_plain_expression_searches_paths_of_any_length(monkey, site, pattern):
+def test_route_simple_regex_matches_paths_of_any_length(monkey, site, pattern):
     server = monkey(sections=routes(f"~ {pattern}  status 403", "/*  status 200 below"))
     for n in (10, 700, 800, 3000, 7900):
         assert server.get("/files/" + "p" * n).status == 200, n
         assert server.get("/files/" + "p" * n + ".php").status == 403, n
 
 
-# The configuration
+# Configuration
 
 @regex
 @pytest.mark.parametrize("line, column, message", [
@@ -138,7 +138,7 @@ def test_a_plain_expression_searches_paths_of_any_length(monkey, site, pattern):
     ("~ a nonsense", None, "nonsense"),
     ("x status 403", None, "`x` is not a pattern: it must begin with /, * or ~"),
 ])
-def test_mistakes(site, tmp_path, run, line, column, message):
+def test_route_regex_that_is_invalid_is_rejected(site, tmp_path, run, line, column, message):
     config = tmp_path / "a.conf"
     config.write_text(f"[HOST]\n    DocumentRoot site\n[ROUTES]\n    {line}\n")
     done = run("-t", "-c", config)
@@ -147,7 +147,7 @@ def test_mistakes(site, tmp_path, run, line, column, message):
 
 
 @regex
-def test_the_effective_configuration_loads_again(monkey, tmp_path):
+def test_route_regex_survives_printed_config(monkey, tmp_path):
     server = monkey(sections=routes(r"~ ^/(?<n>\d+)$ status 403", r"~\.php$ status 404", "/* static"))
     text = subprocess.run([PROGRAM, "-T", "-c", server.config], capture_output=True, text=True, check=True).stdout
     assert "    ~ ^/(?<n>\\d+)$ status 403\n    ~\\.php$ status 404\n    /* static\n" in re.sub(r"(?<=\S) +(?=\S)", " ", text)
@@ -156,7 +156,7 @@ def test_the_effective_configuration_loads_again(monkey, tmp_path):
 
 
 @regex
-def test_explain_shows_the_pattern(monkey, site):
+def test_route_regex_appears_in_explain(monkey, site):
     site.add("1.txt", "one")
     server = monkey(sections=routes(r"~ ^/\d+\.txt$  static", r"~\.php$  status 403"))
     assert "route     ~ ^/\\d+\\.txt$  static\n" in explain(server, "/1.txt")
@@ -164,7 +164,7 @@ def test_explain_shows_the_pattern(monkey, site):
 
 
 @regex
-def test_reloads(monkey, site):
+def test_route_regex_changes_on_reload(monkey, site):
     site.add("1.txt", "one")
     server = monkey(sections=routes(r"~ ^/\d+\.txt$  status 410", "/*  static"))
     for i in range(1, 4):

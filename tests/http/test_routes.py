@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a configuration says about paths: routes, redirects, caching, fallback, users, and the words of Monkey 1.6."""
+"""Configuration by path: routes, redirects, caching, fallback, user folders, and the keys of Monkey 1.6."""
 import os
 import pwd
 import re
@@ -15,7 +15,7 @@ def routes(*lines, host="", more=""):
 
 # Routes
 
-def test_the_first_that_matches_decides(monkey, site):
+def test_route_first_match_wins(monkey, site):
     site.add("a/x.txt", "file")
     site.add("a/deep/x.php", "source")
     site.add("index.html", "index")
@@ -32,7 +32,7 @@ def test_the_first_that_matches_decides(monkey, site):
         assert server.get(target).status == status, target
 
 
-def test_a_handler_that_passes_lets_the_next_decide(monkey, site):
+def test_route_falls_through_when_handler_declines(monkey, site):
     site.add("a.txt", "file")
     server = monkey(**routes("/*  static", "/moved/*  redirect 302 https://example.org/", "/gone  status 410"))
     assert server.get("/a.txt").text == "file"
@@ -41,14 +41,14 @@ def test_a_handler_that_passes_lets_the_next_decide(monkey, site):
     assert server.get("/none").status == 404
 
 
-def test_a_method_that_a_route_does_not_answer_goes_to_the_next(monkey, site):
+def test_route_falls_through_when_method_is_not_supported(monkey, site):
     site.add("a.txt", "file")
     server = monkey(**routes("/*  static", "/form  redirect 303 /a.txt"))
     assert server.get("/form", "POST", body=b"x=y").status == 303
     assert server.get("/a.txt", "POST", body=b"x=y").status == 405
 
 
-def test_without_static_files_are_not_served(monkey, site):
+def test_files_are_not_served_without_static_route(monkey, site):
     site.add("a.txt", "file")
     server = monkey(**routes("/x  status 403"))
     assert server.get("/a.txt").status == 404
@@ -56,7 +56,7 @@ def test_without_static_files_are_not_served(monkey, site):
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_redirects(monkey, status):
+def test_redirect_sends_status_and_location(monkey, status):
     server = monkey(**routes(f"/old  redirect {status} https://example.org/new?x=1#y"))
     reply = server.get("/old?z=2")
     assert (reply.status, reply["Location"]) == (status, "https://example.org/new?x=1#y")
@@ -72,30 +72,30 @@ def test_redirects(monkey, status):
     ("/?", "https://example.org/?"),
     ("/@evil.example", "https://example.org/@evil.example"), ("/a%0d%0aX:y", "https://example.org/a%0d%0aX:y"),
 ])
-def test_a_whole_host_moves(monkey, target, location):
+def test_host_redirect_keeps_path_and_query(monkey, target, location):
     server = monkey(root=None, sections="[HOST]\n    Redirect https://example.org\n")
     for method in ("GET", "HEAD", "POST"):
         reply = server.get(target, method, body=b"x" if method == "POST" else b"")
         assert (reply.status, reply["Location"]) == (301, location)
 
 
-def test_a_host_that_moves_to_one_page(monkey):
+def test_host_redirect_may_lead_to_one_page(monkey):
     server = monkey(root=None, sections="[HOST]\n    Redirect https://example.org/moved.html\n")
     assert server.get("/a/b?c")["Location"] == "https://example.org/moved.html"
 
 
-def test_a_redirect_with_the_path_of_the_request(monkey):
+def test_redirect_wildcard_appends_request_path(monkey):
     server = monkey(**routes("/a/*  redirect 307 https://example.org"))
     assert server.get("/a/b?c")["Location"] == "https://example.org/a/b?c"
 
 
-# Fixed answers
+# Fixed responses
 
 @pytest.mark.parametrize("words, status, text", [
     ('200 "ok\\n"', 200, "ok\n"), ("200 all is well", 200, "all is well"), ("200", 200, ""), ("204", 204, ""),
     ('200 "a \\"b\\" \\\\ \\t\\x"', 200, 'a "b" \\ \t\\x'), ('503 "come back later\\n"', 503, "come back later\n"), ("205", 205, ""),
 ])
-def test_a_status_with_a_text(monkey, words, status, text):
+def test_status_route_sends_text(monkey, words, status, text):
     server = monkey(**routes(f"/health  status {words}"))
     for method in ("GET", "HEAD", "POST", "DELETE"):
         reply = server.get("/health", method, body=b"x=y" if method == "POST" else b"")
@@ -105,7 +105,7 @@ def test_a_status_with_a_text(monkey, words, status, text):
             assert reply["Content-Length"] == str(len(text))
 
 
-def test_an_error_with_a_text_has_no_page(monkey, site):
+def test_status_route_with_text_ignores_error_page(monkey, site):
     site.add("410.html", "page")
     server = monkey(**routes('/text  status 410 "gone"', "/page  status 410", more="[ERROR_PAGES]\n    410 410.html\n"))
     assert (server.get("/text").text, server.get("/page").text) == ("gone", "page")
@@ -113,7 +113,7 @@ def test_an_error_with_a_text_has_no_page(monkey, site):
 
 # Caching
 
-def test_cache_control(monkey, site):
+def test_cache_control_follows_first_matching_pattern(monkey, site):
     for name in ("a.css", "a.woff2", "b1", "b12", "a.js", "static/a.css", "static/b.html", "index.html", "x/index.html"):
         site.add(name, "x")
     server = monkey(sections="""
@@ -131,9 +131,9 @@ def test_cache_control(monkey, site):
     assert server.get("/a.css", fields={"Range": "bytes=0-0"})["Cache-Control"] == "max-age=60"
 
 
-# The page of a single-page application
+# Fallback page of a single-page application
 
-def test_fallback(monkey, site):
+def test_fallback_serves_unknown_page_paths(monkey, site):
     site.add("app.html", "app")
     site.add("a.txt", "file")
     site.add("folder/x", "")
@@ -157,11 +157,11 @@ def test_fallback(monkey, site):
     assert server.get("/users", "POST", body=b"x").status == 405
 
 
-def test_a_fallback_that_is_not_there(monkey):
+def test_fallback_file_missing_gives_404(monkey):
     assert monkey(host="Fallback none.html").get("/x").status == 404
 
 
-# Users
+# User folders
 
 @pytest.fixture
 def me():
@@ -173,14 +173,14 @@ def me():
 
 @pytest.fixture
 def public(me):
-    """A folder in our own home, for as long as the test runs."""
+    """A folder in our own home that exists during the test."""
     if not os.access(me.pw_dir, os.W_OK):
         pytest.skip("our home is not to be written to")
     with tempfile.TemporaryDirectory(prefix="monkey-test-", dir=me.pw_dir) as folder:
         yield Path(folder)
 
 
-def test_folders_of_users(monkey, site, tmp_path, me, public):
+def test_user_dir_serves_home_folders(monkey, site, tmp_path, me, public):
     home = public / "www"
     home.mkdir()
     (home / "index.html").write_text("home page")
@@ -209,8 +209,8 @@ def test_folders_of_users(monkey, site, tmp_path, me, public):
 
 
 @pytest.mark.parametrize("symlink, status", [("off", 404), ("owner", 404), ("on", 200)])
-def test_a_user_cannot_lend_out_other_folders(monkey, site, tmp_path, me, public, symlink, status):
-    """Root opens the folder, and may enter where the workers never could."""
+def test_user_dir_cannot_expose_other_folders(monkey, site, tmp_path, me, public, symlink, status):
+    """Root opens the folder, and could enter folders that workers cannot."""
     (tmp_path / "private").mkdir()
     (tmp_path / "private/a.txt").write_text("private")
     (public / "www").symlink_to(tmp_path / "private")
@@ -220,7 +220,7 @@ def test_a_user_cannot_lend_out_other_folders(monkey, site, tmp_path, me, public
 
 @pytest.fixture
 def home_for_all():
-    """A folder beneath the home of a user, on a way that all users may go: that user, and the folder."""
+    """Returns a user and a folder below that user's home, on a path that everyone can enter."""
     for user in pwd.getpwall():
         if user.pw_dir == "/dev" and os.access("/dev/shm", os.W_OK):
             with tempfile.TemporaryDirectory(prefix="monkey-test-", dir="/dev/shm") as folder:
@@ -233,8 +233,8 @@ def home_for_all():
 @pytest.mark.processes("it serves as the user of the program")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can switch to another user")
 @pytest.mark.parametrize("mode, group, status", [(0o755, 0, 200), (0o700, 0, 404), (0o710, 0, 404), (0o710, None, 200)])
-def test_links_of_users_open_what_workers_may_enter(monkey, home_for_all, mode, group, status):
-    """The master is root, with its groups: it opens the folder with the rights of the worker."""
+def test_user_dir_symlink_is_opened_with_worker_rights(monkey, home_for_all, mode, group, status):
+    """The master runs as root, with root's groups: it opens the folder with the worker's rights."""
     user, folder = home_for_all
     (folder / "way/inner").mkdir(parents=True)
     (folder / "way/inner/a.txt").write_text("inner")
@@ -244,26 +244,26 @@ def test_links_of_users_open_what_workers_may_enter(monkey, home_for_all, mode, 
     server = monkey(server="User nobody", host=f"UserDir shm/{folder.name}/www\nFollowSymlinks on")
     assert server.get(f"/~{user}/a.txt").status == status
     ids = re.findall(r"^[UG]id:(.*)$", Path(f"/proc/{server.pid}/status").read_text(), re.MULTILINE)
-    assert [line.split() for line in ids] == [["0"] * 4] * 2  # the last is that for files
+    assert [line.split() for line in ids] == [["0"] * 4] * 2  # the last one is the filesystem ID
 
 
 @pytest.mark.parametrize("folder", ["/srv", "../x", "a/../b", "./a"])
-def test_a_folder_that_is_in_no_home_is_a_mistake(monkey, site, folder):
+def test_user_dir_outside_of_homes_is_rejected(monkey, site, folder):
     server = monkey(host=f"UserDir {folder}", expect_start=False)
     server.exit_code = 3
     server.wait()
     assert "is not a folder in the homes of users" in server.err.text
 
 
-def test_users_have_no_folders_unless_wanted(monkey, me):
+def test_user_dir_is_off_by_default(monkey, me):
     for host in ("", "UserDir off"):
         assert monkey(host=host).get(f"/~{me.pw_name}/").status == 404
 
 
-# Words of Monkey 1.6
+# Keys of Monkey 1.6
 
-def test_old_handlers(monkey, site):
-    """Scripts are never sent as text: neither those of a plugin that is not loaded, nor of one that no longer exists."""
+def test_handlers_section_never_sends_script_source(monkey, site):
+    """Scripts are never sent as text, even when their plugin is not loaded or no longer exists."""
     for name in ("a.php", "cgi-bin/x.sh", "a.txt", "list/x"):
         site.add(name, "source")
     server = monkey(sections=r"""
@@ -280,7 +280,7 @@ def test_old_handlers(monkey, site):
         assert target == "/a.txt" or "source" not in reply.text
 
 
-def test_old_handlers_of_plugins(monkey, site):
+def test_handlers_section_maps_to_plugins(monkey, site):
     site.add("list/x.txt", "a file")
     site.add("cgi-bin/x.cgi", "#!/bin/sh\necho Content-Type: text/plain\necho\necho from a script\n").chmod(0o755)
     server = monkey(plugins=["cgi", "dirlisting"], sections=r"""
@@ -292,8 +292,8 @@ def test_old_handlers_of_plugins(monkey, site):
     assert "x.txt" in server.get("/list/").text and server.get("/list/x.txt").text == "a file"
 
 
-def test_what_was_protected_does_not_become_public(run, tmp_path, site):
-    """With an unknown section [AUTH] the server does not serve without passwords."""
+def test_auth_section_without_plugin_is_rejected(run, tmp_path, site):
+    """An unknown section [AUTH] must not make protected files public."""
     (tmp_path / "c").write_text("[HOST]\n    DocumentRoot site\n[AUTH]\n    Location /private/\n    UserFile users\n")
     done = run("-t", "-c", "c")
     assert done.code == 3 and "c:3:1: error: unknown section [AUTH]\n" in done.err

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text of a script that another handler should answer for never leaves, however one asks for it."""
+"""The source of a script that belongs to another handler is never sent, whatever the request."""
 import pytest
 
 SECRET = "<?php $password = 'open sesame'; ?>"
@@ -8,7 +8,7 @@ ROUTES = "[ROUTES]\n    *.php  status 403\n    /*     static\n"
 
 
 @pytest.mark.parametrize("sections,status", [(HANDLERS, 501), (ROUTES, 403)])
-def test_index_files_go_through_the_routes(monkey, site, sections, status):
+def test_index_script_source_is_never_sent(monkey, site, sections, status):
     site.add("index.php", SECRET)
     site.add("blog/index.php", SECRET)
     server = monkey(host="Index index.php index.html", sections=sections)
@@ -18,7 +18,7 @@ def test_index_files_go_through_the_routes(monkey, site, sections, status):
             assert reply.status == status and "sesame" not in reply.text, f"{method} {target}"
 
 
-def test_so_does_the_fallback(monkey, site):
+def test_fallback_script_source_is_never_sent(monkey, site):
     site.add("app.php", SECRET)
     server = monkey(host="Fallback app.php", sections=ROUTES)
     reply = server.get("/where/ever")
@@ -26,7 +26,7 @@ def test_so_does_the_fallback(monkey, site):
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "OPTIONS"])
-def test_every_method_reaches_a_script_behind_an_index_or_fallback(monkey, site, method):
+def test_index_or_fallback_script_accepts_every_method(monkey, site, method):
     site.add("app.php", SECRET)
     site.add("blog/index.php", SECRET)
     site.add("page.html", "page")
@@ -36,7 +36,7 @@ def test_every_method_reaches_a_script_behind_an_index_or_fallback(monkey, site,
     assert server.get("/page.html", method).status == (200 if method == "OPTIONS" else 405)
 
 
-def test_a_fallback_that_is_a_script_answers_for_all_that_is_missing(monkey, site):
+def test_fallback_script_handles_all_missing_files(monkey, site):
     site.add("app.php", SECRET)
     site.add("app.html", "page")
     for fallback, status in (("app.php", 403), ("app.html", 404)):
@@ -44,14 +44,14 @@ def test_a_fallback_that_is_a_script_answers_for_all_that_is_missing(monkey, sit
         assert server.get("/sitemap.xml").status == status
 
 
-def test_a_script_is_no_error_page(monkey, site):
+def test_error_page_script_source_is_never_sent(monkey, site):
     site.add("404.php", SECRET)
     server = monkey(sections=ROUTES + "[ERROR_PAGES]\n    404 404.php\n")
     reply = server.get("/nowhere")
     assert reply.status == 404 and "sesame" not in reply.text
 
 
-def test_routes_behind_do_not_take_the_index_page_away(monkey, site):
+def test_index_page_is_served_despite_later_routes(monkey, site):
     site.add("index.html", "hello")
     site.add("404.html", "not here")
     server = monkey(sections="[ROUTES]\n    /   static\n    /*  status 404\n[ERROR_PAGES]\n    404 404.html\n")
@@ -60,7 +60,7 @@ def test_routes_behind_do_not_take_the_index_page_away(monkey, site):
     assert reply.status == 404 and reply.text == "not here"
 
 
-def test_the_first_index_file_that_is_there_counts(monkey, site):
+def test_index_first_existing_file_wins(monkey, site):
     site.add("a/index.html", "page")
     site.add("a/index.php", SECRET)
     server = monkey(host="Index index.html index.php", sections=ROUTES)

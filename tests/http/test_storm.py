@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients of every kind at once: well-behaved ones are served all the same, and nothing is left of the others."""
+"""Clients of every kind at once: well-behaved clients are served, and hostile ones leave no connection or memory behind."""
 import gzip
 import os
 import random
@@ -57,7 +57,7 @@ def go_early(server, content, rng):
 
 
 def some_frames(rng):
-    """Of HTTP/2: a good beginning, and then whatever."""
+    """A valid HTTP/2 preface, then random frames."""
     out = h2frames.PREFACE + h2frames.settings() + h2frames.headers(1, h2frames.block_of(h2frames.request("/10.bin")))
     for _ in range(rng.randrange(1, 20)):
         size = rng.choice([0, 1, 4, 5, 6, 8, 9, 100])
@@ -116,13 +116,13 @@ CASES = list(read_cases())
 
 
 def storm(server, content, seed, rounds):
-    """Errors of one thread."""
+    """Runs the clients of one thread and returns its errors."""
     rng = random.Random(seed)
     for i in range(rounds):
         kind = rng.choice(KINDS)
         try:
             kind(server, content, rng)
-        except Exception as error:  # of whatever kind: it is for the main thread to see
+        except Exception as error:  # of any type: the main thread reports it
             raise AssertionError(f"seed {seed}, round {i}, {kind.__name__}: {error!r}") from error
 
 
@@ -154,7 +154,7 @@ def sockets_of(server):
     return count
 
 
-def test_a_storm_leaves_nothing_behind(monkey, site, content):
+def test_storm_of_clients_leaves_no_connections(monkey, site, content):
     server = monkey(workers=2, server="LingerTimeout 200ms\nKeepAliveTimeout 1\nTimeout 1\nOpenFileCacheTTL 10ms")
     quiet = sockets_of(server)
     run(server, content, threads=6, rounds=60)
@@ -168,8 +168,8 @@ def test_a_storm_leaves_nothing_behind(monkey, site, content):
 @pytest.mark.over("h1", "h2-tls", why="valgrind is slow")
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="no valgrind here")
 @pytest.mark.skipif(not RELEASE.exists(), reason=f"{RELEASE} is not built")
-def test_a_storm_under_valgrind(monkey, site, content):
-    """The optimised program, leaks of workers included; without openat2 and Landlock, which valgrind does not know."""
+def test_storm_of_clients_leaks_no_memory_under_valgrind(monkey, site, content):
+    """The release program with leak checks in workers; without openat2 and Landlock, which valgrind does not support."""
     server = monkey(program=RELEASE, server="LingerTimeout 200ms", wrapper=[
         "valgrind", "-q", "--leak-check=full", "--errors-for-leak-kinds=definite,possible", "--error-exitcode=99"])
     run(server, content, threads=3, rounds=25)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cases of tests/wire over a socket: what the server makes of bytes, and of the bytes after them."""
+"""Runs the cases of tests/wire over a socket: the server's responses to raw bytes and to the bytes after them."""
 import json
 import sys
 from itertools import zip_longest
@@ -21,13 +21,13 @@ CASES = list(read_cases())
 FILES = sorted({case.file for case in CASES})
 PROBE = b"GET /probe.txt HTTP/1.1\r\nHost: probe\r\n\r\n"
 
-# The server lets trailers and extensions have more bytes than the cases assume: it waits for the rest of these.
+# The server allows longer trailers and extensions than the cases assume: it waits for the rest of these.
 MORE_IS_ALLOWED = {"chunked-an-extension-without-end", "chunked-too-many-trailers", "chunked-a-trailer-without-end",
                    "chunked-many-long-extensions-of-small-chunks"}
 
 
 def send(c, data, slowly):
-    """What the server does not want any more it need not take: its answer counts."""
+    """The server need not read everything that it refuses: only its response counts."""
     try:
         (c.send_slowly if slowly else c.send)(data)
     except (BrokenPipeError, ConnectionResetError):
@@ -35,23 +35,23 @@ def send(c, data, slowly):
 
 
 def expected_answers(case):
-    """Each the method of the request, and its status: None is any that says that the request was accepted."""
+    """Yields the method of each request and the expected status: None is any status of an accepted request."""
     methods = [line.split()[0].decode() for line in case.events("request")]
     answers = list(zip_longest(methods, case.statuses, fillvalue="GET"))
     if case.file == "chunked.txt" and len(answers) == 2 and answers[1][1]:
-        answers.pop()  # of the same request: it is answered before its body is read
+        answers.pop()  # same request: the server responds before it reads the body
     return answers
 
 
 def keeps(case):
-    """Does the connection go on after the last request? Not when its client still waits for 100: nothing reads what it
-    may send or not."""
+    """Does the connection survive the last request? Not if its client still waits for 100 Continue: nobody knows whether it
+    will send the body."""
     last = max(i for i, line in enumerate(case.expect) if line.startswith(b"request "))
     return not {b"close", b"continue"} & set(case.expect[last:]) and not case.expect[last].endswith(b"HTTP/1.0")
 
 
 def play(server, case, slowly):
-    """Answers the statuses that came; raises when they are not as they should be."""
+    """Returns the statuses received; raises on unexpected ones."""
     seen = []
     with server.connect() as c:
         send(c, case.data, slowly)
@@ -78,7 +78,7 @@ def play(server, case, slowly):
 @pytest.mark.http1
 @pytest.mark.parametrize("slowly", [False, True], ids=["whole", "bytes"])
 @pytest.mark.parametrize("file", FILES)
-def test_cases(monkey, site, tmp_path, file, slowly):
+def test_wire_cases_get_expected_statuses(monkey, site, tmp_path, file, slowly):
     site.add("probe.txt", "probe!")
     server = monkey(server=LIMITS)
     failures, statuses = [], []
