@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The authority of this machine: made once, kept to ourselves, and believed for every name it issues."""
+"""The local CA: created once, private to its user, and valid for every name that it issues."""
 import os
 import re
 import socket
@@ -43,9 +43,9 @@ def verify(state, *flags):
                            state.authority_file, *flags, state.leaf_file], capture_output=True, text=True, check=False)
 
 
-# What there is afterwards
+# Output and created files
 
-def test_it_says_where_it_is_and_how_to_trust_it(authority, state):
+def test_authority_prints_path_fingerprint_and_trust_steps(authority, state):
     done = authority()
     assert (done.code, done.err) == (FINE, "")
     assert done.out.splitlines()[0] == str(state.authority_file)
@@ -55,7 +55,7 @@ def test_it_says_where_it_is_and_how_to_trust_it(authority, state):
         assert word in done.out
 
 
-def test_what_it_says_can_be_copied_into_a_shell(authority, tmp_path):
+def test_authority_prints_shell_quoted_paths(authority, tmp_path):
     odd = State(tmp_path / "it's \"$HOME\" and `more`")
     done = authority(environment=odd.environment)
     assert done.code == FINE and done.out.splitlines()[0] == str(odd.authority_file)
@@ -64,14 +64,14 @@ def test_what_it_says_can_be_copied_into_a_shell(authority, tmp_path):
     assert said == str(odd.authority_file)
 
 
-def test_it_is_made_once(authority, state):
+def test_authority_is_created_only_once(authority, state):
     first = authority()
     key, leaf = state.key.read_bytes(), state.leaf_file.read_bytes()
     assert authority().out == first.out
     assert (state.key.read_bytes(), state.leaf_file.read_bytes()) == (key, leaf)
 
 
-def test_no_other_user_can_read_its_key(authority, state):
+def test_authority_key_is_private_regardless_of_umask(authority, state):
     old = os.umask(0)
     try:
         authority()
@@ -83,13 +83,13 @@ def test_no_other_user_can_read_its_key(authority, state):
     assert sorted(p.name for p in state.folder.iterdir()) == ["authority.crt", "authority.key", "server.pem"]
 
 
-def test_folders_on_the_way_are_made(authority, tmp_path):
+def test_authority_creates_missing_parent_folders(authority, tmp_path):
     deep = State(tmp_path / "a" / "b" / "c")
     assert authority(environment=deep.environment).code == FINE
     assert mode(tmp_path / "a") == mode(deep.folder) == 0o700
 
 
-def test_it_is_an_authority_for_little(authority, state):
+def test_authority_certificate_has_name_constraints(authority, state):
     authority()
     made = state.authority
     get = made.extensions.get_extension_for_class
@@ -104,7 +104,7 @@ def test_it_is_an_authority_for_little(authority, state):
     assert made.serial_number.bit_length() > 120
 
 
-def test_a_leaf_has_every_name_and_address_of_the_machine(authority, state):
+def test_leaf_contains_every_name_and_address_of_the_machine(authority, state):
     authority()
     host = socket.gethostname()
     names = names_of(state.leaf)
@@ -113,7 +113,7 @@ def test_a_leaf_has_every_name_and_address_of_the_machine(authority, state):
     assert len(names) == len(set(names))
 
 
-def test_openssl_believes_every_name(authority, state):
+def test_leaf_is_valid_for_every_name_in_openssl(authority, state):
     authority()
     for name in names_of(state.leaf):
         kind = "-verify_ip" if re.fullmatch(r"[\d.]+|.*:.*", name) else "-verify_hostname"
@@ -123,7 +123,7 @@ def test_openssl_believes_every_name(authority, state):
     assert verify(state, "-verify_ip", "10.254.253.252").returncode != 0
 
 
-def test_a_leaf_is_for_ninety_days_and_has_no_subject(authority, state):
+def test_leaf_lasts_ninety_days_and_has_no_subject(authority, state):
     authority()
     leaf = state.leaf
     assert leaf.not_valid_after_utc - leaf.not_valid_before_utc <= 90 * DAY
@@ -133,7 +133,7 @@ def test_a_leaf_is_for_ninety_days_and_has_no_subject(authority, state):
         x509.ExtendedKeyUsageOID.SERVER_AUTH]
 
 
-def test_a_stolen_key_is_of_no_use_for_other_names(authority, state):
+def test_authority_key_cannot_sign_for_other_names(authority, state):
     authority()
     for name in (x509.DNSName("example.org"), x509.DNSName("www.example.org"), x509.IPAddress(IPv4Address("8.8.8.8"))):
         state.replace_leaf(names=x509.SubjectAlternativeName([name]))
@@ -141,9 +141,9 @@ def test_a_stolen_key_is_of_no_use_for_other_names(authority, state):
         assert done.returncode != 0 and "permitted subtree violation" in done.stderr, done.stderr
 
 
-# Where it is
+# Location
 
-def test_the_folder_of_a_service(run, tmp_path):
+def test_authority_uses_state_directory_of_service(run, tmp_path):
     folder = State(tmp_path / "one")
     done = run("authority", environment={"STATE_DIRECTORY": f"{folder.folder}:{tmp_path}/two", "MONKEY_STATE": ""})
     assert done.out.splitlines()[0] == str(folder.authority_file)
@@ -151,7 +151,7 @@ def test_the_folder_of_a_service(run, tmp_path):
 
 @pytest.fixture
 def as_nobody(run):
-    """Runs `monkey authority` as a user with a home, where he can get at the program."""
+    """Runs `monkey authority` as a user with a home, from a copy of the program that this user can reach."""
     if subprocess.run([PROGRAM, "-v"], user=65534, capture_output=True, check=False).returncode:
         pytest.skip("others cannot run the program here")
     with TemporaryDirectory(dir="/tmp") as home:
@@ -162,32 +162,32 @@ def as_nobody(run):
 
 
 @ROOT_ONLY
-def test_the_folder_of_a_user(as_nobody):
+def test_authority_uses_home_of_user(as_nobody):
     home, authority = as_nobody
     done = authority()
     assert done.out.splitlines()[:1] == [f"{home}/.local/state/monkey/authority.crt"], done
     assert "(nobody)" in done.out
     assert authority(XDG_STATE_HOME=f"{home}/xdg").out.splitlines()[:1] == [f"{home}/xdg/monkey/authority.crt"]
-    assert authority(XDG_STATE_HOME="xdg").out == done.out, "which is to be ignored"
+    assert authority(XDG_STATE_HOME="xdg").out == done.out, "which must be ignored"
 
 
 @ROOT_ONLY
-def test_a_folder_that_may_not_be_written_to(as_nobody):
+def test_authority_folder_without_write_access_is_an_error(as_nobody):
     home, authority = as_nobody
     done = authority(MONKEY_STATE="/etc/monkey-state")
     check_refused(done, "/etc/monkey-state", "Permission denied", "This folder is for.*MONKEY_STATE")
     kept = Path(home) / "kept"
     assert authority(MONKEY_STATE=str(kept)).code == FINE
     kept.chmod(0o500)
-    assert authority(MONKEY_STATE=str(kept)).code == FINE, "nothing has to be written"
+    assert authority(MONKEY_STATE=str(kept)).code == FINE, "nothing needs to be written"
     (kept / "server.pem").write_text("broken")
     check_refused(authority(MONKEY_STATE=str(kept)), kept / "server.pem", "Permission denied", "This folder is for")
 
 
-# What is renewed
+# Renewal
 
 @pytest.mark.parametrize("days, renewed", [(58, False), (61, True), (89, True), (200, True), (-2, True)])
-def test_a_leaf_is_renewed_at_two_thirds_of_its_time(authority, state, days, renewed):
+def test_leaf_is_renewed_after_two_thirds_of_its_lifetime(authority, state, days, renewed):
     authority()
     old = state.replace_leaf(since=days)
     fingerprint = state.fingerprint
@@ -197,7 +197,7 @@ def test_a_leaf_is_renewed_at_two_thirds_of_its_time(authority, state, days, ren
     assert state.fingerprint == fingerprint
 
 
-def test_a_leaf_without_a_name_of_the_machine_is_replaced(authority, state):
+def test_leaf_without_a_name_of_the_machine_is_replaced(authority, state):
     authority()
     state.replace_leaf(names=x509.SubjectAlternativeName([x509.DNSName("localhost")]))
     authority()
@@ -205,7 +205,7 @@ def test_a_leaf_without_a_name_of_the_machine_is_replaced(authority, state):
 
 
 @pytest.mark.parametrize("wrong", ["", "nonsense", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"])
-def test_a_broken_leaf_is_replaced(authority, state, wrong):
+def test_leaf_that_is_broken_is_replaced(authority, state, wrong):
     authority()
     state.leaf_file.write_text(wrong)
     assert authority().code == FINE
@@ -213,7 +213,7 @@ def test_a_broken_leaf_is_replaced(authority, state, wrong):
     assert mode(state.leaf_file) == 0o600
 
 
-def test_a_leaf_that_others_could_read_is_replaced(authority, state):
+def test_leaf_readable_by_others_is_replaced(authority, state):
     authority()
     old = state.leaf
     state.leaf_file.chmod(0o644)
@@ -221,16 +221,16 @@ def test_a_leaf_that_others_could_read_is_replaced(authority, state):
     assert state.leaf != old and mode(state.leaf_file) == 0o600
 
 
-def test_a_leaf_of_an_authority_that_is_gone_is_replaced(authority, state):
+def test_leaf_of_lost_authority_is_replaced(authority, state):
     authority()
     old = state.fingerprint
     state.key.unlink()
     authority()
-    assert state.fingerprint != old, "the certificate is that of the key"
+    assert state.fingerprint != old, "the certificate is issued for the new key"
     assert verify(state).returncode == 0
 
 
-def test_the_certificate_comes_back(authority, state):
+def test_authority_certificate_is_recreated_from_key(authority, state):
     authority()
     text = state.authority_file.read_text()
     state.authority_file.unlink()
@@ -241,16 +241,16 @@ def test_the_certificate_comes_back(authority, state):
     assert state.authority_file.read_text() == text
 
 
-def test_leftovers_of_a_killed_process_do_no_harm(authority, state):
+def test_authority_ignores_leftovers_of_killed_process(authority, state):
     state.folder.mkdir(mode=0o700)
     (state.folder / ".authority.key.new").write_text("half a k")
     assert authority().code == FINE
     assert not (state.folder / ".authority.key.new").exists()
 
 
-# Links, races
+# Symbolic links and races
 
-def test_links_are_not_followed(authority, state, tmp_path):
+def test_authority_files_replace_symlinks(authority, state, tmp_path):
     authority()
     mine = tmp_path / "mine"
     mine.write_text("mine")
@@ -264,7 +264,7 @@ def test_links_are_not_followed(authority, state, tmp_path):
     assert authority().code == FINE and mine.read_text() == "mine"
 
 
-def test_a_key_behind_a_link_is_refused(authority, state, tmp_path):
+def test_authority_key_behind_symlink_is_refused(authority, state, tmp_path):
     authority()
     state.key.rename(tmp_path / "key")
     state.key.symlink_to(tmp_path / "key")
@@ -273,14 +273,14 @@ def test_a_key_behind_a_link_is_refused(authority, state, tmp_path):
     assert f"monkey: {state.key}: it is a symbolic link\n  Delete it" in done.err
 
 
-def test_a_folder_behind_a_link_is_refused(authority, tmp_path):
+def test_authority_folder_behind_symlink_is_refused(authority, tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     done = authority(environment={"MONKEY_STATE": str(tmp_path / "link")})
     assert done.code == FAILED and "it is not a folder (and may not be a symbolic link)" in done.err
 
 
-def test_many_at_the_same_time_end_with_one(authority, state):
+def test_authority_created_concurrently_is_one(authority, state):
     with ThreadPoolExecutor(12) as pool:
         done = list(pool.map(lambda _: authority(), range(12)))
     assert [d.code for d in done] == [FINE] * 12, done
@@ -289,7 +289,7 @@ def test_many_at_the_same_time_end_with_one(authority, state):
     assert sorted(p.name for p in state.folder.iterdir()) == ["authority.crt", "authority.key", "server.pem"]
 
 
-# What cannot be used
+# Invalid authorities
 
 def check_refused(done, path, what, hint="Delete it"):
     assert done.code == FAILED and done.out == ""
@@ -297,56 +297,56 @@ def check_refused(done, path, what, hint="Delete it"):
 
 
 @pytest.mark.parametrize("text", ["", "nonsense", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"])
-def test_a_broken_authority(authority, state, text):
+def test_authority_with_unreadable_key_is_refused(authority, state, text):
     state.folder.mkdir(mode=0o700)
     state.key.write_text(text)
     state.key.chmod(0o600)
     check_refused(authority(), state.key, "it contains no readable private key")
-    assert state.key.read_text() == text, "it is left alone"
+    assert state.key.read_text() == text, "the file is unchanged"
 
 
-def test_an_authority_that_is_none(authority, state):
+def test_authority_without_ca_flag_is_refused(authority, state):
     state.replace_authority(ca=False)
     check_refused(authority(), state.key, "its certificate is not an authority's")
 
 
-def test_an_authority_with_another_key(authority, state):
+def test_authority_with_mismatched_key_is_refused(authority, state):
     state.replace_authority(key=ec.generate_private_key(ec.SECP256R1()))
     check_refused(authority(), state.key, "its key does not match its certificate")
 
 
-def test_an_authority_that_has_ended(authority, state):
+def test_authority_that_has_expired_is_refused(authority, state):
     made = state.replace_authority(since=3651, days=3650)
     check_refused(authority(), state.key, f"this authority expired on {made.not_valid_after_utc:%Y-%m-%d}")
 
 
-def test_an_authority_of_the_future(authority, state):
+def test_authority_that_is_not_yet_valid_is_refused(authority, state):
     state.replace_authority(since=-2)
     done = authority()
     assert done.code == FAILED and "is not valid yet: is the clock of this machine right?" in done.err
 
 
-def test_a_good_foreign_authority_is_accepted(authority, state):
+def test_authority_of_foreign_origin_is_accepted_if_valid(authority, state):
     state.replace_authority(since=10)
     done = authority()
     assert done.code == FINE and done.out.splitlines()[1].startswith("another, SHA-256 ")
     assert verify(state, "-verify_ip", "127.0.0.1").returncode == 0
 
 
-def test_a_key_that_others_may_read(authority, state):
+def test_authority_key_readable_by_others_is_refused(authority, state):
     authority()
     state.key.chmod(0o640)
     check_refused(authority(), state.key, "other users may read it")
 
 
-def test_a_folder_that_others_may_write_to(authority, state):
+def test_authority_folder_writable_by_others_is_refused(authority, state):
     authority()
     state.folder.chmod(0o770)
     check_refused(authority(), state.folder, "other users may write into the folder", "This folder is for")
 
 
 @ROOT_ONLY
-def test_files_of_another_user(authority, state):
+def test_authority_files_of_another_user_are_refused(authority, state):
     authority()
     os.chown(state.key, 65534, 65534)
     check_refused(authority(), state.key, "it belongs to another user")
@@ -355,13 +355,13 @@ def test_files_of_another_user(authority, state):
     check_refused(authority(), state.folder, "the folder belongs to another user", "This folder is for")
 
 
-def test_no_plain_file(authority, state):
+def test_authority_key_that_is_no_regular_file_is_refused(authority, state):
     state.folder.mkdir(mode=0o700)
     os.mkfifo(state.key, 0o600)
     check_refused(authority(), state.key, "it is not a regular file")
 
 
-def test_a_folder_that_cannot_be_made(authority, tmp_path):
+def test_authority_folder_that_cannot_be_created_is_an_error(authority, tmp_path):
     (tmp_path / "file").write_text("")
     done = authority(environment={"MONKEY_STATE": f"{tmp_path}/file/state"})
     check_refused(done, f"{tmp_path}/file/state", "Not a directory", "This folder is for")
@@ -369,21 +369,21 @@ def test_a_folder_that_cannot_be_made(authority, tmp_path):
     assert done.code == FAILED and "is not absolute" in done.err and "MONKEY_STATE=/path" in done.err
 
 
-def test_a_folder_where_a_file_should_be(authority, state):
+def test_leaf_path_that_is_a_folder_is_an_error(authority, state):
     authority()
     state.leaf_file.unlink()
     state.leaf_file.mkdir()
     check_refused(authority(), state.leaf_file, "Is a directory", "This folder is for")
 
 
-def test_extra_words(run, state):
+def test_authority_extra_arguments_are_usage_errors(run, state):
     assert run("authority", "now", environment=state.environment).code == USAGE
 
 
-# Names that change
+# Changing host names
 
 def as_host(name, state):
-    """`monkey authority` where the machine has another name."""
+    """Runs `monkey authority` on a machine with this host name."""
     code = "import os, socket, sys; socket.sethostname(sys.argv[1]); os.execv(sys.argv[2], sys.argv[2:])"
     done = subprocess.run(["unshare", "-u", sys.executable, "-c", code, name, PROGRAM, "authority"], check=False,
                           env=os.environ | ENVIRONMENT | state.environment, capture_output=True, text=True)
@@ -394,7 +394,7 @@ def as_host(name, state):
 
 
 @ROOT_ONLY
-def test_a_machine_that_was_renamed(authority, state):
+def test_leaf_covers_old_and_new_name_after_rename(authority, state):
     authority()
     before = names_of(state.leaf)
     said = as_host("Other.example", state)
@@ -407,7 +407,7 @@ def test_a_machine_that_was_renamed(authority, state):
 
 
 @ROOT_ONLY
-def test_a_machine_with_a_domain(state):
+def test_leaf_covers_domain_and_short_name(state):
     said = as_host("box.example.org", state)
     assert "Monkey on box.example.org" in said
     assert {"box.example.org", "box", "box.local"} <= set(names_of(state.leaf))
@@ -417,7 +417,7 @@ def test_a_machine_with_a_domain(state):
 
 @ROOT_ONLY
 @pytest.mark.parametrize("name", ["a,DNS:b;x y", "", "x" * 64, "y" * 63, "-x", ".", "a..b", "c.", "\udcff\udcfe", "b\nc", "localhost", "b/c"])
-def test_strange_names_of_machines(state, name):
+def test_leaf_omits_invalid_host_names(state, name):
     as_host(name, state)
     assert {"localhost", "127.0.0.1", "::1"} <= set(names_of(state.leaf))
     assert name in ("y" * 63, "localhost") or name not in names_of(state.leaf)

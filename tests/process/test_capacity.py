@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Too many connections, too few descriptors, thousands that are idle: the server stays itself."""
+"""Too many connections, too few descriptors, thousands of idle connections: the server keeps working."""
 import contextlib
 import os
 import pathlib
@@ -21,14 +21,14 @@ def start(monkey, site):
 
 
 class Crowd(contextlib.ExitStack):
-    """Connections that are kept open."""
+    """A group of open connections."""
 
     def __init__(self, server):
         super().__init__()
         self.server = server
 
     def add(self, n=1, which=0, ask=True, **how):
-        """More of them, each of which has had an answer."""
+        """Opens more connections, each of which has received a response."""
         added = [self.enter_context(self.server.connect(which, **how)) for _ in range(n)]
         for c in added if ask else ():
             assert c.get("/").text == "hello"
@@ -36,7 +36,7 @@ class Crowd(contextlib.ExitStack):
 
 
 def is_reset(server, which=0):
-    """A connection that asks and is thrown away."""
+    """Does the server reset a connection that sends a request?"""
     try:
         with server.connect(which) as c:
             c.get("/")
@@ -45,7 +45,7 @@ def is_reset(server, which=0):
     return False
 
 
-def test_too_many_are_dropped(start):
+def test_max_connections_drop_resets_excess_clients(start):
     server = start("MaxConnections 4\nOverCapacity Drop")
     with Crowd(server) as crowd:
         held = crowd.add(4)
@@ -53,12 +53,12 @@ def test_too_many_are_dropped(start):
             assert is_reset(server)
         assert [c.get("/").text for c in held] == ["hello"] * 4
         held[0].close()
-        wait_until(lambda: not is_reset(server), "room for another one")
+        wait_until(lambda: not is_reset(server), "a free connection")
 
 
 @pytest.mark.over("h1", why="over TLS nothing can be told before the handshake")
 @pytest.mark.http1
-def test_excess_clients_get_an_answer(start):
+def test_max_connections_too_busy_answers_excess_clients(start):
     server = start("MaxConnections 4\nOverCapacity TooBusy")
     with Crowd(server) as crowd:
         held = crowd.add(4)
@@ -73,11 +73,11 @@ def test_excess_clients_get_an_answer(start):
             with server.connect() as c:
                 return b" 200 " in c.ask("/").read_until(b"\r\n")
 
-        wait_until(answered, "room for another one")
+        wait_until(answered, "a free connection")
 
 
 @pytest.mark.over("h1", "h2", why="a handshake would wait for the stopped or full worker")
-def test_too_many_wait_their_turn(start):
+def test_max_connections_resist_queues_excess_clients(start):
     server = start("MaxConnections 4\nOverCapacity Resist")
     with Crowd(server) as crowd:
         held, waiting = crowd.add(4), crowd.add(20, ask=False)
@@ -87,8 +87,8 @@ def test_too_many_wait_their_turn(start):
             waiting[0].fill()
         cpu = cpu_seconds(server.workers[0])
         time.sleep(0.5)
-        assert cpu_seconds(server.workers[0]) - cpu < 0.25, "it spins"
-        for c in held + waiting:  # each that ends lets another one in
+        assert cpu_seconds(server.workers[0]) - cpu < 0.25, "the worker does not spin"
+        for c in held + waiting:  # each closed connection admits another one
             c.sock.settimeout(SECONDS)
             if c in waiting:
                 assert c.read().text == "hello"
@@ -96,8 +96,8 @@ def test_too_many_wait_their_turn(start):
 
 
 @pytest.mark.http1
-def test_they_are_counted_right_for_ever(start):
-    """However connections end: a counter that drifts would close the server in the end."""
+def test_max_connections_counter_never_drifts(start):
+    """The counter must be right however connections end: a drifting counter would eventually lock all clients out."""
     server = start("MaxConnections 4\nOverCapacity Drop\nTimeout 100ms\nKeepAliveTimeout 100ms\nLingerTimeout 100ms")
     pieces = [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"GET", b"nonsense\r\n\r\n",
               b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n", b"GET / HTTP/1.0\r\n\r\n"]
@@ -116,7 +116,7 @@ def test_they_are_counted_right_for_ever(start):
     wait_until(four_fit, "four connections, and not five")
 
 
-def test_the_limit_is_shared_by_the_workers(start):
+def test_max_connections_is_shared_by_all_workers(start):
     server = start("MaxConnections 8\nOverCapacity Drop", workers=4)
     with Crowd(server) as crowd:
         open_now = 0
@@ -127,13 +127,13 @@ def test_the_limit_is_shared_by_the_workers(start):
         assert open_now == 8
 
 
-# One address
+# Limit per address
 
 def client_at(server, address):
     return server.connect(source=address)
 
 
-def test_connections_of_one_address(start):
+def test_max_connections_per_address_limits_one_client(start):
     server = start("MaxConnectionsPerAddress 2\nOverCapacity Drop")
     with Crowd(server) as crowd:
         held = crowd.add(2)
@@ -141,14 +141,14 @@ def test_connections_of_one_address(start):
         with client_at(server, "127.0.0.2") as other:
             assert other.get("/").text == "hello"
         held[0].close()
-        wait_until(lambda: not is_reset(server), "room for another one")
+        wait_until(lambda: not is_reset(server), "a free connection")
 
 
 @pytest.mark.over("h1", why="over TLS nothing can be told before the handshake")
 @pytest.mark.http1
 @pytest.mark.parametrize("overcapacity", ["TooBusy", "Resist"])
-def test_an_address_over_its_limit_is_refused(start, overcapacity):
-    """It is not the server that is full: waiting for room would make it so."""
+def test_max_connections_per_address_always_refuses_at_once(start, overcapacity):
+    """The server itself is not full: queueing the client would use up its connections."""
     server = start(f"MaxConnectionsPerAddress 2\nOverCapacity {overcapacity}")
     with Crowd(server) as crowd:
         held = crowd.add(2)
@@ -159,7 +159,7 @@ def test_an_address_over_its_limit_is_refused(start, overcapacity):
         assert [c.get("/").text for c in held] == ["hello"] * 2
 
 
-def test_many_addresses_are_distinguished(start):
+def test_max_connections_per_address_distinguishes_many_addresses(start):
     server = start("MaxConnectionsPerAddress 1\nOverCapacity Drop")
     with contextlib.ExitStack() as stack:
         for _ in range(2):
@@ -167,19 +167,19 @@ def test_many_addresses_are_distinguished(start):
             assert all(c.get("/").text == "hello" for c in clients)
             for c in clients:
                 c.close()
-            wait_until(lambda: not is_reset(server), "they are all gone")
+            wait_until(lambda: not is_reset(server), "all connections are closed")
             time.sleep(0.05)
 
 
 @pytest.mark.over("h1", "h2", why="a unix socket is not encrypted")
-def test_unix_sockets_have_no_address(start, tmp_path):
+def test_max_connections_per_address_ignores_unix_sockets(start, tmp_path):
     server = start("MaxConnectionsPerAddress 1\nOverCapacity Drop", listen=f"unix:{tmp_path}/socket")
     with Crowd(server) as crowd:
         crowd.add(20)
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="no IPv6 here")
-def test_an_ipv6_client_is_its_network(start):
+def test_max_connections_per_address_counts_ipv6_networks(start):
     try:
         server = start("MaxConnectionsPerAddress 2\nOverCapacity Drop", listen="[::1]:0")
     except AssertionError:
@@ -188,7 +188,7 @@ def test_an_ipv6_client_is_its_network(start):
         held = crowd.add(2)
         assert is_reset(server)
         held[0].close()
-        wait_until(lambda: not is_reset(server), "room for another one")
+        wait_until(lambda: not is_reset(server), "a free connection")
 
 
 # Few descriptors
@@ -196,7 +196,7 @@ def test_an_ipv6_client_is_its_network(start):
 @pytest.mark.over("h1", "h2", why="a handshake would wait for the stopped or full worker")
 @pytest.mark.parametrize("overcapacity", ["Drop", "Resist", "TooBusy"])
 @pytest.mark.parametrize("limit", [20, 40, 64])
-def test_at_its_last_descriptor_it_sheds_load_and_does_not_spin(start, overcapacity, limit):
+def test_descriptor_limit_reached_sheds_load_without_spinning(start, overcapacity, limit):
     server = start(f"FDLimit {limit}\nOverCapacity {overcapacity}\nInlineFileMax 0\nKeepAliveTimeout 10s")
     with Crowd(server) as crowd:
         for _ in range(100):
@@ -206,18 +206,18 @@ def test_at_its_last_descriptor_it_sheds_load_and_does_not_spin(start, overcapac
         time.sleep(0.2)
         cpu = cpu_seconds(worker)
         time.sleep(0.5)
-        assert cpu_seconds(worker) - cpu < 0.25, "it spins"
+        assert cpu_seconds(worker) - cpu < 0.25, "the worker does not spin"
     assert server.workers == [worker]
 
     def serves():
         with contextlib.suppress(Closed, OSError), server.connect() as c:
             return c.get("/").status == 200
 
-    wait_until(serves, "an answer, once the others are gone")
+    wait_until(serves, "a response once the other connections are closed")
 
 
-def test_files_give_way_to_connections(start, site):
-    """Idle files in the cache hold descriptors that a new connection needs."""
+def test_file_cache_gives_descriptors_to_connections(start, site):
+    """Idle cached files hold descriptors that a new connection needs."""
     for i in range(200):
         site.add(f"{i}", b"x" * 20000)
     server = start("FDLimit 64\nOpenFileCacheTTL 1h\nOverCapacity Resist")
@@ -230,26 +230,27 @@ def test_files_give_way_to_connections(start, site):
 
 
 def open_files(server, site):
-    """How many files of the site the first worker keeps open."""
+    """The number of the site's files that the first worker keeps open."""
     links = [os.readlink(link) for link in pathlib.Path(f"/proc/{server.workers[0]}/fd").iterdir() if link.is_symlink()]
     return sum(link.startswith(f"{site.path}/") for link in links)
 
 
-def test_files_have_the_descriptors_that_connections_leave(start, site):
+def test_file_cache_uses_descriptors_that_connections_leave(start, site):
     for i in range(200):
         site.add(f"{i}", b"x" * 20000)
     server = start("FDLimit 200\nOpenFileCacheTTL 1h\nOverCapacity Resist")
     for i in range(200):
         assert server.get(f"/{i}").status == 200
     alone = open_files(server, site)
-    assert 90 < alone <= 150, "three quarters of what the server itself leaves"
+    assert 90 < alone <= 150, "three quarters of the descriptors that the server itself leaves"
     with Crowd(server) as crowd:
         crowd.add(60)
-        # Not one for each connection: some descriptors were free, how many depends on those of the server itself.
-        assert 0 < open_files(server, site) <= alone - 30, "the files gave way"
+        # Fewer than one cached file closes per connection: some descriptors were free, and their number depends on the server's
+        # own.
+        assert 0 < open_files(server, site) <= alone - 30, "cached files were closed"
 
 
-def test_a_limit_above_the_hard_one_is_said(start):
+def test_fdlimit_above_hard_limit_is_logged(start):
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     server = start(f"FDLimit {2**31}")
     assert server.get("/").text == "hello"
@@ -259,17 +260,17 @@ def test_a_limit_above_the_hard_one_is_said(start):
         assert hard >= 2**31
 
 
-# Many that are idle, many that are slow: the optimised program, whose memory is what it is
+# Many idle or slow clients: the release program, without the memory overhead of sanitizers
 
 @pytest.fixture
 def optimised(start):
     return lambda server, **how: start(server, program=RELEASE, **how)
 
 
-IDLE = {"h1": 512, "h1-tls": 17 * 1024, "h2": 2560, "h2-tls": 18 * 1024}  # bytes
+IDLE = {"h1": 512, "h1-tls": 17 * 1024, "h2": 2560, "h2-tls": 18 * 1024}  # bytes per connection
 
 
-def test_thousands_of_idle_connections_cost_little(optimised):
+def test_idle_connections_cost_little_memory(optimised):
     server = optimised("KeepAliveTimeout 1m\nMaxConnections 20000")
     n = min(3000, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 200)
     with Crowd(server) as crowd:
@@ -284,7 +285,7 @@ def test_thousands_of_idle_connections_cost_little(optimised):
 
 
 @pytest.mark.http1
-def test_slow_heads_cost_what_they_have_sent(optimised):
+def test_slow_heads_cost_only_received_bytes(optimised):
     server = optimised("Timeout 1m")
     head = b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 4000
     with Crowd(server) as crowd:
@@ -298,8 +299,8 @@ def test_slow_heads_cost_what_they_have_sent(optimised):
 
 
 @pytest.mark.http1
-def test_slow_readers_that_ask_and_ask_cost_a_bounded_part(optimised, site):
-    """A pipeline of answers that the client does not read: what the socket does not hold is not made."""
+def test_slow_readers_with_pipelines_cost_bounded_memory(optimised, site):
+    """Pipelined requests whose responses the client does not read: the server generates no more than the socket buffer holds."""
     site.add("page", b"x" * 8000)
     server = optimised("MinRate off\nKeepAliveRequests unlimited")
     requests, n = b"GET /page HTTP/1.1\r\nHost: x\r\n\r\n" * 4000, 50
@@ -316,8 +317,8 @@ def test_slow_readers_that_ask_and_ask_cost_a_bounded_part(optimised, site):
         assert grown < n * 200 * 1024, f"{grown / n:.0f} bytes each"
 
 
-def test_memory_is_given_back(optimised, site):
-    """Not more after the tenth crowd than after the first."""
+def test_memory_of_closed_connections_is_reused(optimised, site):
+    """Later crowds use no more memory than the first ones."""
     server = optimised("KeepAliveTimeout 1m")
     sizes = []
     for _ in range(6):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every wait has a clock. Nothing here is measured but that no clock runs out too early."""
+"""Every wait has a timeout. The only measurement is that no timeout fires too early."""
 import contextlib
 import socket
 import time
@@ -17,20 +17,20 @@ def start(monkey, site, tmp_path):
 
 
 def connections(server):
-    """How many the worker holds, besides its two listeners and its line to the master."""
+    """The number of connections of the worker: all sockets except its two listeners and its socket to the master."""
     return sum(path.startswith("socket:") for path in descriptors(server.workers[0]).values()) - 3
 
 
 @pytest.mark.http1
-def test_a_head_must_be_whole_in_time(start):
-    """Bytes that trickle in do not put it off."""
+def test_header_timeout_applies_to_whole_head(start):
+    """Bytes that trickle in do not postpone the timeout."""
     server = start("Timeout 400ms")
     with server.connect() as c:
         began = time.monotonic()
         c.send(b"GET / HTTP/1.1\r\nX: ")
         c.sock.settimeout(0.03)
         while True:
-            assert time.monotonic() - began < 20, "it is put off"
+            assert time.monotonic() - began < 20, "the timeout was postponed"
             try:
                 if not c.fill():
                     break
@@ -46,11 +46,11 @@ def test_a_head_must_be_whole_in_time(start):
 
 
 @pytest.mark.http1
-def test_a_later_head_has_as_much_time_from_its_first_byte(start):
+def test_header_timeout_starts_with_first_byte_of_next_request(start):
     server = start("Timeout 400ms\nKeepAliveTimeout 20s")
     with server.connect() as c:
         assert c.get("/").status == 200
-        time.sleep(0.6)  # longer than Timeout: between requests another clock runs
+        time.sleep(0.6)  # longer than Timeout: between requests, KeepAliveTimeout applies
         began = time.monotonic()
         c.send(b"G")
         assert c.read().status == 408
@@ -59,14 +59,14 @@ def test_a_later_head_has_as_much_time_from_its_first_byte(start):
 
 @pytest.mark.http1
 @pytest.mark.parametrize("which", [0, 1], ids=["tcp", "unix"])
-def test_a_connection_that_says_nothing_gets_no_answer(start, which):
-    """Browsers open them in advance: an answer would be taken for one to what they ask next."""
+def test_silent_connection_closes_without_response(start, which):
+    """Browsers open connections in advance: they would take a response for the one to their next request."""
     server = start("Timeout 200ms\nKeepAliveTimeout 200ms")
     with server.connect(which) as c:
         c.expect_end()
 
 
-def test_an_idle_connection_is_closed_without_an_answer(start):
+def test_idle_connection_closes_without_response(start):
     server = start("KeepAliveTimeout 1s\nTimeout 20s")
     with server.connect() as c:
         began = time.monotonic()
@@ -80,10 +80,10 @@ def test_an_idle_connection_is_closed_without_an_answer(start):
     assert server.get("/").text == "hello"
 
 
-# Too slow
+# Minimum rates
 
 @pytest.mark.http1
-def test_content_that_does_not_come(start):
+def test_min_rate_cuts_off_missing_body(start):
     server = start("MinRate 1000\nMinRateInterval 1s")
     with server.connect() as c:
         began = time.monotonic()
@@ -95,8 +95,8 @@ def test_content_that_does_not_come(start):
 
 
 @pytest.mark.http1
-def test_content_that_trickles(start):
-    """Ten bytes a second, where a thousand are wanted."""
+def test_min_rate_cuts_off_trickling_body(start):
+    """Ten bytes a second, where MinRate requires a thousand."""
     server = start("MinRate 1000\nMinRateInterval 1s")
     with server.connect() as c:
         began = time.monotonic()
@@ -109,7 +109,7 @@ def test_content_that_trickles(start):
 
 
 @pytest.mark.http1
-def test_content_that_comes_fast_enough(start):
+def test_min_rate_accepts_fast_enough_body(start):
     server = start("MinRate 100\nMinRateInterval 1s")
     with server.connect() as c:
         c.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 30000\r\n\r\n")
@@ -121,32 +121,32 @@ def test_content_that_comes_fast_enough(start):
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["tcp", "unix"])
-def test_a_reader_that_does_not_read(start, site, tmp_path, which):
+def test_min_rate_cuts_off_client_that_does_not_read(start, site, tmp_path, which):
     site.add("big", bytes(64 << 20))
     server = start("MinRate 1000\nMinRateInterval 1s\nAccessLog log\nAccessLogFormat json")
     with server.connect(which, receive_buffer=4096) as c:
         c.ask("/big")
         wait_until(lambda: connections(server) == 1, "the connection")
-        wait_until(lambda: connections(server) == 0, "its end")
+        wait_until(lambda: connections(server) == 0, "the end of the connection")
         with pytest.raises((ConnectionError, Closed)):
             c.read()
     server.stop()
     assert '"end":"timeout"' in (tmp_path / "log").read_text()
 
 
-def test_the_lowest_rate_is_one(start, site):
-    """A client that reads nothing is cut off all the same."""
+def test_min_rate_of_one_cuts_off_client_that_does_not_read(start, site):
+    """A client that reads nothing is cut off nevertheless."""
     site.add("big", bytes(64 << 20))
     server = start("MinRate 1\nMinRateInterval 1s")
     with server.connect(receive_buffer=4096) as c:
         c.ask("/big")
         wait_until(lambda: connections(server) == 1, "the connection")
-        wait_until(lambda: connections(server) == 0, "its end")
+        wait_until(lambda: connections(server) == 0, "the end of the connection")
 
 
 @pytest.mark.http1
-def test_a_reader_of_small_answers_that_does_not_read(start, site):
-    """Pipelined requests whose answers fill the socket."""
+def test_min_rate_applies_to_small_pipelined_responses(start, site):
+    """Pipelined requests whose responses fill the socket."""
     site.add("page", b"x" * 4000)
     server = start("MinRate 1000\nMinRateInterval 1s\nKeepAliveRequests unlimited")
     with server.connect(receive_buffer=4096) as c:
@@ -157,8 +157,9 @@ def test_a_reader_of_small_answers_that_does_not_read(start, site):
     assert server.get("/").text == "hello"
 
 
-def test_a_slow_reader_that_takes_what_it_must_is_served(start, site):
-    """What counts is what it takes, not when the kernel has room for more: 40 KB a second, where 5 are wanted."""
+def test_min_rate_accepts_slow_but_sufficient_reader(start, site):
+    """MinRate counts the bytes that the client takes, not the moments when the kernel has space: 40 KB a second, where 5 are
+    required."""
     data = bytes(range(256)) * 4096
     site.add("big", data)
     server = start("MinRate 5K\nMinRateInterval 1s")
@@ -172,7 +173,7 @@ def test_a_slow_reader_that_takes_what_it_must_is_served(start, site):
         assert got + c.read_exactly(len(data) - len(got)) == data
 
 
-def test_no_rate_is_wanted(start, site):
+def test_min_rate_off_allows_stalled_reader(start, site):
     site.add("big", bytes(16 << 20))
     server = start("MinRate off\nMinRateInterval 1s\nKeepAliveTimeout 100ms\nTimeout 100ms\nLingerTimeout 100ms")
     with server.connect(receive_buffer=4096) as c:
@@ -183,11 +184,11 @@ def test_no_rate_is_wanted(start, site):
         assert len(c.read().body) == 16 << 20
 
 
-# The last answer
+# The last response
 
 @pytest.mark.http1
-def test_a_client_that_still_sends_can_read_the_last_answer(start):
-    """Closing at once would reset the connection, and the answer with it."""
+def test_lingering_close_lets_sending_client_read_last_response(start):
+    """Closing at once would reset the connection and discard the response."""
     server = start("LingerTimeout 20s\nMaxBodySize 1K")
     with server.connect() as c:
         c.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10000000\r\n\r\n")
@@ -195,24 +196,24 @@ def test_a_client_that_still_sends_can_read_the_last_answer(start):
             c.send(b"x" * 10000)
         reply = c.read()
         assert reply.status == 413 and reply.closes
-        assert connections(server) == 1, "it lingers"
+        assert connections(server) == 1, "the server lingers"
         c.shut().expect_end()
-        wait_until(lambda: connections(server) == 0, "the end, as soon as both are done")
+        wait_until(lambda: connections(server) == 0, "the close as soon as both sides are done")
 
 
 @pytest.mark.http1
-def test_the_wait_for_the_clients_close_is_limited(start):
+def test_lingering_close_waits_limited_time_for_client(start):
     server = start("LingerTimeout 300ms")
     with server.connect() as c:
         began = time.monotonic()
         assert c.send(b"nonsense\r\n\r\n").read().status == 400
         c.expect_end()
-        wait_until(lambda: connections(server) == 0, "the end")
+        wait_until(lambda: connections(server) == 0, "the close")
         assert time.monotonic() - began >= 0.3
 
 
 @pytest.mark.http1
-def test_reading_from_a_refused_client_is_limited(start):
+def test_lingering_close_reads_limited_time(start):
     server = start("LingerTimeout 300ms")
     with server.connect() as c:
         assert c.send(b"nonsense\r\n\r\n").read().status == 400
@@ -224,15 +225,15 @@ def test_reading_from_a_refused_client_is_limited(start):
 
 
 @pytest.mark.http1
-def test_clocks_of_connections_that_are_gone_do_nothing(start):
-    """Thousands that come and go at once, in all the states that they can be left in."""
+def test_timers_of_closed_connections_do_nothing(start):
+    """Thousands of short connections, abandoned in every state."""
     server = start("Timeout 100ms\nKeepAliveTimeout 100ms\nLingerTimeout 100ms\nMinRateInterval 1s")
     pieces = [b"", b"GET", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"nonsense\r\n\r\n",
               b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n"]
     for turn in range(300):
-        with contextlib.suppress(OSError), server.connect(turn % 2) as c:  # a handshake may be too slow for its clock
+        with contextlib.suppress(OSError), server.connect(turn % 2) as c:  # a handshake may exceed its timeout
             c.send(pieces[turn % 5])
             if turn % 3 == 0:
                 c.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-    wait_until(lambda: connections(server) == 0, "the end of them all")
+    wait_until(lambda: connections(server) == 0, "the close of all connections")
     assert server.get("/").text == "hello"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the command line promises: every option in both its forms, every mistake with its exit code and a way out."""
+"""The command line: every option in both forms, every error with its exit code and a hint."""
 import os
 import pty
 import re
@@ -18,13 +18,13 @@ FINE, FAILED, USAGE, CONFIGURATION = 0, 1, 2, 3
 
 
 def key(text, wanted):
-    """The value that a printed configuration gives a key."""
+    """The value of a key in a printed configuration."""
     return re.search(rf"^    {wanted} +(.+)$", text, re.MULTILINE)[1]
 
 
 @pytest.fixture
 def conf(tmp_path, site):
-    """A good configuration file in a folder of its own."""
+    """A valid configuration file in its own folder."""
     folder = tmp_path / "conf"
     folder.mkdir()
     path = folder / "monkey.conf"
@@ -34,40 +34,40 @@ def conf(tmp_path, site):
 
 # Serving a folder
 
-def test_a_folder_is_served_on_port_2001_of_this_machine_alone(run, site):
+def test_folder_is_served_on_loopback_port_2001_by_default(run, site):
     done = run("-T", site)
     assert (done.code, done.err) == (FINE, "")
     assert key(done.out, "Listen") == "127.0.0.1:2001"
     assert key(done.out, "DocumentRoot") == str(site.path)
 
 
-def test_a_relative_folder_is_seen_from_here(run, site, tmp_path):
+def test_folder_argument_is_relative_to_working_directory(run, site, tmp_path):
     assert key(run("-T", "site").out, "DocumentRoot") == str(site.path)
     assert key(run("-T", ".", folder=site.path).out, "DocumentRoot") == str(site.path)
 
 
 @pytest.mark.parametrize("option", [["-o"], ["--one-shot"], []])
-def test_three_ways_to_name_the_folder(run, site, option):
+def test_folder_may_be_argument_or_option(run, site, option):
     assert key(run("-T", *option, site).out, "DocumentRoot") == str(site.path)
 
 
-def test_public_serves_to_other_machines_too(run, site):
+def test_public_option_listens_on_all_addresses(run, site):
     assert key(run("-T", "--public", site).out, "Listen") == "0.0.0.0:2001"
     assert key(run("-T", "--public", "-p", "8080", site).out, "Listen") == "0.0.0.0:8080"
 
 
-def test_a_bare_port_keeps_a_folder_at_home(run, site):
+def test_port_option_alone_keeps_loopback(run, site):
     assert key(run("-T", "-p", "8080", site).out, "Listen") == "127.0.0.1:8080"
     assert key(run("-T", "--port=8080", site).out, "Listen") == "127.0.0.1:8080"
 
 
-def test_several_ports_and_addresses(run, site):
+def test_port_option_accepts_several_ports_and_addresses(run, site):
     done = run("-T", site, "-p", "192.0.2.1:81", "-p", "[::1]:82", "-p", "unix:/tmp/x", "--port", "83")
     assert re.findall(r"^    Listen +(.+)$", done.out, re.MULTILINE) == [
         "192.0.2.1:81", "[::1]:82", "unix:/tmp/x", "127.0.0.1:83"]
 
 
-def test_a_folder_with_strange_characters_in_its_name(monkey, tmp_path):
+def test_folder_name_may_contain_special_characters(monkey, tmp_path):
     folder = tmp_path / 'a "b" ${HOME} #c ü\\'
     folder.mkdir()
     (folder / "x").write_text("found")
@@ -76,7 +76,7 @@ def test_a_folder_with_strange_characters_in_its_name(monkey, tmp_path):
 
 @pytest.mark.over("h1", why="what a folder is served as does not depend on what is spoken")
 @pytest.mark.parametrize("https", [False, True], ids=["http", "https"])
-def test_a_folder_brings_its_own_page_for_404(monkey, run, site, tmp_path, monkeypatch, https):
+def test_folder_404_page_becomes_error_page(monkey, run, site, tmp_path, monkeypatch, https):
     monkeypatch.setenv("MONKEY_STATE", str(tmp_path / "state"))
     site.add("404.html", "<h1>lost</h1>")
     site.add("a.txt", "a")
@@ -94,28 +94,28 @@ def test_a_folder_brings_its_own_page_for_404(monkey, run, site, tmp_path, monke
     assert server.get("/").text.count('href="404.html"') == 1
 
 
-def test_a_folder_without_its_own_page_for_404(run, site):
+def test_folder_404_page_that_is_a_symlink_is_ignored(run, site):
     os.symlink("/etc/passwd", site / "404.html")
     assert "ERROR_PAGES" not in run("-T", site).out
 
 
-def test_it_serves_a_folder_and_says_where(monkey, site):
+def test_server_prints_folder_and_url(monkey, site):
     site.add("index.html", "hello")
     server = monkey(args=["-p", "0", "-w", "1", site])
     assert re.fullmatch(rf"Monkey \S+ serves {re.escape(str(site.path))} at\n  http://127\.0\.0\.1:\d+/\n", server.out.text)
     assert server.get("/").text == "hello"
     server.stop()
-    assert server.err.text == "", "quiet unless something is wrong"
+    assert server.err.text == "", "no warnings"
 
 
-def test_every_address_is_printed_and_answers(monkey, tmp_path, site):
+def test_server_prints_every_address(monkey, tmp_path, site):
     site.add("index.html", "hello")
     server = monkey(args=["-p", "0", "-p", "[::1]:0", "-p", f"unix:{tmp_path}/socket", site])
     assert len(server.addresses) == 3
     assert [server.get("/", which=i).text for i in range(3)] == ["hello"] * 3
 
 
-def test_all_addresses_of_this_machine_are_printed(monkey, site):
+def test_public_server_prints_all_addresses_of_the_machine(monkey, site):
     server = monkey(args=["--public", "-p", "0", site])
     assert len(server.addresses) >= 1
     assert all(port == server.port and host != "0.0.0.0" for host, port in server.addresses)
@@ -123,13 +123,13 @@ def test_all_addresses_of_this_machine_are_printed(monkey, site):
 
 
 @pytest.mark.parametrize("option", ["-w", "--workers"])
-def test_the_number_of_workers(monkey, site, option):
+def test_workers_option_sets_number_of_workers(monkey, site, option):
     server = monkey(args=["-p", "0", option, "3", site])
     assert [name(pid) for pid in server.workers] == ["monkey: worker"] * 3
 
 
 @pytest.mark.parametrize("option", ["-I", "--pid-file"])
-def test_the_pid_file(monkey, tmp_path, site, option):
+def test_pid_file_option_writes_and_removes_file(monkey, tmp_path, site, option):
     server = monkey(args=["-p", "0", option, tmp_path / "pid", site])
     assert (tmp_path / "pid").read_text() == f"{server.pid}\n"
     server.stop()
@@ -139,19 +139,19 @@ def test_the_pid_file(monkey, tmp_path, site, option):
 # A configuration
 
 @pytest.mark.parametrize("option", ["-c", "--config"])
-def test_a_file_or_its_folder(run, conf, option):
+def test_config_option_accepts_file_or_folder(run, conf, option):
     for path in (conf, conf.parent):
         assert run(option, path, "-t").code == FINE
 
 
 @pytest.mark.parametrize("option", ["-t", "--test"])
-def test_the_check_says_what_there_is(run, conf, option):
+def test_option_prints_summary(run, conf, option):
     done = run(option, "-c", conf)
     assert (done.code, done.out, done.err) == (FINE, "The configuration is valid: 1 host, 1 address.\n", "")
 
 
 @pytest.mark.parametrize("option", ["-T", "--print"])
-def test_what_is_printed_loads_again_and_prints_the_same(run, conf, tmp_path, option):
+def test_print_option_output_is_a_fixed_point(run, conf, tmp_path, option):
     first = run(option, "-c", conf)
     (tmp_path / "again.conf").write_text(first.out)
     again = run(option, "-c", tmp_path / "again.conf")
@@ -159,13 +159,13 @@ def test_what_is_printed_loads_again_and_prints_the_same(run, conf, tmp_path, op
     assert again.out == first.out and "DocumentRoot" in first.out
 
 
-def test_options_overrule_the_configuration(run, conf, tmp_path):
+def test_options_override_configuration(run, conf, tmp_path):
     done = run("-T", "-c", conf, "-p", "8081", "-w", "7", "-I", tmp_path / "pid")
-    assert key(done.out, "Listen") == "0.0.0.0:8081", "a configuration is served to all"
+    assert key(done.out, "Listen") == "0.0.0.0:8081", "a configuration listens on all addresses"
     assert (key(done.out, "Workers"), key(done.out, "PidFile")) == ("7", str(tmp_path / "pid"))
 
 
-def test_a_bad_configuration(run, conf):
+def test_invalid_configuration_exits_with_its_code(run, conf):
     conf.write_text("[SERVER]\n    Wrokers 3\n")
     done = run("-c", conf)
     assert (done.code, done.out) == (CONFIGURATION, "")
@@ -174,22 +174,22 @@ def test_a_bad_configuration(run, conf):
     assert run("-c", conf, "explain", "GET", "/").code == CONFIGURATION
 
 
-def test_a_configuration_that_is_not_there(run, tmp_path):
+def test_missing_configuration_is_the_only_error(run, tmp_path):
     done = run("-c", tmp_path / "none.conf")
     assert done.code == CONFIGURATION and f"{tmp_path}/none.conf" in done.err and "No such file" in done.err
     assert done.err.count("error:") == 1 and "[HOST]" not in done.err
 
 
-# Saying things
+# Output
 
 @pytest.mark.parametrize("option", ["-v", "--version"])
-def test_version(run, option):
+def test_version_option_prints_version(run, option):
     done = run(option)
     assert (done.code, done.err) == (FINE, "") and re.fullmatch(r"Monkey \d+\.\d+\.\d+\n", done.out)
 
 
 @pytest.mark.parametrize("option", ["-V", "--build"])
-def test_how_it_was_built(run, option):
+def test_version_details_option_prints_build_and_kernel_features(run, option):
     done = run(option)
     assert (done.code, done.err) == (FINE, "")
     assert done.out.startswith(run("-v").out)
@@ -199,7 +199,7 @@ def test_how_it_was_built(run, option):
 
 
 @pytest.mark.parametrize("option", ["-h", "--help"])
-def test_help_names_every_option(run, option):
+def test_help_option_lists_every_option(run, option):
     done = run(option)
     assert (done.code, done.err) == (FINE, "")
     for letter, word in zip("pwctTDIovVh", "port workers config test print daemon pid-file one-shot version build "
@@ -238,15 +238,15 @@ def test_help_names_every_option(run, option):
     (["-t", "authority"], "-t, -T, -D and -I do not go with the command authority"),
     (["-D", "-c", "x", "explain", "GET", "/"], "-t, -T, -D and -I do not go with the command explain"),
 ], ids=lambda value: " ".join(value) if isinstance(value, list) else "")
-def test_wrong_usage(run, args, says):
+def test_wrong_usage_exits_with_message(run, args, says):
     done = run(*args)
     assert (done.code, done.out) == (USAGE, "")
     assert says in done.err
 
 
 @pytest.mark.parametrize("word", ["run", "new", "test", "routes", "doc", "build", "passwd", "shell", "explain", "plugins", "authority", "help"])
-def test_command_named_like_a_folder_is_the_command(run, tmp_path, word):
-    """Most projects in C have a folder build/ or test/: it is served as ./build, and the word stays a command."""
+def test_command_wins_over_folder_of_the_same_name(run, tmp_path, word):
+    """Most C projects have a folder build/ or test/: serve it as ./build, because the bare word is a command."""
     for name in (word, "folder"):
         (tmp_path / name).mkdir()
     if f"  monkey {word}" not in run("--help").out:
@@ -261,7 +261,7 @@ def test_command_named_like_a_folder_is_the_command(run, tmp_path, word):
     assert run("-t", "-o", word, folder=tmp_path).code == FINE
 
 
-def test_help_is_a_command(run):
+def test_help_command_prints_help_of_command(run):
     assert run("help").out == run("--help").out
     assert run("help", "passwd").out == run("passwd", "--help").out
     assert run("help", "explain").out.startswith("  monkey explain METHOD URL")
@@ -270,7 +270,7 @@ def test_help_is_a_command(run):
     assert run("help", "a", "b").code == USAGE
 
 
-def test_nothing_to_serve(run):
+def test_no_arguments_print_usage(run):
     done = run()
     if "/monkey/" in done.err:
         pytest.skip("a configuration is installed here")
@@ -279,13 +279,13 @@ def test_nothing_to_serve(run):
 
 @pytest.mark.parametrize("port", ["", "x", "65536", "-1", "1.2.3.4", "1.2.3.4:", "::1:80", "[::1]", "localhost:80", "unix:",
                                   "unix:" + "x" * 108])
-def test_a_port_that_is_none(run, site, port):
+def test_port_option_with_invalid_port_is_rejected(run, site, port):
     done = run("-t", "-p", port, site)
     assert done.code == CONFIGURATION
     assert f"`{port}` is not a port to listen on: expected PORT" in done.err
 
 
-def test_a_file_is_no_folder(run, site, tmp_path):
+def test_file_instead_of_folder_is_rejected(run, site, tmp_path):
     file = site.add("file.conf", "x")
     done = run("-t", file)
     assert done.code == USAGE
@@ -296,13 +296,13 @@ def test_a_file_is_no_folder(run, site, tmp_path):
     assert done.code == USAGE and "(`monkey .`)" in done.err
 
 
-def test_help_lists_the_commands_of_plugins(run):
+def test_help_lists_commands_of_plugins(run):
     done = run("-h")
     for name in ("explain METHOD URL", "plugins", "authority", "passwd FILE USER", "shell "):
         assert re.search(rf"^  monkey {name}.*(\n {{36}})?\w", done.out, re.MULTILINE), (name, done.out)
 
 
-def test_a_port_that_is_in_use(run, site):
+def test_port_in_use_is_an_error(run, site):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = run("-p", port, site)
@@ -311,55 +311,55 @@ def test_a_port_that_is_in_use(run, site):
     assert "choose another port (-p PORT)" in done.err
 
 
-def test_a_port_of_another_monkey_is_in_use_too(run, monkey, site):
-    """Although both would share it with SO_REUSEPORT, and steal each other's connections."""
+def test_port_of_another_monkey_is_in_use(run, monkey, site):
+    """With SO_REUSEPORT both servers could share the port, and would steal each other's connections."""
     server = monkey(args=["-p", "0", site])
     done = run("-p", server.port, site)
     assert done.code == FAILED and "Address already in use" in done.err
 
 
-def test_an_address_that_is_not_ours(run, site):
+def test_address_of_another_machine_is_an_error(run, site):
     done = run("-p", "192.0.2.1:0", site)
     assert done.code == FAILED and "cannot listen on 192.0.2.1:0: Cannot assign requested address" in done.err
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can switch to a user that may not")
-def test_a_port_for_root_says_so(run, site):
+def test_privileged_port_error_explains_root(run, site):
     limit = int(open("/proc/sys/net/ipv4/ip_unprivileged_port_start").read())
     if limit < 2:
         pytest.skip("here every user may use every port")
     os.chmod(site.path.parent, 0o755)
-    with open(PROGRAM, "rb") as program:  # which is in a folder that other users may not enter
+    with open(PROGRAM, "rb") as program:  # opened here because other users cannot enter its folder
         done = run("-p", "1", "/", user=65534, group=65534, extra_groups=[], folder="/",
                    executable=f"/proc/self/fd/{program.fileno()}", pass_fds=[program.fileno()])
     assert done.code == FAILED and "Permission denied" in done.err and "below 1024 are for root" in done.err
 
 
-# Where it prints
+# Output streams
 
 @pytest.mark.parametrize("args", [["-v"], ["-V"], ["-h"], ["-T", "."], ["explain", "GET", "/", "-o", "."]],
                          ids=lambda args: args[0])
-def test_what_cannot_be_printed_is_a_failure(run, args):
+def test_output_error_is_a_failure(run, args):
     with open("/dev/full", "w") as full:
         assert run(*args, capture_output=False, stdout=full, stderr=subprocess.PIPE).code == FAILED
 
 
-def test_serving_needs_no_standard_output(monkey, tmp_path, site):
+def test_server_runs_without_standard_output(monkey, tmp_path, site):
     site.add("index.html", "hello")
     server = monkey(program="sh", args=["-c", f"exec '{PROGRAM}' -p unix:socket site >/dev/full"], expect_start=False)
-    wait_until(lambda: "monkey: worker" in map(name, server.workers), "its worker")
+    wait_until(lambda: "monkey: worker" in map(name, server.workers), "the worker")
     server.addresses = [str(tmp_path / "socket")]
     assert server.get("/").text == "hello"
 
 
-def test_closed_standard_streams_are_not_taken_for_files(tmp_path, site):
-    """Descriptors 0 to 2 would go to the first files that it opens, and what it prints into these."""
+def test_closed_standard_streams_are_not_reused_for_files(tmp_path, site):
+    """Descriptors 0 to 2 would otherwise go to the first opened files, which would then receive the program's output."""
     (tmp_path / "c").write_text("[SERVER]\n    Listen 127.0.0.1:0\n    Workers 1\n    AccessLog access.log\n"
                                 "[HOST]\n    DocumentRoot site\n")
     process = subprocess.Popen(["sh", "-c", f'exec "{PROGRAM}" -c c <&- >&- 2>&-'], cwd=tmp_path,
                                env=os.environ | ENVIRONMENT)
     try:
-        wait_until(lambda: "monkey: worker" in map(name, children(process.pid)), "its worker")
+        wait_until(lambda: "monkey: worker" in map(name, children(process.pid)), "the worker")
         process.send_signal(signal.SIGHUP)
         process.send_signal(signal.SIGTERM)
         assert process.wait(SECONDS) == 0
@@ -369,7 +369,7 @@ def test_closed_standard_streams_are_not_taken_for_files(tmp_path, site):
 
 
 class Terminal:
-    """The program with a terminal as its standard output."""
+    """Runs the program with a terminal as its standard output."""
 
     def __init__(self, *args, cwd):
         self.master, slave = pty.openpty()
@@ -389,7 +389,7 @@ class Terminal:
         os.close(self.master)
 
 
-def test_on_a_terminal_each_request_is_a_line_at_once(tmp_path, site):
+def test_terminal_shows_each_request_at_once(tmp_path, site):
     site.add("a.txt", "hello")
     terminal = Terminal("-p", "0", site, cwd=tmp_path)
     try:
@@ -399,7 +399,7 @@ def test_on_a_terminal_each_request_is_a_line_at_once(tmp_path, site):
                 c.sendall(f"GET {target} HTTP/1.0\r\n\r\n".encode())
                 while c.recv(4096):
                     pass
-                # `at once` is meant for a person: the line is there before we go on, not when a block is full
+                # `at once` matters to a person: the line appears before the next request, not when a block is full
                 shown = re.escape(target.replace("\x1b", "\\x1b"))
                 terminal.read_until(rf"\d\d:\d\d:\d\d {status} (GET {shown}|- -)  {size} bytes to 127\.0\.0\.1\r\n")
         assert "\x1b" not in terminal.text
@@ -407,15 +407,15 @@ def test_on_a_terminal_each_request_is_a_line_at_once(tmp_path, site):
         terminal.close()
 
 
-def test_with_a_pipe_requests_are_not_printed(monkey, site):
+def test_pipe_as_standard_output_shows_no_requests(monkey, site):
     server = monkey(args=["-p", "0", site])
     server.get("/")
     server.stop()
     assert "GET" not in server.out.text
 
 
-def test_control_c_on_the_terminal_ends_it(tmp_path, site):
-    """The terminal sends INT to the whole group, workers included."""
+def test_control_c_stops_the_server(tmp_path, site):
+    """The terminal sends SIGINT to the whole process group, workers included."""
     terminal = Terminal("-p", "0", site, cwd=tmp_path)
     try:
         terminal.read_until(r"http://127\.0\.0\.1:\d+/\r\n")
@@ -426,7 +426,7 @@ def test_control_c_on_the_terminal_ends_it(tmp_path, site):
         terminal.close()
 
 
-def test_nothing_is_coloured(run, tmp_path):
+def test_output_is_never_coloured(run, tmp_path):
     (tmp_path / "c").write_text("[SERVER]\n    Nonsense 1\n")
     done = run("-c", "c", environment={"TERM": "xterm-256color", "CLICOLOR_FORCE": "1", "NO_COLOR": "1"})
     assert "\x1b" not in done.out + done.err

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The configuration as a file: what loads, what does not, and how well that is said."""
+"""Configuration files: valid and invalid ones, and the quality of the error messages."""
 import os
 import re
 
@@ -17,7 +17,7 @@ GOOD = "[SERVER]\n    Listen 127.0.0.1:0\n    Workers 1\n[HOST]\n    DocumentRoo
 
 @pytest.fixture
 def check(run, tmp_path, site):
-    """`check(text)` is how `monkey -t` ends with that configuration."""
+    """`check(text)` runs `monkey -t` with that configuration."""
     def run_check(text, name="monkey.conf", **how):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
@@ -33,7 +33,7 @@ def refuses(done, line, message, hint=None):
     assert hint is None or f"hint: {hint}" in done.err, done.err
 
 
-# An entry of [SERVER], a part of what is said about it, and of the hint
+# An entry of [SERVER], a part of the error message, and of the hint
 
 SERVER_MISTAKES = [
     ("Wrokers 2", "unknown key `Wrokers` in [SERVER]", "did you mean `Workers`?"),
@@ -85,13 +85,13 @@ SERVER_MISTAKES = [
 
 
 @pytest.mark.parametrize("entry, message, hint", SERVER_MISTAKES, ids=lambda value: repr(value)[1:40])
-def test_mistakes_in_the_server(check, entry, message, hint):
+def test_config_rejects_invalid_entries_of_server(check, entry, message, hint):
     line = 3 + entry.count("\n    ") + 1
     done = check(f"[SERVER]\n    Listen 127.0.0.1:0\n    Workers 1\n    {entry}\n[HOST]\n    DocumentRoot site\n")
     refuses(done, line, message, hint)
 
 
-# What replaces the [HOST] in line 3, the line of the mistake, what is said and the hint
+# The text in place of the [HOST] in line 3, the line of the error, a part of the message, and the hint
 
 LOCATION = "[HOST]\n    DocumentRoot site\n[LOCATION]\n"
 OTHER_MISTAKES = [
@@ -187,7 +187,7 @@ OTHER_MISTAKES = [
 
 
 @pytest.mark.parametrize("text, line, message, hint", OTHER_MISTAKES, ids=lambda value: repr(value)[1:50])
-def test_mistakes_elsewhere(check, text, line, message, hint):
+def test_config_rejects_invalid_entries_of_other_sections(check, text, line, message, hint):
     done = check("[SERVER]\n    Listen 127.0.0.1:0\n    Workers 1\n" + text)
     if line:
         refuses(done, line, message, hint)
@@ -195,7 +195,7 @@ def test_mistakes_elsewhere(check, text, line, message, hint):
         assert done.code == CONFIGURATION and f"hint: {hint}" in done.err
 
 
-def test_every_mistake_is_reported_in_one_run(check):
+def test_config_reports_every_error_in_one_run(check):
     text = "[SERVER]\n    Listen 127.0.0.1:0\n"
     entries = ["Wrokers 2", "HeaderTimeout 15x", "KeepAlive maybe", "OverCapacity Resits", "MaxHeaderSize 10", "User nobody-at-all"]
     text += "".join(f"    {entry}\n" for entry in entries)
@@ -203,16 +203,16 @@ def test_every_mistake_is_reported_in_one_run(check):
     done = check(text)
     lines = sorted(int(line) for line in re.findall(r"monkey\.conf:(\d+):\d+: error:", done.err))
     assert lines == [3, 4, 5, 6, 7, 8, 10, 12, 13, 14], done.err
-    for line, entry in enumerate(entries, 3):  # each is shown as it was written, with a mark below it
+    for line, entry in enumerate(entries, 3):  # each entry is quoted verbatim, with a marker below it
         assert re.search(rf"monkey\.conf:{line}:\d+: .+\n +{entry}\n +\^\n", done.err)
 
 
-def test_mistakes_are_marked_at_their_column(check):
+def test_config_error_marks_the_column(check):
     done = check("[SERVER]\n    KeepAlive     maybe\n[HOST]\n    DocumentRoot site\n")
     assert re.search(r":2:19: error: .+\n        KeepAlive     maybe\n {22}\^\n", done.err), done.err
 
 
-def test_mistakes_in_included_files_name_these(check, tmp_path):
+def test_config_error_in_included_file_names_that_file(check, tmp_path):
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub/part.conf").write_text("[HOST]\n    DocumentRoot ../site\n    Nonsense 1\n")
     done = check("[SERVER]\n    Listen 127.0.0.1:0\n@INCLUDE sub/*.conf\n")
@@ -220,10 +220,10 @@ def test_mistakes_in_included_files_name_these(check, tmp_path):
     assert re.search(r"/sub/part\.conf:3:5: error: unknown key `Nonsense` in \[HOST\]", done.err), done.err
 
 
-# Files that are none
+# Invalid files
 
 @pytest.mark.parametrize("text", [b"", b"\n", b"\n\n  \n", b"# nothing\n", b"\xef\xbb\xbf"], ids=repr)
-def test_an_empty_file_serves_nothing(check, text):
+def test_config_without_host_serves_nothing(check, text):
     done = check(text)
     assert done.code == CONFIGURATION and "there is no [HOST]: nothing to serve" in done.err
 
@@ -231,45 +231,45 @@ def test_an_empty_file_serves_nothing(check, text):
 @pytest.mark.parametrize("junk", [b"\0", b"[SERVER]\n    Time\0out 1\n", b"\x7fELF\x02\x01\x01\0\0\0\n", bytes(range(256)) * 10,
                                   b"[HOST]\n    DocumentRoot \xff\xfe\n", b"[SERVER]\n    HeaderTimeout 1\x1b[2J\n"],
                          ids=["NUL", "NUL in a key", "program", "every byte", "no UTF-8", "escape"])
-def test_binary_files_are_refused_and_harm_no_terminal(check, junk):
+def test_config_binary_file_is_rejected_without_control_characters(check, junk):
     done = check(junk)
     assert done.code == CONFIGURATION and re.search(r"monkey\.conf:\d+:\d+: error: ", done.err)
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", done.err), repr(done.err)
 
 
-def test_a_huge_file_is_refused(check):
+def test_config_huge_file_is_rejected(check):
     done = check(b"# " + b"x" * 1000 + b"\n" * (2 << 20))
     assert done.code == CONFIGURATION and "monkey.conf" in done.err and len(done.err) < 10000
 
 
-def test_a_file_full_of_mistakes_is_not_repeated_to_the_end(check):
+def test_config_with_thousands_of_errors_prints_a_limited_number(check):
     done = check("[SERVER]\n" + "    Nonsense 1\n" * 5000)
     assert done.code == CONFIGURATION
     assert "unknown key `Nonsense`" in done.err and len(done.err) < 1 << 16
 
 
-def test_a_long_line(check):
+def test_config_line_that_is_too_long_is_rejected(check):
     done = check("[SERVER]\n    UserDir " + "x" * 70000 + "\n[HOST]\n    DocumentRoot site\n")
     refuses(done, 2, "", None)
 
 
-def test_a_folder_without_configuration(run, tmp_path):
+def test_config_folder_without_file_is_an_error(run, tmp_path):
     (tmp_path / "empty").mkdir()
     done = run("-t", "-c", tmp_path / "empty")
     assert done.code == CONFIGURATION and "/empty/monkey.conf` cannot be read: No such file" in done.err
 
 
-def test_a_loop_of_links(run, tmp_path):
+def test_config_symlink_loop_is_an_error(run, tmp_path):
     os.symlink("monkey.conf", tmp_path / "monkey.conf")
     done = run("-t", "-c", tmp_path / "monkey.conf")
     assert done.code == CONFIGURATION and "Too many levels of symbolic links" in done.err
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can switch to a user that may not read")
-def test_a_file_that_may_not_be_read(run, tmp_path):
+def test_config_file_without_read_permission_is_an_error(run, tmp_path):
     (tmp_path / "monkey.conf").write_text(GOOD)
     (tmp_path / "monkey.conf").chmod(0o600)
-    with open(PROGRAM, "rb") as program, open(tmp_path / "monkey.conf", "rb") as conf:  # in folders closed to others
+    with open(PROGRAM, "rb") as program, open(tmp_path / "monkey.conf", "rb") as conf:  # in folders that other users cannot enter
         path = f"/proc/self/fd/{conf.fileno()}"
         done = run("-t", "-c", path, user=65534, group=65534, extra_groups=[], folder="/",
                    pass_fds=[program.fileno(), conf.fileno()], executable=f"/proc/self/fd/{program.fileno()}")
@@ -277,7 +277,7 @@ def test_a_file_that_may_not_be_read(run, tmp_path):
 
 
 @pytest.mark.parametrize("deep", [1, 15, 16, 40])
-def test_files_that_include_files(check, tmp_path, deep):
+def test_config_includes_nest_up_to_a_limit(check, tmp_path, deep):
     for i in range(deep):
         (tmp_path / f"{i}.conf").write_text(f"@INCLUDE {i + 1}.conf\n")
     (tmp_path / f"{deep}.conf").write_text("[HOST]\n    DocumentRoot site\n")
@@ -285,27 +285,27 @@ def test_files_that_include_files(check, tmp_path, deep):
     assert done.code == (0 if deep < 15 else CONFIGURATION), done.err
 
 
-def test_a_circle_of_includes(check, tmp_path):
+def test_config_include_cycle_is_an_error(check, tmp_path):
     (tmp_path / "a.conf").write_text("@INCLUDE b.conf\n")
     (tmp_path / "b.conf").write_text("@INCLUDE a.conf\n")
     done = check(GOOD + "@INCLUDE a.conf\n")
     assert done.code == CONFIGURATION and re.search(r"b\.conf:1:\d+: error: ", done.err), done.err
 
 
-# What loads
+# Valid files
 
-def test_the_target_may_be_as_large_as_the_head(check):
+def test_config_max_uri_size_may_equal_max_header_size(check):
     assert check(GOOD.replace("[HOST]", "    MaxHeaderSize 4K\n    MaxURISize 4K\n[HOST]")).code == 0
-    assert check(GOOD.replace("[HOST]", "    MaxHeaderSize 4K\n[HOST]")).code == 0, "where the default is larger"
+    assert check(GOOD.replace("[HOST]", "    MaxHeaderSize 4K\n[HOST]")).code == 0, "even where the default is larger"
 
 
 @pytest.mark.parametrize("names", ["a", "a.b.", "A-1_x.example", "*.example.org x", "127.0.0.1", "[::1]", "xn--mll-hoa"])
-def test_names_that_a_host_may_have(check, names):
+def test_config_accepts_valid_server_names(check, names):
     done = check(GOOD + f"    ServerName {names}\n")
     assert done.code == 0 and "warning" not in done.err, done
 
 
-def test_a_host_that_no_request_reaches(check):
+def test_config_warns_of_unreachable_host(check):
     done = check(GOOD + "[HOST]\n    DocumentRoot site\n")
     assert done.code == 0
     assert re.search(r"monkey\.conf:6:1: warning: no request can reach this \[HOST\]: it has no ServerName", done.err), done.err
@@ -315,7 +315,7 @@ def test_a_host_that_no_request_reaches(check):
     assert done.code == 0 and "no request can reach" not in done.err, done.err
 
 
-def test_included_sites_are_served_in_the_order_of_their_names(monkey, tmp_path):
+def test_config_includes_sites_in_order_of_their_names(monkey, tmp_path):
     sites = tmp_path / "sites"
     for name in ("b", "a", ".hidden", "c~"):
         (tmp_path / name).mkdir()
@@ -327,10 +327,10 @@ def test_included_sites_are_served_in_the_order_of_their_names(monkey, tmp_path)
     for name in ("a", "b"):
         assert server.get("/who", fields=[("Host", f"{name}.example")]).text == name
     for name in ("hidden", "c", "other"):
-        assert server.get("/who", fields=[("Host", f"{name}.example")]).text == "a", "the first one answers"
+        assert server.get("/who", fields=[("Host", f"{name}.example")]).text == "a", "the first host is the default"
 
 
-def test_variables(monkey, tmp_path, site):
+def test_config_variables_are_expanded(monkey, tmp_path, site):
     site.add("one/who", "one")
     site.add("two/who", "two")
     (tmp_path / "more.conf").write_text("[HOST]\n    ServerName two.${DOMAIN}\n    DocumentRoot ${ROOT}/two\n")
@@ -349,8 +349,8 @@ def test_variables(monkey, tmp_path, site):
         assert server.get("/who", fields=[("Host", f"{name}.example")]).text == name
 
 
-def test_the_environment_is_never_read_again(check):
-    """A reference that cannot be resolved is a mistake, wherever its name comes from."""
+def test_config_undefined_variable_is_an_error(check):
+    """An unresolvable reference is an error, wherever its name comes from."""
     text = GOOD.replace("site", "${FOLDER}")
     assert check(text, environment={"FOLDER": "site"}).code == 0
     refuses(check(text), 5, "`FOLDER` is not set")
@@ -367,12 +367,12 @@ def test_the_environment_is_never_read_again(check):
     "# comment\n\n" + GOOD + "    # comment\n    ----\n",
     GOOD.replace("site", '"site"'),
 ], ids=["CRLF", "tabs", "one space", "byte order mark", "no last line end", "case", "comments", "quotes"])
-def test_forms_of_the_same(check, text):
+def test_config_accepts_alternative_spellings(check, text):
     done = check(text)
     assert (done.code, done.err) == (0, "")
 
 
-def test_the_default_is_the_first_host_or_the_one_that_says_so(monkey, site):
+def test_config_default_host_is_the_first_or_the_marked_one(monkey, site):
     for name in ("one", "two"):
         site.add(f"{name}/who", name)
     hosts = "".join(f"[HOST]\n    ServerName {name}\n    DocumentRoot site/{name}\n" for name in ("one", "two"))
@@ -381,8 +381,8 @@ def test_the_default_is_the_first_host_or_the_one_that_says_so(monkey, site):
     assert monkey(config=listen + hosts + "    Default on\n").get("/who", fields=[("Host", "other")]).text == "two"
 
 
-def test_what_is_in_effect_is_printed_whole(run, tmp_path, site):
-    """Every section, quotes and all; from another folder it means the same."""
+def test_config_print_contains_every_section(run, tmp_path, site):
+    """The output quotes every value, and means the same from another folder."""
     (tmp_path / "conf").mkdir()
     site.add("404.html", "none")
     (tmp_path / "conf/monkey.conf").write_text(r'''
@@ -445,7 +445,7 @@ def test_what_is_in_effect_is_printed_whole(run, tmp_path, site):
     ("example.org {\n\troot * /srv\n\tfile_server\n}\n", "Caddy", 1),
     (":8080\nfile_server\n", "Caddy", 2),
     ("[SERVER]\n    Listen 0\n[HOST]\n    DocumentRoot .\n    location /a {\n        deny all;\n    }\n", "nginx", 5)])
-def test_a_configuration_of_another_server_is_one_mistake(run, tmp_path, text, server, line):
+def test_config_of_another_server_is_a_single_error(run, tmp_path, text, server, line):
     (tmp_path / "it.conf").write_text(text)
     done = run("-t", "-c", "it.conf")
     assert done.code == 3 and done.err.count("error:") == 1, done.err
@@ -453,7 +453,7 @@ def test_a_configuration_of_another_server_is_one_mistake(run, tmp_path, text, s
     assert "hint: " in done.err and "[HOST]" in done.err
 
 
-def test_a_comment_that_becomes_part_of_a_text_is_warned_of(run, tmp_path):
+def test_config_warns_of_comment_inside_value(run, tmp_path):
     (tmp_path / "it.conf").write_text("[SERVER]\n    Listen 0\n[HOST]\n    DocumentRoot .\n"
                                       "    Index index.html # main\n    Fallback \"a # b;\"\n")
     done = run("-t", "-c", "it.conf")
@@ -462,24 +462,24 @@ def test_a_comment_that_becomes_part_of_a_text_is_warned_of(run, tmp_path):
     assert "hint: a comment has a line of its own" in done.err
 
 
-def test_the_shipped_configuration_loads(run):
+def test_shipped_config_loads(run):
     done = run("-t", "-c", ROOT / "conf")
     assert (done.code, done.err) == (0, "")
     assert run("-t", "-c", ROOT / "conf" / "monkey.conf").code == 0
 
 
-def test_the_shipped_configuration_serves_the_welcome_site(monkey):
+def test_shipped_config_serves_welcome_site(monkey):
     server = monkey(args=["-c", ROOT / "conf", "-p", "127.0.0.1:0", "-w", "1"])
     assert server.get("/").body == (ROOT / "site" / "index.html").read_bytes()
     missing = server.get("/none")
     assert missing.status == 404 and missing.body == (ROOT / "site" / "404.html").read_bytes()
 
 
-def test_checking_writes_nothing_over_what_is_there(run, tmp_path, site, monkey):
-    """A check beside a running server leaves its pid file, its socket and its logs alone."""
+def test_config_check_leaves_files_of_running_server_alone(run, tmp_path, site, monkey):
+    """A check beside a running server changes neither its PID file nor its socket and logs."""
     text = GOOD.replace("127.0.0.1:0", f"unix:{tmp_path}/socket").replace("Workers 1", "Workers 1\n    PidFile pid\n    AccessLog access.log")
     server = monkey(config=text)
-    wait_until((tmp_path / "pid").exists, "the pid file")
+    wait_until((tmp_path / "pid").exists, "the PID file")
     server.get("/")
     assert run("-t", "-c", "monkey.conf").code == 0
     assert (tmp_path / "pid").read_text() == f"{server.pid}\n"
@@ -488,7 +488,7 @@ def test_checking_writes_nothing_over_what_is_there(run, tmp_path, site, monkey)
     assert len((tmp_path / "access.log").read_text().splitlines()) == 2
 
 
-# What is valid, but hardly meant
+# Valid, but probably unintended
 
 HABITS = [
     ("/ proxy http://127.0.0.1:9", "`/` is this path alone, without those below it", "did you mean `/*`?"),
@@ -503,7 +503,7 @@ PLUGINS = "[PLUGINS]\n    Load proxy\n    Load fastcgi\n    Load uwsgi\n"
 
 
 @pytest.mark.parametrize("routes, message, hint", HABITS)
-def test_habits_of_other_servers_are_warned_of(check, routes, message, hint):
+def test_config_warns_of_habits_from_other_servers(check, routes, message, hint):
     done = check(PLUGINS + GOOD + "[ROUTES]\n    " + routes + "\n")
     assert done.code == 0 and message in done.err and hint in done.err, done
 
@@ -518,12 +518,12 @@ def test_habits_of_other_servers_are_warned_of(check, routes, message, hint):
     "/health status 200 ok\n    *.html static",
     "/* status 503 closed",
 ])
-def test_routes_that_are_meant_are_not_warned_of(check, routes):
+def test_config_does_not_warn_of_deliberate_routes(check, routes):
     done = check(PLUGINS + GOOD + "[ROUTES]\n    " + routes + "\n")
     assert (done.code, done.err) == (0, ""), done
 
 
-def test_host_whose_routes_need_no_files_needs_no_folder(check, monkey):
+def test_config_host_without_static_routes_needs_no_folder(check, monkey):
     text = PLUGINS + GOOD.replace("    DocumentRoot site\n", "    ServerName x\n") + "[ROUTES]\n    /health status 200 ok\n"
     assert (check(text).code, check(text).err) == (0, "")
     for route in ("/* static", "*.php fastcgi unix:/run/php.sock"):
@@ -532,9 +532,9 @@ def test_host_whose_routes_need_no_files_needs_no_folder(check, monkey):
     assert server.get("/health").text == "ok" and server.get("/other").status == 404
 
 
-# Large ones
+# Large configurations
 
-def test_thousands_of_files_and_rules_are_read(check, tmp_path):
+def test_config_with_thousands_of_files_and_routes_loads(check, tmp_path):
     (tmp_path / "sites").mkdir()
     for i in range(1500):
         (tmp_path / "sites" / f"{i}.conf").write_text(f"[HOST]\n    ServerName h{i}\n    DocumentRoot ../site\n")
@@ -545,7 +545,7 @@ def test_thousands_of_files_and_rules_are_read(check, tmp_path):
     assert "1501 hosts" in done.out
 
 
-def test_line_may_have_64_kilobytes(check):
+def test_config_line_may_have_64_kilobytes(check):
     names = " ".join(f"name-{i}.example" for i in range(3000))
     assert 40_000 < len(names) < 65_000
     assert check(GOOD + f"    ServerName {names}\n").code == 0
@@ -553,7 +553,7 @@ def test_line_may_have_64_kilobytes(check):
 
 # Sections in several pieces
 
-def test_rules_of_a_host_may_be_in_several_sections(monkey, site, tmp_path):
+def test_config_sections_of_a_host_are_merged(monkey, site, tmp_path):
     site.add("c", "text")
     (tmp_path / "more.conf").write_text("[REWRITE]\n    Rewrite glob /b /c\n[SECURITY]\n    Deny /secret\n[HEADERS]\n    Set X-B 2\n")
     server = monkey(plugins=["rewrite", "security", "headers"], sections="""
@@ -578,20 +578,20 @@ def test_rules_of_a_host_may_be_in_several_sections(monkey, site, tmp_path):
     assert server.get("/secret", fields=[("Host", "other")]).status == 404
 
 
-def test_key_that_is_set_in_two_pieces_is_an_error(check):
+def test_config_key_set_in_two_pieces_is_an_error(check):
     done = check("[PLUGINS]\n    Load security\n" + GOOD + "[SECURITY]\n    Status 404\n[SECURITY]\n    Status 403\n")
     assert done.code == CONFIGURATION and "`Status` is already set in line 9" in done.err
 
 
-def test_pieces_are_one_section_in_the_effective_configuration(check, run, tmp_path):
+def test_config_print_merges_pieces_of_a_section(check, run, tmp_path):
     assert check("[PLUGINS]\n    Load rewrite\n" + GOOD + "[REWRITE]\n    Rewrite glob /a /b\n[REWRITE]\n    Rewrite glob /c /d\n").code == 0
     printed = run("-T", "-c", tmp_path / "monkey.conf").out
     assert printed.count("[REWRITE]") == 1 and "/c" in printed
 
 
 @pytest.mark.parametrize("problem", ["missing", "folder", "denied"])
-def test_file_that_cannot_be_read_is_the_only_error(run, tmp_path, problem):
-    """Its neighbours, which belong to it, are not read then."""
+def test_config_unreadable_file_is_the_only_error(run, tmp_path, problem):
+    """The other files of the configuration are not parsed then."""
     (tmp_path / "sites").mkdir()
     (tmp_path / "sites" / "broken").write_text("[HOST]\n    NONSENSE x\n")
     path = tmp_path / "monkey.conf"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In the background, with a pid file: the program that started it can rely on both."""
+"""Daemon mode with a PID file: the starting program can rely on both."""
 import os
 import re
 import signal
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.over("h1", why="the protocol makes no difference to the
 
 
 class Daemon:
-    """The program as it was sent into the background."""
+    """The program, started as a daemon."""
 
     def __init__(self, folder, watch, *args, **popen):
         self.folder = folder
@@ -62,7 +62,7 @@ def daemon(tmp_path, site, watch):
     return lambda *args, **how: Daemon(tmp_path, watch, *(args or ("-c", "monkey.conf")), **how)
 
 
-def test_when_the_start_returns_it_serves(daemon, tmp_path):
+def test_daemon_start_returns_when_requests_are_served(daemon, tmp_path):
     it = daemon()
     assert it.done.returncode == 0
     assert it.get().text == "hello"
@@ -70,8 +70,8 @@ def test_when_the_start_returns_it_serves(daemon, tmp_path):
     assert not (tmp_path / "pid").exists()
 
 
-def test_its_output_ends_with_the_start(daemon):
-    """A reader at the other end of a pipe, such as `ssh` or this test, is not kept waiting."""
+def test_daemon_closes_inherited_output(daemon):
+    """A reader at the other end of the pipe, such as `ssh` or this test, sees its end."""
     it = daemon()
     assert it.done.stdout.decode().startswith("Monkey ")
     for pid in (it.pid, *children(it.pid)):
@@ -79,13 +79,13 @@ def test_its_output_ends_with_the_start(daemon):
         assert [leads[fd] for fd in (0, 1, 2)] == ["/dev/null"] * 3
 
 
-def test_it_has_left_its_terminal_and_its_parent(daemon):
+def test_daemon_leaves_terminal_and_parent(daemon):
     it = daemon()
     assert os.getsid(it.pid) == it.pid and os.getpgid(it.pid) == it.pid
     assert int(status(it.pid)["PPid"]) != os.getpid()
 
 
-def test_without_an_error_log_it_says_nothing_once_it_serves(daemon, tmp_path):
+def test_daemon_without_error_log_is_silent(daemon, tmp_path):
     (tmp_path / "monkey.conf").write_text(CONFIGURATION.replace("    ErrorLog error.log\n", ""))
     it = daemon()
     it.process.tell(signal.SIGUSR1)
@@ -93,7 +93,7 @@ def test_without_an_error_log_it_says_nothing_once_it_serves(daemon, tmp_path):
     assert it.get().text == "hello"
 
 
-def test_what_it_says_into_a_file_stays(daemon, tmp_path):
+def test_daemon_keeps_stderr_redirected_to_a_file(daemon, tmp_path):
     """monkey -D 2>messages"""
     (tmp_path / "monkey.conf").write_text(CONFIGURATION.replace("    ErrorLog error.log\n", ""))
     with open(tmp_path / "messages", "w") as messages:
@@ -105,8 +105,8 @@ def test_what_it_says_into_a_file_stays(daemon, tmp_path):
     assert "ending" in (tmp_path / "messages").read_text()
 
 
-def test_relative_paths_are_found_again(daemon, tmp_path):
-    """On HUP, although a daemon is said to go to the root of the file system."""
+def test_daemon_keeps_its_working_directory(daemon, tmp_path):
+    """Relative paths must resolve on SIGHUP, although daemons usually change to the root folder."""
     it = daemon()
     (tmp_path / "site/index.html").write_text("changed")
     (tmp_path / "monkey.conf").write_text(CONFIGURATION.replace("Workers 2", "Workers 3"))
@@ -116,7 +116,7 @@ def test_relative_paths_are_found_again(daemon, tmp_path):
     assert it.get().text == "changed"
 
 
-def test_it_is_upgraded(daemon, tmp_path, watch):
+def test_daemon_can_be_upgraded(daemon, tmp_path, watch):
     it = daemon()
     it.process.tell(signal.SIGUSR2)
     it.process.wait()
@@ -126,7 +126,7 @@ def test_it_is_upgraded(daemon, tmp_path, watch):
     new.wait()
 
 
-def test_a_folder_in_the_background(daemon, tmp_path):
+def test_daemon_can_serve_a_folder(daemon, tmp_path):
     it = daemon("-p", "0", "-I", "pid", "site")
     assert it.get().text == "hello"
     it.process.tell(signal.SIGHUP)
@@ -139,16 +139,16 @@ def test_a_folder_in_the_background(daemon, tmp_path):
     ("PidFile pid", "PidFile /no/such/folder/pid", 1, "cannot lock the pid file /no/such/folder/pid"),
     ("Workers 2", "Workers 2\n    FDLimit 4", 1, ""),
 ])
-def test_a_start_that_fails_says_so(daemon, tmp_path, old, new, code, message):
+def test_daemon_start_reports_errors(daemon, tmp_path, old, new, code, message):
     (tmp_path / "monkey.conf").write_text(CONFIGURATION.replace(old, new).replace("    ErrorLog error.log\n", ""))
     it = daemon()
     assert it.done.returncode == code and it.done.stdout == b""
     assert message in it.done.stderr.decode() and it.done.stderr
 
 
-# The pid file
+# The PID file
 
-def test_a_second_one_with_the_same_pid_file_does_not_start(monkey, tmp_path, site):
+def test_pid_file_of_running_server_prevents_second_start(monkey, tmp_path, site):
     first = monkey(server="PidFile pid")
     second = monkey(server="PidFile pid", expect_start=False)
     second.exit_code = 1
@@ -157,7 +157,7 @@ def test_a_second_one_with_the_same_pid_file_does_not_start(monkey, tmp_path, si
     assert (tmp_path / "pid").read_text() == f"{first.pid}\n"
 
 
-def test_a_pid_file_that_was_left_behind_is_taken(monkey, tmp_path, site):
+def test_pid_file_left_behind_is_replaced(monkey, tmp_path, site):
     (tmp_path / "pid").write_text(f"{os.getpid()} is a number that is longer\n")
     server = monkey(server="PidFile pid")
     assert (tmp_path / "pid").read_text() == f"{server.pid}\n"
@@ -165,7 +165,7 @@ def test_a_pid_file_that_was_left_behind_is_taken(monkey, tmp_path, site):
     assert not (tmp_path / "pid").exists()
 
 
-def test_a_foreign_pid_file_stays(monkey, tmp_path, site):
+def test_pid_file_of_another_program_is_kept(monkey, tmp_path, site):
     server = monkey(server="PidFile pid")
     (tmp_path / "pid").unlink()
     (tmp_path / "pid").write_text("1\n")
@@ -174,8 +174,8 @@ def test_a_foreign_pid_file_stays(monkey, tmp_path, site):
         assert (tmp_path / "pid").read_text() == "1\n"
 
 
-def test_a_link_in_the_place_of_the_pid_file_is_not_followed(monkey, tmp_path, site):
-    """A user that can write into its folder must not make root write elsewhere."""
+def test_pid_file_symlink_is_not_followed(monkey, tmp_path, site):
+    """A user with write access to its folder must not make root write elsewhere."""
     (tmp_path / "precious").write_text("precious")
     (tmp_path / "pid").symlink_to("precious")
     server = monkey(server="PidFile pid", expect_start=False)
@@ -185,7 +185,7 @@ def test_a_link_in_the_place_of_the_pid_file_is_not_followed(monkey, tmp_path, s
     assert (tmp_path / "precious").read_text() == "precious"
 
 
-def test_a_reload_changes_it(monkey, tmp_path, site):
+def test_pid_file_moves_on_reload(monkey, tmp_path, site):
     server = monkey(server="PidFile pid")
 
     def change(old, new, count):
@@ -206,7 +206,7 @@ def test_a_reload_changes_it(monkey, tmp_path, site):
     assert not (tmp_path / "pid").exists()
 
 
-def test_the_old_one_stays_when_the_new_one_cannot_be_taken(monkey, tmp_path, site):
+def test_pid_file_is_kept_when_the_new_one_cannot_be_locked(monkey, tmp_path, site):
     server = monkey(server="PidFile pid")
     server.config.write_text(server.config.read_text().replace("PidFile pid", "PidFile /no/such/folder/pid"))
     server.tell(signal.SIGHUP)
@@ -217,7 +217,7 @@ def test_the_old_one_stays_when_the_new_one_cannot_be_taken(monkey, tmp_path, si
     assert not (tmp_path / "pid").exists()
 
 
-def test_it_is_written_when_requests_are_served(monkey, tmp_path, site):
+def test_pid_file_is_complete_when_requests_are_served(monkey, tmp_path, site):
     server = monkey(server="PidFile pid")
     assert (tmp_path / "pid").read_text() == f"{server.pid}\n"
     assert (tmp_path / "pid").stat().st_mode & 0o777 == 0o644

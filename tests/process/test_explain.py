@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`monkey explain METHOD URL` says what would answer, and it says the truth: the server does answer so."""
+"""`monkey explain METHOD URL` predicts the response, and the prediction matches the server's actual response."""
 import os
 import re
 
@@ -32,7 +32,7 @@ CONFIGURATION = """
     Redirect https://moved.example.net
 """
 
-# URL, status, and what else it says
+# URL, status, and a further part of the output
 CASES = [
     ("GET", "http://one.example/", 200, r"file +\S+/site/index\.html, 5 bytes\ntype +text/html"),
     ("GET", "http://one.example/a.txt", 200, r"host +one\.example \(\S+monkey\.conf:7\), by its name\nroute +/\*  static"),
@@ -85,14 +85,14 @@ def explain(run, tmp_path, method, url, port=0, **how):
 
 
 @pytest.mark.parametrize("method, url, status, says", CASES, ids=lambda value: str(value)[:40])
-def test_it_says_what_decides(run, tmp_path, folder, method, url, status, says):
+def test_explain_names_the_deciding_rule(run, tmp_path, folder, method, url, status, says):
     done = explain(run, tmp_path, method, url)
     assert (done.code, done.err) == (0, "")
     assert re.search(rf"^answer +{status} ", done.out, re.MULTILINE)
     assert re.search(says, done.out), done.out
 
 
-def test_the_server_answers_as_explained(monkey, run, tmp_path, folder):
+def test_explain_matches_the_server(monkey, run, tmp_path, folder):
     server = monkey(config=CONFIGURATION.format(port=0))
     for method, url, status, _ in CASES:
         match = re.fullmatch(r"(?:http://([^/]+))?(/.*)", url)
@@ -105,28 +105,28 @@ def test_the_server_answers_as_explained(monkey, run, tmp_path, folder):
                 assert f"{name}: {reply[name]}" in explained, url
 
 
-def test_the_listener_is_found_by_its_port(run, tmp_path, folder):
+def test_explain_finds_listener_by_port(run, tmp_path, folder):
     assert re.match(r"listener +127\.0\.0\.1:8081\n", explain(run, tmp_path, "GET", "http://one.example:8081/", 8081).out)
     done = explain(run, tmp_path, "GET", "http://one.example:82/", 8081)
     assert done.code == 0 and re.match(r"listener +no listener on port 82;", done.out)
     assert re.match(r"listener +no listener on port 80;", explain(run, tmp_path, "GET", "http://one.example/", 8081).out)
 
 
-def test_a_folder_needs_no_configuration(run, folder):
+def test_explain_works_for_a_folder(run, folder):
     done = run("-o", folder, "explain", "GET", "/a.txt")
     assert done.code == 0 and f"{folder}/a.txt, 4 bytes" in done.out
     assert re.match(r"listener +127\.0\.0\.1:2001\n", done.out)
 
 
 @pytest.mark.parametrize("method, url", [("GET", "nonsense"), ("GET", ""), ("G@T", "/"), ("", "/"), ("GET", "ftp://one.example/"), ("GET", "/ x")])
-def test_what_is_no_request(run, folder, method, url):
+def test_explain_rejects_invalid_requests(run, folder, method, url):
     done = run("-o", folder, "explain", method, url)
     assert (done.code, done.out) == (2, "")
     assert f"`{method} {url}` is not a request" in done.err
 
 
-def test_nothing_is_served_nor_kept(run, tmp_path, folder):
-    """Explaining needs no port, and leaves no pid file behind."""
+def test_explain_opens_no_port_and_leaves_no_files(run, tmp_path, folder):
+    """Explaining needs no port, and writes no PID file."""
     (tmp_path / "monkey.conf").write_text("[SERVER]\n    Listen 127.0.0.1:1\n    PidFile pid\n[HOST]\n    DocumentRoot site\n")
     assert run("-c", "monkey.conf", "explain", "GET", "/").code == 0
     assert not (tmp_path / "pid").exists()
@@ -136,7 +136,7 @@ def with_host(text, port=0):
     return f"[SERVER]\n    Listen 127.0.0.1:{port}\n    Workers 1\n{text}"
 
 
-def test_it_says_what_the_fallback_does(run, tmp_path, folder):
+def test_explain_describes_fallback(run, tmp_path, folder):
     (tmp_path / "monkey.conf").write_text(with_host("[HOST]\n    DocumentRoot site\n    Fallback index.html\n"))
     for url, status, says in [
             ("/none", 200, r"fallback +index\.html, because the path leads nowhere and its last part has no dot\n"
@@ -153,7 +153,7 @@ def test_it_says_what_the_fallback_does(run, tmp_path, folder):
                      run("-c", "monkey.conf", "explain", "GET", "/none").out)
 
 
-def test_it_says_which_error_page_is_sent(run, tmp_path, folder):
+def test_explain_names_error_page(run, tmp_path, folder):
     folder.add("gone.html", "gone")
     (tmp_path / "monkey.conf").write_text(with_host("[HOST]\n    DocumentRoot site\n[ERROR_PAGES]\n    404 /gone.html\n"))
     assert re.search(r"^page +gone\.html, of \[ERROR_PAGES\]\nanswer +404", run("-c", "monkey.conf", "explain", "GET", "/none").out,
@@ -162,7 +162,7 @@ def test_it_says_which_error_page_is_sent(run, tmp_path, folder):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can switch to another user")
-def test_it_warns_of_files_that_the_user_cannot_read(run, tmp_path, folder):
+def test_explain_warns_of_files_that_the_user_cannot_read(run, tmp_path, folder):
     (tmp_path / "monkey.conf").write_text(with_host("    User nobody\n[HOST]\n    DocumentRoot site\n"))
     os.chmod(folder.path, 0o755)
     os.chmod(folder / "a.txt", 0o600)
@@ -180,7 +180,7 @@ def test_it_warns_of_files_that_the_user_cannot_read(run, tmp_path, folder):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_it_warns_of_aliases_that_the_user_cannot_enter(run, tmp_path, folder):
+def test_explain_warns_of_aliases_that_the_user_cannot_enter(run, tmp_path, folder):
     closed = tmp_path / "closed"
     closed.mkdir()
     (closed / "a").write_text("a")

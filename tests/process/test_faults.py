@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The optimised program where memory ends, and where sockets take and give little at a time."""
+"""The release program under failing allocations, and with sockets that transfer few bytes at a time."""
 import contextlib
 import json
 import os
@@ -29,7 +29,7 @@ def folder(site):
     return site
 
 
-# Without memory
+# Failing allocations
 
 SECTIONS = "[ERROR_PAGES]\n    404 404.html\n[ROUTES]\n    /old redirect 301 http://x/\n    /* static\n"
 
@@ -46,7 +46,7 @@ REQUESTS = [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
 
 
 def end(c):
-    """No more from us; it may be closed already."""
+    """Half-closes the connection, unless it is closed already."""
     with contextlib.suppress(OSError):
         c.sock.shutdown(socket.SHUT_WR)
 
@@ -55,7 +55,8 @@ STATUSES = (200, 206, 301, 404, 405, 411, 503)
 
 
 def play(server):
-    """All that asks for memory: how many were refused or closed. Anything but that and whole answers is an error."""
+    """Exercises all code that allocates; returns the number of refused or closed requests. Any other incomplete response is an
+    error."""
     return play_http2(server) if server.is_h2 else play_http1(server)
 
 
@@ -64,7 +65,7 @@ def play_http1(server):
     for data in REQUESTS + [b"".join(REQUESTS[:-1])]:
         try:
             with server.connect() as c:
-                c.send(data[:20])  # so that a part of the head has to be kept
+                c.send(data[:20])  # makes the server store a part of the head
                 end(c.send(data[20:]))
                 while c.got or c.fill():
                     status = c.read("GET").status
@@ -73,7 +74,7 @@ def play_http1(server):
         except (Closed, ConnectionError, ssl.SSLError):
             refused += 1
     with contextlib.suppress(ConnectionError, ssl.SSLError):
-        with server.connect(receive_buffer=4096) as c:  # a rest that has to be kept for a slow reader
+        with server.connect(receive_buffer=4096) as c:  # makes the server store the rest for a slow reader
             end(c.send(b"GET /page HTTP/1.1\r\nHost: x\r\n\r\n" * 60))
             c.read_to_end()
     return refused
@@ -100,7 +101,7 @@ def play_http2(server):
     return refused
 
 
-# Few things are kept from one request to the next here, so that each has to be made
+# Minimises reuse between requests, so that each request allocates
 MANY_ALLOCATIONS = "MinRate off\nOpenFileCache off\nInlineFileMax 9K\nMaxConnectionsPerAddress 100\nKeepAliveRequests unlimited\nAccessLog access.log"
 
 
@@ -112,8 +113,8 @@ def starving(monkey, folder, tmp_path):
 
 
 @pytest.mark.over("h1", "h2", why="what of OpenSSL was set up without memory stays without it")
-def test_any_allocation_of_a_worker_may_fail(starving):
-    """The first, the second, and so on, up to the last that a request makes."""
+def test_worker_survives_failure_of_any_allocation(starving):
+    """Fails the first allocation, the second one, and so on, up to the last of a request."""
     server, fault = starving
     worker = server.workers
     play(server)
@@ -123,16 +124,16 @@ def test_any_allocation_of_a_worker_may_fail(starving):
         if not fault.failed:
             break
         fault.after = 0
-        assert server.get("/").text == "hello", f"after allocation {n} had failed"
-        assert server.workers == worker, f"allocation {n} was its death:\n{server.log}"
+        assert server.get("/").text == "hello", f"after allocation {n} failed"
+        assert server.workers == worker, f"allocation {n} killed a worker:\n{server.log}"
     assert 10 < n < 2000
     fault.after = 0
     assert play(server) == 0
 
 
 @pytest.mark.over("h1", "h2", why="what of OpenSSL was set up without memory stays without it")
-def test_any_allocation_for_one_more_connection_may_fail(starving):
-    """None of those before has ended, so that nothing of theirs can be used again."""
+def test_worker_survives_failure_of_any_allocation_of_a_new_connection(starving):
+    """All previous connections stay open, so that their memory cannot be reused."""
     server, fault = starving
     worker, refused = server.workers, 0
     with contextlib.ExitStack() as crowd:
@@ -156,7 +157,7 @@ def test_any_allocation_for_one_more_connection_may_fail(starving):
 
 @pytest.mark.over("h1", "h2", why="what of OpenSSL was set up without memory stays without it")
 @pytest.mark.parametrize("count", [2, 10, 100])
-def test_several_may_fail_in_a_row(starving, count):
+def test_worker_survives_several_failures_in_a_row(starving, count):
     server, fault = starving
     worker = server.workers
     for n in range(1, 200, 7):
@@ -168,7 +169,7 @@ def test_several_may_fail_in_a_row(starving, count):
 
 
 @pytest.mark.over("h1", "h2", why="what of OpenSSL was set up without memory stays without it")
-def test_while_there_is_none_at_all_clients_are_refused(starving):
+def test_worker_without_any_memory_refuses_clients(starving):
     server, fault = starving
     worker = server.workers
     play(server)
@@ -183,7 +184,7 @@ def test_while_there_is_none_at_all_clients_are_refused(starving):
     assert play(server) == 0
 
 
-def test_a_master_without_memory_reloads_or_stays_as_it_is(monkey, folder, tmp_path):
+def test_master_without_memory_reloads_or_keeps_old_configuration(monkey, folder, tmp_path):
     fault = Fault("failmalloc", tmp_path)
     fault.master = 1
     server = monkey(sections=SECTIONS, server="AccessLog access.log", **fault.how)
@@ -201,7 +202,7 @@ def test_a_master_without_memory_reloads_or_stays_as_it_is(monkey, folder, tmp_p
 
 
 @pytest.mark.parametrize("what", [["-t"], ["-T"], ["explain", "GET", "/page"]], ids=lambda what: what[0])
-def test_the_command_line_says_that_memory_ended(folder, tmp_path, what):
+def test_command_line_reports_out_of_memory(folder, tmp_path, what):
     fault = Fault("failmalloc", tmp_path)
     (tmp_path / "c").write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n[HOST]\n    DocumentRoot site\n{SECTIONS}")
     codes = set()
@@ -212,12 +213,12 @@ def test_the_command_line_says_that_memory_ended(folder, tmp_path, what):
         if not fault.failed:
             break
         assert done.returncode in (0, 1), f"allocation {n}: {done}"
-        assert done.returncode == 0 or done.stderr or done.stdout, f"allocation {n} failed in silence: {done}"
+        assert done.returncode == 0 or done.stderr or done.stdout, f"allocation {n} failed without a message: {done}"
         codes.add(done.returncode)
     assert done.returncode == 0 and n < 3000 and 1 in codes
 
 
-# Little at a time
+# Short reads and writes
 
 def content(n):
     return random.Random(n).randbytes(n)
@@ -225,7 +226,7 @@ def content(n):
 
 @pytest.fixture(params=[(100, 1000), (300, 100), (600, 7), (950, 1)], ids=lambda param: f"{param[0]}-{param[1]}")
 def stuttering(request, monkey, folder, tmp_path):
-    """A server whose sockets move at most `most` bytes at a time, in `chance` of a thousand calls."""
+    """A server whose sockets transfer at most `most` bytes per call, in `chance` of a thousand calls."""
     fault = Fault("shortio", tmp_path)
     fault.state = 12345
     for n in (0, 1, 100, 5000, 100_000, 300_000):
@@ -237,7 +238,7 @@ def stuttering(request, monkey, folder, tmp_path):
     return server, fault
 
 
-def test_files_arrive_byte_for_byte(stuttering):
+def test_short_io_files_arrive_complete(stuttering):
     server, fault = stuttering
     sizes = (0, 1, 100, 5000, 100_000) if fault.most < 100 else (0, 1, 100, 5000, 100_000, 300_000)
     with server.connect() as kept:
@@ -250,7 +251,7 @@ def test_files_arrive_byte_for_byte(stuttering):
             c.close()
 
 
-def test_ranges_arrive_byte_for_byte(stuttering):
+def test_short_io_ranges_arrive_complete(stuttering):
     server, _ = stuttering
     data, dice = content(100_000), random.Random(1)
     for _ in range(10):
@@ -263,7 +264,7 @@ def test_ranges_arrive_byte_for_byte(stuttering):
 
 
 @pytest.mark.http1
-def test_pipelines_arrive_whole_and_in_order(stuttering):
+def test_short_io_pipelines_arrive_complete_and_in_order(stuttering):
     server, _ = stuttering
     names = [0, 1, 100, 5000, 1, 100] * 5
     with server.connect() as c:
@@ -273,8 +274,8 @@ def test_pipelines_arrive_whole_and_in_order(stuttering):
 
 
 @pytest.mark.http1
-def test_bodies_are_read_past(stuttering):
-    """Unwanted content lies between two requests, in one piece and in chunks."""
+def test_short_io_unwanted_bodies_are_skipped(stuttering):
+    """The body between two requests is unwanted, with Content-Length and in chunks."""
     server, _ = stuttering
     with server.connect() as c:
         for _ in range(3):
@@ -286,7 +287,7 @@ def test_bodies_are_read_past(stuttering):
 
 
 @pytest.mark.http1
-def test_bad_requests_are_refused_whole(stuttering):
+def test_short_io_error_responses_arrive_complete(stuttering):
     server, _ = stuttering
     for data, status in ((b"nonsense\r\n\r\n", 400), (b"GET /" + b"x" * 9000 + b" HTTP/1.1\r\n", 414),
                          (b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 200 + b"\r\n", 431)):
@@ -296,14 +297,14 @@ def test_bad_requests_are_refused_whole(stuttering):
             c.shut().expect_end()
 
 
-def test_many_at_once(stuttering):
+def test_short_io_concurrent_requests_succeed(stuttering):
     server, fault = stuttering
     n = 1 if fault.most == 1 else 5000
     with Load(server, f"/file-{n}", content=content(n), keeping=4, single=4) as load:
         load.more(10).check()
 
 
-def test_one_record_each(stuttering, tmp_path):
+def test_short_io_requests_have_one_log_record_each(stuttering, tmp_path):
     server, _ = stuttering
     for _ in range(20):
         server.get("/file-100", fields=[] if server.is_h2 else [("Connection", "close")])
@@ -312,7 +313,7 @@ def test_one_record_each(stuttering, tmp_path):
     assert [(record["status"], record["bytes"], record["end"]) for record in records] == [(200, 100, "done")] * 20
 
 
-def test_a_drain_and_a_reload(stuttering):
+def test_short_io_reload_and_drain_lose_no_request(stuttering):
     server, fault = stuttering
     n = 100 if fault.most == 1 else 5000
     with Load(server, f"/file-{n}", content=content(n)) as load:

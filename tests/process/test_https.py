@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`monkey DIR --https`: encrypted without any preparation, for every client that trusts the machine's authority."""
+"""`monkey DIR --https`: TLS without any preparation, for every client that trusts the local CA."""
 import os
 import re
 import shutil
@@ -20,7 +20,7 @@ FINE, FAILED, USAGE, CONFIGURATION = 0, 1, 2, 3
 pytestmark = [pytest.mark.over("h1", why="the option encrypts what is served, and real clients speak what they like"),
               pytest.mark.skipif(not HAS_TLS, reason="built without TLS")]
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="only root can")
-RENEWED = 40  # seconds within which a running server has seen that something must be renewed, and serves it
+RENEWED = 40  # seconds until a running server notices that a renewal is due, and serves the new certificate
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def state(tmp_path):
 
 @pytest.fixture
 def serve(monkey, state, site):
-    """`monkey --https` in the folder `site`."""
+    """Runs `monkey --https` in the folder `site`."""
     site.add("index.html", "<title>hello</title>hello")
 
     def start(*args, where=("-p", "0"), **how):
@@ -41,7 +41,7 @@ def serve(monkey, state, site):
 
 
 def shown(address, server_hostname="localhost"):
-    """The certificate that a server shows, whatever it is worth."""
+    """The certificate that a server presents, without verification."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     with socket.create_connection(address, 10) as plain, context.wrap_socket(
@@ -55,16 +55,16 @@ def curl(*args, **how):
 
 
 def fetch(address, context, name="localhost"):
-    """The first line of the answer to a client of Python's that checks everything."""
+    """The status line of the response to a Python client that verifies everything."""
     with socket.create_connection(address, 10) as plain, context.wrap_socket(plain, server_hostname=name) as sock:
         host = f"[{name}]" if ":" in name else name
         sock.sendall(f"GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
         return sock.makefile("rb").readline().decode().strip()
 
 
-# What it prints
+# Output
 
-def test_the_first_time_it_says_how_to_trust_it(serve, state):
+def test_https_first_start_explains_how_to_trust_the_authority(serve, state):
     said = serve().out.text
     assert re.search(r"^  https://127\.0\.0\.1:\d+/$", said, re.MULTILINE)
     assert f"SHA-256 {state.fingerprint}\n" in said
@@ -73,7 +73,7 @@ def test_the_first_time_it_says_how_to_trust_it(serve, state):
         assert word in said
 
 
-def test_the_second_time_it_is_the_same_authority(serve, state):
+def test_https_second_start_uses_the_same_authority(serve, state):
     serve().stop()
     fingerprint, leaf = state.fingerprint, state.leaf
     server = serve()
@@ -84,12 +84,12 @@ def test_the_second_time_it_is_the_same_authority(serve, state):
     assert server.err.text == ""
 
 
-def test_nothing_is_left_to_the_authority_without_a_request(monkey, run, state, site):
+def test_https_authority_is_not_created_without_the_option(monkey, run, state, site):
     server = monkey(args=["-p", "0", site], environment=state.environment)
     assert "http://" in server.out.text and not state.folder.exists()
 
 
-def test_it_is_served_to_this_machine_alone_on_8443(run, state, site):
+def test_https_listens_on_loopback_8443_by_default(run, state, site):
     for args, expected in [([], ["127.0.0.1:8443 tls"]), (["--public"], ["0.0.0.0:8443 tls"]),
                            (["-p", "444"], ["127.0.0.1:444 tls"]), (["--public", "-p", "444"], ["0.0.0.0:444 tls"]),
                            (["-p", "[::1]:1", "-p", "2"], ["[::1]:1 tls", "127.0.0.1:2 tls"])]:
@@ -99,28 +99,28 @@ def test_it_is_served_to_this_machine_alone_on_8443(run, state, site):
         assert re.search(rf"^    Certificate +{re.escape(str(state.leaf_file))}$", done.out, re.MULTILINE)
 
 
-# What is wrong
+# Errors
 
-def test_it_is_for_folders(run, tmp_path, state):
+def test_https_option_requires_a_folder(run, tmp_path, state):
     (tmp_path / "monkey.conf").write_text("[SERVER]\n    Listen 0\n")
     done = run("--https", "-c", tmp_path / "monkey.conf", environment=state.environment)
     assert done.code == USAGE and "--https is for serving a folder" in done.err and "Listen PORT tls" in done.err
     assert not state.folder.exists()
 
 
-def test_a_port_that_is_none(run, state, site):
+def test_https_invalid_port_is_rejected(run, state, site):
     done = run("--https", "-p", "x", site, environment=state.environment)
     assert done.code == CONFIGURATION and "`x` is not a port to listen on: expected PORT" in done.err
 
 
-def test_a_folder_that_cannot_be_written_to(run, tmp_path, site):
+def test_https_state_folder_without_write_access_is_an_error(run, tmp_path, site):
     (tmp_path / "file").write_text("")
     done = run("--https", site, environment={"MONKEY_STATE": f"{tmp_path}/file/state"})
     assert done.code == FAILED and done.out == ""
     assert f"monkey: {tmp_path}/file/state: Not a directory\n" in done.err and "MONKEY_STATE=/path" in done.err
 
 
-def test_without_the_object_that_does_tls(tmp_path, state, site):
+def test_https_without_tls_object_is_an_error(tmp_path, state, site):
     alone = tmp_path / "alone"
     alone.mkdir()
     shutil.copy(PROGRAM, alone / "monkey")
@@ -133,21 +133,21 @@ def test_without_the_object_that_does_tls(tmp_path, state, site):
 
 # Clients
 
-def test_curl_believes_every_name(serve, state):
+def test_curl_accepts_certificate_for_every_name(serve, state):
     server = serve("--public")
     for name in names_of(state.leaf):
         family = socket.AF_INET6 if ":" in name else socket.AF_INET
         url = f"https://[{name}]:{server.port}/" if family == socket.AF_INET6 else f"https://{name}:{server.port}/"
-        # Whatever the name means here, it is this server that is asked.
+        # Whatever the name resolves to, the request goes to this server.
         done = curl("--cacert", state.authority_file, "--connect-to", f"::127.0.0.1:{server.port}", url)
         assert (done.returncode, done.stdout) == (0, "<title>hello</title>hello"), (name, done)
     done = curl("--cacert", state.authority_file, "--connect-to", f"::127.0.0.1:{server.port}",
                 f"https://example.org:{server.port}/")
-    assert done.returncode == 60, "the certificate is of another name"
-    assert curl(server.url).returncode == 60, "it was not told to trust the authority"
+    assert done.returncode == 60, "the certificate is for another name"
+    assert curl(server.url).returncode == 60, "curl was not told to trust the authority"
 
 
-def test_every_url_that_is_printed_is_believed(serve, state):
+def test_curl_accepts_every_printed_url(serve, state):
     server = serve("--public")
     urls = re.findall(r"^  (https://\S+)$", server.out.text, re.MULTILINE)
     assert len(urls) >= 1
@@ -156,7 +156,7 @@ def test_every_url_that_is_printed_is_believed(serve, state):
         assert (done.returncode, done.stdout) == (0, "<title>hello</title>hello"), (url, done)
 
 
-def test_python_believes_it(serve, state):
+def test_python_accepts_certificate_for_every_name(serve, state):
     server = serve(where=["-p", "0", "-p", "[::1]:0"])
     context = state.context()
     for address in server.addresses:
@@ -168,7 +168,7 @@ def test_python_believes_it(serve, state):
         fetch(server.addresses[0], ssl.create_default_context())
 
 
-def test_openssl_believes_the_connection(serve, state):
+def test_openssl_verifies_the_connection(serve, state):
     server = serve()
     done = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{server.port}", "-CAfile", state.authority_file,
                            "-verify_ip", "127.0.0.1", "-x509_strict", "-verify_return_error", "-brief"],
@@ -177,7 +177,7 @@ def test_openssl_believes_the_connection(serve, state):
 
 
 @pytest.mark.skipif(not shutil.which("certutil") or not browser.FOUND, reason="no certutil or no browser here")
-def test_a_browser_trusts_it_with_the_authority(serve, state, tmp_path, monkeypatch):
+def test_browser_trusts_the_server_with_the_authority(serve, state, tmp_path, monkeypatch):
     server = serve()
     home = tmp_path / "home"
     store = home / ".pki" / "nssdb"
@@ -202,15 +202,15 @@ def test_a_browser_trusts_it_with_the_authority(serve, state, tmp_path, monkeypa
             assert b.run("performance.getEntriesByType('navigation')[0].nextHopProtocol") in ("h2", "http/1.1")
 
 
-# Addresses that are listened on
+# Listening addresses
 
-def test_an_address_that_no_interface_has(serve, state):
+def test_leaf_contains_listening_address_without_interface(serve, state):
     server = serve(where=["-p", "127.0.0.77:0"])
     assert fetch(("127.0.0.77", server.port), state.context(), "127.0.0.77").startswith("HTTP/1.1 200")
     assert "127.0.0.77" in names_of(shown(server.addresses[0]))
 
 
-def test_servers_with_different_addresses_leave_each_other_alone(serve, state):
+def test_servers_on_different_addresses_keep_their_own_leaf(serve, state):
     first, second = serve(where=["-p", "127.0.0.77:0"]), serve(where=["-p", "127.0.0.78:0"])
     leaves = {path: path.read_bytes() for path in state.folder.glob("server*.pem")}
     assert len(leaves) == 2
@@ -223,7 +223,7 @@ def test_servers_with_different_addresses_leave_each_other_alone(serve, state):
     assert {path: path.read_bytes() for path in leaves} == leaves
 
 
-def test_two_that_start_at_the_same_time_share_an_authority(serve, state):
+def test_servers_started_concurrently_share_an_authority(serve, state):
     servers = [serve(expect_start=False) for _ in range(4)]
     for server in servers:
         server.wait_until_serving()
@@ -234,7 +234,7 @@ def test_two_that_start_at_the_same_time_share_an_authority(serve, state):
 
 # Renewal
 
-def test_a_leaf_that_is_due_is_renewed_at_the_start(serve, state):
+def test_leaf_that_is_due_is_renewed_at_start(serve, state):
     serve().stop()
     old = state.replace_leaf(since=61)
     server = serve()
@@ -243,7 +243,7 @@ def test_a_leaf_that_is_due_is_renewed_at_the_start(serve, state):
     assert fetch(server.addresses[0], state.context()).startswith("HTTP/1.1 200")
 
 
-def test_a_leaf_that_becomes_due_is_renewed_while_it_serves(serve, state):
+def test_leaf_that_becomes_due_is_renewed_while_serving(serve, state):
     server = serve()
     first = shown(server.addresses[0])
     with socket.create_connection(server.addresses[0]) as plain, \
@@ -255,26 +255,26 @@ def test_a_leaf_that_becomes_due_is_renewed_while_it_serves(serve, state):
         assert kept.recv(100).startswith(b"HTTP/1.1 200"), "no connection is closed"
 
 
-def test_a_reload_looks_at_once(serve, state):
+def test_leaf_is_checked_on_reload(serve, state):
     server = serve()
     old = state.replace_leaf(since=61)
     server.tell(signal.SIGHUP)
     wait_until(lambda: state.leaf != old, "a new certificate", 10)
-    wait_until(lambda: shown(server.addresses[0]) == state.leaf, "it is served", 10)
+    wait_until(lambda: shown(server.addresses[0]) == state.leaf, "the server presents it", 10)
 
 
-def test_a_missing_authority_is_recreated_and_reported(serve, state):
+def test_authority_that_is_missing_is_recreated_and_reported(serve, state):
     server = serve()
     old = state.fingerprint
     state.key.unlink()
     server.tell(signal.SIGHUP)
     server.err.wait_for("created a new authority, which every device must trust again: SHA-256 ([0-9A-F:]+)")
     assert state.fingerprint != old and state.fingerprint in server.err.text
-    wait_until(lambda: shown(server.addresses[0]) == state.leaf, "it is served")
+    wait_until(lambda: shown(server.addresses[0]) == state.leaf, "the server presents it")
     assert fetch(server.addresses[0], state.context()).startswith("HTTP/1.1 200")
 
 
-def test_what_cannot_be_renewed_is_said_once_and_served_on(serve, state):
+def test_leaf_that_cannot_be_renewed_is_logged_once_and_stays(serve, state):
     server = serve()
     old = shown(server.addresses[0])
     state.key.chmod(0o644)
@@ -293,7 +293,7 @@ def in_namespace(pid, *command):
 
 
 @ROOT_ONLY
-def test_a_new_address_of_the_machine_gets_into_the_certificate(serve, state):
+def test_leaf_is_renewed_for_a_new_address_of_the_machine(serve, state):
     """The machine joins a network while the server runs."""
     if subprocess.run(["unshare", "-n", "true"], check=False).returncode:
         pytest.skip("no namespaces here")
@@ -308,12 +308,12 @@ def test_a_new_address_of_the_machine_gets_into_the_certificate(serve, state):
         return in_namespace(server.pid, "curl", "-sS", "--cacert", state.authority_file,
                             "https://10.9.8.7:8443/").stdout.endswith("hello")
 
-    wait_until(believed, "it is served", RENEWED)
+    wait_until(believed, "the server presents it", RENEWED)
 
 
-# Together with others
+# In combination with other options
 
-def test_as_a_daemon(serve, state, tmp_path, watch):
+def test_https_works_as_daemon(serve, state, tmp_path, watch):
     server = serve("-D", "-I", tmp_path / "pid", expect_start=False)
     server.wait()
     daemon = watch(int((tmp_path / "pid").read_text()))
@@ -322,7 +322,7 @@ def test_as_a_daemon(serve, state, tmp_path, watch):
     assert daemon
 
 
-def test_a_new_program_serves_the_same(serve, state, tmp_path, watch):
+def test_https_upgrade_keeps_authority_and_leaf(serve, state, tmp_path, watch):
     pid_file = tmp_path / "pid"
     server = serve("-I", pid_file)
     fingerprint, leaf = state.fingerprint, state.leaf
@@ -338,7 +338,7 @@ def test_a_new_program_serves_the_same(serve, state, tmp_path, watch):
     assert (state.fingerprint, shown(server.addresses[0])) == (fingerprint, leaf)
 
 
-def test_over_a_unix_socket(serve, state, tmp_path):
+def test_https_works_over_unix_socket(serve, state, tmp_path):
     serve(where=["-p", f"unix:{tmp_path}/socket"])
     with socket.socket(socket.AF_UNIX) as plain:
         plain.connect(f"{tmp_path}/socket")

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every limit has a status, counts to the last byte, and leaves the server as it was."""
+"""Every limit has a status, is exact to the byte, and leaves the server intact."""
 import pytest
 
-pytestmark = pytest.mark.http1  # counted to the last byte of a head; for HTTP/2 see tests/http
+pytestmark = pytest.mark.http1  # exact to the byte of an HTTP/1 head; for HTTP/2 see tests/http
 
 
 def ends_with(server, status, data):
-    """This request is answered so and the connection closed in order; the next one is served."""
+    """The request gets this status and a clean close; the next request is served."""
     with server.connect() as c:
         reply = c.send(data).read()
         assert (reply.status, reply.closes) == (status, True), repr(reply)
@@ -15,7 +15,7 @@ def ends_with(server, status, data):
 
 
 def head_of(size):
-    """A good head of so many bytes."""
+    """A valid head of `size` bytes."""
     head = b"GET / HTTP/1.1\r\nHost: x\r\nX: \r\n\r\n"
     return head.replace(b"X: ", b"X: " + b"x" * (size - len(head)))
 
@@ -27,20 +27,20 @@ def start(monkey, site):
 
 
 @pytest.mark.parametrize("limit, size", [("256", 256), ("1000", 1000), ("16K", 16384), ("60K", 61440)])
-def test_the_size_of_a_head(start, limit, size):
+def test_max_header_size_is_exact(start, limit, size):
     server = start(f"MaxHeaderSize {limit}")
     assert server.send(head_of(size)).text == "hello"
     ends_with(server, 431, head_of(size + 1))
 
 
-def test_a_head_without_end(start):
+def test_max_header_size_refuses_endless_head(start):
     server = start("MaxHeaderSize 4K")
     ends_with(server, 431, b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 100000)
     ends_with(server, 431, b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 1000)
 
 
 @pytest.mark.parametrize("limit", [64, 100, 8192])
-def test_the_size_of_a_target(start, limit):
+def test_max_uri_size_is_exact(start, limit):
     server = start(f"MaxURISize {limit}\nMaxHeaderSize 60K")
     request = "GET {} HTTP/1.1\r\nHost: x\r\n\r\n"
     assert server.send(request.format("/?" + "x" * (limit - 2)).encode()).status == 200
@@ -49,7 +49,7 @@ def test_the_size_of_a_target(start, limit):
 
 
 @pytest.mark.parametrize("limit", [8, 100])
-def test_the_number_of_fields(start, limit):
+def test_max_headers_is_exact(start, limit):
     server = start(f"MaxHeaders {limit}\nMaxHeaderSize 60K")
     request = b"GET / HTTP/1.1\r\nHost: x\r\n" + b"X: y\r\n" * (limit - 1)
     assert server.send(request + b"\r\n").text == "hello"
@@ -62,24 +62,24 @@ def post(size, *fields):
 
 
 @pytest.mark.parametrize("limit, size", [("1", 1), ("10", 10), ("2K", 2048), ("1M", 1 << 20)])
-def test_the_size_of_content(start, limit, size):
+def test_max_body_size_is_exact(start, limit, size):
     server = start(f"MaxBodySize {limit}\nMinRate off")
     assert server.send(post(size) + b"x" * size).status == 405
     ends_with(server, 413, post(size + 1))
 
 
-def test_content_of_any_size(start):
+def test_max_body_size_may_be_unlimited(start):
     server = start("MaxBodySize unlimited")
     assert server.send(post(1 << 62)).status == 405
 
 
-def test_expect_with_too_much_content_is_refused_at_once(start):
+def test_max_body_size_refuses_expect_at_once(start):
     server = start("MaxBodySize 10")
     ends_with(server, 413, post(11, "Expect: 100-continue"))
 
 
-def test_the_size_of_a_request(start):
-    """Head and content together, in KB as in Monkey 1.6."""
+def test_max_request_size_is_exact(start):
+    """The sum of head and body, in KB as in Monkey 1.6."""
     server = start("MaxRequestSize 2")
     head = len(post(1000))
     assert server.send(post(2048 - head) + b"x" * (2048 - head)).status == 405
@@ -87,21 +87,21 @@ def test_the_size_of_a_request(start):
     assert start("MaxRequestSize 2500B").send(post(2048 - head) + b"x" * (2048 - head)).status == 405
 
 
-def test_the_smaller_limit_counts(start):
+def test_max_body_size_applies_if_smaller_than_max_request_size(start):
     server = start("MaxRequestSize 1M\nMaxBodySize 10")
     ends_with(server, 413, post(11))
 
 
 # Connections
 
-def test_the_number_of_requests_on_a_connection(start):
+def test_keep_alive_requests_closes_after_limit(start):
     server = start("KeepAliveRequests 3")
     with server.connect() as c:
         assert [c.get("/").closes for _ in range(3)] == [False, False, True]
         c.expect_end()
 
 
-def test_the_number_of_requests_counts_in_pipelines_too(start):
+def test_keep_alive_requests_applies_to_pipelines(start):
     server = start("KeepAliveRequests 3")
     with server.connect() as c:
         c.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 10)
@@ -109,14 +109,14 @@ def test_the_number_of_requests_counts_in_pipelines_too(start):
         c.shut().expect_end()
 
 
-def test_no_limit_of_requests(start):
+def test_keep_alive_requests_may_be_unlimited(start):
     server = start("KeepAliveRequests unlimited")
     with server.connect() as c:
         c.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 3000)
         assert not any(c.read().closes for _ in range(3000))
 
 
-def test_connections_that_are_not_kept(start):
+def test_keep_alive_off_closes_every_connection(start):
     server = start("KeepAlive off")
     for fields in ([], [("Connection", "keep-alive")]):
         with server.connect() as c:

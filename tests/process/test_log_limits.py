@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logs that cannot be written: a reader that stopped, a limit of file sizes, links that a worker may have made."""
+"""Logs that cannot be written: a stalled reader, a file size limit, and symbolic links that a worker could have created."""
 import os
 import re
 import resource
@@ -17,7 +17,7 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can switch to 
 
 
 class Clogged:
-    """A server one of whose standard streams leads into a small pipe that the test reads only when it wants."""
+    """A server with a standard stream that leads into a small pipe; the test controls when it is read."""
 
     def __init__(self, folder, stream, server):
         self.reader, writer = os.pipe()
@@ -30,7 +30,7 @@ class Clogged:
         self.address = next(parse_url(found[1]) for found in (re.match(r"  (http://\S+)", line) for line in out) if found)
 
     def clog(self):
-        """Fills the pipe, without a change to the flags that all its users share."""
+        """Fills the pipe without changing its flags, which all its users share."""
         with open(f"/proc/self/fd/{self.writer}", "wb", buffering=0, opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as f:
             while f.write(b"x" * 512):
                 pass
@@ -54,7 +54,7 @@ class Clogged:
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
-def test_a_stream_that_is_full_stops_nothing(site, tmp_path, stream):
+def test_log_stream_that_is_full_does_not_block(site, tmp_path, stream):
     site.add("index.html", "hello")
     server = Clogged(tmp_path, stream, f"AccessLog {stream}\nLogLevel debug")
     server.clog()
@@ -63,19 +63,19 @@ def test_a_stream_that_is_full_stops_nothing(site, tmp_path, stream):
     before = set(children(server.process.pid))
     server.process.send_signal(signal.SIGHUP)
     server.process.send_signal(signal.SIGUSR1)
-    # Workers that end cannot report what they lost. The master has lost that the new configuration serves.
+    # Exiting workers cannot report their lost lines. The master lost its own message that the new configuration serves.
     wait_until(lambda: (now := set(children(server.process.pid))) and not now & before, "workers of the new configuration")
     for _ in range(5):
         assert server.ask().text == "hello"
     got = ""
     while stream == "stderr" and "lines of this log were lost: " not in got:
-        got += server.read()  # there is room again
+        got += server.read()  # the pipe has space again
     assert server.stop() == 0
     if stream == "stdout":
         assert re.search(rb"\d+ lines of the log stdout were lost", server.process.stderr.read())
 
 
-def test_lines_come_again_when_the_reader_does(site, tmp_path):
+def test_log_stream_resumes_with_its_reader(site, tmp_path):
     site.add("index.html", "hello")
     server = Clogged(tmp_path, "stdout", "AccessLog stdout")
     server.clog()
@@ -92,7 +92,7 @@ def limit_file_size(pid, size):
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, hard))
 
 
-def test_a_limit_of_file_sizes_ends_no_worker(monkey, site, tmp_path):
+def test_log_file_size_limit_does_not_kill_worker(monkey, site, tmp_path):
     site.add("index.html", "hello")
     server = monkey(server="AccessLog access.log\nErrorLog error.log\nLogLevel debug", host="")
     server.get("/?first")
@@ -105,7 +105,7 @@ def test_a_limit_of_file_sizes_ends_no_worker(monkey, site, tmp_path):
     assert server.get("/?lost").text == "hello"
     assert server.get("/?lost").text == "hello"
     before = (tmp_path / "error.log").stat().st_size
-    server.tell(signal.SIGUSR1)  # the master has messages that it cannot write
+    server.tell(signal.SIGUSR1)  # gives the master messages that it cannot write
     server.tell(signal.SIGHUP)
     wait_until(lambda: worker not in server.workers, "the next worker")
     for pid in (server.pid, *server.workers):
@@ -120,7 +120,7 @@ def test_a_limit_of_file_sizes_ends_no_worker(monkey, site, tmp_path):
 
 
 @as_root
-def test_logs_are_not_opened_through_links(monkey, run, site, tmp_path):
+def test_log_symlinks_are_not_followed_as_root(monkey, run, site, tmp_path):
     site.add("index.html", "hello")
     tmp_path.chmod(0o755)
     logs = tmp_path / "logs"
@@ -142,7 +142,7 @@ def test_logs_are_not_opened_through_links(monkey, run, site, tmp_path):
 
 
 @as_root
-def test_a_link_of_root_may_lead_to_the_folder_of_logs(monkey, run, site, tmp_path):
+def test_log_folder_may_be_a_symlink_of_root(monkey, run, site, tmp_path):
     site.add("index.html", "hello")
     tmp_path.chmod(0o755)
     logs, ways = tmp_path / "data" / "logs", tmp_path / "ways"
@@ -157,13 +157,13 @@ def test_a_link_of_root_may_lead_to_the_folder_of_logs(monkey, run, site, tmp_pa
     wait_until((logs / "access.log").exists, "the next file")
     wait_until(lambda: server.get("/?after") and "/?after" in (logs / "access.log").read_text(), "a line in it")
     server.stop()
-    ways.chmod(0o777)  # now a worker could put another link there
+    ways.chmod(0o777)  # now a worker could replace the link
     done = run("-t", "-c", server.config)
     assert done.code == 3 and "hint: as root, monkey follows only links of root to folders" in done.err
 
 
 @as_root
-def test_a_folder_of_logs_that_workers_may_change_is_refused(run, site, tmp_path):
+def test_log_folder_writable_by_workers_is_refused(run, site, tmp_path):
     tmp_path.chmod(0o755)
     logs = tmp_path / "logs"
     logs.mkdir()
@@ -174,7 +174,7 @@ def test_a_folder_of_logs_that_workers_may_change_is_refused(run, site, tmp_path
     assert done.code == 3 and re.search(r"c:4:\d+: error: cannot open the log `\S+`", done.err)
     assert "hint: `User` may replace the file or a folder above it" in done.err
     write_config(tmp_path / "c", server="AccessLog logs/access.log")
-    assert run("-t", "-c", config).code == 0  # without another user there is no user to keep out
+    assert run("-t", "-c", config).code == 0  # without another user there is nobody to protect against
     write_config(tmp_path / "c", server="User nobody", plugins=["logger"], sections="[LOGGER]\n    AccessLog logs/a\n")
     done = run("-t", "-c", config)
     assert done.code == 3 and "hint: `User` may replace" in done.err

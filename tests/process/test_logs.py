@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One record for each request, whatever became of it; lines that no client can break; a full disk stops nothing."""
+"""One record for each request, whatever its outcome; lines that no client can break; full disks that do not stop the server."""
 import calendar
 import fcntl
 import json
@@ -34,10 +34,10 @@ def start(monkey, site, tmp_path):
 
 
 def lines_of(server, path="access.log"):
-    """The lines of the log of a server that has ended."""
+    """The log lines of a stopped server."""
     server.stop()
     data = (server.folder / path).read_bytes()
-    assert not re.search(rb"[^\x20-\x7e\n]", data), "bytes that a terminal may obey"
+    assert not re.search(rb"[^\x20-\x7e\n]", data), "bytes that a terminal would interpret"
     return data.decode().splitlines(keepends=True)
 
 
@@ -51,7 +51,7 @@ def combined(line):
     return match
 
 
-# What a client may send to break a line, raw, as target and as value of a field
+# Bytes that a client may send to break a line, raw, as target and as header value
 
 NASTY = [b'"', b"\\", b'\\"', b"\\x22", b"%22%0a%0d", b"\xff\xfe", b"\xc2\x9b31m", b"\xe2\x80\xae", b"' OR 1=1", b"\t", b"{}[]",
          b'","status":200', b"%1b[2J", b"<script>", b"$(id)`id`", b"-", b"x" * 3000, b'"' * 3000, b"\xff" * 3000]
@@ -65,7 +65,7 @@ def ask(server, target=b"/", fields=b""):
 
 # Formats
 
-def test_combined(start):
+def test_log_combined_format_has_all_fields(start):
     server = start()
     before = int(time.time())
     server.get("/?q", fields=[("Referer", "http://a/"), ("User-Agent", "me/1.0 (x)")])
@@ -81,7 +81,7 @@ def test_combined(start):
 
 
 @pytest.mark.http1
-def test_json(start):
+def test_log_json_format_has_all_fields(start):
     server = start("json")
     server.get("/?q", fields=[("Referer", "http://a/"), ("User-Agent", 'a "b" \\ ü')])
     ask(server, b"/none")
@@ -96,12 +96,12 @@ def lines_of_json(server):
     server.stop()
     data = (server.folder / "access.log").read_bytes()
     text = data.decode("utf-8")
-    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", text), "characters that a terminal may obey"
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", text), "characters that a terminal would interpret"
     return text.splitlines()
 
 
 @pytest.mark.http1
-def test_short(start):
+def test_log_short_format_has_all_fields(start):
     server = start("short")
     ask(server, b"/?q")
     match = SHORT.fullmatch(lines_of(server)[0])
@@ -110,7 +110,7 @@ def test_short(start):
 
 @pytest.mark.http1
 @pytest.mark.parametrize("format", ["combined", "json", "short"])
-def test_nothing_that_a_client_sends_breaks_a_line(start, format):
+def test_log_lines_cannot_be_broken_by_clients(start, format):
     server = start(format)
     n = 0
     for nasty in NASTY:
@@ -133,8 +133,8 @@ def test_nothing_that_a_client_sends_breaks_a_line(start, format):
 
 
 @pytest.mark.http1
-def test_values_can_be_read_back(start):
-    """What is escaped is escaped in one way: \\xHH."""
+def test_log_escapes_are_reversible(start):
+    """Every escape has the same form: \\xHH."""
     server = start()
     value = b'a"b\\c\xff'
     ask(server, fields=b"User-Agent: " + value + b"\r\n")
@@ -142,7 +142,7 @@ def test_values_can_be_read_back(start):
     assert re.sub(r"\\x(..)", lambda m: chr(int(m[1], 16)), agent).encode("latin-1") == value
 
 
-def test_peers_are_named_as_they_are(start, tmp_path):
+def test_log_names_ipv4_ipv6_and_unix_clients(start, tmp_path):
     try:
         server = start(listen=["127.0.0.1:0", "[::1]:0", f"unix:{tmp_path}/socket"])
     except AssertionError:
@@ -155,7 +155,7 @@ def test_peers_are_named_as_they_are(start, tmp_path):
 # One record for each request
 
 @pytest.mark.http1
-def test_requests_that_died_in_their_head_are_there(start):
+def test_log_contains_requests_with_invalid_head(start):
     server = start("json", "Timeout 1s\nMaxURISize 64\nMaxHeaders 8\nMaxHeaderSize 1K\nMaxBodySize 10")
     bad = [b"nonsense\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n",
            b"GET /" + b"x" * 100 + b" HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\r\nHost: x\r\n" + b"X: y\r\n" * 20 + b"\r\n",
@@ -173,7 +173,7 @@ def test_requests_that_died_in_their_head_are_there(start):
 
 
 @pytest.mark.http1
-def test_clients_that_went_away_are_there(start, site):
+def test_log_contains_disconnected_clients(start, site):
     site.add("big", bytes(32 << 20))
     server = start("json", "MinRate off")
     with server.connect() as c:
@@ -184,7 +184,7 @@ def test_clients_that_went_away_are_there(start, site):
     with server.connect() as c:
         pass
     assert server.get("/").text == "hello"
-    wait_until(lambda: not server.workers or connections(server) == 0, "the end of them all")
+    wait_until(lambda: not server.workers or connections(server) == 0, "the end of all requests")
     records = [json.loads(line) for line in lines_of_json(server)]
     ends = sorted((record["end"], record["status"]) for record in records)
     assert ends == [("done", 200), ("gone", 0), ("gone", 200)], records
@@ -196,7 +196,7 @@ def connections(server):
     return sum(path.startswith("socket:") for path in descriptors(server.workers[0]).values()) - 2
 
 
-def test_a_request_that_the_end_cuts_off_is_logged(start, site):
+def test_log_contains_requests_cut_off_by_shutdown(start, site):
     site.add("big", bytes(32 << 20))
     server = start("json", "MinRate off")
     with server.connect(receive_buffer=4096) as c:
@@ -206,7 +206,7 @@ def test_a_request_that_the_end_cuts_off_is_logged(start, site):
     assert record["end"] == "shutdown" and record["status"] == 200
 
 
-def test_a_file_that_shrinks_is_an_answer_that_was_not_whole(start, site):
+def test_log_marks_response_of_shrinking_file_as_aborted(start, site):
     path = site.add("big", bytes(32 << 20))
     server = start("json", "MinRate off")
     with server.connect(receive_buffer=4096) as c:
@@ -215,12 +215,12 @@ def test_a_file_that_shrinks_is_an_answer_that_was_not_whole(start, site):
         os.truncate(path, 1 << 20)
         with pytest.raises((Closed, ConnectionError)):
             c.read()
-    wait_until(lambda: connections(server) == 0, "its end")
+    wait_until(lambda: connections(server) == 0, "the end of the response")
     record = json.loads(lines_of_json(server)[0])
     assert record["end"] == "aborted" and record["bytes"] < 32 << 20
 
 
-def test_as_many_records_as_answers_under_load(start):
+def test_log_has_one_record_per_response_under_load(start):
     server = start(workers=2)
     with Load(server) as load:
         load.more(100).check()
@@ -230,7 +230,7 @@ def test_as_many_records_as_answers_under_load(start):
 
 
 @pytest.mark.http1
-def test_pipelines_have_a_record_each(start):
+def test_log_has_one_record_per_pipelined_request(start):
     server = start()
     with server.connect() as c:
         for i in range(100):
@@ -240,15 +240,15 @@ def test_pipelines_have_a_record_each(start):
     assert [combined(line)["request"] for line in lines_of(server)] == [f"GET /?{i} HTTP/1.1" for i in range(100)]
 
 
-def test_lines_are_written_within_a_second_or_so(start, tmp_path):
+def test_log_lines_are_flushed_within_seconds(start, tmp_path):
     server = start()
     server.get("/")
-    wait_until(lambda: (tmp_path / "access.log").stat().st_size, "a line, without anything else that happens", 20)
+    wait_until(lambda: (tmp_path / "access.log").stat().st_size, "a line without further events", 20)
 
 
-# Places
+# Destinations
 
-def test_hosts_have_logs_of_their_own(start, site, tmp_path):
+def test_log_of_each_host_is_separate(start, site, tmp_path):
     server = start(host="ServerName one.example", plugins=["logger"], sections="""
         [HOST]
             ServerName two.example
@@ -270,7 +270,7 @@ def test_hosts_have_logs_of_their_own(start, site, tmp_path):
     assert [combined(line)["request"] for line in lines_of(server, "two.log")] == [f"GET /?two {version(server)}"]
 
 
-def test_several_hosts_may_share_a_log(start, tmp_path):
+def test_log_may_be_shared_by_hosts(start, tmp_path):
     server = start(host="ServerName one.example", plugins=["logger"], sections=f"""
         [LOGGER]
             AccessLog {tmp_path}/access.log
@@ -285,7 +285,7 @@ def test_several_hosts_may_share_a_log(start, tmp_path):
     assert [combined(line)["request"][6:9] for line in lines_of(server)] == ["one", "two"]
 
 
-def test_standard_output(monkey, site):
+def test_log_may_be_standard_output(monkey, site):
     site.add("index.html", "hello")
     server = monkey(server="AccessLog stdout")
     server.get("/?out")
@@ -293,14 +293,14 @@ def test_standard_output(monkey, site):
     assert COMBINED.fullmatch(server.out.text.splitlines(keepends=True)[-1])["request"] == f"GET /?out {version(server)}"
 
 
-def test_a_log_is_continued(start, tmp_path):
+def test_log_file_is_appended(start, tmp_path):
     (tmp_path / "access.log").write_text("before\n")
     server = start()
     server.get("/")
     assert lines_of(server)[0] == "before\n"
 
 
-def test_other_users_cannot_read_a_log(start, tmp_path):
+def test_log_is_not_readable_by_other_users(start, tmp_path):
     server = start(server="ErrorLog error.log")
     server.get("/")
     server.stop()
@@ -308,15 +308,15 @@ def test_other_users_cannot_read_a_log(start, tmp_path):
         assert (tmp_path / name).stat().st_mode & 0o007 == 0, name
 
 
-def test_a_pipe_without_a_reader_is_no_log(run, tmp_path, site):
-    """No reader waits for one."""
+def test_log_fifo_without_reader_is_rejected(run, tmp_path, site):
+    """Opening must not wait for a reader."""
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "c").write_text("[SERVER]\n    AccessLog pipe\n[HOST]\n    DocumentRoot site\n")
     done = run("-t", "-c", "c")
     assert done.code == 3 and "cannot open the log" in done.err and "No such device or address" in done.err
 
 
-def test_a_pipe_that_is_full_stops_nothing(start, tmp_path):
+def test_log_fifo_that_is_full_does_not_block(start, tmp_path):
     os.mkfifo(tmp_path / "access.log")
     reader = os.open(tmp_path / "access.log", os.O_RDONLY | os.O_NONBLOCK)
     fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
@@ -328,7 +328,7 @@ def test_a_pipe_that_is_full_stops_nothing(start, tmp_path):
     os.close(reader)
 
 
-def test_a_log_may_be_a_pipe_whose_reader_goes(start, site, tmp_path):
+def test_log_fifo_may_lose_its_reader(start, site, tmp_path):
     os.mkfifo(tmp_path / "access.log")
     reader = os.open(tmp_path / "access.log", os.O_RDONLY | os.O_NONBLOCK)
     server = start()
@@ -349,7 +349,7 @@ def test_a_log_may_be_a_pipe_whose_reader_goes(start, site, tmp_path):
         assert server.get("/").text == "hello"
 
 
-def test_a_full_disk_stops_nothing(monkey, site):
+def test_log_on_full_disk_does_not_stop_the_server(monkey, site):
     site.add("index.html", "hello")
     server = monkey(server="AccessLog /dev/full")
     for _ in range(50):
@@ -360,10 +360,10 @@ def test_a_full_disk_stops_nothing(monkey, site):
     assert sum(map(int, lost)) == 50 and match
 
 
-def test_a_full_disk_for_errors_too(monkey, site):
+def test_error_log_on_full_disk_does_not_stop_the_server(monkey, site):
     site.add("index.html", "hello")
     server = monkey(server="AccessLog /dev/full\nErrorLog /dev/full\nLogLevel debug", workers=2)
-    server.config = None  # what can be read from there has no end
+    server.config = None  # keeps the fixture from reading it: /dev/full never ends
     with Load(server) as load:
         for number in (signal.SIGHUP, signal.SIGUSR1):
             server.tell(number)
@@ -373,14 +373,14 @@ def test_a_full_disk_for_errors_too(monkey, site):
 
 # The error log
 
-def test_levels(monkey, site):
+def test_log_level_selects_messages(monkey, site):
     for level, shown in (("error", False), ("warn", False), ("info", True), ("debug", True)):
         server = monkey(server=f"LogLevel {level}")
         server.stop()
         assert ("[info]" in server.err.text) == shown, level
 
 
-def test_every_line_has_time_level_and_process(monkey, site, tmp_path):
+def test_error_log_lines_have_time_level_and_process(monkey, site, tmp_path):
     server = monkey(server="ErrorLog error.log", workers=2)
     server.tell(signal.SIGHUP)
     wait_until(lambda: "the new configuration" in (tmp_path / "error.log").read_text(), "the reload")
@@ -390,7 +390,7 @@ def test_every_line_has_time_level_and_process(monkey, site, tmp_path):
     assert server.err.text == "" and f"{server.pid}: " in text
 
 
-def test_a_missing_error_page_is_reported(monkey, site):
+def test_error_page_missing_is_logged(monkey, site):
     server = monkey(sections="[ERROR_PAGES]\n    404 none.html\n", server="LogLevel debug")
     assert re.search(r"monkey\.conf:\d+:\d+: warning: there is no `none\.html` beneath the document root", server.err.text)
     assert server.get("/x").status == 404
@@ -404,7 +404,7 @@ SYSLOG = "/dev/log"
 
 @pytest.fixture
 def no_syslog():
-    """No other process creates one meanwhile."""
+    """No other process creates a syslog socket meanwhile."""
     if os.geteuid() != 0:
         pytest.skip(f"only root can make a {SYSLOG}")
     with open("/dev/null") as lock:
@@ -416,7 +416,7 @@ def no_syslog():
 
 @pytest.fixture
 def syslog(no_syslog):
-    """The socket of a syslog of our own."""
+    """The socket of the test's own syslog."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
         s.bind(SYSLOG)
         try:
@@ -435,7 +435,7 @@ def received(syslog):
         return lines
 
 
-def test_syslog(monkey, site, syslog):
+def test_syslog_receives_access_and_error_log(monkey, site, syslog):
     site.add("index.html", "hello")
     server = monkey(server="AccessLog syslog\nErrorLog syslog")
     server.config = None
@@ -450,7 +450,7 @@ def test_syslog(monkey, site, syslog):
     assert not [line for line in lines if "\n" in line]
 
 
-def test_syslog_gets_the_severity_of_each_line(monkey, site, syslog):
+def test_syslog_receives_severity_of_each_line(monkey, site, syslog):
     site.add("index.html", "hello")
     server = monkey(server="AccessLog syslog\nErrorLog syslog\nLogLevel debug")
     server.config = None
@@ -465,7 +465,7 @@ def test_syslog_gets_the_severity_of_each_line(monkey, site, syslog):
     assert not [line for line in lines if re.search(r"\[(error|warn|info|debug)\]|\d{4}-\d\d-\d\dT", line)], "twice"
 
 
-def test_a_restarted_syslog_is_found(monkey, site, syslog):
+def test_syslog_that_restarts_is_found_again(monkey, site, syslog):
     site.add("index.html", "hello")
     server = monkey(workers=1, server="AccessLog syslog")
     server.get("/?a")
@@ -473,16 +473,16 @@ def test_a_restarted_syslog_is_found(monkey, site, syslog):
     os.unlink(SYSLOG)
     syslog.close()
     server.get("/?lost")
-    time.sleep(1.5)  # until the line was written, without a reader
+    time.sleep(1.5)  # until the line is flushed, without a reader
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as again:
         again.bind(SYSLOG)
         server.get("/?b")
-        wait_until(lambda: any("GET /?b " in line for line in received(again)), "a line after the new start")
+        wait_until(lambda: any("GET /?b " in line for line in received(again)), "a line after the restart")
 
 
 @pytest.mark.processes("libmonkey has no error log of its own")
 def test_syslog_that_starts_after_the_server_is_found(monkey, site, no_syslog):
-    """A machine that starts, a container without one, a syslog that is installed later."""
+    """A booting machine, a container without syslog, or a syslog that is installed later."""
     site.add("index.html", "hello")
     server = monkey(workers=1, server="AccessLog syslog\nErrorLog syslog")
     assert re.search(r"monkey\.conf:\d+:\d+: warning: no syslog service listens on /dev/log \(No such file or directory\)",
@@ -510,21 +510,21 @@ def test_syslog_that_starts_after_the_server_is_found(monkey, site, no_syslog):
         r"<27>monkey\[\d+\]: \d+ lines of this log were lost: no syslog service listens on /dev/log", line)], lines
 
 
-def test_a_syslog_that_is_absent_is_a_warning(run, tmp_path, site, no_syslog):
+def test_syslog_that_is_absent_is_a_warning(run, tmp_path, site, no_syslog):
     (tmp_path / "c").write_text("[SERVER]\n    AccessLog syslog\n[HOST]\n    DocumentRoot site\n")
     done = run("-t", "-c", "c")
     assert done.code == 0 and re.search(r"c:2:\d+: warning: no syslog service listens on /dev/log", done.err)
 
 
-# The journal of systemd
+# The systemd journal
 
-# As systemd starts a service: the environment names the stream.
+# Like a service started by systemd: the environment identifies the stream.
 UNDER_JOURNAL = ("sh", "-c", 'JOURNAL_STREAM=$(stat -Lc %d:%i /proc/self/fd/2) exec "$@"', "sh")
 PLAIN = re.compile(r"(<[3467]>(?!.*\[(error|warn|info|debug)\])(?!\d{4}-\d\d-\d\dT).*\n)+")
 
 
 @pytest.mark.processes("libmonkey writes where its program says")
-def test_the_journal_gets_priorities(monkey, site):
+def test_journal_receives_priorities(monkey, site):
     server = monkey(wrapper=UNDER_JOURNAL, server="AccessLog stderr\nLogLevel debug", sections="[ERROR_PAGES]\n    404 none.html\n")
     server.get("/?<0>x", "GET", [("User-Agent", "<0>")])
     server.stop()
@@ -534,7 +534,7 @@ def test_the_journal_gets_priorities(monkey, site):
         assert re.search(pattern, server.err.text, re.MULTILINE), (pattern, server.err.text)
 
 
-def test_the_journal_gets_the_priority_of_a_failed_start(run, tmp_path, site):
+def test_journal_receives_priority_of_failed_start(run, tmp_path, site):
     (tmp_path / "c").write_text("[SERVER]\n    Workrs 2\n    PidFile /no/such/pid\n[HOST]\n    DocumentRoot site\n")
     for args in (("-t", "-c", "c"), ("-c", "c")):
         done = run(*args, wrapper=UNDER_JOURNAL)
@@ -545,8 +545,8 @@ def test_the_journal_gets_the_priority_of_a_failed_start(run, tmp_path, site):
 
 
 @pytest.mark.processes("libmonkey writes where its program says")
-def test_a_stream_that_is_not_the_journal_gets_whole_lines(monkey, site):
-    """The environment is inherited by a program whose streams lead elsewhere."""
+def test_journal_prefix_is_omitted_for_other_streams(monkey, site):
+    """A program may inherit the environment while its streams lead elsewhere."""
     server = monkey(environment={"JOURNAL_STREAM": "1:2"})
     server.stop()
     assert re.match(r"\d{4}-\d\d-\d\dT\S+ \[info\] \d+: ", server.err.text)

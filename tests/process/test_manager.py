@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notifications for a service manager, and the sockets that it passes."""
+"""Notifications to a service manager, and socket activation."""
 import fcntl
 import os
 import re
@@ -47,7 +47,7 @@ def manager(request, tmp_path):
     manager.socket.close()
 
 
-def test_it_is_notified_of_start_reload_and_end(monkey, site, manager):
+def test_manager_is_notified_of_start_reload_and_stop(monkey, site, manager):
     server = monkey(environment=manager.environment, workers=2)
     assert manager.read() == {"READY": "1", "MAINPID": str(server.pid)}
     before = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
@@ -62,7 +62,7 @@ def test_it_is_notified_of_start_reload_and_end(monkey, site, manager):
     assert manager.is_silent()
 
 
-def test_a_reload_that_fails_is_over_too(monkey, site, manager):
+def test_manager_is_notified_of_end_of_failed_reload(monkey, site, manager):
     server = monkey(environment=manager.environment)
     manager.read()
     server.config.write_text("nonsense")
@@ -71,15 +71,15 @@ def test_a_reload_that_fails_is_over_too(monkey, site, manager):
     assert server.get("/none").status == 404
 
 
-def test_it_is_not_notified_of_a_failed_start(monkey, site, manager):
+def test_manager_is_not_notified_of_failed_start(monkey, site, manager):
     server = monkey(environment=manager.environment, config="nonsense", expect_start=False)
     server.exit_code = 3
     server.wait()
     assert manager.is_silent()
 
 
-def test_it_learns_of_the_successor_and_not_of_an_end(monkey, site, manager):
-    """STOPPING=1 would make it stop a service that goes on."""
+def test_manager_learns_of_successor_without_stopping(monkey, site, manager):
+    """STOPPING=1 would make the manager stop a service that continues."""
     server = monkey(environment=manager.environment)
     assert manager.read()["MAINPID"] == str(server.pid)
     server.tell(signal.SIGUSR2)
@@ -96,18 +96,18 @@ def test_it_learns_of_the_successor_and_not_of_an_end(monkey, site, manager):
         new.kill()
 
 
-def test_a_missing_manager_is_logged(monkey, site, tmp_path):
+def test_manager_that_is_missing_is_logged(monkey, site, tmp_path):
     server = monkey(environment={"NOTIFY_SOCKET": str(tmp_path / "nobody")})
     server.err.wait_for(r"\[warn\] \d+: cannot notify the service manager")
     assert server.get("/none").status == 404
 
 
-# Sockets that are handed over
+# Socket activation
 
 def activate(monkey, tmp_path, sockets, text, pid="$$", n=None, popen=None):
-    """Starts it with these sockets as descriptors 3, 4, ... and LISTEN_PID right, as only a shell in its place knows."""
+    """Starts the server with these sockets as descriptors 3, 4, ... A shell sets LISTEN_PID to its own PID, which exec keeps."""
     (tmp_path / "c").write_text(text)
-    spare = [fcntl.fcntl(each, fcntl.F_DUPFD, 100) for each in sockets]  # inherited, unlike the sockets
+    spare = [fcntl.fcntl(each, fcntl.F_DUPFD, 100) for each in sockets]  # inherited, unlike the original descriptors
     moves = " ".join(f"{3 + i}<&{fd} {fd}<&-" for i, fd in enumerate(spare))
     script = f"export LISTEN_FDS={len(sockets) if n is None else n} LISTEN_PID={pid}; exec '{PROGRAM}' -c c {moves}"
     try:
@@ -121,7 +121,7 @@ def text_of(*listens):
     return "[SERVER]\n" + "".join(f"    Listen {each}\n" for each in listens) + "    Workers 2\n[HOST]\n    DocumentRoot site\n"
 
 
-def test_sockets_are_taken_in_place_of_those_of_the_same_address(monkey, tmp_path, site):
+def test_activation_sockets_replace_listeners_of_the_same_address(monkey, tmp_path, site):
     site.add("index.html", "hello")
     with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as unix:
         unix.bind(str(tmp_path / "socket"))
@@ -136,12 +136,12 @@ def test_sockets_are_taken_in_place_of_those_of_the_same_address(monkey, tmp_pat
         server.err.wait_for("the new configuration serves")
         assert server.get("/").text == "hello"
         server.stop()
-        assert (tmp_path / "socket").exists(), "it is the manager's"
+        assert (tmp_path / "socket").exists(), "it belongs to the manager"
         with socket.create_connection(("127.0.0.1", port), SECONDS):
-            pass  # still listening: no connection is refused while it restarts
+            pass  # still listening: the kernel refuses no connection during a restart
 
 
-def test_without_a_listen_they_take_the_place_of_the_default(monkey, tmp_path, site):
+def test_activation_sockets_replace_default_listener(monkey, tmp_path, site):
     site.add("index.html", "hello")
     with socket.create_server(("127.0.0.1", 0)) as tcp:
         server = activate(monkey, tmp_path, [tcp], text_of())
@@ -150,7 +150,7 @@ def test_without_a_listen_they_take_the_place_of_the_default(monkey, tmp_path, s
 
 
 @pytest.mark.parametrize("dual", [True, False])
-def test_a_socket_for_both_families_is_announced_for_both(monkey, tmp_path, site, dual):
+def test_activation_dual_stack_socket_is_printed_for_both_families(monkey, tmp_path, site, dual):
     site.add("index.html", "hello")
     if not socket.has_dualstack_ipv6():
         pytest.skip("this machine has no IPv6")
@@ -163,7 +163,7 @@ def test_a_socket_for_both_families_is_announced_for_both(monkey, tmp_path, site
             assert server.get("/", which=i).text == "hello"
 
 
-def test_a_connection_that_came_before_the_start_is_served(monkey, tmp_path, site):
+def test_activation_serves_connections_queued_before_start(monkey, tmp_path, site):
     site.add("index.html", "hello")
     with socket.create_server(("127.0.0.1", 0)) as tcp, Client(tcp.getsockname()) as early:
         early.ask("/")
@@ -171,7 +171,7 @@ def test_a_connection_that_came_before_the_start_is_served(monkey, tmp_path, sit
         assert early.read().text == "hello"
 
 
-def test_sockets_that_are_meant_for_another_process_are_left_alone(monkey, tmp_path, site):
+def test_activation_sockets_of_another_process_are_ignored(monkey, tmp_path, site):
     site.add("index.html", "hello")
     with socket.create_server(("127.0.0.1", 0)) as tcp:
         server = activate(monkey, tmp_path, [tcp], text_of("127.0.0.1:0"), pid="1")
@@ -179,19 +179,19 @@ def test_sockets_that_are_meant_for_another_process_are_left_alone(monkey, tmp_p
 
 
 @pytest.mark.parametrize("n", ["", "x", "-1", "99999999999"])
-def test_a_number_of_sockets_that_is_none(monkey, tmp_path, site, n):
+def test_activation_invalid_socket_count_is_ignored(monkey, tmp_path, site, n):
     site.add("index.html", "hello")
     with socket.create_server(("127.0.0.1", 0)) as tcp:
         assert activate(monkey, tmp_path, [tcp], text_of("127.0.0.1:0"), n=n).get("/").text == "hello"
 
 
-def test_what_is_no_listening_socket_is_passed_over(monkey, tmp_path, site):
+def test_activation_descriptors_that_do_not_listen_are_ignored(monkey, tmp_path, site):
     site.add("index.html", "hello")
     with socket.socket(socket.AF_INET) as idle, open(os.devnull) as file:
         assert activate(monkey, tmp_path, [idle, file], text_of("127.0.0.1:0")).get("/").text == "hello"
 
 
-def test_workers_do_not_see_what_was_handed_over_in_their_environment(monkey, tmp_path, site):
+def test_activation_variables_are_removed_from_environment(monkey, tmp_path, site):
     site.add("index.html", "hello")
     with socket.create_server(("127.0.0.1", 0)) as tcp:
         server = activate(monkey, tmp_path, [tcp], text_of())
@@ -211,7 +211,7 @@ def test_workers_do_not_see_what_was_handed_over_in_their_environment(monkey, tm
 
 # Unix sockets
 
-def test_a_unix_socket_that_was_left_behind_is_replaced(monkey, tmp_path, site):
+def test_unix_socket_left_behind_is_replaced(monkey, tmp_path, site):
     site.add("index.html", "hello")
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(tmp_path / "socket"))
@@ -222,7 +222,7 @@ def test_a_unix_socket_that_was_left_behind_is_replaced(monkey, tmp_path, site):
     assert not (tmp_path / "socket").exists()
 
 
-def test_a_unix_socket_that_is_in_use_is_not(monkey, run, tmp_path, site):
+def test_unix_socket_in_use_is_an_error(monkey, run, tmp_path, site):
     site.add("index.html", "hello")
     server = monkey(listen=f"unix:{tmp_path}/socket")
     done = run("-c", server.config)
@@ -230,15 +230,15 @@ def test_a_unix_socket_that_is_in_use_is_not(monkey, run, tmp_path, site):
     assert server.get("/").text == "hello"
 
 
-def test_a_file_in_the_place_of_a_unix_socket_is_not_removed(run, tmp_path, site):
+def test_unix_socket_path_of_regular_file_is_an_error(run, tmp_path, site):
     (tmp_path / "socket").write_text("precious")
     done = run("-p", f"unix:{tmp_path}/socket", site)
     assert done.code == 1 and "Address already in use" in done.err
     assert (tmp_path / "socket").read_text() == "precious"
 
 
-def test_it_waits_for_no_one_but_its_own(monkey, tmp_path, site):
-    """A child that it inherited over exec, and that ends while it serves, is taken from the system and that is all."""
+def test_master_reaps_foreign_children(monkey, tmp_path, site):
+    """The master inherited a child over exec; when the child ends, the master reaps it and does nothing else."""
     os.mkfifo(tmp_path / "fifo")
     server = monkey(program="sh", args=["-c", f"cat fifo & exec '{PROGRAM}' -p 0 -w 1 site"])
     assert len(server.workers) == 2

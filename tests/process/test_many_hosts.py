@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many hosts: what they need of the limit of descriptors, at the start, at a reload and for the programs that run."""
+"""Many hosts: their need for descriptors at start and reload, and the limit of the programs that the server runs."""
 import os
 import resource
 import signal
@@ -14,13 +14,13 @@ pytestmark = [pytest.mark.processes("a library leaves the limits of its program 
 
 
 def limited(soft, hard):
-    """For Popen: the limits of descriptors that the server begins with."""
+    """For Popen: the initial descriptor limits of the server."""
     return {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))}
 
 
 @pytest.fixture
 def hosts(tmp_path):
-    """Writes sections of hosts, each with a folder of its own unless all share one."""
+    """Writes [HOST] sections, each with its own folder unless all share one."""
     def write(n, shared=False):
         text = ""
         for i in range(n):
@@ -42,7 +42,7 @@ def reload(server, n=1):
     assert "keeping the old one" not in server.err.text, server.err.text
 
 
-def test_server_above_the_soft_limit_starts_and_reloads(monkey, hosts):
+def test_server_above_soft_limit_starts_and_reloads(monkey, hosts):
     server = monkey(root=None, sections=hosts(400), popen=limited(100, 700))
     before = descriptors(server.pid)
     assert before > 400
@@ -59,7 +59,7 @@ def test_hosts_with_one_folder_share_its_descriptor(monkey, hosts):
     assert server.get("/", fields=[("Host", "h299.example")]).text == "shared"
 
 
-def test_reload_serves_a_folder_that_was_replaced(monkey, hosts, tmp_path):
+def test_reload_opens_replaced_folder(monkey, hosts, tmp_path):
     sections = hosts(2)
     server = monkey(root=None, sections=sections)
     (tmp_path / "www1").rename(tmp_path / "old")
@@ -75,7 +75,7 @@ def test_reload_serves_a_folder_that_was_replaced(monkey, hosts, tmp_path):
     assert server.get("/", fields=[("Host", "h1.example")]).text == "host 1"
 
 
-def test_cgi_program_gets_the_soft_limit(monkey, site):
+def test_cgi_program_gets_the_original_soft_limit(monkey, site):
     needs_processes("a library leaves the limit alone")
     site.add("limit.cgi", f"#!{sys.executable}\nimport resource\n"
                           "print('Content-Type: text/plain\\n\\n%d' % resource.getrlimit(resource.RLIMIT_NOFILE)[0])\n",
@@ -97,20 +97,20 @@ def check(config, soft, hard):
     ("MaxConnections 10000\n    Workers 10", 700, "remain for connections, 1000 are its share of MaxConnections"),
     ("FDLimit 310", 700, "a worker may have 310 descriptors: "),
 ])
-def test_check_warns_of_a_limit_that_will_not_do(hosts, tmp_path, keys, hard, message):
+def test_check_warns_of_insufficient_descriptor_limit(hosts, tmp_path, keys, hard, message):
     (tmp_path / "c").write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n    {keys}\n\n" + hosts(300))
     done = check(tmp_path / "c", 64, hard)
     assert done.returncode == 0 and message in done.stderr, done.stderr
     assert "raise the limit: LimitNOFILE=" in done.stderr
 
 
-def test_check_accepts_a_limit_that_will_do(hosts, tmp_path):
+def test_check_accepts_sufficient_descriptor_limit(hosts, tmp_path):
     (tmp_path / "c").write_text("[SERVER]\n    Listen 127.0.0.1:0\n    MaxConnections 100\n\n" + hosts(300))
     done = check(tmp_path / "c", 64, 700)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_check_says_once_that_descriptors_run_out(hosts, tmp_path):
+def test_check_reports_descriptor_shortage_once(hosts, tmp_path):
     (tmp_path / "c").write_text("[SERVER]\n    Listen 127.0.0.1:0\n\n" + hosts(300))
     done = check(tmp_path / "c", 64, 200)
     assert done.returncode == 3
@@ -131,8 +131,8 @@ MANY = {
 
 
 @pytest.mark.parametrize("kind", MANY)
-def test_time_of_a_check_grows_with_the_number_of_lines(tmp_path, kind):
-    """Not with its square: 10,000 hosts would take longer than systemd waits."""
+def test_check_time_is_linear_in_the_number_of_lines(tmp_path, kind):
+    """With quadratic time, 10,000 hosts would exceed systemd's start timeout."""
     (tmp_path / "www").mkdir()
     first, line = MANY[kind]
 
@@ -156,8 +156,8 @@ WRONG = {
 
 
 @pytest.mark.parametrize("kind", WRONG)
-def test_check_of_thousands_of_errors_opens_plugins_once(tmp_path, kind):
-    """The hints name plugins that are not loaded. Opening all of them for each error would take minutes."""
+def test_check_with_thousands_of_errors_opens_plugins_once(tmp_path, kind):
+    """The hints name plugins that are not loaded. Opening all plugins for each error would take minutes."""
     (tmp_path / "www").mkdir()
     first, line, message = WRONG[kind]
     lines = "".join(line.format(i) for i in range(3000))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A configuration folder as Monkey 1.6 had it loads and serves, with the plugins of this server in the place of its own;
-what is not there any more is said, and never made public."""
+"""A configuration folder of Monkey 1.6 loads and serves, with this server's plugins in place of the old ones; removed features
+are reported, and never make protected files public.
+"""
 import base64
 import hashlib
 import os
@@ -125,7 +126,7 @@ SCRIPT = "#!/bin/sh\necho Content-Type: text/plain\necho\necho secret-script $QU
 
 @pytest.fixture
 def folder(tmp_path):
-    """The whole of it, with something to serve."""
+    """The complete folder, with content to serve."""
     conf = tmp_path / "conf"
     for path in ("conf/sites", "conf/plugins/logger", "htdocs/cgi-bin", "htdocs/private", "htdocs/list", "other"):
         (tmp_path / path).mkdir(parents=True)
@@ -155,13 +156,13 @@ def server(monkey, folder):
     return server
 
 
-def test_it_is_fine(run, folder):
+def test_monkey16_config_is_valid(run, folder):
     done = run("-t", "-c", folder / "conf")
     assert done.code == 0 and done.out == "The configuration is valid: 2 hosts, 1 address.\n"
     assert ": error:" not in done.err
 
 
-def test_what_has_changed_is_said_once_each_with_file_and_line(run, folder):
+def test_monkey16_changes_are_warned_of_once_with_location(run, folder):
     warnings = run("-t", "-c", folder / "conf").err
     taken = [rf"plugins\.load:\d+:\d+: warning: there is no `/usr/lib/monkey/monkey-{plugin}\.so`: using the `{plugin}` of this "
              "server instead" for plugin in ("auth", "cgi", "dirlisting", "logger")]
@@ -175,7 +176,7 @@ def test_what_has_changed_is_said_once_each_with_file_and_line(run, folder):
     ("liana", "if it is a plugin of Monkey 1 that you do not need, remove the line"),
     ("mandril", "it is now called `security`: write `Load security`, and include its old configuration"),
 ])
-def test_a_plugin_that_is_gone_is_an_error(run, folder, plugin, hint):
+def test_monkey16_removed_plugin_is_an_error(run, folder, plugin, hint):
     path = folder / "conf/plugins.load"
     path.write_text(path.read_text() + f"    Load /usr/lib/monkey/monkey-{plugin}.so\n")
     done = run("-t", "-c", folder / "conf")
@@ -184,14 +185,14 @@ def test_a_plugin_that_is_gone_is_an_error(run, folder, plugin, hint):
                      rf"this server\n.*\n.*\n    hint: {hint}\n", done.err), done.err
 
 
-def test_its_sites_are_served_default_first(server):
+def test_monkey16_sites_are_served_with_default_first(server):
     assert server.get("/").text == "home"
     assert server.get("/", fields=[("Host", "unheard.example")]).text == "home"
     moved = server.get("/x?y", fields=[("Host", "old.example")])
     assert (moved.status, moved["Location"]) == (301, "http://default.example/x?y")
 
 
-def test_its_media_types_and_pages(server):
+def test_monkey16_mime_types_and_error_pages_apply(server):
     assert server.get("/a.js")["Content-Type"].startswith("application/x-javascript")
     assert server.get("/a.mk")["Content-Type"] == "application/x-monkey"
     assert server.get("/unknown.zzz")["Content-Type"].startswith("text/plain")
@@ -199,20 +200,20 @@ def test_its_media_types_and_pages(server):
     assert (missing.status, missing.text) == (404, "nothing here")
 
 
-def test_scripts_run_or_are_never_sent_as_text(server):
+def test_monkey16_scripts_run_or_are_refused(server):
     assert server.get("/cgi-bin/x.cgi?now").text == "secret-script now\n"
     for target in ("/x.php", "/X.PHP", "/x.php?y"):
         reply = server.get(target)
         assert reply.status == 501 and "secret" not in reply.text, target
 
 
-def test_folders_are_listed_where_it_says(server):
+def test_monkey16_folders_are_listed_where_configured(server):
     assert "a.txt" in server.get("/list/").text
     assert server.get("/list/a.txt").text == "a"
     assert server.get("/cgi-bin/").status == 403
 
 
-def test_what_was_protected_asks_for_the_old_passwords(server):
+def test_monkey16_protected_files_require_old_passwords(server):
     for target in ("/private/x", "/private/", "/private/none", "/%70rivate/x", "//private/x", "/private/./x"):
         reply = server.get(target)
         assert reply.status == 401 and "secret" not in reply.text, target
@@ -224,7 +225,7 @@ def test_what_was_protected_asks_for_the_old_passwords(server):
     assert ask("monkey").text == "secret" and ask("donkey").status == 401
 
 
-def test_without_its_plugin_what_was_protected_is_a_mistake(run, folder):
+def test_monkey16_auth_section_without_plugin_is_an_error(run, folder):
     path = folder / "conf/plugins.load"
     path.write_text(path.read_text().replace("    Load /usr/lib/monkey/monkey-auth.so\n", ""))
     done = run("-t", "-c", folder / "conf")
@@ -232,7 +233,7 @@ def test_without_its_plugin_what_was_protected_is_a_mistake(run, folder):
     assert "hint: the plugin `auth` brings it: add `Load auth` to [PLUGINS]" in done.err
 
 
-def test_its_other_keys(server, folder):
+def test_monkey16_other_keys_apply(server, folder):
     assert server.get("/")["Server"] == "Monkey", "HideVersion"
     assert (folder / "monkey.pid").read_text() == f"{server.pid}\n"
     limit = open(f"/proc/{server.workers[0]}/limits").read()
@@ -245,7 +246,7 @@ def test_its_other_keys(server, folder):
     assert '"GET / HTTP/1.1" 200 4 ' in (folder / "access.log").read_text()
 
 
-def test_it_is_printed_as_a_configuration_that_loads(run, folder):
+def test_monkey16_config_prints_as_valid_config(run, folder):
     first = run("-T", "-c", folder / "conf")
     (folder / "printed.conf").write_text(first.out)
     again = run("-T", "-c", folder / "printed.conf")
@@ -258,7 +259,7 @@ def test_it_is_printed_as_a_configuration_that_loads(run, folder):
     ("Listen 127.0.0.1:0", "Listen 127.0.0.1\n    Port 8080"),
     ("Listen 127.0.0.1:0", "Port 8080"),
 ])
-def test_before_1_6_port_and_address_were_two_keys(run, folder, old, new):
+def test_monkey16_port_and_address_keys_are_combined(run, folder, old, new):
     path = folder / "conf/monkey.conf"
     path.write_text(path.read_text().replace(old, new))
     done = run("-T", "-c", folder / "conf")
@@ -270,7 +271,7 @@ def test_before_1_6_port_and_address_were_two_keys(run, folder, old, new):
 
 @pytest.mark.parametrize("of_server", ["Index", "Indexfile"])
 @pytest.mark.parametrize("of_host", ["Index", "Indexfile"])
-def test_old_and_new_names_of_a_key_override_each_other(monkey, site, of_server, of_host):
+def test_monkey16_key_and_new_name_override_each_other(monkey, site, of_server, of_host):
     (site / "first.html").write_text("first")
     (site / "second.html").write_text("second")
     server = monkey(server=f"{of_server} first.html", host=f"{of_host} second.html")
@@ -278,19 +279,19 @@ def test_old_and_new_names_of_a_key_override_each_other(monkey, site, of_server,
 
 
 def mistakes(run, tmp_path, text):
-    """What `monkey -t` says about a configuration that it rejects."""
+    """The messages of `monkey -t` for an invalid configuration."""
     (tmp_path / "checked.conf").write_text(text)
     checked = run("-t", "-c", tmp_path / "checked.conf")
     assert checked.code == 3
     return checked.err
 
 
-def test_old_and_new_names_of_a_key_are_one_key(run, tmp_path):
+def test_monkey16_key_and_new_name_are_one_key(run, tmp_path):
     err = mistakes(run, tmp_path, "[SERVER]\n    Timeout 5\n    HeaderTimeout 6\n")
     assert "checked.conf:3:5: error: `HeaderTimeout` is already set in line 2" in err
 
 
-def test_an_error_in_an_old_key_shows_its_line(run, tmp_path):
+def test_monkey16_key_error_shows_its_line(run, tmp_path):
     err = mistakes(run, tmp_path, "[PLUGINS]\n    Load auth\n[HOST]\n    DocumentRoot .\n[AUTH]\n    Location /x\n    Type Digest\n"
                              '    Users users\n    Title "a:b"\n')
     assert "checked.conf:8:11: error: cannot open" in err and "checked.conf:9:11: error: with Digest it must not hold" in err

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HUP takes a new configuration without losing a request; a bad one changes nothing."""
+"""SIGHUP loads a new configuration without losing a request; an invalid one changes nothing."""
 import os
 import re
 import shutil
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.over("h1", "h2-tls", why="processes come and go alike; 
 
 
 class Reloading:
-    """A server whose configuration is changed while it runs."""
+    """A server whose configuration changes while it runs."""
 
     def __init__(self, server):
         self.server, self.n = server, 0
@@ -47,7 +47,7 @@ def start(monkey, site):
     return lambda **how: Reloading(monkey(**how))
 
 
-def test_a_reload_is_done_by_new_workers(start):
+def test_reload_starts_new_workers(start):
     it = start(workers=2)
     old = it.server.workers
     it.hup().drained(2)
@@ -57,7 +57,7 @@ def test_a_reload_is_done_by_new_workers(start):
 
 @pytest.mark.slow
 @pytest.mark.over(*PROTOCOLS, why="nothing is lost over any protocol")
-def test_no_request_is_lost_by_reloads_under_load(start):
+def test_reload_under_load_loses_no_request(start):
     it = start(workers=2)
     with Load(it.server, content=b"hello") as load:
         for _ in range(8):
@@ -67,7 +67,7 @@ def test_no_request_is_lost_by_reloads_under_load(start):
     it.drained(2)
 
 
-def test_no_request_is_lost_when_the_number_of_workers_changes(start):
+def test_reload_that_changes_worker_count_loses_no_request(start):
     it = start(workers=1)
     with Load(it.server, content=b"hello") as load:
         for before, after in ((1, 3), (3, 2), (2, 4), (4, 1)):
@@ -79,8 +79,8 @@ def test_no_request_is_lost_when_the_number_of_workers_changes(start):
 
 @pytest.mark.over("h1", "h1-tls", why="wrk speaks HTTP/1")
 @pytest.mark.skipif(not shutil.which("wrk"), reason="no wrk here")
-def test_no_request_is_lost_by_reloads_under_the_heaviest_load(start):
-    """The optimised program, and as many requests as this machine can make."""
+def test_reload_under_heaviest_load_loses_no_request(start):
+    """The release program, at the highest request rate of this machine."""
     it = start(workers=2, program=RELEASE, server="KeepAliveRequests 100")
     began = time.monotonic()
     with subprocess.Popen(["wrk", "-t2", "-c30", "-d1m", "--timeout", "30s", it.server.url + "/"], stdout=subprocess.PIPE,
@@ -89,15 +89,15 @@ def test_no_request_is_lost_by_reloads_under_the_heaviest_load(start):
             while it.n < 5 or time.monotonic() - began < 2:
                 it.hup()
         finally:
-            wrk.send_signal(signal.SIGINT)  # it then tells what it has seen
+            wrk.send_signal(signal.SIGINT)  # on SIGINT, wrk prints its statistics
         said = wrk.communicate()[0]
     assert re.search(r"\d{3,} requests in ", said), said
     assert "Socket errors" not in said and "Non-2xx" not in said, said
 
 
 @pytest.mark.http1
-def test_pipelines_are_answered_whole_or_end_with_close(start):
-    """Requests behind the one whose answer says `close` were not begun: a client sends them again."""
+def test_reload_answers_pipelines_or_closes_properly(start):
+    """The server has not started requests after a response with `close`: the client sends them again."""
     it = start(workers=2)
     for turn in range(5):
         with it.server.connect() as c:
@@ -116,7 +116,7 @@ def test_pipelines_are_answered_whole_or_end_with_close(start):
 
 
 @pytest.mark.http1
-def test_idle_connections_may_ask_once_more(start):
+def test_reload_lets_idle_connections_send_one_more_request(start):
     it = start(workers=2)
     clients = [it.server.connect() for _ in range(10)]
     for c in clients:
@@ -131,8 +131,8 @@ def test_idle_connections_may_ask_once_more(start):
 
 @pytest.mark.over(*PROTOCOLS, why="nothing is lost over any protocol")
 @pytest.mark.parametrize("program", [None, RELEASE], ids=["sanitized", "optimised"])
-def test_a_download_outlives_reloads(start, site, program):
-    """Without sanitizers memory is used again, also that of the configuration that the download began with."""
+def test_reload_does_not_interrupt_download(start, site, program):
+    """Without sanitizers freed memory is reused, also that of the download's old configuration."""
     data = os.urandom(16 << 20)
     site.add("big", data)
     it = start(workers=2, server="MinRate off", program=program)
@@ -140,14 +140,14 @@ def test_a_download_outlives_reloads(start, site, program):
         c.ask("/big")
         c.begin()
         for _ in range(4):
-            it.hup()  # each must come to its end, although the first set still has something to do
+            it.hup()  # each reload must complete, although the first set of workers is still busy
         it.drained(3)
         assert c.read().body == data
     it.drained(2)
 
 
 @pytest.mark.http1
-def test_a_slow_head_outlives_a_reload(start):
+def test_reload_does_not_interrupt_slow_head(start):
     it = start()
     with it.server.connect() as c:
         c.send(b"GET / HTTP/1.1\r\nHo")
@@ -161,7 +161,7 @@ def test_a_slow_head_outlives_a_reload(start):
 
 @pytest.fixture
 def held(start):
-    """A server, and its only worker, which is stopped until `go(old)`."""
+    """A server and its only worker, which is stopped until `go(old)`."""
     it = start(workers=1)
     old, = it.server.workers
     stop_idle(old)
@@ -175,15 +175,15 @@ def go(pid):
 
 
 def the_master_has_heard(it):
-    """The new workers reported to the master before they served us, so the master has ended the old ones. It may see a signal
-    before their reports in the same turn, but not the next one."""
+    """The new workers reported to the master before they served us, so the master has told the old ones to stop. It may handle
+    a signal before their reports in the same loop iteration, but not in the next one."""
     for n in (1, 2):
         it.server.tell(signal.SIGUSR1)
         it.server.err.wait_for("reopened the logs", count=n)
 
 
-def test_it_is_logged_when_the_old_workers_accept_no_more(held):
-    """Not before: the next client might meet the old configuration."""
+def test_reload_is_logged_when_old_workers_stop_accepting(held):
+    """A message before that would be wrong: the next client could still meet the old configuration."""
     it, old = held
     it.write("[HOST]", "    HideVersion on\n\n[HOST]").server.tell(signal.SIGHUP)
     wait_until(lambda: it.server.get("/")["Server"] == "Monkey", "the new worker")
@@ -196,7 +196,7 @@ def test_it_is_logged_when_the_old_workers_accept_no_more(held):
 
 
 @pytest.mark.over("h1", "h2", why="a handshake would wait for a worker that is stopped or does not accept")
-def test_what_waits_is_left_to_the_new_workers(start, tmp_path):
+def test_reload_leaves_queued_connections_to_new_workers(start, tmp_path):
     """The old worker ends while unaccepted connections are in the queue."""
     it = start(listen=["127.0.0.1:0", f"unix:{tmp_path}/socket"])
     old, = it.server.workers
@@ -215,9 +215,9 @@ def test_what_waits_is_left_to_the_new_workers(start, tmp_path):
         c.close()
 
 
-def test_an_old_worker_that_dies_is_not_waited_for(held):
+def test_reload_does_not_wait_for_crashed_worker(held):
     it, old = held
-    it.server.allow("was killed by signal")  # is news when it was not told to end yet
+    it.server.allow("was killed by signal")  # the master reports the death of a worker that it has not told to stop
     it.server.tell(signal.SIGHUP)
     wait_until(lambda: len(it.server.workers) == 2 and it.server.get("/").text == "hello", "the new worker")
     os.kill(old, signal.SIGKILL)
@@ -225,8 +225,8 @@ def test_an_old_worker_that_dies_is_not_waited_for(held):
     assert "do not answer" not in it.server.err.text
 
 
-def test_an_old_worker_that_hangs_is_not_waited_for_for_ever(held, site):
-    """Nor is a HUP forgotten that came meanwhile."""
+def test_reload_waits_limited_time_for_hanging_worker(held, site):
+    """A SIGHUP that arrives meanwhile is not lost."""
     it, old = held
     site.add("new/index.html", "new")
     it.server.tell(signal.SIGHUP)
@@ -240,7 +240,7 @@ def test_an_old_worker_that_hangs_is_not_waited_for_for_ever(held, site):
 
 
 @pytest.mark.parametrize("number", [signal.SIGQUIT, signal.SIGTERM])
-def test_it_ends_while_it_waits_for_old_workers(held, number):
+def test_reload_can_be_interrupted_by_stop(held, number):
     it, old = held
     it.server.tell(signal.SIGHUP)
     wait_until(lambda: len(it.server.workers) == 2 and it.server.get("/").text == "hello", "the new worker")
@@ -250,8 +250,8 @@ def test_it_ends_while_it_waits_for_old_workers(held, number):
     assert it.server.wait() == 0
 
 
-def test_every_hup_is_obeyed_in_the_end(start, site):
-    """The last one too, that comes while the one before is under way."""
+def test_reload_obeys_every_hup_eventually(start, site):
+    """This includes the last SIGHUP, which arrives during the previous reload."""
     for i in range(20):
         site.add(f"{i}/who", str(i))
     it = start(workers=2)
@@ -261,15 +261,15 @@ def test_every_hup_is_obeyed_in_the_end(start, site):
     wait_until(lambda: it.server.get("/who").body == b"19", "the last configuration")
 
 
-# What a reload changes
+# Effects of a reload
 
-def test_the_document_root(start, site):
+def test_reload_changes_document_root(start, site):
     site.add("new/index.html", "new")
     it = start().write("DocumentRoot site\n", "DocumentRoot site/new\n").hup()
     assert it.server.get("/").text == "new"
 
 
-def test_limits_and_headers(start):
+def test_reload_changes_limits_and_headers(start):
     it = start()
     assert it.server.get("/")["Server"] != "Monkey"
     it.write("[HOST]", "    HideVersion on\n    MaxURISize 64\n\n[HOST]").hup()
@@ -286,7 +286,7 @@ def accepts(port):
 
 
 @pytest.mark.over("h1", why="addresses are added, whatever is spoken there")
-def test_an_address_is_added_and_removed(start):
+def test_reload_adds_and_removes_address(start):
     port = free_port()
     it = start()
     it.write("Workers", f"Listen 127.0.0.1:{port}\n    Workers").hup()
@@ -298,8 +298,8 @@ def test_an_address_is_added_and_removed(start):
 
 
 @pytest.mark.over("h1", "h2", why="an address without TLS is added")
-def test_an_address_is_given_up_even_while_its_last_download_runs(start, site):
-    """And can be taken again at once."""
+def test_reload_releases_address_during_last_download(start, site):
+    """The address can be opened again at once."""
     data = os.urandom(16 << 20)
     site.add("big", data)
     port = free_port()
@@ -315,7 +315,7 @@ def test_an_address_is_given_up_even_while_its_last_download_runs(start, site):
 
 
 @pytest.mark.over("h1", why="addresses are added, whatever is spoken there")
-def test_a_unix_socket_is_added_and_removed(start, tmp_path):
+def test_reload_adds_and_removes_unix_socket(start, tmp_path):
     path = tmp_path / "socket"
     it = start()
     it.write("Workers", f"Listen unix:{path}\n    Workers").hup()
@@ -325,7 +325,7 @@ def test_a_unix_socket_is_added_and_removed(start, tmp_path):
     assert not path.exists()
 
 
-def test_the_log_and_its_level(start, tmp_path):
+def test_reload_changes_access_log(start, tmp_path):
     it = start(server="AccessLog a.log")
     it.server.get("/?a")
     it.write("a.log", "b.log").hup().drained(1)
@@ -335,8 +335,8 @@ def test_the_log_and_its_level(start, tmp_path):
     assert "/?b" in (tmp_path / "b.log").read_text()
 
 
-def test_files_and_memory_of_the_old_configuration_go_with_it(start, tmp_path):
-    """Thirty reloads later the master holds no more than after the first."""
+def test_reload_frees_files_and_memory_of_old_configuration(start, tmp_path):
+    """After thirty reloads the master holds no more than after the first."""
     it = start(server="AccessLog access.log").hup().drained(1)
     before = descriptors(it.server.pid)
     for _ in range(30):
@@ -346,7 +346,7 @@ def test_files_and_memory_of_the_old_configuration_go_with_it(start, tmp_path):
     assert len(after) == len(before), (before, after)
 
 
-# What it does not change
+# Rejected reloads
 
 BAD = [
     ("Workers", "Wrokers", r"unknown key `Wrokers`"),
@@ -359,7 +359,7 @@ BAD = [
 
 @pytest.mark.over("h1", why="the mistake comes after the address")
 @pytest.mark.parametrize("old, new, message", BAD, ids=[new[:20] for _, new, _ in BAD])
-def test_a_bad_configuration_is_reported_and_rejected(start, old, new, message):
+def test_reload_with_invalid_configuration_changes_nothing(start, old, new, message):
     it = start(workers=2)
     pids = it.server.workers
     it.write(old, new)
@@ -373,7 +373,7 @@ def test_a_bad_configuration_is_reported_and_rejected(start, old, new, message):
     assert it.server.get("/").text == "hello"
 
 
-def test_all_its_mistakes_are_logged(start):
+def test_reload_logs_all_errors(start):
     it = start()
     it.write("Workers 1", "Wrokers 1\n    Timeuot 3\n    KeepAlive perhaps")
     it.server.tell(signal.SIGHUP)
@@ -382,8 +382,8 @@ def test_all_its_mistakes_are_logged(start):
         assert re.search(rf"\[error\] \d+: .*{re.escape(message)}", it.server.err.text), it.server.err.text
 
 
-def test_warnings_of_a_rejected_configuration_stay_warnings(start):
-    """Whatever finds the mistake: the trial of the configuration, or the address that cannot be opened."""
+def test_reload_logs_warnings_of_rejected_configuration_as_warnings(start):
+    """The error may come from validating the configuration or from opening an address."""
     it = start(sections="[ROUTES]\n    /api status 200 ok\n")
     for old, new in (("    /api status", "    /x stat\n    /api status"), ("Listen 127.0.0.1:0", "Listen 192.0.2.1:0")):
         it.write(old, new)
@@ -397,7 +397,7 @@ def test_warnings_of_a_rejected_configuration_stay_warnings(start):
         it.write(new, old)
 
 
-def test_more_mistakes_than_are_kept_are_counted(start):
+def test_reload_counts_errors_beyond_limit(start):
     it = start()
     it.write("Workers 1", "Workers 1\n" + "    Wrong 1\n" * 150)
     it.server.tell(signal.SIGHUP)
@@ -406,7 +406,7 @@ def test_more_mistakes_than_are_kept_are_counted(start):
     assert re.search(r"\[error\] \d+: and \d+ more\n", it.server.err.text)
 
 
-def test_a_configuration_that_is_gone(start):
+def test_reload_with_missing_configuration_keeps_old_one(start):
     it = start()
     it.server.config.rename(it.server.config.with_suffix(".away"))
     it.server.tell(signal.SIGHUP)
@@ -416,8 +416,8 @@ def test_a_configuration_that_is_gone(start):
     it.hup()
 
 
-def test_a_worker_that_dies_after_a_bad_configuration_comes_back_as_it_was(start):
-    """The addresses of the old one are served, not those that could not be had."""
+def test_reload_rejected_leaves_config_for_respawned_worker(start):
+    """The new worker serves the addresses of the old configuration, not those that could not be opened."""
     it = start(workers=1)
     it.server.allow("was killed by signal")
     it.write("Listen 127.0.0.1:0", "Listen 192.0.2.1:0")
@@ -429,8 +429,8 @@ def test_a_worker_that_dies_after_a_bad_configuration_comes_back_as_it_was(start
     assert it.server.get("/").text == "hello"
 
 
-def test_workers_that_cannot_serve_a_configuration_leave_the_old_one(start):
-    """They die before they serve: of too few descriptors."""
+def test_reload_with_failing_workers_keeps_old_ones(start):
+    """The workers die before they serve, for lack of descriptors."""
     it = start(workers=2)
     it.server.allow("ended unexpectedly with code 1")
     pids = it.server.workers
@@ -439,29 +439,29 @@ def test_workers_that_cannot_serve_a_configuration_leave_the_old_one(start):
         it.server.tell(signal.SIGHUP)
         it.server.err.wait_for("workers cannot serve the new configuration: keeping the old one")
         load.more(5).check()
-    wait_until(lambda: it.server.workers == pids, "the old set alone")
+    wait_until(lambda: it.server.workers == pids, "only the old workers")
     it.write("Workers 2\n    FDLimit 4\n", "Workers 2\n").hup()
     assert it.server.get("/").text == "hello"
 
 
-def test_sockets_for_workers_that_never_served_take_no_connections(start):
+def test_reload_with_failing_workers_closes_their_sockets(start):
     it = start(workers=1)
     it.server.allow("ended unexpectedly with code 1")
     pids = it.server.workers
     it.write("Workers 1\n", "Workers 4\n    FDLimit 4\n    Listen unix:socket\n")
     it.server.tell(signal.SIGHUP)
     it.server.err.wait_for("workers cannot serve the new configuration: keeping the old one")
-    wait_until(lambda: it.server.workers == pids, "the old set alone")
+    wait_until(lambda: it.server.workers == pids, "only the old workers")
     for _ in range(50):
         assert it.server.get("/").text == "hello"
     assert not (it.server.folder / "socket").exists()
 
 
-def test_a_worker_that_died_meanwhile_is_there_again_after_a_failed_reload(start):
+def test_reload_failed_respawns_worker_that_died_meanwhile(start):
     it = start(workers=2)
     it.server.allow("ended unexpectedly with code 1", "was killed by signal")
     it.write("Workers 2\n", "Workers 2\n    FDLimit 4\n")
-    for turn in range(10):  # whichever comes first
+    for turn in range(10):  # in either order
         victim = it.server.workers[turn % 2]
         it.server.tell(signal.SIGHUP)
         os.kill(victim, signal.SIGKILL)
@@ -471,7 +471,7 @@ def test_a_worker_that_died_meanwhile_is_there_again_after_a_failed_reload(start
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can change who the workers are")
-def test_the_user(start):
+def test_reload_changes_user(start):
     it = start()
     assert status(it.server.workers[0])["Uid"] == "0 0 0 0"
     it.write("Workers 1", "Workers 1\n    User nobody").hup().drained(1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a worker gives up before it meets the first request: root, further privileges, and the rest of the file system."""
+"""A worker drops root, further privileges and access to the rest of the file system before its first request."""
 import errno
 import grp
 import os
@@ -25,7 +25,7 @@ def identities(pid):
 
 @root_only
 @pytest.mark.parametrize("user", ["nobody", "www-data"])
-def test_workers_become_another_user_with_all_that_is_theirs(monkey, site, user):
+def test_worker_switches_to_user_with_its_groups(monkey, site, user):
     try:
         who = pwd.getpwnam(user)
     except KeyError:
@@ -42,24 +42,24 @@ def test_workers_become_another_user_with_all_that_is_theirs(monkey, site, user)
 
 
 @root_only
-def test_of_several_users_workers_become_the_first_that_exists(monkey, site):
+def test_worker_switches_to_first_existing_user(monkey, site):
     server = monkey(server="User no-such-user nobody root")
     assert identities(server.workers[0])[0] == [str(pwd.getpwnam("nobody").pw_uid)] * 4
 
 
 @root_only
-def test_and_a_group(monkey, site):
+def test_worker_switches_to_group(monkey, site):
     server = monkey(server="User nobody\nGroup daemon")
     _, gids, _ = identities(server.workers[0])
     assert gids == [str(grp.getgrnam("daemon").gr_gid)] * 4
 
 
-def test_workers_get_no_new_privileges(monkey, site):
+def test_worker_has_no_new_privs(monkey, site):
     assert status(monkey().workers[0])["NoNewPrivs"] == "1"
 
 
 @root_only
-def test_later_workers_give_up_the_same(monkey, site):
+def test_worker_that_is_respawned_drops_the_same_privileges(monkey, site):
     server = monkey(server="User nobody")
     server.allow("was killed by signal")
     before = identities(server.workers[0])
@@ -74,31 +74,31 @@ def test_later_workers_give_up_the_same(monkey, site):
 
 
 @root_only
-def test_unprivileged_workers_write_logs_of_root(monkey, site, tmp_path):
-    """They are opened before, and reopened by the master."""
+def test_worker_without_privileges_writes_logs_of_root(monkey, site, tmp_path):
+    """The master opens the logs before the switch, and reopens them later."""
     server = monkey(server="User nobody\nAccessLog access.log\nErrorLog error.log")
     server.get("/?one")
     (tmp_path / "access.log").rename(tmp_path / "old.log")
     server.tell(signal.SIGUSR1)
     wait_until((tmp_path / "access.log").exists, "a new log")
-    wait_until(lambda: "reopened" in (tmp_path / "error.log").read_text(), "it to be told")
-    wait_until(lambda: str(tmp_path / "access.log") in descriptors(server.workers[0]).values(), "the worker to have it")
+    wait_until(lambda: "reopened" in (tmp_path / "error.log").read_text(), "the message about it")
+    wait_until(lambda: str(tmp_path / "access.log") in descriptors(server.workers[0]).values(), "the worker to open it")
     server.get("/?two")
     server.stop()
     assert "/?one" in (tmp_path / "old.log").read_text() and "/?two" in (tmp_path / "access.log").read_text()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root can change")
-def test_without_root_a_warning_says_that_nothing_changes(monkey, site):
+def test_user_key_without_root_is_a_warning(monkey, site):
     server = monkey(server="User root")
     assert "only root can switch to another user" in server.err.text
 
 
-# What it can do
+# Access rights
 
 @pytest.fixture
 def probe(monkey, site, tmp_path):
-    """Serves, and answers what a worker could do when it met its first request."""
+    """Serves a request and returns the access rights that a worker has during its first request."""
     site.add("page", "page")
     outside = tmp_path / "outside"
     outside.write_text("outside")
@@ -122,33 +122,33 @@ def landlock(run):
         pytest.skip("this kernel has no Landlock")
 
 
-def test_outside_of_what_it_serves_it_can_do_nothing(probe, landlock, tmp_path):
+def test_sandbox_denies_everything_outside(probe, landlock, tmp_path):
     fault, _ = probe()
     assert [fault.read, fault.write, fault.create, fault.list, fault.run] == [errno.EACCES] * 5
     assert not (tmp_path / "created").exists()
 
 
-def test_inside_it_can_only_read(probe, landlock, site):
+def test_sandbox_allows_only_reading_inside(probe, landlock, site):
     fault, _ = probe(read=site / "page", write=site / "page", create=site / "created", run=site / "page")
     assert fault.read == 0
     assert [fault.write, fault.create, fault.run] == [errno.EACCES] * 3
 
 
-def test_what_is_linked_from_inside_stays_outside(probe, landlock, site, tmp_path):
-    """Although the link itself may be read."""
+def test_sandbox_denies_symlink_targets_outside(probe, landlock, site, tmp_path):
+    """The link itself is readable."""
     os.symlink(tmp_path / "outside", site / "link")
     fault, it = probe(read=site / "link")
     assert fault.read == errno.EACCES and it.get("/link").status == 403
 
 
-def test_links_that_may_be_followed_open_the_rest_for_reading_only(probe, landlock, site, tmp_path):
+def test_sandbox_with_symlinks_allows_only_reading_outside(probe, landlock, site, tmp_path):
     os.symlink(tmp_path / "outside", site / "link")
     fault, it = probe(host="FollowSymlinks on")
     assert fault.read == 0 and it.get("/link").text == "outside"
     assert [fault.write, fault.create, fault.run] == [errno.EACCES] * 3
 
 
-def test_every_folder_that_is_served_is_open(monkey, landlock, site, tmp_path):
+def test_sandbox_allows_every_served_folder(monkey, landlock, site, tmp_path):
     (tmp_path / "second").mkdir()
     (tmp_path / "second/x").write_text("second")
     site.add("none.html", "nothing")
@@ -163,16 +163,16 @@ def test_every_folder_that_is_served_is_open(monkey, landlock, site, tmp_path):
     assert server.get("/x", host="one.example").text == "nothing"
 
 
-def test_without_the_sandbox_nothing_is_closed(probe, tmp_path):
-    """Else the tests above would pass for other reasons."""
+def test_sandbox_off_denies_nothing(probe, tmp_path):
+    """Otherwise the tests above could pass for other reasons."""
     fault, _ = probe("Sandbox off")
     assert [fault.read, fault.write, fault.create, fault.list] == [0] * 4
     assert (tmp_path / "created").exists()
 
 
 @root_only
-def test_there_is_no_way_back_to_root(probe):
+def test_worker_cannot_return_to_root(probe):
     fault, _ = probe("User nobody\nSandbox off")
     assert fault.root == errno.EPERM
     fault, _ = probe("Sandbox off")
-    assert fault.root == 0, "nothing was given up here"
+    assert fault.root == 0, "no privilege was dropped"

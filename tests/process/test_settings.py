@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a key of [SERVER] says holds for every host; a [HOST] may say otherwise for itself."""
+"""A key of [SERVER] applies to every host; a [HOST] may override it."""
 import os
 import pwd
 
@@ -12,7 +12,8 @@ pytestmark = pytest.mark.over("h1", why="how a configuration is read does not de
 
 @pytest.fixture
 def both(monkey, site):
-    """A server with one host that has the setting from [SERVER], and one with its own: a function that asks both."""
+    """Starts a server with one host that inherits the setting from [SERVER], and one with its own; returns a function that
+    queries both."""
     def start(server, host):
         it = monkey(server=server, host="ServerName one.example", sections=f"""
             [HOST]
@@ -30,7 +31,7 @@ def statuses(replies):
     return [reply.status for reply in replies]
 
 
-def test_index_files(both, site):
+def test_host_index_overrides_server(both, site):
     site.add("a.html", "a")
     site.add("b.html", "b")
     site.add("my page", "p")
@@ -38,7 +39,7 @@ def test_index_files(both, site):
     assert [reply.text for reply in get("/")] == ["b", "p"]
 
 
-def test_ranges(both, site):
+def test_host_ranges_overrides_server(both, site):
     site.add("x", "0123456789")
     get = both("Ranges off", "Ranges on")
     one, two = get("/x", fields=[("Range", "bytes=2-3")])
@@ -46,7 +47,7 @@ def test_ranges(both, site):
     assert "Accept-Ranges" not in one and two["Accept-Ranges"] == "bytes"
 
 
-def test_symbolic_links(both, site, tmp_path):
+def test_host_follow_symlinks_overrides_server(both, site, tmp_path):
     (tmp_path / "outside").write_text("outside")
     site.add("inside", "inside")
     site.add("folder/x", "x")
@@ -60,7 +61,7 @@ def test_symbolic_links(both, site, tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_links_to_what_their_owner_owns(both, site, tmp_path):
+def test_host_follow_symlinks_owner_overrides_server(both, site, tmp_path):
     for name, owner in (("mine", 0), ("theirs", 65534)):
         path = site.add(name, name)
         os.chown(path, owner, owner)
@@ -70,7 +71,7 @@ def test_links_to_what_their_owner_owns(both, site, tmp_path):
     assert statuses(get("/to-theirs")) == [403, 403]
 
 
-def test_dot_files(both, site):
+def test_host_dot_files_overrides_server(both, site):
     site.add(".secret", "s")
     site.add(".git/config", "c")
     site.add(".well-known/x", "w")
@@ -79,14 +80,14 @@ def test_dot_files(both, site):
     assert statuses(get("/.well-known/x")) == [200, 200]
 
 
-def test_a_page_for_paths_that_lead_nowhere(both, site):
+def test_host_fallback_overrides_server(both, site):
     site.add("app.html", "app")
     get = both("Fallback app.html", "Fallback none.html")
     assert [reply.text for reply in get("/some/route")][0] == "app"
     assert statuses(get("/some/route")) == [200, 404] and statuses(get("/x.js")) == [404, 404]
 
 
-def test_precompressed_files(both, site):
+def test_host_precompressed_overrides_server(both, site):
     site.add("x.txt", "plain")
     site.add("x.txt.gz", "packed")
     get = both("Precompressed on", "Precompressed off")
@@ -94,7 +95,7 @@ def test_precompressed_files(both, site):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can put a folder into a home of root")
-def test_folders_of_users(both, tmp_path):
+def test_host_user_dir_overrides_server(both, tmp_path):
     user = pwd.getpwuid(0)
     folder = f".monkey-test-{os.getpid()}"
     path = os.path.join(user.pw_dir, folder)
@@ -113,9 +114,9 @@ def test_folders_of_users(both, tmp_path):
         os.rmdir(path)
 
 
-# Keys of [SERVER] alone
+# Keys of [SERVER] only
 
-def test_the_type_of_unknown_files(monkey, site):
+def test_server_default_mime_type_applies(monkey, site):
     for name in ("x", "x.unknown", "x.html"):
         site.add(name, "x")
     server = monkey(server="DefaultMimeType application/x-unknown", sections="[MIMETYPES]\n    HTML text/x-mine\n")
@@ -123,22 +124,22 @@ def test_the_type_of_unknown_files(monkey, site):
     assert server.get("/x.html")["Content-Type"].startswith("text/x-mine")
 
 
-def test_the_version(monkey, site):
+def test_server_hide_version_applies(monkey, site):
     assert monkey(server="HideVersion on").get("/")["Server"] == "Monkey"
     assert monkey(server="HideVersion off").get("/")["Server"].startswith("Monkey/")
 
 
 @pytest.mark.parametrize("server, kept", [("OpenFileCache on\nOpenFileCacheTTL 1h", True), ("OpenFileCache off", False), ("OpenFileCacheSize 0", False),
                                           ("OpenFileCacheTTL 1h\nOpenFileCacheSize 2", True)])
-def test_files_that_are_kept_open(monkey, site, server, kept):
+def test_server_open_file_cache_keeps_large_files_open(monkey, site, server, kept):
     site.add("big", b"x" * 20000)
     it = monkey(server=server)
     for _ in range(2):
         assert len(it.get("/big").body) == 20000
-    wait_until(lambda: (str(site.path / "big") in descriptors(it.workers[0]).values()) == kept, "the file as it should be")
+    wait_until(lambda: (str(site.path / "big") in descriptors(it.workers[0]).values()) == kept, "the expected state of the file")
 
 
-def test_how_long_a_file_is_believed(monkey, site):
+def test_server_open_file_cache_ttl_applies(monkey, site):
     path = site.add("x", "old")
     believing, looking = monkey(server="OpenFileCacheTTL 1h"), monkey(server="OpenFileCacheTTL 0")
     assert believing.get("/x").text == looking.get("/x").text == "old"
@@ -147,19 +148,19 @@ def test_how_long_a_file_is_believed(monkey, site):
     assert (believing.get("/x").text, looking.get("/x").text) == ("old", "newer")
 
 
-def test_cache_control(monkey, site):
+def test_cache_control_section_applies(monkey, site):
     for name in ("x.js", "x.css"):
         site.add(name, "x")
     server = monkey(sections="[CACHE_CONTROL]\n    *.js max-age=60\n    /x.j* no-store\n")
     assert server.get("/x.js")["Cache-Control"] == "max-age=60" and "Cache-Control" not in server.get("/x.css")
 
 
-def test_workers_for_every_processor(monkey, site):
+def test_workers_auto_starts_one_per_processor(monkey, site):
     server = monkey(config="[SERVER]\n    Listen 127.0.0.1:0\n    Workers auto\n[HOST]\n    DocumentRoot site\n")
     assert len(server.workers) == len(os.sched_getaffinity(0))
 
 
-def test_a_host_that_only_redirects(monkey, site):
+def test_host_redirect_needs_no_document_root(monkey, site):
     server = monkey(root=None, sections="[HOST]\n    Redirect https://new.example\n[HOST]\n    ServerName x\n"
                                         "    Redirect https://new.example/one/page\n")
     assert server.get("/a?b")["Location"] == "https://new.example/a?b"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""QUIT drains, TERM and INT end now, USR1 reopens the logs."""
+"""SIGQUIT drains, SIGTERM and SIGINT stop at once, SIGUSR1 reopens the logs."""
 import os
 import signal
 import socket
@@ -21,12 +21,12 @@ def refused(server):
     except ConnectionRefusedError:
         return True
     except ConnectionResetError:
-        pass  # closed in the midst of it: the next one will be refused
+        pass  # closed during the connect: the next one is refused
     return False
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT])
-def test_each_of_them_ends_it_in_order(monkey, site, number):
+def test_stop_signal_ends_server_cleanly(monkey, site, number):
     server = monkey(workers=2)
     server.get("/")
     assert server.stop(number) == 0
@@ -34,7 +34,7 @@ def test_each_of_them_ends_it_in_order(monkey, site, number):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_some_end_it_now(monkey, site, number):
+def test_term_and_int_interrupt_responses(monkey, site, number):
     site.add("big", bytes(64 << 20))
     server = monkey(server="MinRate off")
     with server.connect(receive_buffer=4096) as c, server.connect() as idle:
@@ -46,7 +46,7 @@ def test_some_end_it_now(monkey, site, number):
             c.read()
 
 
-def test_quit_lets_a_download_finish(monkey, site):
+def test_quit_lets_download_finish(monkey, site):
     data = os.urandom(16 << 20)
     site.add("big", data)
     server = monkey(workers=2, server="MinRate off\nKeepAliveTimeout 200ms")
@@ -54,7 +54,7 @@ def test_quit_lets_a_download_finish(monkey, site):
         c.ask("/big")
         c.begin()
         server.tell(signal.SIGQUIT)
-        wait_until(lambda: refused(server), "nothing new to be accepted")
+        wait_until(lambda: refused(server), "new connections to be refused")
         assert server.process.poll() is None
         assert c.read().body == data
         c.expect_end()
@@ -62,15 +62,15 @@ def test_quit_lets_a_download_finish(monkey, site):
 
 
 @pytest.mark.http1
-def test_quit_closes_idle_connections_with_their_clock(monkey, site):
-    """An idle one may still send one request, and learns that it was the last."""
+def test_quit_closes_idle_connections_after_keep_alive_timeout(monkey, site):
+    """An idle connection may send one more request, whose response announces the close."""
     site.add("index.html", "hello")
     server = monkey(server="KeepAliveTimeout 2s")
     with server.connect() as asking, server.connect() as silent:
         assert not asking.get("/").closes and not silent.get("/").closes
         server.tell(signal.SIGQUIT)
         server.err.wait_for("ending when all")
-        wait_until(lambda: refused(server), "nothing new to be accepted")
+        wait_until(lambda: refused(server), "new connections to be refused")
         reply = asking.get("/")
         assert reply.text == "hello" and reply.closes
         asking.expect_end()
@@ -79,7 +79,7 @@ def test_quit_closes_idle_connections_with_their_clock(monkey, site):
 
 
 @pytest.mark.http1
-def test_quit_answers_what_is_on_its_way(monkey, site):
+def test_quit_answers_partial_request(monkey, site):
     site.add("index.html", "hello")
     server = monkey()
     with server.connect() as c:
@@ -87,20 +87,20 @@ def test_quit_answers_what_is_on_its_way(monkey, site):
         wait_until(lambda: accepted(server), "the connection to be accepted")
         server.tell(signal.SIGQUIT)
         server.err.wait_for("ending when all")
-        wait_until(lambda: refused(server), "nothing new to be accepted")
+        wait_until(lambda: refused(server), "new connections to be refused")
         assert c.send(b"st: x\r\n\r\n").read().text == "hello"
         c.expect_end()
     assert server.wait() == 0
 
 
 def accepted(server):
-    """The worker holds a connection: more sockets than its listeners and its line to the master."""
+    """Has the worker accepted a connection? It then has more sockets than its listeners and its socket to the master."""
     return sum(path.startswith("socket:") for pid in server.workers for path in descriptors(pid).values()) > 2
 
 
 @pytest.fixture
 def stopped(monkey, site):
-    """`stopped(n)`: a server with so many workers, of which the last one is stopped until `go()`."""
+    """`stopped(n)`: a server with n workers, the last of which is stopped until `go()`."""
     servers = []
 
     def start(workers=1):
@@ -119,10 +119,10 @@ def go(server):
 
 
 @pytest.mark.over("h1", "h2", why="a handshake would wait for the stopped or full worker")
-def test_quit_serves_connections_that_are_not_accepted_yet(stopped):
-    """They are in the queue of the kernel, which ends with the socket."""
+def test_quit_serves_connections_in_accept_queue(stopped):
+    """They are in the kernel's queue, which disappears with the socket."""
     server = stopped()
-    waiting = [server.connect().ask("/") for _ in range(400)]  # more than are taken in one turn
+    waiting = [server.connect().ask("/") for _ in range(400)]  # more than one loop iteration accepts
     server.tell(signal.SIGQUIT)
     server.err.wait_for("ending when all")
     go(server)
@@ -133,8 +133,8 @@ def test_quit_serves_connections_that_are_not_accepted_yet(stopped):
 
 
 @pytest.mark.over("h1", "h2", why="a handshake would wait for the stopped or full worker")
-def test_a_queue_ends_with_the_worker_that_takes_from_it(stopped):
-    """No connection is led to the sockets of a worker that has ended, as long as another one still serves."""
+def test_quit_sends_no_connection_to_exited_worker(stopped):
+    """The kernel distributes no connection to the sockets of a worker that has exited while another one still serves."""
     server = stopped(workers=2)
     server.tell(signal.SIGQUIT)
     wait_until(lambda: len(server.workers) == 1, "the other worker to end")
@@ -146,7 +146,7 @@ def test_a_queue_ends_with_the_worker_that_takes_from_it(stopped):
     assert server.wait() == 0
 
 
-def test_a_drain_has_an_end(monkey, site):
+def test_drain_timeout_closes_remaining_connections(monkey, site):
     site.add("big", bytes(64 << 20))
     server = monkey(server="MinRate off\nDrainTimeout 300ms")
     with server.connect(receive_buffer=4096) as c:
@@ -156,7 +156,7 @@ def test_a_drain_has_an_end(monkey, site):
     assert "closed 1 connections: DrainTimeout is over" in server.err.text
 
 
-def test_term_ends_a_drain(monkey, site):
+def test_term_ends_drain(monkey, site):
     site.add("big", bytes(64 << 20))
     server = monkey(server="MinRate off\nDrainTimeout unlimited")
     with server.connect(receive_buffer=4096) as c:
@@ -168,7 +168,7 @@ def test_term_ends_a_drain(monkey, site):
         assert server.stop(signal.SIGTERM) == 0
 
 
-def test_a_worker_that_hangs_is_killed_in_the_end(monkey, site):
+def test_worker_that_hangs_is_killed_on_stop(monkey, site):
     server = monkey(workers=2)
     server.allow("did not end were killed")
     os.kill(server.workers[0], signal.SIGSTOP)
@@ -177,8 +177,8 @@ def test_a_worker_that_hangs_is_killed_in_the_end(monkey, site):
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGINT, signal.SIGPIPE])
-def test_signals_that_a_worker_does_not_obey(monkey, site, number):
-    """A terminal sends some of them to every process; only the master decides."""
+def test_worker_ignores_signals_of_the_terminal(monkey, site, number):
+    """A terminal sends some of them to every process; only the master reacts."""
     site.add("index.html", "hello")
     server = monkey()
     pids = server.workers
@@ -189,8 +189,8 @@ def test_signals_that_a_worker_does_not_obey(monkey, site, number):
 
 
 @pytest.mark.over("h1", why="it listens on a unix socket alone")
-def test_pipes_that_break_do_no_harm(monkey, tmp_path, site):
-    """Its output has no reader any more."""
+def test_broken_output_pipe_does_not_stop_server(monkey, tmp_path, site):
+    """The reader of its output is gone."""
     site.add("index.html", "hello")
     (tmp_path / "c").write_text("[SERVER]\n    Listen unix:socket\n    Workers 1\n    AccessLog stdout\n"
                                 "[HOST]\n    DocumentRoot site\n")
@@ -199,7 +199,7 @@ def test_pipes_that_break_do_no_harm(monkey, tmp_path, site):
                     popen={"pass_fds": [write]})
     os.close(write)
     server.addresses = [str(tmp_path / "socket")]
-    wait_until(lambda: server.workers, "its worker")
+    wait_until(lambda: server.workers, "the worker")
     assert server.get("/").text == "hello"
     os.close(read)
     for number in (signal.SIGUSR1, signal.SIGHUP, signal.SIGUSR1):
@@ -214,7 +214,7 @@ def targets(path):
     return [line.split('"')[1].split()[1] for line in path.read_text().splitlines()]
 
 
-def test_logs_are_reopened(monkey, site, tmp_path):
+def test_usr1_reopens_logs(monkey, site, tmp_path):
     site.add("index.html", "hello")
     server = monkey(server="AccessLog access.log\nErrorLog error.log", workers=2)
     log, old = tmp_path / "access.log", tmp_path / "access.log.1"
@@ -223,14 +223,14 @@ def test_logs_are_reopened(monkey, site, tmp_path):
     (tmp_path / "error.log").rename(tmp_path / "error.log.1")
     server.tell(signal.SIGUSR1)
     wait_until(log.exists, "a new log")
-    wait_until(lambda: "reopened the logs" in (tmp_path / "error.log").read_text(), "it to be told in the new one")
+    wait_until(lambda: "reopened the logs" in (tmp_path / "error.log").read_text(), "the message in the new one")
     server.get("/?after")
     server.stop()
-    assert targets(old) == ["/?before"], "what was gathered before went into the old one"
+    assert targets(old) == ["/?before"], "buffered lines go into the old one"
     assert targets(log) == ["/?after"]
 
 
-def test_no_line_is_lost_by_rotating_under_load(monkey, site, tmp_path):
+def test_usr1_under_load_loses_no_line(monkey, site, tmp_path):
     site.add("index.html", "hello")
     server = monkey(server="AccessLog access.log", workers=2)
     log, n = tmp_path / "access.log", 0
@@ -248,7 +248,7 @@ def test_no_line_is_lost_by_rotating_under_load(monkey, site, tmp_path):
     assert sum(len(targets(path)) for path in files) == n
 
 
-def test_a_log_that_cannot_be_reopened_stays(monkey, site, tmp_path):
+def test_usr1_keeps_log_that_cannot_be_reopened(monkey, site, tmp_path):
     (tmp_path / "logs").mkdir()
     server = monkey(server="AccessLog logs/access.log")
     (tmp_path / "logs").rename(tmp_path / "moved")
@@ -259,7 +259,7 @@ def test_a_log_that_cannot_be_reopened_stays(monkey, site, tmp_path):
     assert targets(tmp_path / "moved/access.log") == ["/?x"]
 
 
-def test_workers_that_drain_write_into_the_new_log_too(monkey, site, tmp_path):
+def test_usr1_reaches_draining_workers(monkey, site, tmp_path):
     data = os.urandom(16 << 20)
     site.add("big", data)
     server = monkey(server="AccessLog access.log\nMinRate off")
@@ -277,7 +277,7 @@ def test_workers_that_drain_write_into_the_new_log_too(monkey, site, tmp_path):
     assert (tmp_path / "old").read_text() == "" and targets(tmp_path / "access.log") == ["/big"]
 
 
-def test_signals_may_come_in_any_number(monkey, site):
+def test_signals_in_any_number_are_handled(monkey, site):
     site.add("index.html", "hello")
     server = monkey(workers=2)
     with Load(server) as load:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""USR2 starts a new program in the place of the old one, and no request is lost."""
+"""SIGUSR2 starts a new program in place of the old one without losing a request."""
 import os
 import shutil
 import signal
@@ -16,18 +16,18 @@ pytestmark = pytest.mark.over("h1", "h2-tls", why="processes come and go alike")
 
 
 def successor(pid):
-    """The master that this one has started."""
+    """The PID of the master that this one has started."""
     return wait_until(lambda: [child for child in children(pid) if name(child) == name(pid)], "a new master")[0]
 
 
 @pytest.fixture
 def start(monkey, tmp_path, site):
-    """A server with a pid file, a unix socket and a program of its own, which may be replaced."""
+    """A server with a PID file, a unix socket, and its own copy of the program, which tests may replace."""
     site.add("index.html", "hello")
     program = tmp_path / "monkey"
     shutil.copy(PROGRAM, program)
     (tmp_path / "plugins").mkdir()
-    for path in (PROGRAM.parent / "plugins").glob("monkey-tls.so"):  # it is looked for beside the program
+    for path in (PROGRAM.parent / "plugins").glob("monkey-tls.so"):  # the program looks for it in its own folder
         shutil.copy(path, tmp_path / "plugins")
 
     def run(server="", **how):
@@ -38,7 +38,7 @@ def start(monkey, tmp_path, site):
 
 
 def upgrade(server, watch, tmp_path, count=1):
-    """The new master; the old one has ended, or will when its last request is done."""
+    """Returns the new master; the old one has ended, or will after its last request."""
     server.tell(signal.SIGUSR2)
     server.err.wait_for(r"the new program is process (\d+)", count)
     new = int(server.err.wait_for(r"the new program is process (\d+)", count)[1])
@@ -47,7 +47,7 @@ def upgrade(server, watch, tmp_path, count=1):
     return process
 
 
-def test_the_new_master_takes_everything_over(start, watch, tmp_path):
+def test_upgrade_hands_over_sockets_and_pid_file(start, watch, tmp_path):
     server = start()
     old_workers = server.workers
     new = upgrade(server, watch, tmp_path)
@@ -61,7 +61,7 @@ def test_the_new_master_takes_everything_over(start, watch, tmp_path):
     assert not (tmp_path / "pid").exists() and not (tmp_path / "socket").exists()
 
 
-def test_sticky_cookies_stay_the_same(start, watch, tmp_path):
+def test_upgrade_keeps_sticky_cookies(start, watch, tmp_path):
     with Backend() as a, Backend() as b:
         server = start(plugins=["proxy"], top=group(a, b), sections="[ROUTES]\n    /* proxy http://group sticky=S\n")
         before = {server.get("/")["Set-Cookie"] for _ in range(8)}
@@ -72,7 +72,7 @@ def test_sticky_cookies_stay_the_same(start, watch, tmp_path):
         new.wait()
 
 
-def test_no_request_is_lost_under_load(start, watch, tmp_path):
+def test_upgrade_under_load_loses_no_request(start, watch, tmp_path):
     server = start()
     masters = [server.pid]
     with Load(server, content=b"hello") as tcp, Load(server, content=b"hello", which=1) as unix:
@@ -88,12 +88,12 @@ def test_no_request_is_lost_under_load(start, watch, tmp_path):
         tcp.check()
         unix.check()
     assert server.process.wait(30) == 0
-    wait_until(lambda: (tmp_path / "pid").read_text() == f"{masters[-1]}\n", "the pid file of the last one")
+    wait_until(lambda: (tmp_path / "pid").read_text() == f"{masters[-1]}\n", "the PID file of the last one")
     process.tell(signal.SIGQUIT)
     process.wait()
 
 
-def test_a_download_outlives_an_upgrade(start, watch, tmp_path, site):
+def test_upgrade_does_not_interrupt_download(start, watch, tmp_path, site):
     data = os.urandom(16 << 20)
     site.add("big", data)
     server = start("MinRate off\nKeepAliveTimeout 200ms")
@@ -102,7 +102,7 @@ def test_a_download_outlives_an_upgrade(start, watch, tmp_path, site):
         c.begin()
         new = upgrade(server, watch, tmp_path)
         assert server.get("/").text == "hello"
-        assert server.process.poll() is None, "the old master stays as long as its workers have something to do"
+        assert server.process.poll() is None, "the old master stays as long as its workers are busy"
         assert c.read().body == data
         c.expect_end()
     assert server.process.wait(30) == 0
@@ -110,8 +110,8 @@ def test_a_download_outlives_an_upgrade(start, watch, tmp_path, site):
     new.wait()
 
 
-def test_the_program_that_is_there_now_is_started(start, watch, tmp_path):
-    """Renamed over the old one, as packagers do."""
+def test_upgrade_starts_the_replaced_program(start, watch, tmp_path):
+    """The new program is renamed over the old one, as package managers do."""
     server = start()
     (tmp_path / "new").write_text(f"#!/bin/sh\necho new program >&2\nexec '{PROGRAM}' \"$@\"\n")
     (tmp_path / "new").chmod(0o755)
@@ -124,7 +124,7 @@ def test_the_program_that_is_there_now_is_started(start, watch, tmp_path):
     new.wait()
 
 
-def test_the_new_program_reads_the_new_configuration(start, watch, tmp_path):
+def test_upgrade_reads_new_configuration(start, watch, tmp_path):
     server = start()
     text = server.config.read_text()
     server.config.write_text(text.replace("Workers 2", "Workers 3\n    HideVersion on"))
@@ -138,7 +138,7 @@ def test_the_new_program_reads_the_new_configuration(start, watch, tmp_path):
 
 
 @pytest.mark.over("h1", "h2", why="the address has no other words")
-def test_an_address_that_is_not_configured_any_more_is_closed(start, watch, tmp_path):
+def test_upgrade_closes_removed_address(start, watch, tmp_path):
     server = start()
     server.config.write_text(server.config.read_text().replace("    Listen 127.0.0.1:0\n", ""))
     new = upgrade(server, watch, tmp_path)
@@ -150,7 +150,7 @@ def test_an_address_that_is_not_configured_any_more_is_closed(start, watch, tmp_
     new.wait()
 
 
-def test_a_unix_socket_that_is_not_configured_any_more_is_removed(start, watch, tmp_path):
+def test_upgrade_removes_removed_unix_socket(start, watch, tmp_path):
     server = start()
     good = server.config.read_text()
     less = good.replace(f"    Listen unix:{tmp_path}/socket\n", "")
@@ -158,7 +158,7 @@ def test_a_unix_socket_that_is_not_configured_any_more_is_removed(start, watch, 
     server.allow("ended unexpectedly with code 1")
     server.tell(signal.SIGUSR2)
     server.err.wait_for("the new program ended before it was ready")
-    assert server.get("/", which=1).text == "hello", "a successor that does not serve leaves it alone"
+    assert server.get("/", which=1).text == "hello", "a successor that does not serve must not remove it"
     server.config.write_text(less)
     new = upgrade(server, watch, tmp_path, 2)
     assert server.process.wait(30) == 0
@@ -175,7 +175,7 @@ FAILING = {
 
 
 @pytest.mark.parametrize("how", FAILING)
-def test_a_new_program_that_fails_changes_nothing(start, tmp_path, how):
+def test_upgrade_to_failing_program_changes_nothing(start, tmp_path, how):
     server = start()
     pids = server.workers
     (tmp_path / "monkey").unlink()
@@ -188,12 +188,12 @@ def test_a_new_program_that_fails_changes_nothing(start, tmp_path, how):
             server.err.wait_for("the new program ended before it was ready: keeping the old one", turn + 1)
         load.more(5).check()
     assert server.workers == pids
-    wait_until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text() == f"{server.pid}\n", "the pid file")
+    wait_until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text() == f"{server.pid}\n", "the PID file")
     assert server.get("/", which=1).text == "hello"
     shutil.copy(PROGRAM, tmp_path / "monkey")
 
 
-def test_a_new_program_whose_configuration_is_bad_changes_nothing(start, watch, tmp_path):
+def test_upgrade_with_invalid_configuration_changes_nothing(start, watch, tmp_path):
     server = start()
     good = server.config.read_text()
     server.config.write_text(good.replace("Workers", "Wrokers"))
@@ -208,7 +208,7 @@ def test_a_new_program_whose_configuration_is_bad_changes_nothing(start, watch, 
     new.wait()
 
 
-def test_it_still_reloads_after_a_failed_upgrade(start, tmp_path):
+def test_upgrade_failed_leaves_reload_working(start, tmp_path):
     server = start()
     (tmp_path / "monkey").unlink()
     server.tell(signal.SIGUSR2)
@@ -218,7 +218,7 @@ def test_it_still_reloads_after_a_failed_upgrade(start, tmp_path):
     assert server.get("/").text == "hello"
 
 
-def test_several_usr2_start_one_successor(start, watch, tmp_path):
+def test_upgrade_requested_repeatedly_starts_one_successor(start, watch, tmp_path):
     server = start()
     for _ in range(5):
         server.tell(signal.SIGUSR2)
@@ -231,7 +231,7 @@ def test_several_usr2_start_one_successor(start, watch, tmp_path):
     new.wait()
 
 
-def test_the_new_master_reloads(start, watch, tmp_path):
+def test_upgrade_successor_can_reload(start, watch, tmp_path):
     server = start()
     new = upgrade(server, watch, tmp_path)
     assert server.process.wait(30) == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers die, and only the requests they had under way notice; the master dies, and they do not stay."""
+"""A crash of a worker affects only its own requests; workers do not outlive their master."""
 import os
 import re
 import signal
@@ -17,15 +17,15 @@ DIED = r"worker (\d+) was killed by signal"
 
 
 def replaced(server, pid, n):
-    """Waits until there are n workers again, without that one."""
+    """Waits until there are n workers without this PID."""
     return wait_until(lambda: len(server.workers) == n and pid not in server.workers and server.workers,
                       f"a new worker in place of {pid}")
 
 
 def worker_of(server, connection):
-    """The worker that holds the other end of this connection."""
+    """The PID of the worker that holds the other end of this connection."""
     local, remote = connection.sock.getsockname(), connection.sock.getpeername()
-    for _ in range(100):  # the table is read in pieces, and misses lines when others come and go meanwhile
+    for _ in range(100):  # the kernel returns the table in pieces, and may omit lines when other sockets open and close
         for line in open("/proc/net/tcp"):
             fields = line.split()
             if fields[1] == hexadecimal(remote) and fields[2] == hexadecimal(local):
@@ -40,7 +40,7 @@ def hexadecimal(address):
 
 
 def connection_to(server, pid, **how):
-    """A connection that this worker holds, idle behind one answer."""
+    """Opens a connection to this worker, idle after one response."""
     for _ in range(200):
         c = server.connect(**how)
         assert c.get("/").status == 200
@@ -58,25 +58,25 @@ def server(monkey, site):
     return server
 
 
-def test_there_are_as_many_as_wanted(server):
+def test_worker_count_matches_configuration(server):
     assert [name(pid) for pid in server.workers] == ["monkey: worker"] * 2
     assert name(server.pid) == "monkey"
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT])
-def test_a_dead_worker_is_replaced_and_reported(server, number):
+def test_worker_that_dies_is_replaced_and_reported(server, number):
     victim = server.workers[0]
     os.kill(victim, number)
     replaced(server, victim, 2)
     match = server.err.wait_for(rf"\[error\] {server.pid}: worker {victim} was killed by signal (\d+) \((\w+)\)")
-    if name(server.pid) and int(match[1]) != number:  # the sanitizers turn SEGV into ABRT
+    if name(server.pid) and int(match[1]) != number:  # the sanitizers turn SIGSEGV into SIGABRT
         assert number == signal.SIGSEGV and int(match[1]) == signal.SIGABRT
         server.allow("Sanitizer", "SEGV")
     for _ in range(20):
         assert server.get("/").text == "hello"
 
 
-def test_its_last_request_and_moves_are_reported(server):
+def test_worker_crash_report_has_last_request_and_states(server):
     victim = server.workers[0]
     with connection_to(server, victim) as c:
         assert c.get("/what?ever").status == 404
@@ -88,7 +88,7 @@ def test_its_last_request_and_moves_are_reported(server):
 
 
 @pytest.mark.http1
-def test_the_target_of_its_last_request_cannot_break_the_line(server):
+def test_worker_crash_report_escapes_target(server):
     victim = server.workers[0]
     with connection_to(server, victim) as c:
         c.send(b"GET /\xc2\x9b31m\x80%1b[0m HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -98,7 +98,7 @@ def test_the_target_of_its_last_request_cannot_break_the_line(server):
     assert "\x1b" not in server.err.text and "\x9b" not in server.err.text
 
 
-def test_connections_of_the_others_go_on(server):
+def test_worker_crash_keeps_connections_of_others(server):
     victim, other = server.workers
     with connection_to(server, other) as kept, connection_to(server, victim) as lost:
         os.kill(victim, signal.SIGKILL)
@@ -110,8 +110,8 @@ def test_connections_of_the_others_go_on(server):
 
 
 @pytest.mark.over("h1", "h2", why="a handshake would wait for the stopped or full worker")
-def test_waiting_connections_are_served_by_its_successor(monkey, site):
-    """They are in the queue of a socket that the master holds."""
+def test_worker_successor_serves_queued_connections(monkey, site):
+    """The connections wait in the queue of a socket that the master holds."""
     site.add("index.html", "hello")
     server = monkey(workers=1)
     server.allow(DIED)
@@ -124,7 +124,7 @@ def test_waiting_connections_are_served_by_its_successor(monkey, site):
         c.close()
 
 
-def test_under_load_only_its_own_requests_are_lost(server):
+def test_worker_crash_under_load_loses_only_its_requests(server):
     server.allow("Sanitizer")
     with Load(server, content=b"hello") as load:
         for number in (signal.SIGKILL, signal.SIGSEGV, signal.SIGKILL):
@@ -132,12 +132,12 @@ def test_under_load_only_its_own_requests_are_lost(server):
             os.kill(victim, number)
             replaced(server, victim, 2)
             load.more(20)
-    # At the moment of a death each client has at most one request under way.
+    # When a worker dies, each client has at most one request in progress.
     assert len(load.failures) <= 3 * 4, load.failures
     assert not [failure for failure in load.failures if "Refused" in failure or "Timeout" in failure]
 
 
-def test_one_that_dies_again_and_again_is_replaced_ever_slower(monkey, site):
+def test_worker_that_keeps_crashing_is_replaced_with_backoff(monkey, site):
     """At once, at once, after 100 ms, 200 ms, 400 ms: the master does not spin."""
     server = monkey(workers=1)
     server.allow(DIED)
@@ -154,8 +154,8 @@ def test_one_that_dies_again_and_again_is_replaced_ever_slower(monkey, site):
     assert server.get("/").status == 403
 
 
-def test_a_new_configuration_comes_in_the_middle_of_a_pause(monkey, site):
-    """The worker that is still to be replaced belongs to the old set: the master neither waits for it nor starts it."""
+def test_worker_backoff_does_not_delay_reload(monkey, site):
+    """The worker that is due for replacement belongs to the old set: the master neither waits for it nor starts it."""
     server = monkey(workers=2)
     server.allow(DIED)
     for _ in range(4):
@@ -164,22 +164,22 @@ def test_a_new_configuration_comes_in_the_middle_of_a_pause(monkey, site):
         wait_until(lambda: victim not in server.workers, "its death")
     server.tell(signal.SIGHUP)
     server.err.wait_for("the new configuration serves")
-    time.sleep(1.5)  # the longest pause that could be under way
+    time.sleep(1.5)  # the longest possible backoff
     assert len(server.workers) == 2
     server.tell(signal.SIGHUP)
     server.err.wait_for("the new configuration serves", count=2)
     wait_until(lambda: len(server.workers) == 2, "the old ones to end")
 
 
-def test_a_worker_that_cannot_begin_is_the_end_of_the_start(run, tmp_path, site):
-    """Here no worker gets as many descriptors as it needs to begin with."""
+def test_worker_that_cannot_start_fails_the_server(run, tmp_path, site):
+    """The descriptor limit is too low for a worker to start."""
     (tmp_path / "c").write_text("[SERVER]\n    Listen 127.0.0.1:0\n    Workers 2\n    FDLimit 4\n[HOST]\n    DocumentRoot site\n")
     done = run("-c", "c")
     assert (done.code, done.out) == (1, "")
     assert re.search(r"\[error\] \d+: worker \d: ", done.err), done.err
 
 
-def test_without_their_master_workers_end(monkey, site):
+def test_worker_without_master_exits(monkey, site):
     server = monkey(workers=2)
     workers = server.workers
     server.process.kill()
@@ -188,7 +188,7 @@ def test_without_their_master_workers_end(monkey, site):
         wait_until(lambda: not os.path.exists(f"/proc/{pid}") or status(pid)["State"].startswith("Z"), "the end of a worker")
 
 
-def test_without_their_master_workers_finish_what_they_have_begun(monkey, site):
+def test_worker_without_master_finishes_requests(monkey, site):
     data = os.urandom(8 << 20)
     site.add("big", data)
     server = monkey(workers=1, server="MinRate off\nKeepAliveTimeout 200ms")
@@ -202,8 +202,8 @@ def test_without_their_master_workers_finish_what_they_have_begun(monkey, site):
 
 
 @pytest.mark.over("h1", "h2", why="a unix socket is not encrypted")
-def test_a_lock_left_behind_is_none(monkey, site, tmp_path):
-    """Workers that still drain do not keep a new master from starting, nor do a pid file and a socket that stayed."""
+def test_lock_left_behind_does_not_prevent_start(monkey, site, tmp_path):
+    """Draining workers do not keep a new master from starting, and neither do a leftover PID file and socket."""
     data = os.urandom(8 << 20)
     site.add("big", data)
     listen = f"unix:{tmp_path}/socket"
@@ -220,14 +220,14 @@ def test_a_lock_left_behind_is_none(monkey, site, tmp_path):
         assert c.read().body == data
 
 
-def test_they_hold_no_more_descriptors_than_they_need(server):
-    """None of what the master keeps for itself."""
+def test_worker_holds_only_needed_descriptors(server):
+    """A worker holds none of the master's private descriptors."""
     held = descriptors(server.workers[0])
     assert len(held) <= 24, held
     assert not any("pid" in path for path in held.values())
 
 
-def test_only_workers_are_children(server):
+def test_worker_processes_are_the_only_children(server):
     assert children(server.pid) == server.workers
     for pid in server.workers:
         assert children(pid) == []
