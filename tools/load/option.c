@@ -3,31 +3,31 @@
 
 #include "base/num.h"
 
-bool load_option_number(load_refuse *refuse, const char *name, const char *text, uint64_t least,
+bool load_option_number(load_report_error *report_error, const char *name, const char *text, uint64_t least,
                         uint64_t most, uint64_t *out)
 {
     if (mk_num_parse(mk_str_from_c(text), out) && *out >= least && *out <= most)
         return true;
-    return refuse("%s expects a number from %llu to %llu, not \"%s\"", name, (unsigned long long)least,
-                  (unsigned long long)most, text);
+    return report_error("%s expects a number from %llu to %llu, not \"%s\"", name, (unsigned long long)least,
+                        (unsigned long long)most, text);
 }
 
-bool load_option_status(load_refuse *refuse, const char *text, struct load_expected *out)
+bool load_option_status(load_report_error *report_error, const char *text, struct load_expected *out)
 {
     uint64_t n;
-    if (!load_option_number(refuse, "--status", text, 200, 599, &n))
+    if (!load_option_number(report_error, "--status", text, 200, 599, &n))
         return false;
     out->status = (unsigned)n;
     return true;
 }
 
-bool load_option_length(load_refuse *refuse, const char *text, struct load_expected *out)
+bool load_option_length(load_report_error *report_error, const char *text, struct load_expected *out)
 {
     out->has_length = true;
-    return load_option_number(refuse, "--length", text, 0, INT64_MAX, &out->length);
+    return load_option_number(report_error, "--length", text, 0, INT64_MAX, &out->length);
 }
 
-bool load_option_sha1(load_refuse *refuse, const char *text, struct load_expected *out)
+bool load_option_sha1(load_report_error *report_error, const char *text, struct load_expected *out)
 {
     mk_str hex = mk_str_from_c(text);
     out->has_sha1 = hex.len == (size_t)2 * MK_SHA1_LEN;
@@ -36,5 +36,5 @@ bool load_option_sha1(load_refuse *refuse, const char *text, struct load_expecte
         out->has_sha1 = high >= 0 && low >= 0;
         out->sha1[i] = (unsigned char)(16 * (unsigned)high + (unsigned)low);
     }
-    return out->has_sha1 || refuse("--sha1 expects 40 hexadecimal digits, not \"%s\"", text);
+    return out->has_sha1 || report_error("--sha1 expects 40 hexadecimal digits, not \"%s\"", text);
 }

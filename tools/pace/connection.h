@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One connection to the server and the request on it: its socket and what has been sent and received. What a
- * request waits for and what becomes of it is load.h's. */
+/* A connection to the server: its socket, and the progress of the current request and response.
+ * load_generator.h schedules requests and counts results. */
 #ifndef PACE_CONNECTION_H
 #define PACE_CONNECTION_H
 
@@ -13,30 +13,30 @@
 enum pace_phase { PACE_CLOSED, PACE_CONNECTING, PACE_SENDING, PACE_WAITING, PACE_IDLE };
 
 struct pace_connection {
-    struct mk_list link;  /* among those of its kind */
-    struct mk_list again; /* among those that have more to read than one turn allows */
+    struct mk_list link;  /* in the load generator's list for its state */
+    struct mk_list again; /* in the list of sockets with unread data */
     int fd;
     enum pace_phase phase;
-    bool used;    /* an answer came over it already */
-    bool retried; /* its request was sent before, over another one */
+    bool used;    /* a response has arrived on this connection */
+    bool retried; /* the request is a retry on a new connection */
     uint64_t due, begun, free_since;
-    uint64_t own; /* of the time since its request was due: for so long the client may have been the reason */
+    uint64_t own; /* upper bound of pace's own share in the latency */
     size_t sent;
     struct mk_response_parser reply;
     struct pace_comparison comparison;
 };
 
 void pace_connection_init(struct pace_connection *c);
-/* Begins to connect: PACE_CONNECTING. */
+/* Starts a non-blocking connect: PACE_CONNECTING. */
 mk_err pace_connection_open(struct pace_connection *c, const struct mk_sockaddr *to,
                             struct pace_poller *w) MK_MUST_USE;
-/* Is it there now? Only when the socket can be written to, or has failed: then PACE_SENDING. */
+/* Checks the result of the connect once the socket is writable or failed; on success: PACE_SENDING. */
 mk_err pace_connection_finish_open(struct pace_connection *c) MK_MUST_USE;
-/* Sends what the socket takes; PACE_WAITING when that was all. */
+/* Sends as much as the socket accepts; PACE_WAITING once the whole request is sent. */
 mk_err pace_connection_send(struct pace_connection *c, mk_str request) MK_MUST_USE;
-/* Forgets the request that was on it, to take the next one. */
+/* Resets the request and response state for the next request. */
 void pace_connection_reset(struct pace_connection *c);
-/* Closes; `hard`: with a reset, since the server may still be sending. */
+/* Closes; `hard`: with RST, because the server may still be sending. */
 void pace_connection_close(struct pace_connection *c, bool hard);
 
 #endif

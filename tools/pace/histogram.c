@@ -5,7 +5,7 @@
 
 enum { STEPS = 1 << PACE_HISTOGRAM_STEP_BITS };
 
-/* Values below 2 * STEPS have a step of their own; above, all of an octave share STEPS steps. */
+/* Values below 2 * STEPS have one bucket each; above, each power of two has STEPS buckets. */
 static size_t bucket_of_value(uint64_t value)
 {
     if (value >> PACE_HISTOGRAM_BITS)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long things took: counts in 128 steps for each doubling, so that a percentile is at most 1/128 above
- * the truth, whatever its size; the mean, the least and the greatest are exact. */
+/* A histogram of durations with 128 buckets per power of two: a percentile is at most 1/128 too high, at any
+ * scale. Mean, minimum and maximum are exact. */
 #ifndef PACE_HISTOGRAM_H
 #define PACE_HISTOGRAM_H
 
@@ -8,7 +8,7 @@
 
 enum {
     PACE_HISTOGRAM_STEP_BITS = 7,
-    PACE_HISTOGRAM_BITS = 43, /* values of more bits (2.4 hours in nanoseconds) fall into the last step */
+    PACE_HISTOGRAM_BITS = 43, /* larger values (above 2.4 hours in ns) go into the last bucket */
     PACE_HISTOGRAM_STEPS = (PACE_HISTOGRAM_BITS - PACE_HISTOGRAM_STEP_BITS + 1) << PACE_HISTOGRAM_STEP_BITS,
 };
 
@@ -22,11 +22,11 @@ struct pace_histogram {
 
 void pace_histogram_init(struct pace_histogram *h);
 void pace_histogram_add(struct pace_histogram *h, uint64_t value);
-/* 0 when it is empty. */
+/* 0 for an empty histogram. */
 double pace_histogram_mean(const struct pace_histogram *h);
-/* The least value that `share` (0 to 1) of `all` do not exceed, at most 1/128 too high and never above the
- * greatest. Those of `all` that are not in the histogram were greater than any: PACE_HISTOGRAM_BEYOND. False
- * when there are too few to tell: not one of them would be beyond it. */
+/* Computes the smallest value that `share` (0 to 1) of `all` requests do not exceed: at most 1/128 too high,
+ * and never above the maximum. Requests without a value count as infinite: PACE_HISTOGRAM_BEYOND. Returns
+ * false when there are too few requests for a value above the quantile. */
 bool pace_histogram_quantile(const struct pace_histogram *h, uint64_t all, double share, uint64_t *value);
 
 #endif

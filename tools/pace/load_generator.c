@@ -8,13 +8,20 @@
 #include "pace/now.h"
 #include "pace/run_delay.h"
 
-/* The last two are nanoseconds; no timer is as late as STOPPED. */
-enum { ROOM = 256 * 1024, READS_A_TURN = 4, OPENING_MAX = 64, TICK = 10000000, STOPPED = 1000000 };
+/* TICK and STOPPED are in ns. A timer that fires later than STOPPED means that a signal stopped the
+ * process. */
+enum {
+    BUFFER_SIZE = 256 * 1024,
+    READS_PER_ITERATION = 4,
+    OPENING_MAX = 64,
+    TICK = 10000000,
+    STOPPED = 1000000
+};
 
 mk_err pace_load_generator_init(struct pace_load_generator *l)
 {
     struct mk_list *lists[] = {&l->closed, &l->idle, &l->busy, &l->again};
-    l->room = NULL;
+    l->buffer = NULL;
     l->connections = NULL;
     l->starved_fd = pace_run_delay_open();
     mk_err e = pace_poller_init(&l->waiter, l->spins, false);
@@ -22,9 +29,9 @@ mk_err pace_load_generator_init(struct pace_load_generator *l)
         return e;
     for (size_t i = 0; i < MK_LEN(lists); i++)
         mk_list_init(lists[i]);
-    l->room = mk_mem_alloc(ROOM);
+    l->buffer = mk_mem_alloc(BUFFER_SIZE);
     l->connections = mk_mem_zalloc(l->n, sizeof *l->connections);
-    if (!l->room || !l->connections)
+    if (!l->buffer || !l->connections)
         return -ENOMEM;
     for (unsigned i = 0; i < l->n; i++) {
         pace_connection_init(&l->connections[i]);
@@ -38,12 +45,12 @@ void pace_load_generator_fini(struct pace_load_generator *l)
     for (unsigned i = 0; l->connections && i < l->n; i++)
         pace_connection_close(&l->connections[i], false);
     mk_mem_free(l->connections);
-    mk_mem_free(l->room);
+    mk_mem_free(l->buffer);
     mk_fd_close(&l->starved_fd);
     pace_poller_fini(&l->waiter);
 }
 
-/* ---- The end of a request ---- */
+/* ---- End of a request ---- */
 
 static void move_to_list(struct pace_connection *c, struct mk_list *to)
 {
@@ -51,13 +58,13 @@ static void move_to_list(struct pace_connection *c, struct mk_list *to)
     mk_list_add_last(to, &c->link);
 }
 
-/* What ends now may have come so early; all that follows is pace's own. */
+/* The earliest time at which the event may have happened; any later time is pace's own delay. */
 static uint64_t arrival_time(const struct pace_load_generator *l, const struct pace_connection *c)
 {
     return l->seen > c->begun ? l->seen : c->begun;
 }
 
-/* Reading the answer itself is no delay: every client has to. */
+/* Reading the response does not count as delay: every client must do so. */
 static uint64_t client_delay(const struct pace_load_generator *l, const struct pace_connection *c)
 {
     uint64_t come = arrival_time(l, c);
@@ -123,8 +130,8 @@ static void connect_for_request(struct pace_load_generator *l, struct pace_conne
         fail_request(l, c, PACE_CONNECT, mk_err_text(e));
 }
 
-/* A server may close a connection that is idle just when the next request is under way: that one goes again
- * over a new connection (RFC 9112, section 9.3.1), once. */
+/* A server may close an idle connection while the next request is on its way. Such a request is retried once
+ * on a new connection (RFC 9112, section 9.3.1). */
 static void retry_or_fail(struct pace_load_generator *l, struct pace_connection *c,
                           enum pace_error_class class, const char *why)
 {
@@ -156,7 +163,7 @@ static void start_request(struct pace_load_generator *l, struct pace_connection 
     pace_histogram_add(&l->tally->late, late);
     l->n_busy++;
     move_to_list(c, &l->busy);
-    /* A request that waits behind one that pace delayed is delayed by pace, too. */
+    /* A request queued behind one that pace delayed inherits that delay. */
     c->own = late + (c->own < waited ? c->own : waited);
     c->due = due;
     c->begun = now;
@@ -187,7 +194,7 @@ static void drop_unstartable(struct pace_load_generator *l, uint64_t now)
     pace_tally_add_error(l->tally, PACE_TIMEOUT, "not sent in time: all %u connections were busy", l->n);
 }
 
-/* Puts what is due on free connections; answers what time it is. */
+/* Assigns due requests to free connections; returns the current time. */
 static uint64_t assign_due_requests(struct pace_load_generator *l)
 {
     for (;;) {
@@ -266,16 +273,16 @@ static void handle_bytes(struct pace_load_generator *l, struct pace_connection *
     close_connection(l, c, true);
 }
 
-/* `all`: up to the end of what is there, whose edge may have been reported already. */
+/* `all`: reads until EAGAIN, because edge-triggered epoll may not report this data again. */
 static void receive(struct pace_load_generator *l, struct pace_connection *c, bool all)
 {
     for (unsigned turn = 0; c->phase > PACE_CONNECTING; turn++) {
-        if (turn == READS_A_TURN) {
+        if (turn == READS_PER_ITERATION) {
             mk_list_remove(&c->again);
             mk_list_add_last(&l->again, &c->again);
             return;
         }
-        ssize_t n = recv(c->fd, l->room, ROOM, 0);
+        ssize_t n = recv(c->fd, l->buffer, BUFFER_SIZE, 0);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno == EAGAIN)
@@ -287,8 +294,8 @@ static void receive(struct pace_load_generator *l, struct pace_connection *c, bo
         else if (n == 0)
             on_eof(l, c);
         else
-            handle_bytes(l, c, mk_str_of(l->room, (size_t)n));
-        if (n < ROOM && !all)
+            handle_bytes(l, c, mk_str_of(l->buffer, (size_t)n));
+        if (n < BUFFER_SIZE && !all)
             return;
     }
 }
@@ -318,7 +325,7 @@ static struct pace_connection *oldest_request(const struct pace_load_generator *
     return mk_list_empty(&l->busy) ? NULL : MK_LIST_ENTRY(l->busy.next, struct pace_connection, link);
 }
 
-/* True when a connection is free because of it. */
+/* Returns true if a timeout freed a connection. */
 static bool expire_timeouts(struct pace_load_generator *l, uint64_t now)
 {
     struct pace_connection *c;
@@ -334,7 +341,7 @@ static bool expire_timeouts(struct pace_load_generator *l, uint64_t now)
     return any;
 }
 
-/* The next instant at which there is something to do even if nothing happens. */
+/* The next time the loop must wake up without any event. */
 static uint64_t next_wakeup(const struct pace_load_generator *l, uint64_t now)
 {
     const struct pace_connection *c = oldest_request(l);
@@ -345,7 +352,7 @@ static uint64_t next_wakeup(const struct pace_load_generator *l, uint64_t now)
     return due < next ? due : next;
 }
 
-/* Those that still have more then wait for the next turn. */
+/* Connections with still more data continue in the next loop iteration. */
 static void continue_reading(struct pace_load_generator *l)
 {
     struct mk_list turn;
@@ -371,8 +378,8 @@ static uint64_t read_run_delay(struct pace_load_generator *l)
     return l->starved - before;
 }
 
-/* What it has been woken by may have been there for as long as others had the processor, or a signal had
- * stopped it. */
+/* Events may have been pending while other processes had the CPU or a signal had stopped pace, so they count
+ * as arrived before that time. */
 static void sleep_until(struct pace_load_generator *l, uint64_t from, size_t *n)
 {
     *n = pace_poller_wait(&l->waiter, from, l->planned);
@@ -386,7 +393,7 @@ static void sleep_until(struct pace_load_generator *l, uint64_t from, size_t *n)
         *n = pace_poller_wait(&l->waiter, woke, woke);
 }
 
-/* Looks first, for what is there already has come since the last look. */
+/* Polls without waiting first: events that are already pending arrived after the last poll. */
 static size_t wait_for_events(struct pace_load_generator *l)
 {
     uint64_t from = pace_now();
@@ -402,7 +409,7 @@ static size_t wait_for_events(struct pace_load_generator *l)
     return n;
 }
 
-/* Never for long: while nothing is planned, pace cannot see how long it did not run. */
+/* Waits at most TICK: pace detects its own stops only by timers that fire late. */
 static void wait_once(struct pace_load_generator *l, uint64_t now)
 {
     uint64_t until = mk_list_empty(&l->again) ? next_wakeup(l, now) : now;
@@ -433,7 +440,7 @@ static void run_load(struct pace_load_generator *l, struct pace_schedule *s, uin
     for (;;) {
         uint64_t now = t->end = assign_due_requests(l);
         if (expire_timeouts(l, now))
-            continue; /* a request may be waiting for it */
+            continue; /* the timeout may have freed a connection for a queued request */
         if (is_over(l, now))
             break;
         wait_once(l, now);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Instants: nanoseconds of a clock that only goes forward. */
+/* Monotonic time in nanoseconds. */
 #ifndef PACE_NOW_H
 #define PACE_NOW_H
 

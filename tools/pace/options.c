@@ -15,7 +15,7 @@
 enum { CONNECTIONS_MAX = 60000, FIELDS_MAX = 32 };
 enum { POISSON = 1, CLOSED, SEED, TIMEOUT, STATUS, LENGTH, SHA1, VARIES, CLOSE, SPIN, JSON };
 
-#define RATE_MIN 1e-6 /* one in eleven days: more than a run may take */
+#define RATE_MIN 1e-6 /* one request in eleven days: longer than any run */
 #define RATE_MAX 1e7
 
 const char pace_options_help[] =
@@ -64,8 +64,8 @@ static const struct option NAMES[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* What is gathered before the request can be written. */
-struct reading {
+/* Headers are collected until the URL is known and the request can be built. */
+struct option_parser {
     struct pace_options *o;
     char *fields[FIELDS_MAX + 1];
     size_t n_fields;
@@ -84,7 +84,7 @@ static bool report_error(const char *fmt, ...)
     return false;
 }
 
-static bool read_rate(struct pace_options *o, const char *text)
+static bool parse_rate(struct pace_options *o, const char *text)
 {
     char *end;
     double rate = strtod(text, &end);
@@ -94,7 +94,7 @@ static bool read_rate(struct pace_options *o, const char *text)
     return true;
 }
 
-static bool read_time(const char *name, const char *text, uint64_t *out)
+static bool parse_duration(const char *name, const char *text, uint64_t *out)
 {
     static const struct {
         const char *name;
@@ -113,7 +113,7 @@ static bool read_time(const char *name, const char *text, uint64_t *out)
                         text);
 }
 
-static bool read_field(struct reading *r, char *text)
+static bool parse_header(struct option_parser *r, char *text)
 {
     mk_str field = mk_str_from_c(text);
     size_t colon = mk_str_find(field, ':');
@@ -130,7 +130,7 @@ static bool read_field(struct reading *r, char *text)
     return true;
 }
 
-static bool read_connections(struct pace_options *o, const char *text)
+static bool parse_connections(struct pace_options *o, const char *text)
 {
     uint64_t n;
     if (!load_option_number(report_error, "-c", text, 1, CONNECTIONS_MAX, &n))
@@ -139,7 +139,7 @@ static bool read_connections(struct pace_options *o, const char *text)
     return true;
 }
 
-static void read_flag(struct pace_options *o, int letter)
+static void set_flag(struct pace_options *o, int letter)
 {
     o->closes |= letter == CLOSE;
     o->spins |= letter == SPIN;
@@ -151,20 +151,20 @@ static void read_flag(struct pace_options *o, int letter)
         o->spacing = letter == POISSON ? PACE_POISSON : PACE_CLOSED_LOOP;
 }
 
-static bool read_option(struct reading *r, int letter, char *arg)
+static bool parse_option(struct option_parser *r, int letter, char *arg)
 {
     struct pace_options *o = r->o;
     switch (letter) {
     case 'R':
-        return read_rate(o, arg);
+        return parse_rate(o, arg);
     case 'c':
-        return read_connections(o, arg);
+        return parse_connections(o, arg);
     case 'd':
-        return read_time("-d", arg, &o->duration);
+        return parse_duration("-d", arg, &o->duration);
     case TIMEOUT:
-        return read_time("--timeout", arg, &o->timeout);
+        return parse_duration("--timeout", arg, &o->timeout);
     case 'H':
-        return read_field(r, arg);
+        return parse_header(r, arg);
     case SEED:
         return load_option_number(report_error, "--seed", arg, 0, UINT64_MAX, &o->seed);
     case STATUS:
@@ -174,12 +174,12 @@ static bool read_option(struct reading *r, int letter, char *arg)
     case SHA1:
         return load_option_sha1(report_error, arg, &o->reference.expected);
     default:
-        read_flag(o, letter);
+        set_flag(o, letter);
         return true;
     }
 }
 
-static bool write_request(struct reading *r)
+static bool build_request(struct option_parser *r)
 {
     struct mk_buf *out = &r->o->request;
     *out = mk_buf_growing(PACE_REQUEST_MAX);
@@ -187,7 +187,7 @@ static bool write_request(struct reading *r)
     return !out->failed || report_error("the request is longer than 64 KB");
 }
 
-static bool check_options(struct reading *r, int argc, char **argv)
+static bool validate_options(struct option_parser *r, int argc, char **argv)
 {
     struct pace_options *o = r->o;
     if (o->version || o->help)
@@ -206,10 +206,10 @@ static bool check_options(struct reading *r, int argc, char **argv)
     const char *wrong = load_url_parse(mk_str_from_c(argv[0]), &o->url);
     if (!wrong && o->url.tls)
         wrong = "pace supports only HTTP/1.1 without TLS, so it must begin with http://";
-    return wrong ? report_error("%s: %s", argv[0], wrong) : write_request(r);
+    return wrong ? report_error("%s: %s", argv[0], wrong) : build_request(r);
 }
 
-/* A wrong letter may be among others in one word. */
+/* The invalid letter may be inside a group such as -vx. */
 static bool report_bad_option(char *const *argv, int letter)
 {
     char shortly[3] = {'-', (char)optopt, '\0'};
@@ -220,22 +220,22 @@ static bool report_bad_option(char *const *argv, int letter)
 
 bool pace_options_parse(int argc, char **argv, struct pace_options *out)
 {
-    struct reading r = {.o = out};
+    struct option_parser r = {.o = out};
     int letter;
     *out = (struct pace_options){.seed = 1,
                                  .duration = 10 * PACE_SECOND,
                                  .timeout = 5 * PACE_SECOND,
                                  .connections = 10,
                                  .reference.expected.status = 200};
-    optind = 0; /* makes glibc and musl start over */
+    optind = 0; /* restarts the parser in glibc and musl */
     opterr = 0;
     while ((letter = getopt_long(argc, argv, ":R:c:d:H:vh", NAMES, NULL)) != -1) {
         if (letter == ':' || letter == '?')
             return report_bad_option(argv, letter);
-        if (!read_option(&r, letter, optarg))
+        if (!parse_option(&r, letter, optarg))
             return false;
     }
-    return check_options(&r, argc - optind, argv + optind);
+    return validate_options(&r, argc - optind, argv + optind);
 }
 
 void pace_options_fini(struct pace_options *o)

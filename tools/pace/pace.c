@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program: one request to see what answers are like, then the connections, then the load, then the
- * report. */
+/* Runs the phases: a probe request that records the reference response, opening the connections, the
+ * measurement, and the report. */
 #include <stdio.h>
 
 #include "os/fd.h"
@@ -18,8 +18,8 @@ static void on_signal(int number)
     stop = 1;
 }
 
-/* The first signal ends the asking, the second one the program. */
-static void catch_signals(void)
+/* The first signal stops sending, the second one terminates the program. */
+static void install_signal_handlers(void)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
     (void)sigaction(SIGINT, &action, NULL);
@@ -45,8 +45,8 @@ static bool raise_fd_limit(const struct pace_options *o)
     return false;
 }
 
-/* False: the first answer is not as required, and the reason was printed. A host may have addresses without
- * a listener: the first reachable one is used. */
+/* Prints the reason and returns false if the first response is wrong. Some addresses of a host may have no
+ * listener: uses the first one that accepts a connection. */
 static bool send_probe(struct pace_load_generator *load, const struct pace_options *o, struct pace_tally *t)
 {
     struct mk_sockaddr addresses[LOAD_URL_ADDRESSES_MAX];
@@ -108,7 +108,7 @@ static int run_measurement(struct pace_options *o)
                                        .stop = &stop};
     if (!raise_fd_limit(o))
         return FAILED;
-    catch_signals();
+    install_signal_handlers();
     mk_err e = pace_load_generator_init(&load);
     int code = e ? report_error(o, "cannot start: ", mk_err_text(e)) : run_phases(&load, o);
     pace_load_generator_fini(&load);

@@ -9,21 +9,21 @@
 #include "os/fd.h"
 #include "pace/now.h"
 
-/* Not every libc knows it by its name. */
+/* Some C libraries have no wrapper for epoll_pwait2. */
 #ifdef SYS_epoll_pwait2
 enum { EPOLL_PWAIT2 = SYS_epoll_pwait2 };
 #else
 enum { EPOLL_PWAIT2 = 441 };
 #endif
 
-/* As the kernel has it, whatever time_t is. */
-struct span {
+/* The kernel's layout, independent of the size of time_t. */
+struct kernel_timespec {
     int64_t seconds, nanoseconds;
 };
 
-static int epoll_wait_ns(struct pace_poller *w, uint64_t span)
+static int epoll_wait_ns(struct pace_poller *w, uint64_t ns)
 {
-    struct span timeout = {(int64_t)(span / PACE_SECOND), (int64_t)(span % PACE_SECOND)};
+    struct kernel_timespec timeout = {(int64_t)(ns / PACE_SECOND), (int64_t)(ns % PACE_SECOND)};
     return (int)syscall(EPOLL_PWAIT2, w->epoll_fd, w->events, PACE_POLLER_EVENTS, &timeout, NULL, 0);
 }
 
@@ -40,7 +40,7 @@ mk_err pace_poller_init(struct pace_poller *w, bool spins, bool timer)
     w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (w->epoll_fd < 0)
         return mk_err_last();
-    /* Else the kernel may wake us 50 us late to save energy. */
+    /* The default timer slack lets the kernel wake pace up to 50 us late. */
     (void)prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
     return timer || (epoll_wait_ns(w, 0) < 0 && errno != EINTR) ? open_timer(w) : 0;
 }
@@ -57,7 +57,7 @@ mk_err pace_poller_add(struct pace_poller *w, int fd, void *owner)
     return epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? mk_err_last() : 0;
 }
 
-/* The timer's own events are not reported: the caller reads the clock anyway. */
+/* Callers read the clock themselves, so timer events are dropped. */
 static size_t remove_timer_event(struct pace_poller *w, size_t n)
 {
     size_t kept = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting for sockets or for an instant, to the nanosecond as far as the kernel can. */
+/* Waits for socket events or a deadline, with nanosecond resolution where the kernel supports it. */
 #ifndef PACE_POLLER_H
 #define PACE_POLLER_H
 
@@ -11,18 +11,18 @@ enum { PACE_POLLER_EVENTS = 256 };
 
 struct pace_poller {
     int epoll_fd;
-    int timer_fd; /* where the kernel is older than epoll_pwait2, else -1 */
+    int timer_fd; /* fallback for kernels without epoll_pwait2, else -1 */
     bool spins;
     struct epoll_event events[PACE_POLLER_EVENTS];
 };
 
-/* `timer`: use a timer in any case. `spins`: never sleep. */
+/* `timer`: use the timerfd fallback in any case. `spins`: never sleep. */
 mk_err pace_poller_init(struct pace_poller *w, bool spins, bool timer) MK_MUST_USE;
 void pace_poller_fini(struct pace_poller *w);
-/* Both directions, edge triggered. */
+/* Registers for input and output, edge-triggered. */
 mk_err pace_poller_add(struct pace_poller *w, int fd, void *owner) MK_MUST_USE;
-/* Until there are events (so many are in w->events, `data.ptr` is the owner), until that instant, or until a
- * signal. */
+/* Waits for events, the deadline `until`, or a signal. Returns the number of events in w->events; `data.ptr`
+ * is the owner. */
 size_t pace_poller_wait(struct pace_poller *w, uint64_t now, uint64_t until);
 
 #endif

@@ -9,19 +9,19 @@
 static const char *const SPACINGS[] = {
     [PACE_CONSTANT] = "constant", [PACE_POISSON] = "poisson", [PACE_CLOSED_LOOP] = "closed"};
 
-static double seconds_of(const struct pace_tally *t)
+static double elapsed_seconds(const struct pace_tally *t)
 {
     return (double)(t->end - t->start) / (double)PACE_SECOND;
 }
 
-static double rate_of(const struct pace_tally *t)
+static double success_rate(const struct pace_tally *t)
 {
-    return t->end > t->start ? (double)t->right / seconds_of(t) : 0;
+    return t->end > t->start ? (double)t->right / elapsed_seconds(t) : 0;
 }
 
-/* ---- For people ---- */
+/* ---- Text ---- */
 
-static void add_time(struct mk_buf *out, double nanoseconds)
+static void append_duration(struct mk_buf *out, double nanoseconds)
 {
     static const struct {
         double from, unit;
@@ -34,8 +34,9 @@ static void add_time(struct mk_buf *out, double nanoseconds)
     mk_buf_addf(out, "%.*f %s", n < 10 ? 2 : n < 100 ? 1 : 0, n, units[i].name);
 }
 
-/* `all` may be more than took a time: the others failed, and were slower than any. */
-static void add_times(struct mk_buf *out, const char *name, const struct pace_histogram *h, uint64_t all)
+/* `all` may exceed h->n: failed requests count as slower than any response. */
+static void append_latencies(struct mk_buf *out, const char *name, const struct pace_histogram *h,
+                             uint64_t all)
 {
     mk_buf_addf(out, "%-9s", name);
     for (size_t i = 0; i < PACE_QUANTILES; i++) {
@@ -46,17 +47,17 @@ static void add_times(struct mk_buf *out, const char *name, const struct pace_hi
         if (value == PACE_HISTOGRAM_BEYOND)
             mk_buf_add(out, MK_STR("> timeout"));
         else
-            add_time(out, (double)value);
+            append_duration(out, (double)value);
         mk_buf_add(out, MK_STR(", "));
     }
     mk_buf_add(out, MK_STR("mean "));
-    add_time(out, pace_histogram_mean(h));
+    append_duration(out, pace_histogram_mean(h));
     mk_buf_add(out, MK_STR(", max "));
-    add_time(out, (double)h->greatest);
+    append_duration(out, (double)h->greatest);
     mk_buf_add_char(out, '\n');
 }
 
-static void add_errors(struct mk_buf *out, const struct pace_tally *t)
+static void append_errors(struct mk_buf *out, const struct pace_tally *t)
 {
     mk_buf_addf(out, "errors   %" PRIu64 "\n", pace_tally_errors(t));
     for (size_t i = 0; i < PACE_CLASSES; i++)
@@ -65,8 +66,9 @@ static void add_errors(struct mk_buf *out, const struct pace_tally *t)
                         t->first[i]);
 }
 
-/* The names of what is in doubt, each between quotes. */
-static void add_doubtful(struct mk_buf *out, const struct pace_tally *t, const char *quote, const char *comma)
+/* Names the latencies in doubt, each between `quote`. */
+static void append_doubtful_names(struct mk_buf *out, const struct pace_tally *t, const char *quote,
+                                  const char *comma)
 {
     const char *between = "";
     for (size_t i = 0; i < PACE_QUANTILES; i++) {
@@ -79,8 +81,8 @@ static void add_doubtful(struct mk_buf *out, const struct pace_tally *t, const c
         mk_buf_addf(out, "%s%smean%s", between, quote, quote);
 }
 
-static void add_remarks(struct mk_buf *out, const struct pace_options *o, const struct pace_tally *opening,
-                        const struct pace_tally *t)
+static void append_warnings(struct mk_buf *out, const struct pace_options *o,
+                            const struct pace_tally *opening, const struct pace_tally *t)
 {
     const char *wrong = pace_tally_client_problem(t);
     if (pace_tally_errors(opening))
@@ -96,7 +98,7 @@ static void add_remarks(struct mk_buf *out, const struct pace_options *o, const 
     if (!wrong)
         return;
     mk_buf_addf(out, "pace did not keep its own pace: %s. Do not trust these latencies: ", wrong);
-    add_doubtful(out, t, "", ", ");
+    append_doubtful_names(out, t, "", ", ");
     mk_buf_add(out, MK_STR(".\n"));
 }
 
@@ -109,22 +111,22 @@ void pace_report_write_text(struct mk_buf *out, const struct pace_options *o,
     else
         mk_buf_add(out, MK_STR(" loop"));
     mk_buf_addf(out, ", %u connections%s\n", o->connections, o->closes ? ", one request on each" : "");
-    mk_buf_addf(out, "asked    %" PRIu64 " in %.2f s\n", t->asked, seconds_of(t));
-    mk_buf_addf(out, "right    %" PRIu64 ", %.1f a second, %.2f MB/s\n", t->right, rate_of(t),
-                t->end > t->start ? (double)t->bytes / seconds_of(t) / 1e6 : 0);
-    add_errors(out, t);
+    mk_buf_addf(out, "asked    %" PRIu64 " in %.2f s\n", t->asked, elapsed_seconds(t));
+    mk_buf_addf(out, "right    %" PRIu64 ", %.1f a second, %.2f MB/s\n", t->right, success_rate(t),
+                t->end > t->start ? (double)t->bytes / elapsed_seconds(t) / 1e6 : 0);
+    append_errors(out, t);
     if (t->latency.n)
-        add_times(out, "latency", &t->latency, t->asked);
+        append_latencies(out, "latency", &t->latency, t->asked);
     if (t->late.n)
-        add_times(out, "late", &t->late, t->late.n);
+        append_latencies(out, "late", &t->late, t->late.n);
     if (t->least.n)
-        add_times(out, "at least", &t->least, t->asked);
-    add_remarks(out, o, opening, t);
+        append_latencies(out, "at least", &t->least, t->asked);
+    append_warnings(out, o, opening, t);
 }
 
-/* ---- For programs ---- */
+/* ---- JSON ---- */
 
-static void add_quantiles(struct mk_buf *out, const struct pace_histogram *h, uint64_t all)
+static void append_json_latencies(struct mk_buf *out, const struct pace_histogram *h, uint64_t all)
 {
     if (h->n)
         mk_buf_addf(out, "{\"mean\":%.3f", pace_histogram_mean(h) / 1e3);
@@ -145,7 +147,7 @@ static void add_quantiles(struct mk_buf *out, const struct pace_histogram *h, ui
         mk_buf_add(out, MK_STR(",\"max\":null}"));
 }
 
-static void add_text(struct mk_buf *out, const char *text)
+static void append_json_string(struct mk_buf *out, const char *text)
 {
     if (text)
         mk_json_string(out, mk_str_from_c(text));
@@ -153,7 +155,7 @@ static void add_text(struct mk_buf *out, const char *text)
         mk_buf_add(out, MK_STR("null"));
 }
 
-static void add_check(struct mk_buf *out, const struct pace_response_check *r)
+static void append_json_check(struct mk_buf *out, const struct pace_response_check *r)
 {
     mk_buf_addf(out, ",\"check\":{\"status\":%u,\"length\":", r->expected.status);
     if (r->varies && !r->expected.has_length)
@@ -170,10 +172,10 @@ static void add_check(struct mk_buf *out, const struct pace_response_check *r)
     mk_buf_add(out, MK_STR("\"}"));
 }
 
-static void add_requested(struct mk_buf *out, const struct pace_options *o)
+static void append_json_settings(struct mk_buf *out, const struct pace_options *o)
 {
     mk_buf_add(out, MK_STR("{\"pace\":\"" MK_VERSION "\",\"url\":"));
-    add_text(out, o->url_text);
+    append_json_string(out, o->url_text);
     mk_buf_addf(out, ",\"schedule\":\"%s\",\"asked_rate\":", SPACINGS[o->spacing]);
     if (o->spacing == PACE_CLOSED_LOOP)
         mk_buf_add(out, MK_STR("null"));
@@ -182,10 +184,10 @@ static void add_requested(struct mk_buf *out, const struct pace_options *o)
     mk_buf_addf(out, ",\"connections\":%u,\"duration\":%g,\"timeout\":%g,\"close\":%s", o->connections,
                 (double)o->duration / (double)PACE_SECOND, (double)o->timeout / (double)PACE_SECOND,
                 o->closes ? "true" : "false");
-    add_check(out, &o->reference);
+    append_json_check(out, &o->reference);
 }
 
-static void add_problems(struct mk_buf *out, const struct pace_tally *t)
+static void append_json_errors(struct mk_buf *out, const struct pace_tally *t)
 {
     const char *comma = "";
     mk_buf_add(out, MK_STR(",\"errors\":{"));
@@ -197,7 +199,7 @@ static void add_problems(struct mk_buf *out, const struct pace_tally *t)
         if (!t->errors[i])
             continue;
         mk_buf_addf(out, "%s\"%s\":", comma, pace_error_class_names[i]);
-        add_text(out, t->first[i]);
+        append_json_string(out, t->first[i]);
         comma = ",";
     }
     mk_buf_add_char(out, '}');
@@ -207,22 +209,22 @@ void pace_report_write_json(struct mk_buf *out, const struct pace_options *o,
                             const struct pace_tally *opening, const struct pace_tally *t)
 {
     const char *wrong = pace_tally_client_problem(t);
-    add_requested(out, o);
+    append_json_settings(out, o);
     mk_buf_addf(out,
                 ",\"seconds\":%.6f,\"asked\":%" PRIu64 ",\"requests\":%" PRIu64
                 ",\"rate\":%.3f,\"bytes\":%" PRIu64,
-                seconds_of(t), t->asked, t->right, rate_of(t), t->bytes);
-    add_problems(out, t);
+                elapsed_seconds(t), t->asked, t->right, success_rate(t), t->bytes);
+    append_json_errors(out, t);
     mk_buf_add(out, MK_STR(",\"latency_us\":"));
-    add_quantiles(out, &t->latency, t->asked);
+    append_json_latencies(out, &t->latency, t->asked);
     mk_buf_add(out, MK_STR(",\"late_us\":"));
-    add_quantiles(out, &t->late, t->late.n);
+    append_json_latencies(out, &t->late, t->late.n);
     mk_buf_add(out, MK_STR(",\"least_us\":"));
-    add_quantiles(out, &t->least, t->asked);
+    append_json_latencies(out, &t->least, t->asked);
     mk_buf_add(out, MK_STR(",\"doubtful\":["));
-    add_doubtful(out, t, "\"", ",");
+    append_doubtful_names(out, t, "\"", ",");
     mk_buf_addf(out, "],\"kept_pace\":%s,\"why_not\":", wrong ? "false" : "true");
-    add_text(out, wrong);
+    append_json_string(out, wrong);
     mk_buf_addf(out, ",\"starved\":%.4f",
                 t->end > t->start ? (double)t->starved / (double)(t->end - t->start) : 0);
     mk_buf_addf(out, ",\"busy\":%.4f,\"unsent\":%" PRIu64 ",\"queued\":%" PRIu64 ",\"retried\":%" PRIu64,

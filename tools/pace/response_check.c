@@ -37,7 +37,7 @@ static bool record_body(struct pace_response_check *r, mk_str data)
     return !r->body.failed;
 }
 
-/* The length that answers must have; false: any. */
+/* Returns false if any length is allowed. */
 static bool expected_length(const struct pace_response_check *r, uint64_t *out)
 {
     *out = r->expected.has_length ? r->expected.length : r->body_length;
@@ -50,7 +50,7 @@ bool pace_response_check_body(struct pace_response_check *r, struct pace_compari
 {
     uint64_t most;
     if (reply->head.status != r->expected.status)
-        return true; /* that is what will be said of it */
+        return true; /* the wrong status is reported at the end */
     if (expected_length(r, &most) && reply->length > most) {
         snprintf(why, PACE_RESPONSE_CHECK_ERROR_MAX, "more than %" PRIu64 " bytes of content", most);
         return false;

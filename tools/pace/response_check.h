@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every answer must be: the first one is recorded and held against what was asked for, all others are
- * compared with it byte by byte as they come in. */
+/* Checks every response: the first one is recorded and compared with the command-line options, all later ones
+ * are compared with it byte by byte as they arrive. */
 #ifndef PACE_RESPONSE_CHECK_H
 #define PACE_RESPONSE_CHECK_H
 
@@ -11,37 +11,37 @@
 enum { PACE_RESPONSE_CHECK_MAX = 256 * 1024 * 1024, PACE_RESPONSE_CHECK_ERROR_MAX = 200 };
 
 struct pace_response_check {
-    struct load_expected expected; /* what was asked for */
-    bool varies;                   /* answers may differ from each other */
-    /* Recorded. */
+    struct load_expected expected; /* from the command line */
+    bool varies;                   /* responses may differ from each other */
+    /* The recorded response. */
     bool recorded;
     uint64_t body_length;
-    unsigned char body_sha1[MK_SHA1_LEN]; /* unless it varies */
-    struct mk_buf body;                   /* empty when it varies */
+    unsigned char body_sha1[MK_SHA1_LEN]; /* unset if `varies` */
+    struct mk_buf body;                   /* empty if `varies` */
 };
 
-/* One answer on its way; zero is its beginning. */
+/* Progress of one comparison; zero-initialized at the start of a response. */
 struct pace_comparison {
     uint64_t at;
-    uint64_t differs_at; /* 1 + the first place */
+    uint64_t differs_at; /* 1 + offset of the first difference */
 };
 
 enum pace_verdict { PACE_RESPONSE_OK, PACE_RESPONSE_WRONG_STATUS, PACE_RESPONSE_WRONG_BODY };
 
 void pace_response_check_fini(struct pace_response_check *r);
 
-/* A piece of the content of `reply`, in order: it is compared, or recorded when it is that of the first.
- * False: no more is wanted, since it is longer than it may be, or than can be kept; `why` gets the words. */
+/* Compares the next piece of the body, or records it if the response is the first. If the body is too long to
+ * match or to record, writes the reason to `why` and returns false. */
 bool pace_response_check_body(struct pace_response_check *r, struct pace_comparison *c,
                               const struct mk_response_parser *reply, mk_str data,
                               char why[PACE_RESPONSE_CHECK_ERROR_MAX]) MK_MUST_USE;
 
-/* Judges a complete answer; `why` gets the words if it is wrong. */
+/* Checks a complete response; if it is wrong, writes the reason to `why`. */
 enum pace_verdict pace_response_check_verify(const struct pace_response_check *r,
                                              const struct pace_comparison *c,
                                              const struct mk_response_parser *reply,
                                              char why[PACE_RESPONSE_CHECK_ERROR_MAX]);
-/* Ends the recording, and judges that answer. */
+/* Completes the recording and checks the recorded response. */
 enum pace_verdict pace_response_check_end_recording(struct pace_response_check *r,
                                                     const struct mk_response_parser *reply,
                                                     char why[PACE_RESPONSE_CHECK_ERROR_MAX]);

@@ -13,10 +13,10 @@ int pace_run_delay_open(void)
 
 uint64_t pace_run_delay_read(int fd)
 {
-    char room[128];
+    char buf[128];
     uint64_t ns;
-    ssize_t n = fd < 0 ? -1 : pread(fd, room, sizeof room, 0);
-    mk_str text = mk_str_of(room, n > 0 ? (size_t)n : 0);
-    (void)mk_str_word(&text); /* how long it ran */
+    ssize_t n = fd < 0 ? -1 : pread(fd, buf, sizeof buf, 0);
+    mk_str text = mk_str_of(buf, n > 0 ? (size_t)n : 0);
+    (void)mk_str_word(&text); /* the time on the CPU comes first */
     return mk_num_parse(mk_str_word(&text), &ns) ? ns : 0;
 }

@@ -5,7 +5,7 @@
 
 #include "pace/now.h"
 
-/* splitmix64: small, and good enough for gaps. */
+/* splitmix64: small, and random enough for gaps between requests. */
 static uint64_t random_next(uint64_t *state)
 {
     uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
@@ -14,7 +14,7 @@ static uint64_t random_next(uint64_t *state)
     return z ^ z >> 31;
 }
 
-/* What is further away than half of all time never comes: a rate may be that low. */
+/* Saturates: at a very low rate the next request may never be due. */
 static uint64_t add_ns(uint64_t from, double ns)
 {
     return ns < (double)(PACE_NEVER - from) / 2 ? from + (uint64_t)ns : PACE_NEVER;
@@ -26,7 +26,7 @@ static uint64_t random_gap_after(struct pace_schedule *s, uint64_t from)
     return add_ns(from, -log1p(-u) / s->rate * (double)PACE_SECOND);
 }
 
-/* From the start each time: a sum of gaps would gather what rounding loses. */
+/* Computed from the start: adding up gaps would accumulate rounding errors. */
 static uint64_t constant_due(const struct pace_schedule *s)
 {
     return add_ns(s->start, (double)s->taken * (double)PACE_SECOND / s->rate);

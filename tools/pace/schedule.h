@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When requests are due. It holds only the next one, so waiting requests cost no memory: a late caller still
- * gets them one by one, each with its own instant. */
+/* The due times of requests. Only the next one is stored, so a backlog costs no memory: a late caller still
+ * gets each request with its own due time. */
 #ifndef PACE_SCHEDULE_H
 #define PACE_SCHEDULE_H
 
 #include "base/compiler.h"
 
 enum pace_spacing {
-    PACE_CONSTANT,    /* one every 1/rate seconds, the first at the start */
-    PACE_POISSON,     /* gaps as of independent visitors, 1/rate on the average */
-    PACE_CLOSED_LOOP, /* due at every call: the closed loop */
+    PACE_CONSTANT,    /* one request every 1/rate seconds, the first at the start */
+    PACE_POISSON,     /* random gaps, as between independent clients; the mean is 1/rate */
+    PACE_CLOSED_LOOP, /* always due: the closed loop */
 };
 
 struct pace_schedule {
     enum pace_spacing spacing;
-    double rate; /* a second */
+    double rate; /* requests per second */
     uint64_t start, end;
-    uint64_t due;   /* of the next one; not for PACE_CLOSED_LOOP */
-    uint64_t taken; /* so many were taken */
-    uint64_t max;   /* no more than so many are there */
+    uint64_t due;   /* of the next request; unused for PACE_CLOSED_LOOP */
+    uint64_t taken; /* number of requests taken so far */
+    uint64_t max;   /* total number of requests */
     uint64_t random;
 };
 
-/* Instants are nanoseconds of one clock. The same seed gives the same gaps. */
+/* All times come from one clock, in ns. The same seed gives the same gaps. */
 void pace_schedule_init(struct pace_schedule *s, enum pace_spacing spacing, double rate, uint64_t seed);
-/* From `start` on, up to (and without) `end`. */
+/* Requests are due from `start` until `end` (exclusive). */
 void pace_schedule_start(struct pace_schedule *s, uint64_t start, uint64_t end);
-/* When the next one is due; false: there is none any more. */
+/* Gets the due time of the next request; false: no more requests. */
 bool pace_schedule_next(const struct pace_schedule *s, uint64_t now, uint64_t *due);
-/* Nothing more is due, what waits included. */
+/* Ends the schedule; the backlog is dropped. */
 void pace_schedule_stop(struct pace_schedule *s);
-/* Goes on to the one behind it. */
+/* Takes the current request and moves to the next. */
 void pace_schedule_advance(struct pace_schedule *s);
 
 #endif

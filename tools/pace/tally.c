@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #define BUSY_MAX 0.95
-/* The share of a latency that may be the client's own before it says more about the client. */
+/* If more than this share of a latency may be pace's own, the latency is in doubt. */
 #define OWN_MAX 0.1
 
 const char *const pace_error_class_names[PACE_CLASSES] = {"connect", "read",   "write",
@@ -58,7 +58,7 @@ double pace_tally_busy_share(const struct pace_tally *t)
     return all && all > t->waited ? 1 - (double)t->waited / (double)all : 0;
 }
 
-/* Then nothing of what was measured is the server's alone. */
+/* A problem of pace that puts all latencies in doubt. */
 static const char *client_problem(const struct pace_tally *t)
 {
     if (pace_tally_busy_share(t) > BUSY_MAX)

@@ -110,8 +110,8 @@ mk_err wr_child_start(struct wr_child *c, char *const *argv)
     return e;
 }
 
-/* The results come at the end: that is kept. */
-static void append_limited(struct wr_child *c, struct mk_buf *kept, mk_str piece)
+/* Clients print their results at the end, so only the tail is kept. */
+static void append_tail(struct wr_child *c, struct mk_buf *kept, mk_str piece)
 {
     mk_buf_add(kept, piece);
     if (kept->len <= (size_t)2 * WR_CHILD_KEEPS)
@@ -120,7 +120,7 @@ static void append_limited(struct wr_child *c, struct mk_buf *kept, mk_str piece
     c->was_cut = true;
 }
 
-/* What is there now, but not all of one that never ends: its limit must come to pass. False at the end. */
+/* Reads a limited amount: endless output must not delay the time limit. Returns false at EOF. */
 static bool read_output(struct wr_child *c, int which)
 {
     enum { TIMES = 16 };
@@ -139,7 +139,7 @@ static bool read_output(struct wr_child *c, int which)
         if (which == 0 && c->on_output)
             c->on_output(c->data, piece);
         else
-            append_limited(c, &c->outputs[which], piece);
+            append_tail(c, &c->outputs[which], piece);
     }
     return true;
 }
@@ -187,7 +187,7 @@ void wr_child_drain(struct wr_child *c)
 enum wr_child_event wr_child_wait(struct wr_child *c, uint64_t until_us)
 {
     for (;;) {
-        reap_child(c); /* whatever signals said: that of another child may have been taken for this one's */
+        reap_child(c); /* not only on SIGCHLD: pending signals of several children merge into one */
         if (interrupted)
             return WR_CHILD_INTERRUPTED;
         if (c->has_ended)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program that wr runs: its output comes through pipes, and it does not outlive wr. */
+/* A child process with its output in pipes; it does not outlive wr. */
 #ifndef WR_CHILD_H
 #define WR_CHILD_H
 
@@ -8,36 +8,37 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-enum { WR_CHILD_KEEPS = 1 << 20 }; /* of the end of each output, at least */
+enum { WR_CHILD_KEEPS = 1 << 20 }; /* bytes of each output's tail, at least */
 
 enum wr_child_event { WR_CHILD_RUNS, WR_CHILD_ENDED, WR_CHILD_INTERRUPTED };
 
 struct wr_child {
     pid_t pid;
-    int fds[2]; /* its standard output and error */
+    int fds[2]; /* read ends of standard output and standard error */
     struct mk_buf outputs[2];
-    void (*on_output)(void *data, mk_str piece); /* takes its standard output in place of outputs[0] */
+    void (*on_output)(void *data, mk_str piece); /* receives standard output instead of outputs[0] */
     void *data;
     uint64_t started_us, ended_us;
     bool has_ended, was_cut;
     int status;
-    struct rusage usage; /* with what it waited for */
+    struct rusage usage; /* includes its reaped children */
 };
 
-/* Blocks the signals that wr_child_wait() hears of. Once, at the start. */
+/* Blocks the signals that wr_child_wait() handles. Call it once at startup. */
 mk_err wr_child_prepare(void) MK_MUST_USE;
-/* By PATH. -ENOENT: there is no such program. `on_output` and `data` are set before or NULL. */
+/* Looks up argv[0] in PATH; -ENOENT if it is not found. Set `on_output` and `data` before, or leave them
+ * NULL. */
 mk_err wr_child_start(struct wr_child *c, char *const *argv) MK_MUST_USE;
-/* Waits until the child ends, until that time (of mk_clock_us()), or until a signal asks wr to end. */
+/* Waits until the child exits, the time `until_us` (of mk_clock_us()), or a signal that tells wr to exit. */
 enum wr_child_event wr_child_wait(struct wr_child *c, uint64_t until_us);
-/* Reads what it wrote last. Not for long: children of its own may hold the pipes open for ever. */
+/* Reads the remaining output, with a time limit: descendants of the child may keep the pipes open. */
 void wr_child_drain(struct wr_child *c);
-/* Ends it and its process group, if it runs. */
+/* Terminates the child and its process group if it still runs. */
 void wr_child_stop(struct wr_child *c);
 void wr_child_fini(struct wr_child *c);
-/* Did a signal ask wr to end? */
+/* Returns whether wr received a signal to exit. */
 bool wr_child_was_interrupted(void);
-/* The file that argv[0] means, with a NUL behind it; false when there is none. */
+/* Finds the NUL-terminated path of a program in PATH; false if there is none. */
 bool wr_child_find_program(const char *name, struct mk_buf *path) MK_MUST_USE;
 
 #endif

@@ -5,15 +5,15 @@
 
 #define MB 1048576.0
 
-static const struct wr_client_type KINDS[] = {
+static const struct wr_client_type CLIENT_TYPES[] = {
     {"wrk", "-c", {"--latency"}, {"--latency"}, 0.01 * MB, wr_wrk_read},
     {"wrk2", "-c", {"--latency"}, {"--latency", "-L"}, 0.01 * MB, wr_wrk_read},
     {"h2load", "-c", {NULL}, {NULL}, 0, wr_h2load_read},
     {"weighttp", "-c", {NULL}, {NULL}, 0, wr_weighttp_read},
-    /* Its table has whole milliseconds, the file has three digits more. Only into a pipe, which has no place.
-     */
+    /* The table of ab has whole milliseconds, the CSV file of -e has three more digits. /dev/stdout works
+     * because wr reads ab's output from a pipe. */
     {"ab", "-c", {"-e", "/dev/stdout"}, {"-e"}, 0, wr_ab_read},
-    /* With -q, as one runs it, it prints nothing else. */
+    /* With the usual -q, siege prints no result without -j. */
     {"siege", "-c", {"-j"}, {"-j", "--json-output"}, 0.01 * MB, wr_siege_read},
     {"pace", "-c", {"--json"}, {"--json"}, 0, wr_pace_read},
     {NULL, NULL, {NULL}, {NULL}, 0, NULL},
@@ -25,7 +25,7 @@ const struct wr_client_type *wr_client_type_find(mk_str program)
     for (size_t i = 0; i < program.len; i++)
         if (program.p[i] == '/')
             name = mk_str_skip(program, i + 1);
-    for (const struct wr_client_type *k = KINDS; k->name; k++)
+    for (const struct wr_client_type *k = CLIENT_TYPES; k->name; k++)
         if (mk_str_eq(name, mk_str_from_c(k->name)))
             return k;
     return NULL;
@@ -33,5 +33,5 @@ const struct wr_client_type *wr_client_type_find(mk_str program)
 
 const struct wr_client_type *wr_client_type_all(void)
 {
-    return KINDS;
+    return CLIENT_TYPES;
 }

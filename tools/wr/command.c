@@ -55,7 +55,8 @@ static char *copy_str(struct mk_arena *arena, mk_str s)
 {
     const char *p = s.p ? mk_arena_copy(arena, s).p : NULL;
     char *text;
-    memcpy(&text, &p, sizeof text); /* it is ours, and argv is made of texts that could be written to */
+    memcpy(&text, &p,
+           sizeof text); /* drops const: the text is in the arena, and argv needs writable strings */
     return text;
 }
 
@@ -63,13 +64,13 @@ char **wr_command_from_url(char *url, uint64_t requests, bool keep_alive, struct
 {
     enum { WORDS = 8 };
     char **words = mk_arena_zalloc(arena, WORDS, sizeof *words);
-    mk_str number = mk_arena_printf(arena, "%llu", (unsigned long long)requests);
-    if (!words || !number.p)
+    mk_str concurrency_text = mk_arena_printf(arena, "%llu", (unsigned long long)requests);
+    if (!words || !concurrency_text.p)
         return NULL;
     size_t n = 0;
     words[n++] = copy_str(arena, MK_STR("weighttp"));
     words[n++] = copy_str(arena, MK_STR("-n"));
-    words[n++] = copy_str(arena, number);
+    words[n++] = copy_str(arena, concurrency_text);
     words[n++] = copy_str(arena, MK_STR("-t"));
     words[n++] = copy_str(arena, MK_STR("10"));
     if (keep_alive)
@@ -90,12 +91,12 @@ static bool has_word(const struct wr_command *c, const char *const *which)
     return false;
 }
 
-static mk_str replace_placeholder(struct mk_arena *arena, mk_str word, mk_str what, unsigned number)
+static mk_str replace_placeholder(struct mk_arena *arena, mk_str word, mk_str what, unsigned concurrency_text)
 {
     const char *at = memmem(word.p, word.len, what.p, what.len);
     size_t before = (size_t)(at - word.p);
     mk_str rest = mk_str_skip(word, before + what.len);
-    return mk_arena_printf(arena, "%.*s%u%.*s", MK_STR_ARG(mk_str_first(word, before)), number,
+    return mk_arena_printf(arena, "%.*s%u%.*s", MK_STR_ARG(mk_str_first(word, before)), concurrency_text,
                            MK_STR_ARG(rest));
 }
 
@@ -118,7 +119,7 @@ static bool is_number(mk_str s)
     return mk_num_parse(s, &n);
 }
 
-/* The place of the client's own value: in the word after its option, or in the same one (-c10). */
+/* Finds the value of the client's option: the next word, or the rest of the same word (-c10). */
 static size_t find_concurrency_value(const struct wr_command *c, size_t *skip)
 {
     mk_str option = mk_str_from_c(c->kind->concurrency);
@@ -143,7 +144,7 @@ unsigned wr_command_concurrency(const struct wr_command *c)
                : 0;
 }
 
-/* As getopt reads it: the last of some short options in one word, as -kc100 or -kc. */
+/* Groups of short options as getopt parses them, such as -kc100 or -kc. */
 static bool is_short_option_cluster(mk_str word)
 {
     if (word.len < 3 || word.p[0] != '-' || word.p[1] == '-')
@@ -159,7 +160,7 @@ static bool is_short_option_cluster(mk_str word)
     return true;
 }
 
-/* --conn=10 is --connections=10, as getopt_long takes it; shorter ones mean something else too. */
+/* getopt_long accepts unique prefixes such as --conn=10; shorter prefixes are ambiguous. */
 static bool is_long_option(mk_str word)
 {
     static const char *const names[] = {"--connections", "--clients", "--concurrent", "--concurrency"};
@@ -179,7 +180,7 @@ const char *wr_command_conflict(const struct wr_command *c)
         if (mk_str_eq(word, MK_STR("--")))
             break;
         if (i > 1 && mk_str_eq(mk_str_from_c(c->words[i - 1]), MK_STR("-H")))
-            continue; /* a field, whatever it looks like */
+            continue; /* the value of -H may look like an option */
         if ((is_short_option_cluster(word) && !mk_str_eq(word, option)) || is_long_option(word))
             if (!has_placeholder(word) &&
                 !(c->words[i + 1] && has_placeholder(mk_str_from_c(c->words[i + 1]))))

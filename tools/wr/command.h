@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The client's command line: which client it is, and which option sets the concurrency. */
+/* The command line of the load client, and the option in it that sets the concurrency. */
 #ifndef WR_COMMAND_H
 #define WR_COMMAND_H
 
@@ -11,25 +11,27 @@ struct wr_command {
     const struct wr_client_type *kind;
     char *const *words; /* as given, NULL-terminated */
     size_t n;
-    char **fields; /* the fields of its option -H, NULL-terminated */
+    char **fields; /* header lines from its -H options, NULL-terminated */
 };
 
-/* False, with a message, for an unknown client or an unusable option. */
+/* Prints a message and returns false for an unknown client or an unusable option. */
 bool wr_command_init(struct wr_command *c, char *const *words, struct mk_arena *arena) MK_MUST_USE;
-/* wr's first form: a URL alone is for weighttp, as it was then. NULL when memory is out. */
+/* Builds the weighttp command for the syntax of the first wr, which had only a URL. NULL if out of memory. */
 char **wr_command_from_url(char *url, uint64_t requests, bool keep_alive, struct mk_arena *arena);
-/* The words to run: `{c}` is replaced, else the value behind the client's own option, else the option is put
- * behind the program's name. `concurrency` 0 leaves all that as it is. NULL when memory is out. */
+/* Returns the words to run: the concurrency replaces `{c}`, or else the value of the client's option; without
+ * either, wr inserts the option after the program's name. 0 keeps the command's own concurrency. NULL if out
+ * of memory. */
 char **wr_command_words(const struct wr_command *c, unsigned concurrency, struct mk_arena *arena);
-/* The concurrency that the words have by themselves; 0 when they tell none. */
+/* Returns the concurrency in the command itself; 0 if unknown. */
 unsigned wr_command_concurrency(const struct wr_command *c);
-/* Does it contain {c}? Then only its author knows how many connections that makes. */
+/* Returns whether the command contains {c}: wr then does not know how many connections the client opens. */
 bool wr_command_has_placeholder(const struct wr_command *c);
-/* Does it hold an option that wr would contradict, as --connections=10 or -kc 10? That word, or NULL. */
+/* Returns an option that conflicts with wr's own concurrency, such as --connections=10 or -kc 10; NULL if
+ * there is none. */
 const char *wr_command_conflict(const struct wr_command *c);
-/* The first word that is a URL; absent when there is none. */
+/* Returns the first URL in the command, or MK_STR_NULL. */
 mk_str wr_command_url(char *const *words);
-/* For people: words with blanks or quotes are quoted for a shell. */
+/* Formats the command for display; quotes words for the shell where needed. */
 void wr_command_format(char *const *words, struct mk_buf *out);
 
 #endif

@@ -10,7 +10,7 @@ void wr_csv_write_header(struct mk_buf *out)
     mk_buf_addf(out, ",bottleneck,doubt\n");
 }
 
-/* What is not known is an empty cell. */
+/* An unknown value is an empty cell. */
 void wr_csv_write_rows(const struct wr_step *step, struct mk_buf *out)
 {
     for (size_t i = 0; i < step->n; i++) {
@@ -24,7 +24,7 @@ void wr_csv_write_rows(const struct wr_step *step, struct mk_buf *out)
                 mk_buf_addf(out, "%.*f", f->decimals, value);
         }
         mk_buf_addf(out, ",%s,", wr_bottleneck_word(step->shots[i].bottleneck));
-        if (step->shots[i].reported.doubt) /* fixed words, which may have commas in them */
+        if (step->shots[i].reported.doubt) /* constant text without quotes, but perhaps with commas */
             mk_buf_addf(out, "\"%s\"", step->shots[i].reported.doubt);
         mk_buf_add_char(out, '\n');
     }

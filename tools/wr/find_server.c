@@ -25,7 +25,7 @@ static bool report_proc_error(void)
                         : wr_message_error("cannot look for the server's processes: %s", mk_err_text(e));
 }
 
-static bool find_pids(const struct wr_find *what, struct wr_process_tree *out)
+static bool find_by_pid(const struct wr_find *what, struct wr_process_tree *out)
 {
     for (size_t i = 0; i < what->n_pids; i++) {
         size_t before = out->n;
@@ -38,8 +38,8 @@ static bool find_pids(const struct wr_find *what, struct wr_process_tree *out)
     return true;
 }
 
-/* The sockets that clients reach there. */
-static bool find_sockets(const struct wr_find *what, struct wr_listeners *l)
+/* Finds the listening sockets that clients of the URL reach. */
+static bool find_listening_sockets(const struct wr_find *what, struct wr_listeners *l)
 {
     struct mk_sockaddr at[LOAD_URL_ADDRESSES_MAX];
     const char *why;
@@ -62,7 +62,7 @@ static bool find_sockets(const struct wr_find *what, struct wr_listeners *l)
                what->port, what->url->host);
 }
 
-static bool report_no_holder(const struct wr_find *what, const struct wr_listeners *l)
+static bool report_unknown_owner(const struct wr_find *what, const struct wr_listeners *l)
 {
     if (l->init_holds)
         return wr_message_error(
@@ -73,7 +73,7 @@ static bool report_no_holder(const struct wr_find *what, const struct wr_listene
         what->port);
 }
 
-/* The first process of each server. */
+/* Names the first process of each server. */
 static bool report_several_servers(const struct wr_find *what, const struct wr_listeners *l)
 {
     char room[512] = "";
@@ -92,30 +92,32 @@ static bool report_several_servers(const struct wr_find *what, const struct wr_l
                             what->url ? "" : ", or omit --port if the address in the URL decides");
 }
 
-static bool add_holders(const struct wr_find *what, const struct wr_listeners *l, struct wr_process_tree *out)
+static bool add_owners_of_sockets(const struct wr_find *what, const struct wr_listeners *l,
+                                  struct wr_process_tree *out)
 {
     if (l->n_holders == 0)
-        return report_no_holder(what, l);
+        return report_unknown_owner(what, l);
     for (size_t i = 0; i < l->n_holders; i++) {
         if (wr_listeners_server_of(l, &l->holders[i]) != wr_listeners_server_of(l, l->holders))
             return report_several_servers(what, l);
         if (!wr_process_tree_add(out, l->holders[i].pid))
             return report_out_of_memory();
     }
-    return out->n > 0 || report_no_holder(what, l);
+    return out->n > 0 || report_unknown_owner(what, l);
 }
 
-static bool find_port(const struct wr_find *what, struct wr_process_tree *out)
+static bool find_by_port(const struct wr_find *what, struct wr_process_tree *out)
 {
     struct wr_listeners l;
-    bool good = find_sockets(what, &l);
+    bool good = find_listening_sockets(what, &l);
     if (good)
-        good = wr_listeners_find_holders(&l) ? add_holders(what, &l, out) : report_proc_error();
+        good = wr_listeners_find_holders(&l) ? add_owners_of_sockets(what, &l, out) : report_proc_error();
     wr_listeners_fini(&l);
     return good;
 }
 
-/* By what `ps` shows, which the kernel cuts at 15 characters, or by the file that it runs. */
+/* Compares with the name in `ps`, which the kernel truncates to 15 characters, or with the name of the
+ * executable. */
 static bool has_process_name(pid_t pid, mk_str name)
 {
     enum { COMM_MAX = 15 };
@@ -132,7 +134,7 @@ static bool has_process_name(pid_t pid, mk_str name)
     return slash != MK_STR_NONE && mk_str_eq(mk_str_skip(file, slash + 1), name);
 }
 
-/* wr, and what started it: a script may well be called as the server is. */
+/* Excludes wr and its ancestors: a wrapper script may have the server's name. */
 static bool is_own_ancestor(pid_t pid)
 {
     struct wr_stat s;
@@ -145,7 +147,7 @@ static bool is_own_ancestor(pid_t pid)
     return false;
 }
 
-static bool find_name(const struct wr_find *what, struct wr_process_tree *out)
+static bool find_by_name(const struct wr_find *what, struct wr_process_tree *out)
 {
     DIR *folder = wr_procfile_folder("/proc");
     mk_str name = mk_str_from_c(what->name);
@@ -168,9 +170,9 @@ static bool find_name(const struct wr_find *what, struct wr_process_tree *out)
 
 bool wr_find_server(const struct wr_find *what, struct wr_process_tree *out)
 {
-    bool found = what->by == WR_FIND_BY_PID    ? find_pids(what, out)
-                 : what->by == WR_FIND_BY_PORT ? find_port(what, out)
-                                               : find_name(what, out);
+    bool found = what->by == WR_FIND_BY_PID    ? find_by_pid(what, out)
+                 : what->by == WR_FIND_BY_PORT ? find_by_port(what, out)
+                                               : find_by_name(what, out);
     if (!found)
         return false;
     if (!wr_process_tree_add_descendants(out))

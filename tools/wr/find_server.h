@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding the processes of a server. */
+/* Finds the processes of a server. */
 #ifndef WR_FIND_SERVER_H
 #define WR_FIND_SERVER_H
 
@@ -15,14 +15,16 @@ struct wr_find {
     pid_t pids[WR_FIND_PIDS_MAX];
     size_t n_pids;
     unsigned port;
-    const struct load_url *url; /* the port is that of this URL: finds the listener at its address; or NULL */
+    const struct load_url
+        *url; /* the URL that `port` comes from: selects the listener at its address; or NULL */
     const char *name;
-    const char *cgroup; /* NULL: find out whether it has one of its own */
+    const char *cgroup; /* NULL: detect whether the server has its own */
 };
 
-/* Fills the family: what was asked for, and all descendants. False, and reported, when there is nothing. */
+/* Fills the tree with the server's processes and all their descendants. On failure, prints a message and
+ * returns false. */
 bool wr_find_server(const struct wr_find *what, struct wr_process_tree *out) MK_MUST_USE;
-/* "pid", "port", "name" */
+/* Returns "pid", "port" or "name". */
 const char *wr_find_by_name(enum wr_find_by by);
 
 #endif

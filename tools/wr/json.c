@@ -3,9 +3,9 @@
 
 #include "wr/text.h"
 
-enum { TRIES = 64 }; /* lines that begin as an object but are none, before we give up */
+enum { TRIES = 64 }; /* give up after this many lines with an invalid object */
 
-static bool read_value(mk_str *s, unsigned depth);
+static bool skip_value(mk_str *s, unsigned depth);
 
 static void skip_space(mk_str *s)
 {
@@ -23,7 +23,7 @@ static bool skip_literal(mk_str *s, mk_str text)
     return true;
 }
 
-static bool read_digits(mk_str *s)
+static bool skip_digits(mk_str *s)
 {
     size_t n = 0;
     while (n < s->len && mk_char_is_digit(s->p[n]))
@@ -32,21 +32,21 @@ static bool read_digits(mk_str *s)
     return n > 0;
 }
 
-static bool read_number(mk_str *s)
+static bool skip_number(mk_str *s)
 {
     (void)skip_literal(s, MK_STR("-"));
-    if (!skip_literal(s, MK_STR("0")) && !read_digits(s))
+    if (!skip_literal(s, MK_STR("0")) && !skip_digits(s))
         return false;
-    if (skip_literal(s, MK_STR(".")) && !read_digits(s))
+    if (skip_literal(s, MK_STR(".")) && !skip_digits(s))
         return false;
     if (skip_literal(s, MK_STR("e")) || skip_literal(s, MK_STR("E"))) {
         (void)(skip_literal(s, MK_STR("+")) || skip_literal(s, MK_STR("-")));
-        return read_digits(s);
+        return skip_digits(s);
     }
     return true;
 }
 
-static bool read_escape(mk_str *s)
+static bool skip_escape(mk_str *s)
 {
     if (s->len < 2)
         return false;
@@ -61,8 +61,8 @@ static bool read_escape(mk_str *s)
     return true;
 }
 
-/* Bytes above 0x7f pass as they are: no text is ever shown, names are compared byte by byte. */
-static bool read_string(mk_str *s)
+/* UTF-8 is not validated: wr prints no strings and compares names byte by byte. */
+static bool skip_string(mk_str *s)
 {
     if (!skip_literal(s, MK_STR("\"")))
         return false;
@@ -71,47 +71,47 @@ static bool read_string(mk_str *s)
             return false;
         if (s->p[0] != '\\')
             *s = mk_str_skip(*s, 1);
-        else if (!read_escape(s))
+        else if (!skip_escape(s))
             return false;
     }
     return skip_literal(s, MK_STR("\""));
 }
 
-static bool read_name(mk_str *s)
+static bool skip_name(mk_str *s)
 {
-    if (!read_string(s))
+    if (!skip_string(s))
         return false;
     skip_space(s);
     return skip_literal(s, MK_STR(":"));
 }
 
-static bool read_list(mk_str *s, mk_str end, bool named, unsigned depth)
+static bool skip_list(mk_str *s, mk_str end, bool named, unsigned depth)
 {
     skip_space(s);
     if (skip_literal(s, end))
         return true;
     do {
         skip_space(s);
-        if ((named && !read_name(s)) || !read_value(s, depth + 1))
+        if ((named && !skip_name(s)) || !skip_value(s, depth + 1))
             return false;
         skip_space(s);
     } while (skip_literal(s, MK_STR(",")));
     return skip_literal(s, end);
 }
 
-static bool read_value(mk_str *s, unsigned depth)
+static bool skip_value(mk_str *s, unsigned depth)
 {
     if (depth >= WR_JSON_DEPTH)
         return false;
     skip_space(s);
     if (skip_literal(s, MK_STR("{")))
-        return read_list(s, MK_STR("}"), true, depth);
+        return skip_list(s, MK_STR("}"), true, depth);
     if (skip_literal(s, MK_STR("[")))
-        return read_list(s, MK_STR("]"), false, depth);
+        return skip_list(s, MK_STR("]"), false, depth);
     if (s->len && s->p[0] == '"')
-        return read_string(s);
+        return skip_string(s);
     return skip_literal(s, MK_STR("true")) || skip_literal(s, MK_STR("false")) ||
-           skip_literal(s, MK_STR("null")) || read_number(s);
+           skip_literal(s, MK_STR("null")) || skip_number(s);
 }
 
 bool wr_json_find(mk_str output, mk_str *object)
@@ -119,7 +119,7 @@ bool wr_json_find(mk_str output, mk_str *object)
     for (unsigned tries = 0; tries < TRIES && output.p;) {
         if (output.len && output.p[0] == '{') {
             mk_str rest = mk_str_first(output, WR_JSON_LEN);
-            if (read_value(&rest, 0)) {
+            if (skip_value(&rest, 0)) {
                 *object = mk_str_of(output.p, (size_t)(rest.p - output.p));
                 return true;
             }
@@ -138,7 +138,7 @@ bool wr_json_member(mk_str object, mk_str name, mk_str *value)
     do {
         skip_space(&s);
         mk_str key = s;
-        if (!read_string(&s))
+        if (!skip_string(&s))
             return false;
         key = mk_str_of(key.p + 1, (size_t)(s.p - key.p) - 2);
         skip_space(&s);
@@ -146,7 +146,7 @@ bool wr_json_member(mk_str object, mk_str name, mk_str *value)
             return false;
         skip_space(&s);
         mk_str begin = s;
-        if (!read_value(&s, 0))
+        if (!skip_value(&s, 0))
             return false;
         *value = mk_str_of(begin.p, (size_t)(s.p - begin.p));
         if (mk_str_eq(key, name))

@@ -16,7 +16,7 @@ void wr_listeners_fini(struct wr_listeners *l)
     *l = (struct wr_listeners){.n = 0};
 }
 
-/* Room for one more; NULL when memory is out. */
+/* Ensures capacity for one more element; NULL if out of memory. */
 static void *grow_array(void *all, size_t n, size_t *cap, size_t size)
 {
     if (n < *cap)
@@ -42,15 +42,15 @@ static bool add_socket(struct wr_listeners *l, const struct wr_listener *socket)
     return true;
 }
 
-/* Line by line: connections that have ended stay in the list for a minute, and may be a hundred thousand. */
-static bool read_list(struct wr_listeners *l, const char *path, unsigned port)
+/* Reads line by line: the table may contain a hundred thousand connections in TIME_WAIT. */
+static bool read_tcp_table(struct wr_listeners *l, const char *path, unsigned port)
 {
     char line[512];
     struct wr_listener socket;
     bool good = true;
     FILE *file = fopen(path, "re");
     if (!file)
-        return errno == ENOENT; /* no IPv6 here */
+        return errno == ENOENT; /* ENOENT: no IPv6 */
     while (good && fgets(line, sizeof line, file))
         if (wr_proc_parse_listener(mk_str_from_c(line), port, &socket))
             good = add_socket(l, &socket);
@@ -61,7 +61,7 @@ static bool read_list(struct wr_listeners *l, const char *path, unsigned port)
 bool wr_listeners_read(struct wr_listeners *l, unsigned port)
 {
     *l = (struct wr_listeners){.n = 0};
-    return read_list(l, "/proc/net/tcp", port) && read_list(l, "/proc/net/tcp6", port);
+    return read_tcp_table(l, "/proc/net/tcp", port) && read_tcp_table(l, "/proc/net/tcp6", port);
 }
 
 static struct mk_sockaddr unmap_ipv4(const struct mk_sockaddr *a)
@@ -74,26 +74,26 @@ static struct mk_sockaddr unmap_ipv4(const struct mk_sockaddr *a)
     return v4;
 }
 
-/* As the kernel chooses: its own address comes before all addresses. */
-enum closeness { ELSEWHERE, ALL_OF_BOTH, ALL, ITS_OWN };
+/* In the kernel's order of preference: a specific address wins over a wildcard. */
+enum address_match { NO_MATCH, ANY_DUAL_STACK, ANY_ADDRESS, EXACT };
 
-static enum closeness find_closeness(const struct mk_sockaddr *socket, const struct mk_sockaddr *to)
+static enum address_match match_address(const struct mk_sockaddr *socket, const struct mk_sockaddr *to)
 {
     struct mk_sockaddr at = unmap_ipv4(socket), wanted = unmap_ipv4(to);
     if (mk_sockaddr_eq(&at, &wanted))
-        return ITS_OWN;
+        return EXACT;
     if (!mk_sockaddr_is_any(&at))
-        return ELSEWHERE;
-    return at.any.sa_family == wanted.any.sa_family ? ALL
-           : at.any.sa_family == AF_INET6           ? ALL_OF_BOTH
-                                                    : ELSEWHERE;
+        return NO_MATCH;
+    return at.any.sa_family == wanted.any.sa_family ? ANY_ADDRESS
+           : at.any.sa_family == AF_INET6           ? ANY_DUAL_STACK
+                                                    : NO_MATCH;
 }
 
-static void keep_closest(struct wr_listeners *l, const struct mk_sockaddr *to, enum closeness best)
+static void keep_matches(struct wr_listeners *l, const struct mk_sockaddr *to, enum address_match best)
 {
     size_t n = 0;
     for (size_t i = 0; i < l->n; i++)
-        if (find_closeness(&l->sockets[i].at, to) == best) {
+        if (match_address(&l->sockets[i].at, to) == best) {
             l->sockets[n] = l->sockets[i];
             l->sockets[n].server = n;
             n++;
@@ -103,19 +103,19 @@ static void keep_closest(struct wr_listeners *l, const struct mk_sockaddr *to, e
 
 bool wr_listeners_filter(struct wr_listeners *l, const struct mk_sockaddr *to, size_t n)
 {
-    enum closeness best = ELSEWHERE;
-    for (size_t i = 0; best == ELSEWHERE && i < n; i++) {
+    enum address_match best = NO_MATCH;
+    for (size_t i = 0; best == NO_MATCH && i < n; i++) {
         for (size_t k = 0; k < l->n; k++) {
-            enum closeness c = find_closeness(&l->sockets[k].at, &to[i]);
+            enum address_match c = match_address(&l->sockets[k].at, &to[i]);
             best = c > best ? c : best;
         }
-        if (best != ELSEWHERE)
-            keep_closest(l, &to[i], best);
+        if (best != NO_MATCH)
+            keep_matches(l, &to[i], best);
     }
-    return best != ELSEWHERE;
+    return best != NO_MATCH;
 }
 
-/* ---- Holders ---- */
+/* ---- Processes that hold the sockets ---- */
 
 static void merge_servers(struct wr_listeners *l, size_t a, size_t b)
 {
@@ -125,8 +125,8 @@ static void merge_servers(struct wr_listeners *l, size_t a, size_t b)
             l->sockets[i].server = stays;
 }
 
-/* Where a descriptor leads among the sockets; l->n: elsewhere. */
-static size_t find_socket(const struct wr_listeners *l, int folder, pid_t fd)
+/* Returns the index of the socket that a descriptor refers to; l->n if it is none of them. */
+static size_t find_socket_of_fd(const struct wr_listeners *l, int folder, pid_t fd)
 {
     char link[64], name[16] = "";
     uint64_t inode;
@@ -147,7 +147,7 @@ static bool add_holder(struct wr_listeners *l, pid_t pid, size_t socket)
 {
     struct wr_stat s;
     if (!wr_procfile_stat(pid, &s))
-        return true; /* it has just ended */
+        return true; /* the process has just exited */
     struct wr_holder *all = grow_array(l->holders, l->n_holders, &l->cap_holders, sizeof *all);
     if (!all)
         return false;
@@ -157,8 +157,9 @@ static bool add_holder(struct wr_listeners *l, pid_t pid, size_t socket)
     return true;
 }
 
-/* Looks through its descriptors. Where we may not, it is none that we could measure. */
-static bool add_sockets_of_process(struct wr_listeners *l, pid_t pid)
+/* Checks all descriptors of a process. Skips a process with an unreadable fd directory: wr could not measure
+ * it either. */
+static bool scan_process_fds(struct wr_listeners *l, pid_t pid)
 {
     size_t first = l->n;
     pid_t fd;
@@ -166,10 +167,10 @@ static bool add_sockets_of_process(struct wr_listeners *l, pid_t pid)
     if (!folder)
         return errno != ENOMEM && errno != EMFILE && errno != ENFILE;
     while (wr_procfile_next(folder, &fd)) {
-        size_t at = find_socket(l, dirfd(folder), fd);
+        size_t at = find_socket_of_fd(l, dirfd(folder), fd);
         if (at == l->n)
             continue;
-        if (pid == INIT) { /* it holds sockets for services, which has nothing to say about who is one */
+        if (pid == INIT) { /* socket activation: process 1 holds the sockets of many services */
             l->init_holds = true;
             break;
         }
@@ -189,7 +190,7 @@ static const struct wr_holder *find_holder(const struct wr_listeners *l, pid_t p
     return NULL;
 }
 
-static void merge_with_parent(struct wr_listeners *l, const struct wr_holder *h)
+static void merge_with_ancestors(struct wr_listeners *l, const struct wr_holder *h)
 {
     struct wr_stat s;
     for (pid_t at = h->pid; at > INIT && wr_procfile_stat(at, &s); at = s.parent) {
@@ -208,7 +209,7 @@ static bool listen_at_same_address(const struct wr_listeners *l, size_t a, size_
     return false;
 }
 
-/* Workers of a parent that listens no more. */
+/* The workers' common parent no longer listens. */
 static void merge_with_same_name(struct wr_listeners *l, const struct wr_holder *h)
 {
     for (const struct wr_holder *o = l->holders; o < h; o++) {
@@ -226,12 +227,12 @@ bool wr_listeners_find_holders(struct wr_listeners *l)
     if (!folder)
         return false;
     while (good && wr_procfile_next(folder, &pid))
-        good = pid == getpid() || add_sockets_of_process(l, pid);
+        good = pid == getpid() || scan_process_fds(l, pid);
     int e = errno;
     (void)closedir(folder);
     errno = e;
     for (size_t i = 0; good && i < l->n_holders; i++)
-        merge_with_parent(l, &l->holders[i]);
+        merge_with_ancestors(l, &l->holders[i]);
     for (size_t i = 0; good && i < l->n_holders; i++)
         merge_with_same_name(l, &l->holders[i]);
     return good;

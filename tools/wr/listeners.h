@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sockets that listen on a port here, who holds them, and which of these processes are one server. */
+/* Finds the listening sockets of a port, the processes that hold them, and which of these processes form one
+ * server. */
 #ifndef WR_LISTENERS_H
 #define WR_LISTENERS_H
 
@@ -9,27 +10,27 @@
 struct wr_holder {
     pid_t pid;
     char name[64];
-    size_t socket; /* the first of its sockets */
+    size_t socket; /* the first of its listening sockets */
 };
 
 struct wr_listeners {
     struct wr_listener *sockets;
     size_t n, cap;
-    struct wr_holder *holders; /* by their numbers, without wr and process 1 */
+    struct wr_holder *holders; /* in order of pid; without wr and process 1 */
     size_t n_holders, cap_holders;
     bool init_holds;
 };
 
-/* False: memory is out, or /proc cannot be read; errno says which. */
+/* Returns false with errno if out of memory or /proc is unreadable. */
 bool wr_listeners_read(struct wr_listeners *l, unsigned port) MK_MUST_USE;
 void wr_listeners_fini(struct wr_listeners *l);
-/* Keeps those that a client reaches at the first of the addresses where it reaches any: those bound to it,
- * else those of all addresses. False, and changes nothing, when there are none. */
+/* Keeps the sockets that accept connections to the first reachable address: sockets bound to that address,
+ * else wildcard sockets. Returns false and keeps all if no address is reachable. */
 bool wr_listeners_filter(struct wr_listeners *l, const struct mk_sockaddr *to, size_t n) MK_MUST_USE;
-/* Finds the holders. A holder that shares a socket with another, is its child, or has the same name and
- * listens at the same address, belongs to the same server. False as above. */
+/* Finds the holders. Two holders belong to the same server if they share a socket, if one is an ancestor of
+ * the other, or if they have the same name and listen at the same address. Returns false as above. */
 bool wr_listeners_find_holders(struct wr_listeners *l) MK_MUST_USE;
-/* The server that it belongs to: the same number for all its holders. */
+/* Returns the index of the server of a holder; equal for all its holders. */
 size_t wr_listeners_server_of(const struct wr_listeners *l, const struct wr_holder *h);
 
 #endif

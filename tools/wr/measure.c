@@ -32,15 +32,15 @@ static const struct wr_process *find_dead_server(const struct wr_measure *f)
     return wr_process_tree_find_dead_root(f->server);
 }
 
-/* One that ends has closed its connections a moment before the kernel shows that it has ended: when the
- * client failed, it is looked for some more times. */
+/* A dying server closes its connections shortly before the kernel reports its exit: if the client failed,
+ * check repeatedly. */
 static bool is_server_alive(const struct wr_measure *f, const struct wr_child *client)
 {
-    enum { LOOKS = 20 };
+    enum { RETRIES = 20 };
     static const struct timespec moment = {.tv_nsec = 10000000};
     bool failed = client->has_ended && client->status != 0;
     const struct wr_process *dead = find_dead_server(f);
-    for (int i = 0; !dead && failed && i < LOOKS; i++) {
+    for (int i = 0; !dead && failed && i < RETRIES; i++) {
         (void)nanosleep(&moment, NULL);
         dead = find_dead_server(f);
     }
@@ -48,35 +48,35 @@ static bool is_server_alive(const struct wr_measure *f, const struct wr_child *c
                                      (int)dead->pid, dead->name);
 }
 
-/* The last lines that say something, for people. */
+/* For error messages: the tail of the output, standard error first. */
 static mk_str last_output_line(const struct wr_child *c)
 {
-    enum { MANY = 400 };
+    enum { LINE_MAX_SHOWN = 400 };
     for (int i = 1; i >= 0; i--) {
         mk_str s = mk_buf_str(&c->outputs[i]);
         while (s.len && (s.p[s.len - 1] == '\n' || s.p[s.len - 1] == ' '))
             s.len--;
         if (s.len)
-            return mk_str_skip(s, s.len > MANY ? s.len - MANY : 0);
+            return mk_str_skip(s, s.len > LINE_MAX_SHOWN ? s.len - LINE_MAX_SHOWN : 0);
     }
     return MK_STR("(nothing)");
 }
 
-static bool has_succeeded(const struct wr_measure *f, const struct wr_child *c)
+static bool check_exit_status(const struct wr_measure *f, const struct wr_child *c)
 {
-    mk_str said = last_output_line(c);
+    mk_str output = last_output_line(c);
     if (WIFEXITED(c->status) && WEXITSTATUS(c->status) == 0)
         return true;
     if (WIFSIGNALED(c->status))
         return wr_message_error("the client \"%s\" was ended by signal %d (%s); its output: %.*s",
                                 f->words[0], WTERMSIG(c->status), strsignal(WTERMSIG(c->status)),
-                                MK_STR_ARG(said));
+                                MK_STR_ARG(output));
     return wr_message_error("the client \"%s\" failed with exit code %d; its output: %.*s", f->words[0],
-                            WEXITSTATUS(c->status), MK_STR_ARG(said));
+                            WEXITSTATUS(c->status), MK_STR_ARG(output));
 }
 
-/* Standard output first: what is found there is not looked for among the messages. */
-static bool read_result(const struct wr_measure *f, const struct wr_child *c, struct wr_result *out)
+/* Standard output has precedence over standard error. */
+static bool parse_output(const struct wr_measure *f, const struct wr_child *c, struct wr_result *out)
 {
     const char *why = NULL, *other;
     if (f->kind->read(mk_buf_str(&c->outputs[0]), out, &why) ||
@@ -93,23 +93,23 @@ uint64_t wr_measure_first_sample_us(uint64_t interval_us)
     return interval_us / SOON;
 }
 
-/* Looks at the server until the client ends. */
+/* Samples the server until the client exits. */
 static bool sample_until_exit(const struct wr_measure *f, struct wr_child *client, struct wr_meter *m)
 {
     uint64_t next = client->started_us + wr_measure_first_sample_us(f->interval_us),
              until = client->started_us + f->limit_us;
     for (;;) {
-        enum wr_child_event news = wr_child_wait(client, next < until ? next : until);
-        if (news == WR_CHILD_ENDED)
+        enum wr_child_event event = wr_child_wait(client, next < until ? next : until);
+        if (event == WR_CHILD_ENDED)
             return true;
-        if (news == WR_CHILD_INTERRUPTED)
+        if (event == WR_CHILD_INTERRUPTED)
             return wr_message_error("interrupted; the client was stopped");
         uint64_t now = mk_clock_us();
         if (now >= until)
             return wr_message_error(
                 "the client \"%s\" did not end within %llu seconds and was stopped; --limit allows more",
                 f->words[0], (unsigned long long)(f->limit_us / 1000000));
-        /* Late looks are left out: they are not made up for. */
+        /* Skips missed samples instead of catching up. */
         while (next <= now)
             next += f->interval_us;
         if (!m)
@@ -135,7 +135,8 @@ static bool run_and_measure(const struct wr_measure *f, struct wr_child *client,
     if (!wr_meter_stop(m, client, out))
         return report_out_of_memory();
     wr_child_drain(client);
-    if (!is_server_alive(f, client) || !has_succeeded(f, client) || !read_result(f, client, &out->reported))
+    if (!is_server_alive(f, client) || !check_exit_status(f, client) ||
+        !parse_output(f, client, &out->reported))
         return false;
     wr_measurement_find_bottleneck(out);
     return true;
@@ -170,7 +171,7 @@ static bool run_counting_syscalls(const struct wr_measure *f, struct wr_child *c
     if (!good)
         return false;
     wr_child_drain(client);
-    if (!is_server_alive(f, client) || !has_succeeded(f, client) || !read_result(f, client, &reported))
+    if (!is_server_alive(f, client) || !check_exit_status(f, client) || !parse_output(f, client, &reported))
         return false;
     if (wr_result_served(&reported) > 0)
         *per_request = (double)n / (double)wr_result_served(&reported);
@@ -195,7 +196,7 @@ bool wr_measure_warm_up(const struct wr_measure *f, uint64_t us)
     if (good && wr_child_wait(&client, mk_clock_us() + us) == WR_CHILD_INTERRUPTED)
         good = wr_message_error("interrupted; the client was stopped");
     if (good && client.has_ended) {
-        good = has_succeeded(f, &client);
+        good = check_exit_status(f, &client);
         if (good)
             wr_message("the warm-up ended after %.1f of %.1f seconds, when the client did",
                        (double)(client.ended_us - client.started_us) / 1e6, (double)us / 1e6);

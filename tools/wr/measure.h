@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One shot: runs the client, watches the server, reads what the client says. */
+/* Runs one shot: starts the client, samples the server, parses the client's output. */
 #ifndef WR_MEASURE_H
 #define WR_MEASURE_H
 
@@ -12,17 +12,16 @@ struct wr_measure {
     const struct wr_client_type *kind;
     char *const *words;
     uint64_t interval_us, limit_us;
-    const char *title; /* of the line of progress */
+    const char *title; /* for the progress line */
 };
 
-/* When a shot is looked at first: sooner than at the interval, since short ones are over then. */
+/* Returns the time of the first sample: earlier than the interval, because short shots end before it. */
 uint64_t wr_measure_first_sample_us(uint64_t interval_us);
-/* False: it failed, and reported why. */
+/* On failure, prints a message and returns false. */
 bool wr_measure_run(const struct wr_measure *f, struct wr_measurement *out) MK_MUST_USE;
-/* The same, for the number of system calls for each request; below 0 with a reason when they cannot be
- * counted. */
+/* As above, but counts system calls per request; WR_UNKNOWN with a reason if the kernel cannot count them. */
 bool wr_measure_syscalls(const struct wr_measure *f, double *per_request, const char **why) MK_MUST_USE;
-/* Runs the client for some time and measures nothing. */
+/* Runs the client for `us` microseconds without measuring. */
 bool wr_measure_warm_up(const struct wr_measure *f, uint64_t us) MK_MUST_USE;
 
 #endif

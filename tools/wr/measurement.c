@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "wr/samples.h"
 
-#define FULL     0.95 /* a program that uses that much of its cores is at its limit */
-#define HAS_ROOM 0.90 /* one that uses less could do more */
+#define FULL     0.95 /* a program is at its limit above this share of its cores */
+#define NOT_FULL 0.90 /* a program has spare capacity below this share */
 
 void wr_measurement_init(struct wr_measurement *s)
 {
@@ -32,10 +32,11 @@ void wr_measurement_fini(struct wr_measurement *s)
 void wr_load_compute(struct wr_load *l, double wall_s, unsigned allowed, unsigned threads)
 {
     double used = wall_s > 0 ? (l->user_us + l->system_us) / 1e6 / wall_s : 0;
-    /* A tenth of a core more than its threads can use is no error of measuring: others have worked for it. */
-    unsigned at_least = used > 0.1 ? (unsigned)ceil(used - 0.1) : 1;
-    unsigned able = threads > at_least ? threads : at_least;
-    l->cores = allowed && able > allowed ? allowed : able;
+    /* A tenth of a core more than the known threads can use is within the measurement error; above that,
+     * other threads must have run. */
+    unsigned used_cores = used > 0.1 ? (unsigned)ceil(used - 0.1) : 1;
+    unsigned usable = threads > used_cores ? threads : used_cores;
+    l->cores = allowed && usable > allowed ? allowed : usable;
     l->busy = fmin(used / l->cores, 1);
 }
 
@@ -43,18 +44,18 @@ void wr_measurement_find_bottleneck(struct wr_measurement *s)
 {
     int64_t served = wr_result_served(&s->reported);
     bool counted = s->server.user_us + s->server.system_us > 0;
-    if (served > 0 && !counted) /* no answer takes no time: the process that gave it was not seen */
+    if (served > 0 && !counted) /* the process that served the requests was not sampled */
         s->server.user_us = s->server.system_us = WR_UNKNOWN;
     if (served > 0 && counted)
         s->us_per_request = (s->server.user_us + s->server.system_us) / (double)served;
-    double client =
-        s->client.busy; /* one that waits without sleeping uses all, and knows how much of it was work */
+    double client = s->client.busy;
+    /* A client that busy-waits uses its whole core, but reports how long it really worked. */
     if (wr_is_known(s->reported.busy))
         client = fmin(client, s->reported.busy);
-    /* One full thread holds all others back, however many there are. */
-    bool server_has_room = counted && s->server.busy < HAS_ROOM && s->server.busiest < HAS_ROOM;
-    s->bottleneck = client >= FULL && server_has_room             ? WR_BOTTLENECK_CLIENT
-                    : s->server.busy >= FULL && client < HAS_ROOM ? WR_BOTTLENECK_SERVER
+    /* One busy thread limits the server, however many threads it has. */
+    bool server_not_full = counted && s->server.busy < NOT_FULL && s->server.busiest < NOT_FULL;
+    s->bottleneck = client >= FULL && server_not_full             ? WR_BOTTLENECK_CLIENT
+                    : s->server.busy >= FULL && client < NOT_FULL ? WR_BOTTLENECK_SERVER
                                                                   : WR_BOTTLENECK_NEITHER;
 }
 

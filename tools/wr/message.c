@@ -7,7 +7,7 @@
 
 static bool shows_progress, line_is_shown;
 
-/* Names of processes and what clients say may hold anything, and a terminal obeys some of it. */
+/* Process names and client output may contain terminal escape sequences. */
 void wr_message_sanitize(char *text)
 {
     enum { FIRST = ' ', DELETE = 0x7f, C1_LEAD = 0xc2, C1_END = 0xa0 };
@@ -23,11 +23,11 @@ void wr_message_sanitize(char *text)
 
 static MK_PRINTF(1, 0) void print_sanitized(const char *fmt, va_list args)
 {
-    static char room[8192];
-    if (vsnprintf(room, sizeof room, fmt, args) < 0)
+    static char buf[8192];
+    if (vsnprintf(buf, sizeof buf, fmt, args) < 0)
         return;
-    wr_message_sanitize(room);
-    fputs(room, stderr);
+    wr_message_sanitize(buf);
+    fputs(buf, stderr);
 }
 
 static MK_PRINTF(1, 0) void print_message(const char *fmt, va_list args)

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What wr tells people on standard error: messages, and a line that shows how far it is. */
+/* Messages and the progress line on standard error. */
 #ifndef WR_MESSAGE_H
 #define WR_MESSAGE_H
 
 #include "base/compiler.h"
 
-/* "wr: ...", on a line of its own. */
+/* Prints "wr: ..." on its own line. */
 void wr_message(const char *fmt, ...) MK_PRINTF(1, 2);
-/* The same; always false, for callers that give up. */
+/* As above, but always returns false: `return wr_message_error(...)`. */
 bool wr_message_error(const char *fmt, ...) MK_PRINTF(1, 2);
 
-/* The line that shows progress takes the place of the one before it. Only on a terminal, unless `quiet`. */
+/* Replaces the previous progress line. Prints only to a terminal, and not if `quiet`. */
 void wr_message_init(bool quiet);
 void wr_message_progress(const char *fmt, ...) MK_PRINTF(1, 2);
 void wr_message_progress_end(void);
 
-/* Makes what would do something to a terminal into question marks; lines stay. */
+/* Replaces control characters with question marks; keeps newlines and tabs. */
 void wr_message_sanitize(char *text);
 
 #endif

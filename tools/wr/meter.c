@@ -6,16 +6,16 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-enum { DEAR_SHARE = 50 };
-#define ACTIVE 0.05 /* a thread that ran for less of the time is not one that does the work */
-#define SEEN   0.90 /* of the cgroup's time: less was used by processes that we saw */
+enum { FULL_SAMPLE_SHARE = 50 };
+#define ACTIVE 0.05 /* threads that run for less of the time do not count as active */
+#define SEEN   0.90 /* share of the cgroup's CPU time that the sampled processes must explain */
 
-static double seconds(uint64_t us)
+static double seconds_from_us(uint64_t us)
 {
     return (double)us / 1e6;
 }
 
-/* Finds the server's processes, threads and memory. */
+/* Finds new processes and threads, and reads their memory. */
 static bool sample_threads_and_memory(struct wr_meter *m)
 {
     uint64_t began = mk_clock_us(), kb;
@@ -23,7 +23,7 @@ static bool sample_threads_and_memory(struct wr_meter *m)
     if (!wr_process_tree_add_descendants(m->server))
         return false;
     if (m->server->cgroup)
-        wr_process_tree_read_process_cpu(m->server, &processes); /* takes out those that ended */
+        wr_process_tree_read_process_cpu(m->server, &processes); /* removes exited processes */
     if (!wr_process_tree_read_threads(m->server))
         return false;
     wr_process_tree_read_memory(m->server);
@@ -32,13 +32,13 @@ static bool sample_threads_and_memory(struct wr_meter *m)
     if (m->has_client) {
         wr_process_read_cpu(&m->client);
         if (!m->client.is_gone && !m->client.is_dead) {
-            m->client_s = seconds(mk_clock_us() - m->started_us);
+            m->client_s = seconds_from_us(mk_clock_us() - m->started_us);
             if (!wr_process_read_threads(&m->client))
                 return false;
         }
     }
     uint64_t now = mk_clock_us();
-    m->dear_us = now + DEAR_SHARE * (now - began);
+    m->full_sample_us = now + FULL_SAMPLE_SHARE * (now - began);
     return true;
 }
 
@@ -47,7 +47,7 @@ bool wr_meter_start(struct wr_meter *m, struct wr_process_tree *server)
     *m = (struct wr_meter){.server = server, .pss_kb = WR_UNKNOWN, .peak_kb = WR_UNKNOWN};
     if (!sample_threads_and_memory(m))
         return false;
-    m->dear_us = 0; /* the first look under load is one at memory too */
+    m->full_sample_us = 0; /* the first sample under load includes memory */
     m->hwm_kb = 0;
     wr_process_tree_start_interval(server);
     m->switches = wr_process_tree_context_switches(server);
@@ -73,7 +73,8 @@ static bool append_sample(struct wr_meter *m, uint64_t now)
         m->samples = more;
         m->cap_samples = cap;
     }
-    m->samples[m->n_samples++] = (struct wr_sample){seconds(now - m->started_us), m->cores, m->pss_kb};
+    m->samples[m->n_samples++] =
+        (struct wr_sample){seconds_from_us(now - m->started_us), m->cores, m->pss_kb};
     return true;
 }
 
@@ -88,7 +89,7 @@ bool wr_meter_sample(struct wr_meter *m)
     m->cores = (double)used.total / 1000 / (double)(now - m->sampled_us);
     m->last = cpu;
     m->sampled_us = now;
-    if (now >= m->dear_us && !sample_threads_and_memory(m))
+    if (now >= m->full_sample_us && !sample_threads_and_memory(m))
         return false;
     m->peak_kb = fmax(m->peak_kb, m->pss_kb);
     return append_sample(m, now);
@@ -118,14 +119,14 @@ static void measure_client(struct wr_meter *m, const struct wr_child *client, st
     }
     out->client.user_us = (double)u->ru_utime.tv_sec * 1e6 + (double)u->ru_utime.tv_usec;
     out->client.system_us = (double)u->ru_stime.tv_sec * 1e6 + (double)u->ru_stime.tv_usec;
-    /* It runs where wr does. */
+    /* the client inherits wr's affinity mask */
     unsigned allowed = sched_getaffinity(0, sizeof cores, &cores) == 0 ? (unsigned)CPU_COUNT(&cores) : 0;
     wr_load_compute(&out->client, out->wall_s, allowed, active);
     out->client.waited = m->client_s > 0 ? fmin(waited_s / m->client_s / out->client.cores, 1) : 0;
 }
 
-/* The group knows the time of processes that started and ended between two looks, but not their switches. */
-static bool is_cpu_complete(struct wr_meter *m, const struct wr_cpu *used)
+/* The cgroup includes the CPU time of processes that no sample saw, but not their context switches. */
+static bool has_seen_most_cpu(struct wr_meter *m, const struct wr_cpu *used)
 {
     struct wr_cpu now;
     if (!m->server->cgroup)
@@ -146,18 +147,18 @@ bool wr_meter_stop(struct wr_meter *m, const struct wr_child *client, struct wr_
     struct wr_cpu used = wr_cpu_diff(&cpu, &m->at_start);
     if (!wr_process_tree_add_descendants(m->server))
         return false;
-    if (!m->server->cgroup) { /* they came since the last look, and nothing of theirs is in there */
+    if (!m->server->cgroup) { /* processes since the last sample are not yet in `used` */
         struct wr_cpu more;
         wr_process_tree_read_new_cpu(m->server, &more);
         wr_cpu_add(&used, &more);
     }
-    if (!sample_threads_and_memory(m)) /* its memory is none under load any more, and no sample */
+    if (!sample_threads_and_memory(m)) /* the memory after the load is not recorded as a sample */
         return false;
-    out->wall_s = seconds(client->ended_us - client->started_us);
+    out->wall_s = seconds_from_us(client->ended_us - client->started_us);
     wr_cpu_split(&used, &out->server.user_us, &out->server.system_us);
     measure_server(m, out);
     measure_client(m, client, out);
-    if (is_cpu_complete(m, &used)) {
+    if (has_seen_most_cpu(m, &used)) {
         struct wr_switches s = wr_process_tree_context_switches(m->server);
         out->voluntary = difference_or_zero(s.voluntary, m->switches.voluntary);
         out->involuntary = difference_or_zero(s.involuntary, m->switches.involuntary);

@@ -136,7 +136,7 @@ static double get_client_cores(const struct wr_measurement *s)
     return s->client.cores;
 }
 
-static const struct wr_metric FIELDS[] = {
+static const struct wr_metric METRICS[] = {
     {"seconds", get_seconds, 6},
     {"requests", get_requests, 0},
     {"rate", wr_metric_rate, 3},
@@ -169,5 +169,5 @@ static const struct wr_metric FIELDS[] = {
 
 const struct wr_metric *wr_metric_all(void)
 {
-    return FIELDS;
+    return METRICS;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The numbers of a shot by name, for all that writes them. */
+/* The metrics of a shot by name, for all output formats. */
 #ifndef WR_METRIC_H
 #define WR_METRIC_H
 
@@ -11,7 +11,7 @@ struct wr_metric {
     int decimals;
 };
 
-/* All, up to one without a name. */
+/* Returns all metrics; the last entry has no name. */
 const struct wr_metric *wr_metric_all(void);
 
 double wr_metric_rate(const struct wr_measurement *s);

@@ -100,13 +100,13 @@ static const struct option NAMES[] = {
     {NULL, 0, NULL, 0},
 };
 
-struct parsing {
+struct option_parser {
     struct wr_options *out;
     uint64_t from, last, step;
     bool has_server;
 };
 
-static bool read_server(struct parsing *p, enum wr_find_by by)
+static bool select_server_by(struct option_parser *p, enum wr_find_by by)
 {
     struct wr_options *o = p->out;
     if (o->names_server && (o->server.by != by || by != WR_FIND_BY_PID))
@@ -116,11 +116,11 @@ static bool read_server(struct parsing *p, enum wr_find_by by)
     return true;
 }
 
-static bool read_pid(struct parsing *p, const char *text)
+static bool parse_pid(struct option_parser *p, const char *text)
 {
     struct wr_find *server = &p->out->server;
     uint64_t pid;
-    if (!read_server(p, WR_FIND_BY_PID) ||
+    if (!select_server_by(p, WR_FIND_BY_PID) ||
         !load_option_number(wr_message_error, "--pid", text, 1, INT_MAX, &pid))
         return false;
     if (server->n_pids == WR_FIND_PIDS_MAX)
@@ -129,10 +129,10 @@ static bool read_pid(struct parsing *p, const char *text)
     return true;
 }
 
-static bool read_port(struct parsing *p, const char *text)
+static bool parse_port(struct option_parser *p, const char *text)
 {
     uint64_t port;
-    if (!read_server(p, WR_FIND_BY_PORT) ||
+    if (!select_server_by(p, WR_FIND_BY_PORT) ||
         !load_option_number(wr_message_error, "--port", text, 1, 65535, &port))
         return false;
     p->out->server.port = (unsigned)port;
@@ -147,7 +147,7 @@ static bool add_step(struct wr_options *o, uint64_t step)
     return true;
 }
 
-static bool read_steps(struct wr_options *o, const char *text)
+static bool parse_steps(struct wr_options *o, const char *text)
 {
     o->n_steps = 0;
     for (mk_str rest = mk_str_from_c(text); rest.p;) {
@@ -161,8 +161,8 @@ static bool read_steps(struct wr_options *o, const char *text)
     return true;
 }
 
-/* "2" or "1.5s" */
-static bool read_warm_up(struct wr_options *o, const char *text)
+/* "2" (shots) or "1.5s" */
+static bool parse_warm_up(struct wr_options *o, const char *text)
 {
     char *end;
     double seconds = strtod(text, &end);
@@ -178,14 +178,14 @@ static bool read_warm_up(struct wr_options *o, const char *text)
     return true;
 }
 
-static bool read_cores(struct wr_options *o, const char *text)
+static bool parse_client_cores(struct wr_options *o, const char *text)
 {
     o->has_client_cores = true;
     return wr_proc_parse_cores(mk_str_from_c(text), &o->client_cores) ||
            wr_message_error("--client-cores expects cores such as 1 or 2-3, not \"%s\"", text);
 }
 
-static bool read_count(struct parsing *p, int letter, const char *text)
+static bool parse_number_option(struct option_parser *p, int letter, const char *text)
 {
     struct wr_options *o = p->out;
     uint64_t n;
@@ -216,8 +216,8 @@ static bool read_count(struct parsing *p, int letter, const char *text)
     }
 }
 
-/* Its file may follow as a word of its own when it cannot be the client's name. */
-static void read_json(struct wr_options *o, int argc, char **argv)
+/* The next word is the file of --json only if a "--" follows it; otherwise it may be the client. */
+static void parse_json_option(struct wr_options *o, int argc, char **argv)
 {
     o->json = optarg ? optarg : "-";
     if (optarg || optind >= argc || (argv[optind][0] == '-' && argv[optind][1]))
@@ -229,7 +229,7 @@ static void read_json(struct wr_options *o, int argc, char **argv)
         }
 }
 
-static void read_flag(struct wr_options *o, int letter)
+static void set_flag(struct wr_options *o, int letter)
 {
     switch (letter) {
     case SYSCALLS:
@@ -253,26 +253,26 @@ static void read_flag(struct wr_options *o, int letter)
     }
 }
 
-static bool read_option(struct parsing *p, int letter)
+static bool parse_option(struct option_parser *p, int letter)
 {
     struct wr_options *o = p->out;
     switch (letter) {
     case 'p':
-        return read_pid(p, optarg);
+        return parse_pid(p, optarg);
     case PORT:
-        return read_port(p, optarg);
+        return parse_port(p, optarg);
     case NAME:
         o->server.name = optarg;
-        return read_server(p, WR_FIND_BY_NAME);
+        return select_server_by(p, WR_FIND_BY_NAME);
     case CGROUP:
         o->server.cgroup = optarg;
         return true;
     case STEPS:
-        return read_steps(o, optarg);
+        return parse_steps(o, optarg);
     case WARM_UP:
-        return read_warm_up(o, optarg);
+        return parse_warm_up(o, optarg);
     case CLIENT_CORES:
-        return read_cores(o, optarg);
+        return parse_client_cores(o, optarg);
     case STATUS:
         return load_option_status(wr_message_error, optarg, &o->expected);
     case LENGTH:
@@ -292,14 +292,14 @@ static bool read_option(struct parsing *p, int letter)
     case 'r':
     case INTERVAL:
     case LIMIT:
-        return read_count(p, letter, optarg);
+        return parse_number_option(p, letter, optarg);
     default:
-        read_flag(o, letter);
+        set_flag(o, letter);
         return true;
     }
 }
 
-static bool check_options(struct parsing *p, int argc, char **argv)
+static bool finish_options(struct option_parser *p, int argc, char **argv)
 {
     struct wr_options *o = p->out;
     if ((p->from || p->last || p->step) && o->n_steps)
@@ -332,7 +332,7 @@ static bool report_bad_option(char *const *argv, int letter)
 
 bool wr_options_parse(int argc, char **argv, struct wr_options *out)
 {
-    struct parsing p = {.out = out};
+    struct option_parser p = {.out = out};
     int letter;
     *out = (struct wr_options){.shots = 1,
                                .interval_us = 100000,
@@ -340,14 +340,14 @@ bool wr_options_parse(int argc, char **argv, struct wr_options *out)
                                .requests = 500000,
                                .server = {.n_pids = 0}};
     opterr = 0;
-    optind = 0; /* start over, for tests too */
+    optind = 0; /* restarts the parser for unit tests */
     while ((letter = getopt_long(argc, argv, "+:p:c:l:s:n:r:kqvh", NAMES, NULL)) != -1) {
         if (letter == ':' || letter == '?')
             return report_bad_option(argv, letter);
         if (letter == JSON)
-            read_json(out, argc, argv);
-        else if (!read_option(&p, letter))
+            parse_json_option(out, argc, argv);
+        else if (!parse_option(&p, letter))
             return false;
     }
-    return out->help || out->version || check_options(&p, argc, argv);
+    return out->help || out->version || finish_options(&p, argc, argv);
 }

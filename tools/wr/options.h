@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line. */
+/* Parses the command line. */
 #ifndef WR_OPTIONS_H
 #define WR_OPTIONS_H
 
@@ -10,8 +10,8 @@ enum { WR_OPTIONS_STEPS_MAX = 1000, WR_OPTIONS_SHOTS_MAX = 1000 };
 
 struct wr_options {
     struct wr_find server;
-    bool names_server;                    /* else the URL's port does */
-    unsigned steps[WR_OPTIONS_STEPS_MAX]; /* concurrencies; without any, the command's own */
+    bool names_server;                    /* false: the port of the URL selects the server */
+    unsigned steps[WR_OPTIONS_STEPS_MAX]; /* concurrency of each step; none: as in the command */
     size_t n_steps;
     unsigned shots;
     unsigned warm_up_shots;
@@ -22,14 +22,14 @@ struct wr_options {
     bool counts_syscalls;
     struct load_expected expected;
     bool unchecked;
-    const char *url;        /* NULL: the one in the command */
-    const char *csv, *json; /* files; json "-" is the standard output */
-    uint64_t requests;      /* of the first form */
+    const char *url;        /* URL to check; NULL: the one in the command */
+    const char *csv, *json; /* file names; `json` "-" is standard output */
+    uint64_t requests;      /* of the first wr's syntax */
     bool keep_alive, quiet, help, version;
     char **command; /* NULL-terminated */
 };
 
-/* False: it was wrong, and the reason was reported. */
+/* On an invalid command line, prints a message and returns false. */
 bool wr_options_parse(int argc, char **argv, struct wr_options *out) MK_MUST_USE;
 extern const char wr_options_help[];
 

@@ -3,10 +3,10 @@
 
 #include "base/num.h"
 
-/* The fields of stat behind the name; the manual counts from 1, and the state is its third. */
+/* Field numbers as in proc_pid_stat(5); the state is the first field after the name. */
 enum { STATE = 3, PARENT = 4, USER = 14, SYSTEM, WAITED_USER, WAITED_SYSTEM, START = 22 };
 
-static bool read_fields(mk_str rest, struct wr_stat *out)
+static bool parse_stat_fields(mk_str rest, struct wr_stat *out)
 {
     uint64_t parent;
     for (int i = STATE; i <= START; i++) {
@@ -48,7 +48,7 @@ bool wr_stat_parse(mk_str text, struct wr_stat *out)
     out->name[len] = '\0';
     text = mk_str_skip(text, close + 1);
     size_t end = mk_str_find(text, '\n');
-    return read_fields(end == MK_STR_NONE ? text : mk_str_first(text, end), out);
+    return parse_stat_fields(end == MK_STR_NONE ? text : mk_str_first(text, end), out);
 }
 
 bool wr_stat_is_dead(const struct wr_stat *s)
@@ -110,8 +110,8 @@ static bool parse_hex(mk_str s, uint64_t *out)
     return s.len > 0;
 }
 
-/* "0100007F:1F90": each 4 bytes of the address as the number that they are in memory. */
-static bool parse_local(mk_str word, struct mk_sockaddr *out)
+/* "0100007F:1F90": each 32-bit word of the address, printed as a number in host byte order. */
+static bool parse_local_address(mk_str word, struct mk_sockaddr *out)
 {
     enum { DIGITS = 8 };
     uint32_t parts[4];
@@ -140,7 +140,7 @@ bool wr_proc_parse_listener(mk_str line, unsigned port, struct wr_listener *out)
     *out = (struct wr_listener){.inode = 0};
     for (unsigned i = 0; i <= INODE; i++) {
         mk_str word = mk_str_word(&line);
-        if (i == LOCAL && (!parse_local(word, &out->at) || mk_sockaddr_port(&out->at) != port))
+        if (i == LOCAL && (!parse_local_address(word, &out->at) || mk_sockaddr_port(&out->at) != port))
             return false;
         if (i == STATE_AT && (!parse_hex(word, &number) || number != LISTENING))
             return false;
@@ -150,8 +150,8 @@ bool wr_proc_parse_listener(mk_str line, unsigned port, struct wr_listener *out)
     return true;
 }
 
-/* A blank in a path is written as \040 there. */
-static void unescape(mk_str s, struct mk_buf *out)
+/* Spaces in a path are escaped as \040. */
+static void unescape_mount_path(mk_str s, struct mk_buf *out)
 {
     for (size_t i = 0; i < s.len; i++) {
         bool octal = s.p[i] == '\\' && i + 3 < s.len;
@@ -174,7 +174,7 @@ bool wr_proc_parse_mount(mk_str mounts, mk_str type, struct mk_buf *out)
         mk_str path = mk_str_word(&line);
         if (!mk_str_eq(mk_str_word(&line), type))
             continue;
-        unescape(path, out);
+        unescape_mount_path(path, out);
         return !out->failed;
     }
     return false;

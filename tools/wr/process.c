@@ -31,7 +31,7 @@ void wr_cpu_split(const struct wr_cpu *cpu, double *user_us, double *system_us)
     *user_us = total - *system_us;
 }
 
-static uint64_t ns_of_ticks(uint64_t ticks)
+static uint64_t ticks_to_ns(uint64_t ticks)
 {
     static uint64_t ns;
     if (ns == 0) {
@@ -43,14 +43,14 @@ static uint64_t ns_of_ticks(uint64_t ticks)
 
 static struct wr_cpu cpu_from_ticks(uint64_t user, uint64_t system)
 {
-    return (struct wr_cpu){ns_of_ticks(user + system), ns_of_ticks(user), ns_of_ticks(system)};
+    return (struct wr_cpu){ticks_to_ns(user + system), ticks_to_ns(user), ticks_to_ns(system)};
 }
 
-/* The processor time clocks of another process, as clock_getcpuclockid(3) makes them; it knows only the last.
- */
-enum { CLOCK_OF_TICKS, CLOCK_OF_USER_TICKS, CLOCK_OF_RUN };
+/* CPU clock types of other processes, as the kernel encodes them in a clockid_t; clock_getcpuclockid(3)
+ * supports only the last one. */
+enum { CPUCLOCK_PROF, CPUCLOCK_VIRT, CPUCLOCK_SCHED };
 
-static bool read_clock(pid_t pid, int which, uint64_t *ns)
+static bool read_cpu_clock(pid_t pid, int which, uint64_t *ns)
 {
     struct timespec t;
     clockid_t clock = (clockid_t)(~(unsigned)pid << 3 | (unsigned)which);
@@ -60,13 +60,13 @@ static bool read_clock(pid_t pid, int which, uint64_t *ns)
     return true;
 }
 
-/* With threads that ended, to the nanosecond. The split into user and system time is in ticks: as finely as
- * the kernel has it, not rounded to the hundredths of stat. */
-static bool read_clocks(pid_t pid, struct wr_cpu *out)
+/* Reads CPU time in ns, including exited threads. The user/system split has tick resolution, but is not
+ * rounded to 10 ms as in stat. */
+static bool read_cpu_clocks(pid_t pid, struct wr_cpu *out)
 {
     uint64_t ticks, user;
-    if (!read_clock(pid, CLOCK_OF_USER_TICKS, &user) || !read_clock(pid, CLOCK_OF_TICKS, &ticks) ||
-        !read_clock(pid, CLOCK_OF_RUN, &out->total))
+    if (!read_cpu_clock(pid, CPUCLOCK_VIRT, &user) || !read_cpu_clock(pid, CPUCLOCK_PROF, &ticks) ||
+        !read_cpu_clock(pid, CPUCLOCK_SCHED, &out->total))
         return false;
     out->user = user;
     out->system = saturating_sub(ticks, user);
@@ -103,14 +103,14 @@ void wr_process_read_cpu(struct wr_process *p)
     p->parent = s.parent;
     p->is_dead = wr_stat_is_dead(&s);
     p->waited = cpu_from_ticks(s.waited_user, s.waited_system);
-    if (!read_clocks(p->pid, &self))
+    if (!read_cpu_clocks(p->pid, &self))
         self = cpu_from_ticks(s.user, s.system);
-    /* It may have ended since, and its last threads with it. */
+    /* if the process exited since, the clock lacks its last threads */
     if (self.total >= p->self.total)
         p->self = self;
 }
 
-static struct wr_thread *find_thread(struct wr_process *p, pid_t tid)
+static struct wr_thread *find_or_add_thread(struct wr_process *p, pid_t tid)
 {
     for (size_t i = 0; i < p->n_threads; i++)
         if (p->threads[i].tid == tid)
@@ -133,10 +133,10 @@ static void add_switches(struct wr_switches *to, const struct wr_switches *what)
     to->involuntary += what->involuntary;
 }
 
-static void read_thread(struct wr_process *p, struct wr_thread *t)
+static void read_thread_stats(struct wr_process *p, struct wr_thread *t)
 {
-    char room[4096];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buf[4096];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     struct wr_switches now;
     struct wr_schedstat run;
     if (wr_procfile_read(&text, "/proc/%d/task/%d/status", (int)p->pid, (int)t->tid) != 0 ||
@@ -144,7 +144,7 @@ static void read_thread(struct wr_process *p, struct wr_thread *t)
         !wr_proc_parse_number(mk_buf_str(&text), MK_STR("nonvoluntary_ctxt_switches"), &now.involuntary))
         return;
     t->seen = true;
-    if (now.voluntary < t->switches.voluntary) { /* another thread with the same number */
+    if (now.voluntary < t->switches.voluntary) { /* the tid was reused by another thread */
         add_switches(&p->switches_ended, &t->switches);
         t->run_at_start = (struct wr_schedstat){0, 0};
     }
@@ -172,13 +172,13 @@ bool wr_process_read_threads(struct wr_process *p)
     DIR *folder = wr_procfile_folder("/proc/%d/task", (int)p->pid);
     bool good = true;
     if (!folder)
-        return true; /* gone: what was seen last counts */
+        return true; /* the process exited: keep the last values */
     for (size_t i = 0; i < p->n_threads; i++)
         p->threads[i].seen = false;
     while (good && wr_procfile_next(folder, &tid)) {
-        struct wr_thread *t = find_thread(p, tid);
+        struct wr_thread *t = find_or_add_thread(p, tid);
         if (t)
-            read_thread(p, t);
+            read_thread_stats(p, t);
         good = t != NULL;
     }
     (void)closedir(folder);
@@ -189,8 +189,8 @@ bool wr_process_read_threads(struct wr_process *p)
 
 void wr_process_read_memory(struct wr_process *p)
 {
-    char room[4096];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buf[4096];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     uint64_t kb;
     if (wr_procfile_read(&text, "/proc/%d/status", (int)p->pid) == 0 &&
         wr_proc_parse_number(mk_buf_str(&text), MK_STR("VmHWM"), &kb))
@@ -201,7 +201,8 @@ void wr_process_read_memory(struct wr_process *p)
     if (p->pss_is_known)
         p->pss_kb = kb;
     else {
-        wr_process_read_cpu(p); /* is it ending, or may we not look? */
+        wr_process_read_cpu(
+            p); /* updates is_gone: an unreadable file means an exit or a lack of permission */
         if (had)
             p->pss_kb = 0;
     }

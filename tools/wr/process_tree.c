@@ -54,17 +54,17 @@ bool wr_process_tree_add(struct wr_process_tree *f, pid_t pid)
     return true;
 }
 
-static bool add_process_of_cgroup(void *family, pid_t pid)
+static bool add_unless_own_pid(void *tree, pid_t pid)
 {
-    return pid == getpid() || wr_process_tree_add(family, pid);
+    return pid == getpid() || wr_process_tree_add(tree, pid);
 }
 
-/* The content of a file `children`. */
-static bool add_list(struct wr_process_tree *f, mk_str list)
+/* Parses a /proc file `children`. */
+static bool add_pid_list(struct wr_process_tree *f, mk_str list)
 {
     for (mk_str word; (word = mk_str_word(&list)).len;) {
         uint64_t pid;
-        if (mk_num_parse(word, &pid) && pid <= INT_MAX && !add_process_of_cgroup(f, (pid_t)pid))
+        if (mk_num_parse(word, &pid) && pid <= INT_MAX && !add_unless_own_pid(f, (pid_t)pid))
             return false;
     }
     return true;
@@ -78,16 +78,15 @@ static bool add_children(struct wr_process_tree *f, pid_t pid)
     pid_t tid;
     while (good && folder && wr_procfile_next(folder, &tid))
         good = wr_procfile_read(&text, "/proc/%d/task/%d/children", (int)pid, (int)tid) != -ENOMEM &&
-               add_list(f, mk_buf_str(&text));
+               add_pid_list(f, mk_buf_str(&text));
     if (folder)
         (void)closedir(folder);
     mk_buf_free(&text);
     return good;
 }
 
-/* For kernels without the files `children`: looks at every process that there is, until there is nothing new.
- */
-static bool add_by_parents(struct wr_process_tree *f)
+/* For kernels without `children` files: scans all processes until no new one is found. */
+static bool add_descendants_by_ppid(struct wr_process_tree *f)
 {
     for (size_t before = f->n + 1; before != f->n;) {
         before = f->n;
@@ -97,7 +96,7 @@ static bool add_by_parents(struct wr_process_tree *f)
         while (good && folder && wr_procfile_next(folder, &pid)) {
             struct wr_stat s;
             if (wr_procfile_stat(pid, &s) && wr_process_tree_find(f, s.parent))
-                good = add_process_of_cgroup(f, pid);
+                good = add_unless_own_pid(f, pid);
         }
         if (folder)
             (void)closedir(folder);
@@ -111,8 +110,8 @@ static bool has_children_files(void)
 {
     static int known;
     if (known == 0) {
-        char room[4096];
-        struct mk_buf text = mk_buf_fixed(room, sizeof room);
+        char buf[4096];
+        struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
         known =
             wr_procfile_read(&text, "/proc/%d/task/%d/children", (int)getpid(), (int)getpid()) == 0 ? 1 : -1;
     }
@@ -121,13 +120,13 @@ static bool has_children_files(void)
 
 bool wr_process_tree_add_descendants(struct wr_process_tree *f)
 {
-    if (f->cgroup) { /* groups below it come and go: what can be read is all there is */
-        mk_err e = wr_cgroup_each(f->cgroup, add_process_of_cgroup, f);
+    if (f->cgroup) { /* child cgroups may vanish meanwhile: unreadable ones are skipped */
+        mk_err e = wr_cgroup_each(f->cgroup, add_unless_own_pid, f);
         return e != -ECANCELED && e != -ENOMEM;
     }
     if (!has_children_files())
-        return add_by_parents(f);
-    /* One that is found may be put before others; so all are asked again until there is nothing new. */
+        return add_descendants_by_ppid(f);
+    /* New processes are inserted in order of age, so scan until no new one is found. */
     for (size_t before = f->n + 1; before != f->n;) {
         before = f->n;
         for (size_t i = 0; i < f->n; i++)
@@ -151,30 +150,30 @@ const struct wr_process *wr_process_tree_find_dead_root(const struct wr_process_
     return NULL;
 }
 
-struct alone {
-    struct wr_process_tree *family;
+struct member_count {
+    struct wr_process_tree *tree;
     size_t n;
 };
 
-static bool is_tree_member(void *data, pid_t pid)
+static bool count_tree_member(void *data, pid_t pid)
 {
-    struct alone *a = data;
+    struct member_count *a = data;
     a->n++;
-    return wr_process_tree_find(a->family, pid) != NULL;
+    return wr_process_tree_find(a->tree, pid) != NULL;
 }
 
-/* -ECANCELED: it is not. */
-static mk_err is_alone_in_cgroup(struct wr_process_tree *f, const char *path)
+/* Returns -ECANCELED if the cgroup contains other processes. */
+static mk_err check_owns_cgroup(struct wr_process_tree *f, const char *path)
 {
-    enum { TRIES = 3 }; /* a child may be born between two looks */
+    enum { TRIES = 3 }; /* processes may start and exit between the scans */
     mk_err e = -ECANCELED;
     for (int i = 0; e == -ECANCELED && i < TRIES; i++) {
-        struct alone a = {f, 0};
+        struct member_count a = {f, 0};
         struct wr_cpu cpu;
-        wr_process_tree_read_process_cpu(f, &cpu); /* removes those that are gone */
+        wr_process_tree_read_process_cpu(f, &cpu); /* removes exited processes */
         if (!wr_process_tree_add_descendants(f))
             return -ENOMEM;
-        e = wr_cgroup_each(path, is_tree_member, &a);
+        e = wr_cgroup_each(path, count_tree_member, &a);
         if (!e && a.n != f->n)
             e = -ECANCELED;
     }
@@ -187,7 +186,7 @@ bool wr_process_tree_use_own_cgroup(struct wr_process_tree *f)
     struct wr_cpu cpu;
     mk_err e = f->n ? wr_cgroup_find(f->all[0].pid, &path) : -ENOENT;
     if (!e)
-        e = wr_cgroup_read_cpu(path.p, &cpu) ? is_alone_in_cgroup(f, path.p) : -ENOENT;
+        e = wr_cgroup_read_cpu(path.p, &cpu) ? check_owns_cgroup(f, path.p) : -ENOENT;
     if (e)
         mk_buf_free(&path);
     else
@@ -195,19 +194,19 @@ bool wr_process_tree_use_own_cgroup(struct wr_process_tree *f)
     return e != -ENOMEM;
 }
 
-struct within {
-    struct wr_process_tree *family;
-    size_t n_roots; /* of the family, seen in there */
-    bool has_stranger;
+struct cgroup_check {
+    struct wr_process_tree *tree;
+    size_t n_roots; /* roots of the tree found in the cgroup */
+    bool has_foreign_process;
 };
 
-static bool check_cgroup_member(void *data, pid_t pid)
+static bool note_cgroup_member(void *data, pid_t pid)
 {
     enum { INIT = 1 };
-    struct within *w = data;
-    const struct wr_process *p = wr_process_tree_find(w->family, pid);
+    struct cgroup_check *w = data;
+    const struct wr_process *p = wr_process_tree_find(w->tree, pid);
     w->n_roots += p && p->is_root;
-    w->has_stranger |= pid == getpid() || (pid == INIT && !p);
+    w->has_foreign_process |= pid == getpid() || (pid == INIT && !p);
     return true;
 }
 
@@ -219,14 +218,14 @@ static size_t count_roots(const struct wr_process_tree *f)
     return n;
 }
 
-static const char *cgroup_problem(struct wr_process_tree *f, const char *path)
+static const char *cgroup_error(struct wr_process_tree *f, const char *path)
 {
-    struct within w = {.family = f};
+    struct cgroup_check w = {.tree = f};
     struct wr_cpu cpu;
-    if (!wr_cgroup_read_cpu(path, &cpu) || wr_cgroup_each(path, check_cgroup_member, &w) != 0)
+    if (!wr_cgroup_read_cpu(path, &cpu) || wr_cgroup_each(path, note_cgroup_member, &w) != 0)
         return "--cgroup expects the folder of a version 2 control group that counts processor time, such as "
                "one below /sys/fs/cgroup";
-    if (w.has_stranger)
+    if (w.has_foreign_process)
         return "that control group also contains wr itself or process 1, so it counts more than the server: "
                "give the server its own group";
     if (w.n_roots < count_roots(f))
@@ -241,10 +240,10 @@ const char *wr_process_tree_use_cgroup(struct wr_process_tree *f, const char *fo
     struct mk_buf path = mk_buf_growing(1 << 16);
     mk_buf_add(&path, mk_str_from_c(folder));
     mk_buf_add_char(&path, '\0');
-    const char *fault = path.failed ? "out of memory" : cgroup_problem(f, path.p);
-    if (fault) {
+    const char *error = path.failed ? "out of memory" : cgroup_error(f, path.p);
+    if (error) {
         mk_buf_free(&path);
-        return fault;
+        return error;
     }
     f->cgroup = path.p;
     return wr_process_tree_add_descendants(f) ? NULL : "out of memory";
@@ -257,7 +256,8 @@ static void remove_ended_process(struct wr_process_tree *f, size_t at)
     struct wr_cpu used = p.self, lost = wr_process_unreaped_cpu(&p);
     wr_cpu_add(&used, &p.waited);
     wr_cpu_add(&used, &lost);
-    /* The process that waits for it gets its time; the parent's own numbers show whether it did. */
+    /* The kernel credits the CPU time to the parent that reaps the process; unreaped_cpu() shows whether it
+     * did. */
     wr_cpu_add(parent ? &parent->vanished : &f->lost, &used);
     struct wr_switches switches = wr_process_switches(&p);
     f->ended.voluntary += switches.voluntary;
@@ -270,13 +270,14 @@ static void remove_ended_process(struct wr_process_tree *f, size_t at)
 
 void wr_process_tree_read_process_cpu(struct wr_process_tree *f, struct wr_cpu *sum)
 {
-    /* Parents first: a child that ends meanwhile is then in neither, not in both. */
+    /* Parents first: if a child is reaped meanwhile, its time is missing from the sum rather than counted
+     * twice. */
     for (size_t i = 0; i < f->n; i++)
         if (!f->all[i].is_gone) {
             wr_process_read_cpu(&f->all[i]);
             f->all[i].is_new = false;
         }
-    for (size_t i = f->n; i-- > 0;) /* roots stay, so that it can be said that they ended */
+    for (size_t i = f->n; i-- > 0;) /* roots are kept, so that wr can report their exit */
         if (f->all[i].is_gone && !f->all[i].is_root)
             remove_ended_process(f, i);
     *sum = f->lost;
@@ -306,7 +307,7 @@ void wr_process_tree_read_cpu(struct wr_process_tree *f, struct wr_cpu *sum)
     else if (wr_cgroup_read_cpu(f->cgroup, sum))
         f->cgroup_cpu = *sum;
     else
-        *sum = f->cgroup_cpu; /* the group went with its last process */
+        *sum = f->cgroup_cpu; /* the cgroup was removed with its last process */
 }
 
 bool wr_process_tree_read_threads(struct wr_process_tree *f)

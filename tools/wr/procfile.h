@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading what is below /proc of one process, or of one of its threads. */
+/* Reads /proc files of a process or thread. */
 #ifndef WR_PROCFILE_H
 #define WR_PROCFILE_H
 
@@ -10,14 +10,14 @@
 
 enum { WR_PROCFILE_MAX = 16 << 20 };
 
-/* The whole of the file in place of what `out` held; empty when there is an error. The text may end at a NUL,
- * as cmdline. */
+/* Replaces the content of `out` with the file; empty on error. Some files, such as cmdline, end with a
+ * NUL. */
 mk_err wr_procfile_read(struct mk_buf *out, const char *fmt, ...) MK_PRINTF(2, 3) MK_MUST_USE;
-/* NULL when there is no such folder. */
+/* Returns NULL if the directory does not exist. */
 DIR *wr_procfile_folder(const char *fmt, ...) MK_PRINTF(1, 2);
-/* The next entry that is a number; false at the end. */
+/* Gets the next numeric entry; false at the end. */
 bool wr_procfile_next(DIR *folder, pid_t *number);
-/* False when there is no such process (any more). */
+/* Returns false if the process does not exist. */
 bool wr_procfile_stat(pid_t pid, struct wr_stat *out) MK_MUST_USE;
 
 #endif

@@ -34,7 +34,7 @@ static int connect_to(const struct load_url *url, const char **why)
     return fd;
 }
 
-/* A server that hangs up is no reason to end by a signal. */
+/* MSG_NOSIGNAL: a connection closed by the server must not kill wr. */
 static mk_err send_all(int fd, mk_str text)
 {
     while (text.len) {
@@ -71,10 +71,10 @@ static enum mk_response_parser_event parse_response_bytes(struct mk_response_par
     return step;
 }
 
-/* NULL, or why there is no whole one. */
+/* Returns NULL, or why there is no complete response. */
 static const char *receive_response(int fd, struct mk_response_parser *r, struct mk_sha1 *sum)
 {
-    static char room[1 << 16];
+    static char buf[1 << 16];
     enum mk_response_parser_event step = MK_RESPONSE_PARSER_MORE;
     uint64_t until = mk_clock_us() + (uint64_t)DEADLINE_S * 1000000;
     while (step == MK_RESPONSE_PARSER_MORE) {
@@ -85,8 +85,8 @@ static const char *receive_response(int fd, struct mk_response_parser *r, struct
             continue;
         if (ready <= 0)
             return "it does not arrive, or is incomplete, within half a minute";
-        ssize_t n = read(fd, room, sizeof room);
-        step = n > 0 ? parse_response_bytes(r, sum, mk_str_of(room, (size_t)n)) : mk_response_parser_eof(r);
+        ssize_t n = read(fd, buf, sizeof buf);
+        step = n > 0 ? parse_response_bytes(r, sum, mk_str_of(buf, (size_t)n)) : mk_response_parser_eof(r);
     }
     return r->problem;
 }
@@ -133,15 +133,16 @@ static bool run_curl_child(struct wr_child *curl, char **argv, mk_str url)
                            "--unchecked"
                          : "cannot check %.*s: curl does not start: %s",
             MK_STR_ARG(url), mk_err_text(e));
-    enum wr_child_event news = wr_child_wait(curl, mk_clock_us() + (uint64_t)(DEADLINE_S + 5) * 1000000);
-    if (news != WR_CHILD_ENDED)
+    enum wr_child_event event = wr_child_wait(curl, mk_clock_us() + (uint64_t)(DEADLINE_S + 5) * 1000000);
+    if (event != WR_CHILD_ENDED)
         return wr_message_error("checking %.*s with curl was %s", MK_STR_ARG(url),
-                                news == WR_CHILD_INTERRUPTED ? "interrupted" : "stopped after half a minute");
+                                event == WR_CHILD_INTERRUPTED ? "interrupted"
+                                                              : "stopped after half a minute");
     wr_child_drain(curl);
     return true;
 }
 
-/* It writes the content to its standard output and the status behind its messages. */
+/* curl writes the body to standard output, and the status after its messages to standard error. */
 static bool fetch_with_curl(const struct load_url *url, char *const *fields, struct wr_check_result *out)
 {
     static char words[][32] = {"curl", "-sSk", "--max-time", "30", "-o", "-", "-w", "%{stderr}\n%{http_code}",
@@ -170,13 +171,13 @@ static bool fetch_with_curl(const struct load_url *url, char *const *fields, str
         return false;
     }
     uint64_t status = 0;
-    mk_str said = mk_buf_str(&curl.outputs[1]);
-    size_t last = mk_str_find_last(said, '\n');
+    mk_str messages = mk_buf_str(&curl.outputs[1]);
+    size_t last = mk_str_find_last(messages, '\n');
     bool good = WIFEXITED(curl.status) && WEXITSTATUS(curl.status) == 0 && last != MK_STR_NONE &&
-                mk_num_parse(mk_str_skip(said, last + 1), &status);
+                mk_num_parse(mk_str_skip(messages, last + 1), &status);
     if (!good)
         wr_message("cannot check the response to GET %.*s: %.*s; --unchecked skips the check",
-                   MK_STR_ARG(url->whole), MK_STR_ARG(mk_str_first(said, mk_str_find(said, '\n'))));
+                   MK_STR_ARG(url->whole), MK_STR_ARG(mk_str_first(messages, mk_str_find(messages, '\n'))));
     wr_child_fini(&curl);
     *out = (struct wr_check_result){.status = (unsigned)status, .length = body.length};
     mk_sha1_final(&body.sum, out->sha1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asks the server once, before any load, whether it answers as it should. */
+/* Sends one request before any load and checks the response. */
 #ifndef WR_RESPONSE_CHECK_H
 #define WR_RESPONSE_CHECK_H
 
@@ -12,11 +12,11 @@ struct wr_check_result {
     unsigned char sha1[MK_SHA1_LEN];
 };
 
-/* False, with a message, without an answer or with a different one. `fields`: further lines "Name: value"
- * to send, up to NULL. */
+/* Prints a message and returns false if there is no response or a wrong one. `fields`: additional header
+ * lines "Name: value", NULL-terminated. */
 bool wr_check(const struct load_url *url, char *const *fields, const struct load_expected *expected,
               struct wr_check_result *out) MK_MUST_USE;
-/* Compares, and prints what differs. Without a named status, 200 is expected. */
+/* Prints the first difference. The default status is 200. */
 bool wr_check_compare(const struct wr_check_result *got, const struct load_expected *expected,
                       mk_str url) MK_MUST_USE;
 

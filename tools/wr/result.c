@@ -53,7 +53,7 @@ bool wr_result_validate(struct wr_result *r, const char **why)
     double requests = (double)r->requests;
     if (r->requests < 0)
         return fail_result(r, why, "it does not report the number of responses");
-    if (r->requests == 0) { /* no time of none, whatever a client prints */
+    if (r->requests == 0) { /* without responses there is no latency, whatever the client prints */
         r->latency_us = NO_LATENCY;
         r->rate = r->seconds > 0 ? 0 : WR_UNKNOWN;
     }

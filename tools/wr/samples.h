@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The least, the middle and the most of some numbers. */
+/* Minimum, median and maximum of a series of numbers. */
 #ifndef WR_SAMPLES_H
 #define WR_SAMPLES_H
 
@@ -12,15 +12,14 @@ struct wr_samples {
 };
 
 struct wr_range {
-    double min, median, max; /* -1 each when there are no numbers */
+    double min, median, max; /* -1 each for an empty series */
 };
 
 void wr_samples_init(struct wr_samples *s);
 void wr_samples_fini(struct wr_samples *s);
-/* Numbers below 0 are not known, and passed over. */
+/* Ignores negative numbers, which are unknown. */
 void wr_samples_add(struct wr_samples *s, double number);
-/* Sorts them. The median of an even number of them is the mean of the middle two. Nothing is known of what
- * memory was too short for. */
+/* Sorts the numbers. The median of an even count is the mean of the middle two. All -1 if memory ran out. */
 struct wr_range wr_samples_range(struct wr_samples *s);
 
 #endif

@@ -20,7 +20,7 @@ struct wr_range wr_step_range(const struct wr_step *s, double (*of)(const struct
     return range;
 }
 
-static bool find_url(struct wr_sweep *s, struct load_url *url)
+static bool find_and_parse_url(struct wr_sweep *s, struct load_url *url)
 {
     s->url = s->options->url ? mk_str_from_c(s->options->url) : wr_command_url(s->command.words);
     if (!s->url.p) {
@@ -37,7 +37,7 @@ static bool find_url(struct wr_sweep *s, struct load_url *url)
     return !wrong || wr_message_error("invalid URL: %.*s: %s", MK_STR_ARG(s->url), wrong);
 }
 
-/* Judges by the name alone, without a lookup. */
+/* Decides by the name alone, without DNS. */
 static bool is_local_url(const struct load_url *url)
 {
     mk_str host = mk_str_from_c(url->host);
@@ -89,7 +89,7 @@ bool wr_sweep_init(struct wr_sweep *s, const struct wr_options *o, struct mk_are
     s->steps = mk_arena_zalloc(arena, o->n_steps + 1, sizeof *s->steps);
     if (!s->steps)
         return wr_message_error("out of memory");
-    if (!init_command(s) || !find_url(s, &url) || !find_server(s, &url))
+    if (!init_command(s) || !find_and_parse_url(s, &url) || !find_server(s, &url))
         return false;
     if (o->unchecked)
         return true;
@@ -97,8 +97,8 @@ bool wr_sweep_init(struct wr_sweep *s, const struct wr_options *o, struct mk_are
     return s->was_checked;
 }
 
-/* It may have read its options otherwise than wr did. */
-static bool has_kept_concurrency(const struct wr_sweep *s, unsigned concurrency, const struct wr_result *r)
+/* The client may parse its options differently from wr. */
+static bool check_concurrency(const struct wr_sweep *s, unsigned concurrency, const struct wr_result *r)
 {
     if (!s->options->n_steps || r->connections < 0 || r->connections == (int64_t)concurrency ||
         wr_command_has_placeholder(&s->command))
@@ -159,7 +159,7 @@ static bool run_step(struct wr_sweep *s, unsigned concurrency, struct wr_step *s
         (void)snprintf(title, sizeof title, "%u connections, shot %u of %u", concurrency, i + 1, o->shots);
         step->n++;
         if (!wr_measure_run(&f, &step->shots[i]) ||
-            !has_kept_concurrency(s, concurrency, &step->shots[i].reported))
+            !check_concurrency(s, concurrency, &step->shots[i].reported))
             return false;
     }
     if (o->counts_syscalls && !count_syscalls(&f, step))
@@ -171,10 +171,10 @@ static bool run_step(struct wr_sweep *s, unsigned concurrency, struct wr_step *s
 bool wr_sweep_run(struct wr_sweep *s, const struct wr_sweep_callback *listener)
 {
     const struct wr_options *o = s->options;
-    unsigned own = wr_command_concurrency(&s->command);
+    unsigned command_concurrency = wr_command_concurrency(&s->command);
     for (size_t i = 0; i < (o->n_steps ? o->n_steps : 1); i++) {
         struct wr_step *step = &s->steps[s->n_begun++];
-        if (!run_step(s, o->n_steps ? o->steps[i] : own, step))
+        if (!run_step(s, o->n_steps ? o->steps[i] : command_concurrency, step))
             return false;
         s->n_steps++;
         if (!listener->on_step(listener->data, s, step))

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counting a server's system calls with the kernel's tracepoint, which costs it a little for each. */
+/* Counts a server's system calls with a kernel tracepoint, at a small cost per call. */
 #ifndef WR_SYSCALLS_H
 #define WR_SYSCALLS_H
 
 #include "wr/process_tree.h"
 
 struct wr_syscalls {
-    int *fds; /* one for each thread; children and new threads of it count there too */
+    int *fds; /* one counter per thread, inherited by its child processes and new threads */
     size_t n;
 };
 
-/* NULL, or why they cannot be counted: words that follow "system calls are not counted: ". */
+/* Returns NULL, or why the calls cannot be counted, as the continuation of "cannot count system calls: ". */
 const char *wr_syscalls_start(struct wr_syscalls *s, const struct wr_process_tree *f) MK_MUST_USE;
-/* How many there were. Ends the counting; to be called after each start, whatever it answered. */
+/* Stops counting and returns the number of calls. Call it after each start, even a failed one. */
 uint64_t wr_syscalls_stop(struct wr_syscalls *s);
 
 #endif

@@ -3,17 +3,17 @@
 #include "wr/metric.h"
 #include "wr/report.h"
 
-/* Of a step: the middle of its shots' numbers, or what else is asked for. */
-enum part { MEDIAN, MIN, MAX };
+/* Which value of a step's range a column shows. */
+enum statistic { MEDIAN, MIN, MAX };
 
 struct column {
     const char *title, *unit;
     int width;
     double (*of)(const struct wr_measurement *s);
-    enum part part;
+    enum statistic statistic;
     double scale;
     int decimals;
-    bool only_many; /* not when there is but one shot */
+    bool only_many; /* hidden if there is one shot per step */
 };
 
 static const struct column COLUMNS[] = {
@@ -35,7 +35,7 @@ static const struct column COLUMNS[] = {
     {"client", "busy %", 7, wr_metric_client_busy, MEDIAN, 100, 0, false},
 };
 
-static bool is_shown(const struct wr_sweep *s, const struct column *c)
+static bool is_column_shown(const struct wr_sweep *s, const struct column *c)
 {
     return !c->only_many || s->options->shots > 1;
 }
@@ -78,7 +78,7 @@ static void write_titles(const struct wr_sweep *s, struct mk_buf *out, bool unit
 {
     mk_buf_addf(out, "%11s", units ? "" : "connections");
     for (size_t i = 0; i < MK_LEN(COLUMNS); i++)
-        if (is_shown(s, &COLUMNS[i]))
+        if (is_column_shown(s, &COLUMNS[i]))
             mk_buf_addf(out, " %*s", COLUMNS[i].width, units ? COLUMNS[i].unit : COLUMNS[i].title);
     if (s->options->counts_syscalls)
         mk_buf_addf(out, " %9s", units ? "per req." : "sys.calls");
@@ -110,7 +110,7 @@ static void write_number(struct mk_buf *out, int width, double value, int decima
         mk_buf_addf(out, " %*s", width, "-");
 }
 
-/* The worst of the shots: one in which the client could no more makes the step doubtful. */
+/* One shot limited by the client makes the whole step doubtful. */
 static enum wr_bottleneck worst_bottleneck(const struct wr_step *step)
 {
     enum wr_bottleneck b = WR_BOTTLENECK_NEITHER;
@@ -120,7 +120,7 @@ static enum wr_bottleneck worst_bottleneck(const struct wr_step *step)
     return b;
 }
 
-static bool is_doubted(const struct wr_step *step)
+static bool has_doubtful_shot(const struct wr_step *step)
 {
     for (size_t i = 0; i < step->n; i++)
         if (step->shots[i].reported.doubt)
@@ -137,17 +137,17 @@ void wr_table_write_row(const struct wr_sweep *s, const struct wr_step *step, st
     for (size_t i = 0; i < MK_LEN(COLUMNS); i++) {
         const struct column *c = &COLUMNS[i];
         struct wr_range r = wr_step_range(step, c->of);
-        double value = c->part == MIN ? r.min : c->part == MAX ? r.max : r.median;
-        if (is_shown(s, c))
+        double value = c->statistic == MIN ? r.min : c->statistic == MAX ? r.max : r.median;
+        if (is_column_shown(s, c))
             write_number(out, c->width, wr_is_known(value) ? value * c->scale : value, c->decimals);
     }
     if (s->options->counts_syscalls)
         write_number(out, 9, step->syscalls, 2);
     mk_buf_addf(out, " %s%s\n", wr_bottleneck_word(worst_bottleneck(step)),
-                is_doubted(step) ? ", in doubt" : "");
+                has_doubtful_shot(step) ? ", in doubt" : "");
 }
 
-static void write_part(struct mk_buf *out, uint64_t n, const char *word, const char *end)
+static void write_time_unit(struct mk_buf *out, uint64_t n, const char *word, const char *end)
 {
     mk_buf_addf(out, "%llu %s%s%s", (unsigned long long)n, word, n == 1 ? "" : "s", end);
 }
@@ -157,8 +157,8 @@ void wr_table_write_footer(const struct wr_sweep *s, struct mk_buf *out)
     enum { MINUTE = 60, HOUR = 3600, DAY = 86400 };
     uint64_t seconds = (s->ended_us - s->started_us) / 1000000;
     mk_buf_addf(out, "\nElapsed      ");
-    write_part(out, seconds / DAY, "day", ", ");
-    write_part(out, seconds % DAY / HOUR, "hour", ", ");
-    write_part(out, seconds % HOUR / MINUTE, "minute", ", ");
-    write_part(out, seconds % MINUTE, "second", "\n");
+    write_time_unit(out, seconds / DAY, "day", ", ");
+    write_time_unit(out, seconds % DAY / HOUR, "hour", ", ");
+    write_time_unit(out, seconds % HOUR / MINUTE, "minute", ", ");
+    write_time_unit(out, seconds % MINUTE, "second", "\n");
 }

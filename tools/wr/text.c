@@ -3,10 +3,10 @@
 
 #include <stdlib.h>
 
-enum { NUMBER_LEN = 40 }; /* no client writes longer ones */
+enum { NUMBER_LEN = 40 }; /* longer than any number that clients print */
 
 struct unit {
-    const char *name; /* the longer of two that begin alike comes first */
+    const char *name; /* a name comes before its own prefixes */
     double factor;
 };
 
@@ -36,7 +36,7 @@ static size_t count_digits(mk_str s, size_t from)
     return n;
 }
 
-/* How long the number is that `s` begins with; 0 if it begins with none. */
+/* Returns the length of the number at the start of `s`; 0 if there is none. */
 static size_t number_len(mk_str s, bool fraction, bool exponent)
 {
     size_t len = count_digits(s, 0);
@@ -52,7 +52,7 @@ static size_t number_len(mk_str s, bool fraction, bool exponent)
     return len;
 }
 
-/* `s` is nothing but a number as measured; it is not ended by a NUL, which strtod needs. */
+/* Converts a number of known length: `s` lacks the NUL that strtod needs. */
 static bool convert_number(mk_str s, double *out)
 {
     char text[NUMBER_LEN + 1];
@@ -73,7 +73,7 @@ bool wr_text_parse_number(mk_str text, double *out)
     return len && len == text.len && convert_number(text, out);
 }
 
-static bool read_number(mk_str *s, bool fraction, double *out)
+static bool scan_number(mk_str *s, bool fraction, double *out)
 {
     size_t len = number_len(*s, fraction, false);
     if (len == 0 || !convert_number(mk_str_first(*s, len), out))
@@ -82,10 +82,10 @@ static bool read_number(mk_str *s, bool fraction, double *out)
     return true;
 }
 
-static bool read_quantity(mk_str *s, const struct unit *units, size_t n_units, double *out)
+static bool scan_quantity(mk_str *s, const struct unit *units, size_t n_units, double *out)
 {
     double value;
-    if (!read_number(s, true, &value))
+    if (!scan_number(s, true, &value))
         return false;
     for (size_t i = 0; i < n_units; i++) {
         mk_str name = mk_str_from_c(units[i].name);
@@ -99,17 +99,17 @@ static bool read_quantity(mk_str *s, const struct unit *units, size_t n_units, d
     return false;
 }
 
-static bool read_field(mk_str *s, char kind, double *out)
+static bool scan_conversion(mk_str *s, char conversion, double *out)
 {
-    switch (kind) {
+    switch (conversion) {
     case 'd':
-        return read_number(s, false, out);
+        return scan_number(s, false, out);
     case 'f':
-        return read_number(s, true, out);
+        return scan_number(s, true, out);
     case 't':
-        return read_quantity(s, TIMES, MK_LEN(TIMES), out);
+        return scan_quantity(s, TIMES, MK_LEN(TIMES), out);
     case 'b':
-        return read_quantity(s, SIZES, MK_LEN(SIZES), out);
+        return scan_quantity(s, SIZES, MK_LEN(SIZES), out);
     default:
         return false;
     }
@@ -129,7 +129,7 @@ bool wr_text_scan(mk_str line, const char *pattern, double *out)
         if (*p == ' ') {
             line = skip_blanks(line);
         } else if (*p == '%' && p[1] != '%') {
-            if (!read_field(&line, *++p, out++))
+            if (!scan_conversion(&line, *++p, out++))
                 return false;
         } else {
             p += *p == '%';

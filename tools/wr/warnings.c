@@ -29,28 +29,28 @@ bool wr_warnings_format_bottleneck(const struct wr_step *step, struct mk_buf *ou
     return true;
 }
 
-static void print_bottleneck(const struct wr_step *step)
+static void warn_of_bottleneck(const struct wr_step *step)
 {
-    char room[512] = "";
-    struct mk_buf text = mk_buf_fixed(room, sizeof room - 1);
+    char text_buf[512] = "";
+    struct mk_buf text = mk_buf_fixed(text_buf, sizeof text_buf - 1);
     if (wr_warnings_format_bottleneck(step, &text))
-        wr_message("%s", room);
+        wr_message("%s", text_buf);
 }
 
-/* Wanted nearly all the time, and did not get it. */
-static bool was_load_disturbed(const struct wr_load *l)
+/* The program wanted the CPU nearly all the time, but other programs had it. */
+static bool lacked_cpu(const struct wr_load *l)
 {
     return l->busy < 0.90 && l->busy + l->waited >= 0.95;
 }
 
-static void print_disturbed(const struct wr_step *step)
+static void warn_of_cpu_contention(const struct wr_step *step)
 {
     static bool warned;
     for (size_t i = 0; i < step->n && !warned; i++) {
         const struct wr_measurement *shot = &step->shots[i];
-        bool client = was_load_disturbed(&shot->client);
+        bool client = lacked_cpu(&shot->client);
         const struct wr_load *l = client ? &shot->client : &shot->server;
-        warned = was_load_disturbed(l);
+        warned = lacked_cpu(l);
         if (warned)
             wr_message(
                 "the %s got %.0f %% of its cores and waited for them for %.0f %% of the time: other programs "
@@ -77,7 +77,7 @@ static void warn_of_bad_responses(struct wr_sweep *s, const struct wr_step *step
         "%u connections: %.0f of %.0f responses were errors, so the rate includes error responses; if you "
         "expect them, use --status",
         step->concurrency, bad, all > bad ? all : bad);
-    s->had_bad_answers |= bad * 100 > all; /* more than one in a hundred */
+    s->had_error_responses |= bad * 100 > all; /* over 1 % */
 }
 
 static void warn_of_missing_memory(const struct wr_sweep *s, const struct wr_step *step)
@@ -98,7 +98,7 @@ static void warn_of_missing_memory(const struct wr_sweep *s, const struct wr_ste
     }
 }
 
-static void print_doubtful(const struct wr_step *step)
+static void warn_of_client_doubt(const struct wr_step *step)
 {
     const char *doubt = NULL;
     size_t n = 0;
@@ -112,8 +112,8 @@ static void print_doubtful(const struct wr_step *step)
                    step->n, doubt);
 }
 
-/* Answers of the checked length that do not come to what was received were not those answers. */
-static void warn_if_too_short(const struct wr_sweep *s, const struct wr_step *step)
+/* Fewer bytes than responses times the checked length: the client received other responses. */
+static void warn_of_missing_bytes(const struct wr_sweep *s, const struct wr_step *step)
 {
     for (size_t i = 0; i < step->n; i++) {
         const struct wr_result *r = &step->shots[i].reported;
@@ -132,10 +132,10 @@ static void warn_if_too_short(const struct wr_sweep *s, const struct wr_step *st
 
 void wr_warnings_print(struct wr_sweep *s, const struct wr_step *step)
 {
-    print_bottleneck(step);
-    print_disturbed(step);
-    print_doubtful(step);
+    warn_of_bottleneck(step);
+    warn_of_cpu_contention(step);
+    warn_of_client_doubt(step);
     warn_of_bad_responses(s, step);
     warn_of_missing_memory(s, step);
-    warn_if_too_short(s, step);
+    warn_of_missing_bytes(s, step);
 }

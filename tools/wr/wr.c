@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wr, "watch resources": what a server uses while a load client runs. */
+/* The main program of wr, "watch resources": measures what a server uses while a load client runs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +12,10 @@
 enum { USAGE = 2, TEXT_MAX = 1 << 30 };
 
 struct outputs {
-    FILE *table, *csv, *json; /* NULL: not wanted */
+    FILE *table, *csv, *json; /* NULL: not requested */
 };
 
-/* Empties the buffer into the file. */
+/* Writes the buffer to the file and frees it. */
 static bool write_output(FILE *to, struct mk_buf *text)
 {
     bool good =
@@ -90,16 +90,16 @@ static bool run_sweep(const struct wr_options *o)
     mk_arena_init(&arena, NULL);
     bool good = wr_sweep_init(&sweep, o, &arena) && open_outputs(o, &to) && write_headers(&sweep, &to) &&
                 wr_sweep_run(&sweep, &listener);
-    if (to.table || to.json || to.csv) /* keeps what is complete, whatever followed */
+    if (to.table || to.json || to.csv) /* writes the finished steps even after a failure */
         good = write_footers(&sweep, &to, good) && good;
-    if (sweep.had_bad_answers && !o->json) /* the JSON document has them */
+    if (sweep.had_error_responses && !o->json) /* the JSON document reports them */
         good = false;
     wr_sweep_fini(&sweep);
     mk_arena_fini(&arena);
     return good;
 }
 
-/* The client inherits both: so many descriptors as it may have, and the cores. */
+/* The client inherits the descriptor limit and the affinity mask. */
 static bool prepare_system(const struct wr_options *o)
 {
     enum { MANY = 1 << 20 };

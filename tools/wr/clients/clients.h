@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The readers of the clients' outputs, one file each; see struct wr_client_type. */
+/* The output parsers of the load clients, one file each; see struct wr_client_type. */
 #ifndef WR_CLIENTS_CLIENTS_H
 #define WR_CLIENTS_CLIENTS_H
 

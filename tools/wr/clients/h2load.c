@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* h2load of nghttp2, with columns as the table names them: versions differ. */
+/* h2load of nghttp2. The columns differ between versions, so their titles identify them. */
 #include "wr/clients/clients.h"
 #include "wr/text.h"
 
@@ -9,7 +9,7 @@ struct h2load {
     struct wr_result *r;
     bool has_time, has_requests, has_status;
     size_t n_columns;
-    double *columns[COLUMNS_MAX]; /* where the values go, NULL for nowhere */
+    double *columns[COLUMNS_MAX]; /* destination of each column; NULL to skip it */
 };
 
 static double *find_column(struct wr_latency *l, mk_str name)
@@ -31,8 +31,8 @@ static double *find_column(struct wr_latency *l, mk_str name)
     return NULL;
 }
 
-/* The columns that come before the deviation, which has a blank in one of its names. */
-static void read_heading(struct h2load *h, mk_str line)
+/* Parses the columns before the standard deviation, which has a title with a space. */
+static void parse_latency_header(struct h2load *h, mk_str line)
 {
     h->n_columns = 0;
     for (mk_str name = mk_str_word(&line); name.len && h->n_columns < COLUMNS_MAX;
@@ -43,7 +43,7 @@ static void read_heading(struct h2load *h, mk_str line)
     }
 }
 
-static void read_times(struct h2load *h, mk_str line)
+static void parse_latency_row(struct h2load *h, mk_str line)
 {
     size_t colon = mk_str_find(line, ':');
     if (colon == MK_STR_NONE)
@@ -61,15 +61,15 @@ static void read_times(struct h2load *h, mk_str line)
     }
 }
 
-/* What it calls errored was never answered, and holds the timeouts; its rate is that of whole answers. */
-static void read_requests(struct wr_result *r, const double v[7])
+/* "errored" requests got no response and include the timeouts; the rate counts complete responses. */
+static void set_request_counts(struct wr_result *r, const double v[7])
 {
     r->requests = v[5] > v[0] ? WR_UNKNOWN : (int64_t)(v[0] - v[5]);
     r->errors.timeout = (int64_t)v[6];
     r->errors.other = v[5] > v[6] ? (int64_t)(v[5] - v[6]) : 0;
 }
 
-static void read_line(struct h2load *h, mk_str line)
+static void parse_line(struct h2load *h, mk_str line)
 {
     double v[7];
     struct wr_result *r = h->r;
@@ -82,7 +82,7 @@ static void read_line(struct h2load *h, mk_str line)
                             " %d timeout",
                             v)) {
         h->has_requests = true;
-        read_requests(r, v);
+        set_request_counts(r, v);
     } else if (wr_text_scan(line, "status codes: %d 2xx, %d 3xx, %d 4xx, %d 5xx", v)) {
         h->has_status = true;
         r->errors.status = (int64_t)(v[2] + v[3]);
@@ -91,9 +91,9 @@ static void read_line(struct h2load *h, mk_str line)
     } else if (wr_text_scan(line, "traffic: %b (%d) total", v)) {
         r->bytes = (int64_t)v[1];
     } else if (wr_text_scan(line, " min ", v)) {
-        read_heading(h, line);
+        parse_latency_header(h, line);
     } else {
-        read_times(h, line);
+        parse_latency_row(h, line);
     }
 }
 
@@ -102,7 +102,7 @@ bool wr_h2load_read(mk_str output, struct wr_result *out, const char **why)
     struct h2load h = {.r = out};
     wr_result_init(out);
     for (mk_str line; wr_text_next_line(&output, &line);)
-        read_line(&h, line);
+        parse_line(&h, line);
     if (h.has_time && h.has_requests && h.has_status)
         return wr_result_validate(out, why);
     wr_result_init(out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Our own client: one JSON document, null for what it does not know. Its requests are the right answers
- * alone. */
+/* pace, Monkey's own client: one JSON document with null for unknown values. Its "requests" are only the
+ * correct responses. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,15 +9,15 @@
 
 struct count {
     const char *path;
-    int64_t *place;
+    int64_t *target;
 };
 
 struct quantity {
     const char *path;
-    double *place;
+    double *target;
 };
 
-static void read_counts(mk_str json, struct wr_result *out)
+static void parse_counts(mk_str json, struct wr_result *out)
 {
     const struct count counts[] = {
         {"requests", &out->requests},
@@ -33,13 +33,13 @@ static void read_counts(mk_str json, struct wr_result *out)
     for (size_t i = 0; i < MK_LEN(counts); i++) {
         double value;
         if (wr_json_number(json, counts[i].path, &value))
-            *counts[i].place = (int64_t)value;
+            *counts[i].target = (int64_t)value;
     }
 }
 
-/* The first answer, one on each connection before the start, and wrong answers cost the server as much as
- * others, and it is watched while they come. */
-static void read_requests_served(mk_str json, struct wr_result *out)
+/* The server also spends time on the probe request, on one request per connection before the start, and on
+ * wrong responses, all while wr measures it. */
+static void parse_requests_served(mk_str json, struct wr_result *out)
 {
     double asked, unsent, before;
     if (wr_json_number(json, "asked", &asked) && wr_json_number(json, "unsent", &unsent) &&
@@ -47,7 +47,7 @@ static void read_requests_served(mk_str json, struct wr_result *out)
         out->served = (int64_t)(asked - unsent + before);
 }
 
-static void read_quantities(mk_str json, struct wr_result *out)
+static void parse_quantities(mk_str json, struct wr_result *out)
 {
     struct wr_latency *l = &out->latency_us;
     const struct quantity quantities[] = {
@@ -57,10 +57,10 @@ static void read_quantities(mk_str json, struct wr_result *out)
         {"latency_us/p999", &l->p999}, {"latency_us/max", &l->max},
     };
     for (size_t i = 0; i < MK_LEN(quantities); i++)
-        (void)wr_json_number(json, quantities[i].path, quantities[i].place);
+        (void)wr_json_number(json, quantities[i].path, quantities[i].target);
 }
 
-static void doubt(mk_str json, struct wr_result *out)
+static void parse_doubtful_latencies(mk_str json, struct wr_result *out)
 {
     mk_str list;
     char name[16];
@@ -82,10 +82,10 @@ bool wr_pace_read(mk_str output, struct wr_result *out, const char **why)
         *why = "it has no JSON object at the beginning of a line";
         return false;
     }
-    read_counts(json, out);
-    read_requests_served(json, out);
-    read_quantities(json, out);
+    parse_counts(json, out);
+    parse_requests_served(json, out);
+    parse_quantities(json, out);
     if (wr_json_member(json, MK_STR("kept_pace"), &kept) && mk_str_eq(kept, MK_STR("false")))
-        doubt(json, out);
+        parse_doubtful_latencies(json, out);
     return wr_result_validate(out, why);
 }

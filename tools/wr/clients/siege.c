@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* siege 4, text or JSON. It measures in hundredths of a second: a zero is unknown. */
+/* siege 4, text or JSON. It measures in hundredths of a second: 0 is unknown. */
 #include "wr/clients/clients.h"
 #include "wr/json.h"
 #include "wr/text.h"
@@ -9,7 +9,7 @@ struct siege {
     bool has_hits, has_seconds, has_successful, has_failed, is_capped;
 };
 
-static void read_line(struct siege *s, mk_str line)
+static void parse_line(struct siege *s, mk_str line)
 {
     double v;
     if (wr_text_scan(line, "Transactions: %d hits", &v)) {
@@ -37,7 +37,7 @@ static void read_line(struct siege *s, mk_str line)
     }
 }
 
-static void read_json(struct siege *s, mk_str json)
+static void parse_json(struct siege *s, mk_str json)
 {
     s->has_hits = wr_json_number(json, "transactions", &s->hits);
     s->has_seconds = wr_json_number(json, "elapsed_time", &s->seconds);
@@ -48,8 +48,9 @@ static void read_json(struct siege *s, mk_str json)
     (void)wr_json_number(json, "longest_transaction", &s->longest);
 }
 
-/* Answers of 500 and above, and none at all, are its failures; other bad ones are hits without success. */
-static bool read_result(const struct siege *s, struct wr_result *out, const char **why)
+/* "failed" counts responses of 500 and above and missing responses; other error responses are hits that are
+ * not "successful". */
+static bool fill_result(const struct siege *s, struct wr_result *out, const char **why)
 {
     out->requests = (int64_t)s->hits;
     if (s->users > 0)
@@ -60,7 +61,8 @@ static bool read_result(const struct siege *s, struct wr_result *out, const char
     out->errors.other = (int64_t)s->failed;
     if (s->longest > 0)
         out->latency_us.max = s->longest * 1e6;
-    /* Its concurrency is the sum of all times over the time that passed, and finer than its mean. */
+    /* siege's concurrency is the sum of all response times divided by the elapsed time: finer than its
+     * mean. */
     if (s->concurrency > 0 && s->hits + s->failed > 0)
         out->latency_us.mean = s->concurrency * s->seconds / (s->hits + s->failed) * 1e6;
     return wr_result_validate(out, why);
@@ -72,9 +74,9 @@ bool wr_siege_read(mk_str output, struct wr_result *out, const char **why)
     mk_str json, rest = output;
     wr_result_init(out);
     for (mk_str line; wr_text_next_line(&rest, &line);)
-        read_line(&s, line);
+        parse_line(&s, line);
     if (!s.has_hits && wr_json_find(output, &json))
-        read_json(&s, json);
+        parse_json(&s, json);
     if (s.is_capped)
         *why = "siege ran fewer clients than requested; raise `limit` in siege.conf (siege -C shows where it "
                "is)";
@@ -83,6 +85,6 @@ bool wr_siege_read(mk_str output, struct wr_result *out, const char **why)
     else if (!s.has_seconds || !s.has_successful || !s.has_failed)
         *why = "it lacks the elapsed time or the successful or failed transactions";
     else
-        return read_result(&s, out, why);
+        return fill_result(&s, out, why);
     return false;
 }

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weighttp: text of the versions up to 0.4 and of lwan's copy, JSON of 0.5. Both count a connection that
- * broke among the failed, and some versions forget to sum up their errors: what was answered is taken from
- * the status codes. */
+/* weighttp: text of versions up to 0.4 and of lwan's copy, JSON of 0.5. All count a broken connection as
+ * failed, and some versions do not add up their errors: the status codes tell how many responses arrived. */
 #include "wr/clients/clients.h"
 #include "wr/json.h"
 #include "wr/text.h"
 
 struct counts {
     bool has_time, has_requests, has_status;
-    double succeeded, failed, errored, bad; /* bad: of 400 and above */
+    double succeeded, failed, errored, bad; /* bad: status 400 and above */
 };
 
-static void read_counts(struct wr_result *r, const struct counts *c)
+static void set_counts(struct wr_result *r, const struct counts *c)
 {
     double broken = c->failed > c->bad ? c->failed - c->bad : 0;
     r->requests = (int64_t)(c->succeeded + (c->failed < c->bad ? c->failed : c->bad));
@@ -19,7 +18,7 @@ static void read_counts(struct wr_result *r, const struct counts *c)
     r->errors.other = (int64_t)(c->errored > broken ? c->errored : broken);
 }
 
-static void read_line(struct wr_result *r, struct counts *c, mk_str line)
+static void parse_line(struct wr_result *r, struct counts *c, mk_str line)
 {
     double v[6];
     if (wr_text_scan(line, "finished in %d sec, %d millisec and %d microsec, ", v)) {
@@ -49,13 +48,13 @@ static void read_line(struct wr_result *r, struct counts *c, mk_str line)
     }
 }
 
-static bool read_text(mk_str output, struct wr_result *out, const char **why)
+static bool parse_text(mk_str output, struct wr_result *out, const char **why)
 {
     struct counts c = {0};
     for (mk_str line; wr_text_next_line(&output, &line);)
-        read_line(out, &c, line);
+        parse_line(out, &c, line);
     if (c.has_time && c.has_requests && c.has_status) {
-        read_counts(out, &c);
+        set_counts(out, &c);
         return wr_result_validate(out, why);
     }
     wr_result_init(out);
@@ -65,7 +64,7 @@ static bool read_text(mk_str output, struct wr_result *out, const char **why)
     return false;
 }
 
-static void read_latency(mk_str json, struct wr_latency *l)
+static void parse_latency(mk_str json, struct wr_latency *l)
 {
     mk_str unit, times;
     if (!wr_json_member(json, MK_STR("response_times"), &times) ||
@@ -80,7 +79,7 @@ static void read_latency(mk_str json, struct wr_latency *l)
     (void)wr_json_number(times, "100%", &l->max);
 }
 
-static bool read_json(mk_str json, struct wr_result *out, const char **why)
+static bool parse_json(mk_str json, struct wr_result *out, const char **why)
 {
     struct counts c = {0};
     double v[2], bytes;
@@ -96,10 +95,10 @@ static bool read_json(mk_str json, struct wr_result *out, const char **why)
     }
     (void)wr_json_number(json, "response_counts/errs", &c.errored);
     c.bad = v[0] + v[1];
-    read_counts(out, &c);
+    set_counts(out, &c);
     if (wr_json_number(json, "traffic/bytes_total", &bytes))
         out->bytes = (int64_t)bytes;
-    read_latency(json, &out->latency_us);
+    parse_latency(json, &out->latency_us);
     return wr_result_validate(out, why);
 }
 
@@ -107,5 +106,5 @@ bool wr_weighttp_read(mk_str output, struct wr_result *out, const char **why)
 {
     mk_str json;
     wr_result_init(out);
-    return wr_json_find(output, &json) ? read_json(json, out, why) : read_text(output, out, why);
+    return wr_json_find(output, &json) ? parse_json(json, out, why) : parse_text(output, out, why);
 }

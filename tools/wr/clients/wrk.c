@@ -1,43 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wrk 4, and wrk2, whose percentiles are those of requests that were due. */
+/* wrk 4, and wrk2, with percentiles that are relative to the due times of requests. */
 #include "wr/clients/clients.h"
 #include "wr/text.h"
 
-/* wrk prints errors only when there are some, between the requests and the rate: without the rate they are
+/* wrk prints errors only if there are some, between the requests and the rate: without the rate they are
  * unknown. */
 struct wrk {
     struct wr_result *r;
     bool has_requests, has_rate;
-    enum { BEFORE, INSIDE, BEHIND } table;
+    enum { BEFORE, INSIDE, AFTER } table;
 };
 
-static void read_percentile(struct wr_latency *l, const double v[2])
+static void set_percentile(struct wr_latency *l, const double v[2])
 {
     double percent = v[0];
-    double *place = percent == 50     ? &l->p50
-                    : percent == 75   ? &l->p75
-                    : percent == 90   ? &l->p90
-                    : percent == 99   ? &l->p99
-                    : percent == 99.9 ? &l->p999
-                    : percent == 100  ? &l->max
-                                      : NULL;
-    if (place)
-        *place = v[1];
+    double *target = percent == 50     ? &l->p50
+                     : percent == 75   ? &l->p75
+                     : percent == 90   ? &l->p90
+                     : percent == 99   ? &l->p99
+                     : percent == 99.9 ? &l->p999
+                     : percent == 100  ? &l->max
+                                       : NULL;
+    if (target)
+        *target = v[1];
 }
 
-/* Only the first table: wrk2 can print a second one, of uncorrected times. */
-static void read_table(struct wrk *w, mk_str line)
+/* Parses only the first table: wrk2 can print a second one with uncorrected latencies. */
+static void parse_latency_table(struct wrk *w, mk_str line)
 {
     double v[2];
     if (w->table == BEFORE && wr_text_scan(line, " Latency Distribution", v))
         w->table = INSIDE;
     else if (w->table == INSIDE && wr_text_scan(line, " %f%% %t", v))
-        read_percentile(&w->r->latency_us, v);
+        set_percentile(&w->r->latency_us, v);
     else if (w->table == INSIDE)
-        w->table = BEHIND;
+        w->table = AFTER;
 }
 
-static void read_line(struct wrk *w, mk_str line)
+static void parse_line(struct wrk *w, mk_str line)
 {
     double v[4];
     struct wr_result *r = w->r;
@@ -70,8 +70,8 @@ bool wr_wrk_read(mk_str output, struct wr_result *out, const char **why)
     struct wrk w = {.r = out};
     wr_result_init(out);
     for (mk_str line; wr_text_next_line(&output, &line);) {
-        read_table(&w, line);
-        read_line(&w, line);
+        parse_latency_table(&w, line);
+        parse_line(&w, line);
     }
     if (!w.has_requests || !w.has_rate) {
         wr_result_init(out);
