@@ -1,20 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a request to a small handler costs a program, by libmonkey and by other libraries, side by side.
+"""Compares the cost of a request to a trivial handler with libmonkey and with other HTTP libraries.
 
     beside.py [-r ROUNDS] [-d SECONDS] [--count] [NAME...]
 
-Builds the programs of tools/bench/beside with the libraries that are there (libmicrohttpd, libuv, llhttp, libevent) and
-with build/release/libmonkey.so, and runs each on the first processor, asked by wrk on the last. The figures are
-microseconds of processor time of the server for a request, medians of rounds that take turns, and their ratio to
-the floor, a bare epoll loop without a parser.
+Builds the programs of tools/bench/beside with the installed libraries (libmicrohttpd, libuv, llhttp, libevent) and with
+build/release/libmonkey.so, and runs each on the first CPU, with wrk as the client on the last. Prints the server's CPU time per
+request in microseconds, the median of alternating rounds, and its ratio to the floor, a bare epoll loop without a parser.
 
---count tells, in place of times, how many instructions (callgrind) and system calls (strace) a request costs with
-one connection: figures that do not depend on what else the machine does.
+--count prints instructions (callgrind) and system calls (strace) per request over one connection instead of times: these numbers
+do not depend on the load of the machine.
 
-Then it starts and stops 10,000 servers, and tells what an idle server adds to the memory of a program.
+It then starts and stops 10,000 servers, and prints how much memory an idle server adds to a program.
 
-The C files of llhttp come from Debian's package node-llhttp, which is fetched into the build folder.
+The C files of llhttp come from Debian's package node-llhttp, which is downloaded into the build folder.
 """
 import argparse
 import os
@@ -35,7 +34,7 @@ HERE = ROOT / "tools" / "bench"
 RELEASE = ROOT / "build" / "release"
 BUILD = ROOT / "build" / "beside"
 PATIENCE = 20
-# name: source, arguments behind the port, what pkg-config knows
+# name: source, arguments after the port, names for pkg-config
 SERVERS = {
     "floor": ("floor.c", ["6"], []),
     "libmonkey": ("beside/monkey.c", [], ["monkey"]),
@@ -54,7 +53,7 @@ def output(*command, **options):
 
 
 def flags_of(library):
-    """For the compiler; None where the library is missing."""
+    """Returns compiler flags; None if the library is missing."""
     if library == "monkey":
         return [f"-I{ROOT}/include", f"-L{RELEASE}", "-lmonkey", f"-Wl,-rpath,{RELEASE}"]
     if library == "llhttp":
@@ -77,7 +76,7 @@ def flags_of_llhttp():
 
 
 def build(name):
-    """The program; None where a library is missing."""
+    """Returns the compiled program; None if a library is missing."""
     source, _, libraries = SERVERS[name]
     flags = [flags_of(library) for library in libraries]
     if None in flags:
@@ -104,7 +103,7 @@ def wait_for(port):
 
 
 class Running:
-    """A program that serves, perhaps under a tool."""
+    """A running server, optionally under a tool such as valgrind."""
 
     def __init__(self, name, program, wrapper=()):
         self.name, self.port = name, free_port()
@@ -112,7 +111,7 @@ class Running:
         wait_for(self.port)
 
     def spent(self):
-        """Seconds of the processor, of all threads."""
+        """Returns the CPU seconds of all threads."""
         tasks = pathlib.Path(f"/proc/{self.process.pid}/task").glob("*/schedstat")
         return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
 
@@ -122,13 +121,13 @@ class Running:
 
 
 def microseconds(server, connections, seconds):
-    """Of the processor, for a request."""
+    """Returns the server's CPU time per request."""
     command = ["taskset", "-c", str(last_processor()), "wrk", "-t1", f"-c{connections}", f"-d{seconds}s"]
     before = server.spent()
     said = output(*command, f"http://127.0.0.1:{server.port}/")
     spent = server.spent() - before
     if "Non-2xx" in said:
-        sys.exit(f"beside.py: {server.name} answers with errors")
+        sys.exit(f"beside.py: {server.name} sends error responses")
     return spent * 1e6 / int(re.search(r"(\d+) requests in", said)[1])
 
 
@@ -153,7 +152,7 @@ def compare_times(programs, rounds, seconds):
 
 
 def ask(port, requests):
-    """The client waits for each response, so that none are pipelined."""
+    """Sends requests one at a time, without pipelining."""
     with socket.create_connection(("127.0.0.1", port), PATIENCE) as s:
         for _ in range(requests):
             s.sendall(REQUEST)
@@ -173,7 +172,7 @@ def instructions(name, program, folder, requests):
 
 
 def system_calls(name, program, folder, requests):
-    """{name of the call: how often}"""
+    """Returns {system call: count}."""
     server = Running(name, program, ["strace", "-f", "-c", "-o", f"{folder}/calls"])
     ask(server.port, requests)
     for child in pathlib.Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split():

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How long new requests wait when a handler of Duda crashes, and how many are lost.
+"""Measures how long new requests wait when a Duda handler crashes, and how many requests are lost.
 
     crash.py [-n CRASHES] [-l PROCESSES] [-s SECONDS]
 
-Runs build/release/monkey with two workers and a service. PROCESSES ask it without a pause, a connection for each
-request. Every SECONDS a request crashes its worker. When its connection breaks, 16 new connections ask at once: about
-half of them wait in the queue of the worker that is gone. The time of the last answer, and of the first one by the
-new worker, are the figures. A worker that dies within its first second is replaced after a pause from the second time
-on, so keep SECONDS above 1.
+Runs build/release/monkey with two workers and a service. PROCESSES clients send requests continuously, each on a new connection.
+Every SECONDS one request crashes its worker. As soon as its connection breaks, 16 new connections send requests: about half of
+them are in the accept queue of the crashed worker. The script prints the time until the last response, and until the first
+response of the new worker. A worker that crashes within its first second is restarted with a delay from the second time on, so
+keep SECONDS above 1.
 """
 import argparse
 import multiprocessing
@@ -64,7 +64,7 @@ def ask(address, path):
 
 
 def answer(s):
-    """What the server says; empty: it broke the connection."""
+    """Returns the response body; empty if the server broke the connection."""
     got = b""
     try:
         while piece := s.recv(4096):
@@ -85,8 +85,8 @@ def load(address, counters):
 
 
 def crash_once(address, known):
-    """Seconds from the crash to the last of the new answers, and to the first one by a new worker (None: it got none of
-    the connections)."""
+    """Returns the seconds from the crash to the last response, and to the first response of a new worker (None if it served none
+    of the connections)."""
     answer(ask(address, "/crash"))
     began = time.perf_counter()
     first = None

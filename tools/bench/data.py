@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a request costs that asks a database, beside Node.js, Go and Python, measured in one run and compared with its aims.
+"""Compares the cost of requests that query a database with Node.js, Go and Python, in one run, and checks the goals.
 
-    data.py [--build build/release] [--rounds 3] [--seconds 2] [--connections 64] [--only pages,page,db,...] [--without python] [--libpq FOLDER] [--tcp]
+    data.py [--build build/release] [--rounds 3] [--seconds 2] [--connections 64] [--only pages,page,db,...] [--without python]
+    [--libpq FOLDER] [--tcp]
 
-TechEmpower's db, queries (20), fortunes, updates (20) and cached (20), and a page with one GET of Redis. All servers run the
-programs of tools/contest/data, which this installs first (once, into build/data), and Duda the samples techempower and motd. `pages`
-compares pages of Duda that differ in nothing but where their text is: in the code, in kv, in Redis, in one of 10,000 sessions. CPU time is
-that of a server's own processes, without the databases', from procfs; the server has the first core, databases and client (wrk) the
-last. All reach the databases by unix sockets; with --tcp PostgreSQL by TCP, at port 5432 of 127.0.0.1. Servers take turns, figures are medians, with the lowest and the highest round. Answers are checked before. Run it on a machine
-that does nothing else: it says how busy it was. Exits with 1 when an aim is missed.
+Measures TechEmpower's db, queries (20), fortunes, updates (20) and cached (20), and a page with one Redis GET. The other servers
+run the programs of tools/contest/data, which the script installs once into build/data; Duda runs the samples techempower and
+motd. `pages` compares Duda pages that differ only in the source of their text: the code, kv, Redis, or one of 10,000 sessions.
+CPU time is that of a server's own processes, without the databases, from procfs. The server runs on the first core, databases and
+client (wrk) on the last. All servers use unix sockets; with --tcp they reach PostgreSQL by TCP at 127.0.0.1:5432. Servers take
+turns; results are medians with the minimum and maximum round. Responses are checked first. Run it on an idle machine: it prints
+the load. Exits with 1 if a goal is missed.
 """
 import argparse
 import contextlib
@@ -26,7 +28,7 @@ from pathlib import Path
 from duda import CONTEST, FIRST, LAST, ROOT, Bench, Server, free_port, pss_kb, say, say_times, ROWS
 
 sys.path.insert(0, str(CONTEST))
-from contest import data  # noqa: E402: in a folder of its own
+from contest import data  # E402: the package is in its own folder
 
 INSTALLED = ROOT / "build" / "data"
 SAMPLES = {"techempower": "sql store", "motd": "redis"}
@@ -35,7 +37,7 @@ AIMS = {"node": 0.4, "go": 0.7}
 
 
 class Data(Bench):
-    """The servers and what is behind them."""
+    """The servers and their databases."""
 
     def __init__(self, options, folder):
         self.options, self.folder = options, folder
@@ -69,7 +71,7 @@ class Data(Bench):
 
     @staticmethod
     def children_of(pid):
-        """Redis, the shell's, which has become PostgreSQL, the parent of its own; those end with it."""
+        """Returns the pid of Redis. The shell has become PostgreSQL by exec, which stops its own children."""
         for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
             if Path(f"/proc/{each}/comm").read_text().startswith("redis"):
                 yield int(each)
@@ -126,7 +128,7 @@ def ask(connection, method, path):
 
 
 def fill(bench, server):
-    """A script for wrk that asks with the cookies of all sessions in turn."""
+    """Creates the sessions, and a wrk script that sends their cookies in turn."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port)
     ask(connection, "PUT", "/kept")
     cookies = {ask(connection, "PUT", "/visit") for _ in range(SESSIONS)}
@@ -140,7 +142,8 @@ def fill(bench, server):
 
 
 def pages(bench, servers):
-    """All of one server, in turn. Those with and without sessions are asked with the same cookies."""
+    """Measures all pages of one server alternately. The `no session` page is requested with the session cookies as well, so that
+    only the lookup differs."""
     server = servers[0]
     script = fill(bench, server)
     asked = {"plain": ("/plain", []), "kv": ("/kept", []), "Redis": ("/page", []), "no session": ("/plain", script),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The service that tools/bench/duda.py measures. */
+/* The service that tools/bench/duda.py and instructions.py measure. */
 #include <duda.h>
 
 static int hello(struct duda_ctx *d)
@@ -12,12 +12,12 @@ struct message {
 };
 
 static const struct duda_schema_field members[] = {DUDA_STRING(struct message, message)};
-static const struct duda_schema shape = DUDA_SCHEMA(struct message, members);
+static const struct duda_schema message_schema = DUDA_SCHEMA(struct message, members);
 
 static int json(struct duda_ctx *d)
 {
     const struct message m = {MK_STR("Hello, World!")};
-    return duda_send_json_struct(d, &shape, &m);
+    return duda_send_json_struct(d, &message_schema, &m);
 }
 
 static int plaintext(struct duda_ctx *d)
@@ -26,46 +26,47 @@ static int plaintext(struct duda_ctx *d)
     return e ? e : duda_puts(d, "Hello, World!");
 }
 
-static int nap(struct duda_ctx *d)
+static int sleep_for_an_hour(struct duda_ctx *d)
 {
     int e = duda_deadline(d, 0);
     return e ? e : duda_sleep(d, 3600 * 1000);
 }
 
-static void echo(struct duda_websocket *s, enum mk_websocket_kind kind, mk_str data, void *ctx)
+static void echo_message(struct duda_websocket *s, enum mk_websocket_kind kind, mk_str data, void *ctx)
 {
     (void)ctx;
     if (duda_websocket_try_send(s, kind, data))
         duda_websocket_close(s, 1011, "full");
 }
 
-static const struct duda_websocket_options called = {.on_message = echo, .ping_ms = MK_WEBSOCKET_NEVER};
-static const struct duda_websocket_options straight = {.ping_ms = MK_WEBSOCKET_NEVER};
+static const struct duda_websocket_options callback_options = {.on_message = echo_message,
+                                                               .ping_ms = MK_WEBSOCKET_NEVER};
+static const struct duda_websocket_options receive_options = {.ping_ms = MK_WEBSOCKET_NEVER};
 
-static int calls(struct duda_ctx *d)
+static int open_websocket_with_callbacks(struct duda_ctx *d)
 {
     struct duda_websocket *s;
-    return duda_websocket_open(d, &called, NULL, &s);
+    return duda_websocket_open(d, &callback_options, NULL, &s);
 }
 
-static int line(struct duda_ctx *d)
+static int echo_in_loop(struct duda_ctx *d)
 {
     struct duda_websocket *s;
     struct duda_message m;
-    int e = duda_websocket_open(d, &straight, NULL, &s);
+    int e = duda_websocket_open(d, &receive_options, NULL, &s);
     while (!e && (e = duda_websocket_receive(d, s, &m)) > 0)
         e = duda_websocket_send(d, s, m.kind, m.data);
     return e;
 }
 
-static int room(struct duda_ctx *d)
+static int open_websocket_in_topic(struct duda_ctx *d)
 {
     struct duda_websocket *s;
-    int e = duda_websocket_open(d, &called, NULL, &s);
+    int e = duda_websocket_open(d, &callback_options, NULL, &s);
     return e ? e : duda_topic_attach(s, MK_STR("all"));
 }
 
-static int say(struct duda_ctx *d)
+static int publish_to_topic(struct duda_ctx *d)
 {
     int e = duda_topic_publish(d, MK_STR("all"), MK_WEBSOCKET_TEXT, MK_STR("a message for all of them"));
     return e ? e : duda_printf(d, "%zu\n", duda_topic_subscribers(d, MK_STR("all")));
@@ -78,6 +79,7 @@ static int crash(struct duda_ctx *d)
 }
 
 DUDA_SERVICE(bench, DUDA_GET("/hello", hello, ""), DUDA_GET("/json", json, ""),
-             DUDA_GET("/plaintext", plaintext, ""), DUDA_GET("/nap", nap, ""), DUDA_GET("/calls", calls, ""),
-             DUDA_GET("/line", line, ""), DUDA_GET("/room", room, ""), DUDA_GET("/say", say, ""),
+             DUDA_GET("/plaintext", plaintext, ""), DUDA_GET("/nap", sleep_for_an_hour, ""),
+             DUDA_GET("/calls", open_websocket_with_callbacks, ""), DUDA_GET("/line", echo_in_loop, ""),
+             DUDA_GET("/room", open_websocket_in_topic, ""), DUDA_GET("/say", publish_to_topic, ""),
              DUDA_GET("/crash", crash, ""));

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The figures that Duda has to reach, measured in one run and compared with their aims.
+"""Measures Duda's performance figures in one run and checks them against their goals.
 
     duda.py [--build build/release] [--rounds 7] [--seconds 1] [--sockets 10000] [--only hello,json,...]
 
-CPU time is that of the server's own processes, user and system, from procfs; the server has the first core, the client (wrk) the
-last. Servers take turns, figures are medians, and `spread` is the lowest and the highest round. Memory is PSS of all processes of
-a server. Needs wrk; node and go take part where they are there. Run it on a machine that does nothing else: it says how busy it
-was. Exits with 1 when an aim is missed.
+CPU time is the user and system time of the server's own processes, from procfs; the server runs on the first core, the client
+(wrk) on the last. Servers take turns; results are medians with the minimum and maximum round. Memory is the PSS of all processes
+of a server. Needs wrk; node and go are included if installed. Run it on an idle machine: it prints the load. Exits with 1 if a
+goal is missed.
 """
 import argparse
 import base64
@@ -70,7 +70,7 @@ def free_port():
 
 
 class Loopback:
-    """Where servers are: the address, and what their commands begin with."""
+    """Where servers run: their address, and the prefix of their commands."""
     name, address, enter = "loopback", "127.0.0.1", ()
 
 
@@ -78,8 +78,8 @@ LOOPBACK = Loopback()
 
 
 class Wire:
-    """Two network namespaces and a wire between them that the last core carries. Inside the block the caller's thread, and with
-    it the clients, are at one end; servers are at the other."""
+    """Two network namespaces connected by `wire`, which runs on the last core. Within the block, the calling thread and its
+    clients are in one namespace, the servers in the other."""
     name, address = "wire", "10.98.0.1"
 
     def __init__(self, program):
@@ -118,7 +118,7 @@ class Wire:
 
 
 class Server:
-    """A program that listens on a port, pinned to the first core, until the end of the block."""
+    """A server pinned to the first core; stopped at the end of the block."""
 
     def __init__(self, name, port, command, cores=FIRST, place=None, **environment):
         self.name, self.address = name, ((place or LOOPBACK).address, port)
@@ -186,12 +186,12 @@ class Bench:
         return Server("floor", port, [self.folder / "floor", port, 12])
 
     def sends(self, place=LOOPBACK):
-        """The least that a broadcast can cost."""
+        """The lower bound for the cost of a broadcast."""
         port = free_port()
         return Server("sends", port, [self.folder / "sends", port, place.address], place=place)
 
     def others(self):
-        """Node.js and Go, as the contest writes and sets them."""
+        """Node.js and Go with the programs and settings of the contest."""
         if self.node:
             port = free_port()
             settings = self.folder / "settings.json"
@@ -211,11 +211,11 @@ class Bench:
                                f"http://127.0.0.1:{server.port}{path}"], capture_output=True, text=True, check=True).stdout
         requests = int(re.search(r"(\d+) requests in", done)[1])
         if "Non-2xx" in done or not requests:
-            sys.exit(f"duda.py: {server.name} answers {path} wrongly:\n{done}")
+            sys.exit(f"duda.py: {server.name} sends a wrong response for {path}:\n{done}")
         return 1e6 * (cpu(server.pids) - before) / requests
 
     def compare(self, path, servers, connections=100, script=()):
-        """{name: microseconds of each round}, and {name: KB} when all is done."""
+        """Returns {name: microseconds per request in each round} and {name: KB after the last round}."""
         times = {s.name: [] for s in servers}
         for i in range(self.options.rounds):
             for s in servers[i % len(servers):] + servers[:i % len(servers)]:
@@ -223,7 +223,7 @@ class Bench:
         return times, {s.name: pss_kb(s.pids) for s in servers}
 
 
-# ---- The figures ----
+# ---- Measurements ----
 
 ROWS = []
 
@@ -303,8 +303,8 @@ def sockets(bench):
 
 
 def broadcast_by(server, n):
-    """Microseconds for each member: some broadcasts, each heard by all before the next one. The last one is heard first: a server
-    that answers before it has sent to all would wake the client for each of them."""
+    """Returns the microseconds per subscriber. Each broadcast is received by all subscribers before the next one, and first by
+    the last one: a server that responds before it has sent all messages would otherwise wake the client for each of them."""
     times = 20
     with contextlib.ExitStack() as stack:
         clients = [stack.enter_context(open_one(server, "/room", True)) for _ in range(n)]
@@ -319,7 +319,7 @@ def broadcast_by(server, n):
 
 
 def broadcast_at(bench, place):
-    """A bare loop of sends and Duda, in turn."""
+    """Compares a bare loop of sends with Duda, alternately."""
     n, times = bench.options.sockets, {bench.sends: [], bench.duda: []}
     for _ in range(min(3, bench.options.rounds)):
         for start, each in times.items():
@@ -380,18 +380,18 @@ def say_spans(what, spans, aim):
 
 
 def answered(port, path, wanted, seconds=30):
-    """Asks until the answer is there, with that text; the moment when it was."""
+    """Repeats the request until the response contains `wanted`; returns the time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         with contextlib.suppress(OSError):
             if wanted in ask(port, path):
                 return time.monotonic()
-    sys.exit(f"duda.py: {path} does not answer {wanted}")
+    sys.exit(f"duda.py: {path} does not respond with {wanted}")
 
 
 def restart(bench):
-    """From the request that crashes the only worker to the next answer, which needs another one. A worker that has not served
-    for a second is not replaced at once."""
+    """Measures from the request that crashes the only worker to the next response, which needs a new worker. A worker that
+    crashes within its first second is not restarted immediately."""
     spans = []
     with bench.duda() as server:
         for _ in range(20):
@@ -400,7 +400,7 @@ def restart(bench):
                 ask(server.port, "/crash")
             spans.append(1000 * (answered(server.port, "/hello", b" 200 ") - begin))
             time.sleep(1.2)
-    say_spans("from a crash of the only worker to an answer", spans, 20)
+    say_spans("from a crash of the only worker to a response", spans, 20)
 
 
 HELLO = """#include <duda.h>
@@ -415,8 +415,8 @@ DUDA_SERVICE(hello, DUDA_GET("/", hello, "Greets."));
 
 
 def saved(bench):
-    """From the moment that a source is saved to the answer of what it says now. A text that was compiled before would come
-    out of the cache, so each is another one."""
+    """Measures from saving a source file to the first response of the new code. Each version is different, because the compiler
+    cache would return a known one."""
     for compiler in filter(shutil.which, ("gcc", "clang")):
         folder, port, spans = bench.folder / compiler, free_port(), []
         (folder / "cache").mkdir(parents=True)

@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a request costs that a server behind answers, beside nginx, measured in one run and compared with its aims.
+"""Compares the cost of a request that a backend handles with nginx, in one run, and checks the goals.
 
     gateways.py [--build build/release] [--rounds 7] [--seconds 1] [--connections 50] [--apart] [--only small,large,kept,each]
 
-`small` and `large`: 100 bytes and 200 KB through `proxy`, from the floor. `kept` and `each`: a hello of PHP-FPM by FastCGI, over kept
-connections and over a new one for each request. nginx has its defaults, or is `tuned`: no buffering, buffers of 64 KB.
-PHP-FPM has a pool for each server with a child for each client. With fewer children kept connections of nginx serve as many clients as there are
-children, and leave the others waiting, so there would be nothing to compare.
+`small` and `large`: 100 bytes and 200 KB through `proxy`, with the floor as the backend. `kept` and `each`: a hello of PHP-FPM by
+FastCGI, over persistent connections and over a new connection per request. nginx runs with its defaults, and as `nginx tuned`: no
+buffering, buffers of 64 KB. PHP-FPM has one pool per server with one child per client. With fewer children, nginx with persistent
+connections would serve only as many clients as there are children and let the others wait, so the results would not be
+comparable.
 
-CPU time is that of the server's own processes, user and system, from procfs. All processes share the last core, so that
-no ratio depends on which core wakes which; with --apart the servers have the first core. Servers take turns, figures are medians,
-with the lowest and the highest round. Needs wrk, nginx and PHP-FPM. Run it on a machine that does nothing else: it says how busy
-it was. Exits with 1 when an aim is missed.
+CPU time is the user and system time of the server's own processes, from procfs. All processes share the last core, so that the
+results do not depend on which core wakes which; with --apart the servers run on the first core. Servers take turns; results are
+medians with the minimum and maximum round. Needs wrk, nginx and PHP-FPM. Run it on an idle machine: it prints the load. Exits
+with 1 if a goal is missed.
 """
 import argparse
 import contextlib
@@ -65,7 +66,7 @@ class Gateway(Server):
 
 
 class Gateways(Bench):
-    """Servers of one configuration, and what is behind them."""
+    """Monkey and nginx as gateways, and their backends."""
 
     def __init__(self, options, folder):
         self.options, self.folder = options, folder
@@ -96,7 +97,7 @@ class Gateways(Bench):
 
     @contextlib.contextmanager
     def pools(self, *names):
-        """PHP-FPM; the addresses of its pools."""
+        """Runs PHP-FPM; yields the addresses of its pools."""
         conf, addresses = self.folder / "fpm.conf", [self.folder / f"{name}.sock" for name in names]
         pools = (f"[{path.stem}]\nuser = nobody\ngroup = nogroup\nlisten = {path}\nlisten.mode = 0666\nlisten.backlog = 4096\npm = static\n"
                  f"pm.max_children = {self.options.connections}\n" for path in addresses)
@@ -112,10 +113,10 @@ class Gateways(Bench):
             process.wait(30)
 
 
-# ---- The figures ----
+# ---- Measurements ----
 
 def compare(what, bench, path, servers, aims):
-    """Starts the servers one by one, so that all of them end if one of them does not start."""
+    """Starts the servers one after the other, so that all of them are stopped if one fails to start."""
     with contextlib.ExitStack() as stack:
         times, memory = bench.compare(path, [stack.enter_context(each) for each in servers], bench.options.connections)
     say_times(what, times, memory)

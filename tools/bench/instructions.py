@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the user-space instructions of one keep-alive request, with callgrind.
+"""Counts the user-space instructions per keep-alive request with callgrind.
 
     instructions.py PROGRAM [--what file|hello|proxied|limited|broadcast] [--check FILE] [--write FILE] [--profile]
 
-The server runs twice under valgrind, once for a few requests and once for many; the difference, divided by the
-difference of their numbers, is what one request costs, free of start and end. The same program and the same request
-give the same figure, however busy the machine is.
+The server runs twice under valgrind, with few requests and with many. The difference of the counts, divided by the difference of
+the numbers of requests, is the cost of one request without startup and shutdown. The result for a program and a request is
+reproducible, however busy the machine is.
 
---what: a file of 100 bytes; the first handler of tools/bench/duda.c; or a response of 100 bytes through `proxy`, also
-with `MaxConnections 100` in an [UPSTREAM]; or a handler that publishes a message to 10 WebSockets.
---check compares with the figure that FILE holds and fails when it grew by more than a tenth; --write puts it there.
---profile shows where they went.
+--what: a file of 100 bytes; the `hello` handler of tools/bench/duda.c; a response of 100 bytes through `proxy`, also with
+`MaxConnections 100` in an [UPSTREAM]; or a handler that publishes a message to 10 WebSockets.
+--check compares the result with the number in FILE and fails if it grew by more than a tenth; --write stores it.
+--profile prints which functions the instructions belong to.
 """
 import argparse
 import contextlib
@@ -46,20 +46,20 @@ def read_answer(sock, size):
 
 
 def first_answer(sock):
-    """Reads one whole answer and tells how long it is."""
+    """Reads one complete response and returns its length."""
     data = b""
     while b"\r\n\r\n" not in data:
         data += sock.recv(65536)
     head, rest = data.split(b"\r\n\r\n", 1)
     if not head.startswith(b"HTTP/1.1 200 "):
-        sys.exit(f"instructions.py: {head.splitlines()[0]!r} in place of a file")
+        sys.exit(f"instructions.py: {head.splitlines()[0]!r} instead of a file")
     length = int(re.search(rb"(?i)content-length: (\d+)", head)[1])
     read_answer(sock, length - len(rest))
     return len(head) + 4 + length
 
 
 def broadcast(port, requests):
-    """Each message has arrived at all members before the next one is published."""
+    """All subscribers receive each message before the next one is published."""
     with contextlib.ExitStack() as stack:
         publisher, *members = [stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
                                for _ in range(MEMBERS + 1)]
@@ -85,7 +85,7 @@ def ask(port, requests, request):
 
 
 def answer(sock):
-    """One connection of the backend: each request is small and without content."""
+    """Serves one connection of the backend; requests are small and have no body."""
     with sock:
         data = b""
         while piece := sock.recv(65536):
@@ -116,7 +116,7 @@ def build_service(program, folder):
 
 
 def sections(program, folder, what, backend):
-    """What the configuration says after [SERVER]."""
+    """Returns the configuration after [SERVER]."""
     host = f"[HOST]\n    DocumentRoot {folder}/www\n"
     if what in ("hello", "broadcast"):
         return f"[PLUGINS]\n    Load {build_service(program, folder)}\n{host}"
@@ -128,12 +128,12 @@ def sections(program, folder, what, backend):
 
 
 def child_of(pid):
-    """The worker of a master."""
+    """Returns the only worker of a master."""
     return int(pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
 
 
 def run(program, folder, requests, what, backend):
-    """One server under callgrind, and the output file of its worker."""
+    """Runs a server under callgrind; returns the count and the output file of its worker."""
     out = pathlib.Path(folder, f"callgrind.{requests}")
     conf = pathlib.Path(folder, "bench.conf")
     conf.write_text(
@@ -157,7 +157,7 @@ def run(program, folder, requests, what, backend):
         ask(port, requests, REQUEST % (b"/hello" if what == "hello" else b"/100.html"))
     server.send_signal(signal.SIGQUIT)
     server.wait(timeout=60)
-    # The master forks the worker, which inherits its count so far.
+    # The worker is a fork of the master and inherits its count.
     profile = pathlib.Path(f"{out}.{worker}")
     return int(re.search(r"(?m)^(?:summary|totals): (\d+)", profile.read_text())[1]), profile
 

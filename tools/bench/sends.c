@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sends: the least that a broadcast can cost, as a yardstick: one send for each member, and nothing else.
+/* sends: the lower bound for the cost of a broadcast: one send per subscriber, and nothing else.
  *
- * Each connection is a member, and gets the answer of a WebSocket, until one asks for /say: then all members
- * get one message of a WebSocket. One thread, no parsing. cc -O2 -o sends sends.c
- *     ./sends PORT [ADDRESS]
- */
+ * Every connection is a subscriber and gets a WebSocket handshake response; a request for /say sends one
+ * WebSocket message to all subscribers. One thread, no parsing.
+ *     cc -O2 -o sends sends.c
+ *     ./sends PORT [ADDRESS] */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -24,12 +24,12 @@ static const char message[] = "\x81\x12hello to all of you";
 static bool is_member[MAX_FD];
 static int highest;
 
-static void say(int fd, const char *text, size_t len)
+static void send_text(int fd, const char *text, size_t len)
 {
     (void)!send(fd, text, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static void take(int listener, int loop)
+static void accept_connection(int listener, int loop)
 {
     int fd = accept(listener, NULL, NULL), one = 1;
     struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
@@ -40,21 +40,21 @@ static void take(int listener, int loop)
     highest = fd > highest ? fd : highest;
 }
 
-static void hear(int fd)
+static void handle_input(int fd)
 {
-    char room[4096];
-    ssize_t n = recv(fd, room, sizeof room, 0);
+    char buf[4096];
+    ssize_t n = recv(fd, buf, sizeof buf, 0);
     if (n <= 0) {
         is_member[fd] = false;
         close(fd);
-    } else if (n > 8 && memcmp(room, "GET /say", 8) == 0) {
+    } else if (n > 8 && memcmp(buf, "GET /say", 8) == 0) {
         for (int i = 0; i <= highest; i++)
             if (is_member[i])
-                say(i, message, sizeof message - 1);
-        say(fd, done, sizeof done - 1);
+                send_text(i, message, sizeof message - 1);
+        send_text(fd, done, sizeof done - 1);
     } else {
         is_member[fd] = true;
-        say(fd, welcome, sizeof welcome - 1);
+        send_text(fd, welcome, sizeof welcome - 1);
     }
 }
 
@@ -73,9 +73,9 @@ int main(int argc, char **argv)
         int n = epoll_wait(loop, events, BATCH, -1);
         for (int i = 0; i < n; i++) {
             if (events[i].data.fd == listener)
-                take(listener, loop);
+                accept_connection(listener, loop);
             else
-                hear(events[i].data.fd);
+                handle_input(events[i].data.fd);
         }
     }
 }

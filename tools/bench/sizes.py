@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints how large Monkey is: each preset as a dynamic program (glibc), and as a static one (musl), stripped, and the memory of
-a server that does nothing.
+"""Prints the size of Monkey: each preset as a stripped dynamic program (glibc) and as a static one (musl), and the memory of an
+idle server.
 
     sizes.py [--write FILE] [--keep FOLDER] [PRESET...]
 
-The presets are tiny, std and full; the builds go to a temporary folder, or to the one of --keep. Static programs are built
-without libraries, since Debian has none for musl. --write puts the table into FILE, between two comments. RSS is that of the
-worker, and PSS that of master and worker together: pages that several processes share count once.
+The presets are tiny, std and full; builds go to a temporary folder, or to the folder of --keep. Static programs are built without
+libraries, since Debian has none for musl. --write puts the table into FILE, between two comments. RSS is that of the worker; PSS
+is that of master and worker together and counts shared pages once.
 """
 import argparse
 import os
@@ -33,7 +33,7 @@ def call(*command, **options):
 
 
 def kernel_headers(folder):
-    """Debian's musl-gcc finds none."""
+    """Links the kernel headers, which Debian's musl-gcc does not find."""
     multiarch = call("gcc", "-print-multiarch").strip()
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("linux", "asm", "asm-generic"):
@@ -61,7 +61,7 @@ def stripped(path):
 
 
 def hello(is_static, folder):
-    """A program that serves one function, with all of libmonkey that it needs."""
+    """Returns the stripped size of a program with one handler, statically linked to libmonkey."""
     made = folder / "hello"
     flags = call("pkg-config", "--static", "--libs", folder / "packaging/libmonkey-static.pc").split()
     flags = [flag for flag in flags if not re.match(r"-L|\S*(-lmonkey|libmonkey\.a)$", flag)]
@@ -77,7 +77,7 @@ def memory(pid, key):
 
 
 def idle(program):
-    """RSS of the worker and PSS of both, in KB, once the server listens."""
+    """Returns the worker's RSS and the PSS of master and worker in KB, after startup."""
     with tempfile.TemporaryDirectory() as www:
         command = [str(program), "-w", "1", "-p", "127.0.0.1:0", www]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire: a network between two network namespaces, carried by a core of its own. Over loopback the sender's
- * core also does the receiver's work, within the sender's system call; here it hands packets to a device, as
- * to a network card, and this process delivers them. Needs root, /dev/net/tun and ip(8). cc -O2 -o wire
- * wire.c
- *     ./wire NAMESPACE ADDRESS NAMESPACE ADDRESS     says when it is ready, and runs until it is ended
- */
+/* wire: connects two network namespaces on its own core. Over loopback, the sender's core also does the
+ * receiver's work, within the sender's system call. Here the sender hands packets to a device, as to a
+ * network card, and this process delivers them. Needs root, /dev/net/tun and ip(8).
+ *     cc -O2 -o wire wire.c
+ *     ./wire NAMESPACE ADDRESS NAMESPACE ADDRESS     prints "ready", then runs until it is killed */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/if_tun.h>
@@ -19,7 +18,7 @@
 
 enum { BATCH = 64, MTU_MAX = 2048, PAUSE_NS = 50000 };
 
-static void check(int failed, const char *what)
+static void exit_on_error(int failed, const char *what)
 {
     if (!failed)
         return;
@@ -27,25 +26,25 @@ static void check(int failed, const char *what)
     exit(1);
 }
 
-/* A device in that namespace; its queue has room for a whole broadcast. */
-static int open_end(const char *namespace, const char *address, const char *peer)
+/* Opens a device in the namespace, with a queue for a whole broadcast. */
+static int open_tun_device(const char *namespace, const char *address, const char *peer)
 {
     char text[256];
     struct ifreq r = {.ifr_name = "wire", .ifr_flags = IFF_TUN | IFF_NO_PI};
     snprintf(text, sizeof text, "/run/netns/%s", namespace);
     int space = open(text, O_RDONLY | O_CLOEXEC);
-    check(space < 0 || setns(space, CLONE_NEWNET), text);
+    exit_on_error(space < 0 || setns(space, CLONE_NEWNET), text);
     int fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
-    check(fd < 0 || ioctl(fd, TUNSETIFF, &r), "/dev/net/tun");
+    exit_on_error(fd < 0 || ioctl(fd, TUNSETIFF, &r), "/dev/net/tun");
     snprintf(text, sizeof text,
              "ip link set lo up && ip addr add %s peer %s dev wire && ip link set wire txqueuelen 100000 up",
              address, peer);
-    check(system(text), "ip");
+    exit_on_error(system(text), "ip");
     close(space);
     return fd;
 }
 
-static int carry(int from, int to)
+static int forward_packets(int from, int to)
 {
     char packet[MTU_MAX];
     ssize_t len;
@@ -59,13 +58,13 @@ static int carry(int from, int to)
 
 int main(int argc, char **argv)
 {
-    check(argc != 5, "usage: wire NAMESPACE ADDRESS NAMESPACE ADDRESS");
-    int a = open_end(argv[1], argv[2], argv[4]), b = open_end(argv[3], argv[4], argv[2]);
+    exit_on_error(argc != 5, "usage: wire NAMESPACE ADDRESS NAMESPACE ADDRESS");
+    int a = open_tun_device(argv[1], argv[2], argv[4]), b = open_tun_device(argv[3], argv[4], argv[2]);
     puts("ready");
     fflush(stdout);
-    for (;;) { /* it never waits for a packet: waking it would cost the sender */
-        int n = carry(a, b);
-        n += carry(b, a);
+    for (;;) { /* polls, because waking a blocked reader would cost the sender time */
+        int n = forward_packets(a, b);
+        n += forward_packets(b, a);
         if (!n)
             nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
     }

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/reference/api.md out of include/monkey/*.h, and docs/reference/duda-api.md out of duda/include/duda/*.h: every
-function, type and macro with the comment above it.
+"""Generates docs/reference/api.md from include/monkey/*.h, and docs/reference/duda-api.md from duda/include/duda/*.h: every
+function, type and macro with its comment.
 
-A comment stands for all that follows it without an empty line; one with an empty line behind it is about what follows
-as a whole. What has no comment is a mistake: api.py --check finds these, and whether the page is up to date.
+A comment applies to all declarations below it up to the next blank line; a comment followed by a blank line describes the whole
+section. Declarations without a comment are errors: api.py --check lists them, and reports outdated pages.
 """
 import argparse
 import dataclasses
@@ -14,13 +14,13 @@ from pathlib import Path
 
 @dataclasses.dataclass(frozen=True)
 class Book:
-    """A folder of headers, and the page that is made of them."""
+    """A folder of headers and the page generated from them."""
 
     folder: str
     page: str
-    prefix: str  # of the words that include a header
-    names: str   # how names of the interface begin, in lower case
-    order: list  # in which one meets the headers; others behind
+    prefix: str  # of the path in #include
+    names: str   # prefix of the interface's names, in lower case
+    order: list  # order of the headers on the page; the rest follows
     head: str
 
     def headers(self, root):
@@ -57,7 +57,7 @@ BOOKS = (MONKEY, DUDA)
 
 
 class Entry:
-    """What one comment is about: declarations as they are shown, with their names."""
+    """One comment with its declarations and their names."""
 
     def __init__(self, line, comment):
         self.line, self.comment = line, comment
@@ -69,7 +69,7 @@ class Entry:
 
 
 class Part:
-    """A header, or the part below a headline in it."""
+    """A header, or one section of it."""
 
     def __init__(self, header, title=None):
         self.header, self.title = header, title
@@ -80,27 +80,27 @@ class Part:
         return self.header + (f": {self.title.lower()}" if self.title else "")
 
 
-# ---- Reading ----
+# ---- Parsing ----
 
 def comment_text(raw):
-    """A comment without its stars; the indent behind them stays."""
+    """Returns the text of a comment without its asterisks; keeps the indentation."""
     inner = re.sub(r"^/\*\*?<? ?|\s*\*/$", "", raw.strip(), flags=re.DOTALL)
     lines = [re.sub(r"^\s*\* ?", "", line) if i else line for i, line in enumerate(inner.split("\n"))]
     return "\n".join(line.rstrip() for line in lines).strip("\n")
 
 
 def clean(code):
-    """A declaration without what only compilers want to know."""
+    """Removes attributes and export macros from a declaration."""
     code = re.sub(r"\n?\s*\bMK_API_(PRINTF\([^)]*\)|MUST_USE)", "", code)
     return re.sub(r"^MK_API ", "", code, flags=re.MULTILINE).rstrip()
 
 
-# Words to clang-format, not to readers.
+# Directives for clang-format, ignored here.
 FORMATTER = ("/* clang-format off */", "/* clang-format on */")
 
 
 class Reader:
-    """One header, line by line. Everything that counts begins in column 0."""
+    """Parses one header line by line. All declarations and comments begin in column 0."""
 
     def __init__(self, book, path):
         self.book = book
@@ -108,10 +108,10 @@ class Reader:
         self.at = 0
         self.parts = [Part(f"{book.prefix}/{path.name}")]
         self.comment = self.entry = None
-        self.branches = []  # of each open #if: is its text ours?
+        self.branches = []  # for each open #if: whether its text counts
 
     def take(self, ends):
-        """The lines up to the first one that `ends` says yes to."""
+        """Returns the lines up to and including the first one for which `ends` is true."""
         begin = self.at
         while not ends(self.lines[self.at]):
             self.at += 1
@@ -215,7 +215,7 @@ NAMED = r"(?:(?:struct|enum) )?\b(?:(?:mk|duda)_\w+(?:\(\))?|(?:MK|DUDA)_\w+|(?:
 
 
 class Links:
-    """Where the names of the interface lead to."""
+    """Maps names of the interface to their anchors."""
 
     def __init__(self, parts):
         self.anchors = {}
@@ -234,7 +234,7 @@ class Links:
         return f"[`{word}`](#{self.anchors[name]})" if name in self.anchors else f"`{word}`"
 
     def text(self, text):
-        """A paragraph as Markdown: names in it lead to what they name."""
+        """Converts a paragraph to Markdown and links the names in it."""
         pieces = re.split(r"(`[^`]*`)", text)
         for i in range(0, len(pieces), 2):
             escaped = re.sub(r"[*<>]", lambda m: "\\" + m[0], pieces[i])
@@ -242,7 +242,7 @@ class Links:
         return "".join(pieces)
 
     def blocks(self, comment):
-        """A whole comment: paragraphs, and code that is indented in it."""
+        """Converts a whole comment: paragraphs and indented code."""
         out, paragraph = [], []
 
         def end():
@@ -303,7 +303,7 @@ def write_page(book, parts):
 # ---- Checking ----
 
 def complaints(root, book):
-    """What is not told of, and whether the page is the one of these headers."""
+    """Lists undocumented declarations, and the page if it is outdated."""
     parts = read_all(root, book)
     above = str(Path(book.folder).parent)
     found = [f"{above}/{part.header}:{entry.line}: {entry.title} has no comment"

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes what people and shells read about the program, out of the tables that the program itself runs on:
+/* Generates man pages, shell completions and reference pages from the program's own tables:
  *
  *     docgen man | bash | zsh | reference | plugins | duda  FILE...
- *     docgen man-COMMAND  FILE...      the manual page of a command that a plugin brings, out of its --help
+ *     docgen man-COMMAND  FILE...      the man page of a plugin's command, from its --help
  *
- * The files are plugins; those that are built in are known.
- */
+ * FILE is a loadable plugin; built-in plugins are always included. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,9 +25,9 @@ static struct {
     struct mk_plugin_object objects[PLUGINS_MAX];
     const struct mk_plugin *plugins[PLUGINS_MAX];
     size_t n;
-} shelf;
+} loaded;
 
-/* Those of the program itself, then those that plugins bring. */
+/* The server's own commands, then those of plugins. */
 static struct mk_cli_command commands[COMMANDS_MAX];
 static size_t n_commands;
 
@@ -41,32 +40,32 @@ static int compare_names(const void *a, const void *b)
 static bool load_plugins(char **files, int n)
 {
     char why[MK_PLUGIN_OBJECT_ERROR_MAX];
-    for (const struct mk_plugin *const *p = mk_builtin_plugins; *p && shelf.n < PLUGINS_MAX; p++)
-        shelf.plugins[shelf.n++] = *p;
-    for (int i = 0; i < n && shelf.n < PLUGINS_MAX; i++) {
-        struct mk_plugin_object *o = &shelf.objects[shelf.n];
+    for (const struct mk_plugin *const *p = mk_builtin_plugins; *p && loaded.n < PLUGINS_MAX; p++)
+        loaded.plugins[loaded.n++] = *p;
+    for (int i = 0; i < n && loaded.n < PLUGINS_MAX; i++) {
+        struct mk_plugin_object *o = &loaded.objects[loaded.n];
         if (!mk_plugin_object_open(o, mk_str_from_c(files[i]), why)) {
             fprintf(stderr, "docgen: %s: %s\n", files[i], why);
             return false;
         }
-        shelf.plugins[shelf.n++] = o->plugin;
+        loaded.plugins[loaded.n++] = o->plugin;
     }
-    qsort(shelf.plugins, shelf.n, sizeof *shelf.plugins, compare_names);
+    qsort(loaded.plugins, loaded.n, sizeof *loaded.plugins, compare_names);
     return true;
 }
 
 static void unload_plugins(void)
 {
     for (size_t i = 0; i < PLUGINS_MAX; i++)
-        mk_plugin_object_close(&shelf.objects[i]);
+        mk_plugin_object_close(&loaded.objects[i]);
 }
 
 static void collect_commands(void)
 {
     for (size_t i = 0; i < mk_options_commands_n; i++)
         commands[n_commands++] = mk_options_commands[i];
-    for (size_t i = 0; i < shelf.n; i++)
-        for (const struct mk_command *const *v = shelf.plugins[i]->verbs;
+    for (size_t i = 0; i < loaded.n; i++)
+        for (const struct mk_command *const *v = loaded.plugins[i]->verbs;
              v && *v && n_commands < COMMANDS_MAX; v++)
             commands[n_commands++] =
                 (struct mk_cli_command){.name = (*v)->name, .args = (*v)->args, .help = (*v)->help};
@@ -74,7 +73,7 @@ static void collect_commands(void)
 
 /* ---- Man page ---- */
 
-/* A dash at the beginning of an option is a minus, not a hyphen: it must survive copying from the page. */
+/* Option dashes must be minus signs instead of hyphens, so that options can be copied from the page. */
 static void append_man_text(struct mk_buf *out, const char *text)
 {
     for (; *text; text++) {
@@ -149,17 +148,17 @@ static const char man_tail[] =
     "it "
     "issued.\n";
 
-/* The server's own commands come before those of plugins. */
+/* The server's own commands come first in the table. */
 static bool is_server_command(size_t i)
 {
     return i < mk_options_commands_n;
 }
 
-static void write_man(struct mk_buf *out)
+static void write_server_man_page(struct mk_buf *out)
 {
     mk_buf_add(out, mk_str_from_c(man_head));
     for (size_t i = 0; i < n_commands; i++) {
-        /* Options of the server are an error in front of a plugin's command. */
+        /* A plugin's command accepts no options of the server before it. */
         mk_buf_addf(out, ".br\n.B monkey\n%s\\fB%s\\fR \\fI%s\\fR\n",
                     is_server_command(i) ? "[\\fIOPTIONS\\fR] " : "", commands[i].name, commands[i].args);
     }
@@ -182,17 +181,17 @@ static void write_man(struct mk_buf *out)
 
 static const struct mk_command *find_command(const char *name)
 {
-    for (size_t i = 0; i < shelf.n; i++)
-        for (const struct mk_command *const *v = shelf.plugins[i]->verbs; v && *v; v++)
+    for (size_t i = 0; i < loaded.n; i++)
+        for (const struct mk_command *const *v = loaded.plugins[i]->verbs; v && *v; v++)
             if (strcmp((*v)->name, name) == 0)
                 return *v;
     return NULL;
 }
 
-/* What the command says with --help. */
+/* Captures the output of the command with --help. */
 static bool capture_help(const struct mk_command *verb, struct mk_buf *out)
 {
-    char name[64], help[] = "--help", room[4096];
+    char name[64], help[] = "--help", buf[4096];
     char *argv[] = {name, help, NULL};
     int fds[2], status = -1;
     ssize_t n;
@@ -208,13 +207,13 @@ static bool capture_help(const struct mk_command *verb, struct mk_buf *out)
         _exit(code);
     }
     close(fds[1]);
-    while ((n = read(fds[0], room, sizeof room)) > 0)
-        mk_buf_add(out, mk_str_of(room, (size_t)n));
+    while ((n = read(fds[0], buf, sizeof buf)) > 0)
+        mk_buf_add(out, mk_str_of(buf, (size_t)n));
     close(fds[0]);
     return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
 }
 
-static void append_man_words(struct mk_buf *out, mk_str text)
+static void append_man_line(struct mk_buf *out, mk_str text)
 {
     char *copy = strndup(text.p ? text.p : "", text.len);
     bool is_command = text.len && (text.p[0] == '.' || text.p[0] == '\'');
@@ -224,7 +223,7 @@ static void append_man_words(struct mk_buf *out, mk_str text)
     free(copy);
 }
 
-/* "  -p, --port PORT  what it is": two blanks end the option. */
+/* Parses "  -p, --port PORT  DESCRIPTION": two spaces end the option. */
 static void append_man_help_option(struct mk_buf *out, mk_str line)
 {
     line = mk_str_trim(line);
@@ -232,9 +231,9 @@ static void append_man_help_option(struct mk_buf *out, mk_str line)
     while (end < line.len && !(line.p[end] == ' ' && end + 1 < line.len && line.p[end + 1] == ' '))
         end++;
     mk_buf_add(out, MK_STR(".TP\n\\fB"));
-    append_man_words(out, mk_str_first(line, end));
+    append_man_line(out, mk_str_first(line, end));
     mk_buf_add(out, MK_STR("\\fR\n"));
-    append_man_words(out, mk_str_trim(mk_str_skip(line, end)));
+    append_man_line(out, mk_str_trim(mk_str_skip(line, end)));
     mk_buf_add_char(out, '\n');
 }
 
@@ -254,7 +253,7 @@ static void append_man_help(struct mk_buf *out, mk_str help)
         if (is_option) {
             append_man_help_option(out, line);
         } else if (line.len) {
-            append_man_words(out, line);
+            append_man_line(out, line);
             mk_buf_add_char(out, '\n');
         } else if (!in_options && help.len && !mk_str_starts(help, MK_STR("  -"))) {
             mk_buf_add(out, MK_STR(".PP\n"));
@@ -286,7 +285,7 @@ static void append_man_examples(struct mk_buf *out, const char *verb)
     mk_buf_add(out, MK_STR(".fi\n"));
 }
 
-static void write_command_man(const char *name, struct mk_buf *out)
+static void write_command_man_page(const char *name, struct mk_buf *out)
 {
     const struct mk_command *verb = find_command(name);
     struct mk_buf help = mk_buf_growing(TEXT_MAX);
@@ -301,7 +300,7 @@ static void write_command_man(const char *name, struct mk_buf *out)
         name, name);
     append_man_text(out, verb->help);
     mk_buf_add(out, MK_STR("\n.SH SYNOPSIS\n.B "));
-    append_man_words(out, synopsis);
+    append_man_line(out, synopsis);
     mk_buf_add(out, MK_STR("\n.SH DESCRIPTION\n"));
     while (rest.len && rest.p[0] == '\n')
         rest = mk_str_skip(rest, 1);
@@ -333,8 +332,8 @@ static void append_bash_case(struct mk_buf *out, enum mk_option_arg arg, const c
     mk_buf_addf(out, ")\n            %s\n            return ;;\n        ", action);
 }
 
-/* The words behind a command are files, those behind `help` commands. */
-static const char bash_words[] =
+/* The arguments of a command are files; those of `help` are commands. */
+static const char bash_command_args[] =
     "    if [[ $COMP_CWORD -gt 1 && $'\\n'$commands == *$'\\n'\"${COMP_WORDS[1]}\"$'\\n'* ]]; then\n"
     "        if [[ ${COMP_WORDS[1]} == help ]]; then\n"
     "            COMPREPLY=($(compgen -W \"$commands\" -- \"$cur\"))\n"
@@ -344,16 +343,18 @@ static const char bash_words[] =
     "        return\n"
     "    fi\n";
 
-/* A folder with the name of a command is `./build`: as a file name, `build` would get a slash. */
-static const char bash_folders[] = "' -- \"$cur\"))\n        return\n    fi\n"
-                                   "    COMPREPLY=($(compgen -W \"$commands\" -- \"$cur\"))\n"
-                                   "    for folder in $(compgen -d -- \"$cur\"); do\n"
-                                   "        [[ $'\\n'$commands == *$'\\n'\"$folder\"$'\\n'* ]] && continue\n"
-                                   "        compopt -o filenames\n"
-                                   "        COMPREPLY+=(\"$folder\")\n"
-                                   "    done\n}\ncomplete -F _monkey monkey\n";
+/* A folder with the name of a command must be given as `./build`; completed as a file name, `build` would get
+ * a slash. */
+static const char bash_first_word[] =
+    "' -- \"$cur\"))\n        return\n    fi\n"
+    "    COMPREPLY=($(compgen -W \"$commands\" -- \"$cur\"))\n"
+    "    for folder in $(compgen -d -- \"$cur\"); do\n"
+    "        [[ $'\\n'$commands == *$'\\n'\"$folder\"$'\\n'* ]] && continue\n"
+    "        compopt -o filenames\n"
+    "        COMPREPLY+=(\"$folder\")\n"
+    "    done\n}\ncomplete -F _monkey monkey\n";
 
-static void write_bash(struct mk_buf *out)
+static void write_bash_completion(struct mk_buf *out)
 {
     mk_buf_add(
         out, MK_STR("# bash completion for monkey\n_monkey()\n{\n    local IFS=$'\\n' folder "
@@ -361,7 +362,7 @@ static void write_bash(struct mk_buf *out)
     for (size_t i = 0; i < n_commands; i++)
         mk_buf_addf(out, "%s\\n", commands[i].name);
     mk_buf_add(out, MK_STR("'\n"));
-    mk_buf_add(out, mk_str_from_c(bash_words));
+    mk_buf_add(out, mk_str_from_c(bash_command_args));
     mk_buf_add(out, MK_STR("    case $prev in\n        "));
     append_bash_case(out, MK_ARG_FILE, "compopt -o filenames; COMPREPLY=($(compgen -f -- \"$cur\"))");
     append_bash_case(out, MK_ARG_FOLDER, "compopt -o filenames; COMPREPLY=($(compgen -d -- \"$cur\"))");
@@ -372,10 +373,10 @@ static void write_bash(struct mk_buf *out)
             mk_buf_addf(out, "-%c\\n", mk_options[i].letter);
         mk_buf_addf(out, "--%s\\n", mk_options[i].name);
     }
-    mk_buf_add(out, mk_str_from_c(bash_folders));
+    mk_buf_add(out, mk_str_from_c(bash_first_word));
 }
 
-/* Square brackets end a description, colons separate its parts. */
+/* In zsh specifications, brackets delimit the description and colons separate fields. */
 static void append_zsh_text(struct mk_buf *out, const char *text)
 {
     for (; *text; text++) {
@@ -405,7 +406,7 @@ static void append_zsh_option(struct mk_buf *out, const struct mk_option *o)
     mk_buf_addf(out, "%s' \\\n", actions[o->arg]);
 }
 
-static void write_zsh(struct mk_buf *out)
+static void write_zsh_completion(struct mk_buf *out)
 {
     mk_buf_add(out, MK_STR("#compdef monkey\n_arguments -s \\\n"));
     for (size_t i = 0; i < mk_options_n; i++)
@@ -420,7 +421,7 @@ static void write_zsh(struct mk_buf *out)
 
 /* ---- Configuration ---- */
 
-static void write_reference(struct mk_buf *out)
+static void write_config_reference(struct mk_buf *out)
 {
     mk_buf_add(
         out,
@@ -436,9 +437,9 @@ static void write_reference(struct mk_buf *out)
 
 /* ---- Plugins ---- */
 
-static void write_section(struct mk_buf *out, const struct mk_conf_table *table)
+static void write_plugin_section(struct mk_buf *out, const struct mk_conf_table *table)
 {
-    mk_buf_add_char(out, '#'); /* it goes below its plugin */
+    mk_buf_add_char(out, '#'); /* one level below the plugin's heading */
     mk_conf_reference_print(table, out);
     if (table->scope == MK_CONF_VHOST)
         mk_buf_add(out, MK_STR("After a [HOST] it applies to that host; before the first one, to all hosts "
@@ -447,9 +448,9 @@ static void write_section(struct mk_buf *out, const struct mk_conf_table *table)
         mk_buf_add(out, MK_STR("It applies to the whole server, wherever it appears.\n\n"));
 }
 
-static void write_plugin(struct mk_buf *out, const struct mk_plugin *p)
+static void write_plugin_entry(struct mk_buf *out, const struct mk_plugin *p)
 {
-    bool is_duda = strncmp(p->name, "duda", 4) == 0; /* Duda has no folder in plugins/, it has a guide */
+    bool is_duda = strncmp(p->name, "duda", 4) == 0; /* Duda has a guide instead of a folder in plugins/ */
     mk_buf_addf(out, "## %s\n\n%s\n[How to use it](../../%s%s%s).\n\n", p->name, p->help ? p->help : "",
                 is_duda ? "docs/guide/duda" : "plugins/", is_duda ? "" : p->name,
                 is_duda ? ".md" : "/README.md");
@@ -462,10 +463,10 @@ static void write_plugin(struct mk_buf *out, const struct mk_plugin *p)
     if (p->handlers || p->verbs)
         mk_buf_add_char(out, '\n');
     for (const struct mk_conf_table *const *t = p->sections; t && *t; t++)
-        write_section(out, *t);
+        write_plugin_section(out, *t);
 }
 
-static void write_plugins(struct mk_buf *out)
+static void write_plugin_reference(struct mk_buf *out)
 {
     mk_buf_add(
         out,
@@ -473,13 +474,13 @@ static void write_plugins(struct mk_buf *out)
             "# Plugin sections\n\n<!-- Generated from the tables of the plugins by `make docs`. -->\n\nThe "
             "sections, keys, handlers and commands of the bundled plugins. Load each by its name: `Load "
             "auth` in [PLUGINS]. [Plugins](../guide/using-plugins.md) explains how to use them.\n\n"));
-    for (size_t i = 0; i < shelf.n; i++)
-        write_plugin(out, shelf.plugins[i]);
+    for (size_t i = 0; i < loaded.n; i++)
+        write_plugin_entry(out, loaded.plugins[i]);
 }
 
 /* ---- Duda and its packages ---- */
 
-/* tests/docs loads each of them. */
+/* tests/docs checks that each example loads. */
 static const struct {
     const char *section, *text;
 } examples[] = {
@@ -495,7 +496,7 @@ static const struct {
     {"HTTP_CLIENT", "    Name     rates\n    Server   127.0.0.1:8000\n    Timeout  2s\n"},
 };
 
-static void write_example(struct mk_buf *out, const char *plugin, const char *section)
+static void write_section_example(struct mk_buf *out, const char *plugin, const char *section)
 {
     for (size_t i = 0; i < MK_LEN(examples); i++)
         if (strcmp(examples[i].section, section) == 0)
@@ -503,19 +504,19 @@ static void write_example(struct mk_buf *out, const char *plugin, const char *se
                         examples[i].text);
 }
 
-static void write_package(struct mk_buf *out, const struct mk_plugin *p)
+static void write_duda_package(struct mk_buf *out, const struct mk_plugin *p)
 {
-    if (!p->sections || strncmp(p->name, "duda", 4) != 0) /* a plugin that the program has */
+    if (!p->sections || strncmp(p->name, "duda", 4) != 0) /* plugins that are not part of Duda */
         return;
     mk_buf_addf(out, "## %s\n\n%s\n\n", p->name, p->help ? p->help : "");
     for (const struct mk_conf_table *const *t = p->sections; *t; t++) {
-        mk_buf_add_char(out, '#'); /* it goes below its package */
+        mk_buf_add_char(out, '#'); /* one level below the package's heading */
         mk_conf_reference_print(*t, out);
-        write_example(out, p->name, (*t)->section);
+        write_section_example(out, p->name, (*t)->section);
     }
 }
 
-static void write_duda(struct mk_buf *out)
+static void write_duda_reference(struct mk_buf *out)
 {
     mk_buf_add(
         out,
@@ -526,8 +527,8 @@ static void write_duda(struct mk_buf *out)
             "[data](../guide/duda-data.md) explain how to use them. All sections are for the whole server. "
             "Services "
             "may have sections of their own: `monkey -T` prints what is in effect.\n\n"));
-    for (size_t i = 0; i < shelf.n; i++)
-        write_package(out, shelf.plugins[i]);
+    for (size_t i = 0; i < loaded.n; i++)
+        write_duda_package(out, loaded.plugins[i]);
 }
 
 int main(int argc, char **argv)
@@ -535,9 +536,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*write)(struct mk_buf *out);
-    } outputs[] = {{"man", write_man},         {"bash", write_bash},
-                   {"zsh", write_zsh},         {"reference", write_reference},
-                   {"plugins", write_plugins}, {"duda", write_duda}};
+    } outputs[] = {{"man", write_server_man_page},      {"bash", write_bash_completion},
+                   {"zsh", write_zsh_completion},       {"reference", write_config_reference},
+                   {"plugins", write_plugin_reference}, {"duda", write_duda_reference}};
     struct mk_buf out = mk_buf_growing(TEXT_MAX);
     if (argc >= 2 && !load_plugins(argv + 2, argc - 2))
         return 1;
@@ -546,7 +547,7 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], outputs[i].name) == 0)
             outputs[i].write(&out);
     if (argc >= 2 && strncmp(argv[1], "man-", 4) == 0)
-        write_command_man(argv[1] + 4, &out);
+        write_command_man_page(argv[1] + 4, &out);
     unload_plugins();
     if (out.failed || out.len == 0) {
         fprintf(stderr, "usage: docgen man | bash | zsh | reference | plugins | duda  FILE...\n");

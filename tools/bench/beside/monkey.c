@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* monkey PORT [epoll|threads]: hello by libmonkey, in its own loop, in a bare epoll, or in one thread of its
- * own. */
+/* monkey PORT [epoll|threads]: a hello server with libmonkey: in its own loop, in an epoll loop, or in a
+ * thread. */
 #include <monkey/server.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 
-static enum mk_verdict hello(struct mk_request *request, struct mk_response *response, void *data)
+static enum mk_verdict send_hello(struct mk_request *request, struct mk_response *response, void *data)
 {
     (void)request, (void)data;
     mk_response_set_body_nocopy(response, MK_STR("hello\n"));
@@ -26,7 +26,7 @@ static int run_in_epoll(struct mk_server *s)
     return more;
 }
 
-static int run(struct mk_server *s, const char *how)
+static int run_as(struct mk_server *s, const char *how)
 {
     if (strcmp(how, "epoll") == 0)
         return run_in_epoll(s);
@@ -41,8 +41,8 @@ int main(int argc, char **argv)
     struct mk_server *s = mk_server_new(NULL);
     (void)snprintf(where, sizeof where, "127.0.0.1:%s", argc > 1 ? argv[1] : "0");
     if (mk_server_set(s, "SERVER", "KeepAliveRequests", "unlimited") ||
-        mk_server_add_route(s, "GET /", hello, NULL) || mk_server_listen(s, where, NULL) ||
-        run(s, argc > 2 ? argv[2] : "")) {
+        mk_server_add_route(s, "GET /", send_hello, NULL) || mk_server_listen(s, where, NULL) ||
+        run_as(s, argc > 2 ? argv[2] : "")) {
         fprintf(stderr, "monkey: %s\n", mk_server_error(s));
         return 1;
     }

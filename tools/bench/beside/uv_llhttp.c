@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uv_llhttp PORT: hello by libuv and llhttp, with what a server owes its clients and its handlers: the fields
- * of the request, a Host, a limit of time for each connection, a Date. A write is tried at once. */
+/* uv_llhttp PORT: a hello server with libuv and llhttp, with the minimum that a real server needs: parsed
+ * headers, a Host check, an idle timeout per connection, a Date header. It writes without waiting for an
+ * event. */
 #include <llhttp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@ struct connection {
     const char *path;
     size_t path_len, in_len;
     struct field fields[FIELDS_MAX];
-    char in[16 * 1024]; /* a head that arrives in pieces stays in its place */
+    char in[16 * 1024]; /* the whole request head, so that parsed strings stay in place */
 };
 
 static llhttp_settings_t settings;
@@ -37,7 +38,7 @@ static void on_closed(uv_handle_t *handle)
         free(c);
 }
 
-static void drop(struct connection *c)
+static void close_connection(struct connection *c)
 {
     if (uv_is_closing((uv_handle_t *)&c->tcp))
         return;
@@ -45,12 +46,12 @@ static void drop(struct connection *c)
     uv_close((uv_handle_t *)&c->idle, on_closed);
 }
 
-static void on_idle(uv_timer_t *timer)
+static void on_idle_timeout(uv_timer_t *timer)
 {
-    drop(timer->data);
+    close_connection(timer->data);
 }
 
-static void on_second(uv_timer_t *timer)
+static void update_date(uv_timer_t *timer)
 {
     struct tm tm;
     time_t now = time(NULL);
@@ -65,7 +66,7 @@ static int on_begin(llhttp_t *parser)
     return 0;
 }
 
-static void extend(const char **text, size_t *len, const char *at, size_t more)
+static void append_fragment(const char **text, size_t *len, const char *at, size_t more)
 {
     if (*len == 0)
         *text = at;
@@ -75,7 +76,7 @@ static void extend(const char **text, size_t *len, const char *at, size_t more)
 static int on_path(llhttp_t *parser, const char *at, size_t len)
 {
     struct connection *c = parser->data;
-    extend(&c->path, &c->path_len, at, len);
+    append_fragment(&c->path, &c->path_len, at, len);
     return 0;
 }
 
@@ -88,7 +89,7 @@ static int on_name(llhttp_t *parser, const char *at, size_t len)
         c->fields[c->n_fields++] = (struct field){0};
     }
     struct field *f = &c->fields[c->n_fields - 1];
-    extend(&f->name, &f->name_len, at, len);
+    append_fragment(&f->name, &f->name_len, at, len);
     return 0;
 }
 
@@ -96,7 +97,7 @@ static int on_value(llhttp_t *parser, const char *at, size_t len)
 {
     struct connection *c = parser->data;
     struct field *f = &c->fields[c->n_fields - 1];
-    extend(&f->value, &f->value_len, at, len);
+    append_fragment(&f->value, &f->value_len, at, len);
     return 0;
 }
 
@@ -108,7 +109,7 @@ static int has_host(const struct connection *c)
     return 0;
 }
 
-static int answer(struct connection *c, const char *status, const char *text)
+static int send_response(struct connection *c, const char *status, const char *text)
 {
     char out[512];
     int len = snprintf(
@@ -124,15 +125,15 @@ static int on_complete(llhttp_t *parser)
     struct connection *c = parser->data;
     c->in_len = 0;
     if (!has_host(c))
-        return answer(c, "400 Bad Request", "no Host\n");
+        return send_response(c, "400 Bad Request", "no Host\n");
     if (c->path_len != 1 || memcmp(c->path, "/", 1) != 0)
-        return answer(c, "404 Not Found", "nothing here\n");
+        return send_response(c, "404 Not Found", "nothing here\n");
     if (parser->method != HTTP_GET)
-        return answer(c, "405 Method Not Allowed", "GET only\n");
-    return answer(c, "200 OK", "hello\n");
+        return send_response(c, "405 Method Not Allowed", "GET only\n");
+    return send_response(c, "200 OK", "hello\n");
 }
 
-static void give_room(uv_handle_t *handle, size_t wanted, uv_buf_t *buf)
+static void provide_read_buffer(uv_handle_t *handle, size_t wanted, uv_buf_t *buf)
 {
     struct connection *c = handle->data;
     (void)wanted;
@@ -145,7 +146,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
     if (n > 0)
         c->in_len += (size_t)n;
     if (n < 0 || llhttp_execute(&c->parser, buf->base, (size_t)n) != HPE_OK)
-        drop(c);
+        close_connection(c);
     else
         uv_timer_again(&c->idle);
 }
@@ -163,8 +164,8 @@ static void on_connection(uv_stream_t *listener, int status)
     c->parser.data = c;
     uv_accept(listener, (uv_stream_t *)&c->tcp);
     uv_tcp_nodelay(&c->tcp, 1);
-    uv_timer_start(&c->idle, on_idle, IDLE_MS, IDLE_MS);
-    uv_read_start((uv_stream_t *)&c->tcp, give_room, on_read);
+    uv_timer_start(&c->idle, on_idle_timeout, IDLE_MS, IDLE_MS);
+    uv_read_start((uv_stream_t *)&c->tcp, provide_read_buffer, on_read);
 }
 
 int main(int argc, char **argv)
@@ -180,7 +181,7 @@ int main(int argc, char **argv)
     settings.on_header_value = on_value;
     settings.on_message_complete = on_complete;
     uv_timer_init(loop, &seconds);
-    uv_timer_start(&seconds, on_second, 0, 1000);
+    uv_timer_start(&seconds, update_date, 0, 1000);
     uv_tcp_init(loop, &listener);
     uv_ip4_addr("127.0.0.1", argc > 1 ? (int)strtol(argv[1], NULL, 10) : 0, &where);
     if (uv_tcp_bind(&listener, (struct sockaddr *)&where, 0) ||
