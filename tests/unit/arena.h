@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An arena for each case. */
+/* Gives each test case its own arena. */
 #ifndef MK_UNIT_ARENA_H
 #define MK_UNIT_ARENA_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A function that runs in a child process, because it changes the process. */
+/* Runs a function in a child process, for tests that change process-wide state. */
 #ifndef MK_UNIT_CHILD_H
 #define MK_UNIT_CHILD_H
 
@@ -8,7 +8,7 @@
 
 #include "unit/test.h"
 
-/* The exit code of a child that does that; 255 when it dies otherwise. */
+/* Returns the exit code of body(), or 255 if the child died of a signal. */
 static inline int in_child(int (*body)(void))
 {
     int status = 0;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A disk that is cold when the test says so: whether the kernel still holds a page depends on the machine,
- * its file system and its read-ahead. tests/unit/CMakeLists.txt puts these in the place of the two functions
- * of os/file. */
+/* Simulates a cold page cache: whether the kernel still holds a page depends on the machine, its file system
+ * and its read-ahead. tests/unit/CMakeLists.txt wraps these two functions of os/file. */
 #ifndef UNIT_COLD_H
 #define UNIT_COLD_H
 
@@ -16,7 +15,7 @@ bool __wrap_mk_file_is_cached(int fd, uint64_t offset, uint64_t len);
 
 static unsigned cold_left;
 
-/* The next read that must not wait finds nothing in memory. */
+/* The next non-blocking read finds nothing in the page cache. */
 static void cold_begin(void)
 {
     cold_left = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Watching code die of a failed MK_ASSERT: in a child, so that the test goes on. */
+/* Runs code that fails an MK_ASSERT in a child process, so that the test survives. */
 #ifndef MK_UNIT_DEATH_H
 #define MK_UNIT_DEATH_H
 
@@ -9,7 +9,7 @@
 
 #include "unit/test.h"
 
-/* Runs die(ctx) in a child. Answers how it ended, as waitpid does; `said` is what it wrote to stderr. */
+/* Runs die(ctx) in a child and returns its wait status, as waitpid() does; `said` receives its stderr. */
 static inline int watch_it_die(void (*die)(void *ctx), void *ctx, char *said, size_t cap)
 {
     int ends[2];
@@ -33,7 +33,7 @@ static inline int watch_it_die(void (*die)(void *ctx), void *ctx, char *said, si
     return status;
 }
 
-/* die(ctx) ends at an MK_ASSERT whose condition holds `words`. */
+/* Asserts that die(ctx) aborts at an MK_ASSERT whose condition contains `words`. */
 static inline void assert_bug(void (*die)(void *ctx), void *ctx, const char *words)
 {
     char said[1024];

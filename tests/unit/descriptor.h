@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Descriptors that are closed when the case has ended, if they are open then. */
+/* Closes descriptors that are still open when the test case ends. */
 #ifndef MK_UNIT_DESCRIPTOR_H
 #define MK_UNIT_DESCRIPTOR_H
 

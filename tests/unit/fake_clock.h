@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The clock of a worker with its timers and the end of a turn, for code that knows the public interface alone: time passes when
- * the test says so. Included once. */
+/* Fakes the clock, the timers and the end of the loop iteration of a worker, for code that uses only the
+ * public interface: time passes only when the test advances it. Included once. */
 #ifndef MK_UNIT_FAKE_CLOCK_H
 #define MK_UNIT_FAKE_CLOCK_H
 
@@ -19,7 +19,7 @@ struct mk_deferred {
 
 static struct {
     uint64_t now_ms;
-    struct mk_timer *timers[FAKE_TIMERS]; /* that are set */
+    struct mk_timer *timers[FAKE_TIMERS]; /* armed timers */
     struct mk_deferred end;
     unsigned n_timers, n_ends;
 } fake_clock;
@@ -30,7 +30,7 @@ static inline void fake_clock_init(uint64_t now_ms)
     fake_clock.now_ms = now_ms;
 }
 
-/* What was made was freed, and what was set was stopped. */
+/* Asserts that the test has freed every object and stopped every timer. */
 static inline void fake_clock_fini(void)
 {
     assert_int_equal(fake_clock.n_timers, 0);
@@ -62,7 +62,7 @@ void mk_timer_set(struct mk_timer *t, struct mk_worker *w, uint32_t ms)
     t->due_ms = (uint32_t)(fake_clock.now_ms + ms);
 }
 
-/* Fires the timers that are due. True if there were any: they may have set others. */
+/* Fires the timers that are due. Returns true if any fired: they may have armed others. */
 static inline bool fake_clock_fire(void)
 {
     bool has_any = false;
@@ -77,7 +77,7 @@ static inline bool fake_clock_fire(void)
     return has_any;
 }
 
-/* The turn ends. True if that was asked for. */
+/* Ends the loop iteration. Returns true if a callback was registered for it. */
 static inline bool fake_clock_end_turn(void)
 {
     bool is_set = fake_clock.end.is_set;

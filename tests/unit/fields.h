@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sets of fields made by hand; in the server the head parser makes them. Knows nothing of cmocka: fuzz
- * targets use it as well. */
+/* Builds sets of header fields by hand; in the server the head parser builds them. Independent of cmocka:
+ * fuzz targets use it, too. */
 #ifndef MK_UNIT_FIELDS_H
 #define MK_UNIT_FIELDS_H
 
 #include "http/header.h"
 
-/* Adds a line as it is (nothing is checked or copied); false when there are `max` lines already. */
+/* Appends a field without checking or copying it; returns false if there are `max` fields already. */
 static inline bool fields_add(struct mk_headers *fields, unsigned max, mk_str name, mk_str value)
 {
     if (fields->n >= max)

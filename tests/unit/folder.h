@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A folder for one test, below /tmp, with files and links in it; gone when the test is over. Knows nothing of
- * cmocka: fuzz targets use it as well. */
+/* A temporary folder below /tmp for one test, with files and links; removed when the test ends. Independent
+ * of cmocka: fuzz targets use it, too. */
 #ifndef MK_UNIT_FOLDER_H
 #define MK_UNIT_FOLDER_H
 
@@ -19,7 +19,7 @@
 
 struct folder {
     char path[64];
-    int fd; /* as of mk_file_open_root */
+    int fd; /* from mk_file_open_root() */
 };
 
 static inline void folder_init(struct folder *f)
@@ -50,7 +50,7 @@ static inline void folder_add_folder(const struct folder *f, const char *name)
     MK_ASSERT(mkdirat(f->fd, name, 0755) == 0 || errno == EEXIST);
 }
 
-/* A file with that content, as a new one in the place of an old one; folders on its way must be there. */
+/* Creates a file with this content and replaces an existing file; its parent folders must exist. */
 static inline void folder_add(const struct folder *f, const char *name, mk_str text)
 {
     unlinkat(f->fd, name, 0);
@@ -64,14 +64,14 @@ static inline void folder_add_link(const struct folder *f, const char *name, con
     MK_ASSERT(symlinkat(target, f->fd, name) == 0);
 }
 
-/* When the file was last changed, in seconds since 1970. */
+/* Sets the modification time of the file, in seconds since 1970. */
 static inline void folder_set_time(const struct folder *f, const char *name, int64_t seconds)
 {
     const struct timespec times[2] = {{.tv_sec = (time_t)seconds}, {.tv_sec = (time_t)seconds}};
     MK_ASSERT(utimensat(f->fd, name, times, 0) == 0);
 }
 
-/* Its whole path; `room` has PATH_MAX bytes. */
+/* Writes the absolute path of the file into `room`, which has PATH_MAX bytes. */
 static inline const char *folder_path(const struct folder *f, const char *name, char room[PATH_MAX])
 {
     snprintf(room, PATH_MAX, "%s/%s", f->path, name);

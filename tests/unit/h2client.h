@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A client of HTTP/2 that takes nothing on trust: what it says it writes into a buffer, what it hears it
- * checks to the letter (RFC 9113): frames, windows, the order of everything on a stream, fields. Knows
- * nothing of cmocka: fuzz targets use it as well. */
+/* A strict HTTP/2 client: it writes its frames into a buffer and validates everything that it receives
+ * against RFC 9113: frames, windows, the order of frames on a stream, header fields. Independent of cmocka:
+ * fuzz targets use it, too. */
 #ifndef MK_UNIT_H2CLIENT_H
 #define MK_UNIT_H2CLIENT_H
 
@@ -19,16 +19,16 @@ enum { H2_STREAMS = 256, H2_FIELDS = 160 * 1024, H2_CONTENT = 1 << 25, H2_LOG = 
 
 struct h2_stream {
     uint32_t id;
-    bool is_head;    /* asked by HEAD */
-    unsigned told;   /* interim responses */
-    unsigned status; /* of the final head; 0: none */
+    bool is_head;    /* the request was HEAD */
+    unsigned told;   /* interim responses received */
+    unsigned status; /* of the final response; 0: not received yet */
     bool ended, reset;
-    bool left; /* we have reset it: what is still said does not matter */
-    bool said; /* all that we have to say on it */
+    bool left; /* we have reset the stream and ignore later frames */
+    bool said; /* we have sent END_STREAM */
     enum mk_h2_error error;
-    uint64_t length; /* UINT64_MAX: not told */
-    int64_t window;  /* what the server may send */
-    int64_t upload;  /* what we may send */
+    uint64_t length; /* Content-Length; UINT64_MAX: none */
+    int64_t window;  /* receive window: bytes that the server may send */
+    int64_t upload;  /* send window: bytes that we may send */
     bool has_trailers;
     struct mk_buf fields; /* "name: value\n" */
     struct mk_buf content;
@@ -39,7 +39,7 @@ struct h2_heard {
     uint32_t length, stream;
 };
 
-/* Settings on their way: what they change counts when the server says that it has them. */
+/* Sent SETTINGS that take effect when the server acknowledges them. */
 struct h2_pending {
     int64_t by;
     unsigned n_streams;
@@ -50,7 +50,7 @@ struct h2_client {
     struct h2_stream at[H2_STREAMS];
     unsigned n;
     int64_t window, upload, initial, initial_upload;
-    uint32_t highest; /* that we opened */
+    uint32_t highest; /* highest stream ID that we opened */
     struct h2_pending pending[H2_PENDING];
     unsigned n_pending;
     struct h2_heard log[H2_LOG];
@@ -61,11 +61,11 @@ struct h2_client {
     bool block_ends;
 
     unsigned n_settings, n_pongs, n_pings, n_goaways;
-    char ping[8]; /* the last one */
+    char ping[8]; /* payload of the last PING */
     uint32_t streams_max, last_stream;
-    enum mk_h2_error error; /* of the last GOAWAY */
-    const char *why;        /* what is wrong with what was heard; NULL: nothing */
-    uint32_t where;         /* on which stream */
+    enum mk_h2_error error; /* from the last GOAWAY */
+    const char *why;        /* first protocol violation received; NULL: none */
+    uint32_t where;         /* the stream of the violation */
 };
 
 static inline void h2_init(struct h2_client *c)
@@ -106,7 +106,7 @@ static inline bool h2_bad(struct h2_client *c, uint32_t stream, const char *why)
     return false;
 }
 
-/* ---- What it says ---- */
+/* ---- Sending frames ---- */
 
 static inline void h2_say_frame(struct mk_buf *out, unsigned type, unsigned flags, uint32_t stream,
                                 mk_str payload)
@@ -156,7 +156,7 @@ static inline void h2_say_reset(struct h2_client *c, struct mk_buf *out, uint32_
         s->left = s->said = true;
 }
 
-/* It will be answered on that stream. */
+/* Registers a stream on which a response is expected. */
 static inline struct h2_stream *h2_expect(struct h2_client *c, uint32_t id)
 {
     struct h2_stream *s = h2_find(c, id);
@@ -173,18 +173,18 @@ static inline struct h2_stream *h2_expect(struct h2_client *c, uint32_t id)
     return s;
 }
 
-/* "name: value\n..." as a block. */
+/* Encodes "name: value\n..." as a header block. */
 static inline void h2_pack(struct mk_buf *block, const char *fields)
 {
     mk_str rest = mk_str_from_c(fields);
     while (rest.len) {
         mk_str line = mk_str_cut(&rest, '\n');
-        size_t n = mk_str_find(mk_str_skip(line, 1), ':') + 1; /* names may begin with one */
+        size_t n = mk_str_find(mk_str_skip(line, 1), ':') + 1; /* names may begin with a colon */
         mk_hpack_encode(block, mk_str_first(line, n), mk_str_skip(line, n + 2));
     }
 }
 
-/* HEADERS of any fields, whole. */
+/* Sends arbitrary header fields as a single HEADERS frame. */
 static inline struct h2_stream *h2_say_head(struct h2_client *c, struct mk_buf *out, uint32_t id,
                                             unsigned flags, const char *fields)
 {
@@ -197,7 +197,7 @@ static inline struct h2_stream *h2_say_head(struct h2_client *c, struct mk_buf *
     return s;
 }
 
-/* A request; `more` as for h2_pack. */
+/* Sends a request; `more` has the format of h2_pack(). */
 static inline struct h2_stream *h2_ask(struct h2_client *c, struct mk_buf *out, uint32_t id,
                                        const char *method, const char *target, bool ends, const char *more)
 {
@@ -226,7 +226,7 @@ static inline void h2_say_data(struct h2_client *c, struct mk_buf *out, uint32_t
     s->said |= ends;
 }
 
-/* ---- Heads that it hears ---- */
+/* ---- Receiving header blocks ---- */
 
 struct h2_reading {
     struct h2_client *c;
@@ -340,9 +340,9 @@ static inline bool h2_hear_block(struct h2_client *c)
     return c->block_ends ? h2_hear_end(c, s) : h2_bad(c, s->id, "trailers and no end");
 }
 
-/* ---- Frames that it hears ---- */
+/* ---- Receiving frames ---- */
 
-/* The stream of a frame that only one that is open may have. */
+/* Finds the stream of a frame that is valid only on an open stream. */
 static inline struct h2_stream *h2_speaker(struct h2_client *c, uint32_t id)
 {
     struct h2_stream *s = h2_find(c, id);
@@ -429,7 +429,7 @@ static inline bool h2_hear_window(struct h2_client *c, const struct mk_h2_frame 
 static inline bool h2_hear_reset(struct h2_client *c, const struct mk_h2_frame *f, mk_str payload)
 {
     struct h2_stream *s = h2_find(c, f->stream);
-    if (!s) /* those that were passed over are closed (section 5.1.1) */
+    if (!s) /* lower stream IDs that were skipped are closed (RFC 9113, section 5.1.1) */
         return f->stream < c->highest || h2_bad(c, f->stream, "an idle stream is reset");
     s->error = (enum mk_h2_error)mk_h2_frame_read_u32(payload);
     s->reset = true;
@@ -499,7 +499,7 @@ static inline bool h2_hear_frame(struct h2_client *c, const struct mk_h2_frame *
     }
 }
 
-/* All whole frames of it. Answers how many bytes they are; c->why says what is wrong. */
+/* Parses all complete frames of `in`. Returns the number of bytes consumed; c->why describes an error. */
 static inline size_t h2_hear(struct h2_client *c, mk_str in)
 {
     size_t before = in.len;

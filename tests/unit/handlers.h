@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handlers that use everything a handler may do: they read and write in pieces, wait, fail and exaggerate.
- * For tests of every layer from web upwards, fuzz targets, and the test server; knows nothing of cmocka.
- * The query of the request says what they do, as one number or "name=number&...". */
+/* Handlers that exercise everything a handler may do: they read and write in pieces, wait, fail and exceed
+ * limits. Used by tests of every layer from web upwards, by fuzz targets and by the test server; independent
+ * of cmocka. The query of the request has their parameters: a single number, or "name=number&...". */
 #ifndef MK_UNIT_HANDLERS_H
 #define MK_UNIT_HANDLERS_H
 
@@ -17,7 +17,7 @@
 #include "net/offload.h"
 #include "web/route.h"
 
-/* The data of every route made here. Without a loop there is no `slow`, without a helper no `thread`. */
+/* Data of every route made here. `slow` needs a loop and `thread` needs a thread pool. */
 struct handlers {
     struct mk_loop *loop;
     struct mk_offload *helper;
@@ -47,9 +47,9 @@ static inline enum mk_verdict handlers_say(struct mk_response *response, mk_str 
     return mk_response_set_body(response, text) ? handlers_refuse(response, 503) : MK_DONE;
 }
 
-/* ---- Reading ---- */
+/* ---- Reading the body ---- */
 
-/* What the content of a request adds up to. */
+/* Byte count and checksum of a request body. */
 struct handlers_sum {
     uint64_t n, sum;
 };
@@ -61,7 +61,8 @@ static inline void handlers_add(struct handlers_sum *s, const char *p, size_t le
     s->n += len;
 }
 
-/* sink: reads everything, answers "COUNT SUM". Content that is too large is 413, broken content is 400. */
+/* sink: reads the whole body and responds with "COUNT SUM". A body over the limit gets 413, a malformed one
+ * 400. */
 static inline enum mk_verdict handlers_sink(struct mk_request *request, struct mk_response *response,
                                             void *data)
 {
@@ -86,7 +87,7 @@ static inline enum mk_verdict handlers_sink(struct mk_request *request, struct m
     return handlers_say(response, mk_buf_str(&text));
 }
 
-/* sip: reads n bytes, or a few more, and leaves the rest. */
+/* sip: reads n bytes, or slightly more, and leaves the rest unread. */
 static inline enum mk_verdict handlers_sip(struct mk_request *request, struct mk_response *response,
                                            void *data)
 {
@@ -103,7 +104,7 @@ static inline enum mk_verdict handlers_sip(struct mk_request *request, struct mk
     return n == -EAGAIN ? MK_WAIT : handlers_say(response, MK_STR("sip\n"));
 }
 
-/* early: answers without reading. */
+/* early: responds without reading the body. */
 static inline enum mk_verdict handlers_early(struct mk_request *request, struct mk_response *response,
                                              void *data)
 {
@@ -117,7 +118,7 @@ static inline ssize_t handlers_pull_echo(void *ctx, char *room, size_t cap)
     return mk_request_read(ctx, room, cap);
 }
 
-/* echo: content streamed back as it arrives, of known length or in chunks as it came. */
+/* echo: streams the body back as it arrives, with a Content-Length or chunked, like the request. */
 static inline enum mk_verdict handlers_echo(struct mk_request *request, struct mk_response *response,
                                             void *data)
 {
@@ -129,7 +130,7 @@ static inline enum mk_verdict handlers_echo(struct mk_request *request, struct m
                : MK_DONE;
 }
 
-/* wait=...: a limit of the request alone. */
+/* wait=...: sets a timeout for this request only. */
 static inline void handlers_limit(struct mk_request *request)
 {
     uint64_t wait = handlers_number(request, "wait", UINT64_MAX);
@@ -137,7 +138,7 @@ static inline void handlers_limit(struct mk_request *request)
         (void)mk_request_set_handler_timeout(request, (uint32_t)wait);
 }
 
-/* ---- Writing ---- */
+/* ---- Writing the body ---- */
 
 struct handlers_source {
     struct mk_request *request;
@@ -145,13 +146,13 @@ struct handlers_source {
     uint64_t fails_at; /* UINT64_MAX: never */
 };
 
-/* The byte that a source has there. */
+/* The byte of a source at this offset. */
 static inline char handlers_byte(uint64_t at)
 {
     return (char)('a' + at % 23);
 }
 
-/* The largest room that a source was offered; tests may set it back. */
+/* Size of the largest buffer that a source was offered; tests may reset it. */
 static size_t handlers_most;
 
 static inline ssize_t handlers_pull(void *ctx, char *room, size_t cap)
@@ -188,7 +189,7 @@ static inline enum mk_verdict handlers_start(struct mk_response *response, struc
                : MK_DONE;
 }
 
-/* source: n bytes out of a source; unknown=1 does not tell how many. */
+/* source: sends n bytes from a source; unknown=1 hides the length. */
 static inline enum mk_verdict handlers_stream(struct mk_request *request, struct mk_response *response,
                                               void *data)
 {
@@ -198,7 +199,7 @@ static inline enum mk_verdict handlers_stream(struct mk_request *request, struct
     return s ? handlers_start(response, s, &ops) : handlers_refuse(response, 503);
 }
 
-/* broken: the same, and fails half way; if nothing was sent by then, with that status=... */
+/* broken: like source, but fails after half of the bytes; status=... is sent if the head is still unsent. */
 static inline enum mk_verdict handlers_broken(struct mk_request *request, struct mk_response *response,
                                               void *data)
 {
@@ -212,7 +213,7 @@ static inline enum mk_verdict handlers_broken(struct mk_request *request, struct
     return handlers_start(response, s, &ops);
 }
 
-/* liar: promises n bytes and has fewer (by=...), or more. */
+/* liar: announces n bytes and sends fewer or more (has=...). */
 static inline enum mk_verdict handlers_liar(struct mk_request *request, struct mk_response *response,
                                             void *data)
 {
@@ -227,7 +228,7 @@ static inline enum mk_verdict handlers_liar(struct mk_request *request, struct m
                                                                     : MK_DONE;
 }
 
-/* mad: a head of n bytes, a million at most. */
+/* mad: sends a response head of n bytes, at most a million. */
 static inline enum mk_verdict handlers_mad(struct mk_request *request, struct mk_response *response,
                                            void *data)
 {
@@ -242,7 +243,7 @@ static inline enum mk_verdict handlers_mad(struct mk_request *request, struct mk
 
 /* ---- Waiting ---- */
 
-/* never: it is never resumed. */
+/* never: suspends the request and never resumes it. */
 static inline enum mk_verdict handlers_never(struct mk_request *request, struct mk_response *response,
                                              void *data)
 {
@@ -255,7 +256,7 @@ static inline enum mk_verdict handlers_never(struct mk_request *request, struct 
 struct handlers_slow {
     struct mk_timer timer;
     struct mk_loop *loop;
-    struct handlers_source source; /* of drip; else only its request counts */
+    struct handlers_source source; /* used by drip; the other handlers use only its request */
     uint32_t ms;
     bool rung;
 };
@@ -306,9 +307,8 @@ static inline enum mk_verdict handlers_wait(struct mk_request *request, struct m
     return MK_WAIT;
 }
 
-/* hint: n interim responses with a field of size=... bytes; after ms milliseconds says how many could be
- * sent.
- */
+/* hint: sends n interim responses with a header of size=... bytes; after ms milliseconds responds with the
+ * number of interim responses that could be sent. */
 static inline enum mk_verdict handlers_hint(struct mk_request *request, struct mk_response *response,
                                             void *data)
 {
@@ -346,7 +346,7 @@ static inline ssize_t handlers_pull_drop(void *ctx, char *room, size_t cap)
     return handlers_pull(&s->source, room, cap < 1 ? cap : 1);
 }
 
-/* drip: n bytes, one every ms milliseconds. */
+/* drip: sends n bytes, one every ms milliseconds. */
 static inline enum mk_verdict handlers_drip(struct mk_request *request, struct mk_response *response,
                                             void *data)
 {
@@ -359,7 +359,7 @@ static inline enum mk_verdict handlers_drip(struct mk_request *request, struct m
 
 struct handlers_job {
     struct mk_offload_job job;
-    struct mk_request *request; /* NULL: it has ended */
+    struct mk_request *request; /* NULL: the request has ended */
     bool done;
 };
 
@@ -414,7 +414,7 @@ static inline enum mk_verdict handlers_thread(struct mk_request *request, struct
 
 struct handlers_tunnel {
     struct mk_request *request;
-    uint64_t left, stops_at; /* to say; bytes of the client to hear at most, when it is heard by itself */
+    uint64_t left, stops_at; /* bytes still to send; client bytes to read before closing (stops=...) */
     uint64_t heard, fails_at;
     bool ended;
 };
@@ -449,8 +449,8 @@ static inline bool handlers_hear(void *ctx)
     return t->heard < t->stops_at;
 }
 
-/* tunnel: says n bytes, then all that it hears, until the client ends or (fails=...) so much came. With
- * stops=..., it says n bytes and ends, and hears so many. */
+/* tunnel: sends n bytes, then echoes all input until the client closes or fails=... bytes have arrived. With
+ * stops=..., it sends n bytes, closes its side, and reads that many bytes. */
 static inline enum mk_verdict handlers_open(struct mk_request *request, struct mk_response *response,
                                             void *data)
 {
@@ -483,7 +483,7 @@ static inline ssize_t handlers_pull_trailers(void *ctx, char *room, size_t cap)
     return n;
 }
 
-/* trailers: content streamed back in chunks, and all trailers with it. */
+/* trailers: streams the body back chunked, followed by all trailers. */
 static inline enum mk_verdict handlers_trailers(struct mk_request *request, struct mk_response *response,
                                                 void *data)
 {
@@ -528,8 +528,8 @@ struct handlers_routes {
     char patterns[HANDLERS][HANDLERS_PATTERN];
 };
 
-/* "/echo", "/sink" and so on, and behind them (NULL: nothing) what all other paths lead to. Answers how many.
- */
+/* Builds routes "/echo", "/sink" and so on, followed by a catch-all route to `rest` (NULL: none). Returns
+ * the number of routes. */
 static inline size_t handlers_route(struct handlers_routes *r, struct handlers *h,
                                     const struct mk_handler *rest)
 {

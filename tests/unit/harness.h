@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Takes down what a test has set up. A case begins with a function of its test, which calls NAME_begin() of the fixtures that it
- * needs, and ends with harness_stop(), which ends them in reverse order:
+/* Cleans up after test cases. The setup function of a test calls NAME_begin() of each fixture that it needs; harness_stop(), the
+ * teardown, ends the fixtures in reverse order:
  *
  *     static struct site site;
  *
@@ -12,9 +12,9 @@
  *         return 0;
  *     }
  *     ...
- *     cmocka_unit_test_setup_teardown(a_page_is_found, start, harness_stop)
+ *     cmocka_unit_test_setup_teardown(site_existing_page_is_found, start, harness_stop)
  *
- * HARNESS_EACH(site, struct site, site) is the same where nothing is added. */
+ * HARNESS_EACH(site, struct site, site) defines the same setup without the site_add() call. */
 #ifndef MK_UNIT_HARNESS_H
 #define MK_UNIT_HARNESS_H
 
@@ -32,7 +32,7 @@ struct harness {
 
 static struct harness harness;
 
-/* Calls end(p) when the case has ended. */
+/* Registers end(p) as cleanup of the test case. */
 static inline void harness_defer(void (*end)(void *p), void *p)
 {
     MK_ASSERT(harness.n < HARNESS_MAX);
@@ -40,7 +40,7 @@ static inline void harness_defer(void (*end)(void *p), void *p)
     harness.at[harness.n++].p = p;
 }
 
-/* The teardown of all tests. */
+/* The teardown function of all test cases. */
 static inline int harness_stop(void **state)
 {
     (void)state;
@@ -51,7 +51,7 @@ static inline int harness_stop(void **state)
     return 0;
 }
 
-/* Defines NAME_begin(): what NAME_init() makes, NAME_fini() takes down at the end of the case. */
+/* Defines NAME_begin(), which calls NAME_init() and registers NAME_fini() as cleanup of the test case. */
 #define HARNESS_FIXTURE(name, type)                                                                          \
     static inline void harness_end_##name(void *p)                                                           \
     {                                                                                                        \
@@ -62,9 +62,9 @@ static inline int harness_stop(void **state)
         name##_init(p);                                                                                      \
         harness_defer(harness_end_##name, p);                                                                \
     }                                                                                                        \
-    struct harness /* the caller's semicolon follows */
+    struct harness /* absorbs the caller's semicolon */
 
-/* Each case has a new `variable` of that fixture, by start(). */
+/* Defines start(), which creates a new `variable` of that fixture for each test case. */
 #define HARNESS_EACH(name, type, variable)                                                                   \
     static type variable;                                                                                    \
     static inline int start(void **state)                                                                    \
@@ -73,6 +73,6 @@ static inline int harness_stop(void **state)
         name##_begin(&variable);                                                                             \
         return 0;                                                                                            \
     }                                                                                                        \
-    struct harness /* the caller's semicolon follows */
+    struct harness /* absorbs the caller's semicolon */
 
 #endif

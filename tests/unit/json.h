@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Is a text JSON (RFC 8259), to the letter? Knows nothing of cmocka: fuzz targets use it as well. */
+/* A strict JSON validator (RFC 8259). Independent of cmocka: fuzz targets use it, too. */
 #ifndef MK_UNIT_JSON_H
 #define MK_UNIT_JSON_H
 
@@ -40,7 +40,7 @@ static inline bool json_number(mk_str *s)
     return whole;
 }
 
-/* One character of UTF-8 that needs no escape; how many bytes, 0 if it is none. */
+/* Returns the length in bytes of a UTF-8 character that needs no escape, or 0 if the character is invalid. */
 static inline size_t json_char(mk_str s)
 {
     static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -112,7 +112,7 @@ static inline bool json_value(mk_str *s, int depth)
     return json_take(s, "true") || json_take(s, "false") || json_take(s, "null") || json_number(s);
 }
 
-/* One object without white space around or in it. */
+/* Is the text a single object without whitespace around or inside it? */
 static inline bool json_is_object(mk_str s)
 {
     return s.len && s.p[0] == '{' && json_value(&s, 0) && s.len == 0;

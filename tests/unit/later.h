@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Included once by a test that moves the clock of the layers below: the build links it with --wrap=time.
- * Libraries see the real one. */
+/* Included once by a test that moves the clock of the code under test: the build links the test with
+ * --wrap=time. Libraries still use the real clock. */
 #ifndef MK_UNIT_LATER_H
 #define MK_UNIT_LATER_H
 

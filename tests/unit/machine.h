@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every machine of monkey/sm.h must be, and which moves this one has. */
+/* Checks the invariants of a state machine (monkey/sm.h) and its transitions. */
 #ifndef MK_UNIT_MACHINE_H
 #define MK_UNIT_MACHINE_H
 
@@ -19,7 +19,7 @@ static inline void machine_expect_reachable(const struct mk_sm_machine *m)
     assert_int_equal(seen, (1u << m->n_states) - 1);
 }
 
-/* `moves`: a line for each state in order, "idle: head, dead\n". All states can be reached from the first one. */
+/* `moves` has a line for each state, in order: "idle: head, dead\n". Every state must be reachable from the first. */
 static inline void machine_expect(const struct mk_sm_machine *m, const char *moves)
 {
     char found[2048] = "";

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Included once by a test_*_oom.c: memory runs out at the n-th allocation, for every n.
+/* Included once by a test_*_oom.c: allocation n fails, for every n.
  *
- * The build links these tests with --wrap, so every call of mk_mem_* in the layers below comes here, and
- * every piece taken from an arena: most of them need no memory, but any of them may be the one
- * that does. */
+ * The build links these tests with --wrap, so that every call of mk_mem_* in the code under test and every
+ * allocation from an arena comes here: most arena allocations need no new memory, but any of them may. */
 #ifndef MK_UNIT_OOM_H
 #define MK_UNIT_OOM_H
 
@@ -35,8 +34,8 @@ mk_str __wrap_mk_arena_printf(struct mk_arena *a, const char *fmt, ...) MK_PRINT
 bool __wrap_mk_arena_add_cleanup(struct mk_arena *a, void (*fn)(void *data), void *data);
 
 static struct {
-    size_t fail_at; /* the allocation that fails, counted from 1; 0: none */
-    bool and_after; /* and all that follow */
+    size_t fail_at; /* index of the failing allocation, from 1; 0: none */
+    bool and_after; /* all later allocations fail, too */
     size_t n_allocs;
     size_t n_failed;
     size_t n_live;
@@ -120,7 +119,7 @@ bool __wrap_mk_arena_add_cleanup(struct mk_arena *a, void (*fn)(void *data), voi
     return !arena_fails(a) && __real_mk_arena_add_cleanup(a, fn, data);
 }
 
-/* The next allocation fails, and only that one. */
+/* The next allocation fails; later allocations succeed. */
 static inline void oom_at_next_allocation(void)
 {
     oom.n_allocs = 0;
@@ -129,8 +128,8 @@ static inline void oom_at_next_allocation(void)
 }
 
 /* Calls `body` with the first allocation failing, then the second, and so on until it needs fewer; each time
- * both with a single failure and with nothing left at all. The body answers whether everything it asked for
- * succeeded: exactly then no allocation may have failed. It gives back what it took. */
+ * both with a single failure and with all later allocations failing. body() returns whether all of its calls
+ * succeeded, which must be so exactly if no allocation failed. It must free what it allocated. */
 static inline void oom_at_each_allocation(bool (*body)(void))
 {
     for (int and_after = 0; and_after < 2; and_after++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A folder with some files, and a small cache of them. */
+/* A folder with some files, and a small file cache. */
 #ifndef UNIT_OPENED_H
 #define UNIT_OPENED_H
 
@@ -59,7 +59,7 @@ static inline struct mk_open_file *take(const char *path)
     return f;
 }
 
-/* Taken and dropped: what it was, to compare only. */
+/* Acquires and releases the cached file; the pointer is for comparison only. */
 static inline const struct mk_open_file *look(const char *path)
 {
     struct mk_open_file *f = take(path);
@@ -90,7 +90,7 @@ static inline bool is_in(struct mk_list *list, const char *path)
     return false;
 }
 
-/* Is it still there, without looking? */
+/* Is the file still cached? Does not touch the LRU order. */
 static inline bool is_listed(const char *path)
 {
     return is_in(&cache.rich, path) || is_in(&cache.lean, path);

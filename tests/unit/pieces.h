@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads a response at once and in pieces of every size: that must make no difference. */
+/* Parses a response at once and in pieces of every size: the result must be the same. */
 #ifndef MK_UNIT_PIECES_H
 #define MK_UNIT_PIECES_H
 
@@ -18,7 +18,7 @@ struct outcome {
     char body[BODY_MAX];
 };
 
-/* Of the cases that follow. */
+/* Parser options of the following tests. */
 static struct mk_response_parser_options request;
 
 static inline void add_text(struct outcome *o, mk_str text)
@@ -28,7 +28,7 @@ static inline void add_text(struct outcome *o, mk_str text)
     o->len += text.len;
 }
 
-/* Interim responses and trailers are a part of the text: "103 Link: x|body|T: x". */
+/* Interim responses and trailers appear in the text: "103 Link: x|body|T: x". */
 static inline void note(struct outcome *o, const struct mk_response_parser *r,
                         enum mk_response_parser_event step, mk_str data)
 {
@@ -93,7 +93,7 @@ static inline struct outcome read_all(const char *text, bool closes)
         struct outcome o = read_in_pieces(whole, size, closes);
         assert_int_equal(o.step, all.step);
         if (o.step == MK_RESPONSE_PARSER_ERROR)
-            continue; /* pieces may be refused sooner, for another reason */
+            continue; /* in pieces, the parser may fail earlier, for another reason */
         assert_int_equal(o.status, all.status);
         assert_int_equal(o.len, all.len);
         assert_memory_equal(o.body, all.body, all.len);

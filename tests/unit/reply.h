@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads HTTP/1 responses out of the bytes that a connection sent, to the letter: what a strict client would
- * take. Knows nothing of cmocka: fuzz targets use it as well. */
+/* Parses HTTP/1 responses from the bytes that a connection sent, as a strict client would. Independent of
+ * cmocka: fuzz targets use it, too. */
 #ifndef MK_UNIT_REPLY_H
 #define MK_UNIT_REPLY_H
 
@@ -14,20 +14,20 @@
 enum { REPLY_FIELDS = 128, REPLY_CONTENT = 1 << 22 };
 
 enum reply_result {
-    REPLY_BAD = -1, /* no HTTP: `why` says what is wrong */
-    REPLY_NONE,     /* nothing is left */
-    REPLY_PART,     /* it is not all there */
+    REPLY_BAD = -1, /* malformed: `why` has the reason */
+    REPLY_NONE,     /* no bytes left */
+    REPLY_PART,     /* the response is incomplete */
     REPLY_WHOLE,
 };
 
 struct reply {
     unsigned status;
-    mk_str head; /* with its empty line */
+    mk_str head; /* including the empty line */
     struct mk_headers fields;
     struct mk_header_field room[REPLY_FIELDS];
-    struct mk_buf content;  /* its transfer coding removed; to be freed */
-    struct mk_buf trailers; /* the lines behind the last chunk */
-    bool closes;            /* says, or means, that no other follows */
+    struct mk_buf content;  /* without transfer coding; must be freed */
+    struct mk_buf trailers; /* the fields after the last chunk */
+    bool closes;            /* the connection closes after this response */
     const char *why;
 };
 
@@ -43,7 +43,7 @@ static inline enum reply_result reply_bad(struct reply *r, const char *why)
     return REPLY_BAD;
 }
 
-/* "HTTP/1.1 200 OK" */
+/* Status line: "HTTP/1.1 200 OK" */
 static inline bool reply_read_status(struct reply *r, mk_str line)
 {
     uint64_t status;
@@ -65,7 +65,7 @@ static inline bool reply_read_field(struct reply *r, mk_str line)
            fields_add(&r->fields, REPLY_FIELDS, name, value);
 }
 
-/* The next line, without its CRLF; absent where there is none. */
+/* Returns the next line without its CRLF, or an absent string at the end. */
 static inline mk_str reply_line(mk_str *rest)
 {
     size_t end = mk_str_find(*rest, '\n');
@@ -146,9 +146,9 @@ static inline enum reply_result reply_read_content(struct reply *r, mk_str *rest
     return ended ? REPLY_WHOLE : REPLY_PART;
 }
 
-/* The next final response of *rest (101 is one: what is behind it is another protocol), 1xx before it passed
- * over; moves *rest behind what was read. `is_head`: it answers HEAD. `ended`: the connection was closed
- * properly behind *rest. */
+/* Parses the next final response of *rest and skips 1xx responses before it (101 counts as final: another
+ * protocol follows). Advances *rest past the response. `is_head`: the request was HEAD. `ended`: the
+ * connection was closed cleanly after *rest. */
 static inline enum reply_result reply_next(struct reply *r, mk_str *rest, bool is_head, bool ended)
 {
     do {
@@ -166,7 +166,7 @@ static inline enum reply_result reply_next(struct reply *r, mk_str *rest, bool i
         reply_is_twice(r, MK_HEADER_CONTENT_TYPE) || reply_is_twice(r, MK_HEADER_DATE) ||
         reply_is_twice(r, MK_HEADER_CONNECTION))
         return reply_bad(r, "a field that is there twice");
-    /* RFC 9110, section 6.6.1: what is said in need, with 5xx, may go without. */
+    /* RFC 9110, section 6.6.1 allows a 5xx response without Date. */
     if (r->status < 500 &&
         (!mk_headers_has(&r->fields, MK_HEADER_DATE) || !mk_headers_has(&r->fields, MK_HEADER_SERVER)))
         return reply_bad(r, "no Date or no Server");

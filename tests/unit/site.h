@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A host with a folder of its own, and requests to it that come from no socket. Knows nothing of cmocka: fuzz
- * targets use it as well. */
+/* A virtual host with its own folder, and requests to it without a socket. Independent of cmocka: fuzz
+ * targets use it, too. */
 #ifndef MK_UNIT_SITE_H
 #define MK_UNIT_SITE_H
 
@@ -22,10 +22,10 @@ struct site {
     struct mk_vhosts hosts;
     struct mk_web_ctx web;
     struct mk_addr peer;
-    uint64_t now_ms; /* when the next request comes in */
+    uint64_t now_ms; /* arrival time of the next request */
     int64_t now;
     struct mk_log log;
-    char logged[SITE_LOGGED]; /* the last message, with a NUL */
+    char logged[SITE_LOGGED]; /* the last log message, NUL-terminated */
     unsigned n_logged;
 };
 
@@ -46,7 +46,7 @@ static inline void site_log(struct mk_log *log, enum mk_log_level level, mk_str 
     s->n_logged++;
 }
 
-/* Serves its folder with the static handler, at a fixed time. Everything may be changed before the first
+/* Serves the folder with the static handler, at a fixed time. Tests may change all settings before the first
  * request. */
 static inline void site_init_with(struct site *s, const struct mk_file_cache_limits *limits)
 {
@@ -92,14 +92,14 @@ static inline void site_fini(struct site *s)
 
 HARNESS_FIXTURE(site, struct site);
 
-/* A file of the site that was changed long ago, so that nothing depends on what time it is. */
+/* Adds a file with an old modification time, so that no test depends on the current time. */
 static inline void site_add(const struct site *s, const char *name, mk_str text)
 {
     folder_add(&s->folder, name, text);
     folder_set_time(&s->folder, name, 1700000000);
 }
 
-/* A request out of the bytes of a head, as a connection would make it. NULL when memory is out. */
+/* Creates a request from the bytes of its head, as a connection would. Returns NULL without memory. */
 static inline struct mk_exchange *site_ask(struct site *s, const char *head_text)
 {
     static const struct mk_request_head_limits limits = {
@@ -128,7 +128,7 @@ static inline struct mk_exchange *site_ask(struct site *s, const char *head_text
     return x;
 }
 
-/* GET of that target, with more field lines ("Name: value\r\n..."). */
+/* Creates a GET request for the target, with extra header fields ("Name: value\r\n..."). */
 static inline struct mk_exchange *site_get(struct site *s, const char *target, const char *fields)
 {
     char head[4096];
@@ -136,7 +136,7 @@ static inline struct mk_exchange *site_get(struct site *s, const char *target, c
     return site_ask(s, head);
 }
 
-/* The same, answered. */
+/* Creates a GET request and runs its handler. */
 static inline struct mk_exchange *site_answer(struct site *s, const char *target, const char *fields)
 {
     struct mk_exchange *x = site_get(s, target, fields);
@@ -144,8 +144,8 @@ static inline struct mk_exchange *site_answer(struct site *s, const char *target
     return x;
 }
 
-/* All content of the response, or its beginning if it fails or has to wait; ends with a NUL. In the memory
- * of the request. */
+/* Returns the response body, or its beginning if it fails or has to wait; NUL-terminated, in the memory of
+ * the request. */
 static inline mk_str site_content(struct mk_exchange *x)
 {
     struct mk_buf out = mk_buf_growing(SITE_CONTENT);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stream without a socket: takes as much as the test allows and records it, gives the bytes it was given.
- * Knows nothing of cmocka: fuzz targets use it as well. */
+/* A stream without a socket: it supplies the given bytes, accepts as much output as the test allows, and
+ * records it. Independent of cmocka: fuzz targets use it, too. */
 #ifndef MK_UNIT_STREAM_H
 #define MK_UNIT_STREAM_H
 
@@ -14,14 +14,14 @@ enum { FAKE_STREAM_ROOM = 1 << 22 };
 
 struct fake_stream {
     struct mk_stream stream;
-    mk_str in;           /* what is to be read still */
-    size_t read_max;     /* at most so much at once */
-    bool in_ends;        /* behind `in` the peer has ended, else it may send more: -EAGAIN */
-    struct mk_buf out;   /* what was written */
-    const ssize_t *plan; /* for each write in turn: how many bytes at most, or an error; ended by 0 */
-    ssize_t otherwise;   /* when there is no plan (any more) */
-    unsigned n_writes;   /* that were asked for */
-    bool more;           /* of the last one */
+    mk_str in;           /* input still unread */
+    size_t read_max;     /* limit of a single read */
+    bool in_ends;        /* EOF after `in`; otherwise -EAGAIN */
+    struct mk_buf out;   /* output so far */
+    const ssize_t *plan; /* result of each write: byte limit or error; 0 ends the list */
+    ssize_t otherwise;   /* result of writes after the end of the plan */
+    unsigned n_writes;   /* writes attempted */
+    bool more;           /* flag of the last write */
     bool shut, closed;
 };
 
@@ -74,7 +74,7 @@ static const struct mk_stream_ops fake_stream_ops = {
     .close = fake_stream_close,
 };
 
-/* Gives `in` and takes everything. */
+/* Supplies `in` and accepts all output. */
 static inline void fake_stream_init(struct fake_stream *f, mk_str in)
 {
     *f = (struct fake_stream){.stream = {.ops = &fake_stream_ops, .fd = -1},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every unit test includes: cmocka and a comparison for mk_str. */
+/* Included by every unit test: cmocka, and a comparison for mk_str. */
 #ifndef MK_UNIT_TEST_H
 #define MK_UNIT_TEST_H
 

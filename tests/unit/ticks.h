@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The clock of the loop as a test counts it: a millisecond passes with each look at it. So what has a time
- * ends after the same number of turns on every machine, however busy it is. CMake wraps the function in tests
- * that include this. */
+/* Replaces the clock of the loop: each read advances it by a millisecond. Timeouts then end after the same
+ * number of iterations on every machine, however busy it is. CMake wraps the function in tests that include
+ * this header. */
 #ifndef MK_TESTS_UNIT_TICKS_H
 #define MK_TESTS_UNIT_TICKS_H
 
