@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections, a timer and the end of a turn for tests of the client: each connection reads what its script
- * says, as far as it has arrived, and keeps what was written. Included once. */
+/* Fakes upstream connections, a timer and the end of the loop iteration for tests of the upstream request:
+ * each connection reads the arrived part of its script and records what is written. Included once. */
 #ifndef MK_UNIT_UPSTREAM_FAKE_CONN_H
 #define MK_UNIT_UPSTREAM_FAKE_CONN_H
 
@@ -29,26 +29,26 @@ bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w);
 enum { FAKE_LINKS = 6, FAKE_OUT_MAX = 8 << 20, FAKE_BLOCK = 1024 };
 
 struct mk_upstream_conn {
-    /* The script. */
-    int state; /* -EAGAIN at first: it is being made */
+    /* Script. */
+    int state; /* initially -EAGAIN: still connecting */
     bool was_kept;
     int server;
     mk_str in;
-    int in_end;        /* what a read answers behind it: -EAGAIN, 0, or an error */
-    bool is_gradual;   /* nothing of it has arrived at first: see fake_arrive() */
-    bool is_announced; /* an event said that all has arrived */
-    size_t record;     /* a read gets so much of it, and TLS holds the rest; 0: all */
-    size_t takes;      /* bytes that a write takes; then it waits */
+    int in_end;        /* result of a read after `in`: -EAGAIN, 0, or an error */
+    bool is_gradual;   /* none of the script has arrived at first: see fake_arrive() */
+    bool is_announced; /* an event has reported that the whole script has arrived */
+    size_t record;     /* bytes a read gets while TLS holds the rest; 0: all */
+    size_t takes;      /* bytes that writes accept before they would block */
     size_t takes_at_once;
-    int takes_no_more; /* what a write answers behind it: -EAGAIN, or an error */
+    int takes_no_more; /* result of a write after that: -EAGAIN, or an error */
 
-    /* What became of it. */
+    /* Outcome. */
     bool is_taken, is_given;
     enum mk_upstream_conn_disposition how;
     bool has_ended;             /* mk_upstream_conn_shutdown_write() was called */
-    bool is_abandoned, streams; /* by mk_upstream_conn_mark_cancelled() */
+    bool is_abandoned, streams; /* arguments of mk_upstream_conn_mark_cancelled() */
     uint32_t abandon_ms;
-    bool is_put_off; /* until the turn ends */
+    bool is_put_off; /* notified at the end of the iteration */
     struct mk_stream stream;
     unsigned n_answered, n_reads, n_writes;
     size_t arrived, at, taken;
@@ -56,7 +56,7 @@ struct mk_upstream_conn {
     struct mk_upstream_conn_options options;
     void (*on_ready)(void *ctx, unsigned which);
     void (*on_down)(void *ctx);
-    const char *why; /* it is given back as failed */
+    const char *why; /* error text of a release as failed */
     void *ctx;
 };
 
@@ -64,19 +64,19 @@ static struct {
     struct mk_upstream_conn links[FAKE_LINKS];
     unsigned n_links, n_taken;
     unsigned n_servers;
-    unsigned retries; /* that the budget allows */
+    unsigned retries; /* retries that the budget allows */
     unsigned n_requests;
-    struct mk_request *request; /* the response of this one is spooled */
+    struct mk_request *request; /* request whose response is spooled */
     struct mk_freelist blocks;
 } fake;
 
 static struct {
     char text[1 << 20];
     size_t len, at;
-    size_t room;    /* so much may be in it; then `refusal` */
-    size_t piece;   /* that it gives room for at a time */
-    int refusal;    /* -EDQUOT, or -EAGAIN: a thread writes */
-    int read_error; /* what a read answers in place of what is in it */
+    size_t room;    /* spool capacity; writes beyond it return `refusal` */
+    size_t piece;   /* largest buffer that it offers at a time */
+    int refusal;    /* -EDQUOT, or -EAGAIN while a thread writes */
+    int read_error; /* result of a read instead of spooled data */
     bool is_used;
     unsigned n_made;
     void (*on_room)(void *ctx);
@@ -124,7 +124,7 @@ static inline void fake_happen(struct mk_upstream_conn *l, unsigned which)
     if (!l->is_taken || l->is_given)
         return;
     bool is_of_socket =
-        l->state == 0; /* else of an attempt to connect, and the next one has a socket of its own */
+        l->state == 0; /* events of a failed attempt do not count: the next attempt has its own socket */
     if (is_of_socket && which & (MK_READABLE | MK_ENDED | MK_HUNG_UP))
         mk_stream_on_input(&l->stream, which & (MK_ENDED | MK_HUNG_UP));
     l->on_ready(l->ctx, which);
@@ -136,7 +136,7 @@ static inline void fake_connect(struct mk_upstream_conn *l, int state)
     fake_happen(l, MK_WRITABLE);
 }
 
-/* Up to n more bytes of the script arrive, then its end. False: there was no more to come. */
+/* Delivers up to n more bytes of the script, then its end. Returns false if everything had arrived. */
 static inline bool fake_arrive(struct mk_upstream_conn *l, size_t n)
 {
     if (l->arrived < l->in.len) {
@@ -151,14 +151,14 @@ static inline bool fake_arrive(struct mk_upstream_conn *l, size_t n)
     return true;
 }
 
-/* The server takes n more bytes. */
+/* The server accepts n more bytes. */
 static inline void fake_take_more(struct mk_upstream_conn *l, size_t n)
 {
     l->takes += n;
     fake_happen(l, MK_WRITABLE);
 }
 
-/* What was there from the beginning causes an event, too. */
+/* Data that was present from the start raises an event, too. */
 static inline void fake_announce(struct mk_upstream_conn *l)
 {
     if (l->is_gradual || l->is_announced || l->state || !l->is_taken)
@@ -186,7 +186,7 @@ static inline bool fake_send_put_off(void)
     return has_any;
 }
 
-/* True: there was something to do. */
+/* Returns true if there was work to do. */
 static inline bool fake_end_turn(void)
 {
     bool has_any = fake_send_put_off();
@@ -195,7 +195,7 @@ static inline bool fake_end_turn(void)
     return true;
 }
 
-/* ---- A spool in memory ---- */
+/* ---- In-memory spool ---- */
 
 struct mk_spool_queue *mk_spool_queue_new(struct mk_request *request, void (*on_room)(void *ctx), void *ctx)
 {
@@ -244,7 +244,7 @@ void mk_spool_queue_free(struct mk_spool_queue *q)
         spool.is_used = false;
 }
 
-/* ---- What the client calls ---- */
+/* ---- Functions called by the request ---- */
 
 static inline ssize_t fake_read(struct mk_stream *s, char *room, size_t cap)
 {

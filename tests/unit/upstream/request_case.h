@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A caller of the client: it asks when on_ready() was called, and notes what it gets. Included once. */
+/* A caller of the upstream request: it calls it again after on_ready() and records the results. Included
+ * once. */
 #ifndef MK_UNIT_UPSTREAM_REQUEST_CASE_H
 #define MK_UNIT_UPSTREAM_REQUEST_CASE_H
 
@@ -13,30 +14,30 @@ enum { CALL_TEXT_MAX = 1 << 20, CALL_ROOM_MAX = 64 * 1024 };
 struct call {
     struct mk_upstream_request_options ask;
     struct mk_upstream_request *client;
-    size_t room;    /* of each read */
-    bool is_paused; /* it reads no content */
-    bool is_lazy;   /* it takes content as a whole, where that comes with the head */
+    size_t room;    /* buffer size of each read */
+    bool is_paused; /* reads no body */
+    bool is_lazy;   /* takes the body at once if it arrived with the head */
     bool was_whole;
-    bool spools; /* content that it does not read is read ahead */
+    bool spools; /* a body that it does not read is spooled */
     bool is_ready;
     unsigned n_ready;
-    int head;            /* the last answer of mk_upstream_request_head() */
-    ssize_t end;         /* the last one of mk_upstream_request_read() */
+    int head;            /* last result of mk_upstream_request_head() */
+    ssize_t end;         /* last result of mk_upstream_request_read() */
     struct mk_buf heads; /* "103 Link: x|200 A: b|" */
     struct mk_buf body, trailers, errors;
 
-    /* The source of its content. */
+    /* The source of the request body. */
     mk_str content;
-    size_t pulled, pull_max; /* of a piece */
-    size_t available;        /* then -EAGAIN */
-    int pull_error;          /* what it answers in place of -EAGAIN */
+    size_t pulled, pull_max; /* largest piece */
+    size_t available;        /* after these bytes the source returns -EAGAIN */
+    int pull_error;          /* error returned instead of -EAGAIN */
     unsigned n_pulls, n_rewinds;
     bool cannot_rewind;
 };
 
 static const struct mk_header call_fields[] = {{MK_STR_INIT("Host"), MK_STR_INIT("example.org")}};
 
-/* ---- Its source ---- */
+/* ---- Body source ---- */
 
 static ssize_t call_pull(void *ctx, char *room, size_t cap)
 {
@@ -65,7 +66,7 @@ static const struct mk_upstream_request_body call_source = {.source = {.pull = c
                                              call_source_again = {.source = {.pull = call_pull},
                                                                   .rewind = call_rewind};
 
-/* ---- What it does ---- */
+/* ---- Actions of the caller ---- */
 
 static void call_on_ready(void *ctx)
 {
@@ -101,7 +102,7 @@ static inline void call_init(struct call *call)
                                                      .conn.server = -1};
 }
 
-/* Content of a source. */
+/* Sends a body from the source. */
 static inline void call_send(struct call *call, mk_str content, bool has_length)
 {
     call->content = content;
@@ -119,7 +120,7 @@ static inline void call_fini(struct call *call)
     fake_fini();
 }
 
-/* The text of the fields is what they are. */
+/* The header text and the parsed header fields must agree. */
 static inline void call_check_lines(const struct call *call)
 {
     char room[64 * 1024];
@@ -150,7 +151,7 @@ static inline void call_note_trailers(struct call *call)
         mk_buf_addf(&call->trailers, "%.*s: %.*s|", MK_STR_ARG(name), MK_STR_ARG(value));
 }
 
-/* Asks until there is nothing more to be had. */
+/* Reads until no more data is available. */
 static inline void call_go(struct call *call)
 {
     static char room[CALL_ROOM_MAX];
@@ -204,7 +205,7 @@ static inline void call_start(struct call *call)
     call_announce(call);
 }
 
-/* Goes on where on_ready was called, until nothing happens. */
+/* Continues after each on_ready() until nothing more happens. */
 static inline void call_settle(struct call *call)
 {
     do {
@@ -215,8 +216,8 @@ static inline void call_settle(struct call *call)
     } while (fake_end_turn() || (call->is_ready && !call_is_over(call)));
 }
 
-/* Lets the server answer: `first` bytes at once, then `size` at a time, until it is over or nothing happens.
- */
+/* Delivers the response: `first` bytes at once, then `size` at a time, until it is complete or nothing
+ * happens. */
 static inline void call_run(struct call *call, size_t first, size_t size)
 {
     call_start(call);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An upstream of servers on 127.0.0.1 that the test listens as, and a worker's pool for it. */
+/* An upstream with servers on 127.0.0.1, for which the test listens, and a worker's pool for it. */
 #ifndef UNIT_UPSTREAM_GROUP_H
 #define UNIT_UPSTREAM_GROUP_H
 
@@ -21,7 +21,7 @@ static struct mk_upstreams upstreams;
 static struct mk_pool *pool;
 static int listening[SERVERS_MAX];
 static char hosts[SERVERS_MAX][16];
-static int event = -1; /* by which workers are woken */
+static int event = -1; /* eventfd that wakes workers */
 
 static inline int listen_on(uint16_t *port)
 {
@@ -42,7 +42,7 @@ static inline void stop_server(unsigned i)
     mk_fd_close(&listening[i]);
 }
 
-/* The pool begins when the test has changed what it wants of the settings and the upstream. */
+/* Creates the pool; call it after changing the settings and the upstream. */
 static inline void begin_group(unsigned n)
 {
     worker = (struct mk_worker){0};
@@ -100,7 +100,7 @@ static inline void begin_pool(void)
     worker.data = pool;
 }
 
-/* Another worker wakes this one. */
+/* Wakes this worker as another worker would. */
 static inline void wake(void)
 {
     mk_conn_limit_wake_row(&upstreams.limit, servers[0].stats_slot, pool->row);
@@ -118,7 +118,7 @@ static inline void end_group(void)
         mk_fd_close(&listening[i]);
 }
 
-/* What a request has noticed. */
+/* Notifications that a request has received. */
 struct told {
     unsigned n, which;
 };
@@ -129,14 +129,14 @@ static inline void end_group_of(void *p)
     end_group();
 }
 
-/* The same, until the case has ended. */
+/* Like begin_group(), with cleanup at the end of the test case. */
 static inline void group_begin(unsigned n)
 {
     begin_group(n);
     harness_defer(end_group_of, NULL);
 }
 
-/* For tests of two servers. */
+/* Setup of tests with two servers. */
 static inline int start_two(void **state)
 {
     (void)state;

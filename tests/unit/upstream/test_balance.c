@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which server gets a request: turns, least and hash with weights; backups; servers that are out. */
+/* Server selection: round robin, least connections and hash with weights; backup servers; servers that are
+ * down. */
 #include "upstream/balance.h"
 
 #include "unit/upstream/set.h"
@@ -15,7 +16,7 @@ static int start(void **state)
     return 0;
 }
 
-/* The index; -1: none. */
+/* Returns the index of the chosen server; -1: none. */
 static int choose_but(uint64_t avoid)
 {
     struct mk_backend *o = mk_balance_choose(&pool->sets[0], &options, avoid);
@@ -55,16 +56,16 @@ static void refuse(unsigned i)
     mk_health_record_check(&servers[i], false);
 }
 
-/* So many connections are in use. */
+/* Sets the number of connections in use. */
 static void use(unsigned i, unsigned open, unsigned idle)
 {
     pool->sets[0].backends[i].cells[MK_UPSTREAM_STATS_BUSY] = open - idle;
     pool->sets[0].backends[i].cells[MK_UPSTREAM_STATS_IDLE] = idle;
 }
 
-/* ---- Turns ---- */
+/* ---- Round robin ---- */
 
-static void turns_go_by_weight(void **state)
+static void balance_round_robin_follows_weights(void **state)
 {
     (void)state;
     expect(30, 10, 10, 10);
@@ -72,7 +73,7 @@ static void turns_go_by_weight(void **state)
     expect(60, 10, 40, 10);
 }
 
-static void turns_of_a_heavy_server_are_spread(void **state)
+static void balance_round_robin_interleaves_heavy_server(void **state)
 {
     (void)state;
     size_t in_a_row = 0, most = 0;
@@ -84,21 +85,21 @@ static void turns_of_a_heavy_server_are_spread(void **state)
     assert_in_range(most, 1, 2);
 }
 
-/* ---- Least ---- */
+/* ---- Least connections ---- */
 
-static void least_takes_the_server_with_the_fewest_in_use(void **state)
+static void balance_least_conn_chooses_fewest_in_use(void **state)
 {
     (void)state;
     settings.balance = MK_BALANCE_LEAST;
     use(0, 5, 0);
-    use(1, 9, 7); /* idle ones do not count */
+    use(1, 9, 7); /* idle connections do not count */
     use(2, 4, 0);
     expect(5, 0, 5, 0);
     use(1, 9, 0);
     expect(5, 0, 0, 5);
 }
 
-static void least_gives_equal_servers_turns(void **state)
+static void balance_least_conn_rotates_equal_servers(void **state)
 {
     (void)state;
     settings.balance = MK_BALANCE_LEAST;
@@ -107,7 +108,7 @@ static void least_gives_equal_servers_turns(void **state)
     expect(20, 10, 10, 0);
 }
 
-static void least_goes_by_weight(void **state)
+static void balance_least_conn_follows_weights(void **state)
 {
     (void)state;
     settings.balance = MK_BALANCE_LEAST;
@@ -124,7 +125,7 @@ static void least_goes_by_weight(void **state)
 
 /* ---- Hash ---- */
 
-static void hash_sends_equal_values_to_one_server(void **state)
+static void balance_hash_maps_equal_values_to_one_server(void **state)
 {
     (void)state;
     unsigned counts[3] = {0};
@@ -140,7 +141,7 @@ static void hash_sends_equal_values_to_one_server(void **state)
         assert_in_range(counts[i], 800, 1200);
 }
 
-static void hash_goes_by_weight(void **state)
+static void balance_hash_follows_weights(void **state)
 {
     (void)state;
     unsigned counts[3] = {0};
@@ -154,7 +155,7 @@ static void hash_goes_by_weight(void **state)
     assert_in_range(counts[0], 1800, 2200);
 }
 
-static void hash_moves_only_the_values_of_a_server_that_is_out(void **state)
+static void balance_hash_server_down_moves_only_its_values(void **state)
 {
     (void)state;
     int before[300];
@@ -172,16 +173,16 @@ static void hash_moves_only_the_values_of_a_server_that_is_out(void **state)
     }
 }
 
-static void hash_without_a_value_takes_turns(void **state)
+static void balance_hash_without_value_uses_round_robin(void **state)
 {
     (void)state;
     settings.balance = MK_BALANCE_HASH;
     expect(30, 10, 10, 10);
 }
 
-/* ---- Servers that are out ---- */
+/* ---- Servers that are down ---- */
 
-static void a_server_that_is_out_gets_nothing(void **state)
+static void balance_server_down_gets_no_requests(void **state)
 {
     (void)state;
     take_out(1);
@@ -190,20 +191,20 @@ static void a_server_that_is_out_gets_nothing(void **state)
     expect(10, 0, 0, 10);
 }
 
-static void servers_that_all_failed_are_all_tried(void **state)
+static void balance_all_servers_failed_tries_all(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 3; i++)
         take_out(i);
     expect(30, 10, 10, 10);
-    refuse(2); /* but not one that fails its check */
+    refuse(2); /* a server that fails its health check is never tried */
     expect(20, 10, 10, 0);
     refuse(0);
     refuse(1);
     assert_int_equal(choose(), -1);
 }
 
-static void a_single_server_that_failed_is_tried(void **state)
+static void balance_single_failed_server_is_tried(void **state)
 {
     (void)state;
     upstream.n = 1;
@@ -214,7 +215,7 @@ static void a_single_server_that_failed_is_tried(void **state)
     assert_int_equal(choose(), -1);
 }
 
-static void a_server_that_was_tried_is_not_chosen(void **state)
+static void balance_skips_servers_already_tried(void **state)
 {
     (void)state;
     assert_int_equal(choose_but(5), 1);
@@ -223,7 +224,7 @@ static void a_server_that_was_tried_is_not_chosen(void **state)
     assert_int_equal(choose_but(5), -1);
 }
 
-static void a_server_without_an_address_is_not_chosen(void **state)
+static void balance_skips_unresolved_server(void **state)
 {
     (void)state;
     pool->backends[0].names.n = 0;
@@ -231,9 +232,9 @@ static void a_server_without_an_address_is_not_chosen(void **state)
     expect(20, 0, 10, 10);
 }
 
-/* ---- Backups ---- */
+/* ---- Backup servers ---- */
 
-static void a_backup_serves_while_no_other_server_does(void **state)
+static void balance_backup_serves_while_primaries_are_down(void **state)
 {
     (void)state;
     servers[2].backup = true;
@@ -248,18 +249,18 @@ static void a_backup_serves_while_no_other_server_does(void **state)
 
 /* ---- Sticky sessions ---- */
 
-static void a_wish_is_granted_while_the_server_is_up(void **state)
+static void balance_sticky_server_is_used_while_up(void **state)
 {
     (void)state;
     options.server = 1;
     expect(5, 0, 5, 0);
     take_out(1);
     expect(10, 5, 0, 5);
-    options.server = 3; /* there is none */
+    options.server = 3; /* does not exist */
     assert_int_equal(choose_but(3), 2);
 }
 
-static void a_wish_for_a_backup_is_granted_only_while_backups_serve(void **state)
+static void balance_sticky_backup_is_used_only_while_backups_serve(void **state)
 {
     (void)state;
     servers[2].backup = true;
@@ -271,7 +272,7 @@ static void a_wish_for_a_backup_is_granted_only_while_backups_serve(void **state
     expect(5, 0, 0, 5);
 }
 
-static void a_wish_chooses_among_backups(void **state)
+static void balance_sticky_selects_among_backups(void **state)
 {
     (void)state;
     servers[1].backup = servers[2].backup = true;
@@ -286,24 +287,24 @@ static void a_wish_chooses_among_backups(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(turns_go_by_weight),
-        TEST(turns_of_a_heavy_server_are_spread),
-        TEST(least_takes_the_server_with_the_fewest_in_use),
-        TEST(least_gives_equal_servers_turns),
-        TEST(least_goes_by_weight),
-        TEST(hash_sends_equal_values_to_one_server),
-        TEST(hash_goes_by_weight),
-        TEST(hash_moves_only_the_values_of_a_server_that_is_out),
-        TEST(hash_without_a_value_takes_turns),
-        TEST(a_server_that_is_out_gets_nothing),
-        TEST(servers_that_all_failed_are_all_tried),
-        TEST(a_single_server_that_failed_is_tried),
-        TEST(a_server_that_was_tried_is_not_chosen),
-        TEST(a_server_without_an_address_is_not_chosen),
-        TEST(a_backup_serves_while_no_other_server_does),
-        TEST(a_wish_is_granted_while_the_server_is_up),
-        TEST(a_wish_for_a_backup_is_granted_only_while_backups_serve),
-        TEST(a_wish_chooses_among_backups),
+        TEST(balance_round_robin_follows_weights),
+        TEST(balance_round_robin_interleaves_heavy_server),
+        TEST(balance_least_conn_chooses_fewest_in_use),
+        TEST(balance_least_conn_rotates_equal_servers),
+        TEST(balance_least_conn_follows_weights),
+        TEST(balance_hash_maps_equal_values_to_one_server),
+        TEST(balance_hash_follows_weights),
+        TEST(balance_hash_server_down_moves_only_its_values),
+        TEST(balance_hash_without_value_uses_round_robin),
+        TEST(balance_server_down_gets_no_requests),
+        TEST(balance_all_servers_failed_tries_all),
+        TEST(balance_single_failed_server_is_tried),
+        TEST(balance_skips_servers_already_tried),
+        TEST(balance_skips_unresolved_server),
+        TEST(balance_backup_serves_while_primaries_are_down),
+        TEST(balance_sticky_server_is_used_while_up),
+        TEST(balance_sticky_backup_is_used_only_while_backups_serve),
+        TEST(balance_sticky_selects_among_backups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

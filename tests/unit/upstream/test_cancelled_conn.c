@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections of cancelled requests: what they count for, and what ends them. */
+/* Connections of cancelled requests: which limits they count toward, and when they are closed. */
 #include "upstream/cancelled_conn.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 static struct mk_addr peers[2];
 static struct told told[4];
-static int fd; /* of the server */
+static int fd; /* server side of the connection */
 
 static int start(void **state)
 {
@@ -35,7 +35,7 @@ static struct mk_upstream_conn *take_for(unsigned i, const struct mk_addr *peer)
     return take_with(&told[i], (struct mk_upstream_conn_options){.server = -1, .client = peer});
 }
 
-/* A request that the server has received. */
+/* Sends a request and waits until the server has received it. */
 static struct mk_upstream_conn *send_request(void)
 {
     char byte;
@@ -84,7 +84,7 @@ static void expect_end_of_request(void)
     assert_int_equal(recv(fd, &byte, 1, 0), 0);
 }
 
-static void a_cancelled_request_counts_until_the_server_closes(void **state)
+static void cancelled_conn_counts_as_open_until_server_closes(void **state)
 {
     (void)state;
     begin_pool();
@@ -99,7 +99,7 @@ static void a_cancelled_request_counts_until_the_server_closes(void **state)
     assert_true(mk_list_empty(&pool->backends[0].abandoned));
 }
 
-static void its_place_goes_to_the_request_that_waits(void **state)
+static void cancelled_conn_closed_frees_slot_for_waiting_request(void **state)
 {
     (void)state;
     upstream.max = 1;
@@ -113,7 +113,7 @@ static void its_place_goes_to_the_request_that_waits(void **state)
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
-static void it_counts_for_its_client_alone(void **state)
+static void cancelled_conn_counts_only_toward_its_client(void **state)
 {
     (void)state;
     begin_pool();
@@ -127,7 +127,7 @@ static void it_counts_for_its_client_alone(void **state)
     mk_upstream_conn_release(other, MK_UPSTREAM_CONN_CLOSE);
 }
 
-static void a_server_that_never_closes_is_waited_for_in_vain(void **state)
+static void cancelled_conn_is_closed_after_response_timeout(void **state)
 {
     (void)state;
     begin_pool();
@@ -140,7 +140,7 @@ static void a_server_that_never_closes_is_waited_for_in_vain(void **state)
     until_closed();
 }
 
-static void without_a_timeout_there_is_one(void **state)
+static void cancelled_conn_without_timeout_uses_default(void **state)
 {
     (void)state;
     begin_pool();
@@ -148,7 +148,7 @@ static void without_a_timeout_there_is_one(void **state)
     assert_int_equal(abandoned()->until_ms, worker.loop.now_ms + MK_CANCELLED_CONN_MS);
 }
 
-static void each_is_waited_for_by_its_own_time(void **state)
+static void cancelled_conns_have_separate_deadlines(void **state)
 {
     (void)state;
     settings.max_client = 0;
@@ -164,7 +164,7 @@ static void each_is_waited_for_by_its_own_time(void **state)
     until_closed();
 }
 
-static void a_long_response_ends_it(void **state)
+static void cancelled_conn_long_response_is_closed(void **state)
 {
     (void)state;
     begin_pool();
@@ -176,12 +176,12 @@ static void a_long_response_ends_it(void **state)
     until_closed();
 }
 
-static void the_next_bytes_end_a_stream(void **state)
+static void cancelled_conn_streaming_response_is_closed_at_next_bytes(void **state)
 {
     (void)state;
     begin_pool();
     struct mk_upstream_conn *l = send_request();
-    send_bytes(MK_CANCELLED_CONN_BYTES); /* before it is cancelled */
+    send_bytes(MK_CANCELLED_CONN_BYTES); /* sent before the cancellation */
     cancel(l, 60000, true);
     turns();
     assert_int_equal(info_of(0).open, 1);
@@ -189,7 +189,7 @@ static void the_next_bytes_end_a_stream(void **state)
     until_closed();
 }
 
-static void a_connection_that_the_server_has_closed_is_closed(void **state)
+static void cancelled_conn_closed_by_server_is_closed_at_once(void **state)
 {
     (void)state;
     begin_pool();
@@ -199,7 +199,7 @@ static void a_connection_that_the_server_has_closed_is_closed(void **state)
     assert_int_equal(info_of(0).open, 0);
 }
 
-static void a_long_response_that_is_there_is_no_reason_to_wait(void **state)
+static void cancelled_conn_long_response_received_is_closed_at_once(void **state)
 {
     (void)state;
     begin_pool();
@@ -209,7 +209,7 @@ static void a_long_response_that_is_there_is_no_reason_to_wait(void **state)
     assert_int_equal(info_of(0).open, 0);
 }
 
-static void without_max_connections_it_is_closed(void **state)
+static void cancelled_conn_without_max_connections_is_closed_at_once(void **state)
 {
     (void)state;
     upstream.max = 0;
@@ -218,7 +218,7 @@ static void without_max_connections_it_is_closed(void **state)
     assert_int_equal(info_of(0).open, 0);
 }
 
-static void a_server_that_another_one_has_named_has_no_budget(void **state)
+static void cancelled_conn_to_redirected_server_is_closed_at_once(void **state)
 {
     (void)state;
     char to[32];
@@ -231,7 +231,7 @@ static void a_server_that_another_one_has_named_has_no_budget(void **state)
     assert_int_equal(info_of(0).open, 0);
 }
 
-static void a_connection_that_is_being_made_is_closed(void **state)
+static void cancelled_conn_while_connecting_is_closed(void **state)
 {
     (void)state;
     begin_pool();
@@ -241,7 +241,7 @@ static void a_connection_that_is_being_made_is_closed(void **state)
     assert_int_equal(info_of(0).open, 0);
 }
 
-static void a_failure_counts_as_one(void **state)
+static void cancelled_conn_failure_is_counted(void **state)
 {
     (void)state;
     begin_pool();
@@ -253,7 +253,7 @@ static void a_failure_counts_as_one(void **state)
     assert_int_equal(info_of(0).open, 1);
 }
 
-static void one_that_is_down_does_not_move_cancelled_requests(void **state)
+static void failover_ignores_cancelled_conns(void **state)
 {
     (void)state;
     begin_pool();
@@ -266,21 +266,23 @@ static void one_that_is_down_does_not_move_cancelled_requests(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_cancelled_request_counts_until_the_server_closes, start, stop),
-        cmocka_unit_test_setup_teardown(its_place_goes_to_the_request_that_waits, start, stop),
-        cmocka_unit_test_setup_teardown(it_counts_for_its_client_alone, start, stop),
-        cmocka_unit_test_setup_teardown(a_server_that_never_closes_is_waited_for_in_vain, start, stop),
-        cmocka_unit_test_setup_teardown(without_a_timeout_there_is_one, start, stop),
-        cmocka_unit_test_setup_teardown(each_is_waited_for_by_its_own_time, start, stop),
-        cmocka_unit_test_setup_teardown(a_long_response_ends_it, start, stop),
-        cmocka_unit_test_setup_teardown(the_next_bytes_end_a_stream, start, stop),
-        cmocka_unit_test_setup_teardown(a_connection_that_the_server_has_closed_is_closed, start, stop),
-        cmocka_unit_test_setup_teardown(a_long_response_that_is_there_is_no_reason_to_wait, start, stop),
-        cmocka_unit_test_setup_teardown(without_max_connections_it_is_closed, start, stop),
-        cmocka_unit_test_setup_teardown(a_server_that_another_one_has_named_has_no_budget, start, stop),
-        cmocka_unit_test_setup_teardown(a_connection_that_is_being_made_is_closed, start, stop),
-        cmocka_unit_test_setup_teardown(a_failure_counts_as_one, start, stop),
-        cmocka_unit_test_setup_teardown(one_that_is_down_does_not_move_cancelled_requests, start, stop),
+        cmocka_unit_test_setup_teardown(cancelled_conn_counts_as_open_until_server_closes, start, stop),
+        cmocka_unit_test_setup_teardown(cancelled_conn_closed_frees_slot_for_waiting_request, start, stop),
+        cmocka_unit_test_setup_teardown(cancelled_conn_counts_only_toward_its_client, start, stop),
+        cmocka_unit_test_setup_teardown(cancelled_conn_is_closed_after_response_timeout, start, stop),
+        cmocka_unit_test_setup_teardown(cancelled_conn_without_timeout_uses_default, start, stop),
+        cmocka_unit_test_setup_teardown(cancelled_conns_have_separate_deadlines, start, stop),
+        cmocka_unit_test_setup_teardown(cancelled_conn_long_response_is_closed, start, stop),
+        cmocka_unit_test_setup_teardown(cancelled_conn_streaming_response_is_closed_at_next_bytes, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(cancelled_conn_closed_by_server_is_closed_at_once, start, stop),
+        cmocka_unit_test_setup_teardown(cancelled_conn_long_response_received_is_closed_at_once, start, stop),
+        cmocka_unit_test_setup_teardown(cancelled_conn_without_max_connections_is_closed_at_once, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(cancelled_conn_to_redirected_server_is_closed_at_once, start, stop),
+        cmocka_unit_test_setup_teardown(cancelled_conn_while_connecting_is_closed, start, stop),
+        cmocka_unit_test_setup_teardown(cancelled_conn_failure_is_counted, start, stop),
+        cmocka_unit_test_setup_teardown(failover_ignores_cancelled_conns, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of a server's connections, and of the queue, that one client may use. */
+/* The share of a server's connections, and of the wait queue, that one client may use. */
 #include "upstream/client_share.h"
 
 #include <errno.h>
@@ -57,7 +57,7 @@ static unsigned at_most(uint64_t client)
         ->served[client % MK_CONN_LIMIT_BUCKETS];
 }
 
-static void a_client_is_an_address_or_a_network_of_ipv6(void **state)
+static void client_share_key_is_ipv4_address_or_ipv6_network(void **state)
 {
     (void)state;
     struct mk_addr a = {.ip = {0x20, 1, 0xd, 0xb8, [15] = 1}}, b = a, other = a, local = {.is_unix = 1};
@@ -72,8 +72,8 @@ static void a_client_is_an_address_or_a_network_of_ipv6(void **state)
     assert_int_equal(client_of(NULL), 0);
 }
 
-/* There is room for some in memory. */
-static void a_client_has_the_same_number_whatever_others_ask(void **state)
+/* Keys of some clients are cached. */
+static void client_share_key_is_stable_when_cache_overflows(void **state)
 {
     (void)state;
     static uint64_t numbers[4 * MK_CLIENT_SHARE_CACHE];
@@ -81,7 +81,7 @@ static void a_client_has_the_same_number_whatever_others_ask(void **state)
     for (unsigned round = 0; round < 2; round++)
         for (unsigned i = 0; i < MK_LEN(numbers); i++) {
             one = peers[0];
-            one.ip[i % 2 ? 0 : 15] = (uint8_t)i; /* both halves */
+            one.ip[i % 2 ? 0 : 15] = (uint8_t)i; /* varies both halves of the address */
             uint64_t now = client_of(&one);
             assert_true(now != 0 && (round == 0 || now == numbers[i]));
             assert_true(client_of(&one) == now);
@@ -91,7 +91,7 @@ static void a_client_has_the_same_number_whatever_others_ask(void **state)
         }
 }
 
-static void a_share_is_half_of_the_connections_rounded_up(void **state)
+static void client_share_defaults_to_half_of_connections(void **state)
 {
     (void)state;
     static const struct {
@@ -121,7 +121,7 @@ static void a_share_is_half_of_the_connections_rounded_up(void **state)
     }
 }
 
-static void a_smaller_budget_of_a_reload_has_smaller_shares(void **state)
+static void client_share_shrinks_with_limit_after_reload(void **state)
 {
     (void)state;
     uint64_t client = client_of(&peers[0]);
@@ -131,7 +131,7 @@ static void a_smaller_budget_of_a_reload_has_smaller_shares(void **state)
     assert_true(mk_client_share_is_used_up(&pool->backends[0], client));
 }
 
-static void of_two_workers_that_take_the_last_place_one_gives_it_back(void **state)
+static void client_share_exceeded_returns_slot(void **state)
 {
     (void)state;
     uint64_t client = client_of(&peers[0]);
@@ -145,11 +145,12 @@ static void of_two_workers_that_take_the_last_place_one_gives_it_back(void **sta
     assert_true(take_share(o, 3, 0));
 }
 
-/* A worker died between the two. */
-static void a_bucket_that_counts_too_many_limits_no_client(void **state)
+/* A worker died between the two steps. */
+static void client_share_overcounted_bucket_limits_no_client(void **state)
 {
     (void)state;
-    uint64_t client = client_of(&peers[0]), other = client + MK_CONN_LIMIT_BUCKETS; /* in the same bucket */
+    /* hashes into the same bucket */
+    uint64_t client = client_of(&peers[0]), other = client + MK_CONN_LIMIT_BUCKETS;
     struct mk_backend *o = &pool->backends[0];
     mk_conn_limit_backend(&upstreams.limit, servers[0].stats_slot)->served[client % MK_CONN_LIMIT_BUCKETS] =
         100;
@@ -159,7 +160,7 @@ static void a_bucket_that_counts_too_many_limits_no_client(void **state)
     assert_false(take_share(o, 3, client));
 }
 
-static void a_bucket_counts_what_is_served(void **state)
+static void client_share_bucket_counts_served_connections(void **state)
 {
     (void)state;
     uint64_t client = client_of(&peers[0]), other = client + MK_CONN_LIMIT_BUCKETS;
@@ -167,7 +168,7 @@ static void a_bucket_counts_what_is_served(void **state)
     serve(1, other);
     assert_int_equal(at_most(client), 2);
     assert_int_equal(at_most(client + 1), 0);
-    serve(1, client + 1); /* of another bucket */
+    serve(1, client + 1); /* hashes into another bucket */
     assert_int_equal(at_most(client), 1);
     assert_int_equal(at_most(client + 1), 1);
     mk_conn_limit_release_slot(&upstreams.limit, servers[0].stats_slot, 0);
@@ -177,7 +178,7 @@ static void a_bucket_counts_what_is_served(void **state)
     assert_int_equal(at_most(client + 1), 0);
 }
 
-static void a_request_beyond_the_share_waits_and_holds_up_no_other(void **state)
+static void client_share_used_up_request_waits_others_proceed(void **state)
 {
     (void)state;
     struct mk_upstream_conn *a[3], *b[2];
@@ -193,7 +194,7 @@ static void a_request_beyond_the_share_waits_and_holds_up_no_other(void **state)
     struct mk_upstream_conn *last = take_for(5, &peers[1]);
     assert_int_equal(mk_upstream_conn_state(last), -EAGAIN);
     mk_upstream_conn_release(
-        b[0], MK_UPSTREAM_CONN_KEEP); /* the first one that waits has no share left: the other one has */
+        b[0], MK_UPSTREAM_CONN_KEEP); /* the first waiting client has used up its share; the second has not */
     assert_int_equal(mk_upstream_conn_state(a[2]), -EAGAIN);
     assert_int_equal(mk_upstream_conn_state(last), 0);
     mk_upstream_conn_release(a[0], MK_UPSTREAM_CONN_KEEP);
@@ -206,7 +207,7 @@ static void a_request_beyond_the_share_waits_and_holds_up_no_other(void **state)
         assert_int_equal(clients()[i], 0);
 }
 
-static void kept_connections_are_given_by_share(void **state)
+static void client_share_limits_idle_connections(void **state)
 {
     (void)state;
     struct mk_upstream_conn *l[4];
@@ -222,13 +223,13 @@ static void kept_connections_are_given_by_share(void **state)
     assert_int_equal(mk_upstream_conn_state(l[1]), 0);
     assert_int_equal(mk_upstream_conn_state(l[2]), -EAGAIN);
     assert_int_equal(info_of(0).idle, 2);
-    l[3] = take_for(3, NULL); /* without a client, no share limits it */
+    l[3] = take_for(3, NULL); /* no share limits a connection without a client */
     assert_int_equal(mk_upstream_conn_state(l[3]), 0);
     for (unsigned i = 0; i < 4; i++)
         mk_upstream_conn_release(l[i], MK_UPSTREAM_CONN_CLOSE);
 }
 
-static void one_client_may_have_half_of_the_queue(void **state)
+static void client_share_limits_one_client_to_half_of_queue(void **state)
 {
     (void)state;
     struct mk_upstream_conn *l[8];
@@ -238,14 +239,14 @@ static void one_client_may_have_half_of_the_queue(void **state)
     l[n++] = take_for(0, &peers[0]);
     for (; n < 4; n++)
         l[n] = take_for(n, &peers[0]);
-    assert_int_equal(mk_upstream_conn_state(l[3]), -EAGAIN); /* three of five wait */
+    assert_int_equal(mk_upstream_conn_state(l[3]), -EAGAIN); /* three of five waiting slots are used */
     l[n++] = take_for(4, &peers[0]);
     assert_int_equal(mk_upstream_conn_state(l[4]), -EBUSY);
     l[n++] = take_for(5, &peers[1]);
     l[n++] = take_for(6, NULL);
     assert_int_equal(mk_upstream_conn_state(l[6]), -EAGAIN);
     l[n++] = take_for(7, &peers[2]);
-    assert_int_equal(mk_upstream_conn_state(l[7]), -EBUSY); /* it is full */
+    assert_int_equal(mk_upstream_conn_state(l[7]), -EBUSY); /* the queue is full */
     while (n)
         mk_upstream_conn_release(l[--n], MK_UPSTREAM_CONN_CLOSE);
     settings.max_client = 0;
@@ -267,7 +268,7 @@ static void show_other(unsigned k, uint64_t client)
         (struct mk_conn_limit_waiter){mk_clock_ms() - 1000, client};
 }
 
-static void a_request_of_another_worker_that_its_share_holds_back_is_passed(void **state)
+static void client_share_blocked_request_of_other_worker_is_skipped(void **state)
 {
     (void)state;
     uint64_t client = client_of(&peers[0]);
@@ -277,18 +278,18 @@ static void a_request_of_another_worker_that_its_share_holds_back_is_passed(void
     struct mk_upstream_conn *l = take_for(0, &peers[1]);
     until_open(l);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
-    serve(3, 0); /* now it has room, and has waited longer */
+    serve(3, 0); /* has share again, and has waited longer */
     l = take_for(0, &peers[1]);
     assert_int_equal(mk_upstream_conn_state(l), -EAGAIN);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
     serve(3, client);
-    show_other(1, client_of(&peers[2])); /* the next one that waits there is of another client */
+    show_other(1, client_of(&peers[2])); /* the next waiting request there belongs to another client */
     l = take_for(0, &peers[1]);
     assert_int_equal(mk_upstream_conn_state(l), -EAGAIN);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
-static void others_learn_of_two_clients_that_wait(void **state)
+static void client_share_publishes_two_waiting_clients(void **state)
 {
     (void)state;
     const struct mk_conn_limit_waiter *shown =
@@ -314,18 +315,18 @@ static void others_learn_of_two_clients_that_wait(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_client_is_an_address_or_a_network_of_ipv6),
-        TEST(a_client_has_the_same_number_whatever_others_ask),
-        TEST(a_share_is_half_of_the_connections_rounded_up),
-        TEST(a_smaller_budget_of_a_reload_has_smaller_shares),
-        TEST(of_two_workers_that_take_the_last_place_one_gives_it_back),
-        TEST(a_bucket_that_counts_too_many_limits_no_client),
-        TEST(a_bucket_counts_what_is_served),
-        TEST(a_request_beyond_the_share_waits_and_holds_up_no_other),
-        TEST(kept_connections_are_given_by_share),
-        TEST(one_client_may_have_half_of_the_queue),
-        TEST(a_request_of_another_worker_that_its_share_holds_back_is_passed),
-        TEST(others_learn_of_two_clients_that_wait),
+        TEST(client_share_key_is_ipv4_address_or_ipv6_network),
+        TEST(client_share_key_is_stable_when_cache_overflows),
+        TEST(client_share_defaults_to_half_of_connections),
+        TEST(client_share_shrinks_with_limit_after_reload),
+        TEST(client_share_exceeded_returns_slot),
+        TEST(client_share_overcounted_bucket_limits_no_client),
+        TEST(client_share_bucket_counts_served_connections),
+        TEST(client_share_used_up_request_waits_others_proceed),
+        TEST(client_share_limits_idle_connections),
+        TEST(client_share_limits_one_client_to_half_of_queue),
+        TEST(client_share_blocked_request_of_other_worker_is_skipped),
+        TEST(client_share_publishes_two_waiting_clients),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@ static bool is_prompt(const struct mk_upstream_conn *l)
     return on;
 }
 
-static void connection_is_lent_while_it_is_open(void **state)
+static void conn_state_machine_has_these_transitions(void **state)
 {
     (void)state;
     machine_expect(&mk_upstream_conn_machine, "waiting: connecting, open\n"
@@ -36,7 +36,7 @@ static void move_to_broken(void *ctx)
     mk_upstream_conn_move(ctx, MK_UPSTREAM_CONN_BROKEN);
 }
 
-static void connection_is_watched_while_open_and_has_an_error_when_broken(void **state)
+static void conn_open_is_watched_and_broken_has_error(void **state)
 {
     (void)state;
     struct mk_upstream_conn c = {0};
@@ -48,8 +48,8 @@ static void connection_is_watched_while_open_and_has_an_error_when_broken(void *
     assert_int_equal(c.error, -ENETUNREACH);
 }
 
-/* A read would cost a system call that finds nothing. */
-static void new_connection_is_readable_once_the_server_has_sent(void **state)
+/* Saves a system call that would find nothing. */
+static void conn_new_is_readable_after_server_sends(void **state)
 {
     struct told told;
     char room[16];
@@ -72,7 +72,8 @@ static void new_connection_is_readable_once_the_server_has_sent(void **state)
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
-/* The next connection to the server waits: its queue has one place. Returns the socket that is in it. */
+/* Fills the listen queue, so that the next connection to the server stays pending. Returns the queued
+ * socket. */
 static int fill_queue(unsigned i)
 {
     struct sockaddr_in to;
@@ -84,8 +85,8 @@ static int fill_queue(unsigned i)
     return fd;
 }
 
-/* Its request may keep it for longer than ConnectTimeout. */
-static void broken_connection_does_not_time_out(void **state)
+/* The request may keep the connection for longer than ConnectTimeout. */
+static void conn_broken_does_not_time_out(void **state)
 {
     struct told told;
     (void)state;
@@ -104,8 +105,8 @@ static void broken_connection_does_not_time_out(void **state)
         close(queued[i]);
 }
 
-/* What follows the first piece is not held back until that is acknowledged. */
-static void only_connections_that_write_again_need_to_be_prompt(void **state)
+/* Data after the first piece must not wait for its acknowledgement (Nagle's algorithm). */
+static void conn_sets_tcp_nodelay_only_on_second_write(void **state)
 {
     struct told told;
     (void)state;
@@ -120,8 +121,8 @@ static void only_connections_that_write_again_need_to_be_prompt(void **state)
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
-/* A handler of another event of this turn may have read the bytes first. */
-static void an_event_that_comes_late_ends_no_kept_connection(void **state)
+/* The handler of another event of this iteration may have read the bytes already. */
+static void conn_stale_event_keeps_idle_connection(void **state)
 {
     struct told told;
     char room[16];
@@ -136,7 +137,7 @@ static void an_event_that_comes_late_ends_no_kept_connection(void **state)
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
     l->on_event(l->event_ctx, MK_READABLE);
     assert_int_equal(info_of((unsigned)at).idle, 1);
-    assert_int_equal(write(fd, "!", 1), 1); /* was not asked for */
+    assert_int_equal(write(fd, "!", 1), 1); /* unsolicited data */
     while (info_of((unsigned)at).open)
         turn(&worker);
     close(fd);
@@ -145,15 +146,12 @@ static void an_event_that_comes_late_ends_no_kept_connection(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(connection_is_lent_while_it_is_open),
-        cmocka_unit_test(connection_is_watched_while_open_and_has_an_error_when_broken),
-        cmocka_unit_test_setup_teardown(new_connection_is_readable_once_the_server_has_sent, start_two,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(only_connections_that_write_again_need_to_be_prompt, start_two,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(broken_connection_does_not_time_out, start_two, harness_stop),
-        cmocka_unit_test_setup_teardown(an_event_that_comes_late_ends_no_kept_connection, start_two,
-                                        harness_stop),
+        cmocka_unit_test(conn_state_machine_has_these_transitions),
+        cmocka_unit_test(conn_open_is_watched_and_broken_has_error),
+        cmocka_unit_test_setup_teardown(conn_new_is_readable_after_server_sends, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(conn_sets_tcp_nodelay_only_on_second_write, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(conn_broken_does_not_time_out, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(conn_stale_event_keeps_idle_connection, start_two, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

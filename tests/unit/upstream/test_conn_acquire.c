@@ -4,7 +4,7 @@
 #include "unit/upstream/set.h"
 #include "upstream/failover.h"
 
-static void bytes_go_both_ways(void **state)
+static void acquire_connection_transfers_both_ways(void **state)
 {
     struct told told;
     char room[16];
@@ -28,7 +28,7 @@ static void bytes_go_both_ways(void **state)
     assert_int_equal(info_of(0).open + info_of(1).open, 0);
 }
 
-/* Makes `n` connections of requests that were complete. */
+/* Opens `n` connections whose requests have finished, so that the pool keeps them. */
 static void keep_connections(unsigned n)
 {
     struct told told;
@@ -37,7 +37,7 @@ static void keep_connections(unsigned n)
     for (unsigned i = 0; i < n; i++) {
         links[i] = take(&told);
         until_open(links[i]);
-        assert_false(mk_pool_notify_if_reused(links[i])); /* it is new */
+        assert_false(mk_pool_notify_if_reused(links[i])); /* the connection is new */
     }
     for (unsigned i = 0; i < n; i++)
         mk_upstream_conn_release(links[i], MK_UPSTREAM_CONN_KEEP);
@@ -62,7 +62,7 @@ static struct mk_upstream_conn *put_off(struct told *t, unsigned n)
     return l;
 }
 
-static void those_that_were_put_off_are_told_in_order_when_the_turn_ends(void **state)
+static void acquire_deferred_callbacks_run_in_order_at_iteration_end(void **state)
 {
     struct told told[4];
     struct mk_upstream_conn *links[4];
@@ -78,7 +78,7 @@ static void those_that_were_put_off_are_told_in_order_when_the_turn_ends(void **
     assert_string_equal(order, "acd");
     assert_int_equal(told[0].which, MK_WRITABLE);
     turn(&worker);
-    assert_string_equal(order, "acd"); /* once */
+    assert_string_equal(order, "acd"); /* only once */
     mk_upstream_conn_release(links[0], MK_UPSTREAM_CONN_CLOSE);
     mk_upstream_conn_release(links[2], MK_UPSTREAM_CONN_CLOSE);
     mk_upstream_conn_release(links[3], MK_UPSTREAM_CONN_CLOSE);
@@ -94,14 +94,14 @@ static void put_off_again(void *ctx, unsigned which)
     assert_true(mk_pool_notify_if_reused(again));
 }
 
-/* A callback that always has more to send does not keep the others from their turn. */
-static void what_is_put_off_by_one_that_is_told_waits_for_the_next_turn(void **state)
+/* A callback that always has more to send does not starve other callbacks. */
+static void acquire_callback_deferred_by_callback_runs_in_next_iteration(void **state)
 {
     struct mk_upstream_conn_options options = {.server = -1};
     struct told told = {0};
     (void)state;
     begin_pool();
-    keep_connections(2); /* one to each server */
+    keep_connections(2); /* one connection to each server */
     again = mk_upstream_conn_acquire(&worker, &upstream, &options, put_off_again, &told);
     assert_true(mk_pool_notify_if_reused(again));
     for (unsigned i = 1; i < 4; i++) {
@@ -111,7 +111,7 @@ static void what_is_put_off_by_one_that_is_told_waits_for_the_next_turn(void **s
     mk_upstream_conn_release(again, MK_UPSTREAM_CONN_CLOSE);
 }
 
-/* Of TLS: what was read last, and whether there is more that no event will tell of. */
+/* TLS: the last byte read, and whether buffered data remains that no event will report. */
 static unsigned n_held;
 
 static ssize_t read_held(struct mk_stream *s, char *room, size_t cap)
@@ -126,7 +126,7 @@ static ssize_t read_held(struct mk_stream *s, char *room, size_t cap)
     return 1;
 }
 
-static void what_tls_holds_is_read_without_an_event(void **state)
+static void acquire_tls_buffered_data_is_read_without_event(void **state)
 {
     struct told told;
     char room[16];
@@ -143,7 +143,7 @@ static void what_tls_holds_is_read_without_an_event(void **state)
     for (unsigned i = 0; i < 2; i++) {
         told = (struct told){0};
         assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), -EAGAIN);
-        assert_int_equal(told.n, 0); /* others have their turn */
+        assert_int_equal(told.n, 0); /* other connections run first */
         turn(&worker);
         assert_int_equal(told.n, 1);
         assert_int_equal(told.which, MK_READABLE);
@@ -155,7 +155,7 @@ static void what_tls_holds_is_read_without_an_event(void **state)
     assert_int_equal(told.n, 0);
     n_held = 3;
     assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), -EAGAIN);
-    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE); /* before its turn */
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE); /* released before its callback runs */
     turn(&worker);
     close(fd);
 }
@@ -177,7 +177,7 @@ static mk_err fake_handshake(struct mk_stream *s, const char **why)
     return handshake++ == HELD ? -EAGAIN : 0;
 }
 
-static void a_handshake_goes_on_with_what_tls_holds(void **state)
+static void acquire_tls_handshake_continues_with_buffered_data(void **state)
 {
     static const struct mk_tls_module tls = {.connect = fake_connect, .handshake = fake_handshake};
     struct told told;
@@ -196,7 +196,7 @@ static void a_handshake_goes_on_with_what_tls_holds(void **state)
     upstream.tls = NULL;
 }
 
-static void what_is_clean_is_used_again(void **state)
+static void acquire_reuses_clean_connection(void **state)
 {
     struct told told;
     (void)state;
@@ -219,7 +219,7 @@ static void what_is_clean_is_used_again(void **state)
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
-static void an_idle_one_that_its_server_closes_goes(void **state)
+static void acquire_idle_connection_closed_by_server_is_dropped(void **state)
 {
     struct told told;
     (void)state;
@@ -237,7 +237,7 @@ static void an_idle_one_that_its_server_closes_goes(void **state)
     assert_int_equal(info_of(0).failures, 0);
 }
 
-static void idle_ones_end_in_time(void **state)
+static void acquire_idle_connection_times_out(void **state)
 {
     struct told told;
     (void)state;
@@ -252,7 +252,7 @@ static void idle_ones_end_in_time(void **state)
     assert_int_equal(info_of(0).open, 0);
 }
 
-static void turns_are_taken(void **state)
+static void acquire_round_robin_follows_weights(void **state)
 {
     struct told told;
     unsigned n[2] = {0};
@@ -269,7 +269,7 @@ static void turns_are_taken(void **state)
     assert_int_equal(n[1], 10);
 }
 
-static void the_least_busy_is_chosen(void **state)
+static void acquire_least_conn_chooses_least_busy(void **state)
 {
     struct told told[3];
     struct mk_upstream_conn *l[3];
@@ -299,7 +299,7 @@ static int server_of_hash(uint64_t hash)
     return server;
 }
 
-static void equal_hashes_meet_the_same_server(void **state)
+static void acquire_equal_hashes_use_same_server(void **state)
 {
     unsigned n = 0;
     (void)state;
@@ -313,7 +313,7 @@ static void equal_hashes_meet_the_same_server(void **state)
     assert_in_range(n, 60, 140);
 }
 
-static void a_server_that_refuses_is_passed_over(void **state)
+static void acquire_skips_server_that_refuses(void **state)
 {
     struct told told;
     (void)state;
@@ -329,14 +329,14 @@ static void a_server_that_refuses_is_passed_over(void **state)
     assert_false(mk_health_is_up(&servers[0], mk_clock_ms()));
 }
 
-static void when_all_refuse_the_error_says_so(void **state)
+static void acquire_all_servers_refuse_reports_error(void **state)
 {
     struct told told;
     (void)state;
     begin_pool();
     stop_server(0);
     stop_server(1);
-    for (int i = 0; i < 8; i++) { /* those that are down are tried all the same */
+    for (int i = 0; i < 8; i++) { /* servers that are down are tried nevertheless */
         struct mk_upstream_conn *l = take(&told);
         for (int k = 0; mk_upstream_conn_state(l) == -EAGAIN && k < 100; k++)
             assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
@@ -358,7 +358,7 @@ static struct mk_upstream_conn *take_to(struct told *t, uint16_t port)
     return take_with(t, (struct mk_upstream_conn_options){.server = -1, .to = mk_str_from_c(text)});
 }
 
-static void a_link_may_name_another_server(void **state)
+static void acquire_may_name_another_server(void **state)
 {
     struct told told;
     uint16_t port = 0;
@@ -371,7 +371,7 @@ static void a_link_may_name_another_server(void **state)
     int accepted = accept(fd, NULL, NULL);
     assert_true(accepted >= 0);
     assert_int_equal(mk_upstream_conn_write(l, MK_STR("hello"), false), 5);
-    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP); /* it is not kept */
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP); /* the pool does not keep it */
     char room[8];
     assert_int_equal(read(accepted, room, sizeof room), 5);
     assert_int_equal(read(accepted, room, sizeof room), 0);
@@ -386,7 +386,7 @@ static void a_link_may_name_another_server(void **state)
     assert_int_equal(info_of(0).open + info_of(1).open, 0);
 }
 
-static void a_backup_serves_when_no_other_does(void **state)
+static void acquire_backup_serves_when_primary_is_down(void **state)
 {
     struct told told;
     (void)state;
@@ -404,7 +404,7 @@ static void a_backup_serves_when_no_other_does(void **state)
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
-static void those_beyond_the_budget_queue_in_order(void **state)
+static void acquire_over_limit_queues_in_order(void **state)
 {
     struct told told[4];
     struct mk_upstream_conn *l[4];
@@ -419,7 +419,7 @@ static void those_beyond_the_budget_queue_in_order(void **state)
     assert_int_equal(mk_upstream_conn_state(l[2]), -EAGAIN);
     assert_int_equal(info_of(0).waiting, 2);
     mk_upstream_conn_release(l[1], MK_UPSTREAM_CONN_KEEP);
-    assert_int_equal(told[2].n, 0); /* never from inside */
+    assert_int_equal(told[2].n, 0); /* callbacks never run inside the call */
     turn(&worker);
     assert_int_equal(told[2].n, 1);
     assert_int_equal(mk_upstream_conn_state(l[2]), 0);
@@ -432,7 +432,7 @@ static void those_beyond_the_budget_queue_in_order(void **state)
     assert_int_equal(info_of(0).idle, 2);
 }
 
-static void the_queue_is_bounded_in_length_and_time(void **state)
+static void acquire_queue_has_length_and_time_limits(void **state)
 {
     struct told told[3];
     (void)state;
@@ -453,7 +453,7 @@ static void the_queue_is_bounded_in_length_and_time(void **state)
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_CLOSE);
 }
 
-static void an_exchange_that_waits_may_give_up(void **state)
+static void acquire_waiting_request_can_be_cancelled(void **state)
 {
     struct told told[2];
     (void)state;
@@ -469,14 +469,14 @@ static void an_exchange_that_waits_may_give_up(void **state)
     assert_int_equal(told[1].n, 0);
 }
 
-/* Another worker, whose request has waited since then. */
+/* Another worker publishes a request that has waited since this time. */
 static void let_another_wait(uint64_t since_ms)
 {
     upstreams.limit.memory->n_rows = 10;
     mk_conn_limit_backend(&upstreams.limit, servers[0].stats_slot)->waiters[9][0].since_ms = since_ms;
 }
 
-static void an_older_request_of_another_worker_goes_first(void **state)
+static void acquire_older_request_of_other_worker_goes_first(void **state)
 {
     struct told told[2];
     (void)state;
@@ -489,14 +489,14 @@ static void an_older_request_of_another_worker_goes_first(void **state)
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
     assert_true(was_woken(&upstreams.limit, 9));
     assert_int_equal(mk_upstream_conn_state(b), -EAGAIN);
-    assert_int_equal(info_of(0).open, 0); /* its slot is free for the other */
+    assert_int_equal(info_of(0).open, 0); /* its slot is free for the other worker */
     let_another_wait(0);
     wake();
     until_open(b);
     mk_upstream_conn_release(b, MK_UPSTREAM_CONN_KEEP);
 }
 
-static void idle_ones_are_given_up_for_another_worker(void **state)
+static void acquire_idle_connection_is_closed_for_other_worker(void **state)
 {
     struct told told;
     (void)state;
@@ -507,7 +507,7 @@ static void idle_ones_are_given_up_for_another_worker(void **state)
     until_open(a);
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
     assert_int_equal(info_of(0).idle, 1);
-    wake(); /* none waits */
+    wake(); /* no request waits */
     assert_int_equal(info_of(0).idle, 1);
     let_another_wait(mk_clock_ms() - 1000);
     wake();
@@ -515,7 +515,7 @@ static void idle_ones_are_given_up_for_another_worker(void **state)
     assert_true(was_woken(&upstreams.limit, 9));
 }
 
-static void a_new_one_takes_the_place_of_an_idle_one(void **state)
+static void acquire_fresh_connection_replaces_idle_one(void **state)
 {
     struct told told;
     (void)state;
@@ -531,7 +531,7 @@ static void a_new_one_takes_the_place_of_an_idle_one(void **state)
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
 }
 
-static void one_that_needs_a_new_one_is_not_passed_by_those_behind_it(void **state)
+static void acquire_fresh_request_keeps_its_place_in_queue(void **state)
 {
     struct told told[3];
     (void)state;
@@ -554,7 +554,7 @@ static void one_that_needs_a_new_one_is_not_passed_by_those_behind_it(void **sta
     mk_upstream_conn_release(next, MK_UPSTREAM_CONN_KEEP);
 }
 
-static void an_exchange_that_must_wait_gives_up_idle_ones(void **state)
+static void acquire_waiting_request_closes_idle_connections(void **state)
 {
     struct told told;
     (void)state;
@@ -572,7 +572,7 @@ static void an_exchange_that_must_wait_gives_up_idle_ones(void **state)
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
-static void a_request_that_waits_is_served_when_another_worker_gives_up_a_slot(void **state)
+static void acquire_waiting_request_gets_slot_of_other_worker(void **state)
 {
     struct told told;
     (void)state;
@@ -583,14 +583,15 @@ static void a_request_that_waits_is_served_when_another_worker_gives_up_a_slot(v
     assert_true(mk_conn_limit_acquire_slot(&upstreams.limit, servers[0].stats_slot, 1, 9, &slot));
     struct mk_upstream_conn *l = take(&told);
     assert_int_equal(mk_upstream_conn_state(l), -EAGAIN);
-    assert_true(pool->sweeps_at_ms >= worker.loop.now_ms + settings.queue_ms - 100); /* it does not poll */
+    /* the pool does not poll */
+    assert_true(pool->sweeps_at_ms >= worker.loop.now_ms + settings.queue_ms - 100);
     mk_conn_limit_release_slot(&upstreams.limit, servers[0].stats_slot, slot);
     wake();
     until_open(l);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
-static void odd_messages_are_ignored(void **state)
+static void acquire_malformed_failover_messages_are_ignored(void **state)
 {
     (void)state;
     begin_pool();
@@ -601,37 +602,42 @@ static void odd_messages_are_ignored(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(bytes_go_both_ways, start_two, harness_stop),
-        cmocka_unit_test_setup_teardown(those_that_were_put_off_are_told_in_order_when_the_turn_ends,
-                                        start_two, harness_stop),
-        cmocka_unit_test_setup_teardown(what_is_put_off_by_one_that_is_told_waits_for_the_next_turn,
-                                        start_two, harness_stop),
-        cmocka_unit_test_setup_teardown(what_tls_holds_is_read_without_an_event, start_two, harness_stop),
-        cmocka_unit_test_setup_teardown(a_handshake_goes_on_with_what_tls_holds, start_two, harness_stop),
-        cmocka_unit_test_setup_teardown(what_is_clean_is_used_again, start_two, harness_stop),
-        cmocka_unit_test_setup_teardown(an_idle_one_that_its_server_closes_goes, start_two, harness_stop),
-        cmocka_unit_test_setup_teardown(idle_ones_end_in_time, start_two, harness_stop),
-        cmocka_unit_test_setup_teardown(turns_are_taken, start_two, harness_stop),
-        cmocka_unit_test_setup_teardown(the_least_busy_is_chosen, start_two, harness_stop),
-        cmocka_unit_test_setup_teardown(equal_hashes_meet_the_same_server, start_two, harness_stop),
-        cmocka_unit_test_setup_teardown(a_server_that_refuses_is_passed_over, start_two, harness_stop),
-        cmocka_unit_test_setup_teardown(when_all_refuse_the_error_says_so, start_two, harness_stop),
-        cmocka_unit_test_setup_teardown(a_link_may_name_another_server, start_two, harness_stop),
-        cmocka_unit_test_setup_teardown(a_backup_serves_when_no_other_does, start_two, harness_stop),
-        cmocka_unit_test_setup_teardown(those_beyond_the_budget_queue_in_order, start_two, harness_stop),
-        cmocka_unit_test_setup_teardown(the_queue_is_bounded_in_length_and_time, start_two, harness_stop),
-        cmocka_unit_test_setup_teardown(an_exchange_that_waits_may_give_up, start_two, harness_stop),
-        cmocka_unit_test_setup_teardown(an_older_request_of_another_worker_goes_first, start_two,
+        cmocka_unit_test_setup_teardown(acquire_connection_transfers_both_ways, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(acquire_deferred_callbacks_run_in_order_at_iteration_end, start_two,
                                         harness_stop),
-        cmocka_unit_test_setup_teardown(idle_ones_are_given_up_for_another_worker, start_two, harness_stop),
-        cmocka_unit_test_setup_teardown(a_new_one_takes_the_place_of_an_idle_one, start_two, harness_stop),
-        cmocka_unit_test_setup_teardown(one_that_needs_a_new_one_is_not_passed_by_those_behind_it, start_two,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(an_exchange_that_must_wait_gives_up_idle_ones, start_two,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(a_request_that_waits_is_served_when_another_worker_gives_up_a_slot,
+        cmocka_unit_test_setup_teardown(acquire_callback_deferred_by_callback_runs_in_next_iteration,
                                         start_two, harness_stop),
-        cmocka_unit_test_setup_teardown(odd_messages_are_ignored, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(acquire_tls_buffered_data_is_read_without_event, start_two,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(acquire_tls_handshake_continues_with_buffered_data, start_two,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(acquire_reuses_clean_connection, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(acquire_idle_connection_closed_by_server_is_dropped, start_two,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(acquire_idle_connection_times_out, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(acquire_round_robin_follows_weights, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(acquire_least_conn_chooses_least_busy, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(acquire_equal_hashes_use_same_server, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(acquire_skips_server_that_refuses, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(acquire_all_servers_refuse_reports_error, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(acquire_may_name_another_server, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(acquire_backup_serves_when_primary_is_down, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(acquire_over_limit_queues_in_order, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(acquire_queue_has_length_and_time_limits, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(acquire_waiting_request_can_be_cancelled, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(acquire_older_request_of_other_worker_goes_first, start_two,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(acquire_idle_connection_is_closed_for_other_worker, start_two,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(acquire_fresh_connection_replaces_idle_one, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(acquire_fresh_request_keeps_its_place_in_queue, start_two,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(acquire_waiting_request_closes_idle_connections, start_two,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(acquire_waiting_request_gets_slot_of_other_worker, start_two,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(acquire_malformed_failover_messages_are_ignored, start_two,
+                                        harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,7 +48,7 @@ static int stop(void **state)
     return 0;
 }
 
-static void a_limit_is_a_number_of_connections(void **state)
+static void conn_limit_bounds_number_of_connections(void **state)
 {
     unsigned slots[3], more, row;
     (void)state;
@@ -61,7 +61,7 @@ static void a_limit_is_a_number_of_connections(void **state)
     assert_int_equal(more, slots[1]);
 }
 
-/* Holds the only slot, and waits for another one, until it is killed. */
+/* Starts a process that holds the only slot and waits for another one until it is killed. */
 static pid_t start_worker(void)
 {
     int ready[2];
@@ -91,14 +91,14 @@ static void end_worker(pid_t pid)
     assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-static void a_dead_worker_gives_back_what_it_held(void **state)
+static void conn_limit_dead_worker_slots_are_freed(void **state)
 {
     unsigned mine, slot;
     (void)state;
     pid_t pid = start_worker();
     assert_true(mk_conn_limit_acquire_row(&limit, &mine));
     assert_int_equal(mine, 1);
-    mk_conn_limit_free_dead_rows(&limit, mine); /* it lives */
+    mk_conn_limit_free_dead_rows(&limit, mine); /* the worker is alive */
     assert_false(mk_conn_limit_acquire_slot(&limit, 0, 1, mine, &slot));
     mk_conn_limit_publish_waiters(&limit, 0, mine, (struct mk_conn_limit_waiter[]){{9, 0}, {0, 0}}, false);
     end_worker(pid);
@@ -110,11 +110,11 @@ static void a_dead_worker_gives_back_what_it_held(void **state)
     assert_int_equal(mk_conn_limit_backend(&limit, 0)->waiters[0][0].since_ms, 0);
     assert_true(was_woken(&limit, mine));
     assert_true(mk_conn_limit_acquire_slot(&limit, 0, 1, mine, &slot));
-    mk_conn_limit_free_dead_rows(&limit, mine); /* we live */
+    mk_conn_limit_free_dead_rows(&limit, mine); /* this process is alive */
     assert_int_equal(mk_conn_limit_backend(&limit, 0)->slots[slot], mine + 1);
 }
 
-static void a_worker_that_joins_empties_the_row_of_a_dead_one(void **state)
+static void conn_limit_joining_worker_clears_row_of_dead_one(void **state)
 {
     unsigned row, slot;
     (void)state;
@@ -124,7 +124,7 @@ static void a_worker_that_joins_empties_the_row_of_a_dead_one(void **state)
     assert_true(mk_conn_limit_acquire_slot(&limit, 0, 1, row, &slot));
 }
 
-/* A process that has nothing to do with us, and that ID. -1: this system gives none of our choice. */
+/* Starts an unrelated process with this ID. Returns -1 if the system does not let us choose an ID. */
 static pid_t start_with_id(pid_t id)
 {
     for (int i = 0; i < 20; i++) {
@@ -145,7 +145,7 @@ static pid_t start_with_id(pid_t id)
     return -1;
 }
 
-static void the_process_id_of_a_dead_worker_may_be_of_another_process(void **state)
+static void conn_limit_reused_process_id_does_not_hide_dead_worker(void **state)
 {
     unsigned mine, slot;
     (void)state;
@@ -154,13 +154,13 @@ static void the_process_id_of_a_dead_worker_may_be_of_another_process(void **sta
     pid_t other = start_with_id(pid);
     if (other < 0)
         skip();
-    mine = 5; /* that of the dead one is not joined, but reaped */
+    mine = 5; /* an unused row: the dead worker's row must be reaped, not joined */
     mk_conn_limit_free_dead_rows(&limit, mine);
     assert_true(mk_conn_limit_acquire_slot(&limit, 0, 1, mine, &slot));
     end_worker(other);
 }
 
-static void rows_belong_to_workers_that_live(void **state)
+static void conn_limit_released_row_is_reused(void **state)
 {
     unsigned row, other;
     (void)state;
@@ -172,8 +172,8 @@ static void rows_belong_to_workers_that_live(void **state)
     assert_int_equal(row, other);
 }
 
-/* The server has up to 1024 workers, those that end included: 512, and as many at a reload. */
-static void every_worker_has_a_row(void **state)
+/* The server has up to 1024 workers, exiting ones included: 512, doubled during a reload. */
+static void conn_limit_has_row_for_every_worker(void **state)
 {
     unsigned row;
     (void)state;
@@ -184,7 +184,7 @@ static void every_worker_has_a_row(void **state)
     assert_false(mk_conn_limit_acquire_row(&limit, &row));
 }
 
-static void a_worker_is_woken_for_a_backend(void **state)
+static void conn_limit_wake_up_names_backend(void **state)
 {
     uint64_t woken[MK_CONN_LIMIT_WORDS];
     uint64_t n;
@@ -192,7 +192,7 @@ static void a_worker_is_woken_for_a_backend(void **state)
     assert_false(mk_conn_limit_take_woken(&limit, 3, woken));
     mk_conn_limit_wake_row(&limit, 70, 3);
     assert_int_equal(read(mk_conn_limit_wake_fd(&limit, 3), &n, sizeof n), sizeof n);
-    assert_false(was_woken(&limit, 3 + MK_CONN_LIMIT_EVENTS)); /* which has the same event */
+    assert_false(was_woken(&limit, 3 + MK_CONN_LIMIT_EVENTS)); /* shares the same eventfd */
     assert_true(mk_conn_limit_take_woken(&limit, 3, woken));
     assert_int_equal(woken[1], 1 << 6);
     assert_false(mk_conn_limit_take_woken(&limit, 3, woken));
@@ -201,15 +201,15 @@ static void a_worker_is_woken_for_a_backend(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_limit_is_a_number_of_connections, start, stop),
-        cmocka_unit_test_setup_teardown(a_dead_worker_gives_back_what_it_held, start_processes, stop),
-        cmocka_unit_test_setup_teardown(a_worker_that_joins_empties_the_row_of_a_dead_one, start_processes,
+        cmocka_unit_test_setup_teardown(conn_limit_bounds_number_of_connections, start, stop),
+        cmocka_unit_test_setup_teardown(conn_limit_dead_worker_slots_are_freed, start_processes, stop),
+        cmocka_unit_test_setup_teardown(conn_limit_joining_worker_clears_row_of_dead_one, start_processes,
                                         stop),
-        cmocka_unit_test_setup_teardown(the_process_id_of_a_dead_worker_may_be_of_another_process,
+        cmocka_unit_test_setup_teardown(conn_limit_reused_process_id_does_not_hide_dead_worker,
                                         start_processes, stop),
-        cmocka_unit_test_setup_teardown(rows_belong_to_workers_that_live, start, stop),
-        cmocka_unit_test_setup_teardown(every_worker_has_a_row, start, stop),
-        cmocka_unit_test_setup_teardown(a_worker_is_woken_for_a_backend, start_processes, stop),
+        cmocka_unit_test_setup_teardown(conn_limit_released_row_is_reused, start, stop),
+        cmocka_unit_test_setup_teardown(conn_limit_has_row_for_every_worker, start, stop),
+        cmocka_unit_test_setup_teardown(conn_limit_wake_up_names_backend, start_processes, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes claim, release, wait and hand over slots at random, as pools do; they are killed at any instruction,
- * replaced, and joined by others with another limit. None has a timer, so a wake-up that is lost is missed for
- * ever: at rest, no request may wait while a slot is free that it may have. */
+/* Processes claim, release, wait for and hand over slots at random, as pools do; the test kills them at
+ * random instructions, replaces them, and starts others with a different limit. No process has a timer, so a
+ * lost wake-up is never made up for: at rest, no request may wait while a slot is free that it may use. */
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
@@ -17,25 +17,25 @@ struct request {
     uint64_t since_ms, client;
 };
 
-/* What one process shows of itself, for the checks. */
+/* State that a process publishes for the checks. */
 struct life {
-    uint32_t is_doomed;  /* it may be dead */
-    uint32_t is_asleep;  /* it waits for an event */
-    uint32_t leaves;     /* it has to end */
-    uint32_t seen_exits; /* of other processes */
+    uint32_t is_doomed;  /* may be dead already */
+    uint32_t is_asleep;  /* waits for an event */
+    uint32_t leaves;     /* must exit */
+    uint32_t seen_exits; /* exits of other processes seen */
     uint32_t n_waiting, n_held;
     struct request waiting[WAITING_MAX];
     unsigned held[HELD_MAX];
 };
 
 struct model {
-    uint32_t rests; /* no process begins anything */
+    uint32_t rests; /* at rest: no process starts new work */
     uint32_t max, share;
     uint32_t n_exits;
-    uint32_t holders[MK_CONN_LIMIT_MAX]; /* of each slot: the life that has it, from 1 */
+    uint32_t holders[MK_CONN_LIMIT_MAX]; /* holder of each slot: process number from 1 */
     uint32_t n_lives;
     uint32_t n_claims;
-    uint32_t error; /* a line of this file */
+    uint32_t error; /* line number in this file */
     struct life lives[LIVES_MAX];
 };
 
@@ -66,7 +66,7 @@ static struct mk_conn_limit_rule rule(void)
         .max = LOAD(&model->max), .share = LOAD(&model->share), .wait_ms = 1000000};
 }
 
-/* ---- A process ---- */
+/* ---- Worker process ---- */
 
 struct actor {
     struct life *me;
@@ -122,7 +122,7 @@ static void pass_on(const struct actor *a, bool has_changed)
         wake_older(a, has_changed);
 }
 
-/* One process has the slot, unless another one was killed that had it. */
+/* Asserts that no living process holds this slot already. */
 static void own(const struct actor *a, unsigned slot, unsigned max)
 {
     uint32_t old = __atomic_exchange_n(&model->holders[slot], a->id + 1, __ATOMIC_SEQ_CST);
@@ -140,7 +140,7 @@ static void release(const struct actor *a, unsigned slot)
     wake_older(a, true);
 }
 
-/* 0: it has a slot; -1: it waits for one; -2: for its share. */
+/* Returns 0 with a slot, -1 if it must wait for a slot, -2 if it must wait for its share. */
 static int acquire(const struct actor *a, const struct request *w)
 {
     const struct mk_conn_limit_rule r = rule();
@@ -189,7 +189,7 @@ static void serve(const struct actor *a)
 static void request(struct actor *a)
 {
     struct life *me = a->me;
-    struct request w = {.client = pick(&a->random, CLIENTS)}; /* 0: it has no share */
+    struct request w = {.client = pick(&a->random, CLIENTS)}; /* 0: no share applies */
     if (me->n_held == HELD_MAX || me->n_waiting == WAITING_MAX || acquire(a, &w) == 0)
         return;
     w.since_ms = mk_clock_ms();
@@ -212,7 +212,7 @@ static void give(struct actor *a)
     serve(a);
 }
 
-/* The connection goes to one that waits. */
+/* Hands the connection over to a waiting request. */
 static void hand_over(struct actor *a)
 {
     struct life *me = a->me;
@@ -283,7 +283,7 @@ static _Noreturn void act(uint32_t id, uint64_t seed)
     int epoll = epoll_create1(EPOLL_CLOEXEC);
     EXPECT(epoll >= 0 && mk_conn_limit_acquire_row(&limit, &a.row));
     EXPECT(epoll_ctl(epoll, EPOLL_CTL_ADD, mk_conn_limit_wake_fd(&limit, a.row), &event) == 0);
-    mk_conn_limit_wake_waiters(&limit, 0); /* for the limit that it brings */
+    mk_conn_limit_wake_waiters(&limit, 0); /* the new limit may allow more slots */
     for (;;) {
         bool rests = LOAD(&model->rests);
         STORE(&a.me->is_asleep, rests);
@@ -297,7 +297,7 @@ static _Noreturn void act(uint32_t id, uint64_t seed)
     }
 }
 
-/* ---- The master ---- */
+/* ---- Master process ---- */
 
 static struct {
     pid_t pid;
@@ -341,7 +341,7 @@ static void kill_actor(unsigned i)
     bury(i);
 }
 
-/* A reload: another limit, and a process in place of one that ends in peace. */
+/* Reload: changes the limit and replaces a process that exits cleanly. */
 static void reload(unsigned i)
 {
     STORE(&model->max, 1 + pick(&random_state, MAX_MAX));
@@ -390,7 +390,7 @@ static void check_at_rest(void)
     const struct mk_conn_limit_rule r = rule();
     unsigned n_held = 0, n_taken = 0;
     if (!running[0].pid)
-        start_actor(0); /* with none, nothing is given back */
+        start_actor(0); /* without a process, no slot is released */
     rest();
     for (unsigned i = 0; i < ACTORS; i++) {
         const struct life *l = &model->lives[running[i].id];
@@ -401,7 +401,7 @@ static void check_at_rest(void)
     }
     for (unsigned i = 0; i < MK_CONN_LIMIT_MAX; i++)
         n_taken += mk_conn_limit_backend(&limit, 0)->slots[i] != 0;
-    assert_int_equal(n_taken, n_held); /* what dead ones had is free */
+    assert_int_equal(n_taken, n_held); /* slots of dead processes are free */
     assert_int_equal(model->error, 0);
     STORE(&model->rests, 0);
     wake_all();
@@ -462,7 +462,7 @@ static void run_round(uint64_t seed)
         kill_actor(i);
 }
 
-/* A worker that joins takes back what they had. */
+/* A joining worker frees the slots of dead ones. */
 static void expect_all_free(void)
 {
     const struct mk_conn_limit_backend *b = mk_conn_limit_backend(&limit, 0);
@@ -478,7 +478,7 @@ static void expect_all_free(void)
         assert_int_equal(limit.memory->rows[i].is_taken, 0);
 }
 
-static void no_request_waits_while_a_slot_is_free(void **state)
+static void conn_limit_random_kills_leave_no_request_waiting_for_free_slot(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 4; seed++) {
@@ -488,7 +488,7 @@ static void no_request_waits_while_a_slot_is_free(void **state)
     assert_true(model->n_claims > 100);
 }
 
-static void a_client_has_no_more_than_its_share(void **state)
+static void conn_limit_random_clients_stay_within_share(void **state)
 {
     (void)state;
     random_state = 99;
@@ -507,7 +507,7 @@ static void a_client_has_no_more_than_its_share(void **state)
 
 /* ---- Order ---- */
 
-static uint32_t *order; /* shared: how many have had the slot, and which did */
+static uint32_t *order; /* shared: the number of turns so far and the process of each */
 
 static _Noreturn void wait_for_turn(uint32_t me)
 {
@@ -533,8 +533,8 @@ static _Noreturn void wait_for_turn(uint32_t me)
         pause();
 }
 
-/* Each releases at once, and that wakes the next one. */
-static void workers_have_their_turns_in_the_order_in_which_they_waited(void **state)
+/* Each process releases its slot at once, which wakes the next one. */
+static void conn_limit_workers_are_served_in_waiting_order(void **state)
 {
     unsigned row, slot;
     (void)state;
@@ -548,7 +548,7 @@ static void workers_have_their_turns_in_the_order_in_which_they_waited(void **st
             wait_for_turn((i * 3 + 1) % ACTORS);
         for (unsigned k = 0; LOAD(&model->n_lives) <= i && k < 10000; k++)
             usleep(500);
-        usleep(20000); /* more than the clock's step and the slack */
+        usleep(20000); /* exceeds the clock resolution and timer slack */
     }
     mk_conn_limit_release_slot(&limit, 0, slot);
     const struct mk_conn_limit_rule r = rule();
@@ -566,10 +566,10 @@ static void workers_have_their_turns_in_the_order_in_which_they_waited(void **st
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(no_request_waits_while_a_slot_is_free, start, stop),
-        cmocka_unit_test_setup_teardown(a_client_has_no_more_than_its_share, start, stop),
-        cmocka_unit_test_setup_teardown(workers_have_their_turns_in_the_order_in_which_they_waited, start,
+        cmocka_unit_test_setup_teardown(conn_limit_random_kills_leave_no_request_waiting_for_free_slot, start,
                                         stop),
+        cmocka_unit_test_setup_teardown(conn_limit_random_clients_stay_within_share, start, stop),
+        cmocka_unit_test_setup_teardown(conn_limit_workers_are_served_in_waiting_order, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

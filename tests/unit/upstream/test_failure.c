@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the error log says of servers: once for each change. */
+/* Error log lines about servers: one for each change of state. */
 #include "upstream/failure.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ static struct mk_upstream_stats_health *health(void)
     return mk_upstream_stats_health(&upstreams.stats, s->stats_slot);
 }
 
-/* Enough time has passed since the last line. */
+/* Pretends that the interval between two log lines has passed. */
 static void pass_time(void)
 {
     health()->trouble_ms = health()->nameless_ms = 1;
@@ -38,7 +38,7 @@ static void expect_line(enum mk_log_level level, const char *text)
     worker.n_logged = 0;
 }
 
-static void a_failure_is_one_line_until_it_changes(void **state)
+static void failure_is_logged_once_until_it_changes(void **state)
 {
     (void)state;
     settings.max_fails = 0;
@@ -57,7 +57,7 @@ static void a_failure_is_one_line_until_it_changes(void **state)
     assert_int_equal(info_of(0).failures, 6);
 }
 
-static void a_server_that_fails_now_and_then_does_not_fill_the_log(void **state)
+static void failure_flapping_server_does_not_flood_log(void **state)
 {
     (void)state;
     settings.max_fails = 0;
@@ -68,11 +68,11 @@ static void a_server_that_fails_now_and_then_does_not_fill_the_log(void **state)
     }
     expect_line(MK_LOG_ERROR, "failed");
     pass_time();
-    mk_upstream_failure_clear(&worker, s); /* the log has the last state in the end */
+    mk_upstream_failure_clear(&worker, s); /* the log ends with the current state */
     expect_line(MK_LOG_INFO, "answers again");
 }
 
-static void a_server_that_is_taken_out_and_back_has_a_line_for_each(void **state)
+static void failure_logs_server_down_and_up(void **state)
 {
     (void)state;
     settings.max_fails = 2;
@@ -87,16 +87,16 @@ static void a_server_that_is_taken_out_and_back_has_a_line_for_each(void **state
     expect_line(MK_LOG_INFO, "is back");
 }
 
-static void one_failure_that_takes_a_server_out_is_no_plural(void **state)
+static void failure_message_uses_singular(void **state)
 {
     (void)state;
     settings.max_fails = 1;
     assert_true(mk_upstream_failure_report(&worker, s, -EPIPE, NULL));
-    assert_int_equal(worker.n_logged, 2); /* why it failed comes first */
+    assert_int_equal(worker.n_logged, 2); /* the reason of the failure comes first */
     assert_contains(mk_str_from_c(worker.logged), "gets no requests for 10000 ms, after 1 failure in a row");
 }
 
-static void a_check_that_fails_says_why(void **state)
+static void failure_health_check_logs_reason(void **state)
 {
     (void)state;
     settings.check = MK_STR("/health");
@@ -111,7 +111,7 @@ static void a_check_that_fails_says_why(void **state)
     expect_line(MK_LOG_INFO, "passes its health check");
 }
 
-static void a_name_that_does_not_resolve_says_why(void **state)
+static void failure_unresolved_name_logs_reason(void **state)
 {
     (void)state;
     mk_upstream_failure_report_dns(&worker, s, NULL);
@@ -125,7 +125,7 @@ static void a_name_that_does_not_resolve_says_why(void **state)
     expect_line(MK_LOG_INFO, "resolves again");
 }
 
-static void every_error_has_words(void **state)
+static void failure_every_error_has_text(void **state)
 {
     (void)state;
     static const int errors[] = {-EHOSTUNREACH,  -EBUSY,       -ETIMEDOUT, -EPROTO,       -EMFILE,
@@ -139,7 +139,7 @@ static void every_error_has_words(void **state)
     assert_contains(mk_str_from_c(mk_connect_error_text(-ENETUNREACH)), "no route");
 }
 
-/* ---- Requests that wait on a server that is out ---- */
+/* ---- Requests on a server that goes down ---- */
 
 static unsigned n_out;
 
@@ -154,7 +154,7 @@ static void receive_message(void)
     mk_failover_on_message(pool, mk_str_of((const char *)&worker.last_message, sizeof worker.last_message));
 }
 
-static void exchanges_on_a_server_that_is_out_are_told(void **state)
+static void failover_notifies_requests_on_server_down(void **state)
 {
     (void)state;
     struct told told[3];
@@ -168,7 +168,7 @@ static void exchanges_on_a_server_that_is_out_are_told(void **state)
     assert_int_equal(mk_upstream_conn_server(waits), mk_upstream_conn_server(answered));
     mk_upstream_conn_mark_first_byte(answered);
     mk_failover_broadcast(&pool->backends[mk_upstream_conn_server(waits)]);
-    assert_int_equal(n_out, 0); /* not from inside */
+    assert_int_equal(n_out, 0); /* callbacks never run inside the call */
     receive_message();
     assert_int_equal(n_out, 1);
     for (unsigned i = 0; i < 3; i++)
@@ -177,7 +177,7 @@ static void exchanges_on_a_server_that_is_out_are_told(void **state)
     assert_int_equal(n_out, 1);
 }
 
-static void exchanges_stay_where_no_other_server_is_up(void **state)
+static void failover_keeps_requests_when_no_server_is_up(void **state)
 {
     (void)state;
     struct told told;
@@ -193,7 +193,7 @@ static void exchanges_stay_where_no_other_server_is_up(void **state)
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
-static void a_message_about_a_server_that_is_unknown_is_dropped(void **state)
+static void failover_message_about_unknown_server_is_dropped(void **state)
 {
     (void)state;
     static const uint32_t messages[] = {3u << 16, 0xffffu << 16, 1u << 16 | 7, 7};
@@ -202,7 +202,7 @@ static void a_message_about_a_server_that_is_unknown_is_dropped(void **state)
     mk_failover_on_message(pool, MK_STR("abc"));
 }
 
-static void max_fails_tell_of_a_server_that_is_out(void **state)
+static void failover_max_fails_notifies_other_workers(void **state)
 {
     (void)state;
     struct told told[2];
@@ -223,17 +223,17 @@ static void max_fails_tell_of_a_server_that_is_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_failure_is_one_line_until_it_changes),
-        TEST(a_server_that_fails_now_and_then_does_not_fill_the_log),
-        TEST(a_server_that_is_taken_out_and_back_has_a_line_for_each),
-        TEST(one_failure_that_takes_a_server_out_is_no_plural),
-        TEST(a_check_that_fails_says_why),
-        TEST(a_name_that_does_not_resolve_says_why),
-        TEST(every_error_has_words),
-        TEST(exchanges_on_a_server_that_is_out_are_told),
-        TEST(exchanges_stay_where_no_other_server_is_up),
-        TEST(a_message_about_a_server_that_is_unknown_is_dropped),
-        TEST(max_fails_tell_of_a_server_that_is_out),
+        TEST(failure_is_logged_once_until_it_changes),
+        TEST(failure_flapping_server_does_not_flood_log),
+        TEST(failure_logs_server_down_and_up),
+        TEST(failure_message_uses_singular),
+        TEST(failure_health_check_logs_reason),
+        TEST(failure_unresolved_name_logs_reason),
+        TEST(failure_every_error_has_text),
+        TEST(failover_notifies_requests_on_server_down),
+        TEST(failover_keeps_requests_when_no_server_is_up),
+        TEST(failover_message_about_unknown_server_is_dropped),
+        TEST(failover_max_fails_notifies_other_workers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

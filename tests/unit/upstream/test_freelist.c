@@ -7,7 +7,7 @@
 
 enum { SIZE = 64 };
 
-static void what_was_given_back_is_taken_again(void **state)
+static void freelist_reuses_blocks_lifo(void **state)
 {
     struct mk_freelist s = {.size = SIZE};
     (void)state;
@@ -25,7 +25,7 @@ static void what_was_given_back_is_taken_again(void **state)
     assert_int_equal(s.n, 0);
 }
 
-static void only_so_many_are_kept(void **state)
+static void freelist_keeps_at_most_max_blocks(void **state)
 {
     enum { MORE = MK_FREELIST_MAX + 10 };
     void *blocks[MORE];
@@ -42,8 +42,8 @@ static void only_so_many_are_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_given_back_is_taken_again),
-        cmocka_unit_test(only_so_many_are_kept),
+        cmocka_unit_test(freelist_reuses_blocks_lifo),
+        cmocka_unit_test(freelist_keeps_at_most_max_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@ struct mk_request {
     void *data;
     void (*on_end)(void *);
     void *end_ctx;
-    int receives; /* what the body answers */
+    int receives; /* result of receiving the body */
     unsigned n_resumed;
 };
 
@@ -26,7 +26,7 @@ struct mk_response {
 };
 
 struct mk_upstream_request {
-    int polls[4]; /* what mk_upstream_request_poll() answers, one after the other */
+    int polls[4]; /* successive results of mk_upstream_request_poll() */
     unsigned n_polls, status;
     int64_t length;
     bool is_upgraded, is_buffered, is_freed, is_logged, is_spooled;
@@ -42,7 +42,7 @@ static struct mk_upstream_request upstream;
 static struct mk_worker worker;
 static bool lacks_memory;
 
-/* ---- The server's side ---- */
+/* ---- Fake server ---- */
 
 bool mk_request_body_init(struct mk_request_body *b)
 {
@@ -167,7 +167,7 @@ int mk_response_open_tunnel(struct mk_request *r, struct mk_response *to, const 
     return 0;
 }
 
-/* ---- The backend's side ---- */
+/* ---- Fake backend ---- */
 
 struct mk_upstream_request *mk_upstream_request_start(struct mk_worker *w,
                                                       const struct mk_upstream_request_options *options,
@@ -248,7 +248,7 @@ void mk_upstream_request_log_error(const struct mk_upstream_request *u, struct m
     upstream.is_logged = true;
 }
 
-/* ---- A handler ---- */
+/* ---- Handler under test ---- */
 
 static unsigned refused_with, n_interim, n_ended;
 static bool is_replaced;
@@ -311,7 +311,7 @@ static void end_request(void)
     assert_null(handler.upstream);
 }
 
-static void a_request_waits_for_its_body_and_for_the_head(void **state)
+static void handler_waits_for_body_and_response_head(void **state)
 {
     (void)state;
     request.receives = -EAGAIN;
@@ -320,7 +320,7 @@ static void a_request_waits_for_its_body_and_for_the_head(void **state)
     assert_ptr_equal(mk_upstream_handler_of(&request), &handler);
     request.receives = 0;
     upstream.polls[0] = -EAGAIN;
-    upstream.polls[1] = 1; /* an interim response */
+    upstream.polls[1] = 1; /* interim response */
     assert_int_equal(mk_upstream_handler_run(&handler), MK_WAIT);
     assert_int_equal(handler.step.is, MK_HANDLER_WAIT_HEAD);
     upstream.on_ready(upstream.ctx);
@@ -333,7 +333,7 @@ static void a_request_waits_for_its_body_and_for_the_head(void **state)
     assert_true(upstream.is_freed && n_ended == 1);
 }
 
-static void the_body_is_read_to_its_trailers(void **state)
+static void handler_reads_body_and_trailers(void **state)
 {
     char room[100];
     (void)state;
@@ -349,7 +349,7 @@ static void the_body_is_read_to_its_trailers(void **state)
     assert_int_equal(response.source->pull(response.source_ctx, room, sizeof room), -EPIPE);
 }
 
-static void a_body_that_is_cut_fails_the_response(void **state)
+static void handler_truncated_body_fails_response(void **state)
 {
     char room[100];
     (void)state;
@@ -360,7 +360,7 @@ static void a_body_that_is_cut_fails_the_response(void **state)
     end_request();
 }
 
-static void a_small_body_is_sent_with_the_head(void **state)
+static void handler_sends_small_body_with_head(void **state)
 {
     static const struct {
         enum mk_method method;
@@ -384,7 +384,7 @@ static void a_small_body_is_sent_with_the_head(void **state)
     }
 }
 
-static void failures_have_statuses(void **state)
+static void handler_maps_failures_to_statuses(void **state)
 {
     static const struct {
         int receives, polls;
@@ -410,7 +410,7 @@ static void failures_have_statuses(void **state)
     }
 }
 
-static void another_handler_may_answer(void **state)
+static void handler_replaced_leaves_response_to_next_handler(void **state)
 {
     (void)state;
     is_replaced = true;
@@ -419,7 +419,7 @@ static void another_handler_may_answer(void **state)
     end_request();
 }
 
-static void an_upgrade_opens_a_tunnel(void **state)
+static void handler_upgrade_opens_tunnel(void **state)
 {
     (void)state;
     upstream.is_upgraded = true;
@@ -428,7 +428,7 @@ static void an_upgrade_opens_a_tunnel(void **state)
     end_request();
 }
 
-static void handler_answers_once(void **state)
+static void handler_state_machine_responds_once(void **state)
 {
     (void)state;
     machine_expect(&mk_upstream_handler_machine, "receive body: wait for head, done\n"
@@ -441,14 +441,14 @@ static void handler_answers_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_request_waits_for_its_body_and_for_the_head, reset),
-        cmocka_unit_test_setup(the_body_is_read_to_its_trailers, reset),
-        cmocka_unit_test_setup(a_body_that_is_cut_fails_the_response, reset),
-        cmocka_unit_test_setup(a_small_body_is_sent_with_the_head, reset),
-        cmocka_unit_test_setup(failures_have_statuses, reset),
-        cmocka_unit_test_setup(another_handler_may_answer, reset),
-        cmocka_unit_test_setup(an_upgrade_opens_a_tunnel, reset),
-        cmocka_unit_test(handler_answers_once),
+        cmocka_unit_test_setup(handler_waits_for_body_and_response_head, reset),
+        cmocka_unit_test_setup(handler_reads_body_and_trailers, reset),
+        cmocka_unit_test_setup(handler_truncated_body_fails_response, reset),
+        cmocka_unit_test_setup(handler_sends_small_body_with_head, reset),
+        cmocka_unit_test_setup(handler_maps_failures_to_statuses, reset),
+        cmocka_unit_test_setup(handler_replaced_leaves_response_to_next_handler, reset),
+        cmocka_unit_test_setup(handler_upgrade_opens_tunnel, reset),
+        cmocka_unit_test(handler_state_machine_responds_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a server is up, and with which weight: failures in a row, checks, the time it is out, slow starts. */
+/* When a server is up, and with which weight: consecutive failures, health checks, hold-down time, slow
+ * start. */
 #include "upstream/health.h"
 
 #include <errno.h>
@@ -33,7 +34,7 @@ static bool is_up_in(uint64_t ms)
 
 /* ---- Failures ---- */
 
-static void max_fails_in_a_row_take_a_server_out(void **state)
+static void health_max_fails_in_a_row_takes_server_down(void **state)
 {
     (void)state;
     assert_false(mk_health_record_failure(s));
@@ -41,11 +42,11 @@ static void max_fails_in_a_row_take_a_server_out(void **state)
     assert_true(is_up());
     assert_true(mk_health_record_failure(s));
     assert_false(is_up());
-    assert_false(mk_health_record_failure(s)); /* it is out already */
+    assert_false(mk_health_record_failure(s)); /* the server is down already */
     assert_int_equal(info_of(0).failures, 4);
 }
 
-static void a_success_starts_the_count_of_failures_over(void **state)
+static void health_success_resets_failure_count(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 5; i++) {
@@ -56,7 +57,7 @@ static void a_success_starts_the_count_of_failures_over(void **state)
     }
 }
 
-static void a_good_check_starts_the_count_of_failures_over(void **state)
+static void health_passed_check_resets_failure_count(void **state)
 {
     (void)state;
     mk_health_record_failure(s);
@@ -66,7 +67,7 @@ static void a_good_check_starts_the_count_of_failures_over(void **state)
     assert_true(is_up());
 }
 
-static void a_server_is_out_for_fail_time(void **state)
+static void health_server_is_down_for_fail_time(void **state)
 {
     (void)state;
     settings.max_fails = 1;
@@ -75,7 +76,7 @@ static void a_server_is_out_for_fail_time(void **state)
     assert_true(is_up_in(settings.fail_ms + 1000));
 }
 
-static void a_shorter_fail_time_of_a_reload_holds_at_once(void **state)
+static void health_shorter_fail_time_after_reload_applies_at_once(void **state)
 {
     (void)state;
     settings.max_fails = 1;
@@ -87,7 +88,7 @@ static void a_shorter_fail_time_of_a_reload_holds_at_once(void **state)
     assert_true(is_up());
 }
 
-static void a_success_brings_a_server_back(void **state)
+static void health_success_brings_server_up(void **state)
 {
     (void)state;
     settings.max_fails = 1;
@@ -97,7 +98,7 @@ static void a_success_brings_a_server_back(void **state)
     assert_false(mk_health_record_success(s));
 }
 
-static void a_good_check_brings_a_server_back(void **state)
+static void health_passed_check_brings_server_up(void **state)
 {
     (void)state;
     settings.max_fails = 1;
@@ -106,9 +107,9 @@ static void a_good_check_brings_a_server_back(void **state)
     assert_true(is_up());
 }
 
-/* ---- Checks ---- */
+/* ---- Health checks ---- */
 
-static void a_check_that_fails_takes_a_server_out(void **state)
+static void health_failed_check_takes_server_down(void **state)
 {
     (void)state;
     settings.check = MK_STR("/health");
@@ -122,7 +123,7 @@ static void a_check_that_fails_takes_a_server_out(void **state)
     assert_int_equal(info_of(0).checks_failed, 1);
 }
 
-static void without_a_check_an_old_result_decides_nothing(void **state)
+static void health_check_off_ignores_old_result(void **state)
 {
     (void)state;
     mk_health_record_check(s, false);
@@ -130,11 +131,11 @@ static void without_a_check_an_old_result_decides_nothing(void **state)
     assert_true(is_up());
 }
 
-static void rise_and_fall_count_results_in_a_row(void **state)
+static void health_rise_and_fall_count_consecutive_results(void **state)
 {
     (void)state;
     static const struct {
-        const char *results; /* + and - */
+        const char *results; /* + for success, - for failure */
         bool is_up;
     } cases[] = {{"-", true},     {"--", true},      {"---", false},    {"--+--", true},   {"--+---", false},
                  {"---+", false}, {"---+-+", false}, {"---++", true},   {"---+-++", true}, {"---++--", true},
@@ -151,7 +152,7 @@ static void rise_and_fall_count_results_in_a_row(void **state)
     }
 }
 
-static void a_good_check_that_is_not_enough_ends_no_fail_time(void **state)
+static void health_check_below_rise_keeps_fail_time(void **state)
 {
     (void)state;
     settings.check = MK_STR("/health");
@@ -165,29 +166,29 @@ static void a_good_check_that_is_not_enough_ends_no_fail_time(void **state)
     assert_int_equal(health()->down_until_ms, 0);
 }
 
-/* ---- Slow starts, latency, what is shown ---- */
+/* ---- Slow start, latency, published state ---- */
 
-static void the_weight_grows_in_a_slow_start(void **state)
+static void health_slow_start_raises_weight(void **state)
 {
     (void)state;
     uint64_t now = mk_clock_ms();
     s->weight = 3;
     assert_int_equal(mk_health_weight(s, now), 3000);
     settings.slow_ms = 1000;
-    assert_int_equal(mk_health_weight(s, now), 3000); /* it was never down */
+    assert_int_equal(mk_health_weight(s, now), 3000); /* the server was never down */
     health()->up_since_ms = now - 500;
     assert_int_equal(mk_health_weight(s, now), 1501);
     health()->up_since_ms = now;
     assert_int_equal(mk_health_weight(s, now), 1);
     health()->up_since_ms = now - 1000;
     assert_int_equal(mk_health_weight(s, now), 3000);
-    health()->up_since_ms = now + 50; /* of a worker whose clock is a little ahead */
+    health()->up_since_ms = now + 50; /* set by a worker whose clock is slightly ahead */
     assert_int_equal(mk_health_weight(s, now), 1);
     settings.slow_ms = 0;
     assert_int_equal(mk_health_weight(s, now), 3000);
 }
 
-static void a_return_begins_a_slow_start(void **state)
+static void health_recovery_begins_slow_start(void **state)
 {
     (void)state;
     settings.slow_ms = 60000;
@@ -202,7 +203,7 @@ static void a_return_begins_a_slow_start(void **state)
     assert_true(mk_health_weight(s, mk_clock_ms()) < 1000);
 }
 
-static void latency_is_an_average_of_about_eight(void **state)
+static void health_latency_is_moving_average(void **state)
 {
     (void)state;
     mk_health_record_latency(s, 8000);
@@ -217,7 +218,7 @@ static void latency_is_an_average_of_about_eight(void **state)
     assert_int_equal(info_of(0).latency_us, UINT32_MAX);
 }
 
-static void states_are_shown(void **state)
+static void health_publishes_state(void **state)
 {
     (void)state;
     assert_true(mk_health_publish(s, true));
@@ -234,7 +235,7 @@ static void states_are_shown(void **state)
     assert_int_equal(info_of(0).state, MK_UPSTREAM_SLOW_START);
 }
 
-static void what_we_lack_is_no_fault_of_a_server(void **state)
+static void health_local_shortage_is_not_a_server_failure(void **state)
 {
     (void)state;
     static const int ours[] = {-ENOMEM, -ENOBUFS, -EMFILE, -ENFILE},
@@ -250,22 +251,22 @@ static void what_we_lack_is_no_fault_of_a_server(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(max_fails_in_a_row_take_a_server_out),
-        TEST(a_success_starts_the_count_of_failures_over),
-        TEST(a_good_check_starts_the_count_of_failures_over),
-        TEST(a_server_is_out_for_fail_time),
-        TEST(a_shorter_fail_time_of_a_reload_holds_at_once),
-        TEST(a_success_brings_a_server_back),
-        TEST(a_good_check_brings_a_server_back),
-        TEST(a_check_that_fails_takes_a_server_out),
-        TEST(without_a_check_an_old_result_decides_nothing),
-        TEST(rise_and_fall_count_results_in_a_row),
-        TEST(a_good_check_that_is_not_enough_ends_no_fail_time),
-        TEST(the_weight_grows_in_a_slow_start),
-        TEST(a_return_begins_a_slow_start),
-        TEST(latency_is_an_average_of_about_eight),
-        TEST(states_are_shown),
-        TEST(what_we_lack_is_no_fault_of_a_server),
+        TEST(health_max_fails_in_a_row_takes_server_down),
+        TEST(health_success_resets_failure_count),
+        TEST(health_passed_check_resets_failure_count),
+        TEST(health_server_is_down_for_fail_time),
+        TEST(health_shorter_fail_time_after_reload_applies_at_once),
+        TEST(health_success_brings_server_up),
+        TEST(health_passed_check_brings_server_up),
+        TEST(health_failed_check_takes_server_down),
+        TEST(health_check_off_ignores_old_result),
+        TEST(health_rise_and_fall_count_consecutive_results),
+        TEST(health_check_below_rise_keeps_fail_time),
+        TEST(health_slow_start_raises_weight),
+        TEST(health_recovery_begins_slow_start),
+        TEST(health_latency_is_moving_average),
+        TEST(health_publishes_state),
+        TEST(health_local_shortage_is_not_a_server_failure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,7 @@ static void until_checked(uint64_t n)
     assert_true(info().checks >= n);
 }
 
-/* Answers one check; the text that it asked with is in `asked`. */
+/* Responds to one health check and stores the request text in `asked`. */
 static char asked[2048];
 
 static void answer(const char *text)
@@ -44,7 +44,7 @@ static void answer(const char *text)
     close(fd);
 }
 
-/* The text, with the port of the server, is in what was asked. */
+/* Asserts that the request contains this text, with the port of the server. */
 #define assert_request(text)                                                                                 \
     do {                                                                                                     \
         char expected[200];                                                                                  \
@@ -52,7 +52,7 @@ static void answer(const char *text)
         assert_contains(mk_str_from_c(asked), expected);                                                     \
     } while (0)
 
-static void a_status_below_400_is_healthy(void **state)
+static void health_check_status_below_400_passes(void **state)
 {
     (void)state;
     begin_pool();
@@ -63,7 +63,7 @@ static void a_status_below_400_is_healthy(void **state)
     assert_request("GET /health HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n");
 }
 
-static void an_address_of_ipv6_is_in_brackets(void **state)
+static void health_check_host_header_brackets_ipv6_address(void **state)
 {
     (void)state;
     servers[0].host = MK_STR("::ffff:127.0.0.1");
@@ -73,10 +73,10 @@ static void an_address_of_ipv6_is_in_brackets(void **state)
     assert_request("\r\nHost: [::ffff:127.0.0.1]:%u\r\n");
 }
 
-static void a_server_may_send_all_of_its_response(void **state)
+static void health_check_reads_whole_response(void **state)
 {
     (void)state;
-    settings.check_ms = 60 * 1000; /* the next check must not end this one */
+    settings.check_ms = 60 * 1000; /* keeps the next check from ending this one */
     begin_pool();
     struct pollfd waiting = {.fd = listening[0], .events = POLLIN};
     while (poll(&waiting, 1, 0) == 0)
@@ -96,7 +96,7 @@ static void a_server_may_send_all_of_its_response(void **state)
     close(fd);
 }
 
-static void others_are_not_and_it_comes_back(void **state)
+static void health_check_bad_response_fails_until_next_pass(void **state)
 {
     static const char *const bad[] = {"HTTP/1.1 503 No\r\n\r\n", "HTTP/1.1 ",
                                       "nonsense, at least a line of it\r\n"};
@@ -113,7 +113,7 @@ static void others_are_not_and_it_comes_back(void **state)
     assert_false(mk_health_is_check_failed(&servers[0]));
 }
 
-static void a_server_that_refuses_fails(void **state)
+static void health_check_refused_connection_fails(void **state)
 {
     (void)state;
     stop_server(0);
@@ -127,7 +127,7 @@ static void a_server_that_refuses_fails(void **state)
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
-static void a_silent_server_fails(void **state)
+static void health_check_silent_server_fails(void **state)
 {
     (void)state;
     begin_pool();
@@ -135,7 +135,7 @@ static void a_silent_server_fails(void **state)
     assert_int_equal(info().checks_failed, 1);
 }
 
-static void accepting_can_be_enough(void **state)
+static void health_check_connect_passes_when_server_accepts(void **state)
 {
     (void)state;
     settings.check = MK_STR("connect");
@@ -144,7 +144,7 @@ static void accepting_can_be_enough(void **state)
     assert_int_equal(info().checks_failed, 0);
 }
 
-static void only_the_first_worker_checks(void **state)
+static void health_check_runs_only_in_first_worker(void **state)
 {
     (void)state;
     worker.index = 1;
@@ -154,8 +154,8 @@ static void only_the_first_worker_checks(void **state)
     assert_int_equal(info().checks, 0);
 }
 
-/* Servers that start late serve before HealthInterval is over. */
-static void a_server_that_fails_is_checked_again_soon(void **state)
+/* A server that starts late must serve before HealthInterval is over. */
+static void health_check_failure_is_retried_soon(void **state)
 {
     (void)state;
     settings.check_ms = 3600 * 1000;
@@ -168,7 +168,7 @@ static void a_server_that_fails_is_checked_again_soon(void **state)
     assert_int_equal(info().state, MK_UPSTREAM_UP);
 }
 
-static void a_server_that_refuses_is_checked_again_soon(void **state)
+static void health_check_refused_connection_is_retried_soon(void **state)
 {
     (void)state;
     settings.check_ms = 3600 * 1000;
@@ -178,7 +178,7 @@ static void a_server_that_refuses_is_checked_again_soon(void **state)
     assert_int_equal(info().checks_failed, 3);
 }
 
-static void a_check_has_a_timeout_of_its_own(void **state)
+static void health_check_has_its_own_timeout(void **state)
 {
     (void)state;
     settings.check_ms = 3600 * 1000;
@@ -189,7 +189,7 @@ static void a_check_has_a_timeout_of_its_own(void **state)
     assert_contains(mk_str_from_c(worker.logged), "fails its health check: it does not answer in time");
 }
 
-static void a_status_out_of_its_range_fails(void **state)
+static void health_check_status_out_of_range_fails(void **state)
 {
     static const struct {
         const char *status;
@@ -209,7 +209,7 @@ static void a_status_out_of_its_range_fails(void **state)
     }
 }
 
-static void a_server_without_an_address_fails(void **state)
+static void health_check_unresolved_server_fails(void **state)
 {
     (void)state;
     servers[0].host = MK_STR("name.invalid");
@@ -219,7 +219,7 @@ static void a_server_without_an_address_fails(void **state)
     assert_contains(mk_str_from_c(worker.logged), "it has no address");
 }
 
-static void a_check_says_the_host_that_it_was_told(void **state)
+static void health_check_sends_configured_host(void **state)
 {
     (void)state;
     settings.check_host = MK_STR("app.example");
@@ -229,7 +229,7 @@ static void a_check_says_the_host_that_it_was_told(void **state)
     assert_contains(mk_str_from_c(asked), "\r\nHost: app.example\r\n");
 }
 
-static void a_failed_check_tells_all_workers(void **state)
+static void health_check_failure_notifies_all_workers(void **state)
 {
     (void)state;
     stop_server(0);
@@ -251,21 +251,21 @@ static void a_failed_check_tells_all_workers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_status_below_400_is_healthy, start, harness_stop),
-        cmocka_unit_test_setup_teardown(an_address_of_ipv6_is_in_brackets, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_server_may_send_all_of_its_response, start, harness_stop),
-        cmocka_unit_test_setup_teardown(others_are_not_and_it_comes_back, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_server_that_refuses_fails, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_silent_server_fails, start, harness_stop),
-        cmocka_unit_test_setup_teardown(accepting_can_be_enough, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_server_that_fails_is_checked_again_soon, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_server_that_refuses_is_checked_again_soon, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_check_has_a_timeout_of_its_own, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_status_out_of_its_range_fails, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_server_without_an_address_fails, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_check_says_the_host_that_it_was_told, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_failed_check_tells_all_workers, start, harness_stop),
-        cmocka_unit_test_setup_teardown(only_the_first_worker_checks, start, harness_stop),
+        cmocka_unit_test_setup_teardown(health_check_status_below_400_passes, start, harness_stop),
+        cmocka_unit_test_setup_teardown(health_check_host_header_brackets_ipv6_address, start, harness_stop),
+        cmocka_unit_test_setup_teardown(health_check_reads_whole_response, start, harness_stop),
+        cmocka_unit_test_setup_teardown(health_check_bad_response_fails_until_next_pass, start, harness_stop),
+        cmocka_unit_test_setup_teardown(health_check_refused_connection_fails, start, harness_stop),
+        cmocka_unit_test_setup_teardown(health_check_silent_server_fails, start, harness_stop),
+        cmocka_unit_test_setup_teardown(health_check_connect_passes_when_server_accepts, start, harness_stop),
+        cmocka_unit_test_setup_teardown(health_check_failure_is_retried_soon, start, harness_stop),
+        cmocka_unit_test_setup_teardown(health_check_refused_connection_is_retried_soon, start, harness_stop),
+        cmocka_unit_test_setup_teardown(health_check_has_its_own_timeout, start, harness_stop),
+        cmocka_unit_test_setup_teardown(health_check_status_out_of_range_fails, start, harness_stop),
+        cmocka_unit_test_setup_teardown(health_check_unresolved_server_fails, start, harness_stop),
+        cmocka_unit_test_setup_teardown(health_check_sends_configured_host, start, harness_stop),
+        cmocka_unit_test_setup_teardown(health_check_failure_notifies_all_workers, start, harness_stop),
+        cmocka_unit_test_setup_teardown(health_check_runs_only_in_first_worker, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

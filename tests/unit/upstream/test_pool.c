@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which connection a link gets: addresses of one server, named addresses, kept connections, and waiting links. */
+/* Which connection the pool gives to a request: addresses of one server, explicit addresses, idle
+ * connections, and the wait queue. */
 #include "upstream/pool.h"
 
 #include <errno.h>
@@ -26,13 +27,13 @@ static struct mk_upstream_conn *take_for(unsigned i, const struct mk_addr *peer)
 
 /* ---- Addresses ---- */
 
-static void an_address_that_refuses_is_followed_by_the_next_one(void **state)
+static void pool_address_refused_tries_next_address(void **state)
 {
     (void)state;
     begin_pool();
     struct mk_resolver *n = &pool->backends[0].names;
     n->addresses[1] = n->addresses[0];
-    n->addresses[0].v4.sin_port = htons(1); /* nothing listens there */
+    n->addresses[0].v4.sin_port = htons(1); /* nothing listens on this port */
     n->n = 2;
     struct mk_upstream_conn *l = take(&told[0]);
     until_open(l);
@@ -40,13 +41,13 @@ static void an_address_that_refuses_is_followed_by_the_next_one(void **state)
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
-static void addresses_that_refuse_are_tried_once_each(void **state)
+static void pool_refused_addresses_are_tried_once_each(void **state)
 {
     (void)state;
-    settings.fail_ms = 0; /* none is avoided */
+    settings.fail_ms = 0; /* no failed address is avoided */
     begin_pool();
     struct mk_resolver *n = &pool->backends[0].names;
-    n->addresses[0].v4.sin_addr.s_addr = htonl(INADDR_BROADCAST); /* connect() refuses at once */
+    n->addresses[0].v4.sin_addr.s_addr = htonl(INADDR_BROADCAST); /* connect() fails at once */
     n->addresses[1] = n->addresses[0];
     n->addresses[1].v4.sin_port = htons(1);
     n->n = 2;
@@ -59,8 +60,8 @@ static void addresses_that_refuse_are_tried_once_each(void **state)
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
-/* Also where connect() refuses at once. */
-static void a_request_that_waits_learns_that_its_server_fails(void **state)
+/* Also if connect() fails at once. */
+static void pool_waiting_request_is_notified_of_server_failure(void **state)
 {
     (void)state;
     upstream.max = 1;
@@ -79,8 +80,8 @@ static void a_request_that_waits_learns_that_its_server_fails(void **state)
     mk_upstream_conn_release(waits, MK_UPSTREAM_CONN_CLOSE);
 }
 
-/* Two sweeps: the first one finds it down still. */
-static void a_server_that_is_down_is_shown_as_up_again_without_requests(void **state)
+/* Needs two sweeps: at the first, the server is still down. */
+static void pool_sweep_publishes_recovered_server(void **state)
 {
     (void)state;
     settings.max_fails = 1;
@@ -99,7 +100,7 @@ static void a_server_that_is_down_is_shown_as_up_again_without_requests(void **s
     assert_int_equal(info_of(0).state, MK_UPSTREAM_UP);
 }
 
-static void an_unknown_address_is_not_avoided(void **state)
+static void pool_unknown_failed_address_is_ignored(void **state)
 {
     (void)state;
     begin_pool();
@@ -114,7 +115,7 @@ static void an_unknown_address_is_not_avoided(void **state)
         assert_int_equal(n->avoided_until_ms[i], 0);
 }
 
-static void latency_is_the_time_until_the_response_begins(void **state)
+static void pool_latency_is_time_to_first_byte(void **state)
 {
     (void)state;
     begin_pool();
@@ -126,7 +127,7 @@ static void latency_is_the_time_until_the_response_begins(void **state)
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
-static void a_server_that_refuses_is_blamed_by_its_name(void **state)
+static void pool_refused_connection_names_server(void **state)
 {
     (void)state;
     stop_server(0);
@@ -141,8 +142,8 @@ static void a_server_that_refuses_is_blamed_by_its_name(void **state)
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
-/* connect() says so at once, as for a broadcast address. */
-static void an_address_that_cannot_be_connected_to_is_followed_by_the_next_one(void **state)
+/* For a broadcast address, connect() fails at once. */
+static void pool_connect_error_tries_next_address(void **state)
 {
     (void)state;
     begin_pool();
@@ -158,8 +159,8 @@ static void an_address_that_cannot_be_connected_to_is_followed_by_the_next_one(v
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
-/* Of servers that other ones have named. */
-static void an_address_may_be_in_brackets(void **state)
+/* Addresses of servers that a response names (redirects). */
+static void pool_explicit_address_accepts_brackets(void **state)
 {
     (void)state;
     static const struct {
@@ -188,9 +189,9 @@ static void an_address_may_be_in_brackets(void **state)
     }
 }
 
-/* ---- Kept connections ---- */
+/* ---- Idle connections ---- */
 
-static void the_connection_that_was_used_last_is_used_again(void **state)
+static void pool_reuses_most_recently_used_connection(void **state)
 {
     (void)state;
     begin_pool();
@@ -206,7 +207,7 @@ static void the_connection_that_was_used_last_is_used_again(void **state)
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_CLOSE);
 }
 
-static void no_more_are_kept_than_keep_idle_says(void **state)
+static void pool_keeps_at_most_keep_idle_connections(void **state)
 {
     (void)state;
     upstream.keep = 1;
@@ -220,7 +221,7 @@ static void no_more_are_kept_than_keep_idle_says(void **state)
     assert_int_equal(info_of(0).open, 1);
 }
 
-static void an_idle_connection_ends_after_idle_time(void **state)
+static void pool_idle_connection_is_closed_after_idle_time(void **state)
 {
     (void)state;
     begin_pool();
@@ -236,9 +237,9 @@ static void an_idle_connection_ends_after_idle_time(void **state)
     assert_int_equal(info_of(0).open, 0);
 }
 
-/* ---- Those that wait ---- */
+/* ---- Waiting requests ---- */
 
-static void a_place_that_is_free_goes_past_requests_that_a_share_holds_back(void **state)
+static void pool_free_slot_skips_requests_over_client_share(void **state)
 {
     (void)state;
     settings.max_client = MK_SETTING_UNSET;
@@ -249,7 +250,7 @@ static void a_place_that_is_free_goes_past_requests_that_a_share_holds_back(void
         a[i] = take_for(i, &peers[0]); /* two of them wait, */
     b[0] = take(&told[4]);
     b[1] = take(&told[5]);
-    b[2] = take_for(6, &peers[1]); /* and so does this one, behind them */
+    b[2] = take_for(6, &peers[1]); /* and so does this one, after them */
     until_open(b[0]);
     until_open(b[1]);
     assert_int_equal(mk_upstream_conn_state(b[2]), -EAGAIN);
@@ -266,7 +267,7 @@ static void a_place_that_is_free_goes_past_requests_that_a_share_holds_back(void
     assert_int_equal(info_of(0).open + info_of(0).waiting, 0);
 }
 
-static void a_queue_that_is_full_takes_no_more(void **state)
+static void pool_full_queue_rejects_request(void **state)
 {
     (void)state;
     upstream.max = 1;
@@ -282,7 +283,7 @@ static void a_queue_that_is_full_takes_no_more(void **state)
         mk_upstream_conn_release(l[i], MK_UPSTREAM_CONN_CLOSE);
 }
 
-static void a_fresh_connection_takes_the_place_of_an_idle_one(void **state)
+static void pool_fresh_connection_replaces_idle_one(void **state)
 {
     (void)state;
     upstream.max = 1;
@@ -298,7 +299,7 @@ static void a_fresh_connection_takes_the_place_of_an_idle_one(void **state)
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_CLOSE);
 }
 
-static void idle_connections_are_wanted_from_other_workers(void **state)
+static void pool_full_wakes_workers_with_idle_connections(void **state)
 {
     (void)state;
     upstream.max = 1;
@@ -317,7 +318,7 @@ static void idle_connections_are_wanted_from_other_workers(void **state)
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_CLOSE);
 }
 
-static void an_idle_connection_is_given_up_for_an_older_request_of_another_worker(void **state)
+static void pool_idle_connection_is_closed_for_older_request_of_other_worker(void **state)
 {
     (void)state;
     upstream.max = 2;
@@ -328,7 +329,7 @@ static void an_idle_connection_is_given_up_for_an_older_request_of_another_worke
     upstreams.limit.memory->n_rows = 10;
     mk_conn_limit_backend(&upstreams.limit, servers[0].stats_slot)->waiters[9][0].since_ms =
         mk_clock_ms() - 1000;
-    a = take(&told[0]); /* it waits its turn, and gives up what it has */
+    a = take(&told[0]); /* it must wait, so the pool closes the idle connection */
     assert_int_equal(mk_upstream_conn_state(a), -EAGAIN);
     assert_int_equal(info_of(0).open, 0);
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_CLOSE);
@@ -336,8 +337,8 @@ static void an_idle_connection_is_given_up_for_an_older_request_of_another_worke
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, harness_stop)
 
-/* The leak checker looks at what is left. */
-static void blocks_that_were_given_back_end_with_the_pool(void **state)
+/* The leak checker verifies that nothing remains. */
+static void pool_frees_released_blocks(void **state)
 {
     (void)state;
     begin_pool();
@@ -351,24 +352,24 @@ static void blocks_that_were_given_back_end_with_the_pool(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(an_address_that_refuses_is_followed_by_the_next_one),
-        TEST(a_server_that_refuses_is_blamed_by_its_name),
-        TEST(addresses_that_refuse_are_tried_once_each),
-        TEST(an_unknown_address_is_not_avoided),
-        TEST(a_server_that_is_down_is_shown_as_up_again_without_requests),
-        TEST(a_request_that_waits_learns_that_its_server_fails),
-        TEST(latency_is_the_time_until_the_response_begins),
-        TEST(an_address_that_cannot_be_connected_to_is_followed_by_the_next_one),
-        TEST(an_address_may_be_in_brackets),
-        TEST(the_connection_that_was_used_last_is_used_again),
-        TEST(no_more_are_kept_than_keep_idle_says),
-        TEST(an_idle_connection_ends_after_idle_time),
-        TEST(a_place_that_is_free_goes_past_requests_that_a_share_holds_back),
-        TEST(a_queue_that_is_full_takes_no_more),
-        TEST(a_fresh_connection_takes_the_place_of_an_idle_one),
-        TEST(idle_connections_are_wanted_from_other_workers),
-        TEST(an_idle_connection_is_given_up_for_an_older_request_of_another_worker),
-        TEST(blocks_that_were_given_back_end_with_the_pool),
+        TEST(pool_address_refused_tries_next_address),
+        TEST(pool_refused_connection_names_server),
+        TEST(pool_refused_addresses_are_tried_once_each),
+        TEST(pool_unknown_failed_address_is_ignored),
+        TEST(pool_sweep_publishes_recovered_server),
+        TEST(pool_waiting_request_is_notified_of_server_failure),
+        TEST(pool_latency_is_time_to_first_byte),
+        TEST(pool_connect_error_tries_next_address),
+        TEST(pool_explicit_address_accepts_brackets),
+        TEST(pool_reuses_most_recently_used_connection),
+        TEST(pool_keeps_at_most_keep_idle_connections),
+        TEST(pool_idle_connection_is_closed_after_idle_time),
+        TEST(pool_free_slot_skips_requests_over_client_share),
+        TEST(pool_full_queue_rejects_request),
+        TEST(pool_fresh_connection_replaces_idle_one),
+        TEST(pool_full_wakes_workers_with_idle_connections),
+        TEST(pool_idle_connection_is_closed_for_older_request_of_other_worker),
+        TEST(pool_frees_released_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A response whose reader is slower than the server: it is spooled, and the connection is free. */
+/* A client that reads more slowly than the server sends: the response is spooled, which frees the
+ * connection. */
 #include <stdio.h>
 
 #include "unit/upstream/request_case.h"
@@ -19,7 +20,7 @@ static mk_str script(const char *fields)
     return mk_str_of(in, (size_t)head + sizeof body);
 }
 
-/* The head is there, all of the content has arrived, and the reader has read none of it. */
+/* Starts a request whose head and body have arrived; the client has read none of the body. */
 static struct mk_upstream_conn *begin(struct call *call, const char *fields)
 {
     fake_init();
@@ -47,7 +48,7 @@ static void read_all(struct call *call)
     assert_memory_equal(call->body.p, body, LENGTH);
 }
 
-static void a_reader_that_stands_still_holds_no_connection(void **state)
+static void read_ahead_stalled_reader_frees_connection(void **state)
 {
     (void)state;
     struct call call;
@@ -62,13 +63,13 @@ static void a_reader_that_stands_still_holds_no_connection(void **state)
     call_fini(&call);
 }
 
-static void a_reader_that_trickles_holds_no_connection(void **state)
+static void read_ahead_slow_reader_frees_connection(void **state)
 {
     (void)state;
     struct call call;
     char room[700];
     struct mk_upstream_conn *l = begin(&call, "");
-    for (unsigned i = 0; i < 10; i++) { /* it reads all the time, and never all that is there */
+    for (unsigned i = 0; i < 10; i++) { /* reads continuously, but never catches up */
         fake_pass(LOOK / 10);
         assert_int_equal(mk_upstream_request_read(call.client, room, sizeof room), sizeof room);
         mk_buf_add(&call.body, mk_str_of(room, sizeof room));
@@ -80,7 +81,7 @@ static void a_reader_that_trickles_holds_no_connection(void **state)
     call_fini(&call);
 }
 
-static void a_reader_that_keeps_up_touches_no_spool(void **state)
+static void read_ahead_reader_keeping_up_uses_no_spool(void **state)
 {
     (void)state;
     struct call call;
@@ -97,8 +98,8 @@ static void a_reader_that_keeps_up_touches_no_spool(void **state)
     call_fini(&call);
 }
 
-/* 10 MB a second: what it leaves lying costs more to spool than to wait for. */
-static void a_fast_reader_touches_no_spool_although_the_server_is_faster(void **state)
+/* At 10 MB/s, spooling the unread rest costs more than waiting for the client. */
+static void read_ahead_fast_reader_uses_no_spool(void **state)
 {
     (void)state;
     struct call call;
@@ -125,7 +126,7 @@ static void a_fast_reader_touches_no_spool_although_the_server_is_faster(void **
     call_fini(&call);
 }
 
-static void a_stream_of_events_is_not_spooled(void **state)
+static void read_ahead_event_stream_is_not_spooled(void **state)
 {
     (void)state;
     static const char *const types[] = {"Content-Type: text/event-stream\r\n",
@@ -140,7 +141,7 @@ static void a_stream_of_events_is_not_spooled(void **state)
     }
 }
 
-static void a_full_spool_goes_on_as_it_is_read(void **state)
+static void read_ahead_full_spool_continues_as_reader_reads(void **state)
 {
     (void)state;
     struct call call;
@@ -156,13 +157,13 @@ static void a_full_spool_goes_on_as_it_is_read(void **state)
     mk_buf_add(&call.body, mk_str_of(room, sizeof room));
     assert_true(fake_end_turn());
     assert_int_equal(spool.len, 50 * 1024 + sizeof room);
-    assert_int_equal(call.n_ready, 1); /* the reader has enough to read: no news */
+    assert_int_equal(call.n_ready, 1); /* the client still has data to read, so it is not notified */
     read_all(&call);
     assert_true(l->is_given);
     call_fini(&call);
 }
 
-static void what_a_thread_writes_goes_on_when_it_has(void **state)
+static void read_ahead_continues_after_thread_write(void **state)
 {
     (void)state;
     struct call call;
@@ -180,7 +181,7 @@ static void what_a_thread_writes_goes_on_when_it_has(void **state)
     call_fini(&call);
 }
 
-static void a_reader_that_waits_for_the_thread_is_called(void **state)
+static void read_ahead_notifies_reader_waiting_for_thread(void **state)
 {
     (void)state;
     struct call call;
@@ -197,7 +198,7 @@ static void a_reader_that_waits_for_the_thread_is_called(void **state)
     call_fini(&call);
 }
 
-static void an_end_that_comes_too_early_follows_what_came(void **state)
+static void read_ahead_truncated_response_delivers_spool_then_error(void **state)
 {
     (void)state;
     struct call call;
@@ -223,7 +224,7 @@ static void an_end_that_comes_too_early_follows_what_came(void **state)
     call_fini(&call);
 }
 
-static void a_spool_that_lost_its_content_fails(void **state)
+static void read_ahead_spool_read_error_is_permanent(void **state)
 {
     (void)state;
     struct call call;
@@ -233,11 +234,12 @@ static void a_spool_that_lost_its_content_fails(void **state)
     spool.read_error = -EIO;
     assert_int_equal(mk_upstream_request_read(call.client, room, sizeof room), -EIO);
     spool.read_error = 0;
-    assert_int_equal(mk_upstream_request_read(call.client, room, sizeof room), -EIO); /* there is a hole */
+    /* the spool has a gap */
+    assert_int_equal(mk_upstream_request_read(call.client, room, sizeof room), -EIO);
     call_fini(&call);
 }
 
-static void a_reader_that_has_caught_up_reads_from_the_connection(void **state)
+static void read_ahead_caught_up_reader_leaves_spool(void **state)
 {
     (void)state;
     struct call call;
@@ -256,7 +258,7 @@ static void a_reader_that_has_caught_up_reads_from_the_connection(void **state)
     call_fini(&call);
 }
 
-static void an_exchange_is_freed_with_its_spool(void **state)
+static void read_ahead_free_releases_spool(void **state)
 {
     (void)state;
     struct call call;
@@ -274,18 +276,18 @@ static void an_exchange_is_freed_with_its_spool(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_reader_that_stands_still_holds_no_connection),
-        cmocka_unit_test(a_reader_that_trickles_holds_no_connection),
-        cmocka_unit_test(a_reader_that_keeps_up_touches_no_spool),
-        cmocka_unit_test(a_fast_reader_touches_no_spool_although_the_server_is_faster),
-        cmocka_unit_test(a_stream_of_events_is_not_spooled),
-        cmocka_unit_test(a_full_spool_goes_on_as_it_is_read),
-        cmocka_unit_test(what_a_thread_writes_goes_on_when_it_has),
-        cmocka_unit_test(a_reader_that_waits_for_the_thread_is_called),
-        cmocka_unit_test(an_end_that_comes_too_early_follows_what_came),
-        cmocka_unit_test(a_spool_that_lost_its_content_fails),
-        cmocka_unit_test(a_reader_that_has_caught_up_reads_from_the_connection),
-        cmocka_unit_test(an_exchange_is_freed_with_its_spool),
+        cmocka_unit_test(read_ahead_stalled_reader_frees_connection),
+        cmocka_unit_test(read_ahead_slow_reader_frees_connection),
+        cmocka_unit_test(read_ahead_reader_keeping_up_uses_no_spool),
+        cmocka_unit_test(read_ahead_fast_reader_uses_no_spool),
+        cmocka_unit_test(read_ahead_event_stream_is_not_spooled),
+        cmocka_unit_test(read_ahead_full_spool_continues_as_reader_reads),
+        cmocka_unit_test(read_ahead_continues_after_thread_write),
+        cmocka_unit_test(read_ahead_notifies_reader_waiting_for_thread),
+        cmocka_unit_test(read_ahead_truncated_response_delivers_spool_then_error),
+        cmocka_unit_test(read_ahead_spool_read_error_is_permanent),
+        cmocka_unit_test(read_ahead_caught_up_reader_leaves_spool),
+        cmocka_unit_test(read_ahead_free_releases_spool),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Responses over HTTP: each arrives at once, cut in two at every place, and byte by byte, and is read with
- * room of several sizes. That must make no difference. */
+/* HTTP responses arrive at once, split in two at every offset, and byte by byte, and are read with buffers
+ * of several sizes. The result must be the same. */
 #include "unit/upstream/request_case.h"
 
 struct answer {
     const char *in;
-    int in_end; /* what follows it */
+    int in_end; /* result of reads after `in` */
     const char *heads, *body, *trailers;
-    int end;                                 /* of the content, or why there is no head */
-    enum mk_upstream_conn_disposition gives; /* the connection */
+    int end;                                 /* result at the end of the body, or the error before a head */
+    enum mk_upstream_conn_disposition gives; /* disposition of the connection */
 };
 
 static struct {
@@ -56,7 +56,7 @@ static void check_all(const struct answer *a)
 
 #define CHECK(...) check_all(&(struct answer){__VA_ARGS__})
 
-static void a_response_has_a_head_and_content(void **state)
+static void response_with_content_length_is_parsed(void **state)
 {
     (void)state;
     CHECK("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nA: b\r\n\r\nhello", -EAGAIN, "200 A: b|", "hello",
@@ -69,7 +69,7 @@ static void a_response_has_a_head_and_content(void **state)
           .gives = MK_UPSTREAM_CONN_CLOSE);
 }
 
-static void content_comes_in_chunks(void **state)
+static void response_chunked_body_is_decoded(void **state)
 {
     (void)state;
     CHECK("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n7;x=y\r\n, world\r\n0\r\n\r\n",
@@ -79,7 +79,7 @@ static void content_comes_in_chunks(void **state)
           -EAGAIN, "200 Trailer: T|", "a", "T: x|U: y|", .gives = MK_UPSTREAM_CONN_KEEP);
 }
 
-static void content_ends_with_the_connection(void **state)
+static void response_without_length_ends_with_connection(void **state)
 {
     (void)state;
     CHECK("HTTP/1.1 200 OK\r\n\r\nhello", 0, "200|", "hello", .gives = MK_UPSTREAM_CONN_CLOSE);
@@ -88,7 +88,7 @@ static void content_ends_with_the_connection(void **state)
           .gives = MK_UPSTREAM_CONN_FAILED);
 }
 
-static void interim_responses_are_handed_on(void **state)
+static void response_interim_responses_are_forwarded(void **state)
 {
     (void)state;
     CHECK("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 103 \r\nLink: "
@@ -97,7 +97,7 @@ static void interim_responses_are_handed_on(void **state)
           -EAGAIN, "103 Link: x|103 Link: y|200|", "hi", .gives = MK_UPSTREAM_CONN_KEEP);
 }
 
-static void fields_of_the_connection_are_left_out(void **state)
+static void response_hop_by_hop_headers_are_removed(void **state)
 {
     (void)state;
     CHECK("HTTP/1.1 200 OK\r\nA: b\r\nConnection: keep-alive, X-Hop\r\nKeep-Alive: timeout=5\r\nx-hop: "
@@ -106,7 +106,7 @@ static void fields_of_the_connection_are_left_out(void **state)
           -EAGAIN, "200 A: b Status: mine Trailer: T Date: now|", "", .gives = MK_UPSTREAM_CONN_KEEP);
 }
 
-static void a_response_that_is_cut_is_an_error(void **state)
+static void response_truncated_is_an_error(void **state)
 {
     (void)state;
     CHECK("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", 0, "200|", "hel", .end = -ECONNRESET,
@@ -125,7 +125,7 @@ static void a_response_that_is_cut_is_an_error(void **state)
     CHECK("HTTP/1.1 103 \r\n\r\n", 0, "103|", "", .end = -ECONNRESET, .gives = MK_UPSTREAM_CONN_FAILED);
 }
 
-static void what_is_no_response_is_an_error(void **state)
+static void response_malformed_is_an_error(void **state)
 {
     (void)state;
     static const char *const texts[] = {
@@ -144,7 +144,7 @@ static void what_is_no_response_is_an_error(void **state)
           .end = -EPROTO, .gives = MK_UPSTREAM_CONN_FAILED);
 }
 
-static void a_response_to_head_has_no_content(void **state)
+static void response_to_head_has_no_body(void **state)
 {
     (void)state;
     asks.method = MK_STR("HEAD");
@@ -155,7 +155,7 @@ static void a_response_to_head_has_no_content(void **state)
     asks.method = MK_STR("GET");
 }
 
-static void another_protocol_is_read_as_it_comes(void **state)
+static void response_upgraded_protocol_is_read_raw(void **state)
 {
     (void)state;
     asks.upgrade = MK_STR("websocket");
@@ -171,9 +171,9 @@ static void another_protocol_is_read_as_it_comes(void **state)
     asks.upgrade = MK_STR_NULL;
 }
 
-/* ---- Bytes behind a response ---- */
+/* ---- Bytes after a response ---- */
 
-/* Reads with room for exactly the content that is left, which leaves no room to see what follows. */
+/* Reads with a buffer of exactly the remaining body, so that no read can see the bytes after it. */
 static void check_behind(const char *in, size_t first, size_t room, enum mk_upstream_conn_disposition gives)
 {
     struct call call;
@@ -189,7 +189,7 @@ static void check_behind(const char *in, size_t first, size_t room, enum mk_upst
     call_fini(&call);
 }
 
-static void bytes_behind_a_response_end_the_connection(void **state)
+static void response_followed_by_bytes_closes_connection(void **state)
 {
     static const char clean[] = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
                       more[] = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhelloHTTP/1.1 200 OK\r\n",
@@ -200,7 +200,7 @@ static void bytes_behind_a_response_end_the_connection(void **state)
     for (size_t i = 0; i < MK_LEN(rooms); i++) {
         for (size_t first = 1; first < sizeof clean; first++)
             check_behind(clean, first, rooms[i], MK_UPSTREAM_CONN_KEEP);
-        /* Where the rest has not arrived when the response is over, the pool finds it. */
+        /* If these bytes arrive after the response has ended, the pool detects them. */
         check_behind(more, sizeof more, rooms[i], MK_UPSTREAM_CONN_CLOSE);
         check_behind(more, sizeof clean - 6, rooms[i], MK_UPSTREAM_CONN_CLOSE);
         check_behind(more, sizeof clean - 3, rooms[i], MK_UPSTREAM_CONN_CLOSE);
@@ -210,7 +210,7 @@ static void bytes_behind_a_response_end_the_connection(void **state)
     }
 }
 
-static void a_server_that_ends_is_not_kept(void **state)
+static void response_followed_by_eof_closes_connection(void **state)
 {
     struct call call;
     (void)state;
@@ -220,7 +220,7 @@ static void a_server_that_ends_is_not_kept(void **state)
     l->is_gradual = true;
     call_start(&call);
     l->arrived = l->in.len + 1;
-    fake_happen(l, MK_READABLE | MK_ENDED); /* its half of the connection ends with the response */
+    fake_happen(l, MK_READABLE | MK_ENDED); /* the server closes its side with the response */
     call_settle(&call);
     assert_str(mk_buf_str(&call.body), "hi");
     assert_int_equal(call.end, 0);
@@ -228,8 +228,8 @@ static void a_server_that_ends_is_not_kept(void **state)
     call_fini(&call);
 }
 
-/* Content and the end of the connection come in one event. */
-static void the_end_may_come_with_the_content(void **state)
+/* The body and the end of the connection arrive in one event. */
+static void response_body_and_eof_in_one_event(void **state)
 {
     struct call call;
     (void)state;
@@ -246,7 +246,7 @@ static void the_end_may_come_with_the_content(void **state)
     call_fini(&call);
 }
 
-/* ---- Facts ---- */
+/* ---- Response properties ---- */
 
 static void begin(struct call *call, mk_str in)
 {
@@ -268,7 +268,7 @@ static int64_t length_of(const char *head)
     return length;
 }
 
-static void the_length_is_known_where_it_is_said(void **state)
+static void response_length_comes_from_content_length(void **state)
 {
     (void)state;
     assert_int_equal(length_of("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"), 5);
@@ -283,7 +283,7 @@ static void the_length_is_known_where_it_is_said(void **state)
     asks.method = MK_STR("GET");
 }
 
-static void a_field_is_found_by_its_name(void **state)
+static void response_header_is_found_by_name(void **state)
 {
     struct call call;
     mk_str name, value;
@@ -301,7 +301,7 @@ static void a_field_is_found_by_its_name(void **state)
     assert_false(mk_upstream_request_is_upgraded(call.client));
     assert_false(mk_upstream_request_is_local_redirect(call.client));
     call_fini(&call);
-    assert_int_equal(fake.links[0].how, MK_UPSTREAM_CONN_CLOSE); /* its content was not read */
+    assert_int_equal(fake.links[0].how, MK_UPSTREAM_CONN_CLOSE); /* the body was not read */
 }
 
 static void expect_whole(const char *in, const char *content)
@@ -320,7 +320,7 @@ static void expect_whole(const char *in, const char *content)
     call_fini(&call);
 }
 
-static void small_content_is_there_with_its_head(void **state)
+static void response_small_body_is_available_with_head(void **state)
 {
     (void)state;
     expect_whole("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "hello");
@@ -330,8 +330,8 @@ static void small_content_is_there_with_its_head(void **state)
     expect_whole("HTTP/1.1 200 OK\r\n\r\nhello", NULL);
 }
 
-/* However they are written. */
-static void lines_are_kept_as_we_write_them(void **state)
+/* Whatever the spelling of the header fields. */
+static void response_header_lines_are_normalized(void **state)
 {
     struct call call;
     mk_str text;
@@ -345,7 +345,7 @@ static void lines_are_kept_as_we_write_them(void **state)
     call_fini(&call);
 }
 
-static void without_content_the_connection_is_given_back_at_once(void **state)
+static void response_without_body_releases_connection_at_once(void **state)
 {
     struct call call;
     (void)state;
@@ -355,7 +355,7 @@ static void without_content_the_connection_is_given_back_at_once(void **state)
     call_fini(&call);
 }
 
-static void trailers_are_there_when_all_of_them_are(void **state)
+static void response_trailers_are_available_when_complete(void **state)
 {
     struct call call;
     mk_str name, value;
@@ -368,7 +368,7 @@ static void trailers_are_there_when_all_of_them_are(void **state)
     call_fini(&call);
 }
 
-static void an_error_has_a_status(void **state)
+static void request_errors_map_to_statuses(void **state)
 {
     (void)state;
     assert_int_equal(mk_upstream_status_for_error(-ECONNREFUSED), 502);
@@ -402,7 +402,7 @@ static int error_of(mk_str in, size_t size)
     return head;
 }
 
-static void a_head_is_bounded(void **state)
+static void response_head_has_size_limits(void **state)
 {
     static char text[64 * 1024];
     struct mk_buf lines = mk_buf_growing(1 << 16);
@@ -425,8 +425,8 @@ static void a_head_is_bounded(void **state)
     mk_buf_free(&lines);
 }
 
-/* A system call that would find nothing is saved. */
-static void short_read_of_empty_stream_is_not_repeated(void **state)
+/* Saves a system call that would find nothing. */
+static void response_short_read_of_drained_stream_is_not_repeated(void **state)
 {
     (void)state;
     struct call call;
@@ -450,8 +450,8 @@ static void short_read_of_empty_stream_is_not_repeated(void **state)
     call_fini(&call);
 }
 
-/* A rest that fits the room exactly, with and without a byte behind it. */
-static void a_small_rest_is_read_once(void **state)
+/* The remaining body fits the buffer exactly, with and without a byte after it. */
+static void response_small_rest_is_read_once(void **state)
 {
     (void)state;
     for (size_t behind = 0; behind < 2; behind++) {
@@ -474,8 +474,8 @@ static void a_small_rest_is_read_once(void **state)
     }
 }
 
-/* One event tells of all records of TLS. */
-static void short_read_is_repeated_while_the_stream_holds_more(void **state)
+/* A single event announces several TLS records. */
+static void response_short_read_is_repeated_while_stream_has_data(void **state)
 {
     struct call call;
     (void)state;
@@ -491,7 +491,7 @@ static void short_read_is_repeated_while_the_stream_holds_more(void **state)
     assert_str(mk_buf_str(&call.body), "hell");
     unsigned before = l->n_reads;
     call_go(&call);
-    assert_int_equal(l->n_reads, before); /* it holds nothing any more */
+    assert_int_equal(l->n_reads, before); /* no more data is buffered */
     fake_arrive(l, 1);
     call_settle(&call);
     assert_str(mk_buf_str(&call.body), "hello");
@@ -500,7 +500,7 @@ static void short_read_is_repeated_while_the_stream_holds_more(void **state)
 }
 
 /* The end may be reported together with the last bytes. */
-static void end_is_read_after_a_short_read(void **state)
+static void response_eof_is_read_after_short_read(void **state)
 {
     struct call call;
     (void)state;
@@ -518,8 +518,8 @@ static void end_is_read_after_a_short_read(void **state)
     call_fini(&call);
 }
 
-/* Goes right into the room of the caller. */
-static void large_content_is_read_in_few_pieces(void **state)
+/* Large bodies are read directly into the caller's buffer. */
+static void response_large_body_needs_few_reads(void **state)
 {
     struct mk_buf text = mk_buf_growing(1 << 20);
     static char piece[200000];
@@ -537,14 +537,14 @@ static void large_content_is_read_in_few_pieces(void **state)
     call_settle(&call);
     assert_true(mk_str_eq(mk_buf_str(&call.body), mk_str_of(piece, sizeof piece)));
     assert_int_equal(l->how, MK_UPSTREAM_CONN_KEEP);
-    assert_int_equal(l->n_reads, 5); /* 8 KB with the head, 56 and twice 64, and the rest, which is short */
+    assert_int_equal(l->n_reads, 5); /* 8 KB with the head, then 56, 64 and 64 KB, and the short rest */
     assert_int_equal(l->n_writes, 1);
     call_fini(&call);
     mk_buf_free(&text);
 }
 
-/* A server that floods us with bytes that are no content does not hold the loop. */
-static void useless_bytes_give_others_their_turn(void **state)
+/* A server that floods us with bytes outside the body does not block the loop. */
+static void response_flood_of_useless_bytes_yields(void **state)
 {
     struct mk_buf text = mk_buf_growing(1 << 14);
     struct call call;
@@ -576,32 +576,32 @@ static void useless_bytes_give_others_their_turn(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_response_has_a_head_and_content),
-        cmocka_unit_test(content_comes_in_chunks),
-        cmocka_unit_test(content_ends_with_the_connection),
-        cmocka_unit_test(interim_responses_are_handed_on),
-        cmocka_unit_test(fields_of_the_connection_are_left_out),
-        cmocka_unit_test(a_response_that_is_cut_is_an_error),
-        cmocka_unit_test(what_is_no_response_is_an_error),
-        cmocka_unit_test(a_response_to_head_has_no_content),
-        cmocka_unit_test(another_protocol_is_read_as_it_comes),
-        cmocka_unit_test(bytes_behind_a_response_end_the_connection),
-        cmocka_unit_test(a_server_that_ends_is_not_kept),
-        cmocka_unit_test(the_length_is_known_where_it_is_said),
-        cmocka_unit_test(a_field_is_found_by_its_name),
-        cmocka_unit_test(an_error_has_a_status),
-        cmocka_unit_test(a_head_is_bounded),
-        cmocka_unit_test(the_end_may_come_with_the_content),
-        cmocka_unit_test(small_content_is_there_with_its_head),
-        cmocka_unit_test(lines_are_kept_as_we_write_them),
-        cmocka_unit_test(without_content_the_connection_is_given_back_at_once),
-        cmocka_unit_test(trailers_are_there_when_all_of_them_are),
-        cmocka_unit_test(a_small_rest_is_read_once),
-        cmocka_unit_test(short_read_of_empty_stream_is_not_repeated),
-        cmocka_unit_test(short_read_is_repeated_while_the_stream_holds_more),
-        cmocka_unit_test(end_is_read_after_a_short_read),
-        cmocka_unit_test(large_content_is_read_in_few_pieces),
-        cmocka_unit_test(useless_bytes_give_others_their_turn),
+        cmocka_unit_test(response_with_content_length_is_parsed),
+        cmocka_unit_test(response_chunked_body_is_decoded),
+        cmocka_unit_test(response_without_length_ends_with_connection),
+        cmocka_unit_test(response_interim_responses_are_forwarded),
+        cmocka_unit_test(response_hop_by_hop_headers_are_removed),
+        cmocka_unit_test(response_truncated_is_an_error),
+        cmocka_unit_test(response_malformed_is_an_error),
+        cmocka_unit_test(response_to_head_has_no_body),
+        cmocka_unit_test(response_upgraded_protocol_is_read_raw),
+        cmocka_unit_test(response_followed_by_bytes_closes_connection),
+        cmocka_unit_test(response_followed_by_eof_closes_connection),
+        cmocka_unit_test(response_length_comes_from_content_length),
+        cmocka_unit_test(response_header_is_found_by_name),
+        cmocka_unit_test(request_errors_map_to_statuses),
+        cmocka_unit_test(response_head_has_size_limits),
+        cmocka_unit_test(response_body_and_eof_in_one_event),
+        cmocka_unit_test(response_small_body_is_available_with_head),
+        cmocka_unit_test(response_header_lines_are_normalized),
+        cmocka_unit_test(response_without_body_releases_connection_at_once),
+        cmocka_unit_test(response_trailers_are_available_when_complete),
+        cmocka_unit_test(response_small_rest_is_read_once),
+        cmocka_unit_test(response_short_read_of_drained_stream_is_not_repeated),
+        cmocka_unit_test(response_short_read_is_repeated_while_stream_has_data),
+        cmocka_unit_test(response_eof_is_read_after_short_read),
+        cmocka_unit_test(response_large_body_needs_few_reads),
+        cmocka_unit_test(response_flood_of_useless_bytes_yields),
     };
     asks.method = MK_STR("GET");
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections that are made, fail, were kept, and what is asked once more. */
+/* Attempts of a request: new, failing and reused connections, and retries. */
 #include "unit/upstream/request_case.h"
 #include "upstream/request_send.h"
 
@@ -21,7 +21,7 @@ static struct mk_upstream_conn *add_kept(int in_end)
     return l;
 }
 
-/* What arrives causes an event. */
+/* Runs the request; data that arrives raises an event. */
 static void run(struct call *call)
 {
     for (unsigned i = 0; i < fake.n_links; i++)
@@ -47,7 +47,7 @@ static void expect_error(struct call *call, int error)
 
 /* ---- Connecting ---- */
 
-static void a_connection_may_take_its_time(void **state)
+static void attempt_waits_for_connection(void **state)
 {
     struct call call;
     (void)state;
@@ -58,7 +58,8 @@ static void a_connection_may_take_its_time(void **state)
     assert_int_equal(call.head, -EAGAIN);
     assert_int_equal(mk_upstream_request_read(call.client, (char[1]){0}, 1), -EAGAIN);
     mk_upstream_request_resume(call.client);
-    fake_happen(l, MK_WRITABLE | MK_HUNG_UP); /* of an attempt of the connection: it goes on */
+    /* event of a failed connection attempt, which is not the last */
+    fake_happen(l, MK_WRITABLE | MK_HUNG_UP);
     assert_int_equal(call.n_ready, 0);
     assert_int_equal(l->n_writes, 0);
     fake_connect(l, 0);
@@ -71,7 +72,7 @@ static void a_connection_may_take_its_time(void **state)
     expect_reply(&call);
 }
 
-static void why_there_is_no_connection_is_handed_on(void **state)
+static void attempt_connect_error_is_reported(void **state)
 {
     static const int errors[] = {-EHOSTUNREACH, -EBUSY,  -ETIMEDOUT, -EPROTO,
                                  -ECONNREFUSED, -EMFILE, -ENOBUFS,   -EACCES};
@@ -79,7 +80,7 @@ static void why_there_is_no_connection_is_handed_on(void **state)
     for (size_t i = 0; i < MK_LEN(errors); i++) {
         struct call call;
         begin(&call);
-        call.ask.limits.tries = 3; /* the connection has tried them all */
+        call.ask.limits.tries = 3; /* the connection has tried all servers already */
         struct mk_upstream_conn *l = fake_add(MK_STR(""), -EAGAIN);
         l->state = errors[i];
         call_start(&call);
@@ -98,7 +99,7 @@ static void why_there_is_no_connection_is_handed_on(void **state)
     }
 }
 
-static void an_exchange_may_be_freed_at_any_time(void **state)
+static void attempt_request_may_be_freed_at_any_time(void **state)
 {
     struct call call;
     (void)state;
@@ -117,9 +118,9 @@ static void an_exchange_may_be_freed_at_any_time(void **state)
     mk_upstream_request_free(NULL);
 }
 
-/* ---- A kept connection: the request leaves at the end of the turn ---- */
+/* ---- Reused connections: the request is sent at the end of the iteration ---- */
 
-static void a_request_over_a_kept_connection_leaves_when_the_turn_ends(void **state)
+static void attempt_on_reused_connection_is_sent_at_iteration_end(void **state)
 {
     struct call call;
     (void)state;
@@ -140,7 +141,7 @@ static void a_request_over_a_kept_connection_leaves_when_the_turn_ends(void **st
     expect_reply(&call);
 }
 
-static void its_clock_begins_when_it_is_sent(void **state)
+static void attempt_timeout_starts_when_request_is_sent(void **state)
 {
     struct call call;
     (void)state;
@@ -148,7 +149,7 @@ static void its_clock_begins_when_it_is_sent(void **state)
     call.ask.limits.response_ms = 100;
     add_kept(-EAGAIN);
     call_start(&call);
-    fake_pass(150); /* other requests of the turn took so long */
+    fake_pass(150); /* other requests of the iteration took this long */
     assert_true(fake_end_turn());
     fake_pass(50);
     assert_int_equal(call.n_ready, 0);
@@ -157,7 +158,7 @@ static void its_clock_begins_when_it_is_sent(void **state)
     expect_error(&call, -ETIMEDOUT);
 }
 
-static void it_may_be_cancelled_before_it_leaves(void **state)
+static void attempt_can_be_cancelled_before_it_is_sent(void **state)
 {
     struct call call;
     (void)state;
@@ -169,7 +170,7 @@ static void it_may_be_cancelled_before_it_leaves(void **state)
     assert_int_equal(l->how, MK_UPSTREAM_CONN_CLOSE);
 }
 
-static void what_happens_to_the_connection_meanwhile_is_not_lost(void **state)
+static void attempt_connection_event_before_sending_is_kept(void **state)
 {
     struct call call;
     (void)state;
@@ -177,7 +178,7 @@ static void what_happens_to_the_connection_meanwhile_is_not_lost(void **state)
     struct mk_upstream_conn *l = add_kept(0), *fresh = fake_add(MK_STR(REPLY), -EAGAIN);
     fresh->is_gradual = true;
     call_start(&call);
-    assert_true(fake_arrive(l, 1)); /* its server ends it */
+    assert_true(fake_arrive(l, 1)); /* the server closes it */
     call_settle(&call);
     assert_int_equal(l->how, MK_UPSTREAM_CONN_CLOSE);
     while (fake_arrive(fresh, SIZE_MAX))
@@ -185,7 +186,7 @@ static void what_happens_to_the_connection_meanwhile_is_not_lost(void **state)
     expect_reply(&call);
 }
 
-/* ---- A kept connection that its server closed ---- */
+/* ---- Reused connections that the server has closed ---- */
 
 static void check_stale(int in_end)
 {
@@ -198,14 +199,14 @@ static void check_stale(int in_end)
     assert_false(l->options.fresh);
     assert_true(fresh->options.fresh);
     assert_int_equal(fresh->options.avoid, 0);
-    assert_int_equal(l->how, MK_UPSTREAM_CONN_CLOSE); /* no fault of it */
+    assert_int_equal(l->how, MK_UPSTREAM_CONN_CLOSE); /* does not count as a failure */
     assert_int_equal(fresh->how, MK_UPSTREAM_CONN_KEEP);
     assert_int_equal(fake.retries, 100);
     assert_int_equal(fake.n_requests, 1);
     expect_reply(&call);
 }
 
-static void a_stale_connection_is_replaced(void **state)
+static void attempt_stale_connection_is_replaced(void **state)
 {
     (void)state;
     check_stale(0);
@@ -213,7 +214,7 @@ static void a_stale_connection_is_replaced(void **state)
     check_stale(-EPIPE);
 }
 
-static void a_stale_connection_shows_when_it_is_written_to(void **state)
+static void attempt_stale_connection_write_error_is_retried(void **state)
 {
     struct call call;
     (void)state;
@@ -227,7 +228,7 @@ static void a_stale_connection_shows_when_it_is_written_to(void **state)
     expect_reply(&call);
 }
 
-static void the_new_connection_is_not_replaced(void **state)
+static void attempt_fresh_connection_is_not_replaced(void **state)
 {
     struct call call;
     (void)state;
@@ -241,7 +242,7 @@ static void the_new_connection_is_not_replaced(void **state)
     expect_error(&call, -ECONNRESET);
 }
 
-static void what_has_an_answer_is_not_asked_again(void **state)
+static void attempt_with_partial_response_is_not_retried(void **state)
 {
     struct call call;
     (void)state;
@@ -257,8 +258,8 @@ static void what_has_an_answer_is_not_asked_again(void **state)
 
 #define TOO_LATE "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 4\r\n\r\nlate"
 
-/* The server gave up waiting for another request when this one was on its way. */
-static void a_408_on_a_kept_connection_is_asked_again(void **state)
+/* The server timed out waiting for a request while this one was in flight. */
+static void attempt_408_on_reused_connection_is_retried(void **state)
 {
     struct call call;
     (void)state;
@@ -271,7 +272,7 @@ static void a_408_on_a_kept_connection_is_asked_again(void **state)
         run(&call);
         assert_true(mk_str_eq(mk_buf_str(&l->out), mk_buf_str(&fresh->out)));
         assert_true(fresh->options.fresh);
-        assert_int_equal(l->how, MK_UPSTREAM_CONN_CLOSE); /* no fault of it */
+        assert_int_equal(l->how, MK_UPSTREAM_CONN_CLOSE); /* does not count as a failure */
         assert_str(mk_buf_str(&call.heads), "200|");
         expect_reply(&call);
     }
@@ -288,7 +289,7 @@ static void expect_408(struct call *call)
     call_fini(call);
 }
 
-static void a_408_is_handed_on_where_nothing_can_be_repeated(void **state)
+static void attempt_408_without_retry_is_forwarded(void **state)
 {
     struct call call;
     (void)state;
@@ -300,12 +301,12 @@ static void a_408_is_handed_on_where_nothing_can_be_repeated(void **state)
     add_kept(0)->in = MK_STR(TOO_LATE);
     expect_408(&call);
     begin(&call);
-    call_send(&call, mk_str_of(large, sizeof large), true); /* not all of it is still there */
+    call_send(&call, mk_str_of(large, sizeof large), true); /* part of the body is no longer buffered */
     add_kept(0)->in = MK_STR(TOO_LATE);
     expect_408(&call);
 }
 
-/* What must not be repeated looks whether the connection lives. */
+/* Before a request that must not be repeated, checks that the connection is still open. */
 static void check_unsafe(int in_end, unsigned n_taken)
 {
     struct call call;
@@ -315,10 +316,10 @@ static void check_unsafe(int in_end, unsigned n_taken)
     call.ask.content = MK_STR("pay");
     struct mk_upstream_conn *l = add_kept(in_end);
     if (in_end != -EAGAIN)
-        l->arrived = 1; /* it was closed before */
+        l->arrived = 1; /* closed before */
     fake_add(MK_STR(REPLY), -EAGAIN);
     call_start(&call);
-    assert_int_equal(fake.n_taken, 1); /* others send with it, at the end of the turn */
+    assert_int_equal(fake.n_taken, 1); /* other requests are sent with it, at the end of the iteration */
     assert_true(fake_end_turn());
     assert_int_equal(fake.n_taken, n_taken);
     assert_int_equal(l->out.len == 0, n_taken == 2);
@@ -336,7 +337,7 @@ static void check_unsafe(int in_end, unsigned n_taken)
     expect_error(&call, -ECONNRESET);
 }
 
-static void what_is_not_safe_is_sent_once(void **state)
+static void attempt_unsafe_request_is_sent_once(void **state)
 {
     (void)state;
     check_unsafe(0, 2);
@@ -344,7 +345,7 @@ static void what_is_not_safe_is_sent_once(void **state)
     check_unsafe(-EAGAIN, 1);
 }
 
-static void what_is_not_safe_goes_on_if_not_a_byte_was_taken(void **state)
+static void attempt_unsafe_request_is_retried_if_nothing_was_sent(void **state)
 {
     struct call call;
     (void)state;
@@ -363,8 +364,8 @@ static void what_is_not_safe_goes_on_if_not_a_byte_was_taken(void **state)
     }
 }
 
-/* An answer to what was not asked yet is none. */
-static void a_kept_connection_that_speaks_first_is_not_used(void **state)
+/* A response before the request is not a response to it. */
+static void attempt_reused_connection_with_unsolicited_data_is_dropped(void **state)
 {
     struct call call;
     (void)state;
@@ -379,9 +380,9 @@ static void a_kept_connection_that_speaks_first_is_not_used(void **state)
     expect_reply(&call);
 }
 
-/* ---- Content that is sent again ---- */
+/* ---- Resending the body ---- */
 
-static void small_content_of_a_source_is_sent_again(void **state)
+static void attempt_retry_resends_small_body(void **state)
 {
     struct call call;
     (void)state;
@@ -395,7 +396,7 @@ static void small_content_of_a_source_is_sent_again(void **state)
     expect_reply(&call);
 }
 
-static void the_rest_of_a_source_follows_what_is_sent_again(void **state)
+static void attempt_retry_continues_body_after_resent_part(void **state)
 {
     struct call call;
     (void)state;
@@ -432,7 +433,7 @@ static void send_large(struct call *call, unsigned n_taken)
     expect_reply(call);
 }
 
-static void large_content_is_sent_again_if_it_begins_again(void **state)
+static void attempt_retry_rewinds_large_body(void **state)
 {
     struct call call;
     (void)state;
@@ -456,15 +457,15 @@ static void large_content_is_sent_again_if_it_begins_again(void **state)
     send_large(&call, 1);
 }
 
-/* What cannot begin again looks first, as what may not be repeated does. */
-static void content_that_is_gone_once_sent_needs_a_connection_that_is_open(void **state)
+/* Checks the connection first if the body cannot be rewound, as for requests that must not be repeated. */
+static void attempt_body_without_rewind_needs_open_connection(void **state)
 {
     struct call call;
     (void)state;
     begin(&call);
     call_send(&call, mk_str_of(large, sizeof large), true);
     struct mk_upstream_conn *l = add_kept(0), *fresh = fake_add(MK_STR(REPLY), -EAGAIN);
-    l->is_gradual = false; /* it was closed, and no event has said so */
+    l->is_gradual = false; /* closed, but not yet reported by an event */
     fresh->is_gradual = true;
     call_run(&call, SIZE_MAX, SIZE_MAX);
     assert_int_equal(l->out.len, 0);
@@ -487,7 +488,7 @@ static void begin_with(struct call *call, unsigned tries)
     }
 }
 
-static void another_server_is_tried(void **state)
+static void attempt_failure_tries_another_server(void **state)
 {
     struct call call;
     (void)state;
@@ -508,7 +509,7 @@ static void another_server_is_tried(void **state)
     expect_reply(&call);
 }
 
-static void a_head_that_breaks_off_is_asked_of_another_server(void **state)
+static void attempt_truncated_head_tries_another_server(void **state)
 {
     struct call call;
     (void)state;
@@ -527,7 +528,7 @@ static void a_head_that_breaks_off_is_asked_of_another_server(void **state)
     }
 }
 
-static void not_more_servers_are_tried_than_may_be(void **state)
+static void attempt_max_tries_limits_servers(void **state)
 {
     static const unsigned tries[] = {0, 1, 2};
     (void)state;
@@ -540,18 +541,18 @@ static void not_more_servers_are_tried_than_may_be(void **state)
     }
 }
 
-static void no_server_is_tried_twice(void **state)
+static void attempt_tries_no_server_twice(void **state)
 {
     struct call call;
     (void)state;
     begin_with(&call, 9);
     run(&call);
     assert_int_equal(fake.n_taken, 3);
-    assert_int_equal(fake.retries, 98); /* the last one had no other */
+    assert_int_equal(fake.retries, 98); /* after the last server there was no other to try */
     expect_error(&call, -ECONNRESET);
 }
 
-static void the_budget_bounds_retries(void **state)
+static void attempt_retry_budget_limits_retries(void **state)
 {
     struct call call;
     (void)state;
@@ -562,7 +563,7 @@ static void the_budget_bounds_retries(void **state)
     expect_error(&call, -ECONNRESET);
 }
 
-static void what_is_not_safe_goes_to_one_server(void **state)
+static void attempt_unsafe_request_tries_one_server(void **state)
 {
     struct call call;
     (void)state;
@@ -573,7 +574,7 @@ static void what_is_not_safe_goes_to_one_server(void **state)
     expect_error(&call, -ECONNRESET);
 }
 
-static void a_bad_response_is_final(void **state)
+static void attempt_malformed_response_is_not_retried(void **state)
 {
     struct call call;
     (void)state;
@@ -584,7 +585,7 @@ static void a_bad_response_is_final(void **state)
     expect_error(&call, -EPROTO);
 }
 
-static void a_stale_connection_of_another_server_is_replaced(void **state)
+static void attempt_stale_connection_of_second_server_is_replaced(void **state)
 {
     struct call call;
     (void)state;
@@ -599,7 +600,7 @@ static void a_stale_connection_of_another_server_is_replaced(void **state)
     expect_reply(&call);
 }
 
-static void the_last_error_is_the_one_that_is_handed_on(void **state)
+static void attempt_reports_last_error(void **state)
 {
     struct call call;
     (void)state;
@@ -612,35 +613,35 @@ static void the_last_error_is_the_one_that_is_handed_on(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_connection_may_take_its_time),
-        cmocka_unit_test(why_there_is_no_connection_is_handed_on),
-        cmocka_unit_test(an_exchange_may_be_freed_at_any_time),
-        cmocka_unit_test(a_request_over_a_kept_connection_leaves_when_the_turn_ends),
-        cmocka_unit_test(its_clock_begins_when_it_is_sent),
-        cmocka_unit_test(it_may_be_cancelled_before_it_leaves),
-        cmocka_unit_test(what_happens_to_the_connection_meanwhile_is_not_lost),
-        cmocka_unit_test(a_stale_connection_is_replaced),
-        cmocka_unit_test(a_stale_connection_shows_when_it_is_written_to),
-        cmocka_unit_test(the_new_connection_is_not_replaced),
-        cmocka_unit_test(what_has_an_answer_is_not_asked_again),
-        cmocka_unit_test(a_408_on_a_kept_connection_is_asked_again),
-        cmocka_unit_test(a_408_is_handed_on_where_nothing_can_be_repeated),
-        cmocka_unit_test(what_is_not_safe_is_sent_once),
-        cmocka_unit_test(what_is_not_safe_goes_on_if_not_a_byte_was_taken),
-        cmocka_unit_test(a_kept_connection_that_speaks_first_is_not_used),
-        cmocka_unit_test(small_content_of_a_source_is_sent_again),
-        cmocka_unit_test(the_rest_of_a_source_follows_what_is_sent_again),
-        cmocka_unit_test(large_content_is_sent_again_if_it_begins_again),
-        cmocka_unit_test(content_that_is_gone_once_sent_needs_a_connection_that_is_open),
-        cmocka_unit_test(another_server_is_tried),
-        cmocka_unit_test(a_head_that_breaks_off_is_asked_of_another_server),
-        cmocka_unit_test(not_more_servers_are_tried_than_may_be),
-        cmocka_unit_test(no_server_is_tried_twice),
-        cmocka_unit_test(the_budget_bounds_retries),
-        cmocka_unit_test(what_is_not_safe_goes_to_one_server),
-        cmocka_unit_test(a_bad_response_is_final),
-        cmocka_unit_test(a_stale_connection_of_another_server_is_replaced),
-        cmocka_unit_test(the_last_error_is_the_one_that_is_handed_on),
+        cmocka_unit_test(attempt_waits_for_connection),
+        cmocka_unit_test(attempt_connect_error_is_reported),
+        cmocka_unit_test(attempt_request_may_be_freed_at_any_time),
+        cmocka_unit_test(attempt_on_reused_connection_is_sent_at_iteration_end),
+        cmocka_unit_test(attempt_timeout_starts_when_request_is_sent),
+        cmocka_unit_test(attempt_can_be_cancelled_before_it_is_sent),
+        cmocka_unit_test(attempt_connection_event_before_sending_is_kept),
+        cmocka_unit_test(attempt_stale_connection_is_replaced),
+        cmocka_unit_test(attempt_stale_connection_write_error_is_retried),
+        cmocka_unit_test(attempt_fresh_connection_is_not_replaced),
+        cmocka_unit_test(attempt_with_partial_response_is_not_retried),
+        cmocka_unit_test(attempt_408_on_reused_connection_is_retried),
+        cmocka_unit_test(attempt_408_without_retry_is_forwarded),
+        cmocka_unit_test(attempt_unsafe_request_is_sent_once),
+        cmocka_unit_test(attempt_unsafe_request_is_retried_if_nothing_was_sent),
+        cmocka_unit_test(attempt_reused_connection_with_unsolicited_data_is_dropped),
+        cmocka_unit_test(attempt_retry_resends_small_body),
+        cmocka_unit_test(attempt_retry_continues_body_after_resent_part),
+        cmocka_unit_test(attempt_retry_rewinds_large_body),
+        cmocka_unit_test(attempt_body_without_rewind_needs_open_connection),
+        cmocka_unit_test(attempt_failure_tries_another_server),
+        cmocka_unit_test(attempt_truncated_head_tries_another_server),
+        cmocka_unit_test(attempt_max_tries_limits_servers),
+        cmocka_unit_test(attempt_tries_no_server_twice),
+        cmocka_unit_test(attempt_retry_budget_limits_retries),
+        cmocka_unit_test(attempt_unsafe_request_tries_one_server),
+        cmocka_unit_test(attempt_malformed_response_is_not_retried),
+        cmocka_unit_test(attempt_stale_connection_of_second_server_is_replaced),
+        cmocka_unit_test(attempt_reports_last_error),
     };
     for (size_t i = 0; i < sizeof large; i++)
         large[i] = (char)('a' + i * 7 / 3 % 26);

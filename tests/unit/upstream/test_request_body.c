@@ -11,7 +11,7 @@ struct mk_spool {
     mk_str text;
 };
 
-/* `arrived` of `text` can be read; behind all of it is the end. */
+/* A request of whose body `text` the first `arrived` bytes can be read; the body ends after `text`. */
 struct mk_request {
     int64_t length;
     mk_str text;
@@ -110,7 +110,7 @@ static struct mk_upstream_request_options attach(struct mk_request_body *b)
     return options;
 }
 
-static void a_request_without_a_body_is_not_read(void **state)
+static void request_body_absent_is_not_read(void **state)
 {
     struct mk_request r = request_with(0, MK_STR(""));
     struct mk_request_body b = body_of(&r, MK_REQUEST_BODY_BUFFER);
@@ -121,7 +121,7 @@ static void a_request_without_a_body_is_not_read(void **state)
     assert_true(options.length == 0 && !options.source && !options.content.p && r.n_reads == 0);
 }
 
-static void a_small_body_is_received_first_and_has_a_length(void **state)
+static void request_body_small_is_buffered_with_length(void **state)
 {
     const int64_t lengths[] = {5, MK_LENGTH_UNKNOWN};
     (void)state;
@@ -139,7 +139,7 @@ static void a_small_body_is_received_first_and_has_a_length(void **state)
     }
 }
 
-static void what_follows_is_spooled_and_can_be_sent_again(void **state)
+static void request_body_large_is_spooled_and_can_rewind(void **state)
 {
     const int64_t lengths[] = {sizeof long_text, MK_LENGTH_UNKNOWN};
     (void)state;
@@ -166,7 +166,7 @@ static void what_follows_is_spooled_and_can_be_sent_again(void **state)
     }
 }
 
-static void an_error_of_the_client_is_reported(void **state)
+static void request_body_client_error_is_reported(void **state)
 {
     struct mk_request r = request_with(5, MK_STR("hello"));
     struct mk_request_body b = body_of(&r, MK_REQUEST_BODY_BUFFER);
@@ -177,7 +177,7 @@ static void an_error_of_the_client_is_reported(void **state)
     assert_int_equal(mk_request_body_receive(&b), -EBADMSG);
 }
 
-static void memory_may_be_out(void **state)
+static void request_body_init_without_memory_fails(void **state)
 {
     struct mk_request r = request_with(5, MK_STR("hello"));
     struct mk_request_body b = body_of(&r, MK_REQUEST_BODY_BUFFER);
@@ -186,8 +186,9 @@ static void memory_may_be_out(void **state)
     assert_false(mk_request_body_init(&b));
 }
 
-/* Elsewhere the connection to the backend calls: the request can be read once the server has called its handler. */
-static void a_streamed_body_is_read_when_the_server_calls(void **state)
+/* In other modes the upstream connection calls: the request becomes readable once the server has called its
+ * handler. */
+static void request_body_streamed_is_read_after_handler_call(void **state)
 {
     struct mk_request r = request_with(5, MK_STR("hello"));
     struct mk_request_body b = body_of(&r, MK_REQUEST_BODY_STREAM);
@@ -206,7 +207,7 @@ static void a_streamed_body_is_read_when_the_server_calls(void **state)
     assert_int_equal(r.n_resumed, 1);
 }
 
-static void small_bodies_alone_are_received_first_if_so_wished(void **state)
+static void request_body_buffer_small_streams_large_bodies(void **state)
 {
     struct mk_request small = request_with(5, MK_STR("hello")),
                       unknown = request_with(MK_LENGTH_UNKNOWN, MK_STR("hello")),
@@ -226,7 +227,7 @@ static void small_bodies_alone_are_received_first_if_so_wished(void **state)
     }
 }
 
-static void a_body_behind_100_continue_is_the_backends_to_ask_for(void **state)
+static void request_body_with_expect_continue_waits_for_backend(void **state)
 {
     struct mk_request r = request_with(5, MK_STR("hello"));
     struct mk_request_body b = body_of(&r, MK_REQUEST_BODY_BUFFER_SMALL);
@@ -246,7 +247,7 @@ static bool sends_x(struct mk_request_body *b, mk_str name)
     return name.p[0] == 'X';
 }
 
-static void trailers_are_filtered_and_need_chunks(void **state)
+static void request_body_trailers_are_filtered_and_need_chunks(void **state)
 {
     const struct mk_header lines[] = {{MK_STR_INIT("Host"), MK_STR_INIT("a")},
                                       {MK_STR_INIT("X-Sum"), MK_STR_INIT("1")}};
@@ -276,7 +277,7 @@ static void trailers_are_filtered_and_need_chunks(void **state)
 
 /* ---- Upgrades ---- */
 
-static void the_tunnel_begins_behind_the_body(void **state)
+static void request_body_is_followed_by_tunnel(void **state)
 {
     struct mk_request r = request_with(5, MK_STR("hello"));
     struct mk_request_body b = body_of(&r, MK_REQUEST_BODY_STREAM);
@@ -290,13 +291,13 @@ static void the_tunnel_begins_behind_the_body(void **state)
     r.text = MK_STR("hello, tunnel");
     r.arrived = r.text.len;
     b.is_readable = true;
-    assert_int_equal(pull(&options, room, sizeof room), -EAGAIN); /* the backend may refuse it */
+    assert_int_equal(pull(&options, room, sizeof room), -EAGAIN); /* the backend may refuse the upgrade */
     b.is_tunnel = true;
     assert_int_equal(pull(&options, room, sizeof room), 8);
     assert_memory_equal(room, ", tunnel", 8);
 }
 
-static void a_request_whose_body_is_long_is_sent_without_the_upgrade(void **state)
+static void request_body_large_drops_upgrade(void **state)
 {
     const int64_t lengths[] = {sizeof long_text, MK_LENGTH_UNKNOWN};
     (void)state;
@@ -314,17 +315,17 @@ static void a_request_whose_body_is_long_is_sent_without_the_upgrade(void **stat
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_request_without_a_body_is_not_read),
-        cmocka_unit_test(a_small_body_is_received_first_and_has_a_length),
-        cmocka_unit_test(what_follows_is_spooled_and_can_be_sent_again),
-        cmocka_unit_test(an_error_of_the_client_is_reported),
-        cmocka_unit_test(memory_may_be_out),
-        cmocka_unit_test(a_streamed_body_is_read_when_the_server_calls),
-        cmocka_unit_test(small_bodies_alone_are_received_first_if_so_wished),
-        cmocka_unit_test(a_body_behind_100_continue_is_the_backends_to_ask_for),
-        cmocka_unit_test(trailers_are_filtered_and_need_chunks),
-        cmocka_unit_test(the_tunnel_begins_behind_the_body),
-        cmocka_unit_test(a_request_whose_body_is_long_is_sent_without_the_upgrade),
+        cmocka_unit_test(request_body_absent_is_not_read),
+        cmocka_unit_test(request_body_small_is_buffered_with_length),
+        cmocka_unit_test(request_body_large_is_spooled_and_can_rewind),
+        cmocka_unit_test(request_body_client_error_is_reported),
+        cmocka_unit_test(request_body_init_without_memory_fails),
+        cmocka_unit_test(request_body_streamed_is_read_after_handler_call),
+        cmocka_unit_test(request_body_buffer_small_streams_large_bodies),
+        cmocka_unit_test(request_body_with_expect_continue_waits_for_backend),
+        cmocka_unit_test(request_body_trailers_are_filtered_and_need_chunks),
+        cmocka_unit_test(request_body_is_followed_by_tunnel),
+        cmocka_unit_test(request_body_large_drops_upgrade),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

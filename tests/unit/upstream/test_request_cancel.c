@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests that end before their response: whether the server may be at work on the request. */
+/* Requests cancelled before the response is complete: whether the server may still be processing the
+ * request. */
 #include <stdio.h>
 
 #include "unit/upstream/request_case.h"
@@ -19,7 +20,7 @@ static void expect_abandoned(bool is, bool streams)
     assert_int_equal(fake.links[0].abandon_ms, is ? 1234 : 0);
 }
 
-/* The request is freed when so much of the response has arrived. */
+/* Frees the request after this part of the response has arrived. */
 static void cancel_at(struct call *call, mk_str reply, int in_end)
 {
     call->ask.limits.response_ms = 1234;
@@ -29,7 +30,7 @@ static void cancel_at(struct call *call, mk_str reply, int in_end)
     call_fini(call);
 }
 
-static void a_server_is_at_work_on_a_request_that_it_has_not_answered(void **state)
+static void cancel_before_complete_response_marks_server_busy(void **state)
 {
     struct call call;
     (void)state;
@@ -42,7 +43,7 @@ static void a_server_is_at_work_on_a_request_that_it_has_not_answered(void **sta
     }
 }
 
-static void a_response_that_ends_the_connection_leaves_no_work(void **state)
+static void cancel_after_closing_response_leaves_server_idle(void **state)
 {
     struct call call;
     (void)state;
@@ -52,7 +53,7 @@ static void a_response_that_ends_the_connection_leaves_no_work(void **state)
     assert_int_equal(fake.links[0].how, MK_UPSTREAM_CONN_CLOSE);
 }
 
-static void a_server_that_has_hung_up_is_not_at_work(void **state)
+static void cancel_after_server_hangup_leaves_server_idle(void **state)
 {
     static const unsigned events[] = {MK_ENDED, MK_HUNG_UP};
     struct call call;
@@ -69,7 +70,7 @@ static void a_server_that_has_hung_up_is_not_at_work(void **state)
     }
 }
 
-static void nothing_was_sent_over_a_connection_that_is_being_made(void **state)
+static void cancel_while_connecting_leaves_server_idle(void **state)
 {
     struct call call;
     (void)state;
@@ -80,7 +81,7 @@ static void nothing_was_sent_over_a_connection_that_is_being_made(void **state)
     expect_abandoned(false, false);
 }
 
-static void nothing_was_sent_over_a_connection_that_is_full(void **state)
+static void cancel_before_first_write_leaves_server_idle(void **state)
 {
     struct call call;
     (void)state;
@@ -91,7 +92,7 @@ static void nothing_was_sent_over_a_connection_that_is_full(void **state)
     expect_abandoned(false, false);
 }
 
-static void events_have_no_end(void **state)
+static void cancel_of_event_stream_is_streaming(void **state)
 {
     static const mk_str types[] = {MK_STR_INIT("text/event-stream"),
                                    MK_STR_INIT("Text/Event-Stream ; charset=utf-8"),
@@ -108,7 +109,7 @@ static void events_have_no_end(void **state)
     }
 }
 
-static void tunnels_have_no_end(void **state)
+static void cancel_of_tunnel_is_streaming(void **state)
 {
     struct call call;
     (void)state;
@@ -118,7 +119,7 @@ static void tunnels_have_no_end(void **state)
     expect_abandoned(true, true);
 }
 
-static void a_server_that_is_too_late_is_at_work_still(void **state)
+static void cancel_by_timeout_marks_server_busy(void **state)
 {
     struct call call;
     (void)state;
@@ -137,7 +138,7 @@ static void a_server_that_is_too_late_is_at_work_still(void **state)
     call_fini(&call);
 }
 
-static void a_client_that_breaks_its_upload_off_cancels_the_request(void **state)
+static void cancel_by_aborted_upload_marks_server_busy(void **state)
 {
     struct call call;
     (void)state;
@@ -159,15 +160,15 @@ static void a_client_that_breaks_its_upload_off_cancels_the_request(void **state
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_server_is_at_work_on_a_request_that_it_has_not_answered),
-        cmocka_unit_test(a_response_that_ends_the_connection_leaves_no_work),
-        cmocka_unit_test(a_server_that_has_hung_up_is_not_at_work),
-        cmocka_unit_test(nothing_was_sent_over_a_connection_that_is_being_made),
-        cmocka_unit_test(nothing_was_sent_over_a_connection_that_is_full),
-        cmocka_unit_test(events_have_no_end),
-        cmocka_unit_test(tunnels_have_no_end),
-        cmocka_unit_test(a_server_that_is_too_late_is_at_work_still),
-        cmocka_unit_test(a_client_that_breaks_its_upload_off_cancels_the_request),
+        cmocka_unit_test(cancel_before_complete_response_marks_server_busy),
+        cmocka_unit_test(cancel_after_closing_response_leaves_server_idle),
+        cmocka_unit_test(cancel_after_server_hangup_leaves_server_idle),
+        cmocka_unit_test(cancel_while_connecting_leaves_server_idle),
+        cmocka_unit_test(cancel_before_first_write_leaves_server_idle),
+        cmocka_unit_test(cancel_of_event_stream_is_streaming),
+        cmocka_unit_test(cancel_of_tunnel_is_streaming),
+        cmocka_unit_test(cancel_by_timeout_marks_server_busy),
+        cmocka_unit_test(cancel_by_aborted_upload_marks_server_busy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

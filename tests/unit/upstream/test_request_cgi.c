@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FastCGI, SCGI and uwsgi: what is written, and responses that arrive in pieces of every size. */
+/* FastCGI, SCGI and uwsgi: encoded requests, and responses that arrive in pieces of every size. */
 #include "unit/upstream/request_case.h"
 
 #define OUT(len, text) "\1\6\0\1\0" len "\0\0" text
@@ -28,7 +28,7 @@ static void begin(struct call *call, enum mk_upstream_protocol protocol, mk_str 
 struct request {
     enum mk_upstream_protocol protocol;
     const char *method, *content;
-    bool is_text; /* the content is at hand */
+    bool is_text; /* the body is in memory */
 };
 
 static void expect_request(const struct request *r, mk_str text)
@@ -50,7 +50,7 @@ static void expect_request(const struct request *r, mk_str text)
 
 #define EXPECT(text, ...) expect_request(&(struct request){__VA_ARGS__}, MK_STR(text))
 
-static void scgi_is_a_netstring(void **state)
+static void scgi_request_is_a_netstring(void **state)
 {
     (void)state;
     EXPECT("35:CONTENT_LENGTH\0"
@@ -82,7 +82,7 @@ static void scgi_is_a_netstring(void **state)
            .protocol = MK_UPSTREAM_PROTOCOL_SCGI, .content = "hello", .is_text = true);
 }
 
-static void uwsgi_has_sizes(void **state)
+static void uwsgi_request_has_length_prefixes(void **state)
 {
     (void)state;
     EXPECT("\0\17\0\0"
@@ -98,7 +98,7 @@ static void uwsgi_has_sizes(void **state)
            .protocol = MK_UPSTREAM_PROTOCOL_UWSGI, .content = "hello");
 }
 
-static void fastcgi_has_records(void **state)
+static void fastcgi_request_has_records(void **state)
 {
     (void)state;
     EXPECT(BEGIN "\1\4\0\1\0\13\0\0"
@@ -134,7 +134,7 @@ static void expect_refusal(struct call *call, int error)
     call_fini(call);
 }
 
-static void what_cannot_be_handed_over_is_refused(void **state)
+static void cgi_request_invalid_variables_are_rejected(void **state)
 {
     static const struct mk_header bad[] = {FIELD("", "x"), FIELD("A=B", "x"), FIELD("A\0B", "x"),
                                            FIELD("A", "x\0y")};
@@ -157,7 +157,7 @@ static void what_cannot_be_handed_over_is_refused(void **state)
     }
 }
 
-/* One variable of that length, named A. */
+/* Starts a request with a single variable A, of this length. */
 static void begin_long(struct call *call, enum mk_upstream_protocol protocol, struct mk_header *field,
                        size_t len)
 {
@@ -169,7 +169,7 @@ static void begin_long(struct call *call, enum mk_upstream_protocol protocol, st
     call->ask.n_fields = 1;
 }
 
-static void uwsgi_takes_64_kb(void **state)
+static void uwsgi_request_holds_64_kb_of_variables(void **state)
 {
     struct mk_header field;
     struct call call;
@@ -182,7 +182,7 @@ static void uwsgi_takes_64_kb(void **state)
     begin_long(&call, MK_UPSTREAM_PROTOCOL_UWSGI, &field, 65535 - 4);
     expect_refusal(&call, -E2BIG);
     begin_long(&call, MK_UPSTREAM_PROTOCOL_FASTCGI, &field, 128 * 1024 - 10);
-    expect_refusal(&call, -E2BIG); /* no head is that long */
+    expect_refusal(&call, -E2BIG); /* no request header is that long */
 }
 
 /* ---- Responses ---- */
@@ -233,7 +233,7 @@ static void check_all(const struct answer *a)
 
 #define CHECK(text, ...) check_all(&(struct answer){MK_STR_INIT(text), __VA_ARGS__})
 
-static void a_program_answers_over_fastcgi(void **state)
+static void fastcgi_response_is_parsed(void **state)
 {
     (void)state;
     CHECK(OUT("\14", "A: b\n\nhello,") OUT("\6", " world") OUT("\0", "") END("\0"), -EAGAIN, "200 A: b|",
@@ -245,7 +245,7 @@ static void a_program_answers_over_fastcgi(void **state)
     CHECK(OUT("\6", "A: b\n\n") END("\0"), -EAGAIN, "200 A: b|", "", .gives = MK_UPSTREAM_CONN_KEEP);
 }
 
-static void the_standard_error_goes_elsewhere(void **state)
+static void fastcgi_stderr_is_kept_out_of_response(void **state)
 {
     (void)state;
     CHECK(ERR("\2", "no") OUT("\7", "A: b\n\nx") ERR("\3", "tic") OUT("\1", "y") ERR("\1", "e") ERR("\0", "")
@@ -253,7 +253,7 @@ static void the_standard_error_goes_elsewhere(void **state)
           -EAGAIN, "200 A: b|", "xy", "notice", .gives = MK_UPSTREAM_CONN_KEEP);
 }
 
-static void a_length_is_kept_over_fastcgi(void **state)
+static void fastcgi_response_content_length_is_enforced(void **state)
 {
     (void)state;
     CHECK(OUT("\30", "Content-Length: 5\n\nhello") END("\0"), -EAGAIN, "200|", "hello",
@@ -265,7 +265,7 @@ static void a_length_is_kept_over_fastcgi(void **state)
     CHECK(OUT("\16", "Status: 304\n\nx") END("\0"), -EAGAIN, "304|", "", .gives = MK_UPSTREAM_CONN_KEEP);
 }
 
-static void a_redirect_within_the_server_is_known(void **state)
+static void fastcgi_response_local_redirect_is_recognized(void **state)
 {
     (void)state;
     CHECK(OUT("\16", "Location: /x\n\n") END("\0"), -EAGAIN, "302 Location: /x|", "",
@@ -274,7 +274,7 @@ static void a_redirect_within_the_server_is_known(void **state)
           .gives = MK_UPSTREAM_CONN_KEEP);
 }
 
-static void a_response_to_head_is_not_read(void **state)
+static void fastcgi_response_to_head_has_no_body(void **state)
 {
     (void)state;
     asks.method = "HEAD";
@@ -283,7 +283,7 @@ static void a_response_to_head_is_not_read(void **state)
     asks.method = "GET";
 }
 
-static void fastcgi_that_breaks_is_an_error(void **state)
+static void fastcgi_truncated_response_is_an_error(void **state)
 {
     (void)state;
     CHECK(OUT("\7", "A: b\n\nx"), 0, "200 A: b|", "x", .end = -ECONNRESET, .gives = MK_UPSTREAM_CONN_FAILED);
@@ -305,7 +305,7 @@ static void fastcgi_that_breaks_is_an_error(void **state)
     CHECK("HTTP/1.1 400 Bad Request\r\n\r\n", 0, "", "", .end = -EPROTO, .gives = MK_UPSTREAM_CONN_FAILED);
 }
 
-static void bytes_behind_the_end_close_the_connection(void **state)
+static void fastcgi_bytes_after_end_request_close_connection(void **state)
 {
     struct call call;
     (void)state;
@@ -316,9 +316,9 @@ static void bytes_behind_the_end_close_the_connection(void **state)
     call_fini(&call);
 }
 
-/* ---- Over SCGI and uwsgi ---- */
+/* ---- SCGI and uwsgi ---- */
 
-static void a_response_ends_with_the_connection(void **state)
+static void scgi_and_uwsgi_response_ends_with_connection(void **state)
 {
     (void)state;
     for (asks.protocol = MK_UPSTREAM_PROTOCOL_SCGI; asks.protocol <= MK_UPSTREAM_PROTOCOL_UWSGI;
@@ -343,9 +343,9 @@ static void a_response_ends_with_the_connection(void **state)
     asks.protocol = MK_UPSTREAM_PROTOCOL_FASTCGI;
 }
 
-/* ---- Connections of FastCGI ---- */
+/* ---- FastCGI connections ---- */
 
-static void a_caller_need_not_read_behind_the_last_byte(void **state)
+static void fastcgi_connection_is_released_after_last_byte(void **state)
 {
     struct call call;
     char room[5];
@@ -365,7 +365,7 @@ static void a_caller_need_not_read_behind_the_last_byte(void **state)
     }
 }
 
-static void the_end_may_come_when_all_was_read(void **state)
+static void fastcgi_end_request_may_follow_body_later(void **state)
 {
     struct call call;
     char room[5];
@@ -383,7 +383,7 @@ static void the_end_may_come_when_all_was_read(void **state)
     assert_int_equal(l->how, MK_UPSTREAM_CONN_KEEP);
 }
 
-static void another_server_is_asked_when_one_is_overloaded(void **state)
+static void fastcgi_overloaded_server_tries_another(void **state)
 {
     struct call call;
     (void)state;
@@ -399,7 +399,7 @@ static void another_server_is_asked_when_one_is_overloaded(void **state)
     call_fini(&call);
 }
 
-static void a_kept_connection_that_was_closed_is_replaced(void **state)
+static void fastcgi_stale_connection_is_replaced(void **state)
 {
     struct call call;
     (void)state;
@@ -414,8 +414,8 @@ static void a_kept_connection_that_was_closed_is_replaced(void **state)
     call_fini(&call);
 }
 
-/* Errors without end are not the response. */
-static void a_flood_of_errors_gives_others_their_turn(void **state)
+/* Endless output on stderr is not part of the response. */
+static void fastcgi_flood_of_stderr_yields(void **state)
 {
     struct mk_buf text = mk_buf_growing(8 << 20);
     struct call call;
@@ -443,24 +443,24 @@ static void a_flood_of_errors_gives_others_their_turn(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scgi_is_a_netstring),
-        cmocka_unit_test(uwsgi_has_sizes),
-        cmocka_unit_test(fastcgi_has_records),
-        cmocka_unit_test(what_cannot_be_handed_over_is_refused),
-        cmocka_unit_test(uwsgi_takes_64_kb),
-        cmocka_unit_test(a_program_answers_over_fastcgi),
-        cmocka_unit_test(the_standard_error_goes_elsewhere),
-        cmocka_unit_test(a_length_is_kept_over_fastcgi),
-        cmocka_unit_test(a_redirect_within_the_server_is_known),
-        cmocka_unit_test(a_response_to_head_is_not_read),
-        cmocka_unit_test(fastcgi_that_breaks_is_an_error),
-        cmocka_unit_test(bytes_behind_the_end_close_the_connection),
-        cmocka_unit_test(a_response_ends_with_the_connection),
-        cmocka_unit_test(a_caller_need_not_read_behind_the_last_byte),
-        cmocka_unit_test(the_end_may_come_when_all_was_read),
-        cmocka_unit_test(another_server_is_asked_when_one_is_overloaded),
-        cmocka_unit_test(a_kept_connection_that_was_closed_is_replaced),
-        cmocka_unit_test(a_flood_of_errors_gives_others_their_turn),
+        cmocka_unit_test(scgi_request_is_a_netstring),
+        cmocka_unit_test(uwsgi_request_has_length_prefixes),
+        cmocka_unit_test(fastcgi_request_has_records),
+        cmocka_unit_test(cgi_request_invalid_variables_are_rejected),
+        cmocka_unit_test(uwsgi_request_holds_64_kb_of_variables),
+        cmocka_unit_test(fastcgi_response_is_parsed),
+        cmocka_unit_test(fastcgi_stderr_is_kept_out_of_response),
+        cmocka_unit_test(fastcgi_response_content_length_is_enforced),
+        cmocka_unit_test(fastcgi_response_local_redirect_is_recognized),
+        cmocka_unit_test(fastcgi_response_to_head_has_no_body),
+        cmocka_unit_test(fastcgi_truncated_response_is_an_error),
+        cmocka_unit_test(fastcgi_bytes_after_end_request_close_connection),
+        cmocka_unit_test(scgi_and_uwsgi_response_ends_with_connection),
+        cmocka_unit_test(fastcgi_connection_is_released_after_last_byte),
+        cmocka_unit_test(fastcgi_end_request_may_follow_body_later),
+        cmocka_unit_test(fastcgi_overloaded_server_tries_another),
+        cmocka_unit_test(fastcgi_stale_connection_is_replaced),
+        cmocka_unit_test(fastcgi_flood_of_stderr_yields),
     };
     asks.method = "GET";
     asks.protocol = MK_UPSTREAM_PROTOCOL_FASTCGI;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Content that is held until the server asks for it (Expect: 100-continue). */
+/* Request bodies that are held back until the server sends 100 Continue (Expect: 100-continue). */
 #include "unit/upstream/request_case.h"
 
 #define ASKS  "HTTP/1.1 100 Continue\r\n\r\n"
@@ -34,7 +34,7 @@ static void expect_reply(struct call *call, const char *heads, enum mk_upstream_
     call_fini(call);
 }
 
-static void held_content_is_sent_when_the_server_asks(void **state)
+static void continue_100_releases_held_body(void **state)
 {
     struct call call;
     (void)state;
@@ -53,7 +53,7 @@ static void held_content_is_sent_when_the_server_asks(void **state)
     expect_reply(&call, "200|", MK_UPSTREAM_CONN_KEEP);
 }
 
-static void held_content_is_sent_in_chunks(void **state)
+static void continue_100_releases_held_chunked_body(void **state)
 {
     struct call call;
     (void)state;
@@ -67,7 +67,7 @@ static void held_content_is_sent_in_chunks(void **state)
     expect_reply(&call, "200|", MK_UPSTREAM_CONN_KEEP);
 }
 
-static void other_interim_responses_ask_for_nothing(void **state)
+static void continue_other_interim_responses_keep_body_held(void **state)
 {
     struct call call;
     (void)state;
@@ -80,7 +80,7 @@ static void other_interim_responses_ask_for_nothing(void **state)
     expect_reply(&call, "103|200|", MK_UPSTREAM_CONN_KEEP);
 }
 
-static void final_response_leaves_held_content_unsent(void **state)
+static void continue_final_response_leaves_held_body_unsent(void **state)
 {
     static const mk_str replies[] = {MK_STR_INIT(REPLY),
                                      MK_STR_INIT("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nhi")};
@@ -98,7 +98,7 @@ static void final_response_leaves_held_content_unsent(void **state)
     }
 }
 
-static void server_that_does_not_ask_is_timed_out(void **state)
+static void continue_silent_server_times_out(void **state)
 {
     struct call call;
     (void)state;
@@ -115,8 +115,8 @@ static void server_that_does_not_ask_is_timed_out(void **state)
     call_fini(&call);
 }
 
-/* The kept connection was closed: the head goes out again, and waits again. */
-static void another_attempt_holds_the_content_too(void **state)
+/* The reused connection was closed: the head is resent, and the body waits again. */
+static void continue_retry_holds_body_again(void **state)
 {
     struct call call;
     (void)state;
@@ -136,7 +136,7 @@ static void another_attempt_holds_the_content_too(void **state)
     expect_reply(&call, "200|", MK_UPSTREAM_CONN_KEEP);
 }
 
-static void content_that_is_there_is_not_held(void **state)
+static void continue_body_in_memory_is_not_held(void **state)
 {
     struct call call;
     (void)state;
@@ -152,13 +152,13 @@ static void content_that_is_there_is_not_held(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(held_content_is_sent_when_the_server_asks),
-        cmocka_unit_test(held_content_is_sent_in_chunks),
-        cmocka_unit_test(other_interim_responses_ask_for_nothing),
-        cmocka_unit_test(final_response_leaves_held_content_unsent),
-        cmocka_unit_test(server_that_does_not_ask_is_timed_out),
-        cmocka_unit_test(another_attempt_holds_the_content_too),
-        cmocka_unit_test(content_that_is_there_is_not_held),
+        cmocka_unit_test(continue_100_releases_held_body),
+        cmocka_unit_test(continue_100_releases_held_chunked_body),
+        cmocka_unit_test(continue_other_interim_responses_keep_body_held),
+        cmocka_unit_test(continue_final_response_leaves_held_body_unsent),
+        cmocka_unit_test(continue_silent_server_times_out),
+        cmocka_unit_test(continue_retry_holds_body_again),
+        cmocka_unit_test(continue_body_in_memory_is_not_held),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

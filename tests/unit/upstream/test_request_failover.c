@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The server that has a request goes out before it answers: another one gets the request, if it may. */
+/* The server that has a request goes down before it responds: the request moves to another server if it may
+ * be repeated. */
 #include "unit/upstream/request_case.h"
 
 #define REPLY "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
@@ -23,12 +24,12 @@ static struct mk_upstream_conn *begin_on_two(struct call *call)
     return l;
 }
 
-static void a_request_on_a_server_that_is_out_is_moved(void **state)
+static void failover_moves_request_from_server_down(void **state)
 {
     struct call call;
     (void)state;
     struct mk_upstream_conn *l = begin_on_two(&call);
-    fake.retries = 0; /* the budget is for failures */
+    fake.retries = 0; /* the retry budget applies only to failures */
     call_start(&call);
     assert_int_equal(fake.n_taken, 1);
     l->on_down(l->ctx);
@@ -38,7 +39,7 @@ static void a_request_on_a_server_that_is_out_is_moved(void **state)
     expect_reply(&call);
 }
 
-static void a_request_with_content_is_moved_whole(void **state)
+static void failover_resends_whole_body(void **state)
 {
     struct call call;
     (void)state;
@@ -53,7 +54,7 @@ static void a_request_with_content_is_moved_whole(void **state)
     expect_reply(&call);
 }
 
-static void a_request_that_may_not_be_repeated_stays(void **state)
+static void failover_keeps_request_that_may_not_be_repeated(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 4; i++) {
@@ -64,9 +65,9 @@ static void a_request_that_may_not_be_repeated_stays(void **state)
         else if (i == 1)
             call.ask.limits.tries = 1;
         else if (i == 2)
-            call_send(&call, MK_STR("some content"), true); /* which cannot begin again */
+            call_send(&call, MK_STR("some content"), true); /* it cannot be rewound */
         else
-            l->in = MK_STR("HTTP/1.1 200 OK\r\n"); /* it answers already */
+            l->in = MK_STR("HTTP/1.1 200 OK\r\n"); /* the response has begun */
         call_start(&call);
         call_announce(&call);
         l->on_down(l->ctx);
@@ -79,9 +80,9 @@ static void a_request_that_may_not_be_repeated_stays(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_request_on_a_server_that_is_out_is_moved),
-        cmocka_unit_test(a_request_with_content_is_moved_whole),
-        cmocka_unit_test(a_request_that_may_not_be_repeated_stays),
+        cmocka_unit_test(failover_moves_request_from_server_down),
+        cmocka_unit_test(failover_resends_whole_body),
+        cmocka_unit_test(failover_keeps_request_that_may_not_be_repeated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Without memory a request fails, says so, and gives everything back. */
+/* When an allocation fails, the request fails with an error and frees everything. */
 #include "unit/oom.h"
 #include "unit/upstream/request_case.h"
 
 static enum mk_upstream_protocol protocol;
 static mk_str response;
-static bool is_stale; /* the first connection is closed by its server */
+static bool is_stale; /* the server closes the first connection */
 
-/* What the test itself takes down needs no memory. */
+/* Buffers of the test itself use no allocated memory. */
 static void take_fixed(struct mk_buf *b, char *room, size_t cap)
 {
     *b = mk_buf_fixed(room, cap);
@@ -61,7 +61,7 @@ static bool play(void)
     return all_well;
 }
 
-static void an_exchange_over_http(void **state)
+static void request_oom_http(void **state)
 {
     (void)state;
     protocol = MK_UPSTREAM_PROTOCOL_HTTP;
@@ -71,7 +71,7 @@ static void an_exchange_over_http(void **state)
     oom_at_each_allocation(play);
 }
 
-static void an_exchange_over_fastcgi(void **state)
+static void request_oom_fastcgi(void **state)
 {
     (void)state;
     protocol = MK_UPSTREAM_PROTOCOL_FASTCGI;
@@ -79,7 +79,7 @@ static void an_exchange_over_fastcgi(void **state)
     oom_at_each_allocation(play);
 }
 
-static void an_exchange_over_scgi(void **state)
+static void request_oom_scgi(void **state)
 {
     (void)state;
     protocol = MK_UPSTREAM_PROTOCOL_SCGI;
@@ -87,7 +87,7 @@ static void an_exchange_over_scgi(void **state)
     oom_at_each_allocation(play);
 }
 
-static void an_exchange_that_is_repeated(void **state)
+static void request_oom_retry(void **state)
 {
     (void)state;
     is_stale = true;
@@ -100,10 +100,10 @@ static void an_exchange_that_is_repeated(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_exchange_over_http),
-        cmocka_unit_test(an_exchange_over_fastcgi),
-        cmocka_unit_test(an_exchange_over_scgi),
-        cmocka_unit_test(an_exchange_that_is_repeated),
+        cmocka_unit_test(request_oom_http),
+        cmocka_unit_test(request_oom_fastcgi),
+        cmocka_unit_test(request_oom_scgi),
+        cmocka_unit_test(request_oom_retry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests over HTTP: what is written, and how content gets there. */
+/* Requests over HTTP: the encoded head, and how the body is sent. */
 #include <stdio.h>
 
 #include "unit/upstream/request_case.h"
@@ -16,7 +16,7 @@ struct request {
     const char *method, *target;
     struct mk_header fields[4];
     size_t n_fields;
-    mk_str lines; /* in place of our own Host */
+    mk_str lines; /* replaces the default Host */
     int64_t length;
     const char *upgrade;
 };
@@ -54,7 +54,7 @@ static void expect_head(const struct request *r, const char *text)
 /* clang-format on */
 #define EXPECT_HEAD(text, ...) expect_head(&(struct request){__VA_ARGS__}, text)
 
-static void a_head_is_written(void **state)
+static void send_writes_request_head(void **state)
 {
     (void)state;
     EXPECT_HEAD("GET /a?b HTTP/1.1\r\nHost: x\r\nA: b\r\nEmpty: \r\n\r\n", .target = "/a?b",
@@ -64,7 +64,7 @@ static void a_head_is_written(void **state)
                 .fields = {FIELD("host", "")}, .n_fields = 1);
 }
 
-static void a_method_that_has_content_says_that_there_is_none(void **state)
+static void send_empty_post_has_content_length_0(void **state)
 {
     static const char *const methods[] = {"POST", "PUT", "PATCH"};
     char text[100];
@@ -77,7 +77,7 @@ static void a_method_that_has_content_says_that_there_is_none(void **state)
     EXPECT_HEAD("DELETE / HTTP/1.1\r\nHost: example.org\r\n\r\n", .method = "DELETE");
 }
 
-static void fields_of_the_connection_are_ours(void **state)
+static void send_drops_hop_by_hop_headers_of_caller(void **state)
 {
     (void)state;
     EXPECT_HEAD("GET / HTTP/1.1\r\nHost: x\r\n\r\n",
@@ -96,7 +96,7 @@ static void fields_of_the_connection_are_ours(void **state)
 
 #define LINES(text) .lines = MK_STR_INIT(text)
 
-static void lines_are_sent_as_they_are(void **state)
+static void send_copies_header_lines_unchanged(void **state)
 {
     (void)state;
     EXPECT_HEAD("GET / HTTP/1.1\r\nHost: x\r\nA: \xc3\xa4\tb\r\nc: \r\n\r\n",
@@ -107,14 +107,14 @@ static void lines_are_sent_as_they_are(void **state)
                 .method = "POST");
 }
 
-static void trailers_are_asked_for(void **state)
+static void send_te_trailers_is_forwarded(void **state)
 {
     (void)state;
     EXPECT_HEAD("GET / HTTP/1.1\r\nHost: x\r\nConnection: TE\r\nTE: trailers\r\n\r\n",
                 .fields = {FIELD("TE", "gzip, Trailers"), FIELD("Host", "x")}, .n_fields = 2);
 }
 
-static void another_protocol_is_asked_for(void **state)
+static void send_upgrade_headers_are_added(void **state)
 {
     (void)state;
     EXPECT_HEAD("GET / HTTP/1.1\r\nHost: example.org\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
@@ -124,7 +124,7 @@ static void another_protocol_is_asked_for(void **state)
         .upgrade = "a/1", .fields = {FIELD("Host", "x"), FIELD("TE", "trailers")}, .n_fields = 2);
 }
 
-/* Nothing is sent, no connection is taken, and the caller is notified. */
+/* Nothing is sent, no connection is acquired, and the caller is notified. */
 static void expect_refusal(const struct request *r, int error)
 {
     struct call call;
@@ -142,7 +142,7 @@ static void expect_refusal(const struct request *r, int error)
 
 #define EXPECT_REFUSAL(...) expect_refusal(&(struct request){__VA_ARGS__}, -EINVAL)
 
-static void what_could_smuggle_is_refused(void **state)
+static void send_rejects_request_smuggling(void **state)
 {
     (void)state;
     EXPECT_REFUSAL(.method = "");
@@ -186,7 +186,7 @@ static void what_could_smuggle_is_refused(void **state)
     expect_refusal(&long_one, -E2BIG);
 }
 
-/* ---- Content ---- */
+/* ---- Bodies ---- */
 
 #define HEAD_OF(framing) "POST / HTTP/1.1\r\nHost: example.org\r\n" framing "\r\n"
 
@@ -199,7 +199,7 @@ static void begin(struct call *call)
     l->is_gradual = true;
 }
 
-/* The server has all of the request: it answers. */
+/* The server has received the whole request and responds. */
 static void finish(struct call *call, enum mk_upstream_conn_disposition how)
 {
     struct mk_upstream_conn *l = call_link();
@@ -212,7 +212,7 @@ static void finish(struct call *call, enum mk_upstream_conn_disposition how)
     call_fini(call);
 }
 
-static void small_content_goes_with_the_head(void **state)
+static void send_small_body_in_one_write_with_head(void **state)
 {
     struct call call;
     (void)state;
@@ -229,7 +229,7 @@ static void small_content_goes_with_the_head(void **state)
     call_start(&call);
     assert_str(mk_buf_str(&fake.links[0].out), HEAD_OF("Content-Length: 5\r\n") "hello");
     assert_int_equal(fake.links[0].n_writes, 1);
-    assert_int_equal(call.n_pulls, 3); /* its length says where it ends */
+    assert_int_equal(call.n_pulls, 3); /* the length marks the end */
     finish(&call, MK_UPSTREAM_CONN_KEEP);
 
     begin(&call);
@@ -239,7 +239,7 @@ static void small_content_goes_with_the_head(void **state)
     finish(&call, MK_UPSTREAM_CONN_KEEP);
 }
 
-static void content_of_unknown_length_is_chunked(void **state)
+static void send_body_of_unknown_length_is_chunked(void **state)
 {
     struct call call;
     (void)state;
@@ -274,7 +274,7 @@ static bool trailer_at(void *ctx, size_t i, mk_str *name, mk_str *value)
     return true;
 }
 
-static void trailers_follow_the_chunks(void **state)
+static void send_trailers_follow_chunks(void **state)
 {
     static const struct mk_upstream_request_body source = {{.pull = call_pull}, .trailer_at = trailer_at};
     struct call call;
@@ -288,7 +288,7 @@ static void trailers_follow_the_chunks(void **state)
     finish(&call, MK_UPSTREAM_CONN_KEEP);
 }
 
-/* What chunks hold; absent if they are none. */
+/* Decodes chunks; absent if they are malformed. */
 static mk_str dechunk(mk_str text, struct mk_buf *out)
 {
     struct mk_chunked chunked;
@@ -315,7 +315,7 @@ static void expect_large(struct call *call, bool is_chunked)
     finish(call, MK_UPSTREAM_CONN_KEEP);
 }
 
-/* As text, of a source, and in chunks; the server takes it in pieces of that size. */
+/* Sends the body from memory, from a source, and chunked; the server accepts pieces of this size. */
 static void send_large(int kind, size_t takes_at_once, size_t pull_max)
 {
     struct call call;
@@ -336,7 +336,7 @@ static void send_large(int kind, size_t takes_at_once, size_t pull_max)
     expect_large(&call, kind == 2);
 }
 
-static void large_content_arrives_whole(void **state)
+static void send_large_body_arrives_complete(void **state)
 {
     (void)state;
     for (int kind = 0; kind < 3; kind++) {
@@ -347,7 +347,7 @@ static void large_content_arrives_whole(void **state)
     }
 }
 
-static void a_fast_server_and_source_leave_others_their_turn(void **state)
+static void send_fast_source_yields(void **state)
 {
     struct call call;
     (void)state;
@@ -362,7 +362,7 @@ static void a_fast_server_and_source_leave_others_their_turn(void **state)
     expect_large(&call, false);
 }
 
-static void the_buffer_is_bounded(void **state)
+static void send_buffer_is_bounded(void **state)
 {
     struct call call;
     (void)state;
@@ -378,14 +378,14 @@ static void the_buffer_is_bounded(void **state)
     fake_happen(l, MK_WRITABLE);
     call_settle(&call);
     assert_int_equal(call.pulled, 1 << 20);
-    assert_in_range(call.client->out.cap, 1, 1024); /* it waits for its source, which may take long */
+    assert_in_range(call.client->out.cap, 1, 1024); /* the request waits for its source, possibly for long */
     call.available = SIZE_MAX;
     mk_upstream_request_resume(call.client);
     call_settle(&call);
     expect_large(&call, false);
 }
 
-static void a_source_is_waited_for(void **state)
+static void send_waits_for_source(void **state)
 {
     struct call call;
     (void)state;
@@ -405,7 +405,7 @@ static void a_source_is_waited_for(void **state)
     finish(&call, MK_UPSTREAM_CONN_KEEP);
 }
 
-/* ---- Sources that fail ---- */
+/* ---- Failing sources ---- */
 
 static void fail_with(int error, bool at_once)
 {
@@ -431,7 +431,7 @@ static void fail_with(int error, bool at_once)
     call_fini(&call);
 }
 
-static void the_error_of_a_source_is_handed_on(void **state)
+static void send_source_error_is_reported(void **state)
 {
     (void)state;
     fail_with(-EMSGSIZE, true);
@@ -439,7 +439,7 @@ static void the_error_of_a_source_is_handed_on(void **state)
     fail_with(-ECONNRESET, false);
 }
 
-static void content_that_is_too_short_is_an_error(void **state)
+static void send_body_shorter_than_length_is_an_error(void **state)
 {
     struct call call;
     (void)state;
@@ -454,7 +454,7 @@ static void content_that_is_too_short_is_an_error(void **state)
     call_fini(&call);
 }
 
-static void content_beyond_its_length_is_not_sent(void **state)
+static void send_body_is_cut_at_its_length(void **state)
 {
     struct call call;
     (void)state;
@@ -466,9 +466,9 @@ static void content_beyond_its_length_is_not_sent(void **state)
     finish(&call, MK_UPSTREAM_CONN_KEEP);
 }
 
-/* ---- Servers that answer early ---- */
+/* ---- Early responses ---- */
 
-static void an_early_response_wins(void **state)
+static void send_early_response_is_delivered(void **state)
 {
     struct call call;
     (void)state;
@@ -477,7 +477,7 @@ static void an_early_response_wins(void **state)
     l->takes = 1000;
     call.ask.content = mk_str_of(large, sizeof large);
     call_start(&call);
-    finish(&call, MK_UPSTREAM_CONN_CLOSE); /* it has not read all of it */
+    finish(&call, MK_UPSTREAM_CONN_CLOSE); /* the server has not read the whole body */
 
     begin(&call);
     call_send(&call, MK_STR("hello"), true);
@@ -486,7 +486,7 @@ static void an_early_response_wins(void **state)
     finish(&call, MK_UPSTREAM_CONN_CLOSE);
 }
 
-static void a_server_may_close_after_an_early_response(void **state)
+static void send_early_response_then_close_is_delivered(void **state)
 {
     static const int errors[] = {-EPIPE, -ECONNRESET};
     (void)state;
@@ -506,7 +506,7 @@ static void a_server_may_close_after_an_early_response(void **state)
     }
 }
 
-static void a_response_and_the_request_may_go_side_by_side(void **state)
+static void send_request_and_response_overlap(void **state)
 {
     struct call call;
     (void)state;
@@ -531,7 +531,7 @@ static void a_response_and_the_request_may_go_side_by_side(void **state)
     call_fini(&call);
 }
 
-static void a_failing_source_leaves_a_response_that_has_begun(void **state)
+static void send_source_error_keeps_response_in_progress(void **state)
 {
     struct call call;
     (void)state;
@@ -557,15 +557,15 @@ static void break_off(struct call *call, bool has_answered)
     call->available = 10;
     call_start(call);
     call->available = SIZE_MAX;
-    l->arrived = has_answered ? l->in.len : 0; /* before an event says so */
+    l->arrived = has_answered ? l->in.len : 0; /* not yet reported by an event */
     l->takes = l->taken;
     l->takes_no_more = -EPIPE;
     mk_upstream_request_resume(call->client);
-    assert_int_equal(call->n_ready, 0); /* not from inside */
+    assert_int_equal(call->n_ready, 0); /* callbacks never run inside the call */
     call_settle(call);
 }
 
-static void a_server_that_takes_no_more_may_have_answered(void **state)
+static void send_write_error_still_reads_response(void **state)
 {
     struct call call;
     (void)state;
@@ -587,7 +587,7 @@ static void a_server_that_takes_no_more_may_have_answered(void **state)
     call_fini(&call);
 }
 
-/* ---- Another protocol ---- */
+/* ---- Upgrades ---- */
 
 static void upgrade(struct call *call, mk_str content, size_t available)
 {
@@ -608,7 +608,7 @@ static void upgrade(struct call *call, mk_str content, size_t available)
     assert_true(mk_upstream_request_is_upgraded(call->client));
 }
 
-static void the_source_speaks_another_protocol(void **state)
+static void send_upgraded_source_is_sent_raw(void **state)
 {
     struct call call;
     (void)state;
@@ -623,7 +623,7 @@ static void the_source_speaks_another_protocol(void **state)
     mk_upstream_request_resume(call.client);
     assert_str(mk_buf_str(&l->out), "hello, world");
     assert_true(l->has_ended);
-    assert_int_equal(call.end, -EAGAIN); /* the other direction goes on */
+    assert_int_equal(call.end, -EAGAIN); /* the other direction stays open */
     fake_arrive(l, 1);
     call_settle(&call);
     assert_str(mk_buf_str(&call.body), "abc");
@@ -632,7 +632,7 @@ static void the_source_speaks_another_protocol(void **state)
     assert_int_equal(l->how, MK_UPSTREAM_CONN_CLOSE);
 }
 
-static void another_protocol_begins_behind_the_request(void **state)
+static void send_upgraded_data_follows_request(void **state)
 {
     struct call call;
     (void)state;
@@ -649,7 +649,7 @@ static void another_protocol_begins_behind_the_request(void **state)
     call_fini(&call);
 }
 
-static void a_silent_tunnel_needs_no_buffer(void **state)
+static void send_silent_tunnel_frees_buffer(void **state)
 {
     struct call call;
     (void)state;
@@ -667,31 +667,31 @@ static void a_silent_tunnel_needs_no_buffer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_head_is_written),
-        cmocka_unit_test(a_method_that_has_content_says_that_there_is_none),
-        cmocka_unit_test(fields_of_the_connection_are_ours),
-        cmocka_unit_test(lines_are_sent_as_they_are),
-        cmocka_unit_test(trailers_are_asked_for),
-        cmocka_unit_test(another_protocol_is_asked_for),
-        cmocka_unit_test(what_could_smuggle_is_refused),
-        cmocka_unit_test(small_content_goes_with_the_head),
-        cmocka_unit_test(content_of_unknown_length_is_chunked),
-        cmocka_unit_test(trailers_follow_the_chunks),
-        cmocka_unit_test(large_content_arrives_whole),
-        cmocka_unit_test(a_fast_server_and_source_leave_others_their_turn),
-        cmocka_unit_test(the_buffer_is_bounded),
-        cmocka_unit_test(a_source_is_waited_for),
-        cmocka_unit_test(the_error_of_a_source_is_handed_on),
-        cmocka_unit_test(content_that_is_too_short_is_an_error),
-        cmocka_unit_test(content_beyond_its_length_is_not_sent),
-        cmocka_unit_test(an_early_response_wins),
-        cmocka_unit_test(a_server_may_close_after_an_early_response),
-        cmocka_unit_test(a_response_and_the_request_may_go_side_by_side),
-        cmocka_unit_test(a_failing_source_leaves_a_response_that_has_begun),
-        cmocka_unit_test(a_server_that_takes_no_more_may_have_answered),
-        cmocka_unit_test(the_source_speaks_another_protocol),
-        cmocka_unit_test(another_protocol_begins_behind_the_request),
-        cmocka_unit_test(a_silent_tunnel_needs_no_buffer),
+        cmocka_unit_test(send_writes_request_head),
+        cmocka_unit_test(send_empty_post_has_content_length_0),
+        cmocka_unit_test(send_drops_hop_by_hop_headers_of_caller),
+        cmocka_unit_test(send_copies_header_lines_unchanged),
+        cmocka_unit_test(send_te_trailers_is_forwarded),
+        cmocka_unit_test(send_upgrade_headers_are_added),
+        cmocka_unit_test(send_rejects_request_smuggling),
+        cmocka_unit_test(send_small_body_in_one_write_with_head),
+        cmocka_unit_test(send_body_of_unknown_length_is_chunked),
+        cmocka_unit_test(send_trailers_follow_chunks),
+        cmocka_unit_test(send_large_body_arrives_complete),
+        cmocka_unit_test(send_fast_source_yields),
+        cmocka_unit_test(send_buffer_is_bounded),
+        cmocka_unit_test(send_waits_for_source),
+        cmocka_unit_test(send_source_error_is_reported),
+        cmocka_unit_test(send_body_shorter_than_length_is_an_error),
+        cmocka_unit_test(send_body_is_cut_at_its_length),
+        cmocka_unit_test(send_early_response_is_delivered),
+        cmocka_unit_test(send_early_response_then_close_is_delivered),
+        cmocka_unit_test(send_request_and_response_overlap),
+        cmocka_unit_test(send_source_error_keeps_response_in_progress),
+        cmocka_unit_test(send_write_error_still_reads_response),
+        cmocka_unit_test(send_upgraded_source_is_sent_raw),
+        cmocka_unit_test(send_upgraded_data_follows_request),
+        cmocka_unit_test(send_silent_tunnel_frees_buffer),
     };
     for (size_t i = 0; i < sizeof large; i++)
         large[i] = (char)('a' + i * 7 / 3 % 26);

@@ -5,7 +5,7 @@
 #include "unit/machine.h"
 #include "unit/upstream/request_case.h"
 
-static void request_is_sent_again_until_its_response_begins(void **state)
+static void request_state_machine_has_these_transitions(void **state)
 {
     (void)state;
     machine_expect(&mk_upstream_request_machine, "waiting: open, failed\n"
@@ -16,7 +16,7 @@ static void request_is_sent_again_until_its_response_begins(void **state)
                                                  "failed\n");
 }
 
-static void request_output_begins_again_with_a_connection(void **state)
+static void request_output_state_machine_has_these_transitions(void **state)
 {
     (void)state;
     machine_expect(&mk_upstream_request_output_machine, "none: held, sending, ending\n"
@@ -32,7 +32,7 @@ static void move_to_failed(void *ctx)
     mk_upstream_request_state_move(ctx, MK_UPSTREAM_REQUEST_FAILED);
 }
 
-static void request_that_is_over_has_no_connection(void **state)
+static void request_failed_holds_no_connection(void **state)
 {
     (void)state;
     struct mk_upstream_conn *conn = (struct mk_upstream_conn *)(void *)&state;
@@ -45,7 +45,7 @@ static void move_to_sending(void *ctx)
     mk_upstream_request_state_move_output(ctx, MK_UPSTREAM_REQUEST_OUTPUT_SENDING);
 }
 
-static void request_without_a_connection_sends_nothing(void **state)
+static void request_sending_needs_connection(void **state)
 {
     (void)state;
     struct mk_upstream_request r = {0};
@@ -55,10 +55,10 @@ static void request_without_a_connection_sends_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(request_is_sent_again_until_its_response_begins),
-        cmocka_unit_test(request_output_begins_again_with_a_connection),
-        cmocka_unit_test(request_that_is_over_has_no_connection),
-        cmocka_unit_test(request_without_a_connection_sends_nothing),
+        cmocka_unit_test(request_state_machine_has_these_transitions),
+        cmocka_unit_test(request_output_state_machine_has_these_transitions),
+        cmocka_unit_test(request_failed_holds_no_connection),
+        cmocka_unit_test(request_sending_needs_connection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long a request waits for its server. */
+/* Timeouts of a request to an upstream server. */
 #include "unit/upstream/request_case.h"
 
 #define REPLY "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
@@ -39,12 +39,12 @@ static void expect_reply(struct call *call)
 {
     assert_int_equal(call->end, 0);
     assert_str(mk_buf_str(&call->body), "hello");
-    pass(call, 100000); /* nothing is left that could ring */
+    pass(call, 100000); /* no timer may be left to fire */
     assert_int_equal(call->end, 0);
     call_fini(call);
 }
 
-static void a_response_must_begin_in_time(void **state)
+static void timer_response_timeout_until_first_byte(void **state)
 {
     struct call call;
     (void)state;
@@ -57,7 +57,7 @@ static void a_response_must_begin_in_time(void **state)
     expect_timeout(&call, "the server does not answer");
 }
 
-static void a_response_that_has_begun_must_go_on(void **state)
+static void timer_read_timeout_between_bytes(void **state)
 {
     struct call call;
     (void)state;
@@ -78,7 +78,7 @@ static void a_response_that_has_begun_must_go_on(void **state)
     }
 }
 
-static void an_interim_response_is_not_the_response(void **state)
+static void timer_interim_response_keeps_response_timeout(void **state)
 {
     struct call call;
     (void)state;
@@ -94,7 +94,7 @@ static void an_interim_response_is_not_the_response(void **state)
     expect_reply(&call);
 }
 
-static void a_slow_reader_costs_the_server_nothing(void **state)
+static void timer_slow_reader_does_not_time_out_server(void **state)
 {
     struct call call;
     (void)state;
@@ -105,7 +105,7 @@ static void a_slow_reader_costs_the_server_nothing(void **state)
     pass(&call, 100 * SILENCE_MS);
     assert_int_equal(call.head, 0);
     call.is_paused = false;
-    call_go(&call); /* from here on it waits for the server */
+    call_go(&call); /* now the request waits for the server */
     assert_int_equal(call.end, -EAGAIN);
     pass(&call, SILENCE_MS - 1);
     assert_int_equal(call.end, -EAGAIN);
@@ -113,7 +113,7 @@ static void a_slow_reader_costs_the_server_nothing(void **state)
     expect_reply(&call);
 }
 
-static void what_has_arrived_waits_for_its_reader(void **state)
+static void timer_received_data_waits_for_reader(void **state)
 {
     struct call call;
     (void)state;
@@ -121,7 +121,7 @@ static void what_has_arrived_waits_for_its_reader(void **state)
     call_start(&call);
     arrive(&call, sizeof REPLY - 4);
     assert_int_equal(call.end, -EAGAIN);
-    call.is_paused = true; /* it has waited for the server, and has no room by the time that one goes on */
+    call.is_paused = true; /* the client read everything, but has no buffer when the next data arrives */
     arrive(&call, 1);
     pass(&call, 100 * SILENCE_MS);
     call.is_paused = false;
@@ -132,7 +132,7 @@ static void what_has_arrived_waits_for_its_reader(void **state)
     expect_reply(&call);
 }
 
-static void a_request_must_be_taken_in_time(void **state)
+static void timer_write_timeout_between_writes(void **state)
 {
     struct call call;
     (void)state;
@@ -149,7 +149,7 @@ static void a_request_must_be_taken_in_time(void **state)
     expect_timeout(&call, "the server does not read the request");
 }
 
-static void a_slow_source_is_not_the_fault_of_the_server(void **state)
+static void timer_slow_source_does_not_time_out_server(void **state)
 {
     struct call call;
     (void)state;
@@ -161,13 +161,13 @@ static void a_slow_source_is_not_the_fault_of_the_server(void **state)
     assert_int_equal(call.head, -EAGAIN);
     call.available = 5;
     mk_upstream_request_resume(call.client);
-    pass(&call, RESPONSE_MS - 1); /* from the last byte on */
+    pass(&call, RESPONSE_MS - 1); /* measured from the last byte */
     assert_int_equal(call.head, -EAGAIN);
     pass(&call, 1);
     expect_timeout(&call, "the server does not answer");
 }
 
-static void what_has_failed_waits_for_nothing(void **state)
+static void timer_failed_request_has_no_timer(void **state)
 {
     struct call call;
     (void)state;
@@ -184,7 +184,7 @@ static void what_has_failed_waits_for_nothing(void **state)
     call_fini(&call);
 }
 
-static void waiting_for_a_connection_has_limits_of_its_own(void **state)
+static void timer_is_off_while_waiting_for_connection(void **state)
 {
     struct call call;
     (void)state;
@@ -200,7 +200,7 @@ static void waiting_for_a_connection_has_limits_of_its_own(void **state)
     expect_timeout(&call, "the server does not answer");
 }
 
-static void another_protocol_may_be_silent(void **state)
+static void timer_is_off_in_tunnel(void **state)
 {
     struct call call;
     (void)state;
@@ -218,7 +218,7 @@ static void another_protocol_may_be_silent(void **state)
     call_fini(&call);
 }
 
-static void another_server_has_its_own_time(void **state)
+static void timer_restarts_for_next_server(void **state)
 {
     struct call call;
     (void)state;
@@ -239,7 +239,7 @@ static void another_server_has_its_own_time(void **state)
     expect_reply(&call);
 }
 
-static void without_limits_no_timer_is_set(void **state)
+static void timer_without_limits_is_off(void **state)
 {
     struct call call;
     (void)state;
@@ -251,7 +251,7 @@ static void without_limits_no_timer_is_set(void **state)
     arrive(&call, SIZE_MAX);
     expect_reply(&call);
     begin(&call);
-    call.ask.limits.response_ms = 0; /* the other one holds */
+    call.ask.limits.response_ms = 0; /* the read timeout still applies */
     call_start(&call);
     pass(&call, 100 * RESPONSE_MS);
     arrive(&call, 1);
@@ -262,18 +262,18 @@ static void without_limits_no_timer_is_set(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_response_must_begin_in_time),
-        cmocka_unit_test(a_response_that_has_begun_must_go_on),
-        cmocka_unit_test(an_interim_response_is_not_the_response),
-        cmocka_unit_test(a_slow_reader_costs_the_server_nothing),
-        cmocka_unit_test(what_has_arrived_waits_for_its_reader),
-        cmocka_unit_test(a_request_must_be_taken_in_time),
-        cmocka_unit_test(a_slow_source_is_not_the_fault_of_the_server),
-        cmocka_unit_test(what_has_failed_waits_for_nothing),
-        cmocka_unit_test(waiting_for_a_connection_has_limits_of_its_own),
-        cmocka_unit_test(another_protocol_may_be_silent),
-        cmocka_unit_test(another_server_has_its_own_time),
-        cmocka_unit_test(without_limits_no_timer_is_set),
+        cmocka_unit_test(timer_response_timeout_until_first_byte),
+        cmocka_unit_test(timer_read_timeout_between_bytes),
+        cmocka_unit_test(timer_interim_response_keeps_response_timeout),
+        cmocka_unit_test(timer_slow_reader_does_not_time_out_server),
+        cmocka_unit_test(timer_received_data_waits_for_reader),
+        cmocka_unit_test(timer_write_timeout_between_writes),
+        cmocka_unit_test(timer_slow_source_does_not_time_out_server),
+        cmocka_unit_test(timer_failed_request_has_no_timer),
+        cmocka_unit_test(timer_is_off_while_waiting_for_connection),
+        cmocka_unit_test(timer_is_off_in_tunnel),
+        cmocka_unit_test(timer_restarts_for_next_server),
+        cmocka_unit_test(timer_without_limits_is_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

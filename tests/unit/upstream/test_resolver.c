@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A server that is a name with several addresses, which come, go and fail. The resolver is the test's. */
+/* A server name with several addresses that appear, disappear and fail. The test fakes the DNS resolver. */
 #include <netdb.h>
 
 #include "unit/upstream/set.h"
@@ -9,7 +9,7 @@ enum { ADDRESSES = 2 };
 
 static struct sockaddr_in found[ADDRESSES];
 static struct addrinfo answers[ADDRESSES];
-static const char *resolved[ADDRESSES + 1]; /* ends with NULL */
+static const char *resolved[ADDRESSES + 1]; /* NULL-terminated */
 static unsigned n_asked;
 
 int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **out)
@@ -40,7 +40,7 @@ static void resolve_to(const char *a, const char *b)
     resolved[1] = b;
 }
 
-/* Listens at another address with the port of the first server. */
+/* Listens on another address with the port of the first server. */
 static void listen_at(unsigned i, const char *address)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(servers[0].port)};
@@ -66,7 +66,7 @@ static struct shown info(void)
     return shown_in(&upstreams.stats, servers[0].stats_slot);
 }
 
-/* Has a connection come? */
+/* Has a connection arrived? */
 static bool accepts(unsigned i)
 {
     int fd = accept4(listening[i], NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -86,8 +86,8 @@ static void look_up_again(void)
     end_work(&worker);
 }
 
-/* With a name server that does not answer, each lookup takes many seconds. */
-static void a_worker_that_ends_begins_no_lookup(void **state)
+/* With an unresponsive name server, each lookup takes many seconds. */
+static void resolver_stopping_worker_starts_no_lookup(void **state)
 {
     (void)state;
     resolve_to("127.0.0.1", NULL);
@@ -100,8 +100,8 @@ static void a_worker_that_ends_begins_no_lookup(void **state)
     assert_int_equal(n_asked, 1);
 }
 
-/* At once, not with the next sweep. */
-static void a_request_that_waits_for_the_name_goes_on_when_it_resolves(void **state)
+/* At once, not at the next sweep. */
+static void resolver_waiting_request_continues_when_name_resolves(void **state)
 {
     struct told told;
     (void)state;
@@ -116,7 +116,7 @@ static void a_request_that_waits_for_the_name_goes_on_when_it_resolves(void **st
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
-static void connections_leave_an_address_that_is_gone(void **state)
+static void resolver_removed_address_closes_connections(void **state)
 {
     struct told told;
     (void)state;
@@ -139,7 +139,7 @@ static void connections_leave_an_address_that_is_gone(void **state)
     assert_int_equal(info().idle, 1);
 }
 
-static void they_stay_as_long_as_it_is_one_of_them(void **state)
+static void resolver_remaining_address_keeps_connections(void **state)
 {
     struct told told;
     (void)state;
@@ -153,12 +153,12 @@ static void they_stay_as_long_as_it_is_one_of_them(void **state)
     assert_int_equal(info().idle, 1);
     resolve_to("127.0.0.2", "127.0.0.1");
     look_up_again();
-    resolve_to(NULL, NULL); /* the name server is gone: what is known is the best */
+    resolve_to(NULL, NULL); /* the name server is gone: the known addresses stay in use */
     look_up_again();
     assert_int_equal(info().idle, 1);
 }
 
-/* Nothing is accepted there any more: connecting takes until its timeout. */
+/* Fills the listen queue: connecting takes until the timeout. */
 static void fill_queue(unsigned i, int fds[4])
 {
     struct sockaddr_in at;
@@ -171,7 +171,7 @@ static void fill_queue(unsigned i, int fds[4])
     }
 }
 
-static void an_address_that_fails_is_passed_over(void **state)
+static void resolver_failed_address_is_skipped(void **state)
 {
     struct told told;
     int full[4];
@@ -194,7 +194,7 @@ static void an_address_that_fails_is_passed_over(void **state)
     }
 }
 
-static void a_server_fails_when_all_of_them_do(void **state)
+static void resolver_server_fails_when_all_addresses_fail(void **state)
 {
     struct told told;
     (void)state;
@@ -213,7 +213,7 @@ static void a_server_fails_when_all_of_them_do(void **state)
     assert_int_equal(info().failures, 2);
 }
 
-static void a_check_needs_one_of_them(void **state)
+static void resolver_check_passes_with_one_good_address(void **state)
 {
     (void)state;
     settings.check = MK_STR("connect");
@@ -233,14 +233,14 @@ static void a_check_needs_one_of_them(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_worker_that_ends_begins_no_lookup, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_request_that_waits_for_the_name_goes_on_when_it_resolves, start,
+        cmocka_unit_test_setup_teardown(resolver_stopping_worker_starts_no_lookup, start, harness_stop),
+        cmocka_unit_test_setup_teardown(resolver_waiting_request_continues_when_name_resolves, start,
                                         harness_stop),
-        cmocka_unit_test_setup_teardown(connections_leave_an_address_that_is_gone, start, harness_stop),
-        cmocka_unit_test_setup_teardown(they_stay_as_long_as_it_is_one_of_them, start, harness_stop),
-        cmocka_unit_test_setup_teardown(an_address_that_fails_is_passed_over, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_server_fails_when_all_of_them_do, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_check_needs_one_of_them, start, harness_stop),
+        cmocka_unit_test_setup_teardown(resolver_removed_address_closes_connections, start, harness_stop),
+        cmocka_unit_test_setup_teardown(resolver_remaining_address_keeps_connections, start, harness_stop),
+        cmocka_unit_test_setup_teardown(resolver_failed_address_is_skipped, start, harness_stop),
+        cmocka_unit_test_setup_teardown(resolver_server_fails_when_all_addresses_fail, start, harness_stop),
+        cmocka_unit_test_setup_teardown(resolver_check_passes_with_one_good_address, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 
 #include "unit/test.h"
 
-static const uint64_t NOW = UINT64_C(1000000000000000); /* a second at a time would be too slow */
+static const uint64_t NOW = UINT64_C(1000000000000000); /* stepping there by seconds would be too slow */
 
 static unsigned take_all(struct mk_retry_budget *r, uint64_t now_ms, unsigned percent)
 {
@@ -19,7 +19,7 @@ static void count(struct mk_retry_budget *r, uint64_t now_ms, unsigned n)
         mk_retry_budget_count_request(r, now_ms);
 }
 
-static void a_few_are_free_each_second(void **state)
+static void retry_budget_allows_minimum_each_second(void **state)
 {
     struct mk_retry_budget r = {0};
     (void)state;
@@ -29,7 +29,7 @@ static void a_few_are_free_each_second(void **state)
     assert_int_equal(take_all(&r, NOW + 100000, 20), 3);
 }
 
-static void more_are_a_part_of_the_requests(void **state)
+static void retry_budget_is_percentage_of_requests(void **state)
 {
     struct mk_retry_budget r = {0};
     (void)state;
@@ -41,7 +41,7 @@ static void more_are_a_part_of_the_requests(void **state)
     assert_int_equal(take_all(&r, NOW + 1000, 100), 1100 - 220);
 }
 
-static void what_is_long_ago_does_not_count(void **state)
+static void retry_budget_forgets_old_requests(void **state)
 {
     struct mk_retry_budget r = {0};
     (void)state;
@@ -50,12 +50,12 @@ static void what_is_long_ago_does_not_count(void **state)
     struct mk_retry_budget later = {0};
     count(&later, NOW, 1000);
     assert_int_equal(take_all(&later, NOW + 10000, 20), 3);
-    /* Those that were tried again are forgotten as well. */
+    /* Old retries are forgotten, too. */
     count(&r, NOW + 19000, 1000);
     assert_int_equal(take_all(&r, NOW + 19000, 20), 200);
 }
 
-static void a_clock_that_goes_back_does_no_harm(void **state)
+static void retry_budget_tolerates_clock_going_back(void **state)
 {
     struct mk_retry_budget r = {0};
     (void)state;
@@ -64,7 +64,7 @@ static void a_clock_that_goes_back_does_no_harm(void **state)
     assert_int_equal(take_all(&r, NOW - 5000, 10), 20);
 }
 
-static void retries_can_be_off(void **state)
+static void retry_budget_zero_disables_retries(void **state)
 {
     struct mk_retry_budget r = {0};
     (void)state;
@@ -75,11 +75,11 @@ static void retries_can_be_off(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_few_are_free_each_second),
-        cmocka_unit_test(more_are_a_part_of_the_requests),
-        cmocka_unit_test(what_is_long_ago_does_not_count),
-        cmocka_unit_test(a_clock_that_goes_back_does_no_harm),
-        cmocka_unit_test(retries_can_be_off),
+        cmocka_unit_test(retry_budget_allows_minimum_each_second),
+        cmocka_unit_test(retry_budget_is_percentage_of_requests),
+        cmocka_unit_test(retry_budget_forgets_old_requests),
+        cmocka_unit_test(retry_budget_tolerates_clock_going_back),
+        cmocka_unit_test(retry_budget_zero_disables_retries),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this process lacks is no fault of the servers, and no other worker hears of it. */
+/* A resource shortage of this process does not count as a server failure, and no other worker is notified. */
 #include <sys/resource.h>
 
 #include "unit/upstream/set.h"
@@ -7,7 +7,7 @@
 
 static struct rlimit before;
 
-/* No descriptor is left from now on. */
+/* Uses up all file descriptors. */
 static void use_up(void)
 {
     struct rlimit none = {.rlim_max = before.rlim_max};
@@ -35,7 +35,7 @@ static int stop(void **state)
     return harness_stop(state);
 }
 
-static void exchanges_fail_and_servers_stay_up(void **state)
+static void shortage_fails_requests_and_keeps_servers_up(void **state)
 {
     struct told told;
     (void)state;
@@ -54,7 +54,7 @@ static void exchanges_fail_and_servers_stay_up(void **state)
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
-static void a_check_judges_no_server(void **state)
+static void shortage_skips_health_check(void **state)
 {
     (void)state;
     upstream.n = upstreams.n_servers = 1;
@@ -72,14 +72,14 @@ static void a_check_judges_no_server(void **state)
     assert_int_equal(info_of(0).checks_failed, 0);
 }
 
-/* Else it would serve without one of its servers. */
-static void a_worker_without_memory_for_a_server_does_not_start(void **state)
+/* Otherwise the worker would serve without one of its servers. */
+static void shortage_of_memory_stops_pool_start(void **state)
 {
     (void)state;
     servers[0].host = MK_STR("back.example");
     worker.lacks_memory = true;
     assert_int_equal(mk_pool_start(&pool, &worker, &upstreams), -ENOMEM);
-    assert_int_equal(upstreams.limit.memory->rows[0].is_taken, 0); /* its row is free */
+    assert_int_equal(upstreams.limit.memory->rows[0].is_taken, 0); /* its row is free again */
     worker.lacks_memory = false;
     begin_pool();
 }
@@ -87,9 +87,9 @@ static void a_worker_without_memory_for_a_server_does_not_start(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(exchanges_fail_and_servers_stay_up, start, stop),
-        cmocka_unit_test_setup_teardown(a_check_judges_no_server, start, stop),
-        cmocka_unit_test_setup_teardown(a_worker_without_memory_for_a_server_does_not_start, start, stop),
+        cmocka_unit_test_setup_teardown(shortage_fails_requests_and_keeps_servers_up, start, stop),
+        cmocka_unit_test_setup_teardown(shortage_skips_health_check, start, stop),
+        cmocka_unit_test_setup_teardown(shortage_of_memory_stops_pool_start, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

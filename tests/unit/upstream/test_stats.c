@@ -21,7 +21,7 @@ static int stop(void **state)
     return 0;
 }
 
-/* Of a configuration that has this server alone. */
+/* Returns the slot for a configuration with only this server. */
 static unsigned slot_of(const char *upstream, const char *server)
 {
     struct mk_upstream_stats_plan plan = {0};
@@ -32,7 +32,7 @@ static unsigned slot_of(const char *upstream, const char *server)
     return slot;
 }
 
-/* Is the backend of that slot shown, and by that name? */
+/* Is the backend of that slot shown, with this name? */
 static bool is_shown(unsigned slot, const char *server)
 {
     for (uint32_t at = 0; (at = mk_stat_next(stats.registry, stats.table, at));)
@@ -41,7 +41,7 @@ static bool is_shown(unsigned slot, const char *server)
     return false;
 }
 
-static void a_server_keeps_its_slot(void **state)
+static void stats_server_keeps_its_slot(void **state)
 {
     (void)state;
     unsigned a = slot_of("api", "127.0.0.1:1"), b = slot_of("api", "127.0.0.1:2");
@@ -49,11 +49,11 @@ static void a_server_keeps_its_slot(void **state)
     mk_upstream_stats_add_shared(mk_upstream_stats_shared(&stats, a), MK_UPSTREAM_STATS_FAILURES);
     assert_int_equal(slot_of("api", "127.0.0.1:1"), a);
     assert_int_equal(shown_in(&stats, a).failures, 1);
-    /* Where the name of one ends and the other begins matters. */
+    /* Upstream and server names are separate parts of the key. */
     assert_int_not_equal(slot_of("ap", "i127.0.0.1:1"), a);
 }
 
-static void a_hidden_server_is_shown_again(void **state)
+static void stats_hidden_server_is_shown_again(void **state)
 {
     (void)state;
     unsigned a = slot_of("api", "a:1");
@@ -64,7 +64,7 @@ static void a_hidden_server_is_shown_again(void **state)
     assert_true(is_shown(a, "a:1"));
 }
 
-static void a_full_table_takes_hidden_slots(void **state)
+static void stats_full_table_reuses_hidden_slots(void **state)
 {
     char name[32];
     unsigned slot;
@@ -83,7 +83,7 @@ static void a_full_table_takes_hidden_slots(void **state)
     assert_int_equal(stats.memory->idle[100][3], 0);
 }
 
-static void what_is_only_looked_for_is_not_shown(void **state)
+static void stats_planned_slots_are_not_shown(void **state)
 {
     struct mk_upstream_stats_plan plan = {0}, other = {0};
     unsigned old = slot_of("u", "old:1"), a, b, again;
@@ -102,7 +102,7 @@ static void what_is_only_looked_for_is_not_shown(void **state)
     assert_int_equal(again, b);
 }
 
-static void one_that_never_serves_leaves_what_was_shown(void **state)
+static void stats_restore_undoes_configuration_that_never_served(void **state)
 {
     struct mk_upstream_stats_snapshot first = {0}, second = {0};
     (void)state;
@@ -112,7 +112,7 @@ static void one_that_never_serves_leaves_what_was_shown(void **state)
     mk_upstream_stats_save(&stats, &second);
     unsigned new = slot_of("u", "new:1");
     mk_upstream_stats_hide_slot(&stats, old);
-    mk_upstream_stats_restore(&stats, &first); /* it served, and goes when another one does */
+    mk_upstream_stats_restore(&stats, &first); /* its worker served, and exits when its successor serves */
     assert_false(is_shown(old, "old:1"));
     mk_upstream_stats_set_server(&stats, old, true, 9, 4);
     mk_upstream_stats_restore(&stats, &second);
@@ -124,7 +124,7 @@ static void one_that_never_serves_leaves_what_was_shown(void **state)
     assert_false(is_shown(new, "new:1"));
 }
 
-static void a_row_is_cleared_of_all_backends(void **state)
+static void stats_clear_worker_resets_its_counts(void **state)
 {
     (void)state;
     unsigned a = slot_of("u", "a:1"), b = slot_of("u", "b:1");
@@ -137,12 +137,12 @@ static void a_row_is_cleared_of_all_backends(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_server_keeps_its_slot, start, stop),
-        cmocka_unit_test_setup_teardown(a_hidden_server_is_shown_again, start, stop),
-        cmocka_unit_test_setup_teardown(a_full_table_takes_hidden_slots, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_only_looked_for_is_not_shown, start, stop),
-        cmocka_unit_test_setup_teardown(one_that_never_serves_leaves_what_was_shown, start, stop),
-        cmocka_unit_test_setup_teardown(a_row_is_cleared_of_all_backends, start, stop),
+        cmocka_unit_test_setup_teardown(stats_server_keeps_its_slot, start, stop),
+        cmocka_unit_test_setup_teardown(stats_hidden_server_is_shown_again, start, stop),
+        cmocka_unit_test_setup_teardown(stats_full_table_reuses_hidden_slots, start, stop),
+        cmocka_unit_test_setup_teardown(stats_planned_slots_are_not_shown, start, stop),
+        cmocka_unit_test_setup_teardown(stats_restore_undoes_configuration_that_never_served, start, stop),
+        cmocka_unit_test_setup_teardown(stats_clear_worker_resets_its_counts, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests that wait for a connection, and may not use every server, in this worker and in another one. */
+/* Requests that wait for a connection and may not use every server, in this worker and in another one. */
 #include <errno.h>
 
 #include "unit/upstream/set.h"
 #include "upstream/failure.h"
 
 static struct told told[4];
-static struct mk_upstream_conn *busy[2]; /* one for each server */
+static struct mk_upstream_conn *busy[2]; /* one connection to each server */
 
 static int start(void **state)
 {
@@ -36,7 +36,7 @@ static void give_all(struct mk_upstream_conn *a, struct mk_upstream_conn *b, str
     mk_upstream_conn_release(c, MK_UPSTREAM_CONN_CLOSE);
 }
 
-static void one_that_cannot_go_on_lets_others_pass(void **state)
+static void wait_queue_blocked_request_lets_others_pass(void **state)
 {
     (void)state;
     struct mk_upstream_conn *picky = take_without_the_first(&told[2]), *next = take(&told[3]);
@@ -51,7 +51,7 @@ static void one_that_cannot_go_on_lets_others_pass(void **state)
     give_all(picky, next, NULL);
 }
 
-static void one_that_comes_later_does_not_wait_behind_it(void **state)
+static void wait_queue_later_request_overtakes_blocked_one(void **state)
 {
     (void)state;
     struct mk_upstream_conn *picky = take_without_the_first(&told[2]);
@@ -62,7 +62,7 @@ static void one_that_comes_later_does_not_wait_behind_it(void **state)
     give_all(picky, next, busy[1]);
 }
 
-static void one_that_can_is_served_before_those_behind_it(void **state)
+static void wait_queue_eligible_request_keeps_its_place(void **state)
 {
     (void)state;
     struct mk_upstream_conn *picky = take_without_the_first(&told[2]), *next = take(&told[3]);
@@ -73,8 +73,8 @@ static void one_that_can_is_served_before_those_behind_it(void **state)
     give_all(picky, next, busy[0]);
 }
 
-/* However many come behind it meanwhile. */
-static void one_that_waits_in_vain_is_told_in_time(void **state)
+/* However many requests queue up after it. */
+static void wait_queue_times_out_despite_new_waiters(void **state)
 {
     enum { MOST = 99 };
     struct told more[MOST];
@@ -94,9 +94,9 @@ static void one_that_waits_in_vain_is_told_in_time(void **state)
     give_all(first, busy[0], busy[1]);
 }
 
-/* A reload gives the server more connections: a worker that ends, and has requests waiting, would hold up
- * those of the new ones. */
-static void one_that_waits_has_the_budget_that_is_shown(void **state)
+/* A reload raises the connection limit: waiting requests of an exiting worker would otherwise block those of
+ * the new workers. */
+static void wait_queue_uses_published_connection_limit(void **state)
 {
     (void)state;
     struct mk_upstream_conn *next = take(&told[2]);
@@ -116,7 +116,7 @@ static void one_that_waits_has_the_budget_that_is_shown(void **state)
 
 enum { OTHER = 9 };
 
-/* The request of the other worker that may use this server waits since then. */
+/* Publishes a request of the other worker that may use this server and has waited since this time. */
 static void show_other(unsigned server, uint64_t since_ms)
 {
     upstreams.limit.memory->n_rows = OTHER + 1;
@@ -124,7 +124,7 @@ static void show_other(unsigned server, uint64_t since_ms)
         since_ms;
 }
 
-static void one_of_another_worker_lets_pass_whom_it_does_not_concern(void **state)
+static void wait_queue_waiter_of_other_worker_blocks_only_its_server(void **state)
 {
     (void)state;
     show_other(1, mk_clock_ms() - 1000);
@@ -140,7 +140,7 @@ static void one_of_another_worker_lets_pass_whom_it_does_not_concern(void **stat
     give_all(last, NULL, NULL);
 }
 
-static void those_that_wait_pass_one_of_another_worker(void **state)
+static void wait_queue_skips_server_reserved_by_other_worker(void **state)
 {
     (void)state;
     struct mk_upstream_conn *next = take(&told[2]);
@@ -154,8 +154,8 @@ static void those_that_wait_pass_one_of_another_worker(void **state)
     give_all(next, NULL, NULL);
 }
 
-/* A worker that is blocked ends no waiting. */
-static void one_that_waits_beyond_its_time_is_not_waited_for(void **state)
+/* A blocked worker does not remove its timed-out requests. */
+static void wait_queue_ignores_overdue_waiter_of_other_worker(void **state)
 {
     (void)state;
     struct mk_upstream_conn *next = take(&told[2]);
@@ -172,7 +172,7 @@ static uint64_t shown_for(unsigned server)
         .since_ms;
 }
 
-static void others_see_only_whom_it_concerns(void **state)
+static void wait_queue_publishes_only_servers_a_request_may_use(void **state)
 {
     (void)state;
     struct mk_upstream_conn *picky = take_without_the_first(&told[2]);
@@ -185,8 +185,8 @@ static void others_see_only_whom_it_concerns(void **state)
     assert_true(!shown_for(0) && !shown_for(1));
 }
 
-/* It has tried the first in vain while it waited for both. */
-static void others_see_what_it_waits_for_no_more(void **state)
+/* The request waited for both servers and has failed on the first. */
+static void wait_queue_unpublishes_failed_server(void **state)
 {
     (void)state;
     struct mk_upstream_conn *next = take(&told[2]);
@@ -199,8 +199,8 @@ static void others_see_what_it_waits_for_no_more(void **state)
     give_all(next, busy[1], NULL);
 }
 
-/* A worker that does not know its address yet. */
-static void one_whose_name_is_not_resolved_holds_up_no_other_worker(void **state)
+/* This worker does not know the address yet. */
+static void wait_queue_unresolved_server_is_not_published(void **state)
 {
     (void)state;
     pool->backends[0].names.n = 0;
@@ -213,8 +213,8 @@ static void one_whose_name_is_not_resolved_holds_up_no_other_worker(void **state
     give_all(next, busy[0], busy[1]);
 }
 
-/* Another worker has given up a connection, and its wake-up has not come yet. */
-static void one_that_comes_later_does_not_pass_it(void **state)
+/* Another worker has closed a connection, but its wake-up has not arrived yet. */
+static void wait_queue_later_request_does_not_take_freed_slot(void **state)
 {
     (void)state;
     struct mk_upstream_conn *picky = take_without_the_first(&told[2]);
@@ -228,8 +228,8 @@ static void one_that_comes_later_does_not_pass_it(void **state)
     give_all(busy[0], busy[1], NULL);
 }
 
-/* It was first, and held up another one. */
-static void one_that_leaves_lets_another_worker_know(void **state)
+/* The request was first in the queue and blocked another one. */
+static void wait_queue_cancelled_waiter_wakes_other_worker(void **state)
 {
     (void)state;
     struct mk_upstream_conn *next = take(&told[2]);
@@ -243,8 +243,8 @@ static void one_that_leaves_lets_another_worker_know(void **state)
     give_all(busy[0], busy[1], NULL);
 }
 
-/* The other one looked when ours had the slot. */
-static void a_slot_whose_connection_fails_is_for_another_worker(void **state)
+/* The other worker looked while this worker held the slot. */
+static void wait_queue_failed_connection_wakes_other_worker(void **state)
 {
     (void)state;
     mk_upstream_conn_release(busy[1], MK_UPSTREAM_CONN_CLOSE);
@@ -258,8 +258,8 @@ static void a_slot_whose_connection_fails_is_for_another_worker(void **state)
     give_all(next, busy[0], NULL);
 }
 
-/* Its worker does not run: ours is served when that is clear, and nothing else tells. */
-static void one_of_a_blocked_worker_is_passed_in_time(void **state)
+/* The other worker does not run: this worker proceeds once that is certain, without a notification. */
+static void wait_queue_waiter_of_blocked_worker_is_passed_in_time(void **state)
 {
     (void)state;
     settings.queue_ms = 500;
@@ -275,8 +275,8 @@ static void one_of_a_blocked_worker_is_passed_in_time(void **state)
     give_all(next, busy[1], NULL);
 }
 
-/* It was down, and none of ours saw how it came back. */
-static void one_that_waits_is_told_that_a_server_is_up_again(void **state)
+/* The server was down, and no request of this worker saw it recover. */
+static void wait_queue_recovered_server_wakes_other_worker(void **state)
 {
     (void)state;
     show_other(1, mk_clock_ms());
@@ -290,27 +290,28 @@ static void one_that_waits_is_told_that_a_server_is_up_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(one_that_cannot_go_on_lets_others_pass, start, harness_stop),
-        cmocka_unit_test_setup_teardown(one_that_comes_later_does_not_wait_behind_it, start, harness_stop),
-        cmocka_unit_test_setup_teardown(one_that_can_is_served_before_those_behind_it, start, harness_stop),
-        cmocka_unit_test_setup_teardown(one_that_waits_in_vain_is_told_in_time, start, harness_stop),
-        cmocka_unit_test_setup_teardown(one_that_waits_has_the_budget_that_is_shown, start, harness_stop),
-        cmocka_unit_test_setup_teardown(one_of_another_worker_lets_pass_whom_it_does_not_concern, start,
+        cmocka_unit_test_setup_teardown(wait_queue_blocked_request_lets_others_pass, start, harness_stop),
+        cmocka_unit_test_setup_teardown(wait_queue_later_request_overtakes_blocked_one, start, harness_stop),
+        cmocka_unit_test_setup_teardown(wait_queue_eligible_request_keeps_its_place, start, harness_stop),
+        cmocka_unit_test_setup_teardown(wait_queue_times_out_despite_new_waiters, start, harness_stop),
+        cmocka_unit_test_setup_teardown(wait_queue_uses_published_connection_limit, start, harness_stop),
+        cmocka_unit_test_setup_teardown(wait_queue_waiter_of_other_worker_blocks_only_its_server, start,
                                         harness_stop),
-        cmocka_unit_test_setup_teardown(those_that_wait_pass_one_of_another_worker, start, harness_stop),
-        cmocka_unit_test_setup_teardown(one_that_waits_beyond_its_time_is_not_waited_for, start,
+        cmocka_unit_test_setup_teardown(wait_queue_skips_server_reserved_by_other_worker, start,
                                         harness_stop),
-        cmocka_unit_test_setup_teardown(others_see_only_whom_it_concerns, start, harness_stop),
-        cmocka_unit_test_setup_teardown(others_see_what_it_waits_for_no_more, start, harness_stop),
-        cmocka_unit_test_setup_teardown(one_whose_name_is_not_resolved_holds_up_no_other_worker, start,
+        cmocka_unit_test_setup_teardown(wait_queue_ignores_overdue_waiter_of_other_worker, start,
                                         harness_stop),
-        cmocka_unit_test_setup_teardown(one_that_comes_later_does_not_pass_it, start, harness_stop),
-        cmocka_unit_test_setup_teardown(one_that_leaves_lets_another_worker_know, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_slot_whose_connection_fails_is_for_another_worker, start,
+        cmocka_unit_test_setup_teardown(wait_queue_publishes_only_servers_a_request_may_use, start,
                                         harness_stop),
-        cmocka_unit_test_setup_teardown(one_of_a_blocked_worker_is_passed_in_time, start, harness_stop),
-        cmocka_unit_test_setup_teardown(one_that_waits_is_told_that_a_server_is_up_again, start,
+        cmocka_unit_test_setup_teardown(wait_queue_unpublishes_failed_server, start, harness_stop),
+        cmocka_unit_test_setup_teardown(wait_queue_unresolved_server_is_not_published, start, harness_stop),
+        cmocka_unit_test_setup_teardown(wait_queue_later_request_does_not_take_freed_slot, start,
                                         harness_stop),
+        cmocka_unit_test_setup_teardown(wait_queue_cancelled_waiter_wakes_other_worker, start, harness_stop),
+        cmocka_unit_test_setup_teardown(wait_queue_failed_connection_wakes_other_worker, start, harness_stop),
+        cmocka_unit_test_setup_teardown(wait_queue_waiter_of_blocked_worker_is_passed_in_time, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(wait_queue_recovered_server_wakes_other_worker, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

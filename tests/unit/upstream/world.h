@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A worker for src/upstream: its loop is a real one, its clock can be moved, messages to other workers are
- * counted, and work in threads is done when the test says so, if it wants any. */
+/* A fake worker for src/upstream: its loop is real, its clock can be moved, messages to other workers are
+ * counted, and offloaded work runs when the test calls for it. */
 #ifndef UNIT_UPSTREAM_WORLD_H
 #define UNIT_UPSTREAM_WORLD_H
 
@@ -23,11 +23,11 @@ struct mk_worker {
     int last_to;
     uint32_t last_message;
     unsigned n_logged;
-    enum mk_log_level level; /* of the last line */
+    enum mk_log_level level; /* of the last log line */
     char logged[500];
     bool has_threads;
-    bool lacks_memory;                           /* for threads */
-    void (*work)(void *ctx), (*done)(void *ctx); /* one at a time */
+    bool lacks_memory;                           /* offloading fails */
+    void (*work)(void *ctx), (*done)(void *ctx); /* one job at a time */
     void *work_ctx;
 };
 
@@ -102,7 +102,7 @@ int mk_thread_pool_submit(struct mk_thread_pool *t, void (*work)(void *ctx), voi
     return 0;
 }
 
-/* A thread does the work, and hands it over. */
+/* Runs the offloaded work and its completion callback. */
 static inline void end_work(struct mk_worker *w)
 {
     void (*done)(void *ctx) = w->done;
@@ -148,7 +148,7 @@ void *mk_config_shared(struct mk_config *c, const char *name, size_t size)
     return new_shared(size);
 }
 
-/* One at a time. */
+/* One configuration at a time. */
 static struct mk_stat_registry *registry;
 
 struct mk_stat_registry *mk_config_statistics(struct mk_config *c)
@@ -164,7 +164,7 @@ uint64_t *mk_worker_cells(const struct mk_worker *w, uint32_t series)
     return mk_stat_cells(registry, series, w->index + 1);
 }
 
-/* What is shown of a backend, of all workers together. */
+/* Published statistics of a backend, summed over all workers. */
 struct shown {
     uint64_t open, idle, waiting, requests, failures, checks, checks_failed, state, latency_us;
 };
@@ -198,7 +198,7 @@ int mk_config_hash_key(struct mk_config *c, const char *purpose, struct mk_hash_
     return 0;
 }
 
-/* Was the row woken since the last call? */
+/* Has the row been woken since the last call? */
 static inline bool was_woken(const struct mk_conn_limit *l, unsigned row)
 {
     uint64_t woken[MK_CONN_LIMIT_WORDS];
