@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many wrong passwords an address may send. */
+/* Limits on wrong passwords from one address. */
 #include "unit/test.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ static void charge(const struct auth_attempt_key *c, int n)
         assert_int_equal(auth_attempts_charge(&shared, c, NOW), 0);
 }
 
-static void as_many_as_the_limit_are_free(void **state)
+static void attempts_within_limit_are_not_blocked(void **state)
 {
     struct auth_attempt_key c = of("192.0.2.7");
     (void)state;
@@ -44,7 +44,7 @@ static void as_many_as_the_limit_are_free(void **state)
     assert_int_equal(auth_attempts_charge(&shared, &c, NOW + 20), SPAN - 20);
 }
 
-static void the_span_begins_with_the_first_attempt(void **state)
+static void attempts_span_begins_with_first_attempt(void **state)
 {
     struct auth_attempt_key c = of("192.0.2.7");
     (void)state;
@@ -54,10 +54,10 @@ static void the_span_begins_with_the_first_attempt(void **state)
     assert_int_equal(auth_attempts_blocked_s(&shared, &c, NOW + SPAN - 1), 1);
     assert_int_equal(auth_attempts_blocked_s(&shared, &c, NOW + SPAN), 0);
     assert_int_equal(auth_attempts_charge(&shared, &c, NOW + SPAN), 0);
-    assert_int_equal(auth_attempts_blocked_s(&shared, &c, NOW + SPAN), 0); /* one again */
+    assert_int_equal(auth_attempts_blocked_s(&shared, &c, NOW + SPAN), 0); /* the count restarts at one */
 }
 
-static void a_clock_that_was_set_back_blocks_nobody(void **state)
+static void attempts_clock_set_back_blocks_no_client(void **state)
 {
     struct auth_attempt_key c = of("192.0.2.7");
     (void)state;
@@ -65,7 +65,7 @@ static void a_clock_that_was_set_back_blocks_nobody(void **state)
     assert_int_equal(auth_attempts_blocked_s(&shared, &c, NOW - 2 * AUTH_SPAN_MAX_S), 0);
 }
 
-static void right_passwords_are_given_back(void **state)
+static void attempts_correct_password_is_refunded(void **state)
 {
     struct auth_attempt_key c = of("192.0.2.7"), other = of("192.0.2.8");
     (void)state;
@@ -76,14 +76,14 @@ static void right_passwords_are_given_back(void **state)
     assert_int_equal(auth_attempts_blocked_s(&shared, &c, NOW), SPAN);
     for (int i = 0; i < 2 * LIMIT; i++)
         auth_attempts_refund(&shared, &c, NOW);
-    auth_attempts_refund(&shared, &other, NOW); /* of whom nothing is known */
+    auth_attempts_refund(&shared, &other, NOW); /* an unknown client */
     charge(&c, LIMIT);
     assert_int_equal(auth_attempts_blocked_s(&shared, &c, NOW), SPAN);
     charge(&other, LIMIT);
     assert_int_equal(auth_attempts_blocked_s(&shared, &other, NOW), SPAN);
 }
 
-static void no_limit_blocks_nobody(void **state)
+static void attempts_without_limit_are_never_blocked(void **state)
 {
     struct auth_attempt_key c = of("192.0.2.7");
     (void)state;
@@ -96,8 +96,8 @@ static void no_limit_blocks_nobody(void **state)
             assert_int_equal(atomic_load(&shared.attempts[i].way[k]), 0);
 }
 
-/* A subscriber has a whole network of IPv6; another rule has a count of its own. */
-static void clients_and_rules_are_told_apart(void **state)
+/* An IPv6 subscriber has a whole network, which counts as one client; each rule has its own counts. */
+static void attempts_keys_differ_by_client_and_rule(void **state)
 {
     struct mk_addr a, unix_peer = {.is_unix = 1};
     (void)state;
@@ -113,10 +113,11 @@ static void clients_and_rules_are_told_apart(void **state)
     assert_int_equal(auth_attempts_key(&shared, &a, LIMIT, SPAN).span_s, SPAN);
     uint64_t before = of("192.0.2.7").hash;
     shared.secret[0] = 1;
-    assert_int_not_equal(of("192.0.2.7").hash, before); /* clients cannot choose their bucket */
+    /* the hash is keyed: clients cannot choose their bucket */
+    assert_int_not_equal(of("192.0.2.7").hash, before);
 }
 
-/* ---- A bucket that is full ---- */
+/* ---- Full bucket ---- */
 
 static struct auth_attempt_key in_bucket(uint64_t client)
 {
@@ -130,7 +131,7 @@ static bool is_counted(uint64_t client, int64_t now)
     return auth_attempts_blocked_s(&shared, &c, now) > 0;
 }
 
-static void the_client_with_the_fewest_attempts_gives_way(void **state)
+static void attempts_full_bucket_evicts_fewest_attempts(void **state)
 {
     struct auth_attempt_key ninth = in_bucket(9);
     (void)state;
@@ -146,7 +147,7 @@ static void the_client_with_the_fewest_attempts_gives_way(void **state)
     assert_true(is_counted(9, NOW));
 }
 
-static void of_equal_ones_the_first_to_end_gives_way(void **state)
+static void attempts_full_bucket_evicts_first_to_expire(void **state)
 {
     struct auth_attempt_key ninth = in_bucket(9);
     (void)state;
@@ -160,7 +161,7 @@ static void of_equal_ones_the_first_to_end_gives_way(void **state)
         assert_int_equal(is_counted(i, NOW), i != 6);
 }
 
-static void a_client_whose_time_is_over_gives_way_first(void **state)
+static void attempts_full_bucket_evicts_expired_first(void **state)
 {
     struct auth_attempt_key ninth = in_bucket(9);
     (void)state;
@@ -178,14 +179,11 @@ static void a_client_whose_time_is_over_gives_way_first(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(as_many_as_the_limit_are_free),
-                                       TEST(the_span_begins_with_the_first_attempt),
-                                       TEST(a_clock_that_was_set_back_blocks_nobody),
-                                       TEST(right_passwords_are_given_back),
-                                       TEST(no_limit_blocks_nobody),
-                                       TEST(clients_and_rules_are_told_apart),
-                                       TEST(the_client_with_the_fewest_attempts_gives_way),
-                                       TEST(of_equal_ones_the_first_to_end_gives_way),
-                                       TEST(a_client_whose_time_is_over_gives_way_first)};
+    const struct CMUnitTest tests[] = {
+        TEST(attempts_within_limit_are_not_blocked),       TEST(attempts_span_begins_with_first_attempt),
+        TEST(attempts_clock_set_back_blocks_no_client),    TEST(attempts_correct_password_is_refunded),
+        TEST(attempts_without_limit_are_never_blocked),    TEST(attempts_keys_differ_by_client_and_rule),
+        TEST(attempts_full_bucket_evicts_fewest_attempts), TEST(attempts_full_bucket_evicts_first_to_expire),
+        TEST(attempts_full_bucket_evicts_expired_first)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Passwords that were right lately. */
+/* The cache of verified passwords. */
 #include "unit/test.h"
 
 #include "cache.h"
@@ -22,7 +22,7 @@ static int end(void **state)
     return 0;
 }
 
-/* They share a set. */
+/* All of these MACs map to the same set. */
 static const uint8_t *mac(uint8_t number)
 {
     static uint8_t macs[256][AUTH_MAC_LEN];
@@ -35,10 +35,10 @@ static bool has(uint8_t number, uint64_t now)
     return auth_cache_has(cache, mac(number), now, SPAN);
 }
 
-static void a_password_is_remembered_for_its_time(void **state)
+static void auth_cache_entry_expires(void **state)
 {
     (void)state;
-    assert_false(has(0, 5000)); /* an empty place is none of a hash of zeroes */
+    assert_false(has(0, 5000)); /* an empty slot does not match a MAC of zeros */
     auth_cache_add(cache, mac(1), 5000);
     assert_true(has(1, 5000));
     assert_true(has(1, 5999));
@@ -46,7 +46,7 @@ static void a_password_is_remembered_for_its_time(void **state)
     assert_false(has(2, 5000));
 }
 
-static void the_same_password_renews_its_place(void **state)
+static void auth_cache_same_password_renews_entry(void **state)
 {
     (void)state;
     for (uint8_t i = 1; i <= WAYS; i++)
@@ -57,7 +57,7 @@ static void the_same_password_renews_its_place(void **state)
         assert_true(has(i, 5500));
 }
 
-static void the_oldest_gives_way(void **state)
+static void auth_cache_full_set_evicts_oldest(void **state)
 {
     (void)state;
     for (uint8_t i = 1; i <= WAYS; i++)
@@ -68,7 +68,7 @@ static void the_oldest_gives_way(void **state)
     assert_true(has(9, 5001));
 }
 
-static void other_sets_keep_theirs(void **state)
+static void auth_cache_sets_are_independent(void **state)
 {
     uint8_t other[AUTH_MAC_LEN] = {7};
     (void)state;
@@ -82,8 +82,8 @@ static void other_sets_keep_theirs(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(a_password_is_remembered_for_its_time),
-                                       TEST(the_same_password_renews_its_place), TEST(the_oldest_gives_way),
-                                       TEST(other_sets_keep_theirs)};
+    const struct CMUnitTest tests[] = {
+        TEST(auth_cache_entry_expires), TEST(auth_cache_same_password_renews_entry),
+        TEST(auth_cache_full_set_evicts_oldest), TEST(auth_cache_sets_are_independent)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What clients send in Authorization: Basic (RFC 7617) and Digest (RFC 7616). */
+/* Parsing of Authorization: Basic (RFC 7617) and Digest (RFC 7616). */
 #include "unit/test.h"
 
 #include <monkey/text.h>
@@ -8,7 +8,7 @@
 
 #include "credentials.h"
 
-static void scheme_and_rest_are_parted_by_blanks(void **state)
+static void credentials_scheme_ends_at_space(void **state)
 {
     mk_str rest;
     (void)state;
@@ -32,12 +32,13 @@ static bool read_basic(mk_str plain, char room[AUTH_BASIC_BUF_SIZE], struct auth
     return auth_basic_parse(mk_buf_str(&b), room, out);
 }
 
-static void name_ends_at_the_first_colon(void **state)
+static void credentials_basic_user_ends_at_first_colon(void **state)
 {
     char room[AUTH_BASIC_BUF_SIZE];
     struct auth_basic basic;
     (void)state;
-    assert_true(auth_basic_parse(MK_STR("QWxhZGRpbjpvcGVuIHNlc2FtZQ=="), room, &basic)); /* of the RFC */
+    /* example of the RFC */
+    assert_true(auth_basic_parse(MK_STR("QWxhZGRpbjpvcGVuIHNlc2FtZQ=="), room, &basic));
     assert_str(basic.user, "Aladdin");
     assert_str(basic.password, "open sesame");
     assert_int_equal(basic.password.p[basic.password.len], 0);
@@ -49,7 +50,7 @@ static void name_ends_at_the_first_colon(void **state)
     assert_int_equal(basic.password.len, 0);
 }
 
-static void other_texts_are_no_basic_credentials(void **state)
+static void credentials_basic_rejects_malformed(void **state)
 {
     char room[AUTH_BASIC_BUF_SIZE];
     struct auth_basic basic;
@@ -63,7 +64,7 @@ static void other_texts_are_no_basic_credentials(void **state)
     assert_true(read_basic(MK_STR("a\xc3\xa4:\xc3\xa4 ~"), room, &basic));
 }
 
-static void password_may_be_as_long_as_crypt_takes(void **state)
+static void credentials_basic_password_has_crypt_length_limit(void **state)
 {
     char room[AUTH_BASIC_BUF_SIZE], text[AUTH_BASIC_BUF_SIZE + 8];
     struct auth_basic basic;
@@ -80,7 +81,7 @@ static void password_may_be_as_long_as_crypt_takes(void **state)
 
 /* ---- Hexadecimal ---- */
 
-static void exactly_so_many_bytes_are_read(void **state)
+static void credentials_hex_needs_exact_length(void **state)
 {
     uint8_t out[4] = {9, 9, 9, 9};
     (void)state;
@@ -110,7 +111,7 @@ static bool read_digest(const char *text)
     "realm=\"r\", nonce=\"n\", uri=\"/a?b=c,d\", response=\"00\", algorithm=MD5, cnonce=\"c\", qop=auth, "   \
     "nc=00000001"
 
-static void parameters_are_found_by_their_names(void **state)
+static void credentials_digest_parameters_are_found_by_name(void **state)
 {
     (void)state;
     assert_true(read_digest("username=\"Mufasa\", " REST));
@@ -129,7 +130,7 @@ static void parameters_are_found_by_their_names(void **state)
     assert_str(digest.at[AUTH_USERHASH], "true");
 }
 
-static void all_that_are_needed_must_be_there_once(void **state)
+static void credentials_digest_requires_each_parameter_once(void **state)
 {
     static const char *const needed[] = {"username=\"u\"", "realm=\"r\"",  "nonce=\"n\"", "uri=\"/\"",
                                          "response=\"0\"", "cnonce=\"c\"", "qop=auth",    "nc=00000001"};
@@ -147,7 +148,7 @@ static void all_that_are_needed_must_be_there_once(void **state)
     }
 }
 
-static void quoted_texts_are_unquoted(void **state)
+static void credentials_digest_unquotes_strings(void **state)
 {
     static const char *const wrong[] = {
         "username=\"open, ",    "username=\"a\\\", ", "username=\"a\"b\", ", "username=\", ",
@@ -172,7 +173,7 @@ static void quoted_texts_are_unquoted(void **state)
 }
 
 /* RFC 5987, section 3.2 */
-static void extended_names_are_decoded(void **state)
+static void credentials_digest_decodes_extended_user_name(void **state)
 {
     static const char *const wrong[] = {"username*=UTF-8''a, username=\"a\", ",
                                         "username*=\"UTF-8''a\", ",
@@ -196,14 +197,14 @@ static void extended_names_are_decoded(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(scheme_and_rest_are_parted_by_blanks),
-                                       cmocka_unit_test(name_ends_at_the_first_colon),
-                                       cmocka_unit_test(other_texts_are_no_basic_credentials),
-                                       cmocka_unit_test(password_may_be_as_long_as_crypt_takes),
-                                       cmocka_unit_test(exactly_so_many_bytes_are_read),
-                                       cmocka_unit_test(parameters_are_found_by_their_names),
-                                       cmocka_unit_test(all_that_are_needed_must_be_there_once),
-                                       cmocka_unit_test(quoted_texts_are_unquoted),
-                                       cmocka_unit_test(extended_names_are_decoded)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(credentials_scheme_ends_at_space),
+                                       cmocka_unit_test(credentials_basic_user_ends_at_first_colon),
+                                       cmocka_unit_test(credentials_basic_rejects_malformed),
+                                       cmocka_unit_test(credentials_basic_password_has_crypt_length_limit),
+                                       cmocka_unit_test(credentials_hex_needs_exact_length),
+                                       cmocka_unit_test(credentials_digest_parameters_are_found_by_name),
+                                       cmocka_unit_test(credentials_digest_requires_each_parameter_once),
+                                       cmocka_unit_test(credentials_digest_unquotes_strings),
+                                       cmocka_unit_test(credentials_digest_decodes_extended_user_name)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

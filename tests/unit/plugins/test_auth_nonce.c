@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nonces of Digest: ours are known again, and each count of one is good once. */
+/* Digest nonces: the server recognizes its own, and accepts each nonce count once. */
 #include "unit/test.h"
 
 #include <string.h>
@@ -17,14 +17,14 @@ static int begin(void **state)
     return 0;
 }
 
-/* ---- Whose it is ---- */
+/* ---- Authenticity ---- */
 
 static bool parse(const char *realm, const char text[AUTH_NONCE_LEN], struct auth_nonce *out)
 {
     return auth_nonce_parse(&shared, mk_str_from_c(realm), mk_str_of(text, AUTH_NONCE_LEN), out);
 }
 
-static void a_nonce_of_this_server_is_known_again(void **state)
+static void nonce_of_this_server_is_accepted(void **state)
 {
     char text[AUTH_NONCE_LEN], other[AUTH_NONCE_LEN];
     struct auth_nonce n;
@@ -40,7 +40,7 @@ static void a_nonce_of_this_server_is_known_again(void **state)
     assert_false(parse("realm", text, &n));
 }
 
-static void a_nonce_that_was_changed_is_not(void **state)
+static void nonce_modified_is_rejected(void **state)
 {
     char text[AUTH_NONCE_LEN];
     struct auth_nonce n;
@@ -57,7 +57,7 @@ static void a_nonce_that_was_changed_is_not(void **state)
     assert_true(parse("realm", text, &n));
 }
 
-/* ---- How often ---- */
+/* ---- Nonce counts ---- */
 
 static bool use(uint64_t id, uint32_t count)
 {
@@ -65,7 +65,7 @@ static bool use(uint64_t id, uint32_t count)
     return auth_nonce_consume(&shared, &n, count, NOW, SPAN);
 }
 
-static void each_count_is_good_once(void **state)
+static void nonce_count_is_accepted_once(void **state)
 {
     (void)state;
     assert_true(use(1, 1));
@@ -81,8 +81,8 @@ static void each_count_is_good_once(void **state)
     assert_false(use(3, 1 << 17));
 }
 
-/* Clients send requests side by side. */
-static void counts_may_come_out_of_order(void **state)
+/* Clients send requests in parallel. */
+static void nonce_counts_may_arrive_out_of_order(void **state)
 {
     (void)state;
     assert_true(use(1, 20));
@@ -90,7 +90,7 @@ static void counts_may_come_out_of_order(void **state)
         assert_true(use(1, count));
     for (uint32_t count = 20; count >= 4; count--)
         assert_false(use(1, count));
-    assert_false(use(1, 3)); /* too far back to tell */
+    assert_false(use(1, 3)); /* older than the replay window */
     assert_true(use(1, 23));
     assert_true(use(1, 22));
     assert_false(use(1, 20));
@@ -99,34 +99,35 @@ static void counts_may_come_out_of_order(void **state)
     assert_false(use(1, 21));
 }
 
-static void a_leap_forgets_no_use(void **state)
+static void nonce_count_jump_keeps_replay_protection(void **state)
 {
     (void)state;
     assert_true(use(1, 1));
-    assert_true(use(1, 17)); /* as far as is remembered */
+    assert_true(use(1, 17)); /* last count within the replay window */
     assert_false(use(1, 1));
     assert_true(use(1, 2));
     assert_true(use(1, 34));
-    assert_false(use(1, 17)); /* farther than that */
+    assert_false(use(1, 17)); /* beyond the replay window */
     assert_true(use(1, 18));
     assert_true(use(1, 100));
     assert_true(use(1, 99));
     assert_false(use(1, 100));
 }
 
-/* ---- How long ---- */
+/* ---- Lifetime ---- */
 
-static void a_nonce_is_good_for_its_span(void **state)
+static void nonce_expires_after_span(void **state)
 {
     const struct auth_nonce n = {.time = NOW, .id = 1};
     (void)state;
     assert_true(auth_nonce_consume(&shared, &n, 1, NOW + SPAN, SPAN));
     assert_false(auth_nonce_consume(&shared, &n, 2, NOW + SPAN + 1, SPAN));
-    assert_true(auth_nonce_consume(&shared, &n, 3, NOW - SLACK, SPAN)); /* of a worker whose clock is ahead */
+    /* issued by a worker whose clock is ahead */
+    assert_true(auth_nonce_consume(&shared, &n, 3, NOW - SLACK, SPAN));
     assert_false(auth_nonce_consume(&shared, &n, 4, NOW - SLACK - 1, SPAN));
 }
 
-/* ---- A bucket that is full ---- */
+/* ---- Full bucket ---- */
 
 static bool use_at(int64_t time, uint64_t id, uint32_t count, int64_t now)
 {
@@ -134,13 +135,13 @@ static bool use_at(int64_t time, uint64_t id, uint32_t count, int64_t now)
     return auth_nonce_consume(&shared, &n, count, now, SPAN);
 }
 
-static void the_oldest_nonce_gives_way_and_is_good_no_more(void **state)
+static void nonce_full_bucket_evicts_and_invalidates_oldest(void **state)
 {
     (void)state;
     for (uint64_t i = 1; i <= AUTH_WAYS; i++)
         assert_true(use_at(i == 3 ? NOW : NOW + 2, i, 1, NOW + 2));
     assert_true(use_at(NOW + 3, 9, 1, NOW + 3));
-    assert_false(use_at(NOW, 3, 1, NOW + 3)); /* it may have been used */
+    assert_false(use_at(NOW, 3, 1, NOW + 3)); /* it may have been used before its eviction */
     assert_false(use_at(NOW, 3, 2, NOW + 3));
     assert_false(use_at(NOW, 10, 1, NOW + 3)); /* so may this one */
     for (uint64_t i = 1; i <= AUTH_WAYS; i++)
@@ -149,7 +150,7 @@ static void the_oldest_nonce_gives_way_and_is_good_no_more(void **state)
     assert_true(use_at(NOW + 3, 9, 2, NOW + 3));
 }
 
-static void younger_ones_find_a_place(void **state)
+static void nonce_full_bucket_accepts_newer_nonces(void **state)
 {
     (void)state;
     for (uint64_t i = 1; i <= 50; i++) {
@@ -158,8 +159,8 @@ static void younger_ones_find_a_place(void **state)
     }
 }
 
-/* The table holds 17 bits of the second: the order stays right where they begin again. */
-static void the_oldest_is_found_where_seconds_wrap(void **state)
+/* The table stores 17 bits of the seconds: the order must survive the wraparound. */
+static void nonce_full_bucket_finds_oldest_across_wraparound(void **state)
 {
     const int64_t wrap = (int64_t)NOW / (1 << 17) * (1 << 17);
     (void)state;
@@ -174,14 +175,14 @@ static void the_oldest_is_found_where_seconds_wrap(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(a_nonce_of_this_server_is_known_again),
-                                       TEST(a_nonce_that_was_changed_is_not),
-                                       TEST(each_count_is_good_once),
-                                       TEST(counts_may_come_out_of_order),
-                                       TEST(a_leap_forgets_no_use),
-                                       TEST(a_nonce_is_good_for_its_span),
-                                       TEST(the_oldest_nonce_gives_way_and_is_good_no_more),
-                                       TEST(younger_ones_find_a_place),
-                                       TEST(the_oldest_is_found_where_seconds_wrap)};
+    const struct CMUnitTest tests[] = {TEST(nonce_of_this_server_is_accepted),
+                                       TEST(nonce_modified_is_rejected),
+                                       TEST(nonce_count_is_accepted_once),
+                                       TEST(nonce_counts_may_arrive_out_of_order),
+                                       TEST(nonce_count_jump_keeps_replay_protection),
+                                       TEST(nonce_expires_after_span),
+                                       TEST(nonce_full_bucket_evicts_and_invalidates_oldest),
+                                       TEST(nonce_full_bucket_accepts_newer_nonces),
+                                       TEST(nonce_full_bucket_finds_oldest_across_wraparound)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

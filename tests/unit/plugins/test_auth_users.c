@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of users: what they say, and which lines are wrong. */
+/* User files: valid entries and error messages for invalid lines. */
 #include "unit/test.h"
 
 #include <fcntl.h>
@@ -12,12 +12,12 @@
 
 #include "users.h"
 
-/* Of "secret" */
+/* Hash of "secret" */
 #define SHA1  "{SHA1}5en6G6MezRroT3XKqkdPOmY/BfQ="
 #define CRYPT "$5$salt$0123456789012345678901234567890123456789012"
 #define HA1   "0123456789abcdef0123456789ABCDEF"
 
-/* ---- In place of the server ---- */
+/* ---- Fake server ---- */
 
 static char said[16 * 1024];
 static void *pieces[16];
@@ -66,7 +66,7 @@ void *mk_config_alloc(struct mk_config *c, size_t size)
     return pieces[n_pieces++] = calloc(1, size);
 }
 
-/* ---- Files ---- */
+/* ---- User files ---- */
 
 static char path[] = "/tmp/monkey-users-XXXXXX";
 
@@ -106,7 +106,7 @@ static void expect_said(const char *line, const char *what)
         fail_msg("`%s` is not in:\n%s", wanted, said);
 }
 
-static void users_are_found_by_name(void **state)
+static void users_basic_entry_is_found_by_name(void **state)
 {
     (void)state;
     const struct auth_users *u = read_text("# a comment\n\nzoe:" CRYPT "\r\n  ann:" CRYPT "  \nbob:" CRYPT);
@@ -122,7 +122,7 @@ static void users_are_found_by_name(void **state)
     assert_null(auth_users_find(read_text(""), MK_STR("ann")));
 }
 
-static void digest_users_are_found_by_realm_and_kind(void **state)
+static void users_digest_entry_is_found_by_realm_and_algorithm(void **state)
 {
     (void)state;
     const struct auth_users *u =
@@ -142,7 +142,7 @@ static void digest_users_are_found_by_realm_and_kind(void **state)
     assert_false(auth_users_has_realm(u, MK_STR("three"), AUTH_MD5));
 }
 
-static void wrong_lines_are_named_and_not_quoted(void **state)
+static void users_invalid_lines_are_reported_without_their_text(void **state)
 {
     (void)state;
     (void)read_text("secret\nann:\n:" CRYPT "\nan\tn:" CRYPT "\nann::" HA1
@@ -158,7 +158,7 @@ static void wrong_lines_are_named_and_not_quoted(void **state)
     assert_null(strstr(said, "secret"));
 }
 
-static void names_have_up_to_255_bytes(void **state)
+static void users_name_has_at_most_255_bytes(void **state)
 {
     char text[400];
     (void)state;
@@ -170,7 +170,7 @@ static void names_have_up_to_255_bytes(void **state)
     expect_said("1", "a name has 1 to 255 bytes");
 }
 
-static void users_are_there_once(void **state)
+static void users_duplicates_are_reported(void **state)
 {
     (void)state;
     (void)read_text("ann:" CRYPT "\nbob:" CRYPT "\nann:" CRYPT "\nzoe:r:" HA1 "\nzoe:s:" HA1 "\nzoe:r:" HA1
@@ -181,7 +181,7 @@ static void users_are_there_once(void **state)
     assert_null(strstr(said, ":5:"));
 }
 
-static void many_errors_are_summed_up(void **state)
+static void users_many_errors_are_summarized(void **state)
 {
     (void)state;
     char text[2 * 23 + 1] = "";
@@ -197,7 +197,7 @@ static void many_errors_are_summed_up(void **state)
     assert_null(strstr(said, "lines more"));
 }
 
-static void weak_hashes_are_reported(void **state)
+static void users_weak_hashes_are_reported(void **state)
 {
     (void)state;
     (void)read_text("ann:" SHA1 "\nbob:" CRYPT "\n");
@@ -206,7 +206,7 @@ static void weak_hashes_are_reported(void **state)
     assert_non_null(strstr(said, ": 2 passwords are hashed with {SHA1}"));
 }
 
-static void files_that_others_can_read_are_reported(void **state)
+static void users_world_readable_file_is_reported(void **state)
 {
     (void)state;
     assert_int_equal(chmod(path, 0644), 0);
@@ -219,7 +219,7 @@ static void files_that_others_can_read_are_reported(void **state)
     assert_string_equal(said, "");
 }
 
-static void what_is_no_file_of_users_is_reported(void **state)
+static void users_unreadable_file_is_reported(void **state)
 {
     (void)state;
     assert_non_null(auth_users_load(NULL, NULL, MK_STR("/there/is/none")));
@@ -233,8 +233,9 @@ static void what_is_no_file_of_users_is_reported(void **state)
     assert_non_null(strstr(said, ": it is larger than 64 MB\n"));
 }
 
-/* The time of a check must not tell which users there are: the hash for an unknown one is always the same. */
-static void unknown_user_has_a_stand_in(void **state)
+/* The hash checked for an unknown user is always the same, so that the time of a check does not reveal which
+ * users exist. */
+static void users_unknown_user_gets_stable_decoy(void **state)
 {
     static const uint8_t key[AUTH_KEY_LEN] = {1}, other[AUTH_KEY_LEN] = {2};
     unsigned seen = 0, differ = 0;
@@ -256,15 +257,15 @@ static void unknown_user_has_a_stand_in(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(users_are_found_by_name),
-                                       TEST(digest_users_are_found_by_realm_and_kind),
-                                       TEST(wrong_lines_are_named_and_not_quoted),
-                                       TEST(names_have_up_to_255_bytes),
-                                       TEST(users_are_there_once),
-                                       TEST(many_errors_are_summed_up),
-                                       TEST(weak_hashes_are_reported),
-                                       TEST(files_that_others_can_read_are_reported),
-                                       TEST(what_is_no_file_of_users_is_reported),
-                                       TEST(unknown_user_has_a_stand_in)};
+    const struct CMUnitTest tests[] = {TEST(users_basic_entry_is_found_by_name),
+                                       TEST(users_digest_entry_is_found_by_realm_and_algorithm),
+                                       TEST(users_invalid_lines_are_reported_without_their_text),
+                                       TEST(users_name_has_at_most_255_bytes),
+                                       TEST(users_duplicates_are_reported),
+                                       TEST(users_many_errors_are_summarized),
+                                       TEST(users_weak_hashes_are_reported),
+                                       TEST(users_world_readable_file_is_reported),
+                                       TEST(users_unreadable_file_is_reported),
+                                       TEST(users_unknown_user_gets_stable_decoy)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hashes of passwords, as files of users have them. */
+/* Password hashes as stored in user files. */
 #include "unit/test.h"
 
 #include <crypt.h>
@@ -9,7 +9,7 @@
 #include "hash.h"
 #include "verify.h"
 
-/* Of "secret" */
+/* Hash of "secret" */
 #define YESCRYPT "$y$j9T$F5Jx5fExrKuPp53xLKQ..1$X3DX6M94c7o.9agCG9G317fhZg9SqC.5i5rd.RhAtQ7"
 #define SHA1     "5en6G6MezRroT3XKqkdPOmY/BfQ="
 
@@ -25,7 +25,7 @@ static void expect_hash(enum auth_hash kind, const mk_str *parts, size_t n, cons
     assert_string_equal(text, hex);
 }
 
-static void parts_are_joined_by_colons(void **state)
+static void verify_digest_joins_parts_with_colons(void **state)
 {
     const mk_str parts[] = {MK_STR("a"), mk_str_of(NULL, 0), MK_STR("b")};
     (void)state;
@@ -35,7 +35,7 @@ static void parts_are_joined_by_colons(void **state)
     expect_hash(AUTH_SHA256, parts, 1, "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb");
 }
 
-static void no_two_lists_have_the_same_mac(void **state)
+static void verify_mac_depends_on_part_boundaries(void **state)
 {
     const mk_str one[] = {MK_STR("ab"), MK_STR("c")}, two[] = {MK_STR("a"), MK_STR("bc")},
                  three[] = {MK_STR("abc")};
@@ -55,7 +55,7 @@ static void no_two_lists_have_the_same_mac(void **state)
 
 /* ---- Passwords ---- */
 
-static void quick_hashes_are_compared(void **state)
+static void verify_fast_hashes_are_compared_directly(void **state)
 {
     (void)state;
     assert_true(auth_hash_is_fast(MK_STR("{SHA1}" SHA1)));
@@ -67,7 +67,7 @@ static void quick_hashes_are_compared(void **state)
     assert_false(auth_verify_fast(MK_STR("{SHA}" SHA1), MK_STR("")));
 }
 
-static void other_hashes_are_computed(void **state)
+static void verify_crypt_hashes_are_computed(void **state)
 {
     static struct crypt_data data;
     char hash[CRYPT_OUTPUT_SIZE];
@@ -80,7 +80,7 @@ static void other_hashes_are_computed(void **state)
     assert_false(auth_verify("$no$", "secret", &data));
 }
 
-static void kinds_that_may_be_made_have_names(void **state)
+static void verify_schemes_have_names(void **state)
 {
     static const struct {
         const char *name, *prefix;
@@ -101,9 +101,9 @@ static void kinds_that_may_be_made_have_names(void **state)
     assert_null(auth_hash_scheme_find(MK_STR("")));
 }
 
-/* ---- Faults ---- */
+/* ---- Invalid hashes ---- */
 
-static void hash_of_each_kind_is_whole_or_faulty(void **state)
+static void verify_truncated_hash_is_invalid(void **state)
 {
     static struct crypt_data data;
     char setting[CRYPT_GENSALT_OUTPUT_SIZE], hash[CRYPT_OUTPUT_SIZE + 1];
@@ -114,7 +114,7 @@ static void hash_of_each_kind_is_whole_or_faulty(void **state)
                               : strncmp(k->prefix, "$2", 2) == 0   ? 4
                                                                    : 0,
                               NULL, 0, setting, sizeof setting))
-            continue; /* `$2a$` and others are read, but no longer made */
+            continue; /* `$2a$` and some others can be verified, but no longer generated */
         const char *made = crypt_rn("secret", setting, &data, (int)sizeof data);
         assert_non_null(made);
         assert_null(auth_hash_error(mk_str_from_c(made)));
@@ -125,7 +125,7 @@ static void hash_of_each_kind_is_whole_or_faulty(void **state)
     }
 }
 
-static void other_texts_are_named_as_what_they_are(void **state)
+static void verify_invalid_hash_has_error_text(void **state)
 {
     static char large[AUTH_HASH_TEXT_MAX + 2] = "$y$";
     (void)state;
@@ -151,12 +151,12 @@ static void other_texts_are_named_as_what_they_are(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(parts_are_joined_by_colons),
-                                       cmocka_unit_test(no_two_lists_have_the_same_mac),
-                                       cmocka_unit_test(quick_hashes_are_compared),
-                                       cmocka_unit_test(other_hashes_are_computed),
-                                       cmocka_unit_test(kinds_that_may_be_made_have_names),
-                                       cmocka_unit_test(hash_of_each_kind_is_whole_or_faulty),
-                                       cmocka_unit_test(other_texts_are_named_as_what_they_are)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(verify_digest_joins_parts_with_colons),
+                                       cmocka_unit_test(verify_mac_depends_on_part_boundaries),
+                                       cmocka_unit_test(verify_fast_hashes_are_compared_directly),
+                                       cmocka_unit_test(verify_crypt_hashes_are_computed),
+                                       cmocka_unit_test(verify_schemes_have_names),
+                                       cmocka_unit_test(verify_truncated_hash_is_invalid),
+                                       cmocka_unit_test(verify_invalid_hash_has_error_text)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

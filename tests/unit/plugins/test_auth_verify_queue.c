@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks of passwords beside the loop. The helper threads are this test, which does what they are given when it likes. */
+/* Password verification off the event loop. The test replaces the helper threads and runs their work when it
+ * chooses. */
 #include "unit/test.h"
 
 #include <crypt.h>
@@ -11,7 +12,7 @@
 
 enum { NOW = 1800000000, ALL = 200, AT_ONCE = 2, MAY_WAIT = 128 };
 
-/* ---- In place of the server ---- */
+/* ---- Fake server ---- */
 
 static struct {
     void (*work)(void *ctx);
@@ -19,7 +20,7 @@ static struct {
     void *ctx;
 } given[ALL];
 static unsigned n_given, n_done;
-static int refusal; /* what the threads answer; 0: they take it */
+static int refusal; /* result of submitting work; 0: accepted */
 static unsigned resumed;
 static uint64_t now_ms;
 
@@ -53,7 +54,7 @@ void mk_request_resume(struct mk_request *r)
     resumed++;
 }
 
-/* The next one that the threads have been given. */
+/* Runs the next work item that the threads have accepted. */
 static void finish_one(void)
 {
     assert_true(n_done < n_given);
@@ -62,7 +63,7 @@ static void finish_one(void)
     n_done++;
 }
 
-/* ---- Questions ---- */
+/* ---- Queries ---- */
 
 static struct auth_shared shared;
 static struct auth_verify_queue *desk;
@@ -85,7 +86,7 @@ static int begin(void **state)
     return desk ? 0 : -1;
 }
 
-/* All that the threads have been given is done by then, as the worker sees to. */
+/* Finishes all submitted work first, as the worker guarantees. */
 static int end(void **state)
 {
     (void)state;
@@ -107,7 +108,7 @@ static struct auth_verify_query question(const char *password, uint64_t client)
     return q;
 }
 
-/* As the plugin does: the attempt is counted in advance. */
+/* Counts the attempt in advance, as the plugin does. */
 static bool ask(const struct auth_verify_query *q, struct auth_waiter *wait)
 {
     assert_int_equal(auth_attempts_charge(&shared, &q->counted, NOW), 0);
@@ -119,9 +120,9 @@ static bool is_counted(const struct auth_verify_query *q)
     return auth_attempts_blocked_s(&shared, &q->counted, NOW) > 0;
 }
 
-/* ---- Answers ---- */
+/* ---- Results ---- */
 
-static void right_password_is_answered_and_remembered(void **state)
+static void verify_queue_correct_password_is_accepted_and_cached(void **state)
 {
     struct auth_verify_query q = question("secret", 1);
     (void)state;
@@ -143,7 +144,7 @@ static void right_password_is_answered_and_remembered(void **state)
     assert_false(auth_verify_queue_is_cached(desk, &q));
 }
 
-static void wrong_password_counts(void **state)
+static void verify_queue_wrong_password_is_counted(void **state)
 {
     struct auth_verify_query q = question("secreT", 1);
     (void)state;
@@ -154,8 +155,8 @@ static void wrong_password_counts(void **state)
     assert_false(auth_verify_queue_is_cached(desk, &q));
 }
 
-/* Its hash is that of another user, so that the time of the check tells nothing. */
-static void unknown_user_is_wrong_with_any_password(void **state)
+/* Verifies against the hash of another user, so that the time of the check reveals nothing. */
+static void verify_queue_unknown_user_is_rejected(void **state)
 {
     struct auth_verify_query q = question("secret", 1);
     (void)state;
@@ -167,7 +168,7 @@ static void unknown_user_is_wrong_with_any_password(void **state)
     assert_false(auth_verify_queue_is_cached(desk, &q));
 }
 
-static void place_without_cache_remembers_nothing(void **state)
+static void verify_queue_location_without_cache_caches_nothing(void **state)
 {
     static const struct auth_location forgetful = {.users = &users};
     struct auth_verify_query q = question("secret", 1), same = question("secret", 1);
@@ -177,15 +178,15 @@ static void place_without_cache_remembers_nothing(void **state)
     finish_one();
     assert_int_equal(waits[0].answer, AUTH_RESULT_VALID);
     assert_false(auth_verify_queue_is_cached(desk, &same));
-    assert_true(ask(&same, &waits[1])); /* the same users, and a place with a cache */
+    assert_true(ask(&same, &waits[1])); /* the same users, in a location with a cache */
     finish_one();
     assert_true(auth_verify_queue_is_cached(desk, &same));
     assert_false(auth_verify_queue_is_cached(desk, &q));
 }
 
-/* ---- The same question ---- */
+/* ---- Identical queries ---- */
 
-static void same_question_is_asked_once(void **state)
+static void verify_queue_identical_queries_share_a_job(void **state)
 {
     struct auth_verify_query q = question("secret", 1), same = question("secret", 1),
                              other = question("secreT", 1), from = question("secret", 2),
@@ -214,7 +215,7 @@ static void same_question_is_asked_once(void **state)
     assert_null(auth_verify_queue_find_job(desk, &q));
 }
 
-static void questions_have_names_of_their_own(void **state)
+static void verify_queue_query_mac_depends_on_all_parts(void **state)
 {
     static const struct auth_users others;
     static const struct auth_location elsewhere = {.users = &others};
@@ -228,9 +229,9 @@ static void questions_have_names_of_their_own(void **state)
     assert_memory_not_equal(users_of.mac, q.mac, AUTH_MAC_LEN);
 }
 
-/* ---- Many ---- */
+/* ---- Many queries ---- */
 
-static void two_run_and_the_others_follow_in_turn(void **state)
+static void verify_queue_runs_two_jobs_at_once_in_order(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 5; i++) {
@@ -246,7 +247,7 @@ static void two_run_and_the_others_follow_in_turn(void **state)
     }
 }
 
-static void more_than_may_wait_are_refused(void **state)
+static void verify_queue_full_rejects_query(void **state)
 {
     struct auth_verify_query q;
     (void)state;
@@ -261,9 +262,9 @@ static void more_than_may_wait_are_refused(void **state)
     assert_true(ask(&q, &waits[ALL - 1]));
 }
 
-/* ---- Clients that leave ---- */
+/* ---- Clients that disconnect ---- */
 
-static void question_that_nobody_waits_for_is_dropped(void **state)
+static void verify_queue_abandoned_job_is_dropped(void **state)
 {
     struct auth_verify_query q[6];
     (void)state;
@@ -273,8 +274,8 @@ static void question_that_nobody_waits_for_is_dropped(void **state)
     }
     auth_waiter_leave(&waits[3]);
     auth_waiter_leave(&waits[3]); /* has left already */
-    auth_waiter_leave(&waits[5]); /* the last */
-    auth_waiter_leave(&waits[0]); /* runs, and is done to the end */
+    auth_waiter_leave(&waits[5]); /* the last one in the queue */
+    auth_waiter_leave(&waits[0]); /* already running, so it is completed */
     assert_false(is_counted(&q[3]));
     assert_false(is_counted(&q[5]));
     assert_true(is_counted(&q[0]));
@@ -289,7 +290,7 @@ static void question_that_nobody_waits_for_is_dropped(void **state)
     assert_int_equal(waits[7].answer, AUTH_RESULT_VALID);
 }
 
-static void end_of_the_worker_answers_those_that_wait(void **state)
+static void verify_queue_worker_exit_completes_waiters(void **state)
 {
     struct auth_verify_query q[4];
     (void)state;
@@ -304,9 +305,9 @@ static void end_of_the_worker_answers_those_that_wait(void **state)
     assert_false(is_counted(&q[3]));
 }
 
-/* ---- Without threads ---- */
+/* ---- No free threads ---- */
 
-static void without_threads_it_is_busy(void **state)
+static void verify_queue_without_threads_is_busy(void **state)
 {
     struct auth_verify_query q = question("secret", 1);
     (void)state;
@@ -321,7 +322,7 @@ static void without_threads_it_is_busy(void **state)
     assert_int_equal(waits[1].answer, AUTH_RESULT_VALID);
 }
 
-static void threads_that_are_busy_are_asked_again(void **state)
+static void verify_queue_busy_threads_are_retried(void **state)
 {
     struct auth_verify_query first = question("secret", 1), second = question("secret", 2);
     (void)state;
@@ -342,18 +343,18 @@ static void threads_that_are_busy_are_asked_again(void **state)
 int main(void)
 {
     static struct crypt_data data;
-    const struct CMUnitTest tests[] = {TEST(right_password_is_answered_and_remembered),
-                                       TEST(wrong_password_counts),
-                                       TEST(unknown_user_is_wrong_with_any_password),
-                                       TEST(place_without_cache_remembers_nothing),
-                                       TEST(same_question_is_asked_once),
-                                       TEST(questions_have_names_of_their_own),
-                                       TEST(two_run_and_the_others_follow_in_turn),
-                                       TEST(more_than_may_wait_are_refused),
-                                       TEST(question_that_nobody_waits_for_is_dropped),
-                                       TEST(end_of_the_worker_answers_those_that_wait),
-                                       TEST(without_threads_it_is_busy),
-                                       TEST(threads_that_are_busy_are_asked_again)};
+    const struct CMUnitTest tests[] = {TEST(verify_queue_correct_password_is_accepted_and_cached),
+                                       TEST(verify_queue_wrong_password_is_counted),
+                                       TEST(verify_queue_unknown_user_is_rejected),
+                                       TEST(verify_queue_location_without_cache_caches_nothing),
+                                       TEST(verify_queue_identical_queries_share_a_job),
+                                       TEST(verify_queue_query_mac_depends_on_all_parts),
+                                       TEST(verify_queue_runs_two_jobs_at_once_in_order),
+                                       TEST(verify_queue_full_rejects_query),
+                                       TEST(verify_queue_abandoned_job_is_dropped),
+                                       TEST(verify_queue_worker_exit_completes_waiters),
+                                       TEST(verify_queue_without_threads_is_busy),
+                                       TEST(verify_queue_busy_threads_are_retried)};
     const char *made = crypt_rn("secret", "$5$rounds=1000$salt", &data, (int)sizeof data);
     (void)snprintf(hash, sizeof hash, "%s", made ? made : "");
     ann = (struct auth_user){.name = MK_STR("ann"), .hash = mk_str_from_c(hash)};

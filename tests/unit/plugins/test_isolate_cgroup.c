@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits by control groups, in a folder that looks like theirs. */
+/* Limits by control groups, in a folder that imitates the cgroup file system. */
 #include "unit/test.h"
 
 #include <dirent.h>
@@ -16,7 +16,7 @@
 
 static char folder[] = "/tmp/monkey-limits-XXXXXX";
 
-/* What the kernel does not take, and how it says so. */
+/* The file whose write fails, and the error of the write. */
 static const char *refused;
 static int refusal;
 
@@ -94,7 +94,7 @@ static struct isolate_cgroup_path find(void)
     return place;
 }
 
-static void limits_are_written_before_a_process_enters(void **state)
+static void cgroup_limits_are_written_before_process_enters(void **state)
 {
     char why[ISOLATE_CGROUP_ERROR_MAX];
     struct isolate_cgroup_path place = find();
@@ -111,7 +111,7 @@ static void limits_are_written_before_a_process_enters(void **state)
     assert_text("shop/cgroup.procs", "0");
 }
 
-static void a_missing_controller_is_named(void **state)
+static void cgroup_missing_controller_is_reported(void **state)
 {
     char why[ISOLATE_CGROUP_ERROR_MAX];
     struct isolate_cgroup_path place = find();
@@ -124,7 +124,7 @@ static void a_missing_controller_is_named(void **state)
     assert_int_equal(isolate_cgroup_create(&place, "shop", &limits, why), -1);
 }
 
-static void a_place_without_version_2_is_none(void **state)
+static void cgroup_without_version_2_mount_is_rejected(void **state)
 {
     char why[ISOLATE_CGROUP_ERROR_MAX];
     struct isolate_cgroup_path place;
@@ -136,7 +136,7 @@ static void a_place_without_version_2_is_none(void **state)
     assert_non_null(strstr(why, "there are no control groups of version 2"));
 }
 
-static void a_process_without_a_group_of_version_2_has_none(void **state)
+static void cgroup_process_outside_version_2_is_rejected(void **state)
 {
     char why[ISOLATE_CGROUP_ERROR_MAX];
     struct isolate_cgroup_path place;
@@ -146,8 +146,9 @@ static void a_process_without_a_group_of_version_2_has_none(void **state)
     assert_non_null(strstr(why, "this process has no control group of version 2"));
 }
 
-/* "/server" is where the server steps aside to; another name that ends so is its own. */
-static void own_group_is_found(void **state)
+/* The server moves into the subgroup "/server"; a group whose name merely ends in "server" is the server's
+ * own group. */
+static void cgroup_own_group_is_found(void **state)
 {
     static const char *const groups[][2] = {{"0::/a.service\n", "/a.service"},
                                             {"4:cpu:/x\n0::/a.service\n5:io:/y\n", "/a.service"},
@@ -174,7 +175,7 @@ static unsigned count_descriptors(void)
     return n;
 }
 
-static void the_group_alone_stays_open(void **state)
+static void cgroup_create_leaves_one_descriptor_open(void **state)
 {
     char why[ISOLATE_CGROUP_ERROR_MAX];
     const struct isolate_cgroup_limits limits = {.cpu = 50, .memory = 64 << 20};
@@ -202,8 +203,8 @@ static void make_service(void)
     put("monkey.service/shop/memory.max", "");
 }
 
-/* The kernel wants no processes beside limited parts. */
-static void a_server_with_a_group_of_its_own_steps_aside(void **state)
+/* The kernel does not allow processes in a group whose children have controllers enabled. */
+static void cgroup_server_moves_into_subgroup(void **state)
 {
     char why[ISOLATE_CGROUP_ERROR_MAX], pid[16];
     const struct isolate_cgroup_limits limits = {.memory = 64 << 20};
@@ -216,7 +217,7 @@ static void a_server_with_a_group_of_its_own_steps_aside(void **state)
     (void)snprintf(pid, sizeof pid, "%d", (int)getpid());
     assert_text("monkey.service/server/cgroup.procs", pid);
     assert_text("monkey.service/shop/memory.max", "67108864");
-    put("cgroup", "0::/monkey.service/server\n"); /* from now on */
+    put("cgroup", "0::/monkey.service/server\n"); /* as the kernel would report from now on */
     place = find();
     assert_string_equal(place.own, "/monkey.service");
     put("monkey.service/cgroup.procs", "1\n");
@@ -224,8 +225,8 @@ static void a_server_with_a_group_of_its_own_steps_aside(void **state)
     assert_non_null(strstr(why, "other processes are in the control group"));
 }
 
-/* The keeper of a service without limits, or a worker: they have started before. */
-static void what_it_has_started_comes_along(void **state)
+/* The supervisor of a service without limits, or a worker, may have started before. */
+static void cgroup_children_move_with_server(void **state)
 {
     char why[ISOLATE_CGROUP_ERROR_MAX], text[32], moved[32] = "";
     const struct isolate_cgroup_limits limits = {.memory = 64 << 20};
@@ -236,7 +237,7 @@ static void what_it_has_started_comes_along(void **state)
     pid_t child = fork();
     if (child == 0) {
         close(ends[1]);
-        _exit((int)read(ends[0], text, 1)); /* until we close the other end */
+        _exit((int)read(ends[0], text, 1)); /* until the parent closes the other end */
     }
     assert_true(child > 0);
     (void)snprintf(text, sizeof text, "%d\n", (int)child);
@@ -255,10 +256,10 @@ static void what_it_has_started_comes_along(void **state)
     close(fd);
     (void)snprintf(text, sizeof text, "%d", (int)child);
     assert_int_equal(strncmp(moved, text, strlen(text)),
-                     0); /* the longer number of ours may go on behind it */
+                     0); /* the file may keep the end of a longer process ID written before */
 }
 
-/* A process that we have started is in the group of the server; the kernel answers so when it is to move. */
+/* A child of this process is in the group of the server; moving it fails with this error. */
 static int open_beside_child(int error, char why[ISOLATE_CGROUP_ERROR_MAX])
 {
     char text[32];
@@ -282,7 +283,7 @@ static int open_beside_child(int error, char why[ISOLATE_CGROUP_ERROR_MAX])
     return fd;
 }
 
-static void a_process_that_cannot_be_moved_is_an_error(void **state)
+static void cgroup_process_that_cannot_move_is_an_error(void **state)
 {
     char why[ISOLATE_CGROUP_ERROR_MAX];
     (void)state;
@@ -291,7 +292,7 @@ static void a_process_that_cannot_be_moved_is_an_error(void **state)
     assert_non_null(strstr(why, "monkey.service/server/cgroup.procs"));
 }
 
-static void a_process_that_has_just_ended_is_none(void **state)
+static void cgroup_process_that_has_exited_is_ignored(void **state)
 {
     char why[ISOLATE_CGROUP_ERROR_MAX];
     (void)state;
@@ -300,7 +301,7 @@ static void a_process_that_has_just_ended_is_none(void **state)
     close(fd);
 }
 
-static void the_group_is_made(void **state)
+static void cgroup_create_makes_group_folder(void **state)
 {
     char why[ISOLATE_CGROUP_ERROR_MAX], path[PATH_MAX];
     struct isolate_cgroup_path place = find();
@@ -308,7 +309,7 @@ static void the_group_is_made(void **state)
     const struct isolate_cgroup_limits limits = {.cpu = 50};
     (void)state;
     assert_int_equal(isolate_cgroup_create(&place, "other", &limits, why),
-                     -1); /* no kernel puts files there */
+                     -1); /* no kernel creates the files in this folder */
     assert_non_null(strstr(why, "cannot write"));
     assert_non_null(strstr(why, "/other/cpu.max"));
     (void)snprintf(path, sizeof path, "%s/other", folder);
@@ -318,8 +319,8 @@ static void the_group_is_made(void **state)
     assert_non_null(strstr(why, "cannot make the control group"));
 }
 
-/* "cpu" is no part of "cpuset", and what is enabled is not enabled again. */
-static void a_controller_is_enabled_once(void **state)
+/* "cpu" must not match "cpuset", and an enabled controller is not enabled again. */
+static void cgroup_controller_is_enabled_once(void **state)
 {
     char why[ISOLATE_CGROUP_ERROR_MAX];
     struct isolate_cgroup_path place = find();
@@ -329,16 +330,17 @@ static void a_controller_is_enabled_once(void **state)
     int fd = isolate_cgroup_create(&place, "shop", &limits, why);
     assert_true(fd >= 0);
     close(fd);
-    assert_text("cgroup.subtree_control", "+cpuet memory"); /* as it was written over the first bytes */
+    /* the write replaces the first bytes of the file */
+    assert_text("cgroup.subtree_control", "+cpuet memory");
     put("cgroup.subtree_control", "memory cpu");
     fd = isolate_cgroup_create(&place, "shop", &limits, why);
     assert_true(fd >= 0);
     close(fd);
     assert_text("cgroup.subtree_control", "memory cpu");
-    assert_text("shop/memory.max", ""); /* has no limit */
+    assert_text("shop/memory.max", ""); /* no limit */
 }
 
-static void a_group_is_removed(void **state)
+static void cgroup_remove_deletes_group(void **state)
 {
     struct stat st;
     char path[PATH_MAX];
@@ -354,18 +356,18 @@ static void a_group_is_removed(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(limits_are_written_before_a_process_enters),
-                                       TEST(a_missing_controller_is_named),
-                                       TEST(a_place_without_version_2_is_none),
-                                       TEST(a_server_with_a_group_of_its_own_steps_aside),
-                                       TEST(what_it_has_started_comes_along),
-                                       TEST(a_process_that_cannot_be_moved_is_an_error),
-                                       TEST(a_process_that_has_just_ended_is_none),
-                                       TEST(the_group_is_made),
-                                       TEST(a_controller_is_enabled_once),
-                                       TEST(a_group_is_removed),
-                                       TEST(a_process_without_a_group_of_version_2_has_none),
-                                       TEST(own_group_is_found),
-                                       TEST(the_group_alone_stays_open)};
+    const struct CMUnitTest tests[] = {TEST(cgroup_limits_are_written_before_process_enters),
+                                       TEST(cgroup_missing_controller_is_reported),
+                                       TEST(cgroup_without_version_2_mount_is_rejected),
+                                       TEST(cgroup_server_moves_into_subgroup),
+                                       TEST(cgroup_children_move_with_server),
+                                       TEST(cgroup_process_that_cannot_move_is_an_error),
+                                       TEST(cgroup_process_that_has_exited_is_ignored),
+                                       TEST(cgroup_create_makes_group_folder),
+                                       TEST(cgroup_controller_is_enabled_once),
+                                       TEST(cgroup_remove_deletes_group),
+                                       TEST(cgroup_process_outside_version_2_is_rejected),
+                                       TEST(cgroup_own_group_is_found),
+                                       TEST(cgroup_create_leaves_one_descriptor_open)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

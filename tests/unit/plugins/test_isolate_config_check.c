@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The check of a service before its configuration is taken: what it says, how it ends, and what if it does not. The
- * program that would load the service is a function of this test. */
+/* The check of a service before its configuration is accepted: its output, its exit status, and a hanging
+ * service. A function of this test replaces the program that would load the service. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 static const struct isolate_settings settings;
 static const struct isolate_group group = {.name = "shop", .settings = &settings};
 
-/* ---- In place of the server ---- */
+/* ---- Fake server ---- */
 
 static char errors[32 * 1024];
 static bool is_tried;
@@ -44,11 +44,11 @@ void mk_config_error(struct mk_config *config, const void *section, const char *
     (void)snprintf(errors + len, sizeof errors - len, "\n");
 }
 
-/* ---- In place of the rest of the plugin ---- */
+/* ---- Fake rest of the plugin ---- */
 
-static int (*program)(void); /* what the check runs; its result is the exit code */
+static int (*program)(void); /* run by the check; returns the exit code */
 static int stored, confined;
-static bool is_late; /* the twenty seconds pass within one look at the clock */
+static bool is_late; /* the twenty-second timeout passes within one clock read */
 
 int isolate_group_config_write(const struct isolate_group *g, const char *root, int fd)
 {
@@ -103,7 +103,7 @@ static int is_fine(void)
     return 0;
 }
 
-static void service_that_can_serve_passes(void **state)
+static void config_check_working_service_passes(void **state)
 {
     (void)state;
     expect_report(is_fine, "");
@@ -120,8 +120,9 @@ static int is_wrong(void)
     return 3;
 }
 
-/* Without the places in a file that the user has never seen, but with those in his own. */
-static void errors_of_the_service_are_reported_one_by_one(void **state)
+/* Drops positions in the generated file, which the user has never seen, but keeps positions in the user's
+ * own files. */
+static void config_check_reports_each_error_of_service(void **state)
 {
     (void)state;
     expect_report(is_wrong, "the service `shop` cannot serve: cannot open it\n"
@@ -141,14 +142,14 @@ static int crashes(void)
     return 0;
 }
 
-static void service_that_ends_without_a_word_is_reported(void **state)
+static void config_check_silent_exit_is_reported(void **state)
 {
     (void)state;
     expect_report(says_nothing, "the service `shop` cannot serve: it ended at once\n");
     expect_report(crashes, "the service `shop` cannot serve: it ended at once\n");
 }
 
-/* More than the report has room for: the rest is read, so that the service can end. */
+/* Exceeds the report buffer: the rest must be read, too, so that the service can exit. */
 static int says_much(void)
 {
     char line[1024];
@@ -160,15 +161,15 @@ static int says_much(void)
     return 0;
 }
 
-static void long_output_does_not_hold_the_check(void **state)
+static void config_check_long_output_does_not_block(void **state)
 {
     (void)state;
     expect_report(says_much, "");
 }
 
-/* ---- Services that hang ---- */
+/* ---- Hanging services ---- */
 
-static int *pids; /* of the service, and of what it has started; shared with it */
+static int *pids; /* process IDs of the service and of its child, in shared memory */
 
 static int hangs(void)
 {
@@ -176,7 +177,7 @@ static int hangs(void)
     int child = (int)fork();
     if (child > 0)
         pids[1] = child;
-    (void)alarm(30); /* should the check not end them */
+    (void)alarm(30); /* in case the check does not kill them */
     while (pause())
         continue;
     return 0;
@@ -202,12 +203,12 @@ static bool has_ended(int pid)
     return !has_read || state == 'Z' || state == 'X';
 }
 
-static void service_that_hangs_is_ended_with_all_that_it_started(void **state)
+static void config_check_hanging_service_is_killed_with_children(void **state)
 {
     (void)state;
     pids = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(pids, MAP_FAILED);
-    do { /* on a busy machine it may be ended before it has started the other one */
+    do { /* on a busy machine the service may be killed before it has started its child */
         memset(pids, 0, 4096);
         is_late = true;
         expect_report(
@@ -217,12 +218,12 @@ static void service_that_hangs_is_ended_with_all_that_it_started(void **state)
         is_late = false;
     } while (pids[1] <= 0);
     while (!has_ended(pids[0]) || !has_ended(pids[1]))
-        usleep(1000); /* until the kernel has done it */
+        usleep(1000); /* until the kernel has killed it */
     munmap(pids, 4096);
 }
 
-/* There is no server left that would take its result. */
-static void check_ends_with_its_server(void **state)
+/* No server is left to receive the result. */
+static void config_check_ends_with_server(void **state)
 {
     (void)state;
     pids = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -238,13 +239,13 @@ static void check_ends_with_its_server(void **state)
     assert_int_equal(kill(server, SIGKILL), 0);
     assert_int_equal(waitpid(server, NULL, 0), server);
     while (!has_ended(pids[0]))
-        usleep(1000); /* until the kernel has done it */
+        usleep(1000); /* until the kernel has killed it */
     munmap(pids, 4096);
 }
 
-/* ---- Checks that cannot be made ---- */
+/* ---- Checks that cannot run ---- */
 
-static void user_that_it_cannot_become_is_reported(void **state)
+static void config_check_failed_user_change_is_reported(void **state)
 {
     (void)state;
     confined = -EPERM;
@@ -253,7 +254,7 @@ static void user_that_it_cannot_become_is_reported(void **state)
     confined = 0;
 }
 
-static void configuration_that_cannot_be_written_is_reported(void **state)
+static void config_check_failed_config_write_is_reported(void **state)
 {
     (void)state;
     stored = -ENOSPC;
@@ -262,8 +263,8 @@ static void configuration_that_cannot_be_written_is_reported(void **state)
     stored = 0;
 }
 
-/* In a trial of the configuration the check has been made already. */
-static void trial_needs_no_check(void **state)
+/* A trial of the configuration has run the check already. */
+static void config_check_is_skipped_in_trial(void **state)
 {
     (void)state;
     is_tried = true;
@@ -273,14 +274,14 @@ static void trial_needs_no_check(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(service_that_can_serve_passes),
-                                       cmocka_unit_test(errors_of_the_service_are_reported_one_by_one),
-                                       cmocka_unit_test(service_that_ends_without_a_word_is_reported),
-                                       cmocka_unit_test(long_output_does_not_hold_the_check),
-                                       cmocka_unit_test(service_that_hangs_is_ended_with_all_that_it_started),
-                                       cmocka_unit_test(check_ends_with_its_server),
-                                       cmocka_unit_test(user_that_it_cannot_become_is_reported),
-                                       cmocka_unit_test(configuration_that_cannot_be_written_is_reported),
-                                       cmocka_unit_test(trial_needs_no_check)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(config_check_working_service_passes),
+                                       cmocka_unit_test(config_check_reports_each_error_of_service),
+                                       cmocka_unit_test(config_check_silent_exit_is_reported),
+                                       cmocka_unit_test(config_check_long_output_does_not_block),
+                                       cmocka_unit_test(config_check_hanging_service_is_killed_with_children),
+                                       cmocka_unit_test(config_check_ends_with_server),
+                                       cmocka_unit_test(config_check_failed_user_change_is_reported),
+                                       cmocka_unit_test(config_check_failed_config_write_is_reported),
+                                       cmocka_unit_test(config_check_is_skipped_in_trial)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

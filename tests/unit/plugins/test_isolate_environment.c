@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a group gets of the environment of the server. */
+/* The environment variables that an isolated service inherits from the server. */
 #include "unit/test.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ static char **make(const char *name, const struct mk_conf_words *env, const char
     return made;
 }
 
-/* The value of the only such variable. NULL: there is none. */
+/* Returns the value of this variable, which must be unique. NULL: not set. */
 static const char *value_of(char **lines, const char *name)
 {
     const char *found = NULL;
@@ -47,7 +47,7 @@ static void end(char **lines)
     mk_mem_free(lines);
 }
 
-static void group_gets_what_is_listed_alone(void **state)
+static void environment_inherits_only_listed_variables(void **state)
 {
     static const char *const all[] = {"PATH=/bin",
                                       "HOME=/h",
@@ -86,7 +86,7 @@ static void group_gets_what_is_listed_alone(void **state)
     end(made);
 }
 
-static void named_variables_pass(void **state)
+static void environment_configured_variables_are_inherited(void **state)
 {
     static const char *const all[] = {"DB_PASSWORD=a=b", "DB_PASSWORD2=c", "MONKEY_X=1", "LISTEN_FDS=9",
                                       NULL};
@@ -95,7 +95,7 @@ static void named_variables_pass(void **state)
     (void)state;
     char **made = make("shop", &env, all);
     assert_string_equal(value_of(made, "DB_PASSWORD"), "a=b");
-    assert_string_equal(value_of(made, "LISTEN_FDS"), "1"); /* ours */
+    assert_string_equal(value_of(made, "LISTEN_FDS"), "1"); /* set by the supervisor */
     assert_int_equal(count(made), 2);
     end(made);
 }
@@ -103,7 +103,7 @@ static void named_variables_pass(void **state)
 #define KEY_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define KEY_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 
-static void keys_are_derived_for_each_group(void **state)
+static void environment_keys_are_derived_for_each_group(void **state)
 {
     static const char *const all[] = {"DUDA_KEYS=" KEY_A " " KEY_B "\n" KEY_A, NULL};
     static const char *const first[] = {"DUDA_KEYS=" KEY_A, NULL};
@@ -117,7 +117,7 @@ static void keys_are_derived_for_each_group(void **state)
     for (size_t i = 0; i < 3; i++)
         assert_memory_not_equal(of_shop + i * 65, of_vault + i * 65, 64);
     assert_memory_equal(of_shop, value_of(one, "DUDA_KEYS"),
-                        64); /* whatever is beside it: keys can be replaced */
+                        64); /* the derived key does not depend on its neighbours: keys can be rotated */
     assert_memory_equal(of_shop, of_shop + 130, 64);
     assert_memory_not_equal(of_shop, of_shop + 65, 64);
     /* HMAC-SHA-256 of "isolate shop: DUDA_KEYS" */
@@ -125,8 +125,8 @@ static void keys_are_derived_for_each_group(void **state)
     end(shop), end(vault), end(again), end(one);
 }
 
-/* Duda says so; but the group does not learn it. */
-static void short_key_stays_short(void **state)
+/* Duda reports the short key; the group must not learn its value. */
+static void environment_short_key_is_masked_at_same_length(void **state)
 {
     static const char *const all[] = {"DUDA_KEYS=secret", NULL};
     static const char *const limit[] = {"DUDA_KEYS=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", NULL};
@@ -137,7 +137,7 @@ static void short_key_stays_short(void **state)
     end(made), end(longer);
 }
 
-static void keys_that_are_named_pass_as_they_are(void **state)
+static void environment_configured_keys_are_inherited_unchanged(void **state)
 {
     static const char *const all[] = {"DUDA_KEYS=raw", NULL};
     mk_str names[] = {MK_STR("DUDA_KEYS")};
@@ -148,7 +148,7 @@ static void keys_that_are_named_pass_as_they_are(void **state)
     end(made);
 }
 
-static void check_gets_no_line_of_ours(void **state)
+static void environment_of_check_has_no_variables_of_supervisor(void **state)
 {
     static const char *const all[] = {"PATH=/bin", "SECRET=1", NULL};
     static const struct isolate_settings settings;
@@ -159,7 +159,7 @@ static void check_gets_no_line_of_ours(void **state)
     mk_mem_free(made);
 }
 
-static void names_that_may_pass(void **state)
+static void environment_accepts_valid_names_only(void **state)
 {
     static const char *const good[] = {"A", "_a1", "DB_PASSWORD", "DUDA_KEYS", "LISTEN", "z9"};
     static const char *const bad[] = {"",
@@ -181,12 +181,12 @@ static void names_that_may_pass(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(group_gets_what_is_listed_alone),
-                                       cmocka_unit_test(named_variables_pass),
-                                       cmocka_unit_test(keys_are_derived_for_each_group),
-                                       cmocka_unit_test(short_key_stays_short),
-                                       cmocka_unit_test(keys_that_are_named_pass_as_they_are),
-                                       cmocka_unit_test(check_gets_no_line_of_ours),
-                                       cmocka_unit_test(names_that_may_pass)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(environment_inherits_only_listed_variables),
+                                       cmocka_unit_test(environment_configured_variables_are_inherited),
+                                       cmocka_unit_test(environment_keys_are_derived_for_each_group),
+                                       cmocka_unit_test(environment_short_key_is_masked_at_same_length),
+                                       cmocka_unit_test(environment_configured_keys_are_inherited_unchanged),
+                                       cmocka_unit_test(environment_of_check_has_no_variables_of_supervisor),
+                                       cmocka_unit_test(environment_accepts_valid_names_only)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

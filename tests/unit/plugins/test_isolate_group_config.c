@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The configuration of an isolated service, as its processes read it. */
+/* The configuration that an isolated service's processes read. */
 #include "unit/test.h"
 
 #include <sys/mman.h>
@@ -15,7 +15,7 @@ static void store(const struct isolate_group *g, int fd, char text[4096])
     text[n] = '\0';
 }
 
-static void a_group_has_its_service_and_no_files(void **state)
+static void group_config_has_service_and_no_static_files(void **state)
 {
     char text[4096];
     mk_str include[] = {MK_STR("/srv/a ${b}.conf")};
@@ -36,7 +36,7 @@ static void a_group_has_its_service_and_no_files(void **state)
     assert_non_null(strstr(text, "    DocumentRoot /empty\n[ROUTES]\n    /shop/* shop\n"));
     s = (struct isolate_settings){.workers = 1};
     g.mounts = NULL;
-    store(&g, fd, text); /* shorter: nothing of the one before is left */
+    store(&g, fd, text); /* the shorter text replaces all of the longer one */
     assert_non_null(strstr(text, "    Sandbox off\n"));
     assert_non_null(strstr(text, "    HandlerTimeout unlimited\n"));
     assert_string_equal(text + strlen(text) - 12, "    /* shop\n");
@@ -45,6 +45,6 @@ static void a_group_has_its_service_and_no_files(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_group_has_its_service_and_no_files)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(group_config_has_service_and_no_static_files)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,7 +25,7 @@ static void expect(enum isolate_state state, enum isolate_pending pending)
     assert_int_equal(life.pending.is, pending);
 }
 
-static void group_lives_by_its_table(void **state)
+static void lifecycle_state_machine_has_these_transitions(void **state)
 {
     (void)state;
     machine_expect(&isolate_lifecycle_machine, "down: starting, ended\n"
@@ -40,7 +40,7 @@ static void group_lives_by_its_table(void **state)
                                                        "none: reload, reload begun\n");
 }
 
-/* ---- The ways to each state ---- */
+/* ---- Helpers that enter each state ---- */
 
 static void be_down(void)
 {
@@ -88,9 +88,9 @@ static void enter(enum isolate_state state)
     assert_int_equal(life.state.is, state);
 }
 
-/* ---- Orders, in each state ---- */
+/* ---- Commands in each state ---- */
 
-static void reload_depends_on_the_state(void **state)
+static void lifecycle_reload_depends_on_state(void **state)
 {
     static const struct {
         int signal;
@@ -110,12 +110,12 @@ static void reload_depends_on_the_state(void **state)
         life.start_ms = NOW + 1;
         assert_int_equal(isolate_lifecycle_reload(&life), rules[i].signal);
         expect(rules[i].then, rules[i].pending);
-        if (i == ISOLATE_DOWN) /* its pause is over */
+        if (i == ISOLATE_DOWN) /* its restart delay is over */
             assert_int_equal(isolate_lifecycle_due(&life, NOW), ISOLATE_DUE_START);
     }
 }
 
-static void end_depends_on_the_state(void **state)
+static void lifecycle_end_depends_on_state(void **state)
 {
     static const struct {
         int signal;
@@ -136,7 +136,7 @@ static void end_depends_on_the_state(void **state)
     }
 }
 
-static void death_depends_on_the_state(void **state)
+static void lifecycle_death_depends_on_state(void **state)
 {
     static const struct {
         bool is_unexpected;
@@ -157,7 +157,7 @@ static void death_depends_on_the_state(void **state)
     }
 }
 
-static void ready_counts_while_it_starts_or_serves(void **state)
+static void lifecycle_ready_counts_while_starting_or_serving(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < ISOLATE_STATES; i++) {
@@ -168,8 +168,8 @@ static void ready_counts_while_it_starts_or_serves(void **state)
     }
 }
 
-/* The killed process has the old configuration. */
-static void ready_of_a_killed_process_answers_no_reload(void **state)
+/* The killed process had the old configuration. */
+static void lifecycle_ready_of_killed_process_completes_no_reload(void **state)
 {
     (void)state;
     start();
@@ -182,26 +182,26 @@ static void ready_of_a_killed_process_answers_no_reload(void **state)
     assert_int_equal(isolate_lifecycle_pop_reply(&life), 0);
 }
 
-static void reload_is_done_when_it_has_begun_and_ended(void **state)
+static void lifecycle_reload_completes_after_begin_and_ready(void **state)
 {
     (void)state;
     serve();
-    isolate_lifecycle_reloading(&life); /* without an order */
+    isolate_lifecycle_reloading(&life); /* without a command */
     expect(ISOLATE_SERVING, ISOLATE_PENDING_NONE);
     (void)isolate_lifecycle_reload(&life);
-    assert_false(isolate_lifecycle_ready(&life)); /* of before */
+    assert_false(isolate_lifecycle_ready(&life)); /* belongs to the previous start */
     isolate_lifecycle_reloading(&life);
-    (void)isolate_lifecycle_reload(&life); /* another order: it begins once more */
+    (void)isolate_lifecycle_reload(&life); /* another command: the reload begins again */
     assert_false(isolate_lifecycle_ready(&life));
     isolate_lifecycle_reloading(&life);
     assert_true(isolate_lifecycle_ready(&life));
     assert_int_equal(isolate_lifecycle_pop_reply(&life), ISOLATE_RELOAD);
     (void)isolate_lifecycle_reload(&life);
     assert_int_equal(isolate_lifecycle_shut_down(&life, NOW, SIGQUIT),
-                     SIGTERM); /* it would wait for the reload */
+                     SIGTERM); /* SIGQUIT would wait for the reload */
 }
 
-/* ---- Time ---- */
+/* ---- Time limits ---- */
 
 static void expect_due(uint64_t at_ms, enum isolate_due due)
 {
@@ -212,14 +212,15 @@ static void expect_due(uint64_t at_ms, enum isolate_due due)
     assert_int_equal(isolate_lifecycle_timeout_ms(&life, at_ms + 1), 0);
 }
 
-static void starting_and_draining_have_a_time_limit(void **state)
+static void lifecycle_starting_and_draining_have_deadlines(void **state)
 {
     (void)state;
     enter(ISOLATE_STARTING);
     expect_due(NOW + 60000, ISOLATE_DUE_KILL_START);
     enter(ISOLATE_DRAINING);
     expect_due(NOW + 70000, ISOLATE_DUE_KILL);
-    (void)isolate_lifecycle_shut_down(&life, NOW + 5, SIGTERM); /* once more: the limit stays */
+    /* a second command does not extend the limit */
+    (void)isolate_lifecycle_shut_down(&life, NOW + 5, SIGTERM);
     expect_due(NOW + 70000, ISOLATE_DUE_KILL);
     static const enum isolate_state none[] = {ISOLATE_SERVING, ISOLATE_RESTARTING, ISOLATE_ENDED};
     for (size_t i = 0; i < MK_LEN(none); i++) {
@@ -229,7 +230,7 @@ static void starting_and_draining_have_a_time_limit(void **state)
     }
 }
 
-static void pause_grows_with_early_deaths_up_to_a_limit(void **state)
+static void lifecycle_early_deaths_back_off_up_to_limit(void **state)
 {
     static const unsigned pauses[] = {0, 100, 200, 400, 800, 1600, 3200, 6400, 6400};
     (void)state;
@@ -242,7 +243,7 @@ static void pause_grows_with_early_deaths_up_to_a_limit(void **state)
     isolate_lifecycle_started(&life, now, true);
     assert_true(isolate_lifecycle_died(&life, now + 1000));
     assert_int_equal(life.start_ms, now + 1000);
-    isolate_lifecycle_started(&life, now, false); /* no process */
+    isolate_lifecycle_started(&life, now, false); /* no process could be started */
     expect_due(now + 10000, ISOLATE_DUE_START);
 }
 
@@ -251,7 +252,7 @@ static void move_to_serving(void *ctx)
     mk_sm_move(&life.state, &isolate_lifecycle_machine, ctx, ISOLATE_SERVING);
 }
 
-static void group_without_a_process_does_not_serve(void **state)
+static void lifecycle_down_cannot_become_serving(void **state)
 {
     (void)state;
     assert_bug(move_to_serving, &life, "isolated group: down may become serving");
@@ -265,16 +266,16 @@ static void group_without_a_process_does_not_serve(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(group_lives_by_its_table),
-        TEST(reload_depends_on_the_state),
-        TEST(end_depends_on_the_state),
-        TEST(death_depends_on_the_state),
-        TEST(ready_counts_while_it_starts_or_serves),
-        TEST(ready_of_a_killed_process_answers_no_reload),
-        TEST(reload_is_done_when_it_has_begun_and_ended),
-        TEST(starting_and_draining_have_a_time_limit),
-        TEST(pause_grows_with_early_deaths_up_to_a_limit),
-        TEST(group_without_a_process_does_not_serve),
+        TEST(lifecycle_state_machine_has_these_transitions),
+        TEST(lifecycle_reload_depends_on_state),
+        TEST(lifecycle_end_depends_on_state),
+        TEST(lifecycle_death_depends_on_state),
+        TEST(lifecycle_ready_counts_while_starting_or_serving),
+        TEST(lifecycle_ready_of_killed_process_completes_no_reload),
+        TEST(lifecycle_reload_completes_after_begin_and_ready),
+        TEST(lifecycle_starting_and_draining_have_deadlines),
+        TEST(lifecycle_early_deaths_back_off_up_to_limit),
+        TEST(lifecycle_down_cannot_become_serving),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a service writes to its standard error, as it comes into the error log. */
+/* Forwarding of a service's standard error to the error log. */
 #include "unit/test.h"
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 
 static char path[] = "/tmp/monkey-lines-XXXXXX";
 
-/* ---- The system log, of which the test keeps what it is given ---- */
+/* ---- Fake syslog, which records its input ---- */
 
 static char to_syslog[256];
 
@@ -79,7 +79,7 @@ static void expect_log(const char *pattern)
     regfree(&r);
 }
 
-/* What the log says of one line of the group that this process or another one writes. */
+/* Asserts the log entry of a line in log format that this process or another one writes. */
 static void expect_line(const char *time, const char *level, int pid, const char *message,
                         const char *pattern)
 {
@@ -90,7 +90,7 @@ static void expect_line(const char *time, const char *level, int pid, const char
     expect_log(pattern);
 }
 
-static void plain_line_gets_time_and_name(void **state)
+static void log_forwarder_plain_line_gets_time_and_name(void **state)
 {
     char pattern[200];
     (void)state;
@@ -100,7 +100,7 @@ static void plain_line_gets_time_and_name(void **state)
     expect_log(pattern);
 }
 
-static void line_of_the_group_keeps_level_and_pid(void **state)
+static void log_forwarder_log_line_keeps_level_and_pid(void **state)
 {
     char pattern[200];
     static const char *const levels[] = {"error", "warn", "info", "debug"};
@@ -114,20 +114,20 @@ static void line_of_the_group_keeps_level_and_pid(void **state)
     }
 }
 
-static void line_of_the_group_gets_the_time_of_the_keeper(void **state)
+static void log_forwarder_log_line_gets_time_of_supervisor(void **state)
 {
     (void)state;
     expect_line("1999-01-02T03:04:05+0000", "[error]", (int)getpid(), "old", "^20[2-9][0-9]-");
 }
 
-static void forged_line_is_plain_text(void **state)
+static void log_forwarder_forged_line_is_plain_text(void **state)
 {
     char pattern[200];
     (void)state;
     (void)snprintf(pattern, sizeof pattern,
                    "^" STAMP "\\[info\\] %d: shop: 2026-01-02T03:04:05\\+0000 \\[error\\] 1: FORGED\n$",
                    (int)getpid());
-    expect_line("2026-01-02T03:04:05+0000", "[error]", 1, "FORGED", pattern); /* of another process */
+    expect_line("2026-01-02T03:04:05+0000", "[error]", 1, "FORGED", pattern); /* claims another process ID */
     begin();
     lines.group = 0;
     (void)snprintf(pattern, sizeof pattern, "2026-01-02T03:04:05+0000 [error] %d: x\n", (int)getpid());
@@ -149,8 +149,8 @@ static void forged_line_is_plain_text(void **state)
     }
 }
 
-/* The last words of a worker are read when it is gone. */
-static void line_of_a_dead_process_keeps_its_pid(void **state)
+/* The last output of a worker is read after its death. */
+static void log_forwarder_line_of_dead_process_keeps_pid(void **state)
 {
     char pattern[100];
     pid_t pid = fork();
@@ -162,7 +162,7 @@ static void line_of_a_dead_process_keeps_its_pid(void **state)
     expect_line("2026-01-02T03:04:05+0000", "[error]", (int)pid, "bye", pattern);
 }
 
-static void control_characters_are_escaped(void **state)
+static void log_forwarder_escapes_control_characters(void **state)
 {
     (void)state;
     begin();
@@ -173,7 +173,7 @@ static void control_characters_are_escaped(void **state)
     expect_log("shop: nul\\\\x00end\n$");
 }
 
-static void c1_and_broken_utf8_are_escaped(void **state)
+static void log_forwarder_escapes_c1_and_invalid_utf8(void **state)
 {
     static const struct {
         const char *text, *shown;
@@ -194,7 +194,7 @@ static void c1_and_broken_utf8_are_escaped(void **state)
                  {"\xff\x9b", "\\xFF\\x9B"},
                  {"\xff"
                   "abc",
-                  "\\xFFabc"}, /* one byte, not what follows it */
+                  "\\xFFabc"}, /* only this byte is escaped, not the following ones */
                  {"\x9b\xc3\xa9", "\\x9B\xc3\xa9"},
                  {"\xc2\xc2\x9b", "\\xC2\\xC2\\x9B"}};
     (void)state;
@@ -208,15 +208,15 @@ static void c1_and_broken_utf8_are_escaped(void **state)
     }
 }
 
-/* In the message of a line that the group's own log has written, too. */
-static void line_of_the_group_is_escaped(void **state)
+/* Also in the message part of a line in log format. */
+static void log_forwarder_escapes_log_line(void **state)
 {
     (void)state;
     expect_line("2026-01-02T03:04:05+0000", "[warn]", (int)getpid(), "a\033b",
                 "\\[warn\\] [0-9]+: shop: a\\\\x1Bb\n$");
 }
 
-static void pieces_of_a_line_are_joined(void **state)
+static void log_forwarder_joins_pieces_of_line(void **state)
 {
     (void)state;
     begin();
@@ -227,7 +227,7 @@ static void pieces_of_a_line_are_joined(void **state)
     expect_log("^[^\n]*shop: one two\n[^\n]*shop: three\n[^\n]*shop: \n$");
 }
 
-static void long_line_becomes_several(void **state)
+static void log_forwarder_splits_long_line(void **state)
 {
     static char text[20 * 1024 + 1];
     (void)state;
@@ -243,7 +243,7 @@ static void long_line_becomes_several(void **state)
     assert_int_equal(strspn(strchr(strstr(log, ": shop: "), 'a'), "a"), 16 * 1024);
 }
 
-static void line_that_fits_is_whole(void **state)
+static void log_forwarder_keeps_line_of_maximum_length(void **state)
 {
     static char text[16 * 1024 + 1];
     (void)state;
@@ -255,8 +255,8 @@ static void line_that_fits_is_whole(void **state)
     expect_log("^[^\n]*shop: a+\n$");
 }
 
-/* Such as a crash report. */
-static void lines_behind_a_long_one_are_there(void **state)
+/* A crash report, for example. */
+static void log_forwarder_keeps_lines_after_long_one(void **state)
 {
     static char text[16 * 1024];
     (void)state;
@@ -267,7 +267,7 @@ static void lines_behind_a_long_one_are_there(void **state)
     expect_log("\n[^\n]*shop: the handler crashed\n[^\n]*shop: here\n$");
 }
 
-static void last_line_needs_no_end(void **state)
+static void log_forwarder_flush_completes_last_line(void **state)
 {
     (void)state;
     begin();
@@ -279,8 +279,8 @@ static void last_line_needs_no_end(void **state)
         "^[^\n]*shop: one\n[^\n]*shop: abort\n[^\n]*shop: 2026-01-02T03:04:05\\+0000 \\[warn\\] 1: two\n$");
 }
 
-/* They grow by their heads. */
-static void many_empty_lines_fit(void **state)
+/* Each line grows by its prefix. */
+static void log_forwarder_many_empty_lines_fit_buffer(void **state)
 {
     static char text[4096 + 1];
     (void)state;
@@ -292,7 +292,7 @@ static void many_empty_lines_fit(void **state)
     assert_true(st.st_size > 4096 * 40);
 }
 
-static void own_line_has_its_level(void **state)
+static void log_forwarder_own_message_has_level(void **state)
 {
     char pattern[200];
     (void)state;
@@ -302,8 +302,8 @@ static void own_line_has_its_level(void **state)
     expect_log(pattern);
 }
 
-/* They add time and process themselves, and read the priority. */
-static void line_for_the_journal_begins_with_its_priority(void **state)
+/* journald adds time and process itself, and reads the priority prefix. */
+static void log_forwarder_journal_line_begins_with_priority(void **state)
 {
     char line[200], pattern[200];
     (void)state;
@@ -317,7 +317,7 @@ static void line_for_the_journal_begins_with_its_priority(void **state)
     expect_log(pattern);
 }
 
-static void system_log_gets_each_line_with_its_priority(void **state)
+static void log_forwarder_syslog_gets_priority_of_each_line(void **state)
 {
     char line[100], wanted[200];
     (void)state;
@@ -334,7 +334,7 @@ static void system_log_gets_each_line_with_its_priority(void **state)
     assert_string_equal(log_text(), "");
 }
 
-static void standard_error_gets_the_lines_if_that_is_the_log(void **state)
+static void log_forwarder_writes_to_stderr_if_configured(void **state)
 {
     int before = dup(STDERR_FILENO), fd = open(path, O_WRONLY | O_APPEND);
     (void)state;
@@ -344,7 +344,7 @@ static void standard_error_gets_the_lines_if_that_is_the_log(void **state)
     isolate_log_forwarder_init(&lines, "shop", "stderr", false);
     assert_true(before >= 0 && fd >= 0 && dup2(fd, STDERR_FILENO) == STDERR_FILENO);
     take("one\n");
-    take("two\n"); /* it is still open */
+    take("two\n"); /* the log is still open */
     assert_int_equal(dup2(before, STDERR_FILENO), STDERR_FILENO);
     close(before);
     close(fd);
@@ -352,8 +352,8 @@ static void standard_error_gets_the_lines_if_that_is_the_log(void **state)
     assert_string_equal(to_syslog, "");
 }
 
-/* Others could have put them in the place of the log. */
-static void links_and_other_files_are_not_written_to(void **state)
+/* Other users could have replaced the log file. */
+static void log_forwarder_rejects_links_and_special_files(void **state)
 {
     char link_path[sizeof path + 8];
     (void)state;
@@ -375,26 +375,26 @@ static void links_and_other_files_are_not_written_to(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(plain_line_gets_time_and_name),
-                                       cmocka_unit_test(line_of_the_group_keeps_level_and_pid),
-                                       cmocka_unit_test(line_of_the_group_gets_the_time_of_the_keeper),
-                                       cmocka_unit_test(forged_line_is_plain_text),
-                                       cmocka_unit_test(line_of_a_dead_process_keeps_its_pid),
-                                       cmocka_unit_test(control_characters_are_escaped),
-                                       cmocka_unit_test(c1_and_broken_utf8_are_escaped),
-                                       cmocka_unit_test(line_of_the_group_is_escaped),
-                                       cmocka_unit_test(pieces_of_a_line_are_joined),
-                                       cmocka_unit_test(long_line_becomes_several),
-                                       cmocka_unit_test(line_that_fits_is_whole),
-                                       cmocka_unit_test(lines_behind_a_long_one_are_there),
-                                       cmocka_unit_test(last_line_needs_no_end),
-                                       cmocka_unit_test(many_empty_lines_fit),
-                                       cmocka_unit_test(own_line_has_its_level),
-                                       cmocka_unit_test(line_for_the_journal_begins_with_its_priority),
-                                       cmocka_unit_test(system_log_gets_each_line_with_its_priority),
-                                       cmocka_unit_test(standard_error_gets_the_lines_if_that_is_the_log),
-                                       cmocka_unit_test(links_and_other_files_are_not_written_to)};
-    /* A group that this process has inherited from outside of its PID namespace has the ID 0. */
+    const struct CMUnitTest tests[] = {cmocka_unit_test(log_forwarder_plain_line_gets_time_and_name),
+                                       cmocka_unit_test(log_forwarder_log_line_keeps_level_and_pid),
+                                       cmocka_unit_test(log_forwarder_log_line_gets_time_of_supervisor),
+                                       cmocka_unit_test(log_forwarder_forged_line_is_plain_text),
+                                       cmocka_unit_test(log_forwarder_line_of_dead_process_keeps_pid),
+                                       cmocka_unit_test(log_forwarder_escapes_control_characters),
+                                       cmocka_unit_test(log_forwarder_escapes_c1_and_invalid_utf8),
+                                       cmocka_unit_test(log_forwarder_escapes_log_line),
+                                       cmocka_unit_test(log_forwarder_joins_pieces_of_line),
+                                       cmocka_unit_test(log_forwarder_splits_long_line),
+                                       cmocka_unit_test(log_forwarder_keeps_line_of_maximum_length),
+                                       cmocka_unit_test(log_forwarder_keeps_lines_after_long_one),
+                                       cmocka_unit_test(log_forwarder_flush_completes_last_line),
+                                       cmocka_unit_test(log_forwarder_many_empty_lines_fit_buffer),
+                                       cmocka_unit_test(log_forwarder_own_message_has_level),
+                                       cmocka_unit_test(log_forwarder_journal_line_begins_with_priority),
+                                       cmocka_unit_test(log_forwarder_syslog_gets_priority_of_each_line),
+                                       cmocka_unit_test(log_forwarder_writes_to_stderr_if_configured),
+                                       cmocka_unit_test(log_forwarder_rejects_links_and_special_files)};
+    /* A process group inherited from outside the PID namespace has the ID 0. */
     (void)setpgid(0, 0);
     close(mkstemp(path));
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

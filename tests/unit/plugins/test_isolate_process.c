@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a process of a group comes about: its descriptors, its user, and the program that it becomes, which is this test. */
+/* Starting a process of a group: its descriptors, its user, and its program, for which this test stands in.
+ */
 #include "process.h"
 
 #include <fcntl.h>
@@ -14,7 +15,7 @@
 
 enum { NOBODY = 65534, NICE_MAX = 19, FD = 40, FINE = 0, WRONG = 1 };
 
-/* Of the server, which is not here. */
+/* Fake of the server's function. */
 void *mk_config_alloc(struct mk_config *config, size_t size)
 {
     (void)config, (void)size;
@@ -44,7 +45,7 @@ static bool is_open(int fd)
     return fcntl(fd, F_GETFD) >= 0;
 }
 
-/* They overlap with their places, in the worst order. */
+/* Source and target descriptors overlap, in the worst order. */
 static int keep_some(void)
 {
     struct stat a, b;
@@ -62,7 +63,7 @@ static int keep_some(void)
                : WRONG;
 }
 
-static void descriptors_move_to_their_places_and_others_close(void **state)
+static void process_keeps_listed_descriptors_and_closes_others(void **state)
 {
     pid_t pid = fork();
     (void)state;
@@ -71,11 +72,11 @@ static void descriptors_move_to_their_places_and_others_close(void **state)
     assert_int_equal(expect_fine(pid), FINE);
     pid = fork();
     if (pid == 0)
-        _exit(isolate_process_keep_fds((const int[]){999}, 1) ? WRONG : FINE); /* it is not open */
+        _exit(isolate_process_keep_fds((const int[]){999}, 1) ? WRONG : FINE); /* not an open descriptor */
     assert_int_equal(expect_fine(pid), FINE);
 }
 
-/* ---- The user ---- */
+/* ---- User and limits ---- */
 
 static struct isolate_settings settings;
 
@@ -92,7 +93,7 @@ static int confine(const struct isolate_group *group, uint64_t memory)
         return WRONG;
     int wanted = priority + (int)settings.nice;
     if (getpriority(PRIO_PROCESS, 0) !=
-        (wanted < NICE_MAX ? wanted : NICE_MAX)) /* the tests may run as nice themselves */
+        (wanted < NICE_MAX ? wanted : NICE_MAX)) /* the tests themselves may run with a nice value */
         return WRONG;
     if (!group->has_user)
         return FINE;
@@ -116,7 +117,7 @@ static void expect_confined(const struct isolate_group *group, uint64_t memory)
     assert_int_equal(expect_fine(pid), FINE);
 }
 
-static void group_gives_way_and_has_a_limit_of_memory(void **state)
+static void process_applies_nice_and_memory_limit(void **state)
 {
     const struct isolate_group group = {.settings = &settings};
     (void)state;
@@ -128,8 +129,8 @@ static void group_gives_way_and_has_a_limit_of_memory(void **state)
     settings.nice = 0;
 }
 
-/* It keeps no group of root, whether its user has a name or not. */
-static void group_becomes_its_user_for_good(void **state)
+/* The process keeps no group of root, whether its user has a name or not. */
+static void process_changes_user_permanently(void **state)
 {
     struct isolate_group group = {.settings = &settings, .has_user = true, .uid = NOBODY, .gid = NOBODY};
     (void)state;
@@ -142,7 +143,7 @@ static void group_becomes_its_user_for_good(void **state)
 
 /* ---- The program ---- */
 
-/* In the copy of this test: its file is as the test wants it, then it becomes the program. */
+/* Runs in a copy of this test binary: changes the file as requested, then executes the program. */
 static int become(const char *how, const char *path)
 {
     static char variable[] = "VARIABLE=1";
@@ -191,8 +192,8 @@ static void expect_program(const char *how, const char *says)
     assert_string_equal(said, says);
 }
 
-/* An upgrade of the package puts another file there, or removes it. */
-static void group_is_the_same_program_even_if_its_file_has_changed(void **state)
+/* A package upgrade replaces or removes the file. */
+static void process_runs_same_program_after_file_change(void **state)
 {
     char by_path[160];
     (void)state;
@@ -202,7 +203,7 @@ static void group_is_the_same_program_even_if_its_file_has_changed(void **state)
     expect_program("replaced", "monkey -c /proc/self/fd/7 -t VARIABLE=1\n");
 }
 
-/* What the program says of itself: arguments, environment, and the path by which it was started. */
+/* Prints the program's arguments, environment and the path it was started from. */
 static int report(int argc, char **argv)
 {
     char path[128];
@@ -235,10 +236,10 @@ static int remove_folder(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(descriptors_move_to_their_places_and_others_close),
-        cmocka_unit_test(group_gives_way_and_has_a_limit_of_memory),
-        cmocka_unit_test(group_becomes_its_user_for_good),
-        cmocka_unit_test(group_is_the_same_program_even_if_its_file_has_changed),
+        cmocka_unit_test(process_keeps_listed_descriptors_and_closes_others),
+        cmocka_unit_test(process_applies_nice_and_memory_limit),
+        cmocka_unit_test(process_changes_user_permanently),
+        cmocka_unit_test(process_runs_same_program_after_file_change),
     };
     if (argc > 2 && strcmp(argv[1], "--become") == 0)
         return become(argv[2], argv[0]);

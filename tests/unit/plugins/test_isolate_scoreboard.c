@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The board of an isolated service: processes that take slots at once. */
+/* The scoreboard of an isolated service: processes acquire slots concurrently. */
 #include "unit/test.h"
 
 #include <sys/mman.h>
@@ -16,11 +16,11 @@ static struct isolate_scoreboard *new_board(void)
     return b;
 }
 
-static void test_a_slot_that_is_being_taken_is_no_free_one(void **state)
+static void scoreboard_slot_being_acquired_is_not_free(void **state)
 {
     struct isolate_scoreboard *b = new_board();
     (void)state;
-    atomic_store(&b->slots[0].pid, -(int32_t)getppid()); /* it lives, and has not finished */
+    atomic_store(&b->slots[0].pid, -(int32_t)getppid()); /* alive, and still acquiring the slot */
     assert_ptr_equal(isolate_scoreboard_acquire_slot(b, 7), &b->slots[1]);
     assert_int_equal(atomic_load(&b->slots[1].pid), (int32_t)getpid());
     assert_false(isolate_scoreboard_has_version(b, 7, true));
@@ -28,7 +28,7 @@ static void test_a_slot_that_is_being_taken_is_no_free_one(void **state)
     munmap(b, sizeof *b);
 }
 
-static void test_the_slot_of_a_process_that_died_taking_it_is_free(void **state)
+static void scoreboard_slot_of_process_killed_while_acquiring_is_free(void **state)
 {
     struct isolate_scoreboard *b = new_board();
     (void)state;
@@ -49,36 +49,36 @@ static struct isolate_slot *serve(struct isolate_scoreboard *b, uint64_t version
     return s;
 }
 
-/* While a group starts again, requests wait for it; but not for ever. */
-static void test_the_board_closes_when_no_worker_has_served_for_two_seconds(void **state)
+/* Requests wait while a group restarts, but not forever. */
+static void scoreboard_is_down_after_two_seconds_without_worker(void **state)
 {
     struct isolate_scoreboard *b = new_board();
     (void)state;
-    assert_false(isolate_scoreboard_is_down(b, 5000)); /* from now on it counts */
+    assert_false(isolate_scoreboard_is_down(b, 5000)); /* starts the countdown */
     assert_false(isolate_scoreboard_is_down(b, 7000));
     assert_true(isolate_scoreboard_is_down(b, 7001));
     struct isolate_slot *s = isolate_scoreboard_acquire_slot(b, 7);
-    assert_true(isolate_scoreboard_is_down(b, 7002)); /* it has not begun to serve */
+    assert_true(isolate_scoreboard_is_down(b, 7002)); /* it does not serve yet */
     atomic_store(&s->is_up, 1);
     assert_false(isolate_scoreboard_is_down(b, 7003));
     munmap(b, sizeof *b);
 }
 
-static void test_a_worker_that_serves_ends_the_time_without_one(void **state)
+static void scoreboard_serving_worker_resets_countdown(void **state)
 {
     struct isolate_scoreboard *b = new_board();
     (void)state;
     assert_false(isolate_scoreboard_is_down(b, 5000));
     struct isolate_slot *s = serve(b, 7);
     assert_false(isolate_scoreboard_is_down(b, 9000));
-    atomic_store(&s->pid, 0); /* it has ended */
+    atomic_store(&s->pid, 0); /* the worker has exited */
     assert_false(isolate_scoreboard_is_down(b, 9500));
     assert_false(isolate_scoreboard_is_down(b, 11500));
     assert_true(isolate_scoreboard_is_down(b, 11501));
     munmap(b, sizeof *b);
 }
 
-static void test_workers_of_a_configuration_are_told_from_others(void **state)
+static void scoreboard_distinguishes_configuration_versions(void **state)
 {
     struct isolate_scoreboard *b = new_board();
     (void)state;
@@ -96,7 +96,7 @@ static void test_workers_of_a_configuration_are_told_from_others(void **state)
     munmap(b, sizeof *b);
 }
 
-static void test_a_slot_taken_again_begins_as_one_that_does_not_serve(void **state)
+static void scoreboard_reacquired_slot_is_not_serving(void **state)
 {
     struct isolate_scoreboard *b = new_board();
     (void)state;
@@ -109,7 +109,7 @@ static void test_a_slot_taken_again_begins_as_one_that_does_not_serve(void **sta
     munmap(b, sizeof *b);
 }
 
-static void test_a_full_board_has_no_slot(void **state)
+static void scoreboard_full_returns_no_slot(void **state)
 {
     struct isolate_scoreboard *b = new_board();
     (void)state;
@@ -121,8 +121,8 @@ static void test_a_full_board_has_no_slot(void **state)
     munmap(b, sizeof *b);
 }
 
-/* The process is there, even if it belongs to another user. */
-static void test_a_process_that_we_may_not_signal_lives(void **state)
+/* A process of another user counts as alive. */
+static void scoreboard_process_of_other_user_counts_as_alive(void **state)
 {
     struct isolate_scoreboard *b = new_board();
     (void)state;
@@ -144,14 +144,14 @@ static void test_a_process_that_we_may_not_signal_lives(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_slot_that_is_being_taken_is_no_free_one),
-        cmocka_unit_test(test_the_slot_of_a_process_that_died_taking_it_is_free),
-        cmocka_unit_test(test_the_board_closes_when_no_worker_has_served_for_two_seconds),
-        cmocka_unit_test(test_a_worker_that_serves_ends_the_time_without_one),
-        cmocka_unit_test(test_workers_of_a_configuration_are_told_from_others),
-        cmocka_unit_test(test_a_slot_taken_again_begins_as_one_that_does_not_serve),
-        cmocka_unit_test(test_a_full_board_has_no_slot),
-        cmocka_unit_test(test_a_process_that_we_may_not_signal_lives),
+        cmocka_unit_test(scoreboard_slot_being_acquired_is_not_free),
+        cmocka_unit_test(scoreboard_slot_of_process_killed_while_acquiring_is_free),
+        cmocka_unit_test(scoreboard_is_down_after_two_seconds_without_worker),
+        cmocka_unit_test(scoreboard_serving_worker_resets_countdown),
+        cmocka_unit_test(scoreboard_distinguishes_configuration_versions),
+        cmocka_unit_test(scoreboard_reacquired_slot_is_not_serving),
+        cmocka_unit_test(scoreboard_full_returns_no_slot),
+        cmocka_unit_test(scoreboard_process_of_other_user_counts_as_alive),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

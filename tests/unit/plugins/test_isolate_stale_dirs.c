@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Folders whose sockets have no listener any more. */
+/* Removal of folders whose sockets have no listener anymore. */
 #include "unit/test.h"
 
 #include <dirent.h>
@@ -30,7 +30,7 @@ static int end(void **state)
     return nftw(base, folder_remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* With a socket that listens, or did. */
+/* Creates a folder with a socket that has, or had, a listener. */
 static int make(const char *name, bool lives, bool is_old)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -56,7 +56,7 @@ static bool is_there(const char *name)
     return access(path, F_OK) == 0;
 }
 
-static void only_what_is_old_and_dead_goes(void **state)
+static void stale_dirs_only_old_and_dead_are_removed(void **state)
 {
     (void)state;
     int fd = make("monkey-0000000000000001", true, true);
@@ -72,8 +72,8 @@ static void only_what_is_old_and_dead_goes(void **state)
     close(fd);
 }
 
-/* A server under load takes no connection at once; that does not make it a dead one. */
-static void a_busy_listener_keeps_its_folder(void **state)
+/* A busy server may not accept a connection at once; it still counts as alive. */
+static void stale_dirs_busy_listener_keeps_folder(void **state)
 {
     enum { MANY = 64 };
     struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -94,7 +94,7 @@ static void a_busy_listener_keeps_its_folder(void **state)
     close(fd);
 }
 
-static void folders_that_others_may_write_to_stay(void **state)
+static void stale_dirs_writable_by_others_are_kept(void **state)
 {
     char path[64];
     (void)state;
@@ -109,7 +109,7 @@ static void folders_that_others_may_write_to_stay(void **state)
     assert_true(is_there("monkey-0000000000000002"));
 }
 
-static void folders_of_other_users_stay(void **state)
+static void stale_dirs_of_other_users_are_kept(void **state)
 {
     char path[64];
     (void)state;
@@ -122,8 +122,8 @@ static void folders_of_other_users_stay(void **state)
     assert_true(is_there("monkey-0000000000000001"));
 }
 
-/* Names of other programs, and of other files in the place of a folder. */
-static void other_names_and_files_stay(void **state)
+/* Names of other programs, and other files instead of a folder. */
+static void stale_dirs_other_names_and_files_are_kept(void **state)
 {
     static const char *const names[] = {"monkey-00000000000000010", "monkey-000000000000000",
                                         "monkey-000000000000000G", "monkey_0000000000000001",
@@ -141,8 +141,8 @@ static void other_names_and_files_stay(void **state)
     assert_true(is_there("monkey-000000000000000a/guest"));
 }
 
-/* The empty folder, which a group serves files from, goes with the socket. Files of others stay. */
-static void a_group_goes_with_its_empty_folder_and_no_file(void **state)
+/* The empty folder that a group uses as document root is removed with the socket. Other files stay. */
+static void stale_dirs_empty_document_root_is_removed_but_no_files(void **state)
 {
     char path[96];
     (void)state;
@@ -174,7 +174,7 @@ static unsigned count_descriptors(void)
     return n;
 }
 
-static void no_descriptor_stays_open(void **state)
+static void stale_dirs_leaves_no_descriptor_open(void **state)
 {
     unsigned before = count_descriptors();
     (void)state;
@@ -189,12 +189,12 @@ static void no_descriptor_stays_open(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(only_what_is_old_and_dead_goes),
-                                       TEST(a_busy_listener_keeps_its_folder),
-                                       TEST(folders_that_others_may_write_to_stay),
-                                       TEST(folders_of_other_users_stay),
-                                       TEST(other_names_and_files_stay),
-                                       TEST(a_group_goes_with_its_empty_folder_and_no_file),
-                                       TEST(no_descriptor_stays_open)};
+    const struct CMUnitTest tests[] = {TEST(stale_dirs_only_old_and_dead_are_removed),
+                                       TEST(stale_dirs_busy_listener_keeps_folder),
+                                       TEST(stale_dirs_writable_by_others_are_kept),
+                                       TEST(stale_dirs_of_other_users_are_kept),
+                                       TEST(stale_dirs_other_names_and_files_are_kept),
+                                       TEST(stale_dirs_empty_document_root_is_removed_but_no_files),
+                                       TEST(stale_dirs_leaves_no_descriptor_open)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

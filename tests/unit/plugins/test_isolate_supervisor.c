@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process that keeps a group running: the real one, with a group that does as the test says. */
+/* The supervisor process of a group: the real one, with a group that behaves as the test requires. */
 #include "unit/test.h"
 
 #include <fcntl.h>
@@ -26,14 +26,14 @@
 
 enum { PATIENCE_MS = 20000, TICK_NS = 2000000 };
 
-/* How the server of the group behaves. */
+/* Behaviour of the group's server. */
 enum behaviour {
-    GOOD,      /* serves at once, reloads, ends when asked */
-    DIES,      /* at once */
-    IS_SILENT, /* never serves; ends when asked */
-    IS_DEAF,   /* serves, and ignores requests to end */
-    MUMBLES,   /* says READY=1 for a reload that it has not begun */
-    CANNOT_BE  /* its user */
+    GOOD,      /* serves at once, reloads, exits on request */
+    DIES,      /* exits at once */
+    IS_SILENT, /* never serves; exits on request */
+    IS_DEAF,   /* serves, but ignores requests to exit */
+    MUMBLES,   /* sends READY=1 for a reload that it has not begun */
+    CANNOT_BE  /* cannot change to its user */
 };
 
 struct shared {
@@ -50,7 +50,7 @@ static struct isolate_group group = {
 static pid_t keeper;
 static int control;
 
-/* ---- What the keeper calls ---- */
+/* ---- Functions called by the supervisor ---- */
 
 int64_t isolate_process_now_ms(void)
 {
@@ -100,7 +100,7 @@ static void nap(void)
     (void)nanosleep(&t, NULL);
 }
 
-/* Until the keeper has read it. */
+/* Waits until the supervisor has read the message. */
 static void notify(char *const *environment, const char *text)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
@@ -166,7 +166,7 @@ _Noreturn void isolate_process_exec(bool checks, int config, char **environment)
     }
 }
 
-/* ---- The test as its master ---- */
+/* ---- The test as master process ---- */
 
 #define await(condition)                                                                                     \
     do {                                                                                                     \
@@ -190,7 +190,7 @@ static void begin(enum behaviour how)
     keeper = fork();
     if (keeper == 0) {
         close(ends[0]);
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* if the test fails */
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* in case the test fails */
         isolate_supervisor_run(&group, fds);
     }
     close(ends[1]);
@@ -229,7 +229,7 @@ static void expect_end(void)
     if (control >= 0)
         close(control);
     if (shared->pid)
-        assert_int_equal(kill((pid_t)shared->pid, 0), -1); /* with all of the group */
+        assert_int_equal(kill((pid_t)shared->pid, 0), -1); /* together with the whole group */
 }
 
 static const char *log_text(void)
@@ -259,7 +259,7 @@ static void redirect_stderr(const char *path)
 
 /* ---- Tests ---- */
 
-static void group_that_serves_is_answered_and_stopped(void **state)
+static void supervisor_start_and_stop_serving_group(void **state)
 {
     (void)state;
     begin(GOOD);
@@ -274,14 +274,14 @@ static void group_that_serves_is_answered_and_stopped(void **state)
     assert_null(strstr(log_text(), "ended unexpectedly"));
 }
 
-static void group_that_dies_is_answered_once_and_starts_again_later_and_later(void **state)
+static void supervisor_dying_group_is_reported_once_and_backs_off(void **state)
 {
     (void)state;
     int64_t began = isolate_process_now_ms();
     begin(DIES);
     expect_answer(ISOLATE_START, false);
     await(shared->starts >= 5);
-    assert_true(isolate_process_now_ms() - began >= 300); /* pauses of 0, 0, 100 and 200 ms */
+    assert_true(isolate_process_now_ms() - began >= 300); /* delays of 0, 0, 100 and 200 ms */
     assert_false(has_answer());
     await(strstr(log_text(), "[error]") != NULL);
     assert_non_null(strstr(log_text(), "shop: the group ended unexpectedly with code 3; it starts again\n"));
@@ -292,7 +292,7 @@ static void group_that_dies_is_answered_once_and_starts_again_later_and_later(vo
     expect_end();
 }
 
-static void group_that_dies_while_it_serves_starts_again_at_once(void **state)
+static void supervisor_serving_group_that_dies_restarts_at_once(void **state)
 {
     (void)state;
     begin(GOOD);
@@ -308,15 +308,16 @@ static void group_that_dies_while_it_serves_starts_again_at_once(void **state)
     expect_end();
 }
 
-/* A daemon leaves its terminal some time after it has started its groups: this process does so, too. */
-static void keeper_leaves_the_terminal_when_its_master_does(void **state)
+/* A daemon detaches from its terminal some time after it has started its groups: the supervisor must do so,
+ * too. */
+static void supervisor_detaches_from_terminal_with_master(void **state)
 {
     int terminal = dup(STDERR_FILENO);
     (void)state;
-    redirect_stderr(log_path); /* in place of a terminal */
+    redirect_stderr(log_path); /* stands in for a terminal */
     begin(GOOD);
     expect_answer(ISOLATE_START, true);
-    order(ISOLATE_RELOAD); /* it has gone round its loop meanwhile */
+    order(ISOLATE_RELOAD); /* by now it has completed a loop iteration */
     expect_answer(ISOLATE_RELOAD, true);
     bool has_left_early = keeper_has_left_the_terminal();
     redirect_stderr("/dev/null");
@@ -328,7 +329,7 @@ static void keeper_leaves_the_terminal_when_its_master_does(void **state)
     expect_end();
 }
 
-static void reload_is_answered_when_it_is_done(void **state)
+static void supervisor_reload_is_answered_on_completion(void **state)
 {
     (void)state;
     begin(GOOD);
@@ -343,8 +344,8 @@ static void reload_is_answered_when_it_is_done(void **state)
     expect_end();
 }
 
-/* READY=1 of before may still be on its way when the order comes. */
-static void ready_of_before_is_no_answer_to_a_reload(void **state)
+/* READY=1 from an earlier start may still be in flight when the command arrives. */
+static void supervisor_earlier_ready_does_not_complete_reload(void **state)
 {
     (void)state;
     begin(MUMBLES);
@@ -360,7 +361,7 @@ static void ready_of_before_is_no_answer_to_a_reload(void **state)
     expect_end();
 }
 
-static void death_in_a_reload_is_answered(void **state)
+static void supervisor_death_during_reload_is_reported(void **state)
 {
     (void)state;
     begin(MUMBLES);
@@ -375,8 +376,8 @@ static void death_in_a_reload_is_answered(void **state)
     expect_end();
 }
 
-/* What has not begun to serve may hang: it starts again with the new configuration. */
-static void reload_of_what_does_not_serve_starts_it_again(void **state)
+/* A process that does not serve yet may hang: it is restarted with the new configuration. */
+static void supervisor_reload_of_starting_group_restarts_it(void **state)
 {
     (void)state;
     begin(IS_SILENT);
@@ -388,12 +389,12 @@ static void reload_of_what_does_not_serve_starts_it_again(void **state)
     assert_int_equal(shared->starts, 2);
     assert_int_equal(shared->hups, 0);
     assert_int_not_equal(shared->pid, first);
-    assert_null(strstr(log_text(), "killed by signal")); /* by us */
+    assert_null(strstr(log_text(), "killed by signal")); /* the supervisor killed it itself */
     order(ISOLATE_STOP);
     expect_end();
 }
 
-static void stop_of_what_does_not_serve_kills_it(void **state)
+static void supervisor_stop_of_starting_group_kills_it(void **state)
 {
     (void)state;
     begin(IS_SILENT);
@@ -404,13 +405,13 @@ static void stop_of_what_does_not_serve_kills_it(void **state)
     assert_int_equal(shared->quits, 0);
 }
 
-static void end_waits_until_nobody_needs_the_group_and_removes_its_place(void **state)
+static void supervisor_end_waits_until_group_is_unused_and_removes_folder(void **state)
 {
     (void)state;
     begin(GOOD);
     expect_answer(ISOLATE_START, true);
     order(ISOLATE_END);
-    order(ISOLATE_RELOAD); /* it still obeys */
+    order(ISOLATE_RELOAD); /* it still accepts commands */
     expect_answer(ISOLATE_RELOAD, true);
     assert_int_equal(shared->quits, 0);
     shared->is_needed = 0;
@@ -420,8 +421,8 @@ static void end_waits_until_nobody_needs_the_group_and_removes_its_place(void **
     assert_int_equal(shared->removed, 1);
 }
 
-/* The place is that of another keeper, or of the next server. */
-static void keeper_without_a_master_leaves_the_place(void **state)
+/* The folder belongs to another supervisor, or to the next server. */
+static void supervisor_without_master_keeps_folder(void **state)
 {
     (void)state;
     begin(GOOD);
@@ -436,7 +437,7 @@ static void keeper_without_a_master_leaves_the_place(void **state)
     assert_int_equal(shared->removed, 0);
 }
 
-static void term_of_the_keeper_lets_the_group_finish(void **state)
+static void supervisor_sigterm_lets_group_finish(void **state)
 {
     (void)state;
     begin(GOOD);
@@ -448,7 +449,7 @@ static void term_of_the_keeper_lets_the_group_finish(void **state)
     assert_int_equal(shared->starts, 1);
 }
 
-static void keeper_ignores_a_terminal(void **state)
+static void supervisor_ignores_terminal_signals(void **state)
 {
     (void)state;
     begin(GOOD);
@@ -462,7 +463,7 @@ static void keeper_ignores_a_terminal(void **state)
 }
 
 /* Every process can write to an abstract socket. */
-static void ready_of_another_process_does_not_count(void **state)
+static void supervisor_ignores_ready_of_other_process(void **state)
 {
     char name[128];
     (void)state;
@@ -472,7 +473,7 @@ static void ready_of_another_process_does_not_count(void **state)
     char *const environment[] = {name, NULL};
     notify(environment, "READY=1\n");
     shared->behaviour = GOOD;
-    order(ISOLATE_RELOAD); /* would be a HUP if it had counted */
+    order(ISOLATE_RELOAD); /* would send SIGHUP if that READY=1 had counted */
     expect_answer(ISOLATE_RELOAD, true);
     assert_int_equal(shared->hups, 0);
     assert_int_equal(shared->starts, 2);
@@ -480,7 +481,7 @@ static void ready_of_another_process_does_not_count(void **state)
     expect_end();
 }
 
-static void group_that_cannot_become_its_user_says_so(void **state)
+static void supervisor_failed_user_change_is_reported(void **state)
 {
     (void)state;
     begin(CANNOT_BE);
@@ -492,8 +493,8 @@ static void group_that_cannot_become_its_user_says_so(void **state)
     expect_end();
 }
 
-/* A group of limits enters them before it starts, or not at all. */
-static void group_that_cannot_enter_its_limits_does_not_start(void **state)
+/* A group with limits enters its cgroup before it starts, or does not start. */
+static void supervisor_failed_cgroup_entry_prevents_start(void **state)
 {
     (void)state;
     settings.limits.memory = 16 << 20;
@@ -506,7 +507,7 @@ static void group_that_cannot_enter_its_limits_does_not_start(void **state)
     settings.limits.memory = 0;
 }
 
-static void unknown_orders_change_nothing(void **state)
+static void supervisor_unknown_command_is_ignored(void **state)
 {
     (void)state;
     begin(GOOD);
@@ -522,23 +523,23 @@ static void unknown_orders_change_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(group_that_serves_is_answered_and_stopped),
-        cmocka_unit_test(group_that_dies_is_answered_once_and_starts_again_later_and_later),
-        cmocka_unit_test(group_that_dies_while_it_serves_starts_again_at_once),
-        cmocka_unit_test(keeper_leaves_the_terminal_when_its_master_does),
-        cmocka_unit_test(reload_is_answered_when_it_is_done),
-        cmocka_unit_test(ready_of_before_is_no_answer_to_a_reload),
-        cmocka_unit_test(death_in_a_reload_is_answered),
-        cmocka_unit_test(reload_of_what_does_not_serve_starts_it_again),
-        cmocka_unit_test(stop_of_what_does_not_serve_kills_it),
-        cmocka_unit_test(end_waits_until_nobody_needs_the_group_and_removes_its_place),
-        cmocka_unit_test(keeper_without_a_master_leaves_the_place),
-        cmocka_unit_test(term_of_the_keeper_lets_the_group_finish),
-        cmocka_unit_test(keeper_ignores_a_terminal),
-        cmocka_unit_test(ready_of_another_process_does_not_count),
-        cmocka_unit_test(group_that_cannot_become_its_user_says_so),
-        cmocka_unit_test(group_that_cannot_enter_its_limits_does_not_start),
-        cmocka_unit_test(unknown_orders_change_nothing),
+        cmocka_unit_test(supervisor_start_and_stop_serving_group),
+        cmocka_unit_test(supervisor_dying_group_is_reported_once_and_backs_off),
+        cmocka_unit_test(supervisor_serving_group_that_dies_restarts_at_once),
+        cmocka_unit_test(supervisor_detaches_from_terminal_with_master),
+        cmocka_unit_test(supervisor_reload_is_answered_on_completion),
+        cmocka_unit_test(supervisor_earlier_ready_does_not_complete_reload),
+        cmocka_unit_test(supervisor_death_during_reload_is_reported),
+        cmocka_unit_test(supervisor_reload_of_starting_group_restarts_it),
+        cmocka_unit_test(supervisor_stop_of_starting_group_kills_it),
+        cmocka_unit_test(supervisor_end_waits_until_group_is_unused_and_removes_folder),
+        cmocka_unit_test(supervisor_without_master_keeps_folder),
+        cmocka_unit_test(supervisor_sigterm_lets_group_finish),
+        cmocka_unit_test(supervisor_ignores_terminal_signals),
+        cmocka_unit_test(supervisor_ignores_ready_of_other_process),
+        cmocka_unit_test(supervisor_failed_user_change_is_reported),
+        cmocka_unit_test(supervisor_failed_cgroup_entry_prevents_start),
+        cmocka_unit_test(supervisor_unknown_command_is_ignored),
     };
     close(mkstemp(log_path));
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

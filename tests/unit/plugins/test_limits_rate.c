@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rates and sizes, as people write them. */
+/* Parsing of rates and sizes. */
 #include "unit/test.h"
 
 #include "rate.h"
@@ -7,7 +7,7 @@
 
 enum { SECOND = 1000 * LIMITS_TICKS };
 
-static void requests_are_counted_by_a_span_of_time(void **state)
+static void rate_requests_per_time_unit_are_parsed(void **state)
 {
     static const struct {
         const char *text;
@@ -28,7 +28,7 @@ static void requests_are_counted_by_a_span_of_time(void **state)
     }
 }
 
-static void other_texts_are_no_rates_of_requests(void **state)
+static void rate_malformed_requests_are_rejected(void **state)
 {
     static const char *const wrong[] = {"",
                                         "1",
@@ -55,7 +55,7 @@ static void other_texts_are_no_rates_of_requests(void **state)
     }
 }
 
-static void sizes_have_units(void **state)
+static void rate_sizes_accept_units(void **state)
 {
     static const struct {
         const char *text;
@@ -83,7 +83,7 @@ static void sizes_have_units(void **state)
     assert_false(limits_rate_parse_size(mk_str_of("1\0", 2), &bytes));
 }
 
-static void bandwidth_begins_at_1k(void **state)
+static void rate_bandwidth_minimum_is_1k(void **state)
 {
     uint64_t rate;
     (void)state;
@@ -94,13 +94,13 @@ static void bandwidth_begins_at_1k(void **state)
     assert_false(limits_rate_parse_bandwidth(MK_STR("1M/s"), &rate));
 }
 
-static void bytes_take_time(void **state)
+static void rate_bytes_convert_to_ticks(void **state)
 {
     (void)state;
     assert_int_equal(limits_rate_ticks_for_bytes(1024, 1024), SECOND);
     assert_int_equal(limits_rate_ticks_for_bytes(1536, 1024), SECOND + SECOND / 2);
     assert_int_equal(limits_rate_ticks_for_bytes(512, 1024), SECOND / 2);
-    assert_int_equal(limits_rate_ticks_for_bytes(1, (uint64_t)1 << 40), 1); /* never nothing */
+    assert_int_equal(limits_rate_ticks_for_bytes(1, (uint64_t)1 << 40), 1); /* never zero */
     assert_int_equal(limits_rate_ticks_for_bytes(0, 1024), 1);
     assert_int_equal(limits_rate_ticks_for_bytes((uint64_t)1 << 40, 1024), (uint64_t)SECOND << 30);
 }
@@ -108,8 +108,8 @@ static void bytes_take_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(requests_are_counted_by_a_span_of_time),
-        cmocka_unit_test(other_texts_are_no_rates_of_requests), cmocka_unit_test(sizes_have_units),
-        cmocka_unit_test(bandwidth_begins_at_1k), cmocka_unit_test(bytes_take_time)};
+        cmocka_unit_test(rate_requests_per_time_unit_are_parsed),
+        cmocka_unit_test(rate_malformed_requests_are_rejected), cmocka_unit_test(rate_sizes_accept_units),
+        cmocka_unit_test(rate_bandwidth_minimum_is_1k), cmocka_unit_test(rate_bytes_convert_to_ticks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which requests count together. */
+/* Rate limit keys: which requests count together. */
 #include "unit/test.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ static struct mk_addr peer;
 static mk_str field, host;
 static bool has_host;
 
-/* ---- In place of the server ---- */
+/* ---- Fake server ---- */
 
 mk_str mk_request_header(const struct mk_request *r, mk_str name)
 {
@@ -37,7 +37,7 @@ mk_str mk_vhost_name(const struct mk_vhost *h)
     return host;
 }
 
-/* ---- Subjects ---- */
+/* ---- Keys ---- */
 
 static uint64_t subject(unsigned by, const char *address, const char *value, const char *path)
 {
@@ -47,13 +47,13 @@ static uint64_t subject(unsigned by, const char *address, const char *value, con
     return limits_rate_key_hash(&rule, &table, NULL, mk_str_from_c(path));
 }
 
-static void without_a_key_all_count_together(void **state)
+static void rate_key_empty_counts_all_requests_together(void **state)
 {
     (void)state;
     assert_int_equal(subject(0, "192.0.2.1", "a", "/x"), subject(0, "192.0.2.2", "b", "/y"));
 }
 
-static void clients_are_addresses_or_networks_of_ipv6(void **state)
+static void rate_key_address_is_ipv4_or_ipv6_network(void **state)
 {
     const unsigned by = LIMITS_BY_ADDRESS;
     (void)state;
@@ -67,7 +67,7 @@ static void clients_are_addresses_or_networks_of_ipv6(void **state)
     assert_int_not_equal(limits_rate_key_hash(&rule, &table, NULL, MK_STR("/")), none);
 }
 
-static void paths_count_for_each_host(void **state)
+static void rate_key_path_is_separate_for_each_vhost(void **state)
 {
     const unsigned by = LIMITS_BY_PATH;
     (void)state;
@@ -83,7 +83,7 @@ static void paths_count_for_each_host(void **state)
     has_host = false;
 }
 
-static void a_field_counts_wherever_it_comes_from(void **state)
+static void rate_key_header_is_independent_of_address(void **state)
 {
     const unsigned by = LIMITS_BY_FIELD;
     (void)state;
@@ -93,7 +93,7 @@ static void a_field_counts_wherever_it_comes_from(void **state)
                          subject(by | LIMITS_BY_ADDRESS, "192.0.2.2", "a", "/"));
 }
 
-static void a_request_without_the_field_counts_by_its_address(void **state)
+static void rate_key_missing_header_falls_back_to_address(void **state)
 {
     const unsigned by = LIMITS_BY_FIELD;
     (void)state;
@@ -101,7 +101,7 @@ static void a_request_without_the_field_counts_by_its_address(void **state)
     assert_int_not_equal(subject(by, "192.0.2.1", "", "/"), subject(by, "192.0.2.2", "", "/"));
 }
 
-static void rules_and_servers_have_subjects_of_their_own(void **state)
+static void rate_key_differs_by_rule_and_server(void **state)
 {
     const struct limits_rule one = {.id = 1}, two = {.id = 2};
     (void)state;
@@ -113,11 +113,11 @@ static void rules_and_servers_have_subjects_of_their_own(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(without_a_key_all_count_together),
-                                       cmocka_unit_test(clients_are_addresses_or_networks_of_ipv6),
-                                       cmocka_unit_test(paths_count_for_each_host),
-                                       cmocka_unit_test(a_field_counts_wherever_it_comes_from),
-                                       cmocka_unit_test(a_request_without_the_field_counts_by_its_address),
-                                       cmocka_unit_test(rules_and_servers_have_subjects_of_their_own)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rate_key_empty_counts_all_requests_together),
+                                       cmocka_unit_test(rate_key_address_is_ipv4_or_ipv6_network),
+                                       cmocka_unit_test(rate_key_path_is_separate_for_each_vhost),
+                                       cmocka_unit_test(rate_key_header_is_independent_of_address),
+                                       cmocka_unit_test(rate_key_missing_header_falls_back_to_address),
+                                       cmocka_unit_test(rate_key_differs_by_rule_and_server)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clients in a line of the table: how long they wait, and which one gives way. */
+/* Clients in a bucket of the table: their waiting times, and which entry is evicted. */
 #include "unit/test.h"
 
 #include <string.h>
@@ -28,19 +28,19 @@ static uint64_t charge(uint64_t client, uint64_t now, uint64_t tolerance, uint64
     return limits_bucket_charge(&line, subject(client), now, &c);
 }
 
-static void a_client_waits_for_its_turn(void **state)
+static void rate_table_client_waits_for_its_interval(void **state)
 {
     (void)state;
     assert_int_equal(charge(1, NOW, 0, 0), 0);
     assert_int_equal(charge(1, NOW, 0, 0), COST);
-    assert_int_equal(charge(1, NOW + 60, 0, 0), 40 * MS); /* what was refused has not been counted */
+    assert_int_equal(charge(1, NOW + 60, 0, 0), 40 * MS); /* the rejected request was not charged */
     assert_int_equal(charge(1, NOW + 99, 0, 0), 1 * MS);
     assert_int_equal(charge(1, NOW + 100, 0, 0), 0);
     assert_int_equal(charge(1, NOW + 100, 0, 0), COST);
     assert_int_equal(charge(2, NOW + 100, 0, 0), 0);
 }
 
-static void a_burst_is_free(void **state)
+static void rate_table_burst_is_free(void **state)
 {
     (void)state;
     for (int i = 0; i < 5; i++)
@@ -48,20 +48,20 @@ static void a_burst_is_free(void **state)
     assert_int_equal(charge(1, NOW, 4 * COST, 0), COST);
     assert_int_equal(charge(1, NOW + 100, 4 * COST, 0), 0);
     assert_int_equal(charge(1, NOW + 100, 4 * COST, 0), COST);
-    for (int i = 0; i < 5; i++) /* and not more of it after a long time */
+    for (int i = 0; i < 5; i++) /* a long idle time does not enlarge the burst */
         assert_int_equal(charge(1, NOW + 9000, 4 * COST, 0), 0);
     assert_int_equal(charge(1, NOW + 9000, 4 * COST, 0), COST);
 }
 
-static void a_wait_within_the_maximum_is_charged(void **state)
+static void rate_table_wait_within_maximum_is_charged(void **state)
 {
     (void)state;
     assert_int_equal(charge(1, NOW, 0, 2 * COST), 0);
     assert_int_equal(charge(1, NOW, 0, 2 * COST), COST);
     assert_int_equal(charge(1, NOW, 0, 2 * COST), 2 * COST);
-    assert_int_equal(charge(1, NOW, 0, 2 * COST), 3 * COST); /* more than that is not */
+    assert_int_equal(charge(1, NOW, 0, 2 * COST), 3 * COST); /* beyond the maximum wait, nothing is charged */
     assert_int_equal(charge(1, NOW, 0, 2 * COST), 3 * COST);
-    for (int i = 0; i < 5; i++) /* behind a burst, too */
+    for (int i = 0; i < 5; i++) /* after a burst, too */
         assert_int_equal(charge(2, NOW, 4 * COST, 2 * COST), 0);
     assert_int_equal(charge(2, NOW, 4 * COST, 2 * COST), COST);
     assert_int_equal(charge(2, NOW, 4 * COST, 2 * COST), 2 * COST);
@@ -69,7 +69,7 @@ static void a_wait_within_the_maximum_is_charged(void **state)
     assert_int_equal(charge(2, NOW, 4 * COST, 2 * COST), 3 * COST);
 }
 
-static void what_is_not_used_is_given_back(void **state)
+static void rate_table_refund_restores_capacity(void **state)
 {
     (void)state;
     (void)charge(1, NOW, COST, 0);
@@ -77,16 +77,16 @@ static void what_is_not_used_is_given_back(void **state)
     limits_bucket_refund(&line, subject(1), NOW, COST);
     assert_int_equal(charge(1, NOW, COST, 0), 0);
     assert_int_equal(charge(1, NOW, COST, 0), COST);
-    limits_bucket_refund(&line, subject(1), NOW, 100 * COST); /* more than it had */
+    limits_bucket_refund(&line, subject(1), NOW, 100 * COST); /* more than was charged */
     assert_int_equal(charge(1, NOW, 0, 0), 0);
     assert_int_equal(charge(1, NOW, 0, 0), COST);
-    limits_bucket_refund(&line, subject(2), NOW, 100 * COST); /* it is not there */
+    limits_bucket_refund(&line, subject(2), NOW, 100 * COST); /* an unknown client */
     assert_int_equal(charge(1, NOW, 0, 0), COST);
 }
 
-/* ---- A line that is full ---- */
+/* ---- Full bucket ---- */
 
-static void the_client_that_is_least_ahead_gives_way(void **state)
+static void rate_table_full_bucket_evicts_least_charged(void **state)
 {
     (void)state;
     for (uint64_t i = 1; i <= LIMITS_BUCKET_SLOTS; i++)
@@ -99,7 +99,7 @@ static void the_client_that_is_least_ahead_gives_way(void **state)
     assert_int_equal(charge(9, NOW, 0, 0), COST);
 }
 
-static void a_client_of_long_ago_gives_way_first(void **state)
+static void rate_table_full_bucket_evicts_expired_first(void **state)
 {
     (void)state;
     for (uint64_t i = 1; i <= LIMITS_BUCKET_SLOTS; i++)
@@ -110,7 +110,7 @@ static void a_client_of_long_ago_gives_way_first(void **state)
             assert_int_equal(charge(i, NOW, 0, 0), COST);
 }
 
-static void a_free_slot_is_taken_before_any_other(void **state)
+static void rate_table_free_slot_is_used_first(void **state)
 {
     (void)state;
     for (uint64_t i = 1; i <= LIMITS_BUCKET_SLOTS; i++) {
@@ -120,8 +120,8 @@ static void a_free_slot_is_taken_before_any_other(void **state)
     }
 }
 
-/* The tag of a slot that is free is 0. */
-static void a_client_whose_hash_begins_with_zeroes_is_counted(void **state)
+/* The tag of a free slot is 0. */
+static void rate_table_zero_hash_is_counted(void **state)
 {
     (void)state;
     assert_int_equal(charge(0, NOW, 0, 0), 0);
@@ -129,7 +129,7 @@ static void a_client_whose_hash_begins_with_zeroes_is_counted(void **state)
 }
 
 /* A slot has 40 bits for the time. */
-static void time_may_wrap(void **state)
+static void rate_table_time_may_wrap(void **state)
 {
     const uint64_t wrap = ((uint64_t)1 << 40) / LIMITS_TICKS;
     (void)state;
@@ -138,21 +138,21 @@ static void time_may_wrap(void **state)
     assert_int_equal(charge(1, wrap + 49, 0, 0), 50 * MS);
     assert_int_equal(charge(1, wrap + 99, 0, 0), 0);
     assert_int_equal(charge(1, wrap + 99, 0, 0), COST);
-    assert_int_equal(charge(1, 2 * wrap + 50, 0, 0), 0); /* not 149 - 50 ms, nearly a wrap later */
+    assert_int_equal(charge(1, 2 * wrap + 50, 0, 0), 0); /* not 149 - 50 ms: almost a wraparound has passed */
 }
 
 #define TEST(f) cmocka_unit_test_setup(f, begin)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(a_client_waits_for_its_turn),
-                                       TEST(a_burst_is_free),
-                                       TEST(a_wait_within_the_maximum_is_charged),
-                                       TEST(what_is_not_used_is_given_back),
-                                       TEST(the_client_that_is_least_ahead_gives_way),
-                                       TEST(a_client_of_long_ago_gives_way_first),
-                                       TEST(a_free_slot_is_taken_before_any_other),
-                                       TEST(a_client_whose_hash_begins_with_zeroes_is_counted),
-                                       TEST(time_may_wrap)};
+    const struct CMUnitTest tests[] = {TEST(rate_table_client_waits_for_its_interval),
+                                       TEST(rate_table_burst_is_free),
+                                       TEST(rate_table_wait_within_maximum_is_charged),
+                                       TEST(rate_table_refund_restores_capacity),
+                                       TEST(rate_table_full_bucket_evicts_least_charged),
+                                       TEST(rate_table_full_bucket_evicts_expired_first),
+                                       TEST(rate_table_free_slot_is_used_first),
+                                       TEST(rate_table_zero_hash_is_counted),
+                                       TEST(rate_table_time_may_wrap)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Content that leaves at a limited rate. The clock, the timer and the content are the test's. */
+/* Response bodies sent at a limited rate. The test controls the clock, the timer and the body. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -14,16 +14,16 @@ static int some;
 #define REQUEST  ((struct mk_request *)(void *)&some)
 #define RESPONSE ((struct mk_response *)(void *)&some)
 
-/* ---- In place of the server ---- */
+/* ---- Fake server ---- */
 
 static uint64_t now;
 static void *room;
 static int64_t length;
-static uint64_t source; /* what is left of the content */
+static uint64_t source; /* bytes of the body still unsent */
 static const struct mk_filter_ops *filter;
 static void *filter_ctx;
-static struct mk_timer *timer; /* that is set, or was due; NULL: stopped */
-static uint32_t timer_ms;      /* 0: it is not set */
+static struct mk_timer *timer; /* armed or due; NULL: stopped */
+static uint32_t timer_ms;      /* 0: not armed */
 static bool has_memory;
 static unsigned resumed;
 
@@ -118,10 +118,10 @@ static int end(void **state)
     free(table);
     free(room);
     room = NULL;
-    return timer ? -1 : 0; /* it was stopped */
+    return timer ? -1 : 0; /* the timer was stopped */
 }
 
-/* With so many bytes, or without a known length. True: it has a filter. */
+/* Starts a response with this many bytes, or of unknown length. Returns true if it gets a filter. */
 static bool respond(const struct limits_rule *const *rules, size_t n, uint64_t bytes, bool is_known)
 {
     length = is_known ? (int64_t)bytes : -1;
@@ -138,7 +138,7 @@ static ssize_t pull(size_t cap)
     return filter->pull(filter_ctx, NULL, to, cap);
 }
 
-/* All that may be sent now. */
+/* Reads everything that may be sent now. */
 static uint64_t pull_all(void)
 {
     uint64_t all = 0;
@@ -154,12 +154,12 @@ static void close_response(void)
     filter->close(filter_ctx);
 }
 
-/* 16 portions a second, of 1 KB each; nothing at once. */
+/* 16 portions of 1 KB a second; no burst. */
 static const struct limits_rule slow = {.rate = 16384, .by = LIMITS_BY_RESPONSE};
 static const struct limits_rule shared = {.rate = 16384, .id = 1};
 static const struct limits_rule *const one_slow[] = {&slow}, *const one_shared[] = {&shared};
 
-static void content_leaves_in_portions(void **state)
+static void throttle_body_is_sent_in_portions(void **state)
 {
     (void)state;
     assert_true(respond(one_slow, 1, 4096, true));
@@ -167,18 +167,18 @@ static void content_leaves_in_portions(void **state)
     assert_int_equal(timer_ms, 63);
     now += 62;
     assert_int_equal(pull_all(), 0);
-    assert_int_equal(timer_ms, 50); /* no sooner */
+    assert_int_equal(timer_ms, 50); /* not earlier */
     now += 1;
     assert_int_equal(pull_all(), 1024);
-    now += 62; /* 125 ms after the beginning */
+    now += 62; /* 125 ms after the start */
     assert_int_equal(pull_all(), 1024);
     now += 63;
     assert_int_equal(pull_all(), 1024);
-    assert_int_equal(pull(100), 0); /* the end is there at once */
+    assert_int_equal(pull(100), 0); /* the end of the body is not delayed */
     close_response();
 }
 
-static void small_reads_share_a_portion(void **state)
+static void throttle_small_reads_share_portion(void **state)
 {
     (void)state;
     assert_true(respond(one_slow, 1, 4096, true));
@@ -188,7 +188,7 @@ static void small_reads_share_a_portion(void **state)
     close_response();
 }
 
-static void the_timer_resumes_the_request(void **state)
+static void throttle_timer_resumes_request(void **state)
 {
     (void)state;
     assert_true(respond(one_slow, 1, 4096, true));
@@ -198,21 +198,21 @@ static void the_timer_resumes_the_request(void **state)
     close_response();
 }
 
-/* As much as the rate gives, and not more, however the reader comes. */
-static void the_rate_holds_over_time(void **state)
+/* The rate is neither exceeded nor missed, however the reader pulls. */
+static void throttle_rate_holds_over_time(void **state)
 {
     uint64_t sent = 0;
     (void)state;
     assert_true(respond(one_slow, 1, 1 << 20, false));
     for (int i = 0; i < 10 * 16; i++) {
         sent += pull_all();
-        now += 62 + (unsigned)(i % 2); /* 62.5 */
+        now += 62 + (unsigned)(i % 2); /* 62.5 on average */
     }
     assert_in_range(sent, 10 * 16384 - 2048, 10 * 16384 + 1024);
     close_response();
 }
 
-static void large_portions_are_for_large_rates(void **state)
+static void throttle_portion_grows_with_rate(void **state)
 {
     const struct limits_rule fast = {.rate = 1 << 20, .by = LIMITS_BY_RESPONSE}, *const rules[] = {&fast};
     const struct limits_rule least = {.rate = 1024, .by = LIMITS_BY_RESPONSE}, *const lowest[] = {&least};
@@ -221,12 +221,12 @@ static void large_portions_are_for_large_rates(void **state)
     assert_int_equal(pull_all(), (1 << 20) / 16);
     close_response();
     assert_true(respond(lowest, 1, 1 << 20, true));
-    assert_int_equal(pull_all(), 1024); /* no smaller ones */
+    assert_int_equal(pull_all(), 1024); /* portions have a minimum size */
     assert_int_equal(timer_ms, 1000);
     close_response();
 }
 
-static void what_may_go_at_once_has_no_filter(void **state)
+static void throttle_short_body_needs_no_filter(void **state)
 {
     const struct limits_rule rule = {.rate = 16384, .free = 5000, .by = LIMITS_BY_RESPONSE}, *const rules[] =
                                                                                                  {&rule};
@@ -234,14 +234,14 @@ static void what_may_go_at_once_has_no_filter(void **state)
     assert_false(respond(one_slow, 1, 1024, true));
     assert_true(respond(one_slow, 1, 1025, true));
     close_response();
-    assert_true(respond(one_slow, 1, 10, false)); /* it may become longer */
+    assert_true(respond(one_slow, 1, 10, false)); /* the length is unknown and may exceed the burst */
     close_response();
     assert_false(respond(rules, 1, 5000, true));
     assert_true(respond(rules, 1, 5001, true));
     close_response();
 }
 
-static void the_first_bytes_are_free(void **state)
+static void throttle_first_bytes_are_free(void **state)
 {
     const struct limits_rule rule = {.rate = 16384, .free = 5000, .by = LIMITS_BY_RESPONSE}, *const rules[] =
                                                                                                  {&rule};
@@ -255,32 +255,32 @@ static void the_first_bytes_are_free(void **state)
     close_response();
 }
 
-/* ---- Sharing ---- */
+/* ---- Shared rates ---- */
 
-static void responses_of_a_client_share(void **state)
+static void throttle_responses_of_client_share_rate(void **state)
 {
     (void)state;
     assert_true(respond(one_shared, 1, 4096, true));
     assert_int_equal(pull_all(), 1024);
     close_response();
-    assert_true(respond(one_shared, 1, 1024, true)); /* it has to wait, although it is a portion */
+    assert_true(respond(one_shared, 1, 1024, true)); /* must wait, although it fits into one portion */
     assert_int_equal(pull_all(), 0);
     assert_int_equal(timer_ms, 63);
     now += 63;
     assert_int_equal(pull_all(), 1024);
     close_response();
-    assert_false(respond(one_slow, 1, 1024, true)); /* one that is limited by itself has not */
+    assert_false(respond(one_slow, 1, 1024, true)); /* a response with its own limit need not wait */
 }
 
-/* Clients that leave do not use up what others may have. */
-static void what_was_not_sent_is_given_back(void **state)
+/* Clients that disconnect do not use up the bandwidth of others. */
+static void throttle_unsent_bytes_are_refunded(void **state)
 {
     (void)state;
     assert_true(respond(one_shared, 1, 4096, true));
     close_response();
     assert_true(respond(one_shared, 1, 4096, true));
     assert_int_equal(pull(24), 24);
-    close_response(); /* 1000 bytes of the portion were not */
+    close_response(); /* 1000 bytes of the portion remain unsent */
     assert_true(respond(one_shared, 1, 4096, true));
     assert_int_equal(pull_all(), 0);
     now += 2;
@@ -288,7 +288,7 @@ static void what_was_not_sent_is_given_back(void **state)
     close_response();
 }
 
-static void the_slowest_rule_counts(void **state)
+static void throttle_slowest_rule_applies(void **state)
 {
     const struct limits_rule fast = {.rate = 32768, .free = 100, .id = 2}, *const rules[] = {&fast, &shared};
     (void)state;
@@ -300,8 +300,8 @@ static void the_slowest_rule_counts(void **state)
     close_response();
 }
 
-/* Else it would wait on a place in the line that it need not have. */
-static void a_long_wait_is_not_charged(void **state)
+/* Otherwise it would hold a reservation that it cannot use yet. */
+static void throttle_long_wait_is_not_charged(void **state)
 {
     const struct limits_rule fast = {.rate = 1 << 20, .id = 2}, *const both[] = {&fast, &shared};
     const struct limits_rule *const one_fast[] = {&fast};
@@ -309,12 +309,12 @@ static void a_long_wait_is_not_charged(void **state)
     uint64_t subject = limits_rate_key_hash(&shared, table, NULL, MK_STR("/"));
     (void)state;
     assert_int_equal(limits_bucket_charge(limits_table_bucket(table, subject), subject, now, &all),
-                     0); /* for 10.05 s */
+                     0); /* charges 10.05 s in advance */
     assert_true(respond(both, 2, 1 << 20, true));
     assert_int_equal(pull_all(), 0);
-    assert_int_equal(timer_ms, 1000); /* the peer does not time out */
+    assert_int_equal(timer_ms, 1000); /* capped, so that the peer does not time out */
     close_response();
-    assert_false(respond(one_fast, 1, 1024, true));  /* the other rule has its portion back */
+    assert_false(respond(one_fast, 1, 1024, true));  /* the other rule's portion was refunded */
     assert_true(respond(one_shared, 1, 4096, true)); /* still too long */
     now += 51;
     assert_int_equal(pull_all(), 0);
@@ -328,16 +328,16 @@ static void a_long_wait_is_not_charged(void **state)
     close_response();
 }
 
-/* ---- Without memory ---- */
+/* ---- Failed allocations ---- */
 
-static void without_memory_content_is_not_slowed_down(void **state)
+static void throttle_without_memory_is_off(void **state)
 {
     (void)state;
     has_memory = false;
     assert_false(respond(one_shared, 1, 4096, true));
     has_memory = true;
     assert_true(respond(one_shared, 1, 4096, true));
-    assert_int_equal(pull_all(), 1024); /* it was not charged */
+    assert_int_equal(pull_all(), 1024); /* the earlier response was not charged */
     close_response();
 }
 
@@ -346,11 +346,11 @@ static void without_memory_content_is_not_slowed_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(content_leaves_in_portions),         TEST(small_reads_share_a_portion),
-        TEST(the_timer_resumes_the_request),      TEST(the_rate_holds_over_time),
-        TEST(large_portions_are_for_large_rates), TEST(what_may_go_at_once_has_no_filter),
-        TEST(the_first_bytes_are_free),           TEST(responses_of_a_client_share),
-        TEST(what_was_not_sent_is_given_back),    TEST(the_slowest_rule_counts),
-        TEST(a_long_wait_is_not_charged),         TEST(without_memory_content_is_not_slowed_down)};
+        TEST(throttle_body_is_sent_in_portions),  TEST(throttle_small_reads_share_portion),
+        TEST(throttle_timer_resumes_request),     TEST(throttle_rate_holds_over_time),
+        TEST(throttle_portion_grows_with_rate),   TEST(throttle_short_body_needs_no_filter),
+        TEST(throttle_first_bytes_are_free),      TEST(throttle_responses_of_client_share_rate),
+        TEST(throttle_unsent_bytes_are_refunded), TEST(throttle_slowest_rule_applies),
+        TEST(throttle_long_wait_is_not_charged),  TEST(throttle_without_memory_is_off)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@ static int start(void **state)
 
 static uint64_t set_of_hosts = 1;
 
-/* A sample whose requests are `n`, and as many durations in one bucket. */
+/* Adds a sample with `n` requests, all of whose durations are in one bucket. */
 static bool add(struct history *h, uint64_t now_ms, uint64_t n, unsigned bucket)
 {
     struct sample s = {.now_ms = now_ms};
@@ -30,7 +30,7 @@ static bool add(struct history *h, uint64_t now_ms, uint64_t n, unsigned bucket)
     return true;
 }
 
-static void an_empty_history_has_no_samples(void **state)
+static void history_empty_has_no_samples(void **state)
 {
     struct sample out[SAMPLES];
     struct slice slice;
@@ -39,7 +39,7 @@ static void an_empty_history_has_no_samples(void **state)
     assert_false(metrics_history_slice(*state, 5000000, 0, &slice));
 }
 
-static void samples_come_back_oldest_first(void **state)
+static void history_returns_samples_oldest_first(void **state)
 {
     struct history *h = *state;
     struct sample out[SAMPLES];
@@ -52,7 +52,7 @@ static void samples_come_back_oldest_first(void **state)
     }
 }
 
-static void another_set_of_hosts_makes_no_jump(void **state)
+static void history_changed_vhosts_cause_no_jump(void **state)
 {
     static const struct {
         unsigned set, n, kept, slice;
@@ -72,20 +72,20 @@ static void another_set_of_hosts_makes_no_jump(void **state)
     set_of_hosts = 1;
 }
 
-static void the_first_of_a_second_is_kept(void **state)
+static void history_keeps_first_sample_of_second(void **state)
 {
     struct history *h = *state;
     struct sample out[SAMPLES];
     assert_true(add(h, 7100, 1, 0));
     assert_false(add(h, 7900, 2, 0));
-    assert_false(add(h, 6900, 3, 0)); /* the past stays as it is */
+    assert_false(add(h, 6900, 3, 0)); /* earlier samples do not change */
     assert_true(add(h, 8000, 4, 0));
     assert_int_equal(metrics_history_read(h, 8500, out), 2);
     assert_int_equal(out[0].values[FIELD_REQUESTS], 1);
     assert_int_equal(out[1].values[FIELD_REQUESTS], 4);
 }
 
-static void old_samples_make_room(void **state)
+static void history_overwrites_oldest_samples(void **state)
 {
     struct history *h = *state;
     struct sample out[SAMPLES];
@@ -96,14 +96,14 @@ static void old_samples_make_room(void **state)
     assert_int_equal(out[SAMPLES - 1].values[FIELD_REQUESTS], 2 * SAMPLES + 6);
 }
 
-static void a_gap_stays_a_gap(void **state)
+static void history_gap_stays_empty(void **state)
 {
     struct history *h = *state;
     struct sample out[SAMPLES];
     struct slice slice;
     for (unsigned i = 0; i < SAMPLES; i++)
         add(h, 1000 * i + 500, i, 0);
-    add(h, 1000 * (SAMPLES + 100), 9999, 0); /* 100 seconds are missing */
+    add(h, 1000 * (SAMPLES + 100), 9999, 0); /* 100 seconds without samples */
     assert_int_equal(metrics_history_read(h, 1000 * (SAMPLES + 100), out), SAMPLES - 100);
     assert_int_equal(out[SAMPLES - 102].now_ms, 1000 * (SAMPLES - 1) + 500);
     assert_int_equal(out[SAMPLES - 101].values[FIELD_REQUESTS], 9999);
@@ -113,7 +113,7 @@ static void a_gap_stays_a_gap(void **state)
     assert_int_equal(metrics_history_read(h, 1000 * (3 * SAMPLES), out), 0);
 }
 
-static void slices_hold_what_a_second_added(void **state)
+static void history_slice_holds_difference_of_a_second(void **state)
 {
     struct history *h = *state;
     struct slice slice;
@@ -129,12 +129,12 @@ static void slices_hold_what_a_second_added(void **state)
     assert_int_equal(h->buckets[20], 12);
 }
 
-static void counts_that_fall_are_no_durations(void **state)
+static void history_decreasing_counts_are_ignored(void **state)
 {
     struct history *h = *state;
     struct slice slice;
     add(h, 10500, 5, 20);
-    add(h, 11500, 2, 20); /* a host with counts of its own is gone */
+    add(h, 11500, 2, 20); /* a virtual host with its own counts was removed */
     assert_true(metrics_history_slice(h, 11500, 0, &slice));
     assert_int_equal(slice.buckets[20], 0);
     add(h, 12500, 6, 20);
@@ -142,7 +142,7 @@ static void counts_that_fall_are_no_durations(void **state)
     assert_int_equal(slice.buckets[20], 4);
 }
 
-static void quantiles_cover_ten_seconds(void **state)
+static void history_quantiles_cover_ten_seconds(void **state)
 {
     struct history *h = *state;
     struct sample out[SAMPLES];
@@ -160,8 +160,8 @@ static void quantiles_cover_ten_seconds(void **state)
     assert_int_equal(out[2 * RECENT].values[FIELD_P50], 0);
 }
 
-/* The worker that wrote died in the middle of it. */
-static void an_incomplete_sample_is_not_read(void **state)
+/* The worker died while it wrote the sample. */
+static void history_incomplete_sample_is_skipped(void **state)
 {
     struct history *h = *state;
     struct sample out[SAMPLES];
@@ -177,7 +177,7 @@ static void an_incomplete_sample_is_not_read(void **state)
     assert_int_equal(metrics_history_read(h, 12500, out), 2);
 }
 
-static void memory_is_small(void **state)
+static void history_memory_is_bounded(void **state)
 {
     assert_in_range(sizeof *(struct history *)*state, 1, 128 << 10);
 }
@@ -185,17 +185,17 @@ static void memory_is_small(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(an_empty_history_has_no_samples, start),
-        cmocka_unit_test_setup(samples_come_back_oldest_first, start),
-        cmocka_unit_test_setup(the_first_of_a_second_is_kept, start),
-        cmocka_unit_test_setup(old_samples_make_room, start),
-        cmocka_unit_test_setup(a_gap_stays_a_gap, start),
-        cmocka_unit_test_setup(slices_hold_what_a_second_added, start),
-        cmocka_unit_test_setup(counts_that_fall_are_no_durations, start),
-        cmocka_unit_test_setup(quantiles_cover_ten_seconds, start),
-        cmocka_unit_test_setup(an_incomplete_sample_is_not_read, start),
-        cmocka_unit_test_setup(another_set_of_hosts_makes_no_jump, start),
-        cmocka_unit_test_setup(memory_is_small, start),
+        cmocka_unit_test_setup(history_empty_has_no_samples, start),
+        cmocka_unit_test_setup(history_returns_samples_oldest_first, start),
+        cmocka_unit_test_setup(history_keeps_first_sample_of_second, start),
+        cmocka_unit_test_setup(history_overwrites_oldest_samples, start),
+        cmocka_unit_test_setup(history_gap_stays_empty, start),
+        cmocka_unit_test_setup(history_slice_holds_difference_of_a_second, start),
+        cmocka_unit_test_setup(history_decreasing_counts_are_ignored, start),
+        cmocka_unit_test_setup(history_quantiles_cover_ten_seconds, start),
+        cmocka_unit_test_setup(history_incomplete_sample_is_skipped, start),
+        cmocka_unit_test_setup(history_changed_vhosts_cause_no_jump, start),
+        cmocka_unit_test_setup(history_memory_is_bounded, start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,7 +111,8 @@ static void acquire_callback_deferred_by_callback_runs_in_next_iteration(void **
     mk_upstream_conn_release(again, MK_UPSTREAM_CONN_CLOSE);
 }
 
-/* TLS: the last byte read, and whether buffered data remains that no event will report. */
+/* Number of reads until the fake TLS layer yields a byte; until then it reports buffered data (`holds`),
+ * which no event announces. */
 static unsigned n_held;
 
 static ssize_t read_held(struct mk_stream *s, char *room, size_t cap)

@@ -112,7 +112,8 @@ static void stats_restore_undoes_configuration_that_never_served(void **state)
     mk_upstream_stats_save(&stats, &second);
     unsigned new = slot_of("u", "new:1");
     mk_upstream_stats_hide_slot(&stats, old);
-    mk_upstream_stats_restore(&stats, &first); /* its worker served, and exits when its successor serves */
+    /* another configuration was published since: this one was active, and is now replaced */
+    mk_upstream_stats_restore(&stats, &first);
     assert_false(is_shown(old, "old:1"));
     mk_upstream_stats_set_server(&stats, old, true, 9, 4);
     mk_upstream_stats_restore(&stats, &second);
