@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests that need one connection each: it begins with start() or start_open(), and ends with harness_stop(). */
+/* For tests with one connection each: start() or start_open() opens it, harness_stop() closes it. */
 #ifndef MK_UNIT_HTTP2_H2CASE_H
 #define MK_UNIT_HTTP2_H2CASE_H
 

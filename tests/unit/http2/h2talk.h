@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* talk.h with a client of HTTP/2. What it says is gathered until h2talk_on. */
+/* talk.h with an HTTP/2 client. Its frames are collected until h2talk_on(). */
 #ifndef MK_UNIT_HTTP2_H2TALK_H
 #define MK_UNIT_HTTP2_H2TALK_H
 
@@ -38,7 +38,7 @@ static inline void h2talk_fini(struct h2talk *h)
 
 HARNESS_FIXTURE(h2talk, struct h2talk);
 
-/* What was heard is checked. */
+/* Validates the received frames. */
 static inline void h2talk_hear(struct h2talk *h)
 {
     struct talk *t = &h->talk;
@@ -47,15 +47,14 @@ static inline void h2talk_hear(struct h2talk *h)
         fail_msg("on stream %u: %s", h->client.where, h->client.why);
 }
 
-/* On its way to the server, which does not look yet. */
+/* Sends the collected frames; the server does not read them yet. */
 static inline void h2talk_send(struct h2talk *h)
 {
     talk_say_bytes(&h->talk, mk_buf_str(&h->say));
     mk_buf_clear(&h->say);
 }
 
-/* The server hears all that was gathered, in one piece if it is not too much, and both go on until nothing
- * happens any more. */
+/* Sends all collected frames, in one piece if they fit, and runs both sides until nothing more happens. */
 static inline void h2talk_on(struct h2talk *h)
 {
     struct talk *t = &h->talk;
@@ -77,7 +76,7 @@ static inline void h2talk_pass(struct h2talk *h, unsigned ms)
     h2talk_hear(h);
 }
 
-/* A new connection, greetings exchanged. */
+/* Opens a new connection and exchanges SETTINGS. */
 static inline void h2talk_open(struct h2talk *h)
 {
     h2_fini(&h->client);
@@ -107,7 +106,8 @@ static inline void h2talk_data(struct h2talk *h, uint32_t id, const char *text, 
     h2_say_data(&h->client, &h->say, id, mk_str_from_c(text), ends);
 }
 
-/* n bytes of 'x', as windows allow, the server listening. False: they did not all fit in the end. */
+/* Uploads n bytes of 'x' within the flow-control windows while the server runs. Returns false if they did
+ * not all fit. */
 static inline bool h2talk_upload(struct h2talk *h, uint32_t id, size_t n, bool ends)
 {
     static char piece[MK_H2_FRAME_MAX];
@@ -127,7 +127,7 @@ static inline bool h2talk_upload(struct h2talk *h, uint32_t id, size_t n, bool e
     }
 }
 
-/* Whatever is asked for is asked of that handler. */
+/* Routes all requests to this handler. */
 static inline void h2talk_route(struct h2talk *h, const struct mk_handler *handler)
 {
     static struct mk_route route;
@@ -137,9 +137,9 @@ static inline void h2talk_route(struct h2talk *h, const struct mk_handler *handl
     h->talk.site.host.n_routes = 1;
 }
 
-/* ---- What it expects ---- */
+/* ---- Expectations ---- */
 
-/* Answered, whole. NULL content: any. */
+/* Expects a complete response. NULL content: any. */
 static inline void h2talk_expect(struct h2talk *h, uint32_t id, unsigned status, const char *content)
 {
     struct h2_stream *s = h2_find(&h->client, id);
@@ -158,7 +158,7 @@ static inline void h2talk_expect_reset(struct h2talk *h, uint32_t id, enum mk_h2
                  (int)s->error);
 }
 
-/* Neither answered nor reset. */
+/* Expects a stream without a response or a reset. */
 static inline void h2talk_expect_open(struct h2talk *h, uint32_t id)
 {
     struct h2_stream *s = h2_find(&h->client, id);
@@ -166,7 +166,7 @@ static inline void h2talk_expect_open(struct h2talk *h, uint32_t id)
         fail_msg("stream %u has ended: status %u, error %d", id, s->status, (int)s->error);
 }
 
-/* The connection was ended with that error, and the reason counted. */
+/* Expects that the connection was closed with this error and that the reason was counted. */
 static inline void h2talk_expect_failed(struct h2talk *h, enum mk_h2_error error, enum mk_h2_reason why)
 {
     if (!h->client.n_goaways || h->client.error != error)
@@ -179,7 +179,7 @@ static inline void h2talk_expect_failed(struct h2talk *h, enum mk_h2_error error
                      (unsigned)h->talk.counters.h2_ended[i]);
 }
 
-/* It is open and has no streams. */
+/* Expects an open connection without streams. */
 static inline void h2talk_expect_idle(struct h2talk *h)
 {
     talk_expect_state(&h->talk, MK_CONN_MULTI);

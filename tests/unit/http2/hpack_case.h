@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks of fields written as hexadecimal digits, and what comes out of them as lines of text. */
+/* Header blocks as hexadecimal digits, and their decoded fields as lines of text. */
 #ifndef MK_UNIT_HTTP2_HPACK_CASE_H
 #define MK_UNIT_HTTP2_HPACK_CASE_H
 
@@ -10,10 +10,10 @@ enum { HPACK_CASE_BYTES = 1024, HPACK_CASE_LINES = 8192 };
 struct hpack_lines {
     char room[HPACK_CASE_LINES];
     struct mk_buf text;
-    unsigned n, wanted; /* fields shown; how many are taken before one is refused */
+    unsigned n, wanted; /* fields decoded; number accepted before one is refused */
 };
 
-/* "82 86": spaces may separate bytes. */
+/* Parses "82 86": spaces may separate bytes. */
 static inline mk_str hpack_bytes(const char *hex, char room[HPACK_CASE_BYTES])
 {
     size_t n = 0;

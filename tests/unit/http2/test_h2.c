@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections of HTTP/2: how they begin, how requests share one, what ends them before their time. */
+/* HTTP/2 connections: how they begin, how requests share one, and what ends them early. */
 #include "unit/http2/h2case.h"
 
-/* ---- Beginning ---- */
+/* ---- Connection preface ---- */
 
-static void both_introduce_themselves(void **state)
+static void h2_preface_exchanges_settings(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -13,7 +13,7 @@ static void both_introduce_themselves(void **state)
     h2talk_expect_idle(&h);
 }
 
-static void the_preface_may_come_byte_by_byte(void **state)
+static void h2_preface_may_arrive_byte_by_byte(void **state)
 {
     (void)state;
     h2_init(&h.client);
@@ -30,7 +30,7 @@ static void the_preface_may_come_byte_by_byte(void **state)
     h2talk_expect_idle(&h);
 }
 
-static void everything_may_come_at_once(void **state)
+static void h2_preface_and_requests_may_arrive_at_once(void **state)
 {
     (void)state;
     h2_init(&h.client);
@@ -48,7 +48,7 @@ static void everything_may_come_at_once(void **state)
     assert_int_equal(h.talk.n_records, 2);
 }
 
-static void a_preface_that_goes_wrong(void **state)
+static void h2_preface_malformed_fails_connection(void **state)
 {
     (void)state;
     h2_init(&h.client);
@@ -59,7 +59,7 @@ static void a_preface_that_goes_wrong(void **state)
     assert_int_equal(h.talk.n_records, 0);
 }
 
-static void it_can_be_switched_off(void **state)
+static void h2_off_responds_505(void **state)
 {
     (void)state;
     h.talk.limits.h2.on = false;
@@ -68,7 +68,7 @@ static void it_can_be_switched_off(void **state)
     talk_expect(&h.talk, 505, NULL);
 }
 
-static void settings_come_first(void **state)
+static void h2_preface_without_settings_fails_connection(void **state)
 {
     (void)state;
     h2_init(&h.client);
@@ -81,7 +81,7 @@ static void settings_come_first(void **state)
 
 /* ---- Requests ---- */
 
-static void many_requests_come_in_one_piece(void **state)
+static void h2_many_requests_in_one_piece_are_served(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -97,7 +97,7 @@ static void many_requests_come_in_one_piece(void **state)
     h2talk_expect_idle(&h);
 }
 
-static void a_waiting_stream_does_not_hold_up_others(void **state)
+static void h2_waiting_stream_does_not_block_others(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -118,7 +118,7 @@ static void a_waiting_stream_does_not_hold_up_others(void **state)
     assert_int_equal(h.talk.conn->h2->n_streams, 1);
 }
 
-static void heads_and_empty_answers(void **state)
+static void h2_responses_without_body_end_stream(void **state)
 {
     (void)state;
     site_add(&h.talk.site, "page.html", MK_STR("page"));
@@ -144,7 +144,7 @@ static void heads_and_empty_answers(void **state)
     assert_int_equal(h.talk.n_records, 6);
 }
 
-static void what_is_wrong_with_a_request_is_answered(void **state)
+static void h2_invalid_requests_get_error_responses(void **state)
 {
     (void)state;
     char path[2000] = "/";
@@ -166,7 +166,7 @@ static void what_is_wrong_with_a_request_is_answered(void **state)
     assert_int_equal(h.talk.n_records, 6);
 }
 
-static void malformed_ones_are_reset(void **state)
+static void h2_malformed_requests_are_reset(void **state)
 {
     (void)state;
     static const char *const bad[] = {
@@ -184,14 +184,14 @@ static void malformed_ones_are_reset(void **state)
     h2talk_get(&h, 101, "/early");
     h2talk_on(&h);
     for (uint32_t i = 0; i < MK_LEN(bad); i++)
-        if (i != 1) /* our way to pack names has no capitals */
+        if (i != 1) /* h2_pack() would write upper case as lower case */
             h2talk_expect_reset(&h, 1 + 2 * i, MK_H2_PROTOCOL_ERROR);
     h2talk_expect(&h, 101, 200, "early\n");
     assert_int_equal(h.talk.n_records, MK_LEN(bad) + 1);
     h2talk_expect_idle(&h);
 }
 
-static void heads_may_come_in_many_frames(void **state)
+static void h2_head_may_span_continuation_frames(void **state)
 {
     (void)state;
     struct mk_buf block = mk_buf_growing(1 << 16);
@@ -205,7 +205,7 @@ static void heads_may_come_in_many_frames(void **state)
         h2talk_on(&h);
     }
     h2talk_expect(&h, 1, 200, "early\n");
-    /* An empty one first, the rest in one piece. */
+    /* An empty frame first, the rest in a single one. */
     h2_expect(&h.client, 3);
     h2_say_frame(&h.say, MK_H2_HEADERS, MK_H2_END_STREAM, 3, MK_STR(""));
     h2_say_frame(&h.say, MK_H2_CONTINUATION, 0, 3, MK_STR(""));
@@ -216,7 +216,7 @@ static void heads_may_come_in_many_frames(void **state)
     mk_buf_free(&block);
 }
 
-static void padding_and_old_priorities_are_passed_over(void **state)
+static void h2_padding_and_old_priorities_are_skipped(void **state)
 {
     (void)state;
     struct mk_buf block = mk_buf_growing(1 << 16);
@@ -236,9 +236,9 @@ static void padding_and_old_priorities_are_passed_over(void **state)
     mk_buf_free(&block);
 }
 
-/* ---- The connection's own frames ---- */
+/* ---- Connection-level frames ---- */
 
-static void pings_are_answered(void **state)
+static void h2_ping_is_acknowledged(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -251,7 +251,7 @@ static void pings_are_answered(void **state)
     h2talk_expect_idle(&h);
 }
 
-static void unknown_frames_and_settings_are_ignored(void **state)
+static void h2_unknown_frames_and_settings_are_ignored(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -267,7 +267,7 @@ static void unknown_frames_and_settings_are_ignored(void **state)
     assert_int_equal(h.client.n_pending, 0);
 }
 
-static void frames_that_end_a_connection(void **state)
+static void h2_invalid_frames_fail_connection(void **state)
 {
     (void)state;
     static const struct {
@@ -315,7 +315,7 @@ static void frames_that_end_a_connection(void **state)
         h2talk_post(&h, 1, "/sink", "");
         h2talk_on(&h);
         h2_say_frame(&h.say, bad[i].type, bad[i].flags, bad[i].stream, bad[i].payload);
-        h2talk_get(&h, 11, "/early"); /* which is not heard any more */
+        h2talk_get(&h, 11, "/early"); /* not read anymore */
         h2talk_on(&h);
         h2talk_expect_failed(&h, bad[i].error, bad[i].why);
         assert_int_equal(h.talk.endings[0], MK_OUTCOME_REJECTED);
@@ -324,7 +324,7 @@ static void frames_that_end_a_connection(void **state)
     }
 }
 
-static void frames_too_long_are_not_waited_for(void **state)
+static void h2_oversized_frame_fails_connection_at_once(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -333,7 +333,7 @@ static void frames_too_long_are_not_waited_for(void **state)
     h2talk_expect_failed(&h, MK_H2_FRAME_SIZE_ERROR, MK_H2_BAD_FRAME_SIZE);
 }
 
-static void a_head_of_two_streams(void **state)
+static void h2_continuation_of_other_stream_fails_connection(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -344,7 +344,7 @@ static void a_head_of_two_streams(void **state)
     h2talk_expect_failed(&h, MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL);
 }
 
-static void no_frame_comes_inside_a_head(void **state)
+static void h2_frame_between_continuations_fails_connection(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -356,9 +356,9 @@ static void no_frame_comes_inside_a_head(void **state)
     assert_int_equal(h.talk.n_records, 0);
 }
 
-/* ---- Streams that have ended ---- */
+/* ---- Closed streams ---- */
 
-static void frames_after_the_end_of_a_stream(void **state)
+static void h2_frame_after_end_stream_resets_stream(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -380,13 +380,13 @@ static void frames_after_the_end_of_a_stream(void **state)
     h2talk_expect_failed(&h, MK_H2_STREAM_CLOSED, MK_H2_STREAM_ENDED);
 }
 
-/* Frames that crossed with our word that the stream is no more. */
-static void frames_that_crossed_a_reset_are_no_error(void **state)
+/* The client's frames crossed our RST_STREAM. */
+static void h2_frames_after_our_reset_are_ignored(void **state)
 {
     (void)state;
     h2talk_open(&h);
     h2talk_post(&h, 1, "/never", "content-length: 3\n");
-    h2talk_data(&h, 1, "xxxx", false); /* more than it should be */
+    h2talk_data(&h, 1, "xxxx", false); /* longer than announced */
     h2talk_on(&h);
     h2talk_expect_reset(&h, 1, MK_H2_PROTOCOL_ERROR);
     unsigned heard = h.client.n_log;
@@ -400,7 +400,7 @@ static void frames_that_crossed_a_reset_are_no_error(void **state)
     h2talk_expect_records(&h, 1, 0, MK_OUTCOME_REJECTED);
 }
 
-static void a_client_may_take_a_request_back(void **state)
+static void h2_client_reset_cancels_request(void **state)
 {
     (void)state;
     static const char *const targets[] = {"/never", "/slow?ms=5", "/drip?ms=5", "/source?n=10000000",
@@ -419,12 +419,12 @@ static void a_client_may_take_a_request_back(void **state)
     h2talk_on(&h);
     h2talk_expect_idle(&h);
     h2talk_expect_records(&h, MK_LEN(targets) + 2, 200, MK_OUTCOME_CLIENT_ABORTED);
-    h2talk_pass(&h, 50); /* timers and threads that come too late */
+    h2talk_pass(&h, 50); /* for late timers and threads */
     h2talk_expect_idle(&h);
 }
 
-/* Numbers may leave out any others; those that were left out are closed. */
-static void numbers_may_be_far_apart(void **state)
+/* A client may skip stream IDs; the skipped streams are closed. */
+static void h2_stream_ids_may_be_skipped(void **state)
 {
     (void)state;
     static const uint32_t ids[] = {1, 33, 65, 1001, MK_H2_STREAM_MAX - 32, MK_H2_STREAM_MAX};
@@ -457,7 +457,7 @@ static enum mk_verdict hesitate(struct mk_request *request, struct mk_response *
     return MK_WAIT;
 }
 
-static void a_handler_may_give_others_their_turn(void **state)
+static void h2_handler_may_yield(void **state)
 {
     (void)state;
     static const struct mk_handler handler = {.name = "hesitate", .handle = hesitate};
@@ -476,9 +476,9 @@ static void a_handler_may_give_others_their_turn(void **state)
     h2talk_expect_idle(&h);
 }
 
-/* ---- Too many ---- */
+/* ---- Too many streams ---- */
 
-static void too_many_at_a_time_are_refused(void **state)
+static void h2_streams_over_limit_are_refused(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -494,8 +494,8 @@ static void too_many_at_a_time_are_refused(void **state)
     assert_int_equal(h.talk.n_records, 2);
 }
 
-/* Before it has heard how many there may be, a client sends what it has. */
-static void refused_ones_may_have_content(void **state)
+/* A client may send requests before it has received the stream limit. */
+static void h2_refused_streams_may_have_body(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -517,32 +517,33 @@ static void refused_ones_may_have_content(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(both_introduce_themselves, start, harness_stop),
-        cmocka_unit_test_setup_teardown(the_preface_may_come_byte_by_byte, start, harness_stop),
-        cmocka_unit_test_setup_teardown(everything_may_come_at_once, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_preface_that_goes_wrong, start, harness_stop),
-        cmocka_unit_test_setup_teardown(it_can_be_switched_off, start, harness_stop),
-        cmocka_unit_test_setup_teardown(settings_come_first, start, harness_stop),
-        cmocka_unit_test_setup_teardown(many_requests_come_in_one_piece, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_waiting_stream_does_not_hold_up_others, start, harness_stop),
-        cmocka_unit_test_setup_teardown(heads_and_empty_answers, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_is_wrong_with_a_request_is_answered, start, harness_stop),
-        cmocka_unit_test_setup_teardown(malformed_ones_are_reset, start, harness_stop),
-        cmocka_unit_test_setup_teardown(heads_may_come_in_many_frames, start, harness_stop),
-        cmocka_unit_test_setup_teardown(padding_and_old_priorities_are_passed_over, start, harness_stop),
-        cmocka_unit_test_setup_teardown(pings_are_answered, start, harness_stop),
-        cmocka_unit_test_setup_teardown(unknown_frames_and_settings_are_ignored, start, harness_stop),
-        cmocka_unit_test_setup_teardown(frames_that_end_a_connection, start, harness_stop),
-        cmocka_unit_test_setup_teardown(frames_too_long_are_not_waited_for, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_head_of_two_streams, start, harness_stop),
-        cmocka_unit_test_setup_teardown(no_frame_comes_inside_a_head, start, harness_stop),
-        cmocka_unit_test_setup_teardown(frames_after_the_end_of_a_stream, start, harness_stop),
-        cmocka_unit_test_setup_teardown(frames_that_crossed_a_reset_are_no_error, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_client_may_take_a_request_back, start, harness_stop),
-        cmocka_unit_test_setup_teardown(numbers_may_be_far_apart, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_handler_may_give_others_their_turn, start, harness_stop),
-        cmocka_unit_test_setup_teardown(too_many_at_a_time_are_refused, start, harness_stop),
-        cmocka_unit_test_setup_teardown(refused_ones_may_have_content, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_preface_exchanges_settings, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_preface_may_arrive_byte_by_byte, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_preface_and_requests_may_arrive_at_once, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_preface_malformed_fails_connection, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_off_responds_505, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_preface_without_settings_fails_connection, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_many_requests_in_one_piece_are_served, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_waiting_stream_does_not_block_others, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_responses_without_body_end_stream, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_invalid_requests_get_error_responses, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_malformed_requests_are_reset, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_head_may_span_continuation_frames, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_padding_and_old_priorities_are_skipped, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_ping_is_acknowledged, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_unknown_frames_and_settings_are_ignored, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_invalid_frames_fail_connection, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_oversized_frame_fails_connection_at_once, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_continuation_of_other_stream_fails_connection, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(h2_frame_between_continuations_fails_connection, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_frame_after_end_stream_resets_stream, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_frames_after_our_reset_are_ignored, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_client_reset_cancels_request, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_stream_ids_may_be_skipped, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_handler_may_yield, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_streams_over_limit_are_refused, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_refused_streams_may_have_body, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

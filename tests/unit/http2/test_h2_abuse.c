@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Useless frames that keep the server busy end the connection, and the reason is counted; usual ones do
- * not. */
+/* Floods of useless frames close the connection, and the reason is counted; normal use does not. */
 #include "unit/http2/h2case.h"
 
 enum { ROUNDS = 2000 };
 
-/* Goes on with it until the connection ends, in any case. */
+/* Continues until the connection closes. */
 static void flood(void (*once)(unsigned i))
 {
     for (unsigned i = 0; i < ROUNDS && !h.talk.ended && !h.talk.reset; i += 50) {
@@ -29,7 +28,7 @@ static void ping(unsigned i)
     mk_h2_frame_emit_ping(&h.say, i % 2, MK_STR("12345678"));
 }
 
-static void pings(void **state)
+static void h2_abuse_ping_flood_closes_connection(void **state)
 {
     (void)state;
     flood(ping);
@@ -43,7 +42,7 @@ static void set(unsigned i)
         h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, i);
 }
 
-static void settings(void **state)
+static void h2_abuse_settings_flood_closes_connection(void **state)
 {
     (void)state;
     flood(set);
@@ -56,7 +55,7 @@ static void agree(unsigned i)
     h2_say_frame(&h.say, MK_H2_SETTINGS, MK_H2_ACK, 0, MK_STR(""));
 }
 
-static void acknowledgements_of_settings_never_sent(void **state)
+static void h2_abuse_unsolicited_settings_acks_close_connection(void **state)
 {
     (void)state;
     flood(agree);
@@ -73,7 +72,7 @@ static void set_all(unsigned i)
     h.client.pending[h.client.n_pending++] = (struct h2_pending){0, 0};
 }
 
-static void long_settings_cost_more(void **state)
+static void h2_abuse_long_settings_cost_more(void **state)
 {
     (void)state;
     set_all(0);
@@ -89,7 +88,7 @@ static void take_back(unsigned i)
     h2_say_reset(&h.client, &h.say, 1 + 2 * i, MK_H2_CANCEL);
 }
 
-static void rapid_resets(void **state)
+static void h2_abuse_rapid_resets_close_connection(void **state)
 {
     (void)state;
     flood(take_back);
@@ -99,7 +98,7 @@ static void rapid_resets(void **state)
         assert_int_equal(h.talk.endings[i], MK_OUTCOME_CLIENT_ABORTED);
 }
 
-/* Clients that provoke the server's own resets have the same effect (CVE-2025-8671). */
+/* Clients that provoke resets by the server have the same effect (CVE-2025-8671). */
 static void (*mistake)(uint32_t id);
 
 static void ask_and_err(unsigned i)
@@ -146,7 +145,7 @@ static void one_more(uint32_t id)
     h2talk_data(&h, id, "x", false);
 }
 
-static void resets_of_ours(void **state)
+static void h2_abuse_provoked_resets_close_connection(void **state)
 {
     (void)state;
     static void (*const mistakes[])(uint32_t) = {too_long,     too_short,      no_window, wide_window,
@@ -168,7 +167,7 @@ static void ask_badly(unsigned i)
         h2_say_head(&h.client, &h.say, 1 + 2 * i, MK_H2_END_STREAM, ":method: GET\n");
 }
 
-static void malformed_requests(void **state)
+static void h2_abuse_malformed_requests_close_connection(void **state)
 {
     (void)state;
     flood(ask_badly);
@@ -182,7 +181,7 @@ static void say_nothing(unsigned i)
     h2talk_data(&h, 1, "", false);
 }
 
-static void empty_frames(void **state)
+static void h2_abuse_empty_frames_close_connection(void **state)
 {
     (void)state;
     flood(say_nothing);
@@ -197,7 +196,7 @@ static void pad(unsigned i)
     h2_say_frame(&h.say, MK_H2_DATA, MK_H2_PADDED, 1, mk_str_of(padding, 256));
 }
 
-static void padding_and_nothing_else(void **state)
+static void h2_abuse_padding_only_closes_connection(void **state)
 {
     (void)state;
     flood(pad);
@@ -210,7 +209,7 @@ static void ask(unsigned i)
         h2talk_get(&h, 1 + 2 * i, "/never");
 }
 
-static void more_streams_than_there_may_be(void **state)
+static void h2_abuse_streams_over_limit_close_connection(void **state)
 {
     (void)state;
     flood(ask);
@@ -223,7 +222,7 @@ static void prefer(unsigned i)
     h2_say_frame(&h.say, MK_H2_PRIORITY, 0, 3, mk_str_of(i % 2 ? "\0\0\0\1\3" : "\0\0\0\0\3", 5));
 }
 
-static void priorities(void **state)
+static void h2_abuse_priority_flood_closes_connection(void **state)
 {
     (void)state;
     flood(prefer);
@@ -237,7 +236,7 @@ static void prefer_newly(unsigned i)
     mk_buf_add(&h.say, MK_STR("u=1"));
 }
 
-static void new_priorities(void **state)
+static void h2_abuse_priority_update_flood_closes_connection(void **state)
 {
     (void)state;
     flood(prefer_newly);
@@ -249,7 +248,7 @@ static void be_strange(unsigned i)
     h2_say_frame(&h.say, 0x20 + i % 100, 0, i, MK_STR("?"));
 }
 
-static void unknown_frames(void **state)
+static void h2_abuse_unknown_frames_close_connection(void **state)
 {
     (void)state;
     flood(be_strange);
@@ -265,15 +264,15 @@ static void open_a_little(unsigned i)
     h2_say_window(&h.client, &h.say, 1, 1);
 }
 
-static void windows_opened_by_bytes(void **state)
+static void h2_abuse_tiny_window_updates_close_connection(void **state)
 {
     (void)state;
     flood(open_a_little);
     expect_calm(MK_H2_TINY_WINDOWS);
 }
 
-/* By settings it is the same. */
-static void settings_that_open_windows_by_bytes(void **state)
+/* SETTINGS have the same effect. */
+static void h2_abuse_tiny_initial_window_steps_close_connection(void **state)
 {
     (void)state;
     h.talk.limits.h2.patience = 1000;
@@ -286,12 +285,12 @@ static void settings_that_open_windows_by_bytes(void **state)
         h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, ++size);
         h2talk_on(&h);
     }
-    /* Settings have their price, too: the one that finds too little patience left is the reason. */
+    /* SETTINGS cost abuse budget, too: the reason is whichever frame exhausts the budget. */
     expect_calm(h.talk.counters.h2_ended[MK_H2_TINY_WINDOWS] ? MK_H2_TINY_WINDOWS : MK_H2_MANY_SETTINGS);
-    assert_true(size < 500); /* some patience comes back meanwhile, the more the slower this machine is */
+    assert_true(size < 500); /* some budget is restored meanwhile, the more the slower this machine is */
 }
 
-static void heads_that_do_not_end(void **state)
+static void h2_abuse_endless_continuations_close_connection(void **state)
 {
     (void)state;
     h2_expect(&h.client, 1);
@@ -303,7 +302,7 @@ static void heads_that_do_not_end(void **state)
     assert_int_equal(h.talk.n_records, 0);
 }
 
-static void heads_that_are_too_long(void **state)
+static void h2_abuse_oversized_head_closes_connection(void **state)
 {
     (void)state;
     static char piece[MK_H2_FRAME_MAX];
@@ -314,15 +313,16 @@ static void heads_that_are_too_long(void **state)
     expect_calm(MK_H2_LONG_HEAD);
 }
 
-/* A few bytes that mean much: it is refused before it becomes large. */
-static void a_bomb_of_fields(void **state)
+/* A few bytes that decode to a huge head: the request is refused before it grows large. */
+static void h2_abuse_header_bomb_is_refused(void **state)
 {
     (void)state;
     struct mk_buf block = mk_buf_growing(1 << 16);
     char value[3000];
     memset(value, 'b', sizeof value);
     h2_pack(&block, ":method: GET\n:scheme: http\n:authority: a\n:path: /early\n");
-    mk_buf_add(&block, mk_str_of("\x40\x01x\x7f\xb9\x16", 6)); /* into the table: "x", 3000 bytes */
+    /* inserts "x" with 3000 bytes into the dynamic table */
+    mk_buf_add(&block, mk_str_of("\x40\x01x\x7f\xb9\x16", 6));
     mk_buf_add(&block, mk_str_of(value, 3000));
     for (int i = 0; i < 10000; i++)
         mk_buf_add(&block, MK_STR("\xbe"));
@@ -335,15 +335,15 @@ static void a_bomb_of_fields(void **state)
     mk_buf_free(&block);
 }
 
-/* ---- What is usual ---- */
+/* ---- Normal use ---- */
 
-static void patience_comes_back(void **state)
+static void h2_abuse_budget_is_restored_over_time(void **state)
 {
     (void)state;
     h.talk.limits.h2.patience = 10;
     h2talk_open(&h);
     for (int i = 0; i < 20; i++) {
-        h.talk.loop.now_ms += 1000; /* in which a tenth comes back */
+        h.talk.loop.now_ms += 1000; /* restores a tenth of the budget */
         ping(0);
         h2talk_send(&h);
         mk_stream_on_input(&h.talk.conn->stream, false);
@@ -355,7 +355,7 @@ static void patience_comes_back(void **state)
     h2talk_expect_idle(&h);
 }
 
-static void much_that_is_of_use_costs_nothing(void **state)
+static void h2_abuse_useful_frames_cost_nothing(void **state)
 {
     (void)state;
     h.talk.limits.h2.patience = 10;
@@ -381,26 +381,33 @@ static void much_that_is_of_use_costs_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(pings, start_open, harness_stop),
-        cmocka_unit_test_setup_teardown(settings, start_open, harness_stop),
-        cmocka_unit_test_setup_teardown(acknowledgements_of_settings_never_sent, start_open, harness_stop),
-        cmocka_unit_test_setup_teardown(long_settings_cost_more, start_open, harness_stop),
-        cmocka_unit_test_setup_teardown(rapid_resets, start_open, harness_stop),
-        cmocka_unit_test_setup_teardown(resets_of_ours, start_open, harness_stop),
-        cmocka_unit_test_setup_teardown(malformed_requests, start_open, harness_stop),
-        cmocka_unit_test_setup_teardown(empty_frames, start_open, harness_stop),
-        cmocka_unit_test_setup_teardown(padding_and_nothing_else, start_open, harness_stop),
-        cmocka_unit_test_setup_teardown(more_streams_than_there_may_be, start_open, harness_stop),
-        cmocka_unit_test_setup_teardown(priorities, start_open, harness_stop),
-        cmocka_unit_test_setup_teardown(new_priorities, start_open, harness_stop),
-        cmocka_unit_test_setup_teardown(unknown_frames, start_open, harness_stop),
-        cmocka_unit_test_setup_teardown(windows_opened_by_bytes, start_open, harness_stop),
-        cmocka_unit_test_setup_teardown(settings_that_open_windows_by_bytes, start_open, harness_stop),
-        cmocka_unit_test_setup_teardown(heads_that_do_not_end, start_open, harness_stop),
-        cmocka_unit_test_setup_teardown(heads_that_are_too_long, start_open, harness_stop),
-        cmocka_unit_test_setup_teardown(a_bomb_of_fields, start_open, harness_stop),
-        cmocka_unit_test_setup_teardown(patience_comes_back, start_open, harness_stop),
-        cmocka_unit_test_setup_teardown(much_that_is_of_use_costs_nothing, start_open, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_abuse_ping_flood_closes_connection, start_open, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_abuse_settings_flood_closes_connection, start_open, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_abuse_unsolicited_settings_acks_close_connection, start_open,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(h2_abuse_long_settings_cost_more, start_open, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_abuse_rapid_resets_close_connection, start_open, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_abuse_provoked_resets_close_connection, start_open, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_abuse_malformed_requests_close_connection, start_open,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(h2_abuse_empty_frames_close_connection, start_open, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_abuse_padding_only_closes_connection, start_open, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_abuse_streams_over_limit_close_connection, start_open,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(h2_abuse_priority_flood_closes_connection, start_open, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_abuse_priority_update_flood_closes_connection, start_open,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(h2_abuse_unknown_frames_close_connection, start_open, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_abuse_tiny_window_updates_close_connection, start_open,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(h2_abuse_tiny_initial_window_steps_close_connection, start_open,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(h2_abuse_endless_continuations_close_connection, start_open,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(h2_abuse_oversized_head_closes_connection, start_open, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_abuse_header_bomb_is_refused, start_open, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_abuse_budget_is_restored_over_time, start_open, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_abuse_useful_frames_cost_nothing, start_open, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

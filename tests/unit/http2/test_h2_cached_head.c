@@ -16,7 +16,7 @@ static int on_field(void *ctx, mk_str name, mk_str value)
     return 0;
 }
 
-/* What a client reads in it. */
+/* Decodes the block as a client would. */
 static mk_str decoded(mk_str block)
 {
     struct mk_hpack *h = mk_hpack_new();
@@ -27,7 +27,7 @@ static mk_str decoded(mk_str block)
     return mk_buf_str(&lines);
 }
 
-static void a_head_has_all_fields_and_the_length(void **state)
+static void cached_head_has_all_fields_and_length(void **state)
 {
     (void)state;
     char room[256];
@@ -40,7 +40,7 @@ static void a_head_has_all_fields_and_the_length(void **state)
                ":status: 200\netag: \"x\"\ncontent-type: text/html\ncontent-length: 12345\n");
 }
 
-static void a_head_that_does_not_fit_fails(void **state)
+static void cached_head_too_large_fails(void **state)
 {
     (void)state;
     char room[8];
@@ -50,7 +50,7 @@ static void a_head_that_does_not_fit_fails(void **state)
     assert_true(out.failed);
 }
 
-static void a_stamp_shows_each_second(void **state)
+static void cached_date_changes_each_second(void **state)
 {
     (void)state;
     struct mk_common_headers s;
@@ -65,7 +65,7 @@ static void a_stamp_shows_each_second(void **state)
                "Server: Monkey/2.0\r\nDate: Sun, 06 Nov 1994 08:49:38 GMT\r\n");
 }
 
-static void each_field_of_a_stamp_may_be_left_out(void **state)
+static void cached_server_and_date_can_each_be_left_out(void **state)
 {
     (void)state;
     struct mk_common_headers s;
@@ -81,7 +81,7 @@ static void each_field_of_a_stamp_may_be_left_out(void **state)
                "");
 }
 
-static void a_stamp_may_have_any_name(void **state)
+static void cached_server_name_may_have_any_length(void **state)
 {
     (void)state;
     static char name[MK_COMMON_HEADERS_MAX * 2];
@@ -98,8 +98,8 @@ static void a_stamp_may_have_any_name(void **state)
     }
 }
 
-/* Files keep a head for HTTP/2 where the host can pack one. */
-static void a_file_is_packed_once(void **state)
+/* Files cache their HTTP/2 head if the virtual host can encode one. */
+static void cached_head_of_file_is_encoded_once(void **state)
 {
     (void)state;
     struct site site;
@@ -118,12 +118,12 @@ static void a_file_is_packed_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_head_has_all_fields_and_the_length),
-        cmocka_unit_test(a_head_that_does_not_fit_fails),
-        cmocka_unit_test(a_stamp_shows_each_second),
-        cmocka_unit_test(each_field_of_a_stamp_may_be_left_out),
-        cmocka_unit_test(a_stamp_may_have_any_name),
-        cmocka_unit_test(a_file_is_packed_once),
+        cmocka_unit_test(cached_head_has_all_fields_and_length),
+        cmocka_unit_test(cached_head_too_large_fails),
+        cmocka_unit_test(cached_date_changes_each_second),
+        cmocka_unit_test(cached_server_and_date_can_each_be_left_out),
+        cmocka_unit_test(cached_server_name_may_have_any_length),
+        cmocka_unit_test(cached_head_of_file_is_encoded_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

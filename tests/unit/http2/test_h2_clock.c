@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is waited for over HTTP/2, how long, and what becomes of requests when their client goes away or the
- * server ends. */
+/* HTTP/2 timeouts, and the fate of requests when their client disconnects or the server exits. */
 #include "unit/http2/h2case.h"
 #include "unit/ticks.h"
 
@@ -11,7 +10,7 @@ static bool is_over(void)
     return h.talk.ended || h.talk.reset;
 }
 
-/* As long as it takes, at most so long. */
+/* Waits for the end, at most this long. */
 static void wait_for_end(unsigned ms)
 {
     for (unsigned i = 0; i < ms && !is_over(); i += 5)
@@ -27,9 +26,9 @@ static void wait_for_records(unsigned n)
     h2talk_on(&h);
 }
 
-/* ---- The connection's ---- */
+/* ---- Timeouts of the connection ---- */
 
-static void a_new_connection_must_ask(void **state)
+static void h2_clock_new_connection_must_send_request(void **state)
 {
     (void)state;
     h.talk.limits.head_ms = SHORT_MS * 3;
@@ -44,12 +43,12 @@ static void a_new_connection_must_ask(void **state)
     assert_int_equal(h.talk.n_records, 0);
 }
 
-static void an_idle_connection_is_closed(void **state)
+static void h2_clock_idle_connection_is_closed(void **state)
 {
     (void)state;
     h.talk.limits.idle_ms = SHORT_MS * 4;
     h2talk_open(&h);
-    for (uint32_t id = 1; id < 13; id += 2) { /* the time is that of each pause */
+    for (uint32_t id = 1; id < 13; id += 2) { /* the idle timeout restarts with each pause */
         h2talk_get(&h, id, "/early");
         h2talk_on(&h);
         h2talk_expect(&h, id, 200, "early\n");
@@ -61,7 +60,7 @@ static void an_idle_connection_is_closed(void **state)
     assert_int_equal(h.client.last_stream, 11);
 }
 
-static void pings_do_not_keep_it(void **state)
+static void h2_clock_pings_do_not_extend_idle_timeout(void **state)
 {
     (void)state;
     h.talk.limits.idle_ms = SHORT_MS * 2;
@@ -78,7 +77,7 @@ static void pings_do_not_keep_it(void **state)
     assert_true(is_over());
 }
 
-static void a_frame_has_its_time_and_no_byte_extends_it(void **state)
+static void h2_clock_frame_has_fixed_deadline(void **state)
 {
     (void)state;
     h.talk.limits.head_ms = SHORT_MS * 2;
@@ -97,7 +96,7 @@ static void a_frame_has_its_time_and_no_byte_extends_it(void **state)
     h2talk_expect_records(&h, 1, 0, MK_OUTCOME_TIMEOUT);
 }
 
-static void a_head_in_pieces_has_its_time_too(void **state)
+static void h2_clock_head_in_pieces_has_fixed_deadline(void **state)
 {
     (void)state;
     h.talk.limits.head_ms = SHORT_MS;
@@ -122,7 +121,7 @@ static void expect_slow(void)
     assert_int_equal(h.talk.endings[h.talk.n_records - 1], MK_OUTCOME_TIMEOUT);
 }
 
-static void what_is_said_must_be_taken(void **state)
+static void h2_clock_client_must_read_output(void **state)
 {
     (void)state;
     be_slow();
@@ -137,7 +136,7 @@ static void what_is_said_must_be_taken(void **state)
     expect_slow();
 }
 
-static void the_connections_window_must_be_opened(void **state)
+static void h2_clock_client_must_open_connection_window(void **state)
 {
     (void)state;
     be_slow();
@@ -149,8 +148,8 @@ static void the_connections_window_must_be_opened(void **state)
     expect_slow();
 }
 
-/* Frames without use for a request are no progress. */
-static void pings_do_not_open_it(void **state)
+/* Frames without use for a request do not count as progress. */
+static void h2_clock_pings_do_not_replace_window_updates(void **state)
 {
     (void)state;
     be_slow();
@@ -169,7 +168,7 @@ static void pings_do_not_open_it(void **state)
     expect_slow();
 }
 
-static void a_client_that_reads_steadily_gets_all(void **state)
+static void h2_clock_steady_reader_gets_whole_response(void **state)
 {
     (void)state;
     be_slow();
@@ -190,9 +189,9 @@ static void a_client_that_reads_steadily_gets_all(void **state)
     h2talk_expect_records(&h, 1, 200, MK_OUTCOME_OK);
 }
 
-/* ---- Of one stream; the others go on ---- */
+/* ---- Timeouts of one stream; the others continue ---- */
 
-static void content_must_come_fast_enough(void **state)
+static void h2_clock_slow_upload_is_cut_off(void **state)
 {
     (void)state;
     be_slow();
@@ -200,12 +199,12 @@ static void content_must_come_fast_enough(void **state)
     h2talk_post(&h, 1, "/sink", "");
     h2talk_get(&h, 3, "/never");
     h2talk_on(&h);
-    for (int i = 0; i < 4; i++) { /* 100 bytes in each span are enough, for ever */
+    for (int i = 0; i < 4; i++) { /* 100 bytes in each interval are enough, for any length of time */
         assert_true(h2talk_upload(&h, 1, 200, false));
         h2talk_pass(&h, SHORT_MS);
     }
     h2talk_expect_open(&h, 1);
-    for (int i = 0; i < 200 && h.talk.n_records == 0; i++) { /* a byte now and then is not */
+    for (int i = 0; i < 200 && h.talk.n_records == 0; i++) { /* a byte now and then is not enough */
         h2talk_data(&h, 1, "x", false);
         h2talk_on(&h);
         h2talk_pass(&h, SHORT_MS / 4);
@@ -218,7 +217,7 @@ static void content_must_come_fast_enough(void **state)
     h2talk_expect(&h, 5, 200, "early\n");
 }
 
-static void a_streams_window_must_be_opened(void **state)
+static void h2_clock_client_must_open_stream_window(void **state)
 {
     (void)state;
     be_slow();
@@ -232,7 +231,7 @@ static void a_streams_window_must_be_opened(void **state)
     h2talk_expect_idle(&h);
 }
 
-static void not_by_a_byte_now_and_then(void **state)
+static void h2_clock_tiny_window_updates_are_not_enough(void **state)
 {
     (void)state;
     be_slow();
@@ -250,7 +249,7 @@ static void not_by_a_byte_now_and_then(void **state)
     h2talk_expect_records(&h, 1, 200, MK_OUTCOME_TIMEOUT);
 }
 
-static void a_steady_window_is_enough(void **state)
+static void h2_clock_steady_window_updates_are_enough(void **state)
 {
     (void)state;
     be_slow();
@@ -266,7 +265,7 @@ static void a_steady_window_is_enough(void **state)
     h2talk_expect(&h, 1, 200, NULL);
 }
 
-static void a_handler_that_never_comes_back_is_504(void **state)
+static void h2_clock_stuck_handler_gets_504(void **state)
 {
     (void)state;
     h.talk.limits.request.handler_ms = SHORT_MS * 3;
@@ -285,7 +284,7 @@ static void a_handler_that_never_comes_back_is_504(void **state)
     h2talk_expect_idle(&h);
 }
 
-/* The paths of the pattern have these limits. */
+/* Sets these limits for paths that match the pattern. */
 static void set_location(const char *pattern, const struct mk_request_limits *limits)
 {
     static struct mk_location location;
@@ -296,7 +295,7 @@ static void set_location(const char *pattern, const struct mk_request_limits *li
     h.talk.site.host.n_locations = 1;
 }
 
-static void a_path_has_its_own_time_for_a_handler(void **state)
+static void h2_clock_location_has_own_handler_timeout(void **state)
 {
     (void)state;
     set_location("/never", &(struct mk_request_limits){.content_max = 1, .handler_ms = SHORT_MS});
@@ -309,7 +308,7 @@ static void a_path_has_its_own_time_for_a_handler(void **state)
     h2talk_expect_open(&h, 3);
 }
 
-static void a_path_has_its_own_rate_for_content(void **state)
+static void h2_clock_location_has_own_upload_rate(void **state)
 {
     (void)state;
     set_location("/sink",
@@ -323,14 +322,14 @@ static void a_path_has_its_own_rate_for_content(void **state)
     h2talk_expect_open(&h, 3);
 }
 
-/* As many spans as a slow client is cut off in. */
+/* Waits for as many intervals as it takes to cut off a slow client. */
 static void wait_without_reading(void)
 {
     for (int i = 0; i < SHORT_MS; i++)
         assert_int_equal(mk_loop_run_once(&h.talk.loop, 5), 0);
 }
 
-static void a_path_may_do_without_a_rate_for_answers(void **state)
+static void h2_clock_location_may_disable_download_rate(void **state)
 {
     (void)state;
     be_slow();
@@ -347,7 +346,7 @@ static void a_path_may_do_without_a_rate_for_answers(void **state)
     h2talk_expect(&h, 3, 200, "early\n");
 }
 
-static void also_for_the_end_of_its_answers(void **state)
+static void h2_clock_disabled_rate_covers_end_of_response(void **state)
 {
     (void)state;
     be_slow();
@@ -355,14 +354,15 @@ static void also_for_the_end_of_its_answers(void **state)
     h2talk_open(&h);
     talk_set_room(&h.talk, 1);
     h2talk_get(&h, 1,
-               "/source?n=20000"); /* one write: the rest of it waits for room, and its stream is closed */
+               /* one write: the rest waits for the socket, and the stream is closed already */
+               "/source?n=20000");
     h2talk_send(&h);
     wait_without_reading();
     assert_int_equal(h.talk.n_records, 1);
     assert_int_equal(h.talk.service.n_conns, 1);
     h2talk_on(&h);
     h2talk_expect(&h, 1, 200, NULL);
-    h.talk.site.host.n_locations = 0; /* and not for those after it */
+    h.talk.site.host.n_locations = 0; /* does not apply to later responses */
     h2talk_get(&h, 3, "/source?n=20000");
     h2talk_send(&h);
     for (int i = 0; i < 1000 && h.talk.service.n_conns; i++)
@@ -371,7 +371,7 @@ static void also_for_the_end_of_its_answers(void **state)
     assert_int_equal(h.talk.counters.h2_ended[MK_H2_SLOW], 1);
 }
 
-static void a_request_may_have_its_own_time_for_a_handler(void **state)
+static void h2_clock_request_may_set_handler_timeout(void **state)
 {
     (void)state;
     h.talk.limits.request.handler_ms = SHORT_MS;
@@ -391,13 +391,13 @@ static void a_request_may_have_its_own_time_for_a_handler(void **state)
     h2talk_on(&h);
     h2talk_expect_records(&h, 4, 200, MK_OUTCOME_CLIENT_ABORTED);
     h2talk_expect_open(&h, 7);
-    shutdown(h.talk.fd, SHUT_WR); /* waits without limit end with their client */
+    shutdown(h.talk.fd, SHUT_WR); /* unlimited waits end with their client */
     talk_on(&h.talk);
     h2talk_expect_records(&h, 6, 200, MK_OUTCOME_CLIENT_ABORTED);
 }
 
-/* The limits of a stream that has ended count until its last byte is taken. */
-static void a_request_may_have_its_own_rate(void **state)
+/* The limits of a finished stream apply until its last byte is sent. */
+static void h2_clock_request_may_set_rate(void **state)
 {
     (void)state;
     be_slow();
@@ -412,7 +412,7 @@ static void a_request_may_have_its_own_rate(void **state)
     h2talk_expect(&h, 1, 200, NULL);
 }
 
-static void each_wait_of_a_handler_has_all_of_its_time(void **state)
+static void h2_clock_handler_timeout_restarts_with_each_wait(void **state)
 {
     (void)state;
     h.talk.limits.request.handler_ms = SHORT_MS * 2;
@@ -423,7 +423,7 @@ static void each_wait_of_a_handler_has_all_of_its_time(void **state)
     h2talk_expect(&h, 1, 200, "abcdefghij");
 }
 
-static void a_source_that_never_comes_back_is_cut_off(void **state)
+static void h2_clock_stuck_body_source_is_reset(void **state)
 {
     (void)state;
     h.talk.limits.request.handler_ms = SHORT_MS;
@@ -437,7 +437,7 @@ static void a_source_that_never_comes_back_is_cut_off(void **state)
     h2talk_expect_idle(&h);
 }
 
-static void unwanted_content_must_come_fast_enough_too(void **state)
+static void h2_clock_slow_discarded_upload_is_cut_off(void **state)
 {
     (void)state;
     be_slow();
@@ -452,7 +452,7 @@ static void unwanted_content_must_come_fast_enough_too(void **state)
     h2talk_expect_idle(&h);
 }
 
-static void a_tunnel_must_not_be_silent(void **state)
+static void h2_clock_silent_tunnel_is_closed(void **state)
 {
     (void)state;
     h.talk.limits.request.tunnel_ms = SHORT_MS * 3;
@@ -471,8 +471,8 @@ static void a_tunnel_must_not_be_silent(void **state)
     h2talk_expect_idle(&h);
 }
 
-/* It was accepted, but its head could not be sent. */
-static void a_tunnel_that_did_not_begin(void **state)
+/* The tunnel was accepted, but its head could not be sent. */
+static void h2_clock_tunnel_with_unsent_head_times_out(void **state)
 {
     (void)state;
     h.talk.limits.request.tunnel_ms = SHORT_MS;
@@ -492,7 +492,7 @@ static void a_tunnel_that_did_not_begin(void **state)
     h2talk_expect_idle(&h);
 }
 
-/* ---- The end of either side ---- */
+/* ---- Client disconnects, server exits ---- */
 
 static const char tunnel_fields[] =
     ":method: CONNECT\n:protocol: other\n:scheme: http\n:authority: a\n:path: /tunnel?n=10\n";
@@ -586,7 +586,7 @@ static void check_gone(size_t i)
         fail_msg("case %zu left %u records", i, h.talk.n_records);
 }
 
-static void a_client_may_go_away_in_every_state(void **state)
+static void h2_clock_client_may_disconnect_in_every_state(void **state)
 {
     (void)state;
     for (size_t i = 0; i < MK_LEN(situations); i++) {
@@ -595,10 +595,10 @@ static void a_client_may_go_away_in_every_state(void **state)
         talk_work(&h.talk);
         check_gone(i);
     }
-    talk_pass(&h.talk, 50); /* timers and threads that come too late */
+    talk_pass(&h.talk, 50); /* for late timers and threads */
 }
 
-static void the_server_may_end_in_every_state(void **state)
+static void h2_clock_server_may_exit_in_every_state(void **state)
 {
     (void)state;
     for (size_t i = 0; i < MK_LEN(situations); i++) {
@@ -609,7 +609,7 @@ static void the_server_may_end_in_every_state(void **state)
     talk_pass(&h.talk, 50);
 }
 
-static void a_client_may_end_its_side_in_every_state(void **state)
+static void h2_clock_client_may_half_close_in_every_state(void **state)
 {
     (void)state;
     for (size_t i = 0; i < MK_LEN(situations); i++) {
@@ -629,34 +629,35 @@ static void a_client_may_end_its_side_in_every_state(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_new_connection_must_ask, start, harness_stop),
-        cmocka_unit_test_setup_teardown(an_idle_connection_is_closed, start, harness_stop),
-        cmocka_unit_test_setup_teardown(pings_do_not_keep_it, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_frame_has_its_time_and_no_byte_extends_it, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_head_in_pieces_has_its_time_too, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_is_said_must_be_taken, start, harness_stop),
-        cmocka_unit_test_setup_teardown(the_connections_window_must_be_opened, start, harness_stop),
-        cmocka_unit_test_setup_teardown(pings_do_not_open_it, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_client_that_reads_steadily_gets_all, start, harness_stop),
-        cmocka_unit_test_setup_teardown(content_must_come_fast_enough, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_streams_window_must_be_opened, start, harness_stop),
-        cmocka_unit_test_setup_teardown(not_by_a_byte_now_and_then, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_steady_window_is_enough, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_handler_that_never_comes_back_is_504, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_request_may_have_its_own_time_for_a_handler, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_request_may_have_its_own_rate, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_path_has_its_own_time_for_a_handler, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_path_has_its_own_rate_for_content, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_path_may_do_without_a_rate_for_answers, start, harness_stop),
-        cmocka_unit_test_setup_teardown(also_for_the_end_of_its_answers, start, harness_stop),
-        cmocka_unit_test_setup_teardown(each_wait_of_a_handler_has_all_of_its_time, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_source_that_never_comes_back_is_cut_off, start, harness_stop),
-        cmocka_unit_test_setup_teardown(unwanted_content_must_come_fast_enough_too, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_tunnel_must_not_be_silent, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_tunnel_that_did_not_begin, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_client_may_go_away_in_every_state, start, harness_stop),
-        cmocka_unit_test_setup_teardown(the_server_may_end_in_every_state, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_client_may_end_its_side_in_every_state, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_clock_new_connection_must_send_request, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_clock_idle_connection_is_closed, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_clock_pings_do_not_extend_idle_timeout, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_clock_frame_has_fixed_deadline, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_clock_head_in_pieces_has_fixed_deadline, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_clock_client_must_read_output, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_clock_client_must_open_connection_window, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_clock_pings_do_not_replace_window_updates, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_clock_steady_reader_gets_whole_response, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_clock_slow_upload_is_cut_off, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_clock_client_must_open_stream_window, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_clock_tiny_window_updates_are_not_enough, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_clock_steady_window_updates_are_enough, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_clock_stuck_handler_gets_504, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_clock_request_may_set_handler_timeout, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_clock_request_may_set_rate, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_clock_location_has_own_handler_timeout, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_clock_location_has_own_upload_rate, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_clock_location_may_disable_download_rate, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_clock_disabled_rate_covers_end_of_response, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_clock_handler_timeout_restarts_with_each_wait, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(h2_clock_stuck_body_source_is_reset, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_clock_slow_discarded_upload_is_cut_off, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_clock_silent_tunnel_is_closed, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_clock_tunnel_with_unsent_head_times_out, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_clock_client_may_disconnect_in_every_state, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_clock_server_may_exit_in_every_state, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_clock_client_may_half_close_in_every_state, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Content of requests over HTTP/2: read on demand, kept within windows, limited, and discarded when the
- * handler does not want it. */
+/* HTTP/2 request bodies: read on demand, flow-controlled, limited, and discarded if the handler does not
+ * read them. */
 #include "unit/http2/h2case.h"
 
 enum { WIDE = 256 * 1024 };
@@ -21,9 +21,9 @@ static struct h2_stream *open_post(uint32_t id, const char *target, const char *
     return s;
 }
 
-/* ---- Reading it ---- */
+/* ---- Reading ---- */
 
-static void content_of_any_length_is_read(void **state)
+static void h2_body_of_any_length_is_read(void **state)
 {
     (void)state;
     static const size_t sizes[] = {0, 1, 100, MK_H2_FRAME_MAX, MK_H2_WINDOW, MK_H2_WINDOW + 1, 1000000};
@@ -39,7 +39,7 @@ static void content_of_any_length_is_read(void **state)
     }
 }
 
-static void content_may_come_byte_by_byte(void **state)
+static void h2_body_may_arrive_byte_by_byte(void **state)
 {
     (void)state;
     char room[64];
@@ -56,7 +56,7 @@ static void content_may_come_byte_by_byte(void **state)
     h2talk_expect(&h, 1, 200, sum_of(5, room));
 }
 
-static void many_upload_at_the_same_time(void **state)
+static void h2_body_concurrent_uploads_succeed(void **state)
 {
     (void)state;
     char room[64];
@@ -72,7 +72,7 @@ static void many_upload_at_the_same_time(void **state)
     h2talk_expect_idle(&h);
 }
 
-static void what_is_asked_for_is_echoed_as_it_comes(void **state)
+static void h2_body_is_echoed_as_it_arrives(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -93,10 +93,10 @@ static void what_is_asked_for_is_echoed_as_it_comes(void **state)
     h2talk_expect_idle(&h);
 }
 
-/* ---- Windows ---- */
+/* ---- Flow control ---- */
 
-/* Unread content is kept, and its stream's window closes when it is full; the connection's does not. */
-static void a_handler_that_does_not_read_closes_one_window(void **state)
+/* An unread body is buffered until its stream window is used up; the connection window stays open. */
+static void h2_body_unread_closes_only_its_stream_window(void **state)
 {
     (void)state;
     char room[64];
@@ -112,8 +112,8 @@ static void a_handler_that_does_not_read_closes_one_window(void **state)
     h2talk_expect_open(&h, 1);
 }
 
-/* Echoed content that the client does not take: it is not read either, and what is kept stays bounded. */
-static void a_slow_echo_is_bounded(void **state)
+/* The client does not read the echoed body: reading stops, too, and the buffered data stays bounded. */
+static void h2_body_slow_echo_is_bounded(void **state)
 {
     (void)state;
     h.talk.limits.request.content_max = UINT64_MAX;
@@ -132,7 +132,7 @@ static void a_slow_echo_is_bounded(void **state)
     h2talk_expect_idle(&h);
 }
 
-static void a_client_that_exceeds_the_window(void **state)
+static void h2_body_beyond_window_resets_stream(void **state)
 {
     (void)state;
     static char piece[MK_H2_FRAME_MAX];
@@ -146,8 +146,8 @@ static void a_client_that_exceeds_the_window(void **state)
     h2talk_expect_idle(&h);
 }
 
-/* Padding counts as content, too. */
-static void padding_is_given_back(void **state)
+/* Padding counts toward flow control. */
+static void h2_body_padding_is_returned_to_window(void **state)
 {
     (void)state;
     static char padded[10000];
@@ -170,7 +170,7 @@ static void padding_is_given_back(void **state)
 
 /* ---- Lengths ---- */
 
-static void content_of_another_length_than_announced(void **state)
+static void h2_body_length_mismatch_resets_stream(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -182,7 +182,7 @@ static void content_of_another_length_than_announced(void **state)
     h2talk_data(&h, 3, "xx", true);
     h2talk_on(&h);
     h2talk_expect_reset(&h, 3, MK_H2_PROTOCOL_ERROR);
-    open_post(5, "/early", "content-length: 3\n"); /* answered already */
+    open_post(5, "/early", "content-length: 3\n"); /* has a response already */
     h2talk_data(&h, 5, "xxxx", true);
     h2talk_on(&h);
     h2talk_expect(&h, 5, 200, "early\n");
@@ -190,7 +190,7 @@ static void content_of_another_length_than_announced(void **state)
     h2talk_expect_idle(&h);
 }
 
-static void too_much_is_413(void **state)
+static void h2_body_over_limit_gets_413(void **state)
 {
     (void)state;
     char room[64];
@@ -213,8 +213,8 @@ static void too_much_is_413(void **state)
     assert_int_equal(h.talk.n_records, 5);
 }
 
-/* A client that does not look before it has said all is listened to, as long as it is not much. */
-static void what_was_too_much_runs_out(void **state)
+/* The server keeps reading a moderate rest for a client that looks at the response only after its upload. */
+static void h2_body_over_limit_is_drained(void **state)
 {
     (void)state;
     h.talk.limits.request.content_max = 60000;
@@ -236,7 +236,7 @@ static void what_was_too_much_runs_out(void **state)
 
 /* ---- Expect ---- */
 
-static void a_handler_that_reads_sends_100_continue(void **state)
+static void h2_body_read_sends_100_continue(void **state)
 {
     (void)state;
     static const char *const targets[] = {"/sink", "/echo", "/sip"};
@@ -253,7 +253,7 @@ static void a_handler_that_reads_sends_100_continue(void **state)
     h2talk_expect_idle(&h);
 }
 
-static void a_handler_that_does_not_read_sends_none(void **state)
+static void h2_body_unread_sends_no_100_continue(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -263,7 +263,8 @@ static void a_handler_that_does_not_read_sends_none(void **state)
     h2talk_expect(&h, 1, 200, NULL);
     h2talk_expect(&h, 3, 405, NULL);
     h2talk_expect(&h, 5, 413, NULL);
-    h2talk_post(&h, 7, "/sink", "content-length: 3\nexpect: 100-continue\n"); /* does not wait for it */
+    /* does not wait for the 100 response */
+    h2talk_post(&h, 7, "/sink", "content-length: 3\nexpect: 100-continue\n");
     h2talk_data(&h, 7, "xxx", true);
     h2talk_on(&h);
     for (uint32_t id = 1; id <= 5; id += 2)
@@ -271,19 +272,19 @@ static void a_handler_that_does_not_read_sends_none(void **state)
     h2talk_expect(&h, 7, 200, NULL);
 }
 
-/* ---- Unwanted content ---- */
+/* ---- Unread bodies ---- */
 
-static void a_little_is_let_run_out(void **state)
+static void h2_body_small_unread_rest_is_drained(void **state)
 {
     (void)state;
     h2talk_open(&h);
     open_post(1, "/early", "");
     h2talk_expect(&h, 1, 200, "early\n");
-    assert_int_equal(h.talk.n_records, 1); /* it is over as soon as it is answered */
+    assert_int_equal(h.talk.n_records, 1); /* the request completes with the response */
     assert_true(h2talk_upload(&h, 1, 60000, true));
     assert_false(h2_find(&h.client, 1)->reset);
     open_post(5, "/slow?ms=20", "");
-    assert_true(h2talk_upload(&h, 5, 60000, false)); /* is kept until it is known to be unwanted */
+    assert_true(h2talk_upload(&h, 5, 60000, false)); /* buffered until it is known to be unwanted */
     h2talk_pass(&h, 60);
     h2talk_expect(&h, 5, 200, "slow\n");
     assert_true(h2talk_upload(&h, 5, 60000, true));
@@ -291,12 +292,12 @@ static void a_little_is_let_run_out(void **state)
     open_post(7, "/sip?n=100", "content-length: 70000\n");
     assert_true(h2talk_upload(&h, 7, 50000, false));
     h2talk_expect(&h, 7, 200, "sip\n");
-    assert_true(h2talk_upload(&h, 7, 20000, true)); /* of what was announced only a part was wanted */
+    assert_true(h2talk_upload(&h, 7, 20000, true)); /* only a part of the announced body was read */
     assert_int_equal(h.talk.n_records, 3);
     h2talk_expect_idle(&h);
 }
 
-static void much_is_not(void **state)
+static void h2_body_large_unread_rest_resets_stream(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -312,7 +313,7 @@ static void much_is_not(void **state)
     assert_int_equal(h.talk.endings[1], MK_OUTCOME_OK);
 }
 
-static void what_a_handler_leaves_is_let_run_out(void **state)
+static void h2_body_partly_read_is_drained(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -322,9 +323,9 @@ static void what_a_handler_leaves_is_let_run_out(void **state)
     h2talk_expect_idle(&h);
 }
 
-/* ---- Trailers, and the end of input ---- */
+/* ---- Trailers and half-close ---- */
 
-static void trailers_end_content(void **state)
+static void h2_body_trailers_end_body(void **state)
 {
     (void)state;
     char room[64];
@@ -343,7 +344,7 @@ static void trailers_end_content(void **state)
     h2_say_head(&h.client, &h.say, 5, 0, "x-trailer: x\n");
     h2talk_on(&h);
     h2talk_expect_reset(&h, 5, MK_H2_PROTOCOL_ERROR);
-    open_post(7, "/early", ""); /* of one that is only waited for */
+    open_post(7, "/early", ""); /* trailers of a body that is only discarded */
     h2_say_head(&h.client, &h.say, 7, MK_H2_END_STREAM, "x-trailer: x\n");
     h2talk_on(&h);
     h2talk_expect(&h, 7, 200, "early\n");
@@ -351,7 +352,7 @@ static void trailers_end_content(void **state)
     assert_int_equal(h.talk.n_records, 4);
 }
 
-static void content_that_is_cut_off(void **state)
+static void h2_body_cut_off_fails_request(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -369,7 +370,7 @@ static void content_that_is_cut_off(void **state)
     h2talk_expect(&h, 1, 400, NULL);
     h2talk_expect_reset(&h, 3, MK_H2_INTERNAL_ERROR);
     h2talk_expect(&h, 5, 200, "early\n");
-    h2talk_expect(&h, 7, 200, "slow\n"); /* it may be listening */
+    h2talk_expect(&h, 7, 200, "slow\n"); /* the client may still be reading */
     assert_int_equal(h.talk.n_records, 4);
     unsigned gone = 0;
     for (unsigned i = 0; i < 4; i++)
@@ -385,7 +386,7 @@ static enum mk_verdict follow(struct mk_request *request, struct mk_response *re
     return MK_WAIT;
 }
 
-static void a_handler_without_a_client_is_aborted(void **state)
+static void h2_body_handler_following_client_is_aborted(void **state)
 {
     (void)state;
     static const struct mk_handler handler = {.name = "follow", .handle = follow};
@@ -402,25 +403,25 @@ static void a_handler_without_a_client_is_aborted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(content_of_any_length_is_read, start, harness_stop),
-        cmocka_unit_test_setup_teardown(content_may_come_byte_by_byte, start, harness_stop),
-        cmocka_unit_test_setup_teardown(many_upload_at_the_same_time, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_is_asked_for_is_echoed_as_it_comes, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_handler_that_does_not_read_closes_one_window, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_slow_echo_is_bounded, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_client_that_exceeds_the_window, start, harness_stop),
-        cmocka_unit_test_setup_teardown(padding_is_given_back, start, harness_stop),
-        cmocka_unit_test_setup_teardown(content_of_another_length_than_announced, start, harness_stop),
-        cmocka_unit_test_setup_teardown(too_much_is_413, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_was_too_much_runs_out, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_handler_that_reads_sends_100_continue, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_handler_that_does_not_read_sends_none, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_little_is_let_run_out, start, harness_stop),
-        cmocka_unit_test_setup_teardown(much_is_not, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_a_handler_leaves_is_let_run_out, start, harness_stop),
-        cmocka_unit_test_setup_teardown(trailers_end_content, start, harness_stop),
-        cmocka_unit_test_setup_teardown(content_that_is_cut_off, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_handler_without_a_client_is_aborted, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_body_of_any_length_is_read, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_body_may_arrive_byte_by_byte, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_body_concurrent_uploads_succeed, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_body_is_echoed_as_it_arrives, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_body_unread_closes_only_its_stream_window, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_body_slow_echo_is_bounded, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_body_beyond_window_resets_stream, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_body_padding_is_returned_to_window, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_body_length_mismatch_resets_stream, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_body_over_limit_gets_413, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_body_over_limit_is_drained, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_body_read_sends_100_continue, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_body_unread_sends_no_100_continue, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_body_small_unread_rest_is_drained, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_body_large_unread_rest_resets_stream, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_body_partly_read_is_drained, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_body_trailers_end_body, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_body_cut_off_fails_request, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_body_handler_following_client_is_aborted, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections of HTTP/2 that end in peace: the worker leaves, or the client, or there were requests enough.
+/* Orderly ends of HTTP/2 connections: the worker drains, the client leaves, or the request limit is reached.
  */
 #include "unit/http2/h2case.h"
 
@@ -10,7 +10,7 @@ static void ask_to_leave(void)
     h2talk_on(&h);
 }
 
-static void a_worker_that_ends_says_so_in_two_steps(void **state)
+static void h2_drain_sends_goaway_in_two_steps(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -20,7 +20,7 @@ static void a_worker_that_ends_says_so_in_two_steps(void **state)
     assert_int_equal(h.client.n_goaways, 1);
     assert_int_equal(h.client.last_stream, MK_H2_STREAM_MAX);
     assert_int_equal(h.client.n_pings, 1);
-    h2talk_get(&h, 3, "/early"); /* was on its way */
+    h2talk_get(&h, 3, "/early"); /* was in flight */
     mk_h2_frame_emit_ping(&h.say, true, mk_str_of(h.client.ping, 8));
     h2talk_on(&h);
     h2talk_expect(&h, 3, 200, "early\n");
@@ -35,7 +35,7 @@ static void a_worker_that_ends_says_so_in_two_steps(void **state)
     h2talk_expect_records(&h, 2, 200, MK_OUTCOME_OK);
 }
 
-static void what_comes_too_late_is_ignored(void **state)
+static void h2_drain_ignores_late_streams(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -60,8 +60,8 @@ static void what_comes_too_late_is_ignored(void **state)
     assert_int_equal(h.talk.n_records, 1);
 }
 
-/* What was said to be the last one stays the last. */
-static void a_mistake_after_the_last_word(void **state)
+/* The last stream ID announced does not change. */
+static void h2_drain_error_keeps_last_stream(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -76,7 +76,7 @@ static void a_mistake_after_the_last_word(void **state)
     assert_int_equal(h.client.last_stream, 1);
 }
 
-static void an_idle_connection_leaves_at_once(void **state)
+static void h2_drain_idle_connection_closes_at_once(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -89,7 +89,7 @@ static void an_idle_connection_leaves_at_once(void **state)
     assert_int_equal(h.client.last_stream, 1);
 }
 
-static void so_many_requests_and_no_more(void **state)
+static void h2_requests_max_sends_goaway(void **state)
 {
     (void)state;
     h.talk.limits.requests_max = 3;
@@ -108,8 +108,8 @@ static void so_many_requests_and_no_more(void **state)
     assert_true(h.talk.ended);
 }
 
-/* A client that never says that it has heard is not served for ever. */
-static void a_client_that_ignores_goaway(void **state)
+/* A client that never acknowledges GOAWAY is not served forever. */
+static void h2_goaway_ignored_closes_connection(void **state)
 {
     (void)state;
     h.talk.limits.requests_max = 3;
@@ -125,7 +125,7 @@ static void a_client_that_ignores_goaway(void **state)
     assert_int_equal(h.client.error, MK_H2_NO_ERROR);
 }
 
-static void a_client_that_leaves(void **state)
+static void h2_client_goaway_finishes_open_streams(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -133,7 +133,7 @@ static void a_client_that_leaves(void **state)
     mk_h2_frame_emit_goaway(&h.say, 0, MK_H2_NO_ERROR);
     h2talk_on(&h);
     h2talk_expect_open(&h, 1);
-    h2talk_get(&h, 3, "/early"); /* it said that we shall open no streams */
+    h2talk_get(&h, 3, "/early"); /* the GOAWAY concerns only streams that the server would open */
     h2talk_data(&h, 1, "xxx", true);
     h2talk_on(&h);
     h2talk_expect(&h, 3, 200, "early\n");
@@ -141,8 +141,8 @@ static void a_client_that_leaves(void **state)
     assert_true(h.talk.ended);
 }
 
-/* Nor is one that says that it leaves and stays. */
-static void a_client_that_sends_goaway_and_stays(void **state)
+/* A client that sends GOAWAY and continues is not served forever either. */
+static void h2_client_goaway_with_new_requests_closes_connection(void **state)
 {
     (void)state;
     h.talk.limits.requests_max = 3;
@@ -162,14 +162,15 @@ static void a_client_that_sends_goaway_and_stays(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_worker_that_ends_says_so_in_two_steps, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_comes_too_late_is_ignored, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_mistake_after_the_last_word, start, harness_stop),
-        cmocka_unit_test_setup_teardown(an_idle_connection_leaves_at_once, start, harness_stop),
-        cmocka_unit_test_setup_teardown(so_many_requests_and_no_more, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_client_that_ignores_goaway, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_client_that_leaves, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_client_that_sends_goaway_and_stays, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_drain_sends_goaway_in_two_steps, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_drain_ignores_late_streams, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_drain_error_keeps_last_stream, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_drain_idle_connection_closes_at_once, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_requests_max_sends_goaway, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_goaway_ignored_closes_connection, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_client_goaway_finishes_open_streams, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_client_goaway_with_new_requests_closes_connection, start,
+                                        harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

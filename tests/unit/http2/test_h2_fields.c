@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fields of answers over HTTP/2: heads of any size, trailers, and what does not belong there. */
+/* Header fields of HTTP/2 responses: heads of any size, trailers, and fields that HTTP/2 does not allow. */
 #include <nghttp2/nghttp2.h>
 
 #include "unit/http2/h2case.h"
 
 /* ---- Heads ---- */
 
-static void long_heads_go_on_in_other_frames(void **state)
+static void h2_fields_long_head_uses_continuation(void **state)
 {
     (void)state;
     static const unsigned sizes[] = {16000, 16384, 17000, 33000, 50000, 60000};
@@ -35,8 +35,8 @@ static bool is_whole(uint32_t id, unsigned n)
     return whole;
 }
 
-/* The heads of its frames need room, too. */
-static void heads_that_just_fit(void **state)
+/* The frame headers need buffer space, too. */
+static void h2_fields_head_at_limit_is_sent(void **state)
 {
     (void)state;
     enum { STEP = 400 };
@@ -49,14 +49,15 @@ static void heads_that_just_fit(void **state)
     for (unsigned i = 0; i <= STEP; i += 4) {
         id += 2;
         bool whole = is_whole(id, n + i);
-        assert_true(n_whole == i / 4 || !whole); /* once it is too much, more is, too */
+        /* beyond the first head that does not fit, larger ones do not fit either */
+        assert_true(n_whole == i / 4 || !whole);
         n_whole += whole;
     }
     assert_true(n_whole > 0 && n_whole < STEP / 4);
     h2talk_expect_idle(&h);
 }
 
-static void a_head_that_fits_nowhere_is_500(void **state)
+static void h2_fields_oversized_head_becomes_500(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -84,7 +85,7 @@ static enum mk_verdict answer_oddly(struct mk_request *request, struct mk_respon
     return handlers_say(response, MK_STR("odd\n"));
 }
 
-static void fields_that_this_version_does_not_have(void **state)
+static void h2_fields_hop_by_hop_headers_are_removed(void **state)
 {
     (void)state;
     static const struct mk_handler odd = {.name = "odd", .handle = answer_oddly};
@@ -96,8 +97,9 @@ static void fields_that_this_version_does_not_have(void **state)
     assert_contains(mk_buf_str(&h2_find(&h.client, 1)->fields), "set-cookie: a=b\nx-space: x y\nx-empty: \n");
 }
 
-/* A decoder without a table refuses blocks that do not reduce theirs (RFC 7541, section 4.2). */
-static void a_client_may_have_no_table(void **state)
+/* A decoder without a table rejects blocks that do not announce the smaller table size (RFC 7541, section
+ * 4.2). */
+static void h2_fields_client_without_hpack_table(void **state)
 {
     (void)state;
     nghttp2_hd_inflater *inflater;
@@ -131,7 +133,7 @@ static void a_client_may_have_no_table(void **state)
 
 /* ---- Trailers ---- */
 
-static void trailers_go_behind_content(void **state)
+static void h2_fields_trailers_follow_body(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -146,7 +148,8 @@ static void trailers_go_behind_content(void **state)
     assert_true(h2_find(&h.client, 1)->has_trailers);
     assert_contains(mk_buf_str(&h2_find(&h.client, 1)->fields), "x-first: known\nx-last: one\n");
     h2talk_expect(&h, 3, 200, "content");
-    assert_false(h2_find(&h.client, 3)->has_trailers); /* it did not say that it wants them */
+    /* the client did not announce that it accepts trailers */
+    assert_false(h2_find(&h.client, 3)->has_trailers);
     h2talk_expect_idle(&h);
 }
 
@@ -162,8 +165,8 @@ static enum mk_verdict say_with_trailers(struct mk_request *request, struct mk_r
     return handlers_say(response, mk_str_of(big, (size_t)n));
 }
 
-/* Here they need no chunks. */
-static void content_of_known_length_may_have_them_too(void **state)
+/* HTTP/2 trailers need no chunked coding. */
+static void h2_fields_trailers_with_content_length(void **state)
 {
     (void)state;
     static const struct mk_handler handler = {.name = "t", .handle = say_with_trailers};
@@ -185,7 +188,7 @@ static void content_of_known_length_may_have_them_too(void **state)
 
 /* ---- Interim responses ---- */
 
-static void interim_responses_come_before_the_head(void **state)
+static void h2_fields_interim_responses_precede_head(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -200,8 +203,8 @@ static void interim_responses_come_before_the_head(void **state)
     h2talk_expect_open(&h, 3);
 }
 
-/* Not a byte of it, but the table of fields must stay right. */
-static void what_does_not_fit_is_left_out(void **state)
+/* Nothing of it is sent, and the HPACK table stays in sync. */
+static void h2_fields_interim_response_without_room_is_dropped(void **state)
 {
     (void)state;
     char text[16];
@@ -220,15 +223,16 @@ static void what_does_not_fit_is_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(long_heads_go_on_in_other_frames, start, harness_stop),
-        cmocka_unit_test_setup_teardown(heads_that_just_fit, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_head_that_fits_nowhere_is_500, start, harness_stop),
-        cmocka_unit_test_setup_teardown(fields_that_this_version_does_not_have, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_client_may_have_no_table, start, harness_stop),
-        cmocka_unit_test_setup_teardown(trailers_go_behind_content, start, harness_stop),
-        cmocka_unit_test_setup_teardown(content_of_known_length_may_have_them_too, start, harness_stop),
-        cmocka_unit_test_setup_teardown(interim_responses_come_before_the_head, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_does_not_fit_is_left_out, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_fields_long_head_uses_continuation, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_fields_head_at_limit_is_sent, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_fields_oversized_head_becomes_500, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_fields_hop_by_hop_headers_are_removed, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_fields_client_without_hpack_table, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_fields_trailers_follow_body, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_fields_trailers_with_content_length, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_fields_interim_responses_precede_head, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_fields_interim_response_without_room_is_dropped, start,
+                                        harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,9 +20,9 @@ static void expect_out(const char *bytes, size_t len)
     mk_buf_clear(&out);
 }
 
-/* ---- Heads ---- */
+/* ---- Frame headers ---- */
 
-static void heads_are_read_as_they_are_written(void **state)
+static void h2_frame_header_round_trips(void **state)
 {
     (void)state;
     static const struct mk_h2_frame frames[] = {
@@ -43,7 +43,7 @@ static void heads_are_read_as_they_are_written(void **state)
         mk_buf_clear(&out);
     }
     struct mk_h2_frame reserved = mk_h2_frame_parse(MK_STR("\0\0\0\0\0\xff\xff\xff\xff"));
-    assert_int_equal(reserved.stream, MK_H2_STREAM_MAX); /* its first bit means nothing */
+    assert_int_equal(reserved.stream, MK_H2_STREAM_MAX); /* the reserved bit is ignored */
 }
 
 static enum mk_h2_error check(unsigned type, unsigned flags, uint32_t stream, uint32_t length)
@@ -52,7 +52,7 @@ static enum mk_h2_error check(unsigned type, unsigned flags, uint32_t stream, ui
     return mk_h2_frame_check(&f);
 }
 
-static void every_frame_has_its_place(void **state)
+static void h2_frame_stream_id_is_checked_by_type(void **state)
 {
     (void)state;
     static const struct {
@@ -80,7 +80,7 @@ static void every_frame_has_its_place(void **state)
     }
 }
 
-static void every_frame_has_its_size(void **state)
+static void h2_frame_length_is_checked_by_type(void **state)
 {
     (void)state;
     static const struct {
@@ -108,7 +108,7 @@ static void every_frame_has_its_size(void **state)
         }
 }
 
-static void what_is_not_known_may_be_anything(void **state)
+static void h2_frame_unknown_types_are_accepted(void **state)
 {
     (void)state;
     for (unsigned type = 0; type < 256; type++) {
@@ -129,13 +129,13 @@ static bool unpad(unsigned type, unsigned flags, mk_str *payload)
     return mk_h2_frame_unpad(&f, payload);
 }
 
-static void padding_is_taken_off(void **state)
+static void h2_frame_padding_is_removed(void **state)
 {
     (void)state;
     static const struct {
         unsigned type, flags;
         mk_str payload;
-        const char *left; /* NULL: there is more padding than frame */
+        const char *left; /* NULL: the padding exceeds the frame */
     } cases[] = {
         {MK_H2_DATA, 0, MK_STR_INIT("data"), "data"},
         {MK_H2_DATA, MK_H2_PADDED, MK_STR_INIT("\0data"), "data"},
@@ -171,7 +171,7 @@ static void padding_is_taken_off(void **state)
     }
 }
 
-static void settings_are_read_in_pairs(void **state)
+static void h2_frame_settings_are_parsed(void **state)
 {
     (void)state;
     unsigned id;
@@ -191,7 +191,7 @@ static void settings_are_read_in_pairs(void **state)
 
 #define EXPECT_OUT(bytes) expect_out(bytes, sizeof(bytes) - 1)
 
-static void small_frames_are_written(void **state)
+static void h2_frame_control_frames_are_encoded(void **state)
 {
     (void)state;
     mk_h2_frame_emit_goaway(&out, 7, MK_H2_ENHANCE_YOUR_CALM);
@@ -210,7 +210,7 @@ static void small_frames_are_written(void **state)
     EXPECT_OUT("\0\3\0\0\0\x64");
 }
 
-static void what_does_not_fit_shows(void **state)
+static void h2_frame_buffer_overflow_is_reported(void **state)
 {
     (void)state;
     for (size_t cap = 0; cap < 17; cap++) {
@@ -224,14 +224,14 @@ static void what_does_not_fit_shows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(heads_are_read_as_they_are_written, start),
-        cmocka_unit_test_setup(every_frame_has_its_place, start),
-        cmocka_unit_test_setup(every_frame_has_its_size, start),
-        cmocka_unit_test_setup(what_is_not_known_may_be_anything, start),
-        cmocka_unit_test_setup(padding_is_taken_off, start),
-        cmocka_unit_test_setup(settings_are_read_in_pairs, start),
-        cmocka_unit_test_setup(small_frames_are_written, start),
-        cmocka_unit_test_setup(what_does_not_fit_shows, start),
+        cmocka_unit_test_setup(h2_frame_header_round_trips, start),
+        cmocka_unit_test_setup(h2_frame_stream_id_is_checked_by_type, start),
+        cmocka_unit_test_setup(h2_frame_length_is_checked_by_type, start),
+        cmocka_unit_test_setup(h2_frame_unknown_types_are_accepted, start),
+        cmocka_unit_test_setup(h2_frame_padding_is_removed, start),
+        cmocka_unit_test_setup(h2_frame_settings_are_parsed, start),
+        cmocka_unit_test_setup(h2_frame_control_frames_are_encoded, start),
+        cmocka_unit_test_setup(h2_frame_buffer_overflow_is_reported, start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@ static int read_trailers(const char *lines)
     return h2head_read(&h, &arena, lines, true);
 }
 
-/* Everything between the frame layer and a handler sees these. */
+/* The layers above the frame layer see these fields. */
 static void expect_lines(const char *expected)
 {
     char room[2048];
@@ -43,7 +43,7 @@ static void expect_lines(const char *expected)
     assert_str(mk_buf_str(&out), expected);
 }
 
-static void a_request(void **state)
+static void h2_head_request_is_parsed(void **state)
 {
     (void)state;
     assert_int_equal(read_head(":method|GET\n:scheme|https\n:authority|example.org:8443\n:path|/x?y\n"
@@ -64,7 +64,7 @@ static void a_request(void **state)
     assert_str(mk_headers_find(&h.fields, MK_STR("User-Agent")), "me");
 }
 
-static void pseudo_fields_in_any_order_and_alone(void **state)
+static void h2_head_pseudo_headers_may_have_any_order(void **state)
 {
     (void)state;
     assert_int_equal(read_head(":path|/\n:authority|a\n:scheme|http\n:method|GET\n"), 0);
@@ -72,7 +72,7 @@ static void pseudo_fields_in_any_order_and_alone(void **state)
     assert_int_equal(h.port, MK_PORT_NONE);
 }
 
-static void methods(void **state)
+static void h2_head_methods_are_recognized(void **state)
 {
     (void)state;
     const char *rest = ":scheme|http\n:path|/\n:authority|a\n";
@@ -134,7 +134,7 @@ static const struct sample pseudo[] = {
     {"a control character", ":method|GET\n:scheme|https\n:path|/\x01\n:authority|a\n", BAD},
 };
 
-static void rules_of_pseudo_fields(void **state)
+static void h2_head_pseudo_headers_are_validated(void **state)
 {
     (void)state;
     check(pseudo, MK_LEN(pseudo), read_head);
@@ -158,7 +158,7 @@ static const struct sample targets[] = {
      0},
 };
 
-static void rules_of_targets(void **state)
+static void h2_head_targets_are_validated(void **state)
 {
     (void)state;
     check(targets, MK_LEN(targets), read_head);
@@ -187,13 +187,13 @@ static const struct sample hosts[] = {
     {"dots", GET ":authority|..\n", 400},
 };
 
-static void rules_of_hosts(void **state)
+static void h2_head_hosts_are_validated(void **state)
 {
     (void)state;
     check(hosts, MK_LEN(hosts), read_head);
 }
 
-static void host_comes_first_and_once(void **state)
+static void h2_head_host_is_unique_and_first(void **state)
 {
     (void)state;
     assert_int_equal(read_head(TO_A "accept|*/*\nhost|a:443\nte|trailers\n"), 0);
@@ -225,7 +225,7 @@ static const struct sample connects[] = {
      BAD},
 };
 
-static void rules_of_connect(void **state)
+static void h2_head_connect_is_validated(void **state)
 {
     (void)state;
     check(connects, MK_LEN(connects), read_head);
@@ -265,14 +265,14 @@ static const struct sample fields[] = {
     {"te, empty", TO_A "te|\n", BAD},
 };
 
-static void rules_of_fields(void **state)
+static void h2_head_fields_are_validated(void **state)
 {
     (void)state;
     check(fields, MK_LEN(fields), read_head);
 }
 
-/* What C's text cannot hold. */
-static void zeros_and_line_ends(void **state)
+/* Values that a C string cannot hold. */
+static void h2_head_rejects_nul_and_line_breaks(void **state)
 {
     (void)state;
     static const mk_str bad[] = {MK_STR_INIT("a\0b"), MK_STR_INIT("\n"), MK_STR_INIT("a\nb"),
@@ -300,7 +300,7 @@ static const struct sample lengths[] = {
     {"twice", TO_A "content-length|1\ncontent-length|2\n", 400},
 };
 
-static void rules_of_content(void **state)
+static void h2_head_content_length_and_expect_are_validated(void **state)
 {
     (void)state;
     check(lengths, MK_LEN(lengths), read_head);
@@ -312,7 +312,7 @@ static void rules_of_content(void **state)
     assert_int_equal(read_head(TO_A "expect|miracles\n"), 417);
 }
 
-static void crumbs_make_a_cookie(void **state)
+static void h2_head_cookie_fields_are_joined(void **state)
 {
     (void)state;
     assert_int_equal(read_head(TO_A "cookie|a=b\naccept|*/*\ncookie|c=d\ncookie|\ncookie|e=f; g=h\n"), 0);
@@ -321,7 +321,7 @@ static void crumbs_make_a_cookie(void **state)
     expect_lines("host|a\ncookie|a=b\n");
 }
 
-static void crumbs_are_one_line(void **state)
+static void h2_head_many_cookie_fields_make_one_line(void **state)
 {
     (void)state;
     assert_int_equal(read_head(TO_A "cookie|1\ncookie|2\ncookie|3\ncookie|4\ncookie|5\ncookie|6\ncookie|7\n"
@@ -330,7 +330,7 @@ static void crumbs_are_one_line(void **state)
     expect_lines("host|a\ncookie|1; 2; 3; 4; 5; 6; 7; 8; 9\n");
 }
 
-static void a_target_may_be_too_long(void **state)
+static void h2_head_long_target_gets_414(void **state)
 {
     (void)state;
     assert_int_equal(
@@ -342,12 +342,12 @@ static void a_target_may_be_too_long(void **state)
     assert_int_equal(h.fields.n, 0);
 }
 
-static void lines_may_be_too_many(void **state)
+static void h2_head_too_many_fields_get_431(void **state)
 {
     (void)state;
     const char *seven = "a|1\na|2\na|3\na|4\na|5\na|6\na|7\n";
     char text[256];
-    snprintf(text, sizeof text, TO_A "%s", seven); /* and Host */
+    snprintf(text, sizeof text, TO_A "%s", seven); /* plus Host */
     assert_int_equal(read_head(text), 0);
     assert_int_equal(h.fields.n, H2HEAD_FIELDS_MAX);
     snprintf(text, sizeof text, TO_A "%sa|8\n", seven);
@@ -355,14 +355,14 @@ static void lines_may_be_too_many(void **state)
     assert_int_equal(h.method, MK_METHOD_GET);
     assert_str(h.host, "a");
     assert_int_equal(h.fields.n, H2HEAD_FIELDS_MAX);
-    snprintf(text, sizeof text, TO_A "%shost|a\n", seven); /* said already */
+    snprintf(text, sizeof text, TO_A "%shost|a\n", seven); /* repeats :authority */
     assert_int_equal(read_head(text), 0);
     snprintf(text, sizeof text, GET "%shost|a\n", seven);
     assert_int_equal(read_head(text), 0);
 }
 
-/* The sum that RFC 9113, section 6.5.2, speaks of, to the byte. */
-static void all_may_be_too_much(void **state)
+/* The list size defined by RFC 9113, section 6.5.2, to the byte. */
+static void h2_head_list_size_limit_is_exact(void **state)
 {
     (void)state;
     size_t before = 4 * 32 + strlen(":methodGET:schemehttps:path/:authoritya");
@@ -376,7 +376,7 @@ static void all_may_be_too_much(void **state)
         assert_int_equal(h.size, h2head_limits.head_max + over);
     }
     value[left] = '\0';
-    snprintf(text, sizeof text, TO_A "x|%s\nhost|a\n", value); /* counts though it is left out */
+    snprintf(text, sizeof text, TO_A "x|%s\nhost|a\n", value); /* counts although it is dropped */
     assert_int_equal(read_head(text), 431);
     assert_int_equal(read_head(TO_A "cookie|1\ncookie|1\ncookie|1\ncookie|1\ncookie|1\ncookie|1\ncookie|1\n"
                                     "cookie|1\ncookie|1\ncookie|1\ncookie|1\ncookie|1\ncookie|1\n"),
@@ -394,7 +394,7 @@ static const struct sample trailers[] = {
     {"too many", "a|1\na|2\na|3\na|4\na|5\na|6\na|7\na|8\na|9\n", 431},
 };
 
-static void rules_of_trailers(void **state)
+static void h2_head_trailers_are_validated(void **state)
 {
     (void)state;
     check(trailers, MK_LEN(trailers), read_trailers);
@@ -403,7 +403,7 @@ static void rules_of_trailers(void **state)
     assert_false(h.has_length);
 }
 
-static void the_first_mistake_counts(void **state)
+static void h2_head_first_error_is_reported(void **state)
 {
     (void)state;
     struct mk_header_field room[2];
@@ -417,24 +417,24 @@ static void the_first_mistake_counts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_request, start, harness_stop),
-        cmocka_unit_test_setup_teardown(pseudo_fields_in_any_order_and_alone, start, harness_stop),
-        cmocka_unit_test_setup_teardown(methods, start, harness_stop),
-        cmocka_unit_test_setup_teardown(rules_of_pseudo_fields, start, harness_stop),
-        cmocka_unit_test_setup_teardown(rules_of_targets, start, harness_stop),
-        cmocka_unit_test_setup_teardown(rules_of_hosts, start, harness_stop),
-        cmocka_unit_test_setup_teardown(host_comes_first_and_once, start, harness_stop),
-        cmocka_unit_test_setup_teardown(rules_of_connect, start, harness_stop),
-        cmocka_unit_test_setup_teardown(rules_of_fields, start, harness_stop),
-        cmocka_unit_test_setup_teardown(zeros_and_line_ends, start, harness_stop),
-        cmocka_unit_test_setup_teardown(rules_of_content, start, harness_stop),
-        cmocka_unit_test_setup_teardown(crumbs_make_a_cookie, start, harness_stop),
-        cmocka_unit_test_setup_teardown(crumbs_are_one_line, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_target_may_be_too_long, start, harness_stop),
-        cmocka_unit_test_setup_teardown(lines_may_be_too_many, start, harness_stop),
-        cmocka_unit_test_setup_teardown(all_may_be_too_much, start, harness_stop),
-        cmocka_unit_test_setup_teardown(rules_of_trailers, start, harness_stop),
-        cmocka_unit_test_setup_teardown(the_first_mistake_counts, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_head_request_is_parsed, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_head_pseudo_headers_may_have_any_order, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_head_methods_are_recognized, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_head_pseudo_headers_are_validated, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_head_targets_are_validated, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_head_hosts_are_validated, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_head_host_is_unique_and_first, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_head_connect_is_validated, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_head_fields_are_validated, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_head_rejects_nul_and_line_breaks, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_head_content_length_and_expect_are_validated, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_head_cookie_fields_are_joined, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_head_many_cookie_fields_make_one_line, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_head_long_target_gets_414, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_head_too_many_fields_get_431, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_head_list_size_limit_is_exact, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_head_trailers_are_validated, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_head_first_error_is_reported, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

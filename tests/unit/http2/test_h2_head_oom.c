@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A head that memory is missing for is answered with 503, and nothing but that. */
+/* A failed allocation while parsing a head results in 503 and no other error. */
 #include "unit/http2/h2_head_case.h"
 #include "unit/oom.h"
 
@@ -17,7 +17,7 @@ static bool read_it(void)
     return answer == 0;
 }
 
-static void a_head_needs_memory(void **state)
+static void h2_head_oom_gets_503(void **state)
 {
     (void)state;
     oom_at_each_allocation(read_it);
@@ -26,7 +26,7 @@ static void a_head_needs_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_head_needs_memory),
+        cmocka_unit_test(h2_head_oom_gets_503),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP/2 when memory runs out: what is said keeps its form, every request leaves one record at most, others
- * on the same connection are served or the connection ends, and nothing is lost. */
+/* HTTP/2 when memory runs out: the output stays well-formed, every request leaves at most one access record,
+ * other requests on the connection are served or the connection closes, and nothing leaks. */
 #include <sys/wait.h>
 
 #include "unit/http2/h2talk.h"
@@ -17,7 +17,7 @@ static struct h2_client *client;
 static const char tunnel[] =
     ":method: CONNECT\n:protocol: x\n:scheme: http\n:authority: a\n:path: /tunnel?n=10\n";
 
-/* ---- What a client says in one go ---- */
+/* ---- Client dialogues ---- */
 
 static void ask_plainly(void)
 {
@@ -73,7 +73,8 @@ static void be_wrong(void)
 static const struct dialogue {
     void (*say)(void);
     unsigned n_streams;
-    bool is_slow, ends; /* takes nothing at first; the connection ends with it */
+    /* is_slow: the client reads nothing at first; ends: the dialogue closes the connection */
+    bool is_slow, ends;
 } dialogues[] = {
     {.say = ask_plainly, .n_streams = 4},
     {.say = ask_with_content, .n_streams = 4},
@@ -86,7 +87,7 @@ static const struct dialogue {
 
 static const struct dialogue *current;
 
-/* As those do that write logs: what is known of a request can be looked at. */
+/* Reads the properties of the request, as access log plugins do. */
 static void look_at(const struct mk_access_record *record, void *data)
 {
     static const char *const names[] = {"host", "cookie", "user-agent"};
@@ -110,7 +111,7 @@ static void start(void)
     site_add(&h.talk.site, "large", mk_str_of(large, sizeof large));
 }
 
-/* ---- One of them ---- */
+/* ---- Running a dialogue ---- */
 
 static bool connect_it(void)
 {
@@ -137,7 +138,7 @@ static bool connect_it(void)
     return true;
 }
 
-/* What the test itself needs does not fail. */
+/* Allocations of the test itself do not fail. */
 static void prepare(size_t fail_at)
 {
     oom.fail_at = 0;
@@ -149,7 +150,7 @@ static void prepare(size_t fail_at)
     oom.n_allocs = 0;
 }
 
-/* Has the client an end of every stream? What it needs to find out does not fail, and is not counted. */
+/* Has the client seen the end of every stream? Allocations of this check neither fail nor count. */
 static bool has_heard_all(void)
 {
     size_t fail_at = oom.fail_at, n_allocs = oom.n_allocs;
@@ -171,7 +172,7 @@ static bool is_done(void)
            has_heard_all();
 }
 
-/* Every stream has an answer, or an error, or the connection has ended. */
+/* Every stream has a response or an error, or the connection has closed. */
 static void check(bool well)
 {
     h2talk_hear(&h);
@@ -192,13 +193,13 @@ static void forget_all(void)
     struct talk *t = &h.talk;
     mk_fd_close(&t->fd);
     mk_conn_close_all(&t->service, MK_OUTCOME_SHUTDOWN);
-    mk_offload_fini(&t->service.helper); /* a thread may be at work still */
+    mk_offload_fini(&t->service.helper); /* a thread may still be running */
     assert_int_equal(mk_offload_init(&t->service.helper, &t->loop), 0);
     mk_loop_run_tasks(&t->loop);
     mk_conn_free_freelist(&t->service);
     mk_arena_cache_fini(&t->service.arenas);
     mk_file_cache_evict_idle(&t->site.web.files);
-    mk_file_cache_evict_idle(&t->site.web.files); /* neighbours, which those that are gone now held */
+    mk_file_cache_evict_idle(&t->site.web.files); /* cached files that finished requests had kept in use */
     assert_int_equal(t->site.web.files.n, 0);
     h2_fini(&h.client);
     mk_buf_free(&h.say);
@@ -229,7 +230,7 @@ static bool talk_it_over(void)
     return well && oom.n_failed == 0;
 }
 
-/* A failed assertion of the child ends its main(), not with 0. */
+/* A failed assertion in the child ends its main() with a non-zero status. */
 static pid_t start_dialogue(const struct dialogue *dialogue)
 {
     pid_t pid = fork();
@@ -242,8 +243,8 @@ static pid_t start_dialogue(const struct dialogue *dialogue)
     exit(0);
 }
 
-/* They wait more than they work, so each is a process of its own, all at once. */
-static void every_dialogue_survives(void **state)
+/* The dialogues mostly wait, so each one runs in its own process, all in parallel. */
+static void h2_oom_every_dialogue_survives(void **state)
 {
     (void)state;
     pid_t pids[MK_LEN(dialogues)];
@@ -260,7 +261,7 @@ static void every_dialogue_survives(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_dialogue_survives),
+        cmocka_unit_test(h2_oom_every_dialogue_survives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers over HTTP/2: content as windows and socket have room, the most urgent first, and what becomes of
- * those that fail. */
+/* HTTP/2 responses: flow control by windows and socket, priorities, and failed responses. */
 
 #include "unit/cold.h"
 #include "unit/http2/h2case.h"
 
-/* It is what a source has, from its beginning. */
+/* Asserts that the body is the source's data from its beginning. */
 static void expect_source(uint32_t id, size_t n)
 {
     const struct h2_stream *s = h2_find(&h.client, id);
@@ -21,7 +20,7 @@ static void open_windows(uint32_t id, uint32_t by)
     h2_say_window(&h.client, &h.say, id, by);
 }
 
-/* The streams of the DATA frames that were heard from `from` on. */
+/* Returns the stream IDs of the DATA frames received from index `from` on. */
 static unsigned data_order(unsigned from, uint32_t order[], unsigned max)
 {
     unsigned n = 0;
@@ -31,9 +30,9 @@ static unsigned data_order(unsigned from, uint32_t order[], unsigned max)
     return n;
 }
 
-/* ---- Windows ---- */
+/* ---- Flow control ---- */
 
-static void a_stream_waits_for_its_window(void **state)
+static void h2_output_stream_waits_for_its_window(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -42,7 +41,7 @@ static void a_stream_waits_for_its_window(void **state)
     h2talk_get(&h, 3, "/early");
     h2talk_on(&h);
     assert_int_equal(s->content.len, MK_H2_WINDOW);
-    h2talk_expect(&h, 3, 200, "early\n"); /* its window holds up no other stream */
+    h2talk_expect(&h, 3, 200, "early\n"); /* a closed stream window blocks no other stream */
     h2_say_window(&h.client, &h.say, 1, 1);
     h2talk_on(&h);
     assert_int_equal(s->content.len, MK_H2_WINDOW + 1);
@@ -55,7 +54,7 @@ static void a_stream_waits_for_its_window(void **state)
     assert_int_equal(h.talk.content_sent[1], 300000);
 }
 
-static void all_wait_for_the_connections(void **state)
+static void h2_output_all_streams_wait_for_connection_window(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -72,11 +71,12 @@ static void all_wait_for_the_connections(void **state)
     h2talk_expect_idle(&h);
 }
 
-/* It has gone, or can at least not open them: what waits for them ends, all else is sent. */
-static void windows_of_a_client_that_ends_its_side(void **state)
+/* The client has closed its side and can open no windows: streams that wait for one end, everything else is
+ * sent. */
+static void h2_output_half_closed_client_ends_blocked_streams(void **state)
 {
     static const uint32_t widened[] = {
-        0, 1}; /* the connection's, so that the stream's is closed, or vice versa */
+        0, 1}; /* widens the connection's window, so that the stream's is closed, or vice versa */
     (void)state;
     for (size_t i = 0; i < MK_LEN(widened); i++) {
         h.talk.n_records = 0;
@@ -97,14 +97,14 @@ static void windows_of_a_client_that_ends_its_side(void **state)
     }
 }
 
-static void windows_may_begin_at_nothing(void **state)
+static void h2_output_initial_window_may_be_zero(void **state)
 {
     (void)state;
     h2talk_open(&h);
     h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 0);
     struct h2_stream *s = h2talk_get(&h, 1, "/early");
     h2_ask(&h.client, &h.say, 3, "HEAD", "/early", true, "");
-    h2talk_get(&h, 5, "/source?n=0"); /* nothing needs no window */
+    h2talk_get(&h, 5, "/source?n=0"); /* an empty body needs no window */
     h2talk_on(&h);
     assert_int_equal(s->status, 200);
     h2talk_expect_open(&h, 1);
@@ -118,7 +118,7 @@ static void windows_may_begin_at_nothing(void **state)
     h2talk_expect(&h, 1, 200, "early\n");
 }
 
-static void windows_may_become_less_than_nothing(void **state)
+static void h2_output_window_may_become_negative(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -142,7 +142,7 @@ static void windows_may_become_less_than_nothing(void **state)
     expect_source(1, 100000);
 }
 
-static void a_window_beyond_all_bounds(void **state)
+static void h2_output_window_overflow_is_an_error(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -158,7 +158,7 @@ static void a_window_beyond_all_bounds(void **state)
     h2talk_expect_failed(&h, MK_H2_FLOW_CONTROL_ERROR, MK_H2_BAD_FLOW);
 }
 
-static void a_window_opened_by_nothing(void **state)
+static void h2_output_zero_window_update_resets_stream(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -169,25 +169,25 @@ static void a_window_opened_by_nothing(void **state)
     h2talk_expect_idle(&h);
 }
 
-/* ---- Failing ---- */
+/* ---- Failed responses ---- */
 
-static void what_cannot_be_completed(void **state)
+static void h2_output_failed_body_resets_stream(void **state)
 {
     (void)state;
     h2talk_open(&h);
     h2_say_window(&h.client, &h.say, 0, 1000000);
     h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 1000000);
-    h2talk_get(&h, 1, "/broken?n=0&unknown=1"); /* at once */
-    h2talk_get(&h, 3, "/broken?n=200000");      /* when some of it is on its way */
+    h2talk_get(&h, 1, "/broken?n=0&unknown=1"); /* fails at once */
+    h2talk_get(&h, 3, "/broken?n=200000");      /* fails after part of the body was sent */
     h2talk_get(&h, 5, "/liar?n=1000&has=600");
     h2talk_get(&h, 7, "/liar?n=1000&has=2000");
     h2talk_get(&h, 9, "/broken?n=100&unknown=1");
-    h2talk_get(&h, 11, "/broken?n=1&status=502"); /* as its handler says */
+    h2talk_get(&h, 11, "/broken?n=1&status=502"); /* status chosen by the handler */
     h2talk_get(&h, 13, "/broken?n=100&unknown=1&status=413");
     h2talk_on(&h);
     h2talk_expect(&h, 1, 500, NULL);
     h2talk_expect_reset(&h, 3, MK_H2_INTERNAL_ERROR);
-    h2talk_expect(&h, 5, 500, NULL); /* none of it was sent yet */
+    h2talk_expect(&h, 5, 500, NULL); /* nothing had been sent yet */
     h2talk_expect(&h, 7, 200, NULL);
     expect_source(7, 1000);
     h2talk_expect(&h, 9, 500, NULL);
@@ -198,8 +198,8 @@ static void what_cannot_be_completed(void **state)
     h2talk_expect_records(&h, 7, 413, MK_OUTCOME_OK);
 }
 
-/* What was taken back has not used up windows. */
-static void windows_after_failures(void **state)
+/* A retracted response does not use up the windows. */
+static void h2_output_retracted_response_restores_windows(void **state)
 {
     (void)state;
     char target[64];
@@ -227,7 +227,7 @@ static void ask_urgently(uint32_t id, const char *target, const char *priority)
     h2_ask(&h.client, &h.say, id, "GET", target, true, fields);
 }
 
-static void the_most_urgent_goes_first(void **state)
+static void h2_output_most_urgent_stream_is_sent_first(void **state)
 {
     (void)state;
     static const uint32_t expected[] = {7, 5, 1, 9, 3};
@@ -243,7 +243,7 @@ static void the_most_urgent_goes_first(void **state)
     assert_memory_equal(order, expected, sizeof expected);
 }
 
-static void one_after_the_other_or_in_turns(void **state)
+static void h2_output_incremental_streams_alternate(void **state)
 {
     (void)state;
     static const uint32_t expected[] = {1, 1, 1, 3, 3, 3, 5, 7, 5, 7, 5, 7};
@@ -258,7 +258,7 @@ static void one_after_the_other_or_in_turns(void **state)
     unsigned n = 0, seen = 0;
     uint32_t turns[32];
     n = data_order(0, order, 32);
-    for (unsigned i = 0; i < n; i++) /* pieces of one frame count once */
+    for (unsigned i = 0; i < n; i++) /* consecutive frames of one stream count once */
         turns[seen++] = order[i];
     assert_true(seen >= MK_LEN(expected));
     unsigned changes = 0;
@@ -266,7 +266,7 @@ static void one_after_the_other_or_in_turns(void **state)
         changes += turns[i] != turns[i - 1];
     assert_int_equal(turns[0], 1);
     assert_in_range(changes, 5, 12);
-    for (unsigned i = 1; i < seen; i++) /* 3 has its turn when 1 is done */
+    for (unsigned i = 1; i < seen; i++) /* stream 3 follows when stream 1 is complete */
         assert_false(turns[i] == 1 && turns[i - 1] != 1);
 }
 
@@ -277,7 +277,7 @@ static void say_priority(uint32_t id, const char *text)
     mk_buf_add(&h.say, mk_str_from_c(text));
 }
 
-static void a_client_may_change_its_mind(void **state)
+static void h2_output_priority_update_reorders_streams(void **state)
 {
     (void)state;
     uint32_t order[16];
@@ -305,7 +305,7 @@ struct worker {
     unsigned turns;
 };
 
-/* Gives others their turn each time, as those do that have much to compute. */
+/* Yields on each call, as sources with long computations do. */
 static ssize_t pull_slowly(void *ctx, char *room, size_t cap)
 {
     struct worker *w = ctx;
@@ -330,7 +330,7 @@ static enum mk_verdict work(struct mk_request *request, struct mk_response *resp
     return mk_response_set_body_source(response, &ops, w, MK_LENGTH_UNKNOWN) ? MK_ERROR : MK_DONE;
 }
 
-static void a_busy_stream_does_not_hold_up_others(void **state)
+static void h2_output_busy_stream_does_not_block_others(void **state)
 {
     (void)state;
     static const struct mk_handler handler = {.name = "work", .handle = work};
@@ -354,9 +354,9 @@ static void a_busy_stream_does_not_hold_up_others(void **state)
     assert_int_equal(h2_find(&h.client, 1)->content.len, 2000);
 }
 
-/* ---- A socket without room ---- */
+/* ---- Full socket buffer ---- */
 
-static void a_client_takes_it_in_small_pieces(void **state)
+static void h2_output_slow_socket_gets_everything(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -384,8 +384,8 @@ static void a_client_takes_it_in_small_pieces(void **state)
     h2talk_expect_idle(&h);
 }
 
-/* A client that does not read is not read: output for it does not pile up. */
-static void a_client_that_does_not_read_is_not_read(void **state)
+/* The server stops reading from a client that does not read: output does not pile up. */
+static void h2_output_client_not_reading_is_not_read(void **state)
 {
     (void)state;
     h.talk.limits.h2.patience = 1000000;
@@ -428,7 +428,7 @@ static ssize_t swallow(struct mk_stream *s, mk_str bytes, bool more)
     return (ssize_t)bytes.len;
 }
 
-static void other_connections_have_their_turn(void **state)
+static void h2_output_long_response_yields_to_other_connections(void **state)
 {
     (void)state;
     enum { MUCH = 100000000, TURN = 8 * 1024 * 1024 };
@@ -453,7 +453,7 @@ static void other_connections_have_their_turn(void **state)
     c->stream.ops = hole.plain;
 }
 
-static void much_of_one_answer(void **state)
+static void h2_output_large_response_yields(void **state)
 {
     (void)state;
     struct talk *t = &h.talk;
@@ -476,7 +476,7 @@ static void much_of_one_answer(void **state)
 
 /* ---- Files ---- */
 
-static void files_are_sent(void **state)
+static void h2_output_files_are_sent(void **state)
 {
     (void)state;
     static char large[300000];
@@ -501,7 +501,7 @@ static void files_are_sent(void **state)
     h2talk_expect_idle(&h);
 }
 
-static void cold_files_do_not_hold_up_other_streams(void **state)
+static void h2_output_cold_file_does_not_block_others(void **state)
 {
     (void)state;
     static char large[3000000];
@@ -515,7 +515,7 @@ static void cold_files_do_not_hold_up_other_streams(void **state)
     h2talk_get(&h, 5, "/cold.bin");
     h2talk_on(&h);
     h2talk_expect(&h, 3, 200, "early\n");
-    h2_say_reset(&h.client, &h.say, 5, MK_H2_CANCEL); /* while a thread reads for it, perhaps */
+    h2_say_reset(&h.client, &h.say, 5, MK_H2_CANCEL); /* perhaps while a thread reads for it */
     for (int i = 0; i < 1000 && h.talk.n_records < 3; i++)
         h2talk_pass(&h, 2);
     h2talk_on(&h);
@@ -540,8 +540,8 @@ static enum mk_verdict cling(struct mk_request *request, struct mk_response *res
     return handlers_number(request, "wait", 0) ? MK_WAIT : handlers_say(response, MK_STR("end\n"));
 }
 
-/* A handler that learns that a request ends may still try to resume it. */
-static void a_request_resumed_at_its_end(void **state)
+/* A handler notified of the end of a request may still try to resume it. */
+static void h2_output_resume_at_request_end_is_harmless(void **state)
 {
     (void)state;
     static const struct mk_handler handler = {.name = "cling", .handle = cling};
@@ -567,26 +567,29 @@ static void a_request_resumed_at_its_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_stream_waits_for_its_window, start, harness_stop),
-        cmocka_unit_test_setup_teardown(all_wait_for_the_connections, start, harness_stop),
-        cmocka_unit_test_setup_teardown(windows_of_a_client_that_ends_its_side, start, harness_stop),
-        cmocka_unit_test_setup_teardown(windows_may_begin_at_nothing, start, harness_stop),
-        cmocka_unit_test_setup_teardown(windows_may_become_less_than_nothing, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_window_beyond_all_bounds, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_window_opened_by_nothing, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_cannot_be_completed, start, harness_stop),
-        cmocka_unit_test_setup_teardown(windows_after_failures, start, harness_stop),
-        cmocka_unit_test_setup_teardown(the_most_urgent_goes_first, start, harness_stop),
-        cmocka_unit_test_setup_teardown(one_after_the_other_or_in_turns, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_client_may_change_its_mind, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_busy_stream_does_not_hold_up_others, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_client_takes_it_in_small_pieces, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_client_that_does_not_read_is_not_read, start, harness_stop),
-        cmocka_unit_test_setup_teardown(other_connections_have_their_turn, start, harness_stop),
-        cmocka_unit_test_setup_teardown(much_of_one_answer, start, harness_stop),
-        cmocka_unit_test_setup_teardown(files_are_sent, start, harness_stop),
-        cmocka_unit_test_setup_teardown(cold_files_do_not_hold_up_other_streams, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_request_resumed_at_its_end, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_output_stream_waits_for_its_window, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_output_all_streams_wait_for_connection_window, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(h2_output_half_closed_client_ends_blocked_streams, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(h2_output_initial_window_may_be_zero, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_output_window_may_become_negative, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_output_window_overflow_is_an_error, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_output_zero_window_update_resets_stream, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_output_failed_body_resets_stream, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_output_retracted_response_restores_windows, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_output_most_urgent_stream_is_sent_first, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_output_incremental_streams_alternate, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_output_priority_update_reorders_streams, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_output_busy_stream_does_not_block_others, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_output_slow_socket_gets_everything, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_output_client_not_reading_is_not_read, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_output_long_response_yields_to_other_connections, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(h2_output_large_response_yields, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_output_files_are_sent, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_output_cold_file_does_not_block_others, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_output_resume_at_request_end_is_harmless, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

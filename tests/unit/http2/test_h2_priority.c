@@ -2,7 +2,7 @@
 #include "http2/h2_priority.h"
 #include "unit/test.h"
 
-static void what_is_said_counts(void **state)
+static void priority_parses_urgency_and_incremental(void **state)
 {
     (void)state;
     static const struct {
@@ -10,11 +10,20 @@ static void what_is_said_counts(void **state)
         unsigned urgency;
         bool incremental;
     } cases[] = {
-        {"", 3, false},          {"u=0", 0, false},         {"u=7", 7, false},      {"i", 3, true},
-        {"i=?1", 3, true},       {"i=?0", 3, false},        {"u=5, i", 5, true},    {"i,u=1", 1, true},
-        {" u=2 ,\ti ", 2, true}, {"u=1;x=2, i;y", 1, true}, {"u=1, u=6", 6, false}, /* the last one (RFC 9651,
-                                                                                       section 4.2.2) */
-        {"i, i=?0", 3, false},   {"a=1, u=2, b", 2, false},
+        {"", 3, false},
+        {"u=0", 0, false},
+        {"u=7", 7, false},
+        {"i", 3, true},
+        {"i=?1", 3, true},
+        {"i=?0", 3, false},
+        {"u=5, i", 5, true},
+        {"i,u=1", 1, true},
+        /* the last one (RFC 9651, section 4.2.2) */
+        {" u=2 ,\ti ", 2, true},
+        {"u=1;x=2, i;y", 1, true},
+        {"u=1, u=6", 6, false},
+        {"i, i=?0", 3, false},
+        {"a=1, u=2, b", 2, false},
     };
     for (size_t i = 0; i < MK_LEN(cases); i++) {
         struct mk_h2_priority p = mk_h2_priority_parse(mk_str_from_c(cases[i].text));
@@ -23,7 +32,7 @@ static void what_is_said_counts(void **state)
     }
 }
 
-static void what_is_not_understood_is_as_usual(void **state)
+static void priority_malformed_uses_defaults(void **state)
 {
     (void)state;
     static const char *const cases[] = {"u=8",   "u=-1",    "u=9",   "u=",   "u=10", "u=1.0", "U=1",
@@ -36,7 +45,7 @@ static void what_is_not_understood_is_as_usual(void **state)
     }
 }
 
-static void any_bytes_are_read_to_their_end(void **state)
+static void priority_parser_survives_random_input(void **state)
 {
     (void)state;
     char text[16];
@@ -53,9 +62,9 @@ static void any_bytes_are_read_to_their_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_said_counts),
-        cmocka_unit_test(what_is_not_understood_is_as_usual),
-        cmocka_unit_test(any_bytes_are_read_to_their_end),
+        cmocka_unit_test(priority_parses_urgency_and_incremental),
+        cmocka_unit_test(priority_malformed_uses_defaults),
+        cmocka_unit_test(priority_parser_survives_random_input),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much request content a connection of HTTP/2 holds, and that streams whose content nothing reads leave
- * enough of it to the others. */
+/* How much request body data an HTTP/2 connection buffers; streams with unread bodies must leave enough of
+ * it to the others. */
 #include "unit/http2/h2case.h"
 
 enum { UNREAD_MAX = 256 * 1024, LAST = 2 * H2TALK_STREAMS - 1 };
@@ -18,7 +18,7 @@ static void post(uint32_t id, const char *target, const char *fields)
     h2talk_on(&h);
 }
 
-/* All that the windows allow. Answers how much that is. */
+/* Sends all that the windows allow. Returns the number of bytes. */
 static size_t fill(uint32_t id)
 {
     static char piece[MK_H2_FRAME_MAX];
@@ -48,7 +48,7 @@ static void expect_upload(uint32_t id, size_t n)
     h2talk_expect(&h, id, 200, NULL);
 }
 
-/* Nothing is held, and all that may be held can be sent again, but for what is not worth a frame. */
+/* Nothing is buffered, and the windows are open again, except for amounts not worth a WINDOW_UPDATE. */
 static void expect_all_given_back(void)
 {
     const struct mk_h2 *h2 = h.talk.conn->h2;
@@ -59,9 +59,9 @@ static void expect_all_given_back(void)
     assert_true(h.client.upload > UNREAD_MAX - MK_H2_FRAME_MAX);
 }
 
-/* ---- Streams whose content nothing reads ---- */
+/* ---- Streams with unread bodies ---- */
 
-static void unread_content_is_bounded(void **state)
+static void recv_window_unread_bodies_are_bounded(void **state)
 {
     (void)state;
     size_t sum = 0;
@@ -78,7 +78,7 @@ static void unread_content_is_bounded(void **state)
     expect_all_given_back();
 }
 
-static void unread_streams_do_not_stop_another(void **state)
+static void recv_window_unread_streams_do_not_block_another(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -91,8 +91,8 @@ static void unread_streams_do_not_stop_another(void **state)
         h2talk_expect_open(&h, id);
 }
 
-/* They were read until the client took nothing of their responses. */
-static void streams_that_are_read_no_more_do_not_stop_another(void **state)
+/* They were read until the client stopped reading their responses. */
+static void recv_window_stalled_echoes_do_not_block_another(void **state)
 {
     (void)state;
     size_t sum = 0;
@@ -101,7 +101,7 @@ static void streams_that_are_read_no_more_do_not_stop_another(void **state)
         post(id, "/echo", "");
         sum += fill(id);
     }
-    assert_true(sum <= UNREAD_MAX + MK_H2_WINDOW); /* what the echo wrote, too */
+    assert_true(sum <= UNREAD_MAX + MK_H2_WINDOW); /* includes what the echo has written */
     assert_true(h.talk.conn->h2->held > UNREAD_MAX / 2 && h.talk.conn->h2->held <= UNREAD_MAX);
     post(LAST, "/sink", "");
     assert_true(h2talk_upload(&h, LAST, 1000000, true));
@@ -117,8 +117,8 @@ static void streams_that_are_read_no_more_do_not_stop_another(void **state)
     expect_all_given_back();
 }
 
-/* The handlers give up, and what came for them is thrown away. */
-static void timeouts_give_back(void **state)
+/* The handlers time out, and their buffered bodies are discarded. */
+static void recv_window_timeouts_return_window(void **state)
 {
     (void)state;
     h.talk.limits.request.handler_ms = 50;
@@ -137,18 +137,18 @@ static void timeouts_give_back(void **state)
     expect_all_given_back();
 }
 
-/* ---- Content that is not held ---- */
+/* ---- Bodies that are not buffered ---- */
 
-static void content_of_ended_streams_is_given_back(void **state)
+static void recv_window_closed_streams_return_window(void **state)
 {
     (void)state;
     h2talk_open(&h);
     for (uint32_t id = 1; id < 200; id += 2) {
         post(id, "/early", "");
-        h2talk_upload(&h, id, 100000, true); /* too much: the stream is reset */
+        h2talk_upload(&h, id, 100000, true); /* too large: the stream is reset */
         h2talk_expect(&h, id, 200, "early\n");
         h2talk_expect_reset(&h, id, MK_H2_NO_ERROR);
-        if (h.client.upload >= 10000) { /* sent before the client had heard that */
+        if (h.client.upload >= 10000) { /* sent before the client saw the reset */
             static const char late[10000];
             h2_find(&h.client, id)->upload = 0;
             h2_say_data(&h.client, &h.say, id, mk_str_of(late, sizeof late), false);
@@ -158,7 +158,7 @@ static void content_of_ended_streams_is_given_back(void **state)
     }
 }
 
-static void uploads_give_back(void **state)
+static void recv_window_uploads_return_window(void **state)
 {
     (void)state;
     static const char *const fields[] = {"", "content-length: 300000\n"};
@@ -171,8 +171,8 @@ static void uploads_give_back(void **state)
     }
 }
 
-/* Small requests leave the rest to large ones. */
-static void windows_are_no_wider_than_content(void **state)
+/* Small requests leave the rest of the window to large ones. */
+static void recv_window_is_limited_to_content_length(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -202,8 +202,8 @@ static enum mk_verdict read_and_wait(struct mk_request *request, struct mk_respo
     return MK_WAIT;
 }
 
-/* Content has ended and is read, while the handler goes on: others may use the window. */
-static void a_read_request_gives_its_window_back(void **state)
+/* The body has ended and was read, but the handler continues: other streams may use the window. */
+static void recv_window_consumed_body_returns_window(void **state)
 {
     (void)state;
     static const struct mk_handler handler = {.name = "read_and_wait", .handle = read_and_wait};
@@ -218,7 +218,7 @@ static void a_read_request_gives_its_window_back(void **state)
     assert_int_equal(h.talk.conn->h2->spare, spare);
 }
 
-/* ---- Clients that have not seen the SETTINGS ---- */
+/* ---- Clients that have not yet received SETTINGS ---- */
 
 static void early(uint32_t id, size_t n)
 {
@@ -230,7 +230,7 @@ static void early(uint32_t id, size_t n)
     h2talk_on(&h);
 }
 
-static void an_early_client_has_the_initial_window(void **state)
+static void recv_window_early_client_has_initial_window(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -246,8 +246,8 @@ static void an_early_client_has_the_initial_window(void **state)
     h2talk_expect_reset(&h, 1, MK_H2_FLOW_CONTROL_ERROR);
 }
 
-/* Its window is below zero then, which an empty frame does not need (RFC 9113, section 6.9.1). */
-static void an_early_client_may_end(void **state)
+/* Its window is negative then, but an empty frame needs none (RFC 9113, section 6.9.1). */
+static void recv_window_early_client_may_end_stream(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -259,8 +259,8 @@ static void an_early_client_may_end(void **state)
     h2talk_expect_open(&h, 1);
 }
 
-/* It has used what was kept aside for it, and the others all that was left: one share remains. */
-static void the_last_share_is_enough(void **state)
+/* It has used its reserve, and the others all the rest: one share remains. */
+static void recv_window_last_share_is_enough(void **state)
 {
     (void)state;
     h.talk.limits.h2.unread_max = UNREAD_MAX / 2;
@@ -277,8 +277,8 @@ static void the_last_share_is_enough(void **state)
     assert_true(h2talk_upload(&h, LAST, 1000000, true));
 }
 
-/* The window of the connection bounds what the shares do not. */
-static void early_content_of_many_streams_is_bounded(void **state)
+/* The connection window bounds what the shares do not. */
+static void recv_window_early_bodies_are_bounded(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -293,7 +293,7 @@ static void early_content_of_many_streams_is_bounded(void **state)
     h2talk_expect_failed(&h, MK_H2_FLOW_CONTROL_ERROR, MK_H2_BAD_FLOW);
 }
 
-static void an_early_upload_goes_on(void **state)
+static void recv_window_early_upload_continues(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -305,7 +305,7 @@ static void an_early_upload_goes_on(void **state)
     expect_all_given_back();
 }
 
-static void more_than_the_share_is_an_error_later(void **state)
+static void recv_window_exceeding_share_after_ack_is_an_error(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -317,8 +317,8 @@ static void more_than_the_share_is_an_error_later(void **state)
 
 /* ---- Small frames ---- */
 
-/* What is held in pieces is filled up, and read in the order in which it came. */
-static void frames_of_any_size_are_read_in_order(void **state)
+/* Buffered pieces are filled up, and read in order. */
+static void recv_window_frames_of_any_size_are_read_in_order(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -352,22 +352,26 @@ static void frames_of_any_size_are_read_in_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(unread_content_is_bounded, start_tight, harness_stop),
-        cmocka_unit_test_setup_teardown(unread_streams_do_not_stop_another, start_tight, harness_stop),
-        cmocka_unit_test_setup_teardown(streams_that_are_read_no_more_do_not_stop_another, start_tight,
+        cmocka_unit_test_setup_teardown(recv_window_unread_bodies_are_bounded, start_tight, harness_stop),
+        cmocka_unit_test_setup_teardown(recv_window_unread_streams_do_not_block_another, start_tight,
                                         harness_stop),
-        cmocka_unit_test_setup_teardown(timeouts_give_back, start_tight, harness_stop),
-        cmocka_unit_test_setup_teardown(content_of_ended_streams_is_given_back, start_tight, harness_stop),
-        cmocka_unit_test_setup_teardown(uploads_give_back, start_tight, harness_stop),
-        cmocka_unit_test_setup_teardown(windows_are_no_wider_than_content, start_tight, harness_stop),
-        cmocka_unit_test_setup_teardown(a_read_request_gives_its_window_back, start_tight, harness_stop),
-        cmocka_unit_test_setup_teardown(an_early_client_has_the_initial_window, start_tight, harness_stop),
-        cmocka_unit_test_setup_teardown(an_early_client_may_end, start_tight, harness_stop),
-        cmocka_unit_test_setup_teardown(the_last_share_is_enough, start_tight, harness_stop),
-        cmocka_unit_test_setup_teardown(early_content_of_many_streams_is_bounded, start_tight, harness_stop),
-        cmocka_unit_test_setup_teardown(an_early_upload_goes_on, start_tight, harness_stop),
-        cmocka_unit_test_setup_teardown(more_than_the_share_is_an_error_later, start_tight, harness_stop),
-        cmocka_unit_test_setup_teardown(frames_of_any_size_are_read_in_order, start_tight, harness_stop),
+        cmocka_unit_test_setup_teardown(recv_window_stalled_echoes_do_not_block_another, start_tight,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(recv_window_timeouts_return_window, start_tight, harness_stop),
+        cmocka_unit_test_setup_teardown(recv_window_closed_streams_return_window, start_tight, harness_stop),
+        cmocka_unit_test_setup_teardown(recv_window_uploads_return_window, start_tight, harness_stop),
+        cmocka_unit_test_setup_teardown(recv_window_is_limited_to_content_length, start_tight, harness_stop),
+        cmocka_unit_test_setup_teardown(recv_window_consumed_body_returns_window, start_tight, harness_stop),
+        cmocka_unit_test_setup_teardown(recv_window_early_client_has_initial_window, start_tight,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(recv_window_early_client_may_end_stream, start_tight, harness_stop),
+        cmocka_unit_test_setup_teardown(recv_window_last_share_is_enough, start_tight, harness_stop),
+        cmocka_unit_test_setup_teardown(recv_window_early_bodies_are_bounded, start_tight, harness_stop),
+        cmocka_unit_test_setup_teardown(recv_window_early_upload_continues, start_tight, harness_stop),
+        cmocka_unit_test_setup_teardown(recv_window_exceeding_share_after_ack_is_an_error, start_tight,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(recv_window_frames_of_any_size_are_read_in_order, start_tight,
+                                        harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

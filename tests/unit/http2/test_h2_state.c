@@ -4,7 +4,7 @@
 #include "unit/death.h"
 #include "unit/machine.h"
 
-static void client_begins_with_preface_and_settings(void **state)
+static void h2_state_remote_begins_with_preface_and_settings(void **state)
 {
     (void)state;
     machine_expect(&mk_h2_state_remote_machine, "preface: settings, closed\n"
@@ -14,7 +14,7 @@ static void client_begins_with_preface_and_settings(void **state)
                                                 "closed\n");
 }
 
-static void server_sends_each_goaway_once(void **state)
+static void h2_state_local_sends_each_goaway_once(void **state)
 {
     (void)state;
     machine_expect(&mk_h2_state_local_machine, "open: warned, goaway, failed, lost\n"
@@ -29,7 +29,7 @@ static void move_to_open(void *ctx)
     mk_h2_state_move_remote(ctx, MK_H2_REMOTE_OPEN);
 }
 
-static void client_opens_no_stream_before_its_settings(void **state)
+static void h2_state_no_stream_before_settings(void **state)
 {
     (void)state;
     struct mk_h2 h2 = {0};
@@ -44,7 +44,7 @@ static void move_to_goaway(void *ctx)
     mk_h2_state_move_local(ctx, MK_H2_LOCAL_GOAWAY);
 }
 
-static void server_refuses_no_stream_before_its_goaway(void **state)
+static void h2_state_no_refusal_before_goaway(void **state)
 {
     (void)state;
     struct mk_h2 h2 = {.final_stream = MK_H2_STREAM_MAX};
@@ -61,10 +61,10 @@ static void server_refuses_no_stream_before_its_goaway(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(client_begins_with_preface_and_settings),
-        cmocka_unit_test(server_sends_each_goaway_once),
-        cmocka_unit_test(client_opens_no_stream_before_its_settings),
-        cmocka_unit_test(server_refuses_no_stream_before_its_goaway),
+        cmocka_unit_test(h2_state_remote_begins_with_preface_and_settings),
+        cmocka_unit_test(h2_state_local_sends_each_goaway_once),
+        cmocka_unit_test(h2_state_no_stream_before_settings),
+        cmocka_unit_test(h2_state_no_refusal_before_goaway),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

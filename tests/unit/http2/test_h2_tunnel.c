@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tunnels over HTTP/2 (RFC 8441): each is one stream among others. */
+/* Tunnels over HTTP/2 (RFC 8441): each one is a stream among others. */
 #include "unit/http2/h2case.h"
 
 static int start_tunnels(void **state)
@@ -34,7 +34,7 @@ static void expect_heard(struct h2_stream *s, const char *text)
     mk_buf_clear(&s->content);
 }
 
-static void bytes_come_back(void **state)
+static void h2_tunnel_echoes_bytes(void **state)
 {
     (void)state;
     struct h2_stream *s = wish(1, "/tunnel", "");
@@ -55,7 +55,7 @@ static void bytes_come_back(void **state)
     h2talk_expect_idle(&h);
 }
 
-static void it_says_something_first(void **state)
+static void h2_tunnel_server_may_send_first(void **state)
 {
     (void)state;
     struct h2_stream *s = open_tunnel(1, "/tunnel?n=4");
@@ -64,7 +64,7 @@ static void it_says_something_first(void **state)
     expect_heard(s, "x");
 }
 
-static void our_half_ends_first(void **state)
+static void h2_tunnel_server_may_half_close(void **state)
 {
     (void)state;
     struct h2_stream *s = open_tunnel(3, "/tunnel"), *half = wish(5, "/tunnel?n=3&stops=1000", "");
@@ -80,7 +80,7 @@ static void our_half_ends_first(void **state)
     assert_false(half->reset);
 }
 
-static void unwanted_input(void **state)
+static void h2_tunnel_unread_input_resets_stream(void **state)
 {
     (void)state;
     struct h2_stream *s = wish(1, "/tunnel?n=3&stops=5", "");
@@ -95,7 +95,7 @@ static void unwanted_input(void **state)
     h2talk_expect_idle(&h);
 }
 
-static void directions_do_not_wait_for_each_other(void **state)
+static void h2_tunnel_directions_are_independent(void **state)
 {
     (void)state;
     struct h2_stream *s = open_tunnel(1, "/tunnel?n=3000000&stops=1000000000");
@@ -111,8 +111,8 @@ static void directions_do_not_wait_for_each_other(void **state)
     h2talk_expect_records(&h, 1, 200, MK_OUTCOME_OK);
 }
 
-/* What there is no room for is not asked for, and the client's window closes. */
-static void a_client_that_reads_nothing_is_not_read(void **state)
+/* Without buffer space the tunnel does not read, and the client's window closes. */
+static void h2_tunnel_client_not_reading_is_not_read(void **state)
 {
     (void)state;
     struct h2_stream *s = open_tunnel(1, "/tunnel");
@@ -128,7 +128,7 @@ static void a_client_that_reads_nothing_is_not_read(void **state)
     h2talk_expect_idle(&h);
 }
 
-static void one_that_fails(void **state)
+static void h2_tunnel_failure_resets_stream(void **state)
 {
     (void)state;
     open_tunnel(1, "/tunnel?fails=6");
@@ -139,7 +139,7 @@ static void one_that_fails(void **state)
     h2talk_on(&h);
     h2talk_expect_reset(&h, 1, MK_H2_INTERNAL_ERROR);
     h2talk_expect_records(&h, 1, 200, MK_OUTCOME_FAILED);
-    struct h2_stream *s = wish(3, "/tunnel?fails=0", ""); /* before anything was said */
+    struct h2_stream *s = wish(3, "/tunnel?fails=0", ""); /* before any byte was sent */
     h2talk_on(&h);
     assert_true(s->reset || (s->ended && s->status == 500));
     h2talk_on(&h);
@@ -151,7 +151,7 @@ static void one_that_fails(void **state)
     assert_int_equal(h.talk.endings[1], MK_OUTCOME_FAILED);
 }
 
-static void a_client_that_breaks_it_off(void **state)
+static void h2_tunnel_client_reset_closes_tunnel(void **state)
 {
     (void)state;
     open_tunnel(1, "/tunnel?n=1000000");
@@ -166,7 +166,7 @@ static void a_client_that_breaks_it_off(void **state)
     h2talk_expect_records(&h, 2, 200, MK_OUTCOME_CLIENT_ABORTED);
 }
 
-static void priorities_take_nothing_away(void **state)
+static void h2_tunnel_priority_updates_lose_no_data(void **state)
 {
     (void)state;
     struct h2_stream *s = open_tunnel(1, "/tunnel");
@@ -186,7 +186,7 @@ static void priorities_take_nothing_away(void **state)
     assert_null(mk_h2_stream_find(h.talk.conn->h2, 3) ? mk_h2_stream_find(h.talk.conn->h2, 3)->first : NULL);
 }
 
-static void content_limits_are_not_for_tunnels(void **state)
+static void h2_tunnel_has_no_body_limit(void **state)
 {
     (void)state;
     h.talk.limits.request.content_max = 10;
@@ -197,7 +197,7 @@ static void content_limits_are_not_for_tunnels(void **state)
     }
 }
 
-static void a_path_has_its_own_time_for_a_tunnel(void **state)
+static void h2_tunnel_location_has_own_timeout(void **state)
 {
     (void)state;
     struct mk_location_path path = {.regex = NULL};
@@ -214,8 +214,8 @@ static void a_path_has_its_own_time_for_a_tunnel(void **state)
     h2talk_expect_records(&h, 1, 200, MK_OUTCOME_TIMEOUT);
 }
 
-/* No other handler may answer with success. */
-static void handlers_without_tunnels(void **state)
+/* No other handler may accept the upgrade. */
+static void h2_tunnel_needs_supporting_handler(void **state)
 {
     (void)state;
     wish(1, "/early", "");
@@ -232,8 +232,8 @@ static void handlers_without_tunnels(void **state)
     assert_int_equal(h.talk.n_records, 3);
 }
 
-/* Also where it could be answered as any other request. */
-static void one_that_is_over_before_it_began(void **state)
+/* Also if it could be served like any other request. */
+static void h2_tunnel_with_end_stream_is_rejected(void **state)
 {
     (void)state;
     const char *const targets[] = {"/tunnel", "/early"};
@@ -248,8 +248,8 @@ static void one_that_is_over_before_it_began(void **state)
     h2talk_expect_idle(&h);
 }
 
-/* They are no reason to stay for ever. */
-static void tunnels_at_the_end_of_a_worker(void **state)
+/* Tunnels do not keep a draining worker alive forever. */
+static void h2_tunnel_is_closed_when_worker_drains(void **state)
 {
     (void)state;
     struct h2_stream *s = open_tunnel(1, "/tunnel");
@@ -268,20 +268,21 @@ static void tunnels_at_the_end_of_a_worker(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(bytes_come_back, start_tunnels, harness_stop),
-        cmocka_unit_test_setup_teardown(it_says_something_first, start_tunnels, harness_stop),
-        cmocka_unit_test_setup_teardown(our_half_ends_first, start_tunnels, harness_stop),
-        cmocka_unit_test_setup_teardown(unwanted_input, start_tunnels, harness_stop),
-        cmocka_unit_test_setup_teardown(directions_do_not_wait_for_each_other, start_tunnels, harness_stop),
-        cmocka_unit_test_setup_teardown(a_client_that_reads_nothing_is_not_read, start_tunnels, harness_stop),
-        cmocka_unit_test_setup_teardown(one_that_fails, start_tunnels, harness_stop),
-        cmocka_unit_test_setup_teardown(a_client_that_breaks_it_off, start_tunnels, harness_stop),
-        cmocka_unit_test_setup_teardown(priorities_take_nothing_away, start_tunnels, harness_stop),
-        cmocka_unit_test_setup_teardown(content_limits_are_not_for_tunnels, start_tunnels, harness_stop),
-        cmocka_unit_test_setup_teardown(a_path_has_its_own_time_for_a_tunnel, start_tunnels, harness_stop),
-        cmocka_unit_test_setup_teardown(handlers_without_tunnels, start_tunnels, harness_stop),
-        cmocka_unit_test_setup_teardown(one_that_is_over_before_it_began, start_tunnels, harness_stop),
-        cmocka_unit_test_setup_teardown(tunnels_at_the_end_of_a_worker, start_tunnels, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_tunnel_echoes_bytes, start_tunnels, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_tunnel_server_may_send_first, start_tunnels, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_tunnel_server_may_half_close, start_tunnels, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_tunnel_unread_input_resets_stream, start_tunnels, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_tunnel_directions_are_independent, start_tunnels, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_tunnel_client_not_reading_is_not_read, start_tunnels,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(h2_tunnel_failure_resets_stream, start_tunnels, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_tunnel_client_reset_closes_tunnel, start_tunnels, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_tunnel_priority_updates_lose_no_data, start_tunnels, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_tunnel_has_no_body_limit, start_tunnels, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_tunnel_location_has_own_timeout, start_tunnels, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_tunnel_needs_supporting_handler, start_tunnels, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_tunnel_with_end_stream_is_rejected, start_tunnels, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_tunnel_is_closed_when_worker_drains, start_tunnels, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

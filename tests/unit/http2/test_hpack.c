@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decoding: the examples of RFC 7541, appendix C, and what breaks a connection. */
+/* HPACK decoding: the examples of RFC 7541, appendix C, and errors that fail the connection. */
 #include <stdio.h>
 
 #include "unit/http2/hpack_case.h"
@@ -35,16 +35,16 @@ static void expect(const char *hex, const char *text)
     assert_str(mk_buf_str(&lines.text), text);
 }
 
-static void each_kind_of_field(void **state)
+static void hpack_decodes_each_representation(void **state)
 {
     (void)state;
     expect("040c 2f73 616d 706c 652f 7061 7468", ":path: /sample/path\n");
     expect("1008 7061 7373 776f 7264 0673 6563 7265 74", "password: secret\n");
     expect("82", ":method: GET\n");
-    assert_int_equal(decode("be"), -EBADMSG); /* none of them came into the table */
+    assert_int_equal(decode("be"), -EBADMSG); /* none of them was added to the table */
 }
 
-static void a_field_with_indexing(void **state)
+static void hpack_literal_with_indexing_is_added(void **state)
 {
     (void)state;
     expect("400a 6375 7374 6f6d 2d6b 6579 0d63 7573 746f 6d2d 6865 6164 6572", "custom-key: custom-header\n");
@@ -58,7 +58,7 @@ static void a_field_with_indexing(void **state)
     "custom-key: custom-value\n"
 #define AFTER_REQUESTS "custom-key: custom-value\ncache-control: no-cache\n:authority: www.example.com\n"
 
-static void requests(void **state)
+static void hpack_decodes_request_examples(void **state)
 {
     (void)state;
     expect("8286 8441 0f77 7777 2e65 7861 6d70 6c65 2e63 6f6d", FIRST_REQUEST);
@@ -68,7 +68,7 @@ static void requests(void **state)
     assert_int_equal(decode("c1"), -EBADMSG);
 }
 
-static void requests_in_the_code_of_huffman(void **state)
+static void hpack_decodes_huffman_request_examples(void **state)
 {
     (void)state;
     expect("8286 8441 8cf1 e3c2 e5f2 3a6b a0ab 90f4 ff", FIRST_REQUEST);
@@ -78,7 +78,7 @@ static void requests_in_the_code_of_huffman(void **state)
     assert_int_equal(decode("c1"), -EBADMSG);
 }
 
-/* The examples want a table of 256 bytes. */
+/* The examples assume a table of 256 bytes. */
 #define SMALL_TABLE "3fe101"
 
 #define COOKIE "foo=ASDJKHQKBZXOQWEOPIUAXQWEOIU; max-age=3600; version=1"
@@ -89,7 +89,7 @@ static void requests_in_the_code_of_huffman(void **state)
     "location: https://www.example.com\ncontent-encoding: gzip\nset-cookie: " COOKIE "\n"
 #define AFTER_ANSWERS "set-cookie: " COOKIE "\ncontent-encoding: gzip\ndate: Mon, 21 Oct 2013 20:13:22 GMT\n"
 
-static void answers_that_throw_each_other_out(void **state)
+static void hpack_decodes_response_examples_with_eviction(void **state)
 {
     (void)state;
     expect(SMALL_TABLE "4803 3330 3258 0770 7269 7661 7465 611d 4d6f 6e2c 2032 3120 4f63 7420 3230 3133 2032"
@@ -105,7 +105,7 @@ static void answers_that_throw_each_other_out(void **state)
     assert_int_equal(decode("c1"), -EBADMSG);
 }
 
-static void answers_in_the_code_of_huffman(void **state)
+static void hpack_decodes_huffman_response_examples(void **state)
 {
     (void)state;
     expect(SMALL_TABLE "4882 6402 5885 aec3 771a 4b61 96d0 7abe 9410 54d4 44a8 2005 9504 0b81 66e0 82a6 2d1b"
@@ -120,17 +120,17 @@ static void answers_in_the_code_of_huffman(void **state)
     assert_int_equal(decode("c1"), -EBADMSG);
 }
 
-static void sizes_of_the_table(void **state)
+static void hpack_table_size_updates(void **state)
 {
     (void)state;
     expect("", "");
     expect("4001 6101 62", "a: b\n");
-    expect("3fe1 1f be", "a: b\n"); /* 4096 is what it has */
-    expect("20 3fe1 1f", "");       /* down to 0 and up again leaves nothing */
+    expect("3fe1 1f be", "a: b\n"); /* 4096 is the current size */
+    expect("20 3fe1 1f", "");       /* shrinking to 0 and growing again empties the table */
     assert_int_equal(decode("be"), -EBADMSG);
 }
 
-static void a_field_larger_than_the_table_empties_it(void **state)
+static void hpack_field_larger_than_table_empties_it(void **state)
 {
     (void)state;
     expect("4001 6101 62", "a: b\n");
@@ -171,7 +171,7 @@ static const struct malformed malformed[] = {
     {"a table's size behind a literal", "40016101623fe11f"},
 };
 
-static void what_is_malformed(void **state)
+static void hpack_rejects_malformed_blocks(void **state)
 {
     (void)state;
     for (size_t i = 0; i < MK_LEN(malformed); i++) {
@@ -183,8 +183,8 @@ static void what_is_malformed(void **state)
     }
 }
 
-/* A short block asks for a long one: what comes out is bounded by what a peer must send for it. */
-static void nothing_comes_from_nothing(void **state)
+/* A short block could decode to a long list: the output is bounded by the size of the input. */
+static void hpack_output_is_bounded(void **state)
 {
     (void)state;
     char block[HPACK_CASE_BYTES];
@@ -195,7 +195,7 @@ static void nothing_comes_from_nothing(void **state)
     assert_int_equal(lines.n, 10);
 }
 
-static void a_callback_that_refuses_is_not_called_again(void **state)
+static void hpack_refusing_callback_is_not_called_again(void **state)
 {
     (void)state;
     hpack_lines_init(&lines);
@@ -206,7 +206,7 @@ static void a_callback_that_refuses_is_not_called_again(void **state)
     expect("be bf c0", "e: f\nc: d\na: b\n");
 }
 
-static void a_refused_block_may_be_malformed_too(void **state)
+static void hpack_refused_block_may_be_malformed(void **state)
 {
     (void)state;
     hpack_lines_init(&lines);
@@ -215,7 +215,7 @@ static void a_refused_block_may_be_malformed_too(void **state)
     assert_int_equal(lines.n, 0);
 }
 
-static void nothing_to_free(void **state)
+static void hpack_free_accepts_null(void **state)
 {
     (void)state;
     mk_hpack_free(NULL);
@@ -224,19 +224,19 @@ static void nothing_to_free(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(each_kind_of_field, start, stop),
-        cmocka_unit_test_setup_teardown(a_field_with_indexing, start, stop),
-        cmocka_unit_test_setup_teardown(requests, start, stop),
-        cmocka_unit_test_setup_teardown(requests_in_the_code_of_huffman, start, stop),
-        cmocka_unit_test_setup_teardown(answers_that_throw_each_other_out, start, stop),
-        cmocka_unit_test_setup_teardown(answers_in_the_code_of_huffman, start, stop),
-        cmocka_unit_test_setup_teardown(sizes_of_the_table, start, stop),
-        cmocka_unit_test_setup_teardown(a_field_larger_than_the_table_empties_it, start, stop),
-        cmocka_unit_test(what_is_malformed),
-        cmocka_unit_test_setup_teardown(nothing_comes_from_nothing, start, stop),
-        cmocka_unit_test_setup_teardown(a_callback_that_refuses_is_not_called_again, start, stop),
-        cmocka_unit_test_setup_teardown(a_refused_block_may_be_malformed_too, start, stop),
-        cmocka_unit_test(nothing_to_free),
+        cmocka_unit_test_setup_teardown(hpack_decodes_each_representation, start, stop),
+        cmocka_unit_test_setup_teardown(hpack_literal_with_indexing_is_added, start, stop),
+        cmocka_unit_test_setup_teardown(hpack_decodes_request_examples, start, stop),
+        cmocka_unit_test_setup_teardown(hpack_decodes_huffman_request_examples, start, stop),
+        cmocka_unit_test_setup_teardown(hpack_decodes_response_examples_with_eviction, start, stop),
+        cmocka_unit_test_setup_teardown(hpack_decodes_huffman_response_examples, start, stop),
+        cmocka_unit_test_setup_teardown(hpack_table_size_updates, start, stop),
+        cmocka_unit_test_setup_teardown(hpack_field_larger_than_table_empties_it, start, stop),
+        cmocka_unit_test(hpack_rejects_malformed_blocks),
+        cmocka_unit_test_setup_teardown(hpack_output_is_bounded, start, stop),
+        cmocka_unit_test_setup_teardown(hpack_refusing_callback_is_not_called_again, start, stop),
+        cmocka_unit_test_setup_teardown(hpack_refused_block_may_be_malformed, start, stop),
+        cmocka_unit_test(hpack_free_accepts_null),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Encoding: to the byte, and back through the decoder. */
+/* HPACK encoding: exact bytes, and a round trip through the decoder. */
 #include "base/num.h"
 #include "unit/http2/hpack_case.h"
 #include "unit/test.h"
@@ -26,7 +26,7 @@ static int stop(void **state)
     return 0;
 }
 
-/* What was written since the last time. */
+/* Compares the bytes written since the last call. */
 static void expect_bytes(const char *hex)
 {
     mk_str wanted = hpack_bytes(hex, bytes), got = mk_buf_str(&out);
@@ -43,7 +43,7 @@ static void emit(const char *name, const char *value)
     mk_hpack_encode(&out, mk_str_from_c(name), mk_str_from_c(value));
 }
 
-static void the_examples(void **state)
+static void hpack_encode_matches_rfc_examples(void **state)
 {
     (void)state;
     emit(":path", "/sample/path"); /* RFC 7541, appendix C.2.2 */
@@ -54,7 +54,7 @@ static void the_examples(void **state)
     expect_bytes("82");
 }
 
-static void statuses(void **state)
+static void hpack_encode_status_uses_static_table(void **state)
 {
     (void)state;
     static const unsigned known[] = {200, 204, 206, 304, 400, 404, 500};
@@ -70,7 +70,7 @@ static void statuses(void **state)
     expect_bytes("0803 313030");
 }
 
-static void names_in_any_case(void **state)
+static void hpack_encode_lowers_names(void **state)
 {
     (void)state;
     emit("ETag", "x");
@@ -85,7 +85,7 @@ static void names_in_any_case(void **state)
     expect_bytes("0f01 04677a6970");
 }
 
-static void values_that_are_empty_or_absent(void **state)
+static void hpack_encode_empty_or_absent_values(void **state)
 {
     (void)state;
     emit("Server", "");
@@ -104,8 +104,8 @@ static void values_that_are_empty_or_absent(void **state)
     expect_bytes("0000 0179");
 }
 
-/* A never-indexed field is in no table, even if the static one has it. */
-static void secrets(void **state)
+/* A never-indexed field refers to no table entry, even if the static table has it. */
+static void hpack_encode_never_indexed(void **state)
 {
     (void)state;
     mk_hpack_encode_never_indexed(&out, MK_STR("Set-Cookie"), MK_STR("a=b"));
@@ -116,7 +116,7 @@ static void secrets(void **state)
     expect_bytes("1f27 00");
 }
 
-static void numbers(void **state)
+static void hpack_encode_numbers(void **state)
 {
     (void)state;
     mk_hpack_encode_num(&out, MK_STR("Content-Length"), 0);
@@ -134,8 +134,8 @@ static mk_str long_value(size_t len)
     return mk_str_of(long_text, len);
 }
 
-/* Where numbers get another byte (RFC 7541, section 5.1). */
-static void lengths(void **state)
+/* At these lengths the integer needs another byte (RFC 7541, section 5.1). */
+static void hpack_encode_length_prefixes(void **state)
 {
     (void)state;
     static const struct {
@@ -158,7 +158,7 @@ static void lengths(void **state)
     }
 }
 
-static void what_does_not_fit_is_not_written(void **state)
+static void hpack_encode_without_room_writes_nothing(void **state)
 {
     (void)state;
     char small[7];
@@ -197,8 +197,8 @@ static void expect_back(const char *name, mk_str value)
     }
 }
 
-/* The first index of each name of the static table is found, whatever the case of its letters. */
-static void every_name_of_the_static_table(void **state)
+/* Finds the first static table index of each name, in any letter case. */
+static void hpack_encode_finds_every_static_name(void **state)
 {
     (void)state;
     if (!h)
@@ -221,11 +221,12 @@ static void every_name_of_the_static_table(void **state)
             *c = (char)(*c >= 'a' && *c <= 'z' ? *c - 32 : *c);
         expect_back(name, value);
         expect_back(name, MK_STR("something else"));
-        assert_true(out.len < 2 * (3 + sizeof "something else")); /* the name was found, not written out */
+        /* the name was found in the table, not written out */
+        assert_true(out.len < 2 * (3 + sizeof "something else"));
     }
 }
 
-static void names_that_look_like_those(void **state)
+static void hpack_encode_similar_names_are_literals(void **state)
 {
     (void)state;
     if (!h)
@@ -239,7 +240,7 @@ static void names_that_look_like_those(void **state)
     }
 }
 
-static void long_names_and_values_come_back(void **state)
+static void hpack_encode_long_fields_round_trip(void **state)
 {
     (void)state;
     if (!h)
@@ -257,17 +258,17 @@ static void long_names_and_values_come_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_examples, start, stop),
-        cmocka_unit_test_setup_teardown(statuses, start, stop),
-        cmocka_unit_test_setup_teardown(names_in_any_case, start, stop),
-        cmocka_unit_test_setup_teardown(values_that_are_empty_or_absent, start, stop),
-        cmocka_unit_test_setup_teardown(secrets, start, stop),
-        cmocka_unit_test_setup_teardown(numbers, start, stop),
-        cmocka_unit_test_setup_teardown(lengths, start, stop),
-        cmocka_unit_test_setup_teardown(what_does_not_fit_is_not_written, start, stop),
-        cmocka_unit_test_setup_teardown(every_name_of_the_static_table, start, stop),
-        cmocka_unit_test_setup_teardown(names_that_look_like_those, start, stop),
-        cmocka_unit_test_setup_teardown(long_names_and_values_come_back, start, stop),
+        cmocka_unit_test_setup_teardown(hpack_encode_matches_rfc_examples, start, stop),
+        cmocka_unit_test_setup_teardown(hpack_encode_status_uses_static_table, start, stop),
+        cmocka_unit_test_setup_teardown(hpack_encode_lowers_names, start, stop),
+        cmocka_unit_test_setup_teardown(hpack_encode_empty_or_absent_values, start, stop),
+        cmocka_unit_test_setup_teardown(hpack_encode_never_indexed, start, stop),
+        cmocka_unit_test_setup_teardown(hpack_encode_numbers, start, stop),
+        cmocka_unit_test_setup_teardown(hpack_encode_length_prefixes, start, stop),
+        cmocka_unit_test_setup_teardown(hpack_encode_without_room_writes_nothing, start, stop),
+        cmocka_unit_test_setup_teardown(hpack_encode_finds_every_static_name, start, stop),
+        cmocka_unit_test_setup_teardown(hpack_encode_similar_names_are_literals, start, stop),
+        cmocka_unit_test_setup_teardown(hpack_encode_long_fields_round_trip, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The library's memory is ours: each piece of it may be missing, and all of it comes back. */
+/* The HPACK library allocates with our functions: each allocation may fail, and all memory is freed. */
 #include "unit/http2/hpack_case.h"
 #include "unit/oom.h"
 
-/* Literals of both kinds, with and without Huffman's code, indexed and thrown out again. */
+/* Literals of both kinds, with and without Huffman coding, indexed and evicted. */
 static const char *const blocks[] = {
     "8286 8441 0f77 7777 2e65 7861 6d70 6c65 2e63 6f6d",
     "8287 85be 4088 25a8 49e9 5ba9 7d7f 8925 a849 e95b b8e8 b4bf",
@@ -27,7 +27,7 @@ static bool decode_them(void)
     return e == 0;
 }
 
-static void decoding_needs_memory(void **state)
+static void hpack_oom_decoding_fails_cleanly(void **state)
 {
     (void)state;
     oom_at_each_allocation(decode_them);
@@ -36,7 +36,7 @@ static void decoding_needs_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(decoding_needs_memory),
+        cmocka_unit_test(hpack_oom_decoding_fails_cleanly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
