@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A worker without processes: a loop, a service and a site, and a client at the other end of a pair of
- * sockets. */
+/* A worker without processes: a loop, a service and a site, with a client at the other end of a socket pair.
+ */
 #ifndef MK_UNIT_PROTO_TALK_H
 #define MK_UNIT_PROTO_TALK_H
 
@@ -27,12 +27,12 @@ struct talk {
     struct mk_conn_manager service;
     struct handlers handlers;
     struct handlers_routes routes;
-    struct mk_conn *conn; /* the last one opened; may be dead and gone */
-    int fd;               /* the client's end; -1: it is gone */
-    bool ended, reset;    /* how the server ended its side, once that was heard */
-    struct mk_buf heard;  /* all that it said */
-    size_t read;          /* of it, as far as replies were taken */
-    /* What is left of requests. */
+    struct mk_conn *conn; /* the last connection opened; it may be closed and freed */
+    int fd;               /* the client's end; -1: closed */
+    bool ended, reset;    /* how the server closed its side, once the client noticed */
+    struct mk_buf heard;  /* everything received */
+    size_t read;          /* bytes of it already parsed as responses */
+    /* Access records. */
     unsigned n_records, statuses[TALK_RECORDS];
     enum mk_outcome endings[TALK_RECORDS];
     uint64_t content_sent[TALK_RECORDS];
@@ -72,7 +72,7 @@ static inline void talk_init(struct talk *t)
     assert_int_equal(
         mk_conn_manager_init(&t->service, &t->loop, &t->site.web, &t->limits, &t->counters, MK_STR("Monkey")),
         0);
-    assert_true(mk_conn_alloc_buffers(&t->service)); /* they outlive connections */
+    assert_true(mk_conn_alloc_buffers(&t->service)); /* the buffers outlive connections */
     t->handlers = (struct handlers){.loop = &t->loop, .helper = &t->service.helper};
     t->site.host.n_routes = handlers_route(&t->routes, &t->handlers, &mk_static);
     t->site.host.routes = t->routes.at;
@@ -95,7 +95,7 @@ static inline void talk_fini(struct talk *t)
 
 HARNESS_FIXTURE(talk, struct talk);
 
-/* ---- The client ---- */
+/* ---- Client ---- */
 
 static inline void talk_say_bytes(struct talk *t, mk_str bytes)
 {
@@ -111,8 +111,8 @@ static inline void talk_say(struct talk *t, const char *text)
     talk_say_bytes(t, mk_str_from_c(text));
 }
 
-/* Connected by `ends`, the server's first, with `text` on its way already; lets the server see it, as an
- * acceptor does. */
+/* Connects through `ends` (the server's end first), with `text` sent already, and lets the server see it, as
+ * an acceptor does. */
 static inline void talk_open_by(struct talk *t, const struct mk_conn_ops *ops, const struct mk_addr *peer,
                                 const int ends[2], const char *text)
 {
@@ -145,13 +145,13 @@ static inline void talk_open(struct talk *t, const char *text)
     talk_open_as(t, &mk_h1_ops, &peer, text);
 }
 
-/* What the server can send before it has to wait. */
+/* Limits the bytes that the server can send before it has to wait. */
 static inline void talk_set_room(struct talk *t, int bytes)
 {
     assert_int_equal(setsockopt(t->conn->stream.fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes), 0);
 }
 
-/* Takes what has come. False: nothing has. */
+/* Receives what has arrived. Returns false if nothing has. */
 static inline bool talk_listen(struct talk *t)
 {
     char room[64 * 1024];
@@ -167,14 +167,14 @@ static inline bool talk_listen(struct talk *t)
     return n > 0 || t->ended || t->reset;
 }
 
-/* The server works; the client does not listen. */
+/* Runs the server; the client does not receive. */
 static inline void talk_work(struct talk *t)
 {
     for (int i = 0; i < TALK_QUIET_TURNS; i++)
         assert_int_equal(mk_loop_run_once(&t->loop, 0), 0);
 }
 
-/* Both go on until nothing happens any more. */
+/* Runs both sides until nothing more happens. */
 static inline void talk_on(struct talk *t)
 {
     for (int quiet = 0; quiet < TALK_QUIET_TURNS; quiet++) {
@@ -184,7 +184,7 @@ static inline void talk_on(struct talk *t)
     }
 }
 
-/* The same, as long as it takes until the client has heard so much more, or the server has ended. */
+/* Like talk_on(), until the client has received so many more bytes or the server has closed. */
 static inline void talk_wait(struct talk *t, size_t more)
 {
     size_t until = t->heard.len + more;
@@ -196,7 +196,7 @@ static inline void talk_wait(struct talk *t, size_t more)
     talk_on(t);
 }
 
-/* Time passes, and the client listens. */
+/* Lets time pass while the client receives. */
 static inline void talk_pass(struct talk *t, unsigned ms)
 {
     uint64_t until = mk_clock_ms() + ms;
@@ -212,7 +212,7 @@ static inline mk_str talk_heard(const struct talk *t)
     return mk_str_skip(mk_buf_str(&t->heard), t->read);
 }
 
-/* ---- What it hears ---- */
+/* ---- Responses ---- */
 
 static inline enum reply_result talk_reply(struct talk *t, struct reply *r, bool is_head)
 {
@@ -224,7 +224,7 @@ static inline enum reply_result talk_reply(struct talk *t, struct reply *r, bool
     return got;
 }
 
-/* The next reply is whole and has that status; NULL content: any. */
+/* Expects that the next response is complete and has this status; NULL content: any. */
 static inline void talk_expect_for(struct talk *t, bool is_head, unsigned status, const char *content)
 {
     struct reply r;
@@ -248,7 +248,7 @@ static inline void talk_expect_nothing(struct talk *t)
         fail_msg("it said \"%.*s\"", MK_STR_ARG(talk_heard(t)));
 }
 
-/* No more comes, and all requests have left their record: the last one with that status and ending. */
+/* Expects no further response and a record of every request: the last one with this status and outcome. */
 static inline void talk_expect_end(struct talk *t, unsigned n_records, unsigned status,
                                    enum mk_outcome ending)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests in which each case is a fresh talk `t`. */
+/* For tests in which each case has its own fresh talk `t`. */
 #ifndef MK_UNIT_PROTO_TALK_CASE_H
 #define MK_UNIT_PROTO_TALK_CASE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections that hooks judge before they speak HTTP. */
+/* Accept hooks, which decide about connections before HTTP begins. */
 #include "proto/accept_hooks.h"
 
 #include <monkey/connection.h>
@@ -11,7 +11,7 @@
 enum { SHORT_MS = 60, HOOKS_MAX = 3 };
 
 static struct talk t;
-static struct mk_addr client; /* as the kernel tells it */
+static struct mk_addr client; /* as reported by the kernel */
 static struct mk_accept_hook hooks[HOOKS_MAX];
 static unsigned n_calls[HOOKS_MAX], n_errors;
 static enum mk_verdict verdicts[HOOKS_MAX];
@@ -27,7 +27,7 @@ static enum mk_verdict obey(struct mk_conn *c, void *data)
     return *v;
 }
 
-/* "PEER address\n" goes before the request, and says who it is from. */
+/* Reads "PEER address\n" before the request, which names the client. */
 static enum mk_verdict read_peer(struct mk_conn *c, void *data)
 {
     struct mk_addr peer;
@@ -102,7 +102,7 @@ static void expect_refused(void)
 
 /* ---- Verdicts ---- */
 
-static void all_are_asked_in_their_order_before_a_byte_has_come(void **state)
+static void accept_hooks_run_in_order_before_first_byte(void **state)
 {
     (void)state;
     use(3);
@@ -114,7 +114,7 @@ static void all_are_asked_in_their_order_before_a_byte_has_come(void **state)
     assert_int_equal(n_errors, 0);
 }
 
-static void no_hook_is_called_after_one_that_refuses(void **state)
+static void accept_hooks_stop_after_refusal(void **state)
 {
     (void)state;
     use(2);
@@ -124,7 +124,7 @@ static void no_hook_is_called_after_one_that_refuses(void **state)
     expect_refused();
 }
 
-static void an_accepted_client_is_served_in_the_same_turn(void **state)
+static void accept_hooks_accepted_client_is_served_in_same_iteration(void **state)
 {
     (void)state;
     use(2);
@@ -140,10 +140,10 @@ static void an_accepted_client_is_served_in_the_same_turn(void **state)
     talk_say(&t, REQUEST);
     talk_on(&t);
     talk_expect(&t, 200, "early\n");
-    assert_int_equal(n_calls[0], 1); /* asked about the connection, not about its requests */
+    assert_int_equal(n_calls[0], 1); /* called for the connection, not for its requests */
 }
 
-static void a_silent_accepted_client_has_the_usual_clocks(void **state)
+static void accept_hooks_accepted_silent_client_times_out(void **state)
 {
     (void)state;
     use(1);
@@ -156,7 +156,7 @@ static void a_silent_accepted_client_has_the_usual_clocks(void **state)
     assert_int_equal(t.counters.dropped, 0);
 }
 
-static void nonsense_is_refused_and_reported(void **state)
+static void accept_hooks_invalid_verdict_is_refused_and_reported(void **state)
 {
     (void)state;
     use(1);
@@ -173,7 +173,7 @@ static void nonsense_is_refused_and_reported(void **state)
     assert_int_equal(t.service.n_conns, 0);
 }
 
-static void they_can_ask_for_their_worker(void **state)
+static void accept_hooks_can_query_worker_and_address(void **state)
 {
     (void)state;
     t.service.worker = (struct mk_worker *)(void *)&t;
@@ -185,20 +185,20 @@ static void they_can_ask_for_their_worker(void **state)
     t.service.worker = NULL;
 }
 
-/* ---- Waiting for input ---- */
+/* ---- Hooks that wait for input ---- */
 
-static void what_is_taken_is_not_part_of_the_request(void **state)
+static void accept_hooks_consumed_input_is_not_part_of_request(void **state)
 {
     (void)state;
     knock("PEER 198.51.100.9\n" REQUEST);
     assert_int_equal(n_calls[0], 2);
-    assert_int_equal(t.n_records, 1); /* all of it in the turn in which it came */
+    assert_int_equal(t.n_records, 1); /* all in the loop iteration in which it arrived */
     talk_on(&t);
     talk_expect(&t, 200, "early\n");
     assert_int_equal(t.conn->peer.ip[12], 198);
 }
 
-static void input_may_come_byte_by_byte(void **state)
+static void accept_hooks_input_may_arrive_byte_by_byte(void **state)
 {
     (void)state;
     static const char all[] = "PEER 2001:db8::1\n" REQUEST;
@@ -210,11 +210,11 @@ static void input_may_come_byte_by_byte(void **state)
         talk_on(&t);
     }
     talk_expect(&t, 200, "early\n");
-    assert_int_equal(n_calls[0], 1 + 17); /* for each byte of its own, and never for nothing */
+    assert_int_equal(n_calls[0], 1 + 17); /* for each of its own bytes, and never without input */
     assert_int_equal(t.conn->peer.ip[0], 0x20);
 }
 
-static void events_without_input_are_nothing_to_be_asked_about(void **state)
+static void accept_hooks_are_not_called_without_new_input(void **state)
 {
     (void)state;
     knock("PEER ");
@@ -227,7 +227,7 @@ static void events_without_input_are_nothing_to_be_asked_about(void **state)
     assert_int_equal(t.conn->n_saved, 5);
 }
 
-static void the_next_one_sees_what_is_left(void **state)
+static void accept_hooks_next_hook_sees_remaining_input(void **state)
 {
     (void)state;
     hooks[1] = hooks[0];
@@ -239,7 +239,7 @@ static void the_next_one_sees_what_is_left(void **state)
     assert_int_equal(t.conn->peer.ip[15], 10);
 }
 
-static void one_waits_while_those_before_it_are_not_asked_again(void **state)
+static void accept_hooks_earlier_hooks_are_not_repeated(void **state)
 {
     (void)state;
     hooks[1] = hooks[0];
@@ -252,13 +252,13 @@ static void one_waits_while_those_before_it_are_not_asked_again(void **state)
     assert_int_equal(n_calls[1], 1);
 }
 
-static void a_client_that_keeps_a_hook_waiting_is_closed_in_time(void **state)
+static void accept_hooks_slow_client_is_closed(void **state)
 {
     (void)state;
     t.limits.head_ms = SHORT_MS * 2;
     knock("PEER 1");
     uint64_t began = mk_clock_ms();
-    for (int i = 0; i < 4 && !t.ended; i++) { /* not set back by a byte now and then */
+    for (int i = 0; i < 4 && !t.ended; i++) { /* a byte now and then does not restart the timeout */
         talk_say(&t, "1");
         talk_pass(&t, SHORT_MS / 3);
     }
@@ -270,7 +270,7 @@ static void a_client_that_keeps_a_hook_waiting_is_closed_in_time(void **state)
     assert_int_equal(t.n_records, 0);
 }
 
-static void the_door_has_a_clock_of_its_own(void **state)
+static void accept_hooks_have_separate_timeout(void **state)
 {
     (void)state;
     t.limits.head_ms = 10000;
@@ -286,7 +286,7 @@ static void the_door_has_a_clock_of_its_own(void **state)
     assert_int_equal(mk_conn_timeout_ms(t.conn, MK_TIMEOUT_ACCEPT_HOOK), 1000);
 }
 
-static void a_client_that_leaves_is_forgotten(void **state)
+static void accept_hooks_disconnect_leaves_no_record(void **state)
 {
     (void)state;
     knock("PEER 1");
@@ -301,7 +301,7 @@ static void a_client_that_leaves_is_forgotten(void **state)
     assert_int_equal(t.service.n_conns, 0);
 }
 
-static void a_client_that_sends_all_and_half_closes_is_served(void **state)
+static void accept_hooks_half_closed_client_is_served(void **state)
 {
     (void)state;
     knock("");
@@ -312,7 +312,7 @@ static void a_client_that_sends_all_and_half_closes_is_served(void **state)
     talk_expect_end(&t, 1, 200, MK_OUTCOME_OK);
 }
 
-static void waiting_has_an_end_when_the_window_is_full(void **state)
+static void accept_hooks_full_input_buffer_ends_wait(void **state)
 {
     (void)state;
     static char much[MK_INPUT_BUFFER_SIZE + 1];
@@ -339,7 +339,7 @@ static enum mk_verdict take_too_much(struct mk_conn *c, void *data)
     return MK_NEXT;
 }
 
-static void more_than_there_is_cannot_be_taken(void **state)
+static void accept_hooks_cannot_consume_more_than_input(void **state)
 {
     (void)state;
     use(1);
@@ -350,7 +350,7 @@ static void more_than_there_is_cannot_be_taken(void **state)
     talk_expect(&t, 200, "early\n");
 }
 
-static void the_end_of_the_server_is_the_end_of_the_wait(void **state)
+static void accept_hooks_wait_ends_with_server(void **state)
 {
     (void)state;
     knock("PEER 1");
@@ -359,7 +359,7 @@ static void the_end_of_the_server_is_the_end_of_the_wait(void **state)
     assert_int_equal(t.n_records, 0);
 }
 
-/* ---- Speaking for another client ---- */
+/* ---- Connections on behalf of another client ---- */
 
 static int start_with_shares(void **state)
 {
@@ -368,7 +368,7 @@ static int start_with_shares(void **state)
     return 0;
 }
 
-static void a_client_over_its_share_is_refused_by_any_hook(void **state)
+static void accept_hooks_named_client_over_limit_is_refused(void **state)
 {
     (void)state;
     int before[2];
@@ -378,7 +378,7 @@ static void a_client_over_its_share_is_refused_by_any_hook(void **state)
         before[i] = t.fd;
         t.fd = -1;
     }
-    assert_int_equal(t.service.peers.n, 1); /* he who speaks for others has none himself */
+    assert_int_equal(t.service.peers.n, 1); /* a proxy that names its clients is not counted itself */
     knock("PEER 198.51.100.9\n");
     assert_int_equal(set_error, -EDQUOT);
     talk_on(&t);
@@ -397,7 +397,7 @@ static void a_client_over_its_share_is_refused_by_any_hook(void **state)
     assert_int_equal(t.service.peers.n, 0);
 }
 
-static void a_peer_that_names_itself_needs_no_second_share(void **state)
+static void accept_hooks_peer_naming_itself_counts_once(void **state)
 {
     (void)state;
     mk_client_limits_fini(&t.service.peers);
@@ -411,34 +411,36 @@ static void a_peer_that_names_itself_needs_no_second_share(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(all_are_asked_in_their_order_before_a_byte_has_come, start,
+        cmocka_unit_test_setup_teardown(accept_hooks_run_in_order_before_first_byte, start, harness_stop),
+        cmocka_unit_test_setup_teardown(accept_hooks_stop_after_refusal, start, harness_stop),
+        cmocka_unit_test_setup_teardown(accept_hooks_accepted_client_is_served_in_same_iteration, start,
                                         harness_stop),
-        cmocka_unit_test_setup_teardown(no_hook_is_called_after_one_that_refuses, start, harness_stop),
-        cmocka_unit_test_setup_teardown(an_accepted_client_is_served_in_the_same_turn, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_silent_accepted_client_has_the_usual_clocks, start, harness_stop),
-        cmocka_unit_test_setup_teardown(nonsense_is_refused_and_reported, start, harness_stop),
-        cmocka_unit_test_setup_teardown(they_can_ask_for_their_worker, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_is_taken_is_not_part_of_the_request, start_with_peers,
+        cmocka_unit_test_setup_teardown(accept_hooks_accepted_silent_client_times_out, start, harness_stop),
+        cmocka_unit_test_setup_teardown(accept_hooks_invalid_verdict_is_refused_and_reported, start,
                                         harness_stop),
-        cmocka_unit_test_setup_teardown(input_may_come_byte_by_byte, start_with_peers, harness_stop),
-        cmocka_unit_test_setup_teardown(events_without_input_are_nothing_to_be_asked_about, start_with_peers,
+        cmocka_unit_test_setup_teardown(accept_hooks_can_query_worker_and_address, start, harness_stop),
+        cmocka_unit_test_setup_teardown(accept_hooks_consumed_input_is_not_part_of_request, start_with_peers,
                                         harness_stop),
-        cmocka_unit_test_setup_teardown(the_next_one_sees_what_is_left, start_with_peers, harness_stop),
-        cmocka_unit_test_setup_teardown(one_waits_while_those_before_it_are_not_asked_again, start_with_peers,
+        cmocka_unit_test_setup_teardown(accept_hooks_input_may_arrive_byte_by_byte, start_with_peers,
                                         harness_stop),
-        cmocka_unit_test_setup_teardown(a_client_that_keeps_a_hook_waiting_is_closed_in_time,
-                                        start_with_peers, harness_stop),
-        cmocka_unit_test_setup_teardown(the_door_has_a_clock_of_its_own, start_with_peers, harness_stop),
-        cmocka_unit_test_setup_teardown(a_client_that_leaves_is_forgotten, start_with_peers, harness_stop),
-        cmocka_unit_test_setup_teardown(a_client_that_sends_all_and_half_closes_is_served, start_with_peers,
+        cmocka_unit_test_setup_teardown(accept_hooks_are_not_called_without_new_input, start_with_peers,
                                         harness_stop),
-        cmocka_unit_test_setup_teardown(waiting_has_an_end_when_the_window_is_full, start, harness_stop),
-        cmocka_unit_test_setup_teardown(more_than_there_is_cannot_be_taken, start, harness_stop),
-        cmocka_unit_test_setup_teardown(the_end_of_the_server_is_the_end_of_the_wait, start_with_peers,
+        cmocka_unit_test_setup_teardown(accept_hooks_next_hook_sees_remaining_input, start_with_peers,
                                         harness_stop),
-        cmocka_unit_test_setup_teardown(a_client_over_its_share_is_refused_by_any_hook, start_with_shares,
+        cmocka_unit_test_setup_teardown(accept_hooks_earlier_hooks_are_not_repeated, start_with_peers,
                                         harness_stop),
-        cmocka_unit_test_setup_teardown(a_peer_that_names_itself_needs_no_second_share, start_with_shares,
+        cmocka_unit_test_setup_teardown(accept_hooks_slow_client_is_closed, start_with_peers, harness_stop),
+        cmocka_unit_test_setup_teardown(accept_hooks_have_separate_timeout, start_with_peers, harness_stop),
+        cmocka_unit_test_setup_teardown(accept_hooks_disconnect_leaves_no_record, start_with_peers,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(accept_hooks_half_closed_client_is_served, start_with_peers,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(accept_hooks_full_input_buffer_ends_wait, start, harness_stop),
+        cmocka_unit_test_setup_teardown(accept_hooks_cannot_consume_more_than_input, start, harness_stop),
+        cmocka_unit_test_setup_teardown(accept_hooks_wait_ends_with_server, start_with_peers, harness_stop),
+        cmocka_unit_test_setup_teardown(accept_hooks_named_client_over_limit_is_refused, start_with_shares,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(accept_hooks_peer_naming_itself_counts_once, start_with_shares,
                                         harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Taking connections, and what becomes of those that are too many. */
+/* Accepting connections, and the treatment of those over the limit. */
 #include "proto/acceptor.h"
 
 #include <fcntl.h>
@@ -52,7 +52,7 @@ static void accept_all(void)
     assert_int_equal(mk_acceptor_start(&acceptor, &t.service, listener), 0);
 }
 
-/* A client that has asked for something. */
+/* Connects a client that has sent a request. */
 static int call(void)
 {
     static const char request[] = "GET /early HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -74,7 +74,7 @@ static void hang_up(int fd)
         }
 }
 
-/* What that client hears within a short time: "" if nothing, "reset", or the beginning of an answer. */
+/* Returns what the client receives within a short time: "", "reset", or the beginning of a response. */
 static mk_str hear(int fd)
 {
     static char room[1000];
@@ -96,7 +96,7 @@ static void expect(int fd, const char *beginning)
         fail_msg("\"%.*s\", not \"%s\"", MK_STR_ARG(heard), beginning);
 }
 
-static void connections_are_served(void **state)
+static void acceptor_connections_are_served(void **state)
 {
     (void)state;
     accept_all();
@@ -108,7 +108,7 @@ static void connections_are_served(void **state)
     assert_int_equal(t.counters.dropped, 0);
 }
 
-static void a_stopped_acceptor_accepts_no_more(void **state)
+static void acceptor_stopped_accepts_nothing(void **state)
 {
     (void)state;
     accept_all();
@@ -119,7 +119,7 @@ static void a_stopped_acceptor_accepts_no_more(void **state)
     expect(b, "");
     mk_acceptor_resume(&acceptor);
     expect(b, "");
-    accept_all(); /* the next listener finds them in the queue */
+    accept_all(); /* the next listener finds the connections in the queue */
     expect(b, "HTTP/1.1 200 OK\r\n");
 }
 
@@ -129,7 +129,7 @@ static enum mk_verdict judge(struct mk_conn *c, void *data)
     return *(enum mk_verdict *)data;
 }
 
-static void accept_hooks_come_first(void **state)
+static void acceptor_runs_accept_hooks_first(void **state)
 {
     (void)state;
     enum mk_verdict verdict = MK_ERROR;
@@ -145,9 +145,9 @@ static void accept_hooks_come_first(void **state)
     assert_int_equal(t.counters.dropped, 1);
 }
 
-/* ---- Too many ---- */
+/* ---- Over the limit ---- */
 
-static void others_wait_until_there_is_room(void **state)
+static void acceptor_over_limit_resist_waits(void **state)
 {
     (void)state;
     t.limits.connections_max = 2;
@@ -164,7 +164,7 @@ static void others_wait_until_there_is_room(void **state)
     assert_int_equal(t.counters.dropped, 0);
 }
 
-static void others_are_dropped(void **state)
+static void acceptor_over_limit_drop_resets(void **state)
 {
     (void)state;
     t.limits.connections_max = 1;
@@ -179,7 +179,7 @@ static void others_are_dropped(void **state)
     expect(c, "HTTP/1.1 200 OK\r\n");
 }
 
-static void others_get_503(void **state)
+static void acceptor_over_limit_toobusy_sends_503(void **state)
 {
     (void)state;
     t.limits.connections_max = 1;
@@ -195,7 +195,7 @@ static void others_get_503(void **state)
     assert_int_equal(t.counters.dropped, 1);
 }
 
-static void one_client_has_its_share(void **state)
+static void acceptor_limits_connections_of_one_client(void **state)
 {
     (void)state;
     t.limits.overcapacity = MK_OVERCAPACITY_RESIST;
@@ -212,11 +212,11 @@ static void one_client_has_its_share(void **state)
     expect(d, "HTTP/1.1 200 OK\r\n");
 }
 
-/* ---- No descriptors ---- */
+/* ---- Out of descriptors ---- */
 
 static struct rlimit before;
 
-/* From now on no descriptor can be opened. */
+/* Uses up all descriptors. */
 static void use_up_descriptors(void)
 {
     struct rlimit none;
@@ -228,7 +228,7 @@ static void use_up_descriptors(void)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
 }
 
-static void without_descriptors_they_wait(void **state)
+static void acceptor_without_descriptors_waits(void **state)
 {
     (void)state;
     t.limits.overcapacity = MK_OVERCAPACITY_RESIST;
@@ -238,11 +238,11 @@ static void without_descriptors_they_wait(void **state)
     expect(a, "");
     assert_true(acceptor.paused);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-    talk_pass(&t, 150); /* it tries again by itself */
+    talk_pass(&t, 150); /* the acceptor retries by itself */
     expect(a, "HTTP/1.1 200 OK\r\n");
 }
 
-static void without_descriptors_they_get_503(void **state)
+static void acceptor_without_descriptors_sends_503(void **state)
 {
     (void)state;
     t.limits.overcapacity = MK_OVERCAPACITY_TOOBUSY;
@@ -251,7 +251,7 @@ static void without_descriptors_they_get_503(void **state)
     use_up_descriptors();
     expect(a, "HTTP/1.1 503 Service Unavailable\r\n");
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-    assert_true(acceptor.reserve_fd >= 0); /* for the next one */
+    assert_true(acceptor.reserve_fd >= 0); /* reopened for the next connection */
     int b = call();
     expect(b, "HTTP/1.1 200 OK\r\n");
 }
@@ -259,15 +259,15 @@ static void without_descriptors_they_get_503(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(connections_are_served, start, stop),
-        cmocka_unit_test_setup_teardown(a_stopped_acceptor_accepts_no_more, start, stop),
-        cmocka_unit_test_setup_teardown(accept_hooks_come_first, start, stop),
-        cmocka_unit_test_setup_teardown(others_wait_until_there_is_room, start, stop),
-        cmocka_unit_test_setup_teardown(others_are_dropped, start, stop),
-        cmocka_unit_test_setup_teardown(others_get_503, start, stop),
-        cmocka_unit_test_setup_teardown(one_client_has_its_share, start, stop),
-        cmocka_unit_test_setup_teardown(without_descriptors_they_wait, start, stop),
-        cmocka_unit_test_setup_teardown(without_descriptors_they_get_503, start, stop),
+        cmocka_unit_test_setup_teardown(acceptor_connections_are_served, start, stop),
+        cmocka_unit_test_setup_teardown(acceptor_stopped_accepts_nothing, start, stop),
+        cmocka_unit_test_setup_teardown(acceptor_runs_accept_hooks_first, start, stop),
+        cmocka_unit_test_setup_teardown(acceptor_over_limit_resist_waits, start, stop),
+        cmocka_unit_test_setup_teardown(acceptor_over_limit_drop_resets, start, stop),
+        cmocka_unit_test_setup_teardown(acceptor_over_limit_toobusy_sends_503, start, stop),
+        cmocka_unit_test_setup_teardown(acceptor_limits_connections_of_one_client, start, stop),
+        cmocka_unit_test_setup_teardown(acceptor_without_descriptors_waits, start, stop),
+        cmocka_unit_test_setup_teardown(acceptor_without_descriptors_sends_503, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@ static struct mk_addr peer(const char *text)
     return p;
 }
 
-/* 10.x.y.z by its number. */
+/* Returns the address 10.x.y.z with this number. */
 static struct mk_addr peer_number(unsigned n)
 {
     struct mk_addr p = {.ip = {[10] = 0xff, [11] = 0xff, [12] = 10}};
@@ -47,7 +47,7 @@ static int stop(void **state)
     return 0;
 }
 
-static void each_address_has_its_share(void **state)
+static void client_limits_each_address_has_own_limit(void **state)
 {
     (void)state;
     mk_client_limits_init(&peers, 2);
@@ -55,7 +55,7 @@ static void each_address_has_its_share(void **state)
     assert_int_equal(enter("192.0.2.1:2"), 0);
     assert_int_equal(enter("192.0.2.1:3"), -EDQUOT);
     assert_int_equal(enter("192.0.2.2:1"), 0);
-    leave("192.0.2.1:9"); /* ports do not count */
+    leave("192.0.2.1:9"); /* the port does not matter */
     assert_int_equal(enter("192.0.2.1:3"), 0);
     assert_int_equal(enter("192.0.2.1:4"), -EDQUOT);
     assert_int_equal(peers.n, 2);
@@ -65,7 +65,7 @@ static void each_address_has_its_share(void **state)
     assert_int_equal(peers.n, 0);
 }
 
-static void a_network_of_ipv6_is_one_client(void **state)
+static void client_limits_ipv6_network_is_one_client(void **state)
 {
     (void)state;
     mk_client_limits_init(&peers, 2);
@@ -78,17 +78,17 @@ static void a_network_of_ipv6_is_one_client(void **state)
     assert_int_equal(peers.n, 2);
 }
 
-static void ipv4_addresses_are_not_one_network(void **state)
+static void client_limits_ipv4_addresses_are_separate(void **state)
 {
     (void)state;
     mk_client_limits_init(&peers, 1);
     assert_int_equal(enter("192.0.2.1:1"), 0);
     assert_int_equal(enter("192.0.2.2:1"), 0);
     assert_int_equal(enter("[::1]:1"), 0);
-    assert_int_equal(enter("[::ffff:192.0.2.1]:1"), -EDQUOT); /* the same client, by another road */
+    assert_int_equal(enter("[::ffff:192.0.2.1]:1"), -EDQUOT); /* the same client as an IPv4-mapped address */
 }
 
-static void some_are_not_counted(void **state)
+static void client_limits_unix_sockets_are_not_counted(void **state)
 {
     (void)state;
     mk_client_limits_init(&peers, 1);
@@ -110,7 +110,7 @@ static void leave_once_more(void *ctx)
     leave("192.0.2.1:1");
 }
 
-static void leaving_without_entering_is_a_bug(void **state)
+static void client_limits_leave_without_enter_asserts(void **state)
 {
     (void)state;
     mk_client_limits_init(&peers, 1);
@@ -119,8 +119,9 @@ static void leaving_without_entering_is_a_bug(void **state)
     assert_bug(leave_once_more, NULL, "slot->n > 0");
 }
 
-/* Many come and go, in an order that fills and closes gaps; each is counted as often as it is there. */
-static void many_come_and_go(void **state)
+/* Clients connect and disconnect at random, which fills and closes gaps in the table; each count must stay
+ * exact. */
+static void client_limits_random_clients_are_counted_exactly(void **state)
 {
     (void)state;
     enum { CLIENTS = 300, STEPS = 60000, MAX = 3 };
@@ -130,7 +131,7 @@ static void many_come_and_go(void **state)
     mk_client_limits_init(&peers, MAX);
     srand(7);
     for (int step = 0; step < STEPS; step++) {
-        /* Waves: mostly coming, then mostly going. */
+        /* Waves: mostly connecting, then mostly disconnecting. */
         unsigned i = (unsigned)rand() % CLIENTS;
         bool comes = rand() % 10 < (step / 2000 % 2 ? 2 : 8);
         struct mk_addr p = peer_number(i * 7);
@@ -163,16 +164,16 @@ static mk_err move(const char *from, const char *to)
     return mk_client_limits_transfer(&peers, &a, &b);
 }
 
-static void a_connection_may_turn_out_to_be_another_ones(void **state)
+static void client_limits_connection_may_change_client(void **state)
 {
     (void)state;
     mk_client_limits_init(&peers, 1);
     assert_int_equal(enter("192.0.2.1:1"), 0);
-    assert_int_equal(move("192.0.2.1:1", "192.0.2.1:9"), 0); /* a client at its limit keeps its share */
+    assert_int_equal(move("192.0.2.1:1", "192.0.2.1:9"), 0); /* a client at its limit keeps its connection */
     assert_int_equal(move("192.0.2.1:9", "192.0.2.2:1"), 0);
     assert_int_equal(enter("192.0.2.1:1"), 0);
     assert_int_equal(move("192.0.2.1:1", "192.0.2.2:2"), -EDQUOT);
-    assert_int_equal(enter("192.0.2.1:2"), -EDQUOT); /* it stayed where it was */
+    assert_int_equal(enter("192.0.2.1:2"), -EDQUOT); /* still counted for its first address */
     assert_int_equal(move("192.0.2.1:1", "unix:/x"), 0);
     assert_int_equal(peers.n, 1);
     assert_int_equal(move("unix:/x", "unix:/x"), 0);
@@ -186,13 +187,13 @@ static void a_connection_may_turn_out_to_be_another_ones(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(each_address_has_its_share, stop),
-        cmocka_unit_test_teardown(a_network_of_ipv6_is_one_client, stop),
-        cmocka_unit_test_teardown(ipv4_addresses_are_not_one_network, stop),
-        cmocka_unit_test_teardown(some_are_not_counted, stop),
-        cmocka_unit_test_teardown(leaving_without_entering_is_a_bug, stop),
-        cmocka_unit_test_teardown(a_connection_may_turn_out_to_be_another_ones, stop),
-        cmocka_unit_test_teardown(many_come_and_go, stop),
+        cmocka_unit_test_teardown(client_limits_each_address_has_own_limit, stop),
+        cmocka_unit_test_teardown(client_limits_ipv6_network_is_one_client, stop),
+        cmocka_unit_test_teardown(client_limits_ipv4_addresses_are_separate, stop),
+        cmocka_unit_test_teardown(client_limits_unix_sockets_are_not_counted, stop),
+        cmocka_unit_test_teardown(client_limits_leave_without_enter_asserts, stop),
+        cmocka_unit_test_teardown(client_limits_connection_may_change_client, stop),
+        cmocka_unit_test_teardown(client_limits_random_clients_are_counted_exactly, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 
 #include "unit/test.h"
 
-static void both_fields_are_ready(void **state)
+static void common_headers_have_server_and_date(void **state)
 {
     (void)state;
     struct mk_common_headers s;
@@ -15,7 +15,7 @@ static void both_fields_are_ready(void **state)
                "Server: Monkey/2.0\r\nDate: Sun, 06 Nov 1994 08:49:38 GMT\r\n");
 }
 
-static void each_may_be_left_out(void **state)
+static void common_headers_can_each_be_left_out(void **state)
 {
     (void)state;
     struct mk_common_headers s;
@@ -31,7 +31,7 @@ static void each_may_be_left_out(void **state)
                "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n");
 }
 
-static void it_is_written_once_a_second(void **state)
+static void common_headers_date_is_written_once_a_second(void **state)
 {
     (void)state;
     struct mk_common_headers s;
@@ -43,7 +43,7 @@ static void it_is_written_once_a_second(void **state)
     assert_ptr_equal(mk_common_headers_at(&s, 784111778).p, first.p);
 }
 
-static void the_empty_line_comes_last(void **state)
+static void common_headers_end_with_empty_line(void **state)
 {
     (void)state;
     struct mk_common_headers s;
@@ -52,7 +52,7 @@ static void the_empty_line_comes_last(void **state)
     assert_true(mk_str_ends(mk_str_of(stamp.p, stamp.len + 2), MK_STR(" GMT\r\n\r\n")));
 }
 
-static void a_name_that_is_too_long_is_cut(void **state)
+static void common_headers_long_server_name_is_truncated(void **state)
 {
     (void)state;
     static char name[MK_COMMON_HEADERS_MAX * 2];
@@ -72,9 +72,11 @@ static void a_name_that_is_too_long_is_cut(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(both_fields_are_ready),          cmocka_unit_test(each_may_be_left_out),
-        cmocka_unit_test(it_is_written_once_a_second),    cmocka_unit_test(the_empty_line_comes_last),
-        cmocka_unit_test(a_name_that_is_too_long_is_cut),
+        cmocka_unit_test(common_headers_have_server_and_date),
+        cmocka_unit_test(common_headers_can_each_be_left_out),
+        cmocka_unit_test(common_headers_date_is_written_once_a_second),
+        cmocka_unit_test(common_headers_end_with_empty_line),
+        cmocka_unit_test(common_headers_long_server_name_is_truncated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connection without a protocol: its table of moves, its clocks, its memory. */
+/* The connection without a protocol: its state machine, timeouts and memory. */
 #include "proto/conn.h"
 
 #include "unit/death.h"
 #include "unit/machine.h"
 #include "unit/proto/talk.h"
 
-/* A protocol that only remembers what it was asked. */
+/* A protocol that only records its calls. */
 static unsigned n_advances, n_clocks, n_closes;
 static enum mk_conn_timeout last_clock;
 static enum mk_outcome last_ending;
@@ -58,9 +58,9 @@ static struct mk_conn *open_conn(int *client)
     return c;
 }
 
-/* ---- The table ---- */
+/* ---- State machine ---- */
 
-static void connection_serves_one_request_after_another(void **state)
+static void conn_state_machine_has_these_transitions(void **state)
 {
     (void)state;
     machine_expect(&mk_conn_machine, "idle: head, flow, secure, multi, dead\n"
@@ -85,7 +85,7 @@ static void move_to_idle(void *ctx)
     mk_conn_set_state(ctx, MK_CONN_IDLE);
 }
 
-static void connection_without_a_request_sends_nothing(void **state)
+static void conn_idle_cannot_become_send(void **state)
 {
     (void)state;
     int client;
@@ -94,7 +94,7 @@ static void connection_without_a_request_sends_nothing(void **state)
     close(client);
 }
 
-static void idle_connection_has_no_request(void **state)
+static void conn_idle_holds_no_request(void **state)
 {
     (void)state;
     int client;
@@ -107,7 +107,7 @@ static void idle_connection_has_no_request(void **state)
     close(client);
 }
 
-static void moves_leave_a_trail(void **state)
+static void conn_records_last_moves(void **state)
 {
     (void)state;
     int client;
@@ -128,7 +128,7 @@ static void moves_leave_a_trail(void **state)
 
 /* ---- Opening and closing ---- */
 
-static void open_connections_are_counted(void **state)
+static void conn_open_connections_are_counted(void **state)
 {
     (void)state;
     int a, b;
@@ -156,7 +156,7 @@ static void on_room(struct mk_conn_manager *s)
     n_rooms++;
 }
 
-static void closing_happens_once(void **state)
+static void conn_close_happens_once(void **state)
 {
     (void)state;
     int client;
@@ -177,7 +177,7 @@ static void closing_happens_once(void **state)
     close(client);
 }
 
-static void memory_is_used_again_when_the_turn_is_over(void **state)
+static void conn_memory_is_reused_after_iteration(void **state)
 {
     (void)state;
     int client;
@@ -186,7 +186,7 @@ static void memory_is_used_again_when_the_turn_is_over(void **state)
     mk_conn_close(c, MK_OUTCOME_OK);
     assert_int_equal(t.service.n_spare, 0);
     other = open_conn(&client);
-    assert_ptr_not_equal(other, c); /* an event of this turn may still be on its way to it */
+    assert_ptr_not_equal(other, c); /* an event of this iteration may still be pending for it */
     talk_work(&t);
     assert_int_equal(t.service.n_spare, 1);
     int another;
@@ -197,13 +197,13 @@ static void memory_is_used_again_when_the_turn_is_over(void **state)
     close(another);
 }
 
-static void an_idle_connection_is_small(void **state)
+static void conn_struct_is_small(void **state)
 {
     (void)state;
     assert_true(sizeof(struct mk_conn) <= 256);
 }
 
-static void the_local_address_costs_one_system_call(void **state)
+static void conn_local_address_is_cached(void **state)
 {
     (void)state;
     int client, pipe_ends[2];
@@ -212,14 +212,16 @@ static void the_local_address_costs_one_system_call(void **state)
     assert_int_equal(pipe(pipe_ends), 0);
     assert_int_equal(mk_conn_local_addr(c, &local), 0);
     assert_true(local.is_unix);
-    assert_int_equal(dup2(pipe_ends[0], c->stream.fd), c->stream.fd); /* it could not say any more */
+    /* after this the system call would fail: the address must be cached */
+    assert_int_equal(dup2(pipe_ends[0], c->stream.fd), c->stream.fd);
     local.is_unix = false;
     assert_int_equal(mk_conn_local_addr(c, &local), 0);
     assert_true(local.is_unix);
     mk_conn_close(c, MK_OUTCOME_OK);
     struct mk_conn *other = open_conn(&client);
     assert_int_equal(dup2(pipe_ends[0], other->stream.fd), other->stream.fd);
-    assert_int_equal(mk_conn_local_addr(other, &local), -ENOTSOCK); /* it does not know that of another */
+    /* the address of another connection is not cached */
+    assert_int_equal(mk_conn_local_addr(other, &local), -ENOTSOCK);
     mk_conn_close(other, MK_OUTCOME_OK);
     close(pipe_ends[0]);
     close(pipe_ends[1]);
@@ -227,7 +229,7 @@ static void the_local_address_costs_one_system_call(void **state)
 
 /* ---- Resuming ---- */
 
-static void a_resumed_connection_is_called_once_in_the_turn(void **state)
+static void conn_resume_calls_once_per_iteration(void **state)
 {
     (void)state;
     int client;
@@ -238,7 +240,7 @@ static void a_resumed_connection_is_called_once_in_the_turn(void **state)
     assert_int_equal(mk_loop_run_once(&t.loop, 0), 0);
     assert_int_equal(n_advances, 1);
     mk_conn_resume(c);
-    mk_conn_close(c, MK_OUTCOME_OK); /* the task now frees it */
+    mk_conn_close(c, MK_OUTCOME_OK); /* now the task frees it */
     assert_int_equal(mk_loop_run_once(&t.loop, 0), 0);
     assert_int_equal(n_advances, 1);
     assert_int_equal(t.service.n_spare, 1);
@@ -247,7 +249,7 @@ static void a_resumed_connection_is_called_once_in_the_turn(void **state)
 
 /* ---- Input ---- */
 
-static void what_was_not_used_is_kept(void **state)
+static void conn_unconsumed_input_is_kept(void **state)
 {
     (void)state;
     int client;
@@ -259,7 +261,7 @@ static void what_was_not_used_is_kept(void **state)
     mk_conn_consume_input(c, 6);
     mk_conn_end_serving(c);
     assert_int_equal(c->n_saved, 5);
-    memset(t.service.window.in, '?', 100); /* others use it now */
+    memset(t.service.window.in, '?', 100); /* other connections use the buffer now */
     assert_int_equal(send(client, "!", 1, 0), 1);
     mk_stream_on_input(&c->stream, false);
     mk_conn_begin_serving(c);
@@ -273,7 +275,7 @@ static void what_was_not_used_is_kept(void **state)
     close(client);
 }
 
-static void a_short_read_has_emptied_the_socket(void **state)
+static void conn_short_read_marks_socket_drained(void **state)
 {
     (void)state;
     int client;
@@ -286,7 +288,7 @@ static void a_short_read_has_emptied_the_socket(void **state)
     assert_int_equal(mk_conn_read(c, room, 8), -EAGAIN);
     assert_false(mk_stream_is_readable(&c->stream));
     assert_int_equal(send(client, "1", 1, 0), 1);
-    assert_int_equal(mk_conn_read(c, room, 8), -EAGAIN); /* until an event says so */
+    assert_int_equal(mk_conn_read(c, room, 8), -EAGAIN); /* until the next event */
     mk_stream_on_input(&c->stream, false);
     assert_int_equal(mk_conn_read(c, room, 8), 1);
     assert_false(mk_stream_is_readable(&c->stream));
@@ -303,8 +305,8 @@ static ssize_t read_close_notify(struct mk_stream *s, char *room, size_t cap)
     return 0;
 }
 
-/* TLS ends a direction by a message: the TCP connection, and so epoll, may not know of it. */
-static void read_at_end_of_input_half_closes_without_a_fin(void **state)
+/* TLS ends a direction with a message (close_notify): the TCP connection, and so epoll, may not notice. */
+static void conn_end_of_input_without_fin_half_closes(void **state)
 {
     (void)state;
     int client;
@@ -325,7 +327,7 @@ static void read_at_end_of_input_half_closes_without_a_fin(void **state)
     close(client);
 }
 
-static void a_client_that_sends_much_waits_for_the_others(void **state)
+static void conn_busy_client_yields(void **state)
 {
     (void)state;
     enum { PIECE = 32 * 1024 };
@@ -353,7 +355,7 @@ static void enter_again(void *c)
     mk_conn_begin_serving(c);
 }
 
-static void one_connection_is_served_at_a_time(void **state)
+static void conn_serving_twice_asserts(void **state)
 {
     (void)state;
     int client;
@@ -364,14 +366,14 @@ static void one_connection_is_served_at_a_time(void **state)
     close(client);
 }
 
-/* ---- Events and clocks ---- */
+/* ---- Events and timeouts ---- */
 
-static void events_call_the_protocol(void **state)
+static void conn_events_call_protocol(void **state)
 {
     (void)state;
     int client;
     struct mk_conn *c = open_conn(&client);
-    c->ops->advance(c); /* from now on it is watched */
+    c->ops->advance(c); /* watches the connection from now on */
     talk_work(&t);
     unsigned before = n_advances;
     c->stream.dry = true;
@@ -398,7 +400,7 @@ static void turn_for(unsigned ms)
     while (mk_clock_ms() < until);
 }
 
-static void each_clock_has_its_span(void **state)
+static void conn_each_timeout_has_its_duration(void **state)
 {
     (void)state;
     static const enum mk_conn_timeout clocks[] = {MK_TIMEOUT_IDLE, MK_TIMEOUT_HEAD, MK_TIMEOUT_HANDLER,
@@ -422,7 +424,7 @@ static void each_clock_has_its_span(void **state)
     }
 }
 
-static void a_running_clock_goes_on_but_idle_restarts(void **state)
+static void conn_running_timeout_continues_and_idle_restarts(void **state)
 {
     (void)state;
     int client;
@@ -441,7 +443,7 @@ static void a_running_clock_goes_on_but_idle_restarts(void **state)
     close(client);
 }
 
-static void a_clock_of_no_span_never_runs_out(void **state)
+static void conn_zero_timeout_never_fires(void **state)
 {
     (void)state;
     int client;
@@ -455,7 +457,7 @@ static void a_clock_of_no_span_never_runs_out(void **state)
     close(client);
 }
 
-static void a_wait_that_is_over_rings_no_clock(void **state)
+static void conn_finished_wait_does_not_time_out(void **state)
 {
     (void)state;
     int client;
@@ -469,8 +471,8 @@ static void a_wait_that_is_over_rings_no_clock(void **state)
     close(client);
 }
 
-/* Peers acknowledge in bursts: a span in which nothing moves is no fault of one that was ahead. */
-static void a_peer_that_is_ahead_may_pause(void **state)
+/* Clients acknowledge in bursts: an interval without progress is no fault of a client that was ahead. */
+static void conn_rate_credit_allows_pause(void **state)
 {
     (void)state;
     int client;
@@ -478,14 +480,14 @@ static void a_peer_that_is_ahead_may_pause(void **state)
     t.limits.request.rate_ms = 30;
     t.limits.request.rate_bytes = 10;
     mk_conn_set_timeout(c, MK_TIMEOUT_RATE);
-    c->progress += 1000; /* but not by more than twelve spans */
+    c->progress += 1000; /* credit is limited to twelve intervals */
     turn_for(150);
     assert_int_equal(n_clocks, 0);
     assert_in_range(c->rate.credit, 0, 110);
     close(client);
 }
 
-static void a_peer_that_is_fast_enough_may_go_on(void **state)
+static void conn_rate_fast_peer_continues(void **state)
 {
     (void)state;
     int client;
@@ -500,7 +502,7 @@ static void a_peer_that_is_fast_enough_may_go_on(void **state)
     assert_int_equal(n_clocks, 0);
     closes_on_clock = true;
     c->progress += 9;
-    turn_for(800); /* what it was ahead is used up first */
+    turn_for(800); /* its credit is used up first */
     assert_int_equal(n_clocks, 1);
     assert_int_equal(last_clock, MK_TIMEOUT_RATE);
     assert_int_equal(n_closes, 1);
@@ -510,28 +512,29 @@ static void a_peer_that_is_fast_enough_may_go_on(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(connection_serves_one_request_after_another),
-        cmocka_unit_test_setup_teardown(connection_without_a_request_sends_nothing, start, harness_stop),
-        cmocka_unit_test_setup_teardown(idle_connection_has_no_request, start, harness_stop),
-        cmocka_unit_test_setup_teardown(moves_leave_a_trail, start, harness_stop),
-        cmocka_unit_test_setup_teardown(open_connections_are_counted, start, harness_stop),
-        cmocka_unit_test_setup_teardown(closing_happens_once, start, harness_stop),
-        cmocka_unit_test_setup_teardown(memory_is_used_again_when_the_turn_is_over, start, harness_stop),
-        cmocka_unit_test(an_idle_connection_is_small),
-        cmocka_unit_test_setup_teardown(the_local_address_costs_one_system_call, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_resumed_connection_is_called_once_in_the_turn, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_was_not_used_is_kept, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_short_read_has_emptied_the_socket, start, harness_stop),
-        cmocka_unit_test_setup_teardown(read_at_end_of_input_half_closes_without_a_fin, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_client_that_sends_much_waits_for_the_others, start, harness_stop),
-        cmocka_unit_test_setup_teardown(one_connection_is_served_at_a_time, start, harness_stop),
-        cmocka_unit_test_setup_teardown(events_call_the_protocol, start, harness_stop),
-        cmocka_unit_test_setup_teardown(each_clock_has_its_span, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_running_clock_goes_on_but_idle_restarts, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_clock_of_no_span_never_runs_out, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_wait_that_is_over_rings_no_clock, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_peer_that_is_ahead_may_pause, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_peer_that_is_fast_enough_may_go_on, start, harness_stop),
+        cmocka_unit_test(conn_state_machine_has_these_transitions),
+        cmocka_unit_test_setup_teardown(conn_idle_cannot_become_send, start, harness_stop),
+        cmocka_unit_test_setup_teardown(conn_idle_holds_no_request, start, harness_stop),
+        cmocka_unit_test_setup_teardown(conn_records_last_moves, start, harness_stop),
+        cmocka_unit_test_setup_teardown(conn_open_connections_are_counted, start, harness_stop),
+        cmocka_unit_test_setup_teardown(conn_close_happens_once, start, harness_stop),
+        cmocka_unit_test_setup_teardown(conn_memory_is_reused_after_iteration, start, harness_stop),
+        cmocka_unit_test(conn_struct_is_small),
+        cmocka_unit_test_setup_teardown(conn_local_address_is_cached, start, harness_stop),
+        cmocka_unit_test_setup_teardown(conn_resume_calls_once_per_iteration, start, harness_stop),
+        cmocka_unit_test_setup_teardown(conn_unconsumed_input_is_kept, start, harness_stop),
+        cmocka_unit_test_setup_teardown(conn_short_read_marks_socket_drained, start, harness_stop),
+        cmocka_unit_test_setup_teardown(conn_end_of_input_without_fin_half_closes, start, harness_stop),
+        cmocka_unit_test_setup_teardown(conn_busy_client_yields, start, harness_stop),
+        cmocka_unit_test_setup_teardown(conn_serving_twice_asserts, start, harness_stop),
+        cmocka_unit_test_setup_teardown(conn_events_call_protocol, start, harness_stop),
+        cmocka_unit_test_setup_teardown(conn_each_timeout_has_its_duration, start, harness_stop),
+        cmocka_unit_test_setup_teardown(conn_running_timeout_continues_and_idle_restarts, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(conn_zero_timeout_never_fires, start, harness_stop),
+        cmocka_unit_test_setup_teardown(conn_finished_wait_does_not_time_out, start, harness_stop),
+        cmocka_unit_test_setup_teardown(conn_rate_credit_allows_pause, start, harness_stop),
+        cmocka_unit_test_setup_teardown(conn_rate_fast_peer_continues, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests without content: one after the other, all at once, byte by byte, and those that are refused. */
+/* HTTP/1 requests without a body: one after another, pipelined, byte by byte, and rejected ones. */
 #include "proto/h1.h"
 
 #include <netinet/in.h>
 
 #include "unit/proto/talk_case.h"
 
-/* The next reply, and whether it says that the connection is closed behind it. */
+/* Expects the next response, and whether it announces that the connection closes. */
 static void expect(unsigned status, const char *content, bool closes)
 {
     struct reply r;
@@ -18,7 +18,7 @@ static void expect(unsigned status, const char *content, bool closes)
     reply_fini(&r);
 }
 
-static void a_request_is_answered(void **state)
+static void h1_request_gets_response(void **state)
 {
     (void)state;
     talk_open(&t, GET("/early"));
@@ -37,7 +37,7 @@ static void a_request_is_answered(void **state)
     assert_string_equal(t.counters.line, "GET /early");
 }
 
-static void an_idle_connection_owns_nothing(void **state)
+static void h1_idle_connection_holds_no_memory(void **state)
 {
     (void)state;
     talk_open(&t, GET("/early"));
@@ -45,10 +45,10 @@ static void an_idle_connection_owns_nothing(void **state)
     assert_null(t.conn->h1);
     assert_null(t.conn->saved);
     assert_true(mk_send_queue_is_empty(&t.conn->out));
-    assert_true(t.service.arenas.n > 0); /* its arena is the next one's */
+    assert_true(t.service.arenas.n > 0); /* its arena is free for the next request */
 }
 
-static void another_may_follow(void **state)
+static void h1_connection_is_reused(void **state)
 {
     (void)state;
     talk_open(&t, GET("/early"));
@@ -63,7 +63,7 @@ static void another_may_follow(void **state)
     assert_int_equal(t.counters.accepted, 1);
 }
 
-/* The client takes little at once. */
+/* The client's receive buffer is small. */
 static void connect_by_tcp(int ends[2])
 {
     int little = 4096;
@@ -87,7 +87,7 @@ static void on_record_say_more(const struct mk_access_record *record, void *data
     talk_say(data, "\r\n");
 }
 
-/* The connection ends with unread bytes that came after the last read. */
+/* The connection closes with unread bytes that arrived after the last read. */
 static void last_answer(const char *request, size_t size)
 {
     const struct mk_addr peer = {.is_unix = 1};
@@ -103,19 +103,19 @@ static void last_answer(const char *request, size_t size)
     reply_fini(&r);
 }
 
-static void the_last_answer_arrives_whatever_comes_behind_its_request(void **state)
+static void h1_last_response_arrives_despite_further_input(void **state)
 {
     (void)state;
     last_answer("GET /early HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 6);
 }
 
-static void so_does_one_that_the_peer_has_no_room_for(void **state)
+static void h1_last_response_arrives_despite_full_receive_buffer(void **state)
 {
     (void)state;
     last_answer("GET /source?n=30000 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 30000);
 }
 
-static void every_byte_may_come_alone(void **state)
+static void h1_requests_may_arrive_byte_by_byte(void **state)
 {
     (void)state;
     const char *text = "\r\n" GET("/early") GET("/nothing");
@@ -130,7 +130,7 @@ static void every_byte_may_come_alone(void **state)
     assert_int_equal(t.n_records, 2);
 }
 
-static void many_may_come_at_once(void **state)
+static void h1_pipelined_requests_are_served(void **state)
 {
     (void)state;
     enum { N = 3000 };
@@ -159,7 +159,7 @@ static void many_may_come_at_once(void **state)
     mk_buf_free(&all);
 }
 
-static void they_are_answered_in_order_though_one_waits(void **state)
+static void h1_pipelined_responses_keep_order(void **state)
 {
     (void)state;
     talk_open(&t, GET("/early") GET("/slow?ms=60") GET("/nothing") GET("/early"));
@@ -175,7 +175,7 @@ static void they_are_answered_in_order_though_one_waits(void **state)
     assert_int_equal(t.n_records, 4);
 }
 
-static void another_thread_may_resume(void **state)
+static void h1_thread_may_resume_request(void **state)
 {
     (void)state;
     talk_open(&t, GET("/thread") GET("/early"));
@@ -184,7 +184,7 @@ static void another_thread_may_resume(void **state)
     expect(200, "early\n", false);
 }
 
-static void a_client_may_leave_while_a_thread_works(void **state)
+static void h1_client_may_disconnect_while_thread_works(void **state)
 {
     (void)state;
     talk_open(&t, GET("/thread"));
@@ -195,7 +195,7 @@ static void a_client_may_leave_while_a_thread_works(void **state)
     talk_pass(&t, 50); /* the thread returns to a closed connection */
 }
 
-static void head_has_no_content(void **state)
+static void h1_head_response_has_no_body(void **state)
 {
     (void)state;
     talk_open(&t, "HEAD /source?n=100 HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -210,9 +210,9 @@ static void head_has_no_content(void **state)
     assert_int_equal(t.content_sent[0], 0);
 }
 
-/* ---- How connections go on, or not ---- */
+/* ---- Persistent connections ---- */
 
-static void the_old_version_closes_unless_asked(void **state)
+static void h1_http10_closes_without_keep_alive(void **state)
 {
     (void)state;
     talk_open(&t, "GET /early HTTP/1.0\r\n\r\n" GET("/early"));
@@ -229,7 +229,7 @@ static void the_old_version_closes_unless_asked(void **state)
     assert_false(t.ended);
 }
 
-static void a_client_may_ask_for_the_end(void **state)
+static void h1_connection_close_is_honored(void **state)
 {
     (void)state;
     talk_open(&t, "GET /early HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" GET("/early"));
@@ -238,7 +238,7 @@ static void a_client_may_ask_for_the_end(void **state)
     talk_expect_end(&t, 1, 200, MK_OUTCOME_OK);
 }
 
-static void connections_may_be_for_one_request(void **state)
+static void h1_keep_alive_off_closes_after_response(void **state)
 {
     (void)state;
     t.limits.keep_alive = false;
@@ -248,7 +248,7 @@ static void connections_may_be_for_one_request(void **state)
     talk_expect_end(&t, 1, 200, MK_OUTCOME_OK);
 }
 
-static void requests_on_a_connection_may_be_limited(void **state)
+static void h1_requests_max_closes_connection(void **state)
 {
     (void)state;
     t.limits.requests_max = 3;
@@ -260,7 +260,7 @@ static void requests_on_a_connection_may_be_limited(void **state)
     talk_expect_end(&t, 3, 200, MK_OUTCOME_OK);
 }
 
-static void a_service_that_drains_answers_once_more(void **state)
+static void h1_draining_service_closes_after_response(void **state)
 {
     (void)state;
     talk_open(&t, GET("/early"));
@@ -273,7 +273,7 @@ static void a_service_that_drains_answers_once_more(void **state)
     talk_expect_end(&t, 2, 200, MK_OUTCOME_OK);
 }
 
-static void what_a_client_still_says_is_listened_to(void **state)
+static void h1_lingering_close_discards_input(void **state)
 {
     (void)state;
     talk_open(&t, "GET /early HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" GET("/early"));
@@ -292,9 +292,9 @@ static void what_a_client_still_says_is_listened_to(void **state)
     assert_int_equal(t.n_records, 1);
 }
 
-/* ---- Ends of input ---- */
+/* ---- End of input ---- */
 
-static void a_half_closed_client_is_answered(void **state)
+static void h1_half_closed_client_gets_responses(void **state)
 {
     (void)state;
     talk_open(&t, "");
@@ -308,7 +308,7 @@ static void a_half_closed_client_is_answered(void **state)
     assert_false(t.reset);
 }
 
-static void a_client_that_stops_in_its_content_has_aborted_the_request(void **state)
+static void h1_truncated_body_aborts_request(void **state)
 {
     (void)state;
     static const struct {
@@ -331,7 +331,7 @@ static void a_client_that_stops_in_its_content_has_aborted_the_request(void **st
     }
     t.n_records = 0;
     talk_open(&t, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello");
-    talk_on(&t); /* a part of the answer is on its way */
+    talk_on(&t); /* a part of the response has been sent */
     shutdown(t.fd, SHUT_WR);
     talk_on(&t);
     assert_int_equal(t.n_records, 1);
@@ -339,7 +339,7 @@ static void a_client_that_stops_in_its_content_has_aborted_the_request(void **st
     assert_int_equal(t.endings[0], MK_OUTCOME_CLIENT_ABORTED);
 }
 
-static void requests_before_the_end_of_input_are_answered(void **state)
+static void h1_complete_requests_before_eof_are_served(void **state)
 {
     (void)state;
     static const char *const tails[] = {"\r\n", "GE", "GET / HTTP/1.1\r\nHost"};
@@ -357,7 +357,7 @@ static void requests_before_the_end_of_input_are_answered(void **state)
     }
 }
 
-static void a_silent_client_leaves_no_record(void **state)
+static void h1_silent_client_leaves_no_record(void **state)
 {
     (void)state;
     talk_open(&t, "");
@@ -369,9 +369,9 @@ static void a_silent_client_leaves_no_record(void **state)
     assert_int_equal(t.service.n_conns, 0);
 }
 
-/* ---- Refusals ---- */
+/* ---- Rejected requests ---- */
 
-static void what_is_no_request_is_refused_and_closed(void **state)
+static void h1_malformed_request_is_rejected_and_closed(void **state)
 {
     (void)state;
     static char long_target[2000], long_field[5000], many_fields[2000];
@@ -400,14 +400,14 @@ static void what_is_no_request_is_refused_and_closed(void **state)
     for (size_t i = 0; i < MK_LEN(cases); i++) {
         t.n_records = 0;
         talk_open(&t, cases[i].text);
-        talk_say(&t, GET("/early")); /* where it begins is unknown */
+        talk_say(&t, GET("/early")); /* the server cannot know where this request begins */
         talk_on(&t);
         expect(cases[i].status, NULL, true);
         talk_expect_end(&t, 1, cases[i].status, MK_OUTCOME_REJECTED);
     }
 }
 
-static void a_refusal_comes_behind_what_was_fine(void **state)
+static void h1_rejection_follows_earlier_responses(void **state)
 {
     (void)state;
     talk_open(&t, GET("/early") GET("/early") "nonsense\r\n\r\n" GET("/early"));
@@ -418,7 +418,7 @@ static void a_refusal_comes_behind_what_was_fine(void **state)
     talk_expect_end(&t, 3, 400, MK_OUTCOME_REJECTED);
 }
 
-static void a_target_that_is_absolute_names_the_host(void **state)
+static void h1_absolute_target_sets_host(void **state)
 {
     (void)state;
     talk_open(&t, "GET http://b/early HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -429,32 +429,31 @@ static void a_target_that_is_absolute_names_the_host(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_request_is_answered, start, harness_stop),
-        cmocka_unit_test_setup_teardown(an_idle_connection_owns_nothing, start, harness_stop),
-        cmocka_unit_test_setup_teardown(another_may_follow, start, harness_stop),
-        cmocka_unit_test_setup_teardown(the_last_answer_arrives_whatever_comes_behind_its_request, start,
+        cmocka_unit_test_setup_teardown(h1_request_gets_response, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_idle_connection_holds_no_memory, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_connection_is_reused, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_last_response_arrives_despite_further_input, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_last_response_arrives_despite_full_receive_buffer, start,
                                         harness_stop),
-        cmocka_unit_test_setup_teardown(so_does_one_that_the_peer_has_no_room_for, start, harness_stop),
-        cmocka_unit_test_setup_teardown(every_byte_may_come_alone, start, harness_stop),
-        cmocka_unit_test_setup_teardown(many_may_come_at_once, start, harness_stop),
-        cmocka_unit_test_setup_teardown(they_are_answered_in_order_though_one_waits, start, harness_stop),
-        cmocka_unit_test_setup_teardown(another_thread_may_resume, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_client_may_leave_while_a_thread_works, start, harness_stop),
-        cmocka_unit_test_setup_teardown(head_has_no_content, start, harness_stop),
-        cmocka_unit_test_setup_teardown(the_old_version_closes_unless_asked, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_client_may_ask_for_the_end, start, harness_stop),
-        cmocka_unit_test_setup_teardown(connections_may_be_for_one_request, start, harness_stop),
-        cmocka_unit_test_setup_teardown(requests_on_a_connection_may_be_limited, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_service_that_drains_answers_once_more, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_a_client_still_says_is_listened_to, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_half_closed_client_is_answered, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_client_that_stops_in_its_content_has_aborted_the_request, start,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(requests_before_the_end_of_input_are_answered, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_silent_client_leaves_no_record, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_is_no_request_is_refused_and_closed, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_refusal_comes_behind_what_was_fine, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_target_that_is_absolute_names_the_host, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_requests_may_arrive_byte_by_byte, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_pipelined_requests_are_served, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_pipelined_responses_keep_order, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_thread_may_resume_request, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_client_may_disconnect_while_thread_works, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_head_response_has_no_body, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_http10_closes_without_keep_alive, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_connection_close_is_honored, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_keep_alive_off_closes_after_response, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_requests_max_closes_connection, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_draining_service_closes_after_response, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_lingering_close_discards_input, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_half_closed_client_gets_responses, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_truncated_body_aborts_request, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_complete_requests_before_eof_are_served, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_silent_client_leaves_no_record, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_malformed_request_is_rejected_and_closed, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_rejection_follows_earlier_responses, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_absolute_target_sets_host, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

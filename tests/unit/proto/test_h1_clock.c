@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long the server waits, for what, and what happens to a request when its client leaves or the server
- * ends. */
+/* HTTP/1 timeouts, and the fate of requests when their client disconnects or the server exits. */
 #include "unit/proto/talk_case.h"
 #include "unit/ticks.h"
 
@@ -8,9 +7,9 @@ enum { SHORT_MS = 60 };
 
 #define POST(target) "POST " target " HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n"
 
-/* ---- Clocks ---- */
+/* ---- Timeouts ---- */
 
-static void a_new_connection_must_speak(void **state)
+static void h1_clock_new_connection_must_send_request(void **state)
 {
     (void)state;
     t.limits.head_ms = SHORT_MS;
@@ -19,11 +18,11 @@ static void a_new_connection_must_speak(void **state)
     assert_false(t.ended);
     talk_pass(&t, SHORT_MS * 2);
     assert_true(t.ended);
-    talk_expect_nothing(&t); /* an answer would be taken for one to what comes */
+    talk_expect_nothing(&t); /* a response now would be taken for one to the next request */
     assert_int_equal(t.n_records, 0);
 }
 
-static void an_idle_connection_is_closed(void **state)
+static void h1_clock_idle_connection_is_closed(void **state)
 {
     (void)state;
     t.limits.idle_ms = SHORT_MS;
@@ -34,7 +33,7 @@ static void an_idle_connection_is_closed(void **state)
     talk_say(&t, GET("/early"));
     talk_on(&t);
     talk_expect(&t, 200, "early\n");
-    talk_pass(&t, SHORT_MS * 3 / 4); /* the time is that of each pause */
+    talk_pass(&t, SHORT_MS * 3 / 4); /* the idle timeout restarts with each pause */
     assert_false(t.ended);
     talk_pass(&t, SHORT_MS * 2);
     assert_true(t.ended);
@@ -42,7 +41,7 @@ static void an_idle_connection_is_closed(void **state)
     assert_int_equal(t.n_records, 2);
 }
 
-static void a_head_has_its_time_and_no_byte_extends_it(void **state)
+static void h1_clock_head_has_fixed_deadline(void **state)
 {
     (void)state;
     t.limits.head_ms = SHORT_MS * 2;
@@ -57,20 +56,20 @@ static void a_head_has_its_time_and_no_byte_extends_it(void **state)
     talk_expect_end(&t, 1, 408, MK_OUTCOME_TIMEOUT);
 }
 
-static void content_must_come_fast_enough(void **state)
+static void h1_clock_slow_upload_is_cut_off(void **state)
 {
     (void)state;
     t.limits.request.rate_ms = SHORT_MS;
     t.limits.request.rate_bytes = 100;
     talk_open(&t, POST("/sink"));
-    for (int i = 0; i < 4; i++) { /* 100 bytes in each span are enough, for ever */
+    for (int i = 0; i < 4; i++) { /* 100 bytes in each interval are enough, for any length of time */
         char piece[200] = "";
         talk_say_bytes(&t, mk_str_of(piece, sizeof piece));
         talk_pass(&t, SHORT_MS);
     }
     talk_expect_nothing(&t);
     uint64_t began = mk_clock_ms();
-    while (!t.ended && mk_clock_ms() - began < 3000) { /* a byte now and then is not */
+    while (!t.ended && mk_clock_ms() - began < 3000) { /* a byte now and then is not enough */
         (void)!send(t.fd, "x", 1, MSG_NOSIGNAL);
         talk_pass(&t, SHORT_MS / 4);
     }
@@ -78,7 +77,7 @@ static void content_must_come_fast_enough(void **state)
     talk_expect_end(&t, 1, 408, MK_OUTCOME_TIMEOUT);
 }
 
-static void answers_must_be_taken_fast_enough(void **state)
+static void h1_clock_slow_reader_is_cut_off(void **state)
 {
     (void)state;
     t.limits.request.rate_ms = SHORT_MS;
@@ -95,7 +94,7 @@ static void answers_must_be_taken_fast_enough(void **state)
     assert_int_equal(t.endings[0], MK_OUTCOME_TIMEOUT);
 }
 
-static void a_client_that_reads_steadily_gets_all(void **state)
+static void h1_clock_steady_reader_gets_whole_response(void **state)
 {
     (void)state;
     t.limits.request.rate_ms = SHORT_MS;
@@ -116,7 +115,7 @@ static void a_client_that_reads_steadily_gets_all(void **state)
     talk_expect(&t, 200, NULL);
 }
 
-static void a_handler_that_never_comes_back_is_504(void **state)
+static void h1_clock_stuck_handler_gets_504(void **state)
 {
     (void)state;
     t.limits.request.handler_ms = SHORT_MS;
@@ -128,7 +127,7 @@ static void a_handler_that_never_comes_back_is_504(void **state)
     talk_expect_end(&t, 1, 504, MK_OUTCOME_TIMEOUT);
 }
 
-static void a_request_may_have_its_own_time_for_a_handler(void **state)
+static void h1_clock_request_may_set_handler_timeout(void **state)
 {
     (void)state;
     talk_open(&t, "GET /never?wait=60 HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -141,10 +140,10 @@ static void a_request_may_have_its_own_time_for_a_handler(void **state)
         talk_pass(&t, 10);
     talk_expect(&t, 200, "slow\n");
     talk_expect(&t, 200, "ab");
-    talk_expect(&t, 504, NULL); /* the others have the server's */
+    talk_expect(&t, 504, NULL); /* other requests have the server's timeout */
 }
 
-static void a_wait_without_limit_ends_with_its_client(void **state)
+static void h1_clock_unlimited_wait_ends_with_client(void **state)
 {
     (void)state;
     static const char *const requests[] = {GET("/never?wait=0"), GET("/drip?ms=60000&wait=0")};
@@ -158,7 +157,7 @@ static void a_wait_without_limit_ends_with_its_client(void **state)
         assert_int_equal(t.n_records, i + 1);
         assert_int_equal(t.endings[i], MK_OUTCOME_CLIENT_ABORTED);
     }
-    t.limits.request.handler_ms = 0; /* the same if the configuration has none */
+    t.limits.request.handler_ms = 0; /* the same without a timeout in the configuration */
     talk_open(&t, GET("/never"));
     shutdown(t.fd, SHUT_WR);
     talk_on(&t);
@@ -170,7 +169,7 @@ static void a_wait_without_limit_ends_with_its_client(void **state)
     talk_expect(&t, 200, "slow\n");
 }
 
-/* The paths of the pattern have these limits. */
+/* Sets these limits for paths that match the pattern. */
 static void set_location(const char *pattern, const struct mk_request_limits *limits)
 {
     static struct mk_location location;
@@ -181,7 +180,7 @@ static void set_location(const char *pattern, const struct mk_request_limits *li
     t.site.host.n_locations = 1;
 }
 
-static void a_path_has_its_own_time_for_a_handler(void **state)
+static void h1_clock_location_has_own_handler_timeout(void **state)
 {
     (void)state;
     set_location("/never", &(struct mk_request_limits){.content_max = 1, .handler_ms = SHORT_MS});
@@ -193,7 +192,7 @@ static void a_path_has_its_own_time_for_a_handler(void **state)
     talk_expect_end(&t, 1, 504, MK_OUTCOME_TIMEOUT);
 }
 
-static void a_host_has_its_own_time_for_a_handler(void **state)
+static void h1_clock_vhost_has_own_handler_timeout(void **state)
 {
     (void)state;
     const struct mk_request_limits limits = {.handler_ms = SHORT_MS};
@@ -204,7 +203,7 @@ static void a_host_has_its_own_time_for_a_handler(void **state)
     talk_expect_end(&t, 1, 504, MK_OUTCOME_TIMEOUT);
 }
 
-static void a_path_has_its_own_rate_for_content(void **state)
+static void h1_clock_location_has_own_upload_rate(void **state)
 {
     (void)state;
     set_location("/sink",
@@ -215,7 +214,7 @@ static void a_path_has_its_own_rate_for_content(void **state)
     talk_expect_end(&t, 1, 408, MK_OUTCOME_TIMEOUT);
 }
 
-static void a_path_may_do_without_a_rate_for_answers(void **state)
+static void h1_clock_location_may_disable_download_rate(void **state)
 {
     (void)state;
     t.limits.request.rate_ms = SHORT_MS;
@@ -224,7 +223,7 @@ static void a_path_may_do_without_a_rate_for_answers(void **state)
     talk_open(&t, "");
     talk_set_room(&t, 1);
     talk_say(&t, GET("/source?n=20000"));
-    for (int i = 0; i < SHORT_MS; i++) /* many spans */
+    for (int i = 0; i < SHORT_MS; i++) /* many intervals */
         assert_int_equal(mk_loop_run_once(&t.loop, 5), 0);
     assert_int_equal(t.service.n_conns, 1);
     while (t.n_records == 0)
@@ -234,7 +233,7 @@ static void a_path_may_do_without_a_rate_for_answers(void **state)
     talk_expect(&t, 200, NULL);
 }
 
-static void each_wait_of_a_handler_has_all_of_its_time(void **state)
+static void h1_clock_handler_timeout_restarts_with_each_wait(void **state)
 {
     (void)state;
     struct reply r;
@@ -248,7 +247,7 @@ static void each_wait_of_a_handler_has_all_of_its_time(void **state)
     assert_int_equal(t.endings[0], MK_OUTCOME_OK);
 }
 
-static void a_source_that_never_comes_back_is_cut_off(void **state)
+static void h1_clock_stuck_body_source_closes_connection(void **state)
 {
     (void)state;
     t.limits.request.handler_ms = SHORT_MS;
@@ -260,7 +259,7 @@ static void a_source_that_never_comes_back_is_cut_off(void **state)
     assert_int_equal(t.service.n_conns, 0);
 }
 
-static void a_client_that_stays_is_left_in_the_end(void **state)
+static void h1_clock_lingering_close_times_out(void **state)
 {
     (void)state;
     t.limits.linger_ms = SHORT_MS;
@@ -270,14 +269,14 @@ static void a_client_that_stays_is_left_in_the_end(void **state)
     talk_expect_state(&t, MK_CONN_LINGER);
     uint64_t began = mk_clock_ms();
     while (t.service.n_conns && mk_clock_ms() - began < 3000) {
-        (void)!send(t.fd, "x", 1, MSG_NOSIGNAL); /* talking does not extend it */
+        (void)!send(t.fd, "x", 1, MSG_NOSIGNAL); /* input does not extend the timeout */
         assert_int_equal(mk_loop_run_once(&t.loop, 5), 0);
     }
     assert_in_range(mk_clock_ms() - began, SHORT_MS / 2, SHORT_MS * 20);
     assert_int_equal(t.n_records, 1);
 }
 
-static void unwanted_content_must_come_fast_enough_too(void **state)
+static void h1_clock_slow_discarded_upload_is_cut_off(void **state)
 {
     (void)state;
     t.limits.request.rate_ms = SHORT_MS;
@@ -286,18 +285,19 @@ static void unwanted_content_must_come_fast_enough_too(void **state)
     talk_on(&t);
     talk_expect(&t, 200, "early\n");
     talk_expect_state(&t, MK_CONN_DRAIN);
-    for (int i = 0; i < 50 && t.service.n_conns; i++) /* the answer that was taken counts for a while */
+    /* the response that the client read counts as progress for a while */
+    for (int i = 0; i < 50 && t.service.n_conns; i++)
         talk_pass(&t, SHORT_MS);
     assert_int_equal(t.service.n_conns, 0);
     assert_int_equal(t.n_records, 1);
 }
 
-/* ---- Ends, in every state ---- */
+/* ---- Disconnects and exits in every state ---- */
 
 static const struct {
     const char *said;
     enum mk_conn_state state;
-    unsigned n_records, status; /* when the client goes away, or the server ends, there */
+    unsigned n_records, status; /* when the client disconnects or the server exits in this state */
 } situations[] = {
     {"", MK_CONN_IDLE, 0, 0},
     {"GET / HT", MK_CONN_HEAD, 0, 0},
@@ -343,7 +343,7 @@ static void check_gone(size_t i, unsigned before, enum mk_outcome ending)
     }
 }
 
-static void a_client_may_go_away_in_every_state(void **state)
+static void h1_clock_client_may_disconnect_in_every_state(void **state)
 {
     (void)state;
     add_large_file();
@@ -354,11 +354,11 @@ static void a_client_may_go_away_in_every_state(void **state)
         talk_work(&t);
         check_gone(i, before, MK_OUTCOME_CLIENT_ABORTED);
     }
-    talk_pass(&t, 50); /* timers and threads that come too late */
+    talk_pass(&t, 50); /* for late timers and threads */
     assert_int_equal(t.service.n_spare, 1);
 }
 
-static void the_server_may_end_in_every_state(void **state)
+static void h1_clock_server_may_exit_in_every_state(void **state)
 {
     (void)state;
     add_large_file();
@@ -371,7 +371,7 @@ static void the_server_may_end_in_every_state(void **state)
     talk_pass(&t, 50);
 }
 
-static void a_client_may_end_its_side_in_every_state(void **state)
+static void h1_clock_client_may_half_close_in_every_state(void **state)
 {
     (void)state;
     add_large_file();
@@ -390,26 +390,27 @@ static void a_client_may_end_its_side_in_every_state(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_new_connection_must_speak, start, harness_stop),
-        cmocka_unit_test_setup_teardown(an_idle_connection_is_closed, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_head_has_its_time_and_no_byte_extends_it, start, harness_stop),
-        cmocka_unit_test_setup_teardown(content_must_come_fast_enough, start, harness_stop),
-        cmocka_unit_test_setup_teardown(answers_must_be_taken_fast_enough, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_client_that_reads_steadily_gets_all, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_handler_that_never_comes_back_is_504, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_request_may_have_its_own_time_for_a_handler, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_wait_without_limit_ends_with_its_client, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_path_has_its_own_time_for_a_handler, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_host_has_its_own_time_for_a_handler, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_path_has_its_own_rate_for_content, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_path_may_do_without_a_rate_for_answers, start, harness_stop),
-        cmocka_unit_test_setup_teardown(each_wait_of_a_handler_has_all_of_its_time, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_source_that_never_comes_back_is_cut_off, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_client_that_stays_is_left_in_the_end, start, harness_stop),
-        cmocka_unit_test_setup_teardown(unwanted_content_must_come_fast_enough_too, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_client_may_go_away_in_every_state, start, harness_stop),
-        cmocka_unit_test_setup_teardown(the_server_may_end_in_every_state, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_client_may_end_its_side_in_every_state, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_clock_new_connection_must_send_request, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_clock_idle_connection_is_closed, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_clock_head_has_fixed_deadline, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_clock_slow_upload_is_cut_off, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_clock_slow_reader_is_cut_off, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_clock_steady_reader_gets_whole_response, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_clock_stuck_handler_gets_504, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_clock_request_may_set_handler_timeout, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_clock_unlimited_wait_ends_with_client, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_clock_location_has_own_handler_timeout, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_clock_vhost_has_own_handler_timeout, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_clock_location_has_own_upload_rate, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_clock_location_may_disable_download_rate, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_clock_handler_timeout_restarts_with_each_wait, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(h1_clock_stuck_body_source_closes_connection, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_clock_lingering_close_times_out, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_clock_slow_discarded_upload_is_cut_off, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_clock_client_may_disconnect_in_every_state, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_clock_server_may_exit_in_every_state, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_clock_client_may_half_close_in_every_state, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

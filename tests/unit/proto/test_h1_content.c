@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Content of requests: read on demand, limited, and discarded when the handler does not want it. */
+/* HTTP/1 request bodies: read on demand, limited, and discarded if the handler does not read them. */
 #include "unit/proto/talk_case.h"
 
 enum { WINDOW = 64 * 1024 };
 
 #define GET_EARLY "GET /early HTTP/1.1\r\nHost: a\r\n\r\n"
 
-/* What `sink` says of n bytes of 'x'. */
+/* The response of `sink` to n bytes of 'x'. */
 static const char *sum_of(size_t n, char room[64])
 {
     struct handlers_sum s = {0};
@@ -16,7 +16,7 @@ static const char *sum_of(size_t n, char room[64])
     return room;
 }
 
-/* n times that text, then the rest. */
+/* Sends the text n times, then the rest. */
 static void say_often(const char *text, size_t n, const char *rest)
 {
     struct mk_buf all = mk_buf_growing(1 << 26);
@@ -46,9 +46,9 @@ static void open_post(const char *target, const char *fields)
     talk_on(&t);
 }
 
-/* ---- Reading it ---- */
+/* ---- Reading ---- */
 
-static void content_of_known_length_is_read(void **state)
+static void h1_body_with_content_length_is_read(void **state)
 {
     (void)state;
     static const size_t sizes[] = {1, 100, WINDOW - 1, WINDOW, WINDOW + 1, 300000};
@@ -64,7 +64,7 @@ static void content_of_known_length_is_read(void **state)
     }
 }
 
-static void content_may_come_byte_by_byte(void **state)
+static void h1_body_may_arrive_byte_by_byte(void **state)
 {
     (void)state;
     char room[64];
@@ -77,7 +77,7 @@ static void content_may_come_byte_by_byte(void **state)
     talk_expect(&t, 200, "early\n");
 }
 
-static void content_may_come_in_chunks(void **state)
+static void h1_body_may_be_chunked(void **state)
 {
     (void)state;
     char room[64];
@@ -88,7 +88,7 @@ static void content_may_come_in_chunks(void **state)
     talk_expect(&t, 200, "early\n");
 }
 
-static void chunks_may_come_byte_by_byte(void **state)
+static void h1_body_chunks_may_arrive_byte_by_byte(void **state)
 {
     (void)state;
     char room[64];
@@ -101,7 +101,7 @@ static void chunks_may_come_byte_by_byte(void **state)
     talk_expect(&t, 200, "early\n");
 }
 
-static void many_small_chunks_and_a_large_one(void **state)
+static void h1_body_many_small_chunks_and_a_large_one(void **state)
 {
     (void)state;
     char room[64];
@@ -116,7 +116,7 @@ static void many_small_chunks_and_a_large_one(void **state)
     talk_expect(&t, 200, "early\n");
 }
 
-static void head_and_content_may_come_together(void **state)
+static void h1_body_may_arrive_with_head(void **state)
 {
     (void)state;
     char room[64];
@@ -130,13 +130,13 @@ static void head_and_content_may_come_together(void **state)
     talk_expect(&t, 200, "early\n");
 }
 
-static void what_is_asked_for_is_echoed_as_it_comes(void **state)
+static void h1_body_is_echoed_as_it_arrives(void **state)
 {
     (void)state;
     open_post("/echo", "Transfer-Encoding: chunked\r\n");
     talk_say(&t, "3\r\none\r\n");
     talk_on(&t);
-    assert_non_null(memmem(talk_heard(&t).p, talk_heard(&t).len, "one", 3)); /* before the rest has come */
+    assert_non_null(memmem(talk_heard(&t).p, talk_heard(&t).len, "one", 3)); /* before the rest has arrived */
     talk_say(&t, "3\r\ntwo\r\n0\r\n\r\n" GET_EARLY);
     talk_on(&t);
     talk_expect(&t, 200, "onetwo");
@@ -152,7 +152,7 @@ static bool heard_continue(void)
     return mk_str_starts(talk_heard(&t), MK_STR(CONTINUE));
 }
 
-static void a_handler_that_reads_sends_100_continue(void **state)
+static void h1_body_read_sends_100_continue(void **state)
 {
     (void)state;
     char room[64];
@@ -167,7 +167,7 @@ static void a_handler_that_reads_sends_100_continue(void **state)
     }
 }
 
-static void a_handler_that_does_not_read_sends_none(void **state)
+static void h1_body_unread_sends_no_100_continue(void **state)
 {
     (void)state;
     struct reply r;
@@ -175,7 +175,7 @@ static void a_handler_that_does_not_read_sends_none(void **state)
     assert_false(heard_continue());
     assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
     assert_int_equal(r.status, 200);
-    assert_true(r.closes); /* whether the content comes is unknown */
+    assert_true(r.closes); /* the client may or may not send the body */
     reply_fini(&r);
     open_post("/nothing", "Content-Length: 3\r\nExpect: 100-continue\r\n");
     assert_false(heard_continue());
@@ -185,7 +185,7 @@ static void a_handler_that_does_not_read_sends_none(void **state)
     talk_expect(&t, 413, NULL);
 }
 
-static void a_client_that_did_not_wait_gets_none(void **state)
+static void h1_body_sent_early_gets_no_100_continue(void **state)
 {
     (void)state;
     char room[64];
@@ -195,7 +195,7 @@ static void a_client_that_did_not_wait_gets_none(void **state)
     talk_expect(&t, 200, sum_of(3, room));
 }
 
-static void the_100_comes_between_two_answers(void **state)
+static void h1_body_100_continue_follows_earlier_response(void **state)
 {
     (void)state;
     talk_open(&t, GET_EARLY
@@ -208,9 +208,9 @@ static void the_100_comes_between_two_answers(void **state)
     talk_expect(&t, 200, "xxx");
 }
 
-/* ---- Limits and faults ---- */
+/* ---- Limits and errors ---- */
 
-static void too_much_is_413(void **state)
+static void h1_body_over_limit_gets_413(void **state)
 {
     (void)state;
     t.limits.request.content_max = 1000;
@@ -235,7 +235,7 @@ static void too_much_is_413(void **state)
     talk_expect(&t, 200, sum_of(1000, room));
 }
 
-static void head_and_content_count_together(void **state)
+static void h1_body_request_max_counts_head_and_body(void **state)
 {
     (void)state;
     const char *head = "POST /sink HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n";
@@ -251,10 +251,10 @@ static void head_and_content_count_together(void **state)
     t.limits.request_max = 1;
     talk_open(&t, GET_EARLY);
     talk_on(&t);
-    talk_expect(&t, 413, NULL); /* a head alone may be too much, too */
+    talk_expect(&t, 413, NULL); /* a head alone may exceed the limit, too */
 }
 
-static void a_length_beyond_all_numbers_is_413(void **state)
+static void h1_body_length_beyond_int64_gets_413(void **state)
 {
     (void)state;
     t.limits.request.content_max = UINT64_MAX;
@@ -266,7 +266,7 @@ static void a_length_beyond_all_numbers_is_413(void **state)
     talk_expect_nothing(&t);
 }
 
-static void broken_chunks_are_400(void **state)
+static void h1_body_malformed_chunks_get_400(void **state)
 {
     (void)state;
     static const char *const bad[] = {"x\r\n",  "3\r\nxxxx\r\n", "3\nxxx\r\n",
@@ -284,7 +284,7 @@ static void broken_chunks_are_400(void **state)
     }
 }
 
-static void an_echo_of_broken_chunks_is_incomplete(void **state)
+static void h1_body_echo_of_malformed_chunks_is_truncated(void **state)
 {
     (void)state;
     struct reply r;
@@ -299,7 +299,7 @@ static void an_echo_of_broken_chunks_is_incomplete(void **state)
     talk_expect_end(&t, 1, 200, MK_OUTCOME_FAILED);
 }
 
-static void content_that_ends_too_early(void **state)
+static void h1_body_truncated_gets_400(void **state)
 {
     (void)state;
     open_post("/sink", "Content-Length: 10\r\n");
@@ -317,15 +317,15 @@ static void content_that_ends_too_early(void **state)
     assert_int_equal(t.service.n_conns, 0);
 }
 
-/* ---- Unwanted content ---- */
+/* ---- Unread bodies ---- */
 
-static void a_little_is_read_away(void **state)
+static void h1_body_small_unread_rest_is_drained(void **state)
 {
     (void)state;
     open_post("/early", "Content-Length: 1000\r\n");
     talk_expect(&t, 200, "early\n");
     talk_expect_state(&t, MK_CONN_DRAIN);
-    assert_int_equal(t.n_records, 1); /* it is over as soon as it is answered */
+    assert_int_equal(t.n_records, 1); /* the request completes with the response */
     say_often("x", 999, "");
     talk_expect_state(&t, MK_CONN_DRAIN);
     talk_say(&t, "x" GET_EARLY);
@@ -337,7 +337,7 @@ static void a_little_is_read_away(void **state)
     talk_expect(&t, 200, "early\n");
 }
 
-static void much_is_not(void **state)
+static void h1_body_large_unread_rest_closes_connection(void **state)
 {
     (void)state;
     struct reply r;
@@ -355,11 +355,11 @@ static void much_is_not(void **state)
     open_post("/early", "Transfer-Encoding: chunked\r\n");
     talk_expect(&t, 200, "early\n");
     say_often("3e8\r\n" THOUSAND "\r\n", 1100, "0\r\n\r\n" GET_EARLY);
-    assert_true(t.ended || t.reset); /* too much, as it turned out */
+    assert_true(t.ended || t.reset); /* the unread rest turned out to be too large */
     talk_expect_nothing(&t);
 }
 
-static void what_a_handler_leaves_is_read_away(void **state)
+static void h1_body_partly_read_is_drained(void **state)
 {
     (void)state;
     open_post("/sip?n=100000", "Transfer-Encoding: chunked\r\n");
@@ -368,7 +368,7 @@ static void what_a_handler_leaves_is_read_away(void **state)
     talk_expect(&t, 200, "early\n");
 }
 
-static void what_a_source_reads_does_not_count_as_left(void **state)
+static void h1_body_read_by_source_is_not_drained(void **state)
 {
     (void)state;
     open_post("/echo", "Content-Length: 100000\r\n");
@@ -378,14 +378,14 @@ static void what_a_source_reads_does_not_count_as_left(void **state)
     talk_open(&t, "GET /source?n=10 HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n");
     talk_on(&t);
     talk_expect(&t, 200, NULL);
-    talk_expect_state(&t, MK_CONN_LINGER); /* it did not read after all */
+    talk_expect_state(&t, MK_CONN_LINGER); /* the handler did not read the body */
     talk_open(&t, "GET /source?n=10 HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n0123456789" GET_EARLY);
     talk_on(&t);
     talk_expect(&t, 200, NULL);
     talk_expect(&t, 200, "early\n");
 }
 
-static void broken_content_ends_the_connection(void **state)
+static void h1_body_malformed_while_draining_closes_connection(void **state)
 {
     (void)state;
     open_post("/early", "Transfer-Encoding: chunked\r\n");
@@ -395,7 +395,7 @@ static void broken_content_ends_the_connection(void **state)
     talk_expect_end(&t, 1, 200, MK_OUTCOME_OK);
 }
 
-static void get_may_have_content_too(void **state)
+static void h1_body_of_get_is_accepted(void **state)
 {
     (void)state;
     talk_open(&t, "GET /early HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nxxx" GET_EARLY);
@@ -408,29 +408,30 @@ static void get_may_have_content_too(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(content_of_known_length_is_read, start, harness_stop),
-        cmocka_unit_test_setup_teardown(content_may_come_byte_by_byte, start, harness_stop),
-        cmocka_unit_test_setup_teardown(content_may_come_in_chunks, start, harness_stop),
-        cmocka_unit_test_setup_teardown(chunks_may_come_byte_by_byte, start, harness_stop),
-        cmocka_unit_test_setup_teardown(many_small_chunks_and_a_large_one, start, harness_stop),
-        cmocka_unit_test_setup_teardown(head_and_content_may_come_together, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_is_asked_for_is_echoed_as_it_comes, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_handler_that_reads_sends_100_continue, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_handler_that_does_not_read_sends_none, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_client_that_did_not_wait_gets_none, start, harness_stop),
-        cmocka_unit_test_setup_teardown(the_100_comes_between_two_answers, start, harness_stop),
-        cmocka_unit_test_setup_teardown(too_much_is_413, start, harness_stop),
-        cmocka_unit_test_setup_teardown(head_and_content_count_together, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_length_beyond_all_numbers_is_413, start, harness_stop),
-        cmocka_unit_test_setup_teardown(broken_chunks_are_400, start, harness_stop),
-        cmocka_unit_test_setup_teardown(an_echo_of_broken_chunks_is_incomplete, start, harness_stop),
-        cmocka_unit_test_setup_teardown(content_that_ends_too_early, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_little_is_read_away, start, harness_stop),
-        cmocka_unit_test_setup_teardown(much_is_not, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_a_handler_leaves_is_read_away, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_a_source_reads_does_not_count_as_left, start, harness_stop),
-        cmocka_unit_test_setup_teardown(broken_content_ends_the_connection, start, harness_stop),
-        cmocka_unit_test_setup_teardown(get_may_have_content_too, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_body_with_content_length_is_read, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_body_may_arrive_byte_by_byte, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_body_may_be_chunked, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_body_chunks_may_arrive_byte_by_byte, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_body_many_small_chunks_and_a_large_one, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_body_may_arrive_with_head, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_body_is_echoed_as_it_arrives, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_body_read_sends_100_continue, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_body_unread_sends_no_100_continue, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_body_sent_early_gets_no_100_continue, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_body_100_continue_follows_earlier_response, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_body_over_limit_gets_413, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_body_request_max_counts_head_and_body, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_body_length_beyond_int64_gets_413, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_body_malformed_chunks_get_400, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_body_echo_of_malformed_chunks_is_truncated, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_body_truncated_gets_400, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_body_small_unread_rest_is_drained, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_body_large_unread_rest_closes_connection, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_body_partly_read_is_drained, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_body_read_by_source_is_not_drained, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_body_malformed_while_draining_closes_connection, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(h1_body_of_get_is_accepted, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Content that plugins make or change on its way out: filters, raw answers, files of their own. */
+/* Response bodies that plugins create or change: filters, raw responses, the plugin's own files. */
 #include "unit/cold.h"
 #include "unit/proto/talk.h"
 #include "web/filter.h"
@@ -13,10 +13,10 @@ static unsigned n_closed;
 
 /* ---- Filters ---- */
 
-/* Next byte of the alphabet, or an error after some bytes. */
+/* Shifts each byte by one letter, or fails after some bytes. */
 struct shift {
     uint64_t at, fails_at;
-    unsigned naps; /* it says EAGAIN so often before each pull, and resumes itself */
+    unsigned naps; /* -EAGAIN results before each pull; the filter resumes the request itself */
     unsigned napped;
     struct mk_request *request;
 };
@@ -92,7 +92,7 @@ static void add_file(const char *name, size_t n)
     mk_buf_free(&text);
 }
 
-/* The next reply has n bytes, each shifted so often. */
+/* Expects a response of n bytes, each shifted this often. */
 static void expect_shifted(size_t n, int by, bool chunked)
 {
     struct reply r;
@@ -106,7 +106,7 @@ static void expect_shifted(size_t n, int by, bool chunked)
     reply_fini(&r);
 }
 
-static void every_kind_of_content_is_filtered(void **state)
+static void filter_handles_every_kind_of_body(void **state)
 {
     (void)state;
     static const size_t sizes[] = {1, 1000, 1025, 100000, LARGE};
@@ -129,7 +129,7 @@ static void every_kind_of_content_is_filtered(void **state)
     assert_int_equal(n_closed, 3 * MK_LEN(sizes));
 }
 
-static void filters_stack_and_may_know_the_length(void **state)
+static void filter_stacks_and_may_keep_length(void **state)
 {
     (void)state;
     add_file("f.bin", 5000);
@@ -144,7 +144,7 @@ static void filters_stack_and_may_know_the_length(void **state)
     talk_expect_state(&t, MK_CONN_IDLE);
 }
 
-static void a_filter_may_take_its_time(void **state)
+static void filter_may_wait(void **state)
 {
     (void)state;
     add_file("f.bin", 200000);
@@ -153,10 +153,10 @@ static void a_filter_may_take_its_time(void **state)
     talk_wait(&t, 201000);
     expect_shifted(200000, 1, true);
     expect_shifted(1000, 1, true);
-    assert_int_equal(t.service.helper.n_threads, 0); /* it was not for a disk that it took it */
+    assert_int_equal(t.service.helper.n_threads, 0); /* the wait was not for a disk */
 }
 
-static void a_filter_waits_for_its_source(void **state)
+static void filter_waits_for_source(void **state)
 {
     (void)state;
     talk_open(&t, GET("/drip?n=3&ms=10"));
@@ -165,7 +165,7 @@ static void a_filter_waits_for_its_source(void **state)
     expect_shifted(3, 1, true);
 }
 
-static void the_old_version_gets_it_up_to_the_end(void **state)
+static void filter_http10_body_ends_with_connection(void **state)
 {
     (void)state;
     struct reply r;
@@ -179,7 +179,7 @@ static void the_old_version_gets_it_up_to_the_end(void **state)
     reply_fini(&r);
 }
 
-static void without_content_nothing_is_pulled(void **state)
+static void filter_without_body_is_not_pulled(void **state)
 {
     (void)state;
     add_file("f.bin", 5000);
@@ -198,7 +198,7 @@ static void without_content_nothing_is_pulled(void **state)
     assert_int_equal(n_closed, 2);
 }
 
-static void a_filter_that_fails_at_once_is_500(void **state)
+static void filter_failing_at_once_gets_500(void **state)
 {
     (void)state;
     add_file("f.bin", 5000);
@@ -214,7 +214,7 @@ static void a_filter_that_fails_at_once_is_500(void **state)
     assert_int_equal(n_closed, 6);
 }
 
-static void a_filter_that_fails_in_the_middle_is_incomplete(void **state)
+static void filter_failing_later_truncates_response(void **state)
 {
     (void)state;
     struct reply r;
@@ -233,7 +233,7 @@ static void a_filter_that_fails_in_the_middle_is_incomplete(void **state)
     assert_int_equal(n_closed, 2);
 }
 
-static void a_source_below_that_fails_is_seen(void **state)
+static void filter_source_error_is_passed_on(void **state)
 {
     (void)state;
     struct reply r;
@@ -244,10 +244,10 @@ static void a_source_below_that_fails_is_seen(void **state)
     talk_on(&t);
     assert_int_equal(talk_reply(&t, &r, false), REPLY_PART);
     reply_fini(&r);
-    assert_int_equal(n_closed, 3); /* the first error page has it, too */
+    assert_int_equal(n_closed, 3); /* the first error page has the filter, too */
 }
 
-static void a_client_that_leaves_closes_it(void **state)
+static void filter_is_closed_when_client_disconnects(void **state)
 {
     (void)state;
     talk_open(&t, "");
@@ -262,9 +262,9 @@ static void a_client_that_leaves_closes_it(void **state)
     assert_int_equal(t.endings[0], MK_OUTCOME_CLIENT_ABORTED);
 }
 
-/* ---- Pages that are on their disk alone ---- */
+/* ---- Pages not in the page cache ---- */
 
-static void a_filter_does_not_wait_for_a_disk(void **state)
+static void filter_cold_file_is_read_by_thread(void **state)
 {
     (void)state;
     add_file("cold.bin", LARGE);
@@ -278,7 +278,7 @@ static void a_filter_does_not_wait_for_a_disk(void **state)
     assert_true(t.counters.cold_reads > 0);
 }
 
-static void where_no_thread_is_to_be_had_it_waits(void **state)
+static void filter_cold_file_without_thread_blocks(void **state)
 {
     (void)state;
     add_file("cold.bin", LARGE);
@@ -303,7 +303,7 @@ static enum mk_verdict send_file(struct mk_request *request, struct mk_response 
     return mk_response_set_body_file(response, fd, from, n) ? MK_ERROR : MK_DONE;
 }
 
-/* All of the text at once, then its end; behind a '!' it fails. */
+/* Returns the whole text at once, then its end; after a '!' it fails. */
 static ssize_t pull_raw(void *ctx, char *room, size_t cap)
 {
     mk_str *left = ctx;
@@ -363,7 +363,7 @@ static int start_own(void **state)
     return 0;
 }
 
-static void a_handler_sends_its_own_file(void **state)
+static void file_of_handler_is_sent(void **state)
 {
     (void)state;
     unsigned fds = mk_fd_count();
@@ -380,7 +380,7 @@ static void a_handler_sends_its_own_file(void **state)
     assert_int_equal(mk_fd_count(), fds);
 }
 
-static void a_file_of_a_handler_may_be_cold(void **state)
+static void file_of_handler_may_be_cold(void **state)
 {
     (void)state;
     cold_begin();
@@ -393,7 +393,7 @@ static void a_file_of_a_handler_may_be_cold(void **state)
     assert_true(t.counters.cold_reads > 0);
 }
 
-static void a_client_that_leaves_during_a_cold_read(void **state)
+static void file_of_handler_client_disconnects_during_cold_read(void **state)
 {
     (void)state;
     unsigned fds = mk_fd_count();
@@ -402,13 +402,13 @@ static void a_client_that_leaves_during_a_cold_read(void **state)
     mk_fd_close(&t.fd);
     while (t.n_records < 1)
         assert_int_equal(mk_loop_run_once(&t.loop, 5), 0);
-    mk_offload_fini(&t.service.helper); /* the thread has its own hold of the file */
+    mk_offload_fini(&t.service.helper); /* the thread holds its own reference to the file */
     assert_int_equal(mk_offload_init(&t.service.helper, &t.loop), 0);
     talk_work(&t);
     assert_true(mk_fd_count() <= fds + 1);
 }
 
-static void a_file_that_is_too_short_is_incomplete(void **state)
+static void file_of_handler_too_short_truncates_response(void **state)
 {
     (void)state;
     struct reply r;
@@ -420,7 +420,7 @@ static void a_file_that_is_too_short_is_incomplete(void **state)
     talk_expect_end(&t, 1, 200, MK_OUTCOME_FAILED);
 }
 
-static void a_file_of_a_handler_is_filtered(void **state)
+static void file_of_handler_is_filtered(void **state)
 {
     (void)state;
     plan.filters = 2;
@@ -431,15 +431,15 @@ static void a_file_of_a_handler_is_filtered(void **state)
     assert_int_equal(n_closed, 4);
 }
 
-/* ---- Raw answers ---- */
+/* ---- Raw responses ---- */
 
-static void raw_bytes_go_out_as_they_are(void **state)
+static void raw_response_is_sent_unchanged(void **state)
 {
     (void)state;
     static const char *const requests[] = {GET("/raw") GET("/early"), "HEAD /raw HTTP/1.1\r\nHost: a\r\n\r\n",
                                            "GET /raw HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"};
     raw_text = "HTTP/1.1 200 Very Fine\r\nX-Own: 1\r\n\r\nbody";
-    plan.filters = 1; /* the first filter learns that it gets no content */
+    plan.filters = 1; /* the first filter learns that it gets no body */
     for (size_t i = 0; i < MK_LEN(requests); i++) {
         t.n_records = 0;
         talk_open(&t, requests[i]);
@@ -454,7 +454,7 @@ static void raw_bytes_go_out_as_they_are(void **state)
     assert_int_equal(n_closed, 3);
 }
 
-static void raw_bytes_stand_behind_earlier_answers(void **state)
+static void raw_response_follows_earlier_responses(void **state)
 {
     (void)state;
     raw_text = "raw";
@@ -466,18 +466,18 @@ static void raw_bytes_stand_behind_earlier_answers(void **state)
     assert_true(t.ended);
 }
 
-static void a_raw_source_that_fails_is_not_whole(void **state)
+static void raw_response_source_error_gets_500(void **state)
 {
     (void)state;
     raw_text = "HTTP/1.1 200 OK\r\n\r\nhalf!";
     talk_open(&t, GET("/raw"));
     talk_on(&t);
-    talk_expect(&t, 500, NULL); /* nothing of it was sent yet */
+    talk_expect(&t, 500, NULL); /* nothing had been sent yet */
     talk_expect_end(&t, 1, 500, MK_OUTCOME_FAILED);
     assert_int_equal(n_closed, 1);
 }
 
-static void a_raw_source_that_says_nothing(void **state)
+static void raw_response_may_be_empty(void **state)
 {
     (void)state;
     raw_text = &"\n"[1];
@@ -486,9 +486,9 @@ static void a_raw_source_that_says_nothing(void **state)
     talk_expect_end(&t, 1, 203, MK_OUTCOME_OK);
 }
 
-/* ---- Our end ---- */
+/* ---- Local address ---- */
 
-static void our_end_has_an_address(void **state)
+static void local_address_is_available(void **state)
 {
     (void)state;
     talk_open(&t, GET("/local"));
@@ -501,28 +501,30 @@ static void our_end_has_an_address(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_kind_of_content_is_filtered, start, harness_stop),
-        cmocka_unit_test_setup_teardown(filters_stack_and_may_know_the_length, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_filter_may_take_its_time, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_filter_waits_for_its_source, start, harness_stop),
-        cmocka_unit_test_setup_teardown(the_old_version_gets_it_up_to_the_end, start, harness_stop),
-        cmocka_unit_test_setup_teardown(without_content_nothing_is_pulled, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_filter_that_fails_at_once_is_500, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_filter_that_fails_in_the_middle_is_incomplete, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_source_below_that_fails_is_seen, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_client_that_leaves_closes_it, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_filter_does_not_wait_for_a_disk, start, harness_stop),
-        cmocka_unit_test_setup_teardown(where_no_thread_is_to_be_had_it_waits, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_handler_sends_its_own_file, start_own, harness_stop),
-        cmocka_unit_test_setup_teardown(a_file_of_a_handler_may_be_cold, start_own, harness_stop),
-        cmocka_unit_test_setup_teardown(a_client_that_leaves_during_a_cold_read, start_own, harness_stop),
-        cmocka_unit_test_setup_teardown(a_file_that_is_too_short_is_incomplete, start_own, harness_stop),
-        cmocka_unit_test_setup_teardown(a_file_of_a_handler_is_filtered, start_own, harness_stop),
-        cmocka_unit_test_setup_teardown(raw_bytes_go_out_as_they_are, start_own, harness_stop),
-        cmocka_unit_test_setup_teardown(raw_bytes_stand_behind_earlier_answers, start_own, harness_stop),
-        cmocka_unit_test_setup_teardown(a_raw_source_that_fails_is_not_whole, start_own, harness_stop),
-        cmocka_unit_test_setup_teardown(a_raw_source_that_says_nothing, start_own, harness_stop),
-        cmocka_unit_test_setup_teardown(our_end_has_an_address, start_own, harness_stop),
+        cmocka_unit_test_setup_teardown(filter_handles_every_kind_of_body, start, harness_stop),
+        cmocka_unit_test_setup_teardown(filter_stacks_and_may_keep_length, start, harness_stop),
+        cmocka_unit_test_setup_teardown(filter_may_wait, start, harness_stop),
+        cmocka_unit_test_setup_teardown(filter_waits_for_source, start, harness_stop),
+        cmocka_unit_test_setup_teardown(filter_http10_body_ends_with_connection, start, harness_stop),
+        cmocka_unit_test_setup_teardown(filter_without_body_is_not_pulled, start, harness_stop),
+        cmocka_unit_test_setup_teardown(filter_failing_at_once_gets_500, start, harness_stop),
+        cmocka_unit_test_setup_teardown(filter_failing_later_truncates_response, start, harness_stop),
+        cmocka_unit_test_setup_teardown(filter_source_error_is_passed_on, start, harness_stop),
+        cmocka_unit_test_setup_teardown(filter_is_closed_when_client_disconnects, start, harness_stop),
+        cmocka_unit_test_setup_teardown(filter_cold_file_is_read_by_thread, start, harness_stop),
+        cmocka_unit_test_setup_teardown(filter_cold_file_without_thread_blocks, start, harness_stop),
+        cmocka_unit_test_setup_teardown(file_of_handler_is_sent, start_own, harness_stop),
+        cmocka_unit_test_setup_teardown(file_of_handler_may_be_cold, start_own, harness_stop),
+        cmocka_unit_test_setup_teardown(file_of_handler_client_disconnects_during_cold_read, start_own,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(file_of_handler_too_short_truncates_response, start_own,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(file_of_handler_is_filtered, start_own, harness_stop),
+        cmocka_unit_test_setup_teardown(raw_response_is_sent_unchanged, start_own, harness_stop),
+        cmocka_unit_test_setup_teardown(raw_response_follows_earlier_responses, start_own, harness_stop),
+        cmocka_unit_test_setup_teardown(raw_response_source_error_gets_500, start_own, harness_stop),
+        cmocka_unit_test_setup_teardown(raw_response_may_be_empty, start_own, harness_stop),
+        cmocka_unit_test_setup_teardown(local_address_is_available, start_own, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

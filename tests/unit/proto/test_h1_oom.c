@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections when memory runs out: what is said is HTTP to the last byte, every request that was begun
- * leaves one record, and nothing is lost. */
+/* HTTP/1 connections when memory runs out: the output stays valid HTTP to the last byte, every request that
+ * began leaves one record, and nothing leaks. */
 #include "unit/oom.h"
 #include "unit/proto/talk.h"
 
@@ -9,7 +9,7 @@ enum { HEARD = 1 << 20 };
 static struct talk t;
 static char heard[HEARD];
 
-/* What a client says in one go, and how many answers it gets when there is memory. */
+/* What a client sends at once, and the number of responses without a failed allocation. */
 static const struct dialogue {
     const char *said;
     unsigned n_answers;
@@ -80,7 +80,7 @@ static bool open_talk(const struct dialogue *d)
     return true;
 }
 
-/* Well-formed answers, whole but for a last one that was given up. */
+/* Counts well-formed responses, all complete except possibly the last. */
 static unsigned count_answers(void)
 {
     unsigned n = 0;
@@ -94,7 +94,7 @@ static unsigned count_answers(void)
             return n;
         n++;
         if (r.status == 101)
-            t.read = t.heard.len; /* the rest is the tunnel's */
+            t.read = t.heard.len; /* the rest belongs to the tunnel */
     }
 }
 
@@ -105,18 +105,18 @@ static bool waits_for_thread(void)
     return strstr(current->said, "/thread");
 }
 
-/* Everything that was taken on the way is given back. */
+/* Frees everything that the dialogue allocated. */
 static void forget_all(void)
 {
     mk_fd_close(&t.fd);
     mk_conn_close_all(&t.service, MK_OUTCOME_SHUTDOWN);
-    mk_offload_fini(&t.service.helper); /* a thread may be at work still */
+    mk_offload_fini(&t.service.helper); /* a thread may still be running */
     assert_int_equal(mk_offload_init(&t.service.helper, &t.loop), 0);
     mk_loop_run_tasks(&t.loop);
     mk_conn_free_freelist(&t.service);
     mk_arena_cache_fini(&t.service.arenas);
     mk_file_cache_evict_idle(&t.site.web.files);
-    mk_file_cache_evict_idle(&t.site.web.files); /* neighbours, which those that are gone now held */
+    mk_file_cache_evict_idle(&t.site.web.files); /* cached files that finished requests had kept in use */
     assert_int_equal(t.site.web.files.n, 0);
 }
 
@@ -134,7 +134,7 @@ static bool talk_it_over(void)
         talk_on(&t);
     bool well = oom.n_failed == 0;
     size_t at = oom.fail_at;
-    oom.fail_at = 0; /* what the test itself needs */
+    oom.fail_at = 0; /* allocations of the test itself succeed */
     unsigned n = opened ? count_answers() : 0;
     assert_true(t.n_records <= current->n_answers + 1);
     if (well && n != current->n_answers)
@@ -147,7 +147,7 @@ static bool talk_it_over(void)
     return well && oom.n_failed == 0;
 }
 
-static void every_dialogue_survives(void **state)
+static void h1_oom_every_dialogue_survives(void **state)
 {
     (void)state;
     for (size_t i = 0; i < MK_LEN(dialogues); i++) {
@@ -167,7 +167,7 @@ static bool make_a_service(void)
     return ok;
 }
 
-static void a_service_needs_memory(void **state)
+static void h1_oom_service_fails_cleanly(void **state)
 {
     (void)state;
     oom_at_each_allocation(make_a_service);
@@ -192,7 +192,7 @@ static bool let_peers_in(void)
     return ok;
 }
 
-static void peers_need_memory(void **state)
+static void h1_oom_client_limits_fail_cleanly(void **state)
 {
     (void)state;
     oom_at_each_allocation(let_peers_in);
@@ -201,9 +201,9 @@ static void peers_need_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_dialogue_survives, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_service_needs_memory, start, harness_stop),
-        cmocka_unit_test_setup_teardown(peers_need_memory, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_oom_every_dialogue_survives, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_oom_service_fails_cleanly, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_oom_client_limits_fail_cleanly, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Responses on their way out: framing, sources that fail, files, and clients that take their time. */
+/* HTTP/1 responses: framing, failing sources, files, and slow clients. */
 #include "unit/death.h"
 #include "unit/proto/talk_case.h"
 
@@ -12,7 +12,7 @@ static void ask(const char *target, const char *version)
     talk_open(&t, head);
 }
 
-/* The next reply has n bytes out of a source. */
+/* Expects a response of n bytes from a source. */
 static void expect_source(size_t n, bool chunked, bool closes)
 {
     struct reply r;
@@ -31,7 +31,7 @@ static void expect_source(size_t n, bool chunked, bool closes)
 
 static const size_t sizes[] = {0, 1, 100, 4096, 60000, SCRATCH - 200, SCRATCH, SCRATCH + 1, 500000};
 
-static void content_of_known_length(void **state)
+static void h1_output_known_length_uses_content_length(void **state)
 {
     (void)state;
     for (size_t i = 0; i < MK_LEN(sizes); i++) {
@@ -46,7 +46,7 @@ static void content_of_known_length(void **state)
     }
 }
 
-static void content_of_unknown_length_is_sent_in_chunks(void **state)
+static void h1_output_unknown_length_is_chunked(void **state)
 {
     (void)state;
     for (size_t i = 0; i < MK_LEN(sizes); i++) {
@@ -61,7 +61,7 @@ static void content_of_unknown_length_is_sent_in_chunks(void **state)
     }
 }
 
-static void the_old_version_gets_it_up_to_the_end(void **state)
+static void h1_output_http10_body_ends_with_connection(void **state)
 {
     (void)state;
     for (size_t i = 0; i < MK_LEN(sizes); i++) {
@@ -77,7 +77,7 @@ static void the_old_version_gets_it_up_to_the_end(void **state)
     }
 }
 
-static void a_source_may_take_its_time(void **state)
+static void h1_output_source_may_wait(void **state)
 {
     (void)state;
     ask("/drip?n=5&ms=10", "1.1");
@@ -88,9 +88,9 @@ static void a_source_may_take_its_time(void **state)
     talk_expect(&t, 200, "early\n");
 }
 
-/* ---- Sources that do not keep their word ---- */
+/* ---- Sources that break their promises ---- */
 
-static void a_source_that_has_less_is_incomplete(void **state)
+static void h1_output_short_source_truncates_response(void **state)
 {
     (void)state;
     struct reply r;
@@ -99,10 +99,10 @@ static void a_source_that_has_less_is_incomplete(void **state)
     assert_int_equal(talk_reply(&t, &r, false), REPLY_PART);
     assert_true(r.content.len <= 100000);
     reply_fini(&r);
-    talk_expect_end(&t, 1, 200, MK_OUTCOME_FAILED); /* nothing of what follows is answered */
+    talk_expect_end(&t, 1, 200, MK_OUTCOME_FAILED); /* later requests get no response */
 }
 
-/* The next reply is the error page of that status. Is its connection to be closed? */
+/* Expects the error page of this status. Returns whether its connection closes. */
 static bool expect_page(unsigned status)
 {
     struct reply r;
@@ -116,7 +116,7 @@ static bool expect_page(unsigned status)
     return closes;
 }
 
-static void a_source_that_fails_before_anything_was_sent_is_500(void **state)
+static void h1_output_source_failing_early_gets_500(void **state)
 {
     (void)state;
     static const char *const requests[] = {
@@ -134,7 +134,7 @@ static void a_source_that_fails_before_anything_was_sent_is_500(void **state)
     }
 }
 
-static void or_it_is_what_its_handler_says(void **state)
+static void h1_output_source_failing_early_gets_status_of_handler(void **state)
 {
     (void)state;
     static const unsigned statuses[] = {400, 413, 502, 504, 599};
@@ -156,7 +156,7 @@ static void or_it_is_what_its_handler_says(void **state)
     assert_true(expect_page(502));
 }
 
-static void but_not_once_something_was_sent(void **state)
+static void h1_output_source_failing_late_keeps_status(void **state)
 {
     (void)state;
     struct reply r;
@@ -167,7 +167,7 @@ static void but_not_once_something_was_sent(void **state)
     talk_expect_end(&t, 1, 200, MK_OUTCOME_FAILED);
 }
 
-static void unread_content_ends_the_connection_behind_it(void **state)
+static void h1_output_unread_body_closes_connection_after_error(void **state)
 {
     (void)state;
     talk_open(&t, "POST /broken?status=502 HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n");
@@ -178,7 +178,7 @@ static void unread_content_ends_the_connection_behind_it(void **state)
     talk_expect_end(&t, 1, 502, MK_OUTCOME_OK);
 }
 
-static void answers_before_one_that_fails_are_not_lost(void **state)
+static void h1_output_failure_keeps_earlier_responses(void **state)
 {
     (void)state;
     static const char *const requests[] = {
@@ -194,7 +194,7 @@ static void answers_before_one_that_fails_are_not_lost(void **state)
     }
 }
 
-static void a_source_that_has_more_is_cut(void **state)
+static void h1_output_long_source_is_cut(void **state)
 {
     (void)state;
     ask("/liar?n=1000&has=2000", "1.1");
@@ -207,7 +207,7 @@ static void a_source_that_has_more_is_cut(void **state)
     expect_source(100000, false, false);
 }
 
-static void a_source_that_fails_is_incomplete(void **state)
+static void h1_output_source_failing_late_truncates_response(void **state)
 {
     (void)state;
     static const char *const requests[] = {GET("/broken?n=200000") GET("/early"),
@@ -227,7 +227,7 @@ static void a_source_that_fails_is_incomplete(void **state)
 
 /* ---- Heads ---- */
 
-static void a_mad_head_is_an_honest_500(void **state)
+static void h1_output_oversized_head_becomes_500(void **state)
 {
     (void)state;
     ask("/mad?n=100000", "1.1");
@@ -241,7 +241,7 @@ static void a_mad_head_is_an_honest_500(void **state)
     talk_expect_end(&t, 1, 500, MK_OUTCOME_FAILED);
 }
 
-static void a_large_head_is_sent(void **state)
+static void h1_output_large_head_is_sent(void **state)
 {
     (void)state;
     ask("/mad?n=50000", "1.1");
@@ -249,7 +249,7 @@ static void a_large_head_is_sent(void **state)
     talk_expect(&t, 200, "mad\n");
 }
 
-static void a_large_head_is_sent_behind_others(void **state)
+static void h1_output_large_head_is_sent_after_others(void **state)
 {
     (void)state;
     talk_open(&t, GET("/source?n=30000") GET("/mad?n=50000") GET("/source?n=30000") GET("/mad?n=100000")
@@ -270,7 +270,7 @@ static enum mk_verdict answer_with(struct mk_request *request, struct mk_respons
     return MK_DONE;
 }
 
-static void some_statuses_have_no_content(void **state)
+static void h1_output_some_statuses_have_no_body(void **state)
 {
     (void)state;
     static const struct mk_handler handler = {.name = "status", .handle = answer_with};
@@ -298,7 +298,7 @@ static void some_statuses_have_no_content(void **state)
 
 #define HINT "HTTP/1.1 103 Early Hints\r\nX-Hint: "
 
-/* Takes those that were heard, each with a field of `size` bytes: how many. */
+/* Parses the interim responses received, each with a header of `size` bytes. Returns their number. */
 static unsigned take_hints(size_t size)
 {
     unsigned n = 0;
@@ -310,7 +310,7 @@ static unsigned take_hints(size_t size)
     return n;
 }
 
-static void interim_responses_come_before_the_head(void **state)
+static void h1_output_interim_responses_precede_head(void **state)
 {
     (void)state;
     talk_open(&t, GET("/early") GET("/hint?n=3&ms=100") GET("/hint?n=0") GET("/early"));
@@ -330,7 +330,7 @@ static void interim_responses_come_before_the_head(void **state)
     talk_expect_for(&t, true, 200, "");
 }
 
-static void old_clients_get_none(void **state)
+static void h1_output_http10_gets_no_interim_responses(void **state)
 {
     (void)state;
     ask("/hint?n=3", "1.0");
@@ -339,7 +339,7 @@ static void old_clients_get_none(void **state)
     talk_expect(&t, 200, "0\n");
 }
 
-static void interim_responses_take_no_more_memory_than_one_turn(void **state)
+static void h1_output_interim_responses_are_bounded(void **state)
 {
     (void)state;
     char text[16];
@@ -367,7 +367,7 @@ static void add_file(const char *name, size_t n)
     mk_buf_free(&text);
 }
 
-static void files_are_sent_from_memory_and_disk(void **state)
+static void h1_output_files_are_sent_from_memory_and_disk(void **state)
 {
     (void)state;
     static const size_t lengths[] = {0, 1, 1000, 1024, 1025, 100000, 3000000};
@@ -389,7 +389,7 @@ static void files_are_sent_from_memory_and_disk(void **state)
     }
 }
 
-static void a_ready_answer_is_what_any_other_is(void **state)
+static void h1_output_cached_response_equals_uncached(void **state)
 {
     (void)state;
     struct reply ready, other;
@@ -407,7 +407,7 @@ static void a_ready_answer_is_what_any_other_is(void **state)
     reply_fini(&other);
 }
 
-static void parts_of_a_file_on_disk(void **state)
+static void h1_output_ranges_of_file_are_sent(void **state)
 {
     (void)state;
     struct reply r;
@@ -424,14 +424,14 @@ static void parts_of_a_file_on_disk(void **state)
     talk_expect(&t, 200, "early\n");
 }
 
-static void a_file_that_shrinks_is_incomplete(void **state)
+static void h1_output_shrinking_file_truncates_response(void **state)
 {
     (void)state;
     char room[PATH_MAX];
     add_file("f.bin", 3000000);
     ask("/f.bin", "1.1");
     talk_work(&t);
-    talk_expect_state(&t, MK_CONN_SEND); /* the client has not taken it yet */
+    talk_expect_state(&t, MK_CONN_SEND); /* the client has not read it yet */
     assert_int_equal(truncate(folder_path(&t.site.folder, "f.bin", room), 1000), 0);
     talk_wait(&t, 4000000);
     struct reply r;
@@ -440,14 +440,14 @@ static void a_file_that_shrinks_is_incomplete(void **state)
     assert_true(t.content_sent[0] < 3000000);
     reply_fini(&r);
     talk_expect_end(&t, 1, 200, MK_OUTCOME_FAILED);
-    ask("/f.bin", "1.1"); /* a new request gets the file as it is now */
+    ask("/f.bin", "1.1"); /* a new request gets the current file */
     talk_on(&t);
     expect_source(1000, false, false);
 }
 
-/* ---- Clients that take their time ---- */
+/* ---- Slow clients ---- */
 
-static void a_source_is_asked_as_the_client_takes(void **state)
+static void h1_output_source_is_pulled_at_client_speed(void **state)
 {
     (void)state;
     talk_open(&t, "");
@@ -459,13 +459,13 @@ static void a_source_is_asked_as_the_client_takes(void **state)
     uint64_t pulled = s->at;
     assert_in_range(pulled, 1, 300000);
     talk_work(&t);
-    assert_true(s->at == pulled); /* nothing moves */
+    assert_true(s->at == pulled); /* the source stands still */
     talk_wait(&t, 3000000);
     expect_source(3000000, true, false);
     assert_int_equal(t.n_records, 1);
 }
 
-static void an_echo_stops_reading_when_the_client_does(void **state)
+static void h1_output_echo_stops_reading_when_client_does(void **state)
 {
     (void)state;
     static char piece[4096];
@@ -477,7 +477,7 @@ static void an_echo_stops_reading_when_the_client_does(void **state)
         said += n > 0 ? (size_t)n : 0;
         assert_int_equal(mk_loop_run_once(&t.loop, 0), 0);
     }
-    assert_true(said < 900000); /* it blocks: the kernel holds what we do not read */
+    assert_true(said < 900000); /* the send blocks: the kernel holds what the server does not read */
     while (said < 1000000) {
         ssize_t n = send(t.fd, piece, mk_min(sizeof piece, 1000000 - said), MSG_DONTWAIT);
         said += n > 0 ? (size_t)n : 0;
@@ -491,7 +491,7 @@ static void an_echo_stops_reading_when_the_client_does(void **state)
     reply_fini(&r);
 }
 
-static void every_room_of_the_socket_will_do(void **state)
+static void h1_output_any_socket_buffer_size_works(void **state)
 {
     (void)state;
     static const int rooms[] = {1, 5000, 20000, 100000};
@@ -507,8 +507,8 @@ static void every_room_of_the_socket_will_do(void **state)
     }
 }
 
-/* Fills the socket with small answers until some of them wait in our queue, behind the first letter of
- * another request. */
+/* Fills the socket with small responses until some of them are queued, after the first letter of another
+ * request. */
 static void fill_up(void)
 {
     add_file("small.bin", 900);
@@ -530,13 +530,13 @@ static unsigned count_answers(void)
     return n;
 }
 
-static void an_answer_waits_behind_those_that_wait_for_room(void **state)
+static void h1_output_response_waits_for_queued_ones(void **state)
 {
     (void)state;
     char request[] = GET("/small.bin");
     struct mk_buf all = mk_buf_growing(1 << 16);
     add_file("small.bin", 900);
-    /* One batch whose last request waits: its head comes while the batch is unsent. */
+    /* A single batch whose last request waits: its head follows while the batch is unsent. */
     for (int i = 0; i < 25; i++)
         mk_buf_add(&all, mk_str_from_c(request));
     mk_buf_add(&all, MK_STR(GET("/slow?ms=40") GET("/early")));
@@ -558,7 +558,7 @@ static void an_answer_waits_behind_those_that_wait_for_room(void **state)
     mk_buf_free(&all);
 }
 
-static void what_waits_for_room_does_not_wait_for_a_handler(void **state)
+static void h1_output_queued_responses_do_not_wait_for_handler(void **state)
 {
     (void)state;
     char request[] = GET("/small.bin");
@@ -579,7 +579,7 @@ static void what_waits_for_room_does_not_wait_for_a_handler(void **state)
     mk_buf_free(&all);
 }
 
-static void what_waits_for_room_is_never_heard_by_another(void **state)
+static void h1_output_queued_response_never_reaches_other_client(void **state)
 {
     (void)state;
     char request[] = GET("/small.bin");
@@ -597,7 +597,7 @@ static void what_waits_for_room_is_never_heard_by_another(void **state)
     int slow = t.fd;
     t.fd = -1;
     uint64_t until = mk_clock_ms() + 150;
-    while (mk_clock_ms() < until) /* the handler's time runs out; its 504 has to wait */
+    while (mk_clock_ms() < until) /* the handler times out; its 504 has to wait */
         assert_int_equal(mk_loop_run_once(&t.loop, 5), 0);
     assert_int_equal(t.service.out.len, 0);
     talk_open(&t, GET("/early"));
@@ -617,7 +617,7 @@ static void what_waits_for_room_is_never_heard_by_another(void **state)
     mk_buf_free(&all);
 }
 
-static void nothing_new_is_begun_before_there_is_room(void **state)
+static void h1_output_full_queue_delays_next_request(void **state)
 {
     (void)state;
     fill_up();
@@ -636,38 +636,41 @@ static void nothing_new_is_begun_before_there_is_room(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(content_of_known_length, start, harness_stop),
-        cmocka_unit_test_setup_teardown(content_of_unknown_length_is_sent_in_chunks, start, harness_stop),
-        cmocka_unit_test_setup_teardown(the_old_version_gets_it_up_to_the_end, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_source_may_take_its_time, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_source_that_has_less_is_incomplete, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_source_that_fails_before_anything_was_sent_is_500, start,
+        cmocka_unit_test_setup_teardown(h1_output_known_length_uses_content_length, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_unknown_length_is_chunked, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_http10_body_ends_with_connection, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_source_may_wait, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_short_source_truncates_response, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_source_failing_early_gets_500, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_source_failing_early_gets_status_of_handler, start,
                                         harness_stop),
-        cmocka_unit_test_setup_teardown(or_it_is_what_its_handler_says, start, harness_stop),
-        cmocka_unit_test_setup_teardown(but_not_once_something_was_sent, start, harness_stop),
-        cmocka_unit_test_setup_teardown(unread_content_ends_the_connection_behind_it, start, harness_stop),
-        cmocka_unit_test_setup_teardown(answers_before_one_that_fails_are_not_lost, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_source_that_has_more_is_cut, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_source_that_fails_is_incomplete, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_mad_head_is_an_honest_500, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_large_head_is_sent, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_large_head_is_sent_behind_others, start, harness_stop),
-        cmocka_unit_test_setup_teardown(some_statuses_have_no_content, start, harness_stop),
-        cmocka_unit_test_setup_teardown(interim_responses_come_before_the_head, start, harness_stop),
-        cmocka_unit_test_setup_teardown(old_clients_get_none, start, harness_stop),
-        cmocka_unit_test_setup_teardown(interim_responses_take_no_more_memory_than_one_turn, start,
+        cmocka_unit_test_setup_teardown(h1_output_source_failing_late_keeps_status, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_unread_body_closes_connection_after_error, start,
                                         harness_stop),
-        cmocka_unit_test_setup_teardown(files_are_sent_from_memory_and_disk, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_ready_answer_is_what_any_other_is, start, harness_stop),
-        cmocka_unit_test_setup_teardown(parts_of_a_file_on_disk, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_file_that_shrinks_is_incomplete, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_source_is_asked_as_the_client_takes, start, harness_stop),
-        cmocka_unit_test_setup_teardown(an_echo_stops_reading_when_the_client_does, start, harness_stop),
-        cmocka_unit_test_setup_teardown(every_room_of_the_socket_will_do, start, harness_stop),
-        cmocka_unit_test_setup_teardown(an_answer_waits_behind_those_that_wait_for_room, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_waits_for_room_does_not_wait_for_a_handler, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_waits_for_room_is_never_heard_by_another, start, harness_stop),
-        cmocka_unit_test_setup_teardown(nothing_new_is_begun_before_there_is_room, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_failure_keeps_earlier_responses, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_long_source_is_cut, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_source_failing_late_truncates_response, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_oversized_head_becomes_500, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_large_head_is_sent, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_large_head_is_sent_after_others, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_some_statuses_have_no_body, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_interim_responses_precede_head, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_http10_gets_no_interim_responses, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_interim_responses_are_bounded, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_files_are_sent_from_memory_and_disk, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_cached_response_equals_uncached, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_ranges_of_file_are_sent, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_shrinking_file_truncates_response, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_source_is_pulled_at_client_speed, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_echo_stops_reading_when_client_does, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_any_socket_buffer_size_works, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_response_waits_for_queued_ones, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_queued_responses_do_not_wait_for_handler, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_queued_response_never_reaches_other_client, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_full_queue_delays_next_request, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trailers over HTTP/1: what came with the request goes back with the response. */
+/* HTTP/1 trailers: the trailers of the request are sent back with the response. */
 #include "unit/proto/talk_case.h"
 
 #define POST                                                                                                 \
@@ -17,7 +17,7 @@ static void expect(const char *trailers)
     reply_fini(&r);
 }
 
-static void they_come_and_go(void **state)
+static void h1_trailers_are_received_and_sent(void **state)
 {
     (void)state;
     talk_open(&t, POST "A: 1\r\nHost: b\r\nb:  two \r\n\r\n" POST "\r\n");
@@ -27,7 +27,7 @@ static void they_come_and_go(void **state)
     talk_expect_state(&t, MK_CONN_IDLE);
 }
 
-static void byte_by_byte(void **state)
+static void h1_trailers_may_arrive_byte_by_byte(void **state)
 {
     (void)state;
     const char *text = POST "A: 1\r\nB: 2\r\n\r\n";
@@ -40,8 +40,8 @@ static void byte_by_byte(void **state)
     expect("X-First: known\r\nA: 1\r\nB: 2\r\n");
 }
 
-/* As many as there may be, and more than the room that is left behind content. */
-static void many(void **state)
+/* As many trailers as allowed, then more than the buffer can hold after the body. */
+static void h1_trailers_over_limit_get_error(void **state)
 {
     (void)state;
     static char said[16384], expected[16384];
@@ -63,11 +63,11 @@ static void many(void **state)
     t.limits.head.fields_max = 99;
     talk_say_bytes(&t, mk_buf_str(&out));
     talk_on(&t);
-    talk_expect(&t, 500, NULL); /* what the handler says to -EBADMSG */
+    talk_expect(&t, 500, NULL); /* chosen by the handler for -EBADMSG */
     assert_true(t.ended);
 }
 
-static void unwanted_trailers(void **state)
+static void h1_trailers_are_sent_only_if_accepted(void **state)
 {
     (void)state;
     talk_open(&t, "POST /trailers HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
@@ -82,6 +82,8 @@ static void unwanted_trailers(void **state)
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, start, harness_stop)
-    const struct CMUnitTest tests[] = {T(they_come_and_go), T(byte_by_byte), T(many), T(unwanted_trailers)};
+    const struct CMUnitTest tests[] = {
+        T(h1_trailers_are_received_and_sent), T(h1_trailers_may_arrive_byte_by_byte),
+        T(h1_trailers_over_limit_get_error), T(h1_trailers_are_sent_only_if_accepted)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tunnels over HTTP/1.1: two directions that know nothing of each other. */
+/* Tunnels over HTTP/1.1: two independent directions. */
 #include "unit/proto/talk_case.h"
 
 enum { MANY = 3000000, SHORT_MS = 40 };
@@ -21,7 +21,7 @@ static void expect_heard(const char *text)
     t.read = t.heard.len;
 }
 
-static void bytes_come_back(void **state)
+static void h1_tunnel_echoes_bytes(void **state)
 {
     (void)state;
     open_tunnel(WISH("/tunnel") "behind the head");
@@ -37,7 +37,7 @@ static void bytes_come_back(void **state)
     assert_int_equal(t.counters.by_class[1], 1);
 }
 
-static void it_says_something_first(void **state)
+static void h1_tunnel_server_may_send_first(void **state)
 {
     (void)state;
     open_tunnel(WISH("/tunnel?n=4"));
@@ -46,8 +46,8 @@ static void it_says_something_first(void **state)
     expect_heard("x");
 }
 
-/* The head comes first even if the socket had no room for it. */
-static void behind_unread_answers(void **state)
+/* The head is sent first even if the socket buffer is full. */
+static void h1_tunnel_follows_unread_responses(void **state)
 {
     (void)state;
     talk_open(&t, "");
@@ -63,8 +63,8 @@ static void behind_unread_answers(void **state)
     expect_heard("x");
 }
 
-/* It has said all and hears on, as long as it wants to. */
-static void our_half_ends_first(void **state)
+/* The server has sent everything and keeps receiving as long as it wants to. */
+static void h1_tunnel_server_may_half_close(void **state)
 {
     (void)state;
     open_tunnel(WISH("/tunnel?n=3&stops=1000"));
@@ -79,7 +79,7 @@ static void our_half_ends_first(void **state)
     assert_int_equal(t.service.n_conns, 0);
 }
 
-static void unwanted_input_is_discarded(void **state)
+static void h1_tunnel_unread_input_is_discarded(void **state)
 {
     (void)state;
     static char much[100000];
@@ -89,22 +89,22 @@ static void unwanted_input_is_discarded(void **state)
     talk_work(&t);
     talk_expect_state(&t, MK_CONN_LINGER);
     assert_int_equal(t.n_records, 1);
-    talk_say_bytes(&t, mk_str_of(much, sizeof much)); /* and there is no reset */
+    talk_say_bytes(&t, mk_str_of(much, sizeof much)); /* without a reset */
     talk_work(&t);
     shutdown(t.fd, SHUT_WR);
     talk_on(&t);
     talk_expect_end(&t, 1, 101, MK_OUTCOME_OK);
 }
 
-/* A peer that does not take what we say is heard nevertheless. */
-static void directions_do_not_wait_for_each_other(void **state)
+/* A client that does not read is received from nevertheless. */
+static void h1_tunnel_directions_are_independent(void **state)
 {
     (void)state;
     static char piece[10000];
     open_tunnel(WISH("/tunnel?n=3000000&stops=1000000000"));
     t.read = t.heard.len;
     for (int i = 0; i < 100; i++) {
-        talk_say_bytes(&t, mk_str_of(piece, sizeof piece)); /* blocks for ever if it is not */
+        talk_say_bytes(&t, mk_str_of(piece, sizeof piece)); /* blocks forever if the server does not read */
         talk_work(&t);
     }
     talk_on(&t);
@@ -115,8 +115,8 @@ static void directions_do_not_wait_for_each_other(void **state)
     assert_int_equal(t.content_sent[0], MANY);
 }
 
-/* What it has no room for it does not ask for. */
-static void a_peer_that_takes_nothing_is_not_read(void **state)
+/* Without buffer space the tunnel does not read. */
+static void h1_tunnel_client_not_reading_is_not_read(void **state)
 {
     (void)state;
     char piece[4096];
@@ -136,7 +136,7 @@ static void a_peer_that_takes_nothing_is_not_read(void **state)
     assert_int_equal(t.heard.len - before, said);
 }
 
-static void it_breaks_off(void **state)
+static void h1_tunnel_failure_closes_connection(void **state)
 {
     (void)state;
     open_tunnel(WISH("/tunnel?fails=3"));
@@ -147,7 +147,7 @@ static void it_breaks_off(void **state)
     assert_int_equal(t.service.n_conns, 0);
 }
 
-static void the_peer_goes(void **state)
+static void h1_tunnel_client_disconnect_closes_tunnel(void **state)
 {
     (void)state;
     open_tunnel(WISH("/tunnel?n=3000000"));
@@ -158,9 +158,9 @@ static void the_peer_goes(void **state)
     assert_int_equal(t.service.n_conns, 0);
 }
 
-/* ---- Clocks ---- */
+/* ---- Timeouts ---- */
 
-static void only_its_own_clock_runs(void **state)
+static void h1_tunnel_uses_only_tunnel_timeout(void **state)
 {
     (void)state;
     t.limits.request.handler_ms = t.limits.request.rate_ms = t.limits.idle_ms = t.limits.head_ms = SHORT_MS;
@@ -168,7 +168,7 @@ static void only_its_own_clock_runs(void **state)
     t.limits.request.content_max = t.limits.request_max = 1;
     talk_open(&t, WISH("/tunnel"));
     talk_pass(&t, SHORT_MS * 5);
-    /* The request itself is larger than request_max. */
+    /* The request itself exceeds request_max. */
     talk_expect(&t, 413, NULL);
     t.limits.request_max = 0;
     open_tunnel(WISH("/tunnel"));
@@ -177,7 +177,7 @@ static void only_its_own_clock_runs(void **state)
     expect_heard("x");
 }
 
-static void it_may_not_be_idle_for_ever(void **state)
+static void h1_tunnel_idle_times_out(void **state)
 {
     (void)state;
     t.limits.request.tunnel_ms = SHORT_MS;
@@ -186,7 +186,7 @@ static void it_may_not_be_idle_for_ever(void **state)
     talk_expect_end(&t, 1, 101, MK_OUTCOME_TIMEOUT);
 }
 
-static void every_byte_restarts_it(void **state)
+static void h1_tunnel_each_byte_restarts_timeout(void **state)
 {
     (void)state;
     t.limits.request.tunnel_ms = SHORT_MS * 2;
@@ -202,7 +202,7 @@ static void every_byte_restarts_it(void **state)
     talk_expect_end(&t, 1, 101, MK_OUTCOME_TIMEOUT);
 }
 
-static void no_limit_is_none(void **state)
+static void h1_tunnel_zero_timeout_is_unlimited(void **state)
 {
     (void)state;
     t.limits.request.tunnel_ms = 0;
@@ -212,7 +212,7 @@ static void no_limit_is_none(void **state)
     expect_heard("x");
 }
 
-static void a_client_that_reads_nothing_is_cut_off(void **state)
+static void h1_tunnel_client_not_reading_times_out(void **state)
 {
     (void)state;
     t.limits.request.tunnel_ms = SHORT_MS;
@@ -227,7 +227,7 @@ static void a_client_that_reads_nothing_is_cut_off(void **state)
     assert_int_equal(t.endings[0], MK_OUTCOME_TIMEOUT);
 }
 
-static void a_server_that_stops_ends_it(void **state)
+static void h1_tunnel_closes_when_server_stops(void **state)
 {
     (void)state;
     open_tunnel(WISH("/tunnel"));
@@ -236,9 +236,9 @@ static void a_server_that_stops_ends_it(void **state)
     talk_expect_end(&t, 1, 101, MK_OUTCOME_SHUTDOWN);
 }
 
-/* ---- Refusals ---- */
+/* ---- Rejected upgrades ---- */
 
-static void a_handshake_that_is_none(void **state)
+static void h1_tunnel_wrong_websocket_version_gets_426(void **state)
 {
     (void)state;
     talk_open(&t, "GET /tunnel HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n"
@@ -254,7 +254,7 @@ static void a_handshake_that_is_none(void **state)
     talk_expect_state(&t, MK_CONN_IDLE);
 }
 
-static void a_request_without_upgrade_gets_no_tunnel(void **state)
+static void h1_tunnel_needs_upgrade(void **state)
 {
     (void)state;
     static const char *const heads[] = {
@@ -277,23 +277,23 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, start, harness_stop)
     const struct CMUnitTest tests[] = {
-        T(bytes_come_back),
-        T(it_says_something_first),
-        T(behind_unread_answers),
-        T(our_half_ends_first),
-        T(unwanted_input_is_discarded),
-        T(directions_do_not_wait_for_each_other),
-        T(a_peer_that_takes_nothing_is_not_read),
-        T(it_breaks_off),
-        T(the_peer_goes),
-        T(only_its_own_clock_runs),
-        T(it_may_not_be_idle_for_ever),
-        T(every_byte_restarts_it),
-        T(no_limit_is_none),
-        T(a_client_that_reads_nothing_is_cut_off),
-        T(a_server_that_stops_ends_it),
-        T(a_handshake_that_is_none),
-        T(a_request_without_upgrade_gets_no_tunnel),
+        T(h1_tunnel_echoes_bytes),
+        T(h1_tunnel_server_may_send_first),
+        T(h1_tunnel_follows_unread_responses),
+        T(h1_tunnel_server_may_half_close),
+        T(h1_tunnel_unread_input_is_discarded),
+        T(h1_tunnel_directions_are_independent),
+        T(h1_tunnel_client_not_reading_is_not_read),
+        T(h1_tunnel_failure_closes_connection),
+        T(h1_tunnel_client_disconnect_closes_tunnel),
+        T(h1_tunnel_uses_only_tunnel_timeout),
+        T(h1_tunnel_idle_times_out),
+        T(h1_tunnel_each_byte_restarts_timeout),
+        T(h1_tunnel_zero_timeout_is_unlimited),
+        T(h1_tunnel_client_not_reading_times_out),
+        T(h1_tunnel_closes_when_server_stops),
+        T(h1_tunnel_wrong_websocket_version_gets_426),
+        T(h1_tunnel_needs_upgrade),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much of large content is pulled at once. */
+/* How much of a large body is pulled at once. */
 #include "unit/proto/talk_case.h"
 
 static void expect_source(size_t n)
@@ -13,19 +13,19 @@ static void expect_source(size_t n)
     reply_fini(&r);
 }
 
-/* The socket has room for so many bytes, or the test is skipped; then the client asks. */
+/* Gives the socket a buffer of this size, or skips the test; then sends the request. */
 static void ask_with_room(int bytes, size_t must_be, const char *text)
 {
     handlers_most = 0;
     talk_open(&t, "");
     talk_set_room(&t, bytes);
     if (t.conn->stream.ops->room(&t.conn->stream) < must_be)
-        skip(); /* net.core.wmem_max allows no more */
+        skip(); /* net.core.wmem_max is too small */
     talk_say(&t, text);
     talk_work(&t);
 }
 
-static void large_content_is_pulled_at_once_where_the_socket_has_room(void **state)
+static void h1_width_large_socket_buffer_gets_large_pulls(void **state)
 {
     (void)state;
     ask_with_room(1 << 20, MK_SEND_QUEUE_WIDE_BUFFER, GET("/source?n=200000") GET("/source?n=100"));
@@ -37,7 +37,7 @@ static void large_content_is_pulled_at_once_where_the_socket_has_room(void **sta
     talk_expect_nothing(&t);
 }
 
-static void a_slow_client_keeps_no_more_than_one_scratch(void **state)
+static void h1_width_slow_client_holds_one_buffer(void **state)
 {
     (void)state;
     ask_with_room(10000, 1, GET("/source?n=1000000"));
@@ -50,9 +50,8 @@ static void a_slow_client_keeps_no_more_than_one_scratch(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(large_content_is_pulled_at_once_where_the_socket_has_room, start,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(a_slow_client_keeps_no_more_than_one_scratch, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_width_large_socket_buffer_gets_large_pulls, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_width_slow_client_holds_one_buffer, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

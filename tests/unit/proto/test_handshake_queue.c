@@ -39,7 +39,7 @@ static int start(void **state)
     return 0;
 }
 
-static void a_few_at_a_time_in_order(void **state)
+static void handshake_queue_runs_a_few_per_iteration_in_order(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < GUESTS; i++)
@@ -53,13 +53,13 @@ static void a_few_at_a_time_in_order(void **state)
         assert_int_equal(served[i], i);
 }
 
-static void later_tasks_wait_behind(void **state)
+static void handshake_queue_later_handshakes_wait(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < MK_HANDSHAKES_PER_ITERATION + 2; i++)
         work(&guests[i]);
     assert_true(guests[MK_HANDSHAKES_PER_ITERATION].waits);
-    turns.left = 1; /* even where there would be a turn */
+    turns.left = 1; /* although a slot is free */
     work(&guests[GUESTS - 1]);
     assert_true(guests[GUESTS - 1].waits);
     assert_int_equal(mk_loop_run_once(&loop, 0), 0);
@@ -67,7 +67,7 @@ static void later_tasks_wait_behind(void **state)
     assert_int_equal(served[n_served - 1], GUESTS - 1);
 }
 
-static void each_turn_has_its_own(void **state)
+static void handshake_queue_quota_is_renewed_each_iteration(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 10 * MK_HANDSHAKES_PER_ITERATION; i++) {
@@ -80,9 +80,10 @@ static void each_turn_has_its_own(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_few_at_a_time_in_order, start, harness_stop),
-        cmocka_unit_test_setup_teardown(later_tasks_wait_behind, start, harness_stop),
-        cmocka_unit_test_setup_teardown(each_turn_has_its_own, start, harness_stop),
+        cmocka_unit_test_setup_teardown(handshake_queue_runs_a_few_per_iteration_in_order, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(handshake_queue_later_handshakes_wait, start, harness_stop),
+        cmocka_unit_test_setup_teardown(handshake_queue_quota_is_renewed_each_iteration, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

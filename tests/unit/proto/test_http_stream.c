@@ -4,7 +4,7 @@
 #include "unit/death.h"
 #include "unit/machine.h"
 
-static void exchange_has_two_directions(void **state)
+static void http_stream_has_two_directions(void **state)
 {
     (void)state;
     machine_expect(&mk_http_stream_machine, "open: remote closed, local closed, closed\n"
@@ -13,7 +13,7 @@ static void exchange_has_two_directions(void **state)
                                             "closed: closed\n");
 }
 
-static void request_content_is_never_wanted_again(void **state)
+static void http_stream_unwanted_body_stays_unwanted(void **state)
 {
     (void)state;
     machine_expect(&mk_http_stream_input_machine, "wanted: held, unwanted\n"
@@ -21,7 +21,7 @@ static void request_content_is_never_wanted_again(void **state)
                                                   "unwanted\n");
 }
 
-static void response_is_replaced_until_its_source_has_ended(void **state)
+static void http_stream_response_state_machine_has_these_transitions(void **state)
 {
     (void)state;
     machine_expect(&mk_http_stream_response_machine, "pending: pending, buffered, content, recorded\n"
@@ -31,7 +31,7 @@ static void response_is_replaced_until_its_source_has_ended(void **state)
                                                      "recorded\n");
 }
 
-static void exchange_closes_each_direction_once_in_any_order(void **state)
+static void http_stream_closes_each_direction_once(void **state)
 {
     (void)state;
     struct mk_http_stream d = {0};
@@ -60,7 +60,7 @@ static void close_local(void *ctx)
     mk_http_stream_close_local(ctx);
 }
 
-static void exchange_without_a_response_is_not_written(void **state)
+static void http_stream_local_close_needs_response(void **state)
 {
     (void)state;
     struct mk_http_stream d = {0};
@@ -72,7 +72,7 @@ static void replace(void *ctx)
     mk_http_stream_set_response_state(ctx, MK_RESPONSE_PENDING);
 }
 
-static void response_whose_content_counts_is_not_replaced(void **state)
+static void http_stream_partly_sent_response_is_not_replaced(void **state)
 {
     (void)state;
     struct mk_http_stream d = {.sent = 1};
@@ -83,12 +83,12 @@ static void response_whose_content_counts_is_not_replaced(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exchange_has_two_directions),
-        cmocka_unit_test(request_content_is_never_wanted_again),
-        cmocka_unit_test(response_is_replaced_until_its_source_has_ended),
-        cmocka_unit_test(exchange_closes_each_direction_once_in_any_order),
-        cmocka_unit_test(exchange_without_a_response_is_not_written),
-        cmocka_unit_test(response_whose_content_counts_is_not_replaced),
+        cmocka_unit_test(http_stream_has_two_directions),
+        cmocka_unit_test(http_stream_unwanted_body_stays_unwanted),
+        cmocka_unit_test(http_stream_response_state_machine_has_these_transitions),
+        cmocka_unit_test(http_stream_closes_each_direction_once),
+        cmocka_unit_test(http_stream_local_close_needs_response),
+        cmocka_unit_test(http_stream_partly_sent_response_is_not_replaced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

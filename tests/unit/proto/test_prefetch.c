@@ -23,21 +23,21 @@ static void on_read(void *data)
     n_read++;
 }
 
-static void what_was_just_written_is_warm(void **state)
+static void prefetch_recently_written_file_is_cached(void **state)
 {
     (void)state;
     assert_true(file->fd >= 0);
     assert_true(mk_prefetch_is_cached(&t.service, file, 0, file->size));
-    assert_true(file->warm_until_ms > t.loop.now_ms); /* and believed to be, for a while */
+    assert_true(file->warm_until_ms > t.loop.now_ms); /* and assumed to stay cached for a while */
     mk_open_file_release(file);
 }
 
-static void a_waiting_caller_is_called_once(void **state)
+static void prefetch_calls_waiting_caller_once(void **state)
 {
     (void)state;
     unsigned refs = file->refs;
     assert_non_null(mk_prefetch_start(&t.service, file, 0, file->size, on_read, &t));
-    assert_int_equal(file->refs, refs + 1); /* it stays open as long as it is read */
+    assert_int_equal(file->refs, refs + 1); /* stays open while it is read */
     assert_int_equal(t.counters.cold_reads, 1);
     assert_int_equal(n_read, 0);
     for (int i = 0; i < 500 && !n_read; i++)
@@ -49,7 +49,7 @@ static void a_waiting_caller_is_called_once(void **state)
     mk_open_file_release(file);
 }
 
-static void a_caller_that_forgot_it_is_not_called(void **state)
+static void prefetch_detached_caller_is_not_called(void **state)
 {
     (void)state;
     struct mk_prefetch *r = mk_prefetch_start(&t.service, file, 0, file->size, on_read, &t);
@@ -62,7 +62,7 @@ static void a_caller_that_forgot_it_is_not_called(void **state)
     mk_open_file_release(file);
 }
 
-static void the_end_waits_for_the_thread(void **state)
+static void prefetch_shutdown_waits_for_thread(void **state)
 {
     (void)state;
     assert_non_null(mk_prefetch_start(&t.service, file, 0, file->size, on_read, &t));
@@ -75,10 +75,10 @@ static void the_end_waits_for_the_thread(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_was_just_written_is_warm, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_waiting_caller_is_called_once, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_caller_that_forgot_it_is_not_called, start, harness_stop),
-        cmocka_unit_test_setup_teardown(the_end_waits_for_the_thread, start, harness_stop),
+        cmocka_unit_test_setup_teardown(prefetch_recently_written_file_is_cached, start, harness_stop),
+        cmocka_unit_test_setup_teardown(prefetch_calls_waiting_caller_once, start, harness_stop),
+        cmocka_unit_test_setup_teardown(prefetch_detached_caller_is_not_called, start, harness_stop),
+        cmocka_unit_test_setup_teardown(prefetch_shutdown_waits_for_thread, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What comes before HTTP where TLS is wanted, with a TLS that does as the test says. */
+/* The start of a connection with TLS before HTTP; the TLS layer is faked by the test. */
 #include "proto/tls_handshake.h"
 
 #include "unit/proto/talk.h"
@@ -61,7 +61,7 @@ static void open_with(mk_str said)
     talk_on(&t);
 }
 
-static void http_follows(void **state)
+static void tls_handshake_is_followed_by_http(void **state)
 {
     (void)state;
     open_with(MK_STR(HELLO));
@@ -72,7 +72,7 @@ static void http_follows(void **state)
     talk_expect(&t, 200, "content");
 }
 
-static void nothing_is_made_before_the_first_record_is_whole(void **state)
+static void tls_handshake_starts_after_first_complete_record(void **state)
 {
     (void)state;
     open_with(MK_STR("\x16\x03"));
@@ -86,7 +86,7 @@ static void nothing_is_made_before_the_first_record_is_whole(void **state)
     assert_string_equal(tls.early, "hello");
 }
 
-static void it_waits(void **state)
+static void tls_handshake_may_wait(void **state)
 {
     (void)state;
     tls.answers = -EAGAIN;
@@ -99,7 +99,7 @@ static void it_waits(void **state)
     talk_expect(&t, 200, "content");
 }
 
-static void but_not_for_ever(void **state)
+static void tls_handshake_times_out(void **state)
 {
     (void)state;
     t.limits.head_ms = 50;
@@ -110,7 +110,7 @@ static void but_not_for_ever(void **state)
     assert_int_equal(t.counters.unsecured, 1);
 }
 
-static void it_fails(void **state)
+static void tls_handshake_failure_closes_connection(void **state)
 {
     (void)state;
     tls.answers = -EPROTO;
@@ -121,7 +121,7 @@ static void it_fails(void **state)
     assert_int_equal(t.n_records, 0);
 }
 
-static void it_cannot_begin(void **state)
+static void tls_handshake_that_cannot_start_closes_connection(void **state)
 {
     (void)state;
     tls.opens = -ENOMEM;
@@ -132,7 +132,7 @@ static void it_cannot_begin(void **state)
     assert_true(t.ended || t.reset);
 }
 
-static void plain_http_gets_400(void **state)
+static void tls_handshake_plain_http_gets_400(void **state)
 {
     (void)state;
     open_with(MK_STR("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
@@ -142,7 +142,7 @@ static void plain_http_gets_400(void **state)
     assert_int_equal(tls.n_opened, 0);
 }
 
-static void anything_else_is_not(void **state)
+static void tls_handshake_other_input_is_closed(void **state)
 {
     (void)state;
     static const mk_str others[] = {MK_STR_INIT("\x15\x03\x01\x00\x02\x02\x28"), MK_STR_INIT("\0\0\0\0"),
@@ -156,7 +156,7 @@ static void anything_else_is_not(void **state)
     assert_int_equal(tls.n_opened, 0);
 }
 
-static void challenges_end_the_connection(void **state)
+static void tls_handshake_acme_challenge_closes_connection(void **state)
 {
     (void)state;
     tls.protocol = "acme-tls/1";
@@ -165,16 +165,16 @@ static void challenges_end_the_connection(void **state)
     assert_true(t.ended);
 }
 
-static void only_so_many_in_a_turn(void **state)
+static void tls_handshake_quota_delays_handshake(void **state)
 {
     (void)state;
     tls.answers = -EAGAIN;
     open_with(MK_STR(HELLO));
-    t.service.handshakes.left = 0; /* others were first */
+    t.service.handshakes.left = 0; /* other handshakes were first */
     unsigned before = tls.n_steps;
-    t.conn->stream.dry = false; /* something came */
+    t.conn->stream.dry = false; /* data has arrived */
     t.conn->ops->advance(t.conn);
-    t.conn->ops->advance(t.conn); /* an event meanwhile changes nothing */
+    t.conn->ops->advance(t.conn); /* an event in the meantime changes nothing */
     assert_int_equal(tls.n_steps, before);
     assert_true(t.conn->task_set);
     tls.answers = 0;
@@ -183,7 +183,7 @@ static void only_so_many_in_a_turn(void **state)
     assert_int_equal(t.counters.secured, 1);
 }
 
-static void a_queued_handshake_may_end(void **state)
+static void tls_handshake_queued_connection_may_close(void **state)
 {
     (void)state;
     tls.answers = -EAGAIN;
@@ -202,17 +202,17 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, start, harness_stop)
     const struct CMUnitTest tests[] = {
-        CASE(http_follows),
-        CASE(nothing_is_made_before_the_first_record_is_whole),
-        CASE(it_waits),
-        CASE(but_not_for_ever),
-        CASE(it_fails),
-        CASE(it_cannot_begin),
-        CASE(plain_http_gets_400),
-        CASE(anything_else_is_not),
-        CASE(challenges_end_the_connection),
-        CASE(only_so_many_in_a_turn),
-        CASE(a_queued_handshake_may_end),
+        CASE(tls_handshake_is_followed_by_http),
+        CASE(tls_handshake_starts_after_first_complete_record),
+        CASE(tls_handshake_may_wait),
+        CASE(tls_handshake_times_out),
+        CASE(tls_handshake_failure_closes_connection),
+        CASE(tls_handshake_that_cannot_start_closes_connection),
+        CASE(tls_handshake_plain_http_gets_400),
+        CASE(tls_handshake_other_input_is_closed),
+        CASE(tls_handshake_acme_challenge_closes_connection),
+        CASE(tls_handshake_quota_delays_handshake),
+        CASE(tls_handshake_queued_connection_may_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
