@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A site whose hooks and handlers say what happens to them, for tests of the flow. */
+/* A site whose hooks and handlers record their calls, for tests of the dispatcher. */
 #ifndef MK_UNIT_WEB_DISPATCH_ACTORS_H
 #define MK_UNIT_WEB_DISPATCH_ACTORS_H
 
@@ -11,13 +11,13 @@
 
 enum { SAID_MAX = 256, HOOKS_MAX = 4, ROUTES_MAX = 6 };
 
-/* What hooks and handlers do when they are called: `answers` in turn, the last one for ever. */
+/* Behaviour of a hook or handler: one letter of `answers` for each call; the last one repeats. */
 struct actor {
     const char *name;
     const char *answers; /* n(ext) d(one) w(ait) r(efuse) */
-    unsigned status;     /* set before answering */
-    const char *text;    /* content, likewise */
-    const char *field;   /* added with the value "x" */
+    unsigned status;     /* set before returning */
+    const char *text;    /* body, set before returning */
+    const char *field;   /* header added with the value "x" */
     unsigned n_calls;
 };
 
@@ -149,7 +149,7 @@ static inline struct mk_exchange *ask(const char *method, const char *target)
     return x;
 }
 
-/* Runs to the end, checks status and what was said, and ends. */
+/* Runs the request to its end, checks the status and the recorded calls, and frees it. */
 static inline void expect(const char *method, const char *target, unsigned status, const char *expected)
 {
     memset(said, 0, sizeof said);
@@ -161,6 +161,6 @@ static inline void expect(const char *method, const char *target, unsigned statu
     mk_exchange_free(x);
 }
 
-/* ---- The order of things ---- */
+/* ---- Order of calls ---- */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests in which each case has a fresh response `r` in the memory of `arena`. */
+/* For tests in which each case has its own response `r` in the memory of `arena`. */
 #ifndef MK_UNIT_WEB_RESPONSE_CASE_H
 #define MK_UNIT_WEB_RESPONSE_CASE_H
 

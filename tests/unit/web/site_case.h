@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests in which each case asks a fresh `site`. */
+/* For tests in which each case has its own `site`. */
 #ifndef MK_UNIT_WEB_SITE_CASE_H
 #define MK_UNIT_WEB_SITE_CASE_H
 

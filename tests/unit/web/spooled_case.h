@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A site that keeps content in memory and in files, and clients beside its own. */
+/* A site that spools bodies in memory and in files, with several clients. */
 #ifndef MK_UNIT_WEB_SPOOLED_CASE_H
 #define MK_UNIT_WEB_SPOOLED_CASE_H
 
@@ -14,7 +14,7 @@ static struct mk_addr others[4];
 static struct mk_loop loop;
 static struct mk_offload helper;
 
-/* Nothing is left when a case has ended. */
+/* Asserts that nothing is left at the end of the test case. */
 static inline void spooled_end(void *p)
 {
     const struct mk_spool_quota *spools = p;
@@ -40,7 +40,7 @@ static inline void spooled_end_thread(void *p)
     mk_offload_fini(p);
 }
 
-/* The same, and a thread writes the files. */
+/* Like spooled_start(), with a thread that writes the files. */
 static inline int spooled_start_with_thread(void **state)
 {
     spooled_start(state);

@@ -17,7 +17,7 @@ static int start(void **state)
     return 0;
 }
 
-static void endings_have_names(void **state)
+static void outcome_has_name(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < MK_OUTCOMES; i++)
@@ -61,7 +61,7 @@ static void ask(bool sealed)
     mk_exchange_free(x);
 }
 
-static void a_record_says_what_became_of_a_request(void **state)
+static void access_record_describes_request(void **state)
 {
     (void)state;
     site_add(&site, "f.txt", MK_STR("text"));
@@ -75,8 +75,8 @@ static void a_record_says_what_became_of_a_request(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(endings_have_names),
-        cmocka_unit_test_setup_teardown(a_record_says_what_became_of_a_request, start, harness_stop),
+        cmocka_unit_test(outcome_has_name),
+        cmocka_unit_test_setup_teardown(access_record_describes_request, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

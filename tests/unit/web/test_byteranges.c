@@ -45,7 +45,7 @@ static void expect_whole(const char *target, const char *range, const char *more
     mk_exchange_free(x);
 }
 
-static void one_range_is_sent_as_it_is(void **state)
+static void byteranges_single_range_is_sent_plain(void **state)
 {
     (void)state;
     expect_one("bytes=0-0", "0", "bytes 0-0/10");
@@ -54,11 +54,11 @@ static void one_range_is_sent_as_it_is(void **state)
     expect_one("bytes=-3", "789", "bytes 7-9/10");
     expect_one("bytes=-100", "0123456789", "bytes 0-9/10");
     expect_one("bytes=5-100", "56789", "bytes 5-9/10");
-    expect_one("bytes=0-2, 3-5", "012345", "bytes 0-5/10"); /* they touch: one piece */
+    expect_one("bytes=0-2, 3-5", "012345", "bytes 0-5/10"); /* adjacent ranges are merged */
     expect_one("bytes=8-9, 20-30", "89", "bytes 8-9/10");
 }
 
-static void what_is_no_range_is_ignored(void **state)
+static void byteranges_malformed_range_is_ignored(void **state)
 {
     (void)state;
     static const char *const bad[] = {"lines=0-1", "bytes 0-1",   "bytes=", "bytes=4-2",
@@ -72,7 +72,7 @@ static void what_is_no_range_is_ignored(void **state)
     expect_whole("/other-ten.txt", "bytes=0-0", "");
 }
 
-static void what_is_not_there_is_416(void **state)
+static void byteranges_unsatisfiable_range_gets_416(void **state)
 {
     (void)state;
     static const char *const beyond[] = {"bytes=10-", "bytes=10-20", "bytes=100-, 200-300", "bytes=-0"};
@@ -86,7 +86,7 @@ static void what_is_not_there_is_416(void **state)
     }
 }
 
-static void of_nothing_there_is_no_first_byte(void **state)
+static void byteranges_of_empty_file_get_416(void **state)
 {
     (void)state;
     struct mk_exchange *x = ask("/empty.txt", "bytes=0-", "");
@@ -95,7 +95,7 @@ static void of_nothing_there_is_no_first_byte(void **state)
     mk_exchange_free(x);
 }
 
-static void several_ranges_are_parts(void **state)
+static void byteranges_several_ranges_are_multipart(void **state)
 {
     (void)state;
     char expected[1024];
@@ -119,7 +119,7 @@ static void several_ranges_are_parts(void **state)
     mk_exchange_free(x);
 }
 
-static void boundaries_differ(void **state)
+static void byteranges_boundaries_are_unique(void **state)
 {
     (void)state;
     struct mk_exchange *x = ask("/ten.txt", "bytes=0-0,2-2", ""), *y = ask("/ten.txt", "bytes=0-0,2-2", "");
@@ -128,7 +128,7 @@ static void boundaries_differ(void **state)
     mk_exchange_free(y);
 }
 
-static void parts_of_a_compressed_neighbour(void **state)
+static void byteranges_of_precompressed_file(void **state)
 {
     (void)state;
     site_add(&site, "ten.txt.gz", MK_STR("gzip!"));
@@ -144,7 +144,7 @@ static void parts_of_a_compressed_neighbour(void **state)
     mk_exchange_free(x);
 }
 
-static void a_range_of_something_else_is_not_sent(void **state)
+static void byteranges_if_range_mismatch_sends_whole_file(void **state)
 {
     (void)state;
     char fields[256];
@@ -155,14 +155,14 @@ static void a_range_of_something_else_is_not_sent(void **state)
     assert_int_equal(y->response.status, 206);
     mk_exchange_free(y);
     mk_exchange_free(x);
-    /* A date does not tell two versions of the same second apart, and there is an entity tag. */
+    /* A date cannot distinguish two versions from the same second, and there is an entity tag. */
     expect_whole("/ten.txt", "bytes=1-1", "If-Range: Tue, 14 Nov 2023 22:13:20 GMT\r\n");
     expect_whole("/ten.txt", "bytes=1-1", "If-Range: \"other\"\r\n");
     expect_whole("/ten.txt", "bytes=1-1", "If-Range: Tue, 14 Nov 2023 22:13:19 GMT\r\n");
     expect_whole("/ten.txt", "bytes=100-", "If-Range: \"other\"\r\n");
 }
 
-static void only_get_has_ranges(void **state)
+static void byteranges_are_ignored_for_head(void **state)
 {
     (void)state;
     struct mk_exchange *x = site_ask(&site, "HEAD /ten.txt HTTP/1.1\r\nHost: a\r\nRange: bytes=0-0\r\n\r\n");
@@ -175,15 +175,15 @@ static void only_get_has_ranges(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(one_range_is_sent_as_it_is, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_is_no_range_is_ignored, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_is_not_there_is_416, start, harness_stop),
-        cmocka_unit_test_setup_teardown(of_nothing_there_is_no_first_byte, start, harness_stop),
-        cmocka_unit_test_setup_teardown(several_ranges_are_parts, start, harness_stop),
-        cmocka_unit_test_setup_teardown(boundaries_differ, start, harness_stop),
-        cmocka_unit_test_setup_teardown(parts_of_a_compressed_neighbour, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_range_of_something_else_is_not_sent, start, harness_stop),
-        cmocka_unit_test_setup_teardown(only_get_has_ranges, start, harness_stop),
+        cmocka_unit_test_setup_teardown(byteranges_single_range_is_sent_plain, start, harness_stop),
+        cmocka_unit_test_setup_teardown(byteranges_malformed_range_is_ignored, start, harness_stop),
+        cmocka_unit_test_setup_teardown(byteranges_unsatisfiable_range_gets_416, start, harness_stop),
+        cmocka_unit_test_setup_teardown(byteranges_of_empty_file_get_416, start, harness_stop),
+        cmocka_unit_test_setup_teardown(byteranges_several_ranges_are_multipart, start, harness_stop),
+        cmocka_unit_test_setup_teardown(byteranges_boundaries_are_unique, start, harness_stop),
+        cmocka_unit_test_setup_teardown(byteranges_of_precompressed_file, start, harness_stop),
+        cmocka_unit_test_setup_teardown(byteranges_if_range_mismatch_sends_whole_file, start, harness_stop),
+        cmocka_unit_test_setup_teardown(byteranges_are_ignored_for_head, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

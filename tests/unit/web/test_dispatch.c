@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unit/web/dispatch_actors.h"
 
-static void hooks_come_first_then_the_handler_then_hooks(void **state)
+static void dispatch_runs_request_hooks_handler_response_hooks(void **state)
 {
     (void)state;
     struct actor a = {.name = "a", .answers = "n"}, b = {.name = "b", .answers = "n"},
@@ -14,7 +14,7 @@ static void hooks_come_first_then_the_handler_then_hooks(void **state)
     assert_string_equal(said, "?a ?b h !b !a");
     assert_int_equal(x->response.status, 200);
     assert_str(site_content(x), "hello");
-    assert_true(mk_dispatch_run(x)); /* it is ready, and stays so */
+    assert_true(mk_dispatch_run(x)); /* stays finished */
     assert_string_equal(said, "?a ?b h !b !a");
     x->response.sealed = true;
     assert_false(mk_response_was_sent(&x->response));
@@ -30,7 +30,7 @@ static void hooks_come_first_then_the_handler_then_hooks(void **state)
     assert_int_equal(n_records, 2);
 }
 
-static void any_hook_may_be_missing(void **state)
+static void dispatch_hooks_are_optional(void **state)
 {
     (void)state;
     struct actor a = {.name = "a", .answers = "n"}, h = {.name = "h", .answers = "d"};
@@ -52,7 +52,7 @@ static void any_hook_may_be_missing(void **state)
     mk_exchange_free(x);
 }
 
-static void the_first_route_that_matches_and_does_not_pass_answers(void **state)
+static void dispatch_first_matching_handler_responds(void **state)
 {
     (void)state;
     struct actor a = {.name = "a", .answers = "n"}, b = {.name = "b", .answers = "d"},
@@ -65,7 +65,7 @@ static void the_first_route_that_matches_and_does_not_pass_answers(void **state)
     expect("GET", "/", 200, "c");
 }
 
-static void the_host_of_the_name_is_asked(void **state)
+static void dispatch_selects_vhost_by_name(void **state)
 {
     (void)state;
     struct actor a = {.name = "a", .answers = "d"}, b = {.name = "b", .answers = "d"};
@@ -82,7 +82,7 @@ static void the_host_of_the_name_is_asked(void **state)
 
 /* ---- Verdicts ---- */
 
-static void a_hook_may_answer_itself(void **state)
+static void dispatch_hook_may_respond(void **state)
 {
     (void)state;
     struct actor a = {.name = "a", .answers = "d", .status = 401, .text = "no"},
@@ -98,7 +98,7 @@ static void a_hook_may_answer_itself(void **state)
     mk_exchange_free(x);
 }
 
-static void a_handler_that_refuses_gets_the_error_page(void **state)
+static void dispatch_refusing_handler_gets_error_page(void **state)
 {
     (void)state;
     struct actor a = {.name = "a", .answers = "r", .status = 403, .text = "never seen", .field = "X-Kept"},
@@ -113,13 +113,13 @@ static void a_handler_that_refuses_gets_the_error_page(void **state)
     assert_non_null(strstr(site_content(x).p, "403 Forbidden"));
     mk_exchange_free(x);
     expect("GET", "/none", 500, "n");
-    expect("GET", "/fine", 500, "f"); /* a refusal is no success */
+    expect("GET", "/fine", 500, "f"); /* an error verdict cannot have a success status */
     struct actor hook = {.name = "h", .answers = "r", .status = 429};
     add_hook(&hook);
     expect("GET", "/none", 429, "?h !h");
 }
 
-static void what_describes_dropped_content_goes_with_it(void **state)
+static void dispatch_error_drops_entity_headers(void **state)
 {
     (void)state;
     static const char *const dropped[] = {"Content-Type",     "Content-Encoding",    "Accept-Ranges",
@@ -141,7 +141,7 @@ static void what_describes_dropped_content_goes_with_it(void **state)
     }
 }
 
-static void a_handler_that_waits_is_called_again(void **state)
+static void dispatch_waiting_handler_is_called_again(void **state)
 {
     (void)state;
     struct actor a = {.name = "a", .answers = "wwn"}, b = {.name = "b", .answers = "n"},
@@ -160,7 +160,7 @@ static void a_handler_that_waits_is_called_again(void **state)
     mk_exchange_free(x);
 }
 
-static void a_handler_that_waits_may_pass_or_refuse_later(void **state)
+static void dispatch_waiting_handler_may_pass_or_refuse(void **state)
 {
     (void)state;
     struct actor a = {.name = "a", .answers = "wn"}, b = {.name = "b", .answers = "wr", .status = 409};
@@ -175,7 +175,7 @@ static void a_handler_that_waits_may_pass_or_refuse_later(void **state)
     mk_exchange_free(x);
 }
 
-static void when_all_pass_there_is_nothing(void **state)
+static void dispatch_all_handlers_pass_gets_404(void **state)
 {
     (void)state;
     struct actor a = {.name = "a", .answers = "n"}, b = {.name = "b", .answers = "n", .status = 403};
@@ -183,14 +183,14 @@ static void when_all_pass_there_is_nothing(void **state)
     expect("GET", "/", 404, "a");
     expect("POST", "/", 404, "a");
     add_route("/b", &any, &b);
-    expect("GET", "/b", 403, "a b"); /* unless a handler has a better reason */
+    expect("GET", "/b", 403, "a b"); /* unless a handler set a more specific status */
     site.host.n_routes = 0;
     expect("GET", "/", 404, "");
 }
 
 /* ---- Methods ---- */
 
-static void handlers_are_asked_for_their_methods(void **state)
+static void dispatch_selects_handler_by_method(void **state)
 {
     (void)state;
     struct actor g = {.name = "g", .answers = "d"}, p = {.name = "p", .answers = "d"};
@@ -213,7 +213,7 @@ static void expect_allow(const char *method, const char *target, unsigned status
     mk_exchange_free(x);
 }
 
-static void other_methods_learn_what_all_routes_would_take(void **state)
+static void dispatch_405_lists_methods_of_all_routes(void **state)
 {
     (void)state;
     struct actor g = {.name = "g", .answers = "d"}, p = {.name = "p", .answers = "d"};
@@ -230,10 +230,10 @@ static void other_methods_learn_what_all_routes_would_take(void **state)
     expect_allow("OPTIONS", "/get", 200, "GET, HEAD, OPTIONS");
     expect_allow("OPTIONS", "/nowhere", 404, "");
     expect_allow("BREW", "/get", 501, "");
-    expect_allow("get", "/get", 501, ""); /* methods have a case */
+    expect_allow("get", "/get", 501, ""); /* methods are case-sensitive */
 }
 
-static void a_handler_that_decides_itself_is_asked_for_all(void **state)
+static void dispatch_handler_without_methods_gets_all(void **state)
 {
     (void)state;
     struct actor a = {.name = "a", .answers = "d", .status = 418}, b = {.name = "b", .answers = "n"};
@@ -245,7 +245,7 @@ static void a_handler_that_decides_itself_is_asked_for_all(void **state)
     expect("DELETE", "/b", 405, "b");
 }
 
-static void what_is_about_the_server_needs_no_route(void **state)
+static void dispatch_server_wide_requests_need_no_route(void **state)
 {
     (void)state;
     struct actor a = {.name = "a", .answers = "d"}, hook = {.name = "h", .answers = "n"};
@@ -258,9 +258,9 @@ static void what_is_about_the_server_needs_no_route(void **state)
     expect_allow("OPTIONS", "*", 200, "GET, HEAD, OPTIONS");
 }
 
-/* ---- Requests that no handler sees ---- */
+/* ---- Requests that reach no handler ---- */
 
-static void a_bad_target_is_refused(void **state)
+static void dispatch_malformed_target_gets_400(void **state)
 {
     (void)state;
     struct actor a = {.name = "a", .answers = "d"}, hook = {.name = "h", .answers = "n"};
@@ -268,10 +268,10 @@ static void a_bad_target_is_refused(void **state)
     add_hook(&hook);
     static const char *const bad[] = {"/../x", "/%zz", "/%00", "/%", "ftp://a/", "a"};
     for (size_t i = 0; i < MK_LEN(bad); i++)
-        expect("GET", bad[i], 400, ""); /* it has no path that a hook could look at */
+        expect("GET", bad[i], 400, ""); /* without a path, no hook can inspect it */
 }
 
-static void a_refused_request_is_answered_by_its_host(void **state)
+static void dispatch_rejected_request_gets_error_page_of_vhost(void **state)
 {
     (void)state;
     static const struct mk_error_page page = {.status = 400, .path = MK_STR_INIT("bad.html")};
@@ -284,7 +284,7 @@ static void a_refused_request_is_answered_by_its_host(void **state)
     mk_exchange_free(x);
 }
 
-static void a_waiting_request_can_be_refused(void **state)
+static void dispatch_waiting_request_can_be_rejected(void **state)
 {
     (void)state;
     struct actor h = {.name = "h", .answers = "w", .text = "half", .field = "Content-Type"};
@@ -304,7 +304,7 @@ static void refuse_it(void *x)
     mk_dispatch_error(x, 500);
 }
 
-static void what_is_sent_cannot_be_refused(void **state)
+static void dispatch_sealed_response_cannot_be_rejected(void **state)
 {
     (void)state;
     struct mk_exchange *x = ask("GET", "/");
@@ -357,7 +357,7 @@ static struct mk_exchange *ask_source(enum mk_verdict *verdict)
     return x;
 }
 
-static void a_source_lives_until_the_exchange_ends(void **state)
+static void dispatch_body_source_is_closed_with_exchange(void **state)
 {
     (void)state;
     enum mk_verdict done = MK_DONE;
@@ -369,7 +369,7 @@ static void a_source_lives_until_the_exchange_ends(void **state)
     assert_int_equal(n_closed, 1);
 }
 
-static void the_source_of_a_refusing_handler_is_closed_at_once(void **state)
+static void dispatch_refusal_closes_body_source(void **state)
 {
     (void)state;
     enum mk_verdict refuse = MK_ERROR, next = MK_NEXT, wait = MK_WAIT;
@@ -387,33 +387,33 @@ static void the_source_of_a_refusing_handler_is_closed_at_once(void **state)
     assert_int_equal(n_closed, 1);
     mk_exchange_free(x);
     x = ask_source(&wait);
-    mk_exchange_free(x); /* the client is gone */
+    mk_exchange_free(x); /* the client has disconnected */
     assert_int_equal(n_closed, 1);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(hooks_come_first_then_the_handler_then_hooks, start, stop),
-        cmocka_unit_test_setup_teardown(any_hook_may_be_missing, start, stop),
-        cmocka_unit_test_setup_teardown(the_first_route_that_matches_and_does_not_pass_answers, start, stop),
-        cmocka_unit_test_setup_teardown(the_host_of_the_name_is_asked, start, stop),
-        cmocka_unit_test_setup_teardown(a_hook_may_answer_itself, start, stop),
-        cmocka_unit_test_setup_teardown(a_handler_that_refuses_gets_the_error_page, start, stop),
-        cmocka_unit_test_setup_teardown(what_describes_dropped_content_goes_with_it, start, stop),
-        cmocka_unit_test_setup_teardown(a_handler_that_waits_is_called_again, start, stop),
-        cmocka_unit_test_setup_teardown(a_handler_that_waits_may_pass_or_refuse_later, start, stop),
-        cmocka_unit_test_setup_teardown(when_all_pass_there_is_nothing, start, stop),
-        cmocka_unit_test_setup_teardown(handlers_are_asked_for_their_methods, start, stop),
-        cmocka_unit_test_setup_teardown(other_methods_learn_what_all_routes_would_take, start, stop),
-        cmocka_unit_test_setup_teardown(a_handler_that_decides_itself_is_asked_for_all, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_about_the_server_needs_no_route, start, stop),
-        cmocka_unit_test_setup_teardown(a_bad_target_is_refused, start, stop),
-        cmocka_unit_test_setup_teardown(a_refused_request_is_answered_by_its_host, start, stop),
-        cmocka_unit_test_setup_teardown(a_waiting_request_can_be_refused, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_sent_cannot_be_refused, start, stop),
-        cmocka_unit_test_setup_teardown(a_source_lives_until_the_exchange_ends, start, stop),
-        cmocka_unit_test_setup_teardown(the_source_of_a_refusing_handler_is_closed_at_once, start, stop),
+        cmocka_unit_test_setup_teardown(dispatch_runs_request_hooks_handler_response_hooks, start, stop),
+        cmocka_unit_test_setup_teardown(dispatch_hooks_are_optional, start, stop),
+        cmocka_unit_test_setup_teardown(dispatch_first_matching_handler_responds, start, stop),
+        cmocka_unit_test_setup_teardown(dispatch_selects_vhost_by_name, start, stop),
+        cmocka_unit_test_setup_teardown(dispatch_hook_may_respond, start, stop),
+        cmocka_unit_test_setup_teardown(dispatch_refusing_handler_gets_error_page, start, stop),
+        cmocka_unit_test_setup_teardown(dispatch_error_drops_entity_headers, start, stop),
+        cmocka_unit_test_setup_teardown(dispatch_waiting_handler_is_called_again, start, stop),
+        cmocka_unit_test_setup_teardown(dispatch_waiting_handler_may_pass_or_refuse, start, stop),
+        cmocka_unit_test_setup_teardown(dispatch_all_handlers_pass_gets_404, start, stop),
+        cmocka_unit_test_setup_teardown(dispatch_selects_handler_by_method, start, stop),
+        cmocka_unit_test_setup_teardown(dispatch_405_lists_methods_of_all_routes, start, stop),
+        cmocka_unit_test_setup_teardown(dispatch_handler_without_methods_gets_all, start, stop),
+        cmocka_unit_test_setup_teardown(dispatch_server_wide_requests_need_no_route, start, stop),
+        cmocka_unit_test_setup_teardown(dispatch_malformed_target_gets_400, start, stop),
+        cmocka_unit_test_setup_teardown(dispatch_rejected_request_gets_error_page_of_vhost, start, stop),
+        cmocka_unit_test_setup_teardown(dispatch_waiting_request_can_be_rejected, start, stop),
+        cmocka_unit_test_setup_teardown(dispatch_sealed_response_cannot_be_rejected, start, stop),
+        cmocka_unit_test_setup_teardown(dispatch_body_source_is_closed_with_exchange, start, stop),
+        cmocka_unit_test_setup_teardown(dispatch_refusal_closes_body_source, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

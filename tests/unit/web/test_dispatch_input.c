@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Content of requests on its way through the corridor, out of a protocol that gives it in pieces: handlers
- * and sources get what has arrived, wait for the rest, and nothing is read without demand. */
+/* Request bodies in the dispatcher, from a protocol that delivers them in pieces: handlers and sources get
+ * what has arrived, wait for the rest, and nothing is read without demand. */
 #include "unit/handlers.h"
 #include "unit/site.h"
 #include "unit/test.h"
 
 enum { MAX_CAP = 16 * 1024 };
 
-/* A protocol that has the content in pieces, separated by "|": the reader waits before each one. */
+/* A protocol that delivers the body in pieces separated by "|": the reader waits before each one. */
 struct wire {
     const char *pieces;
-    mk_err ending; /* behind the last one; 0: the end */
+    mk_err ending; /* result after the last piece; 0: end of the body */
     size_t n_read;
     unsigned n_asked, n_resumed;
 };
@@ -36,7 +36,7 @@ static ssize_t on_read(void *ctx, char *room, size_t cap)
     return (ssize_t)n;
 }
 
-/* The next piece arrives. */
+/* Delivers the next piece. */
 static void arrive(void)
 {
     assert_int_equal(*wire.pieces, '|');
@@ -72,7 +72,7 @@ static struct mk_exchange *post(const char *target, const char *pieces, mk_err e
     return x;
 }
 
-/* What `sink` says of that text. */
+/* The response of `sink` to this text. */
 static const char *sum_of(const char *text, char room[64])
 {
     struct handlers_sum s = {0};
@@ -81,7 +81,7 @@ static const char *sum_of(const char *text, char room[64])
     return room;
 }
 
-static void content_that_is_there_is_read_at_once(void **state)
+static void dispatch_input_available_body_is_read_at_once(void **state)
 {
     (void)state;
     char room[64];
@@ -92,7 +92,7 @@ static void content_that_is_there_is_read_at_once(void **state)
     mk_exchange_free(x);
 }
 
-static void content_that_is_not_there_is_waited_for(void **state)
+static void dispatch_input_missing_body_is_waited_for(void **state)
 {
     (void)state;
     char room[64];
@@ -107,7 +107,7 @@ static void content_that_is_not_there_is_waited_for(void **state)
     mk_exchange_free(x);
 }
 
-static void the_handler_reports_failures(void **state)
+static void dispatch_input_handler_reports_read_errors(void **state)
 {
     (void)state;
     static const struct {
@@ -124,7 +124,7 @@ static void the_handler_reports_failures(void **state)
     }
 }
 
-static void a_handler_that_does_not_read_gets_nothing(void **state)
+static void dispatch_input_unread_body_is_not_requested(void **state)
 {
     (void)state;
     struct mk_exchange *x = post("/early", "hello", 0, 5);
@@ -134,14 +134,14 @@ static void a_handler_that_does_not_read_gets_nothing(void **state)
     mk_exchange_free(x);
 }
 
-static void a_source_reads_only_what_is_pulled(void **state)
+static void dispatch_input_source_reads_only_on_demand(void **state)
 {
     (void)state;
     char room[4];
     struct mk_exchange *x = post("/echo", "hello|world", 0, 10);
     assert_true(mk_dispatch_run(x));
     assert_int_equal(x->response.content.length, 10);
-    assert_int_equal(wire.n_asked, 0); /* a handler that streams reads nothing beforehand */
+    assert_int_equal(wire.n_asked, 0); /* a streaming handler reads nothing in advance */
     struct mk_response_body *c = &x->response.content;
     assert_int_equal(mk_response_body_read(c, room, 2), 2);
     assert_memory_equal(room, "he", 2);
@@ -156,7 +156,7 @@ static void a_source_reads_only_what_is_pulled(void **state)
     mk_exchange_free(x);
 }
 
-static void the_length_of_an_echo_is_what_is_known(void **state)
+static void dispatch_input_echo_length_is_request_length(void **state)
 {
     (void)state;
     struct mk_exchange *x = post("/echo", "hello", 0, MK_REQUEST_LENGTH_UNKNOWN);
@@ -172,7 +172,7 @@ static void the_length_of_an_echo_is_what_is_known(void **state)
     mk_exchange_free(x);
 }
 
-static void a_source_passes_on_what_went_wrong(void **state)
+static void dispatch_input_source_passes_errors_on(void **state)
 {
     (void)state;
     char room[16];
@@ -183,7 +183,7 @@ static void a_source_passes_on_what_went_wrong(void **state)
     mk_exchange_free(x);
 }
 
-static void resume_reaches_the_connection(void **state)
+static void dispatch_input_resume_reaches_connection(void **state)
 {
     (void)state;
     struct mk_exchange *x = post("/never", "", 0, 0);
@@ -197,14 +197,14 @@ static void resume_reaches_the_connection(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(content_that_is_there_is_read_at_once, start, harness_stop),
-        cmocka_unit_test_setup_teardown(content_that_is_not_there_is_waited_for, start, harness_stop),
-        cmocka_unit_test_setup_teardown(the_handler_reports_failures, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_handler_that_does_not_read_gets_nothing, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_source_reads_only_what_is_pulled, start, harness_stop),
-        cmocka_unit_test_setup_teardown(the_length_of_an_echo_is_what_is_known, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_source_passes_on_what_went_wrong, start, harness_stop),
-        cmocka_unit_test_setup_teardown(resume_reaches_the_connection, start, harness_stop),
+        cmocka_unit_test_setup_teardown(dispatch_input_available_body_is_read_at_once, start, harness_stop),
+        cmocka_unit_test_setup_teardown(dispatch_input_missing_body_is_waited_for, start, harness_stop),
+        cmocka_unit_test_setup_teardown(dispatch_input_handler_reports_read_errors, start, harness_stop),
+        cmocka_unit_test_setup_teardown(dispatch_input_unread_body_is_not_requested, start, harness_stop),
+        cmocka_unit_test_setup_teardown(dispatch_input_source_reads_only_on_demand, start, harness_stop),
+        cmocka_unit_test_setup_teardown(dispatch_input_echo_length_is_request_length, start, harness_stop),
+        cmocka_unit_test_setup_teardown(dispatch_input_source_passes_errors_on, start, harness_stop),
+        cmocka_unit_test_setup_teardown(dispatch_input_resume_reaches_connection, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

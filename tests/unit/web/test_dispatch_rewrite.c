@@ -15,7 +15,7 @@ static enum mk_verdict go_elsewhere(struct mk_request *request, struct mk_respon
     return MK_REWRITTEN;
 }
 
-static void the_routes_may_be_tried_again_but_not_endlessly(void **state)
+static void rewrite_loop_is_limited(void **state)
 {
     (void)state;
     static const struct mk_handler handler = {.name = "elsewhere", .handle = go_elsewhere};
@@ -34,7 +34,7 @@ static void the_routes_may_be_tried_again_but_not_endlessly(void **state)
     mk_exchange_free(x);
 }
 
-/* Rewrites requests for its path to another one. */
+/* Rewrites requests for its path to another path. */
 static enum mk_verdict send_elsewhere(struct mk_request *request, struct mk_response *response, void *data)
 {
     assert_false(mk_response_header(response, MK_STR("X-Sent")).p);
@@ -65,7 +65,7 @@ static enum mk_verdict only_say_rewritten(struct mk_request *request, struct mk_
     return MK_REWRITTEN;
 }
 
-static void a_rewrite_and_its_verdict_belong_together(void **state)
+static void rewrite_without_matching_verdict_gets_500(void **state)
 {
     (void)state;
     static const struct mk_handler passes = {.name = "passes", .handle = rewrite_and_pass},
@@ -78,7 +78,7 @@ static void a_rewrite_and_its_verdict_belong_together(void **state)
     expect("GET", "/says", 500, "");
 }
 
-static void after_a_rewrite_by_a_handler_no_field_describes_content(void **state)
+static void rewrite_by_handler_drops_body_headers(void **state)
 {
     (void)state;
     static const struct mk_handler sender = {.name = "sender", .handle = send_elsewhere};
@@ -114,7 +114,7 @@ static void after_a_rewrite_by_a_handler_no_field_describes_content(void **state
     mk_exchange_free(x);
 }
 
-static void a_handler_may_send_the_request_elsewhere(void **state)
+static void rewrite_by_handler_runs_other_route(void **state)
 {
     (void)state;
     static const struct mk_handler sender = {.name = "sender", .handle = send_elsewhere};
@@ -128,7 +128,7 @@ static void a_handler_may_send_the_request_elsewhere(void **state)
     assert_true(mk_dispatch_run(x));
     assert_string_equal(said, "?a >other ?a h !a");
     assert_str(x->request.asked->path, "/to");
-    assert_str(x->request.received.path, "/from"); /* what was received never changes */
+    assert_str(x->request.received.path, "/from"); /* the received target never changes */
     assert_int_equal(x->request.received.method, MK_METHOD_POST);
     assert_int_equal(x->request.length, 7);
     assert_str(mk_request_path_at(&x->request, 0), "/from");
@@ -140,7 +140,7 @@ static void a_handler_may_send_the_request_elsewhere(void **state)
     assert_null(mk_request_data(&x->request));
     assert_false(mk_response_header(&x->response, MK_STR("X-Sent")).p);
     assert_int_equal(mk_response_length(&x->response), 0);
-    assert_str(mk_request_method_text(&x->request), "POST"); /* as the client wrote it */
+    assert_str(mk_request_method_text(&x->request), "POST"); /* as sent by the client */
     assert_str(mk_request_method_name(&x->request), "GET");
     assert_str(mk_request_target(&x->request), "/from?c=d");
     mk_exchange_free(x);
@@ -171,7 +171,7 @@ static void add_ordered(struct actor *a, unsigned order)
     plugins[n_hooks - 1].order = order;
 }
 
-static void guards_judge_the_path_that_a_rewrite_leads_away_from(void **state)
+static void rewrite_runs_after_auth_hooks_of_original_path(void **state)
 {
     (void)state;
     struct actor guard = {.name = "guard", .answers = "n"}, late = {.name = "late", .answers = "n"},
@@ -183,7 +183,7 @@ static void guards_judge_the_path_that_a_rewrite_leads_away_from(void **state)
     build_hooks();
     add_route("/new", &any, &h);
     expect("GET", "/old", 200, "?rewrite ?guard ?rewrite ?guard ?late h !late !guard");
-    guard.answers = "wn"; /* it waits for something, and the rewrite waits with it */
+    guard.answers = "wn"; /* the guard waits, and the rewrite waits with it */
     guard.n_calls = 0;
     memset(said, 0, sizeof said);
     struct mk_exchange *x = ask("GET", "/old");
@@ -201,11 +201,11 @@ static void guards_judge_the_path_that_a_rewrite_leads_away_from(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_routes_may_be_tried_again_but_not_endlessly, start, stop),
-        cmocka_unit_test_setup_teardown(a_handler_may_send_the_request_elsewhere, start, stop),
-        cmocka_unit_test_setup_teardown(after_a_rewrite_by_a_handler_no_field_describes_content, start, stop),
-        cmocka_unit_test_setup_teardown(a_rewrite_and_its_verdict_belong_together, start, stop),
-        cmocka_unit_test_setup_teardown(guards_judge_the_path_that_a_rewrite_leads_away_from, start, stop),
+        cmocka_unit_test_setup_teardown(rewrite_loop_is_limited, start, stop),
+        cmocka_unit_test_setup_teardown(rewrite_by_handler_runs_other_route, start, stop),
+        cmocka_unit_test_setup_teardown(rewrite_by_handler_drops_body_headers, start, stop),
+        cmocka_unit_test_setup_teardown(rewrite_without_matching_verdict_gets_500, start, stop),
+        cmocka_unit_test_setup_teardown(rewrite_runs_after_auth_hooks_of_original_path, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a handler that opens a tunnel, or does not, comes to. */
+/* Results of handlers that open a tunnel, or do not. */
 #include "unit/site.h"
 #include "unit/test.h"
 #include "web/dispatch.h"
@@ -70,7 +70,7 @@ static struct mk_exchange *ask(unsigned version, bool opens, enum mk_verdict ver
     return x;
 }
 
-static void one_that_is_accepted(void **state)
+static void dispatch_tunnel_accepted_opens(void **state)
 {
     (void)state;
     for (unsigned version = 11; version <= 20; version += 9) {
@@ -82,7 +82,7 @@ static void one_that_is_accepted(void **state)
     assert_int_equal(plan.n_closed, 2);
 }
 
-static void one_that_was_not_meant_so(void **state)
+static void dispatch_tunnel_opened_by_passing_handler_is_closed(void **state)
 {
     (void)state;
     struct mk_exchange *x = ask(11, true, MK_NEXT);
@@ -100,8 +100,8 @@ static void one_that_was_not_meant_so(void **state)
     mk_exchange_free(x);
 }
 
-/* Over HTTP/1.1 an answer is an answer; over HTTP/2 every success would open the tunnel. */
-static void one_that_is_not_accepted(void **state)
+/* Over HTTP/1.1 a success is an ordinary response; over HTTP/2 every success would open the tunnel. */
+static void dispatch_tunnel_not_accepted_gets_501_over_http2(void **state)
 {
     (void)state;
     struct mk_exchange *x = ask(11, false, MK_NEXT);
@@ -116,7 +116,7 @@ static void one_that_is_not_accepted(void **state)
     mk_exchange_free(x);
 }
 
-static void trailers_go_with_the_content(void **state)
+static void dispatch_error_drops_trailers(void **state)
 {
     (void)state;
     struct mk_exchange *x = site_ask(&site, "GET /a HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -129,7 +129,8 @@ static void trailers_go_with_the_content(void **state)
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, start, harness_stop)
-    const struct CMUnitTest tests[] = {T(one_that_is_accepted), T(one_that_was_not_meant_so),
-                                       T(one_that_is_not_accepted), T(trailers_go_with_the_content)};
+    const struct CMUnitTest tests[] = {
+        T(dispatch_tunnel_accepted_opens), T(dispatch_tunnel_opened_by_passing_handler_is_closed),
+        T(dispatch_tunnel_not_accepted_gets_501_over_http2), T(dispatch_error_drops_trailers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

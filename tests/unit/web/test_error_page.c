@@ -24,7 +24,7 @@ static void check_builtin(struct mk_exchange *x)
     assert_int_equal(x->response.content.length, page.len);
 }
 
-static void every_status_has_a_page(void **state)
+static void error_page_exists_for_every_status(void **state)
 {
     (void)state;
     for (unsigned status = 400; status < 600; status++) {
@@ -37,9 +37,8 @@ static void every_status_has_a_page(void **state)
     }
 }
 
-/* The registry of IANA: each of its statuses has a sentence of its own, and an unknown one has some sentence.
- */
-static void every_status_has_a_sentence(void **state)
+/* Each status of the IANA registry has its own sentence; unknown statuses share one. */
+static void error_page_every_status_has_sentence(void **state)
 {
     (void)state;
     char told[256][128];
@@ -79,7 +78,7 @@ static void add_pages(void)
     mk_buf_free(&large);
 }
 
-static void a_host_has_pages_of_its_own(void **state)
+static void error_page_of_vhost_is_used(void **state)
 {
     (void)state;
     add_pages();
@@ -99,7 +98,7 @@ static void a_host_has_pages_of_its_own(void **state)
     assert_int_equal(site.n_logged, 0);
 }
 
-static void a_missing_page_is_replaced_and_reported(void **state)
+static void error_page_missing_file_is_replaced_and_logged(void **state)
 {
     (void)state;
     add_pages();
@@ -113,7 +112,7 @@ static void a_missing_page_is_replaced_and_reported(void **state)
     mk_exchange_free(x);
 }
 
-static void a_page_is_held_as_long_as_the_request(void **state)
+static void error_page_file_is_held_by_request(void **state)
 {
     (void)state;
     add_pages();
@@ -141,7 +140,7 @@ static void close_source(void *ctx)
     n_closed++;
 }
 
-static void what_was_to_be_sent_is_not_but_fields_stay(void **state)
+static void error_page_replaces_body_and_keeps_headers(void **state)
 {
     (void)state;
     static const struct mk_body_source_ops source = {.pull = pull, .close = close_source};
@@ -163,12 +162,12 @@ static void what_was_to_be_sent_is_not_but_fields_stay(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_status_has_a_page, start, harness_stop),
-        cmocka_unit_test_setup_teardown(every_status_has_a_sentence, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_host_has_pages_of_its_own, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_missing_page_is_replaced_and_reported, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_page_is_held_as_long_as_the_request, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_was_to_be_sent_is_not_but_fields_stay, start, harness_stop),
+        cmocka_unit_test_setup_teardown(error_page_exists_for_every_status, start, harness_stop),
+        cmocka_unit_test_setup_teardown(error_page_every_status_has_sentence, start, harness_stop),
+        cmocka_unit_test_setup_teardown(error_page_of_vhost_is_used, start, harness_stop),
+        cmocka_unit_test_setup_teardown(error_page_missing_file_is_replaced_and_logged, start, harness_stop),
+        cmocka_unit_test_setup_teardown(error_page_file_is_held_by_request, start, harness_stop),
+        cmocka_unit_test_setup_teardown(error_page_replaces_body_and_keeps_headers, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 enum { SAID = 256 };
 
 static struct site site;
-static char said[SAID]; /* the closed ones, in order */
+static char said[SAID]; /* names of closed filters and sources, in order */
 
 static void say(char name)
 {
@@ -16,13 +16,13 @@ static void say(char name)
     said[len] = name;
 }
 
-/* Doubles every byte, or does whatever is odd. */
+/* Inserts a letter after each byte, or misbehaves. */
 struct filter {
     char name;
-    char letter;    /* to put behind each byte */
-    ssize_t answer; /* if not 0: what every pull returns */
-    size_t step;    /* how much it asks for at once */
-    ssize_t last;   /* the last result of a pull */
+    char letter;    /* letter inserted after each byte */
+    ssize_t answer; /* if not 0: result of every pull */
+    size_t step;    /* bytes requested at once */
+    ssize_t last;   /* last result of a pull */
     unsigned n_pulls;
 };
 
@@ -50,7 +50,7 @@ static void close_filter(void *ctx)
 
 static const struct mk_filter_ops filter_ops = {.pull = pull_filter, .close = close_filter};
 
-/* A source of some bytes, then what `end` says. */
+/* A source of some bytes, followed by the result `end`. */
 struct source {
     const char *text;
     size_t at;
@@ -91,7 +91,7 @@ static void add(struct mk_exchange *x, struct filter *f, int64_t length)
     assert_int_equal(mk_response_add_filter(&x->response, &filter_ops, f, length), 0);
 }
 
-static void a_filter_changes_text(void **state)
+static void filter_transforms_body(void **state)
 {
     (void)state;
     struct filter f = {.name = 'f', .letter = '.'};
@@ -105,7 +105,7 @@ static void a_filter_changes_text(void **state)
     assert_string_equal(said, "f");
 }
 
-static void later_filters_see_what_earlier_made(void **state)
+static void filter_chain_runs_in_order(void **state)
 {
     (void)state;
     struct filter f = {.name = 'f', .letter = '1'}, g = {.name = 'g', .letter = '2'};
@@ -121,7 +121,7 @@ static void later_filters_see_what_earlier_made(void **state)
     assert_string_equal(said, "gfs"); /* from the outside in, each once */
 }
 
-static void parts_move_with_their_cursor(void **state)
+static void filter_reads_across_body_parts(void **state)
 {
     (void)state;
     char large[3000];
@@ -145,7 +145,7 @@ static void parts_move_with_their_cursor(void **state)
     }
 }
 
-static void a_file_is_read_through(void **state)
+static void filter_reads_whole_file(void **state)
 {
     (void)state;
     struct mk_buf text = mk_buf_growing(10000);
@@ -165,7 +165,7 @@ static void a_file_is_read_through(void **state)
     mk_buf_free(&text);
 }
 
-static void the_end_is_asked_for_once(void **state)
+static void filter_end_is_pulled_once(void **state)
 {
     (void)state;
     struct filter f = {.name = 'f', .letter = '.'};
@@ -181,7 +181,7 @@ static void the_end_is_asked_for_once(void **state)
     mk_exchange_free(x);
 }
 
-static void errors_come_through_and_stay(void **state)
+static void filter_source_error_is_permanent(void **state)
 {
     (void)state;
     struct filter f = {.name = 'f', .letter = '.'};
@@ -205,7 +205,7 @@ static void errors_come_through_and_stay(void **state)
     assert_string_equal(said, "fs");
 }
 
-static void the_inner_content_keeps_its_length(void **state)
+static void filter_inner_body_length_is_enforced(void **state)
 {
     (void)state;
     char room[8];
@@ -216,13 +216,13 @@ static void the_inner_content_keeps_its_length(void **state)
     add(x, &f, MK_LENGTH_UNKNOWN);
     assert_int_equal(mk_response_body_read(&x->response.content, room, sizeof room), 6);
     assert_int_equal(mk_response_body_read(&x->response.content, room, sizeof room),
-                     -EIO); /* one is missing */
+                     -EIO); /* one byte is missing */
     mk_exchange_free(x);
     s = (struct source){.text = "abc"};
     x = site_get(&site, "/", "");
     assert_int_equal(mk_response_set_body_source(&x->response, &source_ops, &s, 2), 0);
     add(x, &f, MK_LENGTH_UNKNOWN);
-    assert_str(site_content(x), "a.b."); /* more is not asked for */
+    assert_str(site_content(x), "a.b."); /* no more is requested */
     assert_int_equal(s.n_pulls, 1);
     mk_exchange_free(x);
 }
@@ -233,7 +233,7 @@ static ssize_t pull_too_much(void *ctx, char *room, size_t cap)
     return (ssize_t)cap + 1;
 }
 
-static void a_source_that_says_too_much_is_not_believed(void **state)
+static void filter_source_overrunning_buffer_is_an_error(void **state)
 {
     (void)state;
     static const struct mk_body_source_ops ops = {.pull = pull_too_much};
@@ -252,7 +252,7 @@ static ssize_t pull_nothing(void *ctx, struct mk_filter_next *inner, char *room,
     return mk_filter_next_read(inner, room, 0);
 }
 
-static void no_pull_without_room(void **state)
+static void filter_pull_with_empty_buffer_is_invalid(void **state)
 {
     (void)state;
     static const struct mk_filter_ops ops = {.pull = pull_nothing};
@@ -264,7 +264,7 @@ static void no_pull_without_room(void **state)
     mk_exchange_free(x);
 }
 
-static void a_rejected_filter_is_closed(void **state)
+static void filter_rejected_is_closed(void **state)
 {
     (void)state;
     struct filter f = {.name = 'f'};
@@ -287,7 +287,7 @@ static void a_rejected_filter_is_closed(void **state)
     assert_string_equal(said, "fffs");
 }
 
-static void other_content_closes_all_of_it(void **state)
+static void filter_new_body_closes_filters(void **state)
 {
     (void)state;
     struct filter f = {.name = 'f'}, g = {.name = 'g'};
@@ -303,7 +303,7 @@ static void other_content_closes_all_of_it(void **state)
     assert_string_equal(said, "gfs");
 }
 
-/* ---- In the corridor ---- */
+/* ---- In the dispatcher ---- */
 
 static struct filter hooked;
 
@@ -326,7 +326,7 @@ static void add_hook(void)
     site_add(&site, "f.txt", MK_STR("abc"));
 }
 
-static void a_hook_filters_files(void **state)
+static void filter_hook_transforms_files(void **state)
 {
     (void)state;
     add_hook();
@@ -337,14 +337,14 @@ static void a_hook_filters_files(void **state)
     assert_non_null(site_field(x, "ETag").p);
     mk_exchange_free(x);
     site.host.hooks.response.n = 0;
-    x = site_answer(&site, "/f.txt", ""); /* the file's own fields are as they were */
+    x = site_answer(&site, "/f.txt", ""); /* the file's cached headers are unchanged */
     assert_str(site_field(x, "Accept-Ranges"), "bytes");
     assert_null(site_field(x, "Content-Encoding").p);
     assert_str(site_content(x), "abc");
     mk_exchange_free(x);
 }
 
-static void error_pages_are_content_too(void **state)
+static void filter_hook_transforms_error_pages(void **state)
 {
     (void)state;
     add_hook();
@@ -354,7 +354,7 @@ static void error_pages_are_content_too(void **state)
     mk_exchange_free(x);
 }
 
-static void without_content_there_is_no_filter(void **state)
+static void filter_hook_without_body_adds_no_filter(void **state)
 {
     (void)state;
     add_hook();
@@ -370,7 +370,7 @@ static void without_content_there_is_no_filter(void **state)
     assert_string_equal(said, "");
 }
 
-static void a_response_refused_later_loses_its_filters(void **state)
+static void filter_is_removed_when_response_is_rejected(void **state)
 {
     (void)state;
     add_hook();
@@ -388,21 +388,21 @@ static void a_response_refused_later_loses_its_filters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_filter_changes_text, start, harness_stop),
-        cmocka_unit_test_setup_teardown(later_filters_see_what_earlier_made, start, harness_stop),
-        cmocka_unit_test_setup_teardown(parts_move_with_their_cursor, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_file_is_read_through, start, harness_stop),
-        cmocka_unit_test_setup_teardown(the_end_is_asked_for_once, start, harness_stop),
-        cmocka_unit_test_setup_teardown(errors_come_through_and_stay, start, harness_stop),
-        cmocka_unit_test_setup_teardown(the_inner_content_keeps_its_length, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_source_that_says_too_much_is_not_believed, start, harness_stop),
-        cmocka_unit_test_setup_teardown(no_pull_without_room, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_rejected_filter_is_closed, start, harness_stop),
-        cmocka_unit_test_setup_teardown(other_content_closes_all_of_it, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_hook_filters_files, start, harness_stop),
-        cmocka_unit_test_setup_teardown(error_pages_are_content_too, start, harness_stop),
-        cmocka_unit_test_setup_teardown(without_content_there_is_no_filter, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_response_refused_later_loses_its_filters, start, harness_stop),
+        cmocka_unit_test_setup_teardown(filter_transforms_body, start, harness_stop),
+        cmocka_unit_test_setup_teardown(filter_chain_runs_in_order, start, harness_stop),
+        cmocka_unit_test_setup_teardown(filter_reads_across_body_parts, start, harness_stop),
+        cmocka_unit_test_setup_teardown(filter_reads_whole_file, start, harness_stop),
+        cmocka_unit_test_setup_teardown(filter_end_is_pulled_once, start, harness_stop),
+        cmocka_unit_test_setup_teardown(filter_source_error_is_permanent, start, harness_stop),
+        cmocka_unit_test_setup_teardown(filter_inner_body_length_is_enforced, start, harness_stop),
+        cmocka_unit_test_setup_teardown(filter_source_overrunning_buffer_is_an_error, start, harness_stop),
+        cmocka_unit_test_setup_teardown(filter_pull_with_empty_buffer_is_invalid, start, harness_stop),
+        cmocka_unit_test_setup_teardown(filter_rejected_is_closed, start, harness_stop),
+        cmocka_unit_test_setup_teardown(filter_new_body_closes_filters, start, harness_stop),
+        cmocka_unit_test_setup_teardown(filter_hook_transforms_files, start, harness_stop),
+        cmocka_unit_test_setup_teardown(filter_hook_transforms_error_pages, start, harness_stop),
+        cmocka_unit_test_setup_teardown(filter_hook_without_body_adds_no_filter, start, harness_stop),
+        cmocka_unit_test_setup_teardown(filter_is_removed_when_response_is_rejected, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@ static void expect_folder(const char *target, const char *location)
     mk_exchange_free(x);
 }
 
-static void a_path_is_written_as_the_client_did(void **state)
+static void redirect_path_keeps_encoding(void **state)
 {
     (void)state;
     expect_folder("/a/b", "/a/b/");
@@ -32,7 +32,7 @@ static void a_path_is_written_as_the_client_did(void **state)
     expect_folder("//a;b/./c/../%3b", "/a;b/%3B/");
 }
 
-static void the_query_stays_as_it_is(void **state)
+static void redirect_query_is_unchanged(void **state)
 {
     (void)state;
     expect_folder("/a?x=%20&y=/?", "/a/?x=%20&y=/?");
@@ -49,7 +49,7 @@ static void expect_url(unsigned status, const char *url, const char *target, con
     mk_exchange_free(x);
 }
 
-static void a_url_that_ends_at_its_host_gets_path_and_query(void **state)
+static void redirect_origin_gets_path_and_query(void **state)
 {
     (void)state;
     expect_url(301, "https://example.org", "/", "https://example.org/");
@@ -59,8 +59,8 @@ static void a_url_that_ends_at_its_host_gets_path_and_query(void **state)
     expect_url(301, "https://example.org", "http://other/x?y", "https://example.org/x?y");
 }
 
-/* Browsers drop some of them, wherever they are in a URL. */
-static void no_control_is_written_as_it_is(void **state)
+/* Browsers drop some control characters anywhere in a URL. */
+static void redirect_escapes_control_characters(void **state)
 {
     (void)state;
     for (unsigned byte = 1; byte <= 0x7f; byte = byte == ' ' ? 0x7f : byte + 1) {
@@ -73,7 +73,7 @@ static void no_control_is_written_as_it_is(void **state)
     }
 }
 
-static void any_other_url_is_taken_as_it_is(void **state)
+static void redirect_complete_url_is_unchanged(void **state)
 {
     (void)state;
     expect_url(301, "https://example.org/", "/a?b", "https://example.org/");
@@ -83,14 +83,14 @@ static void any_other_url_is_taken_as_it_is(void **state)
     expect_url(301, "mailto:a@example.org", "/a", "mailto:a@example.org");
 }
 
-static void a_redirect_answers_every_method(void **state)
+static void redirect_handles_every_method(void **state)
 {
     (void)state;
     assert_int_equal(mk_redirect.methods, 0);
     assert_string_equal(mk_redirect.name, "redirect");
 }
 
-static void targets_are_absolute_urls_or_paths(void **state)
+static void redirect_target_must_be_absolute_url_or_path(void **state)
 {
     (void)state;
     static const char *const good[] = {"/",           "/a?b#c",       "http://x", "HTTPS://x.org:8/a?b",
@@ -110,13 +110,13 @@ static void targets_are_absolute_urls_or_paths(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_path_is_written_as_the_client_did, start, harness_stop),
-        cmocka_unit_test_setup_teardown(the_query_stays_as_it_is, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_url_that_ends_at_its_host_gets_path_and_query, start, harness_stop),
-        cmocka_unit_test_setup_teardown(no_control_is_written_as_it_is, start, harness_stop),
-        cmocka_unit_test_setup_teardown(any_other_url_is_taken_as_it_is, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_redirect_answers_every_method, start, harness_stop),
-        cmocka_unit_test(targets_are_absolute_urls_or_paths),
+        cmocka_unit_test_setup_teardown(redirect_path_keeps_encoding, start, harness_stop),
+        cmocka_unit_test_setup_teardown(redirect_query_is_unchanged, start, harness_stop),
+        cmocka_unit_test_setup_teardown(redirect_origin_gets_path_and_query, start, harness_stop),
+        cmocka_unit_test_setup_teardown(redirect_escapes_control_characters, start, harness_stop),
+        cmocka_unit_test_setup_teardown(redirect_complete_url_is_unchanged, start, harness_stop),
+        cmocka_unit_test_setup_teardown(redirect_handles_every_method, start, harness_stop),
+        cmocka_unit_test(redirect_target_must_be_absolute_url_or_path),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

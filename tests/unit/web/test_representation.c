@@ -29,7 +29,7 @@ static struct mk_open_file *take(const char *name)
     return f;
 }
 
-/* What suits a client that accepts these codings (NULL: says nothing). */
+/* Chooses the representation for a client that accepts these codings (NULL: no Accept-Encoding). */
 static const struct mk_representation *choose(struct mk_open_file *f, const char *accepted)
 {
     struct mk_header_field room[1];
@@ -50,7 +50,7 @@ static mk_str field(const struct mk_representation *r, const char *name)
     return MK_STR_NULL;
 }
 
-/* The lines of a block are what its text says, and the other way round. */
+/* The text of a block and its parsed fields must agree. */
 static void check_block(const struct mk_header_block *b)
 {
     char room[2048];
@@ -70,7 +70,7 @@ static void check_blocks(const struct mk_representation *r)
     assert_int_equal(r->about.n + r->form.n, r->whole.n);
     mk_buf_addf(&text, "HTTP/1.1 200 OK\r\n%.*sContent-Length: %u\r\n", MK_STR_ARG(r->whole.text),
                 (unsigned)r->file->size);
-    if (r->whole.ready.p) /* it lasts */
+    if (r->whole.ready.p) /* cached */
         assert_true(mk_str_eq(r->whole.ready, mk_buf_str(&text)));
     assert_null(r->about.ready.p);
     assert_null(r->form.ready.p);
@@ -78,7 +78,7 @@ static void check_blocks(const struct mk_representation *r)
     assert_true(mk_str_eq(r->type, field(r, "Content-Type")));
 }
 
-/* Takes it, chooses, and drops it: only to compare. */
+/* Acquires the file, chooses, compares, and releases it. */
 static void expect_coding(const char *accepted, const char *coding)
 {
     struct mk_open_file *f = take("page.html");
@@ -90,7 +90,7 @@ static void expect_coding(const char *accepted, const char *coding)
     mk_open_file_release(f);
 }
 
-static void a_file_is_described(void **state)
+static void representation_of_file_has_headers(void **state)
 {
     (void)state;
     char etag[MK_ETAG_MAX + 1];
@@ -109,7 +109,7 @@ static void a_file_is_described(void **state)
     mk_open_file_release(f);
 }
 
-static void types_follow_the_name(void **state)
+static void representation_type_follows_extension(void **state)
 {
     (void)state;
     site_add(&site, "x.png", MK_STR(""));
@@ -121,7 +121,7 @@ static void types_follow_the_name(void **state)
     mk_open_file_release(unknown);
 }
 
-static void ranges_may_be_off(void **state)
+static void representation_ranges_off_omits_accept_ranges(void **state)
 {
     (void)state;
     site.host.ranges = false;
@@ -132,7 +132,7 @@ static void ranges_may_be_off(void **state)
     mk_open_file_release(f);
 }
 
-static void the_first_rule_for_caches_counts(void **state)
+static void representation_first_cache_rule_applies(void **state)
 {
     (void)state;
     static const struct mk_cache_rule rules[] = {
@@ -156,7 +156,7 @@ static void the_first_rule_for_caches_counts(void **state)
     mk_open_file_release(css);
 }
 
-static void nothing_was_modified_in_the_future(void **state)
+static void representation_last_modified_is_never_in_future(void **state)
 {
     (void)state;
     char date[MK_DATE_LEN + 1] = "";
@@ -169,7 +169,7 @@ static void nothing_was_modified_in_the_future(void **state)
     mk_open_file_release(f);
 }
 
-/* ---- Neighbours ---- */
+/* ---- Precompressed files ---- */
 
 static void add_neighbours(void)
 {
@@ -178,7 +178,7 @@ static void add_neighbours(void)
     site_add(&site, "page.html.zst", MK_STR("zstd"));
 }
 
-static void the_client_chooses(void **state)
+static void representation_follows_accept_encoding(void **state)
 {
     (void)state;
     add_neighbours();
@@ -201,7 +201,7 @@ static void the_client_chooses(void **state)
     expect_coding("*;q=0", ""); /* there is nothing better */
 }
 
-static void only_what_is_there_can_be_chosen(void **state)
+static void representation_only_existing_codings_are_chosen(void **state)
 {
     (void)state;
     expect_coding("gzip, br, zstd", "");
@@ -212,7 +212,7 @@ static void only_what_is_there_can_be_chosen(void **state)
     expect_coding("gzip;q=0.1, br", "gzip");
 }
 
-static void each_form_is_described(void **state)
+static void representation_each_coding_has_headers(void **state)
 {
     (void)state;
     add_neighbours();
@@ -231,7 +231,7 @@ static void each_form_is_described(void **state)
     mk_open_file_release(f);
 }
 
-static void forms_of_one_size_and_time_have_tags_of_their_own(void **state)
+static void representation_codings_have_distinct_etags(void **state)
 {
     (void)state;
     site_add(&site, "page.html.gz", MK_STR("12345678"));
@@ -243,7 +243,7 @@ static void forms_of_one_size_and_time_have_tags_of_their_own(void **state)
     mk_open_file_release(f);
 }
 
-static void without_neighbours_nothing_varies(void **state)
+static void representation_without_precompressed_files_has_no_vary(void **state)
 {
     (void)state;
     struct mk_open_file *f = take("page.html");
@@ -251,7 +251,7 @@ static void without_neighbours_nothing_varies(void **state)
     mk_open_file_release(f);
 }
 
-static void neighbours_may_be_off(void **state)
+static void representation_precompressed_files_can_be_off(void **state)
 {
     (void)state;
     add_neighbours();
@@ -262,7 +262,7 @@ static void neighbours_may_be_off(void **state)
     mk_open_file_release(f);
 }
 
-static void a_neighbour_that_is_older_is_not_used(void **state)
+static void representation_outdated_precompressed_file_is_ignored(void **state)
 {
     (void)state;
     add_neighbours();
@@ -270,10 +270,10 @@ static void a_neighbour_that_is_older_is_not_used(void **state)
     folder_set_time(&site.folder, "page.html.gz", TIME + 1);
     expect_coding("br, gzip", "gzip");
     expect_coding("br", "");
-    expect_coding("zstd", "zstd"); /* of the same second */
+    expect_coding("zstd", "zstd"); /* from the same second */
 }
 
-static void a_neighbour_must_be_a_file(void **state)
+static void representation_precompressed_must_be_regular_file(void **state)
 {
     (void)state;
     folder_add_folder(&site.folder, "page.html.br");
@@ -281,12 +281,12 @@ static void a_neighbour_must_be_a_file(void **state)
     expect_coding("br, gzip", "");
 }
 
-static void neighbours_come_and_go(void **state)
+static void representation_precompressed_files_may_appear_and_disappear(void **state)
 {
     (void)state;
     expect_coding("gzip", "");
     site_add(&site, "page.html.gz", MK_STR("gzip"));
-    expect_coding("gzip", ""); /* it is believed for a second that there is none */
+    expect_coding("gzip", ""); /* the absence is cached for a second */
     site.now_ms += 1000;
     expect_coding("gzip", "gzip");
     struct mk_open_file *f = take("page.html");
@@ -300,7 +300,7 @@ static void neighbours_come_and_go(void **state)
     mk_open_file_release(f);
 }
 
-static void a_changed_neighbour_is_described_again(void **state)
+static void representation_changed_precompressed_file_is_reloaded(void **state)
 {
     (void)state;
     site_add(&site, "page.html.gz", MK_STR("gzip"));
@@ -314,7 +314,7 @@ static void a_changed_neighbour_is_described_again(void **state)
     mk_open_file_release(f);
 }
 
-static void what_is_on_its_way_stays_what_it_was(void **state)
+static void representation_in_use_is_not_changed(void **state)
 {
     (void)state;
     struct mk_open_file *sending = take("page.html");
@@ -330,13 +330,13 @@ static void what_is_on_its_way_stays_what_it_was(void **state)
         (void)choose(f, "gzip");
         mk_open_file_release(f);
     }
-    expect_coding("gzip", "gzip"); /* others get the new one, sooner or later */
+    expect_coding("gzip", "gzip"); /* later requests eventually get the new file */
     assert_ptr_equal(before->file, sending);
     assert_true(mk_str_eq(before->whole.text, mk_str_of(copy, text.len)));
     mk_open_file_release(sending);
 }
 
-static void all_of_it_works_without_a_cache(void **state)
+static void representation_works_without_cache(void **state)
 {
     (void)state;
     static const struct mk_file_cache_limits none = {.files = 0, .small = 100};
@@ -358,7 +358,7 @@ static void pack(struct mk_buf *out, const struct mk_header_block *whole, uint64
     mk_buf_addf(out, "%u fields, %u bytes", whole->n, (unsigned)size);
 }
 
-static void only_what_lasts_has_ready_heads(void **state)
+static void representation_only_cached_files_have_prepared_heads(void **state)
 {
     (void)state;
     site.host.pack_head = pack;
@@ -373,13 +373,13 @@ static void only_what_lasts_has_ready_heads(void **state)
     check_blocks(r);
     assert_null(r->whole.ready.p);
     assert_null(r->whole.cached_head_h2.p);
-    assert_ptr_equal(choose(f, NULL), r); /* for as long as the request */
+    assert_ptr_equal(choose(f, NULL), r); /* valid as long as the request */
     mk_open_file_release(f);
     assert_null(f->note);
-    assert_true(site.web.files.memory < 100); /* what it knows of the folder */
+    assert_true(site.web.files.memory < 100); /* cached data about the folder only */
 }
 
-static void absent_neighbours_are_remembered_without_memory(void **state)
+static void representation_absence_is_cached_without_memory(void **state)
 {
     (void)state;
     init_cache(&(struct mk_file_cache_limits){.files = 64, .small = 100, .recheck_ms = 1000});
@@ -396,26 +396,31 @@ static void absent_neighbours_are_remembered_without_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_file_is_described, start, harness_stop),
-        cmocka_unit_test_setup_teardown(types_follow_the_name, start, harness_stop),
-        cmocka_unit_test_setup_teardown(ranges_may_be_off, start, harness_stop),
-        cmocka_unit_test_setup_teardown(the_first_rule_for_caches_counts, start, harness_stop),
-        cmocka_unit_test_setup_teardown(nothing_was_modified_in_the_future, start, harness_stop),
-        cmocka_unit_test_setup_teardown(the_client_chooses, start, harness_stop),
-        cmocka_unit_test_setup_teardown(only_what_is_there_can_be_chosen, start, harness_stop),
-        cmocka_unit_test_setup_teardown(each_form_is_described, start, harness_stop),
-        cmocka_unit_test_setup_teardown(forms_of_one_size_and_time_have_tags_of_their_own, start,
+        cmocka_unit_test_setup_teardown(representation_of_file_has_headers, start, harness_stop),
+        cmocka_unit_test_setup_teardown(representation_type_follows_extension, start, harness_stop),
+        cmocka_unit_test_setup_teardown(representation_ranges_off_omits_accept_ranges, start, harness_stop),
+        cmocka_unit_test_setup_teardown(representation_first_cache_rule_applies, start, harness_stop),
+        cmocka_unit_test_setup_teardown(representation_last_modified_is_never_in_future, start, harness_stop),
+        cmocka_unit_test_setup_teardown(representation_follows_accept_encoding, start, harness_stop),
+        cmocka_unit_test_setup_teardown(representation_only_existing_codings_are_chosen, start, harness_stop),
+        cmocka_unit_test_setup_teardown(representation_each_coding_has_headers, start, harness_stop),
+        cmocka_unit_test_setup_teardown(representation_codings_have_distinct_etags, start, harness_stop),
+        cmocka_unit_test_setup_teardown(representation_without_precompressed_files_has_no_vary, start,
                                         harness_stop),
-        cmocka_unit_test_setup_teardown(without_neighbours_nothing_varies, start, harness_stop),
-        cmocka_unit_test_setup_teardown(neighbours_may_be_off, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_neighbour_that_is_older_is_not_used, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_neighbour_must_be_a_file, start, harness_stop),
-        cmocka_unit_test_setup_teardown(neighbours_come_and_go, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_changed_neighbour_is_described_again, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_is_on_its_way_stays_what_it_was, start, harness_stop),
-        cmocka_unit_test_setup_teardown(all_of_it_works_without_a_cache, start, harness_stop),
-        cmocka_unit_test_setup_teardown(only_what_lasts_has_ready_heads, start, harness_stop),
-        cmocka_unit_test_setup_teardown(absent_neighbours_are_remembered_without_memory, start, harness_stop),
+        cmocka_unit_test_setup_teardown(representation_precompressed_files_can_be_off, start, harness_stop),
+        cmocka_unit_test_setup_teardown(representation_outdated_precompressed_file_is_ignored, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(representation_precompressed_must_be_regular_file, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(representation_precompressed_files_may_appear_and_disappear, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(representation_changed_precompressed_file_is_reloaded, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(representation_in_use_is_not_changed, start, harness_stop),
+        cmocka_unit_test_setup_teardown(representation_works_without_cache, start, harness_stop),
+        cmocka_unit_test_setup_teardown(representation_only_cached_files_have_prepared_heads, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(representation_absence_is_cached_without_memory, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 
 #include "unit/web/site_case.h"
 
-static void what_the_head_says_is_known(void **state)
+static void request_exposes_head(void **state)
 {
     (void)state;
     struct mk_exchange *x = site_ask(&site, "POST /a%20b/../c/d?x=%20&y HTTP/1.1\r\n"
@@ -27,7 +27,7 @@ static void what_the_head_says_is_known(void **state)
     mk_exchange_free(x);
 }
 
-static void all_fields_are_walked_in_order(void **state)
+static void request_headers_are_enumerated_in_order(void **state)
 {
     (void)state;
     static const char *const expected[][2] = {{"Host", "a"}, {"B", "1"}, {"A", ""}, {"B", "2"}};
@@ -45,7 +45,7 @@ static void all_fields_are_walked_in_order(void **state)
     mk_exchange_free(x);
 }
 
-static void what_is_not_said_is_absent(void **state)
+static void request_missing_values_are_absent(void **state)
 {
     (void)state;
     struct mk_exchange *x = site_ask(&site, "BREW / HTTP/1.0\r\n\r\n");
@@ -64,7 +64,7 @@ static void what_is_not_said_is_absent(void **state)
     mk_exchange_free(x);
 }
 
-static void an_absolute_target_names_the_host(void **state)
+static void request_absolute_target_sets_host(void **state)
 {
     (void)state;
     struct mk_exchange *x = site_get(&site, "http://other.example:81/p?q", "");
@@ -79,7 +79,7 @@ static void an_absolute_target_names_the_host(void **state)
     mk_exchange_free(x);
 }
 
-static void targets_that_are_no_paths(void **state)
+static void request_targets_without_path(void **state)
 {
     (void)state;
     struct mk_exchange *x = site_ask(&site, "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -91,7 +91,7 @@ static void targets_that_are_no_paths(void **state)
     mk_exchange_free(x);
 }
 
-static void what_is_sent_on_is_not_decoded(void **state)
+static void request_raw_target_keeps_encoding(void **state)
 {
     (void)state;
     static const char *const cases[][2] = {
@@ -99,7 +99,7 @@ static void what_is_sent_on_is_not_decoded(void **state)
         {"/?", "/?"},
         {"/a%20b/c//d?x=%20&y?z", "/a%20b/c//d?x=%20&y?z"},
         {"/a%2eb/%61/.c/..d", "/a%2eb/%61/.c/..d"},
-        /* but for what programs read in several ways */
+        /* except for paths that programs interpret in different ways */
         {"/a%20b/../c%3B;//d?x=%20&y?z", "/c%3B;/d?x=%20&y?z"},
         {"/%2e/a%2Fb", "/a%2Fb"},
         {"/a/.", "/a/"},
@@ -126,7 +126,7 @@ static void what_is_sent_on_is_not_decoded(void **state)
     mk_exchange_free(x);
 }
 
-static void rewrites_change_what_is_sent_on(void **state)
+static void request_rewrite_changes_raw_target(void **state)
 {
     (void)state;
     struct mk_exchange *x = site_get(&site, "/old?a=1", "");
@@ -136,13 +136,13 @@ static void rewrites_change_what_is_sent_on(void **state)
     assert_int_equal(mk_request_rewrite(r, MK_STR("/folder/")), 0);
     assert_str(mk_request_raw_target(r), "/folder/");
     assert_int_equal(mk_request_rewrite(r, MK_STR("/folder/?c")), 0);
-    assert_true(mk_request_target_set_path(r, MK_STR("/folder/in dex?.html"))); /* as an index file does */
+    assert_true(mk_request_target_set_path(r, MK_STR("/folder/in dex?.html"))); /* as for an index file */
     assert_str(mk_request_raw_target(r), "/folder/in%20dex%3F.html?c");
     assert_str(mk_request_target(r), "/old?a=1");
     mk_exchange_free(x);
 }
 
-static void the_peer_is_known(void **state)
+static void request_has_client_address(void **state)
 {
     (void)state;
     struct mk_sockaddr a;
@@ -154,7 +154,7 @@ static void the_peer_is_known(void **state)
     mk_exchange_free(x);
 }
 
-/* ---- What the protocol does for it ---- */
+/* ---- Operations of the protocol ---- */
 
 struct protocol {
     unsigned n_reads, n_resumes;
@@ -182,7 +182,7 @@ static mk_err on_local(void *ctx, struct mk_addr *out)
 
 static const struct mk_request_ops protocol_ops = {.read = on_read, .resume = on_resume, .local = on_local};
 
-static void content_comes_from_the_protocol(void **state)
+static void request_body_is_read_from_protocol(void **state)
 {
     (void)state;
     struct protocol p = {0};
@@ -193,7 +193,7 @@ static void content_comes_from_the_protocol(void **state)
     mk_request_resume(r);
     r->ops = &protocol_ops;
     r->ops_ctx = &p;
-    assert_int_equal(mk_request_read(r, room, sizeof room), 0); /* its length is 0: the source is not asked */
+    assert_int_equal(mk_request_read(r, room, sizeof room), 0); /* the length is 0: the source is not read */
     assert_int_equal(p.n_reads, 0);
     r->length = 5;
     assert_int_equal(mk_request_length(r), 5);
@@ -207,7 +207,7 @@ static void content_comes_from_the_protocol(void **state)
     mk_exchange_free(x);
 }
 
-static void no_read_without_room(void **state)
+static void request_read_with_empty_buffer_is_invalid(void **state)
 {
     (void)state;
     struct protocol p = {0};
@@ -221,7 +221,7 @@ static void no_read_without_room(void **state)
     mk_exchange_free(x);
 }
 
-static void our_end_is_known_to_the_protocol(void **state)
+static void request_local_address_comes_from_protocol(void **state)
 {
     (void)state;
     static const struct mk_request_ops without = {.read = on_read, .resume = on_resume};
@@ -236,9 +236,9 @@ static void our_end_is_known_to_the_protocol(void **state)
     mk_exchange_free(x);
 }
 
-/* ---- What others find out ---- */
+/* ---- Values set by hooks ---- */
 
-static void a_hook_replaces_the_peer(void **state)
+static void request_client_address_can_be_replaced(void **state)
 {
     (void)state;
     struct mk_addr other;
@@ -249,11 +249,11 @@ static void a_hook_replaces_the_peer(void **state)
     memset(&other, 0, sizeof other);
     assert_str(mk_request_client_text(&x->request), "2001:db8::7");
     assert_int_equal(mk_request_client_addr(&x->request)->ip[0], 0x20);
-    assert_int_equal(site.peer.is_unix, 1); /* that of the connection stays */
+    assert_int_equal(site.peer.is_unix, 1); /* the address of the connection is unchanged */
     mk_exchange_free(x);
 }
 
-static void users(void **state)
+static void request_user_can_be_set(void **state)
 {
     (void)state;
     char name[] = "alice";
@@ -270,7 +270,7 @@ static void users(void **state)
     mk_exchange_free(x);
 }
 
-static void what_surrounds_it(void **state)
+static void request_exposes_worker_vhost_and_scheme(void **state)
 {
     (void)state;
     int place;
@@ -295,7 +295,7 @@ static void what_surrounds_it(void **state)
     mk_exchange_free(x);
 }
 
-static void without_a_handler_there_is_no_route(void **state)
+static void request_without_handler_has_no_route(void **state)
 {
     (void)state;
     struct mk_exchange *x = site_ask(&site, "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -309,7 +309,7 @@ static void without_a_handler_there_is_no_route(void **state)
     mk_exchange_free(x);
 }
 
-/* ---- Its memory ---- */
+/* ---- Memory ---- */
 
 static char ended[8];
 
@@ -319,7 +319,7 @@ static void on_end(void *data)
     ended[len] = *(const char *)data;
 }
 
-static void memory_lives_as_long_as_the_request(void **state)
+static void request_memory_lives_as_long_as_request(void **state)
 {
     (void)state;
     struct mk_exchange *x = site_get(&site, "/", "");
@@ -337,7 +337,7 @@ static void memory_lives_as_long_as_the_request(void **state)
     assert_string_equal(ended, "cba");
 }
 
-static void what_is_attached_is_found_by_its_key(void **state)
+static void request_attached_data_is_found_by_key(void **state)
 {
     (void)state;
     static const char names[] = "ab";
@@ -359,9 +359,9 @@ static void what_is_attached_is_found_by_its_key(void **state)
     assert_string_equal(ended, "ba");
 }
 
-/* ---- The log ---- */
+/* ---- Log ---- */
 
-static void the_log_says_what_it_is_about(void **state)
+static void request_log_names_request(void **state)
 {
     (void)state;
     struct mk_exchange *x = site_get(&site, "/path?q", "");
@@ -373,7 +373,7 @@ static void the_log_says_what_it_is_about(void **state)
     mk_exchange_free(x);
 }
 
-static void long_targets_do_not_hide_the_message(void **state)
+static void request_log_truncates_long_target(void **state)
 {
     (void)state;
     char target[2001], message[3000];
@@ -385,12 +385,12 @@ static void long_targets_do_not_hide_the_message(void **state)
     struct mk_exchange *x = site_get(&site, target, "");
     mk_request_log(&x->request, MK_LOG_WARN, "why");
     assert_true(mk_str_ends(mk_str_from_c(site.logged), MK_STR(": why")));
-    mk_request_log(&x->request, MK_LOG_WARN, "%s", message); /* cut, somewhere */
+    mk_request_log(&x->request, MK_LOG_WARN, "%s", message); /* truncated somewhere */
     assert_true(strlen(site.logged) > 500);
     mk_exchange_free(x);
 }
 
-static void requests_that_end_early_are_logged_too(void **state)
+static void request_log_works_without_head(void **state)
 {
     (void)state;
     struct mk_exchange *x = mk_exchange_new(&site.web, &site.blocks, site.now_ms, site.now);
@@ -414,7 +414,7 @@ static bool take_log(struct mk_request *request, enum mk_log_level level, mk_str
     return takes_it;
 }
 
-static void a_hook_may_take_the_log(void **state)
+static void request_log_can_be_taken_by_hook(void **state)
 {
     (void)state;
     static const struct mk_plugin plugin = {.name = "log", .on_log = take_log};
@@ -445,27 +445,27 @@ static void a_hook_may_take_the_log(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_the_head_says_is_known, start, harness_stop),
-        cmocka_unit_test_setup_teardown(all_fields_are_walked_in_order, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_is_not_said_is_absent, start, harness_stop),
-        cmocka_unit_test_setup_teardown(an_absolute_target_names_the_host, start, harness_stop),
-        cmocka_unit_test_setup_teardown(targets_that_are_no_paths, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_is_sent_on_is_not_decoded, start, harness_stop),
-        cmocka_unit_test_setup_teardown(rewrites_change_what_is_sent_on, start, harness_stop),
-        cmocka_unit_test_setup_teardown(the_peer_is_known, start, harness_stop),
-        cmocka_unit_test_setup_teardown(content_comes_from_the_protocol, start, harness_stop),
-        cmocka_unit_test_setup_teardown(no_read_without_room, start, harness_stop),
-        cmocka_unit_test_setup_teardown(memory_lives_as_long_as_the_request, start, harness_stop),
-        cmocka_unit_test_setup_teardown(our_end_is_known_to_the_protocol, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_hook_replaces_the_peer, start, harness_stop),
-        cmocka_unit_test_setup_teardown(users, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_surrounds_it, start, harness_stop),
-        cmocka_unit_test_setup_teardown(without_a_handler_there_is_no_route, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_is_attached_is_found_by_its_key, start, harness_stop),
-        cmocka_unit_test_setup_teardown(the_log_says_what_it_is_about, start, harness_stop),
-        cmocka_unit_test_setup_teardown(long_targets_do_not_hide_the_message, start, harness_stop),
-        cmocka_unit_test_setup_teardown(requests_that_end_early_are_logged_too, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_hook_may_take_the_log, start, harness_stop),
+        cmocka_unit_test_setup_teardown(request_exposes_head, start, harness_stop),
+        cmocka_unit_test_setup_teardown(request_headers_are_enumerated_in_order, start, harness_stop),
+        cmocka_unit_test_setup_teardown(request_missing_values_are_absent, start, harness_stop),
+        cmocka_unit_test_setup_teardown(request_absolute_target_sets_host, start, harness_stop),
+        cmocka_unit_test_setup_teardown(request_targets_without_path, start, harness_stop),
+        cmocka_unit_test_setup_teardown(request_raw_target_keeps_encoding, start, harness_stop),
+        cmocka_unit_test_setup_teardown(request_rewrite_changes_raw_target, start, harness_stop),
+        cmocka_unit_test_setup_teardown(request_has_client_address, start, harness_stop),
+        cmocka_unit_test_setup_teardown(request_body_is_read_from_protocol, start, harness_stop),
+        cmocka_unit_test_setup_teardown(request_read_with_empty_buffer_is_invalid, start, harness_stop),
+        cmocka_unit_test_setup_teardown(request_memory_lives_as_long_as_request, start, harness_stop),
+        cmocka_unit_test_setup_teardown(request_local_address_comes_from_protocol, start, harness_stop),
+        cmocka_unit_test_setup_teardown(request_client_address_can_be_replaced, start, harness_stop),
+        cmocka_unit_test_setup_teardown(request_user_can_be_set, start, harness_stop),
+        cmocka_unit_test_setup_teardown(request_exposes_worker_vhost_and_scheme, start, harness_stop),
+        cmocka_unit_test_setup_teardown(request_without_handler_has_no_route, start, harness_stop),
+        cmocka_unit_test_setup_teardown(request_attached_data_is_found_by_key, start, harness_stop),
+        cmocka_unit_test_setup_teardown(request_log_names_request, start, harness_stop),
+        cmocka_unit_test_setup_teardown(request_log_truncates_long_target, start, harness_stop),
+        cmocka_unit_test_setup_teardown(request_log_works_without_head, start, harness_stop),
+        cmocka_unit_test_setup_teardown(request_log_can_be_taken_by_hook, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

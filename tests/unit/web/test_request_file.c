@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where paths lead, as handlers of plugins ask for it. */
+/* Resolution of paths to files, as handlers of plugins use it. */
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -55,7 +55,7 @@ static void expect_error(const char *path, int e)
         fail_msg("%s: %d", path, got);
 }
 
-static void files_and_folders_are_opened(void **state)
+static void request_file_opens_files_and_folders(void **state)
 {
     (void)state;
     char text[8];
@@ -64,7 +64,7 @@ static void files_and_folders_are_opened(void **state)
     expect_open("/dir/", true);
     expect_open("/file.txt", false);
     expect_open("//file.txt", false);
-    expect_open("/dir/.hidden", false); /* whether it may be shown is the handler's business */
+    expect_open("/dir/.hidden", false); /* the handler decides whether hidden files are shown */
     int fd = mk_request_open(&x->request, MK_STR("/file.txt"));
     assert_int_equal(read(fd, text, sizeof text), 4);
     assert_memory_equal(text, "text", 4);
@@ -79,7 +79,7 @@ static int look(const char *path, struct mk_file_id *id)
     return mk_request_stat(&x->request, mk_str_from_c(path), id);
 }
 
-static void files_and_folders_are_looked_at(void **state)
+static void request_file_stat_describes_files_and_folders(void **state)
 {
     (void)state;
     struct mk_file_id id, again;
@@ -102,7 +102,7 @@ static void files_and_folders_are_looked_at(void **state)
     assert_int_equal(look("/fifo", NULL), MK_FILE_OTHER);
 }
 
-static void what_was_seen_is_trusted_for_a_second(void **state)
+static void request_file_stat_is_cached_for_a_second(void **state)
 {
     (void)state;
     struct mk_file_id id;
@@ -112,9 +112,9 @@ static void what_was_seen_is_trusted_for_a_second(void **state)
     site_add(&site, "none", MK_STR("now there is one"));
     site.now_ms += 999;
     assert_int_equal(look("/file.txt", &id), MK_FILE_REGULAR);
-    assert_int_equal(look("/none", &id), MK_FILE_REGULAR); /* that nothing is there is not remembered */
+    assert_int_equal(look("/none", &id), MK_FILE_REGULAR); /* the absence of a file is not cached */
     assert_int_equal(id.size, 16);
-    site.now_ms += 1; /* of the loop, however old the request is */
+    site.now_ms += 1; /* loop time, however old the request is */
     assert_int_equal(look("/file.txt", &id), -ENOENT);
 }
 
@@ -124,7 +124,8 @@ static int look_without_system_calls(void)
     struct mk_file_id id;
     if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT))
         return 77;
-    for (int i = 0; i < 100; i++) { /* each call but read(), write() and exit() is death from here on */
+    /* from here on, every system call except read(), write() and exit() kills the process */
+    for (int i = 0; i < 100; i++) {
         wrong += look("/file.txt", &id) != MK_FILE_REGULAR || id.size != 4;
         wrong += look("/dir/", NULL) != MK_FILE_FOLDER;
         wrong += look("/large", &id) != MK_FILE_REGULAR || id.size != 5000;
@@ -133,12 +134,12 @@ static int look_without_system_calls(void)
     return 1;
 }
 
-static void looking_again_makes_no_system_call(void **state)
+static void request_file_cached_stat_makes_no_system_call(void **state)
 {
     (void)state;
     static const char large[5000];
     site_add(&site, "large",
-             mk_str_of(large, sizeof large)); /* too large for memory: its descriptor is kept */
+             mk_str_of(large, sizeof large)); /* too large for memory: its descriptor stays open */
     assert_int_equal(look("/file.txt", NULL), MK_FILE_REGULAR);
     assert_int_equal(look("/dir", NULL), MK_FILE_FOLDER);
     assert_int_equal(look("/large", NULL), MK_FILE_REGULAR);
@@ -148,7 +149,7 @@ static void looking_again_makes_no_system_call(void **state)
     assert_int_equal(code, 0);
 }
 
-static void no_path_leads_out(void **state)
+static void request_file_path_cannot_leave_root(void **state)
 {
     (void)state;
     static const char *const bad[] = {"",
@@ -181,7 +182,7 @@ static void no_path_leads_out(void **state)
     assert_int_equal(mk_request_open(&x->request, mk_str_of(large, sizeof large)), -ENAMETOOLONG);
 }
 
-static void links_are_followed_as_configured(void **state)
+static void request_file_links_are_followed_as_configured(void **state)
 {
     (void)state;
     folder_add_link(&site.folder, "link", "file.txt");
@@ -201,7 +202,7 @@ static void links_are_followed_as_configured(void **state)
     expect_open("/out", false);
 }
 
-static void users_have_homes(void **state)
+static void request_file_user_homes_are_resolved(void **state)
 {
     (void)state;
     struct folder home;
@@ -225,7 +226,7 @@ static void users_have_homes(void **state)
     folder_fini(&home);
 }
 
-static void names_of_files(void **state)
+static void request_file_path_is_translated(void **state)
 {
     (void)state;
     char expected[PATH_MAX];
@@ -239,7 +240,7 @@ static void names_of_files(void **state)
     assert_null(mk_request_translate_path(&x->request, MK_STR("/etc")).p);
 }
 
-static void without_a_root_or_a_host_there_is_nothing(void **state)
+static void request_file_without_root_or_vhost_is_not_found(void **state)
 {
     (void)state;
     int fd = site.host.root.fd;
@@ -253,24 +254,24 @@ static void without_a_root_or_a_host_there_is_nothing(void **state)
     assert_str(mk_request_media_type(&x->request, MK_STR("a.html")), "application/octet-stream");
 }
 
-static void idle_descriptors_make_room(void **state)
+static void request_file_out_of_descriptors_evicts_idle_files(void **state)
 {
     (void)state;
     char large[3000] = {0};
     struct mk_open_file *f;
-    site_add(&site, "large", mk_str_of(large, sizeof large)); /* kept as a descriptor */
+    site_add(&site, "large", mk_str_of(large, sizeof large)); /* held as a descriptor */
     assert_int_equal(mk_file_cache_acquire(&site.web.files, &site.host.root, MK_STR("large"), 0, &f), 0);
     mk_open_file_release(f);
     uint64_t before, now;
     assert_int_equal(mk_fd_set_limit(0, &before), 0);
-    int next = dup(STDERR_FILENO); /* the number that the next one will get */
+    int next = dup(STDERR_FILENO); /* the number of the next descriptor */
     close(next);
     assert_int_equal(mk_fd_set_limit((uint64_t)next, &now), 0);
     expect_open("/file.txt", false);
     assert_int_equal(mk_fd_set_limit(before, &now), 0);
 }
 
-static void what_the_host_says_of_files(void **state)
+static void request_file_uses_settings_of_vhost(void **state)
 {
     (void)state;
     assert_false(mk_request_shows_dot_files(&x->request));
@@ -280,7 +281,7 @@ static void what_the_host_says_of_files(void **state)
     assert_str(mk_request_media_type(&x->request, MK_STR("a")), "application/octet-stream");
 }
 
-static void what_the_client_accepts(void **state)
+static void request_accepts_codings_and_types(void **state)
 {
     (void)state;
     assert_int_equal(mk_request_accepts_coding(&x->request, MK_STR("gzip")), 500);
@@ -295,18 +296,18 @@ static void what_the_client_accepts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(files_and_folders_are_opened, start, stop),
-        cmocka_unit_test_setup_teardown(files_and_folders_are_looked_at, start, stop),
-        cmocka_unit_test_setup_teardown(what_was_seen_is_trusted_for_a_second, start, stop),
-        cmocka_unit_test_setup_teardown(looking_again_makes_no_system_call, start, stop),
-        cmocka_unit_test_setup_teardown(no_path_leads_out, start, stop),
-        cmocka_unit_test_setup_teardown(links_are_followed_as_configured, start, stop),
-        cmocka_unit_test_setup_teardown(users_have_homes, start, stop),
-        cmocka_unit_test_setup_teardown(names_of_files, start, stop),
-        cmocka_unit_test_setup_teardown(without_a_root_or_a_host_there_is_nothing, start, stop),
-        cmocka_unit_test_setup_teardown(idle_descriptors_make_room, start, stop),
-        cmocka_unit_test_setup_teardown(what_the_host_says_of_files, start, stop),
-        cmocka_unit_test_setup_teardown(what_the_client_accepts, start, stop),
+        cmocka_unit_test_setup_teardown(request_file_opens_files_and_folders, start, stop),
+        cmocka_unit_test_setup_teardown(request_file_stat_describes_files_and_folders, start, stop),
+        cmocka_unit_test_setup_teardown(request_file_stat_is_cached_for_a_second, start, stop),
+        cmocka_unit_test_setup_teardown(request_file_cached_stat_makes_no_system_call, start, stop),
+        cmocka_unit_test_setup_teardown(request_file_path_cannot_leave_root, start, stop),
+        cmocka_unit_test_setup_teardown(request_file_links_are_followed_as_configured, start, stop),
+        cmocka_unit_test_setup_teardown(request_file_user_homes_are_resolved, start, stop),
+        cmocka_unit_test_setup_teardown(request_file_path_is_translated, start, stop),
+        cmocka_unit_test_setup_teardown(request_file_without_root_or_vhost_is_not_found, start, stop),
+        cmocka_unit_test_setup_teardown(request_file_out_of_descriptors_evicts_idle_files, start, stop),
+        cmocka_unit_test_setup_teardown(request_file_uses_settings_of_vhost, start, stop),
+        cmocka_unit_test_setup_teardown(request_accepts_codings_and_types, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

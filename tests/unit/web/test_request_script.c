@@ -5,18 +5,18 @@
 
 #include "unit/test.h"
 
-/* A site: folders end with a slash. */
+/* A site; folders end with a slash. */
 static const char *const files[] = {"/a.php", "/uploads/",   "/uploads/a.jpg", "/lib.php/", "/lib.php/b.php",
                                     "/.git/", "/.git/c.php", "/pipe.php",      NULL};
 
 struct mk_request {
     mk_str path;
     bool encoded_slash, shows_dots;
-    int fails; /* each mk_request_stat() */
+    int fails; /* result of each mk_request_stat() */
     unsigned n_looks;
 };
 
-static unsigned n_lines; /* in the log */
+static unsigned n_lines; /* log lines */
 
 void mk_request_log(struct mk_request *r, enum mk_log_level level, const char *fmt, ...)
 {
@@ -87,7 +87,7 @@ static void expect(const char *path, unsigned status, const char *want_name, con
     assert_true(mk_str_eq(info, mk_str_from_c(want_info)));
 }
 
-static void the_script_is_the_first_file_with_the_extension(void **state)
+static void script_is_first_file_with_extension(void **state)
 {
     (void)state;
     expect("/a.php", 0, "/a.php", "");
@@ -96,7 +96,7 @@ static void the_script_is_the_first_file_with_the_extension(void **state)
     expect("/lib.php/b.php/z", 0, "/lib.php/b.php", "/z");
 }
 
-/* Without an extension, and after so many looks. */
+/* Finds a script without an extension, in this many lookups. */
 static void expect_without(const char *path, unsigned status, const char *want_name, const char *want_info,
                            unsigned n_looks)
 {
@@ -110,7 +110,7 @@ static void expect_without(const char *path, unsigned status, const char *want_n
     assert_true(mk_str_eq(info, mk_str_from_c(want_info)));
 }
 
-static void without_an_extension_any_file_will_do(void **state)
+static void script_without_extension_is_any_file(void **state)
 {
     (void)state;
     expect_without("/a.php", 0, "/a.php", "", 1);
@@ -124,7 +124,7 @@ static void without_an_extension_any_file_will_do(void **state)
     expect_without("/pipe.php", 403, NULL, NULL, 1);
 }
 
-static void what_has_another_name_is_never_run(void **state)
+static void script_other_extension_is_never_run(void **state)
 {
     mk_str name, info;
     (void)state;
@@ -133,12 +133,12 @@ static void what_has_another_name_is_never_run(void **state)
     expect("/lib.php", 404, "/lib.php", "");
     expect("/gone.php/more", 404, "/gone.php", "/more");
     assert_int_equal(find("/uploads/a.jpg", &name, &info), 404);
-    assert_null(name.p); /* no part could be a script: the file is for the next route */
+    assert_null(name.p); /* no part of the path could be a script: the file is left to the next route */
     assert_int_equal(find("/", &name, &info), 404);
     assert_null(name.p);
 }
 
-static void hidden_files_are_refused(void **state)
+static void script_hidden_file_is_forbidden(void **state)
 {
     mk_str name, info;
     (void)state;
@@ -148,7 +148,7 @@ static void hidden_files_are_refused(void **state)
     assert_int_equal(mk_request_find_script(&hidden, MK_STR(".php"), &name, &info), 0);
 }
 
-static void a_name_ends_before_an_encoded_slash(void **state)
+static void script_name_ends_before_encoded_slash(void **state)
 {
     static const struct {
         const char *path;
@@ -175,7 +175,7 @@ static void a_name_ends_before_an_encoded_slash(void **state)
         }
 }
 
-static void errors_have_their_statuses(void **state)
+static void script_errors_map_to_statuses(void **state)
 {
     static const struct {
         int error;
@@ -193,12 +193,12 @@ static void errors_have_their_statuses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_script_is_the_first_file_with_the_extension),
-        cmocka_unit_test(without_an_extension_any_file_will_do),
-        cmocka_unit_test(what_has_another_name_is_never_run),
-        cmocka_unit_test(hidden_files_are_refused),
-        cmocka_unit_test(a_name_ends_before_an_encoded_slash),
-        cmocka_unit_test(errors_have_their_statuses),
+        cmocka_unit_test(script_is_first_file_with_extension),
+        cmocka_unit_test(script_without_extension_is_any_file),
+        cmocka_unit_test(script_other_extension_is_never_run),
+        cmocka_unit_test(script_hidden_file_is_forbidden),
+        cmocka_unit_test(script_name_ends_before_encoded_slash),
+        cmocka_unit_test(script_errors_map_to_statuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Content of requests as a whole: what stays in memory, what goes to a file, and how much of both a client
- * gets.
- */
+/* Buffered request bodies: which parts stay in memory, which go to a file, and how much of both one client
+ * gets. */
 #include <unistd.h>
 
 #include "os/spool.h"
@@ -9,7 +8,7 @@
 
 enum { K = 1024 };
 
-/* A protocol that has `left` bytes of content at hand, and says `ending` behind them. */
+/* A protocol with `left` bytes of the body available, followed by the result `ending`. */
 struct wire {
     uint64_t left, at;
     mk_err ending;
@@ -63,7 +62,7 @@ static void assert_content(struct mk_spool *s, uint64_t length)
     assert_int_equal(lseek(mk_spool_fd(s), 0, SEEK_END), length);
 }
 
-static void content_of_any_length_is_whole(void **state)
+static void request_spool_any_length_is_complete(void **state)
 {
     (void)state;
     static const uint64_t lengths[] = {0, 1, 255, 4096, 4097, 64 * K - 1, 64 * K, 64 * K + 1, 300 * K};
@@ -74,13 +73,13 @@ static void content_of_any_length_is_whole(void **state)
         struct mk_exchange *x = post(&w, i % 2 ? n : MK_REQUEST_LENGTH_UNKNOWN);
         assert_int_equal(mk_spool_request(&x->request, 0, &s), 0);
         assert_true((site.web.spools.stored > 0) ==
-                    (n + (i % 2 == 0) > 64 * K)); /* the end takes a byte of room */
+                    (n + (i % 2 == 0) > 64 * K)); /* detecting the end needs one byte of buffer */
         assert_content(s, n);
         mk_exchange_free(x);
     }
 }
 
-static void content_that_has_not_come_is_waited_for(void **state)
+static void request_spool_waits_for_body(void **state)
 {
     (void)state;
     struct wire w = {.left = 100 * K, .ending = -EAGAIN};
@@ -97,7 +96,7 @@ static void content_that_has_not_come_is_waited_for(void **state)
     mk_exchange_free(x);
 }
 
-static void an_error_stays_and_gives_everything_back(void **state)
+static void request_spool_error_is_permanent_and_frees_all(void **state)
 {
     (void)state;
     static const mk_err errors[] = {-EMSGSIZE, -EBADMSG, -ECONNRESET};
@@ -112,7 +111,7 @@ static void an_error_stays_and_gives_everything_back(void **state)
     }
 }
 
-static void the_caller_may_want_less(void **state)
+static void request_spool_caller_limit_is_enforced(void **state)
 {
     (void)state;
     struct wire w = {.left = 101};
@@ -122,7 +121,7 @@ static void the_caller_may_want_less(void **state)
     mk_exchange_free(x);
 }
 
-static void without_a_folder_only_memory_is_used(void **state)
+static void request_spool_without_folder_uses_memory(void **state)
 {
     (void)state;
     struct wire w = {.left = 64 * K}, more = {.left = 65 * K};
@@ -136,7 +135,7 @@ static void without_a_folder_only_memory_is_used(void **state)
     mk_exchange_free(y);
 }
 
-static void a_folder_that_fails_is_in_the_log(void **state)
+static void request_spool_folder_error_is_logged(void **state)
 {
     (void)state;
     struct wire w = {.left = 65 * K};
@@ -148,7 +147,7 @@ static void a_folder_that_fails_is_in_the_log(void **state)
     mk_exchange_free(x);
 }
 
-static void one_client_gets_half_of_the_disk_space(void **state)
+static void request_spool_client_gets_half_of_disk_quota(void **state)
 {
     (void)state;
     struct wire w[4] = {{.left = 100 * K}, {.left = 100 * K}, {.left = 100 * K}, {.left = 100 * K}};
@@ -173,8 +172,8 @@ static void one_client_gets_half_of_the_disk_space(void **state)
         mk_exchange_free(x[i]);
 }
 
-/* Of 100 requests at a time: an HTTP/2 connection has no more. */
-static void one_client_keeps_little_in_memory(void **state)
+/* For 100 concurrent requests, the limit of an HTTP/2 connection. */
+static void request_spool_memory_of_client_is_limited(void **state)
 {
     (void)state;
     struct wire w[100];
@@ -193,7 +192,7 @@ static void one_client_keeps_little_in_memory(void **state)
         mk_exchange_free(x[i]);
 }
 
-static void what_is_dropped_makes_room(void **state)
+static void request_spool_freed_spool_returns_quota(void **state)
 {
     (void)state;
     struct wire w = {.left = 100 * K}, other = {.left = 100 * K};
@@ -208,7 +207,7 @@ static void what_is_dropped_makes_room(void **state)
     mk_exchange_free(y);
 }
 
-static void a_rewritten_request_has_none_of_the_old_content(void **state)
+static void request_spool_rewrite_drops_body(void **state)
 {
     (void)state;
     struct wire w = {.left = 100 * K};
@@ -221,9 +220,9 @@ static void a_rewritten_request_has_none_of_the_old_content(void **state)
     mk_exchange_free(x);
 }
 
-/* ---- With a thread that writes ---- */
+/* ---- With a writer thread ---- */
 
-static void nothing_is_read_while_the_thread_writes(void **state)
+static void request_spool_reads_nothing_while_thread_writes(void **state)
 {
     (void)state;
     struct wire w = {.left = 200 * K};
@@ -244,7 +243,7 @@ static void nothing_is_read_while_the_thread_writes(void **state)
     mk_exchange_free(x);
 }
 
-static void a_request_may_end_while_the_thread_writes(void **state)
+static void request_spool_request_may_end_while_thread_writes(void **state)
 {
     (void)state;
     struct wire w = {.left = 200 * K};
@@ -255,7 +254,7 @@ static void a_request_may_end_while_the_thread_writes(void **state)
     assert_int_equal(w.n_resumed, 0);
 }
 
-static void every_error_has_its_status(void **state)
+static void request_spool_errors_map_to_statuses(void **state)
 {
     (void)state;
     static const struct {
@@ -270,23 +269,25 @@ static void every_error_has_its_status(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(content_of_any_length_is_whole, spooled_start, harness_stop),
-        cmocka_unit_test_setup_teardown(content_that_has_not_come_is_waited_for, spooled_start, harness_stop),
-        cmocka_unit_test_setup_teardown(an_error_stays_and_gives_everything_back, spooled_start,
+        cmocka_unit_test_setup_teardown(request_spool_any_length_is_complete, spooled_start, harness_stop),
+        cmocka_unit_test_setup_teardown(request_spool_waits_for_body, spooled_start, harness_stop),
+        cmocka_unit_test_setup_teardown(request_spool_error_is_permanent_and_frees_all, spooled_start,
                                         harness_stop),
-        cmocka_unit_test_setup_teardown(the_caller_may_want_less, spooled_start, harness_stop),
-        cmocka_unit_test_setup_teardown(without_a_folder_only_memory_is_used, spooled_start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_folder_that_fails_is_in_the_log, spooled_start, harness_stop),
-        cmocka_unit_test_setup_teardown(one_client_gets_half_of_the_disk_space, spooled_start, harness_stop),
-        cmocka_unit_test_setup_teardown(one_client_keeps_little_in_memory, spooled_start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_is_dropped_makes_room, spooled_start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_rewritten_request_has_none_of_the_old_content, spooled_start,
+        cmocka_unit_test_setup_teardown(request_spool_caller_limit_is_enforced, spooled_start, harness_stop),
+        cmocka_unit_test_setup_teardown(request_spool_without_folder_uses_memory, spooled_start,
                                         harness_stop),
-        cmocka_unit_test_setup_teardown(nothing_is_read_while_the_thread_writes, spooled_start_with_thread,
+        cmocka_unit_test_setup_teardown(request_spool_folder_error_is_logged, spooled_start, harness_stop),
+        cmocka_unit_test_setup_teardown(request_spool_client_gets_half_of_disk_quota, spooled_start,
                                         harness_stop),
-        cmocka_unit_test_setup_teardown(a_request_may_end_while_the_thread_writes, spooled_start_with_thread,
+        cmocka_unit_test_setup_teardown(request_spool_memory_of_client_is_limited, spooled_start,
                                         harness_stop),
-        cmocka_unit_test(every_error_has_its_status),
+        cmocka_unit_test_setup_teardown(request_spool_freed_spool_returns_quota, spooled_start, harness_stop),
+        cmocka_unit_test_setup_teardown(request_spool_rewrite_drops_body, spooled_start, harness_stop),
+        cmocka_unit_test_setup_teardown(request_spool_reads_nothing_while_thread_writes,
+                                        spooled_start_with_thread, harness_stop),
+        cmocka_unit_test_setup_teardown(request_spool_request_may_end_while_thread_writes,
+                                        spooled_start_with_thread, harness_stop),
+        cmocka_unit_test(request_spool_errors_map_to_statuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

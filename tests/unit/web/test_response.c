@@ -7,7 +7,7 @@
 #include "unit/web/response_case.h"
 #include "web/request_type.h"
 
-static void the_status_is_200_until_it_is_set(void **state)
+static void response_status_defaults_to_200(void **state)
 {
     (void)state;
     assert_int_equal(mk_response_status(&r), 200);
@@ -23,7 +23,7 @@ static void the_status_is_200_until_it_is_set(void **state)
     assert_int_equal(mk_response_status(&r), 599);
 }
 
-static void fields_are_copied(void **state)
+static void response_headers_are_copied(void **state)
 {
     (void)state;
     char name[] = "X-Name", value[] = "value";
@@ -37,7 +37,7 @@ static void fields_are_copied(void **state)
     assert_null(mk_response_header(&r, MK_STR("X-Nam")).p);
 }
 
-static void no_field_can_bring_another(void **state)
+static void response_rejects_header_injection(void **state)
 {
     (void)state;
     static const char *const names[] = {"",    " ",   "a b", "a:",  "a\r\nb",   "a\n", "\r\nX: y", "a\t",
@@ -58,7 +58,7 @@ static void no_field_can_bring_another(void **state)
     assert_int_equal(r.n_fields, 1);
 }
 
-static void framing_belongs_to_the_server(void **state)
+static void response_rejects_framing_headers(void **state)
 {
     (void)state;
     static const char *const ours[] = {"Content-Length",    "Transfer-Encoding", "Connection",
@@ -71,7 +71,7 @@ static void framing_belongs_to_the_server(void **state)
     assert_int_equal(add("Content-Lengths", "1"), 0);
 }
 
-static void an_origin_brings_date_and_server(void **state)
+static void response_date_and_server_of_origin_are_kept(void **state)
 {
     (void)state;
     assert_int_equal(add("Date", "Sun, 06 Nov 1994 08:49:37 GMT"), 0);
@@ -102,7 +102,7 @@ static void an_origin_brings_date_and_server(void **state)
 /* clang-format on */
 #define TEXT "A: b\r\nServer: origin\r\n"
 
-static void lines_are_taken_as_a_block(void **state)
+static void response_header_lines_become_a_block(void **state)
 {
     static const struct mk_header lines[] = {LINE("A", "b"), LINE("Server", "origin")};
     mk_str name, value;
@@ -115,7 +115,7 @@ static void lines_are_taken_as_a_block(void **state)
     assert_str(mk_response_header(&r, MK_STR("a")), "b");
     assert_true(mk_response_header_at(&r, 1, &name, &value));
     assert_str(value, "origin");
-    assert_int_equal(mk_response_add_headers(&r, MK_STR("A: b\r\n"), lines, 1), 0); /* one by one */
+    assert_int_equal(mk_response_add_headers(&r, MK_STR("A: b\r\n"), lines, 1), 0); /* added one by one */
     assert_int_equal(r.n_blocks, 1);
     assert_int_equal(r.n_fields, 2);
     assert_int_equal(mk_response_remove_header(&r, MK_STR("A")), 0);
@@ -127,7 +127,7 @@ static void lines_are_taken_as_a_block(void **state)
     assert_int_equal(mk_response_add_headers(&r, MK_STR(TEXT), lines, 2), -EALREADY);
 }
 
-static void of_lines_the_last_server_counts(void **state)
+static void response_last_server_header_is_kept(void **state)
 {
     static const struct mk_header lines[] = {LINE("Server", "a"), LINE("B", "c"), LINE("server", "d")};
     (void)state;
@@ -153,7 +153,7 @@ static mk_err on_interim(void *ctx, unsigned status, const struct mk_header *fie
     return 0;
 }
 
-static void interim_responses_are_checked(void **state)
+static void response_interim_is_validated(void **state)
 {
     (void)state;
     static const struct mk_request_ops ops = {.interim = on_interim}, none = {0};
@@ -184,7 +184,7 @@ static void interim_responses_are_checked(void **state)
     assert_int_equal(r.n_fields, 0);
 }
 
-static void there_may_be_many_fields(void **state)
+static void response_may_have_many_headers(void **state)
 {
     (void)state;
     enum { N = 1000 };
@@ -208,7 +208,7 @@ static const struct mk_header_field block_fields[] = {
 static const struct mk_header_block block = {
     .text = MK_STR_INIT("ETag: \"x\"\r\n"), .fields = block_fields, .n = 1};
 
-static void blocks_are_found_first(void **state)
+static void response_header_blocks_are_searched_first(void **state)
 {
     (void)state;
     assert_int_equal(add("ETag", "\"y\""), 0);
@@ -222,7 +222,7 @@ static void add_a_block(void *ctx)
     mk_response_add_header_block(&r, &block);
 }
 
-static void too_many_blocks_are_a_bug(void **state)
+static void response_too_many_blocks_asserts(void **state)
 {
     (void)state;
     for (int i = 0; i < MK_RESPONSE_BLOCKS; i++)
@@ -230,7 +230,7 @@ static void too_many_blocks_are_a_bug(void **state)
     assert_bug(add_a_block, NULL, "MK_RESPONSE_BLOCKS");
 }
 
-/* ---- Content ---- */
+/* ---- Body ---- */
 
 static unsigned n_closed;
 
@@ -257,7 +257,7 @@ static mk_str text_of_content(void)
     return p ? p->bytes : MK_STR("");
 }
 
-static void the_last_content_counts(void **state)
+static void response_last_body_is_kept(void **state)
 {
     (void)state;
     char text[] = "copied";
@@ -280,7 +280,7 @@ static void the_last_content_counts(void **state)
     assert_null(r.content.source);
 }
 
-static void a_source_that_is_not_taken_is_closed(void **state)
+static void response_rejected_source_is_closed(void **state)
 {
     (void)state;
     n_closed = 0;
@@ -293,7 +293,7 @@ static void a_source_that_is_not_taken_is_closed(void **state)
     assert_null(r.content.source);
 }
 
-static void a_sealed_response_is_not_changed(void **state)
+static void response_sealed_cannot_change(void **state)
 {
     (void)state;
     assert_int_equal(mk_response_set_status(&r, 201), 0);
@@ -316,7 +316,7 @@ static void reset_it(void *ctx)
     mk_response_reset(&r);
 }
 
-static void all_of_it_can_be_forgotten_until_it_is_sealed(void **state)
+static void response_reset_works_until_sealed(void **state)
 {
     (void)state;
     n_closed = 0;
@@ -335,7 +335,7 @@ static void all_of_it_can_be_forgotten_until_it_is_sealed(void **state)
     assert_bug(reset_it, NULL, "!r->sealed");
 }
 
-static void some_statuses_have_no_content(void **state)
+static void response_some_statuses_have_no_body(void **state)
 {
     (void)state;
     static const unsigned without[] = {100, 101, 199, 204, 304};
@@ -348,22 +348,22 @@ static void some_statuses_have_no_content(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_status_is_200_until_it_is_set, start, stop),
-        cmocka_unit_test_setup_teardown(fields_are_copied, start, stop),
-        cmocka_unit_test_setup_teardown(no_field_can_bring_another, start, stop),
-        cmocka_unit_test_setup_teardown(framing_belongs_to_the_server, start, stop),
-        cmocka_unit_test_setup_teardown(an_origin_brings_date_and_server, start, stop),
-        cmocka_unit_test_setup_teardown(lines_are_taken_as_a_block, start, stop),
-        cmocka_unit_test_setup_teardown(of_lines_the_last_server_counts, start, stop),
-        cmocka_unit_test_setup_teardown(interim_responses_are_checked, start, stop),
-        cmocka_unit_test_setup_teardown(there_may_be_many_fields, start, stop),
-        cmocka_unit_test_setup_teardown(blocks_are_found_first, start, stop),
-        cmocka_unit_test_setup_teardown(too_many_blocks_are_a_bug, start, stop),
-        cmocka_unit_test_setup_teardown(the_last_content_counts, start, stop),
-        cmocka_unit_test_setup_teardown(a_source_that_is_not_taken_is_closed, start, stop),
-        cmocka_unit_test_setup_teardown(a_sealed_response_is_not_changed, start, stop),
-        cmocka_unit_test_setup_teardown(all_of_it_can_be_forgotten_until_it_is_sealed, start, stop),
-        cmocka_unit_test_setup_teardown(some_statuses_have_no_content, start, stop),
+        cmocka_unit_test_setup_teardown(response_status_defaults_to_200, start, stop),
+        cmocka_unit_test_setup_teardown(response_headers_are_copied, start, stop),
+        cmocka_unit_test_setup_teardown(response_rejects_header_injection, start, stop),
+        cmocka_unit_test_setup_teardown(response_rejects_framing_headers, start, stop),
+        cmocka_unit_test_setup_teardown(response_date_and_server_of_origin_are_kept, start, stop),
+        cmocka_unit_test_setup_teardown(response_header_lines_become_a_block, start, stop),
+        cmocka_unit_test_setup_teardown(response_last_server_header_is_kept, start, stop),
+        cmocka_unit_test_setup_teardown(response_interim_is_validated, start, stop),
+        cmocka_unit_test_setup_teardown(response_may_have_many_headers, start, stop),
+        cmocka_unit_test_setup_teardown(response_header_blocks_are_searched_first, start, stop),
+        cmocka_unit_test_setup_teardown(response_too_many_blocks_asserts, start, stop),
+        cmocka_unit_test_setup_teardown(response_last_body_is_kept, start, stop),
+        cmocka_unit_test_setup_teardown(response_rejected_source_is_closed, start, stop),
+        cmocka_unit_test_setup_teardown(response_sealed_cannot_change, start, stop),
+        cmocka_unit_test_setup_teardown(response_reset_works_until_sealed, start, stop),
+        cmocka_unit_test_setup_teardown(response_some_statuses_have_no_body, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,7 +30,7 @@ static void add(const char *text)
     assert_true(mk_response_body_add_text(&content, &arena, mk_str_from_c(text)));
 }
 
-/* Everything that is left, asked for `cap` bytes at a time. */
+/* Reads the rest of the body, `cap` bytes at a time. */
 static void check_pulled(size_t cap, const char *expected)
 {
     char room[256];
@@ -46,7 +46,7 @@ static void check_pulled(size_t cap, const char *expected)
     assert_str(mk_buf_str(&all), expected);
 }
 
-static void nothing_is_nothing(void **state)
+static void response_body_empty(void **state)
 {
     (void)state;
     assert_int_equal(content.length, 0);
@@ -54,7 +54,7 @@ static void nothing_is_nothing(void **state)
     check_pulled(8, "");
 }
 
-static void parts_follow_each_other(void **state)
+static void response_body_parts_are_read_in_order(void **state)
 {
     (void)state;
     for (size_t cap = 1; cap < 16; cap++) {
@@ -67,11 +67,11 @@ static void parts_follow_each_other(void **state)
         assert_int_equal(content.length, 11);
         check_pulled(cap, "onetwothree");
         assert_null(mk_response_body_current_part(&content));
-        assert_int_equal(content.length, 11); /* of the whole, as it was */
+        assert_int_equal(content.length, 11); /* the total length, unchanged */
     }
 }
 
-static void parts_are_taken_as_they_are(void **state)
+static void response_body_parts_can_be_consumed(void **state)
 {
     (void)state;
     add("");
@@ -85,7 +85,7 @@ static void parts_are_taken_as_they_are(void **state)
     mk_response_body_advance(&content, 1);
     assert_str(mk_response_body_current_part(&content)->bytes, "two");
     check_pulled(1, "two");
-    add("more"); /* behind what is spent */
+    add("more"); /* appended after the consumed part */
     check_pulled(8, "more");
 }
 
@@ -94,7 +94,7 @@ static void advance_too_far(void *ctx)
     mk_response_body_advance(&content, *(uint64_t *)ctx);
 }
 
-static void going_beyond_a_part_is_a_bug(void **state)
+static void response_body_advance_beyond_part_asserts(void **state)
 {
     (void)state;
     uint64_t n = 4;
@@ -149,19 +149,19 @@ static void check_slices(size_t small)
     close_file();
 }
 
-static void slices_of_a_file_in_memory(void **state)
+static void response_body_slices_of_cached_file(void **state)
 {
     (void)state;
     check_slices(100);
 }
 
-static void slices_of_a_file_on_disk(void **state)
+static void response_body_slices_of_file_on_disk(void **state)
 {
     (void)state;
     check_slices(0);
 }
 
-static void a_file_on_disk_is_a_part_of_its_own(void **state)
+static void response_body_file_on_disk_is_one_part(void **state)
 {
     (void)state;
     open_file(0);
@@ -177,7 +177,7 @@ static void a_file_on_disk_is_a_part_of_its_own(void **state)
     close_file();
 }
 
-static void a_file_that_shrank_is_an_error(void **state)
+static void response_body_shrunken_file_is_an_error(void **state)
 {
     (void)state;
     char piece[16], room[PATH_MAX];
@@ -215,7 +215,7 @@ static void close_source(void *ctx)
 static const struct mk_body_source_ops ops = {.pull = pull, .close = close_source};
 static const struct mk_body_source_ops ops_without_close = {.pull = pull};
 
-static void a_source_is_asked_and_closed_once(void **state)
+static void response_body_source_is_pulled_and_closed_once(void **state)
 {
     (void)state;
     struct source s = {.answer = 3};
@@ -236,7 +236,7 @@ static void a_source_is_asked_and_closed_once(void **state)
     assert_int_equal(content.length, 0);
 }
 
-static void a_source_takes_the_place_of_what_was_there(void **state)
+static void response_body_source_replaces_body(void **state)
 {
     (void)state;
     struct source first = {.answer = 1}, second = {.answer = 0}, third = {.answer = 0};
@@ -256,16 +256,16 @@ static void a_source_takes_the_place_of_what_was_there(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(nothing_is_nothing, start, stop),
-        cmocka_unit_test_setup_teardown(parts_follow_each_other, start, stop),
-        cmocka_unit_test_setup_teardown(parts_are_taken_as_they_are, start, stop),
-        cmocka_unit_test_setup_teardown(going_beyond_a_part_is_a_bug, start, stop),
-        cmocka_unit_test_setup_teardown(slices_of_a_file_in_memory, start, stop),
-        cmocka_unit_test_setup_teardown(slices_of_a_file_on_disk, start, stop),
-        cmocka_unit_test_setup_teardown(a_file_on_disk_is_a_part_of_its_own, start, stop),
-        cmocka_unit_test_setup_teardown(a_file_that_shrank_is_an_error, start, stop),
-        cmocka_unit_test_setup_teardown(a_source_is_asked_and_closed_once, start, stop),
-        cmocka_unit_test_setup_teardown(a_source_takes_the_place_of_what_was_there, start, stop),
+        cmocka_unit_test_setup_teardown(response_body_empty, start, stop),
+        cmocka_unit_test_setup_teardown(response_body_parts_are_read_in_order, start, stop),
+        cmocka_unit_test_setup_teardown(response_body_parts_can_be_consumed, start, stop),
+        cmocka_unit_test_setup_teardown(response_body_advance_beyond_part_asserts, start, stop),
+        cmocka_unit_test_setup_teardown(response_body_slices_of_cached_file, start, stop),
+        cmocka_unit_test_setup_teardown(response_body_slices_of_file_on_disk, start, stop),
+        cmocka_unit_test_setup_teardown(response_body_file_on_disk_is_one_part, start, stop),
+        cmocka_unit_test_setup_teardown(response_body_shrunken_file_is_an_error, start, stop),
+        cmocka_unit_test_setup_teardown(response_body_source_is_pulled_and_closed_once, start, stop),
+        cmocka_unit_test_setup_teardown(response_body_source_replaces_body, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Responses that are changed after they were made: fields of shared blocks, and other kinds of content.
- */
+/* Changes to finished responses: headers of shared blocks, and other kinds of bodies. */
 #include "unit/folder.h"
 #include "unit/web/response_case.h"
 #include "web/filter.h"
@@ -24,7 +23,7 @@ static int set(const char *name, const char *value)
     return mk_response_set_header(&r, mk_str_from_c(name), mk_str_from_c(value));
 }
 
-/* All fields in order, as "Name=value Name=value". */
+/* Expects these headers in order, as "Name=value Name=value". */
 static void expect_fields(const char *expected)
 {
     char room[512];
@@ -38,7 +37,7 @@ static void expect_fields(const char *expected)
     assert_str(mk_buf_str(&out), expected);
 }
 
-static void all_fields_are_walked(void **state)
+static void response_change_headers_are_enumerated(void **state)
 {
     (void)state;
     expect_fields("");
@@ -49,7 +48,7 @@ static void all_fields_are_walked(void **state)
     expect_fields("ETag=\"x\" Vary=A Vary=B Age=1 X=1");
 }
 
-static void static_fields_are_not_copied(void **state)
+static void response_change_nocopy_headers_are_not_copied(void **state)
 {
     (void)state;
     static const char name[] = "X-Static", value[] = "v";
@@ -59,7 +58,7 @@ static void static_fields_are_not_copied(void **state)
     assert_int_equal(mk_response_add_header_nocopy(&r, MK_STR("A"), MK_STR("b")), -EALREADY);
 }
 
-static void removing_leaves_the_others(void **state)
+static void response_change_remove_keeps_other_headers(void **state)
 {
     (void)state;
     static const char *const names[] = {"A", "B", "a", "C", "A"};
@@ -73,7 +72,7 @@ static void removing_leaves_the_others(void **state)
     expect_fields("B=1 C=1");
 }
 
-static void a_shared_block_is_never_changed(void **state)
+static void response_change_shared_block_is_never_modified(void **state)
 {
     (void)state;
     mk_response_add_header_block(&r, &block);
@@ -81,7 +80,7 @@ static void a_shared_block_is_never_changed(void **state)
     for (int i = 0; i < MK_RESPONSE_FIRST_FIELDS + 2; i++)
         assert_int_equal(add("X", "1"), 0);
     assert_int_equal(mk_response_remove_header(&r, MK_STR("X")), 0);
-    assert_int_equal(r.n_blocks, 2); /* nothing of theirs was touched: they stay */
+    assert_int_equal(r.n_blocks, 2); /* none of their headers was changed: the blocks stay */
     assert_int_equal(add("Y", "2"), 0);
     assert_int_equal(mk_response_remove_header(&r, MK_STR("vary")), 0);
     expect_fields("ETag=\"x\" Age=1 Y=2");
@@ -94,7 +93,7 @@ static void a_shared_block_is_never_changed(void **state)
     assert_str(more_fields[0].value, "1");
 }
 
-static void setting_replaces_all_lines(void **state)
+static void response_change_set_replaces_all_values(void **state)
 {
     (void)state;
     char value[] = "new";
@@ -112,7 +111,7 @@ static void setting_replaces_all_lines(void **state)
     expect_fields("ETag=\"x\" VARY=C A=new B=new");
 }
 
-static void what_may_not_be_added_may_not_be_set(void **state)
+static void response_change_set_rejects_framing_headers(void **state)
 {
     (void)state;
     static const char *const ours[] = {"Content-Length", "transfer-encoding", "Connection", "Upgrade",
@@ -130,14 +129,14 @@ static void what_may_not_be_added_may_not_be_set(void **state)
     expect_fields("A=1");
 }
 
-/* ---- Content ---- */
+/* ---- Body ---- */
 
-static void other_content_has_another_length_than_what_is_ready(void **state)
+static void response_change_new_body_drops_prepared_head(void **state)
 {
     (void)state;
     mk_response_add_header_block(&r, &block);
     assert_int_equal(mk_response_set_body_nocopy(&r, MK_STR("text")), 0);
-    assert_true(r.n_blocks != 1); /* h1_output takes a ready block only if it is the only one */
+    assert_true(r.n_blocks != 1); /* h1_output uses a prepared block only if it is the only one */
     expect_fields("ETag=\"x\" Vary=A Vary=B");
     assert_int_equal(mk_response_set_body_nocopy(&r, MK_STR("text")), 0);
     assert_int_equal(mk_response_set_body_nocopy(&r, MK_STR("text")), 0);
@@ -161,7 +160,7 @@ static void close_source(void *ctx)
 
 static const struct mk_body_source_ops source = {.pull = pull, .close = close_source};
 
-static void lengths(void **state)
+static void response_change_length_of_each_body(void **state)
 {
     (void)state;
     assert_int_equal(mk_response_length(&r), 0);
@@ -173,7 +172,7 @@ static void lengths(void **state)
     assert_int_equal(mk_response_length(&r), MK_LENGTH_UNKNOWN);
 }
 
-static void raw_sources(void **state)
+static void response_change_raw_source_replaces_body(void **state)
 {
     (void)state;
     n_closed = 0;
@@ -198,7 +197,7 @@ static void raw_sources(void **state)
     assert_null(r.content.source);
 }
 
-static void responses_that_have_content(void **state)
+static void response_change_body_depends_on_method_and_status(void **state)
 {
     (void)state;
     static const struct {
@@ -240,7 +239,7 @@ static bool is_open(int fd)
     return fcntl(fd, F_GETFD) >= 0;
 }
 
-static void a_file_belongs_to_the_response(void **state)
+static void response_change_file_is_owned_by_response(void **state)
 {
     (void)state;
     char piece[16];
@@ -259,7 +258,7 @@ static void a_file_belongs_to_the_response(void **state)
     folder_fini(&folder);
 }
 
-static void it_is_known_what_is_of_a_file(void **state)
+static void response_change_recognizes_file_bodies(void **state)
 {
     (void)state;
     static const struct mk_filter_ops nothing = {0};
@@ -270,7 +269,8 @@ static void it_is_known_what_is_of_a_file(void **state)
     for (int i = 0; i < 2; i++) {
         assert_int_equal(mk_response_set_body_file(&r, open_file("0123456789"), 0, 10), 0);
         assert_true(mk_response_is_file(&r));
-        assert_false(mk_response_file_id(&r, &id)); /* a descriptor: nothing is known about its file */
+        /* for a bare descriptor, nothing is known about the file */
+        assert_false(mk_response_file_id(&r, &id));
         if (i == 0)
             assert_int_equal(mk_response_set_body_nocopy(&r, MK_STR("text")), 0);
         else
@@ -280,7 +280,7 @@ static void it_is_known_what_is_of_a_file(void **state)
     folder_fini(&folder);
 }
 
-static void a_file_that_is_not_taken_is_closed(void **state)
+static void response_change_rejected_file_is_closed(void **state)
 {
     (void)state;
     folder_init(&folder);
@@ -302,19 +302,19 @@ static void a_file_that_is_not_taken_is_closed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(all_fields_are_walked, start, stop),
-        cmocka_unit_test_setup_teardown(static_fields_are_not_copied, start, stop),
-        cmocka_unit_test_setup_teardown(removing_leaves_the_others, start, stop),
-        cmocka_unit_test_setup_teardown(a_shared_block_is_never_changed, start, stop),
-        cmocka_unit_test_setup_teardown(setting_replaces_all_lines, start, stop),
-        cmocka_unit_test_setup_teardown(what_may_not_be_added_may_not_be_set, start, stop),
-        cmocka_unit_test_setup_teardown(other_content_has_another_length_than_what_is_ready, start, stop),
-        cmocka_unit_test_setup_teardown(lengths, start, stop),
-        cmocka_unit_test_setup_teardown(raw_sources, start, stop),
-        cmocka_unit_test_setup_teardown(responses_that_have_content, start, stop),
-        cmocka_unit_test_setup_teardown(a_file_belongs_to_the_response, start, stop),
-        cmocka_unit_test_setup_teardown(it_is_known_what_is_of_a_file, start, stop),
-        cmocka_unit_test_setup_teardown(a_file_that_is_not_taken_is_closed, start, stop),
+        cmocka_unit_test_setup_teardown(response_change_headers_are_enumerated, start, stop),
+        cmocka_unit_test_setup_teardown(response_change_nocopy_headers_are_not_copied, start, stop),
+        cmocka_unit_test_setup_teardown(response_change_remove_keeps_other_headers, start, stop),
+        cmocka_unit_test_setup_teardown(response_change_shared_block_is_never_modified, start, stop),
+        cmocka_unit_test_setup_teardown(response_change_set_replaces_all_values, start, stop),
+        cmocka_unit_test_setup_teardown(response_change_set_rejects_framing_headers, start, stop),
+        cmocka_unit_test_setup_teardown(response_change_new_body_drops_prepared_head, start, stop),
+        cmocka_unit_test_setup_teardown(response_change_length_of_each_body, start, stop),
+        cmocka_unit_test_setup_teardown(response_change_raw_source_replaces_body, start, stop),
+        cmocka_unit_test_setup_teardown(response_change_body_depends_on_method_and_status, start, stop),
+        cmocka_unit_test_setup_teardown(response_change_file_is_owned_by_response, start, stop),
+        cmocka_unit_test_setup_teardown(response_change_recognizes_file_bodies, start, stop),
+        cmocka_unit_test_setup_teardown(response_change_rejected_file_is_closed, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

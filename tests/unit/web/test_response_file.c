@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The identity of the file that a response sends. */
+/* The identity (ETag basis) of the file that a response sends. */
 #include <sys/stat.h>
 
 #include "unit/opened.h"
@@ -22,7 +22,7 @@ static int stop_response(void **state)
     return stop(state);
 }
 
-/* What the file of that path is called in a response of all of it. */
+/* Returns the identity of this file in a response with the whole file. */
 static struct mk_file_id id_of(const char *path)
 {
     struct mk_file_id id = {0};
@@ -53,7 +53,7 @@ static bool same(struct mk_file_id a, struct mk_file_id b)
            a.changed_ns == b.changed_ns;
 }
 
-static void a_file_is_known_in_memory_or_not(void **state)
+static void response_file_has_identity_cached_or_not(void **state)
 {
     (void)state;
     check_id("small");
@@ -62,7 +62,7 @@ static void a_file_is_known_in_memory_or_not(void **state)
     assert_false(same(id_of("small"), id_of("large")));
 }
 
-static void links_lead_to_the_same_file(void **state)
+static void response_file_hard_links_have_same_identity(void **state)
 {
     (void)state;
     char from[PATH_MAX], to[PATH_MAX];
@@ -70,7 +70,7 @@ static void links_lead_to_the_same_file(void **state)
     assert_true(same(id_of("small"), id_of("hard")));
 }
 
-static void another_version_is_another_file(void **state)
+static void response_file_new_version_has_new_identity(void **state)
 {
     (void)state;
     char from[PATH_MAX], to[PATH_MAX];
@@ -90,7 +90,7 @@ static void another_version_is_another_file(void **state)
     assert_false(same(touched, replaced));
 }
 
-static void a_part_of_a_file_is_not_the_file(void **state)
+static void response_file_part_has_no_identity(void **state)
 {
     (void)state;
     struct mk_file_id id;
@@ -106,7 +106,7 @@ static void a_part_of_a_file_is_not_the_file(void **state)
     }
 }
 
-static void what_comes_from_no_cache_has_no_identity(void **state)
+static void response_file_bare_descriptor_has_no_identity(void **state)
 {
     (void)state;
     struct mk_file_id id;
@@ -120,11 +120,14 @@ static void what_comes_from_no_cache_has_no_identity(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_file_is_known_in_memory_or_not, start_response, stop_response),
-        cmocka_unit_test_setup_teardown(links_lead_to_the_same_file, start_response, stop_response),
-        cmocka_unit_test_setup_teardown(another_version_is_another_file, start_response, stop_response),
-        cmocka_unit_test_setup_teardown(a_part_of_a_file_is_not_the_file, start_response, stop_response),
-        cmocka_unit_test_setup_teardown(what_comes_from_no_cache_has_no_identity, start_response,
+        cmocka_unit_test_setup_teardown(response_file_has_identity_cached_or_not, start_response,
+                                        stop_response),
+        cmocka_unit_test_setup_teardown(response_file_hard_links_have_same_identity, start_response,
+                                        stop_response),
+        cmocka_unit_test_setup_teardown(response_file_new_version_has_new_identity, start_response,
+                                        stop_response),
+        cmocka_unit_test_setup_teardown(response_file_part_has_no_identity, start_response, stop_response),
+        cmocka_unit_test_setup_teardown(response_file_bare_descriptor_has_no_identity, start_response,
                                         stop_response),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

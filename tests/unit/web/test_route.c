@@ -3,7 +3,7 @@
 
 #include "unit/test.h"
 
-static void patterns_decide(void **state)
+static void route_matches_by_pattern(void **state)
 {
     (void)state;
     struct mk_route r = {.pattern = {.text = MK_STR("*.php"), .kind = MK_PATTERN_SUFFIX}};
@@ -11,7 +11,7 @@ static void patterns_decide(void **state)
     assert_false(mk_route_matches(&r, MK_STR("/a.html")));
 }
 
-static void only_a_lone_star_takes_all(void **state)
+static void route_only_catch_all_matches_all(void **state)
 {
     (void)state;
     struct mk_regex regex = {0};
@@ -31,7 +31,7 @@ static enum mk_regex_result judge(const struct mk_regex *r, mk_str text, struct 
                                               : MK_REGEX_NO_MATCH;
 }
 
-static void a_regular_expression_takes_the_place_of_the_pattern(void **state)
+static void route_regex_replaces_pattern(void **state)
 {
     (void)state;
     static const struct mk_regex_ops ops = {.match = judge};
@@ -40,15 +40,15 @@ static void a_regular_expression_takes_the_place_of_the_pattern(void **state)
     assert_int_equal(mk_route_matches(&r, MK_STR("/yes")), MK_REGEX_MATCH);
     assert_int_equal(mk_route_matches(&r, MK_STR("/no")), MK_REGEX_NO_MATCH);
     assert_int_equal(mk_route_matches(&r, MK_STR("/long")), MK_REGEX_LIMIT);
-    assert_true(mk_route_matches(&r, MK_STR("/long"))); /* whatever is below it is not asked */
+    assert_true(mk_route_matches(&r, MK_STR("/long"))); /* later routes are not tried */
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(patterns_decide),
-        cmocka_unit_test(only_a_lone_star_takes_all),
-        cmocka_unit_test(a_regular_expression_takes_the_place_of_the_pattern),
+        cmocka_unit_test(route_matches_by_pattern),
+        cmocka_unit_test(route_only_catch_all_matches_all),
+        cmocka_unit_test(route_regex_replaces_pattern),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

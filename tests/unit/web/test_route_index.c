@@ -35,7 +35,7 @@ static void set(size_t i, const char *pattern)
     assert_true(mk_pattern_set(&routes[i].pattern, mk_str_from_c(texts[i])));
 }
 
-/* As it was before there was an index. */
+/* Reference implementation: linear search. */
 static size_t look_at_all(size_t from, mk_str path, enum mk_regex_result *result)
 {
     for (; from < N; from++)
@@ -60,7 +60,7 @@ static enum mk_regex_result judge(const struct mk_regex *r, mk_str text, struct 
     return text.len % 5 == 3 ? MK_REGEX_MATCH : text.len == 7 ? MK_REGEX_LIMIT : MK_REGEX_NO_MATCH;
 }
 
-static void it_finds_what_a_look_at_all_finds(void **state)
+static void route_index_equals_linear_search(void **state)
 {
     static const struct mk_regex_ops ops = {.match = judge};
     static struct mk_regex regex = {&ops};
@@ -87,7 +87,7 @@ static void it_finds_what_a_look_at_all_finds(void **state)
     }
 }
 
-static void few_routes_need_none(void **state)
+static void route_index_is_not_built_for_few_routes(void **state)
 {
     (void)state;
     set(0, "/a");
@@ -95,7 +95,7 @@ static void few_routes_need_none(void **state)
     assert_null(mk_route_index_new(&arena, routes, 0));
 }
 
-static void paths_of_any_length_are_looked_up(void **state)
+static void route_index_accepts_paths_of_any_length(void **state)
 {
     (void)state;
     for (size_t i = 0; i < N; i++) {
@@ -118,9 +118,9 @@ static void paths_of_any_length_are_looked_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(it_finds_what_a_look_at_all_finds, start, harness_stop),
-        cmocka_unit_test_setup_teardown(few_routes_need_none, start, harness_stop),
-        cmocka_unit_test_setup_teardown(paths_of_any_length_are_looked_up, start, harness_stop),
+        cmocka_unit_test_setup_teardown(route_index_equals_linear_search, start, harness_stop),
+        cmocka_unit_test_setup_teardown(route_index_is_not_built_for_few_routes, start, harness_stop),
+        cmocka_unit_test_setup_teardown(route_index_accepts_paths_of_any_length, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

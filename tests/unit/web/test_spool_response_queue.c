@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Responses that come faster than their clients take them: order, memory, files, and shares of both. */
+/* Responses produced faster than their clients read: order, memory, files, and the quotas for both. */
 #include <pthread.h>
 #include <unistd.h>
 
@@ -48,7 +48,7 @@ static char byte_at(uint64_t at)
     return (char)('a' + at % 23);
 }
 
-/* Adds bytes until there are so many, or there is no room: the answer. */
+/* Adds bytes up to this offset or until the queue is full. Returns the result. */
 static int fill(struct mk_spool_queue *q, uint64_t *at, uint64_t end)
 {
     while (*at < end) {
@@ -80,7 +80,7 @@ static void take(struct mk_spool_queue *q, uint64_t *at, uint64_t n, size_t piec
     }
 }
 
-static void what_goes_in_comes_out_in_its_order(void **state)
+static void spool_queue_keeps_order(void **state)
 {
     (void)state;
     static const uint64_t lengths[] = {1, 64 * K - 1, 64 * K, 64 * K + 1, 3 * M + 7};
@@ -95,13 +95,13 @@ static void what_goes_in_comes_out_in_its_order(void **state)
         assert_true((site.web.spools.stored > 0) == (n > 64 * K));
         take(q, &out, n, pieces[i % MK_LEN(pieces)]);
         assert_int_equal(mk_spool_queue_read(q, &none, 1), 0);
-        assert_int_equal(site.web.spools.stored, 0); /* what was taken needs no room */
+        assert_int_equal(site.web.spools.stored, 0); /* consumed data needs no space */
         mk_spool_queue_free(q);
         mk_exchange_free(x);
     }
 }
 
-static void a_reader_between_two_writes_sees_the_same_order(void **state)
+static void spool_queue_keeps_order_with_interleaved_reads(void **state)
 {
     (void)state;
     struct mk_exchange *x = get(0);
@@ -115,7 +115,7 @@ static void a_reader_between_two_writes_sees_the_same_order(void **state)
     mk_exchange_free(x);
 }
 
-static void memory_of_one_client_is_limited(void **state)
+static void spool_queue_memory_of_client_is_limited(void **state)
 {
     (void)state;
     struct mk_exchange *x[8];
@@ -126,7 +126,7 @@ static void memory_of_one_client_is_limited(void **state)
         q[i] = new_queue(x[i]);
         in = 0;
         assert_int_equal(fill(q[i], &in, 60 * K), 0);
-        assert_int_equal(site.web.spools.stored > 0, i >= 4); /* four have 64 KB, the others 16 KB */
+        assert_int_equal(site.web.spools.stored > 0, i >= 4); /* four clients have 64 KB, the others 16 KB */
     }
     for (unsigned i = 0; i < 8; i++) {
         mk_spool_queue_free(q[i]);
@@ -134,7 +134,7 @@ static void memory_of_one_client_is_limited(void **state)
     }
 }
 
-static void one_client_gets_a_quarter_and_all_get_half_of_the_disk(void **state)
+static void spool_queue_disk_quotas_are_enforced(void **state)
 {
     (void)state;
     static const unsigned clients[] = {0, 0, 1, 2};
@@ -152,7 +152,8 @@ static void one_client_gets_a_quarter_and_all_get_half_of_the_disk(void **state)
     assert_int_equal(in[1], 64 * K);
     assert_int_equal(fill(q[2], &in[2], 8 * M), -EDQUOT);
     assert_int_equal(in[2], M + 64 * K);
-    assert_int_equal(fill(q[3], &in[3], 8 * M), -EDQUOT); /* half of all: the rest is for requests */
+    /* half of the total: the rest is reserved for requests */
+    assert_int_equal(fill(q[3], &in[3], 8 * M), -EDQUOT);
     assert_int_equal(site.web.spools.stored, 2 * M);
     take(q[0], &out, M + 64 * K, 16 * K);
     assert_int_equal(fill(q[3], &in[3], 8 * M), -EDQUOT);
@@ -163,8 +164,8 @@ static void one_client_gets_a_quarter_and_all_get_half_of_the_disk(void **state)
     }
 }
 
-/* A producer that pauses until all was taken would run into timeouts of its own. */
-static void a_full_queue_has_room_as_soon_as_a_part_was_taken(void **state)
+/* A producer that pauses until the queue is empty would run into its own timeouts. */
+static void spool_queue_full_accepts_after_partial_read(void **state)
 {
     (void)state;
     struct mk_exchange *x = get(0);
@@ -184,7 +185,7 @@ static void a_full_queue_has_room_as_soon_as_a_part_was_taken(void **state)
     mk_exchange_free(x);
 }
 
-static void without_a_folder_it_holds_what_fits_into_memory(void **state)
+static void spool_queue_without_folder_uses_memory(void **state)
 {
     (void)state;
     struct mk_exchange *x = get(0);
@@ -200,7 +201,7 @@ static void without_a_folder_it_holds_what_fits_into_memory(void **state)
     mk_exchange_free(x);
 }
 
-static void a_file_that_cannot_be_written_loses_nothing(void **state)
+static void spool_queue_write_error_loses_nothing(void **state)
 {
     (void)state;
     struct mk_exchange *x = get(0);
@@ -208,7 +209,7 @@ static void a_file_that_cannot_be_written_loses_nothing(void **state)
     uint64_t in = 0, out = 0;
     site.web.spools.folder = "/nowhere";
     assert_int_equal(fill(q, &in, M), -ENOENT);
-    assert_int_equal(fill(q, &in, M), -ENOENT); /* it stays so */
+    assert_int_equal(fill(q, &in, M), -ENOENT); /* the error is permanent */
     assert_int_equal(in, 64 * K);
     assert_int_equal(site.web.spools.stored, 0);
     take(q, &out, 64 * K, 1000);
@@ -216,9 +217,9 @@ static void a_file_that_cannot_be_written_loses_nothing(void **state)
     mk_exchange_free(x);
 }
 
-/* ---- With threads ---- */
+/* ---- With writer threads ---- */
 
-static void what_a_thread_writes_is_waited_for(void **state)
+static void spool_queue_reader_waits_for_thread(void **state)
 {
     (void)state;
     struct mk_exchange *x = get(0);
@@ -239,7 +240,7 @@ static void what_a_thread_writes_is_waited_for(void **state)
     mk_exchange_free(x);
 }
 
-static void a_queue_is_freed_while_a_thread_writes(void **state)
+static void spool_queue_may_be_freed_while_thread_writes(void **state)
 {
     (void)state;
     struct mk_exchange *x = get(0);
@@ -256,17 +257,16 @@ static void a_queue_is_freed_while_a_thread_writes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_goes_in_comes_out_in_its_order, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_reader_between_two_writes_sees_the_same_order, start, harness_stop),
-        cmocka_unit_test_setup_teardown(memory_of_one_client_is_limited, start, harness_stop),
-        cmocka_unit_test_setup_teardown(one_client_gets_a_quarter_and_all_get_half_of_the_disk, start,
+        cmocka_unit_test_setup_teardown(spool_queue_keeps_order, start, harness_stop),
+        cmocka_unit_test_setup_teardown(spool_queue_keeps_order_with_interleaved_reads, start, harness_stop),
+        cmocka_unit_test_setup_teardown(spool_queue_memory_of_client_is_limited, start, harness_stop),
+        cmocka_unit_test_setup_teardown(spool_queue_disk_quotas_are_enforced, start, harness_stop),
+        cmocka_unit_test_setup_teardown(spool_queue_full_accepts_after_partial_read, start, harness_stop),
+        cmocka_unit_test_setup_teardown(spool_queue_without_folder_uses_memory, start, harness_stop),
+        cmocka_unit_test_setup_teardown(spool_queue_write_error_loses_nothing, start, harness_stop),
+        cmocka_unit_test_setup_teardown(spool_queue_reader_waits_for_thread, start_helper, harness_stop),
+        cmocka_unit_test_setup_teardown(spool_queue_may_be_freed_while_thread_writes, start_helper,
                                         harness_stop),
-        cmocka_unit_test_setup_teardown(a_full_queue_has_room_as_soon_as_a_part_was_taken, start,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(without_a_folder_it_holds_what_fits_into_memory, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_file_that_cannot_be_written_loses_nothing, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_a_thread_writes_is_waited_for, start_helper, harness_stop),
-        cmocka_unit_test_setup_teardown(a_queue_is_freed_while_a_thread_writes, start_helper, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,7 +46,7 @@ static void expect_redirect(const char *target, const char *location)
     mk_exchange_free(x);
 }
 
-static void files_are_served(void **state)
+static void static_serves_files(void **state)
 {
     (void)state;
     expect_file("/file.txt", "file");
@@ -57,7 +57,7 @@ static void files_are_served(void **state)
     expect_file("/dir/../file.txt", "file");
 }
 
-static void folders_have_index_files(void **state)
+static void static_folder_serves_index_file(void **state)
 {
     (void)state;
     expect_file("/", "front page");
@@ -65,12 +65,12 @@ static void folders_have_index_files(void **state)
     site_add(&site, "dir/index.html", MK_STR("the first one counts"));
     expect_file("/dir/", "the first one counts");
     expect_status("/bare/", 403);
-    folder_add_folder(&site.folder, "bare/index.html"); /* no file */
+    folder_add_folder(&site.folder, "bare/index.html"); /* not a file */
     site_add(&site, "bare/index.htm", MK_STR("second choice"));
     expect_file("/bare/", "second choice");
 }
 
-static void folders_have_a_slash(void **state)
+static void static_folder_without_slash_redirects(void **state)
 {
     (void)state;
     expect_redirect("/dir", "/dir/");
@@ -81,7 +81,7 @@ static void folders_have_a_slash(void **state)
     expect_redirect("//dir", "/dir/"); /* never to another host */
 }
 
-static void files_have_none(void **state)
+static void static_file_with_slash_gets_404(void **state)
 {
     (void)state;
     expect_status("/file.txt/", 404);
@@ -89,7 +89,7 @@ static void files_have_none(void **state)
     expect_status("/dir/file/", 404);
 }
 
-static void what_is_not_there_is_404(void **state)
+static void static_missing_file_gets_404(void **state)
 {
     (void)state;
     char target[1200] = "/";
@@ -97,14 +97,14 @@ static void what_is_not_there_is_404(void **state)
     expect_status("/dir/nothing", 404);
     expect_status("/nothing/", 404);
     expect_status("/FILE.TXT", 404);
-    memset(target + 1, 'x', 1000); /* longer than any name */
+    memset(target + 1, 'x', 1000); /* longer than any file name */
     expect_status(target, 404);
     for (size_t i = 2; i < 1000; i += 2) /* many folders */
         target[i] = '/';
     expect_status(target, 404);
 }
 
-static void an_encoded_slash_is_no_separator(void **state)
+static void static_encoded_slash_is_not_a_separator(void **state)
 {
     (void)state;
     expect_status("/dir%2Ffile", 404);
@@ -114,7 +114,7 @@ static void an_encoded_slash_is_no_separator(void **state)
     expect_file("/dir%252Ffile", "a name like this");
 }
 
-static void names_with_a_dot_are_hidden(void **state)
+static void static_dot_files_are_hidden(void **state)
 {
     (void)state;
     folder_add_folder(&site.folder, ".git");
@@ -142,7 +142,7 @@ static void names_with_a_dot_are_hidden(void **state)
     expect_file("/...", "dots");
 }
 
-static void links_are_followed_as_the_host_says(void **state)
+static void static_links_are_followed_as_configured(void **state)
 {
     (void)state;
     folder_add_link(&site.folder, "link", "file.txt");
@@ -158,7 +158,7 @@ static void links_are_followed_as_the_host_says(void **state)
     expect_file("/link-dir/", "index of dir");
 }
 
-static void what_is_no_file_is_forbidden(void **state)
+static void static_special_file_gets_403(void **state)
 {
     (void)state;
     assert_int_equal(mkfifoat(site.folder.fd, "fifo", 0644), 0);
@@ -166,10 +166,10 @@ static void what_is_no_file_is_forbidden(void **state)
     expect_status("/fifo/", 403);
     assert_int_equal(mkfifoat(site.folder.fd, "bare/index.html", 0644), 0);
     site_add(&site, "bare/index.htm", MK_STR("second choice"));
-    expect_status("/bare/", 403); /* the first one that is there counts, good or bad */
+    expect_status("/bare/", 403); /* the first existing index name applies, even if it cannot be served */
 }
 
-static void without_descriptors_it_is_busy(void **state)
+static void static_without_descriptors_gets_503(void **state)
 {
     (void)state;
     struct rlimit before, none;
@@ -183,7 +183,7 @@ static void without_descriptors_it_is_busy(void **state)
     mk_exchange_free(x);
 }
 
-static void a_host_without_a_root_has_nothing(void **state)
+static void static_vhost_without_root_gets_404(void **state)
 {
     (void)state;
     site.host.root.fd = -1;
@@ -193,7 +193,7 @@ static void a_host_without_a_root_has_nothing(void **state)
 
 /* ---- Conditions and methods ---- */
 
-static void a_client_with_a_copy_gets_304(void **state)
+static void static_matching_etag_gets_304(void **state)
 {
     (void)state;
     char fields[256];
@@ -219,7 +219,7 @@ static void a_client_with_a_copy_gets_304(void **state)
     mk_exchange_free(x);
 }
 
-static void other_methods_get_an_allow_field(void **state)
+static void static_other_method_gets_405_with_allow(void **state)
 {
     (void)state;
     struct mk_exchange *x =
@@ -230,9 +230,9 @@ static void other_methods_get_an_allow_field(void **state)
     mk_exchange_free(x);
 }
 
-/* ---- The page of a single-page application ---- */
+/* ---- Fallback page of a single-page application ---- */
 
-static void navigation_falls_back(void **state)
+static void static_navigation_gets_fallback_page(void **state)
 {
     (void)state;
     site.host.fallback = MK_STR("index.html");
@@ -253,7 +253,7 @@ static void navigation_falls_back(void **state)
     expect_status("/some/route", 404);
 }
 
-/* ---- Folders of users ---- */
+/* ---- User folders ---- */
 
 static struct mk_user_homes homes;
 static struct mk_user_home ana;
@@ -274,7 +274,7 @@ static void add_homes(void)
     site.host.homes = &homes;
 }
 
-static void users_have_folders(void **state)
+static void static_user_folders_are_served(void **state)
 {
     (void)state;
     add_homes();
@@ -302,7 +302,7 @@ static enum mk_verdict list_folder(struct mk_request *request, struct mk_respons
     return MK_DONE;
 }
 
-static void another_handler_may_list_a_folder(void **state)
+static void static_next_handler_may_list_folder(void **state)
 {
     (void)state;
     static const struct mk_handler lister = {.name = "list", .handle = list_folder};
@@ -333,7 +333,7 @@ static const struct mk_route script_routes[] = {
     {.pattern = {.text = MK_STR_INIT("/*"), .kind = MK_PATTERN_ALL}, .handler = &mk_static},
 };
 
-static void an_index_that_is_a_script_is_run_and_never_shown(void **state)
+static void static_index_script_is_run_not_shown(void **state)
 {
     (void)state;
     static const mk_str index[] = {MK_STR_INIT("index.php"), MK_STR_INIT("index.html")};
@@ -359,7 +359,7 @@ static enum mk_verdict pass(struct mk_request *request, struct mk_response *resp
     return MK_NEXT;
 }
 
-static void a_script_without_a_handler_is_not_shown_either(void **state)
+static void static_index_script_without_handler_is_not_shown(void **state)
 {
     (void)state;
     static const struct mk_handler passing = {.name = "pass", .handle = pass};
@@ -372,32 +372,33 @@ static void a_script_without_a_handler_is_not_shown_either(void **state)
     site.host.n_routes = 2;
     site.host.index = index;
     site_add(&site, "index.php", MK_STR("the file itself"));
-    expect_file("/", "the file itself"); /* its handler passed: so would it be by its own name */
+    /* the script handler passed, so the file is served as under its own name */
+    expect_file("/", "the file itself");
     expect_file("/index.php", "the file itself");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(files_are_served, start, harness_stop),
-        cmocka_unit_test_setup_teardown(folders_have_index_files, start, harness_stop),
-        cmocka_unit_test_setup_teardown(folders_have_a_slash, start, harness_stop),
-        cmocka_unit_test_setup_teardown(files_have_none, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_is_not_there_is_404, start, harness_stop),
-        cmocka_unit_test_setup_teardown(an_encoded_slash_is_no_separator, start, harness_stop),
-        cmocka_unit_test_setup_teardown(names_with_a_dot_are_hidden, start, harness_stop),
-        cmocka_unit_test_setup_teardown(links_are_followed_as_the_host_says, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_is_no_file_is_forbidden, start, harness_stop),
-        cmocka_unit_test_setup_teardown(without_descriptors_it_is_busy, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_host_without_a_root_has_nothing, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_client_with_a_copy_gets_304, start, harness_stop),
-        cmocka_unit_test_setup_teardown(other_methods_get_an_allow_field, start, harness_stop),
-        cmocka_unit_test_setup_teardown(navigation_falls_back, start, harness_stop),
-        cmocka_unit_test_setup_teardown(users_have_folders, start, harness_stop),
-        cmocka_unit_test_setup_teardown(another_handler_may_list_a_folder, start, harness_stop),
-        cmocka_unit_test_setup_teardown(an_index_that_is_a_script_is_run_and_never_shown, start,
+        cmocka_unit_test_setup_teardown(static_serves_files, start, harness_stop),
+        cmocka_unit_test_setup_teardown(static_folder_serves_index_file, start, harness_stop),
+        cmocka_unit_test_setup_teardown(static_folder_without_slash_redirects, start, harness_stop),
+        cmocka_unit_test_setup_teardown(static_file_with_slash_gets_404, start, harness_stop),
+        cmocka_unit_test_setup_teardown(static_missing_file_gets_404, start, harness_stop),
+        cmocka_unit_test_setup_teardown(static_encoded_slash_is_not_a_separator, start, harness_stop),
+        cmocka_unit_test_setup_teardown(static_dot_files_are_hidden, start, harness_stop),
+        cmocka_unit_test_setup_teardown(static_links_are_followed_as_configured, start, harness_stop),
+        cmocka_unit_test_setup_teardown(static_special_file_gets_403, start, harness_stop),
+        cmocka_unit_test_setup_teardown(static_without_descriptors_gets_503, start, harness_stop),
+        cmocka_unit_test_setup_teardown(static_vhost_without_root_gets_404, start, harness_stop),
+        cmocka_unit_test_setup_teardown(static_matching_etag_gets_304, start, harness_stop),
+        cmocka_unit_test_setup_teardown(static_other_method_gets_405_with_allow, start, harness_stop),
+        cmocka_unit_test_setup_teardown(static_navigation_gets_fallback_page, start, harness_stop),
+        cmocka_unit_test_setup_teardown(static_user_folders_are_served, start, harness_stop),
+        cmocka_unit_test_setup_teardown(static_next_handler_may_list_folder, start, harness_stop),
+        cmocka_unit_test_setup_teardown(static_index_script_is_run_not_shown, start, harness_stop),
+        cmocka_unit_test_setup_teardown(static_index_script_without_handler_is_not_shown, start,
                                         harness_stop),
-        cmocka_unit_test_setup_teardown(a_script_without_a_handler_is_not_shown_either, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

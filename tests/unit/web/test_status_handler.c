@@ -3,7 +3,7 @@
 
 #include "unit/web/site_case.h"
 
-static void the_handler_answers_every_method(void **state)
+static void status_handler_handles_every_method(void **state)
 {
     (void)state;
     assert_int_equal(mk_status_handler.methods, 0);
@@ -21,14 +21,14 @@ static void expect(struct mk_status_handler answer, enum mk_verdict verdict)
     mk_exchange_free(x);
 }
 
-static void an_error_without_text_gets_its_page(void **state)
+static void status_handler_error_without_text_gets_error_page(void **state)
 {
     (void)state;
     expect((struct mk_status_handler){.status = 403}, MK_ERROR);
     expect((struct mk_status_handler){.status = 503, .text = MK_STR("soon\n")}, MK_DONE);
 }
 
-static void a_success_has_its_text_or_nothing(void **state)
+static void status_handler_success_has_text_or_no_body(void **state)
 {
     (void)state;
     expect((struct mk_status_handler){.status = 200, .text = MK_STR("ok\n")}, MK_DONE);
@@ -36,7 +36,7 @@ static void a_success_has_its_text_or_nothing(void **state)
     expect((struct mk_status_handler){.status = 200}, MK_DONE);
 }
 
-static void a_status_that_needs_more_is_not_allowed(void **state)
+static void status_handler_rejects_statuses_with_semantics(void **state)
 {
     (void)state;
     static const unsigned good[] = {200, 204, 205, 299, 400, 451, 503, 599},
@@ -53,10 +53,10 @@ static void a_status_that_needs_more_is_not_allowed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_handler_answers_every_method),
-        cmocka_unit_test(an_error_without_text_gets_its_page),
-        cmocka_unit_test(a_success_has_its_text_or_nothing),
-        cmocka_unit_test(a_status_that_needs_more_is_not_allowed),
+        cmocka_unit_test(status_handler_handles_every_method),
+        cmocka_unit_test(status_handler_error_without_text_gets_error_page),
+        cmocka_unit_test(status_handler_success_has_text_or_no_body),
+        cmocka_unit_test(status_handler_rejects_statuses_with_semantics),
     };
     return cmocka_run_group_tests(tests, start, harness_stop);
 }

@@ -9,7 +9,7 @@
 
 HARNESS_EACH(arena, struct mk_arena, arena);
 
-static void of_a_request(void **state)
+static void trailers_of_request_are_found(void **state)
 {
     (void)state;
     struct mk_request r = {.arena = &arena};
@@ -28,7 +28,7 @@ static void of_a_request(void **state)
     assert_false(mk_request_trailer_at(&r, 100, &name, &value));
 }
 
-static void which_requests_accept_trailers(void **state)
+static void trailers_accepted_with_te_header(void **state)
 {
     (void)state;
     struct mk_header_field room[2];
@@ -41,7 +41,7 @@ static void which_requests_accept_trailers(void **state)
     assert_false(mk_request_accepts_trailers(&r));
 }
 
-static void of_a_response(void **state)
+static void trailers_of_response_are_validated(void **state)
 {
     (void)state;
     struct mk_response r;
@@ -67,6 +67,7 @@ static void of_a_response(void **state)
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, start, harness_stop)
-    const struct CMUnitTest tests[] = {T(of_a_request), T(which_requests_accept_trailers), T(of_a_response)};
+    const struct CMUnitTest tests[] = {T(trailers_of_request_are_found), T(trailers_accepted_with_te_header),
+                                       T(trailers_of_response_are_validated)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,7 +62,7 @@ static void ask_for_websocket(unsigned version)
         add_field("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==");
 }
 
-static void no_tunnel_without_a_request(void **state)
+static void tunnel_without_upgrade_is_rejected(void **state)
 {
     (void)state;
     assert_null(mk_request_tunnel(&x.request).p);
@@ -72,7 +72,7 @@ static void no_tunnel_without_a_request(void **state)
     assert_int_equal(mk_request_length(&x.request), 0);
 }
 
-static void nothing_can_be_changed_any_more(void **state)
+static void tunnel_open_seals_response(void **state)
 {
     (void)state;
     x.request.tunnel = MK_STR("x");
@@ -83,7 +83,7 @@ static void nothing_can_be_changed_any_more(void **state)
     assert_int_equal(mk_request_length(&x.request), -1);
     assert_false(mk_response_will_send_body(&x.request, &x.response));
     assert_int_equal(open_tunnel(), -EALREADY);
-    assert_int_equal(n_closed, 1); /* the other one */
+    assert_int_equal(n_closed, 1); /* the replaced body source */
     static const struct mk_filter_ops filter = {0};
     assert_int_equal(mk_response_set_status(&x.response, 200), -EALREADY);
     assert_int_equal(mk_response_set_body(&x.response, MK_STR("x")), -EALREADY);
@@ -101,7 +101,7 @@ static void nothing_can_be_changed_any_more(void **state)
     assert_false(mk_response_body_is_tunnel(&x.response.content));
 }
 
-static void handshake_over_http1(void **state)
+static void tunnel_websocket_handshake_over_http1(void **state)
 {
     (void)state;
     ask_for_websocket(11);
@@ -111,7 +111,7 @@ static void handshake_over_http1(void **state)
                "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
 }
 
-static void handshake_over_http2(void **state)
+static void tunnel_websocket_handshake_over_http2(void **state)
 {
     (void)state;
     ask_for_websocket(20);
@@ -120,7 +120,7 @@ static void handshake_over_http2(void **state)
     assert_null(mk_response_header(&x.response, MK_STR("Sec-WebSocket-Accept")).p);
 }
 
-static void bad_handshakes(void **state)
+static void tunnel_malformed_handshake_is_rejected(void **state)
 {
     (void)state;
     x.request.tunnel = MK_STR("websocket");
@@ -138,11 +138,9 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, start, stop)
     const struct CMUnitTest tests[] = {
-        T(no_tunnel_without_a_request),
-        T(nothing_can_be_changed_any_more),
-        T(handshake_over_http1),
-        T(handshake_over_http2),
-        T(bad_handshakes),
+        T(tunnel_without_upgrade_is_rejected),     T(tunnel_open_seals_response),
+        T(tunnel_websocket_handshake_over_http1),  T(tunnel_websocket_handshake_over_http2),
+        T(tunnel_malformed_handshake_is_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

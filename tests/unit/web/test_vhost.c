@@ -24,7 +24,7 @@ static int start(void **state)
     return 0;
 }
 
-/* Names are separated by blanks. */
+/* Adds a virtual host; spaces separate its names. */
 static mk_err add(struct named *n, const char *names)
 {
     mk_str rest = mk_str_from_c(names), taken = MK_STR("");
@@ -43,14 +43,14 @@ static void expect(const char *name, const struct named *n)
         fail_msg("%s leads to another host", name);
 }
 
-static void without_hosts_there_is_none(void **state)
+static void vhost_none_configured_finds_none(void **state)
 {
     (void)state;
     expect("a", NULL);
     expect(NULL, NULL);
 }
 
-static void the_first_host_is_the_default(void **state)
+static void vhost_first_is_default(void **state)
 {
     (void)state;
     struct named first, second;
@@ -65,7 +65,7 @@ static void the_first_host_is_the_default(void **state)
     expect(NULL, &second);
 }
 
-static void names_have_no_case_and_may_end_with_a_dot(void **state)
+static void vhost_names_ignore_case_and_trailing_dot(void **state)
 {
     (void)state;
     struct named first, h;
@@ -82,7 +82,7 @@ static void names_have_no_case_and_may_end_with_a_dot(void **state)
     expect(".", &first);
 }
 
-static void exact_names_come_before_longer_stars_before_shorter_ones(void **state)
+static void vhost_exact_name_precedes_wildcards(void **state)
 {
     (void)state;
     struct named first, exact, deep, wide;
@@ -96,12 +96,12 @@ static void exact_names_come_before_longer_stars_before_shorter_ones(void **stat
     expect("deep.example.org", &wide);
     expect("a.b.c.example.org", &wide);
     expect("A.Example.Org.", &wide);
-    expect("example.org", &first); /* the star matches at least one label */
+    expect("example.org", &first); /* the wildcard matches at least one label */
     expect("badexample.org", &first);
     expect("org", &first);
 }
 
-static void a_star_and_its_name_are_two_names(void **state)
+static void vhost_wildcard_excludes_bare_name(void **state)
 {
     (void)state;
     struct named both, first;
@@ -111,7 +111,7 @@ static void a_star_and_its_name_are_two_names(void **state)
     expect("www.example.org", &both);
 }
 
-static void a_name_belongs_to_one_host(void **state)
+static void vhost_duplicate_name_is_rejected(void **state)
 {
     (void)state;
     struct named a, b, c;
@@ -122,7 +122,7 @@ static void a_name_belongs_to_one_host(void **state)
     expect("x.a.example", &a);
 }
 
-static void a_host_may_say_its_name_twice(void **state)
+static void vhost_may_repeat_its_own_name(void **state)
 {
     (void)state;
     struct named a;
@@ -130,7 +130,7 @@ static void a_host_may_say_its_name_twice(void **state)
     expect("a.example", &a);
 }
 
-static void a_name_may_be_very_long(void **state)
+static void vhost_name_may_be_very_long(void **state)
 {
     (void)state;
     static char name[1000];
@@ -145,7 +145,7 @@ static void a_name_may_be_very_long(void **state)
     expect(name, &first);
 }
 
-static void what_every_client_may_know(void **state)
+static void vhost_exposes_routes(void **state)
 {
     (void)state;
     static const struct mk_route routes[] = {
@@ -172,7 +172,7 @@ static void what_every_client_may_know(void **state)
     assert_false(mk_vhost_route_at(&n.host, 2, &pattern, &handler));
 }
 
-static void a_host_may_have_no_name(void **state)
+static void vhost_may_have_no_name(void **state)
 {
     (void)state;
     struct named n;
@@ -182,7 +182,7 @@ static void a_host_may_have_no_name(void **state)
     assert_null(mk_vhost_name_at(&n.host, 0).p);
 }
 
-static void the_first_location_with_the_path_counts(void **state)
+static void vhost_first_matching_location_applies(void **state)
 {
     (void)state;
     struct mk_location_path large[2] = {{.regex = NULL}}, all[1] = {{.regex = NULL}};
@@ -202,7 +202,7 @@ static void the_first_location_with_the_path_counts(void **state)
     assert_null(mk_vhost_location(&host, MK_STR_NULL, &gave_up));
 }
 
-/* In place of PCRE2: the name begins with a letter, and "long..." is given up. */
+/* Stands in for PCRE2: matches names that begin with a letter; "long..." exceeds the match limit. */
 struct initial {
     struct mk_regex regex;
     char c;
@@ -227,7 +227,7 @@ static enum mk_regex_result give_up(const struct mk_regex *r, mk_str text, struc
 
 static const struct mk_regex_ops ops_giving_up = {.match = give_up};
 
-static void a_location_whose_search_is_given_up_counts_and_says_so(void **state)
+static void vhost_location_regex_limit_counts_as_match(void **state)
 {
     (void)state;
     struct initial slash = {.regex.ops = &ops, .c = '/'}, tilde = {.regex.ops = &ops_giving_up, .c = '~'};
@@ -253,7 +253,7 @@ static mk_err add_initial(struct named *n, struct mk_regex **slot, struct initia
     return mk_vhosts_add(&hosts, &n->host, &taken, holder);
 }
 
-static void regular_expressions_come_last_and_in_order(void **state)
+static void vhost_regex_names_are_tried_last_in_order(void **state)
 {
     (void)state;
     struct named other, wild, exact, a, again, b;
@@ -283,7 +283,7 @@ static void regular_expressions_come_last_and_in_order(void **state)
     assert_ptr_equal(holder, &b.host);
 }
 
-static void a_plain_name_is_no_pattern(void **state)
+static void vhost_plain_name_excludes_patterns(void **state)
 {
     (void)state;
     struct named n;
@@ -298,22 +298,20 @@ static void a_plain_name_is_no_pattern(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(without_hosts_there_is_none, start, harness_stop),
-        cmocka_unit_test_setup_teardown(the_first_host_is_the_default, start, harness_stop),
-        cmocka_unit_test_setup_teardown(names_have_no_case_and_may_end_with_a_dot, start, harness_stop),
-        cmocka_unit_test_setup_teardown(exact_names_come_before_longer_stars_before_shorter_ones, start,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(a_star_and_its_name_are_two_names, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_name_belongs_to_one_host, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_host_may_say_its_name_twice, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_name_may_be_very_long, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_every_client_may_know, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_host_may_have_no_name, start, harness_stop),
-        cmocka_unit_test_setup_teardown(the_first_location_with_the_path_counts, start, harness_stop),
-        cmocka_unit_test_setup_teardown(regular_expressions_come_last_and_in_order, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_location_whose_search_is_given_up_counts_and_says_so, start,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(a_plain_name_is_no_pattern, start, harness_stop),
+        cmocka_unit_test_setup_teardown(vhost_none_configured_finds_none, start, harness_stop),
+        cmocka_unit_test_setup_teardown(vhost_first_is_default, start, harness_stop),
+        cmocka_unit_test_setup_teardown(vhost_names_ignore_case_and_trailing_dot, start, harness_stop),
+        cmocka_unit_test_setup_teardown(vhost_exact_name_precedes_wildcards, start, harness_stop),
+        cmocka_unit_test_setup_teardown(vhost_wildcard_excludes_bare_name, start, harness_stop),
+        cmocka_unit_test_setup_teardown(vhost_duplicate_name_is_rejected, start, harness_stop),
+        cmocka_unit_test_setup_teardown(vhost_may_repeat_its_own_name, start, harness_stop),
+        cmocka_unit_test_setup_teardown(vhost_name_may_be_very_long, start, harness_stop),
+        cmocka_unit_test_setup_teardown(vhost_exposes_routes, start, harness_stop),
+        cmocka_unit_test_setup_teardown(vhost_may_have_no_name, start, harness_stop),
+        cmocka_unit_test_setup_teardown(vhost_first_matching_location_applies, start, harness_stop),
+        cmocka_unit_test_setup_teardown(vhost_regex_names_are_tried_last_in_order, start, harness_stop),
+        cmocka_unit_test_setup_teardown(vhost_location_regex_limit_counts_as_match, start, harness_stop),
+        cmocka_unit_test_setup_teardown(vhost_plain_name_excludes_patterns, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The corridor when memory runs out: every request is answered all the same, with what it asked for or with
- * an honest 503, and nothing is lost. */
+/* The dispatcher when memory runs out: every request gets its response or a 503, and nothing leaks. */
 #include "unit/oom.h"
 #include "unit/site.h"
 #include "web/filter.h"
@@ -9,7 +8,7 @@ enum { LARGE = 3000 };
 
 static struct site site;
 static const char *target, *fields;
-static unsigned expected; /* status of the answer when memory is there */
+static unsigned expected; /* status of the response without a failed allocation */
 static const char *expected_content;
 
 static const struct mk_error_page pages[] = {{.status = 404, .path = MK_STR_INIT("404.html")}};
@@ -45,7 +44,7 @@ static void check(struct mk_exchange *x)
     unsigned status = x->response.status;
     if (status != expected && status != 503)
         fail_msg("%s: %u, not %u", target, status, expected);
-    /* One kind of content, never two. */
+    /* Exactly one Content-Type header. */
     unsigned types = 0;
     for (unsigned i = 0; i < x->response.n_fields; i++)
         types += mk_header_find_id(x->response.fields[i].name) == MK_HEADER_CONTENT_TYPE;
@@ -56,7 +55,7 @@ static void check(struct mk_exchange *x)
         fail_msg("%s: %u types of content", target, types);
 }
 
-/* True when it is the answer that was to be. */
+/* Returns true if the response is the expected one. */
 static bool answer(void)
 {
     if (mk_file_cache_init(&site.web.files, &site_limits))
@@ -88,7 +87,7 @@ static void try_all(const char *to, const char *with, unsigned status, const cha
     oom_at_each_allocation(answer);
 }
 
-static void a_file(void **state)
+static void web_oom_file(void **state)
 {
     (void)state;
     try_all("/page.html", "", 200, "page");
@@ -96,7 +95,7 @@ static void a_file(void **state)
     try_all("/large", "", 200, "   ");
 }
 
-static void ranges(void **state)
+static void web_oom_ranges(void **state)
 {
     (void)state;
     try_all("/page.html", "Range: bytes=1-2\r\n", 206, "ag");
@@ -105,7 +104,7 @@ static void ranges(void **state)
     try_all("/large", "Range: bytes=0-0,100-200,300-400,500-600\r\n", 206, "\r\n--");
 }
 
-static void redirects_and_errors(void **state)
+static void web_oom_redirects_and_errors(void **state)
 {
     (void)state;
     try_all("/dir", "", 301, "<!doctype");
@@ -149,14 +148,14 @@ static bool answer_much(void)
     return ok;
 }
 
-static void a_handler_that_says_much(void **state)
+static void web_oom_large_response_of_handler(void **state)
 {
     (void)state;
     oom_at_each_allocation(answer_much);
     site.host.routes = &site_route;
 }
 
-/* ---- What plugins do to a response ---- */
+/* ---- Plugins that change a response ---- */
 
 static unsigned n_taken, n_given_back;
 static bool all_well;
@@ -225,7 +224,7 @@ static bool answer_changed(void)
     return ok && oom.n_failed == 0;
 }
 
-static void a_response_that_is_changed(void **state)
+static void web_oom_changed_response(void **state)
 {
     (void)state;
     oom_at_each_allocation(answer_changed);
@@ -242,7 +241,7 @@ static bool answer_with_a_file(void)
     }
     struct mk_exchange *x = site_get(&site, "/", "");
     bool ok = x && mk_response_set_body_file(&x->response, fd, 0, LARGE) == 0;
-    ok &= oom.n_failed == 0; /* what failed before has another answer already */
+    ok &= oom.n_failed == 0; /* an earlier failure has produced another response already */
     if (x)
         mk_exchange_free(x);
     else
@@ -253,7 +252,7 @@ static bool answer_with_a_file(void)
     return ok;
 }
 
-static void a_file_of_a_handler(void **state)
+static void web_oom_file_of_handler(void **state)
 {
     (void)state;
     oom_at_each_allocation(answer_with_a_file);
@@ -262,12 +261,12 @@ static void a_file_of_a_handler(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_file, start, stop),
-        cmocka_unit_test_setup_teardown(ranges, start, stop),
-        cmocka_unit_test_setup_teardown(redirects_and_errors, start, stop),
-        cmocka_unit_test_setup_teardown(a_handler_that_says_much, start, stop),
-        cmocka_unit_test_setup_teardown(a_response_that_is_changed, start, stop),
-        cmocka_unit_test_setup_teardown(a_file_of_a_handler, start, stop),
+        cmocka_unit_test_setup_teardown(web_oom_file, start, stop),
+        cmocka_unit_test_setup_teardown(web_oom_ranges, start, stop),
+        cmocka_unit_test_setup_teardown(web_oom_redirects_and_errors, start, stop),
+        cmocka_unit_test_setup_teardown(web_oom_large_response_of_handler, start, stop),
+        cmocka_unit_test_setup_teardown(web_oom_changed_response, start, stop),
+        cmocka_unit_test_setup_teardown(web_oom_file_of_handler, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
